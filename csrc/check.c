@@ -48,7 +48,8 @@ _Noreturn void mqx_check_failed(const char *cond, const char *file, int line)
         }
     }
     char text[512];
-    int length = snprintf(text, sizeof text, "penstock: check failed at %s:%d: %s\n", file, line, cond);
+    int length = snprintf(text, sizeof text, "penstock: check failed at %s:%d: %s\n", file, line,
+                          cond);
     if (length > 0) {
         size_t size = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
         ssize_t written = write(STDERR_FILENO, text, size);

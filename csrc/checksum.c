@@ -1,7 +1,7 @@
 /*
  * checksum.c - see checksum.h.
  *
- * CRC arithmetic. A crc register is a polynomial over GF(2), bit 31 the coefficient of x^0 (reflected).
+ * CRC arithmetic. A crc register is a polynomial over GF(2), bit 31 the coefficient of x^0.
  * Feeding n zero bytes multiplies it by x^(8n) modulo P. That lets three lanes run over three
  * neighbouring blocks of equal length at once and be joined: crc(A B C) =
  * ((crc(A) * x^8n) ^ crc(B)) * x^8n ^ crc(C), with lanes B and C started from 0. The multiplication
@@ -210,7 +210,7 @@ uint32_t mqx_crc32c(uint32_t crc, const void *data, size_t size)
     return chosen(crc, data, size);
 }
 
-/* The two halves of the 128-bit product folded together: every input bit reaches every output bit. */
+/* The halves of the 128-bit product folded together: every input bit reaches every output bit. */
 static inline uint64_t mix(uint64_t a, uint64_t b)
 {
     unsigned __int128 product = (unsigned __int128)a * b;
@@ -219,7 +219,7 @@ static inline uint64_t mix(uint64_t a, uint64_t b)
 
 uint64_t mqx_hash64(const void *data, size_t size, uint64_t key)
 {
-    /* Odd constants with about half their bits set: the fractional parts of square roots of primes. */
+    /* About half their bits set: the fractional parts of square roots of primes. */
     const uint64_t c1 = 0x6a09e667f3bcc909u;
     const uint64_t c2 = 0xbb67ae8584caa73bu;
     const uint64_t c3 = 0x3c6ef372fe94f82bu;
