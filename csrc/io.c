@@ -4,8 +4,8 @@
  * Notes on what is not obvious
  *   - Descriptors 0, 1 and 2 are never handed out: a program that closed its stderr would otherwise
  *     print into a journal.
- *   - Files are opened with O_NONBLOCK so that a planted FIFO cannot hang us before fstat() has told
- *     that it is no regular file; it has no effect on regular files.
+ *   - Files are opened with O_NONBLOCK so that a planted FIFO cannot hang us before fstat() has
+ *     told that it is no regular file; it has no effect on regular files.
  *   - RWF_DSYNC makes the bytes of its own call durable. Where the file system does not know the
  *     flag, the whole file is flushed after the write, which is more than was asked.
  *   - A failed flush is reported to the caller and never repeated here (rule 13); only EINTR is.
@@ -18,6 +18,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -173,7 +174,7 @@ static int64_t posix_read(struct mqx_io *io, int fd, void *to, size_t size, uint
     return (int64_t)done;
 }
 
-/* One call of the kernel; -1 with errno like pwritev. Sets *flush_after when the flag is unknown. */
+/* One call of the kernel; -1 with errno. Sets *flush_after when RWF_DSYNC is unknown. */
 static ssize_t write_some(int fd, const struct iovec *parts, int count, uint64_t offset, bool dsync,
                           bool *flush_after)
 {
@@ -190,7 +191,7 @@ static ssize_t write_some(int fd, const struct iovec *parts, int count, uint64_t
     return n;
 }
 
-/* Fills `window` with what of `parts` lies behind the first `skip` bytes; returns its part count. */
+/* Fills `window` with what of `parts` lies behind the first `skip` bytes; returns its count. */
 static int window_of(const struct iovec *parts, int part_count, uint64_t skip, struct iovec *window)
 {
     int count = 0;
