@@ -1,0 +1,78 @@
+/*
+ * heap.h - the priority heap of a queue: who is next, at any depth, whatever is locked before it.
+ *
+ * Purpose. Key of a message: (placement priority descending, arrival ascending). Needed: insert at the end
+ * of a priority, find the first available one, make any message available or not in place, remove any,
+ * walk in order from any point.
+ *
+ * Shape. Ten levels, one per placement priority. A level is a sequence of positions 0, 1, 2, ...; a message
+ * keeps its position from insertion to removal, so a message that was got and is backed out reappears at
+ * its old place by setting one bit. Over the positions lies a radix tree of fan-out 64: a node has 64
+ * children (message slots at the bottom, nodes above), a bitmap `present` (child is non-zero) and a bitmap
+ * `available` (bottom: the message is available; above: something below is). Finding the first available
+ * message is one count-trailing-zeros per height, 1 node up to 64 messages, 4 up to 16 million.
+ * The top bitmap over the levels is object.available_mask.
+ *
+ * Growth. When the next position does not fit, a new root is put on top. A node without present children is
+ * freed, except the last leaf of a level that is empty: there positions begin again at 0, height 1
+ * (reset_count is raised, so that a browse cursor with an old position knows that all it saw is gone).
+ *
+ * Invariants (mqx_heap_check verifies them)
+ *   1. available is a subset of present at each node; a bit of an inner node is set exactly when the
+ *      child's word is non-zero.
+ *   2. available at the bottom is set exactly when the message's state is MQX_MSG_AVAILABLE.
+ *   3. message.position of the slot at a leaf equals that place; message.object is the queue.
+ *   4. object.present = sum of level.present; available_mask bit p = (root available word of p != 0).
+ *
+ * Locks. Everything here needs the stripe lock of the queue; all stores are part of the caller's
+ * micro-transaction (insert <= 9 + 3 x height stores).
+ */
+#ifndef PENSTOCK_HEAP_H
+#define PENSTOCK_HEAP_H
+
+#include "arena.h"
+
+struct mqx_radix { /* a node; lives in cells of the class for its size */
+    uint64_t present;
+    uint64_t available;
+    uint32_t child[MQX_RADIX_FANOUT]; /* bottom: message slots; above: cells of nodes */
+};
+
+/* Where a browse stands. Starts zeroed = before the first message. */
+struct mqx_cursor {
+    uint32_t started;      /* 0: before the first message */
+    uint32_t placement;    /* level of the message it stands on */
+    uint64_t position;     /* and its position */
+    uint32_t reset_count;  /* of that level when it stood there */
+    uint32_t message;      /* slot of that message */
+    uint64_t number;       /* and its number: detects that the slot was used again */
+};
+
+/* Appends `slot` (placement, object set; not in any heap) to its level; sets message.position and counts.
+ * `available` says whether the state is AVAILABLE. MQX_NEED_CELLS when a node could not be had;
+ * MQRC_STORAGE_NOT_AVAILABLE when the level has used up 64^8 positions. */
+int mqx_heap_insert(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot,
+                    bool available) MQX_MUST_USE;
+
+/* Shows or hides a message in place. The caller changes its state. */
+void mqx_heap_show(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot, bool available);
+
+/* Takes the message out for good. */
+void mqx_heap_remove(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot);
+
+/* First available message in delivery order, 0 when there is none. */
+uint32_t mqx_heap_first(const struct mqx_region *region, const struct mqx_object *queue);
+
+/* The next message in delivery order after the cursor (available ones only when asked; otherwise whatever
+ * is present), and moves the cursor onto it; 0 at the end, the cursor then stays. */
+uint32_t mqx_heap_next(const struct mqx_region *region, const struct mqx_object *queue,
+                       struct mqx_cursor *cursor, bool available_only);
+
+/* True when a damaged tree was met since the last call (bad child reference, rule 28). */
+bool mqx_heap_damaged(void);
+
+/* Walks everything and verifies the invariants; 0, or MQRC_OBJECT_DAMAGED with a text. For tests and
+ * verification under the lock. */
+int mqx_heap_check(const struct mqx_region *region, const struct mqx_object *queue) MQX_MUST_USE;
+
+#endif

@@ -1,0 +1,96 @@
+/*
+ * journal.h - segments on disk and the log ring in the region.
+ *
+ * Terms
+ *   ring      `ring_size` bytes of the region that mirror the LSN space: the byte of LSN x is at
+ *             ring_offset + x % ring_size. Records are appended at `tail`; what lies in
+ *             [written, tail) is only here.
+ *   open batch  the batch being filled; its 64 header bytes are left free at batch_start. Closing
+ *             ("sealing") it zero-fills to the page, queues it in sealed[], and opens the next one at the
+ *             next page (or at the first page after the header of the next segment).
+ *   spare     a whole, zero-filled segment file, not yet part of the stream.
+ *
+ * Invariants
+ *   1. written <= durable-or-later order: durable <= written <= start of the oldest sealed batch or
+ *      batch_start; tail - written <= ring_size.
+ *   2. A record never straddles a segment; a record is <= MQX_RING_RECORD_MAX.
+ *   3. An append is one ring micro-transaction: tail, batch count, the context's first_lsn, record_count,
+ *      running_crc, unit_id and (REC_COMMITS, COMMIT) its state DECIDED and decided_lsn, and the
+ *      message's lsn and record_length. So a record is in the ring exactly when the context says so. The
+ *      bytes are copied into the ring before these stores.
+ *   4. Puts are refused with MQRC_STORAGE_MEDIUM_FULL before anything is written when free journal space
+ *      would fall below reserve_bytes; other records may use the reserve (rule 12).
+ *   5. A recycled file gets a higher generation; a cached descriptor or mapping carries the generation it
+ *      was opened with and is dropped when they differ (rule 8).
+ */
+#ifndef PENSTOCK_JOURNAL_H
+#define PENSTOCK_JOURNAL_H
+
+#include "message.h"
+#include "store.h"
+
+enum { /* append flags */
+    MQX_APPEND_PUT = 1,      /* subject to the reserve: fails with 2192 */
+    MQX_APPEND_DECIDES = 2,  /* COMMIT, or a record with PS_FLAG_COMMITS of the context's unit */
+};
+
+struct mqx_append {
+    const unsigned char *record; /* finished bytes */
+    uint32_t length;
+    uint32_t flags;
+    uint32_t context;            /* slot, 0: stands alone */
+    uint32_t message;            /* slot that gets lsn and record_length, 0: none */
+    uint32_t object;             /* object slot whose state becomes `object_state` in the same
+                                  * micro-transaction, 0: none */
+    uint32_t object_state;
+    uint64_t lsn;                /* out: of the record */
+    uint64_t end_lsn;            /* out: durable >= end_lsn means it is on the medium */
+};
+
+/* Process-local caches. */
+int mqx_journal_attach(struct mqx_store *store) MQX_MUST_USE;
+void mqx_journal_detach(struct mqx_store *store);
+
+/* Appends one record. Waits (outside all locks) for ring space or a segment when needed. */
+int mqx_journal_append(struct mqx_store *store, struct mqx_append *append) MQX_MUST_USE;
+
+/* A unit id; never 0. */
+uint64_t mqx_journal_unit_id(struct mqx_store *store);
+
+/* A stable view of `size` bytes at `lsn` in the mapping of its segment, made readable first so that a bad
+ * sector is a status and not a signal. The view keeps mapping and descriptor until it is ended; the caller
+ * keeps the segment from being recycled (the message is present and claimed or pinned). */
+struct mqx_view {
+    const unsigned char *at;
+    uint64_t size;
+    void *entry; /* of the cache */
+};
+int mqx_journal_view(struct mqx_store *store, uint64_t lsn, uint64_t size,
+                     struct mqx_view *out) MQX_MUST_USE;
+void mqx_journal_view_end(struct mqx_store *store, struct mqx_view *view);
+
+/* Descriptor and body of a persistent message that is not in the region: decodes and verifies the record at
+ * `lsn` (identity, CRC), copies `capacity` body bytes at most (chunks gathered). MQRC_OBJECT_DAMAGED with file
+ * and offset when it is not what it should be. */
+int mqx_journal_fetch(struct mqx_store *store, const struct mqx_message *message,
+                      struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
+                      uint64_t capacity) MQX_MUST_USE;
+
+/* One spare ahead when free space allows; called by the maintenance step and by appends that need one. */
+int mqx_journal_make_spare(struct mqx_store *store, bool full_size) MQX_MUST_USE;
+uint32_t mqx_journal_spare_count(struct mqx_store *store);
+
+/* Segments that end at or before `begin_lsn` and in which `live[]` (parallel to the segment table) is 0 become
+ * spares (full-size ones, while fewer than two spares are kept) or are unlinked. */
+int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn,
+                       const uint32_t *live) MQX_MUST_USE;
+
+/* Index in the segment table of the segment that holds `lsn`, or -1. */
+int mqx_journal_segment_of(const struct mqx_region *region, uint64_t lsn);
+
+/* Closes the open batch if it has records (ring lock held). Used by commit.c. */
+int mqx_journal_seal(struct mqx_store *store) MQX_MUST_USE;
+/* Descriptor of a segment for the flush leader (cached, opened for writing). */
+int mqx_journal_write_fd(struct mqx_store *store, uint32_t segment_index, int *out) MQX_MUST_USE;
+
+#endif
