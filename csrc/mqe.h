@@ -1,0 +1,263 @@
+/*
+ * mqe.h - the only public header of the core: what Python, C tests and benchmarks call.
+ *
+ * Results. Every function returns an MQ reason code (0 = MQRC_NONE) and puts outputs last. A reason with
+ * completion code MQCC_WARNING (mqe_comp_code) may come with an effect: 2049 and 2079 took effect, 2080 did
+ * not. mqe_error_text() gives this thread's text for the newest failure: the value, the rule. Two codes
+ * below are not MQ reasons: they never reach an application.
+ *
+ * Threads. A manager may be used by any number of threads. A unit is used by one thread at a time. A queue
+ * handle may be shared for put and get; its browse cursor is protected by a lock of its own.
+ *
+ * Locks and blocking. No function returns with a lock held. Puts and gets of non-persistent messages make no
+ * system call unless somebody sleeps. Before a call sleeps it invokes the hook of mqe_yield_arm() once.
+ *
+ * Durability. When a put or get of a persistent message outside syncpoint, or mqe_commit(), returns 0, its
+ * effect is on disk. 2009 from them means: outcome unknown until restart.
+ *
+ * Fork. In a child every call returns MQRC_ENVIRONMENT_ERROR and closing does nothing (rule 32).
+ */
+#ifndef PENSTOCK_MQE_H
+#define PENSTOCK_MQE_H
+
+#include "base.h"
+#include "error.h"
+#include "format.h"
+
+enum {
+    MQE_INTERRUPTED = 90101, /* a wait met a signal: look at signals, call again with what is left */
+};
+
+struct mqe_manager;
+struct mqe_unit;
+struct mqe_queue;
+typedef struct mqe_manager mqe_manager;
+typedef struct mqe_unit mqe_unit;
+typedef struct mqe_queue mqe_queue;
+
+/* ---- queue managers ---- */
+
+struct mqe_settings { /* from qm.toml; 0 = default */
+    char name[49];
+    uint8_t qm_id[16];
+    uint32_t platform;            /* 0 unix, 1 z/OS */
+    uint64_t segment_size;        /* bytes, page multiple, >= 32 KiB */
+    uint64_t first_segment_size;
+    uint64_t journal_limit;       /* bytes of all segment files */
+    uint64_t ring_size;           /* power of two >= 256 KiB */
+    uint64_t region_size;         /* of the sparse region */
+    uint64_t body_budget;         /* persistent body bytes kept in the region */
+    uint32_t stripe_count;
+    uint32_t name_bucket_count;
+    uint32_t growth_step;
+    uint32_t max_uncommitted;     /* MAXUMSGS */
+    uint32_t max_message;         /* MAXMSGL of the queue manager */
+    const char *region_dir;       /* NULL = /dev/shm */
+    uint32_t keeper;              /* 1: this attachment is `penstock start` */
+    uint32_t no_helper;           /* 1: no helper thread (tests) */
+};
+
+/* Makes the sub-directories, the lock file, the first segment and checkpoint in the existing empty directory
+ * `path`. 2100 when there is a journal already. */
+int mqe_create(const char *path, const struct mqe_settings *settings) MQX_MUST_USE;
+
+struct mqe_attach_info {
+    uint32_t first;               /* restart recovery ran here */
+    uint32_t clean;               /* after an orderly end */
+    uint64_t messages;            /* recovered */
+    uint64_t np_discarded;        /* non-persistent messages that the restart discarded */
+    uint64_t records_replayed;
+    uint64_t torn_bytes;
+};
+
+/* Attaches, running restart recovery when nobody is attached. Several calls in one process for the same directory
+ * (device + inode) share one attachment (rule 36). */
+int mqe_attach(const char *path, const struct mqe_settings *settings, mqe_manager **out,
+               struct mqe_attach_info *info) MQX_MUST_USE;
+
+/* How the last process leaves. */
+enum { MQE_DETACH_ORDERLY = 0, MQE_DETACH_DISCARD = 1 /* as end -p: no NPMCLASS(HIGH) image */ };
+/* Gives the attachment back; the last one of the process leaves the region, the last process runs the orderly
+ * end. Handles and units must have been closed. *np_discarded: non-persistent messages lost by it. */
+int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded);
+
+enum { MQE_END_CONTROLLED = 0, MQE_END_WAIT = 1, MQE_END_IMMEDIATE = 2, MQE_END_PREEMPTIVE = 3 };
+/* Asks every attached process to leave: CONTROLLED and WAIT set the quiescing flag (2161 with fail-if-quiescing),
+ * IMMEDIATE and PREEMPTIVE stop the region (2162, 2009). The caller then detaches. */
+int mqe_end(mqe_manager *manager, int mode) MQX_MUST_USE;
+
+struct mqe_manager_status {
+    uint32_t attached, quiescing, stopped, contexts, units, handles, objects;
+    uint64_t region_bytes, region_used, message_entries, body_bytes;
+    uint64_t durable_lsn, tail_lsn, checkpoint_lsn, journal_bytes, journal_limit;
+    uint64_t segments, spare_segments, flushes, flushed_bytes, flushed_records, woken_by_bound;
+    uint64_t np_discarded, repairs;
+};
+int mqe_status(mqe_manager *manager, struct mqe_manager_status *out) MQX_MUST_USE;
+
+struct mqe_process_status {
+    int32_t pid;
+    uint32_t keeper;
+    uint64_t attached_us;
+    char program[80];
+};
+/* Attached processes, `capacity` at most; *out_count = how many there are. */
+int mqe_processes(mqe_manager *manager, struct mqe_process_status *out, uint32_t capacity,
+                  uint32_t *out_count) MQX_MUST_USE;
+
+struct mqe_unit_status {
+    int32_t pid, thread;
+    uint32_t state;   /* enum mqx_context_state */
+    uint32_t count;   /* messages put and got */
+    uint64_t unit_id, started_us;
+};
+int mqe_units(mqe_manager *manager, struct mqe_unit_status *out, uint32_t capacity,
+              uint32_t *out_count) MQX_MUST_USE;
+
+struct mqe_handle_status {
+    int32_t pid;
+    uint32_t object, options;
+    uint64_t opened_us;
+};
+int mqe_handles(mqe_manager *manager, struct mqe_handle_status *out, uint32_t capacity,
+                uint32_t *out_count) MQX_MUST_USE;
+
+/* Takes a checkpoint now; one round of maintenance now (MQX_BUSY never leaves: 0 when somebody else does it). */
+int mqe_checkpoint(mqe_manager *manager) MQX_MUST_USE;
+int mqe_maintain(mqe_manager *manager) MQX_MUST_USE;
+/* Verifies heaps, lookups, counts of every queue under their locks; MQRC_OBJECT_DAMAGED with a text. */
+int mqe_check(mqe_manager *manager) MQX_MUST_USE;
+
+/* ---- objects (control plane) ---- */
+
+/* name: 48 bytes, blank padded; attrs: the attribute list of format.h (struct ps_attr ...). */
+int mqe_define(mqe_manager *manager, const struct ps_object_name *name, const void *attrs,
+               uint32_t attrs_length, uint32_t *slot, uint32_t *generation) MQX_MUST_USE;
+int mqe_alter(mqe_manager *manager, uint32_t slot, uint32_t generation,
+              const struct ps_object_name *name, const void *attrs,
+              uint32_t attrs_length) MQX_MUST_USE;
+int mqe_delete(mqe_manager *manager, uint32_t slot, uint32_t generation, int purge) MQX_MUST_USE;
+int mqe_find(mqe_manager *manager, uint32_t name_space, const char name[48], uint64_t instance,
+             uint32_t *slot, uint32_t *generation) MQX_MUST_USE;
+/* The next object with slot > *slot; 2085 at the end. */
+int mqe_next_object(mqe_manager *manager, uint32_t *slot, uint32_t *generation) MQX_MUST_USE;
+int mqe_read_object(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                    struct ps_object_name *name, void *attrs, uint32_t capacity,
+                    uint32_t *length) MQX_MUST_USE;
+/* Removes every message: 2055 when units hold some. */
+int mqe_clear(mqe_manager *manager, uint32_t slot, uint32_t generation) MQX_MUST_USE;
+
+struct mqe_queue_status {
+    uint32_t depth;        /* CURDEPTH: present, without those got by units */
+    uint32_t uncommitted;  /* put by units not yet committed (counted in depth) */
+    uint32_t got;          /* got by units not yet committed */
+    uint32_t open_input, open_output, open_other, waiters;
+    uint64_t put_count, get_count, last_put_us, last_get_us, oldest_us;
+};
+int mqe_queue_status(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                     struct mqe_queue_status *out) MQX_MUST_USE;
+
+/* ---- handles ---- */
+
+enum { /* MQOO_* of mqe_open, as in the MQI */
+    MQE_INPUT = 1 | 2 | 4,   /* any of AS_Q_DEF, SHARED, EXCLUSIVE */
+    MQE_INPUT_EXCLUSIVE = 4,
+    MQE_BROWSE = 8,
+    MQE_OUTPUT = 16,
+};
+int mqe_open(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t options,
+             mqe_queue **out) MQX_MUST_USE;
+int mqe_close(mqe_queue *queue);
+
+/* ---- units of work ---- */
+
+int mqe_unit_new(mqe_manager *manager, mqe_unit **out) MQX_MUST_USE;
+void mqe_unit_free(mqe_unit *unit); /* backs out what is pending */
+/* 2003: the queue manager had backed it out. */
+int mqe_commit(mqe_unit *unit) MQX_MUST_USE;
+int mqe_backout(mqe_unit *unit) MQX_MUST_USE;
+uint32_t mqe_unit_count(const mqe_unit *unit); /* messages put and got so far */
+
+/* ---- messages ---- */
+
+enum { /* flags of mqe_put */
+    MQE_PUT_NEW_MSG_ID = 1,
+    MQE_PUT_NEW_CORREL_ID = 2,
+    MQE_PUT_KEEP_TIME = 4,          /* put_time_us is given (SET_ALL context) */
+    MQE_PUT_FAIL_IF_QUIESCING = 8,
+};
+
+struct mqe_destination { /* one place a put goes to (design, section 2) */
+    uint32_t queue, queue_generation;
+    uint32_t first, first_generation; /* first definition in the resolution path: supplies DEF* attributes */
+    const void *transmission_header;  /* prebuilt MQXQH (428 bytes) or NULL */
+};
+
+/* Puts one message. In *d: msg_id (all NUL = generate), correl_id, priority (-1 = AS_Q_DEF), persistence (2 =
+ * AS_Q_DEF), report ... accounting_token; expiry in tenths of a second beside it, -1 = unlimited. ext may
+ * be NULL. On return d holds what was stored: msg_id, put_time_us, expiry_us, placement; d->priority and
+ * d->persistence are the resolved values. unit NULL = outside syncpoint.
+ * 0 or 2049 (took effect); 2003 2009 2013 2024 2030 2031 2047 2048 2050 2051 2052 2053 2071 2161 2162 2192. */
+int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *to,
+            struct ps_descriptor *d, const struct ps_descriptor_ext *ext, const void *body,
+            uint64_t length, int32_t expiry, uint32_t flags) MQX_MUST_USE;
+
+enum { /* flags of mqe_get */
+    MQE_GET_WAIT = 1,
+    MQE_GET_BROWSE_FIRST = 2,
+    MQE_GET_BROWSE_NEXT = 4,
+    MQE_GET_BROWSE_UNDER_CURSOR = 8,
+    MQE_GET_UNDER_CURSOR = 16,      /* destructive */
+    MQE_GET_LOCK = 32,
+    MQE_GET_UNLOCK = 64,
+    MQE_GET_ACCEPT_TRUNCATED = 128,
+    MQE_GET_IF_PERSISTENT = 256,    /* in the unit only when the message is persistent */
+    MQE_GET_FAIL_IF_QUIESCING = 512,
+};
+enum { /* match bits: MQMO_* */
+    MQE_MATCH_MSG_ID = 1,
+    MQE_MATCH_CORREL_ID = 2,
+    MQE_MATCH_GROUP_ID = 4,
+    MQE_MATCH_SEQ_NUMBER = 8,
+    MQE_MATCH_OFFSET = 16,
+};
+
+struct mqe_get {
+    /* in */
+    uint32_t flags;
+    uint32_t match;                /* an all-NUL id matches any, whatever the bit says */
+    uint8_t msg_id[24], correl_id[24], group_id[24];
+    int32_t seq_number, offset;
+    int64_t wait_us;               /* with WAIT; -1 unlimited; on MQE_INTERRUPTED: what is left */
+    void *buffer;
+    uint64_t capacity;
+    /* out */
+    struct ps_descriptor d;        /* d.backout_count and d.expiry_us as stored */
+    struct ps_descriptor_ext ext;  /* valid when d.has_ext */
+    uint64_t length;               /* full length of the body, also with 2079 and 2080 */
+    int32_t expiry;                /* tenths of a second left, -1 = unlimited */
+    uint64_t number;               /* arrival number */
+};
+
+/* Gets or browses one message. 2080 without ACCEPT_TRUNCATED: nothing taken, descriptor and the bytes that fit are
+ * filled in, length says what is needed. 0 2079 (took effect) 2080 2033 2016 2034 2036 2037 2003 2009 2024 2052
+ * 2161 2162, 2209 (UNLOCK without lock). unit NULL = outside syncpoint. */
+int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue,
+            struct mqe_get *get) MQX_MUST_USE;
+
+/* ---- errors, environment ---- */
+const char *mqe_error_text(void);
+const char *mqe_reason_name(int reason);
+const char *mqe_reason_text(int reason);
+int mqe_comp_code(int reason);
+
+/* The hook is called at most once during this thread's next calls, before the first one sleeps (rule 34). */
+void mqe_yield_arm(void (*hook)(void *arg), void *arg);
+
+/* A line for errors/ (AMQ number, 'I' 'W' 'E'). */
+void mqe_log(mqe_manager *manager, int amq, char severity, const char *text);
+
+/* CRC-32C of the core, for tests of the second reader. */
+uint32_t mqe_crc32c(uint32_t crc, const void *data, size_t size);
+
+#endif
