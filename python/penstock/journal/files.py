@@ -1,0 +1,149 @@
+"""Where the reader's bytes come from: a queue manager's directory, mapped read-only.
+
+Files are opened without following links, mapped with PROT_READ and never written. A queue
+manager may be at work on them: whoever needs a consistent stretch copies it first and checks
+afterwards that the segment's header still says the same (FORMAT.md, "Reading beside a writer").
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import stat
+from collections import OrderedDict
+from pathlib import Path
+from typing import Protocol
+
+from .errors import DamagedFile
+
+_POPULATE_READ = 22  # MADV_POPULATE_READ, Linux 5.14
+_MAPPED_MAX = 64
+_OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+class FileSet(Protocol):
+    """The two folders and the settings file of one queue manager.
+
+    patience: how often the same files must fail before that is believed.
+    """
+
+    patience: int
+
+    def names(self, folder: str) -> list[str]:
+        """Names in ``journal`` or ``checkpoint``, sorted; empty when the folder is missing."""
+
+    def size(self, path: str) -> int:
+        """Bytes of the file; FileNotFoundError when it is not there."""
+
+    def read(self, path: str, offset: int, size: int) -> bytes:
+        """A copy of at most ``size`` bytes; shorter at the end of the file."""
+
+    def forget(self) -> None:
+        """Drops what is held open, so that the next read opens the file of that name anew."""
+
+    def fingerprint(self) -> object:
+        """A value that changes whenever somebody changes a file or a name."""
+
+
+class DirectoryFiles:
+    """A directory on disk. Holds at most 64 mappings; ``forget`` drops them all."""
+
+    patience = 1
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self.root = Path(root)
+        self._mapped: OrderedDict[str, mmap.mmap] = OrderedDict()
+
+    def names(self, folder: str) -> list[str]:
+        try:
+            return sorted(os.listdir(self.root / folder))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def size(self, path: str) -> int:
+        mapped = self._map(path)
+        return 0 if mapped is None else len(mapped)
+
+    def read(self, path: str, offset: int, size: int) -> bytes:
+        mapped = self._map(path)
+        if mapped is None or offset >= len(mapped) or size <= 0:
+            return b""
+        size = min(size, len(mapped) - offset)
+        first = offset & ~(mmap.PAGESIZE - 1)
+        try:
+            mapped.madvise(_POPULATE_READ, first, offset + size - first)
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # EINVAL: a kernel without it
+                text = f"cannot be read: {error.strerror}"
+                raise DamagedFile(path, offset, "medium", text) from error
+        return mapped[offset : offset + size]
+
+    def forget(self) -> None:
+        self._mapped.clear()
+
+    def fingerprint(self) -> object:
+        result = []
+        for folder in ("journal", "checkpoint"):
+            for name in self.names(folder):
+                try:
+                    at = os.stat(self.root / folder / name, follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                result.append((folder, name, at.st_ino, at.st_size, at.st_mtime_ns))
+        return result
+
+    def _map(self, path: str) -> mmap.mmap | None:
+        if path in self._mapped:
+            self._mapped.move_to_end(path)
+            return self._mapped[path]
+        try:
+            fd = os.open(self.root / path, _OPEN_FLAGS)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.EMLINK):
+                raise DamagedFile(path, 0, "file", "is a symbolic link") from error
+            raise
+        try:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                raise DamagedFile(path, 0, "file", "is not a regular file")
+            if status.st_size == 0:
+                return None
+            mapped = mmap.mmap(fd, status.st_size, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)
+        finally:
+            os.close(fd)
+        self._mapped[path] = mapped
+        if len(self._mapped) > _MAPPED_MAX:
+            self._mapped.popitem(last=False)
+        return mapped
+
+
+class MemoryFiles:
+    """The same over a dictionary path -> bytes, for tests and images that lie in memory."""
+
+    patience = 0
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self.files = files
+
+    def names(self, folder: str) -> list[str]:
+        start = folder + "/"
+        return sorted(path[len(start) :] for path in self.files if path.startswith(start))
+
+    def size(self, path: str) -> int:
+        return len(self._get(path))
+
+    def read(self, path: str, offset: int, size: int) -> bytes:
+        return self._get(path)[offset : offset + size] if size > 0 else b""
+
+    def forget(self) -> None:
+        """Nothing is held."""
+
+    def fingerprint(self) -> object:
+        return len(self.files)
+
+    def _get(self, path: str) -> bytes:
+        try:
+            return self.files[path]
+        except KeyError:
+            raise FileNotFoundError(errno.ENOENT, "no such file", path) from None

@@ -1,0 +1,289 @@
+"""Records and their sections: taken apart with every length checked before use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from . import layout as L
+from .errors import DamagedFile, UnsupportedFile
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+# Types that carry a message or an object must have these sections, and only once each.
+_REQUIRED = {
+    L.PUT: (L.SEC_DESCRIPTOR,),
+    L.COMMIT: (L.SEC_COMMIT,),
+    L.CHUNK: (L.SEC_CHUNK, L.SEC_BODY),
+    L.OBJECT: (L.SEC_OBJECT_NAME, L.SEC_OBJECT_ATTRS),
+    L.IMAGE_CONSUMED: (L.SEC_IMAGE,),
+}
+
+
+def utc(microseconds: int) -> datetime | None:
+    """A stored time as an aware datetime; None when it is beyond what datetime can hold."""
+    try:
+        return _EPOCH + timedelta(microseconds=microseconds)
+    except OverflowError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One journal record whose CRC holds. ``data`` is the whole record, a copy.
+
+    lsn: of its first byte (0 in a checkpoint file). type: without the must-understand bit.
+    """
+
+    file: str
+    offset: int
+    lsn: int
+    type: int
+    must_understand: bool
+    version: int
+    flags: int
+    unit_id: int
+    object: int
+    object_gen: int
+    identity: int
+    arrival: int
+    crc: int
+    data: bytes
+
+    @property
+    def type_name(self) -> str:
+        """``PUT``, ``GET``, ... or ``type 77``."""
+        return L.record_type_name(self.type)
+
+    @property
+    def commits(self) -> bool:
+        """True when the record is also its unit's commit."""
+        return bool(self.flags & L.FLAG_COMMITS)
+
+    @property
+    def known(self) -> bool:
+        """False for an optional record that this reader skips."""
+        return self.type in L.UNDERSTOOD and self.version == 1
+
+    def fail(self, text: str, rule: str = "record") -> DamagedFile:
+        """The exception for something wrong in this record."""
+        what = f"{self.type_name} record: {text}"
+        return DamagedFile(self.file, self.offset, rule, what)
+
+    def sections(self) -> dict[int, memoryview]:
+        """Section tag -> its bytes. Raises DamagedFile when they do not fill the record exactly."""
+        found: dict[int, memoryview] = {}
+        view = memoryview(self.data)
+        at, end = L.RECORD_HEADER, len(self.data)
+        while at < end:
+            if end - at < L.SECTION_HEADER:
+                raise self.fail(f"{end - at} bytes after the last section")
+            head = L.overlay("ps_section", view, at)[0]
+            tag, zero, size = int(head.tag), int(head.zero), int(head.length)
+            start = at + L.SECTION_HEADER
+            stop = start + (size + 7 & ~7)
+            if stop > end:
+                raise self.fail(f"section {tag} of {size} bytes exceeds the record")
+            if zero or any(view[start + size : stop]):
+                raise self.fail(f"reserved bytes of section {tag} are not zero", "reserved")
+            if tag in found:
+                raise self.fail(f"section {tag} appears twice")
+            if L.SEC_BODY in found:
+                raise self.fail("a section follows the body")
+            struct = L.SECTION_STRUCTS.get(tag)
+            if struct is not None and size != L.size_of(struct):
+                raise self.fail(f"section {tag} has {size} bytes, not {L.size_of(struct)}")
+            found[tag] = view[start : start + size]
+            at = stop
+        for tag in _REQUIRED.get(self.type, ()) if self.known else ():
+            if tag not in found:
+                raise self.fail(f"no {L.SECTIONS[tag]} section")
+        return found
+
+
+def take_record(file: str, offset: int, lsn: int, data: bytes) -> Record:
+    """A Record from bytes whose length and CRC have been checked.
+
+    Raises UnsupportedFile for a must-understand record this reader does not know, DamagedFile for
+    reserved bytes that are not zero.
+    """
+    h = L.overlay("psj_record", data)[0]
+    stored = int(h.type)
+    record = Record(
+        file=file,
+        offset=offset,
+        lsn=lsn,
+        type=stored & ~L.MUST_UNDERSTAND,
+        must_understand=bool(stored & L.MUST_UNDERSTAND),
+        version=int(h.version),
+        flags=int(h.flags),
+        unit_id=int(h.unit_id),
+        object=int(h.object),
+        object_gen=int(h.object_gen),
+        identity=int(h.identity),
+        arrival=int(h.arrival),
+        crc=int(h.crc),
+        data=data,
+    )
+    if record.known or not record.must_understand:
+        if h.zero:
+            raise record.fail("reserved bytes are not zero", "reserved")
+        if record.known and record.flags & ~L.FLAG_COMMITS:
+            text = f"{record.type_name} record: unknown flags {record.flags:#x}"
+            raise UnsupportedFile(file, offset, "unsupported", text)
+        return record
+    text = f"{record.type_name} record of version {record.version} is not known to this reader"
+    raise UnsupportedFile(file, offset, "unsupported", text)
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """The stored message descriptor. Texts without padding, ids as 24 bytes, times in UTC."""
+
+    msg_id: bytes
+    correl_id: bytes
+    put_time_us: int
+    expiry_us: int
+    priority: int
+    report: int
+    msg_type: int
+    feedback: int
+    encoding: int
+    ccsid: int
+    format: str
+    put_appl_type: int
+    user_identifier: str
+    put_appl_name: str
+    appl_origin_data: str
+    accounting_token: bytes
+    persistence: int
+    placement: int
+    md_version: int
+    backout_count: int
+    reply_to_q: str
+    reply_to_qmgr: str
+    appl_identity_data: str
+    group_id: bytes
+    msg_seq_number: int
+    offset: int
+    msg_flags: int
+    original_length: int
+
+    @property
+    def put_time(self) -> datetime | None:
+        """When it was put, an aware UTC datetime."""
+        return utc(self.put_time_us)
+
+
+_EXT_INITIAL: dict[str, Any] = {
+    "reply_to_q": "",
+    "reply_to_qmgr": "",
+    "appl_identity_data": "",
+    "group_id": bytes(24),
+    "msg_seq_number": 1,
+    "offset": 0,
+    "msg_flags": 0,
+    "original_length": -1,
+}
+_TEXTS = frozenset(
+    (
+        "format",
+        "user_identifier",
+        "put_appl_name",
+        "appl_origin_data",
+        "reply_to_q",
+        "reply_to_qmgr",
+        "appl_identity_data",
+    )
+)
+_NOT_SHOWN = frozenset(("zero", "has_ext"))
+
+
+def _struct_values(struct: str, data: memoryview) -> dict[str, Any]:
+    at = L.overlay(struct, data)[0]
+    values: dict[str, Any] = {}
+    for name, kind, _ in L.fields(struct):
+        if name in _NOT_SHOWN:
+            continue
+        value = getattr(at, name)
+        if name in _TEXTS:
+            values[name] = L.text(value)
+        elif kind.kind == "array":
+            values[name] = L.raw(value)
+        else:
+            values[name] = int(value)
+    return values
+
+
+def check_descriptor(record: Record, sections: dict[int, memoryview]) -> Any:
+    """The ``struct ps_descriptor`` of a PUT record, laid over it.
+
+    Raises DamagedFile when its fields contradict each other or the record.
+    """
+    data = sections[L.SEC_DESCRIPTOR]
+    at = L.overlay("ps_descriptor", data)[0]
+    ext = sections.get(L.SEC_DESCRIPTOR_EXT)
+    if at.zero:
+        raise record.fail("reserved bytes of the descriptor are not zero", "reserved")
+    if at.placement >= L.PRIORITIES:
+        raise record.fail(f"placement priority {at.placement} is above 9")
+    if at.persistence > 1:
+        raise record.fail(f"persistence {at.persistence} is neither 0 nor 1")
+    if at.has_ext != (ext is not None):
+        raise record.fail("has_ext does not agree with the sections")
+    if ext is not None and any(L.overlay("ps_descriptor_ext", ext)[0].zero):
+        raise record.fail("reserved bytes of the descriptor extension are not zero", "reserved")
+    if L.SEC_BODY in sections and L.SEC_CHUNKED in sections:
+        raise record.fail("has a body and chunks")
+    return at
+
+
+def descriptor_of(record: Record, sections: dict[int, memoryview]) -> Descriptor:
+    """The descriptor of a PUT record. Raises DamagedFile when its fields contradict each other."""
+    check_descriptor(record, sections)
+    data, ext = sections[L.SEC_DESCRIPTOR], sections.get(L.SEC_DESCRIPTOR_EXT)
+    values = _struct_values("ps_descriptor", data)
+    values.update(_EXT_INITIAL if ext is None else _struct_values("ps_descriptor_ext", ext))
+    return Descriptor(**values)
+
+
+def attributes_of(record: Record, data: memoryview) -> dict[int, int | str]:
+    """The attribute list of an OBJECT record: selector -> value."""
+    result: dict[int, int | str] = {}
+    at, head = 0, L.size_of("ps_attr")
+    while at < len(data):
+        if len(data) - at < head:
+            raise record.fail("attribute list ends inside an attribute")
+        a = L.overlay("ps_attr", data, at)[0]
+        selector, kind, size = int(a.selector), int(a.kind), int(a.length)
+        start = at + head
+        stop = start + (size + 7 & ~7)
+        if stop > len(data):
+            raise record.fail(f"attribute {selector} of {size} bytes exceeds its section")
+        if any(data[start + size : stop]):
+            raise record.fail(f"padding of attribute {selector} is not zero", "reserved")
+        value = bytes(data[start : start + size])
+        if kind == 1 and size == 8:
+            result[selector] = int.from_bytes(value, "little", signed=True)
+        elif kind == 2:
+            try:
+                result[selector] = value.decode("utf-8")
+            except UnicodeDecodeError:
+                raise record.fail(f"attribute {selector} is not UTF-8") from None
+        else:
+            raise record.fail(f"attribute {selector} has kind {kind} and {size} bytes")
+        at = stop
+    return result
+
+
+def counts_of(record: Record, sections: dict[int, memoryview]) -> Iterator[tuple[int, int, int]]:
+    """(identity, object slot, new BackoutCount) of a BACKOUT record."""
+    data = sections.get(L.SEC_COUNTS)
+    if data is None:
+        return
+    size = L.size_of("ps_count")
+    if len(data) % size:
+        raise record.fail(f"COUNTS section of {len(data)} bytes")
+    for at in L.overlay("ps_count", data, 0, len(data) // size):
+        yield int(at.identity), int(at.object), int(at.count)

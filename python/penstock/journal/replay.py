@@ -1,0 +1,389 @@
+"""From files to messages: what a restart would find, by the recovery rules of FORMAT.md.
+
+Terms: an *operation* is a record taken apart; its *effect* changes the state. A record that stands
+alone takes effect at its place, the records of a unit take effect together, in their order, where
+the unit is committed. Every effect is idempotent by message identity, because the replay begins
+before the checkpoint's snapshot was complete.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import checksum
+from . import layout as L
+from .errors import DamagedFile
+from .messages import Entry, Message, chunks_of_image
+from .records import Record, attributes_of, check_descriptor, counts_of
+from .segment import Scan
+from .store import TornTail, View, torn_tail
+
+Key = tuple[int, int]  # object slot and generation
+Report = Callable[[str, DamagedFile], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectDefinition:
+    """A stored object. type: MQQT_*; attributes: selector -> int or str."""
+
+    slot: int
+    generation: int
+    name_space: int
+    type: int
+    name: str
+    instance: int
+    attributes: dict[int, int | str]
+    lsn: int
+
+
+@dataclass(slots=True)
+class Unit:
+    """Records of a unit of work that is not decided yet."""
+
+    unit_id: int
+    first_lsn: int
+    record_count: int = 0
+    running_crc: int = 0
+    operations: list[Operation] = field(default_factory=list, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A record's effect, without its bytes. value: what the type needs beyond the identity."""
+
+    type: int
+    key: Key
+    identity: int
+    arrival: int
+    file: str
+    offset: int
+    lsn: int
+    value: Any = None
+
+    def fail(self, text: str, rule: str) -> DamagedFile:
+        """The exception for something wrong about this operation."""
+        what = f"{L.record_type_name(self.type)} record: {text}"
+        return DamagedFile(self.file, self.offset, rule, what)
+
+
+class State:
+    """What a restart would find.
+
+    objects: by slot and generation. units: not decided when the journal ended; their records have
+    no effect. torn_tail: what the last crash cut off, or None. end_lsn: where the journal ends.
+    """
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.objects: dict[Key, ObjectDefinition] = {}
+        self.entries: dict[int, Entry] = {}
+        self.units: list[Unit] = []
+        self.torn_tail: TornTail | None = None
+        self.end_lsn = 0
+        self.next_number = 1
+        self.next_unit_id = 1
+        self.records_replayed = 0
+        self.image_loaded = False
+
+    def queue_names(self) -> list[str]:
+        """Names of the defined objects, sorted."""
+        return sorted(definition.name for definition in self.objects.values())
+
+    def key_of(self, name: str) -> Key:
+        """Slot and generation of the object; KeyError when there is none."""
+        for key, definition in self.objects.items():
+            if definition.name == name:
+                return key
+        raise KeyError(name)
+
+    def messages(self, name: str | None = None) -> Iterator[Message]:
+        """The messages of one queue, or of all, in delivery order within each queue.
+
+        Descriptor and body are read when they are asked for.
+        """
+        wanted = None if name is None else self.key_of(name)
+        chosen = [e for e in self.entries.values() if wanted is None or e.key == wanted]
+        chosen.sort(key=lambda e: (e.key, -e.placement, e.arrival))
+        for entry in chosen:
+            yield Message(self.view, entry, self.objects[entry.key].name)
+
+    def depths(self) -> dict[str, int]:
+        """Queue name -> messages."""
+        result = {definition.name: 0 for definition in self.objects.values()}
+        for entry in self.entries.values():
+            result[self.objects[entry.key].name] += 1
+        return result
+
+
+def _stop(severity: str, error: DamagedFile) -> None:
+    """The report of a plain replay: damage ends it, warnings pass."""
+    if severity == "damage":
+        raise error
+
+
+def operation_of(record: Record) -> Operation:
+    """Takes a record apart. Raises DamagedFile."""
+    sections = record.sections()
+    value: Any = None
+    if record.type == L.PUT:
+        value = entry_of(record, sections)
+    elif record.type == L.OBJECT:
+        value = definition_of(record, sections)
+    elif record.type == L.COMMIT:
+        c = L.overlay("ps_commit", sections[L.SEC_COMMIT])[0]
+        value = (int(c.first_lsn), int(c.record_count), int(c.running_crc))
+    elif record.type == L.BACKOUT:
+        value = list(counts_of(record, sections))
+    elif record.type == L.IMAGE_CONSUMED:
+        value = int(L.overlay("ps_image", sections[L.SEC_IMAGE])[0].checkpoint_lsn)
+    return Operation(
+        type=record.type,
+        key=(record.object, record.object_gen),
+        identity=record.identity,
+        arrival=record.arrival,
+        file=record.file,
+        offset=record.offset,
+        lsn=record.lsn,
+        value=value,
+    )
+
+
+def entry_of(record: Record, sections: dict[int, memoryview]) -> Entry:
+    """The index entry of a PUT record."""
+    d = check_descriptor(record, sections)
+    chunk_count, first_lsn = 0, record.lsn
+    length = len(sections.get(L.SEC_BODY, b""))
+    if L.SEC_CHUNKED in sections:
+        c = L.overlay("ps_chunked", sections[L.SEC_CHUNKED])[0]
+        chunk_count, first_lsn, length = int(c.count), int(c.first_lsn), int(c.total)
+    return Entry(
+        identity=record.identity,
+        arrival=record.arrival,
+        key=(record.object, record.object_gen),
+        lsn=record.lsn,
+        first_lsn=first_lsn,
+        length=length,
+        record_length=len(record.data),
+        chunk_count=chunk_count,
+        priority=int(d.priority),
+        placement=int(d.placement),
+        persistent=bool(d.persistence),
+        expiry_us=int(d.expiry_us),
+        backout_count=int(d.backout_count),
+    )
+
+
+def definition_of(record: Record, sections: dict[int, memoryview]) -> ObjectDefinition:
+    """The definition in an OBJECT record."""
+    n = L.overlay("ps_object_name", sections[L.SEC_OBJECT_NAME])[0]
+    return ObjectDefinition(
+        slot=record.object,
+        generation=record.object_gen,
+        name_space=int(n.name_space),
+        type=int(n.type),
+        name=L.text(n.name),
+        instance=int(n.instance),
+        attributes=attributes_of(record, sections[L.SEC_OBJECT_ATTRS]),
+        lsn=record.lsn,
+    )
+
+
+class Replay:
+    """Builds a State from a View.
+
+    report is called with a severity and the exception that describes it; the default raises damage
+    and lets warnings pass.
+    """
+
+    def __init__(self, view: View, report: Report = _stop) -> None:
+        self.view = view
+        self.report = report
+        self.state = State(view)
+        self.units: dict[int, Unit] = {}
+        self.queues: dict[Key, dict[int, Entry]] = {}
+        self.newest: dict[int, int] = {}  # object slot -> its newest generation
+        self.gone: set[int] = set()
+        self.image_consumed = False
+        self.snapshot_end = view.checkpoint.end_lsn if view.checkpoint else 0
+
+    def run(self, scans: Iterable[Scan] | None = None) -> State:
+        """Checkpoint, journal from its begin LSN, image. Raises what report raises."""
+        self._load_checkpoint()
+        epoch, scan = None, None
+        for scan in self.view.scans(self.view.replay_from()) if scans is None else scans:
+            if scan.segment.restart_epoch != epoch:
+                self.units.clear()  # nothing open survives a restart
+                epoch = scan.segment.restart_epoch
+            self._replay(scan)
+        if scan is not None:
+            self.state.end_lsn = scan.end_lsn
+            self.state.torn_tail = torn_tail(scan)
+        self._load_image()
+        self._drop_orphans()
+        self.state.units = list(self.units.values())
+        return self.state
+
+    def _replay(self, scan: Scan) -> None:
+        for start in scan.starts:
+            if scan.segment.base_lsn + start < self.view.begin_lsn:
+                continue
+            record = scan.record(start)
+            if record.known:
+                self.state.records_replayed += 1
+                self._record(record)
+
+    def _record(self, record: Record) -> None:
+        state = self.state
+        state.next_unit_id = max(state.next_unit_id, record.unit_id + 1)
+        operation = operation_of(record)
+        if record.type == L.COMMIT:
+            self._commit(operation, record.unit_id)
+        elif record.type == L.BACKOUT:
+            self.units.pop(record.unit_id, None)
+            self._effect(operation)
+        elif record.unit_id == 0:
+            self._effect(operation)
+        else:
+            unit = self.units.setdefault(record.unit_id, Unit(record.unit_id, record.lsn))
+            unit.record_count += 1
+            unit.running_crc = checksum.crc32c(struct.pack("<I", record.crc), unit.running_crc)
+            if record.type != L.CHUNK:
+                unit.operations.append(operation)
+            if record.commits:
+                self._decide(self.units.pop(record.unit_id))
+
+    def _decide(self, unit: Unit) -> None:
+        for operation in unit.operations:
+            self._effect(operation)
+
+    def _commit(self, commit: Operation, unit_id: int) -> None:
+        stated = commit.value
+        unit = self.units.pop(unit_id, Unit(unit_id, stated[0]))
+        found = (unit.first_lsn, unit.record_count, unit.running_crc)
+        if unit_id == 0 or stated != found:
+            text = f"unit {unit_id} has first LSN {found[0]}, {found[1]} records, running CRC "
+            text += f"{found[2]:#010x}; COMMIT says {stated[0]}, {stated[1]}, {stated[2]:#010x}"
+            self.report("damage", commit.fail(text, "unit"))
+        self._decide(unit)
+
+    def _effect(self, op: Operation) -> None:
+        if op.type == L.PUT:
+            self._put(op.value, op)
+        elif op.type in (L.GET, L.EXPIRE):
+            if not self._remove(op.identity) and op.lsn >= self.snapshot_end:
+                text = f"message {op.identity} is not there"
+                self.report("warning", op.fail(text, "message"))
+        elif op.type == L.CLEAR:
+            queue = self.queues.get(op.key, {})
+            for identity in [e.identity for e in queue.values() if e.arrival < op.arrival]:
+                self._remove(identity)
+        elif op.type == L.BACKOUT:
+            for identity, _, count in op.value:
+                entry = self.state.entries.get(identity)
+                if entry is not None:
+                    entry.backout_count = max(entry.backout_count, count)
+        elif op.type == L.OBJECT:
+            self._define(op.value, op)
+        elif op.type == L.OBJECT_DELETE:
+            self._delete(op.key)
+        elif op.type == L.IMAGE_CONSUMED and self.view.checkpoint is not None:
+            self.image_consumed |= op.value == self.view.checkpoint.begin_lsn
+
+    def _put(self, entry: Entry, op: Operation) -> None:
+        present = self.state.entries.get(entry.identity)
+        if present is not None or entry.identity in self.gone:
+            if present is None or present.lsn != entry.lsn:
+                text = f"message {entry.identity} was put before"
+                self.report("damage", op.fail(text, "duplicate"))
+            return
+        if entry.key not in self.state.objects:
+            if op.lsn >= self.snapshot_end:
+                text = f"message {entry.identity} is on object {entry.key}, which is not defined"
+                self.report("damage", op.fail(text, "object"))
+            return
+        if not entry.persistent or entry.identity != entry.arrival:
+            text = f"message {entry.identity}: not persistent, or identity and arrival differ"
+            self.report("warning", op.fail(text, "message"))
+        self._insert(entry)
+
+    def _insert(self, entry: Entry) -> None:
+        self.state.entries[entry.identity] = entry
+        self.queues.setdefault(entry.key, {})[entry.identity] = entry
+        self.state.next_number = max(self.state.next_number, entry.identity + 1, entry.arrival + 1)
+
+    def _remove(self, identity: int) -> bool:
+        entry = self.state.entries.pop(identity, None)
+        if entry is None:
+            return False
+        del self.queues[entry.key][identity]
+        self.gone.add(identity)
+        return True
+
+    def _define(self, definition: ObjectDefinition, op: Operation) -> None:
+        slot, generation = op.key
+        newest = self.newest.get(slot, 0)
+        if generation < newest:
+            return  # the snapshot already has its successor
+        older = (slot, newest)
+        if generation > newest and older in self.state.objects:
+            text = f"object {older} was not deleted before slot {slot} was used again"
+            self.report("warning", op.fail(text, "object"))
+            self._delete(older)
+        self.newest[slot] = generation
+        self.state.objects[op.key] = definition
+
+    def _delete(self, key: Key) -> None:
+        self.state.objects.pop(key, None)
+        for identity in list(self.queues.get(key, {})):
+            self._remove(identity)
+        self.newest[key[0]] = max(self.newest.get(key[0], 0), key[1])
+
+    def _load_checkpoint(self) -> None:
+        checkpoint = self.view.checkpoint
+        if checkpoint is None:
+            return
+        for record in checkpoint.objects:
+            operation = operation_of(record)
+            self._define(operation.value, operation)
+        for row in checkpoint.messages.tolist():
+            entry = Entry.from_checkpoint(dict(zip(_MESSAGE_FIELDS, row, strict=True)))
+            if entry.identity in self.state.entries:
+                text = f"message {entry.identity} is listed twice"
+                error = DamagedFile(checkpoint.file, L.PAGE, "duplicate", text)
+                self.report("damage", error)
+            if entry.placement >= L.PRIORITIES:
+                text = f"message {entry.identity} has placement priority {entry.placement}"
+                self.report("damage", DamagedFile(checkpoint.file, L.PAGE, "message", text))
+            self._insert(entry)
+        self.state.next_number = max(self.state.next_number, checkpoint.next_number)
+        self.state.next_unit_id = max(self.state.next_unit_id, checkpoint.next_unit_id)
+
+    def _load_image(self) -> None:
+        checkpoint = self.view.checkpoint
+        if checkpoint is None or not checkpoint.has_image or self.image_consumed:
+            return
+        self.state.image_loaded = True
+        for record, chunks in chunks_of_image(checkpoint.image):
+            sections = record.sections()
+            entry = entry_of(record, sections)
+            entry.image = (record, chunks)
+            if entry.identity in self.state.entries:
+                text = f"message {entry.identity} of the image is there already"
+                self.report("damage", record.fail(text, "duplicate"))
+                continue
+            self._insert(entry)
+
+    def _drop_orphans(self) -> None:
+        """Messages whose queue was deleted while the snapshot was taken."""
+        for key in [key for key in self.queues if key not in self.state.objects]:
+            if self.queues[key] and self.view.checkpoint is not None:
+                text = f"{len(self.queues[key])} messages on object {key}, which is not defined"
+                error = DamagedFile(self.view.checkpoint.file, L.PAGE, "object", text)
+                self.report("warning", error)
+            self._delete(key)
+
+
+_MESSAGE_FIELDS = tuple(name for name, _, _ in L.fields("psc_message"))

@@ -1,0 +1,193 @@
+"""Everything that can be checked, told as findings. Nothing here stops at the first one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from . import layout as L
+from .checkpoint import checkpoint_names, read_checkpoint
+from .errors import DamagedFile, Finding
+from .files import FileSet
+from .messages import check_message
+from .replay import Replay
+from .segment import Scan, Segment, newest_mark, read_segment, round_up, scan_segment, segment_name
+from .store import View, check_end, check_order, look_at, segment_numbers, torn_tail
+
+_SPARE = re.compile(r"spare-[0-9]{10}\.psj")
+
+
+class Verifier:
+    """One pass over all files. ``findings`` grows in the order of the checks."""
+
+    def __init__(self, files: FileSet, qm_id: bytes | None) -> None:
+        self.files = files
+        self.qm_id = qm_id
+        self.findings: list[Finding] = []
+
+    def run(self) -> list[Finding]:
+        """Names, headers, checkpoints, chain, batches, records, units, messages."""
+        self._names()
+        self._checkpoints()
+        view = self._view()
+        if view is None:
+            self._headers()
+            return self.findings
+        scans = []
+        for segment in view.segments:
+            scan = self._segment(view, segment)
+            if segment.number >= view.replay_from():
+                scans.append(scan)
+        if not self.damaged():
+            self._replay(view, scans)
+        return self.findings
+
+    def damaged(self) -> bool:
+        """Whether recovery would refuse."""
+        return any(finding.severity == "damage" for finding in self.findings)
+
+    def _add(self, severity: str, file: str, offset: int, rule: str, text: str) -> None:
+        self.findings.append(Finding(file, offset, rule, severity, text))
+
+    def _error(self, error: DamagedFile, severity: str = "damage") -> None:
+        text = error.text
+        self._add(severity, error.file, error.offset, error.rule, text)
+
+    def _names(self) -> None:
+        segments = {segment_name(n) for n in segment_numbers(self.files.names("journal"))}
+        for name in self.files.names("journal"):
+            path = f"journal/{name}"
+            if path in segments or _SPARE.fullmatch(name):
+                continue
+            self._stray(path)
+        checkpoints = set(checkpoint_names(self.files.names("checkpoint")))
+        for name in self.files.names("checkpoint"):
+            if name not in checkpoints:
+                self._stray(f"checkpoint/{name}")
+
+    def _stray(self, path: str) -> None:
+        if path.endswith(".tmp"):
+            self._add("note", path, 0, "file", "half made, deleted at the next start")
+        else:
+            self._add("warning", path, 0, "file", "does not belong here and is ignored")
+
+    def _checkpoints(self) -> None:
+        """The newest one is checked by the view; the older ones are not needed any more."""
+        for name in checkpoint_names(self.files.names("checkpoint"))[1:]:
+            path = f"checkpoint/{name}"
+            try:
+                read_checkpoint(path, self.files.read(path, 0, self.files.size(path)), self.qm_id)
+            except DamagedFile as error:
+                self._error(error, "warning")
+
+    def _view(self) -> View | None:
+        try:
+            return look_at(self.files, self.qm_id)
+        except DamagedFile as error:
+            self._error(error)
+            return None
+
+    def _headers(self) -> None:
+        """Without a view: each segment by itself, so that all bad files are named."""
+        before: Segment | None = None
+        for number in segment_numbers(self.files.names("journal")):
+            path = segment_name(number)
+            try:
+                page = self.files.read(path, 0, L.PAGE)
+                segment = read_segment(path, page, self.files.size(path), self.qm_id)
+                if before is not None and before.number == number - 1:
+                    check_order(before, segment)
+            except DamagedFile as error:
+                finding = Finding.of(error)
+                if finding not in self.findings:
+                    self.findings.append(finding)
+                continue
+            before = segment
+
+    def _segment(self, view: View, segment: Segment) -> Scan:
+        """Scans one segment; after a bad batch goes on at the next good one, to name them all."""
+        scan = view.scan(segment)
+        self._batches(scan)
+        try:
+            check_end(scan, view.successor(segment), view.checkpoint)
+        except DamagedFile as error:
+            self._error(error)
+            self._after_damage(scan)
+        else:
+            tail = torn_tail(scan)
+            if tail is not None:
+                text = f"torn tail at LSN {tail.lsn}: {tail.text}"
+                self._add("note", tail.file, tail.offset, "torn-tail", text)
+        return scan
+
+    def _after_damage(self, scan: Scan) -> None:
+        at = scan.end + L.PAGE
+        while at < scan.limit:
+            more = scan_segment(scan.segment, scan.data, start=at, limit=scan.limit)
+            if more.batches:
+                self._batches(more)
+                marked, _ = newest_mark(scan.segment, scan.data, more.end)
+                if more.problem is not None and marked > more.end_lsn:
+                    file, offset = scan.segment.file, more.problem_offset
+                    self._add("damage", file, offset, "batch", more.problem)
+            at = more.end + L.PAGE
+
+    def _batches(self, scan: Scan) -> None:
+        durable = 0
+        for batch, starts in scan.by_batch():
+            end = batch.offset + batch.length
+            if any(scan.data[end : batch.offset + round_up(batch.length)]):
+                text = "the padding is not zero (a torn write, or changed bytes)"
+                self._add("note", batch.file, end, "padding", text)
+            if batch.durable_lsn < durable:
+                text = f"durable mark {batch.durable_lsn} after {durable}"
+                self._add("warning", batch.file, batch.offset, "mark", text)
+            durable = max(durable, batch.durable_lsn)
+            for start in starts:
+                self._record(scan, start)
+
+    def _record(self, scan: Scan, start: int) -> None:
+        try:
+            record = scan.record(start)
+            record.sections()
+        except DamagedFile as error:
+            self._error(error)
+            return
+        if not record.known:
+            text = f"optional {record.type_name} record of version {record.version} is skipped"
+            self._add("note", record.file, record.offset, "unknown", text)
+
+    def _replay(self, view: View, scans: list[Scan]) -> None:
+        reports: list[tuple[str, DamagedFile]] = []
+        replay = Replay(view, lambda severity, error: reports.append((severity, error)))
+        try:
+            state = replay.run(scans)
+        except DamagedFile as error:
+            reports.append(("damage", error))
+            state = None
+        for severity, report in reports:
+            self._error(report, severity)
+        if state is None:
+            return
+        names: dict[tuple[int, str, int], int] = {}
+        for definition in state.objects.values():
+            place = (definition.name_space, definition.name, definition.instance)
+            if names.setdefault(place, definition.slot) != definition.slot:
+                text = f"object {definition.name!r} is defined in two slots"
+                self._add("warning", "journal", 0, "object", text)
+        for unit in state.units:
+            segment = view.segment_of(unit.first_lsn)
+            file, offset = ("journal", 0)
+            if segment is not None:
+                file, offset = segment.file, unit.first_lsn - segment.base_lsn
+            text = f"unit {unit.unit_id}, {unit.record_count} records, was not committed"
+            self._add("note", file, offset, "unit", text)
+        for message in state.messages():
+            error_found = check_message(message)
+            if error_found is not None:
+                self._error(error_found)
+
+
+def damages(findings: list[Finding]) -> Iterator[Finding]:
+    """Those for which recovery refuses to open the queue manager."""
+    return (finding for finding in findings if finding.severity == "damage")

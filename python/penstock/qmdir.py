@@ -1,0 +1,278 @@
+"""Where a queue manager's directory lies, and what its ``qm.toml`` says.
+
+A queue manager's directory lies in a *home*: the one given, else ``PENSTOCK_HOME``, else
+``penstock`` in the platform's data directory. Its name is the queue manager's with ``/`` written
+``&`` and ``.`` written ``!``, as MQ does. ``qm.toml`` is written once, at create; it holds the
+identity that the journal's checksums are bound to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SETTINGS_FILE = "qm.toml"
+_NAME = re.compile(r"[A-Za-z0-9./_%]{1,48}")
+_DIRECTORY = re.compile(r"[A-Za-z0-9!&_%]{1,48}")
+_PAGE = 4096
+_KIB, _MIB, _GIB = 1 << 10, 1 << 20, 1 << 30
+_Home = str | os.PathLike[str] | None
+
+
+class ManagerNameError(ValueError):
+    """A queue manager's name breaks the rules; the text names it and the rule."""
+
+
+class SettingsError(ValueError):
+    """qm.toml cannot be used; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The contents of qm.toml. Sizes in bytes.
+
+    qm_id: 16 random bytes, fixed at create. platform: ``unix`` or ``zos``. region_bodies: message
+    bodies that the shared region may hold; 0 means 1 GiB or half of what region_dir's file system
+    has, whichever is less. log_file_size, log_files: the error log and its rotation.
+    """
+
+    qm_id: bytes
+    name: str
+    platform: str = "unix"
+    segment_size: int = 64 * _MIB
+    journal_limit: int = 64 * _GIB
+    ring_size: int = 4 * _MIB
+    region_size: int = 64 * _GIB
+    region_bodies: int = 0
+    region_dir: str = "/dev/shm"
+    max_uncommitted_messages: int = 10000
+    max_message_length: int = 104857600
+    log_file_size: int = 2 * _MIB
+    log_files: int = 3
+
+    def __post_init__(self) -> None:
+        """Raises SettingsError for a value that is out of range or does not fit the others."""
+        check_name(self.name)
+        if len(self.qm_id) != 16:
+            raise SettingsError(f"qm_id has {len(self.qm_id)} bytes, not 16")
+        if self.platform not in ("unix", "zos"):
+            raise SettingsError(f"platform is 'unix' or 'zos', not {self.platform!r}")
+        if not os.path.isabs(self.region_dir) or "\0" in self.region_dir:
+            raise SettingsError(f"region.dir must be an absolute path, not {self.region_dir!r}")
+        for item in _ITEMS:
+            value = getattr(self, item.field)
+            if item.low is not None and not item.low <= value <= item.high:
+                text = f"{item} is {value}, allowed are {item.low} to {item.high}"
+                raise SettingsError(text)
+            if item.page and value % _PAGE:
+                raise SettingsError(f"{item} is {value}, not a multiple of {_PAGE}")
+        if self.journal_limit < 4 * self.segment_size:
+            text = f"journal.limit is {self.journal_limit}, less than four segments"
+            raise SettingsError(text)
+
+
+@dataclass(frozen=True)
+class _Item:
+    """One key of qm.toml: its table ("" for the top), key, field of Settings, type and range."""
+
+    table: str
+    key: str
+    field: str
+    type: type = int
+    low: int | None = None
+    high: int = 0
+    page: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.key}" if self.table else self.key
+
+
+_ITEMS = (
+    _Item("", "qm_id", "qm_id", str),
+    _Item("", "name", "name", str),
+    _Item("", "platform", "platform", str),
+    _Item("journal", "segment_size", "segment_size", int, 32 * _KIB, 4 * _GIB, True),
+    _Item("journal", "limit", "journal_limit", int, 128 * _KIB, 1 << 50),
+    _Item("journal", "ring_size", "ring_size", int, 256 * _KIB, _GIB, True),
+    _Item("region", "size", "region_size", int, 16 * _MIB, 1 << 42, True),
+    _Item("region", "bodies", "region_bodies", int, 0, 1 << 42),
+    _Item("region", "dir", "region_dir", str),
+    _Item("limits", "max_uncommitted_messages", "max_uncommitted_messages", int, 1, 999999999),
+    _Item("limits", "max_message_length", "max_message_length", int, 32768, 104857600),
+    _Item("logging", "file_size", "log_file_size", int, 4 * _KIB, _GIB),
+    _Item("logging", "files", "log_files", int, 1, 100),
+)
+
+
+def check_name(name: str) -> str:
+    """The name, when it is one. Raises ManagerNameError otherwise, TypeError for no str."""
+    if not isinstance(name, str):
+        raise TypeError(f"a queue manager's name is a str, not {type(name).__name__}")
+    if not name:
+        raise ManagerNameError("a queue manager's name cannot be empty")
+    if len(name) > 48:
+        raise ManagerNameError(
+            f"queue manager name {name!r} has {len(name)} characters, 48 are allowed"
+        )
+    if not _NAME.fullmatch(name):
+        bad = next(c for c in name if not _NAME.fullmatch(c))
+        text = f"queue manager name {name!r} has the character {bad!r}; A-Z a-z 0-9 . / _ % are "
+        raise ManagerNameError(text + "allowed")
+    return name
+
+
+def directory_name(name: str) -> str:
+    """The directory of a queue manager: ``A.B/C`` -> ``A!B&C``. Raises ManagerNameError."""
+    return check_name(name).replace("/", "&").replace(".", "!")
+
+
+def manager_name(directory: str) -> str | None:
+    """The queue manager of a directory; None when no queue manager's directory is called so."""
+    if not _DIRECTORY.fullmatch(directory):
+        return None
+    return directory.replace("&", "/").replace("!", ".")
+
+
+def home_directory(home: _Home = None) -> Path:
+    """The home: ``home``, else PENSTOCK_HOME, else ``penstock`` in $XDG_DATA_HOME or
+    ~/.local/share."""
+    if home is not None:
+        return Path(home)
+    chosen = os.environ.get("PENSTOCK_HOME")
+    if chosen:
+        return Path(chosen)
+    data = os.environ.get("XDG_DATA_HOME", "")
+    if not os.path.isabs(data):  # the XDG rules: relative paths are ignored
+        return Path.home() / ".local" / "share" / "penstock"
+    return Path(data) / "penstock"
+
+
+def manager_directory(name: str, home: _Home = None) -> Path:
+    """The directory of a queue manager, whether it exists or not. Raises ManagerNameError."""
+    return home_directory(home) / directory_name(name)
+
+
+def manager_names(home: _Home = None) -> list[str]:
+    """Names of the queue managers in a home, sorted: directories that hold a qm.toml."""
+    try:
+        entries = list(os.scandir(home_directory(home)))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    found = []
+    for entry in entries:
+        name = manager_name(entry.name)
+        if name is None or not entry.is_dir(follow_symlinks=False):
+            continue
+        if os.path.isfile(os.path.join(entry.path, SETTINGS_FILE)):
+            found.append(name)
+    return sorted(found)
+
+
+def parse_settings(text: str) -> Settings:
+    """Settings from the text of a qm.toml. Raises SettingsError naming the key."""
+    try:
+        document: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"not TOML: {error}") from error
+    values: dict[str, Any] = {}
+    for item in _ITEMS:
+        table = document.get(item.table, {}) if item.table else document
+        if not isinstance(table, dict):
+            raise SettingsError(f"{item.table} is not a table")
+        if item.key not in table:
+            continue
+        value = table.pop(item.key)
+        if type(value) is not item.type:
+            raise SettingsError(f"{item} is {value!r}, not {item.type.__name__}")
+        values[item.field] = value
+    for table_name, rest in document.items():
+        if not isinstance(rest, dict):
+            raise SettingsError(f"unknown key {table_name}")
+        for key in rest:
+            raise SettingsError(f"unknown key {table_name}.{key}")
+    for needed in ("qm_id", "name"):
+        if needed not in values:
+            raise SettingsError(f"{needed} is missing")
+    if not re.fullmatch(r"[0-9a-f]{32}", values["qm_id"]):
+        raise SettingsError(f"qm_id is {values['qm_id']!r}, not 32 lower-case hex digits")
+    values["qm_id"] = bytes.fromhex(values["qm_id"])
+    try:
+        return Settings(**values)
+    except ManagerNameError as error:
+        raise SettingsError(str(error)) from error
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, bytes):
+        value = value.hex()
+    escaped = "".join(
+        f"\\u{ord(c):04x}" if c in '"\\' or ord(c) < 32 or ord(c) == 127 else c for c in value
+    )
+    return f'"{escaped}"'
+
+
+def format_settings(settings: Settings) -> str:
+    """The text of a qm.toml; parse_settings() gives the same Settings back."""
+    lines = ["# Settings of a penstock queue manager, written when it was created."]
+    table = ""
+    for item in _ITEMS:
+        if item.table != table:
+            table = item.table
+            lines += ["", f"[{table}]"]
+        lines.append(f"{item.key} = {_toml_value(getattr(settings, item.field))}")
+    return "\n".join(lines) + "\n"
+
+
+def read_settings(directory: str | os.PathLike[str]) -> Settings:
+    """Settings of the queue manager in ``directory``.
+
+    Raises FileNotFoundError without a qm.toml, SettingsError when it cannot be used.
+    """
+    path = Path(directory) / SETTINGS_FILE
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    with open(fd, "rb") as file:
+        data = file.read(1 << 20)
+    try:
+        return parse_settings(data.decode("utf-8"))
+    except (SettingsError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: {error}") from error
+
+
+def write_settings(
+    directory: str | os.PathLike[str], settings: Settings, mode: int = 0o600
+) -> None:
+    """Writes qm.toml so that it is there whole or not at all, and on disk on return.
+
+    mode: permission bits, whatever the umask. Raises OSError.
+    """
+    folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    temporary = SETTINGS_FILE + ".tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)  # left by a create that was cut short
+        fd = os.open(temporary, flags, mode, dir_fd=folder)
+        with open(fd, "wb") as file:
+            os.fchmod(fd, mode)
+            file.write(format_settings(settings).encode())
+            file.flush()
+            os.fsync(fd)
+        os.rename(temporary, SETTINGS_FILE, src_dir_fd=folder, dst_dir_fd=folder)
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+assert {item.field for item in _ITEMS} == {f.name for f in fields(Settings)}

@@ -1,0 +1,366 @@
+"""A small writer of queue-manager files in pure Python, for tests of those who read them.
+
+It packs bytes with `struct` from the tables of csrc/FORMAT.md and shares only the CRC with the
+reader, so that a wrong offset in the reader's declarations cannot hide. It keeps no index and
+checks nothing: tests use it to write wrong files as well as right ones.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+from penstock.journal.checksum import crc32c, tag
+
+PAGE = 4096
+PUT, GET, COMMIT, BACKOUT, CHUNK, EXPIRE = 1, 2, 3, 4, 8, 10
+IMAGE_CONSUMED, OBJECT, OBJECT_DELETE, CLEAR = 12, 13, 14, 18
+MUST = 0x8000
+COMMITS = 1
+TIME = 1_700_000_000_000_000  # microseconds; every time in a written file derives from it
+QM_ID = bytes(range(16))
+QM_TOML = f'qm_id = "{QM_ID.hex()}"\nname = "GOLD"\n'
+
+
+def pad(data: bytes, to: int = 8) -> bytes:
+    return data + bytes(-len(data) % to)
+
+
+def section(number: int, data: bytes) -> bytes:
+    return pad(struct.pack("<HHI", number, 0, len(data)) + data)
+
+
+def record(
+    kind: int,
+    sections: bytes = b"",
+    *,
+    unit: int = 0,
+    queue: tuple[int, int] = (0, 0),
+    identity: int = 0,
+    arrival: int = 0,
+    flags: int = 0,
+    version: int = 1,
+    must: int = MUST,
+) -> bytes:
+    length = 48 + len(sections)
+    rest = struct.pack(
+        "<HHHHQIIQQ", kind | must, version, flags, 0, unit, *queue, identity, arrival
+    )
+    size = struct.pack("<I", length)
+    return size + struct.pack("<I", crc32c(size + rest + sections)) + rest + sections
+
+
+def descriptor(
+    number: int,
+    *,
+    priority: int = 4,
+    placement: int | None = None,
+    persistence: int = 1,
+    expiry: int = 0,
+    ext: bool = False,
+    backout: int = 0,
+) -> bytes:
+    return struct.pack(
+        "<24s24sQQ6i8si12s28s4s32s4BIQ",
+        b"AMQ GOLD" + number.to_bytes(16, "big"),
+        bytes(16) + number.to_bytes(8, "little"),
+        TIME + number,
+        expiry,
+        priority,
+        0,
+        8,
+        0,
+        546,
+        1208,
+        b"MQSTR   ",
+        28,
+        b"penstock".ljust(12),
+        b"writer.py".ljust(28),
+        b"    ",
+        bytes(32),
+        persistence,
+        min(max(priority, 0), 9) if placement is None else placement,
+        ext,
+        2,
+        backout,
+        0,
+    )
+
+
+def extension(group: bytes = b"group".ljust(24, b"\0")) -> bytes:
+    names = b"REPLY.QUEUE".ljust(48) + b"GOLD".ljust(48) + b"identity".ljust(32)
+    return names + group + struct.pack("<4i3Q", 1, 0, 0, -1, 0, 0, 0)
+
+
+def put(
+    number: int,
+    body: bytes = b"",
+    *,
+    queue: tuple[int, int] = (1, 1),
+    unit: int = 0,
+    flags: int = 0,
+    ext: bool = False,
+    chunked: tuple[int, int, int, int] | None = None,
+    **fields: int,
+) -> bytes:
+    parts = section(1, descriptor(number, ext=ext, **fields))
+    if ext:
+        parts += section(2, extension())
+    if chunked is not None:
+        parts += section(7, struct.pack("<QQQII", *chunked, 0))
+    else:
+        parts += section(6, body)
+    return record(PUT, parts, unit=unit, queue=queue, identity=number, arrival=number, flags=flags)
+
+
+def chunk(
+    number: int, piece: bytes, prev: int, offset: int, total: int, index: int, unit: int = 0
+) -> bytes:
+    head = section(8, struct.pack("<QQQII", prev, offset, total, index, 0))
+    parts = head + section(6, piece)
+    return record(CHUNK, parts, unit=unit, queue=(1, 1), identity=number, arrival=number)
+
+
+def get(number: int, *, unit: int = 0, queue: tuple[int, int] = (1, 1), kind: int = GET) -> bytes:
+    return record(kind, unit=unit, queue=queue, identity=number, arrival=number)
+
+
+def commit(unit: int, first_lsn: int, records: list[bytes]) -> bytes:
+    running = crc32c(b"".join(r[4:8] for r in records))
+    return record(
+        COMMIT, section(9, struct.pack("<QII", first_lsn, len(records), running)), unit=unit
+    )
+
+
+def backout(unit: int, counts: list[tuple[int, int, int]]) -> bytes:
+    data = b"".join(struct.pack("<QII", *count) for count in counts)
+    return record(BACKOUT, section(10, data), unit=unit)
+
+
+def define(slot: int, generation: int, name: str, attributes: dict[int, int | str]) -> bytes:
+    listed = b""
+    for selector, value in attributes.items():
+        if isinstance(value, int):
+            listed += struct.pack("<iHHq", selector, 1, 8, value)
+        else:
+            data = value.encode()
+            listed += pad(struct.pack("<iHH", selector, 2, len(data)) + data)
+    named = section(11, struct.pack("<II48sQ", 1, 1, name.encode().ljust(48), 0))
+    return record(OBJECT, named + section(12, listed), queue=(slot, generation))
+
+
+def image_consumed(begin_lsn: int) -> bytes:
+    return record(IMAGE_CONSUMED, section(15, struct.pack("<Q", begin_lsn)))
+
+
+def header(kind: str, fields: bytes) -> bytes:
+    page = kind.encode() + struct.pack("<HHIQQ", 1, 0, PAGE, 0, 0) + fields
+    page = page.ljust(PAGE - 4, b"\0")
+    return page + struct.pack("<I", crc32c(page))
+
+
+@dataclass
+class Store:
+    """The files of one queue manager; ``files`` maps path -> bytes.
+
+    append() writes one flush batch and returns the LSNs of its records.
+    """
+
+    size: int = 65536
+    qm_id: bytes = QM_ID
+    done: dict[str, bytes] = field(default_factory=dict)
+    number: int = 0
+    generation: int = 0
+    epoch: int = 1
+    base: int = 0
+    used: int = 0
+    durable: int = 0
+    image: bytearray = field(default_factory=bytearray)
+    starts: list[int] = field(default_factory=list)  # offset of each batch in this segment
+
+    def __post_init__(self) -> None:
+        self.done["qm.toml"] = QM_TOML.encode()
+        self._segment(0)
+
+    @property
+    def lsn(self) -> int:
+        """Where the next batch begins."""
+        return self.base + self.used
+
+    @property
+    def path(self) -> str:
+        return f"journal/{self.number:010d}.psj"
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        return {**self.done, self.path: bytes(self.image)}
+
+    def _segment(self, prev_end: int) -> None:
+        self.number += 1
+        self.generation += 1
+        self.image = bytearray(self.size)
+        fields = self.qm_id + struct.pack(
+            "<7Q",
+            self.number,
+            self.generation,
+            self.epoch,
+            self.base,
+            self.size,
+            prev_end,
+            TIME + self.number,
+        )
+        self.image[:PAGE] = header("PSTKJRNL", fields)
+        self.used = PAGE
+        self.durable = max(self.durable, prev_end)
+        self.starts = []
+
+    def batch(self, records: list[bytes], durable: int | None = None) -> bytes:
+        """The bytes of a batch that would come next, without padding."""
+        body = b"".join(records)
+        marked = min(self.durable, self.lsn) if durable is None else durable
+        rest = struct.pack(
+            "<QQQIIQQQ",
+            self.lsn,
+            marked,
+            TIME + self.lsn,
+            64 + len(body),
+            len(records),
+            self.number,
+            self.generation,
+            0,
+        )
+        seed = self.qm_id + struct.pack("<QQQ", self.number, self.generation, self.lsn)
+        crc = crc32c(seed + rest + b"".join(r[4:8] for r in records))
+        return struct.pack("<4sI", b"PSBT", crc) + rest + body
+
+    def append(self, *records: bytes, durable: int | None = None) -> list[int]:
+        data = self.batch(list(records), durable)
+        if self.used + len(data) > self.size:
+            self.roll()
+            data = self.batch(list(records), durable)
+        lsns, at = [], self.lsn + 64
+        for one in records:
+            lsns.append(at)
+            at += len(one)
+        self.image[self.used : self.used + len(data)] = data
+        self.starts.append(self.used)
+        self.used += len(pad(data, PAGE))
+        self.durable = self.lsn
+        return lsns
+
+    def mark(self) -> None:
+        """A mark page: a batch without records."""
+        self.append()
+
+    def roll(self) -> None:
+        """Goes on in a new segment."""
+        end = self.lsn
+        self.done[self.path] = bytes(self.image)
+        self.base += self.size
+        self._segment(end)
+
+    def restart(self, torn: bytes = b"", gap: int = 0) -> None:
+        """A crash that left `torn` after the last batch, and the recovery after it."""
+        self.image[self.used : self.used + len(torn)] = torn
+        self.epoch += 1
+        end = self.lsn
+        self.done[self.path] = bytes(self.image)
+        self.base += self.size + gap
+        self._segment(end)
+
+    def put_chunked(self, number: int, body: bytes, piece: int, unit: int) -> list[bytes]:
+        """A message in chunks, each in a batch of its own; the PUT commits the unit."""
+        offsets = range(0, len(body), piece)
+        records, lsns = [], [0]
+        for index, at in enumerate(offsets):
+            data = body[at : at + piece]
+            records.append(chunk(number, data, lsns[-1], at, len(body), index, unit))
+            lsns += self.append(records[-1])
+        listed = (lsns[1], lsns[-1], len(body), len(offsets))
+        records.append(put(number, unit=unit, flags=COMMITS, chunked=listed))
+        self.append(records[-1])
+        return records
+
+    def checkpoint(
+        self,
+        begin: int,
+        *,
+        objects: list[bytes] = (),  # type: ignore[assignment]
+        messages: list[bytes] = (),  # type: ignore[assignment]
+        image: list[bytes] = (),  # type: ignore[assignment]
+        end: int | None = None,
+        clean: bool = False,
+        begin_segment: int | None = None,
+        oldest: int = 1,
+        next_number: int = 1000,
+    ) -> str:
+        """Writes a checkpoint and returns its path."""
+        end = self.lsn if end is None else end
+        fields = self.qm_id + struct.pack(
+            "<7QIIQQ",
+            begin,
+            begin_segment or self.number,
+            end,
+            next_number,
+            1000,
+            self.epoch,
+            self.generation,
+            clean,
+            bool(image),
+            TIME,
+            oldest,
+        )
+        data = header("PSTKCKPT", fields)
+        blocks = [
+            (kind, items) for kind, items in ((1, objects), (2, messages), (3, image)) if items
+        ]
+        for sequence, (kind, items) in enumerate(blocks):
+            data += self._block(begin, kind, len(items), sequence, b"".join(items))
+        totals = (len(blocks), len(objects), len(messages), len(image), end)
+        data += self._block(begin, 4, 1, len(blocks), struct.pack("<5Q", *totals))
+        path = f"checkpoint/{begin:016x}.psc"
+        self.done[path] = data
+        return path
+
+    def _block(self, begin: int, kind: int, count: int, sequence: int, payload: bytes) -> bytes:
+        rest = struct.pack("<IIQQ", kind, count, len(payload), sequence)
+        seed = crc32c(self.qm_id + struct.pack("<Q", begin))
+        return pad(b"PSBK" + struct.pack("<I", crc32c(rest + payload, seed)) + rest + payload)
+
+    def listed(
+        self,
+        number: int,
+        lsn: int,
+        put_record: bytes,
+        length: int,
+        *,
+        queue: tuple[int, int] = (1, 1),
+        priority: int = 4,
+        backouts: int = 0,
+        first_lsn: int | None = None,
+        chunks: int = 0,
+        ext: bool = False,
+    ) -> bytes:
+        """The checkpoint's line of a message whose PUT record lies at ``lsn``."""
+        raw = descriptor(number)
+        group = tag(extension()[128:152], self.qm_id) if ext else 0
+        return struct.pack(
+            "<7Q4IiBBHIIQ",
+            number,
+            lsn,
+            lsn if first_lsn is None else first_lsn,
+            0,
+            tag(raw[:24], self.qm_id),
+            tag(raw[24:48], self.qm_id),
+            group,
+            *queue,
+            length,
+            backouts,
+            priority,
+            min(max(priority, 0), 9),
+            ext,
+            0,
+            len(put_record),
+            chunks,
+            0,
+        )
