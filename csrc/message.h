@@ -4,6 +4,11 @@
  * Encoding happens outside all locks, into a buffer of the calling thread (mqx_scratch), checksum
  * included; what enters the ring is finished bytes. Decoding checks every length before use: it reads
  * untrusted bytes, takes (pointer, length) and nothing else, allocates nothing (rule 41).
+ *
+ * What a v1 reader accepts: bytes called zero are zero, sections are known, of the right size, at most
+ * one of a tag, and the ones that the type needs are there. A record that fails only these tests has a
+ * valid checksum, so somebody wrote it on purpose (a newer version): it is refused by number, never
+ * taken for a torn one. Records without the must-understand bit and of unknown type are skipped.
  */
 #ifndef PENSTOCK_MESSAGE_H
 #define PENSTOCK_MESSAGE_H
@@ -31,11 +36,24 @@ struct mqx_decoded {
     uint32_t body_length;
 };
 
-/* Verifies lengths, CRC, sections. 0; MQX_TORN when `size` bytes at `at` do not hold a whole valid record;
- * MQRC_NOT_... codes never: an unknown must-understand type is MQRC_OBJECT_DAMAGED with its number. */
-int mqx_record_decode(const void *at, size_t size, struct mqx_decoded *out) MQX_MUST_USE;
+/* `at` is 8-byte aligned everywhere below. */
 
-/* The thread's encode buffer, at least `size` bytes (<= MQX_RING_RECORD_MAX + 4096); NULL: no memory. */
+/* Length and CRC only: 0, or MQX_TORN when `size` bytes at `at` do not begin with a whole valid
+ * record. */
+int mqx_record_check(const void *at, size_t size) MQX_MUST_USE;
+/* Takes a record apart that mqx_record_check() accepted; MQRC_OBJECT_DAMAGED with a text when this
+ * version cannot read it. An unknown optional record gives 0 and only `head`. */
+int mqx_record_parse(const void *at, struct mqx_decoded *out) MQX_MUST_USE;
+/* Both. */
+int mqx_record_decode(const void *at, size_t size, struct mqx_decoded *out) MQX_MUST_USE;
+/* Type without the must-understand bit. */
+static inline uint16_t mqx_record_type(const struct psj_record *head)
+{
+    return (uint16_t)(head->type & ~PS_MUST_UNDERSTAND);
+}
+
+/* The thread's encode buffer, at least `size` bytes (<= MQX_RING_RECORD_MAX + 4096); NULL: no
+ * memory. */
 unsigned char *mqx_scratch(size_t size);
 
 struct mqx_record_head { /* what the caller says of a record */
@@ -47,8 +65,10 @@ struct mqx_record_head { /* what the caller says of a record */
     uint64_t number;      /* identity and arrival */
 };
 
-/* Each returns the record's length (multiple of 8), written to `to`; CRC complete. */
-uint32_t mqx_encode_plain(unsigned char *to, const struct mqx_record_head *head); /* GET, BACKOUT, EXPIRE, CLEAR... */
+/* Each returns the record's length (multiple of 8), written to `to` (8-byte aligned); CRC complete. */
+/* GET, BACKOUT, EXPIRE, CLEAR, OBJECT_DELETE: nothing but the header */
+uint32_t mqx_encode_plain(unsigned char *to, const struct mqx_record_head *head);
+/* `chunked` excludes `body`; an empty body has no section. */
 uint32_t mqx_encode_put(unsigned char *to, const struct mqx_record_head *head,
                         const struct ps_descriptor *descriptor, const struct ps_descriptor_ext *ext,
                         const struct ps_chunked *chunked, const void *body, uint32_t body_length);
@@ -62,7 +82,10 @@ uint32_t mqx_encode_object(unsigned char *to, const struct mqx_record_head *head
                            const struct ps_object_name *name, const void *attrs,
                            uint32_t attrs_length);
 uint32_t mqx_encode_image_consumed(unsigned char *to, const struct ps_image *image);
-/* Length of a PUT record with these parts. */
+/* Length of a PUT record with an inline body of these sizes. */
 uint32_t mqx_put_record_length(bool ext, uint32_t body_length);
+
+/* The running checksum of a unit after one more record (struct ps_commit). */
+uint32_t mqx_running_crc(uint32_t running, const struct psj_record *record);
 
 #endif
