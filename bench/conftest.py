@@ -1,0 +1,123 @@
+"""Fixtures of the benchmarks: interleaved rounds, a place for files, a queue manager.
+
+Sides of a workload run in turn, A B A B ..., within one test, so that a machine that becomes slower
+slows all of them. pytest-benchmark times the first side; the others run in its setup phase.
+"""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import environment
+import limits
+import pytest
+import report
+from pytest_benchmark.fixture import BenchmarkFixture
+
+Side = Callable[[], float]
+_FIGURES = pytest.StashKey[list[report.Figure]]()
+_FACTS = pytest.StashKey[dict[str, str]]()
+FILES = limits.BUILD / "files"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of the benchmarks."""
+    group = parser.getgroup("penstock benchmarks")
+    group.addoption("--quick", action="store_true", help="small counts: checks results only")
+    group.addoption("--results", help="write a dated result file into this directory")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Builds the limits and describes the machine before anything runs."""
+    config.stash[_FIGURES] = []
+    FILES.mkdir(parents=True, exist_ok=True)
+    with limits.RawLog(FILES / "probe", 1 << 20) as log:
+        log.append(1024, 1)
+        mode = "pwritev2(RWF_DSYNC)" if log.uses_dsync else "pwrite + fdatasync"
+    (FILES / "probe").unlink()
+    config.stash[_FACTS] = environment.describe(FILES, mode)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Prints the table and writes the result file."""
+    config = terminalreporter.config
+    figures = config.stash[_FIGURES]
+    if not figures:
+        return
+    facts = config.stash[_FACTS]
+    warnings = environment.warnings(facts)
+    if config.getoption("--quick"):
+        warnings.append("quick run: the counts are too small for figures")
+    failed = sum(len(terminalreporter.stats.get(kind, ())) for kind in ("failed", "error"))
+    terminalreporter.write_line("\n" + report.table(facts, warnings, figures, failed))
+    directory = config.getoption("--results")
+    if directory and failed == 0:
+        moment = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H%M%SZ")
+        path = Path(directory) / f"{moment}.json"
+        report.save(path, facts, warnings, figures)
+        terminalreporter.write_line(f"written to {path.name}")
+
+
+@pytest.fixture
+def scale(request: pytest.FixtureRequest) -> Callable[[int], int]:
+    """Turns a full count into the count for this run."""
+    quick = bool(request.config.getoption("--quick"))
+    return lambda count: max(2, count // 20) if quick else count
+
+
+@pytest.fixture
+def files() -> Iterator[Path]:
+    """An empty directory on the disk that holds the project; removed afterwards."""
+    path = FILES / "run"
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(mode=0o700, parents=True)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+class Interleave:
+    """Runs the sides of one workload in turn and keeps the figure."""
+
+    def __init__(self, benchmark: BenchmarkFixture, config: pytest.Config) -> None:
+        self._benchmark = benchmark
+        self._config = config
+
+    def __call__(
+        self,
+        workload: str,
+        sides: dict[str, Side],
+        aims: list[report.Aim],
+        rounds: int = 15,
+    ) -> report.Figure:
+        """One untimed round of each side, then `rounds` rounds of all in turn.
+
+        A side is a function without arguments that does its workload, verifies the outcome and
+        returns seconds for one operation.
+        """
+        first, *others = sides
+        rounds = 2 if self._config.getoption("--quick") else rounds
+        samples: dict[str, list[float]] = {side: [] for side in sides}
+
+        def run(side: str) -> None:
+            samples[side].append(sides[side]())
+
+        def run_others() -> None:
+            for side in others:
+                run(side)
+
+        pedantic: Callable[..., object] = self._benchmark.pedantic
+        pedantic(run, args=(first,), setup=run_others, rounds=rounds, warmup_rounds=1)
+        kept = {side: times[1 : rounds + 1] for side, times in samples.items()}
+        figure = report.Figure(workload, kept, aims)
+        self._benchmark.extra_info["figure"] = figure.as_json()
+        self._config.stash[_FIGURES].append(figure)
+        return figure
+
+
+@pytest.fixture
+def interleave(benchmark: BenchmarkFixture, request: pytest.FixtureRequest) -> Interleave:
+    """See :class:`Interleave`."""
+    return Interleave(benchmark, request.config)

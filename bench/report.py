@@ -1,0 +1,149 @@
+"""What is aimed at, what was measured, and the table that shows both.
+
+A *side* is one way to do a workload (penstock, a raw limit, a peer). A *sample* is the seconds for
+one operation in one round of one side. A *figure* holds the samples of all sides of a workload.
+Ratios are ratios of medians; an aim is judged for the reader and never fails a run.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Kind = Literal["rate", "time", "extra", "absolute"]
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A bound for one side, mostly relative to another.
+
+    rate      side's rate / limit's rate >= bound
+    time      side's time / limit's time <= bound
+    extra     side's time - limit's time <= bound seconds
+    absolute  side's time <= bound seconds
+    """
+
+    kind: Kind
+    bound: float
+    limit: str = ""
+    side: str = "penstock"
+
+    def value(self, medians: dict[str, float]) -> float:
+        """The ratio (or the seconds) that `bound` is compared with."""
+        ours = medians[self.side]
+        if self.kind == "rate":
+            return medians[self.limit] / ours
+        if self.kind == "time":
+            return ours / medians[self.limit]
+        if self.kind == "extra":
+            return ours - medians[self.limit]
+        return ours
+
+    def is_met(self, medians: dict[str, float]) -> bool:
+        """True when the medians keep the bound."""
+        value = self.value(medians)
+        return value >= self.bound if self.kind == "rate" else value <= self.bound
+
+    def text(self, medians: dict[str, float]) -> str:
+        """For example ``0.93 x rate of raw append + flush, aim >= 0.90: met``."""
+        value = self.value(medians)
+        verdict = "met" if self.is_met(medians) else "missed"
+        if self.kind == "rate":
+            return f"{value:.2f} x the rate of {self.limit}, aim >= {self.bound:.2f}: {verdict}"
+        if self.kind == "time":
+            return f"{value:.2f} x the time of {self.limit}, aim <= {self.bound:.2f}: {verdict}"
+        if self.kind == "extra":
+            return (
+                f"{show_time(value, signed=True)} against {self.limit}, "
+                f"aim <= {show_time(self.bound, signed=True)}: {verdict}"
+            )
+        return f"aim <= {show_time(self.bound)}: {verdict}"
+
+
+@dataclass
+class Figure:
+    """The samples of one workload, in the order in which its sides were given."""
+
+    workload: str
+    samples: dict[str, list[float]] = field(default_factory=dict)
+    aims: list[Aim] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def medians(self) -> dict[str, float]:
+        """Median seconds for one operation, by side."""
+        return {side: statistics.median(times) for side, times in self.samples.items()}
+
+    def lines(self) -> list[str]:
+        """The figure as text: a line a side, a line an aim, a line a note."""
+        medians = self.medians()
+        lines = [self.workload]
+        for side, times in self.samples.items():
+            low, high = min(times), max(times)
+            spread = f"{show_time(low)} .. {show_time(high)} in {len(times)} rounds"
+            lines.append(f"  {side:<34} {show_time(medians[side]):>10}   {spread}")
+        lines += [f"  -> {aim.text(medians)}" for aim in self.aims]
+        lines += [f"     {note}" for note in self.notes]
+        return lines
+
+    def as_json(self) -> dict[str, object]:
+        """The figure for a result file; seconds throughout."""
+        medians = self.medians()
+        return {
+            "workload": self.workload,
+            "medians": medians,
+            "samples": self.samples,
+            "aims": [
+                {
+                    "side": aim.side,
+                    "limit": aim.limit,
+                    "kind": aim.kind,
+                    "bound": aim.bound,
+                    "value": aim.value(medians),
+                    "met": aim.is_met(medians),
+                }
+                for aim in self.aims
+            ],
+            "notes": self.notes,
+        }
+
+
+def show_time(seconds: float, signed: bool = False) -> str:
+    """Seconds with a fitting unit and three digits."""
+    sign = "+" if signed and seconds >= 0 else ""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if abs(seconds) >= size:
+            return f"{sign}{seconds / size:.3g} {unit}"
+    return f"{sign}{seconds / 1e-9:.3g} ns"
+
+
+def table(
+    facts: dict[str, str], warnings: Iterable[str], figures: Iterable[Figure], failed: int
+) -> str:
+    """The whole report as text; `failed` workloads have no figure because a result was wrong."""
+    figures = list(figures)
+    lines = [f"{name + ':':<14} {text}" for name, text in facts.items()]
+    lines += [f"WARNING: {text}" for text in warnings]
+    for figure in figures:
+        lines += ["", *figure.lines()]
+    aims = [(figure, aim) for figure in figures for aim in figure.aims]
+    met = sum(aim.is_met(figure.medians()) for figure, aim in aims)
+    verdict = "all results right" if failed == 0 else f"{failed} WITH WRONG RESULTS or errors"
+    lines += ["", f"{met} of {len(aims)} aims met, {len(figures)} workloads, {verdict}"]
+    return "\n".join(lines)
+
+
+def save(
+    path: Path, facts: dict[str, str], warnings: Iterable[str], figures: Iterable[Figure]
+) -> None:
+    """Writes a result file: environment, figures, samples."""
+    content = {
+        "environment": facts,
+        "warnings": list(warnings),
+        "figures": [figure.as_json() for figure in figures],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
