@@ -15,9 +15,10 @@ from programs import Program, span
 from report import Aim
 
 BODY = 1024
-CALLS = 400
+CALLS = 100
+ROUNDS = 61  # many short rounds: a device's speed drifts within seconds
 PRODUCERS = 8
-EACH = 100
+EACH = 50
 COMMIT_RECORD = RECORD_HEAD + 8 + 16  # with its COMMIT section
 
 Scale = Callable[[int], int]
@@ -40,6 +41,7 @@ def bench_durable_put(interleave: Interleave, files: Path, scale: Scale) -> None
                 ),
             },
             [Aim("rate", 0.90, "raw append + flush")],
+            rounds=ROUNDS,
         )
 
 
@@ -58,6 +60,7 @@ def bench_durable_get(interleave: Interleave, files: Path, scale: Scale) -> None
                 "raw append + flush": lambda: log.append(BATCH_HEAD + RECORD_HEAD, calls),
             },
             [Aim("rate", 0.85, "raw append + flush")],
+            rounds=ROUNDS,
         )
 
 
@@ -78,6 +81,7 @@ def bench_mover(interleave: Interleave, files: Path, scale: Scale) -> None:
                 "raw append + flush": lambda: log.append(payload, calls),
             },
             [Aim("rate", 0.85, "raw append + flush")],
+            rounds=ROUNDS,
         )
 
 
@@ -107,6 +111,7 @@ def bench_eight_threads(interleave: Interleave, files: Path, scale: Scale) -> No
             "durable put of 1 KiB, 8 producers, Python threads",
             {"penstock": puts, "raw group commit, threads": _raw_group(files, False, each)},
             [Aim("rate", 0.85, "raw group commit, threads")],
+            rounds=31,
         )
     figure.notes.append(f"{len(flushes) * total / sum(flushes):.1f} puts a flush")
 
@@ -132,6 +137,7 @@ def bench_eight_processes(interleave: Interleave, files: Path, scale: Scale) -> 
                 "durable put of 1 KiB, 8 producers, Python processes",
                 {"penstock": puts, "raw group commit, processes": _raw_group(files, True, each)},
                 [Aim("rate", 0.85, "raw group commit, processes")],
+                rounds=31,
             )
     figure.notes.append(f"{len(flushes) * total / sum(flushes):.1f} puts a flush")
 
@@ -170,5 +176,6 @@ def bench_eight_c_producers(interleave: Interleave, files: Path, scale: Scale, k
                 f"raw group commit, {kind}": _raw_group(files, kind == "processes", each),
             },
             [Aim("rate", 0.85, f"raw group commit, {kind}")],
+            rounds=31,
         )
     figure.notes.append(f"{len(flushes) * total / sum(flushes):.1f} puts a flush")
