@@ -297,7 +297,7 @@ class Replay:
         if present is not None or entry.identity in self.gone:
             if present is None or present.lsn != entry.lsn:
                 text = f"message {entry.identity} was put before"
-                self.report("damage", op.fail(text, "duplicate"))
+                self.report("warning", op.fail(text, "duplicate"))
             return
         if entry.key not in self.state.objects:
             if op.lsn >= self.snapshot_end:
