@@ -15,8 +15,8 @@
  * test that needs cleaning up does it with __attribute__((cleanup)) or not at all. Arguments of the
  * program choose tests by a part of their names.
  *
- * Random tests take their numbers from a test_random that starts at test_seed(): 1, or the number in
- * the environment variable SEED. The seed is printed at the end.
+ * Random tests take their numbers from a test_random that starts at test_seed(): 1, or the number
+ * in the environment variable SEED. The seed is printed at the end.
  *
  * A check may be used in helper functions and in other threads' code only as test_expect(), which
  * records the failure and returns false, since ending a test is a longjmp of the main thread.
@@ -114,7 +114,7 @@ __attribute__((unused)) static void test_memory(const void *got, const void *wan
 #define CHECK_MEM(got, want, size) \
     test_memory((got), (want), (size), #got " equals " #want, __FILE__, __LINE__)
 
-/* Runs body(arg) in a child whose stderr is caught in `text`; true when the child died of `signal`. */
+/* Runs body(arg) in a child whose stderr is caught in `text`; true when it died of that signal. */
 __attribute__((unused)) static bool test_dies(int signal_number, void (*body)(void *), void *arg,
                                               char *text, size_t text_size)
 {

@@ -1,6 +1,6 @@
 /*
- * test_checksum.c - proves checksum.h: known values, chaining, agreement of the implementations, and
- * the quality of the hash that identifiers are looked up by.
+ * test_checksum.c - proves checksum.h: known values, chaining, agreement of the implementations,
+ * and the quality of the hash that identifiers are looked up by.
  */
 #include "checksum.h"
 #include "harness.h"
