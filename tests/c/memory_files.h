@@ -49,6 +49,7 @@ struct mem_names { /* of a directory */
 struct mem_node {
     uint32_t id;
     uint32_t index; /* in mem_files.nodes */
+    uint32_t user;  /* for disk_model.c: index of its file or directory */
     bool directory;
     bool region;
     bool recorded;  /* set by memory_io: events of this node are recorded */
