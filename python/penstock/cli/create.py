@@ -1,0 +1,20 @@
+"""``penstock create``"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .common import manager_argument
+
+
+@click.command("create")
+@manager_argument
+def command(qm: str, home: Path | None) -> None:
+    """Make the queue manager QM: a directory with its settings and an empty journal."""
+    import penstock
+    from penstock import qmdir
+
+    penstock.create(qm, home=home)
+    click.echo(f"queue manager {qm} created in {qmdir.manager_directory(qm, home)}")

@@ -1,0 +1,69 @@
+"""``penstock journal``"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .common import directory_of, fail, manager_argument
+
+
+def record_text(record: dict[str, Any]) -> str:
+    """One record as a line for people."""
+    parts = [f"{record['lsn']:>14}", f"{record['type']:<14}", f"unit {record['unit']:<8}"]
+    if record.get("queue") or record["object"]:
+        parts.append(str(record.get("queue") or f"object {record['object']}"))
+    if record["identity"]:
+        parts.append(f"message {record['identity']}")
+    descriptor = record.get("descriptor")
+    if descriptor:
+        parts.append(f"priority {descriptor['priority']}")
+    if "body_length" in record:
+        parts.append(f"{record['body_length']} bytes")
+    if record["commits"]:
+        parts.append("commits")
+    return "  ".join(parts)
+
+
+def show_segments(directory: Path) -> None:
+    """A table of the segment files."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from penstock import journal
+
+    table = Table(title=f"journal of {directory.name}", title_justify="left")
+    for heading in ("file", "base LSN", "end LSN", "size", "used", "batches", "records", "created"):
+        table.add_column(heading, justify="left" if heading in ("file", "created") else "right")
+    for s in journal.describe_segments(directory):
+        numbers = (s[k] for k in ("base_lsn", "end_lsn", "size", "used", "batches", "records"))
+        table.add_row(s["file"], *(f"{n:,}" for n in numbers), str(s["created"])[:19])
+    Console().print(table)
+
+
+@click.command("journal")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a record.")
+@click.option("--segments", is_flag=True, help="A table of the segment files instead of records.")
+@manager_argument
+def command(qm: str, home: Path | None, as_json: bool, segments: bool) -> None:
+    """List the records of QM's journal, oldest first, as the second, independent reader sees them.
+
+    Reads files only: works whether the queue manager runs or not, and never starts it.
+    """
+    from penstock import journal
+
+    directory = directory_of(qm, home)
+    try:
+        if segments:
+            if as_json:
+                click.echo(json.dumps(journal.describe_segments(directory)))
+            else:
+                show_segments(directory)
+            return
+        for record in journal.iter_record_dicts(directory):
+            click.echo(json.dumps(record) if as_json else record_text(record))
+    except journal.DamagedFile as error:
+        fail(f"{error}; `penstock verify {qm}` says more")

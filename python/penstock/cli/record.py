@@ -1,0 +1,34 @@
+"""A message as one line of JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import penstock
+
+
+def message_record(message: penstock.Message) -> dict[str, Any]:
+    """The fields of a message. ``data`` is text when the bytes are UTF-8, else ``data_base64``."""
+    record: dict[str, Any] = {
+        "priority": message.priority,
+        "persistent": message.persistent,
+        "msg_id": message.msg_id.hex(),
+        "correl_id": message.correl_id.hex(),
+        "backout_count": message.backout_count,
+        "put_time": message.put_time.isoformat(),
+    }
+    try:
+        record["data"] = message.data.decode()
+    except UnicodeDecodeError:
+        record["data_base64"] = base64.b64encode(message.data).decode()
+    return record
+
+
+def message_line(message: penstock.Message, as_json: bool) -> bytes:
+    """What ``get`` and ``browse`` write for a message: its bytes, or its record, and a newline."""
+    if as_json:
+        return json.dumps(message_record(message), ensure_ascii=False).encode() + b"\n"
+    return message.data + b"\n"
