@@ -11,7 +11,68 @@
 #include "lookup.h"
 #include "store.h"
 
-#include "format.h"
+#include "body.h"
+
+/* ---- steps of puts and gets; each under a hold of the queue's stripe ---- */
+
+/* What a put asks of the queue. */
+struct mqx_put {
+    uint32_t object, generation;
+    uint32_t context;             /* unit it belongs to: state PUT; 0 = available at once */
+    struct ps_descriptor *d;      /* complete but for what the put fixes: msg_id, placement */
+    const struct ps_descriptor_ext *ext;
+    const void *body;
+    uint64_t length;
+    bool journal_only;            /* persistent, and the region's budget for bodies is used up */
+    bool make_msg_id;
+    uint32_t reserved;            /* entry with a filled chain in the context's hand, or 0 */
+    uint32_t slot;                /* out */
+    uint64_t number;              /* out */
+};
+
+/* May the queue take it? 2052 2051 2030 2031 2048 2053, or 0. */
+int mqx_queue_admit(const struct mqx_region *region, const struct mqx_object *queue,
+                    const struct mqx_put *put) MQX_MUST_USE;
+
+/* Takes entry and cells (unless reserved), numbers, links: one micro-transaction, left open. MQX_NEED_CELLS. */
+int mqx_queue_link(struct mqx_hold *hold, struct mqx_object *queue,
+                   struct mqx_put *put) MQX_MUST_USE;
+
+/* A message PUT, GOT or LOCKED becomes AVAILABLE in its place; `count` is added to its BackoutCount. Stores
+ * of one micro-transaction, left open. */
+void mqx_queue_show(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot, uint32_t count);
+
+/* An AVAILABLE message is hidden: state GOT (owner = context) or LOCKED (owner = handle). Left open. */
+void mqx_queue_claim(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot,
+                     enum mqx_message_state state, uint32_t owner);
+
+/* Out of the queue for good, memory back, in one micro-transaction, left open: true. False when only a part of a
+ * long chain was freed, or the message is pinned (then it is GONE and whoever unpins it removes it): commit, and
+ * for the chain call again. `out_pinned` tells which. With pop_context the message, first in that context's list,
+ * leaves the list in the micro-transaction that is the last one here. */
+bool mqx_queue_remove(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot,
+                      uint32_t pop_context, bool *out_pinned);
+
+/* The context's list of messages: append, and drop the first. Left open. */
+void mqx_unit_push(struct mqx_hold *hold, uint32_t context, uint32_t slot);
+void mqx_unit_pop(struct mqx_hold *hold, uint32_t context);
+
+/* Is the message past its expiry? */
+bool mqx_queue_expired(const struct mqx_region *region, const struct mqx_message *message,
+                       uint64_t now_us);
+
+/* Discards an expired, available message (one micro-transaction, committed); a persistent one needs no record: it
+ * expires again after a restart. False when it is pinned or only part of its chain is free yet. */
+bool mqx_queue_expire(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot);
+
+/* One lock hold of at most 64 messages; resumable from anywhere. */
+int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now_us,
+                          bool *out_more) MQX_MUST_USE;
+/* Frees every available message whose number is below that, in steps. */
+int mqx_queue_clear_below(struct mqx_store *store, uint32_t object, uint64_t below) MQX_MUST_USE;
+/* Frees messages of a queue that is being deleted: those AVAILABLE or GONE; with `deleting` whatever is there. */
+int mqx_queue_clear_step(struct mqx_store *store, uint32_t object, bool deleting,
+                         bool *out_done) MQX_MUST_USE;
 
 /* ---- restart: one thread, region not ready ---- */
 struct mqx_loaded {
@@ -36,8 +97,7 @@ int mqx_queue_snapshot(struct mqx_store *store, uint32_t object, struct mqx_curs
  * the end; its descriptor and body are read with mqx_queue_read_body(). */
 uint32_t mqx_queue_next_image(struct mqx_store *store, uint32_t object, struct mqx_cursor *cursor);
 
-/* Copies descriptor, extension and body (capacity bytes at most) of a message whose cells are in the region;
- * caller holds the stripe lock, or has the message claimed or pinned, or is alone. */
+/* The message's body is read with mqx_body_read() (body.h); mqx_queue_read_body is the same. */
 int mqx_queue_read_body(const struct mqx_region *region, const struct mqx_message *message,
                         struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
                         uint64_t capacity) MQX_MUST_USE;

@@ -91,7 +91,7 @@ struct mqx_context {
     uint64_t decided_lsn;     /* DECIDED: durable at or above this means committed on disk */
     uint32_t record_count;    /* records so far, CHUNKs included */
     uint32_t running_crc;     /* over their crc fields */
-    uint32_t head;            /* messages put or got in the unit, newest first (message.unit_next);
+    uint32_t head;            /* messages put or got in the unit, oldest first (message.unit_next);
                                * changed in stripe micro-transactions of the message concerned */
     uint32_t count;           /* of that list: MAXUMSGS */
     uint32_t hand_kind;
@@ -112,7 +112,9 @@ struct mqx_context {
     uint32_t wait_match;      /* MQMO_* bits of the tags below that count */
     uint64_t wait_tag[MQX_INDEX_COUNT];
     uint32_t wait_signal;     /* 1: nobody sleeps on the word; ring the process' doorbell instead */
-    uint32_t reserved[15];
+    uint32_t tail;            /* last message of the list at `head` */
+    uint32_t single;          /* 1: a call outside syncpoint; what it claimed goes back uncounted */
+    uint32_t reserved[13];
 } MQX_ALIGNED(64);
 MQX_STATIC_ASSERT(sizeof(struct mqx_context) == 256, "context");
 
@@ -234,7 +236,7 @@ struct mqx_object {
     uint64_t last_get_us;
     struct mqx_level level[MQX_PRIORITY_COUNT];
     uint64_t delete_lsn;
-    uint32_t deep_expiry;     /* earliest expiry seen (hint for the expiry scan) */
+    uint32_t exclusive_input; /* slots lock: handle that has the queue open for exclusive input */
     uint32_t reserved[3];
 } MQX_ALIGNED(64);
 MQX_STATIC_ASSERT(sizeof(struct mqx_object) == 512, "an unopened queue costs at most 512 bytes");
@@ -369,6 +371,7 @@ struct mqx_header {
     char libc[32];            /* "glibc 2.36" */
     uint64_t epoch_us;        /* wall clock base of message.expiry */
     uint64_t tag_key;         /* of keyed tags: from qm_id */
+    char id_prefix[16];       /* of generated ids: "AMQ " (z/OS "CSQ ") and 12 characters of the name */
     uint32_t platform;        /* 0 unix, 1 z/OS */
     uint32_t stripe_count;    /* power of two */
     uint32_t name_bucket_count; /* power of two */
@@ -425,6 +428,7 @@ struct mqx_region {
     int fd;
     struct mqx_io *io;
     uint64_t size;
+    bool ending;                  /* this process runs `end -i`: the stop flag it set does not stop it */
 };
 
 void mqx_region_default_plan(struct mqx_region_plan *plan);
@@ -450,7 +454,8 @@ void mqx_region_stop(struct mqx_region *region, uint32_t how);
 /* MQRC_CONNECTION_BROKEN or MQRC_Q_MGR_STOPPING when stopped, else 0. */
 static inline uint32_t mqx_region_stopped(const struct mqx_region *region)
 {
-    return mqx_load_acquire(&region->header->stopped);
+    const uint32_t how = mqx_load_acquire(&region->header->stopped);
+    return MQX_UNLIKELY(how == MQX_STOP_ENDED && region->ending) ? (uint32_t)MQX_RUNNING : how;
 }
 int mqx_region_stop_reason(const struct mqx_region *region);
 

@@ -1,0 +1,58 @@
+/*
+ * attachment.h - the process-local objects behind mqe.h: manager, unit, queue handle, pool of contexts.
+ *
+ * Locks here are process-local pthread mutexes, taken before any lock of the region and never held across a wait or
+ * a flush: manager.pool_mutex (list of idle contexts), queue.cursor_mutex (browse cursor, held during a browse).
+ */
+#ifndef PENSTOCK_ATTACHMENT_H
+#define PENSTOCK_ATTACHMENT_H
+
+#include "heap.h"
+#include "helper.h"
+#include "mqe.h"
+#include "store.h"
+
+#include <pthread.h>
+
+struct mqe_manager {
+    struct mqx_store store;
+    uint64_t device, inode;      /* identity of the directory */
+    uint32_t references;         /* mqe_attach calls not yet given back (registry mutex of manager.c) */
+    struct mqx_helper *helper;
+    pthread_mutex_t pool_mutex;
+    uint32_t pool_count;
+    uint32_t pool[256];          /* idle contexts for single calls and waiters */
+    struct mqe_manager *next;    /* registry of this process */
+};
+
+struct mqe_unit {
+    mqe_manager *manager;
+    uint32_t context;
+};
+
+struct mqe_queue {
+    mqe_manager *manager;
+    uint32_t object, generation;
+    uint32_t options;
+    uint32_t handle;             /* slot in the region */
+    pthread_mutex_t cursor_mutex;
+    struct mqx_cursor cursor;
+};
+
+/* An idle context for one call, from the pool or new; and back. */
+int mqx_pool_take(mqe_manager *manager, bool single, uint32_t *out) MQX_MUST_USE;
+void mqx_pool_give(mqe_manager *manager, uint32_t context);
+
+/* What every call asks first: forked (2012), stopped (2009, 2162), quiescing when the caller cares (2161). */
+int mqx_enter(mqe_manager *manager, bool fail_if_quiescing) MQX_MUST_USE;
+
+/* Wall clock, microseconds since 1970 UTC, to the kernel's tick (cheap: PutTime has 10 ms). */
+uint64_t mqx_coarse_now(void);
+
+/* Takes a handle slot out of the counts and gives it back (mqe_close, the sweep). */
+int mqx_handle_release(struct mqx_region *region, uint32_t slot) MQX_MUST_USE;
+
+/* get.c: releases the browse lock of the handle; true when there was one. */
+bool mqx_browse_unlock(mqe_queue *queue);
+
+#endif

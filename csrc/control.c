@@ -1,0 +1,446 @@
+/*
+ * control.c - the control plane of mqe.h: objects, status, maintenance on request. Nothing here is called on a put or
+ * a get; numbers are snapshots, taken without locks unless said otherwise.
+ */
+#include "attach.h"
+#include "attachment.h"
+#include "catalog.h"
+#include "checkpoint.h"
+#include "checksum.h"
+#include "error.h"
+#include "lookup.h"
+#include "notify.h"
+#include "queue.h"
+#include "yield.h"
+
+#include <string.h>
+
+/* ---- objects ---- */
+
+/* A context for a change of the catalog, and back. */
+typedef int (*change)(struct mqx_store *store, uint32_t context, void *arg);
+
+static int with_context(mqe_manager *manager, change call, void *arg)
+{
+    uint32_t context = 0;
+    int status = mqx_enter(manager, false);
+    if (status == MQX_OK) {
+        status = mqx_pool_take(manager, true, &context);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    mqx_about_to_block();
+    status = call(&manager->store, context, arg);
+    mqx_pool_give(manager, context);
+    return status;
+}
+
+struct object_change {
+    struct mqx_definition definition;
+    uint32_t *slot, *generation;
+    int purge;
+};
+
+static int do_define(struct mqx_store *store, uint32_t context, void *arg)
+{
+    const struct object_change *c = arg;
+    return mqx_catalog_define(store, context, &c->definition, c->slot, c->generation);
+}
+
+int mqe_define(mqe_manager *manager, const struct ps_object_name *name, const void *attrs,
+               uint32_t attrs_length, uint32_t *slot, uint32_t *generation)
+{
+    struct object_change c = {{*name, attrs, attrs_length}, slot, generation, 0};
+    return with_context(manager, do_define, &c);
+}
+
+static int do_alter(struct mqx_store *store, uint32_t context, void *arg)
+{
+    const struct object_change *c = arg;
+    return mqx_catalog_alter(store, context, *c->slot, *c->generation, &c->definition);
+}
+
+int mqe_alter(mqe_manager *manager, uint32_t slot, uint32_t generation,
+              const struct ps_object_name *name, const void *attrs, uint32_t attrs_length)
+{
+    struct object_change c = {{*name, attrs, attrs_length}, &slot, &generation, 0};
+    int status = with_context(manager, do_alter, &c);
+    const struct mqx_object *queue = mqx_object(&manager->store.region, slot);
+    if (status == MQX_OK && queue != NULL && mqx_load_relaxed(&queue->get_inhibited) != 0) {
+        status = mqx_notify_cancel_all(&manager->store, slot); /* waiters see 2016 */
+    }
+    return status;
+}
+
+static int do_delete(struct mqx_store *store, uint32_t context, void *arg)
+{
+    const struct object_change *c = arg;
+    return mqx_catalog_delete(store, context, *c->slot, *c->generation, c->purge != 0);
+}
+
+int mqe_delete(mqe_manager *manager, uint32_t slot, uint32_t generation, int purge)
+{
+    struct object_change c = {.slot = &slot, .generation = &generation, .purge = purge};
+    return with_context(manager, do_delete, &c);
+}
+
+int mqe_find(mqe_manager *manager, uint32_t name_space, const char name[48], uint64_t instance,
+             uint32_t *slot, uint32_t *generation)
+{
+    int status = mqx_enter(manager, false);
+    return status != MQX_OK
+               ? status
+               : mqx_catalog_find(&manager->store, name_space, name, instance, slot, generation);
+}
+
+int mqe_next_object(mqe_manager *manager, uint32_t *slot, uint32_t *generation)
+{
+    int status = mqx_enter(manager, false);
+    return status != MQX_OK ? status : mqx_catalog_next(&manager->store, slot, generation);
+}
+
+int mqe_read_object(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                    struct ps_object_name *name, void *attrs, uint32_t capacity, uint32_t *length)
+{
+    int status = mqx_enter(manager, false);
+    return status != MQX_OK ? status
+                            : mqx_catalog_read(&manager->store, slot, generation, name, attrs,
+                                               capacity, length);
+}
+
+/* ---- clearing: durable in one record, then freed in steps ---- */
+
+struct clear_target {
+    uint32_t slot, generation;
+};
+
+/* The CLEAR record names every message that is there; nothing with a number at or above `below` is removed. */
+static int log_clear(struct mqx_store *store, const struct clear_target *target, uint64_t below)
+{
+    unsigned char *record = mqx_scratch(256);
+    if (record == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a CLEAR record");
+    }
+    const struct mqx_record_head head = {
+        .type = PS_REC_CLEAR,
+        .object = target->slot,
+        .object_gen = target->generation,
+        .number = below,
+    };
+    struct mqx_append append = {.record = record, .length = mqx_encode_plain(record, &head)};
+    int status = mqx_journal_append(store, &append);
+    return status == MQX_OK ? mqx_flush_to(store, append.end_lsn) : status;
+}
+
+static int do_clear(struct mqx_store *store, uint32_t context, void *arg)
+{
+    const struct clear_target *target = arg;
+    struct mqx_object *queue = mqx_object(&store->region, target->slot);
+    struct mqx_hold hold;
+    (void)context;
+    if (queue == NULL || queue->generation != target->generation) {
+        return mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "the queue has been deleted");
+    }
+    int status = mqx_hold_take(&store->region, target->slot, &hold);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const bool busy = queue->got != 0 || queue->uncommitted != 0;
+    const bool open = queue->open_input != 0 || queue->open_output != 0 || queue->open_other != 0;
+    const uint64_t below = hold.stripe->next_number;
+    mqx_hold_drop(&hold);
+    if (busy) {
+        return mqx_fail(MQRC_Q_NOT_EMPTY, "units of work hold messages of %.48s", queue->name);
+    }
+    if (open) {
+        return mqx_fail(MQRC_OBJECT_IN_USE, "%.48s is open", queue->name);
+    }
+    status = log_clear(store, target, below);
+    return status == MQX_OK ? mqx_queue_clear_below(store, target->slot, below) : status;
+}
+
+int mqe_clear(mqe_manager *manager, uint32_t slot, uint32_t generation)
+{
+    struct clear_target target = {slot, generation};
+    return with_context(manager, do_clear, &target);
+}
+
+/* ---- status ---- */
+
+int mqe_queue_status(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                     struct mqe_queue_status *out)
+{
+    const struct mqx_object *queue = mqx_object(&manager->store.region, slot);
+    int status = mqx_enter(manager, false);
+    if (status == MQX_OK && (queue == NULL || queue->generation != generation)) {
+        status = mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", slot);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    const uint32_t got = mqx_load_relaxed(&queue->got);
+    const uint32_t present = mqx_load_relaxed(&queue->present);
+    *out = (struct mqe_queue_status){
+        .depth = present > got ? present - got : 0,
+        .uncommitted = mqx_load_relaxed(&queue->uncommitted),
+        .got = got,
+        .open_input = mqx_load_relaxed(&queue->open_input),
+        .open_output = mqx_load_relaxed(&queue->open_output),
+        .open_other = mqx_load_relaxed(&queue->open_other),
+        .waiters = mqx_load_relaxed(&queue->waiters),
+        .put_count = mqx_load_relaxed(&queue->put_count),
+        .get_count = mqx_load_relaxed(&queue->get_count),
+        .last_put_us = mqx_load_relaxed(&queue->last_put_us),
+        .last_get_us = mqx_load_relaxed(&queue->last_get_us),
+    };
+    return MQX_OK;
+}
+
+static uint64_t used_bytes(const struct mqx_header *header)
+{
+    uint64_t total = header->area[0].offset;
+    for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
+        total += mqx_load_relaxed(&header->area[kind].capacity);
+    }
+    return total;
+}
+
+static void count_tables(const struct mqx_region *region, struct mqe_manager_status *out)
+{
+    for (uint32_t i = 0; i < MQX_PROCESS_MAX; i++) {
+        out->attached += mqx_load_relaxed(&region->header->process[i].state) == MQX_PROC_LIVE;
+    }
+    for (uint32_t i = 1; i < region->header->area[MQX_AREA_CONTEXTS].used; i++) {
+        const struct mqx_context *context = mqx_context(region, i);
+        const uint32_t state = context == NULL ? 0 : mqx_load_relaxed(&context->state);
+        out->contexts += state != MQX_CTX_FREE;
+        out->units += state > MQX_CTX_IDLE;
+    }
+    for (uint32_t i = 1; i < region->header->area[MQX_AREA_HANDLES].used; i++) {
+        const struct mqx_handle *handle = mqx_handle(region, i);
+        out->handles += handle != NULL && mqx_load_relaxed(&handle->state) != 0;
+    }
+    for (uint32_t i = 1; i < region->header->area[MQX_AREA_OBJECTS].used; i++) {
+        const struct mqx_object *object = mqx_object(region, i);
+        out->objects += object != NULL && mqx_load_relaxed(&object->state) == MQX_OBJ_ACTIVE;
+    }
+    for (uint32_t i = 0; i < region->header->stripe_count; i++) {
+        out->repairs += region->stripes[i].lock.repairs;
+    }
+}
+
+static void count_segments(const struct mqx_journal *journal, struct mqe_manager_status *out)
+{
+    for (uint32_t i = 0; i < MQX_SEGMENT_MAX; i++) {
+        const uint32_t state = mqx_load_relaxed(&journal->segment[i].state);
+        out->segments += state == MQX_SEG_ACTIVE || state == MQX_SEG_FULL;
+        out->spare_segments += state == MQX_SEG_SPARE;
+    }
+}
+
+int mqe_status(mqe_manager *manager, struct mqe_manager_status *out)
+{
+    const struct mqx_region *region = &manager->store.region;
+    const struct mqx_header *header = region->header;
+    const struct mqx_journal *journal = region->journal;
+    if (mqx_forked(&manager->store)) {
+        return mqx_enter(manager, false);
+    }
+    *out = (struct mqe_manager_status){
+        .quiescing = mqx_load_relaxed(&header->quiescing),
+        .stopped = mqx_load_relaxed(&header->stopped),
+        .region_bytes = header->size,
+        .region_used = used_bytes(header),
+        .message_entries = mqx_load_relaxed(&header->area[MQX_AREA_MESSAGES].used),
+        .body_bytes = mqx_load_relaxed(&header->area[MQX_AREA_ARENA].used) * MQX_CELL,
+        .durable_lsn = mqx_load_acquire(&journal->durable),
+        .tail_lsn = mqx_load_relaxed(&journal->tail),
+        .checkpoint_lsn = mqx_load_relaxed(&journal->checkpoint_begin),
+        .journal_bytes = mqx_load_relaxed(&journal->used_bytes),
+        .journal_limit = journal->limit,
+        .flushes = mqx_load_relaxed(&journal->flushes),
+        .flushed_bytes = mqx_load_relaxed(&journal->flushed_bytes),
+        .flushed_records = mqx_load_relaxed(&journal->flushed_records),
+        .woken_by_bound = mqx_load_relaxed(&header->woken_by_bound),
+        .np_discarded = mqx_load_relaxed(&header->np_discarded),
+    };
+    count_tables(region, out);
+    count_segments(journal, out);
+    return MQX_OK;
+}
+
+int mqe_processes(mqe_manager *manager, struct mqe_process_status *out, uint32_t capacity,
+                  uint32_t *out_count)
+{
+    const struct mqx_region *region = &manager->store.region;
+    int status = mqx_enter(manager, false);
+    *out_count = 0;
+    for (uint32_t i = 0; i < MQX_PROCESS_MAX && status == MQX_OK; i++) {
+        const struct mqx_process *process = mqx_process_slot(region, i);
+        if (mqx_load_acquire(&process->state) != MQX_PROC_LIVE) {
+            continue;
+        }
+        if (*out_count < capacity) {
+            struct mqe_process_status *row = &out[*out_count];
+            row->pid = process->pid;
+            row->keeper = process->keeper;
+            row->attached_us = process->attached_us;
+            memcpy(row->program, process->program, sizeof row->program);
+            row->program[sizeof row->program - 1] = '\0';
+        }
+        *out_count += 1;
+    }
+    return status;
+}
+
+int mqe_units(mqe_manager *manager, struct mqe_unit_status *out, uint32_t capacity,
+              uint32_t *out_count)
+{
+    const struct mqx_region *region = &manager->store.region;
+    int status = mqx_enter(manager, false);
+    *out_count = 0;
+    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    for (uint32_t i = 1; i < used && status == MQX_OK; i++) {
+        const struct mqx_context *context = mqx_context(region, i);
+        if (context == NULL || mqx_load_acquire(&context->state) <= MQX_CTX_IDLE) {
+            continue;
+        }
+        if (*out_count < capacity) {
+            out[*out_count] = (struct mqe_unit_status){
+                .pid = mqx_process_slot(region, context->process)->pid,
+                .thread = context->thread,
+                .state = context->state,
+                .count = context->count,
+                .unit_id = context->unit_id,
+                .started_us = context->started_us,
+            };
+        }
+        *out_count += 1;
+    }
+    return status;
+}
+
+int mqe_handles(mqe_manager *manager, struct mqe_handle_status *out, uint32_t capacity,
+                uint32_t *out_count)
+{
+    const struct mqx_region *region = &manager->store.region;
+    int status = mqx_enter(manager, false);
+    *out_count = 0;
+    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_HANDLES].used);
+    for (uint32_t i = 1; i < used && status == MQX_OK; i++) {
+        const struct mqx_handle *handle = mqx_handle(region, i);
+        if (handle == NULL || mqx_load_acquire(&handle->state) == 0) {
+            continue;
+        }
+        if (*out_count < capacity) {
+            out[*out_count] = (struct mqe_handle_status){
+                .pid = handle->pid,
+                .object = handle->object,
+                .options = handle->options,
+                .opened_us = handle->opened_us,
+            };
+        }
+        *out_count += 1;
+    }
+    return status;
+}
+
+/* ---- maintenance and verification on request ---- */
+
+int mqe_checkpoint(mqe_manager *manager)
+{
+    struct mqx_region *region = &manager->store.region;
+    int status = mqx_enter(manager, false);
+    if (status != MQX_OK) {
+        return status;
+    }
+    mqx_about_to_block();
+    status = mqx_lock_take(region, &region->header->maintenance_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = mqx_checkpoint(&manager->store, MQX_CHECKPOINT_FUZZY);
+    mqx_lock_drop(region, &region->header->maintenance_lock);
+    return status;
+}
+
+int mqe_maintain(mqe_manager *manager)
+{
+    int status = mqx_enter(manager, false);
+    if (status != MQX_OK) {
+        return status;
+    }
+    mqx_about_to_block();
+    status = mqx_maintain(&manager->store);
+    return status == MQX_BUSY ? MQX_OK : status;
+}
+
+static int check_queue(struct mqx_store *store, uint32_t slot)
+{
+    const struct mqx_object *queue = mqx_object(&store->region, slot);
+    struct mqx_hold hold;
+    if (queue == NULL || mqx_load_acquire(&queue->state) != MQX_OBJ_ACTIVE) {
+        return MQX_OK;
+    }
+    int status = mqx_hold_take(&store->region, slot, &hold);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = mqx_heap_check(&store->region, queue);
+    for (int k = 0; k < MQX_INDEX_COUNT && status == MQX_OK; k++) {
+        if (mqx_lookup_ready(&store->region, queue, k)) {
+            status = mqx_lookup_check(&store->region, queue, k);
+        }
+    }
+    mqx_hold_drop(&hold);
+    return status;
+}
+
+int mqe_check(mqe_manager *manager)
+{
+    const struct mqx_area *area = &manager->store.region.header->area[MQX_AREA_OBJECTS];
+    int status = mqx_enter(manager, false);
+    const uint64_t used = mqx_load_acquire(&area->used);
+    for (uint32_t slot = 1; slot < used && status == MQX_OK; slot++) {
+        status = check_queue(&manager->store, slot);
+    }
+    return status;
+}
+
+/* ---- errors, environment ---- */
+
+const char *mqe_error_text(void)
+{
+    return mqx_error_text();
+}
+
+const char *mqe_reason_name(int reason)
+{
+    return mqx_reason_name(reason);
+}
+
+const char *mqe_reason_text(int reason)
+{
+    return mqx_reason_text(reason);
+}
+
+int mqe_comp_code(int reason)
+{
+    return mqx_comp_code(reason);
+}
+
+void mqe_yield_arm(void (*hook)(void *arg), void *arg)
+{
+    mqx_yield_arm(hook, arg);
+}
+
+void mqe_log(mqe_manager *manager, int amq, char severity, const char *text)
+{
+    mqx_log(&manager->store, amq, severity, "%s", text);
+}
+
+uint32_t mqe_crc32c(uint32_t crc, const void *data, size_t size)
+{
+    return mqx_crc32c(crc, data, size);
+}

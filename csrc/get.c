@@ -1,0 +1,640 @@
+/*
+ * get.c - mqe_get: destructive gets, browses, waiting.
+ *
+ * One attempt (attempt) runs under the stripe lock: find the message, then one of
+ *
+ *   quick      non-persistent, outside a unit, short: copied and removed in one lock hold.
+ *   claimed    it becomes GOT in a context (the unit's, or one of the pool: "single"); what is long or lies in the
+ *              journal is copied with no lock held; a persistent one's GET record enters the ring; a single call
+ *              then decides, flushes, and removes it.
+ *   browsed    copied under the lock when short; else pinned (or LOCKED) while it is copied.
+ *   too long   2080: described, not taken.
+ *
+ * and tells what is left to do after the lock (struct outcome). Nothing runs between the removal of a message
+ * outside syncpoint and the return but memory copies: the buffer was the caller's all along (rule 34).
+ *
+ * Waiting: list self, sleep at most 1 s at a time on the context's own word, try again (notify.h).
+ */
+#include "attachment.h"
+#include "error.h"
+#include "futex.h"
+#include "select.h"
+#include "uow.h"
+#include "yield.h"
+
+#include <string.h>
+
+enum {
+    WAIT_BOUND_US = 1000000,
+    UNDER_CURSOR_FLAGS = MQE_GET_UNDER_CURSOR | MQE_GET_BROWSE_UNDER_CURSOR,
+};
+
+enum next_step {
+    STEP_DONE,        /* outcome.status says it all */
+    STEP_NOTHING,     /* no message */
+    STEP_COPY,        /* claimed, pinned or locked: copy, then finish */
+    STEP_AGAIN,       /* the message went away meanwhile: look for another */
+};
+
+struct call {
+    mqe_manager *manager;
+    struct mqx_store *store;
+    mqe_queue *queue;
+    struct mqe_get *get;
+    struct mqx_match match;
+    uint32_t unit;          /* context of the caller's unit, 0 outside syncpoint */
+    uint32_t pool;          /* context from the pool, 0 while none was needed */
+    bool browse;
+    bool truncate;          /* 2079 instead of 2080 */
+    uint32_t slot;          /* the message */
+    uint64_t number;
+    bool persistent;
+    bool short_of_room;     /* 2080: described only */
+    int64_t wait_left_us;
+    struct mqx_cursor cursor; /* working copy: the handle's cursor moves only when the call succeeds */
+};
+
+/* ---- contexts ---- */
+
+static int need_context(struct call *call)
+{
+    return call->pool != 0 ? MQX_OK : mqx_pool_take(call->manager, true, &call->pool);
+}
+
+/* ---- copying out ---- */
+
+static uint64_t wanted_bytes(const struct call *call, const struct mqx_message *message)
+{
+    const uint64_t capacity = call->get->capacity;
+    return message->length < capacity ? message->length : capacity;
+}
+
+/* In the region and short: copied under the lock. */
+static bool is_near(const struct call *call, const struct mqx_message *message)
+{
+    return message->cells != 0 && wanted_bytes(call, message) <= MQX_LOCKED_COPY_MAX;
+}
+
+static int copy_message(struct call *call, const struct mqx_message *message)
+{
+    struct mqe_get *get = call->get;
+    const uint64_t bytes = wanted_bytes(call, message);
+    get->length = message->length;
+    get->number = message->number;
+    int status = message->cells != 0
+                     ? mqx_body_read(&call->store->region, message, &get->d, &get->ext, get->buffer,
+                                     bytes)
+                     : mqx_journal_fetch(call->store, message, &get->d, &get->ext, get->buffer,
+                                         bytes);
+    get->d.backout_count = message->backout_count;
+    return status;
+}
+
+/* Tenths of a second left, at least 1: an expired message is never returned. */
+static int32_t expiry_left(const struct ps_descriptor *d)
+{
+    if (d->expiry_us == 0) {
+        return -1;
+    }
+    const uint64_t now = mqx_coarse_now();
+    const uint64_t left = d->expiry_us > now ? (d->expiry_us - now) / 100000u : 0;
+    return left < 1 ? 1 : left > 999999999 ? 999999999 : (int32_t)left;
+}
+
+static int result_of(const struct call *call)
+{
+    if (MQX_UNLIKELY(call->short_of_room)) {
+        return mqx_fail(MQRC_TRUNCATED_MSG_FAILED,
+                        "the message has %llu bytes, the buffer %llu; it stays on the queue",
+                        (unsigned long long)call->get->length,
+                        (unsigned long long)call->get->capacity);
+    }
+    if (MQX_UNLIKELY(call->get->length > call->get->capacity)) {
+        return mqx_fail(MQRC_TRUNCATED_MSG_ACCEPTED, "%llu of %llu bytes were delivered",
+                        (unsigned long long)call->get->capacity,
+                        (unsigned long long)call->get->length);
+    }
+    return MQX_OK;
+}
+
+/* ---- what happens to the message under the lock; each returns with the lock dropped ---- */
+
+/* Removes a message that is not worth a context: non-persistent, one block, outside a unit. */
+static enum next_step take_quick(struct call *call, struct mqx_hold *hold, struct mqx_object *queue,
+                                 int *status)
+{
+    const struct mqx_message *message = mqx_message(hold->region, call->slot);
+    bool pinned = false;
+    *status = copy_message(call, message);
+    if (MQX_LIKELY(*status == MQX_OK)) {
+        const bool has_ext = (message->flags & MQX_MSGF_HAS_EXT) != 0;
+        const uint64_t payload = mqx_body_payload(has_ext, message->length);
+        const uint32_t class_no = mqx_class_for((uint32_t)(payload + sizeof(struct mqx_block)));
+        (void)mqx_queue_remove(hold, queue, call->slot, 0, &pinned);
+        queue->get_count += 1;
+        queue->last_get_us = call->get->d.put_time_us;
+        mqx_hold_commit(hold);
+        mqx_hold_trim(hold, class_no);
+    }
+    mqx_hold_drop(hold);
+    return STEP_DONE;
+}
+
+static enum next_step take_claimed(struct call *call, struct mqx_hold *hold,
+                                   struct mqx_object *queue, uint32_t context, int *status)
+{
+    const struct mqx_message *message = mqx_message(hold->region, call->slot);
+    const bool near = is_near(call, message);
+    *status = near ? copy_message(call, message) : MQX_OK;
+    if (*status == MQX_OK) {
+        mqx_unit_begin(call->store, context);
+        mqx_queue_claim(hold, queue, call->slot, MQX_MSG_GOT, context);
+        mqx_hold_commit(hold);
+        queue->last_get_us = mqx_coarse_now();
+    }
+    mqx_hold_drop(hold);
+    if (*status != MQX_OK) {
+        return STEP_DONE;
+    }
+    if (!near) {
+        mqx_about_to_block();
+        *status = copy_message(call, message);
+    }
+    return STEP_COPY;
+}
+
+/* The message stays; long ones are pinned while they are copied. */
+static enum next_step look_at(struct call *call, struct mqx_hold *hold, int *status)
+{
+    struct mqx_message *message = mqx_message(hold->region, call->slot);
+    if (is_near(call, message)) {
+        *status = copy_message(call, message);
+        mqx_hold_drop(hold);
+        return STEP_DONE;
+    }
+    if (message->pins == UINT8_MAX) { /* 255 copies of one message under way: come back later */
+        mqx_hold_drop(hold);
+        return STEP_AGAIN;
+    }
+    struct mqx_context *context = mqx_context(hold->region, call->pool);
+    mqx_check(context != NULL && context->hand_kind == MQX_HAND_NONE);
+    mqx_put8(hold, &message->pins, (uint8_t)(message->pins + 1));
+    mqx_put32(hold, &context->hand, call->slot);
+    mqx_put32(hold, &context->hand_object, call->queue->object);
+    mqx_put32(hold, &context->hand_kind, MQX_HAND_PINNED);
+    mqx_hold_commit(hold);
+    mqx_hold_drop(hold);
+    mqx_about_to_block();
+    *status = copy_message(call, message);
+    const bool gone = *(volatile uint8_t *)&message->state == MQX_MSG_GONE;
+    int released = mqx_hand_release(call->store, call->pool);
+    if (released != MQX_OK) {
+        *status = released;
+        return STEP_DONE;
+    }
+    return gone ? STEP_AGAIN : STEP_DONE;
+}
+
+/* Browse with LOCK: hidden from everybody until unlocked; no pin is needed, nobody else can remove it. */
+static enum next_step lock_message(struct call *call, struct mqx_hold *hold,
+                                   struct mqx_object *queue, int *status)
+{
+    const struct mqx_message *message = mqx_message(hold->region, call->slot);
+    struct mqx_handle *handle = mqx_handle(hold->region, call->queue->handle);
+    mqx_check(handle != NULL && handle->browse_lock == 0);
+    mqx_queue_claim(hold, queue, call->slot, MQX_MSG_LOCKED, call->queue->handle);
+    mqx_put64(hold, &handle->browse_number, message->number);
+    mqx_put32(hold, &handle->browse_lock, call->slot);
+    mqx_hold_commit(hold);
+    mqx_hold_drop(hold);
+    *status = copy_message(call, message);
+    if (*status != MQX_OK) {
+        (void)mqx_browse_unlock(call->queue);
+    }
+    return STEP_DONE;
+}
+
+/* ---- after the lock ---- */
+
+/* A tag that matched is no proof; what came from the journal is verified by its full ids (rule 47). */
+static bool is_impostor(const struct call *call)
+{
+    return call->match.bits != 0 &&
+           !mqx_match_exact(&call->match, &call->get->d, &call->get->ext);
+}
+
+static int append_get(struct call *call, uint32_t context, bool single)
+{
+    const struct mqx_message *message = mqx_message(&call->store->region, call->slot);
+    unsigned char *record = mqx_scratch(256);
+    if (record == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a GET record");
+    }
+    const struct mqx_record_head head = {
+        .type = PS_REC_GET,
+        .flags = single ? PS_FLAG_COMMITS : 0,
+        .unit_id = mqx_unit_id(call->store, context),
+        .object = message->object,
+        .object_gen = call->queue->generation,
+        .number = message->number,
+    };
+    const uint32_t length = mqx_encode_plain(record, &head);
+    return mqx_unit_append(call->store, context, record, length, single ? MQX_APPEND_DECIDES : 0u,
+                           0);
+}
+
+/* The claimed message has been copied: make it ours, or give it back. */
+static enum next_step finish_claim(struct call *call, uint32_t context, int *status)
+{
+    const bool single = call->unit == 0 || context != call->unit;
+    struct mqx_context *unit = mqx_context(&call->store->region, context);
+    if (*status == MQX_OK && is_impostor(call)) {
+        if (call->match.excluded < MQX_SELECT_EXCLUDE_MAX) {
+            call->match.exclude[call->match.excluded++] = call->number;
+        }
+        *status = mqx_unit_undo(call->store, context, call->slot);
+        return *status == MQX_OK ? STEP_AGAIN : STEP_DONE;
+    }
+    if (*status == MQX_OK && call->persistent) {
+        *status = append_get(call, context, single);
+    } else if (*status == MQX_OK && single) {
+        mqx_store_release(&unit->state, MQX_CTX_DECIDED);
+    }
+    if (*status != MQX_OK) {
+        int undone = mqx_unit_undo(call->store, context, call->slot);
+        if (undone == MQX_OK && single) {
+            undone = mqx_unit_backout(call->store, context);
+        }
+        *status = undone == MQX_OK ? *status : undone;
+    } else if (single) {
+        *status = mqx_unit_finish(call->store, context);
+    }
+    return STEP_DONE;
+}
+
+/* ---- one attempt ---- */
+
+/* The message under the cursor, when it is still the same one and free or locked by this handle. A get of one's own
+ * locked message frees it here: nobody can come between, the lock is held until it is claimed. */
+static void find_under_cursor(struct call *call, struct mqx_hold *hold, struct mqx_object *queue,
+                              uint64_t now)
+{
+    const struct mqx_message *message = mqx_message(hold->region, call->cursor.message);
+    struct mqx_handle *handle = mqx_handle(hold->region, call->queue->handle);
+    call->slot = 0;
+    if (message == NULL || call->cursor.started == 0 || message->number != call->cursor.number ||
+        message->object != call->queue->object || handle == NULL) {
+        return;
+    }
+    const bool mine = message->state == MQX_MSG_LOCKED && message->unit == call->queue->handle;
+    if ((message->state != MQX_MSG_AVAILABLE && !mine) ||
+        mqx_queue_expired(hold->region, message, now)) {
+        return;
+    }
+    if (mine && !call->browse) {
+        mqx_queue_show(hold, queue, call->cursor.message, 0);
+        mqx_put32(hold, &handle->browse_lock, 0);
+        mqx_hold_commit(hold);
+    }
+    call->slot = call->cursor.message;
+}
+
+/* Which message, under the lock. On failure the lock has been dropped. */
+static int find(struct call *call, struct mqx_hold *hold, struct mqx_object *queue)
+{
+    const uint32_t flags = call->get->flags;
+    const uint32_t object = call->queue->object;
+    const uint64_t now = queue->expiring != 0 ? mqx_coarse_now() : 0;
+    if ((flags & UNDER_CURSOR_FLAGS) != 0) {
+        find_under_cursor(call, hold, queue, now);
+        return MQX_OK;
+    }
+    if (call->browse) {
+        return mqx_select_next(call->store, hold, object, &call->match, now, &call->cursor,
+                               &call->slot);
+    }
+    return mqx_select_first(call->store, hold, object, &call->match, now, &call->slot);
+}
+
+/* 2052 or 2016 as the queue is now, else 0. */
+static int check_queue(const struct call *call, const struct mqx_object *queue)
+{
+    const uint32_t state = queue == NULL ? (uint32_t)MQX_OBJ_FREE : mqx_load_relaxed(&queue->state);
+    if (MQX_UNLIKELY((state != MQX_OBJ_ACTIVE && state != MQX_OBJ_LOGGED) ||
+                     queue->generation != call->queue->generation)) {
+        return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", call->queue->object);
+    }
+    if (MQX_UNLIKELY(mqx_load_relaxed(&queue->get_inhibited) != 0)) {
+        return mqx_fail(MQRC_GET_INHIBITED, "%.48s has GET(DISABLED)", queue->name);
+    }
+    return MQX_OK;
+}
+
+/* Deals with the message that was found; returns with the lock dropped. */
+static enum next_step deal_with(struct call *call, struct mqx_hold *hold, struct mqx_object *queue,
+                                int *status)
+{
+    const struct mqx_message *message = mqx_message(hold->region, call->slot);
+    const uint32_t flags = call->get->flags;
+    call->number = message->number;
+    call->persistent = (message->flags & MQX_MSGF_PERSISTENT) != 0;
+    call->short_of_room = message->length > call->get->capacity && !call->truncate;
+    if (call->browse || call->short_of_room) {
+        if (!call->short_of_room && (flags & MQE_GET_LOCK) != 0 &&
+            message->state == MQX_MSG_AVAILABLE) {
+            return lock_message(call, hold, queue, status);
+        }
+        if (!is_near(call, message) && call->pool == 0) {
+            mqx_hold_drop(hold);
+            *status = need_context(call);
+            return *status == MQX_OK ? STEP_AGAIN : STEP_DONE;
+        }
+        return look_at(call, hold, status);
+    }
+    const bool in_unit = call->unit != 0 &&
+                         (call->persistent || (flags & MQE_GET_IF_PERSISTENT) == 0);
+    if (!in_unit && !call->persistent && is_near(call, message) &&
+        mqx_body_is_single(mqx_body_payload(true, message->length))) {
+        return take_quick(call, hold, queue, status);
+    }
+    if (!in_unit && call->pool == 0) {
+        mqx_hold_drop(hold);
+        *status = need_context(call);
+        return *status == MQX_OK ? STEP_AGAIN : STEP_DONE;
+    }
+    const uint32_t context = in_unit ? call->unit : call->pool;
+    const enum next_step next = take_claimed(call, hold, queue, context, status);
+    return next == STEP_COPY ? finish_claim(call, context, status) : next;
+}
+
+/* Lists this call's context as a waiter, under the lock. */
+static void list_as_waiter(struct call *call, struct mqx_hold *hold, uint32_t *out_seen)
+{
+    struct mqx_context *context = mqx_context(hold->region, call->pool);
+    mqx_check(context != NULL);
+    context->wait_match = call->match.bits & 7u;
+    for (int k = 0; k < MQX_INDEX_COUNT; k++) {
+        context->wait_tag[k] = (call->match.bits >> k & 1u) != 0 ? call->match.tag[k] : 0;
+    }
+    context->wait_browse = call->browse && (call->get->flags & MQE_GET_LOCK) == 0;
+    mqx_notify_list(hold, call->queue->object, call->pool);
+    *out_seen = mqx_load_acquire(&context->wait_word);
+}
+
+/* One attempt. STEP_NOTHING leaves the lock held only when `keep` is set. */
+static enum next_step attempt(struct call *call, struct mqx_hold *hold, bool keep, int *status)
+{
+    *status = mqx_hold_take(&call->store->region, call->queue->object, hold);
+    if (MQX_UNLIKELY(*status != MQX_OK)) {
+        return STEP_DONE;
+    }
+    struct mqx_object *queue = mqx_object(&call->store->region, call->queue->object);
+    *status = check_queue(call, queue);
+    if (MQX_UNLIKELY(*status != MQX_OK)) {
+        mqx_hold_drop(hold);
+        return STEP_DONE;
+    }
+    *status = find(call, hold, queue);
+    if (MQX_UNLIKELY(*status != MQX_OK)) {
+        return STEP_DONE;
+    }
+    if (call->slot == 0) {
+        if (!keep) {
+            mqx_hold_drop(hold);
+        }
+        return STEP_NOTHING;
+    }
+    return deal_with(call, hold, queue, status);
+}
+
+/* ---- waiting ---- */
+
+static uint64_t monotonic_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+}
+
+/* Sleeps once. Returns MQE_INTERRUPTED, a reason that ends the wait, or 0; *woken says that somebody woke us. */
+static int sleep_once(struct call *call, uint32_t seen, bool *woken)
+{
+    struct mqx_region *region = &call->store->region;
+    struct mqx_context *context = mqx_context(region, call->pool);
+    const uint64_t start = monotonic_us();
+    const uint64_t bound = call->wait_left_us >= 0 && call->wait_left_us < WAIT_BOUND_US
+                               ? (uint64_t)call->wait_left_us
+                               : (uint64_t)WAIT_BOUND_US;
+    struct mqx_wakes wakes = {.count = 0};
+    struct mqx_hold hold;
+    mqx_about_to_block();
+    const int slept = mqx_futex_wait(&context->wait_word, seen, bound);
+    if (call->wait_left_us >= 0) {
+        const int64_t spent = (int64_t)(monotonic_us() - start);
+        call->wait_left_us = spent < call->wait_left_us ? call->wait_left_us - spent : 0;
+    }
+    int status = mqx_hold_take(region, call->queue->object, &hold);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const enum mqx_wait_state was = mqx_notify_unlist(&hold, call->pool);
+    *woken = was != MQX_WAIT_LISTED;
+    status = mqx_enter(call->manager, (call->get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);
+    if (status == MQX_OK && slept == -EINTR) {
+        status = MQE_INTERRUPTED;
+    }
+    if (status != MQX_OK && was == MQX_WAIT_WOKEN) {
+        mqx_notify_hand_on(&hold, call->queue->object, &wakes);
+    }
+    mqx_hold_drop(&hold);
+    mqx_notify_wake(region, &wakes);
+    return status;
+}
+
+static MQX_COLD int no_message(const struct call *call)
+{
+    if ((call->get->flags & UNDER_CURSOR_FLAGS) != 0) {
+        return mqx_fail(MQRC_NO_MSG_UNDER_CURSOR, "the browse cursor is on no retrievable message");
+    }
+    return mqx_fail(MQRC_NO_MSG_AVAILABLE, "no message that matches");
+}
+
+/* Attempts until there is a message, the time is up, or something ends the wait. */
+static int get_or_wait(struct call *call)
+{
+    const struct mqx_cursor start = call->cursor;
+    bool woken = true;
+    for (;;) {
+        const bool wait = call->wait_left_us != 0;
+        struct mqx_hold hold;
+        int status = wait ? need_context(call) : MQX_OK;
+        if (status != MQX_OK) {
+            return status;
+        }
+        const enum next_step next = attempt(call, &hold, wait, &status);
+        if (next == STEP_AGAIN) {
+            call->cursor = start;
+            continue;
+        }
+        if (next == STEP_DONE) {
+            if (!woken && status == MQX_OK) {
+                mqx_add_relaxed(&call->store->region.header->woken_by_bound, 1u);
+            }
+            return status != MQX_OK ? status : result_of(call);
+        }
+        if (!wait) {
+            return no_message(call);
+        }
+        uint32_t seen;
+        list_as_waiter(call, &hold, &seen);
+        mqx_hold_drop(&hold);
+        status = sleep_once(call, seen, &woken);
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
+}
+
+/* ---- browse locks ---- */
+
+bool mqx_browse_unlock(mqe_queue *queue)
+{
+    struct mqx_region *region = &queue->manager->store.region;
+    struct mqx_handle *handle = mqx_handle(region, queue->handle);
+    struct mqx_wakes wakes = {.count = 0};
+    struct mqx_hold hold;
+    if (handle == NULL || mqx_load_relaxed(&handle->browse_lock) == 0 ||
+        mqx_hold_take(region, queue->object, &hold) != MQX_OK) {
+        return false;
+    }
+    const uint32_t slot = handle->browse_lock;
+    const struct mqx_message *message = mqx_message(region, slot);
+    const bool locked = message != NULL && message->state == MQX_MSG_LOCKED &&
+                        message->unit == queue->handle &&
+                        message->number == handle->browse_number;
+    if (locked) {
+        mqx_queue_show(&hold, mqx_object(region, queue->object), slot, 0);
+    }
+    mqx_put32(&hold, &handle->browse_lock, 0);
+    mqx_hold_commit(&hold);
+    if (locked) {
+        mqx_notify_pick(&hold, queue->object, slot, &wakes);
+    }
+    mqx_hold_drop(&hold);
+    mqx_notify_wake(region, &wakes);
+    return locked;
+}
+
+/* ---- the call ---- */
+
+static int check_rights(const mqe_queue *queue, uint32_t flags, bool browse)
+{
+    const bool needs_browse = browse || (flags & (MQE_GET_UNDER_CURSOR | MQE_GET_UNLOCK)) != 0;
+    const bool needs_input = !browse && (flags & MQE_GET_UNLOCK) == 0;
+    if (MQX_UNLIKELY(needs_browse && (queue->options & MQE_BROWSE) == 0)) {
+        return mqx_fail(MQRC_NOT_OPEN_FOR_BROWSE, "the handle was not opened for browse");
+    }
+    if (MQX_UNLIKELY(needs_input && (queue->options & MQE_INPUT) == 0)) {
+        return mqx_fail(MQRC_NOT_OPEN_FOR_INPUT, "the handle was not opened for input");
+    }
+    return MQX_OK;
+}
+
+static int check_unit(const struct call *call)
+{
+    const struct mqx_context *context = mqx_context(&call->store->region, call->unit);
+    const uint32_t most = mqx_load_relaxed(&call->store->region.header->max_uncommitted);
+    mqx_check(context != NULL);
+    if (mqx_load_acquire(&context->must_back_out) != 0) {
+        return mqx_fail(MQRC_BACKED_OUT, "the unit of work has been backed out; end it");
+    }
+    if (!call->browse && context->count >= most) {
+        return mqx_fail(MQRC_SYNCPOINT_LIMIT_REACHED,
+                        "the unit of work has %u messages, MAXUMSGS is %u", context->count, most);
+    }
+    return MQX_OK;
+}
+
+/* Browses and gets under the cursor move or read the cursor of the handle: one at a time. */
+static int get_with_cursor(struct call *call)
+{
+    mqe_queue *queue = call->queue;
+    const uint32_t flags = call->get->flags;
+    int status;
+    if (pthread_mutex_trylock(&queue->cursor_mutex) != 0) {
+        mqx_about_to_block();
+        (void)pthread_mutex_lock(&queue->cursor_mutex);
+    }
+    call->cursor = queue->cursor;
+    if ((flags & MQE_GET_BROWSE_FIRST) != 0) {
+        call->cursor = (struct mqx_cursor){0};
+    }
+    if ((flags & UNDER_CURSOR_FLAGS) == 0) {
+        (void)mqx_browse_unlock(queue); /* one lock a handle; the next browse ends it */
+        status = get_or_wait(call);
+    } else { /* what follows must not let go of the lock of the queue to find a context */
+        call->wait_left_us = 0;
+        call->match.bits = 0;
+        status = need_context(call);
+        status = status == MQX_OK ? get_or_wait(call) : status;
+    }
+    if (status == MQX_OK || status == MQRC_TRUNCATED_MSG_ACCEPTED) {
+        if ((flags & (MQE_GET_BROWSE_FIRST | MQE_GET_BROWSE_NEXT)) != 0) {
+            queue->cursor = call->cursor;
+        }
+    } else if ((flags & MQE_GET_BROWSE_FIRST) != 0) {
+        queue->cursor = (struct mqx_cursor){0};
+    }
+    (void)pthread_mutex_unlock(&queue->cursor_mutex);
+    return status;
+}
+
+static int unlock_call(mqe_queue *queue)
+{
+    return mqx_browse_unlock(queue)
+               ? MQX_OK
+               : mqx_fail(MQRC_NO_MSG_LOCKED, "the handle has no message locked");
+}
+
+int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_get *get)
+{
+    const uint32_t browse_flags =
+        MQE_GET_BROWSE_FIRST | MQE_GET_BROWSE_NEXT | MQE_GET_BROWSE_UNDER_CURSOR;
+    const uint32_t cursor_flags = browse_flags | MQE_GET_UNDER_CURSOR;
+    struct call call;
+    call.browse = (get->flags & browse_flags) != 0;
+    int status = mqx_enter(manager, (get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);
+    if (MQX_LIKELY(status == MQX_OK)) {
+        status = check_rights(queue, get->flags, call.browse);
+    }
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        return status;
+    }
+    if (MQX_UNLIKELY((get->flags & MQE_GET_UNLOCK) != 0)) {
+        return unlock_call(queue);
+    }
+    call.manager = manager;
+    call.store = &manager->store;
+    call.queue = queue;
+    call.get = get;
+    call.unit = unit == NULL ? 0 : unit->context;
+    call.pool = 0;
+    call.cursor = (struct mqx_cursor){0};
+    call.truncate = (get->flags & MQE_GET_ACCEPT_TRUNCATED) != 0;
+    call.wait_left_us = (get->flags & MQE_GET_WAIT) != 0 ? get->wait_us : 0;
+    mqx_match_init(&manager->store.region, get, &call.match);
+    if (unit != NULL) {
+        status = check_unit(&call);
+    }
+    if (MQX_LIKELY(status == MQX_OK)) {
+        status = (get->flags & cursor_flags) != 0 ? get_with_cursor(&call) : get_or_wait(&call);
+    }
+    if (call.pool != 0) {
+        mqx_pool_give(manager, call.pool);
+    }
+    get->wait_us = call.wait_left_us;
+    if (status == MQX_OK || mqx_comp_code(status) == MQCC_WARNING) {
+        get->expiry = expiry_left(&get->d);
+    }
+    return status;
+}

@@ -1,0 +1,257 @@
+/*
+ * handle.c - entering the core, the pool of contexts, queue handles, units as mqe.h shows them.
+ */
+#include "attach.h"
+#include "attachment.h"
+#include "catalog.h"
+#include "error.h"
+#include "sweep.h"
+#include "uow.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- entering ---- */
+
+uint64_t mqx_coarse_now(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+}
+
+int mqx_enter(mqe_manager *manager, bool fail_if_quiescing)
+{
+    const struct mqx_region *region = &manager->store.region;
+    if (MQX_UNLIKELY(mqx_forked(&manager->store))) {
+        return mqx_fail(MQRC_ENVIRONMENT_ERROR,
+                        "this process is a fork of the one that connected; connect anew");
+    }
+    if (MQX_UNLIKELY(mqx_region_stopped(region) != MQX_RUNNING)) {
+        return mqx_region_stop_reason(region);
+    }
+    if (MQX_UNLIKELY(fail_if_quiescing && mqx_load_relaxed(&region->header->quiescing) != 0)) {
+        return mqx_fail(MQRC_Q_MGR_QUIESCING, "the queue manager is quiescing");
+    }
+    return MQX_OK;
+}
+
+/* ---- pool: idle contexts for single calls and waiters; process-local, so it needs no repair ---- */
+
+int mqx_pool_take(mqe_manager *manager, bool single, uint32_t *out)
+{
+    uint32_t slot = 0;
+    (void)pthread_mutex_lock(&manager->pool_mutex);
+    if (manager->pool_count > 0) {
+        slot = manager->pool[--manager->pool_count];
+    }
+    (void)pthread_mutex_unlock(&manager->pool_mutex);
+    if (slot == 0) {
+        int status = mqx_slot_take(&manager->store.region, MQX_AREA_CONTEXTS, NULL, &slot);
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
+    struct mqx_context *context = mqx_context(&manager->store.region, slot);
+    mqx_check(context != NULL && context->state == MQX_CTX_IDLE);
+    mqx_store_release(&context->single, single ? 1u : 0u);
+    *out = slot;
+    return MQX_OK;
+}
+
+void mqx_pool_give(mqe_manager *manager, uint32_t slot)
+{
+    const struct mqx_context *context = mqx_context(&manager->store.region, slot);
+    bool kept = false;
+    mqx_check(context != NULL);
+    if (mqx_load_acquire(&context->state) != MQX_CTX_IDLE) {
+        return; /* the call ended in a stopped region; the next restart sees to it */
+    }
+    (void)pthread_mutex_lock(&manager->pool_mutex);
+    if (manager->pool_count < MQX_ARRAY_COUNT(manager->pool)) {
+        manager->pool[manager->pool_count++] = slot;
+        kept = true;
+    }
+    (void)pthread_mutex_unlock(&manager->pool_mutex);
+    if (!kept) {
+        mqx_ignore(mqx_slot_give(&manager->store.region, MQX_AREA_CONTEXTS, slot));
+    }
+}
+
+/* ---- queue handles ---- */
+
+static void count_handle(struct mqx_region *region, struct mqx_object *object, uint32_t options,
+                         int32_t by)
+{
+    uint32_t *const counts[] = {
+        (options & MQE_INPUT) != 0 ? &object->open_input : NULL,
+        (options & MQE_OUTPUT) != 0 ? &object->open_output : NULL,
+        (options & (MQE_INPUT | MQE_OUTPUT)) == 0 ? &object->open_other : NULL,
+    };
+    struct mqx_lock *lock = &region->header->slots_lock;
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(counts); i++) {
+        if (counts[i] != NULL) {
+            mqx_set32(region->base, lock, counts[i], *counts[i] + (uint32_t)by);
+        }
+    }
+}
+
+/* Fills the slot and counts it: one micro-transaction of the slots lock. */
+static int register_handle(mqe_queue *queue)
+{
+    struct mqx_region *region = &queue->manager->store.region;
+    struct mqx_lock *lock = &region->header->slots_lock;
+    struct mqx_handle *handle = mqx_handle(region, queue->handle);
+    struct mqx_object *object = mqx_object(region, queue->object);
+    int status = mqx_lock_take(region, lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    mqx_check(handle != NULL && object != NULL);
+    if (object->generation != queue->generation ||
+        (object->state != MQX_OBJ_ACTIVE && object->state != MQX_OBJ_LOGGED)) {
+        status = mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "the queue has been deleted");
+    } else if ((queue->options & MQE_INPUT) != 0 && object->exclusive_input != 0) {
+        status = mqx_fail(MQRC_OBJECT_IN_USE, "%.48s is open for exclusive input", object->name);
+    } else if ((queue->options & MQE_INPUT) == MQE_INPUT_EXCLUSIVE && object->open_input != 0) {
+        status = mqx_fail(MQRC_OBJECT_IN_USE, "%.48s is open for input", object->name);
+    } else {
+        mqx_set32(region->base, lock, &handle->object_gen, queue->generation);
+        mqx_set32(region->base, lock, &handle->options, queue->options);
+        mqx_set32(region->base, lock, &handle->browse_lock, 0);
+        mqx_set64(region->base, lock, &handle->opened_us, mqx_coarse_now());
+        mqx_set32(region->base, lock, (uint32_t *)&handle->pid,
+                  (uint32_t)mqx_process_slot(region, region->process)->pid);
+        mqx_set32(region->base, lock, &handle->object, queue->object);
+        count_handle(region, object, queue->options, 1);
+        if ((queue->options & MQE_INPUT) == MQE_INPUT_EXCLUSIVE) {
+            mqx_set32(region->base, lock, &object->exclusive_input, queue->handle);
+        }
+        mqx_tx_commit(lock);
+    }
+    mqx_lock_drop(region, lock);
+    return status;
+}
+
+int mqx_handle_release(struct mqx_region *region, uint32_t slot)
+{
+    struct mqx_lock *lock = &region->header->slots_lock;
+    struct mqx_handle *handle = mqx_handle(region, slot);
+    mqx_check(handle != NULL);
+    int status = mqx_lock_take(region, lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    struct mqx_object *object = mqx_object(region, handle->object);
+    if (object != NULL && object->generation == handle->object_gen) {
+        count_handle(region, object, handle->options, -1);
+        if (object->exclusive_input == slot) {
+            mqx_set32(region->base, lock, &object->exclusive_input, 0);
+        }
+    }
+    mqx_set32(region->base, lock, &handle->object, 0);
+    mqx_tx_commit(lock);
+    mqx_lock_drop(region, lock);
+    return mqx_slot_give(region, MQX_AREA_HANDLES, slot);
+}
+
+int mqe_open(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t options,
+             mqe_queue **out)
+{
+    struct mqx_region *region = &manager->store.region;
+    mqe_queue *queue = NULL;
+    int status = mqx_enter(manager, false);
+    if (status == MQX_OK && mqx_object(region, slot) == NULL) {
+        status = mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "there is no object in slot %u", slot);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    queue = calloc(1, sizeof *queue);
+    if (queue == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a handle");
+    }
+    queue->manager = manager;
+    queue->object = slot;
+    queue->generation = generation;
+    queue->options = options;
+    (void)pthread_mutex_init(&queue->cursor_mutex, NULL);
+    status = mqx_slot_take(region, MQX_AREA_HANDLES, NULL, &queue->handle);
+    if (status == MQX_OK) {
+        status = register_handle(queue);
+        if (status != MQX_OK) {
+            mqx_ignore(mqx_slot_give(region, MQX_AREA_HANDLES, queue->handle));
+        }
+    }
+    if (status != MQX_OK) {
+        (void)pthread_mutex_destroy(&queue->cursor_mutex);
+        free(queue);
+        return status;
+    }
+    *out = queue;
+    return MQX_OK;
+}
+
+int mqe_close(mqe_queue *queue)
+{
+    mqe_manager *manager = queue->manager;
+    int status = mqx_enter(manager, false);
+    if (status == MQX_OK) {
+        (void)mqx_browse_unlock(queue);
+        status = mqx_handle_release(&manager->store.region, queue->handle);
+    }
+    (void)pthread_mutex_destroy(&queue->cursor_mutex);
+    free(queue);
+    return status;
+}
+
+/* ---- units ---- */
+
+int mqe_unit_new(mqe_manager *manager, mqe_unit **out)
+{
+    mqe_unit *unit = NULL;
+    uint32_t context = 0;
+    int status = mqx_enter(manager, false);
+    if (status == MQX_OK) {
+        status = mqx_pool_take(manager, false, &context);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    unit = calloc(1, sizeof *unit);
+    if (unit == NULL) {
+        mqx_pool_give(manager, context);
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a unit of work");
+    }
+    *unit = (mqe_unit){.manager = manager, .context = context};
+    *out = unit;
+    return MQX_OK;
+}
+
+void mqe_unit_free(mqe_unit *unit)
+{
+    if (mqx_enter(unit->manager, false) == MQX_OK) {
+        mqx_ignore(mqx_unit_backout(&unit->manager->store, unit->context));
+        mqx_pool_give(unit->manager, unit->context);
+    }
+    free(unit);
+}
+
+int mqe_commit(mqe_unit *unit)
+{
+    int status = mqx_enter(unit->manager, false);
+    return status != MQX_OK ? status : mqx_unit_commit(&unit->manager->store, unit->context);
+}
+
+int mqe_backout(mqe_unit *unit)
+{
+    int status = mqx_enter(unit->manager, false);
+    return status != MQX_OK ? status : mqx_unit_backout(&unit->manager->store, unit->context);
+}
+
+uint32_t mqe_unit_count(const mqe_unit *unit)
+{
+    const struct mqx_context *context = mqx_context(&unit->manager->store.region, unit->context);
+    return context == NULL ? 0 : context->count;
+}

@@ -1,0 +1,449 @@
+/*
+ * put.c - mqe_put: one message onto one queue.
+ *
+ * Three ways, told apart once the defaults are resolved:
+ *   quick     non-persistent, outside a unit, short: one lock hold, one micro-transaction, no context.
+ *   in a unit any message: linked as PUT in the unit's context; a persistent one's record enters the log ring.
+ *   single    persistent or long, outside a unit: the same in a context of the pool, then decided at once: the
+ *             record itself commits (PS_FLAG_COMMITS), is flushed, and the message is shown.
+ *
+ * A body above MQX_LOCKED_COPY_MAX is copied outside the lock into a chain that the context has in hand (RESERVED);
+ * linking it empties the hand in the same micro-transaction. Nothing is linked before every check has
+ * passed, and a record that does not get into the ring takes the message out again: a failed put leaves nothing.
+ */
+#include "attachment.h"
+#include "error.h"
+#include "uow.h"
+#include "yield.h"
+
+#include <string.h>
+
+/* What one call carries along. */
+struct call {
+    mqe_manager *manager;
+    struct mqx_store *store;
+    struct mqx_put put;
+    const struct mqe_destination *to;
+    uint32_t context;       /* of the unit or from the pool; 0 on the quick way */
+    bool single;
+    bool persistent;
+    int warning;            /* 2049 or 0 */
+};
+
+/* ---- what the message is: defaults, ranges, placement ---- */
+
+static int resolve_persistence(const struct mqx_object *first, struct ps_descriptor *d)
+{
+    if (d->persistence == 2) { /* MQPER_PERSISTENCE_AS_Q_DEF: the value at the time of the put */
+        d->persistence = mqx_load_relaxed(&first->def_persistence);
+    }
+    if (MQX_UNLIKELY(d->persistence > 1)) {
+        return mqx_fail(MQRC_PERSISTENCE_ERROR, "Persistence %u; it is 0, 1 or 2", d->persistence);
+    }
+    return MQX_OK;
+}
+
+static int resolve_priority(const struct mqx_object *first, const struct mqx_object *queue,
+                            struct ps_descriptor *d, int *warning)
+{
+    if (d->priority == -1) { /* MQPRI_PRIORITY_AS_Q_DEF */
+        d->priority = mqx_load_relaxed(&first->def_priority);
+    }
+    if (MQX_UNLIKELY(d->priority < 0)) {
+        return mqx_fail(MQRC_PRIORITY_ERROR, "Priority %d; it is -1 or not negative", d->priority);
+    }
+    *warning = MQX_OK;
+    d->placement = (uint8_t)d->priority;
+    if (MQX_UNLIKELY(d->priority > MQX_MAX_PRIORITY)) {
+        *warning = mqx_fail(MQRC_PRIORITY_EXCEEDS_MAXIMUM,
+                            "Priority %d is above MaxPriority %d: queued at %d, field kept",
+                            d->priority, MQX_MAX_PRIORITY, MQX_MAX_PRIORITY);
+        d->placement = MQX_MAX_PRIORITY;
+    }
+    if (mqx_load_relaxed(&queue->fifo) != 0) {
+        d->placement = mqx_load_relaxed(&queue->def_priority);
+    }
+    return MQX_OK;
+}
+
+static int set_times(struct ps_descriptor *d, int32_t expiry, uint32_t flags)
+{
+    if ((flags & MQE_PUT_KEEP_TIME) == 0) {
+        d->put_time_us = mqx_coarse_now();
+    }
+    if (MQX_LIKELY(expiry == -1)) {
+        d->expiry_us = 0;
+        return MQX_OK;
+    }
+    if (expiry < 1 || expiry > 999999999) {
+        return mqx_fail(MQRC_EXPIRY_ERROR, "Expiry %d; it is -1 or 1 to 999999999 tenths", expiry);
+    }
+    d->expiry_us = mqx_coarse_now() + (uint64_t)expiry * 100000u;
+    return MQX_OK;
+}
+
+static bool id_is_none(const uint8_t id[MQX_ID_SIZE])
+{
+    uint64_t words[3];
+    memcpy(words, id, sizeof words);
+    return (words[0] | words[1] | words[2]) == 0;
+}
+
+static int resolve(struct call *call, int32_t expiry, uint32_t flags)
+{
+    struct mqx_region *region = &call->store->region;
+    struct ps_descriptor *d = call->put.d;
+    const struct mqx_object *queue = mqx_object(region, call->to->queue);
+    const struct mqx_object *first = mqx_object(region, call->to->first);
+    if (MQX_UNLIKELY(queue == NULL || first == NULL)) {
+        return mqx_fail(MQRC_Q_DELETED, "there is no queue in slot %u", call->to->queue);
+    }
+    int status = resolve_persistence(first, d);
+    if (status == MQX_OK) {
+        status = resolve_priority(first, queue, d, &call->warning);
+    }
+    if (status == MQX_OK) {
+        status = set_times(d, expiry, flags);
+    }
+    d->has_ext = call->put.ext != NULL;
+    d->backout_count = 0;
+    call->persistent = d->persistence != 0;
+    call->put.make_msg_id = (flags & MQE_PUT_NEW_MSG_ID) != 0 || id_is_none(d->msg_id);
+    return status;
+}
+
+/* ---- linking ---- */
+
+/* The region's budget for persistent bodies is used up, and no freed block is at hand. */
+static bool over_budget(const struct mqx_region *region, uint64_t payload)
+{
+    const struct mqx_header *header = region->header;
+    const uint64_t used = mqx_load_relaxed(&header->area[MQX_AREA_ARENA].used) * MQX_CELL;
+    if (MQX_LIKELY(used + payload <= header->body_budget)) {
+        return false;
+    }
+    const uint64_t block = payload + sizeof(struct mqx_block);
+    const uint32_t class_no =
+        mqx_class_for(block < MQX_BLOCK_MAX ? (uint32_t)block : (uint32_t)MQX_BLOCK_MAX);
+    return mqx_load_relaxed(&header->global_cells[class_no]) == 0;
+}
+
+/* Links under the lock, with supplies as needed; picks waiters when the message is available at once. */
+static int link_message(struct call *call)
+{
+    struct mqx_region *region = &call->store->region;
+    struct mqx_put *put = &call->put;
+    struct mqx_wakes wakes;
+    struct mqx_hold hold;
+    int status = mqx_hold_take(region, put->object, &hold);
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        return status;
+    }
+    struct mqx_object *queue = mqx_object(region, put->object);
+    for (;;) {
+        status = mqx_queue_admit(region, queue, put);
+        if (MQX_LIKELY(status == MQX_OK)) {
+            status = mqx_queue_link(&hold, queue, put);
+        }
+        if (MQX_LIKELY(status != MQX_NEED_CELLS)) {
+            break;
+        }
+        status = mqx_hold_supply(&hold);
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        mqx_hold_rollback(&hold);
+        mqx_hold_drop(&hold);
+        return status;
+    }
+    if (put->reserved != 0) {
+        mqx_put32(&hold, &mqx_context(region, call->context)->hand_kind, MQX_HAND_NONE);
+    }
+    mqx_hold_commit(&hold);
+    if (MQX_UNLIKELY(put->context == 0 && queue->waiters != 0)) {
+        wakes.count = 0;
+        mqx_notify_pick(&hold, put->object, put->slot, &wakes);
+        mqx_hold_drop(&hold);
+        mqx_notify_wake(region, &wakes);
+        return MQX_OK;
+    }
+    mqx_hold_drop(&hold);
+    return MQX_OK;
+}
+
+/* An entry of our own, in the context's hand. */
+static int reserve_entry(struct call *call, struct mqx_hold *hold)
+{
+    struct mqx_context *context = mqx_context(&call->store->region, call->context);
+    uint32_t slot = 0;
+    int status = mqx_entry_take(hold, &slot);
+    while (status == MQX_NEED_CELLS) {
+        status = mqx_hold_supply(hold);
+        if (status != MQX_OK) {
+            return status;
+        }
+        status = mqx_entry_take(hold, &slot);
+    }
+    if (status != MQX_OK) {
+        mqx_hold_rollback(hold);
+        mqx_hold_drop(hold);
+        return status;
+    }
+    mqx_put32(hold, &mqx_message(hold->region, slot)->cells, 0);
+    mqx_put32(hold, &context->hand, slot);
+    mqx_put32(hold, &context->hand_object, call->put.object);
+    mqx_put32(hold, &context->hand_kind, MQX_HAND_RESERVED);
+    mqx_hold_commit(hold);
+    call->put.reserved = slot;
+    return MQX_OK;
+}
+
+/* A chain for a long body: blocks are taken a few at a time, the copy runs with no lock held. */
+static int reserve(struct call *call)
+{
+    struct mqx_region *region = &call->store->region;
+    struct mqx_put *put = &call->put;
+    const uint64_t payload = mqx_body_payload(put->ext != NULL, put->length);
+    uint64_t have = 0;
+    bool done = false;
+    struct mqx_hold hold;
+    int status = mqx_hold_take(region, put->object, &hold);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = reserve_entry(call, &hold); /* on failure the lock has been dropped */
+    while (status == MQX_OK && !done) {
+        const uint64_t before = have;
+        status = mqx_body_extend(&hold, mqx_message(region, put->reserved), payload, &have, &done);
+        if (status == MQX_NEED_CELLS) {
+            have = before;
+            status = mqx_hold_supply(&hold);
+        } else if (status == MQX_OK) {
+            mqx_hold_commit(&hold);
+            mqx_hold_drop(&hold);
+            status = mqx_hold_take(region, put->object, &hold);
+        } else {
+            mqx_hold_rollback(&hold);
+            mqx_hold_drop(&hold);
+        }
+    }
+    if (status == MQX_OK) {
+        mqx_hold_drop(&hold);
+    }
+    return status;
+}
+
+static int store_long_body(struct call *call)
+{
+    struct mqx_put *put = &call->put;
+    int status = mqx_queue_admit(&call->store->region,
+                                 mqx_object(&call->store->region, put->object), put);
+    if (status == MQX_OK) {
+        mqx_about_to_block();
+        status = reserve(call);
+    }
+    return status;
+}
+
+/* The descriptor holds what linking decided, so it goes in last; only this process can see the chain until then. */
+static int fill_reserved(struct call *call)
+{
+    const struct mqx_put *put = &call->put;
+    const struct mqx_message *message = mqx_message(&call->store->region, put->reserved);
+    mqx_check(message != NULL);
+    return mqx_body_write(&call->store->region, message->cells, put->d, put->ext, put->body,
+                          put->length);
+}
+
+/* ---- records of a persistent message ---- */
+
+static uint32_t piece_bytes(const struct mqx_store *store)
+{
+    const uint64_t room = (store->region.journal->first_segment_size - 2 * MQX_PAGE_SIZE) / 2 - 256;
+    return room < PS_CHUNK_BYTES ? (uint32_t)room & ~7u : (uint32_t)PS_CHUNK_BYTES;
+}
+
+static int append_chunks(struct call *call, const struct mqx_record_head *put_head,
+                         struct ps_chunked *out)
+{
+    const uint32_t most = piece_bytes(call->store);
+    const unsigned char *body = call->put.body;
+    struct mqx_record_head head = *put_head;
+    unsigned char *record = mqx_scratch(MQX_RING_RECORD_MAX);
+    head.type = PS_REC_CHUNK;
+    head.flags = 0;
+    *out = (struct ps_chunked){.total = call->put.length};
+    for (uint64_t at = 0; at < call->put.length; at += most) {
+        const uint64_t left = call->put.length - at;
+        const uint32_t piece = left < most ? (uint32_t)left : most;
+        const struct ps_chunk chunk = {.prev_lsn = out->last_lsn, .offset = at,
+                                       .total = call->put.length, .number = out->count};
+        struct mqx_append append = {
+            .record = record,
+            .length = mqx_encode_chunk(record, &head, &chunk, body + at, piece),
+            .flags = MQX_APPEND_PUT,
+            .context = call->context,
+        };
+        int status = mqx_journal_append(call->store, &append);
+        if (status != MQX_OK) {
+            return status;
+        }
+        out->first_lsn = out->count == 0 ? append.lsn : out->first_lsn;
+        out->last_lsn = append.lsn;
+        out->count += 1;
+    }
+    return MQX_OK;
+}
+
+/* The PUT record, and the CHUNK records of a long body before it. */
+static int append_records(struct call *call)
+{
+    const struct mqx_put *put = &call->put;
+    const struct mqx_record_head head = {
+        .type = PS_REC_PUT,
+        .flags = call->single ? PS_FLAG_COMMITS : 0,
+        .unit_id = mqx_unit_id(call->store, call->context),
+        .object = put->object,
+        .object_gen = put->generation,
+        .number = put->number,
+    };
+    const uint32_t flags = MQX_APPEND_PUT | (call->single ? MQX_APPEND_DECIDES : 0u);
+    struct ps_chunked chunked;
+    const bool is_chunked = put->length > piece_bytes(call->store);
+    unsigned char *record = mqx_scratch(MQX_RING_RECORD_MAX);
+    if (record == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a PUT record");
+    }
+    if (is_chunked) {
+        int status = append_chunks(call, &head, &chunked);
+        if (status != MQX_OK) {
+            return status;
+        }
+        mqx_message(&call->store->region, put->slot)->chunk_count = chunked.count;
+    }
+    const uint32_t length =
+        mqx_encode_put(record, &head, put->d, put->ext, is_chunked ? &chunked : NULL,
+                       is_chunked ? NULL : put->body, is_chunked ? 0 : (uint32_t)put->length);
+    return mqx_unit_append(call->store, call->context, record, length, flags, put->slot);
+}
+
+/* ---- the ways ---- */
+
+/* Not linked, or linked and without its record: gone without a trace. */
+static int give_up(struct call *call, int status)
+{
+    int undone = MQX_OK;
+    if (call->put.slot != 0) {
+        undone = mqx_unit_undo(call->store, call->context, call->put.slot);
+    }
+    if (undone == MQX_OK) {
+        undone = mqx_hand_release(call->store, call->context);
+    }
+    if (undone == MQX_OK && call->single) {
+        undone = mqx_unit_backout(call->store, call->context);
+    }
+    return undone == MQX_OK ? status : undone;
+}
+
+static int put_in_context(struct call *call)
+{
+    struct mqx_put *put = &call->put;
+    const uint64_t payload = mqx_body_payload(put->ext != NULL, put->length);
+    const bool in_unit = call->persistent || !call->single;
+    int status = MQX_OK;
+    put->context = in_unit ? call->context : 0;
+    put->journal_only = call->persistent && over_budget(&call->store->region, payload);
+    if (put->length > MQX_LOCKED_COPY_MAX && !put->journal_only) {
+        status = store_long_body(call);
+        if (status == MQX_OK) {
+            status = fill_reserved(call);
+        }
+    }
+    if (status == MQX_OK) {
+        put->slot = 0;
+        status = link_message(call);
+    }
+    if (status != MQX_OK) {
+        put->slot = 0;
+        return give_up(call, status);
+    }
+    if (!call->persistent) {
+        return MQX_OK;
+    }
+    status = append_records(call);
+    if (status != MQX_OK) {
+        return give_up(call, status);
+    }
+    return call->single ? mqx_unit_finish(call->store, call->context) : MQX_OK;
+}
+
+static int put_in_unit(struct call *call, mqe_unit *unit)
+{
+    struct mqx_context *context = mqx_context(&call->store->region, unit->context);
+    mqx_check(context != NULL);
+    if (mqx_load_acquire(&context->must_back_out) != 0) {
+        return mqx_fail(MQRC_BACKED_OUT, "the unit of work has been backed out; end it");
+    }
+    const uint32_t most = mqx_load_relaxed(&call->store->region.header->max_uncommitted);
+    if (context->count >= most) {
+        return mqx_fail(MQRC_SYNCPOINT_LIMIT_REACHED,
+                        "the unit of work has %u messages, MAXUMSGS is %u", context->count, most);
+    }
+    call->context = unit->context;
+    mqx_unit_begin(call->store, unit->context);
+    return put_in_context(call);
+}
+
+static int put_single(struct call *call)
+{
+    int status = mqx_pool_take(call->manager, true, &call->context);
+    if (status != MQX_OK) {
+        return status;
+    }
+    call->single = true;
+    mqx_unit_begin(call->store, call->context);
+    status = put_in_context(call);
+    if (status == MQX_OK && !call->persistent) {
+        status = mqx_unit_backout(call->store, call->context); /* nothing in it: back to IDLE */
+    }
+    mqx_pool_give(call->manager, call->context);
+    return status;
+}
+
+int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *to,
+            struct ps_descriptor *d, const struct ps_descriptor_ext *ext, const void *body,
+            uint64_t length, int32_t expiry, uint32_t flags)
+{
+    struct call call;
+    int status = mqx_enter(manager, (flags & MQE_PUT_FAIL_IF_QUIESCING) != 0);
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        return status;
+    }
+    call.manager = manager;
+    call.store = &manager->store;
+    call.to = to;
+    call.context = 0;
+    call.single = false;
+    call.put = (struct mqx_put){
+        .object = to->queue,
+        .generation = to->queue_generation,
+        .d = d,
+        .ext = ext,
+        .body = body,
+        .length = length,
+    };
+    status = resolve(&call, expiry, flags);
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        return status;
+    }
+    if (unit != NULL) {
+        status = put_in_unit(&call, unit);
+    } else if (call.persistent || length > MQX_LOCKED_COPY_MAX) {
+        status = put_single(&call);
+    } else {
+        status = link_message(&call);
+    }
+    return MQX_LIKELY(status == MQX_OK) ? call.warning : status;
+}

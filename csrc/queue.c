@@ -1,0 +1,605 @@
+/*
+ * queue.c - the steps that puts and gets are made of. See queue.h.
+ *
+ * Invariants
+ *   1. A message is in the heap of its queue from mqx_queue_link() to the last step of mqx_queue_remove();
+ *      AVAILABLE ones are shown in it and linked in the lookups that exist, others are neither.
+ *   2. object.got and .uncommitted count the messages in states GOT and PUT.
+ *   3. A message in state PUT or GOT is in the list of the context `unit` (head, unit_next ... tail), in the order
+ *      of the calls. These links belong to the owner of the unit, and are changed together with the message's
+ *      state, in the micro-transaction of the message's stripe; the sweep looks at a dead unit only after it
+ *      has repaired every lock that its process held.
+ *   4. stripe.persistent_present counts the persistent messages of the stripe's queues.
+ *
+ * Locks: each function with a hold needs the stripe lock of the queue.
+ */
+#include "queue.h"
+
+#include "checksum.h"
+#include "error.h"
+
+#include <string.h>
+
+/* ---- small things ---- */
+
+bool mqx_queue_expired(const struct mqx_region *region, const struct mqx_message *message,
+                       uint64_t now_us)
+{
+    return message->expiry != 0 &&
+           now_us >= region->header->epoch_us + (uint64_t)message->expiry * 100000u;
+}
+
+/* Wall-clock expiry as the entry keeps it: rounded up, never 0. */
+static uint32_t expiry_of(const struct mqx_region *region, uint64_t expiry_us)
+{
+    const uint64_t epoch = region->header->epoch_us;
+    if (expiry_us == 0) {
+        return 0;
+    }
+    const uint64_t tenths = expiry_us <= epoch ? 1 : (expiry_us - epoch + 99999u) / 100000u;
+    return tenths > UINT32_MAX ? UINT32_MAX : (uint32_t)tenths;
+}
+
+static uint64_t tag_of(const struct mqx_region *region, const uint8_t id[MQX_ID_SIZE])
+{
+    uint64_t words[3];
+    memcpy(words, id, sizeof words);
+    return (words[0] | words[1] | words[2]) == 0
+               ? 0
+               : mqx_hash64(id, MQX_ID_SIZE, region->header->tag_key);
+}
+
+/* "AMQ " + 12 characters of the queue manager's name + 8 bytes that no other message of this queue manager has:
+ * the region's start in microseconds, 12 bits up, plus the message number. */
+static void make_msg_id(const struct mqx_header *header, uint64_t number, uint8_t id[MQX_ID_SIZE])
+{
+    const uint64_t unique = __builtin_bswap64((header->epoch_us << 12) + number);
+    memcpy(id, header->id_prefix, sizeof header->id_prefix);
+    memcpy(id + sizeof header->id_prefix, &unique, sizeof unique);
+}
+
+/* ---- put ---- */
+
+int mqx_queue_admit(const struct mqx_region *region, const struct mqx_object *queue,
+                    const struct mqx_put *put)
+{
+    const uint32_t state = mqx_load_relaxed(&queue->state);
+    if (MQX_UNLIKELY(mqx_load_relaxed(&queue->generation) != put->generation ||
+                     (state != MQX_OBJ_ACTIVE && state != MQX_OBJ_LOGGED))) {
+        return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", put->object);
+    }
+    if (MQX_UNLIKELY(mqx_load_relaxed(&queue->put_inhibited) != 0)) {
+        return mqx_fail(MQRC_PUT_INHIBITED, "%.48s has PUT(DISABLED)", queue->name);
+    }
+    if (MQX_UNLIKELY(put->length > mqx_load_relaxed(&queue->max_length))) {
+        return mqx_fail(MQRC_MSG_TOO_BIG_FOR_Q, "a message of %llu bytes, MAXMSGL of %.48s is %u",
+                        (unsigned long long)put->length, queue->name, queue->max_length);
+    }
+    if (MQX_UNLIKELY(put->length > mqx_load_relaxed(&region->header->max_message))) {
+        return mqx_fail(MQRC_MSG_TOO_BIG_FOR_Q_MGR,
+                        "a message of %llu bytes, MAXMSGL of the queue manager is %u",
+                        (unsigned long long)put->length, region->header->max_message);
+    }
+    if (MQX_UNLIKELY(put->d->persistence != 0 && mqx_load_relaxed(&queue->may_persist) == 0)) {
+        return mqx_fail(MQRC_PERSISTENT_NOT_ALLOWED, "%.48s cannot hold persistent messages",
+                        queue->name);
+    }
+    if (MQX_UNLIKELY(queue->present >= mqx_load_relaxed(&queue->max_depth))) {
+        return mqx_fail(MQRC_Q_FULL, "%.48s holds %u messages, MAXDEPTH is %u", queue->name,
+                        queue->present, queue->max_depth);
+    }
+    return MQX_OK;
+}
+
+static void fill_entry(const struct mqx_region *region, struct mqx_message *message,
+                       const struct mqx_put *put)
+{
+    const struct ps_descriptor *d = put->d;
+    message->placement = d->placement;
+    message->flags = (uint8_t)((d->persistence != 0 ? MQX_MSGF_PERSISTENT : 0) |
+                               (d->has_ext != 0 ? MQX_MSGF_HAS_EXT : 0));
+    message->pins = 0;
+    message->object = put->object;
+    message->number = put->number;
+    message->lsn = 0;
+    message->length = (uint32_t)put->length;
+    message->priority = d->priority;
+    message->expiry = expiry_of(region, d->expiry_us);
+    message->unit = put->context;
+    message->backout_count = 0;
+    message->chunk_count = 0;
+    message->record_length = 0;
+    message->tag[MQX_BY_MSG_ID] = tag_of(region, d->msg_id);
+    message->tag[MQX_BY_CORREL_ID] = tag_of(region, d->correl_id);
+    message->tag[MQX_BY_GROUP_ID] = d->has_ext != 0 ? tag_of(region, put->ext->group_id) : 0;
+}
+
+/* Entry and one block, or none: what a long body needs has been reserved before. */
+static int take_memory(struct mqx_hold *hold, struct mqx_put *put)
+{
+    uint32_t cells = 0;
+    if (put->reserved != 0) {
+        put->slot = put->reserved;
+        return MQX_OK;
+    }
+    int status = mqx_entry_take(hold, &put->slot);
+    if (status == MQX_OK && !put->journal_only) {
+        const uint64_t payload = mqx_body_payload(put->d->has_ext != 0, put->length);
+        status = mqx_body_take(hold, payload, &cells);
+    }
+    if (status == MQX_OK) {
+        mqx_message(hold->region, put->slot)->cells = cells;
+    }
+    return status;
+}
+
+/* A reserved chain was filled before the message had its generated id. */
+static void rewrite_descriptor(const struct mqx_region *region, const struct mqx_message *message,
+                               const struct ps_descriptor *d)
+{
+    struct mqx_block *block = mqx_cells(region, message->cells);
+    mqx_check(block != NULL);
+    memcpy(block + 1, d, sizeof *d);
+}
+
+int mqx_queue_link(struct mqx_hold *hold, struct mqx_object *queue, struct mqx_put *put)
+{
+    const bool available = put->context == 0;
+    int status = take_memory(hold, put);
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        return status;
+    }
+    struct mqx_message *message = mqx_message(hold->region, put->slot);
+    mqx_check(message != NULL);
+    put->number = mqx_number_take(hold);
+    if (put->make_msg_id) {
+        make_msg_id(hold->region->header, put->number, put->d->msg_id);
+    }
+    fill_entry(hold->region, message, put);
+    if (put->reserved != 0) {
+        rewrite_descriptor(hold->region, message, put->d);
+    } else if (message->cells != 0) {
+        status = mqx_body_write(hold->region, message->cells, put->d, put->ext, put->body,
+                                put->length);
+    }
+    if (status == MQX_OK) {
+        status = mqx_heap_insert(hold, queue, put->slot, available);
+    }
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        return status;
+    }
+    mqx_put8(hold, &message->state, available ? MQX_MSG_AVAILABLE : MQX_MSG_PUT);
+    if (available) {
+        status = mqx_lookup_link(hold, queue, put->slot);
+    } else {
+        mqx_put32(hold, &queue->uncommitted, queue->uncommitted + 1);
+        mqx_unit_push(hold, put->context, put->slot);
+    }
+    if ((message->flags & MQX_MSGF_PERSISTENT) != 0) {
+        mqx_put64(hold, &hold->stripe->persistent_present, hold->stripe->persistent_present + 1);
+    }
+    if (message->expiry != 0) {
+        mqx_put32(hold, &queue->expiring, queue->expiring + 1);
+    }
+    queue->put_count += 1;
+    queue->last_put_us = put->d->put_time_us;
+    return status;
+}
+
+/* ---- lists of a unit ---- */
+
+void mqx_unit_push(struct mqx_hold *hold, uint32_t context, uint32_t slot)
+{
+    struct mqx_context *unit = mqx_context(hold->region, context);
+    struct mqx_message *message = mqx_message(hold->region, slot);
+    mqx_check(unit != NULL && message != NULL);
+    struct mqx_message *last = mqx_message(hold->region, unit->tail);
+    mqx_put32(hold, &message->unit_next, 0);
+    mqx_put32(hold, last != NULL ? &last->unit_next : &unit->head, slot);
+    mqx_put32(hold, &unit->tail, slot);
+    mqx_put32(hold, &unit->count, unit->count + 1);
+}
+
+void mqx_unit_pop(struct mqx_hold *hold, uint32_t context)
+{
+    struct mqx_context *unit = mqx_context(hold->region, context);
+    mqx_check(unit != NULL && unit->head != 0);
+    const struct mqx_message *first = mqx_message(hold->region, unit->head);
+    mqx_check(first != NULL);
+    if (unit->head == unit->tail) {
+        mqx_put32(hold, &unit->tail, 0);
+    }
+    mqx_put32(hold, &unit->head, first->unit_next);
+    mqx_put32(hold, &unit->count, unit->count - 1);
+}
+
+/* ---- changes of state in place ---- */
+
+static void count_out(struct mqx_hold *hold, struct mqx_object *queue, uint8_t state)
+{
+    if (state == MQX_MSG_PUT) {
+        mqx_put32(hold, &queue->uncommitted, queue->uncommitted - 1);
+    } else if (state == MQX_MSG_GOT) {
+        mqx_put32(hold, &queue->got, queue->got - 1);
+    }
+}
+
+void mqx_queue_show(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot, uint32_t count)
+{
+    struct mqx_message *message = mqx_message(hold->region, slot);
+    mqx_check(message != NULL);
+    mqx_check(message->state == MQX_MSG_PUT || message->state == MQX_MSG_GOT ||
+              message->state == MQX_MSG_LOCKED);
+    count_out(hold, queue, message->state);
+    mqx_put8(hold, &message->state, MQX_MSG_AVAILABLE);
+    mqx_put32(hold, &message->unit, 0);
+    if (count != 0) {
+        mqx_put32(hold, &message->backout_count, message->backout_count + count);
+    }
+    mqx_heap_show(hold, queue, slot, true);
+    mqx_lookup_link(hold, queue, slot);
+}
+
+void mqx_queue_claim(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot,
+                     enum mqx_message_state state, uint32_t owner)
+{
+    struct mqx_message *message = mqx_message(hold->region, slot);
+    mqx_check(message != NULL);
+    mqx_check(message->state == MQX_MSG_AVAILABLE);
+    mqx_lookup_unlink(hold, queue, slot);
+    mqx_heap_show(hold, queue, slot, false);
+    mqx_put8(hold, &message->state, (uint8_t)state);
+    mqx_put32(hold, &message->unit, owner);
+    if (state == MQX_MSG_GOT) {
+        mqx_put32(hold, &queue->got, queue->got + 1);
+        mqx_unit_push(hold, owner, slot);
+    }
+}
+
+/* The message leaves for good, but its memory is still needed or too long to free at once. */
+static void set_gone(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot,
+                     struct mqx_message *message)
+{
+    if (message->state == MQX_MSG_AVAILABLE) {
+        mqx_lookup_unlink(hold, queue, slot);
+        mqx_heap_show(hold, queue, slot, false);
+    }
+    count_out(hold, queue, message->state);
+    mqx_put8(hold, &message->state, MQX_MSG_GONE);
+}
+
+static void pop_if(struct mqx_hold *hold, uint32_t context)
+{
+    if (context != 0) {
+        mqx_unit_pop(hold, context);
+    }
+}
+
+bool mqx_queue_remove(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot,
+                      uint32_t pop_context, bool *out_pinned)
+{
+    struct mqx_message *message = mqx_message(hold->region, slot);
+    mqx_check(message != NULL);
+    mqx_check(message->state != MQX_MSG_FREE && message->state != MQX_MSG_RESERVED);
+    *out_pinned = message->pins != 0;
+    if (*out_pinned || !mqx_body_is_single(mqx_body_payload(true, message->length))) {
+        if (message->state != MQX_MSG_GONE) {
+            set_gone(hold, queue, slot, message);
+        }
+        if (*out_pinned) {
+            pop_if(hold, pop_context);
+            return false;
+        }
+        if (!mqx_body_free_step(hold, message)) {
+            return false;
+        }
+    } else {
+        if (message->state == MQX_MSG_AVAILABLE) {
+            mqx_lookup_unlink(hold, queue, slot);
+        }
+        count_out(hold, queue, message->state);
+        (void)mqx_body_free_step(hold, message);
+    }
+    mqx_heap_remove(hold, queue, slot);
+    if ((message->flags & MQX_MSGF_PERSISTENT) != 0) {
+        mqx_put64(hold, &hold->stripe->persistent_present, hold->stripe->persistent_present - 1);
+    }
+    if (message->expiry != 0) {
+        mqx_put32(hold, &queue->expiring, queue->expiring - 1);
+    }
+    pop_if(hold, pop_context); /* before the link becomes the free list's */
+    mqx_entry_give(hold, slot);
+    return true;
+}
+
+/* ---- expiry, clearing ---- */
+
+bool mqx_queue_expire(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot)
+{
+    bool pinned = false, done = false;
+    for (int i = 0; i < MQX_LOCKED_STEPS_MAX && !done && !pinned; i++) {
+        done = mqx_queue_remove(hold, queue, slot, 0, &pinned);
+        mqx_hold_commit(hold);
+    }
+    return done;
+}
+
+int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now_us, bool *out_more)
+{
+    struct mqx_object *queue = mqx_object(&store->region, object);
+    struct mqx_cursor cursor = {0};
+    struct mqx_hold hold;
+    int status = mqx_hold_take(&store->region, object, &hold);
+    *out_more = false;
+    if (status != MQX_OK) {
+        return status;
+    }
+    uint32_t removed = 0, slot = 0;
+    /* removing the message under the cursor leaves the cursor's place valid */
+    for (int i = 0; i < 4 * MQX_LOCKED_STEPS_MAX && queue != NULL && queue->expiring != 0; i++) {
+        slot = mqx_heap_next(&store->region, queue, &cursor, false);
+        const struct mqx_message *message = mqx_message(&store->region, slot);
+        if (message == NULL) {
+            break;
+        }
+        const bool dead = message->state == MQX_MSG_GONE && message->pins == 0;
+        if (dead || (message->state == MQX_MSG_AVAILABLE &&
+                     mqx_queue_expired(&store->region, message, now_us))) {
+            removed += 1;
+            if (!mqx_queue_expire(&hold, queue, slot) || removed >= MQX_LOCKED_STEPS_MAX) {
+                break;
+            }
+        }
+    }
+    *out_more = removed >= MQX_LOCKED_STEPS_MAX;
+    mqx_hold_drop(&hold);
+    return MQX_OK;
+}
+
+/* One lock hold: frees what is free below that number, or whatever is there, from the cursor on. */
+static int clear_some(struct mqx_store *store, uint32_t object, uint64_t below, bool everything,
+                      struct mqx_cursor *cursor, bool *out_end, uint32_t *out_freed)
+{
+    struct mqx_object *queue = mqx_object(&store->region, object);
+    struct mqx_hold hold;
+    int status = mqx_hold_take(&store->region, object, &hold);
+    *out_end = false;
+    *out_freed = 0;
+    if (status != MQX_OK) {
+        return status;
+    }
+    mqx_check(queue != NULL);
+    for (int i = 0; i < MQX_LOCKED_STEPS_MAX; i++) {
+        const uint32_t slot = mqx_heap_next(&store->region, queue, cursor, false);
+        const struct mqx_message *message = mqx_message(&store->region, slot);
+        if (message == NULL) {
+            *out_end = true;
+            break;
+        }
+        const bool free_now = message->state == MQX_MSG_AVAILABLE ||
+                              (message->state == MQX_MSG_GONE && message->pins == 0);
+        if (everything || (free_now && message->number < below)) {
+            (void)mqx_queue_expire(&hold, queue, slot);
+            *out_freed += 1;
+        }
+    }
+    mqx_hold_drop(&hold);
+    return MQX_OK;
+}
+
+int mqx_queue_clear_step(struct mqx_store *store, uint32_t object, bool deleting, bool *out_done)
+{
+    struct mqx_cursor cursor = {0};
+    uint32_t freed = 0;
+    bool end = false;
+    int status = clear_some(store, object, UINT64_MAX, deleting, &cursor, &end, &freed);
+    *out_done = end && freed == 0; /* only a pass that finds nothing is the last one */
+    return status;
+}
+
+int mqx_queue_clear_below(struct mqx_store *store, uint32_t object, uint64_t below)
+{
+    struct mqx_cursor cursor = {0};
+    uint32_t freed = 0;
+    bool end = false;
+    int status = MQX_OK;
+    while (status == MQX_OK && !end) {
+        status = clear_some(store, object, below, false, &cursor, &end, &freed);
+    }
+    return status;
+}
+
+/* ---- restart and checkpoints ---- */
+
+/* Restart only: gives the memory for one block chain, in as many micro-transactions as it takes. */
+static int load_chain(struct mqx_hold *hold, struct mqx_message *message, uint64_t payload)
+{
+    uint64_t have = 0;
+    bool done = false;
+    while (!done) {
+        const uint64_t before = have;
+        int status = mqx_body_extend(hold, message, payload, &have, &done);
+        if (status == MQX_NEED_CELLS) {
+            have = before;
+            status = mqx_hold_supply(hold);
+        } else {
+            mqx_hold_commit(hold);
+        }
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
+    return MQX_OK;
+}
+
+static int load_entry(struct mqx_hold *hold, uint32_t *out_slot)
+{
+    int status = mqx_entry_take(hold, out_slot);
+    if (status == MQX_NEED_CELLS) {
+        status = mqx_hold_supply(hold);
+        if (status == MQX_OK) {
+            status = mqx_entry_take(hold, out_slot);
+        }
+    }
+    if (status == MQX_OK) {
+        mqx_message(hold->region, *out_slot)->cells = 0;
+        mqx_hold_commit(hold);
+    }
+    return status;
+}
+
+static int load_insert(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot)
+{
+    int status = mqx_heap_insert(hold, queue, slot, true);
+    while (status == MQX_NEED_CELLS) {
+        status = mqx_hold_supply(hold);
+        if (status == MQX_OK) {
+            status = mqx_heap_insert(hold, queue, slot, true);
+        }
+    }
+    return status;
+}
+
+static void fill_loaded(const struct mqx_region *region, struct mqx_message *message,
+                        const struct mqx_loaded *loaded)
+{
+    const struct psc_message *m = &loaded->m;
+    message->placement = m->placement;
+    message->flags = (uint8_t)((m->lsn != 0 ? MQX_MSGF_PERSISTENT : 0) |
+                               (m->has_ext != 0 ? MQX_MSGF_HAS_EXT : 0));
+    message->pins = 0;
+    message->object = m->object;
+    message->number = m->number;
+    message->lsn = m->lsn;
+    message->length = m->length;
+    message->priority = m->priority;
+    message->expiry = expiry_of(region, m->expiry_us);
+    message->unit = 0;
+    message->tag[MQX_BY_MSG_ID] = m->tag_msg_id;
+    message->tag[MQX_BY_CORREL_ID] = m->tag_correl_id;
+    message->tag[MQX_BY_GROUP_ID] = m->tag_group_id;
+    message->backout_count = m->backout_count;
+    message->chunk_count = m->chunk_count;
+    message->record_length = m->record_length;
+}
+
+int mqx_queue_load(struct mqx_store *store, const struct mqx_loaded *loaded, uint32_t *out_slot)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_object *queue = mqx_object(region, loaded->m.object);
+    struct mqx_hold hold;
+    if (queue == NULL || queue->state != MQX_OBJ_ACTIVE || loaded->m.placement > MQX_MAX_PRIORITY) {
+        return mqx_fail(MQRC_OBJECT_DAMAGED, "message %llu names object %u, which is not defined",
+                        (unsigned long long)loaded->m.number, loaded->m.object);
+    }
+    int status = mqx_hold_take(region, loaded->m.object, &hold);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = load_entry(&hold, out_slot);
+    if (status != MQX_OK) {
+        return status; /* a restart that fails throws the region away with whatever is held */
+    }
+    struct mqx_message *message = mqx_message(region, *out_slot);
+    fill_loaded(region, message, loaded);
+    if (loaded->body != NULL) {
+        status = load_chain(&hold, message, mqx_body_payload(loaded->ext != NULL, loaded->m.length));
+        if (status == MQX_OK) {
+            status = mqx_body_write(region, message->cells, loaded->descriptor, loaded->ext,
+                                    loaded->body, loaded->m.length);
+        }
+    }
+    if (status == MQX_OK) {
+        status = load_insert(&hold, queue, *out_slot);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    message->state = MQX_MSG_AVAILABLE;
+    hold.stripe->persistent_present += loaded->m.lsn != 0;
+    queue->expiring += message->expiry != 0;
+    mqx_hold_commit(&hold);
+    mqx_hold_drop(&hold);
+    return MQX_OK;
+}
+
+/* The state of the put is committed: it is not, or no longer, somebody's uncommitted put. */
+static bool in_snapshot(const struct mqx_message *message)
+{
+    return (message->flags & MQX_MSGF_PERSISTENT) != 0 &&
+           (message->state == MQX_MSG_AVAILABLE || message->state == MQX_MSG_GOT ||
+            message->state == MQX_MSG_LOCKED);
+}
+
+static void describe(const struct mqx_region *region, const struct mqx_message *message,
+                     uint32_t generation, struct psc_message *out)
+{
+    *out = (struct psc_message){
+        .number = message->number,
+        .lsn = message->lsn,
+        .first_lsn = message->lsn,
+        .expiry_us = message->expiry == 0
+                         ? 0
+                         : region->header->epoch_us + (uint64_t)message->expiry * 100000u,
+        .tag_msg_id = message->tag[MQX_BY_MSG_ID],
+        .tag_correl_id = message->tag[MQX_BY_CORREL_ID],
+        .tag_group_id = message->tag[MQX_BY_GROUP_ID],
+        .object = message->object,
+        .object_gen = generation,
+        .length = message->length,
+        .backout_count = message->backout_count,
+        .priority = message->priority,
+        .placement = message->placement,
+        .has_ext = (message->flags & MQX_MSGF_HAS_EXT) != 0,
+        .record_length = message->record_length,
+        .chunk_count = message->chunk_count,
+    };
+}
+
+int mqx_queue_snapshot(struct mqx_store *store, uint32_t object, struct mqx_cursor *cursor,
+                       struct psc_message *out, uint32_t max, uint32_t *out_count, bool *out_done)
+{
+    struct mqx_region *region = &store->region;
+    const struct mqx_object *queue = mqx_object(region, object);
+    struct mqx_hold hold;
+    int status = mqx_hold_take(region, object, &hold);
+    *out_count = 0;
+    *out_done = false;
+    if (status != MQX_OK) {
+        return status;
+    }
+    mqx_check(queue != NULL);
+    for (int i = 0; i < MQX_LOCKED_STEPS_MAX && *out_count < max; i++) {
+        const uint32_t slot = mqx_heap_next(region, queue, cursor, false);
+        const struct mqx_message *message = mqx_message(region, slot);
+        if (message == NULL) {
+            *out_done = true;
+            break;
+        }
+        if (in_snapshot(message)) {
+            describe(region, message, queue->generation, &out[(*out_count)++]);
+        }
+    }
+    mqx_hold_drop(&hold);
+    return MQX_OK;
+}
+
+uint32_t mqx_queue_next_image(struct mqx_store *store, uint32_t object, struct mqx_cursor *cursor)
+{
+    const struct mqx_object *queue = mqx_object(&store->region, object);
+    const struct mqx_message *message;
+    uint32_t slot;
+    mqx_check(queue != NULL);
+    do {
+        slot = mqx_heap_next(&store->region, queue, cursor, true);
+        message = mqx_message(&store->region, slot);
+    } while (message != NULL && (message->flags & MQX_MSGF_PERSISTENT) != 0);
+    return slot;
+}
+
+int mqx_queue_read_body(const struct mqx_region *region, const struct mqx_message *message,
+                        struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
+                        uint64_t capacity)
+{
+    return mqx_body_read(region, message, descriptor, ext, body, capacity);
+}

@@ -1,0 +1,183 @@
+/*
+ * select.c - searching. See select.h.
+ *
+ * Locks: the stripe lock of the queue (hold), dropped and taken again only where the header says so.
+ */
+#include "select.h"
+
+#include "checksum.h"
+#include "error.h"
+#include "mqe.h"
+
+#include <string.h>
+
+static const uint8_t no_id[MQX_ID_SIZE];
+
+void mqx_match_init(const struct mqx_region *region, const struct mqe_get *get, struct mqx_match *out)
+{
+    const uint8_t *ids[MQX_INDEX_COUNT] = {get->msg_id, get->correl_id, get->group_id};
+    out->bits = get->match & (MQE_MATCH_SEQ_NUMBER | MQE_MATCH_OFFSET);
+    out->excluded = 0;
+    out->seq_number = get->seq_number;
+    out->offset = get->offset;
+    for (int k = 0; k < MQX_INDEX_COUNT; k++) {
+        if ((get->match >> k & 1u) != 0 && memcmp(ids[k], no_id, MQX_ID_SIZE) != 0) {
+            out->bits |= 1u << k;
+            out->tag[k] = mqx_hash64(ids[k], MQX_ID_SIZE, region->header->tag_key);
+            memcpy(out->id[k], ids[k], MQX_ID_SIZE);
+        }
+    }
+}
+
+bool mqx_match_exact(const struct mqx_match *match, const struct ps_descriptor *d,
+                     const struct ps_descriptor_ext *ext)
+{
+    const uint8_t *group = d->has_ext != 0 ? ext->group_id : no_id;
+    const int32_t seq = d->has_ext != 0 ? ext->msg_seq_number : 1;
+    const int32_t offset = d->has_ext != 0 ? ext->offset : 0;
+    const uint8_t *ids[MQX_INDEX_COUNT] = {d->msg_id, d->correl_id, group};
+    for (int k = 0; k < MQX_INDEX_COUNT; k++) {
+        if ((match->bits >> k & 1u) != 0 && memcmp(match->id[k], ids[k], MQX_ID_SIZE) != 0) {
+            return false;
+        }
+    }
+    return ((match->bits & MQE_MATCH_SEQ_NUMBER) == 0 || match->seq_number == seq) &&
+           ((match->bits & MQE_MATCH_OFFSET) == 0 || match->offset == offset);
+}
+
+/* By tags, and by full ids where they are at hand; what lies in the journal is verified after the claim. */
+static bool matches(const struct mqx_region *region, const struct mqx_match *match,
+                    const struct mqx_message *message)
+{
+    for (int k = 0; k < MQX_INDEX_COUNT; k++) {
+        if ((match->bits >> k & 1u) != 0 && match->tag[k] != message->tag[k]) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < match->excluded; i++) {
+        if (match->exclude[i] == message->number) {
+            return false;
+        }
+    }
+    if (message->cells == 0 || match->bits == 0) {
+        return true;
+    }
+    const struct ps_descriptor *d = mqx_body_descriptor(region, message);
+    return d != NULL && mqx_match_exact(match, d, (const struct ps_descriptor_ext *)(d + 1));
+}
+
+/* The index to use for the match: the most telling one that is asked for, or -1. */
+static int index_for(const struct mqx_match *match)
+{
+    for (int k = 0; k < MQX_INDEX_COUNT; k++) {
+        if ((match->bits >> k & 1u) != 0) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+/* Builds index k step by step; between steps others get the lock. */
+static int build_index(struct mqx_store *store, struct mqx_hold *hold, uint32_t object, int k)
+{
+    bool done = mqx_lookup_ready(&store->region, mqx_object(&store->region, object), k);
+    while (!done) {
+        int status = mqx_lookup_build(hold, mqx_object(&store->region, object), k, &done);
+        if (status == MQX_NEED_CELLS) {
+            status = mqx_hold_supply(hold);
+            if (status != MQX_OK) {
+                return status;
+            }
+            continue;
+        }
+        mqx_hold_drop(hold);
+        if (status == MQX_OK) {
+            status = mqx_hold_take(&store->region, object, hold);
+        }
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
+    return MQX_OK;
+}
+
+static uint32_t find_by_index(struct mqx_store *store, struct mqx_hold *hold,
+                              struct mqx_object *queue, const struct mqx_match *match, int k,
+                              uint64_t now_us)
+{
+    uint32_t slot = mqx_lookup_find(&store->region, queue, k, match->tag[k], 0);
+    while (slot != 0) {
+        const struct mqx_message *message = mqx_message(&store->region, slot);
+        if (message == NULL) {
+            return 0;
+        }
+        if (!matches(&store->region, match, message)) {
+            slot = mqx_lookup_find(&store->region, queue, k, match->tag[k], slot);
+        } else if (mqx_queue_expired(&store->region, message, now_us)) {
+            (void)mqx_queue_expire(hold, queue, slot);
+            slot = mqx_lookup_find(&store->region, queue, k, match->tag[k], 0);
+        } else {
+            return slot;
+        }
+    }
+    return 0;
+}
+
+/* Drops and takes the lock again, so that nobody waits for a long walk. */
+static int breathe(struct mqx_store *store, struct mqx_hold *hold, uint32_t object)
+{
+    mqx_hold_drop(hold);
+    return mqx_hold_take(&store->region, object, hold);
+}
+
+int mqx_select_next(struct mqx_store *store, struct mqx_hold *hold, uint32_t object,
+                    const struct mqx_match *match, uint64_t now_us, struct mqx_cursor *cursor,
+                    uint32_t *out_slot)
+{
+    for (uint32_t steps = 1;; steps++) {
+        struct mqx_object *queue = mqx_object(&store->region, object);
+        const uint32_t slot = mqx_heap_next(&store->region, queue, cursor, true);
+        const struct mqx_message *message = mqx_message(&store->region, slot);
+        *out_slot = slot;
+        if (message == NULL) {
+            *out_slot = 0;
+            return MQX_OK;
+        }
+        if (mqx_queue_expired(&store->region, message, now_us)) {
+            (void)mqx_queue_expire(hold, queue, slot);
+        } else if (matches(&store->region, match, message)) {
+            return MQX_OK;
+        }
+        if (steps % MQX_LOCKED_STEPS_MAX == 0) {
+            int status = breathe(store, hold, object);
+            if (status != MQX_OK) {
+                return status;
+            }
+        }
+    }
+}
+
+int mqx_select_first(struct mqx_store *store, struct mqx_hold *hold, uint32_t object,
+                     const struct mqx_match *match, uint64_t now_us, uint32_t *out_slot)
+{
+    struct mqx_object *queue = mqx_object(&store->region, object);
+    struct mqx_cursor cursor = {0};
+    if (MQX_LIKELY(match->bits == 0 && match->excluded == 0)) {
+        const uint32_t slot = mqx_heap_first(&store->region, queue);
+        const struct mqx_message *message = mqx_message(&store->region, slot);
+        *out_slot = slot;
+        if (message == NULL || MQX_LIKELY(message->expiry == 0)) {
+            return MQX_OK;
+        }
+    }
+    const int k = index_for(match);
+    if (k >= 0 && queue->present > MQX_SELECT_SCAN_MAX) {
+        int status = build_index(store, hold, object, k);
+        if (status != MQX_OK) {
+            return status;
+        }
+        *out_slot = find_by_index(store, hold, queue, match, k, now_us);
+        return MQX_OK;
+    }
+    return mqx_select_next(store, hold, object, match, now_us, &cursor, out_slot);
+}

@@ -1,0 +1,223 @@
+/*
+ * sweep.c - ends the work of dead processes. See sweep.h for the order.
+ *
+ * Locks: the caller holds the maintenance lock (or is alone); the others are taken one at a time.
+ */
+#include "sweep.h"
+
+#include "attach.h"
+#include "attachment.h"
+#include "catalog.h"
+#include "error.h"
+#include "uow.h"
+
+/* ---- locks that the dead process held ---- */
+
+/* Taking a lock whose owner is dead rolls its change back; that is all we want of it. */
+static int repair_if_held(struct mqx_region *region, struct mqx_lock *lock, uint32_t dead)
+{
+    if (mqx_load_relaxed(&lock->holder) != dead + 1) {
+        return MQX_OK;
+    }
+    int status = mqx_lock_take(region, lock);
+    if (status == MQX_OK) {
+        mqx_lock_drop(region, lock);
+    }
+    return status;
+}
+
+static int repair_locks(struct mqx_region *region, uint32_t dead)
+{
+    struct mqx_header *header = region->header;
+    struct mqx_lock *locks[] = {
+        &header->journal.flush_lock, &header->growth_lock, &header->journal.roll_lock,
+        &header->catalog_lock,       &header->slots_lock,  &header->arena_lock,
+        &header->journal.ring_lock,
+    };
+    int status = MQX_OK;
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(locks) && status == MQX_OK; i++) {
+        status = repair_if_held(region, locks[i], dead);
+    }
+    for (uint32_t i = 0; i < header->stripe_count && status == MQX_OK; i++) {
+        status = repair_if_held(region, &region->stripes[i].lock, dead);
+    }
+    return status;
+}
+
+/* ---- contexts ---- */
+
+/* A wake-up that the dead waiter had been given goes to another one. */
+static int end_wait(struct mqx_region *region, uint32_t slot)
+{
+    const struct mqx_context *context = mqx_context(region, slot);
+    const uint32_t object = context->wait_object;
+    struct mqx_wakes wakes = {.count = 0};
+    struct mqx_hold hold;
+    if (context->wait_state == MQX_WAIT_NONE || mqx_object(region, object) == NULL) {
+        return MQX_OK;
+    }
+    int status = mqx_hold_take(region, object, &hold);
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (mqx_notify_unlist(&hold, slot) == MQX_WAIT_WOKEN) {
+        mqx_notify_hand_on(&hold, object, &wakes);
+    }
+    mqx_hold_drop(&hold);
+    mqx_notify_wake(region, &wakes);
+    return MQX_OK;
+}
+
+static int end_hand(struct mqx_store *store, uint32_t slot)
+{
+    const struct mqx_context *context = mqx_context(&store->region, slot);
+    if (context->hand_kind == MQX_HAND_OBJECT) {
+        return mqx_catalog_repair(store, slot, context->hand);
+    }
+    return mqx_hand_release(store, slot);
+}
+
+static int end_unit(struct mqx_store *store, uint32_t slot)
+{
+    switch (mqx_context(&store->region, slot)->state) {
+    case MQX_CTX_DECIDED: return mqx_unit_finish(store, slot);
+    case MQX_CTX_ACTIVE:
+    case MQX_CTX_BACKING_OUT: return mqx_unit_backout(store, slot);
+    default: return MQX_OK;
+    }
+}
+
+int mqx_sweep_context(struct mqx_store *store, uint32_t slot)
+{
+    struct mqx_region *region = &store->region;
+    mqx_check(mqx_context(region, slot) != NULL);
+    int status = end_wait(region, slot);
+    if (status == MQX_OK) {
+        status = end_hand(store, slot);
+    }
+    if (status == MQX_OK) {
+        status = end_unit(store, slot);
+    }
+    return status == MQX_OK ? mqx_slot_give(region, MQX_AREA_CONTEXTS, slot) : status;
+}
+
+static int sweep_contexts(struct mqx_store *store, uint32_t process)
+{
+    struct mqx_region *region = &store->region;
+    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    int status = MQX_OK;
+    for (uint32_t slot = 1; slot < used && status == MQX_OK; slot++) {
+        const struct mqx_context *context = mqx_context(region, slot);
+        if (context != NULL && context->state != MQX_CTX_FREE && context->process == process) {
+            status = mqx_sweep_context(store, slot);
+        }
+    }
+    return status;
+}
+
+/* ---- handles ---- */
+
+static int release_browse_lock(struct mqx_region *region, uint32_t slot)
+{
+    struct mqx_handle *handle = mqx_handle(region, slot);
+    const struct mqx_message *message = mqx_message(region, handle->browse_lock);
+    const uint32_t object = handle->object;
+    struct mqx_wakes wakes = {.count = 0};
+    struct mqx_hold hold;
+    if (message == NULL || mqx_object(region, object) == NULL) {
+        return MQX_OK;
+    }
+    int status = mqx_hold_take(region, object, &hold);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const uint32_t locked = handle->browse_lock;
+    if (message->state == MQX_MSG_LOCKED && message->unit == slot &&
+        message->number == handle->browse_number) {
+        mqx_queue_show(&hold, mqx_object(region, object), locked, 0);
+        mqx_put32(&hold, &handle->browse_lock, 0);
+        mqx_hold_commit(&hold);
+        mqx_notify_pick(&hold, object, locked, &wakes);
+    }
+    mqx_hold_drop(&hold);
+    mqx_notify_wake(region, &wakes);
+    return MQX_OK;
+}
+
+static int sweep_handles(struct mqx_store *store, uint32_t process)
+{
+    struct mqx_region *region = &store->region;
+    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_HANDLES].used);
+    int status = MQX_OK;
+    for (uint32_t slot = 1; slot < used && status == MQX_OK; slot++) {
+        const struct mqx_handle *handle = mqx_handle(region, slot);
+        if (handle != NULL && handle->state != 0 && handle->process == process) {
+            status = release_browse_lock(region, slot);
+            if (status == MQX_OK) {
+                status = mqx_handle_release(region, slot);
+            }
+        }
+    }
+    return status;
+}
+
+/* ---- processes ---- */
+
+static int free_process(struct mqx_region *region, uint32_t slot)
+{
+    struct mqx_lock *lock = &region->header->slots_lock;
+    int status = mqx_lock_take(region, lock);
+    if (status == MQX_OK) {
+        mqx_set32(region->base, lock, &mqx_process_slot(region, slot)->state, MQX_PROC_FREE);
+        mqx_tx_commit(lock);
+        mqx_lock_drop(region, lock);
+    }
+    return status;
+}
+
+int mqx_sweep_process(struct mqx_store *store, uint32_t slot)
+{
+    struct mqx_region *region = &store->region;
+    int status = slot == region->process ? MQX_OK : repair_locks(region, slot);
+    if (status == MQX_OK) {
+        status = sweep_contexts(store, slot);
+    }
+    if (status == MQX_OK) {
+        status = sweep_handles(store, slot);
+    }
+    return status == MQX_OK ? free_process(region, slot) : status;
+}
+
+/* Somebody who was picked but died, or whose waker died before the futex call, must not sleep on. */
+static void wake_picked(struct mqx_region *region)
+{
+    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    for (uint32_t slot = 1; slot < used; slot++) {
+        const struct mqx_context *context = mqx_context(region, slot);
+        if (context != NULL && (mqx_load_relaxed(&context->wait_state) == MQX_WAIT_WOKEN ||
+                                mqx_load_relaxed(&context->wait_state) == MQX_WAIT_CANCELLED)) {
+            struct mqx_wakes one = {.count = 1, .context = {slot}};
+            mqx_notify_wake(region, &one);
+        }
+    }
+}
+
+int mqx_sweep(struct mqx_store *store, uint32_t *out_dead)
+{
+    struct mqx_region *region = &store->region;
+    int status = MQX_OK;
+    *out_dead = 0;
+    for (uint32_t slot = 0; slot < MQX_PROCESS_MAX && status == MQX_OK; slot++) {
+        const uint32_t state = mqx_load_relaxed(&mqx_process_slot(region, slot)->state);
+        if (state == MQX_PROC_FREE || slot == region->process || mqx_process_alive(store, slot)) {
+            continue;
+        }
+        status = mqx_sweep_process(store, slot);
+        *out_dead += 1;
+    }
+    if (*out_dead != 0) {
+        wake_picked(region);
+    }
+    mqx_store_release(&region->header->last_sweep_us, store->io->ops->now_us(store->io));
+    return status;
+}
