@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 static char scratch[PATH_MAX];
@@ -56,6 +57,68 @@ static int make_file(int dir, const char *name, const char *text)
     CHECK(fd >= 3);
     CHECK_INT(mqx_io_write_all(posix(), fd, text, strlen(text), 0, 0), 0);
     return fd;
+}
+
+/* ---- a kernel that cuts transfers short: this program's own versions of some system calls ---- */
+
+static bool shim_on;        /* every second call is interrupted, the others move few bytes */
+static bool shim_old;       /* pwritev2 does not know RWF_DSYNC */
+static uint32_t shim_calls;
+static uint32_t shim_flushes;
+
+/* Cuts the parts down to at most 1000 bytes; returns how many parts are left. */
+static int cut_parts(const struct iovec *parts, int count, struct iovec *out)
+{
+    size_t left = 1000;
+    int used = 0;
+    for (; used < count && left > 0; used++) {
+        out[used] = parts[used];
+        out[used].iov_len = parts[used].iov_len < left ? parts[used].iov_len : left;
+        left -= out[used].iov_len;
+    }
+    return used;
+}
+
+ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t offset, int flags)
+{
+    struct iovec cut[64];
+    if (shim_old && flags != 0) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    if (shim_on && shim_calls++ % 2 == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    if (shim_on && count <= 64) {
+        count = cut_parts(parts, count, cut);
+        parts = cut;
+    }
+    return syscall(SYS_pwritev2, fd, parts, count, offset, 0, flags);
+}
+
+ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
+{
+    return pwritev2(fd, parts, count, offset, 0);
+}
+
+ssize_t pread(int fd, void *to, size_t size, off_t offset)
+{
+    if (shim_on && shim_calls++ % 2 == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    return syscall(SYS_pread64, fd, to, shim_on && size > 700 ? 700 : size, offset);
+}
+
+int fdatasync(int fd)
+{
+    shim_flushes++;
+    if (shim_on && shim_calls++ % 2 == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    return (int)syscall(SYS_fdatasync, fd);
 }
 
 TEST(create_sets_the_mode_whatever_the_umask_and_refuses_an_existing_name)
@@ -529,6 +592,61 @@ TEST(memory_and_linux_give_the_same_results_and_contents_for_20000_random_calls)
     }
     CHECK_INT(posix()->ops->close(posix(), sides[0].dir), 0);
     memory_io_free(files);
+}
+
+static void write_and_compare(int fd, int flags)
+{
+    static uint8_t bytes[3][9000];
+    static uint8_t back[27000];
+    struct iovec parts[3];
+    struct test_random random = {test_seed()};
+
+    for (int i = 0; i < 3; i++) {
+        for (size_t k = 0; k < sizeof bytes[i]; k++) {
+            bytes[i][k] = (uint8_t)test_next(&random);
+        }
+        parts[i] = (struct iovec){bytes[i], sizeof bytes[i] - (size_t)i * 333};
+    }
+    shim_on = true;
+    int written = posix()->ops->write(posix(), fd, parts, 3, 77, flags);
+    int64_t read = posix()->ops->read(posix(), fd, back, sizeof back, 77);
+    shim_on = false;
+    CHECK_INT(written, 0);
+    CHECK_INT(read, 27000 - 999);
+    CHECK_MEM(back, bytes[0], 9000);
+    CHECK_MEM(back + 9000, bytes[1], 8667);
+    CHECK_MEM(back + 17667, bytes[2], 8334);
+}
+
+TEST(short_and_interrupted_transfers_go_on_where_they_stopped)
+{
+    int dir = fresh_dir();
+    int fd = make_file(dir, "a", "");
+
+    shim_flushes = 0;
+    write_and_compare(fd, 0);
+    write_and_compare(fd, MQX_IO_DSYNC);
+    CHECK_INT(shim_flushes, 0);
+    CHECK_INT(posix()->ops->close(posix(), fd), 0);
+    CHECK_INT(posix()->ops->close(posix(), dir), 0);
+}
+
+TEST(where_the_dsync_flag_is_unknown_the_write_is_followed_by_a_flush)
+{
+    int dir = fresh_dir();
+    int fd = make_file(dir, "a", "");
+
+    shim_old = true;
+    shim_flushes = 0;
+    CHECK_INT(mqx_io_write_all(posix(), fd, "x", 1, 0, MQX_IO_DSYNC), 0);
+    CHECK_INT(shim_flushes, 1);
+    CHECK_INT(mqx_io_write_all(posix(), fd, "x", 1, 0, 0), 0);
+    CHECK_INT(shim_flushes, 1);
+    write_and_compare(fd, MQX_IO_DSYNC);
+    CHECK_INT(shim_flushes >= 2, 1); /* interrupted once, then done */
+    shim_old = false;
+    CHECK_INT(posix()->ops->close(posix(), fd), 0);
+    CHECK_INT(posix()->ops->close(posix(), dir), 0);
 }
 
 TEST_MAIN()
