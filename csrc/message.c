@@ -2,9 +2,9 @@
  * message.c - see message.h; the layout is format.h's.
  *
  * A record is built front to back: begin() leaves room for the header, add() appends a section and pads
- * it, finish() writes length and CRC. It is taken apart in the same order, with one table that says for
- * each section tag where its pointer goes and how long it must be, and one that says for each record type
- * which sections it needs.
+ * it, finish() writes length and CRC. It is taken apart in the same order, with one table that says
+ * for each section tag where its pointer goes and how long it must be, and one that says for each
+ * record type which sections it needs.
  */
 #include "message.h"
 
@@ -196,25 +196,23 @@ static const struct section_rule section_rules[] = {
     [PS_SEC_IMAGE] = FIXED(image),
 };
 
-/* Sections that a record type must and may have, one bit a tag; types that are not here are unknown. */
+/* Sections that a record type needs, one bit a tag. Types that are not here are unknown. */
 #define BIT(tag) (1u << (tag))
 struct type_rule {
     uint32_t needs;
-    uint32_t may;
     bool known;
 };
 static const struct type_rule type_rules[] = {
-    [PS_REC_PUT] = {BIT(PS_SEC_DESCRIPTOR),
-                    BIT(PS_SEC_DESCRIPTOR_EXT) | BIT(PS_SEC_BODY) | BIT(PS_SEC_CHUNKED), true},
-    [PS_REC_GET] = {0, 0, true},
-    [PS_REC_COMMIT] = {BIT(PS_SEC_COMMIT), 0, true},
-    [PS_REC_BACKOUT] = {0, BIT(PS_SEC_COUNTS), true},
-    [PS_REC_CHUNK] = {BIT(PS_SEC_CHUNK) | BIT(PS_SEC_BODY), 0, true},
-    [PS_REC_EXPIRE] = {0, 0, true},
-    [PS_REC_IMAGE_CONSUMED] = {BIT(PS_SEC_IMAGE), 0, true},
-    [PS_REC_OBJECT] = {BIT(PS_SEC_OBJECT_NAME), BIT(PS_SEC_OBJECT_ATTRS), true},
-    [PS_REC_OBJECT_DELETE] = {0, 0, true},
-    [PS_REC_CLEAR] = {0, 0, true},
+    [PS_REC_PUT] = {BIT(PS_SEC_DESCRIPTOR), true},
+    [PS_REC_GET] = {0, true},
+    [PS_REC_COMMIT] = {BIT(PS_SEC_COMMIT), true},
+    [PS_REC_BACKOUT] = {0, true},
+    [PS_REC_CHUNK] = {BIT(PS_SEC_CHUNK) | BIT(PS_SEC_BODY), true},
+    [PS_REC_EXPIRE] = {0, true},
+    [PS_REC_IMAGE_CONSUMED] = {BIT(PS_SEC_IMAGE), true},
+    [PS_REC_OBJECT] = {BIT(PS_SEC_OBJECT_NAME), true},
+    [PS_REC_OBJECT_DELETE] = {0, true},
+    [PS_REC_CLEAR] = {0, true},
 };
 
 int mqx_record_check(const void *at, size_t size)
@@ -245,26 +243,29 @@ static bool is_zero(const unsigned char *from, const unsigned char *to)
     return true;
 }
 
-static int take_section(const struct ps_section *section, uint32_t allowed, struct mqx_decoded *out)
+/* Sections of tags that this version does not know are skipped. */
+static int take_section(const struct ps_section *section, struct mqx_decoded *out)
 {
-    const struct psj_record *record = out->head;
-    if (section->tag >= MQX_ARRAY_COUNT(section_rules) || (allowed & BIT(section->tag)) == 0) {
-        return unreadable(record, "section", section->tag);
-    }
     const struct section_rule *rule = &section_rules[section->tag];
     unsigned char *const fields = (unsigned char *)out;
     const void **pointer = (const void **)(void *)(fields + rule->field);
     const uint32_t unit = rule->unit != 0 ? rule->unit : 1;
-    const bool size_fits = rule->size != 0 ? section->length == rule->size
-                                           : section->length % unit == 0 && section->length != 0;
-    if (*pointer != NULL || !size_fits || section->zero != 0) {
-        return unreadable(record, "form of section", section->tag);
+    const bool size_fits =
+        rule->size != 0 ? section->length == rule->size : section->length % unit == 0;
+    if (*pointer != NULL || !size_fits || out->body != NULL) { /* the body is the last one */
+        return unreadable(out->head, "form of section", section->tag);
     }
     *pointer = section + 1;
     if (rule->size == 0) {
         *(uint32_t *)(void *)(fields + rule->counter) = section->length / unit;
     }
     return MQX_OK;
+}
+
+static bool is_known_section(uint16_t tag)
+{
+    return tag < MQX_ARRAY_COUNT(section_rules) &&
+           (section_rules[tag].size != 0 || section_rules[tag].unit != 0);
 }
 
 static int take_sections(const struct type_rule *rule, struct mqx_decoded *out)
@@ -276,14 +277,16 @@ static int take_sections(const struct type_rule *rule, struct mqx_decoded *out)
     while (at < end) { /* both are multiples of 8, so a section header fits */
         const struct ps_section *section = (const void *)at;
         const uint64_t padded = mqx_round_up(section->length, 8);
-        if (padded > (uint64_t)(end - at) - sizeof *section) {
+        if (section->zero != 0 || padded > (uint64_t)(end - at) - sizeof *section) {
             return unreadable(out->head, "length of section", section->tag);
         }
-        int status = take_section(section, rule->needs | rule->may, out);
-        if (status != MQX_OK) {
-            return status;
+        if (is_known_section(section->tag)) {
+            int status = take_section(section, out);
+            if (status != MQX_OK) {
+                return status;
+            }
+            seen |= BIT(section->tag);
         }
-        seen |= BIT(section->tag);
         at += sizeof *section;
         if (!is_zero(at + section->length, at + padded)) {
             return unreadable(out->head, "padding of section", section->tag);

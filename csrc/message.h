@@ -5,10 +5,11 @@
  * included; what enters the ring is finished bytes. Decoding checks every length before use: it reads
  * untrusted bytes, takes (pointer, length) and nothing else, allocates nothing (rule 41).
  *
- * What a v1 reader accepts: bytes called zero are zero, sections are known, of the right size, at most
- * one of a tag, and the ones that the type needs are there. A record that fails only these tests has a
- * valid checksum, so somebody wrote it on purpose (a newer version): it is refused by number, never
- * taken for a torn one. Records without the must-understand bit and of unknown type are skipped.
+ * What a v1 reader accepts: bytes called zero are zero, each known section has the right size and is
+ * there once, the ones that the type needs are there, a body is the last one. Sections of unknown tags
+ * are skipped. A record that fails only these tests has a valid checksum, so somebody wrote it on
+ * purpose (a newer version): it is refused by number, never taken for a torn one. Records without the
+ * must-understand bit and of unknown type are skipped.
  */
 #ifndef PENSTOCK_MESSAGE_H
 #define PENSTOCK_MESSAGE_H

@@ -179,11 +179,10 @@ TEST(reserved_bytes_wrong_sections_and_wrong_sizes_are_refused)
     REFUSED(record->version = 2);
     REFUSED(record->zero = 1);
     REFUSED(record->flags = 2);
-    REFUSED(first->tag = PS_SEC_PROPERTIES);
-    REFUSED(first->tag = 16);
+    REFUSED(first->tag = PS_SEC_PROPERTIES); /* skipped, but then there is no descriptor */
     REFUSED(first->tag = 0xffff);
-    REFUSED(first->tag = PS_SEC_COMMIT);
-    REFUSED(first->tag = PS_SEC_BODY); /* then there are two bodies and no descriptor */
+    REFUSED(first->tag = PS_SEC_COMMIT); /* of another size */
+    REFUSED(first->tag = PS_SEC_BODY);   /* then there are two bodies and no descriptor */
     REFUSED(first->zero = 1);
     REFUSED(first->length = 191);
     REFUSED(first->length = 0xffffffff);
@@ -194,10 +193,32 @@ TEST(reserved_bytes_wrong_sections_and_wrong_sizes_are_refused)
     REFUSED(stored->has_ext = 1);
     REFUSED(stored->zero = 1);
     REFUSED(buffer[size - 1] = 1); /* padding */
-    REFUSED(record->type = PS_REC_COMMIT | PS_MUST_UNDERSTAND);
+    REFUSED(record->type = PS_REC_COMMIT | PS_MUST_UNDERSTAND); /* and no COMMIT section */
 #undef REFUSED
     memcpy(buffer, good, size);
     CHECK_INT(parse_changed(size, &got), 0);
+}
+
+TEST(sections_of_unknown_tags_are_skipped)
+{
+    struct mqx_decoded got;
+    const struct mqx_record_head head = {.type = PS_REC_GET, .number = 5};
+    const uint32_t size = mqx_encode_plain(buffer, &head);
+    struct ps_section *extra = (void *)(buffer + size);
+
+    for (uint32_t tag = 0; tag < 70; tag++) {
+        *extra = (struct ps_section){.tag = (uint16_t)(tag == 0 ? 0xffff : tag), .length = 3};
+        memcpy(extra + 1, "abc\0\0\0\0", 8);
+        int status = parse_changed(size + 16, &got);
+        const bool known = tag >= 1 && tag <= 15 && tag != PS_SEC_PROPERTIES &&
+                           tag != PS_SEC_ORIGIN && tag != PS_SEC_GROUP && tag != PS_SEC_XID &&
+                           tag != PS_SEC_STORES;
+        const bool any_size = tag == PS_SEC_BODY || tag == PS_SEC_OBJECT_ATTRS;
+        CHECK_INT(status, known && !any_size ? MQRC_OBJECT_DAMAGED : 0);
+    }
+    extra->tag = 99;
+    ((unsigned char *)(extra + 1))[7] = 1; /* their padding is checked all the same */
+    CHECK_INT(parse_changed(size + 16, &got), MQRC_OBJECT_DAMAGED);
 }
 
 TEST(random_bytes_with_a_right_checksum_never_lead_outside_the_record)
