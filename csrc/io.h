@@ -86,7 +86,8 @@ struct mqx_io_ops {
     int (*medium)(struct mqx_io *io, int dir, enum mqx_io_medium *out);
     int (*lock)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, int kind); /* -EAGAIN */
     int (*test_lock)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, int32_t *pid);
-                                                       /* 0 and *pid = 0 when nobody else holds it */
+                                                       /* 0 and *pid = 0 when nobody else holds it,
+                                                        * -1 when the holder is not visible here */
     int (*map)(struct mqx_io *io, int fd, uint64_t size, int kind, void **out);
     int (*unmap)(struct mqx_io *io, void *at, uint64_t size);
     int (*populate)(struct mqx_io *io, const void *at, uint64_t size); /* MADV_POPULATE_READ, rule 30 */
