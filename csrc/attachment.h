@@ -39,6 +39,12 @@ struct mqe_queue {
     struct mqx_cursor cursor;
 };
 
+/* mqe_create and mqe_attach on any file table (tests: tests/c/memory_io.h). */
+int mqx_manager_create(struct mqx_io *io, const char *path,
+                       const struct mqe_settings *settings) MQX_MUST_USE;
+int mqx_manager_attach(struct mqx_io *io, const char *path, const struct mqe_settings *settings,
+                       mqe_manager **out, struct mqe_attach_info *info) MQX_MUST_USE;
+
 /* An idle context for one call, from the pool or new; and back. */
 int mqx_pool_take(mqe_manager *manager, bool single, uint32_t *out) MQX_MUST_USE;
 void mqx_pool_give(mqe_manager *manager, uint32_t context);

@@ -1,0 +1,224 @@
+/*
+ * store_hook.c - the functions that -fsanitize=thread calls, ours. See store_hook.h.
+ *
+ * This file itself is compiled without the sanitizer.
+ */
+#include "store_hook.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <unistd.h>
+
+static uintptr_t range_start;
+static uint64_t range_size;
+static uint64_t points;
+static uint64_t kill_point;
+static bool armed;
+static uintptr_t last_site;
+
+void store_hook_arm(const void *start, uint64_t size, uint64_t kill_at)
+{
+    range_start = (uintptr_t)start;
+    range_size = size;
+    points = 0;
+    kill_point = kill_at;
+    armed = true;
+}
+
+void store_hook_arm_everywhere(uint64_t kill_at)
+{
+    store_hook_arm(NULL, UINT64_MAX, kill_at);
+}
+
+uint64_t store_hook_disarm(void)
+{
+    armed = false;
+    return points;
+}
+
+uint64_t store_hook_last_site(void)
+{
+    return last_site;
+}
+
+static void point(const void *at, void *site)
+{
+    if (!armed || (uintptr_t)at - range_start >= range_size) {
+        return;
+    }
+    last_site = (uintptr_t)site;
+    if (++points == kill_point && getpid() > 1) {
+        kill(getpid(), SIGKILL);
+    }
+}
+
+#define SITE __builtin_return_address(0)
+
+void __tsan_init(void);
+void __tsan_func_entry(void *pc);
+void __tsan_func_exit(void);
+void __tsan_init(void) {}
+void __tsan_func_entry(void *pc) { (void)pc; }
+void __tsan_func_exit(void) {}
+
+#define LOADS_AND_STORES(n)                                          \
+    void __tsan_read##n(void *at);                                   \
+    void __tsan_write##n(void *at);                                  \
+    void __tsan_unaligned_read##n(void *at);                         \
+    void __tsan_unaligned_write##n(void *at);                        \
+    void __tsan_read##n(void *at) { (void)at; }                      \
+    void __tsan_write##n(void *at) { point(at, SITE); }              \
+    void __tsan_unaligned_read##n(void *at) { (void)at; }            \
+    void __tsan_unaligned_write##n(void *at) { point(at, SITE); }
+LOADS_AND_STORES(1)
+LOADS_AND_STORES(2)
+LOADS_AND_STORES(4)
+LOADS_AND_STORES(8)
+LOADS_AND_STORES(16)
+
+void __tsan_read_range(void *at, size_t size);
+void __tsan_write_range(void *at, size_t size);
+void __tsan_read_range(void *at, size_t size) { (void)at; (void)size; }
+void __tsan_write_range(void *at, size_t size) { (void)size; point(at, SITE); }
+
+#define ATOMICS(bits, type)                                                                       \
+    type __tsan_atomic##bits##_load(const volatile type *at, int order);                          \
+    void __tsan_atomic##bits##_store(volatile type *at, type value, int order);                   \
+    type __tsan_atomic##bits##_exchange(volatile type *at, type value, int order);                \
+    type __tsan_atomic##bits##_fetch_add(volatile type *at, type value, int order);               \
+    type __tsan_atomic##bits##_fetch_sub(volatile type *at, type value, int order);               \
+    type __tsan_atomic##bits##_fetch_or(volatile type *at, type value, int order);                \
+    type __tsan_atomic##bits##_fetch_and(volatile type *at, type value, int order);               \
+    int __tsan_atomic##bits##_compare_exchange_strong(volatile type *at, type *expected,          \
+                                                      type desired, int order, int failure);      \
+    int __tsan_atomic##bits##_compare_exchange_weak(volatile type *at, type *expected,            \
+                                                    type desired, int order, int failure);        \
+    type __tsan_atomic##bits##_load(const volatile type *at, int order)                           \
+    {                                                                                             \
+        (void)order;                                                                              \
+        return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                             \
+    }                                                                                             \
+    void __tsan_atomic##bits##_store(volatile type *at, type value, int order)                    \
+    {                                                                                             \
+        (void)order;                                                                              \
+        point((const void *)at, SITE);                                                            \
+        __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                            \
+    }                                                                                             \
+    type __tsan_atomic##bits##_exchange(volatile type *at, type value, int order)                 \
+    {                                                                                             \
+        (void)order;                                                                              \
+        point((const void *)at, SITE);                                                            \
+        return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                                  \
+    }                                                                                             \
+    type __tsan_atomic##bits##_fetch_add(volatile type *at, type value, int order)                \
+    {                                                                                             \
+        (void)order;                                                                              \
+        point((const void *)at, SITE);                                                            \
+        return __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST);                                   \
+    }                                                                                             \
+    type __tsan_atomic##bits##_fetch_sub(volatile type *at, type value, int order)                \
+    {                                                                                             \
+        (void)order;                                                                              \
+        point((const void *)at, SITE);                                                            \
+        return __atomic_fetch_sub(at, value, __ATOMIC_SEQ_CST);                                   \
+    }                                                                                             \
+    type __tsan_atomic##bits##_fetch_or(volatile type *at, type value, int order)                 \
+    {                                                                                             \
+        (void)order;                                                                              \
+        point((const void *)at, SITE);                                                            \
+        return __atomic_fetch_or(at, value, __ATOMIC_SEQ_CST);                                    \
+    }                                                                                             \
+    type __tsan_atomic##bits##_fetch_and(volatile type *at, type value, int order)                \
+    {                                                                                             \
+        (void)order;                                                                              \
+        point((const void *)at, SITE);                                                            \
+        return __atomic_fetch_and(at, value, __ATOMIC_SEQ_CST);                                   \
+    }                                                                                             \
+    int __tsan_atomic##bits##_compare_exchange_strong(volatile type *at, type *expected,          \
+                                                      type desired, int order, int failure)       \
+    {                                                                                             \
+        (void)order;                                                                              \
+        (void)failure;                                                                            \
+        point((const void *)at, SITE);                                                            \
+        return __atomic_compare_exchange_n(at, expected, desired, false, __ATOMIC_SEQ_CST,        \
+                                           __ATOMIC_SEQ_CST);                                     \
+    }                                                                                             \
+    int __tsan_atomic##bits##_compare_exchange_weak(volatile type *at, type *expected,            \
+                                                    type desired, int order, int failure)         \
+    {                                                                                             \
+        return __tsan_atomic##bits##_compare_exchange_strong(at, expected, desired, order,        \
+                                                             failure);                            \
+    }
+ATOMICS(8, uint8_t)
+ATOMICS(16, uint16_t)
+ATOMICS(32, uint32_t)
+ATOMICS(64, uint64_t)
+
+void __tsan_atomic_thread_fence(int order);
+void __tsan_atomic_signal_fence(int order);
+void __tsan_atomic_thread_fence(int order)
+{
+    (void)order;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+void __tsan_atomic_signal_fence(int order)
+{
+    (void)order;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* ---- wrapped by the linker (--wrap) ---- */
+
+void *__real_memcpy(void *to, const void *from, size_t size);
+void *__wrap_memcpy(void *to, const void *from, size_t size);
+void *__wrap_memcpy(void *to, const void *from, size_t size)
+{
+    point(to, SITE);
+    if (size > 8) { /* half a copy is a state of its own */
+        (void)__real_memcpy(to, from, size / 2);
+        point(to, SITE);
+    }
+    return __real_memcpy(to, from, size);
+}
+
+int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+    point(mutex, SITE);
+    const int result = __real_pthread_mutex_lock(mutex);
+    point(mutex, SITE);
+    return result;
+}
+
+int __real_pthread_mutex_trylock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+    point(mutex, SITE);
+    const int result = __real_pthread_mutex_trylock(mutex);
+    point(mutex, SITE);
+    return result;
+}
+
+int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+    point(mutex, SITE);
+    const int result = __real_pthread_mutex_unlock(mutex);
+    point(mutex, SITE);
+    return result;
+}
+
+int __real_pthread_mutex_consistent(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_consistent(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_consistent(pthread_mutex_t *mutex)
+{
+    point(mutex, SITE);
+    const int result = __real_pthread_mutex_consistent(mutex);
+    point(mutex, SITE);
+    return result;
+}

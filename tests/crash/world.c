@@ -1,0 +1,290 @@
+/*
+ * world.c - see world.h.
+ */
+#include "world.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+_Noreturn void world_die(const char *what, int reason)
+{
+    fprintf(stderr, "%s: %d %s: %s\n", what, reason, mqe_reason_name(reason), mqe_error_text());
+    _exit(3);
+}
+
+static void demand(const char *what, int reason)
+{
+    if (reason != 0) {
+        world_die(what, reason);
+    }
+}
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 31;
+    x *= 0x9e3779b97f4a7c15ull;
+    return x ^ x >> 29;
+}
+
+static void fill_body(unsigned char *body, uint64_t id, uint64_t length)
+{
+    for (uint64_t at = 0; at + 8 <= length; at += 8) {
+        const uint64_t word = at == 0 ? id : mix(id + at);
+        memcpy(body + at, &word, 8);
+    }
+    memset(body + (length & ~7ull), (int)(id & 0x7f), length & 7u);
+}
+
+static bool body_is_whole(const unsigned char *body, uint64_t length, uint64_t *id)
+{
+    memcpy(id, body, 8);
+    for (uint64_t at = 8; at + 8 <= length; at += 8) {
+        uint64_t word;
+        memcpy(&word, body + at, 8);
+        if (word != mix(*id + at)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- making and removing ---- */
+
+static void define_queue(struct world *world, int q)
+{
+    static const struct {
+        int32_t selector;
+        int64_t value;
+    } attributes[] = {{15, 999999}, {13, 104857600}, {16, 0}};
+    unsigned char list[sizeof attributes / sizeof attributes[0] * 16];
+    unsigned char *at = list;
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++, at += 16) {
+        const struct ps_attr attr = {attributes[i].selector, 1, 8};
+        memcpy(at, &attr, 8);
+        memcpy(at + 8, &attributes[i].value, 8);
+    }
+    struct ps_object_name name = {.name_space = 1, .type = 1};
+    memset(name.name, ' ', sizeof name.name);
+    name.name[0] = (char)('A' + q);
+    demand("define", mqe_define(world->manager, &name, list, sizeof list, &world->slot[q],
+                                &world->generation[q]));
+}
+
+void world_make(struct world *world)
+{
+    struct mqe_attach_info info;
+    memset(world, 0, sizeof *world);
+    snprintf(world->path, sizeof world->path, "/dev/shm/penstock-crash-XXXXXX");
+    if (mkdtemp(world->path) == NULL) {
+        world_die(world->path, errno);
+    }
+    struct mqe_settings *s = &world->settings;
+    memcpy(s->name, "CRASH", 6);
+    for (size_t i = 0; i < sizeof s->qm_id; i++) {
+        s->qm_id[i] = (uint8_t)(i * 7 + 1);
+    }
+    s->segment_size = 1 << 20;
+    s->first_segment_size = 1 << 19;
+    s->ring_size = 1 << 18;
+    s->region_size = 1ull << 32;
+    s->stripe_count = 4;
+    s->name_bucket_count = 64;
+    s->no_helper = 1;
+    demand("create", mqe_create(world->path, s));
+    demand("attach", mqe_attach(world->path, s, &world->manager, &info));
+    for (int q = 0; q < WORLD_QUEUES; q++) {
+        define_queue(world, q);
+    }
+}
+
+static void run(const char *format, const char *a, const char *b)
+{
+    char command[512];
+    snprintf(command, sizeof command, format, a, b);
+    if (system(command) != 0) {
+        world_die(command, 0);
+    }
+}
+
+void world_remove(struct world *world)
+{
+    uint64_t lost;
+    (void)mqe_detach(world->manager, MQE_DETACH_ORDERLY, &lost);
+    run("rm -rf '%s'%s", world->path, "");
+}
+
+/* ---- messages ---- */
+
+int world_put(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q, uint64_t id,
+              bool persistent, uint64_t length)
+{
+    const struct mqe_destination to = {
+        .queue = world->slot[q],
+        .queue_generation = world->generation[q],
+        .first = world->slot[q],
+        .first_generation = world->generation[q],
+    };
+    struct ps_descriptor d = {.priority = (int32_t)(id % 3), .persistence = persistent};
+    unsigned char *body = malloc(length + 8);
+    if (body == NULL) {
+        world_die("malloc", errno);
+    }
+    memcpy(d.correl_id, &id, sizeof id);
+    fill_body(body, id, length);
+    const int reason = mqe_put(manager, unit, &to, &d, NULL, body, length, -1, 0);
+    free(body);
+    return reason;
+}
+
+int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q, uint32_t flags,
+              uint64_t wait_us, uint64_t correl, uint64_t *id)
+{
+    static unsigned char buffer[1 << 20];
+    mqe_queue *queue = NULL;
+    struct mqe_get get = {.flags = flags | (wait_us != 0 ? MQE_GET_WAIT : 0u),
+                          .wait_us = (int64_t)wait_us,
+                          .buffer = buffer,
+                          .capacity = sizeof buffer};
+    if (correl != 0) {
+        get.match = MQE_MATCH_CORREL_ID;
+        memcpy(get.correl_id, &correl, sizeof correl);
+    }
+    int reason = mqe_open(manager, world->slot[q], world->generation[q], 2 | MQE_BROWSE, &queue);
+    if (reason == 0) {
+        reason = mqe_get(manager, unit, queue, &get);
+        if (reason == 0 && !body_is_whole(buffer, get.length, id)) {
+            *id = 0;
+        }
+        (void)mqe_close(queue);
+    }
+    return reason;
+}
+
+void world_reset(struct world *world, uint32_t many)
+{
+    uint64_t id;
+    for (int q = 0; q < WORLD_QUEUES; q++) {
+        int reason = 0;
+        while (reason == 0) {
+            reason = world_get(world->manager, NULL, world, q, 0, 0, 0, &id);
+        }
+        if (reason != MQRC_NO_MSG_AVAILABLE) {
+            world_die("draining", reason);
+        }
+    }
+    for (uint64_t i = 0; i < 4; i++) {
+        demand("put", world_put(world->manager, NULL, world, 0, 100 + i, i % 2 != 0, 64 + i * 300));
+    }
+    demand("put", world_put(world->manager, NULL, world, 0, 110, false, 100000));
+    demand("put", world_put(world->manager, NULL, world, 2, 120, true, 70000));
+    for (uint64_t i = 0; i < many; i++) {
+        demand("put", world_put(world->manager, NULL, world, 1, 200 + i, false, 40));
+    }
+}
+
+/* ---- pictures ---- */
+
+static void look_at_queue(mqe_manager *manager, const struct world *world, int q,
+                          struct picture *out)
+{
+    static unsigned char buffer[1 << 20];
+    mqe_queue *queue = NULL;
+    demand("open", mqe_open(manager, world->slot[q], world->generation[q], MQE_BROWSE, &queue));
+    for (;;) {
+        struct mqe_get get = {.flags = MQE_GET_BROWSE_NEXT, .buffer = buffer,
+                              .capacity = sizeof buffer};
+        const int reason = mqe_get(manager, NULL, queue, &get);
+        if (reason == MQRC_NO_MSG_AVAILABLE) {
+            break;
+        }
+        demand("browse", reason);
+        if (out->count == PICTURE_MAX) {
+            world_die("more messages than a picture holds", 0);
+        }
+        struct seen *seen = &out->message[out->count++];
+        *seen = (struct seen){.length = get.length, .queue = (uint8_t)q,
+                              .persistent = get.d.persistence, .placement = get.d.placement,
+                              .backout_count = get.d.backout_count};
+        seen->whole = body_is_whole(buffer, get.length, &seen->id) &&
+                      memcmp(get.d.correl_id, &seen->id, 8) == 0;
+    }
+    (void)mqe_close(queue);
+}
+
+void world_look(mqe_manager *manager, const struct world *world, struct picture *out)
+{
+    out->count = 0;
+    for (int q = 0; q < WORLD_QUEUES; q++) {
+        look_at_queue(manager, world, q, out);
+    }
+}
+
+bool pictures_equal(const struct picture *a, const struct picture *b)
+{
+    bool equal = a->count == b->count;
+    for (uint32_t i = 0; equal && i < a->count; i++) {
+        const struct seen *x = &a->message[i], *y = &b->message[i];
+        equal = x->id == y->id && x->length == y->length && x->queue == y->queue &&
+                x->persistent == y->persistent && x->whole != 0 && y->whole != 0;
+    }
+    return equal;
+}
+
+void picture_print(const char *title, const struct picture *picture)
+{
+    fprintf(stderr, "%s: %u messages\n", title, picture->count);
+    for (uint32_t i = 0; i < picture->count; i++) {
+        const struct seen *s = &picture->message[i];
+        fprintf(stderr, "  %c id %llu length %llu persistent %u placement %u backout %u%s\n",
+                'A' + s->queue, (unsigned long long)s->id, (unsigned long long)s->length,
+                s->persistent, s->placement, s->backout_count, s->whole ? "" : " NOT WHOLE");
+    }
+}
+
+/* ---- the second witness: recovery from a copy of the files ---- */
+
+static void look_at_copy(const struct world *world, const char *copy, const struct picture *live)
+{
+    struct mqe_attach_info info;
+    mqe_manager *manager = NULL;
+    static struct picture found, expected;
+    uint64_t lost;
+    demand("attach to the copy", mqe_attach(copy, &world->settings, &manager, &info));
+    world_look(manager, world, &found);
+    (void)mqe_detach(manager, MQE_DETACH_ORDERLY, &lost);
+    expected.count = 0;
+    for (uint32_t i = 0; i < live->count; i++) {
+        if (live->message[i].persistent) {
+            expected.message[expected.count++] = live->message[i];
+        }
+    }
+    if (!pictures_equal(&found, &expected)) {
+        picture_print("live, persistent ones", &expected);
+        picture_print("recovered from the files", &found);
+        _exit(1);
+    }
+    _exit(0);
+}
+
+bool world_recovers_to(const struct world *world, const struct picture *live)
+{
+    char copy[160];
+    snprintf(copy, sizeof copy, "%s-copy", world->path);
+    run("cp -r '%s' '%s'", world->path, copy);
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        look_at_copy(world, copy, live);
+    }
+    int outcome = -1;
+    if (child < 0 || waitpid(child, &outcome, 0) != child) {
+        world_die("waiting for the second witness", errno);
+    }
+    run("rm -rf '%s'%s", copy, "");
+    return WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0;
+}
