@@ -11,6 +11,7 @@
 #include "lookup.h"
 #include "notify.h"
 #include "queue.h"
+#include "uow.h"
 #include "yield.h"
 
 #include <string.h>
@@ -109,60 +110,92 @@ int mqe_read_object(mqe_manager *manager, uint32_t slot, uint32_t generation,
                                                capacity, length);
 }
 
-/* ---- clearing: durable in one record, then freed in steps ---- */
+/* ---- clearing: gets in units of work, so that whoever dies half way leaves whole units ---- */
+
+enum { CLEAR_UNIT = 1024 }; /* messages a unit */
 
 struct clear_target {
     uint32_t slot, generation;
+    uint64_t below;    /* messages put later stay */
+    bool more;
 };
 
-/* The CLEAR record names every message that is there; nothing with a number at or above `below` is removed. */
-static int log_clear(struct mqx_store *store, const struct clear_target *target, uint64_t below)
+/* Claims up to 64 messages that were there at the start; their slots go to `claimed`. */
+static int claim_some(struct mqx_store *store, uint32_t context, struct clear_target *target,
+                      uint32_t claimed[MQX_LOCKED_STEPS_MAX], uint32_t *out_count)
 {
-    unsigned char *record = mqx_scratch(256);
-    if (record == NULL) {
-        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a CLEAR record");
-    }
-    const struct mqx_record_head head = {
-        .type = PS_REC_CLEAR,
-        .object = target->slot,
-        .object_gen = target->generation,
-        .number = below,
-    };
-    struct mqx_append append = {.record = record, .length = mqx_encode_plain(record, &head)};
-    int status = mqx_journal_append(store, &append);
-    return status == MQX_OK ? mqx_flush_to(store, append.end_lsn) : status;
-}
-
-static int do_clear(struct mqx_store *store, uint32_t context, void *arg)
-{
-    const struct clear_target *target = arg;
     struct mqx_object *queue = mqx_object(&store->region, target->slot);
+    struct mqx_cursor cursor = {0};
     struct mqx_hold hold;
-    (void)context;
-    if (queue == NULL || queue->generation != target->generation) {
-        return mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "the queue has been deleted");
-    }
+    *out_count = 0;
+    target->more = false;
     int status = mqx_hold_take(&store->region, target->slot, &hold);
     if (status != MQX_OK) {
         return status;
     }
-    const bool busy = queue->got != 0 || queue->uncommitted != 0;
-    const bool open = queue->open_input != 0 || queue->open_output != 0 || queue->open_other != 0;
-    const uint64_t below = hold.stripe->next_number;
-    mqx_hold_drop(&hold);
-    if (busy) {
-        return mqx_fail(MQRC_Q_NOT_EMPTY, "units of work hold messages of %.48s", queue->name);
+    while (*out_count < MQX_LOCKED_STEPS_MAX) {
+        const uint32_t slot = mqx_heap_next(&store->region, queue, &cursor, true);
+        const struct mqx_message *message = mqx_message(&store->region, slot);
+        if (message == NULL) {
+            break;
+        }
+        if (message->number < target->below) {
+            mqx_queue_claim(&hold, queue, slot, MQX_MSG_GOT, context);
+            mqx_hold_commit(&hold);
+            claimed[(*out_count)++] = slot;
+        }
     }
-    if (open) {
+    target->more = *out_count != 0;
+    mqx_hold_drop(&hold);
+    return MQX_OK;
+}
+
+static int clear_unit(struct mqx_store *store, uint32_t context, struct clear_target *target)
+{
+    uint32_t claimed[MQX_LOCKED_STEPS_MAX], count = 0, total = 0;
+    int status = MQX_OK;
+    mqx_unit_begin(store, context);
+    do {
+        status = claim_some(store, context, target, claimed, &count);
+        for (uint32_t i = 0; i < count && status == MQX_OK; i++) {
+            if ((mqx_message(&store->region, claimed[i])->flags & MQX_MSGF_PERSISTENT) != 0) {
+                status = mqx_unit_log_get(store, context, claimed[i], false);
+            }
+        }
+        total += count;
+    } while (status == MQX_OK && target->more && total < CLEAR_UNIT);
+    if (status == MQX_OK) {
+        return mqx_unit_commit(store, context);
+    }
+    mqx_ignore(mqx_unit_backout(store, context)); /* the first failure is the one to report */
+    return status;
+}
+
+static int do_clear(struct mqx_store *store, uint32_t context, void *arg)
+{
+    struct clear_target *target = arg;
+    const struct mqx_object *queue = mqx_object(&store->region, target->slot);
+    if (queue == NULL || queue->generation != target->generation) {
+        return mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "the queue has been deleted");
+    }
+    if (queue->open_input != 0 || queue->open_output != 0 || queue->open_other != 0) {
         return mqx_fail(MQRC_OBJECT_IN_USE, "%.48s is open", queue->name);
     }
-    status = log_clear(store, target, below);
-    return status == MQX_OK ? mqx_queue_clear_below(store, target->slot, below) : status;
+    if (queue->got != 0 || queue->uncommitted != 0) {
+        return mqx_fail(MQRC_Q_NOT_EMPTY, "units of work hold messages of %.48s", queue->name);
+    }
+    target->below = mqx_fetch_add(&store->region.journal->next_number, (uint64_t)0);
+    target->more = true;
+    int status = MQX_OK;
+    while (status == MQX_OK && target->more) {
+        status = clear_unit(store, context, target);
+    }
+    return status;
 }
 
 int mqe_clear(mqe_manager *manager, uint32_t slot, uint32_t generation)
 {
-    struct clear_target target = {slot, generation};
+    struct clear_target target = {.slot = slot, .generation = generation};
     return with_context(manager, do_clear, &target);
 }
 

@@ -223,26 +223,6 @@ static bool is_impostor(const struct call *call)
            !mqx_match_exact(&call->match, &call->get->d, &call->get->ext);
 }
 
-static int append_get(struct call *call, uint32_t context, bool single)
-{
-    const struct mqx_message *message = mqx_message(&call->store->region, call->slot);
-    unsigned char *record = mqx_scratch(256);
-    if (record == NULL) {
-        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a GET record");
-    }
-    const struct mqx_record_head head = {
-        .type = PS_REC_GET,
-        .flags = single ? PS_FLAG_COMMITS : 0,
-        .unit_id = mqx_unit_id(call->store, context),
-        .object = message->object,
-        .object_gen = call->queue->generation,
-        .number = message->number,
-    };
-    const uint32_t length = mqx_encode_plain(record, &head);
-    return mqx_unit_append(call->store, context, record, length, single ? MQX_APPEND_DECIDES : 0u,
-                           0);
-}
-
 /* The claimed message has been copied: make it ours, or give it back. */
 static enum next_step finish_claim(struct call *call, uint32_t context, int *status)
 {
@@ -256,7 +236,7 @@ static enum next_step finish_claim(struct call *call, uint32_t context, int *sta
         return *status == MQX_OK ? STEP_AGAIN : STEP_DONE;
     }
     if (*status == MQX_OK && call->persistent) {
-        *status = append_get(call, context, single);
+        *status = mqx_unit_log_get(call->store, context, call->slot, single);
     } else if (*status == MQX_OK && single) {
         mqx_store_release(&unit->state, MQX_CTX_DECIDED);
     }

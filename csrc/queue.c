@@ -163,6 +163,9 @@ int mqx_queue_link(struct mqx_hold *hold, struct mqx_object *queue, struct mqx_p
                                 put->length);
     }
     if (status == MQX_OK) {
+        status = mqx_lookup_reserve(hold, queue);
+    }
+    if (status == MQX_OK) {
         status = mqx_heap_insert(hold, queue, put->slot, available);
     }
     if (MQX_UNLIKELY(status != MQX_OK)) {
@@ -170,7 +173,7 @@ int mqx_queue_link(struct mqx_hold *hold, struct mqx_object *queue, struct mqx_p
     }
     mqx_put8(hold, &message->state, available ? MQX_MSG_AVAILABLE : MQX_MSG_PUT);
     if (available) {
-        status = mqx_lookup_link(hold, queue, put->slot);
+        mqx_lookup_link(hold, queue, put->slot);
     } else {
         mqx_put32(hold, &queue->uncommitted, queue->uncommitted + 1);
         mqx_unit_push(hold, put->context, put->slot);
@@ -183,7 +186,7 @@ int mqx_queue_link(struct mqx_hold *hold, struct mqx_object *queue, struct mqx_p
     }
     queue->put_count += 1;
     queue->last_put_us = put->d->put_time_us;
-    return status;
+    return MQX_OK;
 }
 
 /* ---- lists of a unit ---- */
@@ -356,57 +359,49 @@ int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now
     return MQX_OK;
 }
 
-/* One lock hold: frees what is free below that number, or whatever is there, from the cursor on. */
-static int clear_some(struct mqx_store *store, uint32_t object, uint64_t below, bool everything,
-                      struct mqx_cursor *cursor, bool *out_end, uint32_t *out_freed)
+/* The memory of an empty queue that is being deleted: indexes in steps, then the heap's last leaves. */
+static bool drop_memory(struct mqx_hold *hold, struct mqx_object *queue)
+{
+    for (int k = 0; k < MQX_INDEX_COUNT; k++) {
+        bool done = true;
+        if (queue->index[k] != 0) {
+            mqx_lookup_drop(hold, queue, k, &done);
+            return false;
+        }
+    }
+    mqx_heap_drop(hold, queue);
+    mqx_hold_commit(hold);
+    return true;
+}
+
+int mqx_queue_clear_step(struct mqx_store *store, uint32_t object, bool deleting, bool *out_done)
 {
     struct mqx_object *queue = mqx_object(&store->region, object);
+    struct mqx_cursor cursor = {0};
     struct mqx_hold hold;
     int status = mqx_hold_take(&store->region, object, &hold);
-    *out_end = false;
-    *out_freed = 0;
+    *out_done = true;
     if (status != MQX_OK) {
         return status;
     }
     mqx_check(queue != NULL);
     for (int i = 0; i < MQX_LOCKED_STEPS_MAX; i++) {
-        const uint32_t slot = mqx_heap_next(&store->region, queue, cursor, false);
+        const uint32_t slot = mqx_heap_next(&store->region, queue, &cursor, false);
         const struct mqx_message *message = mqx_message(&store->region, slot);
         if (message == NULL) {
-            *out_end = true;
             break;
         }
-        const bool free_now = message->state == MQX_MSG_AVAILABLE ||
-                              (message->state == MQX_MSG_GONE && message->pins == 0);
-        if (everything || (free_now && message->number < below)) {
+        if (deleting || message->state == MQX_MSG_AVAILABLE ||
+            (message->state == MQX_MSG_GONE && message->pins == 0)) {
+            *out_done = false; /* only a pass that finds nothing is the last one */
             (void)mqx_queue_expire(&hold, queue, slot);
-            *out_freed += 1;
         }
+    }
+    if (*out_done && deleting) {
+        *out_done = drop_memory(&hold, queue);
     }
     mqx_hold_drop(&hold);
     return MQX_OK;
-}
-
-int mqx_queue_clear_step(struct mqx_store *store, uint32_t object, bool deleting, bool *out_done)
-{
-    struct mqx_cursor cursor = {0};
-    uint32_t freed = 0;
-    bool end = false;
-    int status = clear_some(store, object, UINT64_MAX, deleting, &cursor, &end, &freed);
-    *out_done = end && freed == 0; /* only a pass that finds nothing is the last one */
-    return status;
-}
-
-int mqx_queue_clear_below(struct mqx_store *store, uint32_t object, uint64_t below)
-{
-    struct mqx_cursor cursor = {0};
-    uint32_t freed = 0;
-    bool end = false;
-    int status = MQX_OK;
-    while (status == MQX_OK && !end) {
-        status = clear_some(store, object, below, false, &cursor, &end, &freed);
-    }
-    return status;
 }
 
 /* ---- restart and checkpoints ---- */

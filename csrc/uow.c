@@ -61,6 +61,26 @@ int mqx_unit_append(struct mqx_store *store, uint32_t slot, const unsigned char 
     return mqx_journal_append(store, &append);
 }
 
+int mqx_unit_log_get(struct mqx_store *store, uint32_t context, uint32_t slot, bool decides)
+{
+    const struct mqx_message *message = mqx_message(&store->region, slot);
+    unsigned char *record = mqx_scratch(256);
+    if (record == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a GET record");
+    }
+    mqx_check(message != NULL && message->unit == context);
+    const struct mqx_record_head head = {
+        .type = PS_REC_GET,
+        .flags = decides ? PS_FLAG_COMMITS : 0,
+        .unit_id = mqx_unit_id(store, context),
+        .object = message->object,
+        .object_gen = mqx_object(&store->region, message->object)->generation,
+        .number = message->number,
+    };
+    const uint32_t length = mqx_encode_plain(record, &head);
+    return mqx_unit_append(store, context, record, length, decides ? MQX_APPEND_DECIDES : 0u, 0);
+}
+
 /* ---- forward and back: what happens to the first message of the list, in one lock hold ---- */
 
 /* One message; true when the list moved on (a long chain is freed in several calls). */

@@ -29,6 +29,9 @@ void mqx_unit_begin(struct mqx_store *store, uint32_t context);
 /* Appends one record of the unit; fills in unit_id. `flags` as in struct mqx_append; message may be 0. */
 int mqx_unit_append(struct mqx_store *store, uint32_t context, const unsigned char *record,
                     uint32_t length, uint32_t flags, uint32_t message) MQX_MUST_USE;
+/* The GET record of a claimed persistent message; with `decides` it commits the unit, too. */
+int mqx_unit_log_get(struct mqx_store *store, uint32_t context, uint32_t slot,
+                     bool decides) MQX_MUST_USE;
 /* The unit's id for records that are being encoded. */
 uint64_t mqx_unit_id(struct mqx_store *store, uint32_t context);
 
