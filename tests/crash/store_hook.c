@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 static uintptr_t range_start;
@@ -16,7 +17,7 @@ static uint64_t range_size;
 static uint64_t points;
 static uint64_t kill_point;
 static bool armed;
-static uintptr_t last_site;
+static uint64_t awaited_size; /* of the mapping that becomes the range */
 
 void store_hook_arm(const void *start, uint64_t size, uint64_t kill_at)
 {
@@ -27,9 +28,10 @@ void store_hook_arm(const void *start, uint64_t size, uint64_t kill_at)
     armed = true;
 }
 
-void store_hook_arm_everywhere(uint64_t kill_at)
+void store_hook_arm_on_map(uint64_t size, uint64_t kill_at)
 {
-    store_hook_arm(NULL, UINT64_MAX, kill_at);
+    store_hook_arm(NULL, 0, kill_at);
+    awaited_size = size;
 }
 
 uint64_t store_hook_disarm(void)
@@ -38,23 +40,15 @@ uint64_t store_hook_disarm(void)
     return points;
 }
 
-uint64_t store_hook_last_site(void)
-{
-    return last_site;
-}
-
-static void point(const void *at, void *site)
+static void point(const void *at)
 {
     if (!armed || (uintptr_t)at - range_start >= range_size) {
         return;
     }
-    last_site = (uintptr_t)site;
     if (++points == kill_point && getpid() > 1) {
         kill(getpid(), SIGKILL);
     }
 }
-
-#define SITE __builtin_return_address(0)
 
 void __tsan_init(void);
 void __tsan_func_entry(void *pc);
@@ -69,9 +63,9 @@ void __tsan_func_exit(void) {}
     void __tsan_unaligned_read##n(void *at);                         \
     void __tsan_unaligned_write##n(void *at);                        \
     void __tsan_read##n(void *at) { (void)at; }                      \
-    void __tsan_write##n(void *at) { point(at, SITE); }              \
+    void __tsan_write##n(void *at) { point(at); }              \
     void __tsan_unaligned_read##n(void *at) { (void)at; }            \
-    void __tsan_unaligned_write##n(void *at) { point(at, SITE); }
+    void __tsan_unaligned_write##n(void *at) { point(at); }
 LOADS_AND_STORES(1)
 LOADS_AND_STORES(2)
 LOADS_AND_STORES(4)
@@ -81,7 +75,7 @@ LOADS_AND_STORES(16)
 void __tsan_read_range(void *at, size_t size);
 void __tsan_write_range(void *at, size_t size);
 void __tsan_read_range(void *at, size_t size) { (void)at; (void)size; }
-void __tsan_write_range(void *at, size_t size) { (void)size; point(at, SITE); }
+void __tsan_write_range(void *at, size_t size) { (void)size; point(at); }
 
 #define ATOMICS(bits, type)                                                                       \
     type __tsan_atomic##bits##_load(const volatile type *at, int order);                          \
@@ -103,37 +97,37 @@ void __tsan_write_range(void *at, size_t size) { (void)size; point(at, SITE); }
     void __tsan_atomic##bits##_store(volatile type *at, type value, int order)                    \
     {                                                                                             \
         (void)order;                                                                              \
-        point((const void *)at, SITE);                                                            \
+        point((const void *)at);                                                            \
         __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                            \
     }                                                                                             \
     type __tsan_atomic##bits##_exchange(volatile type *at, type value, int order)                 \
     {                                                                                             \
         (void)order;                                                                              \
-        point((const void *)at, SITE);                                                            \
+        point((const void *)at);                                                            \
         return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                                  \
     }                                                                                             \
     type __tsan_atomic##bits##_fetch_add(volatile type *at, type value, int order)                \
     {                                                                                             \
         (void)order;                                                                              \
-        point((const void *)at, SITE);                                                            \
+        point((const void *)at);                                                            \
         return __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST);                                   \
     }                                                                                             \
     type __tsan_atomic##bits##_fetch_sub(volatile type *at, type value, int order)                \
     {                                                                                             \
         (void)order;                                                                              \
-        point((const void *)at, SITE);                                                            \
+        point((const void *)at);                                                            \
         return __atomic_fetch_sub(at, value, __ATOMIC_SEQ_CST);                                   \
     }                                                                                             \
     type __tsan_atomic##bits##_fetch_or(volatile type *at, type value, int order)                 \
     {                                                                                             \
         (void)order;                                                                              \
-        point((const void *)at, SITE);                                                            \
+        point((const void *)at);                                                            \
         return __atomic_fetch_or(at, value, __ATOMIC_SEQ_CST);                                    \
     }                                                                                             \
     type __tsan_atomic##bits##_fetch_and(volatile type *at, type value, int order)                \
     {                                                                                             \
         (void)order;                                                                              \
-        point((const void *)at, SITE);                                                            \
+        point((const void *)at);                                                            \
         return __atomic_fetch_and(at, value, __ATOMIC_SEQ_CST);                                   \
     }                                                                                             \
     int __tsan_atomic##bits##_compare_exchange_strong(volatile type *at, type *expected,          \
@@ -141,7 +135,7 @@ void __tsan_write_range(void *at, size_t size) { (void)size; point(at, SITE); }
     {                                                                                             \
         (void)order;                                                                              \
         (void)failure;                                                                            \
-        point((const void *)at, SITE);                                                            \
+        point((const void *)at);                                                            \
         return __atomic_compare_exchange_n(at, expected, desired, false, __ATOMIC_SEQ_CST,        \
                                            __ATOMIC_SEQ_CST);                                     \
     }                                                                                             \
@@ -171,14 +165,27 @@ void __tsan_atomic_signal_fence(int order)
 
 /* ---- wrapped by the linker (--wrap) ---- */
 
+void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    void *result = __real_mmap(at, size, protection, flags, fd, offset);
+    if (armed && awaited_size == size) {
+        range_start = (uintptr_t)result;
+        range_size = size;
+        awaited_size = 0;
+    }
+    return result;
+}
+
 void *__real_memcpy(void *to, const void *from, size_t size);
 void *__wrap_memcpy(void *to, const void *from, size_t size);
 void *__wrap_memcpy(void *to, const void *from, size_t size)
 {
-    point(to, SITE);
+    point(to);
     if (size > 8) { /* half a copy is a state of its own */
         (void)__real_memcpy(to, from, size / 2);
-        point(to, SITE);
+        point(to);
     }
     return __real_memcpy(to, from, size);
 }
@@ -187,9 +194,9 @@ int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-    point(mutex, SITE);
+    point(mutex);
     const int result = __real_pthread_mutex_lock(mutex);
-    point(mutex, SITE);
+    point(mutex);
     return result;
 }
 
@@ -197,9 +204,9 @@ int __real_pthread_mutex_trylock(pthread_mutex_t *mutex);
 int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex);
 int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
-    point(mutex, SITE);
+    point(mutex);
     const int result = __real_pthread_mutex_trylock(mutex);
-    point(mutex, SITE);
+    point(mutex);
     return result;
 }
 
@@ -207,9 +214,9 @@ int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
-    point(mutex, SITE);
+    point(mutex);
     const int result = __real_pthread_mutex_unlock(mutex);
-    point(mutex, SITE);
+    point(mutex);
     return result;
 }
 
@@ -217,8 +224,8 @@ int __real_pthread_mutex_consistent(pthread_mutex_t *mutex);
 int __wrap_pthread_mutex_consistent(pthread_mutex_t *mutex);
 int __wrap_pthread_mutex_consistent(pthread_mutex_t *mutex)
 {
-    point(mutex, SITE);
+    point(mutex);
     const int result = __real_pthread_mutex_consistent(mutex);
-    point(mutex, SITE);
+    point(mutex);
     return result;
 }

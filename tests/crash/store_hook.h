@@ -13,11 +13,8 @@
 
 /* Counts points from now on; kills at point `kill_at` (1 = the first), never when 0. */
 void store_hook_arm(const void *start, uint64_t size, uint64_t kill_at);
-/* Counts wherever the store goes: for code that maps the region itself (attach). */
-void store_hook_arm_everywhere(uint64_t kill_at);
+/* The same, from the moment a mapping of exactly `size` bytes is made: for what runs during an attach. */
+void store_hook_arm_on_map(uint64_t size, uint64_t kill_at);
 /* Stops counting; returns how many points there were. */
 uint64_t store_hook_disarm(void);
-/* Sites (code addresses) seen while armed, for the count of distinct ones: at most `most`, returns how many. */
-uint64_t store_hook_last_site(void);
-
 #endif

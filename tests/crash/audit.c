@@ -1,0 +1,260 @@
+/*
+ * audit.c - accounts for all memory of a region: every entry and every cell is free exactly once or used exactly
+ * once. See world.h.
+ *
+ * Who may name memory: free lists and parcels of the stripes, global lists, object attributes, heap nodes, indexes,
+ * messages. A cell that nobody names is a leak; one that two name is worse.
+ */
+#include "world.h"
+
+#include "../../csrc/lookup.h"
+#include "../../csrc/queue.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct audit {
+    const struct mqx_region *region;
+    uint8_t *cell;     /* marks, one a cell */
+    uint8_t *entry;    /* marks, one a message entry */
+    uint64_t cells, entries;
+    bool good;
+};
+
+static void complain(struct audit *audit, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("audit: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    audit->good = false;
+}
+
+static void mark_cells(struct audit *audit, uint32_t cell, uint32_t bytes, const char *who)
+{
+    const uint32_t count = mqx_class_bytes(mqx_class_for(bytes)) / MQX_CELL;
+    for (uint32_t i = 0; i < count; i++) {
+        if (cell + i >= audit->cells) {
+            complain(audit, "%s names cell %u beyond the %llu handed out", who, cell + i,
+                     (unsigned long long)audit->cells);
+            return;
+        }
+        if (audit->cell[cell + i]++ != 0) {
+            complain(audit, "%s names cell %u, which is named already", who, cell + i);
+            return;
+        }
+    }
+}
+
+static void mark_entry(struct audit *audit, uint32_t slot, const char *who)
+{
+    if (slot >= audit->entries) {
+        complain(audit, "%s names entry %u beyond the %llu handed out", who, slot,
+                 (unsigned long long)audit->entries);
+    } else if (audit->entry[slot]++ != 0) {
+        complain(audit, "%s names entry %u, which is named already", who, slot);
+    }
+}
+
+static void mark_cell_list(struct audit *audit, uint32_t head, uint32_t class_no, const char *who)
+{
+    for (uint32_t cell = head; cell != 0 && audit->good;) {
+        const uint32_t *link = mqx_cells(audit->region, cell);
+        mark_cells(audit, cell, mqx_class_bytes(class_no), who);
+        cell = link == NULL ? 0 : *link;
+    }
+}
+
+static void mark_entry_list(struct audit *audit, uint32_t head, const char *who)
+{
+    for (uint32_t slot = head; slot != 0 && audit->good;) {
+        const struct mqx_message *message = mqx_message(audit->region, slot);
+        if (message == NULL || message->state != MQX_MSG_FREE) {
+            complain(audit, "%s holds entry %u, which is not free", who, slot);
+            return;
+        }
+        mark_entry(audit, slot, who);
+        slot = message->unit_next;
+    }
+}
+
+static void mark_parcel(struct audit *audit, const struct mqx_parcel *parcel, const char *who)
+{
+    if (parcel->kind == 1) {
+        mark_cell_list(audit, parcel->head, parcel->class_no, who);
+    } else if (parcel->kind == 2) {
+        mark_entry_list(audit, parcel->head, who);
+    }
+}
+
+static void mark_message(struct audit *audit, uint32_t slot, uint32_t object)
+{
+    const struct mqx_message *message = mqx_message(audit->region, slot);
+    mark_entry(audit, slot, "a heap");
+    if (message == NULL || message->object != object || message->state == MQX_MSG_FREE) {
+        complain(audit, "the heap of object %u holds entry %u, which is not its message", object,
+                 slot);
+        return;
+    }
+    if (message->state != MQX_MSG_AVAILABLE || message->pins != 0) {
+        complain(audit, "message %u is in state %u with %u pins though nobody works", slot,
+                 message->state, message->pins);
+    }
+    for (uint32_t cell = message->cells; cell != 0 && audit->good;) {
+        const struct mqx_block *block = mqx_cells(audit->region, cell);
+        if (block == NULL || block->class_no >= MQX_CLASS_COUNT) {
+            complain(audit, "message %u has a bad chain", slot);
+            return;
+        }
+        mark_cells(audit, cell, mqx_class_bytes(block->class_no), "a message");
+        cell = block->next;
+    }
+}
+
+static void mark_nodes(struct audit *audit, uint32_t cell, uint32_t height, uint32_t object)
+{
+    const struct mqx_radix *node = mqx_cells(audit->region, cell);
+    mark_cells(audit, cell, sizeof *node, "a heap node");
+    if (node == NULL || !audit->good) {
+        return;
+    }
+    for (uint32_t digit = 0; digit < MQX_RADIX_FANOUT; digit++) {
+        if ((node->present >> digit & 1u) == 0) {
+            continue;
+        }
+        if (height > 1) {
+            mark_nodes(audit, node->child[digit], height - 1, object);
+        } else {
+            mark_message(audit, node->child[digit], object);
+        }
+    }
+}
+
+static uint32_t segment_bytes(uint32_t i)
+{
+    return 4u * (i == 0 ? MQX_LOOKUP_BUCKETS : MQX_LOOKUP_BUCKETS << (i - 1));
+}
+
+static void mark_index(struct audit *audit, uint32_t cell)
+{
+    const struct mqx_lookup *index = mqx_cells(audit->region, cell);
+    mark_cells(audit, cell, sizeof *index, "an index");
+    for (uint32_t i = 0; index != NULL && i < MQX_LOOKUP_SEGMENTS; i++) {
+        if (index->segment[i] != 0) {
+            mark_cells(audit, index->segment[i], segment_bytes(i), "buckets of an index");
+        }
+    }
+    if (index != NULL && index->directory != 0) {
+        complain(audit, "an index of a crash experiment has a directory");
+    }
+}
+
+static void mark_object(struct audit *audit, uint32_t slot)
+{
+    const struct mqx_object *object = mqx_object(audit->region, slot);
+    if (object == NULL || object->state == MQX_OBJ_FREE) {
+        return;
+    }
+    if (object->state != MQX_OBJ_ACTIVE) {
+        complain(audit, "object %u is in state %u though nobody works", slot, object->state);
+    }
+    if (object->attrs != 0) {
+        mark_cells(audit, object->attrs, object->attrs_length, "attributes");
+    }
+    if (object->pending_attrs != 0) {
+        mark_cells(audit, object->pending_attrs, object->pending_length, "pending attributes");
+    }
+    for (int p = 0; p < MQX_PRIORITY_COUNT; p++) {
+        if (object->level[p].root != 0) {
+            mark_nodes(audit, object->level[p].root, object->level[p].height, slot);
+        }
+    }
+    for (int k = 0; k < MQX_INDEX_COUNT; k++) {
+        if (object->index[k] != 0) {
+            mark_index(audit, object->index[k]);
+        }
+    }
+}
+
+static void mark_lists(struct audit *audit)
+{
+    const struct mqx_header *header = audit->region->header;
+    for (uint32_t i = 0; i < header->stripe_count; i++) {
+        const struct mqx_stripe *stripe = &audit->region->stripes[i];
+        if (stripe->lock.undo_count != 0) {
+            complain(audit, "stripe %u has an undo list of %u", i, stripe->lock.undo_count);
+        }
+        for (uint32_t c = 0; c < MQX_CLASS_COUNT; c++) {
+            mark_cell_list(audit, stripe->free_cells[c], c, "a stripe's free list");
+        }
+        mark_entry_list(audit, stripe->free_entries, "a stripe's free entries");
+        mark_parcel(audit, &stripe->incoming, "an incoming parcel");
+        mark_parcel(audit, &stripe->outgoing, "an outgoing parcel");
+    }
+    for (uint32_t c = 0; c < MQX_CLASS_COUNT; c++) {
+        mark_cell_list(audit, header->global_cells[c], c, "a global free list");
+    }
+    mark_entry_list(audit, header->area[MQX_AREA_MESSAGES].free_head, "the global free entries");
+}
+
+static void check_idle(struct audit *audit)
+{
+    const struct mqx_region *region = audit->region;
+    for (uint32_t i = 1; i < region->header->area[MQX_AREA_CONTEXTS].used; i++) {
+        const struct mqx_context *context = mqx_context(region, i);
+        if (context != NULL &&
+            (context->state > MQX_CTX_IDLE ||
+             (context->state == MQX_CTX_IDLE && context->process != region->process) ||
+             context->hand_kind != MQX_HAND_NONE || context->wait_state == MQX_WAIT_LISTED)) {
+            complain(audit, "context %u: state %u process %u hand %u wait %u", i, context->state,
+                     context->process, context->hand_kind, context->wait_state);
+        }
+    }
+    for (uint32_t i = 1; i < region->header->area[MQX_AREA_HANDLES].used; i++) {
+        const struct mqx_handle *handle = mqx_handle(region, i);
+        if (handle != NULL && handle->state != 0) {
+            complain(audit, "handle %u is open though nobody works", i);
+        }
+    }
+}
+
+static void count_all(struct audit *audit)
+{
+    for (uint64_t i = 1; i < audit->cells && audit->good; i++) {
+        if (audit->cell[i] != 1) {
+            complain(audit, "cell %llu is named by nobody: leaked", (unsigned long long)i);
+        }
+    }
+    for (uint64_t i = 1; i < audit->entries && audit->good; i++) {
+        if (audit->entry[i] != 1) {
+            complain(audit, "entry %llu is named by nobody: leaked", (unsigned long long)i);
+        }
+    }
+}
+
+bool world_audit(const struct world *world)
+{
+    const struct mqx_region *region = &world->manager->store.region;
+    const struct mqx_header *header = region->header;
+    struct audit audit = {.region = region, .good = true};
+    audit.cells = header->area[MQX_AREA_ARENA].used;
+    audit.entries = header->area[MQX_AREA_MESSAGES].used;
+    audit.cell = calloc(audit.cells, 1);
+    audit.entry = calloc(audit.entries, 1);
+    if (audit.cell == NULL || audit.entry == NULL) {
+        world_die("memory for the audit", 0);
+    }
+    mark_lists(&audit);
+    for (uint32_t i = 1; i < header->area[MQX_AREA_OBJECTS].used; i++) {
+        mark_object(&audit, i);
+    }
+    check_idle(&audit);
+    count_all(&audit);
+    free(audit.cell);
+    free(audit.entry);
+    return audit.good;
+}

@@ -1,0 +1,387 @@
+/*
+ * store_points.c - crash-safety layer T2: SIGKILL before every store into the region.
+ *
+ * For each scenario: run it once to the end in a child and count its points; the pictures before and after are the two
+ * legal outcomes. Then, for the chosen points: reset the world, run the scenario in a child that is killed there,
+ * let a survivor repair (in the nested runs the repairer, too, is killed, at each of its own points in turn), and check:
+ * the picture is one of the two (the second when the scenario's call had returned); heaps and indexes hold their
+ * invariants; every cell and entry is accounted for; now and then, that recovery from the files gives the same
+ * persistent messages.
+ *
+ *   store_points [--count N] [--pairs N] [--seed S] [--scenario NAME]
+ *
+ * prints for each scenario how many points there are and how many were tried, in the end the sums, distinct sites
+ * and the seed. Status 0 when nothing was wrong.
+ */
+#include "store_hook.h"
+#include "world.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct shared { /* between supervisor and children */
+    uint64_t points;
+    uint32_t returned;  /* the scenario's call returned */
+    uint32_t failed;    /* a reason code that should not have come */
+    char text[200];
+};
+static struct shared *shared;
+static struct world world;
+static uint64_t seed = 1;
+
+static void expect(const char *what, int reason)
+{
+    if (reason != 0 && shared->failed == 0) {
+        shared->failed = (uint32_t)reason;
+        snprintf(shared->text, sizeof shared->text, "%s: %s %s", what, mqe_reason_name(reason),
+                 mqe_error_text());
+    }
+}
+
+/* ---- scenarios ---- */
+
+static void put_nonpersistent(mqe_manager *m)
+{
+    expect("put", world_put(m, NULL, &world, 0, 900, false, 100));
+}
+
+static void put_persistent(mqe_manager *m)
+{
+    expect("put", world_put(m, NULL, &world, 0, 901, true, 500));
+}
+
+static void put_long_nonpersistent(mqe_manager *m)
+{
+    expect("put", world_put(m, NULL, &world, 1, 902, false, 150000));
+}
+
+static void put_long_persistent(mqe_manager *m)
+{
+    expect("put", world_put(m, NULL, &world, 1, 903, true, 150000));
+}
+
+static void get_nonpersistent(mqe_manager *m)
+{
+    uint64_t id;
+    expect("get", world_get(m, NULL, &world, 1, 0, 0, 0, &id));
+}
+
+static void get_persistent(mqe_manager *m)
+{
+    uint64_t id;
+    expect("get", world_get(m, NULL, &world, 2, 0, 0, 0, &id));
+}
+
+static void get_long_nonpersistent(mqe_manager *m)
+{
+    uint64_t id;
+    expect("get", world_get(m, NULL, &world, 0, 0, 0, 110, &id));
+}
+
+static void get_by_correl(mqe_manager *m)
+{
+    uint64_t id;
+    expect("get", world_get(m, NULL, &world, 1, 0, 0, 230, &id));
+}
+
+static void fill_unit(mqe_manager *m, mqe_unit *unit)
+{
+    uint64_t id;
+    expect("put", world_put(m, unit, &world, 0, 910, true, 300));
+    expect("put", world_put(m, unit, &world, 1, 911, false, 200));
+    expect("put", world_put(m, unit, &world, 2, 912, true, 9000));
+    expect("get", world_get(m, unit, &world, 0, 0, 0, 101, &id));
+    expect("get", world_get(m, unit, &world, 1, 0, 0, 0, &id));
+    expect("put", world_put(m, unit, &world, 1, 913, false, 80000));
+}
+
+static void commit_unit(mqe_manager *m)
+{
+    mqe_unit *unit = NULL;
+    expect("unit", mqe_unit_new(m, &unit));
+    fill_unit(m, unit);
+    expect("commit", mqe_commit(unit));
+    shared->returned = 1;
+    mqe_unit_free(unit);
+}
+
+static void back_out_unit(mqe_manager *m)
+{
+    mqe_unit *unit = NULL;
+    expect("unit", mqe_unit_new(m, &unit));
+    fill_unit(m, unit);
+    expect("backout", mqe_backout(unit));
+    mqe_unit_free(unit);
+}
+
+static void browse_long(mqe_manager *m)
+{
+    static unsigned char buffer[1 << 20];
+    mqe_queue *queue = NULL;
+    expect("open", mqe_open(m, world.slot[0], world.generation[0], MQE_BROWSE, &queue));
+    for (int i = 0; i < 5; i++) {
+        struct mqe_get get = {.flags = MQE_GET_BROWSE_NEXT | (i % 2 != 0 ? MQE_GET_LOCK : 0u),
+                              .buffer = buffer, .capacity = sizeof buffer};
+        expect("browse", mqe_get(m, NULL, queue, &get));
+    }
+    (void)mqe_close(queue);
+}
+
+static void wait_in_vain(mqe_manager *m)
+{
+    uint64_t id;
+    (void)world_get(m, NULL, &world, 2, 0, 2000, 777, &id);
+}
+
+static void define_and_delete(mqe_manager *m)
+{
+    struct ps_object_name name = {.name_space = 1, .type = 1};
+    uint32_t slot = 0, generation = 0;
+    memset(name.name, ' ', sizeof name.name);
+    memcpy(name.name, "NEW", 3);
+    if (mqe_find(m, 1, name.name, 0, &slot, &generation) != 0) {
+        expect("define", mqe_define(m, &name, NULL, 0, &slot, &generation));
+    }
+    expect("alter", mqe_alter(m, slot, generation, &name, NULL, 0));
+    expect("delete", mqe_delete(m, slot, generation, 1));
+}
+
+static void checkpoint(mqe_manager *m)
+{
+    expect("checkpoint", mqe_checkpoint(m));
+}
+
+static void clear_queue(mqe_manager *m)
+{
+    expect("clear", mqe_clear(m, world.slot[1], world.generation[1]));
+}
+
+static const struct scenario {
+    const char *name;
+    void (*run)(mqe_manager *manager);
+    uint32_t many;      /* messages on queue B */
+    bool in_between;    /* other pictures than before and after are legal (several units) */
+} scenarios[] = {
+    {"put_nonpersistent", put_nonpersistent, 3, false},
+    {"put_persistent", put_persistent, 3, false},
+    {"put_long_nonpersistent", put_long_nonpersistent, 3, false},
+    {"put_long_persistent", put_long_persistent, 3, false},
+    {"get_nonpersistent", get_nonpersistent, 3, false},
+    {"get_persistent", get_persistent, 3, false},
+    {"get_long_nonpersistent", get_long_nonpersistent, 3, false},
+    {"get_by_correl", get_by_correl, 80, false},
+    {"commit_unit", commit_unit, 3, false},
+    {"back_out_unit", back_out_unit, 3, false},
+    {"commit_unit_indexed", commit_unit, 80, false},
+    {"browse_long", browse_long, 3, false},
+    {"wait_in_vain", wait_in_vain, 3, false},
+    {"define_and_delete", define_and_delete, 3, false},
+    {"checkpoint", checkpoint, 3, false},
+    {"clear_queue", clear_queue, 80, true},
+    {"attach_and_leave", NULL, 3, false},
+};
+
+/* ---- children ---- */
+
+/* Attaches anew (a child owns nothing), runs with the hook armed, reports. Never returns. Repairing (no scenario) begins
+ * with the attach itself, so does the scenario that is about attaching. */
+static _Noreturn void child_main(const struct scenario *scenario, uint64_t kill_at)
+{
+    struct mqe_attach_info info;
+    mqe_manager *manager = NULL;
+    const bool from_attach = scenario == NULL || scenario->run == NULL;
+    if (from_attach) {
+        store_hook_arm_on_map(world.manager->store.region.size, kill_at);
+    }
+    const int reason = mqe_attach(world.path, &world.settings, &manager, &info);
+    if (reason != 0) {
+        world_die("attach in a child", reason);
+    }
+    const struct mqx_region *region = &manager->store.region;
+    if (!from_attach) {
+        store_hook_arm(region->base, region->size, kill_at);
+        scenario->run(manager);
+        shared->returned = 1;
+    } else if (scenario == NULL) {
+        expect("repair", mqe_maintain(manager));
+    } else {
+        uint64_t lost;
+        expect("detach", mqe_detach(manager, MQE_DETACH_ORDERLY, &lost));
+    }
+    shared->points = store_hook_disarm();
+    _exit(0); /* like a death: whatever it still has is the survivors' to clean up */
+}
+
+static int run_child(const struct scenario *scenario, uint64_t kill_at)
+{
+    memset(shared, 0, sizeof *shared);
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        child_main(scenario, kill_at);
+    }
+    int outcome = 0;
+    if (child < 0 || waitpid(child, &outcome, 0) != child) {
+        world_die("waiting for a child", errno);
+    }
+    const bool killed = WIFSIGNALED(outcome) && WTERMSIG(outcome) == SIGKILL;
+    if (!killed && !(WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0)) {
+        fprintf(stderr, "child of %s killed at %llu ended with status 0x%x\n",
+                scenario == NULL ? "repair" : scenario->name, (unsigned long long)kill_at, outcome);
+        exit(1);
+    }
+    if (shared->failed != 0) {
+        fprintf(stderr, "%s: %s\n", scenario == NULL ? "repair" : scenario->name, shared->text);
+        exit(1);
+    }
+    return killed;
+}
+
+/* ---- checks ---- */
+
+static void repair(void)
+{
+    const int reason = mqe_maintain(world.manager);
+    if (reason != 0) {
+        world_die("repair", reason);
+    }
+}
+
+static void verify(const struct scenario *scenario, uint64_t at, uint64_t nested,
+                   const struct picture *before, const struct picture *after, bool returned,
+                   bool deep)
+{
+    static struct picture now;
+    world_look(world.manager, &world, &now);
+    const bool is_after = pictures_equal(&now, after);
+    const bool is_before = pictures_equal(&now, before);
+    bool good = scenario->in_between || is_after || (is_before && !returned);
+    const int reason = mqe_check(world.manager);
+    if (reason != 0) {
+        fprintf(stderr, "check: %s %s\n", mqe_reason_name(reason), mqe_error_text());
+        good = false;
+    }
+    good = world_audit(&world) && good;
+    if (good && deep) {
+        good = world_recovers_to(&world, &now);
+    }
+    if (!good) {
+        fprintf(stderr, "FAILED: %s killed before store %llu%s%llu (returned %d), seed %llu\n",
+                scenario->name, (unsigned long long)at, nested != 0 ? ", repair before store " : "",
+                (unsigned long long)nested, returned, (unsigned long long)seed);
+        picture_print("before", before);
+        picture_print("after", after);
+        picture_print("found", &now);
+        exit(1);
+    }
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+struct totals {
+    uint64_t singles, pairs, points;
+};
+
+static void one_point(const struct scenario *scenario, uint64_t at, uint64_t nested,
+                      const struct picture *before, const struct picture *after, bool deep)
+{
+    world_reset(&world, scenario->many);
+    (void)run_child(scenario, at);
+    const bool returned = shared->returned != 0;
+    if (nested != 0) {
+        (void)run_child(NULL, nested);
+    }
+    repair();
+    verify(scenario, at, nested, before, after, returned, deep);
+}
+
+/* Points a repair after a kill there has. */
+static uint64_t repair_points(const struct scenario *scenario, uint64_t at)
+{
+    world_reset(&world, scenario->many);
+    (void)run_child(scenario, at);
+    (void)run_child(NULL, 0);
+    const uint64_t points = shared->points;
+    repair();
+    return points;
+}
+
+static void run_scenario(const struct scenario *scenario, uint64_t singles, uint64_t pairs,
+                         uint64_t *random, struct totals *totals)
+{
+    static struct picture before, after;
+    world_reset(&world, scenario->many);
+    world_look(world.manager, &world, &before);
+    (void)run_child(scenario, 0);
+    const uint64_t points = shared->points;
+    repair();
+    world_look(world.manager, &world, &after);
+    const uint64_t tried = singles < points ? singles : points;
+    for (uint64_t i = 0; i < tried; i++) {
+        /* all of them, or spread evenly with a random offset in each stretch */
+        const uint64_t stretch = points / tried;
+        const uint64_t at = tried == points ? i + 1 : i * points / tried + next_random(random) % stretch + 1;
+        one_point(scenario, at, 0, &before, &after, i % 64 == 0);
+    }
+    for (uint64_t i = 0; i < pairs; i++) {
+        const uint64_t at = next_random(random) % points + 1;
+        const uint64_t inner = repair_points(scenario, at);
+        if (inner != 0) {
+            one_point(scenario, at, next_random(random) % inner + 1, &before, &after, i % 64 == 0);
+        }
+    }
+    printf("%-24s %6llu points, %6llu tried, %5llu nested\n", scenario->name,
+           (unsigned long long)points, (unsigned long long)tried, (unsigned long long)pairs);
+    totals->points += points;
+    totals->singles += tried;
+    totals->pairs += pairs;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t count = 10000, pairs = 2000;
+    const char *only = NULL;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--count") == 0) {
+            count = strtoull(argv[i + 1], NULL, 10);
+        } else if (strcmp(argv[i], "--pairs") == 0) {
+            pairs = strtoull(argv[i + 1], NULL, 10);
+        } else if (strcmp(argv[i], "--seed") == 0) {
+            seed = strtoull(argv[i + 1], NULL, 10);
+        } else if (strcmp(argv[i], "--scenario") == 0) {
+            only = argv[i + 1];
+        }
+    }
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        world_die("mmap", errno);
+    }
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    world_make(&world);
+    struct totals totals = {0};
+    uint64_t random = seed * 0x9e3779b97f4a7c15ull + 1;
+    const size_t scenario_count = sizeof scenarios / sizeof scenarios[0];
+    for (size_t i = 0; i < scenario_count; i++) {
+        if (only == NULL || strcmp(only, scenarios[i].name) == 0) {
+            const uint64_t share = only != NULL ? 1 : scenario_count;
+            run_scenario(&scenarios[i], count / share, pairs / share, &random, &totals);
+        }
+    }
+    world_remove(&world);
+    printf("T2: %llu store points tried of %llu, %llu nested, 0 failed, seed %llu\n",
+           (unsigned long long)totals.singles, (unsigned long long)totals.points,
+           (unsigned long long)totals.pairs, (unsigned long long)seed);
+    return 0;
+}
