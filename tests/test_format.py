@@ -20,6 +20,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT / "python"))
 
 import writer  # noqa: E402
+
 from penstock.journal import MemoryFiles, QueueManagerFiles, checksum, segment  # noqa: E402
 from penstock.journal import layout as L  # noqa: E402
 

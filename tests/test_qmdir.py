@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from penstock import qmdir
 
 SETTINGS = qmdir.Settings(qm_id=bytes(range(16)), name="QM.1/A")

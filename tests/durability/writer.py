@@ -248,6 +248,13 @@ class Store:
         self.durable = self.lsn
         return lsns
 
+    def copy(self) -> Store:
+        """The same store; what one of the two writes the other does not have."""
+        twin = Store(size=self.size, qm_id=self.qm_id)
+        twin.__dict__.update(self.__dict__)
+        twin.done, twin.image, twin.starts = dict(self.done), self.image[:], self.starts[:]
+        return twin
+
     def mark(self) -> None:
         """A mark page: a batch without records."""
         self.append()
@@ -315,14 +322,14 @@ class Store:
             (kind, items) for kind, items in ((1, objects), (2, messages), (3, image)) if items
         ]
         for sequence, (kind, items) in enumerate(blocks):
-            data += self._block(begin, kind, len(items), sequence, b"".join(items))
+            data += self.block(begin, kind, len(items), sequence, b"".join(items))
         totals = (len(blocks), len(objects), len(messages), len(image), end)
-        data += self._block(begin, 4, 1, len(blocks), struct.pack("<5Q", *totals))
+        data += self.block(begin, 4, 1, len(blocks), struct.pack("<5Q", *totals))
         path = f"checkpoint/{begin:016x}.psc"
         self.done[path] = data
         return path
 
-    def _block(self, begin: int, kind: int, count: int, sequence: int, payload: bytes) -> bytes:
+    def block(self, begin: int, kind: int, count: int, sequence: int, payload: bytes) -> bytes:
         rest = struct.pack("<IIQQ", kind, count, len(payload), sequence)
         seed = crc32c(self.qm_id + struct.pack("<Q", begin))
         return pad(b"PSBK" + struct.pack("<I", crc32c(rest + payload, seed)) + rest + payload)

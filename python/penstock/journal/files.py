@@ -56,16 +56,19 @@ class DirectoryFiles:
         self._mapped: OrderedDict[str, mmap.mmap] = OrderedDict()
 
     def names(self, folder: str) -> list[str]:
+        """Sorted names in a folder; empty when it is missing."""
         try:
             return sorted(os.listdir(self.root / folder))
         except (FileNotFoundError, NotADirectoryError):
             return []
 
     def size(self, path: str) -> int:
+        """Bytes of a file. Raises FileNotFoundError."""
         mapped = self._map(path)
         return 0 if mapped is None else len(mapped)
 
     def read(self, path: str, offset: int, size: int) -> bytes:
+        """A copy of at most ``size`` bytes."""
         mapped = self._map(path)
         if mapped is None or offset >= len(mapped) or size <= 0:
             return b""
@@ -80,9 +83,11 @@ class DirectoryFiles:
         return mapped[offset : offset + size]
 
     def forget(self) -> None:
+        """Lets go of all mappings."""
         self._mapped.clear()
 
     def fingerprint(self) -> object:
+        """Changes when names, sizes or times of change do."""
         result = []
         for folder in ("journal", "checkpoint"):
             for name in self.names(folder):
@@ -127,19 +132,23 @@ class MemoryFiles:
         self.files = files
 
     def names(self, folder: str) -> list[str]:
+        """Sorted names in a folder; empty when it is missing."""
         start = folder + "/"
         return sorted(path[len(start) :] for path in self.files if path.startswith(start))
 
     def size(self, path: str) -> int:
+        """Bytes of a file. Raises FileNotFoundError."""
         return len(self._get(path))
 
     def read(self, path: str, offset: int, size: int) -> bytes:
+        """A copy of at most ``size`` bytes."""
         return self._get(path)[offset : offset + size] if size > 0 else b""
 
     def forget(self) -> None:
         """Nothing is held."""
 
     def fingerprint(self) -> object:
+        """Changes when names, sizes or times of change do."""
         return len(self.files)
 
     def _get(self, path: str) -> bytes:

@@ -112,7 +112,7 @@ class Verifier:
             check_end(scan, view.successor(segment), view.checkpoint)
         except DamagedFile as error:
             self._error(error)
-            self._after_damage(scan)
+            self._after_damage(view, scan)
         else:
             tail = torn_tail(scan)
             if tail is not None:
@@ -120,16 +120,19 @@ class Verifier:
                 self._add("note", tail.file, tail.offset, "torn-tail", text)
         return scan
 
-    def _after_damage(self, scan: Scan) -> None:
+    def _after_damage(self, view: View, scan: Scan) -> None:
+        """Names the other bad batches below the place to which the journal is known to go."""
+        after, checkpoint = view.successor(scan.segment), view.checkpoint
+        known = newest_mark(scan.segment, scan.data, scan.end)[0]
+        known = max(known, checkpoint.end_lsn if checkpoint else 0)
+        known = known if after is None else after.prev_end_lsn
         at = scan.end + L.PAGE
         while at < scan.limit:
             more = scan_segment(scan.segment, scan.data, start=at, limit=scan.limit)
-            if more.batches:
-                self._batches(more)
-                marked, _ = newest_mark(scan.segment, scan.data, more.end)
-                if more.problem is not None and marked > more.end_lsn:
-                    file, offset = scan.segment.file, more.problem_offset
-                    self._add("damage", file, offset, "batch", more.problem)
+            self._batches(more)
+            if more.written and more.problem is not None and more.end_lsn < known:
+                text = more.problem
+                self._add("damage", scan.segment.file, more.problem_offset, "batch", text)
             at = more.end + L.PAGE
 
     def _batches(self, scan: Scan) -> None:
@@ -149,7 +152,8 @@ class Verifier:
     def _record(self, scan: Scan, start: int) -> None:
         try:
             record = scan.record(start)
-            record.sections()
+            if record.known:
+                record.sections()
         except DamagedFile as error:
             self._error(error)
             return
