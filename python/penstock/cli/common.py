@@ -14,6 +14,7 @@ import click
 NOTHING = 1  # status: there was nothing to take
 FAILED = 2  # status: an error
 INTERRUPTED = 130  # status: Ctrl-C
+PID_FILE = "keeper.pid"  # in the queue manager's directory, while `penstock start` keeps it running
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,6 +63,13 @@ def directory_of(qm: str, home: Path | None) -> Path:
     if not (path / qmdir.SETTINGS_FILE).is_file():
         fail(f"there is no queue manager {qm} in {path.parent}")
     return path
+
+
+def attached_pid(directory: Path) -> int:
+    """Pid of an attached process, 0 when the queue manager is not running. Starts nothing."""
+    from penstock.manager import _holder
+
+    return _holder(directory)
 
 
 class _WarningsToStderr(logging.Handler):

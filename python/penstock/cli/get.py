@@ -129,20 +129,23 @@ def command(
     show_warnings()
     fd = sys.stdout.fileno()
     taken = 0
-    with penstock.connect(qm, home=home) as manager, manager.open(queue) as opened:
-        with _progress(fd) as progress:
-            try:
-                taken = move_out(
-                    manager,
-                    opened,
-                    wait=wait_seconds(wait),
-                    count=count,
-                    as_json=as_json,
-                    fd=fd,
-                    moved=progress,
-                )
-            except OutputClosed:
-                taken = -1
+    with (
+        penstock.connect(qm, home=home) as manager,
+        manager.open(queue) as opened,
+        _progress(fd) as progress,
+    ):
+        try:
+            taken = move_out(
+                manager,
+                opened,
+                wait=wait_seconds(wait),
+                count=count,
+                as_json=as_json,
+                fd=fd,
+                moved=progress,
+            )
+        except OutputClosed:
+            taken = -1
     if taken < 0:
         fail("nobody reads the output any more; the last unit of work was put back", FAILED)
     if not taken:

@@ -217,8 +217,8 @@ def command(
                 stop = caught
     if putter.above_maximum:
         say(
-            f"{count_of(putter.above_maximum, 'line')} with a priority above the maximum: placed at "
-            "the maximum, the field kept (2049 MQRC_PRIORITY_EXCEEDS_MAXIMUM)"
+            f"{count_of(putter.above_maximum, 'line')} with a priority above the maximum: placed "
+            "at the maximum, the field kept (2049 MQRC_PRIORITY_EXCEEDS_MAXIMUM)"
         )
     if stop is not None:
         fail(f"{stop}; {count_of(putter.put, 'line')} put", stop.status)

@@ -51,8 +51,8 @@ class Census:
             due = 1 if tag.position < positions[tag.producer] else 0
             if found[tag] != due:
                 raise ProofFailed(
-                    f"{self.name(tag)}: taken {taken[tag]} times, on the queue {waiting[tag]} times, "
-                    f"but must be there {'once' if due else 'not at all'}"
+                    f"{self.name(tag)}: taken {taken[tag]} times, on the queue {waiting[tag]} "
+                    f"times, but must be there {'once' if due else 'not at all'}"
                 )
         strangers = [tag for tag in found if tag not in self._expected]
         if strangers:

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from .attributes import DEFAULTS, QLOCAL, Value
+from ..attributes import QLOCAL, STAMPS, Attribute, Definition
+from ..errors import MQError
 from .display import lay_out
 from .lexer import SyntaxFault, split_commands
 from .parser import Command, parse
 
-# AMQ numbers of replies to reason codes
-_REPLIES = {
-    2042: "AMQ8143",  # open
-    2055: "AMQ8143",  # not empty
-    2085: "AMQ8147",  # not found
-    2100: "AMQ8150",  # exists
-    2037: "AMQ8143",
+if TYPE_CHECKING:
+    from penstock import QueueManager
+
+# reason code -> the number and the words of the reply
+_REFUSALS = {
+    2042: ("AMQ8143", "in use"),
+    2055: ("AMQ8143", "not empty"),
+    2085: ("AMQ8147", "not found"),
+    2100: ("AMQ8150", "already exists"),
 }
-_STATES = {"AMQ8143": "in use or not empty", "AMQ8147": "not found", "AMQ8150": "already exists"}
-
-
-class ManagerLike(Protocol):
-    """What the interpreter needs of a queue manager."""
-
-    def define(self, kind: str, name: str, /, **attributes: Any) -> Any: ...
-    def alter(self, kind: str, name: str, /, **attributes: Any) -> Any: ...
-    def delete(self, kind: str, name: str, /, **options: Any) -> Any: ...
-    def display(self, kind: str, name: str, /) -> Any: ...
-    def clear(self, name: str, /) -> Any: ...
+# Attributes that MQSC writes without a value: KEYWORD or NOKEYWORD.
+_BARE = ("SHARE", "TRIGGER", "HARDENBO")
+_COUNTS = ("CURDEPTH", "IPPROCS", "OPPROCS")  # what only DISPLAY knows, besides the stamps
 
 
 @dataclass(slots=True)
@@ -43,14 +38,13 @@ class Reply:
 
 @dataclass(slots=True)
 class Interpreter:
-    """Runs MQSC text and counts. ``error``: the exception class by which the manager refuses."""
+    """Runs MQSC text on a queue manager and counts."""
 
-    manager: ManagerLike
-    error: type[Exception]
+    manager: QueueManager
     read: int = 0
     syntax_errors: int = 0
     failed: int = 0
-    ended: bool = field(default=False)
+    ended: bool = False
 
     def run(self, lines: Iterable[str], show: Callable[[str, Reply], None]) -> None:
         """Runs every command of the text, up to END; ``show`` gets each one with its reply."""
@@ -71,24 +65,26 @@ class Interpreter:
             if command.verb == "END":
                 self.ended = True
                 return Reply([])
-            action = _Action(self.manager, command, self)
-            prepared = action.prepare()
+            action = _Action(self.manager, command).prepare()
         except SyntaxFault as fault:
             return self._syntax(fault)
         try:
-            return prepared()
-        except self.error as error:
-            self.failed += 1
-            return _refusal(command, error)
+            reply = action()
+        except MQError as error:
+            reply = _refusal(command, error)
+        self.failed += not reply.ok
+        return reply
 
     def summary(self) -> list[str]:
         """The counts, as printed at the end of the input."""
-        bad = str(self.syntax_errors or "No")
-        failed = str(self.failed) if self.failed else "No"
+
+        def number(count: int) -> str:
+            return str(count) if count else "No"
+
         return [
-            f"{self.read} MQSC command{'' if self.read == 1 else 's'} read.",
-            f"{bad} command{'s have' if bad != '1' else ' has'} a syntax error.",
-            f"{failed} valid MQSC command{'s' if failed != '1' else ''} could not be processed.",
+            f"{number(self.read)} MQSC {_commands(self.read)} read.",
+            f"{number(self.syntax_errors)} {_commands(self.syntax_errors)} with a syntax error.",
+            f"{number(self.failed)} valid {_commands(self.failed)} could not be processed.",
         ]
 
     def _syntax(self, fault: SyntaxFault) -> Reply:
@@ -96,39 +92,57 @@ class Interpreter:
         return Reply([f"AMQ8405: Syntax error: {fault}."], ok=False, syntax=True)
 
 
-def _refusal(command: Command, error: Exception) -> Reply:
+def _commands(count: int) -> str:
+    return "command" if count == 1 else "commands"
+
+
+def _refusal(command: Command, error: MQError) -> Reply:
     """The reply to a command that the queue manager refused."""
-    reason = getattr(error, "reason", None)
-    number = _REPLIES.get(reason, "AMQ8148") if isinstance(reason, int) else "AMQ8148"
-    state = _STATES.get(number, "command failed")
+    number, state = _REFUSALS.get(error.reason, ("AMQ8148", "command failed"))
     return Reply([f"{number}: Queue {command.name} {state}: {error}"], ok=False)
 
 
-class _Action:
-    """One checked command, ready to run."""
+def _value_text(attribute: Attribute, value: object) -> str:
+    """How DISPLAY writes a value."""
+    if attribute.flag:
+        return "YES" if value else "NO"
+    return str(value) or " "
 
-    def __init__(self, manager: ManagerLike, command: Command, counts: Interpreter) -> None:
+
+def _pair(keyword: str, row: Definition) -> str:
+    """``KEYWORD(value)``, or the bare keyword."""
+    if keyword in _BARE:
+        return keyword if row[keyword] else f"NO{keyword}"
+    if keyword in QLOCAL:
+        return f"{keyword}({_value_text(QLOCAL[keyword], row[keyword])})"
+    return f"{keyword}({row[keyword]})"
+
+
+class _Action:
+    """One parsed command, to be checked and run."""
+
+    def __init__(self, manager: QueueManager, command: Command) -> None:
         self.manager = manager
         self.command = command
-        self.counts = counts
+        self.name = command.name
 
     def prepare(self) -> Callable[[], Reply]:
         """Checks the parameters; the returned call does the work. Raises SyntaxFault."""
-        command = self.command
-        if command.noun == "QUEUE" and command.verb != "DISPLAY":
-            raise SyntaxFault(f"{command.verb} QUEUE is not a command; say QLOCAL")
-        if command.name.rstrip("*") != command.name and command.verb != "DISPLAY":
-            raise SyntaxFault(f"{command.verb} needs a full name, not {command.name}")
-        work: dict[str, Callable[[], Callable[[], Reply]]] = {
+        verb = self.command.verb
+        if self.command.noun == "QUEUE" and verb != "DISPLAY":
+            raise SyntaxFault(f"{verb} QUEUE is not a command; say QLOCAL")
+        if "*" in self.name and verb != "DISPLAY":
+            raise SyntaxFault(f"{verb} needs a full name, not {self.name}")
+        prepare: dict[str, Callable[[], Callable[[], Reply]]] = {
             "DEFINE": self.define,
             "ALTER": self.alter,
             "DELETE": self.delete,
             "CLEAR": self.clear,
             "DISPLAY": self.display,
         }
-        return work[command.verb]()
+        return prepare[verb]()
 
-    def flag(self, *words: str) -> str:
+    def take_flag(self, *words: str) -> str:
         """Takes the one of these words that is given out of the parameters; "" for none."""
         given = [word for word in words if word in self.command.parameters]
         if len(given) > 1:
@@ -139,46 +153,52 @@ class _Action:
             raise SyntaxFault(f"{given[0]} takes no value")
         return given[0]
 
-    def values(self) -> dict[str, Value]:
-        """The attributes given, as the Python interface names them. Raises SyntaxFault."""
-        found: dict[str, Value] = {}
+    def values(self) -> dict[str, Any]:
+        """The attributes given, as the Python interface takes them. Raises SyntaxFault."""
+        found: dict[str, Any] = {}
+        for bare in _BARE:
+            flag = self.take_flag(bare, f"NO{bare}")
+            if flag:
+                found[bare.lower()] = flag == bare
         for keyword, texts in self.command.parameters.items():
             attribute = QLOCAL.get(keyword)
-            if attribute is None or not attribute.settable:
+            if attribute is None:
                 raise SyntaxFault(f"{keyword} is not an attribute that {self.command.verb} can set")
-            found[keyword.lower()] = attribute.parse(texts)
+            if texts is None or len(texts) != 1:
+                raise SyntaxFault(f"{keyword} needs one value in brackets")
+            try:
+                attribute.parse(texts[0])
+            except MQError as error:
+                raise SyntaxFault(error.text) from error
+            found[keyword.lower()] = texts[0]
         return found
 
     def define(self) -> Callable[[], Reply]:
-        replace = self.flag("REPLACE", "NOREPLACE") == "REPLACE"
+        replace = self.take_flag("REPLACE", "NOREPLACE") == "REPLACE"
         values = self.values()
-        name = self.command.name
 
         def run() -> Reply:
-            if replace and self.found(name):
-                self.manager.alter("QLOCAL", name, **{**DEFAULTS, **values})
-            else:
-                self.manager.define("QLOCAL", name, **values)
+            self.manager.define("QLOCAL", self.name, replace=replace, **values)
             return Reply(["AMQ8006: Queue created."])
 
         return run
 
     def alter(self) -> Callable[[], Reply]:
-        self.flag("FORCE", "NOFORCE")
+        self.take_flag("FORCE", "NOFORCE")
         values = self.values()
 
         def run() -> Reply:
-            self.manager.alter("QLOCAL", self.command.name, **values)
+            self.manager.alter("QLOCAL", self.name, **values)
             return Reply(["AMQ8008: Queue changed."])
 
         return run
 
     def delete(self) -> Callable[[], Reply]:
-        purge = self.flag("PURGE", "NOPURGE") == "PURGE"
+        purge = self.take_flag("PURGE", "NOPURGE") == "PURGE"
         self.nothing_left()
 
         def run() -> Reply:
-            self.manager.delete("QLOCAL", self.command.name, purge=purge)
+            self.manager.delete("QLOCAL", self.name, purge=purge)
             return Reply(["AMQ8007: Queue deleted."])
 
         return run
@@ -187,37 +207,32 @@ class _Action:
         self.nothing_left()
 
         def run() -> Reply:
-            self.manager.clear(self.command.name)
+            self.manager.clear(self.name)
             return Reply(["AMQ8022: Queue cleared."])
 
         return run
 
     def display(self) -> Callable[[], Reply]:
-        everything = self.flag("ALL") == "ALL" or not self.command.parameters
+        everything = self.take_flag("ALL") == "ALL" or not self.command.parameters
+        known = [*QLOCAL, *_COUNTS, *STAMPS]
         for keyword, texts in self.command.parameters.items():
-            if keyword not in QLOCAL or texts is not None:
+            if keyword not in known or texts is not None:
                 raise SyntaxFault(f"DISPLAY cannot show {keyword}")
-        shown = [k for k in sorted(QLOCAL) if everything or k in self.command.parameters]
-        if "*" in self.command.name[:-1]:
-            raise SyntaxFault(f"{self.command.name}: * can only be the last character")
+        if "*" in self.name[:-1]:
+            raise SyntaxFault(f"{self.name}: * can only be the last character")
+        shown = [k for k in sorted(known) if everything or k in self.command.parameters]
 
         def run() -> Reply:
             lines: list[str] = []
-            for row in self.found(self.command.name):
-                pairs = [("QUEUE", row["name"]), ("TYPE", "QLOCAL")]
-                pairs += [(k, QLOCAL[k].text(row[k.lower()])) for k in shown]
+            for row in self.manager.display("QLOCAL", self.name):
+                pairs = [f"QUEUE({row['name']})", "TYPE(QLOCAL)"]
+                pairs += [_pair(keyword, row) for keyword in shown]
                 lines += ["AMQ8409: Display queue details.", *lay_out(pairs)]
             if not lines:
-                self.counts.failed += 1
-                return Reply([f"AMQ8147: Queue {self.command.name} not found."], ok=False)
+                return Reply([f"AMQ8147: Queue {self.name} not found."], ok=False)
             return Reply(lines)
 
         return run
-
-    def found(self, name: str) -> list[dict[str, Any]]:
-        """Local queues of a name or a generic name, by name."""
-        rows = self.manager.display("QLOCAL", name)
-        return sorted(rows, key=lambda row: str(row["name"]))
 
     def nothing_left(self) -> None:
         """Raises SyntaxFault when there are parameters that the command does not know."""

@@ -8,17 +8,11 @@ _INDENT = "   "
 _COLUMN = 40  # characters
 
 
-def plain_name(text: str) -> bool:
-    """True when a value keeps its spelling without quotes."""
-    return text == text.upper() and not any(c in " ,()'" for c in text)
-
-
-def lay_out(pairs: Sequence[tuple[str, str]]) -> list[str]:
+def lay_out(pairs: Sequence[str]) -> list[str]:
     """Lines with one or two pairs each; a long pair has a line of its own."""
     lines: list[str] = []
     left = ""
-    for keyword, value in pairs:
-        pair = f"{keyword}({value})"
+    for pair in pairs:
         if left and len(left) < _COLUMN and len(pair) <= _COLUMN:
             lines.append(f"{_INDENT}{left:<{_COLUMN}}{pair}")
             left = ""

@@ -1,0 +1,120 @@
+# `make` or `make help` lists the targets. Everything is built and run in a virtual environment inside
+# the checkout (VENV, default .venv); what is needed besides is Python >= 3.10 with its headers, a C
+# compiler and make.
+
+PYTHON ?= python3
+VENV ?= .venv
+CC ?= gcc
+BUILD ?= build
+JOBS ?= 2
+
+# Size of a crash layer's run; a layer has its CI size by default.
+TIME ?=
+COUNT ?=
+SEED ?=
+LAYER_ARGUMENTS = $(if $(TIME),--time $(TIME)) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+
+BIN := $(VENV)/bin
+RUN := $(BIN)/python
+CORE := $(wildcard csrc/*.c csrc/*.h csrc/*.def)
+BINDING := $(wildcard pyext/*)
+TOOLS := $(VENV)/.tools
+BUILT := $(VENV)/.built
+
+.DEFAULT_GOAL := help
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' \
+	    $(MAKEFILE_LIST)
+
+# ---- set-up ----
+
+$(TOOLS): pyproject.toml tools/requirements.txt tools/make_venv.sh
+	sh tools/make_venv.sh $(PYTHON) $(VENV) tools/requirements.txt
+	@touch $@
+
+$(BUILT): $(TOOLS) setup.py $(CORE) $(BINDING)
+	$(RUN) -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@touch $@
+
+.PHONY: venv build hooks
+venv: $(TOOLS) ## make the virtual environment with all tools
+build: $(BUILT) ## build the extension and install the package into the environment
+hooks: $(TOOLS) ## install the pre-commit hooks
+	$(BIN)/pre-commit install
+
+# ---- use ----
+
+.PHONY: demo
+demo: $(BUILT) ## move real input through a queue while processes are killed
+	$(BIN)/penstock demo $(FILES)
+
+# ---- tests ----
+
+.PHONY: test py-test c-test c-build c-asan c-tsan style lint typecheck docs format
+test: style c-test py-test ## everything that takes minutes
+py-test: $(BUILT) ## the Python tests
+	$(RUN) -m pytest -q tests
+c-test: ## the C tests, plain build
+	$(MAKE) -j$(JOBS) -C tests/c check
+c-build: ## compile the core with all warnings as errors
+	$(MAKE) -j$(JOBS) -C tests/c c-tests
+c-asan: ## the C tests under address and undefined-behaviour sanitizers (T10)
+	$(MAKE) -j$(JOBS) -C tests/c check VARIANT=asan
+c-tsan: ## the C tests under the thread sanitizer (T10)
+	$(MAKE) -j$(JOBS) -C tests/c check VARIANT=tsan
+style: $(TOOLS) ## sizes, layers, banned calls
+	$(RUN) -m pytest -q tests/test_style.py
+lint: $(TOOLS) ## ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+typecheck: $(BUILT) ## mypy --strict
+	$(BIN)/mypy
+docs: $(BUILT) ## links and examples of the documents
+	$(RUN) -m pytest -q tests/test_docs.py
+format: $(TOOLS) ## format the Python files
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# ---- crash layers: COUNT=, TIME= (seconds), SEED= ----
+
+LAYERS := t2 t3 t4 t7 t11 t12
+.PHONY: crash $(LAYERS)
+crash: $(LAYERS) c-asan ## all crash layers at CI size
+t2: $(BUILT) ## SIGKILL before every store into the region, and in the repair
+t3: $(BUILT) ## every legal state of the disk after a power cut
+t4: $(BUILT) ## I/O errors at every call of the file table
+t7: $(BUILT) ## kill storms with an invariant checker
+t11: $(BUILT) ## the second reader agrees with the core
+t12: $(BUILT) ## damage: each bit, truncation, swap, zeroed sector
+$(LAYERS):
+	$(RUN) tests/durability/run_$@.py $(LAYER_ARGUMENTS)
+
+# ---- benchmarks ----
+
+.PHONY: bench
+bench: $(BUILT) ## figures as ratios against raw limits, interleaved
+	$(RUN) bench/run.py
+
+# ---- packages ----
+
+.PHONY: dist sdist wheel smoke
+dist: sdist wheel ## source distribution and wheel, into dist/
+sdist: $(TOOLS) ## source distribution
+	$(RUN) -m build --sdist
+wheel: $(TOOLS) ## wheel
+	$(RUN) -m build --wheel
+smoke: wheel ## install the wheel alone in a new environment and use it
+	sh tools/smoke_wheel.sh $(PYTHON) $(BUILD)/smoke
+
+# ---- cleaning ----
+
+.PHONY: ci clean distclean
+ci: ## what continuous integration runs
+	.ci/run
+clean: ## remove what was built
+	rm -rf $(BUILD) dist *.egg-info python/*.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -f python/penstock/_engine*.so pyext/_engine.c $(BUILT)
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+distclean: clean ## remove the environment too
+	rm -rf $(VENV)

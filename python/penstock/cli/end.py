@@ -1,0 +1,56 @@
+"""``penstock end``"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from .common import attached_pid, directory_of, fail, manager_argument, show_warnings
+
+LOOK_SECONDS = 0.05
+PATIENCE = 30.0  # seconds that -i and -p wait for the others to be gone
+
+
+@click.command("end")
+@click.option(
+    "-c", "mode", flag_value="controlled", default=True, help="Controlled: ask and return."
+)
+@click.option("-w", "mode", flag_value="wait", help="Controlled, and wait until all have left.")
+@click.option("-i", "mode", flag_value="immediate", help="Calls fail from now on (2162).")
+@click.option("-p", "mode", flag_value="preemptive", help="At once, as if it had failed (2009).")
+@manager_argument
+def command(qm: str, home: Path | None, mode: str) -> None:
+    """Ask every process to leave QM. Default: -c.
+
+    After -c, -w and -i messages of NPMCLASS(HIGH) queues are kept, after -p no non-persistent ones.
+    """
+    import penstock
+
+    show_warnings()
+    directory = directory_of(qm, home)
+    if not attached_pid(directory):
+        click.echo(f"queue manager {qm} is not running")
+        return
+    with penstock.connect(qm, home=home) as manager:
+        manager.end(mode)
+        if mode == "wait":
+            while manager.status().attached > 1:
+                time.sleep(LOOK_SECONDS)
+    if mode in ("immediate", "preemptive"):
+        _wait_until_gone(qm, directory)
+    pid = attached_pid(directory)
+    if pid:
+        click.echo(f"queue manager {qm} ends when process {pid} and all others have left")
+    else:
+        click.echo(f"queue manager {qm} has ended")
+
+
+def _wait_until_gone(qm: str, directory: Path) -> None:
+    """Stopped processes leave when their last call has returned; one that hangs is named."""
+    deadline = time.monotonic() + PATIENCE
+    while pid := attached_pid(directory):
+        if time.monotonic() > deadline:
+            fail(f"process {pid} is still attached to {qm} after {PATIENCE:.0f} s")
+        time.sleep(LOOK_SECONDS)

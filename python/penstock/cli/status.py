@@ -1,0 +1,150 @@
+"""``penstock status``"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .common import attached_pid, directory_of, manager_argument
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+    import penstock
+
+MIB = 1 << 20
+
+
+def collect(manager: penstock.QueueManager) -> dict[str, Any]:
+    """Everything `status` shows, JSON-able. This command's own process is among the attached."""
+    import penstock
+
+    queues = []
+    for definition in manager.display("QLOCAL", "*"):
+        name = str(definition["name"])
+        try:
+            counts = manager.queue_status(*manager.find_object(name), name)
+        except penstock.UnknownObjectName:
+            continue  # deleted meanwhile
+        queues.append({"name": name, "maxdepth": definition["maxdepth"], **counts})
+    return {
+        "name": manager.name,
+        "running": True,
+        "manager": asdict(manager.status()),
+        "queues": queues,
+        "units": [asdict(unit) for unit in manager.unit_list()],
+        "processes": [asdict(process) for process in manager.process_list()],
+    }
+
+
+def ago(moment_us: int, now: float) -> str:
+    """How long ago, in the largest unit that fits; "" for never."""
+    if not moment_us:
+        return ""
+    seconds = max(0.0, now - moment_us / 1e6)
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _table(title: str, columns: str, rows: list[list[str]]) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for number, column in enumerate(columns.split("|")):
+        table.add_column(column, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def render(found: dict[str, Any]) -> Group:
+    """The tables for people."""
+    from rich.console import Group
+
+    now = time.time()
+    m = found["manager"]
+    state = "stopped" if m["stopped"] else "quiescing" if m["quiescing"] else "running"
+    journal = (
+        f"journal: {m['segments']} segments, {m['journal_bytes'] / MIB:.0f} of "
+        f"{m['journal_limit'] / MIB:.0f} MiB; durable LSN {m['durable_lsn']:,}, checkpoint "
+        f"{m['checkpoint_lsn']:,}; {m['flushes']:,} flushes of {m['flushed_records']:,} records"
+    )
+    region = (
+        f"region: {m['region_used'] / MIB:.1f} of {m['region_bytes'] / MIB:.1f} MiB used, "
+        f"{m['body_bytes'] / MIB:.1f} MiB of bodies; {m['message_entries']:,} index entries"
+    )
+    queues = [
+        [
+            q["name"],
+            f"{q['depth']:,}",
+            f"{q['maxdepth']:,}",
+            f"{q['uncommitted']:,}",
+            f"{q['got']:,}",
+            f"{q['open_input']}/{q['open_output']}/{q['open_other']}",
+            str(q["waiters"]),
+            f"{q['put_count']:,}",
+            f"{q['get_count']:,}",
+            ago(q["oldest_us"], now),
+        ]
+        for q in found["queues"]
+    ]
+    processes = [
+        [str(p["pid"]), p["program"], "keeper" if p["keeper"] else "", ago(p["attached_us"], now)]
+        for p in found["processes"]
+    ]
+    units = [
+        [str(u["pid"]), str(u["thread"]), f"{u['count']:,}", ago(u["started_us"], now)]
+        for u in found["units"]
+    ]
+    parts: list[Any] = [f"{found['name']}: {state}, {m['attached']} attached", journal, region]
+    heads = "queue|depth|max|uncommitted|got|in/out/other|waiting|puts|gets|oldest"
+    parts.append(_table("queues", heads, queues))
+    parts.append(_table("processes", "pid|program|role|attached for", processes))
+    if units:
+        parts.append(_table("units of work", "pid|thread|messages|open for", units))
+    return Group(*parts)
+
+
+def watch(manager: penstock.QueueManager, interval: float) -> None:
+    """Draws anew until Ctrl-C."""
+    from rich.live import Live
+
+    with Live(render(collect(manager)), auto_refresh=False, screen=True) as live:
+        while True:
+            time.sleep(interval)
+            live.update(render(collect(manager)), refresh=True)
+
+
+@click.command("status")
+@click.option("--watch", "watching", is_flag=True, help="A live view, until Ctrl-C.")
+@click.option("--interval", type=click.FloatRange(min=0.1), default=1.0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@manager_argument
+def command(qm: str, home: Path | None, watching: bool, interval: float, as_json: bool) -> None:
+    """Show QM's queues, processes, units of work and journal. Never starts the queue manager."""
+    directory = directory_of(qm, home)
+    if not attached_pid(directory):
+        if as_json:
+            click.echo(json.dumps({"name": qm, "running": False}))
+        else:
+            click.echo(f"{qm}: not running")
+        return
+    import penstock
+
+    with penstock.connect(qm, home=home) as manager:
+        if as_json:
+            click.echo(json.dumps(collect(manager)))
+        elif watching:
+            watch(manager, interval)
+        else:
+            from rich.console import Console
+
+            Console().print(render(collect(manager)))

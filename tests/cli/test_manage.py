@@ -1,0 +1,136 @@
+"""Queue managers from the command line: create, start, end, list, delete, status, errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+from conftest import Command
+
+
+def test_create_list_delete(penstock: Command) -> None:
+    assert penstock.run("list").returncode == 1
+    penstock.ok("create", "QM1")
+    penstock.ok("create", "A.B/C")
+    assert penstock.ok("list").split() == [b"A.B/C", b"ended", b"QM1", b"ended"]
+    done = penstock.run("create", "QM1")
+    assert done.returncode == 2 and b"exists" in done.stderr
+    penstock.ok("delete", "A.B/C")
+    assert penstock.ok("list").split() == [b"QM1", b"ended"]
+    assert penstock.run("delete", "A.B/C").returncode == 2
+
+
+def test_the_home_option_wins_over_the_environment(penstock: Command, tmp_path: Path) -> None:
+    penstock.ok("create", "QM1", "--home", str(tmp_path / "other"))
+    assert (tmp_path / "other" / "QM1" / "qm.toml").exists()
+    assert penstock.run("list").returncode == 1
+    assert penstock.ok("list", "--home", str(tmp_path / "other")).split() == [b"QM1", b"ended"]
+
+
+def keeper_pid(command: Command) -> int:
+    return int((command.home / "QM1" / "keeper.pid").read_text())
+
+
+def test_a_started_queue_manager_keeps_non_persistent_messages_between_commands(
+    qm1: Command,
+) -> None:
+    qm1.ok("start", "QM1")
+    os.kill(keeper_pid(qm1), 0)
+    assert qm1.ok("list").split() == [b"QM1", b"running"]
+    done = qm1.run("put", "QM1", "Q", "--not-persistent", data=b"here\n")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert qm1.ok("get", "QM1", "Q") == b"here\n"
+    qm1.ok("end", "-w", "QM1")
+    assert qm1.ok("list").split() == [b"QM1", b"ended"]
+    assert not (qm1.home / "QM1" / "keeper.pid").exists()
+
+
+def test_starting_twice_leaves_one_keeper(qm1: Command) -> None:
+    qm1.ok("start", "QM1")
+    pid = keeper_pid(qm1)
+    assert str(pid).encode() in qm1.ok("start", "QM1")
+    assert keeper_pid(qm1) == pid
+    processes = json.loads(qm1.ok("status", "QM1", "--json"))["processes"]
+    assert [p["pid"] for p in processes if p["keeper"]] == [pid]
+
+
+def test_a_keeper_leaves_in_order_on_sigterm(qm1: Command) -> None:
+    qm1.ok("mqsc", "QM1", "DEFINE QLOCAL(H) NPMCLASS(HIGH)")
+    qm1.ok("start", "QM1")
+    qm1.ok("put", "QM1", "H", data=b"kept over an orderly end\n")
+    os.kill(keeper_pid(qm1), signal.SIGTERM)
+    while b"running" in qm1.ok("list"):
+        pass
+    assert qm1.ok("get", "QM1", "H") == b"kept over an orderly end\n"
+
+
+def test_messages_of_npmclass_high_survive_end_i_and_not_end_p(qm1: Command) -> None:
+    qm1.ok("mqsc", "QM1", "DEFINE QLOCAL(H) NPMCLASS(HIGH)", "DEFINE QLOCAL(N)")
+    for mode, left in (("-c", 1), ("-i", 1), ("-p", 0)):
+        qm1.ok("start", "QM1")
+        qm1.run("get", "QM1", "H")
+        qm1.ok("put", "QM1", "H", data=b"high\n")
+        qm1.ok("put", "QM1", "N", data=b"normal\n")
+        qm1.ok("end", mode, "QM1")
+        while b"running" in qm1.ok("list"):
+            pass
+        qm1.ok("start", "QM1")
+        assert (qm1.depth("H"), qm1.depth("N")) == (left, 0), mode
+        qm1.ok("end", "-w", "QM1")
+
+
+def test_end_of_what_does_not_run_says_so(qm1: Command) -> None:
+    assert b"not running" in qm1.ok("end", "QM1")
+
+
+def test_delete_of_a_running_queue_manager_is_refused(qm1: Command) -> None:
+    qm1.ok("start", "QM1")
+    done = qm1.run("delete", "QM1")
+    assert done.returncode == 2 and str(keeper_pid(qm1)).encode() in done.stderr
+    os.kill(keeper_pid(qm1), signal.SIGKILL)
+    while b"running" in qm1.ok("list"):
+        pass
+    qm1.ok("delete", "QM1")
+    assert qm1.run("list").returncode == 1
+
+
+def test_status_never_starts_a_queue_manager(qm1: Command) -> None:
+    before = sorted(p.name for p in (qm1.home / "QM1" / "checkpoint").iterdir())
+    assert qm1.ok("status", "QM1") == b"QM1: not running\n"
+    assert json.loads(qm1.ok("status", "QM1", "--json")) == {"name": "QM1", "running": False}
+    assert sorted(p.name for p in (qm1.home / "QM1" / "checkpoint").iterdir()) == before
+
+
+def test_status_shows_depths_handles_and_units(qm1: Command) -> None:
+    qm1.ok("start", "QM1")
+    qm1.ok("put", "QM1", "Q", data=b"a\nb\n")
+    with qm1.start("get", "QM1", "Q", "--wait", "-1") as process:
+        found = json.loads(qm1.ok("status", "QM1", "--json"))
+        while not found["queues"][0]["waiters"]:
+            found = json.loads(qm1.ok("status", "QM1", "--json"))
+        process.kill()
+        process.communicate()
+    (queue,) = found["queues"]
+    assert (queue["name"], queue["depth"], queue["maxdepth"]) == ("Q", 0, 999999)
+    assert queue["put_count"] == 2 and queue["get_count"] == 2 and queue["open_input"] == 1
+    assert process.pid in [p["pid"] for p in found["processes"]]
+    text = qm1.ok("status", "QM1").decode()
+    assert "QM1: running" in text and "journal:" in text and "keeper" in text
+
+
+def test_errors_shows_the_log_with_amq_numbers(qm1: Command) -> None:
+    qm1.run("put", "QM1", "Q", "--not-persistent", data=b"a\n")
+    lines = qm1.ok("errors", "QM1").decode().splitlines()
+    assert lines and all("AMQ" in line for line in lines)
+    assert any("non-persistent" in line for line in lines)
+    assert qm1.ok("errors", "QM1", "-n", "1").decode().splitlines() == lines[-1:]
+
+
+def test_help_lists_every_command_and_its_module_exists(penstock: Command) -> None:
+    text = penstock.ok("--help").decode()
+    names = "create start end list delete mqsc put get browse status journal verify errors demo"
+    for name in names.split():
+        assert f"\n  {name} " in text
+        assert penstock.ok(name, "--help").startswith(b"Usage: penstock " + name.encode())
