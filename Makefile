@@ -34,7 +34,8 @@ $(TOOLS): pyproject.toml tools/requirements.txt tools/make_venv.sh
 	@touch $@
 
 $(BUILT): $(TOOLS) setup.py $(CORE) $(BINDING)
-	$(RUN) -m pip install --quiet --no-build-isolation --no-deps --editable .
+	$(RUN) -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+	    --editable '.[test]'
 	@touch $@
 
 .PHONY: venv build hooks

@@ -2,52 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-
-@dataclass(frozen=True)
-class Command:
-    """Runs ``penstock`` with a home of its own."""
-
-    home: Path
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {**os.environ, "PENSTOCK_HOME": str(self.home)}
-
-    def start(self, *arguments: str, **options: object) -> subprocess.Popen[bytes]:
-        """Starts the command; its streams are pipes."""
-        streams: dict[str, object] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
-            [sys.executable, "-m", "penstock.cli", *arguments],
-            env=self.environment,
-            stderr=subprocess.PIPE,
-            **{**streams, **options},
-        )
-
-    def run(self, *arguments: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        """Runs the command to its end."""
-        with self.start(*arguments) as process:
-            out, err = process.communicate(data, timeout=60)
-        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
-
-    def ok(self, *arguments: str, data: bytes = b"") -> bytes:
-        """Runs it, demands status 0, returns stdout."""
-        done = self.run(*arguments, data=data)
-        assert done.returncode == 0, (arguments, done)
-        return done.stdout
-
-    def depth(self, queue: str) -> int:
-        """CURDEPTH, by way of mqsc."""
-        text = self.ok("mqsc", "QM1", f"DISPLAY QLOCAL({queue}) CURDEPTH").decode()
-        return int(text.partition("CURDEPTH(")[2].partition(")")[0])
+from command_process import Command
 
 
 @pytest.fixture

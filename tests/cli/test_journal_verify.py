@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from conftest import Command
+from command_process import Command
 
 
 def first_segment(command: Command) -> Path:

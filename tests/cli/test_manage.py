@@ -7,7 +7,7 @@ import os
 import signal
 from pathlib import Path
 
-from conftest import Command
+from command_process import Command
 
 
 def test_create_list_delete(penstock: Command) -> None:

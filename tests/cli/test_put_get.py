@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_process import Command
 
-from conftest import Command
 from penstock.cli.lines import PriorityMap
 
 LOGHUB = Path(__file__).resolve().parents[3] / "shared" / "data" / "loghub"

@@ -22,20 +22,14 @@ UNIT_LINES = 1000  # lines a unit of work, when --unit is not given
 UNIT_BYTES = 8 << 20  # a unit is committed early beyond this
 
 
-class _MapType(click.ParamType):
-    """``WORD=PRIORITY,...`` on the command line."""
-
-    name = "word=n,..."
-
-    def convert(
-        self, value: str | PriorityMap, param: click.Parameter | None, ctx: click.Context | None
-    ) -> PriorityMap:
-        if isinstance(value, PriorityMap):
-            return value
-        try:
-            return PriorityMap.parse(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+def parse_map(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> PriorityMap | None:
+    """``WORD=PRIORITY,...`` of the command line. Raises click.BadParameter naming the item."""
+    try:
+        return None if value is None else PriorityMap.parse(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
 
 
 @dataclass(slots=True)
@@ -170,7 +164,8 @@ def _progress() -> Iterator[Callable[[int], None]]:
 @click.option(
     "--priority-map",
     "rules",
-    type=_MapType(),
+    callback=parse_map,
+    metavar="WORD=N,...",
     help="ERROR=9,WARN=6,INFO=3: the first word of the map that occurs in the line decides; "
     "without one --priority, else the queue's DEFPRTY.",
 )

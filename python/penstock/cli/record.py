@@ -31,4 +31,5 @@ def message_line(message: penstock.Message, as_json: bool) -> bytes:
     """What ``get`` and ``browse`` write for a message: its bytes, or its record, and a newline."""
     if as_json:
         return json.dumps(message_record(message), ensure_ascii=False).encode() + b"\n"
-    return message.data + b"\n"
+    data: bytes = message.data
+    return data + b"\n"

@@ -60,9 +60,9 @@ class Screen:
         for item in rules.split(","):
             word, _, priority = item.rpartition("=")
             words.setdefault(int(priority), []).append(repr(word)[1:-1])
-        for priority in sorted(counts.keys() | words.keys(), reverse=True):
-            shown = "  ".join(words.get(priority, ["(any other)"]))
-            table.add_row(str(priority), shown, f"{counts.get(priority, 0):,}")
+        for number in sorted(counts.keys() | words.keys(), reverse=True):
+            shown = "  ".join(words.get(number, ["(any other)"]))
+            table.add_row(str(number), shown, f"{counts.get(number, 0):,}")
         self.console.print(table)
 
     def figures(self, title: str, rows: list[tuple[str, str]]) -> None:
