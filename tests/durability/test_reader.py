@@ -326,6 +326,26 @@ def test_records_below_the_begin_lsn_are_left_out() -> None:
     assert numbers(store) == [3]
 
 
+def test_unit_that_begins_below_the_begin_lsn_takes_back_what_it_got_above_it() -> None:
+    """An open unit holds the begin LSN low, in the middle of another that was soon over."""
+    store = started()
+    before = [w.put(1, unit=7)]
+    (first,) = store.append(*before)
+    (begin,) = store.append(w.put(9, unit=8))  # the open unit
+    (lsn,) = store.append(w.put(2))
+    store.append(w.get(2, unit=7))
+    store.append(w.commit(7, first, [*before, w.get(2, unit=7)]))
+    store.checkpoint(
+        begin,
+        objects=[w.define(*Q1, "ORDERS", {})],
+        messages=[store.listed(1, first, before[0], 0)],
+    )
+    assert lsn > begin
+    assert numbers(store) == [1]
+    assert [unit.unit_id for unit in replay(store).units] == [8]
+    assert severities(store) == {("note", "unit")}
+
+
 def test_image_is_loaded_until_it_was_consumed() -> None:
     store, _ = checkpointed(clean=True, image=True)
     state = replay(store)

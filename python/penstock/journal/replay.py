@@ -262,6 +262,9 @@ class Replay:
     def _commit(self, commit: Operation, unit_id: int) -> None:
         stated = commit.value
         unit = self.units.pop(unit_id, Unit(unit_id, stated[0]))
+        if stated[0] < self.view.begin_lsn:  # its beginning is in the snapshot
+            self._decide(unit)
+            return
         found = (unit.first_lsn, unit.record_count, unit.running_crc)
         if unit_id == 0 or stated != found:
             text = f"unit {unit_id} has first LSN {found[0]}, {found[1]} records, running CRC "
@@ -270,6 +273,8 @@ class Replay:
         self._decide(unit)
 
     def _effect(self, op: Operation) -> None:
+        if op.type in (L.OBJECT, L.OBJECT_DELETE, L.CLEAR) and op.key[0] == 0:
+            self.report("damage", op.fail("object slot 0", "object"))
         if op.type == L.PUT:
             self._put(op.value, op)
         elif op.type in (L.GET, L.EXPIRE):
