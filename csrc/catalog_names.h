@@ -1,0 +1,49 @@
+/*
+ * catalog_names.h - the catalog's data: chains of names, cells with attribute lists. Between
+ * catalog.c, which strings the steps of define, alter and delete together, and catalog_names.c.
+ *
+ * Locks: the catalog lock is held by the caller unless said otherwise; stores are part of its
+ * micro-transaction.
+ */
+#ifndef PENSTOCK_CATALOG_NAMES_H
+#define PENSTOCK_CATALOG_NAMES_H
+
+#include "catalog.h"
+
+/* 2152, or what attributes.h says. */
+int mqx_definition_check(const struct mqx_definition *def, struct mqx_values *out) MQX_MUST_USE;
+
+static inline void mqx_cat32(struct mqx_region *region, uint32_t *at, uint32_t value)
+{
+    mqx_set32(region->base, &region->header->catalog_lock, at, value);
+}
+static inline void mqx_cat64(struct mqx_region *region, uint64_t *at, uint64_t value)
+{
+    mqx_set64(region->base, &region->header->catalog_lock, at, value);
+}
+
+/* The object of that key, whatever its state; 0 when there is none. MQRC_Q_MGR_NOT_AVAILABLE when a
+ * chain is damaged. */
+int mqx_names_look_up(const struct mqx_region *region, const struct ps_object_name *key,
+                      uint32_t *out_slot) MQX_MUST_USE;
+/* Links the object at the front of its chain / takes it out, if it is there. */
+void mqx_names_link(struct mqx_region *region, uint32_t slot);
+int mqx_names_unlink(struct mqx_region *region, uint32_t slot) MQX_MUST_USE;
+
+/* Usable by the data plane, as far as the catalog is concerned. */
+bool mqx_object_usable(const struct mqx_object *object);
+
+/* Cells with list and trailer; no lock held. */
+int mqx_attrs_store(struct mqx_store *store, const struct mqx_definition *def,
+                    uint32_t *out_cell) MQX_MUST_USE;
+int mqx_attrs_free(struct mqx_region *region, uint32_t cell, uint32_t length) MQX_MUST_USE;
+
+/* Fills a slot that nobody can see: everything but state, generation, name_next and the free list.
+ * */
+void mqx_object_fill(struct mqx_object *object, const struct mqx_definition *def, uint32_t cell,
+                     const struct mqx_values *values);
+/* Attribute values of a visible object: stores of the caller's micro-transaction. */
+void mqx_object_set_values(struct mqx_region *region, struct mqx_object *object,
+                           const struct mqx_values *values);
+
+#endif

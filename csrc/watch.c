@@ -1,0 +1,54 @@
+/*
+ * watch.c - see watch.h. The caller holds no lock of the region.
+ */
+#include "watch.h"
+
+#include "surroundings.h"
+
+enum { LONG_US = 5000000 };
+
+static struct mqx_lock *lock_at(struct mqx_region *region, uint32_t i)
+{
+    struct mqx_header *header = region->header;
+    struct mqx_lock *const fixed[MQX_WATCH_FIXED] = {
+        &header->catalog_lock, &header->slots_lock, &header->arena_lock,
+        &header->journal.ring_lock};
+    return i < MQX_WATCH_FIXED ? fixed[i] : &region->stripes[i - MQX_WATCH_FIXED].lock;
+}
+
+/* True when the lock could be had: then nobody sits on it. */
+static bool can_be_had(struct mqx_region *region, struct mqx_lock *lock)
+{
+    const int status = mqx_lock_try(region, lock);
+    if (status == 0) {
+        mqx_lock_drop(region, lock);
+    }
+    return status == 0;
+}
+
+bool mqx_watch_look(struct mqx_watch *watch, struct mqx_region *region, struct mqx_held *out)
+{
+    const uint64_t now_us = mqx_monotonic_us();
+    const uint32_t count = MQX_WATCH_FIXED + region->header->stripe_count;
+    bool found = false;
+    mqx_check(count <= MQX_WATCH_MAX);
+    for (uint32_t i = 0; i < count && !found; i++) {
+        struct mqx_lock *lock = lock_at(region, i);
+        const uint32_t holder = mqx_load_relaxed(&lock->holder);
+        if (holder == 0 || holder != watch->seen[i].holder || can_be_had(region, lock)) {
+            watch->seen[i].holder = holder;
+            watch->seen[i].told = 0;
+            watch->seen[i].since_us = now_us;
+            continue;
+        }
+        const uint64_t held_us = now_us - watch->seen[i].since_us;
+        if (held_us >= LONG_US && watch->seen[i].told == 0) {
+            watch->seen[i].told = 1;
+            *out = (struct mqx_held){.pid = mqx_process_slot(region, holder - 1)->pid,
+                                     .lock = lock->rank,
+                                     .seconds = (uint32_t)(held_us / 1000000)};
+            found = true;
+        }
+    }
+    return found;
+}
