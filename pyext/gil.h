@@ -1,0 +1,91 @@
+/*
+ * gil.h - when the binding lets go of the GIL, and how it knows that it runs in a forked child.
+ *
+ * The GIL is kept through short calls (crash-safety rule 34). penstock_gil_arm() tells the core to call
+ * us back once, before it sleeps or copies much; only then is the GIL released. penstock_gil_take() ends
+ * the call: it disarms the hook, whose argument lies on the caller's stack, and takes the GIL again if
+ * it was released. Nothing in the core needs the GIL, so there is no order of locks to keep.
+ *
+ *     penstock_gil gil;
+ *     penstock_gil_arm(&gil);
+ *     status = mqe_...();
+ *     penstock_gil_take(&gil);
+ *
+ * Between the two nothing may touch Python objects, because any core call may have released the GIL.
+ */
+#ifndef PENSTOCK_GIL_H
+#define PENSTOCK_GIL_H
+
+#include <Python.h>
+
+#include "mqe.h"
+
+#include <pthread.h>
+#include <time.h>
+
+typedef struct penstock_gil {
+    PyThreadState *saved; /* not NULL: released */
+} penstock_gil;
+
+static inline void penstock_gil_release(penstock_gil *gil)
+{
+    gil->saved = PyEval_SaveThread();
+}
+
+static void penstock_gil_hook(void *gil)
+{
+    penstock_gil_release((penstock_gil *)gil);
+}
+
+static inline void penstock_gil_arm(penstock_gil *gil)
+{
+    gil->saved = NULL;
+    mqe_yield_arm(penstock_gil_hook, gil);
+}
+
+/* For calls that are sure to block or to copy much: released at once, no hook. */
+static inline void penstock_gil_begin_long(penstock_gil *gil)
+{
+    mqe_yield_arm(NULL, NULL);
+    penstock_gil_release(gil);
+}
+
+static inline void penstock_gil_take(penstock_gil *gil)
+{
+    mqe_yield_arm(NULL, NULL);
+    if (gil->saved != NULL) {
+        PyEval_RestoreThread(gil->saved);
+    }
+}
+
+/* How many forks lie between the first process and this one: handles remember it and do nothing in a
+ * child (rule 32). The core's own check stands behind this one. */
+static unsigned penstock_forks;
+
+static void penstock_forked(void)
+{
+    penstock_forks++;
+    mqe_yield_arm(NULL, NULL);
+}
+
+static inline int penstock_watch_forks(void)
+{
+    return pthread_atfork(NULL, NULL, penstock_forked);
+}
+
+/* Microseconds of the clock that waits are measured with. */
+static inline int64_t penstock_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* A moment for other threads; without the GIL. */
+static inline void penstock_pause(void)
+{
+    struct timespec moment = {.tv_sec = 0, .tv_nsec = 500000};
+    nanosleep(&moment, NULL);
+}
+
+#endif

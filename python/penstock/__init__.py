@@ -1,0 +1,101 @@
+"""penstock: persistent priority message queues with the semantics of IBM MQ, embedded.
+
+A queue manager is a directory; every process that connects works on its queues directly::
+
+    import penstock
+
+    with penstock.connect("QM1", create=True) as qm:
+        with qm.queue("ORDERS") as q:
+            q.put(b"a message", priority=7)
+            print(q.get().data)
+"""
+
+from __future__ import annotations
+
+from ._engine import Message, PutResult, Unit
+from ._version import __version__
+from .errors import (
+    AttributeNameError,
+    BackedOut,
+    ClosedHandle,
+    ConnectionBroken,
+    GetInhibited,
+    InvalidType,
+    InvalidValue,
+    MessageTooBig,
+    MQError,
+    NoMessageAvailable,
+    NoMessageUnderCursor,
+    NotOpenFor,
+    ObjectAlreadyExists,
+    ObjectDamaged,
+    ObjectInUse,
+    ObjectNameError,
+    OptionNotValidForType,
+    PersistentNotAllowed,
+    PutInhibited,
+    QueueDeleted,
+    QueueFull,
+    QueueManagerNameError,
+    QueueManagerNotAvailable,
+    QueueManagerQuiescing,
+    QueueManagerStopping,
+    QueueNotEmpty,
+    StorageMediumFull,
+    StorageNotAvailable,
+    TruncatedMessage,
+    UnitInProgress,
+    UnitLimitReached,
+    UnitNotAvailable,
+    UnknownObjectName,
+    WrongEnvironment,
+)
+from .manager import QueueManager, connect, create, delete, managers
+from .queue import Queue
+
+__all__ = [
+    "AttributeNameError",
+    "BackedOut",
+    "ClosedHandle",
+    "ConnectionBroken",
+    "GetInhibited",
+    "InvalidType",
+    "InvalidValue",
+    "MQError",
+    "Message",
+    "MessageTooBig",
+    "NoMessageAvailable",
+    "NoMessageUnderCursor",
+    "NotOpenFor",
+    "ObjectAlreadyExists",
+    "ObjectDamaged",
+    "ObjectInUse",
+    "ObjectNameError",
+    "OptionNotValidForType",
+    "PersistentNotAllowed",
+    "PutInhibited",
+    "PutResult",
+    "Queue",
+    "QueueDeleted",
+    "QueueFull",
+    "QueueManager",
+    "QueueManagerNameError",
+    "QueueManagerNotAvailable",
+    "QueueManagerQuiescing",
+    "QueueManagerStopping",
+    "QueueNotEmpty",
+    "StorageMediumFull",
+    "StorageNotAvailable",
+    "TruncatedMessage",
+    "Unit",
+    "UnitInProgress",
+    "UnitLimitReached",
+    "UnitNotAvailable",
+    "UnknownObjectName",
+    "WrongEnvironment",
+    "__version__",
+    "connect",
+    "create",
+    "delete",
+    "managers",
+]

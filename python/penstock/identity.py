@@ -1,0 +1,40 @@
+"""Who puts: the identity that messages carry."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_ACCOUNTING_UNIX_NUMERIC = 6  # MQACTT_UNIX_NUMERIC_ID
+_known: tuple[str, str, bytes] | None = None
+
+
+def identity() -> tuple[str, str, bytes]:
+    """User name (at most 12 bytes), program (the last 28), accounting token (32 bytes)."""
+    global _known
+    if _known is None:
+        uid = os.geteuid()
+        text = str(uid).encode()
+        token = bytes((len(text),)) + text
+        token = token.ljust(31, b"\0") + bytes((_ACCOUNTING_UNIX_NUMERIC,))
+        _known = (_fit(_user_name(uid)[:12], 12), _fit(_program()[-28:], 28), token)
+    return _known
+
+
+def _user_name(uid: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _program() -> str:
+    script = sys.argv[0] if sys.argv else ""
+    return script if script and script != "-c" else sys.executable or "python"
+
+
+def _fit(text: str, size: int) -> str:
+    """ASCII text that fits, whatever a name was made of."""
+    return text.encode("ascii", "replace").decode("ascii")[-size:]

@@ -1,0 +1,571 @@
+"""Queue managers: create, delete, list, connect; and the connection with names instead of slots."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+from collections.abc import Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from . import _engine
+from .constants import MAX_DEPTH, NAME_LENGTH, OpenOption, QueueType, ReasonCode
+from .errors import (
+    InvalidType,
+    InvalidValue,
+    ObjectAlreadyExists,
+    ObjectDamaged,
+    ObjectInUse,
+    ObjectNameError,
+    QueueManagerNameError,
+    UnknownObjectName,
+)
+from .queue import Queue
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .attributes import Definition
+    from .qmdir import Settings
+    from .status import HandleStatus, ManagerStatus, ProcessStatus, UnitStatus
+
+_Home = str | os.PathLike[str] | None
+_NAME_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/%")
+_TYPE_NUMBERS = {"QLOCAL": int(QueueType.LOCAL)}
+_END_MODES = ("controlled", "wait", "immediate", "preemptive")
+_open: WeakSet[QueueManager] = WeakSet()
+
+atexit.register(_engine.end_all)
+
+
+# ---- queue managers ----
+
+
+def create(name: str, home: _Home = None, **settings: Any) -> None:
+    """Makes a queue manager: a directory with its settings and an empty journal.
+
+    Args:
+        name: 1 to 48 characters out of A-Z a-z 0-9 . _ / %.
+        home: the directory to make it in; None: PENSTOCK_HOME, else the platform's data directory.
+        settings: fields of :class:`penstock.qmdir.Settings`, such as ``journal_limit``.
+
+    Raises:
+        ObjectAlreadyExists: there is one of that name.
+        QueueManagerNameError: not a name.
+    """
+    from . import qmdir
+
+    path = _directory(name, home)
+    try:
+        chosen = qmdir.Settings(qm_id=os.urandom(16), name=name, **settings)
+    except TypeError as error:
+        raise InvalidType(ReasonCode.OPTIONS_ERROR, f"{name}: {error}") from error
+    except qmdir.SettingsError as error:
+        raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{name}: {error}") from error
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError as error:
+        raise ObjectAlreadyExists(
+            ReasonCode.OBJECT_ALREADY_EXISTS, f"queue manager {name}: {path} exists already"
+        ) from error
+    os.chmod(path, 0o700)
+    try:
+        qmdir.write_settings(path, chosen)
+        _engine.create_files(path, _engine_settings(chosen))
+        _sync_directory(path.parent)
+    except BaseException:
+        _remove(path)
+        raise
+
+
+def delete(name: str, home: _Home = None) -> None:
+    """Removes a queue manager with all its messages.
+
+    Raises:
+        QueueManagerNameError: there is none of that name.
+        ObjectInUse: a process is connected to it.
+        ObjectDamaged: the directory holds a journal of another queue manager.
+    """
+    path = _directory(name, home)
+    settings = _read_settings(name, path)
+    identity = _identity(path)
+    if any(qm.directory_identity == identity and not qm.closed for qm in _open):
+        raise ObjectInUse(
+            ReasonCode.OBJECT_IN_USE, f"queue manager {name}: this process is connected to it"
+        )
+    pid = _holder(path)
+    if pid:
+        raise ObjectInUse(
+            ReasonCode.OBJECT_IN_USE, f"queue manager {name}: process {pid} is connected to it"
+        )
+    _check_journal_belongs(path, settings.qm_id)
+    _remove_region(path)
+    _remove(path)
+    _sync_directory(path.parent)
+
+
+def managers(home: _Home = None) -> list[str]:
+    """Names of the queue managers in a home, sorted."""
+    from . import qmdir
+
+    return qmdir.manager_names(home)
+
+
+def connect(
+    name: str, home: _Home = None, create: bool = False, *, keeper: bool = False
+) -> QueueManager:
+    """Connects this process to a queue manager; the first process to connect starts it.
+
+    Args:
+        name: the queue manager's name.
+        home: where its directory lies; None: PENSTOCK_HOME, else the platform's data directory.
+        create: make it when there is none.
+        keeper: this connection only keeps the queue manager running (``penstock start``).
+
+    Raises:
+        QueueManagerNameError: there is none of that name, or it is no name.
+        QueueManagerNotAvailable, WrongEnvironment, ObjectDamaged, StorageNotAvailable: it cannot be used;
+            the text says why.
+    """
+    if create and name not in managers(home):
+        try:
+            globals()["create"](name, home)
+        except ObjectAlreadyExists:
+            pass  # somebody else was faster
+    return QueueManager(name, home, keeper=keeper)
+
+
+# ---- the connection ----
+
+
+class QueueManager(_engine.Connection):
+    """A connection to a queue manager; a context manager. Thread-safe; each thread and each asyncio
+    task has units of work of its own.
+    """
+
+    path: Path
+    directory_identity: tuple[int, int]
+
+    def __init__(self, name: str, home: _Home = None, *, keeper: bool = False) -> None:
+        """Connects. See :func:`connect`."""
+        from .identity import identity
+
+        self.path = _directory(name, home)
+        settings = _engine_settings(_read_settings(name, self.path))
+        if keeper:
+            settings["keeper"] = 1
+        self.directory_identity = _identity(self.path)
+        super().__init__(self.path, settings, identity())
+        _open.add(self)
+        if self.attach_info["np_discarded"]:
+            from .notices import discarded_at_restart
+
+            discarded_at_restart(name, self.attach_info["np_discarded"])
+
+    def __enter__(self) -> QueueManager:
+        """The connection itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Closes: commits what is pending, or backs it out when an exception leaves the block."""
+        self.detach(commit=kind is None)
+
+    def close(self) -> None:
+        """Closes queues and connection; nothing when it is closed already.
+
+        Commits the units of work begun with ``syncpoint=True``, as MQDISC does. Transactions of other
+        threads and tasks, whose blocks have not ended, are backed out.
+        """
+        self.detach()
+
+    # ---- queues ----
+
+    def open(
+        self,
+        name: str,
+        *,
+        input: bool = True,
+        output: bool = True,
+        browse: bool = True,
+        exclusive: bool = False,
+        fail_if_quiescing: bool = True,
+    ) -> Queue:
+        """Opens a queue.
+
+        Args:
+            name: its name.
+            input, output, browse: what for.
+            exclusive: nobody else may have it open for input.
+            fail_if_quiescing: puts and gets fail with 2161 once the queue manager is ending.
+
+        Raises:
+            UnknownObjectName: there is none of that name.
+            ObjectInUse: it is open in a way that excludes this.
+        """
+        options = OpenOption.INPUT_EXCLUSIVE if exclusive else OpenOption(0)
+        if input and not exclusive:
+            options |= OpenOption.INPUT_SHARED
+        if output:
+            options |= OpenOption.OUTPUT
+        if browse:
+            options |= OpenOption.BROWSE
+        return Queue(self, check_object_name(name), int(options), fail_if_quiescing)
+
+    def queue(self, name: str, **attributes: Any) -> Queue:
+        """Opens a queue, made when it is absent: durable (``defpsist=True``), as deep as can be, with these
+        attributes. A queue that exists stays as it is.
+        """
+        try:
+            return self.open(name)
+        except UnknownObjectName:
+            given = {"defpsist": True, "maxdepth": MAX_DEPTH}
+            given.update((key.lower(), value) for key, value in attributes.items())
+        try:
+            self.define("QLOCAL", name, **given)
+        except ObjectAlreadyExists:
+            pass  # somebody else was faster
+        return self.open(name)
+
+    # ---- objects ----
+
+    def define(
+        self, kind: str, name: str, /, *, replace: bool = False, **attributes: Any
+    ) -> None:
+        """Defines an object; what is not given has MQ's default, such as DEFPSIST(NO).
+
+        Args:
+            kind: "QLOCAL".
+            name: 1 to 48 characters out of A-Z a-z 0-9 . _ / %.
+            replace: an existing definition gets these attributes; its messages stay.
+            attributes: keywords of MQSC in any case: ``maxdepth=10, put="DISABLED", defpsist=True``.
+
+        Raises:
+            ObjectAlreadyExists, ObjectNameError, AttributeNameError, InvalidValue, InvalidType.
+        """
+        from . import attributes as rows
+
+        kind = rows.check_type(kind)
+        check_object_name(name)
+        stored = {**rows.defaults(kind), **rows.parse_all(kind, attributes)}
+        stored |= _stamp("CRDATE", "CRTIME") | _stamp("ALTDATE", "ALTTIME")
+        number = _TYPE_NUMBERS[kind]
+        try:
+            self.define_object(number, name, rows.encode(stored))
+        except ObjectAlreadyExists:
+            if not replace:
+                raise
+            slot, generation = self.find_object(name)
+            self.alter_object(slot, generation, number, name, rows.encode(stored))
+
+    def alter(self, kind: str, name: str, /, **attributes: Any) -> None:
+        """Changes the given attributes of an object; the next put or get of any process sees them.
+
+        Raises:
+            UnknownObjectName, AttributeNameError, InvalidValue, InvalidType.
+        """
+        from . import attributes as rows
+
+        kind = rows.check_type(kind)
+        slot, generation = self.find_object(check_object_name(name))
+        changed = rows.parse_all(kind, attributes)
+        stored = self._stored(slot, generation)
+        stored |= changed | _stamp("ALTDATE", "ALTTIME")
+        self.alter_object(slot, generation, _TYPE_NUMBERS[kind], name, rows.encode(stored))
+
+    def delete(self, kind: str, name: str, /, *, purge: bool = False) -> None:
+        """Deletes an object that nobody has open; ``purge``: with the messages on it.
+
+        Raises:
+            UnknownObjectName, ObjectInUse, QueueNotEmpty (also with ``purge`` when units of work hold some).
+        """
+        from . import attributes as rows
+
+        rows.check_type(kind)
+        slot, generation = self.find_object(check_object_name(name))
+        self.delete_object(slot, generation, purge, name)
+
+    def clear(self, name: str, /) -> None:
+        """Removes every message of a queue that nobody has open.
+
+        Raises:
+            UnknownObjectName, ObjectInUse, QueueNotEmpty when units of work hold some.
+        """
+        slot, generation = self.find_object(check_object_name(name))
+        status = self.queue_status(slot, generation, name)
+        handles = status["open_input"] + status["open_output"] + status["open_other"]
+        if handles:
+            raise ObjectInUse(
+                ReasonCode.OBJECT_IN_USE, f"queue {name}: {handles} handles have it open"
+            )
+        self.clear_object(slot, generation, name)
+
+    def display(self, kind: str, name: str = "*", /) -> list[Definition]:
+        """Definitions of a name or a generic name (``ABC*``), sorted by name; none when nothing fits.
+
+        Each has ``name``, ``type``, the attributes by keyword, and ``curdepth``, ``ipprocs``, ``opprocs``.
+        """
+        from . import attributes as rows
+
+        kind = rows.check_type(kind)
+        if not isinstance(name, str):
+            check_object_name(name)
+        fits = rows.matcher(name)
+        found = []
+        for slot, generation, number, full_name in self._objects(name):
+            if number != _TYPE_NUMBERS[kind] or not fits(full_name):
+                continue
+            try:
+                stored = self._stored(slot, generation)
+                status = self.queue_status(slot, generation, full_name)
+            except UnknownObjectName:
+                continue  # deleted meanwhile
+            shown = rows.describe(kind, full_name, stored)
+            shown["curdepth"] = status["depth"]
+            shown["ipprocs"] = status["open_input"]
+            shown["opprocs"] = status["open_output"]
+            found.append(shown)
+        return sorted(found, key=lambda shown: str(shown["name"]))
+
+    def _objects(self, pattern: str) -> Iterator[tuple[int, int, int, str]]:
+        """Slot, generation, type and name of the object of that name, or of all for a generic one."""
+        if not pattern.endswith("*"):
+            try:
+                slot, generation = self.find_object(check_object_name(pattern))
+                number, name, _ = self.read_object(slot, generation)
+            except UnknownObjectName:
+                return
+            yield slot, generation, number, name
+            return
+        slot = 0
+        while (found := self.next_object(slot)) is not None:
+            slot, generation = found
+            try:
+                number, name, _ = self.read_object(slot, generation)
+            except UnknownObjectName:
+                continue
+            yield slot, generation, number, name
+
+    def _stored(self, slot: int, generation: int) -> dict[int, int | str]:
+        from . import attributes as rows
+
+        return rows.decode(self.read_object(slot, generation)[2])
+
+    # ---- status ----
+
+    def status(self) -> ManagerStatus:
+        """Counts of the queue manager."""
+        from .status import ManagerStatus
+
+        return ManagerStatus(**self.manager_status())
+
+    def process_list(self) -> list[ProcessStatus]:
+        """The attached processes."""
+        from .status import ProcessStatus
+
+        return [ProcessStatus(**row) for row in self.processes()]
+
+    def unit_list(self) -> list[UnitStatus]:
+        """The units of work under way."""
+        from .status import UnitStatus
+
+        return [UnitStatus(**row) for row in self.unit_rows()]
+
+    def handle_list(self) -> list[HandleStatus]:
+        """The open handles."""
+        from .status import HandleStatus
+
+        names = {slot: name for slot, _, _, name in self._objects("*")}
+        return [
+            HandleStatus(
+                row["pid"], names.get(row["object"], ""), row["options"], row["opened_us"]
+            )
+            for row in self.handle_rows()
+        ]
+
+    def end(self, mode: str = "controlled") -> None:
+        """Asks every process to leave the queue manager; this one still has to close().
+
+        Args:
+            mode: "controlled" or "wait": new work fails with 2161; "immediate": every call fails with 2162;
+                "preemptive": with 2009, and no non-persistent message is kept.
+        """
+        if mode not in _END_MODES:
+            raise InvalidValue(
+                ReasonCode.OPTIONS_ERROR, f"mode {mode!r} is not one of {', '.join(_END_MODES)}"
+            )
+        self.request_end(_END_MODES.index(mode))
+
+    def __repr__(self) -> str:
+        """``<QueueManager QM1>``."""
+        return f"<QueueManager {self.name}{', closed' if self.closed else ''}>"
+
+
+# ---- helpers ----
+
+
+def check_object_name(name: str) -> str:
+    """The name, when it is one of an object. Raises ObjectNameError or InvalidType."""
+    if not isinstance(name, str):
+        raise InvalidType(
+            ReasonCode.OBJECT_NAME_ERROR, f"a name is a str, not {type(name).__name__}: {name!r}"
+        )
+    if not 1 <= len(name) <= NAME_LENGTH:
+        raise ObjectNameError(
+            ReasonCode.OBJECT_NAME_ERROR,
+            f"the name {name!r} has {len(name)} characters; 1 to {NAME_LENGTH} are allowed",
+        )
+    wrong = [character for character in name if character not in _NAME_CHARACTERS]
+    if wrong:
+        raise ObjectNameError(
+            ReasonCode.OBJECT_NAME_ERROR,
+            f"the name {name!r} has the character {wrong[0]!r}; A-Z a-z 0-9 . _ / % are allowed",
+        )
+    return name
+
+
+def _directory(name: str, home: _Home) -> Path:
+    from . import qmdir
+
+    try:
+        return qmdir.manager_directory(name, home)
+    except qmdir.ManagerNameError as error:
+        raise QueueManagerNameError(ReasonCode.Q_MGR_NAME_ERROR, str(error)) from None
+    except TypeError as error:
+        raise InvalidType(ReasonCode.Q_MGR_NAME_ERROR, str(error)) from None
+
+
+def _read_settings(name: str, path: Path) -> Settings:
+    from . import qmdir
+
+    try:
+        settings = qmdir.read_settings(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise QueueManagerNameError(
+            ReasonCode.Q_MGR_NAME_ERROR, f"there is no queue manager {name} in {path.parent}"
+        ) from None
+    except (qmdir.SettingsError, OSError) as error:
+        raise ObjectDamaged(ReasonCode.OBJECT_DAMAGED, f"queue manager {name}: {error}") from error
+    if settings.name != name:
+        raise ObjectDamaged(
+            ReasonCode.OBJECT_DAMAGED,
+            f"{path / qmdir.SETTINGS_FILE} belongs to queue manager {settings.name}, not {name}",
+        )
+    return settings
+
+
+def _engine_settings(settings: Settings) -> dict[str, Any]:
+    """The settings as the engine names them."""
+    return {
+        "name": settings.name,
+        "qm_id": settings.qm_id,
+        "platform": ("unix", "zos").index(settings.platform),
+        "segment_size": settings.segment_size,
+        "journal_limit": settings.journal_limit,
+        "ring_size": settings.ring_size,
+        "region_size": settings.region_size,
+        "body_budget": settings.region_bodies,
+        "max_uncommitted": settings.max_uncommitted_messages,
+        "max_message": settings.max_message_length,
+        "region_dir": os.fsencode(settings.region_dir),
+    }
+
+
+def _stamp(date: str, time: str) -> dict[int, int | str]:
+    """The present moment as MQ writes it in definitions."""
+    from time import gmtime, strftime
+
+    from .attributes import STAMPS
+
+    now = gmtime()
+    return {
+        STAMPS[date]: strftime("%Y-%m-%d", now),
+        STAMPS[time]: strftime("%H.%M.%S", now),
+    }
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    facts = os.stat(path)
+    return facts.st_dev, facts.st_ino
+
+
+def _sync_directory(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _holder(path: Path) -> int:
+    """Pid of a process that has a record lock on the queue manager's lock file, 0 when there is none.
+
+    Only for a queue manager this process is not attached to: closing the file would drop its locks.
+    """
+    import fcntl
+    import struct
+
+    try:
+        fd = os.open(path / "lock", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return 0
+    layout = "hhqqi4x"  # struct flock: type, whence, start, length, pid
+    try:
+        wanted = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        answer = struct.unpack(layout, fcntl.fcntl(fd, fcntl.F_GETLK, wanted))
+    finally:
+        os.close(fd)
+    return int(answer[4]) if answer[0] != fcntl.F_UNLCK else 0
+
+
+def _check_journal_belongs(path: Path, qm_id: bytes) -> None:
+    """Raises ObjectDamaged when a journal segment carries another queue manager's identity."""
+    for segment in sorted((path / "journal").glob("*.psj")):
+        head = segment.read_bytes()[:48] if segment.stat().st_size < 4096 else _head(segment)
+        if head[:8] == b"PSTKJRNL" and head[32:48] != qm_id:
+            raise ObjectDamaged(
+                ReasonCode.OBJECT_DAMAGED,
+                f"{segment} belongs to another queue manager than {path / 'qm.toml'}",
+            )
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(48)
+
+
+def _remove_region(path: Path) -> None:
+    """Removes the shared region that a killed last process left behind."""
+    try:
+        lines = (path / "lock").read_text("utf-8", "replace").splitlines()
+    except FileNotFoundError:
+        return
+    facts = dict(line.split("=", 1) for line in lines if "=" in line)
+    region = facts.get("region", "")
+    if region.startswith("penstock-") and "/" not in region:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(facts.get("directory", "/dev/shm"), region))
+
+
+def _remove(path: Path) -> None:
+    """Removes a queue manager's files, qm.toml last, so that a removal cut short can be repeated."""
+    import shutil
+
+    for name in ("journal", "checkpoint", "errors"):
+        shutil.rmtree(path / name, ignore_errors=True)
+    for name in ("lock", "qm.toml.tmp", "qm.toml"):
+        (path / name).unlink(missing_ok=True)
+    try:
+        path.rmdir()
+    except OSError as error:
+        rest = ", ".join(sorted(os.listdir(path)))
+        raise ObjectInUse(
+            ReasonCode.OBJECT_IN_USE, f"{path} was emptied of our files but holds {rest}"
+        ) from error

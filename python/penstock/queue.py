@@ -1,0 +1,91 @@
+"""An open queue: what is not hot. ``put`` and ``get`` are in the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ._engine import Message, QueueHandle
+from .constants import ReasonCode
+from .errors import NoMessageAvailable, OptionNotValidForType
+
+if TYPE_CHECKING:
+    from .status import QueueStatus
+
+_BROWSE = 8  # MQOO_BROWSE
+
+
+class Queue(QueueHandle):
+    """A queue opened by ``qm.open()`` or ``qm.queue()``; a context manager. Thread-safe."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> Queue:
+        """The queue itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Closes the handle."""
+        self.close()
+
+    def close(self, delete: bool = False, purge: bool = False) -> None:
+        """Closes the handle; nothing when it is closed already. Units of work go on.
+
+        Raises:
+            OptionNotValidForType: 2045: ``delete`` and ``purge`` are for dynamic queues; the handle stays
+                open.
+        """
+        if delete or purge:
+            option = "delete" if delete else "purge"
+            raise OptionNotValidForType(
+                ReasonCode.OPTION_NOT_VALID_FOR_TYPE,
+                f"close({option}=True): {self.name} is a predefined queue, which qm.delete() deletes",
+            )
+        self.shut()
+
+    @property
+    def depth(self) -> int:
+        """Messages on the queue, those put by open units of work included, those got by them not."""
+        return self.connection.queue_status(*self.slot, self.name)["depth"]
+
+    def status(self) -> QueueStatus:
+        """Depth, open handles, waits and counts."""
+        from .status import QueueStatus
+
+        return QueueStatus(
+            name=self.name, **self.connection.queue_status(*self.slot, self.name)
+        )
+
+    def browse(
+        self,
+        *,
+        msg_id: bytes | None = None,
+        correl_id: bytes | None = None,
+        group_id: bytes | None = None,
+        wait: float | None = 0,
+    ) -> Iterator[Message]:
+        """Looks at the messages that match, in the order in which get() would take them.
+
+        Each iterator has a cursor of its own. Messages that arrive behind the cursor are seen. It ends
+        when nothing came within ``wait`` seconds (None = never).
+        """
+        with Queue(self.connection, self.name, _BROWSE) as cursor:
+            while True:
+                try:
+                    message = cursor.get(
+                        wait, msg_id, correl_id, group_id=group_id, browse="next"
+                    )
+                except NoMessageAvailable:
+                    return
+                yield message
+
+    def __repr__(self) -> str:
+        """``<Queue ORDERS of QM1>``."""
+        state = ", closed" if self.closed else ""
+        return f"<Queue {self.name} of {self.connection.name}{state}>"
