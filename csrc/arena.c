@@ -284,16 +284,15 @@ static int grow_for(struct mqx_region *region, uint32_t want)
 int mqx_hold_supply(struct mqx_hold *hold)
 {
     const uint32_t want = hold->want;
+    bool supplied = false; /* what the roll back gave back was not enough: a parcel of that class must come */
     mqx_check(want <= ENTRY_CLASS);
     mqx_hold_rollback(hold);
-    for (;;) {
-        const uint32_t head = want == ENTRY_CLASS ? hold->stripe->free_entries
-                                                  : hold->stripe->free_cells[want];
+    while (!supplied) {
         int status = MQX_OK;
         if (hold->stripe->incoming.kind != 0) {
+            supplied = hold->stripe->incoming.kind == 2 ? want == ENTRY_CLASS
+                                                        : hold->stripe->incoming.class_no == want;
             status = accept_parcel(hold);
-        } else if (head != 0) {
-            return MQX_OK;
         } else {
             hold->want = want;
             status = fill_parcel(hold);
@@ -313,6 +312,7 @@ int mqx_hold_supply(struct mqx_hold *hold)
             return status;
         }
     }
+    return MQX_OK;
 }
 
 /* Stripe transaction: the first parcel's worth of the free list becomes the outgoing parcel. */
