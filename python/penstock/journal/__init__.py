@@ -218,7 +218,7 @@ def _section_values(record: Record) -> dict[str, Any]:
     sections = record.sections()
     values: dict[str, Any] = {}
     if L.SEC_DESCRIPTOR in sections:
-        descriptor = descriptor_of(record, sections)
+        descriptor = descriptor_of(sections)
         values["descriptor"] = {
             name: _plain(getattr(descriptor, name)) for name in Descriptor.__slots__
         }
@@ -233,7 +233,7 @@ def _section_values(record: Record) -> dict[str, Any]:
     if L.SEC_COUNTS in sections:
         values["counts"] = [
             {"identity": identity, "object": slot, "count": count}
-            for identity, slot, count in counts_of(record, sections)
+            for identity, slot, count in counts_of(sections)
         ]
     if L.SEC_OBJECT_NAME in sections:
         at = L.overlay("ps_object_name", sections[L.SEC_OBJECT_NAME])[0]

@@ -165,7 +165,7 @@ class _Blocks:
         at, end = start, start + length
         while at < end:
             size = int.from_bytes(self.data[at : at + 4], "little")
-            if size < L.RECORD_HEADER or size % 8 or size > end - at:
+            if not L.RECORD_HEADER <= size <= L.RECORD_MAX or size % 8 or size > end - at:
                 raise self.fail(f"record of {size} bytes does not fit its block", "record", at)
             starts.append(at)
             lengths.append(size)

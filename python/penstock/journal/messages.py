@@ -106,7 +106,7 @@ class Message:
     def descriptor(self) -> Descriptor:
         """Its descriptor as stored at the put."""
         record = self.record()
-        return descriptor_of(record, record.sections())
+        return descriptor_of(record.sections())
 
     def body(self) -> bytes:
         """Its bytes, gathered from its chunks when it has any."""

@@ -16,7 +16,7 @@ _REQUIRED = {
     L.PUT: (L.SEC_DESCRIPTOR,),
     L.COMMIT: (L.SEC_COMMIT,),
     L.CHUNK: (L.SEC_CHUNK, L.SEC_BODY),
-    L.OBJECT: (L.SEC_OBJECT_NAME, L.SEC_OBJECT_ATTRS),
+    L.OBJECT: (L.SEC_OBJECT_NAME,),
     L.IMAGE_CONSUMED: (L.SEC_IMAGE,),
 }
 
@@ -72,7 +72,10 @@ class Record:
         return DamagedFile(self.file, self.offset, rule, what)
 
     def sections(self) -> dict[int, memoryview]:
-        """Section tag -> its bytes. Raises DamagedFile when they do not fill the record exactly."""
+        """Section tag -> its bytes; sections of other versions are left out.
+
+        Raises DamagedFile when they do not fill the record exactly or contradict each other.
+        """
         found: dict[int, memoryview] = {}
         view = memoryview(self.data)
         at, end = L.RECORD_HEADER, len(self.data)
@@ -87,6 +90,9 @@ class Record:
                 raise self.fail(f"section {tag} of {size} bytes exceeds the record")
             if zero or any(view[start + size : stop]):
                 raise self.fail(f"reserved bytes of section {tag} are not zero", "reserved")
+            at = stop
+            if tag not in L.SECTIONS_UNDERSTOOD:
+                continue
             if tag in found:
                 raise self.fail(f"section {tag} appears twice")
             if L.SEC_BODY in found:
@@ -95,10 +101,10 @@ class Record:
             if struct is not None and size != L.size_of(struct):
                 raise self.fail(f"section {tag} has {size} bytes, not {L.size_of(struct)}")
             found[tag] = view[start : start + size]
-            at = stop
         for tag in _REQUIRED.get(self.type, ()) if self.known else ():
             if tag not in found:
                 raise self.fail(f"no {L.SECTIONS[tag]} section")
+        _check_message(self, found)
         return found
 
 
@@ -126,12 +132,17 @@ def take_record(file: str, offset: int, lsn: int, data: bytes) -> Record:
         crc=int(h.crc),
         data=data,
     )
-    if record.known or not record.must_understand:
+    if not record.known and not record.must_understand:
+        return record
+    if record.known:
         if h.zero:
             raise record.fail("reserved bytes are not zero", "reserved")
-        if record.known and record.flags & ~L.FLAG_COMMITS:
+        if record.flags & ~L.FLAG_COMMITS:
             text = f"{record.type_name} record: unknown flags {record.flags:#x}"
             raise UnsupportedFile(file, offset, "unsupported", text)
+        if record.type == L.PUT and record.identity != record.arrival:
+            text = f"identity {record.identity}, but arrival number {record.arrival}"
+            raise record.fail(text)
         return record
     text = f"{record.type_name} record of version {record.version} is not known to this reader"
     raise UnsupportedFile(file, offset, "unsupported", text)
@@ -216,32 +227,39 @@ def _struct_values(struct: str, data: memoryview) -> dict[str, Any]:
     return values
 
 
-def check_descriptor(record: Record, sections: dict[int, memoryview]) -> Any:
-    """The ``struct ps_descriptor`` of a PUT record, laid over it.
-
-    Raises DamagedFile when its fields contradict each other or the record.
-    """
-    data = sections[L.SEC_DESCRIPTOR]
-    at = L.overlay("ps_descriptor", data)[0]
+def _check_message(record: Record, sections: dict[int, memoryview]) -> None:
+    """What the sections of a message say of themselves and of each other. Raises DamagedFile."""
     ext = sections.get(L.SEC_DESCRIPTOR_EXT)
-    if at.zero:
-        raise record.fail("reserved bytes of the descriptor are not zero", "reserved")
-    if at.placement >= L.PRIORITIES:
-        raise record.fail(f"placement priority {at.placement} is above 9")
-    if at.persistence > 1:
-        raise record.fail(f"persistence {at.persistence} is neither 0 nor 1")
-    if at.has_ext != (ext is not None):
-        raise record.fail("has_ext does not agree with the sections")
     if ext is not None and any(L.overlay("ps_descriptor_ext", ext)[0].zero):
         raise record.fail("reserved bytes of the descriptor extension are not zero", "reserved")
-    if L.SEC_BODY in sections and L.SEC_CHUNKED in sections:
-        raise record.fail("has a body and chunks")
-    return at
+    if L.SEC_DESCRIPTOR in sections:
+        d = L.overlay("ps_descriptor", sections[L.SEC_DESCRIPTOR])[0]
+        if d.zero:
+            raise record.fail("reserved bytes of the descriptor are not zero", "reserved")
+        if d.placement >= L.PRIORITIES:
+            raise record.fail(f"placement priority {d.placement} is above 9")
+        if d.persistence > 1:
+            raise record.fail(f"persistence {d.persistence} is neither 0 nor 1")
+        if d.has_ext != (ext is not None):
+            raise record.fail("has_ext does not agree with the sections")
+    body = len(sections.get(L.SEC_BODY, b""))
+    if L.SEC_CHUNKED in sections:
+        c = L.overlay("ps_chunked", sections[L.SEC_CHUNKED])[0]
+        if L.SEC_BODY in sections:
+            raise record.fail("has a body and chunks")
+        if c.zero or c.total > L.BODY_MAX or not c.count or c.first_lsn > c.last_lsn:
+            raise record.fail(f"{int(c.total)} bytes in {int(c.count)} chunks", "chunk")
+    if L.SEC_CHUNK in sections:
+        piece = L.overlay("ps_chunk", sections[L.SEC_CHUNK])[0]
+        if piece.zero or piece.total > L.BODY_MAX or piece.offset + body > piece.total:
+            text = f"{body} bytes at {int(piece.offset)} of {int(piece.total)}"
+            raise record.fail(text, "chunk")
+    if len(sections.get(L.SEC_COUNTS, b"")) % L.size_of("ps_count"):
+        raise record.fail(f"COUNTS section of {len(sections[L.SEC_COUNTS])} bytes")
 
 
-def descriptor_of(record: Record, sections: dict[int, memoryview]) -> Descriptor:
-    """The descriptor of a PUT record. Raises DamagedFile when its fields contradict each other."""
-    check_descriptor(record, sections)
+def descriptor_of(sections: dict[int, memoryview]) -> Descriptor:
+    """The descriptor of a PUT record, from its sections."""
     data, ext = sections[L.SEC_DESCRIPTOR], sections.get(L.SEC_DESCRIPTOR_EXT)
     values = _struct_values("ps_descriptor", data)
     values.update(_EXT_INITIAL if ext is None else _struct_values("ps_descriptor_ext", ext))
@@ -277,13 +295,10 @@ def attributes_of(record: Record, data: memoryview) -> dict[int, int | str]:
     return result
 
 
-def counts_of(record: Record, sections: dict[int, memoryview]) -> Iterator[tuple[int, int, int]]:
+def counts_of(sections: dict[int, memoryview]) -> Iterator[tuple[int, int, int]]:
     """(identity, object slot, new BackoutCount) of a BACKOUT record."""
     data = sections.get(L.SEC_COUNTS)
     if data is None:
         return
-    size = L.size_of("ps_count")
-    if len(data) % size:
-        raise record.fail(f"COUNTS section of {len(data)} bytes")
-    for at in L.overlay("ps_count", data, 0, len(data) // size):
+    for at in L.overlay("ps_count", data, 0, len(data) // L.size_of("ps_count")):
         yield int(at.identity), int(at.object), int(at.count)

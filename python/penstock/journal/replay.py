@@ -17,7 +17,7 @@ from . import checksum
 from . import layout as L
 from .errors import DamagedFile
 from .messages import Entry, Message, chunks_of_image
-from .records import Record, attributes_of, check_descriptor, counts_of
+from .records import Record, attributes_of, counts_of
 from .segment import Scan
 from .store import TornTail, View, torn_tail
 
@@ -136,7 +136,7 @@ def operation_of(record: Record) -> Operation:
         c = L.overlay("ps_commit", sections[L.SEC_COMMIT])[0]
         value = (int(c.first_lsn), int(c.record_count), int(c.running_crc))
     elif record.type == L.BACKOUT:
-        value = list(counts_of(record, sections))
+        value = list(counts_of(sections))
     elif record.type == L.IMAGE_CONSUMED:
         value = int(L.overlay("ps_image", sections[L.SEC_IMAGE])[0].checkpoint_lsn)
     return Operation(
@@ -153,7 +153,7 @@ def operation_of(record: Record) -> Operation:
 
 def entry_of(record: Record, sections: dict[int, memoryview]) -> Entry:
     """The index entry of a PUT record."""
-    d = check_descriptor(record, sections)
+    d = L.overlay("ps_descriptor", sections[L.SEC_DESCRIPTOR])[0]
     chunk_count, first_lsn = 0, record.lsn
     length = len(sections.get(L.SEC_BODY, b""))
     if L.SEC_CHUNKED in sections:
@@ -186,7 +186,7 @@ def definition_of(record: Record, sections: dict[int, memoryview]) -> ObjectDefi
         type=int(n.type),
         name=L.text(n.name),
         instance=int(n.instance),
-        attributes=attributes_of(record, sections[L.SEC_OBJECT_ATTRS]),
+        attributes=attributes_of(record, sections.get(L.SEC_OBJECT_ATTRS, memoryview(b""))),
         lsn=record.lsn,
     )
 
@@ -206,6 +206,8 @@ class Replay:
         self.queues: dict[Key, dict[int, Entry]] = {}
         self.newest: dict[int, int] = {}  # object slot -> its newest generation
         self.gone: set[int] = set()
+        self.counts: dict[int, int] = {}  # BackoutCounts told by BACKOUT records
+        self.cleared: dict[Key, int] = {}  # bound of the newest CLEAR
         self.image_consumed = False
         self.snapshot_end = view.checkpoint.end_lsn if view.checkpoint else 0
 
@@ -282,14 +284,15 @@ class Replay:
                 text = f"message {op.identity} is not there"
                 self.report("warning", op.fail(text, "message"))
         elif op.type == L.CLEAR:
+            self.cleared[op.key] = bound = max(op.arrival, self.cleared.get(op.key, 0))
             queue = self.queues.get(op.key, {})
-            for identity in [e.identity for e in queue.values() if e.arrival < op.arrival]:
+            for identity in [e.identity for e in queue.values() if e.arrival < bound]:
                 self._remove(identity)
         elif op.type == L.BACKOUT:
             for identity, _, count in op.value:
-                entry = self.state.entries.get(identity)
-                if entry is not None:
-                    entry.backout_count = max(entry.backout_count, count)
+                self.counts[identity] = max(count, self.counts.get(identity, 0))
+                if identity in self.state.entries:
+                    self._raise_count(self.state.entries[identity])
         elif op.type == L.OBJECT:
             self._define(op.value, op)
         elif op.type == L.OBJECT_DELETE:
@@ -298,33 +301,39 @@ class Replay:
             self.image_consumed |= op.value == self.view.checkpoint.begin_lsn
 
     def _put(self, entry: Entry, op: Operation) -> None:
+        if entry.key not in self.state.objects:
+            if op.lsn >= self.snapshot_end:
+                text = f"message {entry.identity} is on object {entry.key}, which is not defined"
+                self.report("damage", op.fail(text, "object"))
+            return
         present = self.state.entries.get(entry.identity)
         if present is not None or entry.identity in self.gone:
             if present is None or present.lsn != entry.lsn:
                 text = f"message {entry.identity} was put before"
                 self.report("warning", op.fail(text, "duplicate"))
             return
-        if entry.key not in self.state.objects:
-            if op.lsn >= self.snapshot_end:
-                text = f"message {entry.identity} is on object {entry.key}, which is not defined"
-                self.report("damage", op.fail(text, "object"))
+        if entry.arrival < self.cleared.get(entry.key, 0):
             return
-        if not entry.persistent or entry.identity != entry.arrival:
-            text = f"message {entry.identity}: not persistent, or identity and arrival differ"
+        if not entry.persistent:
+            text = f"message {entry.identity} is not persistent"
             self.report("warning", op.fail(text, "message"))
         self._insert(entry)
 
+    def _raise_count(self, entry: Entry) -> None:
+        entry.backout_count = max(entry.backout_count, self.counts.get(entry.identity, 0))
+
     def _insert(self, entry: Entry) -> None:
+        self._raise_count(entry)
         self.state.entries[entry.identity] = entry
         self.queues.setdefault(entry.key, {})[entry.identity] = entry
         self.state.next_number = max(self.state.next_number, entry.identity + 1, entry.arrival + 1)
 
     def _remove(self, identity: int) -> bool:
+        self.gone.add(identity)
         entry = self.state.entries.pop(identity, None)
         if entry is None:
             return False
         del self.queues[entry.key][identity]
-        self.gone.add(identity)
         return True
 
     def _define(self, definition: ObjectDefinition, op: Operation) -> None:

@@ -218,7 +218,7 @@ def _walk_batch(
     at = offset + L.BATCH_HEADER
     while at < end:
         size = words[at >> 2]
-        if size < L.RECORD_HEADER or size % 8 or size > end - at:
+        if not L.RECORD_HEADER <= size <= L.RECORD_MAX or size % 8 or size > end - at:
             return f"record of {size} bytes does not fit its batch", at
         starts.append(at)
         lengths.append(size)

@@ -142,7 +142,8 @@ class View:
         offset = lsn - segment.base_lsn
         data = self.files.read(segment.file, offset, 4)
         size = int.from_bytes(data, "little")
-        if size < L.RECORD_HEADER or size % 8 or size > segment.size - offset:
+        limit = min(L.RECORD_MAX, segment.size - offset)
+        if not L.RECORD_HEADER <= size <= limit or size % 8:
             text = f"record of {size} bytes where message {identity} should be"
             self.still(segment)
             raise DamagedFile(segment.file, offset, "message", text)
