@@ -178,10 +178,7 @@ static int free_process(struct mqx_region *region, uint32_t slot)
 int mqx_sweep_process(struct mqx_store *store, uint32_t slot)
 {
     struct mqx_region *region = &store->region;
-    int status = slot == region->process ? MQX_OK : repair_locks(region, slot);
-    if (status == MQX_OK) {
-        status = sweep_contexts(store, slot);
-    }
+    int status = sweep_contexts(store, slot);
     if (status == MQX_OK) {
         status = sweep_handles(store, slot);
     }
@@ -202,18 +199,34 @@ static void wake_picked(struct mqx_region *region)
     }
 }
 
-int mqx_sweep(struct mqx_store *store, uint32_t *out_dead)
+/* The dead, and every lock one of them held repaired: a unit of one of them may have been in the hands of another who
+ * swept before us and died, so nothing of anybody is looked at before. */
+static int find_dead(struct mqx_store *store, uint8_t dead[MQX_PROCESS_MAX], uint32_t *out_dead)
 {
     struct mqx_region *region = &store->region;
     int status = MQX_OK;
-    *out_dead = 0;
     for (uint32_t slot = 0; slot < MQX_PROCESS_MAX && status == MQX_OK; slot++) {
         const uint32_t state = mqx_load_relaxed(&mqx_process_slot(region, slot)->state);
-        if (state == MQX_PROC_FREE || slot == region->process || mqx_process_alive(store, slot)) {
-            continue;
+        dead[slot] = state != MQX_PROC_FREE && slot != region->process &&
+                     !mqx_process_alive(store, slot);
+        if (dead[slot] != 0) {
+            status = repair_locks(region, slot);
+            *out_dead += 1;
         }
-        status = mqx_sweep_process(store, slot);
-        *out_dead += 1;
+    }
+    return status;
+}
+
+int mqx_sweep(struct mqx_store *store, uint32_t *out_dead)
+{
+    struct mqx_region *region = &store->region;
+    uint8_t dead[MQX_PROCESS_MAX];
+    *out_dead = 0;
+    int status = find_dead(store, dead, out_dead);
+    for (uint32_t slot = 0; slot < MQX_PROCESS_MAX && status == MQX_OK && *out_dead != 0; slot++) {
+        if (dead[slot] != 0) {
+            status = mqx_sweep_process(store, slot);
+        }
     }
     if (*out_dead != 0) {
         wake_picked(region);
