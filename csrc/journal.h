@@ -6,22 +6,37 @@
  *             ring_offset + x % ring_size. Records are appended at `tail`; what lies in
  *             [written, tail) is only here.
  *   open batch  the batch being filled; its 64 header bytes are left free at batch_start. Closing
- *             ("sealing") it zero-fills to the page, queues it in sealed[], and opens the next one at the
- *             next page (or at the first page after the header of the next segment).
+ *             ("sealing") it zero-fills to the page, queues it in sealed[], and opens the next one
+ *             at the next page (or at the first page after the header of the next segment).
  *   spare     a whole, zero-filled segment file, not yet part of the stream.
+ *   closed    the active segment when its state is FULL: nothing more is appended to it, the next
+ *             record needs a roll. So it is after a record did not fit, and after a recovery that
+ *             found the tail not clean.
  *
  * Invariants
- *   1. written <= durable-or-later order: durable <= written <= start of the oldest sealed batch or
- *      batch_start; tail - written <= ring_size.
+ *   1. durable <= written <= start of the oldest sealed batch or batch_start, except that a leader
+ *      raises `durable` a moment before `written`; tail - written <= ring_size.
  *   2. A record never straddles a segment; a record is <= MQX_RING_RECORD_MAX.
- *   3. An append is one ring micro-transaction: tail, batch count, the context's first_lsn, record_count,
- *      running_crc, unit_id and (REC_COMMITS, COMMIT) its state DECIDED and decided_lsn, and the
- *      message's lsn and record_length. So a record is in the ring exactly when the context says so. The
- *      bytes are copied into the ring before these stores.
- *   4. Puts are refused with MQRC_STORAGE_MEDIUM_FULL before anything is written when free journal space
- *      would fall below reserve_bytes; other records may use the reserve (rule 12).
- *   5. A recycled file gets a higher generation; a cached descriptor or mapping carries the generation it
- *      was opened with and is dropped when they differ (rule 8).
+ *   3. An append is one ring micro-transaction: tail, batch count, the context's first_lsn,
+ *      record_count, running_crc, unit_id and (REC_COMMITS, COMMIT) its state DECIDED and
+ *      decided_lsn, and the message's lsn and record_length. So a record is in the ring exactly
+ *      when the context says so. The bytes are copied into the ring before these stores.
+ *   4. Puts are refused with MQRC_STORAGE_MEDIUM_FULL before anything is written when the room that
+ *      exists (rest of the active segment and spares) would fall below reserve_bytes and no more
+ *      can be made within the limit; other records may use the reserve, and files beyond the limit
+ *      (rule 12).
+ *   5. A recycled file gets a higher generation; a cached mapping carries the generation it was
+ *      made with and is dropped when they differ (rule 8).
+ *   6. Everything in a segment is durable before the next one gets its name: a roll first flushes.
+ *      So a segment that has a successor is valid exactly up to the successor's prev_end_lsn (rule
+ *      10).
+ *   7. A record whose effect on index or catalog comes later than its append names a context: the
+ *      context's first_lsn keeps the begin LSN of checkpoints at or below it. It is cleared when
+ *      the effect is complete, not before.
+ *
+ * Locks: flush, roll and ring lock, ranks in lock.h. The segment table is changed under roll AND
+ * ring lock, so either is enough to read it; without one, an entry is believed only after its
+ * generation was compared again.
  */
 #ifndef PENSTOCK_JOURNAL_H
 #define PENSTOCK_JOURNAL_H
@@ -47,19 +62,26 @@ struct mqx_append {
     uint64_t end_lsn;            /* out: durable >= end_lsn means it is on the medium */
 };
 
-/* Process-local caches. */
+/* Process-local caches. Attaching twice is harmless. */
 int mqx_journal_attach(struct mqx_store *store) MQX_MUST_USE;
 void mqx_journal_detach(struct mqx_store *store);
 
-/* Appends one record. Waits (outside all locks) for ring space or a segment when needed. */
+/* Appends one record. Waits (outside all locks) for ring space or a segment when needed. In
+ * commit.c, because it may have to flush. */
 int mqx_journal_append(struct mqx_store *store, struct mqx_append *append) MQX_MUST_USE;
+/* The same without waiting: MQX_NEED_RING, MQX_NEED_SEGMENT, MQRC_STORAGE_MEDIUM_FULL (reserve). */
+int mqx_journal_try_append(struct mqx_store *store, struct mqx_append *append) MQX_MUST_USE;
 
 /* A unit id; never 0. */
 uint64_t mqx_journal_unit_id(struct mqx_store *store);
+/* The reserve for so many persistent messages and open contexts: what the maintenance step stores
+ * in reserve_bytes. */
+uint64_t mqx_journal_reserve_for(const struct mqx_region *region, uint64_t messages,
+                                 uint64_t contexts);
 
-/* A stable view of `size` bytes at `lsn` in the mapping of its segment, made readable first so that a bad
- * sector is a status and not a signal. The view keeps mapping and descriptor until it is ended; the caller
- * keeps the segment from being recycled (the message is present and claimed or pinned). */
+/* A stable view of `size` bytes at `lsn` in the mapping of its segment, made readable first so that
+ * a bad sector is a status and not a signal. The view keeps the mapping until it is ended; the
+ * caller keeps the segment from being recycled (the message is present and claimed or pinned). */
 struct mqx_view {
     const unsigned char *at;
     uint64_t size;
@@ -69,28 +91,57 @@ int mqx_journal_view(struct mqx_store *store, uint64_t lsn, uint64_t size,
                      struct mqx_view *out) MQX_MUST_USE;
 void mqx_journal_view_end(struct mqx_store *store, struct mqx_view *view);
 
-/* Descriptor and body of a persistent message that is not in the region: decodes and verifies the record at
- * `lsn` (identity, CRC), copies `capacity` body bytes at most (chunks gathered). MQRC_OBJECT_DAMAGED with file
- * and offset when it is not what it should be. */
+/* Descriptor and body of a persistent message that is not in the region: decodes and verifies the
+ * record at `lsn` (identity, CRC), copies `capacity` body bytes at most (chunks gathered). Outputs
+ * may be NULL. MQRC_OBJECT_DAMAGED with file and offset when it is not what it should be. A caller
+ * that only pinned the message looks at its state before it believes that: a removed message's
+ * segment may be recycled. */
 int mqx_journal_fetch(struct mqx_store *store, const struct mqx_message *message,
                       struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
                       uint64_t capacity) MQX_MUST_USE;
+/* LSN of the first CHUNK record of the message whose PUT record is at `lsn`; `lsn` when it has
+ * none. */
+int mqx_journal_first_lsn(struct mqx_store *store, uint64_t lsn, uint32_t record_length,
+                          uint64_t *out) MQX_MUST_USE;
 
-/* One spare ahead when free space allows; called by the maintenance step and by appends that need one. */
+/* One spare ahead; called by the maintenance step. MQRC_STORAGE_MEDIUM_FULL when limit or disk do
+ * not allow it. */
 int mqx_journal_make_spare(struct mqx_store *store, bool full_size) MQX_MUST_USE;
+/* The same for an append of a put that was refused: does nothing when there is room by now. */
+int mqx_journal_make_room(struct mqx_store *store, uint32_t length) MQX_MUST_USE;
 uint32_t mqx_journal_spare_count(struct mqx_store *store);
+/* True when there is no spare, or when less than twice the reserve is at hand, and the limit allows
+ * more. */
+bool mqx_journal_spare_wanted(struct mqx_store *store);
 
-/* Segments that end at or before `begin_lsn` and in which `live[]` (parallel to the segment table) is 0 become
- * spares (full-size ones, while fewer than two spares are kept) or are unlinked. */
+/* From the oldest on, segments that end at or before `begin_lsn` and in which `live[]` (parallel to
+ * the segment table) is 0 become spares (full-size ones, while fewer than two spares are kept) or
+ * are unlinked. It ends at the first one that is still needed: segments are kept without holes. */
 int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn,
                        const uint32_t *live) MQX_MUST_USE;
 
 /* Index in the segment table of the segment that holds `lsn`, or -1. */
 int mqx_journal_segment_of(const struct mqx_region *region, uint64_t lsn);
 
-/* Closes the open batch if it has records (ring lock held). Used by commit.c. */
+/* Closes the open batch if it has records (ring lock held; the caller commits): MQX_NEED_RING when
+ * the queue of sealed batches is full. Used by commit.c. */
 int mqx_journal_seal(struct mqx_store *store) MQX_MUST_USE;
-/* Descriptor of a segment for the flush leader (cached, opened for writing). */
+/* Queues an empty batch, a mark page (the same way); MQX_NEED_SEGMENT when the segment has no page
+ * left. */
+int mqx_journal_seal_mark(struct mqx_store *store) MQX_MUST_USE;
+/* Puts a spare in place of the closed segment, once that is durable; 0 too when somebody else did
+ * or when it must be flushed first: the caller tries again what it wanted. */
+int mqx_journal_roll(struct mqx_store *store) MQX_MUST_USE;
+/* End of the closed segment's batches, 0 when the active one is not closed. */
+uint64_t mqx_journal_closed_end(struct mqx_store *store);
+/* Descriptor of a segment for the flush leader (flush lock held; cached, opened for writing). */
 int mqx_journal_write_fd(struct mqx_store *store, uint32_t segment_index, int *out) MQX_MUST_USE;
+
+/* A byte of the ring. */
+static inline unsigned char *mqx_ring_at(const struct mqx_region *region, uint64_t lsn)
+{
+    const struct mqx_journal *journal = region->journal;
+    return region->base + journal->ring_offset + (lsn & (journal->ring_size - 1));
+}
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * message.c - see message.h; the layout is format.h's.
  *
- * A record is built front to back: begin() leaves room for the header, add() appends a section and pads
- * it, finish() writes length and CRC. It is taken apart in the same order, with one table that says
- * for each section tag where its pointer goes and how long it must be, and one that says for each
- * record type which sections it needs.
+ * A record is built front to back: begin() leaves room for the header, add() appends a section and
+ * pads it, finish() writes length and CRC. It is taken apart in the same order, with one table that
+ * says for each section tag where its pointer goes and how long it must be, and one that says for
+ * each record type which sections it needs.
  */
 #include "message.h"
 
@@ -180,7 +180,8 @@ struct section_rule {
     uint32_t counter; /* offset of the length or count, when the size is not fixed */
     uint32_t unit;    /* length is a multiple of this, and counted in it */
 };
-#define FIXED(name) {offsetof(struct mqx_decoded, name), sizeof *((struct mqx_decoded *)0)->name, 0, 0}
+#define FIXED(name) \
+    {offsetof(struct mqx_decoded, name), sizeof *((struct mqx_decoded *)0)->name, 0, 0}
 #define COUNTED(name, counter, unit) \
     {offsetof(struct mqx_decoded, name), 0, offsetof(struct mqx_decoded, counter), unit}
 static const struct section_rule section_rules[] = {

@@ -2,14 +2,14 @@
  * message.h - records of the journal, built and taken apart.
  *
  * Encoding happens outside all locks, into a buffer of the calling thread (mqx_scratch), checksum
- * included; what enters the ring is finished bytes. Decoding checks every length before use: it reads
- * untrusted bytes, takes (pointer, length) and nothing else, allocates nothing (rule 41).
+ * included; what enters the ring is finished bytes. Decoding checks every length before use: it
+ * reads untrusted bytes, takes (pointer, length) and nothing else, allocates nothing (rule 41).
  *
- * What a v1 reader accepts: bytes called zero are zero, each known section has the right size and is
- * there once, the ones that the type needs are there, a body is the last one. Sections of unknown tags
- * are skipped. A record that fails only these tests has a valid checksum, so somebody wrote it on
- * purpose (a newer version): it is refused by number, never taken for a torn one. Records without the
- * must-understand bit and of unknown type are skipped.
+ * What a v1 reader accepts: bytes called zero are zero, each known section has the right size and
+ * is there once, the ones that the type needs are there, a body is the last one. Sections of
+ * unknown tags are skipped. A record that fails only these tests has a valid checksum, so somebody
+ * wrote it on purpose (a newer version): it is refused by number, never taken for a torn one.
+ * Records without the must-understand bit and of unknown type are skipped.
  */
 #ifndef PENSTOCK_MESSAGE_H
 #define PENSTOCK_MESSAGE_H
@@ -66,7 +66,8 @@ struct mqx_record_head { /* what the caller says of a record */
     uint64_t number;      /* identity and arrival */
 };
 
-/* Each returns the record's length (multiple of 8), written to `to` (8-byte aligned); CRC complete. */
+/* Each returns the record's length (multiple of 8), written to `to` (8-byte aligned); CRC
+ * complete. */
 /* GET, BACKOUT, EXPIRE, CLEAR, OBJECT_DELETE: nothing but the header */
 uint32_t mqx_encode_plain(unsigned char *to, const struct mqx_record_head *head);
 /* `chunked` excludes `body`; an empty body has no section. */
