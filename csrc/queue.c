@@ -585,6 +585,9 @@ uint32_t mqx_queue_next_image(struct mqx_store *store, uint32_t object, struct m
     const struct mqx_message *message;
     uint32_t slot;
     mqx_check(queue != NULL);
+    if (mqx_load_relaxed(&queue->np_life) == 0) {
+        return 0; /* NPMCLASS(NORMAL): they end with the queue manager */
+    }
     do {
         slot = mqx_heap_next(&store->region, queue, cursor, true);
         message = mqx_message(&store->region, slot);
