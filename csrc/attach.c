@@ -230,35 +230,13 @@ static int take_slot(struct attaching *a)
 
 /* ---- the first one: restart ---- */
 
-struct cache_drop {
-    struct mqx_io *io;
-    int dir;
-};
-
-static int drop_one(void *arg, const char *name)
-{
-    const struct cache_drop *drop = arg;
-    const int fd = drop->io->ops->open(drop->io, drop->dir, name, MQX_IO_READ, 0);
-    if (fd >= 0) {
-        (void)drop->io->ops->drop_cache(drop->io, fd);
-        (void)drop->io->ops->close(drop->io, fd);
-    }
-    return 0;
-}
-
-/* After a failed flush the page cache holds what the medium may not (rule 14). */
-static void forget_page_cache(struct mqx_store *store)
-{
-    struct cache_drop journal = {store->io, store->journal_dir};
-    struct cache_drop checkpoint = {store->io, store->checkpoint_dir};
-    (void)store->io->ops->list(store->io, store->journal_dir, drop_one, &journal);
-    (void)store->io->ops->list(store->io, store->checkpoint_dir, drop_one, &checkpoint);
-}
-
 static int recover(struct attaching *a, const struct mqx_orphan *orphan)
 {
     struct mqx_store *store = a->store;
-    int status = mqx_journal_attach(store);
+    int status = orphan->broken ? mqx_recover_distrust_cache(store) : MQX_OK; /* rule 14 */
+    if (status == MQX_OK) {
+        status = mqx_journal_attach(store);
+    }
     if (status == MQX_OK) {
         status = mqx_recover(store, orphan->in_flight, orphan->in_flight_count,
                              &a->report->recovery);
@@ -289,9 +267,6 @@ static int restart(struct attaching *a, const struct mqx_record *record, bool re
         if (!a->moved) {
             mqx_region_discard(store, record->region);
         }
-    }
-    if (orphan.broken) {
-        forget_page_cache(store);
     }
     int status = mqx_region_discard_strays(store, &a->place);
     if (status == MQX_OK) {
@@ -574,6 +549,11 @@ void mqx_attach_drop_life(struct mqx_store *store)
 
 void mqx_attach_forget(struct mqx_store *store)
 {
+    struct mqx_lockfile *file = mqx_lockfile_find(store->io, store->lock_fd);
+    if (file != NULL) {
+        mqx_lockfile_forget(file);
+    }
+    mqx_forked_remove(store);
     store->region = (struct mqx_region){.base = NULL};
     store->files = NULL;
     no_descriptors(store);

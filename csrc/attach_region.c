@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "orphan.h"
+#include "recovery_replay.h" /* mqx_tag_key */
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,14 +27,6 @@ bool mqx_record_is_here(const struct mqx_record *record, const struct mqx_place 
 }
 
 /* ---- making ---- */
-
-/* The key of tags as FORMAT.md 3.4 defines it. */
-static uint64_t tag_key_of(const uint8_t qm_id[16])
-{
-    uint64_t half[2];
-    memcpy(half, qm_id, sizeof half);
-    return half[0] ^ half[1];
-}
 
 static int new_record(const struct mqx_place *place, struct mqx_record *out)
 {
@@ -64,7 +57,7 @@ static void fill_identity(struct mqx_store *store, const struct mqx_record *reco
     header->directory_device = record->device;
     header->directory_inode = record->inode;
     header->pid_namespace = record->where.pid_namespace;
-    header->tag_key = tag_key_of(store->qm_id);
+    header->tag_key = mqx_tag_key(store->qm_id);
 }
 
 /* Says what there is, where the region could only say what it needs. */

@@ -95,8 +95,8 @@ static int read_value(const struct entry *entry, int64_t values[FIELD_COUNT])
         memcpy(&value, entry->value, sizeof value);
         if (value < rule->least || value > rule->most || (field == NPM && value % 10 != 0)) {
             return mqx_fail(rule->reason,
-                            "attribute %d has the value %lld; allowed are %lld to %lld", rule->selector,
-                            (long long)value, (long long)rule->least,
+                            "attribute %d has the value %lld; allowed are %lld to %lld",
+                            rule->selector, (long long)value, (long long)rule->least,
                             (long long)rule->most);
         }
         values[field] = value;
@@ -118,7 +118,7 @@ int mqx_attributes_read(const void *list, uint32_t length, struct mqx_values *ou
     }
     while (at < length && status == MQX_OK) {
         const uint32_t start = at;
-        struct entry entry;
+        struct entry entry = {.value = NULL};
         status = next_entry(list, length, &at, &entry);
         if (status == MQX_OK && occurs_before(list, start, entry.head.selector)) {
             status = mqx_fail(MQRC_SELECTOR_ERROR, "attribute %d occurs twice",

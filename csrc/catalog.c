@@ -38,6 +38,7 @@ static void commit_and_drop(struct mqx_region *region)
 
 static void set_hand(struct mqx_context *context, uint32_t slot, uint32_t generation)
 {
+    mqx_check(context != NULL);
     mqx_check(context->hand_kind == MQX_HAND_NONE);
     context->hand = slot;
     context->hand_object = generation;
@@ -47,6 +48,7 @@ static void set_hand(struct mqx_context *context, uint32_t slot, uint32_t genera
 
 static void clear_hand(struct mqx_context *context)
 {
+    mqx_check(context != NULL);
     mqx_store_release(&context->hand_kind, (uint32_t)MQX_HAND_NONE);
     mqx_order();
     context->hand = 0;
@@ -171,6 +173,9 @@ static int log_definition(struct mqx_store *store, uint32_t context,
         return status;
     }
     struct mqx_object *object = mqx_object(region, slot);
+    if (object->generation == 0) {
+        mqx_store_release(&object->generation, 1u); /* 0 means "never seen" to recovery */
+    }
     mqx_store_release(&owner->hand_object, object->generation);
     status = mqx_attrs_store(store, def, &cell);
     if (status == MQX_OK) {

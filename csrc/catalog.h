@@ -78,8 +78,8 @@ int mqx_catalog_read(struct mqx_store *store, uint32_t slot, uint32_t generation
                      uint32_t *out_length) MQX_MUST_USE;
 
 /* Recovery: puts a definition at its slot (replaces an older one there; one that is newer stays);
- * removes one. No journal, no locks: alone. Two objects may have one name until
- * mqx_catalog_loaded(). */
+ * removes one, of which perhaps only the generation is known. No journal, no locks: alone. Two
+ * objects may have one name until mqx_catalog_loaded(). Generations begin with 1. */
 int mqx_catalog_load(struct mqx_store *store, uint32_t slot, uint32_t generation,
                      const struct mqx_definition *def) MQX_MUST_USE;
 int mqx_catalog_unload(struct mqx_store *store, uint32_t slot, uint32_t generation) MQX_MUST_USE;

@@ -463,15 +463,16 @@ int mqx_catalog_load(struct mqx_store *store, uint32_t slot, uint32_t generation
 int mqx_catalog_unload(struct mqx_store *store, uint32_t slot, uint32_t generation)
 {
     struct mqx_region *region = &store->region;
-    struct mqx_object *object = mqx_object(region, slot);
-    if (object == NULL || object->state != MQX_OBJ_ACTIVE || object->generation != generation) {
-        return MQX_OK;
+    int status = make_room(region, slot);
+    struct mqx_object *object = status == MQX_OK ? mqx_object(region, slot) : NULL;
+    if (object == NULL || (int32_t)(object->generation - generation) > 0) {
+        return status;
     }
-    const int status = take_out(region, slot);
-    if (status == MQX_OK) {
-        object->state = MQX_OBJ_FREE;
-        object->generation = generation + 1;
+    if (object->state == MQX_OBJ_ACTIVE) {
+        status = take_out(region, slot);
     }
+    object->state = MQX_OBJ_FREE;
+    object->generation = generation + 1; /* also of a slot never seen here: it must not come back */
     return status;
 }
 

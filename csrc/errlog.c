@@ -137,7 +137,7 @@ static void append_line(struct mqx_store *store, const char *line, size_t length
         fd = open_newest(store, &size);
     }
     if (fd >= 0) {
-        (void)mqx_io_write_all(io, fd, line, length, size, 0);
+        mqx_ignore(mqx_io_write_all(io, fd, line, length, size, 0)); /* never fails its caller */
         (void)io->ops->close(io, fd);
     }
 }

@@ -107,7 +107,7 @@ static struct mqx_lockfile *look_up(const struct mqx_io *io, const struct mqx_io
 }
 
 /* guard held */
-static void forget(struct mqx_lockfile *file)
+static void unlist(struct mqx_lockfile *file)
 {
     struct mqx_lockfile **link = &files;
     while (*link != file) {
@@ -164,7 +164,8 @@ int mqx_lockfile_open(struct mqx_io *io, int dir, const struct mqx_io_stat *fact
     if (status == MQX_OK) {
         fresh->fd = fd;
     } else {
-        forget(fresh);
+        unlist(fresh);
+        *out = NULL;
     }
     drop_guard();
     return status;
@@ -177,8 +178,15 @@ void mqx_lockfile_close(struct mqx_lockfile *file)
     file->users--;
     if (file->users == 0) {
         (void)file->io->ops->close(file->io, file->fd);
-        forget(file);
+        unlist(file);
     }
+    drop_guard();
+}
+
+void mqx_lockfile_forget(struct mqx_lockfile *file)
+{
+    take_guard();
+    unlist(file);
     drop_guard();
 }
 

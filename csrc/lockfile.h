@@ -41,6 +41,8 @@ struct mqx_lockfile;
 int mqx_lockfile_open(struct mqx_io *io, int dir, const struct mqx_io_stat *facts,
                       struct mqx_lockfile **out) MQX_MUST_USE;
 void mqx_lockfile_close(struct mqx_lockfile *file);
+/* The object goes, whatever its users; no descriptor is closed, no lock dropped. */
+void mqx_lockfile_forget(struct mqx_lockfile *file);
 int mqx_lockfile_fd(const struct mqx_lockfile *file);
 /* The object behind a descriptor that mqx_lockfile_fd() gave in this process; NULL when there is
  * none. */

@@ -4,6 +4,7 @@
 #include "orphan.h"
 
 #include "error.h"
+#include "format.h"
 #include "surroundings.h"
 
 #include <stdlib.h>
@@ -246,6 +247,69 @@ static void visit_message(void *arg, uint32_t slot, const void *item)
     }
 }
 
+/* ---- BACKOUT records that are only in the ring ---- */
+
+struct ring {
+    const unsigned char *bytes; /* a copy */
+    uint64_t size;              /* power of two */
+};
+
+/* A record of that type among those in [lsn, end)? True, too, when they do not make sense. */
+static bool has_record(const struct ring *ring, uint64_t lsn, uint64_t end, uint16_t type)
+{
+    if (end < lsn || end - lsn > ring->size) {
+        return true;
+    }
+    while (lsn < end) { /* 8-byte aligned: neither length nor type lies across the ring's end */
+        const uint64_t first = lsn & (ring->size - 1);
+        const uint64_t second = (lsn + offsetof(struct psj_record, type)) & (ring->size - 1);
+        uint32_t length;
+        uint16_t found;
+        memcpy(&length, ring->bytes + first, sizeof length);
+        memcpy(&found, ring->bytes + second, sizeof found);
+        if (length < sizeof(struct psj_record) || length % 8 != 0 || length > end - lsn ||
+            (found & ~(unsigned)PS_MUST_UNDERSTAND) == type) {
+            return true;
+        }
+        lsn += length;
+    }
+    return false;
+}
+
+static bool ring_has_backout(const struct ring *ring, const struct mqx_journal *journal)
+{
+    const uint64_t head = sizeof(struct psj_batch);
+    for (uint32_t i = 0; i < journal->sealed_count && i < MQX_SEALED_MAX; i++) {
+        const struct mqx_sealed *sealed =
+            &journal->sealed[(journal->sealed_first + i) % MQX_SEALED_MAX];
+        const uint64_t end = sealed->start + sealed->length;
+        if (end > journal->durable &&
+            has_record(ring, sealed->start + head, end, PS_REC_BACKOUT)) {
+            return true;
+        }
+    }
+    return journal->tail > journal->batch_start + head &&
+           has_record(ring, journal->batch_start + head, journal->tail, PS_REC_BACKOUT);
+}
+
+/* May a BackoutCount be known to the region alone, because its record did not get to the medium? */
+static bool counts_may_be_lost(const struct source *source)
+{
+    enum { RING_MAX = 64 << 20 };
+    const struct mqx_journal *journal = &source->header->journal;
+    const uint64_t size = journal->ring_size;
+    if (journal->tail <= journal->durable + sizeof(struct psj_batch) ||
+        size < 4 * (uint64_t)MQX_RING_RECORD_MAX || size > RING_MAX || (size & (size - 1)) != 0) {
+        return false;
+    }
+    unsigned char *bytes = malloc(size);
+    const struct ring ring = {bytes, size};
+    const bool found = bytes != NULL && fetch(source, journal->ring_offset, bytes, size) &&
+                       ring_has_backout(&ring, journal);
+    free(bytes);
+    return found;
+}
+
 /* ---- non-persistent messages ---- */
 
 static void visit_object(void *arg, uint32_t slot, const void *item)
@@ -297,12 +361,11 @@ static void make_unique(struct mqx_orphan *out)
 
 static void read_source(const struct source *source, struct mqx_orphan *out)
 {
-    const struct mqx_journal *journal = &source->header->journal;
     struct reading reading = {.source = source, .out = out};
     out->read = for_each(source, MQX_AREA_CONTEXTS, visit_context, &reading);
     out->broken = source->header->stopped == MQX_STOP_BROKEN;
     out->np_discarded = count_np(source, reading.np_open);
-    if (reading.any_count || journal->backout_lsn > journal->durable) {
+    if (reading.any_count || counts_may_be_lost(source)) {
         /* what can be read of them is better than nothing */
         mqx_ignore(!for_each(source, MQX_AREA_MESSAGES, visit_message, &reading));
     }
