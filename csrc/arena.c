@@ -380,32 +380,29 @@ void mqx_hold_trim(struct mqx_hold *hold, uint32_t class_no)
 static uint32_t *next_free_of(const struct mqx_region *region, enum mqx_area_kind kind,
                               uint32_t slot)
 {
-    void *item = mqx_area_item(region, kind, slot);
-    if (item == NULL) {
-        return NULL;
-    }
-    switch (kind) {
-    case MQX_AREA_CONTEXTS: return &((struct mqx_context *)item)->next_free;
-    case MQX_AREA_HANDLES: return &((struct mqx_handle *)item)->next_free;
-    default: return &((struct mqx_object *)item)->next_free;
-    }
+    struct mqx_context *context = kind == MQX_AREA_CONTEXTS ? mqx_context(region, slot) : NULL;
+    struct mqx_handle *handle = kind == MQX_AREA_HANDLES ? mqx_handle(region, slot) : NULL;
+    struct mqx_object *object = kind == MQX_AREA_OBJECTS ? mqx_object(region, slot) : NULL;
+    return context != NULL  ? &context->next_free
+           : handle != NULL ? &handle->next_free
+           : object != NULL ? &object->next_free
+                            : NULL;
 }
 
 /* Marks a slot as ours in the slots lock's micro-transaction. */
 static void mark_taken(struct mqx_region *region, enum mqx_area_kind kind, uint32_t slot)
 {
     struct mqx_lock *lock = &region->header->slots_lock;
-    void *item = mqx_area_item(region, kind, slot);
     if (kind == MQX_AREA_CONTEXTS) {
-        struct mqx_context *context = item;
+        struct mqx_context *context = mqx_context(region, slot);
         mqx_set32(region->base, lock, &context->process, region->process);
         mqx_set32(region->base, lock, &context->state, MQX_CTX_IDLE);
     } else if (kind == MQX_AREA_HANDLES) {
-        struct mqx_handle *handle = item;
+        struct mqx_handle *handle = mqx_handle(region, slot);
         mqx_set32(region->base, lock, &handle->process, region->process);
         mqx_set32(region->base, lock, &handle->state, 1);
     } else {
-        struct mqx_object *object = item;
+        struct mqx_object *object = mqx_object(region, slot);
         mqx_set32(region->base, lock, &object->state, MQX_OBJ_DEFINING);
     }
 }
@@ -474,13 +471,12 @@ int mqx_slot_give(struct mqx_region *region, enum mqx_area_kind kind, uint32_t s
     if (status != MQX_OK) {
         return status;
     }
-    void *item = mqx_area_item(region, kind, slot);
     if (kind == MQX_AREA_CONTEXTS) {
-        mqx_set32(region->base, lock, &((struct mqx_context *)item)->state, MQX_CTX_FREE);
+        mqx_set32(region->base, lock, &mqx_context(region, slot)->state, MQX_CTX_FREE);
     } else if (kind == MQX_AREA_HANDLES) {
-        mqx_set32(region->base, lock, &((struct mqx_handle *)item)->state, 0);
+        mqx_set32(region->base, lock, &mqx_handle(region, slot)->state, 0);
     } else {
-        struct mqx_object *object = item;
+        struct mqx_object *object = mqx_object(region, slot);
         mqx_set32(region->base, lock, &object->generation, object->generation + 1);
         mqx_set32(region->base, lock, &object->state, MQX_OBJ_FREE);
     }

@@ -125,10 +125,28 @@ static int copy_out(struct walk *walk, void *to, uint64_t size)
     return MQX_OK;
 }
 
+/* The payload of a chain of one block that is whole in the arena's memory; NULL when it is not so simple. */
+static unsigned char *only_block(const struct mqx_region *region, uint32_t cells, uint64_t payload)
+{
+    struct mqx_block *block = mqx_cells(region, cells);
+    const uint64_t end = (uint64_t)cells * MQX_CELL + sizeof *block + payload;
+    if (block == NULL || block->next != 0 ||
+        end > mqx_load_acquire(&region->header->area[MQX_AREA_ARENA].capacity)) {
+        return NULL;
+    }
+    return (unsigned char *)(block + 1);
+}
+
 int mqx_body_write(const struct mqx_region *region, uint32_t cells,
                    const struct ps_descriptor *descriptor, const struct ps_descriptor_ext *ext,
                    const void *body, uint64_t length)
 {
+    unsigned char *at = only_block(region, cells, mqx_body_payload(descriptor->has_ext, length));
+    if (MQX_LIKELY(at != NULL && descriptor->has_ext == 0)) {
+        memcpy(at, descriptor, sizeof *descriptor);
+        memcpy(at + sizeof *descriptor, body, length);
+        return MQX_OK;
+    }
     struct walk walk = {.region = region, .cell = cells};
     int status = copy_in(&walk, descriptor, sizeof *descriptor);
     if (status == MQX_OK && descriptor->has_ext) {
@@ -142,10 +160,19 @@ int mqx_body_read(const struct mqx_region *region, const struct mqx_message *mes
                   struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
                   uint64_t capacity)
 {
+    const bool has_ext = (message->flags & MQX_MSGF_HAS_EXT) != 0;
+    const unsigned char *at =
+        only_block(region, message->cells, mqx_body_payload(has_ext, message->length));
+    if (MQX_LIKELY(at != NULL && !has_ext && descriptor != NULL)) {
+        memcpy(descriptor, at, sizeof *descriptor);
+        memcpy(body, at + sizeof *descriptor,
+               message->length < capacity ? message->length : capacity);
+        return MQX_OK;
+    }
     struct walk walk = {.region = region, .cell = message->cells};
     const uint64_t wanted = message->length < capacity ? message->length : capacity;
     int status = copy_out(&walk, descriptor, sizeof *descriptor);
-    if (status == MQX_OK && (message->flags & MQX_MSGF_HAS_EXT) != 0) {
+    if (status == MQX_OK && has_ext) {
         status = copy_out(&walk, ext, sizeof *ext);
     }
     return status == MQX_OK ? copy_out(&walk, body, body == NULL ? 0 : wanted) : status;

@@ -26,6 +26,8 @@
 
 enum {
     WAIT_BOUND_US = 1000000,
+    QUICK_FLAGS = MQE_GET_WAIT | MQE_GET_ACCEPT_TRUNCATED | MQE_GET_IF_PERSISTENT |
+                  MQE_GET_FAIL_IF_QUIESCING,
     UNDER_CURSOR_FLAGS = MQE_GET_UNDER_CURSOR | MQE_GET_BROWSE_UNDER_CURSOR,
 };
 
@@ -475,6 +477,38 @@ static int get_or_wait(struct call *call)
     }
 }
 
+/* The common case by itself: outside a unit, no wait needed, whatever comes first, and that is non-persistent, short and
+ * does not expire. False when the message wants more care; nothing has been touched then. */
+static bool get_at_once(struct call *call, int *status)
+{
+    struct mqx_region *region = &call->store->region;
+    struct mqx_hold hold;
+    *status = mqx_hold_take(region, call->queue->object, &hold);
+    if (MQX_UNLIKELY(*status != MQX_OK)) {
+        return true;
+    }
+    struct mqx_object *queue = mqx_object(region, call->queue->object);
+    *status = check_queue(call, queue);
+    if (MQX_UNLIKELY(*status != MQX_OK)) {
+        mqx_hold_drop(&hold);
+        return true;
+    }
+    call->slot = mqx_heap_first(region, queue);
+    const struct mqx_message *message = mqx_message(region, call->slot);
+    if (MQX_LIKELY(message != NULL && (message->flags & MQX_MSGF_PERSISTENT) == 0 &&
+                   message->expiry == 0 && message->length <= call->get->capacity &&
+                   message->length <= MQX_LOCKED_COPY_MAX)) {
+        (void)take_quick(call, &hold, queue, status);
+        return true;
+    }
+    mqx_hold_drop(&hold);
+    if (message == NULL && call->wait_left_us == 0) {
+        *status = no_message(call);
+        return true;
+    }
+    return false;
+}
+
 /* ---- browse locks ---- */
 
 bool mqx_browse_unlock(mqe_queue *queue)
@@ -603,6 +637,11 @@ int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_g
     call.truncate = (get->flags & MQE_GET_ACCEPT_TRUNCATED) != 0;
     call.wait_left_us = (get->flags & MQE_GET_WAIT) != 0 ? get->wait_us : 0;
     mqx_match_init(&manager->store.region, get, &call.match);
+    if (unit == NULL && (get->flags & ~(uint32_t)QUICK_FLAGS) == 0 && call.match.bits == 0 &&
+        get_at_once(&call, &status)) {
+        get->expiry = -1;
+        return status;
+    }
     if (unit != NULL) {
         status = check_unit(&call);
     }

@@ -151,6 +151,9 @@ static void fill_view(struct mqx_region *out, struct mqx_io *io, int fd, void *b
         .io = io,
         .size = size,
     };
+    for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
+        out->area[kind] = (unsigned char *)base + header->area[kind].offset;
+    }
 }
 
 static int format(struct mqx_io *io, int fd, void *base, const struct mqx_region_plan *plan,

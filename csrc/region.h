@@ -422,6 +422,7 @@ struct mqx_region {
     struct mqx_header *header;    /* = base */
     struct mqx_journal *journal;  /* in the header */
     struct mqx_stripe *stripes;
+    unsigned char *area[MQX_AREA_COUNT]; /* where each area begins */
     uint32_t *names;
     uint32_t process;             /* this attachment's slot; 0 while attaching */
     uint32_t stripe_mask;
@@ -459,36 +460,37 @@ static inline uint32_t mqx_region_stopped(const struct mqx_region *region)
 }
 int mqx_region_stop_reason(const struct mqx_region *region);
 
-/* Checked access; NULL when the slot is 0 or beyond what the area has handed out (rule 28). */
-static inline void *mqx_area_item(const struct mqx_region *region, enum mqx_area_kind kind,
-                                  uint64_t slot)
+/* Checked access; NULL when the slot is 0 or beyond the memory that its area has (rule 28). The size is a constant at
+ * each use: an area's item_size was compared with it when the region was mapped. */
+static inline __attribute__((always_inline)) void *
+mqx_item(const struct mqx_region *region, enum mqx_area_kind kind, uint64_t slot, uint64_t size)
 {
-    const struct mqx_area *area = &region->header->area[kind];
-    uint64_t at = slot * area->item_size;
-    if (MQX_UNLIKELY(slot == 0 || at + area->item_size > mqx_load_acquire(&area->capacity))) {
+    const uint64_t at = slot * size;
+    if (MQX_UNLIKELY(slot == 0 ||
+                     at + size > mqx_load_acquire(&region->header->area[kind].capacity))) {
         return NULL;
     }
-    return region->base + area->offset + at;
+    return region->area[kind] + at;
 }
 static inline struct mqx_object *mqx_object(const struct mqx_region *region, uint32_t slot)
 {
-    return mqx_area_item(region, MQX_AREA_OBJECTS, slot);
+    return mqx_item(region, MQX_AREA_OBJECTS, slot, sizeof(struct mqx_object));
 }
 static inline struct mqx_context *mqx_context(const struct mqx_region *region, uint32_t slot)
 {
-    return mqx_area_item(region, MQX_AREA_CONTEXTS, slot);
+    return mqx_item(region, MQX_AREA_CONTEXTS, slot, sizeof(struct mqx_context));
 }
 static inline struct mqx_handle *mqx_handle(const struct mqx_region *region, uint32_t slot)
 {
-    return mqx_area_item(region, MQX_AREA_HANDLES, slot);
+    return mqx_item(region, MQX_AREA_HANDLES, slot, sizeof(struct mqx_handle));
 }
 static inline struct mqx_message *mqx_message(const struct mqx_region *region, uint32_t slot)
 {
-    return mqx_area_item(region, MQX_AREA_MESSAGES, slot);
+    return mqx_item(region, MQX_AREA_MESSAGES, slot, sizeof(struct mqx_message));
 }
 static inline void *mqx_cells(const struct mqx_region *region, uint32_t cell)
 {
-    return mqx_area_item(region, MQX_AREA_ARENA, cell);
+    return mqx_item(region, MQX_AREA_ARENA, cell, MQX_CELL);
 }
 static inline struct mqx_stripe *mqx_stripe_of(const struct mqx_region *region, uint32_t object)
 {
