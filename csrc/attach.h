@@ -55,8 +55,8 @@ int mqx_detach(struct mqx_store *store, int mode, uint64_t *out_np_discarded);
 /* Drops this process' life lock only (rule 13: stopped region, last call has left the core). */
 void mqx_attach_drop_life(struct mqx_store *store);
 
-/* In a forked child: forgets the store without touching locks, region or files (rule 32). Tests call
- * it, too, for a process of theirs that is only a number and has been killed. */
+/* In a forked child: forgets the store without touching locks, region or files (rule 32). Tests
+ * call it, too, for a process of theirs that is only a number and has been killed. */
 void mqx_attach_forget(struct mqx_store *store);
 
 /* Is the process of that attachment slot alive? Dead only if its life lock is free and (pid, start

@@ -61,10 +61,11 @@ int mqx_attrs_free(struct mqx_region *region, uint32_t cell, uint32_t length)
 static const unsigned char *list_at(const struct mqx_region *region, uint32_t cell, uint32_t length,
                                     struct trailer *out)
 {
-    const uint64_t cells = (length + sizeof *out + MQX_CELL - 1) / MQX_CELL;
+    const uint64_t bytes = length + sizeof *out;
+    const uint32_t last = cell + (uint32_t)((bytes - 1) / MQX_CELL);
     const unsigned char *list = mqx_cells(region, cell);
     if (list == NULL || length > MQX_ATTRS_MAX ||
-        mqx_area_item(region, MQX_AREA_ARENA, cell + cells - 1) == NULL) {
+        mqx_cells(region, last) == NULL) {
         return NULL;
     }
     memcpy(out, list + length, sizeof *out);
