@@ -429,7 +429,11 @@ static int set_journal(struct mqx_restart *restart, const struct listing *listin
     const uint64_t epoch = restart->has_snapshot ? header->restart_epoch : 0;
     journal->next_generation =
         (newest->entry.generation > known ? newest->entry.generation : known) + 1;
-    journal->restart_epoch = (newest->epoch > epoch ? newest->epoch : epoch) + 1;
+    /* A clean journal goes on in the same segment, to whose epoch its later units belong: one that
+     * begins there and is committed in the next segment would else be dropped as undecided. Nothing
+     * undecided lies before. */
+    journal->restart_epoch =
+        (newest->epoch > epoch ? newest->epoch : epoch) + (tail->clean ? 0 : 1);
     journal->next_segment_no = newest->entry.number + 1;
     journal->next_unit_id = restart->replay.next_unit_id;
     journal->next_number = restart->replay.next_number;
@@ -527,7 +531,10 @@ static int load(struct mqx_restart *restart, const struct listing *listing, cons
     if (restart->replay.image_consumed) {
         drop_image(restart);
     }
+    struct mqx_journal *journal = restart->store->region.journal;
+    journal->next_unit_id = restart->replay.next_unit_id; /* the catalog stamps what it stores */
     int status = mqx_load_objects(restart);
+    restart->replay.next_unit_id = journal->next_unit_id;
     if (status == MQX_OK && (restart->has_snapshot || restart->replay.put_count > 0)) {
         status = mqx_load_messages(restart);
     }
