@@ -1,0 +1,883 @@
+/*
+ * workload.c - making the calls of a workload and keeping its model. See workload.h.
+ *
+ * Every call is made in one of two ways. A step: the model is changed first, the new picture is appended to the
+ * history, the intent is noted, the call is made, its return noted. Anything else: the call is made, then the
+ * model changed. A call that fails leaves the model as it was before, and, if it was a step whose outcome is
+ * unknown (2009), the workload with `pending` set.
+ */
+#include "workload.h"
+
+#include "../../csrc/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AS_Q_DEF = -1, GO_ON = 0, STOP = -1 };
+
+static unsigned char body_buffer[WL_BODY_MAX];
+
+/* ---- helpers ---- */
+
+static uint64_t next_random(struct workload *w)
+{
+    return w->random = wl_mix(w->random);
+}
+
+static uint32_t below(struct workload *w, uint32_t bound)
+{
+    return (uint32_t)((next_random(w) >> 32) * bound >> 32);
+}
+
+static MQX_PRINTF(2, 3) int trouble(struct workload *w, const char *format, ...)
+{
+    if (!w->in_trouble) {
+        va_list args;
+        va_start(args, format);
+        (void)vsnprintf(w->trouble, sizeof w->trouble, format, args);
+        va_end(args);
+        w->in_trouble = true;
+    }
+    return STOP;
+}
+
+/* With `told` set every call is told on stderr, to follow what led to a violation. */
+static MQX_PRINTF(2, 3) void tell(const struct workload *w, const char *format, ...)
+{
+    if (w->told) {
+        va_list args;
+        va_start(args, format);
+        fprintf(stderr, "  step %u: ", w->done);
+        (void)vfprintf(stderr, format, args);
+        fputc('\n', stderr);
+        va_end(args);
+    }
+}
+
+static bool over(const struct workload *w)
+{
+    return w->in_trouble || w->stopped;
+}
+
+/* Reasons that a failing file may lead to. 2195 is what an errno without a reason of its own becomes. */
+static bool is_clean(int reason)
+{
+    static const int clean[] = {
+        MQRC_CONNECTION_BROKEN, MQRC_Q_MGR_NOT_AVAILABLE, MQRC_STORAGE_NOT_AVAILABLE,
+        MQRC_OBJECT_DAMAGED, MQRC_STORAGE_MEDIUM_FULL, MQRC_NOT_AUTHORIZED, MQRC_RESOURCE_PROBLEM,
+        MQRC_ENVIRONMENT_ERROR, MQRC_UNEXPECTED_ERROR,
+    };
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(clean); i++) {
+        if (clean[i] == reason) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True when the call took effect. What may not happen at all is trouble. */
+static bool worked(struct workload *w, const char *what, int reason)
+{
+    tell(w, "%s: %d", what, reason);
+    if (w->stopped && reason != MQRC_CONNECTION_BROKEN) {
+        (void)trouble(w, "%s: %d after a call had said that the queue manager has stopped", what,
+                      reason);
+    }
+    if (reason == 0 || reason == MQRC_PRIORITY_EXCEEDS_MAXIMUM) {
+        return true;
+    }
+    w->failed = reason;
+    w->failures += 1;
+    if (!w->tolerant || !is_clean(reason)) {
+        (void)trouble(w, "%s: %d %s: %s", what, reason, mqe_reason_name(reason), mqe_error_text());
+    }
+    if (reason == MQRC_CONNECTION_BROKEN) {
+        w->stopped = true;
+    }
+    return false;
+}
+
+/* ---- history and steps ---- */
+
+static struct wl_model *append_picture(struct workload *w)
+{
+    struct wl_history *history = &w->history;
+    if (history->count == history->capacity) {
+        history->capacity = history->capacity == 0 ? 32 : 2 * history->capacity;
+        history->step = realloc(history->step, history->capacity * sizeof history->step[0]);
+        mqx_check(history->step != NULL);
+    }
+    return &history->step[history->count++];
+}
+
+/* The model is what the step leads to. */
+static void begin_step(struct workload *w, bool image)
+{
+    w->history.count = w->done + 1; /* a step that failed cleanly is forgotten */
+    wl_picture(&w->model, image, append_picture(w));
+    w->pending = true;
+    memory_io_ack(w->files, 2 * (uint64_t)(w->done + 1));
+}
+
+static void end_step(struct workload *w)
+{
+    w->done += 1;
+    w->pending = false;
+    memory_io_ack(w->files, 2 * (uint64_t)w->done + 1);
+}
+
+/* The step's call has returned. `before` is the model without it. */
+static int settle_step(struct workload *w, const char *what, int reason,
+                       const struct wl_model *before)
+{
+    if (worked(w, what, reason)) {
+        end_step(w);
+        return GO_ON;
+    }
+    w->model = *before;
+    w->pending = reason == MQRC_CONNECTION_BROKEN;
+    return over(w) ? STOP : GO_ON;
+}
+
+/* A call that writes nothing, so it is no step. */
+static int settle_call(struct workload *w, const char *what, int reason,
+                       const struct wl_model *before)
+{
+    if (!worked(w, what, reason)) {
+        w->model = *before;
+    }
+    return over(w) ? STOP : GO_ON;
+}
+
+/* The newest picture allows a higher BackoutCount: the record of it may reach the disk before the next step. */
+static void allow_backout(struct workload *w, uint32_t q, uint64_t id, uint32_t count)
+{
+    for (uint32_t s = w->done; s < w->history.count; s++) {
+        struct wl_queue *queue = &w->history.step[s].queue[q];
+        for (uint32_t i = 0; i < queue->count; i++) {
+            if (queue->message[i].id == id && queue->message[i].backouts < count) {
+                queue->message[i].backouts = count;
+            }
+        }
+    }
+}
+
+/* ---- settings, life ---- */
+
+void workload_settings(struct mqe_settings *out, uint64_t seed, enum wl_profile profile)
+{
+    const uint64_t r = wl_mix(seed ^ 0x5e771465);
+    *out = (struct mqe_settings){
+        .segment_size = (r & 1) != 0 ? 65536 : 32768,
+        .first_segment_size = 32768,
+        .journal_limit = 64 * 65536,
+        .ring_size = 262144,
+        .region_size = 64 << 20,
+        .body_budget = (r & 2) != 0 ? 1 : 0, /* 1: persistent bodies lie in the journal alone */
+        .stripe_count = 1,
+        .name_bucket_count = 1,
+        .growth_step = 65536,
+        .no_helper = 1,
+    };
+    if (profile == WL_LARGE) {
+        out->segment_size = 1 << 20;
+        out->first_segment_size = 1 << 20;
+        out->journal_limit = 16 << 20;
+    }
+    memcpy(out->name, "QM1", 4);
+    for (size_t i = 0; i < sizeof out->qm_id; i++) {
+        out->qm_id[i] = (uint8_t)(17 * i + 3);
+    }
+}
+
+void workload_prepare(struct memory_io *files)
+{
+    memory_io_make_dirs(files, WL_PATH);
+    memory_io_region_dir(files, WL_REGION_DIR);
+}
+
+void workload_init(struct workload *w, struct memory_io *files, uint64_t seed,
+                   enum wl_profile profile)
+{
+    *w = (struct workload){
+        .files = files,
+        .io = memory_io_table(files),
+        .profile = profile,
+        .random = wl_mix(seed),
+        .next_id = (seed % 1000 + 1) * 1000000,
+    };
+    workload_settings(&w->settings, seed, profile);
+    wl_picture(&w->model, false, append_picture(w));
+}
+
+void workload_abandon(mqe_manager *manager)
+{
+    uint64_t discarded = 0;
+    mqx_region_stop(&manager->store.region, MQX_STOP_BROKEN);
+    (void)mqe_detach(manager, MQE_DETACH_ORDERLY, &discarded);
+}
+
+static void free_units(struct workload *w)
+{
+    for (uint32_t u = 0; u < WL_UNITS; u++) {
+        if (w->unit[u] != NULL) {
+            mqe_unit_free(w->unit[u]);
+            w->unit[u] = NULL;
+        }
+    }
+}
+
+void workload_leave(struct workload *w)
+{
+    if (w->manager != NULL) {
+        mqx_region_stop(&w->manager->store.region, MQX_STOP_BROKEN);
+        free_units(w);
+        workload_abandon(w->manager);
+        w->manager = NULL;
+    }
+}
+
+void workload_fini(struct workload *w)
+{
+    workload_leave(w);
+    free(w->history.step);
+    w->history = (struct wl_history){NULL, 0, 0};
+}
+
+int workload_create(struct workload *w)
+{
+    const struct wl_model before = w->model;
+    begin_step(w, false);
+    const int result = settle_step(w, "create", mqx_manager_create(w->io, WL_PATH, &w->settings),
+                                   &before);
+    w->created = w->done == 1;
+    return result;
+}
+
+/* ---- starting, ending, dying ---- */
+
+static uint32_t sure_count(const struct wl_model *picture, uint32_t q, uint64_t id)
+{
+    for (uint32_t i = 0; i < picture->queue[q].count; i++) {
+        if (picture->queue[q].message[i].id == id) {
+            return picture->queue[q].message[i].sure;
+        }
+    }
+    return 0;
+}
+
+/* What the engine found becomes the model: BackoutCounts may have got lost. After a failed end or start the image
+ * may be there or not. */
+static int adopt_found(struct workload *w, const struct wl_model *expected)
+{
+    static struct wl_model found;
+    const struct wl_model *without = &w->history.step[w->done];
+    char text[WL_TROUBLE / 2];
+    if (wl_look(w->manager, &found, text, sizeof text) != 0) {
+        return trouble(w, "after a start: %s", text);
+    }
+    if (wl_compare(&found, expected, text, sizeof text) != 0 &&
+        !(w->failures > 0 && wl_compare(&found, without, text, sizeof text) == 0) &&
+        !(w->has_alternative && wl_compare(&found, &w->alternative, text, sizeof text) == 0)) {
+        return trouble(w, "after a start: %s", text);
+    }
+    w->has_alternative = false;
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        for (uint32_t i = 0; i < found.queue[q].count; i++) {
+            struct wl_message *message = &found.queue[q].message[i];
+            message->sure = message->persistent != 0 ? sure_count(without, q, message->id) : 0;
+        }
+    }
+    w->model = found;
+    return GO_ON;
+}
+
+/* A start that failed may have consumed the image and not: both pictures stay acceptable. */
+int workload_start(struct workload *w)
+{
+    struct mqe_attach_info info;
+    const struct wl_model with_image = w->history.step[w->done];
+    const struct wl_model before = w->model;
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        struct wl_queue *queue = &w->model.queue[q];
+        for (uint32_t i = queue->count; i-- > 0;) {
+            if (!queue->message[i].persistent) {
+                wl_remove(queue, i);
+            }
+        }
+    }
+    begin_step(w, false);
+    const int reason =
+        mqx_manager_attach(w->io, WL_PATH, &w->settings, &w->manager, &info);
+    if (!worked(w, "start", reason)) {
+        w->manager = NULL;
+        w->model = before;
+        w->stopped = false;
+        return w->in_trouble ? STOP : GO_ON;
+    }
+    end_step(w);
+    w->stopped = false;
+    w->ended = false;
+    return adopt_found(w, &with_image);
+}
+
+static void forget_units(struct workload *w, bool count_gets)
+{
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        struct wl_queue *queue = &w->model.queue[q];
+        for (uint32_t i = queue->count; i-- > 0;) {
+            struct wl_message *message = &queue->message[i];
+            if (message->state == WL_PUT) {
+                wl_remove(queue, i);
+            } else if (message->state == WL_GOT) {
+                message->state = WL_AVAILABLE;
+                message->backouts += count_gets;
+                allow_backout(w, q, message->id, message->backouts);
+            }
+        }
+    }
+}
+
+int workload_end(struct workload *w, bool image)
+{
+    uint64_t discarded = 0;
+    free_units(w); /* backs out, and counts */
+    forget_units(w, true);
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        for (uint32_t i = 0; i < w->model.queue[q].count; i++) {
+            struct wl_message *message = &w->model.queue[q].message[i];
+            message->sure = message->backouts; /* a clean checkpoint lists the counts */
+        }
+    }
+    begin_step(w, image);
+    mqe_manager *manager = w->manager;
+    w->manager = NULL;
+    w->stopped = false;
+    if (worked(w, "end", mqe_detach(manager, image ? MQE_DETACH_ORDERLY : MQE_DETACH_DISCARD,
+                                    &discarded))) {
+        end_step(w);
+        w->ended = true;
+    } else { /* the image may be on the disk or not */
+        w->alternative = w->history.step[w->done + 1];
+        w->has_alternative = true;
+        w->pending = false;
+    }
+    w->stopped = false;
+    w->model = w->history.step[w->done];
+    return w->in_trouble ? STOP : GO_ON;
+}
+
+void workload_die(struct workload *w)
+{
+    char path[192];
+    const uint32_t running = MQX_RUNNING;
+    const uint64_t at = (uint64_t)((unsigned char *)&w->manager->store.region.header->stopped -
+                                   w->manager->store.region.base);
+    const bool was_stopped = mqx_region_stopped(&w->manager->store.region) != MQX_RUNNING;
+    (void)snprintf(path, sizeof path, "%s/%s", WL_REGION_DIR, w->manager->store.region_name);
+    workload_leave(w);
+    w->stopped = false;
+    w->ended = false;
+    if (!was_stopped) { /* the flag only kept the process' memory from leaking */
+        memory_io_patch(w->files, path, at, &running, sizeof running);
+    }
+    forget_units(w, true);
+    w->model = w->history.step[w->done];
+}
+
+void workload_adopt(struct workload *w, mqe_manager *manager, const struct wl_model *found)
+{
+    w->manager = manager;
+    w->created = true;
+    w->history.count = 0;
+    *append_picture(w) = *found;
+    w->model = *found;
+    begin_step(w, false);
+    for (uint32_t q = 0; q < WL_QUEUES; q++) { /* the image has been consumed */
+        struct wl_queue *queue = &w->history.step[1].queue[q];
+        for (uint32_t i = queue->count; i-- > 0;) {
+            if (!queue->message[i].persistent) {
+                wl_remove(queue, i);
+            }
+        }
+    }
+    end_step(w);
+}
+
+/* ---- definitions ---- */
+
+static struct wl_attributes random_attributes(struct workload *w)
+{
+    return (struct wl_attributes){
+        .max_depth = 999999,
+        .max_length = 4194304,
+        .def_priority = (int32_t)below(w, 10),
+        .def_persistence = (int32_t)below(w, 2),
+        .fifo = below(w, 4) == 0,
+        .npm_class = below(w, 2) == 0 ? 10 : 0,
+        .mark = (int32_t)below(w, 1000000),
+    };
+}
+
+static int define_with(struct workload *w, uint32_t q, const struct wl_attributes *attributes)
+{
+    const struct wl_model before = w->model;
+    struct ps_object_name name;
+    unsigned char attrs[256];
+    struct wl_queue *queue = &w->model.queue[q];
+    const uint32_t length = wl_encode(attributes, attrs);
+    wl_name(q, &name);
+    queue->defined = true;
+    queue->attributes = *attributes;
+    queue->count = 0;
+    begin_step(w, false);
+    uint32_t slot = 0, generation = 0;
+    const int reason = mqe_define(w->manager, &name, attrs, length, &slot, &generation);
+    queue->slot = slot;
+    queue->generation = generation;
+    return settle_step(w, "define", reason, &before);
+}
+
+int workload_define(struct workload *w, uint32_t q)
+{
+    const struct wl_attributes attributes = {.max_depth = 999999, .max_length = 4194304,
+                                             .def_priority = 4, .def_persistence = 1};
+    return define_with(w, q, &attributes);
+}
+
+static int do_define(struct workload *w, uint32_t q)
+{
+    const struct wl_attributes attributes = random_attributes(w);
+    return define_with(w, q, &attributes);
+}
+
+static int do_alter(struct workload *w, uint32_t q)
+{
+    const struct wl_model before = w->model;
+    const struct wl_attributes attributes = random_attributes(w);
+    struct ps_object_name name;
+    unsigned char attrs[256];
+    struct wl_queue *queue = &w->model.queue[q];
+    const uint32_t length = wl_encode(&attributes, attrs);
+    wl_name(q, &name);
+    queue->attributes = attributes;
+    begin_step(w, false);
+    return settle_step(w, "alter", mqe_alter(w->manager, queue->slot, queue->generation, &name,
+                                             attrs, length), &before);
+}
+
+static bool has_units(const struct wl_queue *queue)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < queue->count; i++) {
+        any |= queue->message[i].state != WL_AVAILABLE;
+    }
+    return any;
+}
+
+static int do_delete(struct workload *w, uint32_t q)
+{
+    const struct wl_model before = w->model;
+    struct wl_queue *queue = &w->model.queue[q];
+    if (has_units(queue)) {
+        return GO_ON;
+    }
+    queue->defined = false;
+    queue->count = 0;
+    begin_step(w, false);
+    return settle_step(w, "delete", mqe_delete(w->manager, queue->slot, queue->generation, 1),
+                       &before);
+}
+
+static int do_clear(struct workload *w, uint32_t q)
+{
+    const struct wl_model before = w->model;
+    struct wl_queue *queue = &w->model.queue[q];
+    if (has_units(queue)) {
+        return GO_ON;
+    }
+    bool persistent = false;
+    for (uint32_t i = 0; i < queue->count; i++) {
+        persistent |= queue->message[i].persistent != 0;
+    }
+    queue->count = 0;
+    if (!persistent) {
+        return settle_call(w, "clear", mqe_clear(w->manager, queue->slot, queue->generation),
+                           &before);
+    }
+    begin_step(w, false);
+    return settle_step(w, "clear", mqe_clear(w->manager, queue->slot, queue->generation), &before);
+}
+
+/* ---- puts ---- */
+
+static uint32_t random_length(struct workload *w)
+{
+    const uint32_t way = below(w, 20);
+    if (w->profile == WL_LARGE) {
+        return way < 4 ? below(w, 3000) : 20000 + below(w, 100000);
+    }
+    return way < 14 ? below(w, 200) : way < 18 ? below(w, 2500) : way < 19 ? 3000 + below(w, 6000)
+                                                                         : 12000 + below(w, 24000);
+}
+
+struct order { /* of a message to be put */
+    int32_t priority;     /* -1: the queue's */
+    uint8_t persistence;  /* 2: the queue's */
+    bool has_ext;
+    uint32_t length;
+};
+
+static struct order random_order(struct workload *w)
+{
+    static const int32_t priorities[] = {AS_Q_DEF, AS_Q_DEF, 0, 1, 2, 4, 5, 9, 12, 2147483647};
+    return (struct order){
+        .priority = priorities[below(w, MQX_ARRAY_COUNT(priorities))],
+        .persistence = (uint8_t)(below(w, 4) == 0 ? 0 : 1 + below(w, 2)),
+        .has_ext = below(w, 4) == 0,
+        .length = random_length(w),
+    };
+}
+
+static struct wl_message message_for(struct workload *w, const struct wl_queue *queue,
+                                     const struct order *order)
+{
+    const struct wl_attributes *attributes = &queue->attributes;
+    struct wl_message message = {
+        .id = w->next_id++,
+        .priority = order->priority == AS_Q_DEF ? attributes->def_priority : order->priority,
+        .length = order->length,
+        .persistent = order->persistence == 2 ? (uint8_t)attributes->def_persistence
+                                              : order->persistence,
+        .has_ext = order->has_ext,
+        .state = WL_AVAILABLE,
+    };
+    message.placement = (uint8_t)(attributes->fifo != 0 ? attributes->def_priority
+                                  : message.priority > 9 ? 9
+                                                         : message.priority);
+    return message;
+}
+
+static int put_message(struct workload *w, const struct wl_queue *queue, mqe_unit *unit,
+                       const struct order *order, const struct wl_message *message)
+{
+    struct ps_descriptor descriptor;
+    struct ps_descriptor_ext extension;
+    const struct mqe_destination to = {queue->slot, queue->generation, queue->slot,
+                                       queue->generation, NULL};
+    wl_descriptor(message, &descriptor);
+    descriptor.priority = order->priority;
+    descriptor.persistence = order->persistence;
+    descriptor.placement = 0;
+    wl_extension(message, &extension);
+    wl_body(message->id, message->length, body_buffer);
+    tell(w, "put %llu on slot %u, unit %d, persistent %u, placement %u, %u bytes",
+         (unsigned long long)message->id, queue->slot, unit != NULL ? (int)message->unit : -1,
+         message->persistent, message->placement, message->length);
+    return mqe_put(w->manager, unit, &to, &descriptor, order->has_ext ? &extension : NULL,
+                   body_buffer, message->length, -1, 0);
+}
+
+static int put_single(struct workload *w, uint32_t q, const struct order *order)
+{
+    struct wl_queue *queue = &w->model.queue[q];
+    const struct wl_model before = w->model;
+    const struct wl_message message = message_for(w, queue, order);
+    (void)wl_insert(queue, &message);
+    if (message.persistent == 0) {
+        return settle_call(w, "put", put_message(w, queue, NULL, order, &message), &before);
+    }
+    begin_step(w, false);
+    return settle_step(w, "put", put_message(w, queue, NULL, order, &message), &before);
+}
+
+static int need_unit(struct workload *w, uint32_t u)
+{
+    if (w->unit[u] == NULL) {
+        (void)worked(w, "begin", mqe_unit_new(w->manager, &w->unit[u]));
+    }
+    return over(w) ? STOP : GO_ON;
+}
+
+static int put_in_unit(struct workload *w, uint32_t q, uint32_t u)
+{
+    struct wl_queue *queue = &w->model.queue[q];
+    const struct order order = random_order(w);
+    struct wl_message message = message_for(w, queue, &order);
+    if (need_unit(w, u) != GO_ON || w->unit[u] == NULL) {
+        return over(w) ? STOP : GO_ON;
+    }
+    message.state = WL_PUT;
+    message.unit = (uint8_t)u;
+    if (worked(w, "put in a unit", put_message(w, queue, w->unit[u], &order, &message))) {
+        (void)wl_insert(queue, &message);
+    }
+    return over(w) ? STOP : GO_ON;
+}
+
+int workload_fill(struct workload *w, uint32_t q, uint32_t messages, uint32_t length)
+{
+    int result = GO_ON;
+    for (uint32_t i = 0; i < messages && result == GO_ON; i++) {
+        const struct order order = {AS_Q_DEF, 1, false, length + below(w, 40)};
+        result = put_single(w, q, &order);
+    }
+    return result;
+}
+
+/* ---- gets ---- */
+
+static int get_message(struct workload *w, const struct wl_queue *queue, mqe_unit *unit,
+                       uint32_t correl, uint32_t flags, struct wl_message *out)
+{
+    static unsigned char got_buffer[WL_BODY_MAX];
+    struct mqe_get get = {.flags = flags, .buffer = got_buffer, .capacity = sizeof got_buffer};
+    mqe_queue *handle = NULL;
+    const uint64_t key = correl;
+    char text[256];
+    int reason = mqe_open(w->manager, queue->slot, queue->generation, 2 | MQE_BROWSE, &handle);
+    if (reason != 0) {
+        return reason;
+    }
+    if (correl != 0) {
+        get.match = MQE_MATCH_CORREL_ID;
+        memcpy(get.correl_id, &key, sizeof key);
+    }
+    reason = mqe_get(w->manager, unit, handle, &get);
+    tell(w, "get on slot %u, CorrelId %u, flags %u, %s: %d, message %llu", queue->slot, correl, flags,
+         unit != NULL ? "in a unit" : "outside", reason,
+         (unsigned long long)(get.d.msg_id[0] | get.d.msg_id[1] << 8 | get.d.msg_id[2] << 16));
+    if (reason == 0 && wl_verify(&get, out, text, sizeof text) != 0) {
+        (void)trouble(w, "a get: %s", text);
+    }
+    (void)mqe_close(handle);
+    return reason;
+}
+
+/* `expected` is what the model says the call takes; its BackoutCount must be exact. */
+static void compare_got(struct workload *w, const struct wl_message *got,
+                        const struct wl_message *expected)
+{
+    if (got->id != expected->id || got->backouts != expected->backouts ||
+        got->length != expected->length || got->priority != expected->priority) {
+        (void)trouble(w, "a get brought message %llu (BackoutCount %u), not %llu (%u)",
+                      (unsigned long long)got->id, got->backouts, (unsigned long long)expected->id,
+                      expected->backouts);
+    }
+}
+
+static int get_nothing(struct workload *w, const struct wl_queue *queue, uint32_t correl)
+{
+    struct wl_message got;
+    const int reason = get_message(w, queue, NULL, correl, 0, &got);
+    if (reason != MQRC_NO_MSG_AVAILABLE) {
+        if (worked(w, "a get that finds nothing", reason)) {
+            (void)trouble(w, "a get brought message %llu where there was none",
+                          (unsigned long long)got.id);
+        }
+    }
+    return over(w) ? STOP : GO_ON;
+}
+
+static int get_single(struct workload *w, uint32_t q, uint32_t correl)
+{
+    struct wl_queue *queue = &w->model.queue[q];
+    const uint32_t index = wl_first(queue, correl);
+    if (index == WL_DEPTH) {
+        return get_nothing(w, queue, correl);
+    }
+    const struct wl_model before = w->model;
+    const struct wl_message expected = queue->message[index];
+    struct wl_message got = expected;
+    wl_remove(queue, index);
+    if (expected.persistent != 0) {
+        begin_step(w, false);
+    }
+    const int reason = get_message(w, queue, NULL, correl, 0, &got);
+    if (reason == 0) {
+        compare_got(w, &got, &expected);
+    }
+    return expected.persistent != 0 ? settle_step(w, "get", reason, &before)
+                                    : settle_call(w, "get", reason, &before);
+}
+
+static int get_in_unit(struct workload *w, uint32_t q, uint32_t u, uint32_t correl)
+{
+    struct wl_queue *queue = &w->model.queue[q];
+    const uint32_t index = wl_first(queue, correl);
+    struct wl_message got = {0};
+    if (index == WL_DEPTH || need_unit(w, u) != GO_ON || w->unit[u] == NULL) {
+        return over(w) ? STOP : GO_ON;
+    }
+    struct wl_message *message = &queue->message[index];
+    if (worked(w, "get in a unit", get_message(w, queue, w->unit[u], correl, 0, &got))) {
+        compare_got(w, &got, message);
+        message->state = WL_GOT;
+        message->unit = (uint8_t)u;
+    }
+    return over(w) ? STOP : GO_ON;
+}
+
+static int browse(struct workload *w, uint32_t q)
+{
+    const struct wl_queue *queue = &w->model.queue[q];
+    const uint32_t index = wl_first(queue, 0);
+    struct wl_message got = {0};
+    if (index == WL_DEPTH) {
+        return get_nothing(w, queue, 0);
+    }
+    if (worked(w, "browse", get_message(w, queue, NULL, 0, MQE_GET_BROWSE_FIRST, &got))) {
+        compare_got(w, &got, &queue->message[index]);
+    }
+    return over(w) ? STOP : GO_ON;
+}
+
+/* ---- ends of units ---- */
+
+static int commit(struct workload *w, uint32_t u)
+{
+    const struct wl_model before = w->model;
+    bool persistent = false;
+    if (w->unit[u] == NULL) {
+        return GO_ON;
+    }
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        struct wl_queue *queue = &w->model.queue[q];
+        for (uint32_t i = queue->count; i-- > 0;) {
+            struct wl_message *message = &queue->message[i];
+            if (message->state == WL_AVAILABLE || message->unit != u) {
+                continue;
+            }
+            persistent |= message->persistent != 0;
+            if (message->state == WL_GOT) {
+                wl_remove(queue, i);
+            } else {
+                message->state = WL_AVAILABLE;
+            }
+        }
+    }
+    if (!persistent) {
+        return settle_call(w, "commit", mqe_commit(w->unit[u]), &before);
+    }
+    begin_step(w, false);
+    return settle_step(w, "commit", mqe_commit(w->unit[u]), &before);
+}
+
+static int backout(struct workload *w, uint32_t u)
+{
+    const bool failed_before = w->failures > 0;
+    if (w->unit[u] == NULL || !worked(w, "backout", mqe_backout(w->unit[u]))) {
+        return over(w) ? STOP : GO_ON;
+    }
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        struct wl_queue *queue = &w->model.queue[q];
+        for (uint32_t i = queue->count; i-- > 0;) {
+            struct wl_message *message = &queue->message[i];
+            if (message->unit != u || message->state == WL_AVAILABLE) {
+                continue;
+            }
+            if (message->state == WL_PUT) {
+                wl_remove(queue, i);
+                continue;
+            }
+            message->state = WL_AVAILABLE;
+            message->backouts += 1;
+            if (!failed_before) { /* the record goes before the next step's */
+                message->sure = message->backouts;
+            }
+            allow_backout(w, q, message->id, message->backouts);
+        }
+    }
+    return GO_ON;
+}
+
+/* ---- the mixture ---- */
+
+static int restart(struct workload *w)
+{
+    if (below(w, 3) == 0) {
+        tell(w, "dies");
+        workload_die(w);
+    } else if (workload_end(w, below(w, 4) != 0) != GO_ON) {
+        return STOP;
+    }
+    return workload_start(w);
+}
+
+static int maintain(struct workload *w)
+{
+    const bool checkpoint = below(w, 3) != 0;
+    (void)worked(w, checkpoint ? "checkpoint" : "maintenance",
+                 checkpoint ? mqe_checkpoint(w->manager) : mqe_maintain(w->manager));
+    return over(w) ? STOP : GO_ON;
+}
+
+static int change_queue(struct workload *w, uint32_t q)
+{
+    const uint32_t way = below(w, 10);
+    if (!w->model.queue[q].defined) {
+        return do_define(w, q);
+    }
+    return way < 5 ? do_alter(w, q) : way < 8 ? do_clear(w, q) : do_delete(w, q);
+}
+
+static int on_queue(struct workload *w, uint32_t q, uint32_t u, uint32_t way)
+{
+    const struct wl_queue *queue = &w->model.queue[q];
+    const uint32_t correl = below(w, 4) == 0 ? 1 + below(w, 4) : 0;
+    if (!queue->defined) {
+        return do_define(w, q);
+    }
+    const bool may_put = queue->count < (w->profile == WL_LARGE ? 6 : WL_DEPTH - 6);
+    if (way < 20 && may_put) {
+        const struct order order = random_order(w);
+        return put_single(w, q, &order);
+    }
+    if (way < 48 && may_put) {
+        return put_in_unit(w, q, u);
+    }
+    if (way < 60) {
+        return get_single(w, q, correl);
+    }
+    return way < 74 ? get_in_unit(w, q, u, correl) : browse(w, q);
+}
+
+static int random_call(struct workload *w, bool restarts)
+{
+    const uint32_t way = below(w, 100);
+    const uint32_t q = below(w, w->profile == WL_LARGE ? 2 : WL_QUEUES - 1);
+    const uint32_t u = below(w, WL_UNITS);
+    if (way < 76) {
+        return on_queue(w, q, u, way);
+    }
+    if (way < 88) {
+        return commit(w, u);
+    }
+    if (way < 92) {
+        return backout(w, u);
+    }
+    if (way < 95) {
+        return maintain(w);
+    }
+    if (way < 97) {
+        return change_queue(w, below(w, WL_QUEUES));
+    }
+    return restarts ? restart(w) : GO_ON;
+}
+
+int workload_run(struct workload *w, uint32_t count, bool restarts)
+{
+    int result = GO_ON;
+    for (uint32_t i = 0; i < count && result == GO_ON; i++) {
+        if (w->manager == NULL) { /* a start failed: once more */
+            result = workload_start(w);
+            if (w->manager == NULL) {
+                break;
+            }
+        }
+        result = result == GO_ON ? random_call(w, restarts) : result;
+    }
+    return w->in_trouble ? STOP : GO_ON;
+}

@@ -1,0 +1,210 @@
+/*
+ * workload_check.c - what a recovered queue manager holds, and whether it is what was promised. See workload.h.
+ */
+#include "workload.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static MQX_PRINTF(3, 4) int wrong(char *text, size_t size, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, size, format, args);
+    va_end(args);
+    return -1;
+}
+
+static int refused(char *text, size_t size, const char *what, int reason)
+{
+    return wrong(text, size, "%s: %d %s: %s", what, reason, mqe_reason_name(reason),
+                 mqe_error_text());
+}
+
+static unsigned char got_body[WL_BODY_MAX];
+static unsigned char made_body[WL_BODY_MAX];
+
+int wl_verify(const struct mqe_get *got, struct wl_message *out, char *text, size_t size)
+{
+    struct ps_descriptor descriptor;
+    struct ps_descriptor_ext extension;
+    *out = (struct wl_message){
+        .priority = got->d.priority,
+        .length = (uint32_t)got->length,
+        .backouts = got->d.backout_count,
+        .sure = got->d.backout_count,
+        .placement = got->d.placement,
+        .persistent = got->d.persistence,
+        .has_ext = got->d.has_ext,
+        .state = WL_AVAILABLE,
+    };
+    memcpy(&out->id, got->d.msg_id, sizeof out->id);
+    wl_descriptor(out, &descriptor);
+    descriptor.backout_count = got->d.backout_count;
+    if (memcmp(&descriptor, &got->d, sizeof descriptor) != 0) {
+        return wrong(text, size, "message %llu has a damaged descriptor",
+                     (unsigned long long)out->id);
+    }
+    if (out->has_ext != 0) {
+        wl_extension(out, &extension);
+        if (memcmp(&extension, &got->ext, sizeof extension) != 0) {
+            return wrong(text, size, "message %llu has a damaged descriptor extension",
+                         (unsigned long long)out->id);
+        }
+    }
+    if (out->length > WL_BODY_MAX) {
+        return wrong(text, size, "message %llu has %u bytes", (unsigned long long)out->id,
+                     out->length);
+    }
+    wl_body(out->id, out->length, made_body);
+    if (memcmp(made_body, got->buffer, out->length) != 0) {
+        return wrong(text, size, "message %llu has a damaged body of %u bytes",
+                     (unsigned long long)out->id, out->length);
+    }
+    return 0;
+}
+
+/* ---- looking ---- */
+
+static int read_attributes(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                           struct ps_object_name *name, struct wl_attributes *out, char *text,
+                           size_t size)
+{
+    unsigned char attrs[256], again[256];
+    uint32_t length = 0;
+    int64_t value[6];
+    const int reason =
+        mqe_read_object(manager, slot, generation, name, attrs, sizeof attrs, &length);
+    if (reason != 0) {
+        return refused(text, size, "reading a definition", reason);
+    }
+    if (length != 6 * 16 + 16) {
+        return wrong(text, size, "a definition has %u bytes of attributes", length);
+    }
+    for (uint32_t i = 0; i < 6; i++) {
+        memcpy(&value[i], attrs + i * 16 + 8, 8);
+    }
+    char words[9] = {0};
+    memcpy(words, attrs + 6 * 16 + 8, 8);
+    *out = (struct wl_attributes){
+        .def_persistence = (int32_t)value[0], .def_priority = (int32_t)value[1],
+        .max_length = (int32_t)value[2],      .max_depth = (int32_t)value[3],
+        .fifo = (int32_t)value[4],            .npm_class = (int32_t)value[5],
+        .mark = (int32_t)strtoul(words, NULL, 16),
+    };
+    if (wl_encode(out, again) != length || memcmp(attrs, again, length) != 0) {
+        return wrong(text, size, "%.48s has damaged attributes", name->name);
+    }
+    return 0;
+}
+
+static int read_messages(mqe_manager *manager, struct wl_queue *out, uint32_t options,
+                         uint32_t flags, char *text, size_t size)
+{
+    mqe_queue *queue = NULL;
+    int result = 0;
+    int reason = mqe_open(manager, out->slot, out->generation, options, &queue);
+    if (reason != 0) {
+        return refused(text, size, "opening a queue", reason);
+    }
+    while (result == 0) {
+        struct mqe_get get = {.flags = flags, .buffer = got_body, .capacity = sizeof got_body};
+        reason = mqe_get(manager, NULL, queue, &get);
+        if (reason == MQRC_NO_MSG_AVAILABLE) {
+            break;
+        }
+        if (reason != 0) {
+            result = refused(text, size, "reading a message", reason);
+        } else if (out->count == WL_DEPTH) {
+            result = wrong(text, size, "slot %u has more messages than were ever put", out->slot);
+        } else {
+            result = wl_verify(&get, &out->message[out->count], text, size);
+            out->count += 1;
+        }
+    }
+    (void)mqe_close(queue);
+    return result;
+}
+
+int wl_look(mqe_manager *manager, struct wl_model *out, char *text, size_t size)
+{
+    uint32_t slot = 0, generation = 0;
+    int reason;
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        out->queue[q].defined = false;
+        out->queue[q].count = 0;
+    }
+    while ((reason = mqe_next_object(manager, &slot, &generation)) == 0) {
+        struct ps_object_name name;
+        struct wl_attributes attributes;
+        if (read_attributes(manager, slot, generation, &name, &attributes, text, size) != 0) {
+            return -1;
+        }
+        const uint32_t q = wl_queue_of(&name);
+        if (q == WL_QUEUES || out->queue[q].defined) {
+            return wrong(text, size, "%.48s is defined, twice or out of nothing", name.name);
+        }
+        struct wl_queue *queue = &out->queue[q];
+        queue->defined = true;
+        queue->attributes = attributes;
+        queue->slot = slot;
+        queue->generation = generation;
+        if (read_messages(manager, queue, MQE_BROWSE, MQE_GET_BROWSE_NEXT, text, size) != 0) {
+            return -1;
+        }
+    }
+    return reason == MQRC_UNKNOWN_OBJECT_NAME ? 0 : refused(text, size, "the objects", reason);
+}
+
+int wl_drain(mqe_manager *manager, const struct wl_model *expected, char *text, size_t size)
+{
+    static struct wl_model found;
+    wl_picture(expected, true, &found);
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        struct wl_queue *queue = &found.queue[q];
+        queue->count = 0;
+        if (queue->defined && read_messages(manager, queue, 2, 0, text, size) != 0) {
+            return -1;
+        }
+    }
+    return wl_compare(&found, expected, text, size);
+}
+
+/* ---- judging ---- */
+
+void wl_acked(const uint64_t *acks, uint32_t ack_count, uint32_t *done, bool *pending)
+{
+    uint64_t begun = 0;
+    *done = 0;
+    for (uint32_t i = 0; i < ack_count; i++) {
+        if (acks[i] % 2 == 1) {
+            *done = (uint32_t)(acks[i] / 2);
+        } else {
+            begun = acks[i] / 2;
+        }
+    }
+    *pending = begun > *done;
+}
+
+int wl_judge(const struct wl_history *history, const uint64_t *acks, uint32_t ack_count,
+             const struct wl_model *found, char *text, size_t size)
+{
+    uint32_t done = 0;
+    bool pending = false;
+    char first[WL_TROUBLE / 2], second[WL_TROUBLE / 2];
+    wl_acked(acks, ack_count, &done, &pending);
+    mqx_check(done + pending < history->count);
+    if (wl_compare(found, &history->step[done], first, sizeof first) == 0) {
+        return (int)done;
+    }
+    if (!pending) {
+        return wrong(text, size, "after step %u: %s", done, first);
+    }
+    if (wl_compare(found, &history->step[done + 1], second, sizeof second) == 0) {
+        return (int)done + 1;
+    }
+    return wrong(text, size, "neither as after step %u: %s; nor as after step %u: %s", done, first,
+                 done + 1, second);
+}

@@ -1,0 +1,235 @@
+/*
+ * workload_model.c - the model of a workload: names, attributes, messages made from their ids, pictures. See
+ * workload.h.
+ */
+#include "workload.h"
+
+#include <stdio.h>
+#include <string.h>
+
+uint64_t wl_mix(uint64_t value)
+{
+    value += 0x9e3779b97f4a7c15u;
+    value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
+    value = (value ^ value >> 27) * 0x94d049bb133111ebu;
+    return value ^ value >> 31;
+}
+
+/* ---- queues ---- */
+
+void wl_name(uint32_t queue, struct ps_object_name *out)
+{
+    *out = (struct ps_object_name){.name_space = 1, .type = 1};
+    memset(out->name, ' ', sizeof out->name);
+    memcpy(out->name, "QUEUE.", 6);
+    out->name[6] = (char)('A' + queue);
+}
+
+uint32_t wl_queue_of(const struct ps_object_name *name)
+{
+    struct ps_object_name known;
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        wl_name(q, &known);
+        if (memcmp(&known, name, sizeof known) == 0) {
+            return q;
+        }
+    }
+    return WL_QUEUES;
+}
+
+/* MQIA_* selectors ascending; the last one is DESCR, a text that carries the mark. */
+uint32_t wl_encode(const struct wl_attributes *attributes, unsigned char out[256])
+{
+    const struct {
+        int32_t selector, value;
+    } rows[] = {
+        {5, attributes->def_persistence}, {6, attributes->def_priority},
+        {13, attributes->max_length},     {15, attributes->max_depth},
+        {16, attributes->fifo},           {78, attributes->npm_class},
+    };
+    unsigned char *at = out;
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(rows); i++, at += 16) {
+        const struct ps_attr attr = {rows[i].selector, 1, 8};
+        const int64_t value = rows[i].value;
+        memcpy(at, &attr, 8);
+        memcpy(at + 8, &value, 8);
+    }
+    const struct ps_attr text = {2013, 2, 8};
+    char words[16];
+    (void)snprintf(words, sizeof words, "%08x", (unsigned)attributes->mark);
+    memcpy(at, &text, 8);
+    memcpy(at + 8, words, 8);
+    return (uint32_t)(at + 16 - out);
+}
+
+/* ---- messages ---- */
+
+uint32_t wl_correl(uint64_t id)
+{
+    return 1 + (uint32_t)(id % 4);
+}
+
+void wl_body(uint64_t id, uint32_t length, unsigned char *out)
+{
+    uint64_t word = wl_mix(id);
+    for (uint32_t at = 0; at < length; at += 8) {
+        word = word * 6364136223846793005u + 1442695040888963407u;
+        memcpy(out + at, &word, length - at < 8 ? length - at : 8);
+    }
+}
+
+static void fill(void *to, size_t size, uint64_t from)
+{
+    wl_body(from, (uint32_t)size, to);
+}
+
+void wl_descriptor(const struct wl_message *message, struct ps_descriptor *out)
+{
+    const uint64_t id = message->id;
+    const uint64_t correl = wl_correl(id);
+    *out = (struct ps_descriptor){
+        .put_time_us = WL_NOW_US,
+        .priority = message->priority,
+        .report = (int32_t)(id * 3),
+        .msg_type = 8,
+        .feedback = (int32_t)(id % 7),
+        .encoding = 546,
+        .ccsid = 1208,
+        .put_appl_type = 28,
+        .persistence = message->persistent,
+        .placement = message->placement,
+        .has_ext = message->has_ext,
+        .md_version = 2,
+    };
+    memcpy(out->msg_id, &id, sizeof id);
+    fill(out->msg_id + 8, sizeof out->msg_id - 8, id + 1);
+    memcpy(out->correl_id, &correl, sizeof correl);
+    memcpy(out->format, "MQSTR   ", 8);
+    fill(out->accounting_token, sizeof out->accounting_token, id + 2);
+    memcpy(out->user_identifier, "somebody    ", 12);
+    memcpy(out->put_appl_name, "workload                    ", 28);
+    memcpy(out->appl_origin_data, "orig", 4);
+}
+
+void wl_extension(const struct wl_message *message, struct ps_descriptor_ext *out)
+{
+    *out = (struct ps_descriptor_ext){.msg_seq_number = 1 + (int32_t)(message->id % 5),
+                                      .offset = (int32_t)(message->id % 1000),
+                                      .msg_flags = 8,
+                                      .original_length = -1};
+    memset(out->reply_to_q, ' ', sizeof out->reply_to_q);
+    memcpy(out->reply_to_q, "REPLY", 5);
+    memset(out->reply_to_qmgr, ' ', sizeof out->reply_to_qmgr);
+    memset(out->appl_identity_data, ' ', sizeof out->appl_identity_data);
+    fill(out->group_id, sizeof out->group_id, message->id + 3);
+}
+
+struct wl_message *wl_insert(struct wl_queue *queue, const struct wl_message *message)
+{
+    uint32_t at = queue->count;
+    mqx_check(queue->count < WL_DEPTH);
+    while (at > 0 && queue->message[at - 1].placement < message->placement) {
+        at -= 1;
+    }
+    memmove(&queue->message[at + 1], &queue->message[at],
+            (queue->count - at) * sizeof queue->message[0]);
+    queue->message[at] = *message;
+    queue->count += 1;
+    return &queue->message[at];
+}
+
+void wl_remove(struct wl_queue *queue, uint32_t index)
+{
+    mqx_check(index < queue->count);
+    queue->count -= 1;
+    memmove(&queue->message[index], &queue->message[index + 1],
+            (queue->count - index) * sizeof queue->message[0]);
+}
+
+uint32_t wl_first(const struct wl_queue *queue, uint32_t correl)
+{
+    for (uint32_t i = 0; i < queue->count; i++) {
+        const struct wl_message *message = &queue->message[i];
+        if (message->state == WL_AVAILABLE && (correl == 0 || wl_correl(message->id) == correl)) {
+            return i;
+        }
+    }
+    return WL_DEPTH;
+}
+
+/* ---- pictures ---- */
+
+void wl_picture(const struct wl_model *model, bool image, struct wl_model *out)
+{
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        const struct wl_queue *from = &model->queue[q];
+        struct wl_queue *to = &out->queue[q];
+        to->defined = from->defined;
+        to->attributes = from->attributes;
+        to->slot = from->slot;
+        to->generation = from->generation;
+        to->count = 0;
+        for (uint32_t i = 0; i < from->count; i++) {
+            const struct wl_message *message = &from->message[i];
+            const bool kept = message->persistent || (image && from->attributes.npm_class == 10);
+            if (kept && message->state != WL_PUT) {
+                to->message[to->count] = *message;
+                to->message[to->count].state = WL_AVAILABLE;
+                to->count += 1;
+            }
+        }
+    }
+}
+
+static int differ(char *text, size_t size, uint32_t q, const struct wl_queue *found,
+                  const struct wl_queue *expected, const char *what)
+{
+    int used = snprintf(text, size, "QUEUE.%c: %s; found", 'A' + (int)q, what);
+    for (uint32_t i = 0; i < found->count && used > 0 && (size_t)used < size; i++) {
+        used += snprintf(text + used, size - (size_t)used, " %llu",
+                         (unsigned long long)found->message[i].id);
+    }
+    used += (size_t)used < size ? snprintf(text + used, size - (size_t)used, ", expected") : 0;
+    for (uint32_t i = 0; i < expected->count && used > 0 && (size_t)used < size; i++) {
+        used += snprintf(text + used, size - (size_t)used, " %llu",
+                         (unsigned long long)expected->message[i].id);
+    }
+    return -1;
+}
+
+static bool same_message(const struct wl_message *found, const struct wl_message *expected)
+{
+    return found->id == expected->id && found->priority == expected->priority &&
+           found->length == expected->length && found->placement == expected->placement &&
+           found->persistent == expected->persistent && found->has_ext == expected->has_ext;
+}
+
+int wl_compare(const struct wl_model *found, const struct wl_model *expected, char *text,
+               size_t size)
+{
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        const struct wl_queue *a = &found->queue[q], *b = &expected->queue[q];
+        if (a->defined != b->defined) {
+            return differ(text, size, q, a, b, a->defined ? "is defined" : "is not defined");
+        }
+        if (a->defined && memcmp(&a->attributes, &b->attributes, sizeof a->attributes) != 0) {
+            return differ(text, size, q, a, b, "has other attributes");
+        }
+        if (a->count != b->count) {
+            return differ(text, size, q, a, b, "has another number of messages");
+        }
+        for (uint32_t i = 0; i < a->count; i++) {
+            const struct wl_message *x = &a->message[i], *y = &b->message[i];
+            if (!same_message(x, y)) {
+                return differ(text, size, q, a, b, "has another message, or another order");
+            }
+            if (x->backouts < y->sure || x->backouts > y->backouts) {
+                (void)snprintf(text, size, "QUEUE.%c: message %llu has BackoutCount %u, not %u to %u",
+                               'A' + (int)q, (unsigned long long)x->id, x->backouts, y->sure,
+                               y->backouts);
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
