@@ -133,16 +133,74 @@ static inline bool spread(struct mqx_hold *hold, const struct path *path, uint32
     return true;
 }
 
-/* The mask and the number of messages present, one store. */
+/* The mask (and the zero beside it) and the number of messages present, one store. */
 static inline void put_summary(struct mqx_hold *hold, struct mqx_object *queue, uint32_t mask,
                                uint32_t present)
 {
-    struct {
-        uint16_t mask, zero;
-    } halves = {(uint16_t)mask, 0};
-    uint32_t word;
-    memcpy(&word, &halves, sizeof word);
-    mqx_put_pair(hold, (uint32_t *)(void *)&queue->available_mask, word, present);
+    mqx_put_pair(hold, (uint32_t *)(void *)&queue->available_mask, mask, present);
+}
+
+/* ---- height 1: most queues, most of the time ----
+ *
+ * One leaf, and a number of stores known before: their undo entries are written together and
+ * counted by one store of undo_count, so that no count waits for the one before. That keeps to
+ * lock.h: an entry is complete before it counts, and counts before its store. */
+
+struct swap { /* an 8-byte word and what it becomes */
+    mqx_pair *at;
+    mqx_pair new;
+};
+
+static inline void put_all(struct mqx_hold *hold, const struct swap *swaps, uint32_t count)
+{
+    struct mqx_lock *lock = &hold->stripe->lock;
+    const uint32_t n = lock->undo_count;
+    mqx_check(n + count <= MQX_UNDO_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t offset = (uint64_t)((unsigned char *)swaps[i].at - hold->region->base);
+        lock->undo[n + i].place = offset << 4 | sizeof(mqx_pair);
+        lock->undo[n + i].old = *swaps[i].at;
+    }
+    mqx_order();
+    *(volatile uint32_t *)&lock->undo_count = n + count;
+    mqx_order();
+    for (uint32_t i = 0; i < count; i++) {
+        *(volatile mqx_pair *)swaps[i].at = swaps[i].new;
+    }
+}
+
+/* What changes when the only leaf of a level does: `present` and `available` are its new words. */
+static inline void put_leaf(struct mqx_hold *hold, struct mqx_object *queue, uint32_t placement,
+                            struct mqx_radix *leaf, uint64_t present, uint64_t available,
+                            uint32_t level_present, uint32_t reset_count, uint32_t queue_present)
+{
+    struct mqx_level *level = &queue->level[placement];
+    const uint64_t mask = with_bit(queue->available_mask, placement, available != 0);
+    const struct swap swaps[] = {
+        {(mqx_pair *)(void *)&leaf->present, present},
+        {(mqx_pair *)(void *)&leaf->available, available},
+        {(mqx_pair *)(void *)&level->present, mqx_pair_of(level_present, reset_count)},
+        {(mqx_pair *)(void *)&queue->available_mask,
+         mqx_pair_of((uint32_t)mask, queue_present)},
+    };
+    put_all(hold, swaps, MQX_ARRAY_COUNT(swaps));
+}
+
+/* The leaf of a level of height 1 whose place `position` is empty (slot 0) or holds `slot`; NULL:
+ * look closer. */
+static inline struct mqx_radix *only_leaf(const struct mqx_region *region,
+                                          const struct mqx_level *level, uint64_t position,
+                                          uint32_t slot)
+{
+    if (level->height != 1 || position >= MQX_RADIX_FANOUT) {
+        return NULL;
+    }
+    struct mqx_radix *leaf = node_at(region, level->root);
+    if (leaf == NULL || (leaf->present >> position & 1) != (slot != 0) ||
+        (slot != 0 && leaf->child[position] != slot)) {
+        return NULL;
+    }
+    return leaf;
 }
 
 /* ---- insert ---- */
@@ -247,19 +305,30 @@ int mqx_heap_insert(struct mqx_hold *hold, struct mqx_object *queue, uint32_t sl
     struct mqx_message *message = mqx_message(hold->region, slot);
     mqx_check(message != NULL);
     mqx_check(message->placement < MQX_PRIORITY_COUNT);
-    struct mqx_level *level = &queue->level[message->placement];
-    const uint32_t present = level->present, mask = queue->available_mask;
+    const uint32_t placement = message->placement;
+    struct mqx_level *level = &queue->level[placement];
+    const uint32_t present = level->present;
     const bool anew = present == 0 && level->next_position != 0;
     const uint64_t position = anew ? 0 : level->next_position;
-    bool top = false;
-    int status = place(hold, level, position, slot, available, &top);
-    if (MQX_UNLIKELY(status != MQX_OK)) {
-        return status;
-    }
+    struct mqx_radix *leaf = only_leaf(hold->region, level, position, 0);
     message->position = position;
+    if (MQX_LIKELY(leaf != NULL)) {
+        const uint64_t bit = 1ull << position;
+        leaf->child[position] = slot;
+        put_leaf(hold, queue, placement, leaf, leaf->present | bit,
+                 leaf->available | (available ? bit : 0), present + 1, level->reset_count + anew,
+                 queue->present + 1);
+    } else {
+        const uint32_t mask = queue->available_mask;
+        bool top = false;
+        int status = place(hold, level, position, slot, available, &top);
+        if (MQX_UNLIKELY(status != MQX_OK)) {
+            return status;
+        }
+        mqx_put_pair(hold, &level->present, present + 1, level->reset_count + anew);
+        put_summary(hold, queue, top ? mask | 1u << placement : mask, queue->present + 1);
+    }
     mqx_put64(hold, &level->next_position, position + 1);
-    mqx_put_pair(hold, &level->present, present + 1, level->reset_count + anew);
-    put_summary(hold, queue, top ? mask | 1u << message->placement : mask, queue->present + 1);
     return MQX_OK;
 }
 
@@ -348,17 +417,18 @@ static inline bool take_last(struct mqx_hold *hold, struct mqx_level *level,
     return available;
 }
 
-void mqx_heap_remove(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot)
+static __attribute__((noinline)) void remove_deep(struct mqx_hold *hold, struct mqx_object *queue,
+                                                  uint32_t slot,
+                                                  const struct mqx_message *message)
 {
-    const struct mqx_message *message = mqx_message(hold->region, slot);
     struct path path;
     struct mqx_level *level = locate(hold->region, queue, slot, message, &path);
-    if (MQX_UNLIKELY(level == NULL)) {
+    if (level == NULL) {
         return;
     }
     const uint32_t present = level->present, mask = queue->available_mask;
     const uint64_t others = with_bit(path.node[0]->present, digit_of(message->position, 1), false);
-    if (MQX_UNLIKELY(present == 0 || queue->present < present || (present == 1 && others != 0))) {
+    if (present == 0 || queue->present < present || (present == 1 && others != 0)) {
         (void)mqx_heap_damage("the number of messages at a priority", present);
         return;
     }
@@ -366,6 +436,26 @@ void mqx_heap_remove(struct mqx_hold *hold, struct mqx_object *queue, uint32_t s
                                   : take_out(hold, &path, message->position);
     mqx_put_pair(hold, &level->present, present - 1, level->reset_count);
     put_summary(hold, queue, top ? mask & ~(1u << message->placement) : mask, queue->present - 1);
+}
+
+void mqx_heap_remove(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot)
+{
+    const struct mqx_message *message = mqx_message(hold->region, slot);
+    const uint32_t placement = message == NULL ? MQX_PRIORITY_COUNT : message->placement;
+    if (MQX_LIKELY(slot != 0 && placement < MQX_PRIORITY_COUNT)) {
+        const struct mqx_level *level = &queue->level[placement];
+        const uint64_t position = message->position;
+        struct mqx_radix *leaf = only_leaf(hold->region, level, position, slot);
+        const bool last = level->present == 1;
+        if (MQX_LIKELY(leaf != NULL && level->present != 0 && queue->present >= level->present &&
+                       last == ((leaf->present & (leaf->present - 1)) == 0))) {
+            put_leaf(hold, queue, placement, leaf, leaf->present & ~(1ull << position),
+                     leaf->available & ~(1ull << position), level->present - 1,
+                     level->reset_count, queue->present - 1);
+            return;
+        }
+    }
+    remove_deep(hold, queue, slot, message);
 }
 
 void mqx_heap_drop(struct mqx_hold *hold, struct mqx_object *queue)

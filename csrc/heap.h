@@ -40,8 +40,6 @@
 
 #include "arena.h"
 
-#include <string.h>
-
 struct mqx_radix { /* a node; lives in cells of the class for its size */
     uint64_t present;
     uint64_t available;
@@ -104,27 +102,29 @@ int mqx_heap_check(const struct mqx_region *region, const struct mqx_object *que
 /* Cells that must hold `bytes` bytes; NULL when a part of them lies outside the arena's memory. */
 static inline void *mqx_cells_span(const struct mqx_region *region, uint32_t cell, uint64_t bytes)
 {
-    const struct mqx_area *area = &region->header->area[MQX_AREA_ARENA];
     const uint64_t at = (uint64_t)cell * MQX_CELL;
-    if (MQX_UNLIKELY(cell == 0 || at + bytes > mqx_load_acquire(&area->capacity))) {
+    if (MQX_UNLIKELY(cell == 0 || at + bytes > mqx_load_acquire(
+                                      &region->header->area[MQX_AREA_ARENA].capacity))) {
         return NULL;
     }
-    return region->base + area->offset + at;
+    return region->area[MQX_AREA_ARENA] + at;
 }
 
-/* Two neighbouring 32-bit fields, the first at a multiple of 8, in one undoable store. Fields
- * that are stored so are always stored so: a load of both soon after a store of one of them would
+/* Two neighbouring 32-bit fields, the first at a multiple of 8, in one undoable store. Fields that
+ * are stored so are always stored so: a load of both soon after a store of one of them would
  * stall. */
+MQX_STATIC_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first field is the low half");
 typedef uint64_t mqx_pair __attribute__((may_alias));
+static inline mqx_pair mqx_pair_of(uint32_t first, uint32_t second)
+{
+    return first | (mqx_pair)second << 32;
+}
 static inline void mqx_put_pair(struct mqx_hold *hold, uint32_t *at, uint32_t first,
                                 uint32_t second)
 {
-    const uint32_t words[2] = {first, second};
-    mqx_pair value;
-    memcpy(&value, words, sizeof value);
-    mqx_undo_note(hold->region->base, &hold->stripe->lock, at, sizeof value,
-                  *(const mqx_pair *)(const void *)at);
-    *(volatile mqx_pair *)(void *)at = value;
+    mqx_pair *pair = (mqx_pair *)(void *)at;
+    mqx_undo_note(hold->region->base, &hold->stripe->lock, pair, sizeof *pair, *pair);
+    *(volatile mqx_pair *)pair = mqx_pair_of(first, second);
 }
 
 #endif

@@ -12,6 +12,8 @@
  */
 #include "lookup.h"
 
+#include <string.h>
+
 enum { BITS_OF_FIRST = 6, STEPS_PER_CALL = MQX_LOCKED_STEPS_MAX };
 MQX_STATIC_ASSERT(1 << BITS_OF_FIRST == MQX_LOOKUP_BUCKETS, "first block");
 MQX_STATIC_ASSERT(MQX_LOOKUP_BUCKETS << (MQX_LOOKUP_SEGMENTS - 1) == MQX_LOOKUP_FAR, "blocks");

@@ -3,13 +3,13 @@
  * have nothing but heap and lookups, the operations on them, and images of the region to compare.
  *
  * An operation is one micro-transaction: bed_apply() leaves it open, bed_run() commits it.
- * bed_run_aborted() first ends it before its 1st, 2nd, ... last store and at its end, and each time
- * compares the region with what it was. It makes the undo list so full that the store wanted is
- * the first that does not fit: the failed check then leaves the operation by a longjmp out of
+ * bed_run_aborted() first ends it before its 1st, 2nd, ... undo entry and at its end, and each
+ * time compares the region with what it was. It makes the undo list so full that the wanted entry
+ * is the first that does not fit: the failed check then leaves the operation by a longjmp out of
  * SIGABRT.
  *
- * An image is a copy in which memory that means nothing is zeroed: free entries and cells apart from
- * their links, hints, child[] of clear bits, key[] of unlinked messages.
+ * An image is a copy in which memory that means nothing is zeroed: free entries and cells apart
+ * from their links, hints, child[] of clear bits, key[] of unlinked messages.
  */
 #ifndef PENSTOCK_TESTS_HEAP_BED_H
 #define PENSTOCK_TESTS_HEAP_BED_H
@@ -253,6 +253,7 @@ static void bed_image(int which)
     for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
         const struct mqx_area *area = &header->area[kind];
         memcpy(base + area->offset, bed.region.base + area->offset, area->capacity);
+        view.area[kind] = base + area->offset;
     }
     view.base = base;
     view.header = (struct mqx_header *)(void *)base;

@@ -168,7 +168,7 @@ TEST(after_each_of_12000_random_operations_all_invariants_hold_and_finds_agree_w
     }
 }
 
-TEST(an_operation_aborted_before_any_of_its_stores_leaves_the_region_as_it_was)
+TEST(an_operation_aborted_before_any_undo_entry_leaves_the_region_as_it_was)
 {
     struct test_random random = {test_seed() + 1};
     begin();
