@@ -13,6 +13,7 @@
  * the lock file; else most states would differ in these alone.
  */
 #include "../c/disk_states.h"
+#include "fast_region.h"
 #include "layer.h"
 #include "workload.h"
 
@@ -204,8 +205,10 @@ static int recover(struct cut *cut, const struct disk_state *state)
         memory_io_record(state->files, state->path);
         memory_io_ack(state->files, 2);
     }
-    const int reason =
-        mqx_manager_attach(state->io, state->path, cut->settings, &manager, &info);
+    /* What goes on after the recovery may need a region that outlives a death. */
+    struct mqx_io *io = follow ? state->io
+                               : fast_region_table(state->files, cut->settings->region_size);
+    const int reason = mqx_manager_attach(io, state->path, cut->settings, &manager, &info);
     wl_acked(state->acks, state->ack_count, &done, &pending);
     if (reason == 0) {
         return judge(cut, state, manager, follow && (!cut->from_creation || done > 0));

@@ -212,10 +212,16 @@ void workload_init(struct workload *w, struct memory_io *files, uint64_t seed,
     wl_picture(&w->model, false, append_picture(w));
 }
 
+/* Sets the flag alone: nobody sleeps, and mqx_region_stop() would touch every page of the process table. */
+static void stop(mqe_manager *manager)
+{
+    mqx_store_release(&manager->store.region.header->stopped, (uint32_t)MQX_STOP_BROKEN);
+}
+
 void workload_abandon(mqe_manager *manager)
 {
     uint64_t discarded = 0;
-    mqx_region_stop(&manager->store.region, MQX_STOP_BROKEN);
+    stop(manager);
     (void)mqe_detach(manager, MQE_DETACH_ORDERLY, &discarded);
 }
 
@@ -232,7 +238,7 @@ static void free_units(struct workload *w)
 void workload_leave(struct workload *w)
 {
     if (w->manager != NULL) {
-        mqx_region_stop(&w->manager->store.region, MQX_STOP_BROKEN);
+        stop(w->manager);
         free_units(w);
         workload_abandon(w->manager);
         w->manager = NULL;
