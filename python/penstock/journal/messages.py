@@ -197,7 +197,6 @@ def check_message(message: Message) -> DamagedFile | None:
     if listed is None:
         return None
     qm_id = message.view.segments[-1].qm_id
-    group = descriptor.group_id
     found = {
         "length": len(body),
         "record_length": len(record.data),
@@ -205,14 +204,17 @@ def check_message(message: Message) -> DamagedFile | None:
         "placement": descriptor.placement,
         "expiry_us": descriptor.expiry_us,
         "has_ext": int(L.SEC_DESCRIPTOR_EXT in record.sections()),
-        "tag_msg_id": tag(descriptor.msg_id, qm_id),
-        "tag_correl_id": tag(descriptor.correl_id, qm_id),
-        "tag_group_id": tag(group, qm_id) if any(group) else 0,
         "zero": 0,
         "zero2": 0,
     }
     for name, value in found.items():
         if listed[name] != value:
             text = f"{name} is {value}, the checkpoint lists {listed[name]}"
+            return record.fail(text, "message")
+    for name in ("msg_id", "correl_id", "group_id"):
+        identifier = getattr(descriptor, name)
+        right = {tag(identifier, qm_id)} if any(identifier) else {0, tag(identifier, qm_id)}
+        if listed[f"tag_{name}"] not in right:
+            text = f"tag_{name} is {min(right)}, the checkpoint lists {listed[f'tag_{name}']}"
             return record.fail(text, "message")
     return None
