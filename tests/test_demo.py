@@ -33,7 +33,7 @@ def plan(tmp_path: Path) -> Plan:
     return make_plan(str(tmp_path), files, "ERROR=9,WARN=6", unit=5, lines=0)
 
 
-def delivered(plan: Plan, drain: bool = True) -> list[Entry]:
+def delivered(plan: Plan) -> list[Entry]:
     """Every line as one consumer would see it if all were put before."""
     entries = []
     number = 0
@@ -60,7 +60,7 @@ def test_every_line_of_the_files_belongs_to_one_producer_and_shares_are_even(pla
     tags = [tag for producer in range(PRODUCERS) for tag, _, _ in plan.lines_of(producer)]
     lines = {(tag.file, tag.line) for tag in tags}
     assert len(lines) == len(tags) == plan.total == 63
-    assert sorted(all_put(plan)) == [20, 21, 22]
+    assert all_put(plan) == [21, 21, 21]
 
 
 def test_a_plan_and_its_receipts_survive_being_written(plan: Plan, tmp_path: Path) -> None:

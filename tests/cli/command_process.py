@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,19 +21,31 @@ class Command:
     def environment(self) -> dict[str, str]:
         return {**os.environ, "PENSTOCK_HOME": str(self.home)}
 
-    def start(self, *arguments: str, **options: object) -> subprocess.Popen[bytes]:
-        """Starts the command; its streams are pipes."""
-        streams: dict[str, object] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
+    @contextmanager
+    def running(
+        self, *arguments: str, stdout: int = subprocess.PIPE
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """The command as a process with pipes, which does not outlive the block."""
+        process = subprocess.Popen(
             [sys.executable, "-m", "penstock.cli", *arguments],
             env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.PIPE,
-            **{**streams, **options},
         )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
 
     def run(self, *arguments: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         """Runs the command to its end."""
-        with self.start(*arguments) as process:
+        with self.running(*arguments) as process:
             out, err = process.communicate(data, timeout=60)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 

@@ -31,11 +31,10 @@ def test_journal_shows_the_segments(qm1: Command) -> None:
 def test_verify_finds_nothing_wrong_in_order_and_after_kills(qm1: Command) -> None:
     qm1.ok("put", "QM1", "Q", data=b"a\nb\n")
     assert b"no damage" in qm1.ok("verify", "QM1")
-    with qm1.start("get", "QM1", "Q", "--count", "9", "--wait", "-1") as process:
+    with qm1.running("get", "QM1", "Q", "--count", "9", "--wait", "-1") as process:
         while b'"waiters": 1' not in qm1.ok("status", "QM1", "--json"):
             assert process.poll() is None
         process.kill()
-        process.communicate()
     assert b"no damage" in qm1.ok("verify", "QM1")
 
 

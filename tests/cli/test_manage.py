@@ -106,12 +106,11 @@ def test_status_never_starts_a_queue_manager(qm1: Command) -> None:
 def test_status_shows_depths_handles_and_units(qm1: Command) -> None:
     qm1.ok("start", "QM1")
     qm1.ok("put", "QM1", "Q", data=b"a\nb\n")
-    with qm1.start("get", "QM1", "Q", "--wait", "-1") as process:
+    with qm1.running("get", "QM1", "Q", "--wait", "-1") as process:
         found = json.loads(qm1.ok("status", "QM1", "--json"))
         while not found["queues"][0]["waiters"]:
             found = json.loads(qm1.ok("status", "QM1", "--json"))
         process.kill()
-        process.communicate()
     (queue,) = found["queues"]
     assert (queue["name"], queue["depth"], queue["maxdepth"]) == ("Q", 0, 999999)
     assert queue["put_count"] == 2 and queue["get_count"] == 2 and queue["open_input"] == 1

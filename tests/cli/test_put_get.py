@@ -99,7 +99,7 @@ def test_a_line_above_maxmsgl_is_refused_with_its_number(qm1: Command) -> None:
 
 
 def test_lines_are_visible_while_the_input_pauses(qm1: Command) -> None:
-    with qm1.start("put", "QM1", "Q") as process:
+    with qm1.running("put", "QM1", "Q") as process:
         assert process.stdin is not None
         process.stdin.write(b"first\n")
         process.stdin.flush()
@@ -114,7 +114,7 @@ def test_get_from_an_empty_queue_has_status_1_and_prints_nothing(qm1: Command) -
 
 
 def test_get_waits_for_a_message_and_count_ends_it(qm1: Command) -> None:
-    with qm1.start("get", "QM1", "Q", "--wait", "-1", "--count", "2") as process:
+    with qm1.running("get", "QM1", "Q", "--wait", "-1", "--count", "2") as process:
         qm1.ok("put", "QM1", "Q", data=b"one\ntwo\nthree\n")
         out, _ = process.communicate(timeout=30)
     assert (process.returncode, out) == (0, b"one\ntwo\n")
@@ -142,7 +142,7 @@ def test_a_broken_pipe_puts_the_unit_back(qm1: Command) -> None:
     qm1.ok("put", "QM1", "Q", data=b"one\ntwo\n")
     reader, writer = os.pipe()
     os.close(reader)
-    with qm1.start("get", "QM1", "Q", stdout=writer) as process:
+    with qm1.running("get", "QM1", "Q", stdout=writer) as process:
         os.close(writer)
         _, err = process.communicate(timeout=30)
     assert process.returncode == 2 and b"put back" in err
@@ -153,7 +153,7 @@ def test_a_broken_pipe_puts_the_unit_back(qm1: Command) -> None:
 def test_what_stdout_took_stays_taken_when_the_pipe_breaks_later(qm1: Command) -> None:
     lines = [b"%06d " % n + b"x" * 1000 for n in range(2000)]
     qm1.ok("put", "QM1", "Q", data=b"\n".join(lines))
-    with qm1.start("get", "QM1", "Q") as process:
+    with qm1.running("get", "QM1", "Q") as process:
         assert process.stdout is not None
         seen = b"".join(process.stdout.readline() for _ in range(600))
         process.stdout.close()
@@ -166,7 +166,7 @@ def test_what_stdout_took_stays_taken_when_the_pipe_breaks_later(qm1: Command) -
 def test_ctrl_c_puts_the_unit_back_that_stdout_did_not_take(qm1: Command) -> None:
     lines = b"".join(b"x" * 1000 + b"\n" for _ in range(300))  # more than a pipe holds
     qm1.ok("put", "QM1", "Q", data=lines)
-    with qm1.start("get", "QM1", "Q") as process:
+    with qm1.running("get", "QM1", "Q") as process:
         assert process.stdout is not None
         assert process.stdout.read(1) == b"x"  # it is writing, and stuck
         process.send_signal(signal.SIGINT)
@@ -176,7 +176,7 @@ def test_ctrl_c_puts_the_unit_back_that_stdout_did_not_take(qm1: Command) -> Non
 
 
 def test_ctrl_c_ends_an_unlimited_wait(qm1: Command) -> None:
-    with qm1.start("get", "QM1", "Q", "--wait", "-1") as process:
+    with qm1.running("get", "QM1", "Q", "--wait", "-1") as process:
         while b'"waiters": 1' not in qm1.ok("status", "QM1", "--json"):
             assert process.poll() is None
         process.send_signal(signal.SIGINT)

@@ -13,9 +13,9 @@ from .record import message_line
 
 
 @click.command("browse")
+@queue_argument
 @click.option("--count", type=click.IntRange(min=1), metavar="N", help="At most N messages.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with the fields.")
-@queue_argument
 def command(qm: str, queue: str, home: Path | None, count: int | None, as_json: bool) -> None:
     """Show the messages of QUEUE in the order get would take them, and leave them there.
 

@@ -7,9 +7,12 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 NOTHING = 1  # status: there was nothing to take
 FAILED = 2  # status: an error
@@ -28,6 +31,14 @@ def fail(text: str, status: int = FAILED) -> NoReturn:
     """Says why and ends the command."""
     say(text)
     raise SystemExit(status)
+
+
+def table_console() -> Console:
+    """Where tables go: stdout, as wide as the terminal, or wide enough for any row elsewhere."""
+    from rich.console import Console
+
+    console = Console()
+    return console if console.is_terminal else Console(width=200)
 
 
 def count_of(number: int, noun: str) -> str:

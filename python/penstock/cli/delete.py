@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .common import PID_FILE, directory_of, manager_argument
+from .common import PID_FILE, attached_pid, directory_of, manager_argument
 
 
 @click.command("delete")
@@ -15,6 +15,8 @@ def command(qm: str, home: Path | None) -> None:
     """Remove the queue manager QM, its queues and all their messages. Nobody may be attached."""
     import penstock
 
-    (directory_of(qm, home) / PID_FILE).unlink(missing_ok=True)  # of a keeper that was killed
+    directory = directory_of(qm, home)
+    if not attached_pid(directory):
+        (directory / PID_FILE).unlink(missing_ok=True)  # of a keeper that was killed
     penstock.delete(qm, home=home)
     click.echo(f"queue manager {qm} deleted")

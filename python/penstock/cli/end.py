@@ -14,13 +14,13 @@ PATIENCE = 30.0  # seconds that -i and -p wait for the others to be gone
 
 
 @click.command("end")
+@manager_argument
 @click.option(
     "-c", "mode", flag_value="controlled", default=True, help="Controlled: ask and return."
 )
 @click.option("-w", "mode", flag_value="wait", help="Controlled, and wait until all have left.")
 @click.option("-i", "mode", flag_value="immediate", help="Calls fail from now on (2162).")
 @click.option("-p", "mode", flag_value="preemptive", help="At once, as if it had failed (2009).")
-@manager_argument
 def command(qm: str, home: Path | None, mode: str) -> None:
     """Ask every process to leave QM. Default: -c.
 

@@ -18,8 +18,8 @@ def log_lines(directory: Path) -> list[str]:
 
 
 @click.command("errors")
-@click.option("--lines", "-n", type=click.IntRange(min=1), help="Only the newest N messages.")
 @manager_argument
+@click.option("--lines", "-n", type=click.IntRange(min=1), help="Only the newest N messages.")
 def command(qm: str, home: Path | None, lines: int | None) -> None:
     """Show the error log of QM, oldest message first, one a line with its AMQ number."""
     found = log_lines(directory_of(qm, home))

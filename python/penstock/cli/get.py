@@ -105,6 +105,7 @@ def wait_seconds(wait: float) -> float | None:
 
 
 @click.command("get")
+@queue_argument
 @click.option(
     "--wait",
     type=float,
@@ -114,7 +115,6 @@ def wait_seconds(wait: float) -> float | None:
 )
 @click.option("--count", type=click.IntRange(min=1), metavar="N", help="At most N messages.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with the fields.")
-@queue_argument
 def command(
     qm: str, queue: str, home: Path | None, wait: float, count: int | None, as_json: bool
 ) -> None:

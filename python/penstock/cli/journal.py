@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .common import directory_of, fail, manager_argument
+from .common import directory_of, fail, manager_argument, table_console
 
 
 def record_text(record: dict[str, Any]) -> str:
@@ -30,7 +30,6 @@ def record_text(record: dict[str, Any]) -> str:
 
 def show_segments(directory: Path) -> None:
     """A table of the segment files."""
-    from rich.console import Console
     from rich.table import Table
 
     from penstock import journal
@@ -41,13 +40,13 @@ def show_segments(directory: Path) -> None:
     for s in journal.describe_segments(directory):
         numbers = (s[k] for k in ("base_lsn", "end_lsn", "size", "used", "batches", "records"))
         table.add_row(s["file"], *(f"{n:,}" for n in numbers), str(s["created"])[:19])
-    Console().print(table)
+    table_console().print(table)
 
 
 @click.command("journal")
+@manager_argument
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a record.")
 @click.option("--segments", is_flag=True, help="A table of the segment files instead of records.")
-@manager_argument
 def command(qm: str, home: Path | None, as_json: bool, segments: bool) -> None:
     """List the records of QM's journal, oldest first, as the second, independent reader sees them.
 

@@ -12,8 +12,8 @@ from .common import FAILED, manager_argument, show_warnings
 
 
 @click.command("mqsc")
-@click.argument("commands", nargs=-1, metavar='["COMMAND"]...')
 @manager_argument
+@click.argument("commands", nargs=-1, metavar='["COMMAND"]...')
 def command(qm: str, home: Path | None, commands: tuple[str, ...]) -> None:
     """Run MQSC commands: each COMMAND, or what stdin has, one a line, + and - continue a line.
 

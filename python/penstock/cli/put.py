@@ -154,6 +154,7 @@ def _progress() -> Iterator[Callable[[int], None]]:
 
 
 @click.command("put")
+@queue_argument
 @click.argument(
     "files",
     nargs=-1,
@@ -180,7 +181,6 @@ def _progress() -> Iterator[Callable[[int], None]]:
     type=click.IntRange(min=1),
     help=f"Lines a unit of work. Default: {UNIT_LINES}, and whenever the input pauses.",
 )
-@queue_argument
 def command(
     qm: str,
     queue: str,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .common import attached_pid, directory_of, manager_argument
+from .common import attached_pid, directory_of, manager_argument, table_console
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -124,10 +124,10 @@ def watch(manager: penstock.QueueManager, interval: float) -> None:
 
 
 @click.command("status")
+@manager_argument
 @click.option("--watch", "watching", is_flag=True, help="A live view, until Ctrl-C.")
 @click.option("--interval", type=click.FloatRange(min=0.1), default=1.0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@manager_argument
 def command(qm: str, home: Path | None, watching: bool, interval: float, as_json: bool) -> None:
     """Show QM's queues, processes, units of work and journal. Never starts the queue manager."""
     directory = directory_of(qm, home)
@@ -145,6 +145,4 @@ def command(qm: str, home: Path | None, watching: bool, interval: float, as_json
         elif watching:
             watch(manager, interval)
         else:
-            from rich.console import Console
-
-            Console().print(render(collect(manager)))
+            table_console().print(render(collect(manager)))

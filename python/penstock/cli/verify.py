@@ -18,8 +18,8 @@ def finding_text(finding: dict[str, Any]) -> str:
 
 
 @click.command("verify")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a finding.")
 @manager_argument
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a finding.")
 def command(qm: str, home: Path | None, as_json: bool) -> None:
     """Check every file of QM with the second, independent reader; damage is named with file and
     offset.

@@ -116,14 +116,13 @@ def file_lines(path: str) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Files, their owners, and the rule. ``owner[i]`` is the producer of ``files[i]``."""
+    """Files, the rule, the size of a unit. Each producer has an equal share of consecutive lines."""
 
     home: str
     files: list[str]
-    owner: list[int]
+    counts: list[int]  # lines of each file
     rules: str
     unit: int  # lines a unit of work
-    total: int  # lines in all
 
     def save(self, path: Path) -> None:
         """Writes the plan for the other processes."""
@@ -135,6 +134,11 @@ class Plan:
         return cls(**json.loads(path.read_text()))
 
     @property
+    def total(self) -> int:
+        """Lines in all."""
+        return sum(self.counts)
+
+    @property
     def priorities(self) -> PriorityMap:
         """The rule, parsed."""
         return PriorityMap.parse(self.rules)
@@ -142,14 +146,17 @@ class Plan:
     def lines_of(self, producer: int) -> Iterator[tuple[Tag, bytes, int]]:
         """The producer's lines in the order in which it puts them: tag, bytes, priority."""
         rules = self.priorities
-        position = 0
-        for number, path in enumerate(self.files):
-            if self.owner[number] != producer:
-                continue
-            for at, line in enumerate(file_lines(path)):
-                tag = Tag(number, at, position, producer, zlib.crc32(line))
-                yield tag, line, rules.priority_of(line, 0) or 0
-                position += 1
+        first = self.total * producer // PRODUCERS
+        end = self.total * (producer + 1) // PRODUCERS
+        start = 0  # of the file, in all lines
+        for number, (path, count) in enumerate(zip(self.files, self.counts, strict=True)):
+            if start < end and start + count > first:
+                lines = file_lines(path)
+                for at in range(max(first - start, 0), min(end - start, count)):
+                    line = lines[at]
+                    tag = Tag(number, at, start + at - first, producer, zlib.crc32(line))
+                    yield tag, line, rules.priority_of(line, 0) or 0
+            start += count
 
 
 def library_sources(lines: int) -> list[str]:
@@ -168,7 +175,7 @@ def library_sources(lines: int) -> list[str]:
 
 
 def make_plan(home: str, files: list[str], rules: str | None, unit: int, lines: int) -> Plan:
-    """Shares the files out so that each producer has about as many lines.
+    """Chooses the files and counts their lines.
 
     files: none means the standard library, about ``lines`` lines. Raises OSError, ValueError.
     """
@@ -176,10 +183,4 @@ def make_plan(home: str, files: list[str], rules: str | None, unit: int, lines: 
         rules = LOG_RULES if files else SOURCE_RULES
     PriorityMap.parse(rules)
     chosen = [str(Path(f).resolve()) for f in files] or library_sources(lines)
-    counts = [len(file_lines(path)) for path in chosen]
-    load = [0] * PRODUCERS
-    owner = [0] * len(chosen)
-    for number in sorted(range(len(chosen)), key=lambda n: -counts[n]):
-        owner[number] = load.index(min(load))
-        load[owner[number]] += counts[number]
-    return Plan(home, chosen, owner, rules, unit, sum(counts))
+    return Plan(home, chosen, [len(file_lines(path)) for path in chosen], rules, unit)
