@@ -63,7 +63,14 @@ static int gone(uint32_t slot)
 /* Everything that is in the ring by now is made durable. */
 static int flush_all(struct mqx_store *store)
 {
-    return mqx_flush_to(store, mqx_load_acquire(&store->region.journal->tail));
+    struct mqx_journal *journal = store->region.journal;
+    int status = mqx_lock_take(&store->region, &journal->ring_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const uint64_t end = journal->batch_records != 0 ? journal->tail : journal->batch_start;
+    mqx_lock_drop(&store->region, &journal->ring_lock);
+    return mqx_flush_to(store, end);
 }
 
 static int append_object(struct mqx_store *store, uint32_t slot, uint32_t generation,
@@ -420,7 +427,8 @@ static int reopen(struct mqx_region *region, uint32_t context, uint32_t slot)
     return status;
 }
 
-static int append_delete(struct mqx_store *store, uint32_t slot, uint32_t generation)
+static int append_delete(struct mqx_store *store, uint32_t slot, uint32_t generation,
+                         uint64_t *out_end_lsn)
 {
     const struct mqx_record_head head = {
         .type = PS_REC_OBJECT_DELETE, .object = slot, .object_gen = generation};
@@ -434,7 +442,9 @@ static int append_delete(struct mqx_store *store, uint32_t slot, uint32_t genera
         .object = slot,
         .object_state = MQX_OBJ_DELETING,
     };
-    return mqx_journal_append(store, &append);
+    const int status = mqx_journal_append(store, &append);
+    *out_end_lsn = append.end_lsn;
+    return status;
 }
 
 /* Frees every message; MQX_BUSY when some are pinned by somebody who does not let go. */
@@ -517,6 +527,7 @@ int mqx_catalog_delete(struct mqx_store *store, uint32_t context, uint32_t slot,
 {
     struct mqx_region *region = &store->region;
     struct mqx_object *object = NULL;
+    uint64_t end_lsn = 0;
     mqx_check(mqx_context(region, context) != NULL);
     int status = take_idle(store, slot, generation, &object);
     if (status != MQX_OK) {
@@ -527,11 +538,11 @@ int mqx_catalog_delete(struct mqx_store *store, uint32_t context, uint32_t slot,
     if (status != MQX_OK) {
         return status;
     }
-    status = append_delete(store, slot, generation);
+    status = append_delete(store, slot, generation, &end_lsn);
     if (status != MQX_OK) {
         mqx_ignore(reopen(region, context, slot)); /* fails only in a stopped region */
     } else {
-        status = flush_all(store);
+        status = mqx_flush_to(store, end_lsn);
         if (status == MQX_OK) {
             status = finish_delete(store, slot, generation);
         }

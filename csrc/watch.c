@@ -5,7 +5,7 @@
 
 #include "surroundings.h"
 
-enum { LONG_US = 5000000 };
+uint64_t mqx_watch_long_us = 5000000;
 
 static struct mqx_lock *lock_at(struct mqx_region *region, uint32_t i)
 {
@@ -42,7 +42,7 @@ bool mqx_watch_look(struct mqx_watch *watch, struct mqx_region *region, struct m
             continue;
         }
         const uint64_t held_us = now_us - watch->seen[i].since_us;
-        if (held_us >= LONG_US && watch->seen[i].told == 0) {
+        if (held_us >= mqx_watch_long_us && watch->seen[i].told == 0) {
             watch->seen[i].told = 1;
             *out = (struct mqx_held){.pid = mqx_process_slot(region, holder - 1)->pid,
                                      .lock = lock->rank,
