@@ -368,7 +368,10 @@ static int load_image_message(struct loading *loading, struct mqx_window *window
             loading->ext = *record.ext;
             loaded->ext = &loading->ext;
         }
-        loaded->body = loading->body != NULL ? loading->body : record.body;
+        /* NULL would say that the journal has it, which an empty body must not */
+        loaded->body = loading->body != NULL ? loading->body
+                       : record.body != NULL ? record.body
+                                             : (const unsigned char *)"";
         status = mqx_queue_load(loading->restart->store, loaded, &slot);
     }
     free(loading->body);
