@@ -6,8 +6,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-import limits
 import pytest
+
+import limits
 import workloads as w
 from conftest import Interleave
 from limits import BATCH_HEAD, RECORD_HEAD, put_record_bytes

@@ -6,8 +6,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import limits
 import pytest
+
+import limits
 import workloads as w
 from conftest import Interleave
 from programs import Program

@@ -16,7 +16,9 @@ from report import Aim
 
 BODY = 256
 BACKLOG = 100  # messages that stay in the queue during the pairs
-PAIRS = 20_000
+PAIRS = 2_000
+C_PAIRS = 5_000
+ROUNDS = 101  # short rounds: the median one is not interrupted on a busy machine
 DEEP = 1_000_000
 SHALLOW = 1_000
 
@@ -49,6 +51,7 @@ def bench_put_get_pairs(interleave: Interleave, files: Path, scale: Scale) -> No
                 Aim("time", 0.6, "ten deques and a lock"),
                 Aim("rate", 4.0, "queue.PriorityQueue"),
             ],
+            rounds=ROUNDS,
         )
 
 
@@ -70,12 +73,13 @@ def bench_put_get_at_depth(interleave: Interleave, files: Path, scale: Scale) ->
                 "at depth 1,000": lambda: w.pairs_penstock(shallow, work),
             },
             [Aim("extra", 0.25e-6, "at depth 1,000")],
+            rounds=ROUNDS,
         )
 
 
 def bench_get_by_correl_id(interleave: Interleave, files: Path, scale: Scale) -> None:
     """A get by CorrelId among a million messages against a get of the first one."""
-    depth, gets = scale(DEEP), scale(5_000)
+    depth, gets = scale(DEEP), scale(500)
     chance = random.Random(11)
     with w.manager(files) as qm, w.define(qm, "REPLIES", persistent=False) as queue:
         for number in range(depth):
@@ -89,13 +93,14 @@ def bench_get_by_correl_id(interleave: Interleave, files: Path, scale: Scale) ->
                 "get at the head": lambda: w.gets_at_head(queue, gets),
             },
             [Aim("time", 2.0, "get at the head")],
+            rounds=ROUNDS,
         )
         w.expect(queue.depth == depth, f"depth {queue.depth} instead of {depth}")
 
 
 def bench_pairs_in_c(interleave: Interleave, files: Path, scale: Scale) -> None:
     """The same pair through the C interface, against a robust lock and a copy each way."""
-    pairs = scale(200_000)
+    pairs = scale(C_PAIRS)
     with Program("c_pair", files, "PAIRS", BODY) as program:
         interleave(
             "put+get in C, non-persistent, 256 bytes",
@@ -104,13 +109,14 @@ def bench_pairs_in_c(interleave: Interleave, files: Path, scale: Scale) -> None:
                 "C: robust lock and copy, twice": lambda: limits.copy_pairs(BODY, pairs),
             },
             [Aim("absolute", 120e-9)],
+            rounds=ROUNDS,
         )
         program.must("empty", "empty")
 
 
 def bench_two_processes_on_two_queues(interleave: Interleave, files: Path, scale: Scale) -> None:
     """Pairs in C by one process, and by two processes each on its own queue."""
-    pairs = scale(200_000)
+    pairs = scale(C_PAIRS)
     with (
         Program("c_pair", files, "ONE", BODY) as one,
         Program("c_pair", files, "OTHER", BODY) as other,
@@ -122,6 +128,7 @@ def bench_two_processes_on_two_queues(interleave: Interleave, files: Path, scale
                 "one process": lambda: span([one], f"pairs {pairs}") / pairs,
             },
             [Aim("rate", 1.6, "one process")],
+            rounds=ROUNDS,
         )
         one.must("empty", "empty")
         other.must("empty", "empty")
@@ -144,4 +151,5 @@ def bench_two_python_processes(interleave: Interleave, files: Path, scale: Scale
                     "one process": lambda: w.span(single.ask(each)) / each,
                 },
                 [Aim("rate", 1.6, "one process")],
+                rounds=ROUNDS,
             )

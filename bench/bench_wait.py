@@ -7,8 +7,9 @@ import statistics
 from collections.abc import Callable
 from pathlib import Path
 
-import limits
 import pytest
+
+import limits
 import workloads as w
 from conftest import Interleave
 from report import Aim

@@ -11,11 +11,12 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
 import environment
 import limits
-import pytest
 import report
-from pytest_benchmark.fixture import BenchmarkFixture
 
 Side = Callable[[], float]
 _FIGURES = pytest.StashKey[list[report.Figure]]()
