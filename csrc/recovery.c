@@ -426,14 +426,12 @@ static int set_journal(struct mqx_restart *restart, const struct listing *listin
     journal->segment[index - 1].state = tail->clean ? MQX_SEG_ACTIVE : MQX_SEG_FULL;
     int status = register_spares(restart, &listing->spares, &index);
     const uint64_t known = restart->has_snapshot ? header->generation : 0;
-    const uint64_t epoch = restart->has_snapshot ? header->restart_epoch : 0;
     journal->next_generation =
         (newest->entry.generation > known ? newest->entry.generation : known) + 1;
     /* A clean journal goes on in the same segment, to whose epoch its later units belong: one that
      * begins there and is committed in the next segment would else be dropped as undecided. Nothing
      * undecided lies before. */
-    journal->restart_epoch =
-        (newest->epoch > epoch ? newest->epoch : epoch) + (tail->clean ? 0 : 1);
+    journal->restart_epoch = newest->epoch + (tail->clean ? 0 : 1);
     journal->next_segment_no = newest->entry.number + 1;
     journal->next_unit_id = restart->replay.next_unit_id;
     journal->next_number = restart->replay.next_number;

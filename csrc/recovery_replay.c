@@ -263,23 +263,27 @@ uint64_t mqx_tag_key(const uint8_t qm_id[16])
     return halves[0] ^ halves[1];
 }
 
+/* No identifier, no tag. */
+static uint64_t tag_of(const uint8_t id[MQX_ID_SIZE], uint64_t key)
+{
+    static const uint8_t no_id[MQX_ID_SIZE];
+    return memcmp(id, no_id, sizeof no_id) == 0 ? 0 : mqx_hash64(id, MQX_ID_SIZE, key);
+}
+
 static void describe(const struct mqx_replay *replay, const struct mqx_decoded *record,
                      uint64_t lsn, struct psc_message *out)
 {
-    static const uint8_t no_id[MQX_ID_SIZE];
     const struct ps_descriptor *d = record->descriptor;
-    const struct ps_descriptor_ext *ext = record->ext;
     const struct ps_chunked *chunked = record->chunked;
     const uint64_t key = replay->tag_key;
-    const bool group = ext != NULL && memcmp(ext->group_id, no_id, sizeof no_id) != 0;
     *out = (struct psc_message){
         .number = record->head->identity,
         .lsn = lsn,
         .first_lsn = chunked != NULL ? chunked->first_lsn : lsn,
         .expiry_us = d->expiry_us,
-        .tag_msg_id = mqx_hash64(d->msg_id, sizeof d->msg_id, key),
-        .tag_correl_id = mqx_hash64(d->correl_id, sizeof d->correl_id, key),
-        .tag_group_id = group ? mqx_hash64(ext->group_id, sizeof ext->group_id, key) : 0,
+        .tag_msg_id = tag_of(d->msg_id, key),
+        .tag_correl_id = tag_of(d->correl_id, key),
+        .tag_group_id = record->ext != NULL ? tag_of(record->ext->group_id, key) : 0,
         .object = record->head->object,
         .object_gen = record->head->object_gen,
         .length = chunked != NULL ? (uint32_t)chunked->total : record->body_length,

@@ -111,7 +111,10 @@ void rig_crash(struct rig *rig)
 
 int rig_end(struct rig *rig)
 {
-    int status = mqx_checkpoint(&rig->store, MQX_CHECKPOINT_CLEAN);
+    int status = rig_flush(rig);
+    rig_crash(rig);
+    status = status == 0 ? rig_open(rig) : status;
+    status = status == 0 ? mqx_checkpoint(&rig->store, MQX_CHECKPOINT_CLEAN) : status;
     rig_crash(rig);
     return status;
 }

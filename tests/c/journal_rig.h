@@ -37,7 +37,8 @@ void rig_create(struct rig *rig, const struct mqx_region_plan *plan);
 int rig_open(struct rig *rig) MQX_MUST_USE;
 /* The region is forgotten, files stay as the cache has them: death of the last process. */
 void rig_crash(struct rig *rig);
-/* Clean checkpoint, then the same. */
+/* The orderly end. Since records that the rig appends change the files only, a restart brings them
+ * into the index first. */
 int rig_end(struct rig *rig) MQX_MUST_USE;
 void rig_free(struct rig *rig);
 
