@@ -14,6 +14,7 @@
 #include "checkpoint.h"
 #include "error.h"
 #include "harness.h"
+#include "journal.h"
 #include "lockfile.h"
 #include "memory_io.h"
 #include "record.h"
@@ -106,6 +107,9 @@ __attribute__((unused)) static struct memory_io *bed_new(void)
     return files;
 }
 
+static mqe_manager *bed_managers[4096]; /* all that were made, so that they stay reachable */
+static int bed_manager_count;
+
 struct bed_process { /* an attached process */
     mqe_manager *manager; /* on the heap for ever: a test may end by longjmp */
     struct mqx_store *store;
@@ -119,7 +123,8 @@ __attribute__((unused)) static int bed_attach_io(struct mqx_io *io, const char *
 {
     memset(out, 0, sizeof *out);
     out->manager = calloc(1, sizeof *out->manager);
-    CHECK(out->manager != NULL);
+    CHECK(out->manager != NULL && bed_manager_count < (int)MQX_ARRAY_COUNT(bed_managers));
+    bed_managers[bed_manager_count++] = out->manager;
     out->store = &out->manager->store;
     out->store->io = io;
     bed_plan(&out->store->plan);
@@ -168,6 +173,7 @@ __attribute__((unused)) static int bed_detach(struct bed_process *process, uint6
 __attribute__((unused)) static void bed_kill(struct memory_io *files, struct bed_process *process)
 {
     bed_unnote(process->store);
+    mqx_journal_detach(process->store); /* memory of the process, and nothing on the disk */
     mqx_attach_forget(process->store);
     memory_io_kill(files, process->pid);
 }

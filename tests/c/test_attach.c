@@ -174,6 +174,7 @@ TEST(a_message_got_by_units_that_die_comes_back_with_counts_1_2_3)
         CHECK_STR(text, "one");
         CHECK_INT(count, i);
         bed_kill(files, &a);
+        free(unit);
         bed_attach(files, &a);
         CHECK(a.report.first && a.report.same_boot_orphan);
         CHECK_INT(bed_find(&a, "Q", &q), 0);
@@ -203,6 +204,7 @@ TEST(a_count_that_recovery_raised_survives_further_deaths)
         bed_kill(files, &a);
         bed_attach(files, &a);
     }
+    free(unit);
     CHECK_INT(bed_find(&a, "Q", &q), 0);
     CHECK_INT(bed_get(&a, NULL, q, text, &count), 0);
     CHECK_INT(count, 1);
@@ -226,6 +228,7 @@ TEST(a_count_backed_out_but_not_flushed_is_read_from_the_orphan)
         CHECK_INT(mqe_backout(unit), 0);
     }
     bed_kill(files, &a);
+    free(unit);
     bed_attach(files, &a);
     CHECK_INT(bed_find(&a, "Q", &q), 0);
     CHECK_INT(bed_get(&a, NULL, q, text, &count), 0);
@@ -247,6 +250,7 @@ TEST(non_persistent_messages_lost_by_a_death_are_counted_and_logged)
     CHECK_INT(mqe_unit_new(a.manager, &unit), 0);
     CHECK_INT(bed_put(&a, unit, q, false, "uncommitted", -1), 0);
     bed_kill(files, &a);
+    free(unit);
     bed_attach(files, &a);
     CHECK_INT(a.report.np_discarded, 3);
     CHECK_INT(a.store->region.header->np_discarded, 3);
@@ -346,6 +350,7 @@ TEST(a_damaged_orphan_never_keeps_a_queue_manager_from_starting)
         const uint64_t size[3] = {sizeof *header, messages->used * 128, contexts->used * 256};
         snprintf(path, sizeof path, "%s/%s", BED_REGIONS, a.store->region_name);
         bed_kill(files, &a);
+        free(unit);
         for (int i = 0; i < 200; i++) {
             uint64_t part = test_below(&random, 3);
             memory_io_flip_bit(files, path, 8 * where[part] + test_below(&random, 8 * size[part]));
@@ -472,6 +477,7 @@ TEST(another_queue_managers_id_is_refused)
     b.store->qm_id[0] = 99;
     CHECK_INT(mqx_attach(b.store, BED_PATH, BED_REGIONS, &b.report), MQRC_ENVIRONMENT_ERROR);
     CHECK(strstr(mqx_error_text(), "another queue manager") != NULL);
+    free(b.manager);
     CHECK_INT(bed_detach(&a, NULL), 0);
 }
 

@@ -1,6 +1,7 @@
 /*
- * test_catalog.c - proves catalog.h and attributes.h: definitions are found by name, survive every end,
- * take effect at once or not at all, and whatever a dead process had in hand is finished or undone.
+ * test_catalog.c - proves catalog.h and attributes.h: definitions are found by name, survive every
+ * end, take effect at once or not at all, and whatever a dead process had in hand is finished or
+ * undone.
  */
 #include "store_bed.h"
 

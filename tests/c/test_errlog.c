@@ -1,6 +1,6 @@
 /*
- * test_errlog.c - proves mqx_log() of store.h: one line a message whatever the text, rotation, writers
- * that do not lose each other's lines, and that nothing goes wrong for the caller.
+ * test_errlog.c - proves mqx_log() of store.h: one line a message whatever the text, rotation,
+ * writers that do not lose each other's lines, and that nothing goes wrong for the caller.
  */
 #include "store_bed.h"
 

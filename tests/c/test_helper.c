@@ -1,6 +1,7 @@
 /*
- * test_helper.c - proves helper.h and watch.h: what a round of maintenance does, that one process at a
- * time does it, and what the thread does by itself: sweeping the dead, marking, leaving when stopped.
+ * test_helper.c - proves helper.h and watch.h: what a round of maintenance does, that one process
+ * at a time does it, and what the thread does by itself: sweeping the dead, marking, leaving when
+ * stopped.
  *
  * Waiting for the thread is a loop with an end: it looks every millisecond, 20 s at most.
  */
@@ -91,7 +92,7 @@ TEST(a_round_discards_expired_messages_of_every_queue)
     struct bed_queue q[3];
     start();
     for (int i = 0; i < 3; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "Q%d", i);
         CHECK_INT(bed_define(&process, name, NULL, &q[i]), 0);
         for (int m = 0; m < 150; m++) {
