@@ -12,7 +12,9 @@
  * passed, and a record that does not get into the ring takes the message out again: a failed put leaves nothing.
  */
 #include "attachment.h"
+#include "checkpoint.h"
 #include "error.h"
+#include "helper.h"
 #include "uow.h"
 #include "yield.h"
 
@@ -298,7 +300,7 @@ static int append_chunks(struct call *call, const struct mqx_record_head *put_he
 }
 
 /* The PUT record, and the CHUNK records of a long body before it. */
-static int append_records(struct call *call)
+static int append_once(struct call *call)
 {
     const struct mqx_put *put = &call->put;
     const struct mqx_record_head head = {
@@ -327,6 +329,33 @@ static int append_records(struct call *call)
         mqx_encode_put(record, &head, put->d, put->ext, is_chunked ? &chunked : NULL,
                        is_chunked ? NULL : put->body, is_chunked ? 0 : (uint32_t)put->length);
     return mqx_unit_append(call->store, call->context, record, length, flags, put->slot);
+}
+
+/* The journal is full because its checkpoint lags behind: take one, then there is room or there is none. Chunks that
+ * got in before stay behind unused; the message's own pieces are appended anew. */
+static int relieve(struct mqx_store *store)
+{
+    struct mqx_lock *lock = &store->region.header->maintenance_lock;
+    mqx_about_to_block();
+    int status = mqx_lock_take(&store->region, lock);
+    if (status == MQX_OK) {
+        status = mqx_checkpoint(store, MQX_CHECKPOINT_FUZZY);
+        mqx_lock_drop(&store->region, lock);
+    }
+    return status;
+}
+
+static int append_records(struct call *call)
+{
+    struct mqx_store *store = call->store;
+    int status = append_once(call);
+    if (MQX_UNLIKELY(status == MQRC_STORAGE_MEDIUM_FULL) && relieve(store) == MQX_OK) {
+        status = append_once(call);
+    }
+    if (MQX_UNLIKELY(mqx_checkpoint_due(store))) {
+        mqx_helper_ring(&store->region, store->region.process);
+    }
+    return status;
 }
 
 /* ---- the ways ---- */

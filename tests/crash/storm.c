@@ -1,0 +1,554 @@
+/*
+ * storm.c - crash-safety layer T7: processes are killed at random while others work; then everything is counted.
+ *
+ * Workers (forked, each attaches anew) are producers (units of 1 to 4 messages onto A), movers (A to B, one unit),
+ * consumers (from B). Ids are (worker, incarnation, counter), never used again. Each worker has a pipe to the supervisor:
+ * a producer writes INTENT before and ACKED after its commit, a consumer TAKING before and TOOK after; a record is
+ * one write below PIPE_BUF, whole or absent, and outlives its writer. The supervisor kills through pidfds, only its
+ * own children, never pid 1 or less, in a PID namespace of its own where the system allows it.
+ *
+ * The end check, from the live region and from a recovery of a copy of the files (and, by the Python test around this
+ * program, from the second reader): every acked id is on exactly one queue or was taken exactly once; a unit is
+ * whole; nothing was invented, nothing doubled; a producer's messages of one priority are in order on A; depths, heaps,
+ * indexes and free lists agree with a walk; the longest time any live worker stood still is printed.
+ *
+ *   storm [--kills N] [--workers N] [--seed S] [--time SECONDS] [--keep DIRECTORY]
+ */
+#include "world.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WORKERS_MAX = 32, UNIT_MAX = 4, DEPTH_MAX = 500, TABLE_BITS = 22, TABLE_SIZE = 1 << TABLE_BITS };
+enum kind { INTENT = 1, ACKED = 2, TAKING = 3, TOOK = 4 };
+
+struct note { /* one write to the pipe */
+    uint32_t kind, count;
+    uint64_t id[UNIT_MAX];
+};
+
+struct fate { /* what the supervisor knows of an id */
+    uint64_t id, unit;
+    uint8_t intended, acked, taking, took, queued, persistent;
+};
+
+struct shared {
+    uint32_t stop;
+    uint64_t beat[WORKERS_MAX];      /* raised by the worker after each call */
+    uint64_t lasting[WORKERS_MAX];   /* milliseconds: longest stand-still seen by the supervisor */
+};
+
+struct worker {
+    pid_t pid;
+    int pidfd, pipe;
+    uint32_t incarnation;
+    uint64_t last_beat, last_change_ms;
+};
+
+static struct world world;
+static struct shared *shared;
+static struct worker workers[WORKERS_MAX];
+static struct fate *table;
+static uint32_t worker_count = 10;
+static uint64_t seed = 1, ids_known, units_acked;
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/* ---- workers ---- */
+
+static int note_pipe;
+static uint32_t self;
+
+static void tell(enum kind kind, const uint64_t *ids, uint32_t count)
+{
+    struct note note = {.kind = kind, .count = count};
+    memcpy(note.id, ids, count * sizeof *ids);
+    if (write(note_pipe, &note, sizeof note) != (ssize_t)sizeof note) {
+        _exit(4);
+    }
+}
+
+static void must(const char *what, int reason)
+{
+    if (reason != 0) {
+        world_die(what, reason);
+    }
+}
+
+static void produce(mqe_manager *m, mqe_unit *unit, uint64_t base, uint64_t *counter,
+                    uint64_t *random)
+{
+    uint64_t ids[UNIT_MAX];
+    struct mqe_queue_status status;
+    must("status", mqe_queue_status(m, world.slot[0], world.generation[0], &status));
+    if (status.depth > DEPTH_MAX) {
+        const struct timespec pause = {.tv_nsec = 2000000};
+        (void)nanosleep(&pause, NULL);
+        return;
+    }
+    const uint32_t count = (uint32_t)(next_random(random) % UNIT_MAX) + 1;
+    for (uint32_t i = 0; i < count; i++) {
+        ids[i] = base | (*counter)++;
+    }
+    tell(INTENT, ids, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const bool persistent = ids[i] % 4 != 0;
+        const uint64_t length = ids[i] % 97 == 0 ? 70000 : ids[i] % 31 == 0 ? 6000 : 64 + ids[i] % 400;
+        const int reason = world_put(m, unit, &world, 0, ids[i], persistent, length);
+        if (reason == MQRC_Q_FULL || reason == MQRC_STORAGE_MEDIUM_FULL) {
+            must("backout", mqe_backout(unit));
+            return;
+        }
+        must("put", reason);
+        shared->beat[self]++;
+    }
+    if (next_random(random) % 16 == 0) {
+        must("backout", mqe_backout(unit));
+        return;
+    }
+    must("commit", mqe_commit(unit));
+    tell(ACKED, ids, count);
+}
+
+static void move(mqe_manager *m, mqe_unit *unit, uint64_t *random)
+{
+    uint64_t id = 0;
+    int reason = world_get(m, unit, &world, 0, 0, 20000, 0, &id);
+    if (reason == MQRC_NO_MSG_AVAILABLE) {
+        return;
+    }
+    must("get", reason);
+    if (id == 0) {
+        world_die("a body that is not whole", 0);
+    }
+    const uint64_t length = id % 97 == 0 ? 70000 : id % 31 == 0 ? 6000 : 64 + id % 400;
+    reason = world_put(m, unit, &world, 1, id, id % 4 != 0, length);
+    if (reason == MQRC_STORAGE_MEDIUM_FULL) {
+        must("backout", mqe_backout(unit));
+        return;
+    }
+    must("put", reason);
+    must("end", next_random(random) % 16 == 0 ? mqe_backout(unit) : mqe_commit(unit));
+}
+
+static void consume(mqe_manager *m, mqe_unit *unit, uint64_t *random)
+{
+    uint64_t id = 0;
+    int reason = world_get(m, unit, &world, 1, 0, 20000, 0, &id);
+    if (reason == MQRC_NO_MSG_AVAILABLE) {
+        return;
+    }
+    must("get", reason);
+    if (id == 0) {
+        world_die("a body that is not whole", 0);
+    }
+    if (next_random(random) % 16 == 0) {
+        must("backout", mqe_backout(unit));
+        return;
+    }
+    tell(TAKING, &id, 1);
+    must("commit", mqe_commit(unit));
+    tell(TOOK, &id, 1);
+}
+
+static _Noreturn void worker_main(uint32_t index, uint32_t incarnation)
+{
+    struct mqe_attach_info info;
+    mqe_manager *manager = NULL;
+    mqe_unit *unit = NULL;
+    const uint64_t base = (uint64_t)(index + 1) << 48 | (uint64_t)incarnation << 24;
+    uint64_t random = seed * 0x9e3779b97f4a7c15ull + base + 1, counter = 1;
+    struct mqe_settings settings = world.settings;
+    settings.no_helper = 0;
+    self = index;
+    must("attach", mqe_attach(world.path, &settings, &manager, &info));
+    must("unit", mqe_unit_new(manager, &unit));
+    while (__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE) == 0) {
+        shared->beat[index]++;
+        if (index % 5 < 2) {
+            produce(manager, unit, base, &counter, &random);
+        } else if (index % 5 < 4) {
+            move(manager, unit, &random);
+        } else {
+            consume(manager, unit, &random);
+        }
+    }
+    _exit(0);
+}
+
+/* ---- what the supervisor knows ---- */
+
+static struct fate *fate_of(uint64_t id)
+{
+    uint64_t at = (id * 0x9e3779b97f4a7c15ull) >> (64 - TABLE_BITS);
+    while (table[at].id != 0 && table[at].id != id) {
+        at = (at + 1) % TABLE_SIZE;
+    }
+    if (table[at].id == 0) {
+        if (++ids_known > TABLE_SIZE / 2) {
+            world_die("more ids than the table holds: fewer kills or less time", 0);
+        }
+        table[at].id = id;
+        table[at].persistent = id % 4 != 0;
+    }
+    return &table[at];
+}
+
+static void learn(const struct note *note)
+{
+    for (uint32_t i = 0; i < note->count; i++) {
+        struct fate *fate = fate_of(note->id[i]);
+        switch (note->kind) {
+        case INTENT: fate->intended++; fate->unit = note->id[0]; break;
+        case ACKED: fate->acked++; break;
+        case TAKING: fate->taking++; break;
+        default: fate->took++; break;
+        }
+    }
+    units_acked += note->kind == ACKED;
+}
+
+static void drain(struct worker *worker)
+{
+    struct note note;
+    while (read(worker->pipe, &note, sizeof note) == (ssize_t)sizeof note) {
+        learn(&note);
+    }
+}
+
+static void spawn(uint32_t index)
+{
+    struct worker *worker = &workers[index];
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        world_die("pipe", errno);
+    }
+    worker->incarnation++;
+    fflush(NULL);
+    worker->pid = fork();
+    if (worker->pid == 0) {
+        note_pipe = ends[1];
+        worker_main(index, worker->incarnation);
+    }
+    if (worker->pid <= 1) {
+        world_die("fork", errno);
+    }
+    (void)close(ends[1]);
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    worker->pipe = ends[0];
+    worker->pidfd = (int)syscall(SYS_pidfd_open, worker->pid, 0);
+    worker->last_change_ms = now_ms();
+}
+
+/* After the process has ended: what it wrote is still in the pipe. */
+static void bury(struct worker *worker)
+{
+    int outcome = 0;
+    pid_t ended = 0;
+    while (ended == 0) { /* a worker may be writing to a full pipe */
+        const struct timespec pause = {.tv_nsec = 200000};
+        drain(worker);
+        ended = waitpid(worker->pid, &outcome, WNOHANG);
+        (void)nanosleep(&pause, NULL);
+    }
+    if (ended != worker->pid) {
+        world_die("waitpid", errno);
+    }
+    drain(worker);
+    (void)close(worker->pipe);
+    (void)close(worker->pidfd);
+    if (!(WIFSIGNALED(outcome) && WTERMSIG(outcome) == SIGKILL) &&
+        !(WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0)) {
+        fprintf(stderr, "a worker ended with status 0x%x, seed %llu\n", outcome,
+                (unsigned long long)seed);
+        exit(1);
+    }
+}
+
+static void kill_worker(uint32_t index)
+{
+    struct worker *worker = &workers[index];
+    if (worker->pid <= 1 || worker->pidfd < 0) {
+        world_die("refusing to kill", worker->pid);
+    }
+    if (syscall(SYS_pidfd_send_signal, worker->pidfd, SIGKILL, NULL, 0) != 0) {
+        world_die("pidfd_send_signal", errno);
+    }
+    bury(worker);
+    spawn(index);
+}
+
+static void watch(void)
+{
+    const uint64_t now = now_ms();
+    for (uint32_t i = 0; i < worker_count; i++) {
+        struct worker *worker = &workers[i];
+        const uint64_t beat = __atomic_load_n(&shared->beat[i], __ATOMIC_RELAXED);
+        drain(worker);
+        if (beat != worker->last_beat) {
+            worker->last_beat = beat;
+            worker->last_change_ms = now;
+        } else if (now - worker->last_change_ms > shared->lasting[i]) {
+            shared->lasting[i] = now - worker->last_change_ms;
+        }
+    }
+}
+
+/* ---- the end check ---- */
+
+static uint64_t complaints;
+
+static void complain(const char *what, uint64_t id)
+{
+    if (complaints++ < 20) {
+        fprintf(stderr, "%s: worker %llu incarnation %llu counter %llu\n", what,
+                (unsigned long long)(id >> 48), (unsigned long long)(id >> 24 & 0xffffff),
+                (unsigned long long)(id & 0xffffff));
+    }
+}
+
+/* Browses a queue; marks what is there; on A checks the order of each producer's messages of one priority. */
+static uint32_t browse_queue(mqe_manager *manager, int q, bool persistent_only)
+{
+    static unsigned char buffer[1 << 20];
+    static uint64_t newest[WORKERS_MAX + 1][3];
+    mqe_queue *queue = NULL;
+    uint32_t count = 0;
+    memset(newest, 0, sizeof newest);
+    must("open", mqe_open(manager, world.slot[q], world.generation[q], MQE_BROWSE, &queue));
+    for (;;) {
+        struct mqe_get get = {.flags = MQE_GET_BROWSE_NEXT, .buffer = buffer,
+                              .capacity = sizeof buffer};
+        uint64_t id;
+        const int reason = mqe_get(manager, NULL, queue, &get);
+        if (reason == MQRC_NO_MSG_AVAILABLE) {
+            break;
+        }
+        must("browse", reason);
+        memcpy(&id, get.d.correl_id, sizeof id);
+        count++;
+        struct fate *fate = fate_of(id);
+        if (persistent_only && !fate->persistent) {
+            complain("a non-persistent message after a restart", id);
+        }
+        fate->queued++;
+        uint64_t *last = &newest[(id >> 48) % (WORKERS_MAX + 1)][id % 3];
+        if (q == 0 && id <= *last) {
+            complain("out of order", id);
+        }
+        *last = id;
+    }
+    (void)mqe_close(queue);
+    return count;
+}
+
+static void judge(const char *witness, bool persistent_only)
+{
+    for (uint64_t i = 0; i < TABLE_SIZE; i++) {
+        const struct fate *f = &table[i];
+        if (f->id == 0 || (persistent_only && !f->persistent)) {
+            continue;
+        }
+        if (f->intended == 0) {
+            complain("invented", f->id);
+        }
+        if (f->took > 1 || f->queued > 1 || (f->took != 0 && f->queued != 0)) {
+            complain("doubled", f->id);
+        }
+        if (f->acked != 0 && f->took == 0 && f->queued == 0 && f->taking == 0) {
+            complain("lost", f->id);
+        }
+        const struct fate *unit = fate_of(f->unit != 0 ? f->unit : f->id);
+        const bool here = f->queued != 0 || f->took != 0;
+        if (f->acked == 0 && here && unit->persistent == f->persistent && unit->acked == 0 &&
+            unit->queued == 0 && unit->took == 0 && unit->taking == 0) {
+            complain("half a unit", f->id);
+        }
+    }
+    if (complaints != 0) {
+        fprintf(stderr, "T7 FAILED (%s): %llu complaints, seed %llu\n", witness,
+                (unsigned long long)complaints, (unsigned long long)seed);
+        exit(1);
+    }
+}
+
+static void clear_queued(void)
+{
+    for (uint64_t i = 0; i < TABLE_SIZE; i++) {
+        table[i].queued = 0;
+    }
+}
+
+static void check_live(void)
+{
+    uint32_t found = 0;
+    must("repair", mqe_maintain(world.manager));
+    clear_queued();
+    for (int q = 0; q < WORLD_QUEUES; q++) {
+        struct mqe_queue_status status;
+        const uint32_t count = browse_queue(world.manager, q, false);
+        must("status", mqe_queue_status(world.manager, world.slot[q], world.generation[q], &status));
+        if (status.depth != count) {
+            fprintf(stderr, "queue %d has depth %u and %u messages\n", q, status.depth, count);
+            exit(1);
+        }
+        found += count;
+    }
+    judge("live region", false);
+    must("check", mqe_check(world.manager));
+    if (!world_audit(&world)) {
+        fprintf(stderr, "T7 FAILED (memory), seed %llu\n", (unsigned long long)seed);
+        exit(1);
+    }
+    printf("live region: %u messages, all accounted for\n", found);
+}
+
+static void check_recovery(const char *keep)
+{
+    char copy[200], command[600];
+    snprintf(copy, sizeof copy, "%s-copy", keep != NULL ? keep : world.path);
+    snprintf(command, sizeof command, "rm -rf '%s' && cp -r '%s' '%s'", copy, world.path, copy);
+    if (system(command) != 0) {
+        world_die(command, 0);
+    }
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        struct mqe_attach_info info;
+        mqe_manager *manager = NULL;
+        uint32_t found = 0;
+        clear_queued();
+        must("attach to the copy", mqe_attach(copy, &world.settings, &manager, &info));
+        for (int q = 0; q < WORLD_QUEUES; q++) {
+            found += browse_queue(manager, q, true);
+        }
+        judge("recovery from the files", true);
+        printf("recovery: %u persistent messages, all accounted for\n", found);
+        fflush(stdout);
+        _exit(0);
+    }
+    int outcome = -1;
+    if (waitpid(child, &outcome, 0) != child || !WIFEXITED(outcome) || WEXITSTATUS(outcome) != 0) {
+        fprintf(stderr, "T7 FAILED in the second witness, seed %llu\n", (unsigned long long)seed);
+        exit(1);
+    }
+    snprintf(command, sizeof command, "rm -rf '%s'", copy);
+    if (keep == NULL && system(command) != 0) {
+        world_die(command, 0);
+    }
+}
+
+/* ---- the run ---- */
+
+static int storm(uint64_t kills, uint64_t seconds, const char *keep)
+{
+    uint64_t random = seed * 0x2545f4914f6cdd1dull + 7, done = 0;
+    const uint64_t start = now_ms();
+    world_make(&world);
+    for (uint32_t i = 0; i < worker_count; i++) {
+        spawn(i);
+    }
+    while (done < kills && (seconds == 0 || now_ms() - start < seconds * 1000)) {
+        const struct timespec pause = {.tv_nsec = (long)(next_random(&random) % 6000000)};
+        (void)nanosleep(&pause, NULL);
+        watch();
+        kill_worker((uint32_t)(next_random(&random) % worker_count));
+        done++;
+    }
+    __atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < worker_count; i++) {
+        bury(&workers[i]);
+    }
+    check_live();
+    check_recovery(keep);
+    uint64_t longest = 0;
+    for (uint32_t i = 0; i < worker_count; i++) {
+        longest = shared->lasting[i] > longest ? shared->lasting[i] : longest;
+    }
+    world_remove(&world);
+    printf("T7: %llu kills of %u C workers in %.1f s, %llu units acked, %llu ids, 0 lost, 0 twice, "
+           "0 torn, longest stand-still %llu ms, seed %llu\n",
+           (unsigned long long)done, worker_count, (double)(now_ms() - start) / 1000,
+           (unsigned long long)units_acked, (unsigned long long)ids_known,
+           (unsigned long long)longest, (unsigned long long)seed);
+    return 0;
+}
+
+/* A PID namespace of its own, with a /proc that belongs to it; without the right to one the pidfds must do. */
+static void isolate(void)
+{
+    if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) {
+        printf("no PID namespace of our own (%s); kills go through pidfds only\n", strerror(errno));
+        return;
+    }
+    const pid_t inner = fork();
+    if (inner > 0) {
+        int outcome = -1;
+        (void)waitpid(inner, &outcome, 0);
+        exit(WIFEXITED(outcome) ? WEXITSTATUS(outcome) : 2);
+    }
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("proc", "/proc", "proc", 0, NULL) != 0) {
+        world_die("mounting /proc", errno);
+    }
+    const pid_t main_process = fork(); /* not to be pid 1, which reaps and ignores signals */
+    if (main_process > 0) {
+        int outcome = -1;
+        (void)waitpid(main_process, &outcome, 0);
+        exit(WIFEXITED(outcome) ? WEXITSTATUS(outcome) : 2);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t kills = 4700, seconds = 0;
+    const char *keep = NULL;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        const char *value = argv[i + 1];
+        if (strcmp(argv[i], "--kills") == 0) {
+            kills = strtoull(value, NULL, 10);
+        } else if (strcmp(argv[i], "--workers") == 0) {
+            worker_count = (uint32_t)strtoul(value, NULL, 10) % (WORKERS_MAX + 1);
+        } else if (strcmp(argv[i], "--seed") == 0) {
+            seed = strtoull(value, NULL, 10);
+        } else if (strcmp(argv[i], "--time") == 0) {
+            seconds = strtoull(value, NULL, 10);
+        } else if (strcmp(argv[i], "--keep") == 0) {
+            keep = value;
+        }
+    }
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    isolate();
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    table = mmap(NULL, TABLE_SIZE * sizeof *table, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (shared == MAP_FAILED || table == MAP_FAILED) {
+        world_die("mmap", errno);
+    }
+    return storm(kills, seconds, keep);
+}
