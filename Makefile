@@ -8,12 +8,6 @@ CC ?= gcc
 BUILD ?= build
 JOBS ?= 2
 
-# Size of a crash layer's run; a layer has its CI size by default.
-TIME ?=
-COUNT ?=
-SEED ?=
-LAYER_ARGUMENTS = $(if $(TIME),--time $(TIME)) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
-
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
 CORE := $(wildcard csrc/*.c csrc/*.h csrc/*.def)
@@ -77,19 +71,26 @@ format: $(TOOLS) ## format the Python files
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# ---- crash layers: COUNT=, TIME= (seconds), SEED= ----
+# ---- crash layers: COUNT=, TIME= (seconds), SEED= reach them by themselves ----
 
-LAYERS := t2 t3 t4 t7 t11 t12
-.PHONY: crash $(LAYERS)
-crash: $(LAYERS) c-asan ## all crash layers at CI size
-t2: $(BUILT) ## SIGKILL before every store into the region, and in the repair
-t3: $(BUILT) ## every legal state of the disk after a power cut
-t4: $(BUILT) ## I/O errors at every call of the file table
+CRASH := $(MAKE) -j$(JOBS) -C tests/crash PYTHON=$(abspath $(RUN))
+
+.PHONY: crash t2 t3 t4 t7 t11 t12 plant
+crash: t2 t3 t4 t7 t11 t12 c-asan c-tsan ## all crash layers at CI size
+t2: ## SIGKILL before every store into the region, and in the repair
+	$(CRASH) -f t2.mk t2
+t3: ## every legal state of the disk after a power cut
+	$(CRASH) t3
+t4: ## I/O errors at every call of the file table
+	$(CRASH) t4
 t7: $(BUILT) ## kill storms with an invariant checker
+	$(CRASH) -f t7.mk t7
 t11: $(BUILT) ## the second reader agrees with the core
-t12: $(BUILT) ## damage: each bit, truncation, swap, zeroed sector
-$(LAYERS):
-	$(RUN) tests/durability/run_$@.py $(LAYER_ARGUMENTS)
+	$(RUN) -m pytest -q tests/durability
+t12: ## damage: each bit, truncation, swap, zeroed sector
+	$(CRASH) t12
+plant: $(BUILT) ## planted faults, each caught by a named layer
+	$(CRASH) plant
 
 # ---- benchmarks ----
 

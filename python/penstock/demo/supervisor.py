@@ -16,6 +16,8 @@ from pathlib import Path
 
 import penstock
 
+from ..journal import QueueManagerFiles
+from ..qmdir import manager_directory
 from .census import Census, ProofFailed
 from .device import RawLog, compare, padded
 from .plan import (
@@ -187,11 +189,11 @@ class Demonstration:
             producers = [crew.start("produce", n) for n in range(PRODUCERS)]
             consumers = [crew.start("consume", n) for n in range(CONSUMERS)]
             self.screen.event(f"{PRODUCERS} producers and {CONSUMERS} consumers started")
-            self.until_put(crew, 15)
+            self.until_put(crew, 8)
             self.kill_and_replace(crew, producers[0])
-            self.until_put(crew, 30)
+            self.until_put(crew, 16)
             self.kill_and_replace(crew, consumers[1])
-            self.until_put(crew, 45)
+            self.until_put(crew, 28)  # nobody can be done before a third
             self.pause()
             living = crew.alive()
             crew.kill_all(living)
@@ -222,20 +224,31 @@ class Demonstration:
         self.screen.event(f"[red]SIGKILL[/] to {worker}; {successor} takes its place")
 
     def restart(self) -> None:
-        """Restart recovery, and the count of everything that was committed before the crash."""
+        """Restart recovery, and the count of everything that was committed before the crash.
+
+        Beforehand the second reader says what a restart has to find, from the files alone.
+        """
+        directory = manager_directory(MANAGER, self.plan.home)
+        state = QueueManagerFiles(directory).replay()
+        foretold = [message.identity for message in state.messages(LINES_QUEUE)]
+        self.screen.event(f"the second reader finds {len(foretold):,} lines on the queue")
         begin = time.perf_counter()
         with penstock.connect(MANAGER, home=self.plan.home) as qm:
             self.restart_seconds = time.perf_counter() - begin
             positions = [int(body) for body in self.bodies(qm, *map(progress_queue, range(3)))]
             with qm.open(LINES_QUEUE) as queue:
-                queued = [Tag.unpack(message.correl_id) for message in queue.browse()]
+                browsed = list(queue.browse())
+            queued = [Tag.unpack(message.correl_id) for message in browsed]
             receipts = [Receipt.unpack(body) for body in self.bodies(qm, LEDGER_QUEUE)]
+        if foretold != [message.number for message in browsed]:
+            raise ProofFailed("the restart and the second reader differ in what is on the queue")
         taken, waiting = self.census.exactly_once(receipts, queued, positions)
         self.put = sum(positions)
         self.taken = taken
         self.screen.event(
             f"[green]queue manager restarted[/] in {self.restart_seconds * 1000:.0f} ms: "
-            f"{self.put:,} lines put = {waiting:,} on the queue + {taken:,} on receipts, each once"
+            f"{self.put:,} lines put = {waiting:,} on the queue + {taken:,} on receipts, each once, "
+            "in the second reader's order"
         )
 
     @staticmethod
