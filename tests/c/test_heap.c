@@ -517,6 +517,27 @@ static struct mqx_radix *root_of(uint32_t placement)
                           sizeof(struct mqx_radix));
 }
 
+TEST(a_message_that_is_not_at_its_place_is_neither_shown_nor_removed_but_remembered)
+{
+    begin();
+    const uint32_t in = bed_add(4, 0, true), out = bed_add(4, 0, true);
+    const uint32_t present[2] = {2, 2000};
+    for (int round = 0; round < 2; round++) { /* at height 1, then above */
+        while (bed.queue[0]->present < present[round]) {
+            bed_add(4, 0, true);
+        }
+        const uint64_t place = bed_message(out)->position;
+        bed_message(out)->position = bed_message(in)->position;
+        mqx_heap_remove(&bed.hold, bed.queue[0], out);
+        CHECK(mqx_heap_damaged());
+        mqx_heap_show(&bed.hold, bed.queue[0], out, false);
+        CHECK(mqx_heap_damaged());
+        CHECK_INT(bed.hold.stripe->lock.undo_count, 0);
+        bed_message(out)->position = place;
+        CHECK_INT(mqx_heap_check(&bed.region, bed.queue[0]), 0);
+    }
+}
+
 TEST(the_check_finds_each_broken_invariant)
 {
     some_messages();

@@ -174,9 +174,14 @@ TEST(an_operation_aborted_before_any_undo_entry_leaves_the_region_as_it_was)
     begin();
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
         build(0, k);
+        build(1, k);
     }
-    for (int i = 0; i < 700; i++) {
-        step(&random, i / 200 % 2 == 0 ? 300 : 10, true);
+    for (int i = 0; i < 1000; i++) { /* so many that buckets are split */
+        step(&random, 800, i >= 500);
+    }
+    CHECK(head_of(0, 0)->bucket_count > MQX_LOOKUP_BUCKETS);
+    for (int i = 0; i < 300; i++) {
+        step(&random, 10, true);
     }
     check_model(&random);
 }
@@ -228,6 +233,22 @@ TEST(a_level_that_empties_and_fills_again_under_the_builder_is_indexed_whole)
         slot = find(1, 7, slot);
         CHECK_INT(slot, slots[i]);
     }
+}
+
+TEST(an_index_built_over_hidden_messages_has_room_for_them_when_they_are_shown)
+{
+    enum { COUNT = 3000 };
+    uint32_t slots[COUNT];
+    begin();
+    for (uint32_t i = 0; i < COUNT; i++) {
+        slots[i] = bed_add(5, i + 1, false);
+    }
+    build(0, 1);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        bed_do(OP_SHOW, slots[i]);
+    }
+    CHECK_INT(head_of(0, 1)->bucket_count, COUNT);
+    check_indexes(0);
 }
 
 /* ---- edges ---- */
