@@ -116,7 +116,7 @@ def file_lines(path: str) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Files, the rule, the size of a unit. Each producer has an equal share of consecutive lines."""
+    """Files, rule, size of a unit. Each producer has an equal share of consecutive lines."""
 
     home: str
     files: list[str]

@@ -247,8 +247,8 @@ class Demonstration:
         self.taken = taken
         self.screen.event(
             f"[green]queue manager restarted[/] in {self.restart_seconds * 1000:.0f} ms: "
-            f"{self.put:,} lines put = {waiting:,} on the queue + {taken:,} on receipts, each once, "
-            "in the second reader's order"
+            f"{self.put:,} lines put = {waiting:,} on the queue + {taken:,} on receipts, each "
+            "once, in the second reader's order"
         )
 
     @staticmethod
