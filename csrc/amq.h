@@ -9,6 +9,8 @@
 enum mqx_amq {
     MQX_AMQ_STARTED = 8003,         /* I the first process attached; what restart recovery did */
     MQX_AMQ_ENDED = 8004,           /* I the last process left in order */
+    MQX_AMQ_QUIESCING = 5022,       /* I end -c or -w was asked for */
+    MQX_AMQ_ENDING = 5024,          /* I W end -i, end -p */
     MQX_AMQ_NP_DISCARDED = 7901,    /* W non-persistent messages were discarded, with the count */
     MQX_AMQ_DIRECTORY_MOVED = 7902, /* W the directory is a copy or was restored elsewhere */
     MQX_AMQ_COW_MEDIUM = 7903,      /* W copy-on-write: space for open units cannot be reserved */

@@ -547,6 +547,13 @@ void mqx_attach_drop_life(struct mqx_store *store)
     }
 }
 
+int mqx_attach_others(struct mqx_store *store, bool *anyone)
+{
+    struct mqx_lockfile *file = mqx_lockfile_find(store->io, store->lock_fd);
+    mqx_check(file != NULL);
+    return mqx_lockfile_anyone(file, store->region.process, anyone);
+}
+
 void mqx_attach_forget(struct mqx_store *store)
 {
     struct mqx_lockfile *file = mqx_lockfile_find(store->io, store->lock_fd);
@@ -573,6 +580,9 @@ bool mqx_process_alive(struct mqx_store *store, uint32_t slot)
     }
     if (mqx_lockfile_life(file, slot, &holder) != MQX_OK) {
         return true; /* nobody is declared dead on a guess */
+    }
+    if (store->region.ending && holder == 0) {
+        return false; /* ended: without its life lock a process has left, whatever else it does */
     }
     const bool here = process->pid_namespace == store->region.header->pid_namespace && pid > 0;
     const bool in_table = here && process->start_time != 0 &&

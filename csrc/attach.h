@@ -55,6 +55,9 @@ int mqx_detach(struct mqx_store *store, int mode, uint64_t *out_np_discarded);
 /* Drops this process' life lock only (rule 13: stopped region, last call has left the core). */
 void mqx_attach_drop_life(struct mqx_store *store);
 
+/* Does any other process have its life lock? */
+int mqx_attach_others(struct mqx_store *store, bool *anyone) MQX_MUST_USE;
+
 /* In a forked child: forgets the store without touching locks, region or files (rule 32). Tests
  * call it, too, for a process of theirs that is only a number and has been killed. */
 void mqx_attach_forget(struct mqx_store *store);

@@ -52,6 +52,13 @@ void mqx_pool_give(mqe_manager *manager, uint32_t context);
 /* What every call asks first: forked (2012), stopped (2009, 2162), quiescing when the caller cares (2161). */
 int mqx_enter(mqe_manager *manager, bool fail_if_quiescing) MQX_MUST_USE;
 
+/* Around what may write or read files: a stopped region's next restart waits for it (rule 13). */
+static inline void mqx_inside(mqe_manager *manager, int32_t by)
+{
+    struct mqx_region *region = &manager->store.region;
+    mqx_add_relaxed(&mqx_process_slot(region, region->process)->calls_inside, (uint32_t)by);
+}
+
 /* Wall clock, microseconds since 1970 UTC, to the kernel's tick (cheap: PutTime has 10 ms). */
 uint64_t mqx_coarse_now(void);
 

@@ -32,7 +32,9 @@ static int with_context(mqe_manager *manager, change call, void *arg)
         return status;
     }
     mqx_about_to_block();
+    mqx_inside(manager, 1);
     status = call(&manager->store, context, arg);
+    mqx_inside(manager, -1);
     mqx_pool_give(manager, context);
     return status;
 }

@@ -226,7 +226,7 @@ static bool is_impostor(const struct call *call)
 }
 
 /* The claimed message has been copied: make it ours, or give it back. */
-static enum next_step finish_claim(struct call *call, uint32_t context, int *status)
+static enum next_step end_claim(struct call *call, uint32_t context, int *status)
 {
     const bool single = call->unit == 0 || context != call->unit;
     struct mqx_context *unit = mqx_context(&call->store->region, context);
@@ -252,6 +252,14 @@ static enum next_step finish_claim(struct call *call, uint32_t context, int *sta
         *status = mqx_unit_finish(call->store, context);
     }
     return STEP_DONE;
+}
+
+static enum next_step finish_claim(struct call *call, uint32_t context, int *status)
+{
+    mqx_inside(call->manager, 1);
+    const enum next_step next = end_claim(call, context, status);
+    mqx_inside(call->manager, -1);
+    return next;
 }
 
 /* ---- one attempt ---- */

@@ -238,16 +238,25 @@ void mqe_unit_free(mqe_unit *unit)
     free(unit);
 }
 
-int mqe_commit(mqe_unit *unit)
+static int end_unit(mqe_unit *unit, int (*end)(struct mqx_store *store, uint32_t context))
 {
     int status = mqx_enter(unit->manager, false);
-    return status != MQX_OK ? status : mqx_unit_commit(&unit->manager->store, unit->context);
+    if (status == MQX_OK) {
+        mqx_inside(unit->manager, 1);
+        status = end(&unit->manager->store, unit->context);
+        mqx_inside(unit->manager, -1);
+    }
+    return status;
+}
+
+int mqe_commit(mqe_unit *unit)
+{
+    return end_unit(unit, mqx_unit_commit);
 }
 
 int mqe_backout(mqe_unit *unit)
 {
-    int status = mqx_enter(unit->manager, false);
-    return status != MQX_OK ? status : mqx_unit_backout(&unit->manager->store, unit->context);
+    return end_unit(unit, mqx_unit_backout);
 }
 
 uint32_t mqe_unit_count(const mqe_unit *unit)

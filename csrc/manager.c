@@ -6,6 +6,7 @@
  * do not run restart recovery twice. A manager found stopped is taken off the list: the next mqe_attach makes a new
  * attachment beside it (rule 13). In a forked child the list is forgotten, not closed (rule 32).
  */
+#include "amq.h"
 #include "attach.h"
 #include "attachment.h"
 #include "catalog.h"
@@ -22,6 +23,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 static mqe_manager *registry;
@@ -351,27 +353,54 @@ int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded)
 
 /* ---- end ---- */
 
+enum { END_PATIENCE_MS = 10000 };
+
+/* Everybody's calls fail from here on; each process' helper thread drops its life lock once its calls have returned. */
+static int stop_and_wait(struct mqx_store *store, uint32_t how)
+{
+    bool anyone = true;
+    int status = MQX_OK;
+    mqx_region_stop(&store->region, how);
+    for (int waited = 0; waited < END_PATIENCE_MS && anyone && status == MQX_OK; waited += 2) {
+        const struct timespec pause = {.tv_nsec = 2000000};
+        status = mqx_attach_others(store, &anyone);
+        if (anyone) {
+            (void)nanosleep(&pause, NULL);
+        }
+    }
+    if (status == MQX_OK && anyone) {
+        status = mqx_fail(MQRC_OBJECT_IN_USE, "the queue manager has stopped, but a process has not "
+                          "left it within %d s", END_PATIENCE_MS / 1000);
+    }
+    return status;
+}
+
+static int quiesce(struct mqx_store *store)
+{
+    mqx_store_release(&store->region.header->quiescing, 1);
+    mqx_log(store, MQX_AMQ_QUIESCING, 'I', "queue manager %s is quiescing", store->name);
+    return mqx_notify_cancel_everywhere(store);
+}
+
 int mqe_end(mqe_manager *manager, int mode)
 {
-    struct mqx_region *region = &manager->store.region;
+    struct mqx_store *store = &manager->store;
     int status = mqx_enter(manager, false);
     if (status != MQX_OK) {
         return status;
     }
+    mqx_about_to_block();
     switch (mode) {
     case MQE_END_CONTROLLED:
     case MQE_END_WAIT:
-        mqx_store_release(&region->header->quiescing, 1);
-        mqx_log(&manager->store, 5022, 'I', "the queue manager is quiescing");
-        return mqx_notify_cancel_everywhere(&manager->store);
+        return quiesce(store);
     case MQE_END_IMMEDIATE:
-        mqx_log(&manager->store, 5024, 'I', "the queue manager is ended immediately");
-        mqx_region_stop(region, MQX_STOP_ENDED);
-        return MQX_OK;
+        mqx_log(store, MQX_AMQ_ENDING, 'I', "queue manager %s is ended immediately", store->name);
+        store->region.ending = true; /* we go on, to write the orderly end when we detach */
+        return stop_and_wait(store, MQX_STOP_ENDED);
     case MQE_END_PREEMPTIVE:
-        mqx_log(&manager->store, 5025, 'W', "the queue manager is ended preemptively");
-        mqx_region_stop(region, MQX_STOP_BROKEN);
-        return MQX_OK;
+        mqx_log(store, MQX_AMQ_ENDING, 'W', "queue manager %s is ended preemptively", store->name);
+        return stop_and_wait(store, MQX_STOP_BROKEN);
     default:
         return mqx_fail(MQRC_OPTIONS_ERROR, "end mode %d is unknown", mode);
     }

@@ -467,12 +467,12 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;
     }
-    if (unit != NULL) {
-        status = put_in_unit(&call, unit);
-    } else if (call.persistent || length > MQX_LOCKED_COPY_MAX) {
-        status = put_single(&call);
-    } else {
+    if (unit == NULL && !call.persistent && length <= MQX_LOCKED_COPY_MAX) {
         status = link_message(&call);
+    } else {
+        mqx_inside(manager, 1);
+        status = unit != NULL ? put_in_unit(&call, unit) : put_single(&call);
+        mqx_inside(manager, -1);
     }
     return MQX_LIKELY(status == MQX_OK) ? call.warning : status;
 }
