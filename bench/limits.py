@@ -74,7 +74,7 @@ class _Library:
     def __init__(self) -> None:
         header = (BENCH / "raw" / "raw.h").read_text()
         declarations = header.partition("#include <stdint.h>")[2]
-        self.ffi = cffi.FFI()
+        self.ffi: Any = cffi.FFI()
         self.ffi.cdef(declarations)
         self.lib: Any = self.ffi.dlopen(str(build_library()))
 
