@@ -38,7 +38,7 @@ def links_with_lto(command: list[str]) -> bool:
 
 
 class BuildEngine(build_ext):
-    """Core and binding are compiled with warnings of their own, in parallel, and linked with LTO."""
+    """Core and binding are compiled with warnings of their own and linked with LTO."""
 
     def build_extension(self, ext: Extension) -> None:
         """Adds what depends on the compiler and on the file."""

@@ -55,6 +55,8 @@ cdef extern from "Python.h":
     void Py_SET_SIZE(PyObject *object, Py_ssize_t size)
     PyObject *PyBytes_New "PyBytes_FromStringAndSize"(const char *data, Py_ssize_t size)
     void Py_DECREF(PyObject *object)
+    int PyErr_ResourceWarning(PyObject *source, Py_ssize_t level, const char *format, ...)
+    void PyErr_WriteUnraisable(object source)
 
 cdef enum:
     LONG_COPY = 16384         # a body above this is copied without the GIL
@@ -74,10 +76,11 @@ cdef enum:                    # the reason codes that the binding itself gives
     RC_MISSING_REPLY_TO_Q = 2027
     RC_MSG_TYPE_ERROR = 2029
     RC_NO_MSG_AVAILABLE = 2033
+    RC_NOT_OPEN_FOR_OUTPUT = 2039
     RC_OPTION_NOT_VALID_FOR_TYPE = 2045
     RC_OPTIONS_ERROR = 2046
-    RC_PRIORITY_ERROR = 2050
     RC_PERSISTENCE_ERROR = 2047
+    RC_PRIORITY_ERROR = 2050
     RC_REPORT_OPTIONS_ERROR = 2061
     RC_TRUNCATED_MSG_ACCEPTED = 2079
     RC_TRUNCATED_MSG_FAILED = 2080

@@ -113,6 +113,9 @@ cdef class Connection:
     cdef ps_descriptor template
     cdef object __weakref__
 
+    def __cinit__(self):
+        self.closed = True
+
     def __init__(self, path, dict settings, tuple identity):
         cdef mqe_settings filled
         cdef mqe_attach_info info
@@ -121,7 +124,6 @@ cdef class Connection:
         cdef int reason
         if self.manager is not NULL:
             raise RuntimeError("a connection cannot be made twice")
-        self.closed = True
         self.name = settings.get("name", "")
         self.forks = penstock_forks
         self.children = WeakSet()
@@ -197,6 +199,9 @@ cdef class Connection:
         if self.spare is not NULL:
             mqe_unit_free(self.spare)
             self.spare = NULL
+        while self.busy:  # another thread is closing a handle
+            with nogil:
+                penstock_pause()
         with nogil:
             reason = mqe_detach(self.manager, how, &discarded)
         self.manager = NULL
@@ -664,14 +669,9 @@ cdef void *room_for(uint32_t count, size_t size) except NULL:
 
 cdef int warn_leak(str text, object source) except -1:
     """A ResourceWarning; one that is turned into an error is shown and does not stop the clean-up."""
-    import warnings
-
-    try:
-        warnings.warn(text, ResourceWarning, source=source, stacklevel=2)
-    except ResourceWarning as warning:
-        sys.unraisablehook(
-            sys.UnraisableHookArgs((type(warning), warning, None, text, source))
-        )
+    cdef bytes raw = text.encode("utf-8")
+    if PyErr_ResourceWarning(<PyObject *>source, 1, b"%s", PyBytes_AS_STRING(raw)) < 0:
+        PyErr_WriteUnraisable(source)
     return 0
 
 

@@ -31,6 +31,9 @@ cdef class QueueHandle:
     cdef Py_ssize_t hint
     cdef object __weakref__
 
+    def __cinit__(self):
+        self.closed = True
+
     def __init__(
         self, Connection connection not None, str name not None, uint32_t options,
         bint fail_if_quiescing=True,
@@ -39,7 +42,6 @@ cdef class QueueHandle:
         cdef int reason
         if self.queue is not NULL:
             raise RuntimeError("a handle cannot be opened twice")
-        self.closed = True
         self.connection = connection
         self.name = name
         self.options = options
@@ -100,15 +102,23 @@ cdef class QueueHandle:
         self.connection.children.discard(self)
         if queue is NULL or self.forks != penstock_forks:
             return 0
+        self.connection.busy += 1
         penstock_gil_arm(&gil)
         reason = mqe_close(queue)
         penstock_gil_take(&gil)
+        self.connection.busy -= 1
         return reason
 
     cdef int refuse(self) except -1:
         """Why a closed handle is not usable."""
-        self.connection.check_open()
+        if self.connection is not None:
+            self.connection.check_open()
         closed_handle(RC_HOBJ_ERROR, f"the handle of queue {self.name} is closed")
+
+    cdef int refuse_put(self) except -1:
+        if self.closed:
+            self.refuse()
+        raise error_for(RC_NOT_OPEN_FOR_OUTPUT, f"queue {self.name} was not opened for output")
 
     # ---- put ----
 
@@ -133,8 +143,8 @@ cdef class QueueHandle:
         cdef int32_t tenths = -1
         cdef uint32_t flags = self.put_flags
         cdef Py_buffer view
-        if self.closed:
-            self.refuse()
+        if self.closed or not self.options & MQE_OUTPUT:
+            self.refuse_put()
         memcpy(&d, &self.template, sizeof(d))
         if priority is not None:
             take_int(priority, &d.priority, RC_PRIORITY_ERROR, "priority")

@@ -18,8 +18,9 @@ cdef str THREAD_KEY = "penstock owner"
 cdef enum:
     UNIT_NEW = 0
     UNIT_OPEN = 1
-    UNIT_COMMITTED = 2
-    UNIT_BACKED_OUT = 3
+    UNIT_ENDING = 2      # some thread is inside finish()
+    UNIT_COMMITTED = 3
+    UNIT_BACKED_OUT = 4
 
 
 cdef class ThreadOwner:
@@ -104,6 +105,9 @@ cdef class Unit:
 
     def __exit__(self, kind, error, trace):
         cdef int reason = 0
+        while self.state == UNIT_ENDING:  # by a close() in another thread
+            with nogil:
+                penstock_pause()
         if self.state == UNIT_BACKED_OUT and kind is None:
             raise error_for(RC_BACKED_OUT, "the unit of work was backed out by close()")
         if self.state != UNIT_OPEN:
@@ -170,7 +174,11 @@ cdef class Unit:
         """
         cdef Connection connection = self.connection
         cdef mqe_unit *unit
-        cdef int reason = self.complete(commit)
+        cdef int reason
+        if self.state != UNIT_OPEN:
+            return 0
+        self.state = UNIT_ENDING
+        reason = self.complete(commit)
         if reason and commit:
             self.complete(False)
         unit = self.unit
@@ -185,7 +193,7 @@ cdef class Unit:
     cdef void leave(self, int state):
         """No longer counts for anybody."""
         global open_transactions
-        if self.state == UNIT_OPEN and self.explicit:
+        if self.explicit and self.connection is not None:
             open_transactions -= 1
             self.connection.units.discard(self)
         self.state = state

@@ -158,7 +158,9 @@ QLOCAL = _table(
     Attribute("QSVCINT", 54, _MOST, 0, _MOST),
     Attribute("QSVCIEV", 46, 0, words={"NONE": 0, "HIGH": 1, "OK": 2}),
     Attribute("DISTL", 34, 0, words=_YES_NO),
-    Attribute("PROPCTL", 190, 0, words={"COMPAT": 0, "NONE": 1, "ALL": 2, "FORCE": 3, "V6COMPAT": 4}),
+    Attribute(
+        "PROPCTL", 190, 0, words={"COMPAT": 0, "NONE": 1, "ALL": 2, "FORCE": 3, "V6COMPAT": 4}
+    ),
     Attribute("STREAMQ", 2138, "", length=NAME_LENGTH),
     Attribute("STRMQOS", 275, 0, words={"BESTEF": 0, "MUSTDUP": 1}),
 )
@@ -171,8 +173,8 @@ TYPES: Mapping[str, Mapping[str, Attribute]] = {"QLOCAL": QLOCAL}
 
 
 class Definition(dict[str, Value]):
-    """What ``display`` shows of an object: ``name``, ``type`` and attributes by keyword, in lower case;
-    looked up in any case.
+    """What ``display`` shows of an object: ``name``, ``type`` and attributes by keyword, in lower
+    case; looked up in any case.
     """
 
     def __getitem__(self, keyword: str) -> Value:

@@ -133,7 +133,7 @@ class ObjectInUse(MQError):
 
 
 class OptionNotValidForType(MQError):
-    """The option does not fit the type of the object, such as deleting a predefined queue by close."""
+    """The option does not fit the object, such as deleting a predefined queue by close."""
 
     reasons = (ReasonCode.OPTION_NOT_VALID_FOR_TYPE,)
 

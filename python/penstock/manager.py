@@ -127,8 +127,8 @@ def connect(
 
     Raises:
         QueueManagerNameError: there is none of that name, or it is no name.
-        QueueManagerNotAvailable, WrongEnvironment, ObjectDamaged, StorageNotAvailable: it cannot be used;
-            the text says why.
+        QueueManagerNotAvailable, WrongEnvironment, ObjectDamaged, StorageNotAvailable: it cannot be
+            used; the text says why.
     """
     if create and name not in managers(home):
         try:
@@ -181,8 +181,8 @@ class QueueManager(_engine.Connection):
     def close(self) -> None:
         """Closes queues and connection; nothing when it is closed already.
 
-        Commits the units of work begun with ``syncpoint=True``, as MQDISC does. Transactions of other
-        threads and tasks, whose blocks have not ended, are backed out.
+        Commits the units of work begun with ``syncpoint=True``, as MQDISC does. Transactions of
+        other threads and tasks, whose blocks have not ended, are backed out.
         """
         self.detach()
 
@@ -220,13 +220,13 @@ class QueueManager(_engine.Connection):
         return Queue(self, check_object_name(name), int(options), fail_if_quiescing)
 
     def queue(self, name: str, **attributes: Any) -> Queue:
-        """Opens a queue, made when it is absent: durable (``defpsist=True``), as deep as can be, with these
-        attributes. A queue that exists stays as it is.
+        """Opens a queue, made when it is absent: durable (``defpsist=True``), as deep as can be,
+        with these attributes. A queue that exists stays as it is.
         """
         try:
             return self.open(name)
         except UnknownObjectName:
-            given = {"defpsist": True, "maxdepth": MAX_DEPTH}
+            given: dict[str, Any] = {"defpsist": True, "maxdepth": MAX_DEPTH}
             given.update((key.lower(), value) for key, value in attributes.items())
         try:
             self.define("QLOCAL", name, **given)
@@ -236,16 +236,14 @@ class QueueManager(_engine.Connection):
 
     # ---- objects ----
 
-    def define(
-        self, kind: str, name: str, /, *, replace: bool = False, **attributes: Any
-    ) -> None:
+    def define(self, kind: str, name: str, /, *, replace: bool = False, **attributes: Any) -> None:
         """Defines an object; what is not given has MQ's default, such as DEFPSIST(NO).
 
         Args:
             kind: "QLOCAL".
             name: 1 to 48 characters out of A-Z a-z 0-9 . _ / %.
             replace: an existing definition gets these attributes; its messages stay.
-            attributes: keywords of MQSC in any case: ``maxdepth=10, put="DISABLED", defpsist=True``.
+            attributes: keywords of MQSC in any case, such as ``maxdepth=10, put="DISABLED"``.
 
         Raises:
             ObjectAlreadyExists, ObjectNameError, AttributeNameError, InvalidValue, InvalidType.
@@ -284,7 +282,8 @@ class QueueManager(_engine.Connection):
         """Deletes an object that nobody has open; ``purge``: with the messages on it.
 
         Raises:
-            UnknownObjectName, ObjectInUse, QueueNotEmpty (also with ``purge`` when units of work hold some).
+            UnknownObjectName, ObjectInUse, QueueNotEmpty (also with ``purge``, when units of work
+                hold some).
         """
         from . import attributes as rows
 
@@ -308,9 +307,10 @@ class QueueManager(_engine.Connection):
         self.clear_object(slot, generation, name)
 
     def display(self, kind: str, name: str = "*", /) -> list[Definition]:
-        """Definitions of a name or a generic name (``ABC*``), sorted by name; none when nothing fits.
+        """Definitions of a name or a generic name (``ABC*``), by name; none when nothing fits.
 
-        Each has ``name``, ``type``, the attributes by keyword, and ``curdepth``, ``ipprocs``, ``opprocs``.
+        Each has ``name``, ``type``, the attributes by keyword, ``curdepth``, ``ipprocs`` and
+        ``opprocs``.
         """
         from . import attributes as rows
 
@@ -335,7 +335,7 @@ class QueueManager(_engine.Connection):
         return sorted(found, key=lambda shown: str(shown["name"]))
 
     def _objects(self, pattern: str) -> Iterator[tuple[int, int, int, str]]:
-        """Slot, generation, type and name of the object of that name, or of all for a generic one."""
+        """Slot, generation, type and name of one object, or of all for a generic name."""
         if not pattern.endswith("*"):
             try:
                 slot, generation = self.find_object(check_object_name(pattern))
@@ -384,9 +384,7 @@ class QueueManager(_engine.Connection):
 
         names = {slot: name for slot, _, _, name in self._objects("*")}
         return [
-            HandleStatus(
-                row["pid"], names.get(row["object"], ""), row["options"], row["opened_us"]
-            )
+            HandleStatus(row["pid"], names.get(row["object"], ""), row["options"], row["opened_us"])
             for row in self.handle_rows()
         ]
 
@@ -394,8 +392,8 @@ class QueueManager(_engine.Connection):
         """Asks every process to leave the queue manager; this one still has to close().
 
         Args:
-            mode: "controlled" or "wait": new work fails with 2161; "immediate": every call fails with 2162;
-                "preemptive": with 2009, and no non-persistent message is kept.
+            mode: "controlled" or "wait": new work fails with 2161; "immediate": every call fails
+                with 2162; "preemptive": with 2009, and no non-persistent message is kept.
         """
         if mode not in _END_MODES:
             raise InvalidValue(
@@ -505,7 +503,7 @@ def _sync_directory(path: Path) -> None:
 
 
 def _holder(path: Path) -> int:
-    """Pid of a process that has a record lock on the queue manager's lock file, 0 when there is none.
+    """Pid of a process that has a record lock on the queue manager's lock file, 0 for none.
 
     Only for a queue manager this process is not attached to: closing the file would drop its locks.
     """
@@ -555,7 +553,7 @@ def _remove_region(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Removes a queue manager's files, qm.toml last, so that a removal cut short can be repeated."""
+    """Removes a queue manager's files, qm.toml last: a removal cut short can be repeated."""
     import shutil
 
     for name in ("journal", "checkpoint", "errors"):

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 def discarded_at_restart(name: str, count: int) -> None:
     """Non-persistent messages that a restart did not bring back."""
-    _warn(
-        "queue manager %s: the restart discarded %d non-persistent message%s", name, count
-    )
+    _warn("queue manager %s: the restart discarded %d non-persistent message%s", name, count)
 
 
 def discarded_at_end(name: str, count: int) -> None:

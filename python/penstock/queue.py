@@ -38,29 +38,27 @@ class Queue(QueueHandle):
         """Closes the handle; nothing when it is closed already. Units of work go on.
 
         Raises:
-            OptionNotValidForType: 2045: ``delete`` and ``purge`` are for dynamic queues; the handle stays
-                open.
+            OptionNotValidForType: 2045: ``delete`` and ``purge`` are for dynamic queues; the handle
+                stays open.
         """
         if delete or purge:
             option = "delete" if delete else "purge"
             raise OptionNotValidForType(
                 ReasonCode.OPTION_NOT_VALID_FOR_TYPE,
-                f"close({option}=True): {self.name} is a predefined queue, which qm.delete() deletes",
+                f"close({option}=True): {self.name} is a predefined queue; see qm.delete()",
             )
         self.shut()
 
     @property
     def depth(self) -> int:
-        """Messages on the queue, those put by open units of work included, those got by them not."""
+        """Messages present, with those put by open units of work, without those got by them."""
         return self.connection.queue_status(*self.slot, self.name)["depth"]
 
     def status(self) -> QueueStatus:
         """Depth, open handles, waits and counts."""
         from .status import QueueStatus
 
-        return QueueStatus(
-            name=self.name, **self.connection.queue_status(*self.slot, self.name)
-        )
+        return QueueStatus(name=self.name, **self.connection.queue_status(*self.slot, self.name))
 
     def browse(
         self,
@@ -72,15 +70,13 @@ class Queue(QueueHandle):
     ) -> Iterator[Message]:
         """Looks at the messages that match, in the order in which get() would take them.
 
-        Each iterator has a cursor of its own. Messages that arrive behind the cursor are seen. It ends
-        when nothing came within ``wait`` seconds (None = never).
+        Each iterator has a cursor of its own. Messages that arrive behind the cursor are seen. It
+        ends when nothing came within ``wait`` seconds (None = never).
         """
         with Queue(self.connection, self.name, _BROWSE) as cursor:
             while True:
                 try:
-                    message = cursor.get(
-                        wait, msg_id, correl_id, group_id=group_id, browse="next"
-                    )
+                    message = cursor.get(wait, msg_id, correl_id, group_id=group_id, browse="next")
                 except NoMessageAvailable:
                     return
                 yield message

@@ -1,0 +1,64 @@
+"""Fixtures of all Python tests: a home for queue managers, and one that is connected."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import penstock
+
+SMALL = {  # bytes: quick to make, large enough for the tests
+    "segment_size": 1 << 20,
+    "journal_limit": 64 << 20,
+    "ring_size": 1 << 20,
+}
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """An empty home."""
+    path = tmp_path / "home"
+    path.mkdir(mode=0o700)
+    return path
+
+
+@pytest.fixture
+def qm(home: Path) -> Iterator[penstock.QueueManager]:
+    """A new queue manager QM1, connected; closed and removed afterwards."""
+    penstock.create("QM1", home, **SMALL)
+    manager = penstock.connect("QM1", home)
+    yield manager
+    manager.check() if not manager.closed else None
+    manager.close()
+    penstock.delete("QM1", home)
+
+
+@pytest.fixture
+def queue(qm: penstock.QueueManager) -> Iterator[penstock.Queue]:
+    """A local queue with MQ's defaults, open."""
+    qm.define("QLOCAL", "Q")
+    with qm.open("Q") as opened:
+        yield opened
+
+
+@pytest.fixture
+def run_python(home: Path) -> Run:
+    """Runs a Python program given as text in a process of its own, with HOME_DIR as its argument."""
+
+    def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-X", "dev", "-c", program, str(home), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env={**os.environ, "PYTHONWARNINGS": "error"},
+        )
+
+    return run

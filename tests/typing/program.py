@@ -1,0 +1,35 @@
+"""A user's program, checked by mypy --strict and never run."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import penstock
+
+
+def work(home: str) -> list[bytes]:
+    penstock.create("QM1", home=home, journal_limit=1 << 30)
+    names: list[str] = penstock.managers(home)
+    with penstock.connect(names[0], home=home, create=False) as qm:
+        qm.define("QLOCAL", "ORDERS", defpsist=True, defprty=4, maxdepth=10)
+        with qm.open("ORDERS") as q:
+            result: penstock.PutResult = q.put(b"x", priority=5, persistent=None, expiry=1.5)
+            code: int = result.comp_code
+            q.put(bytearray(b"x"), msg_id=result.msg_id, syncpoint=True)
+            qm.commit()
+            m: penstock.Message = q.get(wait=None, correl_id=bytes(24))
+            when: datetime = m.put_time
+            left: float | None = m.expiry
+            bodies = [found.data for found in q.browse()]
+            depth: int = q.depth
+            q.close(delete=False, purge=False)
+        with qm.transaction() as unit, qm.queue("OTHER", maxmsgl=100) as other:
+            other.put(str((code, when, left, depth, unit.count)).encode())
+        for row in qm.display("QLOCAL", "O*"):
+            print(row["name"], row["curdepth"], qm.status().journal_bytes)
+        try:
+            qm.open("NONE")
+        except penstock.UnknownObjectName as error:
+            print(error.comp_code, error.reason, error.reason_name)
+    penstock.delete("QM1", home=home)
+    return bodies
