@@ -496,15 +496,17 @@ void mqx_replay_end_epoch(struct mqx_replay *replay)
     }
 }
 
-/* A unit whose first record lies below the begin LSN was over when the snapshot was taken: its
- * effect is in there, and the records that lie above have nothing to add. */
+/* A unit whose first record lies below the begin LSN was over when the snapshot began, so the
+ * snapshot has its effects. Those of its records that were read take effect again, unchecked: it
+ * may have got a message whose PUT lies above the begin LSN, too, and that PUT must not come back
+ * without its GET. */
 static int commit(struct mqx_replay *replay, uint64_t lsn, const struct mqx_decoded *record)
 {
     const struct ps_commit *stated = record->commit;
     struct mqx_replay_unit unit = {.first_lsn = stated->first_lsn};
     (void)take_unit(replay, record->head->unit_id, &unit);
     if (stated->first_lsn < replay->begin_lsn) {
-        return end_unit(replay, &unit, false);
+        return end_unit(replay, &unit, true);
     }
     if (record->head->unit_id == 0 || unit.first_lsn != stated->first_lsn ||
         unit.record_count != stated->record_count || unit.running_crc != stated->running_crc) {
