@@ -6,7 +6,7 @@
  * A round records one workload (workload.h) on files in memory, from the creation of the queue manager on, and shows
  * the states of disk_states.h at tearing of 8, 64, 512 and 4,096 bytes. Each is recovered and judged by the
  * acknowledgements made until then. Of some states the recovery itself, and work after it, are recorded and
- * cut again, and of some of these once more: second and third crash in a row. Every 16th round moves units
+ * cut again, and of some of these once more: second and third crash in a row. Every 8th round moves units
  * larger than the log ring.
  *
  * Left out of the recording: what is written into the error log (no promise), and, but for every eighth round, into
@@ -25,14 +25,14 @@ enum {
     SECTORS = 4,
     DEPTH_MAX = 3,
     CALLS = 90,            /* of a workload */
-    CALLS_LARGE = 30,
+    CALLS_LARGE = 60,
     CAP = 96,              /* states a point at most */
-    CAP_LARGE = 6,
+    CAP_LARGE = 16,
     NEST_EVERY = 600,      /* states between those that are followed up, on average */
     NEST_CAP = 5,
     NEST_CALLS = 14,
     CHECK_EVERY = 32,      /* states between those that are verified by mqe_check and drained */
-    LARGE_EVERY = 16,
+    LARGE_EVERY = 8,
 };
 static const uint32_t sectors[SECTORS] = {8, 64, 512, 4096};
 
@@ -142,6 +142,7 @@ static int go_on(struct cut *cut, const struct disk_state *state, mqe_manager *m
     workload_init(&w, state->files, state->image_hash, cut->profile);
     w.settings = *cut->settings;
     w.next_id = (cut->depth + 2) * UINT64_C(1000000000) + state->event;
+    w.told = cut->t3->layer.told;
     workload_adopt(&w, manager, found);
     if (workload_run(&w, cut->profile == WL_LARGE ? 3 : NEST_CALLS, true) != 0) {
         (void)snprintf(text, sizeof text, "at work after the recovery: %s", w.trouble);

@@ -83,6 +83,9 @@ struct workload {
     struct mqe_settings settings;
     enum wl_profile profile;
     bool tolerant;          /* calls may fail with a clean reason (layer T4) */
+    int also_clean;         /* a reason that is clean under the present fault, too */
+    bool may_lose_last;     /* reads are garbled: an unmarked last batch may look torn */
+    uint32_t lost_last;     /* how often it did */
     bool told;              /* every call is told on stderr */
     uint64_t random;
     uint64_t next_id;
