@@ -502,7 +502,15 @@ static int bytes_from_lists(struct mqx_region *region, uint32_t size, uint32_t *
                     size, (uint32_t)MQX_BLOCK_MAX);
 }
 
-int mqx_store_bytes(struct mqx_region *region, const void *from, uint32_t size, uint32_t *out_cell)
+static void name_cell(struct mqx_region *region, uint32_t *owner, uint32_t cell)
+{
+    if (owner != NULL) {
+        arena_put32(region, owner, cell);
+    }
+}
+
+int mqx_store_bytes(struct mqx_region *region, const void *from, uint32_t size, uint32_t *owner,
+                    uint32_t *out_cell)
 {
     struct mqx_lock *lock = &region->header->arena_lock;
     const struct mqx_area *area = &region->header->area[MQX_AREA_ARENA];
@@ -513,6 +521,7 @@ int mqx_store_bytes(struct mqx_region *region, const void *from, uint32_t size, 
         }
         status = bytes_from_lists(region, size, out_cell);
         if (status == MQX_OK) {
+            name_cell(region, owner, *out_cell);
             mqx_tx_commit(lock);
         } else {
             mqx_tx_rollback(region, lock);
@@ -532,7 +541,7 @@ int mqx_store_bytes(struct mqx_region *region, const void *from, uint32_t size, 
     }
 }
 
-int mqx_free_bytes(struct mqx_region *region, uint32_t cell, uint32_t size)
+int mqx_free_bytes(struct mqx_region *region, uint32_t cell, uint32_t size, uint32_t *owner)
 {
     struct mqx_lock *lock = &region->header->arena_lock;
     uint32_t *list = &region->header->global_cells[mqx_class_for(size)];
@@ -544,6 +553,7 @@ int mqx_free_bytes(struct mqx_region *region, uint32_t cell, uint32_t size)
     }
     arena_put32(region, link, *list);
     arena_put32(region, list, cell);
+    name_cell(region, owner, 0);
     mqx_tx_commit(lock);
     mqx_lock_drop(region, lock);
     return MQX_OK;

@@ -106,9 +106,12 @@ int mqx_slot_take(struct mqx_region *region, enum mqx_area_kind kind, uint32_t *
 /* Gives it back: state FREE; an object's generation is raised in the same micro-transaction. */
 int mqx_slot_give(struct mqx_region *region, enum mqx_area_kind kind, uint32_t slot) MQX_MUST_USE;
 
-/* Cells for rare, long-lived things (attribute lists): global arena, arena lock taken inside. */
-int mqx_store_bytes(struct mqx_region *region, const void *from, uint32_t size,
+/* Cells for rare, long-lived things (attribute lists): global arena, arena lock taken inside. `owner`, a word of the
+ * region that is the caller's to change, names the cells from (to) the same micro-transaction on that takes (gives
+ * back) them, so that a death leaks nothing; NULL in a restart, where nobody looks at a region left half made. */
+int mqx_store_bytes(struct mqx_region *region, const void *from, uint32_t size, uint32_t *owner,
                     uint32_t *out_cell) MQX_MUST_USE;
-int mqx_free_bytes(struct mqx_region *region, uint32_t cell, uint32_t size) MQX_MUST_USE;
+int mqx_free_bytes(struct mqx_region *region, uint32_t cell, uint32_t size,
+                   uint32_t *owner) MQX_MUST_USE;
 
 #endif

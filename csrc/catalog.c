@@ -104,20 +104,26 @@ static int remove_object(struct mqx_region *region, uint32_t slot, uint32_t gene
     if (status != MQX_OK) {
         return status;
     }
-    uint32_t cell = 0, length = 0;
     if (object->generation == generation && object->state != MQX_OBJ_FREE) {
         status = mqx_names_unlink(region, slot);
+        mqx_tx_commit(&region->header->catalog_lock);
         if (status == MQX_OK) {
-            cell = object->attrs;
-            length = object->attrs_length;
-            mqx_cat32(region, &object->attrs, 0);
-            mqx_tx_commit(&region->header->catalog_lock);
+            status = mqx_attrs_free(region, object->attrs, object->attrs_length, &object->attrs);
+        }
+        if (status == MQX_OK) {
             object->delete_lsn = 0; /* dead here: mqx_catalog_finish() or the hand */
             status = mqx_slot_give(region, MQX_AREA_OBJECTS, slot);
         }
     }
     commit_and_drop(region);
-    return status == MQX_OK ? mqx_attrs_free(region, cell, length) : status;
+    return status;
+}
+
+int mqx_catalog_free_loose(struct mqx_region *region, uint32_t slot)
+{
+    struct mqx_context *context = mqx_context(region, slot);
+    mqx_check(context != NULL);
+    return mqx_attrs_free(region, context->loose_cell, context->loose_length, &context->loose_cell);
 }
 
 /* ---- define ---- */
@@ -184,7 +190,8 @@ static int log_definition(struct mqx_store *store, uint32_t context,
         mqx_store_release(&object->generation, 1u); /* 0 means "never seen" to recovery */
     }
     mqx_store_release(&owner->hand_object, object->generation);
-    status = mqx_attrs_store(store, def, &cell);
+    object->attrs_length = def->attrs_length;
+    status = mqx_attrs_store(store, def, &object->attrs, &cell);
     if (status == MQX_OK) {
         mqx_object_fill(object, def, cell, &values);
         status = link_when_free(region, slot, def);
@@ -294,14 +301,16 @@ static int end_alter(struct mqx_region *region, uint32_t context, uint32_t slot,
                      const struct mqx_values *values)
 {
     struct mqx_object *object = mqx_object(region, slot);
-    uint32_t cell = 0, length = 0;
+    struct mqx_context *owner = mqx_context(region, context);
     int status = take_lock(region);
     if (status != MQX_OK) {
         return status;
     }
     if (object->delete_lsn == context && object->pending_attrs != 0) {
-        cell = values != NULL ? object->attrs : object->pending_attrs;
-        length = values != NULL ? object->attrs_length : object->pending_length;
+        mqx_cat32(region, &owner->loose_cell,
+                  values != NULL ? object->attrs : object->pending_attrs);
+        mqx_cat32(region, &owner->loose_length,
+                  values != NULL ? object->attrs_length : object->pending_length);
         if (values != NULL) {
             mqx_object_set_values(region, object, values);
             mqx_cat32(region, &object->attrs, object->pending_attrs);
@@ -313,13 +322,14 @@ static int end_alter(struct mqx_region *region, uint32_t context, uint32_t slot,
         mqx_cat32(region, &object->state, MQX_OBJ_ACTIVE);
     }
     commit_and_drop(region);
-    return mqx_attrs_free(region, cell, length);
+    return mqx_catalog_free_loose(region, context);
 }
 
 static int set_pending(struct mqx_store *store, uint32_t context, uint32_t slot,
-                       uint32_t generation, const struct mqx_definition *def, uint32_t cell)
+                       uint32_t generation, const struct mqx_definition *def)
 {
     struct mqx_region *region = &store->region;
+    struct mqx_context *owner = mqx_context(region, context);
     struct mqx_object *object = NULL;
     int status = take_idle(store, slot, generation, &object);
     if (status != MQX_OK) {
@@ -331,9 +341,10 @@ static int set_pending(struct mqx_store *store, uint32_t context, uint32_t slot,
                           "the object in slot %u is \"%.48s\" of type %u; name and type stay", slot,
                           object->name, object->type);
     } else {
-        set_hand(mqx_context(region, context), slot, generation);
-        mqx_cat32(region, &object->pending_attrs, cell);
-        mqx_cat32(region, &object->pending_length, def->attrs_length);
+        set_hand(owner, slot, generation);
+        mqx_cat32(region, &object->pending_attrs, owner->loose_cell);
+        mqx_cat32(region, &object->pending_length, owner->loose_length);
+        mqx_cat32(region, &owner->loose_cell, 0);
         mqx_cat64(region, &object->delete_lsn, context);
     }
     commit_and_drop(region);
@@ -347,18 +358,19 @@ int mqx_catalog_alter(struct mqx_store *store, uint32_t context, uint32_t slot, 
     struct mqx_values values;
     uint32_t cell = 0;
     uint64_t end_lsn = 0;
-    mqx_check(mqx_context(region, context) != NULL);
+    struct mqx_context *owner = mqx_context(region, context);
+    mqx_check(owner != NULL && owner->loose_cell == 0);
     int status = mqx_definition_check(def, &values);
     if (status == MQX_OK) {
-        status = mqx_attrs_store(store, def, &cell);
+        owner->loose_length = def->attrs_length;
+        status = mqx_attrs_store(store, def, &owner->loose_cell, &cell);
     }
     if (status != MQX_OK) {
         return status;
     }
-    status = set_pending(store, context, slot, generation, def, cell);
+    status = set_pending(store, context, slot, generation, def);
     if (status != MQX_OK) {
-        /* lost until the next restart at worst */
-        mqx_ignore(mqx_attrs_free(region, cell, def->attrs_length));
+        mqx_ignore(mqx_catalog_free_loose(region, context)); /* fails only in a stopped region */
         return status;
     }
     status = append_object(store, slot, generation, def, &end_lsn);

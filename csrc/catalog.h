@@ -92,6 +92,9 @@ int mqx_catalog_settle(struct mqx_store *store, uint32_t slot) MQX_MUST_USE;
 /* Goes on deleting an object whose owner gave up because messages stayed pinned. Caller holds the
  * maintenance lock. */
 int mqx_catalog_finish(struct mqx_store *store, uint32_t slot) MQX_MUST_USE;
+/* The attribute list that a context names and no object does, if there is one, is given back. */
+int mqx_catalog_free_loose(struct mqx_region *region, uint32_t context) MQX_MUST_USE;
+
 /* The sweep: finishes or undoes what a dead process had in hand for this object. */
 int mqx_catalog_repair(struct mqx_store *store, uint32_t context, uint32_t slot) MQX_MUST_USE;
 

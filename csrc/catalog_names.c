@@ -31,7 +31,8 @@ int mqx_definition_check(const struct mqx_definition *def, struct mqx_values *ou
     return mqx_attributes_read(def->attrs, def->attrs_length, out);
 }
 
-int mqx_attrs_store(struct mqx_store *store, const struct mqx_definition *def, uint32_t *out_cell)
+int mqx_attrs_store(struct mqx_store *store, const struct mqx_definition *def, uint32_t *owner,
+                    uint32_t *out_cell)
 {
     const uint32_t length = def->attrs_length;
     const struct trailer trailer = {mqx_journal_unit_id(store), def->name.instance};
@@ -43,10 +44,11 @@ int mqx_attrs_store(struct mqx_store *store, const struct mqx_definition *def, u
         memcpy(bytes, def->attrs, length);
     }
     memcpy(bytes + length, &trailer, sizeof trailer);
-    return mqx_store_bytes(&store->region, bytes, length + (uint32_t)sizeof trailer, out_cell);
+    return mqx_store_bytes(&store->region, bytes, length + (uint32_t)sizeof trailer, owner,
+                           out_cell);
 }
 
-int mqx_attrs_free(struct mqx_region *region, uint32_t cell, uint32_t length)
+int mqx_attrs_free(struct mqx_region *region, uint32_t cell, uint32_t length, uint32_t *owner)
 {
     if (cell == 0) {
         return MQX_OK;
@@ -54,7 +56,7 @@ int mqx_attrs_free(struct mqx_region *region, uint32_t cell, uint32_t length)
     if (length > MQX_ATTRS_MAX || mqx_cells(region, cell) == NULL) {
         return mqx_fail(MQRC_Q_MGR_NOT_AVAILABLE, "an object's attribute list is damaged");
     }
-    return mqx_free_bytes(region, cell, length + (uint32_t)sizeof(struct trailer));
+    return mqx_free_bytes(region, cell, length + (uint32_t)sizeof(struct trailer), owner);
 }
 
 /* The stored list with its trailer; NULL when the reference is damaged (rule 28). */
@@ -388,7 +390,7 @@ static int take_out(struct mqx_region *region, uint32_t slot)
     drop_lock(region);
     const uint32_t cell = object->attrs;
     object->attrs = 0;
-    return status == MQX_OK ? mqx_attrs_free(region, cell, object->attrs_length) : status;
+    return status == MQX_OK ? mqx_attrs_free(region, cell, object->attrs_length, NULL) : status;
 }
 
 /* A newer definition of an object that stays: its messages and counts must not be touched. */
@@ -399,7 +401,7 @@ static int replace(struct mqx_region *region, struct mqx_object *object,
     object->attrs = cell;
     object->attrs_length = def->attrs_length;
     set_plain_values(object, values);
-    return mqx_attrs_free(region, old_cell, old_length);
+    return mqx_attrs_free(region, old_cell, old_length, NULL);
 }
 
 static int place(struct mqx_region *region, uint32_t slot, uint32_t generation,
@@ -452,7 +454,7 @@ int mqx_catalog_load(struct mqx_store *store, uint32_t slot, uint32_t generation
         status = take_out(region, slot);
     }
     if (status == MQX_OK) {
-        status = mqx_attrs_store(store, def, &cell);
+        status = mqx_attrs_store(store, def, NULL, &cell);
     }
     if (status != MQX_OK) {
         return status;

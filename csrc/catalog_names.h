@@ -33,10 +33,11 @@ int mqx_names_unlink(struct mqx_region *region, uint32_t slot) MQX_MUST_USE;
 /* Usable by the data plane, as far as the catalog is concerned. */
 bool mqx_object_usable(const struct mqx_object *object);
 
-/* Cells with list and trailer; no lock held. */
-int mqx_attrs_store(struct mqx_store *store, const struct mqx_definition *def,
+/* Cells with list and trailer, named by `owner` as in arena.h; no lock above the catalog's held. */
+int mqx_attrs_store(struct mqx_store *store, const struct mqx_definition *def, uint32_t *owner,
                     uint32_t *out_cell) MQX_MUST_USE;
-int mqx_attrs_free(struct mqx_region *region, uint32_t cell, uint32_t length) MQX_MUST_USE;
+int mqx_attrs_free(struct mqx_region *region, uint32_t cell, uint32_t length,
+                   uint32_t *owner) MQX_MUST_USE;
 
 /* Fills a slot that nobody can see: everything but state, generation, name_next and the free list.
  * */

@@ -45,7 +45,7 @@ uint64_t mqx_region_layout(void)
         offsetof(struct mqx_journal, tail),    offsetof(struct mqx_journal, segment),
         offsetof(struct mqx_stripe, incoming), offsetof(struct mqx_object, level),
         offsetof(struct mqx_message, key),     offsetof(struct mqx_context, wait_word),
-        sizeof(void *),             MQX_UNDO_MAX,               1 /* meaning of the fields */,
+        sizeof(void *),             MQX_UNDO_MAX,               2 /* meaning of the fields, heap.h, lookup.h */,
     };
     uint64_t hash = 14695981039346656037ull; /* FNV-1a over the facts */
     for (size_t i = 0; i < MQX_ARRAY_COUNT(facts); i++) {

@@ -114,7 +114,9 @@ struct mqx_context {
     uint32_t wait_signal;     /* 1: nobody sleeps on the word; ring the process' doorbell instead */
     uint32_t tail;            /* last message of the list at `head` */
     uint32_t single;          /* 1: a call outside syncpoint; what it claimed goes back uncounted */
-    uint32_t reserved[13];
+    uint32_t loose_cell;      /* attribute list that no object names yet, or no longer: the sweep frees it */
+    uint32_t loose_length;
+    uint32_t reserved[11];
 } MQX_ALIGNED(64);
 MQX_STATIC_ASSERT(sizeof(struct mqx_context) == 256, "context");
 

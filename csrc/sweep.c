@@ -71,10 +71,10 @@ static int end_wait(struct mqx_region *region, uint32_t slot)
 static int end_hand(struct mqx_store *store, uint32_t slot)
 {
     const struct mqx_context *context = mqx_context(&store->region, slot);
-    if (context->hand_kind == MQX_HAND_OBJECT) {
-        return mqx_catalog_repair(store, slot, context->hand);
-    }
-    return mqx_hand_release(store, slot);
+    int status = context->hand_kind == MQX_HAND_OBJECT
+                     ? mqx_catalog_repair(store, slot, context->hand)
+                     : mqx_hand_release(store, slot);
+    return status == MQX_OK ? mqx_catalog_free_loose(&store->region, slot) : status;
 }
 
 static int end_unit(struct mqx_store *store, uint32_t slot)
