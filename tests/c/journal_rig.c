@@ -174,6 +174,12 @@ static int append_record(struct rig *rig, uint32_t unit, const unsigned char *re
 
 int rig_define(struct rig *rig, uint32_t slot, uint32_t generation)
 {
+    return rig_define_with(rig, slot, generation, NULL, 0);
+}
+
+int rig_define_with(struct rig *rig, uint32_t slot, uint32_t generation, const void *attrs,
+                    uint32_t attrs_length)
+{
     struct mqx_record_head head = head_of(rig, 0, PS_REC_OBJECT, 0);
     struct ps_object_name name = {.name_space = 1, .type = 1};
     unsigned char *record = mqx_scratch(MQX_RING_RECORD_MAX);
@@ -182,7 +188,8 @@ int rig_define(struct rig *rig, uint32_t slot, uint32_t generation)
     head.object_gen = generation;
     (void)snprintf(text, sizeof text, "Q.%-46u", slot);
     memcpy(name.name, text, sizeof name.name);
-    return append_record(rig, 0, record, mqx_encode_object(record, &head, &name, NULL, 0), 0, NULL);
+    return append_record(rig, 0, record,
+                         mqx_encode_object(record, &head, &name, attrs, attrs_length), 0, NULL);
 }
 
 unsigned char rig_byte(uint64_t number, uint32_t i)

@@ -13,7 +13,7 @@
 #include "checkpoint.h"
 #include "recovery.h"
 
-enum { RIG_QUEUE = 1, RIG_GENERATION = 1, RIG_LISTED_MAX = 8192 };
+enum { RIG_QUEUE = 1, RIG_GENERATION = 1, RIG_LISTED_MAX = 16384 };
 #define RIG_HOME "/qm"
 #define RIG_SHM "/shm"
 
@@ -49,6 +49,9 @@ void rig_unit_over(struct rig *rig, uint32_t unit);
 
 /* Appends; no flush. Unit 0: the record stands alone. `append` may be NULL. */
 int rig_define(struct rig *rig, uint32_t slot, uint32_t generation) MQX_MUST_USE;
+/* The same with attributes of format.h. */
+int rig_define_with(struct rig *rig, uint32_t slot, uint32_t generation, const void *attrs,
+                    uint32_t attrs_length) MQX_MUST_USE;
 int rig_put(struct rig *rig, uint32_t unit, uint64_t number, int priority, uint32_t length,
             struct mqx_append *append) MQX_MUST_USE;
 /* In CHUNK records of at most `piece` bytes. */
