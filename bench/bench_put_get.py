@@ -18,6 +18,7 @@ BODY = 256
 BACKLOG = 100  # messages that stay in the queue during the pairs
 PAIRS = 2_000
 C_PAIRS = 5_000
+SIDE_BY_SIDE = 50_000  # pairs of each process where two run
 ROUNDS = 101  # short rounds: the median one is not interrupted on a busy machine
 DEEP = 1_000_000
 SHALLOW = 1_000
@@ -105,7 +106,7 @@ def bench_pairs_in_c(interleave: Interleave, files: Path, scale: Scale) -> None:
         interleave(
             "put+get in C, non-persistent, 256 bytes",
             {
-                "penstock": lambda: span([program], f"pairs {pairs}") / pairs,
+                "penstock": lambda: span([program], f"pairs {pairs} 0") / pairs,
                 "C: robust lock and copy, twice": lambda: limits.copy_pairs(BODY, pairs),
             },
             [Aim("absolute", 120e-9)],
@@ -116,19 +117,23 @@ def bench_pairs_in_c(interleave: Interleave, files: Path, scale: Scale) -> None:
 
 def bench_two_processes_on_two_queues(interleave: Interleave, files: Path, scale: Scale) -> None:
     """Pairs in C by one process, and by two processes each on its own queue."""
-    pairs = scale(C_PAIRS)
+    pairs = scale(SIDE_BY_SIDE)
     with (
         Program("c_pair", files, "ONE", BODY) as one,
         Program("c_pair", files, "OTHER", BODY) as other,
     ):
+
+        def run(*programs: Program) -> float:
+            return span(list(programs), f"pairs {pairs} {int(w.soon() * 1e9)}")
+
         interleave(
             "put+get in C by two processes on two queues, all pairs counted",
             {
-                "penstock": lambda: span([one, other], f"pairs {pairs}") / (2 * pairs),
-                "one process": lambda: span([one], f"pairs {pairs}") / pairs,
+                "penstock": lambda: run(one, other) / (2 * pairs),
+                "one process": lambda: run(one) / pairs,
             },
             [Aim("rate", 1.6, "one process")],
-            rounds=ROUNDS,
+            rounds=41,
         )
         one.must("empty", "empty")
         other.must("empty", "empty")
@@ -136,7 +141,7 @@ def bench_two_processes_on_two_queues(interleave: Interleave, files: Path, scale
 
 def bench_two_python_processes(interleave: Interleave, files: Path, scale: Scale) -> None:
     """The same from Python."""
-    each = scale(PAIRS)
+    each = scale(SIDE_BY_SIDE // 5)
     with w.manager(files) as qm:
         for name in ("ONE", "OTHER"):
             w.define(qm, name, persistent=False).close()
@@ -147,9 +152,9 @@ def bench_two_python_processes(interleave: Interleave, files: Path, scale: Scale
             interleave(
                 "put+get in Python by two processes on two queues, all pairs counted",
                 {
-                    "penstock": lambda: w.span(both.ask(each)) / (2 * each),
-                    "one process": lambda: w.span(single.ask(each)) / each,
+                    "penstock": lambda: w.span(both.ask((each, w.soon()))) / (2 * each),
+                    "one process": lambda: w.span(single.ask((each, w.soon()))) / each,
                 },
                 [Aim("rate", 1.6, "one process")],
-                rounds=ROUNDS,
+                rounds=41,
             )

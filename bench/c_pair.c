@@ -2,8 +2,9 @@
  * c_pair.c - a non-persistent put and a get through mqe.h, in pairs, on one queue.
  *
  *   c_pair DIRECTORY QUEUE BYTES     then on standard input, a line each:
- *     pairs COUNT      answers "<begin ns> <end ns>" of CLOCK_MONOTONIC
- *     empty            takes the backlog; answers "empty" when every message put came out
+ *     pairs COUNT START   waits for START (ns of CLOCK_MONOTONIC, 0 = now), so that two programs begin
+ *                       together; answers "<begin ns> <end ns>"
+ *     empty               takes the backlog; answers "empty" when every message put came out
  *
  * Bodies carry a number; priorities come from a fixed random sequence; BACKLOG messages stay in the
  * queue. Numbers put and got are summed, so that a message lost or doubled shows in `empty`. Two of
@@ -48,10 +49,12 @@ static void get_next(struct pairs *pairs)
     pairs->got_sum += number;
 }
 
-static void run_pairs(struct pairs *pairs, uint64_t count)
+static void run_pairs(struct pairs *pairs, uint64_t count, uint64_t start)
 {
     uint64_t begun = bench_now_ns();
 
+    while (begun < start)
+        begun = bench_now_ns();
     for (uint64_t i = 0; i < count; i++) {
         put_next(pairs);
         get_next(pairs);
@@ -78,6 +81,8 @@ static void empty(struct pairs *pairs)
 int main(int argc, char **argv)
 {
     struct pairs pairs = {.number = 1, .random = 2463534242u};
+    unsigned long long count;
+    unsigned long long start;
     char line[64];
 
     if (argc != 4)
@@ -93,8 +98,8 @@ int main(int argc, char **argv)
         put_next(&pairs);
     bench_answer("ready");
     while (bench_command(line, sizeof(line))) {
-        if (strncmp(line, "pairs ", 6) == 0)
-            run_pairs(&pairs, strtoull(line + 6, NULL, 10));
+        if (sscanf(line, "pairs %llu %llu", &count, &start) == 2)
+            run_pairs(&pairs, count, start);
         else if (strcmp(line, "empty\n") == 0)
             empty(&pairs);
         else

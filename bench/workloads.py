@@ -387,14 +387,23 @@ def process_puts(crew: Crew, producers: int, each: int) -> float:
 
 
 def pairs_worker(pipe: Connection, home: str, queue_name: str, size: int) -> None:
-    """Does the put+get pairs of a plan as long as each command says; answers with begin and end."""
+    """Does put+get pairs: commands are (count, start), answers (begin, end)."""
     with penstock.connect(NAME, home=home) as qm, qm.open(queue_name) as queue:
+        work: Plan = []
         pipe.send("ready")
-        while (count := pipe.recv()) is not None:
-            work = plan(count, size)
-            begun = time.monotonic()
+        while (command := pipe.recv()) is not None:
+            count, start = command
+            if len(work) != count:
+                work = plan(count, size)
+            while (begun := time.monotonic()) < start:
+                pass
             pairs_penstock(queue, work)
             pipe.send((begun, time.monotonic()))
+
+
+def soon() -> float:
+    """A start (time.monotonic) for which every worker has its command."""
+    return time.monotonic() + 0.005
 
 
 def echo_worker(pipe: Connection, home: str, processor: int) -> None:
