@@ -14,6 +14,7 @@
 #include "futex.h"
 #include "queue.h"
 #include "surroundings.h"
+#include "uow.h"
 #include "sweep.h"
 #include "watch.h"
 
@@ -40,6 +41,7 @@ static const char *const step_names[STEP_COUNT] = {
 struct round { /* what is known from round to round, and what the last one met */
     uint32_t next_object;
     uint32_t dead;
+    uint32_t long_units; /* told to back out */
     int status[STEP_COUNT];
     char text[STEP_COUNT][256];
 };
@@ -155,7 +157,7 @@ static int step_grow(struct mqx_store *store, struct round *round)
 
 static int step_checkpoint(struct mqx_store *store, struct round *round)
 {
-    (void)round;
+    mqx_unit_mark_long(store, &round->long_units);
     return mqx_checkpoint_due(store) ? mqx_checkpoint(store, MQX_CHECKPOINT_FUZZY) : MQX_OK;
 }
 
@@ -174,6 +176,7 @@ static int run_round(struct mqx_store *store, struct round *round)
     struct mqx_region *region = &store->region;
     struct mqx_header *header = region->header;
     round->dead = 0;
+    round->long_units = 0;
     memset(round->status, 0, sizeof round->status);
     const int status = mqx_lock_try(region, &header->maintenance_lock);
     if (status != MQX_OK) {
@@ -213,6 +216,11 @@ static void tell(struct mqx_helper *helper)
         mqx_log(store, MQX_AMQ_PROCESS_DIED, 'W',
                 "%u processes ended without leaving %s; their units of work were backed out",
                 round->dead, store->name);
+    }
+    if (round->long_units > 0) {
+        mqx_log(store, MQX_AMQ_LONG_UNIT, 'W',
+                "%u units of work hold more than 80 %% of the journal of %s and are backed out by "
+                "their next call", round->long_units, store->name);
     }
     for (int i = 0; i < STEP_COUNT; i++) {
         const int status = round->status[i];

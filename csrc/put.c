@@ -336,6 +336,8 @@ static int append_once(struct call *call)
 static int relieve(struct mqx_store *store)
 {
     struct mqx_lock *lock = &store->region.header->maintenance_lock;
+    uint32_t told = 0;
+    mqx_unit_mark_long(store, &told);
     mqx_about_to_block();
     int status = mqx_lock_take(&store->region, lock);
     if (status == MQX_OK) {

@@ -339,6 +339,26 @@ int mqx_unit_undo(struct mqx_store *store, uint32_t context, uint32_t slot)
     return mqx_hand_release(store, context);
 }
 
+/* ---- units that hold the journal for too long ---- */
+
+void mqx_unit_mark_long(struct mqx_store *store, uint32_t *out_count)
+{
+    const struct mqx_region *region = &store->region;
+    const uint64_t tail = mqx_load_relaxed(&region->journal->tail);
+    const uint64_t most = region->journal->limit / 10 * 8;
+    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    *out_count = 0;
+    for (uint32_t slot = 1; slot < used; slot++) {
+        struct mqx_context *unit = mqx_context(region, slot);
+        const uint64_t first = unit == NULL ? 0 : mqx_load_acquire(&unit->first_lsn);
+        if (first != 0 && tail - first > most && unit->single == 0 &&
+            mqx_load_acquire(&unit->state) == MQX_CTX_ACTIVE &&
+            mqx_exchange(&unit->must_back_out, 1u) == 0) {
+            *out_count += 1;
+        }
+    }
+}
+
 /* ---- what a context has in hand ---- */
 
 /* A reserved entry that never reached its queue: blocks back, entry back. */

@@ -46,6 +46,10 @@ int mqx_unit_finish(struct mqx_store *store, uint32_t context) MQX_MUST_USE;
  * is removed. For calls that failed after the claim. */
 int mqx_unit_undo(struct mqx_store *store, uint32_t context, uint32_t slot) MQX_MUST_USE;
 
+/* Tells units whose first record is more than 80 % of the allowed journal ago that they are to be backed out: the next
+ * call of their owner does it (2003). *out_count: how many were told now. */
+void mqx_unit_mark_long(struct mqx_store *store, uint32_t *out_count);
+
 /* Frees what the context has in hand: a reserved entry with its chain, a pin. */
 int mqx_hand_release(struct mqx_store *store, uint32_t context) MQX_MUST_USE;
 
