@@ -527,6 +527,9 @@ int mqx_detach(struct mqx_store *store, int mode, uint64_t *out_np_discarded)
     const int entered = running ? mqx_lockfile_enter(file, mqx_attach_patience_us) : MQX_BUSY;
     if (running) {
         status = leave_region(store, file, entered == MQX_OK, mode, &last, out_np_discarded);
+        if (status == MQX_OK && entered != MQX_OK) {
+            status = entered; /* it may have been the last one, and then nobody wrote the end */
+        }
     }
     let_go(store, file, last);
     if (entered == MQX_OK) {
