@@ -290,10 +290,6 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-struct totals {
-    uint64_t singles, pairs, points;
-};
-
 static void one_point(const struct scenario *scenario, uint64_t at, uint64_t nested,
                       const struct picture *before, const struct picture *after, bool deep)
 {
@@ -318,24 +314,55 @@ static uint64_t repair_points(const struct scenario *scenario, uint64_t at)
     return points;
 }
 
-static void run_scenario(const struct scenario *scenario, uint64_t singles, uint64_t pairs,
-                         uint64_t *random, struct totals *totals)
+struct plan { /* of one scenario */
+    uint64_t points, tried, pairs;
+};
+
+/* Runs it to the end: how many points it has, and the two legal pictures. */
+static uint64_t measure(const struct scenario *scenario, struct picture *before,
+                        struct picture *after)
 {
-    static struct picture before, after;
     world_reset(&world, scenario->many);
-    world_look(world.manager, &world, &before);
+    world_look(world.manager, &world, before);
     (void)run_child(scenario, 0);
     const uint64_t points = shared->points;
     repair();
-    world_look(world.manager, &world, &after);
-    const uint64_t tried = singles < points ? singles : points;
-    for (uint64_t i = 0; i < tried; i++) {
-        /* all of them, or spread evenly with a random offset in each stretch */
-        const uint64_t stretch = points / tried;
-        const uint64_t at = tried == points ? i + 1 : i * points / tried + next_random(random) % stretch + 1;
-        one_point(scenario, at, 0, &before, &after, i % 64 == 0);
+    world_look(world.manager, &world, after);
+    return points;
+}
+
+/* `total` points over the scenarios: each its even share; what a short one cannot use goes to the long ones. */
+static void share_out(struct plan *plans, size_t count, uint64_t total)
+{
+    uint64_t left = total;
+    for (size_t round = 0; round < count && left > 0; round++) {
+        size_t open = 0;
+        for (size_t i = 0; i < count; i++) {
+            open += plans[i].tried < plans[i].points;
+        }
+        const uint64_t share = open == 0 ? 0 : (left + open - 1) / open;
+        for (size_t i = 0; i < count && left > 0; i++) {
+            uint64_t more = plans[i].points - plans[i].tried;
+            more = more < share ? more : share;
+            more = more < left ? more : left;
+            plans[i].tried += more;
+            left -= more;
+        }
     }
-    for (uint64_t i = 0; i < pairs; i++) {
+}
+
+static void run_scenario(const struct scenario *scenario, const struct plan *plan, uint64_t *random)
+{
+    static struct picture before, after;
+    const uint64_t points = measure(scenario, &before, &after), tried = plan->tried;
+    for (uint64_t i = 0; i < tried && points > 0; i++) {
+        /* all of them, or one at random in each of as many stretches */
+        const uint64_t first = i * points / tried, next = (i + 1) * points / tried;
+        const uint64_t stretch = next > first ? next - first : 1;
+        one_point(scenario, first + next_random(random) % stretch + 1, 0, &before, &after,
+                  i % 64 == 0);
+    }
+    for (uint64_t i = 0; i < plan->pairs && points > 0; i++) {
         const uint64_t at = next_random(random) % points + 1;
         const uint64_t inner = repair_points(scenario, at);
         if (inner != 0) {
@@ -343,10 +370,34 @@ static void run_scenario(const struct scenario *scenario, uint64_t singles, uint
         }
     }
     printf("%-24s %6llu points, %6llu tried, %5llu nested\n", scenario->name,
-           (unsigned long long)points, (unsigned long long)tried, (unsigned long long)pairs);
-    totals->points += points;
-    totals->singles += tried;
-    totals->pairs += pairs;
+           (unsigned long long)points, (unsigned long long)tried, (unsigned long long)plan->pairs);
+}
+
+enum { SCENARIOS = sizeof scenarios / sizeof scenarios[0] };
+
+static void run_all(const char *only, uint64_t count, uint64_t pairs)
+{
+    static struct picture before, after;
+    struct plan plans[SCENARIOS] = {{0}};
+    uint64_t random = seed * 0x9e3779b97f4a7c15ull + 1, tried = 0, points = 0, nested = 0;
+    for (size_t i = 0; i < SCENARIOS; i++) {
+        if (only == NULL || strcmp(only, scenarios[i].name) == 0) {
+            plans[i].points = measure(&scenarios[i], &before, &after);
+            plans[i].pairs = only != NULL ? pairs : (pairs + SCENARIOS - 1) / SCENARIOS;
+        }
+    }
+    share_out(plans, SCENARIOS, count);
+    for (size_t i = 0; i < SCENARIOS; i++) {
+        if (plans[i].points != 0) {
+            run_scenario(&scenarios[i], &plans[i], &random);
+        }
+        tried += plans[i].tried;
+        points += plans[i].points;
+        nested += plans[i].pairs;
+    }
+    printf("T2: %llu store points tried of %llu, all distinct, %llu nested, 0 failed, seed %llu\n",
+           (unsigned long long)tried, (unsigned long long)points, (unsigned long long)nested,
+           (unsigned long long)seed);
 }
 
 int main(int argc, char **argv)
@@ -370,18 +421,7 @@ int main(int argc, char **argv)
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     world_make(&world);
-    struct totals totals = {0};
-    uint64_t random = seed * 0x9e3779b97f4a7c15ull + 1;
-    const size_t scenario_count = sizeof scenarios / sizeof scenarios[0];
-    for (size_t i = 0; i < scenario_count; i++) {
-        if (only == NULL || strcmp(only, scenarios[i].name) == 0) {
-            const uint64_t share = only != NULL ? 1 : scenario_count;
-            run_scenario(&scenarios[i], count / share, pairs / share, &random, &totals);
-        }
-    }
+    run_all(only, count, pairs);
     world_remove(&world);
-    printf("T2: %llu store points tried of %llu, %llu nested, 0 failed, seed %llu\n",
-           (unsigned long long)totals.singles, (unsigned long long)totals.points,
-           (unsigned long long)totals.pairs, (unsigned long long)seed);
     return 0;
 }
