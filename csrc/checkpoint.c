@@ -291,8 +291,8 @@ static int write_pieces(struct taking *taking, struct mqx_record_head head, uint
 
 static int make_body_room(struct taking *taking, uint64_t length)
 {
-    if (length > taking->body_capacity) {
-        unsigned char *body = realloc(taking->body, length);
+    if (taking->body == NULL || length > taking->body_capacity) {
+        unsigned char *body = realloc(taking->body, length + 1);
         if (body == NULL) {
             return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a message of %" PRIu64
                             " bytes", length);

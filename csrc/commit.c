@@ -287,9 +287,9 @@ static int lead(struct mqx_store *store, uint64_t target, bool durably)
 /* After the flush lock was dropped, so that a follower who is woken finds it free. */
 static void wake_followers(struct mqx_journal *journal)
 {
-    (void)mqx_fetch_add(&journal->flush_word, 1);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* a follower counts itself, then looks at the word */
-    if (mqx_load_acquire(&journal->flush_waiters) != 0) {
+    /* A follower counts itself, then looks at the word: one of us sees the other. */
+    (void)__atomic_fetch_add(&journal->flush_word, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&journal->flush_waiters, __ATOMIC_SEQ_CST) != 0) {
         mqx_futex_wake(&journal->flush_word, INT_MAX);
     }
 }
@@ -297,7 +297,7 @@ static void wake_followers(struct mqx_journal *journal)
 /* A follower that dies leaves the count too high: then leaders make a call in vain, no more. */
 static void follow(struct mqx_journal *journal, uint32_t seen)
 {
-    (void)mqx_fetch_add(&journal->flush_waiters, 1);
+    (void)__atomic_fetch_add(&journal->flush_waiters, 1, __ATOMIC_SEQ_CST);
     (void)mqx_futex_wait(&journal->flush_word, seen, FOLLOWER_WAIT_US);
     (void)mqx_fetch_add(&journal->flush_waiters, (uint32_t)-1);
 }
