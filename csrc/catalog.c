@@ -9,7 +9,6 @@
 #include "arena.h"
 #include "catalog_names.h"
 #include "error.h"
-#include "lookup.h"
 #include "notify.h"
 #include "queue.h"
 #include "surroundings.h"
@@ -459,7 +458,7 @@ static int append_delete(struct mqx_store *store, uint32_t slot, uint32_t genera
     return status;
 }
 
-/* Frees every message; MQX_BUSY when some are pinned by somebody who does not let go. */
+/* Frees every message, then lookups and heap; MQX_BUSY when some are pinned by somebody who does not let go. */
 static int free_messages(struct mqx_store *store, uint32_t slot)
 {
     const struct mqx_object *object = mqx_object(&store->region, slot);
@@ -475,34 +474,6 @@ static int free_messages(struct mqx_store *store, uint32_t slot)
         present = object->present;
     }
     return status == MQX_OK && !done ? MQX_BUSY : status;
-}
-
-/* Heap leaves and lookups of an empty queue. */
-static int free_indexes(struct mqx_region *region, uint32_t slot)
-{
-    struct mqx_object *object = mqx_object(region, slot);
-    int status = MQX_OK;
-    for (int k = 0; k < MQX_INDEX_COUNT && status == MQX_OK; k++) {
-        bool done = object->index[k] == 0;
-        while (!done && status == MQX_OK) {
-            struct mqx_hold hold;
-            status = mqx_hold_take(region, slot, &hold);
-            if (status == MQX_OK) {
-                mqx_lookup_drop(&hold, object, k, &done);
-                mqx_hold_drop(&hold);
-            }
-        }
-    }
-    if (status == MQX_OK) {
-        struct mqx_hold hold;
-        status = mqx_hold_take(region, slot, &hold);
-        if (status == MQX_OK) {
-            mqx_heap_drop(&hold, object);
-            mqx_hold_commit(&hold);
-            mqx_hold_drop(&hold);
-        }
-    }
-    return status;
 }
 
 /* The object stays DELETING, for mqx_catalog_finish(). */
@@ -524,9 +495,6 @@ static int finish_delete(struct mqx_store *store, uint32_t slot, uint32_t genera
     int status = mqx_notify_cancel_all(store, slot);
     if (status == MQX_OK) {
         status = free_messages(store, slot);
-    }
-    if (status == MQX_OK) {
-        status = free_indexes(&store->region, slot);
     }
     if (status == MQX_OK) {
         status = remove_object(&store->region, slot, generation);

@@ -745,6 +745,13 @@ TEST(a_dead_pid_that_another_process_has_by_now_does_not_count_as_alive)
     other->start_time += 1;
     other->pid_namespace += 1;
     CHECK(!mqx_process_alive(a.store, 9));
+    struct mqx_io *another = memory_io_process(files, 1234); /* holds the life lock of slot 9 */
+    int dir = another->ops->open_dir(another, BED_PATH);
+    int fd = another->ops->open(another, dir, "lock", MQX_IO_WRITE, 0);
+    CHECK_INT(another->ops->lock(another, fd, 1 + 9, 1, MQX_IO_LOCK_EXCLUSIVE), 0);
+    CHECK(mqx_process_alive(a.store, 9)); /* dead only if both say so */
+    CHECK_INT(another->ops->close(another, fd), 0);
+    CHECK(!mqx_process_alive(a.store, 9));
     other->state = MQX_PROC_FREE;
     CHECK_INT(bed_detach(&a, NULL), 0);
 }

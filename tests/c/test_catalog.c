@@ -734,7 +734,11 @@ TEST(a_hand_that_names_an_earlier_life_of_a_slot_does_no_harm)
     context->hand = q.slot;
     context->hand_object = q.generation;
     context->hand_kind = MQX_HAND_OBJECT;
+    struct mqx_object *object = mqx_object(&process.store->region, q.slot);
+    object->state = MQX_OBJ_DEFINING; /* somebody else is about to define it */
     CHECK_INT(mqx_catalog_repair(process.store, process.context, q.slot), 0);
+    CHECK_INT(object->state, MQX_OBJ_DEFINING);
+    object->state = MQX_OBJ_ACTIVE;
     CHECK_INT(bed_find(&process, "R", &other), 0);
     CHECK_INT(bed_detach(&process, NULL), 0);
 }

@@ -147,10 +147,12 @@ TEST(a_store_without_errors_directory_is_silently_passed_over)
     mqx_log(&store, 1, 'E', "nobody reads this");
 }
 
-enum { WRITERS = 4, LINES = 500 };
+enum { WRITERS = 4, LINES = 2000 };
+static pthread_barrier_t together; /* so that the threads write at the same time */
 
 static void *write_lines(void *arg)
 {
+    pthread_barrier_wait(&together);
     for (int i = 0; i < LINES; i++) {
         mqx_log(process.store, 1, 'I', "writer %d line %d.", (int)(intptr_t)arg, i);
     }
@@ -173,6 +175,7 @@ TEST(threads_lose_no_lines)
     pthread_t thread[WRITERS];
     uint64_t size = 0;
     start();
+    CHECK_INT(pthread_barrier_init(&together, NULL, WRITERS), 0);
     for (intptr_t i = 0; i < WRITERS; i++) {
         CHECK_INT(pthread_create(&thread[i], NULL, write_lines, (void *)i), 0);
     }
@@ -205,6 +208,7 @@ TEST(processes_lose_no_lines)
     char path[128];
     static char text[1 << 20];
     bed_make_place(&place);
+    CHECK_INT(pthread_barrier_init(&together, NULL, 1), 0); /* of each child's copy */
     for (intptr_t i = 0; i < WRITERS; i++) {
         struct writer writer = {&place, i};
         child[i] = bed_child(attach_and_write, &writer);

@@ -217,7 +217,10 @@ TEST(the_thread_takes_no_signals)
     struct mqx_helper *helper = NULL;
     char path[64], name[64], text[4096];
     uint64_t blocked = 0;
+    sigset_t all, mine;
     start();
+    sigfillset(&all);
+    CHECK_INT(pthread_sigmask(SIG_UNBLOCK, &all, NULL), 0);
     CHECK_INT(mqx_helper_start(process.store, &helper), 0);
     DIR *tasks = opendir("/proc/self/task");
     CHECK(tasks != NULL);
@@ -238,6 +241,8 @@ TEST(the_thread_takes_no_signals)
     }
     closedir(tasks);
     CHECK((blocked >> (SIGINT - 1) & 1) != 0 && (blocked >> (SIGTERM - 1) & 1) != 0);
+    CHECK_INT(pthread_sigmask(SIG_BLOCK, NULL, &mine), 0);
+    CHECK(!sigismember(&mine, SIGINT) && !sigismember(&mine, SIGTERM)); /* ours are as before */
     mqx_helper_stop(helper);
     CHECK_INT(bed_detach(&process, NULL), 0);
 }
