@@ -458,7 +458,8 @@ static int append_delete(struct mqx_store *store, uint32_t slot, uint32_t genera
     return status;
 }
 
-/* Frees every message, then lookups and heap; MQX_BUSY when some are pinned by somebody who does not let go. */
+/* Frees every message, then lookups and heap; MQX_BUSY when some are pinned by somebody who does
+ * not let go. */
 static int free_messages(struct mqx_store *store, uint32_t slot)
 {
     const struct mqx_object *object = mqx_object(&store->region, slot);
