@@ -1,11 +1,11 @@
 /*
  * arena.c - blocks of cells, message entries and slots. See arena.h for terms and the parcel chain.
  *
- * Locks: functions with a hold need its stripe lock; refill and return take the arena lock inside it; slots
- * are taken under the slots lock alone.
+ * Locks: functions with a hold need its stripe lock; refill and return take the arena lock inside
+ * it; slots are taken under the slots lock alone.
  *
- * free_count[] and free_entry_count are hints for trimming: plain stores, possibly off after a death. The lists
- * themselves are the truth.
+ * free_count[] and free_entry_count are hints for trimming: plain stores, possibly off after a
+ * death. The lists themselves are the truth.
  */
 #include "arena.h"
 
@@ -163,7 +163,8 @@ static int accept_parcel(struct mqx_hold *hold)
 {
     struct mqx_stripe *stripe = hold->stripe;
     struct mqx_parcel *parcel = &stripe->incoming;
-    uint32_t *list = parcel->kind == 2 ? &stripe->free_entries : &stripe->free_cells[parcel->class_no];
+    uint32_t *list =
+        parcel->kind == 2 ? &stripe->free_entries : &stripe->free_cells[parcel->class_no];
     uint32_t *link = link_of(hold->region, parcel->kind, parcel->head);
     uint32_t count = 1;
     while (link != NULL && *link != 0 && count <= parcel->count) {
@@ -213,7 +214,8 @@ static uint32_t cut_global(struct mqx_region *region, uint32_t kind, uint32_t *l
     return count;
 }
 
-/* Takes `count` items never used before and strings them together; they are fresh memory until `used` moves. */
+/* Takes `count` items never used before and strings them together; they are fresh memory until
+ * `used` moves. */
 static int carve(struct mqx_region *region, enum mqx_area_kind area_kind, uint32_t kind,
                  uint32_t units, uint32_t count, uint32_t *out_head)
 {
@@ -284,7 +286,8 @@ static int grow_for(struct mqx_region *region, uint32_t want)
 int mqx_hold_supply(struct mqx_hold *hold)
 {
     const uint32_t want = hold->want;
-    bool supplied = false; /* what the roll back gave back was not enough: a parcel of that class must come */
+    bool supplied = false; /* what the roll back gave back was not enough: a parcel of that class
+                            * must come */
     mqx_check(want <= ENTRY_CLASS);
     mqx_hold_rollback(hold);
     while (!supplied) {
@@ -487,7 +490,8 @@ int mqx_slot_give(struct mqx_region *region, enum mqx_area_kind kind, uint32_t s
     return MQX_OK;
 }
 
-/* ---- long-lived bytes: a block of the global lists, or a run of fresh cells when it is longer ---- */
+/* ---- long-lived bytes: a block of the global lists, or a run of fresh cells when it is longer
+ * ---- */
 
 static int bytes_from_lists(struct mqx_region *region, uint32_t size, uint32_t *out_cell)
 {
@@ -498,8 +502,9 @@ static int bytes_from_lists(struct mqx_region *region, uint32_t size, uint32_t *
         }
         return carve(region, MQX_AREA_ARENA, 1, mqx_class_bytes(class_no) / MQX_CELL, 1, out_cell);
     }
-    return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "an attribute list of %u bytes; at most %u are kept",
-                    size, (uint32_t)MQX_BLOCK_MAX);
+    return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
+                    "an attribute list of %u bytes; at most %u are kept", size,
+                    (uint32_t)MQX_BLOCK_MAX);
 }
 
 static void name_cell(struct mqx_region *region, uint32_t *owner, uint32_t cell)

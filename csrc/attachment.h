@@ -1,8 +1,10 @@
 /*
- * attachment.h - the process-local objects behind mqe.h: manager, unit, queue handle, pool of contexts.
+ * attachment.h - the process-local objects behind mqe.h: manager, unit, queue handle, pool of
+ * contexts.
  *
- * Locks here are process-local pthread mutexes, taken before any lock of the region and never held across a wait or
- * a flush: manager.pool_mutex (list of idle contexts), queue.cursor_mutex (browse cursor, held during a browse).
+ * Locks here are process-local pthread mutexes, taken before any lock of the region and never held
+ * across a wait or a flush: manager.pool_mutex (list of idle contexts), queue.cursor_mutex (browse
+ * cursor, held during a browse).
  */
 #ifndef PENSTOCK_ATTACHMENT_H
 #define PENSTOCK_ATTACHMENT_H
@@ -17,7 +19,8 @@
 struct mqe_manager {
     struct mqx_store store;
     uint64_t device, inode;      /* identity of the directory */
-    uint32_t references;         /* mqe_attach calls not yet given back (registry mutex of manager.c) */
+    uint32_t references;         /* mqe_attach calls not yet given back (registry mutex of
+                                  * manager.c) */
     struct mqx_helper *helper;
     pthread_mutex_t pool_mutex;
     uint32_t pool_count;
@@ -49,7 +52,8 @@ int mqx_manager_attach(struct mqx_io *io, const char *path, const struct mqe_set
 int mqx_pool_take(mqe_manager *manager, bool single, uint32_t *out) MQX_MUST_USE;
 void mqx_pool_give(mqe_manager *manager, uint32_t context);
 
-/* What every call asks first: forked (2012), stopped (2009, 2162), quiescing when the caller cares (2161). */
+/* What every call asks first: forked (2012), stopped (2009, 2162), quiescing when the caller cares
+ * (2161). */
 int mqx_enter(mqe_manager *manager, bool fail_if_quiescing) MQX_MUST_USE;
 
 /* Around what may write or read files: a stopped region's next restart waits for it (rule 13). */

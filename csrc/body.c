@@ -1,8 +1,8 @@
 /*
  * body.c - chains of blocks that hold descriptor and body. See body.h.
  *
- * Locks: take, extend and free_step need the stripe lock (hold); write and read need that nobody else changes
- * the chain: it is fresh, claimed, pinned, or the stripe lock is held.
+ * Locks: take, extend and free_step need the stripe lock (hold); write and read need that nobody
+ * else changes the chain: it is fresh, claimed, pinned, or the stripe lock is held.
  */
 #include "body.h"
 
@@ -125,7 +125,8 @@ static int copy_out(struct walk *walk, void *to, uint64_t size)
     return MQX_OK;
 }
 
-/* The payload of a chain of one block that is whole in the arena's memory; NULL when it is not so simple. */
+/* The payload of a chain of one block that is whole in the arena's memory; NULL when it is not so
+ * simple. */
 static unsigned char *only_block(const struct mqx_region *region, uint32_t cells, uint64_t payload)
 {
     struct mqx_block *block = mqx_cells(region, cells);

@@ -1,13 +1,15 @@
 /*
  * body.h - a message's descriptor and body in cells of the region.
  *
- * Shape. A chain of blocks, usually one. Each block begins with struct mqx_block; the payload of the chain is
- * ps_descriptor, ps_descriptor_ext (when has_ext), body. Blocks but the last are of the largest class. A chain is
- * built from its end, so that message.cells names a whole chain after each step.
+ * Shape. A chain of blocks, usually one. Each block begins with struct mqx_block; the payload of
+ * the chain is ps_descriptor, ps_descriptor_ext (when has_ext), body. Blocks but the last are of
+ * the largest class. A chain is built from its end, so that message.cells names a whole chain after
+ * each step.
  *
- * Steps. A chain of more than MQX_CHAIN_STEP blocks is taken and freed in several micro-transactions: while it is
- * built the entry is RESERVED in a context's hand; while it is freed the entry stays where it is with
- * message.cells moving along, so whoever comes after a death goes on.
+ * Steps. A chain of more than MQX_CHAIN_STEP blocks is taken and freed in several
+ * micro-transactions: while it is built the entry is RESERVED in a context's hand; while it is
+ * freed the entry stays where it is with message.cells moving along, so whoever comes after a death
+ * goes on.
  */
 #ifndef PENSTOCK_BODY_H
 #define PENSTOCK_BODY_H
@@ -32,8 +34,8 @@ static inline bool mqx_body_is_single(uint64_t payload)
 /* One block for the payload, taken in the caller's micro-transaction. */
 int mqx_body_take(struct mqx_hold *hold, uint64_t payload, uint32_t *out_cells) MQX_MUST_USE;
 
-/* Adds up to MQX_CHAIN_STEP blocks to the front of message->cells until the chain has `payload` bytes; *out_done.
- * One micro-transaction, left open for the caller to commit. */
+/* Adds up to MQX_CHAIN_STEP blocks to the front of message->cells until the chain has `payload`
+ * bytes; *out_done. One micro-transaction, left open for the caller to commit. */
 int mqx_body_extend(struct mqx_hold *hold, struct mqx_message *message, uint64_t payload,
                     uint64_t *have, bool *out_done) MQX_MUST_USE;
 
@@ -42,7 +44,8 @@ int mqx_body_write(const struct mqx_region *region, uint32_t cells,
                    const struct ps_descriptor *descriptor, const struct ps_descriptor_ext *ext,
                    const void *body, uint64_t length) MQX_MUST_USE;
 
-/* Copies out of a chain: descriptor and ext (either may be NULL) and `capacity` body bytes at most. */
+/* Copies out of a chain: descriptor and ext (either may be NULL) and `capacity` body bytes at
+ * most. */
 int mqx_body_read(const struct mqx_region *region, const struct mqx_message *message,
                   struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
                   uint64_t capacity) MQX_MUST_USE;
@@ -51,7 +54,8 @@ int mqx_body_read(const struct mqx_region *region, const struct mqx_message *mes
 const struct ps_descriptor *mqx_body_descriptor(const struct mqx_region *region,
                                                 const struct mqx_message *message);
 
-/* Gives back up to MQX_CHAIN_STEP blocks in the caller's micro-transaction; true when none is left. */
+/* Gives back up to MQX_CHAIN_STEP blocks in the caller's micro-transaction; true when none is
+ * left. */
 bool mqx_body_free_step(struct mqx_hold *hold, struct mqx_message *message);
 
 #endif

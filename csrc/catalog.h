@@ -86,8 +86,8 @@ int mqx_catalog_unload(struct mqx_store *store, uint32_t slot, uint32_t generati
 /* At its end: free slots are listed, names are verified to be unique (2101). */
 int mqx_catalog_loaded(struct mqx_store *store) MQX_MUST_USE;
 
-/* An object LOGGED by a define is made durable and ACTIVE, by whoever comes by. Nothing for others.
- * */
+/* An object LOGGED by a define is made durable and ACTIVE, by whoever comes by. Nothing for
+ * others. */
 int mqx_catalog_settle(struct mqx_store *store, uint32_t slot) MQX_MUST_USE;
 /* Goes on deleting an object whose owner gave up because messages stayed pinned. Caller holds the
  * maintenance lock. */

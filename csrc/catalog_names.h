@@ -39,8 +39,8 @@ int mqx_attrs_store(struct mqx_store *store, const struct mqx_definition *def, u
 int mqx_attrs_free(struct mqx_region *region, uint32_t cell, uint32_t length,
                    uint32_t *owner) MQX_MUST_USE;
 
-/* Fills a slot that nobody can see: everything but state, generation, name_next and the free list.
- * */
+/* Fills a slot that nobody can see: everything but state, generation, name_next and the free
+ * list. */
 void mqx_object_fill(struct mqx_object *object, const struct mqx_definition *def, uint32_t cell,
                      const struct mqx_values *values);
 /* Attribute values of a visible object: stores of the caller's micro-transaction. */

@@ -27,7 +27,8 @@
 
 _Noreturn void mqx_check_failed(const char *cond, const char *file, int line) MQX_COLD;
 
-/* Registers / removes a word to be set to 1 before the abort (the store's stop flag). At most 16. */
+/* Registers / removes a word to be set to 1 before the abort (the store's stop flag). At most
+ * 16. */
 void mqx_check_guard(uint32_t *stop_flag);
 void mqx_check_unguard(uint32_t *stop_flag);
 

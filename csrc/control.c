@@ -1,6 +1,6 @@
 /*
- * control.c - the control plane of mqe.h: objects, status, maintenance on request. Nothing here is called on a put or
- * a get; numbers are snapshots, taken without locks unless said otherwise.
+ * control.c - the control plane of mqe.h: objects, status, maintenance on request. Nothing here is
+ * called on a put or a get; numbers are snapshots, taken without locks unless said otherwise.
  */
 #include "attach.h"
 #include "attachment.h"

@@ -1,10 +1,10 @@
 /*
  * error.h - status codes and the per-thread error text.
  *
- * A status is an int: 0 is success, any other value is an MQ reason code (2033, 2192, ...), with the
- * few internal codes below that never leave the core. Functions that can fail are must-use, outputs
- * come last, and each has one cleanup label. The place where an error is born calls mqx_fail() once,
- * naming the offending value and the rule; callers pass the code on unchanged.
+ * A status is an int: 0 is success, any other value is an MQ reason code (2033, 2192, ...), with
+ * the few internal codes below that never leave the core. Functions that can fail are must-use,
+ * outputs come last, and each has one cleanup label. The place where an error is born calls
+ * mqx_fail() once, naming the offending value and the rule; callers pass the code on unchanged.
  *
  * The text lives in thread-local storage: it costs nothing on success and needs no lock.
  */

@@ -1,21 +1,22 @@
 /*
- * format.h - what the files of a queue manager look like, as structs. FORMAT.md is the same in words,
- * with a grammar and a worked example; the Python reader is written from FORMAT.md alone.
+ * format.h - what the files of a queue manager look like, as structs. FORMAT.md is the same in
+ * words, with a grammar and a worked example; the Python reader is written from FORMAT.md alone.
  *
  * Everything is little-endian and fixed width. Bytes called "zero" are written as zero and checked.
  *
  * LSN: a 64-bit offset in an endless stream of bytes. A segment file holds the stretch
- * [base_lsn, base_lsn + size): its first page is the segment header, the rest flush batches. The next
- * segment's base_lsn is >= the end of this one's stretch (greater after a recovery).
+ * [base_lsn, base_lsn + size): its first page is the segment header, the rest flush batches. The
+ * next segment's base_lsn is >= the end of this one's stretch (greater after a recovery).
  *
- * A flush batch starts on a page boundary: batch header, records back to back, zero padding to the page.
- * A record is a record header and sections. A unit's records need not be adjacent: they enter the
- * journal at the call that made them, its COMMIT record closes the unit. A record with REC_COMMITS is
- * the last record of its unit and its commit in one (single calls outside syncpoint).
+ * A flush batch starts on a page boundary: batch header, records back to back, zero padding to the
+ * page. A record is a record header and sections. A unit's records need not be adjacent: they enter
+ * the journal at the call that made them, its COMMIT record closes the unit. A record with
+ * REC_COMMITS is the last record of its unit and its commit in one (single calls outside
+ * syncpoint).
  *
- * Checksums: each record carries a plain CRC-32C of itself. The batch header's CRC-32C is seeded with
- * queue-manager id, segment number, generation and LSN and covers the header and then the 4-byte CRC
- * fields of its records in order, so that stale or misplaced bytes cannot pass (rule 5).
+ * Checksums: each record carries a plain CRC-32C of itself. The batch header's CRC-32C is seeded
+ * with queue-manager id, segment number, generation and LSN and covers the header and then the
+ * 4-byte CRC fields of its records in order, so that stale or misplaced bytes cannot pass (rule 5).
  */
 #ifndef PENSTOCK_FORMAT_H
 #define PENSTOCK_FORMAT_H
@@ -59,10 +60,13 @@ MQX_STATIC_ASSERT(offsetof(struct psj_segment, crc) == 4092, "segment header CRC
 /* Start of a flush batch, page aligned. */
 struct psj_batch {
     uint32_t magic;           /*  0..3   PS_BATCH_MAGIC */
-    uint32_t crc;             /*  4..7   seeded: crc32c(qm_id, segment_no, generation, lsn), then bytes
-                               *         8..63 of this header, then each record's crc field in order */
+    uint32_t crc;             /*  4..7   seeded: crc32c(qm_id, segment_no, generation, lsn), then
+                               * bytes
+                               *         8..63 of this header, then each record's crc field in order
+                               *         */
     uint64_t lsn;             /*  8..15  of this header */
-    uint64_t durable_lsn;     /* 16..23  durable mark: all batches below it were on disk when written */
+    uint64_t durable_lsn;     /* 16..23  durable mark: all batches below it were on disk when
+                               * written */
     uint64_t time_us;         /* 24..31  wall clock when sealed */
     uint32_t length;          /* 32..35  header and records, without the padding */
     uint32_t record_count;    /* 36..39  0 in a mark page */
@@ -91,7 +95,8 @@ enum { /* record types; PS_MUST_UNDERSTAND is set in the stored type unless said
     PS_REC_CHANNEL_SEQUENCE = 15,  /* reserved */
     PS_REC_CLUSTER_OBJECT = 16,    /* reserved */
     PS_REC_SUBSCRIPTION = 17,      /* reserved */
-    PS_REC_CLEAR = 18,             /* every message of the queue with arrival < header.arrival is gone */
+    PS_REC_CLEAR = 18,             /* every message of the queue with arrival < header.arrival is
+                                    * gone */
 };
 
 enum { /* record flags */
@@ -115,7 +120,8 @@ MQX_STATIC_ASSERT(sizeof(struct psj_record) == 48, "record header");
 
 enum { /* section tags */
     PS_SEC_DESCRIPTOR = 1,    /* struct ps_descriptor */
-    PS_SEC_DESCRIPTOR_EXT = 2,/* struct ps_descriptor_ext, when any field differs from its initial value */
+    PS_SEC_DESCRIPTOR_EXT = 2,/* struct ps_descriptor_ext, when any field differs from its initial
+                               * value */
     PS_SEC_PROPERTIES = 3,    /* reserved */
     PS_SEC_ORIGIN = 4,        /* reserved: the MQXQH */
     PS_SEC_GROUP = 5,         /* reserved */
@@ -220,7 +226,8 @@ struct ps_object_name {
 MQX_STATIC_ASSERT(sizeof(struct ps_object_name) == 64, "object name");
 
 /* An attribute list is a sequence of these, each followed by `length` bytes padded to 8 with zero.
- * Integers: kind 1, length 8, a signed 64-bit value. Strings: kind 2, UTF-8. Unknown selectors are kept. */
+ * Integers: kind 1, length 8, a signed 64-bit value. Strings: kind 2, UTF-8. Unknown selectors are
+ * kept. */
 struct ps_attr {
     int32_t selector;         /* MQIA_* or MQCA_* */
     uint16_t kind;
@@ -241,7 +248,8 @@ struct ps_xid { /* reserved layout of section XID */
 };
 MQX_STATIC_ASSERT(sizeof(struct ps_xid) == 136, "xid");
 
-/* ---- checkpoint file `checkpoint/<begin_lsn, 16 hex digits>.psc`: header page, blocks, END block ---- */
+/* ---- checkpoint file `checkpoint/<begin_lsn, 16 hex digits>.psc`: header page, blocks, END block
+ * ---- */
 
 struct psc_header {
     char magic[8];            /*   0..7  PSC_MAGIC */
@@ -251,10 +259,12 @@ struct psc_header {
     uint64_t compatible;      /*  16..23 */
     uint64_t incompatible;    /*  24..31 */
     uint8_t qm_id[16];        /*  32..47 */
-    uint64_t begin_lsn;       /*  48..55 replay starts at the first batch whose end is > this LSN ... */
+    uint64_t begin_lsn;       /*  48..55 replay starts at the first batch whose end is > this LSN
+                               * ... */
     uint64_t begin_segment;   /*  56..63 ... in this segment */
     uint64_t end_lsn;         /*  64..71 durable LSN when the snapshot was complete */
-    uint64_t next_number;     /*  72..79 message identities / arrival numbers given out are below this */
+    uint64_t next_number;     /*  72..79 message identities / arrival numbers given out are below
+                               * this */
     uint64_t next_unit_id;    /*  80..87 */
     uint64_t restart_epoch;   /*  88..95 */
     uint64_t generation;      /*  96..103 newest segment generation */
@@ -269,14 +279,16 @@ MQX_STATIC_ASSERT(sizeof(struct psc_header) == 4096, "checkpoint header is one p
 
 enum { /* block types */
     PSC_OBJECTS = 1,  /* payload: OBJECT records, as in the journal (object slots are kept) */
-    PSC_MESSAGES = 2, /* payload: array of struct psc_message, by queue slot, placement desc., arrival */
+    PSC_MESSAGES = 2, /* payload: array of struct psc_message, by queue slot, placement desc.,
+                       * arrival */
     PSC_IMAGE = 3,    /* payload: PUT records of non-persistent messages of NPMCLASS(HIGH) queues */
     PSC_END = 4,      /* payload: struct psc_end */
 };
 
 struct psc_block { /* then `length` payload bytes, then zeroes to a multiple of 8 */
     uint32_t magic;           /*  0..3   PS_BLOCK_MAGIC */
-    uint32_t crc;             /*  4..7   CRC-32C seeded with crc32c(qm_id, begin_lsn), bytes 8..31, payload */
+    uint32_t crc;             /*  4..7   CRC-32C seeded with crc32c(qm_id, begin_lsn), bytes 8..31,
+                               * payload */
     uint32_t type;            /*  8..11 */
     uint32_t count;           /* 12..15  items in the payload */
     uint64_t length;          /* 16..23  payload bytes, at most 1 MiB + 64 KiB */

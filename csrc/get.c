@@ -4,14 +4,16 @@
  * One attempt (attempt) runs under the stripe lock: find the message, then one of
  *
  *   quick      non-persistent, outside a unit, short: copied and removed in one lock hold.
- *   claimed    it becomes GOT in a context (the unit's, or one of the pool: "single"); what is long or lies in the
- *              journal is copied with no lock held; a persistent one's GET record enters the ring; a single call
- *              then decides, flushes, and removes it.
+ *   claimed    it becomes GOT in a context (the unit's, or one of the pool: "single"); what is long
+ *   or lies in the
+ *              journal is copied with no lock held; a persistent one's GET record enters the ring;
+ *              a single call then decides, flushes, and removes it.
  *   browsed    copied under the lock when short; else pinned (or LOCKED) while it is copied.
  *   too long   2080: described, not taken.
  *
- * and tells what is left to do after the lock (struct outcome). Nothing runs between the removal of a message
- * outside syncpoint and the return but memory copies: the buffer was the caller's all along (rule 34).
+ * and tells what is left to do after the lock (struct outcome). Nothing runs between the removal of
+ * a message outside syncpoint and the return but memory copies: the buffer was the caller's all
+ * along (rule 34).
  *
  * Waiting: list self, sleep at most 1 s at a time on the context's own word, try again (notify.h).
  */
@@ -53,7 +55,8 @@ struct call {
     bool persistent;
     bool short_of_room;     /* 2080: described only */
     int64_t wait_left_us;
-    struct mqx_cursor cursor; /* working copy: the handle's cursor moves only when the call succeeds */
+    struct mqx_cursor cursor; /* working copy: the handle's cursor moves only when the call
+                               * succeeds */
 };
 
 /* ---- contexts ---- */
@@ -197,7 +200,8 @@ static enum next_step look_at(struct call *call, struct mqx_hold *hold, int *sta
     return gone ? STEP_AGAIN : STEP_DONE;
 }
 
-/* Browse with LOCK: hidden from everybody until unlocked; no pin is needed, nobody else can remove it. */
+/* Browse with LOCK: hidden from everybody until unlocked; no pin is needed, nobody else can remove
+ * it. */
 static enum next_step lock_message(struct call *call, struct mqx_hold *hold,
                                    struct mqx_object *queue, int *status)
 {
@@ -218,7 +222,8 @@ static enum next_step lock_message(struct call *call, struct mqx_hold *hold,
 
 /* ---- after the lock ---- */
 
-/* A tag that matched is no proof; what came from the journal is verified by its full ids (rule 47). */
+/* A tag that matched is no proof; what came from the journal is verified by its full ids (rule
+ * 47). */
 static bool is_impostor(const struct call *call)
 {
     return call->match.bits != 0 &&
@@ -264,8 +269,9 @@ static enum next_step finish_claim(struct call *call, uint32_t context, int *sta
 
 /* ---- one attempt ---- */
 
-/* The message under the cursor, when it is still the same one and free or locked by this handle. A get of one's own
- * locked message frees it here: nobody can come between, the lock is held until it is claimed. */
+/* The message under the cursor, when it is still the same one and free or locked by this handle. A
+ * get of one's own locked message frees it here: nobody can come between, the lock is held until it
+ * is claimed. */
 static void find_under_cursor(struct call *call, struct mqx_hold *hold, struct mqx_object *queue,
                               uint64_t now)
 {
@@ -312,7 +318,8 @@ static int check_queue(const struct call *call, const struct mqx_object *queue)
     const uint32_t state = queue == NULL ? (uint32_t)MQX_OBJ_FREE : mqx_load_relaxed(&queue->state);
     if (MQX_UNLIKELY((state != MQX_OBJ_ACTIVE && state != MQX_OBJ_LOGGED) ||
                      queue->generation != call->queue->generation)) {
-        return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", call->queue->object);
+        return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted",
+                        call->queue->object);
     }
     if (MQX_UNLIKELY(mqx_load_relaxed(&queue->get_inhibited) != 0)) {
         return mqx_fail(MQRC_GET_INHIBITED, "%.48s has GET(DISABLED)", queue->name);
@@ -406,7 +413,8 @@ static uint64_t monotonic_us(void)
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
-/* Sleeps once. Returns MQE_INTERRUPTED, a reason that ends the wait, or 0; *woken says that somebody woke us. */
+/* Sleeps once. Returns MQE_INTERRUPTED, a reason that ends the wait, or 0; *woken says that
+ * somebody woke us. */
 static int sleep_once(struct call *call, uint32_t seen, bool *woken)
 {
     struct mqx_region *region = &call->store->region;
@@ -485,8 +493,9 @@ static int get_or_wait(struct call *call)
     }
 }
 
-/* The common case by itself: outside a unit, no wait needed, whatever comes first, and that is non-persistent, short and
- * does not expire. False when the message wants more care; nothing has been touched then. */
+/* The common case by itself: outside a unit, no wait needed, whatever comes first, and that is
+ * non-persistent, short and does not expire. False when the message wants more care; nothing has
+ * been touched then. */
 static bool get_at_once(struct call *call, int *status)
 {
     struct mqx_region *region = &call->store->region;

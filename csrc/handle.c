@@ -37,7 +37,8 @@ int mqx_enter(mqe_manager *manager, bool fail_if_quiescing)
     return MQX_OK;
 }
 
-/* ---- pool: idle contexts for single calls and waiters; process-local, so it needs no repair ---- */
+/* ---- pool: idle contexts for single calls and waiters; process-local, so it needs no repair
+ * ---- */
 
 int mqx_pool_take(mqe_manager *manager, bool single, uint32_t *out)
 {

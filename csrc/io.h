@@ -1,20 +1,26 @@
 /*
- * io.h - the file table: the only door from the core to files (crash-safety rules 2, 15, 33, 37, 40).
+ * io.h - the file table: the only door from the core to files (crash-safety rules 2, 15, 33, 37,
+ * 40).
  *
  * Every file operation goes through `struct mqx_io`, a table of functions with a context. The real
  * table (mqx_io_posix) talks to Linux; tests put a table of their own in its place that keeps files
  * in memory, records every call, and fails or stops at a chosen one (tests/c/memory_io.h).
  *
  * Conventions
- *   - A result below 0 is a negated errno; 0 or more is success. Use mqx_io_reason() to turn it into
+ *   - A result below 0 is a negated errno; 0 or more is success. Use mqx_io_reason() to turn it
+ *   into
  *     a reason code.
- *   - EINTR and partial transfers are retried inside the table: read returns less than asked only at
+ *   - EINTR and partial transfers are retried inside the table: read returns less than asked only
+ *   at
  *     end of file, write writes everything or fails.
  *   - A file or directory is a small int >= 0 ("fd"), private to the table that returned it.
- *   - Names are single components relative to an open directory; never a path, never followed through
+ *   - Names are single components relative to an open directory; never a path, never followed
+ *   through
  *     a symbolic link (O_NOFOLLOW), always O_CLOEXEC.
- *   - open() verifies: regular file, one link. create uses O_EXCL and sets the mode whatever the umask.
- *   - write(..., MQX_IO_DSYNC) returns when data of *this call* is on the medium (RWF_DSYNC), which says
+ *   - open() verifies: regular file, one link. create uses O_EXCL and sets the mode whatever the
+ *   umask.
+ *   - write(..., MQX_IO_DSYNC) returns when data of *this call* is on the medium (RWF_DSYNC), which
+ *   says
  *     nothing of bytes written earlier without it; sync() covers the whole file.
  *
  * Threads: every function may be called from any thread. No function takes a lock of the region.
@@ -57,7 +63,8 @@ struct mqx_io_stat {
 
 enum mqx_io_medium { /* what statfs says the directory lies on (rule 40) */
     MQX_MEDIUM_DISK,     /* ext4, xfs, f2fs, overlayfs */
-    MQX_MEDIUM_COW,      /* btrfs, zfs: allowed with a warning, rule 12's reserve is not guaranteed */
+    MQX_MEDIUM_COW,      /* btrfs, zfs: allowed with a warning, rule 12's reserve is not
+                          * guaranteed */
     MQX_MEDIUM_MEMORY,   /* tmpfs: for tests */
     MQX_MEDIUM_REFUSED,  /* NFS, SMB, FUSE, 9p, anything unknown */
 };
@@ -78,7 +85,8 @@ struct mqx_io_ops {
     int (*sync)(struct mqx_io *io, int fd);                           /* fdatasync */
     int (*sync_dir)(struct mqx_io *io, int dir);                      /* fsync of a directory */
     int (*truncate)(struct mqx_io *io, int fd, uint64_t size);
-    int (*allocate)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size); /* posix_fallocate */
+    int (*allocate)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size); /*
+                                                                                 * posix_fallocate */
     int (*rename)(struct mqx_io *io, int dir, const char *from, const char *to);
     int (*unlink)(struct mqx_io *io, int dir, const char *name);
     int (*list)(struct mqx_io *io, int dir, mqx_io_visit visit, void *arg); /* any order */
@@ -90,8 +98,10 @@ struct mqx_io_ops {
                                                         * -1 when the holder is not visible here */
     int (*map)(struct mqx_io *io, int fd, uint64_t size, int kind, void **out);
     int (*unmap)(struct mqx_io *io, void *at, uint64_t size);
-    int (*populate)(struct mqx_io *io, const void *at, uint64_t size); /* MADV_POPULATE_READ, rule 30 */
-    int (*drop_cache)(struct mqx_io *io, int fd);                     /* POSIX_FADV_DONTNEED, rule 14 */
+    int (*populate)(struct mqx_io *io, const void *at, uint64_t size); /* MADV_POPULATE_READ, rule
+                                                                        * 30 */
+    int (*drop_cache)(struct mqx_io *io, int fd);                     /* POSIX_FADV_DONTNEED, rule
+                                                                       * 14 */
     uint64_t (*now_us)(struct mqx_io *io);             /* wall clock, microseconds since 1970 UTC */
 };
 

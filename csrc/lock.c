@@ -11,8 +11,8 @@
 
 enum { SPIN_COUNT = 200 };
 
-/* Ranks this thread holds, as a bit set per nesting; lets the rank rule be checked and tells whether blocking
- * may release the GIL (only while nothing is held). */
+/* Ranks this thread holds, as a bit set per nesting; lets the rank rule be checked and tells
+ * whether blocking may release the GIL (only while nothing is held). */
 MQX_THREAD_LOCAL uint32_t held_ranks;
 MQX_THREAD_LOCAL uint32_t held_count;
 
@@ -72,7 +72,8 @@ static void note_taken(struct mqx_region *region, struct mqx_lock *lock)
     mqx_order();
 }
 
-/* The owner died: its half-made change is undone, then the mutex is declared consistent (invariant 3). */
+/* The owner died: its half-made change is undone, then the mutex is declared consistent (invariant
+ * 3). */
 static MQX_COLD int repair(struct mqx_region *region, struct mqx_lock *lock)
 {
     if (lock->undo_count > MQX_UNDO_MAX) {

@@ -2,10 +2,10 @@
  * lock.h - robust process-shared locks and the micro-transactions made under them.
  *
  * Purpose. Any process can be killed at any instruction. A structure in the region is therefore
- * changed only under a lock of this kind, store by store through mqx_set*(): each store first writes an
- * undo entry (where, old value). mqx_tx_commit() empties the list: that one store is the moment the
- * change happens. Whoever finds the owner dead rolls the list back, so a reader under the lock always
- * sees a whole state (rules 19, 20).
+ * changed only under a lock of this kind, store by store through mqx_set*(): each store first
+ * writes an undo entry (where, old value). mqx_tx_commit() empties the list: that one store is the
+ * moment the change happens. Whoever finds the owner dead rolls the list back, so a reader under
+ * the lock always sees a whole state (rules 19, 20).
  *
  * Terms
  *   micro-transaction  the stores between two mqx_tx_commit() under one lock; at most
@@ -19,7 +19,8 @@
  *   1. Outside a hold undo_count is 0.
  *   2. undo_count is raised after its entry is complete and before the store it undoes.
  *   3. pthread_mutex_consistent() comes after the roll back; unlocking without it never happens.
- *   4. `holder` names the attachment slot + 1 of the owner from just after the mutex is taken until just
+ *   4. `holder` names the attachment slot + 1 of the owner from just after the mutex is taken until
+ *   just
  *      before it is released; a value left by a dead process tells the sweep which locks to repair.
  *   5. An entry's offset is relative to the region's start: the region is mapped at different
  *      addresses in different processes.
@@ -36,7 +37,8 @@
 enum { MQX_UNDO_MAX = 96 };
 
 enum mqx_rank { /* ascending order in which locks may be nested; LOCKING.md gives the reasons */
-    MQX_RANK_MAINTENANCE = 1, /* who does checkpoints, spares, sweep; held for long, taken by trylock */
+    MQX_RANK_MAINTENANCE = 1, /* who does checkpoints, spares, sweep; held for long, taken by
+                               * trylock */
     MQX_RANK_FLUSH = 2,       /* leader of the group commit; held during the write */
     MQX_RANK_GROWTH = 3,      /* growth of areas; held during posix_fallocate */
     MQX_RANK_ROLL = 4,        /* making and retiring segment files */
@@ -67,9 +69,10 @@ struct mqx_region; /* region.h: process-local view of the region */
 /* Prepares a lock in fresh memory. */
 int mqx_lock_init(struct mqx_lock *lock, enum mqx_rank rank) MQX_MUST_USE;
 
-/* Takes the lock; a dead owner's micro-transaction is rolled back first. Spins briefly, then tells the
- * caller's environment that this thread is about to block (yield.h) unless it holds another lock.
- * MQRC_CONNECTION_BROKEN when the region is stopped or the lock is beyond repair (then it stops it). */
+/* Takes the lock; a dead owner's micro-transaction is rolled back first. Spins briefly, then tells
+ * the caller's environment that this thread is about to block (yield.h) unless it holds another
+ * lock. MQRC_CONNECTION_BROKEN when the region is stopped or the lock is beyond repair (then it
+ * stops it). */
 int mqx_lock_take(struct mqx_region *region, struct mqx_lock *lock) MQX_MUST_USE;
 
 /* The same without waiting: MQX_BUSY when somebody has it. */

@@ -60,8 +60,8 @@ int mqx_lockfile_claim(struct mqx_lockfile *file, uint32_t slot, const void *own
 void mqx_lockfile_release(struct mqx_lockfile *file, uint32_t slot, const void *owner);
 /* Does this process hold it? */
 bool mqx_lockfile_mine(struct mqx_lockfile *file, uint32_t slot);
-/* Who holds it: a pid, our own included, -1 when it is not visible from here, 0 when nobody does.
- * */
+/* Who holds it: a pid, our own included, -1 when it is not visible from here, 0 when nobody
+ * does. */
 int mqx_lockfile_life(struct mqx_lockfile *file, uint32_t slot, int32_t *out_pid) MQX_MUST_USE;
 /* Is there a life lock of anybody but the one of `except` (a slot of ours, 0: no exception)? */
 int mqx_lockfile_anyone(struct mqx_lockfile *file, uint32_t except, bool *out) MQX_MUST_USE;

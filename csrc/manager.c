@@ -1,10 +1,11 @@
 /*
  * manager.c - queue managers as mqe.h shows them: create, attach, detach, end, status, objects.
  *
- * Registry. A process has one attachment a directory (device + inode), however many handles ask for it (rule 36);
- * `registry` is the list of them, under `registry_mutex`, which is held during attach and detach, so that two threads
- * do not run restart recovery twice. A manager found stopped is taken off the list: the next mqe_attach makes a new
- * attachment beside it (rule 13). In a forked child the list is forgotten, not closed (rule 32).
+ * Registry. A process has one attachment a directory (device + inode), however many handles ask for
+ * it (rule 36); `registry` is the list of them, under `registry_mutex`, which is held during attach
+ * and detach, so that two threads do not run restart recovery twice. A manager found stopped is
+ * taken off the list: the next mqe_attach makes a new attachment beside it (rule 13). In a forked
+ * child the list is forgotten, not closed (rule 32).
  */
 #include "amq.h"
 #include "attach.h"
@@ -71,7 +72,8 @@ static int check_plan(const struct mqx_region_plan *plan)
                         (unsigned long long)plan->first_segment_size, (int)PS_MIN_SEGMENT);
     }
     if (plan->journal_limit < 4 * plan->first_segment_size) {
-        return mqx_fail(MQRC_UNEXPECTED_ERROR, "a journal limit of %llu holds fewer than 4 segments",
+        return mqx_fail(MQRC_UNEXPECTED_ERROR,
+                        "a journal limit of %llu holds fewer than 4 segments",
                         (unsigned long long)plan->journal_limit);
     }
     return MQX_OK;
@@ -152,7 +154,8 @@ static void forget_parents(void)
     while (registry != NULL && mqx_forked(&registry->store)) {
         mqe_manager *inherited = registry;
         registry = inherited->next;
-        mqx_attach_forget(&inherited->store); /* the memory stays: handles of the parent point to it */
+        mqx_attach_forget(&inherited->store); /* the memory stays: handles of the parent point to
+                                               * it */
     }
 }
 
@@ -323,7 +326,8 @@ static void drain_pool(mqe_manager *manager)
 
 int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded)
 {
-    const int mode = how == MQE_DETACH_DISCARD ? MQX_CHECKPOINT_CLEAN_NO_IMAGE : MQX_CHECKPOINT_CLEAN;
+    const int mode =
+        how == MQE_DETACH_DISCARD ? MQX_CHECKPOINT_CLEAN_NO_IMAGE : MQX_CHECKPOINT_CLEAN;
     *np_discarded = 0;
     if (mqx_forked(&manager->store)) {
         return MQX_OK; /* the parent's; a child owns nothing */
@@ -355,7 +359,8 @@ int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded)
 
 enum { END_PATIENCE_MS = 10000 };
 
-/* Everybody's calls fail from here on; each process' helper thread drops its life lock once its calls have returned. */
+/* Everybody's calls fail from here on; each process' helper thread drops its life lock once its
+ * calls have returned. */
 static int stop_and_wait(struct mqx_store *store, uint32_t how)
 {
     bool anyone = true;
@@ -369,8 +374,10 @@ static int stop_and_wait(struct mqx_store *store, uint32_t how)
         }
     }
     if (status == MQX_OK && anyone) {
-        status = mqx_fail(MQRC_OBJECT_IN_USE, "the queue manager has stopped, but a process has not "
-                          "left it within %d s", END_PATIENCE_MS / 1000);
+        status = mqx_fail(MQRC_OBJECT_IN_USE,
+                          "the queue manager has stopped, but a process has not left it "
+                          "within %d s",
+                          END_PATIENCE_MS / 1000);
     }
     return status;
 }

@@ -1,19 +1,21 @@
 /*
  * mqe.h - the only public header of the core: what Python, C tests and benchmarks call.
  *
- * Results. Every function returns an MQ reason code (0 = MQRC_NONE) and puts outputs last. A reason with
- * completion code MQCC_WARNING (mqe_comp_code) may come with an effect: 2049 and 2079 took effect, 2080 did
- * not. mqe_error_text() gives this thread's text for the newest failure: the value, the rule. Two codes
- * below are not MQ reasons: they never reach an application.
+ * Results. Every function returns an MQ reason code (0 = MQRC_NONE) and puts outputs last. A reason
+ * with completion code MQCC_WARNING (mqe_comp_code) may come with an effect: 2049 and 2079 took
+ * effect, 2080 did not. mqe_error_text() gives this thread's text for the newest failure: the
+ * value, the rule. Two codes below are not MQ reasons: they never reach an application.
  *
- * Threads. A manager may be used by any number of threads. A unit is used by one thread at a time. A queue
- * handle may be shared for put and get; its browse cursor is protected by a lock of its own.
+ * Threads. A manager may be used by any number of threads. A unit is used by one thread at a time.
+ * A queue handle may be shared for put and get; its browse cursor is protected by a lock of its
+ * own.
  *
- * Locks and blocking. No function returns with a lock held. Puts and gets of non-persistent messages make no
- * system call unless somebody sleeps. Before a call sleeps it invokes the hook of mqe_yield_arm() once.
+ * Locks and blocking. No function returns with a lock held. Puts and gets of non-persistent
+ * messages make no system call unless somebody sleeps. Before a call sleeps it invokes the hook of
+ * mqe_yield_arm() once.
  *
- * Durability. When a put or get of a persistent message outside syncpoint, or mqe_commit(), returns 0, its
- * effect is on disk. 2009 from them means: outcome unknown until restart.
+ * Durability. When a put or get of a persistent message outside syncpoint, or mqe_commit(), returns
+ * 0, its effect is on disk. 2009 from them means: outcome unknown until restart.
  *
  * Fork. In a child every call returns MQRC_ENVIRONMENT_ERROR and closing does nothing (rule 32).
  */
@@ -25,7 +27,8 @@
 #include "format.h"
 
 enum {
-    MQE_INTERRUPTED = 90101, /* a wait met a signal: look at signals, call again with what is left */
+    MQE_INTERRUPTED = 90101, /* a wait met a signal: look at signals, call again with what is
+                              * left */
 };
 
 struct mqe_manager;
@@ -57,8 +60,8 @@ struct mqe_settings { /* from qm.toml; 0 = default */
     uint32_t no_helper;           /* 1: no helper thread (tests) */
 };
 
-/* Makes the sub-directories, the lock file, the first segment and checkpoint in the existing empty directory
- * `path`. 2100 when there is a journal already. */
+/* Makes the sub-directories, the lock file, the first segment and checkpoint in the existing empty
+ * directory `path`. 2100 when there is a journal already. */
 int mqe_create(const char *path, const struct mqe_settings *settings) MQX_MUST_USE;
 
 struct mqe_attach_info {
@@ -70,20 +73,22 @@ struct mqe_attach_info {
     uint64_t torn_bytes;
 };
 
-/* Attaches, running restart recovery when nobody is attached. Several calls in one process for the same directory
- * (device + inode) share one attachment (rule 36). */
+/* Attaches, running restart recovery when nobody is attached. Several calls in one process for the
+ * same directory (device + inode) share one attachment (rule 36). */
 int mqe_attach(const char *path, const struct mqe_settings *settings, mqe_manager **out,
                struct mqe_attach_info *info) MQX_MUST_USE;
 
 /* How the last process leaves. */
 enum { MQE_DETACH_ORDERLY = 0, MQE_DETACH_DISCARD = 1 /* as end -p: no NPMCLASS(HIGH) image */ };
-/* Gives the attachment back; the last one of the process leaves the region, the last process runs the orderly
- * end. Handles and units must have been closed. *np_discarded: non-persistent messages lost by it. */
+/* Gives the attachment back; the last one of the process leaves the region, the last process runs
+ * the orderly end. Handles and units must have been closed. *np_discarded: non-persistent messages
+ * lost by it. */
 int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded);
 
 enum { MQE_END_CONTROLLED = 0, MQE_END_WAIT = 1, MQE_END_IMMEDIATE = 2, MQE_END_PREEMPTIVE = 3 };
-/* Asks every attached process to leave: CONTROLLED and WAIT set the quiescing flag (2161 with fail-if-quiescing),
- * IMMEDIATE and PREEMPTIVE stop the region (2162, 2009). The caller then detaches. */
+/* Asks every attached process to leave: CONTROLLED and WAIT set the quiescing flag (2161 with
+ * fail-if-quiescing), IMMEDIATE and PREEMPTIVE stop the region (2162, 2009). The caller then
+ * detaches. */
 int mqe_end(mqe_manager *manager, int mode) MQX_MUST_USE;
 
 struct mqe_manager_status {
@@ -122,10 +127,12 @@ struct mqe_handle_status {
 int mqe_handles(mqe_manager *manager, struct mqe_handle_status *out, uint32_t capacity,
                 uint32_t *out_count) MQX_MUST_USE;
 
-/* Takes a checkpoint now; one round of maintenance now (MQX_BUSY never leaves: 0 when somebody else does it). */
+/* Takes a checkpoint now; one round of maintenance now (MQX_BUSY never leaves: 0 when somebody else
+ * does it). */
 int mqe_checkpoint(mqe_manager *manager) MQX_MUST_USE;
 int mqe_maintain(mqe_manager *manager) MQX_MUST_USE;
-/* Verifies heaps, lookups, counts of every queue under their locks; MQRC_OBJECT_DAMAGED with a text. */
+/* Verifies heaps, lookups, counts of every queue under their locks; MQRC_OBJECT_DAMAGED with a
+ * text. */
 int mqe_check(mqe_manager *manager) MQX_MUST_USE;
 
 /* ---- objects (control plane) ---- */
@@ -189,15 +196,17 @@ enum { /* flags of mqe_put */
 
 struct mqe_destination { /* one place a put goes to (design, section 2) */
     uint32_t queue, queue_generation;
-    uint32_t first, first_generation; /* first definition in the resolution path: supplies DEF* attributes */
+    uint32_t first, first_generation; /* first definition in the resolution path: supplies DEF*
+                                       * attributes */
     const void *transmission_header;  /* prebuilt MQXQH (428 bytes) or NULL */
 };
 
-/* Puts one message. In *d: msg_id (all NUL = generate), correl_id, priority (-1 = AS_Q_DEF), persistence (2 =
- * AS_Q_DEF), report ... accounting_token; expiry in tenths of a second beside it, -1 = unlimited. ext may
- * be NULL. On return d holds what was stored: msg_id, put_time_us, expiry_us, placement; d->priority and
- * d->persistence are the resolved values. unit NULL = outside syncpoint.
- * 0 or 2049 (took effect); 2003 2009 2013 2024 2030 2031 2047 2048 2050 2051 2052 2053 2071 2161 2162 2192. */
+/* Puts one message. In *d: msg_id (all NUL = generate), correl_id, priority (-1 = AS_Q_DEF),
+ * persistence (2 = AS_Q_DEF), report ... accounting_token; expiry in tenths of a second beside it,
+ * -1 = unlimited. ext may be NULL. On return d holds what was stored: msg_id, put_time_us,
+ * expiry_us, placement; d->priority and d->persistence are the resolved values. unit NULL = outside
+ * syncpoint. 0 or 2049 (took effect); 2003 2009 2013 2024 2030 2031 2047 2048 2050 2051 2052 2053
+ * 2071 2161 2162 2192. */
 int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *to,
             struct ps_descriptor *d, const struct ps_descriptor_ext *ext, const void *body,
             uint64_t length, int32_t expiry, uint32_t flags) MQX_MUST_USE;
@@ -239,9 +248,10 @@ struct mqe_get {
     uint64_t number;               /* arrival number */
 };
 
-/* Gets or browses one message. 2080 without ACCEPT_TRUNCATED: nothing taken, descriptor and the bytes that fit are
- * filled in, length says what is needed. 0 2079 (took effect) 2080 2033 2016 2034 2036 2037 2003 2009 2024 2052
- * 2161 2162, 2209 (UNLOCK without lock). unit NULL = outside syncpoint. */
+/* Gets or browses one message. 2080 without ACCEPT_TRUNCATED: nothing taken, descriptor and the
+ * bytes that fit are filled in, length says what is needed. 0 2079 (took effect) 2080 2033 2016
+ * 2034 2036 2037 2003 2009 2024 2052 2161 2162, 2209 (UNLOCK without lock). unit NULL = outside
+ * syncpoint. */
 int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue,
             struct mqe_get *get) MQX_MUST_USE;
 
@@ -251,7 +261,8 @@ const char *mqe_reason_name(int reason);
 const char *mqe_reason_text(int reason);
 int mqe_comp_code(int reason);
 
-/* The hook is called at most once during this thread's next calls, before the first one sleeps (rule 34). */
+/* The hook is called at most once during this thread's next calls, before the first one sleeps
+ * (rule 34). */
 void mqe_yield_arm(void (*hook)(void *arg), void *arg);
 
 /* A line for errors/ (AMQ number, 'I' 'W' 'E'). */

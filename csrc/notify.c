@@ -10,7 +10,8 @@
 /* Head and, for the general list, tail of the list that wait_list names. */
 static uint32_t *head_of(struct mqx_hold *hold, struct mqx_object *queue, uint32_t list)
 {
-    return list == 0 ? &queue->wait_head : &hold->stripe->wait_bucket[(list - 1) % MQX_WAIT_BUCKETS];
+    return list == 0 ? &queue->wait_head
+                     : &hold->stripe->wait_bucket[(list - 1) % MQX_WAIT_BUCKETS];
 }
 
 static uint32_t list_for(const struct mqx_context *context)
@@ -23,7 +24,8 @@ static uint32_t list_for(const struct mqx_context *context)
     return 0;
 }
 
-/* Lists are kept oldest first: the last element is found through head->wait_prev (a ring of prev links). */
+/* Lists are kept oldest first: the last element is found through head->wait_prev (a ring of prev
+ * links). */
 void mqx_notify_list(struct mqx_hold *hold, uint32_t object, uint32_t slot)
 {
     struct mqx_context *context = mqx_context(hold->region, slot);

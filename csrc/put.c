@@ -2,14 +2,17 @@
  * put.c - mqe_put: one message onto one queue.
  *
  * Three ways, told apart once the defaults are resolved:
- *   quick     non-persistent, outside a unit, short: one lock hold, one micro-transaction, no context.
- *   in a unit any message: linked as PUT in the unit's context; a persistent one's record enters the log ring.
- *   single    persistent or long, outside a unit: the same in a context of the pool, then decided at once: the
+ *   quick     non-persistent, outside a unit, short: one lock hold, one micro-transaction, no
+ *   context. in a unit any message: linked as PUT in the unit's context; a persistent one's record
+ *   enters the log ring.
+ *   single    persistent or long, outside a unit: the same in a context of the pool, then decided
+ *   at once: the
  *             record itself commits (PS_FLAG_COMMITS), is flushed, and the message is shown.
  *
- * A body above MQX_LOCKED_COPY_MAX is copied outside the lock into a chain that the context has in hand (RESERVED);
- * linking it empties the hand in the same micro-transaction. Nothing is linked before every check has
- * passed, and a record that does not get into the ring takes the message out again: a failed put leaves nothing.
+ * A body above MQX_LOCKED_COPY_MAX is copied outside the lock into a chain that the context has in
+ * hand (RESERVED); linking it empties the hand in the same micro-transaction. Nothing is linked
+ * before every check has passed, and a record that does not get into the ring takes the message out
+ * again: a failed put leaves nothing.
  */
 #include "attachment.h"
 #include "checkpoint.h"
@@ -130,7 +133,8 @@ static bool over_budget(const struct mqx_region *region, uint64_t payload)
     return mqx_load_relaxed(&header->global_cells[class_no]) == 0;
 }
 
-/* Links under the lock, with supplies as needed; picks waiters when the message is available at once. */
+/* Links under the lock, with supplies as needed; picks waiters when the message is available at
+ * once. */
 static int link_message(struct call *call)
 {
     struct mqx_region *region = &call->store->region;
@@ -249,7 +253,8 @@ static int store_long_body(struct call *call)
     return status;
 }
 
-/* The descriptor holds what linking decided, so it goes in last; only this process can see the chain until then. */
+/* The descriptor holds what linking decided, so it goes in last; only this process can see the
+ * chain until then. */
 static int fill_reserved(struct call *call)
 {
     const struct mqx_put *put = &call->put;
@@ -331,8 +336,9 @@ static int append_once(struct call *call)
     return mqx_unit_append(call->store, call->context, record, length, flags, put->slot);
 }
 
-/* The journal is full because its checkpoint lags behind: take one, then there is room or there is none. Chunks that
- * got in before stay behind unused; the message's own pieces are appended anew. */
+/* The journal is full because its checkpoint lags behind: take one, then there is room or there is
+ * none. Chunks that got in before stay behind unused; the message's own pieces are appended
+ * anew. */
 static int relieve(struct mqx_store *store)
 {
     struct mqx_lock *lock = &store->region.header->maintenance_lock;

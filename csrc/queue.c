@@ -2,13 +2,15 @@
  * queue.c - the steps that puts and gets are made of. See queue.h.
  *
  * Invariants
- *   1. A message is in the heap of its queue from mqx_queue_link() to the last step of mqx_queue_remove();
+ *   1. A message is in the heap of its queue from mqx_queue_link() to the last step of
+ *   mqx_queue_remove();
  *      AVAILABLE ones are shown in it and linked in the lookups that exist, others are neither.
  *   2. object.got and .uncommitted count the messages in states GOT and PUT.
- *   3. A message in state PUT or GOT is in the list of the context `unit` (head, unit_next ... tail), in the order
- *      of the calls. These links belong to the owner of the unit, and are changed together with the message's
- *      state, in the micro-transaction of the message's stripe; the sweep looks at a dead unit only after it
- *      has repaired every lock that its process held.
+ *   3. A message in state PUT or GOT is in the list of the context `unit` (head, unit_next ...
+ *   tail), in the order
+ *      of the calls. These links belong to the owner of the unit, and are changed together with the
+ *      message's state, in the micro-transaction of the message's stripe; the sweep looks at a dead
+ *      unit only after it has repaired every lock that its process held.
  *   4. stripe.persistent_present counts the persistent messages of the stripe's queues.
  *
  * Locks: each function with a hold needs the stripe lock of the queue.
@@ -49,8 +51,8 @@ static uint64_t tag_of(const struct mqx_region *region, const uint8_t id[MQX_ID_
                : mqx_hash64(id, MQX_ID_SIZE, region->header->tag_key);
 }
 
-/* "AMQ " + 12 characters of the queue manager's name + 8 bytes that no other message of this queue manager has:
- * the region's start in microseconds, 12 bits up, plus the message number. */
+/* "AMQ " + 12 characters of the queue manager's name + 8 bytes that no other message of this queue
+ * manager has: the region's start in microseconds, 12 bits up, plus the message number. */
 static void make_msg_id(const struct mqx_header *header, uint64_t number, uint8_t id[MQX_ID_SIZE])
 {
     const uint64_t unique = __builtin_bswap64((header->epoch_us << 12) + number);
@@ -359,7 +361,8 @@ int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now
     return MQX_OK;
 }
 
-/* The memory of an empty queue that is being deleted: indexes in steps, then the heap's last leaves. */
+/* The memory of an empty queue that is being deleted: indexes in steps, then the heap's last
+ * leaves. */
 static bool drop_memory(struct mqx_hold *hold, struct mqx_object *queue)
 {
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
@@ -498,7 +501,8 @@ int mqx_queue_load(struct mqx_store *store, const struct mqx_loaded *loaded, uin
     struct mqx_message *message = mqx_message(region, *out_slot);
     fill_loaded(region, message, loaded);
     if (loaded->body != NULL) {
-        status = load_chain(&hold, message, mqx_body_payload(loaded->ext != NULL, loaded->m.length));
+        const uint64_t payload = mqx_body_payload(loaded->ext != NULL, loaded->m.length);
+        status = load_chain(&hold, message, payload);
         if (status == MQX_OK) {
             status = mqx_body_write(region, message->cells, loaded->descriptor, loaded->ext,
                                     loaded->body, loaded->m.length);

@@ -1,9 +1,10 @@
 /*
- * queue.h - messages in queues: linking, claiming, finishing; and what restart and checkpoints need.
+ * queue.h - messages in queues: linking, claiming, finishing; and what restart and checkpoints
+ * need.
  *
- * A queue is an object slot (region.h), its heap (heap.h), its lookups (lookup.h), its waiters (notify.h).
- * All functions here work under one stripe lock and in whole micro-transactions; nothing here flushes,
- * waits, or knows of handles. uow.h strings the steps together.
+ * A queue is an object slot (region.h), its heap (heap.h), its lookups (lookup.h), its waiters
+ * (notify.h). All functions here work under one stripe lock and in whole micro-transactions;
+ * nothing here flushes, waits, or knows of handles. uow.h strings the steps together.
  */
 #ifndef PENSTOCK_QUEUE_H
 #define PENSTOCK_QUEUE_H
@@ -34,22 +35,25 @@ struct mqx_put {
 int mqx_queue_admit(const struct mqx_region *region, const struct mqx_object *queue,
                     const struct mqx_put *put) MQX_MUST_USE;
 
-/* Takes entry and cells (unless reserved), numbers, links: one micro-transaction, left open. MQX_NEED_CELLS. */
+/* Takes entry and cells (unless reserved), numbers, links: one micro-transaction, left open.
+ * MQX_NEED_CELLS. */
 int mqx_queue_link(struct mqx_hold *hold, struct mqx_object *queue,
                    struct mqx_put *put) MQX_MUST_USE;
 
-/* A message PUT, GOT or LOCKED becomes AVAILABLE in its place; `count` is added to its BackoutCount. Stores
- * of one micro-transaction, left open. */
+/* A message PUT, GOT or LOCKED becomes AVAILABLE in its place; `count` is added to its
+ * BackoutCount. Stores of one micro-transaction, left open. */
 void mqx_queue_show(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot, uint32_t count);
 
-/* An AVAILABLE message is hidden: state GOT (owner = context) or LOCKED (owner = handle). Left open. */
+/* An AVAILABLE message is hidden: state GOT (owner = context) or LOCKED (owner = handle). Left
+ * open. */
 void mqx_queue_claim(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot,
                      enum mqx_message_state state, uint32_t owner);
 
-/* Out of the queue for good, memory back, in one micro-transaction, left open: true. False when only a part of a
- * long chain was freed, or the message is pinned (then it is GONE and whoever unpins it removes it): commit, and
- * for the chain call again. `out_pinned` tells which. With pop_context the message, first in that context's list,
- * leaves the list in the micro-transaction that is the last one here. */
+/* Out of the queue for good, memory back, in one micro-transaction, left open: true. False when
+ * only a part of a long chain was freed, or the message is pinned (then it is GONE and whoever
+ * unpins it removes it): commit, and for the chain call again. `out_pinned` tells which. With
+ * pop_context the message, first in that context's list, leaves the list in the micro-transaction
+ * that is the last one here. */
 bool mqx_queue_remove(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot,
                       uint32_t pop_context, bool *out_pinned);
 
@@ -61,38 +65,41 @@ void mqx_unit_pop(struct mqx_hold *hold, uint32_t context);
 bool mqx_queue_expired(const struct mqx_region *region, const struct mqx_message *message,
                        uint64_t now_us);
 
-/* Discards an expired, available message (one micro-transaction, committed); a persistent one needs no record: it
- * expires again after a restart. False when it is pinned or only part of its chain is free yet. */
+/* Discards an expired, available message (one micro-transaction, committed); a persistent one needs
+ * no record: it expires again after a restart. False when it is pinned or only part of its chain is
+ * free yet. */
 bool mqx_queue_expire(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot);
 
 /* One lock hold of at most 64 messages; resumable from anywhere. */
 int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now_us,
                           bool *out_more) MQX_MUST_USE;
-/* Frees messages of a queue that is being deleted: those AVAILABLE or GONE; with `deleting` whatever is there. */
+/* Frees messages of a queue that is being deleted: those AVAILABLE or GONE; with `deleting`
+ * whatever is there. */
 int mqx_queue_clear_step(struct mqx_store *store, uint32_t object, bool deleting,
                          bool *out_done) MQX_MUST_USE;
 
 /* ---- restart: one thread, region not ready ---- */
 struct mqx_loaded {
     struct psc_message m;              /* as in a checkpoint; lsn 0 for image messages */
-    const struct ps_descriptor *descriptor; /* image messages only: kept in the region with the body */
+    const struct ps_descriptor *descriptor; /* image messages only: kept in the region with the
+                                             * body */
     const struct ps_descriptor_ext *ext;
     const void *body;                  /* image messages: the body; else NULL */
 };
-/* Appends an available message to its queue; to be called in the order (queue, placement descending,
- * number ascending) within a queue. *out_slot is its entry. */
+/* Appends an available message to its queue; to be called in the order (queue, placement
+ * descending, number ascending) within a queue. *out_slot is its entry. */
 int mqx_queue_load(struct mqx_store *store, const struct mqx_loaded *loaded,
                    uint32_t *out_slot) MQX_MUST_USE;
 
 /* ---- checkpoint: copies messages of a queue in heap order ---- */
-/* Persistent messages whose put is committed, those got by units included, MQX_LOCKED_STEPS_MAX entries a
- * lock hold. Moves the cursor; *out_count < max at the end. */
+/* Persistent messages whose put is committed, those got by units included, MQX_LOCKED_STEPS_MAX
+ * entries a lock hold. Moves the cursor; *out_count < max at the end. */
 int mqx_queue_snapshot(struct mqx_store *store, uint32_t object, struct mqx_cursor *cursor,
                        struct psc_message *out, uint32_t max, uint32_t *out_count,
                        bool *out_done) MQX_MUST_USE;
 
-/* Orderly end (alone): the next non-persistent message of an NPMCLASS(HIGH) queue after the cursor: its slot, 0 at
- * the end; its descriptor and body are read with mqx_queue_read_body(). */
+/* Orderly end (alone): the next non-persistent message of an NPMCLASS(HIGH) queue after the cursor:
+ * its slot, 0 at the end; its descriptor and body are read with mqx_queue_read_body(). */
 uint32_t mqx_queue_next_image(struct mqx_store *store, uint32_t object, struct mqx_cursor *cursor);
 
 /* The message's body is read with mqx_body_read() (body.h); mqx_queue_read_body is the same. */

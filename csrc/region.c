@@ -1,9 +1,9 @@
 /*
  * region.c - laying out, mapping and growing the region. See region.h for terms and invariants.
  *
- * Layout of the file: header | stripes | name buckets | log ring | areas. The part before the areas is backed
- * by memory at creation; areas begin empty and grow. Address space is shared out in proportion, so a plan
- * needs only the total size.
+ * Layout of the file: header | stripes | name buckets | log ring | areas. The part before the areas
+ * is backed by memory at creation; areas begin empty and grow. Address space is shared out in
+ * proportion, so a plan needs only the total size.
  */
 #include "region.h"
 
@@ -45,7 +45,8 @@ uint64_t mqx_region_layout(void)
         offsetof(struct mqx_journal, tail),    offsetof(struct mqx_journal, segment),
         offsetof(struct mqx_stripe, incoming), offsetof(struct mqx_object, level),
         offsetof(struct mqx_message, key),     offsetof(struct mqx_context, wait_word),
-        sizeof(void *),             MQX_UNDO_MAX,               2 /* meaning of the fields, heap.h, lookup.h */,
+        sizeof(void *),             MQX_UNDO_MAX,               2 /* meaning of the fields, heap.h,
+                                                                   * lookup.h */,
     };
     uint64_t hash = 14695981039346656037ull; /* FNV-1a over the facts */
     for (size_t i = 0; i < MQX_ARRAY_COUNT(facts); i++) {
@@ -290,7 +291,8 @@ void mqx_region_close(struct mqx_region *region)
     region->base = NULL;
 }
 
-/* How far an area grows at once: large ones in larger steps, never so large that the growth lock is held long. */
+/* How far an area grows at once: large ones in larger steps, never so large that the growth lock is
+ * held long. */
 static uint64_t growth_of(const struct mqx_area *area, uint64_t wanted)
 {
     uint64_t extra = area->capacity / 8;

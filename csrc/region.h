@@ -1,29 +1,38 @@
 /*
  * region.h - the shared region: what lies in it, who may change what, how it grows.
  *
- * Purpose. The region is a sparse file on tmpfs that every attached process maps once, at an address of
- * its own, for as long as it is attached. It holds everything that is not the truth on disk: locks,
- * object slots, message index, bodies, the log ring, attachment slots (rules 16-18, 22, 29).
+ * Purpose. The region is a sparse file on tmpfs that every attached process maps once, at an
+ * address of its own, for as long as it is attached. It holds everything that is not the truth on
+ * disk: locks, object slots, message index, bodies, the log ring, attachment slots (rules 16-18,
+ * 22, 29).
  *
  * Terms
- *   area       a stretch of the region for items of one size (or for cells), reserved in address space
+ *   area       a stretch of the region for items of one size (or for cells), reserved in address
+ *   space
  *              for the largest count and backed by memory up to `capacity` bytes; it grows by
- *              posix_fallocate of whole steps under the growth lock and `capacity` is published by one
- *              release store (nobody remaps).
+ *              posix_fallocate of whole steps under the growth lock and `capacity` is published by
+ *              one release store (nobody remaps).
  *   slot       index of an item in its area, 1..; 0 means "none" everywhere.
- *   cell       64 bytes of the arena; a cell reference (u32) counts cells from the arena's start, 0 = none.
- *   stripe     one queue lock with everything that is changed under it for the objects that map to it:
- *              their heaps and indexes, their messages, free cells and entries, waiter lists. An object
- *              maps to stripe (slot % stripe_count) for its whole life.
- *   context    what a unit of work, a single call or a waiter needs in the region. Owned by one thread of
+ *   cell       64 bytes of the arena; a cell reference (u32) counts cells from the arena's start, 0
+ *   = none.
+ *   stripe     one queue lock with everything that is changed under it for the objects that map to
+ *   it:
+ *              their heaps and indexes, their messages, free cells and entries, waiter lists. An
+ *              object maps to stripe (slot % stripe_count) for its whole life.
+ *   context    what a unit of work, a single call or a waiter needs in the region. Owned by one
+ *   thread of
  *              one process at a time; swept when that process is dead.
  *
  * Invariants
- *   1. No pointers in the region, only offsets, slots and cell references; all are range-checked when
- *      they were read from it (mqx_object, mqx_message, mqx_cells return NULL on bad ones; rule 28).
- *   2. `layout` in the header is a hash of every struct size and offset here: other builds are refused.
+ *   1. No pointers in the region, only offsets, slots and cell references; all are range-checked
+ *   when
+ *      they were read from it (mqx_object, mqx_message, mqx_cells return NULL on bad ones; rule
+ *      28).
+ *   2. `layout` in the header is a hash of every struct size and offset here: other builds are
+ *   refused.
  *   3. Memory beyond an area's capacity is never touched.
- *   4. A field is changed only under the lock named beside its struct, through mqx_set*(), unless its
+ *   4. A field is changed only under the lock named beside its struct, through mqx_set*(), unless
+ *   its
  *      comment says atomic.
  */
 #ifndef PENSTOCK_REGION_H
@@ -74,11 +83,14 @@ enum mqx_wait_state {
     MQX_WAIT_NONE = 0,
     MQX_WAIT_LISTED = 1,      /* in a wait list of its queue's stripe */
     MQX_WAIT_WOKEN = 2,       /* taken off the list by somebody who made a message available */
-    MQX_WAIT_CANCELLED = 3,   /* taken off: look at the queue's and manager's state (2016, 2052, 2161) */
+    MQX_WAIT_CANCELLED = 3,   /* taken off: look at the queue's and manager's state (2016, 2052,
+                               * 2161) */
 };
-enum { /* what a context has in its hands between two links of a chain; LOCKING.md lists the chains */
+enum { /* what a context has in its hands between two links of a chain; LOCKING.md lists the
+        * chains */
     MQX_HAND_NONE = 0,
-    MQX_HAND_RESERVED = 1,    /* `hand` = message entry with reserved cells, not yet linked: free it */
+    MQX_HAND_RESERVED = 1,    /* `hand` = message entry with reserved cells, not yet linked: free
+                               * it */
     MQX_HAND_PINNED = 2,      /* `hand` = message whose `pins` counts this context: unpin it */
     MQX_HAND_OBJECT = 3,      /* `hand` = object slot being defined, altered or deleted */
 };
@@ -114,7 +126,8 @@ struct mqx_context {
     uint32_t wait_signal;     /* 1: nobody sleeps on the word; ring the process' doorbell instead */
     uint32_t tail;            /* last message of the list at `head` */
     uint32_t single;          /* 1: a call outside syncpoint; what it claimed goes back uncounted */
-    uint32_t loose_cell;      /* attribute list that no object names yet, or no longer: the sweep frees it */
+    uint32_t loose_cell;      /* attribute list that no object names yet, or no longer: the sweep
+                               * frees it */
     uint32_t loose_length;
     uint32_t reserved[11];
 } MQX_ALIGNED(64);
@@ -161,7 +174,8 @@ struct mqx_message {
                                *     within a queue */
     uint64_t lsn;             /*  16 of the PUT record, 0 = not in the journal */
     uint64_t position;        /*  24 in the level's sequence */
-    uint32_t cells;           /*  32 first cell: ps_descriptor [ps_descriptor_ext] body..., 0 = journal */
+    uint32_t cells;           /*  32 first cell: ps_descriptor [ps_descriptor_ext] body..., 0 =
+                               * journal */
     uint32_t length;          /*  36 body bytes */
     int32_t priority;         /*  40 field as given */
     uint32_t expiry;          /*  44 deciseconds after header.epoch_us, 0 = unlimited */
@@ -180,7 +194,8 @@ MQX_STATIC_ASSERT(sizeof(struct mqx_message) == 128, "index entry: at most 128 b
 /* ---- objects; today queues (stripe lock unless said otherwise) ---- */
 enum mqx_object_state {
     MQX_OBJ_FREE = 0,
-    MQX_OBJ_DEFINING = 1,     /* name taken, record not yet in the ring: free it when the owner dies */
+    MQX_OBJ_DEFINING = 1,     /* name taken, record not yet in the ring: free it when the owner
+                               * dies */
     MQX_OBJ_LOGGED = 2,       /* record in the ring, not durable: becomes ACTIVE, by anybody */
     MQX_OBJ_ACTIVE = 3,
     MQX_OBJ_DELETING = 4,     /* delete record in the ring: finish, by anybody */
@@ -216,7 +231,8 @@ struct mqx_object {
     uint8_t get_inhibited;
     uint8_t npm_class;        /* 0 NORMAL, 10 HIGH */
     uint8_t may_persist;      /* 0: a persistent put is 2048 */
-    uint8_t np_life;          /* non-persistent messages live: 0 to restart, 1 to failure, 2 structure */
+    uint8_t np_life;          /* non-persistent messages live: 0 to restart, 1 to failure, 2
+                               * structure */
     /* heap summary */
     uint16_t available_mask;  /* bit p: level p has an available message (a hint that is exact under
                                * the lock) */
@@ -324,7 +340,8 @@ struct mqx_journal {
     uint64_t tail;                /* next LSN to append at */
     uint64_t batch_start;         /* header of the open batch; tail >= batch_start + 64 when open */
     uint32_t batch_records;
-    uint32_t active;              /* segment table index + 1 of the segment being appended to; 0 none */
+    uint32_t active;              /* segment table index + 1 of the segment being appended to; 0
+                                   * none */
     uint32_t sealed_first;        /* sealed[] is a ring of MQX_SEALED_MAX */
     uint32_t sealed_count;
     struct mqx_sealed sealed[MQX_SEALED_MAX];
@@ -341,7 +358,8 @@ struct mqx_journal {
     uint64_t next_number;         /* atomic: message numbers handed to stripes in blocks */
     uint64_t checkpoint_begin;    /* begin LSN of the newest whole checkpoint */
     uint64_t checkpoint_bytes;    /* its size */
-    uint64_t reserve_bytes;       /* atomic: journal space kept for gets, commits, backouts (rule 12) */
+    uint64_t reserve_bytes;       /* atomic: journal space kept for gets, commits, backouts (rule
+                                   * 12) */
     uint64_t used_bytes;          /* of all segment files */
     uint64_t backout_lsn;         /* end LSN of the newest BACKOUT record */
     uint64_t flushes;             /* statistics */
@@ -373,7 +391,8 @@ struct mqx_header {
     char libc[32];            /* "glibc 2.36" */
     uint64_t epoch_us;        /* wall clock base of message.expiry */
     uint64_t tag_key;         /* of keyed tags: from qm_id */
-    char id_prefix[16];       /* of generated ids: "AMQ " (z/OS "CSQ ") and 12 characters of the name */
+    char id_prefix[16];       /* of generated ids: "AMQ " (z/OS "CSQ ") and 12 characters of the
+                               * name */
     uint32_t platform;        /* 0 unix, 1 z/OS */
     uint32_t stripe_count;    /* power of two */
     uint32_t name_bucket_count; /* power of two */
@@ -384,9 +403,11 @@ struct mqx_header {
     uint32_t max_message;     /* atomic: queue manager's MAXMSGL */
     uint64_t body_budget;     /* bytes of persistent bodies kept in the region at most */
     uint64_t last_sweep_us;   /* atomic */
-    uint64_t woken_by_bound;  /* atomic: waits that found a message only because the bound expired */
+    uint64_t woken_by_bound;  /* atomic: waits that found a message only because the bound
+                               * expired */
     uint64_t np_discarded;    /* non-persistent messages discarded by the last restart */
-    uint64_t image_pending;   /* LSN of a checkpoint whose image was loaded and must be marked consumed */
+    uint64_t image_pending;   /* LSN of a checkpoint whose image was loaded and must be marked
+                               * consumed */
     uint64_t maintenance_seq; /* atomic */
     struct mqx_area area[MQX_AREA_COUNT];
     struct mqx_lock maintenance_lock;
@@ -431,7 +452,8 @@ struct mqx_region {
     int fd;
     struct mqx_io *io;
     uint64_t size;
-    bool ending;                  /* this process runs `end -i`: the stop flag it set does not stop it */
+    bool ending;                  /* this process runs `end -i`: the stop flag it set does not stop
+                                   * it */
 };
 
 void mqx_region_default_plan(struct mqx_region_plan *plan);
@@ -439,8 +461,8 @@ void mqx_region_default_plan(struct mqx_region_plan *plan);
 /* Hash of every struct size and offset above. */
 uint64_t mqx_region_layout(void);
 
-/* Creates the file `name` in directory `dir` (exclusively), lays it out and formats it; `ready` stays 0.
- * 2071 with the sizes when the medium has not the room for the first part. */
+/* Creates the file `name` in directory `dir` (exclusively), lays it out and formats it; `ready`
+ * stays 0. 2071 with the sizes when the medium has not the room for the first part. */
 int mqx_region_create(struct mqx_io *io, int dir, const char *name,
                       const struct mqx_region_plan *plan, struct mqx_region *out) MQX_MUST_USE;
 /* Maps an existing one and verifies magic, layout and size. */
@@ -462,8 +484,9 @@ static inline uint32_t mqx_region_stopped(const struct mqx_region *region)
 }
 int mqx_region_stop_reason(const struct mqx_region *region);
 
-/* Checked access; NULL when the slot is 0 or beyond the memory that its area has (rule 28). The size is a constant at
- * each use: an area's item_size was compared with it when the region was mapped. */
+/* Checked access; NULL when the slot is 0 or beyond the memory that its area has (rule 28). The
+ * size is a constant at each use: an area's item_size was compared with it when the region was
+ * mapped. */
 static inline __attribute__((always_inline)) void *
 mqx_item(const struct mqx_region *region, enum mqx_area_kind kind, uint64_t slot, uint64_t size)
 {

@@ -1,7 +1,8 @@
 /*
  * select.c - searching. See select.h.
  *
- * Locks: the stripe lock of the queue (hold), dropped and taken again only where the header says so.
+ * Locks: the stripe lock of the queue (hold), dropped and taken again only where the header says
+ * so.
  */
 #include "select.h"
 
@@ -13,7 +14,8 @@
 
 static const uint8_t no_id[MQX_ID_SIZE];
 
-void mqx_match_init(const struct mqx_region *region, const struct mqe_get *get, struct mqx_match *out)
+void mqx_match_init(const struct mqx_region *region, const struct mqe_get *get,
+                    struct mqx_match *out)
 {
     const uint8_t *ids[MQX_INDEX_COUNT] = {get->msg_id, get->correl_id, get->group_id};
     out->bits = get->match & (MQE_MATCH_SEQ_NUMBER | MQE_MATCH_OFFSET);
@@ -45,7 +47,8 @@ bool mqx_match_exact(const struct mqx_match *match, const struct ps_descriptor *
            ((match->bits & MQE_MATCH_OFFSET) == 0 || match->offset == offset);
 }
 
-/* By tags, and by full ids where they are at hand; what lies in the journal is verified after the claim. */
+/* By tags, and by full ids where they are at hand; what lies in the journal is verified after the
+ * claim. */
 static bool matches(const struct mqx_region *region, const struct mqx_match *match,
                     const struct mqx_message *message)
 {

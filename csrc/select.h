@@ -9,7 +9,8 @@
 enum { MQX_SELECT_SCAN_MAX = 64, MQX_SELECT_EXCLUDE_MAX = 8 };
 
 struct mqx_match {
-    uint32_t bits;                        /* MQMO_*; only ids that are not all NUL, see mqx_match_init */
+    uint32_t bits;                        /* MQMO_*; only ids that are not all NUL, see
+                                           * mqx_match_init */
     uint64_t tag[MQX_INDEX_COUNT];
     uint8_t id[MQX_INDEX_COUNT][MQX_ID_SIZE];
     int32_t seq_number, offset;
@@ -22,10 +23,11 @@ struct mqe_get;
 void mqx_match_init(const struct mqx_region *region, const struct mqe_get *get,
                     struct mqx_match *out);
 
-/* The first available message in delivery order that matches and is not expired, 0 when there is none; expired ones
- * that it meets are discarded. Selective searches in a queue with more than MQX_SELECT_SCAN_MAX messages use an index,
- * which is built on the way: the stripe lock is dropped and taken between steps, so nothing read before is
- * valid afterwards. On failure the lock has been dropped. */
+/* The first available message in delivery order that matches and is not expired, 0 when there is
+ * none; expired ones that it meets are discarded. Selective searches in a queue with more than
+ * MQX_SELECT_SCAN_MAX messages use an index, which is built on the way: the stripe lock is dropped
+ * and taken between steps, so nothing read before is valid afterwards. On failure the lock has been
+ * dropped. */
 int mqx_select_first(struct mqx_store *store, struct mqx_hold *hold, uint32_t object,
                      const struct mqx_match *match, uint64_t now_us,
                      uint32_t *out_slot) MQX_MUST_USE;

@@ -1,7 +1,7 @@
 /*
  * store.h - one open store: a region, its journal, its directory. The object everything above the
- * region takes as its first argument; there is no process-wide state beside it, so several stores can be
- * open in one process. A queue manager has one.
+ * region takes as its first argument; there is no process-wide state beside it, so several stores
+ * can be open in one process. A queue manager has one.
  */
 #ifndef PENSTOCK_STORE_H
 #define PENSTOCK_STORE_H
@@ -26,8 +26,8 @@ struct mqx_store {
     char region_name[80];
 };
 
-/* One line in errors/ and, through it, for `penstock errors`: AMQ number, severity 'I' 'W' 'E', text.
- * Never called under a lock of the region. errlog.c. */
+/* One line in errors/ and, through it, for `penstock errors`: AMQ number, severity 'I' 'W' 'E',
+ * text. Never called under a lock of the region. errlog.c. */
 void mqx_log(struct mqx_store *store, int amq, char severity, const char *format, ...)
     MQX_COLD MQX_PRINTF(4, 5);
 

@@ -185,7 +185,8 @@ int mqx_sweep_process(struct mqx_store *store, uint32_t slot)
     return status == MQX_OK ? free_process(region, slot) : status;
 }
 
-/* Somebody who was picked but died, or whose waker died before the futex call, must not sleep on. */
+/* Somebody who was picked but died, or whose waker died before the futex call, must not sleep
+ * on. */
 static void wake_picked(struct mqx_region *region)
 {
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
@@ -199,8 +200,8 @@ static void wake_picked(struct mqx_region *region)
     }
 }
 
-/* The dead, and every lock one of them held repaired: a unit of one of them may have been in the hands of another who
- * swept before us and died, so nothing of anybody is looked at before. */
+/* The dead, and every lock one of them held repaired: a unit of one of them may have been in the
+ * hands of another who swept before us and died, so nothing of anybody is looked at before. */
 static int find_dead(struct mqx_store *store, uint8_t dead[MQX_PROCESS_MAX], uint32_t *out_dead)
 {
     struct mqx_region *region = &store->region;

@@ -197,9 +197,10 @@ int mqx_unit_commit(struct mqx_store *store, uint32_t context)
     mqx_check(unit->state == MQX_CTX_ACTIVE);
     if (mqx_load_acquire(&unit->must_back_out) != 0) {
         int status = mqx_unit_backout(store, context);
-        return status != MQX_OK ? status
-                                : mqx_fail(MQRC_BACKED_OUT, "the unit held the journal for too long "
-                                           "and was backed out");
+        return status != MQX_OK
+                   ? status
+                   : mqx_fail(MQRC_BACKED_OUT,
+                              "the unit held the journal for too long and was backed out");
     }
     if (unit->first_lsn != 0) {
         int status = append_commit(store, context);

@@ -1,20 +1,27 @@
 /*
- * uow.h - units of work: records, commit, backout, and finishing what a dead owner left (rules 12, 19, 44-46).
+ * uow.h - units of work: records, commit, backout, and finishing what a dead owner left (rules 12,
+ * 19, 44-46).
  *
  * A unit lives in a context. States:
  *
- *   IDLE --first put or get--> ACTIVE --commit: COMMIT record in the ring--> DECIDED --> (flush, roll forward) --> IDLE
- *                                 \--backout: BACKOUT record in the ring--> BACKING_OUT --> (roll back) --> IDLE
+ *   IDLE         --first put or get-->                   ACTIVE
+ *   ACTIVE       --commit: COMMIT record in the ring-->   DECIDED
+ *   ACTIVE       --backout: BACKOUT record in the ring--> BACKING_OUT
+ *   DECIDED      --flushed, rolled forward-->             IDLE
+ *   BACKING_OUT  --rolled back-->                         IDLE
  *
- * A unit without records (non-persistent work only) goes the same way with decided_lsn 0. A call outside syncpoint that
- * needs more than one micro-transaction is a unit of its own in a context with `single` set.
+ * A unit without records (non-persistent work only) goes the same way with decided_lsn 0. A call
+ * outside syncpoint that needs more than one micro-transaction is a unit of its own in a context
+ * with `single` set.
  *
- * Rolling forward: each PUT message is shown, each GOT one removed, in the order of the calls, at most 64 a lock
- * hold. Rolling back: each GOT message is shown with BackoutCount + 1 (+ 0 when single), each PUT one removed. Each
- * message leaves the context's list in the micro-transaction that changes its state, so either can be
- * continued by anybody after a death. Whoever continues a DECIDED unit first makes decided_lsn durable.
+ * Rolling forward: each PUT message is shown, each GOT one removed, in the order of the calls, at
+ * most 64 a lock hold. Rolling back: each GOT message is shown with BackoutCount + 1 (+ 0 when
+ * single), each PUT one removed. Each message leaves the context's list in the micro-transaction
+ * that changes its state, so either can be continued by anybody after a death. Whoever continues a
+ * DECIDED unit first makes decided_lsn durable.
  *
- * Locks: none may be held by the caller; the stripe locks and the ring lock are taken inside, one at a time.
+ * Locks: none may be held by the caller; the stripe locks and the ring lock are taken inside, one
+ * at a time.
  */
 #ifndef PENSTOCK_UOW_H
 #define PENSTOCK_UOW_H
@@ -26,7 +33,8 @@
 /* IDLE -> ACTIVE; nothing when it is ACTIVE already. */
 void mqx_unit_begin(struct mqx_store *store, uint32_t context);
 
-/* Appends one record of the unit; fills in unit_id. `flags` as in struct mqx_append; message may be 0. */
+/* Appends one record of the unit; fills in unit_id. `flags` as in struct mqx_append; message may be
+ * 0. */
 int mqx_unit_append(struct mqx_store *store, uint32_t context, const unsigned char *record,
                     uint32_t length, uint32_t flags, uint32_t message) MQX_MUST_USE;
 /* The GET record of a claimed persistent message; with `decides` it commits the unit, too. */
@@ -35,19 +43,20 @@ int mqx_unit_log_get(struct mqx_store *store, uint32_t context, uint32_t slot,
 /* The unit's id for records that are being encoded. */
 uint64_t mqx_unit_id(struct mqx_store *store, uint32_t context);
 
-/* ACTIVE -> durable -> effects visible -> IDLE. 2003 when the queue manager wanted it backed out (then it is). */
+/* ACTIVE -> durable -> effects visible -> IDLE. 2003 when the queue manager wanted it backed out
+ * (then it is). */
 int mqx_unit_commit(struct mqx_store *store, uint32_t context) MQX_MUST_USE;
 /* ACTIVE or BACKING_OUT -> everything back -> IDLE. */
 int mqx_unit_backout(struct mqx_store *store, uint32_t context) MQX_MUST_USE;
 /* DECIDED -> durable -> effects visible -> IDLE. */
 int mqx_unit_finish(struct mqx_store *store, uint32_t context) MQX_MUST_USE;
 
-/* Takes one message out of the unit again as if the call had not been made: a GOT one goes back uncounted, a PUT one
- * is removed. For calls that failed after the claim. */
+/* Takes one message out of the unit again as if the call had not been made: a GOT one goes back
+ * uncounted, a PUT one is removed. For calls that failed after the claim. */
 int mqx_unit_undo(struct mqx_store *store, uint32_t context, uint32_t slot) MQX_MUST_USE;
 
-/* Tells units whose first record is more than 80 % of the allowed journal ago that they are to be backed out: the next
- * call of their owner does it (2003). *out_count: how many were told now. */
+/* Tells units whose first record is more than 80 % of the allowed journal ago that they are to be
+ * backed out: the next call of their owner does it (2003). *out_count: how many were told now. */
 void mqx_unit_mark_long(struct mqx_store *store, uint32_t *out_count);
 
 /* Frees what the context has in hand: a reserved entry with its chain, a pin. */

@@ -1,9 +1,9 @@
 /*
- * audit.c - accounts for all memory of a region: every entry and every cell is free exactly once or used exactly
- * once. See world.h.
+ * audit.c - accounts for all memory of a region: every entry and every cell is free exactly once or
+ * used exactly once. See world.h.
  *
- * Who may name memory: free lists and parcels of the stripes, global lists, object attributes, heap nodes, indexes,
- * messages. A cell that nobody names is a leak; one that two name is worse.
+ * Who may name memory: free lists and parcels of the stripes, global lists, object attributes, heap
+ * nodes, indexes, messages. A cell that nobody names is a leak; one that two name is worse.
  */
 #include "world.h"
 

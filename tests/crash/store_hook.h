@@ -1,10 +1,11 @@
 /*
  * store_hook.h - stopping this process at its n-th store into the region (crash-safety layer T2).
  *
- * The core is compiled with -fsanitize=thread, which puts a call before each load and store, and linked with our own
- * functions of those names (store_hook.c) instead of the sanitizer's library. Each store into the armed range counts
- * as one point; so do each call of memcpy into it and the moments around taking and releasing a mutex. When the count
- * reaches the chosen number the process sends itself SIGKILL, before the store happens.
+ * The core is compiled with -fsanitize=thread, which puts a call before each load and store, and
+ * linked with our own functions of those names (store_hook.c) instead of the sanitizer's library.
+ * Each store into the armed range counts as one point; so do each call of memcpy into it and the
+ * moments around taking and releasing a mutex. When the count reaches the chosen number the process
+ * sends itself SIGKILL, before the store happens.
  */
 #ifndef PENSTOCK_TESTS_STORE_HOOK_H
 #define PENSTOCK_TESTS_STORE_HOOK_H
@@ -13,7 +14,8 @@
 
 /* Counts points from now on; kills at point `kill_at` (1 = the first), never when 0. */
 void store_hook_arm(const void *start, uint64_t size, uint64_t kill_at);
-/* The same, from the moment a mapping of exactly `size` bytes is made: for what runs during an attach. */
+/* The same, from the moment a mapping of exactly `size` bytes is made: for what runs during an
+ * attach. */
 void store_hook_arm_on_map(uint64_t size, uint64_t kill_at);
 /* Stops counting; returns how many points there were. */
 uint64_t store_hook_disarm(void);

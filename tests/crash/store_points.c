@@ -1,17 +1,18 @@
 /*
  * store_points.c - crash-safety layer T2: SIGKILL before every store into the region.
  *
- * For each scenario: run it once to the end in a child and count its points; the pictures before and after are the two
- * legal outcomes. Then, for the chosen points: reset the world, run the scenario in a child that is killed there,
- * let a survivor repair (in the nested runs the repairer, too, is killed, at each of its own points in turn), and check:
- * the picture is one of the two (the second when the scenario's call had returned); heaps and indexes hold their
- * invariants; every cell and entry is accounted for; now and then, that recovery from the files gives the same
+ * For each scenario: run it once to the end in a child and count its points; the pictures before
+ * and after are the two legal outcomes. Then, for the chosen points: reset the world, run the
+ * scenario in a child that is killed there, let a survivor repair (in the nested runs the repairer,
+ * too, is killed, at each of its own points in turn), and check: the picture is one of the two (the
+ * second when the scenario's call had returned); heaps and indexes hold their invariants; every
+ * cell and entry is accounted for; now and then, that recovery from the files gives the same
  * persistent messages.
  *
  *   store_points [--count N] [--pairs N] [--seed S] [--scenario NAME]
  *
- * prints for each scenario how many points there are and how many were tried, in the end the sums, distinct sites
- * and the seed. Status 0 when nothing was wrong.
+ * prints for each scenario how many points there are and how many were tried, in the end the sums,
+ * distinct sites and the seed. Status 0 when nothing was wrong.
  */
 #include "store_hook.h"
 #include "world.h"
@@ -189,8 +190,8 @@ static const struct scenario {
 
 /* ---- children ---- */
 
-/* Attaches anew (a child owns nothing), runs with the hook armed, reports. Never returns. Repairing (no scenario) begins
- * with the attach itself, so does the scenario that is about attaching. */
+/* Attaches anew (a child owns nothing), runs with the hook armed, reports. Never returns. Repairing
+ * (no scenario) begins with the attach itself, so does the scenario that is about attaching. */
 static _Noreturn void child_main(const struct scenario *scenario, uint64_t kill_at)
 {
     struct mqe_attach_info info;
@@ -331,7 +332,8 @@ static uint64_t measure(const struct scenario *scenario, struct picture *before,
     return points;
 }
 
-/* `total` points over the scenarios: each its even share; what a short one cannot use goes to the long ones. */
+/* `total` points over the scenarios: each its even share; what a short one cannot use goes to the
+ * long ones. */
 static void share_out(struct plan *plans, size_t count, uint64_t total)
 {
     uint64_t left = total;

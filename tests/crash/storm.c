@@ -1,16 +1,19 @@
 /*
- * storm.c - crash-safety layer T7: processes are killed at random while others work; then everything is counted.
+ * storm.c - crash-safety layer T7: processes are killed at random while others work; then
+ * everything is counted.
  *
- * Workers (forked, each attaches anew) are producers (units of 1 to 4 messages onto A), movers (A to B, one unit),
- * consumers (from B). Ids are (worker, incarnation, counter), never used again. Each worker has a pipe to the supervisor:
- * a producer writes INTENT before and ACKED after its commit, a consumer TAKING before and TOOK after; a record is
- * one write below PIPE_BUF, whole or absent, and outlives its writer. The supervisor kills through pidfds, only its
- * own children, never pid 1 or less, in a PID namespace of its own where the system allows it.
+ * Workers (forked, each attaches anew) are producers (units of 1 to 4 messages onto A), movers (A
+ * to B, one unit), consumers (from B). Ids are (worker, incarnation, counter), never used again.
+ * Each worker has a pipe to the supervisor: a producer writes INTENT before and ACKED after its
+ * commit, a consumer TAKING before and TOOK after; a record is one write below PIPE_BUF, whole or
+ * absent, and outlives its writer. The supervisor kills through pidfds, only its own children,
+ * never pid 1 or less, in a PID namespace of its own where the system allows it.
  *
- * The end check, from the live region and from a recovery of a copy of the files (and, by the Python test around this
- * program, from the second reader): every acked id is on exactly one queue or was taken exactly once; a unit is
- * whole; nothing was invented, nothing doubled; a producer's messages of one priority are in order on A; depths, heaps,
- * indexes and free lists agree with a walk; the longest time any live worker stood still is printed.
+ * The end check, from the live region and from a recovery of a copy of the files (and, by the
+ * Python test around this program, from the second reader): every acked id is on exactly one queue
+ * or was taken exactly once; a unit is whole; nothing was invented, nothing doubled; a producer's
+ * messages of one priority are in order on A; depths, heaps, indexes and free lists agree with a
+ * walk; the longest time any live worker stood still is printed.
  *
  *   storm [--kills N] [--workers N] [--seed S] [--time SECONDS] [--keep DIRECTORY]
  */
@@ -31,7 +34,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORKERS_MAX = 32, UNIT_MAX = 4, DEPTH_MAX = 500, TABLE_BITS = 22, TABLE_SIZE = 1 << TABLE_BITS };
+enum {
+    WORKERS_MAX = 32,
+    UNIT_MAX = 4,
+    DEPTH_MAX = 500,
+    TABLE_BITS = 22,
+    TABLE_SIZE = 1 << TABLE_BITS,
+};
 enum kind { INTENT = 1, ACKED = 2, TAKING = 3, TOOK = 4 };
 
 struct note { /* one write to the pipe */
@@ -332,7 +341,8 @@ static void complain(const char *what, uint64_t id)
     }
 }
 
-/* Browses a queue; marks what is there; on A checks the order of each producer's messages of one priority. */
+/* Browses a queue; marks what is there; on A checks the order of each producer's messages of one
+ * priority. */
 static uint32_t browse_queue(mqe_manager *manager, int q, bool persistent_only)
 {
     static unsigned char buffer[1 << 20];
@@ -499,7 +509,8 @@ static int storm(uint64_t kills, uint64_t seconds, const char *keep)
     return 0;
 }
 
-/* A PID namespace of its own, with a /proc that belongs to it; without the right to one the pidfds must do. */
+/* A PID namespace of its own, with a /proc that belongs to it; without the right to one the pidfds
+ * must do. */
 static void isolate(void)
 {
     if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) {

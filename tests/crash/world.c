@@ -142,8 +142,8 @@ int world_put(mqe_manager *manager, mqe_unit *unit, const struct world *world, i
     return reason;
 }
 
-int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q, uint32_t flags,
-              uint64_t wait_us, uint64_t correl, uint64_t *id)
+int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+              uint32_t flags, uint64_t wait_us, uint64_t correl, uint64_t *id)
 {
     static unsigned char buffer[1 << 20];
     mqe_queue *queue = NULL;

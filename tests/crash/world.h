@@ -1,10 +1,11 @@
 /*
- * world.h - the little world that crash experiments act on: a queue manager of their own on tmpfs with a few queues,
- * filled the same way before each experiment, and the pictures taken of it afterwards.
+ * world.h - the little world that crash experiments act on: a queue manager of their own on tmpfs
+ * with a few queues, filled the same way before each experiment, and the pictures taken of it
+ * afterwards.
  *
- * A picture lists, queue by queue in delivery order, what a browse sees: the number in the body, persistence,
- * length, BackoutCount, and whether body and descriptor are whole. Two pictures are equal when these are
- * (BackoutCount apart: a death may or may not have raised it by one).
+ * A picture lists, queue by queue in delivery order, what a browse sees: the number in the body,
+ * persistence, length, BackoutCount, and whether body and descriptor are whole. Two pictures are
+ * equal when these are (BackoutCount apart: a death may or may not have raised it by one).
  */
 #ifndef PENSTOCK_TESTS_WORLD_H
 #define PENSTOCK_TESTS_WORLD_H
@@ -32,29 +33,31 @@ struct picture {
     struct seen message[PICTURE_MAX];
 };
 
-/* Makes directory, queue manager, attachment, queues "A", "B", "C". Exits with a text when anything fails. */
+/* Makes directory, queue manager, attachment, queues "A", "B", "C". Exits with a text when anything
+ * fails. */
 void world_make(struct world *world);
 void world_remove(struct world *world);
-/* Empties the queues and fills them: a few messages of each kind, and `many` with CorrelIds on B. */
+/* Empties the queues and fills them: a few messages of each kind, and `many` with CorrelIds on
+ * B. */
 void world_reset(struct world *world, uint32_t many);
 /* What is on the queues, seen through `manager`. */
 void world_look(mqe_manager *manager, const struct world *world, struct picture *out);
 bool pictures_equal(const struct picture *a, const struct picture *b);
 void picture_print(const char *title, const struct picture *picture);
 
-/* Copies the files and recovers them into a region of its own in a child; the persistent messages found there must
- * equal those of `live`. */
+/* Copies the files and recovers them into a region of its own in a child; the persistent messages
+ * found there must equal those of `live`. */
 bool world_recovers_to(const struct world *world, const struct picture *live);
 
 /* One message onto queue q; the body is made from the id. Returns the reason. */
 int world_put(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q, uint64_t id,
               bool persistent, uint64_t length);
 /* Takes one from queue q, waiting `wait_us`; *id says which (0 when the body was not whole). */
-int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q, uint32_t flags,
-              uint64_t wait_us, uint64_t correl, uint64_t *id);
+int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+              uint32_t flags, uint64_t wait_us, uint64_t correl, uint64_t *id);
 
-/* Accounts for every entry and cell of the region: free exactly once or in use exactly once. Only while nobody else
- * works. False, with a text on stderr, when something leaks or is named twice. */
+/* Accounts for every entry and cell of the region: free exactly once or in use exactly once. Only
+ * while nobody else works. False, with a text on stderr, when something leaks or is named twice. */
 bool world_audit(const struct world *world);
 
 _Noreturn void world_die(const char *what, int reason);
