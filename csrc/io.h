@@ -85,8 +85,8 @@ struct mqx_io_ops {
     int (*sync)(struct mqx_io *io, int fd);                           /* fdatasync */
     int (*sync_dir)(struct mqx_io *io, int dir);                      /* fsync of a directory */
     int (*truncate)(struct mqx_io *io, int fd, uint64_t size);
-    int (*allocate)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size); /*
-                                                                                 * posix_fallocate */
+    int (*allocate)(struct mqx_io *io, int fd, uint64_t offset,
+                    uint64_t size);                               /* posix_fallocate */
     int (*rename)(struct mqx_io *io, int dir, const char *from, const char *to);
     int (*unlink)(struct mqx_io *io, int dir, const char *name);
     int (*list)(struct mqx_io *io, int dir, mqx_io_visit visit, void *arg); /* any order */
