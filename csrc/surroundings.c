@@ -177,6 +177,6 @@ void mqx_local_take(struct mqx_local_lock *lock)
 
 void mqx_local_drop(struct mqx_local_lock *lock)
 {
-    mqx_check(lock->owner == (int32_t)getpid());
+    mqx_check(__atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == (int32_t)getpid());
     __atomic_store_n(&lock->owner, 0, __ATOMIC_RELEASE);
 }
