@@ -220,7 +220,7 @@ static int note_written(struct mqx_store *store, const struct flight *flight, ui
 static int write_out(struct mqx_store *store, const struct flight *flight, bool durably)
 {
     struct mqx_journal *journal = store->region.journal;
-    const bool first = journal->epoch_written == 0;
+    const bool first = mqx_load_relaxed(&journal->epoch_written) == 0;
     const bool sync = (durably && journal->unsynced == 0) || first;
     mqx_check(journal->unsynced == 0 || journal->unsynced == flight->segment + 1);
     mqx_check(!first || flight->count == 1);
@@ -251,7 +251,7 @@ static int sync_written(struct mqx_store *store)
         return flush_failed(store, err, "flushing");
     }
     mqx_store_release(&journal->unsynced, 0);
-    mqx_store_release(&journal->durable, journal->written);
+    mqx_store_release(&journal->durable, mqx_load_relaxed(&journal->written));
     return MQX_OK;
 }
 
@@ -266,9 +266,9 @@ static int lead(struct mqx_store *store, uint64_t target, bool durably)
     int status = MQX_OK;
 
     mqx_store_relaxed(&journal->leader_process, region->process + 1);
-    if (journal->unsynced == 0 && mqx_load_acquire(&journal->durable) < journal->written) {
-        /* a leader died before it said so */
-        mqx_store_release(&journal->durable, journal->written);
+    const uint64_t written = mqx_load_relaxed(&journal->written);
+    if (journal->unsynced == 0 && mqx_load_acquire(&journal->durable) < written) {
+        mqx_store_release(&journal->durable, written); /* a leader died before it said so */
     }
     do {
         status = mqx_region_stopped(region) != MQX_RUNNING ? mqx_region_stop_reason(region)
@@ -276,7 +276,8 @@ static int lead(struct mqx_store *store, uint64_t target, bool durably)
         if (status == MQX_OK && flight.count > 0) {
             status = write_out(store, &flight, durably);
         }
-    } while (status == MQX_OK && flight.count > 0 && journal->written < target);
+    } while (status == MQX_OK && flight.count > 0 &&
+             mqx_load_relaxed(&journal->written) < target);
     if (status == MQX_OK && durably && journal->unsynced != 0) {
         status = sync_written(store);
     }
