@@ -12,12 +12,12 @@
 #      closes its handles first. Nothing is detached while something of it is in use.
 #   2. `busy` counts the calls of an object that are inside the core. It changes with the GIL held.
 #      Whoever closes an object first sets `closed`, then waits for busy == 0, then frees it.
-#   3. Between the removal of a message and the return of get() no Python code runs: message object and
-#      body are allocated before, signals are looked at before (crash-safety rule 34).
+#   3. Between the removal of a message and the return of get() no Python code runs: message object
+#      and body are allocated before, signals are looked at before (crash-safety rule 34).
 #   4. Objects made before a fork do nothing in the child but refuse (rule 32).
 #
-# Included: status (codes to exceptions), message (what get and put return), buffer (bodies and ids in),
-# connection, unit, queue. One module, because the core's process-wide state must exist once.
+# Included: status (codes to exceptions), message (what get and put return), buffer (bodies and ids
+# in), connection, unit, queue. One module, because the core's process-wide state must exist once.
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -68,8 +68,10 @@ cdef enum:
 cdef enum:                    # the reason codes that the binding itself gives
     RC_BACKED_OUT = 2003
     RC_BUFFER_ERROR = 2004
+    RC_CONNECTION_BROKEN = 2009
     RC_ENVIRONMENT_ERROR = 2012
     RC_EXPIRY_ERROR = 2013
+    RC_FEEDBACK_ERROR = 2014
     RC_HCONN_ERROR = 2018
     RC_HOBJ_ERROR = 2019
     RC_MD_ERROR = 2026
@@ -88,7 +90,7 @@ cdef enum:                    # the reason codes that the binding itself gives
     RC_UNKNOWN_REPORT_OPTION = 2104
     RC_UOW_IN_PROGRESS = 2128
     RC_OBJECT_NAME_ERROR = 2152
-    RC_UNEXPECTED_ERROR = 2195
+    RC_Q_MGR_STOPPING = 2162
     RC_MSG_ID_ERROR = 2206
     RC_CORREL_ID_ERROR = 2207
     RC_MSG_FLAGS_ERROR = 2249

@@ -50,7 +50,9 @@ cdef int take_expiry(object value, int32_t *out) except -1:
     """Seconds as a number into tenths of a second, rounded up."""
     cdef double tenths
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        wrong_type(RC_EXPIRY_ERROR, f"expiry must be seconds, not {type(value).__name__}: {value!r}")
+        wrong_type(
+            RC_EXPIRY_ERROR, f"expiry must be seconds, not {type(value).__name__}: {value!r}"
+        )
     if not (0 < value <= 99999999.9):
         wrong_value(RC_EXPIRY_ERROR, f"expiry {value!r} is not between 0 and 99999999.9 seconds")
     tenths = <double>value * 10

@@ -1,5 +1,5 @@
-# connection.pxi - an attachment to a queue manager: objects, units of work, status, and the order in
-# which everything ends.
+# connection.pxi - an attachment to a queue manager: objects, units of work, status, and the order
+# in which everything ends.
 
 cdef object connections = WeakSet()  # the open ones of this process, for the interpreter's exit
 
@@ -77,7 +77,7 @@ cdef int fill_settings(mqe_settings *out, dict settings) except -1:
 
 
 def create_files(path, dict settings):
-    """Makes journal, checkpoint and lock file of a new queue manager in the existing empty directory."""
+    """Makes journal, checkpoint and lock file of a new queue manager in an existing directory."""
     cdef bytes raw = path_bytes(path)
     cdef const char *text = raw
     cdef mqe_settings filled
@@ -93,9 +93,9 @@ def create_files(path, dict settings):
 cdef class Connection:
     """An attachment of this process to the queue manager in a directory.
 
-    Several of one directory share one attachment in the core. Thread-safe. ``path`` is the directory,
-    ``settings`` what its qm.toml says, ``identity`` (user, program, accounting token) what messages
-    put here carry.
+    Several of one directory share one attachment in the core. Thread-safe. ``path`` is the
+    directory, ``settings`` what its qm.toml says, ``identity`` (user, program, accounting token)
+    what messages put here carry.
     """
 
     cdef mqe_manager *manager
@@ -174,8 +174,8 @@ cdef class Connection:
         self.end(False, MQE_DETACH_ORDERLY, 0)
 
     cdef int end(self, bint commit, int how, int pauses):
-        """Ends units, closes handles, detaches; returns the first reason code that is no success. Gives
-        up, leaving everything attached, when calls are still inside after `pauses` (0: waits on).
+        """Ends units, closes handles, detaches; returns the first reason code that is no success.
+        Gives up, leaving everything attached, when calls are inside after `pauses` (0: waits on).
         """
         cdef int reason = 0, first = 0
         cdef uint64_t discarded = 0
@@ -194,8 +194,7 @@ cdef class Connection:
             return 0
         first = self.end_units(commit)
         for handle in handles:
-            reason = (<QueueHandle>handle).release()
-            first = first or reason
+            (<QueueHandle>handle).release()
         if self.spare is not NULL:
             mqe_unit_free(self.spare)
             self.spare = NULL
@@ -210,7 +209,7 @@ cdef class Connection:
             from penstock.notices import discarded_at_end
 
             discarded_at_end(self.name, discarded)
-        return first or reason
+        return first or (0 if has_stopped(reason) else reason)
 
     cdef bint wait_until_idle(self, list handles, int pauses):
         """Waits for calls of other threads to leave the core."""
@@ -230,15 +229,16 @@ cdef class Connection:
                 penstock_pause()
 
     cdef int end_units(self, bint commit):
-        """Commits implicit units and the caller's own transaction when `commit`; backs out the rest."""
+        """Commits implicit units and the caller's transaction when `commit`; backs out the rest."""
         cdef object owner = current_owner()
+        cdef Unit unit
+        cdef bint wanted
         cdef int reason, first = 0
-        for unit in list(self.units):
-            reason = (<Unit>unit).finish(commit and (<Unit>unit).owner is owner)
-            first = first or reason
-        for unit in list(self.implicit.values()):
-            reason = (<Unit>unit).finish(commit)
-            first = first or reason
+        for unit in list(self.units) + list(self.implicit.values()):
+            wanted = commit and unit.count > 0 and (not unit.explicit or unit.owner is owner)
+            reason = unit.finish(wanted)
+            if wanted:
+                first = first or reason
         self.implicit.clear()
         return first
 
@@ -253,8 +253,8 @@ cdef class Connection:
         return 0
 
     def detach(self, bint commit=True, bint discard=False):
-        """Ends the attachment: implicit units of work and the caller's transaction are committed (or
-        backed out), other transactions backed out, handles closed. ``discard``: non-persistent
+        """Ends the attachment: implicit units of work and the caller's transaction are committed
+        (or backed out), other transactions backed out, handles closed. ``discard``: non-persistent
         messages of NPMCLASS(HIGH) queues are not kept. Raises the first failure after all of it.
         """
         cdef int reason = self.end(
@@ -650,6 +650,11 @@ cdef class Connection:
         self.busy -= 1
 
 
+cdef bint has_stopped(int reason):
+    """Whether the queue manager had stopped: what was to be released is gone with it."""
+    return reason == RC_CONNECTION_BROKEN or reason == RC_Q_MGR_STOPPING
+
+
 cdef int fill_name(ps_object_name *out, int kind, str name) except -1:
     cdef bytes padded = object_name(name)
     memset(out, 0, sizeof(out[0]))
@@ -668,7 +673,7 @@ cdef void *room_for(uint32_t count, size_t size) except NULL:
 
 
 cdef int warn_leak(str text, object source) except -1:
-    """A ResourceWarning; one that is turned into an error is shown and does not stop the clean-up."""
+    """A ResourceWarning; one that is turned into an error is shown and stops no clean-up."""
     cdef bytes raw = text.encode("utf-8")
     if PyErr_ResourceWarning(<PyObject *>source, 1, b"%s", PyBytes_AS_STRING(raw)) < 0:
         PyErr_WriteUnraisable(source)
@@ -676,6 +681,6 @@ cdef int warn_leak(str text, object source) except -1:
 
 
 def end_all():
-    """For the interpreter's exit: backs out what is pending and detaches every connection in order."""
+    """For the interpreter's exit: backs out what is pending, detaches every connection in order."""
     for connection in list(connections):
         (<Connection>connection).end(False, MQE_DETACH_ORDERLY, FORCED_PAUSES)

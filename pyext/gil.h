@@ -1,17 +1,19 @@
 /*
  * gil.h - when the binding lets go of the GIL, and how it knows that it runs in a forked child.
  *
- * The GIL is kept through short calls (crash-safety rule 34). penstock_gil_arm() tells the core to call
- * us back once, before it sleeps or copies much; only then is the GIL released. penstock_gil_take() ends
- * the call: it disarms the hook, whose argument lies on the caller's stack, and takes the GIL again if
- * it was released. Nothing in the core needs the GIL, so there is no order of locks to keep.
+ * The GIL is kept through short calls (crash-safety rule 34). penstock_gil_arm() tells the core to
+ * call us back once, before it sleeps or copies much; only then is the GIL released.
+ * penstock_gil_take() ends the call: it disarms the hook, whose argument lies on the caller's
+ * stack, and takes the GIL again if it was released. Nothing in the core needs the GIL, so there is
+ * no order of locks to keep.
  *
  *     penstock_gil gil;
  *     penstock_gil_arm(&gil);
  *     status = mqe_...();
  *     penstock_gil_take(&gil);
  *
- * Between the two nothing may touch Python objects, because any core call may have released the GIL.
+ * Between the two nothing may touch Python objects, because any core call may have released the
+ * GIL.
  */
 #ifndef PENSTOCK_GIL_H
 #define PENSTOCK_GIL_H
@@ -58,8 +60,8 @@ static inline void penstock_gil_take(penstock_gil *gil)
     }
 }
 
-/* How many forks lie between the first process and this one: handles remember it and do nothing in a
- * child (rule 32). The core's own check stands behind this one. */
+/* How many forks lie between the first process and this one: handles remember it and do nothing in
+ * a child (rule 32). The core's own check stands behind this one. */
 static unsigned penstock_forks;
 
 static void penstock_forked(void)

@@ -1,5 +1,5 @@
-# message.pxi - what put() and get() return. Both are light: no garbage-collector header, a free list,
-# fields as C values that become Python objects when somebody asks.
+# message.pxi - what put() and get() return. Both are light: no garbage-collector header, a free
+# list, fields as C values that become Python objects when somebody asks.
 
 cdef object epoch = None      # 1970-01-01 UTC; datetime is imported when first needed
 cdef object timedelta = None
@@ -253,8 +253,8 @@ cdef PyObject *body_room(Py_ssize_t size) except NULL:
 
 
 cdef bytes finished_body(PyObject *room, Py_ssize_t capacity, Py_ssize_t size):
-    """The bytes object with its first `size` bytes; steals `room`. Cannot fail: the message is already
-    ours, so a body that cannot be copied smaller keeps its larger block.
+    """The bytes object with its first `size` bytes; steals `room`. Cannot fail: the message is
+    already ours, so a body that cannot be copied smaller keeps its larger block.
     """
     cdef PyObject *copy
     if size == capacity:

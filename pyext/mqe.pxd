@@ -1,6 +1,6 @@
-# mqe.pxd - the mirror of csrc/mqe.h and of the structs of csrc/format.h that it uses. No other file of
-# the binding declares names of the core. Everything is nogil: the core never calls Python, except
-# through the hook of mqe_yield_arm() (gil.h).
+# mqe.pxd - the mirror of csrc/mqe.h and of the structs of csrc/format.h that it uses. No other file
+# of the binding declares names of the core. Everything is nogil: the core never calls Python,
+# except through the hook of mqe_yield_arm() (gil.h).
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t

@@ -15,7 +15,7 @@ cdef struct get_request:
 
 @cython.no_gc_clear
 cdef class QueueHandle:
-    """An open queue. ``options`` are the bits of MQOPEN: 2 input, 4 exclusive input, 8 browse, 16 output."""
+    """An open queue. ``options``, as of MQOPEN: 2 input, 4 exclusive input, 8 browse, 16 output."""
 
     cdef mqe_queue *queue
     cdef readonly Connection connection
@@ -90,7 +90,7 @@ cdef class QueueHandle:
             with nogil:
                 penstock_pause()
         reason = self.release()
-        if reason:
+        if reason and not has_stopped(reason):
             fail(reason, f"queue {self.name}")
 
     cdef int release(self):
@@ -130,11 +130,11 @@ cdef class QueueHandle:
     ):
         """Puts one message and returns its PutResult.
 
-        data: any bytes-like object. priority: 0 to 9, more is put at 9 with warning 2049, None = the
-        queue's DEFPRTY. persistent: None = the queue's DEFPSIST. msg_id, correl_id, group_id: at most
-        24 bytes, NUL-padded; without msg_id one is made. expiry: seconds. syncpoint: None = in the
-        unit of work of transaction() if there is one; True = in it or in the implicit one of this
-        thread or task; False = outside. Raises MQError (QueueFull, PutInhibited, MessageTooBig, ...).
+        data: any bytes-like object. priority: 0 to 9, more is put at 9 with warning 2049, None =
+        the queue's DEFPRTY. persistent: None = the queue's DEFPSIST. msg_id, correl_id, group_id:
+        at most 24 bytes, NUL-padded; without msg_id one is made. expiry: seconds. syncpoint: None =
+        in the unit of work of transaction() if there is one; True = in it or in the implicit one of this
+        thread or task; False = outside. Raises MQError (QueueFull, PutInhibited, ...).
         """
         cdef ps_descriptor d
         cdef ps_descriptor_ext ext
@@ -142,7 +142,6 @@ cdef class QueueHandle:
         cdef mqe_unit *unit = NULL
         cdef int32_t tenths = -1
         cdef uint32_t flags = self.put_flags
-        cdef Py_buffer view
         if self.closed or not self.options & MQE_OUTPUT:
             self.refuse_put()
         memcpy(&d, &self.template, sizeof(d))
@@ -166,20 +165,14 @@ cdef class QueueHandle:
                 &ext, reply_to_q, reply_to_qmgr, group_id, msg_seq_number, msg_flags,
                 appl_identity_data,
             )
-        if format is not None:
-            take_text(format, d.format, 8, "format")
-        if msg_type is not None:
-            take_msg_type(msg_type, &d, extended and ext.reply_to_q[0] != 32)
-        if report is not None:
-            take_report(report, &d, extended and ext.reply_to_q[0] != 32)
-        if feedback is not None:
-            take_int(feedback, &d.feedback, 2014, "feedback")
-        if encoding is not None:
-            take_int(encoding, &d.encoding, RC_MD_ERROR, "encoding")
-        if ccsid is not None:
-            take_int(ccsid, &d.ccsid, RC_MD_ERROR, "ccsid")
-        if user_identifier is not None:
-            take_text(user_identifier, d.user_identifier, 12, "user_identifier")
+        if (
+            format is not None or msg_type is not None or report is not None or feedback is not None
+            or encoding is not None or ccsid is not None or user_identifier is not None
+        ):
+            fill_fields(
+                &d, extended and ext.reply_to_q[0] != 32, format, msg_type, report, feedback,
+                encoding, ccsid, user_identifier,
+            )
         if put_time_us is not None:
             d.put_time_us = put_time_us
             flags |= MQE_PUT_KEEP_TIME
@@ -190,6 +183,14 @@ cdef class QueueHandle:
                 unit, &d, &ext if extended else NULL, PyBytes_AS_STRING(data),
                 PyBytes_GET_SIZE(data), tenths, flags,
             )
+        return self.put_view(unit, &d, &ext if extended else NULL, data, tenths, flags)
+
+    cdef PutResult put_view(
+        self, mqe_unit *unit, ps_descriptor *d, const ps_descriptor_ext *ext, object data,
+        int32_t tenths, uint32_t flags,
+    ):
+        """Puts the bytes of any object that has some; they cannot change or move meanwhile."""
+        cdef Py_buffer view
         if isinstance(data, str):
             wrong_type(RC_BUFFER_ERROR, f"data must be bytes, not str: {data[:40]!r}; encode it")
         try:
@@ -197,10 +198,7 @@ cdef class QueueHandle:
         except (TypeError, BufferError) as error:
             raise InvalidType(RC_BUFFER_ERROR, f"data must be bytes-like: {error}") from None
         try:
-            return self.put_bytes(
-                unit, &d, &ext if extended else NULL, <const char *>view.buf, view.len, tenths,
-                flags,
-            )
+            return self.put_bytes(unit, d, ext, <const char *>view.buf, view.len, tenths, flags)
         finally:
             PyBuffer_Release(&view)
 
@@ -269,11 +267,11 @@ cdef class QueueHandle:
     ):
         """Takes the first message that matches, and returns it.
 
-        wait: seconds to wait for one, None = for ever; NoMessageAvailable (2033) when there is none.
+        wait: seconds to wait for one, None = for ever; else NoMessageAvailable (2033).
         msg_id, correl_id, group_id, msg_seq_number: it must carry these. syncpoint: as in put().
-        max_length: longer messages stay where they are and TruncatedMessage (2080) tells the length;
-        with truncate they are cut and taken with warning 2079. browse: "first", "next" or "cursor" looks
-        at a message without taking it; under_cursor takes the one browsed; lock hides the one
+        max_length: longer messages stay where they are, TruncatedMessage (2080) tells the length;
+        with truncate they are cut and taken with warning 2079. browse: "first", "next" or "cursor"
+        looks at a message without taking it; under_cursor takes the one browsed; lock hides the one
         browsed from others, unlock ends that. A wait that a signal handler ends by an exception has
         taken nothing.
         """
@@ -446,6 +444,28 @@ cdef int take_persistence(object value, ps_descriptor *d) except -1:
         wrong_value(RC_PERSISTENCE_ERROR, f"persistent {value!r} is not 0, 1 or 2")
     else:
         wrong_type(RC_PERSISTENCE_ERROR, f"persistent must be True, False or None: {value!r}")
+    return 0
+
+
+cdef int fill_fields(
+    ps_descriptor *d, bint has_reply_q, object format, object msg_type, object report,
+    object feedback, object encoding, object ccsid, object user_identifier,
+) except -1:
+    """The descriptor's fields that few puts give; None leaves one as it is."""
+    if format is not None:
+        take_text(format, d.format, 8, "format")
+    if msg_type is not None:
+        take_msg_type(msg_type, d, has_reply_q)
+    if report is not None:
+        take_report(report, d, has_reply_q)
+    if feedback is not None:
+        take_int(feedback, &d.feedback, RC_FEEDBACK_ERROR, "feedback")
+    if encoding is not None:
+        take_int(encoding, &d.encoding, RC_MD_ERROR, "encoding")
+    if ccsid is not None:
+        take_int(ccsid, &d.ccsid, RC_MD_ERROR, "ccsid")
+    if user_identifier is not None:
+        take_text(user_identifier, d.user_identifier, 12, "user_identifier")
     return 0
 
 

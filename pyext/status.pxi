@@ -2,7 +2,7 @@
 
 
 cdef str core_text(int reason):
-    """The core's text for the newest failure of this thread; the reason's own text when it gave none."""
+    """The core's text for the newest failure of this thread; the reason's own when it gave none."""
     cdef const char *text = mqe_error_text()
     if text[0] == 0:
         text = mqe_reason_text(reason)
@@ -32,7 +32,7 @@ cdef int closed_handle(int reason, str text) except -1:
 
 
 def reason_name(int reason):
-    """The name of a reason code, such as ``MQRC_Q_FULL`` for 2053; ``MQRC_UNKNOWN`` for no code of ours."""
+    """The name of a reason code, such as ``MQRC_Q_FULL`` for 2053, else ``MQRC_UNKNOWN``."""
     return mqe_reason_name(reason).decode("ascii")
 
 

@@ -4,8 +4,8 @@
 # `innermost` begins, counting only for the thread or asyncio task that entered it. A context may be
 # inherited by a child task or carried to another thread: there its units are found and passed over.
 #
-# The implicit unit of a thread or task stands in Connection.implicit, weakly keyed by its owner: when the
-# owner is gone the unit is collected, which backs it out.
+# The implicit unit of a thread or task stands in Connection.implicit, weakly keyed by its owner:
+# when the owner is gone the unit is collected, which backs it out.
 #
 # `open_transactions` counts explicit units of the process that are open, so that a put or get
 # while there is none does not even look at the context.
@@ -115,14 +115,14 @@ cdef class Unit:
         if self.forks != penstock_forks:
             self.forget()
             if kind is None:
-                raise error_for(RC_ENVIRONMENT_ERROR, "the unit of work belongs to the parent process")
+                raise error_for(RC_ENVIRONMENT_ERROR, "the unit of work is the parent process's")
             return
         if self.owner is not current_owner():
             self.finish(False)
             if kind is None:
                 raise error_for(
                     RC_UOW_NOT_AVAILABLE,
-                    "a unit of work must end in the thread or task that began it; it was backed out",
+                    "a unit of work ends in the thread or task that began it; it was backed out",
                 )
             return
         reason = self.finish(kind is None)
@@ -169,8 +169,8 @@ cdef class Unit:
         return reason
 
     cdef int finish(self, bint commit):
-        """Ends the unit for good. Returns the reason code of the commit; what cannot be committed is
-        backed out.
+        """Ends the unit for good. Returns the reason code of the commit; what cannot be committed
+        is backed out.
         """
         cdef Connection connection = self.connection
         cdef mqe_unit *unit

@@ -1,5 +1,5 @@
-# verbs.pxi - put, get, close, commit and backout as functions with positional arguments and MQ's own
-# values, for faces that are built on the engine. They raise like the methods do.
+# verbs.pxi - put, get, close, commit and backout as functions with positional arguments and MQ's
+# own values, for faces that are built on the engine. They raise like the methods do.
 
 
 def mqput(QueueHandle queue not None, data, int priority=-1, int persistence=2, bytes msg_id=b"",
@@ -48,7 +48,7 @@ def mqclose(QueueHandle queue not None, int options=0):
     if options:
         raise error_for(
             RC_OPTION_NOT_VALID_FOR_TYPE,
-            f"queue {queue.name} is a predefined queue: it can be closed, not deleted, through a handle",
+            f"queue {queue.name} is a predefined queue: a handle can close it, not delete it",
         )
     queue.shut()
 

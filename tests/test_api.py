@@ -211,7 +211,7 @@ def test_browse_shows_every_message_in_order_and_takes_none(queue: Queue) -> Non
     for number in range(5):
         queue.put(b"%d" % number, priority=number)
     assert [m.data for m in queue.browse()] == [b"4", b"3", b"2", b"1", b"0"]
-    assert [m.data for m in queue.browse()][0] == b"4"
+    assert next(queue.browse()).data == b"4"
     assert queue.depth == 5
 
 

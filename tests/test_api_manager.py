@@ -43,12 +43,12 @@ def test_an_unknown_manager_is_told_with_the_place(home: Path) -> None:
         assert caught.value.reason == 2058 and str(home) in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["", "x" * 49, "a b", "../x", "a\0", "ä"])
+@pytest.mark.parametrize("name", ["", "x" * 49, "a b", "a-b", "a\0", "ä"])
 def test_a_wrong_manager_name_is_refused(home: Path, name: str) -> None:
     for call in (penstock.create, penstock.connect, penstock.delete):
         with pytest.raises(penstock.QueueManagerNameError) as caught:
             call(name, home)
-        assert caught.value.reason in (2058,)
+        assert caught.value.reason == 2058
     assert os.listdir(home) == []
 
 
@@ -170,13 +170,20 @@ def test_connections_of_one_process_share_one_attachment(home: Path) -> None:
             assert same.get().data == b"x"
 
 
-def test_a_manager_that_was_ended_at_once_can_be_connected_again(home: Path) -> None:
+def test_a_manager_that_was_ended_at_once_by_another_process_can_be_connected_again(
+    home: Path, run_python: Run
+) -> None:
     with penstock.connect("QM1", home, create=True) as qm, qm.queue("Q") as q:
         q.put(b"x")
-        qm.end("immediate")
-        with pytest.raises(penstock.QueueManagerStopping) as caught:
-            q.put(b"y")
-        assert caught.value.reason == 2162
+        ended = run_python(
+            "import sys, penstock\n"
+            "with penstock.connect('QM1', sys.argv[1]) as qm: qm.end('immediate')"
+        )
+        assert ended.stderr == ""
+        for call in (lambda: q.put(b"y"), q.get, lambda: q.get(wait=5)):
+            with pytest.raises(penstock.QueueManagerStopping) as caught:
+                call()
+            assert caught.value.reason == 2162
     with penstock.connect("QM1", home) as qm, qm.open("Q") as q:
         assert q.get().data == b"x"
 

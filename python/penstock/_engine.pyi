@@ -1,10 +1,11 @@
 """The compiled binding of the core. Private: use the names of ``penstock``."""
 
 import datetime
-from typing_extensions import Buffer
 from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, final
+
+from typing_extensions import Buffer, Never, disjoint_base
 
 def reason_name(reason: int) -> str: ...
 def reason_text(reason: int) -> str: ...
@@ -12,8 +13,10 @@ def comp_code(reason: int) -> int: ...
 def crc32c(data: Buffer, crc: int = 0) -> int: ...
 def create_files(path: str | PathLike[str], settings: dict[str, Any]) -> None: ...
 def end_all() -> None: ...
+
 @final
 class PutResult:
+    def __init__(self, *args: Never, **kwargs: Never) -> None: ...
     reason: int
     @property
     def msg_id(self) -> bytes: ...
@@ -24,6 +27,7 @@ class PutResult:
 
 @final
 class Message:
+    def __init__(self, *args: Never, **kwargs: Never) -> None: ...
     reason: int
     number: int
     length: int
@@ -94,7 +98,9 @@ class Message:
 
 class ThreadOwner: ...
 
+@disjoint_base
 class Unit:
+    def __init__(self, *args: Never, **kwargs: Never) -> None: ...
     @property
     def count(self) -> int: ...
     def __enter__(self) -> Unit: ...
@@ -107,6 +113,7 @@ class Unit:
     def commit(self) -> None: ...
     def backout(self) -> None: ...
 
+@disjoint_base
 class Connection:
     closed: bool
     name: str
@@ -142,6 +149,7 @@ class Connection:
     def check(self) -> None: ...
     def log(self, amq: int, severity: str, text: str) -> None: ...
 
+@disjoint_base
 class QueueHandle:
     connection: Connection
     name: str

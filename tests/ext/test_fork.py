@@ -1,4 +1,4 @@
-"""A forked child owns nothing: calls are refused, ends do nothing, it may connect anew (rule 32)."""
+"""A forked child owns nothing: calls are refused, closing does nothing, it may connect anew."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning
 
 
 def in_child(call: Callable[[], object]) -> int:
-    """Runs `call` in a forked child that leaves without clean-up; its exit code: 0 when it returned."""
+    """Runs `call` in a forked child that leaves without clean-up; exit code 0 when it returned."""
     pid = os.fork()
     if pid == 0:
         signal.alarm(30)

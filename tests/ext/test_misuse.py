@@ -163,7 +163,7 @@ def test_engine_objects_cannot_be_made_or_opened_twice(qm: QueueManager, queue: 
 
 @pytest.mark.parametrize("kind", [_engine.QueueHandle, penstock.Queue, _engine.Connection])
 def test_an_object_whose_init_never_ran_refuses_and_does_not_crash(kind: Any) -> None:
-    bare = kind.__new__(kind)
+    bare: Any = kind.__new__(kind)
     if issubclass(kind, _engine.QueueHandle):
         for call in (lambda: bare.put(b"x"), bare.get):
             with pytest.raises((penstock.MQError, TypeError, AttributeError)):
@@ -172,7 +172,6 @@ def test_an_object_whose_init_never_ran_refuses_and_does_not_crash(kind: Any) ->
         for call in (bare.commit, bare.transaction, bare.check):
             with pytest.raises(penstock.MQError):
                 call()
-    del bare
 
 
 def test_errors_can_be_pickled_with_all_they_carry(queue: Queue) -> None:

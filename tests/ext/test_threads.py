@@ -88,7 +88,9 @@ def test_units_of_many_threads_are_whole(qm: QueueManager, queue: Queue) -> None
     )
 
 
-def test_opening_and_closing_in_many_threads_leaves_no_handle(qm: QueueManager, queue: Queue) -> None:
+def test_opening_and_closing_in_many_threads_leaves_no_handle(
+    qm: QueueManager, queue: Queue
+) -> None:
     def work() -> None:
         for _ in range(50):
             with qm.open("Q") as mine:

@@ -1,4 +1,4 @@
-"""Waits: woken by a put, ended by time, signals and close; nothing is taken by a wait that raised."""
+"""Waits: woken by a put, ended by time, signals and close; one that raised has taken nothing."""
 
 from __future__ import annotations
 
@@ -115,9 +115,11 @@ def test_a_handler_that_raises_ends_the_wait_and_nothing_was_taken(
     queue: Queue, handler: list[int]
 ) -> None:
     handler.append(-1)
-    with Later(waits(queue), lambda: os.kill(os.getpid(), signal.SIGUSR1)):
-        with pytest.raises(Interrupted):
-            queue.get(wait=30)
+    with (
+        Later(waits(queue), lambda: os.kill(os.getpid(), signal.SIGUSR1)),
+        pytest.raises(Interrupted),
+    ):
+        queue.get(wait=30)
     queue.put(b"x")
     assert queue.depth == 1
 
@@ -217,15 +219,19 @@ def test_closing_the_connection_ends_waits_of_every_thread(qm: QueueManager, que
 
 
 def test_inhibiting_gets_ends_a_wait(qm: QueueManager, queue: Queue) -> None:
-    with Later(waits(queue), lambda: qm.alter("QLOCAL", "Q", get="DISABLED")):
-        with pytest.raises(penstock.GetInhibited):
-            queue.get(wait=30)
+    with (
+        Later(waits(queue), lambda: qm.alter("QLOCAL", "Q", get="DISABLED")),
+        pytest.raises(penstock.GetInhibited),
+    ):
+        queue.get(wait=30)
 
 
 def test_a_quiescing_manager_ends_a_wait(qm: QueueManager, queue: Queue) -> None:
-    with Later(waits(queue), lambda: qm.end("controlled")):
-        with pytest.raises(penstock.QueueManagerQuiescing) as caught:
-            queue.get(wait=30)
+    with (
+        Later(waits(queue), lambda: qm.end("controlled")),
+        pytest.raises(penstock.QueueManagerQuiescing) as caught,
+    ):
+        queue.get(wait=30)
     assert caught.value.reason == 2161
     with pytest.raises(penstock.QueueManagerQuiescing):
         queue.put(b"x")
