@@ -26,6 +26,7 @@
 #include "segment.h"
 #include "yield.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -49,6 +50,18 @@ static MQX_COLD int flush_failed(struct mqx_store *store, int err, const char *w
     return mqx_fail(MQRC_CONNECTION_BROKEN,
                     "%s the journal failed: %s; the queue manager has stopped, the outcome of open "
                     "calls is unknown until restart", what, strerror(-err));
+}
+
+/* The segment cannot even be opened. Records that are in the ring already would be written by the
+ * next flush that can, after their callers had been told that they failed: nobody may flush now. */
+static MQX_COLD int cannot_flush(struct mqx_store *store)
+{
+    char text[256];
+    (void)snprintf(text, sizeof text, "%s", mqx_error_text());
+    mqx_region_stop(&store->region, MQX_STOP_BROKEN);
+    return mqx_fail(MQRC_CONNECTION_BROKEN,
+                    "%s; the queue manager has stopped, the outcome of open calls is unknown until "
+                    "restart", text);
 }
 
 /* ---- the queue of sealed batches (flush lock held) ---- */
@@ -185,7 +198,7 @@ static int write_flight(struct mqx_store *store, const struct flight *flight, in
     }
     int status = mqx_journal_write_fd(store, flight->segment, &fd);
     if (status != MQX_OK) {
-        return status;
+        return cannot_flush(store);
     }
     const struct iovec parts[2] = {
         {mqx_ring_at(region, flight->start), size < until_wrap ? size : until_wrap},
@@ -244,7 +257,7 @@ static int sync_written(struct mqx_store *store)
     int fd = -1;
     int status = mqx_journal_write_fd(store, journal->unsynced - 1, &fd);
     if (status != MQX_OK) {
-        return status;
+        return cannot_flush(store);
     }
     const int err = store->io->ops->sync(store->io, fd);
     if (err != 0) {
