@@ -339,12 +339,19 @@ static void let_go(struct mqx_store *store, struct mqx_lockfile *file, bool unli
     if (store->region.base != NULL) {
         const uint32_t slot = store->region.process;
         mqx_journal_detach(store);
-        if (unlink_region) {
+        if (unlink_region) { /* should the name stay, nobody is to take us for attached to it */
+            mqx_store_release(&mqx_process_slot(&store->region, slot)->state,
+                              (uint32_t)MQX_PROC_FREE);
             mqx_region_discard(store, store->region_name);
         }
         mqx_region_close(&store->region);
         mqx_lockfile_release(file, slot, store);
     }
+}
+
+static bool is_stopped(const struct mqx_store *store)
+{
+    return store->region.base != NULL && mqx_region_stopped(&store->region) != MQX_RUNNING;
 }
 
 static int attach_under_lock(struct attaching *a)
@@ -361,7 +368,9 @@ static int attach_under_lock(struct attaching *a)
         }
         char text[512]; /* what follows may fail, too, but is not why */
         (void)snprintf(text, sizeof text, "%s", mqx_error_text());
-        let_go(a->store, a->file, a->made);
+        /* A region that a failed flush has stopped stays: it tells the next start not to believe
+         * the page cache (rule 14). */
+        let_go(a->store, a->file, a->made && !is_stopped(a->store));
         status = mqx_fail(status, "%s", text);
     }
     mqx_lockfile_leave(a->file);

@@ -379,9 +379,11 @@ void mqx_orphan_read(struct mqx_io *io, int dir, const char *name, const uint8_t
     memset(out, 0, sizeof *out);
     if (open_source(io, dir, name, &source) &&
         memcmp(source.header->incarnation, incarnation, 16) == 0 &&
-        memcmp(source.header->qm_id, qm_id, 16) == 0 && source.header->ready != 0 &&
-        gather_undone(&source) && header_is_sound(&source)) {
-        read_source(&source, out);
+        memcmp(source.header->qm_id, qm_id, 16) == 0) {
+        out->broken = source.header->stopped == MQX_STOP_BROKEN; /* also by a start that failed */
+        if (source.header->ready != 0 && gather_undone(&source) && header_is_sound(&source)) {
+            read_source(&source, out);
+        }
     }
     close_source(&source);
 }
