@@ -270,9 +270,9 @@ int mqx_lockfile_enter(struct mqx_lockfile *file, uint64_t patience_us)
 
 void mqx_lockfile_leave(struct mqx_lockfile *file)
 {
-    mqx_check(file->entered);
     (void)file->io->ops->lock(file->io, file->fd, MQX_LOCK_BYTE_ATTACH, 1, MQX_IO_UNLOCK);
     take_guard();
+    mqx_check(file->entered);
     file->entered = false;
     drop_guard();
 }

@@ -70,22 +70,27 @@ __attribute__((unused)) static int bed_fill(struct mqx_io *io, const char *path)
 
 /* Stores attached now, so that what a failed test left does not get into the next one's way. */
 static struct mqx_store *bed_stores[64];
-
-__attribute__((unused)) static void bed_note(struct mqx_store *store)
-{
-    for (int i = 0; i < 64; i++) {
-        if (bed_stores[i] == NULL || bed_stores[i] == store) {
-            bed_stores[i] = store;
-            return;
-        }
-    }
-}
+static pthread_mutex_t bed_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((unused)) static void bed_unnote(const struct mqx_store *store)
 {
+    pthread_mutex_lock(&bed_mutex);
     for (int i = 0; i < 64; i++) {
         bed_stores[i] = bed_stores[i] == store ? NULL : bed_stores[i];
     }
+    pthread_mutex_unlock(&bed_mutex);
+}
+
+__attribute__((unused)) static void bed_note(struct mqx_store *store)
+{
+    bool noted = false;
+    bed_unnote(store);
+    pthread_mutex_lock(&bed_mutex);
+    for (int i = 0; i < 64 && !noted; i++) {
+        noted = bed_stores[i] == NULL;
+        bed_stores[i] = noted ? store : bed_stores[i];
+    }
+    pthread_mutex_unlock(&bed_mutex);
 }
 
 static int32_t bed_next_pid;
@@ -123,8 +128,9 @@ __attribute__((unused)) static int bed_attach_io(struct mqx_io *io, const char *
 {
     memset(out, 0, sizeof *out);
     out->manager = calloc(1, sizeof *out->manager);
-    CHECK(out->manager != NULL && bed_manager_count < (int)MQX_ARRAY_COUNT(bed_managers));
-    bed_managers[bed_manager_count++] = out->manager;
+    const int number = __atomic_fetch_add(&bed_manager_count, 1, __ATOMIC_RELAXED);
+    CHECK(out->manager != NULL && number < (int)MQX_ARRAY_COUNT(bed_managers));
+    bed_managers[number] = out->manager;
     out->store = &out->manager->store;
     out->store->io = io;
     bed_plan(&out->store->plan);
