@@ -42,10 +42,10 @@ static void undo_one(unsigned char *base, const struct mqx_undo *entry)
 {
     void *at = base + (entry->place >> 4);
     switch (entry->place & 15u) {
-    case 1: *(volatile uint8_t *)at = (uint8_t)entry->old; break;
-    case 2: *(volatile uint16_t *)at = (uint16_t)entry->old; break;
-    case 4: *(volatile uint32_t *)at = (uint32_t)entry->old; break;
-    case 8: *(volatile uint64_t *)at = entry->old; break;
+    case 1: mqx_store_relaxed((uint8_t *)at, (uint8_t)entry->old); break;
+    case 2: mqx_store_relaxed((uint16_t *)at, (uint16_t)entry->old); break;
+    case 4: mqx_store_relaxed((uint32_t *)at, (uint32_t)entry->old); break;
+    case 8: mqx_store_relaxed((uint64_t *)at, entry->old); break;
     default: mqx_check(!"undo entry of a known size");
     }
 }
@@ -68,7 +68,7 @@ static void note_taken(struct mqx_region *region, struct mqx_lock *lock)
     mqx_slow_check((held_ranks >> lock->rank) == 0);
     held_ranks |= 1u << lock->rank;
     held_count += 1;
-    *(volatile uint32_t *)&lock->holder = region->process + 1;
+    mqx_store_relaxed(&lock->holder, region->process + 1);
     mqx_order();
 }
 
@@ -149,15 +149,16 @@ int mqx_lock_try(struct mqx_region *region, struct mqx_lock *lock)
 void mqx_lock_drop(struct mqx_region *region, struct mqx_lock *lock)
 {
     mqx_check(lock->undo_count == 0);
-    mqx_check(lock->holder == region->process + 1);
+    mqx_check(mqx_load_relaxed(&lock->holder) == region->process + 1);
     held_ranks &= ~(1u << lock->rank);
     held_count -= 1;
-    *(volatile uint32_t *)&lock->holder = 0;
+    mqx_store_relaxed(&lock->holder, 0u);
     mqx_order();
     (void)pthread_mutex_unlock(&lock->mutex);
 }
 
 bool mqx_lock_held(const struct mqx_region *region, const struct mqx_lock *lock)
 {
-    return (held_ranks >> lock->rank & 1u) != 0 && lock->holder == region->process + 1;
+    return (held_ranks >> lock->rank & 1u) != 0 &&
+           mqx_load_relaxed(&lock->holder) == region->process + 1;
 }

@@ -105,22 +105,22 @@ static inline void mqx_undo_note(const void *base, struct mqx_lock *lock, const 
 static inline void mqx_set8(const void *base, struct mqx_lock *lock, uint8_t *at, uint8_t value)
 {
     mqx_undo_note(base, lock, at, 1, *at);
-    *(volatile uint8_t *)at = value;
+    mqx_store_relaxed(at, value); /* hints may be read without the lock */
 }
 static inline void mqx_set16(const void *base, struct mqx_lock *lock, uint16_t *at, uint16_t value)
 {
     mqx_undo_note(base, lock, at, 2, *at);
-    *(volatile uint16_t *)at = value;
+    mqx_store_relaxed(at, value);
 }
 static inline void mqx_set32(const void *base, struct mqx_lock *lock, uint32_t *at, uint32_t value)
 {
     mqx_undo_note(base, lock, at, 4, *at);
-    *(volatile uint32_t *)at = value;
+    mqx_store_relaxed(at, value);
 }
 static inline void mqx_set64(const void *base, struct mqx_lock *lock, uint64_t *at, uint64_t value)
 {
     mqx_undo_note(base, lock, at, 8, *at);
-    *(volatile uint64_t *)at = value;
+    mqx_store_relaxed(at, value);
 }
 
 /* The change happens here: the list is emptied by one store. */
