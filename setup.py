@@ -22,7 +22,7 @@ CORE = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").glob("*.c"
 HEADERS = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").glob("*.[hd]*"))
 
 COMMON = ["-std=gnu11", "-fvisibility=hidden", "-fno-semantic-interposition", "-pthread"]
-COMMON += ["-O1", "-g", "-DMQX_SLOW_CHECKS"] if DEBUG else ["-O3"]
+COMMON += ["-O1", "-g", "-DMQX_SLOW_CHECKS"] if DEBUG else ["-O3", "-g0"]
 CORE_WARNINGS = ["-Wall", "-Wextra", "-Wconversion"] + (["-Werror"] if DEBUG else [])
 BINDING_WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
 BINDING_WARNINGS += ["-Wno-missing-field-initializers"]

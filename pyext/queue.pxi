@@ -133,8 +133,8 @@ cdef class QueueHandle:
         data: any bytes-like object. priority: 0 to 9, more is put at 9 with warning 2049, None =
         the queue's DEFPRTY. persistent: None = the queue's DEFPSIST. msg_id, correl_id, group_id:
         at most 24 bytes, NUL-padded; without msg_id one is made. expiry: seconds. syncpoint: None =
-        in the unit of work of transaction() if there is one; True = in it or in the implicit one of this
-        thread or task; False = outside. Raises MQError (QueueFull, PutInhibited, ...).
+        in the unit of work of transaction() if there is one; True = in it or in the implicit one of
+        this thread or task; False = outside. Raises MQError (QueueFull, PutInhibited, ...).
         """
         cdef ps_descriptor d
         cdef ps_descriptor_ext ext

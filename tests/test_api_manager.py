@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import penstock
 
-from .conftest import SMALL, Run
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def test_create_list_delete(home: Path) -> None:
@@ -121,7 +123,7 @@ def test_a_directory_that_others_may_write_is_refused(home: Path) -> None:
 def test_persistent_messages_survive_a_restart_and_others_are_counted(
     home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    penstock.create("QM1", home, **SMALL)
+    penstock.create("QM1", home)
     with penstock.connect("QM1", home) as qm, qm.queue("Q") as q:
         for number in range(20):
             q.put(b"%d" % number, priority=number % 10, persistent=number % 2 == 0)
@@ -194,7 +196,8 @@ def test_import_loads_neither_numpy_nor_cffi_nor_the_commands_libraries(run_pyth
 import sys
 import penstock
 heavy = {"numpy", "cffi", "click", "rich", "logging", "asyncio", "dataclasses", "tomllib",
-         "threading", "inspect", "difflib", "penstock.cli", "penstock.qmdir", "penstock.journal"}
+         "typing", "threading", "inspect", "difflib",
+         "penstock.cli", "penstock.qmdir", "penstock.journal"}
 print(sorted(heavy & set(sys.modules)))
 """
     )

@@ -7,9 +7,11 @@ Where Python has a fitting built-in exception the subclass derives from it too, 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 from .constants import WARNINGS, CompCode, ReasonCode
+
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
+if TYPE_CHECKING:
+    from typing import Any, ClassVar
 
 _CLASSES: dict[int, type[MQError]] = {}
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-from collections.abc import Iterator
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from . import _engine
@@ -24,8 +21,12 @@ from .errors import (
 )
 from .queue import Queue
 
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+    from types import TracebackType
+    from typing import Any
 
     from .attributes import Definition
     from .qmdir import Settings

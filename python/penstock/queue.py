@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from types import TracebackType
-from typing import TYPE_CHECKING
-
 from ._engine import Message, QueueHandle
 from .constants import ReasonCode
 from .errors import NoMessageAvailable, OptionNotValidForType
 
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
     from .status import QueueStatus
 
 _BROWSE = 8  # MQOO_BROWSE

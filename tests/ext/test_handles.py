@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 import penstock
 from penstock import Queue, QueueManager
 
-from ..conftest import Run
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 EXIT = """
 import sys, penstock
