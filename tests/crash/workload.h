@@ -96,6 +96,7 @@ struct workload {
     bool created;           /* the create step was acknowledged */
     uint32_t done;          /* last acknowledged step */
     bool pending;           /* step done + 1 was begun and its outcome is unknown */
+    bool blind;             /* faults keep the checks from looking: nothing more is called */
     bool stopped;           /* a call said 2009: all later ones must */
     bool ended;             /* the last attachment left in order */
     bool has_alternative;   /* an end failed: this may be on the disk instead of step `done` */
@@ -164,6 +165,8 @@ uint64_t wl_mix(uint64_t value);
 
 /* Reads everything by browsing, verifying every descriptor and body. 0, or -1 with the reason in words. */
 int wl_look(mqe_manager *manager, struct wl_model *out, char *text, size_t size);
+/* The reason with which a call refused what the last wl_look() wanted; 0 when it saw something wrong instead. */
+int wl_refusal(void);
 /* The same by destructive gets; what it finds must equal `expected`. */
 int wl_drain(mqe_manager *manager, const struct wl_model *expected, char *text, size_t size);
 /* Verifies one got message: which it is, and that it is whole. */

@@ -17,8 +17,16 @@ static MQX_PRINTF(3, 4) int wrong(char *text, size_t size, const char *format, .
     return -1;
 }
 
+static int refusal;
+
+int wl_refusal(void)
+{
+    return refusal;
+}
+
 static int refused(char *text, size_t size, const char *what, int reason)
 {
+    refusal = reason;
     return wrong(text, size, "%s: %d %s: %s", what, reason, mqe_reason_name(reason),
                  mqe_error_text());
 }
@@ -132,6 +140,7 @@ int wl_look(mqe_manager *manager, struct wl_model *out, char *text, size_t size)
 {
     uint32_t slot = 0, generation = 0;
     int reason;
+    refusal = 0;
     for (uint32_t q = 0; q < WL_QUEUES; q++) {
         out->queue[q].defined = false;
         out->queue[q].count = 0;
