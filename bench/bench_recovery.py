@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,16 +80,19 @@ def bench_restart_after_kill(interleave: Interleave, files: Path, scale: Scale) 
     restarts = _Restarts(files, count, kill=True)
 
     def fresh_limit() -> float:
-        shutil.rmtree(files / w.NAME, ignore_errors=True)
+        w.discard(files)
         w.fill_backlog(files, BODY, count, kill=True)
         return restarts.limit()
 
-    figure = interleave(
-        f"restart with {count:,} persistent messages after a kill",
-        {"penstock": restarts.ours, "raw read + allocate + write": fresh_limit},
-        [Aim("time", 2.0, "raw read + allocate + write")],
-        rounds=3,
-    )
+    try:
+        figure = interleave(
+            f"restart with {count:,} persistent messages after a kill",
+            {"penstock": restarts.ours, "raw read + allocate + write": fresh_limit},
+            [Aim("time", 2.0, "raw read + allocate + write")],
+            rounds=3,
+        )
+    finally:
+        w.discard(files)
     figure.notes += restarts.notes()
 
 

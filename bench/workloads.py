@@ -514,6 +514,12 @@ def fill_backlog(home: Path, size: int, count: int, kill: bool) -> None:
     _check_end(crew, kill)
 
 
+def discard(home: Path) -> None:
+    """Deletes the queue manager, if there is one, with the region that a kill left behind."""
+    if (home / NAME).exists():
+        penstock.delete(NAME, home=str(home))
+
+
 def _check_end(crew: Crew, kill: bool) -> None:
     expected = -signal.SIGKILL if kill else 0
     expect(crew.exit_codes == [expected], f"the worker ended with {crew.exit_codes}")
