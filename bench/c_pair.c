@@ -2,8 +2,8 @@
  * c_pair.c - a non-persistent put and a get through mqe.h, in pairs, on one queue.
  *
  *   c_pair DIRECTORY QUEUE BYTES     then on standard input, a line each:
- *     pairs COUNT START   waits for START (ns of CLOCK_MONOTONIC, 0 = now), so that two programs begin
- *                       together; answers "<begin ns> <end ns>"
+ *     pairs COUNT START   waits for START (ns of CLOCK_MONOTONIC, 0 = now), so that two programs
+ *                         begin together; answers "<begin ns> <end ns>"
  *     empty               takes the backlog; answers "empty" when every message put came out
  *
  * Bodies carry a number; priorities come from a fixed random sequence; BACKLOG messages stay in the

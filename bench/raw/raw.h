@@ -40,8 +40,8 @@ struct raw_group_result {
 int raw_group_commit(const char *path, uint64_t bytes, uint32_t producers, uint32_t processes,
                      uint32_t each, uint32_t record_bytes, struct raw_group_result *out);
 
-/* Two processes, on the processors given, hand a number to and fro through futex words; the times of
- * `count` round trips go to round_trip_ns. */
+/* Two processes, on the processors given, hand a number to and fro through futex words; the times
+ * of `count` round trips go to round_trip_ns. */
 int raw_ping_pong(uint32_t count, int ask_on, int answer_on, uint64_t *round_trip_ns);
 
 struct raw_restart_result {
