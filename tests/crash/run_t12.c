@@ -1,0 +1,274 @@
+/*
+ * run_t12.c - layer T12: damaged files, recovered by the real engine.
+ *
+ *     run_t12 --count N --seed S --time SECONDS [--only CASE]
+ *
+ * With --count N above 1 only each N-th case is tried, for a quick look.
+ *
+ * An image is a queue manager whose first segment has 64 KiB and is nearly full. Of the file under attack every single
+ * bit is flipped, every truncation made, every ordered pair of 512-byte sectors put over each other, every sector
+ * zeroed. Each damaged image is opened: right (everything is there), refused with a reason and the name of a
+ * file, or lost: opened with something missing.
+ *
+ *   marked        the last batch is covered by a mark page: nothing may be lost.
+ *   unmarked      it is not: nothing but the last batch may be lost (promise P7), which is counted.
+ *   checkpoint    the same with a checkpoint that lists messages; it is the file under attack.
+ */
+#include "../../csrc/commit.h"
+#include "fast_region.h"
+#include "layer.h"
+#include "workload.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SEGMENT = 65536, SECTOR = 512, MESSAGES = 13, LENGTH = 1200 };
+
+enum image_kind { MARKED, UNMARKED, CHECKPOINT, IMAGE_KINDS };
+static const char *const image_names[IMAGE_KINDS] = {"marked", "unmarked", "checkpoint"};
+
+enum attack { FLIPS, TRUNCATIONS, SWAPS, ZEROED, ATTACKS };
+static const char *const attack_names[ATTACKS] = {"bit flips", "truncations", "sector swaps",
+                                                  "zeroed sectors"};
+
+struct tally {
+    uint64_t cases, right, refused, last_lost;
+};
+
+struct t12 {
+    struct layer layer;
+    struct memory_io *files;
+    struct workload w;
+    enum image_kind image;
+    char path[128];                    /* of the file under attack */
+    uint8_t original[1 << 20];
+    uint64_t size;
+    uint64_t number;                   /* of the case */
+    uint64_t violations;
+    struct tally tally[IMAGE_KINDS][ATTACKS];
+};
+
+/* ---- images ---- */
+
+static int one_name(void *arg, const char *name)
+{
+    char *to = arg;
+    if (strstr(name, ".psc") != NULL && strcmp(name, to) > 0) {
+        (void)snprintf(to, 64, "%s", name);
+    }
+    return 0;
+}
+
+/* The newest checkpoint's name. */
+static void find_checkpoint(struct t12 *t12)
+{
+    char name[64] = "";
+    struct mqx_io *io = t12->w.io;
+    const int dir = io->ops->open_dir(io, WL_PATH "/checkpoint");
+    mqx_check(dir >= 0);
+    mqx_check(io->ops->list(io, dir, one_name, name) == 0);
+    (void)io->ops->close(io, dir);
+    (void)snprintf(t12->path, sizeof t12->path, "%s/checkpoint/%s", WL_PATH, name);
+}
+
+/* Fills the segment to its last page but one (or two), then marks it or not, then "dies". */
+static int make_image(struct t12 *t12, uint64_t seed)
+{
+    struct workload *w = &t12->w;
+    memory_io_restore(t12->files);
+    fixed_random_reset(seed);
+    workload_init(w, t12->files, seed, WL_SMALL);
+    w->settings.segment_size = SEGMENT;
+    w->settings.first_segment_size = SEGMENT;
+    int result = workload_create(w) != 0 || workload_start(w) != 0 || workload_define(w, 0) != 0;
+    result = result || workload_fill(w, 0, MESSAGES, LENGTH) != 0;
+    if (result == 0 && t12->image == CHECKPOINT) {
+        result = mqe_checkpoint(w->manager);
+    }
+    if (result == 0 && t12->image == MARKED) {
+        result = mqx_flush_mark(&w->manager->store);
+    }
+    if (result != 0) {
+        printf("VIOLATION t12: making the %s image: %s\n", image_names[t12->image], w->trouble);
+        return 1;
+    }
+    workload_leave(w);
+    if (t12->image == CHECKPOINT) {
+        find_checkpoint(t12);
+    } else {
+        (void)snprintf(t12->path, sizeof t12->path, "%s/journal/0000000001.psj", WL_PATH);
+    }
+    const uint8_t *bytes = memory_io_bytes(t12->files, t12->path, &t12->size);
+    mqx_check(bytes != NULL && t12->size <= sizeof t12->original);
+    memcpy(t12->original, bytes, t12->size);
+    return 0;
+}
+
+/* The region of the process that "died" is gone too: this is another boot. */
+static void freeze_image(struct t12 *t12)
+{
+    struct memory_image *image = memory_image_take(t12->files, WL_PATH);
+    memory_io_free(t12->files);
+    t12->files = memory_io_new();
+    workload_prepare(t12->files);
+    memory_image_load(t12->files, WL_PATH, image);
+    memory_image_free(image);
+    memory_io_freeze(t12->files);
+}
+
+/* ---- one case ---- */
+
+static int violation(struct t12 *t12, enum attack attack, uint64_t at, const char *text)
+{
+    t12->violations += 1;
+    printf("VIOLATION t12 seed %llu, %s image, %s, number %llu: %s\n",
+           (unsigned long long)t12->layer.seed, image_names[t12->image], attack_names[attack],
+           (unsigned long long)at, text);
+    return 1;
+}
+
+static int judge(struct t12 *t12, enum attack attack, uint64_t at, mqe_manager *manager)
+{
+    static struct wl_model found;
+    struct tally *tally = &t12->tally[t12->image][attack];
+    const struct wl_history *history = &t12->w.history;
+    const uint32_t done = t12->w.done;
+    char text[WL_TROUBLE];
+    if (wl_look(manager, &found, text, sizeof text) != 0) {
+        if (wl_refusal() == MQRC_OBJECT_DAMAGED) { /* a body is read when it is asked for */
+            tally->refused += 1;
+            return 0;
+        }
+        return violation(t12, attack, at, text);
+    }
+    if (wl_compare(&found, &history->step[done], text, sizeof text) == 0) {
+        tally->right += 1;
+        return 0;
+    }
+    if (t12->image == UNMARKED &&
+        wl_compare(&found, &history->step[done - 1], text, sizeof text) == 0) {
+        tally->last_lost += 1;
+        return 0;
+    }
+    return violation(t12, attack, at, text);
+}
+
+static int open_damaged(struct t12 *t12, enum attack attack, uint64_t at)
+{
+    struct mqe_attach_info info;
+    mqe_manager *manager = NULL;
+    struct tally *tally = &t12->tally[t12->image][attack];
+    int result = 0;
+    tally->cases += 1;
+    layer_where("t12: seed %llu, %s image, %s, number %llu", (unsigned long long)t12->layer.seed,
+                image_names[t12->image], attack_names[attack], (unsigned long long)at);
+    struct mqx_io *io = fast_region_table(t12->files, t12->w.settings.region_size);
+    const int reason = mqx_manager_attach(io, WL_PATH, &t12->w.settings, &manager, &info);
+    if (reason == 0) {
+        result = judge(t12, attack, at, manager);
+        workload_abandon(manager);
+    } else if (reason == MQRC_OBJECT_DAMAGED && strstr(mqe_error_text(), ".ps") != NULL) {
+        tally->refused += 1;
+    } else {
+        char text[WL_TROUBLE];
+        (void)snprintf(text, sizeof text, "refused in a way that helps nobody: %d %s", reason,
+                       mqe_error_text());
+        result = violation(t12, attack, at, text);
+    }
+    memory_io_restore(t12->files);
+    return result;
+}
+
+/* ---- attacks ---- */
+
+static uint64_t attack_count(const struct t12 *t12, enum attack attack)
+{
+    const uint64_t whole = t12->size / SECTOR;
+    switch (attack) {
+    case FLIPS: return 8 * t12->size;
+    case TRUNCATIONS: return t12->size;
+    case SWAPS: return whole * (whole - 1);
+    default: return (t12->size + SECTOR - 1) / SECTOR;
+    }
+}
+
+static void damage(struct t12 *t12, enum attack attack, uint64_t at)
+{
+    static const uint8_t zeroes[SECTOR];
+    const uint64_t whole = t12->size / SECTOR;
+    const uint64_t rest = t12->size - at * SECTOR;
+    if (attack == FLIPS) {
+        memory_io_flip_bit(t12->files, t12->path, at);
+    } else if (attack == TRUNCATIONS) {
+        memory_io_cut(t12->files, t12->path, at);
+    } else if (attack == ZEROED) {
+        memory_io_patch(t12->files, t12->path, at * SECTOR, zeroes, rest < SECTOR ? rest : SECTOR);
+    } else { /* sector `from` was written to the place of sector `to`, where it does not belong */
+        const uint64_t to = at / (whole - 1), other = at % (whole - 1);
+        const uint64_t from = other < to ? other : other + 1;
+        memory_io_patch(t12->files, t12->path, to * SECTOR, t12->original + from * SECTOR, SECTOR);
+    }
+}
+
+static int attack_image(struct t12 *t12)
+{
+    int result = 0;
+    for (enum attack attack = FLIPS; attack < ATTACKS && result == 0; attack++) {
+        const uint64_t count = attack_count(t12, attack);
+        for (uint64_t at = 0; at < count && result == 0; at++) {
+            t12->number += 1;
+            if (layer_time_is_up(&t12->layer)) {
+                return 0;
+            }
+            if (t12->layer.count > 1 && t12->number % t12->layer.count != 0) {
+                continue;
+            }
+            if (t12->layer.only == UINT64_MAX || t12->layer.only == t12->number) {
+                damage(t12, attack, at);
+                result = open_damaged(t12, attack, at);
+            }
+        }
+    }
+    return result;
+}
+
+static int run_image(struct t12 *t12, enum image_kind image)
+{
+    t12->image = image;
+    int result = make_image(t12, wl_mix(t12->layer.seed));
+    if (result == 0) {
+        freeze_image(t12);
+        result = attack_image(t12);
+    }
+    workload_fini(&t12->w);
+    return result;
+}
+
+int main(int argc, char **argv)
+{
+    static struct t12 t12;
+    uint64_t cases = 0, lost = 0;
+    int result = 0;
+    layer_arguments(&t12.layer, argc, argv, 1);
+    for (enum image_kind image = MARKED; image < IMAGE_KINDS && result == 0; image++) {
+        t12.files = memory_io_new();
+        workload_prepare(t12.files);
+        memory_io_freeze(t12.files);
+        result = run_image(&t12, image);
+        memory_io_free(t12.files);
+        for (enum attack attack = FLIPS; attack < ATTACKS; attack++) {
+            const struct tally *t = &t12.tally[image][attack];
+            printf("t12 %-10s %-14s %8llu cases: %8llu right, %8llu refused, %6llu lost (last "
+                   "batch)\n", image_names[image], attack_names[attack],
+                   (unsigned long long)t->cases, (unsigned long long)t->right,
+                   (unsigned long long)t->refused, (unsigned long long)t->last_lost);
+            cases += t->cases;
+            lost += t->last_lost;
+        }
+    }
+    printf("t12 verdict: %s; %llu cases in %.0f s, %llu silent losses, %llu of the unmarked last "
+           "batch (P7), seed %llu\n", result == 0 ? "all right" : "VIOLATED",
+           (unsigned long long)cases, layer_seconds(&t12.layer), (unsigned long long)t12.violations,
+           (unsigned long long)lost, (unsigned long long)t12.layer.seed);
+    return result == 0 ? 0 : 1;
+}
