@@ -58,7 +58,7 @@ c-asan: ## the C tests under address and undefined-behaviour sanitizers (T10)
 	$(MAKE) -j$(JOBS) -C tests/c check VARIANT=asan
 c-tsan: ## the C tests under the thread sanitizer (T10)
 	$(MAKE) -j$(JOBS) -C tests/c check VARIANT=tsan
-style: $(TOOLS) ## sizes, layers, banned calls
+style: $(BUILT) ## sizes, layers, banned calls
 	$(RUN) -m pytest -q tests/test_style.py
 lint: $(TOOLS) ## ruff
 	$(BIN)/ruff check .
