@@ -30,6 +30,7 @@ struct attaching { /* what an attach knows on its way */
     struct mqx_attach_report *report;
     bool moved;  /* the record is of another directory: a copy */
     bool made;   /* this attach made the region */
+    bool distrust;  /* a flush had failed before this start */
     bool cow;
 };
 
@@ -268,6 +269,7 @@ static int restart(struct attaching *a, const struct mqx_record *record, bool re
             mqx_region_discard(store, record->region);
         }
     }
+    a->distrust = orphan.broken;
     int status = mqx_region_discard_strays(store, &a->place);
     if (status == MQX_OK) {
         status = mqx_region_make(store, &a->place);
@@ -349,9 +351,13 @@ static void let_go(struct mqx_store *store, struct mqx_lockfile *file, bool unli
     }
 }
 
-static bool is_stopped(const struct mqx_store *store)
+/* The region that a failed start made is kept when a failed flush, now or before, forbids the next
+ * start to believe the page cache (rule 14): one that never became ready says so. */
+static bool is_needed_as_warning(const struct attaching *a)
 {
-    return store->region.base != NULL && mqx_region_stopped(&store->region) != MQX_RUNNING;
+    const struct mqx_store *store = a->store;
+    return a->distrust || (store->region.base != NULL &&
+                           mqx_region_stopped(&store->region) != MQX_RUNNING);
 }
 
 static int attach_under_lock(struct attaching *a)
@@ -368,9 +374,7 @@ static int attach_under_lock(struct attaching *a)
         }
         char text[512]; /* what follows may fail, too, but is not why */
         (void)snprintf(text, sizeof text, "%s", mqx_error_text());
-        /* A region that a failed flush has stopped stays: it tells the next start not to believe
-         * the page cache (rule 14). */
-        let_go(a->store, a->file, a->made && !is_stopped(a->store));
+        let_go(a->store, a->file, a->made && !is_needed_as_warning(a));
         status = mqx_fail(status, "%s", text);
     }
     mqx_lockfile_leave(a->file);

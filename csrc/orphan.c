@@ -363,7 +363,6 @@ static void read_source(const struct source *source, struct mqx_orphan *out)
 {
     struct reading reading = {.source = source, .out = out};
     out->read = for_each(source, MQX_AREA_CONTEXTS, visit_context, &reading);
-    out->broken = source->header->stopped == MQX_STOP_BROKEN;
     out->np_discarded = count_np(source, reading.np_open);
     if (reading.any_count || counts_may_be_lost(source)) {
         /* what can be read of them is better than nothing */
@@ -380,7 +379,8 @@ void mqx_orphan_read(struct mqx_io *io, int dir, const char *name, const uint8_t
     if (open_source(io, dir, name, &source) &&
         memcmp(source.header->incarnation, incarnation, 16) == 0 &&
         memcmp(source.header->qm_id, qm_id, 16) == 0) {
-        out->broken = source.header->stopped == MQX_STOP_BROKEN; /* also by a start that failed */
+        /* A start that did not come to its end may have met a failed flush, or known of one. */
+        out->broken = source.header->stopped == MQX_STOP_BROKEN || source.header->ready == 0;
         if (source.header->ready != 0 && gather_undone(&source) && header_is_sound(&source)) {
             read_source(&source, out);
         }
