@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_BATCH = MQX_PAGE_SIZE, COUNTS_IN_RECORD = 2000 };
+enum { FIRST_BATCH = MQX_PAGE_SIZE, COUNTS_IN_RECORD = 2000, SLOTS_MAX = 1 << 28 };
 
 /* ---- what files there are ---- */
 
@@ -517,7 +517,7 @@ static void tidy_up(struct mqx_store *store, const struct listing *listing)
 static void drop_image(struct mqx_restart *restart)
 {
     for (size_t i = 0; i < restart->replay.put_count; i++) {
-        if (restart->replay.puts[i].image_at != 0) {
+        if (restart->replay.puts[i].image != 0) {
             restart->replay.puts[i].state = MQX_PUT_DROPPED;
         }
     }
@@ -584,7 +584,7 @@ int mqx_recover(struct mqx_store *store, const struct mqx_in_flight *in_flight,
     struct mqx_restart restart = {
         .store = store,
         .replay = {.tag_key = mqx_tag_key(store->qm_id),
-                   .slot_limit = slots < UINT32_MAX ? (uint32_t)slots : UINT32_MAX},
+                   .slot_limit = slots < SLOTS_MAX ? (uint32_t)slots : SLOTS_MAX},
         .snapshot = {.window = {.io = store->io, .fd = -1}},
         .in_flight = in_flight,
         .in_flight_count = in_flight_count,

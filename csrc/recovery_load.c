@@ -54,7 +54,8 @@ static int take_objects(struct mqx_restart *restart, const struct psc_block *blo
 
 /* Notes each PUT of an IMAGE block with the place where its first record lies. */
 static int take_image(struct mqx_restart *restart, const struct psc_block *block,
-                      const unsigned char *payload, uint64_t payload_at, uint64_t first[2])
+                      const unsigned char *payload, uint64_t payload_at,
+                      struct mqx_image_place *first)
 {
     struct mqx_decoded record;
     uint64_t at = 0;
@@ -67,15 +68,14 @@ static int take_image(struct mqx_restart *restart, const struct psc_block *block
             return status;
         }
         count += 1;
-        if (first[0] == 0) {
-            first[0] = start;
-            first[1] = payload_at + block->length;
+        if (first->at == 0) {
+            *first = (struct mqx_image_place){start, payload_at + block->length};
         }
         const uint16_t type = mqx_record_type(record.head);
         if (type == PS_REC_PUT) {
-            status = mqx_replay_add_image(&restart->replay, &record, first[0], first[1]);
+            status = mqx_replay_add_image(&restart->replay, &record, first);
             restart->report.image_messages += 1;
-            first[0] = 0;
+            first->at = 0;
         } else if (type != PS_REC_CHUNK) {
             count = UINT32_MAX;
         }
@@ -91,7 +91,7 @@ static int take_image(struct mqx_restart *restart, const struct psc_block *block
 static int index_image(struct mqx_restart *restart)
 {
     struct mqx_snapshot_reader *reader = &restart->snapshot;
-    uint64_t first[2] = {0, 0};
+    struct mqx_image_place first = {0, 0};
     int status = MQX_OK;
     for (bool more = true; more && status == MQX_OK;) { /* bounded by the file's size */
         struct psc_block block;
@@ -102,15 +102,15 @@ static int index_image(struct mqx_restart *restart)
             reader->totals.block_count = block.sequence;
             status = mqx_snapshot_next(reader, &block, &payload);
             if (status == MQX_OK) {
-                status = take_image(restart, &block, payload, payload_at, first);
+                status = take_image(restart, &block, payload, payload_at, &first);
             }
         } else if (status == MQX_OK) {
             more = block.type != PSC_END;
             status = more ? mqx_snapshot_skip(reader) : MQX_OK;
         }
     }
-    if (status == MQX_OK && first[0] != 0) {
-        status = mqx_snapshot_damaged(reader, first[0], "pieces of a message without its end");
+    if (status == MQX_OK && first.at != 0) {
+        status = mqx_snapshot_damaged(reader, first.at, "pieces of a message without its end");
     }
     return status;
 }
@@ -322,8 +322,9 @@ static int image_record(struct mqx_restart *restart, struct mqx_window *window, 
 static int image_pieces(struct loading *loading, struct mqx_window *window,
                         const struct mqx_pending *pending, struct mqx_decoded *out)
 {
-    uint64_t at = pending->image_at;
-    uint64_t end = pending->image_end;
+    const struct mqx_image_place *place = &loading->restart->replay.images[pending->image - 1];
+    uint64_t at = place->at;
+    uint64_t end = place->block_end;
     uint64_t have = 0;
     const uint64_t total = pending->m.length;
     for (uint32_t number = 0; number < pending->m.chunk_count; number++) {
@@ -434,7 +435,7 @@ static int load_one(struct loading *loading, const struct psc_message *m,
         return MQX_OK;
     }
     restart->report.messages += 1;
-    if (pending != NULL && pending->image_at != 0) {
+    if (pending != NULL && pending->image != 0) {
         return load_image_message(loading, image, pending, &loaded);
     }
     int status = check_place(loading, m);

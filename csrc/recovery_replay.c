@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE_BYTES = 16384, DIGITS = 16, DIGIT_SIZE = 256 };
+enum { PAGE_BYTES = 16384, DIGITS = 12, DIGIT_SIZE = 256 };
 
 /* ---- memory ---- */
 
@@ -71,6 +71,7 @@ void mqx_replay_free(struct mqx_replay *replay)
         page = next;
     }
     free(replay->puts);
+    free(replay->images);
     free(replay->objects);
     free(replay->removed.numbers);
     free(replay->counts.numbers);
@@ -307,22 +308,25 @@ static int add_put(struct mqx_replay *replay, const struct mqx_decoded *record, 
     if (status == MQX_OK) {
         struct mqx_pending *pending = &replay->puts[replay->put_count];
         describe(replay, record, lsn, &pending->m);
-        pending->image_at = 0;
-        pending->image_end = 0;
         pending->state = MQX_PUT_WAITING;
+        pending->image = 0;
         *out = (uint32_t)replay->put_count++;
     }
     return status;
 }
 
 int mqx_replay_add_image(struct mqx_replay *replay, const struct mqx_decoded *record,
-                         uint64_t image_at, uint64_t image_end)
+                         const struct mqx_image_place *place)
 {
     uint32_t index = 0;
-    int status = add_put(replay, record, 0, &index);
+    int status = grow(&replay->images, replay->image_count, &replay->image_capacity,
+                      sizeof *replay->images);
     if (status == MQX_OK) {
-        replay->puts[index].image_at = image_at;
-        replay->puts[index].image_end = image_end;
+        status = add_put(replay, record, 0, &index);
+    }
+    if (status == MQX_OK) {
+        replay->images[replay->image_count++] = *place;
+        replay->puts[index].image = (uint32_t)replay->image_count;
         replay->puts[index].state = MQX_PUT_EFFECTIVE;
     }
     return status;
@@ -649,32 +653,26 @@ uint32_t mqx_replay_count_of(const struct mqx_replay *replay, const struct psc_m
 }
 
 struct sort_item {
-    uint64_t key[2]; /* number; object and placement: the less significant first */
+    uint64_t number;
+    uint32_t major; /* object and placement */
     uint32_t index;
 };
 
-static bool is_sorted(const struct sort_item *items, size_t count)
+/* Byte `digit` of the key, the least significant is 0. */
+static inline uint32_t digit_of(const struct sort_item *item, int digit)
 {
-    for (size_t i = 1; i < count; i++) {
-        const struct sort_item *a = &items[i - 1];
-        const struct sort_item *b = &items[i];
-        if (a->key[1] > b->key[1] || (a->key[1] == b->key[1] && a->key[0] > b->key[0])) {
-            return false;
-        }
-    }
-    return true;
+    return digit < 8 ? (uint32_t)(item->number >> digit * 8) & 0xff
+                     : item->major >> (digit - 8) * 8 & 0xff;
 }
 
 /* One stable pass by one byte of the key; false when all have the same byte. */
 static bool pass(const struct sort_item *from, struct sort_item *to, size_t count, int digit)
 {
     size_t place[DIGIT_SIZE] = {0};
-    const int word = digit / 8;
-    const int shift = digit % 8 * 8;
     for (size_t i = 0; i < count; i++) {
-        place[from[i].key[word] >> shift & 0xff] += 1;
+        place[digit_of(&from[i], digit)] += 1;
     }
-    if (place[from[0].key[word] >> shift & 0xff] == count) {
+    if (place[digit_of(&from[0], digit)] == count) {
         return false;
     }
     size_t sum = 0;
@@ -684,9 +682,26 @@ static bool pass(const struct sort_item *from, struct sort_item *to, size_t coun
         sum += here;
     }
     for (size_t i = 0; i < count; i++) {
-        to[place[from[i].key[word] >> shift & 0xff]++] = from[i];
+        to[place[digit_of(&from[i], digit)]++] = from[i];
     }
     return true;
+}
+
+/* Numbers usually ascend in the journal: then there is little left to sort. */
+static struct sort_item *sort_items(struct sort_item *from, struct sort_item *to, size_t count)
+{
+    bool ascending = true;
+    for (size_t i = 1; i < count && ascending; i++) {
+        ascending = from[i - 1].number <= from[i].number;
+    }
+    for (int digit = ascending ? 8 : 0; digit < DIGITS && count > 1; digit++) {
+        if (pass(from, to, count, digit)) {
+            struct sort_item *other = from;
+            from = to;
+            to = other;
+        }
+    }
+    return from;
 }
 
 int mqx_replay_sort(const struct mqx_replay *replay, uint32_t **out, size_t *out_count)
@@ -702,24 +717,14 @@ int mqx_replay_sort(const struct mqx_replay *replay, uint32_t **out, size_t *out
     for (size_t i = 0; i < replay->put_count; i++) {
         const struct psc_message *m = &replay->puts[i].m;
         if (replay->puts[i].state == MQX_PUT_EFFECTIVE) {
-            const uint64_t below_top = (uint64_t)(MQX_MAX_PRIORITY - m->placement);
-            items[count++] = (struct sort_item){
-                {m->number, (uint64_t)m->object << 4 | below_top}, (uint32_t)i};
+            const uint32_t below_top = (uint32_t)(MQX_MAX_PRIORITY - m->placement);
+            items[count++] =
+                (struct sort_item){m->number, m->object << 4 | below_top, (uint32_t)i};
         }
     }
-    struct sort_item *from = items;
-    struct sort_item *to = items + replay->put_count;
-    if (!is_sorted(items, count)) {
-        for (int digit = 0; digit < DIGITS; digit++) {
-            if (pass(from, to, count, digit)) {
-                struct sort_item *other = from;
-                from = to;
-                to = other;
-            }
-        }
-    }
+    const struct sort_item *sorted = sort_items(items, items + replay->put_count, count);
     for (size_t i = 0; i < count; i++) {
-        indexes[i] = from[i].index;
+        indexes[i] = sorted[i].index;
     }
     free(items);
     *out = indexes;

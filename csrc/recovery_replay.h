@@ -19,9 +19,12 @@
 enum mqx_put_state { MQX_PUT_WAITING = 0, MQX_PUT_EFFECTIVE = 1, MQX_PUT_DROPPED = 2 };
 struct mqx_pending { /* a message put in the tail, or one of the image */
     struct psc_message m;
-    uint64_t image_at;      /* image: offset of its first record in the checkpoint, else 0 */
-    uint64_t image_end;     /* and the end of the block that holds it */
-    enum mqx_put_state state;
+    uint32_t state;         /* enum mqx_put_state */
+    uint32_t image;         /* index + 1 in `images`, else 0 */
+};
+struct mqx_image_place { /* where a message of the image lies in the checkpoint */
+    uint64_t at;            /* offset of its first record */
+    uint64_t block_end;     /* end of the payload that holds it */
 };
 
 struct mqx_kept_definition { /* attrs follow */
@@ -65,10 +68,12 @@ struct mqx_replay {
     uint64_t begin_lsn;
     uint64_t snapshot_end;  /* end LSN of the checkpoint */
     uint64_t tag_key;
-    uint32_t slot_limit;    /* object slots are below it */
+    uint32_t slot_limit;    /* object slots are below it; at most 2^28 */
     /* results */
     struct mqx_pending *puts;
     size_t put_count, put_capacity;
+    struct mqx_image_place *images;
+    size_t image_count, image_capacity;
     struct mqx_slot_state *objects;
     size_t object_capacity;
     struct mqx_number_map removed;
@@ -96,7 +101,7 @@ void mqx_replay_end_epoch(struct mqx_replay *replay);
 int mqx_replay_define(struct mqx_replay *replay, const struct mqx_decoded *record) MQX_MUST_USE;
 /* A message of the image, to be loaded with the puts. */
 int mqx_replay_add_image(struct mqx_replay *replay, const struct mqx_decoded *record,
-                         uint64_t image_at, uint64_t image_end) MQX_MUST_USE;
+                         const struct mqx_image_place *place) MQX_MUST_USE;
 /* Raises a message's BackoutCount. */
 int mqx_replay_count(struct mqx_replay *replay, uint64_t number, uint32_t count) MQX_MUST_USE;
 

@@ -85,7 +85,13 @@ int rig_open(struct rig *rig)
     rig->store.region.header->tag_key = mqx_tag_key(rig_id);
     rig->store.region.process = 1;
     rig->open = true;
-    int status = mqx_recover(&rig->store, rig->in_flight, rig->in_flight_count, &rig->report);
+    int status = rig->distrust ? mqx_recover_distrust_cache(&rig->store) : 0;
+    rig->distrust = false;
+    if (status != 0) {
+        rig_crash(rig);
+        return status;
+    }
+    status = mqx_recover(&rig->store, rig->in_flight, rig->in_flight_count, &rig->report);
     rig->in_flight_count = 0;
     if (status != 0) {
         rig_crash(rig);

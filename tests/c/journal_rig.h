@@ -24,6 +24,7 @@ struct rig {
     struct mqx_region_plan plan;
     struct mqx_recovery_report report;
     bool open;
+    bool distrust;                /* the next rig_open() distrusts the cache */
     uint32_t regions;             /* made so far: names of region files */
     const struct mqx_in_flight *in_flight; /* handed to the next rig_open() */
     size_t in_flight_count;

@@ -432,6 +432,74 @@ TEST(after_an_orderly_end_writing_goes_on_in_the_same_segment)
     CHECK(!rig.report.clean);
 }
 
+/* After a failed flush the cache may show what the medium does not have, and believes it clean. */
+struct poisoned {
+    struct rig rig;
+    uint64_t states;
+};
+
+static void prepare(void *arg, struct memory_io *files)
+{
+    (void)arg;
+    memory_io_region_dir(files, RIG_SHM);
+}
+
+static int after_poison(void *arg, const struct disk_state *state)
+{
+    struct poisoned *poisoned = arg;
+    struct rig *rig = &poisoned->rig;
+    rig->files = state->files;
+    rig->io = state->io;
+    poisoned->states += 1;
+    int status = rig_open(rig);
+    const uint32_t count = status == 0 ? rig_list(rig, RIG_QUEUE, listed) : 0;
+    bool seen[4] = {false};
+    for (uint32_t i = 0; i < count; i++) {
+        seen[listed[i].number % 4] = rig_verify(rig, &listed[i]);
+    }
+    bool right = status == 0;
+    for (uint32_t i = 0; i < state->ack_count; i++) {
+        right = right && seen[state->acks[i] % 4];
+    }
+    if (!right) {
+        printf("\n    %d, %u messages: %s", status, count, mqx_error_text());
+    }
+    rig_crash(rig);
+    return right ? 0 : 1;
+}
+
+TEST(what_is_found_after_a_failed_flush_is_made_durable_anew_before_it_is_believed)
+{
+    RIG(rig, 32768);
+    const struct memory_fault fault = {.kind = MEMORY_FAULT_FLUSH, .at = 1, .error = 5,
+                                       .ops = 1u << MEMORY_WRITE};
+    CHECK_INT(rig_flush(&rig), 0);
+    memory_io_record(rig.files, RIG_HOME);
+    CHECK_INT(rig_put(&rig, 0, 1, 4, 5000, NULL), 0);
+    memory_io_set_fault(rig.files, &fault);
+    CHECK_INT(rig_flush(&rig), MQRC_CONNECTION_BROKEN);
+    memory_io_set_fault(rig.files, NULL);
+    rig_crash(&rig);
+    rig.distrust = true;
+    CHECK_INT(rig_open(&rig), 0);
+    const uint32_t found = rig_list(&rig, RIG_QUEUE, listed);
+    for (uint32_t i = 0; i < found; i++) { /* somebody sees it: it must stay */
+        memory_io_ack(rig.files, listed[i].number);
+    }
+    CHECK_INT(rig_put(&rig, 0, 2, 4, 100, NULL), 0);
+    CHECK_INT(rig_flush(&rig), 0);
+    memory_io_ack(rig.files, 2);
+    __attribute__((cleanup(free_trace))) struct memory_trace *trace =
+        memory_io_take_trace(rig.files);
+    struct poisoned poisoned = {.rig = {.plan = rig.plan}};
+    struct disk_states_counts counts;
+    const struct disk_states_options options = {.sector = 4096, .cap = 60, .seed = test_seed(),
+                                                .prepare = prepare, .arg = &poisoned};
+    CHECK_INT(disk_states_run(trace, &options, after_poison, &counts), 0);
+    printf("%" PRIu64 " ", poisoned.states);
+    CHECK(poisoned.states > 10);
+}
+
 /* What a flipped bit, a zeroed or a swapped sector in the journal leads to: the right messages, or
  * damage. */
 static bool right_or_refused(struct rig *rig, const char *want, uint32_t *refused)
@@ -602,12 +670,6 @@ static void work(struct rig *rig)
     CHECK_INT(rig_flush(rig), 0);
     memory_io_ack(rig->files, ACK_PUT + 30);
     memory_io_ack(rig->files, ACK_PUT + 31);
-}
-
-static void prepare(void *arg, struct memory_io *files)
-{
-    (void)arg;
-    memory_io_region_dir(files, RIG_SHM);
 }
 
 static void cut_everywhere(const struct memory_trace *trace, const struct mqx_region_plan *plan,
