@@ -339,7 +339,8 @@ TEST(an_image_taken_and_loaded_elsewhere_is_the_same_tree)
                      image->files[i].size == again->files[k].size &&
                      image->files[i].directory == again->files[k].directory &&
                      (image->files[i].directory ||
-                      memcmp(image->files[i].data, again->files[k].data, image->files[i].size) == 0);
+                      memcmp(image->files[i].data, again->files[k].data,
+                             image->files[i].size) == 0);
         }
         CHECK(found);
     }
