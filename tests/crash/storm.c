@@ -41,7 +41,9 @@ enum {
     TABLE_BITS = 22,
     TABLE_SIZE = 1 << TABLE_BITS,
 };
-enum kind { INTENT = 1, ACKED = 2, TAKING = 3, TOOK = 4 };
+enum { ROUND_KILLS = 5000, IDS_A_KILL = 60, IDS_AT_FIRST = 4000, STUCK_MS = 60000 };
+enum { CONSUMERS_END = 1, MOVERS_END = 2, PRODUCERS_END = 3 };
+enum kind { INTENT = 1, ACKED = 2, TAKING = 3, TOOK = 4, UNDONE = 5 };
 
 struct note { /* one write to the pipe */
     uint32_t kind, count;
@@ -50,11 +52,12 @@ struct note { /* one write to the pipe */
 
 struct fate { /* what the supervisor knows of an id */
     uint64_t id, unit;
-    uint8_t intended, acked, taking, took, queued, persistent;
+    uint8_t intended, acked, taking, took, undone, queued, persistent;
 };
 
 struct shared {
-    uint32_t stop;
+    uint32_t stop;                   /* raised to end consumers, then movers, then producers */
+    uint64_t ids, ration;            /* put so far; the supervisor lets that many be put */
     uint64_t beat[WORKERS_MAX];      /* raised by the worker after each call */
     uint64_t lasting[WORKERS_MAX];   /* milliseconds: longest stand-still seen by the supervisor */
 };
@@ -71,7 +74,7 @@ static struct shared *shared;
 static struct worker workers[WORKERS_MAX];
 static struct fate *table;
 static uint32_t worker_count = 10;
-static uint64_t seed = 1, ids_known, units_acked;
+static uint64_t seed = 1, round_no, ids_known, ids_total, units_acked, units_undone;
 
 static uint64_t now_ms(void)
 {
@@ -109,80 +112,122 @@ static void must(const char *what, int reason)
     }
 }
 
+/* The unit is backed out: by us, or by the queue manager, which says 2003 to a unit that a stopped or
+ * starved process kept open while the journal filled up, and which then waits for our backout. */
+static void undo(mqe_unit *unit, const uint64_t *ids, uint32_t count)
+{
+    must("backout", mqe_backout(unit));
+    tell(UNDONE, ids, count);
+}
+
+static bool is_refusal(int reason)
+{
+    return reason == MQRC_Q_FULL || reason == MQRC_STORAGE_MEDIUM_FULL || reason == MQRC_BACKED_OUT;
+}
+
+static uint64_t length_of(uint64_t id)
+{
+    return id % 97 == 0 ? 70000 : id % 31 == 0 ? 6000 : 64 + id % 400;
+}
+
+static bool rest_a_while(mqe_manager *m)
+{
+    const struct timespec pause = {.tv_nsec = 2000000};
+    struct mqe_queue_status status;
+    must("status", mqe_queue_status(m, world.slot[0], world.generation[0], &status));
+    if (status.depth <= DEPTH_MAX && __atomic_load_n(&shared->ids, __ATOMIC_RELAXED) <
+                                         __atomic_load_n(&shared->ration, __ATOMIC_RELAXED)) {
+        return false;
+    }
+    (void)nanosleep(&pause, NULL);
+    return true;
+}
+
 static void produce(mqe_manager *m, mqe_unit *unit, uint64_t base, uint64_t *counter,
                     uint64_t *random)
 {
     uint64_t ids[UNIT_MAX];
-    struct mqe_queue_status status;
-    must("status", mqe_queue_status(m, world.slot[0], world.generation[0], &status));
-    if (status.depth > DEPTH_MAX) {
-        const struct timespec pause = {.tv_nsec = 2000000};
-        (void)nanosleep(&pause, NULL);
+    if (rest_a_while(m)) {
         return;
     }
     const uint32_t count = (uint32_t)(next_random(random) % UNIT_MAX) + 1;
     for (uint32_t i = 0; i < count; i++) {
         ids[i] = base | (*counter)++;
     }
+    (void)__atomic_add_fetch(&shared->ids, count, __ATOMIC_RELAXED);
     tell(INTENT, ids, count);
     for (uint32_t i = 0; i < count; i++) {
-        const bool persistent = ids[i] % 4 != 0;
-        const uint64_t length = ids[i] % 97 == 0 ? 70000 : ids[i] % 31 == 0 ? 6000 : 64 + ids[i] % 400;
-        const int reason = world_put(m, unit, &world, 0, ids[i], persistent, length);
-        if (reason == MQRC_Q_FULL || reason == MQRC_STORAGE_MEDIUM_FULL) {
-            must("backout", mqe_backout(unit));
+        const int reason = world_put(m, unit, &world, 0, ids[i], ids[i] % 4 != 0,
+                                     length_of(ids[i]));
+        if (is_refusal(reason)) {
+            undo(unit, ids, count);
             return;
         }
         must("put", reason);
         shared->beat[self]++;
     }
     if (next_random(random) % 16 == 0) {
-        must("backout", mqe_backout(unit));
+        undo(unit, ids, count);
         return;
     }
-    must("commit", mqe_commit(unit));
+    const int reason = mqe_commit(unit);
+    if (reason == MQRC_BACKED_OUT) {
+        tell(UNDONE, ids, count);
+        return;
+    }
+    must("commit", reason);
     tell(ACKED, ids, count);
+}
+
+/* Takes one message of a queue into the unit; false when there is none or the unit is lost. */
+static bool take(mqe_manager *m, mqe_unit *unit, int queue, uint64_t *id)
+{
+    const int reason = world_get(m, unit, &world, queue, 0, 20000, 0, id);
+    if (reason == MQRC_BACKED_OUT) {
+        must("backout", mqe_backout(unit));
+    }
+    if (reason == MQRC_NO_MSG_AVAILABLE || reason == MQRC_BACKED_OUT) {
+        return false;
+    }
+    must("get", reason);
+    if (*id == 0) {
+        world_die("a body that is not whole", 0);
+    }
+    return true;
 }
 
 static void move(mqe_manager *m, mqe_unit *unit, uint64_t *random)
 {
     uint64_t id = 0;
-    int reason = world_get(m, unit, &world, 0, 0, 20000, 0, &id);
-    if (reason == MQRC_NO_MSG_AVAILABLE) {
+    if (!take(m, unit, 0, &id)) {
         return;
     }
-    must("get", reason);
-    if (id == 0) {
-        world_die("a body that is not whole", 0);
-    }
-    const uint64_t length = id % 97 == 0 ? 70000 : id % 31 == 0 ? 6000 : 64 + id % 400;
-    reason = world_put(m, unit, &world, 1, id, id % 4 != 0, length);
-    if (reason == MQRC_STORAGE_MEDIUM_FULL) {
+    int reason = world_put(m, unit, &world, 1, id, id % 4 != 0, length_of(id));
+    if (is_refusal(reason) || next_random(random) % 16 == 0) {
         must("backout", mqe_backout(unit));
         return;
     }
     must("put", reason);
-    must("end", next_random(random) % 16 == 0 ? mqe_backout(unit) : mqe_commit(unit));
+    reason = mqe_commit(unit);
+    must("commit", reason == MQRC_BACKED_OUT ? 0 : reason);
 }
 
 static void consume(mqe_manager *m, mqe_unit *unit, uint64_t *random)
 {
     uint64_t id = 0;
-    int reason = world_get(m, unit, &world, 1, 0, 20000, 0, &id);
-    if (reason == MQRC_NO_MSG_AVAILABLE) {
+    if (!take(m, unit, 1, &id)) {
         return;
-    }
-    must("get", reason);
-    if (id == 0) {
-        world_die("a body that is not whole", 0);
     }
     if (next_random(random) % 16 == 0) {
         must("backout", mqe_backout(unit));
         return;
     }
     tell(TAKING, &id, 1);
-    must("commit", mqe_commit(unit));
-    tell(TOOK, &id, 1);
+    const int reason = mqe_commit(unit);
+    if (reason != MQRC_BACKED_OUT) {
+        must("commit", reason);
+        tell(TOOK, &id, 1);
+    }
 }
 
 static _Noreturn void worker_main(uint32_t index, uint32_t incarnation)
@@ -197,11 +242,12 @@ static _Noreturn void worker_main(uint32_t index, uint32_t incarnation)
     self = index;
     must("attach", mqe_attach(world.path, &settings, &manager, &info));
     must("unit", mqe_unit_new(manager, &unit));
-    while (__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE) == 0) {
+    const uint32_t end = index % 5 < 2 ? PRODUCERS_END : index % 5 < 4 ? MOVERS_END : CONSUMERS_END;
+    while (__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE) < end) {
         shared->beat[index]++;
-        if (index % 5 < 2) {
+        if (end == PRODUCERS_END) {
             produce(manager, unit, base, &counter, &random);
-        } else if (index % 5 < 4) {
+        } else if (end == MOVERS_END) {
             move(manager, unit, &random);
         } else {
             consume(manager, unit, &random);
@@ -235,11 +281,13 @@ static void learn(const struct note *note)
         switch (note->kind) {
         case INTENT: fate->intended++; fate->unit = note->id[0]; break;
         case ACKED: fate->acked++; break;
-        case TAKING: fate->taking++; break;
+        case TAKING: fate->taking = 1; break;
+        case UNDONE: fate->undone++; break;
         default: fate->took++; break;
         }
     }
     units_acked += note->kind == ACKED;
+    units_undone += note->kind == UNDONE;
 }
 
 static void drain(struct worker *worker)
@@ -324,6 +372,11 @@ static void watch(void)
             worker->last_change_ms = now;
         } else if (now - worker->last_change_ms > shared->lasting[i]) {
             shared->lasting[i] = now - worker->last_change_ms;
+            if (shared->lasting[i] > STUCK_MS) {
+                fprintf(stderr, "T7 FAILED: worker %u is stuck, seed %llu\n", i,
+                        (unsigned long long)seed);
+                exit(1);
+            }
         }
     }
 }
@@ -392,6 +445,9 @@ static void judge(const char *witness, bool persistent_only)
         }
         if (f->acked != 0 && f->took == 0 && f->queued == 0 && f->taking == 0) {
             complain("lost", f->id);
+        }
+        if (f->undone != 0 && (f->queued != 0 || f->took != 0)) {
+            complain("back after a backout", f->id);
         }
         const struct fate *unit = fate_of(f->unit != 0 ? f->unit : f->id);
         const bool here = f->queued != 0 || f->took != 0;
@@ -475,36 +531,76 @@ static void check_recovery(const char *keep)
 
 /* ---- the run ---- */
 
-static int storm(uint64_t kills, uint64_t seconds, const char *keep)
+static void forget_everything(void)
 {
-    uint64_t random = seed * 0x2545f4914f6cdd1dull + 7, done = 0;
-    const uint64_t start = now_ms();
+    memset(table, 0, TABLE_SIZE * sizeof *table);
+    ids_known = 0;
+    for (uint32_t i = 0; i < worker_count; i++) {
+        shared->beat[i] = 0;
+        workers[i] = (struct worker){0};
+    }
+    shared->stop = 0;
+    shared->ids = 0;
+    shared->ration = IDS_AT_FIRST;
+}
+
+/* Consumers leave first, then movers, so that both queues hold messages when they are counted. */
+static void end_in_turn(void)
+{
+    for (uint32_t stop = CONSUMERS_END; stop <= PRODUCERS_END; stop++) {
+        const struct timespec pause = {.tv_nsec = 100000000};
+        __atomic_store_n(&shared->stop, stop, __ATOMIC_RELEASE);
+        (void)__atomic_add_fetch(&shared->ration, 4 * IDS_A_KILL, __ATOMIC_RELAXED);
+        (void)nanosleep(&pause, NULL);
+        watch();
+    }
+    for (uint32_t i = 0; i < worker_count; i++) {
+        bury(&workers[i]);
+    }
+}
+
+/* One world, at most ROUND_KILLS kills, all checks; the kills done. */
+static uint64_t storm(uint64_t kills, uint64_t end_ms, const char *keep)
+{
+    uint64_t random = (seed + round_no) * 0x2545f4914f6cdd1dull + 7, done = 0;
+    forget_everything();
     world_make(&world);
     for (uint32_t i = 0; i < worker_count; i++) {
         spawn(i);
     }
-    while (done < kills && (seconds == 0 || now_ms() - start < seconds * 1000)) {
+    while (done < kills && (end_ms == 0 || now_ms() < end_ms)) {
         const struct timespec pause = {.tv_nsec = (long)(next_random(&random) % 6000000)};
         (void)nanosleep(&pause, NULL);
         watch();
         kill_worker((uint32_t)(next_random(&random) % worker_count));
         done++;
+        (void)__atomic_add_fetch(&shared->ration, IDS_A_KILL, __ATOMIC_RELAXED);
     }
-    __atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
-    for (uint32_t i = 0; i < worker_count; i++) {
-        bury(&workers[i]);
-    }
+    end_in_turn();
     check_live();
     check_recovery(keep);
-    uint64_t longest = 0;
+    world_remove(&world);
+    ids_total += ids_known;
+    round_no += 1;
+    return done;
+}
+
+static int storms(uint64_t kills, uint64_t seconds, const char *keep)
+{
+    const uint64_t start = now_ms(), end = seconds == 0 ? 0 : start + seconds * 1000;
+    uint64_t done = 0, longest = 0;
+    while (done < kills && (end == 0 || now_ms() < end)) {
+        const uint64_t left = kills - done;
+        done += storm(left < ROUND_KILLS ? left : ROUND_KILLS, end, keep);
+    }
     for (uint32_t i = 0; i < worker_count; i++) {
         longest = shared->lasting[i] > longest ? shared->lasting[i] : longest;
     }
-    world_remove(&world);
-    printf("T7: %llu kills of %u C workers in %.1f s, %llu units acked, %llu ids, 0 lost, 0 twice, "
-           "0 torn, longest stand-still %llu ms, seed %llu\n",
+    printf("T7: %llu kills of %u C workers in %.1f s, %llu rounds, %llu units acked, %llu backed "
+           "out, %llu ids, 0 lost, 0 twice, 0 torn, longest stand-still %llu ms, seed %llu\n",
            (unsigned long long)done, worker_count, (double)(now_ms() - start) / 1000,
-           (unsigned long long)units_acked, (unsigned long long)ids_known,
+           (unsigned long long)round_no, (unsigned long long)units_acked,
+           (unsigned long long)units_undone, (unsigned long long)ids_total,
            (unsigned long long)longest, (unsigned long long)seed);
     return 0;
 }
@@ -537,7 +633,7 @@ static void isolate(void)
 
 int main(int argc, char **argv)
 {
-    uint64_t kills = 4700, seconds = 0;
+    uint64_t kills = 0, seconds = 0;
     const char *keep = NULL;
     for (int i = 1; i + 1 < argc; i += 2) {
         const char *value = argv[i + 1];
@@ -554,6 +650,7 @@ int main(int argc, char **argv)
         }
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
+    kills = kills == 0 && seconds == 0 ? 4700 : kills;
     isolate();
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     table = mmap(NULL, TABLE_SIZE * sizeof *table, PROT_READ | PROT_WRITE,
@@ -561,5 +658,5 @@ int main(int argc, char **argv)
     if (shared == MAP_FAILED || table == MAP_FAILED) {
         world_die("mmap", errno);
     }
-    return storm(kills, seconds, keep);
+    return storms(seconds != 0 && kills == 0 ? UINT64_MAX : kills, seconds, keep);
 }

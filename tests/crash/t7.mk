@@ -1,0 +1,28 @@
+# T7: kill storms. C workers by storm.c, Python processes by python_storm.py.
+#   make -C tests/crash -f t7.mk t7 [KILLS=4700] [WORKERS=10] [SEED=1] [TIME=seconds]
+ROOT ?= ../..
+CC ?= gcc
+T7 := $(ROOT)/build/crash/t7
+KILLS ?= 4700
+WORKERS ?= 10
+SEED ?= 1
+T7_CORE := $(patsubst $(ROOT)/csrc/%.c,$(T7)/core/%.o,$(wildcard $(ROOT)/csrc/*.c))
+T7_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wconversion -Werror
+
+$(T7)/core/%.o: $(ROOT)/csrc/%.c
+	@mkdir -p $(@D)
+	$(CC) $(T7_FLAGS) -MMD -MP -c $< -o $@
+
+$(T7)/tests/%.o: $(ROOT)/tests/crash/%.c
+	@mkdir -p $(@D)
+	$(CC) $(T7_FLAGS) -MMD -MP -c $< -o $@
+
+$(T7)/storm: $(T7_CORE) $(T7)/tests/storm.o $(T7)/tests/world.o $(T7)/tests/audit.o
+	$(CC) $^ -lpthread -o $@
+
+.PHONY: t7
+t7: $(T7)/storm ## kill storms of C workers: KILLS, WORKERS, SEED, TIME
+	$(T7)/storm --kills $(KILLS) --workers $(WORKERS) --seed $(SEED) \
+	    $(if $(TIME),--time $(TIME))
+
+-include $(wildcard $(T7)/core/*.d $(T7)/tests/*.d)
