@@ -122,6 +122,24 @@ static int result_of(const struct call *call)
     return MQX_OK;
 }
 
+/* A tag that matched is no proof; what came from the journal is verified by its full ids (rule
+ * 47). */
+static bool is_impostor(const struct call *call)
+{
+    return call->match.bits != 0 &&
+           !mqx_match_exact(&call->match, &call->get->d, &call->get->ext);
+}
+
+/* Such a message is not looked at again by this call. */
+static bool pass_over_impostor(struct call *call)
+{
+    const bool impostor = is_impostor(call);
+    if (impostor && call->match.excluded < MQX_SELECT_EXCLUDE_MAX) {
+        call->match.exclude[call->match.excluded++] = call->number;
+    }
+    return impostor;
+}
+
 /* ---- what happens to the message under the lock; each returns with the lock dropped ---- */
 
 /* Removes a message that is not worth a context: non-persistent, one block, outside a unit. */
@@ -197,7 +215,7 @@ static enum next_step look_at(struct call *call, struct mqx_hold *hold, int *sta
         *status = released;
         return STEP_DONE;
     }
-    return gone ? STEP_AGAIN : STEP_DONE;
+    return gone || (*status == MQX_OK && pass_over_impostor(call)) ? STEP_AGAIN : STEP_DONE;
 }
 
 /* Browse with LOCK: hidden from everybody until unlocked; no pin is needed, nobody else can remove
@@ -214,31 +232,21 @@ static enum next_step lock_message(struct call *call, struct mqx_hold *hold,
     mqx_hold_commit(hold);
     mqx_hold_drop(hold);
     *status = copy_message(call, message);
-    if (*status != MQX_OK) {
+    const bool again = *status == MQX_OK && pass_over_impostor(call);
+    if (*status != MQX_OK || again) {
         (void)mqx_browse_unlock(call->queue);
     }
-    return STEP_DONE;
+    return again ? STEP_AGAIN : STEP_DONE;
 }
 
 /* ---- after the lock ---- */
-
-/* A tag that matched is no proof; what came from the journal is verified by its full ids (rule
- * 47). */
-static bool is_impostor(const struct call *call)
-{
-    return call->match.bits != 0 &&
-           !mqx_match_exact(&call->match, &call->get->d, &call->get->ext);
-}
 
 /* The claimed message has been copied: make it ours, or give it back. */
 static enum next_step end_claim(struct call *call, uint32_t context, int *status)
 {
     const bool single = call->unit == 0 || context != call->unit;
     struct mqx_context *unit = mqx_context(&call->store->region, context);
-    if (*status == MQX_OK && is_impostor(call)) {
-        if (call->match.excluded < MQX_SELECT_EXCLUDE_MAX) {
-            call->match.exclude[call->match.excluded++] = call->number;
-        }
+    if (*status == MQX_OK && pass_over_impostor(call)) {
         *status = mqx_unit_undo(call->store, context, call->slot);
         return *status == MQX_OK ? STEP_AGAIN : STEP_DONE;
     }
