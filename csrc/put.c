@@ -384,23 +384,34 @@ static int give_up(struct call *call, int status)
     return undone == MQX_OK ? status : undone;
 }
 
-static int put_in_context(struct call *call)
+static int store_and_link(struct call *call)
 {
     struct mqx_put *put = &call->put;
-    const uint64_t payload = mqx_body_payload(put->ext != NULL, put->length);
-    const bool in_unit = call->persistent || !call->single;
     int status = MQX_OK;
-    put->context = in_unit ? call->context : 0;
-    put->journal_only = call->persistent && over_budget(&call->store->region, payload);
     if (put->length > MQX_LOCKED_COPY_MAX && !put->journal_only) {
         status = store_long_body(call);
         if (status == MQX_OK) {
             status = fill_reserved(call);
         }
     }
-    if (status == MQX_OK) {
-        put->slot = 0;
-        status = link_message(call);
+    put->slot = 0;
+    return status == MQX_OK ? link_message(call) : status;
+}
+
+static int put_in_context(struct call *call)
+{
+    struct mqx_put *put = &call->put;
+    const uint64_t payload = mqx_body_payload(put->ext != NULL, put->length);
+    const bool in_unit = call->persistent || !call->single;
+    put->context = in_unit ? call->context : 0;
+    put->journal_only = call->persistent && over_budget(&call->store->region, payload);
+    int status = store_and_link(call);
+    if (MQX_UNLIKELY(status == MQRC_STORAGE_NOT_AVAILABLE && call->persistent &&
+                     !put->journal_only)) {
+        status = mqx_hand_release(call->store, call->context);
+        put->reserved = 0;
+        put->journal_only = true; /* no room in the region: the journal has the body anyway */
+        status = status == MQX_OK ? store_and_link(call) : status;
     }
     if (status != MQX_OK) {
         put->slot = 0;
