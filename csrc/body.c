@@ -131,7 +131,7 @@ static unsigned char *only_block(const struct mqx_region *region, uint32_t cells
 {
     struct mqx_block *block = mqx_cells(region, cells);
     const uint64_t end = (uint64_t)cells * MQX_CELL + sizeof *block + payload;
-    if (block == NULL || block->next != 0 ||
+    if (block == NULL || block->next != 0 || payload > FULL_PAYLOAD ||
         end > mqx_load_acquire(&region->header->area[MQX_AREA_ARENA].capacity)) {
         return NULL;
     }
