@@ -532,7 +532,7 @@ static uint32_t random_length(struct workload *w)
 {
     const uint32_t way = below(w, 20);
     if (w->profile == WL_LARGE) {
-        return way < 4 ? below(w, 3000) : 20000 + below(w, 100000);
+        return way < 4 ? below(w, 3000) : 50000 + below(w, 100000);
     }
     return way < 14 ? below(w, 200) : way < 18 ? below(w, 2500) : way < 19 ? 3000 + below(w, 6000)
                                                                          : 12000 + below(w, 24000);
@@ -859,8 +859,9 @@ static int on_queue(struct workload *w, uint32_t q, uint32_t u, uint32_t way)
     return way < 74 ? get_in_unit(w, q, u, correl) : browse(w, q);
 }
 
-/* A unit that is larger than the log ring, so that most of it is in the journal before its COMMIT (rule 44). */
-static int large_unit(struct workload *w)
+/* A unit that is larger than the log ring, so that most of it is in the journal before its COMMIT (rule 44). Now and
+ * then the process dies with it: the restart reads what was never flushed. */
+static int large_unit(struct workload *w, bool may_die)
 {
     const uint32_t u = below(w, WL_UNITS);
     int result = GO_ON;
@@ -872,14 +873,23 @@ static int large_unit(struct workload *w)
             result = put_in_unit(w, q, u);
         }
     }
-    return result == GO_ON && below(w, 3) != 0 ? commit(w, u) : result;
+    if (result != GO_ON) {
+        return result;
+    }
+    const uint32_t way = below(w, 6);
+    if (way == 0 && may_die) {
+        tell(w, "dies");
+        workload_die(w);
+        return workload_start(w);
+    }
+    return way < 4 ? commit(w, u) : GO_ON;
 }
 
 static int random_call(struct workload *w, bool restarts)
 {
     const uint32_t way = below(w, 100);
     if (w->profile == WL_LARGE && way % 10 == 0) {
-        return large_unit(w);
+        return large_unit(w, restarts);
     }
     const uint32_t q = below(w, w->profile == WL_LARGE ? 2 : WL_QUEUES - 1);
     const uint32_t u = below(w, WL_UNITS);

@@ -1,0 +1,493 @@
+"""Planted faults: the core with one thing wrong at a time, and the layer that must notice.
+
+    python tests/crash/plant.py --root . --objects build/crash/plain [--only WORD] [--seed S]
+
+Each plant is a change of text in a copy of one or more core files (below build/). It must apply exactly
+once, compile, and make the named layer fail with status 1 (a promise was broken) or by an assertion of the
+core; anything else means that the layer is blind. The unchanged programs must have been built before (make
+programs): the objects of unchanged files are taken from there. Ends with a table; status 0 when every plant was
+caught.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+FLAGS = ["-std=gnu11", "-O2", "-g", "-w"]
+WRAPPED = (
+    "mqx_surroundings_read",
+    "mqx_random_bytes",
+    "mqx_start_time",
+    "mqx_coarse_now",
+)
+ARGUMENTS = {"t3": ["--count", "250000"], "t4": ["--count", "12000"], "t12": ["--count", "29"]}
+TIMEOUT_S = 400
+
+
+class Plant(NamedTuple):
+    """What is wrong, the layer that must notice, and the changes: (file, old text, new text)."""
+
+    what: str
+    layer: str
+    changes: tuple[tuple[str, str, str], ...]
+
+
+PLANTS = (
+    Plant(
+        "the flush is left out (no data sync)",
+        "t3",
+        (("commit.c", "sync ? MQX_IO_DSYNC : 0);", "0);"),),
+    ),
+    Plant(
+        "acknowledged before the flush",
+        "t3",
+        (
+            (
+                "uow.c",
+                "    if (unit->decided_lsn != 0) {\n        status = mqx_flush_to(",
+                "    if (unit->decided_lsn == 1) {\n        status = mqx_flush_to(",
+            ),
+        ),
+    ),
+    Plant(
+        "no checksum in recovery",
+        "t3",
+        (
+            (
+                "segment.c",
+                "return records == header->record_count && crc == header->crc;",
+                "return crc != 0 || records == header->record_count;",
+            ),
+            (
+                "message.c",
+                "return record_crc(at, record->length) == record->crc ? MQX_OK : MQX_TORN;",
+                "return record_crc(at, record->length) != 0 ? MQX_OK : MQX_OK;",
+            ),
+        ),
+    ),
+    Plant(
+        "a new commit shares a sector with an old one",
+        "t3",
+        (
+            (
+                "journal.c",
+                "const uint64_t end = mqx_round_up(journal->tail, MQX_PAGE_SIZE);",
+                "const uint64_t end = mqx_round_up(journal->tail, 64);",
+            ),
+            (
+                "commit.c",
+                "return mqx_round_up(sealed->start + sealed->length, MQX_PAGE_SIZE);",
+                "return mqx_round_up(sealed->start + sealed->length, 64);",
+            ),
+            (
+                "recovery_scan.c",
+                "mqx_round_up(header->length, MQX_PAGE_SIZE) > scan->limit_lsn - lsn",
+                "mqx_round_up(header->length, 64) > scan->limit_lsn - lsn",
+            ),
+            (
+                "recovery_scan.c",
+                "const uint64_t end = mqx_round_up(scan->end_lsn + batch->length, MQX_PAGE_SIZE);",
+                "const uint64_t end = mqx_round_up(scan->end_lsn + batch->length, 64);",
+            ),
+            (
+                "recovery_scan.c",
+                "if (lsn + MQX_PAGE_SIZE > scan->limit_lsn) {",
+                "if (lsn + 64 > scan->limit_lsn) {",
+            ),
+            (
+                "recovery_scan.c",
+                "batch->lsn % MQX_PAGE_SIZE == 0",
+                "batch->lsn % 64 == 0",
+            ),
+            (
+                "recovery_scan.c",
+                "for (uint64_t offset = from; offset < scan->segment->size; offset += SECTOR) {",
+                "for (uint64_t offset = from; offset + SECTOR <= scan->segment->size;\n"
+                "         offset += SECTOR) {",
+            ),
+            (
+                "segment.c",
+                "header->prev_end_lsn % MQX_PAGE_SIZE != 0",
+                "header->prev_end_lsn % 64 != 0",
+            ),
+        ),
+    ),
+    Plant(
+        "no directory flush after a segment's rename",
+        "t3",
+        (
+            (
+                "journal.c",
+                '    err = io->ops->sync_dir(io, store->journal_dir);\n    return err == 0 ? MQX_OK '
+                ": roll_failed",
+                "    err = 0;\n    return err == 0 ? MQX_OK : roll_failed",
+            ),
+        ),
+    ),
+    Plant(
+        "no directory flush after a checkpoint's rename",
+        "t3",
+        (
+            (
+                "checkpoint_file.c",
+                "        err = io->ops->sync_dir(io, writer->dir);",
+                "        err = 0;",
+            ),
+        ),
+    ),
+    Plant(
+        "a checkpoint is not flushed before its rename",
+        "t3",
+        (
+            (
+                "checkpoint_file.c",
+                "    if (err == 0) {\n        err = io->ops->sync(io, writer->fd);\n    }\n    if (err",
+                "    if (err",
+            ),
+        ),
+    ),
+    Plant(
+        "a segment's header is not flushed before its rename",
+        "t3",
+        (("journal.c", "header, sizeof *header, 0, MQX_IO_DSYNC);", "header, sizeof *header, 0, 0);"),),
+    ),
+    Plant(
+        "the old journal is freed before the new checkpoint is whole",
+        "t3",
+        (
+            (
+                "checkpoint.c",
+                "    status = mqx_snapshot_finish(",
+                "    mqx_ignore(mqx_journal_retire(store, taking->begin_lsn, taking->live));\n"
+                "    status = mqx_snapshot_finish(",
+            ),
+        ),
+    ),
+    Plant(
+        "prev_end_lsn is ignored: a second crash takes the old torn tail for damage",
+        "t3",
+        (
+            (
+                "recovery.c",
+                ".limit_lsn = has_next ? found->entry.end_lsn :",
+                ".limit_lsn = 0 ? 0 :",
+            ),
+        ),
+    ),
+    Plant(
+        "a restart believes bytes that were never flushed",
+        "t3",
+        (
+            (
+                "recovery.c",
+                "const int err = restart->store->io->ops->sync(restart->store->io, fd);",
+                "const int err = 0;",
+            ),
+        ),
+    ),
+    Plant(
+        "a unit without its COMMIT takes effect",
+        "t3",
+        (
+            (
+                "recovery_replay.c",
+                "end_unit(replay, unit, false); /* dropping",
+                "end_unit(replay, unit, true); /* dropping",
+            ),
+        ),
+    ),
+    Plant(
+        "chunks are not flushed before their COMMIT",
+        "t3",
+        (
+            (
+                "commit.c",
+                "const bool sync = (durably && journal->unsynced == 0) || first;",
+                "const bool sync = durably || first;",
+            ),
+            (
+                "commit.c",
+                "const int err = store->io->ops->sync(store->io, fd);",
+                "const int err = 0;",
+            ),
+        ),
+    ),
+    Plant(
+        "the consumed image is not marked",
+        "t3",
+        (
+            (
+                "recovery.c",
+                "if (restart->report.image_messages == 0) {",
+                "if (restart->report.image_messages != UINT64_MAX) {",
+            ),
+        ),
+    ),
+    Plant(
+        "the checkpoint's begin LSN passes over units in flight",
+        "t3",
+        (
+            (
+                "checkpoint.c",
+                "taking->begin_lsn = lowest_in_flight(region, tail, &status);",
+                "taking->begin_lsn = tail + 0 * lowest_in_flight(region, tail, &status);",
+            ),
+        ),
+    ),
+    Plant(
+        "non-persistent messages of NPMCLASS(NORMAL) come back",
+        "t3",
+        (
+            (
+                "queue.c",
+                "if (mqx_load_relaxed(&queue->np_life) == 0) {",
+                "if (mqx_load_relaxed(&queue->np_life) == 77) {",
+            ),
+        ),
+    ),
+    Plant(
+        "a failed flush is believed",
+        "t4",
+        (
+            (
+                "commit.c",
+                'return err == 0 ? MQX_OK : flush_failed(store, err, "writing");',
+                "return MQX_OK;",
+            ),
+        ),
+    ),
+    Plant(
+        "the queue manager goes on after a failed flush",
+        "t4",
+        (
+            (
+                "commit.c",
+                "static MQX_COLD int flush_failed(struct mqx_store *store, int err, const char *what)\n"
+                "{\n    mqx_region_stop(&store->region, MQX_STOP_BROKEN);\n",
+                "static MQX_COLD int flush_failed(struct mqx_store *store, int err, const char *what)\n"
+                "{\n    (void)store;\n",
+            ),
+        ),
+    ),
+    Plant(
+        "a failed flush is tried again in another place",
+        "t4",
+        (
+            (
+                "commit.c",
+                'return err == 0 ? MQX_OK : flush_failed(store, err, "writing");',
+                "return err == 0 ? MQX_OK : mqx_fail(MQRC_OBJECT_DAMAGED, \"try again\");",
+            ),
+        ),
+    ),
+    Plant(
+        "the page cache is believed after a failed flush",
+        "t4",
+        (("attach.c", "orphan->broken ? mqx_recover", "orphan->broken && 0 ? mqx_recover"),),
+    ),
+    Plant(
+        "a commit that could not be written is reported as refused",
+        "t4",
+        (
+            (
+                "commit.c",
+                "    mqx_region_stop(&store->region, MQX_STOP_BROKEN);\n"
+                '    return mqx_fail(MQRC_CONNECTION_BROKEN,\n                    "%s; the queue',
+                '    return mqx_fail(MQRC_RESOURCE_PROBLEM,\n                    "%s; the queue',
+            ),
+        ),
+    ),
+    Plant(
+        "a put that is refused stays on the queue",
+        "t4",
+        (
+            (
+                "put.c",
+                "    status = append_records(call);\n    if (status != MQX_OK) {\n"
+                "        return give_up(call, status);",
+                "    status = append_records(call);\n    if (status != MQX_OK) {\n"
+                "        return status;",
+            ),
+        ),
+    ),
+    Plant(
+        "a descriptor is lost when a header cannot be written",
+        "t4",
+        (
+            (
+                "journal.c",
+                "    const int closed = io->ops->close(io, fd);\n    if (err != 0 || closed != 0) {",
+                "    const int closed = err != 0 ? 0 : io->ops->close(io, fd);\n"
+                "    if (err != 0 || closed != 0) {",
+            ),
+        ),
+    ),
+    Plant(
+        "damage in the middle is cut off like a torn tail",
+        "t12",
+        (
+            (
+                "recovery_scan.c",
+                "{'C', 0, 0, 1, -1, -1, MQX_TAIL_DAMAGE,",
+                "{'C', 0, 0, 1, -1, -1, MQX_TAIL_TORN,",
+            ),
+        ),
+    ),
+    Plant(
+        "durable marks are not looked for",
+        "t12",
+        (
+            (
+                "recovery_scan.c",
+                "*mark = batch->durable_lsn > *mark ? batch->durable_lsn : *mark;",
+                "*mark = 0;",
+            ),
+        ),
+    ),
+    Plant(
+        "a segment header's checksum is ignored",
+        "t12",
+        (
+            (
+                "segment.c",
+                "} else if (header->crc != mqx_crc32c(0, header, offsetof(struct psj_segment, crc))) {",
+                "} else if (header->crc == 1 && header->size == 1) {",
+            ),
+        ),
+    ),
+    Plant(
+        "a checkpoint block's checksum is ignored",
+        "t12",
+        (
+            (
+                "checkpoint_file.c",
+                "out_block->crc != block_crc(reader->seed, out_block, payload)",
+                "(out_block->crc == 1 && block_crc(reader->seed, out_block, payload) == 2)",
+            ),
+        ),
+    ),
+    Plant(
+        "records are not verified when the journal is read",
+        "t12",
+        (
+            (
+                "message.c",
+                "return record_crc(at, record->length) == record->crc ? MQX_OK : MQX_TORN;",
+                "return record_crc(at, record->length) != 0 ? MQX_OK : MQX_OK;",
+            ),
+        ),
+    ),
+)
+
+
+class Workshop:
+    """Where planted programs are made."""
+
+    def __init__(self, root: Path, objects: Path) -> None:
+        self.root = root
+        self.objects = objects
+        self.folder = root / "build" / "crash" / "plant"
+        self.core = self.folder / "csrc"
+        self.core.mkdir(parents=True, exist_ok=True)
+        for old in self.core.iterdir():
+            old.unlink()
+        for source in (root / "csrc").iterdir():
+            (self.core / source.name).write_bytes(source.read_bytes())
+
+    def change(self, plant: Plant) -> set[str]:
+        """Changes the copies; returns the names of the files. Raises ValueError when one does not apply."""
+        texts: dict[str, str] = {}
+        for name, old, new in plant.changes:
+            text = texts.get(name) or (self.root / "csrc" / name).read_text()
+            if text.count(old) != 1:
+                raise ValueError(f"{name}: {text.count(old)} places for {old!r}")
+            texts[name] = text.replace(old, new)
+        for name, text in texts.items():
+            (self.core / name).write_text(text)
+        return set(texts)
+
+    def restore(self, names: set[str]) -> None:
+        for name in names:
+            (self.core / name).write_bytes((self.root / "csrc" / name).read_bytes())
+
+    def build(self, names: set[str], layer: str) -> Path:
+        """The layer's program with the changed files; the other objects are those of the right one."""
+        changed = []
+        for name in names:
+            to = self.folder / f"{Path(name).stem}.o"
+            run(["gcc", *FLAGS, "-c", str(self.core / name), "-o", str(to)])
+            changed.append(str(to))
+        stems = {Path(name).stem for name in names}
+        rest = [str(o) for o in sorted((self.objects / "core").glob("*.o")) if o.stem not in stems]
+        crash = [o for o in sorted((self.objects / "crash").glob("*.o"))]
+        common = [str(o) for o in crash if not o.stem.startswith("run_")]
+        helpers = [str(o) for o in sorted((self.objects / "c").glob("*.o"))]
+        program = self.folder / f"run_{layer}"
+        wrap = ",".join(f"--wrap={name}" for name in WRAPPED)
+        run(
+            ["gcc", *FLAGS, f"-Wl,{wrap}", "-o", str(program)]
+            + [str(self.objects / "crash" / f"run_{layer}.o"), *common, *helpers, *changed, *rest]
+            + ["-lpthread"]
+        )
+        return program
+
+
+def run(command: list[str]) -> None:
+    """Runs a compiler; raises with what it said."""
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise RuntimeError(f"{' '.join(command[:6])} ...: {result.stderr[-2000:]}")
+
+
+def verdict_of(program: Path, layer: str, seed: int) -> tuple[bool, str]:
+    """(caught, how): the first violation that is told, or what happened instead."""
+    command = [str(program), *ARGUMENTS[layer], "--seed", str(seed)]
+    try:
+        result = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired:
+        return False, f"still running after {TIMEOUT_S} s"
+    told = [line for line in result.stdout.splitlines() if line.startswith("VIOLATION")]
+    if result.returncode == 1 and told:
+        return True, told[0][:160]
+    if result.returncode == -6:  # SIGABRT: mqx_check
+        lines = [line for line in result.stderr.splitlines() if line]
+        return True, ("stopped by an assertion: " + (lines[0] if lines else ""))[:160]
+    return False, f"status {result.returncode}: not noticed"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--root", type=Path, default=Path())
+    parser.add_argument("--objects", type=Path, required=True)
+    parser.add_argument("--only", default="", help="a word of the plants to try")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    workshop = Workshop(options.root.resolve(), options.objects.resolve())
+    wanted = [plant for plant in PLANTS if options.only in plant.what]
+    missed = 0
+    for number, plant in enumerate(wanted, 1):
+        start = time.monotonic()
+        names: set[str] = set()
+        try:
+            names = workshop.change(plant)
+            caught, how = verdict_of(workshop.build(names, plant.layer), plant.layer, options.seed)
+        except (ValueError, RuntimeError) as error:
+            caught, how = False, f"cannot be planted: {error}"
+        workshop.restore(names or {name for name, _, _ in plant.changes})
+        missed += not caught
+        mark = "caught" if caught else "MISSED"
+        seconds = time.monotonic() - start
+        print(f"{number:2} {mark} {plant.layer:4} {seconds:5.1f} s  {plant.what}: {how}", flush=True)
+    print(f"planted faults: {len(wanted) - missed} of {len(wanted)} caught, seed {options.seed}")
+    return 1 if missed or not wanted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
