@@ -44,6 +44,7 @@ struct taking { /* a checkpoint under way */
     unsigned char *body;      /* of an image message */
     uint64_t body_capacity;
     uint64_t images;
+    uint64_t looked_us;    /* when others were last looked after */
 };
 
 /* ---- where the replay will begin ---- */
@@ -233,6 +234,20 @@ static int check_sorted(struct taking *taking, const struct psc_message *m)
     return MQX_OK;
 }
 
+/* A paced snapshot of a deep index takes seconds; others must not wait so long for the sweep. */
+static int look_around(struct taking *taking)
+{
+    enum { EVERY_US = 250000 };
+    struct mqx_store *store = taking->store;
+    const uint64_t now = store->io->ops->now_us(store->io);
+    if (taking->mode != MQX_CHECKPOINT_FUZZY || store->between == NULL ||
+        now - taking->looked_us < EVERY_US) {
+        return MQX_OK;
+    }
+    taking->looked_us = now;
+    return store->between(store);
+}
+
 static int write_messages(struct taking *taking, uint32_t slot, uint32_t generation)
 {
     struct mqx_cursor cursor = {0};
@@ -254,6 +269,7 @@ static int write_messages(struct taking *taking, uint32_t slot, uint32_t generat
         }
         if (status == MQX_OK) {
             mqx_snapshot_took(&taking->writer, count, (uint64_t)count * sizeof *messages);
+            status = look_around(taking);
         }
     }
     return status;

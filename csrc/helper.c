@@ -170,6 +170,12 @@ static const step_function steps[STEP_COUNT] = {
 
 /* ---- a round ---- */
 
+static int sweep_between(struct mqx_store *store)
+{
+    uint32_t dead = 0;
+    return mqx_sweep(store, &dead);
+}
+
 /* MQX_BUSY when somebody else has the maintenance lock. */
 static int run_round(struct mqx_store *store, struct round *round)
 {
@@ -177,6 +183,7 @@ static int run_round(struct mqx_store *store, struct round *round)
     struct mqx_header *header = region->header;
     round->dead = 0;
     round->long_units = 0;
+    store->between = sweep_between;
     memset(round->status, 0, sizeof round->status);
     const int status = mqx_lock_try(region, &header->maintenance_lock);
     if (status != MQX_OK) {
