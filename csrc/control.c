@@ -69,8 +69,11 @@ int mqe_alter(mqe_manager *manager, uint32_t slot, uint32_t generation,
 {
     struct object_change c = {{*name, attrs, attrs_length}, &slot, &generation, 0};
     int status = with_context(manager, do_alter, &c);
+    if (status != MQX_OK) {
+        return status;
+    }
     const struct mqx_object *queue = mqx_object(&manager->store.region, slot);
-    if (status == MQX_OK && queue != NULL && mqx_load_relaxed(&queue->get_inhibited) != 0) {
+    if (queue != NULL && mqx_load_relaxed(&queue->get_inhibited) != 0) {
         status = mqx_notify_cancel_all(&manager->store, slot); /* waiters see 2016 */
     }
     return status;
@@ -206,13 +209,13 @@ int mqe_clear(mqe_manager *manager, uint32_t slot, uint32_t generation)
 int mqe_queue_status(mqe_manager *manager, uint32_t slot, uint32_t generation,
                      struct mqe_queue_status *out)
 {
-    const struct mqx_object *queue = mqx_object(&manager->store.region, slot);
     int status = mqx_enter(manager, false);
-    if (status == MQX_OK && (queue == NULL || queue->generation != generation)) {
-        status = mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", slot);
-    }
     if (status != MQX_OK) {
         return status;
+    }
+    const struct mqx_object *queue = mqx_object(&manager->store.region, slot);
+    if (queue == NULL || queue->generation != generation) {
+        return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", slot);
     }
     const uint32_t got = mqx_load_relaxed(&queue->got);
     const uint32_t present = mqx_load_relaxed(&queue->present);
@@ -335,8 +338,11 @@ int mqe_units(mqe_manager *manager, struct mqe_unit_status *out, uint32_t capaci
     const struct mqx_region *region = &manager->store.region;
     int status = mqx_enter(manager, false);
     *out_count = 0;
+    if (status != MQX_OK) {
+        return status;
+    }
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
-    for (uint32_t i = 1; i < used && status == MQX_OK; i++) {
+    for (uint32_t i = 1; i < used; i++) {
         const struct mqx_context *context = mqx_context(region, i);
         if (context == NULL || mqx_load_acquire(&context->state) <= MQX_CTX_IDLE) {
             continue;
@@ -362,8 +368,11 @@ int mqe_handles(mqe_manager *manager, struct mqe_handle_status *out, uint32_t ca
     const struct mqx_region *region = &manager->store.region;
     int status = mqx_enter(manager, false);
     *out_count = 0;
+    if (status != MQX_OK) {
+        return status;
+    }
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_HANDLES].used);
-    for (uint32_t i = 1; i < used && status == MQX_OK; i++) {
+    for (uint32_t i = 1; i < used; i++) {
         const struct mqx_handle *handle = mqx_handle(region, i);
         if (handle == NULL || mqx_load_acquire(&handle->state) == 0) {
             continue;
@@ -434,8 +443,11 @@ static int check_queue(struct mqx_store *store, uint32_t slot)
 
 int mqe_check(mqe_manager *manager)
 {
-    const struct mqx_area *area = &manager->store.region.header->area[MQX_AREA_OBJECTS];
     int status = mqx_enter(manager, false);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const struct mqx_area *area = &manager->store.region.header->area[MQX_AREA_OBJECTS];
     const uint64_t used = mqx_load_acquire(&area->used);
     for (uint32_t slot = 1; slot < used && status == MQX_OK; slot++) {
         status = check_queue(&manager->store, slot);

@@ -262,6 +262,9 @@ int mqe_backout(mqe_unit *unit)
 
 uint32_t mqe_unit_count(const mqe_unit *unit)
 {
+    if (mqx_forked(&unit->manager->store)) {
+        return 0; /* the region is not mapped in a child */
+    }
     const struct mqx_context *context = mqx_context(&unit->manager->store.region, unit->context);
     return context == NULL ? 0 : context->count;
 }
