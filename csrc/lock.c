@@ -8,6 +8,7 @@
 #include "yield.h"
 
 #include <errno.h>
+#include <time.h>
 
 enum { SPIN_COUNT = 200 };
 
@@ -102,6 +103,23 @@ static MQX_COLD int take_failed(struct mqx_region *region, struct mqx_lock *lock
                     err);
 }
 
+/* Blocks until the lock is ours; EBUSY when the region was stopped meanwhile. glibc's trylock keeps a
+ * mutex that it found beyond repair, for ever: whoever is behind it must not wait as long. */
+static int wait_for(struct mqx_region *region, struct mqx_lock *lock)
+{
+    int err = ETIMEDOUT;
+    while (err == ETIMEDOUT) {
+        struct timespec until;
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += 1;
+        err = pthread_mutex_clocklock(&lock->mutex, CLOCK_MONOTONIC, &until);
+        if (err == ETIMEDOUT && mqx_region_stopped(region) != MQX_RUNNING) {
+            return EBUSY;
+        }
+    }
+    return err;
+}
+
 static MQX_COLD int take_slowly(struct mqx_region *region, struct mqx_lock *lock)
 {
     int err = EBUSY;
@@ -117,7 +135,10 @@ static MQX_COLD int take_slowly(struct mqx_region *region, struct mqx_lock *lock
         if (held_count == 0) {
             mqx_about_to_block();
         }
-        err = pthread_mutex_lock(&lock->mutex);
+        err = wait_for(region, lock);
+    }
+    if (err == EBUSY) {
+        return mqx_region_stop_reason(region);
     }
     if (err == 0) {
         note_taken(region, lock);
