@@ -103,8 +103,8 @@ static MQX_COLD int take_failed(struct mqx_region *region, struct mqx_lock *lock
                     err);
 }
 
-/* Blocks until the lock is ours; EBUSY when the region was stopped meanwhile. glibc's trylock keeps a
- * mutex that it found beyond repair, for ever: whoever is behind it must not wait as long. */
+/* Blocks until the lock is ours; EBUSY when the region was stopped meanwhile. glibc's trylock keeps
+ * a mutex that it found beyond repair, for ever: whoever is behind it must not wait as long. */
 static int wait_for(struct mqx_region *region, struct mqx_lock *lock)
 {
     int err = ETIMEDOUT;

@@ -24,8 +24,8 @@ struct mqx_store {
     struct mqx_region_plan plan;
     char name[49];        /* of the queue manager */
     char region_name[80];
-    /* Called now and then by long steps of maintenance, which hold the maintenance lock: the sweep, so
-     * that a checkpoint does not keep the work of the dead from the living. NULL: nothing. */
+    /* Called now and then by long steps of maintenance, which hold the maintenance lock: the sweep,
+     * so that a checkpoint does not keep the work of the dead from the living. NULL: nothing. */
     int (*between)(struct mqx_store *store);
 };
 

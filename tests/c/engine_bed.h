@@ -1,10 +1,10 @@
 /*
- * engine_bed.h - a whole queue manager for tests of what mqe.h promises: on the file table in memory,
- * or in directories of its own on real files when processes are needed.
+ * engine_bed.h - a whole queue manager for tests of what mqe.h promises: on the file table in
+ * memory, or in directories of its own on real files when processes are needed.
  *
  *     engine_begin();                               // a fresh queue manager, attached
- *     struct queue q = engine_queue("Q", 0);        // a local queue with MQ's defaults, open for all
- *     CHECK_INT(PUT(q, .text = "hello", .priority = 4), 0);
+ *     struct queue q = engine_queue("Q", 0);        // a local queue with MQ's defaults, open for
+ *     all CHECK_INT(PUT(q, .text = "hello", .priority = 4), 0);
  *     CHECK_STR(TAKE(q), "hello");
  *
  * One queue manager at a time: engine_begin() first clears away what a test that failed has left.
@@ -166,7 +166,8 @@ __attribute__((unused)) static void engine_begin(void)
     engine_begin_with(&settings);
 }
 
-/* The same in directories of its own on tmpfs; children attach with mqe_attach(engine.path, ...). */
+/* The same in directories of its own on tmpfs; children attach with mqe_attach(engine.path, ...).
+ * */
 __attribute__((unused)) static void engine_begin_real(void)
 {
     engine_end();
@@ -187,8 +188,8 @@ __attribute__((unused)) static void engine_restart(void)
     CHECK_INT(engine_attach(), 0);
 }
 
-/* The (only) process dies as by SIGKILL; in memory. Its handles and units are never looked at again,
- * but stay reachable: the sanitizers count what is lost. */
+/* The (only) process dies as by SIGKILL; in memory. Its handles and units are never looked at
+ * again, but stay reachable: the sanitizers count what is lost. */
 __attribute__((unused)) static void engine_kill(void)
 {
     static void *graves[4 * ENGINE_KEPT];

@@ -1,4 +1,5 @@
-/* Claims of body.c: bodies of every size come back whole, from the region and from the journal's mapping. */
+/* Claims of body.c: bodies of every size come back whole, from the region and from the journal's
+ * mapping. */
 #include "engine_bed.h"
 #include "body.h"
 
@@ -38,7 +39,8 @@ static bool round_trip(struct queue q, mqe_unit *unit, uint64_t length, int pers
                 comes_back(q.handle, unit, 0, length) && mqe_backout(unit) == 0 &&
                 comes_back(q.handle, NULL, 0, length);
     good = good &&
-           PUT(q, .body = body_out, .length = length, .persistent = persistent, .unit = unit) == 0 &&
+           PUT(q, .body = body_out, .length = length, .persistent = persistent, .unit = unit) ==
+               0 &&
            mqe_commit(unit) == 0 && comes_back(q.handle, unit, 0, length) && mqe_commit(unit) == 0;
     if (!good) {
         printf("\n    %" PRIu64 " bytes, persistent %d: %s", length, persistent, mqe_error_text());

@@ -1,4 +1,5 @@
-/* Claims of get.c: which message a get is about, what becomes of it, browsing, truncation, expiry. */
+/* Claims of get.c: which message a get is about, what becomes of it, browsing, truncation, expiry.
+ * */
 #include "engine_bed.h"
 
 TEST(delivery_is_by_priority_and_within_it_in_put_order_whatever_the_persistence)

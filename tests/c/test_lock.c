@@ -1,4 +1,5 @@
-/* Claims of lock.c: whoever dies inside a micro-transaction, the next owner sees the state before it. */
+/* Claims of lock.c: whoever dies inside a micro-transaction, the next owner sees the state before
+ * it. */
 #include "region_bed.h"
 
 #include "yield.h"

@@ -1,5 +1,6 @@
-/* Claims of notify.c, and of the waiting part of get.c: who is woken by what, exactly once, and never
- * by the bound of the sleep. Threads are real; nothing here depends on how long anything takes. */
+/* Claims of notify.c, and of the waiting part of get.c: who is woken by what, exactly once, and
+ * never by the bound of the sleep. Threads are real; nothing here depends on how long anything
+ * takes. */
 #include "engine_bed.h"
 #include "notify.h"
 #include "select.h"
@@ -141,7 +142,8 @@ static void *client_main(void *arg)
     return NULL;
 }
 
-/* 1,000 clients on one reply queue. Each context's futex word is raised once: by the put that is its. */
+/* 1,000 clients on one reply queue. Each context's futex word is raised once: by the put that is
+ * its. */
 TEST(of_a_thousand_waiters_each_is_woken_once_by_its_own_message)
 {
     enum { COUNT = 1000 };

@@ -1,4 +1,5 @@
-/* Claims of region.c: laying out, believing nothing, growing to the limit and not further, stopping. */
+/* Claims of region.c: laying out, believing nothing, growing to the limit and not further,
+ * stopping. */
 #include "region_bed.h"
 
 TEST(a_region_that_another_build_made_is_refused)

@@ -1,10 +1,12 @@
-/* Claims of select.c: which message a selective get finds, by scan and by index, and never a wrong one. */
+/* Claims of select.c: which message a selective get finds, by scan and by index, and never a wrong
+ * one. */
 #include "engine_bed.h"
 #include "select.h"
 
 enum { DEEP = 1000 };
 
-/* `count` messages whose ids follow from their number: unique MsgId, 10 to a CorrelId, 50 to a group. */
+/* `count` messages whose ids follow from their number: unique MsgId, 10 to a CorrelId, 50 to a
+ * group. */
 static struct queue filled(int count, int persistent)
 {
     char text[16];

@@ -81,7 +81,7 @@ TEST(a_backed_out_message_is_back_in_its_place_and_counts_it)
 TEST(a_unit_may_get_from_and_put_to_many_queues_and_is_whole_after_a_kill)
 {
     struct queue q[20];
-    char name[8], text[16];
+    char name[16], text[24];
     engine_begin();
     mqe_unit *kept = engine_unit(), *lost = engine_unit();
     for (int i = 0; i < 20; i++) {
@@ -174,8 +174,8 @@ static bool contains(const struct memory_event *event, const char *text)
     return event->data != NULL && memmem(event->data, event->size, text, strlen(text)) != NULL;
 }
 
-/* Between the acks number - 1 and number: the text is in a durable write, and nothing that was written
- * is left without a flush. */
+/* Between the acks number - 1 and number: the text is in a durable write, and nothing that was
+ * written is left without a flush. */
 static bool flushed_before_ack(const struct memory_trace *trace, uint64_t number, const char *text)
 {
     uint64_t acks = 0;
