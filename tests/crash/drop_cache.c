@@ -1,6 +1,7 @@
 /*
- * drop_cache.c - see drop_cache.h. Knows files by the name under which they were opened; only writes with data sync are
- * followed, since what the core writes otherwise it never believes after a failed flush.
+ * drop_cache.c - see drop_cache.h. Knows files by the name under which they were opened; only
+ * writes with data sync are followed, since what the core writes otherwise it never believes after
+ * a failed flush.
  */
 #include "drop_cache.h"
 

@@ -1,5 +1,6 @@
 /*
- * fast_region.c - see fast_region.h. A region file is known by the size it is given; its descriptor is remembered.
+ * fast_region.c - see fast_region.h. A region file is known by the size it is given; its descriptor
+ * is remembered.
  */
 #include "fast_region.h"
 

@@ -1,7 +1,7 @@
 /*
- * fixed.c - surroundings that cost nothing and do not change from run to run. Linked with --wrap (Makefile):
- * /proc is read once, wall clock and random numbers come from a counter. Only what such tests ask a
- * hundred thousand times a second, and what would make two runs of one seed differ.
+ * fixed.c - surroundings that cost nothing and do not change from run to run. Linked with --wrap
+ * (Makefile): /proc is read once, wall clock and random numbers come from a counter. Only what such
+ * tests ask a hundred thousand times a second, and what would make two runs of one seed differ.
  */
 #include "../../csrc/surroundings.h"
 #include "workload.h"
@@ -42,7 +42,8 @@ int __wrap_mqx_random_bytes(void *to, size_t size)
 }
 
 uint64_t __wrap_mqx_start_time(int32_t pid);
-/* Never the same: a process that "died" in these tests has a pid that goes on living, and only its locks tell. */
+/* Never the same: a process that "died" in these tests has a pid that goes on living, and only its
+ * locks tell. */
 uint64_t __wrap_mqx_start_time(int32_t pid)
 {
     static uint64_t ticks;

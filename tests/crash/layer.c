@@ -66,8 +66,8 @@ void layer_arguments(struct layer *layer, int argc, char **argv, uint64_t defaul
         } else if (strcmp(argv[i], "--keep") == 0 && value != NULL) {
             layer->keep = value;
         } else {
-            fprintf(stderr, "%s: what is %s? Known: --count --seed --time --only --tell --keep\n", argv[0],
-                    argv[i]);
+            fprintf(stderr, "%s: what is %s? Known: --count --seed --time --only --tell --keep\n",
+                    argv[0], argv[i]);
             exit(2);
         }
     }

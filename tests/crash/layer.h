@@ -1,9 +1,9 @@
 /*
- * layer.h - what the programs of the crash layers share: arguments, time, the word about where a crash of the
- * engine itself happened.
+ * layer.h - what the programs of the crash layers share: arguments, time, the word about where a
+ * crash of the engine itself happened.
  *
- * Status of such a program: 0 nothing found, 1 the engine broke a promise, 2 wrong use or a harness that failed,
- * a signal when the engine aborted (a line on stderr says where).
+ * Status of such a program: 0 nothing found, 1 the engine broke a promise, 2 wrong use or a harness
+ * that failed, a signal when the engine aborted (a line on stderr says where).
  */
 #ifndef PENSTOCK_TESTS_LAYER_H
 #define PENSTOCK_TESTS_LAYER_H
@@ -20,7 +20,8 @@ struct layer {
     uint64_t start_us;
 };
 
-/* --count N --seed S --time S --only N --keep DIRECTORY --tell 1; ends the process with 2 on anything else. */
+/* --count N --seed S --time S --only N --keep DIRECTORY --tell 1; ends the process with 2 on
+ * anything else. */
 void layer_arguments(struct layer *layer, int argc, char **argv, uint64_t default_count);
 bool layer_time_is_up(const struct layer *layer);
 double layer_seconds(const struct layer *layer);

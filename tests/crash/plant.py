@@ -2,11 +2,11 @@
 
     python tests/crash/plant.py --root . --objects build/crash/plain [--only WORD] [--seed S]
 
-Each plant is a change of text in a copy of one or more core files (below build/). It must apply exactly
-once, compile, and make the named layer fail with status 1 (a promise was broken) or by an assertion of the
-core; anything else means that the layer is blind. The unchanged programs must have been built before (make
-programs): the objects of unchanged files are taken from there. Ends with a table; status 0 when every plant was
-caught.
+Each plant is a change of text in a copy of one or more core files (below build/). It must apply
+exactly once, compile, and make the named layer fail with status 1 (a promise was broken) or by an
+assertion of the core; anything else means that the layer is blind. The unchanged programs must have
+been built before (make programs): the objects of unchanged files are taken from there. Prints a
+line a plant; status 0 when every plant was caught.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ PLANTS = (
         (
             (
                 "journal.c",
-                '    err = io->ops->sync_dir(io, store->journal_dir);\n    return err == 0 ? MQX_OK '
-                ": roll_failed",
+                "    err = io->ops->sync_dir(io, store->journal_dir);\n"
+                "    return err == 0 ? MQX_OK : roll_failed",
                 "    err = 0;\n    return err == 0 ? MQX_OK : roll_failed",
             ),
         ),
@@ -146,7 +146,8 @@ PLANTS = (
         (
             (
                 "checkpoint_file.c",
-                "    if (err == 0) {\n        err = io->ops->sync(io, writer->fd);\n    }\n    if (err",
+                "    if (err == 0) {\n"
+                "        err = io->ops->sync(io, writer->fd);\n    }\n    if (err",
                 "    if (err",
             ),
         ),
@@ -154,7 +155,13 @@ PLANTS = (
     Plant(
         "a segment's header is not flushed before its rename",
         "t3",
-        (("journal.c", "header, sizeof *header, 0, MQX_IO_DSYNC);", "header, sizeof *header, 0, 0);"),),
+        (
+            (
+                "journal.c",
+                "header, sizeof *header, 0, MQX_IO_DSYNC);",
+                "header, sizeof *header, 0, 0);",
+            ),
+        ),
     ),
     Plant(
         "the old journal is freed before the new checkpoint is whole",
@@ -267,9 +274,9 @@ PLANTS = (
         (
             (
                 "commit.c",
-                "static MQX_COLD int flush_failed(struct mqx_store *store, int err, const char *what)\n"
+                "flush_failed(struct mqx_store *store, int err, const char *what)\n"
                 "{\n    mqx_region_stop(&store->region, MQX_STOP_BROKEN);\n",
-                "static MQX_COLD int flush_failed(struct mqx_store *store, int err, const char *what)\n"
+                "flush_failed(struct mqx_store *store, int err, const char *what)\n"
                 "{\n    (void)store;\n",
             ),
         ),
@@ -281,7 +288,7 @@ PLANTS = (
             (
                 "commit.c",
                 'return err == 0 ? MQX_OK : flush_failed(store, err, "writing");',
-                "return err == 0 ? MQX_OK : mqx_fail(MQRC_OBJECT_DAMAGED, \"try again\");",
+                'return err == 0 ? MQX_OK : mqx_fail(MQRC_OBJECT_DAMAGED, "try again");',
             ),
         ),
     ),
@@ -321,7 +328,8 @@ PLANTS = (
         (
             (
                 "journal.c",
-                "    const int closed = io->ops->close(io, fd);\n    if (err != 0 || closed != 0) {",
+                "    const int closed = io->ops->close(io, fd);\n"
+                "    if (err != 0 || closed != 0) {",
                 "    const int closed = err != 0 ? 0 : io->ops->close(io, fd);\n"
                 "    if (err != 0 || closed != 0) {",
             ),
@@ -355,8 +363,8 @@ PLANTS = (
         (
             (
                 "segment.c",
-                "} else if (header->crc != mqx_crc32c(0, header, offsetof(struct psj_segment, crc))) {",
-                "} else if (header->crc == 1 && header->size == 1) {",
+                "header->crc != mqx_crc32c(0, header, offsetof(struct psj_segment, crc))",
+                "header->crc == 1 && header->size == 1",
             ),
         ),
     ),
@@ -400,7 +408,7 @@ class Workshop:
             (self.core / source.name).write_bytes(source.read_bytes())
 
     def change(self, plant: Plant) -> set[str]:
-        """Changes the copies; returns the names of the files. Raises ValueError when one does not apply."""
+        """Changes the copies; the names of the files. ValueError when one does not apply."""
         texts: dict[str, str] = {}
         for name, old, new in plant.changes:
             text = texts.get(name) or (self.root / "csrc" / name).read_text()
@@ -416,7 +424,7 @@ class Workshop:
             (self.core / name).write_bytes((self.root / "csrc" / name).read_bytes())
 
     def build(self, names: set[str], layer: str) -> Path:
-        """The layer's program with the changed files; the other objects are those of the right one."""
+        """The layer's program with the changed files and the right objects of all others."""
         changed = []
         for name in names:
             to = self.folder / f"{Path(name).stem}.o"
@@ -424,16 +432,14 @@ class Workshop:
             changed.append(str(to))
         stems = {Path(name).stem for name in names}
         rest = [str(o) for o in sorted((self.objects / "core").glob("*.o")) if o.stem not in stems]
-        crash = [o for o in sorted((self.objects / "crash").glob("*.o"))]
+        crash = sorted((self.objects / "crash").glob("*.o"))
         common = [str(o) for o in crash if not o.stem.startswith("run_")]
         helpers = [str(o) for o in sorted((self.objects / "c").glob("*.o"))]
         program = self.folder / f"run_{layer}"
         wrap = ",".join(f"--wrap={name}" for name in WRAPPED)
-        run(
-            ["gcc", *FLAGS, f"-Wl,{wrap}", "-o", str(program)]
-            + [str(self.objects / "crash" / f"run_{layer}.o"), *common, *helpers, *changed, *rest]
-            + ["-lpthread"]
-        )
+        main_object = str(self.objects / "crash" / f"run_{layer}.o")
+        objects = [main_object, *common, *helpers, *changed, *rest]
+        run(["gcc", *FLAGS, f"-Wl,{wrap}", "-o", str(program), *objects, "-lpthread"])
         return program
 
 
@@ -463,7 +469,9 @@ def verdict_of(program: Path, layer: str, seed: int) -> tuple[bool, str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--root", type=Path, default=Path())
     parser.add_argument("--objects", type=Path, required=True)
     parser.add_argument("--only", default="", help="a word of the plants to try")
@@ -484,7 +492,9 @@ def main() -> int:
         missed += not caught
         mark = "caught" if caught else "MISSED"
         seconds = time.monotonic() - start
-        print(f"{number:2} {mark} {plant.layer:4} {seconds:5.1f} s  {plant.what}: {how}", flush=True)
+        print(
+            f"{number:2} {mark} {plant.layer:4} {seconds:5.1f} s  {plant.what}: {how}", flush=True
+        )
     print(f"planted faults: {len(wanted) - missed} of {len(wanted)} caught, seed {options.seed}")
     return 1 if missed or not wanted else 0
 

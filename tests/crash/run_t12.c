@@ -5,10 +5,10 @@
  *
  * With --count N above 1 only each N-th case is tried, for a quick look.
  *
- * An image is a queue manager whose first segment has 64 KiB and is nearly full. Of the file under attack every single
- * bit is flipped, every truncation made, every ordered pair of 512-byte sectors put over each other, every sector
- * zeroed. Each damaged image is opened: right (everything is there), refused with a reason and the name of a
- * file, or lost: opened with something missing.
+ * An image is a queue manager whose first segment has 64 KiB and is nearly full. Of the file under
+ * attack every single bit is flipped, every truncation made, every ordered pair of 512-byte sectors
+ * put over each other, every sector zeroed. Each damaged image is opened: right (everything is
+ * there), refused with a reason and the name of a file, or lost: opened with something missing.
  *
  *   marked        the last batch is covered by a mark page: nothing may be lost.
  *   unmarked      it is not: nothing but the last batch may be lost (promise P7), which is counted.

@@ -3,14 +3,14 @@
  *
  *     run_t3 --count STATES --seed S --time SECONDS [--only ROUND --keep DIRECTORY]
  *
- * A round records one workload (workload.h) on files in memory, from the creation of the queue manager on, and shows
- * the states of disk_states.h at tearing of 8, 64, 512 and 4,096 bytes. Each is recovered and judged by the
- * acknowledgements made until then. Of some states the recovery itself, and work after it, are recorded and
- * cut again, and of some of these once more: second and third crash in a row. Every 8th round moves units
- * larger than the log ring.
+ * A round records one workload (workload.h) on files in memory, from the creation of the queue
+ * manager on, and shows the states of disk_states.h at tearing of 8, 64, 512 and 4,096 bytes. Each
+ * is recovered and judged by the acknowledgements made until then. Of some states the recovery
+ * itself, and work after it, are recorded and cut again, and of some of these once more: second and
+ * third crash in a row. Every 8th round moves units larger than the log ring.
  *
- * Left out of the recording: what is written into the error log (no promise), and, but for every eighth round, into
- * the lock file; else most states would differ in these alone.
+ * Left out of the recording: what is written into the error log (no promise), and, but for every
+ * eighth round, into the lock file; else most states would differ in these alone.
  */
 #include "../c/disk_states.h"
 #include "fast_region.h"
@@ -200,8 +200,9 @@ static int recover(struct cut *cut, const struct disk_state *state)
     uint32_t done = 0;
     bool pending = false;
     cut->visits += 1;
+    const uint64_t odds = cut->depth == 0 ? 1 : 4;
     const bool follow = cut->depth + 1 < DEPTH_MAX &&
-                        wl_mix(state->image_hash ^ state->event) % NEST_EVERY < (cut->depth == 0 ? 1 : 4);
+                        wl_mix(state->image_hash ^ state->event) % NEST_EVERY < odds;
     if (follow) {
         memory_io_record(state->files, state->path);
         memory_io_ack(state->files, 2);
@@ -218,8 +219,8 @@ static int recover(struct cut *cut, const struct disk_state *state)
         cut->t3->recoveries_refused += 1;
         return 0;
     }
-    (void)snprintf(text, sizeof text, "recovery refused: %d %s: %s", reason, mqe_reason_name(reason),
-                   mqe_error_text());
+    (void)snprintf(text, sizeof text, "recovery refused: %d %s: %s", reason,
+                   mqe_reason_name(reason), mqe_error_text());
     return violation(cut, state, text);
 }
 

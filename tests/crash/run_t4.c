@@ -3,19 +3,21 @@
  *
  *     run_t4 --count CASES --seed S --time SECONDS [--only CASE --tell 1]
  *
- * A scene is a short workload (workload.h) with restarts, from the creation of the queue manager on. It is run once
- * without a fault to learn its calls; then once for each call, each kind of fault that this call can meet, struck
- * once and from then on. Whatever fails must fail with a mapped reason; what the calls said must be true:
+ * A scene is a short workload (workload.h) with restarts, from the creation of the queue manager
+ * on. It is run once without a fault to learn its calls; then once for each call, each kind of
+ * fault that this call can meet, struck once and from then on. Whatever fails must fail with a
+ * mapped reason; what the calls said must be true:
  *
  *   - a call after one that said 2009 says 2009 too, and a failed flush is told to somebody;
- *   - what a call refused has not happened, what it reported has (the workload's model goes on checking);
- *   - after the fault is gone the files are opened again, hold exactly what was acknowledged, and can be
- *     worked with;
+ *   - what a call refused has not happened, what it reported has (the workload's model goes on
+ *     checking);
+ *   - after the fault is gone the files are opened again, hold exactly what was acknowledged, and
+ *     can be worked with;
  *   - the same after a power cut at the moment of the end: flushes that failed did not count;
  *   - no descriptor, no mapping and (in the build with sanitizers) no memory is lost.
  *
- * A flipped bit that a restart after a death reads in the journal's last batch cannot be told from a torn tail (the
- * exception of promise P7): such losses are allowed, counted and printed.
+ * A flipped bit that a restart after a death reads in the journal's last batch cannot be told from
+ * a torn tail (the exception of promise P7): such losses are allowed, counted and printed.
  */
 #include "../c/disk_states.h"
 #include "drop_cache.h"
@@ -414,7 +416,8 @@ static bool enough(const struct t4 *t4)
     return t4->cases >= t4->layer.count || layer_time_is_up(&t4->layer);
 }
 
-/* Calls of the scene are taken in an order that spreads over it, so that a small count reaches all parts. */
+/* Calls of the scene are taken in an order that spreads over it, so that a small count reaches all
+ * parts. */
 static int run_scene(struct t4 *t4)
 {
     int result = learn(t4);
@@ -445,7 +448,8 @@ int main(int argc, char **argv)
     workload_prepare(t4.files);
     memory_io_freeze(t4.files);
     int result = 0;
-    while (result == 0 && !enough(&t4) && (t4.layer.only == UINT64_MAX || t4.number < t4.layer.only)) {
+    while (result == 0 && !enough(&t4) &&
+           (t4.layer.only == UINT64_MAX || t4.number < t4.layer.only)) {
         result = run_scene(&t4);
         t4.scene += 1;
     }

@@ -1,168 +1,20 @@
 /*
  * workload.c - making the calls of a workload and keeping its model. See workload.h.
  *
- * Every call is made in one of two ways. A step: the model is changed first, the new picture is appended to the
- * history, the intent is noted, the call is made, its return noted. Anything else: the call is made, then the
- * model changed. A call that fails leaves the model as it was before, and, if it was a step whose outcome is
- * unknown (2009), the workload with `pending` set.
+ * Every call is made in one of two ways. A step: the model is changed first, the new picture is
+ * appended to the history, the intent is noted, the call is made, its return noted. Anything else:
+ * the call is made, then the model changed. A call that fails leaves the model as it was before,
+ * and, if it was a step whose outcome is unknown (2009), the workload with `pending` set.
  */
-#include "workload.h"
+#include "workload_steps.h"
 
-#include "../../csrc/error.h"
-
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { AS_Q_DEF = -1, GO_ON = 0, STOP = -1 };
+enum { AS_Q_DEF = -1 };
 
 static unsigned char body_buffer[WL_BODY_MAX];
-
-/* ---- helpers ---- */
-
-static uint64_t next_random(struct workload *w)
-{
-    return w->random = wl_mix(w->random);
-}
-
-static uint32_t below(struct workload *w, uint32_t bound)
-{
-    return (uint32_t)((next_random(w) >> 32) * bound >> 32);
-}
-
-static MQX_PRINTF(2, 3) int trouble(struct workload *w, const char *format, ...)
-{
-    if (!w->in_trouble) {
-        va_list args;
-        va_start(args, format);
-        (void)vsnprintf(w->trouble, sizeof w->trouble, format, args);
-        va_end(args);
-        w->in_trouble = true;
-    }
-    return STOP;
-}
-
-/* With `told` set every call is told on stderr, to follow what led to a violation. */
-static MQX_PRINTF(2, 3) void tell(const struct workload *w, const char *format, ...)
-{
-    if (w->told) {
-        va_list args;
-        va_start(args, format);
-        fprintf(stderr, "  step %u: ", w->done);
-        (void)vfprintf(stderr, format, args);
-        fputc('\n', stderr);
-        va_end(args);
-    }
-}
-
-static bool over(const struct workload *w)
-{
-    return w->in_trouble || w->stopped || w->blind;
-}
-
-/* Reasons that a failing file may lead to. */
-static bool is_clean(int reason)
-{
-    static const int clean[] = {
-        MQRC_CONNECTION_BROKEN, MQRC_Q_MGR_NOT_AVAILABLE, MQRC_STORAGE_NOT_AVAILABLE,
-        MQRC_OBJECT_DAMAGED, MQRC_STORAGE_MEDIUM_FULL, MQRC_NOT_AUTHORIZED, MQRC_RESOURCE_PROBLEM,
-        MQRC_ENVIRONMENT_ERROR,
-    };
-    for (size_t i = 0; i < MQX_ARRAY_COUNT(clean); i++) {
-        if (clean[i] == reason) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* True when the call took effect. What may not happen at all is trouble. */
-static bool worked(struct workload *w, const char *what, int reason)
-{
-    tell(w, "%s: %d", what, reason);
-    if (w->stopped && reason != MQRC_CONNECTION_BROKEN) {
-        (void)trouble(w, "%s: %d after a call had said that the queue manager has stopped", what,
-                      reason);
-    }
-    if (reason == 0 || reason == MQRC_PRIORITY_EXCEEDS_MAXIMUM) {
-        return true;
-    }
-    w->failed = reason;
-    w->failures += 1;
-    if (!w->tolerant || !(is_clean(reason) || reason == w->also_clean)) {
-        (void)trouble(w, "%s: %d %s: %s", what, reason, mqe_reason_name(reason), mqe_error_text());
-    }
-    if (reason == MQRC_CONNECTION_BROKEN) {
-        w->stopped = true;
-    }
-    return false;
-}
-
-/* ---- history and steps ---- */
-
-static struct wl_model *append_picture(struct workload *w)
-{
-    struct wl_history *history = &w->history;
-    if (history->count == history->capacity) {
-        history->capacity = history->capacity == 0 ? 32 : 2 * history->capacity;
-        history->step = realloc(history->step, history->capacity * sizeof history->step[0]);
-        mqx_check(history->step != NULL);
-    }
-    return &history->step[history->count++];
-}
-
-/* The model is what the step leads to. */
-static void begin_step(struct workload *w, bool image)
-{
-    w->history.count = w->done + 1; /* a step that failed cleanly is forgotten */
-    wl_picture(&w->model, image, append_picture(w));
-    w->pending = true;
-    memory_io_ack(w->files, 2 * (uint64_t)(w->done + 1));
-}
-
-static void end_step(struct workload *w)
-{
-    w->done += 1;
-    w->pending = false;
-    memory_io_ack(w->files, 2 * (uint64_t)w->done + 1);
-}
-
-/* The step's call has returned. `before` is the model without it. */
-static int settle_step(struct workload *w, const char *what, int reason,
-                       const struct wl_model *before)
-{
-    if (worked(w, what, reason)) {
-        end_step(w);
-        return GO_ON;
-    }
-    w->model = *before;
-    w->pending = reason == MQRC_CONNECTION_BROKEN;
-    return over(w) ? STOP : GO_ON;
-}
-
-/* A call that writes nothing, so it is no step. */
-static int settle_call(struct workload *w, const char *what, int reason,
-                       const struct wl_model *before)
-{
-    if (!worked(w, what, reason)) {
-        w->model = *before;
-    }
-    return over(w) ? STOP : GO_ON;
-}
-
-/* The newest picture allows a higher BackoutCount: the record of it may reach the disk before the next step. */
-static void allow_backout(struct workload *w, uint32_t q, uint64_t id, uint32_t count)
-{
-    for (uint32_t s = w->done; s < w->history.count; s++) {
-        struct wl_queue *queue = &w->history.step[s].queue[q];
-        for (uint32_t i = 0; i < queue->count; i++) {
-            if (queue->message[i].id == id && queue->message[i].backouts < count) {
-                queue->message[i].backouts = count;
-            }
-        }
-    }
-}
 
 /* ---- settings, life ---- */
 
@@ -209,10 +61,11 @@ void workload_init(struct workload *w, struct memory_io *files, uint64_t seed,
         .next_id = (seed % 1000 + 1) * 1000000,
     };
     workload_settings(&w->settings, seed, profile);
-    wl_picture(&w->model, false, append_picture(w));
+    wl_picture(&w->model, false, wl_append_picture(w));
 }
 
-/* Sets the flag alone: nobody sleeps, and mqx_region_stop() would touch every page of the process table. */
+/* Sets the flag alone: nobody sleeps, and mqx_region_stop() would touch every page of the process
+ * table. */
 static void stop(mqe_manager *manager)
 {
     mqx_store_release(&manager->store.region.header->stopped, (uint32_t)MQX_STOP_BROKEN);
@@ -255,8 +108,8 @@ void workload_fini(struct workload *w)
 int workload_create(struct workload *w)
 {
     const struct wl_model before = w->model;
-    begin_step(w, false);
-    const int result = settle_step(w, "create", mqx_manager_create(w->io, WL_PATH, &w->settings),
+    wl_begin_step(w, false);
+    const int result = wl_settle_step(w, "create", mqx_manager_create(w->io, WL_PATH, &w->settings),
                                    &before);
     w->created = w->done == 1;
     return result;
@@ -274,8 +127,8 @@ static uint32_t sure_count(const struct wl_model *picture, uint32_t q, uint64_t 
     return 0;
 }
 
-/* What the engine found becomes the model: BackoutCounts may have got lost. After a failed end or start the image
- * may be there or not. */
+/* What the engine found becomes the model: BackoutCounts may have got lost. After a failed end or
+ * start the image may be there or not. */
 static int adopt_found(struct workload *w, const struct wl_model *expected)
 {
     static struct wl_model found;
@@ -283,8 +136,9 @@ static int adopt_found(struct workload *w, const struct wl_model *expected)
     char text[WL_TROUBLE / 2];
     if (wl_look(w->manager, &found, text, sizeof text) != 0) {
         const int refusal = wl_refusal();
-        w->blind = w->tolerant && refusal != 0 && (is_clean(refusal) || refusal == w->also_clean);
-        return w->blind ? STOP : trouble(w, "after a start: %s", text);
+        w->blind = w->tolerant && refusal != 0 &&
+                   (wl_is_clean(refusal) || refusal == w->also_clean);
+        return w->blind ? STOP : wl_trouble(w, "after a start: %s", text);
     }
     if (w->may_lose_last && !w->ended && w->done >= 2 &&
         wl_compare(&found, without, text, sizeof text) != 0 &&
@@ -294,7 +148,7 @@ static int adopt_found(struct workload *w, const struct wl_model *expected)
                !(w->failures > 0 && wl_compare(&found, without, text, sizeof text) == 0) &&
                !(w->has_alternative &&
                  wl_compare(&found, &w->alternative, text, sizeof text) == 0)) {
-        return trouble(w, "after a start: %s", text);
+        return wl_trouble(w, "after a start: %s", text);
     }
     w->has_alternative = false;
     for (uint32_t q = 0; q < WL_QUEUES; q++) {
@@ -322,16 +176,16 @@ int workload_start(struct workload *w)
             }
         }
     }
-    begin_step(w, false);
+    wl_begin_step(w, false);
     const int reason =
         mqx_manager_attach(w->io, WL_PATH, &w->settings, &w->manager, &info);
-    if (!worked(w, "start", reason)) {
+    if (!wl_worked(w, "start", reason)) {
         w->manager = NULL;
         w->model = before;
         w->stopped = false;
         return w->in_trouble ? STOP : GO_ON;
     }
-    end_step(w);
+    wl_end_step(w);
     w->stopped = false;
     (void)adopt_found(w, &with_image);
     w->ended = false;
@@ -349,7 +203,7 @@ static void forget_units(struct workload *w, bool count_gets)
             } else if (message->state == WL_GOT) {
                 message->state = WL_AVAILABLE;
                 message->backouts += count_gets;
-                allow_backout(w, q, message->id, message->backouts);
+                wl_allow_backout(w, q, message->id, message->backouts);
             }
         }
     }
@@ -366,13 +220,13 @@ int workload_end(struct workload *w, bool image)
             message->sure = message->backouts; /* a clean checkpoint lists the counts */
         }
     }
-    begin_step(w, image);
+    wl_begin_step(w, image);
     mqe_manager *manager = w->manager;
     w->manager = NULL;
     w->stopped = false;
-    if (worked(w, "end", mqe_detach(manager, image ? MQE_DETACH_ORDERLY : MQE_DETACH_DISCARD,
+    if (wl_worked(w, "end", mqe_detach(manager, image ? MQE_DETACH_ORDERLY : MQE_DETACH_DISCARD,
                                     &discarded))) {
-        end_step(w);
+        wl_end_step(w);
         w->ended = true;
     } else { /* the image may be on the disk or not */
         w->alternative = w->history.step[w->done + 1];
@@ -407,9 +261,9 @@ void workload_adopt(struct workload *w, mqe_manager *manager, const struct wl_mo
     w->manager = manager;
     w->created = true;
     w->history.count = 0;
-    *append_picture(w) = *found;
+    *wl_append_picture(w) = *found;
     w->model = *found;
-    begin_step(w, false);
+    wl_begin_step(w, false);
     for (uint32_t q = 0; q < WL_QUEUES; q++) { /* the image has been consumed */
         struct wl_queue *queue = &w->history.step[1].queue[q];
         for (uint32_t i = queue->count; i-- > 0;) {
@@ -418,7 +272,7 @@ void workload_adopt(struct workload *w, mqe_manager *manager, const struct wl_mo
             }
         }
     }
-    end_step(w);
+    wl_end_step(w);
 }
 
 /* ---- definitions ---- */
@@ -428,11 +282,11 @@ static struct wl_attributes random_attributes(struct workload *w)
     return (struct wl_attributes){
         .max_depth = 999999,
         .max_length = 4194304,
-        .def_priority = (int32_t)below(w, 10),
-        .def_persistence = (int32_t)below(w, 2),
-        .fifo = below(w, 4) == 0,
-        .npm_class = below(w, 2) == 0 ? 10 : 0,
-        .mark = (int32_t)below(w, 1000000),
+        .def_priority = (int32_t)wl_below(w, 10),
+        .def_persistence = (int32_t)wl_below(w, 2),
+        .fifo = wl_below(w, 4) == 0,
+        .npm_class = wl_below(w, 2) == 0 ? 10 : 0,
+        .mark = (int32_t)wl_below(w, 1000000),
     };
 }
 
@@ -447,12 +301,12 @@ static int define_with(struct workload *w, uint32_t q, const struct wl_attribute
     queue->defined = true;
     queue->attributes = *attributes;
     queue->count = 0;
-    begin_step(w, false);
+    wl_begin_step(w, false);
     uint32_t slot = 0, generation = 0;
     const int reason = mqe_define(w->manager, &name, attrs, length, &slot, &generation);
     queue->slot = slot;
     queue->generation = generation;
-    return settle_step(w, "define", reason, &before);
+    return wl_settle_step(w, "define", reason, &before);
 }
 
 int workload_define(struct workload *w, uint32_t q)
@@ -478,8 +332,8 @@ static int do_alter(struct workload *w, uint32_t q)
     const uint32_t length = wl_encode(&attributes, attrs);
     wl_name(q, &name);
     queue->attributes = attributes;
-    begin_step(w, false);
-    return settle_step(w, "alter", mqe_alter(w->manager, queue->slot, queue->generation, &name,
+    wl_begin_step(w, false);
+    return wl_settle_step(w, "alter", mqe_alter(w->manager, queue->slot, queue->generation, &name,
                                              attrs, length), &before);
 }
 
@@ -501,8 +355,8 @@ static int do_delete(struct workload *w, uint32_t q)
     }
     queue->defined = false;
     queue->count = 0;
-    begin_step(w, false);
-    return settle_step(w, "delete", mqe_delete(w->manager, queue->slot, queue->generation, 1),
+    wl_begin_step(w, false);
+    return wl_settle_step(w, "delete", mqe_delete(w->manager, queue->slot, queue->generation, 1),
                        &before);
 }
 
@@ -519,23 +373,26 @@ static int do_clear(struct workload *w, uint32_t q)
     }
     queue->count = 0;
     if (!persistent) {
-        return settle_call(w, "clear", mqe_clear(w->manager, queue->slot, queue->generation),
+        return wl_settle_call(w, "clear", mqe_clear(w->manager, queue->slot, queue->generation),
                            &before);
     }
-    begin_step(w, false);
-    return settle_step(w, "clear", mqe_clear(w->manager, queue->slot, queue->generation), &before);
+    wl_begin_step(w, false);
+    return wl_settle_step(w, "clear", mqe_clear(w->manager, queue->slot, queue->generation),
+                          &before);
 }
 
 /* ---- puts ---- */
 
 static uint32_t random_length(struct workload *w)
 {
-    const uint32_t way = below(w, 20);
+    const uint32_t way = wl_below(w, 20);
     if (w->profile == WL_LARGE) {
-        return way < 4 ? below(w, 3000) : 50000 + below(w, 100000);
+        return way < 4 ? wl_below(w, 3000) : 50000 + wl_below(w, 100000);
     }
-    return way < 14 ? below(w, 200) : way < 18 ? below(w, 2500) : way < 19 ? 3000 + below(w, 6000)
-                                                                         : 12000 + below(w, 24000);
+    if (way < 18) {
+        return wl_below(w, way < 14 ? 200 : 2500);
+    }
+    return way < 19 ? 3000 + wl_below(w, 6000) : 12000 + wl_below(w, 24000);
 }
 
 struct order { /* of a message to be put */
@@ -549,9 +406,9 @@ static struct order random_order(struct workload *w)
 {
     static const int32_t priorities[] = {AS_Q_DEF, AS_Q_DEF, 0, 1, 2, 4, 5, 9, 12, 2147483647};
     return (struct order){
-        .priority = priorities[below(w, MQX_ARRAY_COUNT(priorities))],
-        .persistence = (uint8_t)(below(w, 4) == 0 ? 0 : 1 + below(w, 2)),
-        .has_ext = below(w, 4) == 0,
+        .priority = priorities[wl_below(w, MQX_ARRAY_COUNT(priorities))],
+        .persistence = (uint8_t)(wl_below(w, 4) == 0 ? 0 : 1 + wl_below(w, 2)),
+        .has_ext = wl_below(w, 4) == 0,
         .length = random_length(w),
     };
 }
@@ -588,7 +445,7 @@ static int put_message(struct workload *w, const struct wl_queue *queue, mqe_uni
     descriptor.placement = 0;
     wl_extension(message, &extension);
     wl_body(message->id, message->length, body_buffer);
-    tell(w, "put %llu on slot %u, unit %d, persistent %u, placement %u, %u bytes",
+    wl_tell(w, "put %llu on slot %u, unit %d, persistent %u, placement %u, %u bytes",
          (unsigned long long)message->id, queue->slot, unit != NULL ? (int)message->unit : -1,
          message->persistent, message->placement, message->length);
     return mqe_put(w->manager, unit, &to, &descriptor, order->has_ext ? &extension : NULL,
@@ -602,18 +459,18 @@ static int put_single(struct workload *w, uint32_t q, const struct order *order)
     const struct wl_message message = message_for(w, queue, order);
     (void)wl_insert(queue, &message);
     if (message.persistent == 0) {
-        return settle_call(w, "put", put_message(w, queue, NULL, order, &message), &before);
+        return wl_settle_call(w, "put", put_message(w, queue, NULL, order, &message), &before);
     }
-    begin_step(w, false);
-    return settle_step(w, "put", put_message(w, queue, NULL, order, &message), &before);
+    wl_begin_step(w, false);
+    return wl_settle_step(w, "put", put_message(w, queue, NULL, order, &message), &before);
 }
 
 static int need_unit(struct workload *w, uint32_t u)
 {
     if (w->unit[u] == NULL) {
-        (void)worked(w, "begin", mqe_unit_new(w->manager, &w->unit[u]));
+        (void)wl_worked(w, "begin", mqe_unit_new(w->manager, &w->unit[u]));
     }
-    return over(w) ? STOP : GO_ON;
+    return wl_over(w) ? STOP : GO_ON;
 }
 
 static int put_in_unit(struct workload *w, uint32_t q, uint32_t u)
@@ -622,21 +479,21 @@ static int put_in_unit(struct workload *w, uint32_t q, uint32_t u)
     const struct order order = random_order(w);
     struct wl_message message = message_for(w, queue, &order);
     if (need_unit(w, u) != GO_ON || w->unit[u] == NULL) {
-        return over(w) ? STOP : GO_ON;
+        return wl_over(w) ? STOP : GO_ON;
     }
     message.state = WL_PUT;
     message.unit = (uint8_t)u;
-    if (worked(w, "put in a unit", put_message(w, queue, w->unit[u], &order, &message))) {
+    if (wl_worked(w, "put in a unit", put_message(w, queue, w->unit[u], &order, &message))) {
         (void)wl_insert(queue, &message);
     }
-    return over(w) ? STOP : GO_ON;
+    return wl_over(w) ? STOP : GO_ON;
 }
 
 int workload_fill(struct workload *w, uint32_t q, uint32_t messages, uint32_t length)
 {
     int result = GO_ON;
     for (uint32_t i = 0; i < messages && result == GO_ON; i++) {
-        const struct order order = {AS_Q_DEF, 1, false, length + below(w, 40)};
+        const struct order order = {AS_Q_DEF, 1, false, length + wl_below(w, 40)};
         result = put_single(w, q, &order);
     }
     return result;
@@ -661,11 +518,12 @@ static int get_message(struct workload *w, const struct wl_queue *queue, mqe_uni
         memcpy(get.correl_id, &key, sizeof key);
     }
     reason = mqe_get(w->manager, unit, handle, &get);
-    tell(w, "get on slot %u, CorrelId %u, flags %u, %s: %d, message %llu", queue->slot, correl, flags,
+    wl_tell(w, "get on slot %u, CorrelId %u, flags %u, %s: %d, message %llu", queue->slot, correl,
+         flags,
          unit != NULL ? "in a unit" : "outside", reason,
          (unsigned long long)(get.d.msg_id[0] | get.d.msg_id[1] << 8 | get.d.msg_id[2] << 16));
     if (reason == 0 && wl_verify(&get, out, text, sizeof text) != 0) {
-        (void)trouble(w, "a get: %s", text);
+        (void)wl_trouble(w, "a get: %s", text);
     }
     (void)mqe_close(handle);
     return reason;
@@ -677,7 +535,7 @@ static void compare_got(struct workload *w, const struct wl_message *got,
 {
     if (got->id != expected->id || got->backouts != expected->backouts ||
         got->length != expected->length || got->priority != expected->priority) {
-        (void)trouble(w, "a get brought message %llu (BackoutCount %u), not %llu (%u)",
+        (void)wl_trouble(w, "a get brought message %llu (BackoutCount %u), not %llu (%u)",
                       (unsigned long long)got->id, got->backouts, (unsigned long long)expected->id,
                       expected->backouts);
     }
@@ -688,12 +546,12 @@ static int get_nothing(struct workload *w, const struct wl_queue *queue, uint32_
     struct wl_message got;
     const int reason = get_message(w, queue, NULL, correl, 0, &got);
     if (reason != MQRC_NO_MSG_AVAILABLE) {
-        if (worked(w, "a get that finds nothing", reason)) {
-            (void)trouble(w, "a get brought message %llu where there was none",
+        if (wl_worked(w, "a get that finds nothing", reason)) {
+            (void)wl_trouble(w, "a get brought message %llu where there was none",
                           (unsigned long long)got.id);
         }
     }
-    return over(w) ? STOP : GO_ON;
+    return wl_over(w) ? STOP : GO_ON;
 }
 
 static int get_single(struct workload *w, uint32_t q, uint32_t correl)
@@ -708,14 +566,14 @@ static int get_single(struct workload *w, uint32_t q, uint32_t correl)
     struct wl_message got = expected;
     wl_remove(queue, index);
     if (expected.persistent != 0) {
-        begin_step(w, false);
+        wl_begin_step(w, false);
     }
     const int reason = get_message(w, queue, NULL, correl, 0, &got);
     if (reason == 0) {
         compare_got(w, &got, &expected);
     }
-    return expected.persistent != 0 ? settle_step(w, "get", reason, &before)
-                                    : settle_call(w, "get", reason, &before);
+    return expected.persistent != 0 ? wl_settle_step(w, "get", reason, &before)
+                                    : wl_settle_call(w, "get", reason, &before);
 }
 
 static int get_in_unit(struct workload *w, uint32_t q, uint32_t u, uint32_t correl)
@@ -724,15 +582,15 @@ static int get_in_unit(struct workload *w, uint32_t q, uint32_t u, uint32_t corr
     const uint32_t index = wl_first(queue, correl);
     struct wl_message got = {0};
     if (index == WL_DEPTH || need_unit(w, u) != GO_ON || w->unit[u] == NULL) {
-        return over(w) ? STOP : GO_ON;
+        return wl_over(w) ? STOP : GO_ON;
     }
     struct wl_message *message = &queue->message[index];
-    if (worked(w, "get in a unit", get_message(w, queue, w->unit[u], correl, 0, &got))) {
+    if (wl_worked(w, "get in a unit", get_message(w, queue, w->unit[u], correl, 0, &got))) {
         compare_got(w, &got, message);
         message->state = WL_GOT;
         message->unit = (uint8_t)u;
     }
-    return over(w) ? STOP : GO_ON;
+    return wl_over(w) ? STOP : GO_ON;
 }
 
 static int browse(struct workload *w, uint32_t q)
@@ -743,10 +601,10 @@ static int browse(struct workload *w, uint32_t q)
     if (index == WL_DEPTH) {
         return get_nothing(w, queue, 0);
     }
-    if (worked(w, "browse", get_message(w, queue, NULL, 0, MQE_GET_BROWSE_FIRST, &got))) {
+    if (wl_worked(w, "browse", get_message(w, queue, NULL, 0, MQE_GET_BROWSE_FIRST, &got))) {
         compare_got(w, &got, &queue->message[index]);
     }
-    return over(w) ? STOP : GO_ON;
+    return wl_over(w) ? STOP : GO_ON;
 }
 
 /* ---- ends of units ---- */
@@ -774,17 +632,17 @@ static int commit(struct workload *w, uint32_t u)
         }
     }
     if (!persistent) {
-        return settle_call(w, "commit", mqe_commit(w->unit[u]), &before);
+        return wl_settle_call(w, "commit", mqe_commit(w->unit[u]), &before);
     }
-    begin_step(w, false);
-    return settle_step(w, "commit", mqe_commit(w->unit[u]), &before);
+    wl_begin_step(w, false);
+    return wl_settle_step(w, "commit", mqe_commit(w->unit[u]), &before);
 }
 
 static int backout(struct workload *w, uint32_t u)
 {
     const bool failed_before = w->failures > 0;
-    if (w->unit[u] == NULL || !worked(w, "backout", mqe_backout(w->unit[u]))) {
-        return over(w) ? STOP : GO_ON;
+    if (w->unit[u] == NULL || !wl_worked(w, "backout", mqe_backout(w->unit[u]))) {
+        return wl_over(w) ? STOP : GO_ON;
     }
     for (uint32_t q = 0; q < WL_QUEUES; q++) {
         struct wl_queue *queue = &w->model.queue[q];
@@ -802,7 +660,7 @@ static int backout(struct workload *w, uint32_t u)
             if (!failed_before) { /* the record goes before the next step's */
                 message->sure = message->backouts;
             }
-            allow_backout(w, q, message->id, message->backouts);
+            wl_allow_backout(w, q, message->id, message->backouts);
         }
     }
     return GO_ON;
@@ -812,10 +670,10 @@ static int backout(struct workload *w, uint32_t u)
 
 static int restart(struct workload *w)
 {
-    if (below(w, 3) == 0) {
-        tell(w, "dies");
+    if (wl_below(w, 3) == 0) {
+        wl_tell(w, "dies");
         workload_die(w);
-    } else if (workload_end(w, below(w, 4) != 0) != GO_ON) {
+    } else if (workload_end(w, wl_below(w, 4) != 0) != GO_ON) {
         return STOP;
     }
     return workload_start(w);
@@ -823,15 +681,15 @@ static int restart(struct workload *w)
 
 static int maintain(struct workload *w)
 {
-    const bool checkpoint = below(w, 3) != 0;
-    (void)worked(w, checkpoint ? "checkpoint" : "maintenance",
+    const bool checkpoint = wl_below(w, 3) != 0;
+    (void)wl_worked(w, checkpoint ? "checkpoint" : "maintenance",
                  checkpoint ? mqe_checkpoint(w->manager) : mqe_maintain(w->manager));
-    return over(w) ? STOP : GO_ON;
+    return wl_over(w) ? STOP : GO_ON;
 }
 
 static int change_queue(struct workload *w, uint32_t q)
 {
-    const uint32_t way = below(w, 10);
+    const uint32_t way = wl_below(w, 10);
     if (!w->model.queue[q].defined) {
         return do_define(w, q);
     }
@@ -841,7 +699,7 @@ static int change_queue(struct workload *w, uint32_t q)
 static int on_queue(struct workload *w, uint32_t q, uint32_t u, uint32_t way)
 {
     const struct wl_queue *queue = &w->model.queue[q];
-    const uint32_t correl = below(w, 4) == 0 ? 1 + below(w, 4) : 0;
+    const uint32_t correl = wl_below(w, 4) == 0 ? 1 + wl_below(w, 4) : 0;
     if (!queue->defined) {
         return do_define(w, q);
     }
@@ -859,14 +717,14 @@ static int on_queue(struct workload *w, uint32_t q, uint32_t u, uint32_t way)
     return way < 74 ? get_in_unit(w, q, u, correl) : browse(w, q);
 }
 
-/* A unit that is larger than the log ring, so that most of it is in the journal before its COMMIT (rule 44). Now and
- * then the process dies with it: the restart reads what was never flushed. */
+/* A unit that is larger than the log ring, so that most of it is in the journal before its COMMIT
+ * (rule 44). Now and then the process dies with it: the restart reads what was never flushed. */
 static int large_unit(struct workload *w, bool may_die)
 {
-    const uint32_t u = below(w, WL_UNITS);
+    const uint32_t u = wl_below(w, WL_UNITS);
     int result = GO_ON;
     for (uint32_t i = 0; i < 6 && result == GO_ON; i++) {
-        const uint32_t q = below(w, 2);
+        const uint32_t q = wl_below(w, 2);
         if (!w->model.queue[q].defined) {
             result = do_define(w, q);
         } else if (w->model.queue[q].count < WL_DEPTH - 6) {
@@ -876,9 +734,9 @@ static int large_unit(struct workload *w, bool may_die)
     if (result != GO_ON) {
         return result;
     }
-    const uint32_t way = below(w, 6);
+    const uint32_t way = wl_below(w, 6);
     if (way == 0 && may_die) {
-        tell(w, "dies");
+        wl_tell(w, "dies");
         workload_die(w);
         return workload_start(w);
     }
@@ -887,12 +745,12 @@ static int large_unit(struct workload *w, bool may_die)
 
 static int random_call(struct workload *w, bool restarts)
 {
-    const uint32_t way = below(w, 100);
+    const uint32_t way = wl_below(w, 100);
     if (w->profile == WL_LARGE && way % 10 == 0) {
         return large_unit(w, restarts);
     }
-    const uint32_t q = below(w, w->profile == WL_LARGE ? 2 : WL_QUEUES - 1);
-    const uint32_t u = below(w, WL_UNITS);
+    const uint32_t q = wl_below(w, w->profile == WL_LARGE ? 2 : WL_QUEUES - 1);
+    const uint32_t u = wl_below(w, WL_UNITS);
     if (way < 76) {
         return on_queue(w, q, u, way);
     }
@@ -906,7 +764,7 @@ static int random_call(struct workload *w, bool restarts)
         return maintain(w);
     }
     if (way < 97) {
-        return change_queue(w, below(w, WL_QUEUES));
+        return change_queue(w, wl_below(w, WL_QUEUES));
     }
     return restarts ? restart(w) : GO_ON;
 }

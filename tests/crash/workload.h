@@ -1,26 +1,29 @@
 /*
  * workload.h - a deterministic load on the engine that always knows what the disk must hold.
  *
- * One thread, one attachment, files in memory (tests/c/memory_io.h). From a seed come: definitions, alterations and
- * deletions of queues, puts and gets outside and inside units of work (several open at a time, several queues each),
- * backouts, browses, clears, long bodies, checkpoints, maintenance, orderly ends, deaths and restarts.
+ * One thread, one attachment, files in memory (tests/c/memory_io.h). From a seed come: definitions,
+ * alterations and deletions of queues, puts and gets outside and inside units of work (several open
+ * at a time, several queues each), backouts, browses, clears, long bodies, checkpoints,
+ * maintenance, orderly ends, deaths and restarts.
  *
  * Terms
  *   model    what the queues hold now, message by message in delivery order, with units under way.
- *   step     a call with an effect that must survive: a commit, a persistent put or get outside syncpoint, a
- *            definition, a clear, an orderly end (its non-persistent image), a start (the image is consumed).
- *   picture  what a recovery must find: a model that holds only that. history.step[k] is the picture after step k;
- *            step 0 is where the history begins.
- *   ack      the value 2k is noted in the recording (memory_io_ack) when step k is about to be made, 2k + 1 when it
- *            has returned. Steps are made one at a time, so with k the last acknowledged step a recovery must
- *            find picture k, or picture k + 1 if 2(k + 1) was noted: every acknowledged effect exactly once, a unit
- *            whole or absent, nothing that was never intended, the order right.
+ *   step     a call with an effect that must survive: a commit, a persistent put or get outside
+ *            syncpoint, a definition, a clear, an orderly end (its non-persistent image), a start
+ *            (the image is consumed).
+ *   picture  what a recovery must find: a model that holds only that. history.step[k] is the
+ *            picture after step k; step 0 is where the history begins.
+ *   ack      the value 2k is noted in the recording (memory_io_ack) when step k is about to be
+ *            made, 2k + 1 when it has returned. Steps are made one at a time, so with k the last
+ *            acknowledged step a recovery must find picture k, or picture k + 1 if 2(k + 1) was
+ *            noted: every acknowledged effect exactly once, a unit whole or absent, nothing that
+ *            was never intended, the order right.
  *
- * Everything about a message but the five numbers in struct wl_message follows from its id, so a checker can
- * verify descriptor and body of any message it meets.
+ * Everything about a message but the five numbers in struct wl_message follows from its id, so a
+ * checker can verify descriptor and body of any message it meets.
  *
- * BackoutCounts may be lost or come back with the last batch (rule 46): a message has `sure`, what the disk holds at
- * least, and `backouts`, what it holds at most.
+ * BackoutCounts may be lost or come back with the last batch (rule 46): a message has `sure`, what
+ * the disk holds at least, and `backouts`, what it holds at most.
  */
 #ifndef PENSTOCK_TESTS_WORKLOAD_H
 #define PENSTOCK_TESTS_WORKLOAD_H
@@ -74,7 +77,7 @@ struct wl_history {
 
 enum wl_profile {
     WL_SMALL,               /* short bodies, segments of 32 to 64 KiB */
-    WL_LARGE,               /* units larger than the log ring, in segments larger than it (rule 44) */
+    WL_LARGE,               /* units larger than the log ring, in larger segments (rule 44) */
 };
 
 struct workload {
@@ -115,23 +118,26 @@ void workload_init(struct workload *w, struct memory_io *files, uint64_t seed,
                    enum wl_profile profile);
 /* The directories that the workload and every recovery need. */
 void workload_prepare(struct memory_io *files);
-/* Gives up the attachment without touching a file. Before other states of the same files are attached to: the engine
- * tells queue managers of one process apart by device and inode, which files in memory have in common. */
+/* Gives up the attachment without touching a file. Before other states of the same files are
+ * attached to: the engine tells queue managers of one process apart by device and inode, which
+ * files in memory have in common. */
 void workload_leave(struct workload *w);
 void workload_fini(struct workload *w);
 
 /* Steps "create" and "start". */
 int workload_create(struct workload *w);
 int workload_start(struct workload *w);
-/* `count` random calls, restarts among them when `restarts`. Ends early when stopped or in trouble. */
+/* `count` random calls, also restarts when `restarts`. Ends early when stopped or in trouble. */
 int workload_run(struct workload *w, uint32_t count, bool restarts);
-/* Begins a history at a recovered state: `found` is what another recovery of the same files would find. */
+/* Begins a history at a recovered state: `found` is what another recovery of the same files would
+ * find. */
 void workload_adopt(struct workload *w, mqe_manager *manager, const struct wl_model *found);
 /* Leaves in order (a step). */
 int workload_end(struct workload *w, bool image);
 /* As if the process had died: nothing is written. The region stays behind, as after a SIGKILL. */
 void workload_die(struct workload *w);
-/* Fills `queue` to `messages` with persistent messages of about `length` bytes, each a step of its own. */
+/* Fills `queue` to `messages` with persistent messages of about `length` bytes, each a step of its
+ * own. */
 int workload_fill(struct workload *w, uint32_t queue, uint32_t messages, uint32_t length);
 int workload_define(struct workload *w, uint32_t queue);
 
@@ -154,7 +160,7 @@ void wl_remove(struct wl_queue *queue, uint32_t index);
 /* Index of the message that a get takes; WL_DEPTH when there is none. correl: 0 or 1..4. */
 uint32_t wl_first(const struct wl_queue *queue, uint32_t correl);
 uint32_t wl_correl(uint64_t id);
-/* The picture of a model; with the non-persistent messages of NPMCLASS(HIGH) queues when `image`. */
+/* The picture of a model; `image`: with the non-persistent messages of NPMCLASS(HIGH) queues. */
 void wl_picture(const struct wl_model *model, bool image, struct wl_model *out);
 /* 0 when `found` is what `expected` promises; else -1 and the first difference in words. */
 int wl_compare(const struct wl_model *found, const struct wl_model *expected, char *text,
@@ -163,22 +169,25 @@ uint64_t wl_mix(uint64_t value);
 
 /* ---- what an attached manager holds (workload_check.c) ---- */
 
-/* Reads everything by browsing, verifying every descriptor and body. 0, or -1 with the reason in words. */
+/* Reads everything by browsing, verifying every descriptor and body. 0, or -1 with the reason in
+ * words. */
 int wl_look(mqe_manager *manager, struct wl_model *out, char *text, size_t size);
-/* The reason with which a call refused what the last wl_look() wanted; 0 when it saw something wrong instead. */
+/* The reason with which a call refused what the last wl_look() wanted; 0 when it saw something
+ * wrong instead. */
 int wl_refusal(void);
 /* The same by destructive gets; what it finds must equal `expected`. */
 int wl_drain(mqe_manager *manager, const struct wl_model *expected, char *text, size_t size);
 /* Verifies one got message: which it is, and that it is whole. */
 int wl_verify(const struct mqe_get *got, struct wl_message *out, char *text, size_t size);
 
-/* Index of the acceptable picture that `found` equals, given the acknowledgements so far; -1 with words. */
+/* Index of the acceptable picture that `found` equals, given the acknowledgements so far; -1 with
+ * words. */
 int wl_judge(const struct wl_history *history, const uint64_t *acks, uint32_t ack_count,
              const struct wl_model *found, char *text, size_t size);
 /* The last acknowledged step, and whether the next one was begun. */
 void wl_acked(const uint64_t *acks, uint32_t ack_count, uint32_t *done, bool *pending);
 
-/* ---- what is fixed in these tests (surroundings are asked once, clock and random numbers ascend) ---- */
+/* ---- what is fixed in these tests: surroundings, clock and random numbers (fixed.c) ---- */
 void fixed_random_reset(uint64_t seed);
 #define WL_NOW_US UINT64_C(1700000000000000)
 

@@ -1,5 +1,6 @@
 /*
- * workload_check.c - what a recovered queue manager holds, and whether it is what was promised. See workload.h.
+ * workload_check.c - what a recovered queue manager holds, and whether it is what was promised. See
+ * workload.h.
  */
 #include "workload.h"
 

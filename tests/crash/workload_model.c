@@ -1,6 +1,6 @@
 /*
- * workload_model.c - the model of a workload: names, attributes, messages made from their ids, pictures. See
- * workload.h.
+ * workload_model.c - the model of a workload: names, attributes, messages made from their ids,
+ * pictures. See workload.h.
  */
 #include "workload.h"
 
@@ -224,7 +224,8 @@ int wl_compare(const struct wl_model *found, const struct wl_model *expected, ch
                 return differ(text, size, q, a, b, "has another message, or another order");
             }
             if (x->backouts < y->sure || x->backouts > y->backouts) {
-                (void)snprintf(text, size, "QUEUE.%c: message %llu has BackoutCount %u, not %u to %u",
+                (void)snprintf(text, size,
+                               "QUEUE.%c: message %llu has BackoutCount %u, not %u to %u",
                                'A' + (int)q, (unsigned long long)x->id, x->backouts, y->sure,
                                y->backouts);
                 return -1;

@@ -1,0 +1,31 @@
+/*
+ * workload_steps.h - inside a workload: its random numbers, what a result means, history and steps.
+ * Included by workload.c and workload_steps.c alone.
+ */
+#ifndef PENSTOCK_TESTS_WORKLOAD_STEPS_H
+#define PENSTOCK_TESTS_WORKLOAD_STEPS_H
+
+#include "workload.h"
+
+enum { GO_ON = 0, STOP = -1 };
+
+uint64_t wl_next_random(struct workload *w);
+uint32_t wl_below(struct workload *w, uint32_t bound);
+/* Notes what the engine did wrong, the first time; STOP. */
+int wl_trouble(struct workload *w, const char *format, ...) MQX_PRINTF(2, 3);
+void wl_tell(const struct workload *w, const char *format, ...) MQX_PRINTF(2, 3);
+/* Nothing more is to be called. */
+bool wl_over(const struct workload *w);
+bool wl_is_clean(int reason);
+bool wl_worked(struct workload *w, const char *what, int reason);
+
+struct wl_model *wl_append_picture(struct workload *w);
+void wl_begin_step(struct workload *w, bool image);
+void wl_end_step(struct workload *w);
+int wl_settle_step(struct workload *w, const char *what, int reason,
+                   const struct wl_model *before);
+int wl_settle_call(struct workload *w, const char *what, int reason,
+                   const struct wl_model *before);
+void wl_allow_backout(struct workload *w, uint32_t q, uint64_t id, uint32_t count);
+
+#endif
