@@ -110,9 +110,9 @@ static int wait_for(struct mqx_region *region, struct mqx_lock *lock)
     int err = ETIMEDOUT;
     while (err == ETIMEDOUT) {
         struct timespec until;
-        (void)clock_gettime(CLOCK_MONOTONIC, &until);
+        (void)clock_gettime(CLOCK_REALTIME, &until); /* clocklock is unknown to thread sanitizers */
         until.tv_sec += 1;
-        err = pthread_mutex_clocklock(&lock->mutex, CLOCK_MONOTONIC, &until);
+        err = pthread_mutex_timedlock(&lock->mutex, &until);
         if (err == ETIMEDOUT && mqx_region_stopped(region) != MQX_RUNNING) {
             return EBUSY;
         }
