@@ -15,7 +15,10 @@
  * messages of one priority are in order on A; depths, heaps, indexes and free lists agree with a
  * walk; the longest time any live worker stood still is printed.
  *
- *   storm [--kills N] [--workers N] [--seed S] [--time SECONDS] [--keep DIRECTORY]
+ *   storm [--kills N] [--workers N] [--seed S] [--time SECONDS] [--keep PREFIX]
+ *
+ * --keep leaves the copy that was recovered as PREFIX-copy, and what was found in it as
+ * PREFIX-found.txt.
  */
 #include "world.h"
 
@@ -396,7 +399,7 @@ static void complain(const char *what, uint64_t id)
 
 /* Browses a queue; marks what is there; on A checks the order of each producer's messages of one
  * priority. */
-static uint32_t browse_queue(mqe_manager *manager, int q, bool persistent_only)
+static uint32_t browse_queue(mqe_manager *manager, int q, bool persistent_only, FILE *list)
 {
     static unsigned char buffer[1 << 20];
     static uint64_t newest[WORKERS_MAX + 1][3];
@@ -420,6 +423,10 @@ static uint32_t browse_queue(mqe_manager *manager, int q, bool persistent_only)
             complain("a non-persistent message after a restart", id);
         }
         fate->queued++;
+        if (list != NULL) {
+            fprintf(list, "%c %llu %llu\n", 'A' + q, (unsigned long long)id,
+                    (unsigned long long)get.length);
+        }
         uint64_t *last = &newest[(id >> 48) % (WORKERS_MAX + 1)][id % 3];
         if (q == 0 && id <= *last) {
             complain("out of order", id);
@@ -477,7 +484,7 @@ static void check_live(void)
     clear_queued();
     for (int q = 0; q < WORLD_QUEUES; q++) {
         struct mqe_queue_status status;
-        const uint32_t count = browse_queue(world.manager, q, false);
+        const uint32_t count = browse_queue(world.manager, q, false, NULL);
         must("status", mqe_queue_status(world.manager, world.slot[q], world.generation[q], &status));
         if (status.depth != count) {
             fprintf(stderr, "queue %d has depth %u and %u messages\n", q, status.depth, count);
@@ -494,6 +501,18 @@ static void check_live(void)
     printf("live region: %u messages, all accounted for\n", found);
 }
 
+/* What recovery found, for the second reader to compare: queue, id, length, in delivery order. */
+static FILE *open_list(const char *keep)
+{
+    char name[300];
+    snprintf(name, sizeof name, "%s-found.txt", keep);
+    FILE *list = fopen(name, "w");
+    if (list == NULL) {
+        world_die(name, errno);
+    }
+    return list;
+}
+
 static void check_recovery(const char *keep)
 {
     char copy[200], command[600];
@@ -508,14 +527,15 @@ static void check_recovery(const char *keep)
         struct mqe_attach_info info;
         mqe_manager *manager = NULL;
         uint32_t found = 0;
+        FILE *list = keep != NULL ? open_list(keep) : NULL;
         clear_queued();
         must("attach to the copy", mqe_attach(copy, &world.settings, &manager, &info));
         for (int q = 0; q < WORLD_QUEUES; q++) {
-            found += browse_queue(manager, q, true);
+            found += browse_queue(manager, q, true, list);
         }
         judge("recovery from the files", true);
         printf("recovery: %u persistent messages, all accounted for\n", found);
-        fflush(stdout);
+        fflush(NULL);
         _exit(0);
     }
     int outcome = -1;

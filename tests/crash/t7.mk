@@ -1,9 +1,13 @@
 # T7: kill storms. C workers by storm.c, Python processes by python_storm.py.
-#   make -C tests/crash -f t7.mk t7 [KILLS=4700] [WORKERS=10] [SEED=1] [TIME=seconds]
+#   make -C tests/crash -f t7.mk t7 [KILLS=4700] [PYTHON_KILLS=300] [WORKERS=10] [SEED=1]
+#                                   [TIME=seconds for each]
+# The Python half and the second reader need PYTHON to be one that can import penstock.
 ROOT ?= ../..
 CC ?= gcc
 T7 := $(ROOT)/build/crash/t7
 KILLS ?= 4700
+PYTHON_KILLS ?= 300
+PYTHON ?= python3
 WORKERS ?= 10
 SEED ?= 1
 T7_CORE := $(patsubst $(ROOT)/csrc/%.c,$(T7)/core/%.o,$(wildcard $(ROOT)/csrc/*.c))
@@ -21,8 +25,12 @@ $(T7)/storm: $(T7_CORE) $(T7)/tests/storm.o $(T7)/tests/world.o $(T7)/tests/audi
 	$(CC) $^ -lpthread -o $@
 
 .PHONY: t7
-t7: $(T7)/storm ## kill storms of C workers: KILLS, WORKERS, SEED, TIME
+t7: $(T7)/storm ## kill storms: KILLS, PYTHON_KILLS, WORKERS, SEED, TIME
 	$(T7)/storm --kills $(KILLS) --workers $(WORKERS) --seed $(SEED) \
-	    $(if $(TIME),--time $(TIME))
+	    $(if $(TIME),--time $(TIME)) --keep $(abspath $(T7))/kept
+	$(PYTHON) $(ROOT)/tests/crash/second_reader.py $(T7)/kept
+	rm -rf $(T7)/kept-copy $(T7)/kept-found.txt
+	$(PYTHON) $(ROOT)/tests/crash/python_storm.py --kills $(PYTHON_KILLS) \
+	    --workers $(WORKERS) --seed $(SEED) $(if $(TIME),--time $(TIME))
 
 -include $(wildcard $(T7)/core/*.d $(T7)/tests/*.d)

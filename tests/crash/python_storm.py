@@ -1,0 +1,400 @@
+"""Crash-safety layer T7 with Python processes: killed at random while others work, then counted.
+
+    python tests/crash/python_storm.py [--kills 300] [--workers 10] [--seed 1] [--time SECONDS]
+
+The same invariants as storm.c, through ``import penstock``. Workers are producers (units of 1 to 4
+messages onto A), movers (A to B, one unit), consumers (from B). Ids are (worker, incarnation,
+counter), never used again. Each worker writes to a pipe of its own what it is about to do and what
+it has done; a line below PIPE_BUF is whole or absent and outlives its writer.
+
+Three witnesses at the end: the live region, the second reader on a copy of the files, and a restart
+recovery of that copy. Every acked id is on one queue or was taken once, a unit is whole, nothing
+was invented or doubled or came back after a backout, bodies are whole, a producer's messages of one
+priority are in order, and for persistent messages all three agree to the byte.
+
+Ends only its own children, through pidfds, never a pid of 1 or less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import mmap
+import os
+import random
+import shutil
+import signal
+import struct
+import sys
+import tempfile
+import time
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import penstock
+from penstock import qmdir
+from penstock.journal import QueueManagerFiles
+
+MANAGER = "STORM"
+SETTINGS = {"segment_size": 1 << 20, "journal_limit": 64 << 20, "ring_size": 1 << 20}
+DEPTH_MAX = 200
+STUCK_SECONDS = 60.0
+STOP, ROLES = 0, {0: "producer", 1: "producer", 2: "mover", 3: "mover", 4: "consumer"}
+Row = tuple[bytes, int, bytes]  # CorrelId, Priority, body
+
+
+def body_of(number: int) -> bytes:
+    """The body that belongs to an id: a checksum over priority and content, the id, a filling."""
+    length = 70_000 if number % 97 == 0 else 6_000 if number % 31 == 0 else 16 + number % 400
+    content = struct.pack("<QI", number, number % 3) + random.Random(number).randbytes(length)
+    return struct.pack("<I", zlib.crc32(content)) + content
+
+
+def persistent(number: int) -> bool:
+    return number % 4 != 0
+
+
+def number_of(message: Any) -> int:
+    """The id of a message that is whole; dies otherwise."""
+    number = int(struct.unpack_from("<Q", message.correl_id)[0])
+    if message.data != body_of(number) or message.priority != number % 3:
+        raise AssertionError(f"message {number:#x} is not whole")
+    return number
+
+
+# ---- workers ----
+
+
+class Worker:
+    """What a child does until it is killed or told to stop."""
+
+    def __init__(self, home: Path, index: int, incarnation: int, seed: int, pipe: int) -> None:
+        self.base = (index + 1) << 48 | incarnation << 24
+        self.rng = random.Random(seed << 64 | self.base)
+        self.pipe = pipe
+        self.counter = 0
+        self.qm = penstock.connect(MANAGER, home=home)
+        self.a, self.b = self.qm.open("A"), self.qm.open("B")
+
+    def tell(self, kind: str, numbers: list[int]) -> None:
+        line = " ".join([kind, *map(str, numbers)]) + "\n"
+        os.write(self.pipe, line.encode())
+
+    def put(self, queue: Any, number: int) -> None:
+        queue.put(
+            body_of(number),
+            priority=number % 3,
+            persistent=persistent(number),
+            correl_id=struct.pack("<Q", number),
+        )
+
+    def producer(self) -> None:
+        if self.a.depth > DEPTH_MAX:
+            time.sleep(0.005)
+            return
+        count = self.rng.randint(1, 4)
+        numbers = [self.base | self.counter + i + 1 for i in range(count)]
+        self.counter += count
+        self.tell("intent", numbers)
+        try:
+            with self.qm.transaction():
+                for number in numbers:
+                    self.put(self.a, number)
+                if self.rng.random() < 1 / 16:
+                    raise KeyError(numbers[0])
+        except (KeyError, penstock.BackedOut):
+            self.tell("undone", numbers)
+        else:
+            self.tell("acked", numbers)
+
+    def mover(self) -> None:
+        try:
+            with self.qm.transaction():
+                number = number_of(self.a.get(wait=0.02))
+                self.put(self.b, number)
+                if self.rng.random() < 1 / 16:
+                    raise KeyError(number)
+        except (KeyError, penstock.NoMessageAvailable, penstock.BackedOut):
+            pass
+
+    def consumer(self) -> None:
+        number = 0
+        try:
+            with self.qm.transaction():
+                number = number_of(self.b.get(wait=0.02))
+                if self.rng.random() < 1 / 16:
+                    raise KeyError(number)
+                self.tell("taking", [number])
+        except (KeyError, penstock.NoMessageAvailable, penstock.BackedOut):
+            return
+        self.tell("took", [number])
+
+
+def child(home: Path, index: int, incarnation: int, seed: int, pipe: int, shared: Any) -> NoReturn:
+    """A worker's life; leaves in order when the supervisor asks its role to end."""
+    status = 3
+    try:
+        worker = Worker(home, index, incarnation, seed, pipe)
+        role = ROLES[index % 5]
+        end = {"consumer": 1, "mover": 2, "producer": 3}[role]
+        step = getattr(worker, role)
+        while shared[STOP] < end:
+            step()
+            shared[1 + index] = (shared[1 + index] + 1) % 256
+        worker.qm.close()
+        status = 0
+    except BaseException as error:  # a child must not return into the supervisor
+        sys.stderr.write(f"worker {index}: {type(error).__name__}: {error}\n")
+    finally:
+        os._exit(status)
+
+
+# ---- the supervisor ----
+
+
+@dataclass
+class Fate:
+    """What is known of an id. unit: the first id of its unit."""
+
+    unit: int = 0
+    intended: int = 0
+    acked: int = 0
+    undone: int = 0
+    taking: int = 0
+    took: int = 0
+    queued: int = 0
+
+
+@dataclass
+class Child:
+    pid: int = 0
+    pidfd: int = -1
+    pipe: int = -1
+    incarnation: int = 0
+    rest: bytes = b""
+    beat: int = -1
+    changed: float = 0.0
+
+
+class Storm:
+    """One world: a queue manager, its workers, and everything they told."""
+
+    def __init__(self, home: Path, workers: int, seed: int) -> None:
+        self.home, self.seed = home, seed
+        self.rng = random.Random(seed)
+        self.fates: dict[int, Fate] = {}
+        self.units = {"acked": 0, "undone": 0}
+        self.longest = 0.0
+        self.shared = mmap.mmap(-1, mmap.PAGESIZE)
+        penstock.create(MANAGER, home=home, **SETTINGS)
+        self.qm = penstock.connect(MANAGER, home=home)
+        for name in ("A", "B"):
+            self.qm.define("QLOCAL", name, maxdepth=999_999)
+        self.children = [Child() for _ in range(workers)]
+        for index in range(workers):
+            self.spawn(index)
+
+    def spawn(self, index: int) -> None:
+        c = self.children[index]
+        c.incarnation += 1
+        c.pipe, write_end = os.pipe()
+        sys.stdout.flush()
+        c.pid = os.fork()
+        if c.pid == 0:
+            child(self.home, index, c.incarnation, self.seed, write_end, self.shared)
+        os.close(write_end)
+        os.set_blocking(c.pipe, False)
+        c.pidfd = os.pidfd_open(c.pid)
+        c.changed, c.rest = time.monotonic(), b""
+
+    def drain(self, c: Child) -> None:
+        while True:
+            try:
+                block = os.read(c.pipe, 1 << 16)
+            except BlockingIOError:
+                return
+            if not block:
+                return
+            *lines, c.rest = (c.rest + block).split(b"\n")
+            for line in lines:
+                self.learn(line.decode().split())
+
+    def learn(self, words: list[str]) -> None:
+        kind, numbers = words[0], [int(word) for word in words[1:]]
+        if kind in self.units:
+            self.units[kind] += 1
+        for number in numbers:
+            fate = self.fates.setdefault(number, Fate())
+            if kind == "intent":
+                fate.intended += 1
+                fate.unit = numbers[0]
+            else:
+                setattr(fate, kind, getattr(fate, kind) + 1)
+
+    def kill(self, index: int) -> None:
+        c = self.children[index]
+        if c.pid <= 1 or c.pidfd < 0:
+            raise AssertionError(f"refusing to kill {c.pid}")
+        signal.pidfd_send_signal(c.pidfd, signal.SIGKILL)
+        self.bury(c, -signal.SIGKILL)
+        self.spawn(index)
+
+    def bury(self, c: Child, *allowed: int) -> None:
+        while True:
+            self.drain(c)
+            ended, status = os.waitpid(c.pid, os.WNOHANG)
+            if ended:
+                break
+            time.sleep(0.0002)
+        self.drain(c)
+        os.close(c.pipe)
+        os.close(c.pidfd)
+        c.pidfd = -1
+        code = os.waitstatus_to_exitcode(status)
+        if code not in (0, *allowed):
+            raise AssertionError(f"a worker ended with {code}")
+
+    def watch(self) -> None:
+        now = time.monotonic()
+        for index, c in enumerate(self.children):
+            self.drain(c)
+            beat = self.shared[1 + index]
+            if beat != c.beat:
+                c.beat, c.changed = beat, now
+            self.longest = max(self.longest, now - c.changed)
+            if now - c.changed > STUCK_SECONDS:
+                raise AssertionError(f"worker {index} is stuck")
+
+    def run(self, kills: int, seconds: float) -> int:
+        done, start = 0, time.monotonic()
+        while done < kills and (not seconds or time.monotonic() - start < seconds):
+            time.sleep(self.rng.random() * 0.05)
+            self.watch()
+            self.kill(self.rng.randrange(len(self.children)))
+            done += 1
+        for stop in (1, 2, 3):  # consumers, movers, producers: both queues end up with messages
+            self.shared[STOP] = stop
+            time.sleep(0.3)
+            self.watch()
+        for c in self.children:
+            self.bury(c)
+        return done
+
+    def end_all(self) -> None:
+        """Ends what is left after a failure."""
+        for c in self.children:
+            if c.pid > 1 and c.pidfd >= 0:
+                signal.pidfd_send_signal(c.pidfd, signal.SIGKILL)
+                os.waitpid(c.pid, 0)
+
+    # ---- the end check ----
+
+    def check(self, copy_home: Path) -> dict[str, int]:
+        """All three witnesses; what each counted. Raises AssertionError."""
+        self.qm.maintain()
+        live = {name: self.browse(self.qm, name) for name in ("A", "B")}
+        for name, rows in live.items():
+            with self.qm.open(name) as queue:
+                assert queue.depth == len(rows), f"{name}: depth {queue.depth} of {len(rows)}"
+        self.qm.check()
+        status = self.qm.status()
+        assert (status.attached, status.units) == (1, 0), status
+        self.judge([row for rows in live.values() for row in rows])
+        copy = qmdir.manager_directory(MANAGER, copy_home)
+        copy_home.mkdir(mode=0o700)
+        shutil.copytree(qmdir.manager_directory(MANAGER, self.home), copy)
+        kept = {name: [r for r in rows if persistent(self.id_of(r))] for name, rows in live.items()}
+        read = {name: self.read(copy, name) for name in kept}
+        assert read == kept, self.difference("the second reader", kept, read)
+        findings = [f for f in QueueManagerFiles(copy).verify() if f.severity == "damage"]
+        assert not findings, findings
+        with penstock.connect(MANAGER, home=copy_home) as recovered:
+            found = {name: self.browse(recovered, name) for name in kept}
+            assert found == kept, self.difference("recovery", kept, found)
+            recovered.check()
+        return {"live": sum(map(len, live.values())), "persistent": sum(map(len, kept.values()))}
+
+    @staticmethod
+    def id_of(row: Row) -> int:
+        return int(struct.unpack_from("<Q", row[0])[0])
+
+    def browse(self, qm: Any, name: str) -> list[Row]:
+        with qm.open(name) as queue:
+            messages = list(queue.browse())
+        for message in messages:
+            number_of(message)
+        return [(m.correl_id, m.priority, m.data) for m in messages]
+
+    @staticmethod
+    def read(directory: Path, name: str) -> list[Row]:
+        messages = QueueManagerFiles(directory).replay().messages(name)
+        return [(m.descriptor().correl_id, m.priority, m.body()) for m in messages]
+
+    def difference(self, who: str, kept: dict[str, list[Row]], found: dict[str, list[Row]]) -> str:
+        parts = []
+        for name, rows in kept.items():
+            wanted, seen = [self.id_of(r) for r in rows], [self.id_of(r) for r in found[name]]
+            missing, more = set(wanted) - set(seen), set(seen) - set(wanted)
+            parts.append(f"{name}: {len(missing)} missing, {len(more)} more, order or bytes differ")
+        return f"{who} does not agree with the live region: {'; '.join(parts)}"
+
+    def judge(self, rows: list[Row]) -> None:
+        newest: dict[tuple[int, int], int] = {}
+        for row in rows:
+            number = self.id_of(row)
+            assert number in self.fates, f"invented: {number:#x}"
+            self.fates[number].queued += 1
+        for row in rows[: self.count_of_a(rows)]:
+            number = self.id_of(row)
+            key = (number >> 48, number % 3)
+            assert newest.get(key, 0) < number, f"out of order: {number:#x}"
+            newest[key] = number
+        for number, fate in self.fates.items():
+            here = fate.queued + fate.took
+            assert fate.intended == 1, f"invented: {number:#x} {fate}"
+            assert here <= 1, f"doubled: {number:#x} {fate}"
+            assert not (fate.undone and here), f"back after a backout: {number:#x} {fate}"
+            if fate.acked:
+                assert here or fate.taking, f"lost: {number:#x} {fate}"
+            first = self.fates[fate.unit]
+            whole = first.acked or first.queued or first.took or first.taking
+            assert whole or not here, f"half a unit: {number:#x} {fate} {first}"
+
+    def count_of_a(self, rows: list[Row]) -> int:
+        with self.qm.open("A") as queue:
+            return min(queue.depth, len(rows))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--kills", type=int, default=300)
+    parser.add_argument("--workers", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--time", type=float, default=0.0, help="seconds at most")
+    arguments = parser.parse_args()
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="penstock-storm-") as folder:
+        home = Path(folder, "home")
+        home.mkdir(mode=0o700)
+        storm = Storm(home, arguments.workers, arguments.seed)
+        try:
+            done = storm.run(arguments.kills, arguments.time)
+            counts = storm.check(Path(folder, "copy"))
+        except BaseException:
+            storm.end_all()
+            print(f"T7 FAILED, seed {arguments.seed}", file=sys.stderr)
+            raise
+        storm.qm.close()
+    print(
+        f"T7: {done} kills of {arguments.workers} Python processes in "
+        f"{time.monotonic() - start:.1f} s, {storm.units['acked']} units acked, "
+        f"{storm.units['undone']} backed out, {len(storm.fates)} ids, {counts['live']} messages "
+        f"left ({counts['persistent']} persistent, three witnesses agree), 0 lost, 0 twice, "
+        f"0 torn, longest stand-still {storm.longest * 1000:.0f} ms, seed {arguments.seed}"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
