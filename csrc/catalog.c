@@ -103,7 +103,7 @@ static int remove_object(struct mqx_region *region, uint32_t slot, uint32_t gene
     if (status != MQX_OK) {
         return status;
     }
-    if (object->generation == generation && object->state != MQX_OBJ_FREE) {
+    if (object->generation == generation && mqx_load_relaxed(&object->state) != MQX_OBJ_FREE) {
         status = mqx_names_unlink(region, slot);
         mqx_tx_commit(&region->header->catalog_lock);
         if (status == MQX_OK) {
@@ -137,7 +137,7 @@ static int link_name(struct mqx_region *region, uint32_t slot, const struct mqx_
     }
     status = mqx_names_look_up(region, &def->name, &other);
     if (status == MQX_OK && other != 0) {
-        const uint32_t state = mqx_object(region, other)->state;
+        const uint32_t state = mqx_load_relaxed(&mqx_object(region, other)->state);
         status = state == MQX_OBJ_DELETING
                      ? MQX_BUSY
                      : mqx_fail(MQRC_OBJECT_ALREADY_EXISTS, "\"%.48s\" exists already",
@@ -215,7 +215,8 @@ static int activate(struct mqx_region *region, uint32_t slot, uint32_t generatio
     struct mqx_object *object = mqx_object(region, slot);
     int status = take_lock(region);
     if (status == MQX_OK) {
-        if (object->state == MQX_OBJ_LOGGED && object->generation == generation &&
+        if (mqx_load_relaxed(&object->state) == MQX_OBJ_LOGGED &&
+            object->generation == generation &&
             object->pending_attrs == 0) {
             mqx_cat32(region, &object->state, MQX_OBJ_ACTIVE);
         }
@@ -269,7 +270,7 @@ static int take_idle(struct mqx_store *store, uint32_t slot, uint32_t generation
         if (status != MQX_OK) {
             return status;
         }
-        const uint32_t state = object->state;
+        const uint32_t state = mqx_load_relaxed(&object->state);
         if (object->generation != generation || state == MQX_OBJ_FREE ||
             state == MQX_OBJ_DELETING) {
             commit_and_drop(region);
@@ -429,7 +430,7 @@ static int reopen(struct mqx_region *region, uint32_t context, uint32_t slot)
     struct mqx_object *object = mqx_object(region, slot);
     int status = take_lock(region);
     if (status == MQX_OK) {
-        if (object->state == MQX_OBJ_DEFINING && object->delete_lsn == context) {
+        if (mqx_load_relaxed(&object->state) == MQX_OBJ_DEFINING && object->delete_lsn == context) {
             mqx_cat32(region, &object->state, MQX_OBJ_ACTIVE);
             mqx_cat64(region, &object->delete_lsn, 0);
         }
@@ -543,7 +544,8 @@ int mqx_catalog_settle(struct mqx_store *store, uint32_t slot)
         return gone(slot);
     }
     const uint32_t generation = mqx_load_acquire(&object->generation);
-    if (mqx_load_acquire(&object->state) != MQX_OBJ_LOGGED || object->pending_attrs != 0) {
+    if (mqx_load_acquire(&object->state) != MQX_OBJ_LOGGED ||
+        mqx_load_relaxed(&object->pending_attrs) != 0) {
         return MQX_OK;
     }
     const int status = flush_all(store);
@@ -558,7 +560,8 @@ int mqx_catalog_finish(struct mqx_store *store, uint32_t slot)
         return MQX_OK;
     }
     const int status = flush_all(store);
-    return status == MQX_OK ? finish_delete(store, slot, object->generation) : status;
+    return status == MQX_OK ? finish_delete(store, slot, mqx_load_acquire(&object->generation))
+                            : status;
 }
 
 /* An alter of a dead owner: nobody else changes the object. */
@@ -567,7 +570,7 @@ static int repair_alter(struct mqx_store *store, uint32_t context, uint32_t slot
     struct mqx_region *region = &store->region;
     const struct mqx_object *object = mqx_object(region, slot);
     struct mqx_values values;
-    if (object->state != MQX_OBJ_LOGGED) {
+    if (mqx_load_relaxed(&object->state) != MQX_OBJ_LOGGED) {
         return end_alter(region, context, slot, NULL);
     }
     const void *list = mqx_cells(region, object->pending_attrs);
@@ -586,7 +589,7 @@ static int repair_object(struct mqx_store *store, uint32_t context, uint32_t slo
     struct mqx_object *object = mqx_object(&store->region, slot);
     const bool owned = object->delete_lsn == context;
     int status = MQX_OK;
-    switch (object->state) {
+    switch (mqx_load_relaxed(&object->state)) {
     case MQX_OBJ_DEFINING:
         if (owned) {
             status = reopen(&store->region, context, slot);

@@ -245,7 +245,8 @@ int mqx_catalog_find(struct mqx_store *store, uint32_t name_space, const char na
         status = mqx_names_look_up(region, &key, &slot);
         const struct mqx_object *object = slot != 0 ? mqx_object(region, slot) : NULL;
         const bool usable = status == MQX_OK && object != NULL && mqx_object_usable(object);
-        const bool logged = status == MQX_OK && object != NULL && object->state == MQX_OBJ_LOGGED;
+        const bool logged = status == MQX_OK && object != NULL &&
+                            mqx_load_relaxed(&object->state) == MQX_OBJ_LOGGED;
         if (usable) {
             *out_slot = slot;
             *out_generation = object->generation;
@@ -313,7 +314,8 @@ static int read_piece(const struct mqx_region *region, uint32_t slot, uint32_t g
     if (object == NULL || object->generation != generation || !is_stored(object)) {
         return mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "the object in slot %u is gone", slot);
     }
-    const bool pending = object->state == MQX_OBJ_LOGGED && object->pending_attrs != 0;
+    const bool pending =
+        mqx_load_relaxed(&object->state) == MQX_OBJ_LOGGED && object->pending_attrs != 0;
     const uint32_t cell = pending ? object->pending_attrs : object->attrs;
     const uint32_t length = pending ? object->pending_length : object->attrs_length;
     const unsigned char *list = list_at(region, cell, length, &trailer);
@@ -445,7 +447,7 @@ int mqx_catalog_load(struct mqx_store *store, uint32_t slot, uint32_t generation
     if (object == NULL) {
         return status;
     }
-    const bool defined = object->state == MQX_OBJ_ACTIVE;
+    const bool defined = mqx_load_relaxed(&object->state) == MQX_OBJ_ACTIVE;
     if (defined && (int32_t)(object->generation - generation) > 0) {
         return MQX_OK; /* the record is about one that has been deleted since */
     }
@@ -471,7 +473,7 @@ int mqx_catalog_unload(struct mqx_store *store, uint32_t slot, uint32_t generati
     if (object == NULL || (int32_t)(object->generation - generation) > 0) {
         return status;
     }
-    if (object->state == MQX_OBJ_ACTIVE) {
+    if (mqx_load_relaxed(&object->state) == MQX_OBJ_ACTIVE) {
         status = take_out(region, slot);
     }
     object->state = MQX_OBJ_FREE;
@@ -508,7 +510,7 @@ int mqx_catalog_loaded(struct mqx_store *store)
     for (uint64_t slot = area->used - 1; slot > 0 && status == MQX_OK; slot--) {
         struct mqx_object *object = mqx_object(region, (uint32_t)slot);
         mqx_check(object != NULL);
-        if (object->state == MQX_OBJ_FREE) {
+        if (mqx_load_relaxed(&object->state) == MQX_OBJ_FREE) {
             object->next_free = area->free_head;
             area->free_head = (uint32_t)slot;
         } else {
