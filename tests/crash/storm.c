@@ -115,7 +115,8 @@ static void must(const char *what, int reason)
     }
 }
 
-/* The unit is backed out: by us, or by the queue manager, which says 2003 to a unit that a stopped or
+/* The unit is backed out: by us, or by the queue manager, which says 2003 to a unit that a
+    stopped or
  * starved process kept open while the journal filled up, and which then waits for our backout. */
 static void undo(mqe_unit *unit, const uint64_t *ids, uint32_t count)
 {
@@ -485,7 +486,8 @@ static void check_live(void)
     for (int q = 0; q < WORLD_QUEUES; q++) {
         struct mqe_queue_status status;
         const uint32_t count = browse_queue(world.manager, q, false, NULL);
-        must("status", mqe_queue_status(world.manager, world.slot[q], world.generation[q], &status));
+        must("status", mqe_queue_status(world.manager, world.slot[q], world.generation[q],
+            &status));
         if (status.depth != count) {
             fprintf(stderr, "queue %d has depth %u and %u messages\n", q, status.depth, count);
             exit(1);
