@@ -1,6 +1,6 @@
 /*
- * region_bed.h - a bare region in memory, for tests of what lies below the queues: locks, areas, blocks.
- * Forked children share it (memory_io.h), so they can die in it.
+ * region_bed.h - a bare region in memory, for tests of what lies below the queues: locks, areas,
+ * blocks. Forked children share it (memory_io.h), so they can die in it.
  */
 #ifndef PENSTOCK_TESTS_REGION_BED_H
 #define PENSTOCK_TESTS_REGION_BED_H

@@ -1,4 +1,4 @@
-/* Claims of arena.c: blocks, entries and slots are free once or used once, whoever dies between steps. */
+/* Claims of arena.c: blocks, entries and slots are free once or used once, whoever dies between. */
 #include "region_bed.h"
 
 static struct mqx_hold hold;
@@ -160,8 +160,9 @@ static void churn(uint32_t seed)
     }
 }
 
-/* What the dead had taken is named nowhere here (a context would), so cells may be missing from the
- * lists, but none may be on two of them: free cells never exceed what was carved, each cell once. */
+/* What the dead had taken is named nowhere here (a context would name it), so cells may be missing
+ * from the lists, but none may be on two of them: free cells never exceed what was carved,
+ * each cell once. */
 static bool each_cell_once(void)
 {
     static uint8_t seen[1 << 22];

@@ -1,4 +1,4 @@
-/* Claims of manager.c: one attachment a process, ends of all kinds, what a restart keeps and discards. */
+/* Claims of manager.c: one attachment a process, ends of all kinds, what a restart keeps. */
 #include "engine_bed.h"
 
 TEST(a_directory_is_created_once_and_bad_sizes_are_refused)
@@ -156,7 +156,7 @@ struct other { /* of the child: its ends of two pipes */
     struct mqe_settings settings;
 };
 
-/* Attaches with a helper thread, says so, waits in a get until something ends it; the reason / 10. */
+/* Attaches with a helper thread, says so, waits in a get until something ends it. */
 static int attached_child(void *arg)
 {
     const struct other *other = arg;

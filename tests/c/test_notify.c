@@ -345,6 +345,24 @@ TEST(a_wake_up_that_is_not_used_is_handed_on_to_the_next_who_matches)
     mqx_hold_drop(&hold);
 }
 
+TEST(who_was_woken_but_must_leave_hands_the_wake_up_on)
+{
+    static struct waiter leaving;
+    struct mqx_hold hold;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    WAITER(&leaving, q, .flags = MQE_GET_FAIL_IF_QUIESCING);
+    CHECK(await_waiters(q, 1));
+    CHECK_INT(mqx_hold_take(engine_region(), q.slot, &hold), 0);
+    const uint32_t second = context_of(&hold, q, 0);
+    mqx_hold_drop(&hold);
+    mqx_store_release(&engine_region()->header->quiescing, 1); /* and nobody is told yet */
+    CHECK_INT(PUT(q, .text = "x"), 0);
+    CHECK_STR(waiter_end(&leaving), "(2161)");
+    CHECK_INT(mqx_context(engine_region(), second)->wait_state, MQX_WAIT_WOKEN);
+    CHECK_STR(TAKE(q), "x");
+}
+
 TEST(waiters_leave_their_lists_in_any_order)
 {
     enum { COUNT = 30 };

@@ -41,6 +41,8 @@ SETTINGS = {"segment_size": 1 << 20, "journal_limit": 64 << 20, "ring_size": 1 <
 DEPTH_MAX = 200
 STUCK_SECONDS = 60.0
 STOP, ROLES = 0, {0: "producer", 1: "producer", 2: "mover", 3: "mover", 4: "consumer"}
+# A unit that the queue manager backed out, and a put that found the journal full: backed out by us.
+REFUSALS = (penstock.BackedOut, penstock.StorageMediumFull)
 Row = tuple[bytes, int, bytes]  # CorrelId, Priority, body
 
 
@@ -103,19 +105,22 @@ class Worker:
                     self.put(self.a, number)
                 if self.rng.random() < 1 / 16:
                     raise KeyError(numbers[0])
-        except (KeyError, penstock.BackedOut):
+        except (KeyError, *REFUSALS):
             self.tell("undone", numbers)
         else:
             self.tell("acked", numbers)
 
     def mover(self) -> None:
+        if self.b.depth > DEPTH_MAX:
+            time.sleep(0.005)
+            return
         try:
             with self.qm.transaction():
                 number = number_of(self.a.get(wait=0.02))
                 self.put(self.b, number)
                 if self.rng.random() < 1 / 16:
                     raise KeyError(number)
-        except (KeyError, penstock.NoMessageAvailable, penstock.BackedOut):
+        except (KeyError, penstock.NoMessageAvailable, *REFUSALS):
             pass
 
     def consumer(self) -> None:
