@@ -115,9 +115,8 @@ static void must(const char *what, int reason)
     }
 }
 
-/* The unit is backed out: by us, or by the queue manager, which says 2003 to a unit that a
-    stopped or
- * starved process kept open while the journal filled up, and which then waits for our backout. */
+/* The unit is backed out: by us, or by the queue manager, which says 2003 to a unit that a stopped
+ * or starved process kept open while the journal filled up, and which then waits for our backout. */
 static void undo(mqe_unit *unit, const uint64_t *ids, uint32_t count)
 {
     must("backout", mqe_backout(unit));
@@ -487,7 +486,7 @@ static void check_live(void)
         struct mqe_queue_status status;
         const uint32_t count = browse_queue(world.manager, q, false, NULL);
         must("status", mqe_queue_status(world.manager, world.slot[q], world.generation[q],
-            &status));
+                                        &status));
         if (status.depth != count) {
             fprintf(stderr, "queue %d has depth %u and %u messages\n", q, status.depth, count);
             exit(1);
