@@ -116,7 +116,7 @@ static void must(const char *what, int reason)
 }
 
 /* The unit is backed out: by us, or by the queue manager, which says 2003 to a unit that a stopped
- * or starved process kept open while the journal filled up, and which then waits for our backout. */
+ * or starved process kept open while the journal filled up; it then waits for our backout. */
 static void undo(mqe_unit *unit, const uint64_t *ids, uint32_t count)
 {
     must("backout", mqe_backout(unit));
