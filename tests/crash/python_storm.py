@@ -144,7 +144,8 @@ def child(home: Path, index: int, incarnation: int, seed: int, pipe: int, shared
         role = ROLES[index % 5]
         end = {"consumer": 1, "mover": 2, "producer": 3}[role]
         step = getattr(worker, role)
-        while shared[STOP] < end:
+        parent = os.getppid()
+        while shared[STOP] < end and os.getppid() == parent:
             step()
             shared[1 + index] = (shared[1 + index] + 1) % 256
         worker.qm.close()

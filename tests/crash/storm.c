@@ -32,6 +32,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -312,6 +313,7 @@ static void spawn(uint32_t index)
     fflush(NULL);
     worker->pid = fork();
     if (worker->pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         note_pipe = ends[1];
         worker_main(index, worker->incarnation);
     }
@@ -640,6 +642,7 @@ static void isolate(void)
         (void)waitpid(inner, &outcome, 0);
         exit(WIFEXITED(outcome) ? WEXITSTATUS(outcome) : 2);
     }
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* whoever ends the storm ends all of it */
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("proc", "/proc", "proc", 0, NULL) != 0) {
         world_die("mounting /proc", errno);
@@ -650,6 +653,7 @@ static void isolate(void)
         (void)waitpid(main_process, &outcome, 0);
         exit(WIFEXITED(outcome) ? WEXITSTATUS(outcome) : 2);
     }
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
 int main(int argc, char **argv)
