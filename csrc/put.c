@@ -113,6 +113,7 @@ static int resolve(struct call *call, int32_t expiry, uint32_t flags)
     d->has_ext = call->put.ext != NULL;
     d->backout_count = 0;
     call->persistent = d->persistence != 0;
+    call->put.make_correl_id = (flags & MQE_PUT_NEW_CORREL_ID) != 0;
     call->put.make_msg_id = (flags & MQE_PUT_NEW_MSG_ID) != 0 || id_is_none(d->msg_id);
     return status;
 }

@@ -53,7 +53,7 @@ static uint64_t tag_of(const struct mqx_region *region, const uint8_t id[MQX_ID_
 
 /* "AMQ " + 12 characters of the queue manager's name + 8 bytes that no other message of this queue
  * manager has: the region's start in microseconds, 12 bits up, plus the message number. */
-static void make_msg_id(const struct mqx_header *header, uint64_t number, uint8_t id[MQX_ID_SIZE])
+static void make_id(const struct mqx_header *header, uint64_t number, uint8_t id[MQX_ID_SIZE])
 {
     const uint64_t unique = __builtin_bswap64((header->epoch_us << 12) + number);
     memcpy(id, header->id_prefix, sizeof header->id_prefix);
@@ -155,7 +155,10 @@ int mqx_queue_link(struct mqx_hold *hold, struct mqx_object *queue, struct mqx_p
     mqx_check(message != NULL);
     put->number = mqx_number_take(hold);
     if (put->make_msg_id) {
-        make_msg_id(hold->region->header, put->number, put->d->msg_id);
+        make_id(hold->region->header, put->number, put->d->msg_id);
+    }
+    if (put->make_correl_id) { /* the top bit keeps it apart from every MsgId */
+        make_id(hold->region->header, put->number | UINT64_C(1) << 63, put->d->correl_id);
     }
     fill_entry(hold->region, message, put);
     if (put->reserved != 0) {

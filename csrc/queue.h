@@ -26,6 +26,7 @@ struct mqx_put {
     uint64_t length;
     bool journal_only;            /* persistent, and the region's budget for bodies is used up */
     bool make_msg_id;
+    bool make_correl_id;
     uint32_t reserved;            /* entry with a filled chain in the context's hand, or 0 */
     uint32_t slot;                /* out */
     uint64_t number;              /* out */

@@ -559,7 +559,7 @@ def _remove(path: Path) -> None:
 
     for name in ("journal", "checkpoint", "errors"):
         shutil.rmtree(path / name, ignore_errors=True)
-    for name in ("lock", "qm.toml.tmp", "qm.toml"):
+    for name in ("lock", "keeper.pid", "qm.toml.tmp", "qm.toml"):
         (path / name).unlink(missing_ok=True)
     try:
         path.rmdir()

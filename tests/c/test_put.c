@@ -241,6 +241,24 @@ TEST(quiescing_refuses_only_those_who_ask_for_it_and_a_stop_everybody)
     CHECK_INT(PUT(q, .text = "c", .persistent = 1), MQRC_CONNECTION_BROKEN);
 }
 
+TEST(a_generated_correl_id_replaces_the_given_one_and_differs_from_the_message_id)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    const struct mqe_destination to = {q.slot, q.generation, q.slot, q.generation, NULL};
+    struct ps_descriptor d = {.correl_id = "given"}, second = {.correl_id = "given"};
+    CHECK_INT(mqe_put(engine.manager, NULL, &to, &d, NULL, "x", 1, -1, MQE_PUT_NEW_CORREL_ID), 0);
+    CHECK_MEM(d.correl_id, "AMQ QM1         ", 16);
+    CHECK(memcmp(d.correl_id, d.msg_id, 24) != 0);
+    CHECK_INT(
+        mqe_put(engine.manager, NULL, &to, &second, NULL, "x", 1, -1, MQE_PUT_NEW_CORREL_ID), 0);
+    CHECK(memcmp(d.correl_id, second.correl_id, 24) != 0);
+    uint64_t stored;
+    memcpy(&stored, d.correl_id, sizeof stored);
+    TAKE(q);
+    CHECK_INT(got.correl, stored);
+}
+
 TEST(time_is_stamped_unless_it_is_given)
 {
     engine_begin();
