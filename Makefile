@@ -85,8 +85,10 @@ t4: ## I/O errors at every call of the file table
 	$(CRASH) t4
 t7: $(BUILT) ## kill storms with an invariant checker
 	$(CRASH) -f t7.mk t7
-t11: $(BUILT) ## the second reader agrees with the core
-	$(RUN) -m pytest -q tests/durability
+t11: $(BUILT) ## the second reader agrees with the core on sampled disk states
+	$(CRASH) programs
+	$(RUN) tests/crash/t11.py build/crash/plain/run_t3 \
+	    $(if $(COUNT),--images $(COUNT)) $(if $(SEED),--seed $(SEED))
 t12: ## damage: each bit, truncation, swap, zeroed sector
 	$(CRASH) t12
 plant: $(BUILT) ## planted faults, each caught by a named layer

@@ -50,7 +50,7 @@ static uint64_t number(const char *name, const char *text)
 
 void layer_arguments(struct layer *layer, int argc, char **argv, uint64_t default_count)
 {
-    *layer = (struct layer){.count = default_count, .seed = 1, .only = UINT64_MAX};
+    *layer = (struct layer){.count = default_count, .seed = 1, .only = UINT64_MAX, .every = 100};
     for (int i = 1; i < argc; i += 2) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--count") == 0) {
@@ -65,8 +65,13 @@ void layer_arguments(struct layer *layer, int argc, char **argv, uint64_t defaul
             layer->told = number(argv[i], value) != 0;
         } else if (strcmp(argv[i], "--keep") == 0 && value != NULL) {
             layer->keep = value;
+        } else if (strcmp(argv[i], "--sample") == 0 && value != NULL) {
+            layer->sample = value;
+        } else if (strcmp(argv[i], "--every") == 0) {
+            layer->every = number(argv[i], value);
         } else {
-            fprintf(stderr, "%s: what is %s? Known: --count --seed --time --only --tell --keep\n",
+            fprintf(stderr, "%s: what is %s? Known: --count --seed --time --only --tell --keep --sample "
+                    "--every\n",
                     argv[0], argv[i]);
             exit(2);
         }

@@ -17,11 +17,13 @@ struct layer {
     uint64_t only;      /* one round or case; UINT64_MAX: all */
     bool told;          /* tell every call of the workload on stderr */
     const char *keep;   /* directory for the image of a violation, or NULL */
+    const char *sample; /* directory for images and what the core found in them (T11), or NULL */
+    uint64_t every;     /* every so many states one */
     uint64_t start_us;
 };
 
-/* --count N --seed S --time S --only N --keep DIRECTORY --tell 1; ends the process with 2 on
- * anything else. */
+/* --count N --seed S --time S --only N --keep DIRECTORY --tell 1 --sample DIRECTORY --every N; ends
+ * the process with 2 on anything else. */
 void layer_arguments(struct layer *layer, int argc, char **argv, uint64_t default_count);
 bool layer_time_is_up(const struct layer *layer);
 double layer_seconds(const struct layer *layer);

@@ -2,6 +2,7 @@
  * run_t3.c - layer T3: every disk state that a power cut may leave, recovered by the real engine.
  *
  *     run_t3 --count STATES --seed S --time SECONDS [--only ROUND --keep DIRECTORY]
+ *            [--sample DIRECTORY --every N]           images for the second reader (T11)
  *
  * A round records one workload (workload.h) on files in memory, from the creation of the queue
  * manager on, and shows the states of disk_states.h at tearing of 8, 64, 512 and 4,096 bytes. Each
@@ -20,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
     SECTORS = 4,
@@ -60,6 +62,7 @@ struct cut {
     bool from_creation;                /* step 1 is the creation */
     uint32_t sector;
     uint64_t visits;
+    struct wl_model *sampled;          /* where the core's findings go when the state is sampled */
 };
 
 static const char *const event_names[] = {
@@ -182,6 +185,8 @@ static int judge(struct cut *cut, const struct disk_state *state, mqe_manager *m
     if (wl_look(manager, mine, text, sizeof text) != 0 ||
         wl_judge(cut->history, state->acks, state->ack_count, mine, text, sizeof text) < 0) {
         result = violation(cut, state, text);
+    } else if (cut->sampled != NULL) {
+        *cut->sampled = *mine;
     } else if (follow) {
         return go_on(cut, state, manager, mine);
     } else if (cut->visits % CHECK_EVERY == 0 &&
@@ -224,11 +229,62 @@ static int recover(struct cut *cut, const struct disk_state *state)
     return violation(cut, state, text);
 }
 
+/* One line a message in delivery order, for the second reader: queue, report field (three times the
+ * message's id), priority, placement, length. */
+static void write_findings(const struct wl_model *found, const char *path)
+{
+    FILE *file = fopen(path, "w");
+    for (uint32_t q = 0; file != NULL && q < WL_QUEUES; q++) {
+        struct ps_object_name name;
+        wl_name(q, &name);
+        for (uint32_t i = 0; i < found->queue[q].count; i++) {
+            const struct wl_message *m = &found->queue[q].message[i];
+            fprintf(file, "%.*s %d %d %u %u\n", (int)strcspn(name.name, " "), name.name,
+                    (int32_t)(m->id * 3), m->priority, m->placement, m->length);
+        }
+    }
+    if (file == NULL || fclose(file) != 0) {
+        perror(path);
+        exit(2);
+    }
+}
+
+/* A state for T11: its image and what the core finds in it, unless it refuses a queue manager that
+ * was not yet created. */
+static int sample(struct cut *cut, const struct disk_state *state)
+{
+    static struct wl_model found;
+    static uint64_t number;
+    char path[512];
+    const uint64_t refused = cut->t3->recoveries_refused;
+    struct memory_image *image = memory_image_take(state->files, state->path);
+    cut->sampled = &found;
+    const int result = recover(cut, state);
+    cut->sampled = NULL;
+    if (result == 0 && refused == cut->t3->recoveries_refused) {
+        (void)snprintf(path, sizeof path, "%s/%llu", cut->t3->layer.sample,
+                       (unsigned long long)number++);
+        if (mkdir(path, 0700) != 0 || memory_image_write(image, path) != 0) {
+            perror(path);
+            exit(2);
+        }
+        (void)snprintf(path, sizeof path, "%s/%llu.txt", cut->t3->layer.sample,
+                       (unsigned long long)number - 1);
+        write_findings(&found, path);
+    }
+    memory_image_free(image);
+    return result;
+}
+
 /* With --keep the image of a violation is written as it was before the recovery. */
 static int visit(void *arg, const struct disk_state *state)
 {
     struct cut *cut = arg;
     const char *keep = cut->t3->layer.keep;
+    if (cut->t3->layer.sample != NULL && cut->depth == 0 &&
+        cut->visits % cut->t3->layer.every == 0) {
+        return sample(cut, state);
+    }
     struct memory_image *image = keep != NULL ? memory_image_take(state->files, state->path) : NULL;
     const int result = recover(cut, state);
     if (image != NULL && result != 0 && memory_image_write(image, keep) != 0) {
