@@ -110,7 +110,7 @@ static int remove_object(struct mqx_region *region, uint32_t slot, uint32_t gene
             status = mqx_attrs_free(region, object->attrs, object->attrs_length, &object->attrs);
         }
         if (status == MQX_OK) {
-            object->delete_lsn = 0; /* dead here: mqx_catalog_finish() or the hand */
+            mqx_store_relaxed(&object->changer, 0u); /* dead here: finish() or the hand */
             status = mqx_slot_give(region, MQX_AREA_OBJECTS, slot);
         }
     }
@@ -276,7 +276,7 @@ static int take_idle(struct mqx_store *store, uint32_t slot, uint32_t generation
             commit_and_drop(region);
             return gone(slot);
         }
-        if (state == MQX_OBJ_ACTIVE && object->delete_lsn == 0) {
+        if (state == MQX_OBJ_ACTIVE && object->changer == 0) {
             *out = object;
             return MQX_OK;
         }
@@ -306,7 +306,7 @@ static int end_alter(struct mqx_region *region, uint32_t context, uint32_t slot,
     if (status != MQX_OK) {
         return status;
     }
-    if (object->delete_lsn == context && object->pending_attrs != 0) {
+    if (object->changer == context && object->pending_attrs != 0) {
         mqx_cat32(region, &owner->loose_cell,
                   values != NULL ? object->attrs : object->pending_attrs);
         mqx_cat32(region, &owner->loose_length,
@@ -318,7 +318,7 @@ static int end_alter(struct mqx_region *region, uint32_t context, uint32_t slot,
         }
         mqx_cat32(region, &object->pending_attrs, 0);
         mqx_cat32(region, &object->pending_length, 0);
-        mqx_cat64(region, &object->delete_lsn, 0);
+        mqx_cat32(region, &object->changer, 0);
         mqx_cat32(region, &object->state, MQX_OBJ_ACTIVE);
     }
     commit_and_drop(region);
@@ -345,7 +345,7 @@ static int set_pending(struct mqx_store *store, uint32_t context, uint32_t slot,
         mqx_cat32(region, &object->pending_attrs, owner->loose_cell);
         mqx_cat32(region, &object->pending_length, owner->loose_length);
         mqx_cat32(region, &owner->loose_cell, 0);
-        mqx_cat64(region, &object->delete_lsn, context);
+        mqx_cat32(region, &object->changer, context);
     }
     commit_and_drop(region);
     return status;
@@ -415,7 +415,7 @@ static int close_for_delete(struct mqx_region *region, uint32_t context, uint32_
                           object->present, held);
     } else {
         set_hand(mqx_context(region, context), slot, object->generation);
-        mqx_cat64(region, &object->delete_lsn, context);
+        mqx_cat32(region, &object->changer, context);
         mqx_cat32(region, &object->state, MQX_OBJ_DEFINING);
         mqx_tx_commit(&region->header->catalog_lock);
     }
@@ -430,9 +430,9 @@ static int reopen(struct mqx_region *region, uint32_t context, uint32_t slot)
     struct mqx_object *object = mqx_object(region, slot);
     int status = take_lock(region);
     if (status == MQX_OK) {
-        if (mqx_load_relaxed(&object->state) == MQX_OBJ_DEFINING && object->delete_lsn == context) {
+        if (mqx_load_relaxed(&object->state) == MQX_OBJ_DEFINING && object->changer == context) {
             mqx_cat32(region, &object->state, MQX_OBJ_ACTIVE);
-            mqx_cat64(region, &object->delete_lsn, 0);
+            mqx_cat32(region, &object->changer, 0);
         }
         commit_and_drop(region);
     }
@@ -461,14 +461,14 @@ static int append_delete(struct mqx_store *store, uint32_t slot, uint32_t genera
 
 /* Frees every message, then lookups and heap; MQX_BUSY when some are pinned by somebody who does
  * not let go. */
-static int free_messages(struct mqx_store *store, uint32_t slot)
+static int free_messages(struct mqx_store *store, uint32_t slot, uint32_t generation)
 {
     const struct mqx_object *object = mqx_object(&store->region, slot);
     uint32_t present = object->present;
     bool done = false;
     int status = MQX_OK;
     for (int idle = 0; status == MQX_OK && !done && idle < CLEAR_ATTEMPTS;) {
-        status = mqx_queue_clear_step(store, slot, true, &done);
+        status = mqx_queue_clear_step(store, slot, generation, &done);
         if (!done && object->present == present) {
             idle += 1;
             mqx_sleep_us(PAUSE_US);
@@ -483,7 +483,7 @@ static int abandon(struct mqx_region *region, uint32_t slot)
 {
     const int status = take_lock(region);
     if (status == MQX_OK) {
-        mqx_cat64(region, &mqx_object(region, slot)->delete_lsn, 0);
+        mqx_cat32(region, &mqx_object(region, slot)->changer, 0);
         commit_and_drop(region);
     }
     return status;
@@ -496,7 +496,7 @@ static int finish_delete(struct mqx_store *store, uint32_t slot, uint32_t genera
 {
     int status = mqx_notify_cancel_all(store, slot);
     if (status == MQX_OK) {
-        status = free_messages(store, slot);
+        status = free_messages(store, slot, generation);
     }
     if (status == MQX_OK) {
         status = remove_object(&store->region, slot, generation);
@@ -555,13 +555,16 @@ int mqx_catalog_settle(struct mqx_store *store, uint32_t slot)
 int mqx_catalog_finish(struct mqx_store *store, uint32_t slot)
 {
     struct mqx_object *object = mqx_object(&store->region, slot);
-    if (object == NULL || mqx_load_acquire(&object->state) != MQX_OBJ_DELETING ||
-        mqx_load_acquire(&object->delete_lsn) != 0) {
+    if (object == NULL) {
+        return MQX_OK;
+    }
+    const uint32_t generation = mqx_load_acquire(&object->generation);
+    if (mqx_load_acquire(&object->state) != MQX_OBJ_DELETING ||
+        mqx_load_acquire(&object->changer) != 0) {
         return MQX_OK;
     }
     const int status = flush_all(store);
-    return status == MQX_OK ? finish_delete(store, slot, mqx_load_acquire(&object->generation))
-                            : status;
+    return status == MQX_OK ? finish_delete(store, slot, generation) : status;
 }
 
 /* An alter of a dead owner: nobody else changes the object. */
@@ -587,13 +590,13 @@ static int repair_alter(struct mqx_store *store, uint32_t context, uint32_t slot
 static int repair_object(struct mqx_store *store, uint32_t context, uint32_t slot)
 {
     struct mqx_object *object = mqx_object(&store->region, slot);
-    const bool owned = object->delete_lsn == context;
+    const bool owned = object->changer == context;
     int status = MQX_OK;
     switch (mqx_load_relaxed(&object->state)) {
     case MQX_OBJ_DEFINING:
         if (owned) {
             status = reopen(&store->region, context, slot);
-        } else if (object->delete_lsn == 0) {
+        } else if (object->changer == 0) {
             status = remove_object(&store->region, slot, object->generation);
         }
         break;
@@ -604,7 +607,7 @@ static int repair_object(struct mqx_store *store, uint32_t context, uint32_t slo
         }
         break;
     case MQX_OBJ_DELETING:
-        if (owned || object->delete_lsn == 0) {
+        if (owned || object->changer == 0) {
             status = flush_all(store);
             status = status == MQX_OK ? finish_delete(store, slot, object->generation) : status;
         }

@@ -7,7 +7,7 @@
  * Terms
  *   hand     the context's hand is (MQX_HAND_OBJECT, object slot, its generation in hand_object),
  *            or MQX_ANY_GENERATION from before the slot is taken until its generation is known.
- *   owner    object.delete_lsn, while an alter or a delete is under way: the context that does
+ *   owner    object.changer, while an alter or a delete is under way: the context that does
  *            it; else 0.
  *
  * States and chains (catalog lock, or the ring lock where the record enters the ring)

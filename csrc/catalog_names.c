@@ -103,9 +103,12 @@ void mqx_object_fill(struct mqx_object *object, const struct mqx_definition *def
     object->name_space = def->name.name_space;
     object->type = def->name.type;
     memcpy(object->name, def->name.name, sizeof object->name);
-    object->pending_attrs = 0;
+    mqx_store_relaxed(&object->pending_attrs, 0u); /* a stale mqx_catalog_settle() may look */
     object->pending_length = 0;
-    memset(&object->max_depth, 0, sizeof *object - offsetof(struct mqx_object, max_depth));
+    memset(&object->max_depth, 0,
+           offsetof(struct mqx_object, changer) - offsetof(struct mqx_object, max_depth));
+    mqx_store_relaxed(&object->changer, 0u); /* likewise mqx_catalog_finish() */
+    object->exclusive_input = 0;
     set_plain_values(object, values);
     object->attrs_length = def->attrs_length;
     mqx_order();
@@ -271,7 +274,7 @@ static bool is_stored(const struct mqx_object *object)
 {
     const uint32_t state = mqx_load_acquire(&object->state);
     return state == MQX_OBJ_ACTIVE || state == MQX_OBJ_LOGGED ||
-           (state == MQX_OBJ_DEFINING && mqx_load_relaxed(&object->delete_lsn) != 0);
+           (state == MQX_OBJ_DEFINING && mqx_load_relaxed(&object->changer) != 0);
 }
 
 int mqx_catalog_next(struct mqx_store *store, uint32_t *slot, uint32_t *out_generation)

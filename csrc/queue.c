@@ -380,8 +380,9 @@ static bool drop_memory(struct mqx_hold *hold, struct mqx_object *queue)
     return true;
 }
 
-int mqx_queue_clear_step(struct mqx_store *store, uint32_t object, bool deleting, bool *out_done)
+int mqx_queue_clear_step(struct mqx_store *store, uint32_t object, uint32_t deleted, bool *out_done)
 {
+    const bool deleting = deleted != 0;
     struct mqx_object *queue = mqx_object(&store->region, object);
     struct mqx_cursor cursor = {0};
     struct mqx_hold hold;
@@ -391,6 +392,10 @@ int mqx_queue_clear_step(struct mqx_store *store, uint32_t object, bool deleting
         return status;
     }
     mqx_check(queue != NULL);
+    if (deleting && queue->generation != deleted) { /* another finisher was faster */
+        mqx_hold_drop(&hold);
+        return MQX_OK;
+    }
     for (int i = 0; i < MQX_LOCKED_STEPS_MAX; i++) {
         const uint32_t slot = mqx_heap_next(&store->region, queue, &cursor, false);
         const struct mqx_message *message = mqx_message(&store->region, slot);

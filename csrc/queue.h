@@ -74,9 +74,9 @@ bool mqx_queue_expire(struct mqx_hold *hold, struct mqx_object *queue, uint32_t 
 /* One lock hold of at most 64 messages; resumable from anywhere. */
 int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now_us,
                           bool *out_more) MQX_MUST_USE;
-/* Frees messages of a queue that is being deleted: those AVAILABLE or GONE; with `deleting`
- * whatever is there. */
-int mqx_queue_clear_step(struct mqx_store *store, uint32_t object, bool deleting,
+/* Frees messages: of an open queue (`deleted` 0) those AVAILABLE or GONE, of the life `deleted`
+ * (a generation) of the slot whatever is there; nothing when that life is over. */
+int mqx_queue_clear_step(struct mqx_store *store, uint32_t object, uint32_t deleted,
                          bool *out_done) MQX_MUST_USE;
 
 /* ---- restart: one thread, region not ready ---- */

@@ -253,9 +253,9 @@ struct mqx_object {
     uint64_t last_put_us;
     uint64_t last_get_us;
     struct mqx_level level[MQX_PRIORITY_COUNT];
-    uint64_t delete_lsn;
+    uint32_t changer;         /* catalog lock: context that alters or deletes it, 0 = nobody */
     uint32_t exclusive_input; /* slots lock: handle that has the queue open for exclusive input */
-    uint32_t reserved[3];
+    uint32_t reserved[4];
 } MQX_ALIGNED(64);
 MQX_STATIC_ASSERT(sizeof(struct mqx_object) == 512, "an unopened queue costs at most 512 bytes");
 

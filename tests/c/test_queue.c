@@ -109,7 +109,7 @@ TEST(clearing_in_steps_takes_what_is_free_and_deleting_takes_everything)
     CHECK_INT(PUT(q, .body = body, .length = sizeof body), 0);
     CHECK_STR(TAKE(q, .unit = unit), "x");
     for (int i = 0; i < 20 && !done; i++) {
-        CHECK_INT(mqx_queue_clear_step(&engine.manager->store, q.slot, false, &done), 0);
+        CHECK_INT(mqx_queue_clear_step(&engine.manager->store, q.slot, 0, &done), 0);
     }
     CHECK(done);
     expect_counts(q, 1, 1, 0);
