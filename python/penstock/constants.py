@@ -379,6 +379,7 @@ class QueueType(IntEnum):
 
 ID_LENGTH = 24  # bytes of MsgId, CorrelId, GroupId
 NAME_LENGTH = 48  # characters of a queue's or queue manager's name
+NAME_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/%")
 MAX_PRIORITY = 9
 MAX_MESSAGE_LENGTH = 104857600  # bytes: the largest MAXMSGL
 MAX_DEPTH = 999999999  # the largest MAXDEPTH

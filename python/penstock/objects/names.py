@@ -1,0 +1,38 @@
+"""Names of objects: what is one, and generic names (``ABC*``)."""
+
+from __future__ import annotations
+
+from ..constants import NAME_CHARACTERS, NAME_LENGTH, ReasonCode
+from ..errors import InvalidType, ObjectNameError
+
+TYPE_CHECKING = False  # typing itself is not loaded: opening a queue needs this module
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def check_object_name(name: str, length: int = NAME_LENGTH) -> str:
+    """The name, when it is one of an object. Raises ObjectNameError or InvalidType."""
+    if not isinstance(name, str):
+        raise InvalidType(
+            ReasonCode.OBJECT_NAME_ERROR, f"a name is a str, not {type(name).__name__}: {name!r}"
+        )
+    if not 1 <= len(name) <= length:
+        raise ObjectNameError(
+            ReasonCode.OBJECT_NAME_ERROR,
+            f"the name {name!r} has {len(name)} characters; 1 to {length} are allowed",
+        )
+    if not NAME_CHARACTERS.issuperset(name):
+        wrong = next(character for character in name if character not in NAME_CHARACTERS)
+        raise ObjectNameError(
+            ReasonCode.OBJECT_NAME_ERROR,
+            f"the name {name!r} has the character {wrong!r}; A-Z a-z 0-9 . _ / % are allowed",
+        )
+    return name
+
+
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """Whether a name fits a full name or a generic one (``ABC*``, ``*``)."""
+    if pattern.endswith("*"):
+        prefix = pattern[:-1]
+        return lambda name: name.startswith(prefix)
+    return lambda name: name == pattern
