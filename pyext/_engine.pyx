@@ -17,7 +17,8 @@
 #   4. Objects made before a fork do nothing in the child but refuse (rule 32).
 #
 # Included: status (codes to exceptions), message (what get and put return), buffer (bodies and ids
-# in), connection, unit, queue. One module, because the core's process-wide state must exist once.
+# in), structure (the MQI's structures), connection, unit, queue. One module, because the core's
+# process-wide state must exist once.
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -91,6 +92,7 @@ cdef enum:                    # the reason codes that the binding itself gives
     RC_UOW_IN_PROGRESS = 2128
     RC_OBJECT_NAME_ERROR = 2152
     RC_Q_MGR_STOPPING = 2162
+    RC_UNEXPECTED_ERROR = 2195
     RC_MSG_ID_ERROR = 2206
     RC_CORREL_ID_ERROR = 2207
     RC_MSG_FLAGS_ERROR = 2249
@@ -106,6 +108,7 @@ if penstock_watch_forks() != 0:
 include "status.pxi"
 include "buffer.pxi"
 include "message.pxi"
+include "structure.pxi"
 include "unit.pxi"
 include "connection.pxi"
 include "queue.pxi"

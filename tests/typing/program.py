@@ -33,3 +33,15 @@ def work(home: str) -> list[bytes]:
             print(error.comp_code, error.reason, error.reason_name)
     penstock.delete("QM1", home=home)
     return bodies
+
+
+def structures() -> tuple[int, str, bytes]:
+    from penstock import mqi
+
+    md = mqi.MQMD(Persistence=1, Format="MQSTR")
+    md.Priority = 4
+    md.ReplyToQ = b"REPLY"
+    od = mqi.MQOD(Version=2, ObjectRecs=[mqi.MQOR(ObjectName="Q")])
+    records: list[mqi.MQOR] = od.ObjectRecs
+    inner: mqi.MQMD = mqi.MQXQH.unpack(mqi.MQXQH().pack()).MsgDesc
+    return inner.Priority + mqi.MQMD.Priority.offset, records[0].ObjectName, md.copy().MsgId
