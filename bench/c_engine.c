@@ -95,21 +95,22 @@ struct bench_queue bench_open(mqe_manager *manager, const char *name, bool persi
         attribute(SELECT_MAX_DEPTH, MAX_DEPTH),
     };
     struct bench_queue queue = {0};
-    uint32_t slot;
-    uint32_t generation;
+    struct mqe_found found;
     int reason;
 
     memset(full.name, ' ', sizeof(full.name));
     memcpy(full.name, name, strlen(name));
-    reason = mqe_find(manager, QUEUE_NAMES, full.name, 0, &slot, &generation);
-    if (reason == MQRC_UNKNOWN_OBJECT_NAME)
-        reason = mqe_define(manager, &full, attrs, sizeof(attrs), &slot, &generation);
-    bench_must(reason, "define");
-    queue.to.queue = slot;
-    queue.to.queue_generation = generation;
-    queue.to.first = slot;
-    queue.to.first_generation = generation;
-    bench_must(mqe_open(manager, slot, generation, 1 | MQE_OUTPUT, &queue.handle), "open");
+    reason = mqe_find(manager, QUEUE_NAMES, full.name, 0, &found);
+    if (reason == MQRC_UNKNOWN_OBJECT_NAME) {
+        bench_must(mqe_define(manager, &full, attrs, sizeof(attrs), &found.slot, &found.generation),
+                   "define");
+        reason = mqe_find(manager, QUEUE_NAMES, full.name, 0, &found);
+    }
+    bench_must(reason, "find");
+    queue.to = mqe_straight(found.slot, found.generation);
+    queue.to.step_count = 1;
+    queue.to.step[0] = (struct mqe_step){found.slot, found.generation, found.resolution};
+    bench_must(mqe_open(manager, &queue.to, 1 | MQE_OUTPUT, &queue.handle), "open");
     return queue;
 }
 

@@ -36,6 +36,7 @@ struct mqe_unit {
 struct mqe_queue {
     mqe_manager *manager;
     uint32_t object, generation;
+    struct mqe_destination path; /* how its name led to the queue */
     uint32_t options;
     uint32_t handle;             /* slot in the region */
     pthread_mutex_t cursor_mutex;

@@ -296,9 +296,9 @@ static int take_idle(struct mqx_store *store, uint32_t slot, uint32_t generation
 /* ---- alter ---- */
 
 /* ACTIVE or LOGGED with a pending list -> ACTIVE, the list in force with these values, or dropped
- * (NULL). */
+ * (NULL). The stamp of resolution rises in the same micro-transaction as the values change. */
 static int end_alter(struct mqx_region *region, uint32_t context, uint32_t slot,
-                     const struct mqx_values *values)
+                     const struct mqx_values *values, uint32_t flags)
 {
     struct mqx_object *object = mqx_object(region, slot);
     struct mqx_context *owner = mqx_context(region, context);
@@ -315,6 +315,9 @@ static int end_alter(struct mqx_region *region, uint32_t context, uint32_t slot,
             mqx_object_set_values(region, object, values);
             mqx_cat32(region, &object->attrs, object->pending_attrs);
             mqx_cat32(region, &object->attrs_length, object->pending_length);
+            if ((flags & MQE_ALTER_RESOLUTION) != 0) {
+                mqx_cat32(region, &object->resolution, object->resolution + 1);
+            }
         }
         mqx_cat32(region, &object->pending_attrs, 0);
         mqx_cat32(region, &object->pending_length, 0);
@@ -326,7 +329,7 @@ static int end_alter(struct mqx_region *region, uint32_t context, uint32_t slot,
 }
 
 static int set_pending(struct mqx_store *store, uint32_t context, uint32_t slot,
-                       uint32_t generation, const struct mqx_definition *def)
+                       uint32_t generation, const struct mqx_definition *def, uint64_t stamp)
 {
     struct mqx_region *region = &store->region;
     struct mqx_context *owner = mqx_context(region, context);
@@ -340,6 +343,8 @@ static int set_pending(struct mqx_store *store, uint32_t context, uint32_t slot,
         status = mqx_fail(MQRC_OBJECT_TYPE_ERROR,
                           "the object in slot %u is \"%.48s\" of type %u; name and type stay", slot,
                           object->name, object->type);
+    } else if (stamp != 0 && mqx_attrs_stamp(region, object) != stamp) {
+        status = mqx_fail(MQE_CHANGED, "\"%.48s\" has been altered meanwhile", object->name);
     } else {
         set_hand(owner, slot, generation);
         mqx_cat32(region, &object->pending_attrs, owner->loose_cell);
@@ -352,7 +357,7 @@ static int set_pending(struct mqx_store *store, uint32_t context, uint32_t slot,
 }
 
 int mqx_catalog_alter(struct mqx_store *store, uint32_t context, uint32_t slot, uint32_t generation,
-                      const struct mqx_definition *def)
+                      const struct mqx_definition *def, uint64_t stamp, uint32_t flags)
 {
     struct mqx_region *region = &store->region;
     struct mqx_values values;
@@ -368,18 +373,18 @@ int mqx_catalog_alter(struct mqx_store *store, uint32_t context, uint32_t slot, 
     if (status != MQX_OK) {
         return status;
     }
-    status = set_pending(store, context, slot, generation, def);
+    status = set_pending(store, context, slot, generation, def, stamp);
     if (status != MQX_OK) {
         mqx_ignore(mqx_catalog_free_loose(region, context)); /* fails only in a stopped region */
         return status;
     }
     status = append_object(store, slot, generation, def, &end_lsn);
     if (status != MQX_OK) {
-        mqx_ignore(end_alter(region, context, slot, NULL)); /* fails only in a stopped region */
+        mqx_ignore(end_alter(region, context, slot, NULL, 0)); /* fails only in a stopped region */
     } else {
         status = mqx_flush_to(store, end_lsn);
         if (status == MQX_OK) {
-            status = end_alter(region, context, slot, &values);
+            status = end_alter(region, context, slot, &values, flags);
         }
     }
     if (mqx_region_stopped(region) == MQX_RUNNING) {
@@ -567,14 +572,15 @@ int mqx_catalog_finish(struct mqx_store *store, uint32_t slot)
     return status == MQX_OK ? finish_delete(store, slot, generation) : status;
 }
 
-/* An alter of a dead owner: nobody else changes the object. */
+/* An alter of a dead owner: nobody else changes the object. Whether it wanted the stamp of
+ * resolution raised died with it. */
 static int repair_alter(struct mqx_store *store, uint32_t context, uint32_t slot)
 {
     struct mqx_region *region = &store->region;
     const struct mqx_object *object = mqx_object(region, slot);
     struct mqx_values values;
     if (mqx_load_relaxed(&object->state) != MQX_OBJ_LOGGED) {
-        return end_alter(region, context, slot, NULL);
+        return end_alter(region, context, slot, NULL, 0);
     }
     const void *list = mqx_cells(region, object->pending_attrs);
     int status = list == NULL
@@ -583,7 +589,8 @@ static int repair_alter(struct mqx_store *store, uint32_t context, uint32_t slot
     if (status == MQX_OK) {
         status = flush_all(store);
     }
-    return status == MQX_OK ? end_alter(region, context, slot, &values) : status;
+    return status == MQX_OK ? end_alter(region, context, slot, &values, MQE_ALTER_RESOLUTION)
+                            : status;
 }
 
 /* The object is in that life of its slot of which the hand speaks. */

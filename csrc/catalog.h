@@ -37,6 +37,7 @@
 
 #include "attributes.h"
 #include "commit.h"
+#include "mqe.h"
 
 enum { MQX_NAMES_QUEUE = 1 };
 #define MQX_ANY_GENERATION UINT32_MAX
@@ -56,10 +57,11 @@ int mqx_catalog_define(struct mqx_store *store, uint32_t context, const struct m
 int mqx_catalog_define_many(struct mqx_store *store, uint32_t context,
                             const struct mqx_definition *defs, uint32_t count, uint32_t *out_slots,
                             uint32_t *out_generations, uint32_t *out_done) MQX_MUST_USE;
-/* Replaces the attributes. 2085 when slot + generation no longer exist, 2042 when another change of
- * it does not end. */
+/* Replaces the attributes; `stamp` and `flags` as in mqe_alter(). 2085 when slot + generation no
+ * longer exist, 2042 when another change of it does not end, MQE_CHANGED. */
 int mqx_catalog_alter(struct mqx_store *store, uint32_t context, uint32_t slot, uint32_t generation,
-                      const struct mqx_definition *def) MQX_MUST_USE;
+                      const struct mqx_definition *def, uint64_t stamp,
+                      uint32_t flags) MQX_MUST_USE;
 /* Deletes. 2042 while handles are open; 2055 when messages are present and !purge or units hold
  * some. */
 int mqx_catalog_delete(struct mqx_store *store, uint32_t context, uint32_t slot,
@@ -67,15 +69,15 @@ int mqx_catalog_delete(struct mqx_store *store, uint32_t context, uint32_t slot,
 
 /* Finds by name (blank padded 48 bytes); 2085. */
 int mqx_catalog_find(struct mqx_store *store, uint32_t name_space, const char name[MQX_NAME_SIZE],
-                     uint64_t instance, uint32_t *out_slot, uint32_t *out_generation) MQX_MUST_USE;
+                     uint64_t instance, struct mqe_found *out) MQX_MUST_USE;
 /* The next defined object with slot > *slot; MQRC_UNKNOWN_OBJECT_NAME at the end. */
 int mqx_catalog_next(struct mqx_store *store, uint32_t *slot,
                      uint32_t *out_generation) MQX_MUST_USE;
 /* Copies name and attribute list (capacity bytes at most; *out_length is the full length), as the
- * journal has them. */
+ * journal has them, and the list's stamp. */
 int mqx_catalog_read(struct mqx_store *store, uint32_t slot, uint32_t generation,
                      struct ps_object_name *name, void *attrs, uint32_t capacity,
-                     uint32_t *out_length) MQX_MUST_USE;
+                     uint32_t *out_length, uint64_t *out_stamp) MQX_MUST_USE;
 
 /* Recovery: puts a definition at its slot (replaces an older one there; one that is newer stays);
  * removes one, of which perhaps only the generation is known. No journal, no locks: alone. Two

@@ -74,6 +74,13 @@ static const unsigned char *list_at(const struct mqx_region *region, uint32_t ce
     return list;
 }
 
+uint64_t mqx_attrs_stamp(const struct mqx_region *region, const struct mqx_object *object)
+{
+    struct trailer trailer = {0};
+    (void)list_at(region, object->attrs, object->attrs_length, &trailer);
+    return trailer.stamp;
+}
+
 /* ---- objects ---- */
 
 bool mqx_object_usable(const struct mqx_object *object)
@@ -234,7 +241,7 @@ static int unknown(const char name[MQX_NAME_SIZE])
 }
 
 int mqx_catalog_find(struct mqx_store *store, uint32_t name_space, const char name[MQX_NAME_SIZE],
-                     uint64_t instance, uint32_t *out_slot, uint32_t *out_generation)
+                     uint64_t instance, struct mqe_found *out)
 {
     struct mqx_region *region = &store->region;
     struct ps_object_name key = {.name_space = name_space, .instance = instance};
@@ -251,8 +258,8 @@ int mqx_catalog_find(struct mqx_store *store, uint32_t name_space, const char na
         const bool logged = status == MQX_OK && object != NULL &&
                             mqx_load_relaxed(&object->state) == MQX_OBJ_LOGGED;
         if (usable) {
-            *out_slot = slot;
-            *out_generation = object->generation;
+            *out = (struct mqe_found){slot, object->generation, object->type,
+                                      mqx_load_relaxed(&object->resolution)};
         }
         drop_lock(region);
         if (status != MQX_OK || usable) {
@@ -345,7 +352,7 @@ static int read_piece(const struct mqx_region *region, uint32_t slot, uint32_t g
 
 int mqx_catalog_read(struct mqx_store *store, uint32_t slot, uint32_t generation,
                      struct ps_object_name *name, void *attrs, uint32_t capacity,
-                     uint32_t *out_length)
+                     uint32_t *out_length, uint64_t *out_stamp)
 {
     struct mqx_region *region = &store->region;
     struct reading reading = {.name = name, .to = attrs, .capacity = capacity};
@@ -359,6 +366,7 @@ int mqx_catalog_read(struct mqx_store *store, uint32_t slot, uint32_t generation
         }
     }
     *out_length = reading.length;
+    *out_stamp = reading.stamp;
     return status == MQX_BUSY ? mqx_fail(MQRC_OBJECT_IN_USE, "the object in slot %u is altered "
                                          "faster than it can be read", slot)
                               : status;

@@ -39,6 +39,9 @@ int mqx_attrs_store(struct mqx_store *store, const struct mqx_definition *def, u
 int mqx_attrs_free(struct mqx_region *region, uint32_t cell, uint32_t length,
                    uint32_t *owner) MQX_MUST_USE;
 
+/* The stamp of the list in force, 0 when it is damaged. */
+uint64_t mqx_attrs_stamp(const struct mqx_region *region, const struct mqx_object *object);
+
 /* Fills a slot that nobody can see: everything but state, generation, name_next and the free
  * list. */
 void mqx_object_fill(struct mqx_object *object, const struct mqx_definition *def, uint32_t cell,

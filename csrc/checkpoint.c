@@ -147,9 +147,10 @@ static int write_object(struct taking *taking, uint32_t slot, uint32_t generatio
 {
     struct ps_object_name name;
     uint32_t length = 0, most = 0;
+    uint64_t stamp = 0;
     void *to = NULL;
     int status = mqx_catalog_read(taking->store, slot, generation, &name, taking->attrs, ATTRS_MAX,
-                                  &length);
+                                  &length, &stamp);
     if (status == MQRC_UNKNOWN_OBJECT_NAME) {
         return MQX_OK; /* deleted meanwhile; its record lies in the tail */
     }

@@ -20,6 +20,7 @@
 #include "attachment.h"
 #include "error.h"
 #include "futex.h"
+#include "path.h"
 #include "select.h"
 #include "uow.h"
 #include "yield.h"
@@ -320,7 +321,7 @@ static int find(struct call *call, struct mqx_hold *hold, struct mqx_object *que
     return mqx_select_first(call->store, hold, object, &call->match, now, &call->slot);
 }
 
-/* 2052 or 2016 as the queue is now, else 0. */
+/* 2052, 2041 or 2016 as queue and path are now, else 0. */
 static int check_queue(const struct call *call, const struct mqx_object *queue)
 {
     const uint32_t state = queue == NULL ? (uint32_t)MQX_OBJ_FREE : mqx_load_relaxed(&queue->state);
@@ -332,7 +333,7 @@ static int check_queue(const struct call *call, const struct mqx_object *queue)
     if (MQX_UNLIKELY(mqx_load_relaxed(&queue->get_inhibited) != 0)) {
         return mqx_fail(MQRC_GET_INHIBITED, "%.48s has GET(DISABLED)", queue->name);
     }
-    return MQX_OK;
+    return mqx_path_check(&call->store->region, &call->queue->path, false);
 }
 
 /* Deals with the message that was found; returns with the lock dropped. */

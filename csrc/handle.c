@@ -113,6 +113,10 @@ static int register_handle(mqe_queue *queue)
     if (object->generation != queue->generation ||
         (object->state != MQX_OBJ_ACTIVE && object->state != MQX_OBJ_LOGGED)) {
         status = mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "the queue has been deleted");
+    } else if (object->type != MQX_LOCAL_QUEUE &&
+               (queue->options & (MQE_INPUT | MQE_BROWSE | MQE_OUTPUT)) != 0) {
+        status = mqx_fail(MQRC_OBJECT_TYPE_ERROR, "%.48s is no local queue: it holds no messages",
+                          object->name);
     } else if ((queue->options & MQE_INPUT) != 0 && object->exclusive_input != 0) {
         status = mqx_fail(MQRC_OBJECT_IN_USE, "%.48s is open for exclusive input", object->name);
     } else if ((queue->options & MQE_INPUT) == MQE_INPUT_EXCLUSIVE && object->open_input != 0) {
@@ -157,14 +161,17 @@ int mqx_handle_release(struct mqx_region *region, uint32_t slot)
     return mqx_slot_give(region, MQX_AREA_HANDLES, slot);
 }
 
-int mqe_open(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t options,
+int mqe_open(mqe_manager *manager, const struct mqe_destination *path, uint32_t options,
              mqe_queue **out)
 {
     struct mqx_region *region = &manager->store.region;
     mqe_queue *queue = NULL;
     int status = mqx_enter(manager, false);
-    if (status == MQX_OK && mqx_object(region, slot) == NULL) {
-        status = mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "there is no object in slot %u", slot);
+    if (status == MQX_OK && path->step_count > MQE_STEPS_MAX) {
+        status = mqx_fail(MQRC_UNEXPECTED_ERROR, "a path of %u steps", path->step_count);
+    }
+    if (status == MQX_OK && mqx_object(region, path->queue) == NULL) {
+        status = mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "there is no object in slot %u", path->queue);
     }
     if (status != MQX_OK) {
         return status;
@@ -174,8 +181,9 @@ int mqe_open(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t 
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a handle");
     }
     queue->manager = manager;
-    queue->object = slot;
-    queue->generation = generation;
+    queue->object = path->queue;
+    queue->generation = path->queue_generation;
+    queue->path = *path;
     queue->options = options;
     (void)pthread_mutex_init(&queue->cursor_mutex, NULL);
     status = mqx_slot_take(region, MQX_AREA_HANDLES, NULL, &queue->handle);

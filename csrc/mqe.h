@@ -29,6 +29,7 @@
 enum {
     MQE_INTERRUPTED = 90101, /* a wait met a signal: look at signals, call again with what is
                               * left */
+    MQE_CHANGED = 90102,     /* the object has been altered since it was read: read it again */
 };
 
 struct mqe_manager;
@@ -140,17 +141,38 @@ int mqe_check(mqe_manager *manager) MQX_MUST_USE;
 /* name: 48 bytes, blank padded; attrs: the attribute list of format.h (struct ps_attr ...). */
 int mqe_define(mqe_manager *manager, const struct ps_object_name *name, const void *attrs,
                uint32_t attrs_length, uint32_t *slot, uint32_t *generation) MQX_MUST_USE;
+struct mqe_definition {
+    const struct ps_object_name *name;
+    const void *attrs;
+    uint32_t length;
+};
+/* Defines several objects with one flush. Stops at the first that cannot be; those before it,
+ * *done, are defined. */
+int mqe_define_many(mqe_manager *manager, const struct mqe_definition *definitions, uint32_t count,
+                    uint32_t *done) MQX_MUST_USE;
+enum { /* flags of mqe_alter */
+    MQE_ALTER_RESOLUTION = 1, /* handles whose name was resolved through the object get 2041 */
+};
+/* Replaces the attributes. stamp: of the list that the new one was made from (mqe_read_object): no
+ * effect and MQE_CHANGED when there is another by now; 0 = whatever there is. */
 int mqe_alter(mqe_manager *manager, uint32_t slot, uint32_t generation,
-              const struct ps_object_name *name, const void *attrs,
-              uint32_t attrs_length) MQX_MUST_USE;
+              const struct ps_object_name *name, const void *attrs, uint32_t attrs_length,
+              uint64_t stamp, uint32_t flags) MQX_MUST_USE;
 int mqe_delete(mqe_manager *manager, uint32_t slot, uint32_t generation, int purge) MQX_MUST_USE;
+struct mqe_found {
+    uint32_t slot, generation;
+    uint32_t type;        /* MQQT_*; MQOT_* in other name spaces */
+    uint32_t resolution;  /* raised by each alter with MQE_ALTER_RESOLUTION */
+};
 int mqe_find(mqe_manager *manager, uint32_t name_space, const char name[48], uint64_t instance,
-             uint32_t *slot, uint32_t *generation) MQX_MUST_USE;
+             struct mqe_found *out) MQX_MUST_USE;
 /* The next object with slot > *slot; 2085 at the end. */
 int mqe_next_object(mqe_manager *manager, uint32_t *slot, uint32_t *generation) MQX_MUST_USE;
 int mqe_read_object(mqe_manager *manager, uint32_t slot, uint32_t generation,
-                    struct ps_object_name *name, void *attrs, uint32_t capacity,
-                    uint32_t *length) MQX_MUST_USE;
+                    struct ps_object_name *name, void *attrs, uint32_t capacity, uint32_t *length,
+                    uint64_t *stamp) MQX_MUST_USE;
+/* Waiters of the queue look again: an alias over it has changed. */
+int mqe_wake(mqe_manager *manager, uint32_t slot) MQX_MUST_USE;
 /* Removes every message: 2055 when units hold some. */
 int mqe_clear(mqe_manager *manager, uint32_t slot, uint32_t generation) MQX_MUST_USE;
 
@@ -172,8 +194,36 @@ enum { /* MQOO_* of mqe_open, as in the MQI */
     MQE_BROWSE = 8,
     MQE_OUTPUT = 16,
 };
-int mqe_open(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t options,
+/* A definition that a name went through on its way: alias, local definition of a remote queue,
+ * queue-manager alias, ..., and the queue itself. */
+struct mqe_step {
+    uint32_t slot, generation, resolution; /* as mqe_find() told */
+};
+enum { MQE_STEPS_MAX = 4 };
+struct mqe_destination { /* one place that a name led to */
+    uint32_t queue, queue_generation;
+    uint32_t first, first_generation; /* first definition in the path: supplies DEF* attributes */
+    uint32_t step_count;
+    struct mqe_step step[MQE_STEPS_MAX]; /* the rest is not looked at */
+};
+/* A queue found by its own name, nothing in between that could change. */
+static inline struct mqe_destination mqe_straight(uint32_t queue, uint32_t generation)
+{
+    return (struct mqe_destination){.queue = queue, .queue_generation = generation,
+                                    .first = queue, .first_generation = generation};
+}
+/* Gets through the handle are 2041 once a step has changed or is gone (2052 for the queue itself),
+ * 2016 while one has GET(DISABLED). 2085 when the queue is gone. Anything but a local queue can
+ * only be opened without INPUT, BROWSE and OUTPUT (2043). */
+int mqe_open(mqe_manager *manager, const struct mqe_destination *path, uint32_t options,
              mqe_queue **out) MQX_MUST_USE;
+static inline MQX_MUST_USE int mqe_open_straight(mqe_manager *manager, uint32_t queue,
+                                                 uint32_t generation, uint32_t options,
+                                                 mqe_queue **out)
+{
+    const struct mqe_destination path = mqe_straight(queue, generation);
+    return mqe_open(manager, &path, options, out);
+}
 int mqe_close(mqe_queue *queue);
 
 /* ---- units of work ---- */
@@ -194,22 +244,23 @@ enum { /* flags of mqe_put */
     MQE_PUT_FAIL_IF_QUIESCING = 8,
 };
 
-struct mqe_destination { /* one place a put goes to (design, section 2) */
-    uint32_t queue, queue_generation;
-    uint32_t first, first_generation; /* first definition in the resolution path: supplies DEF*
-                                       * attributes */
-    const void *transmission_header;  /* prebuilt MQXQH (428 bytes) or NULL */
-};
-
 /* Puts one message. In *d: msg_id (all NUL = generate), correl_id, priority (-1 = AS_Q_DEF),
  * persistence (2 = AS_Q_DEF), report ... accounting_token; expiry in tenths of a second beside it,
  * -1 = unlimited. ext may be NULL. On return d holds what was stored: msg_id, put_time_us,
  * expiry_us, placement; d->priority and d->persistence are the resolved values. unit NULL = outside
- * syncpoint. 0 or 2049 (took effect); 2003 2009 2013 2024 2030 2031 2047 2048 2050 2051 2052 2053
- * 2071 2161 2162 2192. */
+ * syncpoint. A message for a transmission queue is put with its MQXQH in the body. 0 or 2049 (took
+ * effect); 2003 2009 2013 2024 2030 2031 2041 2043 2047 2048 2050 2051 2052 2053 2071 2161 2162
+ * 2192. */
 int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *to,
             struct ps_descriptor *d, const struct ps_descriptor_ext *ext, const void *body,
             uint64_t length, int32_t expiry, uint32_t flags) MQX_MUST_USE;
+
+/* Priority -1 and persistence 2 in *d become what mqe_put() would make of them now. 2041 2047 2050
+ * 2052, or 0 with *warning 0 or 2049. */
+int mqe_resolve_defaults(mqe_manager *manager, const struct mqe_destination *to,
+                         struct ps_descriptor *d, int *warning) MQX_MUST_USE;
+/* A MsgId or CorrelId that nobody else has. */
+int mqe_new_id(mqe_manager *manager, uint8_t out[24]) MQX_MUST_USE;
 
 enum { /* flags of mqe_get */
     MQE_GET_WAIT = 1,
@@ -229,6 +280,7 @@ enum { /* match bits: MQMO_* */
     MQE_MATCH_GROUP_ID = 4,
     MQE_MATCH_SEQ_NUMBER = 8,
     MQE_MATCH_OFFSET = 16,
+    MQE_MATCH_NUMBER = 32,   /* not MQMO_: by the arrival number (a MsgToken) */
 };
 
 struct mqe_get {
@@ -240,6 +292,7 @@ struct mqe_get {
     int64_t wait_us;               /* with WAIT; -1 unlimited; on MQE_INTERRUPTED: what is left */
     void *buffer;
     uint64_t capacity;
+    uint64_t match_number;         /* with MQE_MATCH_NUMBER */
     /* out */
     struct ps_descriptor d;        /* d.backout_count and d.expiry_us as stored */
     struct ps_descriptor_ext ext;  /* valid when d.has_ext */
@@ -250,8 +303,8 @@ struct mqe_get {
 
 /* Gets or browses one message. 2080 without ACCEPT_TRUNCATED: nothing taken, descriptor and the
  * bytes that fit are filled in, length says what is needed. 0 2079 (took effect) 2080 2033 2016
- * 2034 2036 2037 2003 2009 2024 2052 2161 2162, 2209 (UNLOCK without lock). unit NULL = outside
- * syncpoint. */
+ * 2034 2036 2037 2041 2003 2009 2024 2052 2161 2162, 2209 (UNLOCK without lock). unit NULL =
+ * outside syncpoint. */
 int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue,
             struct mqe_get *get) MQX_MUST_USE;
 

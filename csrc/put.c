@@ -18,6 +18,7 @@
 #include "checkpoint.h"
 #include "error.h"
 #include "helper.h"
+#include "path.h"
 #include "uow.h"
 #include "yield.h"
 
@@ -94,19 +95,34 @@ static bool id_is_none(const uint8_t id[MQX_ID_SIZE])
     return (words[0] | words[1] | words[2]) == 0;
 }
 
+/* AS_Q_DEF as the path's first definition says now, then the placement by what the queue says. */
+static inline int resolve_defaults(const struct mqx_region *region,
+                                   const struct mqe_destination *to, struct ps_descriptor *d,
+                                   int *warning)
+{
+    const struct mqx_object *queue = mqx_object(region, to->queue);
+    const struct mqx_object *first = mqx_object(region, to->first);
+    if (MQX_UNLIKELY(queue == NULL || first == NULL)) {
+        return mqx_fail(MQRC_Q_DELETED, "there is no queue in slot %u", to->queue);
+    }
+    int status = mqx_path_check(region, to, true);
+    if (MQX_UNLIKELY(status == MQX_OK && mqx_load_relaxed(&queue->type) != MQX_LOCAL_QUEUE)) {
+        status = mqx_fail(MQRC_OBJECT_TYPE_ERROR, "%.48s is no local queue: it holds no messages",
+                          queue->name);
+    }
+    if (status == MQX_OK) {
+        status = resolve_persistence(first, d);
+    }
+    if (status == MQX_OK) {
+        status = resolve_priority(first, queue, d, warning);
+    }
+    return status;
+}
+
 static int resolve(struct call *call, int32_t expiry, uint32_t flags)
 {
-    struct mqx_region *region = &call->store->region;
     struct ps_descriptor *d = call->put.d;
-    const struct mqx_object *queue = mqx_object(region, call->to->queue);
-    const struct mqx_object *first = mqx_object(region, call->to->first);
-    if (MQX_UNLIKELY(queue == NULL || first == NULL)) {
-        return mqx_fail(MQRC_Q_DELETED, "there is no queue in slot %u", call->to->queue);
-    }
-    int status = resolve_persistence(first, d);
-    if (status == MQX_OK) {
-        status = resolve_priority(first, queue, d, &call->warning);
-    }
+    int status = resolve_defaults(&call->store->region, call->to, d, &call->warning);
     if (status == MQX_OK) {
         status = set_times(d, expiry, flags);
     }
@@ -495,4 +511,23 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
         mqx_inside(manager, -1);
     }
     return MQX_LIKELY(status == MQX_OK) ? call.warning : status;
+}
+
+int mqe_resolve_defaults(mqe_manager *manager, const struct mqe_destination *to,
+                         struct ps_descriptor *d, int *warning)
+{
+    *warning = MQX_OK;
+    const int status = mqx_enter(manager, false);
+    return status != MQX_OK ? status
+                            : resolve_defaults(&manager->store.region, to, d, warning);
+}
+
+int mqe_new_id(mqe_manager *manager, uint8_t out[24])
+{
+    const int status = mqx_enter(manager, false);
+    if (status == MQX_OK) {
+        struct mqx_region *region = &manager->store.region;
+        mqx_queue_make_id(region, mqx_fetch_add(&region->journal->next_number, (uint64_t)1), out);
+    }
+    return status;
 }

@@ -51,10 +51,9 @@ static uint64_t tag_of(const struct mqx_region *region, const uint8_t id[MQX_ID_
                : mqx_hash64(id, MQX_ID_SIZE, region->header->tag_key);
 }
 
-/* "AMQ " + 12 characters of the queue manager's name + 8 bytes that no other message of this queue
- * manager has: the region's start in microseconds, 12 bits up, plus the message number. */
-static void make_id(const struct mqx_header *header, uint64_t number, uint8_t id[MQX_ID_SIZE])
+void mqx_queue_make_id(const struct mqx_region *region, uint64_t number, uint8_t id[MQX_ID_SIZE])
 {
+    const struct mqx_header *header = region->header;
     const uint64_t unique = __builtin_bswap64((header->epoch_us << 12) + number);
     memcpy(id, header->id_prefix, sizeof header->id_prefix);
     memcpy(id + sizeof header->id_prefix, &unique, sizeof unique);
@@ -155,10 +154,10 @@ int mqx_queue_link(struct mqx_hold *hold, struct mqx_object *queue, struct mqx_p
     mqx_check(message != NULL);
     put->number = mqx_number_take(hold);
     if (put->make_msg_id) {
-        make_id(hold->region->header, put->number, put->d->msg_id);
+        mqx_queue_make_id(hold->region, put->number, put->d->msg_id);
     }
     if (put->make_correl_id) { /* the top bit keeps it apart from every MsgId */
-        make_id(hold->region->header, put->number | UINT64_C(1) << 63, put->d->correl_id);
+        mqx_queue_make_id(hold->region, put->number | UINT64_C(1) << 63, put->d->correl_id);
     }
     fill_entry(hold->region, message, put);
     if (put->reserved != 0) {

@@ -32,6 +32,11 @@ struct mqx_put {
     uint64_t number;              /* out */
 };
 
+/* "AMQ " (z/OS "CSQ ") + 12 characters of the queue manager's name + 8 bytes that no other id of
+ * this queue manager has: the region's start in microseconds, 12 bits up, plus the number, which is
+ * a message's own, or one taken from the journal's counter for the purpose. */
+void mqx_queue_make_id(const struct mqx_region *region, uint64_t number, uint8_t id[MQX_ID_SIZE]);
+
 /* May the queue take it? 2052 2051 2030 2031 2048 2053, or 0. */
 int mqx_queue_admit(const struct mqx_region *region, const struct mqx_object *queue,
                     const struct mqx_put *put) MQX_MUST_USE;

@@ -200,6 +200,7 @@ enum mqx_object_state {
     MQX_OBJ_ACTIVE = 3,
     MQX_OBJ_DELETING = 4,     /* delete record in the ring: finish, by anybody */
 };
+enum { MQX_LOCAL_QUEUE = 1 };  /* object.type of what holds messages */
 struct mqx_level {            /* one placement priority of a queue: see heap.h */
     uint32_t root;            /* cells of the top node, 0 = never used */
     uint32_t height;          /* 1..MQX_RADIX_HEIGHT_MAX; covers 64^height positions */
@@ -220,7 +221,8 @@ struct mqx_object {
     uint32_t attrs_length;
     uint32_t pending_attrs;   /* catalog lock: of an ALTER whose record is in the ring */
     uint32_t pending_length;
-    uint32_t next_free;       /* slots lock */
+    uint32_t resolution;      /* atomic read; catalog lock: raised by each ALTER of an attribute by
+                               * which names are resolved */
     /* attribute values read at each call (atomic; written under the catalog lock) */
     uint32_t max_depth;
     uint32_t max_length;
@@ -255,7 +257,8 @@ struct mqx_object {
     struct mqx_level level[MQX_PRIORITY_COUNT];
     uint32_t changer;         /* catalog lock: context that alters or deletes it, 0 = nobody */
     uint32_t exclusive_input; /* slots lock: handle that has the queue open for exclusive input */
-    uint32_t reserved[4];
+    uint32_t next_free;       /* slots lock */
+    uint32_t reserved[3];
 } MQX_ALIGNED(64);
 MQX_STATIC_ASSERT(sizeof(struct mqx_object) == 512, "an unopened queue costs at most 512 bytes");
 

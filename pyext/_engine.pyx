@@ -87,6 +87,7 @@ cdef enum:                    # the reason codes that the binding itself gives
     RC_REPORT_OPTIONS_ERROR = 2061
     RC_TRUNCATED_MSG_ACCEPTED = 2079
     RC_TRUNCATED_MSG_FAILED = 2080
+    RC_UNKNOWN_OBJECT_NAME = 2085
     RC_WAIT_INTERVAL_ERROR = 2090
     RC_UNKNOWN_REPORT_OPTION = 2104
     RC_UOW_IN_PROGRESS = 2128

@@ -389,16 +389,19 @@ cdef class Connection:
             mqe_unit_free(unit)
         return 0
 
-    # ---- objects: names of 48 characters at most, attributes as the list of FORMAT.md ----
+    # ---- objects: names of 48 characters at most, attributes as the list of FORMAT.md; name space
+    # 1 has the queues of every type, 100 + MQOT_* the others ----
 
-    def define_object(self, int kind, str name, bytes attrs):
-        """Defines a queue of type `kind`; returns its slot and generation."""
+    def define_object(
+        self, int kind, str name, bytes attrs, uint32_t name_space=1, uint64_t instance=0
+    ):
+        """Defines an object of type `kind`; returns its slot and generation."""
         cdef ps_object_name full
         cdef uint32_t slot = 0, generation = 0, length = <uint32_t>len(attrs)
         cdef const char *list_of = attrs
         cdef int reason
         self.check_open()
-        fill_name(&full, kind, name)
+        fill_name(&full, kind, name, name_space, instance)
         self.busy += 1
         with nogil:
             reason = mqe_define(self.manager, &full, list_of, length, &slot, &generation)
@@ -407,20 +410,85 @@ cdef class Connection:
             fail(reason, name)
         return slot, generation
 
-    def alter_object(self, uint32_t slot, uint32_t generation, int kind, str name, bytes attrs):
-        """Replaces the attributes of an object."""
+    def define_objects(self, list rows):
+        """Defines objects, each (name space, kind, name, instance, attributes), with one flush.
+
+        Returns their number. Raises for the first that cannot be defined; those before it are.
+        """
+        cdef uint32_t count = <uint32_t>len(rows), done = 0, i
+        cdef ps_object_name *names
+        cdef mqe_definition *definitions
+        cdef bytes attrs
+        cdef int reason
+        self.check_open()
+        if count == 0:
+            return 0
+        names = <ps_object_name *>room_for(count, sizeof(names[0]) + sizeof(definitions[0]))
+        definitions = <mqe_definition *>&names[count]
+        try:
+            for i in range(count):
+                name_space, kind, name, instance, attrs = rows[i]
+                fill_name(&names[i], kind, name, name_space, instance)
+                definitions[i].name = &names[i]
+                definitions[i].attrs = PyBytes_AS_STRING(attrs)
+                definitions[i].length = <uint32_t>PyBytes_GET_SIZE(attrs)
+            self.busy += 1
+            with nogil:
+                reason = mqe_define_many(self.manager, definitions, count, &done)
+            self.busy -= 1
+        finally:
+            PyMem_Free(names)
+        if reason:
+            fail(reason, rows[done][2])
+        return done
+
+    def alter_object(
+        self, uint32_t slot, uint32_t generation, int kind, str name, bytes attrs,
+        uint64_t stamp=0, bint resolution=False, uint32_t name_space=1, uint64_t instance=0,
+    ):
+        """Replaces the attributes of an object, unless they are no longer those of `stamp` (0:
+        whatever they are): then False. ``resolution``: handles whose name was resolved through the
+        object end with 2041.
+        """
         cdef ps_object_name full
         cdef uint32_t length = <uint32_t>len(attrs)
         cdef const char *list_of = attrs
         cdef int reason
         self.check_open()
-        fill_name(&full, kind, name)
+        fill_name(&full, kind, name, name_space, instance)
         self.busy += 1
         with nogil:
-            reason = mqe_alter(self.manager, slot, generation, &full, list_of, length)
+            reason = mqe_alter(
+                self.manager, slot, generation, &full, list_of, length, stamp,
+                MQE_ALTER_RESOLUTION if resolution else 0,
+            )
         self.busy -= 1
+        if reason == MQE_CHANGED:
+            return False
         if reason:
             fail(reason, name)
+        return True
+
+    def wake_object(self, uint32_t slot):
+        """Getters that wait on the queue look again: what its name is resolved through changed."""
+        cdef int reason
+        self.check_open()
+        self.busy += 1
+        with nogil:
+            reason = mqe_wake(self.manager, slot)
+        self.busy -= 1
+        if reason:
+            fail(reason)
+
+    def new_id(self):
+        """24 bytes that no other MsgId or CorrelId of this queue manager has."""
+        cdef uint8_t raw[24]
+        cdef int reason
+        self.check_open()
+        reason = mqe_new_id(self.manager, raw)
+        if reason:
+            fail(reason)
+        return PyBytes_FromStringAndSize(<char *>raw, 24)
 
     def delete_object(self, uint32_t slot, uint32_t generation, bint purge, str name=""):
         """Deletes an object; `purge`: with its messages."""
@@ -444,20 +512,38 @@ cdef class Connection:
         if reason:
             fail(reason, name)
 
-    def find_object(self, str name):
-        """Slot and generation of the queue of that name."""
-        cdef uint32_t slot = 0, generation = 0
+    cdef int find(
+        self, uint32_t name_space, str name, uint64_t instance, mqe_found *out
+    ) except -1:
+        """Finds an object: 0, or 2085 when there is none."""
         cdef bytes padded = object_name(name)
         cdef const char *text = padded
+        cdef penstock_gil gil
         cdef int reason
         self.check_open()
         self.busy += 1
-        with nogil:
-            reason = mqe_find(self.manager, 1, text, 0, &slot, &generation)
+        penstock_gil_arm(&gil)
+        reason = mqe_find(self.manager, name_space, text, instance, out)
+        penstock_gil_take(&gil)
         self.busy -= 1
+        if reason and reason != RC_UNKNOWN_OBJECT_NAME:
+            fail(reason, name)
+        return reason
+
+    def look_up(self, uint32_t name_space, str name, uint64_t instance=0):
+        """(slot, generation, type, resolution stamp) of an object, None when there is none."""
+        cdef mqe_found found
+        if self.find(name_space, name, instance, &found):
+            return None
+        return found.slot, found.generation, found.type, found.resolution
+
+    def find_object(self, str name):
+        """Slot and generation of the queue of that name."""
+        cdef mqe_found found
+        cdef int reason = self.find(1, name, 0, &found)
         if reason:
             fail(reason, f"queue {name}")
-        return slot, generation
+        return found.slot, found.generation
 
     def next_object(self, uint32_t slot):
         """Slot and generation of the first object behind `slot`, None at the end."""
@@ -468,7 +554,7 @@ cdef class Connection:
         with nogil:
             reason = mqe_next_object(self.manager, &slot, &generation)
         self.busy -= 1
-        if reason == 2085:
+        if reason == RC_UNKNOWN_OBJECT_NAME:
             return None
         if reason:
             fail(reason)
@@ -476,8 +562,13 @@ cdef class Connection:
 
     def read_object(self, uint32_t slot, uint32_t generation):
         """(type, name, attribute list) of an object."""
+        return self.read_stamped(slot, generation)[:3]
+
+    def read_stamped(self, uint32_t slot, uint32_t generation):
+        """(type, name, attribute list, stamp of the list, name space, instance) of an object."""
         cdef ps_object_name full
         cdef uint32_t length = 0, capacity = 2048
+        cdef uint64_t stamp = 0
         cdef int reason
         cdef bytes attrs
         cdef char *room
@@ -488,13 +579,16 @@ cdef class Connection:
             self.busy += 1
             with nogil:
                 reason = mqe_read_object(
-                    self.manager, slot, generation, &full, room, capacity, &length
+                    self.manager, slot, generation, &full, room, capacity, &length, &stamp
                 )
             self.busy -= 1
             if reason:
                 fail(reason)
             if length <= capacity:
-                return full.type, from_blank_padded(full.name, 48), attrs[:length]
+                return (
+                    full.type, from_blank_padded(full.name, 48), attrs[:length], stamp,
+                    full.name_space, full.instance,
+                )
             capacity = length
 
     # ---- status ----
@@ -655,11 +749,14 @@ cdef bint has_stopped(int reason):
     return reason == RC_CONNECTION_BROKEN or reason == RC_Q_MGR_STOPPING
 
 
-cdef int fill_name(ps_object_name *out, int kind, str name) except -1:
+cdef int fill_name(
+    ps_object_name *out, int kind, str name, uint32_t name_space, uint64_t instance
+) except -1:
     cdef bytes padded = object_name(name)
     memset(out, 0, sizeof(out[0]))
-    out.name_space = 1
+    out.name_space = name_space
     out.type = <uint32_t>kind
+    out.instance = instance
     memcpy(out.name, PyBytes_AS_STRING(padded), 48)
     return 0
 

@@ -139,16 +139,33 @@ cdef extern from "mqe.h" nogil:
     int mqe_check(mqe_manager *manager)
 
     # objects
+    enum:
+        MQE_CHANGED
+        MQE_ALTER_RESOLUTION
+
+    struct mqe_definition:
+        const ps_object_name *name
+        const void *attrs
+        uint32_t length
+
+    struct mqe_found:
+        uint32_t slot, generation, type, resolution
+
+    int mqe_define_many(mqe_manager *manager, const mqe_definition *definitions, uint32_t count,
+                        uint32_t *done)
     int mqe_define(mqe_manager *manager, const ps_object_name *name, const void *attrs,
                    uint32_t attrs_length, uint32_t *slot, uint32_t *generation)
     int mqe_alter(mqe_manager *manager, uint32_t slot, uint32_t generation,
-                  const ps_object_name *name, const void *attrs, uint32_t attrs_length)
+                  const ps_object_name *name, const void *attrs, uint32_t attrs_length,
+                  uint64_t stamp, uint32_t flags)
     int mqe_delete(mqe_manager *manager, uint32_t slot, uint32_t generation, int purge)
     int mqe_find(mqe_manager *manager, uint32_t name_space, const char *name, uint64_t instance,
-                 uint32_t *slot, uint32_t *generation)
+                 mqe_found *out)
     int mqe_next_object(mqe_manager *manager, uint32_t *slot, uint32_t *generation)
     int mqe_read_object(mqe_manager *manager, uint32_t slot, uint32_t generation,
-                        ps_object_name *name, void *attrs, uint32_t capacity, uint32_t *length)
+                        ps_object_name *name, void *attrs, uint32_t capacity, uint32_t *length,
+                        uint64_t *stamp)
+    int mqe_wake(mqe_manager *manager, uint32_t slot)
     int mqe_clear(mqe_manager *manager, uint32_t slot, uint32_t generation)
 
     struct mqe_queue_status_t "mqe_queue_status":
@@ -164,7 +181,20 @@ cdef extern from "mqe.h" nogil:
         MQE_BROWSE
         MQE_OUTPUT
 
-    int mqe_open(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t options,
+    struct mqe_step:
+        uint32_t slot, generation, resolution
+
+    enum:
+        MQE_STEPS_MAX
+
+    struct mqe_destination:
+        uint32_t queue, queue_generation
+        uint32_t first, first_generation
+        uint32_t step_count
+        mqe_step step[MQE_STEPS_MAX]
+
+    mqe_destination mqe_straight(uint32_t queue, uint32_t generation)
+    int mqe_open(mqe_manager *manager, const mqe_destination *path, uint32_t options,
                  mqe_queue **out)
     int mqe_close(mqe_queue *queue)
 
@@ -196,15 +226,14 @@ cdef extern from "mqe.h" nogil:
         MQE_MATCH_GROUP_ID
         MQE_MATCH_SEQ_NUMBER
         MQE_MATCH_OFFSET
-
-    struct mqe_destination:
-        uint32_t queue, queue_generation
-        uint32_t first, first_generation
-        const void *transmission_header
+        MQE_MATCH_NUMBER
 
     int mqe_put(mqe_manager *manager, mqe_unit *unit, const mqe_destination *to,
                 ps_descriptor *d, const ps_descriptor_ext *ext, const void *body, uint64_t length,
                 int32_t expiry, uint32_t flags)
+    int mqe_resolve_defaults(mqe_manager *manager, const mqe_destination *to, ps_descriptor *d,
+                             int *warning)
+    int mqe_new_id(mqe_manager *manager, uint8_t *out)
 
     struct mqe_get_t "mqe_get":
         uint32_t flags
@@ -216,6 +245,7 @@ cdef extern from "mqe.h" nogil:
         int64_t wait_us
         void *buffer
         uint64_t capacity
+        uint64_t match_number
         ps_descriptor d
         ps_descriptor_ext ext
         uint64_t length

@@ -39,6 +39,7 @@ cdef class QueueHandle:
         bint fail_if_quiescing=True,
     ):
         cdef penstock_gil gil
+        cdef mqe_found found
         cdef int reason
         if self.queue is not NULL:
             raise RuntimeError("a handle cannot be opened twice")
@@ -48,17 +49,19 @@ cdef class QueueHandle:
         self.forks = penstock_forks
         self.hint = FIRST_HINT
         memcpy(&self.template, &connection.template, sizeof(self.template))
-        self.to.queue, self.to.queue_generation = connection.find_object(name)
-        self.to.first = self.to.queue
-        self.to.first_generation = self.to.queue_generation
+        if connection.find(1, name, 0, &found):
+            fail(RC_UNKNOWN_OBJECT_NAME, f"queue {name}")
+        self.to = mqe_straight(found.slot, found.generation)
+        self.to.step[0].slot = found.slot
+        self.to.step[0].generation = found.generation
+        self.to.step[0].resolution = found.resolution
+        self.to.step_count = 1
         if fail_if_quiescing:
             self.put_flags = MQE_PUT_FAIL_IF_QUIESCING
             self.get_flags = MQE_GET_FAIL_IF_QUIESCING
         connection.busy += 1
         penstock_gil_arm(&gil)
-        reason = mqe_open(
-            connection.manager, self.to.queue, self.to.queue_generation, options, &self.queue
-        )
+        reason = mqe_open(connection.manager, &self.to, options, &self.queue)
         penstock_gil_take(&gil)
         connection.busy -= 1
         if reason:

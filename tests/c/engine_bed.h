@@ -255,7 +255,7 @@ __attribute__((unused)) static mqe_queue *engine_open(struct queue q, uint32_t o
 {
     mqe_queue *handle = NULL;
     CHECK(engine.handle_count < ENGINE_KEPT);
-    CHECK_INT(mqe_open(engine.manager, q.slot, q.generation, options, &handle), 0);
+    CHECK_INT(mqe_open_straight(engine.manager, q.slot, q.generation, options, &handle), 0);
     engine.handles[engine.handle_count++] = handle;
     return handle;
 }
@@ -297,7 +297,10 @@ __attribute__((unused)) static struct queue engine_find(const char *name)
 {
     struct queue q = {0};
     const struct ps_object_name object = engine_name(name);
-    CHECK_INT(mqe_find(engine.manager, 1, object.name, 0, &q.slot, &q.generation), 0);
+    struct mqe_found found = {0};
+    CHECK_INT(mqe_find(engine.manager, 1, object.name, 0, &found), 0);
+    q.slot = found.slot;
+    q.generation = found.generation;
     q.handle = engine_open(q, 2 | MQE_BROWSE | MQE_OUTPUT);
     return q;
 }
@@ -306,7 +309,8 @@ __attribute__((unused)) static int engine_alter(struct queue q, const char *name
 {
     const struct ps_object_name object = engine_name(name);
     const struct attributes attrs = engine_attributes(pairs);
-    return mqe_alter(engine.manager, q.slot, q.generation, &object, attrs.bytes, attrs.length);
+    return mqe_alter(engine.manager, q.slot, q.generation, &object, attrs.bytes, attrs.length, 0,
+                     0);
 }
 
 #define QUEUE(name, ...) engine_define(name, (const int[]){__VA_ARGS__ __VA_OPT__(,) 0})
@@ -362,7 +366,7 @@ __attribute__((unused)) static void id_of(uint8_t id[24], uint64_t number)
 __attribute__((unused)) static int engine_put_with(struct queue q, const struct ask *ask,
                                                    struct ps_descriptor *d)
 {
-    const struct mqe_destination to = {q.slot, q.generation, q.slot, q.generation, NULL};
+    const struct mqe_destination to = mqe_straight(q.slot, q.generation);
     struct ps_descriptor_ext ext = {.msg_seq_number = 1};
     const void *body = ask->text != NULL ? ask->text : ask->body;
     *d = (struct ps_descriptor){.priority = ask->priority,

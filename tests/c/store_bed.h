@@ -229,16 +229,21 @@ __attribute__((unused)) static int bed_find(struct bed_process *process, const c
                                             struct bed_queue *out)
 {
     struct mqx_definition def = bed_definition(name, NULL);
-    return mqx_catalog_find(process->store, MQX_NAMES_QUEUE, def.name.name, 0, &out->slot,
-                            &out->generation);
+    struct mqe_found found = {0};
+    const int status =
+        mqx_catalog_find(process->store, MQX_NAMES_QUEUE, def.name.name, 0, &found);
+    if (status == MQX_OK) {
+        out->slot = found.slot;
+        out->generation = found.generation;
+    }
+    return status;
 }
 
 __attribute__((unused)) static int bed_put(struct bed_process *process, mqe_unit *unit,
                                            struct bed_queue queue, bool persistent,
                                            const char *text, int32_t expiry)
 {
-    const struct mqe_destination to = {queue.slot, queue.generation, queue.slot, queue.generation,
-                                       NULL};
+    const struct mqe_destination to = mqe_straight(queue.slot, queue.generation);
     struct ps_descriptor d = {.priority = 0, .persistence = persistent, .md_version = 2};
     return mqe_put(process->manager, unit, &to, &d, NULL, text, strlen(text), expiry, 0);
 }
@@ -249,7 +254,7 @@ __attribute__((unused)) static int bed_get(struct bed_process *process, mqe_unit
 {
     mqe_queue *handle = NULL;
     struct mqe_get get = {.buffer = text, .capacity = 63};
-    int status = mqe_open(process->manager, queue.slot, queue.generation, 1, &handle);
+    int status = mqe_open_straight(process->manager, queue.slot, queue.generation, 1, &handle);
     if (status == 0) {
         status = mqe_get(process->manager, unit, handle, &get);
         text[status == 0 ? get.length : 0] = '\0';

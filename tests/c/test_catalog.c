@@ -40,7 +40,8 @@ static const struct mqx_object *object_of(struct bed_queue queue)
 static int alter(struct bed_queue queue, const char *name, const struct bed_attrs *attrs)
 {
     struct mqx_definition def = bed_definition(name, attrs);
-    return mqx_catalog_alter(process.store, process.context, queue.slot, queue.generation, &def);
+    return mqx_catalog_alter(process.store, process.context, queue.slot, queue.generation, &def, 0,
+                             0);
 }
 
 static int delete_queue(struct bed_queue queue, bool purge)
@@ -54,8 +55,9 @@ static void expect_list(struct bed_queue queue, const char *name, const struct b
     struct mqx_definition def = bed_definition(name, attrs);
     char list[512];
     uint32_t length = 9999;
+    uint64_t stamp = 0;
     CHECK_INT(mqx_catalog_read(process.store, queue.slot, queue.generation, &found, list,
-                               sizeof list, &length), 0);
+                               sizeof list, &length, &stamp), 0);
     CHECK_INT(length, attrs->length);
     CHECK_MEM(list, attrs->bytes, length);
     CHECK_MEM(&found, &def.name, sizeof found);
@@ -222,6 +224,7 @@ TEST(an_attribute_list_of_48_kib_is_kept_to_the_byte)
     struct bed_queue q;
     struct ps_object_name name;
     uint32_t length = 0;
+    uint64_t stamp = 0;
     start();
     for (uint32_t at = 0, i = 0; at < sizeof list; at += 4096, i++) {
         const struct ps_attr head = {.selector = 9000 + (int32_t)i, .kind = 2, .length = 4088};
@@ -234,11 +237,11 @@ TEST(an_attribute_list_of_48_kib_is_kept_to_the_byte)
     CHECK_INT(mqx_catalog_define(process.store, process.context, &def, &q.slot, &q.generation), 0);
     for (int round = 0; round < 3; round++) {
         CHECK_INT(mqx_catalog_read(process.store, q.slot, q.generation, &name, back, sizeof back,
-                                   &length), 0);
+                                   &length, &stamp), 0);
         CHECK_INT(length, sizeof list);
         CHECK_MEM(back, list, sizeof list);
-        CHECK_INT(mqx_catalog_read(process.store, q.slot, q.generation, &name, back, 100, &length),
-                  0);
+        CHECK_INT(mqx_catalog_read(process.store, q.slot, q.generation, &name, back, 100, &length,
+                                   &stamp), 0);
         CHECK_INT(length, sizeof list); /* the full length, though little fits */
         restart_killed();
         CHECK_INT(bed_find(&process, "BIG", &q), 0);
@@ -252,7 +255,8 @@ TEST(an_attribute_list_of_48_kib_is_kept_to_the_byte)
 TEST(instances_of_one_name_are_different_objects)
 {
     struct mqx_definition def = bed_definition("CLUSTERED", NULL);
-    uint32_t slot[3], generation, found;
+    uint32_t slot[3], generation;
+    struct mqe_found found;
     start();
     for (uint64_t i = 0; i < 3; i++) {
         def.name.instance = i;
@@ -261,12 +265,11 @@ TEST(instances_of_one_name_are_different_objects)
     }
     restart_killed();
     for (uint64_t i = 0; i < 3; i++) {
-        CHECK_INT(mqx_catalog_find(process.store, MQX_NAMES_QUEUE, def.name.name, i, &found,
-                                   &generation), 0);
-        CHECK_INT(found, slot[i]);
+        CHECK_INT(mqx_catalog_find(process.store, MQX_NAMES_QUEUE, def.name.name, i, &found), 0);
+        CHECK_INT(found.slot, slot[i]);
     }
-    CHECK_INT(mqx_catalog_find(process.store, MQX_NAMES_QUEUE + 1, def.name.name, 0, &found,
-                               &generation), MQRC_UNKNOWN_OBJECT_NAME);
+    CHECK_INT(mqx_catalog_find(process.store, MQX_NAMES_QUEUE + 1, def.name.name, 0, &found),
+              MQRC_UNKNOWN_OBJECT_NAME);
     CHECK_INT(bed_detach(&process, NULL), 0);
 }
 
@@ -377,14 +380,14 @@ TEST(an_open_queue_is_not_deleted)
     mqe_queue *handle = NULL;
     start();
     CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
-    CHECK_INT(mqe_open(process.manager, q.slot, q.generation, MQE_BROWSE, &handle), 0);
+    CHECK_INT(mqe_open_straight(process.manager, q.slot, q.generation, MQE_BROWSE, &handle), 0);
     CHECK_INT(delete_queue(q, true), MQRC_OBJECT_IN_USE);
     CHECK_INT(mqe_close(handle), 0);
-    CHECK_INT(mqe_open(process.manager, q.slot, q.generation, MQE_OUTPUT, &handle), 0);
+    CHECK_INT(mqe_open_straight(process.manager, q.slot, q.generation, MQE_OUTPUT, &handle), 0);
     CHECK_INT(delete_queue(q, true), MQRC_OBJECT_IN_USE);
     CHECK_INT(mqe_close(handle), 0);
     CHECK_INT(delete_queue(q, true), 0);
-    CHECK(mqe_open(process.manager, q.slot, q.generation, MQE_OUTPUT, &handle) != 0);
+    CHECK(mqe_open_straight(process.manager, q.slot, q.generation, MQE_OUTPUT, &handle) != 0);
     CHECK_INT(bed_detach(&process, NULL), 0);
 }
 
@@ -433,7 +436,8 @@ TEST(a_hundred_thousand_queues_are_defined_with_one_flush_found_and_survive)
 {
     struct mqx_definition *defs = calloc(MANY, sizeof *defs);
     uint32_t *slots = calloc(MANY, sizeof *slots), *generations = calloc(MANY, sizeof *generations);
-    uint32_t done = 0, slot = 0, generation = 0;
+    uint32_t done = 0;
+    struct mqe_found found;
     CHECK(defs != NULL && slots != NULL && generations != NULL);
     start();
     for (uint32_t i = 0; i < MANY; i++) {
@@ -445,9 +449,9 @@ TEST(a_hundred_thousand_queues_are_defined_with_one_flush_found_and_survive)
     CHECK_INT(done, MANY);
     for (int round = 0; round < 3; round++) {
         for (uint32_t i = 0; i < MANY; i += 7) {
-            CHECK_INT(mqx_catalog_find(process.store, MQX_NAMES_QUEUE, defs[i].name.name, 0, &slot,
-                                       &generation), 0);
-            CHECK_INT(slot, slots[i]);
+            CHECK_INT(mqx_catalog_find(process.store, MQX_NAMES_QUEUE, defs[i].name.name, 0,
+                                       &found), 0);
+            CHECK_INT(found.slot, slots[i]);
         }
         CHECK_INT(count_objects(), MANY);
         if (round == 0) {
@@ -541,7 +545,8 @@ static void *change_all(void *arg)
         struct bed_queue q;
         int status = bed_find(&process, "SHARED", &q);
         if (status == 0 && test_below(&random, 3) != 0) {
-            status = mqx_catalog_alter(process.store, racer->context, q.slot, q.generation, &def);
+            status = mqx_catalog_alter(process.store, racer->context, q.slot, q.generation, &def,
+                                       0, 0);
         } else if (status == 0) {
             status = mqx_catalog_delete(process.store, racer->context, q.slot, q.generation, true);
         } else if (status == MQRC_UNKNOWN_OBJECT_NAME) {

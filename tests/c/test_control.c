@@ -4,26 +4,28 @@
 TEST(objects_are_defined_found_listed_read_and_deleted)
 {
     uint32_t slot = 0, generation = 0, length = 0, seen = 0;
+    uint64_t stamp = 0;
+    struct mqe_found found;
     unsigned char attrs[256];
     struct ps_object_name name;
     engine_begin();
     struct queue a = QUEUE("A", MAXDEPTH, 77), b = QUEUE("B", 0);
     while (mqe_next_object(engine.manager, &slot, &generation) == 0) {
         CHECK_INT(mqe_read_object(engine.manager, slot, generation, &name, attrs, sizeof attrs,
-                                  &length), 0);
+                                  &length, &stamp), 0);
         CHECK(name.name[0] == (slot == a.slot ? 'A' : 'B'));
         seen++;
     }
     CHECK_INT(seen, 2);
     CHECK_INT(mqe_read_object(engine.manager, a.slot, a.generation, &name, attrs, sizeof attrs,
-                              &length), 0);
+                              &length, &stamp), 0);
     const struct attributes given = engine_attributes((const int[]){MAXDEPTH, 77, 0});
     CHECK_INT(length, given.length);
     CHECK_MEM(attrs, given.bytes, length);
     CHECK_INT(engine_close(b.handle), 0);
     CHECK_INT(mqe_delete(engine.manager, b.slot, b.generation, 0), 0);
     name = engine_name("B");
-    CHECK_INT(mqe_find(engine.manager, 1, name.name, 0, &slot, &generation), 2085);
+    CHECK_INT(mqe_find(engine.manager, 1, name.name, 0, &found), 2085);
     CHECK(mqe_delete(engine.manager, b.slot, b.generation, 0) != 0);
 }
 
@@ -189,6 +191,7 @@ TEST(the_control_plane_is_refused_in_a_stopped_queue_manager_but_for_its_status)
     struct mqe_queue_status queue_status;
     const struct ps_object_name name = engine_name("NEW");
     uint32_t slot = 0, generation = 0, count = 0;
+    struct mqe_found found;
     engine_begin();
     struct queue q = QUEUE("Q", 0);
     mqx_region_stop(engine_region(), MQX_STOP_BROKEN);
@@ -196,7 +199,7 @@ TEST(the_control_plane_is_refused_in_a_stopped_queue_manager_but_for_its_status)
     CHECK_INT(ALTER(q, "Q", MAXDEPTH, 1), 2009);
     CHECK_INT(mqe_delete(engine.manager, q.slot, q.generation, 1), 2009);
     CHECK_INT(mqe_clear(engine.manager, q.slot, q.generation), 2009);
-    CHECK_INT(mqe_find(engine.manager, 1, name.name, 0, &slot, &generation), 2009);
+    CHECK_INT(mqe_find(engine.manager, 1, name.name, 0, &found), 2009);
     CHECK_INT(mqe_queue_status(engine.manager, q.slot, q.generation, &queue_status), 2009);
     CHECK_INT(mqe_units(engine.manager, NULL, 0, &count), 2009);
     CHECK_INT(mqe_checkpoint(engine.manager), 2009);

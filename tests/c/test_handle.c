@@ -24,12 +24,13 @@ TEST(exclusive_input_excludes_every_other_input_and_nothing_else)
     mqe_queue *handle = NULL;
     engine_begin();
     struct queue q = QUEUE("Q", 0);
-    CHECK_INT(mqe_open(engine.manager, q.slot, q.generation, MQE_INPUT_EXCLUSIVE, &handle),
+    CHECK_INT(mqe_open_straight(engine.manager, q.slot, q.generation, MQE_INPUT_EXCLUSIVE, &handle),
               MQRC_OBJECT_IN_USE);
     CHECK_INT(engine_close(q.handle), 0);
     mqe_queue *exclusive = engine_open(q, MQE_INPUT_EXCLUSIVE);
-    CHECK_INT(mqe_open(engine.manager, q.slot, q.generation, 2, &handle), MQRC_OBJECT_IN_USE);
-    CHECK_INT(mqe_open(engine.manager, q.slot, q.generation, MQE_INPUT_EXCLUSIVE, &handle),
+    CHECK_INT(mqe_open_straight(engine.manager, q.slot, q.generation, 2, &handle),
+              MQRC_OBJECT_IN_USE);
+    CHECK_INT(mqe_open_straight(engine.manager, q.slot, q.generation, MQE_INPUT_EXCLUSIVE, &handle),
               MQRC_OBJECT_IN_USE);
     (void)engine_open(q, MQE_OUTPUT);
     (void)engine_open(q, MQE_BROWSE);
@@ -44,10 +45,11 @@ TEST(a_queue_that_is_gone_cannot_be_opened_and_a_refused_open_leaves_no_handle)
     engine_begin();
     struct queue q = QUEUE("Q", 0);
     CHECK_INT(mqe_status(engine.manager, &before), 0);
-    CHECK_INT(mqe_open(engine.manager, q.slot, q.generation + 1, 2, &handle), 2085);
-    CHECK_INT(mqe_open(engine.manager, 99999999, 1, 2, &handle), 2085);
-    CHECK_INT(mqe_open(engine.manager, 0, 0, 2, &handle), 2085);
-    CHECK_INT(mqe_open(engine.manager, q.slot, q.generation, MQE_INPUT_EXCLUSIVE, &handle), 2042);
+    CHECK_INT(mqe_open_straight(engine.manager, q.slot, q.generation + 1, 2, &handle), 2085);
+    CHECK_INT(mqe_open_straight(engine.manager, 99999999, 1, 2, &handle), 2085);
+    CHECK_INT(mqe_open_straight(engine.manager, 0, 0, 2, &handle), 2085);
+    CHECK_INT(mqe_open_straight(engine.manager, q.slot, q.generation, MQE_INPUT_EXCLUSIVE, &handle),
+              2042);
     CHECK_INT(mqe_status(engine.manager, &after), 0);
     CHECK_INT(after.handles, before.handles);
 }
@@ -88,6 +90,7 @@ static int every_call_is_refused(void *arg)
     struct mqe_queue_status queue_status;
     uint32_t count;
     struct queue made;
+    struct mqe_found found;
     mqe_queue *handle;
     mqe_unit *unit;
     uint64_t lost;
@@ -97,17 +100,17 @@ static int every_call_is_refused(void *arg)
         mqe_commit(c->unit),
         mqe_backout(c->unit),
         mqe_unit_new(engine.manager, &unit),
-        mqe_open(engine.manager, c->q.slot, c->q.generation, 2, &handle),
+        mqe_open_straight(engine.manager, c->q.slot, c->q.generation, 2, &handle),
         mqe_define(engine.manager, &name, NULL, 0, &made.slot, &made.generation),
         mqe_status(engine.manager, &status),
         mqe_queue_status(engine.manager, c->q.slot, c->q.generation, &queue_status),
         mqe_processes(engine.manager, NULL, 0, &count),
         mqe_units(engine.manager, NULL, 0, &count),
         mqe_handles(engine.manager, NULL, 0, &count),
-        mqe_alter(engine.manager, c->q.slot, c->q.generation, &name, NULL, 0),
+        mqe_alter(engine.manager, c->q.slot, c->q.generation, &name, NULL, 0, 0, 0),
         mqe_delete(engine.manager, c->q.slot, c->q.generation, 1),
         mqe_clear(engine.manager, c->q.slot, c->q.generation),
-        mqe_find(engine.manager, 1, name.name, 0, &made.slot, &made.generation),
+        mqe_find(engine.manager, 1, name.name, 0, &found),
         mqe_checkpoint(engine.manager),
         mqe_maintain(engine.manager),
         mqe_check(engine.manager),

@@ -168,7 +168,7 @@ static int attached_child(void *arg)
     struct mqe_get get = {.flags = MQE_GET_WAIT | MQE_GET_FAIL_IF_QUIESCING, .wait_us = 60000000,
                           .buffer = text, .capacity = 8};
     if (mqe_attach(engine.path, &other->settings, &manager, &info) != 0 ||
-        mqe_open(manager, other->q.slot, other->q.generation, 2, &handle) != 0 ||
+        mqe_open_straight(manager, other->q.slot, other->q.generation, 2, &handle) != 0 ||
         write(other->say, "a", 1) != 1) {
         return 255;
     }

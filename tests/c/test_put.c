@@ -38,7 +38,9 @@ TEST(defaults_come_from_the_first_definition_in_the_path_not_from_the_queue)
     engine_begin();
     struct queue q = QUEUE("Q", DEFPRTY, 1);
     struct queue alias = QUEUE("ALIAS", DEFPRTY, 8, DEFPSIST, 1);
-    const struct mqe_destination to = {q.slot, q.generation, alias.slot, alias.generation, NULL};
+    const struct mqe_destination to = {
+        .queue = q.slot, .queue_generation = q.generation,
+        .first = alias.slot, .first_generation = alias.generation};
     struct ps_descriptor d = {.priority = -1, .persistence = 2};
     CHECK_INT(mqe_put(engine.manager, NULL, &to, &d, NULL, "x", 1, -1, 0), 0);
     CHECK_INT(d.priority, 8);
@@ -245,7 +247,7 @@ TEST(a_generated_correl_id_replaces_the_given_one_and_differs_from_the_message_i
 {
     engine_begin();
     struct queue q = QUEUE("Q", 0);
-    const struct mqe_destination to = {q.slot, q.generation, q.slot, q.generation, NULL};
+    const struct mqe_destination to = mqe_straight(q.slot, q.generation);
     struct ps_descriptor d = {.correl_id = "given"}, second = {.correl_id = "given"};
     CHECK_INT(mqe_put(engine.manager, NULL, &to, &d, NULL, "x", 1, -1, MQE_PUT_NEW_CORREL_ID), 0);
     CHECK_MEM(d.correl_id, "AMQ QM1         ", 16);
@@ -266,7 +268,7 @@ TEST(time_is_stamped_unless_it_is_given)
     const uint64_t before = mqx_coarse_now();
     CHECK_INT(PUT(q, .text = "x"), 0);
     CHECK(put_descriptor.put_time_us >= before && put_descriptor.put_time_us <= mqx_coarse_now());
-    const struct mqe_destination to = {q.slot, q.generation, q.slot, q.generation, NULL};
+    const struct mqe_destination to = mqe_straight(q.slot, q.generation);
     struct ps_descriptor d = {.put_time_us = 1234567};
     CHECK_INT(mqe_put(engine.manager, NULL, &to, &d, NULL, "x", 1, -1, MQE_PUT_KEEP_TIME), 0);
     CHECK_INT(d.put_time_us, 1234567);

@@ -125,7 +125,7 @@ TEST(sequence_number_and_offset_can_be_matched)
 {
     engine_begin();
     struct queue q = QUEUE("Q", 0);
-    const struct mqe_destination to = {q.slot, q.generation, q.slot, q.generation, NULL};
+    const struct mqe_destination to = mqe_straight(q.slot, q.generation);
     for (int i = 1; i <= 3; i++) {
         struct ps_descriptor d = {.priority = 0};
         struct ps_descriptor_ext ext = {.msg_seq_number = i, .offset = 100 * i, .group_id = {9}};

@@ -21,7 +21,8 @@ static int die_with(void *arg)
         return 3;
     }
     struct queue q = deed->q;
-    if (mqe_open(engine.manager, q.slot, q.generation, 2 | MQE_BROWSE | MQE_OUTPUT, &q.handle) ||
+    if (mqe_open_straight(engine.manager, q.slot, q.generation, 2 | MQE_BROWSE | MQE_OUTPUT,
+                          &q.handle) ||
         mqe_unit_new(engine.manager, &unit)) {
         return 4;
     }
@@ -193,7 +194,8 @@ static void take_exclusively(struct queue q, mqe_unit *unit)
     mqe_queue *exclusive = NULL;
     (void)unit;
     (void)mqe_close(q.handle);
-    mqx_ignore(mqe_open(engine.manager, q.slot, q.generation, MQE_INPUT_EXCLUSIVE, &exclusive));
+    mqx_ignore(mqe_open_straight(engine.manager, q.slot, q.generation, MQE_INPUT_EXCLUSIVE,
+                                 &exclusive));
 }
 
 TEST(exclusive_input_of_a_dead_process_is_free_again)

@@ -125,7 +125,7 @@ static void browse_long(mqe_manager *m)
 {
     static unsigned char buffer[1 << 20];
     mqe_queue *queue = NULL;
-    expect("open", mqe_open(m, world.slot[0], world.generation[0], MQE_BROWSE, &queue));
+    expect("open", mqe_open_straight(m, world.slot[0], world.generation[0], MQE_BROWSE, &queue));
     for (int i = 0; i < 5; i++) {
         struct mqe_get get = {.flags = MQE_GET_BROWSE_NEXT | (i % 2 != 0 ? MQE_GET_LOCK : 0u),
                               .buffer = buffer, .capacity = sizeof buffer};
@@ -143,14 +143,14 @@ static void wait_in_vain(mqe_manager *m)
 static void define_and_delete(mqe_manager *m)
 {
     struct ps_object_name name = {.name_space = 1, .type = 1};
-    uint32_t slot = 0, generation = 0;
+    struct mqe_found found = {0};
     memset(name.name, ' ', sizeof name.name);
     memcpy(name.name, "NEW", 3);
-    if (mqe_find(m, 1, name.name, 0, &slot, &generation) != 0) {
-        expect("define", mqe_define(m, &name, NULL, 0, &slot, &generation));
+    if (mqe_find(m, 1, name.name, 0, &found) != 0) {
+        expect("define", mqe_define(m, &name, NULL, 0, &found.slot, &found.generation));
     }
-    expect("alter", mqe_alter(m, slot, generation, &name, NULL, 0));
-    expect("delete", mqe_delete(m, slot, generation, 1));
+    expect("alter", mqe_alter(m, found.slot, found.generation, &name, NULL, 0, 0, 0));
+    expect("delete", mqe_delete(m, found.slot, found.generation, 1));
 }
 
 static void checkpoint(mqe_manager *m)

@@ -408,7 +408,8 @@ static uint32_t browse_queue(mqe_manager *manager, int q, bool persistent_only, 
     mqe_queue *queue = NULL;
     uint32_t count = 0;
     memset(newest, 0, sizeof newest);
-    must("open", mqe_open(manager, world.slot[q], world.generation[q], MQE_BROWSE, &queue));
+    must("open",
+         mqe_open_straight(manager, world.slot[q], world.generation[q], MQE_BROWSE, &queue));
     for (;;) {
         struct mqe_get get = {.flags = MQE_GET_BROWSE_NEXT, .buffer = buffer,
                               .capacity = sizeof buffer};

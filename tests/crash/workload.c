@@ -334,7 +334,7 @@ static int do_alter(struct workload *w, uint32_t q)
     queue->attributes = attributes;
     wl_begin_step(w, false);
     return wl_settle_step(w, "alter", mqe_alter(w->manager, queue->slot, queue->generation, &name,
-                                             attrs, length), &before);
+                                             attrs, length, 0, 0), &before);
 }
 
 static bool has_units(const struct wl_queue *queue)
@@ -437,8 +437,7 @@ static int put_message(struct workload *w, const struct wl_queue *queue, mqe_uni
 {
     struct ps_descriptor descriptor;
     struct ps_descriptor_ext extension;
-    const struct mqe_destination to = {queue->slot, queue->generation, queue->slot,
-                                       queue->generation, NULL};
+    const struct mqe_destination to = mqe_straight(queue->slot, queue->generation);
     wl_descriptor(message, &descriptor);
     descriptor.priority = order->priority;
     descriptor.persistence = order->persistence;
@@ -509,7 +508,8 @@ static int get_message(struct workload *w, const struct wl_queue *queue, mqe_uni
     mqe_queue *handle = NULL;
     const uint64_t key = correl;
     char text[256];
-    int reason = mqe_open(w->manager, queue->slot, queue->generation, 2 | MQE_BROWSE, &handle);
+    int reason = mqe_open_straight(w->manager, queue->slot, queue->generation, 2 | MQE_BROWSE,
+                                   &handle);
     if (reason != 0) {
         return reason;
     }

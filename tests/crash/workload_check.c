@@ -83,9 +83,10 @@ static int read_attributes(mqe_manager *manager, uint32_t slot, uint32_t generat
 {
     unsigned char attrs[256], again[256];
     uint32_t length = 0;
+    uint64_t stamp = 0;
     int64_t value[6];
     const int reason =
-        mqe_read_object(manager, slot, generation, name, attrs, sizeof attrs, &length);
+        mqe_read_object(manager, slot, generation, name, attrs, sizeof attrs, &length, &stamp);
     if (reason != 0) {
         return refused(text, size, "reading a definition", reason);
     }
@@ -114,7 +115,7 @@ static int read_messages(mqe_manager *manager, struct wl_queue *out, uint32_t op
 {
     mqe_queue *queue = NULL;
     int result = 0;
-    int reason = mqe_open(manager, out->slot, out->generation, options, &queue);
+    int reason = mqe_open_straight(manager, out->slot, out->generation, options, &queue);
     if (reason != 0) {
         return refused(text, size, "opening a queue", reason);
     }

@@ -124,12 +124,7 @@ void world_remove(struct world *world)
 int world_put(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q, uint64_t id,
               bool persistent, uint64_t length)
 {
-    const struct mqe_destination to = {
-        .queue = world->slot[q],
-        .queue_generation = world->generation[q],
-        .first = world->slot[q],
-        .first_generation = world->generation[q],
-    };
+    const struct mqe_destination to = mqe_straight(world->slot[q], world->generation[q]);
     struct ps_descriptor d = {.priority = (int32_t)(id % 3), .persistence = persistent};
     unsigned char *body = malloc(length + 8);
     if (body == NULL) {
@@ -155,7 +150,8 @@ int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, i
         get.match = MQE_MATCH_CORREL_ID;
         memcpy(get.correl_id, &correl, sizeof correl);
     }
-    int reason = mqe_open(manager, world->slot[q], world->generation[q], 2 | MQE_BROWSE, &queue);
+    int reason = mqe_open_straight(manager, world->slot[q], world->generation[q], 2 | MQE_BROWSE,
+                                   &queue);
     if (reason == 0) {
         reason = mqe_get(manager, unit, queue, &get);
         if (reason == 0 && !body_is_whole(buffer, get.length, id)) {
@@ -195,7 +191,8 @@ static void look_at_queue(mqe_manager *manager, const struct world *world, int q
 {
     static unsigned char buffer[1 << 20];
     mqe_queue *queue = NULL;
-    demand("open", mqe_open(manager, world->slot[q], world->generation[q], MQE_BROWSE, &queue));
+    demand("open", mqe_open_straight(manager, world->slot[q], world->generation[q], MQE_BROWSE,
+                                     &queue));
     for (;;) {
         struct mqe_get get = {.flags = MQE_GET_BROWSE_NEXT, .buffer = buffer,
                               .capacity = sizeof buffer};
