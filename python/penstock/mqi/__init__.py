@@ -1,8 +1,13 @@
 """The MQI: MQ's structures, constants and verbs under their MQ names, one to one.
 
-Everything is here: ``from penstock import mqi``, then ``mqi.MQMD``, ``mqi.MQOO_OUTPUT``.
+Everything is here: ``from penstock import mqi``, then ``mqi.MQMD``, ``mqi.MQOO_OUTPUT``,
+``mqi.REASONS[2053]``.
 """
 
 from __future__ import annotations
 
+from .constants import *
+from .reasons import REASONS as REASONS
+from .reasons import Reason as Reason
+from .reasons import reason_name as reason_name
 from .structures import *

@@ -18,8 +18,6 @@ Sources: "MQMD - Message descriptor", "MQOD - Object descriptor", "MQPMO - Put-m
 
 from __future__ import annotations
 
-import sys
-
 from .._engine import (
     ByteField,
     CharField,
@@ -31,6 +29,7 @@ from .._engine import (
     Structure,
     layout,
 )
+from .constants.descriptor import MQENC_NATIVE
 
 __all__ = [
     "MQBO",
@@ -47,8 +46,6 @@ __all__ = [
     "MQXQH",
 ]
 
-NATIVE = 546 if sys.byteorder == "little" else 273  # MQENC_NATIVE
-
 
 @layout("MD", {1: 324, 2: 364}, 2026)
 class MQMD(Structure):
@@ -61,7 +58,7 @@ class MQMD(Structure):
     MsgType = LongField(12, 8)
     Expiry = LongField(16, -1)
     Feedback = LongField(20)
-    Encoding = LongField(24, NATIVE)
+    Encoding = LongField(24, MQENC_NATIVE)
     CodedCharSetId = LongField(28)
     Format = CharField(32, 8)
     Priority = LongField(40, -1)
@@ -95,7 +92,7 @@ class MQMDE(Structure):
     StrucId = CharField(0, 4, "MDE")
     Version = LongField(4, 2)
     StrucLength = LongField(8, 72)
-    Encoding = LongField(12, NATIVE)
+    Encoding = LongField(12, MQENC_NATIVE)
     CodedCharSetId = LongField(16)
     Format = CharField(20, 8)
     Flags = LongField(28)

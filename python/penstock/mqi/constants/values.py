@@ -1,0 +1,287 @@
+"""Values of attributes of objects, as MQINQ returns and MQSET takes them.
+
+Sources: "Attributes for queues", "Attributes for the queue manager", "Attributes for namelists",
+"Attributes for process definitions".
+"""
+
+# values that any integer attribute can have
+MQIAV_UNDEFINED = -2
+MQIAV_NOT_APPLICABLE = -1
+
+# types of queue
+MQQT_LOCAL = 1
+MQQT_MODEL = 2
+MQQT_ALIAS = 3
+MQQT_REMOTE = 6
+MQQT_CLUSTER = 7
+MQQT_ALL = 1001
+
+# how a queue was defined
+MQQDT_PREDEFINED = 1
+MQQDT_PERMANENT_DYNAMIC = 2
+MQQDT_TEMPORARY_DYNAMIC = 3
+MQQDT_SHARED_DYNAMIC = 4
+
+# inhibited or not, shareable or not, backout hardened or not
+MQQA_BACKOUT_NOT_HARDENED = 0
+MQQA_GET_ALLOWED = 0
+MQQA_NOT_SHAREABLE = 0
+MQQA_PUT_ALLOWED = 0
+MQQA_BACKOUT_HARDENED = 1
+MQQA_GET_INHIBITED = 1
+MQQA_PUT_INHIBITED = 1
+MQQA_SHAREABLE = 1
+
+# usage
+MQUS_NORMAL = 0
+MQUS_TRANSMISSION = 1
+
+# delivery sequence
+MQMDS_PRIORITY = 0
+MQMDS_FIFO = 1
+
+# index types
+MQIT_NONE = 0
+MQIT_MSG_ID = 1
+MQIT_CORREL_ID = 2
+MQIT_MSG_TOKEN = 4
+MQIT_GROUP_ID = 5
+
+# class of non-persistent messages
+MQNPM_CLASS_NORMAL = 0
+MQNPM_CLASS_HIGH = 10
+
+# trigger control
+MQTC_OFF = 0
+MQTC_ON = 1
+
+# trigger types
+MQTT_NONE = 0
+MQTT_FIRST = 1
+MQTT_EVERY = 2
+MQTT_DEPTH = 3
+
+# default binding
+MQBND_BIND_ON_OPEN = 0
+MQBND_BIND_NOT_FIXED = 1
+MQBND_BIND_ON_GROUP = 2
+
+# default put response
+MQPRT_RESPONSE_AS_PARENT = 0
+MQPRT_SYNC_RESPONSE = 1
+MQPRT_ASYNC_RESPONSE = 2
+
+# read ahead
+MQREADA_NO = 0
+MQREADA_YES = 1
+MQREADA_DISABLED = 2
+MQREADA_INHIBITED = 3
+MQREADA_BACKLOG = 4
+
+# control of properties
+MQPROP_UNRESTRICTED_LENGTH = -1
+MQPROP_COMPATIBILITY = 0
+MQPROP_NONE = 1
+MQPROP_ALL = 2
+MQPROP_FORCE_MQRFH2 = 3
+MQPROP_V6COMPAT = 4
+
+# distribution lists
+MQDL_NOT_SUPPORTED = 0
+MQDL_SUPPORTED = 1
+
+# syncpoint
+MQSP_NOT_AVAILABLE = 0
+MQSP_AVAILABLE = 1
+
+# scope of a queue
+MQSCO_Q_MGR = 1
+MQSCO_CELL = 2
+
+# disposition in a queue-sharing group
+MQQSGD_ALL = -1
+MQQSGD_Q_MGR = 0
+MQQSGD_COPY = 1
+MQQSGD_SHARED = 2
+MQQSGD_GROUP = 3
+MQQSGD_PRIVATE = 4
+MQQSGD_LIVE = 6
+
+# use of cluster queues
+MQCLWL_USEQ_AS_Q_MGR = -3
+MQCLWL_USEQ_LOCAL = 0
+MQCLWL_USEQ_ANY = 1
+
+# use of the queue manager named with a shared queue
+MQSQQM_USE = 0
+MQSQQM_IGNORE = 1
+
+# limit of expiry
+MQCAP_NOT_SUPPORTED = 0
+MQCAP_SUPPORTED = 1
+MQCAP_EXPIRED = 2
+
+# size of the queue file
+MQQFS_DEFAULT = -1
+
+# streaming
+MQST_BEST_EFFORT = 0
+MQST_MUST_DUP = 1
+
+# types of namelist
+MQNT_NONE = 0
+MQNT_Q = 1
+MQNT_CLUSTER = 2
+MQNT_AUTH_INFO = 4
+MQNT_ALL = 1001
+
+# size of a namelist
+MQNC_MAX_NAMELIST_NAME_COUNT = 256
+
+# events
+MQEVR_DISABLED = 0
+MQEVR_ENABLED = 1
+MQEVR_EXCEPTION = 2
+MQEVR_NO_DISPLAY = 3
+MQEVR_API_ONLY = 4
+MQEVR_ADMIN_ONLY = 5
+MQEVR_USER_ONLY = 6
+
+# monitoring
+MQMON_Q_MGR = -3
+MQMON_NONE = -1
+MQMON_NOT_AVAILABLE = -1
+MQMON_DISABLED = 0
+MQMON_OFF = 0
+MQMON_ENABLED = 1
+MQMON_ON = 1
+MQMON_LOW = 17
+MQMON_MEDIUM = 33
+MQMON_HIGH = 65
+
+# platforms
+MQPL_MVS = 1
+MQPL_OS390 = 1
+MQPL_ZOS = 1
+MQPL_OS2 = 2
+MQPL_AIX = 3
+MQPL_NATIVE = 3
+MQPL_UNIX = 3
+MQPL_OS400 = 4
+MQPL_WINDOWS = 5
+MQPL_WINDOWS_NT = 11
+MQPL_VMS = 12
+MQPL_NSK = 13
+MQPL_NSS = 13
+MQPL_OPEN_TP1 = 15
+MQPL_VM = 18
+MQPL_TPF = 23
+MQPL_VSE = 27
+MQPL_APPLIANCE = 28
+
+# how long browse marks last
+MQMMBI_UNLIMITED = -1
+
+# how often expired messages are looked for
+MQEXPI_OFF = 0
+
+# publish/subscribe
+MQPSM_DISABLED = 0
+MQPSM_COMPAT = 1
+MQPSM_ENABLED = 2
+
+# publish/subscribe in clusters
+MQPSCLUS_DISABLED = 0
+MQPSCLUS_ENABLED = 1
+
+# attributes of topics
+MQTA_PUB_AS_PARENT = 0
+MQTA_SUB_AS_PARENT = 0
+MQTA_BLOCK = 1
+MQTA_PROXY_SUB_FORCE = 1
+MQTA_PUB_INHIBITED = 1
+MQTA_SUB_INHIBITED = 1
+MQTA_PASSTHRU = 2
+MQTA_PROXY_SUB_FIRSTUSE = 2
+MQTA_PUB_ALLOWED = 2
+MQTA_SUB_ALLOWED = 2
+
+# recovery of a coupling-facility structure
+MQCFR_NO = 0
+MQCFR_YES = 1
+
+# loss of the coupling facility
+MQCFCONLOS_TERMINATE = 0
+MQCFCONLOS_TOLERATE = 1
+MQCFCONLOS_ASQMGR = 2
+
+# automatic recovery
+MQRECAUTO_NO = 0
+MQRECAUTO_YES = 1
+
+# types of channel
+MQCHT_SENDER = 1
+MQCHT_SERVER = 2
+MQCHT_RECEIVER = 3
+MQCHT_REQUESTER = 4
+MQCHT_ALL = 5
+MQCHT_CLNTCONN = 6
+MQCHT_SVRCONN = 7
+MQCHT_CLUSRCVR = 8
+MQCHT_CLUSSDR = 9
+MQCHT_MQTT = 10
+MQCHT_AMQP = 11
+
+# speed of non-persistent messages on a channel
+MQNPMS_NORMAL = 1
+MQNPMS_FAST = 2
+
+# transports
+MQXPT_ALL = -1
+MQXPT_LOCAL = 0
+MQXPT_LU62 = 1
+MQXPT_TCP = 2
+MQXPT_NETBIOS = 3
+MQXPT_SPX = 4
+MQXPT_DECNET = 5
+MQXPT_UDP = 6
+
+# automatic definition of channels
+MQCHAD_DISABLED = 0
+MQCHAD_ENABLED = 1
+
+# types of channel agent
+MQMCAT_PROCESS = 1
+MQMCAT_THREAD = 2
+
+# intra-group queuing
+MQIGQ_DISABLED = 0
+MQIGQ_ENABLED = 1
+
+# its authority
+MQIGQPA_DEFAULT = 1
+MQIGQPA_CONTEXT = 2
+MQIGQPA_ONLY_IGQ = 3
+MQIGQPA_ALTERNATE_OR_IGQ = 4
+
+# use of the dead-letter queue for publications
+MQUSEDLQ_AS_PARENT = 0
+MQUSEDLQ_NO = 1
+MQUSEDLQ_YES = 2
+
+# adoption of channel agents
+MQADOPT_CHECK_NONE = 0
+MQADOPT_TYPE_NO = 0
+MQADOPT_CHECK_ALL = 1
+MQADOPT_TYPE_ALL = 1
+MQADOPT_CHECK_Q_MGR_NAME = 2
+MQADOPT_TYPE_SVR = 2
+MQADOPT_CHECK_NET_ADDR = 4
+MQADOPT_TYPE_SDR = 4
+MQADOPT_CHECK_CHANNEL_NAME = 8
+MQADOPT_TYPE_RCVR = 8
+MQADOPT_TYPE_CLUSRCVR = 16
+
+# default transmission queue of clusters
+MQCLXQ_SCTQ = 0
+MQCLXQ_CHANNEL = 1
