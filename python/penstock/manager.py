@@ -8,33 +8,31 @@ import os
 from weakref import WeakSet
 
 from . import _engine
-from .constants import MAX_DEPTH, NAME_LENGTH, OpenOption, QueueType, ReasonCode
+from .constants import MAX_DEPTH, OpenOption, ReasonCode
 from .errors import (
     InvalidType,
     InvalidValue,
     ObjectAlreadyExists,
     ObjectDamaged,
     ObjectInUse,
-    ObjectNameError,
     QueueManagerNameError,
     UnknownObjectName,
 )
+from .names import check_object_name
 from .queue import Queue
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
     from types import TracebackType
     from typing import Any
 
-    from .attributes import Definition
+    from .objects import Definition
     from .qmdir import Settings
     from .status import HandleStatus, ManagerStatus, ProcessStatus, UnitStatus
 
 _Home = str | os.PathLike[str] | None
-_NAME_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/%")
-_TYPE_NUMBERS = {"QLOCAL": int(QueueType.LOCAL)}
+_MANAGERS = 105  # name space of queue managers' own objects
 _END_MODES = ("controlled", "wait", "immediate", "preemptive")
 _open: WeakSet[QueueManager] = WeakSet()
 
@@ -149,22 +147,38 @@ class QueueManager(_engine.Connection):
 
     path: Path
     directory_identity: tuple[int, int]
+    platform: str  # "unix" or "zos"
 
     def __init__(self, name: str, home: _Home = None, *, keeper: bool = False) -> None:
         """Connects. See :func:`connect`."""
         from .identity import identity
 
         self.path = _directory(name, home)
-        settings = _engine_settings(_read_settings(name, self.path))
+        settings = _read_settings(name, self.path)
+        for_engine = _engine_settings(settings)
         if keeper:
-            settings["keeper"] = 1
+            for_engine["keeper"] = 1
         self.directory_identity = _identity(self.path)
-        super().__init__(self.path, settings, identity())
+        self.platform = settings.platform
+        super().__init__(self.path, for_engine, identity())
         _open.add(self)
+        self._make_system_objects(settings)
         if self.attach_info["np_discarded"]:
             from .notices import discarded_at_restart
 
             discarded_at_restart(name, self.attach_info["np_discarded"])
+
+    def _make_system_objects(self, settings: Settings) -> None:
+        """At the first start: defines the SYSTEM objects; closes when that fails."""
+        if self.look_up(_MANAGERS, self.name) is not None:
+            return
+        from .objects.system import make_missing
+
+        try:
+            make_missing(self, settings)
+        except BaseException:
+            self.detach()
+            raise
 
     def __enter__(self) -> QueueManager:
         """The connection itself."""
@@ -237,127 +251,92 @@ class QueueManager(_engine.Connection):
 
     # ---- objects ----
 
-    def define(self, kind: str, name: str, /, *, replace: bool = False, **attributes: Any) -> None:
-        """Defines an object; what is not given has MQ's default, such as DEFPSIST(NO).
+    def define(
+        self,
+        kind: str,
+        name: str,
+        /,
+        *,
+        like: str | None = None,
+        replace: bool = False,
+        **attributes: Any,
+    ) -> None:
+        """Defines an object. What is not given it has from ``like``, else from the SYSTEM.DEFAULT
+        object of its type.
 
         Args:
-            kind: "QLOCAL".
-            name: 1 to 48 characters out of A-Z a-z 0-9 . _ / %.
-            replace: an existing definition gets these attributes; its messages stay.
+            kind: "QLOCAL", "QALIAS", "QREMOTE", "QMODEL", "PROCESS", "NAMELIST", "TOPIC",
+                "CHANNEL", "QCLUSTER" (an instance of a cluster queue), on z/OS also "CFSTRUCT".
+            name: 1 to 48 characters out of A-Z a-z 0-9 . _ / %; channels 20, structures 12.
+            like: an object of that type to start from.
+            replace: an existing definition gets these attributes; its messages and its date of
+                creation stay.
             attributes: keywords of MQSC in any case, such as ``maxdepth=10, put="DISABLED"``.
 
         Raises:
             ObjectAlreadyExists, ObjectNameError, AttributeNameError, InvalidValue, InvalidType.
+            UnknownObjectName: ``like``, or a structure, is not there.
+            ObjectInUse: the replacement changes what would need FORCE.
         """
-        from . import attributes as rows
+        from .objects import control
 
-        kind = rows.check_type(kind)
-        check_object_name(name)
-        stored = {**rows.defaults(kind), **rows.parse_all(kind, attributes)}
-        stored |= _stamp("CRDATE", "CRTIME") | _stamp("ALTDATE", "ALTTIME")
-        number = _TYPE_NUMBERS[kind]
-        try:
-            self.define_object(number, name, rows.encode(stored))
-        except ObjectAlreadyExists:
-            if not replace:
-                raise
-            slot, generation = self.find_object(name)
-            self.alter_object(slot, generation, number, name, rows.encode(stored))
+        control.define(self, kind, name, like, replace, attributes)
 
-    def alter(self, kind: str, name: str, /, **attributes: Any) -> None:
+    def alter(
+        self, kind: str, name: str = "", /, *, force: bool = False, **attributes: Any
+    ) -> None:
         """Changes the given attributes of an object; the next put or get of any process sees them.
+
+        Args:
+            kind: as for ``define``, and "QMGR", whose name is ignored.
+            name: its name.
+            force: also what affects handles that have it open.
+            attributes: keywords of MQSC in any case.
 
         Raises:
             UnknownObjectName, AttributeNameError, InvalidValue, InvalidType.
+            ObjectInUse: it is in use, and the change needs ``force`` then.
         """
-        from . import attributes as rows
+        from .objects import control
 
-        kind = rows.check_type(kind)
-        slot, generation = self.find_object(check_object_name(name))
-        changed = rows.parse_all(kind, attributes)
-        stored = self._stored(slot, generation)
-        stored |= changed | _stamp("ALTDATE", "ALTTIME")
-        self.alter_object(slot, generation, _TYPE_NUMBERS[kind], name, rows.encode(stored))
+        control.alter(self, kind, name, force, attributes)
 
-    def delete(self, kind: str, name: str, /, *, purge: bool = False) -> None:
-        """Deletes an object that nobody has open; ``purge``: with the messages on it.
+    def delete(self, kind: str, name: str, /, *, purge: bool = False, clusqmgr: str = "") -> None:
+        """Deletes an object that nobody has open.
+
+        Args:
+            kind: as for ``define``.
+            name: its name.
+            purge: with the messages on it.
+            clusqmgr: which instance of a cluster queue.
 
         Raises:
             UnknownObjectName, ObjectInUse, QueueNotEmpty (also with ``purge``, when units of work
                 hold some).
         """
-        from . import attributes as rows
+        from .objects import control
 
-        rows.check_type(kind)
-        slot, generation = self.find_object(check_object_name(name))
-        self.delete_object(slot, generation, purge, name)
+        control.delete(self, kind, name, purge, clusqmgr)
 
     def clear(self, name: str, /) -> None:
-        """Removes every message of a queue that nobody has open.
+        """Removes every message of a local queue that nobody has open.
 
         Raises:
             UnknownObjectName, ObjectInUse, QueueNotEmpty when units of work hold some.
         """
-        slot, generation = self.find_object(check_object_name(name))
-        status = self.queue_status(slot, generation, name)
-        handles = status["open_input"] + status["open_output"] + status["open_other"]
-        if handles:
-            raise ObjectInUse(
-                ReasonCode.OBJECT_IN_USE, f"queue {name}: {handles} handles have it open"
-            )
-        self.clear_object(slot, generation, name)
+        from .objects import control
+
+        control.clear(self, name)
 
     def display(self, kind: str, name: str = "*", /) -> list[Definition]:
         """Definitions of a name or a generic name (``ABC*``), by name; none when nothing fits.
 
-        Each has ``name``, ``type``, the attributes by keyword, ``curdepth``, ``ipprocs`` and
-        ``opprocs``.
+        ``kind`` "QUEUE" is queues of every type. Each definition has ``name``, ``type`` and the
+        attributes by keyword; local queues also ``curdepth``, ``ipprocs`` and ``opprocs``.
         """
-        from . import attributes as rows
+        from .objects import control
 
-        kind = rows.check_type(kind)
-        if not isinstance(name, str):
-            check_object_name(name)
-        fits = rows.matcher(name)
-        found = []
-        for slot, generation, number, full_name in self._objects(name):
-            if number != _TYPE_NUMBERS[kind] or not fits(full_name):
-                continue
-            try:
-                stored = self._stored(slot, generation)
-                status = self.queue_status(slot, generation, full_name)
-            except UnknownObjectName:
-                continue  # deleted meanwhile
-            shown = rows.describe(kind, full_name, stored)
-            shown["curdepth"] = status["depth"]
-            shown["ipprocs"] = status["open_input"]
-            shown["opprocs"] = status["open_output"]
-            found.append(shown)
-        return sorted(found, key=lambda shown: str(shown["name"]))
-
-    def _objects(self, pattern: str) -> Iterator[tuple[int, int, int, str]]:
-        """Slot, generation, type and name of one object, or of all for a generic name."""
-        if not pattern.endswith("*"):
-            try:
-                slot, generation = self.find_object(check_object_name(pattern))
-                number, name, _ = self.read_object(slot, generation)
-            except UnknownObjectName:
-                return
-            yield slot, generation, number, name
-            return
-        slot = 0
-        while (found := self.next_object(slot)) is not None:
-            slot, generation = found
-            try:
-                number, name, _ = self.read_object(slot, generation)
-            except UnknownObjectName:
-                continue
-            yield slot, generation, number, name
-
-    def _stored(self, slot: int, generation: int) -> dict[int, int | str]:
-        from . import attributes as rows
-
-        return rows.decode(self.read_object(slot, generation)[2])
+        return control.display(self, kind, name)
 
     # ---- status ----
 
@@ -383,7 +362,12 @@ class QueueManager(_engine.Connection):
         """The open handles."""
         from .status import HandleStatus
 
-        names = {slot: name for slot, _, _, name in self._objects("*")}
+        names = {}
+        slot = 0
+        while (found := self.next_object(slot)) is not None:
+            slot = found[0]
+            with contextlib.suppress(UnknownObjectName):  # deleted meanwhile
+                names[slot] = self.read_object(*found)[1]
         return [
             HandleStatus(row["pid"], names.get(row["object"], ""), row["options"], row["opened_us"])
             for row in self.handle_rows()
@@ -408,26 +392,6 @@ class QueueManager(_engine.Connection):
 
 
 # ---- helpers ----
-
-
-def check_object_name(name: str) -> str:
-    """The name, when it is one of an object. Raises ObjectNameError or InvalidType."""
-    if not isinstance(name, str):
-        raise InvalidType(
-            ReasonCode.OBJECT_NAME_ERROR, f"a name is a str, not {type(name).__name__}: {name!r}"
-        )
-    if not 1 <= len(name) <= NAME_LENGTH:
-        raise ObjectNameError(
-            ReasonCode.OBJECT_NAME_ERROR,
-            f"the name {name!r} has {len(name)} characters; 1 to {NAME_LENGTH} are allowed",
-        )
-    wrong = [character for character in name if character not in _NAME_CHARACTERS]
-    if wrong:
-        raise ObjectNameError(
-            ReasonCode.OBJECT_NAME_ERROR,
-            f"the name {name!r} has the character {wrong[0]!r}; A-Z a-z 0-9 . _ / % are allowed",
-        )
-    return name
 
 
 def _directory(name: str, home: _Home) -> Path:
@@ -474,19 +438,6 @@ def _engine_settings(settings: Settings) -> dict[str, Any]:
         "max_uncommitted": settings.max_uncommitted_messages,
         "max_message": settings.max_message_length,
         "region_dir": os.fsencode(settings.region_dir),
-    }
-
-
-def _stamp(date: str, time: str) -> dict[int, int | str]:
-    """The present moment as MQ writes it in definitions."""
-    from time import gmtime, strftime
-
-    from .attributes import STAMPS
-
-    now = gmtime()
-    return {
-        STAMPS[date]: strftime("%Y-%m-%d", now),
-        STAMPS[time]: strftime("%H.%M.%S", now),
     }
 
 

@@ -32,6 +32,9 @@ def collect(manager: penstock.QueueManager) -> dict[str, Any]:
             counts = manager.queue_status(*manager.find_object(name), name)
         except penstock.UnknownObjectName:
             continue  # deleted meanwhile
+        in_use = counts["depth"] or counts["open_input"] or counts["open_output"]
+        if name.startswith("SYSTEM.") and not (in_use or counts["put_count"]):
+            continue  # every queue manager has these; shown once something is done with them
         queues.append({"name": name, "maxdepth": definition["maxdepth"], **counts})
     return {
         "name": manager.name,

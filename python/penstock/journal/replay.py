@@ -27,7 +27,7 @@ Report = Callable[[str, DamagedFile], None]
 
 @dataclass(frozen=True, slots=True)
 class ObjectDefinition:
-    """A stored object. type: MQQT_*; attributes: selector -> int or str."""
+    """A stored object. type: MQQT_* or MQOT_*; attributes: selector -> int or str."""
 
     slot: int
     generation: int
@@ -37,6 +37,11 @@ class ObjectDefinition:
     instance: int
     attributes: dict[int, int | str]
     lsn: int
+
+    @property
+    def is_local_queue(self) -> bool:
+        """Whether messages can be on it."""
+        return self.name_space == 1 and self.type == 1
 
 
 @dataclass(slots=True)
@@ -89,13 +94,13 @@ class State:
         self.image_loaded = False
 
     def queue_names(self) -> list[str]:
-        """Names of the defined objects, sorted."""
-        return sorted(definition.name for definition in self.objects.values())
+        """Names of the local queues, sorted."""
+        return sorted(one.name for one in self.objects.values() if one.is_local_queue)
 
     def key_of(self, name: str) -> Key:
-        """Slot and generation of the object; KeyError when there is none."""
+        """Slot and generation of the local queue; KeyError when there is none."""
         for key, definition in self.objects.items():
-            if definition.name == name:
+            if definition.name == name and definition.is_local_queue:
                 return key
         raise KeyError(name)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..attributes import QLOCAL, STAMPS, Attribute, Definition
 from ..errors import MQError
+from ..objects import TYPES, Attribute, Definition
 from .display import lay_out
 from .lexer import SyntaxFault, split_commands
 from .parser import Command, parse
@@ -24,7 +24,7 @@ _REFUSALS = {
 }
 # Attributes that MQSC writes without a value: KEYWORD or NOKEYWORD.
 _BARE = ("SHARE", "TRIGGER", "HARDENBO")
-_COUNTS = ("CURDEPTH", "IPPROCS", "OPPROCS")  # what only DISPLAY knows, besides the stamps
+QLOCAL = TYPES["QLOCAL"].attributes
 
 
 @dataclass(slots=True)
@@ -214,7 +214,7 @@ class _Action:
 
     def display(self) -> Callable[[], Reply]:
         everything = self.take_flag("ALL") == "ALL" or not self.command.parameters
-        known = [*QLOCAL, *_COUNTS, *STAMPS]
+        known = [k for k, row in QLOCAL.items() if row.applies(self.manager.platform)]
         for keyword, texts in self.command.parameters.items():
             if keyword not in known or texts is not None:
                 raise SyntaxFault(f"DISPLAY cannot show {keyword}")

@@ -10,11 +10,11 @@ The types of queue share one table (``queue_tables``); a row there is declared o
 
 from __future__ import annotations
 
+from ..names import check_object_name, matcher
 from .attribute import Attribute, Stored, Value
 from .codec import decode, encode, pruned, read
 from .definition import Definition, describe, names_of, parse_all
 from .inquiry import dynamic_queue, full_length, inquire, is_selector, settable
-from .names import check_object_name, matcher
 from .types import BY_NUMBER, CLUSTER_QUEUES, QUEUES, TYPES, ObjectType, object_type
 
 __all__ = [

@@ -96,7 +96,7 @@ class ObjectType:
         Raises:
             ObjectNameError, InvalidType: with the rule.
         """
-        from .names import check_object_name
+        from ..names import check_object_name
 
         check_object_name(name, self.name_length)
         if self.name == "CFSTRUCT":

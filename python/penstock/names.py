@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..constants import NAME_CHARACTERS, NAME_LENGTH, ReasonCode
-from ..errors import InvalidType, ObjectNameError
+from .constants import NAME_CHARACTERS, NAME_LENGTH, ReasonCode
+from .errors import InvalidType, ObjectNameError
 
-TYPE_CHECKING = False  # typing itself is not loaded: opening a queue needs this module
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -1,0 +1,473 @@
+"""Commands on objects: define, alter, delete, clear, display.
+
+A change reads the definition with its stamp, makes the new one and stores it under the condition
+that the stamp is still the same; else it reads again. So no two changes lose one of each other.
+Rules: "Queue attributes" (changing rules) and "MQSC" of the MQI reference.
+"""
+
+from __future__ import annotations
+
+from ..constants import ReasonCode
+from ..errors import (
+    InvalidValue,
+    ObjectAlreadyExists,
+    ObjectInUse,
+    UnknownObjectName,
+)
+from ..names import check_object_name, matcher
+from .cluster import display_instances, place_of
+from .codec import decode, encode, pruned, read
+from .definition import CHANNEL_TYPE, channel_kind, describe, parse_all
+from .moments import CREATED, stamp
+from .rules import check_definition
+from .system import CHANNEL_DEFAULTS, shipped
+from .types import BY_NUMBER, QUEUES, TYPES, object_type
+
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ..manager import QueueManager
+    from .attribute import Attribute, Stored
+    from .definition import Definition
+    from .types import ObjectType
+
+_ATTEMPTS = 10000  # of a change that others are faster than each time
+_QUEUE_KINDS = ("QLOCAL", "QALIAS", "QREMOTE", "QMODEL")
+_DEFINITION_TYPE, _STRUCTURE, _TARGET, _MAX_LENGTH, _LEVEL = 7, 2039, 2002, 13, 70  # selectors
+
+
+# ---- define ----
+
+
+def define(
+    manager: QueueManager, kind_name: str, name: str, like: str | None, replace: bool,
+    given_by_keyword: Mapping[str, object],
+) -> None:  # fmt: skip
+    """See QueueManager.define."""
+    kind = object_type(kind_name, manager.platform)
+    if kind.name == "QMGR":
+        raise InvalidValue(
+            ReasonCode.OBJECT_TYPE_ERROR, "a queue manager is made by penstock.create(), not DEFINE"
+        )
+    kind.check_name(name)
+    given = parse_all(kind, given_by_keyword, manager.platform)
+    new = {**kind.defaults, **_start(manager, kind, name, like, given), **given}
+    new |= _stamps(kind, creation=True)
+    check_definition(kind, name, new, given)
+    _check_against_others(manager, kind, name, new)
+    for _ in range(_ATTEMPTS):
+        if _define_once(manager, kind, name, new, given, replace):
+            return
+    raise _overtaken(kind, name)
+
+
+def _define_once(
+    manager: QueueManager, kind: ObjectType, name: str, new: dict[int, Stored],
+    given: Mapping[int, Stored], replace: bool,
+) -> bool:  # fmt: skip
+    """Defines, or replaces what exists; False when somebody else changed it at the same time."""
+    place = place_of(manager, kind, name, new)
+    if place.found is None:
+        try:
+            manager.define_object(
+                kind.number, name, encode(pruned(kind, new)), kind.name_space, place.instance
+            )
+            return True
+        except ObjectAlreadyExists:
+            return False  # somebody else was faster: look at what they made
+    slot, generation = place.found[:2]
+    try:
+        number, _, attrs, version, space, _ = manager.read_stamped(slot, generation)
+    except UnknownObjectName:
+        return False  # deleted meanwhile
+    if not replace and not place.vacant:
+        raise ObjectAlreadyExists(
+            ReasonCode.OBJECT_ALREADY_EXISTS, _exists(kind, name, BY_NUMBER[space, number])
+        )
+    if number != kind.number:
+        raise ObjectAlreadyExists(
+            ReasonCode.OBJECT_ALREADY_EXISTS,
+            _exists(kind, name, BY_NUMBER[space, number])
+            + "; REPLACE does not change the type of an object",
+        )
+    old = read(kind, attrs)
+    replaced = {**new, **{s: old[s] for s in (*CREATED, _DEFINITION_TYPE) if s in old and s in new}}
+    if kind.name == "QMODEL":
+        replaced[_DEFINITION_TYPE] = new[_DEFINITION_TYPE]
+    before = None if place.vacant else old
+    check_definition(kind, name, replaced, given, before)
+    if before is not None:
+        _check_change(manager, kind, name, (slot, generation), old, replaced, force=False)
+    return _store(manager, kind, name, (slot, generation), version, old, replaced, place.instance)
+
+
+def _exists(kind: ObjectType, name: str, there: ObjectType) -> str:
+    """Why a name cannot be defined."""
+    if there is kind:
+        return f"{kind.noun} {name} is defined already"
+    return f"{name} is a {there.name} already; one name is one {there.noun}"
+
+
+def _start(
+    manager: QueueManager, kind: ObjectType, name: str, like: str | None,
+    given: Mapping[int, Stored],
+) -> dict[int, Stored]:  # fmt: skip
+    """The values that a new object starts from: LIKE, the SYSTEM default, the shipped ones."""
+    if kind.name == "CHANNEL" and CHANNEL_TYPE not in given and like is None:
+        raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{name}: DEFINE CHANNEL needs CHLTYPE")
+    channel = channel_kind(kind, given)
+    default = CHANNEL_DEFAULTS.get(channel, kind.default_object)
+    if like is not None:
+        kind.check_name(like)
+        found = manager.look_up(kind.name_space, like)
+        if found is None or found[2] != kind.number:
+            raise UnknownObjectName(
+                ReasonCode.UNKNOWN_OBJECT_NAME,
+                f"{name}: LIKE({like}): there is no such {kind.noun}",
+            )
+    else:
+        found = manager.look_up(kind.name_space, default) if default and name != default else None
+        if found is None or found[2] != kind.number:
+            return shipped(kind.name, manager.platform, channel)
+    stored = decode(manager.read_object(found[0], found[1])[2])
+    own = [s for s in stored if s not in kind.by_selector or kind.by_selector[s].display_only]
+    for selector in own:
+        del stored[selector]
+    return stored
+
+
+# ---- alter ----
+
+
+def alter(
+    manager: QueueManager, kind_name: str, name: str, force: bool,
+    given_by_keyword: Mapping[str, object],
+) -> None:  # fmt: skip
+    """See QueueManager.alter."""
+    kind = object_type(kind_name, manager.platform)
+    if kind.name == "QMGR":
+        name = manager.name
+    kind.check_name(name)
+    given = parse_all(kind, given_by_keyword, manager.platform)
+    for _ in range(_ATTEMPTS):
+        slot, generation, instance = _find(manager, kind, name, given)
+        _, _, attrs, version, _, _ = manager.read_stamped(slot, generation)
+        old = read(kind, attrs)
+        new = {**old, **given, **_stamps(kind)}
+        check_definition(kind, name, new, given, old)
+        _check_against_others(manager, kind, name, new)
+        _check_change(manager, kind, name, (slot, generation), old, new, force)
+        if _store(manager, kind, name, (slot, generation), version, old, new, instance):
+            return
+    raise _overtaken(kind, name)
+
+
+def set_values(
+    manager: QueueManager, slot: int, generation: int, name: str, values: Mapping[int, Stored]
+) -> None:
+    """MQSET: stores all these values by selector at once, checked by ``settable`` before.
+
+    Raises UnknownObjectName when the queue was deleted.
+    """
+    for _ in range(_ATTEMPTS):
+        number, _, attrs, version, space, instance = manager.read_stamped(slot, generation)
+        kind = BY_NUMBER[space, number]
+        old = read(kind, attrs)
+        new = {**old, **values}
+        if _store(manager, kind, name, (slot, generation), version, old, new, instance):
+            return
+    raise _overtaken(TYPES["QLOCAL"], name)
+
+
+def _store(
+    manager: QueueManager, kind: ObjectType, name: str, place: tuple[int, int], version: int,
+    old: Mapping[int, Stored], new: Mapping[int, Stored], instance: int,
+) -> bool:  # fmt: skip
+    """Stores a changed definition; False when it is no longer the one that was read."""
+    resolution = any(row.resolution for row in _changed(kind, old, new))
+    if not manager.alter_object(
+        *place, kind.number, name, encode(pruned(kind, new)), version, resolution, kind.name_space,
+        instance,
+    ):  # fmt: skip
+        return False
+    if kind.name == "QALIAS":
+        _wake_target(manager, old)
+    return True
+
+
+def _wake_target(manager: QueueManager, alias: Mapping[int, Stored]) -> None:
+    """Waiters that went through an alias look again: its GET, or its TARGET, may have changed."""
+    target = str(alias.get(_TARGET, ""))
+    found = manager.look_up(QUEUES, target) if target else None
+    if found is not None:
+        manager.wake_object(found[0])
+
+
+def _changed(
+    kind: ObjectType, old: Mapping[int, Stored], new: Mapping[int, Stored]
+) -> list[Attribute]:
+    """The attributes that have another value now."""
+    return [
+        row
+        for row in kind.attributes.values()
+        if not row.computed
+        and old.get(row.selector, row.default) != new.get(row.selector, row.default)
+    ]
+
+
+def _check_change(
+    manager: QueueManager, kind: ObjectType, name: str, place: tuple[int, int],
+    old: Mapping[int, Stored], new: Mapping[int, Stored], force: bool,
+) -> None:  # fmt: skip
+    """What must not be changed while the object is in use, and what needs FORCE then."""
+    if kind.name == "CFSTRUCT" and int(new[_LEVEL]) < int(old[_LEVEL]):
+        _refuse_used_structure(manager, name)
+    if kind.name == "QMGR" and int(new[_MAX_LENGTH]) < int(old[_MAX_LENGTH]):
+        _refuse_longer_queues(manager, int(new[_MAX_LENGTH]))
+    needing = [row for row in _changed(kind, old, new) if row.force]
+    if not needing or force or not (kind.is_queue or kind.name == "QMGR"):
+        return
+    for row in needing:
+        use = _use(manager, row, place, name, int(new.get(row.selector, 0) == 1))
+        if use:
+            raise ObjectInUse(
+                ReasonCode.OBJECT_IN_USE,
+                f"{kind.noun} {name}: {use}; {row.keyword} changes only with FORCE",
+            )
+
+
+def _use(
+    manager: QueueManager, row: Attribute, place: tuple[int, int], name: str, enabled: int
+) -> str:
+    """What use of an object makes a change of the attribute need FORCE; "" for none."""
+    if row.force == "open":
+        through = sum(entry["first"] == place[0] for entry in manager.handle_rows())
+        return f"{through} handles went through it" if through else ""
+    status = manager.queue_status(*place, name)
+    if row.force == "inputs":
+        inputs = status["open_input"]
+        return f"{inputs} handles have it open for input" if inputs > 1 and not enabled else ""
+    if _is_open(status):
+        return "it is open"
+    return f"it holds {status['depth']} messages" if status["depth"] else ""
+
+
+def _refuse_used_structure(manager: QueueManager, name: str) -> None:
+    """Raises ObjectInUse when a queue on the structure is open or holds messages."""
+    for queue, slot, generation in _queues_on(manager, name):
+        status = manager.queue_status(slot, generation, queue)
+        messages = status["depth"] + status["got"]
+        if _is_open(status) or messages:
+            raise ObjectInUse(
+                ReasonCode.OBJECT_IN_USE,
+                f"structure {name}: CFLEVEL is lowered only when its queues are closed and empty; "
+                f"{queue} {'is open' if _is_open(status) else f'holds {messages} messages'}",
+            )
+
+
+def _queues_on(manager: QueueManager, structure: str) -> Iterator[tuple[str, int, int]]:
+    """Name, slot and generation of each local queue on a structure."""
+    for kind, queue, attrs, slot, generation in _objects(manager, ("QLOCAL",)):
+        if read(kind, attrs).get(_STRUCTURE) == structure:
+            yield queue, slot, generation
+
+
+def _refuse_longer_queues(manager: QueueManager, limit: int) -> None:
+    """Raises InvalidValue when a queue's MAXMSGL is above the queue manager's new one."""
+    for kind, queue, attrs, _, _ in _objects(manager, ("QLOCAL", "QMODEL")):
+        longest = int(read(kind, attrs)[_MAX_LENGTH])
+        if longest > limit:
+            raise InvalidValue(
+                ReasonCode.OPTIONS_ERROR,
+                f"MAXMSGL({limit}) of the queue manager is less than that of {kind.name} {queue}: "
+                f"{longest}",
+            )
+
+
+def _check_against_others(
+    manager: QueueManager, kind: ObjectType, name: str, new: Mapping[int, Stored]
+) -> None:
+    """MAXMSGL is at most the queue manager's; the structure of a shared queue is defined."""
+    if kind.name not in ("QLOCAL", "QMODEL"):
+        return
+    found = manager.look_up(TYPES["QMGR"].name_space, manager.name)
+    if found is not None:
+        limit = read(TYPES["QMGR"], manager.read_object(found[0], found[1])[2])[_MAX_LENGTH]
+        if int(new[_MAX_LENGTH]) > int(limit):
+            raise InvalidValue(
+                ReasonCode.OPTIONS_ERROR,
+                f"{name}: MAXMSGL({new[_MAX_LENGTH]}) is more than the queue manager's {limit}",
+            )
+    structure = str(new.get(_STRUCTURE, ""))
+    if structure and manager.look_up(TYPES["CFSTRUCT"].name_space, structure) is None:
+        raise UnknownObjectName(
+            ReasonCode.UNKNOWN_OBJECT_NAME, f"{name}: there is no structure {structure}"
+        )
+
+
+# ---- delete, clear ----
+
+
+def delete(
+    manager: QueueManager, kind_name: str, name: str, purge: bool, cluster_manager: str
+) -> None:
+    """See QueueManager.delete."""
+    kind = object_type(kind_name, manager.platform)
+    if kind.name == "QMGR":
+        raise InvalidValue(
+            ReasonCode.OBJECT_TYPE_ERROR, "a queue manager is removed by penstock.delete()"
+        )
+    kind.check_name(name)
+    if kind.name == "QCLUSTER":
+        _vacate(manager, kind, name, cluster_manager)
+        return
+    slot, generation, _ = _find(manager, kind, name, {})
+    attrs = manager.read_object(slot, generation)[2]
+    if kind.name == "CFSTRUCT":
+        users = [queue for queue, _, _ in _queues_on(manager, name)]
+        if users:
+            raise ObjectInUse(
+                ReasonCode.OBJECT_IN_USE, f"structure {name}: queues are on it: {', '.join(users)}"
+            )
+    manager.delete_object(slot, generation, purge, name)
+    if kind.name == "QALIAS":
+        _wake_target(manager, read(kind, attrs))
+
+
+def _vacate(manager: QueueManager, kind: ObjectType, name: str, cluster_manager: str) -> None:
+    """Deletes an instance of a cluster queue: its place stays, without a queue manager."""
+    row = kind.attributes["CLUSQMGR"]
+    wanted = {row.selector: row.parse(cluster_manager)}
+    for _ in range(_ATTEMPTS):
+        slot, generation, instance = _find(manager, kind, name, wanted)
+        version = manager.read_stamped(slot, generation)[3]
+        if manager.alter_object(
+            slot, generation, kind.number, name, b"", version, True, kind.name_space, instance
+        ):
+            return
+    raise _overtaken(kind, name)
+
+
+def clear(manager: QueueManager, name: str) -> None:
+    """See QueueManager.clear."""
+    kind = TYPES["QLOCAL"]
+    kind.check_name(name)
+    slot, generation, _ = _find(manager, kind, name, {})
+    status = manager.queue_status(slot, generation, name)
+    if _is_open(status):
+        raise ObjectInUse(
+            ReasonCode.OBJECT_IN_USE,
+            f"queue {name} is open: handles for input {status['open_input']}, for output "
+            f"{status['open_output']}, for other uses {status['open_other']}",
+        )
+    manager.clear_object(slot, generation, name)
+
+
+# ---- display ----
+
+
+def display(manager: QueueManager, kind_name: str, name: str) -> list[Definition]:
+    """See QueueManager.display."""
+    kinds: tuple[str, ...] = _QUEUE_KINDS
+    if not isinstance(kind_name, str) or kind_name.upper() != "QUEUE":
+        kinds = (object_type(kind_name, manager.platform).name,)
+    if not isinstance(name, str):
+        check_object_name(name)
+    if kinds == ("QCLUSTER",):
+        return display_instances(manager, _objects(manager, kinds, name))
+    if kinds == ("QMGR",):
+        name = manager.name
+    found = []
+    for kind, full_name, attrs, slot, generation in _objects(manager, kinds, name):
+        computed: dict[str, Stored] = {}
+        if kind.name == "QLOCAL":
+            try:
+                status = manager.queue_status(slot, generation, full_name)
+            except UnknownObjectName:
+                continue  # deleted meanwhile
+            computed = {
+                "curdepth": status["depth"],
+                "ipprocs": status["open_input"],
+                "opprocs": status["open_output"],
+            }
+        found.append(describe(kind, full_name, decode(attrs), manager.platform, computed))
+    return sorted(found, key=lambda shown: str(shown["name"]))
+
+
+def _objects(
+    manager: QueueManager, kinds: tuple[str, ...], pattern: str = "*"
+) -> Iterator[tuple[ObjectType, str, bytes, int, int]]:
+    """Type, name, attribute list, slot and generation of the objects that fit."""
+    wanted = {(TYPES[kind].name_space, TYPES[kind].number): TYPES[kind] for kind in kinds}
+    if not pattern.endswith("*") and kinds != ("QCLUSTER",):
+        yield from _one_object(manager, wanted, pattern)
+        return
+    fits = matcher(pattern)
+    slot = 0
+    while (found := manager.next_object(slot)) is not None:
+        slot, generation = found
+        try:
+            number, name, attrs, _, space, _ = manager.read_stamped(slot, generation)
+        except UnknownObjectName:
+            continue  # deleted meanwhile
+        kind = wanted.get((space, number))
+        if kind is not None and fits(name):
+            yield kind, name, attrs, slot, generation
+
+
+def _one_object(
+    manager: QueueManager, wanted: Mapping[tuple[int, int], ObjectType], name: str
+) -> Iterator[tuple[ObjectType, str, bytes, int, int]]:
+    """The object of a name, when it is of one of the types."""
+    first = next(iter(wanted.values()))
+    first.check_name(name)
+    found = manager.look_up(first.name_space, name)
+    if found is None or (first.name_space, found[2]) not in wanted:
+        return
+    slot, generation, number, _ = found
+    try:
+        yield (
+            wanted[first.name_space, number], name, manager.read_object(slot, generation)[2], slot,
+            generation,
+        )  # fmt: skip
+    except UnknownObjectName:
+        return  # deleted meanwhile
+
+
+# ---- helpers ----
+
+
+def _find(
+    manager: QueueManager, kind: ObjectType, name: str, given: Mapping[int, Stored]
+) -> tuple[int, int, int]:
+    """Slot, generation and instance of an object that exists. Raises UnknownObjectName."""
+    place = place_of(manager, kind, name, given)
+    if place.found is None or place.vacant:
+        raise UnknownObjectName(
+            ReasonCode.UNKNOWN_OBJECT_NAME, f"there is no {kind.noun} {name}{place.what}"
+        )
+    if place.found[2] != kind.number:
+        there = BY_NUMBER[kind.name_space, place.found[2]]
+        raise UnknownObjectName(
+            ReasonCode.UNKNOWN_OBJECT_NAME, f"there is no {kind.name} {name}; it is a {there.name}"
+        )
+    return place.found[0], place.found[1], place.instance
+
+
+def _is_open(status: Mapping[str, int]) -> bool:
+    """Whether anybody has the queue of this status open."""
+    return bool(status["open_input"] or status["open_output"] or status["open_other"])
+
+
+def _stamps(kind: ObjectType, creation: bool = False) -> dict[int, Stored]:
+    """Those stamps of the present moment that the type has."""
+    moments = stamp(creation)
+    return {selector: moments[selector] for selector in moments if selector in kind.by_selector}
+
+
+def _overtaken(kind: ObjectType, name: str) -> ObjectInUse:
+    return ObjectInUse(
+        ReasonCode.OBJECT_IN_USE,
+        f"{kind.noun} {name}: others changed it at each of {_ATTEMPTS} attempts",
+    )

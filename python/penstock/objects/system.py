@@ -1,0 +1,113 @@
+"""The objects that every queue manager has: SYSTEM.DEFAULT.*, SYSTEM.DEF.*, and its own.
+
+They are made at the first start that does not find the queue manager's own object, in one call that
+flushes once; that object is the last one. A crash in between leaves some of the others, and the
+next start makes those that are missing.
+"""
+
+from __future__ import annotations
+
+from ..constants import MAX_DEPTH, ReasonCode
+from ..errors import ObjectAlreadyExists, ObjectInUse
+from .codec import encode, pruned
+from .definition import parse_all
+from .moments import stamp
+from .types import TYPES
+
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from .. import _engine
+    from ..qmdir import Settings
+    from .attribute import Stored
+
+    _Row = tuple[int, int, str, int, bytes]  # what define_objects takes
+
+_DEFAULT_MAXIMUM = 4194304  # bytes: MAXMSGL of a queue as shipped
+_ATTEMPTS = 100  # of processes that start at the same moment
+
+CHANNEL_DEFAULTS = {
+    "SDR": "SYSTEM.DEF.SENDER", "SVR": "SYSTEM.DEF.SERVER", "RCVR": "SYSTEM.DEF.RECEIVER",
+    "RQSTR": "SYSTEM.DEF.REQUESTER", "CLUSSDR": "SYSTEM.DEF.CLUSSDR",
+    "CLUSRCVR": "SYSTEM.DEF.CLUSRCVR", "SVRCONN": "SYSTEM.DEF.SVRCONN",
+}  # fmt: skip
+_BASE_TOPIC = {
+    "defpsist": "NO", "defprty": 0, "defpresp": "SYNC", "pub": "ENABLED", "sub": "ENABLED",
+    "dursub": "YES", "pmsgdlv": "ALLDUR", "npmsgdlv": "ALLAVAIL", "pubscope": "ALL",
+    "subscope": "ALL", "usedlq": "YES", "capexpry": "NOLIMIT",
+    "mdurmdl": "SYSTEM.DURABLE.MODEL.QUEUE", "mndurmdl": "SYSTEM.NDURABLE.MODEL.QUEUE",
+}  # fmt: skip
+
+
+def shipped(kind: str, platform: str, channel: str = "") -> dict[int, Stored]:
+    """The values of a type as shipped for a platform; ``channel``: the type of a channel."""
+    return {
+        row.selector: row.default_on(platform, channel)
+        for row in TYPES[kind].attributes.values()
+        if not row.computed and row.applies(platform, channel)
+    }
+
+
+def make_missing(connection: _engine.Connection, settings: Settings) -> None:
+    """Defines those SYSTEM objects that the queue manager lacks, its own object last.
+
+    Raises:
+        StorageMediumFull, QueueManagerQuiescing, ...: what the engine refused.
+    """
+    for _ in range(_ATTEMPTS):
+        missing = [
+            row for row in _rows(settings) if connection.look_up(row[0], row[2], row[3]) is None
+        ]
+        if not missing:
+            return
+        try:
+            connection.define_objects(missing)
+            return
+        except ObjectAlreadyExists:
+            continue  # another process starts too
+    raise ObjectInUse(
+        ReasonCode.OBJECT_IN_USE,
+        f"queue manager {settings.name}: {_ATTEMPTS} attempts to define its SYSTEM objects",
+    )
+
+
+def _rows(settings: Settings) -> Iterator[_Row]:
+    """Name space, type, name, instance and attribute list of each SYSTEM object."""
+    now = stamp(creation=True)
+    for kind_name, name, channel, given in _definitions(settings):
+        kind = TYPES[kind_name]
+        stored = shipped(kind_name, settings.platform, channel)
+        stored |= parse_all(kind, given, settings.platform) | _own(kind_name, settings)
+        stored |= {selector: now[selector] for selector in now if selector in stored}
+        yield kind.name_space, kind.number, name, 0, encode(pruned(kind, stored))
+
+
+def _definitions(settings: Settings) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Type, name, type of channel and attributes of each SYSTEM object."""
+    longest = {"maxmsgl": min(_DEFAULT_MAXIMUM, settings.max_message_length)}
+    yield "QLOCAL", TYPES["QLOCAL"].default_object, "", longest
+    yield "QMODEL", TYPES["QMODEL"].default_object, "", longest
+    for kind in ("QALIAS", "QREMOTE", "PROCESS", "NAMELIST", "TOPIC"):
+        yield kind, TYPES[kind].default_object, "", {}
+    yield "TOPIC", "SYSTEM.BASE.TOPIC", "", _BASE_TOPIC
+    for channel, name in CHANNEL_DEFAULTS.items():
+        yield "CHANNEL", name, channel, {"chltype": channel}
+    large = {"maxmsgl": settings.max_message_length, "maxdepth": MAX_DEPTH}
+    yield "QLOCAL", "SYSTEM.DEAD.LETTER.QUEUE", "", large
+    yield "QLOCAL", "SYSTEM.CLUSTER.TRANSMIT.QUEUE", "", large | {"usage": "XMITQ"}
+    yield "QLOCAL", "SYSTEM.ADMIN.COMMAND.QUEUE", "", longest | {"maxdepth": 3000}
+    limits = {
+        "maxmsgl": settings.max_message_length,
+        "maxumsgs": settings.max_uncommitted_messages,
+    }
+    yield "QMGR", settings.name, "", limits
+
+
+def _own(kind: str, settings: Settings) -> dict[int, Stored]:
+    """What only the queue manager's object has: its identifier, made of name and number."""
+    if kind != "QMGR":
+        return {}
+    row = TYPES["QMGR"].attributes["QMID"]
+    return {row.selector: f"{settings.name[:15]}_{settings.qm_id.hex()}"}

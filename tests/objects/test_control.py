@@ -1,0 +1,389 @@
+"""Commands on objects of every type: define, alter, delete, display, and their rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import penstock
+from penstock import QueueManager, objects
+from penstock.objects import TYPES, Attribute
+from penstock.objects.cluster import instances
+from penstock.objects.other_tables import CHANNEL_TYPES
+from penstock.objects.types import ObjectType
+
+SMALL = {"segment_size": 1 << 20, "journal_limit": 64 << 20, "ring_size": 1 << 20}
+
+# What a definition of each type needs.
+NEEDED: dict[str, dict[str, Any]] = {
+    "QCLUSTER": {"clusqmgr": "QM2", "cluster": "C1"},
+    "TOPIC": {"topicstr": "a/b"},
+    "SDR": {"conname": "host(1414)", "xmitq": "X"},
+    "SVR": {"xmitq": "X"},
+    "RQSTR": {"conname": "host(1414)"},
+    "CLUSSDR": {"conname": "host(1414)"},
+}
+# Values that only go with others: (type, keyword, stored) -> the others.
+TOGETHER: dict[tuple[str, str], dict[str, Any]] = {
+    ("QLOCAL", "QSGDISP"): {"cfstruct": "STRUC"},
+    ("QLOCAL", "CFSTRUCT"): {"qsgdisp": "SHARED"},
+    ("QMODEL", "DEFPSIST"): {"deftype": "PERMDYN"},
+    ("QMODEL", "DEFTYPE"): {"cfstruct": "STRUC"},
+    ("CFSTRUCT", "CFLEVEL"): {"recover": "NO"},
+}
+
+
+@pytest.fixture
+def zos(home: Path) -> Iterator[QueueManager]:
+    """A queue manager of platform z/OS with the structure STRUC."""
+    penstock.create("QMZ", home, platform="zos", **SMALL)
+    with penstock.connect("QMZ", home) as manager:
+        manager.define("CFSTRUCT", "STRUC")
+        yield manager
+
+
+def another(row: Attribute) -> object:
+    """A value that is not the default."""
+    if row.many:
+        return ["A", "B"]
+    if row.keyword == "CFSTRUCT":
+        return "STRUC"
+    if row.length:
+        return "OTHER"
+    if row.words and row.high < row.low:
+        return next((w for w, n in row.words.items() if n != row.default), next(iter(row.words)))
+    return row.high if row.high != row.default else row.low
+
+
+def others_for(kind: ObjectType, row: Attribute) -> dict[str, Any]:
+    """What has to be given with a value of an attribute."""
+    given = dict(NEEDED.get(kind.name, {}))
+    if kind.name == "CHANNEL":
+        channel = row.kinds[0] if row.kinds else "SDR"
+        given |= {"chltype": channel, **NEEDED.get(channel, {})}
+    return given | TOGETHER.get((kind.name, row.keyword), {})
+
+
+def settable_rows() -> list[tuple[ObjectType, Attribute]]:
+    """Every attribute that DEFINE can set."""
+    return [
+        (kind, row)
+        for kind in TYPES.values()
+        for row in kind.attributes.values()
+        if not row.display_only
+    ]
+
+
+def test_every_attribute_of_every_type_is_kept_through_define_alter_and_restart(
+    zos: QueueManager, home: Path
+) -> None:
+    expected: dict[tuple[str, str], dict[str, Any]] = {}
+    for number, (kind, row) in enumerate(settable_rows()):
+        value = another(row)
+        shown = row.show(row.parse(value))
+        others = others_for(kind, row)
+        if row.keyword == "CLUSNL":
+            others.pop("cluster", None)
+        if kind.name == "QMGR":
+            zos.alter("QMGR", **{row.keyword: value})
+            expected["QMGR", "QMZ"] = expected.get(("QMGR", "QMZ"), {}) | {row.keyword: shown}
+            continue
+        name = f"N{number}"
+        zos.define(kind.name, name, **others | {row.keyword.lower(): value})
+        expected[kind.name, name] = {row.keyword: shown}
+        if row.fixed or row.keyword == "CFSTRUCT":
+            continue
+        zos.define(kind.name, name + "A", **others)
+        which = {"clusqmgr": "QM2"} if kind.name == "QCLUSTER" else {}
+        zos.alter(kind.name, name + "A", **{row.keyword: value} | which)
+        expected[kind.name, name + "A"] = {row.keyword: shown}
+    before = {key: zos.display(*key)[0] for key in expected}
+    for key, values in expected.items():
+        assert {k: before[key][k] for k in values} == values, key
+    zos.close()
+    with penstock.connect("QMZ", home) as again:
+        assert {key: again.display(*key)[0] for key in expected} == before
+
+
+def test_an_object_of_each_type_shows_the_shipped_defaults(zos: QueueManager) -> None:
+    for kind in TYPES.values():
+        if kind.name in ("QMGR", "CHANNEL"):
+            continue
+        given = NEEDED.get(kind.name, {})
+        zos.define(kind.name, "OBJ", **given)
+        (shown,) = zos.display(kind.name, "OBJ")
+        assert (shown["name"], shown["type"]) == ("OBJ", kind.name)
+        for row in kind.attributes.values():
+            if row.keyword.lower() not in given and not row.display_only:
+                assert shown[row.keyword] == row.show(row.default_zos), row
+        if kind.is_queue:
+            zos.delete(kind.name, "OBJ")
+
+
+@pytest.mark.parametrize("channel", CHANNEL_TYPES)
+def test_a_channel_has_the_attributes_of_its_type_and_no_others(
+    qm: QueueManager, channel: str
+) -> None:
+    qm.define("CHANNEL", "CH", chltype=channel, **NEEDED.get(channel, {}))
+    (shown,) = qm.display("CHANNEL", "CH")
+    for row in TYPES["CHANNEL"].attributes.values():
+        applies = not row.kinds or channel in row.kinds
+        assert (row.keyword in shown) == applies
+        if not applies:
+            with pytest.raises(penstock.InvalidValue, match=f"has no {row.keyword}"):
+                qm.alter("CHANNEL", "CH", **{row.keyword: row.show(row.default)})
+    with pytest.raises(penstock.InvalidValue, match="cannot be changed"):
+        qm.alter("CHANNEL", "CH", chltype="SDR" if channel != "SDR" else "SVR")
+
+
+def test_a_channel_needs_its_type_and_what_the_type_needs(qm: QueueManager) -> None:
+    for given, text in (
+        ({}, "needs CHLTYPE"),
+        ({"chltype": "SDR", "conname": "h"}, "needs XMITQ"),
+        ({"chltype": "SDR", "xmitq": "X"}, "needs CONNAME"),
+        ({"chltype": "RCVR", "xmitq": "X"}, "has no XMITQ"),
+    ):
+        with pytest.raises(penstock.InvalidValue, match=text):
+            qm.define("CHANNEL", "CH", **given)
+    with pytest.raises(penstock.ObjectNameError, match="1 to 20"):
+        qm.define("CHANNEL", "C" * 21, chltype="RCVR")
+    assert qm.display("CHANNEL", "CH") == []
+
+
+def test_a_process_a_namelist_and_a_queue_may_have_one_name(qm: QueueManager) -> None:
+    for kind in ("QLOCAL", "PROCESS", "NAMELIST", "TOPIC"):
+        qm.define(kind, "SAME", **NEEDED.get(kind, {}))
+    qm.define("CHANNEL", "SAME", chltype="RCVR")
+    for kind in ("QLOCAL", "PROCESS", "NAMELIST", "TOPIC", "CHANNEL"):
+        assert [row["type"] for row in qm.display(kind, "SAME")] == [kind]
+        qm.delete(kind, "SAME")
+        assert qm.display(kind, "SAME") == []
+
+
+def test_queues_of_all_types_share_one_name_space(qm: QueueManager) -> None:
+    kinds = ("QLOCAL", "QALIAS", "QREMOTE", "QMODEL")
+    for kind in kinds:
+        qm.define(kind, "Q")
+        for other in kinds:
+            for replace in (False, True):
+                if other == kind and replace:
+                    continue
+                with pytest.raises(penstock.ObjectAlreadyExists) as caught:
+                    qm.define(other, "Q", replace=replace)
+                assert kind in str(caught.value) or other == kind
+            if other != kind:
+                with pytest.raises(penstock.UnknownObjectName, match=f"it is a {kind}"):
+                    qm.alter(other, "Q", descr="x")
+                with pytest.raises(penstock.UnknownObjectName, match=f"it is a {kind}"):
+                    qm.delete(other, "Q")
+        assert [row["type"] for row in qm.display("QUEUE", "Q")] == [kind]
+        qm.delete(kind, "Q")
+
+
+def test_like_copies_a_definition_but_not_its_moments(qm: QueueManager) -> None:
+    qm.define("QLOCAL", "A", maxdepth=7, descr="of A", usage="XMITQ")
+    qm.define("QLOCAL", "B", like="A", descr="of B")
+    (b,) = qm.display("QLOCAL", "B")
+    assert (b["maxdepth"], b["descr"], b["usage"]) == (7, "of B", "XMITQ")
+    with pytest.raises(penstock.UnknownObjectName, match="LIKE"):
+        qm.define("QLOCAL", "C", like="NONE")
+    with pytest.raises(penstock.UnknownObjectName, match="LIKE"):
+        qm.define("QALIAS", "C", like="A")
+    qm.define("CHANNEL", "S", chltype="SDR", conname="h", xmitq="X", batchsz=9)
+    qm.define("CHANNEL", "S2", like="S")
+    assert qm.display("CHANNEL", "S2")[0]["batchsz"] == 9
+
+
+def test_new_objects_start_from_the_default_object_of_their_type(qm: QueueManager) -> None:
+    qm.alter("QLOCAL", "SYSTEM.DEFAULT.LOCAL.QUEUE", maxdepth=11, defpsist=True)
+    qm.alter("CHANNEL", "SYSTEM.DEF.RECEIVER", mrrty=3)
+    qm.define("QLOCAL", "A", defpsist=False)
+    qm.define("CHANNEL", "R", chltype="RCVR")
+    qm.define("CHANNEL", "Q", chltype="RQSTR", conname="h")
+    (a,) = qm.display("QLOCAL", "A")
+    assert (a["maxdepth"], a["defpsist"]) == (11, False)
+    assert [qm.display("CHANNEL", n)[0]["mrrty"] for n in ("R", "Q")] == [3, 10]
+    qm.delete("QLOCAL", "SYSTEM.DEFAULT.LOCAL.QUEUE")
+    qm.define("QLOCAL", "B")
+    assert qm.display("QLOCAL", "B")[0]["maxdepth"] == 5000
+
+
+def test_replace_starts_anew_but_keeps_messages_and_creation(qm: QueueManager) -> None:
+    qm.define("QLOCAL", "A", maxdepth=7, bothresh=2)
+    slot, generation = qm.find_object("A")
+    stored = objects.decode(qm.read_object(slot, generation)[2]) | {2004: "1999-12-31"}
+    qm.alter_object(slot, generation, 1, "A", objects.encode(stored))
+    with qm.open("A") as queue:
+        queue.put(b"stays")
+    qm.define("QLOCAL", "A", replace=True, descr="new")
+    (a,) = qm.display("QLOCAL", "A")
+    assert (a["maxdepth"], a["bothresh"], a["descr"]) == (5000, 0, "new")
+    assert (a["curdepth"], a["crdate"]) == (1, "1999-12-31") and a["altdate"] != "1999-12-31"
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "text"),
+    [
+        ("QMODEL", {"defpsist": True}, "TEMPDYN"),
+        ("QMODEL", {"defpsist": True, "deftype": "TEMPDYN"}, "TEMPDYN"),
+        ("QMODEL", {"deftype": "SHAREDYN"}, "needs CFSTRUCT"),
+        ("QMODEL", {"deftype": "PREDEFINED"}, "one of PERMDYN"),
+        ("QLOCAL", {"qsgdisp": "SHARED"}, "needs CFSTRUCT"),
+        ("QLOCAL", {"cfstruct": "STRUC"}, "needs QSGDISP"),
+        ("QLOCAL", {"qsgdisp": "SHARED", "cfstruct": "NONE"}, "no structure NONE"),
+        ("QLOCAL", {"cluster": "A", "clusnl": "B"}, "exclude"),
+        ("QREMOTE", {"cluster": "A", "clusnl": "B"}, "exclude"),
+        ("QLOCAL", {"deftype": "PERMDYN"}, "only shown"),
+        ("CFSTRUCT", {"cflevel": 2, "recover": True}, "CFLEVEL"),
+        ("TOPIC", {}, "TOPICSTR"),
+        ("QCLUSTER", {"cluster": "C"}, "CLUSQMGR"),
+        ("QCLUSTER", {"clusqmgr": "Q"}, "CLUSTER"),
+        ("QMGR", {}, "create"),
+    ],
+)
+def test_attributes_that_do_not_go_together_are_refused(
+    zos: QueueManager, kind: str, given: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(penstock.MQError, match=text):
+        zos.define(kind, "OBJ", **given)
+    assert zos.display(kind, "OBJ") == [] or kind == "QMGR"
+
+
+def test_alter_of_a_model_to_the_forbidden_pair_is_refused(qm: QueueManager) -> None:
+    qm.define("QMODEL", "M", deftype="PERMDYN", defpsist=True)
+    with pytest.raises(penstock.InvalidValue, match="TEMPDYN") as caught:
+        qm.alter("QMODEL", "M", deftype="TEMPDYN")
+    assert caught.value.reason == 2047
+    qm.alter("QMODEL", "M", deftype="TEMPDYN", defpsist=False)
+
+
+def test_zos_types_and_attributes_are_refused_on_unix(qm: QueueManager) -> None:
+    with pytest.raises(penstock.InvalidValue, match="platform z/OS"):
+        qm.define("CFSTRUCT", "STRUC")
+    for given in ({"qsgdisp": "SHARED"}, {"cfstruct": "S"}, {"indxtype": "GROUPID"}):
+        with pytest.raises(penstock.AttributeNameError, match="platform z/OS"):
+            qm.define("QLOCAL", "Q", **given)
+    assert "indxtype" not in qm.display("QLOCAL", "SYSTEM.DEFAULT.LOCAL.QUEUE")[0]
+
+
+@pytest.mark.parametrize("name", ["", "1A", "a", "A.B", "A" * 13, "A_B"])
+def test_a_name_that_no_structure_can_have_is_refused(zos: QueueManager, name: str) -> None:
+    with pytest.raises(penstock.ObjectNameError):
+        zos.define("CFSTRUCT", name)
+
+
+def test_a_structure_in_use_is_not_deleted_and_its_level_not_lowered(zos: QueueManager) -> None:
+    zos.define("QLOCAL", "Q", qsgdisp="SHARED", cfstruct="STRUC")
+    with pytest.raises(penstock.ObjectInUse, match="Q"):
+        zos.delete("CFSTRUCT", "STRUC")
+    with zos.open("Q"), pytest.raises(penstock.ObjectInUse, match="Q is open"):
+        zos.alter("CFSTRUCT", "STRUC", cflevel=2)
+    zos.alter("CFSTRUCT", "STRUC", cflevel=5)
+    with zos.open("Q") as queue:
+        queue.put(b"x", persistent=False)
+    with pytest.raises(penstock.ObjectInUse, match="holds 1 messages"):
+        zos.alter("CFSTRUCT", "STRUC", cflevel=4)
+    assert zos.display("CFSTRUCT", "STRUC")[0]["cflevel"] == 5
+    zos.clear("Q")
+    zos.alter("CFSTRUCT", "STRUC", cflevel=1)
+    zos.delete("QLOCAL", "Q")
+    zos.delete("CFSTRUCT", "STRUC")
+
+
+def test_the_structure_of_a_shared_queue_stays(zos: QueueManager) -> None:
+    zos.define("CFSTRUCT", "OTHER")
+    zos.define("QLOCAL", "Q", qsgdisp="SHARED", cfstruct="STRUC")
+    for given in ({"cfstruct": "OTHER"}, {"qsgdisp": "QMGR", "cfstruct": ""}):
+        with pytest.raises(penstock.InvalidValue, match="cannot be changed"):
+            zos.alter("QLOCAL", "Q", **given)
+    zos.alter("QLOCAL", "Q", descr="x")
+
+
+def test_a_queue_takes_no_longer_messages_than_its_queue_manager(qm: QueueManager) -> None:
+    qm.alter("QMGR", maxmsgl=104857600)
+    qm.define("QLOCAL", "BIG", maxmsgl=104857600)
+    with pytest.raises(penstock.InvalidValue, match="less than that of QLOCAL"):
+        qm.alter("QMGR", maxmsgl=5000000)
+    for row in qm.display("QUEUE", "*"):
+        if row.get("maxmsgl", 0) > 5000000:
+            qm.alter(str(row["type"]), str(row["name"]), maxmsgl=4194304)
+    qm.alter("QMGR", maxmsgl=5000000)
+    for call in (qm.define, qm.alter):
+        with pytest.raises(penstock.InvalidValue, match="5000000"):
+            call("QLOCAL", "BIG" if call == qm.alter else "NEW", maxmsgl=5000001)
+
+
+def test_share_is_taken_away_only_with_force_while_two_have_it_open_for_input(
+    qm: QueueManager,
+) -> None:
+    qm.define("QLOCAL", "Q")
+    with qm.open("Q"):
+        with qm.open("Q"):
+            with pytest.raises(penstock.ObjectInUse, match="FORCE"):
+                qm.alter("QLOCAL", "Q", share=False)
+            with pytest.raises(penstock.ObjectInUse, match="FORCE"):
+                qm.define("QLOCAL", "Q", replace=True, share=False)
+            qm.alter("QLOCAL", "Q", share=False, force=True)
+            qm.alter("QLOCAL", "Q", share=True)
+        qm.alter("QLOCAL", "Q", share=False)
+
+
+def test_usage_changes_only_with_force_while_open_or_not_empty(qm: QueueManager) -> None:
+    qm.define("QLOCAL", "Q")
+    with qm.open("Q") as queue:
+        with pytest.raises(penstock.ObjectInUse, match="FORCE"):
+            qm.alter("QLOCAL", "Q", usage="XMITQ")
+        queue.put(b"x")
+    with pytest.raises(penstock.ObjectInUse, match="1 messages"):
+        qm.alter("QLOCAL", "Q", usage="XMITQ")
+    qm.alter("QLOCAL", "Q", usage="XMITQ", force=True)
+    qm.alter("QLOCAL", "Q", usage="XMITQ", descr="unchanged usage needs none")
+
+
+def test_instances_of_a_cluster_queue_are_told_apart_by_queue_manager(qm: QueueManager) -> None:
+    for number in range(4):
+        qm.define("QCLUSTER", "CQ", clusqmgr=f"QM{number}", cluster="C", defprty=number)
+    with pytest.raises(penstock.ObjectAlreadyExists):
+        qm.define("QCLUSTER", "CQ", clusqmgr="QM2", cluster="C")
+    qm.alter("QCLUSTER", "CQ", clusqmgr="QM2", defpsist=True)
+    qm.delete("QCLUSTER", "CQ", clusqmgr="QM1")
+    with pytest.raises(penstock.UnknownObjectName, match="QM1"):
+        qm.delete("QCLUSTER", "CQ", clusqmgr="QM1")
+    with pytest.raises(penstock.UnknownObjectName, match="QM1"):
+        qm.alter("QCLUSTER", "CQ", clusqmgr="QM1", defprty=3)
+    shown = [(r["clusqmgr"], r["defprty"], r["defpsist"]) for r in qm.display("QCLUSTER", "C*")]
+    assert shown == [("QM0", 0, False), ("QM2", 2, True), ("QM3", 3, False)]
+    qm.define("QCLUSTER", "CQ", clusqmgr="QM9", cluster="C")
+    assert [number for _, number, _ in instances(qm, "CQ")] == [1, 2, 3, 4]
+    qm.define("QCLUSTER", "CQ", replace=True, clusqmgr="QM9", cluster="D")
+    assert [r["cluster"] for r in qm.display("QCLUSTER", "CQ")] == ["C", "C", "C", "D"]
+
+
+def test_the_queue_manager_is_altered_and_shown_by_its_name(qm: QueueManager) -> None:
+    qm.alter("QMGR", deadq="SYSTEM.DEAD.LETTER.QUEUE", descr="a text", trigint=5)
+    (shown,) = qm.display("QMGR")
+    assert (shown["qmname"], shown["deadq"]) == ("QM1", "SYSTEM.DEAD.LETTER.QUEUE")
+    assert (shown["trigint"], shown["maxprty"], shown["platform"]) == (5, 9, "UNIX")
+    assert str(shown["qmid"]).startswith("QM1_")
+    for wrong in ({"maxprty": 8}, {"qmid": "x"}, {"platform": "MVS"}):
+        with pytest.raises(penstock.AttributeNameError, match="only shown"):
+            qm.alter("QMGR", **wrong)
+    with pytest.raises(penstock.InvalidValue, match="DEFXMITQ"):
+        qm.alter("QMGR", defxmitq="SYSTEM.CLUSTER.TRANSMIT.QUEUE")
+    with pytest.raises(penstock.InvalidValue, match="delete"):
+        qm.delete("QMGR", "QM1")
+
+
+def test_mqset_values_are_stored_without_touching_others(qm: QueueManager) -> None:
+    from penstock.objects import control
+
+    qm.define("QLOCAL", "Q", maxdepth=7)
+    slot, generation = qm.find_object("Q")
+    control.set_values(qm, slot, generation, "Q", {10: 1, 2023: "data"})
+    (shown,) = qm.display("QLOCAL", "Q")
+    assert (shown["put"], shown["trigdata"], shown["maxdepth"]) == ("DISABLED", "data", 7)
+    with qm.open("Q") as queue, pytest.raises(penstock.PutInhibited):
+        queue.put(b"x")
