@@ -360,9 +360,10 @@ cdef class StringField(VariableField):
         cdef int32_t length = get_long(data, self.offset + CHARV_LENGTH_AT)
         if at == 0:
             return 0
-        if at < 0 or length < 0 or at > size or length > size - at:
-            wrong_value(structure.shape.reason, f"{self.label(structure)}: {length} bytes at "
-                                                 f"offset {at} are not within {size} bytes")
+        if at < structure.length or length < 0 or at > size or length > size - at:
+            wrong_value(structure.shape.reason,
+                        f"{self.label(structure)}: {length} bytes at offset {at} are not within "
+                        f"{size} bytes behind it")
         return self.write(structure, PyBytes_FromStringAndSize(<char *>data + at, length))
 
 
@@ -444,9 +445,9 @@ cdef class ListField(VariableField):
         cdef Py_ssize_t here = at
         if at == 0 or count <= 0 or length == 0:
             return 0
-        if at < 0 or at > size or length * count > size - at:
+        if at < structure.length or at > size or length * count > size - at:
             wrong_value(self.reason, f"{self.label(structure)}: {count} records of {length} bytes "
-                                     f"at offset {at} are not within {size} bytes")
+                                     f"at offset {at} are not within {size} bytes behind it")
         for _ in range(count):
             record = self.item()
             for field in parts:
@@ -477,6 +478,7 @@ cdef class Layout:
     cdef readonly bytes initial
     cdef readonly tuple variables
     cdef Py_ssize_t size
+    cdef dict cuts  # length of a version -> where a field begins that it would cut: not yet there
 
     cdef int describe(self, type owner, str struc_id, dict lengths, int reason) except -1:
         cdef Field field
@@ -491,6 +493,12 @@ cdef class Layout:
         self.variables = tuple([field for field in found if isinstance(field, VariableField)])
         for number, field in enumerate(self.variables):
             (<VariableField>field).index = number
+        self.cuts = {
+            length: field.offset
+            for length in self.lengths.values()
+            for field in found
+            if field.offset < length < field.end
+        }
         return self.check()
 
     cdef int check(self) except -1:
@@ -583,9 +591,15 @@ cdef class Structure:
         cdef VariableField field
         cdef Py_ssize_t length = self.length
         cdef bytearray packed
-        if self.variable is None:
+        cdef Py_ssize_t filled = length
+        if self.shape.cuts:
+            filled = self.shape.cuts.get(length, length)
+        if self.variable is None and filled == length:
             return PyBytes_FromStringAndSize(<char *>self.raw, length)
-        packed = bytearray((<const char *>self.raw)[:length])
+        packed = bytearray((<const char *>self.raw)[:filled])
+        packed.extend(bytes(length - filled))
+        if self.variable is None:
+            return bytes(packed)
         for field in self.shape.variables:
             if field.end <= length and field.value(self) is not None:
                 field.append(self, packed)
