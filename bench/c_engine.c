@@ -116,7 +116,7 @@ struct bench_queue bench_open(mqe_manager *manager, const char *name, bool persi
 
 void bench_close(struct bench_queue *queue)
 {
-    bench_must(mqe_close(queue->handle), "close");
+    bench_must(mqe_close(queue->handle, MQE_CLOSE_KEEP), "close");
 }
 
 void bench_put(mqe_manager *manager, mqe_unit *unit, const struct bench_queue *queue,

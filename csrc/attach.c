@@ -466,7 +466,9 @@ static uint64_t count_np_lost(const struct mqx_region *region, int mode)
             continue;
         }
         const struct mqx_object *object = mqx_object(region, message->object);
-        lost += !(mode == MQX_CHECKPOINT_CLEAN && object != NULL && object->np_life > 0);
+        const bool deleted = object != NULL && object->state == MQX_OBJ_DELETING;
+        lost += !deleted &&
+                !(mode == MQX_CHECKPOINT_CLEAN && object != NULL && object->np_life > 0);
     }
     return lost;
 }

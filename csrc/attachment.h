@@ -67,10 +67,12 @@ static inline void mqx_inside(mqe_manager *manager, int32_t by)
 /* Wall clock, microseconds since 1970 UTC, to the kernel's tick (cheap: PutTime has 10 ms). */
 uint64_t mqx_coarse_now(void);
 
-/* Takes a handle slot out of the counts and gives it back (mqe_close, the sweep). */
-int mqx_handle_release(struct mqx_region *region, uint32_t slot) MQX_MUST_USE;
+/* Closes the handle in that slot, for mqe_close and the sweep: deletes the queue as `how` and Table
+ * 74 say (on a failure nothing has changed), takes the handle out of the counts, gives the slot
+ * back, and when it was the last one of a deleted queue, removes that. */
+int mqx_handle_close(struct mqx_store *store, uint32_t slot, uint32_t how) MQX_MUST_USE;
 
-/* get.c: releases the browse lock of the handle; true when there was one. */
-bool mqx_browse_unlock(mqe_queue *queue);
+/* get.c: releases the browse lock of the handle in that slot; true when there was one. */
+bool mqx_handle_unlock(struct mqx_region *region, uint32_t slot);
 
 #endif

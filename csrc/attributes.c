@@ -9,8 +9,9 @@
 #include <string.h>
 
 enum { KIND_INTEGER = 1, KIND_STRING = 2 };
+enum { TEMPORARY_DYNAMIC = 3 }; /* MQQDT_* */
 
-enum field { PERSISTENCE, PRIORITY, GET, PUT, LENGTH, DEPTH, SEQUENCE, NPM, FIELD_COUNT };
+enum field { PERSISTENCE, PRIORITY, GET, PUT, LENGTH, DEPTH, SEQUENCE, NPM, DEFTYPE, FIELD_COUNT };
 
 struct rule {
     int32_t selector;
@@ -27,6 +28,7 @@ static const struct rule rules[FIELD_COUNT] = {
     [DEPTH] = {15, MQRC_SELECTOR_NOT_FOR_TYPE, 0, 999999999, 5000},
     [SEQUENCE] = {16, MQRC_SELECTOR_NOT_FOR_TYPE, 0, 1, 0},
     [NPM] = {78, MQRC_SELECTOR_NOT_FOR_TYPE, 0, 10, 0},
+    [DEFTYPE] = {7, MQRC_SELECTOR_NOT_FOR_TYPE, 1, 4, 1},
 };
 
 struct entry {
@@ -137,7 +139,8 @@ int mqx_attributes_read(const void *list, uint32_t length, struct mqx_values *ou
         .put_inhibited = (uint8_t)values[PUT],
         .get_inhibited = (uint8_t)values[GET],
         .npm_class = (uint8_t)values[NPM],
-        .may_persist = 1,
+        .definition_type = (uint8_t)values[DEFTYPE],
+        .may_persist = values[DEFTYPE] != TEMPORARY_DYNAMIC,
         .np_life = values[NPM] == 10 ? 1 : 0,
     };
     return status;

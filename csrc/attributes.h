@@ -38,6 +38,7 @@ struct mqx_values { /* of struct mqx_object */
     uint8_t put_inhibited;
     uint8_t get_inhibited;
     uint8_t npm_class;
+    uint8_t definition_type;
     uint8_t may_persist;
     uint8_t np_life;
 };

@@ -31,6 +31,29 @@ int mqx_definition_check(const struct mqx_definition *def, struct mqx_values *ou
     return mqx_attributes_read(def->attrs, def->attrs_length, out);
 }
 
+uint32_t mqx_definition_type(const struct mqx_definition *def, const struct mqx_values *values)
+{
+    const bool local = def->name.name_space == MQX_NAMES_QUEUE && def->name.type == MQX_LOCAL_QUEUE;
+    return local ? values->definition_type : (uint32_t)MQX_PREDEFINED;
+}
+
+int mqx_definition_fits(const struct mqx_definition *def, const struct mqx_values *values,
+                        bool opened)
+{
+    const uint32_t type = mqx_definition_type(def, values);
+    if (opened && type == MQX_PREDEFINED) {
+        return mqx_fail(MQRC_SELECTOR_NOT_FOR_TYPE,
+                        "\"%.48s\" is not a dynamic queue (attribute 7, DEFTYPE): opening cannot "
+                        "define it", def->name.name);
+    }
+    if (!opened && type == MQX_TEMPORARY) {
+        return mqx_fail(MQRC_SELECTOR_NOT_FOR_TYPE,
+                        "\"%.48s\" is a temporary dynamic queue (attribute 7, DEFTYPE): only "
+                        "opening defines it", def->name.name);
+    }
+    return MQX_OK;
+}
+
 int mqx_attrs_store(struct mqx_store *store, const struct mqx_definition *def, uint32_t *owner,
                     uint32_t *out_cell)
 {
@@ -117,6 +140,8 @@ void mqx_object_fill(struct mqx_object *object, const struct mqx_definition *def
     mqx_store_relaxed(&object->changer, 0u); /* likewise mqx_catalog_finish() */
     object->exclusive_input = 0;
     set_plain_values(object, values);
+    object->definition_type = (uint8_t)mqx_definition_type(def, values);
+    object->creator = 0;
     object->attrs_length = def->attrs_length;
     mqx_order();
     object->attrs = cell; /* last: a death before it loses the cells, not more */
@@ -171,9 +196,26 @@ static bool has_key(const struct mqx_region *region, const struct mqx_object *ob
            trailer.instance == key->instance;
 }
 
-int mqx_names_look_up(const struct mqx_region *region, const struct ps_object_name *key,
+/* A deletion counts when its record is in the ring for good: who died while appending it is undone
+ * by the next owner of that lock. */
+static int is_deleted(struct mqx_region *region, const struct mqx_object *object, bool *out)
+{
+    *out = mqx_load_acquire(&object->state) == MQX_OBJ_DELETING;
+    if (!*out) {
+        return MQX_OK;
+    }
+    const int status = mqx_lock_take(region, &region->journal->ring_lock);
+    if (status == MQX_OK) {
+        *out = mqx_load_acquire(&object->state) == MQX_OBJ_DELETING;
+        mqx_lock_drop(region, &region->journal->ring_lock);
+    }
+    return status;
+}
+
+int mqx_names_look_up(struct mqx_region *region, const struct ps_object_name *key,
                       uint32_t *out_slot)
 {
+    const bool deleted_ones = region->header->platform == MQX_PLATFORM_ZOS;
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_OBJECTS].used);
     uint32_t slot = *bucket_of(region, key->name_space, key->name);
     for (uint64_t steps = 0; slot != 0; steps++) {
@@ -182,7 +224,12 @@ int mqx_names_look_up(const struct mqx_region *region, const struct ps_object_na
             return damaged("a chain of names", slot);
         }
         if (has_key(region, object, key)) {
-            break;
+            bool deleted = false;
+            int status = deleted_ones ? MQX_OK : is_deleted(region, object, &deleted);
+            if (status != MQX_OK || !deleted) {
+                *out_slot = slot;
+                return status;
+            }
         }
         slot = object->name_next;
     }
@@ -254,9 +301,11 @@ int mqx_catalog_find(struct mqx_store *store, uint32_t name_space, const char na
         }
         status = mqx_names_look_up(region, &key, &slot);
         const struct mqx_object *object = slot != 0 ? mqx_object(region, slot) : NULL;
-        const bool usable = status == MQX_OK && object != NULL && mqx_object_usable(object);
-        const bool logged = status == MQX_OK && object != NULL &&
-                            mqx_load_relaxed(&object->state) == MQX_OBJ_LOGGED;
+        const uint32_t state = status == MQX_OK && object != NULL ? mqx_load_relaxed(&object->state)
+                                                                  : (uint32_t)MQX_OBJ_FREE;
+        const bool deleted = state == MQX_OBJ_DELETING; /* z/OS: its name is still taken */
+        const bool usable = state != MQX_OBJ_FREE &&
+                            (mqx_object_usable(object) || (deleted && attempt > 0));
         if (usable) {
             *out = (struct mqe_found){slot, object->generation, object->type,
                                       mqx_load_relaxed(&object->resolution)};
@@ -265,10 +314,10 @@ int mqx_catalog_find(struct mqx_store *store, uint32_t name_space, const char na
         if (status != MQX_OK || usable) {
             return status;
         }
-        if (!logged) {
+        if (state != MQX_OBJ_LOGGED && !deleted) {
             break;
         }
-        status = mqx_catalog_settle(store, slot);
+        status = deleted ? mqx_catalog_finish(store, slot) : mqx_catalog_settle(store, slot);
         if (status != MQX_OK) {
             return status;
         }
@@ -276,12 +325,10 @@ int mqx_catalog_find(struct mqx_store *store, uint32_t name_space, const char na
     return unknown(name);
 }
 
-/* Still stored, though perhaps not usable: being deleted, but the record is not in the ring. */
 static bool is_stored(const struct mqx_object *object)
 {
     const uint32_t state = mqx_load_acquire(&object->state);
-    return state == MQX_OBJ_ACTIVE || state == MQX_OBJ_LOGGED ||
-           (state == MQX_OBJ_DEFINING && mqx_load_relaxed(&object->changer) != 0);
+    return state == MQX_OBJ_ACTIVE || state == MQX_OBJ_LOGGED;
 }
 
 int mqx_catalog_next(struct mqx_store *store, uint32_t *slot, uint32_t *out_generation)
@@ -304,6 +351,19 @@ int mqx_catalog_next(struct mqx_store *store, uint32_t *slot, uint32_t *out_gene
     return MQRC_UNKNOWN_OBJECT_NAME; /* the end of the list, not a failure with a text */
 }
 
+bool mqx_catalog_is_journalled(struct mqx_store *store, uint32_t slot, uint32_t generation)
+{
+    struct mqx_region *region = &store->region;
+    const struct mqx_object *object = mqx_object(region, slot);
+    bool journalled = false;
+    if (object != NULL && take_lock(region) == MQX_OK) {
+        journalled = object->generation == generation && is_stored(object) &&
+                     !mqx_object_is_temporary(object);
+        drop_lock(region);
+    }
+    return journalled;
+}
+
 /* ---- reading ---- */
 
 struct reading { /* of one list, in pieces of one lock hold each */
@@ -321,8 +381,12 @@ static int read_piece(const struct mqx_region *region, uint32_t slot, uint32_t g
 {
     const struct mqx_object *object = mqx_object(region, slot);
     struct trailer trailer = {0};
-    if (object == NULL || object->generation != generation || !is_stored(object)) {
-        return mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "the object in slot %u is gone", slot);
+    if (object == NULL || object->generation != generation) {
+        return mqx_catalog_gone(slot);
+    }
+    if (!is_stored(object)) {
+        return mqx_load_acquire(&object->state) == MQX_OBJ_DELETING ? mqx_catalog_deleted(slot)
+                                                                    : mqx_catalog_gone(slot);
     }
     const bool pending =
         mqx_load_relaxed(&object->state) == MQX_OBJ_LOGGED && object->pending_attrs != 0;
@@ -447,6 +511,9 @@ int mqx_catalog_load(struct mqx_store *store, uint32_t slot, uint32_t generation
     struct mqx_values values;
     uint32_t cell = 0;
     int status = mqx_definition_check(def, &values);
+    if (status == MQX_OK) {
+        status = mqx_definition_fits(def, &values, false); /* temporary ones are never stored */
+    }
     if (status != MQX_OK) {
         char text[256];
         (void)strncpy(text, mqx_error_text(), sizeof text - 1);
@@ -492,7 +559,7 @@ int mqx_catalog_unload(struct mqx_store *store, uint32_t slot, uint32_t generati
     return status;
 }
 
-static int verify_unique(const struct mqx_region *region, uint32_t slot)
+static int verify_unique(struct mqx_region *region, uint32_t slot)
 {
     const struct mqx_object *object = mqx_object(region, slot);
     struct ps_object_name key = {.name_space = object->name_space};

@@ -12,6 +12,12 @@
 
 /* 2152, or what attributes.h says. */
 int mqx_definition_check(const struct mqx_definition *def, struct mqx_values *out) MQX_MUST_USE;
+/* enum mqx_definition_type of the object: what is no local queue is predefined, whatever DEFTYPE a
+ * model has for the queues made from it. */
+uint32_t mqx_definition_type(const struct mqx_definition *def, const struct mqx_values *values);
+/* 2068: `opened` and not dynamic, or temporary and not `opened`. */
+int mqx_definition_fits(const struct mqx_definition *def, const struct mqx_values *values,
+                        bool opened) MQX_MUST_USE;
 
 static inline void mqx_cat32(struct mqx_region *region, uint32_t *at, uint32_t value)
 {
@@ -22,9 +28,9 @@ static inline void mqx_cat64(struct mqx_region *region, uint64_t *at, uint64_t v
     mqx_set64(region->base, &region->header->catalog_lock, at, value);
 }
 
-/* The object of that key, whatever its state; 0 when there is none. MQRC_Q_MGR_NOT_AVAILABLE when a
- * chain is damaged. */
-int mqx_names_look_up(const struct mqx_region *region, const struct ps_object_name *key,
+/* The object of that key; 0 when there is none. Deleted ones have their name on z/OS alone.
+ * MQRC_Q_MGR_NOT_AVAILABLE when a chain is damaged. */
+int mqx_names_look_up(struct mqx_region *region, const struct ps_object_name *key,
                       uint32_t *out_slot) MQX_MUST_USE;
 /* Links the object at the front of its chain / takes it out, if it is there. */
 void mqx_names_link(struct mqx_region *region, uint32_t slot);
@@ -32,6 +38,18 @@ int mqx_names_unlink(struct mqx_region *region, uint32_t slot) MQX_MUST_USE;
 
 /* Usable by the data plane, as far as the catalog is concerned. */
 bool mqx_object_usable(const struct mqx_object *object);
+
+/* Steps that defining, altering and deleting have in common. No lock held by the caller but where
+ * it is said. */
+int mqx_catalog_gone(uint32_t slot);    /* 2085 with a text */
+int mqx_catalog_deleted(uint32_t slot); /* 2052 with a text */
+/* Everything that is in the ring by now is made durable. */
+int mqx_catalog_flush(struct mqx_store *store) MQX_MUST_USE;
+/* Takes the catalog lock with the object ACTIVE and nobody changing it. 2052 2085 2042. */
+int mqx_catalog_take_idle(struct mqx_store *store, uint32_t slot, uint32_t generation,
+                          struct mqx_object **out) MQX_MUST_USE;
+/* Name, cells and slot go; catalog lock held. May be begun anew after a death. */
+int mqx_catalog_give_slot(struct mqx_region *region, uint32_t slot) MQX_MUST_USE;
 
 /* Cells with list and trailer, named by `owner` as in arena.h; no lock above the catalog's held. */
 int mqx_attrs_store(struct mqx_store *store, const struct mqx_definition *def, uint32_t *owner,

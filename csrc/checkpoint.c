@@ -151,7 +151,7 @@ static int write_object(struct taking *taking, uint32_t slot, uint32_t generatio
     void *to = NULL;
     int status = mqx_catalog_read(taking->store, slot, generation, &name, taking->attrs, ATTRS_MAX,
                                   &length, &stamp);
-    if (status == MQRC_UNKNOWN_OBJECT_NAME) {
+    if (status == MQRC_UNKNOWN_OBJECT_NAME || status == MQRC_Q_DELETED) {
         return MQX_OK; /* deleted meanwhile; its record lies in the tail */
     }
     if (status == MQX_OK && length > ATTRS_MAX) {
@@ -180,7 +180,9 @@ static int for_objects(struct taking *taking, object_step step)
         if (status != MQX_OK) {
             return status == MQRC_UNKNOWN_OBJECT_NAME ? MQX_OK : status;
         }
-        status = step(taking, slot, generation);
+        if (mqx_catalog_is_journalled(taking->store, slot, generation)) {
+            status = step(taking, slot, generation);
+        }
         if (status != MQX_OK) {
             return status;
         }

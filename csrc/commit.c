@@ -426,9 +426,12 @@ int mqx_flush_mark(struct mqx_store *store)
 
 /* ---- appending ---- */
 
-/* What an append that found no place needs before it tries again; no lock held. */
-static int make_way(struct mqx_store *store, const struct mqx_append *append, int need)
+int mqx_journal_make_way(struct mqx_store *store, const struct mqx_append *append, int need)
 {
+    if (need != MQX_NEED_RING && need != MQX_NEED_SEGMENT && need != MQRC_STORAGE_MEDIUM_FULL) {
+        return need;
+    }
+    mqx_about_to_block();
     if (need == MQX_NEED_RING) {
         return mqx_flush_room(store);
     }
@@ -446,12 +449,7 @@ int mqx_journal_append(struct mqx_store *store, struct mqx_append *append)
         if (MQX_LIKELY(status == MQX_OK)) {
             return MQX_OK;
         }
-        if (status != MQX_NEED_RING && status != MQX_NEED_SEGMENT &&
-            status != MQRC_STORAGE_MEDIUM_FULL) {
-            return status;
-        }
-        mqx_about_to_block();
-        status = make_way(store, append, status);
+        status = mqx_journal_make_way(store, append, status);
         if (status != MQX_OK) {
             return status;
         }

@@ -42,7 +42,6 @@ static int with_context(mqe_manager *manager, change call, void *arg)
 struct object_change {
     struct mqx_definition definition;
     uint32_t *slot, *generation;
-    int purge;
     uint64_t stamp;
     uint32_t flags;
 };
@@ -125,16 +124,16 @@ int mqe_wake(mqe_manager *manager, uint32_t slot)
                : mqx_notify_cancel_all(&manager->store, slot);
 }
 
-static int do_delete(struct mqx_store *store, uint32_t context, void *arg)
-{
-    const struct object_change *c = arg;
-    return mqx_catalog_delete(store, context, *c->slot, *c->generation, c->purge != 0);
-}
-
 int mqe_delete(mqe_manager *manager, uint32_t slot, uint32_t generation, int purge)
 {
-    struct object_change c = {.slot = &slot, .generation = &generation, .purge = purge};
-    return with_context(manager, do_delete, &c);
+    int status = mqx_enter(manager, false);
+    if (status == MQX_OK) {
+        mqx_about_to_block();
+        mqx_inside(manager, 1);
+        status = mqx_catalog_delete(&manager->store, slot, generation, purge != 0);
+        mqx_inside(manager, -1);
+    }
+    return status;
 }
 
 int mqe_find(mqe_manager *manager, uint32_t name_space, const char name[48], uint64_t instance,
@@ -185,7 +184,9 @@ static int claim_some(struct mqx_store *store, uint32_t context, struct clear_ta
     if (status != MQX_OK) {
         return status;
     }
-    while (*out_count < MQX_LOCKED_STEPS_MAX) {
+    const bool there = queue->generation == target->generation &&
+                       mqx_load_relaxed(&queue->state) != MQX_OBJ_DELETING;
+    while (there && *out_count < MQX_LOCKED_STEPS_MAX) {
         const uint32_t slot = mqx_heap_next(&store->region, queue, &cursor, true);
         const struct mqx_message *message = mqx_message(&store->region, slot);
         if (message == NULL) {
@@ -261,7 +262,8 @@ int mqe_queue_status(mqe_manager *manager, uint32_t slot, uint32_t generation,
         return status;
     }
     const struct mqx_object *queue = mqx_object(&manager->store.region, slot);
-    if (queue == NULL || queue->generation != generation) {
+    if (queue == NULL || mqx_load_acquire(&queue->generation) != generation ||
+        mqx_load_acquire(&queue->state) == MQX_OBJ_DELETING) {
         return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", slot);
     }
     const uint32_t got = mqx_load_relaxed(&queue->got);
@@ -308,7 +310,9 @@ static void count_tables(const struct mqx_region *region, struct mqe_manager_sta
     }
     for (uint32_t i = 1; i < region->header->area[MQX_AREA_OBJECTS].used; i++) {
         const struct mqx_object *object = mqx_object(region, i);
-        out->objects += object != NULL && mqx_load_relaxed(&object->state) == MQX_OBJ_ACTIVE;
+        const uint32_t state = object == NULL ? 0 : mqx_load_relaxed(&object->state);
+        out->objects += state == MQX_OBJ_ACTIVE;
+        out->deleted += state == MQX_OBJ_DELETING;
     }
     for (uint32_t i = 0; i < region->header->stripe_count; i++) {
         out->repairs += region->stripes[i].lock.repairs;
@@ -424,10 +428,14 @@ int mqe_handles(mqe_manager *manager, struct mqe_handle_status *out, uint32_t ca
         if (handle == NULL || mqx_load_acquire(&handle->state) == 0) {
             continue;
         }
+        const struct mqx_object *object = mqx_object(region, handle->object);
         if (*out_count < capacity) {
             out[*out_count] = (struct mqe_handle_status){
                 .pid = handle->pid,
                 .object = handle->object,
+                .generation = handle->object_gen,
+                .deleted = object != NULL &&
+                           mqx_load_acquire(&object->state) == MQX_OBJ_DELETING,
                 .options = handle->options,
                 .opened_us = handle->opened_us,
             };
@@ -467,11 +475,43 @@ int mqe_maintain(mqe_manager *manager)
     return status == MQX_BUSY ? MQX_OK : status;
 }
 
+/* A temporary queue lives as long as the handle that made it. Slots lock held. */
+static int check_creator(const struct mqx_region *region, uint32_t slot)
+{
+    const struct mqx_object *queue = mqx_object(region, slot);
+    const struct mqx_handle *handle = mqx_handle(region, queue->creator);
+    const bool orphaned = mqx_load_relaxed(&queue->state) == MQX_OBJ_ACTIVE &&
+                          mqx_object_is_temporary(queue) &&
+                          (handle == NULL || handle->state == 0 || handle->object != slot ||
+                           handle->object_gen != queue->generation);
+    return orphaned ? mqx_fail(MQRC_OBJECT_DAMAGED,
+                               "the temporary queue \"%.48s\" has lost the handle that made it",
+                               queue->name)
+                    : MQX_OK;
+}
+
+static int check_life(struct mqx_region *region, uint32_t slot)
+{
+    struct mqx_lock *catalog = &region->header->catalog_lock, *slots = &region->header->slots_lock;
+    int status = mqx_lock_take(region, catalog);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = mqx_lock_take(region, slots);
+    if (status == MQX_OK) {
+        status = check_creator(region, slot);
+        mqx_lock_drop(region, slots);
+    }
+    mqx_lock_drop(region, catalog);
+    return status;
+}
+
 static int check_queue(struct mqx_store *store, uint32_t slot)
 {
     const struct mqx_object *queue = mqx_object(&store->region, slot);
     struct mqx_hold hold;
-    if (queue == NULL || mqx_load_acquire(&queue->state) != MQX_OBJ_ACTIVE) {
+    const uint32_t state = queue == NULL ? (uint32_t)MQX_OBJ_FREE : mqx_load_acquire(&queue->state);
+    if (state != MQX_OBJ_ACTIVE && state != MQX_OBJ_DELETING) {
         return MQX_OK;
     }
     int status = mqx_hold_take(&store->region, slot, &hold);
@@ -498,6 +538,9 @@ int mqe_check(mqe_manager *manager)
     const uint64_t used = mqx_load_acquire(&area->used);
     for (uint32_t slot = 1; slot < used && status == MQX_OK; slot++) {
         status = check_queue(&manager->store, slot);
+        if (status == MQX_OK) {
+            status = check_life(&manager->store.region, slot);
+        }
     }
     return status;
 }

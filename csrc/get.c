@@ -235,7 +235,7 @@ static enum next_step lock_message(struct call *call, struct mqx_hold *hold,
     *status = copy_message(call, message);
     const bool again = *status == MQX_OK && pass_over_impostor(call);
     if (*status != MQX_OK || again) {
-        (void)mqx_browse_unlock(call->queue);
+        (void)mqx_handle_unlock(&call->store->region, call->queue->handle);
     }
     return again ? STEP_AGAIN : STEP_DONE;
 }
@@ -404,6 +404,11 @@ static enum next_step attempt(struct call *call, struct mqx_hold *hold, bool kee
     if (MQX_UNLIKELY(*status != MQX_OK)) {
         return STEP_DONE;
     }
+    *status = check_queue(call, queue); /* finding may have let go of the lock meanwhile */
+    if (MQX_UNLIKELY(*status != MQX_OK)) {
+        mqx_hold_drop(hold);
+        return STEP_DONE;
+    }
     if (call->slot == 0) {
         if (!keep) {
             mqx_hold_drop(hold);
@@ -537,32 +542,38 @@ static bool get_at_once(struct call *call, int *status)
 
 /* ---- browse locks ---- */
 
-bool mqx_browse_unlock(mqe_queue *queue)
+bool mqx_handle_unlock(struct mqx_region *region, uint32_t handle_slot)
 {
-    struct mqx_region *region = &queue->manager->store.region;
-    struct mqx_handle *handle = mqx_handle(region, queue->handle);
+    struct mqx_handle *handle = mqx_handle(region, handle_slot);
     struct mqx_wakes wakes = {.count = 0};
     struct mqx_hold hold;
-    if (handle == NULL || mqx_load_relaxed(&handle->browse_lock) == 0 ||
-        mqx_hold_take(region, queue->object, &hold) != MQX_OK) {
+    if (handle == NULL || mqx_load_relaxed(&handle->browse_lock) == 0) {
+        return false;
+    }
+    const uint32_t object = handle->object;
+    if (mqx_object(region, object) == NULL || mqx_hold_take(region, object, &hold) != MQX_OK) {
         return false;
     }
     const uint32_t slot = handle->browse_lock;
     const struct mqx_message *message = mqx_message(region, slot);
     const bool locked = message != NULL && message->state == MQX_MSG_LOCKED &&
-                        message->unit == queue->handle &&
-                        message->number == handle->browse_number;
+                        message->unit == handle_slot && message->number == handle->browse_number;
     if (locked) {
-        mqx_queue_show(&hold, mqx_object(region, queue->object), slot, 0);
+        mqx_queue_show(&hold, mqx_object(region, object), slot, 0);
     }
     mqx_put32(&hold, &handle->browse_lock, 0);
     mqx_hold_commit(&hold);
     if (locked) {
-        mqx_notify_pick(&hold, queue->object, slot, &wakes);
+        mqx_notify_pick(&hold, object, slot, &wakes);
     }
     mqx_hold_drop(&hold);
     mqx_notify_wake(region, &wakes);
     return locked;
+}
+
+static bool unlock(mqe_queue *queue)
+{
+    return mqx_handle_unlock(&queue->manager->store.region, queue->handle);
 }
 
 /* ---- the call ---- */
@@ -610,7 +621,7 @@ static int get_with_cursor(struct call *call)
         call->cursor = (struct mqx_cursor){0};
     }
     if ((flags & UNDER_CURSOR_FLAGS) == 0) {
-        (void)mqx_browse_unlock(queue); /* one lock a handle; the next browse ends it */
+        (void)unlock(queue); /* one lock a handle; the next browse ends it */
         status = get_or_wait(call);
     } else { /* what follows must not let go of the lock of the queue to find a context */
         call->wait_left_us = 0;
@@ -631,7 +642,11 @@ static int get_with_cursor(struct call *call)
 
 static int unlock_call(mqe_queue *queue)
 {
-    return mqx_browse_unlock(queue)
+    const struct mqx_object *object = mqx_object(&queue->manager->store.region, queue->object);
+    if (object == NULL || mqx_load_acquire(&object->state) == MQX_OBJ_DELETING) {
+        return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", queue->object);
+    }
+    return unlock(queue)
                ? MQX_OK
                : mqx_fail(MQRC_NO_MSG_LOCKED, "the handle has no message locked");
 }

@@ -98,8 +98,9 @@ static void count_handle(struct mqx_region *region, struct mqx_object *object, u
     }
 }
 
-/* Fills the slot and counts it: one micro-transaction of the slots lock. */
-static int register_handle(mqe_queue *queue)
+/* Fills the slot and counts it: one micro-transaction of the slots lock. `newborn`: of a queue that
+ * is being defined by this call. */
+static int register_handle(mqe_queue *queue, bool newborn)
 {
     struct mqx_region *region = &queue->manager->store.region;
     struct mqx_lock *lock = &region->header->slots_lock;
@@ -110,8 +111,13 @@ static int register_handle(mqe_queue *queue)
         return status;
     }
     mqx_check(handle != NULL && object != NULL);
-    if (object->generation != queue->generation ||
-        (object->state != MQX_OBJ_ACTIVE && object->state != MQX_OBJ_LOGGED)) {
+    const uint32_t state = mqx_load_relaxed(&object->state);
+    if (object->generation == queue->generation && state == MQX_OBJ_DELETING &&
+        region->header->platform == MQX_PLATFORM_ZOS) {
+        status = mqx_fail(MQRC_Q_DELETED, "%.48s has been deleted, and is still in use",
+                          object->name);
+    } else if (object->generation != queue->generation ||
+               (state != MQX_OBJ_ACTIVE && state != MQX_OBJ_LOGGED && !newborn)) {
         status = mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "the queue has been deleted");
     } else if (object->type != MQX_LOCAL_QUEUE &&
                (queue->options & (MQE_INPUT | MQE_BROWSE | MQE_OUTPUT)) != 0) {
@@ -139,7 +145,7 @@ static int register_handle(mqe_queue *queue)
     return status;
 }
 
-int mqx_handle_release(struct mqx_region *region, uint32_t slot)
+static int release(struct mqx_region *region, uint32_t slot)
 {
     struct mqx_lock *lock = &region->header->slots_lock;
     struct mqx_handle *handle = mqx_handle(region, slot);
@@ -161,6 +167,63 @@ int mqx_handle_release(struct mqx_region *region, uint32_t slot)
     return mqx_slot_give(region, MQX_AREA_HANDLES, slot);
 }
 
+int mqx_handle_close(struct mqx_store *store, uint32_t slot, uint32_t how)
+{
+    struct mqx_region *region = &store->region;
+    const struct mqx_handle *handle = mqx_handle(region, slot);
+    mqx_check(handle != NULL);
+    const uint32_t object_slot = handle->object;
+    const struct mqx_object *object = mqx_object(region, object_slot);
+    const bool known =
+        object != NULL && mqx_load_acquire(&object->generation) == handle->object_gen;
+    int status = known ? mqx_catalog_close(store, object_slot, slot, how) : MQX_OK;
+    if (status != MQX_OK) {
+        return status;
+    }
+    (void)mqx_handle_unlock(region, slot);
+    status = release(region, slot);
+    if (status == MQX_OK && known && mqx_load_acquire(&object->state) == MQX_OBJ_DELETING) {
+        /* it is deleted, and the handle closed: what is left to do the maintenance does, too */
+        mqx_ignore(mqx_catalog_finish(store, object_slot));
+        status = mqx_region_stopped(region) == MQX_RUNNING ? MQX_OK
+                                                           : mqx_region_stop_reason(region);
+    }
+    return status;
+}
+
+/* The process-local part of a handle, and its slot. */
+static int new_handle(mqe_manager *manager, uint32_t options, mqe_queue **out)
+{
+    mqe_queue *queue = calloc(1, sizeof *queue);
+    if (queue == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a handle");
+    }
+    queue->manager = manager;
+    queue->options = options;
+    const int status =
+        mqx_slot_take(&manager->store.region, MQX_AREA_HANDLES, NULL, &queue->handle);
+    if (status != MQX_OK) {
+        free(queue);
+        return status;
+    }
+    (void)pthread_mutex_init(&queue->cursor_mutex, NULL);
+    *out = queue;
+    return MQX_OK;
+}
+
+static void free_handle(mqe_queue *queue)
+{
+    (void)pthread_mutex_destroy(&queue->cursor_mutex);
+    free(queue);
+}
+
+static void set_path(mqe_queue *queue, const struct mqe_destination *path)
+{
+    queue->object = path->queue;
+    queue->generation = path->queue_generation;
+    queue->path = *path;
+}
+
 int mqe_open(mqe_manager *manager, const struct mqe_destination *path, uint32_t options,
              mqe_queue **out)
 {
@@ -173,45 +236,92 @@ int mqe_open(mqe_manager *manager, const struct mqe_destination *path, uint32_t 
     if (status == MQX_OK && mqx_object(region, path->queue) == NULL) {
         status = mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "there is no object in slot %u", path->queue);
     }
+    if (status == MQX_OK) {
+        status = new_handle(manager, options, &queue);
+    }
     if (status != MQX_OK) {
         return status;
     }
-    queue = calloc(1, sizeof *queue);
-    if (queue == NULL) {
-        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a handle");
-    }
-    queue->manager = manager;
-    queue->object = path->queue;
-    queue->generation = path->queue_generation;
-    queue->path = *path;
-    queue->options = options;
-    (void)pthread_mutex_init(&queue->cursor_mutex, NULL);
-    status = mqx_slot_take(region, MQX_AREA_HANDLES, NULL, &queue->handle);
-    if (status == MQX_OK) {
-        status = register_handle(queue);
-        if (status != MQX_OK) {
-            mqx_ignore(mqx_slot_give(region, MQX_AREA_HANDLES, queue->handle));
-        }
-    }
+    set_path(queue, path);
+    status = register_handle(queue, false);
     if (status != MQX_OK) {
-        (void)pthread_mutex_destroy(&queue->cursor_mutex);
-        free(queue);
+        mqx_ignore(mqx_slot_give(region, MQX_AREA_HANDLES, queue->handle));
+        free_handle(queue);
         return status;
     }
     *out = queue;
     return MQX_OK;
 }
 
-int mqe_close(mqe_queue *queue)
+/* The queue is filled, but nobody can see it. */
+static int attend(void *arg, uint32_t slot, uint32_t generation)
+{
+    mqe_queue *queue = arg;
+    const struct mqe_destination path = mqe_straight(slot, generation);
+    set_path(queue, &path);
+    return register_handle(queue, true);
+}
+
+static int bear(mqe_queue *queue, const struct mqx_definition *definition)
+{
+    mqe_manager *manager = queue->manager;
+    const struct mqx_birth birth = {.attend = attend, .arg = queue, .handle = queue->handle};
+    struct mqx_newborn newborn;
+    uint32_t context = 0;
+    int status = mqx_pool_take(manager, true, &context);
+    if (status == MQX_OK) {
+        mqx_inside(manager, 1);
+        status = mqx_catalog_bear(&manager->store, context, definition, &birth, &newborn);
+        mqx_inside(manager, -1);
+        mqx_pool_give(manager, context);
+    }
+    return status;
+}
+
+int mqe_open_new(mqe_manager *manager, const struct ps_object_name *name, const void *attrs,
+                 uint32_t attrs_length, uint32_t options, mqe_queue **out,
+                 struct mqe_found *found)
+{
+    struct mqx_region *region = &manager->store.region;
+    const struct mqx_definition definition = {*name, attrs, attrs_length};
+    mqe_queue *queue = NULL;
+    int status = mqx_enter(manager, false);
+    if (status == MQX_OK) {
+        status = new_handle(manager, options, &queue);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = bear(queue, &definition);
+    if (status != MQX_OK) {
+        if (mqx_region_stopped(region) == MQX_RUNNING) {
+            mqx_ignore(release(region, queue->handle));
+        }
+        free_handle(queue);
+        return status;
+    }
+    *found = (struct mqe_found){queue->object, queue->generation, name->type, 0};
+    *out = queue;
+    return MQX_OK;
+}
+
+int mqe_close(mqe_queue *queue, uint32_t how)
 {
     mqe_manager *manager = queue->manager;
     int status = mqx_enter(manager, false);
-    if (status == MQX_OK) {
-        (void)mqx_browse_unlock(queue);
-        status = mqx_handle_release(&manager->store.region, queue->handle);
+    if (status == MQX_OK && how > MQE_CLOSE_PURGE) {
+        return mqx_fail(MQRC_OPTIONS_ERROR, "a queue cannot be closed with option %u", how);
     }
-    (void)pthread_mutex_destroy(&queue->cursor_mutex);
-    free(queue);
+    if (status == MQX_OK) {
+        mqx_inside(manager, 1);
+        status = mqx_handle_close(&manager->store, queue->handle, how);
+        mqx_inside(manager, -1);
+        if (status != MQX_OK && how != MQE_CLOSE_KEEP &&
+            mqx_region_stopped(&manager->store.region) == MQX_RUNNING) {
+            return status; /* nothing has changed: the handle is still open */
+        }
+    }
+    free_handle(queue);
     return status;
 }
 

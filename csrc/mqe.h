@@ -94,6 +94,7 @@ int mqe_end(mqe_manager *manager, int mode) MQX_MUST_USE;
 
 struct mqe_manager_status {
     uint32_t attached, quiescing, stopped, contexts, units, handles, objects;
+    uint32_t deleted;             /* objects deleted, but still open or in use */
     uint64_t region_bytes, region_used, message_entries, body_bytes;
     uint64_t durable_lsn, tail_lsn, checkpoint_lsn, journal_bytes, journal_limit;
     uint64_t segments, spare_segments, flushes, flushed_bytes, flushed_records, woken_by_bound;
@@ -122,7 +123,8 @@ int mqe_units(mqe_manager *manager, struct mqe_unit_status *out, uint32_t capaci
 
 struct mqe_handle_status {
     int32_t pid;
-    uint32_t object, options;
+    uint32_t object, generation, options;
+    uint32_t deleted;             /* 1: its queue has been deleted */
     uint64_t opened_us;
 };
 int mqe_handles(mqe_manager *manager, struct mqe_handle_status *out, uint32_t capacity,
@@ -224,7 +226,31 @@ static inline MQX_MUST_USE int mqe_open_straight(mqe_manager *manager, uint32_t 
     const struct mqe_destination path = mqe_straight(queue, generation);
     return mqe_open(manager, &path, options, out);
 }
-int mqe_close(mqe_queue *queue);
+
+/* Defines a dynamic queue (selector 7, DEFTYPE: 2 permanent, 3 temporary) and opens it, in one: the
+ * handle is its creator's. A temporary one is in no file; it ends with this handle, however that is
+ * closed, with this process, and with the queue manager. A permanent one is on disk on return. As
+ * mqe_define and mqe_open; 2100; z/OS: 2201 while a deleted queue of that name is still in use. */
+int mqe_open_new(mqe_manager *manager, const struct ps_object_name *name, const void *attrs,
+                 uint32_t attrs_length, uint32_t options, mqe_queue **out,
+                 struct mqe_found *found) MQX_MUST_USE;
+
+enum { MQE_CLOSE_KEEP = 0, MQE_CLOSE_DELETE = 1, MQE_CLOSE_PURGE = 2 }; /* MQCO_* */
+/* Closes. What becomes of the queue:
+ *                                        KEEP       DELETE                  PURGE
+ *     predefined                         stays      2045                    2045
+ *     permanent dynamic, any handle      stays      deleted, 2055 unless    deleted with its
+ *                                                   empty and no unit       messages, 2055 when a
+ *                                                   holds a message         unit holds one
+ *     temporary dynamic, by its creator  deleted    deleted                 deleted
+ *     temporary dynamic, by others       stays      2045                    2045
+ *     deleted already                    (gone)     (gone)                  (gone)
+ * A deleted queue has no name any more (z/OS: it keeps it until it is gone), waits on it end, and
+ * calls through older handles are 2052. It is gone when the last handle is closed and the last unit
+ * that holds a message of it has ended; units don't fail by it. Durable on return.
+ * With DELETE or PURGE a failure leaves the handle open and everything as it was, but for 2009,
+ * 2012 and 2162; with KEEP the handle is closed whatever is returned. */
+int mqe_close(mqe_queue *queue, uint32_t how);
 
 /* ---- units of work ---- */
 

@@ -203,6 +203,23 @@ static bool is_lost(const struct source *source, const struct mqx_context *conte
             context->decided_lsn > source->header->journal.durable);
 }
 
+/* Non-persistent messages of a temporary queue that is logically deleted are not discarded by the
+ * restart: they went with the queue. */
+static bool is_purged(const struct mqx_object *object)
+{
+    return object->state == MQX_OBJ_DELETING && mqx_object_is_temporary(object);
+}
+
+static bool has_purged_queue(const struct source *source, const struct mqx_message *message)
+{
+    const struct mqx_area *area = &source->header->area[MQX_AREA_OBJECTS];
+    struct mqx_object object;
+    return message->object < used_items(source, MQX_AREA_OBJECTS) &&
+           fetch(source, area->offset + (uint64_t)message->object * area->item_size, &object,
+                 sizeof object) &&
+           is_purged(&object);
+}
+
 static void walk_unit(struct reading *reading, uint32_t owner, const struct mqx_context *context)
 {
     const struct source *source = reading->source;
@@ -221,7 +238,8 @@ static void walk_unit(struct reading *reading, uint32_t owner, const struct mqx_
         if (message.state == MQX_MSG_GOT && persistent && context->single == 0) {
             add_in_flight(reading, &message, message.backout_count + 1);
         }
-        reading->np_open += message.state == MQX_MSG_PUT && !persistent;
+        reading->np_open += message.state == MQX_MSG_PUT && !persistent &&
+                            !has_purged_queue(source, &message);
         slot = message.unit_next;
     }
 }
@@ -317,7 +335,7 @@ static void visit_object(void *arg, uint32_t slot, const void *item)
     const struct mqx_object *object = item;
     uint64_t *present = arg;
     (void)slot;
-    *present += object->state != MQX_OBJ_FREE ? object->present : 0;
+    *present += object->state != MQX_OBJ_FREE && !is_purged(object) ? object->present : 0;
 }
 
 static uint64_t count_np(const struct source *source, uint64_t np_open)

@@ -363,52 +363,65 @@ int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now
     return MQX_OK;
 }
 
-/* The memory of an empty queue that is being deleted: indexes in steps, then the heap's last
- * leaves. */
-static bool drop_memory(struct mqx_hold *hold, struct mqx_object *queue)
+/* ---- deleted queues ---- */
+
+/* Stripe lock held: the queue in that life of the slot is logically deleted. */
+static bool is_deleted(const struct mqx_object *queue, uint32_t generation)
 {
-    for (int k = 0; k < MQX_INDEX_COUNT; k++) {
-        bool done = true;
-        if (queue->index[k] != 0) {
-            mqx_lookup_drop(hold, queue, k, &done);
-            return false;
-        }
-    }
-    mqx_heap_drop(hold, queue);
-    mqx_hold_commit(hold);
-    return true;
+    return queue->generation == generation &&
+           mqx_load_relaxed(&queue->state) == MQX_OBJ_DELETING;
 }
 
-int mqx_queue_clear_step(struct mqx_store *store, uint32_t object, uint32_t deleted, bool *out_done)
+int mqx_queue_purge_step(struct mqx_store *store, struct mqx_purge *purge)
 {
-    const bool deleting = deleted != 0;
-    struct mqx_object *queue = mqx_object(&store->region, object);
-    struct mqx_cursor cursor = {0};
+    struct mqx_object *queue = mqx_object(&store->region, purge->object);
     struct mqx_hold hold;
-    int status = mqx_hold_take(&store->region, object, &hold);
-    *out_done = true;
+    int status = mqx_hold_take(&store->region, purge->object, &hold);
     if (status != MQX_OK) {
         return status;
     }
     mqx_check(queue != NULL);
-    if (deleting && queue->generation != deleted) { /* another finisher was faster */
-        mqx_hold_drop(&hold);
-        return MQX_OK;
-    }
-    for (int i = 0; i < MQX_LOCKED_STEPS_MAX; i++) {
-        const uint32_t slot = mqx_heap_next(&store->region, queue, &cursor, false);
+    purge->at_end = !is_deleted(queue, purge->generation);
+    for (int i = 0; i < MQX_LOCKED_STEPS_MAX && !purge->at_end; i++) {
+        const uint32_t slot = mqx_heap_next(&store->region, queue, &purge->cursor, false);
         const struct mqx_message *message = mqx_message(&store->region, slot);
         if (message == NULL) {
-            break;
-        }
-        if (deleting || message->state == MQX_MSG_AVAILABLE ||
-            (message->state == MQX_MSG_GONE && message->pins == 0)) {
-            *out_done = false; /* only a pass that finds nothing is the last one */
+            purge->at_end = true;
+        } else if (message->state == MQX_MSG_AVAILABLE ||
+                   (message->state == MQX_MSG_GONE && message->pins == 0)) {
+            purge->freed += 1; /* at least a part of it */
             (void)mqx_queue_expire(&hold, queue, slot);
         }
     }
-    if (*out_done && deleting) {
-        *out_done = drop_memory(&hold, queue);
+    mqx_hold_drop(&hold);
+    return MQX_OK;
+}
+
+int mqx_queue_drop_step(struct mqx_store *store, uint32_t object, uint32_t generation,
+                        bool *out_more, bool *out_gone)
+{
+    struct mqx_object *queue = mqx_object(&store->region, object);
+    struct mqx_hold hold;
+    int status = mqx_hold_take(&store->region, object, &hold);
+    *out_more = false;
+    *out_gone = false;
+    if (status != MQX_OK) {
+        return status;
+    }
+    mqx_check(queue != NULL);
+    if (is_deleted(queue, generation) && queue->present == 0 && queue->waiters == 0) {
+        for (int k = 0; k < MQX_INDEX_COUNT && !*out_more; k++) {
+            if (queue->index[k] != 0) {
+                bool done = true;
+                mqx_lookup_drop(&hold, queue, k, &done);
+                *out_more = true;
+            }
+        }
+        if (!*out_more) {
+            mqx_heap_drop(&hold, queue);
+            mqx_hold_commit(&hold);
+            *out_gone = true;
+        }
     }
     mqx_hold_drop(&hold);
     return MQX_OK;

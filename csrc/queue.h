@@ -79,10 +79,22 @@ bool mqx_queue_expire(struct mqx_hold *hold, struct mqx_object *queue, uint32_t 
 /* One lock hold of at most 64 messages; resumable from anywhere. */
 int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now_us,
                           bool *out_more) MQX_MUST_USE;
-/* Frees messages: of an open queue (`deleted` 0) those AVAILABLE or GONE, of the life `deleted`
- * (a generation) of the slot whatever is there; nothing when that life is over. */
-int mqx_queue_clear_step(struct mqx_store *store, uint32_t object, uint32_t deleted,
-                         bool *out_done) MQX_MUST_USE;
+
+/* ---- deleted queues; by anybody, by several at once; nothing when that life of the slot is over
+ * ---- */
+
+struct mqx_purge {               /* one walk over the messages */
+    uint32_t object, generation;
+    struct mqx_cursor cursor;
+    uint32_t freed;              /* out: raised for each message that went, at least in part */
+    bool at_end;                 /* out */
+};
+/* Frees what nobody holds: messages of units, pinned and locked ones stay. One lock hold. */
+int mqx_queue_purge_step(struct mqx_store *store, struct mqx_purge *purge) MQX_MUST_USE;
+/* Frees indexes and heap, when no message is left and nobody waits; no handle is open. *out_more:
+ * again; *out_gone: nothing of it is left. */
+int mqx_queue_drop_step(struct mqx_store *store, uint32_t object, uint32_t generation,
+                        bool *out_more, bool *out_gone) MQX_MUST_USE;
 
 /* ---- restart: one thread, region not ready ---- */
 struct mqx_loaded {

@@ -129,7 +129,8 @@ struct mqx_context {
     uint32_t loose_cell;      /* attribute list that no object names yet, or no longer: the sweep
                                * frees it */
     uint32_t loose_length;
-    uint32_t reserved[11];
+    uint32_t deleted;         /* object slot of a deleted queue of which the unit held a message */
+    uint32_t reserved[10];
 } MQX_ALIGNED(64);
 MQX_STATIC_ASSERT(sizeof(struct mqx_context) == 256, "context");
 
@@ -198,9 +199,16 @@ enum mqx_object_state {
                                * dies */
     MQX_OBJ_LOGGED = 2,       /* record in the ring, not durable: becomes ACTIVE, by anybody */
     MQX_OBJ_ACTIVE = 3,
-    MQX_OBJ_DELETING = 4,     /* delete record in the ring: finish, by anybody */
+    MQX_OBJ_DELETING = 4,     /* logically deleted: nobody can use it; the slot is given back, by
+                               * anybody, when no handle is open and no unit holds a message */
 };
 enum { MQX_LOCAL_QUEUE = 1 };  /* object.type of what holds messages */
+enum mqx_definition_type {    /* MQQDT_* */
+    MQX_PREDEFINED = 1,
+    MQX_PERMANENT = 2,
+    MQX_TEMPORARY = 3,        /* in the region alone: not in the journal, not in a checkpoint */
+    MQX_SHARED = 4,           /* as PERMANENT */
+};
 struct mqx_level {            /* one placement priority of a queue: see heap.h */
     uint32_t root;            /* cells of the top node, 0 = never used */
     uint32_t height;          /* 1..MQX_RADIX_HEIGHT_MAX; covers 64^height positions */
@@ -258,7 +266,10 @@ struct mqx_object {
     uint32_t changer;         /* catalog lock: context that alters or deletes it, 0 = nobody */
     uint32_t exclusive_input; /* slots lock: handle that has the queue open for exclusive input */
     uint32_t next_free;       /* slots lock */
-    uint32_t reserved[3];
+    uint32_t creator;         /* temporary: the handle that made it, with which it is deleted; fixed */
+    uint8_t definition_type;  /* enum mqx_definition_type; fixed for the life of the object */
+    uint8_t zero_byte[3];
+    uint32_t reserved[1];
 } MQX_ALIGNED(64);
 MQX_STATIC_ASSERT(sizeof(struct mqx_object) == 512, "an unopened queue costs at most 512 bytes");
 
@@ -381,6 +392,7 @@ enum { /* header.stopped */
     MQX_STOP_BROKEN = 1,      /* failed flush, unrepairable lock, failed check, end -p: 2009 */
     MQX_STOP_ENDED = 2,       /* end -i: 2162 */
 };
+enum { MQX_PLATFORM_UNIX = 0, MQX_PLATFORM_ZOS = 1 };
 struct mqx_header {
     char magic[8];            /* "PSTKREGN" */
     uint64_t layout;
@@ -396,7 +408,7 @@ struct mqx_header {
     uint64_t tag_key;         /* of keyed tags: from qm_id */
     char id_prefix[16];       /* of generated ids: "AMQ " (z/OS "CSQ ") and 12 characters of the
                                * name */
-    uint32_t platform;        /* 0 unix, 1 z/OS */
+    uint32_t platform;        /* MQX_PLATFORM_* */
     uint32_t stripe_count;    /* power of two */
     uint32_t name_bucket_count; /* power of two */
     uint32_t ready;           /* atomic: recovery is complete */
@@ -519,6 +531,10 @@ static inline struct mqx_message *mqx_message(const struct mqx_region *region, u
 static inline void *mqx_cells(const struct mqx_region *region, uint32_t cell)
 {
     return mqx_item(region, MQX_AREA_ARENA, cell, MQX_CELL);
+}
+static inline bool mqx_object_is_temporary(const struct mqx_object *object)
+{
+    return object->definition_type == MQX_TEMPORARY;
 }
 static inline struct mqx_stripe *mqx_stripe_of(const struct mqx_region *region, uint32_t object)
 {

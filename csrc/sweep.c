@@ -117,33 +117,6 @@ static int sweep_contexts(struct mqx_store *store, uint32_t process)
 
 /* ---- handles ---- */
 
-static int release_browse_lock(struct mqx_region *region, uint32_t slot)
-{
-    struct mqx_handle *handle = mqx_handle(region, slot);
-    const struct mqx_message *message = mqx_message(region, handle->browse_lock);
-    const uint32_t object = handle->object;
-    struct mqx_wakes wakes = {.count = 0};
-    struct mqx_hold hold;
-    if (message == NULL || mqx_object(region, object) == NULL) {
-        return MQX_OK;
-    }
-    int status = mqx_hold_take(region, object, &hold);
-    if (status != MQX_OK) {
-        return status;
-    }
-    const uint32_t locked = handle->browse_lock;
-    if (message->state == MQX_MSG_LOCKED && message->unit == slot &&
-        message->number == handle->browse_number) {
-        mqx_queue_show(&hold, mqx_object(region, object), locked, 0);
-        mqx_put32(&hold, &handle->browse_lock, 0);
-        mqx_hold_commit(&hold);
-        mqx_notify_pick(&hold, object, locked, &wakes);
-    }
-    mqx_hold_drop(&hold);
-    mqx_notify_wake(region, &wakes);
-    return MQX_OK;
-}
-
 static int sweep_handles(struct mqx_store *store, uint32_t process)
 {
     struct mqx_region *region = &store->region;
@@ -152,10 +125,7 @@ static int sweep_handles(struct mqx_store *store, uint32_t process)
     for (uint32_t slot = 1; slot < used && status == MQX_OK; slot++) {
         const struct mqx_handle *handle = mqx_handle(region, slot);
         if (handle != NULL && handle->state != 0 && handle->process == process) {
-            status = release_browse_lock(region, slot);
-            if (status == MQX_OK) {
-                status = mqx_handle_release(region, slot);
-            }
+            status = mqx_handle_close(store, slot, MQX_CLOSE_KEEP);
         }
     }
     return status;

@@ -3,6 +3,7 @@
  */
 #include "uow.h"
 
+#include "catalog.h"
 #include "error.h"
 
 #include <string.h>
@@ -94,6 +95,9 @@ static bool step_one(struct mqx_hold *hold, uint32_t context, bool forward, stru
     const bool shown = message->state == (forward ? MQX_MSG_PUT : MQX_MSG_GOT);
     bool pinned = false, moved = true;
     mqx_check(queue != NULL);
+    if (MQX_UNLIKELY(mqx_load_relaxed(&queue->state) == MQX_OBJ_DELETING)) {
+        mqx_store_relaxed(&mqx_context(hold->region, context)->deleted, object);
+    }
     if (shown) {
         mqx_unit_pop(hold, context);
         mqx_queue_show(hold, queue, slot, forward || unit->single ? 0 : 1);
@@ -151,6 +155,18 @@ static int step_all(struct mqx_store *store, uint32_t context, bool forward)
     return status;
 }
 
+/* The unit is over: a deleted queue of which it held a message may be gone now. Several: the
+ * maintenance sees to the others. */
+static int end_deleted(struct mqx_store *store, struct mqx_context *unit)
+{
+    const uint32_t object = mqx_load_relaxed(&unit->deleted);
+    if (MQX_LIKELY(object == 0)) {
+        return MQX_OK;
+    }
+    mqx_store_relaxed(&unit->deleted, 0u);
+    return mqx_catalog_finish(store, object);
+}
+
 int mqx_unit_finish(struct mqx_store *store, uint32_t context)
 {
     struct mqx_context *unit = mqx_context(&store->region, context);
@@ -164,6 +180,7 @@ int mqx_unit_finish(struct mqx_store *store, uint32_t context)
     }
     if (status == MQX_OK) {
         close_unit(unit);
+        status = end_deleted(store, unit);
     }
     return status;
 }
@@ -277,6 +294,7 @@ int mqx_unit_backout(struct mqx_store *store, uint32_t context)
     int status = step_all(store, context, false);
     if (status == MQX_OK) {
         close_unit(unit);
+        status = end_deleted(store, unit);
     }
     return status;
 }

@@ -19,7 +19,7 @@ LAYERS = (
     "attributes io message record surroundings",
     "lock region arena store body",
     "segment journal journal_files journal_read commit heap lookup queue select mqe notify",
-    "catalog catalog_names uow",
+    "catalog catalog_delete catalog_names uow",
     "recovery recovery_scan recovery_replay recovery_load checkpoint checkpoint_file "
     "journal_create",
     "attach attach_region attachment errlog forked helper lockfile orphan sweep watch",

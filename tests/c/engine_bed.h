@@ -83,7 +83,7 @@ __attribute__((unused)) static void engine_close_all(void)
         mqe_unit_free(engine.units[i]);
     }
     for (uint32_t i = 0; i < engine.handle_count; i++) {
-        mqe_close(engine.handles[i]);
+        mqe_close(engine.handles[i], MQE_CLOSE_KEEP);
     }
     engine.unit_count = 0;
     engine.handle_count = 0;
@@ -269,7 +269,7 @@ __attribute__((unused)) static int engine_close(mqe_queue *handle)
             break;
         }
     }
-    return mqe_close(handle);
+    return mqe_close(handle, MQE_CLOSE_KEEP);
 }
 
 __attribute__((unused)) static mqe_unit *engine_unit(void)

@@ -259,7 +259,7 @@ __attribute__((unused)) static int bed_get(struct bed_process *process, mqe_unit
         status = mqe_get(process->manager, unit, handle, &get);
         text[status == 0 ? get.length : 0] = '\0';
         *count = get.d.backout_count;
-        mqe_close(handle);
+        mqe_close(handle, MQE_CLOSE_KEEP);
     }
     return status;
 }

@@ -46,7 +46,7 @@ static int alter(struct bed_queue queue, const char *name, const struct bed_attr
 
 static int delete_queue(struct bed_queue queue, bool purge)
 {
-    return mqx_catalog_delete(process.store, process.context, queue.slot, queue.generation, purge);
+    return mqx_catalog_delete(process.store, queue.slot, queue.generation, purge);
 }
 
 static void expect_list(struct bed_queue queue, const char *name, const struct bed_attrs *attrs)
@@ -382,10 +382,10 @@ TEST(an_open_queue_is_not_deleted)
     CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
     CHECK_INT(mqe_open_straight(process.manager, q.slot, q.generation, MQE_BROWSE, &handle), 0);
     CHECK_INT(delete_queue(q, true), MQRC_OBJECT_IN_USE);
-    CHECK_INT(mqe_close(handle), 0);
+    CHECK_INT(mqe_close(handle, MQE_CLOSE_KEEP), 0);
     CHECK_INT(mqe_open_straight(process.manager, q.slot, q.generation, MQE_OUTPUT, &handle), 0);
     CHECK_INT(delete_queue(q, true), MQRC_OBJECT_IN_USE);
-    CHECK_INT(mqe_close(handle), 0);
+    CHECK_INT(mqe_close(handle, MQE_CLOSE_KEEP), 0);
     CHECK_INT(delete_queue(q, true), 0);
     CHECK(mqe_open_straight(process.manager, q.slot, q.generation, MQE_OUTPUT, &handle) != 0);
     CHECK_INT(bed_detach(&process, NULL), 0);
@@ -548,7 +548,7 @@ static void *change_all(void *arg)
             status = mqx_catalog_alter(process.store, racer->context, q.slot, q.generation, &def,
                                        0, 0);
         } else if (status == 0) {
-            status = mqx_catalog_delete(process.store, racer->context, q.slot, q.generation, true);
+            status = mqx_catalog_delete(process.store, q.slot, q.generation, true);
         } else if (status == MQRC_UNKNOWN_OBJECT_NAME) {
             status = mqx_catalog_define(process.store, racer->context, &def, &q.slot,
                                         &q.generation);

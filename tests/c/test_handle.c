@@ -125,7 +125,7 @@ static int every_call_is_refused(void *arg)
         return 9;
     }
     mqe_unit_free(c->unit);
-    (void)mqe_close(c->q.handle);
+    (void)mqe_close(c->q.handle, MQE_CLOSE_KEEP);
     return mqe_detach(engine.manager, MQE_DETACH_ORDERLY, &lost);
 }
 

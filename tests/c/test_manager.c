@@ -173,7 +173,7 @@ static int attached_child(void *arg)
         return 255;
     }
     const int reason = mqe_get(manager, NULL, handle, &get);
-    (void)mqe_close(handle);
+    (void)mqe_close(handle, MQE_CLOSE_KEEP);
     (void)mqe_detach(manager, MQE_DETACH_ORDERLY, &lost);
     return reason == MQRC_Q_MGR_QUIESCING ? 61 : reason == MQRC_Q_MGR_STOPPING ? 62
            : reason == MQRC_CONNECTION_BROKEN ? 9 : 254;

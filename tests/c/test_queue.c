@@ -1,5 +1,6 @@
 /* Claims of queue.c: counts, expiry and clearing in steps, snapshots and loading. */
 #include "engine_bed.h"
+#include "notify.h"
 #include "queue.h"
 
 static void expect_counts(struct queue q, uint32_t present, uint32_t got_now, uint32_t uncommitted)
@@ -96,9 +97,25 @@ TEST(expired_messages_in_units_and_under_locks_are_left_to_their_owners)
     expect_counts(q, 0, 0, 0);
 }
 
-TEST(clearing_in_steps_takes_what_is_free_and_deleting_takes_everything)
+/* Marks the queue as logically deleted, as catalog_delete.c does. */
+static void set_deleted(struct queue q, bool deleted)
 {
-    bool done = false;
+    mqx_store_release(&mqx_object(engine_region(), q.slot)->state,
+                      (uint32_t)(deleted ? MQX_OBJ_DELETING : MQX_OBJ_ACTIVE));
+}
+
+static uint32_t purge_all(struct queue q, uint32_t generation)
+{
+    struct mqx_purge purge = {.object = q.slot, .generation = generation};
+    for (int i = 0; i < 100 && !purge.at_end; i++) {
+        CHECK_INT(mqx_queue_purge_step(&engine.manager->store, &purge), 0);
+    }
+    CHECK(purge.at_end);
+    return purge.freed;
+}
+
+TEST(purging_a_deleted_queue_takes_what_nobody_holds_and_of_no_other_queue_anything)
+{
     static char body[200000];
     engine_begin();
     struct queue q = QUEUE("Q", 0);
@@ -108,13 +125,57 @@ TEST(clearing_in_steps_takes_what_is_free_and_deleting_takes_everything)
     }
     CHECK_INT(PUT(q, .body = body, .length = sizeof body), 0);
     CHECK_STR(TAKE(q, .unit = unit), "x");
-    for (int i = 0; i < 20 && !done; i++) {
-        CHECK_INT(mqx_queue_clear_step(&engine.manager->store, q.slot, 0, &done), 0);
-    }
-    CHECK(done);
-    expect_counts(q, 1, 1, 0);
+    CHECK_INT(PUT(q, .text = "put", .unit = unit), 0);
+    CHECK_STR(TAKE(q, .flags = MQE_GET_BROWSE_FIRST | MQE_GET_LOCK), "x");
+    CHECK_INT(purge_all(q, q.generation), 0); /* it is not deleted */
+    set_deleted(q, true);
+    CHECK_INT(purge_all(q, q.generation + 1), 0); /* another life of the slot is */
+    CHECK_INT(purge_all(q, q.generation), 199);
+    set_deleted(q, false);
+    expect_counts(q, 3, 1, 1); /* got, put and locked ones */
     CHECK_INT(mqe_backout(unit), 0);
-    CHECK_STR(drain(q), "x");
+    CHECK_STR(TAKE(q, .flags = MQE_GET_UNLOCK), "");
+    CHECK_STR(drain(q), "x x");
+}
+
+TEST(heap_and_indexes_of_a_deleted_queue_go_when_it_is_empty_and_nobody_waits)
+{
+    bool more = true, gone = false;
+    struct waiter waiter;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    struct mqx_store *store = &engine.manager->store;
+    struct mqx_object *object = mqx_object(engine_region(), q.slot);
+    for (uint64_t i = 1; i <= 300; i++) {
+        CHECK_INT(PUT(q, .text = "x", .correl = i, .group = i), 0);
+    }
+    CHECK_STR(TAKE(q, .correl = 300), "x");
+    CHECK_STR(TAKE(q, .group = 299), "x");
+    CHECK(object->index[MQX_BY_CORREL_ID] != 0 && object->index[MQX_BY_GROUP_ID] != 0);
+    set_deleted(q, true);
+    CHECK_INT(mqx_queue_drop_step(store, q.slot, q.generation, &more, &gone), 0);
+    CHECK(!more && !gone); /* messages are left */
+    CHECK_INT(purge_all(q, q.generation), 298);
+    set_deleted(q, false);
+    WAITER(&waiter, q, .correl = 7);
+    CHECK(await_waiters(q, 1));
+    set_deleted(q, true);
+    CHECK_INT(mqx_queue_drop_step(store, q.slot, q.generation, &more, &gone), 0);
+    CHECK(!more && !gone);
+    CHECK_INT(mqx_notify_cancel_all(store, q.slot), 0);
+    CHECK_STR(waiter_end(&waiter), "(2052)");
+    CHECK_INT(mqx_queue_drop_step(store, q.slot, q.generation + 1, &more, &gone), 0);
+    CHECK(!more && !gone);
+    for (int i = 0; i < 1000 && !gone; i++) {
+        CHECK_INT(mqx_queue_drop_step(store, q.slot, q.generation, &more, &gone), 0);
+        CHECK(more != gone);
+    }
+    CHECK(gone);
+    for (int p = 0; p < MQX_PRIORITY_COUNT; p++) {
+        CHECK_INT(object->level[p].root, 0);
+    }
+    CHECK_INT(object->index[0] + object->index[1] + object->index[2], 0);
+    set_deleted(q, false);
 }
 
 TEST(a_snapshot_lists_committed_persistent_messages_those_got_by_units_included)

@@ -193,7 +193,7 @@ static void take_exclusively(struct queue q, mqe_unit *unit)
 {
     mqe_queue *exclusive = NULL;
     (void)unit;
-    (void)mqe_close(q.handle);
+    (void)mqe_close(q.handle, MQE_CLOSE_KEEP);
     mqx_ignore(mqe_open_straight(engine.manager, q.slot, q.generation, MQE_INPUT_EXCLUSIVE,
                                  &exclusive));
 }

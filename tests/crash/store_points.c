@@ -131,7 +131,7 @@ static void browse_long(mqe_manager *m)
                               .buffer = buffer, .capacity = sizeof buffer};
         expect("browse", mqe_get(m, NULL, queue, &get));
     }
-    (void)mqe_close(queue);
+    (void)mqe_close(queue, MQE_CLOSE_KEEP);
 }
 
 static void wait_in_vain(mqe_manager *m)

@@ -436,7 +436,7 @@ static uint32_t browse_queue(mqe_manager *manager, int q, bool persistent_only, 
         }
         *last = id;
     }
-    (void)mqe_close(queue);
+    (void)mqe_close(queue, MQE_CLOSE_KEEP);
     return count;
 }
 

@@ -525,7 +525,7 @@ static int get_message(struct workload *w, const struct wl_queue *queue, mqe_uni
     if (reason == 0 && wl_verify(&get, out, text, sizeof text) != 0) {
         (void)wl_trouble(w, "a get: %s", text);
     }
-    (void)mqe_close(handle);
+    (void)mqe_close(handle, MQE_CLOSE_KEEP);
     return reason;
 }
 

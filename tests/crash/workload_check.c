@@ -134,7 +134,7 @@ static int read_messages(mqe_manager *manager, struct wl_queue *out, uint32_t op
             out->count += 1;
         }
     }
-    (void)mqe_close(queue);
+    (void)mqe_close(queue, MQE_CLOSE_KEEP);
     return result;
 }
 

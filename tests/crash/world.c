@@ -157,7 +157,7 @@ int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, i
         if (reason == 0 && !body_is_whole(buffer, get.length, id)) {
             *id = 0;
         }
-        (void)mqe_close(queue);
+        (void)mqe_close(queue, MQE_CLOSE_KEEP);
     }
     return reason;
 }
@@ -211,7 +211,7 @@ static void look_at_queue(mqe_manager *manager, const struct world *world, int q
         seen->whole = body_is_whole(buffer, get.length, &seen->id) &&
                       memcmp(get.d.correl_id, &seen->id, 8) == 0;
     }
-    (void)mqe_close(queue);
+    (void)mqe_close(queue, MQE_CLOSE_KEEP);
 }
 
 void world_look(mqe_manager *manager, const struct world *world, struct picture *out)
