@@ -162,6 +162,12 @@ static void mark_object(struct audit *audit, uint32_t slot)
     if (object->state != MQX_OBJ_ACTIVE) {
         complain(audit, "object %u is in state %u though nobody works", slot, object->state);
     }
+    if (object->definition_type == MQX_TEMPORARY) {
+        complain(audit, "object %u is a temporary queue though nobody works", slot);
+    }
+    if (object->open_input + object->open_output + object->open_other != 0) {
+        complain(audit, "object %u is open though nobody works", slot);
+    }
     if (object->attrs != 0) {
         mark_cells(audit, object->attrs, object->attrs_length, "attributes");
     }
@@ -222,6 +228,28 @@ static void check_idle(struct audit *audit)
     }
 }
 
+/* Every slot that is not in use is in the list of free ones, once. */
+static void check_slots(struct audit *audit, enum mqx_area_kind kind)
+{
+    const struct mqx_region *region = audit->region;
+    const struct mqx_area *area = &region->header->area[kind];
+    uint64_t idle = 0, listed = 0;
+    for (uint32_t i = 1; i < area->used; i++) {
+        idle += kind == MQX_AREA_OBJECTS    ? mqx_object(region, i)->state == MQX_OBJ_FREE
+                : kind == MQX_AREA_CONTEXTS ? mqx_context(region, i)->state == MQX_CTX_FREE
+                                            : mqx_handle(region, i)->state == 0;
+    }
+    for (uint32_t slot = area->free_head; slot != 0 && listed <= idle; listed++) {
+        slot = kind == MQX_AREA_OBJECTS    ? mqx_object(region, slot)->next_free
+               : kind == MQX_AREA_CONTEXTS ? mqx_context(region, slot)->next_free
+                                           : mqx_handle(region, slot)->next_free;
+    }
+    if (listed != idle) {
+        complain(audit, "area %d: %llu slots are free, %llu are listed", (int)kind,
+                 (unsigned long long)idle, (unsigned long long)listed);
+    }
+}
+
 static void count_all(struct audit *audit)
 {
     for (uint64_t i = 1; i < audit->cells && audit->good; i++) {
@@ -253,6 +281,9 @@ bool world_audit(const struct world *world)
         mark_object(&audit, i);
     }
     check_idle(&audit);
+    check_slots(&audit, MQX_AREA_OBJECTS);
+    check_slots(&audit, MQX_AREA_CONTEXTS);
+    check_slots(&audit, MQX_AREA_HANDLES);
     count_all(&audit);
     free(audit.cell);
     free(audit.entry);

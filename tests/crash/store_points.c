@@ -14,8 +14,8 @@
  * prints for each scenario how many points there are and how many were tried, in the end the sums,
  * distinct sites and the seed. Status 0 when nothing was wrong.
  */
+#include "dynamic.h"
 #include "store_hook.h"
-#include "world.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -163,6 +163,69 @@ static void clear_queue(mqe_manager *m)
     expect("clear", mqe_clear(m, world.slot[1], world.generation[1]));
 }
 
+/* A whole life: used, deleted by its creator under a unit and another handle, which end later. */
+static void temporary_queue(mqe_manager *m)
+{
+    mqe_queue *creator = NULL, *other = NULL;
+    mqe_unit *unit = NULL;
+    struct world q;
+    uint64_t id;
+    expect("open_new", dynamic_make(m, "T", DYNAMIC_TEMPORARY, &creator, &q));
+    expect("open", dynamic_open(m, "T", 2 | MQE_BROWSE, &other, &q));
+    expect("unit", mqe_unit_new(m, &unit));
+    for (uint64_t i = 1; i < 5; i++) {
+        expect("put", world_put(m, i % 2 != 0 ? unit : NULL, &q, 0, i, false, i * 3000));
+    }
+    expect("get", world_get(m, unit, &q, 0, 0, 0, 0, &id));
+    expect("close", mqe_close(creator, MQE_CLOSE_PURGE));
+    expect("commit", mqe_commit(unit));
+    expect("close", mqe_close(other, MQE_CLOSE_KEEP));
+    mqe_unit_free(unit);
+}
+
+/* The creator goes first; with an index, a locked message, and a message got by a unit that is
+ * backed out. */
+static void temporary_queue_in_use(mqe_manager *m)
+{
+    static unsigned char buffer[64];
+    struct mqe_get browse = {.flags = MQE_GET_BROWSE_NEXT | MQE_GET_LOCK, .buffer = buffer,
+                             .capacity = sizeof buffer};
+    mqe_queue *creator = NULL, *other = NULL;
+    mqe_unit *unit = NULL;
+    struct world q;
+    uint64_t id;
+    expect("open_new", dynamic_make(m, "T", DYNAMIC_TEMPORARY, &creator, &q));
+    expect("open", dynamic_open(m, "T", 2 | MQE_BROWSE, &other, &q));
+    expect("unit", mqe_unit_new(m, &unit));
+    for (uint64_t i = 1; i < 70; i++) {
+        expect("put", world_put(m, NULL, &q, 0, i, false, 40));
+    }
+    expect("get", world_get(m, unit, &q, 0, 0, 0, 66, &id));
+    expect("browse", mqe_get(m, NULL, other, &browse));
+    expect("close", mqe_close(creator, MQE_CLOSE_KEEP));
+    expect("close", mqe_close(other, MQE_CLOSE_DELETE));
+    expect("backout", mqe_backout(unit));
+    mqe_unit_free(unit);
+}
+
+/* One that an earlier experiment has left is used up first. */
+static void permanent_queue(mqe_manager *m)
+{
+    mqe_queue *first = NULL, *other = NULL;
+    struct world q;
+    if (dynamic_make(m, "P", DYNAMIC_PERMANENT, &first, &q) != 0) {
+        expect("open", dynamic_open(m, "P", MQE_OUTPUT, &first, &q));
+    }
+    expect("open", dynamic_open(m, "P", 2 | MQE_BROWSE, &other, &q));
+    expect("put", world_put(m, NULL, &q, 0, 1, true, 500));
+    expect("put", world_put(m, NULL, &q, 0, 2, false, 20000));
+    if (mqe_close(other, MQE_CLOSE_DELETE) != MQRC_Q_NOT_EMPTY) {
+        expect("delete", MQRC_UNEXPECTED_ERROR);
+    }
+    expect("purge", mqe_close(first, MQE_CLOSE_PURGE));
+    expect("close", mqe_close(other, MQE_CLOSE_KEEP));
+}
+
 static const struct scenario {
     const char *name;
     void (*run)(mqe_manager *manager);
@@ -183,6 +246,9 @@ static const struct scenario {
     {"browse_long", browse_long, 3, false},
     {"wait_in_vain", wait_in_vain, 3, false},
     {"define_and_delete", define_and_delete, 3, false},
+    {"temporary_queue", temporary_queue, 3, false},
+    {"temporary_queue_in_use", temporary_queue_in_use, 3, false},
+    {"permanent_queue", permanent_queue, 3, false},
     {"checkpoint", checkpoint, 3, false},
     {"clear_queue", clear_queue, 80, true},
     {"attach_and_leave", NULL, 3, false},

@@ -3,7 +3,8 @@
  * everything is counted.
  *
  * Workers (forked, each attaches anew) are producers (units of 1 to 4 messages onto A), movers (A
- * to B, one unit), consumers (from B). Ids are (worker, incarnation, counter), never used again.
+ * to B, one unit), consumers (from B). Now and then each lives a life of a dynamic
+ * queue (dynamic.h), of which nothing may be left but permanent queues. Ids are (worker, incarnation, counter), never used again.
  * Each worker has a pipe to the supervisor: a producer writes INTENT before and ACKED after its
  * commit, a consumer TAKING before and TOOK after; a record is one write below PIPE_BUF, whole or
  * absent, and outlives its writer. The supervisor kills through pidfds, only its own children,
@@ -20,7 +21,7 @@
  * --keep leaves the copy that was recovered as PREFIX-copy, and what was found in it as
  * PREFIX-found.txt.
  */
-#include "world.h"
+#include "dynamic.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +46,7 @@ enum {
     TABLE_BITS = 22,
     TABLE_SIZE = 1 << TABLE_BITS,
 };
-enum { ROUND_KILLS = 5000, IDS_A_KILL = 60, IDS_AT_FIRST = 4000, STUCK_MS = 60000 };
+enum { DYNAMIC_EVERY = 12, ROUND_KILLS = 5000, IDS_A_KILL = 60, IDS_AT_FIRST = 4000, STUCK_MS = 60000 };
 enum { CONSUMERS_END = 1, MOVERS_END = 2, PRODUCERS_END = 3 };
 enum kind { INTENT = 1, ACKED = 2, TAKING = 3, TOOK = 4, UNDONE = 5 };
 
@@ -249,6 +250,9 @@ static _Noreturn void worker_main(uint32_t index, uint32_t incarnation)
     const uint32_t end = index % 5 < 2 ? PRODUCERS_END : index % 5 < 4 ? MOVERS_END : CONSUMERS_END;
     while (__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE) < end) {
         shared->beat[index]++;
+        if (next_random(&random) % DYNAMIC_EVERY == 0) {
+            dynamic_turn(manager, unit, next_random, &random);
+        }
         if (end == PRODUCERS_END) {
             produce(manager, unit, base, &counter, &random);
         } else if (end == MOVERS_END) {

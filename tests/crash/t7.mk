@@ -21,7 +21,8 @@ $(T7)/tests/%.o: $(ROOT)/tests/crash/%.c
 	@mkdir -p $(@D)
 	$(CC) $(T7_FLAGS) -MMD -MP -c $< -o $@
 
-$(T7)/storm: $(T7_CORE) $(T7)/tests/storm.o $(T7)/tests/world.o $(T7)/tests/audit.o
+$(T7)/storm: $(T7_CORE) $(T7)/tests/storm.o $(T7)/tests/world.o $(T7)/tests/audit.o \
+    $(T7)/tests/dynamic.o
 	$(CC) $^ -lpthread -o $@
 
 .PHONY: t7

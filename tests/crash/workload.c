@@ -287,7 +287,34 @@ static struct wl_attributes random_attributes(struct workload *w)
         .fifo = wl_below(w, 4) == 0,
         .npm_class = wl_below(w, 2) == 0 ? 10 : 0,
         .mark = (int32_t)wl_below(w, 1000000),
+        .definition = 1 + (int32_t)wl_below(w, 2),
     };
+}
+
+/* Closes with that option; a refusal leaves the handle open, so it is closed after all. */
+static int close_with(mqe_queue *handle, uint32_t how)
+{
+    const int reason = mqe_close(handle, how);
+    if (reason != 0 && how != MQE_CLOSE_KEEP && reason != MQRC_CONNECTION_BROKEN) {
+        (void)mqe_close(handle, MQE_CLOSE_KEEP);
+    }
+    return reason;
+}
+
+/* A permanent dynamic queue is on disk when it is open. */
+static int define_dynamic(struct workload *w, const struct ps_object_name *name, const void *attrs,
+                          uint32_t length, uint32_t *slot, uint32_t *generation)
+{
+    mqe_queue *handle = NULL;
+    struct mqe_found found = {0};
+    const int reason =
+        mqe_open_new(w->manager, name, attrs, length, 2 | MQE_OUTPUT, &handle, &found);
+    *slot = found.slot;
+    *generation = found.generation;
+    if (reason == 0) {
+        (void)mqe_close(handle, MQE_CLOSE_KEEP);
+    }
+    return reason;
 }
 
 static int define_with(struct workload *w, uint32_t q, const struct wl_attributes *attributes)
@@ -303,7 +330,10 @@ static int define_with(struct workload *w, uint32_t q, const struct wl_attribute
     queue->count = 0;
     wl_begin_step(w, false);
     uint32_t slot = 0, generation = 0;
-    const int reason = mqe_define(w->manager, &name, attrs, length, &slot, &generation);
+    const int reason =
+        attributes->definition == 2
+            ? define_dynamic(w, &name, attrs, length, &slot, &generation)
+            : mqe_define(w->manager, &name, attrs, length, &slot, &generation);
     queue->slot = slot;
     queue->generation = generation;
     return wl_settle_step(w, "define", reason, &before);
@@ -312,7 +342,8 @@ static int define_with(struct workload *w, uint32_t q, const struct wl_attribute
 int workload_define(struct workload *w, uint32_t q)
 {
     const struct wl_attributes attributes = {.max_depth = 999999, .max_length = 4194304,
-                                             .def_priority = 4, .def_persistence = 1};
+                                             .def_priority = 4, .def_persistence = 1,
+                                             .definition = 1};
     return define_with(w, q, &attributes);
 }
 
@@ -325,10 +356,11 @@ static int do_define(struct workload *w, uint32_t q)
 static int do_alter(struct workload *w, uint32_t q)
 {
     const struct wl_model before = w->model;
-    const struct wl_attributes attributes = random_attributes(w);
+    struct wl_attributes attributes = random_attributes(w);
     struct ps_object_name name;
     unsigned char attrs[256];
     struct wl_queue *queue = &w->model.queue[q];
+    attributes.definition = queue->attributes.definition; /* it stays */
     const uint32_t length = wl_encode(&attributes, attrs);
     wl_name(q, &name);
     queue->attributes = attributes;
@@ -346,12 +378,67 @@ static bool has_units(const struct wl_queue *queue)
     return any;
 }
 
+/* Deleted by closing; another handle may still be open then. */
+static int delete_by_close(struct workload *w, uint32_t q)
+{
+    const struct wl_model before = w->model;
+    struct wl_queue *queue = &w->model.queue[q];
+    const uint32_t how = queue->count == 0 ? 1 + wl_below(w, 2) : (uint32_t)MQE_CLOSE_PURGE;
+    mqe_queue *handle = NULL, *other = NULL;
+    if (!wl_worked(w, "open", mqe_open_straight(w->manager, queue->slot, queue->generation,
+                                                MQE_BROWSE, &handle))) {
+        return wl_over(w) ? STOP : GO_ON;
+    }
+    if (wl_below(w, 2) == 0) {
+        (void)wl_worked(w, "open", mqe_open_straight(w->manager, queue->slot, queue->generation,
+                                                     MQE_OUTPUT, &other));
+    }
+    queue->defined = false;
+    queue->count = 0;
+    wl_begin_step(w, false);
+    const int result = wl_settle_step(w, "delete by closing", close_with(handle, how), &before);
+    if (other != NULL) {
+        (void)mqe_close(other, MQE_CLOSE_KEEP);
+    }
+    return result;
+}
+
+/* A temporary queue lives and ends; nothing of it gets to the disk, whatever else is written. */
+static int live_shortly(struct workload *w)
+{
+    static const struct wl_attributes attributes = {
+        .max_depth = 100, .max_length = 4194304, .npm_class = 10, .definition = 3};
+    struct ps_object_name name;
+    unsigned char attrs[256];
+    struct ps_descriptor descriptor = {.md_version = 2};
+    struct mqe_found found;
+    mqe_queue *handle = NULL;
+    const uint32_t length = wl_encode(&attributes, attrs);
+    wl_name(WL_QUEUES, &name);
+    if (!wl_worked(w, "a temporary queue",
+                   mqe_open_new(w->manager, &name, attrs, length, 2 | MQE_OUTPUT, &handle,
+                                &found))) {
+        return wl_over(w) ? STOP : GO_ON;
+    }
+    const struct mqe_destination to = mqe_straight(found.slot, found.generation);
+    (void)wl_worked(w, "put on it", mqe_put(w->manager, NULL, &to, &descriptor, NULL, attrs, length,
+                                            -1, 0));
+    if (wl_below(w, 2) == 0) {
+        (void)wl_worked(w, "checkpoint", mqe_checkpoint(w->manager));
+    }
+    (void)wl_worked(w, "its end", close_with(handle, wl_below(w, 3)));
+    return wl_over(w) ? STOP : GO_ON;
+}
+
 static int do_delete(struct workload *w, uint32_t q)
 {
     const struct wl_model before = w->model;
     struct wl_queue *queue = &w->model.queue[q];
     if (has_units(queue)) {
         return GO_ON;
+    }
+    if (queue->attributes.definition == 2 && wl_below(w, 4) != 0) {
+        return delete_by_close(w, q);
     }
     queue->defined = false;
     queue->count = 0;
@@ -693,7 +780,10 @@ static int change_queue(struct workload *w, uint32_t q)
     if (!w->model.queue[q].defined) {
         return do_define(w, q);
     }
-    return way < 5 ? do_alter(w, q) : way < 8 ? do_clear(w, q) : do_delete(w, q);
+    if (way < 4) {
+        return do_alter(w, q);
+    }
+    return way < 6 ? do_clear(w, q) : way < 9 ? do_delete(w, q) : live_shortly(w);
 }
 
 static int on_queue(struct workload *w, uint32_t q, uint32_t u, uint32_t way)

@@ -2,7 +2,8 @@
  * workload.h - a deterministic load on the engine that always knows what the disk must hold.
  *
  * One thread, one attachment, files in memory (tests/c/memory_io.h). From a seed come: definitions,
- * alterations and deletions of queues, puts and gets outside and inside units of work (several open
+ * alterations and deletions of queues (permanent dynamic ones are defined by opening and deleted by
+ * closing), lives of temporary queues, puts and gets outside and inside units of work (several open
  * at a time, several queues each), backouts, browses, clears, long bodies, checkpoints,
  * maintenance, orderly ends, deaths and restarts.
  *
@@ -56,6 +57,7 @@ struct wl_message {
 
 struct wl_attributes {      /* values, in the order of the selectors in workload_model.c */
     int32_t max_depth, max_length, def_priority, def_persistence, fifo, npm_class, mark;
+    int32_t definition;     /* DEFTYPE: 1 predefined, 2 permanent dynamic */
 };
 
 struct wl_queue {

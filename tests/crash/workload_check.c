@@ -84,24 +84,26 @@ static int read_attributes(mqe_manager *manager, uint32_t slot, uint32_t generat
     unsigned char attrs[256], again[256];
     uint32_t length = 0;
     uint64_t stamp = 0;
-    int64_t value[6];
+    enum { VALUES = 7 };
+    int64_t value[VALUES];
     const int reason =
         mqe_read_object(manager, slot, generation, name, attrs, sizeof attrs, &length, &stamp);
     if (reason != 0) {
         return refused(text, size, "reading a definition", reason);
     }
-    if (length != 6 * 16 + 16) {
+    if (length != VALUES * 16 + 16) {
         return wrong(text, size, "a definition has %u bytes of attributes", length);
     }
-    for (uint32_t i = 0; i < 6; i++) {
+    for (uint32_t i = 0; i < VALUES; i++) {
         memcpy(&value[i], attrs + i * 16 + 8, 8);
     }
     char words[9] = {0};
-    memcpy(words, attrs + 6 * 16 + 8, 8);
+    memcpy(words, attrs + VALUES * 16 + 8, 8);
     *out = (struct wl_attributes){
         .def_persistence = (int32_t)value[0], .def_priority = (int32_t)value[1],
-        .max_length = (int32_t)value[2],      .max_depth = (int32_t)value[3],
-        .fifo = (int32_t)value[4],            .npm_class = (int32_t)value[5],
+        .definition = (int32_t)value[2],      .max_length = (int32_t)value[3],
+        .max_depth = (int32_t)value[4],       .fifo = (int32_t)value[5],
+        .npm_class = (int32_t)value[6],
         .mark = (int32_t)strtoul(words, NULL, 16),
     };
     if (wl_encode(out, again) != length || memcmp(attrs, again, length) != 0) {

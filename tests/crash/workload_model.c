@@ -44,8 +44,9 @@ uint32_t wl_encode(const struct wl_attributes *attributes, unsigned char out[256
         int32_t selector, value;
     } rows[] = {
         {5, attributes->def_persistence}, {6, attributes->def_priority},
-        {13, attributes->max_length},     {15, attributes->max_depth},
-        {16, attributes->fifo},           {78, attributes->npm_class},
+        {7, attributes->definition},      {13, attributes->max_length},
+        {15, attributes->max_depth},      {16, attributes->fifo},
+        {78, attributes->npm_class},
     };
     unsigned char *at = out;
     for (size_t i = 0; i < MQX_ARRAY_COUNT(rows); i++, at += 16) {
