@@ -121,8 +121,8 @@ int mqx_catalog_free_loose(struct mqx_region *region, uint32_t slot)
 
 /* ---- define ---- */
 
-/* Links the name, unless it is taken: 2100; MQX_BUSY when a deleted object still has it. A temporary
- * queue is ACTIVE with it. */
+/* Links the name, unless it is taken: 2100; MQX_BUSY when a deleted object still has it. A
+ * temporary queue is ACTIVE with it. */
 static int link_name(struct mqx_region *region, uint32_t slot, const struct mqx_definition *def,
                      uint32_t *out_other)
 {
@@ -481,7 +481,7 @@ static int repair_object(struct mqx_store *store, uint32_t context, uint32_t slo
     case MQX_OBJ_DEFINING: return remove_object(region, slot, object->generation);
     case MQX_OBJ_ACTIVE:
     case MQX_OBJ_LOGGED: return altered ? repair_alter(store, context, slot) : MQX_OK;
-    case MQX_OBJ_DELETING: return altered ? end_alter(region, context, slot, NULL) : MQX_OK;
+    case MQX_OBJ_DELETING: return altered ? end_alter(region, context, slot, NULL, 0) : MQX_OK;
     default: return MQX_OK;
     }
 }

@@ -27,8 +27,8 @@
  *            with its old values; what is read for a checkpoint is the pending list. Dead while
  *            ACTIVE: the pending list is dropped; while LOGGED: flushed and applied. Temporary:
  *            without record and flush.
- *   delete:  ACTIVE -> DELETING, decided and done with catalog, stripe and slots lock held, together
- *            with the test for handles and messages: temporary ones by the catalog lock's
+ *   delete:  ACTIVE -> DELETING, decided and done with catalog, stripe and slots lock held,
+ *            together with the test for handles and messages: temporary ones by the catalog lock's
  *            micro-transaction, all others by the ring lock's, with the record -> waiters
  *            cancelled -> flush -> what nobody holds is freed -> when the last handle is closed,
  *            the last unit has let go of its messages and no alter is under way: heap and indexes,

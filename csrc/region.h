@@ -266,7 +266,8 @@ struct mqx_object {
     uint32_t changer;         /* catalog lock: context that alters or deletes it, 0 = nobody */
     uint32_t exclusive_input; /* slots lock: handle that has the queue open for exclusive input */
     uint32_t next_free;       /* slots lock */
-    uint32_t creator;         /* temporary: the handle that made it, with which it is deleted; fixed */
+    uint32_t creator;         /* temporary: the handle that made it, with which it is deleted;
+                               * fixed */
     uint8_t definition_type;  /* enum mqx_definition_type; fixed for the life of the object */
     uint8_t zero_byte[3];
     uint32_t reserved[1];

@@ -194,7 +194,7 @@ cdef class Connection:
             return 0
         first = self.end_units(commit)
         for handle in handles:
-            (<QueueHandle>handle).release()
+            (<QueueHandle>handle).release(MQE_CLOSE_KEEP)
         if self.spare is not NULL:
             mqe_unit_free(self.spare)
             self.spare = NULL
@@ -489,6 +489,13 @@ cdef class Connection:
         if reason:
             fail(reason)
         return PyBytes_FromStringAndSize(<char *>raw, 24)
+
+    def open_new(self, str name, bytes attrs, uint32_t options, bint fail_if_quiescing=True):
+        """Makes the dynamic queue (selector 7: DEFTYPE) that the attributes describe, and opens it.
+
+        A temporary one ends with the QueueHandle that is returned. Raises 2100, 2201 (z/OS).
+        """
+        return QueueHandle(self, name, options, fail_if_quiescing, definition=attrs)
 
     def delete_object(self, uint32_t slot, uint32_t generation, bint purge, str name=""):
         """Deletes an object; `purge`: with its messages."""

@@ -105,7 +105,7 @@ cdef extern from "mqe.h" nogil:
     int mqe_end(mqe_manager *manager, int mode)
 
     struct mqe_manager_status:
-        uint32_t attached, quiescing, stopped, contexts, units, handles, objects
+        uint32_t attached, quiescing, stopped, contexts, units, handles, objects, deleted
         uint64_t region_bytes, region_used, message_entries, body_bytes
         uint64_t durable_lsn, tail_lsn, checkpoint_lsn, journal_bytes, journal_limit
         uint64_t segments, spare_segments, flushes, flushed_bytes, flushed_records, woken_by_bound
@@ -124,7 +124,7 @@ cdef extern from "mqe.h" nogil:
 
     struct mqe_handle_status:
         int32_t pid
-        uint32_t object, options
+        uint32_t object, generation, options, deleted
         uint64_t opened_us
 
     int mqe_status(mqe_manager *manager, mqe_manager_status *out)
@@ -196,7 +196,13 @@ cdef extern from "mqe.h" nogil:
     mqe_destination mqe_straight(uint32_t queue, uint32_t generation)
     int mqe_open(mqe_manager *manager, const mqe_destination *path, uint32_t options,
                  mqe_queue **out)
-    int mqe_close(mqe_queue *queue)
+    int mqe_open_new(mqe_manager *manager, const ps_object_name *name, const void *attrs,
+                     uint32_t attrs_length, uint32_t options, mqe_queue **out, mqe_found *found)
+    enum:
+        MQE_CLOSE_KEEP
+        MQE_CLOSE_DELETE
+        MQE_CLOSE_PURGE
+    int mqe_close(mqe_queue *queue, uint32_t how)
 
     # units of work
     int mqe_unit_new(mqe_manager *manager, mqe_unit **out)

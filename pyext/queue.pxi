@@ -1,6 +1,7 @@
 # queue.pxi - the handle of an open queue: put, get, close.
 
 cdef enum:
+    QT_LOCAL = 1
     RO_EXPIRATION = 0x00E00000
     RO_NEEDS_REPLY_Q = 0x07E03F07   # exception, expiration, COA, COD, PAN, NAN, activity
     RO_REJECT = 0x101C0000          # MQRO_REJECT_UNSUP_MASK: 2061
@@ -36,7 +37,7 @@ cdef class QueueHandle:
 
     def __init__(
         self, Connection connection not None, str name not None, uint32_t options,
-        bint fail_if_quiescing=True,
+        bint fail_if_quiescing=True, *, bytes definition=None,
     ):
         cdef penstock_gil gil
         cdef mqe_found found
@@ -49,6 +50,12 @@ cdef class QueueHandle:
         self.forks = penstock_forks
         self.hint = FIRST_HINT
         memcpy(&self.template, &connection.template, sizeof(self.template))
+        if fail_if_quiescing:
+            self.put_flags = MQE_PUT_FAIL_IF_QUIESCING
+            self.get_flags = MQE_GET_FAIL_IF_QUIESCING
+        if definition is not None:
+            self.open_new(definition)
+            return
         if connection.find(1, name, 0, &found):
             fail(RC_UNKNOWN_OBJECT_NAME, f"queue {name}")
         self.to = mqe_straight(found.slot, found.generation)
@@ -56,9 +63,6 @@ cdef class QueueHandle:
         self.to.step[0].generation = found.generation
         self.to.step[0].resolution = found.resolution
         self.to.step_count = 1
-        if fail_if_quiescing:
-            self.put_flags = MQE_PUT_FAIL_IF_QUIESCING
-            self.get_flags = MQE_GET_FAIL_IF_QUIESCING
         connection.busy += 1
         penstock_gil_arm(&gil)
         reason = mqe_open(connection.manager, &self.to, options, &self.queue)
@@ -70,21 +74,54 @@ cdef class QueueHandle:
         self.closed = False
         connection.children.add(self)
 
+    cdef int open_new(self, bytes definition) except -1:
+        """Makes and opens a dynamic queue."""
+        cdef penstock_gil gil
+        cdef ps_object_name full
+        cdef mqe_found found
+        cdef const char *attrs = definition
+        cdef uint32_t length = <uint32_t>len(definition)
+        cdef int reason
+        self.connection.check_open()
+        fill_name(&full, QT_LOCAL, self.name, 1, 0)
+        self.connection.busy += 1
+        penstock_gil_arm(&gil)
+        reason = mqe_open_new(
+            self.connection.manager, &full, attrs, length, self.options, &self.queue, &found
+        )
+        penstock_gil_take(&gil)
+        self.connection.busy -= 1
+        if reason:
+            self.queue = NULL
+            fail(reason, f"queue {self.name}")
+        self.to = mqe_straight(found.slot, found.generation)
+        self.to.step[0].slot = found.slot
+        self.to.step[0].generation = found.generation
+        self.to.step[0].resolution = found.resolution
+        self.to.step_count = 1
+        self.closed = False
+        self.connection.children.add(self)
+        return 0
+
     def __del__(self):
         if self.queue is NULL or self.closed:
             return
         if self.forks == penstock_forks:
             warn_leak(f"queue {self.name} was not closed", self)
         self.closed = True
-        self.release()
+        self.release(MQE_CLOSE_KEEP)
 
     @property
     def slot(self):
         """Number of the queue in its queue manager, and how often that number was given before."""
         return self.to.queue, self.to.queue_generation
 
-    def shut(self):
-        """Closes the handle; nothing when it is closed. Calls of other threads end with 2019."""
+    def shut(self, int how=MQE_CLOSE_KEEP):
+        """Closes the handle; nothing when it is closed. Calls of other threads end with 2019.
+
+        how: MQCO_DELETE (1) deletes a dynamic queue that is empty, MQCO_DELETE_PURGE (2) one with
+        its messages; when that raises 2045 or 2055 nothing has changed, the handle is still open.
+        """
         cdef int reason
         if self.closed:
             return
@@ -92,11 +129,11 @@ cdef class QueueHandle:
         while self.busy and self.forks == penstock_forks:
             with nogil:
                 penstock_pause()
-        reason = self.release()
+        reason = self.release(how)
         if reason and not has_stopped(reason):
             fail(reason, f"queue {self.name}")
 
-    cdef int release(self):
+    cdef int release(self, int how):
         """Gives the core's handle back; nobody is inside. Nothing in a forked child."""
         cdef penstock_gil gil
         cdef mqe_queue *queue = self.queue
@@ -107,9 +144,13 @@ cdef class QueueHandle:
             return 0
         self.connection.busy += 1
         penstock_gil_arm(&gil)
-        reason = mqe_close(queue)
+        reason = mqe_close(queue, <uint32_t>how)
         penstock_gil_take(&gil)
         self.connection.busy -= 1
+        if reason and how != MQE_CLOSE_KEEP and not has_stopped(reason):
+            self.queue = queue  # the core has refused it, and kept the handle open
+            self.closed = False
+            self.connection.children.add(self)
         return reason
 
     cdef int refuse(self) except -1:

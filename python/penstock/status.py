@@ -9,9 +9,10 @@ from dataclasses import dataclass
 class ManagerStatus:
     """A snapshot of a queue manager. Sizes in bytes, LSNs are offsets in the journal's stream.
 
-    attached: processes. contexts: slots of units, single calls and waits. np_discarded:
-    non-persistent messages that the last restart discarded. repairs: locks taken over from dead
-    owners. woken_by_bound: waits that found a message only because their bound had passed.
+    attached: processes. deleted: objects that are deleted, but still open or in use. contexts:
+    slots of units, single calls and waits. np_discarded: non-persistent messages that the last
+    restart discarded. repairs: locks taken over from dead owners. woken_by_bound: waits that found
+    a message only because their bound had passed.
     """
 
     attached: int
@@ -21,6 +22,7 @@ class ManagerStatus:
     units: int
     handles: int
     objects: int
+    deleted: int
     region_bytes: int
     region_used: int
     message_entries: int

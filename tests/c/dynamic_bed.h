@@ -11,7 +11,8 @@ enum { DEFTYPE = 7, PERMANENT = 2, TEMPORARY = 3 };
 enum { INQUIRE = 32, KEEP = MQE_CLOSE_KEEP, DELETE = MQE_CLOSE_DELETE, PURGE = MQE_CLOSE_PURGE };
 enum { ALL = 2 | MQE_BROWSE | MQE_OUTPUT };
 
-__attribute__((unused)) static int try_make(const char *name, int definition, uint32_t options, struct queue *out)
+__attribute__((unused)) static int try_make(const char *name, int definition, uint32_t options,
+                                            struct queue *out)
 {
     const struct ps_object_name object = engine_name(name);
     const struct attributes attrs = engine_attributes((const int[]){DEFTYPE, definition, 0});

@@ -229,7 +229,8 @@ TEST(open_new_defines_and_opens_and_the_handle_counts_like_any_other)
     CHECK_INT(find("T"), 0);
     CHECK_INT(engine_status(q).open_input, 1);
     CHECK_INT(engine_status(q).open_output, 1);
-    CHECK_INT(mqe_open_straight(engine.manager, q.slot, q.generation, 2, &second), MQRC_OBJECT_IN_USE);
+    CHECK_INT(mqe_open_straight(engine.manager, q.slot, q.generation, 2, &second),
+              MQRC_OBJECT_IN_USE);
     CHECK_INT(PUT(q, .text = "hello"), 0);
     CHECK_STR(TAKE(q), "hello");
     CHECK_INT(try_make("T", PERMANENT, INQUIRE, &other), MQRC_OBJECT_ALREADY_EXISTS);

@@ -80,7 +80,7 @@ TEST(a_resolution_change_of_any_step_ends_puts_and_gets_through_it_with_2041_and
     CHECK_INT(get_by(handle), 2041);
     const struct mqe_destination after = through("A", "Q");
     CHECK_INT(put_to(&after), 0);
-    CHECK_INT(mqe_close(handle), 0);
+    CHECK_INT(mqe_close(handle, MQE_CLOSE_KEEP), 0);
     CHECK_INT(depth(q), 2);
 }
 
@@ -121,7 +121,7 @@ TEST(put_and_get_disabled_anywhere_in_the_path_count_and_only_while_they_last)
         CHECK_INT(alter(name, type, 0, 0, PAIRS()), 0);
         CHECK_INT(get_by(handle), 0);
     }
-    CHECK_INT(mqe_close(handle), 0);
+    CHECK_INT(mqe_close(handle, MQE_CLOSE_KEEP), 0);
 }
 
 TEST(a_getter_that_waits_through_an_alias_is_woken_when_the_alias_changes)
@@ -144,7 +144,7 @@ TEST(a_getter_that_waits_through_an_alias_is_woken_when_the_alias_changes)
         (void)waiter_end(&waiter);
         CHECK_INT(waiter.got.status, reasons[i]);
         CHECK_INT(woken_by_bound(), bound);
-        CHECK_INT(mqe_close(by.handle), 0);
+        CHECK_INT(mqe_close(by.handle, MQE_CLOSE_KEEP), 0);
     }
     CHECK_INT(mqe_wake(engine.manager, 0), 0);
     CHECK_INT(mqe_wake(engine.manager, 4000000000u), 0);
@@ -184,7 +184,7 @@ TEST(only_local_queues_are_opened_for_messages_and_put_to)
     }
     CHECK_INT(put_to(&straight), 2043);
     CHECK_INT(mqe_open(engine.manager, &straight, 0, &handle), 0);
-    CHECK_INT(mqe_close(handle), 0);
+    CHECK_INT(mqe_close(handle, MQE_CLOSE_KEEP), 0);
     const struct mqe_destination endless = {.queue = a.slot, .step_count = MQE_STEPS_MAX + 1};
     CHECK_INT(mqe_open(engine.manager, &endless, 0, &handle), MQRC_UNEXPECTED_ERROR);
 }
