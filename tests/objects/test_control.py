@@ -387,3 +387,70 @@ def test_mqset_values_are_stored_without_touching_others(qm: QueueManager) -> No
     assert (shown["put"], shown["trigdata"], shown["maxdepth"]) == ("DISABLED", "data", 7)
     with qm.open("Q") as queue, pytest.raises(penstock.PutInhibited):
         queue.put(b"x")
+
+
+class Watched(QueueManager):
+    """Notes which changes invalidate handles, and which queues' waiters are woken."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self.resolutions: list[bool] = []
+        self.woken: list[int] = []
+        super().__init__(*arguments)
+
+    def alter_object(self, *given: Any) -> bool:
+        self.resolutions.append(given[6])
+        return super().alter_object(*given)
+
+    def wake_object(self, slot: int) -> None:
+        self.woken.append(slot)
+        super().wake_object(slot)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "invalidates"),
+    [
+        ("QALIAS", {"target": "B"}, True),
+        ("QALIAS", {"targq": "B", "put": "DISABLED"}, True),
+        ("QALIAS", {"target": "A", "targtype": "QUEUE"}, False),
+        ("QALIAS", {"defprty": 3, "put": "DISABLED", "descr": "x"}, False),
+        ("QREMOTE", {"rname": "B"}, True),
+        ("QREMOTE", {"rqmname": "B"}, True),
+        ("QREMOTE", {"xmitq": "B"}, True),
+        ("QREMOTE", {"rname": "", "defpsist": True}, False),
+        ("QLOCAL", {"usage": "XMITQ"}, True),
+        ("QLOCAL", {"usage": "NORMAL", "maxdepth": 3, "get": "DISABLED"}, False),
+        ("QMODEL", {"usage": "XMITQ"}, False),
+        ("QMGR", {"defxmitq": "B"}, True),
+        ("QMGR", {"defxmitq": "", "deadq": "B"}, False),
+    ],
+)
+def test_only_a_change_that_name_resolution_reads_invalidates_handles(
+    qm: QueueManager, home: Path, kind: str, given: dict[str, Any], invalidates: bool
+) -> None:
+    if kind != "QMGR":
+        qm.define(kind, "OBJ", **({"target": "A"} if kind == "QALIAS" else {}))
+    with Watched("QM1", home) as watched:
+        watched.alter(kind, "OBJ", **given)
+        assert watched.resolutions == [invalidates]
+
+
+def test_waiters_on_the_base_of_an_alias_are_woken_when_the_alias_changes(
+    qm: QueueManager, home: Path
+) -> None:
+    qm.define("QLOCAL", "BASE")
+    qm.define("QALIAS", "ALIAS", target="BASE")
+    qm.define("QALIAS", "LOOSE", target="NONE")
+    slot, _ = qm.find_object("BASE")
+    with Watched("QM1", home) as watched:
+        watched.alter("QALIAS", "ALIAS", get="DISABLED")
+        watched.alter("QALIAS", "LOOSE", get="DISABLED")
+        watched.alter("QLOCAL", "BASE", descr="x")
+        assert watched.woken == [slot]
+        watched.delete("QALIAS", "ALIAS")
+        assert watched.woken == [slot, slot]
+
+
+def test_an_alias_may_stand_for_what_is_not_there_or_is_an_alias(qm: QueueManager) -> None:
+    qm.define("QALIAS", "A", target="B")
+    qm.define("QALIAS", "B", targq="A")
+    assert [qm.display("QALIAS", name)[0]["target"] for name in "AB"] == ["B", "A"]
