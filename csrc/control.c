@@ -437,6 +437,7 @@ int mqe_handles(mqe_manager *manager, struct mqe_handle_status *out, uint32_t ca
                 .deleted = object != NULL &&
                            mqx_load_acquire(&object->state) == MQX_OBJ_DELETING,
                 .options = handle->options,
+                .step = {handle->step[0], handle->step[1], handle->step[2], handle->step[3]},
                 .opened_us = handle->opened_us,
             };
         }

@@ -98,6 +98,19 @@ static void count_handle(struct mqx_region *region, struct mqx_object *object, u
     }
 }
 
+/* Which definitions the name went through: an ALTER of one in use asks for FORCE. */
+static void note_steps(struct mqx_region *region, struct mqx_handle *handle,
+                       const struct mqe_destination *path)
+{
+    MQX_STATIC_ASSERT(MQX_ARRAY_COUNT(handle->step) == MQE_STEPS_MAX, "room for every step");
+    for (uint32_t i = 0; i < MQX_ARRAY_COUNT(handle->step); i++) {
+        const uint32_t slot = i < path->step_count ? path->step[i].slot : 0;
+        if (handle->step[i] != slot) {
+            mqx_set32(region->base, &region->header->slots_lock, &handle->step[i], slot);
+        }
+    }
+}
+
 /* Fills the slot and counts it: one micro-transaction of the slots lock. `newborn`: of a queue that
  * is being defined by this call. */
 static int register_handle(mqe_queue *queue, bool newborn)
@@ -135,6 +148,7 @@ static int register_handle(mqe_queue *queue, bool newborn)
         mqx_set32(region->base, lock, (uint32_t *)&handle->pid,
                   (uint32_t)mqx_process_slot(region, region->process)->pid);
         mqx_set32(region->base, lock, &handle->object, queue->object);
+        note_steps(region, handle, &queue->path);
         count_handle(region, object, queue->options, 1);
         if ((queue->options & MQE_INPUT) == MQE_INPUT_EXCLUSIVE) {
             mqx_set32(region->base, lock, &object->exclusive_input, queue->handle);

@@ -125,6 +125,7 @@ struct mqe_handle_status {
     int32_t pid;
     uint32_t object, generation, options;
     uint32_t deleted;             /* 1: its queue has been deleted */
+    uint32_t step[4];             /* slots that its name was resolved through, 0 none */
     uint64_t opened_us;
 };
 int mqe_handles(mqe_manager *manager, struct mqe_handle_status *out, uint32_t capacity,

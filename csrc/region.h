@@ -146,7 +146,7 @@ struct mqx_handle {
     uint64_t opened_us;
     uint32_t next_free;
     int32_t pid;
-    uint32_t zero[4];
+    uint32_t step[4];         /* objects that its name was resolved through, 0 none */
 } MQX_ALIGNED(64);
 MQX_STATIC_ASSERT(sizeof(struct mqx_handle) == 64, "handle");
 

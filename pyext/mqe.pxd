@@ -125,6 +125,7 @@ cdef extern from "mqe.h" nogil:
     struct mqe_handle_status:
         int32_t pid
         uint32_t object, generation, options, deleted
+        uint32_t step[4]
         uint64_t opened_us
 
     int mqe_status(mqe_manager *manager, mqe_manager_status *out)

@@ -250,3 +250,28 @@ TEST(many_definitions_need_one_flush_and_stop_at_the_first_that_cannot_be)
 }
 
 TEST_MAIN()
+
+TEST(a_handle_says_which_definitions_it_went_through_and_the_next_one_in_its_slot_says_its_own)
+{
+    struct mqe_handle_status rows[4];
+    uint32_t count = 0;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    struct queue a = ALIAS_OF("A");
+    const struct mqe_destination path = through("A", "Q");
+    const struct mqe_destination direct = {
+        .queue = q.slot, .queue_generation = q.generation, .first = q.slot};
+    mqe_queue *handle = NULL;
+    CHECK_INT(engine_close(q.handle), 0);
+    CHECK_INT(mqe_open(engine.manager, &path, 2, &handle), 0);
+    CHECK_INT(mqe_handles(engine.manager, rows, 4, &count), 0);
+    CHECK_INT(count, 1);
+    CHECK(rows[0].object == q.slot && rows[0].step[0] == a.slot && rows[0].step[1] == q.slot);
+    CHECK(rows[0].step[2] == 0 && rows[0].step[3] == 0);
+    CHECK_INT(mqe_close(handle, MQE_CLOSE_KEEP), 0);
+    CHECK_INT(mqe_open(engine.manager, &direct, 2, &handle), 0);
+    CHECK_INT(mqe_handles(engine.manager, rows, 4, &count), 0);
+    CHECK_INT(count, 1);
+    CHECK(rows[0].object == q.slot && rows[0].step[0] == 0 && rows[0].step[1] == 0);
+    CHECK_INT(mqe_close(handle, MQE_CLOSE_KEEP), 0);
+}

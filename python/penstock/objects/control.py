@@ -242,7 +242,7 @@ def _use(
 ) -> str:
     """What use of an object makes a change of the attribute need FORCE; "" for none."""
     if row.force == "open":
-        through = sum(entry["first"] == place[0] for entry in manager.handle_rows())
+        through = sum(place[0] in entry["step"] for entry in manager.handle_rows())
         return f"{through} handles went through it" if through else ""
     status = manager.queue_status(*place, name)
     if row.force == "inputs":
