@@ -196,7 +196,7 @@ def test_import_loads_neither_numpy_nor_cffi_nor_the_commands_libraries(run_pyth
 import sys
 import penstock
 heavy = {"numpy", "cffi", "click", "rich", "logging", "asyncio", "dataclasses", "tomllib",
-         "typing", "threading", "inspect", "difflib",
+         "typing", "threading", "inspect", "difflib", "lark", "prompt_toolkit",
          "penstock.cli", "penstock.qmdir", "penstock.journal"}
 print(sorted(heavy & set(sys.modules)))
 """

@@ -11,10 +11,17 @@ from .common import manager_argument
 
 @click.command("create")
 @manager_argument
-def command(qm: str, home: Path | None) -> None:
+@click.option(
+    "--platform",
+    type=click.Choice(["unix", "zos"]),
+    default="unix",
+    show_default=True,
+    help="Whose rules hold where platforms differ; structures exist on zos.",
+)
+def command(qm: str, home: Path | None, platform: str) -> None:
     """Make the queue manager QM: a directory with its settings and an empty journal."""
     import penstock
     from penstock import qmdir
 
-    penstock.create(qm, home=home)
+    penstock.create(qm, home=home, platform=platform)
     click.echo(f"queue manager {qm} created in {qmdir.manager_directory(qm, home)}")

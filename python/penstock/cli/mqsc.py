@@ -3,40 +3,142 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from .common import FAILED, manager_argument, show_warnings
+from .common import fail, manager_argument, show_warnings
+
+if TYPE_CHECKING:
+    from penstock import QueueManager
+    from penstock.mqsc import Interpreter, Reply
+
+INCOMPLETE = 10  # status: some commands were wrong or failed, as runmqsc has it
+
+
+def _show_attributes(context: click.Context, option: click.Parameter, value: str) -> None:
+    """``--attributes``: needs no queue manager."""
+    if not value or context.resilient_parsing:
+        return
+    from penstock.mqsc.guide import guide
+
+    noun, _, keyword = value.partition(".")
+    lines = guide(noun, keyword)
+    if not lines:
+        fail(f"there is no help about {value}; say a kind such as QLOCAL, or QLOCAL.MAXDEPTH")
+    click.echo("\n".join(lines))
+    context.exit()
 
 
 @click.command("mqsc")
 @manager_argument
-@click.argument("commands", nargs=-1, metavar='["COMMAND"]...')
-def command(qm: str, home: Path | None, commands: tuple[str, ...]) -> None:
-    """Run MQSC commands: each COMMAND, or what stdin has, one a line, + and - continue a line.
+@click.argument("what", nargs=-1, metavar="[FILE|COMMAND]...")
+@click.option("-e", "commands", multiple=True, metavar="COMMAND", help="A command. Repeatable.")
+@click.option("-v", "--verify", is_flag=True, help="Only look whether the commands are right.")
+@click.option("--dump", is_flag=True, help="Print all definitions as commands that make them.")
+@click.option(
+    "--attributes",
+    metavar="KIND[.ATTRIBUTE]",
+    is_eager=True,
+    expose_value=False,
+    callback=_show_attributes,
+    help="Explain the attributes of a kind of object, such as QLOCAL.",
+)
+def command(
+    qm: str,
+    home: Path | None,
+    what: tuple[str, ...],
+    commands: tuple[str, ...],
+    verify: bool,
+    dump: bool,
+) -> None:
+    """Run MQSC commands on QM: from FILEs, from arguments, else from stdin or the keyboard.
 
-    DEFINE, ALTER, DELETE, DISPLAY and CLEAR QLOCAL. Status 2 when a command failed.
+    An argument that names no file is a command. DEFINE, ALTER, DELETE, DISPLAY and CLEAR queues,
+    and objects of other kinds; DISPLAY QSTATUS and CONN; PING QMGR. A command that fails does not
+    stop the others; the status is then 10.
     """
     import penstock
-    from penstock.mqsc import Interpreter, Reply
+    from penstock.mqsc import Interpreter
 
     show_warnings()
-    echo = not commands
-
-    def show(text: str, reply: Reply) -> None:
-        if echo and text:
-            click.echo(f"{interpreter.read:>6} : {text}")
-        for line in reply.lines:
-            click.echo(line)
-
+    if what and commands:
+        fail("say files and commands as arguments, or commands with -e, not both")
+    lines = _lines(what, commands)
     with penstock.connect(qm, home=home) as manager:
-        interpreter = Interpreter(manager)
-        lines: Iterable[str] = commands or sys.stdin
-        interpreter.run(lines, show)
-    if echo:
-        for line in interpreter.summary():
-            click.echo(line)
+        if dump:
+            _dump(manager)
+            return
+        interpreter = Interpreter(manager, check_only=verify)
+        if lines is None and sys.stdin.isatty() and sys.stdout.isatty():
+            from .shell import run_shell
+
+            run_shell(manager, interpreter)
+        else:
+            _run(interpreter, sys.stdin if lines is None else lines, bool(commands))
     if interpreter.failed or interpreter.syntax_errors:
-        raise SystemExit(FAILED)
+        raise SystemExit(INCOMPLETE)
+
+
+def _lines(what: tuple[str, ...], commands: tuple[str, ...]) -> Iterable[str] | None:
+    """The lines to run; None for those of stdin. Ends the command when a file cannot be read."""
+    if commands:
+        return "\n".join(commands).split("\n")
+    if not what:
+        return None
+    lines: list[str] = []
+    for argument in what:
+        lines += _lines_of(argument)
+    return lines
+
+
+def _lines_of(argument: str) -> Iterator[str]:
+    """The lines of a file, or those of a command."""
+    from penstock.mqsc.words import VERB_OF
+
+    first = argument.split(None, 1)[0].upper() if argument.strip() else ""
+    if argument == "-":
+        yield from sys.stdin
+    elif Path(argument).is_file():
+        with open(argument, encoding="utf-8", errors="replace") as file:
+            yield from file
+    elif first and first == argument.upper() and first not in VERB_OF and "(" not in first:
+        fail(f"there is no file {argument}")
+    else:
+        yield from argument.split("\n")
+
+
+def _run(interpreter: Interpreter, lines: Iterable[str], quiet: bool) -> None:
+    """Runs the lines; commands that come from a text are shown with their replies and counted."""
+
+    def show(reply: Reply) -> None:
+        if not quiet:
+            click.echo(f"{interpreter.read:>6} : {reply.command}")
+        if reply.lines:
+            click.echo("\n".join(reply.lines))
+
+    interpreter.run(lines, show)
+    if not quiet:
+        click.echo("\n".join(interpreter.summary()))
+
+
+def _dump(manager: QueueManager) -> None:
+    """Prints every definition but those that each queue manager has."""
+    from penstock.mqsc import as_commands
+    from penstock.mqsc.words import NOUNS
+    from penstock.objects import TYPES
+
+    click.echo(f"* Definitions of queue manager {manager.name}")
+    for noun, row in NOUNS.items():
+        for kind in row.kinds if noun != "QUEUE" else ():
+            if TYPES[kind].platform not in ("", manager.platform):
+                continue
+            found = [
+                definition
+                for definition in manager.display(kind, "*")
+                if not str(definition["name"]).startswith("SYSTEM.")
+            ]
+            for text in as_commands(found):
+                click.echo(text)

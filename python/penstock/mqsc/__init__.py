@@ -1,13 +1,32 @@
-"""MQSC: text to commands to printed replies.
+"""MQSC: text to commands to replies.
 
-Here the commands on local queues: DEFINE, ALTER, DELETE, DISPLAY and CLEAR. The modules follow the
-way of a command: :mod:`lexer` (characters to lines to tokens), :mod:`parser` (tokens to
-:class:`~penstock.mqsc.parser.Command`), :mod:`commands` (runs it on a queue manager),
-:mod:`display` (lays out what DISPLAY found).
+    for reply in penstock.mqsc.run(qm, "DISPLAY QLOCAL(*) WHERE(CURDEPTH GT 0)"):
+        print(reply.code, [found["name"] for found in reply.objects])
+
+The modules follow the way of a command: :mod:`source` (lines to commands), :mod:`grammar` and
+:mod:`parser` (text to :class:`~penstock.mqsc.parser.Command`), :mod:`interpreter` (which hands it
+to :mod:`definitions`, :mod:`show` or :mod:`status`), :mod:`reply` and :mod:`layout` (what it
+prints).
+Everything about attributes comes from the tables of :mod:`penstock.objects`.
 """
 
-from .commands import Interpreter, Reply
-from .lexer import split_commands
-from .parser import Command, SyntaxFault, parse
+from .faults import NotYet, SyntaxFault
+from .interpreter import Interpreter, run
+from .layout import as_command, as_commands
+from .parser import Command, parse
+from .reply import Fault, Reply
+from .source import read_commands
 
-__all__ = ["Command", "Interpreter", "Reply", "SyntaxFault", "parse", "split_commands"]
+__all__ = [
+    "Command",
+    "Fault",
+    "Interpreter",
+    "NotYet",
+    "Reply",
+    "SyntaxFault",
+    "as_command",
+    "as_commands",
+    "parse",
+    "read_commands",
+    "run",
+]

@@ -1,118 +1,116 @@
-"""Tokens of one command to a :class:`Command`.
+"""One command's text to a :class:`Command`: verb, noun, name and parameters, checked for form.
 
-Grammar::
-
-    command    := VERB NOUN [ "(" name ")" ] { parameter }
-    parameter  := KEYWORD [ "(" [ value { value } ] ")" ]
-
-Keywords in any case; an unquoted value is folded to upper case, a quoted one kept.
+What the parameters mean is checked where the command is carried out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
-from .lexer import SyntaxFault, Token, tokens
+from .faults import NotYet, SyntaxFault
+from .grammar import Parameter, Word, parameters_of
+from .words import LATER_NOUNS, LATER_VERBS, NOUN_OF, NOUNS, VERB_OF, VERBS, Noun
 
-__all__ = ["Command", "SyntaxFault", "parse"]
-
-VERBS = {
-    "DEFINE": "DEFINE",
-    "DEF": "DEFINE",
-    "ALTER": "ALTER",
-    "ALT": "ALTER",
-    "DELETE": "DELETE",
-    "DISPLAY": "DISPLAY",
-    "DIS": "DISPLAY",
-    "CLEAR": "CLEAR",
-    "END": "END",
-}
-NOUNS = {"QLOCAL": "QLOCAL", "QL": "QLOCAL", "QUEUE": "QUEUE", "Q": "QUEUE"}
+__all__ = ["Command", "parse"]
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command, checked for form only. A parameter without brackets has the value None."""
+    """One command. name: None for what has none. parameters: by keyword, in upper case. noun_at:
+    where the noun stands.
+    """
 
     verb: str
     noun: str = ""
-    name: str = ""
-    parameters: dict[str, list[str] | None] = field(default_factory=dict)
+    name: Word | None = None
+    parameters: dict[str, Parameter] = field(default_factory=dict)
+    noun_at: int = field(default=0, compare=False)
+
+    @property
+    def subject(self) -> Noun:
+        """What is known of the noun."""
+        return NOUNS[self.noun]
+
+
+def near(word: str, words: object) -> str:
+    """``; do you mean X?``, "" when nothing is like the word."""
+    found = get_close_matches(word, [str(w) for w in words], 1)  # type: ignore[attr-defined]
+    return f"; do you mean {found[0]}?" if found else ""
 
 
 def parse(text: str) -> Command:
     """Parses one command.
 
     Raises:
-        SyntaxFault: with the column and what was expected.
+        SyntaxFault: with the word, its place and the rule.
+        NotYet: it is a command, of something that this release does not have.
     """
-    stream = _Stream(tokens(text))
-    verb = stream.keyword("a verb", VERBS)
+    first, *rest = parameters_of(text)
+    verb = VERB_OF.get(first.keyword)
+    if verb is None:
+        raise SyntaxFault(
+            f"it is not a verb{near(first.keyword, VERBS)}", first.at, _text(text, first)
+        )
+    if first.values is not None:
+        raise SyntaxFault(f"{verb} needs a kind of object first", first.at, _text(text, first))
     if verb == "END":
-        stream.finish()
+        if rest:
+            raise SyntaxFault("END stands alone", rest[0].at, _text(text, rest[0]))
         return Command(verb)
-    noun = stream.keyword("a kind of object", NOUNS)
-    names = stream.values()
-    if names is None or len(names) != 1 or not names[0]:
-        raise SyntaxFault(f"{verb} {noun} needs one name in brackets")
-    parameters: dict[str, list[str] | None] = {}
-    while not stream.at_end():
-        column = stream.next.column
-        word = stream.keyword("a parameter", None)
-        if word in parameters:
-            raise SyntaxFault(f"parameter {word} at column {column} is given twice")
-        parameters[word] = stream.values()
-    return Command(verb, noun, names[0], parameters)
+    if not rest:
+        raise SyntaxFault(f"{verb} needs a kind of object", len(text))
+    noun = _noun(text, verb, rest[0])
+    name = _name(text, verb, noun, rest[0])
+    parameters: dict[str, Parameter] = {}
+    for parameter in rest[1:]:
+        if parameter.keyword in parameters:
+            raise SyntaxFault("it is given twice", parameter.at, _text(text, parameter))
+        parameters[parameter.keyword] = parameter
+    return Command(verb, noun, name, parameters, rest[0].at)
 
 
-class _Stream:
-    """The tokens from left to right."""
+def _text(text: str, parameter: Parameter) -> str:
+    """The keyword as it was written."""
+    return text[parameter.at : parameter.at + len(parameter.keyword)]
 
-    def __init__(self, found: list[Token]) -> None:
-        self._tokens = found
-        self._at = 0
 
-    def at_end(self) -> bool:
-        """True when nothing is left."""
-        return self._at == len(self._tokens)
+def _noun(text: str, verb: str, given: Parameter) -> str:
+    """The noun in full. Raises SyntaxFault or NotYet."""
+    noun = NOUN_OF.get(given.keyword)
+    word = _text(text, given)
+    if noun is None:
+        known = [name for name, row in NOUNS.items() if verb in row.verbs]
+        choice = f", one of {', '.join(known)}" if known else ""
+        raise SyntaxFault(
+            f"it is not a kind of object{near(given.keyword, NOUNS) or choice}", given.at, word
+        )
+    if noun in NOUNS and verb in NOUNS[noun].verbs:
+        return noun
+    lacking = LATER_VERBS.get(verb) or LATER_NOUNS.get(noun, ((), ""))[1]
+    if not lacking and verb == "PING":
+        lacking = LATER_NOUNS["CHSTATUS"][1]
+    if lacking:
+        raise NotYet(f"{verb} {noun}: there are no {lacking} in this release")
+    hint = "; say QLOCAL, QALIAS, QREMOTE or QMODEL" if noun == "QUEUE" else ""
+    raise SyntaxFault(f"{verb} {noun} is not a command{hint}", given.at, word)
 
-    @property
-    def next(self) -> Token:
-        """The next token. Raises SyntaxFault at the end."""
-        if self.at_end():
-            raise SyntaxFault("the command is not complete")
-        return self._tokens[self._at]
 
-    def keyword(self, what: str, known: dict[str, str] | None) -> str:
-        """Takes a keyword: the full form from ``known``, or any word in upper case."""
-        token = self.next
-        word = token.value.upper()
-        if token.kind != "word" or (known is not None and word not in known):
-            choice = "" if known is None else " (" + ", ".join(dict.fromkeys(known.values())) + ")"
-            raise SyntaxFault(f"{token.value!r} at column {token.column} is not {what}{choice}")
-        if not token.spaced:
-            raise SyntaxFault(f"a blank is missing before {token.value!r} at column {token.column}")
-        self._at += 1
-        return known[word] if known is not None else word
-
-    def values(self) -> list[str] | None:
-        """Takes ``( value ... )``; None when no bracket comes next. ``()`` is one blank value."""
-        if self.at_end() or self.next.kind != "(":
-            return None
-        opened = self.next.column
-        self._at += 1
-        found: list[str] = []
-        while not self.at_end():
-            token = self.next
-            self._at += 1
-            if token.kind == ")":
-                return found or [""]
-            if token.kind == "(":
-                raise SyntaxFault(f"a second ( at column {token.column}")
-            found.append(token.value.upper() if token.kind == "word" else token.value.rstrip())
-        raise SyntaxFault(f"the ( at column {opened} has no end")
-
-    def finish(self) -> None:
-        """Raises SyntaxFault unless all is taken."""
-        if not self.at_end():
-            raise SyntaxFault(f"{self.next.value!r} at column {self.next.column} is too much")
+def _name(text: str, verb: str, noun: str, given: Parameter) -> Word | None:
+    """The name in the noun's brackets. Raises SyntaxFault."""
+    named = NOUNS[noun].named
+    word = _text(text, given)
+    if given.values is None:
+        if named == 2:
+            raise SyntaxFault(f"{verb} {noun} needs a name in brackets", given.at, word)
+        return None
+    if named == 0:
+        raise SyntaxFault(f"{verb} {noun} takes no name", given.at, word)
+    if len(given.values) != 1 or not given.values[0].value:
+        raise SyntaxFault(f"{verb} {noun} needs one name in brackets", given.at, word)
+    name = given.values[0]
+    if "*" in name.value[:-1]:
+        raise SyntaxFault("* can only be the last character of a name", name.at, name.written)
+    if verb != "DISPLAY" and "*" in name.value:
+        raise SyntaxFault(f"{verb} needs a full name", name.at, name.written)
+    return name

@@ -1,0 +1,121 @@
+"""What a command replied, for programs and as lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..errors import MQError
+from ..objects import Definition
+from .faults import SyntaxFault
+
+if TYPE_CHECKING:
+    from .layout import Layout
+    from .parser import Command
+    from .source import Source
+
+# reason code -> the number and the words of the reply
+_REFUSALS = {
+    2009: ("AMQ8146", "queue manager not available"),
+    2042: ("AMQ8143", "in use"),
+    2055: ("AMQ8143", "not empty"),
+    2059: ("AMQ8146", "queue manager not available"),
+    2085: ("AMQ8147", "not found"),
+    2100: ("AMQ8150", "already exists"),
+    2161: ("AMQ8146", "queue manager not available"),
+    2162: ("AMQ8146", "queue manager not available"),
+}
+SYNTAX_ERROR = "AMQ8405"
+NOT_HERE = "AMQ8426"
+_SEGMENT = 60  # characters of a command that its syntax error shows
+
+
+class Fault(NamedTuple):
+    """Where the text of a command is wrong. Lines and positions count from 1.
+
+    word: what stands there, "" at the end of the command. rule: what it breaks.
+    """
+
+    line: int
+    position: int
+    word: str
+    rule: str
+
+
+@dataclass(slots=True)
+class Reply:
+    """What one command replied.
+
+    Attributes:
+        command: its text, continuation lines joined; line: where it began.
+        ok: whether it was done.
+        code: number of the message, such as "AMQ8006"; "" for none.
+        text: the messages; those of a DISPLAY that found something come with its objects.
+        objects: what DISPLAY found: whole definitions, whatever it shows of them.
+        reason: MQ reason code of a refusal, else 0.
+        fault: what is wrong with the text, when it is no command.
+    """
+
+    text: list[str] = field(default_factory=list)
+    ok: bool = True
+    code: str = ""
+    objects: list[Definition] = field(default_factory=list)
+    reason: int = 0
+    fault: Fault | None = None
+    command: str = ""
+    line: int = 1
+    layout: Layout | None = field(default=None, repr=False)
+
+    @property
+    def syntax(self) -> bool:
+        """True when the text is no command."""
+        return self.fault is not None
+
+    @property
+    def lines(self) -> list[str]:
+        """The reply as it is printed."""
+        return [*self.text, *(self.layout.lines(self.objects) if self.layout else ())]
+
+
+def done(code: str, what: str) -> Reply:
+    """``AMQ8006: Queue created.``"""
+    return Reply([f"{code}: {what}"], code=code)
+
+
+def refused(code: str, what: str, reason: int = 0) -> Reply:
+    """A command that was not carried out."""
+    return Reply([f"{code}: {what}"], ok=False, code=code, reason=reason)
+
+
+def refusal(command: Command, error: MQError) -> Reply:
+    """The reply to a command that the queue manager refused."""
+    number, state = _REFUSALS.get(error.reason, ("AMQ8101", "command failed"))
+    name = f" {command.name.value}" if command.name else ""
+    what = f"{command.subject.title.capitalize()}{name} {state}: {error}"
+    return refused(number, what, error.reason)
+
+
+def not_found(command: Command) -> Reply:
+    """The reply to a DISPLAY that found nothing."""
+    name = command.name.value if command.name else ""
+    title = command.subject.title.capitalize()
+    return refused("AMQ8147", f"{title} {name} not found.", 2085)
+
+
+def syntax_error(source: Source, error: SyntaxFault) -> Reply:
+    """The reply to what is no command: the place, the word, the rule, and the text up to there."""
+    line, position = source.place(error.at)
+    fault = Fault(line, position, error.word, error.rule)
+    at = f"at {error.word!r}" if error.word else "at the end"
+    end = "" if error.rule.endswith("?") else "."
+    segment = source.text[: error.at + len(error.word)][-_SEGMENT:]
+    return Reply(
+        [
+            f"{SYNTAX_ERROR}: Syntax error in line {line}, position {position}, {at}: "
+            f"{error.rule}{end}",
+            f"   {segment}",
+        ],
+        ok=False,
+        code=SYNTAX_ERROR,
+        fault=fault,
+    )

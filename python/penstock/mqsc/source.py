@@ -1,0 +1,121 @@
+"""MQSC text to the text of single commands, each character with the place that it came from.
+
+Rules ("MQSC" of the MQI reference):
+
+1. A line whose last non-blank character is ``+`` goes on at the first non-blank character of the
+   next line, one that ends in ``-`` at column 1 of the next line, inside quotes too.
+2. A line with ``*`` in column 1 is a comment. Comments and blank lines are left out, between the
+   lines of a command too.
+3. A ``;`` outside quotes ends a command, as the end of a line does that does not go on.
+4. A line has at most 2048 characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+LINE_LENGTH_MAX = 2048
+BLANKS = " \t"
+
+
+class Place(NamedTuple):
+    """Where a character stands: both counted from 1."""
+
+    line: int
+    column: int
+
+
+class Source(NamedTuple):
+    """The text of one command, and the pieces of lines that it was joined from.
+
+    pieces: (offset in text, line, column) of each one's first character. too_long: the line, and
+    how long it is, that breaks rule 4; the text is not to be run then.
+    """
+
+    text: str
+    pieces: tuple[tuple[int, int, int], ...]
+    too_long: tuple[int, int] | None = None
+
+    @property
+    def line(self) -> int:
+        """The line that the command begins in."""
+        return self.pieces[0][1]
+
+    def place(self, at: int) -> Place:
+        """The place of the character at an offset; the one behind the end counts too."""
+        offset, line, column = next(p for p in reversed(self.pieces) if p[0] <= at or p[0] == 0)
+        return Place(line, column + at - offset)
+
+
+def mark_of(line: str) -> str:
+    """``+`` or ``-`` when a command goes on after this line, else ""."""
+    kept = line.rstrip()
+    return kept[-1] if kept[-1:] in ("+", "-") and not is_skipped(line) else ""
+
+
+def is_skipped(line: str) -> bool:
+    """Whether a line is a comment or blank."""
+    return line.startswith("*") or not line.strip()
+
+
+def read_commands(lines: Iterable[str], first: int = 1) -> Iterator[Source]:
+    """The commands of these lines, each as soon as its last line is there.
+
+    Args:
+        lines: with or without line ends.
+        first: number of the first line.
+    """
+    text, mark = "", ""
+    pieces: list[tuple[int, int, int]] = []
+    too_long: tuple[int, int] | None = None
+    for number, raw in enumerate(lines, first):
+        line = raw.rstrip("\r\n")
+        if is_skipped(line):
+            continue
+        if len(line) > LINE_LENGTH_MAX:
+            too_long = too_long or (number, len(line))
+        begin = len(line) - len(line.lstrip()) if mark == "+" else 0
+        pieces.append((len(text), number, begin + 1))
+        mark = mark_of(line)
+        text += line.rstrip()[begin:-1] if mark else line[begin:]
+        if not mark:
+            yield from _at_semicolons(text, pieces, too_long)
+            text, pieces, too_long = "", [], None
+    if pieces:
+        yield from _at_semicolons(text, pieces, too_long)
+
+
+def _at_semicolons(
+    text: str, pieces: list[tuple[int, int, int]], too_long: tuple[int, int] | None
+) -> Iterator[Source]:
+    """The commands in one joined line; as one when a line of it is too long."""
+    start = 0
+    quoted = False
+    ends = [len(text)]
+    if too_long is None:
+        ends = []
+        for at, character in enumerate(text):
+            if character == "'":
+                quoted = not quoted
+            elif character == ";" and not quoted:
+                ends.append(at)
+        ends.append(len(text))
+    for end in ends:
+        part = text[start:end]
+        if part.strip():
+            begin = start + len(part) - len(part.lstrip())
+            yield Source(text[begin:end].rstrip(), _shifted(pieces, begin, end), too_long)
+        start = end + 1
+
+
+def _shifted(
+    pieces: list[tuple[int, int, int]], begin: int, end: int
+) -> tuple[tuple[int, int, int], ...]:
+    """The pieces of a part of the text."""
+    before = max(offset for offset, _, _ in pieces if offset <= begin)
+    return tuple(
+        (max(offset - begin, 0), line, column + max(begin - offset, 0))
+        for offset, line, column in pieces
+        if before <= offset < end
+    )

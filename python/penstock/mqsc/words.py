@@ -1,0 +1,140 @@
+"""The verbs and nouns of MQSC, their short forms, and the numbers of the messages about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+# verb -> its short forms
+VERBS: Mapping[str, tuple[str, ...]] = {
+    "ALTER": ("ALT",),
+    "CLEAR": (),
+    "DEFINE": ("DEF",),
+    "DELETE": (),
+    "DISPLAY": ("DIS",),
+    "END": (),
+    "PING": (),
+    "ARCHIVE": ("ARC",),
+    "BACKUP": (),
+    "MOVE": (),
+    "PURGE": (),
+    "RECOVER": ("REC",),
+    "REFRESH": ("REF",),
+    "RESET": (),
+    "RESOLVE": ("RES",),
+    "RESUME": (),
+    "SET": (),
+    "START": ("STA",),
+    "STOP": (),
+    "SUSPEND": (),
+}
+
+_OBJECT = ("DEFINE", "ALTER", "DELETE", "DISPLAY")
+
+
+class Noun(NamedTuple):
+    """What a command can be about.
+
+    short: short forms. verbs: what can be done with it. title: for people. kinds: types of
+    object, in the order of DISPLAY; none for what is no object. named: 2 a name is required, 1 it
+    may stand, 0 there is none. created, changed, deleted, details: numbers of the messages.
+    """
+
+    short: tuple[str, ...]
+    verbs: tuple[str, ...]
+    title: str
+    kinds: tuple[str, ...] = ()
+    named: int = 2
+    created: str = "AMQ8006"
+    changed: str = "AMQ8008"
+    deleted: str = "AMQ8007"
+    details: str = "AMQ8409"
+
+    @property
+    def heading(self) -> str:
+        """The title as it stands before what DISPLAY found."""
+        return self.title if self.title == "queue status" else self.title.title()
+
+
+_ZOS = ("CSQ9022I", "CSQ9022I", "CSQ9022I", "CSQM201I")  # z/OS has no numbers of its own kinds
+NOUNS: Mapping[str, Noun] = {
+    "QLOCAL": Noun(("QL",), (*_OBJECT, "CLEAR"), "queue", ("QLOCAL",)),
+    "QALIAS": Noun(("QA",), _OBJECT, "queue", ("QALIAS",)),
+    "QREMOTE": Noun(("QR",), _OBJECT, "queue", ("QREMOTE",)),
+    "QMODEL": Noun(("QM",), _OBJECT, "queue", ("QMODEL",)),
+    "QUEUE": Noun(("Q",), ("DISPLAY",), "queue", ("QLOCAL", "QALIAS", "QREMOTE", "QMODEL")),
+    "QCLUSTER": Noun(("QC",), ("DISPLAY",), "queue", ("QCLUSTER",)),
+    "PROCESS": Noun(
+        ("PRO",), _OBJECT, "process", ("PROCESS",), 2, "AMQ8010", "AMQ8012", "AMQ8011", "AMQ8407"
+    ),
+    "NAMELIST": Noun(
+        ("NL",), _OBJECT, "namelist", ("NAMELIST",), 2, "AMQ8552", "AMQ8551", "AMQ8553", "AMQ8550"
+    ),
+    "TOPIC": Noun(
+        (), _OBJECT, "topic", ("TOPIC",), 2, "AMQ8690", "AMQ8691", "AMQ8692", "AMQ8633"
+    ),
+    "CHANNEL": Noun(
+        ("CHL",), _OBJECT, "channel", ("CHANNEL",), 2, "AMQ8014", "AMQ8016", "AMQ8015", "AMQ8414"
+    ),
+    "CFSTRUCT": Noun((), _OBJECT, "structure", ("CFSTRUCT",), 2, *_ZOS),
+    "QMGR": Noun(
+        (), ("ALTER", "DISPLAY", "PING"), "queue manager", ("QMGR",), 0, "", "AMQ8005", "",
+        "AMQ8408",
+    ),
+    "QSTATUS": Noun(("QS",), ("DISPLAY",), "queue status", details="AMQ8450"),
+    "CONN": Noun((), ("DISPLAY",), "connection", named=1, details="AMQ8276"),
+    "QMSTATUS": Noun((), ("DISPLAY",), "queue manager status", named=0, details="AMQ8705"),
+}  # fmt: skip
+
+# Verbs and nouns of MQSC whose subject this release does not have, and what that is.
+LATER_VERBS: Mapping[str, str] = {
+    "ARCHIVE": "archive logs",
+    "BACKUP": "backups of structures",
+    "MOVE": "moving of messages",
+    "PURGE": "telemetry channels",
+    "RECOVER": "recovery of structures",
+    "REFRESH": "cluster repositories and caches to refresh",
+    "RESET": "running channels, clusters and queue statistics",
+    "RESOLVE": "running channels and indoubt units of work",
+    "RESUME": "clusters",
+    "SET": "authorities and log settings",
+    "START": "running channels, listeners and services",
+    "STOP": "running channels, listeners and services",
+    "SUSPEND": "clusters",
+}
+LATER_NOUNS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "AUTHINFO": ((), "authentication"),
+    "AUTHREC": ((), "authorities"),
+    "AUTHSERV": ((), "authorities"),
+    "CFSTATUS": ((), "status of structures"),
+    "CHINIT": ((), "running channels"),
+    "CHLAUTH": ((), "running channels"),
+    "CHSTATUS": (("CHS",), "running channels"),
+    "CLUSQMGR": ((), "clusters"),
+    "CLUSTER": ((), "clusters"),
+    "COMMINFO": ((), "multicast"),
+    "INDOUBT": ((), "indoubt units of work"),
+    "LISTENER": (("LSTR",), "listeners"),
+    "LOG": ((), "archive logs"),
+    "LSSTATUS": (("LSS",), "listeners"),
+    "PUBSUB": ((), "subscriptions"),
+    "QSTATS": ((), "queue statistics"),
+    "SBSTATUS": (("SBS",), "subscriptions"),
+    "SECURITY": ((), "authorities"),
+    "SERVICE": ((), "services"),
+    "STGCLASS": (("STC",), "storage classes"),
+    "SUB": ((), "subscriptions"),
+    "SVSTATUS": (("SVS",), "services"),
+    "TPSTATUS": (("TPS",), "subscriptions"),
+}
+
+# Attributes that are written without a value: KEYWORD or NOKEYWORD.
+BARE = ("SHARE", "TRIGGER", "HARDENBO")
+
+VERB_OF: Mapping[str, str] = {
+    word: verb for verb, short in VERBS.items() for word in (verb, *short)
+}
+NOUN_OF: Mapping[str, str] = {
+    **{word: noun for noun, row in NOUNS.items() for word in (noun, *row.short)},
+    **{word: noun for noun, (short, _) in LATER_NOUNS.items() for word in (noun, *short)},
+}

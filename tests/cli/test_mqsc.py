@@ -1,0 +1,218 @@
+"""``penstock mqsc`` and ``penstock cfstruct`` as processes: files, statuses, the shell."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from command_process import Command
+
+COMMANDS = 2000
+LIMIT = 30.0  # seconds that the shell may take to answer
+
+
+def test_a_file_with_an_error_in_line_7_does_the_rest_and_ends_with_status_10(
+    qm1: Command, tmp_path: Path
+) -> None:
+    file = tmp_path / "definitions.mqsc"
+    file.write_text(
+        "* queues\nDEFINE QLOCAL(A) +\n  MAXDEPTH(5)\n\nDEFINE QLOCAL(B)\n"
+        "DEFINE QLOCAL(C) +\n  COLOUR(RED)\nDEFINE QLOCAL(D)\nDEFINE QLOCAL(A)\nEND\n"
+        "DEFINE QLOCAL(E)\n"
+    )
+    done = qm1.run("mqsc", "QM1", str(file))
+    text = done.stdout.decode()
+    assert done.returncode == 10
+    assert "AMQ8405: Syntax error in line 7, position 3, at 'COLOUR'" in text
+    assert text.count("AMQ8006: Queue created.") == 3 and "AMQ8150" in text
+    assert "     1 : DEFINE QLOCAL(A) MAXDEPTH(5)\n" in text
+    assert text.splitlines()[-3:] == [
+        "6 MQSC commands read.",
+        "1 command with a syntax error.",
+        "1 valid command could not be processed.",
+    ]
+    shown = qm1.run("mqsc", "QM1", "DISPLAY QLOCAL(*)").stdout.decode()
+    assert [name for name in "ABCDE" if f"QUEUE({name})" in shown] == ["A", "B", "D"]
+    again = qm1.run("mqsc", "QM1", data=file.read_bytes())
+    assert again.returncode == 10 and b"line 7, position 3" in again.stdout
+
+
+def test_commands_are_arguments_or_options_and_run_without_an_echo(qm1: Command) -> None:
+    text = qm1.ok("mqsc", "QM1", "-e", "DEFINE QLOCAL(A)", "-e", "DIS QL(A) MAXDEPTH").decode()
+    assert text.splitlines() == [
+        "AMQ8006: Queue created.",
+        "AMQ8409: Display Queue details.",
+        "   QUEUE(A)                                TYPE(QLOCAL)",
+        "   MAXDEPTH(5000)",
+    ]
+    assert qm1.ok("mqsc", "QM1", "DEFINE QLOCAL(B)", "PING QMGR").count(b"AMQ8") == 2
+    assert qm1.run("mqsc", "QM1", "-e", "FROB").returncode == 10
+    assert qm1.run("mqsc", "QM1", "-e", "PING QMGR", "PING QMGR").returncode == 2
+    missing = qm1.run("mqsc", "QM1", "missing.mqsc")
+    assert missing.returncode == 2 and b"missing.mqsc" in missing.stderr
+    assert qm1.run("mqsc", "NONE", "-e", "PING QMGR").returncode == 2
+
+
+def queues(count: int) -> str:
+    """As many commands, of two lines each."""
+    return "".join(
+        f"DEFINE QLOCAL('q.{n}') +\n   MAXDEPTH({n}) DESCR('it''s number {n}; - +')\n"
+        for n in range(count)
+    )
+
+
+def test_a_file_of_2000_commands_runs(penstock: Command, tmp_path: Path) -> None:
+    file = tmp_path / "many.mqsc"
+    file.write_text(queues(COMMANDS))
+    penstock.ok("create", "QM1")
+    text = penstock.ok("mqsc", "QM1", str(file)).decode()
+    assert text.splitlines()[-3] == f"{COMMANDS} MQSC commands read."
+    assert text.count("AMQ8006") == COMMANDS
+
+
+def test_a_dump_makes_the_same_objects_again(penstock: Command) -> None:
+    penstock.ok("create", "QM1")
+    penstock.ok("mqsc", "QM1", data=queues(50).encode())
+    penstock.ok("mqsc", "QM1", "-e", "DEF QA(A) TARGET('q.1')", "-e", "DEF NL(N) NAMES(A,'b')")
+    dump = penstock.ok("mqsc", "QM1", "--dump")
+    assert dump.count(b"DEFINE QLOCAL(") == 50
+    penstock.ok("create", "QM2")
+    assert b"\nNo commands with a syntax error.\nNo valid commands could not" in penstock.ok(
+        "mqsc", "QM2", data=dump
+    )
+    assert penstock.ok("mqsc", "QM2", "--dump").splitlines()[1:] == dump.splitlines()[1:]
+
+
+def test_verify_only_looks(qm1: Command) -> None:
+    done = qm1.run("mqsc", "QM1", "-v", data=b"DEFINE QLOCAL(A)\nDEFINE QLOCAL(B) MAXDEPTH(X)\n")
+    assert done.returncode == 10 and b"line 2, position 27" in done.stdout
+    assert qm1.run("mqsc", "QM1", "-e", "DISPLAY QLOCAL(A)").returncode == 10
+
+
+def test_attributes_are_explained_without_a_queue_manager(penstock: Command) -> None:
+    text = penstock.ok("mqsc", "--attributes", "ql").decode()
+    assert "  MAXDEPTH   Most messages on the queue" in text
+    assert penstock.ok("mqsc", "--attributes", "QLOCAL.MAXDEPTH").decode() in text
+    assert penstock.run("mqsc", "--attributes", "FROB").returncode == 2
+
+
+# ---- structures ----
+
+
+def test_a_queue_manager_of_another_platform_has_no_structures(qm1: Command) -> None:
+    done = qm1.run("cfstruct", "list", "QM1")
+    assert done.returncode == 2 and b"z/OS" in done.stderr
+
+
+# ---- the shell ----
+
+
+class Shell:
+    """``penstock mqsc QM1`` on a terminal."""
+
+    def __init__(self, command: Command, state: Path) -> None:
+        self.master, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "penstock.cli", "mqsc", "QM1"],
+            env={**command.environment, "XDG_STATE_HOME": str(state), "TERM": "xterm"},
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            start_new_session=True,
+        )
+        os.close(terminal)
+        self.text = ""
+
+    def write(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def read_until(self, wanted: str) -> None:
+        """Reads until the text is there behind what was read before; it has to come."""
+        end = time.monotonic() + LIMIT
+        start = len(self.text)
+        while wanted not in self.text[start:]:
+            assert time.monotonic() < end, (wanted, self.text)
+            if select.select([self.master], [], [], 0.2)[0]:
+                try:
+                    got = os.read(self.master, 65536)
+                except OSError:
+                    got = b""
+                assert got, (wanted, self.text)
+                if b"\x1b[6n" in got:  # where is the cursor?
+                    os.write(self.master, b"\x1b[1;1R")
+                self.text += got.decode("utf-8", "replace")
+
+
+@contextmanager
+def shell(command: Command, state: Path) -> Iterator[Shell]:
+    opened = Shell(command, state)
+    try:
+        yield opened
+    finally:
+        if opened.process.poll() is None:
+            opened.process.kill()
+        opened.process.wait()
+        os.close(opened.master)
+
+
+def test_the_shell_runs_completes_and_remembers(qm1: Command, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with shell(qm1, state) as opened:
+        opened.read_until("QM1>")
+        opened.write("define qlocal(ORDERS) +\r")
+        opened.read_until("...>")
+        opened.write("maxdepth(7)\r")
+        opened.read_until("AMQ8006")
+        opened.write("dis ql(OR\t")
+        opened.read_until("DERS")
+        opened.write(") MAXDEPT\t")
+        opened.read_until("MAXDEPTH")
+        opened.write("\r")
+        opened.read_until("MAXDEPTH(7)")
+        opened.write("frob\r")
+        opened.read_until("AMQ8405")
+        opened.write("help qlocal maxdepth\r")
+        opened.read_until("a number from 0")
+        opened.write("half a comm\x03")
+        opened.read_until("QM1>")
+        opened.write("end\r")
+        assert opened.process.wait(LIMIT) == 10
+    history = state / "penstock" / "mqsc_history"
+    assert "maxdepth(7)" in history.read_text()
+    assert history.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("leave", ["\x04", "quit\r", "EXIT\r"])
+def test_the_shell_ends_with_the_input_and_by_its_words(
+    qm1: Command, tmp_path: Path, leave: str
+) -> None:
+    with shell(qm1, tmp_path) as opened:
+        opened.read_until("QM1>")
+        opened.write(leave)
+        assert opened.process.wait(LIMIT) == 0
+
+
+def test_mqsc_from_a_pipe_is_no_shell_and_runs_each_command_when_its_line_is_there(
+    qm1: Command,
+) -> None:
+    with qm1.running("mqsc", "QM1") as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(b"DEFINE QLOCAL(A)\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"     1 : DEFINE QLOCAL(A)\n"
+        assert process.stdout.readline() == b"AMQ8006: Queue created.\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(LIMIT) == 130
