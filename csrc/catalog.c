@@ -9,6 +9,7 @@
 #include "arena.h"
 #include "catalog_names.h"
 #include "error.h"
+#include "structure.h"
 #include "surroundings.h"
 #include "yield.h"
 
@@ -124,9 +125,10 @@ int mqx_catalog_free_loose(struct mqx_region *region, uint32_t slot)
 /* Links the name, unless it is taken: 2100; MQX_BUSY when a deleted object still has it. A
  * temporary queue is ACTIVE with it. */
 static int link_name(struct mqx_region *region, uint32_t slot, const struct mqx_definition *def,
-                     uint32_t *out_other)
+                     const struct mqx_values *values, uint32_t *out_other)
 {
     struct mqx_object *object = mqx_object(region, slot);
+    uint32_t structure = 0;
     int status = take_lock(region);
     if (status != MQX_OK) {
         return status;
@@ -140,6 +142,10 @@ static int link_name(struct mqx_region *region, uint32_t slot, const struct mqx_
                                 def->name.name);
     }
     if (status == MQX_OK) {
+        status = mqx_structure_find(region, values, &structure);
+    }
+    if (status == MQX_OK) {
+        mqx_cat32(region, &object->structure, structure);
         mqx_names_link(region, slot);
         if (mqx_object_is_temporary(object)) {
             mqx_cat32(region, &object->state, MQX_OBJ_ACTIVE);
@@ -151,13 +157,14 @@ static int link_name(struct mqx_region *region, uint32_t slot, const struct mqx_
 
 /* A deleted object has its name until it is physically deleted on z/OS alone; perhaps it only needs
  * somebody to do that. */
-static int link_when_free(struct mqx_store *store, uint32_t slot, const struct mqx_definition *def)
+static int link_when_free(struct mqx_store *store, uint32_t slot, const struct mqx_definition *def,
+                          const struct mqx_values *values)
 {
     uint32_t other = 0;
-    int status = link_name(&store->region, slot, def, &other);
+    int status = link_name(&store->region, slot, def, values, &other);
     if (status == MQX_BUSY) {
         status = mqx_catalog_finish(store, other);
-        status = status == MQX_OK ? link_name(&store->region, slot, def, &other) : status;
+        status = status == MQX_OK ? link_name(&store->region, slot, def, values, &other) : status;
     }
     return status == MQX_BUSY
                ? mqx_fail(MQRC_NAME_IN_USE,
@@ -214,7 +221,7 @@ static int bring_in(struct mqx_store *store, uint32_t context, const struct mqx_
         status = birth->attend(birth->arg, out->slot, out->generation);
     }
     if (status == MQX_OK) {
-        status = link_when_free(store, out->slot, def);
+        status = link_when_free(store, out->slot, def, &values);
     }
     if (status == MQX_OK && !mqx_object_is_temporary(object)) {
         status = append_object(store, out->slot, out->generation, def, &out->end_lsn);
@@ -236,6 +243,7 @@ static int activate(struct mqx_region *region, uint32_t slot, uint32_t generatio
             object->generation == generation &&
             object->pending_attrs == 0) {
             mqx_cat32(region, &object->state, MQX_OBJ_ACTIVE);
+            mqx_object_in_force(region, object);
         }
         commit_and_drop(region);
     }
@@ -343,7 +351,11 @@ static int end_alter(struct mqx_region *region, uint32_t context, uint32_t slot,
         mqx_cat32(region, &owner->loose_length,
                   values != NULL ? object->attrs_length : object->pending_length);
         if (values != NULL) {
+            uint32_t structure = 0; /* one that has been deleted meanwhile is none */
+            mqx_ignore(mqx_structure_find(region, values, &structure));
+            mqx_cat32(region, &object->structure, structure);
             mqx_object_set_values(region, object, values);
+            mqx_object_in_force(region, object);
             mqx_cat32(region, &object->attrs, object->pending_attrs);
             mqx_cat32(region, &object->attrs_length, object->pending_length);
             if ((flags & MQE_ALTER_RESOLUTION) != 0) {
@@ -384,6 +396,9 @@ static int set_pending(struct mqx_store *store, uint32_t context, uint32_t slot,
                           "attribute 7 (DEFTYPE) of \"%.48s\" is %u and cannot be altered",
                           object->name, object->definition_type);
     } else {
+        status = mqx_structure_may_alter(region, slot, values);
+    }
+    if (status == MQX_OK) {
         set_hand(owner, slot, generation);
         mqx_cat32(region, &object->pending_attrs, owner->loose_cell);
         mqx_cat32(region, &object->pending_length, owner->loose_length);
@@ -433,6 +448,52 @@ int mqx_catalog_alter(struct mqx_store *store, uint32_t context, uint32_t slot, 
     return status;
 }
 
+/* ---- the failure of a structure ---- */
+
+int mqx_catalog_fail(struct mqx_store *store, uint32_t context, uint32_t slot, uint32_t generation)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_lock *lock = &region->header->catalog_lock;
+    struct mqx_object *object = NULL;
+    mqx_check(mqx_context(region, context) != NULL);
+    int status = mqx_catalog_take_idle(store, slot, generation, &object);
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (object->name_space != MQX_NAMES_STRUCTURE) {
+        status = mqx_fail(MQRC_OBJECT_TYPE_ERROR, "\"%.48s\" is no structure", object->name);
+    } else {
+        set_hand(mqx_context(region, context), slot, generation);
+        mqx_cat32(region, &object->changer, context);
+        mqx_set8(region->base, lock, &object->failing, 1);
+    }
+    commit_and_drop(region);
+    return status;
+}
+
+static int end_failure(struct mqx_region *region, uint32_t context, uint32_t slot)
+{
+    struct mqx_object *object = mqx_object(region, slot);
+    const int status = take_lock(region);
+    if (status == MQX_OK) {
+        if (object->changer == context) {
+            mqx_set8(region->base, &region->header->catalog_lock, &object->failing, 0);
+            mqx_cat32(region, &object->changer, 0);
+        }
+        commit_and_drop(region);
+    }
+    return status;
+}
+
+int mqx_catalog_restore(struct mqx_store *store, uint32_t context, uint32_t slot)
+{
+    const int status = end_failure(&store->region, context, slot);
+    if (status == MQX_OK) {
+        clear_hand(mqx_context(&store->region, context));
+    }
+    return status;
+}
+
 /* ---- finishing what others left ---- */
 
 int mqx_catalog_settle(struct mqx_store *store, uint32_t slot)
@@ -456,6 +517,7 @@ static int repair_alter(struct mqx_store *store, uint32_t context, uint32_t slot
 {
     struct mqx_region *region = &store->region;
     const struct mqx_object *object = mqx_object(region, slot);
+    const struct ps_object_name name = {.name_space = object->name_space, .type = object->type};
     struct mqx_values values;
     if (mqx_load_relaxed(&object->state) != MQX_OBJ_LOGGED) {
         return end_alter(region, context, slot, NULL, 0);
@@ -463,7 +525,7 @@ static int repair_alter(struct mqx_store *store, uint32_t context, uint32_t slot
     const void *list = mqx_cells(region, object->pending_attrs);
     int status = list == NULL
                      ? mqx_fail(MQRC_Q_MGR_NOT_AVAILABLE, "object slot %u is damaged", slot)
-                     : mqx_attributes_read(list, object->pending_length, &values);
+                     : mqx_attributes_read(&name, list, object->pending_length, &values);
     if (status == MQX_OK) {
         status = mqx_catalog_flush(store);
     }
@@ -476,11 +538,15 @@ static int repair_object(struct mqx_store *store, uint32_t context, uint32_t slo
 {
     struct mqx_region *region = &store->region;
     const struct mqx_object *object = mqx_object(region, slot);
-    const bool altered = object->changer == context && object->pending_attrs != 0;
+    const bool owned = object->changer == context;
+    const bool altered = owned && object->pending_attrs != 0;
     switch (mqx_load_relaxed(&object->state)) {
     case MQX_OBJ_DEFINING: return remove_object(region, slot, object->generation);
     case MQX_OBJ_ACTIVE:
-    case MQX_OBJ_LOGGED: return altered ? repair_alter(store, context, slot) : MQX_OK;
+    case MQX_OBJ_LOGGED:
+        return altered ? repair_alter(store, context, slot)
+               : owned ? end_failure(region, context, slot)
+                       : MQX_OK;
     case MQX_OBJ_DELETING: return altered ? end_alter(region, context, slot, NULL, 0) : MQX_OK;
     default: return MQX_OK;
     }

@@ -46,6 +46,9 @@
  * a higher one than every record of it in the journal: deletions are durable before a slot is given
  * back.
  *
+ * Failure of a structure: ACTIVE, owner and `failing` set -> (its queues are emptied of what is not
+ * persistent) -> both 0. Dead in between: both 0; what is left is as it was.
+ *
  * Invariants
  *   1. A FREE slot has no cells: attrs, pending_attrs and name_next are 0.
  *   2. A slot in any other state but a fresh DEFINING one is linked in the chain of its name.
@@ -63,7 +66,6 @@
 #include "commit.h"
 #include "mqe.h"
 
-enum { MQX_NAMES_QUEUE = 1 };
 enum { MQX_CLOSE_KEEP = 0, MQX_CLOSE_DELETE = 1, MQX_CLOSE_PURGE = 2 }; /* MQCO_* */
 #define MQX_ANY_GENERATION UINT32_MAX
 
@@ -139,6 +141,12 @@ int mqx_catalog_loaded(struct mqx_store *store) MQX_MUST_USE;
 /* An object LOGGED by a define is made durable and ACTIVE, by whoever comes by. Nothing for
  * others. */
 int mqx_catalog_settle(struct mqx_store *store, uint32_t slot) MQX_MUST_USE;
+/* A structure has failed: until mqx_catalog_restore() nobody puts to or gets from the queues in it,
+ * and nobody alters or deletes it. 2043 when it is none; 2042, 2085 as above. */
+int mqx_catalog_fail(struct mqx_store *store, uint32_t context, uint32_t slot,
+                     uint32_t generation) MQX_MUST_USE;
+int mqx_catalog_restore(struct mqx_store *store, uint32_t context, uint32_t slot) MQX_MUST_USE;
+
 /* The attribute list that a context names and no object does, if there is one, is given back. */
 int mqx_catalog_free_loose(struct mqx_region *region, uint32_t context) MQX_MUST_USE;
 

@@ -12,6 +12,7 @@
 #include "heap.h"
 #include "notify.h"
 #include "queue.h"
+#include "structure.h"
 #include "yield.h"
 
 #include <string.h>
@@ -121,7 +122,10 @@ static int delete_journalled(struct mqx_store *store, uint32_t slot, uint32_t ge
         struct mqx_object *object = NULL;
         int status = mqx_catalog_take_idle(store, slot, generation, &object);
         if (status == MQX_OK) {
-            status = decide(store, slot, wish, &append);
+            status = mqx_structure_may_delete(&store->region, slot);
+            if (status == MQX_OK) {
+                status = decide(store, slot, wish, &append);
+            }
             mqx_lock_drop(&store->region, &store->region.header->catalog_lock);
         }
         if (status == MQX_OK) {

@@ -8,6 +8,7 @@
 #include "checksum.h"
 #include "error.h"
 #include "queue.h"
+#include "structure.h"
 
 #include <string.h>
 
@@ -28,7 +29,11 @@ int mqx_definition_check(const struct mqx_definition *def, struct mqx_values *ou
                         "\"%.48s\" is not an object name: it begins with a blank or is not padded "
                         "with blanks", name->name);
     }
-    return mqx_attributes_read(def->attrs, def->attrs_length, out);
+    if (name->name_space != MQX_NAMES_QUEUE && name->type == MQX_LOCAL_QUEUE) {
+        return mqx_fail(MQRC_OBJECT_TYPE_ERROR, "\"%.48s\": in name space %u nothing is a local "
+                        "queue", name->name, name->name_space);
+    }
+    return mqx_attributes_read(name, def->attrs, def->attrs_length, out);
 }
 
 uint32_t mqx_definition_type(const struct mqx_definition *def, const struct mqx_values *values)
@@ -97,6 +102,12 @@ static const unsigned char *list_at(const struct mqx_region *region, uint32_t ce
     return list;
 }
 
+const void *mqx_attrs_list(const struct mqx_region *region, const struct mqx_object *object)
+{
+    struct trailer trailer;
+    return list_at(region, object->attrs, object->attrs_length, &trailer);
+}
+
 uint64_t mqx_attrs_stamp(const struct mqx_region *region, const struct mqx_object *object)
 {
     struct trailer trailer = {0};
@@ -124,6 +135,7 @@ static void set_plain_values(struct mqx_object *object, const struct mqx_values 
     object->npm_class = values->npm_class;
     object->may_persist = values->may_persist;
     object->np_life = values->np_life;
+    object->group_index = values->group_index;
 }
 
 void mqx_object_fill(struct mqx_object *object, const struct mqx_definition *def, uint32_t cell,
@@ -139,6 +151,7 @@ void mqx_object_fill(struct mqx_object *object, const struct mqx_definition *def
            offsetof(struct mqx_object, changer) - offsetof(struct mqx_object, max_depth));
     mqx_store_relaxed(&object->changer, 0u); /* likewise mqx_catalog_finish() */
     object->exclusive_input = 0;
+    object->structure = 0;
     set_plain_values(object, values);
     object->definition_type = (uint8_t)mqx_definition_type(def, values);
     object->creator = 0;
@@ -163,11 +176,26 @@ void mqx_object_set_values(struct mqx_region *region, struct mqx_object *object,
         {&object->npm_class, values->npm_class},
         {&object->may_persist, values->may_persist},
         {&object->np_life, values->np_life},
+        {&object->group_index, values->group_index},
     };
     mqx_cat32(region, &object->max_depth, values->max_depth);
     mqx_cat32(region, &object->max_length, values->max_length);
     for (size_t i = 0; i < MQX_ARRAY_COUNT(bytes); i++) {
         mqx_set8(region->base, lock, bytes[i].at, bytes[i].value);
+    }
+}
+
+void mqx_object_in_force(struct mqx_region *region, const struct mqx_object *object)
+{
+    struct mqx_header *header = region->header;
+    if (object->name_space != MQX_NAMES_MANAGER) {
+        return;
+    }
+    if (object->max_depth != 0) {
+        mqx_cat32(region, &header->max_uncommitted, object->max_depth);
+    }
+    if (object->max_length != 0) {
+        mqx_cat32(region, &header->max_message, object->max_length);
     }
 }
 
@@ -559,6 +587,20 @@ int mqx_catalog_unload(struct mqx_store *store, uint32_t slot, uint32_t generati
     return status;
 }
 
+/* What a definition means for others; every object is there by now. */
+static int link_up(struct mqx_region *region, uint32_t slot)
+{
+    struct mqx_object *object = mqx_object(region, slot);
+    int status = take_lock(region);
+    if (status == MQX_OK) {
+        mqx_object_in_force(region, object);
+        status = mqx_structure_relink(region, object);
+        mqx_tx_commit(&region->header->catalog_lock);
+        drop_lock(region);
+    }
+    return status;
+}
+
 static int verify_unique(struct mqx_region *region, uint32_t slot)
 {
     const struct mqx_object *object = mqx_object(region, slot);
@@ -570,7 +612,7 @@ static int verify_unique(struct mqx_region *region, uint32_t slot)
     }
     memcpy(key.name, object->name, sizeof key.name);
     key.instance = trailer.instance;
-    const int status = mqx_names_look_up(region, &key, &found);
+    int status = mqx_names_look_up(region, &key, &found);
     if (status == MQX_OK && found != slot) {
         return mqx_fail(MQRC_OBJECT_DAMAGED,
                         "the files define \"%.48s\" twice, as object %u and %u", object->name,
@@ -593,6 +635,7 @@ int mqx_catalog_loaded(struct mqx_store *store)
             area->free_head = (uint32_t)slot;
         } else {
             status = verify_unique(region, (uint32_t)slot);
+            status = status == MQX_OK ? link_up(region, (uint32_t)slot) : status;
         }
     }
     return status;

@@ -57,6 +57,8 @@ int mqx_attrs_store(struct mqx_store *store, const struct mqx_definition *def, u
 int mqx_attrs_free(struct mqx_region *region, uint32_t cell, uint32_t length,
                    uint32_t *owner) MQX_MUST_USE;
 
+/* The attribute list in force of a stored object, and its length; NULL when it is damaged. */
+const void *mqx_attrs_list(const struct mqx_region *region, const struct mqx_object *object);
 /* The stamp of the list in force, 0 when it is damaged. */
 uint64_t mqx_attrs_stamp(const struct mqx_region *region, const struct mqx_object *object);
 
@@ -67,5 +69,7 @@ void mqx_object_fill(struct mqx_object *object, const struct mqx_definition *def
 /* Attribute values of a visible object: stores of the caller's micro-transaction. */
 void mqx_object_set_values(struct mqx_region *region, struct mqx_object *object,
                            const struct mqx_values *values);
+/* The values of a definition are in force from now on: the queue manager's take effect. */
+void mqx_object_in_force(struct mqx_region *region, const struct mqx_object *object);
 
 #endif

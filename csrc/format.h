@@ -163,7 +163,7 @@ struct ps_descriptor {
     char put_appl_name[28];       /* 112..139 */
     char appl_origin_data[4];     /* 140..143 */
     uint8_t accounting_token[32]; /* 144..175 */
-    uint8_t persistence;          /* 176      0 or 1 */
+    uint8_t persistence;          /* 176      0 or 1; 0 in the journal: of a queue in a structure */
     uint8_t placement;            /* 177      placement priority 0..9, fixed at arrival */
     uint8_t has_ext;              /* 178      1: a ps_descriptor_ext follows */
     uint8_t md_version;           /* 179      1 or 2 as put */
@@ -218,10 +218,10 @@ struct ps_count {
 MQX_STATIC_ASSERT(sizeof(struct ps_count) == 16, "count");
 
 struct ps_object_name {
-    uint32_t name_space;      /* 1 queues; others reserved */
-    uint32_t type;            /* MQQT_*: 1 local, 2 model, 3 alias, 6 remote */
+    uint32_t name_space;      /* 1 queues of every type; 100 + MQOT_* */
+    uint32_t type;            /* MQQT_* (1 local, 2 model, 3 alias, 6 remote, 7 cluster), MQOT_* */
     char name[48];            /* blank padded */
-    uint64_t instance;        /* 0; several cluster definitions of one name differ here */
+    uint64_t instance;        /* 0; tells the definitions of one cluster queue apart */
 };
 MQX_STATIC_ASSERT(sizeof(struct ps_object_name) == 64, "object name");
 
@@ -296,7 +296,7 @@ struct psc_block { /* then `length` payload bytes, then zeroes to a multiple of 
 };
 MQX_STATIC_ASSERT(sizeof(struct psc_block) == 32, "checkpoint block");
 
-struct psc_message { /* a persistent message; descriptor and body are in the journal at `lsn` */
+struct psc_message { /* a message in the journal; descriptor and body are in the journal at `lsn` */
     uint64_t number;          /*  0..7   identity and arrival number */
     uint64_t lsn;             /*  8..15  of its PUT record */
     uint64_t first_lsn;       /* 16..23  of its first CHUNK record, or = lsn */
@@ -311,7 +311,8 @@ struct psc_message { /* a persistent message; descriptor and body are in the jou
     int32_t priority;         /* 72..75 */
     uint8_t placement;        /* 76 */
     uint8_t has_ext;          /* 77 */
-    uint16_t zero;            /* 78..79 */
+    uint8_t is_volatile;      /* 78      1: its persistence is 0: of a queue in a structure */
+    uint8_t zero;             /* 79 */
     uint32_t record_length;   /* 80..83  of the PUT record */
     uint32_t chunk_count;     /* 84..87 */
     uint64_t zero2;           /* 88..95 */

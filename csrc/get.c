@@ -29,6 +29,7 @@
 
 enum {
     WAIT_BOUND_US = 1000000,
+    ZOS_BACKOUT_MAX = 255,    /* what BackoutCount counts to on z/OS */
     QUICK_FLAGS = MQE_GET_WAIT | MQE_GET_ACCEPT_TRUNCATED | MQE_GET_IF_PERSISTENT |
                   MQE_GET_FAIL_IF_QUIESCING,
     UNDER_CURSOR_FLAGS = MQE_GET_UNDER_CURSOR | MQE_GET_BROWSE_UNDER_CURSOR,
@@ -53,7 +54,7 @@ struct call {
     bool truncate;          /* 2079 instead of 2080 */
     uint32_t slot;          /* the message */
     uint64_t number;
-    bool persistent;
+    bool logged;            /* in the journal */
     bool short_of_room;     /* 2080: described only */
     int64_t wait_left_us;
     struct mqx_cursor cursor; /* working copy: the handle's cursor moves only when the call
@@ -93,6 +94,10 @@ static int copy_message(struct call *call, const struct mqx_message *message)
                      : mqx_journal_fetch(call->store, message, &get->d, &get->ext, get->buffer,
                                          bytes);
     get->d.backout_count = message->backout_count;
+    if (MQX_UNLIKELY(message->backout_count > ZOS_BACKOUT_MAX) &&
+        call->store->region.header->platform == MQX_PLATFORM_ZOS) {
+        get->d.backout_count = ZOS_BACKOUT_MAX;
+    }
     return status;
 }
 
@@ -251,7 +256,7 @@ static enum next_step end_claim(struct call *call, uint32_t context, int *status
         *status = mqx_unit_undo(call->store, context, call->slot);
         return *status == MQX_OK ? STEP_AGAIN : STEP_DONE;
     }
-    if (*status == MQX_OK && call->persistent) {
+    if (*status == MQX_OK && call->logged) {
         *status = mqx_unit_log_get(call->store, context, call->slot, single);
     } else if (*status == MQX_OK && single) {
         mqx_store_release(&unit->state, MQX_CTX_DECIDED);
@@ -333,6 +338,12 @@ static int check_queue(const struct call *call, const struct mqx_object *queue)
     if (MQX_UNLIKELY(mqx_load_relaxed(&queue->get_inhibited) != 0)) {
         return mqx_fail(MQRC_GET_INHIBITED, "%.48s has GET(DISABLED)", queue->name);
     }
+    if (MQX_UNLIKELY(mqx_load_relaxed(&queue->np_life) == MQX_NP_IN_STRUCTURE)) {
+        const int status = mqx_queue_failing(&call->store->region, queue);
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
     return mqx_path_check(&call->store->region, &call->queue->path, false);
 }
 
@@ -343,7 +354,7 @@ static enum next_step deal_with(struct call *call, struct mqx_hold *hold, struct
     const struct mqx_message *message = mqx_message(hold->region, call->slot);
     const uint32_t flags = call->get->flags;
     call->number = message->number;
-    call->persistent = (message->flags & MQX_MSGF_PERSISTENT) != 0;
+    call->logged = (message->flags & MQX_MSGF_PERSISTENT) != 0;
     call->short_of_room = message->length > call->get->capacity && !call->truncate;
     if (call->browse || call->short_of_room) {
         if (!call->short_of_room && (flags & MQE_GET_LOCK) != 0 &&
@@ -358,8 +369,10 @@ static enum next_step deal_with(struct call *call, struct mqx_hold *hold, struct
         return look_at(call, hold, status);
     }
     const bool in_unit = call->unit != 0 &&
-                         (call->persistent || (flags & MQE_GET_IF_PERSISTENT) == 0);
-    if (!in_unit && !call->persistent && is_near(call, message) &&
+                         ((flags & MQE_GET_IF_PERSISTENT) == 0 ||
+                          (message->flags & (MQX_MSGF_PERSISTENT | MQX_MSGF_VOLATILE)) ==
+                              MQX_MSGF_PERSISTENT);
+    if (!in_unit && !call->logged && is_near(call, message) &&
         mqx_body_is_single(mqx_body_payload(true, message->length))) {
         return take_quick(call, hold, queue, status);
     }
@@ -382,7 +395,8 @@ static void list_as_waiter(struct call *call, struct mqx_hold *hold, uint32_t *o
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
         context->wait_tag[k] = (call->match.bits >> k & 1u) != 0 ? call->match.tag[k] : 0;
     }
-    context->wait_browse = call->browse && (call->get->flags & MQE_GET_LOCK) == 0;
+    context->wait_browse = (call->browse && (call->get->flags & MQE_GET_LOCK) == 0) ||
+                           call->match.bits >> MQX_INDEX_COUNT != 0;
     mqx_notify_list(hold, call->queue->object, call->pool);
     *out_seen = mqx_load_acquire(&context->wait_word);
 }

@@ -179,6 +179,13 @@ int mqe_wake(mqe_manager *manager, uint32_t slot) MQX_MUST_USE;
 /* Removes every message: 2055 when units hold some. */
 int mqe_clear(mqe_manager *manager, uint32_t slot, uint32_t generation) MQX_MUST_USE;
 
+/* Simulates the failure of a CFSTRUCT: the non-persistent messages of the queues in it are lost,
+ * *lost of them, as journalled gets; whatever a crash leaves half done is done by calling it again.
+ * Puts and gets meanwhile are 2373. 2055 when units hold messages of such a queue, 2043 when it is
+ * no structure. */
+int mqe_fail_structure(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                       uint64_t *lost) MQX_MUST_USE;
+
 struct mqe_queue_status {
     uint32_t depth;        /* CURDEPTH: present, without those got by units */
     uint32_t uncommitted;  /* put by units not yet committed (counted in depth) */
@@ -277,7 +284,7 @@ enum { /* flags of mqe_put */
  * expiry_us, placement; d->priority and d->persistence are the resolved values. unit NULL = outside
  * syncpoint. A message for a transmission queue is put with its MQXQH in the body. 0 or 2049 (took
  * effect); 2003 2009 2013 2024 2030 2031 2041 2043 2047 2048 2050 2051 2052 2053 2071 2161 2162
- * 2192. */
+ * 2192 2373. */
 int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *to,
             struct ps_descriptor *d, const struct ps_descriptor_ext *ext, const void *body,
             uint64_t length, int32_t expiry, uint32_t flags) MQX_MUST_USE;
@@ -330,7 +337,7 @@ struct mqe_get {
 
 /* Gets or browses one message. 2080 without ACCEPT_TRUNCATED: nothing taken, descriptor and the
  * bytes that fit are filled in, length says what is needed. 0 2079 (took effect) 2080 2033 2016
- * 2034 2036 2037 2041 2003 2009 2024 2052 2161 2162, 2209 (UNLOCK without lock). unit NULL =
+ * 2034 2036 2037 2041 2003 2009 2024 2052 2161 2162 2373, 2209 (UNLOCK without lock). unit NULL =
  * outside syncpoint. */
 int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue,
             struct mqe_get *get) MQX_MUST_USE;

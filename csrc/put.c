@@ -32,7 +32,6 @@ struct call {
     const struct mqe_destination *to;
     uint32_t context;       /* of the unit or from the pool; 0 on the quick way */
     bool single;
-    bool persistent;
     int warning;            /* 2049 or 0 */
 };
 
@@ -119,6 +118,19 @@ static inline int resolve_defaults(const struct mqx_region *region,
     return status;
 }
 
+/* On z/OS a queue indexed by group has first messages of the lowest priorities placed higher,
+ * whether they are in a group or not. The field stays. */
+static MQX_COLD void place_in_group(const struct mqx_region *region, const struct mqx_object *queue,
+                                    const struct mqx_put *put)
+{
+    enum { LEAST_PLACEMENT = 2 };
+    const int32_t number = put->ext != NULL ? put->ext->msg_seq_number : 1;
+    if (region->header->platform == MQX_PLATFORM_ZOS && mqx_load_relaxed(&queue->fifo) == 0 &&
+        number == 1 && put->d->placement < LEAST_PLACEMENT) {
+        put->d->placement = LEAST_PLACEMENT;
+    }
+}
+
 static int resolve(struct call *call, int32_t expiry, uint32_t flags)
 {
     struct ps_descriptor *d = call->put.d;
@@ -126,12 +138,20 @@ static int resolve(struct call *call, int32_t expiry, uint32_t flags)
     if (status == MQX_OK) {
         status = set_times(d, expiry, flags);
     }
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        return status;
+    }
+    const struct mqx_object *queue = mqx_object(&call->store->region, call->to->queue);
     d->has_ext = call->put.ext != NULL;
     d->backout_count = 0;
-    call->persistent = d->persistence != 0;
+    call->put.logged =
+        d->persistence != 0 || mqx_load_relaxed(&queue->np_life) == MQX_NP_IN_STRUCTURE;
+    if (MQX_UNLIKELY(mqx_load_relaxed(&queue->group_index) != 0)) {
+        place_in_group(&call->store->region, queue, &call->put);
+    }
     call->put.make_correl_id = (flags & MQE_PUT_NEW_CORREL_ID) != 0;
     call->put.make_msg_id = (flags & MQE_PUT_NEW_MSG_ID) != 0 || id_is_none(d->msg_id);
-    return status;
+    return MQX_OK;
 }
 
 /* ---- linking ---- */
@@ -419,11 +439,11 @@ static int put_in_context(struct call *call)
 {
     struct mqx_put *put = &call->put;
     const uint64_t payload = mqx_body_payload(put->ext != NULL, put->length);
-    const bool in_unit = call->persistent || !call->single;
+    const bool in_unit = call->put.logged || !call->single;
     put->context = in_unit ? call->context : 0;
-    put->journal_only = call->persistent && over_budget(&call->store->region, payload);
+    put->journal_only = call->put.logged && over_budget(&call->store->region, payload);
     int status = store_and_link(call);
-    if (MQX_UNLIKELY(status == MQRC_STORAGE_NOT_AVAILABLE && call->persistent &&
+    if (MQX_UNLIKELY(status == MQRC_STORAGE_NOT_AVAILABLE && call->put.logged &&
                      !put->journal_only)) {
         status = mqx_hand_release(call->store, call->context);
         put->reserved = 0;
@@ -434,7 +454,7 @@ static int put_in_context(struct call *call)
         put->slot = 0;
         return give_up(call, status);
     }
-    if (!call->persistent) {
+    if (!call->put.logged) {
         return MQX_OK;
     }
     status = append_records(call);
@@ -470,7 +490,7 @@ static int put_single(struct call *call)
     call->single = true;
     mqx_unit_begin(call->store, call->context);
     status = put_in_context(call);
-    if (status == MQX_OK && !call->persistent) {
+    if (status == MQX_OK && !call->put.logged) {
         status = mqx_unit_backout(call->store, call->context); /* nothing in it: back to IDLE */
     }
     mqx_pool_give(call->manager, call->context);
@@ -503,7 +523,7 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;
     }
-    if (unit == NULL && !call.persistent && length <= MQX_LOCKED_COPY_MAX) {
+    if (unit == NULL && !call.put.logged && length <= MQX_LOCKED_COPY_MAX) {
         status = link_message(&call);
     } else {
         mqx_inside(manager, 1);

@@ -61,6 +61,42 @@ void mqx_queue_make_id(const struct mqx_region *region, uint64_t number, uint8_t
 
 /* ---- put ---- */
 
+int mqx_queue_failing(const struct mqx_region *region, const struct mqx_object *queue)
+{
+    const struct mqx_object *structure = mqx_object(region, mqx_load_relaxed(&queue->structure));
+    if (structure == NULL || mqx_load_acquire(&structure->failing) == 0) {
+        return MQX_OK;
+    }
+    return mqx_fail(MQRC_CF_STRUC_FAILED, "CFSTRUCT(%.48s) of queue %.48s has failed",
+                    structure->name, queue->name);
+}
+
+/* What the structure of the queue says to a put, at its present level. */
+static MQX_COLD int admit_to_structure(const struct mqx_region *region,
+                                       const struct mqx_object *queue, const struct mqx_put *put)
+{
+    const struct mqx_object *structure = mqx_object(region, mqx_load_relaxed(&queue->structure));
+    if (!put->logged) {
+        return mqx_fail(MQRC_OBJECT_CHANGED, "%.48s came into a structure during the put",
+                        queue->name);
+    }
+    if (structure == NULL) {
+        return mqx_fail(MQRC_CF_STRUC_FAILED, "the structure of queue %.48s is not defined",
+                        queue->name);
+    }
+    if (put->d->persistence != 0 && mqx_load_relaxed(&structure->may_persist) == 0) {
+        return mqx_fail(MQRC_PERSISTENT_NOT_ALLOWED, "%.48s cannot hold persistent messages: its "
+                        "CFSTRUCT(%.48s) has CFLEVEL(%u), needed are 3 and RECOVER(YES)",
+                        queue->name, structure->name, structure->max_depth);
+    }
+    if (put->length > mqx_load_relaxed(&structure->max_length)) {
+        return mqx_fail(MQRC_MSG_TOO_BIG_FOR_Q,
+                        "a message of %llu bytes, %u at most in CFSTRUCT(%.48s)",
+                        (unsigned long long)put->length, structure->max_length, structure->name);
+    }
+    return mqx_queue_failing(region, queue);
+}
+
 int mqx_queue_admit(const struct mqx_region *region, const struct mqx_object *queue,
                     const struct mqx_put *put)
 {
@@ -85,6 +121,12 @@ int mqx_queue_admit(const struct mqx_region *region, const struct mqx_object *qu
         return mqx_fail(MQRC_PERSISTENT_NOT_ALLOWED, "%.48s cannot hold persistent messages",
                         queue->name);
     }
+    if (MQX_UNLIKELY(mqx_load_relaxed(&queue->np_life) == MQX_NP_IN_STRUCTURE)) {
+        const int status = admit_to_structure(region, queue, put);
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
     if (MQX_UNLIKELY(queue->present >= mqx_load_relaxed(&queue->max_depth))) {
         return mqx_fail(MQRC_Q_FULL, "%.48s holds %u messages, MAXDEPTH is %u", queue->name,
                         queue->present, queue->max_depth);
@@ -97,7 +139,8 @@ static void fill_entry(const struct mqx_region *region, struct mqx_message *mess
 {
     const struct ps_descriptor *d = put->d;
     message->placement = d->placement;
-    message->flags = (uint8_t)((d->persistence != 0 ? MQX_MSGF_PERSISTENT : 0) |
+    message->flags = (uint8_t)((put->logged ? MQX_MSGF_PERSISTENT : 0) |
+                               (put->logged && d->persistence == 0 ? MQX_MSGF_VOLATILE : 0) |
                                (d->has_ext != 0 ? MQX_MSGF_HAS_EXT : 0));
     message->pins = 0;
     message->object = put->object;
@@ -484,6 +527,7 @@ static void fill_loaded(const struct mqx_region *region, struct mqx_message *mes
     const struct psc_message *m = &loaded->m;
     message->placement = m->placement;
     message->flags = (uint8_t)((m->lsn != 0 ? MQX_MSGF_PERSISTENT : 0) |
+                               (m->lsn != 0 && m->is_volatile != 0 ? MQX_MSGF_VOLATILE : 0) |
                                (m->has_ext != 0 ? MQX_MSGF_HAS_EXT : 0));
     message->pins = 0;
     message->object = m->object;
@@ -570,6 +614,7 @@ static void describe(const struct mqx_region *region, const struct mqx_message *
         .priority = message->priority,
         .placement = message->placement,
         .has_ext = (message->flags & MQX_MSGF_HAS_EXT) != 0,
+        .is_volatile = (message->flags & MQX_MSGF_VOLATILE) != 0,
         .record_length = message->record_length,
         .chunk_count = message->chunk_count,
     };

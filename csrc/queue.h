@@ -24,7 +24,8 @@ struct mqx_put {
     const struct ps_descriptor_ext *ext;
     const void *body;
     uint64_t length;
-    bool journal_only;            /* persistent, and the region's budget for bodies is used up */
+    bool logged;                  /* goes into the journal: persistent, or in a structure */
+    bool journal_only;            /* logged, and the region's budget for bodies is used up */
     bool make_msg_id;
     bool make_correl_id;
     uint32_t reserved;            /* entry with a filled chain in the context's hand, or 0 */
@@ -37,7 +38,11 @@ struct mqx_put {
  * a message's own, or one taken from the journal's counter for the purpose. */
 void mqx_queue_make_id(const struct mqx_region *region, uint64_t number, uint8_t id[MQX_ID_SIZE]);
 
-/* May the queue take it? 2052 2051 2030 2031 2048 2053, or 0. */
+/* 2373 while the failure of the queue's structure is simulated, else 0. */
+int mqx_queue_failing(const struct mqx_region *region,
+                      const struct mqx_object *queue) MQX_COLD MQX_MUST_USE;
+
+/* May the queue take it? 2052 2051 2030 2031 2041 2048 2053 2373, or 0. */
 int mqx_queue_admit(const struct mqx_region *region, const struct mqx_object *queue,
                     const struct mqx_put *put) MQX_MUST_USE;
 

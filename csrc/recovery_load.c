@@ -248,7 +248,8 @@ static int advance(struct loading *loading)
     stream->left -= 1;
     const struct psc_message *m = &stream->m;
     if (m->placement > MQX_MAX_PRIORITY || m->number == 0 || m->zero != 0 || m->zero2 != 0 ||
-        m->has_ext > 1 || m->length > MQX_MAX_BODY) {
+        m->has_ext > 1 || m->is_volatile > 1 ||
+        m->length > MQX_MAX_BODY) {
         return bad_message(loading->restart, m, "its line contradicts itself");
     }
     if (stream->last.number != 0 && compare(&stream->last, m) >= 0) {

@@ -120,7 +120,8 @@ struct mqx_context {
     uint32_t wait_list;       /* 0 general list of the object, else bucket + 1 */
     uint32_t wait_next;
     uint32_t wait_prev;
-    uint32_t wait_browse;     /* 1: a browse without lock */
+    uint32_t wait_browse;     /* 1: others are woken, too: a browse without lock, or a match that
+                               * tags do not decide */
     uint32_t wait_match;      /* MQMO_* bits of the tags below that count */
     uint64_t wait_tag[MQX_INDEX_COUNT];
     uint32_t wait_signal;     /* 1: nobody sleeps on the word; ring the process' doorbell instead */
@@ -161,8 +162,10 @@ enum mqx_message_state {
     MQX_MSG_GONE = 6,         /* out of the queue, kept only until its pins are gone */
 };
 enum { /* message.flags */
-    MQX_MSGF_PERSISTENT = 1,
+    MQX_MSGF_PERSISTENT = 1,  /* in the journal */
     MQX_MSGF_HAS_EXT = 2,
+    MQX_MSGF_VOLATILE = 4,    /* in the journal, but MQPER_NOT_PERSISTENT: of a queue in a
+                               * structure */
     MQX_MSGF_KEY = 0x10,      /* 0x10, 0x20, 0x40: linked in the MsgId, CorrelId, GroupId index */
 };
 struct mqx_message {
@@ -202,12 +205,22 @@ enum mqx_object_state {
     MQX_OBJ_DELETING = 4,     /* logically deleted: nobody can use it; the slot is given back, by
                                * anybody, when no handle is open and no unit holds a message */
 };
+enum { /* object.name_space: queues of every type, and 100 + MQOT_* */
+    MQX_NAMES_QUEUE = 1,
+    MQX_NAMES_MANAGER = 105,  /* max_depth: MAXUMSGS, max_length: MAXMSGL; 0 when not given */
+    MQX_NAMES_STRUCTURE = 110, /* max_depth: CFLEVEL, max_length: what that allows, may_persist */
+};
 enum { MQX_LOCAL_QUEUE = 1 };  /* object.type of what holds messages */
 enum mqx_definition_type {    /* MQQDT_* */
     MQX_PREDEFINED = 1,
     MQX_PERMANENT = 2,
     MQX_TEMPORARY = 3,        /* in the region alone: not in the journal, not in a checkpoint */
     MQX_SHARED = 4,           /* as PERMANENT */
+};
+enum mqx_np_life { /* how long non-persistent messages live */
+    MQX_NP_TO_RESTART = 0,
+    MQX_NP_TO_FAILURE = 1,    /* NPMCLASS(HIGH): an orderly end keeps them in its checkpoint */
+    MQX_NP_IN_STRUCTURE = 2,  /* to the failure of object.structure: they are in the journal, too */
 };
 struct mqx_level {            /* one placement priority of a queue: see heap.h */
     uint32_t root;            /* cells of the top node, 0 = never used */
@@ -241,12 +254,13 @@ struct mqx_object {
     uint8_t get_inhibited;
     uint8_t npm_class;        /* 0 NORMAL, 10 HIGH */
     uint8_t may_persist;      /* 0: a persistent put is 2048 */
-    uint8_t np_life;          /* non-persistent messages live: 0 to restart, 1 to failure, 2
-                               * structure */
+    uint8_t np_life;          /* enum mqx_np_life */
     /* heap summary */
     uint16_t available_mask;  /* bit p: level p has an available message (a hint that is exact under
                                * the lock) */
-    uint16_t zero;
+    uint8_t group_index;      /* INDXTYPE(GROUPID); attribute value, as above */
+    uint8_t failing;          /* of a structure, catalog lock, atomic read: its failure is being
+                               * simulated */
     uint32_t present;         /* messages in the queue in any state */
     uint32_t got;             /* of these in state GOT */
     uint32_t uncommitted;     /* of these in state PUT */
@@ -270,7 +284,8 @@ struct mqx_object {
                                * fixed */
     uint8_t definition_type;  /* enum mqx_definition_type; fixed for the life of the object */
     uint8_t zero_byte[3];
-    uint32_t reserved[1];
+    uint32_t structure;       /* atomic read; catalog lock: slot of the CFSTRUCT that np_life speaks
+                               * of; 0 when there is none of that name */
 } MQX_ALIGNED(64);
 MQX_STATIC_ASSERT(sizeof(struct mqx_object) == 512, "an unopened queue costs at most 512 bytes");
 
@@ -376,7 +391,6 @@ struct mqx_journal {
     uint64_t reserve_bytes;       /* atomic: journal space kept for gets, commits, backouts (rule
                                    * 12) */
     uint64_t used_bytes;          /* of all segment files */
-    uint64_t backout_lsn;         /* end LSN of the newest BACKOUT record */
     uint64_t flushes;             /* statistics */
     uint64_t flushed_bytes;
     uint64_t flushed_records;
@@ -422,8 +436,6 @@ struct mqx_header {
     uint64_t woken_by_bound;  /* atomic: waits that found a message only because the bound
                                * expired */
     uint64_t np_discarded;    /* non-persistent messages discarded by the last restart */
-    uint64_t image_pending;   /* LSN of a checkpoint whose image was loaded and must be marked
-                               * consumed */
     uint64_t maintenance_seq; /* atomic */
     struct mqx_area area[MQX_AREA_COUNT];
     struct mqx_lock maintenance_lock;
@@ -432,7 +444,6 @@ struct mqx_header {
     struct mqx_lock slots_lock;
     struct mqx_lock arena_lock;
     uint32_t global_cells[MQX_CLASS_COUNT]; /* arena lock: free cells given back by stripes */
-    uint32_t global_count[MQX_CLASS_COUNT];
     struct mqx_process process[MQX_PROCESS_MAX];
     struct mqx_journal journal;
     uint64_t stripe_offset;   /* fixed: struct mqx_stripe[stripe_count] */

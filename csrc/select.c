@@ -18,10 +18,11 @@ void mqx_match_init(const struct mqx_region *region, const struct mqe_get *get,
                     struct mqx_match *out)
 {
     const uint8_t *ids[MQX_INDEX_COUNT] = {get->msg_id, get->correl_id, get->group_id};
-    out->bits = get->match & (MQE_MATCH_SEQ_NUMBER | MQE_MATCH_OFFSET);
+    out->bits = get->match & (MQE_MATCH_SEQ_NUMBER | MQE_MATCH_OFFSET | MQE_MATCH_NUMBER);
     out->excluded = 0;
     out->seq_number = get->seq_number;
     out->offset = get->offset;
+    out->number = get->match_number;
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
         if ((get->match >> k & 1u) != 0 && memcmp(ids[k], no_id, MQX_ID_SIZE) != 0) {
             out->bits |= 1u << k;
@@ -52,6 +53,9 @@ bool mqx_match_exact(const struct mqx_match *match, const struct ps_descriptor *
 static bool matches(const struct mqx_region *region, const struct mqx_match *match,
                     const struct mqx_message *message)
 {
+    if ((match->bits & MQE_MATCH_NUMBER) != 0 && match->number != message->number) {
+        return false;
+    }
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
         if ((match->bits >> k & 1u) != 0 && match->tag[k] != message->tag[k]) {
             return false;

@@ -9,11 +9,12 @@
 enum { MQX_SELECT_SCAN_MAX = 64, MQX_SELECT_EXCLUDE_MAX = 8 };
 
 struct mqx_match {
-    uint32_t bits;                        /* MQMO_*; only ids that are not all NUL, see
+    uint32_t bits;                        /* MQE_MATCH_*; only ids that are not all NUL, see
                                            * mqx_match_init */
     uint64_t tag[MQX_INDEX_COUNT];
     uint8_t id[MQX_INDEX_COUNT][MQX_ID_SIZE];
     int32_t seq_number, offset;
+    uint64_t number;
     uint32_t excluded;                    /* messages whose tag matched but whose full id did not */
     uint64_t exclude[MQX_SELECT_EXCLUDE_MAX]; /* their numbers */
 };

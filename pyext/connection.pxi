@@ -480,6 +480,22 @@ cdef class Connection:
         if reason:
             fail(reason)
 
+    def fail_structure(self, uint32_t slot, uint32_t generation):
+        """Simulates the failure of a CFSTRUCT: returns how many non-persistent messages are lost.
+
+        2055 while units of work hold messages of a queue in it.
+        """
+        cdef uint64_t lost = 0
+        cdef int reason
+        self.check_open()
+        self.busy += 1
+        with nogil:
+            reason = mqe_fail_structure(self.manager, slot, generation, &lost)
+        self.busy -= 1
+        if reason:
+            fail(reason)
+        return lost
+
     def new_id(self):
         """24 bytes that no other MsgId or CorrelId of this queue manager has."""
         cdef uint8_t raw[24]

@@ -167,6 +167,8 @@ cdef extern from "mqe.h" nogil:
                         ps_object_name *name, void *attrs, uint32_t capacity, uint32_t *length,
                         uint64_t *stamp)
     int mqe_wake(mqe_manager *manager, uint32_t slot)
+    int mqe_fail_structure(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                           uint64_t *lost)
     int mqe_clear(mqe_manager *manager, uint32_t slot, uint32_t generation)
 
     struct mqe_queue_status_t "mqe_queue_status":

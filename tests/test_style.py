@@ -16,10 +16,10 @@ COLUMNS_MAX = 100
 # source file also those of its own layer: what lies above is never named.
 LAYERS = (
     "base amq atomic check checksum error format futex reason_codes yield",
-    "attributes io message record surroundings",
-    "lock region arena store body",
+    "io message record surroundings",
+    "lock region arena store body attributes",
     "segment journal journal_files journal_read commit heap lookup queue select mqe notify",
-    "catalog catalog_delete catalog_names uow",
+    "catalog catalog_delete catalog_names structure uow",
     "recovery recovery_scan recovery_replay recovery_load checkpoint checkpoint_file "
     "journal_create",
     "attach attach_region attachment errlog forked helper lockfile orphan sweep watch",

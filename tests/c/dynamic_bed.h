@@ -7,7 +7,7 @@
 
 #include "engine_bed.h"
 
-enum { DEFTYPE = 7, PERMANENT = 2, TEMPORARY = 3 };
+enum { PERMANENT = 2, TEMPORARY = 3 }; /* of DEFTYPE */
 enum { INQUIRE = 32, KEEP = MQE_CLOSE_KEEP, DELETE = MQE_CLOSE_DELETE, PURGE = MQE_CLOSE_PURGE };
 enum { ALL = 2 | MQE_BROWSE | MQE_OUTPUT };
 

@@ -32,7 +32,8 @@
 
 enum { /* selectors of attributes.h */
     DEFPSIST = 5, DEFPRTY = 6, GET_DISABLED = 9, PUT_DISABLED = 10, MAXMSGL = 13, MAXDEPTH = 15,
-    FIFO = 16, NPMCLASS = 78,
+    FIFO = 16, NPMCLASS = 78, DEFTYPE = 7, INDXTYPE = 57, MAXUMSGS = 33, CFLEVEL = 70, RECOVER = 71,
+    CFSTRUCT = 2039,
 };
 enum { ENGINE_KEPT = 4096, ENGINE_TEXT = 100000 };
 
@@ -342,6 +343,7 @@ struct ask {
     uint32_t flags, match;
     int64_t wait_us;
     uint64_t capacity;            /* 0: all there is; NONE: no byte */
+    uint64_t number;              /* get: to match */
 };
 #define NONE UINT64_MAX
 
@@ -400,7 +402,9 @@ __attribute__((unused)) static struct mqe_get engine_ask(const struct ask *ask)
         .wait_us = ask->wait_us,
         .match = ask->match | (ask->msg != 0 ? MQE_MATCH_MSG_ID : 0u) |
                  (ask->correl != 0 ? MQE_MATCH_CORREL_ID : 0u) |
-                 (ask->group != 0 ? MQE_MATCH_GROUP_ID : 0u),
+                 (ask->group != 0 ? MQE_MATCH_GROUP_ID : 0u) |
+                 (ask->number != 0 ? MQE_MATCH_NUMBER : 0u),
+        .match_number = ask->number,
     };
     id_of(get.msg_id, ask->msg);
     id_of(get.correl_id, ask->correl);

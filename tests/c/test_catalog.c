@@ -203,16 +203,23 @@ TEST(definitions_with_bad_values_are_refused_before_anything_is_written)
 
 TEST(random_bytes_are_a_list_or_refused_but_never_harm)
 {
+    static const struct ps_object_name names[] = {
+        {.name_space = MQX_NAMES_QUEUE, .type = 1},
+        {.name_space = MQX_NAMES_MANAGER, .type = 5},
+        {.name_space = MQX_NAMES_STRUCTURE, .type = 10},
+        {.name_space = 103, .type = 3},
+    };
     struct test_random random = {.state = test_seed()};
     struct mqx_values values;
     for (int round = 0; round < 20000; round++) {
+        const struct ps_object_name name = names[round % 4];
         const uint32_t length = (uint32_t)test_below(&random, 200);
         unsigned char *list = malloc(length + 1); /* exact, so that a sanitizer sees an overrun */
         CHECK(list != NULL);
         for (uint32_t i = 0; i < length; i++) {
             list[i] = (unsigned char)(test_below(&random, 4) == 0 ? test_next(&random) : 0);
         }
-        int status = mqx_attributes_read(list, length, &values);
+        int status = mqx_attributes_read(&name, list, length, &values);
         CHECK(status == 0 || mqx_comp_code(status) == MQCC_FAILED);
         free(list);
     }

@@ -209,6 +209,75 @@ TEST(the_control_plane_is_refused_in_a_stopped_queue_manager_but_for_its_status)
     CHECK_INT(status.stopped, MQX_STOP_BROKEN);
 }
 
+static struct ps_object_name manager_name(void)
+{
+    struct ps_object_name name = engine_name("QM1");
+    name.name_space = MQX_NAMES_MANAGER;
+    name.type = 5;
+    return name;
+}
+
+TEST(attributes_of_the_queue_manager_object_are_in_force_from_define_alter_and_restart_on)
+{
+    const struct ps_object_name name = manager_name();
+    struct attributes attrs = engine_attributes((const int[]){MAXUMSGS, 2, MAXMSGL, 32768, 0});
+    static char body[32769];
+    uint32_t slot = 0, generation = 0;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    mqe_unit *unit = engine_unit();
+    CHECK_INT(mqe_define(engine.manager, &name, attrs.bytes, attrs.length, &slot, &generation), 0);
+    for (int round = 0; round < 3; round++) {
+        CHECK_INT(PUT(q, .body = body, .length = 32768), 0);
+        CHECK_INT(PUT(q, .body = body, .length = 32769), MQRC_MSG_TOO_BIG_FOR_Q_MGR);
+        CHECK_INT(PUT(q, .text = "1", .unit = unit), 0);
+        CHECK_INT(PUT(q, .text = "2", .unit = unit), 0);
+        CHECK_INT(PUT(q, .text = "3", .unit = unit), MQRC_SYNCPOINT_LIMIT_REACHED);
+        CHECK_INT(mqe_backout(unit), 0);
+        if (round == 0) {
+            engine_kill_and_restart();
+        } else {
+            engine_restart(); /* from a checkpoint */
+        }
+        q = engine_find("Q");
+        unit = engine_unit();
+    }
+    attrs = engine_attributes((const int[]){MAXUMSGS, 3, 0});
+    CHECK_INT(mqe_alter(engine.manager, slot, generation, &name, attrs.bytes, attrs.length, 0, 0),
+              0);
+    CHECK_INT(PUT(q, .text = "1", .unit = unit), 0);
+    CHECK_INT(PUT(q, .text = "2", .unit = unit), 0);
+    CHECK_INT(PUT(q, .text = "3", .unit = unit), 0);
+    CHECK_INT(PUT(q, .text = "4", .unit = unit), MQRC_SYNCPOINT_LIMIT_REACHED);
+}
+
+TEST(values_that_objects_of_other_types_may_not_have_are_refused)
+{
+    static const struct {
+        uint32_t name_space, type;
+        int selector, value, reason;
+    } cases[] = {
+        {MQX_NAMES_MANAGER, 5, MAXUMSGS, 0, 2068},
+        {MQX_NAMES_MANAGER, 5, MAXMSGL, 32767, MQRC_MAX_MSG_LENGTH_ERROR},
+        {MQX_NAMES_STRUCTURE, 10, CFLEVEL, 0, 2068}, {MQX_NAMES_STRUCTURE, 10, CFLEVEL, 6, 2068},
+        {MQX_NAMES_STRUCTURE, 10, RECOVER, 2, 2068}, {MQX_NAMES_QUEUE, 1, DEFTYPE, 5, 2068},
+        {MQX_NAMES_QUEUE, 1, INDXTYPE, 6, 2068}, {MQX_NAMES_QUEUE, 1, CFSTRUCT, 1, 2067},
+        {103, 1, 9999, 0, 2043}, {MQX_NAMES_QUEUE, 1, CFLEVEL, 99, 0}, {103, 3, DEFPRTY, 99, 0},
+    };
+    engine_begin();
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(cases); i++) {
+        struct ps_object_name name = engine_name("X");
+        const struct attributes attrs =
+            engine_attributes((const int[]){cases[i].selector, cases[i].value, 0});
+        uint32_t slot = 0, generation = 0;
+        name.name_space = cases[i].name_space;
+        name.type = cases[i].type;
+        name.name[1] = (char)('A' + i);
+        CHECK_INT(mqe_define(engine.manager, &name, attrs.bytes, attrs.length, &slot, &generation),
+                  cases[i].reason);
+    }
+}
+
 TEST(the_bed_is_cleared_away)
 {
     engine_end();

@@ -301,6 +301,63 @@ TEST(a_get_in_a_unit_at_its_limit_is_refused_and_a_browse_is_not)
     CHECK_INT(depth(q), 0);
 }
 
+TEST(a_message_is_got_by_its_arrival_number_alone_or_with_its_ids)
+{
+    enum { MANY = 300 };
+    static uint64_t numbers[MANY];
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    for (uint64_t i = 0; i < MANY; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "m%d", (int)i);
+        CHECK_INT(PUT(q, .text = text, .priority = (int32_t)(i % 3), .msg = i + 1,
+                      .persistent = i % 2 == 0), 0);
+    }
+    while (TAKE(q, .flags = MQE_GET_BROWSE_NEXT), got.status == 0) {
+        numbers[got.msg - 1] = got.number;
+    }
+    CHECK_STR(TAKE(q, .number = numbers[7], .flags = MQE_GET_BROWSE_FIRST), "m7");
+    CHECK_STR(TAKE(q, .number = numbers[299]), "m299");
+    CHECK_STR(TAKE(q, .number = numbers[299]), "(2033)");
+    CHECK_STR(TAKE(q, .number = numbers[150], .msg = 150), "(2033)");
+    CHECK_STR(TAKE(q, .number = numbers[150], .msg = 151), "m150");
+    CHECK_INT(got.number, numbers[150]);
+}
+
+TEST(a_getter_that_waits_for_one_number_does_not_keep_a_message_from_another_getter)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    struct waiter picky = {0}, other = {0};
+    WAITER(&picky, q, .number = UINT64_MAX, .wait_us = 300000);
+    CHECK(await_waiters(q, 1));
+    WAITER(&other, q, 0);
+    CHECK(await_waiters(q, 2));
+    const uint64_t bound = woken_by_bound();
+    CHECK_INT(PUT(q, .text = "x"), 0);
+    CHECK_STR(waiter_end(&other), "x");
+    CHECK_STR(waiter_end(&picky), "(2033)");
+    CHECK_INT(woken_by_bound(), bound);
+}
+
+TEST(on_z_os_the_backout_count_ends_at_255)
+{
+    struct mqe_settings settings = engine_settings();
+    for (uint32_t platform = 0; platform < 2; platform++) {
+        settings.platform = platform;
+        engine_begin_with(&settings);
+        struct queue q = QUEUE("Q", 0);
+        mqe_unit *unit = engine_unit();
+        CHECK_INT(PUT(q, .text = "x"), 0);
+        for (int i = 0; i < 257; i++) {
+            CHECK_STR(TAKE(q, .unit = unit), "x");
+            CHECK_INT(mqe_backout(unit), 0);
+        }
+        CHECK_STR(TAKE(q), "x");
+        CHECK_INT(got.backout_count, platform == 0 ? 257 : 255);
+    }
+}
+
 TEST(the_bed_is_cleared_away)
 {
     engine_end();

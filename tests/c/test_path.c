@@ -249,6 +249,11 @@ TEST(many_definitions_need_one_flush_and_stop_at_the_first_that_cannot_be)
     CHECK_INT(done, 0);
 }
 
+TEST(the_bed_is_cleared_away)
+{
+    engine_end();
+}
+
 TEST_MAIN()
 
 TEST(a_handle_says_which_definitions_it_went_through_and_the_next_one_in_its_slot_says_its_own)

@@ -274,6 +274,52 @@ TEST(time_is_stamped_unless_it_is_given)
     CHECK_INT(d.put_time_us, 1234567);
 }
 
+TEST(on_z_os_a_group_index_places_first_messages_of_low_priority_at_2_and_keeps_the_field)
+{
+    enum { ZOS = 1, BY_GROUP = 5, BY_MSG = 1 };
+    static const struct {
+        uint32_t platform;
+        int index, fifo, priority, number; /* number 0: no extension at all */
+        int placed;
+    } cases[] = {
+        {ZOS, BY_GROUP, 0, 0, 1, 2}, {ZOS, BY_GROUP, 0, 1, 1, 2}, {ZOS, BY_GROUP, 0, 2, 1, 2},
+        {ZOS, BY_GROUP, 0, 3, 1, 3}, {ZOS, BY_GROUP, 0, 0, 2, 0}, {ZOS, BY_GROUP, 0, 1, 7, 1},
+        {ZOS, BY_GROUP, 0, 0, 0, 2}, {ZOS, BY_GROUP, 0, -1, 1, 2}, {ZOS, BY_MSG, 0, 0, 1, 0},
+        {ZOS, 0, 0, 1, 1, 1}, {ZOS, BY_GROUP, 1, 1, 1, 0}, {0, BY_GROUP, 0, 0, 1, 0},
+        {0, BY_GROUP, 0, 1, 0, 1},
+    };
+    struct mqe_settings settings = engine_settings();
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(cases); i++) {
+        settings.platform = cases[i].platform;
+        engine_begin_with(&settings);
+        struct queue q = QUEUE("Q", INDXTYPE, cases[i].index, FIFO, cases[i].fifo);
+        const struct mqe_destination to = mqe_straight(q.slot, q.generation);
+        const struct ps_descriptor_ext ext = {.msg_seq_number = cases[i].number};
+        struct ps_descriptor d = {.priority = cases[i].priority, .persistence = 1};
+        CHECK_INT(mqe_put(engine.manager, NULL, &to, &d, cases[i].number != 0 ? &ext : NULL, "x", 1,
+                          -1, 0), 0);
+        CHECK_INT(d.placement, cases[i].placed);
+        engine_kill_and_restart();
+        q = engine_find("Q");
+        CHECK_STR(TAKE(q), "x");
+        CHECK_INT(got.placement, cases[i].placed);
+        CHECK_INT(got.priority, cases[i].priority == -1 ? 0 : cases[i].priority);
+    }
+}
+
+TEST(on_z_os_generated_ids_begin_with_csq)
+{
+    struct mqe_settings settings = engine_settings();
+    uint8_t id[24];
+    settings.platform = 1;
+    engine_begin_with(&settings);
+    struct queue q = QUEUE("Q", 0);
+    CHECK_INT(PUT(q, .text = "x"), 0);
+    CHECK_MEM(put_descriptor.msg_id, "CSQ QM1         ", 16);
+    CHECK_INT(mqe_new_id(engine.manager, id), 0);
+    CHECK_MEM(id, "CSQ QM1         ", 16);
+}
+
 TEST(the_bed_is_cleared_away)
 {
     engine_end();

@@ -75,7 +75,7 @@ struct psc_message {
     uint64_t number; uint64_t lsn; uint64_t first_lsn; uint64_t expiry_us;
     uint64_t tag_msg_id; uint64_t tag_correl_id; uint64_t tag_group_id;
     uint32_t object; uint32_t object_gen; uint32_t length; uint32_t backout_count;
-    int32_t priority; uint8_t placement; uint8_t has_ext; uint16_t zero;
+    int32_t priority; uint8_t placement; uint8_t has_ext; uint8_t is_volatile; uint8_t zero;
     uint32_t record_length; uint32_t chunk_count; uint64_t zero2;
 };
 struct psc_end {

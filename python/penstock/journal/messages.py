@@ -51,7 +51,7 @@ class Entry:
             chunk_count=m["chunk_count"],
             priority=m["priority"],
             placement=m["placement"],
-            persistent=True,
+            persistent=not m["is_volatile"],
             expiry_us=m["expiry_us"],
             backout_count=m["backout_count"],
             listed=m,
@@ -89,7 +89,7 @@ class Message:
 
     @property
     def persistent(self) -> bool:
-        """False only for messages of a checkpoint's image."""
+        """False for messages of a checkpoint's image and of queues in a CFSTRUCT."""
         return self.entry.persistent
 
     @property
@@ -204,6 +204,7 @@ def check_message(message: Message) -> DamagedFile | None:
         "placement": descriptor.placement,
         "expiry_us": descriptor.expiry_us,
         "has_ext": int(L.SEC_DESCRIPTOR_EXT in record.sections()),
+        "is_volatile": int(not descriptor.persistence),
         "zero": 0,
         "zero2": 0,
     }

@@ -319,9 +319,6 @@ class Replay:
             return
         if entry.arrival < self.cleared.get(entry.key, 0):
             return
-        if not entry.persistent:
-            text = f"message {entry.identity} is not persistent"
-            self.report("warning", op.fail(text, "message"))
         self._insert(entry)
 
     def _raise_count(self, entry: Entry) -> None:
