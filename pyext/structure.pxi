@@ -270,6 +270,7 @@ cdef class PartField(Field):
     cdef object read(self, Structure structure):
         cdef Structure part = self.item.__new__(self.item)
         PyMem_Free(part.raw)
+        part.shared = True
         part.raw = structure.raw + self.offset
         part.size = self.size
         part.owner = structure
@@ -338,7 +339,7 @@ cdef class StringField(VariableField):
 
     cdef object read(self, Structure structure):
         cdef object value = self.value(structure)
-        return "" if value is None else (<bytes>value).decode("utf-8", "surrogateescape")
+        return "" if value is None else (<bytes?>value).decode("utf-8", "surrogateescape")
 
     cdef int write(self, Structure structure, object value) except -1:
         cdef bytes raw = characters(value, structure.shape.reason, self.label(structure))
@@ -352,7 +353,7 @@ cdef class StringField(VariableField):
 
     cdef int append(self, Structure structure, bytearray packed) except -1:
         note_offset(packed, self.offset + CHARV_OFFSET_AT)
-        packed.extend(<bytes>self.value(structure))
+        packed.extend(<bytes?>self.value(structure))
         return 0
 
     cdef int fetch(self, Structure structure, const unsigned char *data, Py_ssize_t size) except -1:
@@ -400,10 +401,7 @@ cdef class ListField(VariableField):
             wrong_type(self.reason, f"{self.label(structure)}={value!r}: takes a list of "
                                     f"{self.item.__name__}")
         records = list(value)
-        for record in records:
-            if type(record) is not self.item:
-                wrong_type(self.reason, f"{self.label(structure)}: {record!r} in the list: takes "
-                                        f"{self.item.__name__}")
+        self.check(structure, records)
         self.keep(structure, records)
         if self.counts:
             set_long(structure.raw, self.count_field.offset, <int32_t>len(records))
@@ -411,6 +409,14 @@ cdef class ListField(VariableField):
 
     cdef int take(self, Structure structure, const unsigned char *from_raw) except -1:
         return 0  # fetch() does it
+
+    cdef int check(self, Structure structure, list records) except -1:
+        """The caller's list holds records of the right kind only; he may have changed it since."""
+        for record in records:
+            if type(record) is not self.item:
+                wrong_type(self.reason, f"{self.label(structure)}: {record!r} in the list: takes "
+                                        f"{self.item.__name__}")
+        return 0
 
     cdef tuple parts(self, Structure structure):
         """The fields that each record has."""
@@ -428,6 +434,7 @@ cdef class ListField(VariableField):
         cdef tuple parts = self.parts(structure)
         if not records:
             return 0
+        self.check(structure, records)
         note_offset(packed, self.offset_field.offset)
         for record in records:
             for field in parts:
@@ -556,6 +563,7 @@ cdef class Structure:
     cdef Layout shape
     cdef list variable
     cdef Structure owner
+    cdef bint shared  # raw is the owner's; said here since the collector may clear `owner` first
 
     layout = Layout()  # none: only classes made by layout() have instances
 
@@ -576,7 +584,7 @@ cdef class Structure:
             (<Field>self.shape.fields[name]).__set__(self, value)
 
     def __dealloc__(self):
-        if self.owner is None:
+        if not self.shared:
             PyMem_Free(self.raw)
 
     @property
@@ -702,9 +710,12 @@ cdef class Structure:
 
     def __setstate__(self, state):
         cdef bytes raw
-        raw, self.variable = state
-        if len(raw) > self.size:
-            raise ValueError(f"no state of {self.shape.name}: {len(raw)} bytes")
+        cdef list variable
+        raw, variable = state
+        if len(raw) > self.size or len(variable or self.shape.variables) != len(
+                self.shape.variables):
+            raise ValueError(f"no state of {self.shape.name}: {len(raw)} bytes, {variable!r}")
+        self.variable = variable or None
         memcpy(self.raw, PyBytes_AS_STRING(raw), <size_t>len(raw))
 
     def __repr__(self):

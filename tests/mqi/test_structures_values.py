@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import struct
 from typing import Any
 
@@ -247,6 +248,21 @@ def test_setting_the_records_sets_their_count() -> None:
     assert mqi.MQPMO(Version=2, ResponseRecs=[mqi.MQRR()]).RecsPresent == 0
 
 
+def test_a_list_that_was_spoilt_afterwards_is_refused_when_it_is_packed() -> None:
+    for wrong in (5, mqi.MQRR(), mqi.MQMD()):
+        od = mqi.MQOD(Version=2, ObjectRecs=[mqi.MQOR()])
+        od.ObjectRecs.append(wrong)  # type: ignore[arg-type]
+        with pytest.raises(InvalidType, match="in the list") as error:
+            od.pack()
+        assert error.value.reason == 2155
+
+
+def test_a_state_of_something_else_is_refused() -> None:
+    for state in ((bytes(1000), None), (b"", [None]), (b"", [None] * 9)):
+        with pytest.raises(ValueError, match="no state of MQOD"):
+            mqi.MQOD().__setstate__(state)  # type: ignore[arg-type]
+
+
 def test_records_follow_the_structure_at_their_offsets() -> None:
     names = ["A", "BB"]
     od = mqi.MQOD(
@@ -342,6 +358,18 @@ def test_the_descriptor_in_a_transmission_header_shares_its_memory() -> None:
     with pytest.raises(AttributeError, match="324 bytes and has no GroupId"):
         inner.GroupId = b""
     assert not hasattr(inner, "MsgFlags")
+
+
+def test_a_descriptor_in_a_cycle_with_its_header_is_collected_once() -> None:
+    class Header(mqi.MQXQH):
+        part: mqi.MQMD
+
+    for _ in range(200):
+        header = Header()
+        header.part = header.MsgDesc
+    del header
+    assert gc.collect() >= 200
+    assert [mqi.MQXQH() for _ in range(400)] == [mqi.MQXQH()] * 400
 
 
 def test_a_descriptor_of_version_2_goes_into_a_transmission_header_as_version_1() -> None:
