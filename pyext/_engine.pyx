@@ -17,8 +17,9 @@
 #   4. Objects made before a fork do nothing in the child but refuse (rule 32).
 #
 # Included: status (codes to exceptions), message (what get and put return), buffer (bodies and ids
-# in), structure (the MQI's structures), connection, unit, queue. One module, because the core's
-# process-wide state must exist once.
+# in), structure (the MQI's structures), connection, unit, queue, descriptor
+# and transmit (MQ's descriptor and transmission header), mqi (the verbs). One module, because the
+# core's process-wide state must exist once.
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -31,7 +32,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from cpython.pystate cimport PyThreadState_GetDict
-from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset, strlen
 
 from mqe cimport *
@@ -39,7 +40,7 @@ from mqe cimport *
 import sys
 from weakref import WeakKeyDictionary, WeakSet
 
-from penstock.errors import ClosedHandle, InvalidType, InvalidValue, error_for
+from penstock.errors import ClosedHandle, InvalidType, InvalidValue, MQError, error_for
 
 cdef extern from "gil.h" nogil:
     struct penstock_gil:
@@ -50,7 +51,11 @@ cdef extern from "gil.h" nogil:
     unsigned penstock_forks
     int penstock_watch_forks()
     int64_t penstock_now_us()
+    uint64_t penstock_wall_us()
     void penstock_pause()
+
+cdef extern from "string.h" nogil:
+    size_t strnlen(const char *text, size_t most)
 
 cdef extern from "Python.h":
     void Py_SET_SIZE(PyObject *object, Py_ssize_t size)
@@ -69,6 +74,7 @@ cdef enum:
 cdef enum:                    # the reason codes that the binding itself gives
     RC_BACKED_OUT = 2003
     RC_BUFFER_ERROR = 2004
+    RC_BUFFER_LENGTH_ERROR = 2005
     RC_CONNECTION_BROKEN = 2009
     RC_ENVIRONMENT_ERROR = 2012
     RC_EXPIRY_ERROR = 2013
@@ -79,29 +85,53 @@ cdef enum:                    # the reason codes that the binding itself gives
     RC_MISSING_REPLY_TO_Q = 2027
     RC_MSG_TYPE_ERROR = 2029
     RC_NO_MSG_AVAILABLE = 2033
+    RC_NOT_OPEN_FOR_BROWSE = 2036
+    RC_NOT_OPEN_FOR_INPUT = 2037
     RC_NOT_OPEN_FOR_OUTPUT = 2039
+    RC_OBJECT_CHANGED = 2041
     RC_OPTION_NOT_VALID_FOR_TYPE = 2045
     RC_OPTIONS_ERROR = 2046
     RC_PERSISTENCE_ERROR = 2047
     RC_PRIORITY_ERROR = 2050
+    RC_PUT_INHIBITED = 2051
+    RC_Q_NOT_EMPTY = 2055
     RC_REPORT_OPTIONS_ERROR = 2061
+    RC_STORAGE_NOT_AVAILABLE = 2071
     RC_TRUNCATED_MSG_ACCEPTED = 2079
     RC_TRUNCATED_MSG_FAILED = 2080
     RC_UNKNOWN_OBJECT_NAME = 2085
     RC_WAIT_INTERVAL_ERROR = 2090
+    RC_NOT_OPEN_FOR_PASS_ALL = 2093
+    RC_NOT_OPEN_FOR_PASS_IDENT = 2094
+    RC_NOT_OPEN_FOR_SET_ALL = 2095
+    RC_NOT_OPEN_FOR_SET_IDENT = 2096
+    RC_CONTEXT_HANDLE_ERROR = 2097
+    RC_CONTEXT_NOT_AVAILABLE = 2098
     RC_UNKNOWN_REPORT_OPTION = 2104
     RC_UOW_IN_PROGRESS = 2128
     RC_OBJECT_NAME_ERROR = 2152
+    RC_Q_MGR_QUIESCING = 2161
     RC_Q_MGR_STOPPING = 2162
+    RC_PMO_ERROR = 2173
+    RC_GMO_ERROR = 2186
     RC_UNEXPECTED_ERROR = 2195
     RC_MSG_ID_ERROR = 2206
     RC_CORREL_ID_ERROR = 2207
+    RC_CALL_IN_PROGRESS = 2219
+    RC_MATCH_OPTIONS_ERROR = 2247
+    RC_MDE_ERROR = 2248
     RC_MSG_FLAGS_ERROR = 2249
     RC_MSG_SEQ_NUMBER_ERROR = 2250
     RC_OFFSET_ERROR = 2251
     RC_ORIGINAL_LENGTH_ERROR = 2252
     RC_UOW_NOT_AVAILABLE = 2255
+    RC_WRONG_GMO_VERSION = 2256
+    RC_WRONG_MD_VERSION = 2257
     RC_GROUP_ID_ERROR = 2258
+    RC_XQH_ERROR = 2260
+    RC_MSG_TOKEN_ERROR = 2331
+    RC_SEGMENTATION_NOT_ALLOWED = 2443
+    RC_HMSG_ERROR = 2460
 
 if penstock_watch_forks() != 0:
     raise MemoryError("no memory to watch for forks")
@@ -111,6 +141,11 @@ include "buffer.pxi"
 include "message.pxi"
 include "structure.pxi"
 include "unit.pxi"
+include "attributes.pxi"
 include "connection.pxi"
 include "queue.pxi"
-include "verbs.pxi"
+include "descriptor.pxi"
+include "transmit.pxi"
+include "mqi.pxi"
+include "mqi_put.pxi"
+include "mqi_get.pxi"

@@ -107,10 +107,12 @@ cdef class Connection:
     cdef int busy
     cdef unsigned forks
     cdef readonly bint closed
+    cdef readonly bint zos
     cdef readonly str name
     cdef readonly dict attach_info
     cdef readonly uint64_t np_discarded  # non-persistent messages that closing discarded
     cdef ps_descriptor template
+    cdef char padded_name[48]       # of the queue manager
     cdef object __weakref__
 
     def __cinit__(self):
@@ -125,12 +127,15 @@ cdef class Connection:
         if self.manager is not NULL:
             raise RuntimeError("a connection cannot be made twice")
         self.name = settings.get("name", "")
+        memset(self.padded_name, 32, 48)
+        take_text(self.name, self.padded_name, 48, "name")
         self.forks = penstock_forks
         self.children = WeakSet()
         self.units = WeakSet()
         self.implicit = WeakKeyDictionary()
         self.fill_template(identity)
         fill_settings(&filled, settings)
+        self.zos = filled.platform == 1
         memset(&info, 0, sizeof(info))
         with nogil:
             reason = mqe_attach(text, &filled, &self.manager, &info)
@@ -560,6 +565,66 @@ cdef class Connection:
             return None
         return found.slot, found.generation, found.type, found.resolution
 
+    cdef int read_attributes(
+        self, uint32_t slot, uint32_t generation, char *room, uint32_t capacity, uint32_t *length
+    ) except -1:
+        """The attribute list of an object, as much as there is room for; its length."""
+        cdef ps_object_name full
+        cdef penstock_gil gil
+        cdef uint64_t stamp = 0
+        cdef int reason
+        self.busy += 1
+        penstock_gil_arm(&gil)
+        reason = mqe_read_object(
+            self.manager, slot, generation, &full, room, capacity, length, &stamp
+        )
+        penstock_gil_take(&gil)
+        self.busy -= 1
+        if reason:
+            fail(reason)
+        return 0
+
+    cdef int read_numbers(self, uint32_t slot, uint32_t generation, int64_t *out) except -1:
+        """DEFSOPT, USAGE and SHARE of a local queue."""
+        cdef char room[2048]
+        cdef uint32_t length = 0
+        self.read_attributes(slot, generation, room, sizeof(room), &length)
+        take_numbers(room, min(length, sizeof(room)), out)
+        return 0
+
+    def own_attribute(self, int32_t selector, int64_t default):
+        """A number of the queue manager's own definition."""
+        cdef mqe_found found
+        cdef char room[2048]
+        cdef uint32_t length = 0
+        self.check_open()
+        if mqe_find(self.manager, 105, self.padded_name, 0, &found) != 0:
+            mqx_error_clear()
+            return default
+        self.read_attributes(found.slot, found.generation, room, sizeof(room), &length)
+        find_number(room, min(length, sizeof(room)), selector, &default)
+        return default
+
+    def values(self, uint32_t slot, uint32_t generation, tuple selectors):
+        """Stored attribute values, None for each selector that the definition does not have."""
+        cdef bytes attrs
+        cdef char room[2048]
+        cdef char *list_of = room
+        cdef uint32_t length = 0
+        self.check_open()
+        self.read_attributes(slot, generation, room, sizeof(room), &length)
+        if length > sizeof(room):
+            attrs = self.read_object(slot, generation)[2]
+            list_of = attrs
+            length = <uint32_t>len(attrs)
+        return tuple([attribute_value(list_of, length, selector) for selector in selectors])
+
+    def is_quiescing(self):
+        """Whether the queue manager is ending."""
+        cdef mqe_manager_status status
+        self.check_open()
+        return mqe_status(self.manager, &status) != 0 or status.quiescing != 0
+
     def find_object(self, str name):
         """Slot and generation of the queue of that name."""
         cdef mqe_found found
@@ -801,6 +866,12 @@ cdef int warn_leak(str text, object source) except -1:
 
 
 def end_all():
-    """For the interpreter's exit: backs out what is pending, detaches every connection in order."""
+    """For the interpreter's exit: backs out what is pending, detaches every connection in order.
+
+    On platform z/OS a normal end, one without an uncaught exception, commits.
+    """
+    cdef bint normal = not hasattr(sys, "last_value")
     for connection in list(connections):
-        (<Connection>connection).end(False, MQE_DETACH_ORDERLY, FORCED_PAUSES)
+        (<Connection>connection).end(
+            normal and (<Connection>connection).zos, MQE_DETACH_ORDERLY, FORCED_PAUSES
+        )

@@ -83,6 +83,14 @@ static inline int64_t penstock_now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
+/* Microseconds since 1970. */
+static inline uint64_t penstock_wall_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+}
+
 /* A moment for other threads; without the GIL. */
 static inline void penstock_pause(void)
 {

@@ -1,6 +1,12 @@
 # message.pxi - what put() and get() return. Both are light: no garbage-collector header, a free
 # list, fields as C values that become Python objects when somebody asks.
 
+cdef enum:
+    RO_PASS_CORREL_ID = 64
+    RO_PASS_MSG_ID = 128
+    RO_PASS_DISCARD_AND_EXPIRY = 16384
+    RO_DISCARD_MSG = 0x08000000
+
 cdef object epoch = None      # 1970-01-01 UTC; datetime is imported when first needed
 cdef object timedelta = None
 
@@ -232,6 +238,30 @@ cdef class Message:
     def md_version(self):
         """Version of the descriptor it was put with."""
         return self._d.md_version
+
+    def reply(self, data=b"", **fields):
+        """Arguments of put() for a reply to this message, as its sender asked for it:
+        ``queue.put(**message.reply(b"done"))``. See also ``qm.reply()``.
+
+        Priority and persistence are the message's. The report options choose the ids: MsgId a new
+        one, or the message's (MQRO_PASS_MSG_ID); CorrelId the message's MsgId, or its CorrelId
+        (MQRO_PASS_CORREL_ID). With MQRO_PASS_DISCARD_AND_EXPIRY the reply has what is left of the
+        message's expiry, and its MQRO_DISCARD_MSG. ``fields``: more arguments of put(), or others
+        than these.
+        """
+        cdef dict reply = {
+            "data": data, "priority": self.priority, "persistent": self.persistent, "msg_type": 2,
+        }
+        if self._d.report & RO_PASS_MSG_ID:
+            reply["msg_id"] = self.msg_id
+        reply["correl_id"] = self.correl_id if self._d.report & RO_PASS_CORREL_ID else self.msg_id
+        if self._d.report & RO_PASS_DISCARD_AND_EXPIRY:
+            if self._expiry > 0:
+                reply["expiry"] = self._expiry / 10.0
+            if self._d.report & RO_DISCARD_MSG:
+                reply["report"] = RO_DISCARD_MSG
+        reply.update(fields)
+        return reply
 
     def __len__(self):
         return PyBytes_GET_SIZE(self._data)

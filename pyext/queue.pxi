@@ -1,7 +1,6 @@
 # queue.pxi - the handle of an open queue: put, get, close.
 
 cdef enum:
-    QT_LOCAL = 1
     RO_EXPIRATION = 0x00E00000
     RO_NEEDS_REPLY_Q = 0x07E03F07   # exception, expiration, COA, COD, PAN, NAN, activity
     RO_REJECT = 0x101C0000          # MQRO_REJECT_UNSUP_MASK: 2061
@@ -14,21 +13,46 @@ cdef struct get_request:
     Py_ssize_t limit       # bytes the caller takes at most, -1 = all
 
 
+cdef enum:
+    QT_LOCAL = 1
+    QT_MODEL = 2
+    QT_REMOTE = 6
+    IA_DEF_INPUT_OPEN_OPTION = 4
+    IA_USAGE = 12
+    IA_SHAREABILITY = 23
+    OPEN_INPUT = 7
+    OPEN_CORE = 127           # what the core counts handles by: INPUT_* to SET
+
+
 @cython.no_gc_clear
 cdef class QueueHandle:
-    """An open queue. ``options``, as of MQOPEN: 2 input, 4 exclusive input, 8 browse, 16 output."""
+    """An open queue. ``options``, as of MQOPEN: 2 input, 4 exclusive input, 8 browse, 16 output.
+
+    ``manager`` is the ObjectQMgrName, ``dynamic_name`` the DynamicQName for a model queue.
+    ``route`` is what the name resolved to (penstock.resolution), None for a local queue by its own
+    name.
+    ``definition``: attributes of a dynamic queue of that name, which is made and opened in one.
+    """
 
     cdef mqe_queue *queue
     cdef readonly Connection connection
     cdef readonly str name
     cdef readonly uint32_t options
     cdef readonly bint closed
+    cdef readonly object route
     cdef int busy
     cdef unsigned forks
+    cdef bint remote              # messages get a transmission header
+    cdef bint transmission        # a transmission queue, opened as a queue
+    cdef bint chooses             # a cluster queue: an instance is chosen for each put
+    cdef bint chooses_defaults    # ... and supplies the defaults
+    cdef uint32_t opened_type     # MQQT_* of the definition that was opened
     cdef uint32_t put_flags
     cdef uint32_t get_flags
     cdef mqe_destination to
     cdef ps_descriptor template
+    cdef char header[104]         # of a remote queue: start of the transmission header
+    cdef char resolved[96]        # ResolvedQName, ResolvedQMgrName
     cdef Py_ssize_t hint
     cdef object __weakref__
 
@@ -37,68 +61,138 @@ cdef class QueueHandle:
 
     def __init__(
         self, Connection connection not None, str name not None, uint32_t options,
-        bint fail_if_quiescing=True, *, bytes definition=None,
+        bint fail_if_quiescing=True, *, str manager="", str dynamic_name="AMQ.*",
+        bytes definition=None,
     ):
-        cdef penstock_gil gil
         cdef mqe_found found
-        cdef int reason
         if self.queue is not NULL:
             raise RuntimeError("a handle cannot be opened twice")
-        self.connection = connection
-        self.name = name
-        self.options = options
-        self.forks = penstock_forks
-        self.hint = FIRST_HINT
-        memcpy(&self.template, &connection.template, sizeof(self.template))
+        self.start(connection, name, options)
         if fail_if_quiescing:
             self.put_flags = MQE_PUT_FAIL_IF_QUIESCING
             self.get_flags = MQE_GET_FAIL_IF_QUIESCING
         if definition is not None:
             self.open_new(definition)
             return
-        if connection.find(1, name, 0, &found):
-            fail(RC_UNKNOWN_OBJECT_NAME, f"queue {name}")
+        if not manager and 0 < len(name) <= 48 and name.isascii():
+            if connection.find(1, name, 0, &found) == 0 and found.type == QT_LOCAL:
+                self.open_found(&found)
+                return
+        self.open_route(manager, dynamic_name)
+
+    cdef int open_route(self, str manager, str dynamic_name) except -1:
+        """Opens anything but a local queue by its own name."""
+        from penstock.opening import prepare
+
+        name, route, definition = prepare(
+            self.connection, self.name, manager, self.options, dynamic_name
+        )
+        if definition is None:
+            return self.follow(route)
+        self.name = name
+        self.route = route
+        self.opened_type = QT_MODEL
+        memset(self.resolved, 32, 48)
+        take_text(name, self.resolved, 48, "name")
+        return self.open_new(definition)
+
+    cdef int start(self, Connection connection, str name, uint32_t options) except -1:
+        self.connection = connection
+        self.name = name
+        self.options = options
+        self.forks = penstock_forks
+        self.hint = FIRST_HINT
+        self.opened_type = QT_LOCAL
+        memcpy(&self.template, &connection.template, sizeof(self.template))
+        memset(self.resolved, 32, 48)
+        take_text(name, self.resolved, 48, "name")
+        memcpy(self.resolved + 48, connection.padded_name, 48)
+        return 0
+
+    cdef int open_found(self, const mqe_found *found) except -1:
+        """Opens a local queue found by its own name."""
+        self.aim_at(found)
+        return self.open_core(True)
+
+    cdef void aim_at(self, const mqe_found *found) noexcept:
+        """The destination is that queue, nothing in between."""
         self.to = mqe_straight(found.slot, found.generation)
         self.to.step[0].slot = found.slot
         self.to.step[0].generation = found.generation
         self.to.step[0].resolution = found.resolution
         self.to.step_count = 1
-        connection.busy += 1
+
+    cdef int follow(self, object route) except -1:
+        """Opens what a name resolved to."""
+        cdef uint32_t i = 0
+        self.route = route
+        self.to.queue, self.to.queue_generation = route.queue
+        self.to.first, self.to.first_generation = route.first or route.queue
+        for slot, generation, resolution in route.steps[:MQE_STEPS_MAX]:
+            self.to.step[i].slot = slot
+            self.to.step[i].generation = generation
+            self.to.step[i].resolution = resolution
+            i += 1
+        self.to.step_count = i
+        self.opened_type = route.opened
+        if route.remote is not None and route.queue_name != self.name:
+            self.remote = True
+            self.chooses = bool(route.instances)
+            self.chooses_defaults = self.chooses and route.first is None
+            start_header(self.header, route.remote[0], route.resolved_manager)
+        memset(self.resolved, 32, 96)
+        take_text(route.resolved_name, self.resolved, 48, "ResolvedQName")
+        take_text(route.resolved_manager, self.resolved + 48, 48, "ResolvedQMgrName")
+        return self.open_core(route.remote is None)
+
+    cdef int open_core(self, bint local) except -1:
+        """Opens the target; `local`: a local queue, whose SHARE and DEFSOPT count."""
+        cdef penstock_gil gil
+        cdef uint32_t options = self.options & OPEN_CORE
+        cdef int64_t numbers[3]
+        cdef int reason
+        if local:
+            self.connection.read_numbers(self.to.queue, self.to.queue_generation, numbers)
+            self.transmission = numbers[1] == 1
+            options = shared_as(options, numbers)
+        elif self.remote:
+            options &= MQE_OUTPUT
+        self.connection.busy += 1
         penstock_gil_arm(&gil)
-        reason = mqe_open(connection.manager, &self.to, options, &self.queue)
+        reason = mqe_open(self.connection.manager, &self.to, options, &self.queue)
         penstock_gil_take(&gil)
-        connection.busy -= 1
+        self.connection.busy -= 1
         if reason:
             self.queue = NULL
-            fail(reason, f"queue {name}")
+            fail(reason, f"queue {self.name}")
         self.closed = False
-        connection.children.add(self)
+        self.connection.children.add(self)
+        return 0
 
     cdef int open_new(self, bytes definition) except -1:
-        """Makes and opens a dynamic queue."""
-        cdef penstock_gil gil
+        """Makes and opens a dynamic queue with these attributes."""
         cdef ps_object_name full
         cdef mqe_found found
+        cdef penstock_gil gil
         cdef const char *attrs = definition
-        cdef uint32_t length = <uint32_t>len(definition)
+        cdef uint32_t length = <uint32_t>len(definition), options
+        cdef int64_t numbers[3]
         cdef int reason
-        self.connection.check_open()
         fill_name(&full, QT_LOCAL, self.name, 1, 0)
+        take_numbers(attrs, length, numbers)
+        options = shared_as(self.options, numbers)
+        self.transmission = numbers[1] == 1
         self.connection.busy += 1
         penstock_gil_arm(&gil)
         reason = mqe_open_new(
-            self.connection.manager, &full, attrs, length, self.options, &self.queue, &found
+            self.connection.manager, &full, attrs, length, options, &self.queue, &found
         )
         penstock_gil_take(&gil)
         self.connection.busy -= 1
         if reason:
             self.queue = NULL
             fail(reason, f"queue {self.name}")
-        self.to = mqe_straight(found.slot, found.generation)
-        self.to.step[0].slot = found.slot
-        self.to.step[0].generation = found.generation
-        self.to.step[0].resolution = found.resolution
-        self.to.step_count = 1
+        self.aim_at(&found)
         self.closed = False
         self.connection.children.add(self)
         return 0
@@ -112,6 +206,32 @@ cdef class QueueHandle:
         self.release(MQE_CLOSE_KEEP)
 
     @property
+    def is_remote(self):
+        """Whether messages put to it leave for another queue manager."""
+        return self.remote
+
+    @property
+    def inquired(self):
+        """Type (MQQT_*), slot and generation of the definition that was opened or made."""
+        if self.route is None or self.route.inquired is None or self.opened_type == QT_MODEL:
+            return (QT_LOCAL, *self.slot)
+        return (self.opened_type, *self.route.inquired)
+
+    def check_path(self):
+        """Raises ObjectChanged or QueueDeleted when a definition on the way has changed."""
+        cdef ps_descriptor d
+        cdef int reason, warning = 0
+        if self.closed:
+            self.refuse()
+        memcpy(&d, &self.template, sizeof(d))
+        reason = mqe_resolve_defaults(self.connection.manager, &self.to, &d, &warning)
+        if reason == RC_PUT_INHIBITED:
+            mqx_error_clear()
+            return
+        if reason:
+            fail(reason, f"queue {self.name}")
+
+    @property
     def slot(self):
         """Number of the queue in its queue manager, and how often that number was given before."""
         return self.to.queue, self.to.queue_generation
@@ -119,19 +239,21 @@ cdef class QueueHandle:
     def shut(self, int how=MQE_CLOSE_KEEP):
         """Closes the handle; nothing when it is closed. Calls of other threads end with 2019.
 
-        how: MQCO_DELETE (1) deletes a dynamic queue that is empty, MQCO_DELETE_PURGE (2) one with
-        its messages; when that raises 2045 or 2055 nothing has changed, the handle is still open.
+        how: 1 deletes a dynamic queue, 2 with its messages; after 2045 and 2055 it is open still.
         """
-        cdef int reason
+        cdef int reason = self.shut_with(how)
+        if reason and not has_stopped(reason):
+            fail(reason, f"queue {self.name}")
+
+    cdef int shut_with(self, int how):
+        """The same; returns the reason code."""
         if self.closed:
-            return
+            return 0
         self.closed = True
         while self.busy and self.forks == penstock_forks:
             with nogil:
                 penstock_pause()
-        reason = self.release(how)
-        if reason and not has_stopped(reason):
-            fail(reason, f"queue {self.name}")
+        return self.release(how)
 
     cdef int release(self, int how):
         """Gives the core's handle back; nobody is inside. Nothing in a forked child."""
@@ -229,6 +351,28 @@ cdef class QueueHandle:
             )
         return self.put_view(unit, &d, &ext if extended else NULL, data, tenths, flags)
 
+    def put_again(self, Message message not None, bytes data not None, str format not None):
+        """Puts other data with the descriptor of a message that was got: ids, context, priority,
+        persistence and what is left of its expiry are kept, the format is changed.
+        """
+        cdef ps_descriptor d
+        cdef ps_descriptor_ext ext
+        cdef mqe_unit *unit = NULL
+        if self.closed or not self.options & MQE_OUTPUT:
+            self.refuse_put()
+        memcpy(&d, &message._d, sizeof(d))
+        take_text(format, d.format, 8, "format")
+        d.encoding = NATIVE_ENCODING
+        d.ccsid = QM_CCSID
+        if message._ext is not None:
+            memcpy(&ext, message.extension(), sizeof(ext))
+        if open_transactions != 0:
+            self.connection.choose_unit(None, &unit)
+        return self.put_bytes(
+            unit, &d, &ext if message._ext is not None else NULL, PyBytes_AS_STRING(data),
+            PyBytes_GET_SIZE(data), message._expiry, self.put_flags | MQE_PUT_KEEP_TIME,
+        )
+
     cdef PutResult put_view(
         self, mqe_unit *unit, ps_descriptor *d, const ps_descriptor_ext *ext, object data,
         int32_t tenths, uint32_t flags,
@@ -250,10 +394,26 @@ cdef class QueueHandle:
         self, mqe_unit *unit, ps_descriptor *d, const ps_descriptor_ext *ext, const char *data,
         Py_ssize_t size, int32_t tenths, uint32_t flags,
     ):
-        cdef penstock_gil gil
         cdef PutResult result = PutResult.__new__(PutResult)
+        cdef int reason = self.send(unit, d, ext, data, size, tenths, flags)
+        if reason and mqe_comp_code(reason) != 1:
+            fail(reason, f"queue {self.name}")
+        if reason == 0 and d.report & ~RO_KNOWN:
+            reason = RC_UNKNOWN_REPORT_OPTION
+        result.reason = reason
+        memcpy(result._msg_id, d.msg_id, 24)
+        return result
+
+    cdef inline int send(
+        self, mqe_unit *unit, ps_descriptor *d, const ps_descriptor_ext *ext, const char *data,
+        Py_ssize_t size, int32_t tenths, uint32_t flags,
+    ) except -1:
+        """Puts, here or onto a transmission queue; returns the reason code."""
+        cdef penstock_gil gil
         cdef mqe_manager *manager = self.connection.manager
         cdef int reason
+        if self.remote:
+            return transmit(self, unit, d, ext, data, size, tenths, flags)
         self.busy += 1
         if size > LONG_COPY:
             penstock_gil_begin_long(&gil)
@@ -262,13 +422,7 @@ cdef class QueueHandle:
         reason = mqe_put(manager, unit, &self.to, d, ext, data, <uint64_t>size, tenths, flags)
         penstock_gil_take(&gil)
         self.busy -= 1
-        if reason and mqe_comp_code(reason) != 1:
-            fail(reason, f"queue {self.name}")
-        if reason == 0 and d.report & ~RO_KNOWN:
-            reason = RC_UNKNOWN_REPORT_OPTION
-        result.reason = reason
-        memcpy(result._msg_id, d.msg_id, 24)
-        return result
+        return reason
 
     cdef int fill_extension(
         self, ps_descriptor_ext *ext, object reply_to_q, object reply_to_qmgr, object group_id,
@@ -282,9 +436,10 @@ cdef class QueueHandle:
         ext.original_length = -1
         if reply_to_q is not None:
             take_text(reply_to_q, ext.reply_to_q, 48, "reply_to_q")
-            take_text(self.connection.name, ext.reply_to_qmgr, 48, "reply_to_qmgr")
         if reply_to_qmgr is not None:
             take_text(reply_to_qmgr, ext.reply_to_qmgr, 48, "reply_to_qmgr")
+        if reply_to_q is not None:
+            complete_reply(self.connection, ext)
         if group_id is not None:
             take_id(group_id, ext.group_id, RC_GROUP_ID_ERROR, "group_id")
         if msg_seq_number is not None:
@@ -364,8 +519,33 @@ cdef class QueueHandle:
 
     cdef Message receive(self, mqe_unit *unit, mqe_get_t *get, get_request *request):
         """Waits for a message and takes it. Nothing has been taken when it raises."""
-        cdef penstock_gil gil
         cdef Message message = Message.__new__(Message)
+        cdef PyObject *room = NULL
+        cdef Py_ssize_t capacity = 0
+        cdef int reason = self.take(unit, get, request, &room, &capacity)
+        if reason == RC_TRUNCATED_MSG_FAILED:
+            Py_DECREF(room)
+        if reason and reason != RC_TRUNCATED_MSG_ACCEPTED:
+            self.not_got(reason, get)
+        message.reason = reason
+        message.length = get.length
+        message.number = get.number
+        message._expiry = get.expiry
+        memcpy(&message._d, &get.d, sizeof(get.d))
+        if get.d.has_ext:
+            message._ext = extension_bytes(&get.ext)
+        self.learn(<Py_ssize_t>get.length)
+        message._data = finished_body(room, capacity, min(capacity, <Py_ssize_t>get.length))
+        return message
+
+    cdef int take(
+        self, mqe_unit *unit, mqe_get_t *get, get_request *request, PyObject **out,
+        Py_ssize_t *out_capacity,
+    ) except -1:
+        """Gets into a room of its own, waiting as the request says; returns the reason code. With
+        0, 2079 and 2080 the room is the caller's.
+        """
+        cdef penstock_gil gil
         cdef Py_ssize_t capacity = request.limit if request.limit >= 0 else self.hint
         cdef PyObject *room = body_room(capacity)
         cdef mqe_manager *manager = self.connection.manager
@@ -384,33 +564,29 @@ cdef class QueueHandle:
             self.busy -= 1
             if reason == 0 or reason == RC_TRUNCATED_MSG_ACCEPTED:
                 break
-            if reason == RC_TRUNCATED_MSG_FAILED and request.limit < 0 and get.length <= MAX_BODY:
+            if reason == RC_TRUNCATED_MSG_FAILED:
+                if request.limit >= 0 or get.length > MAX_BODY:
+                    break
                 Py_DECREF(room)
                 capacity = <Py_ssize_t>get.length
                 room = body_room(capacity)
                 continue
+            if reason != MQE_INTERRUPTED and (
+                reason != RC_NO_MSG_AVAILABLE or request.wait_us == 0
+            ):
+                Py_DECREF(room)
+                return reason
             try:
-                if (
-                    (reason == RC_NO_MSG_AVAILABLE and request.wait_us != 0)
-                    or reason == MQE_INTERRUPTED
-                ):
-                    if self.wait_on(get, request, &deadline):
-                        continue
-                    reason = RC_NO_MSG_AVAILABLE
-                self.not_got(reason, get)
+                if self.wait_on(get, request, &deadline):
+                    continue
             except BaseException:
                 Py_DECREF(room)
                 raise
-        message.reason = reason
-        message.length = get.length
-        message.number = get.number
-        message._expiry = get.expiry
-        memcpy(&message._d, &get.d, sizeof(get.d))
-        if get.d.has_ext:
-            message._ext = extension_bytes(&get.ext)
-        self.learn(<Py_ssize_t>get.length)
-        message._data = finished_body(room, capacity, min(capacity, <Py_ssize_t>get.length))
-        return message
+            Py_DECREF(room)
+            return RC_NO_MSG_AVAILABLE
+        out[0] = room
+        out_capacity[0] = capacity
+        return reason
 
     cdef inline void learn(self, Py_ssize_t length) noexcept:
         """Expects bodies of the size seen; larger ones at once, smaller ones slowly."""
@@ -455,6 +631,16 @@ cdef class QueueHandle:
                 length=get.length,
             )
         fail(reason, f"queue {self.name}")
+
+
+cdef uint32_t shared_as(uint32_t options, const int64_t *numbers) noexcept:
+    """MQOO_* for the core: INPUT_AS_Q_DEF as DEFSOPT says, and NOSHARE is exclusive."""
+    options &= OPEN_CORE
+    if options & 1:
+        options = (options & ~<uint32_t>1) | <uint32_t>numbers[0]
+    if options & 2 and numbers[2] == 0:
+        options = (options & ~<uint32_t>2) | MQE_INPUT_EXCLUSIVE
+    return options
 
 
 cdef object ZERO = 0

@@ -321,29 +321,3 @@ def test_status_tells_depth_handles_and_counts(qm: QueueManager, queue: Queue) -
     assert (whole.attached, whole.stopped, whole.woken_by_bound) == (1, 0, 0)
     assert qm.process_list()[0].pid > 0
     assert [h.queue for h in qm.handle_list()] == ["Q"]
-
-
-def test_the_verbs_of_the_engine_do_the_same(qm: QueueManager, queue: Queue) -> None:
-    from penstock import _engine
-
-    _engine.mqput(queue, b"1", 5, 1, b"id", b"", -1)
-    _engine.mqput1(qm, "Q", b"2", 7, 0, b"", b"", 600, True)
-    assert queue.status().uncommitted == 1
-    _engine.mqback(qm)
-    _engine.mqput1(qm, "Q", b"3", 7, 0, b"", b"", 600, True)
-    _engine.mqcmit(qm)
-    m = _engine.mqget(queue, 0)
-    assert (m.data, m.expiry is not None and m.expiry <= 60) == (b"3", True)
-    assert _engine.mqget(queue, 0, b"id").data == b"1"
-    with pytest.raises(penstock.NoMessageAvailable):
-        _engine.mqget(queue, 1)
-    for options in (1, 2):
-        with pytest.raises(penstock.OptionNotValidForType):
-            _engine.mqclose(queue, options)
-    for options in (3, -1, 64):
-        with pytest.raises(penstock.InvalidValue) as caught:
-            _engine.mqclose(queue, options)
-        assert caught.value.reason == 2046
-    _engine.mqclose(queue, 0)
-    with pytest.raises(penstock.ClosedHandle):
-        _engine.mqclose(queue)

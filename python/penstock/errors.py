@@ -212,6 +212,32 @@ class UnknownObjectName(MQError, LookupError):
     reasons = (ReasonCode.UNKNOWN_OBJECT_NAME,)
 
 
+class ResolutionError(MQError, LookupError):
+    """A name leads nowhere: the text says which definition on the way is missing or unfit."""
+
+    reasons = (
+        ReasonCode.ALIAS_BASE_Q_TYPE_ERROR,
+        ReasonCode.UNKNOWN_ALIAS_BASE_Q,
+        ReasonCode.UNKNOWN_OBJECT_Q_MGR,
+        ReasonCode.UNKNOWN_REMOTE_Q_MGR,
+        ReasonCode.XMIT_Q_TYPE_ERROR,
+        ReasonCode.XMIT_Q_USAGE_ERROR,
+        ReasonCode.REMOTE_Q_NAME_ERROR,
+        ReasonCode.CLUSTER_RESOLUTION_ERROR,
+        ReasonCode.UNKNOWN_XMIT_Q,
+        ReasonCode.UNKNOWN_DEF_XMIT_Q,
+        ReasonCode.DEF_XMIT_Q_TYPE_ERROR,
+        ReasonCode.DEF_XMIT_Q_USAGE_ERROR,
+        ReasonCode.NO_DESTINATIONS_AVAILABLE,
+    )
+
+
+class ObjectChanged(MQError):
+    """A definition that the name was resolved through changed since the open: open it anew."""
+
+    reasons = (ReasonCode.OBJECT_CHANGED,)
+
+
 class ObjectAlreadyExists(MQError):
     """An object, or a queue manager, of that name exists already."""
 

@@ -15,7 +15,9 @@ from .errors import (
     ObjectAlreadyExists,
     ObjectDamaged,
     ObjectInUse,
+    OptionNotValidForType,
     QueueManagerNameError,
+    ResolutionError,
     UnknownObjectName,
 )
 from .names import check_object_name
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+    from typing_extensions import Buffer
+
+    from ._engine import Message, PutResult
     from .objects import Definition
     from .qmdir import Settings
     from .status import HandleStatus, ManagerStatus, ProcessStatus, UnitStatus
@@ -207,32 +212,90 @@ class QueueManager(_engine.Connection):
         self,
         name: str,
         *,
-        input: bool = True,
+        input: bool | None = None,
         output: bool = True,
-        browse: bool = True,
+        browse: bool | None = None,
         exclusive: bool = False,
         fail_if_quiescing: bool = True,
+        manager: str = "",
+        dynamic_name: str = "AMQ.*",
     ) -> Queue:
-        """Opens a queue.
+        """Opens a queue: local, alias, remote, or a model, from which a dynamic queue is made.
 
         Args:
             name: its name.
-            input, output, browse: what for.
+            input, output, browse: what for; input and browse None: if it is a local queue.
             exclusive: nobody else may have it open for input.
             fail_if_quiescing: puts and gets fail with 2161 once the queue manager is ending.
+            manager: the queue manager that has the queue, or the name of a transmission queue or a
+                queue-manager alias; blank: this one.
+            dynamic_name: of the queue made from a model: a name, or the beginning of one and ``*``;
+                ``queue.name`` has the whole name.
 
         Raises:
             UnknownObjectName: there is none of that name.
+            ResolutionError: a definition on the way is missing or unfit.
             ObjectInUse: it is open in a way that excludes this.
+            OptionNotValidForType: a queue that is not here cannot be got from.
         """
         options = OpenOption.INPUT_EXCLUSIVE if exclusive else OpenOption(0)
-        if input and not exclusive:
+        if input is not False and not exclusive:
             options |= OpenOption.INPUT_SHARED
         if output:
             options |= OpenOption.OUTPUT
-        if browse:
+        if browse is not False:
             options |= OpenOption.BROWSE
-        return Queue(self, check_object_name(name), int(options), fail_if_quiescing)
+        try:
+            return Queue(
+                self,
+                check_object_name(name),
+                int(options),
+                fail_if_quiescing,
+                manager=manager,
+                dynamic_name=dynamic_name,
+            )
+        except (OptionNotValidForType, ResolutionError):
+            if input or browse or exclusive or not output:
+                raise
+        return Queue(self, name, int(OpenOption.OUTPUT), fail_if_quiescing, manager=manager)
+
+    def reply(self, message: Message, data: Buffer, **fields: Any) -> PutResult:
+        """Puts a reply to a message on its ReplyToQ at its ReplyToQMgr.
+
+        Priority, persistence, ids and expiry are those that the sender asked for, see
+        :meth:`Message.reply`; ``fields``: more arguments of ``put()``.
+
+        Raises:
+            InvalidValue: the message names no queue for replies (2027).
+            PersistentNotAllowed: 2048: the message is persistent, the queue temporary.
+        """
+        name = message.reply_to_q
+        if not name:
+            raise InvalidValue(
+                ReasonCode.MISSING_REPLY_TO_Q, "the message names no queue for replies"
+            )
+        there = message.reply_to_qmgr
+        with self.open(name, input=False, browse=False, manager=there) as queue:
+            return queue.put(**message.reply(data, **fields))
+
+    def dead_letter(
+        self, message: Message, reason: int, queue: str = "", manager: str = ""
+    ) -> PutResult:
+        """Puts a message that could not be delivered on the dead-letter queue (DEADQ), with a
+        dead-letter header (MQDLH) that says why.
+
+        Args:
+            message: the message as it was got.
+            reason: an MQ reason code (MQRC_*) or feedback code (MQFB_*).
+            queue, manager: where it was to go.
+
+        Raises:
+            UnknownObjectName: no DEADQ is defined, or there is no queue of that name.
+            MessageTooBig: with its header it does not fit.
+        """
+        from .deadletter import put_dead_letter
+
+        return put_dead_letter(self, message, reason, queue, manager)
 
     def queue(self, name: str, **attributes: Any) -> Queue:
         """Opens a queue, made when it is absent: durable (``defpsist=True``), as deep as can be,

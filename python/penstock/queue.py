@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from .status import QueueStatus
 
-_BROWSE = 8  # MQOO_BROWSE
+_BROWSE, _PURGE = 8, 2  # MQOO_BROWSE, MQCO_DELETE_PURGE
 
 
 class Queue(QueueHandle):
@@ -37,17 +37,20 @@ class Queue(QueueHandle):
     def close(self, delete: bool = False, purge: bool = False) -> None:
         """Closes the handle; nothing when it is closed already. Units of work go on.
 
+        A temporary dynamic queue goes with the handle that made it, messages and all. ``delete``
+        deletes a permanent dynamic queue that is empty, ``purge`` one with its messages.
+
         Raises:
-            OptionNotValidForType: 2045: ``delete`` and ``purge`` are for dynamic queues; the handle
-                stays open.
+            OptionNotValidForType: 2045: the queue is not dynamic, or temporary and not this
+                handle's; the handle stays open.
+            QueueNotEmpty: 2055: messages, or uncommitted ones, are on it; the handle stays open.
         """
-        if delete or purge:
-            option = "delete" if delete else "purge"
+        if self.is_remote and (delete or purge):
             raise OptionNotValidForType(
                 ReasonCode.OPTION_NOT_VALID_FOR_TYPE,
-                f"close({option}=True): {self.name} is a predefined queue; see qm.delete()",
+                f"{self.name} is a remote queue: a handle can close it, not delete it",
             )
-        self.shut()
+        self.shut(_PURGE if purge else int(delete))
 
     @property
     def depth(self) -> int:

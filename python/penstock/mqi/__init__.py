@@ -7,7 +7,10 @@ Everything is here: ``from penstock import mqi``, then ``mqi.MQMD``, ``mqi.MQOO_
 from __future__ import annotations
 
 from .constants import *
+from .inquiry import MQINQ as MQINQ
+from .inquiry import MQSET as MQSET
 from .reasons import REASONS as REASONS
 from .reasons import Reason as Reason
 from .reasons import reason_name as reason_name
 from .structures import *
+from .verbs import *

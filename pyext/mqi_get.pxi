@@ -1,0 +1,250 @@
+# mqi_get.pxi - MQGET.
+#
+# An MQMD of version 1 cannot show the fields of version 2: a message that has such values is
+# returned with an MQMDE in front of its data, and a buffer must have room for both ("MQMDE -
+# Message descriptor extension"). Room is kept by asking for less first; only a message that
+# reaches into the last 72 bytes is asked for twice.
+
+cdef int plan_get(get_plan *plan, int32_t options) except -1:
+    """What MQGMO.Options mean."""
+    cdef object text = rules().GET.verdict(<uint32_t>options)
+    cdef uint32_t flags = 0
+    if text:
+        raise error_for(RC_OPTIONS_ERROR, text)
+    plan.options = options
+    plan.destructive = options & (GMO_BROWSES | 1024) == 0
+    plan.in_unit = options & (2 | 4096) != 0
+    plan.in_unit_zos = plan.destructive and options & (4 | 4096) == 0
+    plan.rights = OO_INPUT if plan.destructive else OO_BROWSE
+    if options & 256:
+        plan.rights = OO_INPUT | OO_BROWSE
+    for option, flag in (
+        (16, MQE_GET_BROWSE_FIRST), (32, MQE_GET_BROWSE_NEXT), (2048, MQE_GET_BROWSE_UNDER_CURSOR),
+        (256, MQE_GET_UNDER_CURSOR), (512, MQE_GET_LOCK), (1024, MQE_GET_UNLOCK),
+        (64, MQE_GET_ACCEPT_TRUNCATED), (4096, MQE_GET_IF_PERSISTENT),
+        (8192, MQE_GET_FAIL_IF_QUIESCING),
+    ):
+        if options & option:
+            flags |= flag
+    plan.flags = flags
+    return 0
+
+
+cdef int check_gmo(Hobj h, Structure gmo, const get_plan *plan, get_request *request) noexcept:
+    """Rights and wait interval."""
+    cdef int32_t wait = get_long(gmo.raw, GMO_WAIT_INTERVAL)
+    if plan.rights & OO_BROWSE and not h.options & OO_BROWSE:
+        return RC_NOT_OPEN_FOR_BROWSE
+    if plan.rights & OO_INPUT and not h.options & OO_INPUT:
+        return RC_NOT_OPEN_FOR_INPUT
+    request.wait_us = 0
+    if plan.options & GMO_WAIT:
+        if wait < -1:
+            return RC_WAIT_INTERVAL_ERROR
+        if not plan.options & GMO_CURSOR:
+            request.wait_us = -1 if wait == -1 else <int64_t>wait * 1000
+    return 0
+
+
+cdef int take_match(
+    const unsigned char *gmo, const unsigned char *md, QueueHandle queue, mqe_get_t *get
+) noexcept:
+    """Match options: 2247, 2257, 2331."""
+    cdef int32_t match = 3
+    cdef uint32_t where[2]
+    if get_long(gmo, VERSION_AT) >= 2:
+        match = get_long(gmo, GMO_MATCH_OPTIONS)
+        if match & ~MO_KNOWN:
+            return RC_MATCH_OPTIONS_ERROR
+    get.match = 0
+    if match & 1:
+        memcpy(get.msg_id, md + MD_MSG_ID, 24)
+        get.match |= MQE_MATCH_MSG_ID
+    if match & 2:
+        memcpy(get.correl_id, md + MD_CORREL_ID, 24)
+        get.match |= MQE_MATCH_CORREL_ID
+    if match & (4 | 8 | 16):
+        if get_long(md, MD_VERSION) < 2:
+            return RC_WRONG_MD_VERSION
+        memcpy(get.group_id, md + MD_GROUP_ID, 24)
+        get.seq_number = get_long(md, MD_MSG_SEQ_NUMBER)
+        get.offset = get_long(md, MD_OFFSET)
+        get.match |= (MQE_MATCH_GROUP_ID if match & 4 else 0)
+        get.match |= (MQE_MATCH_SEQ_NUMBER if match & 8 else 0)
+        get.match |= (MQE_MATCH_OFFSET if match & 16 else 0)
+    if match & MO_TOKEN:
+        if get_long(gmo, VERSION_AT) < 3:
+            return RC_WRONG_GMO_VERSION
+        memcpy(&get.match_number, gmo + GMO_MSG_TOKEN, 8)
+        memcpy(where, gmo + GMO_MSG_TOKEN + 8, 8)
+        if get.match_number == 0:
+            return RC_MSG_TOKEN_ERROR
+        if where[0] != queue.to.queue or where[1] != queue.to.queue_generation:
+            return RC_NO_MSG_AVAILABLE  # a token of another queue
+        get.match |= MQE_MATCH_NUMBER
+    return 0
+
+
+cdef void show_gmo(
+    unsigned char *gmo, QueueHandle queue, const mqe_get_t *get, Py_ssize_t returned
+) noexcept:
+    """What MQGET returns in the MQGMO, as far as its version goes."""
+    cdef int32_t version = get_long(gmo, VERSION_AT)
+    cdef int32_t flags = get.ext.msg_flags if get.d.has_ext else 0
+    cdef uint32_t where[2]
+    memcpy(gmo + GMO_RESOLVED_Q, queue.resolved, 48)
+    if version < 2:
+        return
+    gmo[GMO_GROUP_STATUS] = 76 if flags & 16 else 71 if flags & 8 else 32       # L G blank
+    gmo[GMO_SEGMENT_STATUS] = 76 if flags & 4 else 83 if flags & 2 else 32      # L S blank
+    gmo[GMO_SEGMENTATION] = 65 if flags & 1 else 32                             # A blank
+    if version < 3:
+        return
+    where[0] = queue.to.queue
+    where[1] = queue.to.queue_generation
+    memcpy(gmo + GMO_MSG_TOKEN, &get.number, 8)
+    memcpy(gmo + GMO_MSG_TOKEN + 8, where, 8)
+    set_long(gmo, GMO_RETURNED_LENGTH, <int32_t>returned)
+
+
+cdef void save_context(Hobj h, const mqe_get_t *get) noexcept:
+    memcpy(&h.saved, &get.d, sizeof(h.saved))
+    memset(h.saved_identity, 32, 32)
+    if get.d.has_ext:
+        memcpy(h.saved_identity, get.ext.appl_identity_data, 32)
+    h.has_saved = True
+
+
+cdef object returned_data(
+    unsigned char *md, const mqe_get_t *get, bytes body, Py_ssize_t limit, Py_ssize_t *length,
+    int *reason
+):
+    """The data, with an MQMDE in front when a version-1 MQMD cannot show the message's fields."""
+    cdef unsigned char mde[MDE_SIZE]
+    if not get.d.has_ext or get_long(md, MD_VERSION) != 1 or not has_group_fields(&get.ext):
+        return body
+    show_mde(mde, &get.d, &get.ext)
+    memcpy(md + MD_FORMAT, FORMAT_MDE, 8)
+    set_long(md, MD_ENCODING, NATIVE_ENCODING)
+    set_long(md, MD_CCSID, QM_CCSID)
+    length[0] += MDE_SIZE
+    body = (<char *>mde)[:MDE_SIZE] + body
+    if limit >= 0 and len(body) > limit and reason[0] != 0:
+        body = body[:limit]
+    return body
+
+
+cdef bint needs_mde_room(
+    const unsigned char *md, const mqe_get_t *get, const get_request *request
+) noexcept:
+    """A message that was too long for a buffer less the room of an MQMDE does take one."""
+    return get.d.has_ext != 0 and has_group_fields(&get.ext)
+
+
+cdef tuple receive_into(
+    Hconn c, Hobj h, Structure m, Structure g, mqe_get_t *get, get_request *request
+):
+    """Gets, fills MQMD and MQGMO, gives the result."""
+    cdef QueueHandle queue = h.queue
+    cdef mqe_unit *unit = NULL
+    cdef PyObject *room = NULL
+    cdef Py_ssize_t capacity = 0, length, limit = request.limit
+    cdef uint32_t accept = get.flags & MQE_GET_ACCEPT_TRUNCATED
+    cdef bint narrow = limit >= 0 and get_long(m.raw, MD_VERSION) == 1
+    cdef int reason = 0
+    cdef bytes body
+    if h.get.in_unit or (h.get.in_unit_zos and c.zos):
+        reason = c.take_unit(&unit)
+        if reason:
+            return (b"", 0) + failed(c, reason)
+    try:
+        if narrow:  # room for an MQMDE is kept, in case the message needs one
+            get.flags &= ~<uint32_t>MQE_GET_ACCEPT_TRUNCATED
+            request.limit = max(limit - MDE_SIZE, 0)
+        reason = queue.take(unit, get, request, &room, &capacity)
+        if narrow and reason == RC_TRUNCATED_MSG_FAILED and (
+            accept or not needs_mde_room(m.raw, get, request)
+        ):
+            Py_DECREF(room)
+            mqx_error_clear()
+            get.flags |= accept
+            request.limit = limit
+            reason = queue.take(unit, get, request, &room, &capacity)
+    finally:
+        c.give_unit(unit)
+    if reason != 0 and reason != RC_TRUNCATED_MSG_ACCEPTED and reason != RC_TRUNCATED_MSG_FAILED:
+        return (b"", 0) + failed(c, reason)
+    if reason:
+        failed(c, reason)
+    if c.zos and get.d.backout_count > 255:
+        get.d.backout_count = 255
+    length = <Py_ssize_t>get.length
+    body = finished_body(room, capacity, min(capacity, length))
+    show_md(
+        m.raw, &get.d, &get.ext if get.d.has_ext else NULL, get.expiry, c.qm.padded_name
+    )
+    if h.options & OO_SAVE_ALL_CONTEXT and h.get.destructive and reason != RC_TRUNCATED_MSG_FAILED:
+        save_context(h, get)
+    body = returned_data(m.raw, get, body, limit, &length, &reason)
+    show_gmo(g.raw, queue, get, PyBytes_GET_SIZE(body))
+    queue.learn(length)
+    return body, length, 1 if reason else 0, reason
+
+
+def MQGET(hconn, hobj, md, gmo, buffer_length=None):
+    """Gets or browses a message.
+
+    Args:
+        hconn: from MQCONN. hobj: from MQOPEN with MQOO_INPUT_* or MQOO_BROWSE.
+        md: MQMD; the ids to match on input, every field of its version on output.
+        gmo: MQGMO.
+        buffer_length: bytes taken at most; None: whatever size the message has.
+
+    Returns:
+        data, DataLength (the full length of the message), CompCode, Reason.
+    """
+    cdef Hconn c = connection_of(hconn)
+    cdef Hobj h
+    cdef Structure m, g
+    cdef mqe_get_t get
+    cdef get_request request
+    cdef int32_t options
+    cdef int reason
+    if c is None:
+        return b"", 0, 2, RC_HCONN_ERROR
+    h = handle_of(c, hobj)
+    if h is None:
+        return (b"", 0) + failed(c, RC_HOBJ_ERROR)
+    if h.queue is None or not h.options & (OO_INPUT | OO_BROWSE):
+        return (b"", 0) + failed(c, RC_NOT_OPEN_FOR_INPUT)
+    g = structure_of(gmo, b"GMO ", 4)
+    if g is None:
+        return (b"", 0) + failed(c, RC_GMO_ERROR)
+    try:
+        options = get_long(g.raw, GMO_OPTIONS)
+        if options != h.get.options:
+            h.get.options = -1
+            if options & GMO_VERSION_2 and get_long(g.raw, VERSION_AT) < 2:
+                return (b"", 0) + failed(c, RC_WRONG_GMO_VERSION)
+            plan_get(&h.get, options)
+        reason = check_gmo(h, g, &h.get, &request)
+        if reason:
+            return (b"", 0) + failed(c, reason)
+        m = structure_of(md, b"MD  ", 2)
+        if m is None:
+            return (b"", 0) + failed(c, RC_MD_ERROR)
+        get.flags = h.get.flags
+        get.wait_us = 0
+        get.match = 0
+        if not options & GMO_CURSOR:
+            reason = take_match(g.raw, m.raw, h.queue, &get)
+            if reason:
+                return (b"", 0) + failed(c, reason)
+        request.limit = -1
+        if buffer_length is not None:
+            if not isinstance(buffer_length, int) or buffer_length < 0:
+                return (b"", 0) + failed(c, RC_BUFFER_LENGTH_ERROR)
+            request.limit = min(buffer_length, MAX_BODY + MDE_SIZE)
+        return receive_into(c, h, m, g, &get, &request)
+    except MQError as error:
+        return (b"", 0) + failed(c, error.reason, error.text)

@@ -1,0 +1,237 @@
+"""MQCONN, MQCONNX, MQDISC, MQBEGIN, MQCMIT, MQBACK, and what ends with a connection."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import penstock
+from penstock import mqi
+
+SYNCPOINT = mqi.MQPMO_SYNCPOINT
+
+
+def test_a_second_mqconn_of_a_thread_is_a_warning_with_the_same_handle(mq: Any) -> None:
+    again, comp_code, reason = mqi.MQCONN("QM1")
+    assert (again is mq.h, comp_code, reason) == (True, 1, 2002)
+
+
+def test_another_thread_has_a_handle_of_its_own(mq: Any) -> None:
+    found: list[Any] = []
+
+    def connect() -> None:
+        found.append(mqi.MQCONN("QM1"))
+        mqi.MQDISC(found[0][0])
+
+    thread = threading.Thread(target=connect)
+    thread.start()
+    thread.join()
+    assert found[0][1:] == (0, 0) and found[0][0] is not mq.h
+
+
+@pytest.mark.parametrize("option", [mqi.MQCNO_HANDLE_SHARE_BLOCK, mqi.MQCNO_HANDLE_SHARE_NO_BLOCK])
+def test_a_shared_handle_is_one_of_its_own(mq: Any, option: int) -> None:
+    other, comp_code, reason = mqi.MQCONNX("QM1", mqi.MQCNO(Options=option))
+    assert (comp_code, reason) == (0, 0) and other is not mq.h
+    assert mqi.MQDISC(other) == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["NONE", "", "no such name", "N" * 60, b"NONE"])
+def test_an_unknown_queue_manager_is_2058(mq: Any, name: Any) -> None:
+    hconn, comp_code, reason = mqi.MQCONN(name)
+    assert (hconn, comp_code, reason) == (mqi.MQHC_UNUSABLE_HCONN, 2, 2058)
+
+
+def test_the_name_may_be_padded_and_ends_at_a_nul(mq: Any) -> None:
+    assert mqi.MQCONN("QM1  ")[1:] == (1, 2002)
+    assert mqi.MQCONN(b"QM1\0\0x")[1:] == (1, 2002)
+
+
+def test_wrong_connect_options(mq: Any) -> None:
+    assert mqi.MQCONNX("QM1", mqi.MQMD())[1:] == (2, 2139)
+    assert mqi.MQCONNX("QM1", "options")[1:] == (2, 2139)
+    both = mqi.MQCNO_HANDLE_SHARE_BLOCK | mqi.MQCNO_HANDLE_SHARE_NO_BLOCK
+    assert mqi.MQCONNX("QM1", mqi.MQCNO(Options=both))[1:] == (2, 2046)
+    assert mqi.MQCONNX("QM1", mqi.MQCNO(Options=1 << 30))[1:] == (2, 2046)
+
+
+def test_after_mqdisc_every_verb_is_2018(mq: Any) -> None:
+    q = mq.open("Q")
+    assert mqi.MQDISC(mq.h) == (0, 0)
+    md, od = mqi.MQMD(), mqi.MQOD(ObjectName="Q")
+    assert mqi.MQDISC(mq.h) == (2, 2018)
+    assert mqi.MQOPEN(mq.h, od, 16)[1:] == (2, 2018)
+    assert mqi.MQPUT(mq.h, q, md, mqi.MQPMO(), b"") == (2, 2018)
+    assert mqi.MQPUT1(mq.h, od, md, mqi.MQPMO(), b"") == (2, 2018)
+    assert mqi.MQGET(mq.h, q, md, mqi.MQGMO())[2:] == (2, 2018)
+    assert mqi.MQCLOSE(mq.h, q, 0) == (2, 2018)
+    assert mqi.MQCMIT(mq.h) == mqi.MQBACK(mq.h) == mqi.MQBEGIN(mq.h) == (2, 2018)
+    assert mqi.MQINQ(mq.h, q, [])[1:] == mqi.MQSET(mq.h, q, {}) == (2, 2018)
+    assert mq.h == mqi.MQHC_UNUSABLE_HCONN and q == mqi.MQHO_UNUSABLE_HOBJ
+
+
+@pytest.mark.parametrize("wrong", [None, 0, -1, 7, "QM1", object()])
+def test_what_is_no_connection_handle_is_2018(mq: Any, wrong: Any) -> None:
+    assert mqi.MQOPEN(wrong, mqi.MQOD(), 16)[1:] == (2, 2018)
+    assert mqi.MQCMIT(wrong) == mqi.MQDISC(wrong) == (2, 2018)
+
+
+@pytest.mark.parametrize("wrong", [None, 0, -1, 99, "Q", object(), True])
+def test_what_is_no_object_handle_is_2019(mq: Any, wrong: Any) -> None:
+    assert mqi.MQPUT(mq.h, wrong, mqi.MQMD(), mqi.MQPMO(), b"") == (2, 2019)
+    assert mqi.MQGET(mq.h, wrong, mqi.MQMD(), mqi.MQGMO())[2:] == (2, 2019)
+    assert mqi.MQCLOSE(mq.h, wrong, 0) == mqi.MQSET(mq.h, wrong, {}) == (2, 2019)
+    assert mqi.MQINQ(mq.h, wrong, [])[1:] == (2, 2019)
+
+
+def test_an_object_handle_of_another_connection_is_2019(mq: Any) -> None:
+    other = mqi.MQCONNX("QM1", mqi.MQCNO(Options=mqi.MQCNO_HANDLE_SHARE_BLOCK))[0]
+    q = mq.open("Q")
+    assert mqi.MQPUT(other, q, mqi.MQMD(), mqi.MQPMO(), b"") == (2, 2019)
+    mqi.MQDISC(other)
+
+
+def test_an_object_handle_can_be_named_by_its_number(mq: Any) -> None:
+    q = mq.open("Q")
+    assert mqi.MQPUT(mq.h, int(q), mqi.MQMD(), mqi.MQPMO(), b"by number") == (0, 0)
+    assert mq.get(int(q))[0] == b"by number"
+
+
+def test_mqdisc_commits(mq: Any) -> None:
+    q = mq.open("Q")
+    mq.put(q, options=SYNCPOINT)
+    assert mq.qm.display("QLOCAL", "Q")[0]["curdepth"] == 1
+    assert mqi.MQDISC(mq.h) == (0, 0)
+    with mq.qm.open("Q") as queue:
+        assert queue.get().data == b"data"
+
+
+def test_commit_and_backout_end_the_unit_of_work(mq: Any) -> None:
+    q = mq.open("Q")
+    mq.put(q, b"gone", SYNCPOINT)
+    assert mq.get_code(q) == 2033
+    assert mqi.MQBACK(mq.h) == (0, 0)
+    mq.put(q, b"stays", SYNCPOINT)
+    assert mqi.MQCMIT(mq.h) == (0, 0)
+    assert mq.get(q, mqi.MQGMO_SYNCPOINT)[0] == b"stays"
+    assert mqi.MQBACK(mq.h) == (0, 0)
+    data, md = mq.get(q)
+    assert (data, md.BackoutCount) == (b"stays", 1)
+    assert mqi.MQCMIT(mq.h) == mqi.MQBACK(mq.h) == (0, 0)
+
+
+def test_each_connection_handle_has_a_unit_of_work_of_its_own(mq: Any) -> None:
+    other = mqi.MQCONNX("QM1", mqi.MQCNO(Options=mqi.MQCNO_HANDLE_SHARE_BLOCK))[0]
+    q = mq.open("Q")
+    mq.put(q, b"mine", SYNCPOINT)
+    assert mqi.MQCMIT(other) == (0, 0)
+    assert mq.get_code(q) == 2033
+    assert mqi.MQBACK(mq.h) == (0, 0)
+    mqi.MQDISC(other)
+
+
+def test_the_limit_of_a_unit_of_work_is_2024_and_leaves_it_usable(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_HOME", str(home))
+    penstock.create(
+        "QM1", home, segment_size=1 << 20, ring_size=1 << 20, max_uncommitted_messages=2
+    )
+    with penstock.connect("QM1", home) as qm:
+        qm.define("QLOCAL", "Q")
+    h = mqi.MQCONN("QM1")[0]
+    q = mqi.MQOPEN(h, mqi.MQOD(ObjectName="Q"), 1 | 16)[0]
+    pmo = mqi.MQPMO(Options=SYNCPOINT)
+    assert [mqi.MQPUT(h, q, mqi.MQMD(), pmo, b"%d" % n)[1] for n in range(3)] == [0, 0, 2024]
+    assert mqi.MQCMIT(h) == (0, 0)
+    assert [mqi.MQGET(h, q, mqi.MQMD(), mqi.MQGMO())[0] for _ in range(2)] == [b"0", b"1"]
+    assert mqi.MQDISC(h) == (0, 0)
+    penstock.delete("QM1", home)
+
+
+def test_mqbegin_has_no_external_participants(mq: Any) -> None:
+    q = mq.open("Q")
+    assert mqi.MQBEGIN(mq.h) == (1, 2121)
+    assert mqi.MQBEGIN(mq.h, mqi.MQBO()) == (2, 2128)
+    mq.put(q, options=SYNCPOINT)
+    assert mqi.MQBACK(mq.h) == (0, 0)
+    mq.put(q, options=SYNCPOINT)
+    assert mqi.MQBEGIN(mq.h) == (2, 2128)
+    assert mqi.MQCMIT(mq.h) == (0, 0)
+    assert mqi.MQBEGIN(mq.h, mqi.MQMD()) == (2, 2134)
+    assert mqi.MQBEGIN(mq.h, mqi.MQBO(Options=1)) == (2, 2046)
+
+
+def test_mqbegin_is_not_for_zos(zos: Any) -> None:
+    assert mqi.MQBEGIN(zos.h) == (2, 2012)
+
+
+def test_the_error_of_a_connection_says_what_was_wrong(mq: Any) -> None:
+    assert mq.open_code("NONE") == 2085
+    assert "NONE" in mq.h.error
+    q = mq.open("Q")
+    assert mq.put_code(q, options=SYNCPOINT | mqi.MQPMO_NO_SYNCPOINT) == 2046
+    assert "exclude" in mq.h.error
+
+
+@pytest.mark.parametrize(("platform", "left"), [("unix", 0), ("zos", 1)])
+@pytest.mark.parametrize("end", ["", "raise SystemExit(3)", "raise KeyError('x')"])
+def test_an_end_without_mqdisc_backs_out_but_a_normal_one_commits_on_zos(
+    home: Path, platform: str, left: int, end: str
+) -> None:
+    penstock.create("QM1", home, segment_size=1 << 20, ring_size=1 << 20, platform=platform)
+    with penstock.connect("QM1", home) as qm:
+        qm.define("QLOCAL", "Q", defpsist=True)
+        program = (
+            "from penstock import mqi\n"
+            "h = mqi.MQCONN('QM1')[0]\n"
+            "q = mqi.MQOPEN(h, mqi.MQOD(ObjectName='Q'), 16)[0]\n"
+            "assert mqi.MQPUT(h, q, mqi.MQMD(), mqi.MQPMO(Options=2), b'x') == (0, 0)\n" + end
+        )
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PENSTOCK_HOME": str(home)},
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        with qm.open("Q") as queue:
+            assert queue.depth == (0 if "KeyError" in end else left)
+    penstock.delete("QM1", home)
+
+
+def test_quiescing_stops_what_asked_for_it(own: Any) -> None:
+    q = own.open("Q")
+    own.qm.end("controlled")
+    assert own.open_code("Q", 16 | mqi.MQOO_FAIL_IF_QUIESCING) == 2161
+    assert own.open_code("Q", 16) == 0
+    assert own.put_code(q, options=mqi.MQPMO_FAIL_IF_QUIESCING) == 2161
+    assert own.put_code(q, options=0) == 0
+    assert own.get_code(q, mqi.MQGMO_FAIL_IF_QUIESCING) == 2161
+    assert own.get_code(q) == 0
+    assert mqi.MQPUT1(
+        own.h, mqi.MQOD(ObjectName="Q"), mqi.MQMD(), mqi.MQPMO(Options=8192), b""
+    ) == (2, 2161)
+
+
+def test_a_stopped_queue_manager_is_2162_for_every_call(own: Any) -> None:
+    q = own.open("Q")
+    program = "import penstock; qm = penstock.connect('QM1'); qm.end('immediate'); qm.close()"
+    with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL) as other:
+        deadline = time.monotonic() + 30
+        while own.put_code(q) != 2162 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert own.open_code("Q") == 2162
+        assert own.put_code(q) == own.get_code(q) == 2162
+        assert own.put_code(q, options=2 | 4) == 2162  # the connection is checked first
+        assert mqi.MQCMIT(own.h) == (2, 2162)
+        assert mqi.MQDISC(own.h)[0] in (0, 2)
+        own.qm.close()
+        assert other.wait(60) == 0
