@@ -104,7 +104,7 @@ int mqx_catalog_alter(struct mqx_store *store, uint32_t context, uint32_t slot, 
                       const struct mqx_definition *def, uint64_t stamp,
                       uint32_t flags) MQX_MUST_USE;
 /* Deletes. 2042 while handles are open; 2055 when messages are present and !purge or units hold
- * some. */
+ * some; 2085, 2052 when it is gone. */
 int mqx_catalog_delete(struct mqx_store *store, uint32_t slot, uint32_t generation,
                        bool purge) MQX_MUST_USE;
 /* What closing the handle `handle` of the object does to it: Table 74. 0: it is logically deleted,

@@ -197,6 +197,9 @@ static int purge(struct mqx_store *store, const struct life *life)
 {
     struct mqx_purge purge = {.object = life->slot, .generation = life->generation};
     int status = MQX_OK;
+    if (mqx_load_relaxed(&mqx_object(&store->region, life->slot)->present) > MQX_LOCKED_STEPS_MAX) {
+        mqx_about_to_block(); /* it takes its time */
+    }
     do {
         purge.cursor = (struct mqx_cursor){0};
         purge.freed = 0;

@@ -561,7 +561,7 @@ static void *change_all(void *arg)
                                         &q.generation);
         }
         racer->odd += status != 0 && status != MQRC_UNKNOWN_OBJECT_NAME &&
-                      status != MQRC_OBJECT_ALREADY_EXISTS;
+                      status != MQRC_OBJECT_ALREADY_EXISTS && status != MQRC_Q_DELETED;
     }
     return NULL;
 }

@@ -3,6 +3,7 @@
 #include "dynamic_bed.h"
 
 #include "catalog.h"
+#include "uow.h"
 
 /* ---- Table 74 ---- */
 
@@ -352,13 +353,27 @@ static void expect_deleted(struct queue q, mqe_queue *handle)
     CHECK_INT(mqe_clear(engine.manager, q.slot, q.generation), MQRC_OBJECT_IN_USE);
 }
 
+static uint32_t handles_of_deleted(struct queue q)
+{
+    struct mqe_handle_status rows[16];
+    uint32_t count = 0, deleted = 0;
+    CHECK_INT(mqe_handles(engine.manager, rows, MQX_ARRAY_COUNT(rows), &count), 0);
+    for (uint32_t i = 0; i < count; i++) {
+        deleted += rows[i].deleted != 0 && rows[i].object == q.slot &&
+                   rows[i].generation == q.generation;
+    }
+    return deleted;
+}
+
 TEST(a_deleted_queue_is_2052_for_every_call_through_older_handles_but_close)
 {
     engine_begin();
     for (int definition = PERMANENT; definition <= TEMPORARY; definition++) {
         struct queue q = make("P", definition);
         mqe_queue *others[] = {engine_open(q, ALL), engine_open(q, ALL), engine_open(q, ALL)};
+        CHECK_INT(handles_of_deleted(q), 0);
         CHECK_INT(shut(q.handle, PURGE), 0);
+        CHECK_INT(handles_of_deleted(q), 3);
         CHECK_INT(totals().deleted, 1);
         for (uint32_t how = KEEP; how <= PURGE; how++) {
             expect_deleted(q, others[how]);
@@ -453,6 +468,33 @@ TEST(a_message_locked_by_a_browser_goes_with_the_browsers_handle)
     CHECK_INT(shut(q.handle, PURGE), 0); /* a lock is no unit of work */
     CHECK_STR(TAKE_BY(browser, .flags = MQE_GET_BROWSE_UNDER_CURSOR), "(2052)");
     CHECK_INT(shut(browser, KEEP), 0);
+    CHECK_INT(state_of(q), MQX_OBJ_FREE);
+    CHECK(is_sound());
+}
+
+TEST(a_message_that_is_gone_but_for_a_browser_copying_it_does_not_make_a_queue_not_empty)
+{
+    struct mqx_hold hold;
+    engine_begin();
+    struct queue q = make("P", PERMANENT);
+    const struct mqx_object *queue = mqx_object(engine_region(), q.slot);
+    const uint32_t slot = engine_unit()->context;
+    struct mqx_context *copier = mqx_context(engine_region(), slot);
+    CHECK_INT(PUT(q, .text = "m"), 0);
+    const uint32_t message = mqx_heap_first(engine_region(), queue);
+    CHECK_INT(mqx_hold_take(engine_region(), q.slot, &hold), 0);
+    mqx_put8(&hold, &mqx_message(engine_region(), message)->pins, 1);
+    mqx_hold_commit(&hold);
+    mqx_hold_drop(&hold);
+    copier->hand = message;
+    copier->hand_object = q.slot;
+    copier->hand_kind = MQX_HAND_PINNED;
+    CHECK_STR(TAKE(q), "m");
+    CHECK_INT(mqx_message(engine_region(), message)->state, MQX_MSG_GONE);
+    CHECK_INT(shut(q.handle, DELETE), 0);
+    CHECK_INT(state_of(q), MQX_OBJ_DELETING); /* its memory is still being read */
+    CHECK_INT(mqx_hand_release(&engine.manager->store, slot), 0);
+    CHECK_INT(mqe_maintain(engine.manager), 0);
     CHECK_INT(state_of(q), MQX_OBJ_FREE);
     CHECK(is_sound());
 }

@@ -380,6 +380,39 @@ PLANTS = (
         ),
     ),
     Plant(
+        "a close that deletes returns before its flush",
+        "t3",
+        (
+            (
+                "catalog_delete.c",
+                "        status = mqx_flush_to(store, end_lsn);",
+                "        status = end_lsn == 1 ? mqx_flush_to(store, end_lsn) : MQX_OK;",
+            ),
+        ),
+    ),
+    Plant(
+        "a queue is open before its definition is flushed",
+        "t3",
+        (
+            (
+                "catalog.c",
+                "    status = mqx_flush_to(store, out->end_lsn);\n    return status",
+                "    status = MQX_OK;\n    return status",
+            ),
+        ),
+    ),
+    Plant(
+        "temporary queues stand in the checkpoint",
+        "t3",
+        (
+            (
+                "catalog_names.c",
+                "is_stored(object) &&\n                     !mqx_object_is_temporary(object);",
+                "is_stored(object);",
+            ),
+        ),
+    ),
+    Plant(
         "records are not verified when the journal is read",
         "t12",
         (
