@@ -111,9 +111,32 @@ def test_attributes_are_explained_without_a_queue_manager(penstock: Command) -> 
 # ---- structures ----
 
 
+def test_a_structure_fails_when_asked_and_confirmed(penstock: Command) -> None:
+    penstock.ok("create", "ZOS1", "--platform", "zos")
+    penstock.ok(
+        "mqsc",
+        "ZOS1",
+        "DEFINE CFSTRUCT(S) RECOVER(YES)",
+        "DEFINE QLOCAL(Q) QSGDISP(SHARED) CFSTRUCT(S)",
+    )
+    penstock.ok("start", "ZOS1")
+    penstock.ok("put", "ZOS1", "Q", "--not-persistent", data=b"lost\nlost too\n")
+    penstock.ok("put", "ZOS1", "Q", "--persistent", data=b"kept\n")
+    row = penstock.ok("cfstruct", "list", "ZOS1").decode().splitlines()[-2]
+    assert row.replace("│", " ").split() == ["S", "3", "YES", "1", "3"]
+    asked = penstock.run("cfstruct", "fail", "ZOS1", "S", data=b"n\n")
+    assert asked.returncode == 130 and b"structure S?" in asked.stdout
+    assert penstock.run("cfstruct", "fail", "ZOS1", "NONE", "--yes").returncode == 2
+    lost = penstock.ok("cfstruct", "fail", "ZOS1", "S", "--yes")
+    assert lost == b"structure S failed and is back: 2 non-persistent messages lost\n"
+    assert penstock.ok("get", "ZOS1", "Q") == b"kept\n"
+    penstock.ok("end", "-w", "ZOS1")
+
+
 def test_a_queue_manager_of_another_platform_has_no_structures(qm1: Command) -> None:
-    done = qm1.run("cfstruct", "list", "QM1")
-    assert done.returncode == 2 and b"z/OS" in done.stderr
+    for arguments in (("list", "QM1"), ("fail", "QM1", "S", "--yes")):
+        done = qm1.run("cfstruct", *arguments)
+        assert done.returncode == 2 and b"z/OS" in done.stderr
 
 
 # ---- the shell ----

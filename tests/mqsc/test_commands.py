@@ -179,6 +179,7 @@ WRONG = [
     (f"DEFINE QLOCAL(Q) DESCR('{'x' * 65}')", 23, f"'{'x' * 65}'", "64"),
     ("ALTER QMODEL(Q) DEFTYPE(PREDEFINED)", 24, "PREDEFINED", "DEFTYPE"),
     ("DELETE QLOCAL(Q) FORCE", 17, "FORCE", "no such parameter"),
+    ("ALTER PROCESS(P) FORCE", 17, "FORCE", "no such parameter"),
     ("DELETE QALIAS(Q) PURGE", 17, "PURGE", "no such parameter"),
     ("CLEAR QLOCAL(Q) PURGE", 16, "PURGE", "no such parameter"),
     ("PING QMGR ALL", 10, "ALL", "no such parameter"),

@@ -19,7 +19,7 @@ COMMANDS = {
     "list": "Name the queue managers.",
     "delete": "Remove a queue manager and all its messages.",
     "mqsc": "Run MQSC commands.",
-    "cfstruct": "List structures of the coupling facility.",
+    "cfstruct": "List structures of the coupling facility, or let one fail.",
     "put": "Put lines as messages.",
     "get": "Take messages, one a line.",
     "browse": "Show messages without taking them.",

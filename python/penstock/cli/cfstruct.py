@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .common import fail, manager_argument, table_console
+from .common import count_of, fail, manager_argument, table_console
 
 
 @click.group("cfstruct")
@@ -39,3 +39,29 @@ def list_command(qm: str, home: Path | None) -> None:
                 str(sum(int(str(q["curdepth"])) for q in on_it)),
             )
     table_console().print(table)
+
+
+@command.command("fail")
+@manager_argument
+@click.argument("name", metavar="NAME")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def fail_command(qm: str, home: Path | None, name: str, yes: bool) -> None:
+    """Simulate the failure of structure NAME: its non-persistent messages are lost, persistent
+    ones are recovered from the journal.
+    """
+    import penstock
+    from penstock.objects import TYPES
+
+    with penstock.connect(qm, home=home) as manager:
+        if manager.platform != "zos":
+            fail(f"{qm} is not of platform z/OS: it has no structures")
+        found = manager.look_up(TYPES["CFSTRUCT"].name_space, name)
+        if found is None:
+            fail(f"there is no structure {name} on {qm}")
+        if not yes:
+            question = f"Lose the non-persistent messages of all queues on structure {name}?"
+            click.confirm(question, abort=True)
+        lost = manager.fail_structure(found[0], found[1])
+        click.echo(
+            f"structure {name} failed and is back: {count_of(lost, 'non-persistent message')} lost"
+        )

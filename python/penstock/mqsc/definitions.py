@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from penstock import QueueManager
 
 Action = Callable[[], Reply]
+_FORCEABLE = ("QLOCAL", "QALIAS", "QREMOTE", "QMGR")
 OPTIONS = ("REPLACE", "NOREPLACE", "FORCE", "NOFORCE", "PURGE", "NOPURGE", "LIKE", "ALL", "WHERE")
 
 
@@ -171,7 +172,7 @@ def _define(
 def _alter(
     manager: QueueManager, command: Command, kind: ObjectType, name: str, given: Parameters
 ) -> Action:
-    force = given.flag("FORCE")
+    force = kind.name in _FORCEABLE and given.flag("FORCE")
     values = given.attributes(kind)
 
     def run() -> Reply:

@@ -56,7 +56,7 @@ QUEUE = _table(
     _number("IPPROCS", "Handles open for input"),
     _number("OPPROCS", "Handles open for output"),
     _words("UNCOM", "Whether units of work under way have put or got messages", "NO", "YES"),
-    _number("MSGAGE", "Seconds since the oldest message was put"),
+    _number("MSGAGE", "Seconds since the oldest message was put, blank when not known"),
     _text("LGETDATE", "Date of the last get (UTC)"),
     _text("LGETTIME", "Time of the last get (UTC)"),
     _text("LPUTDATE", "Date of the last put (UTC)"),
