@@ -211,6 +211,32 @@ def test_new_objects_start_from_the_default_object_of_their_type(qm: QueueManage
     assert qm.display("QLOCAL", "B")[0]["maxdepth"] == 5000
 
 
+def test_a_replaced_default_object_is_as_shipped(qm: QueueManager) -> None:
+    qm.alter("QLOCAL", "SYSTEM.DEFAULT.LOCAL.QUEUE", maxdepth=11)
+    qm.define("QLOCAL", "SYSTEM.DEFAULT.LOCAL.QUEUE", replace=True)
+    assert qm.display("QLOCAL", "SYSTEM.DEFAULT.LOCAL.QUEUE")[0]["maxdepth"] == 5000
+
+
+def test_a_replaced_model_makes_the_dynamic_queues_that_the_new_definition_says(
+    qm: QueueManager,
+) -> None:
+    qm.define("QMODEL", "M", deftype="PERMDYN")
+    qm.define("QMODEL", "M", replace=True)
+    assert qm.display("QMODEL", "M")[0]["deftype"] == "TEMPDYN"
+
+
+def test_a_queue_like_a_dynamic_one_is_predefined_and_a_replaced_one_stays_dynamic(
+    qm: QueueManager,
+) -> None:
+    attrs = objects.encode(objects.dynamic_queue({7: 2, 15: 9}))
+    qm.define_object(1, "DYNAMIC", attrs)
+    qm.define("QLOCAL", "A", like="DYNAMIC")
+    qm.define("QLOCAL", "DYNAMIC", replace=True, descr="new")
+    (a,), (dynamic,) = qm.display("QLOCAL", "A"), qm.display("QLOCAL", "DYNAMIC")
+    assert (a["deftype"], a["maxdepth"]) == ("PREDEFINED", 9)
+    assert (dynamic["deftype"], dynamic["descr"], dynamic["maxdepth"]) == ("PERMDYN", "new", 5000)
+
+
 def test_replace_starts_anew_but_keeps_messages_and_creation(qm: QueueManager) -> None:
     qm.define("QLOCAL", "A", maxdepth=7, bothresh=2)
     slot, generation = qm.find_object("A")
@@ -375,6 +401,19 @@ def test_the_queue_manager_is_altered_and_shown_by_its_name(qm: QueueManager) ->
         qm.alter("QMGR", defxmitq="SYSTEM.CLUSTER.TRANSMIT.QUEUE")
     with pytest.raises(penstock.InvalidValue, match="delete"):
         qm.delete("QMGR", "QM1")
+
+
+def test_limits_of_the_queue_manager_hold_for_the_next_call(qm: QueueManager) -> None:
+    qm.define("QLOCAL", "Q", maxmsgl=104857600)
+    with qm.open("Q") as queue:
+        qm.alter("QMGR", maxumsgs=2)
+        with pytest.raises(penstock.UnitLimitReached), qm.transaction():
+            for _ in range(3):
+                queue.put(b"x")
+        qm.alter("QMGR", maxumsgs=3)
+        with qm.transaction():
+            for _ in range(3):
+                queue.put(b"x")
 
 
 def test_mqset_values_are_stored_without_touching_others(qm: QueueManager) -> None:
