@@ -495,41 +495,38 @@ def test_an_alias_may_stand_for_what_is_not_there_or_is_an_alias(qm: QueueManage
     assert [qm.display("QALIAS", name)[0]["target"] for name in "AB"] == ["B", "A"]
 
 
-class Used(QueueManager):
-    """Says of an object that a handle went through it."""
-
-    used = 0
-
-    def handle_rows(self) -> list[dict[str, Any]]:
-        return [*super().handle_rows(), {"step": [0, self.used, 0, 0]}]
-
-
 @pytest.mark.parametrize(
-    ("kind", "given"),
+    ("kind", "name", "given"),
     [
-        ("QALIAS", {"target": "B"}),
-        ("QALIAS", {"targtype": "TOPIC"}),
-        ("QREMOTE", {"rname": "B"}),
-        ("QREMOTE", {"rqmname": "B"}),
-        ("QREMOTE", {"xmitq": "B"}),
-        ("QMGR", {"defxmitq": "B"}),
+        ("QALIAS", "A", {"target": "OTHER"}),
+        ("QALIAS", "A", {"targtype": "TOPIC"}),
+        ("QREMOTE", "R", {"rname": "OTHER"}),
+        ("QREMOTE", "R", {"rqmname": "OTHER"}),
+        ("QREMOTE", "R", {"xmitq": "OTHER"}),
+        ("QMGR", "QM1", {"defxmitq": "OTHER"}),
     ],
 )
-def test_what_a_handle_went_through_is_changed_only_with_force(
-    qm: QueueManager, home: Path, kind: str, given: dict[str, Any]
+def test_what_a_handle_went_through_is_changed_only_with_force_and_ends_the_handle(
+    qm: QueueManager, home: Path, kind: str, name: str, given: dict[str, Any]
 ) -> None:
-    name, space = ("QM1", TYPES["QMGR"].name_space) if kind == "QMGR" else ("OBJ", 1)
-    if kind != "QMGR":
-        qm.define(kind, name)
-    before = qm.display(kind, name)
-    with Used("QM1", home) as used:
-        found = used.look_up(space, name)
-        assert found is not None
-        used.used = found[0]
-        used.alter(kind, name, descr="", **{key: before[0][key] for key in given})
-        with pytest.raises(penstock.ObjectInUse, match="FORCE"):
-            used.alter(kind, name, **given)
-        shown = used.display(kind, name)[0]
-        assert {key: shown[key] for key in given} == {key: before[0][key] for key in given}
-        used.alter(kind, name, force=True, **given)
-        assert {key: used.display(kind, name)[0][key] for key in given} == given
+    qm.define("QLOCAL", "X", usage="XMITQ")
+    qm.define("QLOCAL", "OTHER", usage="XMITQ")
+    qm.alter("QMGR", defxmitq="X")
+    qm.define("QALIAS", "A", target="X")
+    qm.define("QREMOTE", "R", rname="Q", rqmname="QM9")
+    (before,) = qm.display(kind, name)
+    with qm.open("A" if kind == "QALIAS" else "R", input=False, browse=False) as opened:
+        with penstock.connect("QM1", home) as admin:
+            admin.alter(kind, name, descr="text", **{key: before[key] for key in given})
+            opened.put(b"x")
+            with pytest.raises(penstock.ObjectInUse, match="FORCE"):
+                admin.alter(kind, name, **given)
+            assert {key: qm.display(kind, name)[0][key] for key in given} == {
+                key: before[key] for key in given
+            }
+            opened.put(b"x")
+            admin.alter(kind, name, force=True, **given)
+        with pytest.raises(penstock.MQError) as caught:
+            opened.put(b"x")
+        assert caught.value.reason == 2041
+    assert {key: qm.display(kind, name)[0][key] for key in given} == given
