@@ -477,6 +477,8 @@ def _read_settings(name: str, path: Path) -> Settings:
         raise QueueManagerNameError(
             ReasonCode.Q_MGR_NAME_ERROR, f"there is no queue manager {name} in {path.parent}"
         ) from None
+    except PermissionError as error:
+        raise MQError(ReasonCode.NOT_AUTHORIZED, f"queue manager {name}: {error}") from error
     except (qmdir.SettingsError, OSError) as error:
         raise ObjectDamaged(ReasonCode.OBJECT_DAMAGED, f"queue manager {name}: {error}") from error
     if settings.name != name:

@@ -1,0 +1,437 @@
+"""Reason codes of putting, getting and units of work, each provoked."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from provoking import FAILED, OK, WARNING, Answer, Bench, ended, mqi, provokes
+
+OUTPUT, INPUT, BROWSE = mqi.MQOO_OUTPUT, mqi.MQOO_INPUT_SHARED, mqi.MQOO_BROWSE
+
+
+def putting(bench: Bench, *, options: int = 0, **fields: Any) -> Answer:
+    """The answer of an MQPUT with these fields of MQMD to a new queue; nothing may arrive."""
+    queue = bench.desk.local()
+    hobj = bench.desk.opened(queue, OUTPUT)
+    answer = bench.desk.put(hobj, md=mqi.MQMD(**fields), options=options)
+    assert bench.desk.depth(queue) == (answer[0] != FAILED)
+    return answer
+
+
+def getting(bench: Bench, rights: int = INPUT, *messages: bytes, **more: Any) -> Answer:
+    """The answer of an MQGET from a new queue with these messages, opened with these rights."""
+    queue = bench.desk.local()
+    for data in messages:
+        bench.desk.send(queue, data)
+    got = bench.desk.get(bench.desk.opened(queue, rights), **more)
+    return got.cc, got.rc
+
+
+# ---- fields of MQMD ----
+
+
+@provokes(2013)
+def expiry_of_zero(bench: Bench) -> Answer:
+    return putting(bench, Expiry=0)
+
+
+@provokes(2014)
+def feedback_out_of_range(bench: Bench) -> Answer:
+    return putting(bench, Feedback=-1, MsgType=4)
+
+
+@provokes(2026)
+def wrong_message_descriptor(bench: Bench) -> Answer:
+    return putting(bench, StrucId="XXXX")
+
+
+@provokes(2026)
+def version_3_of_the_descriptor(bench: Bench) -> Answer:
+    return putting(bench, Version=3)
+
+
+@provokes(2027)
+def request_without_reply_queue(bench: Bench) -> Answer:
+    return putting(bench, MsgType=mqi.MQMT_REQUEST)
+
+
+@provokes(2029)
+def message_type_zero(bench: Bench) -> Answer:
+    return putting(bench, MsgType=0)
+
+
+@provokes(2047)
+def persistence_three(bench: Bench) -> Answer:
+    return putting(bench, Persistence=3)
+
+
+@provokes(2048)
+def persistent_to_a_temporary_dynamic_queue(bench: Bench) -> Answer:
+    hobj, _ = bench.desk.dynamic(bench.desk.model("TEMPDYN"), OUTPUT)
+    return bench.desk.put(hobj, md=mqi.MQMD(Persistence=1))
+
+
+@provokes(2049, WARNING)
+def priority_ten(bench: Bench) -> Answer:
+    return putting(bench, Priority=10)
+
+
+@provokes(2050)
+def priority_below_minus_one(bench: Bench) -> Answer:
+    return putting(bench, Priority=-2)
+
+
+@provokes(2061)
+def report_bit_to_reject(bench: Bench) -> Answer:
+    return putting(bench, Report=0x00100000)
+
+
+@provokes(2104, WARNING)
+def report_bit_to_accept(bench: Bench) -> Answer:
+    return putting(bench, Report=0x20)
+
+
+@provokes(2249)
+def wrong_message_flags(bench: Bench) -> Answer:
+    return putting(bench, Version=2, MsgFlags=0x00100000)
+
+
+@provokes(2250)
+def sequence_number_zero(bench: Bench) -> Answer:
+    return putting(
+        bench, Version=2, MsgSeqNumber=0, MsgFlags=mqi.MQMF_MSG_IN_GROUP, GroupId=b"g" * 24
+    )
+
+
+@provokes(2251)
+def negative_offset(bench: Bench) -> Answer:
+    return putting(bench, Version=2, Offset=-1)
+
+
+@provokes(2252)
+def wrong_original_length(bench: Bench) -> Answer:
+    return putting(bench, Version=2, OriginalLength=-2)
+
+
+# ---- puts ----
+
+
+@provokes(2030)
+def longer_than_the_queue_takes(bench: Bench) -> Answer:
+    return bench.desk.put(bench.desk.local(maxmsgl=10), b"x" * 11)
+
+
+@provokes(2039)
+def put_without_the_option(bench: Bench) -> Answer:
+    return bench.desk.put(bench.desk.opened(bench.desk.local(), INPUT))
+
+
+@provokes(2046)
+def in_and_out_of_syncpoint(bench: Bench) -> Answer:
+    return putting(bench, options=mqi.MQPMO_SYNCPOINT | mqi.MQPMO_NO_SYNCPOINT)
+
+
+@provokes(2051)
+def put_to_an_inhibited_queue(bench: Bench) -> Answer:
+    return bench.desk.put(bench.desk.local(put="DISABLED"))
+
+
+@provokes(2051)
+def put_through_an_inhibited_alias(bench: Bench) -> Answer:
+    alias = bench.desk.define("QALIAS", target=bench.desk.local(), put="DISABLED")
+    return bench.desk.put(bench.desk.opened(alias, OUTPUT))
+
+
+@provokes(2053)
+def put_to_a_full_queue(bench: Bench) -> Answer:
+    queue = bench.desk.local(maxdepth=1)
+    bench.desk.send(queue)
+    return bench.desk.put(queue)
+
+
+@provokes(2057)
+def mqput1_to_a_model_queue(bench: Bench) -> Answer:
+    return bench.desk.put(bench.desk.model("TEMPDYN"))
+
+
+@provokes(2173)
+def wrong_put_options(bench: Bench) -> Answer:
+    hobj = bench.desk.opened(bench.desk.local(), OUTPUT)
+    return mqi.MQPUT(bench.desk.hconn, hobj, mqi.MQMD(), mqi.MQPMO(StrucId="XXXX"), b"")
+
+
+@provokes(2093)
+def pass_all_without_the_open_option(bench: Bench) -> Answer:
+    return passing(bench, OUTPUT, mqi.MQPMO_PASS_ALL_CONTEXT)
+
+
+@provokes(2094)
+def pass_identity_without_the_open_option(bench: Bench) -> Answer:
+    return passing(bench, OUTPUT, mqi.MQPMO_PASS_IDENTITY_CONTEXT)
+
+
+@provokes(2095)
+def set_all_without_the_open_option(bench: Bench) -> Answer:
+    return putting(bench, options=mqi.MQPMO_SET_ALL_CONTEXT)
+
+
+@provokes(2096)
+def set_identity_without_the_open_option(bench: Bench) -> Answer:
+    return putting(bench, options=mqi.MQPMO_SET_IDENTITY_CONTEXT)
+
+
+@provokes(2097)
+def pass_from_a_handle_that_saves_nothing(bench: Bench) -> Answer:
+    return passing(bench, OUTPUT | mqi.MQOO_PASS_ALL_CONTEXT, mqi.MQPMO_PASS_ALL_CONTEXT)
+
+
+@provokes(2098)
+def pass_before_anything_was_got(bench: Bench) -> Answer:
+    return passing(
+        bench,
+        OUTPUT | mqi.MQOO_PASS_ALL_CONTEXT,
+        mqi.MQPMO_PASS_ALL_CONTEXT,
+        mqi.MQOO_SAVE_ALL_CONTEXT,
+    )
+
+
+def passing(bench: Bench, to: int, option: int, source: int = 0) -> Answer:
+    desk = bench.desk
+    pmo = mqi.MQPMO(Options=option | mqi.MQPMO_NO_SYNCPOINT)
+    pmo.Context = desk.opened(desk.local(), INPUT | source)
+    return mqi.MQPUT(desk.hconn, desk.opened(desk.local(), to), mqi.MQMD(), pmo, b"")
+
+
+@provokes(2158)
+def unknown_fields_of_put_records(bench: Bench) -> Answer:
+    return to_a_list(bench, PutMsgRecFields=64, PutMsgRecs=[mqi.MQPMR(), mqi.MQPMR()])
+
+
+@provokes(2159)
+def put_records_missing(bench: Bench) -> Answer:
+    return to_a_list(bench, PutMsgRecFields=mqi.MQPMRF_MSG_ID)
+
+
+def to_a_list(bench: Bench, **fields: Any) -> Answer:
+    desk = bench.desk
+    od = mqi.MQOD(
+        Version=mqi.MQOD_VERSION_2,
+        RecsPresent=2,
+        ObjectRecs=[mqi.MQOR(ObjectName=desk.local()) for _ in range(2)],
+    )
+    hobj, cc, rc = mqi.MQOPEN(desk.hconn, od, OUTPUT)
+    assert (cc, rc) == (OK, 0)
+    pmo = mqi.MQPMO(
+        Version=mqi.MQPMO_VERSION_2,
+        Options=mqi.MQPMO_NO_SYNCPOINT,
+        **{"RecsPresent": 2, **fields},
+    )
+    return mqi.MQPUT(desk.hconn, hobj, mqi.MQMD(), pmo, b"")
+
+
+@provokes(2071)
+def more_than_the_region_holds(bench: Bench) -> Answer:
+    desk = bench.own(region_size=16 << 20)
+    return fill(desk, desk.local(maxdepth=999999999), b"x" * 65536, 0)
+
+
+@provokes(2192)
+def more_than_the_journal_holds(bench: Bench) -> Answer:
+    desk = bench.own(segment_size=1 << 18, journal_limit=1 << 20)
+    return fill(desk, desk.local(maxdepth=999999999), b"x" * 32768, 1)
+
+
+def fill(desk: Any, queue: str, data: bytes, persistence: int) -> Answer:
+    hobj = desk.opened(queue, OUTPUT)
+    for _ in range(2000):
+        answer = desk.put(hobj, data, mqi.MQMD(Persistence=persistence))
+        if answer[0] == FAILED:
+            break
+    return ended(answer)
+
+
+@provokes(2260)
+def no_transmission_header_where_one_is_said(bench: Bench) -> Answer:
+    route = bench.desk.local(usage="XMITQ")
+    return bench.desk.put(route, b"no header", mqi.MQMD(Format="MQXMIT"))
+
+
+@provokes(2248)
+def no_extension_where_one_is_said(bench: Bench) -> Answer:
+    return putting(bench, Format="MQHMDE")
+
+
+# ---- gets ----
+
+
+@provokes(2005)
+def negative_buffer_length(bench: Bench) -> Answer:
+    return getting(bench, INPUT, b"x", length=-1)
+
+
+@provokes(2016)
+def get_from_an_inhibited_queue(bench: Bench) -> Answer:
+    queue = bench.desk.local(get="DISABLED")
+    got = bench.desk.get(bench.desk.opened(queue, INPUT))
+    return got.cc, got.rc
+
+
+@provokes(2033)
+def get_from_an_empty_queue(bench: Bench) -> Answer:
+    return getting(bench)
+
+
+@provokes(2034)
+def nothing_browsed_yet(bench: Bench) -> Answer:
+    return getting(bench, INPUT | BROWSE, b"x", options=mqi.MQGMO_MSG_UNDER_CURSOR)
+
+
+@provokes(2036)
+def browse_without_the_option(bench: Bench) -> Answer:
+    return getting(bench, INPUT, b"x", options=mqi.MQGMO_BROWSE_FIRST)
+
+
+@provokes(2037)
+def get_without_the_option(bench: Bench) -> Answer:
+    return getting(bench, BROWSE, b"x")
+
+
+@provokes(2046)
+def two_ways_of_browsing(bench: Bench) -> Answer:
+    both = mqi.MQGMO_BROWSE_FIRST | mqi.MQGMO_BROWSE_NEXT
+    return getting(bench, INPUT | BROWSE, b"x", options=both)
+
+
+@provokes(2079, WARNING)
+def truncation_accepted(bench: Bench) -> Answer:
+    return getting(bench, INPUT, b"xyz", length=2, options=mqi.MQGMO_ACCEPT_TRUNCATED_MSG)
+
+
+@provokes(2080, WARNING)
+def truncation_not_accepted(bench: Bench) -> Answer:
+    return getting(bench, INPUT, b"xyz", length=2)
+
+
+@provokes(2090)
+def negative_wait_interval(bench: Bench) -> Answer:
+    return getting(bench, INPUT, b"x", options=mqi.MQGMO_WAIT, WaitInterval=-2)
+
+
+@provokes(2186)
+def wrong_get_options(bench: Bench) -> Answer:
+    return getting(bench, INPUT, b"x", StrucId="XXXX")
+
+
+@provokes(2209, WARNING)
+def unlock_of_nothing(bench: Bench) -> Answer:
+    return getting(bench, INPUT | BROWSE, b"x", options=mqi.MQGMO_UNLOCK)
+
+
+@provokes(2256)
+def option_of_a_newer_version(bench: Bench) -> Answer:
+    return getting(bench, INPUT, b"x", options=mqi.MQGMO_ALL_MSGS_AVAILABLE)
+
+
+# ---- units of work ----
+
+
+@provokes(2024)
+def more_than_a_unit_of_work_may_hold(bench: Bench) -> Answer:
+    desk = bench.own()
+    queue = desk.local()
+    desk.qm.alter("QMGR", "", maxumsgs=2)
+    for _ in range(2):
+        desk.send(queue, syncpoint=True)
+    answer = desk.put(queue, syncpoint=True)
+    desk.commit()
+    assert desk.depth(queue) == 2
+    return answer
+
+
+@provokes(2003, WARNING)
+def commit_of_a_unit_that_pinned_the_journal(bench: Bench) -> Answer:
+    desk = bench.own(segment_size=1 << 18, journal_limit=1 << 20)
+    queue, other = desk.local(), desk.local()
+    somebody = desk.other()
+    desk.send(queue, b"x" * 300000, mqi.MQMD(Persistence=1), syncpoint=True)
+    for _ in range(400):
+        desk.put(other, b"x" * 32768, mqi.MQMD(Persistence=1), hconn=somebody)
+        desk.get(other, hconn=somebody)
+        desk.qm.maintain()
+    answer = mqi.MQCMIT(desk.hconn)
+    assert desk.depth(queue) == 0
+    return answer
+
+
+@provokes(2121, WARNING)
+def begin_without_participants(bench: Bench) -> Answer:
+    return mqi.MQBEGIN(bench.desk.hconn)
+
+
+@provokes(2128)
+def begin_in_a_unit_of_work(bench: Bench) -> Answer:
+    bench.desk.send(bench.desk.local(), syncpoint=True)
+    return mqi.MQBEGIN(bench.desk.hconn)
+
+
+@provokes(2134)
+def wrong_begin_options(bench: Bench) -> Answer:
+    return mqi.MQBEGIN(bench.desk.hconn, mqi.MQBO(StrucId="XXXX"))
+
+
+# ---- the rest ----
+
+
+@provokes(2004)
+def data_that_is_no_buffer(bench: Bench) -> Answer:
+    return bench.desk.put(bench.desk.opened(bench.desk.local(), OUTPUT), 5)
+
+
+@provokes(2443)
+def segment_of_a_message(bench: Bench) -> Answer:
+    return putting(bench, Version=2, MsgFlags=mqi.MQMF_SEGMENT, GroupId=b"g" * 24)
+
+
+@provokes(2247)
+def unknown_match_option(bench: Bench) -> Answer:
+    return getting(bench, INPUT, b"x", Version=2, MatchOptions=64)
+
+
+@provokes(2257)
+def match_by_a_field_of_version_2(bench: Bench) -> Answer:
+    by_group = {"Version": 2, "MatchOptions": mqi.MQMO_MATCH_GROUP_ID}
+    return getting(bench, INPUT, b"x", md=mqi.MQMD(Version=1), **by_group)
+
+
+@provokes(2331)
+def match_by_no_token(bench: Bench) -> Answer:
+    by_token = {"Version": 3, "MatchOptions": mqi.MQMO_MATCH_MSG_TOKEN}
+    return getting(bench, INPUT, b"x", **by_token)
+
+
+@provokes(2460)
+def put_with_a_message_handle(bench: Bench) -> Answer:
+    hobj = bench.desk.opened(bench.desk.local(), OUTPUT)
+    pmo = mqi.MQPMO(Version=mqi.MQPMO_VERSION_3, OriginalMsgHandle=5)
+    return mqi.MQPUT(bench.desk.hconn, hobj, mqi.MQMD(), pmo, b"")
+
+
+@provokes(2219)
+def call_while_another_thread_calls(bench: Bench) -> Answer:
+    desk = bench.desk
+    cno = mqi.MQCNO(Options=mqi.MQCNO_HANDLE_SHARE_NO_BLOCK)
+    hconn, cc, rc = mqi.MQCONNX(desk.name, cno)
+    assert (cc, rc) == (OK, 0)
+    desk.others.append(hconn)
+    name = desk.local()
+    hobj = desk.opened(name, INPUT, hconn)
+    waiter = threading.Thread(
+        target=lambda: desk.get(hobj, syncpoint=True, wait=20000, hconn=hconn)
+    )
+    waiter.start()
+    desk.until(lambda: desk.waiting(name))
+    answer = mqi.MQCMIT(hconn)
+    desk.send(name)
+    waiter.join(30)
+    return answer

@@ -1,0 +1,584 @@
+"""Reason codes of connecting, opening, closing, inquiring and setting, each provoked."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from provoking import FAILED, OK, WARNING, Answer, Bench, mqi, opening, provokes
+
+import penstock
+from desk import killed
+
+OUTPUT, INPUT, BROWSE, INQUIRE = (
+    mqi.MQOO_OUTPUT, mqi.MQOO_INPUT_SHARED, mqi.MQOO_BROWSE, mqi.MQOO_INQUIRE,
+)  # fmt: skip
+
+
+# ---- connecting ----
+
+
+@provokes(2002, WARNING)
+def connect_twice(bench: Bench) -> Answer:
+    first = bench.desk.hconn
+    hconn, cc, rc = mqi.MQCONN(bench.desk.name)
+    assert hconn == first
+    return cc, rc
+
+
+@provokes(2009)
+def call_after_a_preemptive_end(bench: Bench) -> Answer:
+    desk = bench.own()
+    hobj = desk.opened(desk.local(), OUTPUT)
+    desk.qm.end("preemptive")
+    return desk.put(hobj)
+
+
+@provokes(2012)
+def call_in_a_forked_child(bench: Bench) -> Answer:
+    desk = bench.desk
+    hobj = desk.opened(desk.local(), OUTPUT)
+    return elsewhere(lambda: desk.put(hobj))
+
+
+@provokes(2018)
+def no_connection_handle(bench: Bench) -> Answer:
+    return mqi.MQOPEN(None, mqi.MQOD(ObjectName="Q"), OUTPUT)
+
+
+@provokes(2018)
+def ended_connection_handle(bench: Bench) -> Answer:
+    hconn = bench.desk.other()
+    assert mqi.MQDISC(hconn) == (OK, 0)
+    return mqi.MQCMIT(hconn)
+
+
+@provokes(2058)
+def unknown_queue_manager(bench: Bench) -> Answer:
+    return mqi.MQCONN("NOT.THERE")
+
+
+@provokes(2059)
+def connect_while_a_stopped_process_is_in_the_way(bench: Bench) -> Answer:
+    desk = bench.own()
+    hobj = desk.opened(desk.local(), OUTPUT)
+
+    def hold() -> None:
+        desk.start()
+        desk.local()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def end() -> None:
+        penstock.connect(desk.name, desk.home).end("immediate")
+
+    processes = [in_process(hold)]
+    try:
+        os.waitpid(processes[0], os.WUNTRACED)
+        processes.append(in_process(end))
+        desk.until(lambda: desk.put(hobj)[1] == 2162)
+        return mqi.MQCONNX(desk.name, mqi.MQCNO(Options=mqi.MQCNO_HANDLE_SHARE_BLOCK))
+    finally:
+        for pid in processes:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def in_process(work: Callable[[], object]) -> int:
+    """A forked process that does the work and dies."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+        finally:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return pid
+
+
+@provokes(2101)
+def connect_to_damaged_files(bench: Bench) -> Answer:
+    desk = bench.own()
+    queue = desk.local()
+    for _ in range(20):
+        desk.send(queue, b"x" * 4000, mqi.MQMD(Persistence=1))
+    desk.failure()
+    desk.stop()
+    settings = desk.directory() / "qm.toml"
+    text = settings.read_text()
+    settings.write_text("no settings at all")
+    try:
+        return mqi.MQCONN(desk.name)
+    finally:
+        settings.write_text(text)
+        desk.start()
+
+
+@provokes(2139)
+def wrong_connect_options(bench: Bench) -> Answer:
+    return mqi.MQCONNX(bench.desk.name, mqi.MQCNO(StrucId="XXXX"))
+
+
+@provokes(2161)
+def open_while_quiescing(bench: Bench) -> Answer:
+    desk = bench.own()
+    queue = desk.local()
+    desk.qm.end("controlled")
+    return desk.open(queue, OUTPUT | mqi.MQOO_FAIL_IF_QUIESCING)
+
+
+@provokes(2162)
+def put_after_an_immediate_end(bench: Bench) -> Answer:
+    desk = bench.own()
+    hobj = desk.opened(desk.local(), OUTPUT)
+
+    def end() -> None:
+        with penstock.connect(desk.name, desk.home) as qm:
+            qm.end("immediate")
+
+    killed(end)
+    return desk.put(hobj)
+
+
+# ---- opening: name resolution ----
+
+
+@provokes(2001)
+def alias_of_an_alias(bench: Bench) -> Answer:
+    first = bench.desk.define("QALIAS", target=bench.desk.local())
+    return opening(bench, bench.desk.define("QALIAS", target=first), OUTPUT)
+
+
+@provokes(2082)
+def alias_of_nothing(bench: Bench) -> Answer:
+    return opening(bench, bench.desk.define("QALIAS", target="NOTHING"), OUTPUT)
+
+
+@provokes(2085)
+def unknown_name(bench: Bench) -> Answer:
+    return opening(bench, "NOT.THERE", OUTPUT)
+
+
+@provokes(2086)
+def input_from_an_unknown_queue_manager(bench: Bench) -> Answer:
+    return opening(bench, bench.desk.local(), INPUT, ObjectQMgrName="NOT.THERE")
+
+
+@provokes(2087)
+def no_route(bench: Bench) -> Answer:
+    return opening(bench, bench.desk.define("QREMOTE", rname="Q", rqmname="FAR"), OUTPUT)
+
+
+@provokes(2091)
+def transmission_queue_of_the_wrong_type(bench: Bench) -> Answer:
+    wrong = bench.desk.define("QALIAS", target=bench.desk.local())
+    return opening(bench, remote(bench, wrong), OUTPUT)
+
+
+@provokes(2092)
+def transmission_queue_for_other_use(bench: Bench) -> Answer:
+    return opening(bench, remote(bench, bench.desk.local()), OUTPUT)
+
+
+@provokes(2196)
+def unknown_transmission_queue(bench: Bench) -> Answer:
+    return opening(bench, remote(bench, "NOT.THERE"), OUTPUT)
+
+
+def remote(bench: Bench, xmitq: str) -> str:
+    return bench.desk.define("QREMOTE", rname="THERE", rqmname="FAR", xmitq=xmitq)
+
+
+@provokes(2184)
+def manager_alias_opened_as_a_queue(bench: Bench) -> Answer:
+    route = bench.desk.local(usage="XMITQ")
+    return opening(
+        bench, bench.desk.define("QREMOTE", rname="", rqmname="FAR", xmitq=route), OUTPUT
+    )
+
+
+@provokes(2197)
+def unknown_default_transmission_queue(bench: Bench) -> Answer:
+    return by_default(bench, "NOT.THERE")
+
+
+@provokes(2198)
+def default_transmission_queue_of_the_wrong_type(bench: Bench) -> Answer:
+    return by_default(bench, bench.desk.define("QALIAS", target=bench.desk.local()))
+
+
+@provokes(2199)
+def default_transmission_queue_for_other_use(bench: Bench) -> Answer:
+    return by_default(bench, bench.desk.local())
+
+
+def by_default(bench: Bench, queue: str) -> Answer:
+    bench.desk.qm.alter("QMGR", "", defxmitq=queue)
+    try:
+        return opening(bench, "Q", OUTPUT, ObjectQMgrName="NOBODY")
+    finally:
+        bench.desk.qm.alter("QMGR", "", defxmitq="")
+
+
+@provokes(2268)
+def cluster_queue_with_all_instances_inhibited(bench: Bench) -> Answer:
+    name = bench.desk.new_name("CLUSTERED")
+    for manager in ("NORTH", "SOUTH"):
+        bench.desk.define("QCLUSTER", name, cluster="C", clusqmgr=manager, put="DISABLED")
+    hobj, cc, rc = bench.desk.open(name, OUTPUT | mqi.MQOO_BIND_NOT_FIXED)
+    return (cc, rc) if cc == FAILED else bench.desk.put(hobj)
+
+
+# ---- opening: the rest ----
+
+
+@provokes(2011)
+def dynamic_name_with_a_star_in_the_middle(bench: Bench) -> Answer:
+    return opening(bench, bench.desk.model("TEMPDYN"), INPUT, DynamicQName="A*B")
+
+
+@provokes(2100)
+def dynamic_name_that_exists(bench: Bench) -> Answer:
+    queue = bench.desk.local()
+    return opening(bench, bench.desk.model("TEMPDYN"), INPUT, DynamicQName=queue)
+
+
+@provokes(2201)
+def name_of_a_logically_deleted_queue_on_zos(bench: Bench) -> Answer:
+    zos = bench.zos()
+    model, name = zos.model("PERMDYN", share="YES"), zos.new_name("D")
+    hobj, _ = zos.dynamic(model, INPUT, name=name)
+    held = zos.opened(name, INPUT)
+    zos.closed(hobj, mqi.MQCO_DELETE)
+    answer = zos.open(model, INPUT, DynamicQName=name)
+    zos.closed(held)
+    return answer
+
+
+@provokes(2017)
+def more_handles_than_allowed(bench: Bench) -> Answer:
+    desk = bench.own()
+    queue = desk.local()
+    desk.qm.alter("QMGR", "", maxhands=3)
+    for _ in range(3):
+        desk.opened(queue, OUTPUT)
+    return desk.open(queue, OUTPUT)
+
+
+@provokes(2042)
+def exclusive_and_shared(bench: Bench) -> Answer:
+    queue = bench.desk.local()
+    bench.desk.opened(queue, mqi.MQOO_INPUT_EXCLUSIVE)
+    return opening(bench, queue, INPUT)
+
+
+@provokes(2043)
+def unknown_object_type(bench: Bench) -> Answer:
+    return opening(bench, bench.desk.local(), OUTPUT, ObjectType=99)
+
+
+@provokes(2044)
+def wrong_object_descriptor(bench: Bench) -> Answer:
+    return opening(bench, bench.desk.local(), OUTPUT, StrucId="XXXX")
+
+
+@provokes(2045)
+def input_from_a_remote_queue(bench: Bench) -> Answer:
+    route = bench.desk.local(usage="XMITQ")
+    return opening(bench, remote(bench, route), INPUT)
+
+
+@provokes(2045)
+def delete_of_a_predefined_queue(bench: Bench) -> Answer:
+    hobj = bench.desk.opened(bench.desk.local(), INPUT)
+    return bench.desk.close(hobj, mqi.MQCO_DELETE)
+
+
+@provokes(2046)
+def open_for_nothing(bench: Bench) -> Answer:
+    return opening(bench, bench.desk.local(), 0)
+
+
+@provokes(2046)
+def unknown_close_option(bench: Bench) -> Answer:
+    return bench.desk.close(bench.desk.opened(bench.desk.local(), INPUT), 64)
+
+
+@provokes(2152)
+def name_with_a_blank_in_it(bench: Bench) -> Answer:
+    return opening(bench, "NO NAME", OUTPUT)
+
+
+@provokes(2153)
+def queue_manager_name_with_a_wrong_character(bench: Bench) -> Answer:
+    return opening(bench, "Q", OUTPUT, ObjectQMgrName="NO-NAME")
+
+
+@provokes(2194)
+def name_for_the_queue_manager(bench: Bench) -> Answer:
+    return opening(bench, "OTHER", INQUIRE, ObjectType=mqi.MQOT_Q_MGR)
+
+
+@provokes(2019)
+def closed_handle(bench: Bench) -> Answer:
+    hobj = bench.desk.opened(bench.desk.local(), OUTPUT)
+    bench.desk.closed(hobj)
+    return bench.desk.put(hobj)
+
+
+@provokes(2019)
+def handle_of_another_connection(bench: Bench) -> Answer:
+    hobj = bench.desk.opened(bench.desk.local(), OUTPUT)
+    return bench.desk.put(hobj, hconn=bench.desk.other())
+
+
+@provokes(2052)
+def handle_of_a_deleted_queue(bench: Bench) -> Answer:
+    desk = bench.desk
+    hobj, name = desk.dynamic(desk.model("PERMDYN", share="YES"), INPUT)
+    other = desk.opened(name, OUTPUT)
+    desk.closed(hobj, mqi.MQCO_DELETE)
+    return desk.put(other)
+
+
+@provokes(2041)
+def handle_of_a_changed_alias(bench: Bench) -> Answer:
+    desk = bench.desk
+    alias = desk.define("QALIAS", target=desk.local())
+    hobj = desk.opened(alias, OUTPUT)
+    desk.qm.alter("QALIAS", alias, target=desk.local(), force=True)
+    return desk.put(hobj)
+
+
+@provokes(2055)
+def delete_of_a_queue_with_messages(bench: Bench) -> Answer:
+    hobj, name = bench.desk.dynamic(bench.desk.model("PERMDYN"), INPUT)
+    bench.desk.send(name)
+    return bench.desk.close(hobj, mqi.MQCO_DELETE)
+
+
+# ---- distribution lists ----
+
+
+def a_list(bench: Bench, *names: str, **od: Any) -> tuple[Any, Answer]:
+    descriptor = mqi.MQOD(
+        Version=mqi.MQOD_VERSION_2,
+        RecsPresent=len(names),
+        ObjectRecs=[mqi.MQOR(ObjectName=name) for name in names],
+        ResponseRecs=[mqi.MQRR() for _ in names],
+        **od,
+    )
+    return descriptor, mqi.MQOPEN(bench.desk.hconn, descriptor, OUTPUT)
+
+
+@provokes(2136, WARNING)
+def list_with_one_good_queue(bench: Bench) -> Answer:
+    descriptor, answer = a_list(bench, bench.desk.local(), "NOT.THERE")
+    assert [record.Reason for record in descriptor.ResponseRecs] == [0, 2085]
+    return answer
+
+
+@provokes(2136, FAILED)
+def list_that_fails_for_different_reasons(bench: Bench) -> Answer:
+    alias = bench.desk.define("QALIAS", target="NOTHING")
+    descriptor, answer = a_list(bench, alias, "NOT.THERE")
+    assert [record.Reason for record in descriptor.ResponseRecs] == [2082, 2085]
+    return answer
+
+
+@provokes(2137)
+def put_to_a_list_whose_open_failed_in_part(bench: Bench) -> Answer:
+    _, (hobj, cc, rc) = a_list(bench, bench.desk.local(), "NOT.THERE")
+    assert (cc, rc) == (WARNING, 2136)
+    records = [mqi.MQRR(), mqi.MQRR()]
+    pmo = mqi.MQPMO(
+        Version=mqi.MQPMO_VERSION_2,
+        Options=mqi.MQPMO_NO_SYNCPOINT,
+        RecsPresent=2,
+        ResponseRecs=records,
+    )
+    cc, rc = mqi.MQPUT(bench.desk.hconn, hobj, mqi.MQMD(), pmo, b"x")
+    assert (cc, rc, records[0].Reason) == (WARNING, 2136, 0)
+    return records[1].CompCode, records[1].Reason
+
+
+@provokes(2152)
+def list_with_an_object_name(bench: Bench) -> Answer:
+    return a_list(bench, bench.desk.local(), ObjectName="Q")[1]
+
+
+@provokes(2154)
+def list_of_less_than_none(bench: Bench) -> Answer:
+    od = mqi.MQOD(Version=mqi.MQOD_VERSION_2, RecsPresent=-1)
+    return mqi.MQOPEN(bench.desk.hconn, od, OUTPUT)
+
+
+@provokes(2155)
+def list_without_object_records(bench: Bench) -> Answer:
+    od = mqi.MQOD(Version=mqi.MQOD_VERSION_2, RecsPresent=2)
+    return mqi.MQOPEN(bench.desk.hconn, od, OUTPUT)
+
+
+@provokes(2156)
+def list_with_too_few_response_records(bench: Bench) -> Answer:
+    od = mqi.MQOD(
+        Version=mqi.MQOD_VERSION_2,
+        ObjectRecs=[mqi.MQOR(ObjectName=bench.desk.local()) for _ in range(2)],
+        ResponseRecs=[mqi.MQRR()],
+    )
+    return mqi.MQOPEN(bench.desk.hconn, od, OUTPUT)
+
+
+# ---- inquiring and setting ----
+
+
+def inquiring(bench: Bench, selectors: list[int], **attributes: Any) -> Answer:
+    hobj = bench.desk.opened(bench.desk.local(**attributes), INQUIRE)
+    return mqi.MQINQ(bench.desk.hconn, hobj, selectors)
+
+
+def setting(bench: Bench, selector: int, value: int) -> Answer:
+    hobj = bench.desk.opened(bench.desk.local(), mqi.MQOO_SET)
+    return mqi.MQSET(bench.desk.hconn, hobj, {selector: value})
+
+
+@provokes(2038)
+def inquire_without_the_option(bench: Bench) -> Answer:
+    hobj = bench.desk.opened(bench.desk.local(), OUTPUT)
+    return mqi.MQINQ(bench.desk.hconn, hobj, [mqi.MQIA_Q_TYPE])
+
+
+@provokes(2040)
+def set_without_the_option(bench: Bench) -> Answer:
+    hobj = bench.desk.opened(bench.desk.local(), INQUIRE)
+    return mqi.MQSET(bench.desk.hconn, hobj, {mqi.MQIA_INHIBIT_PUT: 0})
+
+
+@provokes(2066)
+def more_than_256_selectors(bench: Bench) -> Answer:
+    return inquiring(bench, [mqi.MQIA_Q_TYPE] * 257)
+
+
+@provokes(2067)
+def unknown_selector(bench: Bench) -> Answer:
+    return inquiring(bench, [1999])
+
+
+@provokes(2068, WARNING)
+def selector_of_another_type(bench: Bench) -> Answer:
+    return inquiring(bench, [mqi.MQCA_BASE_Q_NAME])
+
+
+@provokes(2020)
+def wrong_inhibit_value(bench: Bench) -> Answer:
+    return setting(bench, mqi.MQIA_INHIBIT_PUT, 2)
+
+
+@provokes(2075)
+def wrong_trigger_control(bench: Bench) -> Answer:
+    return setting(bench, mqi.MQIA_TRIGGER_CONTROL, 2)
+
+
+@provokes(2076)
+def wrong_trigger_depth(bench: Bench) -> Answer:
+    return setting(bench, mqi.MQIA_TRIGGER_DEPTH, 0)
+
+
+@provokes(2077)
+def wrong_trigger_priority(bench: Bench) -> Answer:
+    return setting(bench, mqi.MQIA_TRIGGER_MSG_PRIORITY, 10)
+
+
+@provokes(2078)
+def wrong_trigger_type(bench: Bench) -> Answer:
+    return setting(bench, mqi.MQIA_TRIGGER_TYPE, 9)
+
+
+@provokes(2065)
+def selectors_that_are_no_list(bench: Bench) -> Answer:
+    hobj = bench.desk.opened(bench.desk.local(), INQUIRE)
+    return mqi.MQINQ(bench.desk.hconn, hobj, 5)
+
+
+TWO_OF_EACH = [mqi.MQIA_Q_TYPE, mqi.MQIA_MAX_Q_DEPTH, mqi.MQCA_Q_NAME, mqi.MQCA_Q_DESC]
+
+
+def inquiring_into(bench: Bench, **areas: int) -> Answer:
+    hobj = bench.desk.opened(bench.desk.local(), INQUIRE)
+    return mqi.MQINQ(bench.desk.hconn, hobj, TWO_OF_EACH, **areas)
+
+
+@provokes(2022, WARNING)
+def area_for_one_integer_of_two(bench: Bench) -> Answer:
+    return inquiring_into(bench, int_attr_count=1)
+
+
+@provokes(2021)
+def area_for_less_than_no_integers(bench: Bench) -> Answer:
+    return inquiring_into(bench, int_attr_count=-1)
+
+
+@provokes(2008, WARNING)
+def area_for_less_than_all_characters(bench: Bench) -> Answer:
+    return inquiring_into(bench, char_attr_length=50)
+
+
+@provokes(2006)
+def area_for_less_than_no_characters(bench: Bench) -> Answer:
+    return inquiring_into(bench, char_attr_length=-1)
+
+
+@provokes(2270)
+def cluster_queue_whose_last_instance_went(bench: Bench) -> Answer:
+    name = bench.desk.define("QCLUSTER", cluster="C", clusqmgr="NORTH")
+    hobj = bench.desk.opened(name, OUTPUT | mqi.MQOO_BIND_NOT_FIXED)
+    bench.desk.qm.delete("QCLUSTER", name, clusqmgr="NORTH")
+    return bench.desk.put(hobj)
+
+
+@provokes(2102)
+def connect_without_file_descriptors(bench: Bench) -> Answer:
+    desk = bench.own()
+    desk.stop()
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    probe = os.open("/dev/null", os.O_RDONLY)
+    os.close(probe)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (probe + 1, before[1]))
+    try:
+        return mqi.MQCONN(desk.name)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        desk.start()
+
+
+@provokes(2035)
+def connect_without_permission(bench: Bench) -> Answer:
+    desk = bench.own()
+    desk.stop()
+    settings = desk.directory() / "qm.toml"
+    mode = settings.stat().st_mode
+    try:
+        settings.chmod(0)
+        return elsewhere(lambda: mqi.MQCONN(desk.name), without_rights=True)
+    finally:
+        settings.chmod(mode)
+        desk.start()
+
+
+def elsewhere(call: Callable[[], Answer], without_rights: bool = False) -> Answer:
+    """The answer of a call in a forked process, which may be one that is nobody in particular."""
+    reader, writer = os.pipe()
+
+    def work() -> None:
+        if without_rights and os.geteuid() == 0:
+            os.setegid(65534)
+            os.seteuid(65534)
+        os.write(writer, b"%d %d" % call()[-2:])
+
+    pid = in_process(work)
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        answer = pipe.read().split()
+    os.waitpid(pid, 0)
+    return int(answer[0]), int(answer[1])

@@ -1,0 +1,69 @@
+"""What reason-code tests share: the table of provocations, and a bench to provoke on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from desk import FAILED, OK, WARNING, Desk
+from penstock import mqi
+
+Answer = tuple[Any, ...]  # of a call: completion code and reason code stand last
+
+
+class Bench:
+    """Queue managers to provoke on: a shared one, one of platform z/OS, and some of one's own."""
+
+    def __init__(self, desk: Desk, zos: Callable[[], Desk], home: Path) -> None:
+        self.desk, self.zos, self.home = desk, zos, home
+        self.own_desks: list[Desk] = []
+
+    def own(self, **settings: Any) -> Desk:
+        """A queue manager for this test alone, in the same home."""
+        name = f"OWN{len(self.own_desks)}"
+        self.own_desks.append(Desk(self.home, name, **settings))
+        return self.own_desks[-1]
+
+
+@dataclass
+class Provocation:
+    """A way to get a reason code."""
+
+    reason: int
+    cc: int
+    call: Callable[[Bench], Answer]
+
+    @property
+    def name(self) -> str:
+        return f"{self.reason}-{self.call.__name__}"
+
+
+PROVOCATIONS: list[Provocation] = []
+
+
+def provokes(reason: int, cc: int = FAILED) -> Callable[[Callable[[Bench], Answer]], Any]:
+    """Enters a function as the way to get a reason code."""
+
+    def enter(call: Callable[[Bench], Answer]) -> Callable[[Bench], Answer]:
+        PROVOCATIONS.append(Provocation(reason, cc, call))
+        return call
+
+    return enter
+
+
+def opening(bench: Bench, name: str, options: int, **od: Any) -> Answer:
+    """The answer of an MQOPEN."""
+    return bench.desk.open(name, options, **od)
+
+
+def ended(answer: Answer) -> tuple[int, int]:
+    """(completion code, reason code) of a call."""
+    return int(answer[-2]), int(answer[-1])
+
+
+__all__ = [
+    "FAILED", "OK", "WARNING", "Answer", "Bench", "Desk", "Provocation", "PROVOCATIONS", "ended",
+    "mqi", "opening", "provokes",
+]  # fmt: skip

@@ -1,0 +1,59 @@
+"""Instances of cluster queues as this queue manager knows them, and a channel by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from desk import EMBEDDED, HEADER, Desk, embedded, transmission
+from penstock import mqi
+
+ROUTE = "SYSTEM.CLUSTER.TRANSMIT.QUEUE"
+CONFLICT = "AMQ9407"
+
+
+@dataclass
+class Sent:
+    """A message on the cluster transmission queue."""
+
+    manager: str  # whose instance was chosen
+    separate: tuple[int, int]  # (Priority, Persistence) of the descriptor that MQGET returns
+    application: tuple[int, int]  # ... of the embedded one
+    message: bytes
+
+    def place(self, desk: Desk, queue: str) -> None:
+        """What the channel does at the destination: puts the message with its own descriptor."""
+        md = mqi.MQMD()
+        inner = mqi.MQMD()
+        inner.unpack(self.message[EMBEDDED:HEADER])
+        md.Priority, md.Persistence = inner.Priority, inner.Persistence
+        assert desk.put(queue, self.message[HEADER:], md)[0] < 2
+
+
+class Cluster:
+    """A cluster queue with instances at other queue managers."""
+
+    def __init__(self, desk: Desk, **instances: dict[str, Any]) -> None:
+        self.desk = desk
+        self.name = desk.new_name("CLUSTERED")
+        for manager, attributes in instances.items():
+            desk.define("QCLUSTER", self.name, cluster="DEMO", clusqmgr=manager, **attributes)
+
+    def put(self, md: Any = None, data: bytes = b"x") -> Sent:
+        """MQPUT to whichever instance the queue manager chooses."""
+        hobj = self.desk.opened(self.name, mqi.MQOO_OUTPUT | mqi.MQOO_BIND_NOT_FIXED)
+        answer = self.desk.put(hobj, data, md)
+        assert answer[0] < 2, answer
+        self.desk.closed(hobj)
+        return self.sent()
+
+    def sent(self) -> Sent:
+        got = self.desk.take(ROUTE)
+        queue, manager = transmission(got.data)
+        assert queue == self.name
+        return Sent(manager, (got.priority, got.persistence), embedded(got.data), got.data)
+
+    def complaints(self) -> int:
+        """Lines of the error log that say that the instances of this queue differ."""
+        lines = self.desk.log().splitlines()
+        return sum(CONFLICT in line and self.name in line for line in lines)
