@@ -12,6 +12,7 @@ from .constants import MAX_DEPTH, OpenOption, ReasonCode
 from .errors import (
     InvalidType,
     InvalidValue,
+    MQError,
     ObjectAlreadyExists,
     ObjectDamaged,
     ObjectInUse,

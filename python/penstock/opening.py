@@ -51,10 +51,6 @@ def prepare(
     from .objects.inquiry import dynamic_queue
 
     made = new_name(dynamic_name, lambda: qm.new_id()[-_UNIQUE // 2 :].hex().upper())
-    if qm.look_up(1, made) is not None:
-        raise error_for(
-            ReasonCode.OBJECT_ALREADY_EXISTS, f"DynamicQName: there is a queue {made} already"
-        )
     attrs = encode(dynamic_queue(decode(qm.read_object(*route.queue)[2])))
     return made, route, attrs
 

@@ -441,9 +441,13 @@ def choose_instance(source: Source, route: Route) -> Instance:
     present, enabled = 0, []
     for each in route.instances:
         try:
-            inhibited = source.values(each.slot, each.generation, (_INHIBIT_PUT,))[0]
+            inhibited, manager = source.values(
+                each.slot, each.generation, (_INHIBIT_PUT, _CLUSTER_QUEUE_MANAGER)
+            )
         except UnknownObjectName:
             continue  # deleted meanwhile
+        if manager != each.queue_manager:
+            continue  # its place is vacant, or another's
         present += 1
         if not inhibited:
             enabled.append(each)

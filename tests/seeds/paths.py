@@ -99,7 +99,7 @@ def transmission(desk: Desk, first: Attributes, rest: Attributes) -> Way:
 def default_transmission(desk: Desk, first: Attributes, rest: Attributes) -> Way:
     """Nothing matches the queue manager's name: DEFXMITQ, which `ways()` sets back."""
     route = desk.local(usage="XMITQ", **first)
-    desk.qm.alter("QMGR", "", defxmitq=route)
+    desk.qm.alter("QMGR", "", force=True, defxmitq=route)
     return Way("THERE", "NOBODY.KNOWS", route, "QLOCAL", route, True)
 
 
@@ -136,4 +136,4 @@ def way(
         yield build(desk, first, rest)
     finally:
         if build is default_transmission:
-            desk.qm.alter("QMGR", "", defxmitq="")
+            desk.qm.alter("QMGR", "", force=True, defxmitq="")
