@@ -95,12 +95,18 @@ static bool occurs_before(const unsigned char *list, uint32_t end, int32_t selec
     return false;
 }
 
+/* An instance of a cluster queue is a definition of a queue, elsewhere. */
+static uint32_t rules_of(uint32_t name_space)
+{
+    return name_space == MQX_NAMES_CLUSTER ? (uint32_t)MQX_NAMES_QUEUE : name_space;
+}
+
 static int read_value(uint32_t name_space, const struct entry *entry, int64_t values[FIELD_COUNT])
 {
     for (int field = 0; field < FIELD_COUNT; field++) {
         const struct rule *rule = &rules[field];
         int64_t value = 0;
-        if (rule->selector != entry->head.selector || rule->name_space != name_space) {
+        if (rule->selector != entry->head.selector || rule->name_space != rules_of(name_space)) {
             continue;
         }
         if (entry->head.kind != KIND_INTEGER) {
@@ -205,7 +211,7 @@ int mqx_attributes_read(const struct ps_object_name *name, const void *list, uin
             status = read_structure(name, &entry, out->structure);
         }
     }
-    if (name->name_space == MQX_NAMES_QUEUE) {
+    if (rules_of(name->name_space) == MQX_NAMES_QUEUE) {
         fill_queue(values, out);
     } else {
         fill_other(name->name_space, values, out);

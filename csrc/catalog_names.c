@@ -152,6 +152,7 @@ void mqx_object_fill(struct mqx_object *object, const struct mqx_definition *def
     mqx_store_relaxed(&object->changer, 0u); /* likewise mqx_catalog_finish() */
     object->exclusive_input = 0;
     object->structure = 0;
+    object->failing = 0;
     set_plain_values(object, values);
     object->definition_type = (uint8_t)mqx_definition_type(def, values);
     object->creator = 0;

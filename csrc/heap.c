@@ -744,7 +744,8 @@ int mqx_heap_check(const struct mqx_region *region, const struct mqx_object *que
         }
         present += check.present;
     }
-    if (present != queue->present || queue->available_mask >> MQX_PRIORITY_COUNT != 0) {
+    if (present != queue->present || queue->available_mask >> MQX_PRIORITY_COUNT != 0 ||
+        queue->zero != 0) {
         return unsound(&check, "the queue's summary of its messages", queue->present);
     }
     return MQX_OK;

@@ -207,6 +207,7 @@ enum mqx_object_state {
 };
 enum { /* object.name_space: queues of every type, and 100 + MQOT_* */
     MQX_NAMES_QUEUE = 1,
+    MQX_NAMES_CLUSTER = 107,  /* instances of cluster queues: the values that a put asks for */
     MQX_NAMES_MANAGER = 105,  /* max_depth: MAXUMSGS, max_length: MAXMSGL; 0 when not given */
     MQX_NAMES_STRUCTURE = 110, /* max_depth: CFLEVEL, max_length: what that allows, may_persist */
 };
@@ -258,9 +259,7 @@ struct mqx_object {
     /* heap summary */
     uint16_t available_mask;  /* bit p: level p has an available message (a hint that is exact under
                                * the lock) */
-    uint8_t group_index;      /* INDXTYPE(GROUPID); attribute value, as above */
-    uint8_t failing;          /* of a structure, catalog lock, atomic read: its failure is being
-                               * simulated */
+    uint16_t zero;            /* stored together with the mask and `present` */
     uint32_t present;         /* messages in the queue in any state */
     uint32_t got;             /* of these in state GOT */
     uint32_t uncommitted;     /* of these in state PUT */
@@ -283,7 +282,10 @@ struct mqx_object {
     uint32_t creator;         /* temporary: the handle that made it, with which it is deleted;
                                * fixed */
     uint8_t definition_type;  /* enum mqx_definition_type; fixed for the life of the object */
-    uint8_t zero_byte[3];
+    uint8_t group_index;      /* INDXTYPE(GROUPID); attribute value, as those above */
+    uint8_t failing;          /* of a structure, catalog lock, atomic read: its failure is being
+                               * simulated */
+    uint8_t zero_byte;
     uint32_t structure;       /* atomic read; catalog lock: slot of the CFSTRUCT that np_life speaks
                                * of; 0 when there is none of that name */
 } MQX_ALIGNED(64);

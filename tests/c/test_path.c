@@ -211,6 +211,26 @@ TEST(defaults_come_from_the_first_definition_and_are_resolved_as_a_put_would)
     CHECK_INT(mqe_resolve_defaults(engine.manager, &path, &d, &warning), 2047);
 }
 
+TEST(an_instance_of_a_cluster_queue_is_a_first_definition_like_any_other)
+{
+    enum { CLUSTER_QUEUE = 7 };
+    engine_begin();
+    const struct queue xmitq = QUEUE("XQ", DEFPRTY, 1, DEFPSIST, 0);
+    const struct attributes attrs = engine_attributes(PAIRS(DEFPRTY, 6, DEFPSIST, 1));
+    struct ps_object_name object = engine_name("CQ");
+    object.name_space = MQX_NAMES_CLUSTER;
+    object.type = CLUSTER_QUEUE;
+    object.instance = 1;
+    struct mqe_destination path = mqe_straight(xmitq.slot, xmitq.generation);
+    CHECK_INT(mqe_define(engine.manager, &object, attrs.bytes, attrs.length, &path.first,
+                         &path.first_generation), 0);
+    struct ps_descriptor d = {.priority = -1, .persistence = 2};
+    int warning = 99;
+    CHECK_INT(mqe_resolve_defaults(engine.manager, &path, &d, &warning), 0);
+    CHECK_INT(d.priority, 6);
+    CHECK_INT(d.persistence, 1);
+}
+
 TEST(generated_ids_are_like_no_message_s)
 {
     uint8_t id[2][24];

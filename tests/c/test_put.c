@@ -295,6 +295,8 @@ TEST(on_z_os_a_group_index_places_first_messages_of_low_priority_at_2_and_keeps_
         struct queue q = QUEUE("Q", INDXTYPE, cases[i].index, FIFO, cases[i].fifo);
         const struct mqe_destination to = mqe_straight(q.slot, q.generation);
         const struct ps_descriptor_ext ext = {.msg_seq_number = cases[i].number};
+        CHECK_INT(PUT(q, .text = "before"), 0); /* the second put finds a queue that was used */
+        CHECK_STR(TAKE(q), "before");
         struct ps_descriptor d = {.priority = cases[i].priority, .persistence = 1};
         CHECK_INT(mqe_put(engine.manager, NULL, &to, &d, cases[i].number != 0 ? &ext : NULL, "x", 1,
                           -1, 0), 0);

@@ -241,9 +241,7 @@ def test_19_ids_left_in_the_descriptor_select_the_next_get(desk: Desk) -> None:
     assert again.MsgId == desk.take(queue).md.MsgId == first.MsgId
 
 
-def test_20_no_syncpoint_option_means_a_unit_on_zos_only(
-    desk: Desk, zos_desk: Desk
-) -> None:
+def test_20_no_syncpoint_option_means_a_unit_on_zos_only(desk: Desk, zos_desk: Desk) -> None:
     for one, pending in ((desk, False), (zos_desk, True)):
         queue = one.local()
         hobj = one.opened(queue, USE)
