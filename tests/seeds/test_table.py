@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -21,6 +22,7 @@ SENTENCES_LEAST = 128  # rules that the five documents state
 _DOCSTRING = re.compile(r"Seed (\d{3}), (\w+)(?:, the other half)?: (.+)\.")
 
 
+@functools.cache
 def collected() -> list[str]:
     """Ids of the tests by sentence, as pytest collects them."""
     listing = subprocess.run(
