@@ -49,6 +49,18 @@ def test_a_file_with_an_error_in_line_7_does_the_rest_and_ends_with_status_10(
     assert again.returncode == 10 and b"line 7, position 3" in again.stdout
 
 
+def test_a_file_that_is_no_text_in_utf_8_is_refused_before_anything_is_done(
+    qm1: Command, tmp_path: Path
+) -> None:
+    file = tmp_path / "latin.mqsc"
+    file.write_bytes(b"DEFINE QLOCAL(A)\nDEFINE QLOCAL(B) DESCR('\xe4')\n")
+    done = qm1.run("mqsc", "QM1", str(file))
+    assert done.returncode == 2 and b"latin.mqsc" in done.stderr
+    assert qm1.run("mqsc", "QM1", "-e", "DISPLAY QLOCAL(A)").returncode == 10
+    file.write_bytes(b"\xef\xbb\xbfDEFINE QLOCAL(A) DESCR('\xc3\xa4')\n")
+    qm1.ok("mqsc", "QM1", str(file))
+
+
 def test_commands_are_arguments_or_options_and_run_without_an_echo(qm1: Command) -> None:
     text = qm1.ok("mqsc", "QM1", "-e", "DEFINE QLOCAL(A)", "-e", "DIS QL(A) MAXDEPTH").decode()
     assert text.splitlines() == [

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 from asking import done, refused
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import penstock
-from penstock.mqsc import Fault, Interpreter, Reply, run
+from penstock.mqsc import Fault, Interpreter, Reply, read_commands, run
 
 
 def test_define_folds_names_and_sets_what_is_given(
@@ -159,7 +161,7 @@ WRONG = [
     ("DEFINE QLOCAL(Q) MAXDEPTH(1000000000)", 26, "1000000000", "999999999"),
     ("DEFINE QLOCAL(Q) DEFPSIST(MAYBE)", 26, "MAYBE", "YES"),
     ("DEFINE QLOCAL(Q) MAXDEPTH", 17, "MAXDEPTH", "needs one value"),
-    ("DEFINE QLOCAL(Q) MAXDEPTH()", 25, "''", "a number"),
+    ("DEFINE QLOCAL(Q) MAXDEPTH()", 17, "MAXDEPTH", "a number"),
     ("DEFINE QLOCAL(Q) MAXDEPTH(5 6)", 28, "6", "needs one value"),
     ("DEFINE QLOCAL(Q) CURDEPTH(1)", 17, "CURDEPTH", "only shown"),
     ("DEFINE QLOCAL(Q) COLOUR(RED)", 17, "COLOUR", "COLOUR"),
@@ -259,6 +261,35 @@ def test_checking_alone_finds_syntax_errors_and_does_nothing(qm: penstock.QueueM
     checker.run(["DEFINE QLOCAL(A)", "DEFINE QLOCAL(B) MAXDEPTH(X)"], seen.append)
     assert [reply.ok for reply in seen] == [True, False]
     assert qm.display("QLOCAL", "A") == []
+
+
+HEADS = (
+    "DEFINE QLOCAL(A)|ALTER ql('b')|DELETE QALIAS(C)|DISPLAY QUEUE(A*)|CLEAR QL(A)|ALTER QMGR|"
+    "DIS QSTATUS(A)|DIS CONN|DEFINE NAMELIST(N)|DEFINE CHANNEL(C)|DEFINE|START CHANNEL(X)|"
+)
+PIECES = (
+    "QLOCAL(A) ql('c*') NAMES(A,B) names('A''B' maxdepth() MAXDEPTH(5) MAXDEPTH(-1) DESCR('it''s') "
+    "SHARE noshare REPLACE FORCE PURGE WHERE(MAXDEPTH,GT,5) WHERE(names,CT,'x') WHERE(X) LIKE(A) "
+    "LIKE LIKE('a.b') TYPE(HANDLE) TYPE(QALIAS) ALL curdepth CHLTYPE(SDR) ( ) ' '' , ; x \u00e4 (("
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from(HEADS.split("|")),
+    st.lists(st.sampled_from(PIECES.split(" ")) | st.text("AB'(), *;\t", max_size=4), max_size=5),
+)
+def test_no_text_raises_and_every_fault_points_at_its_word(
+    shared: penstock.QueueManager, head: str, pieces: list[str]
+) -> None:
+    checker = Interpreter(shared, check_only=True)
+    for source in read_commands([" ".join([head, *pieces])]):
+        reply = checker.execute(source)
+        assert reply.ok or reply.code in ("AMQ8405", "AMQ8426"), reply
+        if reply.fault is not None:
+            at = reply.fault.position - source.pieces[0][2]
+            there = source.text[at : at + len(reply.fault.word)]
+            assert there.upper() == reply.fault.word.upper(), (source.text, reply.fault)
 
 
 def test_a_reply_has_its_parts(qm: penstock.QueueManager) -> None:

@@ -83,6 +83,7 @@ def test_blanks_and_commas_separate_as_many_as_one_likes() -> None:
     ("text", "at", "word", "why"),
     [
         ("", 0, "", "no command"),
+        (" , ,", 0, "", "no command"),
         ("FROB QLOCAL(A)", 0, "FROB", "not a verb"),
         ("DEFIN QLOCAL(A)", 0, "DEFIN", "do you mean DEFINE?"),
         ("DEFINE", 6, "", "needs a kind of object"),

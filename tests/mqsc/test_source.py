@@ -29,6 +29,10 @@ def test_blanks_before_a_continuation_mark_count_inside_quotes() -> None:
     assert texts(["X('a  +", "  b')"]) == ["X('a  b')"]
 
 
+def test_only_blanks_and_tabs_are_blanks() -> None:
+    assert texts(["X('a+", " \t\u00a0b\u2028')\u00a0"]) == ["X('a\u00a0b\u2028')\u00a0"]
+
+
 def test_comments_and_blank_lines_are_left_out_even_within_a_command() -> None:
     lines = ["* a comment +", "", "ALTER +", "* in between", "   ", "QL(A)", "   * not in column 1"]
     assert texts(lines) == ["ALTER QL(A)", "* not in column 1"]

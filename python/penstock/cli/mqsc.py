@@ -102,8 +102,10 @@ def _lines_of(argument: str) -> Iterator[str]:
     if argument == "-":
         yield from sys.stdin
     elif Path(argument).is_file():
-        with open(argument, encoding="utf-8", errors="replace") as file:
-            yield from file
+        try:
+            yield from Path(argument).read_text("utf-8-sig").split("\n")
+        except UnicodeDecodeError as error:
+            fail(f"{argument} is no text in UTF-8: {error}")
     elif first and first == argument.upper() and first not in VERB_OF and "(" not in first:
         fail(f"there is no file {argument}")
     else:

@@ -114,14 +114,14 @@ def one_value(parameter: Parameter) -> Word:
             values[1].at, values[1].written
         )  # fmt: skip
         raise SyntaxFault(f"{parameter.keyword} needs one value in brackets", *place)
-    return values[0] if values else Word("", parameter.at + len(parameter.keyword), True)
+    return values[0] if values else Word("", parameter.at)
 
 
 def _check(row: Attribute, value: object, platform: str, word: Word) -> None:
     try:
         row.parse(value, platform)
     except MQError as error:
-        raise SyntaxFault(error.text, word.at, word.written) from error
+        raise SyntaxFault(error.text, word.at, word.written or row.keyword) from error
 
 
 def kind_of(command: Command, platform: str) -> ObjectType:

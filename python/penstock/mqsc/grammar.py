@@ -21,12 +21,13 @@ parameter: KEYWORD [values]
 values: OPEN [value (SEPARATOR value)*] CLOSE
 value: KEYWORD | QUOTED
 
-KEYWORD: /[^\s,()']+/
+KEYWORD: /[^ \t\r\n,()']+/
 QUOTED: /'(?:[^']|'')*'/
-SEPARATOR: /[\s,]+/
-OPEN.2: /[\s,]*\([\s,]*/
-CLOSE.2: /[\s,]*\)/
+SEPARATOR: /[ \t\r\n,]+/
+OPEN.2: /[ \t\r\n,]*\([ \t\r\n,]*/
+CLOSE.2: /[ \t\r\n,]*\)/
 """
+_SEPARATORS = " \t\r\n,"
 
 
 class Word(NamedTuple):
@@ -96,7 +97,7 @@ def parameters_of(text: str) -> list[Parameter]:
     Raises:
         SyntaxFault: with the place and the rule.
     """
-    if not text.strip():
+    if not text.strip(_SEPARATORS):
         raise SyntaxFault("there is no command")
     try:
         found: list[Parameter] = _parser().parse(text)  # type: ignore[assignment]
@@ -125,8 +126,8 @@ def _fault(text: str, token: Token) -> SyntaxFault:
             opened = -1
     if token.type == "$END":
         return SyntaxFault("the ( has no end", max(opened, 0), "(")
-    at = end + len(token) - len(token.lstrip(" \t\r\n,"))
-    word = token.strip(" \t\r\n,")
+    at = end + len(token) - len(token.lstrip(_SEPARATORS))
+    word = token.strip(_SEPARATORS)
     if token.type == "OPEN":
         rule = "brackets inside brackets" if opened >= 0 else "( without a keyword before it"
     elif token.type == "CLOSE":

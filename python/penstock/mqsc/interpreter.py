@@ -31,7 +31,7 @@ def run(manager: QueueManager, text: str) -> list[Reply]:
         one reply for each command.
     """
     replies: list[Reply] = []
-    Interpreter(manager).run(text.splitlines(), replies.append)
+    Interpreter(manager).run(text.split("\n"), replies.append)
     return replies
 
 

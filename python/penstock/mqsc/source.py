@@ -50,13 +50,13 @@ class Source(NamedTuple):
 
 def mark_of(line: str) -> str:
     """``+`` or ``-`` when a command goes on after this line, else ""."""
-    kept = line.rstrip()
+    kept = line.rstrip(BLANKS)
     return kept[-1] if kept[-1:] in ("+", "-") and not is_skipped(line) else ""
 
 
 def is_skipped(line: str) -> bool:
     """Whether a line is a comment or blank."""
-    return line.startswith("*") or not line.strip()
+    return line.startswith("*") or not line.strip(BLANKS)
 
 
 def read_commands(lines: Iterable[str], first: int = 1) -> Iterator[Source]:
@@ -75,10 +75,10 @@ def read_commands(lines: Iterable[str], first: int = 1) -> Iterator[Source]:
             continue
         if len(line) > LINE_LENGTH_MAX:
             too_long = too_long or (number, len(line))
-        begin = len(line) - len(line.lstrip()) if mark == "+" else 0
+        begin = len(line) - len(line.lstrip(BLANKS)) if mark == "+" else 0
         pieces.append((len(text), number, begin + 1))
         mark = mark_of(line)
-        text += line.rstrip()[begin:-1] if mark else line[begin:]
+        text += line.rstrip(BLANKS)[begin:-1] if mark else line[begin:]
         if not mark:
             yield from _at_semicolons(text, pieces, too_long)
             text, pieces, too_long = "", [], None
@@ -103,9 +103,9 @@ def _at_semicolons(
         ends.append(len(text))
     for end in ends:
         part = text[start:end]
-        if part.strip():
-            begin = start + len(part) - len(part.lstrip())
-            yield Source(text[begin:end].rstrip(), _shifted(pieces, begin, end), too_long)
+        if part.strip(BLANKS):
+            begin = start + len(part) - len(part.lstrip(BLANKS))
+            yield Source(text[begin:end].rstrip(BLANKS), _shifted(pieces, begin, end), too_long)
         start = end + 1
 
 
