@@ -129,14 +129,15 @@ cdef object returned_data(
     set_long(md, MD_CCSID, QM_CCSID)
     length[0] += MDE_SIZE
     body = (<char *>mde)[:MDE_SIZE] + body
-    if limit >= 0 and len(body) > limit and reason[0] != 0:
-        body = body[:limit]
+    if 0 <= limit < len(body):
+        if get.flags & MQE_GET_ACCEPT_TRUNCATED:
+            reason[0] = RC_TRUNCATED_MSG_ACCEPTED
+        if reason[0] != 0:
+            body = body[:limit]
     return body
 
 
-cdef bint needs_mde_room(
-    const unsigned char *md, const mqe_get_t *get, const get_request *request
-) noexcept:
+cdef bint needs_mde_room(const mqe_get_t *get) noexcept:
     """A message that was too long for a buffer less the room of an MQMDE does take one."""
     return get.d.has_ext != 0 and has_group_fields(&get.ext)
 
@@ -163,7 +164,7 @@ cdef tuple receive_into(
             request.limit = max(limit - MDE_SIZE, 0)
         reason = queue.take(unit, get, request, &room, &capacity)
         if narrow and reason == RC_TRUNCATED_MSG_FAILED and (
-            accept or not needs_mde_room(m.raw, get, request)
+            accept or not needs_mde_room(get)
         ):
             Py_DECREF(room)
             mqx_error_clear()
@@ -174,6 +175,9 @@ cdef tuple receive_into(
         c.give_unit(unit)
     if reason != 0 and reason != RC_TRUNCATED_MSG_ACCEPTED and reason != RC_TRUNCATED_MSG_FAILED:
         return (b"", 0) + failed(c, reason)
+    if get.flags & MQE_GET_UNLOCK:
+        Py_DECREF(room)
+        return b"", 0, 0, 0
     if reason:
         failed(c, reason)
     if c.zos and get.d.backout_count > 255:

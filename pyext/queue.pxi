@@ -217,12 +217,20 @@ cdef class QueueHandle:
             return (QT_LOCAL, *self.slot)
         return (self.opened_type, *self.route.inquired)
 
+    cdef uint32_t stamp(self):
+        """The resolution stamp of the definition that was opened."""
+        return self.to.step[0].resolution
+
     def check_path(self):
         """Raises ObjectChanged or QueueDeleted when a definition on the way has changed."""
         cdef ps_descriptor d
         cdef int reason, warning = 0
         if self.closed:
             self.refuse()
+        if self.opened_type == QT_REMOTE and not self.remote:  # the definition itself, no target
+            if self.connection.look_up(1, self.name) != (*self.slot, QT_REMOTE, self.stamp()):
+                raise error_for(RC_OBJECT_CHANGED, f"the definition {self.name} has changed")
+            return
         memcpy(&d, &self.template, sizeof(d))
         reason = mqe_resolve_defaults(self.connection.manager, &self.to, &d, &warning)
         if reason == RC_PUT_INHIBITED:
@@ -551,6 +559,10 @@ cdef class QueueHandle:
         cdef mqe_manager *manager = self.connection.manager
         cdef int64_t deadline = -1
         cdef int reason
+        if get.flags & MQE_GET_UNLOCK:  # gives no message: say that there is none
+            memset(&get.d, 0, sizeof(get.d))
+            get.length = get.number = 0
+            get.expiry = -1
         while True:
             get.buffer = PyBytes_AS_STRING(<object>room)
             get.capacity = <uint64_t>capacity
