@@ -82,6 +82,13 @@ static bool is_near(const struct call *call, const struct mqx_message *message)
     return message->cells != 0 && wanted_bytes(call, message) <= MQX_LOCKED_COPY_MAX;
 }
 
+static MQX_COLD void cap_backout_count(const struct call *call)
+{
+    if (call->store->region.header->platform == MQX_PLATFORM_ZOS) {
+        call->get->d.backout_count = ZOS_BACKOUT_MAX;
+    }
+}
+
 static int copy_message(struct call *call, const struct mqx_message *message)
 {
     struct mqe_get *get = call->get;
@@ -94,9 +101,8 @@ static int copy_message(struct call *call, const struct mqx_message *message)
                      : mqx_journal_fetch(call->store, message, &get->d, &get->ext, get->buffer,
                                          bytes);
     get->d.backout_count = message->backout_count;
-    if (MQX_UNLIKELY(message->backout_count > ZOS_BACKOUT_MAX) &&
-        call->store->region.header->platform == MQX_PLATFORM_ZOS) {
-        get->d.backout_count = ZOS_BACKOUT_MAX;
+    if (MQX_UNLIKELY(message->backout_count > ZOS_BACKOUT_MAX)) {
+        cap_backout_count(call);
     }
     return status;
 }
@@ -326,25 +332,37 @@ static int find(struct call *call, struct mqx_hold *hold, struct mqx_object *que
     return mqx_select_first(call->store, hold, object, &call->match, now, &call->slot);
 }
 
-/* 2052, 2041 or 2016 as queue and path are now, else 0. */
-static int check_queue(const struct call *call, const struct mqx_object *queue)
+/* Says why nothing can be got from the queue; 0 when it can after all: it is in a structure that
+ * has not failed. */
+static MQX_COLD int refuse_queue(const struct call *call, const struct mqx_object *queue)
 {
     const uint32_t state = queue == NULL ? (uint32_t)MQX_OBJ_FREE : mqx_load_relaxed(&queue->state);
-    if (MQX_UNLIKELY((state != MQX_OBJ_ACTIVE && state != MQX_OBJ_LOGGED) ||
-                     queue->generation != call->queue->generation)) {
+    if ((state != MQX_OBJ_ACTIVE && state != MQX_OBJ_LOGGED) ||
+        queue->generation != call->queue->generation) {
         return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted",
                         call->queue->object);
     }
-    if (MQX_UNLIKELY(mqx_load_relaxed(&queue->get_inhibited) != 0)) {
+    if (mqx_load_relaxed(&queue->get_inhibited) != 0) {
         return mqx_fail(MQRC_GET_INHIBITED, "%.48s has GET(DISABLED)", queue->name);
     }
-    if (MQX_UNLIKELY(mqx_load_relaxed(&queue->np_life) == MQX_NP_IN_STRUCTURE)) {
-        const int status = mqx_queue_failing(&call->store->region, queue);
-        if (status != MQX_OK) {
-            return status;
-        }
+    const int status = mqx_path_walk(&call->store->region, &call->queue->path, false);
+    return status == MQX_OK && mqx_load_relaxed(&queue->np_life) == MQX_NP_IN_STRUCTURE
+               ? mqx_queue_failing(&call->store->region, queue)
+               : status;
+}
+
+/* 2052, 2041, 2016 or 2373 as queue and path are now, else 0. */
+static inline int check_queue(const struct call *call, const struct mqx_object *queue)
+{
+    const uint32_t state = queue == NULL ? (uint32_t)MQX_OBJ_FREE : mqx_load_relaxed(&queue->state);
+    if (MQX_LIKELY((state == MQX_OBJ_ACTIVE || state == MQX_OBJ_LOGGED) &&
+                   queue->generation == call->queue->generation &&
+                   mqx_load_relaxed(&queue->get_inhibited) == 0 &&
+                   mqx_load_relaxed(&queue->np_life) != MQX_NP_IN_STRUCTURE &&
+                   mqx_path_is_straight(&call->queue->path, queue))) {
+        return MQX_OK;
     }
-    return mqx_path_check(&call->store->region, &call->queue->path, false);
+    return refuse_queue(call, queue);
 }
 
 /* Deals with the message that was found; returns with the lock dropped. */

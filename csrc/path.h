@@ -13,27 +13,19 @@
 #include "mqe.h"
 #include "region.h"
 
-/* Says what is wrong with that step: 2041; 2052 when it is the queue itself that is gone; 2051
- * (output) or 2016. */
-int mqx_path_refuse(const struct mqx_region *region, const struct mqe_destination *path,
-                    uint32_t step, bool output) MQX_COLD MQX_MUST_USE;
+/* Looks at every step: 0; 2041; 2052 when it is the queue itself that is gone; 2051 (output) or
+ * 2016. */
+int mqx_path_walk(const struct mqx_region *region, const struct mqe_destination *path,
+                  bool output) MQX_MUST_USE;
 
-/* 0, or what mqx_path_refuse() says of the first step that does not hold. */
-static inline MQX_MUST_USE int mqx_path_check(const struct mqx_region *region,
-                                              const struct mqe_destination *path, bool output)
+/* For a caller that has the queue at hand and looks at its generation and inhibition for itself:
+ * true when the path has no other step and the queue's stamp is still the same. */
+static inline bool mqx_path_is_straight(const struct mqe_destination *path,
+                                        const struct mqx_object *queue)
 {
-    for (uint32_t i = 0; i < path->step_count; i++) {
-        const struct mqe_step *step = &path->step[i];
-        const struct mqx_object *object = mqx_object(region, step->slot);
-        if (MQX_UNLIKELY(object == NULL ||
-                         mqx_load_relaxed(&object->generation) != step->generation ||
-                         mqx_load_relaxed(&object->resolution) != step->resolution ||
-                         mqx_load_relaxed(output ? &object->put_inhibited
-                                                 : &object->get_inhibited) != 0)) {
-            return mqx_path_refuse(region, path, i, output);
-        }
-    }
-    return MQX_OK;
+    return path->step_count == 0 ||
+           (path->step_count == 1 && path->step[0].slot == path->queue &&
+            mqx_load_relaxed(&queue->resolution) == path->step[0].resolution);
 }
 
 #endif

@@ -95,16 +95,17 @@ static bool id_is_none(const uint8_t id[MQX_ID_SIZE])
 }
 
 /* AS_Q_DEF as the path's first definition says now, then the placement by what the queue says. */
-static inline int resolve_defaults(const struct mqx_region *region,
+static inline int resolve_defaults(const struct mqx_region *region, const struct mqx_object *queue,
                                    const struct mqe_destination *to, struct ps_descriptor *d,
                                    int *warning)
 {
-    const struct mqx_object *queue = mqx_object(region, to->queue);
-    const struct mqx_object *first = mqx_object(region, to->first);
+    const struct mqx_object *first =
+        MQX_LIKELY(to->first == to->queue) ? queue : mqx_object(region, to->first);
     if (MQX_UNLIKELY(queue == NULL || first == NULL)) {
         return mqx_fail(MQRC_Q_DELETED, "there is no queue in slot %u", to->queue);
     }
-    int status = mqx_path_check(region, to, true);
+    int status = MQX_LIKELY(mqx_path_is_straight(to, queue)) ? MQX_OK
+                                                             : mqx_path_walk(region, to, true);
     if (MQX_UNLIKELY(status == MQX_OK && mqx_load_relaxed(&queue->type) != MQX_LOCAL_QUEUE)) {
         status = mqx_fail(MQRC_OBJECT_TYPE_ERROR, "%.48s is no local queue: it holds no messages",
                           queue->name);
@@ -134,20 +135,21 @@ static MQX_COLD void place_in_group(const struct mqx_region *region, const struc
 static int resolve(struct call *call, int32_t expiry, uint32_t flags)
 {
     struct ps_descriptor *d = call->put.d;
-    int status = resolve_defaults(&call->store->region, call->to, d, &call->warning);
+    const struct mqx_region *region = &call->store->region;
+    const struct mqx_object *queue = mqx_object(region, call->to->queue);
+    int status = resolve_defaults(region, queue, call->to, d, &call->warning);
     if (status == MQX_OK) {
         status = set_times(d, expiry, flags);
     }
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;
     }
-    const struct mqx_object *queue = mqx_object(&call->store->region, call->to->queue);
     d->has_ext = call->put.ext != NULL;
     d->backout_count = 0;
     call->put.logged =
         d->persistence != 0 || mqx_load_relaxed(&queue->np_life) == MQX_NP_IN_STRUCTURE;
     if (MQX_UNLIKELY(mqx_load_relaxed(&queue->group_index) != 0)) {
-        place_in_group(&call->store->region, queue, &call->put);
+        place_in_group(region, queue, &call->put);
     }
     call->put.make_correl_id = (flags & MQE_PUT_NEW_CORREL_ID) != 0;
     call->put.make_msg_id = (flags & MQE_PUT_NEW_MSG_ID) != 0 || id_is_none(d->msg_id);
@@ -538,8 +540,10 @@ int mqe_resolve_defaults(mqe_manager *manager, const struct mqe_destination *to,
 {
     *warning = MQX_OK;
     const int status = mqx_enter(manager, false);
-    return status != MQX_OK ? status
-                            : resolve_defaults(&manager->store.region, to, d, warning);
+    const struct mqx_region *region = &manager->store.region;
+    return status != MQX_OK
+               ? status
+               : resolve_defaults(region, mqx_object(region, to->queue), to, d, warning);
 }
 
 int mqe_new_id(mqe_manager *manager, uint8_t out[24])

@@ -48,7 +48,8 @@ bool mqx_structure_next(const struct mqx_region *region, uint32_t structure, uin
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_OBJECTS].used);
     for (uint64_t at = (uint64_t)*slot + 1; at < used; at++) {
         const struct mqx_object *object = mqx_object(region, (uint32_t)at);
-        if (object != NULL && mqx_load_acquire(&object->state) != MQX_OBJ_FREE &&
+        const uint32_t state = object == NULL ? 0 : mqx_load_acquire(&object->state);
+        if (state != MQX_OBJ_FREE && state != MQX_OBJ_DELETING &&
             mqx_load_relaxed(&object->structure) == structure) {
             *slot = (uint32_t)at;
             return true;

@@ -34,7 +34,7 @@ int mqx_structure_may_alter(struct mqx_region *region, uint32_t slot,
 /* May this object be deleted? 2042 when it is a structure that queues name. */
 int mqx_structure_may_delete(const struct mqx_region *region, uint32_t slot) MQX_MUST_USE;
 
-/* The next queue with slot > *slot in the structure; false at the end. */
+/* The next queue with slot > *slot in the structure, deleted ones left out; false at the end. */
 bool mqx_structure_next(const struct mqx_region *region, uint32_t structure, uint32_t *slot);
 
 #endif

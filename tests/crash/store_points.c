@@ -153,6 +153,58 @@ static void define_and_delete(mqe_manager *m)
     expect("delete", mqe_delete(m, found.slot, found.generation, 1));
 }
 
+static struct ps_object_name object_name(uint32_t name_space, uint32_t type, const char *text)
+{
+    struct ps_object_name name = {.name_space = name_space, .type = type};
+    memset(name.name, ' ', sizeof name.name);
+    memcpy(name.name, text, strlen(text));
+    return name;
+}
+
+/* What an earlier experiment has left is used. */
+static struct mqe_found define_once(mqe_manager *m, const struct ps_object_name *name,
+                                    const void *attrs, uint32_t length)
+{
+    struct mqe_found found = {0};
+    if (mqe_find(m, name->name_space, name->name, 0, &found) != 0) {
+        expect("define", mqe_define(m, name, attrs, length, &found.slot, &found.generation));
+    }
+    return found;
+}
+
+/* A structure with a queue: messages of both kinds, its failure, another level; the queue is
+ * altered in what resolves names. */
+static void structure(mqe_manager *m)
+{
+    static const struct {
+        struct ps_attr level_head;
+        int64_t level;
+        struct ps_attr recover_head;
+        int64_t recover;
+    } structure_attrs = {{70, 1, 8}, 5, {71, 1, 8}, 1};
+    static const struct {
+        struct ps_attr head;
+        char text[8];
+    } queue_attrs = {{2039, 2, 1}, "S"};
+    const struct ps_object_name s_name = object_name(110, 10, "S"), q_name = object_name(1, 1, "SQ");
+    const struct mqe_found s = define_once(m, &s_name, &structure_attrs, sizeof structure_attrs);
+    const struct mqe_found queue = define_once(m, &q_name, &queue_attrs, sizeof queue_attrs);
+    const struct world q = {.slot = {queue.slot}, .generation = {queue.generation}};
+    uint64_t lost = 0;
+    expect("clear", mqe_clear(m, queue.slot, queue.generation));
+    for (uint64_t i = 1; i < 6; i++) {
+        expect("put", world_put(m, NULL, &q, 0, i, i == 3, i * 1500));
+    }
+    expect("alter", mqe_alter(m, queue.slot, queue.generation, &q_name, &queue_attrs,
+                              sizeof queue_attrs, 0, MQE_ALTER_RESOLUTION));
+    expect("fail", mqe_fail_structure(m, s.slot, s.generation, &lost));
+    expect("alter", mqe_alter(m, s.slot, s.generation, &s_name, &structure_attrs,
+                              sizeof structure_attrs, 0, 0));
+    expect("clear", mqe_clear(m, queue.slot, queue.generation));
+    expect("delete", mqe_delete(m, queue.slot, queue.generation, 1));
+    expect("delete", mqe_delete(m, s.slot, s.generation, 0));
+}
+
 static void checkpoint(mqe_manager *m)
 {
     expect("checkpoint", mqe_checkpoint(m));
@@ -249,6 +301,7 @@ static const struct scenario {
     {"temporary_queue", temporary_queue, 3, false},
     {"temporary_queue_in_use", temporary_queue_in_use, 3, false},
     {"permanent_queue", permanent_queue, 3, false},
+    {"structure", structure, 3, false},
     {"checkpoint", checkpoint, 3, false},
     {"clear_queue", clear_queue, 80, true},
     {"attach_and_leave", NULL, 3, false},

@@ -154,7 +154,7 @@ static int adopt_found(struct workload *w, const struct wl_model *expected)
     for (uint32_t q = 0; q < WL_QUEUES; q++) {
         for (uint32_t i = 0; i < found.queue[q].count; i++) {
             struct wl_message *message = &found.queue[q].message[i];
-            message->sure = message->persistent != 0 ? sure_count(without, q, message->id) : 0;
+            message->sure = message->kept != 0 ? sure_count(without, q, message->id) : 0;
         }
     }
     w->model = found;
@@ -171,7 +171,7 @@ int workload_start(struct workload *w)
     for (uint32_t q = 0; q < WL_QUEUES; q++) {
         struct wl_queue *queue = &w->model.queue[q];
         for (uint32_t i = queue->count; i-- > 0;) {
-            if (!queue->message[i].persistent) {
+            if (!queue->message[i].kept) {
                 wl_remove(queue, i);
             }
         }
@@ -267,7 +267,7 @@ void workload_adopt(struct workload *w, mqe_manager *manager, const struct wl_mo
     for (uint32_t q = 0; q < WL_QUEUES; q++) { /* the image has been consumed */
         struct wl_queue *queue = &w->history.step[1].queue[q];
         for (uint32_t i = queue->count; i-- > 0;) {
-            if (!queue->message[i].persistent) {
+            if (!queue->message[i].kept) {
                 wl_remove(queue, i);
             }
         }
@@ -288,6 +288,7 @@ static struct wl_attributes random_attributes(struct workload *w)
         .npm_class = wl_below(w, 2) == 0 ? 10 : 0,
         .mark = (int32_t)wl_below(w, 1000000),
         .definition = 1 + (int32_t)wl_below(w, 2),
+        .structure = w->model.other[WL_STRUCTURE].defined && wl_below(w, 2) == 0,
     };
 }
 
@@ -361,12 +362,15 @@ static int do_alter(struct workload *w, uint32_t q)
     unsigned char attrs[256];
     struct wl_queue *queue = &w->model.queue[q];
     attributes.definition = queue->attributes.definition; /* it stays */
+    if (queue->count != 0) { /* so does the structure of a queue that is not empty */
+        attributes.structure = queue->attributes.structure;
+    }
     const uint32_t length = wl_encode(&attributes, attrs);
     wl_name(q, &name);
     queue->attributes = attributes;
     wl_begin_step(w, false);
     return wl_settle_step(w, "alter", mqe_alter(w->manager, queue->slot, queue->generation, &name,
-                                             attrs, length, 0, 0), &before);
+                                             attrs, length, 0, wl_below(w, 2)), &before);
 }
 
 static bool has_units(const struct wl_queue *queue)
@@ -454,12 +458,12 @@ static int do_clear(struct workload *w, uint32_t q)
     if (has_units(queue)) {
         return GO_ON;
     }
-    bool persistent = false;
+    bool kept = false;
     for (uint32_t i = 0; i < queue->count; i++) {
-        persistent |= queue->message[i].persistent != 0;
+        kept |= queue->message[i].kept != 0;
     }
     queue->count = 0;
-    if (!persistent) {
+    if (!kept) {
         return wl_settle_call(w, "clear", mqe_clear(w->manager, queue->slot, queue->generation),
                            &before);
     }
@@ -513,6 +517,7 @@ static struct wl_message message_for(struct workload *w, const struct wl_queue *
         .has_ext = order->has_ext,
         .state = WL_AVAILABLE,
     };
+    message.kept = message.persistent != 0 || attributes->structure != 0;
     message.placement = (uint8_t)(attributes->fifo != 0 ? attributes->def_priority
                                   : message.priority > 9 ? 9
                                                          : message.priority);
@@ -544,7 +549,7 @@ static int put_single(struct workload *w, uint32_t q, const struct order *order)
     const struct wl_model before = w->model;
     const struct wl_message message = message_for(w, queue, order);
     (void)wl_insert(queue, &message);
-    if (message.persistent == 0) {
+    if (message.kept == 0) {
         return wl_settle_call(w, "put", put_message(w, queue, NULL, order, &message), &before);
     }
     wl_begin_step(w, false);
@@ -652,15 +657,15 @@ static int get_single(struct workload *w, uint32_t q, uint32_t correl)
     const struct wl_message expected = queue->message[index];
     struct wl_message got = expected;
     wl_remove(queue, index);
-    if (expected.persistent != 0) {
+    if (expected.kept != 0) {
         wl_begin_step(w, false);
     }
     const int reason = get_message(w, queue, NULL, correl, 0, &got);
     if (reason == 0) {
         compare_got(w, &got, &expected);
     }
-    return expected.persistent != 0 ? wl_settle_step(w, "get", reason, &before)
-                                    : wl_settle_call(w, "get", reason, &before);
+    return expected.kept != 0 ? wl_settle_step(w, "get", reason, &before)
+                              : wl_settle_call(w, "get", reason, &before);
 }
 
 static int get_in_unit(struct workload *w, uint32_t q, uint32_t u, uint32_t correl)
@@ -699,7 +704,7 @@ static int browse(struct workload *w, uint32_t q)
 static int commit(struct workload *w, uint32_t u)
 {
     const struct wl_model before = w->model;
-    bool persistent = false;
+    bool kept = false;
     if (w->unit[u] == NULL) {
         return GO_ON;
     }
@@ -710,7 +715,7 @@ static int commit(struct workload *w, uint32_t u)
             if (message->state == WL_AVAILABLE || message->unit != u) {
                 continue;
             }
-            persistent |= message->persistent != 0;
+            kept |= message->kept != 0;
             if (message->state == WL_GOT) {
                 wl_remove(queue, i);
             } else {
@@ -718,7 +723,7 @@ static int commit(struct workload *w, uint32_t u)
             }
         }
     }
-    if (!persistent) {
+    if (!kept) {
         return wl_settle_call(w, "commit", mqe_commit(w->unit[u]), &before);
     }
     wl_begin_step(w, false);
@@ -841,20 +846,23 @@ static int random_call(struct workload *w, bool restarts)
     }
     const uint32_t q = wl_below(w, w->profile == WL_LARGE ? 2 : WL_QUEUES - 1);
     const uint32_t u = wl_below(w, WL_UNITS);
-    if (way < 76) {
+    if (!w->model.other[WL_STRUCTURE].defined && way % 8 == 0) {
+        return wl_change_other(w);
+    }
+    if (way < 75) {
         return on_queue(w, q, u, way);
     }
-    if (way < 88) {
+    if (way < 86) {
         return commit(w, u);
     }
-    if (way < 92) {
+    if (way < 90) {
         return backout(w, u);
     }
-    if (way < 95) {
+    if (way < 92) {
         return maintain(w);
     }
     if (way < 97) {
-        return change_queue(w, wl_below(w, WL_QUEUES));
+        return way < 95 ? change_queue(w, wl_below(w, WL_QUEUES)) : wl_change_other(w);
     }
     return restarts ? restart(w) : GO_ON;
 }

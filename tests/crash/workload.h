@@ -5,7 +5,8 @@
  * alterations and deletions of queues (permanent dynamic ones are defined by opening and deleted by
  * closing), lives of temporary queues, puts and gets outside and inside units of work (several open
  * at a time, several queues each), backouts, browses, clears, long bodies, checkpoints,
- * maintenance, orderly ends, deaths and restarts.
+ * maintenance, a structure with queues in it and its failures, a process object, orderly ends,
+ * deaths and restarts.
  *
  * Terms
  *   model    what the queues hold now, message by message in delivery order, with units under way.
@@ -35,6 +36,8 @@
 
 enum {
     WL_QUEUES = 5,
+    WL_OTHERS = 2,          /* objects that are no queues: a structure, a process */
+    WL_STRUCTURE = 0,
     WL_DEPTH = 20,          /* messages of a queue at most */
     WL_UNITS = 3,
     WL_BODY_MAX = 200000,
@@ -52,12 +55,20 @@ struct wl_message {
     uint32_t backouts;
     uint32_t sure;
     uint8_t placement, persistent, has_ext;
+    uint8_t kept;           /* in the journal: persistent, or of a queue in the structure */
     uint8_t state, unit;    /* enum wl_state; number of the unit that put or got it */
 };
 
 struct wl_attributes {      /* values, in the order of the selectors in workload_model.c */
     int32_t max_depth, max_length, def_priority, def_persistence, fifo, npm_class, mark;
     int32_t definition;     /* DEFTYPE: 1 predefined, 2 permanent dynamic */
+    int32_t structure;      /* 1: in the structure */
+};
+
+struct wl_other {           /* an object that holds no messages */
+    bool defined;
+    int32_t mark;
+    uint32_t slot, generation;
 };
 
 struct wl_queue {
@@ -70,6 +81,7 @@ struct wl_queue {
 
 struct wl_model {
     struct wl_queue queue[WL_QUEUES];
+    struct wl_other other[WL_OTHERS];
 };
 
 struct wl_history {
@@ -149,6 +161,8 @@ void workload_abandon(mqe_manager *manager);
 /* ---- model and pictures (workload_model.c) ---- */
 
 void wl_name(uint32_t queue, struct ps_object_name *out);
+void wl_other_name(uint32_t other, struct ps_object_name *out);
+uint32_t wl_encode_other(uint32_t other, int32_t mark, unsigned char out[256]);
 /* Number of the queue with that name, WL_QUEUES when there is none. */
 uint32_t wl_queue_of(const struct ps_object_name *name);
 uint32_t wl_encode(const struct wl_attributes *attributes, unsigned char out[256]);

@@ -91,7 +91,7 @@ static int read_attributes(mqe_manager *manager, uint32_t slot, uint32_t generat
     if (reason != 0) {
         return refused(text, size, "reading a definition", reason);
     }
-    if (length != VALUES * 16 + 16) {
+    if (length != VALUES * 16 + 32) {
         return wrong(text, size, "a definition has %u bytes of attributes", length);
     }
     for (uint32_t i = 0; i < VALUES; i++) {
@@ -99,17 +99,50 @@ static int read_attributes(mqe_manager *manager, uint32_t slot, uint32_t generat
     }
     char words[9] = {0};
     memcpy(words, attrs + VALUES * 16 + 8, 8);
+    const bool in_structure = attrs[VALUES * 16 + 24] != ' ';
     *out = (struct wl_attributes){
         .def_persistence = (int32_t)value[0], .def_priority = (int32_t)value[1],
         .definition = (int32_t)value[2],      .max_length = (int32_t)value[3],
         .max_depth = (int32_t)value[4],       .fifo = (int32_t)value[5],
         .npm_class = (int32_t)value[6],
         .mark = (int32_t)strtoul(words, NULL, 16),
+        .structure = in_structure,
     };
     if (wl_encode(out, again) != length || memcmp(attrs, again, length) != 0) {
         return wrong(text, size, "%.48s has damaged attributes", name->name);
     }
     return 0;
+}
+
+/* An object that is no queue; 1 when it is one. */
+static int look_at_other(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                         struct wl_model *out, char *text, size_t size)
+{
+    struct ps_object_name name, known;
+    unsigned char attrs[256], again[256];
+    char words[9] = {0};
+    uint32_t length = 0;
+    uint64_t stamp = 0;
+    const int reason =
+        mqe_read_object(manager, slot, generation, &name, attrs, sizeof attrs, &length, &stamp);
+    if (reason != 0) {
+        return refused(text, size, "reading a definition", reason);
+    }
+    for (uint32_t o = 0; o < WL_OTHERS; o++) {
+        wl_other_name(o, &known);
+        if (memcmp(&known, &name, sizeof known) != 0) {
+            continue;
+        }
+        memcpy(words, attrs + length - 8, 8);
+        const int32_t mark = (int32_t)strtoul(words, NULL, 16);
+        if (out->other[o].defined || wl_encode_other(o, mark, again) != length ||
+            memcmp(attrs, again, length) != 0) {
+            return wrong(text, size, "object %u is damaged or defined twice", o);
+        }
+        out->other[o] = (struct wl_other){true, mark, slot, generation};
+        return 0;
+    }
+    return 1;
 }
 
 static int read_messages(mqe_manager *manager, struct wl_queue *out, uint32_t options,
@@ -132,7 +165,9 @@ static int read_messages(mqe_manager *manager, struct wl_queue *out, uint32_t op
         } else if (out->count == WL_DEPTH) {
             result = wrong(text, size, "slot %u has more messages than were ever put", out->slot);
         } else {
-            result = wl_verify(&get, &out->message[out->count], text, size);
+            struct wl_message *message = &out->message[out->count];
+            result = wl_verify(&get, message, text, size);
+            message->kept = message->persistent != 0 || out->attributes.structure != 0;
             out->count += 1;
         }
     }
@@ -149,9 +184,17 @@ int wl_look(mqe_manager *manager, struct wl_model *out, char *text, size_t size)
         out->queue[q].defined = false;
         out->queue[q].count = 0;
     }
+    memset(out->other, 0, sizeof out->other);
     while ((reason = mqe_next_object(manager, &slot, &generation)) == 0) {
         struct ps_object_name name;
         struct wl_attributes attributes;
+        const int other = look_at_other(manager, slot, generation, out, text, size);
+        if (other < 0) {
+            return -1;
+        }
+        if (other == 0) {
+            continue;
+        }
         if (read_attributes(manager, slot, generation, &name, &attributes, text, size) != 0) {
             return -1;
         }

@@ -37,7 +37,44 @@ uint32_t wl_queue_of(const struct ps_object_name *name)
     return WL_QUEUES;
 }
 
-/* MQIA_* selectors ascending; the last one is DESCR, a text that carries the mark. */
+void wl_other_name(uint32_t other, struct ps_object_name *out)
+{
+    wl_name(0, out);
+    out->name_space = other == WL_STRUCTURE ? 110 : 103; /* 100 + MQOT_* */
+    out->type = other == WL_STRUCTURE ? 10 : 3;
+    memcpy(out->name, "STRUCT.A", 8);
+}
+
+static unsigned char *encode_text(unsigned char *at, int32_t selector, const char *text)
+{
+    const struct ps_attr attr = {selector, 2, 8};
+    memcpy(at, &attr, 8);
+    memcpy(at + 8, text, 8);
+    return at + 16;
+}
+
+static unsigned char *encode_value(unsigned char *at, int32_t selector, int64_t value)
+{
+    const struct ps_attr attr = {selector, 1, 8};
+    memcpy(at, &attr, 8);
+    memcpy(at + 8, &value, 8);
+    return at + 16;
+}
+
+/* The structure takes persistent messages of any length. */
+uint32_t wl_encode_other(uint32_t other, int32_t mark, unsigned char out[256])
+{
+    unsigned char *at = out;
+    char words[16];
+    (void)snprintf(words, sizeof words, "%08x", (unsigned)mark);
+    if (other == WL_STRUCTURE) {
+        at = encode_value(at, 70, 5);
+        at = encode_value(at, 71, 1);
+    }
+    return (uint32_t)(encode_text(at, 2013, words) - out);
+}
+
+/* MQIA_* selectors ascending, then DESCR, a text that carries the mark, and CFSTRUCT. */
 uint32_t wl_encode(const struct wl_attributes *attributes, unsigned char out[256])
 {
     const struct {
@@ -49,18 +86,14 @@ uint32_t wl_encode(const struct wl_attributes *attributes, unsigned char out[256
         {78, attributes->npm_class},
     };
     unsigned char *at = out;
-    for (size_t i = 0; i < MQX_ARRAY_COUNT(rows); i++, at += 16) {
-        const struct ps_attr attr = {rows[i].selector, 1, 8};
-        const int64_t value = rows[i].value;
-        memcpy(at, &attr, 8);
-        memcpy(at + 8, &value, 8);
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(rows); i++) {
+        at = encode_value(at, rows[i].selector, rows[i].value);
     }
-    const struct ps_attr text = {2013, 2, 8};
     char words[16];
     (void)snprintf(words, sizeof words, "%08x", (unsigned)attributes->mark);
-    memcpy(at, &text, 8);
-    memcpy(at + 8, words, 8);
-    return (uint32_t)(at + 16 - out);
+    at = encode_text(at, 2013, words);
+    at = encode_text(at, 2039, attributes->structure != 0 ? "STRUCT.A" : "        ");
+    return (uint32_t)(at - out);
 }
 
 /* ---- messages ---- */
@@ -162,6 +195,7 @@ uint32_t wl_first(const struct wl_queue *queue, uint32_t correl)
 
 void wl_picture(const struct wl_model *model, bool image, struct wl_model *out)
 {
+    memcpy(out->other, model->other, sizeof out->other);
     for (uint32_t q = 0; q < WL_QUEUES; q++) {
         const struct wl_queue *from = &model->queue[q];
         struct wl_queue *to = &out->queue[q];
@@ -172,7 +206,7 @@ void wl_picture(const struct wl_model *model, bool image, struct wl_model *out)
         to->count = 0;
         for (uint32_t i = 0; i < from->count; i++) {
             const struct wl_message *message = &from->message[i];
-            const bool kept = message->persistent || (image && from->attributes.npm_class == 10);
+            const bool kept = message->kept || (image && from->attributes.npm_class == 10);
             if (kept && message->state != WL_PUT) {
                 to->message[to->count] = *message;
                 to->message[to->count].state = WL_AVAILABLE;
@@ -208,6 +242,14 @@ static bool same_message(const struct wl_message *found, const struct wl_message
 int wl_compare(const struct wl_model *found, const struct wl_model *expected, char *text,
                size_t size)
 {
+    for (uint32_t o = 0; o < WL_OTHERS; o++) {
+        const struct wl_other *a = &found->other[o], *b = &expected->other[o];
+        if (a->defined != b->defined || (a->defined && a->mark != b->mark)) {
+            (void)snprintf(text, size, "object %u is %sdefined with mark %d; %sdefined with %d", o,
+                           a->defined ? "" : "not ", a->mark, b->defined ? "" : "not ", b->mark);
+            return -1;
+        }
+    }
     for (uint32_t q = 0; q < WL_QUEUES; q++) {
         const struct wl_queue *a = &found->queue[q], *b = &expected->queue[q];
         if (a->defined != b->defined) {

@@ -1,6 +1,6 @@
 /*
  * workload_steps.h - inside a workload: its random numbers, what a result means, history and steps.
- * Included by workload.c and workload_steps.c alone.
+ * Included by workload.c, workload_others.c and workload_steps.c alone.
  */
 #ifndef PENSTOCK_TESTS_WORKLOAD_STEPS_H
 #define PENSTOCK_TESTS_WORKLOAD_STEPS_H
@@ -27,5 +27,7 @@ int wl_settle_step(struct workload *w, const char *what, int reason,
 int wl_settle_call(struct workload *w, const char *what, int reason,
                    const struct wl_model *before);
 void wl_allow_backout(struct workload *w, uint32_t q, uint64_t id, uint32_t count);
+/* A call about an object that is no queue (workload_others.c). */
+int wl_change_other(struct workload *w);
 
 #endif
