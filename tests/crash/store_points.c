@@ -193,7 +193,7 @@ static void structure(mqe_manager *m)
     uint64_t lost = 0;
     expect("clear", mqe_clear(m, queue.slot, queue.generation));
     for (uint64_t i = 1; i < 6; i++) {
-        expect("put", world_put(m, NULL, &q, 0, i, i == 3, i * 1500));
+        expect("put", world_put(m, NULL, &q, 0, i, i == 3, i * 900));
     }
     expect("alter", mqe_alter(m, queue.slot, queue.generation, &q_name, &queue_attrs,
                               sizeof queue_attrs, 0, MQE_ALTER_RESOLUTION));

@@ -91,7 +91,7 @@ void world_make(struct world *world)
     s->segment_size = 1 << 20;
     s->first_segment_size = 1 << 19;
     s->ring_size = 1 << 18;
-    s->journal_limit = 64 << 20;
+    s->journal_limit = 256 << 20;
     s->region_size = 1ull << 32;
     s->stripe_count = 4;
     s->name_bucket_count = 64;
