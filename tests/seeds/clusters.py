@@ -23,10 +23,9 @@ class Sent:
 
     def place(self, desk: Desk, queue: str) -> None:
         """What the channel does at the destination: puts the message with its own descriptor."""
-        md = mqi.MQMD()
-        inner = mqi.MQMD()
-        inner.unpack(self.message[EMBEDDED:HEADER])
-        md.Priority, md.Persistence = inner.Priority, inner.Persistence
+        inner = mqi.MQMD.unpack(self.message[EMBEDDED:HEADER])
+        assert (inner.Priority, inner.Persistence) == self.application
+        md = mqi.MQMD(Priority=inner.Priority, Persistence=inner.Persistence)
         assert desk.put(queue, self.message[HEADER:], md)[0] < 2
 
 
