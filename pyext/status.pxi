@@ -6,7 +6,8 @@ cdef str core_text(int reason):
     cdef const char *text = mqe_error_text()
     if text[0] == 0:
         text = mqe_reason_text(reason)
-    cdef str result = text.decode("utf-8", "replace")
+    # the core's names are padded with blanks
+    cdef str result = " ".join(text.decode("utf-8", "replace").split())
     mqx_error_clear()  # a later failure without a text must not show this one
     return result
 

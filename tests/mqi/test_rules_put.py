@@ -291,6 +291,12 @@ def test_4_4_empty_messages_are_legal(desk: Desk) -> None:
     assert (got.data, got.length) == (b"", 0)
 
 
+def test_4_4_the_text_of_a_failure_names_the_queue_without_padding(desk: Desk) -> None:
+    _, name = desk.dynamic(desk.model("TEMPDYN"), OUTPUT)
+    assert desk.put(name, md=md(Persistence=1)) == (FAILED, 2048)
+    assert name in desk.hconn.error and "  " not in desk.hconn.error
+
+
 # ---- 4.5, 8.8: remote puts ----
 
 
