@@ -91,7 +91,7 @@ void world_make(struct world *world)
     s->segment_size = 1 << 20;
     s->first_segment_size = 1 << 19;
     s->ring_size = 1 << 18;
-    s->journal_limit = 256 << 20;
+    s->journal_limit = 64 << 20;
     s->region_size = 1ull << 32;
     s->stripe_count = 4;
     s->name_bucket_count = 64;
@@ -162,6 +162,19 @@ int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, i
     return reason;
 }
 
+/* Messages that a killed experiment left on a queue of its own would keep the journal's segments
+ * from then on. */
+static void clear_leftovers(mqe_manager *manager)
+{
+    uint32_t slot = 0, generation = 0;
+    while (mqe_next_object(manager, &slot, &generation) == 0) {
+        struct mqe_queue_status status = {0};
+        if (mqe_queue_status(manager, slot, generation, &status) == 0 && status.depth != 0) {
+            demand("clear", mqe_clear(manager, slot, generation));
+        }
+    }
+}
+
 void world_reset(struct world *world, uint32_t many)
 {
     uint64_t id;
@@ -174,6 +187,7 @@ void world_reset(struct world *world, uint32_t many)
             world_die("draining", reason);
         }
     }
+    clear_leftovers(world->manager);
     for (uint64_t i = 0; i < 4; i++) {
         demand("put", world_put(world->manager, NULL, world, 0, 100 + i, i % 2 != 0, 64 + i * 300));
     }
