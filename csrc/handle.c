@@ -37,6 +37,11 @@ int mqx_enter(mqe_manager *manager, bool fail_if_quiescing)
     return MQX_OK;
 }
 
+int mqe_usable(mqe_manager *manager, int fail_if_quiescing)
+{
+    return mqx_enter(manager, fail_if_quiescing != 0);
+}
+
 /* ---- pool: idle contexts for single calls and waiters; process-local, so it needs no repair
  * ---- */
 

@@ -91,6 +91,9 @@ enum { MQE_END_CONTROLLED = 0, MQE_END_WAIT = 1, MQE_END_IMMEDIATE = 2, MQE_END_
  * fail-if-quiescing), IMMEDIATE and PREEMPTIVE stop the region (2162, 2009). The caller then
  * detaches. */
 int mqe_end(mqe_manager *manager, int mode) MQX_MUST_USE;
+/* Whether calls would be refused now, whatever they are for: 0, 2009, 2012, 2162; 2161 when
+ * fail_if_quiescing is not 0. */
+int mqe_usable(mqe_manager *manager, int fail_if_quiescing) MQX_MUST_USE;
 
 struct mqe_manager_status {
     uint32_t attached, quiescing, stopped, contexts, units, handles, objects;

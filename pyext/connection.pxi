@@ -621,9 +621,11 @@ cdef class Connection:
 
     def is_quiescing(self):
         """Whether the queue manager is ending."""
-        cdef mqe_manager_status status
         self.check_open()
-        return mqe_status(self.manager, &status) != 0 or status.quiescing != 0
+        cdef bint ending = mqe_usable(self.manager, 1) == RC_Q_MGR_QUIESCING
+        if ending:
+            mqx_error_clear()
+        return ending
 
     def find_object(self, str name):
         """Slot and generation of the queue of that name."""

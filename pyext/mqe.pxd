@@ -103,6 +103,7 @@ cdef extern from "mqe.h" nogil:
                    mqe_attach_info *info)
     int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded)
     int mqe_end(mqe_manager *manager, int mode)
+    int mqe_usable(mqe_manager *manager, int fail_if_quiescing)
 
     struct mqe_manager_status:
         uint32_t attached, quiescing, stopped, contexts, units, handles, objects, deleted

@@ -293,11 +293,24 @@ cdef inline Hobj handle_of(Hconn hconn, object hobj):
     return found if found.hconn is hconn and found.number != -1 else None
 
 
-cdef inline Structure structure_of(object given, const char *struc_id, int32_t newest):
-    """The structure when it has that StrucId and a version that is known, else None."""
+cdef object MD_TYPE = None, PMO_TYPE = None, GMO_TYPE = None  # told apart without a look at bases
+
+
+def know_structures(type md not None, type pmo not None, type gmo not None):
+    """The classes of the structures that MQPUT and MQGET take."""
+    global MD_TYPE, PMO_TYPE, GMO_TYPE
+    MD_TYPE, PMO_TYPE, GMO_TYPE = md, pmo, gmo
+
+
+cdef inline Structure structure_of(
+    object given, object usual, const char *struc_id, int32_t newest
+):
+    """The structure when it has that StrucId and a version that is known, else None; `usual`: the
+    class that it mostly has.
+    """
     cdef Structure found
     cdef int32_t version
-    if not isinstance(given, Structure):
+    if type(given) is not usual and not isinstance(given, Structure):
         return None
     found = <Structure>given
     if memcmp(found.raw, struc_id, 4) != 0:
@@ -308,18 +321,12 @@ cdef inline Structure structure_of(object given, const char *struc_id, int32_t n
 
 def has_identity(Structure structure not None, bytes struc_id not None, int newest):
     """Whether StrucId and Version are those of a structure whose newest version is that one."""
-    return structure_of(structure, PyBytes_AS_STRING(struc_id), newest) is not None
+    return structure_of(structure, None, PyBytes_AS_STRING(struc_id), newest) is not None
 
 
 cdef int connection_state(Hconn hconn, bint fail_if_quiescing):
     """Why the connection cannot be used, 0 when it can: what the core would say first."""
-    cdef mqe_manager_status status
-    cdef uint8_t unused[24]
-    cdef int reason = mqe_new_id(hconn.qm.manager, unused)
-    if reason == 0 and fail_if_quiescing:
-        reason = mqe_status(hconn.qm.manager, &status)
-        if reason == 0 and status.quiescing:
-            reason = RC_Q_MGR_QUIESCING
+    cdef int reason = mqe_usable(hconn.qm.manager, fail_if_quiescing)
     if reason:
         mqx_error_clear()
     return reason

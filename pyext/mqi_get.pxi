@@ -221,7 +221,7 @@ def MQGET(hconn, hobj, md, gmo, buffer_length=None):
         return (b"", 0) + failed(c, RC_HOBJ_ERROR)
     if h.queue is None or not h.options & (OO_INPUT | OO_BROWSE):
         return (b"", 0) + failed(c, RC_NOT_OPEN_FOR_INPUT)
-    g = structure_of(gmo, b"GMO ", 4)
+    g = structure_of(gmo, GMO_TYPE, b"GMO ", 4)
     if g is None:
         return (b"", 0) + failed(c, RC_GMO_ERROR)
     try:
@@ -234,7 +234,7 @@ def MQGET(hconn, hobj, md, gmo, buffer_length=None):
         reason = check_gmo(h, g, &h.get, &request)
         if reason:
             return (b"", 0) + failed(c, reason)
-        m = structure_of(md, b"MD  ", 2)
+        m = structure_of(md, MD_TYPE, b"MD  ", 2)
         if m is None:
             return (b"", 0) + failed(c, RC_MD_ERROR)
         get.flags = h.get.flags

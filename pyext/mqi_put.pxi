@@ -254,7 +254,7 @@ def MQPUT(hconn, hobj, md, pmo, data):
         return refuse_put_call(c, None, RC_HOBJ_ERROR)
     if not h.options & OO_OUTPUT:
         return refuse_put_call(c, None, RC_NOT_OPEN_FOR_OUTPUT)
-    p = structure_of(pmo, b"PMO ", 3)
+    p = structure_of(pmo, PMO_TYPE, b"PMO ", 3)
     if p is None:
         return refuse_put_call(c, None, RC_PMO_ERROR)
     try:
@@ -267,7 +267,7 @@ def MQPUT(hconn, hobj, md, pmo, data):
             source = context_source(c, h.options, &h.put, p, &reason)
         if reason:
             return refuse_put_call(c, p, reason)
-        m = structure_of(md, b"MD  ", 2)
+        m = structure_of(md, MD_TYPE, b"MD  ", 2)
         if m is None:
             return refuse_put_call(c, p, RC_MD_ERROR)
         queue = h.queue

@@ -546,7 +546,7 @@ cdef class QueueHandle:
         message._data = finished_body(room, capacity, min(capacity, <Py_ssize_t>get.length))
         return message
 
-    cdef int take(
+    cdef inline int take(
         self, mqe_unit *unit, mqe_get_t *get, get_request *request, PyObject **out,
         Py_ssize_t *out_capacity,
     ) except -1:

@@ -232,6 +232,16 @@ TEST(an_immediate_end_keeps_npmclass_high_and_its_own_process_goes_on_to_write_i
     CHECK_INT(depth(engine_find("HIGH")), 4);
 }
 
+TEST(calls_can_be_asked_for_before_they_are_made)
+{
+    engine_begin();
+    CHECK_INT(mqe_usable(engine.manager, 0), 0);
+    CHECK_INT(mqe_usable(engine.manager, 1), 0);
+    CHECK_INT(mqe_end(engine.manager, MQE_END_CONTROLLED), 0);
+    CHECK_INT(mqe_usable(engine.manager, 0), 0);
+    CHECK_INT(mqe_usable(engine.manager, 1), MQRC_Q_MGR_QUIESCING);
+}
+
 TEST(an_unknown_way_to_end_is_refused)
 {
     engine_begin();

@@ -30,6 +30,7 @@ from .._engine import (
     QueueHandle,
     Structure,
     has_identity,
+    know_structures,
     open_local,
     opened,
     put_one,
@@ -38,6 +39,7 @@ from .._engine import (
 from ..errors import MQError
 from ..resolution import check_name
 from . import lists
+from .structures import MQGMO, MQMD, MQPMO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ _SHARE = 32 | 64 | 128
 _CONNECT_KNOWN = _SHARE | 1 | 256 | 512 | 1024 | 33554432  # bindings, RECONNECT_DISABLED
 
 _thread = threading.local()
+know_structures(MQMD, MQPMO, MQGMO)
 _verdicts: dict[int, str] = {}
 
 
