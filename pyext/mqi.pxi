@@ -168,23 +168,31 @@ cdef class Hconn:
 
     cdef int take_unit(self, mqe_unit **out) except -1:
         """The unit of work for one call, of which give_unit() is the end; 2219 with NO_BLOCK."""
-        cdef Unit unit
         while self.unit_taken:
             if self.sharing & SHARE_NO_BLOCK:
                 return RC_CALL_IN_PROGRESS
             with nogil:
                 penstock_pause()
             PyErr_CheckSignals()
+        if self.qm.closed:          # while this call waited
+            return RC_HCONN_ERROR
+        self.unit_taken = True      # first: what follows may let another thread run
         if self.unit is None or self.unit.unit is NULL:
-            unit = Unit.__new__(Unit)
-            unit.forks = penstock_forks
-            unit.unit = self.qm.new_unit()
-            unit.state = UNIT_OPEN
-            self.unit = unit
-            self.qm.units.add(unit)
-        self.unit_taken = True
+            try:
+                self.unit = self.make_unit()
+            except BaseException:
+                self.unit_taken = False
+                raise
         out[0] = self.unit.unit
         return 0
+
+    cdef Unit make_unit(self):
+        cdef Unit unit = Unit.__new__(Unit)
+        unit.forks = penstock_forks
+        unit.unit = self.qm.new_unit()
+        unit.state = UNIT_OPEN
+        self.qm.units.add(unit)
+        return unit
 
     cdef void give_unit(self, mqe_unit *unit) noexcept:
         if unit is not NULL:

@@ -235,3 +235,31 @@ def test_a_stopped_queue_manager_is_2162_for_every_call(own: Any) -> None:
         assert mqi.MQDISC(own.h)[0] in (0, 2)
         own.qm.close()
         assert other.wait(60) == 0
+
+
+def test_threads_that_share_a_handle_have_one_unit_of_work_from_their_first_calls_on(
+    mq: Any,
+) -> None:
+    mq.qm.define("QLOCAL", "SHARED.UNIT")
+    for _ in range(20):
+        h = mqi.MQCONNX("QM1", mqi.MQCNO(Options=mqi.MQCNO_HANDLE_SHARE_BLOCK))[0]
+        hobj, _, reason = mqi.MQOPEN(h, mqi.MQOD(ObjectName="SHARED.UNIT"), mqi.MQOO_OUTPUT)
+        assert reason == 0
+        start = threading.Barrier(6)
+        results: list[tuple[int, int]] = []
+
+        def put(h: Any = h, hobj: Any = hobj, start: Any = start, results: Any = results) -> None:
+            pmo = mqi.MQPMO(Options=mqi.MQPMO_SYNCPOINT)
+            start.wait(10)
+            results.append(mqi.MQPUT(h, hobj, mqi.MQMD(), pmo, b""))
+
+        threads = [threading.Thread(target=put) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(10)
+        assert results == [(0, 0)] * 6
+        assert h.pending() == 6
+        assert mqi.MQBACK(h) == (0, 0)
+        mqi.MQDISC(h)
+    assert mq.qm.display("QLOCAL", "SHARED.UNIT")[0]["curdepth"] == 0
