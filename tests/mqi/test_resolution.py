@@ -199,6 +199,7 @@ FAILURES: list[tuple[int, list[tuple[Any, ...]], str, str]] = [
     (2087, [], "THERE", "QM7"),
     (2087, [(REMOTE, "R", {"rname": "THERE"})], "R", ""),
     (2087, [(REMOTE, "R", {"rname": "THERE", "rqmname": "QM1"})], "R", ""),
+    (2087, [(REMOTE, "R", {"rname": "THERE", "rqmname": "QM1", "xmitq": "XQ"})], "R", ""),
     (2087, [(REMOTE, "R", {"rname": "THERE", "rqmname": "QM2"})], "R", ""),
     (2087, [(REMOTE, "QMA", {"rname": "X", "rqmname": "QM2"})], "THERE", "QMA"),
     (2087, [(REMOTE, "A1", {"rqmname": "A2"}), (REMOTE, "A2", {"rqmname": "Q"})], "T", "A1"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -100,6 +102,17 @@ def test_mqset_takes_effect_at_once(mq: Any) -> None:
 def test_mqset_on_an_alias_ends_waits_through_it(mq: Any) -> None:
     mq.qm.define("QALIAS", "A", target="Q")
     a, base = mq.open("A", SET | 1), mq.open("Q", 1)
-    assert mqi.MQSET(mq.h, a, {9: 1}) == (0, 0)
-    assert mq.get_code(a) == 2016
+
+    def inhibit() -> None:
+        deadline = time.monotonic() + 20
+        while mq.qm.queue_status(*base.queue.slot)["waiters"] == 0 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert mqi.MQSET(mq.h, a, {9: 1}) == (0, 0)
+
+    thread = threading.Thread(target=inhibit)
+    thread.start()
+    begun = time.monotonic()
+    assert mq.get_code(a, mqi.MQGMO_WAIT, WaitInterval=8000) == 2016
+    assert time.monotonic() - begun < 8
+    thread.join()
     assert mq.get_code(base) == 2033
