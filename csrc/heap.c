@@ -165,7 +165,7 @@ static inline void put_all(struct mqx_hold *hold, const struct swap *swaps, uint
     *(volatile uint32_t *)&lock->undo_count = n + count;
     mqx_order();
     for (uint32_t i = 0; i < count; i++) {
-        *(volatile mqx_pair *)swaps[i].at = swaps[i].new;
+        mqx_store_relaxed(swaps[i].at, swaps[i].new);
     }
 }
 

@@ -124,7 +124,7 @@ static inline void mqx_put_pair(struct mqx_hold *hold, uint32_t *at, uint32_t fi
 {
     mqx_pair *pair = (mqx_pair *)(void *)at;
     mqx_undo_note(hold->region->base, &hold->stripe->lock, pair, sizeof *pair, *pair);
-    *(volatile mqx_pair *)pair = mqx_pair_of(first, second);
+    mqx_store_relaxed(pair, mqx_pair_of(first, second));
 }
 
 #endif
