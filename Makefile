@@ -94,6 +94,13 @@ t12: ## damage: each bit, truncation, swap, zeroed sector
 plant: $(BUILT) ## planted faults, each caught by a named layer
 	$(CRASH) plant
 
+# ---- the reference model: STEPS=, SEED= ----
+
+.PHONY: model
+model: $(BUILT) ## random calls against the reference model (STEPS=1000000, SEED=)
+	STEPS=$(or $(STEPS),1000000) $(if $(SEED),SEED=$(SEED)) $(RUN) -m pytest -q -s \
+	    tests/model/test_against_model.py
+
 # ---- benchmarks ----
 
 .PHONY: bench

@@ -59,6 +59,8 @@ struct call {
     int64_t wait_left_us;
     struct mqx_cursor cursor; /* working copy: the handle's cursor moves only when the call
                                * succeeds */
+    struct mqx_cursor found;  /* where a search without an index stands */
+    struct mqx_cursor passed; /* nothing up to there matches; not started: nothing known */
 };
 
 /* ---- contexts ---- */
@@ -146,6 +148,9 @@ static bool is_impostor(const struct call *call)
 static bool pass_over_impostor(struct call *call)
 {
     const bool impostor = is_impostor(call);
+    if (impostor) {
+        call->passed = call->browse ? call->cursor : call->found;
+    }
     if (impostor && call->match.excluded < MQX_SELECT_EXCLUDE_MAX) {
         call->match.exclude[call->match.excluded++] = call->number;
     }
@@ -329,6 +334,11 @@ static int find(struct call *call, struct mqx_hold *hold, struct mqx_object *que
         return mqx_select_next(call->store, hold, object, &call->match, now, &call->cursor,
                                &call->slot);
     }
+    if ((call->match.bits & (MQE_MATCH_SEQ_NUMBER | MQE_MATCH_OFFSET)) != 0) {
+        call->found = call->passed; /* no index has these, and there may be many impostors */
+        return mqx_select_next(call->store, hold, object, &call->match, now, &call->found,
+                               &call->slot);
+    }
     return mqx_select_first(call->store, hold, object, &call->match, now, &call->slot);
 }
 
@@ -365,6 +375,18 @@ static inline int check_queue(const struct call *call, const struct mqx_object *
     return refuse_queue(call, queue);
 }
 
+/* MAXUMSGS of the caller's unit. */
+static int check_limit(const struct call *call)
+{
+    const struct mqx_context *context = mqx_context(&call->store->region, call->unit);
+    const uint32_t most = mqx_load_relaxed(&call->store->region.header->max_uncommitted);
+    mqx_check(context != NULL);
+    return context->count < most
+               ? MQX_OK
+               : mqx_fail(MQRC_SYNCPOINT_LIMIT_REACHED,
+                          "the unit of work has %u messages, MAXUMSGS is %u", context->count, most);
+}
+
 /* Deals with the message that was found; returns with the lock dropped. */
 static enum next_step deal_with(struct call *call, struct mqx_hold *hold, struct mqx_object *queue,
                                 int *status)
@@ -398,6 +420,13 @@ static enum next_step deal_with(struct call *call, struct mqx_hold *hold, struct
         mqx_hold_drop(hold);
         *status = need_context(call);
         return *status == MQX_OK ? STEP_AGAIN : STEP_DONE;
+    }
+    if (in_unit && (flags & MQE_GET_IF_PERSISTENT) != 0) {
+        *status = check_limit(call); /* only now is it known that the message counts */
+        if (*status != MQX_OK) {
+            mqx_hold_drop(hold);
+            return STEP_DONE;
+        }
     }
     const uint32_t context = in_unit ? call->unit : call->pool;
     const enum next_step next = take_claimed(call, hold, queue, context, status);
@@ -517,7 +546,7 @@ static int get_or_wait(struct call *call)
         }
         const enum next_step next = attempt(call, &hold, wait, &status);
         if (next == STEP_AGAIN) {
-            call->cursor = start;
+            call->cursor = call->passed.started != 0 ? call->passed : start;
             continue;
         }
         if (next == STEP_DONE) {
@@ -532,6 +561,7 @@ static int get_or_wait(struct call *call)
         uint32_t seen;
         list_as_waiter(call, &hold, &seen);
         mqx_hold_drop(&hold);
+        call->passed = (struct mqx_cursor){0};
         status = sleep_once(call, seen, &woken);
         if (status != MQX_OK) {
             return status;
@@ -626,16 +656,12 @@ static int check_rights(const mqe_queue *queue, uint32_t flags, bool browse)
 static int check_unit(const struct call *call)
 {
     const struct mqx_context *context = mqx_context(&call->store->region, call->unit);
-    const uint32_t most = mqx_load_relaxed(&call->store->region.header->max_uncommitted);
     mqx_check(context != NULL);
     if (mqx_load_acquire(&context->must_back_out) != 0) {
         return mqx_fail(MQRC_BACKED_OUT, "the unit of work has been backed out; end it");
     }
-    if (!call->browse && context->count >= most) {
-        return mqx_fail(MQRC_SYNCPOINT_LIMIT_REACHED,
-                        "the unit of work has %u messages, MAXUMSGS is %u", context->count, most);
-    }
-    return MQX_OK;
+    const bool takes_part = !call->browse && (call->get->flags & MQE_GET_IF_PERSISTENT) == 0;
+    return takes_part ? check_limit(call) : MQX_OK;
 }
 
 /* Browses and gets under the cursor move or read the cursor of the handle: one at a time. */
@@ -707,6 +733,8 @@ int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_g
     call.unit = unit == NULL ? 0 : unit->context;
     call.pool = 0;
     call.cursor = (struct mqx_cursor){0};
+    call.found = (struct mqx_cursor){0};
+    call.passed = (struct mqx_cursor){0};
     call.truncate = (get->flags & MQE_GET_ACCEPT_TRUNCATED) != 0;
     call.wait_left_us = (get->flags & MQE_GET_WAIT) != 0 ? get->wait_us : 0;
     mqx_match_init(&manager->store.region, get, &call.match);

@@ -3,13 +3,11 @@
  */
 #include "path.h"
 
-/* Says what is wrong with that step. */
-static MQX_COLD int refuse(const struct mqx_region *region, const struct mqe_destination *path,
-                           uint32_t step, bool output)
+/* Why a step does not lead where it did when the name was resolved, 0 when it does. */
+static int step_spoilt(const struct mqx_region *region, const struct mqe_destination *path,
+                       const struct mqe_step *at)
 {
-    const struct mqe_step *at = &path->step[step];
     const struct mqx_object *object = mqx_object(region, at->slot);
-    mqx_check(step < MQE_STEPS_MAX);
     if (object == NULL || mqx_load_relaxed(&object->generation) != at->generation) {
         return at->slot == path->queue && at->generation == path->queue_generation
                    ? mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", at->slot)
@@ -21,6 +19,21 @@ static MQX_COLD int refuse(const struct mqx_region *region, const struct mqe_des
                         "%.48s has been altered since the name was resolved through it",
                         object->name);
     }
+    return MQX_OK;
+}
+
+/* Says what is wrong from that step on: 2052 and 2041 of any step go before its 2051 or 2016. */
+static MQX_COLD int refuse(const struct mqx_region *region, const struct mqe_destination *path,
+                           uint32_t step, bool output)
+{
+    mqx_check(step < path->step_count && path->step_count <= MQE_STEPS_MAX);
+    for (uint32_t i = step; i < path->step_count; i++) {
+        const int status = step_spoilt(region, path, &path->step[i]);
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
+    const struct mqx_object *object = mqx_object(region, path->step[step].slot);
     return output ? mqx_fail(MQRC_PUT_INHIBITED, "%.48s has PUT(DISABLED)", object->name)
                   : mqx_fail(MQRC_GET_INHIBITED, "%.48s has GET(DISABLED)", object->name);
 }

@@ -466,6 +466,24 @@ static int put_in_context(struct call *call)
     return call->single ? mqx_unit_finish(call->store, call->context) : MQX_OK;
 }
 
+/* What else is wrong with the put goes before the limit of its unit. */
+static MQX_COLD int refuse_full_unit(struct call *call, uint32_t count)
+{
+    struct mqx_region *region = &call->store->region;
+    struct mqx_hold hold;
+    int status = mqx_hold_take(region, call->put.object, &hold);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = mqx_queue_admit(region, mqx_object(region, call->put.object), &call->put);
+    mqx_hold_drop(&hold);
+    return status != MQX_OK
+               ? status
+               : mqx_fail(MQRC_SYNCPOINT_LIMIT_REACHED,
+                          "the unit of work has %u messages, MAXUMSGS is %u", count,
+                          mqx_load_relaxed(&region->header->max_uncommitted));
+}
+
 static int put_in_unit(struct call *call, mqe_unit *unit)
 {
     struct mqx_context *context = mqx_context(&call->store->region, unit->context);
@@ -473,10 +491,8 @@ static int put_in_unit(struct call *call, mqe_unit *unit)
     if (mqx_load_acquire(&context->must_back_out) != 0) {
         return mqx_fail(MQRC_BACKED_OUT, "the unit of work has been backed out; end it");
     }
-    const uint32_t most = mqx_load_relaxed(&call->store->region.header->max_uncommitted);
-    if (context->count >= most) {
-        return mqx_fail(MQRC_SYNCPOINT_LIMIT_REACHED,
-                        "the unit of work has %u messages, MAXUMSGS is %u", context->count, most);
+    if (context->count >= mqx_load_relaxed(&call->store->region.header->max_uncommitted)) {
+        return refuse_full_unit(call, context->count);
     }
     call->context = unit->context;
     mqx_unit_begin(call->store, unit->context);
@@ -539,11 +555,18 @@ int mqe_resolve_defaults(mqe_manager *manager, const struct mqe_destination *to,
                          struct ps_descriptor *d, int *warning)
 {
     *warning = MQX_OK;
-    const int status = mqx_enter(manager, false);
     const struct mqx_region *region = &manager->store.region;
-    return status != MQX_OK
-               ? status
-               : resolve_defaults(region, mqx_object(region, to->queue), to, d, warning);
+    const int status = mqx_enter(manager, false);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const struct mqx_object *queue = mqx_object(region, to->queue);
+    const uint32_t state = queue == NULL ? (uint32_t)MQX_OBJ_FREE : mqx_load_relaxed(&queue->state);
+    if ((state != MQX_OBJ_ACTIVE && state != MQX_OBJ_LOGGED) ||
+        queue->generation != to->queue_generation) {
+        return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", to->queue);
+    }
+    return resolve_defaults(region, queue, to, d, warning);
 }
 
 int mqe_new_id(mqe_manager *manager, uint8_t out[24])

@@ -64,6 +64,7 @@ cdef enum:
     GMO_WAIT = 1
     GMO_BROWSES = 16 | 32 | 2048
     GMO_CURSOR = 256 | 2048
+    PMO_RESOLVE_LOCAL_Q = 262144
     GMO_VERSION_2 = 0x7F8000  # LOGICAL_ORDER to ALL_SEGMENTS_AVAILABLE
     MO_KNOWN = 63
     MO_TOKEN = 32
@@ -392,9 +393,7 @@ def show_resolved(Structure od not None, QueueHandle queue not None, bint local)
     """ResolvedQName, ResolvedQMgrName of an MQOD; `local`: of the queue here (RESOLVE_LOCAL_Q)."""
     memcpy(od.raw + OD_RESOLVED, queue.resolved, 96)
     if local and queue.remote:
-        memset(od.raw + OD_RESOLVED, 32, 48)
-        take_text(queue.route.queue_name, <char *>od.raw + OD_RESOLVED, 48, "ResolvedQName")
-        memcpy(od.raw + OD_RESOLVED + 48, queue.connection.padded_name, 48)
+        memcpy(od.raw + OD_RESOLVED, queue.local, 96)
 
 
 def MQCLOSE(hconn, hobj, options=0):

@@ -175,7 +175,7 @@ cdef tuple receive_into(
         c.give_unit(unit)
     if reason != 0 and reason != RC_TRUNCATED_MSG_ACCEPTED and reason != RC_TRUNCATED_MSG_FAILED:
         return (b"", 0) + failed(c, reason)
-    if get.flags & MQE_GET_UNLOCK:
+    if get.flags & MQE_GET_UNLOCK:  # there is no message
         Py_DECREF(room)
         return b"", 0, 0, 0
     if reason:
@@ -219,8 +219,6 @@ def MQGET(hconn, hobj, md, gmo, buffer_length=None):
     h = handle_of(c, hobj)
     if h is None:
         return (b"", 0) + failed(c, RC_HOBJ_ERROR)
-    if h.queue is None or not h.options & (OO_INPUT | OO_BROWSE):
-        return (b"", 0) + failed(c, RC_NOT_OPEN_FOR_INPUT)
     g = structure_of(gmo, GMO_TYPE, b"GMO ", 4)
     if g is None:
         return (b"", 0) + failed(c, RC_GMO_ERROR)
@@ -245,7 +243,9 @@ def MQGET(hconn, hobj, md, gmo, buffer_length=None):
             if reason:
                 return (b"", 0) + failed(c, reason)
         request.limit = -1
-        if buffer_length is not None:
+        if buffer_length is None:  # the buffer grows: nothing is truncated
+            get.flags &= ~<uint32_t>MQE_GET_ACCEPT_TRUNCATED
+        else:
             if not isinstance(buffer_length, int) or buffer_length < 0:
                 return (b"", 0) + failed(c, RC_BUFFER_LENGTH_ERROR)
             request.limit = min(buffer_length, MAX_BODY + MDE_SIZE)

@@ -187,7 +187,7 @@ cdef int put_message(
     cdef md_input into
     cdef int reason = check_md(md.raw, queue.remote or queue.transmission)
     if reason:
-        return reason
+        return queue.path_state() or reason
     memcpy(&into.d, &queue.template, sizeof(into.d))
     into.flags = plan.flags
     take_md(md.raw, &into)
@@ -205,6 +205,8 @@ cdef inline void show_pmo(unsigned char *pmo, QueueHandle queue) noexcept:
     set_long(pmo, PMO_UNKNOWN, 1 if queue.remote else 0)
     set_long(pmo, PMO_INVALID, 0)
     memcpy(pmo + PMO_RESOLVED, queue.resolved, 96)
+    if get_long(pmo, PMO_OPTIONS) & PMO_RESOLVE_LOCAL_Q and queue.remote:
+        memcpy(pmo + PMO_RESOLVED, queue.local, 96)
 
 
 cdef int check_pmo(Structure pmo) noexcept:
@@ -219,13 +221,17 @@ cdef int check_pmo(Structure pmo) noexcept:
     return RC_PMO_ERROR if get_long(pmo.raw, PMO_ACTION) != 0 else 0
 
 
-cdef tuple refuse_put_call(Hconn c, Structure pmo, int reason, str text=""):
+cdef tuple refuse_put_call(
+    Hconn c, Structure pmo, int reason, str text="", QueueHandle queue=None
+):
     """The failure of a put that was refused before it reached the core, which would have been asked
-    about the connection first.
+    about the connection and the path of the name first.
     """
     cdef int state = connection_state(
         c, pmo is not None and get_long(pmo.raw, PMO_OPTIONS) & 8192 != 0
     )
+    if state == 0 and queue is not None:
+        state = queue.path_state()
     return failed(c, state) if state else failed(c, reason, text)
 
 
@@ -253,10 +259,10 @@ def MQPUT(hconn, hobj, md, pmo, data):
     if h is None:
         return refuse_put_call(c, None, RC_HOBJ_ERROR)
     if not h.options & OO_OUTPUT:
-        return refuse_put_call(c, None, RC_NOT_OPEN_FOR_OUTPUT)
+        return refuse_put_call(c, None, RC_NOT_OPEN_FOR_OUTPUT, "", h.queue)
     p = structure_of(pmo, PMO_TYPE, b"PMO ", 3)
     if p is None:
-        return refuse_put_call(c, None, RC_PMO_ERROR)
+        return refuse_put_call(c, None, RC_PMO_ERROR, "", h.queue)
     try:
         options = get_long(p.raw, PMO_OPTIONS)
         if options != h.put.options:
@@ -266,16 +272,16 @@ def MQPUT(hconn, hobj, md, pmo, data):
         if reason == 0 and h.put.context & 0xF00:
             source = context_source(c, h.options, &h.put, p, &reason)
         if reason:
-            return refuse_put_call(c, p, reason)
+            return refuse_put_call(c, p, reason, "", h.queue)
         m = structure_of(md, MD_TYPE, b"MD  ", 2)
         if m is None:
-            return refuse_put_call(c, p, RC_MD_ERROR)
+            return refuse_put_call(c, p, RC_MD_ERROR, "", h.queue)
         queue = h.queue
         if queue is None:
             return list_calls().put_list(c, h, m, p, data)
         reason = put_message(c, queue, &h.put, source, m, data)
     except MQError as error:
-        return refuse_put_call(c, p, error.reason, error.text)
+        return refuse_put_call(c, p, error.reason, error.text, h.queue)
     if reason == 0:
         show_pmo(p.raw, queue)
         return DONE

@@ -53,6 +53,7 @@ cdef class QueueHandle:
     cdef ps_descriptor template
     cdef char header[104]         # of a remote queue: start of the transmission header
     cdef char resolved[96]        # ResolvedQName, ResolvedQMgrName
+    cdef char local[96]           # the same of the queue here, when that is a transmission queue
     cdef Py_ssize_t hint
     cdef object __weakref__
 
@@ -143,6 +144,9 @@ cdef class QueueHandle:
         memset(self.resolved, 32, 96)
         take_text(route.resolved_name, self.resolved, 48, "ResolvedQName")
         take_text(route.resolved_manager, self.resolved + 48, 48, "ResolvedQMgrName")
+        memset(self.local, 32, 48)
+        take_text(route.queue_name, self.local, 48, "ResolvedQName")
+        memcpy(self.local + 48, self.connection.padded_name, 48)
         return self.open_core(route.remote is None)
 
     cdef int open_core(self, bint local) except -1:
@@ -223,21 +227,26 @@ cdef class QueueHandle:
 
     def check_path(self):
         """Raises ObjectChanged or QueueDeleted when a definition on the way has changed."""
-        cdef ps_descriptor d
-        cdef int reason, warning = 0
         if self.closed:
             self.refuse()
         if self.opened_type == QT_REMOTE and not self.remote:  # the definition itself, no target
             if self.connection.look_up(1, self.name) != (*self.slot, QT_REMOTE, self.stamp()):
                 raise error_for(RC_OBJECT_CHANGED, f"the definition {self.name} has changed")
             return
-        memcpy(&d, &self.template, sizeof(d))
-        reason = mqe_resolve_defaults(self.connection.manager, &self.to, &d, &warning)
-        if reason == RC_PUT_INHIBITED:
-            mqx_error_clear()
-            return
+        cdef int reason = self.path_state()
         if reason:
             fail(reason, f"queue {self.name}")
+
+    cdef int path_state(self) noexcept:
+        """2041 or 2052 when a definition on the way has changed, else 0."""
+        cdef ps_descriptor d
+        cdef int reason, warning = 0
+        memcpy(&d, &self.template, sizeof(d))
+        reason = mqe_resolve_defaults(self.connection.manager, &self.to, &d, &warning)
+        if reason == RC_PUT_INHIBITED:  # no change
+            mqx_error_clear()
+            return 0
+        return reason
 
     @property
     def slot(self):

@@ -1,0 +1,258 @@
+"""MQGET of the model: section 5."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+from model_open import several
+from model_state import Answer, Anything, Connection, Failure, Handle, Message, answer, refuse_if
+from mq_numbers import (
+    BROWSE,
+    BROWSES,
+    GMO,
+    IDENTITY,
+    INPUT,
+    MD_VERSION_2,
+    MO,
+    NO_ID,
+    OO,
+    ORIGIN,
+    R,
+)
+
+if TYPE_CHECKING:
+    from model import QueueManager
+
+MDE = struct.Struct("<4s4i8si24s4i")
+KNOWN = int(sum(GMO))
+UNDER_CURSOR = GMO.MSG_UNDER_CURSOR | GMO.BROWSE_MSG_UNDER_CURSOR
+SYNCPOINTS = (GMO.SYNCPOINT, GMO.NO_SYNCPOINT, GMO.SYNCPOINT_IF_PERSISTENT)
+MATCHED = {
+    MO.MSG_ID: "MsgId",
+    MO.CORREL_ID: "CorrelId",
+    MO.GROUP_ID: "GroupId",
+    MO.MSG_SEQ_NUMBER: "MsgSeqNumber",
+    MO.OFFSET: "Offset",
+}
+
+
+def get(
+    qm: QueueManager,
+    connection: Connection,
+    handle: Handle,
+    md: dict[str, Any],
+    gmo: dict[str, Any],
+    room: int | None,
+) -> Answer:
+    """MQGET with a buffer of `room` bytes, None: as many as needed. A wait is over at once: nobody
+    else acts meanwhile.
+    """
+    options = GMO(gmo.get("Options", 0))
+    refuse_if(*wrong_structures(md, gmo, options), *missing_rights(handle, options))
+    if options & GMO.UNLOCK:
+        return unlock(handle)
+    assert handle.path is not None
+    if options & (GMO.BROWSE_FIRST | GMO.BROWSE_NEXT):
+        handle.unlock()
+    if options & GMO.BROWSE_FIRST:
+        handle.cursor = None
+    limit = unit_limit(qm, connection, options)
+    if any(step.attrs.get("GET") for step in handle.path.steps):
+        raise Failure(R.GET_INHIBITED, *limit)
+    message = choose(handle, md, gmo, options, limit)
+    in_unit = not options & BROWSE and in_syncpoint(qm, options, message)
+    refuse_if((in_unit and limit, R.SYNCPOINT_LIMIT_REACHED))
+    length = len(as_seen(message, md)[0])
+    short = room is not None and room < length
+    if short and not options & GMO.ACCEPT_TRUNCATED_MSG:
+        if options & GMO.MSG_UNDER_CURSOR:
+            handle.unlock()
+        return returned(message, md, gmo, room, R.TRUNCATED_MSG_FAILED)
+    result = returned(message, md, gmo, room, R.TRUNCATED_MSG_ACCEPTED if short else R.NONE)
+    if options & BROWSE:
+        browse(handle, message, options)
+    else:
+        take(connection, handle, message, in_unit)
+    return result
+
+
+def is_undecided(handle: Handle, md: dict[str, Any], gmo: dict[str, Any], room: int | None) -> bool:
+    """Whether no document says what the call does: a plain get by the handle that has locked a
+    message, and a buffer too short for the MQMDE alone.
+    """
+    options = gmo.get("Options", 0)
+    plain = not options & (BROWSE | GMO.MSG_UNDER_CURSOR | GMO.UNLOCK)
+    narrow = md.get("Version", 1) == 1 and room is not None and room < MDE.size
+    grouped = handle.path and any(message.md["MsgFlags"] for message in handle.queue.messages)
+    return bool((plain and handle.locked is not None) or (narrow and grouped))
+
+
+# ---- checks ----
+
+
+def wrong_structures(md: dict[str, Any], gmo: dict[str, Any], options: GMO) -> list[Any]:
+    """What is wrong with what the caller gave; no document fixes the order of these checks."""
+    wrong_gmo = not 1 <= gmo.get("Version", 1) <= 4 or gmo.get("StrucId", "GMO") != "GMO"
+    wrong_md = md.get("Version", 1) not in (1, 2) or md.get("StrucId", "MD") != "MD"
+    waits = options & (GMO.WAIT | GMO.SET_SIGNAL)
+    return [
+        (wrong_gmo, R.GMO_ERROR),
+        (wrong_md, R.MD_ERROR),
+        (waits and gmo.get("WaitInterval", 0) < -1, R.WAIT_INTERVAL_ERROR),
+        (bad_options(int(options)), R.OPTIONS_ERROR),
+        (needs_version_2(md, gmo, options), R.WRONG_MD_VERSION),
+    ]
+
+
+def needs_version_2(md: dict[str, Any], gmo: dict[str, Any], options: GMO) -> bool:
+    """Match options compare fields that version 1 of MQMD has not."""
+    chosen = gmo.get("MatchOptions", 0) if gmo.get("Version", 1) >= 2 else 0
+    ignored = options & (UNDER_CURSOR | GMO.UNLOCK)
+    return bool(chosen & ~3 and md.get("Version", 1) == 1 and not ignored)
+
+
+def bad_options(options: int) -> bool:
+    """The list of 5.1."""
+    browsing = options & BROWSE
+    return bool(
+        options & ~KNOWN
+        or several(options, SYNCPOINTS)
+        or several(options, (*BROWSES, GMO.MSG_UNDER_CURSOR))
+        or (options & GMO.SYNCPOINT and (browsing or options & (GMO.LOCK | GMO.UNLOCK)))
+        or (options & GMO.SYNCPOINT_IF_PERSISTENT and (browsing or options & GMO.UNLOCK))
+        or (options & GMO.MARK_SKIP_BACKOUT)  # 5.8: on other platforms than z/OS refused
+        or (options & GMO.SET_SIGNAL)
+        or (options & GMO.LOCK and not browsing)
+        or (options & GMO.UNLOCK and options & ~int(GMO.UNLOCK | GMO.NO_SYNCPOINT))
+    )
+
+
+def missing_rights(handle: Handle, options: GMO) -> list[Any]:
+    """Whether the handle can still be used, and for this."""
+    browses = bool(options & (BROWSE | GMO.UNLOCK))
+    needs_cursor = browses or options & GMO.MSG_UNDER_CURSOR
+    return [
+        *handle.spoilt(),
+        (needs_cursor and not handle.options & OO.BROWSE, R.NOT_OPEN_FOR_BROWSE),
+        (not browses and not handle.options & INPUT, R.NOT_OPEN_FOR_INPUT),
+    ]
+
+
+def unlock(handle: Handle) -> Answer:
+    if handle.locked is None:
+        return answer(R.NO_MSG_LOCKED)
+    handle.unlock()
+    return answer()
+
+
+def unit_limit(qm: QueueManager, connection: Connection, options: GMO) -> tuple[R, ...]:
+    """2024 when the unit of work is full and the call may belong to it; whether that is looked at
+    before the queue is not said.
+    """
+    outside = options & (BROWSE | GMO.NO_SYNCPOINT)
+    asked = options & (GMO.SYNCPOINT | GMO.SYNCPOINT_IF_PERSISTENT) or qm.zos
+    full = connection.unit.count >= qm.manager["MAXUMSGS"]
+    return (R.SYNCPOINT_LIMIT_REACHED,) if full and asked and not outside else ()
+
+
+def in_syncpoint(qm: QueueManager, options: GMO, message: Message) -> bool:
+    """5.1: IF_PERSISTENT by the message; no option: outside, on z/OS inside."""
+    if options & GMO.SYNCPOINT_IF_PERSISTENT:
+        return message.persistent
+    return bool(options & GMO.SYNCPOINT) or (qm.zos and not options & GMO.NO_SYNCPOINT)
+
+
+# ---- which message ----
+
+
+def choose(
+    handle: Handle, md: dict[str, Any], gmo: dict[str, Any], options: GMO, limit: tuple[R, ...]
+) -> Message:
+    """The message that the call means, or Failure."""
+    queue = handle.queue
+    if options & UNDER_CURSOR:
+        at = [m for m in queue.messages if m.place == handle.cursor and m.available(handle)]
+        if not at or at[0].expired:
+            raise Failure(R.NO_MSG_UNDER_CURSOR, *limit)
+        return at[0]
+    after = handle.cursor if options & GMO.BROWSE_NEXT else None
+    for message in list(queue.messages):
+        if after is not None and message.place <= after:
+            continue
+        if not message.available(handle):
+            continue
+        if message.expired:  # discarded when it would have been returned (5.7)
+            if matches(message, md, gmo):
+                queue.messages.remove(message)
+            continue
+        if matches(message, md, gmo):
+            return message
+    raise Failure(R.NO_MSG_AVAILABLE, *limit)
+
+
+def matches(message: Message, md: dict[str, Any], gmo: dict[str, Any]) -> bool:
+    """5.2: all the given options; an id of NULs matches any. Version 1 of MQGMO: both ids."""
+    options = MO.MSG_ID | MO.CORREL_ID
+    if gmo.get("Version", 1) >= 2:
+        options = MO(gmo.get("MatchOptions", int(options)))
+    for option, field in MATCHED.items():
+        wanted = md.get(field, MD_VERSION_2.get(field, NO_ID))
+        if options & option and wanted != NO_ID and wanted != message.md[field]:
+            return False
+    return True
+
+
+# ---- what happens to it ----
+
+
+def browse(handle: Handle, message: Message, options: GMO) -> None:
+    handle.cursor = message.place
+    if options & GMO.LOCK:
+        handle.unlock()
+        handle.locked = message
+        message.locked_by = handle
+
+
+def take(connection: Connection, handle: Handle, message: Message, in_unit: bool) -> None:
+    if message.locked_by is not None:
+        message.locked_by.unlock()
+    if handle.options & OO.SAVE_ALL_CONTEXT:
+        handle.context = {key: message.md[key] for key in (*IDENTITY, *ORIGIN)}
+    if in_unit:
+        message.got_by = connection.unit
+        connection.unit.gets.append((handle.queue, message))
+    else:
+        handle.queue.messages.remove(message)
+
+
+def as_seen(message: Message, md: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Data and MQMD in the caller's version: what version 1 cannot hold comes as an MQMDE in front
+    of the data, as it may on a put (1.1).
+    """
+    fields = {**message.md, "BackoutCount": message.backout_count}
+    if md.get("Version", 1) == 2:
+        return message.data, fields
+    second = [fields.pop(key) for key in MD_VERSION_2]
+    if second == list(MD_VERSION_2.values()) or not isinstance(message.data, bytes):
+        return message.data, fields
+    described = fields["Encoding"], fields["CodedCharSetId"], fields["Format"].ljust(8).encode()
+    extension = MDE.pack(b"MDE ", 2, MDE.size, *described, 0, *second)
+    fields |= {"Format": "MQHMDE", "Encoding": Anything(), "CodedCharSetId": Anything()}
+    return extension + message.data, fields
+
+
+def returned(
+    message: Message, md: dict[str, Any], gmo: dict[str, Any], room: int | None, reason: R
+) -> Answer:
+    """The message as the caller sees it: MQMD in the caller's version, data as far as it fits."""
+    data, fields = as_seen(message, md)
+    length = len(data)
+    if room is not None and isinstance(data, bytes):
+        data = data[:room]
+    values: dict[str, Any] = {"data": data, "length": length, "md": fields}
+    if room is not None and not isinstance(data, bytes) and room < length:
+        del values["data"]  # a transmission header cut short: its length says enough
+    if gmo.get("Version", 1) >= 3:
+        values["ReturnedLength"] = length if room is None else min(room, length)
+    return answer(reason, **values)

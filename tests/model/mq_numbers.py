@@ -1,0 +1,314 @@
+"""MQ's numbers that the reference model uses, taken from the reference's tables by hand and not
+from penstock: a wrong constant in the package shall not be wrong here too.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+
+MAX_PRIORITY = 9
+PRIORITY_AS_Q_DEF = -1
+PERSISTENCE_AS_Q_DEF = 2
+UNLIMITED = -1
+NO_ID = bytes(24)
+XQH_LENGTH = 428
+NO_OBJECT = -1
+
+
+class CC(IntEnum):
+    """Completion codes."""
+
+    OK = 0
+    WARNING = 1
+    FAILED = 2
+
+
+class R(IntEnum):
+    """Reason codes."""
+
+    NONE = 0
+    ALIAS_BASE_Q_TYPE_ERROR = 2001
+    ALREADY_CONNECTED = 2002
+    BACKED_OUT = 2003
+    BUFFER_LENGTH_ERROR = 2005
+    DYNAMIC_Q_NAME_ERROR = 2011
+    EXPIRY_ERROR = 2013
+    FEEDBACK_ERROR = 2014
+    GET_INHIBITED = 2016
+    HANDLE_NOT_AVAILABLE = 2017
+    HCONN_ERROR = 2018
+    HOBJ_ERROR = 2019
+    INHIBIT_VALUE_ERROR = 2020
+    SYNCPOINT_LIMIT_REACHED = 2024
+    MD_ERROR = 2026
+    MISSING_REPLY_TO_Q = 2027
+    MSG_TYPE_ERROR = 2029
+    MSG_TOO_BIG_FOR_Q = 2030
+    MSG_TOO_BIG_FOR_Q_MGR = 2031
+    NO_MSG_AVAILABLE = 2033
+    NO_MSG_UNDER_CURSOR = 2034
+    NOT_OPEN_FOR_BROWSE = 2036
+    NOT_OPEN_FOR_INPUT = 2037
+    NOT_OPEN_FOR_INQUIRE = 2038
+    NOT_OPEN_FOR_OUTPUT = 2039
+    NOT_OPEN_FOR_SET = 2040
+    OBJECT_CHANGED = 2041
+    OBJECT_IN_USE = 2042
+    OBJECT_TYPE_ERROR = 2043
+    OD_ERROR = 2044
+    OPTION_NOT_VALID_FOR_TYPE = 2045
+    OPTIONS_ERROR = 2046
+    PERSISTENCE_ERROR = 2047
+    PERSISTENT_NOT_ALLOWED = 2048
+    PRIORITY_EXCEEDS_MAXIMUM = 2049
+    PRIORITY_ERROR = 2050
+    PUT_INHIBITED = 2051
+    Q_DELETED = 2052
+    Q_FULL = 2053
+    Q_NOT_EMPTY = 2055
+    Q_TYPE_ERROR = 2057
+    REPORT_OPTIONS_ERROR = 2061
+    SELECTOR_COUNT_ERROR = 2065
+    SELECTOR_LIMIT_EXCEEDED = 2066
+    SELECTOR_ERROR = 2067
+    SELECTOR_NOT_FOR_TYPE = 2068
+    TRIGGER_CONTROL_ERROR = 2075
+    TRIGGER_DEPTH_ERROR = 2076
+    TRIGGER_MSG_PRIORITY_ERR = 2077
+    TRIGGER_TYPE_ERROR = 2078
+    TRUNCATED_MSG_ACCEPTED = 2079
+    TRUNCATED_MSG_FAILED = 2080
+    UNKNOWN_ALIAS_BASE_Q = 2082
+    UNKNOWN_OBJECT_NAME = 2085
+    UNKNOWN_OBJECT_Q_MGR = 2086
+    UNKNOWN_REMOTE_Q_MGR = 2087
+    WAIT_INTERVAL_ERROR = 2090
+    XMIT_Q_TYPE_ERROR = 2091
+    XMIT_Q_USAGE_ERROR = 2092
+    NOT_OPEN_FOR_PASS_ALL = 2093
+    NOT_OPEN_FOR_PASS_IDENT = 2094
+    NOT_OPEN_FOR_SET_ALL = 2095
+    NOT_OPEN_FOR_SET_IDENT = 2096
+    CONTEXT_HANDLE_ERROR = 2097
+    CONTEXT_NOT_AVAILABLE = 2098
+    OBJECT_ALREADY_EXISTS = 2100
+    UNKNOWN_REPORT_OPTION = 2104
+    MULTIPLE_REASONS = 2136
+    OPEN_FAILED = 2137
+    OBJECT_NAME_ERROR = 2152
+    OBJECT_Q_MGR_NAME_ERROR = 2153
+    RECS_PRESENT_ERROR = 2154
+    PMO_ERROR = 2173
+    REMOTE_Q_NAME_ERROR = 2184
+    GMO_ERROR = 2186
+    UNKNOWN_XMIT_Q = 2196
+    UNKNOWN_DEF_XMIT_Q = 2197
+    DEF_XMIT_Q_TYPE_ERROR = 2198
+    DEF_XMIT_Q_USAGE_ERROR = 2199
+    NAME_IN_USE = 2201
+    NO_MSG_LOCKED = 2209
+    WRONG_GMO_VERSION = 2256
+    WRONG_MD_VERSION = 2257
+
+
+WARNINGS = frozenset(
+    {
+        R.ALREADY_CONNECTED,
+        R.PRIORITY_EXCEEDS_MAXIMUM,
+        R.SELECTOR_NOT_FOR_TYPE,
+        R.TRUNCATED_MSG_ACCEPTED,
+        R.TRUNCATED_MSG_FAILED,
+        R.UNKNOWN_REPORT_OPTION,
+        R.NO_MSG_LOCKED,
+    }
+)
+
+
+class OO(IntFlag):
+    """Options of MQOPEN."""
+
+    INPUT_AS_Q_DEF = 1
+    INPUT_SHARED = 2
+    INPUT_EXCLUSIVE = 4
+    BROWSE = 8
+    OUTPUT = 16
+    INQUIRE = 32
+    SET = 64
+    SAVE_ALL_CONTEXT = 128
+    PASS_IDENTITY_CONTEXT = 256
+    PASS_ALL_CONTEXT = 512
+    SET_IDENTITY_CONTEXT = 1024
+    SET_ALL_CONTEXT = 2048
+    ALTERNATE_USER_AUTHORITY = 4096
+    FAIL_IF_QUIESCING = 8192
+    BIND_ON_OPEN = 16384
+    BIND_NOT_FIXED = 32768
+    RESOLVE_NAMES = 65536
+    CO_OP = 131072
+    RESOLVE_LOCAL_Q = 262144
+    NO_READ_AHEAD = 524288
+    READ_AHEAD = 1048576
+    NO_MULTICAST = 2097152
+    BIND_ON_GROUP = 4194304
+
+
+INPUTS = (OO.INPUT_AS_Q_DEF, OO.INPUT_SHARED, OO.INPUT_EXCLUSIVE)
+INPUT = OO.INPUT_AS_Q_DEF | OO.INPUT_SHARED | OO.INPUT_EXCLUSIVE
+BINDS = (OO.BIND_ON_OPEN, OO.BIND_NOT_FIXED, OO.BIND_ON_GROUP)
+
+
+class CO(IntFlag):
+    """Options of MQCLOSE."""
+
+    NONE = 0
+    DELETE = 1
+    DELETE_PURGE = 2
+    KEEP_SUB = 4
+    REMOVE_SUB = 8
+    QUIESCE = 32
+
+
+class PMO(IntFlag):
+    """Options of MQPUT and MQPUT1."""
+
+    SYNCPOINT = 2
+    NO_SYNCPOINT = 4
+    DEFAULT_CONTEXT = 32
+    NEW_MSG_ID = 64
+    NEW_CORREL_ID = 128
+    PASS_IDENTITY_CONTEXT = 256
+    PASS_ALL_CONTEXT = 512
+    SET_IDENTITY_CONTEXT = 1024
+    SET_ALL_CONTEXT = 2048
+    ALTERNATE_USER_AUTHORITY = 4096
+    FAIL_IF_QUIESCING = 8192
+    NO_CONTEXT = 16384
+    LOGICAL_ORDER = 32768
+    ASYNC_RESPONSE = 65536
+    SYNC_RESPONSE = 131072
+    RESOLVE_LOCAL_Q = 262144
+
+
+CONTEXTS = (
+    PMO.DEFAULT_CONTEXT,
+    PMO.NO_CONTEXT,
+    PMO.PASS_IDENTITY_CONTEXT,
+    PMO.PASS_ALL_CONTEXT,
+    PMO.SET_IDENTITY_CONTEXT,
+    PMO.SET_ALL_CONTEXT,
+)
+
+
+class GMO(IntFlag):
+    """Options of MQGET."""
+
+    WAIT = 1
+    SYNCPOINT = 2
+    NO_SYNCPOINT = 4
+    SET_SIGNAL = 8
+    BROWSE_FIRST = 16
+    BROWSE_NEXT = 32
+    ACCEPT_TRUNCATED_MSG = 64
+    MARK_SKIP_BACKOUT = 128
+    MSG_UNDER_CURSOR = 256
+    LOCK = 512
+    UNLOCK = 1024
+    BROWSE_MSG_UNDER_CURSOR = 2048
+    SYNCPOINT_IF_PERSISTENT = 4096
+    FAIL_IF_QUIESCING = 8192
+
+
+BROWSES = (GMO.BROWSE_FIRST, GMO.BROWSE_NEXT, GMO.BROWSE_MSG_UNDER_CURSOR)
+BROWSE = GMO.BROWSE_FIRST | GMO.BROWSE_NEXT | GMO.BROWSE_MSG_UNDER_CURSOR
+
+
+class MO(IntFlag):
+    """Match options."""
+
+    NONE = 0
+    MSG_ID = 1
+    CORREL_ID = 2
+    GROUP_ID = 4
+    MSG_SEQ_NUMBER = 8
+    OFFSET = 16
+
+
+class OT(IntEnum):
+    """Types of objects in MQOD.ObjectType."""
+
+    Q = 1
+    NAMELIST = 2
+    PROCESS = 3
+    Q_MGR = 5
+    TOPIC = 8
+
+
+# ---- structures: initial values of the fields ----
+
+MD_INITIAL: dict[str, object] = {
+    "Report": 0,
+    "MsgType": 8,
+    "Expiry": UNLIMITED,
+    "Feedback": 0,
+    "Encoding": 546,
+    "CodedCharSetId": 0,
+    "Format": "",
+    "Priority": PRIORITY_AS_Q_DEF,
+    "Persistence": PERSISTENCE_AS_Q_DEF,
+    "MsgId": NO_ID,
+    "CorrelId": NO_ID,
+    "BackoutCount": 0,
+    "ReplyToQ": "",
+    "ReplyToQMgr": "",
+    "UserIdentifier": "",
+    "AccountingToken": bytes(32),
+    "ApplIdentityData": "",
+    "PutApplType": 0,
+    "PutApplName": "",
+    "PutDate": "",
+    "PutTime": "",
+    "ApplOriginData": "",
+}
+MD_VERSION_2: dict[str, object] = {
+    "GroupId": NO_ID,
+    "MsgSeqNumber": 1,
+    "Offset": 0,
+    "MsgFlags": 0,
+    "OriginalLength": -1,
+}
+IDENTITY = ("UserIdentifier", "AccountingToken", "ApplIdentityData")
+ORIGIN = ("PutApplType", "PutApplName", "PutDate", "PutTime", "ApplOriginData")
+
+# Report bits (1.2): those that are defined; those that need a reply queue; unknown ones.
+REPORT_NEEDS_REPLY_Q = 0x07E03F07
+REPORT_DEFINED = REPORT_NEEDS_REPLY_Q | 128 | 64 | 0x08000000 | 16384
+REPORT_REJECT = 0x101C0000
+REPORT_ACCEPT_IF_XMIT = 0x0003FF00
+
+# ---- attributes: selector, MQSC keyword, kinds that have it (Local Model Alias Remote) ----
+
+SELECTORS: dict[int, tuple[str, str]] = {
+    4: ("DEFSOPT", "LM"),
+    5: ("DEFPSIST", "LMAR"),
+    6: ("DEFPRTY", "LMAR"),
+    7: ("DEFTYPE", "LM"),
+    9: ("GET", "LMA"),
+    10: ("PUT", "LMAR"),
+    12: ("USAGE", "LM"),
+    13: ("MAXMSGL", "LM"),
+    15: ("MAXDEPTH", "LM"),
+    16: ("MSGDLVSQ", "LM"),
+    23: ("SHARE", "LM"),
+    24: ("TRIGGER", "LM"),
+    26: ("TRIGMPRI", "LM"),
+    28: ("TRIGTYPE", "LM"),
+    29: ("TRIGDPTH", "LM"),
+    78: ("NPMCLASS", "LM"),
+    2002: ("TARGET", "A"),
+    2013: ("DESCR", "LMAR"),
+    2017: ("RQMNAME", "R"),
+    2018: ("RNAME", "R"),
+    2023: ("TRIGDATA", "LM"),
+    2024: ("XMITQ", "R"),
+}
+CURRENT_Q_DEPTH, OPEN_INPUT_COUNT, OPEN_OUTPUT_COUNT, Q_TYPE, Q_NAME = 3, 17, 18, 20, 2016

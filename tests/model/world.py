@@ -1,0 +1,104 @@
+"""The engine's side: worker processes on one queue manager, started, killed and asked."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from worker import LENGTH, receive, send
+
+SETTINGS = {"segment_size": 1 << 20, "journal_limit": 64 << 20, "ring_size": 1 << 20}
+SECONDS = 10  # the longest that one operation may take
+
+
+class Nursery:
+    """The process that forks workers."""
+
+    def __init__(self) -> None:
+        self.control, theirs = socket.socketpair()
+        self.control.settimeout(SECONDS)
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("worker.py")), str(theirs.fileno())],
+            stderr=subprocess.DEVNULL,  # what restarts discard is told there
+            pass_fds=[theirs.fileno()],
+        )
+        theirs.close()
+
+    def fork(self, home: Path, name: str) -> tuple[int, socket.socket]:
+        """Pid and socket of a new worker."""
+        ours, theirs = socket.socketpair()
+        request = pickle.dumps((str(home), name))
+        socket.send_fds(self.control, [request], [theirs.fileno()])
+        theirs.close()
+        (pid,) = LENGTH.unpack(self.control.recv(LENGTH.size, socket.MSG_WAITALL))
+        ours.settimeout(SECONDS)
+        return pid, ours
+
+    def close(self) -> None:
+        self.control.close()
+        self.process.wait(SECONDS)
+
+
+class World:
+    """Workers by number."""
+
+    def __init__(self, nursery: Nursery, home: Path, name: str) -> None:
+        self.nursery, self.home, self.name = nursery, home, name
+        self.workers: dict[int, tuple[int, socket.socket]] = {}
+
+    def spawn(self, at: int) -> None:
+        self.workers[at] = self.nursery.fork(self.home, self.name)
+
+    def ask(self, at: int, op: dict[str, Any]) -> tuple[int, int, dict[str, Any]]:
+        """One operation in a worker."""
+        self.post(at, op)
+        return receive(self.workers[at][1])  # type: ignore[no-any-return]
+
+    def post(self, at: int, op: dict[str, Any]) -> None:
+        send(self.workers[at][1], op)
+
+    def leave(self, at: int) -> None:
+        """The worker ends as an interpreter does, without MQDISC."""
+        self.post(at, {"do": "leave"})
+        self._wait_for_end(at)
+
+    def kill(self, at: int) -> None:
+        """SIGKILL; when somebody is left, until nothing of the worker is."""
+        pid, _ = self.workers[at]
+        assert pid > 1
+        os.kill(pid, signal.SIGKILL)
+        self._wait_for_end(at)
+        for survivor in self.workers:
+            cc, _, values = self.ask(survivor, {"do": "settle", "pid": pid})
+            assert cc == 0, f"a killed process stays: {values}"
+            break
+
+    def _wait_for_end(self, at: int) -> None:
+        pid, channel = self.workers.pop(at)
+        with contextlib.suppress(EOFError):
+            while True:
+                receive(channel)
+        channel.close()
+        for _ in range(100000):  # the socket goes a little before the process does
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                return
+            os.sched_yield()
+        raise AssertionError(f"process {pid} does not end")
+
+    def close(self) -> None:
+        for at, (pid, _) in list(self.workers.items()):
+            try:
+                self.leave(at)
+            except (OSError, AssertionError):  # it does not answer
+                assert pid > 1
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
