@@ -31,7 +31,8 @@ bool mqx_queue_expired(const struct mqx_region *region, const struct mqx_message
            now_us >= region->header->epoch_us + (uint64_t)message->expiry * 100000u;
 }
 
-/* Wall-clock expiry as the entry keeps it: rounded up, never 0. */
+/* Wall-clock expiry as the entry keeps it: rounded up, never 0. What was over before the region was
+ * made gets 1, which is over when the region is made. */
 static uint32_t expiry_of(const struct mqx_region *region, uint64_t expiry_us)
 {
     const uint64_t epoch = region->header->epoch_us;

@@ -171,7 +171,8 @@ static int format(struct mqx_io *io, int fd, void *base, const struct mqx_region
     header->max_message = plan->max_message;
     header->body_budget = plan->body_budget;
     header->platform = plan->platform;
-    header->epoch_us = io->ops->now_us(io);
+    const uint64_t now = io->ops->now_us(io); /* a tenth of a second back: see queue.c, expiry_of */
+    header->epoch_us = now > 100000u ? now - 100000u : 0;
     lay_out_areas(header, plan, at);
     format_journal(&header->journal, plan, at);
     fill_view(out, io, fd, base, at->size);

@@ -1,13 +1,13 @@
 """A reference model of one queue manager: what each call of the MQI returns, and what a queue
-manager remembers, in plain Python and as short as can be. It is written from the reference, not from the
-engine: it is the specification that runs, and the tests hold the engine against it.
+manager remembers, in plain Python and as short as can be. It is written from the reference, not
+from the engine: it is the specification that runs, and the tests hold the engine against it.
 
 It knows nothing of files, processes' memory or time. Where no document fixes an outcome, it allows
 each one that could be meant (Failure with several reasons, Anything).
 
 The parts: `model_state` (what is remembered), `model_names` (name resolution), `model_open`
-(MQOPEN, MQCLOSE), `model_put`, `model_get`, `model_attributes` (MQINQ, MQSET). Numbers of sections are those
-of the reference.
+(MQOPEN, MQCLOSE), `model_put`, `model_get`, `model_attributes` (MQINQ, MQSET). Numbers of sections
+are those of the reference.
 """
 
 from __future__ import annotations
@@ -132,10 +132,14 @@ class QueueManager:
 
     # ---- ends (6.2, 1.4) ----
 
-    def process_ends(self, process: int) -> None:
-        """A process ends without MQDISC, or is killed: its units of work are backed out."""
+    def process_ends(self, process: int, normally: bool = False) -> None:
+        """A process ends without MQDISC: its units of work are backed out, on z/OS committed unless
+        it was killed.
+        """
         for connection in list(self.connections.values()):
             if connection.process == process:
+                if normally and self.zos:
+                    connection.unit.commit()
                 connection.unit.back_out()
                 self._let_go_of_all(connection)
 

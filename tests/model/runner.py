@@ -238,7 +238,7 @@ class Run:
             self.world.leave(at)
         for model in (self.model, twin):
             if model is not None:
-                model.process_ends(at)
+                model.process_ends(at, normally=op["do"] == "leave")
                 if not self.world.workers:
                     model.restart(orderly=op["do"] == "leave")
         if twin is not None:
