@@ -89,6 +89,7 @@ cdef enum:                    # the reason codes that the binding itself gives
     RC_NOT_OPEN_FOR_INPUT = 2037
     RC_NOT_OPEN_FOR_OUTPUT = 2039
     RC_OBJECT_CHANGED = 2041
+    RC_OBJECT_TYPE_ERROR = 2043
     RC_OPTION_NOT_VALID_FOR_TYPE = 2045
     RC_OPTIONS_ERROR = 2046
     RC_PERSISTENCE_ERROR = 2047

@@ -243,8 +243,8 @@ cdef class QueueHandle:
         cdef int reason, warning = 0
         memcpy(&d, &self.template, sizeof(d))
         reason = mqe_resolve_defaults(self.connection.manager, &self.to, &d, &warning)
-        if reason == RC_PUT_INHIBITED:  # no change
-            mqx_error_clear()
+        if reason == RC_PUT_INHIBITED or reason == RC_OBJECT_TYPE_ERROR:
+            mqx_error_clear()  # no change; what holds no messages was opened to be inquired
             return 0
         return reason
 

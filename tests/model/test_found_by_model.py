@@ -123,6 +123,15 @@ def test_a_changed_alias_goes_before_its_inhibition(bench: Bench) -> None:
     assert bench.put(hobj) == mqi.MQRC_OBJECT_CHANGED
 
 
+def test_mqinq_of_an_alias_over_a_remote_definition_tells_of_the_alias(bench: Bench) -> None:
+    bench.qm.define("QREMOTE", "R", rname="FAR.Q", rqmname="FAR")
+    bench.qm.define("QALIAS", "A", target="R", defprty=6)
+    hobj = bench.open("A", mqi.MQOO_INQUIRE)
+    assert mqi.MQINQ(bench.hconn, hobj, [mqi.MQIA_DEF_PRIORITY]) == ({6: 6}, 0, 0)
+    bench.qm.alter("QALIAS", "A", target="Q", force=True)
+    assert mqi.MQINQ(bench.hconn, hobj, [6])[2] == mqi.MQRC_OBJECT_CHANGED
+
+
 def test_mqinq_of_a_remote_definition_tells_what_is_not_for_its_type(bench: Bench) -> None:
     bench.qm.define("QREMOTE", "R", rname="FAR.Q", rqmname="FAR")
     hobj = bench.open("R", mqi.MQOO_INQUIRE)
