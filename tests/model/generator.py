@@ -123,6 +123,8 @@ CHANGES: list[tuple[str, tuple[str, ...], str, tuple[Any, ...]]] = [
     ("QMGR", ("",), "MAXUMSGS", (3, 8, 10000)),
 ]
 RESTORED = {"PUT", "GET"}
+# Calls that a process may be killed in: what they have done shows in a picture of the queues.
+IN_FLIGHT = ("MQPUT", "MQPUT1", "MQGET", "MQCMIT", "MQBACK", "MQDISC", "MQCLOSE")
 
 
 class Generator:
@@ -228,7 +230,7 @@ class Generator:
         ends = self.workers if self.rng.random() < 0.4 else [self.rng.choice(self.workers)]
         if how == "kill in":
             op = self.next([ends[-1]])[-1]
-            while op["do"] in ("MQOPEN", "leave", "kill", "spawn", "sleep", "connect"):
+            while op["do"] not in IN_FLIGHT:
                 op = self.next([ends[-1]])[-1]
             if op.get("at") in self.workers:
                 return [{"do": "kill", "at": op["at"], "during": op}, {"do": "dump"}]

@@ -76,7 +76,7 @@ def value_of(handle: Handle, selector: int) -> Any:
 
 def set_attributes(handle: Handle, values: dict[int, Any]) -> Answer:
     """MQSET: all or nothing, at once, in no unit of work."""
-    letter = LETTERS[handle.definition.kind]
+    letter = LETTERS.get(handle.definition.kind, "none")
     reasons = [reason for holds, reason in handle.spoilt() if holds]
     if not handle.options & OO.SET:
         raise Failure(R.NOT_OPEN_FOR_SET, *reasons)

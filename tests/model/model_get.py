@@ -49,12 +49,16 @@ def get(
     else acts meanwhile.
     """
     options = GMO(gmo.get("Options", 0))
-    refuse_if(*wrong_structures(md, gmo, options), *missing_rights(handle, options))
+    wrong = wrong_structures(md, gmo, options)
+    if any(holds for holds, _ in wrong):
+        wrong += handle.spoilt()
+    refuse_if(*wrong, *missing_rights(handle, options))
+    if options & (GMO.BROWSE_FIRST | GMO.BROWSE_NEXT):  # ends the lock, also when it fails (5.4)
+        handle.unlock()
+    handle.check_usable()
     if options & GMO.UNLOCK:
         return unlock(handle)
     assert handle.path is not None
-    if options & (GMO.BROWSE_FIRST | GMO.BROWSE_NEXT):
-        handle.unlock()
     if options & GMO.BROWSE_FIRST:
         handle.cursor = None
     limit = unit_limit(qm, connection, options)
@@ -62,10 +66,14 @@ def get(
         raise Failure(R.GET_INHIBITED, *limit)
     message = choose(handle, md, gmo, options, limit)
     in_unit = not options & BROWSE and in_syncpoint(qm, options, message)
-    refuse_if((in_unit and limit, R.SYNCPOINT_LIMIT_REACHED))
     length = len(as_seen(message, md)[0])
     short = room is not None and room < length
-    if short and not options & GMO.ACCEPT_TRUNCATED_MSG:
+    refused = short and not options & GMO.ACCEPT_TRUNCATED_MSG
+    refuse_if(
+        (in_unit and limit, R.SYNCPOINT_LIMIT_REACHED),
+        (in_unit and limit and refused, R.TRUNCATED_MSG_FAILED),  # whichever is looked at first
+    )
+    if refused:
         if options & GMO.MSG_UNDER_CURSOR:
             handle.unlock()
         return returned(message, md, gmo, room, R.TRUNCATED_MSG_FAILED)
@@ -129,14 +137,14 @@ def bad_options(options: int) -> bool:
 
 
 def missing_rights(handle: Handle, options: GMO) -> list[Any]:
-    """Whether the handle can still be used, and for this."""
+    """What the handle was not opened for; one that cannot be used any more may say that instead."""
     browses = bool(options & (BROWSE | GMO.UNLOCK))
     needs_cursor = browses or options & GMO.MSG_UNDER_CURSOR
-    return [
-        *handle.spoilt(),
+    missing = [
         (needs_cursor and not handle.options & OO.BROWSE, R.NOT_OPEN_FOR_BROWSE),
         (not browses and not handle.options & INPUT, R.NOT_OPEN_FOR_INPUT),
     ]
+    return [*missing, *handle.spoilt()] if any(holds for holds, _ in missing) else []
 
 
 def unlock(handle: Handle) -> Answer:

@@ -169,10 +169,12 @@ class Run:
 
     def _is_undecided(self, op: Op) -> bool:
         connection = self.model.connections.get(op.get("hconn", -1))
-        if op["do"] != "MQGET" or connection is None or op["hobj"] not in connection.handles:
+        handle = connection.handles.get(op.get("hobj", -1)) if connection is not None else None
+        if handle is None:
             return False
-        handle = connection.handles[op["hobj"]]
-        return is_undecided(handle, op["md"], op["gmo"], op["room"])
+        if op["do"] == "MQINQ":  # the model knows attributes of queues only
+            return handle.definition.kind == "QMGR"
+        return op["do"] == "MQGET" and is_undecided(handle, op["md"], op["gmo"], op["room"])
 
     def _number_used(self, op: Op) -> bool:
         return op["do"] == "connect" and op["hconn"] in self.model.connections
