@@ -31,7 +31,7 @@ def nursery() -> Iterator[Nursery]:
     made.close()
 
 
-@pytest.mark.timeout(0)
+@pytest.mark.timeout(0)  # make model runs for as long as it is told
 def test_engine_and_model_agree_on_random_calls(nursery: Nursery) -> None:
     done, seed = 0, SEED
     while done < STEPS:
