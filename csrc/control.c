@@ -196,7 +196,7 @@ static int claim_some(struct mqx_store *store, uint32_t context, struct clear_ta
     if (status != MQX_OK) {
         return status;
     }
-    target->more = queue->generation == target->generation &&
+    target->more = mqx_load_relaxed(&queue->generation) == target->generation &&
                    mqx_load_relaxed(&queue->state) != MQX_OBJ_DELETING;
     for (int i = 0; i < MQX_LOCKED_STEPS_MAX && target->more; i++) {
         const uint32_t slot = mqx_heap_next(&store->region, queue, &target->cursor, false);
@@ -243,7 +243,7 @@ static int do_clear(struct mqx_store *store, uint32_t context, void *arg)
 {
     struct clear_target *target = arg;
     const struct mqx_object *queue = mqx_object(&store->region, target->slot);
-    if (queue == NULL || queue->generation != target->generation) {
+    if (queue == NULL || mqx_load_relaxed(&queue->generation) != target->generation) {
         return mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "the queue has been deleted");
     }
     if (queue->open_input != 0 || queue->open_output != 0 || queue->open_other != 0) {

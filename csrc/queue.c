@@ -412,7 +412,7 @@ int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now
 /* Stripe lock held: the queue in that life of the slot is logically deleted. */
 static bool is_deleted(const struct mqx_object *queue, uint32_t generation)
 {
-    return queue->generation == generation &&
+    return mqx_load_relaxed(&queue->generation) == generation &&
            mqx_load_relaxed(&queue->state) == MQX_OBJ_DELETING;
 }
 
