@@ -61,6 +61,8 @@ struct call {
                                * succeeds */
     struct mqx_cursor found;  /* where a search without an index stands */
     struct mqx_cursor passed; /* nothing up to there matches; not started: nothing known */
+    bool listed;              /* the context of the pool may be on the queue's list of waiters */
+    bool woken;               /* the last sleep was ended by somebody, not by its bound */
 };
 
 /* ---- contexts ---- */
@@ -448,12 +450,17 @@ static void list_as_waiter(struct call *call, struct mqx_hold *hold, uint32_t *o
     *out_seen = mqx_load_acquire(&context->wait_word);
 }
 
-/* One attempt. STEP_NOTHING leaves the lock held only when `keep` is set. */
+/* One attempt. STEP_NOTHING leaves the lock held only when `keep` is set. A waiter leaves its list
+ * under the lock hold in which it looks, so whoever puts its message meets it listed or is seen. */
 static enum next_step attempt(struct call *call, struct mqx_hold *hold, bool keep, int *status)
 {
     *status = mqx_hold_take(&call->store->region, call->queue->object, hold);
     if (MQX_UNLIKELY(*status != MQX_OK)) {
         return STEP_DONE;
+    }
+    if (call->listed) {
+        call->woken = mqx_notify_unlist(hold, call->pool) != MQX_WAIT_LISTED;
+        call->listed = false;
     }
     struct mqx_object *queue = mqx_object(&call->store->region, call->queue->object);
     *status = check_queue(call, queue);
@@ -488,40 +495,47 @@ static uint64_t monotonic_us(void)
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
-/* Sleeps once. Returns MQE_INTERRUPTED, a reason that ends the wait, or 0; *woken says that
- * somebody woke us. */
-static int sleep_once(struct call *call, uint32_t seen, bool *woken)
+/* Off the list for good; a wake-up that was given already goes to the next waiter. */
+static int leave_list(struct call *call)
 {
-    struct mqx_region *region = &call->store->region;
-    struct mqx_context *context = mqx_context(region, call->pool);
+    struct mqx_wakes wakes = {.count = 0};
+    struct mqx_hold hold;
+    int status = mqx_hold_take(&call->store->region, call->queue->object, &hold);
+    if (status == MQX_OK) {
+        if (mqx_notify_unlist(&hold, call->pool) == MQX_WAIT_WOKEN) {
+            mqx_notify_hand_on(&hold, call->queue->object, &wakes);
+        }
+        mqx_hold_drop(&hold);
+        mqx_notify_wake(&call->store->region, &wakes);
+        call->listed = false;
+    }
+    return status;
+}
+
+/* Sleeps once and stays listed. MQE_INTERRUPTED or a reason that ends the wait: not listed. */
+static int sleep_once(struct call *call, uint32_t seen)
+{
+    struct mqx_context *context = mqx_context(&call->store->region, call->pool);
     const uint64_t start = monotonic_us();
     const uint64_t bound = call->wait_left_us >= 0 && call->wait_left_us < WAIT_BOUND_US
                                ? (uint64_t)call->wait_left_us
                                : (uint64_t)WAIT_BOUND_US;
-    struct mqx_wakes wakes = {.count = 0};
-    struct mqx_hold hold;
+    mqx_check(context != NULL && call->listed);
     mqx_about_to_block();
     const int slept = mqx_futex_wait(&context->wait_word, seen, bound);
     if (call->wait_left_us >= 0) {
         const int64_t spent = (int64_t)(monotonic_us() - start);
         call->wait_left_us = spent < call->wait_left_us ? call->wait_left_us - spent : 0;
     }
-    int status = mqx_hold_take(region, call->queue->object, &hold);
-    if (status != MQX_OK) {
-        return status;
-    }
-    const enum mqx_wait_state was = mqx_notify_unlist(&hold, call->pool);
-    *woken = was != MQX_WAIT_LISTED;
-    status = mqx_enter(call->manager, (call->get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);
+    int status = mqx_enter(call->manager, (call->get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);
     if (status == MQX_OK && slept == -EINTR) {
         status = MQE_INTERRUPTED;
     }
-    if (status != MQX_OK && was == MQX_WAIT_WOKEN) {
-        mqx_notify_hand_on(&hold, call->queue->object, &wakes);
+    if (status == MQX_OK) {
+        return MQX_OK;
     }
-    mqx_hold_drop(&hold);
-    mqx_notify_wake(region, &wakes);
-    return status;
+    const int left = leave_list(call);
+    return left != MQX_OK ? left : status;
 }
 
 static MQX_COLD int no_message(const struct call *call)
@@ -536,7 +550,6 @@ static MQX_COLD int no_message(const struct call *call)
 static int get_or_wait(struct call *call)
 {
     const struct mqx_cursor start = call->cursor;
-    bool woken = true;
     for (;;) {
         const bool wait = call->wait_left_us != 0;
         struct mqx_hold hold;
@@ -550,7 +563,7 @@ static int get_or_wait(struct call *call)
             continue;
         }
         if (next == STEP_DONE) {
-            if (!woken && status == MQX_OK) {
+            if (!call->woken && status == MQX_OK) {
                 mqx_add_relaxed(&call->store->region.header->woken_by_bound, 1u);
             }
             return status != MQX_OK ? status : result_of(call);
@@ -560,9 +573,10 @@ static int get_or_wait(struct call *call)
         }
         uint32_t seen;
         list_as_waiter(call, &hold, &seen);
+        call->listed = true;
         mqx_hold_drop(&hold);
         call->passed = (struct mqx_cursor){0};
-        status = sleep_once(call, seen, &woken);
+        status = sleep_once(call, seen);
         if (status != MQX_OK) {
             return status;
         }
@@ -735,6 +749,8 @@ int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_g
     call.cursor = (struct mqx_cursor){0};
     call.found = (struct mqx_cursor){0};
     call.passed = (struct mqx_cursor){0};
+    call.listed = false;
+    call.woken = true;
     call.truncate = (get->flags & MQE_GET_ACCEPT_TRUNCATED) != 0;
     call.wait_left_us = (get->flags & MQE_GET_WAIT) != 0 ? get->wait_us : 0;
     mqx_match_init(&manager->store.region, get, &call.match);
