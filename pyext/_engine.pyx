@@ -17,9 +17,9 @@
 #   4. Objects made before a fork do nothing in the child but refuse (rule 32).
 #
 # Included: status (codes to exceptions), message (what get and put return), buffer (bodies and ids
-# in), structure (the MQI's structures), connection, unit, queue, descriptor
-# and transmit (MQ's descriptor and transmission header), mqi (the verbs). One module, because the
-# core's process-wide state must exist once.
+# in), structure (the MQI's structures), prepared (names of prepared units), connection, unit,
+# queue, descriptor and transmit (MQ's descriptor and transmission header), mqi (the verbs). One
+# module, because the core's process-wide state must exist once.
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -33,7 +33,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from cpython.pystate cimport PyThreadState_GetDict
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset, strlen
+from libc.string cimport memcmp, memcpy, memset, strlen
 
 from mqe cimport *
 
@@ -141,6 +141,7 @@ include "status.pxi"
 include "buffer.pxi"
 include "message.pxi"
 include "structure.pxi"
+include "prepared.pxi"
 include "unit.pxi"
 include "attributes.pxi"
 include "connection.pxi"

@@ -40,6 +40,12 @@ cdef extern from "format.h" nogil:
         int32_t msg_flags
         int32_t original_length
 
+    struct ps_xid:
+        int32_t format_id
+        uint16_t gtrid_length, bqual_length
+        uint8_t gtrid[64]
+        uint8_t bqual[64]
+
     struct ps_object_name:
         uint32_t name_space
         uint32_t type

@@ -12,7 +12,7 @@ A queue manager is a directory; every process that connects works on its queues 
 
 from __future__ import annotations
 
-from ._engine import Message, PutResult, Unit
+from ._engine import Message, PutResult, Unit, Xid
 from ._version import __version__
 from .errors import (
     AttributeNameError,
@@ -97,6 +97,7 @@ __all__ = [
     "UnitNotAvailable",
     "UnknownObjectName",
     "WrongEnvironment",
+    "Xid",
     "__version__",
     "connect",
     "create",
