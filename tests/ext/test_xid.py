@@ -84,9 +84,21 @@ def test_wrong_parts_are_refused(arguments: Any, kind: type[Exception]) -> None:
         Xid(*arguments)
 
 
-OTHER_TEXTS = """
- a PSPK PSPK: 1:0x 1:0x1 1:0xAG 1_0:a pspk:a 9999999999:a 1:a:b:c -1:a --1:a 1:a:
-""".split()
+OTHER_TEXTS = [
+    "a",
+    "PSPK",
+    "PSPK:",
+    "1:0x",
+    "1:0x1",
+    "1:0xAG",
+    "1_0:a",
+    "pspk:a",
+    "9999999999:a",
+    "1:a:b:c",
+    "-1:a",
+    "--1:a",
+    "1:a:",
+]
 
 
 @pytest.mark.parametrize(
