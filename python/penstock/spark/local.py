@@ -1,0 +1,52 @@
+"""A Spark session on this machine, for programs that need no cluster: examples, tests, small jobs.
+
+A queue manager lives on one machine, so a job that reads and writes its queues often does, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from .java import prepare
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["local_session"]
+
+
+def local_session(
+    name: str = "penstock", cores: int = 2, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """The session of this process, made when there is none yet.
+
+    It has no web page, keeps times in UTC, shuffles into as many partitions as it has cores, logs
+    errors only, and needs no Java on the machine (``penstock.spark.java``). A session that is
+    there already, such as that of ``spark-submit``, keeps its master, and takes over those of the
+    settings that a running session can change.
+
+    Args:
+        name: Name of the application.
+        cores: Threads that work; tasks that run at once.
+        settings: More of Spark's settings; they win over the ones named above.
+
+    Raises:
+        NoJava: There is no Java for Spark.
+    """
+    prepare()
+    from pyspark.sql import SparkSession
+
+    chosen = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(cores),
+        **(settings or {}),
+    }
+    builder = SparkSession.builder.appName(name)
+    if SparkSession.getActiveSession() is None:
+        builder = builder.master(f"local[{cores}]").config("spark.ui.enabled", "false")
+    for key, value in chosen.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark

@@ -1,0 +1,37 @@
+"""One Spark session for all tests of this folder: starting one takes seconds to a minute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from penstock.spark.local import local_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+START_SECONDS = 400  # of a test that may have to start the session, on a busy machine
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Gives each test of this folder that uses Spark the time to start the session."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(START_SECONDS))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session: two cores, few partitions, UTC, no web page, errors only in the log."""
+    folder = tmp_path_factory.mktemp("spark")
+    session = local_session(
+        "penstock-tests",
+        settings={
+            "spark.local.dir": str(folder / "local"),
+            "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        },
+    )
+    yield session
+    session.stop()
