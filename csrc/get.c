@@ -1,7 +1,7 @@
 /*
  * get.c - mqe_get: destructive gets, browses, waiting.
  *
- * One attempt (attempt) runs under the stripe lock: find the message, then one of
+ * One attempt (mqx_get_attempt) runs under the stripe lock: find the message, then one of
  *
  *   quick      non-persistent, outside a unit, short: copied and removed in one lock hold.
  *   claimed    it becomes GOT in a context (the unit's, or one of the pool: "single"); what is long
@@ -17,11 +17,10 @@
  *
  * Waiting: list self, sleep at most 1 s at a time on the context's own word, try again (notify.h).
  */
-#include "attachment.h"
+#include "get.h"
+
 #include "error.h"
 #include "futex.h"
-#include "path.h"
-#include "select.h"
 #include "uow.h"
 #include "yield.h"
 
@@ -35,84 +34,59 @@ enum {
     UNDER_CURSOR_FLAGS = MQE_GET_UNDER_CURSOR | MQE_GET_BROWSE_UNDER_CURSOR,
 };
 
-enum next_step {
-    STEP_DONE,        /* outcome.status says it all */
-    STEP_NOTHING,     /* no message */
-    STEP_COPY,        /* claimed, pinned or locked: copy, then finish */
-    STEP_AGAIN,       /* the message went away meanwhile: look for another */
-};
-
-struct call {
-    mqe_manager *manager;
-    struct mqx_store *store;
-    mqe_queue *queue;
-    struct mqe_get *get;
-    struct mqx_match match;
-    uint32_t unit;          /* context of the caller's unit, 0 outside syncpoint */
-    uint32_t pool;          /* context from the pool, 0 while none was needed */
-    bool browse;
-    bool truncate;          /* 2079 instead of 2080 */
-    uint32_t slot;          /* the message */
-    uint64_t number;
-    bool logged;            /* in the journal */
-    bool short_of_room;     /* 2080: described only */
-    int64_t wait_left_us;
-    struct mqx_cursor cursor; /* working copy: the handle's cursor moves only when the call
-                               * succeeds */
-    struct mqx_cursor found;  /* where a search without an index stands */
-    struct mqx_cursor passed; /* nothing up to there matches; not started: nothing known */
-    bool listed;              /* the context of the pool may be on the queue's list of waiters */
-    bool woken;               /* the last sleep was ended by somebody, not by its bound */
-};
-
 /* ---- contexts ---- */
 
-static int need_context(struct call *call)
+int mqx_get_context(struct mqx_getting *call)
 {
     return call->pool != 0 ? MQX_OK : mqx_pool_take(call->manager, true, &call->pool);
 }
 
 /* ---- copying out ---- */
 
-static uint64_t wanted_bytes(const struct call *call, const struct mqx_message *message)
+static uint64_t wanted_bytes(const struct mqx_getting *call, const struct mqx_message *message)
 {
     const uint64_t capacity = call->get->capacity;
     return message->length < capacity ? message->length : capacity;
 }
 
 /* In the region and short: copied under the lock. */
-static bool is_near(const struct call *call, const struct mqx_message *message)
+static bool is_near(const struct mqx_getting *call, const struct mqx_message *message)
 {
     return message->cells != 0 && wanted_bytes(call, message) <= MQX_LOCKED_COPY_MAX;
 }
 
-static MQX_COLD void cap_backout_count(const struct call *call)
+static MQX_COLD void cap_backout_count(const struct mqx_store *store, struct ps_descriptor *d)
 {
-    if (call->store->region.header->platform == MQX_PLATFORM_ZOS) {
-        call->get->d.backout_count = ZOS_BACKOUT_MAX;
+    if (store->region.header->platform == MQX_PLATFORM_ZOS) {
+        d->backout_count = ZOS_BACKOUT_MAX;
     }
 }
 
-static int copy_message(struct call *call, const struct mqx_message *message)
+int mqx_get_copy(struct mqx_store *store, const struct mqx_message *message,
+                 struct ps_descriptor *d, struct ps_descriptor_ext *ext, void *buffer,
+                 uint64_t bytes)
 {
-    struct mqe_get *get = call->get;
-    const uint64_t bytes = wanted_bytes(call, message);
-    get->length = message->length;
-    get->number = message->number;
-    int status = message->cells != 0
-                     ? mqx_body_read(&call->store->region, message, &get->d, &get->ext, get->buffer,
-                                     bytes)
-                     : mqx_journal_fetch(call->store, message, &get->d, &get->ext, get->buffer,
-                                         bytes);
-    get->d.backout_count = message->backout_count;
+    const int status = message->cells != 0
+                           ? mqx_body_read(&store->region, message, d, ext, buffer, bytes)
+                           : mqx_journal_fetch(store, message, d, ext, buffer, bytes);
+    d->backout_count = message->backout_count;
     if (MQX_UNLIKELY(message->backout_count > ZOS_BACKOUT_MAX)) {
-        cap_backout_count(call);
+        cap_backout_count(store, d);
     }
     return status;
 }
 
+static int copy_message(struct mqx_getting *call, const struct mqx_message *message)
+{
+    struct mqe_get *get = call->get;
+    get->length = message->length;
+    get->number = message->number;
+    return mqx_get_copy(call->store, message, &get->d, &get->ext, get->buffer,
+                        wanted_bytes(call, message));
+}
+
 /* Tenths of a second left, at least 1: an expired message is never returned. */
-static int32_t expiry_left(const struct ps_descriptor *d)
+int32_t mqx_expiry_left(const struct ps_descriptor *d)
 {
     if (d->expiry_us == 0) {
         return -1;
@@ -122,7 +96,7 @@ static int32_t expiry_left(const struct ps_descriptor *d)
     return left < 1 ? 1 : left > 999999999 ? 999999999 : (int32_t)left;
 }
 
-static int result_of(const struct call *call)
+static int result_of(const struct mqx_getting *call)
 {
     if (MQX_UNLIKELY(call->short_of_room)) {
         return mqx_fail(MQRC_TRUNCATED_MSG_FAILED,
@@ -140,14 +114,14 @@ static int result_of(const struct call *call)
 
 /* A tag that matched is no proof; what came from the journal is verified by its full ids (rule
  * 47). */
-static bool is_impostor(const struct call *call)
+static bool is_impostor(const struct mqx_getting *call)
 {
     return call->match.bits != 0 &&
            !mqx_match_exact(&call->match, &call->get->d, &call->get->ext);
 }
 
 /* Such a message is not looked at again by this call. */
-static bool pass_over_impostor(struct call *call)
+static bool pass_over_impostor(struct mqx_getting *call)
 {
     const bool impostor = is_impostor(call);
     if (impostor) {
@@ -161,29 +135,35 @@ static bool pass_over_impostor(struct call *call)
 
 /* ---- what happens to the message under the lock; each returns with the lock dropped ---- */
 
+void mqx_get_remove(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot)
+{
+    const struct mqx_message *message = mqx_message(hold->region, slot);
+    const bool has_ext = (message->flags & MQX_MSGF_HAS_EXT) != 0;
+    const uint64_t payload = mqx_body_payload(has_ext, message->length);
+    const uint32_t class_no = mqx_class_for((uint32_t)(payload + sizeof(struct mqx_block)));
+    bool pinned = false;
+    (void)mqx_queue_remove(hold, queue, slot, 0, &pinned);
+    queue->get_count += 1;
+    mqx_hold_commit(hold);
+    mqx_hold_trim(hold, class_no);
+}
+
 /* Removes a message that is not worth a context: non-persistent, one block, outside a unit. */
-static enum next_step take_quick(struct call *call, struct mqx_hold *hold, struct mqx_object *queue,
-                                 int *status)
+static enum mqx_next_step take_quick(struct mqx_getting *call, struct mqx_hold *hold,
+                                     struct mqx_object *queue, int *status)
 {
     const struct mqx_message *message = mqx_message(hold->region, call->slot);
-    bool pinned = false;
     *status = copy_message(call, message);
     if (MQX_LIKELY(*status == MQX_OK)) {
-        const bool has_ext = (message->flags & MQX_MSGF_HAS_EXT) != 0;
-        const uint64_t payload = mqx_body_payload(has_ext, message->length);
-        const uint32_t class_no = mqx_class_for((uint32_t)(payload + sizeof(struct mqx_block)));
-        (void)mqx_queue_remove(hold, queue, call->slot, 0, &pinned);
-        queue->get_count += 1;
         queue->last_get_us = call->get->d.put_time_us;
-        mqx_hold_commit(hold);
-        mqx_hold_trim(hold, class_no);
+        mqx_get_remove(hold, queue, call->slot);
     }
     mqx_hold_drop(hold);
     return STEP_DONE;
 }
 
-static enum next_step take_claimed(struct call *call, struct mqx_hold *hold,
-                                   struct mqx_object *queue, uint32_t context, int *status)
+static enum mqx_next_step take_claimed(struct mqx_getting *call, struct mqx_hold *hold,
+                                       struct mqx_object *queue, uint32_t context, int *status)
 {
     const struct mqx_message *message = mqx_message(hold->region, call->slot);
     const bool near = is_near(call, message);
@@ -206,7 +186,7 @@ static enum next_step take_claimed(struct call *call, struct mqx_hold *hold,
 }
 
 /* The message stays; long ones are pinned while they are copied. */
-static enum next_step look_at(struct call *call, struct mqx_hold *hold, int *status)
+static enum mqx_next_step look_at(struct mqx_getting *call, struct mqx_hold *hold, int *status)
 {
     struct mqx_message *message = mqx_message(hold->region, call->slot);
     if (is_near(call, message)) {
@@ -239,8 +219,8 @@ static enum next_step look_at(struct call *call, struct mqx_hold *hold, int *sta
 
 /* Browse with LOCK: hidden from everybody until unlocked; no pin is needed, nobody else can remove
  * it. */
-static enum next_step lock_message(struct call *call, struct mqx_hold *hold,
-                                   struct mqx_object *queue, int *status)
+static enum mqx_next_step lock_message(struct mqx_getting *call, struct mqx_hold *hold,
+                                       struct mqx_object *queue, int *status)
 {
     const struct mqx_message *message = mqx_message(hold->region, call->slot);
     struct mqx_handle *handle = mqx_handle(hold->region, call->queue->handle);
@@ -261,7 +241,7 @@ static enum next_step lock_message(struct call *call, struct mqx_hold *hold,
 /* ---- after the lock ---- */
 
 /* The claimed message has been copied: make it ours, or give it back. */
-static enum next_step end_claim(struct call *call, uint32_t context, int *status)
+static enum mqx_next_step end_claim(struct mqx_getting *call, uint32_t context, int *status)
 {
     const bool single = call->unit == 0 || context != call->unit;
     struct mqx_context *unit = mqx_context(&call->store->region, context);
@@ -286,10 +266,10 @@ static enum next_step end_claim(struct call *call, uint32_t context, int *status
     return STEP_DONE;
 }
 
-static enum next_step finish_claim(struct call *call, uint32_t context, int *status)
+static enum mqx_next_step finish_claim(struct mqx_getting *call, uint32_t context, int *status)
 {
     mqx_inside(call->manager, 1);
-    const enum next_step next = end_claim(call, context, status);
+    const enum mqx_next_step next = end_claim(call, context, status);
     mqx_inside(call->manager, -1);
     return next;
 }
@@ -299,8 +279,8 @@ static enum next_step finish_claim(struct call *call, uint32_t context, int *sta
 /* The message under the cursor, when it is still the same one and free or locked by this handle. A
  * get of one's own locked message frees it here: nobody can come between, the lock is held until it
  * is claimed. */
-static void find_under_cursor(struct call *call, struct mqx_hold *hold, struct mqx_object *queue,
-                              uint64_t now)
+static void find_under_cursor(struct mqx_getting *call, struct mqx_hold *hold,
+                              struct mqx_object *queue, uint64_t now)
 {
     const struct mqx_message *message = mqx_message(hold->region, call->cursor.message);
     struct mqx_handle *handle = mqx_handle(hold->region, call->queue->handle);
@@ -323,7 +303,7 @@ static void find_under_cursor(struct call *call, struct mqx_hold *hold, struct m
 }
 
 /* Which message, under the lock. On failure the lock has been dropped. */
-static int find(struct call *call, struct mqx_hold *hold, struct mqx_object *queue)
+static int find(struct mqx_getting *call, struct mqx_hold *hold, struct mqx_object *queue)
 {
     const uint32_t flags = call->get->flags;
     const uint32_t object = call->queue->object;
@@ -346,7 +326,7 @@ static int find(struct call *call, struct mqx_hold *hold, struct mqx_object *que
 
 /* Says why nothing can be got from the queue; 0 when it can after all: it is in a structure that
  * has not failed. */
-static MQX_COLD int refuse_queue(const struct call *call, const struct mqx_object *queue)
+int mqx_get_refuse(const struct mqx_getting *call, const struct mqx_object *queue)
 {
     const uint32_t state = queue == NULL ? (uint32_t)MQX_OBJ_FREE : mqx_load_relaxed(&queue->state);
     if ((state != MQX_OBJ_ACTIVE && state != MQX_OBJ_LOGGED) ||
@@ -363,22 +343,8 @@ static MQX_COLD int refuse_queue(const struct call *call, const struct mqx_objec
                : status;
 }
 
-/* 2052, 2041, 2016 or 2373 as queue and path are now, else 0. */
-static inline int check_queue(const struct call *call, const struct mqx_object *queue)
-{
-    const uint32_t state = queue == NULL ? (uint32_t)MQX_OBJ_FREE : mqx_load_relaxed(&queue->state);
-    if (MQX_LIKELY((state == MQX_OBJ_ACTIVE || state == MQX_OBJ_LOGGED) &&
-                   queue->generation == call->queue->generation &&
-                   mqx_load_relaxed(&queue->get_inhibited) == 0 &&
-                   mqx_load_relaxed(&queue->np_life) != MQX_NP_IN_STRUCTURE &&
-                   mqx_path_is_straight(&call->queue->path, queue))) {
-        return MQX_OK;
-    }
-    return refuse_queue(call, queue);
-}
-
 /* MAXUMSGS of the caller's unit. */
-static int check_limit(const struct call *call)
+static int check_limit(const struct mqx_getting *call)
 {
     const struct mqx_context *context = mqx_context(&call->store->region, call->unit);
     const uint32_t most = mqx_load_relaxed(&call->store->region.header->max_uncommitted);
@@ -390,8 +356,8 @@ static int check_limit(const struct call *call)
 }
 
 /* Deals with the message that was found; returns with the lock dropped. */
-static enum next_step deal_with(struct call *call, struct mqx_hold *hold, struct mqx_object *queue,
-                                int *status)
+static enum mqx_next_step deal_with(struct mqx_getting *call, struct mqx_hold *hold,
+                                    struct mqx_object *queue, int *status)
 {
     const struct mqx_message *message = mqx_message(hold->region, call->slot);
     const uint32_t flags = call->get->flags;
@@ -405,7 +371,7 @@ static enum next_step deal_with(struct call *call, struct mqx_hold *hold, struct
         }
         if (!is_near(call, message) && call->pool == 0) {
             mqx_hold_drop(hold);
-            *status = need_context(call);
+            *status = mqx_get_context(call);
             return *status == MQX_OK ? STEP_AGAIN : STEP_DONE;
         }
         return look_at(call, hold, status);
@@ -420,7 +386,7 @@ static enum next_step deal_with(struct call *call, struct mqx_hold *hold, struct
     }
     if (!in_unit && call->pool == 0) {
         mqx_hold_drop(hold);
-        *status = need_context(call);
+        *status = mqx_get_context(call);
         return *status == MQX_OK ? STEP_AGAIN : STEP_DONE;
     }
     if (in_unit && (flags & MQE_GET_IF_PERSISTENT) != 0) {
@@ -431,12 +397,12 @@ static enum next_step deal_with(struct call *call, struct mqx_hold *hold, struct
         }
     }
     const uint32_t context = in_unit ? call->unit : call->pool;
-    const enum next_step next = take_claimed(call, hold, queue, context, status);
+    const enum mqx_next_step next = take_claimed(call, hold, queue, context, status);
     return next == STEP_COPY ? finish_claim(call, context, status) : next;
 }
 
 /* Lists this call's context as a waiter, under the lock. */
-static void list_as_waiter(struct call *call, struct mqx_hold *hold, uint32_t *out_seen)
+static void list_as_waiter(struct mqx_getting *call, struct mqx_hold *hold, uint32_t *out_seen)
 {
     struct mqx_context *context = mqx_context(hold->region, call->pool);
     mqx_check(context != NULL);
@@ -452,7 +418,8 @@ static void list_as_waiter(struct call *call, struct mqx_hold *hold, uint32_t *o
 
 /* One attempt. STEP_NOTHING leaves the lock held only when `keep` is set. A waiter leaves its list
  * under the lock hold in which it looks, so whoever puts its message meets it listed or is seen. */
-static enum next_step attempt(struct call *call, struct mqx_hold *hold, bool keep, int *status)
+enum mqx_next_step mqx_get_attempt(struct mqx_getting *call, struct mqx_hold *hold, bool keep,
+                                   int *status)
 {
     *status = mqx_hold_take(&call->store->region, call->queue->object, hold);
     if (MQX_UNLIKELY(*status != MQX_OK)) {
@@ -463,16 +430,19 @@ static enum next_step attempt(struct call *call, struct mqx_hold *hold, bool kee
         call->listed = false;
     }
     struct mqx_object *queue = mqx_object(&call->store->region, call->queue->object);
-    *status = check_queue(call, queue);
+    *status = mqx_get_check(call, queue);
     if (MQX_UNLIKELY(*status != MQX_OK)) {
         mqx_hold_drop(hold);
         return STEP_DONE;
+    }
+    if (MQX_UNLIKELY(call->take_many != NULL)) {
+        return call->take_many(call, hold, keep, status);
     }
     *status = find(call, hold, queue);
     if (MQX_UNLIKELY(*status != MQX_OK)) {
         return STEP_DONE;
     }
-    *status = check_queue(call, queue); /* finding may have let go of the lock meanwhile */
+    *status = mqx_get_check(call, queue); /* finding may have let go of the lock meanwhile */
     if (MQX_UNLIKELY(*status != MQX_OK)) {
         mqx_hold_drop(hold);
         return STEP_DONE;
@@ -496,7 +466,7 @@ static uint64_t monotonic_us(void)
 }
 
 /* Off the list for good; a wake-up that was given already goes to the next waiter. */
-static int leave_list(struct call *call)
+static int leave_list(struct mqx_getting *call)
 {
     struct mqx_wakes wakes = {.count = 0};
     struct mqx_hold hold;
@@ -513,7 +483,7 @@ static int leave_list(struct call *call)
 }
 
 /* Sleeps once and stays listed. MQE_INTERRUPTED or a reason that ends the wait: not listed. */
-static int sleep_once(struct call *call, uint32_t seen)
+static int sleep_once(struct mqx_getting *call, uint32_t seen)
 {
     struct mqx_context *context = mqx_context(&call->store->region, call->pool);
     const uint64_t start = monotonic_us();
@@ -538,7 +508,7 @@ static int sleep_once(struct call *call, uint32_t seen)
     return left != MQX_OK ? left : status;
 }
 
-static MQX_COLD int no_message(const struct call *call)
+static MQX_COLD int no_message(const struct mqx_getting *call)
 {
     if ((call->get->flags & UNDER_CURSOR_FLAGS) != 0) {
         return mqx_fail(MQRC_NO_MSG_UNDER_CURSOR, "the browse cursor is on no retrievable message");
@@ -547,17 +517,17 @@ static MQX_COLD int no_message(const struct call *call)
 }
 
 /* Attempts until there is a message, the time is up, or something ends the wait. */
-static int get_or_wait(struct call *call)
+int mqx_get_or_wait(struct mqx_getting *call)
 {
     const struct mqx_cursor start = call->cursor;
     for (;;) {
         const bool wait = call->wait_left_us != 0;
         struct mqx_hold hold;
-        int status = wait ? need_context(call) : MQX_OK;
+        int status = wait ? mqx_get_context(call) : MQX_OK;
         if (status != MQX_OK) {
             return status;
         }
-        const enum next_step next = attempt(call, &hold, wait, &status);
+        const enum mqx_next_step next = mqx_get_attempt(call, &hold, wait, &status);
         if (next == STEP_AGAIN) {
             call->cursor = call->passed.started != 0 ? call->passed : start;
             continue;
@@ -586,7 +556,7 @@ static int get_or_wait(struct call *call)
 /* The common case by itself: outside a unit, no wait needed, whatever comes first, and that is
  * non-persistent, short and does not expire. False when the message wants more care; nothing has
  * been touched then. */
-static bool get_at_once(struct call *call, int *status)
+static bool get_at_once(struct mqx_getting *call, int *status)
 {
     struct mqx_region *region = &call->store->region;
     struct mqx_hold hold;
@@ -595,7 +565,7 @@ static bool get_at_once(struct call *call, int *status)
         return true;
     }
     struct mqx_object *queue = mqx_object(region, call->queue->object);
-    *status = check_queue(call, queue);
+    *status = mqx_get_check(call, queue);
     if (MQX_UNLIKELY(*status != MQX_OK)) {
         mqx_hold_drop(&hold);
         return true;
@@ -654,7 +624,7 @@ static bool unlock(mqe_queue *queue)
 
 /* ---- the call ---- */
 
-static int check_rights(const mqe_queue *queue, uint32_t flags, bool browse)
+int mqx_get_rights(const mqe_queue *queue, uint32_t flags, bool browse)
 {
     const bool needs_browse = browse || (flags & (MQE_GET_UNDER_CURSOR | MQE_GET_UNLOCK)) != 0;
     const bool needs_input = !browse && (flags & MQE_GET_UNLOCK) == 0;
@@ -667,7 +637,7 @@ static int check_rights(const mqe_queue *queue, uint32_t flags, bool browse)
     return MQX_OK;
 }
 
-static int check_unit(const struct call *call)
+int mqx_get_unit(const struct mqx_getting *call)
 {
     const struct mqx_context *context = mqx_context(&call->store->region, call->unit);
     mqx_check(context != NULL);
@@ -679,7 +649,7 @@ static int check_unit(const struct call *call)
 }
 
 /* Browses and gets under the cursor move or read the cursor of the handle: one at a time. */
-static int get_with_cursor(struct call *call)
+static int get_with_cursor(struct mqx_getting *call)
 {
     mqe_queue *queue = call->queue;
     const uint32_t flags = call->get->flags;
@@ -694,12 +664,12 @@ static int get_with_cursor(struct call *call)
     }
     if ((flags & UNDER_CURSOR_FLAGS) == 0) {
         (void)unlock(queue); /* one lock a handle; the next browse ends it */
-        status = get_or_wait(call);
+        status = mqx_get_or_wait(call);
     } else { /* what follows must not let go of the lock of the queue to find a context */
         call->wait_left_us = 0;
         call->match.bits = 0;
-        status = need_context(call);
-        status = status == MQX_OK ? get_or_wait(call) : status;
+        status = mqx_get_context(call);
+        status = status == MQX_OK ? mqx_get_or_wait(call) : status;
     }
     if (status == MQX_OK || status == MQRC_TRUNCATED_MSG_ACCEPTED) {
         if ((flags & (MQE_GET_BROWSE_FIRST | MQE_GET_BROWSE_NEXT)) != 0) {
@@ -728,11 +698,11 @@ int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_g
     const uint32_t browse_flags =
         MQE_GET_BROWSE_FIRST | MQE_GET_BROWSE_NEXT | MQE_GET_BROWSE_UNDER_CURSOR;
     const uint32_t cursor_flags = browse_flags | MQE_GET_UNDER_CURSOR;
-    struct call call;
+    struct mqx_getting call;
     call.browse = (get->flags & browse_flags) != 0;
     int status = mqx_enter(manager, (get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);
     if (MQX_LIKELY(status == MQX_OK)) {
-        status = check_rights(queue, get->flags, call.browse);
+        status = mqx_get_rights(queue, get->flags, call.browse);
     }
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;
@@ -751,6 +721,7 @@ int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_g
     call.passed = (struct mqx_cursor){0};
     call.listed = false;
     call.woken = true;
+    call.take_many = NULL;
     call.truncate = (get->flags & MQE_GET_ACCEPT_TRUNCATED) != 0;
     call.wait_left_us = (get->flags & MQE_GET_WAIT) != 0 ? get->wait_us : 0;
     mqx_match_init(&manager->store.region, get, &call.match);
@@ -760,17 +731,17 @@ int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_g
         return status;
     }
     if (unit != NULL) {
-        status = check_unit(&call);
+        status = mqx_get_unit(&call);
     }
     if (MQX_LIKELY(status == MQX_OK)) {
-        status = (get->flags & cursor_flags) != 0 ? get_with_cursor(&call) : get_or_wait(&call);
+        status = (get->flags & cursor_flags) != 0 ? get_with_cursor(&call) : mqx_get_or_wait(&call);
     }
     if (call.pool != 0) {
         mqx_pool_give(manager, call.pool);
     }
     get->wait_us = call.wait_left_us;
     if (status == MQX_OK || mqx_comp_code(status) == MQCC_WARNING) {
-        get->expiry = expiry_left(&get->d);
+        get->expiry = mqx_expiry_left(&get->d);
     }
     return status;
 }

@@ -318,6 +318,8 @@ enum { /* match bits: MQMO_* */
     MQE_MATCH_SEQ_NUMBER = 8,
     MQE_MATCH_OFFSET = 16,
     MQE_MATCH_NUMBER = 32,   /* not MQMO_: by the arrival number (a MsgToken) */
+    MQE_MATCH_PERSISTENT = 64, /* not MQMO_: only MQPER_PERSISTENT ones; others are left alone */
+    MQE_MATCH_UP_TO = 128,     /* not MQMO_: arrival number <= up_to */
 };
 
 struct mqe_get {
@@ -330,6 +332,8 @@ struct mqe_get {
     void *buffer;
     uint64_t capacity;
     uint64_t match_number;         /* with MQE_MATCH_NUMBER */
+    uint64_t up_to;                /* with MQE_MATCH_UP_TO */
+    uint64_t max_bytes;            /* mqe_get_batch: of all bodies together; 0: what fits */
     /* out */
     struct ps_descriptor d;        /* d.backout_count and d.expiry_us as stored */
     struct ps_descriptor_ext ext;  /* valid when d.has_ext */
@@ -344,6 +348,58 @@ struct mqe_get {
  * outside syncpoint. */
 int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue,
             struct mqe_get *get) MQX_MUST_USE;
+
+/* ---- many messages a call ---- */
+
+/* A row of a batch; Python's view of it is a NumPy dtype (python/penstock/batch.py). */
+struct mqe_item {
+    struct ps_descriptor d;         /*   0..191 as in mqe_put() and mqe_get() */
+    struct ps_descriptor_ext ext;   /* 192..383 get: always filled in; put: counts with d.has_ext */
+    uint64_t number;                /* 384..391 arrival number */
+    uint64_t lsn;                   /* 392..399 of its PUT record, 0 = not in the journal */
+    int32_t expiry;                 /* 400..403 tenths of a second, -1 unlimited; get: left */
+    uint32_t length;                /* 404..407 bytes of the body (out) */
+    int32_t reason;                 /* 408..411 put: 0 or 2049 */
+    uint32_t work;                  /* 412..415 the core's own during a put; 0 from a get */
+};
+MQX_STATIC_ASSERT(sizeof(struct mqe_item) == 416, "a row of a batch has no holes");
+MQX_STATIC_ASSERT(offsetof(struct mqe_item, number) == 384, "descriptor and extension come first");
+
+struct mqe_batch {
+    struct mqe_item *items;
+    uint32_t capacity;              /* of items */
+    uint32_t count;                 /* put: messages in it; out: messages that took effect */
+    unsigned char *bodies;
+    uint64_t body_capacity;
+    int64_t *offsets;               /* capacity + 1; body i is bodies[offsets[i] .. offsets[i + 1]);
+                                     * get: offsets[0] = 0 */
+    uint64_t needed;                /* out of a get that stopped for room: the next body's bytes */
+    uint32_t failed;                /* out of a put that failed: the first message not put */
+    uint32_t warnings;              /* out of a put: messages with 2049 */
+};
+
+/* Puts the batch's messages in their order, each as mqe_put() would; flags as there. Its refusals
+ * (also 2005: offsets) that can be known are looked for in all messages before the first is put,
+ * then count is 0 and `failed` tells which one. 2053 and 2024 are refused in the same way when not
+ * all have room. What fails later:
+ *   outside syncpoint, some message persistent (or in a structure): nothing of the batch is put.
+ *   The whole of it becomes visible with one commit; MAXUMSGS does not count for it.
+ *   outside syncpoint, none persistent: messages are available one by one; `count` are.
+ *   in a unit: `count` are part of the unit.
+ * 0, 2049 (took effect), or as mqe_put(). The items hold what was stored also when it fails. */
+int mqe_put_batch(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *to,
+                  struct mqe_batch *batch, uint32_t flags) MQX_MUST_USE;
+
+/* Gets up to `capacity` messages, in the order in which single gets would give them. Of *how count:
+ * flags (WAIT: for the first message; FAIL_IF_QUIESCING), wait_us, match (PERSISTENT, UP_TO),
+ * up_to, max_bytes (one message is got whatever it says). Outside syncpoint non-persistent messages
+ * are gone as they are copied; from the first persistent one on all are one unit, which commits
+ * when everything has been copied. A body that does not fit stays on the queue: the batch ends
+ * before it, `needed` tells its size; 2080 when it would be the first. What ends a batch after its
+ * first message is told by the next call; in a unit MAXUMSGS ends it. 2033 with nothing there. 0,
+ * or as mqe_get(). */
+int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_get *how,
+                  struct mqe_batch *batch) MQX_MUST_USE;
 
 /* ---- errors, environment ---- */
 const char *mqe_error_text(void);

@@ -14,7 +14,8 @@
  * before every check has passed, and a record that does not get into the ring takes the message out
  * again: a failed put leaves nothing.
  */
-#include "attachment.h"
+#include "put.h"
+
 #include "checkpoint.h"
 #include "error.h"
 #include "helper.h"
@@ -23,17 +24,6 @@
 #include "yield.h"
 
 #include <string.h>
-
-/* What one call carries along. */
-struct call {
-    mqe_manager *manager;
-    struct mqx_store *store;
-    struct mqx_put put;
-    const struct mqe_destination *to;
-    uint32_t context;       /* of the unit or from the pool; 0 on the quick way */
-    bool single;
-    int warning;            /* 2049 or 0 */
-};
 
 /* ---- what the message is: defaults, ranges, placement ---- */
 
@@ -132,7 +122,7 @@ static MQX_COLD void place_in_group(const struct mqx_region *region, const struc
     }
 }
 
-static int resolve(struct call *call, int32_t expiry, uint32_t flags)
+int mqx_put_resolve(struct mqx_putting *call, int32_t expiry, uint32_t flags)
 {
     struct ps_descriptor *d = call->put.d;
     const struct mqx_region *region = &call->store->region;
@@ -172,54 +162,63 @@ static bool over_budget(const struct mqx_region *region, uint64_t payload)
     return mqx_load_relaxed(&header->global_cells[class_no]) == 0;
 }
 
-/* Links under the lock, with supplies as needed; picks waiters when the message is available at
- * once. */
-static int link_message(struct call *call)
+int mqx_put_link(struct mqx_putting *call, struct mqx_hold *hold, struct mqx_wakes *wakes)
 {
     struct mqx_region *region = &call->store->region;
     struct mqx_put *put = &call->put;
-    struct mqx_wakes wakes;
-    struct mqx_hold hold;
-    int status = mqx_hold_take(region, put->object, &hold);
-    if (MQX_UNLIKELY(status != MQX_OK)) {
-        return status;
-    }
     struct mqx_object *queue = mqx_object(region, put->object);
+    int status;
     for (;;) {
         status = mqx_queue_admit(region, queue, put);
         if (MQX_LIKELY(status == MQX_OK)) {
-            status = mqx_queue_link(&hold, queue, put);
+            status = mqx_queue_link(hold, queue, put);
         }
         if (MQX_LIKELY(status != MQX_NEED_CELLS)) {
             break;
         }
-        status = mqx_hold_supply(&hold);
+        status = mqx_hold_supply(hold);
         if (status != MQX_OK) {
             return status;
         }
     }
     if (MQX_UNLIKELY(status != MQX_OK)) {
-        mqx_hold_rollback(&hold);
-        mqx_hold_drop(&hold);
+        mqx_hold_rollback(hold);
+        mqx_hold_drop(hold);
         return status;
     }
     if (put->reserved != 0) {
-        mqx_put32(&hold, &mqx_context(region, call->context)->hand_kind, MQX_HAND_NONE);
+        mqx_put32(hold, &mqx_context(region, call->context)->hand_kind, MQX_HAND_NONE);
     }
-    mqx_hold_commit(&hold);
+    mqx_hold_commit(hold);
     if (MQX_UNLIKELY(put->context == 0 && queue->waiters != 0)) {
-        wakes.count = 0;
-        mqx_notify_pick(&hold, put->object, put->slot, &wakes);
-        mqx_hold_drop(&hold);
-        mqx_notify_wake(region, &wakes);
-        return MQX_OK;
+        mqx_notify_pick(hold, put->object, put->slot, wakes);
     }
-    mqx_hold_drop(&hold);
     return MQX_OK;
 }
 
+/* A message by itself: one lock hold. */
+static int link_message(struct mqx_putting *call)
+{
+    struct mqx_region *region = &call->store->region;
+    struct mqx_wakes wakes;
+    struct mqx_hold hold;
+    int status = mqx_hold_take(region, call->put.object, &hold);
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        return status;
+    }
+    wakes.count = 0;
+    status = mqx_put_link(call, &hold, &wakes);
+    if (MQX_LIKELY(status == MQX_OK)) {
+        mqx_hold_drop(&hold);
+        if (MQX_UNLIKELY(wakes.count != 0)) {
+            mqx_notify_wake(region, &wakes);
+        }
+    }
+    return status;
+}
+
 /* An entry of our own, in the context's hand. */
-static int reserve_entry(struct call *call, struct mqx_hold *hold)
+static int reserve_entry(struct mqx_putting *call, struct mqx_hold *hold)
 {
     struct mqx_context *context = mqx_context(&call->store->region, call->context);
     uint32_t slot = 0;
@@ -246,7 +245,7 @@ static int reserve_entry(struct call *call, struct mqx_hold *hold)
 }
 
 /* A chain for a long body: blocks are taken a few at a time, the copy runs with no lock held. */
-static int reserve(struct call *call)
+static int reserve(struct mqx_putting *call)
 {
     struct mqx_region *region = &call->store->region;
     struct mqx_put *put = &call->put;
@@ -280,7 +279,7 @@ static int reserve(struct call *call)
     return status;
 }
 
-static int store_long_body(struct call *call)
+static int store_long_body(struct mqx_putting *call)
 {
     struct mqx_put *put = &call->put;
     int status = mqx_queue_admit(&call->store->region,
@@ -294,7 +293,7 @@ static int store_long_body(struct call *call)
 
 /* The descriptor holds what linking decided, so it goes in last; only this process can see the
  * chain until then. */
-static int fill_reserved(struct call *call)
+static int fill_reserved(struct mqx_putting *call)
 {
     const struct mqx_put *put = &call->put;
     const struct mqx_message *message = mqx_message(&call->store->region, put->reserved);
@@ -311,7 +310,7 @@ static uint32_t piece_bytes(const struct mqx_store *store)
     return room < PS_CHUNK_BYTES ? (uint32_t)room & ~7u : (uint32_t)PS_CHUNK_BYTES;
 }
 
-static int append_chunks(struct call *call, const struct mqx_record_head *put_head,
+static int append_chunks(struct mqx_putting *call, const struct mqx_record_head *put_head,
                          struct ps_chunked *out)
 {
     const uint32_t most = piece_bytes(call->store);
@@ -344,7 +343,7 @@ static int append_chunks(struct call *call, const struct mqx_record_head *put_he
 }
 
 /* The PUT record, and the CHUNK records of a long body before it. */
-static int append_once(struct call *call)
+static int append_once(struct mqx_putting *call)
 {
     const struct mqx_put *put = &call->put;
     const struct mqx_record_head head = {
@@ -392,7 +391,7 @@ static int relieve(struct mqx_store *store)
     return status;
 }
 
-static int append_records(struct call *call)
+int mqx_put_append(struct mqx_putting *call)
 {
     struct mqx_store *store = call->store;
     int status = append_once(call);
@@ -408,7 +407,7 @@ static int append_records(struct call *call)
 /* ---- the ways ---- */
 
 /* Not linked, or linked and without its record: gone without a trace. */
-static int give_up(struct call *call, int status)
+static int give_up(struct mqx_putting *call, int status)
 {
     int undone = MQX_OK;
     if (call->put.slot != 0) {
@@ -423,7 +422,7 @@ static int give_up(struct call *call, int status)
     return undone == MQX_OK ? status : undone;
 }
 
-static int store_and_link(struct call *call)
+static int store_and_link(struct mqx_putting *call)
 {
     struct mqx_put *put = &call->put;
     int status = MQX_OK;
@@ -437,13 +436,19 @@ static int store_and_link(struct call *call)
     return status == MQX_OK ? link_message(call) : status;
 }
 
-static int put_in_context(struct call *call)
+void mqx_put_place(struct mqx_putting *call)
 {
     struct mqx_put *put = &call->put;
     const uint64_t payload = mqx_body_payload(put->ext != NULL, put->length);
     const bool in_unit = call->put.logged || !call->single;
     put->context = in_unit ? call->context : 0;
     put->journal_only = call->put.logged && over_budget(&call->store->region, payload);
+}
+
+int mqx_put_in_context(struct mqx_putting *call)
+{
+    struct mqx_put *put = &call->put;
+    mqx_put_place(call);
     int status = store_and_link(call);
     if (MQX_UNLIKELY(status == MQRC_STORAGE_NOT_AVAILABLE && call->put.logged &&
                      !put->journal_only)) {
@@ -459,7 +464,7 @@ static int put_in_context(struct call *call)
     if (!call->put.logged) {
         return MQX_OK;
     }
-    status = append_records(call);
+    status = mqx_put_append(call);
     if (status != MQX_OK) {
         return give_up(call, status);
     }
@@ -467,7 +472,7 @@ static int put_in_context(struct call *call)
 }
 
 /* What else is wrong with the put goes before the limit of its unit. */
-static MQX_COLD int refuse_full_unit(struct call *call, uint32_t count)
+static MQX_COLD int refuse_full_unit(struct mqx_putting *call, uint32_t count)
 {
     struct mqx_region *region = &call->store->region;
     struct mqx_hold hold;
@@ -484,7 +489,7 @@ static MQX_COLD int refuse_full_unit(struct call *call, uint32_t count)
                           mqx_load_relaxed(&region->header->max_uncommitted));
 }
 
-static int put_in_unit(struct call *call, mqe_unit *unit)
+static int put_in_unit(struct mqx_putting *call, mqe_unit *unit)
 {
     struct mqx_context *context = mqx_context(&call->store->region, unit->context);
     mqx_check(context != NULL);
@@ -496,10 +501,10 @@ static int put_in_unit(struct call *call, mqe_unit *unit)
     }
     call->context = unit->context;
     mqx_unit_begin(call->store, unit->context);
-    return put_in_context(call);
+    return mqx_put_in_context(call);
 }
 
-static int put_single(struct call *call)
+int mqx_put_alone(struct mqx_putting *call)
 {
     int status = mqx_pool_take(call->manager, true, &call->context);
     if (status != MQX_OK) {
@@ -507,7 +512,7 @@ static int put_single(struct call *call)
     }
     call->single = true;
     mqx_unit_begin(call->store, call->context);
-    status = put_in_context(call);
+    status = mqx_put_in_context(call);
     if (status == MQX_OK && !call->put.logged) {
         status = mqx_unit_backout(call->store, call->context); /* nothing in it: back to IDLE */
     }
@@ -519,7 +524,7 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
             struct ps_descriptor *d, const struct ps_descriptor_ext *ext, const void *body,
             uint64_t length, int32_t expiry, uint32_t flags)
 {
-    struct call call;
+    struct mqx_putting call;
     int status = mqx_enter(manager, (flags & MQE_PUT_FAIL_IF_QUIESCING) != 0);
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;
@@ -537,7 +542,7 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
         .body = body,
         .length = length,
     };
-    status = resolve(&call, expiry, flags);
+    status = mqx_put_resolve(&call, expiry, flags);
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;
     }
@@ -545,7 +550,7 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
         status = link_message(&call);
     } else {
         mqx_inside(manager, 1);
-        status = unit != NULL ? put_in_unit(&call, unit) : put_single(&call);
+        status = unit != NULL ? put_in_unit(&call, unit) : mqx_put_alone(&call);
         mqx_inside(manager, -1);
     }
     return MQX_LIKELY(status == MQX_OK) ? call.warning : status;

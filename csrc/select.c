@@ -12,17 +12,20 @@
 
 #include <string.h>
 
+enum { BY_ENTRY = MQE_MATCH_NUMBER | MQE_MATCH_PERSISTENT | MQE_MATCH_UP_TO };
+
 static const uint8_t no_id[MQX_ID_SIZE];
 
 void mqx_match_init(const struct mqx_region *region, const struct mqe_get *get,
                     struct mqx_match *out)
 {
     const uint8_t *ids[MQX_INDEX_COUNT] = {get->msg_id, get->correl_id, get->group_id};
-    out->bits = get->match & (MQE_MATCH_SEQ_NUMBER | MQE_MATCH_OFFSET | MQE_MATCH_NUMBER);
+    out->bits = get->match & (MQE_MATCH_SEQ_NUMBER | MQE_MATCH_OFFSET | BY_ENTRY);
     out->excluded = 0;
     out->seq_number = get->seq_number;
     out->offset = get->offset;
     out->number = get->match_number;
+    out->up_to = get->up_to;
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
         if ((get->match >> k & 1u) != 0 && memcmp(ids[k], no_id, MQX_ID_SIZE) != 0) {
             out->bits |= 1u << k;
@@ -48,12 +51,22 @@ bool mqx_match_exact(const struct mqx_match *match, const struct ps_descriptor *
            ((match->bits & MQE_MATCH_OFFSET) == 0 || match->offset == offset);
 }
 
+/* What the entry alone decides. */
+static bool entry_matches(const struct mqx_match *match, const struct mqx_message *message)
+{
+    const bool persistent = (message->flags & (MQX_MSGF_PERSISTENT | MQX_MSGF_VOLATILE)) ==
+                            MQX_MSGF_PERSISTENT;
+    return ((match->bits & MQE_MATCH_NUMBER) == 0 || match->number == message->number) &&
+           ((match->bits & MQE_MATCH_PERSISTENT) == 0 || persistent) &&
+           ((match->bits & MQE_MATCH_UP_TO) == 0 || message->number <= match->up_to);
+}
+
 /* By tags, and by full ids where they are at hand; what lies in the journal is verified after the
  * claim. */
 static bool matches(const struct mqx_region *region, const struct mqx_match *match,
                     const struct mqx_message *message)
 {
-    if ((match->bits & MQE_MATCH_NUMBER) != 0 && match->number != message->number) {
+    if ((match->bits & BY_ENTRY) != 0 && !entry_matches(match, message)) {
         return false;
     }
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
@@ -66,7 +79,7 @@ static bool matches(const struct mqx_region *region, const struct mqx_match *mat
             return false;
         }
     }
-    if (message->cells == 0 || match->bits == 0) {
+    if (message->cells == 0 || (match->bits & ~(uint32_t)BY_ENTRY) == 0) {
         return true;
     }
     const struct ps_descriptor *d = mqx_body_descriptor(region, message);

@@ -14,7 +14,7 @@ struct mqx_match {
     uint64_t tag[MQX_INDEX_COUNT];
     uint8_t id[MQX_INDEX_COUNT][MQX_ID_SIZE];
     int32_t seq_number, offset;
-    uint64_t number;
+    uint64_t number, up_to;
     uint32_t excluded;                    /* messages whose tag matched but whose full id did not */
     uint64_t exclude[MQX_SELECT_EXCLUDE_MAX]; /* their numbers */
 };

@@ -23,7 +23,7 @@ LAYERS = (
     "recovery recovery_scan recovery_replay recovery_load checkpoint checkpoint_file "
     "journal_create",
     "attach attach_region attachment errlog forked helper lockfile orphan sweep watch",
-    "handle path put get manager control",
+    "handle path put get batch manager control",
 )
 LAYER_OF = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
 
