@@ -72,7 +72,4 @@ uint64_t mqx_coarse_now(void);
  * back, and when it was the last one of a deleted queue, removes that. */
 int mqx_handle_close(struct mqx_store *store, uint32_t slot, uint32_t how) MQX_MUST_USE;
 
-/* get.c: releases the browse lock of the handle in that slot; true when there was one. */
-bool mqx_handle_unlock(struct mqx_region *region, uint32_t slot);
-
 #endif

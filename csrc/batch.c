@@ -24,6 +24,7 @@
  */
 #include "batch.h"
 
+#include "browse_lock.h"
 #include "error.h"
 #include "get.h"
 #include "put.h"
@@ -477,6 +478,7 @@ static int find_next(struct get_many *many, struct mqx_hold *hold)
     struct mqx_getting *call = &many->call;
     const struct mqx_object *queue = mqx_object(hold->region, call->queue->object);
     const uint64_t now = queue->expiring != 0 ? mqx_coarse_now() : 0;
+    const struct mqx_cursor before = many->cursor;
     int status;
     if (call->match.bits == 0) {
         status = mqx_select_first(call->store, hold, call->queue->object, &call->match, now,
@@ -486,6 +488,11 @@ static int find_next(struct get_many *many, struct mqx_hold *hold)
                                  &many->cursor, &call->slot);
     }
     if (status == MQX_OK) {
+        const uint32_t found = call->slot;
+        mqx_get_own(call, hold, now);
+        if (call->slot != found) {
+            many->cursor = before; /* that one comes later */
+        }
         status = mqx_get_check(call, queue); /* finding may have let go of the lock */
         if (status != MQX_OK) {
             mqx_hold_drop(hold);
@@ -503,6 +510,7 @@ static int claim(struct get_many *many, struct mqx_hold *hold, struct mqx_object
     const int status = near ? copy_to(many, batch->count, message) : MQX_OK;
     if (status == MQX_OK) {
         mqx_unit_begin(many->call.store, many->context);
+        mqx_browse_lock_end(hold, queue, many->call.slot, many->call.queue->handle);
         mqx_queue_claim(hold, queue, many->call.slot, MQX_MSG_GOT, many->context);
         mqx_hold_commit(hold);
         many->slot[k] = many->call.slot;
@@ -532,6 +540,7 @@ static int take_one(struct get_many *many, struct mqx_hold *hold, struct mqx_obj
     } else {
         status = copy_to(many, batch->count, message);
         if (status == MQX_OK) {
+            mqx_browse_lock_end(hold, queue, many->call.slot, many->call.queue->handle);
             mqx_get_remove(hold, queue, many->call.slot);
         }
     }

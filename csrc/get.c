@@ -10,6 +10,11 @@
  *              a single call then decides, flushes, and removes it.
  *   browsed    copied under the lock when short; else pinned (or LOCKED) while it is copied.
  *   too long   2080: described, not taken.
+ *   unknown    what must be known of a message in the journal before it can be dealt with is read
+ *              from there, with no lock held; then the attempt is made again.
+ *
+ * The message that the handle has locked is one of those that its destructive gets find; a call
+ * that takes it ends the lock, no other destructive get does.
  *
  * and tells what is left to do after the lock (struct outcome). Nothing runs between the removal of
  * a message outside syncpoint and the return but memory copies: the buffer was the caller's all
@@ -19,6 +24,7 @@
  */
 #include "get.h"
 
+#include "browse_lock.h"
 #include "error.h"
 #include "futex.h"
 #include "uow.h"
@@ -30,7 +36,7 @@ enum {
     WAIT_BOUND_US = 1000000,
     ZOS_BACKOUT_MAX = 255,    /* what BackoutCount counts to on z/OS */
     QUICK_FLAGS = MQE_GET_WAIT | MQE_GET_ACCEPT_TRUNCATED | MQE_GET_IF_PERSISTENT |
-                  MQE_GET_FAIL_IF_QUIESCING,
+                  MQE_GET_FAIL_IF_QUIESCING | MQE_GET_ROOM_FOR_MDE,
     UNDER_CURSOR_FLAGS = MQE_GET_UNDER_CURSOR | MQE_GET_BROWSE_UNDER_CURSOR,
 };
 
@@ -43,10 +49,42 @@ int mqx_get_context(struct mqx_getting *call)
 
 /* ---- copying out ---- */
 
+/* Has the message values that an MQMD of version 1 has no fields for? */
+static bool has_version_2(const struct ps_descriptor *d, const struct ps_descriptor_ext *ext)
+{
+    static const uint8_t no_group[MQX_ID_SIZE];
+    return d->has_ext != 0 && (ext->msg_seq_number != 1 || ext->offset != 0 ||
+                               ext->msg_flags != 0 || ext->original_length != -1 ||
+                               memcmp(ext->group_id, no_group, sizeof no_group) != 0);
+}
+
+static bool may_have_mde(const struct mqx_getting *call, const struct mqx_message *message)
+{
+    return (call->get->flags & MQE_GET_ROOM_FOR_MDE) != 0 &&
+           (message->flags & MQX_MSGF_HAS_EXT) != 0;
+}
+
+/* Bytes of the MQMDE that the caller puts before the body. A message in the journal of which it is
+ * not known has room for both. */
+static uint32_t header_of(const struct mqx_getting *call, const struct mqx_message *message)
+{
+    if (MQX_LIKELY(!may_have_mde(call, message))) {
+        return 0;
+    }
+    bool heads = call->known == message->number && call->known_heads;
+    if (message->cells != 0) {
+        const struct ps_descriptor *d = mqx_body_descriptor(&call->store->region, message);
+        heads = d != NULL && has_version_2(d, (const struct ps_descriptor_ext *)(d + 1));
+    }
+    return heads ? MQE_MDE_SIZE : 0;
+}
+
 static uint64_t wanted_bytes(const struct mqx_getting *call, const struct mqx_message *message)
 {
     const uint64_t capacity = call->get->capacity;
-    return message->length < capacity ? message->length : capacity;
+    const uint32_t header = header_of(call, message);
+    const uint64_t room = capacity > header ? capacity - header : 0;
+    return message->length < room ? message->length : room;
 }
 
 /* In the region and short: copied under the lock. */
@@ -76,13 +114,22 @@ int mqx_get_copy(struct mqx_store *store, const struct mqx_message *message,
     return status;
 }
 
-static int copy_message(struct mqx_getting *call, const struct mqx_message *message)
+static int copy_bytes(struct mqx_getting *call, const struct mqx_message *message, uint64_t bytes)
 {
     struct mqe_get *get = call->get;
     get->length = message->length;
     get->number = message->number;
-    return mqx_get_copy(call->store, message, &get->d, &get->ext, get->buffer,
-                        wanted_bytes(call, message));
+    const int status =
+        mqx_get_copy(call->store, message, &get->d, &get->ext, get->buffer, bytes);
+    if (MQX_UNLIKELY(may_have_mde(call, message))) {
+        get->header = has_version_2(&get->d, &get->ext) ? MQE_MDE_SIZE : 0;
+    }
+    return status;
+}
+
+static int copy_message(struct mqx_getting *call, const struct mqx_message *message)
+{
+    return copy_bytes(call, message, wanted_bytes(call, message));
 }
 
 /* Tenths of a second left, at least 1: an expired message is never returned. */
@@ -98,16 +145,15 @@ int32_t mqx_expiry_left(const struct ps_descriptor *d)
 
 static int result_of(const struct mqx_getting *call)
 {
+    const uint64_t length = call->get->length + call->get->header;
     if (MQX_UNLIKELY(call->short_of_room)) {
         return mqx_fail(MQRC_TRUNCATED_MSG_FAILED,
                         "the message has %llu bytes, the buffer %llu; it stays on the queue",
-                        (unsigned long long)call->get->length,
-                        (unsigned long long)call->get->capacity);
+                        (unsigned long long)length, (unsigned long long)call->get->capacity);
     }
-    if (MQX_UNLIKELY(call->get->length > call->get->capacity)) {
+    if (MQX_UNLIKELY(length > call->get->capacity)) {
         return mqx_fail(MQRC_TRUNCATED_MSG_ACCEPTED, "%llu of %llu bytes were delivered",
-                        (unsigned long long)call->get->capacity,
-                        (unsigned long long)call->get->length);
+                        (unsigned long long)call->get->capacity, (unsigned long long)length);
     }
     return MQX_OK;
 }
@@ -133,6 +179,13 @@ static bool pass_over_impostor(struct mqx_getting *call)
     return impostor;
 }
 
+/* Without a lock: may a get through the handle find a message that others do not see? */
+static bool may_have_locked(const struct mqx_getting *call)
+{
+    return MQX_UNLIKELY((call->queue->options & MQE_BROWSE) != 0) &&
+           mqx_browse_lock_maybe(&call->store->region, call->queue->handle);
+}
+
 /* ---- what happens to the message under the lock; each returns with the lock dropped ---- */
 
 void mqx_get_remove(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot)
@@ -156,6 +209,7 @@ static enum mqx_next_step take_quick(struct mqx_getting *call, struct mqx_hold *
     *status = copy_message(call, message);
     if (MQX_LIKELY(*status == MQX_OK)) {
         queue->last_get_us = call->get->d.put_time_us;
+        mqx_browse_lock_end(hold, queue, call->slot, call->queue->handle);
         mqx_get_remove(hold, queue, call->slot);
     }
     mqx_hold_drop(hold);
@@ -170,6 +224,7 @@ static enum mqx_next_step take_claimed(struct mqx_getting *call, struct mqx_hold
     *status = near ? copy_message(call, message) : MQX_OK;
     if (*status == MQX_OK) {
         mqx_unit_begin(call->store, context);
+        mqx_browse_lock_end(hold, queue, call->slot, call->queue->handle);
         mqx_queue_claim(hold, queue, call->slot, MQX_MSG_GOT, context);
         mqx_hold_commit(hold);
         queue->last_get_us = mqx_coarse_now();
@@ -185,15 +240,11 @@ static enum mqx_next_step take_claimed(struct mqx_getting *call, struct mqx_hold
     return STEP_COPY;
 }
 
-/* The message stays; long ones are pinned while they are copied. */
-static enum mqx_next_step look_at(struct mqx_getting *call, struct mqx_hold *hold, int *status)
+/* Copies so many bytes with the message pinned and no lock held. STEP_AGAIN: it is gone. */
+static enum mqx_next_step copy_pinned(struct mqx_getting *call, struct mqx_hold *hold,
+                                      uint64_t bytes, int *status)
 {
     struct mqx_message *message = mqx_message(hold->region, call->slot);
-    if (is_near(call, message)) {
-        *status = copy_message(call, message);
-        mqx_hold_drop(hold);
-        return STEP_DONE;
-    }
     if (message->pins == UINT8_MAX) { /* 255 copies of one message under way: come back later */
         mqx_hold_drop(hold);
         return STEP_AGAIN;
@@ -207,14 +258,59 @@ static enum mqx_next_step look_at(struct mqx_getting *call, struct mqx_hold *hol
     mqx_hold_commit(hold);
     mqx_hold_drop(hold);
     mqx_about_to_block();
-    *status = copy_message(call, message);
+    *status = copy_bytes(call, message, bytes);
     const bool gone = *(volatile uint8_t *)&message->state == MQX_MSG_GONE;
     int released = mqx_hand_release(call->store, call->pool);
     if (released != MQX_OK) {
         *status = released;
         return STEP_DONE;
     }
-    return gone || (*status == MQX_OK && pass_over_impostor(call)) ? STEP_AGAIN : STEP_DONE;
+    return gone ? STEP_AGAIN : STEP_DONE;
+}
+
+/* The message stays; long ones are pinned while they are copied. */
+static enum mqx_next_step look_at(struct mqx_getting *call, struct mqx_hold *hold, int *status)
+{
+    const struct mqx_message *message = mqx_message(hold->region, call->slot);
+    if (is_near(call, message)) {
+        *status = copy_message(call, message);
+        mqx_hold_drop(hold);
+        return STEP_DONE;
+    }
+    const enum mqx_next_step next = copy_pinned(call, hold, wanted_bytes(call, message), status);
+    return next == STEP_DONE && *status == MQX_OK && pass_over_impostor(call) ? STEP_AGAIN : next;
+}
+
+/* What decides about the message stands in the journal, and is not known yet: whether the one that
+ * this handle has locked is meant at all (a claim would end the lock), or what the room for an
+ * MQMDE is needed for. */
+static bool must_learn(const struct mqx_getting *call, const struct mqx_message *message)
+{
+    if (MQX_LIKELY(message->cells != 0) || call->known == message->number) {
+        return false;
+    }
+    return (message->state == MQX_MSG_LOCKED && call->match.bits != 0) ||
+           (may_have_mde(call, message) &&
+            (uint64_t)message->length + MQE_MDE_SIZE > call->get->capacity);
+}
+
+static enum mqx_next_step learn(struct mqx_getting *call, struct mqx_hold *hold, int *status)
+{
+    if (call->pool == 0) {
+        mqx_hold_drop(hold);
+        *status = mqx_get_context(call);
+        return *status == MQX_OK ? STEP_AGAIN : STEP_DONE;
+    }
+    const uint64_t number = call->number;
+    const enum mqx_next_step next = copy_pinned(call, hold, 0, status);
+    if (next == STEP_AGAIN || *status != MQX_OK) {
+        return next;
+    }
+    mqx_check(call->get->number == number);
+    call->known = number;
+    call->known_matches = !is_impostor(call);
+    call->known_heads = has_version_2(&call->get->d, &call->get->ext);
+    return STEP_AGAIN;
 }
 
 /* Browse with LOCK: hidden from everybody until unlocked; no pin is needed, nobody else can remove
@@ -223,12 +319,7 @@ static enum mqx_next_step lock_message(struct mqx_getting *call, struct mqx_hold
                                        struct mqx_object *queue, int *status)
 {
     const struct mqx_message *message = mqx_message(hold->region, call->slot);
-    struct mqx_handle *handle = mqx_handle(hold->region, call->queue->handle);
-    mqx_check(handle != NULL && handle->browse_lock == 0);
-    mqx_queue_claim(hold, queue, call->slot, MQX_MSG_LOCKED, call->queue->handle);
-    mqx_put64(hold, &handle->browse_number, message->number);
-    mqx_put32(hold, &handle->browse_lock, call->slot);
-    mqx_hold_commit(hold);
+    mqx_browse_lock_set(hold, queue, call->slot, call->queue->handle);
     mqx_hold_drop(hold);
     *status = copy_message(call, message);
     const bool again = *status == MQX_OK && pass_over_impostor(call);
@@ -276,30 +367,40 @@ static enum mqx_next_step finish_claim(struct mqx_getting *call, uint32_t contex
 
 /* ---- one attempt ---- */
 
-/* The message under the cursor, when it is still the same one and free or locked by this handle. A
- * get of one's own locked message frees it here: nobody can come between, the lock is held until it
- * is claimed. */
-static void find_under_cursor(struct mqx_getting *call, struct mqx_hold *hold,
-                              struct mqx_object *queue, uint64_t now)
+/* The message under the cursor, when it is still the same one and free or locked by this handle. */
+static void find_under_cursor(struct mqx_getting *call, const struct mqx_hold *hold, uint64_t now)
 {
-    const struct mqx_message *message = mqx_message(hold->region, call->cursor.message);
-    struct mqx_handle *handle = mqx_handle(hold->region, call->queue->handle);
+    const uint32_t slot = call->cursor.message;
+    const struct mqx_message *message = mqx_message(hold->region, slot);
     call->slot = 0;
     if (message == NULL || call->cursor.started == 0 || message->number != call->cursor.number ||
-        message->object != call->queue->object || handle == NULL) {
+        message->object != call->queue->object) {
         return;
     }
-    const bool mine = message->state == MQX_MSG_LOCKED && message->unit == call->queue->handle;
-    if ((message->state != MQX_MSG_AVAILABLE && !mine) ||
-        mqx_queue_expired(hold->region, message, now)) {
+    const uint32_t own = mqx_browse_lock_find(hold, call->queue->object, call->queue->handle);
+    if ((message->state == MQX_MSG_AVAILABLE || own == slot) &&
+        !mqx_queue_expired(hold->region, message, now)) {
+        call->slot = slot;
+    }
+}
+
+void mqx_get_own(struct mqx_getting *call, const struct mqx_hold *hold, uint64_t now)
+{
+    if (MQX_LIKELY(!may_have_locked(call))) {
         return;
     }
-    if (mine && !call->browse) {
-        mqx_queue_show(hold, queue, call->cursor.message, 0);
-        mqx_put32(hold, &handle->browse_lock, 0);
-        mqx_hold_commit(hold);
+    const uint32_t slot = mqx_browse_lock_find(hold, call->queue->object, call->queue->handle);
+    const struct mqx_message *own = mqx_message(hold->region, slot);
+    const struct mqx_message *found = mqx_message(hold->region, call->slot);
+    if (own == NULL || mqx_queue_expired(hold->region, own, now) ||
+        !mqx_match_message(hold->region, &call->match, own) ||
+        (call->known == own->number && !call->known_matches)) {
+        return;
     }
-    call->slot = call->cursor.message;
+    if (found == NULL || own->placement > found->placement ||
+        (own->placement == found->placement && own->position < found->position)) {
+        call->slot = slot;
+    }
 }
 
 /* Which message, under the lock. On failure the lock has been dropped. */
@@ -308,8 +409,9 @@ static int find(struct mqx_getting *call, struct mqx_hold *hold, struct mqx_obje
     const uint32_t flags = call->get->flags;
     const uint32_t object = call->queue->object;
     const uint64_t now = queue->expiring != 0 ? mqx_coarse_now() : 0;
+    int status;
     if ((flags & UNDER_CURSOR_FLAGS) != 0) {
-        find_under_cursor(call, hold, queue, now);
+        find_under_cursor(call, hold, now);
         return MQX_OK;
     }
     if (call->browse) {
@@ -318,10 +420,15 @@ static int find(struct mqx_getting *call, struct mqx_hold *hold, struct mqx_obje
     }
     if ((call->match.bits & (MQE_MATCH_SEQ_NUMBER | MQE_MATCH_OFFSET)) != 0) {
         call->found = call->passed; /* no index has these, and there may be many impostors */
-        return mqx_select_next(call->store, hold, object, &call->match, now, &call->found,
-                               &call->slot);
+        status = mqx_select_next(call->store, hold, object, &call->match, now, &call->found,
+                                 &call->slot);
+    } else {
+        status = mqx_select_first(call->store, hold, object, &call->match, now, &call->slot);
     }
-    return mqx_select_first(call->store, hold, object, &call->match, now, &call->slot);
+    if (MQX_LIKELY(status == MQX_OK)) {
+        mqx_get_own(call, hold, now);
+    }
+    return status;
 }
 
 /* Says why nothing can be got from the queue; 0 when it can after all: it is in a structure that
@@ -363,7 +470,12 @@ static enum mqx_next_step deal_with(struct mqx_getting *call, struct mqx_hold *h
     const uint32_t flags = call->get->flags;
     call->number = message->number;
     call->logged = (message->flags & MQX_MSGF_PERSISTENT) != 0;
-    call->short_of_room = message->length > call->get->capacity && !call->truncate;
+    if (MQX_UNLIKELY(must_learn(call, message))) {
+        return learn(call, hold, status);
+    }
+    call->short_of_room =
+        (uint64_t)message->length + header_of(call, message) > call->get->capacity &&
+        !call->truncate;
     if (call->browse || call->short_of_room) {
         if (!call->short_of_room && (flags & MQE_GET_LOCK) != 0 &&
             message->state == MQX_MSG_AVAILABLE) {
@@ -574,7 +686,7 @@ static bool get_at_once(struct mqx_getting *call, int *status)
     const struct mqx_message *message = mqx_message(region, call->slot);
     if (MQX_LIKELY(message != NULL && (message->flags & MQX_MSGF_PERSISTENT) == 0 &&
                    message->expiry == 0 && message->length <= call->get->capacity &&
-                   message->length <= MQX_LOCKED_COPY_MAX)) {
+                   message->length <= MQX_LOCKED_COPY_MAX && !may_have_mde(call, message))) {
         (void)take_quick(call, &hold, queue, status);
         return true;
     }
@@ -584,37 +696,6 @@ static bool get_at_once(struct mqx_getting *call, int *status)
         return true;
     }
     return false;
-}
-
-/* ---- browse locks ---- */
-
-bool mqx_handle_unlock(struct mqx_region *region, uint32_t handle_slot)
-{
-    struct mqx_handle *handle = mqx_handle(region, handle_slot);
-    struct mqx_wakes wakes = {.count = 0};
-    struct mqx_hold hold;
-    if (handle == NULL || mqx_load_relaxed(&handle->browse_lock) == 0) {
-        return false;
-    }
-    const uint32_t object = handle->object;
-    if (mqx_object(region, object) == NULL || mqx_hold_take(region, object, &hold) != MQX_OK) {
-        return false;
-    }
-    const uint32_t slot = handle->browse_lock;
-    const struct mqx_message *message = mqx_message(region, slot);
-    const bool locked = message != NULL && message->state == MQX_MSG_LOCKED &&
-                        message->unit == handle_slot && message->number == handle->browse_number;
-    if (locked) {
-        mqx_queue_show(&hold, mqx_object(region, object), slot, 0);
-    }
-    mqx_put32(&hold, &handle->browse_lock, 0);
-    mqx_hold_commit(&hold);
-    if (locked) {
-        mqx_notify_pick(&hold, object, slot, &wakes);
-    }
-    mqx_hold_drop(&hold);
-    mqx_notify_wake(region, &wakes);
-    return locked;
 }
 
 static bool unlock(mqe_queue *queue)
@@ -665,11 +746,10 @@ static int get_with_cursor(struct mqx_getting *call)
     if ((flags & UNDER_CURSOR_FLAGS) == 0) {
         (void)unlock(queue); /* one lock a handle; the next browse ends it */
         status = mqx_get_or_wait(call);
-    } else { /* what follows must not let go of the lock of the queue to find a context */
+    } else {
         call->wait_left_us = 0;
         call->match.bits = 0;
-        status = mqx_get_context(call);
-        status = status == MQX_OK ? mqx_get_or_wait(call) : status;
+        status = mqx_get_or_wait(call);
     }
     if (status == MQX_OK || status == MQRC_TRUNCATED_MSG_ACCEPTED) {
         if ((flags & (MQE_GET_BROWSE_FIRST | MQE_GET_BROWSE_NEXT)) != 0) {
@@ -721,12 +801,14 @@ int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_g
     call.passed = (struct mqx_cursor){0};
     call.listed = false;
     call.woken = true;
+    call.known = 0;
+    get->header = 0;
     call.take_many = NULL;
     call.truncate = (get->flags & MQE_GET_ACCEPT_TRUNCATED) != 0;
     call.wait_left_us = (get->flags & MQE_GET_WAIT) != 0 ? get->wait_us : 0;
     mqx_match_init(&manager->store.region, get, &call.match);
     if (unit == NULL && (get->flags & ~(uint32_t)QUICK_FLAGS) == 0 && call.match.bits == 0 &&
-        get_at_once(&call, &status)) {
+        !may_have_locked(&call) && get_at_once(&call, &status)) {
         get->expiry = -1;
         return status;
     }

@@ -41,6 +41,9 @@ struct mqx_getting {
                                * succeeds */
     struct mqx_cursor found;  /* where a search without an index stands */
     struct mqx_cursor passed; /* nothing up to there matches; not started: nothing known */
+    uint64_t known;           /* number of a message in the journal of which is known: */
+    bool known_matches;       /* that its ids are those asked for */
+    bool known_heads;         /* that it takes an MQMDE */
     bool listed;              /* the context of the pool may be on the queue's list of waiters */
     bool woken;               /* the last sleep was ended by somebody, not by its bound */
     /* NULL, or what an attempt does under the lock instead of dealing with one message. It drops
@@ -82,6 +85,10 @@ static inline int mqx_get_check(const struct mqx_getting *call, const struct mqx
 int mqx_get_copy(struct mqx_store *store, const struct mqx_message *message,
                  struct ps_descriptor *d, struct ps_descriptor_ext *ext, void *buffer,
                  uint64_t bytes) MQX_MUST_USE;
+
+/* The message that the handle has locked becomes the one found, when it matches and comes before
+ * that in delivery order. To be called once more after the lock of the queue was let go. */
+void mqx_get_own(struct mqx_getting *call, const struct mqx_hold *hold, uint64_t now);
 
 /* Removes an available, unlogged message of one block under the hold: one micro-transaction,
  * committed. */

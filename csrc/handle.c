@@ -3,6 +3,7 @@
  */
 #include "attach.h"
 #include "attachment.h"
+#include "browse_lock.h"
 #include "catalog.h"
 #include "error.h"
 #include "sweep.h"

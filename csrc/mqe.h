@@ -310,6 +310,10 @@ enum { /* flags of mqe_get */
     MQE_GET_ACCEPT_TRUNCATED = 128,
     MQE_GET_IF_PERSISTENT = 256,    /* in the unit only when the message is persistent */
     MQE_GET_FAIL_IF_QUIESCING = 512,
+    MQE_GET_ROOM_FOR_MDE = 1024,    /* the caller puts an MQMDE before a body whose descriptor has
+                                     * values that version 1 has no fields for: 2079 and 2080 count
+                                     * its bytes */
+    MQE_MDE_SIZE = 72,
 };
 enum { /* match bits: MQMO_* */
     MQE_MATCH_MSG_ID = 1,
@@ -340,6 +344,8 @@ struct mqe_get {
     uint64_t length;               /* full length of the body, also with 2079 and 2080 */
     int32_t expiry;                /* tenths of a second left, -1 = unlimited */
     uint64_t number;               /* arrival number */
+    uint32_t header;               /* with ROOM_FOR_MDE: 72 when that message takes an MQMDE, whose
+                                    * room at the end of the buffer is then left as it was */
 };
 
 /* Gets or browses one message. 2080 without ACCEPT_TRUNCATED: nothing taken, descriptor and the

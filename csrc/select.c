@@ -61,10 +61,8 @@ static bool entry_matches(const struct mqx_match *match, const struct mqx_messag
            ((match->bits & MQE_MATCH_UP_TO) == 0 || message->number <= match->up_to);
 }
 
-/* By tags, and by full ids where they are at hand; what lies in the journal is verified after the
- * claim. */
-static bool matches(const struct mqx_region *region, const struct mqx_match *match,
-                    const struct mqx_message *message)
+bool mqx_match_message(const struct mqx_region *region, const struct mqx_match *match,
+                       const struct mqx_message *message)
 {
     if ((match->bits & BY_ENTRY) != 0 && !entry_matches(match, message)) {
         return false;
@@ -131,7 +129,7 @@ static uint32_t find_by_index(struct mqx_store *store, struct mqx_hold *hold,
         if (message == NULL) {
             return 0;
         }
-        if (!matches(&store->region, match, message)) {
+        if (!mqx_match_message(&store->region, match, message)) {
             slot = mqx_lookup_find(&store->region, queue, k, match->tag[k], slot);
         } else if (mqx_queue_expired(&store->region, message, now_us)) {
             (void)mqx_queue_expire(hold, queue, slot);
@@ -165,7 +163,7 @@ int mqx_select_next(struct mqx_store *store, struct mqx_hold *hold, uint32_t obj
         }
         if (mqx_queue_expired(&store->region, message, now_us)) {
             (void)mqx_queue_expire(hold, queue, slot);
-        } else if (matches(&store->region, match, message)) {
+        } else if (mqx_match_message(&store->region, match, message)) {
             return MQX_OK;
         }
         if (steps % MQX_LOCKED_STEPS_MAX == 0) {

@@ -38,6 +38,11 @@ int mqx_select_next(struct mqx_store *store, struct mqx_hold *hold, uint32_t obj
                     const struct mqx_match *match, uint64_t now_us, struct mqx_cursor *cursor,
                     uint32_t *out_slot) MQX_MUST_USE;
 
+/* Is the message one of those? By tags, and by full ids where they are at hand: what lies in the
+ * journal is still to be verified. */
+bool mqx_match_message(const struct mqx_region *region, const struct mqx_match *match,
+                       const struct mqx_message *message);
+
 /* Does the message, with descriptor and extension at hand, carry exactly these ids? */
 bool mqx_match_exact(const struct mqx_match *match, const struct ps_descriptor *d,
                      const struct ps_descriptor_ext *ext);

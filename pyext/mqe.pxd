@@ -237,6 +237,7 @@ cdef extern from "mqe.h" nogil:
         MQE_GET_ACCEPT_TRUNCATED
         MQE_GET_IF_PERSISTENT
         MQE_GET_FAIL_IF_QUIESCING
+        MQE_GET_ROOM_FOR_MDE
         MQE_MATCH_MSG_ID
         MQE_MATCH_CORREL_ID
         MQE_MATCH_GROUP_ID
@@ -267,6 +268,7 @@ cdef extern from "mqe.h" nogil:
         uint64_t length
         int32_t expiry
         uint64_t number
+        uint32_t header
 
     int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, mqe_get_t *get)
 

@@ -2,8 +2,7 @@
 #
 # An MQMD of version 1 cannot show the fields of version 2: a message that has such values is
 # returned with an MQMDE in front of its data, and a buffer must have room for both ("MQMDE -
-# Message descriptor extension"). Room is kept by asking for less first; only a message that
-# reaches into the last 72 bytes is asked for twice.
+# Message descriptor extension"): the core counts it and leaves its room free.
 
 cdef int plan_get(get_plan *plan, int32_t options) except -1:
     """What MQGMO.Options mean."""
@@ -115,11 +114,12 @@ cdef void save_context(Hobj h, const mqe_get_t *get) noexcept:
     h.has_saved = True
 
 
-cdef object returned_data(
-    unsigned char *md, const mqe_get_t *get, bytes body, Py_ssize_t limit, Py_ssize_t *length,
-    int *reason
+cdef bytes returned_data(
+    unsigned char *md, const mqe_get_t *get, bytes body, Py_ssize_t limit, Py_ssize_t *length
 ):
-    """The data, with an MQMDE in front when a version-1 MQMD cannot show the message's fields."""
+    """The data, with an MQMDE in front when a version-1 MQMD cannot show the message's fields: of
+    both together what the buffer has room for.
+    """
     cdef unsigned char mde[MDE_SIZE]
     if not get.d.has_ext or get_long(md, MD_VERSION) != 1 or not has_group_fields(&get.ext):
         return body
@@ -129,17 +129,7 @@ cdef object returned_data(
     set_long(md, MD_CCSID, QM_CCSID)
     length[0] += MDE_SIZE
     body = (<char *>mde)[:MDE_SIZE] + body
-    if 0 <= limit < len(body):
-        if get.flags & MQE_GET_ACCEPT_TRUNCATED:
-            reason[0] = RC_TRUNCATED_MSG_ACCEPTED
-        if reason[0] != 0:
-            body = body[:limit]
-    return body
-
-
-cdef bint needs_mde_room(const mqe_get_t *get) noexcept:
-    """A message that was too long for a buffer less the room of an MQMDE does take one."""
-    return get.d.has_ext != 0 and has_group_fields(&get.ext)
+    return body if limit < 0 else body[:limit]
 
 
 cdef tuple receive_into(
@@ -149,28 +139,17 @@ cdef tuple receive_into(
     cdef QueueHandle queue = h.queue
     cdef mqe_unit *unit = NULL
     cdef PyObject *room = NULL
-    cdef Py_ssize_t capacity = 0, length, limit = request.limit
-    cdef uint32_t accept = get.flags & MQE_GET_ACCEPT_TRUNCATED
-    cdef bint narrow = limit >= 0 and get_long(m.raw, MD_VERSION) == 1
+    cdef Py_ssize_t capacity = 0, length
     cdef int reason = 0
     cdef bytes body
     if h.get.in_unit or (h.get.in_unit_zos and c.zos):
         reason = c.take_unit(&unit)
         if reason:
             return (b"", 0) + failed(c, reason)
+    if request.limit >= 0 and get_long(m.raw, MD_VERSION) == 1:
+        get.flags |= MQE_GET_ROOM_FOR_MDE
     try:
-        if narrow:  # room for an MQMDE is kept, in case the message needs one
-            get.flags &= ~<uint32_t>MQE_GET_ACCEPT_TRUNCATED
-            request.limit = max(limit - MDE_SIZE, 0)
         reason = queue.take(unit, get, request, &room, &capacity)
-        if narrow and reason == RC_TRUNCATED_MSG_FAILED and (
-            accept or not needs_mde_room(get)
-        ):
-            Py_DECREF(room)
-            mqx_error_clear()
-            get.flags |= accept
-            request.limit = limit
-            reason = queue.take(unit, get, request, &room, &capacity)
     finally:
         c.give_unit(unit)
     if reason != 0 and reason != RC_TRUNCATED_MSG_ACCEPTED and reason != RC_TRUNCATED_MSG_FAILED:
@@ -183,13 +162,15 @@ cdef tuple receive_into(
     if c.zos and get.d.backout_count > 255:
         get.d.backout_count = 255
     length = <Py_ssize_t>get.length
-    body = finished_body(room, capacity, min(capacity, length))
+    body = finished_body(
+        room, capacity, min(max(capacity - <Py_ssize_t>get.header, 0), length)
+    )
     show_md(
         m.raw, &get.d, &get.ext if get.d.has_ext else NULL, get.expiry, c.qm.padded_name
     )
     if h.options & OO_SAVE_ALL_CONTEXT and h.get.destructive and reason != RC_TRUNCATED_MSG_FAILED:
         save_context(h, get)
-    body = returned_data(m.raw, get, body, limit, &length, &reason)
+    body = returned_data(m.raw, get, body, request.limit, &length)
     show_gmo(g.raw, queue, get, PyBytes_GET_SIZE(body))
     queue.learn(length)
     return body, length, 1 if reason else 0, reason

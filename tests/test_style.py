@@ -18,7 +18,8 @@ LAYERS = (
     "base amq atomic check checksum error format futex reason_codes yield",
     "io message record surroundings",
     "lock region arena store body attributes",
-    "segment journal journal_files journal_read commit heap lookup queue select mqe notify",
+    "segment journal journal_files journal_read commit heap lookup queue select mqe notify "
+    "browse_lock",
     "catalog catalog_delete catalog_names structure uow",
     "recovery recovery_scan recovery_replay recovery_load checkpoint checkpoint_file "
     "journal_create",
@@ -204,6 +205,7 @@ REACHED_BY = {
     "recovery_load": "recovery",
     "recovery_replay": "recovery",
     "recovery_scan": "recovery",
+    "browse_lock": "get",
 }
 
 

@@ -307,6 +307,31 @@ TEST(persistent_only_and_up_to_leave_the_others_alone)
     CHECK_INT(get_with(q, NULL, &how), MQRC_OPTIONS_ERROR);
 }
 
+TEST(a_batch_through_the_handle_that_locked_a_message_takes_it_in_its_place)
+{
+    for (int persistent = 0; persistent < 2; persistent++) {
+        engine_begin();
+        struct queue q = QUEUE("Q", 0);
+        mqe_queue *other = engine_open(q, 2 | MQE_BROWSE);
+        struct mqe_get how = {.match = persistent ? MQE_MATCH_PERSISTENT : 0};
+        for (int i = 0; i < 4; i++) {
+            const char text[2] = {(char)('a' + i), '\0'};
+            CHECK_INT(PUT(q, .text = text, .persistent = persistent), 0);
+        }
+        TAKE(q, .flags = MQE_GET_BROWSE_FIRST);
+        CHECK_STR(TAKE(q, .flags = MQE_GET_BROWSE_NEXT | MQE_GET_LOCK), "b");
+        batch_clear();
+        CHECK_INT(mqe_get_batch(engine.manager, NULL, other, &how, &batch), 0);
+        CHECK_STR(texts(), "a c d");
+        CHECK_INT(PUT(q, .text = "e", .persistent = persistent), 0);
+        batch_clear();
+        CHECK_INT(get_with(q, NULL, &how), 0);
+        CHECK_STR(texts(), "b e");
+        CHECK_STR(TAKE(q, .flags = MQE_GET_UNLOCK), "(2209)");
+        CHECK_INT(depth(q), 0);
+    }
+}
+
 TEST(a_batch_in_a_unit_counts_backs_out_and_ends_at_maxumsgs)
 {
     struct mqe_settings settings = engine_settings();

@@ -473,7 +473,7 @@ class Generator:
                 gmo["WaitInterval"] = 0 if rng.random() < 0.95 else -2
             options |= GMO.FAIL_IF_QUIESCING if rng.random() < 0.2 else 0
             options |= GMO.ACCEPT_TRUNCATED_MSG if rng.random() < 0.3 else 0
-        room = rng.choice((None, None, None, None, 0, 5, 30, 1000))
+        room = rng.choice((None, None, None, None, 0, 5, 30, 75, 1000))
         return {
             "do": "MQGET",
             **where,

@@ -74,8 +74,6 @@ def get(
         (in_unit and limit and refused, R.TRUNCATED_MSG_FAILED),  # whichever is looked at first
     )
     if refused:
-        if options & GMO.MSG_UNDER_CURSOR:
-            handle.unlock()
         return returned(message, md, gmo, room, R.TRUNCATED_MSG_FAILED)
     result = returned(message, md, gmo, room, R.TRUNCATED_MSG_ACCEPTED if short else R.NONE)
     if options & BROWSE:
@@ -83,17 +81,6 @@ def get(
     else:
         take(connection, handle, message, in_unit)
     return result
-
-
-def is_undecided(handle: Handle, md: dict[str, Any], gmo: dict[str, Any], room: int | None) -> bool:
-    """Whether no document says what the call does: a plain get by the handle that has locked a
-    message, and a buffer too short for the MQMDE alone.
-    """
-    options = gmo.get("Options", 0)
-    plain = not options & (BROWSE | GMO.MSG_UNDER_CURSOR | GMO.UNLOCK)
-    narrow = md.get("Version", 1) == 1 and room is not None and room < MDE.size
-    grouped = handle.path and any(message.md["MsgFlags"] for message in handle.queue.messages)
-    return bool((plain and handle.locked is not None) or (narrow and grouped))
 
 
 # ---- checks ----

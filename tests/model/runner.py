@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from generator import SET_UP, Generator, Op
-from model_get import is_undecided
 from model_state import Answer, Fresh, Transmitted, answer
 from mq_numbers import NO_ID
 from world import SETTINGS, Nursery, World
@@ -168,13 +167,12 @@ class Run:
             self._compare(op, self.expect(self.model, op), self.world.ask(op["at"], op))
 
     def _is_undecided(self, op: Op) -> bool:
+        """The model knows attributes of queues only."""
         connection = self.model.connections.get(op.get("hconn", -1))
         handle = connection.handles.get(op.get("hobj", -1)) if connection is not None else None
         if handle is None:
             return False
-        if op["do"] == "MQINQ":  # the model knows attributes of queues only
-            return handle.definition.kind == "QMGR"
-        return op["do"] == "MQGET" and is_undecided(handle, op["md"], op["gmo"], op["room"])
+        return op["do"] == "MQINQ" and handle.definition.kind == "QMGR"
 
     def _number_used(self, op: Op) -> bool:
         return op["do"] == "connect" and op["hconn"] in self.model.connections

@@ -303,6 +303,53 @@ def test_browse_lock(mq: Any) -> None:
     assert mq.get(q, UNDER)[0] == b"1"
 
 
+@pytest.mark.parametrize("persistent", [0, 1])
+@pytest.mark.parametrize("how", ["plain", "unit", "match", "token", "sequence number", "cursor"])
+def test_a_get_through_the_locking_handle_takes_the_locked_message(
+    mq: Any, persistent: int, how: str
+) -> None:
+    q, other = mq.open("Q"), mq.open("Q")
+    group = {"Version": 2, "GroupId": b"g", "MsgFlags": 8, "Persistence": persistent}
+    for number in (1, 2):
+        mq.put(q, b"%d" % number, CorrelId=b"c%d" % number, MsgSeqNumber=number, **group)
+    gmo = mqi.MQGMO(Version=3, Options=FIRST | LOCK, MatchOptions=0)
+    assert mqi.MQGET(mq.h, q, mqi.MQMD(), gmo)[2:] == (0, 0)
+    md, options, match = mqi.MQMD(Version=2), 0, 0
+    if how == "match":
+        md.CorrelId, match = b"c1", mqi.MQMO_MATCH_CORREL_ID
+    elif how == "sequence number":
+        md.MsgSeqNumber, match = 1, mqi.MQMO_MATCH_MSG_SEQ_NUMBER
+    elif how == "token":
+        match = mqi.MQMO_MATCH_MSG_TOKEN
+    else:
+        options = {"plain": 0, "unit": SYNC, "cursor": UNDER}[how]
+    fields = {"Version": 3, "MatchOptions": match, "MsgToken": gmo.MsgToken}
+    if match:
+        assert mq.get_code(other, md=mqi.MQMD(Version=2, CorrelId=b"c1"), **fields) == 2033
+    assert mq.get(q, options, md, **fields)[0] == b"1"
+    assert mq.get_code(q, UNLOCK) == 2209
+    if how == "unit":
+        assert mqi.MQBACK(mq.h) == (0, 0)
+        assert mq.get(other)[0] == b"1"  # the lock ended with the get, not with its unit
+    assert mq.get(other)[0] == b"2"
+    assert mq.get_code(other) == 2033
+
+
+def test_a_get_that_does_not_take_the_locked_message_leaves_it_locked(mq: Any) -> None:
+    q, other = mq.open("Q"), mq.open("Q")
+    mq.put(q, b"low", Priority=1)
+    assert mq.get(q, FIRST | LOCK)[0] == b"low"
+    mq.put(q, b"high", Priority=7)
+    wanted = mqi.MQMD(Version=2, CorrelId=b"another")
+    assert mq.get_code(q, md=wanted) == 2033
+    assert mq.get(q)[0] == b"high"
+    for options in (0, UNDER):
+        result = mqi.MQGET(mq.h, q, mqi.MQMD(), mqi.MQGMO(Options=options), 2)
+        assert result == (b"lo", 3, 1, 2080)
+    assert mq.get_code(other) == mq.get_code(other, FIRST) == 2033
+    assert mq.get(q, UNDER)[0] == b"low"
+
+
 def test_syncpoint_if_persistent(mq: Any) -> None:
     q = mq.open("Q")
     mq.put(q, b"np", Persistence=0)

@@ -382,6 +382,38 @@ def test_a_version_1_get_has_the_fields_of_version_2_in_an_mqmde(mq: Any) -> Non
     assert (len(data), size, result) == (75, 76, [1, 2079])
 
 
+@pytest.mark.parametrize("persistent", [0, 1])
+@pytest.mark.parametrize(("body", "room"), [(b"", 0), (b"", 71), (b"", 40), (b"x", 72), (b"x", 1)])
+def test_a_buffer_too_short_for_the_mqmde_is_too_short_for_the_message(
+    mq: Any, body: bytes, room: int, persistent: int
+) -> None:
+    q = mq.open("Q")
+    mq.put(q, body, Version=2, MsgSeqNumber=2, Persistence=persistent)
+    length = 72 + len(body)
+    data, size, *result = mqi.MQGET(mq.h, q, mqi.MQMD(), mqi.MQGMO(), room)
+    assert (len(data), size, result) == (room, length, [1, 2080])
+    assert mqi.MQGET(mq.h, q, mqi.MQMD(Version=2), mqi.MQGMO(Options=16), 1)[1:] == (
+        len(body),
+        0,
+        0,
+    )
+    gmo = mqi.MQGMO(Options=64, Version=3)
+    data, size, *result = mqi.MQGET(mq.h, q, mqi.MQMD(), gmo, room)
+    assert (len(data), size, result) == (room, length, [1, 2079])
+    assert gmo.ReturnedLength == room
+    assert data == b"MDE \2\0\0\0"[:room] + data[8:]
+    assert mq.get_code(q) == 2033
+
+
+def test_a_message_without_fields_of_version_2_has_the_whole_buffer(mq: Any) -> None:
+    q = mq.open("Q")
+    for fields in ({}, {"ReplyToQ": "R"}):
+        mq.put(q, b"body", **fields)
+        assert mqi.MQGET(mq.h, q, mqi.MQMD(), mqi.MQGMO(), 4) == (b"body", 4, 0, 0)
+        mq.put(q, b"body", **fields)
+        assert mqi.MQGET(mq.h, q, mqi.MQMD(), mqi.MQGMO(Options=64), 3) == (b"bod", 4, 1, 2079)
+
+
 # ---- reply queues ----
 
 
