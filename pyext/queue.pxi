@@ -136,7 +136,7 @@ cdef class QueueHandle:
             i += 1
         self.to.step_count = i
         self.opened_type = route.opened
-        if route.remote is not None and route.queue_name != self.name:
+        if route.remote is not None and route.remote[0]:  # else: the definition itself
             self.remote = True
             self.chooses = bool(route.instances)
             self.chooses_defaults = self.chooses and route.first is None

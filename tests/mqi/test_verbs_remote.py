@@ -140,6 +140,59 @@ def test_the_python_interface_puts_to_remote_queues_too(there: Any) -> None:
     assert unwrap(there, "QM2")[2] == b"by name"
 
 
+# What is put is for the queue XQ of another queue manager, although a queue XQ is here.
+NAMED_LIKE_ITS_TRANSMISSION_QUEUE = [
+    pytest.param("XQ", "XQ", "XQ", id="ObjectQMgrName is the transmission queue"),
+    pytest.param("XQ", "QMA", "QM9", id="a queue-manager alias has it as XMITQ"),
+    pytest.param("QM2", "ALIAS2", "QM2", id="the queue manager of the alias has its name"),
+    pytest.param("XQ", "ELSEWHERE", "ELSEWHERE", id="DEFXMITQ"),
+]
+
+
+@pytest.mark.parametrize("face", ["MQPUT", "MQPUT1", "python"])
+@pytest.mark.parametrize(("name", "manager", "far"), NAMED_LIKE_ITS_TRANSMISSION_QUEUE)
+def test_a_remote_queue_named_like_its_transmission_queue_gets_a_header(
+    there: Any, name: str, manager: str, far: str, face: str
+) -> None:
+    qm = there.qm
+    qm.define("QREMOTE", "ALIAS2", rname="", rqmname="QM2")
+    qm.alter("QMGR", qm.name, defxmitq="XQ")
+    od = mqi.MQOD(ObjectName=name, ObjectQMgrName=manager, Version=3)
+    if face == "python":
+        with qm.open(name, manager=manager) as queue:
+            assert queue.is_remote
+            queue.put(b"far away")
+    elif face == "MQPUT":
+        hobj, *codes = mqi.MQOPEN(there.h, od, OUTPUT)
+        assert (codes, od.KnownDestCount, od.UnknownDestCount) == ([0, 0], 0, 1)
+        there.put(hobj, b"far away")
+    else:
+        result = mqi.MQPUT1(there.h, od, mqi.MQMD(), mqi.MQPMO(), b"far away")
+        assert result == (0, 0)
+    qm.alter("QMGR", qm.name, defxmitq="", force=True)
+    if face != "python":
+        assert (od.ResolvedQName, od.ResolvedQMgrName) == (name, far)
+    _, header, data = unwrap(there, name)
+    assert (header.RemoteQName, header.RemoteQMgrName, data) == (name, far, b"far away")
+
+
+def test_a_transmission_queue_opened_as_a_queue_takes_the_message_as_it_is(there: Any) -> None:
+    for manager in ("", "QM1"):
+        there.put(there.open("XQ", OUTPUT, ObjectQMgrName=manager), b"as it is")
+        assert there.get(there.open("XQ", INPUT))[0] == b"as it is"
+
+
+@pytest.mark.parametrize("name", ["R", "A"])
+def test_a_remote_definition_opened_for_its_attributes_is_no_destination(
+    there: Any, name: str
+) -> None:
+    hobj = there.open(name, 32)
+    assert not hobj.queue.is_remote
+    assert there.put_code(hobj) == 2039
+    assert mqi.MQCLOSE(there.h, hobj, 1) == (2, 2045)
+    assert mqi.MQCLOSE(there.h, hobj, 0) == (0, 0)
+
+
 # ---- clusters ----
 
 
