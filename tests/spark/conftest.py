@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from spark_desk import Desk
 
+import penstock
 from penstock.spark.local import local_session
 
 if TYPE_CHECKING:
@@ -35,3 +38,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def desk(spark: SparkSession, qm: penstock.QueueManager, home: Path) -> Desk:
+    """The session with a new queue manager QM1."""
+    return Desk(spark, qm, home)

@@ -1,0 +1,44 @@
+"""What the data source says when it cannot do what was asked: one sentence each.
+
+Spark shows such an error with the trace of its worker; the sentence is the last line before it.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DataLoss",
+    "OptionError",
+    "SchemaError",
+    "SourceError",
+    "TooManyUnits",
+    "VersionError",
+    "WrongHost",
+]
+
+
+class SourceError(Exception):
+    """The data source ``penstock`` cannot go on; the text says why in one sentence."""
+
+
+class OptionError(SourceError, ValueError):
+    """An option is unknown, missing, of a wrong value, or does not fit this use."""
+
+
+class SchemaError(SourceError, TypeError):
+    """A column is unknown, or not of the type that it has."""
+
+
+class VersionError(SourceError):
+    """This PySpark is too old for what was asked."""
+
+
+class WrongHost(SourceError):
+    """A task runs on another machine than the queue manager."""
+
+
+class DataLoss(SourceError):
+    """Messages that belong to a micro-batch, or records of the journal, are not there any more."""
+
+
+class TooManyUnits(SourceError):
+    """A batch consists of more units of work than one commit takes."""

@@ -1,0 +1,47 @@
+"""The lowest PySpark that each feature needs.
+
+=========================  =======  ========================================================
+feature                    PySpark  because of
+=========================  =======  ========================================================
+batch read, batch sink     4.0      Python data sources, ``DataSourceArrowWriter``
+streaming sink             4.1      ``DataSourceStreamArrowWriter``
+streaming source           4.2      ``latestOffset(start, limit)``, ``Trigger.AvailableNow``
+=========================  =======  ========================================================
+
+The extra ``spark`` asks for 4.2, on which all of it works.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .errors import VersionError
+
+__all__ = ["LOWEST", "require"]
+
+LOWEST = {
+    "a batch read": (4, 0),
+    "a batch sink": (4, 0),
+    "a streaming sink": (4, 1),
+    "a streaming source": (4, 2),
+}
+
+
+def require(feature: str, version: str | None = None) -> None:
+    """Raises VersionError when PySpark is older than the feature, a key of LOWEST, needs.
+
+    Args:
+        feature: What is wanted.
+        version: Of PySpark; None: of the one that is installed.
+    """
+    if version is None:
+        import pyspark
+
+        version = pyspark.__version__
+    lowest = LOWEST[feature]
+    found = re.match(r"(\d+)\.(\d+)", version)
+    if found is None or (int(found[1]), int(found[2])) < lowest:
+        raise VersionError(
+            f"penstock as {feature} needs PySpark {lowest[0]}.{lowest[1]} or newer; "
+            f"this is {version}"
+        )

@@ -1,0 +1,143 @@
+"""mode=browse: a queue as a table."""
+
+from __future__ import annotations
+
+import datetime
+
+from spark_desk import Desk, column, failing
+
+import penstock
+from penstock.spark import browse, host
+from penstock.spark import options as o
+from penstock.spark.schema import MESSAGE, struct_type
+
+
+def test_a_queue_is_read_in_delivery_order_and_nothing_is_removed(desk: Desk) -> None:
+    for number in range(30):
+        desk.put("Q", b"%d" % number, priority=number % 3)
+    expected = [b"%d" % n for p in (2, 1, 0) for n in range(30) if n % 3 == p]
+    assert column(desk.table("Q"), "body") == expected
+    assert desk.bodies("Q") == expected
+
+
+def test_every_column_says_what_the_descriptor_says(desk: Desk) -> None:
+    with desk.qm.queue("Q") as q:
+        q.put(
+            b"body", priority=4, persistent=True, msg_id=b"m" * 24, correl_id=b"c" * 24,
+            expiry=600, reply_to_q="REPLIES", reply_to_qmgr="QM7", group_id=b"g" * 24,
+            msg_seq_number=3, msg_flags=8, format="MQSTR", msg_type=1, ccsid=1208, encoding=273,
+        )  # fmt: skip
+        message = next(q.browse())
+    row = desk.table("Q").collect()[0].asDict()
+    assert list(row) == list(MESSAGE)
+    assert row["queue"] == "Q" and bytes(row["body"]) == b"body"
+    for name in ("msg_id", "correl_id", "group_id"):
+        assert bytes(row[name]) == getattr(message, name)
+    for name in ("priority", "persistent", "format", "ccsid", "encoding", "msg_type",
+                 "msg_seq_number", "reply_to_q", "reply_to_qmgr", "user_identifier",
+                 "put_appl_name", "backout_count"):  # fmt: skip
+        assert row[name] == getattr(message, name), name
+    assert row["sequence"] == message.number
+    assert row["put_time"].replace(tzinfo=datetime.timezone.utc) == message.put_time
+    assert 590 < row["expiry"] <= 600
+    assert row["properties"] is None
+
+
+def test_what_a_message_does_not_have_is_null(desk: Desk) -> None:
+    desk.put("Q", b"", persistent=False)
+    row = desk.table("Q").collect()[0]
+    assert row["group_id"] is None and row["expiry"] is None and row["lsn"] is None
+    assert row["persistent"] is False and bytes(row["body"]) == b""
+
+
+def test_only_the_columns_that_the_user_names_are_made(desk: Desk) -> None:
+    desk.put("Q", "grüße".encode())
+    frame = desk.table("Q", "priority int, body string")
+    assert frame.columns == ["priority", "body"]
+    assert [tuple(row) for row in frame.collect()] == [(0, "grüße")]
+
+
+def test_a_body_that_is_no_text_is_not_given_as_a_string(desk: Desk) -> None:
+    desk.put("Q", b"\xff\xfe")
+    text = failing(desk.table("Q", "body string").collect)
+    assert "is not UTF-8: read column body as binary" in text
+
+
+def test_a_dataframe_used_filtered_unfiltered_and_in_a_union_has_the_same_rows(desk: Desk) -> None:
+    desk.put("Q", *[b"%d" % n for n in range(10)], priority=1)
+    desk.put("Q", *[b"%d" % n for n in range(5)], priority=2)
+    frame = desk.table("Q")
+    high = frame.filter("priority > 1")
+    assert high.count() == 5
+    assert frame.count() == 15
+    assert high.union(frame).count() == 20
+    assert frame.union(high).filter("priority = 1").count() == 10
+    assert frame.select("priority").filter("priority = 1").count() == 10
+
+
+def test_batches_are_cut_by_rows_and_by_bytes(desk: Desk) -> None:
+    desk.put("Q", *[b"x" * 100] * 25)
+
+    def sizes(**given: str) -> list[int]:
+        options = o.parse({"queueManager": "QM1", "home": str(desk.home), "queue": "Q", **given},
+                          o.READ)  # fmt: skip
+        reader = browse.BrowseReader(options, struct_type(MESSAGE))
+        return [batch.num_rows for batch in reader.read(reader.partitions()[0])]
+
+    assert sizes() == [25]
+    assert sizes(batchRows="10") == [10, 10, 5]
+    assert sizes(batchBytes="500") == [5, 5, 5, 5, 5]
+
+
+def test_a_reader_that_is_left_in_the_middle_closes_its_connection(desk: Desk) -> None:
+    desk.put("Q", b"1", b"2", b"3")
+    options = o.parse(
+        {"queueManager": "QM1", "home": str(desk.home), "queue": "Q", "batchRows": "1"}, o.READ
+    )
+    reader = browse.BrowseReader(options, struct_type(MESSAGE))
+    rows = reader.read(reader.partitions()[0])
+    next(rows)
+    assert desk.qm.status().handles > 0
+    rows.close()  # type: ignore[attr-defined]
+    assert desk.qm.status().handles == 0
+
+
+def test_a_task_elsewhere_ends_before_it_connects(desk: Desk) -> None:
+    desk.put("Q", b"1")
+    options = o.parse({"queueManager": "QM1", "home": "/nowhere", "queue": "Q"}, o.READ)
+    reader = browse.BrowseReader(options, struct_type(MESSAGE))
+    far = browse.Walk(0, host.Host("far", "another boot", ""))
+    text = ""
+    try:
+        next(reader.read(far))
+    except Exception as error:
+        text = str(error)
+    assert "lives on far: executors must run on the queue manager's host" in text
+
+
+def test_a_missing_queue_manager_queue_or_home_is_one_sentence(desk: Desk) -> None:
+    assert failing(lambda: desk.table("NONE").collect()) == (
+        "queue manager QM1, queue NONE: MQRC_UNKNOWN_OBJECT_NAME (2085): there is no queue NONE"
+    )
+    text = failing(lambda: desk.reader(queueManager="QM2").load("Q").collect())
+    assert "there is no queue manager QM2 in" in text
+    (desk.home / "file").write_text("")
+    text = failing(lambda: desk.reader(home=str(desk.home / "file")).load("Q").collect())
+    assert "there is no queue manager QM1 in" in text
+
+
+def test_wrong_options_and_columns_are_told_when_the_table_is_made(desk: Desk) -> None:
+    assert failing(lambda: desk.reader(quue="Q").load("Q")) == (
+        "option quue is unknown: queue is meant?"
+    )
+    assert "column bdy is unknown: body is meant?" in failing(
+        lambda: desk.table("Q", "bdy binary").collect()
+    )
+
+
+def test_a_queue_whose_manager_nobody_else_runs_is_read_all_the_same(desk: Desk) -> None:
+    with penstock.connect("QM3", desk.home, create=True) as qm, qm.queue("Q") as q:
+        q.put(b"kept")
+    frame = desk.reader(queueManager="QM3").load("Q")
+    assert column(frame, "body") == [b"kept"]
+    penstock.delete("QM3", desk.home)

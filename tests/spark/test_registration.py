@@ -1,0 +1,39 @@
+"""How Spark gets to know the format."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import pytest
+from pyspark.sql.datasource import DataSource
+from spark_desk import Desk, column
+
+import penstock.spark
+from penstock.spark import versions
+from penstock.spark.errors import VersionError
+
+
+def test_the_format_is_found_without_being_registered_and_can_be_registered(desk: Desk) -> None:
+    desk.put("Q", b"1")
+    assert column(desk.table("Q"), "body") == [b"1"]
+    penstock.spark.register(desk.spark)
+    penstock.spark.register(desk.spark)
+    assert column(desk.table("Q"), "body") == [b"1"]
+
+
+def test_the_package_that_pyspark_finds_never_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyspark_penstock
+
+    assert issubclass(pyspark_penstock.DefaultSource, DataSource)
+    monkeypatch.setitem(sys.modules, "penstock.spark.datasource", None)
+    monkeypatch.delattr(pyspark_penstock, "DefaultSource")
+    assert not hasattr(importlib.reload(pyspark_penstock), "DefaultSource")
+    monkeypatch.undo()
+    importlib.reload(pyspark_penstock)
+
+
+def test_an_old_pyspark_is_told_by_register(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(versions.LOWEST, "a batch read", (9, 0))
+    with pytest.raises(VersionError, match=r"needs PySpark 9\.0 or newer; this is 4\."):
+        penstock.spark.register(None)  # type: ignore[arg-type]
