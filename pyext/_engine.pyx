@@ -18,11 +18,12 @@
 #
 # Included: status (codes to exceptions), message (what get and put return), buffer (bodies and ids
 # in), structure (the MQI's structures), prepared (names of prepared units), connection, unit,
-# queue, descriptor and transmit (MQ's descriptor and transmission header), mqi (the verbs). One
-# module, because the core's process-wide state must exist once.
+# queue, descriptor and transmit (MQ's descriptor and transmission header), mqi (the verbs), scan (a
+# segment of the journal as a table). One module, because the core's process-wide state must exist
+# once.
 
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.contextvars cimport PyContextVar_New, PyContextVar_Reset, PyContextVar_Set
 from cpython.contextvars cimport get_value as context_value
@@ -151,3 +152,4 @@ include "transmit.pxi"
 include "mqi.pxi"
 include "mqi_put.pxi"
 include "mqi_get.pxi"
+include "scan.pxi"

@@ -279,3 +279,78 @@ cdef extern from "mqe.h" nogil:
     int mqe_comp_code(int reason)
     void mqe_log(mqe_manager *manager, int amq, char severity, const char *text)
     uint32_t mqe_crc32c(uint32_t crc, const void *data, size_t size)
+
+
+cdef extern from "scan.h" nogil:
+    enum:
+        MQE_SCAN_MORE
+        MQE_SCAN_UINT
+        MQE_SCAN_INT
+        MQE_SCAN_BOOL
+        MQE_SCAN_TIME
+        MQE_SCAN_ID
+        MQE_SCAN_TEXT
+
+    struct mqe_scan_field:
+        const char *name
+        uint32_t kind
+        uint32_t size
+        uint32_t message
+    const mqe_scan_field mqe_scan_fields[]
+    const uint32_t mqe_scan_field_count
+
+    struct mqe_scan_piece:
+        const unsigned char *bytes
+        uint64_t length
+        uint64_t base_lsn
+
+    struct psj_segment:
+        uint8_t qm_id[16]
+        uint64_t segment_no
+        uint64_t generation
+        uint64_t restart_epoch
+        uint64_t base_lsn
+        uint64_t size
+        uint64_t prev_end_lsn
+        uint64_t created_us
+
+    struct mqe_scan:
+        psj_segment header
+        uint64_t limit
+        uint64_t start_lsn
+        uint64_t end_lsn
+        uint64_t start_us
+        uint64_t end_us
+        uint64_t types
+        uint32_t verify
+        uint32_t allow_lost
+        const mqe_scan_piece *pieces
+        uint32_t piece_count
+        uint64_t at
+        uint64_t batches
+        uint64_t records
+        uint64_t problem_offset
+        uint64_t need_lsn
+        uint64_t need_bytes
+        char problem[160]
+
+    struct mqe_scan_rows:
+        void **columns
+        uint32_t capacity
+        uint32_t count
+        unsigned char *bodies
+        uint64_t body_capacity
+        int64_t *offsets
+
+    struct mqe_scan_span:
+        uint64_t mark
+        uint64_t end_lsn
+        uint64_t first_us
+        uint64_t last_us
+
+    int mqe_scan_open(
+        mqe_scan *scan, const void *data, uint64_t length, const uint8_t *qm_id, uint64_t number
+    )
+    int mqe_scan_next(mqe_scan *scan, mqe_scan_rows *rows)
+    uint64_t mqe_scan_skip(mqe_scan *scan)
+    void mqe_scan_look(const mqe_scan *scan, mqe_scan_span *out)

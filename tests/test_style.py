@@ -19,7 +19,7 @@ LAYERS = (
     "io message record surroundings",
     "lock region arena store body attributes",
     "segment journal journal_files journal_read commit heap lookup queue select mqe notify "
-    "browse_lock",
+    "browse_lock scan",
     "catalog catalog_delete catalog_names structure uow",
     "recovery recovery_scan recovery_replay recovery_load checkpoint checkpoint_file "
     "journal_create",

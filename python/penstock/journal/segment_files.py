@@ -1,0 +1,303 @@
+"""The segment files of a journal and its archive: which there are, in what order, where each ends.
+
+Nothing here takes a lock or writes. A queue manager may be at work: files move to the archive, or
+are put to another use, between two looks; generations tell (FORMAT.md, "Reading beside a writer").
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import stat
+import struct
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from .. import _engine
+from ..errors import MQError
+from ..qmdir import SettingsError, read_settings
+from . import layout as L
+from .checkpoint import checkpoint_names
+from .errors import DamagedFile
+from .files import DirectoryFiles
+from .store import segment_numbers
+
+OnDamage = Literal["refuse", "skip"]
+
+_FOLDERS = ("journal", "archive")
+_OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_POPULATE_READ = 22  # MADV_POPULATE_READ, Linux 5.14
+_POPULATE_STEP = 16 << 20
+_ATTEMPTS = 5
+_HEAD = struct.Struct("<QQ")  # segment_no, generation; at 48 of a segment's header
+
+
+class JournalDataLoss(DamagedFile):
+    """A segment that was listed, or holds a part of a body, is not there any more."""
+
+
+@dataclass(slots=True)
+class ScanReport:
+    """What scans went through and left out; one may be given to several.
+
+    damage: what was skipped. damaged_bytes: of the segments, left out for it. bodies_lost: PUT rows
+    whose body lies, in part, in a segment that is gone; their body is null.
+    """
+
+    segments: int = 0
+    batches: int = 0
+    records: int = 0
+    rows: int = 0
+    damage: list[DamagedFile] = field(default_factory=list)
+    damaged_bytes: int = 0
+    bodies_lost: int = 0
+
+    def met(self, error: DamagedFile, on_damage: OnDamage) -> None:
+        """Counts damage, or raises it."""
+        if on_damage != "skip":
+            raise error
+        self.damage.append(error)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFile:
+    """One segment of a queue manager's journal, as it was when it was listed. Picklable.
+
+    directory: the queue manager's. end_lsn: batches below it are read, no others. closed: the next
+    segment says where this one ends; else it ends where it was known durable. first_us: wall clock
+    of its first batch, last_us: at or after that of its last one; None when there is none.
+    archived: it lay in ``archive``.
+    """
+
+    directory: str
+    qm_id: bytes
+    number: int
+    generation: int
+    restart_epoch: int
+    base_lsn: int
+    size: int
+    prev_end_lsn: int
+    end_lsn: int
+    closed: bool
+    archived: bool
+    first_us: int | None
+    last_us: int | None
+
+    @property
+    def file(self) -> str:
+        """Its path in the directory, for messages; it may have moved to the archive since."""
+        return f"{_FOLDERS[self.archived]}/{self.number:010d}.psj"
+
+
+class MappedSegment:
+    """A segment file that is open and mapped; `still()` tells whether it is the same segment."""
+
+    def __init__(self, directory: str, name: str, qm_id: bytes, number: int) -> None:
+        self.name = name
+        try:
+            self._fd = os.open(os.path.join(directory, name), _OPEN_FLAGS)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.EMLINK):
+                raise DamagedFile(name, 0, "file", "is a symbolic link") from error
+            raise
+        try:
+            status = os.fstat(self._fd)
+            if not stat.S_ISREG(status.st_mode):
+                raise DamagedFile(name, 0, "file", "is not a regular file")
+            if status.st_size < L.MIN_SEGMENT:
+                raise DamagedFile(name, 0, "file", f"{status.st_size} bytes are no segment")
+            self.bytes = mmap.mmap(self._fd, status.st_size, prot=mmap.PROT_READ)
+            try:
+                self.scan = _engine.SegmentScan(self.bytes, qm_id, number)
+            except MQError as error:
+                text = str(error.args[0] if error.args else error)
+                raise DamagedFile(name, 0, "header", text) from error
+        except BaseException:
+            os.close(self._fd)
+            raise
+        header = self.scan.header
+        self.identity = (header[0], header[1])
+
+    def still(self) -> bool:
+        """Whether the file has not been put to another use since."""
+        return _HEAD.unpack(os.pread(self._fd, _HEAD.size, 48)) == self.identity
+
+    def populate(self, end: int) -> None:
+        """Makes the bytes below `end` readable: a bad sector is an error, not a signal."""
+        for at in range(0, end, _POPULATE_STEP):
+            try:
+                self.bytes.madvise(_POPULATE_READ, at, min(_POPULATE_STEP, end - at))
+            except OSError as error:
+                if error.errno == errno.EINVAL:  # a kernel without it
+                    return
+                text = f"cannot be read: {error.strerror}"
+                raise DamagedFile(self.name, at, "medium", text) from error
+
+    def close(self) -> None:
+        """Lets go of the file. The mapping goes with the last column over it: there is none."""
+        os.close(self._fd)
+
+
+def open_segment(segment: SegmentFile) -> MappedSegment:
+    """The segment, wherever it lies now. Raises JournalDataLoss, DamagedFile."""
+    problem: DamagedFile | None = None
+    for _ in range(2):  # it may move from one folder to the other between the two looks
+        for folder in _FOLDERS:
+            name = f"{folder}/{segment.number:010d}.psj"
+            try:
+                mapped = MappedSegment(segment.directory, name, segment.qm_id, segment.number)
+            except FileNotFoundError:
+                continue
+            except DamagedFile as error:
+                problem = problem or error
+                continue
+            if mapped.identity[1] == segment.generation:
+                return mapped
+            mapped.close()
+    if problem is not None:
+        raise problem
+    text = (
+        f"segment {segment.number} is not there any more: recycled or removed since it was listed"
+    )
+    raise JournalDataLoss(segment.file, 0, "recycled", text)
+
+
+def _look_at(directory: str, qm_id: bytes, number: int, in_archive: bool) -> SegmentFile | None:
+    """What the file of a segment says; None when it is in neither folder."""
+    for folder in _FOLDERS[in_archive:]:
+        name = f"{folder}/{number:010d}.psj"
+        try:
+            mapped = MappedSegment(directory, name, qm_id, number)
+        except FileNotFoundError:
+            continue
+        try:
+            _, generation, epoch, base, size, prev_end, _, _ = mapped.scan.header
+            magic, _, lsn, _, time_us = struct.unpack_from("<IIQQQ", mapped.bytes, L.PAGE)
+            begun = magic == L.BATCH_MAGIC and lsn == base + L.PAGE
+            return SegmentFile(
+                directory=directory,
+                qm_id=qm_id,
+                number=number,
+                generation=generation,
+                restart_epoch=epoch,
+                base_lsn=base,
+                size=size,
+                prev_end_lsn=prev_end,
+                end_lsn=base + size,
+                closed=False,
+                archived=folder == "archive",
+                first_us=time_us if begun else None,
+                last_us=None,
+            )
+        finally:
+            mapped.close()
+    return None
+
+
+def _closed_by(segment: SegmentFile, after: SegmentFile) -> SegmentFile:
+    """The segment, which ends where its successor says. Raises DamagedFile."""
+    if after.base_lsn < segment.base_lsn + segment.size or after.generation <= segment.generation:
+        raise DamagedFile(after.file, 72, "chain", "does not follow the segment before it")
+    if not segment.base_lsn + L.PAGE <= after.prev_end_lsn <= segment.base_lsn + segment.size:
+        text = f"LSN {after.prev_end_lsn} is not an end of segment {segment.number}"
+        raise DamagedFile(after.file, 88, "chain", text)
+    return replace(segment, end_lsn=after.prev_end_lsn, closed=True, last_us=after.first_us)
+
+
+def _still_open(segment: SegmentFile, durable_lsn: int) -> SegmentFile:
+    """The segment without a successor: it ends where it is known to be durable."""
+    mapped = open_segment(segment)
+    try:
+        mapped.populate(segment.size)
+        mark, _, first, last = mapped.scan.look()
+    finally:
+        mapped.close()
+    first_batch = segment.base_lsn + L.PAGE
+    end = min(max(mark, durable_lsn, first_batch), segment.base_lsn + segment.size)
+    return replace(segment, end_lsn=end, first_us=first or None, last_us=last or None)
+
+
+def _durable_by_checkpoint(directory: str, qm_id: bytes) -> int:
+    """LSN that the newest checkpoint says was durable; 0 without one."""
+    files = DirectoryFiles(directory)
+    for name in checkpoint_names(files.names("checkpoint"))[:1]:
+        try:
+            page = files.read(f"checkpoint/{name}", 0, L.PAGE)
+        except FileNotFoundError:
+            return 0
+        whole = len(page) == L.PAGE and _engine.crc32c(page[: L.PAGE - 4]) == int.from_bytes(
+            page[L.PAGE - 4 :], "little"
+        )
+        h = L.overlay("psc_header", page)[0] if whole else None
+        if h is None or L.raw(h.magic) != L.CHECKPOINT_MAGIC or L.raw(h.qm_id) != qm_id:
+            raise DamagedFile(f"checkpoint/{name}", 0, "header", "the checkpoint is damaged")
+        return int(h.end_lsn)
+    return 0
+
+
+def _numbers(directory: str) -> dict[int, bool]:
+    """Number -> whether it lies in the archive only. The journal's are those without a hole."""
+    files = DirectoryFiles(directory)
+    found: dict[int, bool] = {}
+    # in this order: what moves from the first folder to the second meanwhile is seen in one
+    for number in reversed(segment_numbers(files.names("journal"))):
+        if found and number + 1 not in found:
+            break  # left over from a retirement that a crash cut short
+        found[number] = False
+    for number in segment_numbers(files.names("archive")):
+        found.setdefault(number, True)
+    return dict(sorted(found.items()))
+
+
+def _qm_id(directory: str) -> bytes:
+    try:
+        return read_settings(directory).qm_id
+    except (FileNotFoundError, SettingsError) as error:
+        raise DamagedFile("qm.toml", 0, "settings", str(error)) from error
+
+
+def list_segments(
+    directory: str | os.PathLike[str],
+    *,
+    durable_lsn: int = 0,
+    on_damage: OnDamage = "refuse",
+    report: ScanReport | None = None,
+) -> list[SegmentFile]:
+    """The segments of a queue manager in LSN order, archived ones first.
+
+    directory: the queue manager's. durable_lsn: what an attached caller knows of
+    (``qm.status().durable_lsn``); without it the newest durable mark on disk counts. The LSN where
+    the newest segment ends is fixed here, so that scans of the list make one snapshot.
+    on_damage: "skip" leaves out files whose header is damaged, and counts them in ``report``.
+    Raises DamagedFile.
+    """
+    directory = os.path.abspath(os.fspath(directory))
+    report = report or ScanReport()
+    qm_id = _qm_id(directory)
+    for _ in range(_ATTEMPTS):
+        found: list[SegmentFile] = []
+        gone = False
+        for number, in_archive in _numbers(directory).items():
+            try:
+                segment = _look_at(directory, qm_id, number, in_archive)
+            except DamagedFile as error:
+                report.met(error, on_damage)
+                continue
+            if segment is None:
+                gone |= bool(found) and not in_archive  # the oldest may go, others not
+            else:
+                found.append(segment)
+        if not gone:
+            break
+    return _with_ends(found, max(durable_lsn, _durable_by_checkpoint(directory, qm_id)))
+
+
+def _with_ends(found: list[SegmentFile], durable_lsn: int) -> list[SegmentFile]:
+    result = []
+    for segment, after in zip(found, [*found[1:], None], strict=True):
+        if after is not None and after.number == segment.number + 1:
+            result.append(_closed_by(segment, after))
+        else:
+            result.append(_still_open(segment, durable_lsn if after is None else 0))
+    return result
