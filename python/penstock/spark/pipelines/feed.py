@@ -1,0 +1,121 @@
+"""Log files into a queue, each line once, the worst lines with the highest priority.
+
+How far each file was read is a message, too: on a queue beside the lines' own, replaced in the same
+unit of work as the lines that were put. So a feeder that is killed goes on where it was, without
+a line lost or put twice, and a feeder that runs again puts only what was added to the files.
+
+One feeder at a time works on a queue; it holds the positions open for itself.
+
+Which file: its path, resolved. A file that is shorter than it was read to has been replaced and is
+read from its beginning. Blank lines are no messages. A last line without an end is taken as it is;
+what is appended to it later is a line of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import penstock
+
+from .formats import severity_of
+
+__all__ = ["POSITIONS", "Fed", "feed"]
+
+POSITIONS = ".POSITIONS"  # ending of the queue that holds how far each file was read
+UNIT_LINES = 500  # of a unit of work: large enough to make a flush cheap a line
+UNIT_BYTES = 4 << 20  # ... but no more bytes than this, and one line
+
+
+@dataclass(frozen=True)
+class Fed:
+    """What a call of ``feed`` did: messages put, bytes of them, files looked at."""
+
+    messages: int
+    bytes: int
+    files: int
+
+
+def feed(qm: penstock.QueueManager, queue: str, files: Iterable[str | Path]) -> Fed:
+    """Puts every line of the files that was not put yet, persistent, in units of work.
+
+    Both queues are made when absent.
+
+    Args:
+        qm: A connection; its current thread must have no unit of work of its own.
+        queue: Name of the queue for the lines, at most 38 characters.
+        files: Their lines end with a newline; a carriage return before it is left in the message.
+
+    Raises:
+        ObjectInUse: Another feeder works on this queue (2042).
+        MQError: As put and get have it. What was committed before stays.
+        OSError: As open and read have it.
+    """
+    messages = size = looked_at = 0
+    qm.queue(queue + POSITIONS).close()
+    positions = qm.open(queue + POSITIONS, input=True, exclusive=True)
+    with positions, qm.queue(queue) as lines:
+        for file in files:
+            looked_at += 1
+            path = Path(file).resolve()
+            key = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).digest()[:24]
+            with path.open("rb") as opened:
+                opened.seek(_position(positions, key, path))
+                for unit in _units(opened):
+                    _put(qm, lines, positions, key, path, unit, opened.tell())
+                    messages += len(unit)
+                    size += sum(map(len, unit))
+    return Fed(messages, size, looked_at)
+
+
+def _position(positions: penstock.Queue, key: bytes, path: Path) -> int:
+    """Where reading goes on, in bytes from the beginning of the file."""
+    for message in positions.browse(correl_id=key):
+        offset = int(json.loads(message.data)["offset"])
+        return offset if offset <= path.stat().st_size else 0
+    return 0
+
+
+def _units(opened: BinaryIO) -> Iterator[list[bytes]]:
+    """The lines, without their ends, in parts that fit a unit of work; blank ones left out.
+
+    When a part is yielded the file stands behind its last line.
+    """
+    unit: list[bytes] = []
+    size = 0
+    while line := opened.readline():
+        text = line.rstrip(b"\n")
+        if text.strip():
+            unit.append(text)
+            size += len(text)
+        if len(unit) == UNIT_LINES or size >= UNIT_BYTES:
+            yield unit
+            unit, size = [], 0
+    if unit:
+        yield unit
+
+
+def _put(
+    qm: penstock.QueueManager,
+    lines: penstock.Queue,
+    positions: penstock.Queue,
+    key: bytes,
+    path: Path,
+    unit: list[bytes],
+    offset: int,
+) -> None:
+    """Puts a unit of lines and the position behind it, or neither."""
+    record = json.dumps({"file": str(path), "offset": offset})
+    with qm.transaction():
+        try:
+            while True:
+                positions.get(correl_id=key)
+        except penstock.NoMessageAvailable:
+            pass
+        positions.put(record.encode("utf-8", "surrogateescape"), persistent=True, correl_id=key)
+        for line in unit:
+            lines.put(line, priority=severity_of(line), persistent=True)

@@ -1,0 +1,105 @@
+"""Options of pipelines: declared once as a dataclass, given as a mapping or on a command line.
+
+Names are those of the fields in camel case, as Spark's sources have them; upper and lower case are
+the same. On a command line ``alertQueue`` is ``--alert-queue``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+__all__ = ["OptionError", "command_line", "option", "read_options"]
+
+T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class OptionError(ValueError):
+    """An option that is unknown, missing or not of its type; the text says which."""
+
+
+def option(text: str, default: Any = None, *, needed: bool = False, kind: type = str) -> Any:
+    """A field of an options class.
+
+    Args:
+        text: What it means, for the help.
+        default: Its value when it is not given.
+        needed: It must be given.
+        kind: ``str``, ``int`` or ``bool``.
+    """
+    return dataclasses.field(
+        default=default, metadata={"text": text, "needed": needed, "kind": kind}
+    )
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_(\w)", lambda match: match[1].upper(), name)
+
+
+def _value(name: str, kind: type, given: Any) -> Any:
+    text = str(given).strip()
+    if kind is bool:
+        if text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        raise OptionError(f"option {name} is true or false, not {text!r}")
+    if kind is int:
+        try:
+            return int(text)
+        except ValueError:
+            raise OptionError(f"option {name} is a whole number, not {text!r}") from None
+    return str(given)
+
+
+def read_options(options_class: type[T], given: Mapping[str, Any]) -> T:
+    """An object of the class with the given values. Values None count as not given.
+
+    Raises:
+        OptionError: An option is unknown (a similar one is named), given twice, missing, or not
+            of its type.
+    """
+    declared: Any = options_class  # a dataclass, which its type does not say
+    fields = {_camel(f.name).lower(): f for f in dataclasses.fields(declared)}
+    values: dict[str, Any] = {}
+    for key, value in given.items():
+        found = fields.get(key.lower())
+        if found is None:
+            names = {name: _camel(f.name) for name, f in fields.items()}
+            near = difflib.get_close_matches(key.lower(), names, 1)
+            hint = f"; did you mean {names[near[0]]}?" if near else f"; there are {_list(names)}"
+            raise OptionError(f"there is no option {key}{hint}")
+        if value is None:
+            continue
+        if found.name in values:
+            raise OptionError(f"option {_camel(found.name)} is given twice")
+        values[found.name] = _value(_camel(found.name), found.metadata["kind"], value)
+    for f in fields.values():
+        if f.metadata["needed"] and f.name not in values:
+            raise OptionError(f"option {_camel(f.name)} is missing: {f.metadata['text']}")
+    return options_class(**values)
+
+
+def _list(names: Mapping[str, str]) -> str:
+    return ", ".join(sorted(names.values()))
+
+
+def command_line(options_class: type) -> Callable[[Command], Command]:
+    """Decorates a click command with one option for each field; it is called with them all."""
+    import click
+
+    def decorate(command: Command) -> Command:
+        for field in reversed(dataclasses.fields(options_class)):
+            default = "" if field.default is None else f"  [default: {field.default}]"
+            command = click.option(
+                "--" + field.name.replace("_", "-"),
+                _camel(field.name),
+                metavar={int: "N", bool: "true|false"}.get(field.metadata["kind"], "TEXT"),
+                required=field.metadata["needed"],
+                help=field.metadata["text"] + default,
+            )(command)
+        return command
+
+    return decorate
