@@ -462,7 +462,8 @@ static uint64_t count_np_lost(const struct mqx_region *region, int mode)
     for (uint64_t slot = 1; slot < used; slot++) {
         const struct mqx_message *message = mqx_message(region, (uint32_t)slot);
         if (message == NULL || (message->flags & MQX_MSGF_PERSISTENT) != 0 ||
-            (message->state != MQX_MSG_AVAILABLE && message->state != MQX_MSG_LOCKED)) {
+            (message->state != MQX_MSG_AVAILABLE && message->state != MQX_MSG_LOCKED &&
+             message->state != MQX_MSG_PUT)) { /* of a prepared unit: there are no others now */
             continue;
         }
         const struct mqx_object *object = mqx_object(region, message->object);

@@ -33,6 +33,8 @@ struct taking { /* a checkpoint under way */
     int mode;
     uint64_t begin_lsn;
     uint64_t begin_segment;
+    uint64_t tail;            /* of the journal when it began */
+    bool in_flight;           /* a unit that is not prepared had a record */
     struct mqx_snapshot_writer writer;
     struct place *places;     /* by LSN */
     uint32_t place_count;
@@ -49,8 +51,9 @@ struct taking { /* a checkpoint under way */
 
 /* ---- where the replay will begin ---- */
 
-static uint64_t lowest_in_flight(struct mqx_region *region, uint64_t bound, int *status)
+static uint64_t lowest_in_flight(struct taking *taking, uint64_t bound, int *status)
 {
+    struct mqx_region *region = &taking->store->region;
     struct mqx_lock *ring_lock = &region->journal->ring_lock;
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
     for (uint64_t slot = 1; slot < used && *status == MQX_OK;) {
@@ -60,8 +63,9 @@ static uint64_t lowest_in_flight(struct mqx_region *region, uint64_t bound, int 
         }
         for (int i = 0; i < MQX_LOCKED_STEPS_MAX && slot < used; i++, slot++) {
             const struct mqx_context *context = mqx_context(region, (uint32_t)slot);
-            if (context != NULL && context->first_lsn != 0 && context->first_lsn < bound) {
-                bound = context->first_lsn;
+            if (context != NULL && context->first_lsn != 0) {
+                bound = context->first_lsn < bound ? context->first_lsn : bound;
+                taking->in_flight |= context->state != MQX_CTX_PREPARED;
             }
         }
         mqx_lock_drop(region, ring_lock);
@@ -127,9 +131,10 @@ static int choose_begin(struct taking *taking)
         return status;
     }
     const uint64_t tail = journal->batch_records != 0 ? journal->tail : journal->batch_start;
+    taking->tail = tail;
     taking->begin_segment = journal->segment[journal->active - 1].number;
     mqx_lock_drop(region, &journal->ring_lock);
-    taking->begin_lsn = lowest_in_flight(region, tail, &status);
+    taking->begin_lsn = lowest_in_flight(taking, tail, &status);
     if (status == MQX_OK) {
         status = list_segments(taking);
     }
@@ -453,7 +458,7 @@ static int finish(struct taking *taking)
     }
     fill_header(taking, &header);
     mqx_check(header.end_lsn >= taking->begin_lsn);
-    mqx_check(header.clean == 0 || header.end_lsn == taking->begin_lsn); /* nobody else is here */
+    mqx_check(header.clean == 0 || !taking->in_flight); /* nobody else is here */
     status = mqx_snapshot_finish(&taking->writer, &header, &size);
     if (status == MQX_OK) {
         status = publish(taking, size);
@@ -498,7 +503,8 @@ static int is_needless(struct taking *taking, bool *out)
     if (taking->mode == MQX_CHECKPOINT_CLEAN) {
         status = for_objects(taking, count_images);
     }
-    *out = journal->clean_tail != 0 && taking->images == 0;
+    *out = journal->clean_tail != 0 && taking->images == 0 &&
+           taking->begin_lsn == mqx_load_acquire(&journal->durable); /* else: a prepared unit */
     taking->images = 0;
     return status;
 }
@@ -514,7 +520,8 @@ static int take(struct taking *taking)
     if (status != MQX_OK || needless) {
         return status;
     }
-    if (!paced && taking->begin_lsn != mqx_load_acquire(&taking->store->region.journal->durable)) {
+    if (!paced && (taking->in_flight ||
+                   taking->tail != mqx_load_acquire(&taking->store->region.journal->durable))) {
         return mqx_fail(MQRC_UNEXPECTED_ERROR, "an orderly end with a unit of work in flight");
     }
     status = mqx_snapshot_begin(&taking->writer, taking->store->io, taking->store->checkpoint_dir,

@@ -8,8 +8,8 @@
  * renamed, directory flushed, re-read and verified; only then the older one is removed and segments
  * are retired.
  *
- * `clean` is the orderly end: nobody else is attached, no unit is in flight; the journal's tail is
- * flushed and marked; messages of NPMCLASS(HIGH) queues go into IMAGE blocks.
+ * `clean` is the orderly end: nobody else is attached, no unit but prepared ones is in flight; the
+ * journal's tail is flushed and marked; messages of NPMCLASS(HIGH) queues go into IMAGE blocks.
  *
  * Caller holds the maintenance lock.
  */

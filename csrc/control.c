@@ -393,7 +393,8 @@ static void count_tables(const struct mqx_region *region, struct mqe_manager_sta
         const struct mqx_context *context = mqx_context(region, i);
         const uint32_t state = context == NULL ? 0 : mqx_load_relaxed(&context->state);
         out->contexts += state != MQX_CTX_FREE;
-        out->units += state > MQX_CTX_IDLE;
+        out->units += state > MQX_CTX_IDLE && state != MQX_CTX_PREPARED;
+        out->prepared += state == MQX_CTX_PREPARED;
     }
     for (uint32_t i = 1; i < region->header->area[MQX_AREA_HANDLES].used; i++) {
         const struct mqx_handle *handle = mqx_handle(region, i);
@@ -486,7 +487,8 @@ int mqe_units(mqe_manager *manager, struct mqe_unit_status *out, uint32_t capaci
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
     for (uint32_t i = 1; i < used; i++) {
         const struct mqx_context *context = mqx_context(region, i);
-        if (context == NULL || mqx_load_acquire(&context->state) <= MQX_CTX_IDLE) {
+        const uint32_t state = context == NULL ? 0 : mqx_load_acquire(&context->state);
+        if (state <= MQX_CTX_IDLE || state == MQX_CTX_PREPARED) {
             continue;
         }
         if (*out_count < capacity) {

@@ -82,9 +82,9 @@ enum { /* record types; PS_MUST_UNDERSTAND is set in the stored type unless said
     PS_REC_GET = 2,
     PS_REC_COMMIT = 3,
     PS_REC_BACKOUT = 4,
-    PS_REC_PREPARE = 5,            /* reserved */
-    PS_REC_COMMIT_PREPARED = 6,    /* reserved */
-    PS_REC_BACKOUT_PREPARED = 7,   /* reserved */
+    PS_REC_PREPARE = 5,            /* the unit is complete; others decide it, by its xid */
+    PS_REC_COMMIT_PREPARED = 6,    /* of all units that it names */
+    PS_REC_BACKOUT_PREPARED = 7,
     PS_REC_CHUNK = 8,
     PS_REC_MOVED = 9,              /* reserved */
     PS_REC_EXPIRE = 10,
@@ -97,6 +97,8 @@ enum { /* record types; PS_MUST_UNDERSTAND is set in the stored type unless said
     PS_REC_SUBSCRIPTION = 17,      /* reserved */
     PS_REC_CLEAR = 18,             /* every message of the queue with arrival < header.arrival is
                                     * gone */
+    PS_REC_TAKEN = 19,             /* image of a non-persistent message got in a unit that is being
+                                    * prepared */
 };
 
 enum { /* record flags */
@@ -132,9 +134,13 @@ enum { /* section tags */
     PS_SEC_COUNTS = 10,       /* array of struct ps_count: backout counts, in a BACKOUT record */
     PS_SEC_OBJECT_NAME = 11,  /* struct ps_object_name */
     PS_SEC_OBJECT_ATTRS = 12, /* attribute list, see struct ps_attr */
-    PS_SEC_XID = 13,          /* reserved: struct ps_xid */
+    PS_SEC_XID = 13,          /* struct ps_xid */
     PS_SEC_STORES = 14,       /* reserved: participating stores */
     PS_SEC_IMAGE = 15,        /* struct ps_image, in IMAGE_CONSUMED */
+    PS_SEC_UNITS = 16,        /* array of unit ids, 64 bits each, in COMMIT_PREPARED and
+                               * BACKOUT_PREPARED */
+    PS_SEC_PREPARED = 17,     /* struct ps_prepared, in PREPARE */
+    PS_SEC_TAKEN = 18,        /* struct ps_taken, in TAKEN */
 };
 
 struct ps_section { /* then `length` bytes, then zeroes to a multiple of 8 */
@@ -239,14 +245,31 @@ struct ps_image {
     uint64_t checkpoint_lsn;  /* the checkpoint whose non-persistent image has been loaded */
 };
 
-struct ps_xid { /* reserved layout of section XID */
+struct ps_xid { /* names a prepared unit; bytes beyond the lengths are zero */
     int32_t format_id;
-    uint16_t gtrid_length;    /* <= 64 */
+    uint16_t gtrid_length;    /* 1..64 */
     uint16_t bqual_length;    /* <= 64 */
     uint8_t gtrid[64];
     uint8_t bqual[64];
 };
 MQX_STATIC_ASSERT(sizeof(struct ps_xid) == 136, "xid");
+
+struct ps_prepared {
+    uint64_t prepared_us;     /* wall clock */
+    uint64_t bytes;           /* of the bodies of all messages put and got */
+    uint32_t puts;            /* messages, non-persistent ones included */
+    uint32_t gets;
+    uint32_t lost_puts;       /* of these, what a restart loses: non-persistent puts ... */
+    uint32_t lost_gets;       /* ... and gets without an image, of temporary queues */
+};
+MQX_STATIC_ASSERT(sizeof(struct ps_prepared) == 32, "prepared");
+
+struct ps_taken {
+    uint32_t before;          /* PUT and GET records of the unit that come before it in the order of
+                               * the calls */
+    uint32_t zero;
+};
+MQX_STATIC_ASSERT(sizeof(struct ps_taken) == 8, "taken");
 
 /* ---- checkpoint file `checkpoint/<begin_lsn, 16 hex digits>.psc`: header page, blocks, END block
  * ---- */

@@ -249,6 +249,10 @@ static void note_in_context(struct mqx_region *region, const struct mqx_append *
     if ((append->flags & MQX_APPEND_DECIDES) != 0) {
         SET64(&context->decided_lsn, append->end_lsn);
         SET32(&context->state, MQX_CTX_DECIDED);
+    } else if ((append->flags & MQX_APPEND_PREPARES) != 0) {
+        SET64(&context->decided_lsn, append->end_lsn);
+        SET32(&context->process, 0);
+        SET32(&context->state, MQX_CTX_PREPARED);
     } else {
         SET32(&context->record_count, context->record_count + 1);
         SET32(&context->running_crc, mqx_running_crc(context->running_crc, record));

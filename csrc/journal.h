@@ -47,6 +47,7 @@
 enum { /* append flags */
     MQX_APPEND_PUT = 1,      /* subject to the reserve: fails with 2192 */
     MQX_APPEND_DECIDES = 2,  /* COMMIT, or a record with PS_FLAG_COMMITS of the context's unit */
+    MQX_APPEND_PREPARES = 4, /* PREPARE: the context is nobody's from here on */
 };
 
 struct mqx_append {

@@ -105,11 +105,22 @@ uint32_t mqx_encode_put(unsigned char *to, const struct mqx_record_head *head,
                         const struct ps_descriptor *descriptor, const struct ps_descriptor_ext *ext,
                         const struct ps_chunked *chunked, const void *body, uint32_t body_length)
 {
+    return mqx_encode_taken(to, head, descriptor, ext, NULL, chunked, body, body_length);
+}
+
+uint32_t mqx_encode_taken(unsigned char *to, const struct mqx_record_head *head,
+                          const struct ps_descriptor *descriptor,
+                          const struct ps_descriptor_ext *ext, const struct ps_taken *taken,
+                          const struct ps_chunked *chunked, const void *body, uint32_t body_length)
+{
     mqx_check((descriptor->has_ext != 0) == (ext != NULL));
     uint32_t at = begin(to, head);
     at = add(to, at, PS_SEC_DESCRIPTOR, descriptor, sizeof *descriptor);
     if (ext != NULL) {
         at = add(to, at, PS_SEC_DESCRIPTOR_EXT, ext, sizeof *ext);
+    }
+    if (taken != NULL) {
+        at = add(to, at, PS_SEC_TAKEN, taken, sizeof *taken);
     }
     if (chunked != NULL) {
         at = add(to, at, PS_SEC_CHUNKED, chunked, sizeof *chunked);
@@ -151,6 +162,23 @@ uint32_t mqx_encode_object(unsigned char *to, const struct mqx_record_head *head
         at = add(to, at, PS_SEC_OBJECT_ATTRS, attrs, attrs_length);
     }
     return finish(to, at);
+}
+
+uint32_t mqx_encode_prepare(unsigned char *to, const struct mqx_record_head *head,
+                            const struct ps_xid *xid, const struct ps_prepared *prepared,
+                            const struct ps_commit *commit)
+{
+    uint32_t at = add(to, begin(to, head), PS_SEC_XID, xid, sizeof *xid);
+    at = add(to, at, PS_SEC_PREPARED, prepared, sizeof *prepared);
+    return finish(to, add(to, at, PS_SEC_COMMIT, commit, sizeof *commit));
+}
+
+uint32_t mqx_encode_units(unsigned char *to, const struct mqx_record_head *head,
+                          const uint64_t *units, uint32_t unit_count)
+{
+    mqx_check(unit_count > 0);
+    return finish(to, add(to, begin(to, head), PS_SEC_UNITS, units,
+                          unit_count * (uint32_t)sizeof *units));
 }
 
 uint32_t mqx_encode_image_consumed(unsigned char *to, const struct ps_image *image)
@@ -195,6 +223,10 @@ static const struct section_rule section_rules[] = {
     [PS_SEC_OBJECT_NAME] = FIXED(name),
     [PS_SEC_OBJECT_ATTRS] = COUNTED(attrs, attrs_length, 1),
     [PS_SEC_IMAGE] = FIXED(image),
+    [PS_SEC_XID] = FIXED(xid),
+    [PS_SEC_UNITS] = COUNTED(units, unit_count, sizeof(uint64_t)),
+    [PS_SEC_PREPARED] = FIXED(prepared),
+    [PS_SEC_TAKEN] = FIXED(taken),
 };
 
 /* Sections that a record type needs, one bit a tag. Types that are not here are unknown. */
@@ -214,6 +246,10 @@ static const struct type_rule type_rules[] = {
     [PS_REC_OBJECT] = {BIT(PS_SEC_OBJECT_NAME), true},
     [PS_REC_OBJECT_DELETE] = {0, true},
     [PS_REC_CLEAR] = {0, true},
+    [PS_REC_PREPARE] = {BIT(PS_SEC_XID) | BIT(PS_SEC_PREPARED) | BIT(PS_SEC_COMMIT), true},
+    [PS_REC_COMMIT_PREPARED] = {BIT(PS_SEC_UNITS), true},
+    [PS_REC_BACKOUT_PREPARED] = {BIT(PS_SEC_UNITS), true},
+    [PS_REC_TAKEN] = {BIT(PS_SEC_DESCRIPTOR) | BIT(PS_SEC_TAKEN), true},
 };
 
 int mqx_record_check(const void *at, size_t size)
@@ -324,6 +360,35 @@ static int check_message(const struct mqx_decoded *out)
     return MQX_OK;
 }
 
+bool mqx_xid_is_sound(const struct ps_xid *xid)
+{
+    return xid->format_id != -1 && xid->gtrid_length >= 1 &&
+           xid->gtrid_length <= sizeof xid->gtrid &&
+           xid->bqual_length <= sizeof xid->bqual &&
+           is_zero(xid->gtrid + xid->gtrid_length, xid->gtrid + sizeof xid->gtrid) &&
+           is_zero(xid->bqual + xid->bqual_length, xid->bqual + sizeof xid->bqual);
+}
+
+/* What the sections of PREPARE and of the records about prepared units say. */
+static int check_prepared(const struct mqx_decoded *out)
+{
+    if (out->xid != NULL && !mqx_xid_is_sound(out->xid)) {
+        return unreadable(out->head, "lengths of section", PS_SEC_XID);
+    }
+    if (out->taken != NULL && out->taken->zero != 0) {
+        return unreadable(out->head, "reserved bytes of section", PS_SEC_TAKEN);
+    }
+    const uint16_t type = mqx_record_type(out->head);
+    if ((type == PS_REC_PREPARE || type == PS_REC_TAKEN) && out->head->unit_id == 0) {
+        return unreadable(out->head, "unit of type", type);
+    }
+    if ((type == PS_REC_COMMIT_PREPARED || type == PS_REC_BACKOUT_PREPARED) &&
+        out->unit_count == 0) {
+        return unreadable(out->head, "units of type", type);
+    }
+    return MQX_OK;
+}
+
 int mqx_record_parse(const void *at, struct mqx_decoded *out)
 {
     const struct psj_record *record = at;
@@ -341,7 +406,10 @@ int mqx_record_parse(const void *at, struct mqx_decoded *out)
         return unreadable(record, "flags", record->flags);
     }
     int status = take_sections(&type_rules[type], out);
-    return status == MQX_OK ? check_message(out) : status;
+    if (status == MQX_OK) {
+        status = check_message(out);
+    }
+    return status == MQX_OK ? check_prepared(out) : status;
 }
 
 int mqx_record_decode(const void *at, size_t size, struct mqx_decoded *out)

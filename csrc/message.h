@@ -33,6 +33,11 @@ struct mqx_decoded {
     const unsigned char *attrs;
     uint32_t attrs_length;
     const struct ps_image *image;
+    const struct ps_xid *xid;
+    const struct ps_prepared *prepared;
+    const struct ps_taken *taken;
+    const uint64_t *units;
+    uint32_t unit_count;
     const unsigned char *body;
     uint32_t body_length;
 };
@@ -83,9 +88,24 @@ uint32_t mqx_encode_counts(unsigned char *to, const struct mqx_record_head *head
 uint32_t mqx_encode_object(unsigned char *to, const struct mqx_record_head *head,
                            const struct ps_object_name *name, const void *attrs,
                            uint32_t attrs_length);
+uint32_t mqx_encode_prepare(unsigned char *to, const struct mqx_record_head *head,
+                            const struct ps_xid *xid, const struct ps_prepared *prepared,
+                            const struct ps_commit *commit);
+/* COMMIT_PREPARED, BACKOUT_PREPARED */
+uint32_t mqx_encode_units(unsigned char *to, const struct mqx_record_head *head,
+                          const uint64_t *units, uint32_t unit_count);
+/* A PUT's sections and `taken`. */
+uint32_t mqx_encode_taken(unsigned char *to, const struct mqx_record_head *head,
+                          const struct ps_descriptor *descriptor,
+                          const struct ps_descriptor_ext *ext, const struct ps_taken *taken,
+                          const struct ps_chunked *chunked, const void *body,
+                          uint32_t body_length);
 uint32_t mqx_encode_image_consumed(unsigned char *to, const struct ps_image *image);
 /* Length of a PUT record with an inline body of these sizes. */
 uint32_t mqx_put_record_length(bool ext, uint32_t body_length);
+
+/* May it name a unit? */
+bool mqx_xid_is_sound(const struct ps_xid *xid);
 
 /* The running checksum of a unit after one more record (struct ps_commit). */
 uint32_t mqx_running_crc(uint32_t running, const struct psj_record *record);

@@ -102,6 +102,7 @@ struct mqe_manager_status {
     uint64_t durable_lsn, tail_lsn, checkpoint_lsn, journal_bytes, journal_limit;
     uint64_t segments, spare_segments, flushes, flushed_bytes, flushed_records, woken_by_bound;
     uint64_t np_discarded, repairs;
+    uint64_t prepared;            /* units of work prepared and not ended; not among `units` */
 };
 int mqe_status(mqe_manager *manager, struct mqe_manager_status *out) MQX_MUST_USE;
 
@@ -271,6 +272,56 @@ void mqe_unit_free(mqe_unit *unit); /* backs out what is pending */
 int mqe_commit(mqe_unit *unit) MQX_MUST_USE;
 int mqe_backout(mqe_unit *unit) MQX_MUST_USE;
 uint32_t mqe_unit_count(const mqe_unit *unit); /* messages put and got so far */
+
+/* ---- prepared units of work: two-phase commit ----
+ *
+ * mqe_prepare() makes a unit durable without deciding it, and nobody's: no death, detach or restart
+ * ends it, only its name does, from any process. Until then what it has got and put is invisible
+ * and counts as uncommitted, and its queues cannot be deleted (2055).
+ *
+ * Non-persistent messages. Those got in the unit are written, too, so that mqe_browse_prepared()
+ * shows the same after a restart. A backout gives them back as long as the region lives; after a
+ * restart it discards them. Non-persistent messages that the unit put are lost by a restart, and so
+ * are those got from temporary queues; both are counted among the discarded ones, then.
+ *
+ * A prepared unit keeps the journal from its first record on. It is never backed out for that
+ * (2003); when the journal is full, puts of logged messages are 2192 until it is ended, which is
+ * always possible.
+ *
+ * Xids: gtrid_length 1 to 64, bqual_length 0 to 64, bytes beyond them zero, format_id not -1; 2046
+ * otherwise. */
+
+enum { MQE_PREPARED_MAX = 4096 }; /* units that one call ends */
+enum { MQE_PREPARE_EMPTY = 1 };   /* flags of mqe_prepare: a unit without messages will do */
+
+/* The unit becomes prepared, durable on return; `unit` is idle then and may be used again. 2128:
+ * the xid is that of a prepared unit; 2255: there is nothing in the unit (without EMPTY); 2046.
+ * Then, and after 2071, 2102 and 2192, the unit is as before. 2003: it had been backed out. 2009 as
+ * from mqe_commit(). */
+int mqe_prepare(mqe_unit *unit, const struct ps_xid *xid, uint32_t flags) MQX_MUST_USE;
+
+struct mqe_prepared {
+    struct ps_xid xid;
+    uint64_t unit_id, prepared_us;
+    uint32_t puts, gets;        /* messages; what a restart has lost is not counted any more */
+    uint32_t nonpersistent;     /* of these, not persistent */
+    uint32_t zero;
+    uint64_t bytes;             /* of all bodies */
+};
+/* Prepared units, oldest first, `capacity` at most; *out_count = how many there are. All that are
+ * told are durable. */
+int mqe_prepared_list(mqe_manager *manager, struct mqe_prepared *out, uint32_t capacity,
+                      uint32_t *out_count) MQX_MUST_USE;
+
+/* Ends all the named units, or, when one of them is unknown, none: 2255, the text names it (and so
+ * for units that somebody else ends meanwhile). Durable on return; 2009: unknown until restart,
+ * but the same for all. 2046: none, more than MQE_PREPARED_MAX, or one twice. */
+int mqe_commit_prepared(mqe_manager *manager, const struct ps_xid *xids,
+                        uint32_t count) MQX_MUST_USE;
+/* Messages got are shown again, BackoutCount + 1. *np_discarded: non-persistent ones that a restart
+ * has made impossible to give back. */
+int mqe_backout_prepared(mqe_manager *manager, const struct ps_xid *xids, uint32_t count,
+                         uint64_t *np_discarded) MQX_MUST_USE;
 
 /* ---- messages ---- */
 

@@ -304,6 +304,9 @@ void mqx_queue_claim(struct mqx_hold *hold, struct mqx_object *queue, uint32_t s
     if (state == MQX_MSG_GOT) {
         mqx_put32(hold, &queue->got, queue->got + 1);
         mqx_unit_push(hold, owner, slot);
+    } else if (state == MQX_MSG_PUT) {
+        mqx_put32(hold, &queue->uncommitted, queue->uncommitted + 1);
+        mqx_unit_push(hold, owner, slot);
     }
 }
 
@@ -522,13 +525,20 @@ static int load_insert(struct mqx_hold *hold, struct mqx_object *queue, uint32_t
     return status;
 }
 
+static bool is_logged(const struct mqx_loaded *loaded)
+{
+    return loaded->m.lsn != 0 && !loaded->taken;
+}
+
 static void fill_loaded(const struct mqx_region *region, struct mqx_message *message,
                         const struct mqx_loaded *loaded)
 {
     const struct psc_message *m = &loaded->m;
     message->placement = m->placement;
-    message->flags = (uint8_t)((m->lsn != 0 ? MQX_MSGF_PERSISTENT : 0) |
-                               (m->lsn != 0 && m->is_volatile != 0 ? MQX_MSGF_VOLATILE : 0) |
+    const bool logged = is_logged(loaded);
+    message->flags = (uint8_t)((logged ? MQX_MSGF_PERSISTENT : 0) |
+                               (logged && m->is_volatile != 0 ? MQX_MSGF_VOLATILE : 0) |
+                               (loaded->taken ? MQX_MSGF_TAKEN : 0) |
                                (m->has_ext != 0 ? MQX_MSGF_HAS_EXT : 0));
     message->pins = 0;
     message->object = m->object;
@@ -580,7 +590,7 @@ int mqx_queue_load(struct mqx_store *store, const struct mqx_loaded *loaded, uin
         return status;
     }
     message->state = MQX_MSG_AVAILABLE;
-    hold.stripe->persistent_present += loaded->m.lsn != 0;
+    hold.stripe->persistent_present += is_logged(loaded);
     queue->expiring += message->expiry != 0;
     mqx_hold_commit(&hold);
     mqx_hold_drop(&hold);

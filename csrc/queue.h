@@ -55,8 +55,8 @@ int mqx_queue_link(struct mqx_hold *hold, struct mqx_object *queue,
  * BackoutCount. Stores of one micro-transaction, left open. */
 void mqx_queue_show(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot, uint32_t count);
 
-/* An AVAILABLE message is hidden: state GOT (owner = context) or LOCKED (owner = handle). Left
- * open. */
+/* An AVAILABLE message is hidden: state GOT (owner = context) or LOCKED (owner = handle); restart:
+ * PUT (owner = context). Left open. */
 void mqx_queue_claim(struct mqx_hold *hold, struct mqx_object *queue, uint32_t slot,
                      enum mqx_message_state state, uint32_t owner);
 
@@ -108,6 +108,8 @@ struct mqx_loaded {
                                              * body */
     const struct ps_descriptor_ext *ext;
     const void *body;                  /* image messages: the body; else NULL */
+    bool taken;                        /* image of a message got in a prepared unit: it will be
+                                        * claimed, and never shown */
 };
 /* Appends an available message to its queue; to be called in the order (queue, placement
  * descending, number ascending) within a queue. *out_slot is its entry. */

@@ -444,7 +444,8 @@ static int set_journal(struct mqx_restart *restart, const struct listing *listin
     journal->checkpoint_begin = restart->replay.begin_lsn;
     journal->checkpoint_bytes = restart->has_snapshot ? restart->snapshot.window.file_size : 0;
     journal->reserve_bytes =
-        mqx_journal_reserve_for(&restart->store->region, restart->report.messages, 0);
+        mqx_journal_reserve_for(&restart->store->region, restart->report.messages,
+                                restart->report.units_prepared);
     journal->clean_tail = tail->clean;
     journal->epoch_written = 0;
     return status;
@@ -531,10 +532,16 @@ static int load(struct mqx_restart *restart, const struct listing *listing, cons
     }
     struct mqx_journal *journal = restart->store->region.journal;
     journal->next_unit_id = restart->replay.next_unit_id; /* the catalog stamps what it stores */
-    int status = mqx_load_objects(restart);
+    int status = mqx_replay_doubts(&restart->replay);
+    if (status == MQX_OK) {
+        status = mqx_load_objects(restart);
+    }
     restart->replay.next_unit_id = journal->next_unit_id;
     if (status == MQX_OK && (restart->has_snapshot || restart->replay.put_count > 0)) {
         status = mqx_load_messages(restart);
+    }
+    if (status == MQX_OK) {
+        status = mqx_load_prepared(restart);
     }
     if (status == MQX_OK) {
         status = set_journal(restart, listing, tail);

@@ -32,6 +32,7 @@ struct mqx_recovery_report {
     uint64_t records_replayed;
     uint64_t bytes_replayed;
     uint64_t units_dropped;
+    uint64_t units_prepared;   /* and not ended: there again */
     uint64_t torn_bytes;       /* of the torn tail */
     uint64_t image_messages;
     uint64_t begin_lsn;

@@ -8,6 +8,7 @@
 #include "recovery_load.h"
 
 #include "error.h"
+#include "prepared.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -408,6 +409,9 @@ static int take_in_flight(struct mqx_restart *restart)
     restart->in_flight = sorted;
     int status = MQX_OK;
     for (size_t i = 0; i < count && status == MQX_OK; i++) {
+        if (mqx_replay_held(&restart->replay, sorted[i].number) != NULL) {
+            continue; /* its unit goes on */
+        }
         status = mqx_replay_count(&restart->replay, sorted[i].number, sorted[i].count);
     }
     return status;
@@ -430,7 +434,7 @@ static int load_one(struct loading *loading, const struct psc_message *m,
                     const struct mqx_pending *pending, struct mqx_window *image)
 {
     struct mqx_restart *restart = loading->restart;
-    struct mqx_loaded loaded = {.m = *m};
+    struct mqx_loaded loaded = {.m = *m, .taken = pending != NULL && pending->taken};
     uint32_t slot = 0;
     if (!mqx_replay_alive(&restart->replay, m)) {
         return MQX_OK;
@@ -447,7 +451,12 @@ static int load_one(struct loading *loading, const struct psc_message *m,
     if (MQX_UNLIKELY(loaded.m.backout_count != m->backout_count)) {
         note_raised(restart, &loaded.m);
     }
-    return mqx_queue_load(restart->store, &loaded, &slot);
+    status = mqx_queue_load(restart->store, &loaded, &slot);
+    struct mqx_held *held = mqx_replay_held(&restart->replay, m->number);
+    if (MQX_UNLIKELY(held != NULL)) {
+        held->slot = slot;
+    }
+    return status;
 }
 
 static int merge(struct loading *loading, struct mqx_window *image)
@@ -471,6 +480,50 @@ static int merge(struct loading *loading, struct mqx_window *image)
         } else {
             loading->next_put += 1;
             status = load_one(loading, &put->m, put, image);
+        }
+    }
+    return status;
+}
+
+/* ---- prepared units ---- */
+
+static int restore_unit(struct mqx_restart *restart, const struct mqx_replay_doubt *doubt)
+{
+    const struct mqx_restored restored = {
+        .xid = doubt->xid,
+        .unit_id = doubt->unit.id,
+        .first_lsn = doubt->unit.first_lsn,
+        .prepare_end_lsn = doubt->prepare_end_lsn,
+        .prepared_us = doubt->prepared_us,
+        .record_count = doubt->unit.record_count,
+        .running_crc = doubt->unit.running_crc,
+    };
+    uint32_t context = 0;
+    int status = mqx_prepared_restore(restart->store, &restored, &context);
+    for (size_t i = 0; i < doubt->held_count && status == MQX_OK; i++) {
+        const struct mqx_held *held = &restart->replay.held[doubt->first_held + i];
+        if (held->slot == 0 && held->type != PS_REC_TAKEN) {
+            return mqx_fail(MQRC_OBJECT_DAMAGED,
+                            "prepared unit %" PRIu64 " holds message %" PRIu64
+                            ", which is nowhere", doubt->unit.id, held->number);
+        }
+        if (held->slot != 0) {
+            status = mqx_prepared_restore_message(
+                restart->store, context, held->slot,
+                held->type == PS_REC_PUT ? MQX_MSG_PUT : MQX_MSG_GOT);
+        }
+    }
+    return status;
+}
+
+int mqx_load_prepared(struct mqx_restart *restart)
+{
+    const struct mqx_replay *replay = &restart->replay;
+    int status = MQX_OK;
+    for (size_t i = 0; i < replay->doubt_count && status == MQX_OK; i++) {
+        if (replay->doubts[i].unit.id != 0) {
+            status = restore_unit(restart, &replay->doubts[i]);
+            restart->report.units_prepared += 1;
         }
     }
     return status;

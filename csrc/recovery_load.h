@@ -37,5 +37,7 @@ int mqx_load_snapshot_start(struct mqx_restart *restart) MQX_MUST_USE;
 int mqx_load_objects(struct mqx_restart *restart) MQX_MUST_USE;
 /* Then messages into the queues, in delivery order; verifies the rest of the checkpoint. */
 int mqx_load_messages(struct mqx_restart *restart) MQX_MUST_USE;
+/* Then prepared units: what they have put and got is theirs again. */
+int mqx_load_prepared(struct mqx_restart *restart) MQX_MUST_USE;
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE_BYTES = 16384, DIGITS = 12, DIGIT_SIZE = 256 };
+enum { PAGE_BYTES = 16384 };
 
 /* ---- memory ---- */
 
@@ -78,6 +78,12 @@ void mqx_replay_free(struct mqx_replay *replay)
     free(replay->counts.values);
     free(replay->ops);
     free(replay->units);
+    free(replay->doubts);
+    free(replay->held);
+    free(replay->held_by_number.numbers);
+    free(replay->held_by_number.values);
+    free(replay->doubt_of.numbers);
+    free(replay->doubt_of.values);
     *replay = (struct mqx_replay){0};
 }
 
@@ -311,6 +317,7 @@ static int add_put(struct mqx_replay *replay, const struct mqx_decoded *record, 
         describe(replay, record, lsn, &pending->m);
         pending->state = MQX_PUT_WAITING;
         pending->image = 0;
+        pending->taken = false;
         *out = (uint32_t)replay->put_count++;
     }
     return status;
@@ -524,6 +531,179 @@ static int commit(struct mqx_replay *replay, uint64_t lsn, const struct mqx_deco
     return end_unit(replay, &unit, true);
 }
 
+/* ---- prepared units ---- */
+
+static int new_doubt(struct mqx_replay *replay, uint32_t *out)
+{
+    if (replay->free_doubt != 0) {
+        *out = replay->free_doubt - 1;
+        replay->free_doubt = replay->doubts[*out].unit.first_op;
+        return MQX_OK;
+    }
+    int status = grow(&replay->doubts, replay->doubt_count, &replay->doubt_capacity,
+                      sizeof *replay->doubts);
+    if (status == MQX_OK) {
+        *out = (uint32_t)replay->doubt_count++;
+        replay->doubts[*out].unit.id = 0;
+    }
+    return status;
+}
+
+/* Moves the unit from those under way to those in doubt, whose end, for one that began below the
+ * begin LSN, follows. */
+static int prepare(struct mqx_replay *replay, uint64_t lsn, const struct mqx_decoded *record)
+{
+    const struct ps_commit *stated = record->commit;
+    const uint64_t id = record->head->unit_id;
+    struct mqx_replay_unit unit = {.id = id, .first_lsn = stated->first_lsn};
+    uint32_t index = 0;
+    size_t at = 0;
+    bool is_new = false;
+    (void)take_unit(replay, id, &unit);
+    if ((stated->record_count == 0 || stated->first_lsn >= replay->begin_lsn) &&
+        (unit.first_lsn != stated->first_lsn || unit.record_count != stated->record_count ||
+         unit.running_crc != stated->running_crc)) {
+        return mqx_fail(MQRC_OBJECT_DAMAGED,
+                        "PREPARE at LSN %" PRIu64 " of unit %" PRIu64 " is about %u records from "
+                        "LSN %" PRIu64 ", found are %u from LSN %" PRIu64,
+                        lsn, id, stated->record_count, stated->first_lsn, unit.record_count,
+                        unit.first_lsn);
+    }
+    int status = new_doubt(replay, &index);
+    if (status == MQX_OK) {
+        status = add_number(&replay->doubt_of, id, true, &at, &is_new);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (stated->record_count == 0) {
+        unit.first_lsn = lsn;
+    } else {
+        unit.first_lsn = stated->first_lsn;
+    }
+    replay->doubt_of.values[at] = index + 1;
+    replay->doubts[index] = (struct mqx_replay_doubt){
+        .unit = unit,
+        .xid = *record->xid,
+        .prepare_end_lsn = lsn + record->head->length,
+        .prepared_us = record->prepared->prepared_us,
+    };
+    return MQX_OK;
+}
+
+/* A unit that is not in doubt was prepared below the begin LSN: it was over when the snapshot
+ * began. */
+static int end_prepared(struct mqx_replay *replay, const struct mqx_decoded *record, bool committed)
+{
+    int status = MQX_OK;
+    for (uint32_t i = 0; i < record->unit_count && status == MQX_OK; i++) {
+        if (replay->doubt_of.count == 0 || record->units[i] == 0) {
+            continue;
+        }
+        const size_t at = find_number(&replay->doubt_of, record->units[i]);
+        const uint32_t index = replay->doubt_of.numbers[at] != 0 ? replay->doubt_of.values[at] : 0;
+        if (index != 0) {
+            struct mqx_replay_unit *unit = &replay->doubts[index - 1].unit;
+            status = end_unit(replay, unit, committed);
+            replay->doubt_of.values[at] = 0;
+            unit->id = 0;
+            unit->first_op = replay->free_doubt;
+            replay->free_doubt = index;
+        }
+    }
+    return status;
+}
+
+/* ---- what prepared units hold at the end ---- */
+
+static int hold(struct mqx_replay *replay, const struct mqx_replay_op *op)
+{
+    size_t at = 0;
+    bool is_new = false;
+    int status = add_number(&replay->held_by_number, op->number, true, &at, &is_new);
+    if (status != MQX_OK || !is_new) { /* a second image: the first attempt to prepare failed */
+        return status;
+    }
+    replay->held_by_number.values[at] = (uint32_t)replay->held_count;
+    replay->held[replay->held_count++] =
+        (struct mqx_held){.number = op->number, .type = op->type, .put = op->put};
+    if (op->type == PS_REC_PUT) {
+        return effect_put(replay, op);
+    }
+    if (op->type == PS_REC_TAKEN && defined_at(replay, op->object, op->object_gen) != NULL) {
+        replay->puts[op->put].state = MQX_PUT_EFFECTIVE;
+    }
+    return MQX_OK;
+}
+
+/* The next op of that kind from `at` (index + 1) on. */
+static uint32_t next_op(const struct mqx_replay *replay, uint32_t at, bool taken)
+{
+    while (at != 0) {
+        const uint32_t type = replay->ops[at - 1].type;
+        if (taken ? type == PS_REC_TAKEN : type == PS_REC_PUT || type == PS_REC_GET) {
+            break;
+        }
+        at = replay->ops[at - 1].next;
+    }
+    return at;
+}
+
+/* The images were written last; their place is told by the number of records before them. */
+static int hold_unit(struct mqx_replay *replay, struct mqx_replay_doubt *doubt)
+{
+    uint32_t taken = next_op(replay, doubt->unit.first_op, true);
+    uint32_t logged = next_op(replay, doubt->unit.first_op, false);
+    uint32_t passed = 0;
+    int status = MQX_OK;
+    doubt->first_held = replay->held_count;
+    while ((taken != 0 || logged != 0) && status == MQX_OK) {
+        const struct mqx_replay_op *image = taken != 0 ? &replay->ops[taken - 1] : NULL;
+        if (image != NULL && (image->before <= passed || logged == 0)) {
+            status = hold(replay, image);
+            taken = next_op(replay, image->next, true);
+        } else {
+            const struct mqx_replay_op *op = &replay->ops[logged - 1];
+            status = hold(replay, op);
+            logged = next_op(replay, op->next, false);
+            passed += 1;
+        }
+    }
+    doubt->held_count = replay->held_count - doubt->first_held;
+    return status;
+}
+
+int mqx_replay_doubts(struct mqx_replay *replay)
+{
+    int status = MQX_OK;
+    replay->held = calloc(replay->op_count + 1, sizeof *replay->held);
+    if (replay->held == NULL) {
+        return no_memory();
+    }
+    for (size_t i = 0; i < replay->doubt_count && status == MQX_OK; i++) {
+        struct mqx_replay_doubt *doubt = &replay->doubts[i];
+        if (doubt->unit.id != 0 && doubt->unit.first_lsn < replay->begin_lsn) {
+            return mqx_fail(MQRC_OBJECT_DAMAGED,
+                            "prepared unit %" PRIu64 " from LSN %" PRIu64 " began before the "
+                            "checkpoint, %" PRIu64 ", and has no end", doubt->unit.id,
+                            doubt->unit.first_lsn, replay->begin_lsn);
+        }
+        status = doubt->unit.id != 0 ? hold_unit(replay, doubt) : MQX_OK;
+    }
+    return status;
+}
+
+struct mqx_held *mqx_replay_held(const struct mqx_replay *replay, uint64_t number)
+{
+    if (replay->held_count == 0) {
+        return NULL;
+    }
+    const size_t at = find_number(&replay->held_by_number, number);
+    return replay->held_by_number.numbers[at] != 0
+               ? &replay->held[replay->held_by_number.values[at]]
+               : NULL;
+}
+
 static int back_out(struct mqx_replay *replay, const struct mqx_decoded *record)
 {
     struct mqx_replay_unit unit;
@@ -552,6 +732,14 @@ static int make_op(struct mqx_replay *replay, uint64_t lsn, const struct mqx_dec
     };
     if (out->type == PS_REC_PUT) {
         return add_put(replay, record, lsn, &out->put);
+    }
+    if (out->type == PS_REC_TAKEN) {
+        out->before = record->taken->before;
+        int status = add_put(replay, record, lsn, &out->put);
+        if (status == MQX_OK) {
+            replay->puts[out->put].taken = true;
+        }
+        return status;
     }
     if (out->type == PS_REC_OBJECT) {
         return keep_definition(replay, record, &out->definition);
@@ -615,8 +803,14 @@ int mqx_replay_record(void *arg, uint64_t lsn, const struct psj_record *head)
     case PS_REC_COMMIT: status = commit(replay, lsn, &record); break;
     case PS_REC_BACKOUT: status = back_out(replay, &record); break;
     case PS_REC_IMAGE_CONSUMED:
-        replay->image_consumed |= record.image->checkpoint_lsn == replay->begin_lsn;
+        /* a prepared unit may keep several checkpoints at one begin LSN */
+        replay->image_consumed |= record.image->checkpoint_lsn == replay->begin_lsn &&
+                                  lsn >= replay->snapshot_end;
         break;
+    case PS_REC_PREPARE: status = prepare(replay, lsn, &record); break;
+    case PS_REC_COMMIT_PREPARED: status = end_prepared(replay, &record, true); break;
+    case PS_REC_BACKOUT_PREPARED: status = end_prepared(replay, &record, false); break;
+    case PS_REC_TAKEN:
     case PS_REC_PUT:
     case PS_REC_GET:
     case PS_REC_EXPIRE:
@@ -651,84 +845,4 @@ uint32_t mqx_replay_count_of(const struct mqx_replay *replay, const struct psc_m
     const bool newer =
         replay->counts.numbers[at] != 0 && replay->counts.values[at] > m->backout_count;
     return newer ? replay->counts.values[at] : m->backout_count;
-}
-
-struct sort_item {
-    uint64_t number;
-    uint32_t major; /* object and placement */
-    uint32_t index;
-};
-
-/* Byte `digit` of the key, the least significant is 0. */
-static inline uint32_t digit_of(const struct sort_item *item, int digit)
-{
-    return digit < 8 ? (uint32_t)(item->number >> digit * 8) & 0xff
-                     : item->major >> (digit - 8) * 8 & 0xff;
-}
-
-/* One stable pass by one byte of the key; false when all have the same byte. */
-static bool pass(const struct sort_item *from, struct sort_item *to, size_t count, int digit)
-{
-    size_t place[DIGIT_SIZE] = {0};
-    for (size_t i = 0; i < count; i++) {
-        place[digit_of(&from[i], digit)] += 1;
-    }
-    if (place[digit_of(&from[0], digit)] == count) {
-        return false;
-    }
-    size_t sum = 0;
-    for (int i = 0; i < DIGIT_SIZE; i++) {
-        const size_t here = place[i];
-        place[i] = sum;
-        sum += here;
-    }
-    for (size_t i = 0; i < count; i++) {
-        to[place[digit_of(&from[i], digit)]++] = from[i];
-    }
-    return true;
-}
-
-/* Numbers usually ascend in the journal: then there is little left to sort. */
-static struct sort_item *sort_items(struct sort_item *from, struct sort_item *to, size_t count)
-{
-    bool ascending = true;
-    for (size_t i = 1; i < count && ascending; i++) {
-        ascending = from[i - 1].number <= from[i].number;
-    }
-    for (int digit = ascending ? 8 : 0; digit < DIGITS && count > 1; digit++) {
-        if (pass(from, to, count, digit)) {
-            struct sort_item *other = from;
-            from = to;
-            to = other;
-        }
-    }
-    return from;
-}
-
-int mqx_replay_sort(const struct mqx_replay *replay, uint32_t **out, size_t *out_count)
-{
-    size_t count = 0;
-    struct sort_item *items = malloc((2 * replay->put_count + 1) * sizeof *items);
-    uint32_t *indexes = malloc((replay->put_count + 1) * sizeof *indexes);
-    if (items == NULL || indexes == NULL) {
-        free(items);
-        free(indexes);
-        return no_memory();
-    }
-    for (size_t i = 0; i < replay->put_count; i++) {
-        const struct psc_message *m = &replay->puts[i].m;
-        if (replay->puts[i].state == MQX_PUT_EFFECTIVE) {
-            const uint32_t below_top = (uint32_t)(MQX_MAX_PRIORITY - m->placement);
-            items[count++] =
-                (struct sort_item){m->number, m->object << 4 | below_top, (uint32_t)i};
-        }
-    }
-    const struct sort_item *sorted = sort_items(items, items + replay->put_count, count);
-    for (size_t i = 0; i < count; i++) {
-        indexes[i] = sorted[i].index;
-    }
-    free(items);
-    *out = indexes;
-    *out_count = count;
-    return MQX_OK;
 }

@@ -2,10 +2,11 @@
  * recovery_replay.h - what the journal's tail changes: records in, surviving effects out
  * (FORMAT.md, section 10).
  *
- * Records of a unit are kept until the unit is decided. Effects are remembered in forms that do not
- * depend on the order in which checkpoint and tail are joined, because a message's identity is
- * never given twice: puts that took effect, identities that are gone, the highest BackoutCount, the
- * highest CLEAR bound of a queue. Only object definitions are followed in order.
+ * Records of a unit are kept until the unit is decided; those of a prepared one beyond the end.
+ * Effects are remembered in forms that do not depend on the order in which checkpoint and tail are
+ * joined, because a message's identity is never given twice: puts that took effect, identities that
+ * are gone, the highest BackoutCount, the highest CLEAR bound of a queue. Only object definitions
+ * are followed in order.
  *
  * Memory: a few arrays that double. Nothing is allocated per message (a tail may hold hundreds of
  * thousands), nothing large for a small journal (tests recover a million of them).
@@ -21,6 +22,7 @@ struct mqx_pending { /* a message put in the tail, or one of the image */
     struct psc_message m;
     uint32_t state;         /* enum mqx_put_state */
     uint32_t image;         /* index + 1 in `images`, else 0 */
+    bool taken;             /* image of a message got in a prepared unit */
 };
 struct mqx_image_place { /* where a message of the image lies in the checkpoint */
     uint64_t at;            /* offset of its first record */
@@ -46,6 +48,7 @@ struct mqx_replay_op { /* of a unit not yet decided */
     uint32_t next;          /* index + 1 */
     uint32_t type;
     uint32_t put;           /* index in puts */
+    uint32_t before;        /* TAKEN: logged messages of the unit that come before it */
     const struct mqx_kept_definition *definition;
 };
 struct mqx_replay_unit {
@@ -55,6 +58,20 @@ struct mqx_replay_unit {
     uint32_t running_crc;
     uint32_t first_op;      /* index + 1 */
     uint32_t last_op;
+};
+struct mqx_replay_doubt { /* a prepared unit that nobody has ended yet */
+    struct mqx_replay_unit unit; /* id 0: entry free */
+    struct ps_xid xid;
+    uint64_t prepare_end_lsn;
+    uint64_t prepared_us;
+    size_t first_held;      /* its messages, in the order of the calls; after mqx_replay_doubts() */
+    size_t held_count;
+};
+struct mqx_held { /* a message that a prepared unit has put or got */
+    uint64_t number;
+    uint32_t type;          /* PS_REC_PUT, _GET or _TAKEN */
+    uint32_t put;           /* PUT, TAKEN: index in puts */
+    uint32_t slot;          /* its entry, filled in when it is loaded */
 };
 struct mqx_number_map { /* open addressing; number 0: free */
     uint64_t *numbers;
@@ -82,12 +99,19 @@ struct mqx_replay {
     uint64_t next_unit_id;
     uint64_t units_dropped;
     bool image_consumed;
+    struct mqx_replay_doubt *doubts;
+    size_t doubt_count, doubt_capacity; /* entries, free ones included */
+    struct mqx_held *held;
+    size_t held_count;
+    struct mqx_number_map held_by_number; /* values: indexes in held */
     /* inside */
     struct mqx_replay_op *ops;
     size_t op_count, op_capacity;
     uint32_t free_op;       /* index + 1 */
     struct mqx_replay_unit *units;
     size_t unit_count, unit_capacity;
+    struct mqx_number_map doubt_of; /* unit id -> index + 1 in doubts, 0: ended */
+    uint32_t free_doubt;    /* index + 1; the next one is in unit.first_op */
     void *pages;            /* list of memory blocks with definitions */
     size_t page_left;
 };
@@ -97,6 +121,11 @@ void mqx_replay_free(struct mqx_replay *replay);
 int mqx_replay_record(void *arg, uint64_t lsn, const struct psj_record *record) MQX_MUST_USE;
 /* The journal goes on in a later restart, or ends: what is not decided never will be. */
 void mqx_replay_end_epoch(struct mqx_replay *replay);
+/* After the last record: what the prepared units hold. Damage when one of them contradicts the
+ * checkpoint. */
+int mqx_replay_doubts(struct mqx_replay *replay) MQX_MUST_USE;
+/* The message with that number, when a prepared unit has put or got it; else NULL. */
+struct mqx_held *mqx_replay_held(const struct mqx_replay *replay, uint64_t number);
 /* A definition from the checkpoint. */
 int mqx_replay_define(struct mqx_replay *replay, const struct mqx_decoded *record) MQX_MUST_USE;
 /* A message of the image, to be loaded with the puts. */

@@ -45,6 +45,7 @@ uint64_t mqx_region_layout(void)
         offsetof(struct mqx_journal, tail),    offsetof(struct mqx_journal, segment),
         offsetof(struct mqx_stripe, incoming), offsetof(struct mqx_object, level),
         offsetof(struct mqx_message, key),     offsetof(struct mqx_context, wait_word),
+        offsetof(struct mqx_context, xid),
         sizeof(void *),             MQX_UNDO_MAX,               2 /* meaning of the fields, heap.h,
                                                                    * lookup.h */,
     };

@@ -39,6 +39,7 @@
 #define PENSTOCK_REGION_H
 
 #include "base.h"
+#include "format.h"
 #include "io.h"
 #include "lock.h"
 
@@ -53,6 +54,7 @@ enum { /* fixed table sizes */
     MQX_INDEX_COUNT = 3,            /* lookups: MsgId, CorrelId, GroupId */
     MQX_RADIX_FANOUT = 64,
     MQX_RADIX_HEIGHT_MAX = 8,
+    MQX_XID_BUCKETS = 1024,
 };
 
 /* ---- attachment slots (changed under the slots lock; liveness: rule 25) ---- */
@@ -78,6 +80,7 @@ enum mqx_context_state {
     MQX_CTX_ACTIVE = 2,       /* unit under way: back out when the owner dies */
     MQX_CTX_DECIDED = 3,      /* COMMIT record is in the ring: roll forward when the owner dies */
     MQX_CTX_BACKING_OUT = 4,  /* go on backing out */
+    MQX_CTX_PREPARED = 5,     /* nobody's (process 0); waits for who ends it by its xid */
 };
 enum mqx_wait_state {
     MQX_WAIT_NONE = 0,
@@ -100,7 +103,8 @@ struct mqx_context {
     uint64_t unit_id;         /* of the journal; 0 until the unit's first record */
     uint64_t first_lsn;       /* of the unit's first record; 0 = no record yet. Changed in ring
                                * micro-transactions, read by checkpoints under the ring lock */
-    uint64_t decided_lsn;     /* DECIDED: durable at or above this means committed on disk */
+    uint64_t decided_lsn;     /* DECIDED: durable at or above this means committed on disk;
+                               * PREPARED: the same of the preparation */
     uint32_t record_count;    /* records so far, CHUNKs included */
     uint32_t running_crc;     /* over their crc fields */
     uint32_t head;            /* messages put or got in the unit, oldest first (message.unit_next);
@@ -131,9 +135,22 @@ struct mqx_context {
                                * frees it */
     uint32_t loose_length;
     uint32_t deleted;         /* object slot of a deleted queue of which the unit held a message */
-    uint32_t reserved[10];
+    /* prepared units: prepared.h */
+    uint32_t ender;           /* slots lock: PREPARED: the context that is to end it, 0 nobody */
+    uint32_t leads;           /* enum mqx_leads: what this context makes of those whose ender it
+                               * is */
+    uint32_t xid_next;        /* slots lock: hash chain */
+    uint32_t xid_listed;      /* slots lock: 1: in the chain of its xid, which is fixed then */
+    uint32_t puts;            /* PREPARED: fixed, as the next four */
+    uint32_t gets;
+    uint32_t nonpersistent;
+    uint32_t discarded;       /* while it is backed out: messages that could not be given back */
+    uint64_t bytes;
+    uint64_t prepared_us;
+    struct ps_xid xid;
 } MQX_ALIGNED(64);
-MQX_STATIC_ASSERT(sizeof(struct mqx_context) == 256, "context");
+MQX_STATIC_ASSERT(sizeof(struct mqx_context) == 384, "context");
+enum mqx_leads { MQX_LEADS_NOBODY = 0, MQX_LEADS_COMMIT = 1, MQX_LEADS_BACKOUT = 2 };
 
 /* ---- open handles, for counts, DISPLAY and the sweep (slots lock) ---- */
 struct mqx_handle {
@@ -166,6 +183,8 @@ enum { /* message.flags */
     MQX_MSGF_HAS_EXT = 2,
     MQX_MSGF_VOLATILE = 4,    /* in the journal, but MQPER_NOT_PERSISTENT: of a queue in a
                                * structure */
+    MQX_MSGF_TAKEN = 8,       /* non-persistent, got in a prepared unit before a restart: the body
+                               * is in the journal, nobody can have it back */
     MQX_MSGF_KEY = 0x10,      /* 0x10, 0x20, 0x40: linked in the MsgId, CorrelId, GroupId index */
 };
 struct mqx_message {
@@ -445,6 +464,7 @@ struct mqx_header {
     struct mqx_lock catalog_lock;
     struct mqx_lock slots_lock;
     struct mqx_lock arena_lock;
+    uint32_t xid_bucket[MQX_XID_BUCKETS]; /* slots lock: contexts with xids */
     uint32_t global_cells[MQX_CLASS_COUNT]; /* arena lock: free cells given back by stripes */
     struct mqx_process process[MQX_PROCESS_MAX];
     struct mqx_journal journal;

@@ -9,6 +9,7 @@
 #include "attachment.h"
 #include "catalog.h"
 #include "error.h"
+#include "prepared.h"
 #include "uow.h"
 
 /* ---- locks that the dead process held ---- */
@@ -79,7 +80,11 @@ static int end_hand(struct mqx_store *store, uint32_t slot)
 
 static int end_unit(struct mqx_store *store, uint32_t slot)
 {
-    switch (mqx_context(&store->region, slot)->state) {
+    const struct mqx_context *context = mqx_context(&store->region, slot);
+    if (context->leads != MQX_LEADS_NOBODY) {
+        return mqx_prepared_sweep(store, slot);
+    }
+    switch (context->state) {
     case MQX_CTX_DECIDED: return mqx_unit_finish(store, slot);
     case MQX_CTX_ACTIVE:
     case MQX_CTX_BACKING_OUT: return mqx_unit_backout(store, slot);

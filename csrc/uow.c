@@ -5,6 +5,7 @@
 
 #include "catalog.h"
 #include "error.h"
+#include "xids.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ void mqx_unit_begin(struct mqx_store *store, uint32_t slot)
 }
 
 /* Back to IDLE: everything is done, nothing of the unit is left anywhere. */
-static void close_unit(struct mqx_context *unit)
+static void reset_unit(struct mqx_context *unit)
 {
     mqx_check(unit->head == 0);
     mqx_check(unit->count == 0);
@@ -37,6 +38,18 @@ static void close_unit(struct mqx_context *unit)
     mqx_store_release(&unit->must_back_out, 0);
     mqx_store_release(&unit->first_lsn, 0);
     mqx_store_release(&unit->state, MQX_CTX_IDLE);
+}
+
+/* A unit whose owner died just before it was prepared may have an xid already. */
+static int close_unit(struct mqx_store *store, uint32_t slot)
+{
+    struct mqx_context *unit = mqx_context(&store->region, slot);
+    const int status =
+        MQX_UNLIKELY(unit->xid_listed != 0) ? mqx_xid_unlist(&store->region, slot) : MQX_OK;
+    if (MQX_LIKELY(status == MQX_OK)) {
+        reset_unit(unit);
+    }
+    return status;
 }
 
 uint64_t mqx_unit_id(struct mqx_store *store, uint32_t slot)
@@ -92,7 +105,8 @@ static bool step_one(struct mqx_hold *hold, uint32_t context, bool forward, stru
     const struct mqx_message *message = mqx_message(hold->region, slot);
     struct mqx_object *queue = mqx_object(hold->region, message->object);
     const uint32_t object = message->object;
-    const bool shown = message->state == (forward ? MQX_MSG_PUT : MQX_MSG_GOT);
+    const bool back = message->state == MQX_MSG_GOT && (message->flags & MQX_MSGF_TAKEN) == 0;
+    const bool shown = forward ? message->state == MQX_MSG_PUT : back;
     bool pinned = false, moved = true;
     mqx_check(queue != NULL);
     if (MQX_UNLIKELY(mqx_load_relaxed(&queue->state) == MQX_OBJ_DELETING)) {
@@ -104,7 +118,11 @@ static bool step_one(struct mqx_hold *hold, uint32_t context, bool forward, stru
     } else {
         const bool got = message->state == MQX_MSG_GOT;
         moved = mqx_queue_remove(hold, queue, slot, context, &pinned) || pinned;
-        queue->get_count += got;
+        queue->get_count += got && forward;
+        if (MQX_UNLIKELY(got && !forward && moved)) {
+            struct mqx_context *loser = mqx_context(hold->region, context);
+            mqx_put32(hold, &loser->discarded, loser->discarded + 1);
+        }
     }
     mqx_hold_commit(hold);
     if (shown && queue->waiters != 0) {
@@ -179,7 +197,9 @@ int mqx_unit_finish(struct mqx_store *store, uint32_t context)
         status = step_all(store, context, true);
     }
     if (status == MQX_OK) {
-        close_unit(unit);
+        status = close_unit(store, context);
+    }
+    if (status == MQX_OK) {
         status = end_deleted(store, unit);
     }
     return status;
@@ -293,10 +313,22 @@ int mqx_unit_backout(struct mqx_store *store, uint32_t context)
     mqx_store_release(&unit->state, MQX_CTX_BACKING_OUT);
     int status = step_all(store, context, false);
     if (status == MQX_OK) {
-        close_unit(unit);
+        status = close_unit(store, context);
+    }
+    if (status == MQX_OK) {
         status = end_deleted(store, unit);
     }
     return status;
+}
+
+int mqx_unit_roll(struct mqx_store *store, uint32_t context, bool forward)
+{
+    const struct mqx_context *unit = mqx_context(&store->region, context);
+    mqx_check(unit != NULL && unit->state == MQX_CTX_PREPARED);
+    if (!forward && unit->head != 0) { /* it is decided: counts that get lost cost no message */
+        mqx_ignore(append_backout(store, context));
+    }
+    return step_all(store, context, forward);
 }
 
 /* ---- taking one call back ---- */

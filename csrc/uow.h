@@ -9,6 +9,7 @@
  *   ACTIVE       --backout: BACKOUT record in the ring--> BACKING_OUT
  *   DECIDED      --flushed, rolled forward-->             IDLE
  *   BACKING_OUT  --rolled back-->                         IDLE
+ *   ACTIVE       --prepare: PREPARE record in the ring--> PREPARED, see prepared.h
  *
  * A unit without records (non-persistent work only) goes the same way with decided_lsn 0. A call
  * outside syncpoint that needs more than one micro-transaction is a unit of its own in a context
@@ -50,6 +51,10 @@ int mqx_unit_commit(struct mqx_store *store, uint32_t context) MQX_MUST_USE;
 int mqx_unit_backout(struct mqx_store *store, uint32_t context) MQX_MUST_USE;
 /* DECIDED -> durable -> effects visible -> IDLE. */
 int mqx_unit_finish(struct mqx_store *store, uint32_t context) MQX_MUST_USE;
+
+/* The messages of a PREPARED unit that has been decided: forward or back, none is left. BACKOUT
+ * records with the counts ride with the next flush. */
+int mqx_unit_roll(struct mqx_store *store, uint32_t context, bool forward) MQX_MUST_USE;
 
 /* Takes one message out of the unit again as if the call had not been made: a GOT one goes back
  * uncounted, a PUT one is removed. For calls that failed after the claim. */

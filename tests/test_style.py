@@ -20,11 +20,11 @@ LAYERS = (
     "lock region arena store body attributes",
     "segment journal journal_files journal_read commit heap lookup queue select mqe notify "
     "browse_lock scan",
-    "catalog catalog_delete catalog_names structure uow",
-    "recovery recovery_scan recovery_replay recovery_load checkpoint checkpoint_file "
+    "catalog catalog_delete catalog_names structure uow xids prepared",
+    "recovery recovery_scan recovery_replay recovery_sort recovery_load checkpoint checkpoint_file "
     "journal_create",
     "attach attach_region attachment errlog forked helper lockfile orphan sweep watch",
-    "handle path put get batch manager control",
+    "handle twophase path put get batch manager control",
 )
 LAYER_OF = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
 
@@ -205,6 +205,7 @@ REACHED_BY = {
     "recovery_load": "recovery",
     "recovery_replay": "recovery",
     "recovery_scan": "recovery",
+    "recovery_sort": "recovery",
     "browse_lock": "get",
 }
 

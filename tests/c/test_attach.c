@@ -347,7 +347,8 @@ TEST(a_damaged_orphan_never_keeps_a_queue_manager_from_starting)
         const struct mqx_area *messages = &header->area[MQX_AREA_MESSAGES];
         const struct mqx_area *contexts = &header->area[MQX_AREA_CONTEXTS];
         const uint64_t where[3] = {0, messages->offset, contexts->offset};
-        const uint64_t size[3] = {sizeof *header, messages->used * 128, contexts->used * 256};
+        const uint64_t size[3] = {sizeof *header, messages->used * 128,
+                                  contexts->used * sizeof(struct mqx_context)};
         snprintf(path, sizeof path, "%s/%s", BED_REGIONS, a.store->region_name);
         bed_kill(files, &a);
         free(unit);

@@ -149,7 +149,7 @@ TEST(an_unknown_must_understand_type_is_refused_by_number_and_an_optional_one_is
     record->type = 77 | PS_MUST_UNDERSTAND;
     CHECK_INT(parse_changed(size, &got), MQRC_OBJECT_DAMAGED);
     CHECK(strstr(mqx_error_text(), "type 77") != NULL);
-    record->type = PS_REC_PREPARE | PS_MUST_UNDERSTAND; /* reserved: the format knows it */
+    record->type = PS_REC_MOVED | PS_MUST_UNDERSTAND; /* reserved: the format knows it */
     CHECK_INT(parse_changed(size, &got), MQRC_OBJECT_DAMAGED);
     record->type = 77;
     memset(buffer + size, 0xff, 8); /* and whatever is in it */
@@ -210,9 +210,8 @@ TEST(sections_of_unknown_tags_are_skipped)
         *extra = (struct ps_section){.tag = (uint16_t)(tag == 0 ? 0xffff : tag), .length = 3};
         memcpy(extra + 1, "abc\0\0\0\0", 8);
         int status = parse_changed(size + 16, &got);
-        const bool known = tag >= 1 && tag <= 15 && tag != PS_SEC_PROPERTIES &&
-                           tag != PS_SEC_ORIGIN && tag != PS_SEC_GROUP && tag != PS_SEC_XID &&
-                           tag != PS_SEC_STORES;
+        const bool known = tag >= 1 && tag <= 18 && tag != PS_SEC_PROPERTIES &&
+                           tag != PS_SEC_ORIGIN && tag != PS_SEC_GROUP && tag != PS_SEC_STORES;
         const bool any_size = tag == PS_SEC_BODY || tag == PS_SEC_OBJECT_ATTRS;
         CHECK_INT(status, known && !any_size ? MQRC_OBJECT_DAMAGED : 0);
     }

@@ -110,7 +110,8 @@ TEST(when_the_medium_has_no_room_an_area_keeps_its_size_and_grows_later)
 TEST(nothing_beyond_an_areas_memory_is_handed_out)
 {
     region_begin();
-    const uint64_t most = region.header->area[MQX_AREA_CONTEXTS].capacity / 256;
+    const uint64_t most =
+        region.header->area[MQX_AREA_CONTEXTS].capacity / sizeof(struct mqx_context);
     CHECK(mqx_context(&region, 0) == NULL);
     CHECK(mqx_context(&region, (uint32_t)most - 1) != NULL);
     CHECK(mqx_context(&region, (uint32_t)most) == NULL);

@@ -59,6 +59,11 @@ struct ps_xid {
     int32_t format_id; uint16_t gtrid_length; uint16_t bqual_length; uint8_t gtrid[64];
     uint8_t bqual[64];
 };
+struct ps_prepared {
+    uint64_t prepared_us; uint64_t bytes; uint32_t puts; uint32_t gets; uint32_t lost_puts;
+    uint32_t lost_gets;
+};
+struct ps_taken { uint32_t before; uint32_t zero; };
 struct psc_header {
     char magic[8]; uint16_t major; uint16_t minor; uint32_t header_size;
     uint64_t compatible; uint64_t incompatible; uint8_t qm_id[16];
@@ -119,6 +124,7 @@ OBJECT, OBJECT_DELETE, CHANNEL_SEQUENCE, CLUSTER_OBJECT, SUBSCRIPTION, CLEAR = (
     17,
     18,
 )
+TAKEN = 19
 
 RECORD_TYPES = {
     PUT: "PUT",
@@ -139,6 +145,7 @@ RECORD_TYPES = {
     CLUSTER_OBJECT: "CLUSTER_OBJECT",
     SUBSCRIPTION: "SUBSCRIPTION",
     CLEAR: "CLEAR",
+    TAKEN: "TAKEN",
 }
 UNDERSTOOD = frozenset(
     (PUT, GET, COMMIT, BACKOUT, CHUNK, EXPIRE, IMAGE_CONSUMED, OBJECT, OBJECT_DELETE, CLEAR)
@@ -146,7 +153,7 @@ UNDERSTOOD = frozenset(
 
 SEC_DESCRIPTOR, SEC_DESCRIPTOR_EXT, SEC_PROPERTIES, SEC_ORIGIN, SEC_GROUP, SEC_BODY = range(1, 7)
 SEC_CHUNKED, SEC_CHUNK, SEC_COMMIT, SEC_COUNTS, SEC_OBJECT_NAME, SEC_OBJECT_ATTRS = range(7, 13)
-SEC_XID, SEC_STORES, SEC_IMAGE = range(13, 16)
+SEC_XID, SEC_STORES, SEC_IMAGE, SEC_UNITS, SEC_PREPARED, SEC_TAKEN = range(13, 19)
 
 SECTIONS = {
     SEC_DESCRIPTOR: "DESCRIPTOR",
@@ -164,6 +171,9 @@ SECTIONS = {
     SEC_XID: "XID",
     SEC_STORES: "STORES",
     SEC_IMAGE: "IMAGE",
+    SEC_UNITS: "UNITS",
+    SEC_PREPARED: "PREPARED",
+    SEC_TAKEN: "TAKEN",
 }
 # Sections of a fixed size: tag -> struct.
 SECTION_STRUCTS = {
