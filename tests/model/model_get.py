@@ -55,13 +55,13 @@ def get(
     refuse_if(*wrong, *missing_rights(handle, options))
     if options & (GMO.BROWSE_FIRST | GMO.BROWSE_NEXT):  # ends the lock, also when it fails (5.4)
         handle.unlock()
-    handle.check_usable()
+    limit = unit_limit(qm, connection, options)
+    handle.check_usable(*limit)
     if options & GMO.UNLOCK:
         return unlock(handle)
     assert handle.path is not None
     if options & GMO.BROWSE_FIRST:
         handle.cursor = None
-    limit = unit_limit(qm, connection, options)
     if any(step.attrs.get("GET") for step in handle.path.steps):
         raise Failure(R.GET_INHIBITED, *limit)
     message = choose(handle, md, gmo, options, limit)
@@ -145,7 +145,7 @@ def unit_limit(qm: QueueManager, connection: Connection, options: GMO) -> tuple[
     """2024 when the unit of work is full and the call may belong to it; whether that is looked at
     before the queue is not said.
     """
-    outside = options & (BROWSE | GMO.NO_SYNCPOINT)
+    outside = options & (BROWSE | GMO.NO_SYNCPOINT | GMO.UNLOCK)
     asked = options & (GMO.SYNCPOINT | GMO.SYNCPOINT_IF_PERSISTENT) or qm.zos
     full = connection.unit.count >= qm.manager["MAXUMSGS"]
     return (R.SYNCPOINT_LIMIT_REACHED,) if full and asked and not outside else ()

@@ -295,8 +295,11 @@ class Handle:
         changed = any(definition.version != version for definition, version in self.versions)
         return [(deleted, R.Q_DELETED), (changed and not deleted, R.OBJECT_CHANGED)]
 
-    def check_usable(self) -> None:
-        refuse_if(*self.spoilt())
+    def check_usable(self, *others: R) -> None:
+        """Refuses with what spoils the handle, or with one of `others`, which apply anyway."""
+        causes = self.spoilt()
+        if any(holds for holds, _ in causes):
+            refuse_if(*causes, *((True, reason) for reason in others))
 
     def unlock(self) -> None:
         if self.locked is not None:

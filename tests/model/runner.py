@@ -227,34 +227,56 @@ class Run:
     def _end(self, op: Op) -> None:
         """A process ends; with the last one the queue manager does."""
         at, during = op["at"], op.get("during")
-        twin = None
+        twins: list[QueueManager] = []
         if during is not None:
-            twin = copy.deepcopy(self.model)
-            self.expect(twin, during)
+            twins = self._outcomes(during)
             self.world.post(at, during)
         if op["do"] == "kill":
             self.world.kill(at)
         else:
             self.world.leave(at)
-        for model in (self.model, twin):
-            if model is not None:
-                model.process_ends(at, normally=op["do"] == "leave")
-                if not self.world.workers:
-                    model.restart(orderly=op["do"] == "leave")
-        if twin is not None:
-            self._settle_on(twin)
+        for model in (self.model, *twins):
+            model.process_ends(at, normally=op["do"] == "leave")
+            if not self.world.workers:
+                model.restart(orderly=op["do"] == "leave")
+        if twins:
+            self._settle_on(twins)
 
-    def _settle_on(self, twin: QueueManager) -> None:
-        """A call that was killed has happened as a whole or not at all."""
-        try:
-            self.compare_dumps()
-        except Difference as first:
-            unlike, self.model = self.model, twin
+    def _outcomes(self, op: Op) -> list[QueueManager]:
+        """The model after a call that was killed when it had done something: all of it, or of a put
+        to a distribution list the first destinations, each of which is a put of its own (3.6).
+        """
+        whole = copy.deepcopy(self.model)
+        self.expect(whole, op)
+        return [whole, *(self._cut_short(op, count) for count in range(1, self._members(op)))]
+
+    def _members(self, op: Op) -> int:
+        connection = self.model.connections.get(op.get("hconn", -1))
+        handle = connection.handles.get(op.get("hobj", -1)) if connection is not None else None
+        return len(handle.members or ()) if handle is not None and op["do"] == "MQPUT" else 0
+
+    def _cut_short(self, op: Op, count: int) -> QueueManager:
+        """The model after a put to the first `count` destinations of a list."""
+        twin = copy.deepcopy(self.model)
+        members = twin.connections[op["hconn"]].handles[op["hobj"]].members
+        assert members is not None
+        rest = members[count:]
+        del members[count:]
+        self.expect(twin, op)
+        members += rest
+        return twin
+
+    def _settle_on(self, twins: list[QueueManager]) -> None:
+        """A call that was killed has happened as a whole or not at all, or is one of `twins`."""
+        undone, told = self.model, []
+        for model in (undone, *twins):
+            self.model = model
             try:
-                self.compare_dumps()
-            except Difference as second:
-                self.model = unlike
-                raise Difference(f"neither done nor undone: {first}\nand: {second}") from None
+                return self.compare_dumps()
+            except Difference as difference:
+                told.append(str(difference))
+        self.model = undone
+        raise Difference("\nand: ".join([f"neither done nor undone: {told[0]}", *told[1:]]))
 
     # ---- full pictures ----
 
