@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +87,13 @@ class World:
             while True:
                 receive(channel)
         channel.close()
-        for _ in range(100000):  # the socket goes a little before the process does
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline:  # the socket goes a little before the process does
             try:
                 os.kill(pid, 0)
             except ProcessLookupError:
                 return
-            os.sched_yield()
+            time.sleep(0.0002)
         raise AssertionError(f"process {pid} does not end")
 
     def close(self) -> None:
