@@ -3,14 +3,20 @@
     python tests/crash/python_storm.py [--kills 300] [--workers 10] [--seed 1] [--time SECONDS]
 
 The same invariants as storm.c, through ``import penstock``. Workers are producers (units of 1 to 4
-messages onto A), movers (A to B, one unit), consumers (from B). Ids are (worker, incarnation,
-counter), never used again. Each worker writes to a pipe of its own what it is about to do and what
-it has done; a line below PIPE_BUF is whole or absent and outlives its writer.
+messages onto A), movers (A to B, one unit), consumers (from B), listers and gatherers. A lister
+puts to a distribution list of three queues by MQPUT or MQPUT1, in a unit of 1 to 3 calls or each
+destination by itself (MQPMO_NO_SYNCPOINT); a gatherer takes a message from the first queue and its
+copies from the others, in one unit. Ids are (worker, incarnation, counter), never used again; each
+copy of a list's message has its own, as CorrelId by MQPMR. Each worker writes to a pipe of its own
+what it is about to do and what it has done; a line below PIPE_BUF is whole or absent and outlives
+its writer.
 
 Three witnesses at the end: the live region, the second reader on a copy of the files, and a restart
-recovery of that copy. Every acked id is on one queue or was taken once, a unit is whole, nothing
-was invented or doubled or came back after a backout, bodies are whole, a producer's messages of one
-priority are in order, and for persistent messages all three agree to the byte.
+recovery of that copy. Every acked id is on one queue or was taken once, a unit is there as a whole
+or not at all, of a put to a list outside syncpoint the first destinations have their copies when it
+was cut short, nothing was invented or doubled or came back after a backout, bodies are whole, a
+producer's messages of one priority are in order, and for persistent messages all three agree to the
+byte.
 
 Ends only its own children, through pidfds, never a pid of 1 or less.
 """
@@ -33,34 +39,61 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import penstock
-from penstock import qmdir
+from penstock import mqi, qmdir
 from penstock.journal import QueueManagerFiles
 
 MANAGER = "STORM"
 SETTINGS = {"segment_size": 1 << 20, "journal_limit": 64 << 20, "ring_size": 1 << 20}
 DEPTH_MAX = 200
 STUCK_SECONDS = 60.0
-STOP, ROLES = 0, {0: "producer", 1: "producer", 2: "mover", 3: "mover", 4: "consumer"}
+STOP = 0
+ROLES = ("producer", "mover", "consumer", "lister", "gatherer") * 2
+ENDS = {"consumer": 1, "gatherer": 1, "mover": 2, "producer": 3, "lister": 3}
 # A unit that the queue manager backed out, and a put that found the journal full: backed out by us.
 REFUSALS = (penstock.BackedOut, penstock.StorageMediumFull)
+REFUSED = {mqi.MQRC_BACKED_OUT, mqi.MQRC_STORAGE_MEDIUM_FULL}
 Row = tuple[bytes, int, bytes]  # CorrelId, Priority, body
+# A list's destinations, the second one through an alias, and their queues. Of the number of a copy
+# the lowest bits say which destination it is for, APART that each was put by itself.
+DESTINATIONS, COPIES = ("L.1", "BY.ALIAS", "L.3"), ("L.1", "L.2", "L.3")
+APART, LIST_BITS = 4, 3
+QUEUES = ("A", "B", *COPIES)
+IN_ORDER = ("A", *COPIES)  # where each producer's messages of a priority stay in order
+
+
+def root(number: int) -> int:
+    """What determines content, priority and persistence: alike for all copies of a message."""
+    return number >> LIST_BITS if role_of((number >> 48) - 1) == "lister" else number
+
+
+def role_of(index: int) -> str:
+    return ROLES[index % len(ROLES)]
+
+
+def priority_of(number: int) -> int:
+    return root(number) % 3
+
+
+def correl_id(number: int) -> bytes:
+    return struct.pack("<Q16x", number)
 
 
 def body_of(number: int) -> bytes:
     """The body that belongs to an id: a checksum over priority and content, the id, a filling."""
+    number = root(number)
     length = 70_000 if number % 97 == 0 else 6_000 if number % 31 == 0 else 16 + number % 400
     content = struct.pack("<QI", number, number % 3) + random.Random(number).randbytes(length)
     return struct.pack("<I", zlib.crc32(content)) + content
 
 
 def persistent(number: int) -> bool:
-    return number % 4 != 0
+    return root(number) % 4 != 0
 
 
 def number_of(message: Any) -> int:
     """The id of a message that is whole; dies otherwise."""
     number = int(struct.unpack_from("<Q", message.correl_id)[0])
-    if message.data != body_of(number) or message.priority != number % 3:
+    if message.data != body_of(number) or message.priority != priority_of(number):
         raise AssertionError(f"message {number:#x} is not whole")
     return number
 
@@ -78,6 +111,10 @@ class Worker:
         self.counter = 0
         self.qm = penstock.connect(MANAGER, home=home)
         self.a, self.b = self.qm.open("A"), self.qm.open("B")
+        self.copies = [self.qm.open(name) for name in COPIES]
+        os.environ["PENSTOCK_HOME"] = str(home)
+        if role_of(index) == "lister":
+            self.open_list()
 
     def tell(self, kind: str, numbers: list[int]) -> None:
         line = " ".join([kind, *map(str, numbers)]) + "\n"
@@ -86,9 +123,9 @@ class Worker:
     def put(self, queue: Any, number: int) -> None:
         queue.put(
             body_of(number),
-            priority=number % 3,
+            priority=priority_of(number),
             persistent=persistent(number),
-            correl_id=struct.pack("<Q", number),
+            correl_id=correl_id(number),
         )
 
     def producer(self) -> None:
@@ -135,15 +172,106 @@ class Worker:
             return
         self.tell("took", [number])
 
+    # ---- distribution lists ----
+
+    def open_list(self) -> None:
+        self.hconn, _, reason = mqi.MQCONN(MANAGER)
+        assert reason == 0, reason
+        self.hobj, _, reason = mqi.MQOPEN(self.hconn, self.destinations(), mqi.MQOO_OUTPUT)
+        assert reason == 0, reason
+
+    def destinations(self) -> Any:
+        records = [mqi.MQOR(ObjectName=name) for name in DESTINATIONS]
+        return mqi.MQOD(Version=2, RecsPresent=len(records), ObjectRecs=records)
+
+    def lister(self) -> None:
+        if self.copies[0].depth > DEPTH_MAX:
+            time.sleep(0.005)
+            return
+        apart = self.rng.random() < 0.4
+        puts = [self.next_copies(apart) for _ in range(1 if apart else self.rng.randint(1, 3))]
+        numbers = [number for copies in puts for number in copies]
+        self.tell("apart" if apart else "intent", numbers)
+        reasons = [reason for copies in puts for reason in self.put_to_list(copies, apart)]
+        assert REFUSED.issuperset(filter(None, reasons)), reasons
+        if not apart:
+            done = not any(reasons) and self.rng.random() >= 1 / 16
+            reasons = [mqi.MQCMIT(self.hconn)[1] if done else mqi.MQRC_BACKED_OUT] * len(numbers)
+            assert REFUSED.issuperset(filter(None, reasons)), reasons
+            if any(reasons):
+                mqi.MQBACK(self.hconn)
+        self.tell_each(numbers, reasons)
+
+    def tell_each(self, numbers: list[int], reasons: list[int]) -> None:
+        for kind, failed in (("acked", False), ("undone", True)):
+            row = zip(numbers, reasons, strict=True)
+            told = [number for number, reason in row if bool(reason) == failed]
+            if told:
+                self.tell(kind, told)
+
+    def next_copies(self, apart: bool) -> list[int]:
+        """Numbers for the copies of a new message."""
+        self.counter += 1 << LIST_BITS
+        first = self.base | self.counter | (APART if apart else 0)
+        return [first + place for place in range(len(COPIES))]
+
+    def put_to_list(self, copies: list[int], apart: bool) -> list[int]:
+        """MQPUT or MQPUT1 of one message to the list; the reason code of each destination."""
+        md = mqi.MQMD(Priority=priority_of(copies[0]), Persistence=int(persistent(copies[0])))
+        pmo = mqi.MQPMO(
+            Version=2,
+            Options=mqi.MQPMO_NO_SYNCPOINT if apart else mqi.MQPMO_SYNCPOINT,
+            RecsPresent=len(copies),
+            PutMsgRecFields=mqi.MQPMRF_CORREL_ID,
+            PutMsgRecs=[mqi.MQPMR(CorrelId=correl_id(number)) for number in copies],
+        )
+        answers = [mqi.MQRR() for _ in copies]
+        if self.rng.random() < 0.5:
+            pmo.ResponseRecs = answers
+            _, reason = mqi.MQPUT(self.hconn, self.hobj, md, pmo, body_of(copies[0]))
+        else:
+            od = self.destinations()
+            od.ResponseRecs = answers
+            _, reason = mqi.MQPUT1(self.hconn, od, md, pmo, body_of(copies[0]))
+        if reason == mqi.MQRC_MULTIPLE_REASONS:
+            return [answer.Reason for answer in answers]
+        return [reason] * len(copies)
+
+    def gatherer(self) -> None:
+        numbers: list[int] = []
+        try:
+            with self.qm.transaction():
+                numbers.append(number_of(self.copies[0].get(wait=0.02)))
+                numbers += self.other_copies(numbers[0])
+                if self.rng.random() < 1 / 16:
+                    raise KeyError(numbers[0])
+                self.tell("taking", numbers)
+        except (KeyError, penstock.NoMessageAvailable, penstock.BackedOut):
+            return
+        self.tell("took", numbers)
+
+    def other_copies(self, first: int) -> list[int]:
+        """Takes the copies of a message from the other queues. Those of a unit are all there, or
+        soon are: it is shown, or brought back by the repair of a dead gatherer's, bit by bit.
+        """
+        found = []
+        for number, queue in enumerate(self.copies[1:], first + 1):
+            try:
+                wait = 0 if first & APART else STUCK_SECONDS / 2
+                found.append(number_of(queue.get(wait=wait, correl_id=correl_id(number))))
+            except penstock.NoMessageAvailable:
+                if not first & APART:
+                    raise AssertionError(f"half a list: {first:#x}") from None
+        return found
+
 
 def child(home: Path, index: int, incarnation: int, seed: int, pipe: int, shared: Any) -> NoReturn:
     """A worker's life; leaves in order when the supervisor asks its role to end."""
     status = 3
     try:
         worker = Worker(home, index, incarnation, seed, pipe)
-        role = ROLES[index % 5]
-        end = {"consumer": 1, "mover": 2, "producer": 3}[role]
-        step = getattr(worker, role)
+        role = role_of(index)
+        end, step = ENDS[role], getattr(worker, role)
         parent = os.getppid()
         while shared[STOP] < end and os.getppid() == parent:
             step()
@@ -161,15 +289,19 @@ def child(home: Path, index: int, incarnation: int, seed: int, pipe: int, shared
 
 @dataclass
 class Fate:
-    """What is known of an id. unit: the first id of its unit."""
+    """What is known of an id."""
 
-    unit: int = 0
     intended: int = 0
     acked: int = 0
     undone: int = 0
     taking: int = 0
     took: int = 0
     queued: int = 0
+
+    @property
+    def present(self) -> bool:
+        """Whether its put has happened: it is on a queue, or somebody got as far as taking it."""
+        return bool(self.queued or self.taking or self.took)
 
 
 @dataclass
@@ -190,13 +322,15 @@ class Storm:
         self.home, self.seed = home, seed
         self.rng = random.Random(seed)
         self.fates: dict[int, Fate] = {}
+        self.together: dict[str, list[list[int]]] = {"intent": [], "apart": []}
         self.units = {"acked": 0, "undone": 0}
         self.longest = 0.0
         self.shared = mmap.mmap(-1, mmap.PAGESIZE)
         penstock.create(MANAGER, home=home, **SETTINGS)
         self.qm = penstock.connect(MANAGER, home=home)
-        for name in ("A", "B"):
+        for name in QUEUES:
             self.qm.define("QLOCAL", name, maxdepth=999_999)
+        self.qm.define("QALIAS", DESTINATIONS[1], target=COPIES[1])
         self.children = [Child() for _ in range(workers)]
         for index in range(workers):
             self.spawn(index)
@@ -230,13 +364,12 @@ class Storm:
         kind, numbers = words[0], [int(word) for word in words[1:]]
         if kind in self.units:
             self.units[kind] += 1
+        if kind in self.together:
+            self.together[kind].append(numbers)
+            kind = "intended"
         for number in numbers:
             fate = self.fates.setdefault(number, Fate())
-            if kind == "intent":
-                fate.intended += 1
-                fate.unit = numbers[0]
-            else:
-                setattr(fate, kind, getattr(fate, kind) + 1)
+            setattr(fate, kind, getattr(fate, kind) + 1)
 
     def kill(self, index: int) -> None:
         c = self.children[index]
@@ -279,7 +412,7 @@ class Storm:
             self.watch()
             self.kill(self.rng.randrange(len(self.children)))
             done += 1
-        for stop in (1, 2, 3):  # consumers, movers, producers: both queues end up with messages
+        for stop in (1, 2, 3):  # consumers, movers, producers: all queues end up with messages
             self.shared[STOP] = stop
             time.sleep(0.3)
             self.watch()
@@ -299,14 +432,14 @@ class Storm:
     def check(self, copy_home: Path) -> dict[str, int]:
         """All three witnesses; what each counted. Raises AssertionError."""
         self.qm.maintain()
-        live = {name: self.browse(self.qm, name) for name in ("A", "B")}
+        live = {name: self.browse(self.qm, name) for name in QUEUES}
         for name, rows in live.items():
             with self.qm.open(name) as queue:
                 assert queue.depth == len(rows), f"{name}: depth {queue.depth} of {len(rows)}"
         self.qm.check()
         status = self.qm.status()
         assert (status.attached, status.units) == (1, 0), status
-        self.judge([row for rows in live.values() for row in rows])
+        self.judge(live)
         copy = qmdir.manager_directory(MANAGER, copy_home)
         copy_home.mkdir(mode=0o700)
         shutil.copytree(qmdir.manager_directory(MANAGER, self.home), copy)
@@ -345,17 +478,14 @@ class Storm:
             parts.append(f"{name}: {len(missing)} missing, {len(more)} more, order or bytes differ")
         return f"{who} does not agree with the live region: {'; '.join(parts)}"
 
-    def judge(self, rows: list[Row]) -> None:
-        newest: dict[tuple[int, int], int] = {}
-        for row in rows:
-            number = self.id_of(row)
-            assert number in self.fates, f"invented: {number:#x}"
-            self.fates[number].queued += 1
-        for row in rows[: self.count_of_a(rows)]:
-            number = self.id_of(row)
-            key = (number >> 48, number % 3)
-            assert newest.get(key, 0) < number, f"out of order: {number:#x}"
-            newest[key] = number
+    def judge(self, live: dict[str, list[Row]]) -> None:
+        for name, rows in live.items():
+            numbers = [self.id_of(row) for row in rows]
+            for number in numbers:
+                assert number in self.fates, f"invented: {number:#x}"
+                self.fates[number].queued += 1
+            if name in IN_ORDER:
+                self.judge_order(name, numbers)
         for number, fate in self.fates.items():
             here = fate.queued + fate.took
             assert fate.intended == 1, f"invented: {number:#x} {fate}"
@@ -363,13 +493,37 @@ class Storm:
             assert not (fate.undone and here), f"back after a backout: {number:#x} {fate}"
             if fate.acked:
                 assert here or fate.taking, f"lost: {number:#x} {fate}"
-            first = self.fates[fate.unit]
-            whole = first.acked or first.queued or first.took or first.taking
-            assert whole or not here, f"half a unit: {number:#x} {fate} {first}"
+        self.judge_units()
 
-    def count_of_a(self, rows: list[Row]) -> int:
-        with self.qm.open("A") as queue:
-            return min(queue.depth, len(rows))
+    def judge_order(self, name: str, numbers: list[int]) -> None:
+        newest: dict[tuple[int, int], int] = {}
+        for number in numbers:
+            key = (number >> 48, priority_of(number))
+            assert newest.get(key, 0) < number, f"out of order on {name}: {number:#x}"
+            newest[key] = number
+
+    def judge_units(self) -> None:
+        """A unit is whole. What was put apart is a put of its own for each destination, in order:
+        one that was begun follows one that is complete, unless the journal was full.
+        """
+        for numbers in self.together["intent"]:
+            there = [self.fates[number].present for number in numbers]
+            assert all(there) or not any(there), f"half a unit: {list(map(hex, numbers))} {there}"
+        full = any(self.fates[n].undone for numbers in self.together["apart"] for n in numbers)
+        for numbers in self.together["apart"]:
+            there = [self.fates[number].present for number in numbers]
+            in_order = there == sorted(there, reverse=True)
+            assert in_order or full, f"a hole in a list: {list(map(hex, numbers))} {there}"
+
+    def lists(self) -> str:
+        """How many messages were put to lists, for the last line."""
+        units = [n for numbers in self.together["intent"] for n in numbers if root(n) != n]
+        apart = self.together["apart"]
+        cut = [sum(self.fates[number].present for number in numbers) for numbers in apart]
+        return (
+            f"{len(units) // len(COPIES)} puts to lists in units and {len(apart)} apart "
+            f"({sum(0 < count < len(COPIES) for count in cut)} of these cut short)"
+        )
 
 
 def main() -> int:
@@ -395,7 +549,8 @@ def main() -> int:
     print(
         f"T7: {done} kills of {arguments.workers} Python processes in "
         f"{time.monotonic() - start:.1f} s, {storm.units['acked']} units acked, "
-        f"{storm.units['undone']} backed out, {len(storm.fates)} ids, {counts['live']} messages "
+        f"{storm.units['undone']} backed out, {storm.lists()}, "
+        f"{len(storm.fates)} ids, {counts['live']} messages "
         f"left ({counts['persistent']} persistent, three witnesses agree), 0 lost, 0 twice, "
         f"0 torn, longest stand-still {storm.longest * 1000:.0f} ms, seed {arguments.seed}"
     )
