@@ -441,13 +441,16 @@ int mqx_get_refuse(const struct mqx_getting *call, const struct mqx_object *queu
         return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted",
                         call->queue->object);
     }
+    const int status = mqx_path_walk(&call->store->region, &call->queue->path, false);
+    if (status != MQX_OK) {
+        return status; /* 2041 goes before the queue's own 2016 */
+    }
     if (mqx_load_relaxed(&queue->get_inhibited) != 0) {
         return mqx_fail(MQRC_GET_INHIBITED, "%.48s has GET(DISABLED)", queue->name);
     }
-    const int status = mqx_path_walk(&call->store->region, &call->queue->path, false);
-    return status == MQX_OK && mqx_load_relaxed(&queue->np_life) == MQX_NP_IN_STRUCTURE
+    return mqx_load_relaxed(&queue->np_life) == MQX_NP_IN_STRUCTURE
                ? mqx_queue_failing(&call->store->region, queue)
-               : status;
+               : MQX_OK;
 }
 
 /* MAXUMSGS of the caller's unit. */
@@ -768,6 +771,11 @@ static int unlock_call(mqe_queue *queue)
     if (object == NULL || mqx_load_acquire(&object->state) == MQX_OBJ_DELETING) {
         return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", queue->object);
     }
+    const int status = mqx_path_walk(&queue->manager->store.region, &queue->path, false);
+    if (status != MQX_OK && status != MQRC_GET_INHIBITED) {
+        return status;
+    }
+    mqx_error_clear(); /* a lock ends on an inhibited queue too */
     return unlock(queue)
                ? MQX_OK
                : mqx_fail(MQRC_NO_MSG_LOCKED, "the handle has no message locked");

@@ -123,6 +123,43 @@ def test_a_changed_alias_goes_before_its_inhibition(bench: Bench) -> None:
     assert bench.put(hobj) == mqi.MQRC_OBJECT_CHANGED
 
 
+def test_a_changed_alias_goes_before_the_inhibition_of_its_queue(bench: Bench) -> None:
+    bench.qm.define("QLOCAL", "OTHER")
+    bench.qm.define("QALIAS", "A", target="Q")
+    hobj = bench.open("A")
+    bench.qm.alter("QLOCAL", "Q", get="DISABLED", put="DISABLED")
+    assert bench.get(hobj, 0)[3] == mqi.MQRC_GET_INHIBITED
+    bench.qm.alter("QALIAS", "A", target="OTHER", force=True)
+    assert bench.get(hobj, 0)[3] == mqi.MQRC_OBJECT_CHANGED
+    assert bench.put(hobj) == mqi.MQRC_OBJECT_CHANGED
+
+
+def test_an_unlock_through_a_changed_alias_gives_2041(bench: Bench) -> None:
+    bench.qm.define("QLOCAL", "OTHER")
+    bench.qm.define("QALIAS", "A", target="Q")
+    hobj = bench.open("A")
+    bench.put(hobj, b"body")
+    assert bench.get(hobj, mqi.MQGMO_BROWSE_FIRST | mqi.MQGMO_LOCK)[0] == b"body"
+    bench.qm.alter("QLOCAL", "Q", get="DISABLED")
+    assert bench.get(hobj, mqi.MQGMO_UNLOCK) == (b"", 0, 0, 0)
+    assert bench.get(hobj, mqi.MQGMO_UNLOCK)[3] == mqi.MQRC_NO_MSG_LOCKED
+    bench.qm.alter("QALIAS", "A", target="OTHER", force=True)
+    assert bench.get(hobj, mqi.MQGMO_UNLOCK)[3] == mqi.MQRC_OBJECT_CHANGED
+
+
+def test_a_get_that_finds_the_unit_full_keeps_the_browse_lock(bench: Bench) -> None:
+    bench.qm.alter("QMGR", "QM1", maxumsgs=1)
+    hobj, other = bench.open(), bench.open()
+    bench.put(hobj, b"locked", Persistence=1)
+    assert bench.get(hobj, mqi.MQGMO_BROWSE_FIRST | mqi.MQGMO_LOCK)[0] == b"locked"
+    bench.put(hobj, b"fills the unit", mqi.MQPMO_SYNCPOINT)
+    for option in (mqi.MQGMO_SYNCPOINT, mqi.MQGMO_SYNCPOINT_IF_PERSISTENT):
+        under_cursor = bench.get(hobj, option | mqi.MQGMO_MSG_UNDER_CURSOR)
+        assert under_cursor[3] == mqi.MQRC_SYNCPOINT_LIMIT_REACHED
+        assert bench.get(other, 0)[3] == mqi.MQRC_NO_MSG_AVAILABLE
+    assert bench.get(hobj, mqi.MQGMO_MSG_UNDER_CURSOR)[0] == b"locked"
+
+
 def test_mqinq_of_an_alias_over_a_remote_definition_tells_of_the_alias(bench: Bench) -> None:
     bench.qm.define("QREMOTE", "R", rname="FAR.Q", rqmname="FAR")
     bench.qm.define("QALIAS", "A", target="R", defprty=6)
