@@ -290,32 +290,49 @@ def MQPUT(hconn, hobj, md, pmo, data):
     return failed(c, reason)
 
 
-def put_one(Hconn hconn not None, QueueHandle queue not None, Structure md not None,
-            Structure pmo not None, data, int rights, bint put1):
-    """The put of MQPUT1, and of one destination of a list: options and context rights checked, the
-    reason code returned. ``rights``: MQOO_* of the handle.
+cdef tuple checked_put(Hconn hconn, object md, object pmo, int rights, bint put1, put_plan *plan):
+    """What a put needs, checked in the order of MQPUT: MQPMO, options, context rights, MQMD.
+
+    Returns:
+        Reason code, the handle whose saved context is passed, and the MQMD, None after a failure.
     """
-    cdef put_plan plan
+    cdef Structure p = structure_of(pmo, PMO_TYPE, b"PMO ", 3)
+    cdef Structure m
     cdef Hobj source = None
     cdef int reason
-    plan_put(&plan, get_long(pmo.raw, PMO_OPTIONS), put1)
-    reason = check_pmo(pmo)
+    if p is None:
+        return RC_PMO_ERROR, None, None
+    plan_put(plan, get_long(p.raw, PMO_OPTIONS), put1)
+    reason = check_pmo(p)
     if reason == 0:
-        source = context_source(hconn, implied(rights), &plan, pmo, &reason)
+        source = context_source(hconn, implied(rights), plan, p, &reason)
+    if reason:
+        return reason, None, None
+    m = structure_of(md, MD_TYPE, b"MD  ", 2)
+    return RC_MD_ERROR if m is None else 0, source, m
+
+
+def put_one(Hconn hconn not None, QueueHandle queue not None, md, pmo, data, int rights,
+            bint put1):
+    """The put of MQPUT1, and of one destination of a list: structures, options and context rights
+    checked, the reason code returned. ``rights``: MQOO_* of the handle.
+    """
+    cdef put_plan plan
+    cdef Structure m
+    cdef Hobj source
+    cdef int reason
+    reason, source, m = checked_put(hconn, md, pmo, rights, put1, &plan)
     if reason == 0:
-        reason = put_message(hconn, queue, &plan, source, md, data)
+        reason = put_message(hconn, queue, &plan, source, m, data)
     if reason == 0 or mqe_comp_code(reason) == 1:
-        show_pmo(pmo.raw, queue)
+        show_pmo((<Structure>pmo).raw, queue)
     return reason
 
 
-def check_put(Hconn hconn not None, Structure md not None, Structure pmo not None, int rights,
-              bint put1):
-    """The checks of a put that need no destination: 2046, 2093 to 2098 and those of the MQMD."""
+def check_put(Hconn hconn not None, md, pmo, int rights, bint put1):
+    """The checks of a put that need no destination: 2173, 2046, 2093 to 2098, those of the MQMD."""
     cdef put_plan plan
+    cdef Structure m
     cdef int reason
-    plan_put(&plan, get_long(pmo.raw, PMO_OPTIONS), put1)
-    reason = check_pmo(pmo)
-    if reason == 0:
-        context_source(hconn, implied(rights), &plan, pmo, &reason)
-    return reason or check_md(md.raw, True)
+    reason, _, m = checked_put(hconn, md, pmo, rights, put1, &plan)
+    return reason or check_md(m.raw, True)

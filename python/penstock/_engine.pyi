@@ -462,13 +462,13 @@ def show_resolved(od: Structure, queue: QueueHandle, local: bool) -> None: ...
 def put_one(
     hconn: Hconn,
     queue: QueueHandle,
-    md: Structure,
-    pmo: Structure,
+    md: Any,
+    pmo: Any,
     data: Buffer | None,
     rights: int,
     put1: bool,
 ) -> int: ...
-def check_put(hconn: Hconn, md: Structure, pmo: Structure, rights: int, put1: bool) -> int: ...
+def check_put(hconn: Hconn, md: Any, pmo: Any, rights: int, put1: bool) -> int: ...
 def MQPUT(hconn: Any, hobj: Any, md: Any, pmo: Any, data: Any) -> tuple[int, int]: ...
 def MQGET(
     hconn: Any, hobj: Any, md: Any, gmo: Any, buffer_length: int | None = None

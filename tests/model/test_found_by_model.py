@@ -160,6 +160,20 @@ def test_a_get_that_finds_the_unit_full_keeps_the_browse_lock(bench: Bench) -> N
     assert bench.get(hobj, mqi.MQGMO_MSG_UNDER_CURSOR)[0] == b"locked"
 
 
+def test_mqput1_looks_at_its_options_before_the_descriptor(bench: Bench) -> None:
+    hobj = bench.open()
+    for names in ({"ObjectName": "Q"}, {"Version": 2, "ObjectRecs": [mqi.MQOR(ObjectName="Q")]}):
+        od, pmo = mqi.MQOD(**names), mqi.MQPMO(Options=1)
+        assert mqi.MQPUT1(bench.hconn, od, mqi.MQMD(Version=3), pmo, b"")[1] == 2046
+        pmo.Options = mqi.MQPMO_PASS_ALL_CONTEXT
+        assert mqi.MQPUT1(bench.hconn, od, mqi.MQMD(Version=3), pmo, b"")[1] == 2097
+        pmo.Options = 0
+        assert mqi.MQPUT1(bench.hconn, od, mqi.MQMD(Version=3), pmo, b"")[1] == 2026
+        assert mqi.MQPUT1(bench.hconn, od, None, pmo, b"")[1] == 2026
+        assert mqi.MQPUT1(bench.hconn, od, mqi.MQMD(), mqi.MQMD(), b"")[1] == 2173
+    assert bench.get(hobj, 0)[3] == mqi.MQRC_NO_MSG_AVAILABLE
+
+
 def test_mqinq_of_an_alias_over_a_remote_definition_tells_of_the_alias(bench: Bench) -> None:
     bench.qm.define("QREMOTE", "R", rname="FAR.Q", rqmname="FAR")
     bench.qm.define("QALIAS", "A", target="R", defprty=6)

@@ -25,7 +25,16 @@ UNUSABLE = -1
 _OUTPUT = 16
 _MULTIPLE_REASONS, _OPEN_FAILED = 2136, 2137
 _CONTEXTS = 256 | 512 | 1024 | 2048
-_MSG_ID, _CORREL_ID, _GROUP_ID, _FEEDBACK, _ACCOUNTING_TOKEN = 1, 2, 4, 8, 16
+_GROUP_ID = 4
+# MQPMO.PutMsgRecFields; the identifiers among them come back in the record.
+_RECORD_FIELDS = (
+    (1, "MsgId"),
+    (2, "CorrelId"),
+    (_GROUP_ID, "GroupId"),
+    (8, "Feedback"),
+    (16, "AccountingToken"),
+)
+_IDENTIFIERS = 1 | 2 | _GROUP_ID
 _NONE = bytes(24)
 _GROUP_FLAGS = 8 | 16
 
@@ -141,11 +150,9 @@ def put_list(hconn: Hconn, hobj: Hobj, md: Any, pmo: Any, data: Any) -> Outcome:
 
 def put1_list(hconn: Hconn, od: Any, md: Any, pmo: Any, data: Any) -> Outcome:
     """MQPUT1 to a list: what opening gave is each destination's outcome."""
-    from . import verbs
-
     targets = _open_targets(hconn, od, _OUTPUT, put1=True)
     try:
-        code = verbs.check_structures(md, pmo) or check_put(hconn, md, pmo, _CONTEXTS, True)
+        code = check_put(hconn, md, pmo, _CONTEXTS, True)
         if code:
             return hconn.refuse(code)
         _check_records(pmo, md, len(targets))
@@ -196,40 +203,23 @@ def _put_all(
             outcomes.append(target.outcome if put1 else (2, _OPEN_FAILED))
             continue
         copy = md.copy()
-        _take(copy, record, fields)
+        _carry(fields, record, copy)
         try:
             code = put_one(hconn, target.queue, copy, pmo, data, rights, put1)
         except MQError as error:
             code = error.reason
         outcomes.append(hconn.refuse(code) if code else (0, 0))
         if outcomes[-1][0] != 2 and record is not None:
-            _give(copy, record, fields)
+            _carry(fields & _IDENTIFIERS, copy, record)
     _count(pmo, targets, 0, outcomes)
     return outcomes
 
 
-def _take(md: Any, record: Any, fields: int) -> None:
-    """Values of one destination into its MQMD."""
-    if fields & _MSG_ID:
-        md.MsgId = record.MsgId
-    if fields & _CORREL_ID:
-        md.CorrelId = record.CorrelId
-    if fields & _GROUP_ID:
-        md.GroupId = record.GroupId
-    if fields & _FEEDBACK:
-        md.Feedback = record.Feedback
-    if fields & _ACCOUNTING_TOKEN:
-        md.AccountingToken = record.AccountingToken
-
-
-def _give(md: Any, record: Any, fields: int) -> None:
-    """Identifiers that were made, into the record."""
-    if fields & _MSG_ID:
-        record.MsgId = md.MsgId
-    if fields & _CORREL_ID:
-        record.CorrelId = md.CorrelId
-    if fields & _GROUP_ID:
-        record.GroupId = md.GroupId
+def _carry(fields: int, source: Any, into: Any) -> None:
+    """The chosen fields of an MQPMR or MQMD into the other."""
+    for bit, name in _RECORD_FIELDS:
+        if fields & bit:
+            setattr(into, name, getattr(source, name))
 
 
 # ---- what is returned ----

@@ -10,7 +10,7 @@ Choices where the rules leave one:
 * Handles that a thread leaves open are ended with it: its unit of work is backed out.
 * MQCONN knows no default queue manager: a blank name is 2058.
 * MQBEGIN has no external participants: warning 2121, the unit of work is the queue manager's own.
-* The rules of MQPUT1 come in the order open, MQPMO, context, MQMD, buffer.
+* The rules of MQPUT1 come in the order open, MQPMO and its options, context, MQMD, buffer.
 """
 
 from __future__ import annotations
@@ -324,9 +324,7 @@ def MQPUT1(hconn: Any, od: Any, md: Any, pmo: Any, data: Any) -> tuple[int, int]
 def _put1(hconn: Hconn, od: Any, md: Any, pmo: Any, data: Any) -> tuple[int, int]:
     queue = open_output(hconn, od, od.ObjectName, od.ObjectQMgrName)
     try:
-        code = check_structures(md, pmo)
-        if code == 0:
-            code = put_one(hconn, queue, md, pmo, data, _CONTEXTS, True)
+        code = put_one(hconn, queue, md, pmo, data, _CONTEXTS, True)
         if od.Version >= 3:
             show_resolved(od, queue, False)
     finally:
@@ -342,15 +340,6 @@ def open_output(hconn: Hconn, od: Any, name: str, manager: str) -> QueueHandle:
         if found is not None and found[2] == _MODEL:
             raise MQError(2057, f"{name} is a model queue")
     return open_handle(hconn, od, _OUTPUT | _BIND_NOT_FIXED, name, manager)
-
-
-def check_structures(md: Any, pmo: Any) -> int:
-    """0, 2173 or 2026."""
-    if not _is(pmo, b"PMO ", 3):
-        return 2173
-    if not _is(md, b"MD  ", 2):
-        return 2026
-    return 0
 
 
 def _is(structure: Any, struc_id: bytes, newest: int) -> bool:
