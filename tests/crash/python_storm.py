@@ -46,6 +46,7 @@ MANAGER = "STORM"
 SETTINGS = {"segment_size": 1 << 20, "journal_limit": 64 << 20, "ring_size": 1 << 20}
 DEPTH_MAX = 200
 STUCK_SECONDS = 60.0
+APART_SECONDS = 0.2  # in which the rest of a put to a list comes, unless it was cut short
 STOP = 0
 ROLES = ("producer", "mover", "consumer", "lister", "gatherer") * 2
 ENDS = {"consumer": 1, "gatherer": 1, "mover": 2, "producer": 3, "lister": 3}
@@ -201,6 +202,8 @@ class Worker:
             if any(reasons):
                 mqi.MQBACK(self.hconn)
         self.tell_each(numbers, reasons)
+        if any(reasons):
+            time.sleep(0.005)  # a full journal has no more room at once
 
     def tell_each(self, numbers: list[int], reasons: list[int]) -> None:
         for kind, failed in (("acked", False), ("undone", True)):
@@ -252,12 +255,13 @@ class Worker:
 
     def other_copies(self, first: int) -> list[int]:
         """Takes the copies of a message from the other queues. Those of a unit are all there, or
-        soon are: it is shown, or brought back by the repair of a dead gatherer's, bit by bit.
+        soon are: it is shown, or brought back by the repair of a dead gatherer's, bit by bit. A
+        copy that was put apart and comes too late stays where it is, and its part of the journal.
         """
         found = []
         for number, queue in enumerate(self.copies[1:], first + 1):
             try:
-                wait = 0 if first & APART else STUCK_SECONDS / 2
+                wait = APART_SECONDS if first & APART else STUCK_SECONDS / 2
                 found.append(number_of(queue.get(wait=wait, correl_id=correl_id(number))))
             except penstock.NoMessageAvailable:
                 if not first & APART:
