@@ -470,29 +470,21 @@ def selector_of_another_type(bench: Bench) -> Answer:
     return inquiring(bench, [mqi.MQCA_BASE_Q_NAME])
 
 
-@provokes(2020)
-def wrong_inhibit_value(bench: Bench) -> Answer:
-    return setting(bench, mqi.MQIA_INHIBIT_PUT, 2)
+def provoked_by_setting(reason: int, name: str, selector: int, value: int) -> None:
+    """Enters an MQSET of a value that the attribute does not take."""
+
+    def call(bench: Bench) -> Answer:
+        return setting(bench, selector, value)
+
+    call.__name__ = name
+    provokes(reason)(call)
 
 
-@provokes(2075)
-def wrong_trigger_control(bench: Bench) -> Answer:
-    return setting(bench, mqi.MQIA_TRIGGER_CONTROL, 2)
-
-
-@provokes(2076)
-def wrong_trigger_depth(bench: Bench) -> Answer:
-    return setting(bench, mqi.MQIA_TRIGGER_DEPTH, 0)
-
-
-@provokes(2077)
-def wrong_trigger_priority(bench: Bench) -> Answer:
-    return setting(bench, mqi.MQIA_TRIGGER_MSG_PRIORITY, 10)
-
-
-@provokes(2078)
-def wrong_trigger_type(bench: Bench) -> Answer:
-    return setting(bench, mqi.MQIA_TRIGGER_TYPE, 9)
+provoked_by_setting(2020, "wrong_inhibit_value", mqi.MQIA_INHIBIT_PUT, 2)
+provoked_by_setting(2075, "wrong_trigger_control", mqi.MQIA_TRIGGER_CONTROL, 2)
+provoked_by_setting(2076, "wrong_trigger_depth", mqi.MQIA_TRIGGER_DEPTH, 0)
+provoked_by_setting(2077, "wrong_trigger_priority", mqi.MQIA_TRIGGER_MSG_PRIORITY, 10)
+provoked_by_setting(2078, "wrong_trigger_type", mqi.MQIA_TRIGGER_TYPE, 9)
 
 
 @provokes(2065)

@@ -10,18 +10,10 @@ have the same value" is older wording for what 002 says at length.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import pytest
 from persistence_rules import PersistenceRules
 from tongues import C
 
-from desk import Desk
-
-
-@pytest.fixture
-def rules(desk: Desk, ask_zos: Callable[[], Desk]) -> PersistenceRules:
-    return PersistenceRules(desk, ask_zos, C)
+TONGUE = C
 
 
 def test_01_the_field_says_whether_a_message_survives(rules: PersistenceRules) -> None:

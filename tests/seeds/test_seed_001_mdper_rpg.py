@@ -10,19 +10,11 @@ replies; the list after "This could be:" is lost in our copy, its kinds are thos
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import paths
-import pytest
 from persistence_rules import PersistenceRules
 from tongues import RPG
 
-from desk import Desk
-
-
-@pytest.fixture
-def rules(desk: Desk, ask_zos: Callable[[], Desk]) -> PersistenceRules:
-    return PersistenceRules(desk, ask_zos, RPG)
+TONGUE = RPG
 
 
 def test_01_the_field_says_whether_a_message_survives(rules: PersistenceRules) -> None:
