@@ -67,11 +67,11 @@ class Worker:
     """Connections and handles of one process, by the numbers that the caller chose."""
 
     def __init__(self, home: str, name: str) -> None:
-        self.home = home
         self.name = name
         self.connections: dict[int, Any] = {}
         self.handles: dict[int, Any] = {}
-        self.manager: penstock.QueueManager | None = None
+        # A process that lives is attached: with the last one that is, the queue manager ends.
+        self.manager = penstock.connect(name, home)
         self.own: Any = None
 
     def run(self, op: dict[str, Any]) -> Any:
@@ -185,11 +185,6 @@ class Worker:
 
     # ---- administration ----
 
-    def _admin(self) -> penstock.QueueManager:
-        if self.manager is None:
-            self.manager = penstock.connect(self.name, self.home)
-        return self.manager
-
     def _attempt(self, call: Callable[..., Any], *given: Any, **attrs: Any) -> Any:
         try:
             call(*given, **{key.lower(): value for key, value in attrs.items()})
@@ -198,24 +193,24 @@ class Worker:
         return 0, 0, {}
 
     def do_define(self, kind: str, name: str, attrs: dict[str, Any]) -> Any:
-        return self._attempt(self._admin().define, kind, name, **attrs)
+        return self._attempt(self.manager.define, kind, name, **attrs)
 
     def do_alter(self, kind: str, name: str, attrs: dict[str, Any]) -> Any:
-        return self._attempt(self._admin().alter, kind, name, force=True, **attrs)
+        return self._attempt(self.manager.alter, kind, name, force=True, **attrs)
 
     def do_delete(self, kind: str, name: str, purge: bool) -> Any:
-        return self._attempt(self._admin().delete, kind, name, purge=purge)
+        return self._attempt(self.manager.delete, kind, name, purge=purge)
 
     def do_sleep(self) -> Any:
         time.sleep(0.2)
         return 0, 0, {}
 
     def do_check(self) -> Any:
-        return self._attempt(self._admin().check)
+        return self._attempt(self.manager.check)
 
     def do_settle(self, pid: int) -> Any:
         """Waits until nothing of a killed process is left."""
-        manager = self._admin()
+        manager = self.manager
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             rows = [*manager.processes(), *manager.unit_rows(), *manager.handle_rows()]
