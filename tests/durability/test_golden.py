@@ -23,24 +23,31 @@ def make() -> ModuleType:
     return module
 
 
-def stored() -> dict[str, bytes]:
-    root = GOLDEN / "v1"
+FOLDERS = ("v1", "v1-prepared")
+
+
+def stored(folder: str) -> dict[str, bytes]:
+    root = GOLDEN / folder
     paths = [path for path in root.rglob("*") if path.is_file() and path.name != "expected.json"]
     return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
 
-def test_golden_files_are_read_as_recorded(make: ModuleType) -> None:
-    assert make.expected(stored()) == json.loads((GOLDEN / "v1" / "expected.json").read_text())
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_golden_files_are_read_as_recorded(make: ModuleType, folder: str) -> None:
+    recorded = json.loads((GOLDEN / folder / "expected.json").read_text())
+    assert make.expected(stored(folder)) == {"prepared": [], **recorded}
 
 
-def test_golden_files_are_read_from_a_directory(make: ModuleType) -> None:
-    reader = QueueManagerFiles(GOLDEN / "v1")
-    expected = json.loads((GOLDEN / "v1" / "expected.json").read_text())
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_golden_files_are_read_from_a_directory(make: ModuleType, folder: str) -> None:
+    reader = QueueManagerFiles(GOLDEN / folder)
+    expected = json.loads((GOLDEN / folder / "expected.json").read_text())
     assert [m.identity for m in reader.replay().messages()] == [
         row[0] for row in expected["messages"]
     ]
     assert [[f.severity, f.rule, f.file, f.offset] for f in reader.verify()] == expected["findings"]
 
 
-def test_golden_files_are_what_their_script_makes(make: ModuleType) -> None:
-    assert make.golden() == stored()
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_golden_files_are_what_their_script_makes(make: ModuleType, folder: str) -> None:
+    assert make.HISTORIES[folder]() == stored(folder)

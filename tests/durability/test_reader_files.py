@@ -258,7 +258,7 @@ def test_unknown_optional_record_is_skipped_and_noted() -> None:
     ("kind", "version", "said"),
     [
         (77, 1, "type 77"),
-        (5, 1, "PREPARE"),
+        (15, 1, "CHANNEL_SEQUENCE"),
         (9, 1, "MOVED"),
         (17, 1, "SUBSCRIPTION"),
         (1, 2, "PUT"),

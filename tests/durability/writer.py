@@ -15,6 +15,7 @@ from penstock.journal.checksum import crc32c, tag
 PAGE = 4096
 PUT, GET, COMMIT, BACKOUT, CHUNK, EXPIRE = 1, 2, 3, 4, 8, 10
 IMAGE_CONSUMED, OBJECT, OBJECT_DELETE, CLEAR = 12, 13, 14, 18
+PREPARE, COMMIT_PREPARED, BACKOUT_PREPARED, TAKEN = 5, 6, 7, 19
 MUST = 0x8000
 COMMITS = 1
 TIME = 1_700_000_000_000_000  # microseconds; every time in a written file derives from it
@@ -130,6 +131,50 @@ def commit(unit: int, first_lsn: int, records: list[bytes]) -> bytes:
     return record(
         COMMIT, section(9, struct.pack("<QII", first_lsn, len(records), running)), unit=unit
     )
+
+
+def xid(format_id: int, gtrid: bytes, bqual: bytes = b"") -> bytes:
+    return struct.pack("<iHH64s64s", format_id, len(gtrid), len(bqual), gtrid, bqual)
+
+
+def prepare(
+    unit: int,
+    name: bytes,
+    first_lsn: int,
+    records: list[bytes],
+    *,
+    puts: int = 0,
+    gets: int = 0,
+    size: int = 0,
+    lost: tuple[int, int] = (0, 0),
+) -> bytes:
+    running = crc32c(b"".join(r[4:8] for r in records))
+    parts = section(13, name)
+    parts += section(17, struct.pack("<QQIIII", TIME, size, puts, gets, *lost))
+    parts += section(9, struct.pack("<QII", first_lsn, len(records), running))
+    return record(PREPARE, parts, unit=unit)
+
+
+def end_prepared(kind: int, *units: int) -> bytes:
+    return record(kind, section(16, struct.pack(f"<{len(units)}Q", *units)))
+
+
+def taken(
+    number: int,
+    body: bytes,
+    before: int,
+    *,
+    unit: int,
+    queue: tuple[int, int] = (1, 1),
+    chunked: tuple[int, int, int, int] | None = None,
+) -> bytes:
+    parts = section(1, descriptor(number, persistence=0, backout=1))
+    parts += section(18, struct.pack("<II", before, 0))
+    if chunked is not None:
+        parts += section(7, struct.pack("<QQQII", *chunked, 0))
+    else:
+        parts += section(6, body)
+    return record(TAKEN, parts, unit=unit, queue=queue, identity=number, arrival=number)
 
 
 def backout(unit: int, counts: list[tuple[int, int, int]]) -> bytes:

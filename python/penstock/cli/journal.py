@@ -23,6 +23,10 @@ def record_text(record: dict[str, Any]) -> str:
         parts.append(f"priority {descriptor['priority']}")
     if "body_length" in record:
         parts.append(f"{record['body_length']} bytes")
+    if "xid" in record:
+        parts.append(f"as {record['xid']}")
+    if "units" in record:
+        parts.append("units " + ", ".join(map(str, record["units"])))
     if record["commits"]:
         parts.append("commits")
     return "  ".join(parts)

@@ -25,6 +25,7 @@ from .checkpoint import Checkpoint
 from .errors import DamagedFile, Finding, UnsupportedFile
 from .files import DirectoryFiles, FileSet, MemoryFiles
 from .messages import Message
+from .prepared import PreparedRow, PreparedUnit, XidParts, unit_ids_of, xid_of
 from .records import Descriptor, Record, attributes_of, counts_of, descriptor_of, utc
 from .replay import ObjectDefinition, Replay, State, Unit
 from .segment import Batch, Checker, Scan, Segment
@@ -42,6 +43,8 @@ __all__ = [
     "MemoryFiles",
     "Message",
     "ObjectDefinition",
+    "PreparedRow",
+    "PreparedUnit",
     "QueueManagerFiles",
     "Record",
     "Scan",
@@ -50,6 +53,7 @@ __all__ = [
     "TornTail",
     "Unit",
     "UnsupportedFile",
+    "XidParts",
     "describe_checkpoints",
     "describe_segments",
     "iter_record_dicts",
@@ -224,12 +228,17 @@ def _section_values(record: Record) -> dict[str, Any]:
         }
     if L.SEC_BODY in sections:
         values["body_length"] = len(sections[L.SEC_BODY])
-    for tag in (L.SEC_CHUNKED, L.SEC_CHUNK, L.SEC_COMMIT, L.SEC_IMAGE):
+    tags = (L.SEC_CHUNKED, L.SEC_CHUNK, L.SEC_COMMIT, L.SEC_IMAGE, L.SEC_PREPARED, L.SEC_TAKEN)
+    for tag in tags:
         if tag in sections:
             struct = L.SECTION_STRUCTS[tag]
             at = L.overlay(struct, sections[tag])[0]
             names = [name for name, _, _ in L.fields(struct) if name != "zero"]
             values[L.SECTIONS[tag].lower()] = {name: int(getattr(at, name)) for name in names}
+    if L.SEC_XID in sections:
+        values["xid"] = str(xid_of(record, sections[L.SEC_XID]))
+    if L.SEC_UNITS in sections:
+        values["units"] = unit_ids_of(record, sections[L.SEC_UNITS])
     if L.SEC_COUNTS in sections:
         values["counts"] = [
             {"identity": identity, "object": slot, "count": count}

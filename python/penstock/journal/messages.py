@@ -19,6 +19,7 @@ class Entry:
 
     image: for a message of a checkpoint's image, its PUT record and chunks.
     listed: the fields of the checkpoint's list, to be compared with the record.
+    record_type: TAKEN for the image of a non-persistent message in a prepared unit.
     """
 
     identity: int
@@ -36,6 +37,7 @@ class Entry:
     backout_count: int
     image: tuple[Record, list[Record]] | None = None
     listed: dict[str, Any] | None = None
+    record_type: int = L.PUT
 
     @classmethod
     def from_checkpoint(cls, m: dict[str, Any]) -> Entry:
@@ -98,10 +100,10 @@ class Message:
         return self.entry.length
 
     def record(self) -> Record:
-        """Its PUT record, verified."""
+        """Its PUT (or TAKEN) record, verified."""
         if self.entry.image is not None:
             return self.entry.image[0]
-        return self.view.record_at(self.entry.lsn, L.PUT, self.entry.identity)
+        return self.view.record_at(self.entry.lsn, self.entry.record_type, self.entry.identity)
 
     def descriptor(self) -> Descriptor:
         """Its descriptor as stored at the put."""

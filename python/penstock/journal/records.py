@@ -18,6 +18,10 @@ _REQUIRED = {
     L.CHUNK: (L.SEC_CHUNK, L.SEC_BODY),
     L.OBJECT: (L.SEC_OBJECT_NAME,),
     L.IMAGE_CONSUMED: (L.SEC_IMAGE,),
+    L.PREPARE: (L.SEC_XID, L.SEC_PREPARED, L.SEC_COMMIT),
+    L.COMMIT_PREPARED: (L.SEC_UNITS,),
+    L.BACKOUT_PREPARED: (L.SEC_UNITS,),
+    L.TAKEN: (L.SEC_DESCRIPTOR, L.SEC_TAKEN),
 }
 
 
@@ -140,6 +144,8 @@ def take_record(file: str, offset: int, lsn: int, data: bytes) -> Record:
         if record.flags & ~L.FLAG_COMMITS:
             text = f"{record.type_name} record: unknown flags {record.flags:#x}"
             raise UnsupportedFile(file, offset, "unsupported", text)
+        if record.type in (L.PREPARE, L.TAKEN) and record.unit_id == 0:
+            raise record.fail("belongs to no unit", "unit")
         if record.type == L.PUT and record.identity != record.arrival:
             text = f"identity {record.identity}, but arrival number {record.arrival}"
             raise record.fail(text)
@@ -254,6 +260,8 @@ def _check_message(record: Record, sections: dict[int, memoryview]) -> None:
         if piece.zero or piece.total > L.BODY_MAX or piece.offset + body > piece.total:
             text = f"{body} bytes at {int(piece.offset)} of {int(piece.total)}"
             raise record.fail(text, "chunk")
+    if L.SEC_TAKEN in sections and L.overlay("ps_taken", sections[L.SEC_TAKEN])[0].zero:
+        raise record.fail("reserved bytes of the TAKEN section are not zero", "reserved")
     if len(sections.get(L.SEC_COUNTS, b"")) % L.size_of("ps_count"):
         raise record.fail(f"COUNTS section of {len(sections[L.SEC_COUNTS])} bytes")
 

@@ -17,6 +17,7 @@ from . import checksum
 from . import layout as L
 from .errors import DamagedFile
 from .messages import Entry, Message, chunks_of_image
+from .prepared import PreparedRow, PreparedUnit, preparation_of, unit_ids_of
 from .records import Record, attributes_of, counts_of
 from .segment import Scan
 from .store import TornTail, View, torn_tail
@@ -77,8 +78,10 @@ class Operation:
 class State:
     """What a restart would find.
 
-    objects: by slot and generation. units: not decided when the journal ended; their records have
-    no effect. torn_tail: what the last crash cut off, or None. end_lsn: where the journal ends.
+    objects: by slot and generation. units: neither decided nor prepared when the journal ended;
+    their records have no effect. prepared: units that wait for somebody to end them, oldest first;
+    what they put is not yet on its queue, what they got is neither on it nor gone. torn_tail: what
+    the last crash cut off, or None. end_lsn: where the journal ends.
     """
 
     def __init__(self, view: View) -> None:
@@ -86,6 +89,7 @@ class State:
         self.objects: dict[Key, ObjectDefinition] = {}
         self.entries: dict[int, Entry] = {}
         self.units: list[Unit] = []
+        self.prepared: list[PreparedUnit] = []
         self.torn_tail: TornTail | None = None
         self.end_lsn = 0
         self.next_number = 1
@@ -115,6 +119,12 @@ class State:
         for entry in chosen:
             yield Message(self.view, entry, self.objects[entry.key].name)
 
+    def prepared_messages(self, unit: PreparedUnit) -> Iterator[tuple[str, Message]]:
+        """The messages of a prepared unit in the order of the calls, each with its call: "PUT",
+        "GET", or "TAKEN" for a non-persistent one that was got."""
+        for row in unit.rows:
+            yield row.call, Message(self.view, row.entry, self.objects[row.entry.key].name)
+
     def depths(self) -> dict[str, int]:
         """Queue name -> messages."""
         result = {definition.name: 0 for definition in self.objects.values()}
@@ -135,11 +145,17 @@ def operation_of(record: Record) -> Operation:
     value: Any = None
     if record.type == L.PUT:
         value = entry_of(record, sections)
+    elif record.type == L.TAKEN:
+        at = L.overlay("ps_taken", sections[L.SEC_TAKEN])[0]
+        value = (int(at.before), entry_of(record, sections))
+    elif record.type == L.PREPARE:
+        value = (commit_of(sections), preparation_of(record, sections))
+    elif record.type in (L.COMMIT_PREPARED, L.BACKOUT_PREPARED):
+        value = unit_ids_of(record, sections[L.SEC_UNITS])
     elif record.type == L.OBJECT:
         value = definition_of(record, sections)
     elif record.type == L.COMMIT:
-        c = L.overlay("ps_commit", sections[L.SEC_COMMIT])[0]
-        value = (int(c.first_lsn), int(c.record_count), int(c.running_crc))
+        value = commit_of(sections)
     elif record.type == L.BACKOUT:
         value = list(counts_of(sections))
     elif record.type == L.IMAGE_CONSUMED:
@@ -154,6 +170,12 @@ def operation_of(record: Record) -> Operation:
         lsn=record.lsn,
         value=value,
     )
+
+
+def commit_of(sections: dict[int, memoryview]) -> tuple[int, int, int]:
+    """First LSN, record count and running CRC that a COMMIT or PREPARE record states."""
+    c = L.overlay("ps_commit", sections[L.SEC_COMMIT])[0]
+    return int(c.first_lsn), int(c.record_count), int(c.running_crc)
 
 
 def entry_of(record: Record, sections: dict[int, memoryview]) -> Entry:
@@ -178,6 +200,7 @@ def entry_of(record: Record, sections: dict[int, memoryview]) -> Entry:
         persistent=bool(d.persistence),
         expiry_us=int(d.expiry_us),
         backout_count=int(d.backout_count),
+        record_type=record.type,
     )
 
 
@@ -208,6 +231,7 @@ class Replay:
         self.report = report
         self.state = State(view)
         self.units: dict[int, Unit] = {}
+        self.prepared: dict[int, PreparedUnit] = {}
         self.queues: dict[Key, dict[int, Entry]] = {}
         self.newest: dict[int, int] = {}  # object slot -> its newest generation
         self.gone: set[int] = set()
@@ -222,7 +246,7 @@ class Replay:
         epoch, scan = None, None
         for scan in self.view.scans(self.view.replay_from()) if scans is None else scans:
             if scan.segment.restart_epoch != epoch:
-                self.units.clear()  # nothing open survives a restart
+                self.units.clear()  # nothing open survives a restart, prepared units do
                 epoch = scan.segment.restart_epoch
             self._replay(scan)
         if scan is not None:
@@ -230,6 +254,9 @@ class Replay:
             self.state.torn_tail = torn_tail(scan)
         self._load_image()
         self._drop_orphans()
+        for unit in self.prepared.values():
+            self._hold(unit)
+        self.state.prepared = list(self.prepared.values())
         self.state.units = list(self.units.values())
         return self.state
 
@@ -248,6 +275,10 @@ class Replay:
         operation = operation_of(record)
         if record.type == L.COMMIT:
             self._commit(operation, record.unit_id)
+        elif record.type == L.PREPARE:
+            self._prepare(operation, record.unit_id)
+        elif record.type in (L.COMMIT_PREPARED, L.BACKOUT_PREPARED):
+            self._end_prepared(operation)
         elif record.type == L.BACKOUT:
             self.units.pop(record.unit_id, None)
             self._effect(operation)
@@ -267,17 +298,87 @@ class Replay:
             self._effect(operation)
 
     def _commit(self, commit: Operation, unit_id: int) -> None:
-        stated = commit.value
+        self._decide(self._whole_unit(commit, commit.value, unit_id))
+
+    def _whole_unit(self, last: Operation, stated: tuple[int, int, int], unit_id: int) -> Unit:
+        """The unit that a COMMIT or PREPARE record completes, which must be as it says, unless its
+        beginning is in the snapshot."""
         unit = self.units.pop(unit_id, Unit(unit_id, stated[0]))
-        if stated[0] < self.view.begin_lsn:  # its beginning is in the snapshot
-            self._decide(unit)
-            return
         found = (unit.first_lsn, unit.record_count, unit.running_crc)
-        if unit_id == 0 or stated != found:
+        if not self._began_before(stated) and (unit_id == 0 or stated != found):
             text = f"unit {unit_id} has first LSN {found[0]}, {found[1]} records, running CRC "
-            text += f"{found[2]:#010x}; COMMIT says {stated[0]}, {stated[1]}, {stated[2]:#010x}"
-            self.report("damage", commit.fail(text, "unit"))
-        self._decide(unit)
+            text += f"{found[2]:#010x}; the record says {stated[0]}, {stated[1]}, {stated[2]:#010x}"
+            self.report("damage", last.fail(text, "unit"))
+        return unit
+
+    def _began_before(self, stated: tuple[int, int, int]) -> bool:
+        """Whether a unit's first records lie before the replay: it was over then."""
+        return stated[1] > 0 and stated[0] < self.view.begin_lsn
+
+    def _prepare(self, op: Operation, unit_id: int) -> None:
+        stated, preparation = op.value
+        unit = self._whole_unit(op, stated, unit_id)
+        if any(other.xid == preparation.xid for other in self.prepared.values()):
+            text = f"unit {unit_id} has the name {preparation.xid} of another prepared unit"
+            self.report("damage", op.fail(text, "xid"))
+        self.prepared[unit_id] = PreparedUnit(
+            unit_id=unit_id,
+            preparation=preparation,
+            first_lsn=stated[0],
+            record_count=unit.record_count,
+            lsn=op.lsn,
+            file=op.file,
+            offset=op.offset,
+            complete=not self._began_before(stated),
+            operations=unit.operations,
+        )
+
+    def _end_prepared(self, op: Operation) -> None:
+        for unit_id in op.value:
+            unit = self.prepared.pop(unit_id, None)  # None: over before the snapshot began
+            if unit is None or op.type == L.BACKOUT_PREPARED:
+                continue
+            for operation in unit.operations:
+                if operation.type != L.TAKEN:
+                    self._effect(operation)
+
+    def _hold(self, unit: PreparedUnit) -> None:
+        """A prepared unit that nobody has ended: its messages leave their queues for it."""
+        if not unit.complete:
+            text = f"PREPARE record: unit {unit.unit_id} was over, but its end does not follow"
+            self.report("damage", DamagedFile(unit.file, unit.offset, "unit", text))
+        images: list[tuple[int, Entry]] = []
+        for op in unit.operations:
+            if op.type == L.TAKEN:
+                self._hold_image(op, images)
+            elif op.type == L.PUT and self._may_stand(op.value, op):
+                unit.rows.append(PreparedRow("PUT", op.value))
+                self._saw_number(op.value)
+            elif op.type == L.GET:
+                entry = self._take(op.identity)
+                if entry is not None:
+                    unit.rows.append(PreparedRow("GET", entry))
+                else:
+                    text = f"message {op.identity} of a prepared unit is not there"
+                    self.report("warning", op.fail(text, "message"))
+        for number, (before, entry) in enumerate(sorted(images, key=lambda image: image[0])):
+            unit.rows.insert(before + number, PreparedRow("TAKEN", entry))
+
+    def _hold_image(self, op: Operation, images: list[tuple[int, Entry]]) -> None:
+        before, entry = op.value
+        again = any(entry.identity == other.identity for _, other in images)
+        if entry.key in self.state.objects and not again:
+            images.append((before, entry))
+            self._saw_number(entry)
+
+    def _may_stand(self, entry: Entry, op: Operation) -> bool:
+        """Whether the queue of a message is defined; damage unless it was deleted before."""
+        if entry.key in self.state.objects:
+            return True
+        if op.lsn >= self.snapshot_end:
+            text = f"message {entry.identity} is on object {entry.key}, which is not defined"
+            self.report("damage", op.fail(text, "object"))
+        return False
 
     def _effect(self, op: Operation) -> None:
         if op.type in (L.OBJECT, L.OBJECT_DELETE, L.CLEAR) and op.key[0] == 0:
@@ -303,13 +404,11 @@ class Replay:
         elif op.type == L.OBJECT_DELETE:
             self._delete(op.key)
         elif op.type == L.IMAGE_CONSUMED and self.view.checkpoint is not None:
-            self.image_consumed |= op.value == self.view.checkpoint.begin_lsn
+            same = op.value == self.view.checkpoint.begin_lsn
+            self.image_consumed |= same and op.lsn >= self.snapshot_end  # not an older one's
 
     def _put(self, entry: Entry, op: Operation) -> None:
-        if entry.key not in self.state.objects:
-            if op.lsn >= self.snapshot_end:
-                text = f"message {entry.identity} is on object {entry.key}, which is not defined"
-                self.report("damage", op.fail(text, "object"))
+        if not self._may_stand(entry, op):
             return
         present = self.state.entries.get(entry.identity)
         if present is not None or entry.identity in self.gone:
@@ -328,15 +427,21 @@ class Replay:
         self._raise_count(entry)
         self.state.entries[entry.identity] = entry
         self.queues.setdefault(entry.key, {})[entry.identity] = entry
+        self._saw_number(entry)
+
+    def _saw_number(self, entry: Entry) -> None:
         self.state.next_number = max(self.state.next_number, entry.identity + 1, entry.arrival + 1)
 
     def _remove(self, identity: int) -> bool:
         self.gone.add(identity)
+        return self._take(identity) is not None
+
+    def _take(self, identity: int) -> Entry | None:
+        """The message leaves its queue."""
         entry = self.state.entries.pop(identity, None)
-        if entry is None:
-            return False
-        del self.queues[entry.key][identity]
-        return True
+        if entry is not None:
+            del self.queues[entry.key][identity]
+        return entry
 
     def _define(self, definition: ObjectDefinition, op: Operation) -> None:
         slot, generation = op.key

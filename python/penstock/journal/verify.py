@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from . import layout as L
 from .checkpoint import checkpoint_names, read_checkpoint
@@ -186,7 +187,13 @@ class Verifier:
                 file, offset = segment.file, unit.first_lsn - segment.base_lsn
             text = f"unit {unit.unit_id}, {unit.record_count} records, was not committed"
             self._add("note", file, offset, "unit", text)
-        for message in state.messages():
+        for prepared in state.prepared:
+            p = prepared.preparation
+            text = f"unit {prepared.unit_id} is prepared as {prepared.xid} and waits to be ended: "
+            text += f"{p.puts} puts, {p.gets} gets, {p.bytes} bytes"
+            self._add("note", prepared.file, prepared.offset, "prepared", text)
+        held = (m for unit in state.prepared for _, m in state.prepared_messages(unit))
+        for message in chain(state.messages(), held):
             error_found = check_message(message)
             if error_found is not None:
                 self._error(error_found)

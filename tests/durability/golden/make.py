@@ -1,4 +1,4 @@
-"""Makes the golden files in `v1/`: a small queue manager as format 1.0 writes it.
+"""Makes the golden files: small queue managers as format 1.0 writes them.
 
     python tests/durability/golden/make.py
 
@@ -6,9 +6,13 @@ They are made once for a format version and then kept: every later version must 
 same result (`expected.json`). The bytes follow from this script alone; a test remakes them and
 compares, so that a change of the writer, or of the format, cannot pass unseen.
 
-The history: four segments of 32 KiB; single puts, a unit over two segments, a backed-out and an
-undecided unit, a body in chunks, an altered and a deleted queue, a crash with a torn tail and a
-recovery, a checkpoint, work after it, a mark page, a torn batch at the very end.
+The history of `v1/`: four segments of 32 KiB; single puts, a unit over two segments, a backed-out
+and an undecided unit, a body in chunks, an altered and a deleted queue, a crash with a torn tail
+and a recovery, a checkpoint, work after it, a mark page, a torn batch at the very end.
+
+The history of `v1-prepared/`: prepared units with puts, gets and images of non-persistent messages
+(one in chunks), one without messages; some ended, two in one record, some that wait over a restart;
+a checkpoint that they keep from moving on.
 """
 
 from __future__ import annotations
@@ -63,6 +67,49 @@ def golden() -> dict[str, bytes]:
     return store.files
 
 
+def golden_prepared() -> dict[str, bytes]:
+    """The files of a queue manager with prepared units."""
+    store = w.Store(size=32768)
+    definition = w.define(1, 1, "ORDERS", {15: 5000})
+    store.append(definition)
+    puts = [w.put(n, b"message %d" % n, priority=n % 10) for n in range(1, 7)]
+    lsns = store.append(*puts)
+    waits = [w.get(1, unit=10), w.put(7, b"seven", unit=10), w.taken(50, b"np", 1, unit=10)]
+    first, before = store.append(*waits)[0], 0
+    chunks = []
+    for number in range(3):
+        waits.append(w.chunk(51, bytes([number]) * 2500, before, number * 2500, 7500, number, 10))
+        (before,) = store.append(waits[-1])
+        chunks.append(before)
+    waits.append(w.taken(51, b"", 2, unit=10, chunked=(chunks[0], chunks[-1], 7500, 3)))
+    store.append(waits[-1])
+    name = w.xid(int.from_bytes(b"PSPK", "big"), b"golden-stream", b"41")
+    store.append(w.prepare(10, name, first, waits, puts=1, gets=3, size=7516))
+    for unit, number in ((11, 2), (12, 3), (13, 4)):
+        got = w.get(number, unit=unit)
+        (at,) = store.append(got)
+        store.append(w.prepare(unit, w.xid(unit, b"\0\1", b"b"), at, [got], gets=1, size=9))
+    store.append(w.end_prepared(w.COMMIT_PREPARED, 11, 12))
+    store.append(w.end_prepared(w.BACKOUT_PREPARED, 13), w.backout(0, [(4, 1, 1)]))
+    store.checkpoint(
+        first,
+        objects=[definition],
+        messages=[
+            store.listed(n, lsns[n - 1], puts[n - 1], 9, priority=n, backouts=int(n == 4))
+            for n in (6, 5, 4, 1)
+        ],
+        clean=True,
+        begin_segment=1,
+    )
+    store.restart()
+    store.append(w.prepare(14, w.xid(-2, b"x" * 64, b"y" * 64), 0, []))
+    store.append(w.get(6), w.put(8, b"eight"))
+    return store.files
+
+
+HISTORIES = {"v1": golden, "v1-prepared": golden_prepared}
+
+
 def expected(files: dict[str, bytes]) -> dict[str, object]:
     """What must be read from them."""
     reader = QueueManagerFiles(MemoryFiles(files))
@@ -78,6 +125,16 @@ def expected(files: dict[str, bytes]) -> dict[str, object]:
             for m in state.messages("ORDERS")
         ],
         "open_units": [unit.unit_id for unit in state.units],
+        "prepared": [
+            [
+                str(unit.xid),
+                [
+                    [call, m.identity, m.length, m.body()[:20].hex()]
+                    for call, m in state.prepared_messages(unit)
+                ],
+            ]
+            for unit in state.prepared
+        ],
         "end_lsn": state.end_lsn,
         "torn_tail": None if tail is None else [tail.file, tail.offset],
         "records": [[row["lsn"], row["type"]] for row in iter_record_dicts(MemoryFiles(files))],
@@ -86,15 +143,16 @@ def expected(files: dict[str, bytes]) -> dict[str, object]:
 
 
 def main() -> None:
-    """Writes v1/ and v1/expected.json."""
-    files = golden()
-    for path, data in files.items():
-        target = HERE / "v1" / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
-    text = json.dumps(expected(files), indent=1)
-    (HERE / "v1" / "expected.json").write_text(text + "\n")
-    print(f"{len(files)} files, {sum(map(len, files.values()))} bytes")
+    """Writes the folders, each with its expected.json."""
+    for folder, history in HISTORIES.items():
+        files = history()
+        for path, data in files.items():
+            target = HERE / folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        text = json.dumps(expected(files), indent=1)
+        (HERE / folder / "expected.json").write_text(text + "\n")
+        print(f"{folder}: {len(files)} files, {sum(map(len, files.values()))} bytes")
 
 
 if __name__ == "__main__":
