@@ -17,7 +17,7 @@
 #   4. Objects made before a fork do nothing in the child but refuse (rule 32).
 #
 # Included: status (codes to exceptions), message (what get and put return), buffer (bodies and ids
-# in), structure (the MQI's structures), prepared (names of prepared units), connection, unit,
+# in), structure (the MQI's structures), prepared (units and their names), connection, unit,
 # queue, descriptor and transmit (MQ's descriptor and transmission header), mqi (the verbs), scan (a
 # segment of the journal as a table). One module, because the core's process-wide state must exist
 # once.
@@ -41,7 +41,9 @@ from mqe cimport *
 import sys
 from weakref import WeakKeyDictionary, WeakSet
 
-from penstock.errors import ClosedHandle, InvalidType, InvalidValue, MQError, error_for
+from penstock.errors import (
+    ClosedHandle, InvalidType, InvalidValue, MQError, UnknownXid, XidInUse, error_for,
+)
 
 cdef extern from "gil.h" nogil:
     struct penstock_gil:

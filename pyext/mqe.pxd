@@ -221,6 +221,24 @@ cdef extern from "mqe.h" nogil:
     int mqe_backout(mqe_unit *unit)
     uint32_t mqe_unit_count(const mqe_unit *unit)
 
+    # prepared units of work
+    enum:
+        MQE_PREPARED_MAX
+        MQE_PREPARE_EMPTY
+
+    struct mqe_prepared:
+        ps_xid xid
+        uint64_t unit_id, prepared_us
+        uint32_t puts, gets, nonpersistent
+        uint64_t bytes
+
+    int mqe_prepare(mqe_unit *unit, const ps_xid *xid, uint32_t flags)
+    int mqe_prepared_list(mqe_manager *manager, mqe_prepared *out, uint32_t capacity,
+                          uint32_t *out_count)
+    int mqe_commit_prepared(mqe_manager *manager, const ps_xid *xids, uint32_t count)
+    int mqe_backout_prepared(mqe_manager *manager, const ps_xid *xids, uint32_t count,
+                             uint64_t *np_discarded)
+
     # messages
     enum:
         MQE_PUT_NEW_MSG_ID

@@ -1,8 +1,8 @@
 # prepared.pxi - prepared units of work: their names, how a unit becomes one, how they are listed,
 # read and ended.
 #
-# A prepared unit belongs to no process any more. So its methods are Connection's, not Unit's: they
-# name it by its Xid and need no unit of this thread or task.
+# A prepared unit belongs to no process any more: what ends it names it by its Xid, and needs no
+# unit of this thread or task. The functions take a Connection; QueueManager has them as methods.
 
 
 @cython.final
@@ -171,3 +171,102 @@ cdef object read_format(str whole, str text):
         RC_OPTIONS_ERROR,
         f"{text!r} in {whole!r} is no format id: a number, or four capital letters or digits",
     )
+
+
+# ---- units ----
+
+
+cdef int fail_prepare(int reason, Xid xid) except -1:
+    """Raises for a unit that could not be prepared."""
+    cdef str text = core_text(reason)
+    if reason == RC_UOW_IN_PROGRESS:
+        raise XidInUse(reason, f"there is a prepared unit of work {xid} already")
+    raise error_for(reason, f"preparing {xid}: {text}")
+
+
+cdef int fail_prepared(int reason) except -1:
+    """Raises for prepared units that could not be ended or read; the core's text has the name."""
+    cdef str text = core_text(reason)
+    if reason == RC_UOW_NOT_AVAILABLE:
+        raise UnknownXid(reason, text)
+    raise error_for(reason, text)
+
+
+def prepare(Connection connection not None, Xid xid not None, bint allow_empty=False):
+    """Prepares the unit of work of this thread or task."""
+    cdef Unit unit
+    connection.check_open()
+    unit = connection.present_unit()
+    if unit is None:
+        unit = connection.implicit_unit()
+    unit.hand_over(xid, allow_empty)
+
+
+def prepared_rows(Connection connection not None):
+    """The prepared units, oldest first, each as a dictionary."""
+    cdef mqe_prepared *rows
+    cdef uint32_t i, count = 0, capacity = 64
+    cdef int reason
+    while True:
+        connection.check_open()
+        rows = <mqe_prepared *>room_for(capacity, sizeof(rows[0]))
+        try:
+            connection.busy += 1
+            with nogil:
+                reason = mqe_prepared_list(connection.manager, rows, capacity, &count)
+            connection.busy -= 1
+            if reason:
+                fail(reason, f"queue manager {connection.name}")
+            if count <= capacity:
+                return [prepared_row(&rows[i]) for i in range(count)]
+        finally:
+            PyMem_Free(rows)
+        capacity = count + 64
+
+
+cdef dict prepared_row(const mqe_prepared *row):
+    return {
+        "xid": xid_of(&row.xid), "unit_id": row.unit_id, "prepared_us": row.prepared_us,
+        "puts": row.puts, "gets": row.gets, "nonpersistent": row.nonpersistent, "bytes": row.bytes,
+    }
+
+
+def commit_prepared(Connection connection not None, tuple xids not None):
+    """Commits prepared units, all or none."""
+    end_prepared(connection, xids, True)
+
+
+def backout_prepared(Connection connection not None, tuple xids not None):
+    """Backs prepared units out, all or none; how many non-persistent messages were discarded."""
+    return end_prepared(connection, xids, False)
+
+
+cdef uint64_t end_prepared(Connection connection, tuple xids, bint commit) except? 0xFFFF:
+    cdef uint32_t i, count
+    cdef uint64_t discarded = 0
+    cdef ps_xid *names
+    cdef int reason
+    connection.check_open()
+    if not 0 < len(xids) <= MQE_PREPARED_MAX:
+        wrong_value(
+            RC_OPTIONS_ERROR, f"{len(xids)} names of prepared units: 1 to {MQE_PREPARED_MAX}"
+        )
+    count = <uint32_t>len(xids)
+    names = <ps_xid *>room_for(count, sizeof(names[0]))
+    try:
+        for i in range(count):
+            if not isinstance(xids[i], Xid):
+                wrong_type(RC_OPTIONS_ERROR, f"not an Xid: {xids[i]!r}")
+            names[i] = (<Xid>xids[i]).raw
+        connection.busy += 1
+        with nogil:
+            if commit:
+                reason = mqe_commit_prepared(connection.manager, names, count)
+            else:
+                reason = mqe_backout_prepared(connection.manager, names, count, &discarded)
+        connection.busy -= 1
+    finally:
+        PyMem_Free(names)
+    if reason:
+        fail_prepared(reason)
+    return discarded

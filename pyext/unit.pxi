@@ -146,6 +146,29 @@ cdef class Unit:
         if reason:
             fail(reason)
 
+    def prepare(self, Xid xid not None, bint allow_empty=False):
+        """Makes what was done so far a prepared unit of work: durable, of no process any more, and
+        neither committed nor backed out until somebody says so by its name. The block goes on with
+        a new unit of work; when it ends without more puts and gets, nothing is committed.
+
+        See QueueManager.prepare() for what it raises.
+        """
+        self.check_owner()
+        self.hand_over(xid, allow_empty)
+
+    cdef int hand_over(self, Xid xid, bint allow_empty) except -1:
+        """The unit becomes prepared, and stays open, empty."""
+        cdef penstock_gil gil
+        cdef int reason
+        self.busy += 1
+        penstock_gil_arm(&gil)
+        reason = mqe_prepare(self.unit, &xid.raw, MQE_PREPARE_EMPTY if allow_empty else 0)
+        penstock_gil_take(&gil)
+        self.busy -= 1
+        if reason:
+            fail_prepare(reason, xid)
+        return 0
+
     cdef int check_owner(self) except -1:
         if self.forks != penstock_forks:
             raise error_for(RC_ENVIRONMENT_ERROR, "the unit of work belongs to the parent process")

@@ -50,7 +50,9 @@ from .errors import (
     UnitLimitReached,
     UnitNotAvailable,
     UnknownObjectName,
+    UnknownXid,
     WrongEnvironment,
+    XidInUse,
 )
 from .manager import QueueManager, connect, create, delete, managers
 from .queue import Queue
@@ -96,8 +98,10 @@ __all__ = [
     "UnitLimitReached",
     "UnitNotAvailable",
     "UnknownObjectName",
+    "UnknownXid",
     "WrongEnvironment",
     "Xid",
+    "XidInUse",
     "__version__",
     "connect",
     "create",

@@ -262,6 +262,14 @@ class UnitNotAvailable(MQError, RuntimeError):
     reasons = (ReasonCode.UOW_NOT_AVAILABLE,)
 
 
+class UnknownXid(UnitNotAvailable, LookupError):
+    """No prepared unit of work has that name, or somebody has ended it; the text has the name."""
+
+
+class XidInUse(UnitInProgress):
+    """There is a prepared unit of work of that name; the text has the name."""
+
+
 class ObjectNameError(MQError, ValueError):
     """No name of an object: 1 to 48 characters out of A-Z a-z 0-9 . _ / %."""
 

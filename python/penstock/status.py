@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._engine import Xid
+
 
 @dataclass(frozen=True, slots=True)
 class ManagerStatus:
@@ -84,6 +88,25 @@ class UnitStatus:
     count: int
     unit_id: int
     started_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStatus:
+    """A prepared unit of work: complete and durable, it waits for commit_prepared() or
+    backout_prepared() from any process.
+
+    puts, gets: messages that it put and got, nonpersistent of them not persistent; bytes: of all
+    their bodies. What a restart has lost is not counted any more. prepared_us: microseconds since
+    1970 UTC.
+    """
+
+    xid: Xid
+    unit_id: int
+    prepared_us: int
+    puts: int
+    gets: int
+    nonpersistent: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
