@@ -130,6 +130,6 @@ def test_errors_shows_the_log_with_amq_numbers(qm1: Command) -> None:
 def test_help_lists_every_command_and_its_module_exists(penstock: Command) -> None:
     text = penstock.ok("--help").decode()
     names = "create start end list delete mqsc cfstruct put get browse status journal verify errors"
-    for name in (*names.split(), "demo"):
+    for name in (*names.split(), "resolve", "demo"):
         assert f"\n  {name} " in text
         assert penstock.ok(name, "--help").startswith(b"Usage: penstock " + name.encode())

@@ -24,6 +24,7 @@ COMMANDS = {
     "get": "Take messages, one a line.",
     "browse": "Show messages without taking them.",
     "status": "Show queues, processes, units of work and the journal.",
+    "resolve": "Show prepared units of work, or end them by hand.",
     "journal": "List the records of the journal.",
     "verify": "Check the files with the second, independent reader.",
     "errors": "Show the error log.",

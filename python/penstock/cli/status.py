@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     import penstock
+    from penstock.status import PreparedStatus
 
 MIB = 1 << 20
 
@@ -42,6 +43,7 @@ def collect(manager: penstock.QueueManager) -> dict[str, Any]:
         "manager": asdict(manager.status()),
         "queues": queues,
         "units": [asdict(unit) for unit in manager.unit_list()],
+        "prepared": [prepared_record(unit) for unit in manager.prepared_list()],
         "processes": [asdict(process) for process in manager.process_list()],
     }
 
@@ -55,6 +57,26 @@ def ago(moment_us: int, now: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} s"
+
+
+def prepared_record(unit: PreparedStatus) -> dict[str, Any]:
+    """A prepared unit as JSON-able data."""
+    return {**asdict(unit), "xid": str(unit.xid)}
+
+
+def prepared_table(units: list[dict[str, Any]], now: float) -> Table:
+    """Prepared units, as prepared_record() gives them, for people."""
+    from rich.table import Table
+
+    table = Table(title="prepared units of work", title_justify="left")
+    for column in ("xid", "puts", "gets", "not persistent", "bytes", "prepared for"):
+        # a name is taken from here to be given to `resolve`: it is folded, never cut
+        kind: dict[str, Any] = {"overflow": "fold"} if column == "xid" else {"justify": "right"}
+        table.add_column(column, **kind)
+    for u in units:
+        counts = (f"{u[k]:,}" for k in ("puts", "gets", "nonpersistent", "bytes"))
+        table.add_row(u["xid"], *counts, ago(u["prepared_us"], now))
+    return table
 
 
 def _table(title: str, columns: str, rows: list[list[str]]) -> Table:
@@ -113,6 +135,8 @@ def render(found: dict[str, Any]) -> Group:
     parts.append(_table("processes", "pid|program|role|attached for", processes))
     if units:
         parts.append(_table("units of work", "pid|thread|messages|open for", units))
+    if found["prepared"]:
+        parts.append(prepared_table(found["prepared"], now))
     return Group(*parts)
 
 
