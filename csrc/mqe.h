@@ -417,7 +417,8 @@ struct mqe_item {
     int32_t expiry;                 /* 400..403 tenths of a second, -1 unlimited; get: left */
     uint32_t length;                /* 404..407 bytes of the body (out) */
     int32_t reason;                 /* 408..411 put: 0 or 2049 */
-    uint32_t work;                  /* 412..415 the core's own during a put; 0 from a get */
+    uint32_t work;                  /* 412..415 the core's own during a put; 0 from a get;
+                                     * mqe_browse_prepared: MQE_ITEM_* */
 };
 MQX_STATIC_ASSERT(sizeof(struct mqe_item) == 416, "a row of a batch has no holes");
 MQX_STATIC_ASSERT(offsetof(struct mqe_item, number) == 384, "descriptor and extension come first");
@@ -457,6 +458,21 @@ int mqe_put_batch(mqe_manager *manager, mqe_unit *unit, const struct mqe_destina
  * or as mqe_get(). */
 int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_get *how,
                   struct mqe_batch *batch) MQX_MUST_USE;
+
+/* ---- the messages of a prepared unit ---- */
+
+enum { MQE_ITEM_GOT = 0, MQE_ITEM_PUT = 1 }; /* item.work: what the unit did with the message */
+struct mqe_prepared_cursor { /* zeroes: at the first message */
+    uint64_t index;               /* of the next message in the order of the calls; may be set */
+    uint64_t unit_id, next_index, next_number; /* the core's own: where it was left */
+    uint32_t next_slot, zero;
+};
+/* Copies messages of the unit from the cursor's index on, what it got and what it put, and moves
+ * the cursor behind them; nothing is changed by it, and the unit is nobody's still. 0 with count 0:
+ * there are no more. 2080: the first one's body does not fit, `needed` tells its size. 2255: there
+ * is no such unit, or it has been ended meanwhile; 2046. */
+int mqe_browse_prepared(mqe_manager *manager, const struct ps_xid *xid,
+                        struct mqe_prepared_cursor *cursor, struct mqe_batch *batch) MQX_MUST_USE;
 
 /* ---- errors, environment ---- */
 const char *mqe_error_text(void);
