@@ -262,6 +262,8 @@ cdef extern from "mqe.h" nogil:
         MQE_MATCH_SEQ_NUMBER
         MQE_MATCH_OFFSET
         MQE_MATCH_NUMBER
+        MQE_MATCH_PERSISTENT
+        MQE_MATCH_UP_TO
 
     int mqe_put(mqe_manager *manager, mqe_unit *unit, const mqe_destination *to,
                 ps_descriptor *d, const ps_descriptor_ext *ext, const void *body, uint64_t length,
@@ -281,6 +283,8 @@ cdef extern from "mqe.h" nogil:
         void *buffer
         uint64_t capacity
         uint64_t match_number
+        uint64_t up_to
+        uint64_t max_bytes
         ps_descriptor d
         ps_descriptor_ext ext
         uint64_t length
@@ -289,6 +293,32 @@ cdef extern from "mqe.h" nogil:
         uint32_t header
 
     int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, mqe_get_t *get)
+
+    # many messages a call
+    struct mqe_item:
+        ps_descriptor d
+        ps_descriptor_ext ext
+        uint64_t number
+        uint64_t lsn
+        int32_t expiry
+        uint32_t length
+        int32_t reason
+
+    struct mqe_batch:
+        mqe_item *items
+        uint32_t capacity
+        uint32_t count
+        unsigned char *bodies
+        uint64_t body_capacity
+        int64_t *offsets
+        uint64_t needed
+        uint32_t failed
+        uint32_t warnings
+
+    int mqe_put_batch(mqe_manager *manager, mqe_unit *unit, const mqe_destination *to,
+                      mqe_batch *batch, uint32_t flags)
+    int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, mqe_get_t *how,
+                      mqe_batch *batch)
 
     # errors, environment
     const char *mqe_error_text()

@@ -2,12 +2,25 @@
 
 import datetime
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, ClassVar, Generic, Literal, SupportsIndex, TypeVar, final, overload
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    NoReturn,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+    final,
+    overload,
+)
 
 from typing_extensions import Buffer, Never, Self, disjoint_base
+
+_Memory: TypeAlias = Any  # has the buffer protocol; NumPy says so from Python 3.12 on only
 
 def reason_name(reason: int) -> str: ...
 def reason_text(reason: int) -> str: ...
@@ -356,6 +369,39 @@ class Connection:
     def maintain(self) -> None: ...
     def check(self) -> None: ...
     def log(self, amq: int, severity: str, text: str) -> None: ...
+
+def batch_layout() -> tuple[int, dict[str, tuple[int, int]]]: ...
+def batch_start(queue: QueueHandle, rows: _Memory, context_only: bool = False) -> None: ...
+def batch_complete_reply(queue: QueueHandle, rows: _Memory) -> None: ...
+def batch_put(
+    queue: QueueHandle,
+    rows: _Memory,
+    bodies: _Memory,
+    offsets: _Memory,
+    syncpoint: bool | None = None,
+    keep_time: bool = False,
+) -> tuple[int, int, int, int]: ...
+def batch_fail(queue: QueueHandle, reason: int, count: int, index: int) -> NoReturn: ...
+def batch_get(
+    queue: QueueHandle,
+    rows: _Memory,
+    bodies: _Memory,
+    offsets: _Memory,
+    wait: float | None = 0,
+    max_bytes: int = 0,
+    persistent_only: bool = False,
+    up_to: int | None = None,
+    syncpoint: bool | None = None,
+) -> tuple[int, int]: ...
+def batch_message(rows: _Memory, index: int, body: bytes) -> Message: ...
+def arrow_schema(columns: Sequence[tuple[str, str, int, int, int]]) -> object: ...
+def arrow_array(
+    columns: Sequence[tuple[str, str, int, int, int]],
+    rows: _Memory,
+    bodies: _Memory,
+    offsets: _Memory,
+) -> object: ...
+def arrow_bodies(source: Any) -> tuple[memoryview, memoryview, int, object]: ...
 
 @disjoint_base
 class QueueHandle:

@@ -24,9 +24,13 @@ class MQError(Exception):
         reason: the MQ reason code, such as 2053.
         reason_name: its name, such as ``MQRC_Q_FULL``.
         text: what happened: the offending value and the rule.
+        count: of put_batch(): how many of its messages took effect.
+        index: of put_batch(): the first of its messages that did not; else None.
     """
 
     reasons: ClassVar[tuple[int, ...]] = ()
+    count: int = 0
+    index: int | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Enters the class into the table of reason codes."""

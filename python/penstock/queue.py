@@ -8,9 +8,11 @@ from .errors import NoMessageAvailable, OptionNotValidForType
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
+    from typing import Any
 
+    from .batch import BatchResult, MessageBatch
     from .status import QueueStatus
 
 _BROWSE, _PURGE = 8, 2  # MQOO_BROWSE, MQCO_DELETE_PURGE
@@ -83,6 +85,85 @@ class Queue(QueueHandle):
                 except NoMessageAvailable:
                     return
                 yield message
+
+    def put_batch(
+        self,
+        source: Any,
+        *,
+        priority: int | Sequence[int | None] | Any = None,
+        persistent: bool | int | Sequence[bool | int | None] | Any = None,
+        msg_id: bytes | Sequence[bytes | None] | Any = None,
+        correl_id: bytes | Sequence[bytes | None] | Any = None,
+        expiry: float | Sequence[float | None] | Any = None,
+        syncpoint: bool | None = None,
+        reply_to_q: str | Sequence[str | None] | Any = None,
+        reply_to_qmgr: str | Sequence[str | None] | Any = None,
+        group_id: bytes | Sequence[bytes | None] | Any = None,
+        format: str | Sequence[str] | Any = None,
+        msg_type: int | Sequence[int] | Any = None,
+        report: int | Sequence[int] | Any = None,
+        feedback: int | Sequence[int] | Any = None,
+        encoding: int | Sequence[int] | Any = None,
+        ccsid: int | Sequence[int] | Any = None,
+        msg_seq_number: int | Sequence[int] | Any = None,
+        msg_flags: int | Sequence[int] | Any = None,
+        user_identifier: str | Sequence[str] | Any = None,
+        appl_identity_data: str | Sequence[str] | Any = None,
+        put_time_us: int | Sequence[int] | Any = None,
+    ) -> BatchResult:
+        """Puts many messages, in their order, as put() would put each of them.
+
+        source: a MessageBatch (its messages with everything but identity and origin context), a
+        sequence of bytes-like bodies, a tuple of a buffer and int64 offsets, or an Arrow array of
+        binary or large_binary. Fields are as those of put(): one value for all messages, or an
+        array or sequence with one a message, in which None is what leaving it out would be.
+
+        Every message is checked before the first is put; a queue that has no room for all refuses
+        all. Outside syncpoint a batch with persistent messages becomes visible as a whole, by one
+        flush; one without becomes visible message by message. An error that comes up half way has
+        ``count``, the messages that took effect, and ``index``, the one that did not. Priorities
+        above 9 are counted in ``warnings`` of the result.
+
+        Raises:
+            MQError: as put() does; InvalidType and InvalidValue name the message and the value.
+        """
+        from .batch import put_batch
+
+        columns = {
+            "priority": priority, "persistent": persistent, "msg_id": msg_id,
+            "correl_id": correl_id, "expiry": expiry, "reply_to_q": reply_to_q,
+            "reply_to_qmgr": reply_to_qmgr, "group_id": group_id, "format": format,
+            "msg_type": msg_type, "report": report, "feedback": feedback, "encoding": encoding,
+            "ccsid": ccsid, "msg_seq_number": msg_seq_number, "msg_flags": msg_flags,
+            "user_identifier": user_identifier, "appl_identity_data": appl_identity_data,
+            "put_time_us": put_time_us,
+        }  # fmt: skip
+        return put_batch(self, source, syncpoint, columns)
+
+    def get_batch(
+        self,
+        max_messages: int,
+        wait: float | None = 0,
+        *,
+        max_bytes: int | None = None,
+        syncpoint: bool | None = None,
+        persistent_only: bool = False,
+        up_to: int | None = None,
+    ) -> MessageBatch:
+        """Takes up to ``max_messages``, highest priority first, then in the order of arrival.
+
+        wait: seconds to wait for the first one, None = for ever; an empty batch when none came.
+        max_bytes: of all bodies together, but one message is taken whatever it says. syncpoint: as
+        in get(). persistent_only: others are left alone. up_to: only messages whose arrival number
+        is not greater. Outside syncpoint the persistent messages of a batch leave the queue
+        together, when all of it has been copied. In a unit of work MAXUMSGS may end a batch early.
+
+        Raises:
+            MQError: as get() does, but for 2033 and 2080.
+        """
+        from .batch import get_batch
+
+        return get_batch(self, max_messages, wait, max_bytes, syncpoint, persistent_only, up_to)
 
     def __repr__(self) -> str:
         """``<Queue ORDERS of QM1>``."""

@@ -1,0 +1,367 @@
+# arrow.pxi - the Arrow C data interface (two structs and their release callbacks), so that batches
+# go to and come from Arrow libraries without a copy of the bodies and without linking to any of
+# them.
+#
+# Export. A batch is one struct array. Each child owns what its buffers lie in by itself, because a
+# consumer may move a child away and let it outlive the parent. Columns are gathered into memory of
+# their own; the body's buffers are those of the batch, kept by references to the Python objects. A
+# release callback may run in any thread, without the GIL.
+#
+# Import. The producer's capsules are kept as long as its buffers are looked at.
+
+cdef extern from *:
+    """
+    #ifndef ARROW_C_DATA_INTERFACE
+    #define ARROW_C_DATA_INTERFACE
+    struct ArrowSchema {
+        const char *format;
+        const char *name;
+        const char *metadata;
+        int64_t flags;
+        int64_t n_children;
+        struct ArrowSchema **children;
+        struct ArrowSchema *dictionary;
+        void (*release)(struct ArrowSchema *);
+        void *private_data;
+    };
+    struct ArrowArray {
+        int64_t length;
+        int64_t null_count;
+        int64_t offset;
+        int64_t n_buffers;
+        int64_t n_children;
+        const void **buffers;
+        struct ArrowArray **children;
+        struct ArrowArray *dictionary;
+        void (*release)(struct ArrowArray *);
+        void *private_data;
+    };
+    #endif
+    """
+    struct ArrowSchema:
+        const char *format
+        const char *name
+        const char *metadata
+        int64_t flags
+        int64_t n_children
+        ArrowSchema **children
+        ArrowSchema *dictionary
+        void (*release)(ArrowSchema *) noexcept nogil
+        void *private_data
+
+    struct ArrowArray:
+        int64_t length
+        int64_t null_count
+        int64_t offset
+        int64_t n_buffers
+        int64_t n_children
+        const void **buffers
+        ArrowArray **children
+        ArrowArray *dictionary
+        void (*release)(ArrowArray *) noexcept nogil
+        void *private_data
+
+cdef extern from "Python.h":
+    void *PyMem_RawMalloc(size_t size) nogil
+    void *PyMem_RawCalloc(size_t count, size_t size) nogil
+    void PyMem_RawFree(void *memory) nogil
+    int Py_IsInitialized() nogil
+    void Py_INCREF(object item)
+
+cdef enum:
+    ARROW_NULLABLE = 2
+    COLUMN_FIXED = 0          # `size` bytes as they are
+    COLUMN_BOOL = 1           # a byte: 1 is true
+    COLUMN_TEXT = 2           # blank-padded characters
+    COLUMN_UNLESS_MINUS_1 = 3 # a 32-bit integer, -1 is null
+    COLUMN_UNLESS_0 = 4       # a 64-bit integer, 0 is null
+
+
+cdef struct array_memory:     # private data of an exported array
+    const void *buffers[3]
+    void *own[3]              # those of them that are freed with it
+    PyObject *owner           # what keeps the others; NULL: none
+
+
+# ---- release ----
+
+cdef void drop_owner(PyObject *owner) noexcept with gil:
+    Py_DECREF(owner)
+
+
+cdef void release_array(ArrowArray *array) noexcept nogil:
+    cdef array_memory *memory = <array_memory *>array.private_data
+    cdef int64_t i
+    for i in range(array.n_children):
+        if array.children[i].release is not NULL:
+            array.children[i].release(array.children[i])
+        PyMem_RawFree(array.children[i])
+    PyMem_RawFree(array.children)
+    for i in range(3):
+        PyMem_RawFree(memory.own[i])
+    if memory.owner is not NULL and Py_IsInitialized():
+        drop_owner(memory.owner)
+    PyMem_RawFree(memory)
+    array.release = NULL
+
+
+cdef void release_schema(ArrowSchema *schema) noexcept nogil:
+    cdef int64_t i
+    for i in range(schema.n_children):
+        if schema.children[i].release is not NULL:
+            schema.children[i].release(schema.children[i])
+        PyMem_RawFree(schema.children[i])
+    PyMem_RawFree(schema.children)
+    PyMem_RawFree(<void *>schema.format)
+    PyMem_RawFree(<void *>schema.name)
+    schema.release = NULL
+
+
+cdef void free_schema_capsule(object capsule) noexcept:
+    cdef ArrowSchema *schema = <ArrowSchema *>PyCapsule_GetPointer(capsule, "arrow_schema")
+    if schema.release is not NULL:
+        schema.release(schema)
+    PyMem_RawFree(schema)
+
+
+cdef void free_array_capsule(object capsule) noexcept:
+    cdef ArrowArray *array = <ArrowArray *>PyCapsule_GetPointer(capsule, "arrow_array")
+    if array.release is not NULL:
+        array.release(array)
+    PyMem_RawFree(array)
+
+
+# ---- export ----
+
+cdef void *zeroed(size_t count, size_t size) except NULL:
+    cdef void *memory = PyMem_RawCalloc(max(count, 1), size)
+    if memory is NULL:
+        raise MemoryError
+    return memory
+
+
+cdef char *copied_text(bytes text) except NULL:
+    cdef char *copy = <char *>zeroed(<size_t>len(text) + 1, 1)
+    memcpy(copy, PyBytes_AS_STRING(text), <size_t>len(text))
+    return copy
+
+
+cdef int start_schema(ArrowSchema *schema, str name, bytes format, Py_ssize_t children) except -1:
+    """Whatever fails afterwards, the schema can be released."""
+    schema.release = release_schema
+    schema.name = copied_text(name.encode())
+    schema.format = copied_text(format)
+    schema.children = <ArrowSchema **>zeroed(<size_t>children, sizeof(ArrowSchema *))
+    return 0
+
+
+cdef int start_array(
+    ArrowArray *array, Py_ssize_t length, int buffers, Py_ssize_t children
+) except -1:
+    cdef array_memory *memory = <array_memory *>zeroed(1, sizeof(array_memory))
+    array.private_data = memory
+    array.release = release_array
+    array.length = length
+    array.n_buffers = buffers
+    array.buffers = memory.buffers
+    array.children = <ArrowArray **>zeroed(<size_t>children, sizeof(ArrowArray *))
+    return 0
+
+
+def arrow_schema(columns):
+    """The schema of a batch as a capsule: `columns` are (name, format, kind, offset, size)."""
+    cdef ArrowSchema *schema = <ArrowSchema *>zeroed(1, sizeof(ArrowSchema))
+    cdef object capsule = PyCapsule_New(schema, "arrow_schema", free_schema_capsule)
+    cdef ArrowSchema *child
+    start_schema(schema, "", b"+s", len(columns) + 1)
+    for name, format, kind, _, _ in (*columns, ("body", "Z", COLUMN_FIXED, 0, 0)):
+        child = <ArrowSchema *>zeroed(1, sizeof(ArrowSchema))
+        schema.children[schema.n_children] = child
+        schema.n_children += 1
+        start_schema(child, name, format.encode(), 0)
+        child.flags = ARROW_NULLABLE if kind >= COLUMN_UNLESS_MINUS_1 else 0
+    return capsule
+
+
+def arrow_array(columns, rows, bodies, offsets):
+    """A batch as a capsule with a struct array: the columns, gathered, and the body as it is."""
+    cdef ArrowArray *array = <ArrowArray *>zeroed(1, sizeof(ArrowArray))
+    cdef object capsule = PyCapsule_New(array, "arrow_array", free_array_capsule)
+    cdef ArrowArray *child
+    cdef Py_buffer view
+    PyObject_GetBuffer(rows, &view, PyBUF_SIMPLE)
+    try:
+        start_array(array, view.len // <Py_ssize_t>sizeof(mqe_item), 1, len(columns) + 1)
+        for _, _, kind, offset, size in columns:
+            child = next_child(array)
+            start_array(child, array.length, 3 if kind == COLUMN_TEXT else 2, 0)
+            gather(child, <const char *>view.buf + <Py_ssize_t>offset, kind, size)
+    finally:
+        PyBuffer_Release(&view)
+    export_body(next_child(array), array.length, bodies, offsets)
+    return capsule
+
+
+cdef ArrowArray *next_child(ArrowArray *array) except NULL:
+    cdef ArrowArray *child = <ArrowArray *>zeroed(1, sizeof(ArrowArray))
+    array.children[array.n_children] = child
+    array.n_children += 1
+    return child
+
+
+cdef int export_body(ArrowArray *child, int64_t length, object bodies, object offsets) except -1:
+    """The buffers of the batch themselves; memoryviews keep them where they are."""
+    cdef array_memory *memory
+    cdef object views = (memoryview(bodies), memoryview(offsets))
+    start_array(child, length, 3, 0)
+    memory = <array_memory *>child.private_data
+    memory.buffers[1] = PyMemoryView_GET_BUFFER(views[1]).buf
+    memory.buffers[2] = PyMemoryView_GET_BUFFER(views[0]).buf
+    Py_INCREF(views)
+    memory.owner = <PyObject *>views
+    return 0
+
+
+cdef int gather(ArrowArray *child, const char *first, int kind, Py_ssize_t size) except -1:
+    """Fills a column from the rows, at whose field `first` points."""
+    if kind == COLUMN_TEXT:
+        return gather_text(child, first, size)
+    if kind == COLUMN_BOOL:
+        return gather_bits(child, first)
+    gather_fixed(child, first, <size_t>size)
+    if kind != COLUMN_FIXED:
+        gather_validity(child, first, kind)
+    return 0
+
+
+cdef char *own_buffer(ArrowArray *array, int which, size_t bytes) except NULL:
+    cdef array_memory *memory = <array_memory *>array.private_data
+    memory.own[which] = zeroed(bytes, 1)
+    memory.buffers[which] = memory.own[which]
+    return <char *>memory.own[which]
+
+
+cdef int gather_fixed(ArrowArray *child, const char *first, size_t size) except -1:
+    cdef char *to = own_buffer(child, 1, <size_t>child.length * size)
+    cdef int64_t i
+    for i in range(child.length):
+        memcpy(to + <size_t>i * size, first + i * <Py_ssize_t>sizeof(mqe_item), size)
+    return 0
+
+
+cdef int gather_bits(ArrowArray *child, const char *first) except -1:
+    cdef char *to = own_buffer(child, 1, <size_t>(child.length + 7) // 8)
+    cdef int64_t i
+    for i in range(child.length):
+        if first[i * <Py_ssize_t>sizeof(mqe_item)] == 1:
+            to[i >> 3] |= <char>(1 << (i & 7))
+    return 0
+
+
+cdef int gather_validity(ArrowArray *child, const char *first, int kind) except -1:
+    cdef char *to = own_buffer(child, 0, <size_t>(child.length + 7) // 8)
+    cdef const char *at
+    cdef int64_t i
+    cdef bint null
+    for i in range(child.length):
+        at = first + i * <Py_ssize_t>sizeof(mqe_item)
+        if kind == COLUMN_UNLESS_MINUS_1:
+            null = (<const int32_t *>at)[0] == -1
+        else:
+            null = (<const int64_t *>at)[0] == 0
+        if null:
+            child.null_count += 1
+        else:
+            to[i >> 3] |= <char>(1 << (i & 7))
+    return 0
+
+
+cdef Py_ssize_t text_length(const char *text, Py_ssize_t size) noexcept:
+    """Without blanks and NULs behind it; -1 when a byte is not ASCII."""
+    cdef Py_ssize_t i
+    while size > 0 and (text[size - 1] == 32 or text[size - 1] == 0):
+        size -= 1
+    for i in range(size):
+        if text[i] & 0x80:
+            return -1
+    return size
+
+
+cdef int gather_text(ArrowArray *child, const char *first, Py_ssize_t size) except -1:
+    """UTF-8; what is none has replacement characters, as Message's attributes do."""
+    cdef int32_t *ends = <int32_t *>own_buffer(child, 1, (<size_t>child.length + 1) * 4)
+    cdef Py_ssize_t room = 3 * size  # a byte becomes U+FFFD at worst
+    cdef const char *at
+    cdef char *to
+    cdef Py_ssize_t length
+    cdef int64_t i
+    cdef bytes strange
+    if child.length * room > 0x7FFFFFFF:
+        raise OverflowError("a text column of an Arrow array has 2 GiB at most: slice the batch")
+    to = own_buffer(child, 2, <size_t>(child.length * room))
+    for i in range(child.length):
+        at = first + i * <Py_ssize_t>sizeof(mqe_item)
+        length = text_length(at, size)
+        if length >= 0:
+            memcpy(to + ends[i], at, <size_t>length)
+        else:
+            strange = from_blank_padded(at, size).encode()
+            length = len(strange)
+            memcpy(to + ends[i], PyBytes_AS_STRING(strange), <size_t>length)
+        ends[i + 1] = ends[i] + <int32_t>length
+    return 0
+
+
+# ---- import ----
+
+def arrow_bodies(source):
+    """The bodies of an Arrow array of type binary or large_binary: (bytes, offsets, bytes of an
+    offset, keeper), the first two as memoryviews that are valid while the keeper lives.
+    """
+    cdef ArrowSchema *schema
+    cdef ArrowArray *array
+    cdef Py_ssize_t width
+    cdef const char *offsets
+    cdef int64_t end
+    keeper = source.__arrow_c_array__()
+    schema = <ArrowSchema *>PyCapsule_GetPointer(keeper[0], "arrow_schema")
+    array = <ArrowArray *>PyCapsule_GetPointer(keeper[1], "arrow_array")
+    if schema.format[0] not in (c"z", c"Z") or schema.format[1] != 0:
+        wrong_type(
+            RC_BUFFER_ERROR,
+            f"bodies must be an Arrow array of binary or large_binary, not of type "
+            f"{schema.format.decode()!r}",
+        )
+    refuse_nulls(array)
+    width = 4 if schema.format[0] == c"z" else 8
+    if array.length == 0:
+        return memoryview(b""), memoryview(bytes(width)), width, keeper
+    offsets = <const char *>array.buffers[1] + array.offset * width
+    if width == 4:
+        end = (<const int32_t *>offsets)[array.length]
+    else:
+        end = (<const int64_t *>offsets)[array.length]
+    if end < 0:
+        wrong_value(RC_BUFFER_LENGTH_ERROR, f"the last offset of the Arrow array is {end}")
+    bodies = memoryview(b"")
+    if end > 0:
+        bodies = PyMemoryView_FromMemory(<char *>array.buffers[2], end, PyBUF_READ)
+    return (
+        bodies,
+        PyMemoryView_FromMemory(<char *>offsets, (array.length + 1) * width, PyBUF_READ),
+        width, keeper,
+    )
+
+
+cdef int refuse_nulls(const ArrowArray *array) except -1:
+    """A message has a body, be it empty."""
+    cdef const uint8_t *valid
+    cdef int64_t i, at
+    if array.null_count == 0 or array.length == 0 or array.buffers[0] is NULL:
+        return 0
+    valid = <const uint8_t *>array.buffers[0]
+    for i in range(array.length):
+        at = array.offset + i
+        if not valid[at >> 3] >> (at & 7) & 1:
+            wrong_value(RC_BUFFER_ERROR, f"body {i} of the Arrow array is null; it may be empty")
+    return 0
