@@ -13,7 +13,8 @@
 #   1. No verb raises for an MQ reason code. What an exception of the engine carries becomes the
 #      code; KeyboardInterrupt and MemoryError pass.
 #   2. The checks of a put come in the order of the reference: connection, handle, right, MQPMO,
-#      context, MQMD, buffer; nothing has been changed when one of them fails.
+#      context, MQMD, buffer; nothing has been changed when one of them fails. Connection and
+#      handle go first in the other verbs, too.
 #   3. A handle that is open is known to its Hconn by its number, so that MQPMO.Context can name it.
 #
 # Threads. A handle may be used by any thread. Calls that belong to the unit of work of an Hconn
@@ -163,8 +164,12 @@ cdef class Hconn:
         """Messages put and got in the unit of work."""
         return 0 if self.unit is None else self.unit.count
 
-    def refuse(self, int reason, str text=""):
-        """Keeps the text of a failure; returns completion and reason code."""
+    def refuse(self, int reason, str text="", bint fail_if_quiescing=False):
+        """Keeps the text of a failure; returns completion and reason code. What the connection says
+        (2009, 2161, 2162) goes before anything that is wrong with a call.
+        """
+        if mqe_comp_code(reason) == 2:
+            return refuse_call(self, fail_if_quiescing, reason, text, None)
         return failed(self, reason, text)
 
     cdef int take_unit(self, mqe_unit **out) except -1:
@@ -333,12 +338,26 @@ def has_identity(Structure structure not None, bytes struc_id not None, int newe
     return structure_of(structure, None, PyBytes_AS_STRING(struc_id), newest) is not None
 
 
-cdef int connection_state(Hconn hconn, bint fail_if_quiescing):
+cdef int connection_state(Hconn hconn, bint fail_if_quiescing) noexcept:
     """Why the connection cannot be used, 0 when it can: what the core would say first."""
-    cdef int reason = mqe_usable(hconn.qm.manager, fail_if_quiescing)
+    cdef int reason = RC_HCONN_ERROR
+    if not hconn.qm.closed:
+        reason = mqe_usable(hconn.qm.manager, fail_if_quiescing)
     if reason:
         mqx_error_clear()
     return reason
+
+
+cdef tuple refuse_call(
+    Hconn c, bint fail_if_quiescing, int reason, str text, QueueHandle queue
+):
+    """The failure of a call that was refused before it reached the core, which would have been
+    asked about the connection and the path of the name first.
+    """
+    cdef int state = connection_state(c, fail_if_quiescing)
+    if state == 0 and queue is not None and not queue.closed:
+        state = queue.path_state()
+    return failed(c, state) if state else failed(c, reason, text)
 
 
 # ---- MQOPEN, MQCLOSE ----
@@ -414,12 +433,12 @@ def MQCLOSE(hconn, hobj, options=0):
         return 2, RC_HCONN_ERROR
     h = handle_of(c, hobj)
     if h is None:
-        return failed(c, RC_HOBJ_ERROR)
+        return c.refuse(RC_HOBJ_ERROR)
     if isinstance(options, bool) or not isinstance(options, int) or options not in rules().CLOSE:
-        return failed(c, RC_OPTIONS_ERROR, f"close options {options!r}: one of 0, 1, 2, 4, 8, 32")
+        return c.refuse(RC_OPTIONS_ERROR, f"close options {options!r}: one of 0, 1, 2, 4, 8, 32")
     if options & 12 or (options & 3 and (h.queue is None or h.queue.remote)):
-        return failed(
-            c, RC_OPTION_NOT_VALID_FOR_TYPE, f"close options {options} do not fit the object"
+        return c.refuse(
+            RC_OPTION_NOT_VALID_FOR_TYPE, f"close options {options} do not fit the object"
         )
     try:
         if h.queue is not None:

@@ -176,6 +176,14 @@ cdef tuple receive_into(
     return body, length, 1 if reason else 0, reason
 
 
+cdef tuple refuse_get(
+    Hconn c, Structure gmo, int reason, str text="", QueueHandle queue=None
+):
+    """The failure of a get that was refused before it reached the core."""
+    cdef bint fail_if_quiescing = gmo is not None and get_long(gmo.raw, GMO_OPTIONS) & 8192 != 0
+    return (b"", 0) + refuse_call(c, fail_if_quiescing, reason, text, queue)
+
+
 def MQGET(hconn, hobj, md, gmo, buffer_length=None):
     """Gets or browses a message.
 
@@ -199,37 +207,37 @@ def MQGET(hconn, hobj, md, gmo, buffer_length=None):
         return b"", 0, 2, RC_HCONN_ERROR
     h = handle_of(c, hobj)
     if h is None:
-        return (b"", 0) + failed(c, RC_HOBJ_ERROR)
+        return refuse_get(c, None, RC_HOBJ_ERROR)
     g = structure_of(gmo, GMO_TYPE, b"GMO ", 4)
     if g is None:
-        return (b"", 0) + failed(c, RC_GMO_ERROR)
+        return refuse_get(c, None, RC_GMO_ERROR, "", h.queue)
     try:
         options = get_long(g.raw, GMO_OPTIONS)
         if options != h.get.options:
             h.get.options = -1
             if options & GMO_VERSION_2 and get_long(g.raw, VERSION_AT) < 2:
-                return (b"", 0) + failed(c, RC_WRONG_GMO_VERSION)
+                return refuse_get(c, g, RC_WRONG_GMO_VERSION, "", h.queue)
             plan_get(&h.get, options)
         reason = check_gmo(h, g, &h.get, &request)
         if reason:
-            return (b"", 0) + failed(c, reason)
+            return refuse_get(c, g, reason, "", h.queue)
         m = structure_of(md, MD_TYPE, b"MD  ", 2)
         if m is None:
-            return (b"", 0) + failed(c, RC_MD_ERROR)
+            return refuse_get(c, g, RC_MD_ERROR, "", h.queue)
         get.flags = h.get.flags
         get.wait_us = 0
         get.match = 0
         if not options & GMO_CURSOR:
             reason = take_match(g.raw, m.raw, h.queue, &get)
             if reason:
-                return (b"", 0) + failed(c, reason)
+                return refuse_get(c, g, reason, "", h.queue)
         request.limit = -1
         if buffer_length is None:  # the buffer grows: nothing is truncated
             get.flags &= ~<uint32_t>MQE_GET_ACCEPT_TRUNCATED
         else:
             if not isinstance(buffer_length, int) or buffer_length < 0:
-                return (b"", 0) + failed(c, RC_BUFFER_LENGTH_ERROR)
+                return refuse_get(c, g, RC_BUFFER_LENGTH_ERROR, "", h.queue)
             request.limit = min(buffer_length, MAX_BODY + MDE_SIZE)
         return receive_into(c, h, m, g, &get, &request)
     except MQError as error:
-        return (b"", 0) + failed(c, error.reason, error.text)
+        return refuse_get(c, g, error.reason, error.text, h.queue)

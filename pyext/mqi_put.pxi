@@ -117,6 +117,16 @@ cdef int new_group(QueueHandle queue, md_input *into) noexcept:
     return 0
 
 
+cdef int refuse_early(
+    Hconn hconn, QueueHandle queue, const put_plan *plan, int reason
+) noexcept:
+    """The reason code of a put that is refused before the core was asked: what that would have
+    said about connection and path goes first.
+    """
+    cdef bint fail_if_quiescing = plan.flags & MQE_PUT_FAIL_IF_QUIESCING != 0
+    return connection_state(hconn, fail_if_quiescing) or queue.path_state() or reason
+
+
 cdef int store(
     Hconn hconn, QueueHandle queue, const put_plan *plan, md_input *into, const char *data,
     Py_ssize_t size
@@ -128,12 +138,14 @@ cdef int store(
     if into.d.md_version == 1 and memcmp(into.d.format, FORMAT_MDE, 8) == 0:
         reason = take_mde(data, size, into)
         if reason:
-            return reason
+            return refuse_early(hconn, queue, plan, reason)
         data += MDE_SIZE
         size -= MDE_SIZE
     if queue.transmission and memcmp(into.d.format, FORMAT_XMIT, 8) == 0:
         reason = check_xqh(data, size)
-    if reason == 0 and into.extended:
+        if reason:
+            return refuse_early(hconn, queue, plan, reason)
+    if into.extended:
         reason = new_group(queue, into)
         complete_reply(queue.connection, &into.ext)
     if reason == 0 and (plan.in_unit or (plan.in_unit_zos and hconn.zos)):
@@ -164,7 +176,7 @@ cdef int store_object(
     try:
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     except (TypeError, BufferError):
-        return RC_BUFFER_ERROR
+        return refuse_early(hconn, queue, plan, RC_BUFFER_ERROR)
     try:
         return store(hconn, queue, plan, into, <const char *>view.buf, view.len)
     finally:
@@ -187,7 +199,7 @@ cdef int put_message(
     cdef md_input into
     cdef int reason = check_md(md.raw, queue.remote or queue.transmission)
     if reason:
-        return queue.path_state() or reason
+        return refuse_early(hconn, queue, plan, reason)
     memcpy(&into.d, &queue.template, sizeof(into.d))
     into.flags = plan.flags
     take_md(md.raw, &into)
@@ -224,15 +236,9 @@ cdef int check_pmo(Structure pmo) noexcept:
 cdef tuple refuse_put_call(
     Hconn c, Structure pmo, int reason, str text="", QueueHandle queue=None
 ):
-    """The failure of a put that was refused before it reached the core, which would have been asked
-    about the connection and the path of the name first.
-    """
-    cdef int state = connection_state(
-        c, pmo is not None and get_long(pmo.raw, PMO_OPTIONS) & 8192 != 0
-    )
-    if state == 0 and queue is not None:
-        state = queue.path_state()
-    return failed(c, state) if state else failed(c, reason, text)
+    """The failure of a put that was refused before it reached the core."""
+    cdef bint fail_if_quiescing = pmo is not None and get_long(pmo.raw, PMO_OPTIONS) & 8192 != 0
+    return refuse_call(c, fail_if_quiescing, reason, text, queue)
 
 
 def MQPUT(hconn, hobj, md, pmo, data):

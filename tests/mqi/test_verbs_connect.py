@@ -221,6 +221,30 @@ def test_quiescing_stops_what_asked_for_it(own: Any) -> None:
     ) == (2, 2161)
 
 
+def test_what_the_connection_says_goes_before_what_is_wrong_with_the_call(own: Any) -> None:
+    q, output = own.open("Q"), own.open("Q", 16)
+    for options in (1, 8):  # no WAIT below 2090; 8 is no option of this platform
+        assert own.get_code(q, options, WaitInterval=-2) in (2090, 2046)
+    own.qm.end("controlled")
+    quiescing = mqi.MQGMO_FAIL_IF_QUIESCING
+    assert own.get_code(q, 1, WaitInterval=-2) == 2090
+    assert own.get_code(q, 1 | quiescing, WaitInterval=-2) == 2161
+    assert own.get_code(q, 8 | quiescing) == own.get_code(output, quiescing) == 2161
+    assert own.get_code(q, quiescing, Version=2, MatchOptions=64) == 2161
+    assert mqi.MQGET(own.h, q, None, mqi.MQGMO(Options=quiescing))[2:] == (2, 2161)
+    assert mqi.MQGET(own.h, q, mqi.MQMD(), mqi.MQGMO(Options=quiescing), -1)[2:] == (2, 2161)
+    assert own.put_code(q, options=8192 | 6) == 2161
+    assert own.put_code(q, options=8192, Persistence=9) == 2161
+    assert (
+        own.put_code(q, 5, options=8192) == own.put_code(q, Format="MQHMDE", options=8192) == 2161
+    )
+    assert (own.put_code(q, 5), own.put_code(q, Format="MQHMDE")) == (2004, 2248)
+    assert own.open_code("Q", 1 | 2 | mqi.MQOO_FAIL_IF_QUIESCING) == 2161
+    assert own.open_code("NONE", 16 | mqi.MQOO_FAIL_IF_QUIESCING) == 2161
+    assert own.open_code("Q", 1 | 2) == 2046
+    assert own.open_code("NONE", 16) == 2085
+
+
 def test_a_stopped_queue_manager_is_2162_for_every_call(own: Any) -> None:
     q = own.open("Q")
     program = "import penstock; qm = penstock.connect('QM1'); qm.end('immediate'); qm.close()"
@@ -231,6 +255,14 @@ def test_a_stopped_queue_manager_is_2162_for_every_call(own: Any) -> None:
         assert own.open_code("Q") == 2162
         assert own.put_code(q) == own.get_code(q) == 2162
         assert own.put_code(q, options=2 | 4) == 2162  # the connection is checked first
+        assert own.get_code(q, 2 | 4) == own.open_code("Q", 1 | 2) == own.open_code("", 16) == 2162
+        for handle in (q, 99):
+            assert mqi.MQGET(own.h, handle, mqi.MQMD(), None)[2:] == (2, 2162)
+            assert mqi.MQPUT(own.h, handle, mqi.MQMD(), None, b"") == (2, 2162)
+            assert mqi.MQCLOSE(own.h, handle, 3) == (2, 2162)
+            assert mqi.MQINQ(own.h, handle, [-1])[1:] == (2, 2162)
+            assert mqi.MQSET(own.h, handle, {-1: 0}) == (2, 2162)
+        assert mqi.MQPUT1(own.h, None, mqi.MQMD(), mqi.MQPMO(), b"") == (2, 2162)
         assert mqi.MQCMIT(own.h) == (2, 2162)
         assert mqi.MQDISC(own.h)[0] in (0, 2)
         own.qm.close()

@@ -81,14 +81,13 @@ def MQSET(hconn: Any, hobj: Any, values: Mapping[int, int | str]) -> tuple[int, 
 
 
 def _handle(hconn: Any, hobj: Any) -> Hobj | int:
-    """The open handle, else 2018 or 2019."""
+    """The open handle, else 2018 or 2019, or why the connection cannot be used."""
     if type(hconn) is not Hconn or hconn.qm.closed:
         return 2018
     if isinstance(hobj, int) and not isinstance(hobj, bool):
         hobj = hconn.handles.get(hobj)
     if type(hobj) is not Hobj or hobj.hconn is not hconn or int(hobj) == -1:
-        hconn.refuse(2019, "the object handle is not open")
-        return 2019
+        return hconn.refuse(2019, "the object handle is not open")[1]
     return hobj
 
 

@@ -211,7 +211,7 @@ def MQOPEN(hconn: Any, od: Any, options: int) -> tuple[Any, int, int]:
     try:
         code, text = _check_open(hconn, od, options)
         if code:
-            return UNUSABLE, *hconn.refuse(code, text)
+            return UNUSABLE, *hconn.refuse(code, text, _fails_if_quiescing(options))
         hobj = open_local(hconn, od, options)
         if hobj is not None:
             return hobj, 0, 0
@@ -221,7 +221,11 @@ def MQOPEN(hconn: Any, od: Any, options: int) -> tuple[Any, int, int]:
             return lists.open_list(hconn, od, options)
         return _open_queue(hconn, od, options), 0, 0
     except MQError as error:
-        return UNUSABLE, *hconn.refuse(error.reason, error.text)
+        return UNUSABLE, *hconn.refuse(error.reason, error.text, _fails_if_quiescing(options))
+
+
+def _fails_if_quiescing(options: object) -> bool:
+    return isinstance(options, int) and bool(options & _FAIL_IF_QUIESCING)
 
 
 def _check_open(hconn: Hconn, od: Any, options: object) -> tuple[int, str]:
@@ -239,7 +243,7 @@ def _check_open(hconn: Hconn, od: Any, options: object) -> tuple[int, str]:
         return 2046, text
     if od.ObjectType not in _TYPES:
         return 2043, f"MQOD.ObjectType {od.ObjectType}: one of {_TYPES}"
-    if options & _FAIL_IF_QUIESCING and hconn.qm.is_quiescing():
+    if _fails_if_quiescing(options) and hconn.qm.is_quiescing():
         return 2161, f"queue manager {hconn.qm.name} is ending"
     limit = hconn.qm.own_attribute(_MAX_HANDLES, _MAX_HANDLES_DEFAULT)
     if len(hconn.handles) >= limit:
