@@ -195,10 +195,14 @@ struct mqe_queue_status {
     uint32_t uncommitted;  /* put by units not yet committed (counted in depth) */
     uint32_t got;          /* got by units not yet committed */
     uint32_t open_input, open_output, open_other, waiters;
-    uint64_t put_count, get_count, last_put_us, last_get_us, oldest_us;
+    uint64_t put_count, get_count, last_put_us, last_get_us;
 };
 int mqe_queue_status(mqe_manager *manager, uint32_t slot, uint32_t generation,
                      struct mqe_queue_status *out) MQX_MUST_USE;
+/* PutTime of the oldest message that a get could have now, microseconds since 1970 UTC; 0 when
+ * there is none, or none whose time is known among the first 64. */
+int mqe_queue_oldest(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                     uint64_t *out_us) MQX_MUST_USE;
 
 /* ---- handles ---- */
 

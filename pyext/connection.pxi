@@ -683,21 +683,30 @@ cdef class Connection:
 
     # ---- status ----
 
-    def queue_status(self, uint32_t slot, uint32_t generation, str name=""):
-        """Counts of a queue as a dictionary."""
+    def queue_status(self, uint32_t slot, uint32_t generation, str name="", bint oldest=False):
+        """Counts of a queue as a dictionary; with `oldest` also oldest_us, for which the queue is
+        looked into.
+        """
         cdef mqe_queue_status_t status
         cdef penstock_gil gil
+        cdef uint64_t oldest_us = 0
         cdef int reason
+        cdef dict counts
         self.check_open()
         memset(&status, 0, sizeof(status))
         self.busy += 1
         penstock_gil_arm(&gil)
         reason = mqe_queue_status(self.manager, slot, generation, &status)
+        if reason == 0 and oldest:
+            reason = mqe_queue_oldest(self.manager, slot, generation, &oldest_us)
         penstock_gil_take(&gil)
         self.busy -= 1
         if reason:
             fail(reason, f"queue {name}")
-        return status
+        counts = status
+        if oldest:
+            counts["oldest_us"] = oldest_us
+        return counts
 
     def manager_status(self):
         """Counts of the queue manager as a dictionary."""

@@ -180,10 +180,11 @@ cdef extern from "mqe.h" nogil:
 
     struct mqe_queue_status_t "mqe_queue_status":
         uint32_t depth, uncommitted, got, open_input, open_output, open_other, waiters
-        uint64_t put_count, get_count, last_put_us, last_get_us, oldest_us
+        uint64_t put_count, get_count, last_put_us, last_get_us
 
     int mqe_queue_status(mqe_manager *manager, uint32_t slot, uint32_t generation,
                          mqe_queue_status_t *out)
+    int mqe_queue_oldest(mqe_manager *manager, uint32_t slot, uint32_t generation, uint64_t *out_us)
 
     # handles
     enum:

@@ -63,7 +63,8 @@ class Queue(QueueHandle):
         """Depth, open handles, waits and counts."""
         from .status import QueueStatus
 
-        return QueueStatus(name=self.name, **self.connection.queue_status(*self.slot, self.name))
+        counts = self.connection.queue_status(*self.slot, self.name, oldest=True)
+        return QueueStatus(name=self.name, **counts)
 
     def browse(
         self,

@@ -51,6 +51,8 @@ class QueueStatus:
     """A snapshot of a queue. Times are microseconds since 1970 UTC, 0 = never.
 
     depth: messages present, those put by open units of work included, those got by them not.
+    oldest_us: when the oldest message was put that a get could have now: not one of a unit of work,
+    not one that a browse has locked; 0 = there is none, or its putter gave it no time.
     """
 
     name: str

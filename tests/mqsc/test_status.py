@@ -36,9 +36,32 @@ def test_qstatus_shows_depth_times_and_age(filled: Interpreter) -> None:
         told = time.strptime(stamp, "%Y-%m-%d %H.%M.%S")
         assert abs(time.mktime(told) - time.mktime(time.gmtime(before))) < 3700
     text = done(filled, "DIS QS(EMPTY) ALL")
-    for part in ("CURDEPTH(0)", "LGETDATE( )", "LPUTTIME( )", "MSGAGE( )", "QTIME( , )"):
+    for part in ("CURDEPTH(0)", "LGETDATE( )", "LPUTTIME( )", "MSGAGE(0)", "QTIME( , )"):
         assert part in text
     assert text.startswith("AMQ8450")
+
+
+def test_qstatus_shows_the_age_of_the_oldest_message(
+    filled: Interpreter, qm: penstock.QueueManager
+) -> None:
+    now = int(time.time() * 1e6)
+    with qm.open("EMPTY") as queue:
+        with qm.transaction() as unit:
+            queue.put(b"of a unit", put_time_us=now - 900_000_000)
+            assert filled.execute("DISPLAY QSTATUS(EMPTY)").objects[0]["msgage"] == ""
+            assert queue.status().oldest_us == 0
+            unit.backout()
+        for age, priority in ((100, 9), (7200, 2), (60, 0)):
+            queue.put(b"", priority=priority, put_time_us=now - age * 1_000_000)
+        assert queue.status().oldest_us == now - 7_200_000_000
+    (found,) = filled.execute("DISPLAY QSTATUS(EMPTY) MSGAGE").objects
+    assert 7200 <= found["msgage"] < 7260
+    assert names(filled, "DISPLAY QSTATUS(*) WHERE(MSGAGE GT 7000)") == ["EMPTY"]
+    with qm.open("EMPTY") as queue:
+        for _ in range(3):
+            queue.get()
+        queue.put(b"long ago", put_time_us=1)
+    assert filled.execute("DISPLAY QSTATUS(EMPTY)").objects[0]["msgage"] == 999_999_999
 
 
 def test_qstatus_shows_uncommitted_work(filled: Interpreter, qm: penstock.QueueManager) -> None:

@@ -30,7 +30,7 @@ def collect(manager: penstock.QueueManager) -> dict[str, Any]:
     for definition in manager.display("QLOCAL", "*"):
         name = str(definition["name"])
         try:
-            counts = manager.queue_status(*manager.find_object(name), name)
+            counts = manager.queue_status(*manager.find_object(name), name, oldest=True)
         except penstock.UnknownObjectName:
             continue  # deleted meanwhile
         in_use = counts["depth"] or counts["open_input"] or counts["open_output"]

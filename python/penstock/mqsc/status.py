@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _YES_NO = {"NO": 0, "YES": 1}
 _INPUT_EXCLUSIVE = 4
+_AGE_MAX = 999_999_999
 _OPEN_OPTIONS: Mapping[int, str] = {
     1: "MQOO_INPUT_AS_Q_DEF",
     2: "MQOO_INPUT_SHARED",
@@ -56,7 +57,10 @@ QUEUE = _table(
     _number("IPPROCS", "Handles open for input"),
     _number("OPPROCS", "Handles open for output"),
     _words("UNCOM", "Whether units of work under way have put or got messages", "NO", "YES"),
-    _number("MSGAGE", "Seconds since the oldest message was put, blank when not known"),
+    _number(
+        "MSGAGE",
+        "Seconds since the oldest message was put: 0 of an empty queue, blank when not known",
+    ),
     _text("LGETDATE", "Date of the last get (UTC)"),
     _text("LGETTIME", "Time of the last get (UTC)"),
     _text("LPUTDATE", "Date of the last put (UTC)"),
@@ -156,14 +160,21 @@ def _queue_status(manager: QueueManager, command: Command, given: Parameters) ->
     return run
 
 
+def _age(counts: dict[str, int], now: float) -> int | str:
+    """Seconds since the oldest message was put: 0 of an empty queue, blank when it is not known."""
+    oldest = counts["oldest_us"]
+    if oldest == 0:
+        return "" if counts["depth"] else 0
+    return min(max(0, int(now - oldest / 1e6)), _AGE_MAX)
+
+
 def _queue_rows(manager: QueueManager, names: Iterable[str]) -> Iterable[Definition]:
     now = time.time()
     for name in names:
         try:
-            counts = manager.queue_status(*manager.find_object(name), name)
+            counts = manager.queue_status(*manager.find_object(name), name, oldest=True)
         except UnknownObjectName:
             continue  # deleted meanwhile
-        oldest = counts["oldest_us"]
         got, put = moment(counts["last_get_us"]), moment(counts["last_put_us"])
         yield Definition(
             name=name,
@@ -172,7 +183,7 @@ def _queue_rows(manager: QueueManager, names: Iterable[str]) -> Iterable[Definit
             ipprocs=counts["open_input"],
             opprocs=counts["open_output"],
             uncom="YES" if counts["uncommitted"] or counts["got"] else "NO",
-            msgage=max(0, int(now - oldest / 1e6)) if oldest else "",
+            msgage=_age(counts, now),
             lgetdate=got[0],
             lgettime=got[1],
             lputdate=put[0],
