@@ -36,7 +36,7 @@ if sys.byteorder != "little":  # the files are little-endian and are read in pla
 @functools.cache
 def _byte_table() -> U32:
     """Register after one byte, for a register of zero."""
-    value = np.arange(256, dtype=np.uint32)
+    value: U32 = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         value = np.where(value & 1, (value >> 1) ^ np.uint32(_POLYNOMIAL), value >> 1)
     return value.astype(np.uint32)
