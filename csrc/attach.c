@@ -79,6 +79,20 @@ static int open_sub(struct mqx_store *store, const char *name, bool make, int *o
     return verify_directory(io, fd, name, false, &facts);
 }
 
+/* Its name must be on the medium before a segment moves into it. */
+static int open_archive(struct mqx_store *store)
+{
+    if (store->plan.linear == 0) {
+        return MQX_OK;
+    }
+    int status = open_sub(store, "archive", true, &store->archive_dir);
+    if (status == MQX_OK) {
+        const int err = store->io->ops->sync_dir(store->io, store->dir);
+        status = err < 0 ? mqx_io_reason(err, "flushing the directory") : MQX_OK;
+    }
+    return status;
+}
+
 static int verify_media(struct attaching *a)
 {
     struct mqx_store *store = a->store;
@@ -132,13 +146,16 @@ static int open_directories(struct attaching *a, const char *path)
     if (status == MQX_OK) {
         status = open_sub(store, "checkpoint", false, &store->checkpoint_dir);
     }
+    if (status == MQX_OK) {
+        status = open_archive(store);
+    }
     return status == MQX_OK ? open_sub(store, "errors", true, &store->errors_dir) : status;
 }
 
 static void close_directories(struct mqx_store *store)
 {
-    int *const all[] = {&store->errors_dir, &store->checkpoint_dir, &store->journal_dir,
-                        &store->region_dir, &store->dir};
+    int *const all[] = {&store->errors_dir,  &store->archive_dir, &store->checkpoint_dir,
+                        &store->journal_dir, &store->region_dir,  &store->dir};
     for (size_t i = 0; i < MQX_ARRAY_COUNT(all); i++) {
         if (*all[i] >= 0) {
             (void)store->io->ops->close(store->io, *all[i]);
@@ -150,7 +167,7 @@ static void close_directories(struct mqx_store *store)
 static void no_descriptors(struct mqx_store *store)
 {
     store->dir = store->journal_dir = store->checkpoint_dir = -1;
-    store->errors_dir = store->region_dir = store->lock_fd = -1;
+    store->errors_dir = store->archive_dir = store->region_dir = store->lock_fd = -1;
 }
 
 /* ---- attachment slots ---- */

@@ -280,6 +280,15 @@ static int posix_rename(struct mqx_io *io, int dir, const char *from, const char
     return renameat(dir, from, dir, to) == 0 ? 0 : -errno;
 }
 
+static int posix_move(struct mqx_io *io, int from, const char *name, int to)
+{
+    (void)io;
+    if (!is_component(name)) {
+        return -EINVAL;
+    }
+    return renameat(from, name, to, name) == 0 ? 0 : -errno;
+}
+
 static int posix_unlink(struct mqx_io *io, int dir, const char *name)
 {
     (void)io;
@@ -482,6 +491,7 @@ static const struct mqx_io_ops posix_ops = {
     .truncate = posix_truncate,
     .allocate = posix_allocate,
     .rename = posix_rename,
+    .move = posix_move,
     .unlink = posix_unlink,
     .list = posix_list,
     .stat = posix_stat,

@@ -88,6 +88,8 @@ struct mqx_io_ops {
     int (*allocate)(struct mqx_io *io, int fd, uint64_t offset,
                     uint64_t size);                               /* posix_fallocate */
     int (*rename)(struct mqx_io *io, int dir, const char *from, const char *to);
+    /* to the same name in another directory, in one step; both are on the same file system */
+    int (*move)(struct mqx_io *io, int from, const char *name, int to);
     int (*unlink)(struct mqx_io *io, int dir, const char *name);
     int (*list)(struct mqx_io *io, int dir, mqx_io_visit visit, void *arg); /* any order */
     int (*stat)(struct mqx_io *io, int fd, struct mqx_io_stat *out);

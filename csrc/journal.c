@@ -10,6 +10,15 @@
  *   4. It is renamed and the directory flushed. After a death: the spare's name is gone, the file
  *      is found under the next segment's name and taken as it is.
  *   5. One ring micro-transaction makes it the active segment.
+ *
+ * A retirement with linear logging, under the roll lock:
+ *   1. The file moves to the archive, in one step of the file system: it is in one place or in the
+ *      other, whole. After a death before the table knows: the next retirement finds the name gone
+ *      and goes on with step 2. After a power cut that takes the move back: the restart finds the
+ *      segment where it was, and the checkpoint after it retires it again.
+ *   2. Archive and journal directory are flushed, the archive first: the name appears on the
+ *      medium before it is seen to be gone.
+ *   3. One ring micro-transaction frees the table's entry.
  */
 #include "journal.h"
 
@@ -688,6 +697,24 @@ static int retire_one(struct mqx_store *store, uint32_t index, bool keep)
     return set_retired(store, index, MQX_SEG_FREE, 0);
 }
 
+static int archive_one(struct mqx_store *store, uint32_t index)
+{
+    struct mqx_io *io = store->io;
+    char name[MQX_FILE_NAME_SIZE];
+    mqx_check(mqx_lock_held(&store->region, &store->region.journal->roll_lock));
+    mqx_file_name(name, MQX_FILE_SEGMENT, store->region.journal->segment[index].number);
+    int err = io->ops->move(io, store->journal_dir, name, store->archive_dir);
+    if (err != 0 && err != -ENOENT) {
+        return mqx_io_reason(err, "moving a segment to the archive");
+    }
+    err = io->ops->sync_dir(io, store->archive_dir);
+    if (err == 0) {
+        err = io->ops->sync_dir(io, store->journal_dir);
+    }
+    return err == 0 ? set_retired(store, index, MQX_SEG_FREE, 0)
+                    : roll_failed(store, err, "flushing the journal's directories");
+}
+
 int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn, const uint32_t *live)
 {
     struct mqx_region *region = &store->region;
@@ -702,7 +729,8 @@ int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn, const uint32
         const bool keep = journal->segment[i].size == journal->segment_size &&
                           spares < SPARES_KEPT && journal->used_bytes <= journal->limit;
         spares += keep;
-        status = retire_one(store, (uint32_t)i, keep);
+        status = store->plan.linear != 0 ? archive_one(store, (uint32_t)i)
+                                         : retire_one(store, (uint32_t)i, keep);
         i = next_retired(journal, begin_lsn, live);
     }
     mqx_lock_drop(region, &journal->roll_lock);

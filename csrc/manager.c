@@ -56,6 +56,7 @@ static void plan_from(const struct mqe_settings *settings, struct mqx_region_pla
     take_if_set32(&plan->max_uncommitted, settings->max_uncommitted);
     take_if_set32(&plan->max_message, settings->max_message);
     plan->platform = settings->platform;
+    plan->linear = settings->linear;
     if (plan->first_segment_size > plan->segment_size) {
         plan->first_segment_size = plan->segment_size;
     }
@@ -100,13 +101,16 @@ static int make_sub(struct mqx_io *io, int dir, const char *name, int *out)
 static int create_in(struct mqx_io *io, int dir, const struct mqe_settings *settings,
                      const struct mqx_region_plan *plan)
 {
-    int journal = -1, checkpoint = -1, errors = -1;
+    int journal = -1, checkpoint = -1, errors = -1, archive = -1;
     int status = make_sub(io, dir, "journal", &journal);
     if (status == MQX_OK) {
         status = make_sub(io, dir, "checkpoint", &checkpoint);
     }
     if (status == MQX_OK) {
         status = make_sub(io, dir, "errors", &errors);
+    }
+    if (status == MQX_OK && plan->linear != 0) {
+        status = make_sub(io, dir, "archive", &archive);
     }
     if (status == MQX_OK) {
         status = mqx_journal_create(io, journal, checkpoint, settings->qm_id, plan);
@@ -115,7 +119,7 @@ static int create_in(struct mqx_io *io, int dir, const struct mqe_settings *sett
         int err = io->ops->sync_dir(io, dir);
         status = err < 0 ? mqx_io_reason(err, "flushing the directory") : MQX_OK;
     }
-    const int opened[] = {journal, checkpoint, errors};
+    const int opened[] = {journal, checkpoint, errors, archive};
     for (size_t i = 0; i < MQX_ARRAY_COUNT(opened); i++) {
         if (opened[i] >= 0) {
             (void)io->ops->close(io, opened[i]);

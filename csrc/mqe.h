@@ -57,6 +57,7 @@ struct mqe_settings { /* from qm.toml; 0 = default */
     uint32_t max_uncommitted;     /* MAXUMSGS */
     uint32_t max_message;         /* MAXMSGL of the queue manager */
     const char *region_dir;       /* NULL = /dev/shm */
+    uint32_t linear;              /* 1: retired segments move to archive/, for scans and replay */
     uint32_t keeper;              /* 1: this attachment is `penstock start` */
     uint32_t no_helper;           /* 1: no helper thread (tests) */
 };

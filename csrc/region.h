@@ -486,6 +486,7 @@ struct mqx_region_plan {
     uint32_t max_uncommitted;
     uint32_t max_message;
     uint32_t platform;
+    uint32_t linear;          /* 1: retired segments move to the archive */
 };
 
 /* Process-local view. One per attachment; passed to everything below the handles. */

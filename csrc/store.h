@@ -16,6 +16,7 @@ struct mqx_store {
     int dir;              /* the queue manager's directory */
     int journal_dir;
     int checkpoint_dir;
+    int archive_dir;      /* -1 unless plan.linear */
     int errors_dir;
     int region_dir;       /* where the region file lies (tmpfs) */
     int lock_fd;          /* opened once per process, rule 33 */

@@ -85,6 +85,7 @@ cdef extern from "mqe.h" nogil:
         uint32_t max_uncommitted
         uint32_t max_message
         const char *region_dir
+        uint32_t linear
         uint32_t keeper
         uint32_t no_helper
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import re
 from weakref import WeakSet
 
 from . import _engine
@@ -563,6 +564,7 @@ def _engine_settings(settings: Settings) -> dict[str, Any]:
         "body_budget": settings.region_bodies,
         "max_uncommitted": settings.max_uncommitted_messages,
         "max_message": settings.max_message_length,
+        "linear": int(settings.logging == "linear"),
         "region_dir": os.fsencode(settings.region_dir),
     }
 
@@ -603,7 +605,7 @@ def _holder(path: Path) -> int:
 
 def _check_journal_belongs(path: Path, qm_id: bytes) -> None:
     """Raises ObjectDamaged when a journal segment carries another queue manager's identity."""
-    for segment in sorted((path / "journal").glob("*.psj")):
+    for segment in sorted([*path.glob("journal/*.psj"), *path.glob("archive/*.psj")]):
         head = segment.read_bytes()[:48] if segment.stat().st_size < 4096 else _head(segment)
         if head[:8] == b"PSTKJRNL" and head[32:48] != qm_id:
             raise ObjectDamaged(
@@ -630,12 +632,24 @@ def _remove_region(path: Path) -> None:
             os.unlink(os.path.join(facts.get("directory", "/dev/shm"), region))
 
 
+def _remove_archive(folder: Path) -> None:
+    """Removes archived segments, and their folder unless somebody keeps other files in it."""
+    for file in folder.glob("[0-9]*.psj"):
+        if re.fullmatch(r"[0-9]{10}\.psj", file.name):
+            file.unlink(missing_ok=True)
+    try:
+        folder.rmdir()
+    except OSError:
+        pass  # there was none, or it is named by whoever removes the directory
+
+
 def _remove(path: Path) -> None:
     """Removes a queue manager's files, qm.toml last: a removal cut short can be repeated."""
     import shutil
 
     for name in ("journal", "checkpoint", "errors"):
         shutil.rmtree(path / name, ignore_errors=True)
+    _remove_archive(path / "archive")
     for name in ("lock", "keeper.pid", "qm.toml.tmp", "qm.toml"):
         (path / name).unlink(missing_ok=True)
     try:

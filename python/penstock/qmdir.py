@@ -43,7 +43,9 @@ class Settings:
 
     qm_id: 16 random bytes, fixed at create. platform: ``unix`` or ``zos``. region_bodies: message
     bodies that the shared region may hold; 0 means 1 GiB or half of what region_dir's file system
-    has, whichever is less. log_file_size, log_files: the error log and its rotation.
+    has, whichever is less. logging: ``circular`` uses journal segments again, ``linear`` moves them
+    to the folder ``archive``, where they count against no limit. log_file_size, log_files: the
+    error log and its rotation.
     """
 
     qm_id: bytes
@@ -51,6 +53,7 @@ class Settings:
     platform: str = "unix"
     segment_size: int = 64 * _MIB
     journal_limit: int = 64 * _GIB
+    logging: str = "circular"
     ring_size: int = 4 * _MIB
     region_size: int = 64 * _GIB
     region_bodies: int = 0
@@ -67,6 +70,9 @@ class Settings:
             raise SettingsError(f"qm_id has {len(self.qm_id)} bytes, not 16")
         if self.platform not in ("unix", "zos"):
             raise SettingsError(f"platform is 'unix' or 'zos', not {self.platform!r}")
+        if self.logging not in ("circular", "linear"):
+            text = f"journal.logging is 'circular' or 'linear', not {self.logging!r}"
+            raise SettingsError(text)
         if not os.path.isabs(self.region_dir) or "\0" in self.region_dir:
             raise SettingsError(f"region.dir must be an absolute path, not {self.region_dir!r}")
         for item in _ITEMS:
@@ -103,6 +109,7 @@ _ITEMS = (
     _Item("", "platform", "platform", str),
     _Item("journal", "segment_size", "segment_size", int, 32 * _KIB, 4 * _GIB, True),
     _Item("journal", "limit", "journal_limit", int, 128 * _KIB, 1 << 50),
+    _Item("journal", "logging", "logging", str),
     _Item("journal", "ring_size", "ring_size", int, 256 * _KIB, _GIB, True),
     _Item("region", "size", "region_size", int, 16 * _MIB, 1 << 42, True),
     _Item("region", "bodies", "region_bodies", int, 0, 1 << 42),

@@ -363,6 +363,49 @@ static void add_change(struct model *model, const struct memory_event *event, st
     apply_change(view, change);
 }
 
+/* Two changes, of two directories, that happen together. */
+static void add_move(struct model *model, const struct memory_event *event, struct mem_node *node)
+{
+    const struct memory_event halves[] = {
+        {.kind = MEMORY_EV_CREATE, .dir = (uint32_t)event->value, .name = event->name},
+        {.kind = MEMORY_EV_UNLINK, .dir = event->dir, .name = event->name},
+    };
+    model->moves += 1;
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(halves); i++) {
+        add_change(model, &halves[i], node);
+        struct model_dir *dir = find_dir(model, halves[i].dir);
+        dir->changes[dir->change_count - 1].move = model->moves;
+    }
+}
+
+/* Whether a directory keeps that half of a move: 1, 0; -1 when it is durable already. */
+static int keeps_half(const struct model_dir *dir, uint32_t kept, uint32_t move)
+{
+    for (uint32_t i = 0; i < dir->change_count; i++) {
+        if (dir->changes[i].move == move) {
+            return i < kept;
+        }
+    }
+    return -1;
+}
+
+bool model_moves_whole(const struct model *model, const uint32_t *kept)
+{
+    for (uint32_t d = 0; d < model->dir_count; d++) {
+        for (uint32_t i = 0; i < model->dirs[d].change_count; i++) {
+            const uint32_t move = model->dirs[d].changes[i].move;
+            int other = -1;
+            for (uint32_t e = 0; move != 0 && e < model->dir_count && other < 0; e++) {
+                other = e != d ? keeps_half(&model->dirs[e], kept[e], move) : -1;
+            }
+            if (move != 0 && (i < kept[d]) != (other != 0)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static bool is_named(const struct model *model, const struct mem_node *node)
 {
     for (uint32_t d = 0; d < model->dir_count; d++) {
@@ -482,6 +525,8 @@ static void apply_to_names(struct model *model, const struct memory_event *event
         struct mem_node *node = event->is_dir ? add_dir(model, event->file, NULL)
                                               : add_file(model, event->file);
         add_change(model, event, node);
+    } else if (event->kind == MEMORY_EV_MOVE) {
+        add_move(model, event, node_of(model, event));
     } else {
         add_change(model, event, node_of(model, event));
     }
@@ -512,6 +557,7 @@ void model_apply(struct model *model, const struct memory_event *event)
     switch (event->kind) {
     case MEMORY_EV_CREATE:
     case MEMORY_EV_RENAME:
+    case MEMORY_EV_MOVE:
     case MEMORY_EV_UNLINK:
     case MEMORY_EV_DIRSYNC:
         apply_to_names(model, event);

@@ -45,6 +45,7 @@ struct model_file {
 
 struct model_change { /* a pending operation on names */
     enum memory_event_kind kind; /* CREATE, RENAME, UNLINK */
+    uint32_t move; /* number of the move that it is one half of, 0 none */
     struct mem_node *node;
     char name[MEM_NAME_SIZE];
     char to[MEM_NAME_SIZE];
@@ -78,6 +79,7 @@ struct model {
     uint32_t version_count;
     uint32_t version_capacity;
     uint32_t version_free; /* list of versions for reuse */
+    uint32_t moves;
 };
 
 void model_init(struct model *model, const struct memory_trace *trace, uint32_t sector,
@@ -87,6 +89,9 @@ void model_fini(struct model *model);
 void model_apply(struct model *model, const struct memory_event *event);
 void model_settle(struct model *model, const struct memory_event *event);
 uint64_t model_hash_name(const char *name);
+/* False when with kept[d] changes of each directory a file that moves would be in both or in
+ * neither: file systems that are allowed make a rename between directories in one step. */
+bool model_moves_whole(const struct model *model, const uint32_t *kept);
 /* One value of the image hash for 8-byte granule `number` with content `value`. */
 static inline uint64_t model_granule(uint64_t number, uint64_t value)
 {

@@ -210,6 +210,9 @@ static void build(struct run *run)
 /* Shows the state of the present digits unless an equal one was shown. */
 static int show(struct run *run)
 {
+    if (!model_moves_whole(&run->model, dir_digits(run))) {
+        return 0;
+    }
     run->counts->generated++;
     measure(run);
     run->state.image_hash = hash_dir(run, run->model.dirs[0].node, 0);

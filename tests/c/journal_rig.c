@@ -50,6 +50,11 @@ static void open_dirs(struct rig *rig)
     store->journal_dir = rig->io->ops->open_sub(rig->io, store->dir, "journal");
     store->checkpoint_dir = rig->io->ops->open_sub(rig->io, store->dir, "checkpoint");
     require(store->journal_dir >= 0 && store->checkpoint_dir >= 0, "subdirectories");
+    store->archive_dir = -1;
+    if (rig->plan.linear != 0) {
+        store->archive_dir = rig->io->ops->open_sub(rig->io, store->dir, "archive");
+        require(store->archive_dir >= 0, "archive");
+    }
 }
 
 static void close_dirs(struct rig *rig)
@@ -57,6 +62,9 @@ static void close_dirs(struct rig *rig)
     const struct mqx_io_ops *ops = rig->io->ops;
     (void)ops->close(rig->io, rig->store.journal_dir);
     (void)ops->close(rig->io, rig->store.checkpoint_dir);
+    if (rig->store.archive_dir >= 0) {
+        (void)ops->close(rig->io, rig->store.archive_dir);
+    }
     (void)ops->close(rig->io, rig->store.region_dir);
     (void)ops->close(rig->io, rig->store.dir);
 }
@@ -67,6 +75,9 @@ void rig_create(struct rig *rig, const struct mqx_region_plan *plan)
     rig->io = memory_io_table(rig->files);
     memory_io_make_dirs(rig->files, RIG_HOME "/journal");
     memory_io_make_dirs(rig->files, RIG_HOME "/checkpoint");
+    if (plan->linear != 0) {
+        memory_io_make_dirs(rig->files, RIG_HOME "/archive");
+    }
     memory_io_region_dir(rig->files, RIG_SHM);
     open_dirs(rig);
     require(mqx_journal_create(rig->io, rig->store.journal_dir, rig->store.checkpoint_dir, rig_id,

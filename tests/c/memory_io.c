@@ -24,8 +24,8 @@ struct call {
 
 static const char *const op_names[MEMORY_OP_COUNT] = {
     "open_dir", "open_sub", "make_sub", "remove_sub", "open", "close", "read", "write", "sync",
-    "sync_dir", "truncate", "allocate", "rename", "unlink", "list", "stat", "medium", "lock",
-    "test_lock", "map", "unmap", "populate", "drop_cache",
+    "sync_dir", "truncate", "allocate", "rename", "move", "unlink", "list", "stat", "medium",
+    "lock", "test_lock", "map", "unmap", "populate", "drop_cache",
 };
 
 const char *memory_op_name(enum memory_op op)
@@ -331,6 +331,40 @@ static int mem_rename(struct mqx_io *io, int dir, const char *from, const char *
     if (result == 0 && (result = check_name(from)) == 0 && (result = check_name(to)) == 0 &&
         (parent = dir_of(&call, dir, &result)) != NULL) {
         result = rename_node(&call, parent, from, to);
+    }
+    return end(&call, result);
+}
+
+static int move_node(struct call *call, struct mem_node *from, const char *name,
+                     struct mem_node *to)
+{
+    struct mem_node *node = mem_lookup(from, name);
+    if (node == NULL) {
+        return -ENOENT;
+    }
+    if (node->directory || mem_lookup(to, name) != NULL) {
+        return -EEXIST; /* nobody moves onto a file */
+    }
+    mem_unlink(&call->files->tree, from, name);
+    mem_link(&call->files->tree, to, name, node);
+    mem_record(call->files, from, (struct memory_event){.kind = MEMORY_EV_MOVE,
+                                                        .dir = from->id,
+                                                        .file = node->id,
+                                                        .name = name,
+                                                        .value = to->id});
+    return 0;
+}
+
+static int mem_move(struct mqx_io *io, int from, const char *name, int to)
+{
+    struct call call;
+    struct mem_node *source = NULL, *target = NULL;
+    int result = begin(&call, io, MEMORY_MOVE);
+
+    if (result == 0 && (result = check_name(name)) == 0 &&
+        (source = dir_of(&call, from, &result)) != NULL &&
+        (target = dir_of(&call, to, &result)) != NULL) {
+        result = move_node(&call, source, name, target);
     }
     return end(&call, result);
 }
@@ -767,6 +801,7 @@ const struct mqx_io_ops mem_ops = {
     .truncate = mem_truncate,
     .allocate = mem_allocate_range,
     .rename = mem_rename,
+    .move = mem_move,
     .unlink = mem_unlink_file,
     .list = mem_list,
     .stat = mem_stat,

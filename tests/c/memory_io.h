@@ -66,7 +66,7 @@ bool memory_io_remove(struct memory_io *files, const char *path); /* false: was 
 enum memory_op {
     MEMORY_OPEN_DIR, MEMORY_OPEN_SUB, MEMORY_MAKE_SUB, MEMORY_REMOVE_SUB, MEMORY_OPEN, MEMORY_CLOSE,
     MEMORY_READ, MEMORY_WRITE, MEMORY_SYNC, MEMORY_SYNC_DIR, MEMORY_TRUNCATE, MEMORY_ALLOCATE,
-    MEMORY_RENAME, MEMORY_UNLINK, MEMORY_LIST, MEMORY_STAT, MEMORY_MEDIUM, MEMORY_LOCK,
+    MEMORY_RENAME, MEMORY_MOVE, MEMORY_UNLINK, MEMORY_LIST, MEMORY_STAT, MEMORY_MEDIUM, MEMORY_LOCK,
     MEMORY_TEST_LOCK, MEMORY_MAP, MEMORY_UNMAP, MEMORY_POPULATE, MEMORY_DROP_CACHE,
     MEMORY_OP_COUNT
 };
@@ -109,6 +109,7 @@ void memory_io_set_hook(struct memory_io *files, memory_io_hook hook, void *arg)
 enum memory_event_kind {
     MEMORY_EV_CREATE,   /* dir, file, name: a file or (is_dir) a directory */
     MEMORY_EV_RENAME,   /* dir, file, name -> to */
+    MEMORY_EV_MOVE,     /* dir, file, name -> value, the other directory; in one step */
     MEMORY_EV_UNLINK,   /* dir, file, name (remove_sub, too) */
     MEMORY_EV_WRITE,    /* file, offset, size, data */
     MEMORY_EV_DWRITE,   /* the same with DSYNC: durable when it returned */

@@ -396,6 +396,23 @@ TEST(populating_behind_the_end_of_the_file_is_an_error_not_a_signal)
     CHECK_INT(ops->close(posix(), dir), 0);
 }
 
+TEST(a_move_takes_a_file_to_the_same_name_in_another_directory)
+{
+    const struct mqx_io_ops *ops = posix()->ops;
+    int dir = fresh_dir();
+    CHECK_INT(ops->make_sub(posix(), dir, "other", 0700), 0);
+    int other = ops->open_sub(posix(), dir, "other");
+    CHECK_INT(ops->close(posix(), make_file(dir, "a", "abc")), 0);
+    CHECK_INT(ops->move(posix(), dir, "../a", other), -EINVAL);
+    CHECK_INT(ops->move(posix(), dir, "b", other), -ENOENT);
+    CHECK_INT(ops->move(posix(), dir, "a", other), 0);
+    CHECK_INT(ops->unlink(posix(), dir, "a"), -ENOENT);
+    CHECK_INT(ops->unlink(posix(), other, "a"), 0);
+    CHECK_INT(ops->remove_sub(posix(), dir, "other"), 0);
+    CHECK_INT(ops->close(posix(), other), 0);
+    CHECK_INT(ops->close(posix(), dir), 0);
+}
+
 TEST(allocate_truncate_sync_rename_and_unlink_do_what_they_say)
 {
     const struct mqx_io_ops *ops = posix()->ops;

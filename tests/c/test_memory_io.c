@@ -153,6 +153,8 @@ static int ignore_name(void *arg, const char *name)
     return 0;
 }
 
+static int other_dir;
+
 /* Calls every operation once, in an order in which each can work. */
 static void call_all(int64_t results[MEMORY_OP_COUNT], int fd, int spare, void *view)
 {
@@ -176,7 +178,8 @@ static void call_all(int64_t results[MEMORY_OP_COUNT], int fd, int spare, void *
     results[MEMORY_ALLOCATE] = io->ops->allocate(io, fd, 0, 9);
     results[MEMORY_LIST] = io->ops->list(io, dir, ignore_name, NULL);
     results[MEMORY_RENAME] = io->ops->rename(io, dir, "a", "b");
-    results[MEMORY_UNLINK] = io->ops->unlink(io, dir, "b");
+    results[MEMORY_MOVE] = io->ops->move(io, dir, "b", other_dir);
+    results[MEMORY_UNLINK] = io->ops->unlink(io, dir, "c");
     results[MEMORY_STAT] = io->ops->stat(io, fd, &st);
     results[MEMORY_MEDIUM] = io->ops->medium(io, dir, &medium);
     results[MEMORY_LOCK] = io->ops->lock(io, fd, 0, 1, MQX_IO_LOCK_SHARED);
@@ -187,7 +190,7 @@ static void call_all(int64_t results[MEMORY_OP_COUNT], int fd, int spare, void *
     results[MEMORY_DROP_CACHE] = io->ops->drop_cache(io, fd);
 }
 
-TEST(each_of_the_23_operations_can_be_failed_by_its_number)
+TEST(each_of_the_24_operations_can_be_failed_by_its_number)
 {
     int64_t results[MEMORY_OP_COUNT];
 
@@ -196,6 +199,9 @@ TEST(each_of_the_23_operations_can_be_failed_by_its_number)
         start();
         int fd = create("a");
         int spare = create("spare");
+        CHECK_INT(io->ops->close(io, create("c")), 0);
+        memory_io_make_dirs(files, "/home/other");
+        other_dir = io->ops->open_sub(io, dir, "other");
         CHECK_INT(io->ops->map(io, fd, 1, MQX_IO_MAP_READ, &view), 0);
         arm((struct memory_fault){.kind = MEMORY_FAULT_ERROR, .at = at, .error = EDQUOT});
         call_all(results, fd, spare, view);

@@ -130,6 +130,33 @@ def test_errors_shows_the_log_with_amq_numbers(qm1: Command) -> None:
 def test_help_lists_every_command_and_its_module_exists(penstock: Command) -> None:
     text = penstock.ok("--help").decode()
     names = "create start end list delete mqsc cfstruct put get browse status journal verify errors"
-    for name in (*names.split(), "resolve", "demo"):
+    for name in (*names.split(), "archive", "resolve", "demo"):
         assert f"\n  {name} " in text
         assert penstock.ok(name, "--help").startswith(b"Usage: penstock " + name.encode())
+
+
+def test_the_archive_of_linear_logging_is_shown_listed_and_pruned(penstock: Command) -> None:
+    penstock.ok("create", "QM1", "--logging", "linear")
+    text = (penstock.home / "QM1" / "qm.toml").read_text()
+    (penstock.home / "QM1" / "qm.toml").write_text(
+        text.replace("segment_size = 67108864", "segment_size = 131072").replace(
+            "limit = 68719476736", "limit = 67108864"
+        )
+    )
+    penstock.ok("mqsc", "QM1", "DEFINE QLOCAL(Q) DEFPSIST(YES) MAXDEPTH(999999)")
+    lines = b"".join(b"%0900d\n" % i for i in range(4000))
+    penstock.ok("put", "QM1", "Q", data=lines)
+    penstock.ok("get", "QM1", "Q")
+    penstock.ok("put", "QM1", "Q", data=b"one more\n")
+    listed = json.loads(penstock.ok("archive", "QM1", "--json"))
+    assert [row["segment"] for row in listed] == list(range(1, len(listed) + 1))
+    assert listed[0]["file"].endswith("archive/0000000001.psj")
+    assert b"0000000001.psj" in penstock.ok("archive", "QM1")
+    penstock.ok("start", "QM1")
+    kept = json.loads(penstock.ok("status", "QM1", "--json"))["archive"]
+    assert kept["segments"] >= len(listed) and kept["bytes"] > 0
+    assert b"; archive: " in penstock.ok("status", "QM1")
+    refused = penstock.run("archive", "QM1", "--prune-before", "yesterday")
+    assert refused.returncode == 2 and b"'yesterday' is no date" in refused.stderr
+    said = penstock.ok("archive", "QM1", "--prune-before", "2099-01-01")
+    assert b"segments removed" in said and json.loads(penstock.ok("archive", "QM1", "--json")) == []

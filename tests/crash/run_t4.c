@@ -37,7 +37,8 @@ enum {
 };
 
 #define OP(name) (1u << MEMORY_##name)
-static const uint32_t takes_room = OP(WRITE) | OP(ALLOCATE) | OP(MAKE_SUB) | OP(OPEN) | OP(RENAME);
+static const uint32_t takes_room = OP(WRITE) | OP(ALLOCATE) | OP(MAKE_SUB) | OP(OPEN) | OP(RENAME) |
+                                  OP(MOVE);
 
 static const struct kind {
     const char *name;
@@ -53,7 +54,8 @@ static const struct kind {
     {"EINTR", MEMORY_FAULT_ERROR, EINTR, OP(CLOSE) | OP(OPEN), 1},
     {"ENOMEM", MEMORY_FAULT_ERROR, ENOMEM, OP(MAP) | OP(OPEN) | OP(LIST) | OP(POPULATE), 1},
     {"EMFILE", MEMORY_FAULT_ERROR, EMFILE, OP(OPEN) | OP(OPEN_DIR) | OP(OPEN_SUB), 1},
-    {"EACCES", MEMORY_FAULT_ERROR, EACCES, OP(OPEN) | OP(UNLINK) | OP(RENAME) | OP(MAKE_SUB), 1},
+    {"EACCES", MEMORY_FAULT_ERROR, EACCES,
+     OP(OPEN) | OP(UNLINK) | OP(RENAME) | OP(MOVE) | OP(MAKE_SUB), 1},
     {"short write", MEMORY_FAULT_SHORT, ENOSPC, OP(WRITE), 2},
     {"short read", MEMORY_FAULT_SHORT, EIO, OP(READ), 2},
     {"failed flush", MEMORY_FAULT_FLUSH, EIO, OP(WRITE) | OP(SYNC) | OP(SYNC_DIR), 1},

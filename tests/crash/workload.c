@@ -31,6 +31,7 @@ void workload_settings(struct mqe_settings *out, uint64_t seed, enum wl_profile 
         .stripe_count = 1,
         .name_bucket_count = 1,
         .growth_step = 65536,
+        .linear = (r & 12) == 0, /* a quarter of the seeds */
         .no_helper = 1,
     };
     if (profile == WL_LARGE) {

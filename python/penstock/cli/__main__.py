@@ -26,6 +26,7 @@ COMMANDS = {
     "status": "Show queues, processes, units of work and the journal.",
     "resolve": "Show prepared units of work, or end them by hand.",
     "journal": "List the records of the journal.",
+    "archive": "List or prune the archive of linear logging.",
     "verify": "Check the files with the second, independent reader.",
     "errors": "Show the error log.",
     "demo": "Move real input through queues while processes are killed.",

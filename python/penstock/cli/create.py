@@ -18,10 +18,17 @@ from .common import manager_argument
     show_default=True,
     help="Whose rules hold where platforms differ; structures exist on zos.",
 )
-def command(qm: str, home: Path | None, platform: str) -> None:
+@click.option(
+    "--logging",
+    type=click.Choice(["circular", "linear"]),
+    default="circular",
+    show_default=True,
+    help="linear keeps journal segments that are no longer needed in the folder archive.",
+)
+def command(qm: str, home: Path | None, platform: str, logging: str) -> None:
     """Make the queue manager QM: a directory with its settings and an empty journal."""
     import penstock
     from penstock import qmdir
 
-    penstock.create(qm, home=home, platform=platform)
+    penstock.create(qm, home=home, platform=platform, logging=logging)
     click.echo(f"queue manager {qm} created in {qmdir.manager_directory(qm, home)}")

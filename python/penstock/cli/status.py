@@ -25,6 +25,7 @@ MIB = 1 << 20
 def collect(manager: penstock.QueueManager) -> dict[str, Any]:
     """Everything `status` shows, JSON-able. This command's own process is among the attached."""
     import penstock
+    from penstock import archive
 
     queues = []
     for definition in manager.display("QLOCAL", "*"):
@@ -37,9 +38,11 @@ def collect(manager: penstock.QueueManager) -> dict[str, Any]:
         if name.startswith("SYSTEM.") and not (in_use or counts["put_count"]):
             continue  # every queue manager has these; shown once something is done with them
         queues.append({"name": name, "maxdepth": definition["maxdepth"], **counts})
+    files, size = archive.usage(manager.path)
     return {
         "name": manager.name,
         "running": True,
+        "archive": {"segments": files, "bytes": size},
         "manager": asdict(manager.status()),
         "queues": queues,
         "units": [asdict(unit) for unit in manager.unit_list()],
@@ -102,6 +105,9 @@ def render(found: dict[str, Any]) -> Group:
         f"{m['journal_limit'] / MIB:.0f} MiB; durable LSN {m['durable_lsn']:,}, checkpoint "
         f"{m['checkpoint_lsn']:,}; {m['flushes']:,} flushes of {m['flushed_records']:,} records"
     )
+    if found["archive"]["segments"]:
+        kept = found["archive"]
+        journal += f"; archive: {kept['segments']:,} segments, {kept['bytes'] / MIB:,.0f} MiB"
     region = (
         f"region: {m['region_used'] / MIB:.1f} of {m['region_bytes'] / MIB:.1f} MiB used, "
         f"{m['body_bytes'] / MIB:.1f} MiB of bodies; {m['message_entries']:,} index entries"
