@@ -19,7 +19,8 @@
  *   2. A record never straddles a segment; a record is <= MQX_RING_RECORD_MAX.
  *   3. An append is one ring micro-transaction: tail, batch count, the context's first_lsn,
  *      record_count, running_crc, unit_id and (REC_COMMITS, COMMIT) its state DECIDED and
- *      decided_lsn, and the message's lsn and record_length. So a record is in the ring exactly
+ *      decided_lsn (PREPARE: PREPARED, nobody's, and decided_lsn), and the message's lsn and
+ *      record_length. So a record is in the ring exactly
  *      when the context says so. The bytes are copied into the ring before these stores.
  *   4. Puts are refused with MQRC_STORAGE_MEDIUM_FULL before anything is written when the room that
  *      exists (rest of the active segment and spares) would fall below reserve_bytes and no more

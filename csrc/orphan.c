@@ -175,7 +175,8 @@ struct reading {
     size_t capacity;
     bool any_count;    /* a BACKOUT record may not be durable: look at every message */
     uint64_t steps;    /* messages looked at by walking lists; bounded against rings */
-    uint64_t np_open;  /* non-persistent messages put by units in flight */
+    uint64_t np_open;  /* non-persistent messages that do not count as discarded: put by units in
+                        * flight, got by prepared ones */
 };
 
 static void add_in_flight(struct reading *reading, const struct mqx_message *message,
@@ -195,12 +196,24 @@ static void add_in_flight(struct reading *reading, const struct mqx_message *mes
         .number = message->number, .object = message->object, .count = count};
 }
 
+/* Had somebody decided to back the prepared unit out? */
+static bool was_refused(const struct source *source, const struct mqx_context *unit)
+{
+    const struct mqx_area *area = &source->header->area[MQX_AREA_CONTEXTS];
+    struct mqx_context leader;
+    return unit->ender != 0 && unit->ender < used_items(source, MQX_AREA_CONTEXTS) &&
+           fetch(source, area->offset + (uint64_t)unit->ender * area->item_size, &leader,
+                 sizeof leader) &&
+           leader.state == MQX_CTX_DECIDED && leader.leads == MQX_LEADS_BACKOUT;
+}
+
 /* Will the unit of that context not end? */
 static bool is_lost(const struct source *source, const struct mqx_context *context)
 {
+    const bool durable = context->decided_lsn <= source->header->journal.durable;
     return context->state == MQX_CTX_ACTIVE || context->state == MQX_CTX_BACKING_OUT ||
-           (context->state == MQX_CTX_DECIDED &&
-            context->decided_lsn > source->header->journal.durable);
+           (context->state == MQX_CTX_DECIDED && !durable) ||
+           (context->state == MQX_CTX_PREPARED && (!durable || was_refused(source, context)));
 }
 
 /* Non-persistent messages of a temporary queue that is logically deleted are not discarded by the
@@ -210,17 +223,42 @@ static bool is_purged(const struct mqx_object *object)
     return object->state == MQX_OBJ_DELETING && mqx_object_is_temporary(object);
 }
 
-static bool has_purged_queue(const struct source *source, const struct mqx_message *message)
+static bool queue_of(const struct source *source, const struct mqx_message *message,
+                     struct mqx_object *out)
 {
     const struct mqx_area *area = &source->header->area[MQX_AREA_OBJECTS];
-    struct mqx_object object;
     return message->object < used_items(source, MQX_AREA_OBJECTS) &&
-           fetch(source, area->offset + (uint64_t)message->object * area->item_size, &object,
-                 sizeof object) &&
-           is_purged(&object);
+           fetch(source, area->offset + (uint64_t)message->object * area->item_size, out,
+                 sizeof *out);
 }
 
-static void walk_unit(struct reading *reading, uint32_t owner, const struct mqx_context *context)
+/* A message of a unit that is lost. */
+static void see_lost(struct reading *reading, const struct mqx_message *message, bool single)
+{
+    const bool persistent = (message->flags & MQX_MSGF_PERSISTENT) != 0;
+    struct mqx_object queue;
+    if (message->state == MQX_MSG_GOT && persistent && !single) {
+        add_in_flight(reading, message, message->backout_count + 1);
+    }
+    if (message->state == MQX_MSG_PUT && !persistent) {
+        const bool purged = queue_of(reading->source, message, &queue) && is_purged(&queue);
+        reading->np_open += !purged;
+    }
+}
+
+/* A message of a prepared unit that goes on: what it got has an image, unless it is of a temporary
+ * queue. */
+static void see_kept(struct reading *reading, const struct mqx_message *message)
+{
+    struct mqx_object queue;
+    reading->np_open += message->state == MQX_MSG_GOT &&
+                        (message->flags & MQX_MSGF_PERSISTENT) == 0 &&
+                        queue_of(reading->source, message, &queue) &&
+                        !mqx_object_is_temporary(&queue);
+}
+
+static void walk_unit(struct reading *reading, uint32_t owner, const struct mqx_context *context,
+                      bool lost)
 {
     const struct source *source = reading->source;
     const struct mqx_area *area = &source->header->area[MQX_AREA_MESSAGES];
@@ -234,12 +272,11 @@ static void walk_unit(struct reading *reading, uint32_t owner, const struct mqx_
             message.unit != owner) {
             return;
         }
-        const bool persistent = (message.flags & MQX_MSGF_PERSISTENT) != 0;
-        if (message.state == MQX_MSG_GOT && persistent && context->single == 0) {
-            add_in_flight(reading, &message, message.backout_count + 1);
+        if (lost) {
+            see_lost(reading, &message, context->single != 0);
+        } else {
+            see_kept(reading, &message);
         }
-        reading->np_open += message.state == MQX_MSG_PUT && !persistent &&
-                            !has_purged_queue(source, &message);
         slot = message.unit_next;
     }
 }
@@ -248,9 +285,10 @@ static void visit_context(void *arg, uint32_t slot, const void *item)
 {
     struct reading *reading = arg;
     const struct mqx_context *context = item;
-    if (is_lost(reading->source, context)) {
+    const bool lost = is_lost(reading->source, context);
+    if (lost || context->state == MQX_CTX_PREPARED) {
         reading->any_count = reading->any_count || context->state == MQX_CTX_BACKING_OUT;
-        walk_unit(reading, slot, context);
+        walk_unit(reading, slot, context, lost);
     }
 }
 

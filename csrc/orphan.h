@@ -8,10 +8,13 @@
  * What is wanted from it
  *   - persistent messages that units had got which will not end: BackoutCount + 1. A unit is one of
  *     a context in state ACTIVE or BACKING_OUT, or DECIDED with a COMMIT record that never became
- *     durable; calls outside syncpoint (context.single) give back uncounted.
+ *     durable, or PREPARED, when that is not durable, or when it was being backed out; calls
+ *     outside
+ *     syncpoint (context.single) give back uncounted.
  *   - BackoutCounts whose BACKOUT record was not yet durable: when there may be some, every
  *     persistent message present with a count above 0.
- *   - how many non-persistent messages go with it (uncommitted puts do not count).
+ *   - how many non-persistent messages go with it (uncommitted puts do not count, but those of
+ *     prepared units do, and what those got does not: it has images in the journal).
  * Nothing here is needed for persistent messages themselves; whatever does not make sense is left
  * out.
  */
