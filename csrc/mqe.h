@@ -320,7 +320,8 @@ int mqe_prepared_list(mqe_manager *manager, struct mqe_prepared *out, uint32_t c
 
 /* Ends all the named units, or, when one of them is unknown, none: 2255, the text names it (and so
  * for units that somebody else ends meanwhile). Durable on return; 2009: unknown until restart,
- * but the same for all. 2046: none, more than MQE_PREPARED_MAX, or one twice. */
+ * but the same for all. 2046: none, more than MQE_PREPARED_MAX, or one twice; 2102: more
+ * than the record in a segment can name (below 64 KiB). */
 int mqe_commit_prepared(mqe_manager *manager, const struct ps_xid *xids,
                         uint32_t count) MQX_MUST_USE;
 /* Messages got are shown again, BackoutCount + 1. *np_discarded: non-persistent ones that a restart

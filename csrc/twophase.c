@@ -10,6 +10,7 @@
  * swept.
  */
 #include "attachment.h"
+#include "checkpoint.h"
 #include "error.h"
 #include "prepared.h"
 #include "surroundings.h"
@@ -172,6 +173,19 @@ static int write_images(struct imaging *imaging)
 
 /* ---- prepare ---- */
 
+/* The journal is full, perhaps because its checkpoint lags behind. */
+static int relieve(struct mqx_store *store)
+{
+    struct mqx_lock *lock = &store->region.header->maintenance_lock;
+    mqx_about_to_block();
+    int status = mqx_lock_take(&store->region, lock);
+    if (status == MQX_OK) {
+        status = mqx_checkpoint(store, MQX_CHECKPOINT_FUZZY);
+        mqx_lock_drop(&store->region, lock);
+    }
+    return status;
+}
+
 static int prepare(mqe_unit *unit, uint32_t fresh, const struct ps_xid *xid)
 {
     struct mqx_store *store = &unit->manager->store;
@@ -179,6 +193,10 @@ static int prepare(mqe_unit *unit, uint32_t fresh, const struct ps_xid *xid)
     uint64_t lsn = 0;
     mqx_unit_begin(store, unit->context);
     int status = write_images(&imaging);
+    if (status == MQRC_STORAGE_MEDIUM_FULL && relieve(store) == MQX_OK) {
+        imaging = (struct imaging){.store = store, .context = unit->context};
+        status = write_images(&imaging); /* what is written twice counts once */
+    }
     if (status == MQX_OK) {
         imaging.facts.stored.prepared_us = store->io->ops->now_us(store->io);
         status = mqx_prepared_decide(store, unit->context, xid, &imaging.facts, &lsn);

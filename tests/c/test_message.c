@@ -117,6 +117,55 @@ TEST(every_other_record_type_comes_back_as_it_was)
     CHECK_MEM(got.image, &image, sizeof image);
 }
 
+TEST(records_of_prepared_units_come_back_as_they_were_and_hostile_ones_are_refused)
+{
+    struct mqx_decoded got;
+    struct mqx_record_head head = {.type = PS_REC_PREPARE, .unit_id = 9};
+    struct ps_xid xid = {.format_id = 5, .gtrid_length = 2, .bqual_length = 64, .gtrid = {1, 2}};
+    const struct ps_prepared prepared = {.prepared_us = 1, .bytes = 2, .puts = 3, .lost_gets = 6};
+    const struct ps_commit commit = {.first_lsn = 4160, .record_count = 9, .running_crc = 77};
+    const struct ps_taken taken = {.before = 12};
+    const struct ps_descriptor d = sample(false);
+    const uint64_t units[3] = {5, 6, UINT64_MAX};
+
+    memset(xid.bqual, 7, sizeof xid.bqual);
+    uint32_t size = mqx_encode_prepare(buffer, &head, &xid, &prepared, &commit);
+    CHECK_INT(mqx_record_decode(buffer, size, &got), 0);
+    CHECK_MEM(got.xid, &xid, sizeof xid);
+    CHECK_MEM(got.prepared, &prepared, sizeof prepared);
+    CHECK_MEM(got.commit, &commit, sizeof commit);
+    xid.gtrid[2] = 1; /* beyond its length */
+    size = mqx_encode_prepare(buffer, &head, &xid, &prepared, &commit);
+    CHECK_INT(mqx_record_decode(buffer, size, &got), MQRC_OBJECT_DAMAGED);
+    xid.gtrid[2] = 0;
+    xid.gtrid_length = 0;
+    size = mqx_encode_prepare(buffer, &head, &xid, &prepared, &commit);
+    CHECK_INT(mqx_record_decode(buffer, size, &got), MQRC_OBJECT_DAMAGED);
+    xid.gtrid_length = 65;
+    size = mqx_encode_prepare(buffer, &head, &xid, &prepared, &commit);
+    CHECK_INT(mqx_record_decode(buffer, size, &got), MQRC_OBJECT_DAMAGED);
+    xid.gtrid_length = 2;
+    head.unit_id = 0;
+    size = mqx_encode_prepare(buffer, &head, &xid, &prepared, &commit);
+    CHECK_INT(mqx_record_decode(buffer, size, &got), MQRC_OBJECT_DAMAGED);
+    head.type = PS_REC_BACKOUT_PREPARED;
+    CHECK_INT(mqx_record_decode(buffer, mqx_encode_units(buffer, &head, units, 3), &got), 0);
+    CHECK_INT(got.unit_count, 3);
+    CHECK_MEM(got.units, units, sizeof units);
+    CHECK_INT(mqx_record_decode(buffer, mqx_encode_plain(buffer, &head), &got),
+              MQRC_OBJECT_DAMAGED);
+    head = put_head;
+    head.type = PS_REC_TAKEN;
+    size = mqx_encode_taken(buffer, &head, &d, NULL, &taken, NULL, body, 21);
+    CHECK_INT(mqx_record_decode(buffer, size, &got), 0);
+    CHECK_MEM(got.taken, &taken, sizeof taken);
+    CHECK_MEM(got.descriptor, &d, sizeof d);
+    CHECK_INT(got.body_length, 21);
+    head.type = PS_REC_TAKEN; /* a PUT has no TAKEN section */
+    CHECK_INT(mqx_record_decode(buffer, mqx_encode_put(buffer, &head, &d, NULL, NULL, body, 21),
+                                &got), MQRC_OBJECT_DAMAGED);
+}
+
 TEST(any_flipped_bit_and_any_cut_makes_a_record_torn)
 {
     struct mqx_decoded got;
