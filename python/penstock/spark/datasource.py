@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from . import options as o
-from .errors import OptionError
 from .versions import require
 
 if TYPE_CHECKING:
@@ -31,7 +30,11 @@ class PenstockDataSource(DataSource):
         """All columns. Raises OptionError: this is the first that is called."""
         from .schema import MESSAGE, struct_type
 
-        o.parse(self.options, o.READ, o.STREAM)
+        options = o.parse(self.options, o.READ, o.STREAM)
+        if options["mode"] == "journal":
+            from .journal import columns
+
+            return struct_type(columns())
         return struct_type(MESSAGE)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -39,7 +42,9 @@ class PenstockDataSource(DataSource):
         require("a batch read")
         options = o.parse(self.options, o.READ)
         if options["mode"] == "journal":
-            raise OptionError("mode=journal is not there yet")
+            from .journal import JournalReader
+
+            return JournalReader(options, schema)
         from .browse import BrowseReader
 
         return BrowseReader(options, schema)

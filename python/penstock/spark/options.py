@@ -141,7 +141,9 @@ OPTIONS = (
     Option("endingLsn", (JOURNAL,), _number(0, _MOST), None, "LSN behind the last"),
     Option("startingTime", (JOURNAL,), _text, None, "ISO 8601, of batches of the journal"),
     Option("endingTime", (JOURNAL,), _text, None, "ISO 8601, of batches of the journal"),
-    Option("recordTypes", (JOURNAL,), _text, None, "names of record types, with commas"),
+    Option("events", (JOURNAL,), _text, None, "PUT, GET, ...; with commas"),
+    Option("onDamage", (JOURNAL,), _choice("refuse", "skip"), "refuse", "what damage does"),
+    Option("verify", (JOURNAL,), _flag, False, "compare checksums of bodies that are not read"),
     Option("txnAppId", (WRITE,), _text, None, "with txnVersion: a write that is done once"),
     Option("txnVersion", (WRITE,), _number(0, _MOST), None, "rises from write to write"),
 )
