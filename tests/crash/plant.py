@@ -336,6 +336,20 @@ PLANTS = (
         ),
     ),
     Plant(
+        "a prepared unit whose flush failed is reported as not prepared",
+        "t4",
+        (
+            (
+                "twophase.c",
+                "    unit->context = fresh; /* the old one is nobody's */\n"
+                "    return mqx_flush_to(store, lsn);",
+                "    unit->context = fresh; /* the old one is nobody's */\n"
+                "    status = mqx_flush_to(store, lsn);\n"
+                "    return status == MQX_OK ? MQX_OK : MQRC_STORAGE_MEDIUM_FULL;",
+            ),
+        ),
+    ),
+    Plant(
         "damage in the middle is cut off like a torn tail",
         "t12",
         (
@@ -411,6 +425,81 @@ PLANTS = (
                 "is_stored(object);",
             ),
         ),
+    ),
+    Plant(
+        "a preparation is acknowledged before its flush",
+        "t3",
+        (
+            (
+                "twophase.c",
+                "    unit->context = fresh; /* the old one is nobody's */\n"
+                "    return mqx_flush_to(store, lsn);",
+                "    unit->context = fresh; /* the old one is nobody's */\n"
+                "    return lsn == 1 ? mqx_flush_to(store, lsn) : MQX_OK;",
+            ),
+        ),
+    ),
+    Plant(
+        "the end of prepared units is acknowledged before its flush",
+        "t3",
+        (
+            (
+                "prepared.c",
+                "    status = mqx_flush_to(ending->store, leader->decided_lsn);\n",
+                "    status = MQX_OK;\n",
+            ),
+        ),
+    ),
+    Plant(
+        "of several prepared units that were committed together a replay commits one",
+        "t3",
+        (
+            (
+                "recovery_replay.c",
+                "    for (uint32_t i = 0; i < record->unit_count && status == MQX_OK; i++) {\n"
+                "        if (replay->doubt_of",
+                "    for (uint32_t i = 0; i < 1 && status == MQX_OK; i++) {\n"
+                "        if (replay->doubt_of",
+            ),
+        ),
+    ),
+    Plant(
+        "a restart forgets prepared units",
+        "t3",
+        (("recovery.c", "status = mqx_load_prepared(restart);", "status = MQX_OK;"),),
+    ),
+    Plant(
+        "the checkpoint's begin LSN passes over prepared units",
+        "t3",
+        (
+            (
+                "checkpoint.c",
+                "if (context != NULL && context->first_lsn != 0) {",
+                "if (context != NULL && context->first_lsn != 0 &&\n"
+                "                context->state != MQX_CTX_PREPARED) {",
+            ),
+        ),
+    ),
+    Plant(
+        "the image of a message stands at the wrong place of its prepared unit",
+        "t3",
+        (("recovery_replay.c", "image->before <= passed", "image->before < passed"),),
+    ),
+    Plant(
+        "a backout gives back non-persistent messages that a restart has taken",
+        "t3",
+        (
+            (
+                "recovery_load.c",
+                ".taken = pending != NULL && pending->taken};",
+                ".taken = pending != NULL && pending->taken && 0};",
+            ),
+        ),
+    ),
+    Plant(
+        "a consumed image of an older checkpoint passes for the newest one's",
+        "t3",
+        (("recovery_replay.c", "lsn >= replay->snapshot_end;", "lsn >= 0;"),),
     ),
     Plant(
         "records are not verified when the journal is read",

@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SEGMENT = 65536, SECTOR = 512, MESSAGES = 13, LENGTH = 1200 };
+enum { SEGMENT = 65536, SECTOR = 512, UNIT_MESSAGES = 5, MESSAGES = 4, LENGTH = 1200 };
 
 enum image_kind { MARKED, UNMARKED, CHECKPOINT, IMAGE_KINDS };
 static const char *const image_names[IMAGE_KINDS] = {"marked", "unmarked", "checkpoint"};
@@ -71,6 +71,18 @@ static void find_checkpoint(struct t12 *t12)
     (void)snprintf(t12->path, sizeof t12->path, "%s/checkpoint/%s", WL_PATH, name);
 }
 
+/* Of three prepared units one waits, with an image of a non-persistent message; two have been
+ * committed in one record. */
+static int use_units(struct workload *w)
+{
+    int result = workload_put(w, 0, false, LENGTH) || workload_fill(w, 0, UNIT_MESSAGES, LENGTH) ||
+                 workload_get_in_unit(w, 0, 0, 0);
+    for (uint32_t u = 0; u < WL_PREPARED && result == 0; u++) {
+        result = workload_get_in_unit(w, 0, u, 0) || workload_make_prepared(w, u, u);
+    }
+    return result || workload_end_prepared(w, 6, true);
+}
+
 /* Fills the segment to its last page but one (or two), then marks it or not, then "dies". */
 static int make_image(struct t12 *t12, uint64_t seed)
 {
@@ -81,7 +93,7 @@ static int make_image(struct t12 *t12, uint64_t seed)
     w->settings.segment_size = SEGMENT;
     w->settings.first_segment_size = SEGMENT;
     int result = workload_create(w) != 0 || workload_start(w) != 0 || workload_define(w, 0) != 0;
-    result = result || workload_fill(w, 0, MESSAGES, LENGTH) != 0;
+    result = result || use_units(w) != 0 || workload_fill(w, 0, MESSAGES, LENGTH) != 0;
     if (result == 0 && t12->image == CHECKPOINT) {
         result = mqe_checkpoint(w->manager);
     }

@@ -163,13 +163,18 @@ static int go_on(struct cut *cut, const struct disk_state *state, mqe_manager *m
 
 /* ---- the visitor ---- */
 
-/* The heap, lookups and counts agree; destructive gets bring the same as the browse. */
-static int check_closely(mqe_manager *manager, const struct wl_model *found, char *text,
+/* The heap, lookups and counts agree; prepared units can be ended, one way or the other; then
+ * destructive gets bring the same as the browse. Changes `found`. */
+static int check_closely(mqe_manager *manager, struct wl_model *found, bool commit, char *text,
                          size_t size)
 {
     const int reason = mqe_check(manager);
     if (reason != 0) {
         (void)snprintf(text, size, "mqe_check: %d %s", reason, mqe_error_text());
+        return -1;
+    }
+    wl_mark_ghosts(found);
+    if (wl_end_all_prepared(manager, found, commit, text, size) != 0) {
         return -1;
     }
     return wl_drain(manager, found, text, size);
@@ -190,7 +195,8 @@ static int judge(struct cut *cut, const struct disk_state *state, mqe_manager *m
     } else if (follow) {
         return go_on(cut, state, manager, mine);
     } else if (cut->visits % CHECK_EVERY == 0 &&
-               check_closely(manager, mine, text, sizeof text) != 0) {
+               check_closely(manager, mine, cut->visits / CHECK_EVERY % 2 == 0, text,
+                             sizeof text) != 0) {
         result = violation(cut, state, text);
     }
     workload_abandon(manager);
@@ -229,18 +235,49 @@ static int recover(struct cut *cut, const struct disk_state *state)
     return violation(cut, state, text);
 }
 
+static void write_message(FILE *file, uint32_t q, const struct wl_message *m)
+{
+    struct ps_object_name name;
+    wl_name(q, &name);
+    fprintf(file, "%.*s %d %d %u %u\n", (int)strcspn(name.name, " "), name.name,
+            (int32_t)(m->id * 3), m->priority, m->placement, m->length);
+}
+
+/* Prepared unit `p` and its messages in the order of the calls. */
+static void write_prepared(FILE *file, const struct wl_model *found, uint32_t p)
+{
+    bool more = true;
+    fprintf(file, "prepared %u %u\n", p, found->prepared[p].serial);
+    for (uint32_t order = 0; more; order++) {
+        more = false;
+        for (uint32_t q = 0; q < WL_QUEUES; q++) {
+            for (uint32_t i = 0; i < found->queue[q].count; i++) {
+                const struct wl_message *m = &found->queue[q].message[i];
+                if (m->state != WL_AVAILABLE && m->unit == p && m->order == order) {
+                    fprintf(file, "prepared %u %s ", p, m->state == WL_PREPARED_PUT ? "PUT" : "GET");
+                    write_message(file, q, m);
+                    more = true;
+                }
+            }
+        }
+    }
+}
+
 /* One line a message in delivery order, for the second reader: queue, report field (three times the
- * message's id), priority, placement, length. */
+ * message's id), priority, placement, length; then the prepared units. */
 static void write_findings(const struct wl_model *found, const char *path)
 {
     FILE *file = fopen(path, "w");
     for (uint32_t q = 0; file != NULL && q < WL_QUEUES; q++) {
-        struct ps_object_name name;
-        wl_name(q, &name);
         for (uint32_t i = 0; i < found->queue[q].count; i++) {
-            const struct wl_message *m = &found->queue[q].message[i];
-            fprintf(file, "%.*s %d %d %u %u\n", (int)strcspn(name.name, " "), name.name,
-                    (int32_t)(m->id * 3), m->priority, m->placement, m->length);
+            if (found->queue[q].message[i].state == WL_AVAILABLE) {
+                write_message(file, q, &found->queue[q].message[i]);
+            }
+        }
+    }
+    for (uint32_t p = 0; file != NULL && p < WL_PREPARED; p++) {
+        if (found->prepared[p].there) {
+            write_prepared(file, found, p);
         }
     }
     if (file == NULL || fclose(file) != 0) {

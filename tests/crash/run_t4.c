@@ -129,6 +129,9 @@ static int play(struct workload *w)
     result = workload_start(w);
     for (int part = 0; part < 3 && result == 0 && !w->stopped && !w->blind; part++) {
         result = workload_run(w, CALLS / 2, false);
+        if (result == 0 && !w->stopped && !w->blind && w->manager != NULL) {
+            result = workload_two_phases(w, part > 0);
+        }
         if (result == 0 && !w->stopped && !w->blind && w->manager != NULL && part < 2) {
             if (part == 0) {
                 workload_die(w);

@@ -31,6 +31,14 @@ def seen_by_reader(image: Path) -> list[str]:
             d = m.descriptor()
             length = len(m.body())
             lines.append(f"{queue} {d.report} {m.priority} {m.placement} {length}")
+    for unit in sorted(state.prepared, key=lambda unit: unit.xid.bqual):
+        number = unit.xid.bqual[0]
+        lines.append(f"prepared {number} {int.from_bytes(unit.xid.gtrid, 'little')}")
+        for call, m in state.prepared_messages(unit):
+            d = m.descriptor()
+            how = "PUT" if call == "PUT" else "GET"
+            row = f"{m.queue} {d.report} {m.priority} {m.placement} {len(m.body())}"
+            lines.append(f"prepared {number} {how} {row}")
     return lines
 
 

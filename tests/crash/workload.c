@@ -158,7 +158,9 @@ static int adopt_found(struct workload *w, const struct wl_model *expected)
             message->sure = message->kept != 0 ? sure_count(without, q, message->id) : 0;
         }
     }
+    wl_mark_ghosts(&found);
     w->model = found;
+    w->calls = 1000; /* above the order of what is found */
     wl_picture(&found, false, &w->history.step[w->done]);
     return GO_ON;
 }
@@ -169,14 +171,7 @@ int workload_start(struct workload *w)
     struct mqe_attach_info info;
     const struct wl_model with_image = w->history.step[w->done];
     const struct wl_model before = w->model;
-    for (uint32_t q = 0; q < WL_QUEUES; q++) {
-        struct wl_queue *queue = &w->model.queue[q];
-        for (uint32_t i = queue->count; i-- > 0;) {
-            if (!queue->message[i].kept) {
-                wl_remove(queue, i);
-            }
-        }
-    }
+    wl_lose_volatile(&w->model);
     wl_begin_step(w, false);
     const int reason =
         mqx_manager_attach(w->io, WL_PATH, &w->settings, &w->manager, &info);
@@ -264,15 +259,9 @@ void workload_adopt(struct workload *w, mqe_manager *manager, const struct wl_mo
     w->history.count = 0;
     *wl_append_picture(w) = *found;
     w->model = *found;
+    wl_mark_ghosts(&w->model);
     wl_begin_step(w, false);
-    for (uint32_t q = 0; q < WL_QUEUES; q++) { /* the image has been consumed */
-        struct wl_queue *queue = &w->history.step[1].queue[q];
-        for (uint32_t i = queue->count; i-- > 0;) {
-            if (!queue->message[i].kept) {
-                wl_remove(queue, i);
-            }
-        }
-    }
+    wl_lose_volatile(&w->history.step[1]); /* the image has been consumed */
     wl_end_step(w);
 }
 
@@ -557,7 +546,7 @@ static int put_single(struct workload *w, uint32_t q, const struct order *order)
     return wl_settle_step(w, "put", put_message(w, queue, NULL, order, &message), &before);
 }
 
-static int need_unit(struct workload *w, uint32_t u)
+int wl_need_unit(struct workload *w, uint32_t u)
 {
     if (w->unit[u] == NULL) {
         (void)wl_worked(w, "begin", mqe_unit_new(w->manager, &w->unit[u]));
@@ -565,28 +554,34 @@ static int need_unit(struct workload *w, uint32_t u)
     return wl_over(w) ? STOP : GO_ON;
 }
 
-static int put_in_unit(struct workload *w, uint32_t q, uint32_t u)
+int workload_put_in_unit(struct workload *w, uint32_t q, uint32_t u)
 {
     struct wl_queue *queue = &w->model.queue[q];
     const struct order order = random_order(w);
     struct wl_message message = message_for(w, queue, &order);
-    if (need_unit(w, u) != GO_ON || w->unit[u] == NULL) {
+    if (wl_need_unit(w, u) != GO_ON || w->unit[u] == NULL) {
         return wl_over(w) ? STOP : GO_ON;
     }
     message.state = WL_PUT;
     message.unit = (uint8_t)u;
+    message.order = w->calls++;
     if (wl_worked(w, "put in a unit", put_message(w, queue, w->unit[u], &order, &message))) {
         (void)wl_insert(queue, &message);
     }
     return wl_over(w) ? STOP : GO_ON;
 }
 
+int workload_put(struct workload *w, uint32_t q, bool persistent, uint32_t length)
+{
+    const struct order order = {AS_Q_DEF, persistent, false, length};
+    return put_single(w, q, &order);
+}
+
 int workload_fill(struct workload *w, uint32_t q, uint32_t messages, uint32_t length)
 {
     int result = GO_ON;
     for (uint32_t i = 0; i < messages && result == GO_ON; i++) {
-        const struct order order = {AS_Q_DEF, 1, false, length + wl_below(w, 40)};
-        result = put_single(w, q, &order);
+        result = workload_put(w, q, true, length + wl_below(w, 40));
     }
     return result;
 }
@@ -669,12 +664,12 @@ static int get_single(struct workload *w, uint32_t q, uint32_t correl)
                               : wl_settle_call(w, "get", reason, &before);
 }
 
-static int get_in_unit(struct workload *w, uint32_t q, uint32_t u, uint32_t correl)
+int workload_get_in_unit(struct workload *w, uint32_t q, uint32_t u, uint32_t correl)
 {
     struct wl_queue *queue = &w->model.queue[q];
     const uint32_t index = wl_first(queue, correl);
     struct wl_message got = {0};
-    if (index == WL_DEPTH || need_unit(w, u) != GO_ON || w->unit[u] == NULL) {
+    if (index == WL_DEPTH || wl_need_unit(w, u) != GO_ON || w->unit[u] == NULL) {
         return wl_over(w) ? STOP : GO_ON;
     }
     struct wl_message *message = &queue->message[index];
@@ -682,6 +677,7 @@ static int get_in_unit(struct workload *w, uint32_t q, uint32_t u, uint32_t corr
         compare_got(w, &got, message);
         message->state = WL_GOT;
         message->unit = (uint8_t)u;
+        message->order = w->calls++;
     }
     return wl_over(w) ? STOP : GO_ON;
 }
@@ -713,7 +709,7 @@ static int commit(struct workload *w, uint32_t u)
         struct wl_queue *queue = &w->model.queue[q];
         for (uint32_t i = queue->count; i-- > 0;) {
             struct wl_message *message = &queue->message[i];
-            if (message->state == WL_AVAILABLE || message->unit != u) {
+            if ((message->state != WL_PUT && message->state != WL_GOT) || message->unit != u) {
                 continue;
             }
             kept |= message->kept != 0;
@@ -741,7 +737,7 @@ static int backout(struct workload *w, uint32_t u)
         struct wl_queue *queue = &w->model.queue[q];
         for (uint32_t i = queue->count; i-- > 0;) {
             struct wl_message *message = &queue->message[i];
-            if (message->unit != u || message->state == WL_AVAILABLE) {
+            if ((message->state != WL_PUT && message->state != WL_GOT) || message->unit != u) {
                 continue;
             }
             if (message->state == WL_PUT) {
@@ -805,12 +801,12 @@ static int on_queue(struct workload *w, uint32_t q, uint32_t u, uint32_t way)
         return put_single(w, q, &order);
     }
     if (way < 48 && may_put) {
-        return put_in_unit(w, q, u);
+        return workload_put_in_unit(w, q, u);
     }
     if (way < 60) {
         return get_single(w, q, correl);
     }
-    return way < 74 ? get_in_unit(w, q, u, correl) : browse(w, q);
+    return way < 74 ? workload_get_in_unit(w, q, u, correl) : browse(w, q);
 }
 
 /* A unit that is larger than the log ring, so that most of it is in the journal before its COMMIT
@@ -824,7 +820,7 @@ static int large_unit(struct workload *w, bool may_die)
         if (!w->model.queue[q].defined) {
             result = do_define(w, q);
         } else if (w->model.queue[q].count < WL_DEPTH - 6) {
-            result = put_in_unit(w, q, u);
+            result = workload_put_in_unit(w, q, u);
         }
     }
     if (result != GO_ON) {
@@ -836,7 +832,7 @@ static int large_unit(struct workload *w, bool may_die)
         workload_die(w);
         return workload_start(w);
     }
-    return way < 4 ? commit(w, u) : GO_ON;
+    return way < 3 ? commit(w, u) : way < 4 ? wl_prepare(w, u) : GO_ON;
 }
 
 static int random_call(struct workload *w, bool restarts)
@@ -853,8 +849,11 @@ static int random_call(struct workload *w, bool restarts)
     if (way < 75) {
         return on_queue(w, q, u, way);
     }
-    if (way < 86) {
+    if (way < 83) {
         return commit(w, u);
+    }
+    if (way < 87) {
+        return way < 85 ? wl_prepare(w, u) : wl_resolve(w);
     }
     if (way < 90) {
         return backout(w, u);

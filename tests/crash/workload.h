@@ -5,8 +5,9 @@
  * alterations and deletions of queues (permanent dynamic ones are defined by opening and deleted by
  * closing), lives of temporary queues, puts and gets outside and inside units of work (several open
  * at a time, several queues each), backouts, browses, clears, long bodies, checkpoints,
- * maintenance, a structure with queues in it and its failures, a process object, orderly ends,
- * deaths and restarts.
+ * maintenance, a structure with queues in it and its failures, a process object, prepared units
+ * (several at a time, over restarts, ended one by one or several in one call), orderly ends, deaths
+ * and restarts.
  *
  * Terms
  *   model    what the queues hold now, message by message in delivery order, with units under way.
@@ -24,6 +25,10 @@
  * Everything about a message but the five numbers in struct wl_message follows from its id, so a
  * checker can verify descriptor and body of any message it meets.
  *
+ * A message of a prepared unit keeps its place in its queue's list, in a state of its own; `order`
+ * is the place of its call within the unit. A non-persistent one that was got stays readable in the
+ * unit after a restart, but can only vanish then: it is a `ghost`.
+ *
  * BackoutCounts may be lost or come back with the last batch (rule 46): a message has `sure`, what
  * the disk holds at least, and `backouts`, what it holds at most.
  */
@@ -40,13 +45,14 @@ enum {
     WL_STRUCTURE = 0,
     WL_DEPTH = 20,          /* messages of a queue at most */
     WL_UNITS = 3,
+    WL_PREPARED = 3,        /* prepared units at a time */
     WL_BODY_MAX = 200000,
     WL_TROUBLE = 1024,
 };
 #define WL_PATH "/home/QM1"
 #define WL_REGION_DIR "/dev/shm"
 
-enum wl_state { WL_AVAILABLE, WL_PUT, WL_GOT };
+enum wl_state { WL_AVAILABLE, WL_PUT, WL_GOT, WL_PREPARED_PUT, WL_PREPARED_GOT };
 
 struct wl_message {
     uint64_t id;
@@ -56,7 +62,9 @@ struct wl_message {
     uint32_t sure;
     uint8_t placement, persistent, has_ext;
     uint8_t kept;           /* in the journal: persistent, or of a queue in the structure */
-    uint8_t state, unit;    /* enum wl_state; number of the unit that put or got it */
+    uint8_t state, unit;    /* enum wl_state; number of the unit, prepared or not, that has it */
+    uint8_t ghost;
+    uint32_t order;         /* of the call in its unit; in a picture and in what is found: 0, 1, ... */
 };
 
 struct wl_attributes {      /* values, in the order of the selectors in workload_model.c */
@@ -71,6 +79,11 @@ struct wl_other {           /* an object that holds no messages */
     uint32_t slot, generation;
 };
 
+struct wl_prepared {        /* a prepared unit; its Xid carries its number and its serial */
+    bool there;
+    uint32_t serial;
+};
+
 struct wl_queue {
     bool defined;
     struct wl_attributes attributes;
@@ -82,6 +95,7 @@ struct wl_queue {
 struct wl_model {
     struct wl_queue queue[WL_QUEUES];
     struct wl_other other[WL_OTHERS];
+    struct wl_prepared prepared[WL_PREPARED];
 };
 
 struct wl_history {
@@ -108,6 +122,8 @@ struct workload {
     uint64_t next_id;
     mqe_manager *manager;   /* NULL while not attached */
     mqe_unit *unit[WL_UNITS];
+    uint32_t calls;         /* puts and gets in units so far: where `order` comes from */
+    uint32_t serial;        /* units prepared so far */
     struct wl_model model;
     struct wl_history history;
     bool created;           /* the create step was acknowledged */
@@ -153,6 +169,14 @@ void workload_die(struct workload *w);
 /* Fills `queue` to `messages` with persistent messages of about `length` bytes, each a step of its
  * own. */
 int workload_fill(struct workload *w, uint32_t queue, uint32_t messages, uint32_t length);
+int workload_put(struct workload *w, uint32_t queue, bool persistent, uint32_t length);
+int workload_get_in_unit(struct workload *w, uint32_t queue, uint32_t unit, uint32_t correl);
+int workload_put_in_unit(struct workload *w, uint32_t queue, uint32_t unit);
+/* Puts and gets in a unit and prepares it; `ends`: prepared units are ended, too. */
+int workload_two_phases(struct workload *w, bool ends);
+/* Prepared unit number p: of unit `unit`; bit p of `which`: it ends, all of them in one call. */
+int workload_make_prepared(struct workload *w, uint32_t unit, uint32_t p);
+int workload_end_prepared(struct workload *w, uint32_t which, bool commit);
 int workload_define(struct workload *w, uint32_t queue);
 
 /* ---- an attachment whose process "dies": process memory is freed, no file is touched ---- */
@@ -176,6 +200,15 @@ void wl_remove(struct wl_queue *queue, uint32_t index);
 /* Index of the message that a get takes; WL_DEPTH when there is none. correl: 0 or 1..4. */
 uint32_t wl_first(const struct wl_queue *queue, uint32_t correl);
 uint32_t wl_correl(uint64_t id);
+/* Where a message of an old arrival belongs: ids rise with the arrival. */
+struct wl_message *wl_insert_old(struct wl_queue *queue, const struct wl_message *message);
+/* The model is what a restart has found: non-persistent messages that units had got are ghosts. */
+void wl_mark_ghosts(struct wl_model *model);
+/* What a restart does to the model, the image apart. */
+void wl_lose_volatile(struct wl_model *model);
+void wl_xid(uint32_t number, uint32_t serial, struct ps_xid *out);
+/* The prepared units of `which` (bit p: number p) end; how many ghosts vanish by a backout. */
+uint32_t wl_end_prepared(struct wl_model *model, uint32_t which, bool commit);
 /* The picture of a model; `image`: with the non-persistent messages of NPMCLASS(HIGH) queues. */
 void wl_picture(const struct wl_model *model, bool image, struct wl_model *out);
 /* 0 when `found` is what `expected` promises; else -1 and the first difference in words. */
@@ -193,6 +226,11 @@ int wl_look(mqe_manager *manager, struct wl_model *out, char *text, size_t size)
 int wl_refusal(void);
 /* The same by destructive gets; what it finds must equal `expected`. */
 int wl_drain(mqe_manager *manager, const struct wl_model *expected, char *text, size_t size);
+/* Ends all prepared units of `model`, which changes with it. 0, or -1 with words. */
+int wl_end_all_prepared(mqe_manager *manager, struct wl_model *model, bool commit, char *text,
+                        size_t size);
+/* Reads the prepared units into `out`, whose queues have been read (workload_prepared.c). */
+int wl_look_at_prepared(mqe_manager *manager, struct wl_model *out, char *text, size_t size);
 /* Verifies one got message: which it is, and that it is whole. */
 int wl_verify(const struct mqe_get *got, struct wl_message *out, char *text, size_t size);
 

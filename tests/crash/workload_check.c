@@ -2,7 +2,7 @@
  * workload_check.c - what a recovered queue manager holds, and whether it is what was promised. See
  * workload.h.
  */
-#include "workload.h"
+#include "workload_steps.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ int wl_refusal(void)
     return refusal;
 }
 
-static int refused(char *text, size_t size, const char *what, int reason)
+int wl_refused(char *text, size_t size, const char *what, int reason)
 {
     refusal = reason;
     return wrong(text, size, "%s: %d %s: %s", what, reason, mqe_reason_name(reason),
@@ -89,7 +89,7 @@ static int read_attributes(mqe_manager *manager, uint32_t slot, uint32_t generat
     const int reason =
         mqe_read_object(manager, slot, generation, name, attrs, sizeof attrs, &length, &stamp);
     if (reason != 0) {
-        return refused(text, size, "reading a definition", reason);
+        return wl_refused(text, size, "reading a definition", reason);
     }
     if (length != VALUES * 16 + 32) {
         return wrong(text, size, "a definition has %u bytes of attributes", length);
@@ -126,7 +126,7 @@ static int look_at_other(mqe_manager *manager, uint32_t slot, uint32_t generatio
     const int reason =
         mqe_read_object(manager, slot, generation, &name, attrs, sizeof attrs, &length, &stamp);
     if (reason != 0) {
-        return refused(text, size, "reading a definition", reason);
+        return wl_refused(text, size, "reading a definition", reason);
     }
     for (uint32_t o = 0; o < WL_OTHERS; o++) {
         wl_other_name(o, &known);
@@ -152,7 +152,7 @@ static int read_messages(mqe_manager *manager, struct wl_queue *out, uint32_t op
     int result = 0;
     int reason = mqe_open_straight(manager, out->slot, out->generation, options, &queue);
     if (reason != 0) {
-        return refused(text, size, "opening a queue", reason);
+        return wl_refused(text, size, "opening a queue", reason);
     }
     while (result == 0) {
         struct mqe_get get = {.flags = flags, .buffer = got_body, .capacity = sizeof got_body};
@@ -161,7 +161,7 @@ static int read_messages(mqe_manager *manager, struct wl_queue *out, uint32_t op
             break;
         }
         if (reason != 0) {
-            result = refused(text, size, "reading a message", reason);
+            result = wl_refused(text, size, "reading a message", reason);
         } else if (out->count == WL_DEPTH) {
             result = wrong(text, size, "slot %u has more messages than were ever put", out->slot);
         } else {
@@ -211,7 +211,8 @@ int wl_look(mqe_manager *manager, struct wl_model *out, char *text, size_t size)
             return -1;
         }
     }
-    return reason == MQRC_UNKNOWN_OBJECT_NAME ? 0 : refused(text, size, "the objects", reason);
+    return reason == MQRC_UNKNOWN_OBJECT_NAME ? wl_look_at_prepared(manager, out, text, size)
+                                              : wl_refused(text, size, "the objects", reason);
 }
 
 int wl_drain(mqe_manager *manager, const struct wl_model *expected, char *text, size_t size)

@@ -172,6 +172,22 @@ struct wl_message *wl_insert(struct wl_queue *queue, const struct wl_message *me
     return &queue->message[at];
 }
 
+struct wl_message *wl_insert_old(struct wl_queue *queue, const struct wl_message *message)
+{
+    uint32_t at = 0;
+    struct wl_message *rest = queue->message;
+    mqx_check(queue->count < WL_DEPTH);
+    while (at < queue->count &&
+           (rest[at].placement > message->placement ||
+            (rest[at].placement == message->placement && rest[at].id < message->id))) {
+        at += 1;
+    }
+    memmove(&rest[at + 1], &rest[at], (queue->count - at) * sizeof rest[0]);
+    rest[at] = *message;
+    queue->count += 1;
+    return &rest[at];
+}
+
 void wl_remove(struct wl_queue *queue, uint32_t index)
 {
     mqx_check(index < queue->count);
@@ -191,11 +207,105 @@ uint32_t wl_first(const struct wl_queue *queue, uint32_t correl)
     return WL_DEPTH;
 }
 
+void wl_mark_ghosts(struct wl_model *model)
+{
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        for (uint32_t i = 0; i < model->queue[q].count; i++) {
+            struct wl_message *message = &model->queue[q].message[i];
+            message->ghost = !message->kept && message->state == WL_PREPARED_GOT;
+        }
+    }
+}
+
+void wl_lose_volatile(struct wl_model *model)
+{
+    wl_mark_ghosts(model);
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        struct wl_queue *queue = &model->queue[q];
+        for (uint32_t i = queue->count; i-- > 0;) {
+            if (!queue->message[i].kept && !queue->message[i].ghost) {
+                wl_remove(queue, i);
+            }
+        }
+    }
+}
+
+/* ---- prepared units ---- */
+
+void wl_xid(uint32_t number, uint32_t serial, struct ps_xid *out)
+{
+    *out = (struct ps_xid){.format_id = 0x574f524b, .gtrid_length = 4, .bqual_length = 1};
+    memcpy(out->gtrid, &serial, sizeof serial);
+    out->bqual[0] = (uint8_t)number;
+}
+
+uint32_t wl_end_prepared(struct wl_model *model, uint32_t which, bool commit)
+{
+    uint32_t vanished = 0;
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        struct wl_queue *queue = &model->queue[q];
+        for (uint32_t i = queue->count; i-- > 0;) {
+            struct wl_message *message = &queue->message[i];
+            const bool put = message->state == WL_PREPARED_PUT;
+            if ((!put && message->state != WL_PREPARED_GOT) || (which >> message->unit & 1) == 0) {
+                continue;
+            }
+            if (put != commit || message->ghost != 0) {
+                vanished += message->ghost != 0 && !commit;
+                wl_remove(queue, i);
+                continue;
+            }
+            message->state = WL_AVAILABLE;
+            message->backouts += !commit;
+        }
+    }
+    for (uint32_t p = 0; p < WL_PREPARED; p++) {
+        model->prepared[p].there &= (which >> p & 1) == 0;
+    }
+    return vanished;
+}
+
 /* ---- pictures ---- */
+
+static bool is_prepared(const struct wl_message *message)
+{
+    return message->state == WL_PREPARED_PUT || message->state == WL_PREPARED_GOT;
+}
+
+/* The place of a prepared unit's message among those that are there. */
+static uint32_t rank_of(const struct wl_model *model, const struct wl_message *message)
+{
+    uint32_t rank = 0;
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        for (uint32_t i = 0; i < model->queue[q].count; i++) {
+            const struct wl_message *other = &model->queue[q].message[i];
+            rank += is_prepared(other) && other->unit == message->unit &&
+                    other->order < message->order;
+        }
+    }
+    return rank;
+}
+
+static void rank_all(struct wl_model *model)
+{
+    uint32_t ranks[WL_QUEUES][WL_DEPTH] = {{0}};
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        for (uint32_t i = 0; i < model->queue[q].count; i++) {
+            const struct wl_message *message = &model->queue[q].message[i];
+            ranks[q][i] = is_prepared(message) ? rank_of(model, message) : 0;
+        }
+    }
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        for (uint32_t i = 0; i < model->queue[q].count; i++) {
+            model->queue[q].message[i].order = ranks[q][i];
+        }
+    }
+}
 
 void wl_picture(const struct wl_model *model, bool image, struct wl_model *out)
 {
     memcpy(out->other, model->other, sizeof out->other);
+    memcpy(out->prepared, model->prepared, sizeof out->prepared);
     for (uint32_t q = 0; q < WL_QUEUES; q++) {
         const struct wl_queue *from = &model->queue[q];
         struct wl_queue *to = &out->queue[q];
@@ -206,14 +316,18 @@ void wl_picture(const struct wl_model *model, bool image, struct wl_model *out)
         to->count = 0;
         for (uint32_t i = 0; i < from->count; i++) {
             const struct wl_message *message = &from->message[i];
-            const bool kept = message->kept || (image && from->attributes.npm_class == 10);
+            const bool ghost = !message->kept && message->state == WL_PREPARED_GOT;
+            const bool kept = message->kept || ghost ||
+                              (image && !is_prepared(message) && from->attributes.npm_class == 10);
             if (kept && message->state != WL_PUT) {
-                to->message[to->count] = *message;
-                to->message[to->count].state = WL_AVAILABLE;
-                to->count += 1;
+                struct wl_message *copy = &to->message[to->count++];
+                *copy = *message;
+                copy->ghost = ghost;
+                copy->state = is_prepared(message) ? message->state : WL_AVAILABLE;
             }
         }
     }
+    rank_all(out);
 }
 
 static int differ(char *text, size_t size, uint32_t q, const struct wl_queue *found,
@@ -236,7 +350,10 @@ static bool same_message(const struct wl_message *found, const struct wl_message
 {
     return found->id == expected->id && found->priority == expected->priority &&
            found->length == expected->length && found->placement == expected->placement &&
-           found->persistent == expected->persistent && found->has_ext == expected->has_ext;
+           found->persistent == expected->persistent && found->has_ext == expected->has_ext &&
+           found->state == expected->state &&
+           (!is_prepared(found) ||
+            (found->unit == expected->unit && found->order == expected->order));
 }
 
 int wl_compare(const struct wl_model *found, const struct wl_model *expected, char *text,
@@ -247,6 +364,15 @@ int wl_compare(const struct wl_model *found, const struct wl_model *expected, ch
         if (a->defined != b->defined || (a->defined && a->mark != b->mark)) {
             (void)snprintf(text, size, "object %u is %sdefined with mark %d; %sdefined with %d", o,
                            a->defined ? "" : "not ", a->mark, b->defined ? "" : "not ", b->mark);
+            return -1;
+        }
+    }
+    for (uint32_t p = 0; p < WL_PREPARED; p++) {
+        const struct wl_prepared *a = &found->prepared[p], *b = &expected->prepared[p];
+        if (a->there != b->there || (a->there && a->serial != b->serial)) {
+            (void)snprintf(text, size, "prepared unit %u is %sthere (serial %u), expected %sthere "
+                           "(serial %u)", p, a->there ? "" : "not ", a->serial,
+                           b->there ? "" : "not ", b->serial);
             return -1;
         }
     }

@@ -1,6 +1,6 @@
 /*
  * workload_steps.h - inside a workload: its random numbers, what a result means, history and steps.
- * Included by workload.c, workload_others.c and workload_steps.c alone.
+ * Included by workload.c and workload_*.c alone.
  */
 #ifndef PENSTOCK_TESTS_WORKLOAD_STEPS_H
 #define PENSTOCK_TESTS_WORKLOAD_STEPS_H
@@ -29,5 +29,12 @@ int wl_settle_call(struct workload *w, const char *what, int reason,
 void wl_allow_backout(struct workload *w, uint32_t q, uint64_t id, uint32_t count);
 /* A call about an object that is no queue (workload_others.c). */
 int wl_change_other(struct workload *w);
+/* Unit `u` is begun, unless it has been. */
+int wl_need_unit(struct workload *w, uint32_t u);
+/* Unit `u` is prepared; some prepared units are ended (workload_prepared.c). */
+int wl_prepare(struct workload *w, uint32_t u);
+int wl_resolve(struct workload *w);
+/* A look was refused; -1 (workload_check.c). */
+int wl_refused(char *text, size_t size, const char *what, int reason);
 
 #endif
