@@ -34,7 +34,7 @@ def local_session(
     Raises:
         NoJava: There is no Java for Spark.
     """
-    prepare()
+    submitted = prepare() is None
     from pyspark.sql import SparkSession
 
     chosen = {
@@ -43,7 +43,7 @@ def local_session(
         **(settings or {}),
     }
     builder = SparkSession.builder.appName(name)
-    if SparkSession.getActiveSession() is None:
+    if SparkSession.getActiveSession() is None and not submitted:
         builder = builder.master(f"local[{cores}]").config("spark.ui.enabled", "false")
     for key, value in chosen.items():
         builder = builder.config(key, value)

@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 import penstock
 
-__all__ = ["serve"]
+__all__ = ["ids_in", "serve"]
 
 UNIT = 100  # alerts of a unit of work at most
 LOOK_SECONDS = 1.0  # how often a waiting service looks whether it is to stop
@@ -101,3 +101,12 @@ def _last_ids(file: BinaryIO) -> set[str]:
         last = [*last[1 - UNIT :], line]
     file.seek(0, os.SEEK_END)
     return {json.loads(line)["msg_id"] for line in last}
+
+
+def ids_in(output: Path) -> list[str]:
+    """Identifiers of the alerts that are written, in their order; a line without an end is none."""
+    try:
+        lines = output.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    return [json.loads(line)["msg_id"] for line in lines[:-1]]

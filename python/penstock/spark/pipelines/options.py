@@ -10,9 +10,20 @@ import dataclasses
 import difflib
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-__all__ = ["OptionError", "command_line", "option", "read_options"]
+__all__ = [
+    "AuditOptions",
+    "IngestOptions",
+    "OptionError",
+    "ReplayOptions",
+    "command_line",
+    "option",
+    "read_options",
+]
+
+ALERTS = ".ALERTS"  # ending of the alert queue's name, after that of the lines' queue
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -103,3 +114,51 @@ def command_line(options_class: type) -> Callable[[Command], Command]:
         return command
 
     return decorate
+
+
+@dataclass(frozen=True)
+class IngestOptions:
+    """Options of ``ingest``."""
+
+    queue_manager: str = option("name of the queue manager", needed=True)
+    table: str = option("folder of the Parquet table", needed=True)
+    checkpoint: str = option("folder of the streams' checkpoints", needed=True)
+    queue: str = option("queue of the lines", "LOG.LINES")
+    home: str | None = option("directory of the queue managers")
+    alert_queue: str | None = option("queue of the alerts, default: the queue's name and .ALERTS")
+    alert_level: str = option("the mildest level that is an alert", "ERROR")
+    trigger: str = option("availableNow: what is there, then end; or an interval", "availableNow")
+    max_messages_per_trigger: int = option("messages of a micro-batch", 10_000, kind=int)
+    max_bytes_per_trigger: int | None = option("bytes of a micro-batch", kind=int)
+    time_zone: str = option("zone of times that say none", "UTC")
+
+    @property
+    def alerts_to(self) -> str:
+        """Name of the alert queue."""
+        return self.alert_queue or self.queue + ALERTS
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """Options of ``audit``."""
+
+    queue_manager: str = option("name of the queue manager", needed=True)
+    home: str | None = option("directory of the queue managers")
+    queue: str | None = option("only this queue; default: all but SYSTEM.*")
+    fail_on_data_loss: bool = option("end when a file of the journal is damaged", True, kind=bool)
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """Options of ``replay``. Intervals include their beginning and not their end."""
+
+    queue_manager: str = option("name of the queue manager", needed=True)
+    queue: str = option("the queue whose messages are put again", needed=True)
+    to: str | None = option("the queue that they are put on, default: the one they were on")
+    home: str | None = option("directory of the queue managers")
+    starting_lsn: int | None = option("of the interval", kind=int)
+    ending_lsn: int | None = option("of the interval", kind=int)
+    starting_time: str | None = option("of the interval, ISO 8601")
+    ending_time: str | None = option("of the interval, ISO 8601")
+    name: str | None = option("of this replay: a second one of that name puts nothing")
+    fail_on_data_loss: bool = option("end when a file of the journal is damaged", True, kind=bool)

@@ -1,0 +1,175 @@
+"""The commands of the pipelines: ``python -m penstock.spark.pipelines``, or with ``spark-submit``.
+
+Under ``spark-submit`` this file is run as a script, so what it uses is imported by full name.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from penstock.spark.pipelines.options import (
+    AuditOptions,
+    IngestOptions,
+    ReplayOptions,
+    command_line,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def _show_path(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(str(Path(__file__).resolve()))
+        context.exit()
+
+
+@click.group()
+@click.option(
+    "--path",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_path,
+    help="Print where this program is, for spark-submit.",
+)
+def commands() -> None:
+    """Pipelines over the queues of a penstock queue manager."""
+
+
+_MANAGER = click.option("--queue-manager", metavar="TEXT", required=True, help="Its name.")
+_HOME = click.option("--home", metavar="DIR", help="Directory of the queue managers.")
+
+
+@commands.command("feed")
+@_MANAGER
+@_HOME
+@click.option("--queue", default="LOG.LINES", show_default=True, help="Queue of the lines.")
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
+def feed_command(queue_manager: str, home: str | None, queue: str, files: tuple[str, ...]) -> None:
+    """Put each line of FILES on a queue once, the worst with the highest priority."""
+    import penstock
+    from penstock.spark.pipelines.feed import feed
+
+    with penstock.connect(queue_manager, home) as qm:
+        fed = feed(qm, queue, files)
+    click.echo(f"{fed.messages} messages, {fed.bytes} bytes, {fed.files} files")
+
+
+@commands.command("alerts")
+@_MANAGER
+@_HOME
+@click.option("--queue", default="LOG.LINES.ALERTS", show_default=True, help="Queue of alerts.")
+@click.option("--output", required=True, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--leave-when-empty", is_flag=True, help="End when there is nothing to take.")
+def alerts_command(
+    queue_manager: str, home: str | None, queue: str, output: Path, leave_when_empty: bool
+) -> None:
+    """Take alerts as they come and append each to a file; ends with SIGTERM. Without Spark."""
+    import penstock
+    from penstock.spark.pipelines.alerts import serve
+
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    with penstock.connect(queue_manager, home) as qm:
+        written = serve(qm, queue, output, stop, leave_when_empty=leave_when_empty)
+    click.echo(f"{written} alerts")
+
+
+@commands.command("ingest")
+@command_line(IngestOptions)
+def ingest_command(**given: Any) -> None:
+    """Log lines from a queue into a partitioned Parquet table, the worst as alerts on a queue."""
+    from penstock.spark.pipelines.ingest import ingest
+
+    spark = _session("penstock ingest")
+    queries = ingest(spark, given)
+    if any(query.isActive for query in queries):
+        signal.signal(signal.SIGTERM, lambda *_: [query.stop() for query in queries])
+        spark.streams.awaitAnyTermination()
+    for query in queries:
+        query.stop()
+    spark.stop()
+
+
+@commands.command("audit")
+@command_line(AuditOptions)
+@click.option("--rows", type=click.IntRange(1), default=20, show_default=True, help="Of a table.")
+def audit_command(rows: int, **given: Any) -> None:
+    """How long messages waited, which were never taken, what was backed out, who put most."""
+    from penstock.cli.common import table_console
+    from penstock.spark.pipelines.audit import audit
+    from penstock.spark.pipelines.show import show_audit
+
+    spark = _session("penstock audit")
+    show_audit(table_console(), audit(spark, given), rows)
+    spark.stop()
+
+
+@commands.command("replay")
+@command_line(ReplayOptions)
+def replay_command(**given: Any) -> None:
+    """Put the messages of a past interval of the journal on a queue again."""
+    from penstock.spark.pipelines.replay import replay
+
+    spark = _session("penstock replay")
+    done = replay(spark, given)
+    click.echo(f"{done.messages} messages, {done.bytes} bytes")
+    spark.stop()
+
+
+@commands.command("run")
+@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False))
+@click.option("--home", type=click.Path(path_type=Path), help="Where to work; a real disk.")
+@click.option("--lines", type=click.IntRange(100), default=2000, show_default=True,
+              help="Without FILES: lines of each of five files that are made up.")  # fmt: skip
+@click.option("--seed", type=int, default=1, show_default=True, help="Of what is made up.")
+@click.option("--keep", is_flag=True, help="Keep everything for a look afterwards.")
+def run_command(
+    files: tuple[str, ...], home: Path | None, lines: int, seed: int, keep: bool
+) -> None:
+    """Run all pipelines on FILES, kill the stream on the way, and compare with grep's counts."""
+    from penstock.cli.common import fail, table_console
+    from penstock.demo.supervisor import demonstration_folder
+    from penstock.spark.pipelines.check import WrongCount
+    from penstock.spark.pipelines.generate import generate
+    from penstock.spark.pipelines.run import Run
+
+    folder = demonstration_folder(home)
+    paths = [Path(file) for file in files]
+    if not paths:
+        (folder / "logs").mkdir()
+        paths = generate(folder / "logs", lines, seed)
+    run = Run(folder, paths, table_console())
+    try:
+        run.run()
+    except WrongCount as error:
+        fail(f"NOT PROVEN: {error}; everything is kept in {folder}")
+    if keep:
+        click.echo(f"kept: {folder}")
+    else:
+        run.remove()
+
+
+def _session(name: str) -> SparkSession:
+    from penstock.spark.local import local_session
+
+    return local_session(name)
+
+
+def main() -> None:
+    """Runs a command; what went wrong is one line on stderr, and status 2."""
+    from penstock.cli.common import run_to_status
+
+    sys.exit(run_to_status(lambda: commands(standalone_mode=False)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Messages of any past interval of the journal, put back on a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+from .journal import COMMITTED, RECORD, ended_units, read_journal, with_outcome
+from .options import ReplayOptions, read_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Replayed", "messages_to_replay", "replay"]
+
+KEPT: Mapping[str, str] = {
+    "msg_id": "binary",
+    "correl_id": "binary",
+    "group_id": "binary",
+    "msg_seq_number": "int",
+    "priority": "int",
+    "persistent": "boolean",
+    "format": "string",
+    "ccsid": "int",
+    "encoding": "int",
+    "msg_type": "int",
+    "reply_to_q": "string",
+    "reply_to_qmgr": "string",
+    "body": "binary",
+}
+"""What a message that is put again has of the first one. It has a new put time and no expiry."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What a replay found in its interval: messages and bytes of their bodies."""
+
+    messages: int
+    bytes: int
+
+
+def replay(spark: SparkSession, options: Mapping[str, Any]) -> Replayed:
+    """Puts the committed messages of the interval again, in their old order, in one unit of work.
+
+    A message belongs to the interval by when, or where, its put was written to the journal,
+    whatever became of it later: taken, expired or still there.
+
+    Args:
+        spark: The session; its workers are on the queue manager's machine.
+        options: See ``ReplayOptions``.
+
+    Raises:
+        OptionError: An option is wrong.
+    """
+    from pyspark.sql import Observation
+
+    chosen = read_options(ReplayOptions, options)
+    place = {"queueManager": chosen.queue_manager}
+    if chosen.home is not None:
+        place["home"] = chosen.home
+    care = {"failOnDataLoss": str(chosen.fail_on_data_loss).lower()}
+    interval = {
+        "startingLsn": chosen.starting_lsn,
+        "endingLsn": chosen.ending_lsn,
+        "startingTime": chosen.starting_time,
+        "endingTime": chosen.ending_time,
+    }
+    only = {key: str(value) for key, value in interval.items() if value is not None}
+    everything = read_journal(spark, {**place, **care}, RECORD)
+    chosen_part = read_journal(spark, {**place, **care, **only}, {**RECORD, **KEPT})
+    messages = messages_to_replay(chosen_part, ended_units(everything), chosen.queue)
+    seen = Observation()
+    length = F.coalesce(F.sum(F.octet_length("body")), F.lit(0)).alias("bytes")
+    once = {"txnAppId": chosen.name, "txnVersion": "1"} if chosen.name else {}
+    (
+        messages.observe(seen, F.count(F.lit(1)).alias("messages"), length)
+        .write.format("penstock")
+        .options(**place, queue=chosen.to or chosen.queue, **once)
+        .mode("append")
+        .save()
+    )
+    found = seen.get
+    return Replayed(int(found["messages"]), int(found["bytes"]))
+
+
+def messages_to_replay(records: DataFrame, units: DataFrame, queue: str) -> DataFrame:
+    """Committed messages among the records, in the order in which they were put, one partition.
+
+    Args:
+        records: Columns as in ``RECORD`` and ``KEPT``.
+        units: What became of units of work, from ``ended_units`` of the whole journal.
+        queue: Only of this queue.
+    """
+    puts = records.where((F.col("event") == "PUT") & (F.col("queue") == queue))
+    committed = with_outcome(puts, units).where(F.col("outcome") == COMMITTED)
+    return committed.repartition(1).sortWithinPartitions("lsn").select(*KEPT)
