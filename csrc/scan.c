@@ -280,6 +280,7 @@ static enum mqe_scan_result begin_batch(struct mqe_scan *scan)
     if (wrong == NULL && is_chosen(scan, &scan->batch, scan->at)) {
         wrong = check_batch(scan, scan->at, &scan->batch, &bad);
         scan->in_batch = 1;
+        scan->units_given = 0;
         scan->record_at = scan->at + sizeof scan->batch;
     }
     if (wrong != NULL) {
@@ -596,8 +597,28 @@ static struct row row_of(const struct mqe_scan *scan, const struct taken *taken)
     return row;
 }
 
-/* The record at record_at becomes a row. MQE_SCAN_MORE with rows->count as it was: it has to wait
- * until the rows have been taken. */
+/* One row for each unit of work that the record names, from units_given on; as many as fit. */
+static void give_units(struct mqe_scan *scan, struct mqe_scan_rows *rows,
+                       const struct mqx_decoded *decoded, struct row *row)
+{
+    const uint32_t count = decoded->unit_count;
+    mqx_check(count > 0 && rows->count < rows->capacity);
+    while (scan->units_given < count && rows->count < rows->capacity) {
+        row->unit_id = decoded->units[scan->units_given];
+        if (rows->offsets != NULL) {
+            rows->offsets[rows->count + 1] = rows->offsets[rows->count];
+        }
+        give_row(rows, row, NULL, NULL);
+        rows->count += 1;
+        scan->units_given += 1;
+    }
+    if (scan->units_given >= count) {
+        scan->units_given = 0;
+    }
+}
+
+/* The record at record_at becomes a row, or several. MQE_SCAN_MORE with rows->count as it was, or
+ * with units_given: it has to wait until the rows have been taken. */
 static enum mqe_scan_result give_record(struct mqe_scan *scan, struct mqe_scan_rows *rows,
                                         uint32_t length)
 {
@@ -607,6 +628,10 @@ static enum mqe_scan_result give_record(struct mqe_scan *scan, struct mqe_scan_r
         return result;
     }
     struct row row = row_of(scan, &taken);
+    if (taken.decoded.unit_count != 0) {
+        give_units(scan, rows, &taken.decoded, &row);
+        return MQE_SCAN_MORE;
+    }
     const bool put = taken.decoded.descriptor != NULL;
     const struct ps_chunked *chunked = taken.decoded.chunked;
     if (chunked != NULL && !chunks_possible(scan, chunked, row.lsn)) {
@@ -646,7 +671,7 @@ static enum mqe_scan_result one_record(struct mqe_scan *scan, struct mqe_scan_ro
                lsn < scan->end_lsn) {
         const uint32_t before = rows->count;
         result = give_record(scan, rows, head.length);
-        *full = rows->count == before;
+        *full = rows->count == before || scan->units_given != 0;
     }
     if (result != MQE_SCAN_MORE || *full) {
         return result;

@@ -9,7 +9,8 @@
  * it compares the header's generation on the file with `generation` (rule 8).
  *
  * Terms
- *   row       one record of the chosen types; CHUNK records are pieces of their PUT, not rows.
+ *   row       one record of the chosen types; CHUNK records are pieces of their PUT, not rows. A
+ *             record that ends prepared units is one row for each unit that it names.
  *   column    one field of mqe_scan_fields[], an array of `size` bytes a row in memory of the
  *             caller. Only columns that are given are filled in.
  *   limit     offset that no batch crosses: where the successor says that the segment ends, or
@@ -90,6 +91,7 @@ struct mqe_scan {
     struct psj_batch batch;
     uint64_t at;               /* offset of the batch */
     uint64_t record_at;        /* offset of the next record of it */
+    uint32_t units_given;      /* rows given for units that it names, when there are more */
     /* what it says */
     uint64_t batches, records; /* gone through */
     uint64_t problem_offset;

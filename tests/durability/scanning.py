@@ -65,7 +65,9 @@ class Reference:
                     piece = bytes(record.sections()[L.SEC_BODY])
                     self.pieces.setdefault(record.identity, []).append(piece)
                 if record.type_name in EVENTS:
-                    yield self._row(segment, batch, record)
+                    row = self._row(segment, batch, record)
+                    units = np.frombuffer(record.sections().get(L.SEC_UNITS, b""), "<u8")
+                    yield from ({**row, "unit_id": unit} for unit in units) if len(units) else [row]
 
     def _row(self, segment: SegmentFile, batch: Batch, record: Record) -> dict[str, Any]:
         row: dict[str, Any] = {

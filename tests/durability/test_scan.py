@@ -432,6 +432,29 @@ def test_outcomes_tell_committed_backed_out_dropped_and_open_units_apart(tmp_pat
         assert getattr(one + two, name).tolist() == getattr(outcomes, name).tolist()
 
 
+def test_each_prepared_unit_that_a_record_ends_is_a_row_and_has_its_outcome(tmp_path: Path) -> None:
+    store = started()
+    for unit in range(5, 10):
+        put = w.put(unit, unit=unit)
+        store.append(w.prepare(unit, w.xid(1, b"g%d" % unit), store.append(put)[0], [put], puts=1))
+    committed = store.append(w.end_prepared(w.COMMIT_PREPARED, 5, 7, 8))[0]
+    undone = store.append(w.end_prepared(w.BACKOUT_PREPARED, 6))[0]
+    store.append(w.put(20))
+    store.mark()
+    root = on_disk(store, tmp_path)
+    events = ("COMMIT_PREPARED", "BACKOUT_PREPARED", "PUT")
+    wanted = [(n, n) for n in range(5, 10)]
+    ends = [(5, committed), (7, committed), (8, committed), (6, undone)]
+    for rows in (1, 2, 3, 50):  # of a batch: a record's rows may be spread over several
+        found = rows_of(root, "event", "unit_id", "lsn", "sequence", events=events, batch_rows=rows)
+        assert [(unit, n) for event, unit, _, n in found if event == b"PUT"] == [*wanted, (0, 20)]
+        assert [(unit, lsn) for event, unit, lsn, _ in found if event != b"PUT"] == ends
+    segments = list_segments(root)
+    states = unit_outcomes(segments).states(np.arange(5, 10), segments[0].restart_epoch)
+    assert states.tolist() == [b"committed", b"backed out", b"committed", b"committed", b"prepared"]
+    assert_agrees(root, segments)
+
+
 # ---- damage ----
 
 

@@ -5,8 +5,9 @@
             batch.columns["queue"]; batch.to_arrow()
 
 A row is a journal record: PUT, GET, COMMIT, BACKOUT, EXPIRE and the like; the pieces of a long body
-are part of their PUT. Rows of a segment come in LSN order. Whether a row's unit of work was
-committed is told by another row, possibly segments later: :func:`unit_outcomes` finds out.
+are part of their PUT. COMMIT_PREPARED and BACKOUT_PREPARED have a row for each unit that they end.
+Rows of a segment come in LSN order. Whether a row's unit of work was committed is told by another
+row, possibly segments later: :func:`unit_outcomes` finds out.
 
 Files are mapped read-only and taken apart in C (``csrc/scan.h``); columns that are not asked for
 are not copied. A queue manager may be at work: what it recycles while it is read is noticed, and
@@ -599,9 +600,10 @@ def unit_outcomes(
         epoch = max(epoch, segment.restart_epoch)
         for part in _parts(segment, names, choice, report or ScanReport()):
             event, unit = part.fields["event"], part.fields["unit_id"]
-            committed = part.fields["commits"] | (event == L.COMMIT)
-            found["committed"].append(np.unique(unit[committed]))
-            found["backed_out"].append(np.unique(unit[event == L.BACKOUT]))
+            ends = (event == L.COMMIT) | (event == L.COMMIT_PREPARED)
+            undone = (event == L.BACKOUT) | (event == L.BACKOUT_PREPARED)
+            found["committed"].append(np.unique(unit[part.fields["commits"] | ends]))
+            found["backed_out"].append(np.unique(unit[undone]))
             found["prepared"].append(np.unique(unit[event == L.PREPARE]))
     empty = np.empty(0, dtype=np.uint64)
     sets = {name: np.unique(np.concatenate([empty, *parts])) for name, parts in found.items()}
