@@ -129,3 +129,12 @@ def test_the_get_options_tell_group_and_segmentation(
     gmo = mqi.MQGMO(Version=3)
     assert mqi.MQGET(mq.h, q, mqi.MQMD(Version=2), gmo)[3] == 0
     assert (gmo.GroupStatus or " ", gmo.Segmentation or " ") == (group, segmentation)
+
+
+def test_the_options_of_a_remote_put_tell_one_unknown_destination_and_its_names(mq: Any) -> None:
+    mq.qm.define("QLOCAL", "XQ", usage="XMITQ")
+    mq.qm.define("QREMOTE", "R", rname="FAR.Q", rqmname="FAR", xmitq="XQ")
+    pmo = mqi.MQPMO(KnownDestCount=5)
+    assert mqi.MQPUT(mq.h, mq.open("R", OUTPUT), mqi.MQMD(), pmo, b"") == (0, 0)
+    assert (pmo.KnownDestCount, pmo.UnknownDestCount, pmo.InvalidDestCount) == (0, 1, 0)
+    assert (pmo.ResolvedQName, pmo.ResolvedQMgrName) == ("FAR.Q", "FAR")
