@@ -331,7 +331,10 @@ static int finish_member(struct mqx_store *store, uint32_t slot, bool commit,
     const uint32_t deleted = mqx_load_relaxed(&unit->deleted);
     *out_discarded += unit->discarded;
     status = free_member(region, slot);
-    return status == MQX_OK && deleted != 0 ? mqx_catalog_finish(store, deleted) : status;
+    if (status == MQX_OK && deleted != 0) {
+        mqx_ignore(mqx_catalog_finish(store, deleted)); /* or the maintenance does it */
+    }
+    return status;
 }
 
 /* The leader has no units any more. */
