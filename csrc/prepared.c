@@ -20,9 +20,10 @@ static bool is_decided(const struct mqx_region *region, const struct mqx_context
     return leader != NULL && mqx_load_acquire(&leader->state) == MQX_CTX_DECIDED;
 }
 
+/* The ender is looked at first: one that is 0 because the unit is over was made so after FREE. */
 bool mqx_prepared_is_open(const struct mqx_region *region, const struct mqx_context *unit)
 {
-    return mqx_load_acquire(&unit->state) == MQX_CTX_PREPARED && !is_decided(region, unit);
+    return !is_decided(region, unit) && mqx_load_acquire(&unit->state) == MQX_CTX_PREPARED;
 }
 
 static int unknown(const struct ps_xid *xid)
@@ -302,6 +303,7 @@ static int free_member(struct mqx_region *region, uint32_t slot)
     struct mqx_area *area = &region->header->area[MQX_AREA_CONTEXTS];
     mqx_check(unit->head == 0 && unit->count == 0);
     mqx_xid_take_off(region, slot);
+    SET32(&unit->state, MQX_CTX_FREE); /* before the ender: is_open */
     SET32(&unit->ender, 0);
     SET32(&unit->deleted, 0);
     SET32(&unit->record_count, 0);
@@ -312,7 +314,6 @@ static int free_member(struct mqx_region *region, uint32_t slot)
     SET64(&unit->first_lsn, 0);
     SET32(&unit->next_free, area->free_head);
     SET32(&area->free_head, slot);
-    SET32(&unit->state, MQX_CTX_FREE);
     mqx_tx_commit(lock);
     mqx_lock_drop(region, lock);
     return MQX_OK;
