@@ -313,8 +313,8 @@ struct mqe_prepared {
     uint32_t zero;
     uint64_t bytes;             /* of all bodies */
 };
-/* Prepared units, oldest first; *out_count = how many there are. With a smaller `capacity` it is not
- * said which are left out. All that are told are durable. */
+/* Prepared units, oldest first; *out_count = how many there are. With a smaller `capacity` it is
+ * not said which are left out. All that are told are durable. */
 int mqe_prepared_list(mqe_manager *manager, struct mqe_prepared *out, uint32_t capacity,
                       uint32_t *out_count) MQX_MUST_USE;
 

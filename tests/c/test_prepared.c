@@ -120,10 +120,17 @@ TEST(a_refused_preparation_leaves_the_unit_as_it_was)
     engine_begin();
     struct queue q = QUEUE("Q", 0);
     mqe_unit *unit = engine_unit(), *other = engine_unit();
+    CHECK_INT(PUT(q, .text = "np"), 0);
     CHECK_INT(PUT(q, .text = "first", .unit = unit), 0);
     CHECK_INT(PUT(q, .text = "second", .unit = other, .persistent = 1), 0);
+    CHECK_STR(TAKE(q, .unit = other), "np");
     CHECK_INT(prepare(unit, 1), 0);
     const uint64_t tail = engine_region()->journal->tail;
+    const struct ps_xid used = xid_of(1);
+    const struct mqx_prepare facts = {.nonpersistent = 1};
+    uint64_t lsn = 0;
+    CHECK_INT(mqx_prepared_decide(&engine.manager->store, other->context, &used, &facts, &lsn),
+              MQRC_UOW_IN_PROGRESS); /* somebody was faster */
     CHECK_INT(prepare(other, 1), MQRC_UOW_IN_PROGRESS);
     CHECK(strstr(mqe_error_text(), "PSKT:0x01000000:0x07") != NULL);
     for (size_t i = 0; i < MQX_ARRAY_COUNT(bad); i++) {
@@ -134,7 +141,7 @@ TEST(a_refused_preparation_leaves_the_unit_as_it_was)
     CHECK_INT(mqe_prepare(other, &xid, 2), MQRC_OPTIONS_ERROR);
     CHECK_INT(prepare(unit, 2), MQRC_UOW_NOT_AVAILABLE); /* empty */
     CHECK_INT(engine_region()->journal->tail, tail);
-    CHECK_INT(mqe_unit_count(other), 1);
+    CHECK_INT(mqe_unit_count(other), 2);
     CHECK_INT(mqe_commit(other), 0);
     CHECK_INT(prepared_count(), 1);
     CHECK_STR(peruse(q), "second");
