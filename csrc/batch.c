@@ -542,7 +542,9 @@ static int take_one(struct get_many *many, struct mqx_hold *hold, struct mqx_obj
     } else {
         status = copy_to(many, batch->count, message);
         if (status == MQX_OK) {
-            mqx_browse_lock_end(hold, queue, many->call.slot, many->call.queue->handle);
+            if (MQX_UNLIKELY(message->state == MQX_MSG_LOCKED)) {
+                mqx_browse_lock_end(hold, queue, many->call.slot, many->call.queue->handle);
+            }
             mqx_get_remove(hold, queue, many->call.slot);
         }
     }

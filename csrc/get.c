@@ -209,7 +209,9 @@ static enum mqx_next_step take_quick(struct mqx_getting *call, struct mqx_hold *
     *status = copy_message(call, message);
     if (MQX_LIKELY(*status == MQX_OK)) {
         queue->last_get_us = call->get->d.put_time_us;
-        mqx_browse_lock_end(hold, queue, call->slot, call->queue->handle);
+        if (MQX_UNLIKELY(message->state == MQX_MSG_LOCKED)) {
+            mqx_browse_lock_end(hold, queue, call->slot, call->queue->handle);
+        }
         mqx_get_remove(hold, queue, call->slot);
     }
     mqx_hold_drop(hold);
@@ -802,24 +804,28 @@ int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_g
     call.store = &manager->store;
     call.queue = queue;
     call.get = get;
-    call.unit = unit == NULL ? 0 : unit->context;
     call.pool = 0;
+    get->header = 0;
+    call.wait_left_us = (get->flags & MQE_GET_WAIT) != 0 ? get->wait_us : 0;
+    call.match.bits = 0;
+    if (get->match != 0) {
+        mqx_match_init(&manager->store.region, get, &call.match);
+    }
+    if (unit == NULL && (get->flags & ~(uint32_t)QUICK_FLAGS) == 0 && call.match.bits == 0 &&
+        !may_have_locked(&call) && get_at_once(&call, &status)) {
+        get->expiry = -1;
+        return status;
+    }
+    call.unit = unit == NULL ? 0 : unit->context;
+    call.match.excluded = 0;
     call.cursor = (struct mqx_cursor){0};
     call.found = (struct mqx_cursor){0};
     call.passed = (struct mqx_cursor){0};
     call.listed = false;
     call.woken = true;
     call.known = 0;
-    get->header = 0;
     call.take_many = NULL;
     call.truncate = (get->flags & MQE_GET_ACCEPT_TRUNCATED) != 0;
-    call.wait_left_us = (get->flags & MQE_GET_WAIT) != 0 ? get->wait_us : 0;
-    mqx_match_init(&manager->store.region, get, &call.match);
-    if (unit == NULL && (get->flags & ~(uint32_t)QUICK_FLAGS) == 0 && call.match.bits == 0 &&
-        !may_have_locked(&call) && get_at_once(&call, &status)) {
-        get->expiry = -1;
-        return status;
-    }
     if (unit != NULL) {
         status = mqx_get_unit(&call);
     }

@@ -91,6 +91,41 @@ static void get_by_correl(mqe_manager *m)
     expect("get", world_get(m, NULL, &world, 1, 0, 0, 230, &id));
 }
 
+/* Persistent ones among them: whole or not there. */
+static void put_batch(mqe_manager *m)
+{
+    expect("put batch", world_put_batch(m, NULL, &world, 0, 920, 9, true));
+}
+
+/* Message by message. */
+static void put_batch_nonpersistent(mqe_manager *m)
+{
+    expect("put batch", world_put_batch(m, NULL, &world, 0, 940, 9, false));
+}
+
+/* The first is persistent, so that the whole batch is one unit. */
+static void get_batch(mqe_manager *m)
+{
+    expect("get batch", world_get_batch(m, NULL, &world, 0, 5));
+}
+
+static void get_batch_nonpersistent(mqe_manager *m)
+{
+    expect("get batch", world_get_batch(m, NULL, &world, 1, 80));
+}
+
+/* A batch put and a batch got in one unit. */
+static void commit_batches(mqe_manager *m)
+{
+    mqe_unit *unit = NULL;
+    expect("unit", mqe_unit_new(m, &unit));
+    expect("put batch", world_put_batch(m, unit, &world, 2, 960, 9, true));
+    expect("get batch", world_get_batch(m, unit, &world, 0, 4));
+    expect("commit", mqe_commit(unit));
+    shared->returned = 1;
+    mqe_unit_free(unit);
+}
+
 static void fill_unit(mqe_manager *m, mqe_unit *unit)
 {
     uint64_t id;
@@ -292,6 +327,11 @@ static const struct scenario {
     {"get_persistent", get_persistent, 3, false},
     {"get_long_nonpersistent", get_long_nonpersistent, 3, false},
     {"get_by_correl", get_by_correl, 80, false},
+    {"put_batch", put_batch, 3, false},
+    {"put_batch_nonpersistent", put_batch_nonpersistent, 3, true},
+    {"get_batch", get_batch, 3, false},
+    {"get_batch_nonpersistent", get_batch_nonpersistent, 80, true},
+    {"commit_batches", commit_batches, 3, false},
     {"commit_unit", commit_unit, 3, false},
     {"back_out_unit", back_out_unit, 3, false},
     {"commit_unit_indexed", commit_unit, 80, false},

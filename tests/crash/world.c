@@ -137,6 +137,46 @@ int world_put(mqe_manager *manager, mqe_unit *unit, const struct world *world, i
     return reason;
 }
 
+int world_put_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                    uint64_t id, uint32_t count, bool persistent)
+{
+    static struct mqe_item items[WORLD_BATCH];
+    static int64_t offsets[WORLD_BATCH + 1];
+    static unsigned char bodies[WORLD_BATCH * 10000];
+    const struct mqe_destination to = mqe_straight(world->slot[q], world->generation[q]);
+    struct mqe_batch batch = {.items = items, .capacity = WORLD_BATCH, .count = count,
+                              .bodies = bodies, .body_capacity = sizeof bodies,
+                              .offsets = offsets};
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t one = id + i, length = one % 4 == 0 ? 9000 : 100;
+        items[i] = (struct mqe_item){.expiry = -1};
+        items[i].d.priority = (int32_t)(one % 3);
+        items[i].d.persistence = persistent && one % 2 != 0;
+        memcpy(items[i].d.correl_id, &one, sizeof one);
+        offsets[i + 1] = offsets[i] + (int64_t)length;
+        fill_body(bodies + offsets[i], one, length);
+    }
+    return mqe_put_batch(manager, unit, &to, &batch, 0);
+}
+
+int world_get_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                    uint32_t count)
+{
+    static struct mqe_item items[WORLD_BATCH];
+    static int64_t offsets[WORLD_BATCH + 1];
+    static unsigned char bodies[1 << 20];
+    struct mqe_batch batch = {.items = items, .capacity = count, .bodies = bodies,
+                              .body_capacity = sizeof bodies, .offsets = offsets};
+    struct mqe_get how = {0};
+    mqe_queue *queue = NULL;
+    int reason = mqe_open_straight(manager, world->slot[q], world->generation[q], 2, &queue);
+    if (reason == 0) {
+        reason = mqe_get_batch(manager, unit, queue, &how, &batch);
+        (void)mqe_close(queue, MQE_CLOSE_KEEP);
+    }
+    return reason != 0 || batch.count == count ? reason : MQRC_UNEXPECTED_ERROR;
+}
+
 int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
               uint32_t flags, uint64_t wait_us, uint64_t correl, uint64_t *id)
 {

@@ -13,7 +13,7 @@
 #include "../../csrc/attachment.h"
 #include "../../csrc/mqe.h"
 
-enum { WORLD_QUEUES = 3, PICTURE_MAX = 400 };
+enum { WORLD_BATCH = 80, WORLD_QUEUES = 3, PICTURE_MAX = 400 };
 
 struct world {
     char path[128];
@@ -55,6 +55,14 @@ int world_put(mqe_manager *manager, mqe_unit *unit, const struct world *world, i
 /* Takes one from queue q, waiting `wait_us`; *id says which (0 when the body was not whole). */
 int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
               uint32_t flags, uint64_t wait_us, uint64_t correl, uint64_t *id);
+
+/* Messages id, id + 1, ... by one call, every fourth of 9,000 bytes; with `persistent` every odd one
+ * is. */
+int world_put_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                    uint64_t id, uint32_t count, bool persistent);
+/* Takes exactly so many from queue q by one call. */
+int world_get_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                    uint32_t count);
 
 /* Accounts for every entry and cell of the region: free exactly once or in use exactly once. Only
  * while nobody else works. False, with a text on stderr, when something leaks or is named twice. */
