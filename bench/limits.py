@@ -206,6 +206,14 @@ def copy_pairs(size: int, count: int) -> float:
     return float(elapsed[0]) / 1e9 / count
 
 
+def copy_records(row: int, size: int, count: int) -> tuple[float, float]:
+    """Seconds to copy a record of a row and a body in, and out, by a memcpy loop over `count`."""
+    library = _library()
+    into, out = library.ffi.new("uint64_t *"), library.ffi.new("uint64_t *")
+    _check(library.lib.raw_copy_records(row, size, count, into, out), "copy records")
+    return float(into[0]) / 1e9 / count, float(out[0]) / 1e9 / count
+
+
 def binary_heap(depth: int, count: int) -> dict[str, float]:
     """Seconds of each operation on a binary heap of `depth` messages, by name."""
     library = _library()

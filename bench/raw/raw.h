@@ -75,6 +75,11 @@ int raw_create(const char *directory, const char *region_path, uint64_t segment_
  * messages: into a 4 MiB ring in shared memory and out of it. */
 int raw_copy_pairs(uint32_t bytes, uint32_t count, uint64_t *elapsed_ns);
 
+/* Copies `count` records one after the other, each by two memcpy of `row` and `bytes` bytes, from
+ * two arrays into shared memory, and back into two others: the time of each way. */
+int raw_copy_records(uint32_t row, uint32_t bytes, uint32_t count, uint64_t *in_ns,
+                     uint64_t *out_ns);
+
 struct raw_index_result { /* nanoseconds for one operation */
     double insert;
     double pop_insert; /* take the first and insert another */
