@@ -511,10 +511,12 @@ def test_a_batch_that_was_killed_half_way_is_whole_or_not_there(
     done = run_python(
         "import os, signal, sys, threading, time, penstock\n"
         "qm = penstock.connect('QM1', sys.argv[1]); q = qm.open('Q')\n"
-        "threading.Timer(0.4, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()\n"
         "n = 0\n"
         "while True:\n"
         "    q.put_batch([b'%d' % n] * 100, persistent=True); n += 1\n"
+        "    if n == 1:\n"
+        "        kill = lambda: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        threading.Timer(0.4, kill).start()\n"
         "    q.put_batch([b'%d' % n] * 100, persistent=True); n += 1\n"
         "    q.get_batch(100)\n"
     )
