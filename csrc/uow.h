@@ -61,7 +61,8 @@ int mqx_unit_roll(struct mqx_store *store, uint32_t context, bool forward) MQX_M
 int mqx_unit_undo(struct mqx_store *store, uint32_t context, uint32_t slot) MQX_MUST_USE;
 
 /* Tells units whose first record is more than 80 % of the allowed journal ago that they are to be
- * backed out: the next call of their owner does it (2003). *out_count: how many were told now. */
+ * backed out: the next call of their owner does it (2003). Prepared ones are passed over.
+ * *out_count: how many were told now. */
 void mqx_unit_mark_long(struct mqx_store *store, uint32_t *out_count);
 
 /* Frees what the context has in hand: a reserved entry with its chain, a pin. */

@@ -540,6 +540,7 @@ TEST(a_second_attempt_to_prepare_writes_images_again_and_they_count_once)
     CHECK_STR(rows(2), "+d");
     CHECK_INT(back_out(1), 0);
     CHECK_INT(discarded, 2);
+    CHECK_STR(drain(engine_find("Q")), "b");
     CHECK(is_all_sound());
 }
 
