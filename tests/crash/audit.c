@@ -91,6 +91,14 @@ static void mark_parcel(struct audit *audit, const struct mqx_parcel *parcel, co
     }
 }
 
+/* Held by a prepared unit, which is nobody's. */
+static bool is_prepared(const struct mqx_region *region, const struct mqx_message *message)
+{
+    const struct mqx_context *unit = mqx_context(region, message->unit);
+    return (message->state == MQX_MSG_PUT || message->state == MQX_MSG_GOT) && unit != NULL &&
+           unit->state == MQX_CTX_PREPARED && unit->process == 0;
+}
+
 static void mark_message(struct audit *audit, uint32_t slot, uint32_t object)
 {
     const struct mqx_message *message = mqx_message(audit->region, slot);
@@ -100,7 +108,8 @@ static void mark_message(struct audit *audit, uint32_t slot, uint32_t object)
                  slot);
         return;
     }
-    if (message->state != MQX_MSG_AVAILABLE || message->pins != 0) {
+    if ((message->state != MQX_MSG_AVAILABLE && !is_prepared(audit->region, message)) ||
+        message->pins != 0) {
         complain(audit, "message %u is in state %u with %u pins though nobody works", slot,
                  message->state, message->pins);
     }
@@ -212,7 +221,9 @@ static void check_idle(struct audit *audit)
     const struct mqx_region *region = audit->region;
     for (uint32_t i = 1; i < region->header->area[MQX_AREA_CONTEXTS].used; i++) {
         const struct mqx_context *context = mqx_context(region, i);
-        if (context != NULL &&
+        const bool is_unit = context != NULL && context->state == MQX_CTX_PREPARED &&
+                             context->process == 0 && context->ender == 0;
+        if (context != NULL && !is_unit &&
             (context->state > MQX_CTX_IDLE ||
              (context->state == MQX_CTX_IDLE && context->process != region->process) ||
              context->hand_kind != MQX_HAND_NONE || context->wait_state == MQX_WAIT_LISTED)) {

@@ -313,38 +313,109 @@ static void permanent_queue(mqe_manager *m)
     expect("close", mqe_close(other, MQE_CLOSE_KEEP));
 }
 
+static void prepare(mqe_manager *m)
+{
+    mqe_unit *unit = NULL;
+    struct ps_xid xid;
+    world_xid(9, WORLD_COMMITS, &xid);
+    expect("unit", mqe_unit_new(m, &unit));
+    fill_unit(m, unit);
+    expect("prepare", mqe_prepare(unit, &xid, 0));
+    mqe_unit_free(unit);
+}
+
+static void prepare_nothing(mqe_manager *m)
+{
+    mqe_unit *unit = NULL;
+    struct ps_xid xid;
+    world_xid(8, WORLD_BACKS_OUT, &xid);
+    expect("unit", mqe_unit_new(m, &unit));
+    expect("prepare", mqe_prepare(unit, &xid, MQE_PREPARE_EMPTY));
+    mqe_unit_free(unit);
+}
+
+/* Units 1 to `count`. */
+static void end_units(mqe_manager *m, uint32_t count, bool commit)
+{
+    struct ps_xid xids[4];
+    uint64_t discarded = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        world_xid(i + 1, WORLD_COMMITS, &xids[i]);
+    }
+    expect("ending prepared units", commit ? mqe_commit_prepared(m, xids, count)
+                                           : mqe_backout_prepared(m, xids, count, &discarded));
+}
+
+static void commit_prepared(mqe_manager *m)
+{
+    end_units(m, 1, true);
+}
+
+static void commit_several_prepared(mqe_manager *m)
+{
+    end_units(m, 3, true);
+}
+
+static void back_out_prepared(mqe_manager *m)
+{
+    end_units(m, 1, false);
+}
+
+static void back_out_several_prepared(mqe_manager *m)
+{
+    end_units(m, 3, false);
+}
+
+static void browse_prepared(mqe_manager *m)
+{
+    static struct picture seen;
+    world_look(m, &world, &seen);
+    if (seen.units != 2) {
+        expect("two prepared units", MQRC_UNEXPECTED_ERROR);
+    }
+}
+
 static const struct scenario {
     const char *name;
     void (*run)(mqe_manager *manager);
     uint32_t many;      /* messages on queue B */
     bool in_between;    /* other pictures than before and after are legal (several units) */
+    uint32_t prepared;  /* prepared units, 1, 2, ... */
 } scenarios[] = {
-    {"put_nonpersistent", put_nonpersistent, 3, false},
-    {"put_persistent", put_persistent, 3, false},
-    {"put_long_nonpersistent", put_long_nonpersistent, 3, false},
-    {"put_long_persistent", put_long_persistent, 3, false},
-    {"get_nonpersistent", get_nonpersistent, 3, false},
-    {"get_persistent", get_persistent, 3, false},
-    {"get_long_nonpersistent", get_long_nonpersistent, 3, false},
-    {"get_by_correl", get_by_correl, 80, false},
-    {"put_batch", put_batch, 3, false},
-    {"put_batch_nonpersistent", put_batch_nonpersistent, 3, true},
-    {"get_batch", get_batch, 3, false},
-    {"get_batch_nonpersistent", get_batch_nonpersistent, 80, true},
-    {"commit_batches", commit_batches, 3, false},
-    {"commit_unit", commit_unit, 3, false},
-    {"back_out_unit", back_out_unit, 3, false},
-    {"commit_unit_indexed", commit_unit, 80, false},
-    {"browse_long", browse_long, 3, false},
-    {"wait_in_vain", wait_in_vain, 3, false},
-    {"define_and_delete", define_and_delete, 3, false},
-    {"temporary_queue", temporary_queue, 3, false},
-    {"temporary_queue_in_use", temporary_queue_in_use, 3, false},
-    {"permanent_queue", permanent_queue, 3, false},
-    {"structure", structure, 3, false},
-    {"checkpoint", checkpoint, 3, false},
-    {"clear_queue", clear_queue, 80, true},
-    {"attach_and_leave", NULL, 3, false},
+    {"put_nonpersistent", put_nonpersistent, 3, false, 0},
+    {"put_persistent", put_persistent, 3, false, 0},
+    {"put_long_nonpersistent", put_long_nonpersistent, 3, false, 0},
+    {"put_long_persistent", put_long_persistent, 3, false, 0},
+    {"get_nonpersistent", get_nonpersistent, 3, false, 0},
+    {"get_persistent", get_persistent, 3, false, 0},
+    {"get_long_nonpersistent", get_long_nonpersistent, 3, false, 0},
+    {"get_by_correl", get_by_correl, 80, false, 0},
+    {"put_batch", put_batch, 3, false, 0},
+    {"put_batch_nonpersistent", put_batch_nonpersistent, 3, true, 0},
+    {"get_batch", get_batch, 3, false, 0},
+    {"get_batch_nonpersistent", get_batch_nonpersistent, 80, true, 0},
+    {"commit_batches", commit_batches, 3, false, 0},
+    {"commit_unit", commit_unit, 3, false, 0},
+    {"back_out_unit", back_out_unit, 3, false, 0},
+    {"commit_unit_indexed", commit_unit, 80, false, 0},
+    {"browse_long", browse_long, 3, false, 0},
+    {"wait_in_vain", wait_in_vain, 3, false, 0},
+    {"define_and_delete", define_and_delete, 3, false, 0},
+    {"temporary_queue", temporary_queue, 3, false, 0},
+    {"temporary_queue_in_use", temporary_queue_in_use, 3, false, 0},
+    {"permanent_queue", permanent_queue, 3, false, 0},
+    {"structure", structure, 3, false, 0},
+    {"checkpoint", checkpoint, 3, false, 0},
+    {"clear_queue", clear_queue, 80, true, 0},
+    {"prepare", prepare, 3, false, 0},
+    {"prepare_nothing", prepare_nothing, 3, false, 1},
+    {"commit_prepared", commit_prepared, 3, false, 1},
+    {"commit_several_prepared", commit_several_prepared, 80, false, 3},
+    {"back_out_prepared", back_out_prepared, 3, false, 1},
+    {"back_out_several_prepared", back_out_several_prepared, 80, false, 3},
+    {"browse_prepared", browse_prepared, 3, false, 2},
+    {"checkpoint_with_prepared", checkpoint, 3, false, 3},
+    {"attach_and_leave", NULL, 3, false, 1},
 };
 
 /* ---- children ---- */
@@ -453,7 +524,7 @@ static uint64_t next_random(uint64_t *state)
 static void one_point(const struct scenario *scenario, uint64_t at, uint64_t nested,
                       const struct picture *before, const struct picture *after, bool deep)
 {
-    world_reset(&world, scenario->many);
+    world_reset(&world, scenario->many, scenario->prepared);
     (void)run_child(scenario, at);
     const bool returned = shared->returned != 0;
     if (nested != 0) {
@@ -466,7 +537,7 @@ static void one_point(const struct scenario *scenario, uint64_t at, uint64_t nes
 /* Points a repair after a kill there has. */
 static uint64_t repair_points(const struct scenario *scenario, uint64_t at)
 {
-    world_reset(&world, scenario->many);
+    world_reset(&world, scenario->many, scenario->prepared);
     (void)run_child(scenario, at);
     (void)run_child(NULL, 0);
     const uint64_t points = shared->points;
@@ -482,7 +553,7 @@ struct plan { /* of one scenario */
 static uint64_t measure(const struct scenario *scenario, struct picture *before,
                         struct picture *after)
 {
-    world_reset(&world, scenario->many);
+    world_reset(&world, scenario->many, scenario->prepared);
     world_look(world.manager, &world, before);
     (void)run_child(scenario, 0);
     const uint64_t points = shared->points;

@@ -3,15 +3,18 @@
  * everything is counted.
  *
  * Workers (forked, each attaches anew) are producers (units of 1 to 4 messages onto A), movers (A
- * to B, one unit), consumers (from B). Now and then each lives a life of a dynamic
- * queue (dynamic.h), of which nothing may be left but permanent queues. Ids are (worker, incarnation, counter), never used again.
+ * to B, one unit), consumers (from B). Now and then each lives a life of a dynamic queue
+ * (dynamic.h), of which nothing may be left but permanent queues, and prepares a unit instead of
+ * committing it; each now and then ends some of the prepared units there are, whoever made them, as
+ * their names say. Ids are (worker, incarnation, counter), never used again.
  * Each worker has a pipe to the supervisor: a producer writes INTENT before and ACKED after its
  * commit, a consumer TAKING before and TOOK after; a record is one write below PIPE_BUF, whole or
  * absent, and outlives its writer. The supervisor kills through pidfds, only its own children,
  * never pid 1 or less, in a PID namespace of its own where the system allows it.
  *
- * The end check, from the live region and from a recovery of a copy of the files (and, by the
- * Python test around this program, from the second reader): every acked id is on exactly one queue
+ * The end check, from a recovery of a copy of the files, with units in doubt, and from the live
+ * region (and, by the Python test around this program, from the second reader), each after ending
+ * its prepared units: every acked id is on exactly one queue
  * or was taken exactly once; a unit is whole; nothing was invented, nothing doubled; a producer's
  * messages of one priority are in order on A; depths, heaps, indexes and free lists agree with a
  * walk; the longest time any live worker stood still is printed.
@@ -47,6 +50,7 @@ enum {
     TABLE_SIZE = 1 << TABLE_BITS,
 };
 enum { DYNAMIC_EVERY = 12, ROUND_KILLS = 5000, IDS_A_KILL = 60, IDS_AT_FIRST = 4000, STUCK_MS = 60000 };
+enum { PREPARE_EVERY = 6, RESOLVE_EVERY = 10 };
 enum { CONSUMERS_END = 1, MOVERS_END = 2, PRODUCERS_END = 3 };
 enum kind { INTENT = 1, ACKED = 2, TAKING = 3, TOOK = 4, UNDONE = 5 };
 
@@ -130,6 +134,22 @@ static bool is_refusal(int reason)
     return reason == MQRC_Q_FULL || reason == MQRC_STORAGE_MEDIUM_FULL || reason == MQRC_BACKED_OUT;
 }
 
+static enum world_fate fate_drawn(uint64_t *random)
+{
+    return next_random(random) % 3 == 0 ? WORLD_BACKS_OUT : WORLD_COMMITS;
+}
+
+/* The unit is prepared: whoever meets it from now on ends it as its name says, and what that leads
+ * to can be told already. False when the queue manager had backed it out. */
+static bool hand_over(mqe_unit *unit, uint64_t name, enum world_fate fate)
+{
+    struct ps_xid xid;
+    world_xid(name, fate, &xid);
+    const int reason = mqe_prepare(unit, &xid, 0);
+    must("prepare", is_refusal(reason) ? mqe_backout(unit) : reason);
+    return reason == 0;
+}
+
 static uint64_t length_of(uint64_t id)
 {
     return id % 97 == 0 ? 70000 : id % 31 == 0 ? 6000 : 64 + id % 400;
@@ -175,6 +195,15 @@ static void produce(mqe_manager *m, mqe_unit *unit, uint64_t base, uint64_t *cou
         undo(unit, ids, count);
         return;
     }
+    if (next_random(random) % PREPARE_EVERY == 0) {
+        const enum world_fate fate = fate_drawn(random);
+        if (hand_over(unit, ids[0], fate)) {
+            tell(fate == WORLD_COMMITS ? ACKED : UNDONE, ids, count);
+        } else {
+            tell(UNDONE, ids, count);
+        }
+        return;
+    }
     const int reason = mqe_commit(unit);
     if (reason == MQRC_BACKED_OUT) {
         tell(UNDONE, ids, count);
@@ -201,7 +230,7 @@ static bool take(mqe_manager *m, mqe_unit *unit, int queue, uint64_t *id)
     return true;
 }
 
-static void move(mqe_manager *m, mqe_unit *unit, uint64_t *random)
+static void move(mqe_manager *m, mqe_unit *unit, uint64_t name, uint64_t *random)
 {
     uint64_t id = 0;
     if (!take(m, unit, 0, &id)) {
@@ -213,11 +242,15 @@ static void move(mqe_manager *m, mqe_unit *unit, uint64_t *random)
         return;
     }
     must("put", reason);
+    if (next_random(random) % PREPARE_EVERY == 0) {
+        (void)hand_over(unit, name, fate_drawn(random));
+        return;
+    }
     reason = mqe_commit(unit);
     must("commit", reason == MQRC_BACKED_OUT ? 0 : reason);
 }
 
-static void consume(mqe_manager *m, mqe_unit *unit, uint64_t *random)
+static void consume(mqe_manager *m, mqe_unit *unit, uint64_t name, uint64_t *random)
 {
     uint64_t id = 0;
     if (!take(m, unit, 1, &id)) {
@@ -227,7 +260,19 @@ static void consume(mqe_manager *m, mqe_unit *unit, uint64_t *random)
         must("backout", mqe_backout(unit));
         return;
     }
+    const bool prepares = next_random(random) % PREPARE_EVERY == 0;
+    const enum world_fate fate = prepares ? fate_drawn(random) : WORLD_COMMITS;
+    if (fate == WORLD_BACKS_OUT) {
+        (void)hand_over(unit, name, fate);
+        return;
+    }
     tell(TAKING, &id, 1);
+    if (prepares) {
+        if (hand_over(unit, name, fate)) {
+            tell(TOOK, &id, 1);
+        }
+        return;
+    }
     const int reason = mqe_commit(unit);
     if (reason != MQRC_BACKED_OUT) {
         must("commit", reason);
@@ -253,12 +298,15 @@ static _Noreturn void worker_main(uint32_t index, uint32_t incarnation)
         if (next_random(&random) % DYNAMIC_EVERY == 0) {
             dynamic_turn(manager, unit, next_random, &random);
         }
+        if (next_random(&random) % RESOLVE_EVERY == 0) {
+            world_resolve(manager, 1 + (uint32_t)(next_random(&random) % 6));
+        }
         if (end == PRODUCERS_END) {
             produce(manager, unit, base, &counter, &random);
         } else if (end == MOVERS_END) {
-            move(manager, unit, &random);
+            move(manager, unit, base | counter++, &random);
         } else {
-            consume(manager, unit, &random);
+            consume(manager, unit, base | counter++, &random);
         }
     }
     _exit(0);
@@ -488,6 +536,7 @@ static void check_live(void)
 {
     uint32_t found = 0;
     must("repair", mqe_maintain(world.manager));
+    world_resolve(world.manager, UINT32_MAX);
     clear_queued();
     for (int q = 0; q < WORLD_QUEUES; q++) {
         struct mqe_queue_status status;
@@ -521,6 +570,16 @@ static FILE *open_list(const char *keep)
     return list;
 }
 
+/* Ends all prepared units; how many there were. */
+static uint32_t end_prepared(mqe_manager *manager)
+{
+    static struct ps_xid xids[WORLD_PREPARED_MAX];
+    const uint32_t count = world_prepared(manager, WORLD_COMMITS, xids) +
+                           world_prepared(manager, WORLD_BACKS_OUT, xids);
+    world_resolve(manager, UINT32_MAX);
+    return count;
+}
+
 static void check_recovery(const char *keep)
 {
     char copy[200], command[600];
@@ -538,11 +597,13 @@ static void check_recovery(const char *keep)
         FILE *list = keep != NULL ? open_list(keep) : NULL;
         clear_queued();
         must("attach to the copy", mqe_attach(copy, &world.settings, &manager, &info));
+        const uint32_t doubted = end_prepared(manager);
         for (int q = 0; q < WORLD_QUEUES; q++) {
             found += browse_queue(manager, q, true, list);
         }
         judge("recovery from the files", true);
-        printf("recovery: %u persistent messages, all accounted for\n", found);
+        printf("recovery: %u units in doubt, %u persistent messages, all accounted for\n", doubted,
+               found);
         fflush(NULL);
         _exit(0);
     }
@@ -605,8 +666,8 @@ static uint64_t storm(uint64_t kills, uint64_t end_ms, const char *keep)
         (void)__atomic_add_fetch(&shared->ration, IDS_A_KILL, __ATOMIC_RELAXED);
     }
     end_in_turn();
-    check_live();
     check_recovery(keep);
+    check_live();
     world_remove(&world);
     ids_total += ids_known;
     round_no += 1;

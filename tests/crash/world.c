@@ -215,9 +215,27 @@ static void clear_leftovers(mqe_manager *manager)
     }
 }
 
-void world_reset(struct world *world, uint32_t many)
+/* Unit `number` gets a message of A and one of B, and puts one on A and one on C. */
+static void prepare_unit(struct world *world, uint64_t number)
+{
+    mqe_manager *manager = world->manager;
+    mqe_unit *unit = NULL;
+    struct ps_xid xid;
+    uint64_t id;
+    world_xid(number, WORLD_COMMITS, &xid);
+    demand("unit", mqe_unit_new(manager, &unit));
+    demand("get", world_get(manager, unit, world, 0, 0, 0, 0, &id));
+    demand("put", world_put(manager, unit, world, 0, 300 + number, true, 500));
+    demand("get", world_get(manager, unit, world, 1, 0, 0, 0, &id));
+    demand("put", world_put(manager, unit, world, 2, 310 + number, number % 2 == 0, 5000));
+    demand("prepare", mqe_prepare(unit, &xid, 0));
+    mqe_unit_free(unit);
+}
+
+void world_reset(struct world *world, uint32_t many, uint32_t prepared)
 {
     uint64_t id;
+    world_resolve(world->manager, UINT32_MAX);
     for (int q = 0; q < WORLD_QUEUES; q++) {
         int reason = 0;
         while (reason == 0) {
@@ -235,6 +253,62 @@ void world_reset(struct world *world, uint32_t many)
     demand("put", world_put(world->manager, NULL, world, 2, 120, true, 70000));
     for (uint64_t i = 0; i < many; i++) {
         demand("put", world_put(world->manager, NULL, world, 1, 200 + i, false, 40));
+    }
+    for (uint32_t i = 1; i <= prepared; i++) {
+        prepare_unit(world, i);
+    }
+}
+
+/* ---- prepared units ---- */
+
+void world_xid(uint64_t number, enum world_fate fate, struct ps_xid *out)
+{
+    *out = (struct ps_xid){.format_id = 0x574f524c, .gtrid_length = 8, .bqual_length = 1};
+    memcpy(out->gtrid, &number, sizeof number);
+    out->bqual[0] = (uint8_t)fate;
+}
+
+static uint32_t list_prepared(mqe_manager *manager, struct mqe_prepared *out)
+{
+    uint32_t count = 0;
+    demand("list", mqe_prepared_list(manager, out, WORLD_PREPARED_MAX, &count));
+    return count < WORLD_PREPARED_MAX ? count : WORLD_PREPARED_MAX;
+}
+
+uint32_t world_prepared(mqe_manager *manager, enum world_fate fate, struct ps_xid *out)
+{
+    static struct mqe_prepared rows[WORLD_PREPARED_MAX];
+    const uint32_t all = list_prepared(manager, rows);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        if (rows[i].xid.bqual[0] == (uint8_t)fate) {
+            out[count++] = rows[i].xid;
+        }
+    }
+    return count;
+}
+
+static bool is_gone(int reason)
+{
+    return reason == MQRC_UOW_NOT_AVAILABLE;
+}
+
+void world_resolve(mqe_manager *manager, uint32_t count)
+{
+    static struct ps_xid xids[WORLD_PREPARED_MAX];
+    for (enum world_fate fate = WORLD_COMMITS; fate <= WORLD_BACKS_OUT; fate++) {
+        uint32_t there = world_prepared(manager, fate, xids);
+        uint64_t discarded = 0;
+        there = there < count ? there : count;
+        if (there == 0) {
+            continue;
+        }
+        const int reason = fate == WORLD_COMMITS
+                               ? mqe_commit_prepared(manager, xids, there)
+                               : mqe_backout_prepared(manager, xids, there, &discarded);
+        if (reason != 0 && !is_gone(reason)) {
+            world_die("resolving", reason);
+        }
     }
 }
 
@@ -268,33 +342,78 @@ static void look_at_queue(mqe_manager *manager, const struct world *world, int q
     (void)mqe_close(queue, MQE_CLOSE_KEEP);
 }
 
+static void look_at_unit(mqe_manager *manager, const struct ps_xid *xid, struct picture *out)
+{
+    enum { ROWS = 3 };
+    static unsigned char bodies[1 << 20];
+    struct mqe_item items[ROWS];
+    int64_t offsets[ROWS + 1];
+    struct mqe_prepared_cursor cursor = {0};
+    uint64_t number;
+    memcpy(&number, xid->gtrid, sizeof number);
+    for (;;) {
+        struct mqe_batch batch = {.items = items, .capacity = ROWS, .bodies = bodies,
+                                  .body_capacity = sizeof bodies, .offsets = offsets};
+        demand("browse of a prepared unit", mqe_browse_prepared(manager, xid, &cursor, &batch));
+        if (batch.count == 0) {
+            return;
+        }
+        for (uint32_t i = 0; i < batch.count; i++) {
+            if (out->count == PICTURE_MAX) {
+                world_die("more messages than a picture holds", 0);
+            }
+            struct seen *seen = &out->message[out->count++];
+            *seen = (struct seen){.length = items[i].length, .queue = (uint8_t)items[i].work,
+                                  .persistent = items[i].d.persistence, .unit = number,
+                                  .placement = items[i].d.placement,
+                                  .backout_count = items[i].d.backout_count};
+            seen->whole = body_is_whole(bodies + offsets[i], items[i].length, &seen->id) &&
+                          memcmp(items[i].d.correl_id, &seen->id, 8) == 0;
+        }
+    }
+}
+
+static void look_at_units(mqe_manager *manager, struct picture *out)
+{
+    static struct mqe_prepared rows[WORLD_PREPARED_MAX];
+    out->units = list_prepared(manager, rows);
+    for (uint32_t i = 0; i < out->units; i++) {
+        look_at_unit(manager, &rows[i].xid, out);
+    }
+}
+
 void world_look(mqe_manager *manager, const struct world *world, struct picture *out)
 {
     out->count = 0;
     for (int q = 0; q < WORLD_QUEUES; q++) {
         look_at_queue(manager, world, q, out);
     }
+    look_at_units(manager, out);
 }
 
 bool pictures_equal(const struct picture *a, const struct picture *b)
 {
-    bool equal = a->count == b->count;
+    bool equal = a->count == b->count && a->units == b->units;
     for (uint32_t i = 0; equal && i < a->count; i++) {
         const struct seen *x = &a->message[i], *y = &b->message[i];
         equal = x->id == y->id && x->length == y->length && x->queue == y->queue &&
-                x->persistent == y->persistent && x->whole != 0 && y->whole != 0;
+                x->persistent == y->persistent && x->unit == y->unit && x->whole != 0 &&
+               y->whole != 0;
     }
     return equal;
 }
 
 void picture_print(const char *title, const struct picture *picture)
 {
-    fprintf(stderr, "%s: %u messages\n", title, picture->count);
+    fprintf(stderr, "%s: %u messages, %u prepared units\n", title, picture->count,
+            picture->units);
     for (uint32_t i = 0; i < picture->count; i++) {
         const struct seen *s = &picture->message[i];
-        fprintf(stderr, "  %c id %llu length %llu persistent %u placement %u backout %u%s\n",
+        fprintf(stderr,
+                "  %c id %llu length %llu persistent %u placement %u backout %u unit %llu%s\n",
                 'A' + s->queue, (unsigned long long)s->id, (unsigned long long)s->length,
-                s->persistent, s->placement, s->backout_count, s->whole ? "" : " NOT WHOLE");
+                s->persistent, s->placement, s->backout_count, (unsigned long long)s->unit,
+                s->whole ? "" : " NOT WHOLE");
     }
 }
 
@@ -310,9 +429,12 @@ static void look_at_copy(const struct world *world, const char *copy, const stru
     world_look(manager, world, &found);
     (void)mqe_detach(manager, MQE_DETACH_ORDERLY, &lost);
     expected.count = 0;
+    expected.units = live->units;
     for (uint32_t i = 0; i < live->count; i++) {
-        if (live->message[i].persistent) {
-            expected.message[expected.count++] = live->message[i];
+        const struct seen *seen = &live->message[i];
+        const bool image = seen->unit != 0 && seen->queue == MQE_ITEM_GOT;
+        if (seen->persistent || image) {
+            expected.message[expected.count++] = *seen;
         }
     }
     if (!pictures_equal(&found, &expected)) {

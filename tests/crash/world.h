@@ -4,8 +4,12 @@
  * afterwards.
  *
  * A picture lists, queue by queue in delivery order, what a browse sees: the number in the body,
- * persistence, length, BackoutCount, and whether body and descriptor are whole. Two pictures are
- * equal when these are (BackoutCount apart: a death may or may not have raised it by one).
+ * persistence, length, BackoutCount, and whether body and descriptor are whole; behind them the
+ * messages of each prepared unit, in the order of the calls. Two pictures are equal when these are
+ * (BackoutCount apart: a death may or may not have raised it by one).
+ *
+ * The Xid of a prepared unit carries a number, and what is to become of it: whoever meets it ends
+ * it like that.
  */
 #ifndef PENSTOCK_TESTS_WORLD_H
 #define PENSTOCK_TESTS_WORLD_H
@@ -25,21 +29,23 @@ struct world {
 struct seen {
     uint64_t id;
     uint64_t length;
-    uint8_t queue, persistent, whole, placement;
+    uint8_t queue, persistent, whole, placement; /* queue: in a unit whether it was put */
     uint32_t backout_count;
+    uint64_t unit;                       /* number of the prepared unit that it is in, 0 none */
 };
 struct picture {
-    uint32_t count;
+    uint32_t count, units;               /* units: prepared ones, those without messages too */
     struct seen message[PICTURE_MAX];
 };
+enum { WORLD_PREPARED_MAX = 4096 };
 
 /* Makes directory, queue manager, attachment, queues "A", "B", "C". Exits with a text when anything
  * fails. */
 void world_make(struct world *world);
 void world_remove(struct world *world);
-/* Empties the queues and fills them: a few messages of each kind, and `many` with CorrelIds on
- * B. */
-void world_reset(struct world *world, uint32_t many);
+/* Empties the queues and fills them: a few messages of each kind, and `many` with CorrelIds on B.
+ * Then makes `prepared` units, 1, 2, ..., with puts and gets of both kinds. */
+void world_reset(struct world *world, uint32_t many, uint32_t prepared);
 /* What is on the queues, seen through `manager`. */
 void world_look(mqe_manager *manager, const struct world *world, struct picture *out);
 bool pictures_equal(const struct picture *a, const struct picture *b);
@@ -63,6 +69,14 @@ int world_put_batch(mqe_manager *manager, mqe_unit *unit, const struct world *wo
 /* Takes exactly so many from queue q by one call. */
 int world_get_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
                     uint32_t count);
+
+enum world_fate { WORLD_COMMITS = 1, WORLD_BACKS_OUT = 2 };
+void world_xid(uint64_t number, enum world_fate fate, struct ps_xid *out);
+/* The prepared units there are, those of one fate; how many, WORLD_PREPARED_MAX at most. */
+uint32_t world_prepared(mqe_manager *manager, enum world_fate fate, struct ps_xid *out);
+/* Ends the first `count` prepared units of each fate, each kind in one call. Others may do the
+ * same meanwhile. */
+void world_resolve(mqe_manager *manager, uint32_t count);
 
 /* Accounts for every entry and cell of the region: free exactly once or in use exactly once. Only
  * while nobody else works. False, with a text on stderr, when something leaks or is named twice. */
