@@ -298,7 +298,8 @@ static _Noreturn void worker_main(uint32_t index, uint32_t incarnation)
         if (next_random(&random) % DYNAMIC_EVERY == 0) {
             dynamic_turn(manager, unit, next_random, &random);
         }
-        if (next_random(&random) % RESOLVE_EVERY == 0) {
+        if (next_random(&random) % RESOLVE_EVERY == 0 &&
+            __atomic_load_n(&shared->stop, __ATOMIC_RELAXED) == 0) { /* later ones stay in doubt */
             world_resolve(manager, 1 + (uint32_t)(next_random(&random) % 6));
         }
         if (end == PRODUCERS_END) {
