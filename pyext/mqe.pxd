@@ -322,6 +322,12 @@ cdef extern from "mqe.h" nogil:
     int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, mqe_get_t *how,
                       mqe_batch *batch)
 
+    struct mqe_prepared_cursor:
+        uint64_t index
+
+    int mqe_browse_prepared(mqe_manager *manager, const ps_xid *xid, mqe_prepared_cursor *cursor,
+                            mqe_batch *batch)
+
     # errors, environment
     const char *mqe_error_text()
     const char *mqe_reason_name(int reason)

@@ -270,3 +270,39 @@ cdef uint64_t end_prepared(Connection connection, tuple xids, bint commit) excep
     if reason:
         fail_prepared(reason)
     return discarded
+
+
+PREPARED_CURSOR = sizeof(mqe_prepared_cursor)
+
+
+def prepared_read(
+    Connection connection not None, Xid xid not None, bytearray cursor not None, rows, bodies,
+    offsets,
+):
+    """Copies messages of a prepared unit into the memory given (see batch_get()), as many as fit,
+    from the cursor on, which moves. Returns (messages, bytes the next one needs): (0, 0) at the
+    end, (0, n) when the first needs n bytes.
+    """
+    cdef batch_memory memory
+    cdef mqe_batch batch
+    cdef mqe_prepared_cursor at
+    cdef penstock_gil gil
+    cdef int reason
+    if len(cursor) != sizeof(at):
+        wrong_value(RC_BUFFER_LENGTH_ERROR, f"a cursor has {sizeof(at)} bytes, not {len(cursor)}")
+    memcpy(&at, <char *>cursor, sizeof(at))
+    connection.check_open()
+    try:
+        hold_memory(&memory, &batch, rows, bodies, offsets, True)
+        connection.busy += 1
+        begin_batch(&gil, &batch)
+        reason = mqe_browse_prepared(connection.manager, &xid.raw, &at, &batch)
+        penstock_gil_take(&gil)
+        connection.busy -= 1
+    finally:
+        drop_memory(&memory)
+    if reason and reason != RC_TRUNCATED_MSG_FAILED:
+        fail_prepared(reason)
+    mqx_error_clear()
+    memcpy(<char *>cursor, &at, sizeof(at))
+    return batch.count, batch.needed if reason else 0

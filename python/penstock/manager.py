@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from ._engine import Message, PutResult, Xid
     from .objects import Definition
+    from .prepared import PreparedBatch
     from .qmdir import Settings
     from .status import HandleStatus, ManagerStatus, PreparedStatus, ProcessStatus, UnitStatus
 
@@ -462,6 +463,26 @@ class QueueManager(_engine.Connection):
             UnknownXid, InvalidValue, ConnectionBroken: as :meth:`commit_prepared`.
         """
         return _engine.backout_prepared(self, xids)
+
+    def browse_prepared(self, xid: Xid, first: int = 0, last: int | None = None) -> PreparedBatch:
+        """The messages that a prepared unit of work got and put, in the order of the calls. They
+        stay what they are; after a restart the same messages are there, but for non-persistent
+        ones that the unit put.
+
+        Args:
+            xid: its name.
+            first, last: as in a slice: the messages from number ``first``, counted from 0, up to,
+                but without, number ``last``; None: to the end.
+
+        Returns:
+            A MessageBatch whose ``is_put`` tells which messages the unit put.
+
+        Raises:
+            UnknownXid: 2255: there is no such unit, or it was ended meanwhile.
+        """
+        from .prepared import browse_prepared
+
+        return browse_prepared(self, xid, first, last)
 
     # ---- status ----
 
