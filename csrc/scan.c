@@ -22,7 +22,7 @@ enum {
 #define MESSAGE_TYPES                                                                      \
     (TYPE(PUT) | TYPE(GET) | TYPE(COMMIT) | TYPE(BACKOUT) | TYPE(PREPARE) |                \
      TYPE(COMMIT_PREPARED) | TYPE(BACKOUT_PREPARED) | TYPE(EXPIRE) | TYPE(OBJECT_DELETE) | \
-     TYPE(CLEAR))
+     TYPE(CLEAR) | TYPE(TAKEN))
 /* What is passed by without a look when it is no row; all others must be understood. */
 #define PASSED_TYPES (MESSAGE_TYPES | TYPE(CHUNK) | TYPE(OBJECT) | TYPE(IMAGE_CONSUMED))
 
@@ -104,7 +104,16 @@ static const struct ps_descriptor_ext initial_ext = {.msg_seq_number = 1, .origi
 /* Copies a text up to its padding of blanks and NULs; the rest becomes NUL. */
 static void copy_text(unsigned char *to, const unsigned char *from, uint32_t size)
 {
+    static const uint64_t blanks = 0x2020202020202020u;
     uint32_t used = size;
+    uint64_t word = 0;
+    while (used >= sizeof word) { /* most texts are short, or nothing */
+        memcpy(&word, from + used - sizeof word, sizeof word);
+        if (word != 0 && word != blanks) {
+            break;
+        }
+        used -= (uint32_t)sizeof word;
+    }
     while (used > 0 && (from[used - 1] == ' ' || from[used - 1] == 0)) {
         used -= 1;
     }

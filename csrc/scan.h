@@ -54,7 +54,7 @@ struct mqe_scan_field {
     const char *name;
     uint32_t kind;    /* enum mqe_scan_kind */
     uint32_t size;    /* bytes a row */
-    uint32_t message; /* 1: only rows of PUT have it; 0 bytes, or "none", in others */
+    uint32_t message; /* 1: only rows of PUT and TAKEN have it; 0 bytes, or "none", in others */
     uint32_t from;    /* internal: which struct, and where in it */
     uint32_t offset;
 };

@@ -316,6 +316,38 @@ TEST(only_chosen_types_and_lsns_and_times_are_rows)
     CHECK_INT(t.rows.count, 1);
 }
 
+TEST(a_record_that_decides_several_units_is_a_row_for_each_however_few_rows_there_are)
+{
+    BED bed;
+    struct mqe_scan scan;
+    struct table t;
+    uint64_t units[9];
+    const struct mqx_record_head head = {.type = PS_REC_COMMIT_PREPARED};
+    for (uint32_t i = 0; i < MQX_ARRAY_COUNT(units); i++) {
+        units[i] = 100 + i;
+    }
+    bed_make(&bed);
+    begin(&bed);
+    (void)add(&bed, mqx_encode_units(room(&bed), &head, units, MQX_ARRAY_COUNT(units)));
+    plain(&bed, PS_REC_GET, 5);
+    seal(&bed);
+    for (uint32_t capacity = 1; capacity < 12; capacity++) {
+        enum mqe_scan_result result = MQE_SCAN_MORE;
+        uint32_t seen = 0;
+        open_scan(&scan, &bed);
+        while (result == MQE_SCAN_MORE) {
+            table_make(&t, capacity, true);
+            result = mqe_scan_next(&scan, &t.rows);
+            for (uint32_t i = 0; i < t.rows.count; i++, seen++) {
+                CHECK_INT(t.event[i], seen < 9 ? PS_REC_COMMIT_PREPARED : PS_REC_GET);
+                CHECK_INT((int64_t)t.unit[i], seen < 9 ? (int64_t)units[seen] : 40);
+            }
+        }
+        CHECK_INT(result, MQE_SCAN_END);
+        CHECK_INT(seen, 10);
+    }
+}
+
 /* Runs a scan to its end; rows seen, *wrong the first result that is no row. */
 static uint32_t run(const unsigned char *bytes, uint64_t limit, bool verify, bool bodies,
                     bool skip, uint64_t *digest, enum mqe_scan_result *wrong)

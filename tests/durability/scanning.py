@@ -81,7 +81,7 @@ class Reference:
             "sequence": record.arrival if record.type == L.CLEAR else record.identity,
         }
         row["identity"] = row["sequence"]
-        if record.type == L.PUT:
+        if record.type in (L.PUT, L.TAKEN):
             self._message(row, batch, record)
         return row
 

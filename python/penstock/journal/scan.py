@@ -78,6 +78,7 @@ EVENTS = (
     "EXPIRE",
     "OBJECT_DELETE",
     "CLEAR",
+    "TAKEN",
 )
 """The events that rows may have, and have unless others are chosen."""
 
@@ -109,7 +110,8 @@ COLUMNS = (
     ),
 )
 """Every column. Those that only messages have are null in Arrow, and zero bytes (times: NaT) in
-NumPy, in rows of other events than PUT.
+NumPy, in rows of other events than PUT and TAKEN: TAKEN is the image of a non-persistent message
+that a unit had got when it was prepared.
 
 event: name of the record type. time: when its batch was sealed. commits: the record commits its
 unit, too. queue: name of the object; empty when no file tells it any more. sequence, identity: the
@@ -293,7 +295,7 @@ class ScanBatch:
         self.offsets = part.offsets
         self._names = names
         events = part.fields["event"]
-        self._messages = events == L.PUT
+        self._messages = (events == L.PUT) | (events == L.TAKEN)
         self._lost = part.fields.get("body_state")
         for name in names:
             if name == "body":
