@@ -241,8 +241,8 @@ PLANTS = (
         (
             (
                 "checkpoint.c",
-                "taking->begin_lsn = lowest_in_flight(region, tail, &status);",
-                "taking->begin_lsn = tail + 0 * lowest_in_flight(region, tail, &status);",
+                "taking->begin_lsn = lowest_in_flight(taking, tail, &status);",
+                "taking->begin_lsn = tail + 0 * lowest_in_flight(taking, tail, &status);",
             ),
         ),
     ),
@@ -315,9 +315,9 @@ PLANTS = (
         (
             (
                 "put.c",
-                "    status = append_records(call);\n    if (status != MQX_OK) {\n"
+                "    status = mqx_put_append(call);\n    if (status != MQX_OK) {\n"
                 "        return give_up(call, status);",
-                "    status = append_records(call);\n    if (status != MQX_OK) {\n"
+                "    status = mqx_put_append(call);\n    if (status != MQX_OK) {\n"
                 "        return status;",
             ),
         ),

@@ -66,7 +66,7 @@ struct cut {
 };
 
 static const char *const event_names[] = {
-    "create", "rename", "unlink", "write", "write with data sync", "sync", "lost flush",
+    "create", "rename", "move", "unlink", "write", "write with data sync", "sync", "lost flush",
     "directory sync", "allocate", "truncate", "acknowledgement",
 };
 
