@@ -205,6 +205,10 @@ int mqe_queue_status(mqe_manager *manager, uint32_t slot, uint32_t generation,
 int mqe_queue_oldest(mqe_manager *manager, uint32_t slot, uint32_t generation,
                      uint64_t *out_us) MQX_MUST_USE;
 
+/* An arrival number: messages that are put from now on have higher ones, all others do not. */
+int mqe_queue_newest(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                     uint64_t *out_number) MQX_MUST_USE;
+
 /* ---- handles ---- */
 
 enum { /* MQOO_* of mqe_open, as in the MQI */
@@ -464,6 +468,14 @@ int mqe_put_batch(mqe_manager *manager, mqe_unit *unit, const struct mqe_destina
  * or as mqe_get(). */
 int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_get *how,
                   struct mqe_batch *batch) MQX_MUST_USE;
+
+/* Copies up to `capacity` messages from behind the handle's browse cursor, or from the first on
+ * (MQE_GET_BROWSE_FIRST), in delivery order, and moves the cursor behind them; nothing else is
+ * changed. Of *how count: flags (BROWSE_*, FAIL_IF_QUIESCING), match and up_to and max_bytes as in
+ * mqe_get_batch(). A body that does not fit ends the batch, `needed` tells its size; 2080 when it
+ * would be the first. 0 with count 0: there are no more. */
+int mqe_browse_batch(mqe_manager *manager, mqe_queue *queue, struct mqe_get *how,
+                     struct mqe_batch *batch) MQX_MUST_USE;
 
 /* ---- the messages of a prepared unit ---- */
 

@@ -342,6 +342,63 @@ cdef int get_rows(QueueHandle queue, mqe_unit *unit, mqe_get_t *get, mqe_batch *
     return reason
 
 
+# ---- browse ----
+
+def batch_browse(
+    QueueHandle queue not None, rows, bodies, offsets, bint first=False, uint64_t max_bytes=0,
+    bint persistent_only=False, up_to=None,
+):
+    """Copies what stands behind the handle's cursor into the memory given, as much as fits. Returns
+    (messages, bytes the next one needs): (0, 0) at the end, (0, n) when the first needs n bytes.
+    """
+    cdef batch_memory memory
+    cdef mqe_batch batch
+    cdef mqe_get_t get
+    cdef penstock_gil gil
+    cdef int reason
+    if queue.closed:
+        queue.refuse()
+    memset(&get, 0, sizeof(get))
+    get.flags = queue.get_flags | (MQE_GET_BROWSE_FIRST if first else MQE_GET_BROWSE_NEXT)
+    get.max_bytes = max_bytes
+    if persistent_only:
+        get.match |= MQE_MATCH_PERSISTENT
+    if up_to is not None:
+        get.match |= MQE_MATCH_UP_TO
+        get.up_to = up_to
+    try:
+        hold_memory(&memory, &batch, rows, bodies, offsets, True)
+        queue.busy += 1
+        begin_batch(&gil, &batch)
+        reason = mqe_browse_batch(queue.connection.manager, queue.queue, &get, &batch)
+        penstock_gil_take(&gil)
+        queue.busy -= 1
+    finally:
+        drop_memory(&memory)
+    if reason and reason != RC_TRUNCATED_MSG_FAILED:
+        fail(reason, f"queue {queue.name}")
+    mqx_error_clear()
+    return batch.count, batch.needed
+
+
+def newest_number(QueueHandle queue not None):
+    """The highest arrival number that a message of the queue may have by now."""
+    cdef uint64_t number = 0
+    cdef uint32_t slot, generation
+    cdef int reason
+    cdef penstock_gil gil
+    slot, generation = queue.slot
+    queue.connection.check_open()
+    queue.busy += 1
+    penstock_gil_arm(&gil)
+    reason = mqe_queue_newest(queue.connection.manager, slot, generation, &number)
+    penstock_gil_take(&gil)
+    queue.busy -= 1
+    if reason:
+        fail(reason, f"queue {queue.name}")
+    return number
+
+
 def batch_message(rows, Py_ssize_t index, bytes body not None):
     """The Message of a row."""
     cdef Message message = Message.__new__(Message)

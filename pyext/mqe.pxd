@@ -186,6 +186,8 @@ cdef extern from "mqe.h" nogil:
     int mqe_queue_status(mqe_manager *manager, uint32_t slot, uint32_t generation,
                          mqe_queue_status_t *out)
     int mqe_queue_oldest(mqe_manager *manager, uint32_t slot, uint32_t generation, uint64_t *out_us)
+    int mqe_queue_newest(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                         uint64_t *out_number)
 
     # handles
     enum:
@@ -321,6 +323,7 @@ cdef extern from "mqe.h" nogil:
                       mqe_batch *batch, uint32_t flags)
     int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, mqe_get_t *how,
                       mqe_batch *batch)
+    int mqe_browse_batch(mqe_manager *manager, mqe_queue *queue, mqe_get_t *how, mqe_batch *batch)
 
     struct mqe_prepared_cursor:
         uint64_t index

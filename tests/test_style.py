@@ -24,7 +24,7 @@ LAYERS = (
     "recovery recovery_scan recovery_replay recovery_sort recovery_load checkpoint checkpoint_file "
     "journal_create",
     "attach attach_region attachment errlog forked helper lockfile orphan sweep watch",
-    "handle twophase prepared_browse path put get oldest batch manager control",
+    "handle twophase prepared_browse path put get oldest batch browse_batch manager control",
 )
 LAYER_OF = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
 

@@ -390,6 +390,17 @@ def batch_put(
     keep_time: bool = False,
 ) -> tuple[int, int, int, int]: ...
 def batch_fail(queue: QueueHandle, reason: int, count: int, index: int) -> NoReturn: ...
+def batch_browse(
+    queue: QueueHandle,
+    rows: _Memory,
+    bodies: _Memory,
+    offsets: _Memory,
+    first: bool = False,
+    max_bytes: int = 0,
+    persistent_only: bool = False,
+    up_to: int | None = None,
+) -> tuple[int, int]: ...
+def newest_number(queue: QueueHandle) -> int: ...
 def batch_get(
     queue: QueueHandle,
     rows: _Memory,

@@ -11,7 +11,7 @@ are the column ``body``, which is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
@@ -599,6 +599,14 @@ def put_batch(
 
 _FIRST_ROWS = 4096  # more are not made room for than there are messages
 _LEAST_ROOM = 65536
+_Look = Callable[[Any, Any, Any], tuple[int, int]]
+
+
+def _check_number(name: str, value: int, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        _wrong_type(f"{name} must be an integer, not {value!r:.40}", ReasonCode.OPTIONS_ERROR)
+    if not least <= value < 2**63:
+        raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{name} {value} is not {least} or more")
 
 
 def _capacity(queue: Queue, wanted: int) -> int:
@@ -627,6 +635,37 @@ def _get_once(
         return batch, needed
 
 
+def _look(call: _Look, capacity: int, room: int) -> MessageBatch:
+    """What a call that only looks copies; again with more room when its first message needs it."""
+    while True:
+        rows = np.empty(capacity, DTYPE)
+        bodies = np.empty(room, np.uint8)
+        offsets = np.zeros(capacity + 1, np.int64)
+        count, needed = call(rows, bodies, offsets)
+        if count or not needed:
+            return MessageBatch(rows[:count], bodies[: int(offsets[count])], offsets[: count + 1])
+        room = needed
+
+
+def browse_batch(
+    queue: Queue, max_messages: int, first: bool, max_bytes: int, persistent_only: bool,
+    up_to: int | None,
+) -> MessageBatch:  # fmt: skip
+    """Queue.browse_batch()."""
+    _check_number("max_messages", max_messages, 1)
+    _check_number("max_bytes", max_bytes, 1)
+    if up_to is not None:
+        _check_number("up_to", up_to, 0)
+    begin = first
+
+    def call(rows: Any, bodies: Any, offsets: Any) -> tuple[int, int]:
+        return _engine.batch_browse(
+            queue, rows, bodies, offsets, begin, max_bytes, persistent_only, up_to
+        )
+
+    return _look(call, _capacity(queue, max_messages), max_bytes)
+
+
 def _join(parts: list[MessageBatch]) -> MessageBatch:
     if len(parts) == 1:
         return parts[0]
@@ -652,12 +691,8 @@ def get_batch(
     for name, value, least in (
         ("max_messages", max_messages, 1), ("max_bytes", max_bytes, 1), ("up_to", up_to, 0),
     ):  # fmt: skip
-        if value is None and name != "max_messages":
-            continue
-        if isinstance(value, bool) or not isinstance(value, int):
-            _wrong_type(f"{name} must be an integer, not {value!r:.40}", ReasonCode.OPTIONS_ERROR)
-        if not least <= value < 2**63:
-            raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{name} {value} is not {least} or more")
+        if value is not None or name == "max_messages":
+            _check_number(name, value, least)  # type: ignore[arg-type]
     typical = 320
     parts: list[MessageBatch] = []
     left = max_messages

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._engine import Message, QueueHandle
+from ._engine import Message, QueueHandle, newest_number
 from .constants import ReasonCode
 from .errors import NoMessageAvailable, OptionNotValidForType
 
@@ -165,6 +165,33 @@ class Queue(QueueHandle):
         from .batch import get_batch
 
         return get_batch(self, max_messages, wait, max_bytes, syncpoint, persistent_only, up_to)
+
+    def browse_batch(
+        self,
+        max_messages: int,
+        *,
+        first: bool = False,
+        max_bytes: int = 16 << 20,
+        persistent_only: bool = False,
+        up_to: int | None = None,
+    ) -> MessageBatch:
+        """Looks at up to ``max_messages`` behind the handle's browse cursor, in the order in which
+        get() would take them, and moves the cursor behind them; an empty batch at the end.
+
+        first: from the first message on. max_bytes: of all bodies together, but one message is
+        looked at whatever it says. persistent_only, up_to: as in get_batch().
+
+        Raises:
+            MQError: as get() does with ``browse``, but for 2033 and 2080.
+        """
+        from .batch import browse_batch
+
+        return browse_batch(self, max_messages, first, max_bytes, persistent_only, up_to)
+
+    @property
+    def newest_number(self) -> int:
+        """An arrival number: messages that are put from now on have higher ones, others do not."""
+        return newest_number(self)
 
     def __repr__(self) -> str:
         """``<Queue ORDERS of QM1>``."""

@@ -1,0 +1,248 @@
+/*
+ * browse_batch.c - mqe_browse_batch: many messages looked at in a call; mqe_queue_newest: where a
+ * queue ends now.
+ *
+ * A group is looked at in the lock hold of an attempt (get.h): at most 64 messages and GROUP_BYTES
+ * of bodies. What is short and in the region is copied there. What is long or in the journal is
+ * pinned, copied without the lock, and ends the group; when it went away meanwhile it is passed
+ * over, as if it had gone just before. The handle's cursor moves behind what the caller is given.
+ *
+ * Newest. Numbers of a stripe rise, and it draws them from blocks that rise, so whatever is put
+ * after a look under the lock has a number above all that was handed out before. A stripe that has
+ * drawn no block since the restart has messages of older blocks only.
+ */
+#include "batch.h"
+
+#include "browse_lock.h"
+#include "error.h"
+#include "get.h"
+#include "yield.h"
+
+enum {
+    GROUP_BYTES = 65536,
+    LOOK_FLAGS = MQE_GET_BROWSE_FIRST | MQE_GET_BROWSE_NEXT | MQE_GET_FAIL_IF_QUIESCING,
+    LOOK_MATCH = MQE_MATCH_PERSISTENT | MQE_MATCH_UP_TO,
+};
+
+struct looking {
+    struct mqx_getting call;  /* first: look_at_group() is handed it */
+    struct mqe_batch *batch;
+    uint64_t room;            /* bytes of bodies beyond the first message */
+    struct mqx_cursor done;   /* on the last message that was dealt with */
+    bool ended;               /* no more: nothing there, or it does not fit */
+};
+
+static bool is_near(const struct mqx_message *message)
+{
+    return message->cells != 0 && message->length <= MQX_LOCKED_COPY_MAX;
+}
+
+static bool fits(struct looking *look, const struct mqx_message *message)
+{
+    struct mqe_batch *batch = look->batch;
+    const uint64_t used = (uint64_t)batch->offsets[batch->count];
+    const uint64_t room = batch->count == 0 ? batch->body_capacity : look->room;
+    if (message->length <= room && used <= room - message->length) {
+        return true;
+    }
+    batch->needed = message->length;
+    return false;
+}
+
+static int copy(struct looking *look, const struct mqx_message *message)
+{
+    struct mqe_batch *batch = look->batch;
+    const uint32_t i = batch->count;
+    return mqx_item_read(look->call.store, message, &batch->items[i],
+                         batch->bodies + batch->offsets[i]);
+}
+
+static void count(struct looking *look, uint32_t length)
+{
+    struct mqe_batch *batch = look->batch;
+    batch->offsets[batch->count + 1] = batch->offsets[batch->count] + length;
+    batch->count += 1;
+}
+
+/* Drops the lock. What cannot be pinned now is looked at again. */
+static int look_at_far(struct looking *look, struct mqx_hold *hold)
+{
+    struct mqx_getting *call = &look->call;
+    struct mqx_message *message = mqx_message(hold->region, call->slot);
+    struct mqx_context *context = mqx_context(hold->region, call->pool);
+    if (context == NULL || message->pins == UINT8_MAX) {
+        mqx_hold_drop(hold);
+        call->cursor = look->done;
+        return mqx_get_context(call);
+    }
+    mqx_check(context->hand_kind == MQX_HAND_NONE);
+    mqx_put8(hold, &message->pins, (uint8_t)(message->pins + 1));
+    mqx_put32(hold, &context->hand, call->slot);
+    mqx_put32(hold, &context->hand_object, call->queue->object);
+    mqx_put32(hold, &context->hand_kind, MQX_HAND_PINNED);
+    mqx_hold_commit(hold);
+    mqx_hold_drop(hold);
+    mqx_about_to_block();
+    const uint32_t length = message->length;
+    const int copied = copy(look, message);
+    const bool gone = *(volatile uint8_t *)&message->state == MQX_MSG_GONE;
+    const int released = mqx_hand_release(call->store, call->pool);
+    if (copied == MQX_OK && !gone) {
+        count(look, length);
+    }
+    if (gone) {
+        mqx_error_clear();
+    }
+    look->done = call->cursor;
+    return released != MQX_OK || gone ? released : copied;
+}
+
+/* The next message, if there is one that fits. *out_held: the lock is still held. */
+static int look_at_next(struct looking *look, struct mqx_hold *hold, bool *out_held)
+{
+    struct mqx_getting *call = &look->call;
+    struct mqx_object *queue = mqx_object(hold->region, call->queue->object);
+    const uint64_t now = queue->expiring != 0 ? mqx_coarse_now() : 0;
+    int status = mqx_select_next(call->store, hold, call->queue->object, &call->match, now,
+                                 &call->cursor, &call->slot);
+    if (status != MQX_OK) {
+        *out_held = false;
+        return status;
+    }
+    status = mqx_get_check(call, queue); /* finding may have let go of the lock */
+    const struct mqx_message *message = mqx_message(hold->region, call->slot);
+    if (status != MQX_OK || message == NULL || !fits(look, message)) {
+        look->ended = true;
+        return status;
+    }
+    if (!is_near(message)) {
+        *out_held = false;
+        return look_at_far(look, hold);
+    }
+    status = copy(look, message);
+    if (status == MQX_OK) {
+        count(look, message->length);
+        look->done = call->cursor;
+    }
+    return status;
+}
+
+/* take_many() of get.h. */
+static enum mqx_next_step look_at_group(struct mqx_getting *call, struct mqx_hold *hold, bool keep,
+                                        int *status)
+{
+    struct looking *look = (struct looking *)(void *)call;
+    const struct mqe_batch *batch = look->batch;
+    const uint32_t first = batch->count;
+    bool held = true;
+    (void)keep;
+    while (held && *status == MQX_OK && !look->ended && batch->count < batch->capacity &&
+           batch->count - first < MQX_LOCKED_STEPS_MAX &&
+           batch->offsets[batch->count] - batch->offsets[first] < GROUP_BYTES) {
+        *status = look_at_next(look, hold, &held);
+    }
+    if (held) {
+        mqx_hold_drop(hold);
+    }
+    return STEP_DONE;
+}
+
+static int check_call(const mqe_queue *queue, const struct mqe_get *get)
+{
+    const int status = mqx_get_rights(queue, get->flags, true);
+    if (status == MQX_OK && (get->flags & ~(uint32_t)LOOK_FLAGS) != 0) {
+        return mqx_fail(MQRC_OPTIONS_ERROR, "flags %#x are not for a browse of many", get->flags);
+    }
+    if (status == MQX_OK && (get->match & ~(uint32_t)LOOK_MATCH) != 0) {
+        return mqx_fail(MQRC_MATCH_OPTIONS_ERROR, "match bits %#x are not for batches",
+                        get->match);
+    }
+    return status;
+}
+
+/* With the handle's cursor, which one call uses at a time. */
+static int look_at_all(struct looking *look)
+{
+    struct mqx_getting *call = &look->call;
+    mqe_queue *queue = call->queue;
+    int status = MQX_OK;
+    if (pthread_mutex_trylock(&queue->cursor_mutex) != 0) {
+        mqx_about_to_block();
+        (void)pthread_mutex_lock(&queue->cursor_mutex);
+    }
+    if ((call->get->flags & MQE_GET_BROWSE_FIRST) == 0) {
+        call->cursor = queue->cursor;
+    }
+    look->done = call->cursor;
+    (void)mqx_handle_unlock(&call->store->region, queue->handle); /* a browse ends it */
+    while (status == MQX_OK && !look->ended && look->batch->count < look->batch->capacity) {
+        struct mqx_hold hold;
+        (void)mqx_get_attempt(call, &hold, false, &status);
+    }
+    queue->cursor = look->done;
+    (void)pthread_mutex_unlock(&queue->cursor_mutex);
+    return status;
+}
+
+int mqe_browse_batch(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
+                     struct mqe_batch *batch)
+{
+    struct looking look = {
+        .call = {.manager = manager, .store = &manager->store, .queue = queue, .get = get,
+                 .browse = true, .woken = true, .take_many = look_at_group},
+        .batch = batch,
+        .room = get->max_bytes != 0 && get->max_bytes < batch->body_capacity
+                    ? get->max_bytes
+                    : batch->body_capacity,
+    };
+    batch->count = 0;
+    batch->needed = 0;
+    batch->offsets[0] = 0;
+    int status = mqx_enter(manager, (get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);
+    if (status == MQX_OK) {
+        status = check_call(queue, get);
+    }
+    if (status != MQX_OK || batch->capacity == 0) {
+        return status;
+    }
+    mqx_match_init(&manager->store.region, get, &look.call.match);
+    mqx_inside(manager, 1);
+    status = look_at_all(&look);
+    mqx_inside(manager, -1);
+    if (look.call.pool != 0) {
+        mqx_pool_give(manager, look.call.pool);
+    }
+    if (batch->count != 0 || (status == MQX_OK && batch->needed == 0)) {
+        return MQX_OK;
+    }
+    return status != MQX_OK
+               ? status
+               : mqx_fail(MQRC_TRUNCATED_MSG_FAILED,
+                          "the next message has %llu bytes, there is room for %llu",
+                          (unsigned long long)batch->needed,
+                          (unsigned long long)batch->body_capacity);
+}
+
+int mqe_queue_newest(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                     uint64_t *out_number)
+{
+    struct mqx_region *region = &manager->store.region;
+    const struct mqx_object *queue = mqx_object(region, slot);
+    struct mqx_hold hold;
+    int status = mqx_enter(manager, false);
+    if (status == MQX_OK && queue == NULL) {
+        status = mqx_fail(MQRC_Q_DELETED, "there is no queue in slot %u", slot);
+    }
+    if (status == MQX_OK) {
+        status = mqx_hold_take(region, slot, &hold);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    const bool gone = queue->generation != generation;
+    *out_number = hold.stripe->end_number != 0
+                      ? hold.stripe->next_number - 1
+                      : mqx_load_relaxed(&region->journal->next_number) - 1;
+    mqx_hold_drop(&hold);
+    return gone ? mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", slot) : MQX_OK;
+}

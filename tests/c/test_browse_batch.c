@@ -1,0 +1,157 @@
+/* Claims of browse_batch.c: many messages are seen as single browses would; nothing is taken. */
+#include "engine_bed.h"
+
+enum { MOST = 200, BODIES = 1 << 20 };
+
+static struct mqe_item items[MOST];
+static unsigned char bodies[BODIES];
+static int64_t offsets[MOST + 1];
+static struct mqe_batch batch;
+
+static int look_with(struct queue q, struct mqe_get *how, uint32_t capacity, uint64_t room)
+{
+    batch = (struct mqe_batch){.items = items, .capacity = capacity, .bodies = bodies,
+                               .body_capacity = room, .offsets = offsets};
+    return mqe_browse_batch(engine.manager, q.handle, how, &batch);
+}
+
+static int look(struct queue q, uint32_t flags, uint32_t capacity)
+{
+    struct mqe_get how = {.flags = flags};
+    return look_with(q, &how, capacity, BODIES);
+}
+
+static uint64_t put_sized(struct queue q, uint64_t length, int priority, int persistent)
+{
+    static unsigned char body[BODIES];
+    const struct mqe_destination to = mqe_straight(q.slot, q.generation);
+    struct ps_descriptor d = {.priority = priority, .persistence = (uint8_t)persistent,
+                              .md_version = 2};
+    memset(body, (int)(length % 251), length);
+    CHECK_INT(mqe_put(engine.manager, NULL, &to, &d, NULL, body, length, -1, 0), 0);
+    return length;
+}
+
+static uint64_t newest(struct queue q)
+{
+    uint64_t number = 0;
+    CHECK_INT(mqe_queue_newest(engine.manager, q.slot, q.generation, &number), 0);
+    return number;
+}
+
+static bool is_quiet(void)
+{
+    const struct mqx_region *region = engine_region();
+    const uint64_t used = region->header->area[MQX_AREA_CONTEXTS].used;
+    bool quiet = mqe_check(engine.manager) == 0;
+    for (uint32_t slot = 1; slot < used; slot++) {
+        const struct mqx_context *context = mqx_context(region, slot);
+        quiet = quiet && context->hand_kind == MQX_HAND_NONE;
+    }
+    return quiet;
+}
+
+TEST(messages_are_seen_in_delivery_order_from_cursor_to_cursor_and_stay)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    for (int i = 0; i < 150; i++) {
+        (void)put_sized(q, (uint64_t)i, i % 3, i % 2);
+    }
+    CHECK_INT(look(q, MQE_GET_BROWSE_FIRST, 100), 0);
+    CHECK_INT(batch.count, 100);
+    CHECK_INT(items[0].length, 2);
+    CHECK_INT(items[49].length, 149);
+    CHECK_INT(items[50].length, 1);
+    CHECK_INT(items[99].length, 148);
+    CHECK_INT(look(q, MQE_GET_BROWSE_NEXT, 100), 0);
+    CHECK_INT(batch.count, 50);
+    CHECK_INT(items[0].length, 0);
+    CHECK_INT(look(q, MQE_GET_BROWSE_NEXT, 100), 0);
+    CHECK_INT(batch.count, 0);
+    CHECK_INT(depth(q), 150);
+    CHECK(is_quiet());
+}
+
+TEST(long_bodies_and_those_in_the_journal_are_copied_whole)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    const uint64_t sizes[] = {0, 100, 5000, 100000, 300000};
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 5 && round == 0; i++) {
+            (void)put_sized(q, sizes[i], 4, 1);
+        }
+        CHECK_INT(look(q, MQE_GET_BROWSE_FIRST, MOST), 0);
+        CHECK_INT(batch.count, 5);
+        for (int i = 0; i < 5; i++) {
+            CHECK_INT(items[i].length, sizes[i]);
+            CHECK_INT(offsets[i + 1] - offsets[i], sizes[i]);
+            for (int64_t at = offsets[i]; at < offsets[i + 1]; at++) {
+                CHECK_INT(bodies[at], sizes[i] % 251);
+            }
+        }
+        CHECK(is_quiet());
+        engine_kill_and_restart();
+        q = engine_find("Q");
+    }
+}
+
+TEST(what_does_not_fit_ends_the_batch_and_is_told_with_its_size)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    struct mqe_get how = {.flags = MQE_GET_BROWSE_FIRST};
+    (void)put_sized(q, 100, 4, 0);
+    (void)put_sized(q, 500, 4, 0);
+    CHECK_INT(look_with(q, &how, MOST, 400), 0);
+    CHECK_INT(batch.count, 1);
+    CHECK_INT(batch.needed, 500);
+    how.flags = MQE_GET_BROWSE_NEXT;
+    CHECK_INT(look_with(q, &how, MOST, 400), 2080);
+    CHECK_INT(batch.count, 0);
+    CHECK_INT(batch.needed, 500);
+    how.max_bytes = 1; /* one message is looked at whatever it says */
+    CHECK_INT(look_with(q, &how, MOST, 1000), 0);
+    CHECK_INT(batch.count, 1);
+    CHECK_INT(items[0].length, 500);
+}
+
+TEST(a_number_parts_the_messages_that_are_there_from_those_that_come)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 5000; i += 500) { /* more than a block of numbers */
+            struct mqe_get how = {.flags = MQE_GET_BROWSE_FIRST, .match = MQE_MATCH_UP_TO};
+            how.up_to = newest(q);
+            const uint32_t before = depth(q);
+            (void)put_sized(q, 3, 9, 1);
+            CHECK_INT(look_with(q, &how, MOST, BODIES), 0);
+            CHECK_INT(batch.count, before);
+            CHECK(newest(q) > how.up_to);
+        }
+        engine_kill_and_restart();
+        q = engine_find("Q");
+    }
+    uint64_t number;
+    CHECK_INT(mqe_queue_newest(engine.manager, q.slot, q.generation + 1, &number), 2052);
+    CHECK_INT(mqe_queue_newest(engine.manager, UINT32_MAX, 0, &number), 2052);
+}
+
+TEST(flags_match_bits_and_rights_that_do_not_fit_are_refused)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    CHECK_INT(look(q, MQE_GET_BROWSE_FIRST | MQE_GET_WAIT, 1), 2046);
+    struct mqe_get how = {.flags = MQE_GET_BROWSE_NEXT, .match = MQE_MATCH_NUMBER};
+    CHECK_INT(look_with(q, &how, 1, 10), 2247);
+    CHECK_INT(look(q, MQE_GET_BROWSE_FIRST, 0), 0);
+}
+
+TEST(the_bed_is_cleared_away)
+{
+    engine_end();
+}
+
+TEST_MAIN()
