@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -17,7 +17,9 @@ __all__ = ["PARSED", "parse"]
 PARSED = ("log_format", "event_time", "level", "severity", "component", "message")
 """The columns that parsing adds."""
 
-_LINE, _TIME = "_line", "_time"  # on the way
+_LINE, _PARTS = "_line", "_parts"  # on the way
+_NAME, _TIME, _LEVEL, _COMPONENT, _MESSAGE = range(5)  # of the parts
+_BETWEEN = "\x1f\x00\x1f"  # the parts of a line
 
 
 def parse(
@@ -36,17 +38,33 @@ def parse(
         can be read), ``level``, ``severity`` (int), ``component`` (may be null) and ``message``.
     """
     text = F.make_valid_utf8(F.col(body).cast("string"))
+    level = F.try_element_at(
+        _table({name: name for name in SEVERITY} | SPELLINGS), F.upper(_part(_LEVEL))
+    )
     return (
         lines.withColumn(_LINE, F.regexp_replace(text, r"[\r\n]+\z", ""))
-        .withColumn("log_format", _format())
-        .withColumn(_TIME, _by_format(lambda form: _group(form, form.groups[0])))
-        .withColumn("event_time", _by_format(lambda form: _moment(form, F.col(seen), zone)))
-        .withColumn("level", _lookup(F.upper(_by_format(_level)), SPELLINGS))
-        .withColumn("severity", _lookup(F.col("level"), SEVERITY).cast("int"))
-        .withColumn("component", _by_format(lambda form: _group(form, form.groups[2])))
-        .withColumn("message", F.coalesce(_by_format(_message), F.lit("")))
-        .drop(_LINE, _TIME)
+        .withColumn(_PARTS, F.split(_taken_apart(), _BETWEEN, _MESSAGE + 1))
+        .withColumn("log_format", _part(_NAME))
+        .withColumn("event_time", _moment(F.col(seen), zone))
+        .withColumn("level", F.coalesce(level, F.lit(DEFAULT_LEVEL)))
+        .withColumn("severity", F.element_at(_table(SEVERITY), F.col("level")))
+        .withColumn("component", F.nullif(_part(_COMPONENT), F.lit("")))
+        .withColumn("message", _part(_MESSAGE))
+        .drop(_LINE, _PARTS)
     )
+
+
+def _taken_apart() -> Column:
+    """Name of the first format that matches, and the parts of the line, in one text.
+
+    Spark evaluates an expression wherever it is mentioned, and generates code for each mention: so
+    a pattern is mentioned twice and no more, and all its groups are taken by one replacement.
+    """
+    found = F.regexp_replace(F.col(_LINE), _java(GENERIC), _replacement(GENERIC))
+    for form in reversed(FORMATS):
+        parts = F.regexp_replace(F.col(_LINE), _java(form), _replacement(form))
+        found = F.when(F.col(_LINE).rlike(_java(form)), parts).otherwise(found)
+    return found
 
 
 def _java(form: Format) -> str:
@@ -54,70 +72,56 @@ def _java(form: Format) -> str:
     return rf"(?s)\A(?:{form.pattern})\z"
 
 
-def _format() -> Column:
-    """Name of the first format that matches."""
-    found = F.lit(GENERIC.name)
-    for form in reversed(FORMATS):
-        found = F.when(F.col(_LINE).rlike(_java(form)), form.name).otherwise(found)
-    return found
+def _replacement(form: Format) -> str:
+    """What a matching line is replaced with: name, time, level, component, message."""
+    if form is GENERIC:
+        level = "".join(f"${n}" for n in GENERIC_LEVELS)  # at most one of them has matched
+        return _BETWEEN.join((form.name, f"${form.groups[0]}", level, "", "$0"))
+    return _BETWEEN.join((form.name, *(f"${n}" if n else "" for n in form.groups)))
 
 
-def _by_format(expression: Callable[[Format], Column]) -> Column:
-    """For each row what the expression is for its format."""
-    found = expression(GENERIC)
-    for form in FORMATS:
-        found = F.when(F.col("log_format") == form.name, expression(form)).otherwise(found)
-    return found
+def _part(number: int) -> Column:
+    return F.col(_PARTS).getItem(number)
 
 
-def _group(form: Format, number: int) -> Column:
-    """A group of a format that matches; null where it is absent or empty."""
-    if not number:
-        return F.lit(None).cast("string")
-    return F.nullif(F.regexp_extract(F.col(_LINE), _java(form), number), F.lit(""))
+def _table(values: Mapping[str, str] | Mapping[str, int]) -> Column:
+    return F.create_map(*(F.lit(item) for pair in values.items() for item in pair))
 
 
-def _level(form: Format) -> Column:
-    """What a line says, in the spelling of the line."""
-    numbers = GENERIC_LEVELS if form is GENERIC else form.groups[1:2]
-    return F.coalesce(*(_group(form, n) for n in numbers), F.lit(DEFAULT_LEVEL))
-
-
-def _message(form: Format) -> Column:
-    return F.col(_LINE) if form is GENERIC else _group(form, form.groups[3])
-
-
-def _lookup(key: Column, table: Mapping[str, str] | Mapping[str, int]) -> Column:
-    """The value of a key, which stands for itself where it has none."""
-    found = key
-    for name, value in table.items():
-        found = F.when(key == name, F.lit(value).cast("string")).otherwise(found)
-    return found
-
-
-def _moment(form: Format, seen: Column, zone: str) -> Column:
+def _moment(seen: Column, zone: str) -> Column:
     """The time of a line as a timestamp, null where it cannot be read."""
-    text = F.col(_TIME)
-    if form.time == "iso":
-        plain = F.translate(text, "T,", " .")
-        has_zone = plain.rlike(r"(Z|[+\-]\d\d:?\d\d)\z")
-        return (
-            F.when(has_zone, plain)
-            .otherwise(F.concat(plain, F.lit(f" {zone}")))
-            .try_cast("timestamp")
-        )
-    if form.time != "yearless":
-        return _read(text, form.time, zone)
-    # the newest year in which the line is not from the future; a day for clocks that differ
+    text = _part(_TIME)
+    found = F.lit(None).cast("timestamp")
+    for kind in {form.time for form in (*FORMATS, GENERIC)}:
+        names = [form.name for form in (*FORMATS, GENERIC) if form.time == kind]
+        if kind == "iso":
+            moment = _iso(text, zone)
+        elif kind == "yearless":
+            moment = _yearless(text, seen, zone)
+        else:
+            moment = _read(text, kind, zone)
+        found = F.when(_part(_NAME).isin(names), moment).otherwise(found)
+    return found
+
+
+def _iso(text: Column, zone: str) -> Column:
+    plain = F.translate(text, "T,", " .")
+    whole = F.regexp_replace(plain, r"(?<!Z|[+\-]\d\d:?\d\d)\z", f" {zone}")
+    return whole.try_cast("timestamp")
+
+
+def _yearless(text: Column, seen: Column, zone: str) -> Column:
+    """In the newest year in which the line is not from the future; a day for clocks that differ."""
     tidy = F.regexp_replace(text, " +", " ")
-    moments = [
-        _read(
-            F.concat_ws(" ", tidy, (F.year(seen) + n).cast("string")), "MMM d HH:mm:ss yyyy", zone
-        )
-        for n in (1, 0, -1, -2, -3, -4)
-    ]
+    years = F.array(*(F.year(seen) + n for n in (1, 0, -1, -2, -3, -4)))
+    moments = F.transform(
+        years,
+        lambda year: _read(
+            F.concat_ws(" ", tidy, year.cast("string")), "MMM d HH:mm:ss yyyy", zone
+        ),
+    )
     latest = seen + F.expr("INTERVAL 1 DAY")
-    return F.coalesce(*(F.when(moment <= latest, moment) for moment in moments))
+    return F.get(F.filter(moments, lambda moment: moment <= latest), F.lit(0))
 
 
 def _read(text: Column, pattern: str, zone: str) -> Column:
