@@ -44,8 +44,8 @@ class BrowseReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """One partition. Raises SourceError when the queue cannot be browsed."""
         name = self.options["queue"]
-        with connected(self.options) as qm, open_queue(qm, name, "browse"):
-            return [Walk(0, host.here())]
+        with connected(self.options) as qm, open_queue(qm, name, "browse") as queue:
+            return [Walk(queue.newest_number, host.here())]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The messages as record batches."""
@@ -53,16 +53,12 @@ class BrowseReader(DataSourceReader):
         options = self.options
         partition.where.check(options["queueManager"])
         schema = arrow_schema(self.schema)
-        from .rows import record_batch
+        from .rows import record_batches
 
+        rows, size = options["batchRows"], options["batchBytes"]
         with connected(options) as qm, open_queue(qm, options["queue"], "browse") as queue:
-            messages: list[Any] = []
-            size = 0
-            for message in queue.browse():
-                messages.append(message)
-                size += message.length
-                if len(messages) == options["batchRows"] or size >= options["batchBytes"]:
-                    yield record_batch(messages, queue.name, schema)
-                    messages, size = [], 0
-            if messages:
-                yield record_batch(messages, queue.name, schema)
+            while True:
+                batch = queue.browse_batch(rows, max_bytes=size, up_to=partition.up_to)
+                if not len(batch):
+                    return
+                yield from record_batches(batch, queue.name, schema, size)

@@ -7,9 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 
 from . import options as o
+from .errors import OptionError
 from .versions import require
 
 if TYPE_CHECKING:
@@ -48,3 +55,28 @@ class PenstockDataSource(DataSource):
         from .browse import BrowseReader
 
         return BrowseReader(options, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """A streaming source. Raises SourceError."""
+        require("a streaming source")
+        from .stream import StreamReader
+
+        return StreamReader(o.parse(self.options, o.STREAM), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """A batch sink. Raises SourceError."""
+        require("a batch sink")
+        if overwrite:
+            raise OptionError("a queue cannot be overwritten: write with mode append")
+        from .sink import BatchWriter
+
+        return BatchWriter(o.parse(self.options, o.WRITE), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """A streaming sink. Raises SourceError."""
+        require("a streaming sink")
+        if overwrite:
+            raise OptionError("a queue cannot be overwritten: use outputMode append or update")
+        from .stream_sink import StreamWriter
+
+        return StreamWriter(o.parse(self.options, o.SINK), schema)

@@ -1,0 +1,104 @@
+"""What streams and sinks have committed, kept in the queue manager itself.
+
+Queue SYSTEM.SPARK.LEDGER holds one persistent message for each stream and sink; its CorrelId is a
+hash of whose it is, its body a JSON object. An entry is replaced in a unit of work that is prepared
+and then committed together with the units whose commit it records, in one atomic call: either the
+messages are gone (or visible) and the ledger says so, or neither.
+
+The ledger is open for exclusive input while it is read and replaced, so two drivers never work on
+one entry, and an entry that cannot be found is not there (a unit that holds it would be that of a
+process that has the queue open, or a prepared one, which is backed out before).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import penstock
+
+if TYPE_CHECKING:
+    from penstock import Queue, QueueManager, Xid
+
+__all__ = ["QUEUE", "Ledger", "ledger"]
+
+QUEUE = "SYSTEM.SPARK.LEDGER"
+_WAIT_SECONDS = 60.0  # for others, and for the sweep of a killed one
+_PAUSE_SECONDS = 0.01
+_ATTRIBUTES: dict[str, Any] = {
+    "descr": "what Spark's streams and sinks have committed",
+    "defpsist": True,
+    "maxdepth": 999999999,
+}
+
+
+class Ledger:
+    """The ledger while this process has it for itself."""
+
+    def __init__(self, qm: QueueManager, queue: Queue) -> None:
+        self._qm = qm
+        self._queue = queue
+
+    def read(self, owner: str) -> dict[str, Any] | None:
+        """The entry; None: there is none."""
+        for message in self._queue.browse(correl_id=_key(owner)):
+            entry: dict[str, Any] = json.loads(message.data)
+            return entry
+        return None
+
+    def prepare(self, owner: str, entry: dict[str, Any], xid: Xid) -> None:
+        """Prepares a unit of work that replaces the entry."""
+        try:
+            try:
+                self._queue.get(correl_id=_key(owner), syncpoint=True)
+            except penstock.NoMessageAvailable:
+                pass  # the first one
+            self._queue.put(
+                json.dumps({"owner": owner, **entry}).encode(),
+                correl_id=_key(owner),
+                persistent=True,
+                syncpoint=True,
+                format="MQSTR",
+            )
+            self._qm.prepare(xid)
+        except BaseException:
+            self._qm.backout()
+            raise
+
+
+@contextmanager
+def ledger(qm: QueueManager) -> Iterator[Ledger]:
+    """The ledger for this process alone; waits until others are done.
+
+    Raises:
+        ObjectInUse: 2042: somebody keeps it open for longer than a minute.
+    """
+    queue = _open(qm)
+    try:
+        yield Ledger(qm, queue)
+    finally:
+        queue.close()
+
+
+def _open(qm: QueueManager) -> Queue:
+    end = time.monotonic() + _WAIT_SECONDS
+    while True:
+        try:
+            return qm.open(QUEUE, exclusive=True, browse=True)
+        except penstock.UnknownObjectName:
+            try:
+                qm.define("QLOCAL", QUEUE, **_ATTRIBUTES)
+            except penstock.ObjectAlreadyExists:
+                continue  # somebody else was faster
+        except penstock.ObjectInUse:
+            if time.monotonic() > end:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+
+
+def _key(owner: str) -> bytes:
+    return hashlib.sha256(owner.encode()).digest()[:24]

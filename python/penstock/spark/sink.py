@@ -1,0 +1,275 @@
+"""The sinks: rows are put as messages, all of a batch or none.
+
+Each task puts its rows into units of work that it prepares under names of its own (units.py) and
+tells to the driver; a unit holds at most MAXUMSGS messages. Messages of a task keep its order;
+those of several tasks stand on the queue in the order in which they were put, as in MQ. The driver
+commits the units of all tasks in one atomic call. With them goes, for a sink that can be asked for
+a batch twice, the unit that replaces the sink's entry in the ledger (ledger.py): a batch whose
+version the ledger has is not written again, its units are backed out.
+
+==========  ==============================================================================
+sink        identity, version
+==========  ==============================================================================
+streaming   id of the query (in its checkpoint) and id of the batch
+batch       options txnAppId and txnVersion; without them a name used once, and no entry
+==========  ==============================================================================
+
+What a crash leaves (WAL, CL: Spark's offset and commit logs):
+
+====================================  =======================  ====================================
+killed                                state                    afterwards
+====================================  =======================  ====================================
+a task, before it prepared            a unit in flight         the queue manager backs it out; Spark
+                                                               runs the task again
+a task, after a prepare               a prepared unit that     another attempt prepares under
+                                      the driver is not told   another name; this one is backed out
+                                      of                       by the next commit of the sink
+the driver, before its commit         prepared units of the    the batch is written again; its
+                                      tasks                    commit backs these out
+in commit, before it is decided       the same, perhaps the    the same
+                                      ledger's unit
+after the commit, before CL           visible, the ledger      the batch is written again; its
+                                      has the version          commit finds the version and backs
+                                                               the new units out
+after CL                              visible                  nothing to do
+====================================  =======================  ====================================
+
+A batch write that is not repeated leaves its units prepared: `penstock resolve` shows them and ends
+them. Non-persistent messages of a prepared unit are lost when the queue manager is restarted before
+the commit, as non-persistent messages are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+import penstock
+
+from . import host, units
+from .engine import connected, open_queue
+from .errors import SchemaError, SourceError, TooManyUnits
+from .ledger import ledger
+from .options import Options
+from .schema import check_write
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from penstock import Queue, QueueManager, Xid
+
+__all__ = ["BatchWriter", "Sink", "Written"]
+
+_UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
+
+
+class Written(WriterCommitMessage):
+    """What a task has prepared."""
+
+    def __init__(
+        self, sink: str, version: int, partition: int, xids: list[str], messages: int, warnings: int
+    ) -> None:
+        self.sink = sink
+        self.version = version
+        self.partition = partition
+        self.xids = xids
+        self.messages = messages
+        self.warnings = warnings  # 2049: a priority above the queue manager's highest
+
+
+class Sink:
+    """What streaming and batch sinks have in common."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        """Raises SchemaError for columns that cannot be put, SourceError for an unknown queue."""
+        check_write(schema, options["queue"])
+        self.options = options
+        self.where = host.here()
+        name = options["queue"]
+        with connected(options) as qm:
+            if name is not None:
+                open_queue(qm, name, "output").close()
+
+    # ---- in a task ----
+
+    def put(self, rows: Iterator[Any], sink: str, version: int) -> Written:
+        """Puts a task's record batches into prepared units."""
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        assert task is not None
+        self.where.check(self.options["queueManager"])
+        with connected(self.options) as qm:
+            putting = _Putting(qm, self.options["queue"], sink, version, task)
+            try:
+                for batch in rows:
+                    putting.put(batch)
+                putting.prepare()
+            except BaseException:
+                qm.backout()
+                units.back_out(qm, putting.xids)
+                raise
+            finally:
+                putting.close()
+        xids = [str(xid) for xid in putting.xids]
+        return Written(
+            sink, version, task.partitionId(), xids, putting.messages, putting.warnings
+        )  # fmt: skip
+
+    # ---- on the driver ----
+
+    def end(self, messages: Sequence[WriterCommitMessage | None], once: bool) -> None:
+        """Commits what the tasks prepared.
+
+        Args:
+            messages: Of all tasks.
+            once: The ledger says whether this version was committed before.
+        """
+        written = sorted((m for m in messages if isinstance(m, Written)), key=lambda m: m.partition)
+        if not written:
+            return
+        sink, version = written[0].sink, written[0].version
+        xids = [penstock.Xid.parse(text) for one in written for text in one.xids]
+        with connected(self.options) as qm:
+            if len(xids) > units.MOST_UNITS:
+                units.back_out(qm, xids)
+                raise TooManyUnits(
+                    f"the batch has {len(xids)} units of work, {units.MOST_UNITS} can be committed "
+                    "at once: raise MAXUMSGS of the queue manager, or write fewer rows a batch"
+                )
+            if not once:
+                if xids:
+                    qm.commit_prepared(*xids)
+                return
+            self._commit_once(qm, sink, version, xids)
+
+    def _commit_once(self, qm: QueueManager, sink: str, version: int, xids: list[Xid]) -> None:
+        owner = f"sink:{sink}"
+        with ledger(qm) as book:
+            mine = set(xids)
+            there = units.of_sink(qm.recover(), sink, version)
+            units.back_out(qm, (xid for xid in there if xid not in mine))
+            entry = book.read(owner)
+            if entry is not None and entry["version"] >= version:
+                units.back_out(qm, xids)
+                return
+            record = units.ledger_unit(units.SINK, f"{sink}.{version}")
+            book.prepare(owner, {"version": version, "time": int(time.time())}, record)
+            qm.commit_prepared(*xids, record)
+
+    def drop(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Backs out what the tasks prepared."""
+        xids = [
+            penstock.Xid.parse(text)
+            for one in messages
+            if isinstance(one, Written)
+            for text in one.xids
+        ]
+        if xids:
+            with connected(self.options) as qm:
+                units.back_out(qm, xids)
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """The batch sink."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        """Raises as Sink does."""
+        self.sink = Sink(options, schema)
+        self.once = options["txnAppId"] is not None
+        if self.once:
+            self.name = hashlib.sha256(options["txnAppId"].encode()).hexdigest()[:32]
+            self.version = options["txnVersion"]
+        else:
+            self.name, self.version = units.new_id(), 0
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        """In a task."""
+        return self.sink.put(iterator, self.name, self.version)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """On the driver: all of it becomes visible."""
+        self.sink.end(messages, self.once)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """On the driver: nothing of it does."""
+        self.sink.drop(messages)
+
+
+# ---- putting ----
+
+
+class _Putting:
+    """What a task has put: the unit under way, and those that are prepared."""
+
+    def __init__(
+        self, qm: QueueManager, queue: str | None, sink: str, version: int, task: Any
+    ) -> None:
+        self.qm = qm
+        self.queue = queue  # None: a column tells
+        self.names = (sink, version, task.partitionId(), task.taskAttemptId())
+        self.most = min(_UNIT_MESSAGES, int(str(qm.display("QMGR")[0]["maxumsgs"])))
+        self.open: dict[str, Queue] = {}
+        self.in_unit = 0
+        self.xids: list[Xid] = []
+        self.messages = self.warnings = 0
+
+    def close(self) -> None:
+        """Closes the queues."""
+        for queue in self.open.values():
+            queue.close()
+
+    def put(self, batch: Any) -> None:
+        """Puts the rows of a record batch, in their order for each queue."""
+        if batch.num_rows == 0:
+            return
+        from .columns import check_values
+
+        check_values(batch)
+        if self.queue is not None:
+            self._put_rows(self.queue, batch)
+            return
+        import pyarrow.compute as pc
+
+        names = batch.column("queue")
+        if names.null_count:
+            raise SchemaError("a queue is null, and there is no option queue")
+        for name in pc.unique(names).to_pylist():
+            self._put_rows(name, batch.filter(pc.equal(names, name)))
+
+    def _put_rows(self, name: str, rows: Any) -> None:
+        from .columns import bodies, fields
+
+        queue = self._open(name)
+        at = 0
+        while at < rows.num_rows:
+            if self.in_unit == self.most:
+                self.prepare()
+            part = rows.slice(at, self.most - self.in_unit)
+            result = queue.put_batch(bodies(part), syncpoint=True, **fields(part))
+            at += part.num_rows
+            self.in_unit += part.num_rows
+            self.messages += part.num_rows
+            self.warnings += result.warnings
+
+    def prepare(self) -> None:
+        """Ends the unit under way, if there is anything in it."""
+        if self.in_unit == 0:
+            return
+        sink, version, partition, attempt = self.names
+        xid = units.task_unit(sink, version, partition, attempt, len(self.xids))
+        self.qm.prepare(xid)
+        self.xids.append(xid)
+        self.in_unit = 0
+
+    def _open(self, name: str) -> Queue:
+        if name not in self.open:
+            try:
+                self.open[name] = open_queue(self.qm, name, "output")
+            except penstock.MQError as error:
+                raise SourceError(f"queue {name} of a row: {error}") from error
+        return self.open[name]

@@ -1,0 +1,443 @@
+"""The streaming source.
+
+A micro-batch is one or more *prepared units of work* with the messages in delivery order. Its
+offset is the number of the micro-batch, with the number of its units:
+
+    {"stream": "5f1c...", "unit": 12, "parts": 1}
+
+``latestOffset`` only looks whether there is something to take. Spark writes the offset that it
+returned to its write-ahead log, and only then calls ``partitions``, which takes the messages and
+prepares the units under names made of the offset. So whatever Spark knows of is either not taken
+yet, or durable under its name; a unit is prepared also when others emptied the queue meanwhile. A
+micro-batch that is planned again finds its units by name: the same rows, always. Messages leave the
+queue when the micro-batch is committed: by ``commit``, or already when Spark asks what comes after
+it. The ledger (ledger.py) records the number in the same atomic commit.
+
+What a crash leaves, and what happens then (WAL: Spark's offset log; CL: its commit log):
+
+====================================  =======================  ====================================
+killed                                state                    afterwards
+====================================  =======================  ====================================
+before latestOffset                   nothing taken            as if nothing had been
+after latestOffset, before the WAL    nothing taken            the number is given again
+after the WAL, before partitions      nothing taken            Spark plans n again: it is taken now
+in partitions, before a prepare       a unit in flight         the queue manager backs it out; then
+                                                               as above
+between the prepares of the parts     some parts of n are      n is planned again: these parts are
+                                      prepared                 found, the others taken now; no row
+                                                               had been read yet
+after partitions                      n is prepared            n is planned again: the same rows
+in read, in the sink's write          n is prepared            the same rows; the sink starts anew
+after the sink's commit, before CL    n is prepared            the same rows; the sink recognises
+                                                               the batch
+after CL, before latestOffset(n)      n is prepared            latestOffset(n) commits it
+in commit, before it is decided       n is prepared, perhaps   the entry's unit is backed out, n
+                                      a unit of the ledger     committed anew
+after commit                          n is gone, the ledger    commit(n) again does nothing
+                                      says n
+====================================  =======================  ====================================
+
+Two processes that take the same micro-batch (a driver that was thought dead) cannot both prepare a
+name: who comes second backs out what it took and reads the other's. Units with a number that the
+ledger has passed can only be such a latecomer's: they are backed out, their messages return to the
+queue. A stop of the stream, or of the queue manager, at any point is one of the rows above.
+
+With ``eagerCommit`` (the default) a micro-batch is committed when Spark asks for what comes after
+it, which it does once the commit log says that the batch is done; else an idle stream would keep
+its last messages, and the journal from there on, until more come. Asynchronous progress tracking,
+which Spark only allows for sinks that promise nothing, breaks that premise: eagerCommit=false.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+import penstock
+
+from . import host, units
+from .engine import connect, connected, open_queue, told
+from .errors import DataLoss, SourceError
+from .ledger import ledger
+from .options import Options
+from .schema import MESSAGE, arrow_schema, check_read
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from penstock import Queue, QueueManager, Xid
+
+__all__ = ["Slice", "StreamReader"]
+
+_START = {"unit": 0}  # the stream gets its id with its first micro-batch
+_UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
+_GET_MESSAGES = 5_000  # of one call
+_GET_BYTES = 64 << 20
+_FEWEST_ROWS = 1_000  # a partition of fewer rows is not worth a task
+Offset = dict[str, Any]
+
+
+class Piece(NamedTuple):
+    """Messages first .. last - 1 of a unit, in the order in which they were taken."""
+
+    unit: str
+    first: int
+    last: int
+    mean_bytes: int
+
+
+class Slice(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, pieces: list[Piece], where: host.Host) -> None:
+        super().__init__(None)
+        self.pieces = pieces
+        self.where = where
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Takes a queue's messages in micro-batches."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        """Raises SchemaError for columns that a queue does not have."""
+        check_read(schema, MESSAGE)
+        self.options = options
+        self.schema = schema
+        self._open: tuple[QueueManager, Queue] | None = None
+        self._stream = ""
+        self._committed = -1  # unknown
+        self._bound: int | None = None  # arrival number up to which Trigger.AvailableNow goes
+        self._limit: ReadLimit = self.getDefaultReadLimit()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What tasks are sent: no connection."""
+        return {**self.__dict__, "_open": None}
+
+    # ---- what Spark calls on the driver ----
+
+    def initialOffset(self) -> Offset:
+        """Before the first micro-batch. Raises SourceError when the queue cannot be got from."""
+        self._connected()
+        return dict(_START)
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """From maxMessagesPerTrigger, else maxBytesPerTrigger."""
+        if self.options["maxMessagesPerTrigger"] is not None:
+            return ReadMaxRows(self.options["maxMessagesPerTrigger"])
+        if self.options["maxBytesPerTrigger"] is not None:
+            return ReadMaxBytes(self.options["maxBytesPerTrigger"])
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Notes what is on the queue now: no message that comes later is taken by this run."""
+        _, queue = self._connected()
+        with told(self.options, self.options["queue"]):
+            self._bound = queue.newest_number
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        """The next number when there is something to take, else ``start``."""
+        _, queue = self._connected()
+        self._limit = limit
+        with told(self.options, self.options["queue"]):
+            if self.options["eagerCommit"]:
+                self._commit_up_to(start)
+            if not len(queue.browse_batch(1, first=True, max_bytes=1, **self._wanted())):
+                return start
+            return {
+                "stream": start.get("stream") or self._stream or units.new_id(),
+                "unit": start["unit"] + 1,
+                "parts": self._parts(queue),
+            }
+
+    def reportLatestOffset(self) -> Offset | None:
+        """What waits on the queue, for the progress of the query."""
+        _, queue = self._connected()
+        with told(self.options, self.options["queue"]):
+            status = queue.status()
+        depth, oldest = status.depth, status.oldest_us
+        age = max(0, time.time_ns() // 1_000_000 - oldest // 1000) if oldest else 0
+        return {"queue": self.options["queue"], "depth": depth, "oldestMessageAgeMs": age}
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """The micro-batch ``end``, prepared now unless it is already."""
+        if start == end:
+            return []
+        qm, queue = self._connected()
+        with told(self.options, self.options["queue"]):
+            taken = self._prepared(qm, queue, start, end)
+            statuses = {status.xid: status for status in qm.prepared_list()}
+        ended = [xid for xid in taken if xid not in statuses]
+        if ended:
+            raise SourceError(f"unit {ended[0]} of this stream has been ended by somebody else")
+        return self._slices([statuses[xid] for xid in taken])
+
+    def commit(self, end: Offset) -> None:
+        """Ends the units of work up to ``end``; what is committed already stays so."""
+        self._connected()
+        with told(self.options, self.options["queue"]):
+            self._commit_up_to(end)
+
+    def stop(self) -> None:
+        """Disconnects; prepared units stay."""
+        if self._open is not None:
+            qm, _ = self._open
+            self._open = None
+            qm.detach(commit=False)
+
+    # ---- what a task does ----
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The messages of a slice as record batches."""
+        assert isinstance(partition, Slice)
+        options = self.options
+        partition.where.check(options["queueManager"])
+        schema = arrow_schema(self.schema)
+        from .rows import record_batches
+
+        most_bytes = options["batchBytes"]
+        with connected(options) as qm:
+            for piece in partition.pieces:
+                xid = penstock.Xid.parse(piece.unit)
+                rows = max(1, min(options["batchRows"], most_bytes // max(1, piece.mean_bytes)))
+                for first in range(piece.first, piece.last, rows):
+                    last = min(piece.last, first + rows)
+                    batch = qm.browse_prepared(xid, first, last)
+                    if len(batch) != last - first:
+                        raise SourceError(f"unit {xid} has lost some of its messages")
+                    yield from record_batches(batch, options["queue"], schema, most_bytes)
+
+    # ---- the queue manager ----
+
+    def _connected(self) -> tuple[QueueManager, Queue]:
+        """Connection and queue of this process, which Spark ends with a signal."""
+        if self._open is None:
+            qm = connect(self.options)
+            try:
+                with told(self.options, self.options["queue"]):
+                    queue = _open_for_both(qm, self.options["queue"])
+            except BaseException:
+                qm.detach(commit=False)
+                raise
+            self._open = qm, queue
+            _leave_in_order()
+        return self._open
+
+    def _wanted(self) -> dict[str, Any]:
+        """Which messages are this stream's."""
+        return {
+            "persistent_only": self.options["nonPersistent"] == "exclude",
+            "up_to": self._bound,
+        }
+
+    def _limits(self) -> tuple[int, int]:
+        """Messages and bytes of a micro-batch."""
+        if isinstance(self._limit, ReadAllAvailable):
+            return 1 << 62, 1 << 62
+        return (
+            self.options["maxMessagesPerTrigger"] or 1 << 62,
+            self.options["maxBytesPerTrigger"] or 1 << 62,
+        )
+
+    def _unit_messages(self) -> int:
+        qm, _ = self._connected()
+        return min(_UNIT_MESSAGES, int(str(qm.display("QMGR")[0]["maxumsgs"])))
+
+    def _parts(self, queue: Queue) -> int:
+        """Units that the next micro-batch needs."""
+        most, _ = self._limits()
+        needed = -(-min(most, max(1, queue.depth)) // self._unit_messages())
+        return min(needed, units.MOST_UNITS)
+
+    # ---- taking ----
+
+    def _prepared(self, qm: QueueManager, queue: Queue, start: Offset, end: Offset) -> list[Xid]:
+        """The units of the micro-batches after ``start`` up to ``end``, in their order."""
+        self._stream = end["stream"]
+        first = start["unit"] + 1 if start.get("stream") == self._stream else 1
+        found, _ = units.of_stream(qm.recover(), self._stream)
+        if first > 1 and first - 1 not in found and first - 1 > self._committed_number(qm):
+            self._lost(
+                f"micro-batch {first - 1} of stream {self._stream} is neither prepared nor "
+                "committed: its unit was backed out by hand, or this queue manager is another one"
+            )
+        taken = []
+        for number in range(first, end["unit"] + 1):
+            there = found.get(number, {})
+            parts = end["parts"] if number == end["unit"] else max(len(there), 1)
+            if len(there) < parts:
+                there = self._take(qm, queue, number, parts, there, number == end["unit"])
+            taken += [there[part] for part in sorted(there)]
+        return taken
+
+    def _take(
+        self,
+        qm: QueueManager,
+        queue: Queue,
+        number: int,
+        parts: int,
+        there: dict[int, Xid],
+        is_newest: bool,
+    ) -> dict[int, Xid]:
+        """Prepares the parts that are not there. Raises DataLoss when they were committed."""
+        if number <= self._committed_number(qm) or not is_newest:
+            self._lost(
+                f"micro-batch {number} of stream {self._stream} is asked for again, but its "
+                "messages were committed: the checkpoint is older than the ledger"
+            )
+            return there
+        messages, size = self._limits()
+        result = dict(there)
+        for status in qm.prepared_list():
+            if status.xid in there.values():
+                messages, size = messages - status.gets, size - status.bytes
+        for part in range(parts):
+            if part in result:
+                continue
+            xid = units.stream_unit(self._stream, number, part)
+            got, got_bytes = self._take_part(qm, queue, xid, messages, size)
+            messages, size = messages - got, size - got_bytes
+            result[part] = xid
+        return result
+
+    def _take_part(
+        self, qm: QueueManager, queue: Queue, xid: Xid, messages: int, size: int
+    ) -> tuple[int, int]:
+        """Takes what may be taken into one unit and prepares it; how much it holds."""
+        most = min(messages, self._unit_messages())
+        got = got_bytes = 0
+        try:
+            while got < most and got_bytes < size:
+                batch = queue.get_batch(
+                    min(most - got, _GET_MESSAGES),
+                    max_bytes=min(size - got_bytes, _GET_BYTES),
+                    syncpoint=True,
+                    **self._wanted(),
+                )
+                if not len(batch):
+                    break
+                got += len(batch)
+                got_bytes += int(batch.offsets[-1])
+            qm.prepare(xid, allow_empty=True)
+        except penstock.XidInUse:  # another process took this part: its messages are the rows
+            qm.backout()
+            status = next((s for s in qm.prepared_list() if s.xid == xid), None)
+            return (status.gets, status.bytes) if status is not None else (0, 0)
+        except BaseException:
+            qm.backout()
+            raise
+        return got, got_bytes
+
+    def _lost(self, text: str) -> None:
+        if self.options["failOnDataLoss"]:
+            raise DataLoss(text)
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+    def _slices(self, statuses: list[Any]) -> list[Slice]:
+        """Partitions of about the same number of rows, in delivery order."""
+        total = sum(status.gets for status in statuses)
+        rows = self.options["messagesPerPartition"]
+        fewest = self.options["minPartitions"]
+        if fewest is None:
+            rows = min(rows, max(_FEWEST_ROWS, -(-total // _cores())))
+        else:
+            rows = min(rows, max(1, -(-total // fewest)))
+        where = host.here()
+        slices: list[Slice] = []
+        pieces: list[Piece] = []
+        room = rows
+        for status in statuses:
+            mean = status.bytes // max(1, status.gets)
+            at = 0
+            while at < status.gets:
+                last = min(status.gets, at + room)
+                pieces.append(Piece(str(status.xid), at, last, mean))
+                room -= last - at
+                at = last
+                if room == 0:
+                    slices.append(Slice(pieces, where))
+                    pieces, room = [], rows
+        if pieces:
+            slices.append(Slice(pieces, where))
+        return slices
+
+    # ---- committing ----
+
+    def _committed_number(self, qm: QueueManager) -> int:
+        """Of the ledger, read once: nobody else changes it."""
+        if self._committed < 0:
+            with ledger(qm) as book:
+                _, ledgers = units.of_stream(qm.recover(), self._stream)
+                units.back_out(qm, ledgers)
+                entry = book.read(f"stream:{self._stream}")
+            self._committed = entry["unit"] if entry else 0
+        return self._committed
+
+    def _commit_up_to(self, end: Offset) -> None:
+        if end.get("stream"):
+            self._stream = end["stream"]
+        if not self._stream or end["unit"] <= max(0, self._committed):
+            return
+        qm, _ = self._connected()
+        done = self._committed_number(qm)
+        with ledger(qm) as book:
+            found, ledgers = units.of_stream(qm.recover(), self._stream)
+            units.back_out(qm, ledgers)
+            for number in sorted(found):
+                if number <= done:  # a latecomer's
+                    units.back_out(qm, found.pop(number).values())
+            due: list[Xid] = []
+            for number in range(done + 1, end["unit"] + 1):
+                parts = found.get(number, {})
+                if len(due) + len(parts) > units.MOST_UNITS:
+                    self._commit(qm, book, number - 1, due)
+                    due = []
+                due += [parts[part] for part in sorted(parts)]
+            if end["unit"] > done:
+                self._commit(qm, book, end["unit"], due)
+
+    def _commit(self, qm: QueueManager, book: Any, number: int, due: list[Xid]) -> None:
+        xid = units.ledger_unit(units.SOURCE, self._stream)
+        entry = {"unit": number, "queue": self.options["queue"], "time": int(time.time())}
+        book.prepare(f"stream:{self._stream}", entry, xid)
+        qm.commit_prepared(*due, xid)
+        self._committed = number
+
+
+def _open_for_both(qm: QueueManager, name: str) -> Queue:
+    """For input and browse."""
+    with open_queue(qm, name, "browse"):  # an alias or a remote queue is told apart here
+        return qm.open(name, input=True, browse=True, output=False)
+
+
+def _cores() -> int:
+    import os
+
+    return len(os.sched_getaffinity(0))
+
+
+def _leave_in_order() -> None:
+    """Spark ends this process with SIGTERM: an exit that runs stop(), unless somebody else cares.
+
+    Only in a process of PySpark's for one streaming source, where this is the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _exit)
+
+
+def _exit(number: int, frame: Any) -> None:
+    raise SystemExit(128 + number)

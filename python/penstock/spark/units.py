@@ -1,0 +1,99 @@
+"""Names of the prepared units of work that streams and sinks leave, and how they are found again.
+
+=======  ===================  ====================================================================
+format   global id            qualifier
+=======  ===================  ====================================================================
+PSPK     the stream's id      ``<unit>.<part>``: messages of a micro-batch; ``ledger``
+PSNK     ``<sink>.<version>`` ``<partition>.<attempt>.<nth>.<random>``: what a task put; ``ledger``
+=======  ===================  ====================================================================
+
+The sink's id is the query's, its version the batch's. A name is used by one prepared unit at a
+time, which the queue manager sees to: two processes that take the same micro-batch cannot both
+prepare it.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import penstock
+from penstock import Xid
+
+if TYPE_CHECKING:
+    from penstock import QueueManager
+
+__all__ = [
+    "MOST_UNITS",
+    "SINK",
+    "SOURCE",
+    "back_out",
+    "ledger_unit",
+    "new_id",
+    "of_sink",
+    "of_stream",
+    "stream_unit",
+    "task_unit",
+]
+
+SOURCE = int.from_bytes(b"PSPK", "big")
+SINK = int.from_bytes(b"PSNK", "big")
+MOST_UNITS = 4095  # of one commit, beside the ledger's
+_LEDGER = b"ledger"
+
+
+def new_id() -> str:
+    """32 characters that nobody else has."""
+    return uuid.uuid4().hex
+
+
+def stream_unit(stream: str, unit: int, part: int) -> Xid:
+    """Of a part of a micro-batch."""
+    return Xid(SOURCE, stream.encode(), f"{unit}.{part}".encode())
+
+
+def task_unit(sink: str, version: int, partition: int, attempt: int, nth: int) -> Xid:
+    """Of what a task puts; a new one at each call."""
+    chance = os.urandom(6).hex()
+    return Xid(SINK, f"{sink}.{version}".encode(), f"{partition}.{attempt}.{nth}.{chance}".encode())
+
+
+def ledger_unit(kind: int, gtrid: str) -> Xid:
+    """Of the replacement of an entry of the ledger."""
+    return Xid(kind, gtrid.encode(), _LEDGER)
+
+
+def of_stream(xids: Iterable[Xid], stream: str) -> tuple[dict[int, dict[int, Xid]], list[Xid]]:
+    """Units of a stream among those: number -> part -> name, and those of the ledger."""
+    numbers: dict[int, dict[int, Xid]] = {}
+    ledgers = []
+    for xid in xids:
+        if xid.format_id != SOURCE or xid.gtrid != stream.encode():
+            continue
+        if xid.bqual == _LEDGER:
+            ledgers.append(xid)
+        else:
+            number, part = xid.bqual.decode("ascii").split(".")
+            numbers.setdefault(int(number), {})[int(part)] = xid
+    return numbers, ledgers
+
+
+def of_sink(xids: Iterable[Xid], sink: str, version: int) -> list[Xid]:
+    """Units of a sink among those, of that version and earlier ones, the ledger's included."""
+    found = []
+    for xid in xids:
+        name, _, of = xid.gtrid.rpartition(b".")
+        if xid.format_id == SINK and name == sink.encode() and int(of) <= version:
+            found.append(xid)
+    return found
+
+
+def back_out(qm: QueueManager, xids: Iterable[Xid]) -> None:
+    """Backs these units out, but for those that somebody else has ended meanwhile."""
+    for xid in xids:
+        try:
+            qm.backout_prepared(xid)
+        except penstock.UnitNotAvailable:
+            continue

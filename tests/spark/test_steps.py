@@ -1,0 +1,590 @@
+"""The protocol of source and sinks step by step, as Spark takes them, and cut short at each step.
+
+No Spark runs here: what Spark would call is called, and a driver that dies is a reader that is
+dropped with its connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyspark
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+import penstock
+from penstock.spark import ledger, options, units
+from penstock.spark.errors import DataLoss, SchemaError, SourceError, TooManyUnits
+from penstock.spark.schema import MESSAGE, struct_type
+from penstock.spark.sink import BatchWriter
+from penstock.spark.stream import Slice, StreamReader
+from penstock.spark.stream_sink import StreamWriter
+
+START = {"unit": 0}
+
+
+class Bench:
+    """One queue manager with the queues IN and OUT."""
+
+    def __init__(self, qm: penstock.QueueManager, home: Path) -> None:
+        self.qm = qm
+        self.base = {"queueManager": "QM1", "home": str(home)}
+        self.source = qm.queue("IN")
+        self.target = qm.queue("OUT")
+
+    def fill(self, first: int, last: int, **fields: Any) -> list[bytes]:
+        made = [b"%04d" % number for number in range(first, last)]
+        self.source.put_batch(made, **{"persistent": True, **fields})
+        return made
+
+    def reader(self, **given: str) -> StreamReader:
+        read = options.parse({**self.base, "queue": "IN", **given}, options.STREAM)
+        return StreamReader(read, struct_type(MESSAGE))
+
+    def left(self) -> list[bytes]:
+        return [message.data for message in self.source.browse()]
+
+
+@pytest.fixture
+def bench(qm: penstock.QueueManager, home: Path) -> Iterator[Bench]:
+    made = Bench(qm, home)
+    yield made
+    made.source.close()
+    made.target.close()
+
+
+def plan(reader: StreamReader, start: dict[str, Any]) -> dict[str, Any]:
+    return reader.latestOffset(start, reader.getDefaultReadLimit())
+
+
+def rows(reader: StreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[bytes]:
+    found = []
+    for part in reader.partitions(start, end):
+        assert isinstance(part, Slice)
+        for batch in reader.read(part):
+            found += batch.column("body").to_pylist()
+    return found
+
+
+# ---- the source ----
+
+
+def test_nothing_is_taken_before_the_offset_is_in_the_log(bench: Bench) -> None:
+    made = bench.fill(0, 5)
+    reader = bench.reader()
+    assert reader.initialOffset() == START
+    end = plan(reader, START)
+    assert end["unit"] == 1 and len(end["stream"]) == 32
+    assert bench.left() == made and bench.qm.recover() == []
+    reader.stop()
+
+
+def test_without_messages_the_offset_stays_as_it_is(bench: Bench) -> None:
+    reader = bench.reader()
+    assert plan(reader, START) == START
+    bench.fill(0, 1, persistent=False)
+    only = bench.reader(nonPersistent="exclude")
+    assert plan(only, START) == START
+    assert plan(reader, START)["unit"] == 1
+    only.stop()
+    reader.stop()
+
+
+def test_a_micro_batch_that_is_planned_again_has_the_same_rows(bench: Bench) -> None:
+    made = bench.fill(0, 5) + bench.fill(5, 9, persistent=False)
+    reader = bench.reader()
+    end = plan(reader, START)
+    assert rows(reader, START, end) == made
+    bench.fill(9, 12)
+    assert rows(reader, START, end) == made
+    reader.stop()  # the driver dies; another one plans it from the log
+    again = bench.reader()
+    assert rows(again, START, end) == made
+    again.stop()
+
+
+def test_a_micro_batch_that_others_emptied_is_empty_for_ever(bench: Bench) -> None:
+    bench.fill(0, 3)
+    reader = bench.reader()
+    end = plan(reader, START)
+    bench.source.get_batch(9)
+    assert rows(reader, START, end) == []
+    bench.fill(3, 6)
+    assert rows(reader, START, end) == []
+    assert rows(reader, end, plan(reader, end)) == [b"0003", b"0004", b"0005"]
+    reader.stop()
+
+
+def test_a_driver_that_dies_while_it_takes_leaves_the_messages(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = bench.fill(0, 5)
+    reader = bench.reader()
+    end = plan(reader, START)
+
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(penstock.QueueManager, "prepare", die)
+        with pytest.raises(KeyboardInterrupt):
+            reader.partitions(START, end)
+    assert bench.left() == made and bench.qm.recover() == []
+    again = bench.reader()
+    assert rows(again, START, end) == made
+    reader.stop()
+    again.stop()
+
+
+def test_parts_that_were_prepared_before_a_death_are_kept_and_the_rest_is_taken(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.qm.alter("QMGR", maxumsgs=4)
+    made = bench.fill(0, 4) + bench.fill(4, 8) + bench.fill(8, 10)
+    reader = bench.reader()
+    end = plan(reader, START)
+    assert end["parts"] == 3
+    prepare = penstock.QueueManager.prepare
+    calls: list[object] = []
+
+    def second_time_die(self: Any, xid: Any, **given: Any) -> None:
+        calls.append(xid)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        prepare(self, xid, **given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(penstock.QueueManager, "prepare", second_time_die)
+        with pytest.raises(KeyboardInterrupt):
+            reader.partitions(START, end)
+    assert len(bench.qm.recover()) == 1
+    again = bench.reader()
+    assert rows(again, START, end) == made
+    again.commit(end)
+    assert bench.qm.recover() == [] and bench.left() == []
+    reader.stop()
+    again.stop()
+
+
+def test_two_processes_that_take_one_micro_batch_read_the_same_rows(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = bench.fill(0, 6)
+    one, two = bench.reader(), bench.reader()
+    end = plan(one, START)
+    take = StreamReader._take_part
+
+    def late(self: StreamReader, *args: Any) -> Any:
+        with monkeypatch.context() as inner:
+            inner.setattr(StreamReader, "_take_part", take)
+            assert rows(two, START, end) == made  # the other one is faster
+        bench.fill(6, 9)
+        return take(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StreamReader, "_take_part", late)
+        parts = one.partitions(START, end)
+    assert [row for part in parts for b in one.read(part) for row in b["body"].to_pylist()] == made
+    assert bench.left() == [b"0006", b"0007", b"0008"]
+    one.stop()
+    two.stop()
+
+
+def test_commit_takes_the_messages_away_however_often_it_comes(bench: Bench) -> None:
+    bench.fill(0, 3)
+    reader = bench.reader(eagerCommit="false", maxMessagesPerTrigger="1")
+    first = plan(reader, START)
+    rows(reader, START, first)
+    second = plan(reader, first)
+    rows(reader, first, second)
+    assert len(bench.qm.recover()) == 2
+    reader.commit(second)  # the one before was skipped
+    reader.commit(first)
+    reader.commit(second)
+    assert bench.qm.recover() == [] and bench.left() == [b"0002"]
+    reader.stop()
+
+
+def test_a_micro_batch_is_committed_when_the_next_one_is_asked_for(bench: Bench) -> None:
+    bench.fill(0, 3)
+    reader = bench.reader()
+    end = plan(reader, START)
+    rows(reader, START, end)
+    assert plan(reader, end) == end
+    assert bench.qm.recover() == []
+    reader.stop()
+
+
+def test_a_commit_that_was_cut_short_is_made_anew(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.fill(0, 3)
+    reader = bench.reader()
+    end = plan(reader, START)
+    rows(reader, START, end)
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(penstock.QueueManager, "commit_prepared", die)
+        with pytest.raises(KeyboardInterrupt):
+            reader.commit(end)
+    assert len(bench.qm.recover()) == 2  # the micro-batch, and the ledger's
+    again = bench.reader()
+    again.commit(end)
+    assert bench.qm.recover() == [] and bench.left() == []
+    assert plan(again, end) == end
+    reader.stop()
+    again.stop()
+
+
+def test_what_a_latecomer_prepares_after_the_commit_goes_back_on_the_queue(bench: Bench) -> None:
+    bench.fill(0, 3)
+    reader = bench.reader()
+    end = plan(reader, START)
+    rows(reader, START, end)
+    reader.commit(end)
+    made = bench.fill(3, 5)
+    bench.source.get_batch(9, syncpoint=True)
+    bench.qm.prepare(units.stream_unit(end["stream"], 1, 7))
+    after = {**end, "unit": 2}
+    fresh = bench.reader()
+    fresh.commit(after)
+    assert bench.qm.recover() == [] and bench.left() == made
+    reader.stop()
+    fresh.stop()
+
+
+def test_a_checkpoint_that_is_older_than_the_ledger_is_data_loss(bench: Bench) -> None:
+    bench.fill(0, 3)
+    reader = bench.reader()
+    end = plan(reader, START)
+    rows(reader, START, end)
+    reader.commit(end)
+    with pytest.raises(DataLoss, match="asked for again, but its messages were committed"):
+        reader.partitions(START, end)
+    lenient = bench.reader(failOnDataLoss="false")
+    with pytest.warns(RuntimeWarning, match="asked for again"):
+        assert lenient.partitions(START, end) == []
+    reader.stop()
+    lenient.stop()
+
+
+def test_a_queue_manager_without_the_stream_is_data_loss(bench: Bench) -> None:
+    bench.fill(0, 3)
+    reader = bench.reader()
+    before = {"stream": units.new_id(), "unit": 4, "parts": 1}
+    with pytest.raises(DataLoss, match=r"micro-batch 4 of stream .* is neither prepared nor"):
+        reader.partitions(before, {**before, "unit": 5})
+    reader.stop()
+
+
+def test_limits_bound_a_micro_batch(bench: Bench) -> None:
+    bench.fill(0, 30)
+    reader = bench.reader(maxMessagesPerTrigger="7")
+    end = plan(reader, START)
+    assert len(rows(reader, START, end)) == 7
+    by_bytes = bench.reader(maxBytesPerTrigger="20")
+    assert len(rows(by_bytes, START, plan(by_bytes, START))) == 5
+    last = by_bytes.latestOffset(START, ReadAllAvailable())
+    other = {**last, "stream": units.new_id()}
+    assert len(rows(by_bytes, START, other)) == 18
+    reader.stop()
+    by_bytes.stop()
+
+
+def test_available_now_takes_what_was_there_and_nothing_that_comes(bench: Bench) -> None:
+    made = bench.fill(0, 6)
+    reader = bench.reader(maxMessagesPerTrigger="4")
+    reader.prepareForTriggerAvailableNow()
+    bench.fill(6, 12, priority=9)
+    seen: list[bytes] = []
+    start, end = START, plan(reader, START)
+    while end != start:
+        seen += rows(reader, start, end)
+        start, end = end, plan(reader, end)
+    assert seen == made and len(bench.left()) == 6
+    reader.stop()
+
+
+def test_two_streams_and_a_consumer_share_a_queue_without_overlap(bench: Bench) -> None:
+    made = bench.fill(0, 90)
+    one, two = (bench.reader(maxMessagesPerTrigger="20") for _ in range(2))
+    seen: list[bytes] = []
+    starts = [START, START]
+    while len(seen) < 90:
+        for at, reader in enumerate((one, two)):
+            end = plan(reader, starts[at])
+            if end != starts[at]:
+                seen += rows(reader, starts[at], end)
+            starts[at] = end
+        seen += [message.data for message in bench.source.get_batch(5)]
+    assert sorted(seen) == made
+    one.stop()
+    two.stop()
+
+
+def test_slices_are_disjoint_and_in_delivery_order(bench: Bench) -> None:
+    bench.qm.alter("QMGR", maxumsgs=40)
+    made = bench.fill(0, 100)
+    reader = bench.reader(minPartitions="4")
+    end = plan(reader, START)
+    parts = reader.partitions(START, end)
+    sizes = [sum(p.last - p.first for p in part.pieces) for part in parts]  # type: ignore
+    assert sizes == [25, 25, 25, 25]
+    assert rows(reader, START, end) == made
+    small = bench.reader(messagesPerPartition="30")
+    assert len(small.partitions(START, end)) == 4
+    reader.stop()
+    small.stop()
+
+
+def test_a_reader_is_pickled_without_its_connection(bench: Bench) -> None:
+    import pickle
+
+    made = bench.fill(0, 3)
+    reader = bench.reader()
+    end = plan(reader, START)
+    parts = reader.partitions(START, end)
+    copy, sent = pickle.loads(pickle.dumps((reader, parts)))
+    assert copy._open is None
+    assert [row for b in copy.read(sent[0]) for row in b["body"].to_pylist()] == made
+    reader.stop()
+
+
+def test_progress_tells_depth_and_age(bench: Bench) -> None:
+    reader = bench.reader()
+    assert reader.reportLatestOffset() == {"queue": "IN", "depth": 0, "oldestMessageAgeMs": 0}
+    bench.fill(0, 3)
+    told = reader.reportLatestOffset()
+    assert told is not None and told["depth"] == 3 and 0 <= told["oldestMessageAgeMs"] < 60_000
+    reader.stop()
+
+
+# ---- the sinks ----
+
+
+class Task:
+    """A TaskContext."""
+
+    def __init__(self, query: str, batch: int, partition: int) -> None:
+        self.local = {"sql.streaming.queryId": query, "streaming.sql.batchId": str(batch)}
+        self.partition = partition
+
+    def getLocalProperty(self, name: str) -> str:
+        return self.local[name]
+
+    def partitionId(self) -> int:
+        return self.partition
+
+    def taskAttemptId(self) -> int:
+        return 100 + self.partition
+
+
+Put = Callable[..., Any]
+
+
+@pytest.fixture
+def put(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Put:
+    """Runs a task: puts one table as a partition of a batch of a query."""
+
+    def run(writer: Any, table: pa.Table, partition: int = 0, batch: int = 0) -> Any:
+        task = Task("query-1", batch, partition)
+        monkeypatch.setattr(pyspark.TaskContext, "get", lambda: task)
+        return writer.write(iter(table.to_batches()))
+
+    return run
+
+
+TEXT = {"value": "string"}
+
+
+def stream_writer(bench: Bench, columns: dict[str, str] = TEXT, queue: str = "OUT") -> StreamWriter:
+    read = options.parse({**bench.base, "queue": queue}, options.SINK)
+    return StreamWriter(read, struct_type(columns))
+
+
+def batch_writer(bench: Bench, columns: dict[str, str], **given: str) -> BatchWriter:
+    return BatchWriter(options.parse({**bench.base, **given}, options.WRITE), struct_type(columns))
+
+
+def table(*values: str) -> pa.Table:
+    return pa.table({"value": list(values)})
+
+
+def out(bench: Bench) -> list[bytes]:
+    return [message.data for message in bench.target.browse()]
+
+
+def test_a_batch_is_visible_when_the_driver_commits_it_and_not_before(
+    bench: Bench, put: Put
+) -> None:
+    writer = stream_writer(bench)
+    told = [put(writer, table("c"), 1), put(writer, table("a", "b"), 0)]
+    assert out(bench) == [] and len(bench.qm.recover()) == 2
+    writer.commit(told, 0)
+    assert out(bench) == [b"c", b"a", b"b"] and bench.qm.recover() == []  # in the order of puts
+
+
+def test_a_batch_that_is_replayed_is_written_once(bench: Bench, put: Put) -> None:
+    writer = stream_writer(bench)
+    writer.commit([put(writer, table("a"))], 0)
+    writer.commit([put(writer, table("a"))], 0)
+    assert out(bench) == [b"a"] and bench.qm.recover() == []
+    writer.commit([put(writer, table("b"), batch=1)], 1)
+    assert out(bench) == [b"a", b"b"]
+
+
+def test_what_a_dead_attempt_left_is_backed_out_by_the_next_commit(bench: Bench, put: Put) -> None:
+    writer = stream_writer(bench)
+    put(writer, table("lost"))
+    put(writer, table("lost too"))
+    writer.commit([put(writer, table("a"))], 0)
+    assert out(bench) == [b"a"] and bench.qm.recover() == []
+
+
+def test_a_commit_of_the_sink_that_was_cut_short_leaves_nothing(
+    bench: Bench, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = stream_writer(bench)
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        told = put(writer, table("a"))
+        patch.setattr(penstock.QueueManager, "commit_prepared", die)
+        with pytest.raises(KeyboardInterrupt):
+            writer.commit([told], 0)
+    assert out(bench) == []
+    writer.commit([put(writer, table("a"))], 0)
+    assert out(bench) == [b"a"] and bench.qm.recover() == []
+
+
+def test_a_job_that_is_aborted_leaves_nothing(bench: Bench, put: Put) -> None:
+    writer = stream_writer(bench)
+    writer.abort([put(writer, table("a")), None], 0)
+    assert out(bench) == [] and bench.qm.recover() == []
+
+
+def test_a_task_with_more_rows_than_maxumsgs_prepares_several_units(
+    bench: Bench, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.qm.alter("QMGR", maxumsgs=10)
+    writer = stream_writer(bench)
+    told = put(writer, table(*[str(n) for n in range(25)]))
+    assert len(told.xids) == 3 and told.messages == 25
+    writer.commit([told], 0)
+    assert out(bench) == [b"%d" % n for n in range(25)]
+    monkeypatch.setattr(units, "MOST_UNITS", 2)
+    told = put(writer, table(*[str(n) for n in range(25)]), batch=1)
+    with pytest.raises(TooManyUnits, match="the batch has 3 units of work, 2 can be committed"):
+        writer.commit([told], 1)
+    assert len(out(bench)) == 25 and bench.qm.recover() == []
+
+
+def test_columns_become_the_fields_of_messages(bench: Bench, put: Put) -> None:
+    columns = {
+        "body": "binary", "queue": "string", "priority": "int", "persistent": "boolean",
+        "correl_id": "binary", "expiry": "double", "reply_to_q": "string", "format": "string",
+        "msg_type": "int", "group_id": "binary", "msg_seq_number": "int", "sequence": "bigint",
+        "properties": "map<string,string>",
+    }  # fmt: skip
+    bench.qm.alter("QLOCAL", "OUT", defprty=3, defpsist=False)
+    rows_ = {
+        "body": [b"1", b"2"], "queue": ["OUT", "IN"], "priority": [8, None],
+        "persistent": [True, None], "correl_id": [b"c" * 24, None], "expiry": [60.0, None],
+        "reply_to_q": ["REPLIES", None], "format": ["MQSTR", None], "msg_type": [1, None],
+        "group_id": [b"g" * 24, None], "msg_seq_number": [5, None], "sequence": [99, 98],
+        "properties": pa.nulls(2, pa.map_(pa.string(), pa.string())),
+    }  # fmt: skip
+    writer = batch_writer(bench, columns)
+    writer.commit([put(writer, pa.table(rows_))])
+    first, second = bench.target.get(), bench.source.get()
+    assert (first.data, first.priority, first.persistent, first.correl_id) == (
+        b"1", 8, True, b"c" * 24,
+    )  # fmt: skip
+    assert first.expiry is not None and 59 < first.expiry <= 60
+    assert (first.reply_to_q, first.format, first.msg_type) == ("REPLIES", "MQSTR", 1)
+    assert (first.group_id, first.msg_seq_number) == (b"g" * 24, 5)
+    assert (second.data, second.priority, second.persistent) == (b"2", 0, True)  # of IN
+    assert (second.correl_id, second.expiry, second.reply_to_q) == (bytes(24), None, "")
+    assert (second.format, second.msg_type, second.group_id) == ("", 8, bytes(24))
+
+
+def test_a_priority_above_the_highest_is_counted_and_no_error(bench: Bench, put: Put) -> None:
+    writer = batch_writer(bench, {"body": "binary", "priority": "int"}, queue="OUT")
+    told = put(writer, pa.table({"body": [b"1", b"2"], "priority": [12, 3]}))
+    assert told.warnings == 1
+    writer.commit([told])
+    assert out(bench) == [b"1", b"2"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows_", "text"),
+    [
+        ({"value": "string"}, {"value": ["a", None]}, "the body of a row is null"),
+        (
+            {"value": "string", "queue": "string"},
+            {"value": ["a"], "queue": [None]},
+            "a queue is null, and there is no option queue",
+        ),
+        (
+            {"value": "string", "queue": "string", "properties": "map<string,string>"},
+            {"value": ["a"], "queue": ["OUT"], "properties": [[("k", "v")]]},
+            "column properties is not null",
+        ),
+    ],
+)
+def test_values_that_no_message_can_have_are_refused_and_nothing_is_put(
+    bench: Bench, put: Put, columns: dict[str, str], rows_: dict[str, Any], text: str
+) -> None:
+    given = {} if "queue" in columns else {"queue": "OUT"}
+    writer = batch_writer(bench, columns, **given)
+    made = pa.table(
+        {
+            name: pa.array(values, pa.map_(pa.string(), pa.string()))
+            if name == "properties"
+            else pa.array(values, pa.string())
+            for name, values in rows_.items()
+        }
+    )
+    with pytest.raises(SchemaError, match=text):
+        put(writer, made)
+    assert out(bench) == [] and bench.qm.recover() == []
+
+
+def test_an_unknown_queue_is_told_before_anything_is_put(bench: Bench) -> None:
+    with pytest.raises(SourceError, match="queue NONE: MQRC_UNKNOWN_OBJECT_NAME"):
+        stream_writer(bench, queue="NONE")
+
+
+def test_a_queue_of_a_row_that_is_not_there_undoes_the_task(bench: Bench, put: Put) -> None:
+    writer = batch_writer(bench, {"value": "string", "queue": "string"})
+    with pytest.raises(SourceError, match="queue NONE of a row: MQRC_UNKNOWN_OBJECT_NAME"):
+        put(writer, pa.table({"value": ["a", "b"], "queue": ["OUT", "NONE"]}))
+    assert out(bench) == [] and bench.qm.recover() == []
+
+
+def test_the_ledger_has_one_entry_for_each_owner(bench: Bench, put: Put) -> None:
+    writer = stream_writer(bench)
+    for batch in range(4):
+        writer.commit([put(writer, table("a"), batch=batch)], batch)
+    bench.fill(0, 2)
+    reader = bench.reader()
+    end = plan(reader, START)
+    rows(reader, START, end)
+    reader.commit(end)
+    reader.stop()
+    with bench.qm.open(ledger.QUEUE, input=False) as queue:
+        assert queue.depth == 2
+    with ledger.ledger(bench.qm) as book:
+        sink = book.read("sink:query-1")
+        stream = book.read(f"stream:{end['stream']}")
+        assert sink is not None and sink["version"] == 3
+        assert stream is not None and stream["unit"] == 1 and stream["queue"] == "IN"
+        assert book.read("stream:nobody") is None
