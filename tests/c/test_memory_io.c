@@ -200,8 +200,9 @@ TEST(each_of_the_24_operations_can_be_failed_by_its_number)
         int fd = create("a");
         int spare = create("spare");
         CHECK_INT(io->ops->close(io, create("c")), 0);
-        memory_io_make_dirs(files, "/home/other");
+        memory_io_make_dirs(files, "/home/qm/other");
         other_dir = io->ops->open_sub(io, dir, "other");
+        CHECK(other_dir >= 0);
         CHECK_INT(io->ops->map(io, fd, 1, MQX_IO_MAP_READ, &view), 0);
         arm((struct memory_fault){.kind = MEMORY_FAULT_ERROR, .at = at, .error = EDQUOT});
         call_all(results, fd, spare, view);
