@@ -470,19 +470,14 @@ TEST(bytes_that_lie_under_good_checksums_are_refused_or_read_without_a_step_outs
     free(copy);
 }
 
+#if !defined(__SANITIZE_THREAD__) /* the race is the claim */
 struct scribbler {
     unsigned char *bytes;
     uint64_t used;
     int stop;
 };
 
-#if defined(__SANITIZE_THREAD__)
-#define NO_RACE __attribute__((no_sanitize("thread")))
-#else
-#define NO_RACE
-#endif
-
-NO_RACE static void *scribble(void *arg)
+static void *scribble(void *arg)
 {
     struct scribbler *scribbler = arg;
     struct test_random random = {0};
@@ -497,7 +492,6 @@ NO_RACE static void *scribble(void *arg)
     return NULL;
 }
 
-#if !defined(__SANITIZE_THREAD__) /* the race is the claim */
 TEST(bytes_that_change_while_they_are_read_lead_nowhere_outside)
 {
     BED bed;
