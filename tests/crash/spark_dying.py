@@ -1,0 +1,113 @@
+"""The data source of penstock.spark with places where it dies, for spark_storm.py.
+
+Each method of the source and the sink says where it is by ``reach(point)``. The supervisor writes
+an *order* into the storm's folder: a point, who dies there, a number. The first process to reach
+the point of a new order claims it by a file of that number, and dies: alone (``worker``), or
+together with the whole driver's process group (``driver``). No order, no effect.
+
+Workers find the folder and the driver's process group in the environment: STORM_FOLDER, and the
+file ``driver`` in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from penstock.spark.datasource import PenstockDataSource
+
+READER = ("latestOffset", "partitions", "read", "commit")
+WRITER = ("write", "sinkCommit")
+IN_WORKERS = ("read", "write")
+_ENTERED_AND_LEFT = [f"{name}.{side}" for name in READER + WRITER for side in ("before", "after")]
+POINTS = (*_ENTERED_AND_LEFT, "read.middle", "write.middle")
+
+
+def reach(point: str) -> None:
+    """Dies when there is an order for this point that nobody has carried out yet."""
+    folder = Path(os.environ["STORM_FOLDER"])
+    try:
+        order = json.loads((folder / "order").read_text())
+    except FileNotFoundError:
+        return
+    if order["point"] != point:
+        return
+    try:
+        claim = os.open(folder / f"done.{order['number']}", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    except FileExistsError:
+        return
+    os.close(claim)
+    if order["victim"] == "driver":
+        group = int((folder / "driver").read_text())
+        if group <= 1:
+            raise AssertionError(f"refusing to kill the process group {group}")
+        os.killpg(group, signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class _DyingReader:
+    """In front of the stream reader's class."""
+
+    def latestOffset(self, *arguments: Any) -> Any:
+        reach("latestOffset.before")
+        offset = super().latestOffset(*arguments)  # type: ignore[misc]
+        reach("latestOffset.after")
+        return offset
+
+    def partitions(self, start: Any, end: Any) -> Any:
+        reach("partitions.before")
+        planned = super().partitions(start, end)  # type: ignore[misc]
+        reach("partitions.after")
+        return planned
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        reach("read.before")
+        for batch in super().read(partition):  # type: ignore[misc]
+            yield batch
+            reach("read.middle")
+        reach("read.after")
+
+    def commit(self, end: Any) -> None:
+        reach("commit.before")
+        super().commit(end)  # type: ignore[misc]
+        reach("commit.after")
+
+
+class _DyingWriter:
+    """In front of the stream writer's class."""
+
+    def write(self, iterator: Iterator[Any]) -> Any:
+        def watched() -> Iterator[Any]:
+            for batch in iterator:
+                yield batch
+                reach("write.middle")
+
+        reach("write.before")
+        message = super().write(watched())  # type: ignore[misc]
+        reach("write.after")
+        return message
+
+    def commit(self, messages: Any, batch_id: int) -> None:
+        reach("sinkCommit.before")
+        super().commit(messages, batch_id)  # type: ignore[misc]
+        reach("sinkCommit.after")
+
+
+class DyingDataSource(PenstockDataSource):
+    """Under the same name; its readers and writers are the real ones with the points added."""
+
+    def streamReader(self, schema: Any) -> Any:
+        return _with_points(_DyingReader, super().streamReader(schema))
+
+    def streamWriter(self, schema: Any, overwrite: bool) -> Any:
+        return _with_points(_DyingWriter, super().streamWriter(schema, overwrite))
+
+
+def _with_points(points: type, real: Any) -> Any:
+    """The object itself, its class now a subclass that says where it is."""
+    real.__class__ = type(points.__name__, (points, type(real)), {})
+    return real

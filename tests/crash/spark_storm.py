@@ -1,0 +1,383 @@
+"""Exactly once through Spark: drivers and workers killed at every phase, then everything counted.
+
+    python tests/crash/spark_storm.py [--random 12] [--seed 1] [--keep]
+
+A supervisor puts messages with ids of their own on the queues IN and HOP, non-persistent ones
+among them, while the job of spark_driver.py streams IN into a Parquet table and HOP, through the
+sink, onto OUT. Beside the streams a plain consumer takes messages from IN and HOP in units of work.
+The driver (with its whole process group) or one worker is killed at each point of spark_dying.py,
+and ``--random`` times at any moment; the driver is started again on its checkpoints at once,
+while workers of the last one may still be running.
+
+At the end each id put on IN was taken by the consumer or is in the table, once; each put on HOP was
+taken or is on OUT, once; every body is whole; in each file of the table the messages of one
+priority are in the order of their arrival; and what units are left in doubt holds only messages
+that are in the table or on OUT.
+
+Runs in a PID namespace of its own. Kills only the process groups it started, and processes of that
+namespace; never a pid of 1 or less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow.parquet
+from spark_dying import IN_WORKERS, POINTS
+
+import penstock
+
+MANAGER = "SPARKSTORM"
+HERE = Path(__file__).resolve().parent
+START_SECONDS, POINT_SECONDS, END_SECONDS = 300, 120, 300
+PAUSE = 0.004  # seconds between two units of the producer
+BACKLOG = 2_000  # messages waiting; above it the producer rests
+
+
+def body_of(number: int) -> bytes:
+    """The body that belongs to an id: a checksum, the id, a filling."""
+    length = 9_000 if number % 53 == 0 else 16 + number % 300
+    content = struct.pack("<Q", number) + random.Random(number).randbytes(length)
+    return struct.pack("<I", zlib.crc32(content)) + content
+
+
+def number_of(correl_id: bytes, body: bytes) -> int:
+    """The id of a message that is whole; AssertionError otherwise."""
+    number = int(struct.unpack_from("<Q", correl_id)[0])
+    assert bytes(body) == body_of(number), f"message {number} is not whole"
+    return number
+
+
+# ---- the plain programs beside the streams ----
+
+
+@dataclass
+class Ledger:
+    """What was put on a queue, and what the plain consumer took from it."""
+
+    queue: str
+    put: list[int] = field(default_factory=list)
+    taken: Counter[int] = field(default_factory=Counter)
+
+
+class Programs:
+    """A producer and a consumer of both queues, each a thread with units of work of its own."""
+
+    def __init__(self, qm: penstock.QueueManager, seed: int) -> None:
+        self.qm, self.seed = qm, seed
+        self.ledgers = [Ledger("IN"), Ledger("HOP")]
+        self.stop = {"producer": threading.Event(), "consumer": threading.Event()}
+        self.failed: list[BaseException] = []
+        self.threads = {
+            name: threading.Thread(target=self.run, args=(name,), daemon=True) for name in self.stop
+        }
+
+    def start(self) -> None:
+        for thread in self.threads.values():
+            thread.start()
+
+    def end(self, name: str) -> None:
+        self.stop[name].set()
+        self.threads[name].join(30)
+        assert not self.threads[name].is_alive(), f"the {name} does not end"
+
+    def run(self, name: str) -> None:
+        try:
+            rng = random.Random(f"{self.seed} {name}")
+            queues = [self.qm.open(ledger.queue) for ledger in self.ledgers]
+            while not self.stop[name].is_set():
+                for ledger, queue in zip(self.ledgers, queues, strict=True):
+                    getattr(self, name)(rng, ledger, queue)
+                time.sleep(PAUSE)
+        except BaseException as error:  # told to the supervisor, which raises it
+            self.failed.append(error)
+
+    def producer(self, rng: random.Random, ledger: Ledger, queue: penstock.Queue) -> None:
+        if queue.depth > BACKLOG:
+            return
+        numbers = range(len(ledger.put) + 1, len(ledger.put) + 1 + rng.randint(1, 4))
+        with self.qm.transaction():
+            for number in numbers:
+                queue.put(
+                    body_of(number),
+                    priority=number % 3,
+                    persistent=number % 5 != 0,
+                    correl_id=struct.pack("<Q", number),
+                )
+        ledger.put.extend(numbers)
+
+    def consumer(self, rng: random.Random, ledger: Ledger, queue: penstock.Queue) -> None:
+        if rng.random() < 0.8:
+            return
+        try:
+            with self.qm.transaction():
+                message = queue.get()
+                if rng.random() < 0.2:
+                    raise KeyError
+        except (KeyError, penstock.NoMessageAvailable):
+            return
+        ledger.taken[number_of(message.correl_id, message.data)] += 1
+
+
+# ---- the driver and its deaths ----
+
+
+class Driver:
+    """The Spark job's processes, started again whenever they are gone."""
+
+    def __init__(self, folder: Path, home: Path) -> None:
+        self.folder, self.home = folder, home
+        self.process: subprocess.Popen[bytes] | None = None
+        self.starts = 0
+
+    def start(self) -> None:
+        (self.folder / "started").unlink(missing_ok=True)
+        self.starts += 1
+        with (self.folder / f"driver.{self.starts}.log").open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, HERE / "spark_driver.py", MANAGER, self.home, self.folder],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={
+                    **os.environ,
+                    "STORM_FOLDER": str(self.folder),
+                    "PYTHONPATH": str(HERE),
+                    "SPARK_LOCAL_IP": "127.0.0.1",
+                    "PYSPARK_PYTHON": sys.executable,
+                },
+            )
+        (self.folder / "driver").write_text(str(self.process.pid))
+        self.wait_for((self.folder / "started").exists, START_SECONDS, "started")
+
+    def wait_for(self, happened: object, seconds: float, what: str) -> None:
+        """Until it is so; AssertionError with the end of the log when it is late."""
+        deadline = time.monotonic() + seconds
+        while not happened():  # type: ignore[operator]
+            if time.monotonic() > deadline or (what == "started" and not self.alive()):
+                raise AssertionError(f"not {what} within {seconds} s:\n{self.log()}")
+            time.sleep(0.02)
+
+    def log(self) -> str:
+        text = (self.folder / f"driver.{self.starts}.log").read_text(errors="replace")
+        return text[-4_000:]
+
+    def alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self) -> None:
+        """The driver with its process group: the machine that runs Spark's JVM."""
+        assert self.process is not None
+        if self.process.pid <= 1:
+            raise AssertionError(f"refusing to kill {self.process.pid}")
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait(60)
+
+    def workers(self) -> list[int]:
+        """Python processes of Spark in this PID namespace, but for their parent, the daemon."""
+        parents: dict[int, int] = {}
+        for entry in Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and b"pyspark" in (entry / "cmdline").read_bytes():
+                    state = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+                    parents[int(entry.name)] = int(state[1])
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+        return [pid for pid, parent in parents.items() if parent in parents and pid > 1]
+
+
+class Storm:
+    """One queue manager, its programs, a driver, and the kills."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder, self.seed = folder, seed
+        self.rng = random.Random(seed)
+        home = folder / "home"
+        penstock.create(MANAGER, home=home)
+        self.qm = penstock.connect(MANAGER, home=home)
+        for name in ("IN", "HOP", "OUT"):
+            self.qm.define("QLOCAL", name, maxdepth=999_999_999)
+        self.programs = Programs(self.qm, seed)
+        self.driver = Driver(folder, home)
+        self.kills = Counter[str]()
+
+    def run(self, randomly: int) -> None:
+        orders = [(point, "driver") for point in POINTS]
+        orders += [(point, "worker") for point in POINTS if point.split(".")[0] in IN_WORKERS]
+        orders += [("", "driver" if n % 2 else "worker") for n in range(randomly)]
+        self.rng.shuffle(orders)
+        self.programs.start()
+        self.driver.start()
+        for number, (point, victim) in enumerate(orders):
+            if point:
+                self.kill_at(point, victim, number)
+            else:
+                self.kill_at_random(victim)
+            self.kills[victim] += 1
+            if self.programs.failed:
+                raise self.programs.failed[0]
+        self.end()
+
+    def kill_at(self, point: str, victim: str, number: int) -> None:
+        order = {"point": point, "victim": victim, "number": number}
+        (self.folder / "order.new").write_text(json.dumps(order))
+        (self.folder / "order.new").rename(self.folder / "order")
+        claim = self.folder / f"done.{number}"
+        self.driver.wait_for(claim.exists, POINT_SECONDS, f"at {point} in a {victim}")
+        if victim == "driver":
+            self.driver.kill()
+            self.driver.start()
+        else:
+            self.survive()
+
+    def kill_at_random(self, victim: str) -> None:
+        time.sleep(self.rng.uniform(0.2, 3))
+        if victim == "driver":
+            self.driver.kill()
+            self.driver.start()
+            return
+        workers = self.driver.workers()
+        if workers:
+            try:
+                os.kill(self.rng.choice(workers), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.survive()
+
+    def survive(self) -> None:
+        """After a worker's death the streams go on, or end because the worker was the source's."""
+        time.sleep(1)
+        if not self.driver.alive():
+            self.driver.start()
+
+    def end(self) -> None:
+        """No more messages, no more deaths: the streams take what is left and stop."""
+        (self.folder / "order").unlink(missing_ok=True)
+        self.programs.end("producer")
+        self.programs.end("consumer")
+        (self.folder / "stop").touch()
+        for _ in range(3):  # a worker's death may still end the driver now
+            deadline = time.monotonic() + END_SECONDS
+            while self.driver.alive() and time.monotonic() < deadline:
+                time.sleep(0.1)
+            assert self.driver.process is not None
+            if self.driver.process.poll() == 0:
+                return
+            if self.driver.alive():
+                break
+            self.driver.start()
+        raise AssertionError(f"the driver does not end in order:\n{self.driver.log()}")
+
+    # ---- the end check ----
+
+    def table(self) -> Counter[int]:
+        """Ids in the files that the table's log names; each file's order is checked."""
+        found = Counter[int]()
+        for path in self.files():
+            last: dict[int, int] = {}
+            for row in pyarrow.parquet.ParquetFile(path).read().to_pylist():
+                found[number_of(row["correl_id"], row["body"])] += 1
+                priority, sequence = row["priority"], row["sequence"]
+                assert last.get(priority, 0) < sequence, f"{path.name}: out of order"
+                last[priority] = sequence
+        return found
+
+    def files(self) -> set[Path]:
+        """Committed files of the table: those of failed attempts lie beside them."""
+        paths = set()
+        for log in (self.folder / "table" / "_spark_metadata").iterdir():
+            if log.name.startswith("."):
+                continue
+            for line in log.read_text().splitlines()[1:]:
+                paths.add(Path(json.loads(line)["path"].removeprefix("file://")))
+        return paths
+
+    def out(self) -> Counter[int]:
+        with self.qm.open("OUT") as queue:
+            return Counter(number_of(m.correl_id, m.data) for m in queue.browse())
+
+    def check(self) -> str:
+        """Compares all that was put with all that came out; the verdict's middle part."""
+        self.qm.maintain()
+        self.qm.check()
+        delivered = {"IN": self.table(), "HOP": self.out()}
+        for ledger in self.programs.ledgers:
+            found = delivered[ledger.queue] + ledger.taken
+            want = Counter(ledger.put)
+            lost, more = want - found, found - want
+            assert not lost and not more, f"{ledger.queue}: lost {lost}, too often {more}"
+            with self.qm.open(ledger.queue) as queue:
+                assert queue.depth == 0, f"{ledger.queue}: {queue.depth} left"
+        left = self.qm.recover()
+        for xid in left:
+            for message in self.qm.browse_prepared(xid):
+                number = number_of(message.correl_id, message.data)
+                assert any(number in found for found in delivered.values()), f"{xid}: {number}"
+        assert len(left) <= 2, f"units in doubt: {[str(xid) for xid in left]}"
+        put = sum(len(ledger.put) for ledger in self.programs.ledgers)
+        taken = sum(ledger.taken.total() for ledger in self.programs.ledgers)
+        return f"{put} messages, {taken} of them taken by others beside the streams"
+
+
+def inside_namespace() -> None:
+    """Runs this program again in a PID namespace of its own."""
+    if os.environ.get("STORM_INSIDE"):
+        return
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    os.environ["STORM_INSIDE"] = "1"
+    command = ["unshare", *user, "--pid", "--fork", "--kill-child", "--mount-proc"]
+    os.execvp("unshare", [*command, sys.executable, *sys.argv])
+
+
+def main() -> None:
+    """One storm; the exit status says whether all was exact."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--random", type=int, default=12, help="kills at any moment")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", action="store_true", help="leave the files where they are")
+    arguments = parser.parse_args()
+    inside_namespace()
+    folder = Path(tempfile.mkdtemp(prefix="penstock-spark-storm-"))
+    begin = time.monotonic()
+    try:
+        storm = Storm(folder, arguments.seed)
+        try:
+            storm.run(arguments.random)
+            counted = storm.check()
+        finally:
+            if storm.driver.alive():
+                storm.driver.kill()
+            storm.qm.close()
+    finally:
+        if arguments.keep:
+            print(f"kept {folder}")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    kills = ", ".join(f"{count} of a {victim}" for victim, count in sorted(storm.kills.items()))
+    print(
+        f"spark storm: {storm.kills.total()} kills ({kills}), {storm.driver.starts} drivers, "
+        f"{counted}: 0 lost, 0 twice, in {time.monotonic() - begin:.0f} s, seed {arguments.seed}"
+    )
+
+
+if __name__ == "__main__":
+    main()
