@@ -605,7 +605,7 @@ def test_scans_beside_a_writer_that_recycles_give_true_rows_or_data_loss(tmp_pat
         "with penstock.connect('QM1', home=sys.argv[1]) as qm:\n"
         "    qm.define('QLOCAL', 'Q')\n"
         "    with qm.open('Q') as q:\n"
-        "        for i in range(FLIPS):\n"
+        "        for i in range(3000):\n"
         "            q.put(b'%08d' % i * 100, persistent=True, correl_id=b'%08d' % i)\n"
         "            q.get()\n"
         "            if i % 100 == 0: qm.checkpoint()\n"
