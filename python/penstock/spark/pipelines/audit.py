@@ -23,6 +23,7 @@ __all__ = ["Audit", "audit", "audit_records"]
 
 COLUMNS: Mapping[str, str] = {
     **RECORD,
+    "segment": "bigint",
     "msg_id": "binary",
     "priority": "int",
     "put_time": "timestamp",
@@ -51,12 +52,15 @@ class Audit:
         backed_out: Units of work: ``unit_id``, ``end_time``, ``queues``, ``puts``, ``gets``.
         putters: Programs and users: ``put_appl_name``, ``user_identifier``, ``messages``,
             ``bytes``, ``first``, ``last``; those that put most messages first.
+        gaps: What could not be read: ``event`` (DAMAGED, LOST), ``segment``, ``bytes``; only with
+            onDamage=skip or failOnDataLoss=false, and then all else is about the rest.
     """
 
     queues: DataFrame
     never_got: DataFrame
     backed_out: DataFrame
     putters: DataFrame
+    gaps: DataFrame
 
 
 def audit(spark: SparkSession, options: Mapping[str, Any]) -> Audit:
@@ -70,13 +74,7 @@ def audit(spark: SparkSession, options: Mapping[str, Any]) -> Audit:
         OptionError: An option is wrong.
     """
     chosen = read_options(AuditOptions, options)
-    given = {
-        "queueManager": chosen.queue_manager,
-        "failOnDataLoss": str(chosen.fail_on_data_loss).lower(),
-    }
-    if chosen.home is not None:
-        given["home"] = chosen.home
-    return audit_records(read_journal(spark, given, COLUMNS), chosen.queue)
+    return audit_records(read_journal(spark, chosen.source, COLUMNS), chosen.queue)
 
 
 def audit_records(records: DataFrame, queue: str | None = None) -> Audit:
@@ -104,6 +102,9 @@ def audit_records(records: DataFrame, queue: str | None = None) -> Audit:
         ),
         backed_out=backed_out,
         putters=_putters(puts),
+        gaps=records.where(F.col("event").isin("DAMAGED", "LOST")).select(
+            "event", "segment", F.col("body_length").alias("bytes")
+        ),
     )
 
 

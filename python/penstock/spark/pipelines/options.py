@@ -145,7 +145,18 @@ class AuditOptions:
     queue_manager: str = option("name of the queue manager", needed=True)
     home: str | None = option("directory of the queue managers")
     queue: str | None = option("only this queue; default: all but SYSTEM.*")
-    fail_on_data_loss: bool = option("end when a file of the journal is damaged", True, kind=bool)
+    fail_on_data_loss: bool = option("end when a segment is gone meanwhile", True, kind=bool)
+    on_damage: str = option("refuse damaged segments, or skip what is damaged", "refuse")
+
+    @property
+    def source(self) -> dict[str, str]:
+        """What the data source is given to read the journal."""
+        found = {
+            "queueManager": self.queue_manager,
+            "failOnDataLoss": str(self.fail_on_data_loss).lower(),
+            "onDamage": self.on_damage,
+        }
+        return found if self.home is None else {**found, "home": self.home}
 
 
 @dataclass(frozen=True)
@@ -161,4 +172,15 @@ class ReplayOptions:
     starting_time: str | None = option("of the interval, ISO 8601")
     ending_time: str | None = option("of the interval, ISO 8601")
     name: str | None = option("of this replay: a second one of that name puts nothing")
-    fail_on_data_loss: bool = option("end when a file of the journal is damaged", True, kind=bool)
+    fail_on_data_loss: bool = option("end when a segment is gone meanwhile", True, kind=bool)
+    on_damage: str = option("refuse damaged segments, or skip what is damaged", "refuse")
+
+    @property
+    def source(self) -> dict[str, str]:
+        """What the data source is given to read the journal."""
+        found = {
+            "queueManager": self.queue_manager,
+            "failOnDataLoss": str(self.fail_on_data_loss).lower(),
+            "onDamage": self.on_damage,
+        }
+        return found if self.home is None else {**found, "home": self.home}

@@ -58,10 +58,6 @@ def replay(spark: SparkSession, options: Mapping[str, Any]) -> Replayed:
     from pyspark.sql import Observation
 
     chosen = read_options(ReplayOptions, options)
-    place = {"queueManager": chosen.queue_manager}
-    if chosen.home is not None:
-        place["home"] = chosen.home
-    care = {"failOnDataLoss": str(chosen.fail_on_data_loss).lower()}
     interval = {
         "startingLsn": chosen.starting_lsn,
         "endingLsn": chosen.ending_lsn,
@@ -69,8 +65,9 @@ def replay(spark: SparkSession, options: Mapping[str, Any]) -> Replayed:
         "endingTime": chosen.ending_time,
     }
     only = {key: str(value) for key, value in interval.items() if value is not None}
-    everything = read_journal(spark, {**place, **care}, RECORD)
-    chosen_part = read_journal(spark, {**place, **care, **only}, {**RECORD, **KEPT})
+    place = {key: chosen.source[key] for key in ("queueManager", "home") if key in chosen.source}
+    everything = read_journal(spark, chosen.source, RECORD)
+    chosen_part = read_journal(spark, {**chosen.source, **only}, {**RECORD, **KEPT})
     messages = messages_to_replay(chosen_part, ended_units(everything), chosen.queue)
     seen = Observation()
     length = F.coalesce(F.sum(F.octet_length("body")), F.lit(0)).alias("bytes")

@@ -37,6 +37,7 @@ def show_audit(console: Console, found: Audit, rows: int) -> None:
     _show(console, "who put most", found.putters, rows)
     _show(console, "units of work that were backed out", found.backed_out, rows)
     _show(console, "messages that were never taken", found.never_got, rows)
+    _show(console, "parts of the journal that could not be read", found.gaps, rows)
 
 
 def _show(console: Console, title: str, frame: DataFrame, rows: int | None) -> None:
