@@ -44,6 +44,13 @@ hooks: $(TOOLS) ## install the pre-commit hooks
 demo: $(BUILT) ## move real input through a queue while processes are killed
 	$(BIN)/penstock demo $(FILES)
 
+# log files for `make pipeline`; without any, the project makes up its own
+LOGS ?= $(wildcard ../shared/data/loghub/*.log)
+
+.PHONY: pipeline
+pipeline: $(BUILT) ## log lines through queues and Spark, counted by grep, too (LOGS="FILE...")
+	$(RUN) -m penstock.spark.pipelines run $(LOGS)
+
 # ---- tests ----
 
 .PHONY: test py-test c-test c-build c-asan c-tsan style lint typecheck docs format

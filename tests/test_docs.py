@@ -40,6 +40,7 @@ def python_examples() -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.timeout(400)  # one of them starts Spark
 @pytest.mark.parametrize(("where", "code"), python_examples(), ids=lambda v: v.split("\n")[0])
 def test_python_examples_run(where: str, code: str, tmp_path: Path) -> None:
     done = subprocess.run(
@@ -49,7 +50,7 @@ def test_python_examples_run(where: str, code: str, tmp_path: Path) -> None:
         check=False,
         cwd=tmp_path,
         env={**os.environ, "PENSTOCK_HOME": str(tmp_path)},
-        timeout=60,
+        timeout=380,
     )
     assert done.returncode == 0, done.stderr
     for said in re.findall(r"print\(.*# (.+)$", code, re.MULTILINE):
