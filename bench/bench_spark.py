@@ -7,6 +7,7 @@ are persistent; they are put, and what a stream leaves in doubt is committed, ou
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +36,7 @@ Scale = Callable[[int], int]
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A local session of two cores that knows the sources."""
     local = str(tmp_path_factory.mktemp("spark"))
+    os.environ["PYTHONPATH"] = str(Path(__file__).parent)  # workers import spark_sources
     session = local_session("bench", settings={"spark.local.dir": local})
     penstock.spark.register(session)
     session.dataSource.register(ConstantSource)
