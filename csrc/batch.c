@@ -418,22 +418,40 @@ struct get_many {
     struct mqx_cursor cursor; /* of a search that passes over messages */
 };
 
-static bool is_near(const struct mqx_message *message)
+uint64_t mqx_batch_room(const struct mqe_batch *batch, uint64_t max_bytes)
 {
+    const uint64_t most = batch->bodies == NULL ? UINT64_MAX : batch->body_capacity;
+    return max_bytes != 0 && max_bytes < most ? max_bytes : most;
+}
+
+bool mqx_batch_fits(struct mqe_batch *batch, uint64_t room, const struct mqx_message *message)
+{
+    const uint64_t most = batch->count == 0 ? mqx_batch_room(batch, 0) : room;
+    if (message->length <= most && batch->bytes <= most - message->length) {
+        return true;
+    }
+    batch->needed = message->length;
+    return false;
+}
+
+bool mqx_batch_is_near(const struct mqe_batch *batch, const struct mqx_message *message)
+{
+    if (batch->bodies == NULL) {
+        return batch->items == NULL || message->cells != 0;
+    }
     return message->cells != 0 && message->length <= MQX_LOCKED_COPY_MAX;
 }
 
 static bool fits(struct get_many *many, const struct mqx_message *message)
 {
     struct mqe_batch *batch = many->batch;
-    const uint64_t used = (uint64_t)batch->offsets[batch->count];
-    const uint64_t room = batch->count == 0 ? batch->body_capacity : many->room;
-    if (batch->count < many->most && message->length <= room && used <= room - message->length) {
-        return true;
+    if (batch->count >= many->most) {
+        batch->needed = 0;
+        many->ended = true;
+    } else {
+        many->ended = !mqx_batch_fits(batch, many->room, message);
     }
-    batch->needed = batch->count < many->most ? message->length : 0;
-    many->ended = true;
-    return false;
+    return !many->ended;
 }
 
 /* ---- get: one message, copied ---- */
@@ -460,16 +478,44 @@ int mqx_item_read(struct mqx_store *store, const struct mqx_message *message,
     item->length = message->length;
     item->reason = MQX_OK;
     item->work = 0;
-    const int status = mqx_get_copy(store, message, &item->d, &item->ext, body, message->length);
+    const int status = mqx_get_copy(store, message, &item->d, &item->ext, body,
+                                    body == NULL ? 0 : message->length);
     item->expiry = mqx_expiry_left(&item->d);
     return status;
 }
 
+int mqx_batch_read(struct mqx_store *store, struct mqe_batch *batch, uint32_t i,
+                   const struct mqx_message *message)
+{
+    if (batch->items == NULL) {
+        return MQX_OK;
+    }
+    void *body = batch->bodies == NULL ? NULL : batch->bodies + batch->offsets[i];
+    return mqx_item_read(store, message, &batch->items[i], body);
+}
+
+void mqx_batch_begin(struct mqe_batch *batch)
+{
+    batch->count = 0;
+    batch->bytes = 0;
+    batch->needed = 0;
+    if (batch->bodies != NULL) {
+        batch->offsets[0] = 0;
+    }
+}
+
+void mqx_batch_count(struct mqe_batch *batch, uint32_t length)
+{
+    batch->bytes += length;
+    batch->count += 1;
+    if (batch->bodies != NULL) {
+        batch->offsets[batch->count] = (int64_t)batch->bytes;
+    }
+}
+
 static int copy_to(struct get_many *many, uint32_t i, const struct mqx_message *message)
 {
-    struct mqe_batch *batch = many->batch;
-    return mqx_item_read(many->call.store, message, &batch->items[i],
-                         batch->bodies + batch->offsets[i]);
+    return mqx_batch_read(many->call.store, many->batch, i, message);
 }
 
 /* ---- get: one group, under the lock ---- */
@@ -508,7 +554,7 @@ static int claim(struct get_many *many, struct mqx_hold *hold, struct mqx_object
 {
     struct mqe_batch *batch = many->batch;
     const uint32_t k = many->claimed;
-    const bool near = is_near(message);
+    const bool near = mqx_batch_is_near(batch, message);
     const int status = near ? copy_to(many, batch->count, message) : MQX_OK;
     if (status == MQX_OK) {
         mqx_unit_begin(many->call.store, many->context);
@@ -533,10 +579,11 @@ static int take_one(struct get_many *many, struct mqx_hold *hold, struct mqx_obj
         many->ended = true;
         return MQX_OK;
     }
-    const int64_t end = batch->offsets[batch->count] + message->length;
+    const uint32_t length = message->length;
     if (many->context != 0) {
         status = claim(many, hold, queue, message);
-    } else if ((message->flags & MQX_MSGF_PERSISTENT) != 0 || !is_near(message)) {
+    } else if ((message->flags & MQX_MSGF_PERSISTENT) != 0 ||
+               !mqx_batch_is_near(batch, message)) {
         many->needs_context = true;
         return MQX_OK;
     } else {
@@ -549,7 +596,7 @@ static int take_one(struct get_many *many, struct mqx_hold *hold, struct mqx_obj
         }
     }
     if (status == MQX_OK) {
-        batch->offsets[++batch->count] = end;
+        mqx_batch_count(batch, length);
     }
     return status;
 }
@@ -560,12 +607,12 @@ static int take_some(struct get_many *many, struct mqx_hold *hold, bool *out_hel
     struct mqx_object *queue = mqx_object(hold->region, many->call.queue->object);
     const struct mqe_batch *batch = many->batch;
     const uint32_t first = batch->count;
-    const int64_t from = batch->offsets[first];
+    const uint64_t from = batch->bytes;
     int status = MQX_OK;
     *out_held = true;
     while (status == MQX_OK && !many->ended && !many->needs_context &&
            batch->count - first < MQX_LOCKED_STEPS_MAX &&
-           batch->offsets[batch->count] - from < GROUP_BYTES) {
+           (batch->bodies == NULL || batch->bytes - from < GROUP_BYTES)) {
         const struct mqx_cursor before = many->cursor;
         status = find_next(many, hold);
         if (status != MQX_OK) {
@@ -588,11 +635,13 @@ static int take_some(struct get_many *many, struct mqx_hold *hold, bool *out_hel
 /* Claims from the k-th of the group on go back uncounted; the batch ends before them. */
 static int give_back(struct get_many *many, uint32_t k, int why)
 {
+    const struct mqx_region *region = &many->call.store->region;
     int status = MQX_OK;
     many->ended = true;
     while (many->claimed > k && status == MQX_OK) {
         many->claimed -= 1;
         many->batch->count -= 1;
+        many->batch->bytes -= mqx_message(region, many->slot[many->claimed])->length;
         status = mqx_unit_undo(many->call.store, many->context, many->slot[many->claimed]);
     }
     return status == MQX_OK ? why : status;
@@ -681,11 +730,13 @@ static int start_get(struct get_many *many, mqe_unit *unit)
         status = mqx_fail(MQRC_MATCH_OPTIONS_ERROR, "match bits %#x are not for batches",
                           get->match);
     }
+    if (status == MQX_OK && unit == NULL && (batch->bodies == NULL || batch->items == NULL)) {
+        status = mqx_fail(MQRC_OPTIONS_ERROR, "a get outside syncpoint needs room for what it "
+                                              "removes: descriptors and bodies");
+    }
     mqx_match_init(&call->store->region, get, &call->match);
     many->most = batch->capacity;
-    many->room = get->max_bytes != 0 && get->max_bytes < batch->body_capacity
-                     ? get->max_bytes
-                     : batch->body_capacity;
+    many->room = mqx_batch_room(batch, get->max_bytes);
     if (status == MQX_OK && unit != NULL) {
         status = mqx_get_unit(call);
     }
@@ -722,6 +773,7 @@ static int end_get(struct get_many *many, int status)
         return MQX_OK;
     }
     batch->count = many->plain;
+    batch->bytes = (uint64_t)batch->offsets[batch->count];
     const bool running = mqx_region_stopped(&many->call.store->region) == MQX_RUNNING;
     return batch->count != 0 && running ? MQX_OK : status;
 }
@@ -735,9 +787,7 @@ int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct
                  .take_many = take_group},
         .batch = batch,
     };
-    batch->count = 0;
-    batch->needed = 0;
-    batch->offsets[0] = 0;
+    mqx_batch_begin(batch);
     get->length = 0;
     get->capacity = 0;
     int status = mqx_enter(manager, (get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);

@@ -166,8 +166,10 @@ int mqx_body_read(const struct mqx_region *region, const struct mqx_message *mes
         only_block(region, message->cells, mqx_body_payload(has_ext, message->length));
     if (MQX_LIKELY(at != NULL && !has_ext && descriptor != NULL)) {
         memcpy(descriptor, at, sizeof *descriptor);
-        memcpy(body, at + sizeof *descriptor,
-               message->length < capacity ? message->length : capacity);
+        if (body != NULL) {
+            memcpy(body, at + sizeof *descriptor,
+                   message->length < capacity ? message->length : capacity);
+        }
         return MQX_OK;
     }
     struct walk walk = {.region = region, .cell = message->cells};

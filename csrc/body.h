@@ -44,8 +44,7 @@ int mqx_body_write(const struct mqx_region *region, uint32_t cells,
                    const struct ps_descriptor *descriptor, const struct ps_descriptor_ext *ext,
                    const void *body, uint64_t length) MQX_MUST_USE;
 
-/* Copies out of a chain: descriptor and ext (either may be NULL) and `capacity` body bytes at
- * most. */
+/* Copies out of a chain: descriptor, ext and `capacity` body bytes at most; each may be NULL. */
 int mqx_body_read(const struct mqx_region *region, const struct mqx_message *message,
                   struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
                   uint64_t capacity) MQX_MUST_USE;

@@ -32,38 +32,6 @@ struct looking {
     bool ended;               /* no more: nothing there, or it does not fit */
 };
 
-static bool is_near(const struct mqx_message *message)
-{
-    return message->cells != 0 && message->length <= MQX_LOCKED_COPY_MAX;
-}
-
-static bool fits(struct looking *look, const struct mqx_message *message)
-{
-    struct mqe_batch *batch = look->batch;
-    const uint64_t used = (uint64_t)batch->offsets[batch->count];
-    const uint64_t room = batch->count == 0 ? batch->body_capacity : look->room;
-    if (message->length <= room && used <= room - message->length) {
-        return true;
-    }
-    batch->needed = message->length;
-    return false;
-}
-
-static int copy(struct looking *look, const struct mqx_message *message)
-{
-    struct mqe_batch *batch = look->batch;
-    const uint32_t i = batch->count;
-    return mqx_item_read(look->call.store, message, &batch->items[i],
-                         batch->bodies + batch->offsets[i]);
-}
-
-static void count(struct looking *look, uint32_t length)
-{
-    struct mqe_batch *batch = look->batch;
-    batch->offsets[batch->count + 1] = batch->offsets[batch->count] + length;
-    batch->count += 1;
-}
-
 /* Drops the lock. What cannot be pinned now is looked at again. */
 static int look_at_far(struct looking *look, struct mqx_hold *hold)
 {
@@ -84,11 +52,11 @@ static int look_at_far(struct looking *look, struct mqx_hold *hold)
     mqx_hold_drop(hold);
     mqx_about_to_block();
     const uint32_t length = message->length;
-    const int copied = copy(look, message);
+    const int copied = mqx_batch_read(call->store, look->batch, look->batch->count, message);
     const bool gone = *(volatile uint8_t *)&message->state == MQX_MSG_GONE;
     const int released = mqx_hand_release(call->store, call->pool);
     if (copied == MQX_OK && !gone) {
-        count(look, length);
+        mqx_batch_count(look->batch, length);
     }
     if (gone) {
         mqx_error_clear();
@@ -101,6 +69,7 @@ static int look_at_far(struct looking *look, struct mqx_hold *hold)
 static int look_at_next(struct looking *look, struct mqx_hold *hold, bool *out_held)
 {
     struct mqx_getting *call = &look->call;
+    struct mqe_batch *batch = look->batch;
     struct mqx_object *queue = mqx_object(hold->region, call->queue->object);
     const uint64_t now = queue->expiring != 0 ? mqx_coarse_now() : 0;
     int status = mqx_select_next(call->store, hold, call->queue->object, &call->match, now,
@@ -111,17 +80,17 @@ static int look_at_next(struct looking *look, struct mqx_hold *hold, bool *out_h
     }
     status = mqx_get_check(call, queue); /* finding may have let go of the lock */
     const struct mqx_message *message = mqx_message(hold->region, call->slot);
-    if (status != MQX_OK || message == NULL || !fits(look, message)) {
+    if (status != MQX_OK || message == NULL || !mqx_batch_fits(batch, look->room, message)) {
         look->ended = true;
         return status;
     }
-    if (!is_near(message)) {
+    if (!mqx_batch_is_near(batch, message)) {
         *out_held = false;
         return look_at_far(look, hold);
     }
-    status = copy(look, message);
+    status = mqx_batch_read(call->store, batch, batch->count, message);
     if (status == MQX_OK) {
-        count(look, message->length);
+        mqx_batch_count(batch, message->length);
         look->done = call->cursor;
     }
     return status;
@@ -134,11 +103,12 @@ static enum mqx_next_step look_at_group(struct mqx_getting *call, struct mqx_hol
     struct looking *look = (struct looking *)(void *)call;
     const struct mqe_batch *batch = look->batch;
     const uint32_t first = batch->count;
+    const uint64_t from = batch->bytes;
     bool held = true;
     (void)keep;
     while (held && *status == MQX_OK && !look->ended && batch->count < batch->capacity &&
            batch->count - first < MQX_LOCKED_STEPS_MAX &&
-           batch->offsets[batch->count] - batch->offsets[first] < GROUP_BYTES) {
+           (batch->bodies == NULL || batch->bytes - from < GROUP_BYTES)) {
         *status = look_at_next(look, hold, &held);
     }
     if (held) {
@@ -191,13 +161,9 @@ int mqe_browse_batch(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get
         .call = {.manager = manager, .store = &manager->store, .queue = queue, .get = get,
                  .browse = true, .woken = true, .take_many = look_at_group},
         .batch = batch,
-        .room = get->max_bytes != 0 && get->max_bytes < batch->body_capacity
-                    ? get->max_bytes
-                    : batch->body_capacity,
+        .room = mqx_batch_room(batch, get->max_bytes),
     };
-    batch->count = 0;
-    batch->needed = 0;
-    batch->offsets[0] = 0;
+    mqx_batch_begin(batch);
     int status = mqx_enter(manager, (get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);
     if (status == MQX_OK) {
         status = check_call(queue, get);

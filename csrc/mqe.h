@@ -441,6 +441,7 @@ struct mqe_batch {
     uint64_t body_capacity;
     int64_t *offsets;               /* capacity + 1; body i is bodies[offsets[i] .. offsets[i + 1]);
                                      * get: offsets[0] = 0 */
+    uint64_t bytes;                 /* out of a get or browse: of all the bodies together */
     uint64_t needed;                /* out of a get that stopped for room: the next body's bytes */
     uint32_t failed;                /* out of a put that failed: the first message not put */
     uint32_t warnings;              /* out of a put: messages with 2049 */
@@ -465,7 +466,10 @@ int mqe_put_batch(mqe_manager *manager, mqe_unit *unit, const struct mqe_destina
  * when everything has been copied. A body that does not fit stays on the queue: the batch ends
  * before it, `needed` tells its size; 2080 when it would be the first. What ends a batch after its
  * first message is told by the next call; in a unit MAXUMSGS ends it. 2033 with nothing there. 0,
- * or as mqe_get(). */
+ * or as mqe_get().
+ * In a unit that will be prepared, whose messages are read later: bodies NULL copies none and needs
+ * no offsets, items NULL too copies nothing at all; 2046 outside syncpoint, which would lose them.
+ * Then max_bytes alone bounds the bytes. */
 int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_get *how,
                   struct mqe_batch *batch) MQX_MUST_USE;
 
@@ -473,7 +477,7 @@ int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct
  * (MQE_GET_BROWSE_FIRST), in delivery order, and moves the cursor behind them; nothing else is
  * changed. Of *how count: flags (BROWSE_*, FAIL_IF_QUIESCING), match and up_to and max_bytes as in
  * mqe_get_batch(). A body that does not fit ends the batch, `needed` tells its size; 2080 when it
- * would be the first. 0 with count 0: there are no more. */
+ * would be the first. 0 with count 0: there are no more. bodies, items NULL: as there. */
 int mqe_browse_batch(mqe_manager *manager, mqe_queue *queue, struct mqe_get *how,
                      struct mqe_batch *batch) MQX_MUST_USE;
 

@@ -91,13 +91,9 @@ static bool is_ours(const struct browsing *b, const struct mqx_message *message)
 static bool fits(struct browsing *b, const struct mqx_message *message)
 {
     struct mqe_batch *batch = b->batch;
-    const uint64_t used = (uint64_t)batch->offsets[batch->count];
-    if (batch->count < batch->capacity && message->length <= batch->body_capacity - used) {
-        return true;
-    }
-    batch->needed = batch->count < batch->capacity ? message->length : 0;
-    b->full = true;
-    return false;
+    b->full = batch->count >= batch->capacity ||
+              !mqx_batch_fits(batch, mqx_batch_room(batch, 0), message);
+    return !b->full;
 }
 
 static void pin(struct browsing *b, struct mqx_hold *hold, struct mqx_message *message)
@@ -142,8 +138,7 @@ static int take(struct browsing *b, struct mqx_hold *hold, struct mqx_message *m
         pin(b, hold, message);
         *out_more = false;
     }
-    batch->offsets[i + 1] = batch->offsets[i] + (int64_t)message->length;
-    batch->count = i + 1;
+    mqx_batch_count(batch, message->length);
     b->slot = message->unit_next;
     return status;
 }
@@ -275,9 +270,7 @@ int mqe_browse_prepared(mqe_manager *manager, const struct ps_xid *xid,
     struct browsing browsing = {
         .manager = manager, .store = &manager->store, .xid = xid, .batch = batch};
     int status = mqx_enter(manager, false);
-    batch->count = 0;
-    batch->needed = 0;
-    batch->offsets[0] = 0;
+    mqx_batch_begin(batch);
     if (status == MQX_OK && !mqx_xid_is_sound(xid)) {
         status = mqx_fail(MQRC_OPTIONS_ERROR, "this is no xid");
     }

@@ -20,22 +20,26 @@ cdef int hold_memory(
     batch_memory *memory, mqe_batch *batch, object rows, object bodies, object offsets,
     bint writable,
 ) except -1:
-    """Fills *batch in from the buffers; whoever called gives them back with drop_memory()."""
+    """Fills *batch in from the buffers; whoever called gives them back with drop_memory(). No
+    bodies (None): no offsets either.
+    """
     cdef int flags = PyBUF_WRITABLE if writable else PyBUF_SIMPLE
     memory.held = 0
     memset(batch, 0, sizeof(batch[0]))
     PyObject_GetBuffer(rows, &memory.rows, PyBUF_WRITABLE)
     memory.held = 1
+    if memory.rows.len % sizeof(mqe_item):
+        wrong_value(RC_BUFFER_LENGTH_ERROR, "rows are no whole rows")
+    batch.items = <mqe_item *>memory.rows.buf
+    batch.capacity = <uint32_t>(memory.rows.len // <Py_ssize_t>sizeof(mqe_item))
+    if bodies is None:
+        return 0
     PyObject_GetBuffer(bodies, &memory.bodies, flags)
     memory.held = 2
     PyObject_GetBuffer(offsets, &memory.offsets, flags)
     memory.held = 3
-    if memory.rows.len % sizeof(mqe_item) or memory.offsets.len < 8 or (
-        memory.offsets.len // 8 - 1 < memory.rows.len // <Py_ssize_t>sizeof(mqe_item)
-    ):
+    if memory.offsets.len < 8 or memory.offsets.len // 8 - 1 < <Py_ssize_t>batch.capacity:
         wrong_value(RC_BUFFER_LENGTH_ERROR, "rows and offsets do not fit together")
-    batch.items = <mqe_item *>memory.rows.buf
-    batch.capacity = <uint32_t>(memory.rows.len // <Py_ssize_t>sizeof(mqe_item))
     batch.bodies = <unsigned char *>memory.bodies.buf
     batch.body_capacity = <uint64_t>memory.bodies.len
     batch.offsets = <int64_t *>memory.offsets.buf
@@ -279,12 +283,27 @@ cdef int end_own(QueueHandle queue, mqe_unit *unit, bint commit) except -1:
 
 # ---- get ----
 
+cdef int begin_get(
+    mqe_get_t *get, uint32_t flags, uint64_t max_bytes, bint persistent_only, object up_to
+) except -1:
+    memset(get, 0, sizeof(get[0]))
+    get.flags = flags
+    get.max_bytes = max_bytes
+    if persistent_only:
+        get.match |= MQE_MATCH_PERSISTENT
+    if up_to is not None:
+        get.match |= MQE_MATCH_UP_TO
+        get.up_to = up_to
+    return 0
+
+
 def batch_get(
     QueueHandle queue not None, rows, bodies, offsets, wait=0, uint64_t max_bytes=0,
     bint persistent_only=False, up_to=None, syncpoint=None,
 ):
     """Gets into the memory given, as many as fit. Returns (messages, bytes the next one needs):
-    (0, 0) when there was none within `wait` seconds, (0, n) when the first needs n bytes.
+    (0, 0) when there was none within `wait` seconds, (0, n) when the first needs n bytes. bodies
+    and offsets None: in a unit of work, without the bodies.
     """
     cdef batch_memory memory
     cdef mqe_batch batch
@@ -295,14 +314,7 @@ def batch_get(
     cdef int reason
     if queue.closed:
         queue.refuse()
-    memset(&get, 0, sizeof(get))
-    get.flags = queue.get_flags
-    get.max_bytes = max_bytes
-    if persistent_only:
-        get.match |= MQE_MATCH_PERSISTENT
-    if up_to is not None:
-        get.match |= MQE_MATCH_UP_TO
-        get.up_to = up_to
+    begin_get(&get, queue.get_flags, max_bytes, persistent_only, up_to)
     request.limit = -1
     request.wait_us = 0
     if wait is not ZERO:
@@ -342,6 +354,30 @@ cdef int get_rows(QueueHandle queue, mqe_unit *unit, mqe_get_t *get, mqe_batch *
     return reason
 
 
+def batch_claim(
+    QueueHandle queue not None, uint32_t most, uint64_t max_bytes=0, bint persistent_only=False,
+    up_to=None,
+):
+    """Gets up to `most` messages in the unit of work and copies nothing of them: (messages, bytes
+    of their bodies).
+    """
+    cdef mqe_batch batch
+    cdef mqe_get_t get
+    cdef mqe_unit *unit = NULL
+    cdef int reason
+    if queue.closed:
+        queue.refuse()
+    begin_get(&get, queue.get_flags, max_bytes, persistent_only, up_to)
+    memset(&batch, 0, sizeof(batch))
+    batch.capacity = most
+    queue.connection.choose_unit(True, &unit)
+    reason = get_rows(queue, unit, &get, &batch)
+    if reason and reason != RC_NO_MSG_AVAILABLE:
+        fail(reason, f"queue {queue.name}")
+    mqx_error_clear()
+    return batch.count, batch.bytes
+
+
 # ---- browse ----
 
 def batch_browse(
@@ -350,6 +386,7 @@ def batch_browse(
 ):
     """Copies what stands behind the handle's cursor into the memory given, as much as fits. Returns
     (messages, bytes the next one needs): (0, 0) at the end, (0, n) when the first needs n bytes.
+    bodies and offsets None: descriptors only.
     """
     cdef batch_memory memory
     cdef mqe_batch batch
@@ -358,14 +395,10 @@ def batch_browse(
     cdef int reason
     if queue.closed:
         queue.refuse()
-    memset(&get, 0, sizeof(get))
-    get.flags = queue.get_flags | (MQE_GET_BROWSE_FIRST if first else MQE_GET_BROWSE_NEXT)
-    get.max_bytes = max_bytes
-    if persistent_only:
-        get.match |= MQE_MATCH_PERSISTENT
-    if up_to is not None:
-        get.match |= MQE_MATCH_UP_TO
-        get.up_to = up_to
+    begin_get(
+        &get, queue.get_flags | (MQE_GET_BROWSE_FIRST if first else MQE_GET_BROWSE_NEXT),
+        max_bytes, persistent_only, up_to,
+    )
     try:
         hold_memory(&memory, &batch, rows, bodies, offsets, True)
         queue.busy += 1

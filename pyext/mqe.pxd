@@ -315,6 +315,7 @@ cdef extern from "mqe.h" nogil:
         unsigned char *bodies
         uint64_t body_capacity
         int64_t *offsets
+        uint64_t bytes
         uint64_t needed
         uint32_t failed
         uint32_t warnings

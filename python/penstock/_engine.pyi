@@ -393,8 +393,8 @@ def batch_fail(queue: QueueHandle, reason: int, count: int, index: int) -> NoRet
 def batch_browse(
     queue: QueueHandle,
     rows: _Memory,
-    bodies: _Memory,
-    offsets: _Memory,
+    bodies: _Memory | None,
+    offsets: _Memory | None,
     first: bool = False,
     max_bytes: int = 0,
     persistent_only: bool = False,
@@ -404,13 +404,20 @@ def newest_number(queue: QueueHandle) -> int: ...
 def batch_get(
     queue: QueueHandle,
     rows: _Memory,
-    bodies: _Memory,
-    offsets: _Memory,
+    bodies: _Memory | None,
+    offsets: _Memory | None,
     wait: float | None = 0,
     max_bytes: int = 0,
     persistent_only: bool = False,
     up_to: int | None = None,
     syncpoint: bool | None = None,
+) -> tuple[int, int]: ...
+def batch_claim(
+    queue: QueueHandle,
+    most: int,
+    max_bytes: int = 0,
+    persistent_only: bool = False,
+    up_to: int | None = None,
 ) -> tuple[int, int]: ...
 def batch_message(rows: _Memory, index: int, body: bytes) -> Message: ...
 def arrow_schema(columns: Sequence[tuple[str, str, int, int, int]]) -> object: ...

@@ -599,6 +599,7 @@ def put_batch(
 
 _FIRST_ROWS = 4096  # more are not made room for than there are messages
 _LEAST_ROOM = 65536
+_BROWSE_ROOM = 16 << 20
 _Look = Callable[[Any, Any, Any], tuple[int, int]]
 
 
@@ -635,6 +636,10 @@ def _get_once(
         return batch, needed
 
 
+def _without_bodies(rows: _Rows, count: int) -> MessageBatch:
+    return MessageBatch(rows[:count], np.empty(0, np.uint8), np.zeros(count + 1, np.int64))
+
+
 def _look(call: _Look, capacity: int, room: int) -> MessageBatch:
     """What a call that only looks copies; again with more room when its first message needs it."""
     while True:
@@ -647,23 +652,42 @@ def _look(call: _Look, capacity: int, room: int) -> MessageBatch:
         room = needed
 
 
-def browse_batch(
-    queue: Queue, max_messages: int, first: bool, max_bytes: int, persistent_only: bool,
-    up_to: int | None,
-) -> MessageBatch:  # fmt: skip
-    """Queue.browse_batch()."""
+def _check_limits(max_messages: int, max_bytes: int | None, up_to: int | None) -> None:
     _check_number("max_messages", max_messages, 1)
-    _check_number("max_bytes", max_bytes, 1)
+    if max_bytes is not None:
+        _check_number("max_bytes", max_bytes, 1)
     if up_to is not None:
         _check_number("up_to", up_to, 0)
+
+
+def browse_batch(
+    queue: Queue, max_messages: int, first: bool, max_bytes: int | None, persistent_only: bool,
+    up_to: int | None, with_bodies: bool,
+) -> MessageBatch:  # fmt: skip
+    """Queue.browse_batch()."""
+    _check_limits(max_messages, max_bytes, up_to)
     begin = first
+    most = max_bytes or (_BROWSE_ROOM if with_bodies else 0)
 
     def call(rows: Any, bodies: Any, offsets: Any) -> tuple[int, int]:
         return _engine.batch_browse(
-            queue, rows, bodies, offsets, begin, max_bytes, persistent_only, up_to
+            queue, rows, bodies, offsets, begin, most, persistent_only, up_to
         )
 
-    return _look(call, _capacity(queue, max_messages), max_bytes)
+    capacity = _capacity(queue, max_messages)
+    if with_bodies:
+        return _look(call, capacity, most)
+    rows = np.empty(capacity, DTYPE)
+    return _without_bodies(rows, call(rows, None, None)[0])
+
+
+def claim_batch(
+    queue: Queue, max_messages: int, max_bytes: int | None, persistent_only: bool, up_to: int | None
+) -> tuple[int, int]:
+    """Queue.claim_batch()."""
+    _check_limits(max_messages, max_bytes, up_to)
+    most = min(max_messages, 2**32 - 1)
+    return _engine.batch_claim(queue, most, max_bytes or 0, persistent_only, up_to)
 
 
 def _join(parts: list[MessageBatch]) -> MessageBatch:
@@ -685,14 +709,16 @@ def _join(parts: list[MessageBatch]) -> MessageBatch:
 
 def get_batch(
     queue: Queue, max_messages: int, wait: float | None, max_bytes: int | None,
-    syncpoint: bool | None, persistent_only: bool, up_to: int | None,
+    syncpoint: bool | None, persistent_only: bool, up_to: int | None, with_bodies: bool,
 ) -> MessageBatch:  # fmt: skip
     """Queue.get_batch()."""
-    for name, value, least in (
-        ("max_messages", max_messages, 1), ("max_bytes", max_bytes, 1), ("up_to", up_to, 0),
-    ):  # fmt: skip
-        if value is not None or name == "max_messages":
-            _check_number(name, value, least)  # type: ignore[arg-type]
+    _check_limits(max_messages, max_bytes, up_to)
+    if not with_bodies:
+        rows = np.empty(_capacity(queue, max_messages), DTYPE)
+        count, _ = _engine.batch_get(
+            queue, rows, None, None, wait, max_bytes or 0, persistent_only, up_to, syncpoint
+        )
+        return _without_bodies(rows, count)
     typical = 320
     parts: list[MessageBatch] = []
     left = max_messages

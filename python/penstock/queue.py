@@ -150,6 +150,7 @@ class Queue(QueueHandle):
         syncpoint: bool | None = None,
         persistent_only: bool = False,
         up_to: int | None = None,
+        bodies: bool = True,
     ) -> MessageBatch:
         """Takes up to ``max_messages``, highest priority first, then in the order of arrival.
 
@@ -159,34 +160,64 @@ class Queue(QueueHandle):
         is not greater. Outside syncpoint the persistent messages of a batch leave the queue
         together, when all of it has been copied. In a unit of work MAXUMSGS may end a batch early.
 
+        bodies: False: in a unit of work that prepare() will end, whose messages are read later with
+        browse_prepared(): only descriptors are copied (``length`` is each body's); the batch's
+        bodies are empty, and max_bytes counts those that are not copied.
+
         Raises:
+            InvalidValue: 2046: ``bodies=False`` outside a unit of work, which would lose them.
             MQError: as get() does, but for 2033 and 2080.
         """
         from .batch import get_batch
 
-        return get_batch(self, max_messages, wait, max_bytes, syncpoint, persistent_only, up_to)
+        return get_batch(
+            self, max_messages, wait, max_bytes, syncpoint, persistent_only, up_to, bodies
+        )
+
+    def claim_batch(
+        self,
+        max_messages: int,
+        *,
+        max_bytes: int | None = None,
+        persistent_only: bool = False,
+        up_to: int | None = None,
+    ) -> tuple[int, int]:
+        """Takes messages in the unit of work as get_batch(syncpoint=True) does, and copies nothing:
+        returns how many, and the bytes of their bodies together; (0, 0) when there are none.
+
+        For a unit that prepare() will end, whose messages are read later with browse_prepared().
+
+        Raises:
+            MQError: as get() does, but for 2033 and 2080.
+        """
+        from .batch import claim_batch
+
+        return claim_batch(self, max_messages, max_bytes, persistent_only, up_to)
 
     def browse_batch(
         self,
         max_messages: int,
         *,
         first: bool = False,
-        max_bytes: int = 16 << 20,
+        max_bytes: int | None = None,
         persistent_only: bool = False,
         up_to: int | None = None,
+        bodies: bool = True,
     ) -> MessageBatch:
         """Looks at up to ``max_messages`` behind the handle's browse cursor, in the order in which
         get() would take them, and moves the cursor behind them; an empty batch at the end.
 
         first: from the first message on. max_bytes: of all bodies together, but one message is
-        looked at whatever it says. persistent_only, up_to: as in get_batch().
+        looked at whatever it says; None = 16 MiB. persistent_only, up_to: as in get_batch().
+        bodies: False: only descriptors are copied, the batch's bodies are empty; max_bytes counts
+        those that are not copied, and None = no bound.
 
         Raises:
             MQError: as get() does with ``browse``, but for 2033 and 2080.
         """
         from .batch import browse_batch
 
-        return browse_batch(self, max_messages, first, max_bytes, persistent_only, up_to)
+        return browse_batch(self, max_messages, first, max_bytes, persistent_only, up_to, bodies)
 
     @property
     def newest_number(self) -> int:

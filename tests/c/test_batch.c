@@ -363,6 +363,111 @@ TEST(a_batch_in_a_unit_counts_backs_out_and_ends_at_maxumsgs)
     CHECK(is_quiet());
 }
 
+/* Persistent ones between others, some of them long. */
+static void put_mixed(struct queue q)
+{
+    batch_clear();
+    for (uint64_t i = 0; i < 130; i++) {
+        ADD(.length = i % 13 == 0 ? 20000 : i, .persistent = i % 3 == 0, .group = i % 4);
+    }
+    CHECK_INT(put_all(q, NULL), 0);
+}
+
+static uint64_t bytes_of(uint32_t from, uint32_t to)
+{
+    uint64_t bytes = 0;
+    for (uint64_t i = from; i < to; i++) {
+        bytes += i % 13 == 0 ? 20000 : i;
+    }
+    return bytes;
+}
+
+TEST(without_bodies_or_rows_a_unit_takes_the_same_messages_and_they_come_back_whole)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    mqe_unit *unit = engine_unit();
+    put_mixed(q);
+    for (int rows = 1; rows >= 0; rows--) {
+        struct mqe_get how = {0};
+        batch = (struct mqe_batch){.items = rows != 0 ? items : NULL, .capacity = 100};
+        CHECK_INT(get_with(q, unit, &how), 0);
+        CHECK_INT(batch.count, 100);
+        CHECK_INT(batch.bytes, bytes_of(0, 100));
+        for (uint64_t i = 0; i < 100 && rows != 0; i++) {
+            CHECK_INT(items[i].length, i % 13 == 0 ? 20000 : i);
+            CHECK_INT(items[i].d.persistence, i % 3 == 0);
+            CHECK_INT(number_of(items[i].ext.group_id), i % 4);
+        }
+        how.max_bytes = 20000;
+        CHECK_INT(get_with(q, unit, &how), 0);
+        CHECK_INT(batch.count, 4);
+        CHECK_INT(batch.bytes, bytes_of(100, 104));
+        CHECK_INT(batch.needed, 20000);
+        CHECK_INT(mqe_unit_count(unit), 104);
+        how.max_bytes = 1; /* one message is got whatever it says */
+        CHECK_INT(get_with(q, unit, &how), 0);
+        CHECK_INT(batch.count, 1);
+        CHECK_INT(mqe_backout(unit), 0);
+    }
+    CHECK_INT(get_all(q, NULL), 0);
+    CHECK_INT(batch.count, 130);
+    CHECK_INT(items[104].d.backout_count, 2);
+    CHECK_INT(items[105].d.backout_count, 0);
+    for (uint64_t i = 0; i < 130; i++) {
+        CHECK_INT(offsets[i + 1] - offsets[i], i % 13 == 0 ? 20000 : i);
+        CHECK(i == 0 || offsets[i] == offsets[i + 1] || bodies[offsets[i]] == (unsigned char)i);
+    }
+    CHECK(is_quiet());
+}
+
+TEST(descriptors_of_messages_in_the_journal_alone_are_read_there_and_their_commit_is_kept)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    struct mqe_get how = {0};
+    put_mixed(q);
+    engine_kill_and_restart();
+    q = engine_find("Q");
+    mqe_unit *unit = engine_unit();
+    batch = (struct mqe_batch){.items = items, .capacity = 30};
+    CHECK_INT(get_with(q, unit, &how), 0);
+    CHECK_INT(batch.count, 30);
+    for (uint64_t i = 0; i < 30; i++) {
+        CHECK_INT(items[i].length, 3 * i % 13 == 0 ? 20000 : 3 * i);
+        CHECK_INT(number_of(items[i].ext.group_id), 3 * i % 4);
+        CHECK(items[i].lsn != 0);
+    }
+    batch = (struct mqe_batch){.capacity = 100};
+    CHECK_INT(get_with(q, unit, &how), 0);
+    CHECK_INT(batch.count, 14);
+    CHECK_INT(mqe_commit(unit), 0);
+    engine_kill_and_restart();
+    q = engine_find("Q");
+    CHECK_INT(get_all(q, NULL), MQRC_NO_MSG_AVAILABLE);
+    CHECK(is_quiet());
+}
+
+TEST(a_get_outside_a_unit_that_would_lose_what_it_removes_is_refused)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    batch_clear();
+    ADD(.text = "a");
+    CHECK_INT(put_all(q, NULL), 0);
+    for (int rows = 1; rows >= 0; rows--) {
+        struct mqe_get how = {0};
+        batch = (struct mqe_batch){.items = rows != 0 ? items : NULL, .capacity = MOST};
+        CHECK_INT(get_with(q, NULL, &how), MQRC_OPTIONS_ERROR);
+        CHECK_INT(batch.count, 0);
+    }
+    batch_clear();
+    batch.items = NULL;
+    struct mqe_get how = {0};
+    CHECK_INT(get_with(q, NULL, &how), MQRC_OPTIONS_ERROR);
+    CHECK_STR(drain(q), "a");
+}
+
 TEST(expired_messages_are_not_got_and_a_handle_without_input_gets_none)
 {
     engine_begin();

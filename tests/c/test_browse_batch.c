@@ -97,6 +97,39 @@ TEST(long_bodies_and_those_in_the_journal_are_copied_whole)
     }
 }
 
+TEST(without_bodies_or_rows_the_same_messages_are_seen_wherever_they_lie)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    const uint64_t sizes[] = {0, 100, 5000, 100000, 300000};
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 5 && round == 0; i++) {
+            (void)put_sized(q, sizes[i], 4, 1);
+        }
+        for (int rows = 0; rows < 2; rows++) {
+            struct mqe_get how = {.flags = MQE_GET_BROWSE_FIRST, .max_bytes = 105100};
+            memset(items, 0, sizeof items);
+            batch = (struct mqe_batch){.items = rows != 0 ? items : NULL, .capacity = MOST};
+            CHECK_INT(mqe_browse_batch(engine.manager, q.handle, &how, &batch), 0);
+            CHECK_INT(batch.count, 4);
+            CHECK_INT(batch.bytes, 105100);
+            CHECK_INT(batch.needed, 300000);
+            for (int i = 0; i < 4 && rows != 0; i++) {
+                CHECK_INT(items[i].length, sizes[i]);
+                CHECK_INT(items[i].d.persistence, 1);
+            }
+            how = (struct mqe_get){.flags = MQE_GET_BROWSE_NEXT};
+            CHECK_INT(mqe_browse_batch(engine.manager, q.handle, &how, &batch), 0);
+            CHECK_INT(batch.count, 1);
+            CHECK_INT(batch.bytes, 300000);
+        }
+        CHECK_INT(depth(q), 5);
+        CHECK(is_quiet());
+        engine_kill_and_restart();
+        q = engine_find("Q");
+    }
+}
+
 TEST(what_does_not_fit_ends_the_batch_and_is_told_with_its_size)
 {
     engine_begin();

@@ -285,6 +285,44 @@ def test_a_batch_in_a_unit_of_work_counts_commits_and_backs_out(qm: penstock.Que
         assert [m.backout_count for m in again] == [2, 1, 1, 1]
 
 
+def test_a_unit_takes_messages_without_their_bodies_and_they_are_read_once_it_is_prepared(
+    qm: penstock.QueueManager,
+) -> None:
+    qm.define("QLOCAL", "Q", MAXMSGL=1 << 20)
+    texts = [b"%05d" % i + bytes(40_000 * (i % 40 == 0)) for i in range(300)]
+    with qm.open("Q") as queue:
+        queue.put_batch(texts, persistent=[i % 3 > 0 for i in range(300)], group_id=b"G")
+        taken = queue.get_batch(100, syncpoint=True, bodies=False)
+        assert taken.descriptors["length"].tolist() == [len(text) for text in texts[:100]]
+        assert set(taken.descriptors["group_id"].tolist()) == {b"G"}
+        assert [taken[0].length, taken[0].data, len(taken.bodies)] == [40_005, b"", 0]
+        bounded = queue.get_batch(100, syncpoint=True, bodies=False, max_bytes=60)
+        assert len(bounded) == 12
+        assert queue.claim_batch(100) == (100, sum(map(len, texts[112:212])))
+        assert queue.claim_batch(100, max_bytes=15, persistent_only=True) == (3, 15)
+        assert queue.claim_batch(500, up_to=int(taken.descriptors["number"][0])) == (0, 0)
+        qm.prepare(penstock.Xid(7, b"unit"))
+        there = bodies(qm.browse_prepared(penstock.Xid(7, b"unit")))
+        assert there[:212] == texts[:212]
+        assert len(there) == 215
+        qm.backout_prepared(penstock.Xid(7, b"unit"))
+        assert bodies(queue.get_batch(300)) == texts
+
+
+def test_a_get_without_bodies_outside_a_unit_is_refused_and_takes_nothing(
+    queue: penstock.Queue,
+) -> None:
+    queue.put_batch([b"a", b"b"], persistent=[True, False])
+    for syncpoint in (None, False):
+        with pytest.raises(penstock.InvalidValue, match="needs room for") as refused:
+            queue.get_batch(9, syncpoint=syncpoint, bodies=False)
+        assert refused.value.reason == 2046
+    for wrong in (0, -1, 2**63, True, None):
+        with pytest.raises(penstock.MQError):
+            queue.claim_batch(wrong)  # type: ignore[arg-type]
+    assert bodies(queue.get_batch(9)) == [b"a", b"b"]
+
+
 def test_a_batch_waits_for_its_first_message(queue: penstock.Queue) -> None:
     assert len(queue.get_batch(5, 0.01)) == 0
     got: list[MessageBatch] = []

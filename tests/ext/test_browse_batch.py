@@ -55,6 +55,23 @@ def test_bodies_that_are_long_come_whole_and_bytes_bound_a_batch(
     assert len(queue.browse_batch(10, max_bytes=6_000)) == 0
 
 
+def test_without_bodies_descriptors_alone_are_copied_and_the_cursor_moves_as_with_them(
+    queue: penstock.Queue,
+) -> None:
+    sizes = [10, *[4 << 20] * 5, 70, 0]
+    for size in sizes:
+        queue.put(bytes(size), priority=5, correl_id=b"C%d" % size)
+    batch = queue.browse_batch(6, first=True, bodies=False)
+    assert batch.descriptors["length"].tolist() == sizes[:6]
+    assert batch.descriptors["correl_id"].tolist() == [b"C%d" % size for size in sizes[:6]]
+    assert batch.offsets.tolist() == [0] * 7
+    assert bodies(batch) == [b""] * 6
+    assert len(queue.browse_batch(9, bodies=False, max_bytes=69)) == 1
+    assert len(queue.browse_batch(9, bodies=False)) == 1
+    assert len(queue.browse_batch(9, bodies=False)) == 0
+    assert queue.depth == 8
+
+
 def test_only_messages_up_to_a_number_and_only_persistent_ones_are_seen(
     queue: penstock.Queue,
 ) -> None:
