@@ -64,6 +64,7 @@ cdef extern from *:
 cdef extern from "Python.h":
     void *PyMem_RawMalloc(size_t size) nogil
     void *PyMem_RawCalloc(size_t count, size_t size) nogil
+    void *PyMem_RawRealloc(void *memory, size_t size) nogil
     void PyMem_RawFree(void *memory) nogil
     int Py_IsInitialized() nogil
     void Py_INCREF(object item)
@@ -75,6 +76,7 @@ cdef enum:
     COLUMN_TEXT = 2           # blank-padded characters
     COLUMN_UNLESS_MINUS_1 = 3 # a 32-bit integer, -1 is null
     COLUMN_UNLESS_0 = 4       # a 64-bit integer, 0 is null
+    GATHER_ROWS = 64          # rows that stay in a processor's nearest cache
 
 
 cdef struct array_memory:     # private data of an exported array
@@ -183,23 +185,50 @@ def arrow_schema(columns):
     return capsule
 
 
+cdef struct gathering:        # a column that is being filled
+    ArrowArray *child
+    Py_ssize_t offset         # of its field in a row
+    Py_ssize_t size
+    int kind
+    char *values              # fixed: the values; text: the characters
+    char *bits                # bool: the values; UNLESS: which are not null
+    int32_t *ends             # text: the offsets
+
+
 def arrow_array(columns, rows, bodies, offsets):
     """A batch as a capsule with a struct array: the columns, gathered, and the body as it is."""
     cdef ArrowArray *array = <ArrowArray *>zeroed(1, sizeof(ArrowArray))
     cdef object capsule = PyCapsule_New(array, "arrow_array", free_array_capsule)
-    cdef ArrowArray *child
+    cdef gathering *all = NULL
     cdef Py_buffer view
+    cdef Py_ssize_t i = 0, count = len(columns)
     PyObject_GetBuffer(rows, &view, PyBUF_SIMPLE)
     try:
-        start_array(array, view.len // <Py_ssize_t>sizeof(mqe_item), 1, len(columns) + 1)
+        start_array(array, view.len // <Py_ssize_t>sizeof(mqe_item), 1, count + 1)
+        all = <gathering *>zeroed(<size_t>count, sizeof(gathering))
         for _, _, kind, offset, size in columns:
-            child = next_child(array)
-            start_array(child, array.length, 3 if kind == COLUMN_TEXT else 2, 0)
-            gather(child, <const char *>view.buf + <Py_ssize_t>offset, kind, size)
+            start_column(&all[i], array, kind, offset, size)
+            i += 1
+        gather(all, count, <const char *>view.buf, array.length)
     finally:
+        PyMem_RawFree(all)
         PyBuffer_Release(&view)
     export_body(next_child(array), array.length, bodies, offsets)
     return capsule
+
+
+cdef int gather(gathering *all, Py_ssize_t count, const char *rows, int64_t length) except -1:
+    """Fills the columns, a few rows at a time: all columns of a row lie in the same cache lines."""
+    cdef Py_ssize_t i
+    cdef int64_t begin, end
+    for begin in range(0, length, GATHER_ROWS):
+        end = min(length, begin + GATHER_ROWS)
+        for i in range(count):
+            gather_rows(&all[i], rows + all[i].offset, begin, end)
+    for i in range(count):
+        if all[i].kind == COLUMN_TEXT:
+            shrink_text(&all[i], length)
+    return 0
 
 
 cdef ArrowArray *next_child(ArrowArray *array) except NULL:
@@ -222,58 +251,106 @@ cdef int export_body(ArrowArray *child, int64_t length, object bodies, object of
     return 0
 
 
-cdef int gather(ArrowArray *child, const char *first, int kind, Py_ssize_t size) except -1:
-    """Fills a column from the rows, at whose field `first` points."""
-    if kind == COLUMN_TEXT:
-        return gather_text(child, first, size)
-    if kind == COLUMN_BOOL:
-        return gather_bits(child, first)
-    gather_fixed(child, first, <size_t>size)
-    if kind != COLUMN_FIXED:
-        gather_validity(child, first, kind)
-    return 0
-
-
-cdef char *own_buffer(ArrowArray *array, int which, size_t bytes) except NULL:
+cdef char *own_buffer(ArrowArray *array, int which, size_t bytes, bint cleared) except NULL:
     cdef array_memory *memory = <array_memory *>array.private_data
-    memory.own[which] = zeroed(bytes, 1)
+    if cleared:
+        memory.own[which] = zeroed(bytes, 1)
+    else:
+        memory.own[which] = PyMem_RawMalloc(max(bytes, 1))
+        if memory.own[which] is NULL:
+            raise MemoryError
     memory.buffers[which] = memory.own[which]
     return <char *>memory.own[which]
 
 
-cdef int gather_fixed(ArrowArray *child, const char *first, size_t size) except -1:
-    cdef char *to = own_buffer(child, 1, <size_t>child.length * size)
-    cdef int64_t i
-    for i in range(child.length):
-        memcpy(to + <size_t>i * size, first + i * <Py_ssize_t>sizeof(mqe_item), size)
+cdef int start_column(
+    gathering *column, ArrowArray *array, int kind, Py_ssize_t offset, Py_ssize_t size
+) except -1:
+    """The next child of the array, with memory for the rows that it will have."""
+    cdef size_t length = <size_t>array.length, flags = (length + 7) // 8
+    cdef ArrowArray *child = next_child(array)
+    start_array(child, array.length, 3 if kind == COLUMN_TEXT else 2, 0)
+    column.child = child
+    column.offset = offset
+    column.size = size
+    column.kind = kind
+    if kind == COLUMN_BOOL:
+        column.bits = own_buffer(child, 1, flags, True)
+    elif kind == COLUMN_TEXT:
+        if array.length * text_room(size) > 0x7FFFFFFF:
+            raise OverflowError(
+                "a text column of an Arrow array has 2 GiB at most: slice the batch"
+            )
+        column.ends = <int32_t *>own_buffer(child, 1, (length + 1) * 4, False)
+        column.ends[0] = 0
+        column.values = own_buffer(child, 2, length * <size_t>text_room(size), False)
+    else:
+        column.values = own_buffer(child, 1, length * <size_t>size, False)
+        if kind != COLUMN_FIXED:
+            column.bits = own_buffer(child, 0, flags, True)
     return 0
 
 
-cdef int gather_bits(ArrowArray *child, const char *first) except -1:
-    cdef char *to = own_buffer(child, 1, <size_t>(child.length + 7) // 8)
-    cdef int64_t i
-    for i in range(child.length):
-        if first[i * <Py_ssize_t>sizeof(mqe_item)] == 1:
-            to[i >> 3] |= <char>(1 << (i & 7))
+cdef int gather_rows(
+    gathering *column, const char *field, int64_t begin, int64_t end
+) except -1:
+    """Rows begin .. end - 1; `field` is that of row 0."""
+    if column.kind == COLUMN_TEXT:
+        return gather_text(column, field, begin, end)
+    if column.kind == COLUMN_BOOL:
+        gather_bits(column, field, begin, end)
+        return 0
+    gather_fixed(column, field, begin, end)
+    if column.kind != COLUMN_FIXED:
+        gather_validity(column, field, begin, end)
     return 0
 
 
-cdef int gather_validity(ArrowArray *child, const char *first, int kind) except -1:
-    cdef char *to = own_buffer(child, 0, <size_t>(child.length + 7) // 8)
+cdef void gather_fixed(
+    gathering *column, const char *field, int64_t begin, int64_t end
+) noexcept nogil:
+    cdef char *to = column.values
+    cdef size_t size = <size_t>column.size
+    cdef int64_t i
+    if size == 4:  # a known size is a move, not a call
+        for i in range(begin, end):
+            memcpy(to + i * 4, field + i * <Py_ssize_t>sizeof(mqe_item), 4)
+    elif size == 8:
+        for i in range(begin, end):
+            memcpy(to + i * 8, field + i * <Py_ssize_t>sizeof(mqe_item), 8)
+    elif size == 24:
+        for i in range(begin, end):
+            memcpy(to + i * 24, field + i * <Py_ssize_t>sizeof(mqe_item), 24)
+    else:
+        for i in range(begin, end):
+            memcpy(to + <size_t>i * size, field + i * <Py_ssize_t>sizeof(mqe_item), size)
+
+
+cdef void gather_bits(
+    gathering *column, const char *field, int64_t begin, int64_t end
+) noexcept nogil:
+    cdef int64_t i
+    for i in range(begin, end):
+        if field[i * <Py_ssize_t>sizeof(mqe_item)] == 1:
+            column.bits[i >> 3] |= <char>(1 << (i & 7))
+
+
+cdef void gather_validity(
+    gathering *column, const char *field, int64_t begin, int64_t end
+) noexcept nogil:
     cdef const char *at
     cdef int64_t i
     cdef bint null
-    for i in range(child.length):
-        at = first + i * <Py_ssize_t>sizeof(mqe_item)
-        if kind == COLUMN_UNLESS_MINUS_1:
+    for i in range(begin, end):
+        at = field + i * <Py_ssize_t>sizeof(mqe_item)
+        if column.kind == COLUMN_UNLESS_MINUS_1:
             null = (<const int32_t *>at)[0] == -1
         else:
             null = (<const int64_t *>at)[0] == 0
         if null:
-            child.null_count += 1
+            column.child.null_count += 1
         else:
-            to[i >> 3] |= <char>(1 << (i & 7))
-    return 0
+            column.bits[i >> 3] |= <char>(1 << (i & 7))
 
 
 cdef Py_ssize_t text_length(const char *text, Py_ssize_t size) noexcept:
@@ -287,29 +364,53 @@ cdef Py_ssize_t text_length(const char *text, Py_ssize_t size) noexcept:
     return size
 
 
-cdef int gather_text(ArrowArray *child, const char *first, Py_ssize_t size) except -1:
-    """UTF-8; what is none has replacement characters, as Message's attributes do."""
-    cdef int32_t *ends = <int32_t *>own_buffer(child, 1, (<size_t>child.length + 1) * 4)
-    cdef Py_ssize_t room = 3 * size  # a byte becomes U+FFFD at worst
+cdef Py_ssize_t text_room(Py_ssize_t size) noexcept:
+    """A byte becomes U+FFFD at worst."""
+    return 3 * size
+
+
+cdef int gather_text(
+    gathering *column, const char *field, int64_t begin, int64_t end
+) except -1:
+    """UTF-8; what is none has replacement characters, as Message's attributes do. A text that is
+    that of the row before, as most are, is copied from there.
+    """
     cdef const char *at
     cdef char *to
-    cdef Py_ssize_t length
+    cdef size_t length
+    cdef Py_ssize_t plain
     cdef int64_t i
-    cdef bytes strange
-    if child.length * room > 0x7FFFFFFF:
-        raise OverflowError("a text column of an Arrow array has 2 GiB at most: slice the batch")
-    to = own_buffer(child, 2, <size_t>(child.length * room))
-    for i in range(child.length):
-        at = first + i * <Py_ssize_t>sizeof(mqe_item)
-        length = text_length(at, size)
-        if length >= 0:
-            memcpy(to + ends[i], at, <size_t>length)
+    for i in range(begin, end):
+        at = field + i * <Py_ssize_t>sizeof(mqe_item)
+        to = column.values + column.ends[i]
+        if i > 0 and memcmp(at, at - sizeof(mqe_item), <size_t>column.size) == 0:
+            length = <size_t>(column.ends[i] - column.ends[i - 1])
+            memcpy(to, to - length, length)
         else:
-            strange = from_blank_padded(at, size).encode()
-            length = len(strange)
-            memcpy(to + ends[i], PyBytes_AS_STRING(strange), <size_t>length)
-        ends[i + 1] = ends[i] + <int32_t>length
+            plain = text_length(at, column.size)
+            if plain < 0:
+                length = copy_strange(to, at, column.size)
+            else:
+                length = <size_t>plain
+                memcpy(to, at, length)
+        column.ends[i + 1] = column.ends[i] + <int32_t>length
     return 0
+
+
+cdef size_t copy_strange(char *to, const char *text, Py_ssize_t size) except? 0:
+    cdef bytes strange = from_blank_padded(text, size).encode()
+    cdef size_t length = <size_t>len(strange)
+    memcpy(to, PyBytes_AS_STRING(strange), length)
+    return length
+
+
+cdef void shrink_text(gathering *column, int64_t length) noexcept:
+    """Gives back what the characters did not need."""
+    cdef array_memory *memory = <array_memory *>column.child.private_data
+    cdef void *smaller = PyMem_RawRealloc(memory.own[2], <size_t>max(column.ends[length], 1))
+    if smaller is not NULL:
+        memory.own[2] = smaller
+        memory.buffers[2] = smaller
 
 
 # ---- import ----
