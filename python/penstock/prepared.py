@@ -1,10 +1,12 @@
 """Reading prepared units of work: their messages as a batch, in the order of the calls.
 
 ``QueueManager.browse_prepared`` comes here; ``import penstock`` does not load NumPy.
+:func:`prepared_parts` is for programs that read much and keep nothing: the data source for Spark.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +20,7 @@ from .errors import InvalidType, InvalidValue
 if TYPE_CHECKING:
     from .manager import QueueManager
 
-__all__ = ["PreparedBatch", "browse_prepared"]
+__all__ = ["PreparedBatch", "browse_prepared", "prepared_parts"]
 
 _ROWS = 4096  # of one call, at most
 _ROOM = 1 << 20  # bytes for the bodies of one call, at first
@@ -98,6 +100,38 @@ def browse_prepared(
         whole[at : at + len(part)] = part.view(np.uint8).reshape(-1, DTYPE.itemsize)
         at += len(part)
     return PreparedBatch(joined, np.concatenate(bodies), np.concatenate(offsets))
+
+
+def prepared_parts(
+    manager: QueueManager, xid: _engine.Xid, first: int, last: int, rows: int, room: int
+) -> Iterator[MessageBatch]:
+    """The same messages part by part, each read once into memory that is not copied again.
+
+    Args:
+        manager, xid, first, last: as of QueueManager.browse_prepared().
+        rows: messages of a part at most.
+        room: bytes of a part's bodies at most, but for a single one that is longer.
+
+    Yields:
+        Parts that follow each other. The descriptors of a part are overwritten by the next one.
+
+    Raises:
+        UnknownXid: 2255: there is no such unit, or it was ended meanwhile.
+    """
+    left = _bounds(first, last)
+    cursor = bytearray(first.to_bytes(8, "little")).ljust(_engine.PREPARED_CURSOR, b"\0")
+    memory = np.empty(max(1, min(left, rows)), DTYPE)
+    while left:
+        part = memory[:left]
+        data, ends = np.empty(room, np.uint8), np.empty(len(part) + 1, np.int64)
+        count, needed = _engine.prepared_read(manager, xid, cursor, part, data, ends)
+        if count:
+            left -= count
+            yield MessageBatch(part[:count], data[: int(ends[count])], ends[: count + 1])
+        elif needed > room:
+            room = needed
+        else:
+            return
 
 
 def _no_room() -> tuple[npt.NDArray[np.void], npt.NDArray[np.uint8], npt.NDArray[np.int64]]:

@@ -68,8 +68,23 @@ def _record_batch(batch: MessageBatch, queue: str, schema: Any) -> Any:
         else:
             name, change = names[field.name]
             column = taken.column(name)
-            arrays.append((change(column) if change else column).cast(field.type))
+            arrays.append(_as(change(column) if change else column, field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _as(column: Any, kind: Any) -> Any:
+    """The column in Spark's type, without a copy where the bytes are the same."""
+    if column.type == kind:
+        return column
+    if pa.types.is_fixed_size_binary(column.type) and pa.types.is_binary(kind):
+        validity, values = column.buffers()
+        width = column.type.byte_width
+        offsets = np.arange(0, (len(column) + 1) * width, width, np.int32)
+        buffers = [validity, pa.py_buffer(offsets), values]
+        return pa.Array.from_buffers(kind, len(column), buffers, column.null_count)
+    if pa.types.is_integer(column.type) and column.type.bit_width == kind.bit_width:
+        return column.view(kind)
+    return column.cast(kind)
 
 
 def _bodies(batch: MessageBatch, kind: Any) -> Any:

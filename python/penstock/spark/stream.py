@@ -86,6 +86,7 @@ _START = {"unit": 0}  # the stream gets its id with its first micro-batch
 _UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
 _GET_MESSAGES = 5_000  # of one call
 _GET_BYTES = 64 << 20
+_LEAST_ROOM = 64 << 10  # for the bodies of a record batch
 _FEWEST_ROWS = 1_000  # a partition of fewer rows is not worth a task
 Offset = dict[str, Any]
 
@@ -205,19 +206,22 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         options = self.options
         partition.where.check(options["queueManager"])
         schema = arrow_schema(self.schema)
+        from penstock.prepared import prepared_parts
+
         from .rows import record_batches
 
-        most_bytes = options["batchBytes"]
+        most_rows, most_bytes = options["batchRows"], options["batchBytes"]
         with connected(options) as qm:
             for piece in partition.pieces:
                 xid = penstock.Xid.parse(piece.unit)
-                rows = max(1, min(options["batchRows"], most_bytes // max(1, piece.mean_bytes)))
-                for first in range(piece.first, piece.last, rows):
-                    last = min(piece.last, first + rows)
-                    batch = qm.browse_prepared(xid, first, last)
-                    if len(batch) != last - first:
-                        raise SourceError(f"unit {xid} has lost some of its messages")
+                rows = min(most_rows, piece.last - piece.first)
+                room = min(most_bytes, rows * piece.mean_bytes * 5 // 4 + _LEAST_ROOM)
+                at = piece.first
+                for batch in prepared_parts(qm, xid, at, piece.last, rows, room):
+                    at += len(batch)
                     yield from record_batches(batch, options["queue"], schema, most_bytes)
+                if at != piece.last:
+                    raise SourceError(f"unit {xid} has lost some of its messages")
 
     # ---- the queue manager ----
 
