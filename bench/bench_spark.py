@@ -165,6 +165,7 @@ def bench_stream_read(interleave: Interleave, job: Job) -> None:
 def bench_sink(interleave: Interleave, job: Job, kind: str) -> None:
     """Constant rows into the queue, durable and all at once."""
     write = getattr(job, f"{kind}_sink")
+
     def put() -> float:
         seconds: float = write("penstock", job.penstock)
         job.empty(job.rows)

@@ -121,15 +121,17 @@ def prepared_parts(
     left = _bounds(first, last)
     cursor = bytearray(first.to_bytes(8, "little")).ljust(_engine.PREPARED_CURSOR, b"\0")
     memory = np.empty(max(1, min(left, rows)), DTYPE)
+    size = room
     while left:
         part = memory[:left]
-        data, ends = np.empty(room, np.uint8), np.empty(len(part) + 1, np.int64)
+        data, ends = np.empty(size, np.uint8), np.empty(len(part) + 1, np.int64)
         count, needed = _engine.prepared_read(manager, xid, cursor, part, data, ends)
         if count:
             left -= count
+            size = room
             yield MessageBatch(part[:count], data[: int(ends[count])], ends[: count + 1])
-        elif needed > room:
-            room = needed
+        elif needed > size:
+            size = needed
         else:
             return
 

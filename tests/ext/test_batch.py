@@ -425,6 +425,26 @@ def test_arrow_has_every_field_and_the_bodies_without_a_copy(queue: penstock.Que
         whole.arrow(["colour"])
 
 
+def test_arrow_columns_are_right_whatever_repeats_from_row_to_row(queue: penstock.Queue) -> None:
+    names = ["", "\u00e4", "\u00e4", "b", "b", "bc", "bc", "", "", "\u00e4\u00f6"] * 41
+    bits = [bool(n % 3) for n in range(len(names))]
+    lives = [60 if bit else None for bit in bits]
+    queue.put_batch(
+        [b"x"] * len(names), user_identifier=names, persistent=bits, expiry=lives, priority=4
+    )
+    batch = queue.get_batch(len(names))
+    for begin in (0, 1, 63, 64, 65, 200):
+        part = batch[begin:]
+        record = pa.record_batch(part)
+        record.validate(full=True)
+        messages = list(part)
+        for name in ("user_identifier", "format", "persistent", "number", "msg_id"):
+            assert record.column(name).to_pylist() == [getattr(m, name) for m in messages]
+        expiry = record.column("expiry")
+        assert expiry.is_valid().to_pylist() == bits[begin:]
+        assert expiry.null_count == bits[begin:].count(False)
+
+
 def test_arrow_data_outlives_its_batch_its_parent_and_its_thread(queue: penstock.Queue) -> None:
     queue.put_batch([b"%d" % i for i in range(100)])
     column = pa.record_batch(queue.get_batch(100)).column("body")

@@ -77,9 +77,10 @@ def _as(column: Any, kind: Any) -> Any:
     if column.type == kind:
         return column
     if pa.types.is_fixed_size_binary(column.type) and pa.types.is_binary(kind):
+        assert column.offset == 0
         validity, values = column.buffers()
         width = column.type.byte_width
-        offsets = np.arange(0, (len(column) + 1) * width, width, np.int32)
+        offsets = np.arange(0, (len(column) + 1) * width, width, dtype=np.int32)
         buffers = [validity, pa.py_buffer(offsets), values]
         return pa.Array.from_buffers(kind, len(column), buffers, column.null_count)
     if pa.types.is_integer(column.type) and column.type.bit_width == kind.bit_width:

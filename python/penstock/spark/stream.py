@@ -84,8 +84,6 @@ __all__ = ["Slice", "StreamReader"]
 
 _START = {"unit": 0}  # the stream gets its id with its first micro-batch
 _UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
-_GET_MESSAGES = 5_000  # of one call
-_GET_BYTES = 64 << 20
 _LEAST_ROOM = 64 << 10  # for the bodies of a record batch
 _FEWEST_ROWS = 1_000  # a partition of fewer rows is not worth a task
 Offset = dict[str, Any]
@@ -324,16 +322,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         got = got_bytes = 0
         try:
             while got < most and got_bytes < size:
-                batch = queue.get_batch(
-                    min(most - got, _GET_MESSAGES),
-                    max_bytes=min(size - got_bytes, _GET_BYTES),
-                    syncpoint=True,
-                    **self._wanted(),
+                more, more_bytes = queue.claim_batch(
+                    most - got, max_bytes=size - got_bytes, **self._wanted()
                 )
-                if not len(batch):
+                if not more:
                     break
-                got += len(batch)
-                got_bytes += int(batch.offsets[-1])
+                got += more
+                got_bytes += more_bytes
             qm.prepare(xid, allow_empty=True)
         except penstock.XidInUse:  # another process took this part: its messages are the rows
             qm.backout()
