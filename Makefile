@@ -82,8 +82,8 @@ format: $(TOOLS) ## format the Python files
 
 CRASH := $(MAKE) -j$(JOBS) -C tests/crash PYTHON=$(abspath $(RUN))
 
-.PHONY: crash t2 t3 t4 t7 t11 t12 plant
-crash: t2 t3 t4 t7 t11 t12 c-asan c-tsan ## all crash layers at CI size
+.PHONY: crash t2 t3 t4 t7 t11 t12 spark-kill plant
+crash: t2 t3 t4 t7 t11 t12 c-asan c-tsan spark-kill ## all crash layers at CI size
 t2: ## SIGKILL before every store into the region, and in the repair
 	$(CRASH) -f t2.mk t2
 t3: ## every legal state of the disk after a power cut
@@ -98,6 +98,8 @@ t11: $(BUILT) ## the second reader agrees with the core on sampled disk states
 	    $(if $(COUNT),--images $(COUNT)) $(if $(SEED),--seed $(SEED))
 t12: ## damage: each bit, truncation, swap, zeroed sector
 	$(CRASH) t12
+spark-kill: $(BUILT) ## exactly once through Spark: kills of drivers and workers (RANDOM= more, SEED=)
+	$(RUN) tests/crash/spark_storm.py $(if $(RANDOM),--random $(RANDOM)) $(if $(SEED),--seed $(SEED))
 plant: $(BUILT) ## planted faults, each caught by a named layer
 	$(CRASH) plant
 

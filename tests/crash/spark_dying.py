@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock.spark.datasource import PenstockDataSource
+from penstock.spark.stream import StreamReader
+from penstock.spark.stream_sink import StreamWriter
 
 READER = ("latestOffset", "partitions", "read", "commit")
 WRITER = ("write", "sinkCommit")
@@ -49,36 +51,36 @@ def reach(point: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-class _DyingReader:
-    """In front of the stream reader's class."""
+class DyingReader(StreamReader):
+    """The source, its points added."""
 
     def latestOffset(self, *arguments: Any) -> Any:
         reach("latestOffset.before")
-        offset = super().latestOffset(*arguments)  # type: ignore[misc]
+        offset = super().latestOffset(*arguments)
         reach("latestOffset.after")
         return offset
 
     def partitions(self, start: Any, end: Any) -> Any:
         reach("partitions.before")
-        planned = super().partitions(start, end)  # type: ignore[misc]
+        planned = super().partitions(start, end)
         reach("partitions.after")
         return planned
 
     def read(self, partition: Any) -> Iterator[Any]:
         reach("read.before")
-        for batch in super().read(partition):  # type: ignore[misc]
+        for batch in super().read(partition):
             yield batch
             reach("read.middle")
         reach("read.after")
 
     def commit(self, end: Any) -> None:
         reach("commit.before")
-        super().commit(end)  # type: ignore[misc]
+        super().commit(end)
         reach("commit.after")
 
 
-class _DyingWriter:
-    """In front of the stream writer's class."""
+class DyingWriter(StreamWriter):
+    """The sink, its points added."""
 
     def write(self, iterator: Iterator[Any]) -> Any:
         def watched() -> Iterator[Any]:
@@ -87,27 +89,25 @@ class _DyingWriter:
                 reach("write.middle")
 
         reach("write.before")
-        message = super().write(watched())  # type: ignore[misc]
+        message = super().write(watched())
         reach("write.after")
         return message
 
     def commit(self, messages: Any, batch_id: int) -> None:
         reach("sinkCommit.before")
-        super().commit(messages, batch_id)  # type: ignore[misc]
+        super().commit(messages, batch_id)
         reach("sinkCommit.after")
 
 
 class DyingDataSource(PenstockDataSource):
-    """Under the same name; its readers and writers are the real ones with the points added."""
+    """Under the same name; what it makes is the real thing, of a class that says where it is."""
 
     def streamReader(self, schema: Any) -> Any:
-        return _with_points(_DyingReader, super().streamReader(schema))
+        made = super().streamReader(schema)
+        made.__class__ = DyingReader
+        return made
 
     def streamWriter(self, schema: Any, overwrite: bool) -> Any:
-        return _with_points(_DyingWriter, super().streamWriter(schema, overwrite))
-
-
-def _with_points(points: type, real: Any) -> Any:
-    """The object itself, its class now a subclass that says where it is."""
-    real.__class__ = type(points.__name__, (points, type(real)), {})
-    return real
+        made = super().streamWriter(schema, overwrite)
+        made.__class__ = DyingWriter
+        return made
