@@ -356,12 +356,23 @@ def test_a_reader_is_pickled_without_its_connection(bench: Bench) -> None:
     reader.stop()
 
 
-def test_progress_tells_depth_and_age(bench: Bench) -> None:
-    reader = bench.reader()
-    assert reader.reportLatestOffset() == {"queue": "IN", "depth": 0, "oldestMessageAgeMs": 0}
+def test_progress_tells_depth_age_and_lag(bench: Bench) -> None:
+    def told() -> dict[str, Any]:
+        found = reader.reportLatestOffset()
+        assert found is not None and found.pop("queue") == "IN"
+        return found
+
+    reader = bench.reader(maxMessagesPerTrigger="2")
+    assert told() == {"depth": 0, "inDoubt": 0, "lag": 0, "oldestMessageAgeMs": 0}
     bench.fill(0, 3)
-    told = reader.reportLatestOffset()
-    assert told is not None and told["depth"] == 3 and 0 <= told["oldestMessageAgeMs"] < 60_000
+    assert 0 <= told().pop("oldestMessageAgeMs") < 60_000
+    end = plan(reader, START)
+    reader.partitions(START, end)
+    now = told()
+    assert (now["depth"], now["inDoubt"], now["lag"]) == (1, 2, 3)
+    reader.commit(end)
+    now = told()
+    assert (now["depth"], now["inDoubt"], now["lag"]) == (1, 0, 1)
     reader.stop()
 
 

@@ -162,13 +162,26 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             }
 
     def reportLatestOffset(self) -> Offset | None:
-        """What waits on the queue, for the progress of the query."""
-        _, queue = self._connected()
+        """For the progress of the query: what waits on the queue, and how far the stream is behind.
+
+        ``depth`` counts the messages on the queue (CURDEPTH); ``inDoubt`` those that this stream
+        has taken and not committed; ``lag`` is their sum; ``oldestMessageAgeMs`` the age of the
+        oldest message on the queue.
+        """
+        qm, queue = self._connected()
         with told(self.options, self.options["queue"]):
             status = queue.status()
+            of_stream = self._stream.encode()
+            taken = sum(one.gets for one in qm.prepared_list() if one.xid.gtrid == of_stream)
         depth, oldest = status.depth, status.oldest_us
         age = max(0, time.time_ns() // 1_000_000 - oldest // 1000) if oldest else 0
-        return {"queue": self.options["queue"], "depth": depth, "oldestMessageAgeMs": age}
+        return {
+            "queue": self.options["queue"],
+            "depth": depth,
+            "inDoubt": taken,
+            "lag": depth + taken,
+            "oldestMessageAgeMs": age,
+        }
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """The micro-batch ``end``, prepared now unless it is already."""
