@@ -205,7 +205,8 @@ int mqe_queue_newest(mqe_manager *manager, uint32_t slot, uint32_t generation,
     if (status != MQX_OK) {
         return status;
     }
-    const bool gone = queue->generation != generation;
+    const bool gone = queue->generation != generation ||
+                      mqx_load_relaxed(&queue->state) == MQX_OBJ_DELETING;
     *out_number = hold.stripe->end_number != 0
                       ? hold.stripe->next_number - 1
                       : mqx_load_relaxed(&region->journal->next_number) - 1;

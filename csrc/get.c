@@ -283,15 +283,23 @@ static enum mqx_next_step look_at(struct mqx_getting *call, struct mqx_hold *hol
     return next == STEP_DONE && *status == MQX_OK && pass_over_impostor(call) ? STEP_AGAIN : next;
 }
 
+static bool unit_is_full(const struct mqx_getting *call)
+{
+    const struct mqx_context *context = mqx_context(&call->store->region, call->unit);
+    mqx_check(context != NULL);
+    return context->count >= mqx_load_relaxed(&call->store->region.header->max_uncommitted);
+}
+
 /* What decides about the message stands in the journal, and is not known yet: whether the one that
- * this handle has locked is meant at all (a claim would end the lock), or what the room for an
- * MQMDE is needed for. */
+ * this handle has locked is meant at all (a claim would end the lock), or the one for which there
+ * is no room in the unit; or what the room for an MQMDE is needed for. */
 static bool must_learn(const struct mqx_getting *call, const struct mqx_message *message)
 {
     if (MQX_LIKELY(message->cells != 0) || call->known == message->number) {
         return false;
     }
-    return (message->state == MQX_MSG_LOCKED && call->match.bits != 0) ||
+    const bool limited = !call->browse && call->unit != 0 && unit_is_full(call);
+    return ((message->state == MQX_MSG_LOCKED || limited) && call->match.bits != 0) ||
            (may_have_mde(call, message) &&
             (uint64_t)message->length + MQE_MDE_SIZE > call->get->capacity);
 }
@@ -304,6 +312,7 @@ static enum mqx_next_step learn(struct mqx_getting *call, struct mqx_hold *hold,
         return *status == MQX_OK ? STEP_AGAIN : STEP_DONE;
     }
     const uint64_t number = call->number;
+    const bool own = mqx_message(hold->region, call->slot)->state == MQX_MSG_LOCKED;
     const enum mqx_next_step next = copy_pinned(call, hold, 0, status);
     if (next == STEP_AGAIN || *status != MQX_OK) {
         return next;
@@ -312,6 +321,9 @@ static enum mqx_next_step learn(struct mqx_getting *call, struct mqx_hold *hold,
     call->known = number;
     call->known_matches = !is_impostor(call);
     call->known_heads = has_version_2(&call->get->d, &call->get->ext);
+    if (!own) {
+        (void)pass_over_impostor(call);
+    }
     return STEP_AGAIN;
 }
 
@@ -458,13 +470,12 @@ int mqx_get_refuse(const struct mqx_getting *call, const struct mqx_object *queu
 /* MAXUMSGS of the caller's unit. */
 static int check_limit(const struct mqx_getting *call)
 {
-    const struct mqx_context *context = mqx_context(&call->store->region, call->unit);
-    const uint32_t most = mqx_load_relaxed(&call->store->region.header->max_uncommitted);
-    mqx_check(context != NULL);
-    return context->count < most
-               ? MQX_OK
-               : mqx_fail(MQRC_SYNCPOINT_LIMIT_REACHED,
-                          "the unit of work has %u messages, MAXUMSGS is %u", context->count, most);
+    return unit_is_full(call)
+               ? mqx_fail(MQRC_SYNCPOINT_LIMIT_REACHED,
+                          "the unit of work has %u messages, MAXUMSGS is %u",
+                          mqx_context(&call->store->region, call->unit)->count,
+                          mqx_load_relaxed(&call->store->region.header->max_uncommitted))
+               : MQX_OK;
 }
 
 /* Deals with the message that was found; returns with the lock dropped. */

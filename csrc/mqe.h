@@ -340,6 +340,7 @@ enum { /* flags of mqe_put */
     MQE_PUT_NEW_CORREL_ID = 2,
     MQE_PUT_KEEP_TIME = 4,          /* put_time_us is given (SET_ALL context) */
     MQE_PUT_FAIL_IF_QUIESCING = 8,
+    MQE_PUT_OWN_UNIT = 16,          /* the unit is one call's, no application's: no MAXUMSGS */
 };
 
 /* Puts one message. In *d: msg_id (all NUL = generate), correl_id, priority (-1 = AS_Q_DEF),

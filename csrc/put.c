@@ -489,14 +489,15 @@ static MQX_COLD int refuse_full_unit(struct mqx_putting *call, uint32_t count)
                           mqx_load_relaxed(&region->header->max_uncommitted));
 }
 
-static int put_in_unit(struct mqx_putting *call, mqe_unit *unit)
+static int put_in_unit(struct mqx_putting *call, mqe_unit *unit, bool limited)
 {
     struct mqx_context *context = mqx_context(&call->store->region, unit->context);
     mqx_check(context != NULL);
     if (mqx_load_acquire(&context->must_back_out) != 0) {
         return mqx_fail(MQRC_BACKED_OUT, "the unit of work has been backed out; end it");
     }
-    if (context->count >= mqx_load_relaxed(&call->store->region.header->max_uncommitted)) {
+    if (limited &&
+        context->count >= mqx_load_relaxed(&call->store->region.header->max_uncommitted)) {
         return refuse_full_unit(call, context->count);
     }
     call->context = unit->context;
@@ -550,7 +551,8 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
         status = link_message(&call);
     } else {
         mqx_inside(manager, 1);
-        status = unit != NULL ? put_in_unit(&call, unit) : mqx_put_alone(&call);
+        status = unit != NULL ? put_in_unit(&call, unit, (flags & MQE_PUT_OWN_UNIT) == 0)
+                              : mqx_put_alone(&call);
         mqx_inside(manager, -1);
     }
     return MQX_LIKELY(status == MQX_OK) ? call.warning : status;

@@ -225,6 +225,7 @@ cdef int transmit_rows(
     cdef int reason = 0, ended = 0
     if unit is NULL and batch.capacity > 0:
         own = queue.connection.new_unit()
+        flags |= MQE_PUT_OWN_UNIT
     try:
         reason = transmit_each(queue, own if unit is NULL else unit, batch, flags)
     except BaseException:

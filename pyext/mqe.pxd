@@ -249,6 +249,7 @@ cdef extern from "mqe.h" nogil:
         MQE_PUT_NEW_CORREL_ID
         MQE_PUT_KEEP_TIME
         MQE_PUT_FAIL_IF_QUIESCING
+        MQE_PUT_OWN_UNIT
         MQE_GET_WAIT
         MQE_GET_BROWSE_FIRST
         MQE_GET_BROWSE_NEXT

@@ -115,7 +115,7 @@ cdef int transmit(
     length = wrap(room, header, d, ext, expiry, queue.connection.padded_name)
     memcpy(room + length, data, <size_t>size)
     separate(d, &outer)
-    flags = (flags & MQE_PUT_FAIL_IF_QUIESCING) | MQE_PUT_KEEP_TIME
+    flags = (flags & (MQE_PUT_FAIL_IF_QUIESCING | MQE_PUT_OWN_UNIT)) | MQE_PUT_KEEP_TIME
     queue.busy += 1
     penstock_gil_begin_long(&gil)
     reason = mqe_put(

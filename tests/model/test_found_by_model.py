@@ -211,3 +211,46 @@ def test_a_get_by_sequence_number_passes_over_many_messages_whose_bodies_are_on_
         assert found[0] == (b"35" if match == 8 else b"39")
         md = mqi.MQMD(Version=2, GroupId=b"g" * 24, MsgSeqNumber=99)
         assert mqi.MQGET(bench.hconn, hobj, md, gmo)[3] == mqi.MQRC_NO_MSG_AVAILABLE
+
+
+@pytest.mark.parametrize("match", [8, 8 | 2])
+def test_a_full_unit_refuses_no_message_on_disk_that_is_not_meant(bench: Bench, match: int) -> None:
+    bench.put(bench.open(), b"on disk", Persistence=1, Priority=9, CorrelId=b"c" * 24)
+    bench.close()
+    bench.__init__()  # type: ignore[misc]
+    bench.qm.alter("QMGR", "QM1", maxumsgs=1)
+    hobj = bench.open()
+    group = {"GroupId": b"g" * 24, "MsgSeqNumber": 2, "MsgFlags": mqi.MQMF_MSG_IN_GROUP}
+    bench.put(hobj, b"meant", Persistence=0, Priority=1, CorrelId=b"c" * 24, **group)
+    bench.put(hobj, b"fills the unit", mqi.MQPMO_SYNCPOINT)
+    gmo = mqi.MQGMO(Version=2, Options=mqi.MQGMO_SYNCPOINT_IF_PERSISTENT, MatchOptions=match)
+    for sequence, found in ((1, (b"", 2024)), (2, (b"meant", 0)), (2, (b"", 2033))):
+        md = mqi.MQMD(Version=2, CorrelId=b"c" * 24, MsgSeqNumber=sequence)
+        got = mqi.MQGET(bench.hconn, hobj, md, gmo)
+        assert (got[0], got[3]) == found
+
+
+def test_the_number_of_uncommitted_messages_limits_no_batch_outside_syncpoint(bench: Bench) -> None:
+    bench.qm.define("QLOCAL", "X", usage="XMITQ")
+    bench.qm.define("QREMOTE", "R", rname="FAR.Q", rqmname="FAR", xmitq="X")
+    bench.qm.alter("QMGR", "QM1", maxumsgs=2)
+    for name, queue in (("Q", "Q"), ("R", "X")):
+        with bench.qm.open(name) as q, bench.qm.open(queue) as end:
+            assert q.put_batch([b"body"] * 5, persistent=[True, False, True, True, True]).count == 5
+            assert end.depth == 5
+            with pytest.raises(penstock.MQError) as caught:
+                q.put_batch([b"body"] * 5, syncpoint=True)
+            assert caught.value.reason == mqi.MQRC_SYNCPOINT_LIMIT_REACHED
+            bench.qm.backout()
+            assert end.depth == 5
+
+
+def test_a_deleted_queue_has_no_newest_number(bench: Bench) -> None:
+    bench.qm.define("QMODEL", "M", deftype="PERMDYN", share=True)
+    creator = bench.open("M", DynamicQName="D")
+    with bench.qm.open("D") as other:
+        assert other.newest_number >= 0
+        assert mqi.MQCLOSE(bench.hconn, creator, mqi.MQCO_DELETE) == (0, 0)
+        with pytest.raises(penstock.MQError) as caught:
+            _ = other.newest_number
+        assert caught.value.reason == mqi.MQRC_Q_DELETED
