@@ -9,6 +9,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from generator_session import IN_FLIGHT as SESSION_IN_FLIGHT
+from generator_session import SessionOps
 from model_state import Connection, Handle, LocalQueue
 from mq_numbers import (
     CO,
@@ -124,10 +126,12 @@ CHANGES: list[tuple[str, tuple[str, ...], str, tuple[Any, ...]]] = [
 ]
 RESTORED = {"PUT", "GET"}
 # Calls that a process may be killed in: what they have done shows in a picture of the queues.
-IN_FLIGHT = ("MQPUT", "MQPUT1", "MQGET", "MQCMIT", "MQBACK", "MQDISC", "MQCLOSE")
+IN_FLIGHT = (
+    "MQPUT", "MQPUT1", "MQGET", "MQCMIT", "MQBACK", "MQDISC", "MQCLOSE", *SESSION_IN_FLIGHT,
+)  # fmt: skip
 
 
-class Generator:
+class Generator(SessionOps):
     """Draws operations for a model."""
 
     def __init__(self, rng: random.Random, model: QueueManager) -> None:
@@ -152,7 +156,8 @@ class Generator:
             (1.2, self.connect),
             (0.7, self.disconnect),
             (0.06, self.expire),
-            (0.25, self.end),
+            (0.5, self.end),
+            *self.session_calls(),
         ]
 
     def number(self) -> int:

@@ -6,8 +6,8 @@ It knows nothing of files, processes' memory or time. Where no document fixes an
 each one that could be meant (Failure with several reasons, Anything).
 
 The parts: `model_state` (what is remembered), `model_names` (name resolution), `model_open`
-(MQOPEN, MQCLOSE), `model_put`, `model_get`, `model_attributes` (MQINQ, MQSET). Numbers of sections
-are those of the reference.
+(MQOPEN, MQCLOSE), `model_put`, `model_get`, `model_attributes` (MQINQ, MQSET), `model_session` (the
+Python interface: batches, prepared units of work). Numbers of sections are those of the reference.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import model_get
 import model_put
+import model_session
 from model_attributes import inquire, set_attributes
 from model_open import close_object, delete_queue, let_go, open_object
 from model_state import (
@@ -25,6 +26,7 @@ from model_state import (
     Failure,
     LocalQueue,
     Near,
+    Unit,
     answer,
     refuse_if,
 )
@@ -48,11 +50,17 @@ class QueueManager:
         self.objects: dict[str, Definition] = {}
         self.logically_deleted: dict[str, LocalQueue] = {}  # z/OS: names still in use
         self.connections: dict[int, Connection] = {}
+        self.sessions: dict[int, model_session.Session] = {}  # by process
+        self.prepared: dict[int, Unit] = {}  # by name, oldest first
         self._number = 0
 
     def next_number(self) -> int:
         """Arrival: rises with each put."""
         self._number += 1
+        return self._number
+
+    def newest(self) -> int:
+        """The highest number that a message may have by now."""
         return self._number
 
     def queues(self) -> list[LocalQueue]:
@@ -77,6 +85,14 @@ class QueueManager:
             if hconn not in self.connections:
                 raise Failure(R.HCONN_ERROR)
             return getattr(self, verb.lower())(self.connections[hconn], **arguments)
+        except Failure as failure:
+            return Answer(failure.reasons, {})
+
+    def session_call(self, do: str, process: int, **arguments: Any) -> Answer:
+        """A call at the Python interface."""
+        session = self.sessions.setdefault(process, model_session.Session(process))
+        try:
+            return model_session.CALLS[do](self, session, **arguments)
         except Failure as failure:
             return Answer(failure.reasons, {})
 
@@ -128,6 +144,7 @@ class QueueManager:
         for hobj in list(connection.handles):
             let_go(self, connection, hobj)
         self.connections = {k: v for k, v in self.connections.items() if v is not connection}
+        self.sessions = {k: v for k, v in self.sessions.items() if v is not connection}
         self.forget_deleted()
 
     # ---- ends (6.2, 1.4) ----
@@ -136,7 +153,7 @@ class QueueManager:
         """A process ends without MQDISC: its units of work are backed out, on z/OS committed unless
         it was killed.
         """
-        for connection in list(self.connections.values()):
+        for connection in [*self.connections.values(), *self.sessions.values()]:
             if connection.process == process:
                 if normally and self.zos:
                     connection.unit.commit()
@@ -145,13 +162,15 @@ class QueueManager:
 
     def restart(self, orderly: bool) -> None:
         """Everybody is gone, in order or killed; the next one to connect finds this."""
-        for connection in list(self.connections.values()):
+        for connection in [*self.connections.values(), *self.sessions.values()]:
             self.process_ends(connection.process)
+        for unit in self.prepared.values():
+            model_session.survive_restart(unit)
         for queue in self.queues():
             if queue.temporary:
                 delete_queue(self, queue)
             kept = orderly and queue["NPMCLASS"] == NPMCLASS_HIGH
-            queue.messages = [m for m in queue.messages if m.persistent or kept]
+            queue.messages = [m for m in queue.messages if m.persistent or m.taken or kept]
         self.logically_deleted.clear()
 
     # ---- administration ----

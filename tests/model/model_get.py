@@ -216,7 +216,7 @@ def take(connection: Connection, handle: Handle, message: Message, in_unit: bool
         handle.context = {key: message.md[key] for key in (*IDENTITY, *ORIGIN)}
     if in_unit:
         message.got_by = connection.unit
-        connection.unit.gets.append((handle.queue, message))
+        connection.unit.add(handle.queue, message, put=False)
     else:
         handle.queue.messages.remove(message)
 

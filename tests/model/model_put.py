@@ -195,7 +195,7 @@ def put_on(
     queue.place(message)
     if in_unit:
         message.put_by = connection.unit
-        connection.unit.puts.append((queue, message))
+        connection.unit.add(queue, message, put=True)
     where, manager = path.remote or (queue.name, qm.name)
     if options & PMO.RESOLVE_LOCAL_Q:
         where, manager = queue.name, qm.name

@@ -98,6 +98,19 @@ class Anything:
         return "anything"
 
 
+class Either:
+    """One of some values."""
+
+    def __init__(self, *values: Any) -> None:
+        self.values = values
+
+    def fits(self, actual: object) -> bool:
+        return actual in self.values
+
+    def __repr__(self) -> str:
+        return " or ".join(map(repr, self.values))
+
+
 class Near:
     """The rest of an Expiry (tenths of a second) that was `given` at most an hour ago."""
 
@@ -219,6 +232,7 @@ class Message:
         self.locked_by: Handle | None = None
         self.backout_count = 0
         self.expired = False
+        self.taken = False  # got by a prepared unit before a restart that would have lost it
 
     @property
     def place(self) -> tuple[int, int]:
@@ -320,15 +334,25 @@ class Path(NamedTuple):
 
 
 class Unit:
-    """The unit of work of a connection: what it has put and got, in order."""
+    """A unit of work: what it has put (True) and got (False), in the order of the calls."""
 
     def __init__(self) -> None:
-        self.puts: list[tuple[LocalQueue, Message]] = []
-        self.gets: list[tuple[LocalQueue, Message]] = []
+        self.calls: list[tuple[bool, LocalQueue, Message]] = []
+
+    def add(self, queue: LocalQueue, message: Message, put: bool) -> None:
+        self.calls.append((put, queue, message))
+
+    @property
+    def puts(self) -> list[tuple[LocalQueue, Message]]:
+        return [(queue, message) for put, queue, message in self.calls if put]
+
+    @property
+    def gets(self) -> list[tuple[LocalQueue, Message]]:
+        return [(queue, message) for put, queue, message in self.calls if not put]
 
     @property
     def count(self) -> int:
-        return len(self.puts) + len(self.gets)
+        return len(self.calls)
 
     def commit(self) -> None:
         for _, message in self.puts:
@@ -337,14 +361,21 @@ class Unit:
             _remove(queue.messages, message)
         self.__init__()  # type: ignore[misc]
 
-    def back_out(self) -> None:
-        """Puts vanish; gets come back to their place, BackoutCount one higher (5.8)."""
+    def back_out(self) -> int:
+        """Puts vanish; gets come back to their place, BackoutCount one higher (5.8), but for those
+        that a restart has taken, whose number is returned.
+        """
         for queue, message in self.puts:
             _remove(queue.messages, message)
-        for _, message in self.gets:
+        discarded = 0
+        for queue, message in self.gets:
+            if message.taken:
+                _remove(queue.messages, message)
+                discarded += 1
             message.got_by = None
             message.backout_count += 1
         self.__init__()  # type: ignore[misc]
+        return discarded
 
 
 class Connection:

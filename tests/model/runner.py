@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from generator import SET_UP, Generator, Op
+from model_session import CALLS, separate
 from model_state import Answer, Fresh, Transmitted, answer
 from mq_numbers import NO_ID
 from world import SETTINGS, Nursery, World
@@ -183,6 +184,8 @@ class Run:
         do = op["do"]
         if do == "connect":
             return model.connect(op["at"], op["hconn"])
+        if do in CALLS:
+            return model.session_call(do, op["at"], **arguments)
         if do in ("define", "alter", "delete", "sleep"):
             return getattr(model, do)(**arguments)  # type: ignore[no-any-return]
         connection = model.connections.get(op["hconn"])
@@ -200,11 +203,18 @@ class Run:
                 continue  # the caller gave no room for them
             if key not in values or not fits(value, values[key]):
                 self._differ(op, expected, actual, key)
-            if isinstance(value, Fresh) and isinstance(values[key], bytes):
-                if values[key] in self.fresh:
-                    raise Difference(f"{key} {values[key]!r} was given before")
-                self.fresh.add(values[key])
+            self._note_fresh(key, value, values[key])
             bind(value, values[key])
+
+    def _note_fresh(self, key: str, expected: Any, actual: Any) -> None:
+        """No identifier is given twice."""
+        if isinstance(expected, list) and key == "msg_ids":
+            for one, other in zip(expected, actual, strict=True):
+                self._note_fresh("msg_id", one, other)
+        if isinstance(expected, Fresh) and isinstance(actual, bytes):
+            if actual in self.fresh:
+                raise Difference(f"{key} {actual!r} was given before")
+            self.fresh.add(actual)
 
     def _differ(self, op: Op, expected: Answer, actual: Any, key: str = "") -> None:
         cc, rc, values = actual
@@ -244,11 +254,26 @@ class Run:
 
     def _outcomes(self, op: Op) -> list[QueueManager]:
         """The model after a call that was killed when it had done something: all of it, or of a put
-        to a distribution list the first destinations, each of which is a put of its own (3.6).
+        to a distribution list the first destinations, each of which is a put of its own (3.6), and
+        of a batch the first messages.
         """
         whole = copy.deepcopy(self.model)
         self.expect(whole, op)
+        if op["do"] in ("put_batch", "get_batch"):
+            return [whole, *(self._begun(op, count) for count in range(1, self._separate(op)))]
         return [whole, *(self._cut_short(op, count) for count in range(1, self._members(op)))]
+
+    def _separate(self, op: Op) -> int:
+        """How many of the first messages of a batch take effect one by one, and one more."""
+        arguments = {key: value for key, value in op.items() if key not in ("do", "at")}
+        return separate(copy.deepcopy(self.model), op["do"], op["at"], arguments) + 1
+
+    def _begun(self, op: Op, count: int) -> QueueManager:
+        """The model after the first `count` messages of a batch."""
+        twin = copy.deepcopy(self.model)
+        fewer = {"rows": op["rows"][:count]} if "rows" in op else {"most": count}
+        self.expect(twin, {**op, **fewer})
+        return twin
 
     def _members(self, op: Op) -> int:
         connection = self.model.connections.get(op.get("hconn", -1))
@@ -291,6 +316,8 @@ class Run:
             if "exception" in actual:
                 raise Difference(actual["exception"])
             self._compare_queue(name, picture, actual[name])
+        recover = {"do": "recover", "at": at}
+        self._compare(recover, self.expect(self.model, recover), self.world.ask(at, recover))
         cc, rc, values = self.world.ask(at, {"do": "check"})
         if cc:
             raise Difference(f"the engine's own check: {rc} {values}")

@@ -18,6 +18,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from worker_session import SessionWorker
+
 import penstock
 from penstock import mqi
 
@@ -73,10 +75,13 @@ class Worker:
         # A process that lives is attached: with the last one that is, the queue manager ends.
         self.manager = penstock.connect(name, home)
         self.own: Any = None
+        self.session = SessionWorker(self.manager)
 
     def run(self, op: dict[str, Any]) -> Any:
         """One operation: (completion code, reason code, values)."""
         arguments = {key: value for key, value in op.items() if key not in ("do", "at")}
+        if hasattr(SessionWorker, "do_" + op["do"]):
+            return self.session.run(op["do"], arguments)
         call: Callable[..., Any] = getattr(self, "do_" + op["do"].lower())
         return call(**arguments)
 

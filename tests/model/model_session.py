@@ -1,0 +1,406 @@
+"""Sessions of the model: what a process does through the Python interface beside its MQI calls.
+Batches of puts, gets and looks; units of work that are prepared and ended by name.
+
+A session has one unit of work (the process has one thread) and handles of its own. The rules are
+those of the interface's documentation: a batch is what its messages put or got one by one would be,
+but that everything is checked before the first put; a prepared unit is nobody's, and committed or
+backed out by its name, several together or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import model_put
+from model_open import let_go, open_object
+from model_state import (
+    TEMPORARY_DYNAMIC,
+    Answer,
+    Connection,
+    Either,
+    Handle,
+    LocalQueue,
+    Message,
+    Path,
+    Unit,
+    answer,
+    refuse_if,
+)
+from mq_numbers import INPUT, NO_ID, OO, XQH_LENGTH, R
+
+if TYPE_CHECKING:
+    from model import QueueManager
+
+Row = dict[str, Any]
+
+
+class Session(Connection):
+    """One process at the Python interface."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__(process)
+        self.marks: dict[int, tuple[LocalQueue, int]] = {}  # newest_number of a queue
+
+
+def as_rows(messages: list[Message]) -> list[Row]:
+    """Messages of a batch. Beside a blank ReplyToQ a row may leave the queue manager out."""
+    rows = []
+    for message in messages:
+        fields = {**message.md, "BackoutCount": message.backout_count}
+        if fields["ReplyToQ"] == "":
+            fields["ReplyToQMgr"] = Either("", fields["ReplyToQMgr"])
+        rows.append({"md": fields, "data": message.data})
+    return rows
+
+
+# ---- handles ----
+
+
+def py_open(qm: QueueManager, session: Session, hobj: int, name: str, options: int) -> Answer:
+    """qm.open()."""
+    opened = open_object(qm, session, hobj, {"ObjectName": name}, options)
+    return Answer(opened.reasons, {})
+
+
+def py_close(qm: QueueManager, session: Session, hobj: int) -> Answer:
+    """Queue.close()."""
+    handle_of(session, hobj)
+    let_go(qm, session, hobj)
+    return answer()
+
+
+def handle_of(session: Session, hobj: int) -> Handle:
+    refuse_if((hobj not in session.handles, R.HOBJ_ERROR))
+    return session.handles[hobj]
+
+
+def path_of(handle: Handle) -> Path:
+    assert handle.path is not None
+    return handle.path
+
+
+def usable(handle: Handle, right: int, missing: R) -> None:
+    """The handle was opened for this, and nothing has spoilt it; which is told first is not
+    said.
+    """
+    wrong = not handle.options & right
+    refuse_if((wrong, missing), *(handle.spoilt() if wrong else []))
+    handle.check_usable()
+
+
+# ---- put ----
+
+
+def put_batch(
+    qm: QueueManager, session: Session, hobj: int, rows: list[Row], syncpoint: bool
+) -> Answer:
+    """Queue.put_batch(): all or nothing, but to another queue manager in a unit of work, where
+    what went before a failure is in the unit.
+    """
+    handle = handle_of(session, hobj)
+    refuse_if((not handle.options & OO.OUTPUT, R.NOT_OPEN_FOR_OUTPUT))
+    if not rows:
+        return answer(count=0, warnings=0)
+    handle.check_usable()
+    path = path_of(handle)
+    made = [stored(qm, path, row) for row in rows]
+    reasons = {reason for md, data in made for reason in refused(qm, path, md, data)}
+    refuse_if((any(step.attrs.get("PUT") for step in path.steps), R.PUT_INHIBITED))
+    if path.remote is None:
+        reasons |= no_room(qm, session, path, len(rows), syncpoint)
+        if reasons:
+            return Answer(frozenset(reasons), {"count": 0})
+    return put_all(qm, session, path, made, syncpoint)
+
+
+def put_all(
+    qm: QueueManager, session: Session, path: Path, made: list[Any], syncpoint: bool
+) -> Answer:
+    unit = session.unit if syncpoint else Unit()
+    ids = []
+    for count, (md, data) in enumerate(made):
+        reasons = refused(qm, path, md, data) | no_room(qm, session, path, 1, syncpoint)
+        if reasons:
+            if not syncpoint:
+                unit.back_out()
+            return Answer(frozenset(reasons), {"count": count if syncpoint else 0})
+        values = model_put.new_ids(md, 0)
+        ids.append(values["MsgId"])
+        placement = model_put.placement_of(qm, path.queue, md)
+        fields, body = md, data
+        if path.remote:
+            fields, body = model_put.transmitted(qm, md, path.remote, data)
+        message = Message(qm.next_number(), placement, fields, body)
+        message.put_by = unit
+        path.queue.place(message)
+        unit.add(path.queue, message, put=True)
+    if not syncpoint:
+        unit.commit()
+    warnings = sum(md["Priority"] > 9 for md, _ in made)
+    known: dict[str, Any] = {} if path.remote else {"msg_ids": ids}
+    return answer(count=len(made), warnings=warnings, **known)
+
+
+def stored(qm: QueueManager, path: Path, row: Row) -> tuple[Row, bytes]:
+    """The MQMD of a message of a batch, and its body."""
+    md = {
+        "Version": 2,
+        "MsgId": row.get("msg_id") or NO_ID,
+        "CorrelId": row.get("correl_id") or NO_ID,
+        "Priority": -1 if row["priority"] is None else row["priority"],
+        "Persistence": 2 if row["persistent"] is None else int(row["persistent"]),
+    }
+    fields = model_put.stored_fields(qm, md, 0, None)
+    model_put.resolve_defaults(path.steps[0], fields)
+    return fields, row["data"]
+
+
+def refused(qm: QueueManager, path: Path, md: Row, data: bytes) -> set[R]:
+    """Why this message cannot be put, whatever is on the queue."""
+    length = len(data) + (XQH_LENGTH if path.remote else 0)
+    queue = path.queue
+    temporary = queue["DEFTYPE"] == TEMPORARY_DYNAMIC
+    return {
+        reason
+        for holds, reason in (
+            (length > queue["MAXMSGL"], R.MSG_TOO_BIG_FOR_Q),
+            (length > qm.manager["MAXMSGL"], R.MSG_TOO_BIG_FOR_Q_MGR),
+            (md["Persistence"] == 1 and temporary, R.PERSISTENT_NOT_ALLOWED),
+        )
+        if holds
+    }
+
+
+def no_room(qm: QueueManager, session: Session, path: Path, count: int, syncpoint: bool) -> set[R]:
+    """Why so many messages cannot be put now."""
+    full = len(path.queue.messages) + count > path.queue["MAXDEPTH"]
+    long = syncpoint and session.unit.count + count > qm.manager["MAXUMSGS"]
+    return {R.Q_FULL for _ in range(full)} | {R.SYNCPOINT_LIMIT_REACHED for _ in range(long)}
+
+
+# ---- get and look ----
+
+
+def chosen(
+    handle: Handle,
+    most: int,
+    max_bytes: int | None,
+    fits: Callable[[Message], bool],
+    after: tuple[int, int] | None = None,
+) -> list[Message]:
+    """The next messages that a call is given: `most`, of `max_bytes` together or a single one.
+    What has expired is discarded on the way.
+    """
+    found: list[Message] = []
+    queue = path_of(handle).queue
+    for message in list(queue.messages):
+        if after is not None and message.place <= after:
+            continue
+        if not message.available(handle) or not fits(message):
+            continue
+        if len(found) == most:
+            break
+        if message.expired:
+            queue.messages.remove(message)
+            continue
+        used = sum(len(one.data) for one in found)
+        if found and max_bytes is not None and used + len(message.data) > max_bytes:
+            break
+        found.append(message)
+    return found
+
+
+def wanted(
+    session: Session, handle: Handle, persistent_only: bool, up_to: int | None
+) -> Callable[[Message], bool]:
+    """Which messages the options ask for. A mark of another queue is above nothing."""
+    bound = None if up_to is None else 0
+    if up_to in session.marks and session.marks[up_to][0] is path_of(handle).queue:
+        bound = session.marks[up_to][1]
+    return lambda message: (
+        (message.persistent or not persistent_only) and (bound is None or message.number <= bound)
+    )
+
+
+def get_batch(
+    qm: QueueManager,
+    session: Session,
+    hobj: int,
+    most: int,
+    max_bytes: int | None,
+    syncpoint: bool,
+    persistent_only: bool,
+    up_to: int | None,
+) -> Answer:
+    """Queue.get_batch() without a wait. MAXUMSGS may end it early."""
+    handle = handle_of(session, hobj)
+    usable(handle, INPUT, R.NOT_OPEN_FOR_INPUT)
+    inhibited = any(step.attrs.get("GET") for step in path_of(handle).steps)
+    room = qm.manager["MAXUMSGS"] - session.unit.count
+    refuse_if((inhibited, R.GET_INHIBITED), (syncpoint and room <= 0, R.SYNCPOINT_LIMIT_REACHED))
+    most = min(most, room) if syncpoint else most
+    found = chosen(handle, most, max_bytes, wanted(session, handle, persistent_only, up_to))
+    result = answer(rows=as_rows(found))
+    queue = path_of(handle).queue
+    for message in found:
+        if syncpoint:
+            message.got_by = session.unit
+            session.unit.add(queue, message, put=False)
+        else:
+            queue.messages.remove(message)
+    return result
+
+
+def browse_batch(
+    qm: QueueManager,
+    session: Session,
+    hobj: int,
+    most: int,
+    first: bool,
+    max_bytes: int,
+    persistent_only: bool,
+) -> Answer:
+    """Queue.browse_batch(): the cursor moves behind what is given."""
+    handle = handle_of(session, hobj)
+    usable(handle, OO.BROWSE, R.NOT_OPEN_FOR_BROWSE)
+    if first:
+        handle.cursor = None
+    refuse_if((any(step.attrs.get("GET") for step in path_of(handle).steps), R.GET_INHIBITED))
+    fits = wanted(session, handle, persistent_only, None)
+    found = chosen(handle, most, max_bytes, fits, after=handle.cursor)
+    if found:
+        handle.cursor = found[-1].place
+    return answer(rows=as_rows(found))
+
+
+def mark(qm: QueueManager, session: Session, hobj: int, number: int) -> Answer:
+    """Queue.newest_number, kept under `number`."""
+    handle = handle_of(session, hobj)
+    refuse_if((path_of(handle).queue.deleted, R.Q_DELETED))
+    session.marks[number] = (path_of(handle).queue, qm.newest())
+    return answer()
+
+
+# ---- units of work ----
+
+
+def py_end(qm: QueueManager, session: Session, commit: bool) -> Answer:
+    """qm.commit(), qm.backout()."""
+    if commit:
+        session.unit.commit()
+    else:
+        session.unit.back_out()
+    qm.forget_deleted()
+    return answer()
+
+
+def prepare(qm: QueueManager, session: Session, xid: int, allow_empty: bool) -> Answer:
+    """qm.prepare(): the unit is nobody's from here on."""
+    refuse_if(
+        (not session.unit.count and not allow_empty, R.UOW_NOT_AVAILABLE),
+        (xid in qm.prepared, R.UOW_IN_PROGRESS),
+    )
+    qm.prepared[xid] = session.unit
+    session.unit = Unit()
+    return answer()
+
+
+def end_prepared(qm: QueueManager, session: Session, xids: list[int], commit: bool) -> Answer:
+    """qm.commit_prepared(), qm.backout_prepared(): all or none."""
+    refuse_if(
+        (len(set(xids)) != len(xids), R.OPTIONS_ERROR),
+        (any(xid not in qm.prepared for xid in xids), R.UOW_NOT_AVAILABLE),
+    )
+    units = [qm.prepared.pop(xid) for xid in xids]
+    discarded = 0
+    for unit in units:
+        if commit:
+            unit.commit()
+        else:
+            discarded += unit.back_out()
+    qm.forget_deleted()
+    return answer(discarded=discarded)
+
+
+def browse_prepared(
+    qm: QueueManager, session: Session, xid: int, first: int, last: int | None
+) -> Answer:
+    """qm.browse_prepared(): in the order of the calls."""
+    refuse_if((xid not in qm.prepared, R.UOW_NOT_AVAILABLE))
+    return answer(rows=prepared_rows(qm.prepared[xid])[first:last])
+
+
+def prepared_rows(unit: Unit) -> list[Row]:
+    return [
+        {"put": put, **row}
+        for (put, _, _), row in zip(
+            unit.calls, as_rows([message for _, _, message in unit.calls]), strict=True
+        )
+    ]
+
+
+def recover(qm: QueueManager, session: Session) -> Answer:
+    """qm.prepared_list() with every message, oldest unit first."""
+    return answer(units=[picture(xid, unit) for xid, unit in qm.prepared.items()])
+
+
+def picture(xid: int, unit: Unit) -> dict[str, Any]:
+    return {
+        "xid": xid,
+        "puts": len(unit.puts),
+        "gets": len(unit.gets),
+        "nonpersistent": sum(not message.persistent for _, _, message in unit.calls),
+        "bytes": sum(len(message.data) for _, _, message in unit.calls),
+        "rows": prepared_rows(unit),
+    }
+
+
+def survive_restart(unit: Unit) -> None:
+    """What a restart makes of a prepared unit: non-persistent messages that it put and those of
+    temporary queues are lost; non-persistent ones that it got can be read still, and never come
+    back.
+    """
+    kept = []
+    for put, queue, message in unit.calls:
+        if queue.temporary or (put and not message.persistent):
+            if message in queue.messages:
+                queue.messages.remove(message)
+            continue
+        message.taken = message.taken or not message.persistent
+        kept.append((put, queue, message))
+    unit.calls = kept
+
+
+CALLS: dict[str, Callable[..., Answer]] = {
+    call.__name__: call
+    for call in (
+        py_open,
+        py_close,
+        put_batch,
+        get_batch,
+        browse_batch,
+        mark,
+        py_end,
+        prepare,
+        end_prepared,
+        browse_prepared,
+        recover,
+    )
+}
+
+
+def separate(qm: QueueManager, do: str, process: int, arguments: dict[str, Any]) -> int:
+    """How many of the first messages of a batch take effect one by one: a call that is killed may
+    have stopped after each of them. Makes the call.
+    """
+    done = qm.session_call(do, process, **arguments)
+    if done.reasons != {R.NONE}:
+        return 0
+    path = path_of(qm.sessions[process].handles[arguments["hobj"]])
+    if do == "put_batch":
+        made = [stored(qm, path, row)[0] for row in arguments["rows"]]
+        whole = arguments["syncpoint"] or path.remote or any(md["Persistence"] for md in made)
+        return 0 if whole else len(made)
+    persistent = [row["md"]["Persistence"] for row in done.values["rows"]]
+    return len(persistent) if arguments["syncpoint"] else [*persistent, 1].index(1)
