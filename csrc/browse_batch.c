@@ -1,11 +1,14 @@
 /*
- * browse_batch.c - mqe_browse_batch: many messages looked at in a call; mqe_queue_newest: where a
- * queue ends now.
+ * browse_batch.c - mqe_browse_batch, mqe_browse_range: many messages looked at in a call;
+ * mqe_queue_newest: where a queue ends now; mqe_queue_places: where it can be cut.
  *
  * A group is looked at in the lock hold of an attempt (get.h): at most 64 messages and GROUP_BYTES
  * of bodies. What is short and in the region is copied there. What is long or in the journal is
  * pinned, copied without the lock, and ends the group; when it went away meanwhile it is passed
  * over, as if it had gone just before. The handle's cursor moves behind what the caller is given.
+ *
+ * Ranges. Who begins at a place goes to it in his first lock hold, by a search through the numbers
+ * of its level. So places need not be of messages that are there, and survive restarts.
  *
  * Newest. Numbers of a stripe rise, and it draws them from blocks that rise, so whatever is put
  * after a look under the lock has a number above all that was handed out before. A stripe that has
@@ -28,6 +31,8 @@ struct looking {
     struct mqx_getting call;  /* first: look_at_group() is handed it */
     struct mqe_batch *batch;
     uint64_t room;            /* bytes of bodies beyond the first message */
+    const struct mqe_place *range; /* NULL: the whole queue */
+    bool go;                  /* to the beginning of the range */
     struct mqx_cursor done;   /* on the last message that was dealt with */
     bool ended;               /* no more: nothing there, or it does not fit */
 };
@@ -65,6 +70,13 @@ static int look_at_far(struct looking *look, struct mqx_hold *hold)
     return released != MQX_OK || gone ? released : copied;
 }
 
+static bool is_beyond(const struct looking *look, const struct mqx_message *message)
+{
+    const struct mqe_place *end = look->range == NULL ? NULL : &look->range[1];
+    return end != NULL && (message->placement < end->placement ||
+                           (message->placement == end->placement && message->number > end->number));
+}
+
 /* The next message, if there is one that fits. *out_held: the lock is still held. */
 static int look_at_next(struct looking *look, struct mqx_hold *hold, bool *out_held)
 {
@@ -80,7 +92,8 @@ static int look_at_next(struct looking *look, struct mqx_hold *hold, bool *out_h
     }
     status = mqx_get_check(call, queue); /* finding may have let go of the lock */
     const struct mqx_message *message = mqx_message(hold->region, call->slot);
-    if (status != MQX_OK || message == NULL || !mqx_batch_fits(batch, look->room, message)) {
+    if (status != MQX_OK || message == NULL || is_beyond(look, message) ||
+        !mqx_batch_fits(batch, look->room, message)) {
         look->ended = true;
         return status;
     }
@@ -106,6 +119,12 @@ static enum mqx_next_step look_at_group(struct mqx_getting *call, struct mqx_hol
     const uint64_t from = batch->bytes;
     bool held = true;
     (void)keep;
+    if (look->go) {
+        mqx_heap_go_behind(hold->region, mqx_object(hold->region, call->queue->object),
+                           look->range[0].placement, look->range[0].number, &call->cursor);
+        look->done = call->cursor;
+        look->go = false;
+    }
     while (held && *status == MQX_OK && !look->ended && batch->count < batch->capacity &&
            batch->count - first < MQX_LOCKED_STEPS_MAX &&
            (batch->bodies == NULL || batch->bytes - from < GROUP_BYTES)) {
@@ -117,11 +136,17 @@ static enum mqx_next_step look_at_group(struct mqx_getting *call, struct mqx_hol
     return STEP_DONE;
 }
 
-static int check_call(const mqe_queue *queue, const struct mqe_get *get)
+static int check_call(const mqe_queue *queue, const struct mqe_get *get,
+                      const struct mqe_place *range)
 {
     const int status = mqx_get_rights(queue, get->flags, true);
     if (status == MQX_OK && (get->flags & ~(uint32_t)LOOK_FLAGS) != 0) {
         return mqx_fail(MQRC_OPTIONS_ERROR, "flags %#x are not for a browse of many", get->flags);
+    }
+    if (status == MQX_OK && range != NULL &&
+        (range[0].placement > MQX_MAX_PRIORITY || range[1].placement > MQX_MAX_PRIORITY)) {
+        return mqx_fail(MQRC_OPTIONS_ERROR, "a range from placement %u to %u",
+                        range[0].placement, range[1].placement);
     }
     if (status == MQX_OK && (get->match & ~(uint32_t)LOOK_MATCH) != 0) {
         return mqx_fail(MQRC_MATCH_OPTIONS_ERROR, "match bits %#x are not for batches",
@@ -154,19 +179,21 @@ static int look_at_all(struct looking *look)
     return status;
 }
 
-int mqe_browse_batch(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
-                     struct mqe_batch *batch)
+static int look_at(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
+                   const struct mqe_place *range, struct mqe_batch *batch)
 {
     struct looking look = {
         .call = {.manager = manager, .store = &manager->store, .queue = queue, .get = get,
                  .browse = true, .woken = true, .take_many = look_at_group},
         .batch = batch,
         .room = mqx_batch_room(batch, get->max_bytes),
+        .range = range,
+        .go = range != NULL && (get->flags & MQE_GET_BROWSE_FIRST) != 0,
     };
     mqx_batch_begin(batch);
     int status = mqx_enter(manager, (get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);
     if (status == MQX_OK) {
-        status = check_call(queue, get);
+        status = check_call(queue, get, range);
     }
     if (status != MQX_OK || batch->capacity == 0) {
         return status;
@@ -189,27 +216,101 @@ int mqe_browse_batch(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get
                           (unsigned long long)batch->body_capacity);
 }
 
-int mqe_queue_newest(mqe_manager *manager, uint32_t slot, uint32_t generation,
-                     uint64_t *out_number)
+int mqe_browse_batch(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
+                     struct mqe_batch *batch)
+{
+    return look_at(manager, queue, get, NULL, batch);
+}
+
+int mqe_browse_range(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
+                     const struct mqe_place range[2], struct mqe_batch *batch)
+{
+    return look_at(manager, queue, get, range, batch);
+}
+
+/* ---- places ---- */
+
+/* The queue's lock. */
+static int hold_queue(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                      struct mqx_hold *hold)
 {
     struct mqx_region *region = &manager->store.region;
     const struct mqx_object *queue = mqx_object(region, slot);
-    struct mqx_hold hold;
     int status = mqx_enter(manager, false);
     if (status == MQX_OK && queue == NULL) {
         status = mqx_fail(MQRC_Q_DELETED, "there is no queue in slot %u", slot);
     }
     if (status == MQX_OK) {
-        status = mqx_hold_take(region, slot, &hold);
+        status = mqx_hold_take(region, slot, hold);
     }
-    if (status != MQX_OK) {
-        return status;
+    if (status == MQX_OK && (queue->generation != generation ||
+                             mqx_load_relaxed(&queue->state) == MQX_OBJ_DELETING)) {
+        mqx_hold_drop(hold);
+        status = mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", slot);
     }
-    const bool gone = queue->generation != generation ||
-                      mqx_load_relaxed(&queue->state) == MQX_OBJ_DELETING;
-    *out_number = hold.stripe->end_number != 0
-                      ? hold.stripe->next_number - 1
-                      : mqx_load_relaxed(&region->journal->next_number) - 1;
-    mqx_hold_drop(&hold);
-    return gone ? mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", slot) : MQX_OK;
+    return status;
+}
+
+/* Behind a message that has about `rank` present ones before it; false: there is none. */
+static bool place_behind(const struct mqx_region *region, const struct mqx_object *queue,
+                         uint64_t rank, struct mqe_place *out)
+{
+    for (uint32_t p = MQX_MAX_PRIORITY + 1; p-- > 0;) {
+        const struct mqx_level *level = &queue->level[p];
+        if (rank < level->present) {
+            const uint32_t slot = mqx_heap_sample(region, queue, p, (uint32_t)rank);
+            const struct mqx_message *message = mqx_message(region, slot);
+            *out = (struct mqe_place){.placement = p};
+            out->number = message == NULL ? 0 : message->number;
+            return message != NULL;
+        }
+        rank -= level->present;
+    }
+    return false;
+}
+
+static bool is_after(const struct mqe_place *a, const struct mqe_place *b)
+{
+    return a->placement < b->placement ||
+           (a->placement == b->placement && a->number > b->number);
+}
+
+int mqe_queue_places(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t parts,
+                     struct mqe_place *out, uint32_t *out_count)
+{
+    struct mqx_region *region = &manager->store.region;
+    struct mqx_hold hold;
+    int status = MQX_OK;
+    *out_count = 0;
+    for (uint32_t part = 1; part < parts && status == MQX_OK;) {
+        status = hold_queue(manager, slot, generation, &hold);
+        if (status != MQX_OK) {
+            return status;
+        }
+        const struct mqx_object *queue = mqx_object(region, slot);
+        for (uint32_t n = 0; n < MQX_LOCKED_STEPS_MAX && part < parts; n++, part++) {
+            const uint64_t before = (uint64_t)queue->present * part / parts;
+            struct mqe_place *next = &out[*out_count];
+            if (before != 0 && place_behind(region, queue, before - 1, next) &&
+                (*out_count == 0 || is_after(next, next - 1))) {
+                *out_count += 1;
+            }
+        }
+        mqx_hold_drop(&hold);
+    }
+    return status;
+}
+
+int mqe_queue_newest(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                     uint64_t *out_number)
+{
+    struct mqx_hold hold;
+    const int status = hold_queue(manager, slot, generation, &hold);
+    if (status == MQX_OK) {
+        *out_number = hold.stripe->end_number != 0
+                          ? hold.stripe->next_number - 1
+                          : mqx_load_relaxed(&hold.region->journal->next_number) - 1;
+        mqx_hold_drop(&hold);
+    }
+    return status;
 }

@@ -620,6 +620,48 @@ uint32_t mqx_heap_next(const struct mqx_region *region, const struct mqx_object 
     return 0;
 }
 
+void mqx_heap_go_behind(const struct mqx_region *region, const struct mqx_object *queue,
+                        uint32_t placement, uint64_t number, struct mqx_cursor *cursor)
+{
+    mqx_check(placement <= MQX_MAX_PRIORITY);
+    const struct mqx_level *level = &queue->level[placement];
+    uint64_t low = 0, high = level->present == 0 ? 0 : level->next_position;
+    while (low < high) { /* at and beyond `high` all are behind, before `low` none */
+        const uint64_t middle = low + (high - low) / 2;
+        uint64_t position = middle;
+        const uint32_t slot = seek(region, level, UP, false, &position);
+        const struct mqx_message *message =
+            slot == 0 ? NULL : found(region, slot, placement, position);
+        if (message == NULL || message->number > number) {
+            high = middle;
+        } else {
+            low = position + 1;
+        }
+    }
+    *cursor = (struct mqx_cursor){.started = 1, .placement = placement};
+    if (low != 0) {
+        cursor->position = low - 1;
+        cursor->reset_count = level->reset_count;
+    } else {
+        cursor->reset_count = level->reset_count - 1; /* of an earlier life: all are behind it */
+    }
+}
+
+uint32_t mqx_heap_sample(const struct mqx_region *region, const struct mqx_object *queue,
+                         uint32_t placement, uint32_t index)
+{
+    mqx_check(placement <= MQX_MAX_PRIORITY);
+    const struct mqx_level *level = &queue->level[placement];
+    uint64_t first = 0;
+    if (level->present == 0 || seek(region, level, UP, false, &first) == 0) {
+        return 0;
+    }
+    const uint64_t span = level->next_position - first;
+    uint64_t position = first + (uint64_t)((double)span * index / level->present);
+    const uint32_t slot = seek(region, level, UP, false, &position);
+    return slot == 0 || found(region, slot, placement, position) == NULL ? 0 : slot;
+}
+
 uint32_t mqx_heap_before(const struct mqx_region *region, const struct mqx_object *queue,
                          uint32_t slot)
 {

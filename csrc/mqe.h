@@ -482,6 +482,23 @@ int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct
 int mqe_browse_batch(mqe_manager *manager, mqe_queue *queue, struct mqe_get *how,
                      struct mqe_batch *batch) MQX_MUST_USE;
 
+/* A place in delivery order (placements fall, in each of them arrival numbers rise): behind the
+ * message of that number, be it there or not. Places mean the same after a restart. {9, 0} is
+ * before all messages, {0, UINT64_MAX} behind them. */
+struct mqe_place {
+    uint32_t placement, zero;
+    uint64_t number;
+};
+/* As mqe_browse_batch(), of the messages behind range[0] up to range[1] alone: BROWSE_FIRST begins
+ * with the first of those, BROWSE_NEXT goes on from the cursor. 2046: no placements. */
+int mqe_browse_range(mqe_manager *manager, mqe_queue *queue, struct mqe_get *how,
+                     const struct mqe_place range[2], struct mqe_batch *batch) MQX_MUST_USE;
+/* Places that cut the queue into `parts` ranges of about the same number of messages, got and
+ * uncommitted ones counted: at most parts - 1, in their order, each behind a message. Where many
+ * messages have left from between others, ranges differ. 2052 2161. */
+int mqe_queue_places(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t parts,
+                     struct mqe_place *out, uint32_t *out_count) MQX_MUST_USE;
+
 /* ---- the messages of a prepared unit ---- */
 
 enum { MQE_ITEM_GOT = 0, MQE_ITEM_PUT = 1 }; /* item.work: what the unit did with the message */

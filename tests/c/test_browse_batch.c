@@ -172,6 +172,107 @@ TEST(a_number_parts_the_messages_that_are_there_from_those_that_come)
     CHECK_INT(mqe_queue_newest(engine.manager, UINT32_MAX, 0, &number), 2052);
 }
 
+/* ---- places ---- */
+
+enum { SEVERAL = 1200 };
+
+static uint64_t whole[SEVERAL], seen[SEVERAL];
+
+/* Numbers of the messages of a range, `step` a call; how many. */
+static uint32_t numbers(struct queue q, const struct mqe_place range[2], uint32_t step,
+                        uint64_t *out)
+{
+    struct mqe_get how = {.flags = MQE_GET_BROWSE_FIRST};
+    uint32_t n = 0;
+    do {
+        batch = (struct mqe_batch){.items = items, .capacity = step};
+        CHECK_INT(range == NULL ? mqe_browse_batch(engine.manager, q.handle, &how, &batch)
+                                : mqe_browse_range(engine.manager, q.handle, &how, range, &batch),
+                  0);
+        for (uint32_t i = 0; i < batch.count; i++) {
+            out[n++] = items[i].number;
+        }
+        how.flags = MQE_GET_BROWSE_NEXT;
+    } while (batch.count != 0);
+    return n;
+}
+
+/* The ranges between the places make up the whole walk. */
+static void check_ranges(struct queue q, const struct mqe_place *place, uint32_t count)
+{
+    const uint32_t all = numbers(q, NULL, MOST, whole);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k <= count; k++) {
+        const struct mqe_place range[2] = {
+            k == 0 ? (struct mqe_place){9, 0, 0} : place[k - 1],
+            k == count ? (struct mqe_place){0, 0, UINT64_MAX} : place[k],
+        };
+        n += numbers(q, range, 1 + k % 70, seen + n);
+    }
+    CHECK_INT(n, all);
+    CHECK(memcmp(whole, seen, n * sizeof seen[0]) == 0);
+}
+
+TEST(ranges_between_places_are_the_whole_queue_whatever_leaves_and_after_a_restart)
+{
+    static struct mqe_place place[SEVERAL];
+    const uint32_t parts[] = {1, 2, 3, 70, 200};
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    for (int i = 0; i < SEVERAL; i++) {
+        (void)put_sized(q, 3, i % 7 == 0 ? 9 : i % 3, i % 5 != 0);
+    }
+    for (int k = 0; k < 5; k++) {
+        uint32_t count;
+        CHECK_INT(mqe_queue_places(engine.manager, q.slot, q.generation, parts[k], place, &count),
+                  0);
+        CHECK_INT(count, parts[k] - 1);
+        check_ranges(q, place, count);
+        for (int i = 0; i < 60; i++) {
+            CHECK_STR(TAKE(q, .number = whole[i * 7 + k], .match = MQE_MATCH_NUMBER), "\3\3\3");
+        }
+        CHECK_INT(depth(q), SEVERAL - 60 * (k + 1));
+        check_ranges(q, place, count);
+        if (k == 4) {
+            engine_kill_and_restart();
+            q = engine_find("Q");
+            check_ranges(q, place, count);
+            while (depth(q) != 0) {
+                (void)TAKE(q);
+            }
+            check_ranges(q, place, count);
+            (void)put_sized(q, 3, 1, 0); /* at the position of what was first there */
+            check_ranges(q, place, count);
+        }
+    }
+}
+
+TEST(places_cut_the_queue_evenly_and_an_empty_one_not_at_all)
+{
+    struct mqe_place place[8];
+    uint32_t count;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    CHECK_INT(mqe_queue_places(engine.manager, q.slot, q.generation, 8, place, &count), 0);
+    CHECK_INT(count, 0);
+    for (int i = 0; i < 600; i++) {
+        (void)put_sized(q, 3, i < 100 ? 0 : 5, 0);
+    }
+    CHECK_INT(mqe_queue_places(engine.manager, q.slot, q.generation, 4, place, &count), 0);
+    CHECK_INT(count, 3);
+    for (uint32_t k = 0; k < 3; k++) {
+        const struct mqe_place range[2] = {k == 0 ? (struct mqe_place){9, 0, 0} : place[k - 1],
+                                           place[k]};
+        CHECK_INT(place[k].placement, 5);
+        CHECK_INT(numbers(q, range, MOST, seen), 150);
+    }
+    CHECK_INT(mqe_queue_places(engine.manager, q.slot, q.generation + 1, 2, place, &count), 2052);
+    struct mqe_get how = {.flags = MQE_GET_BROWSE_FIRST};
+    const struct mqe_place wrong[2] = {{10, 0, 0}, {0, 0, 0}};
+    batch = (struct mqe_batch){.items = items, .capacity = MOST};
+    CHECK_INT(mqe_browse_range(engine.manager, q.handle, &how, wrong, &batch), 2046);
+}
+
 TEST(flags_match_bits_and_rights_that_do_not_fit_are_refused)
 {
     engine_begin();
