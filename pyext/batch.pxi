@@ -383,12 +383,13 @@ def batch_claim(
 
 def batch_browse(
     QueueHandle queue not None, rows, bodies, offsets, bint first=False, uint64_t max_bytes=0,
-    bint persistent_only=False, up_to=None,
+    bint persistent_only=False, up_to=None, range=None,
 ):
     """Copies what stands behind the handle's cursor into the memory given, as much as fits. Returns
     (messages, bytes the next one needs): (0, 0) at the end, (0, n) when the first needs n bytes.
-    bodies and offsets None: descriptors only.
+    bodies and offsets None: descriptors only. range: two places (placement, number).
     """
+    cdef mqe_place ends[2]
     cdef batch_memory memory
     cdef mqe_batch batch
     cdef mqe_get_t get
@@ -400,11 +401,17 @@ def batch_browse(
         &get, queue.get_flags | (MQE_GET_BROWSE_FIRST if first else MQE_GET_BROWSE_NEXT),
         max_bytes, persistent_only, up_to,
     )
+    if range is not None:
+        memset(ends, 0, sizeof(ends))
+        (ends[0].placement, ends[0].number), (ends[1].placement, ends[1].number) = range
     try:
         hold_memory(&memory, &batch, rows, bodies, offsets, True)
         queue.busy += 1
         begin_batch(&gil, &batch)
-        reason = mqe_browse_batch(queue.connection.manager, queue.queue, &get, &batch)
+        if range is None:
+            reason = mqe_browse_batch(queue.connection.manager, queue.queue, &get, &batch)
+        else:
+            reason = mqe_browse_range(queue.connection.manager, queue.queue, &get, ends, &batch)
         penstock_gil_take(&gil)
         queue.busy -= 1
     finally:
@@ -413,6 +420,30 @@ def batch_browse(
         fail(reason, f"queue {queue.name}")
     mqx_error_clear()
     return batch.count, batch.needed
+
+
+def queue_places(QueueHandle queue not None, uint32_t parts):
+    """Places (placement, number) that cut the queue into about so many equal ranges."""
+    cdef uint32_t slot, generation, count = 0, i
+    cdef mqe_place *places
+    cdef penstock_gil gil
+    cdef int reason
+    slot, generation = queue.slot
+    queue.connection.check_open()
+    places = <mqe_place *>room_for(parts, sizeof(places[0]))
+    try:
+        queue.busy += 1
+        penstock_gil_arm(&gil)
+        reason = mqe_queue_places(
+            queue.connection.manager, slot, generation, parts, places, &count
+        )
+        penstock_gil_take(&gil)
+        queue.busy -= 1
+        if reason:
+            fail(reason, f"queue {queue.name}")
+        return [(places[i].placement, places[i].number) for i in range(count)]
+    finally:
+        PyMem_Free(places)
 
 
 def newest_number(QueueHandle queue not None):

@@ -327,6 +327,16 @@ cdef extern from "mqe.h" nogil:
                       mqe_batch *batch)
     int mqe_browse_batch(mqe_manager *manager, mqe_queue *queue, mqe_get_t *how, mqe_batch *batch)
 
+    struct mqe_place:
+        uint32_t placement
+        uint32_t zero
+        uint64_t number
+
+    int mqe_browse_range(mqe_manager *manager, mqe_queue *queue, mqe_get_t *how,
+                         const mqe_place *range, mqe_batch *batch)
+    int mqe_queue_places(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t parts,
+                         mqe_place *out, uint32_t *out_count)
+
     struct mqe_prepared_cursor:
         uint64_t index
 

@@ -399,7 +399,9 @@ def batch_browse(
     max_bytes: int = 0,
     persistent_only: bool = False,
     up_to: int | None = None,
+    range: tuple[tuple[int, int], tuple[int, int]] | None = None,
 ) -> tuple[int, int]: ...
+def queue_places(queue: QueueHandle, parts: int) -> list[tuple[int, int]]: ...
 def newest_number(queue: QueueHandle) -> int: ...
 def batch_get(
     queue: QueueHandle,

@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _engine
-from .batch import DTYPE, MessageBatch
+from .batch import DTYPE, MessageBatch, read_parts
 from .constants import ReasonCode
 from .errors import InvalidType, InvalidValue
 
@@ -105,35 +105,22 @@ def browse_prepared(
 def prepared_parts(
     manager: QueueManager, xid: _engine.Xid, first: int, last: int, rows: int, room: int
 ) -> Iterator[MessageBatch]:
-    """The same messages part by part, each read once into memory that is not copied again.
+    """The same messages part by part, as ``read_parts`` of batch.py yields them.
 
     Args:
         manager, xid, first, last: as of QueueManager.browse_prepared().
         rows: messages of a part at most.
         room: bytes of a part's bodies at most, but for a single one that is longer.
 
-    Yields:
-        Parts that follow each other. The descriptors of a part are overwritten by the next one.
-
     Raises:
         UnknownXid: 2255: there is no such unit, or it was ended meanwhile.
     """
-    left = _bounds(first, last)
     cursor = bytearray(first.to_bytes(8, "little")).ljust(_engine.PREPARED_CURSOR, b"\0")
-    memory = np.empty(max(1, min(left, rows)), DTYPE)
-    size = room
-    while left:
-        part = memory[:left]
-        data, ends = np.empty(size, np.uint8), np.empty(len(part) + 1, np.int64)
-        count, needed = _engine.prepared_read(manager, xid, cursor, part, data, ends)
-        if count:
-            left -= count
-            size = room
-            yield MessageBatch(part[:count], data[: int(ends[count])], ends[: count + 1])
-        elif needed > size:
-            size = needed
-        else:
-            return
+
+    def call(part: Any, bodies: Any, offsets: Any) -> tuple[int, int]:
+        return _engine.prepared_read(manager, xid, cursor, part, bodies, offsets)
+
+    return read_parts(call, _bounds(first, last), rows, room, room)
 
 
 def _no_room() -> tuple[npt.NDArray[np.void], npt.NDArray[np.uint8], npt.NDArray[np.int64]]:

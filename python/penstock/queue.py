@@ -219,6 +219,21 @@ class Queue(QueueHandle):
 
         return browse_batch(self, max_messages, first, max_bytes, persistent_only, up_to, bodies)
 
+    def places(self, parts: int) -> list[tuple[int, int]]:
+        """Where to cut the queue into about so many ranges of as many messages each.
+
+        A place is (placement priority, arrival number): behind that message in delivery order,
+        be it there or not. A place means the same after a restart. At most ``parts - 1`` are
+        returned, in delivery order; (9, 0) is before all messages, (0, 2**64 - 1) behind them.
+
+        Raises:
+            InvalidValue: 2046: ``parts`` is not 1 to 100,000.
+            QueueDeleted: 2052.
+        """
+        from .batch import places
+
+        return places(self, parts)
+
     @property
     def newest_number(self) -> int:
         """An arrival number: messages that are put from now on have higher ones, others do not."""

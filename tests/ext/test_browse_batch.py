@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 
 import pytest
 
 import penstock
+from penstock.batch import browse_parts
 
 
 def bodies(batch: object) -> list[bytes]:
@@ -129,6 +131,26 @@ def test_the_newest_number_parts_what_is_there_from_what_comes(
             batch = a.browse_batch(99, first=True)
             above = [n for n in batch.descriptors["number"].tolist() if n > bound]
             assert len(above) == (0 if number % 2 else 1)
+
+
+def test_the_ranges_between_places_are_the_queue_part_by_part(queue: penstock.Queue) -> None:
+    for number in range(300):
+        queue.put(b"%d" % number * (1 + number % 50), priority=number % 3)
+    there = bodies(queue.browse_batch(300, first=True))
+    up_to = queue.newest_number
+    queue.put(b"later", priority=9)
+    for parts, rows, most in ((1, 1000, 1 << 20), (5, 7, 1 << 20), (3, 1000, 500), (300, 1, 1)):
+        places = [(9, 0), *queue.places(parts), (0, 2**64 - 1)]
+        assert len(places) == parts + 1
+        seen = []
+        for ends in pairwise(places):
+            for part in browse_parts(queue, ends, up_to, rows, most):
+                assert len(part) <= rows and (len(part) == 1 or part.offsets[-1] <= most)
+                seen += bodies(part)
+        assert seen == there
+    for wrong in (0, 100_001):
+        with pytest.raises(penstock.InvalidValue):
+            queue.places(wrong)
 
 
 def test_a_browse_of_many_needs_a_handle_for_browse_and_right_arguments(

@@ -90,6 +90,39 @@ def test_batches_are_cut_by_rows_and_by_bytes(desk: Desk) -> None:
     assert sizes(batchBytes="500") == [5, 5, 5, 5, 5]
 
 
+def test_partitions_are_the_queue_in_order_whatever_is_got_and_put_meanwhile(desk: Desk) -> None:
+    for number in range(400):
+        desk.put("Q", b"%d" % number, priority=number % 4)
+    there = desk.bodies("Q")
+    options = o.parse(
+        {"queueManager": "QM1", "home": str(desk.home), "queue": "Q", "minPartitions": "7"}, o.READ
+    )
+    reader = browse.BrowseReader(options, struct_type({"body": "binary"}))
+    parts = reader.partitions()
+
+    def rows() -> list[bytes]:
+        return [body for part in parts for batch in reader.read(part)
+                for body in batch.column("body").to_pylist()]  # fmt: skip
+
+    sizes = [sum(batch.num_rows for batch in reader.read(part)) for part in parts]
+    assert len(sizes) == 7 and max(sizes) - min(sizes) <= 1 and rows() == there
+    desk.put("Q", *[b"later"] * 50, priority=2)
+    with desk.qm.open("Q") as queue:
+        gone = {message.data for message in queue.get_batch(60)}
+    assert rows() == [body for body in there if body not in gone]
+
+
+def test_a_small_queue_is_one_partition_and_a_large_one_several(desk: Desk) -> None:
+    desk.put("Q", b"1")
+    reader = browse.BrowseReader(
+        o.parse({"queueManager": "QM1", "home": str(desk.home), "queue": "Q"}, o.READ),
+        struct_type(MESSAGE),
+    )
+    assert len(reader.partitions()) == 1
+    assert [reader._parts(n) for n in (0, 19_999, 20_000 * host.cores())] == [1, 1, host.cores()]
+    assert reader._parts(400 * 500_000) == 400
+
+
 def test_a_reader_that_is_left_in_the_middle_closes_its_connection(desk: Desk) -> None:
     desk.put("Q", b"1", b"2", b"3")
     options = o.parse(
@@ -107,7 +140,7 @@ def test_a_task_elsewhere_ends_before_it_connects(desk: Desk) -> None:
     desk.put("Q", b"1")
     options = o.parse({"queueManager": "QM1", "home": "/nowhere", "queue": "Q"}, o.READ)
     reader = browse.BrowseReader(options, struct_type(MESSAGE))
-    far = browse.Walk(0, host.Host("far", "another boot", ""))
+    far = browse.Walk(((9, 0), (0, 0)), 0, host.Host("far", "another boot", ""))
     text = ""
     try:
         next(reader.read(far))

@@ -1,13 +1,17 @@
 """``mode=browse``: what is on a queue, as a table; nothing is removed.
 
-One task walks the queue once, in delivery order, up to the newest message that was there when the
-read was planned. So no message is seen twice, and none that came later. A DataFrame keeps its
-plan: used again it walks again, to the same end; messages that were got meanwhile are missing.
+The queue is walked once, in delivery order, up to the newest message that was there when the read
+was planned. So no message is seen twice, and none that came later. The walk is cut into ranges of
+about the same number of messages, in their order, each a partition and walked by one task; the ends
+of a range are arrival numbers, so it holds the same messages whenever its task runs. A DataFrame
+keeps its plan: used again it walks again, to the same end; messages that were got meanwhile are
+missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -22,18 +26,25 @@ if TYPE_CHECKING:
 
 __all__ = ["BrowseReader"]
 
+_FEWEST_ROWS = 10_000  # a partition of fewer rows is not worth a task
+_MANY_ROWS = 500_000  # of a partition: more make it take long to do again
+_FIRST, _LAST = (9, 0), (0, 2**64 - 1)  # before and behind all messages
+
 
 class Walk(InputPartition):
-    """The walk over a queue: up to an arrival number, on one host."""
+    """A range of a queue: from place to place, up to an arrival number, on one host."""
 
-    def __init__(self, up_to: int, where: host.Host) -> None:
+    def __init__(
+        self, places: tuple[tuple[int, int], tuple[int, int]], up_to: int, where: host.Host
+    ) -> None:
         super().__init__(None)
+        self.places = places
         self.up_to = up_to
         self.where = where
 
 
 class BrowseReader(DataSourceReader):
-    """Reads a queue in one walk."""
+    """Reads a queue in one walk, by several tasks."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         """Raises SchemaError for columns that a queue does not have."""
@@ -42,10 +53,19 @@ class BrowseReader(DataSourceReader):
         self.schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One partition. Raises SourceError when the queue cannot be browsed."""
+        """Ranges that follow each other. Raises SourceError when the queue cannot be browsed."""
         name = self.options["queue"]
+        where = host.here()
         with connected(self.options) as qm, open_queue(qm, name, "browse") as queue:
-            return [Walk(queue.newest_number, host.here())]
+            up_to = queue.newest_number
+            places = [_FIRST, *queue.places(self._parts(queue.depth)), _LAST]
+        return [Walk(ends, up_to, where) for ends in pairwise(places)]
+
+    def _parts(self, messages: int) -> int:
+        wanted: int | None = self.options["minPartitions"]
+        if wanted is None:
+            wanted = max(min(host.cores(), messages // _FEWEST_ROWS), -(-messages // _MANY_ROWS))
+        return max(1, wanted)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The messages as record batches."""
@@ -53,12 +73,11 @@ class BrowseReader(DataSourceReader):
         options = self.options
         partition.where.check(options["queueManager"])
         schema = arrow_schema(self.schema)
+        from penstock.batch import browse_parts
+
         from .rows import record_batches
 
         rows, size = options["batchRows"], options["batchBytes"]
         with connected(options) as qm, open_queue(qm, options["queue"], "browse") as queue:
-            while True:
-                batch = queue.browse_batch(rows, max_bytes=size, up_to=partition.up_to)
-                if not len(batch):
-                    return
+            for batch in browse_parts(queue, partition.places, partition.up_to, rows, size):
                 yield from record_batches(batch, queue.name, schema, size)

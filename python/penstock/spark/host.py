@@ -7,13 +7,14 @@ id, for people who read the message.
 
 from __future__ import annotations
 
+import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import WrongHost
 
-__all__ = ["Host", "here"]
+__all__ = ["Host", "cores", "here"]
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MACHINE_ID = Path("/etc/machine-id")
@@ -41,6 +42,11 @@ class Host:
 def here() -> Host:
     """The machine that this process runs on."""
     return Host(platform.node() or "this host", _read(_BOOT_ID), _read(_MACHINE_ID))
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def _read(path: Path) -> str:

@@ -128,7 +128,7 @@ OPTIONS = (
         "what happens to non-persistent messages: part of the durable unit, or left on the queue",
     ),
     Option("messagesPerPartition", (STREAM,), _number(1, _MOST), 50_000, "at most"),
-    Option("minPartitions", (STREAM,), _number(1, 100_000), None, "of a micro-batch"),
+    Option("minPartitions", (READ, STREAM), _number(1, 100_000), None, "of a read, about"),
     Option(
         "eagerCommit",
         (STREAM,),

@@ -363,7 +363,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         rows = self.options["messagesPerPartition"]
         fewest = self.options["minPartitions"]
         if fewest is None:
-            rows = min(rows, max(_FEWEST_ROWS, -(-total // _cores())))
+            rows = min(rows, max(_FEWEST_ROWS, -(-total // host.cores())))
         else:
             rows = min(rows, max(1, -(-total // fewest)))
         where = host.here()
@@ -432,12 +432,6 @@ def _open_for_both(qm: QueueManager, name: str) -> Queue:
     """For input and browse."""
     with open_queue(qm, name, "browse"):  # an alias or a remote queue is told apart here
         return qm.open(name, input=True, browse=True, output=False)
-
-
-def _cores() -> int:
-    import os
-
-    return len(os.sched_getaffinity(0))
 
 
 def _leave_in_order() -> None:
