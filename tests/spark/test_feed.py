@@ -15,7 +15,7 @@ import pytest
 import penstock
 from penstock.spark.pipelines import feed as feeding
 from penstock.spark.pipelines.alerts import serve
-from penstock.spark.pipelines.feed import POSITIONS, Fed, feed
+from penstock.spark.pipelines.feed import POSITIONS, Fed, LineTooLong, feed
 
 WORST = b"26/03/01 20:10:40 FATAL a.B: gone"
 WARNING = b"26/03/01 20:10:40 WARN a.B: slow"
@@ -89,8 +89,23 @@ def test_a_unit_takes_no_more_bytes_than_it_should(
     file = tmp_path / "a.log"
     file.write_bytes(b"123456\n" * 5)
     with file.open("rb") as opened:
-        units = [(len(unit), opened.tell()) for unit in feeding._units(opened)]
+        units = [(len(unit), opened.tell()) for unit in feeding._units(opened, 100)]
     assert units == [(2, 14), (2, 28), (1, 35)]
+
+
+def test_a_line_that_no_message_can_hold_is_named_and_nothing_is_cut(
+    qm: penstock.QueueManager, tmp_path: Path
+) -> None:
+    qm.define("QLOCAL", "LINES", maxmsgl=10, maxdepth=9, defpsist=True)
+    file = tmp_path / "a.log"
+    file.write_bytes(b"a\n0123456789\n0123456789A\nb\n")
+    for left in (2, 0):  # the second time it goes on at the same line
+        with pytest.raises(LineTooLong, match=r"a\.log: the line at byte 13 .*\(MAXMSGL, 10 bytes"):
+            feed(qm, "LINES", [file])
+        assert len(taken(qm)) == left
+    qm.alter("QLOCAL", "LINES", maxmsgl=11)
+    assert feed(qm, "LINES", [file]).messages == 2
+    assert [line for _, line in taken(qm)] == [b"0123456789A", b"b"]
 
 
 def test_a_second_feeder_of_a_queue_is_refused(qm: penstock.QueueManager, tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from pyspark.sql.types import StructType
@@ -198,3 +200,11 @@ def test_importing_the_package_loads_neither_pyspark_nor_pyarrow() -> None:
     code = "import sys, penstock.spark as s; s.register; "
     code += "sys.exit(not {'pyspark', 'pyarrow', 'numpy'}.isdisjoint(sys.modules))"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_readme_names_every_option_and_no_other() -> None:
+    text = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    table = text.split("| option | for | meaning |\n")[1].split("\n\n")[0]
+    cells = [row.split("|")[1] for row in table.splitlines()]
+    named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(named) == sorted(option.name for option in options.OPTIONS)

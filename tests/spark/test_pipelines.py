@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import io
+import json
+import threading
+import time
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
+from rich.console import Console
 
 import penstock
 from penstock.spark.journal import columns
+from penstock.spark.pipelines import run as running
+from penstock.spark.pipelines.__main__ import commands
+from penstock.spark.pipelines.alerts import serve
 from penstock.spark.pipelines.audit import COLUMNS, audit
+from penstock.spark.pipelines.check import WrongCount, count_by_grep
+from penstock.spark.pipelines.feed import feed
+from penstock.spark.pipelines.formats import SEVERITY
+from penstock.spark.pipelines.generate import generate
+from penstock.spark.pipelines.ingest import MOST_CHARACTERS, ingest
 from penstock.spark.pipelines.journal import RECORD
-from penstock.spark.pipelines.replay import KEPT
+from penstock.spark.pipelines.replay import KEPT, Replayed, replay
+from penstock.spark.pipelines.run import Run
 
 if TYPE_CHECKING:
     from spark_desk import Desk
@@ -46,6 +63,7 @@ def test_an_audit_of_a_queue_manager_finds_what_was_done(desk: Desk) -> None:
         qm.commit_prepared(xids[0], xids[1])
         qm.backout_prepared(xids[2])
         found = audit(desk.spark, place(desk))
+        assert found.records.is_cached
         rows = {row.queue: row for row in found.queues.collect()}
         assert (rows["A"].puts, rows["A"].gets, rows["A"].never_got, rows["A"].bytes) == (
             10,
@@ -62,3 +80,122 @@ def test_an_audit_of_a_queue_manager_finds_what_was_done(desk: Desk) -> None:
         [putter] = found.putters.collect()
         assert putter.messages == 12 and "python" in putter.put_appl_name
         assert found.gaps.collect() == []
+        a.get()  # nothing that happens later is in tables of the same reading
+        assert [row.gets for row in found.queues.where("queue = 'A'").collect()] == [5]
+        found.release()
+        assert not found.records.is_cached
+
+
+# ---- ingest ----
+
+
+def test_an_ingest_that_is_stopped_and_called_again_has_each_line_and_alert_once(
+    desk: Desk, tmp_path: Path
+) -> None:
+    files = generate(tmp_path, 40, seed=5)
+    long = tmp_path / "long"
+    long.write_bytes(b"26/03/01 20:10:40 ERROR a.B: " + b"x" * 100_000)
+    total, expected = count_by_grep([*files, long])
+    feed(desk.qm, "L", [*files, long])
+    options = place(desk, queue="L", table=tmp_path / "table", checkpoint=tmp_path / "marks",
+                    maxMessagesPerTrigger=30)  # fmt: skip
+    first, second = ingest(desk.spark, {**options, "trigger": "0 seconds"})
+    try:
+        while not first.recentProgress and first.isActive:
+            time.sleep(0.01)
+    finally:
+        first.stop()
+        second.stop()
+    ingest(desk.spark, options)
+    table = desk.spark.read.parquet(str(tmp_path / "table"))
+    counts = table.groupBy("log_format", "level").count().collect()
+    assert {(row.log_format, row.level): row["count"] for row in counts} == expected
+    assert table.select("msg_id").distinct().count() == total == 201
+    assert max(row.m for row in table.selectExpr("length(message) m").collect()) == 100_000
+    alerts = tmp_path / "alerts"
+    serve(desk.qm, "L.ALERTS", alerts, threading.Event(), leave_when_empty=True)
+    found = [json.loads(line) for line in alerts.read_text().splitlines()]
+    due = {key: n for key, n in expected.items() if SEVERITY[key[1]] >= SEVERITY["ERROR"]}
+    assert Counter((alert["log_format"], alert["level"]) for alert in found) == due
+    assert max(len(alert["message"]) for alert in found) == MOST_CHARACTERS["message"]
+    with desk.qm.open("L") as lines:
+        assert lines.depth == 0 and desk.qm.recover() == []
+
+
+# ---- replay ----
+
+
+def test_a_replay_puts_what_was_committed_in_the_interval_once_a_name(desk: Desk) -> None:
+    qm = desk.qm
+    with qm.queue("A") as a:
+        for number in range(10):
+            a.put(b"%d" % number, priority=number, correl_id=b"%024d" % number)
+        with pytest.raises(ZeroDivisionError), qm.transaction():
+            a.put(b"never")
+            raise ZeroDivisionError
+        a.put(b"not in the journal", persistent=False)
+        while a.depth:  # what became of a message later does not matter
+            a.get()
+    qm.queue("AGAIN").close()
+    puts = desk.table("A", "event string, lsn long", mode="journal").where("event = 'PUT'")
+    lsns = sorted(row.lsn for row in puts.collect())
+    middle = place(desk, queue="A", to="AGAIN", name="x", startingLsn=lsns[2], endingLsn=lsns[7])
+    for _ in range(2):
+        assert replay(desk.spark, middle) == Replayed(5, 5)
+        with qm.open("AGAIN") as again:
+            found = [(m.data, m.priority, m.correl_id, m.persistent) for m in again.browse()]
+        assert found == [(b"%d" % n, n, b"%024d" % n, True) for n in range(6, 1, -1)]
+    replay(desk.spark, {**middle, "name": "another"})
+    with qm.open("AGAIN") as again:
+        assert again.depth == 10
+    late = {"queue": "A", "startingTime": "2100-01-01T00:00:00Z"}
+    assert replay(desk.spark, place(desk, **late)) == Replayed(0, 0)
+
+
+# ---- all of them ----
+
+
+class Quick(Run):
+    """A run in the tests' session, without the first driver, which would start another Java."""
+
+    def _kill_in_the_middle(self, total: int) -> None:
+        assert self._service is not None
+        self._service.kill()
+        self.kills += 1
+        self._service = self._start_service()
+
+
+def test_a_run_proves_its_counts(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    output = io.StringIO()
+    run = Quick(
+        tmp_path / "run", generate(tmp_path, 20), Console(file=output, width=200), desk.spark
+    )
+    run.run()
+    last = output.getvalue().splitlines()[-1]
+    assert f"verdict: PROVEN: {len(run.checks)} counts agree, 100 lines, " in last
+    assert len(run.checks) > 20 and "DIFFERS" not in output.getvalue()
+    run.remove()
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_proves_nothing_ends_with_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.log"
+    file.write_bytes(b"\n \n")
+    runner = CliRunner()
+    arguments = ["run", "--home", str(tmp_path / "home"), str(file)]
+    done = runner.invoke(commands, arguments)
+    assert isinstance(done.exception, ValueError) and "no lines" in str(done.exception)
+
+    def differs(self: Run) -> None:
+        self.checks.add("lines", 1, 2)
+        self.checks.judge()
+
+    monkeypatch.setattr(running.Run, "run", differs)
+    done = runner.invoke(commands, arguments)
+    assert done.exit_code == 2
+    assert "verdict: NOT PROVEN: lines: 1; grep: 2; everything is kept in" in done.output
+    with pytest.raises(WrongCount):
+        Run(tmp_path, [file], Console(file=io.StringIO())).run()

@@ -5,6 +5,7 @@ A queue manager lives on one machine, so a job that reads and writes its queues 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,9 @@ def local_session(
 ) -> SparkSession:
     """The session of this process, made when there is none yet.
 
-    It has no web page, keeps times in UTC, shuffles into as many partitions as it has cores, logs
-    errors only, and needs no Java on the machine (``penstock.spark.java``). A session that is
+    It has no web page and no progress bars, listens on this machine's own address only, keeps times
+    in UTC, shuffles into as many partitions as it has cores, logs errors only, and needs no Java on
+    the machine (``penstock.spark.java``). A session that is
     there already, such as that of ``spark-submit``, keeps its master, and takes over those of the
     settings that a running session can change.
 
@@ -44,7 +46,10 @@ def local_session(
     }
     builder = SparkSession.builder.appName(name)
     if SparkSession.getActiveSession() is None and not submitted:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # read when Java starts
         builder = builder.master(f"local[{cores}]").config("spark.ui.enabled", "false")
+        builder = builder.config("spark.ui.showConsoleProgress", "false")
+        builder = builder.config("spark.log.level", "ERROR")
     for key, value in chosen.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()

@@ -109,7 +109,9 @@ def audit_command(rows: int, **given: Any) -> None:
     from penstock.spark.pipelines.show import show_audit
 
     spark = _session("penstock audit")
-    show_audit(table_console(), audit(spark, given), rows)
+    found = audit(spark, given)
+    show_audit(table_console(), found, rows)
+    found.release()
     spark.stop()
 
 
@@ -151,7 +153,7 @@ def run_command(
     try:
         run.run()
     except WrongCount as error:
-        fail(f"NOT PROVEN: {error}; everything is kept in {folder}")
+        fail(f"verdict: NOT PROVEN: {error}; everything is kept in {folder}")
     if keep:
         click.echo(f"kept: {folder}")
     else:

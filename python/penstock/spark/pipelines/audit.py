@@ -39,7 +39,7 @@ _PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found: tables that are computed when they are used.
+    """What an audit found: tables that are computed when they are used, from one reading.
 
     Attributes:
         queues: A row a queue: ``puts``, ``gets``, ``expired``, ``never_got`` and ``bytes`` of
@@ -54,6 +54,8 @@ class Audit:
             ``bytes``, ``first``, ``last``; those that put most messages first.
         gaps: What could not be read: ``event`` (DAMAGED, LOST), ``segment``, ``bytes``; only with
             onDamage=skip or failOnDataLoss=false, and then all else is about the rest.
+        records: The records that all this is made of, kept by Spark's workers; ``release`` frees
+            them.
     """
 
     queues: DataFrame
@@ -61,10 +63,18 @@ class Audit:
     backed_out: DataFrame
     putters: DataFrame
     gaps: DataFrame
+    records: DataFrame
+
+    def release(self) -> None:
+        """Frees what is kept. Tables that are used later are computed from a new reading."""
+        self.records.unpersist()
 
 
 def audit(spark: SparkSession, options: Mapping[str, Any]) -> Audit:
-    """Audits the journal as it is now.
+    """Audits the journal as it is when the first table is used.
+
+    The records are read once and kept, in memory and what does not fit there on disk, until
+    ``release``: so the tables agree with one another while the queue manager goes on working.
 
     Args:
         spark: The session; its workers are on the queue manager's machine.
@@ -74,7 +84,8 @@ def audit(spark: SparkSession, options: Mapping[str, Any]) -> Audit:
         OptionError: An option is wrong.
     """
     chosen = read_options(AuditOptions, options)
-    return audit_records(read_journal(spark, chosen.source, COLUMNS), chosen.queue)
+    records = read_journal(spark, chosen.source, COLUMNS).persist()
+    return audit_records(records, chosen.queue)
 
 
 def audit_records(records: DataFrame, queue: str | None = None) -> Audit:
@@ -105,6 +116,7 @@ def audit_records(records: DataFrame, queue: str | None = None) -> Audit:
         gaps=records.where(F.col("event").isin("DAMAGED", "LOST")).select(
             "event", "segment", F.col("body_length").alias("bytes")
         ),
+        records=records,
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Counts", "WrongCount", "compare", "count_by_grep"]
+__all__ = ["Check", "Checks", "Counts", "WrongCount", "count_by_grep"]
 
 Counts = Mapping[tuple[str, str], int]
 """(format, level) -> lines."""
@@ -23,6 +25,7 @@ _WORDS = {
     "DEBUG": "DEBUG|FINE",
     "TRACE": "TRACE",
 }
+_ANY = "|".join(_WORDS.values())
 # extended regular expressions; %s stands for the spellings of a level
 _LINES = {
     "zookeeper": "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]+,[0-9]+ - (%s) +[[].*[]] - ",
@@ -31,73 +34,122 @@ _LINES = {
     "apache": "^[[][A-Z][a-z][a-z] [^]]*[0-9]{4}[]] [[]([a-z_]*:)?(%s)[0-9]?[]] ",
 }
 _SYSLOG = "^[A-Z][a-z][a-z] [ 0-9][0-9] [0-9:]{8} [^ ]+ [^] :[]+([[][0-9]+[]])?: "
+_NO_WORD = "[^[:alnum:]_]"
+_GENERIC = (  # a level anywhere in a line
+    f"(^|{_NO_WORD})({_ANY})({_NO_WORD}|$)|[[]({_ANY.lower()})[]]|"
+    f'(^|{_NO_WORD})level="?({_ANY.lower()})({_NO_WORD}|$)'
+)
 
 
 class WrongCount(AssertionError):
-    """Two counts of the same lines differ; the text says which."""
+    """Two counts of the same thing differ; the text says which."""
 
 
-def _grep(pattern: str, files: list[Path]) -> int:
-    """Lines of the files that match.
+@dataclass(frozen=True)
+class Check:
+    """What was counted, how much of it there is, how much there is to be, and who says so."""
+
+    what: str
+    found: int
+    due: int
+    by: str
+
+    @property
+    def agrees(self) -> bool:
+        """Whether there is as much as there is to be."""
+        return self.found == self.due
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.found}; {self.by}: {self.due}"
+
+
+class Checks(list[Check]):
+    """All that was compared, in the order of the comparisons."""
+
+    def add(self, what: str, found: int, due: int, by: str = "grep") -> None:
+        """Adds a comparison, right or wrong."""
+        self.append(Check(what, found, due, by))
+
+    def add_lines(self, what: str, found: Counts, expected: Counts) -> None:
+        """Adds a comparison for each format and level that either has."""
+        for key in sorted({*found, *expected}):
+            name = f"{what}: {key[0]}, {key[1]}"
+            self.add(name, found.get(key, 0), expected.get(key, 0))
+
+    def judge(self) -> None:
+        """Raises WrongCount naming everything that differs."""
+        wrong = [str(check) for check in self if not check.agrees]
+        if wrong:
+            raise WrongCount("; ".join(wrong))
+
+
+def _grep(options: str, pattern: str, file: Path | None, text: bytes = b"") -> bytes:
+    """What grep prints for lines of the file, or of the text, that match.
 
     Raises:
         OSError: grep failed.
     """
-    found = 0
-    for file in files:
-        done = subprocess.run(
-            ["grep", "-acE", "-e", pattern, "--", str(file)],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "LC_ALL": "C"},
-        )
-        if done.returncode > 1:
-            raise OSError(f"grep: {done.stderr.strip()}")
-        found += int(done.stdout)
-    return found
+    done = subprocess.run(
+        ["grep", f"-a{options}E", "-e", pattern, "--", "-" if file is None else str(file)],
+        input=text,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "LC_ALL": "C"},
+    )
+    if done.returncode > 1:
+        raise OSError(f"grep: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout
+
+
+def _count(pattern: str, file: Path) -> int:
+    return int(_grep("c", pattern, file))
 
 
 def count_by_grep(files: Iterable[str | Path]) -> tuple[int, Counts]:
     """Counts lines that are not blank.
 
     Returns:
-        All of them; and those of the known formats by format and level. Lines of other formats
-        are in the first number only.
+        All of them; and by format and level, ``generic`` being those of no known format.
     """
-    paths = sorted({Path(file).resolve() for file in files})
+    total = 0
+    counts: Counter[tuple[str, str]] = Counter()
+    for file in sorted({Path(file).resolve() for file in files}):
+        lines = _count(NOT_BLANK, file)
+        known = _known(file)
+        levels = _generic(file)
+        # a line says a level only where it is not an ordinary one
+        levels["INFO"] += lines - known.total() - levels.total()
+        counts += known
+        counts += Counter({("generic", level): n for level, n in levels.items()})
+        total += lines
+    return total, {key: n for key, n in counts.items() if n}
+
+
+def _known(file: Path) -> Counter[tuple[str, str]]:
+    """Lines of the known formats."""
     counts: Counter[tuple[str, str]] = Counter()
     for level, words in _WORDS.items():
         for name, pattern in _LINES.items():
-            said = words.lower() if name == "apache" else words
-            counts[name, level] = _grep(pattern % said, paths)
-        counts["syslog", level] = _grep(f"{_SYSLOG}({words.lower()}): ", paths)
-    # a system's line says a level only when it is not an ordinary one
-    counts["syslog", "INFO"] += _grep(_SYSLOG, paths) - sum(
+            counts[name, level] = _count(pattern % _said(name, words), file)
+        counts["syslog", level] = _count(f"{_SYSLOG}({words.lower()}): ", file)
+    counts["syslog", "INFO"] += _count(_SYSLOG, file) - sum(
         counts["syslog", level] for level in _WORDS
     )
-    return _grep(NOT_BLANK, paths), {key: n for key, n in counts.items() if n}
+    return counts
 
 
-def compare(what: str, found: Counts, total: int, expected: Counts) -> None:
-    """Compares a table's lines with grep's.
+def _said(name: str, words: str) -> str:
+    return words.lower() if name == "apache" else words
 
-    Args:
-        what: Of which table they are, for the message.
-        found: Lines by format and level; those of ``generic`` make up for what is left of
-            ``total``, whatever their level.
-        total: Lines that there are.
-        expected: Those of known formats.
 
-    Raises:
-        WrongCount: They differ.
-    """
-    known = {key: n for key, n in found.items() if key[0] != "generic"}
-    if sum(found.values()) != total:
-        raise WrongCount(f"{what} has {sum(found.values())} lines, grep counts {total}")
-    for key in sorted({*known, *expected}):
-        if known.get(key, 0) != expected.get(key, 0):
-            raise WrongCount(
-                f"{what} has {known.get(key, 0)} lines of {key[0]} with level {key[1]}, "
-                f"grep counts {expected.get(key, 0)}"
-            )
+def _generic(file: Path) -> Counter[str]:
+    """Levels of lines of no known format, the first that a line says; INFO may be missing."""
+    every = "|".join([*(p % _said(name, _ANY) for name, p in _LINES.items()), _SYSLOG])
+    others = _grep("v", every, file)
+    level_of = {word: level for level, words in _WORDS.items() for word in words.split("|")}
+    seen: dict[bytes, str] = {}
+    for said in _grep("no", _GENERIC, None, others).split(b"\n")[:-1]:
+        number, _, text = said.partition(b":")
+        if number not in seen:
+            seen[number] = level_of[re.findall("[A-Z]+", text.decode("latin-1").upper())[-1]]
+    return Counter(seen.values())

@@ -8,7 +8,8 @@ One feeder at a time works on a queue; it holds the positions open for itself.
 
 Which file: its path, resolved. A file that is shorter than it was read to has been replaced and is
 read from its beginning. Blank lines are no messages. A last line without an end is taken as it is;
-what is appended to it later is a line of its own.
+what is appended to it later is a line of its own. A line that is longer than a message may be
+(MAXMSGL of the queue and of the queue manager) ends the feeding, before it; nothing is cut.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import penstock
 
 from .formats import severity_of
 
-__all__ = ["POSITIONS", "Fed", "feed"]
+__all__ = ["POSITIONS", "Fed", "LineTooLong", "feed"]
 
 POSITIONS = ".POSITIONS"  # ending of the queue that holds how far each file was read
 UNIT_LINES = 500  # of a unit of work: large enough to make a flush cheap a line
@@ -40,6 +41,10 @@ class Fed:
     files: int
 
 
+class LineTooLong(ValueError):
+    """A line that no message can hold; the text says where it is."""
+
+
 def feed(qm: penstock.QueueManager, queue: str, files: Iterable[str | Path]) -> Fed:
     """Puts every line of the files that was not put yet, persistent, in units of work.
 
@@ -52,6 +57,7 @@ def feed(qm: penstock.QueueManager, queue: str, files: Iterable[str | Path]) -> 
 
     Raises:
         ObjectInUse: Another feeder works on this queue (2042).
+        LineTooLong: What comes before the line in its file was put.
         MQError: As put and get have it. What was committed before stays.
         OSError: As open and read have it.
     """
@@ -59,13 +65,14 @@ def feed(qm: penstock.QueueManager, queue: str, files: Iterable[str | Path]) -> 
     qm.queue(queue + POSITIONS).close()
     positions = qm.open(queue + POSITIONS, input=True, exclusive=True)
     with positions, qm.queue(queue) as lines:
+        most = _longest(qm, queue)
         for file in files:
             looked_at += 1
             path = Path(file).resolve()
             key = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).digest()[:24]
             with path.open("rb") as opened:
                 opened.seek(_position(positions, key, path))
-                for unit in _units(opened):
+                for unit in _units(opened, most):
                     _put(qm, lines, positions, key, path, unit, opened.tell())
                     messages += len(unit)
                     size += sum(map(len, unit))
@@ -80,15 +87,27 @@ def _position(positions: penstock.Queue, key: bytes, path: Path) -> int:
     return 0
 
 
-def _units(opened: BinaryIO) -> Iterator[list[bytes]]:
+def _longest(qm: penstock.QueueManager, queue: str) -> int:
+    """Bytes that a message on the queue may have."""
+    objects = (*qm.display("QMGR"), *qm.display("QLOCAL", queue))
+    return min(int(str(found["maxmsgl"])) for found in objects)
+
+
+def _units(opened: BinaryIO, most: int) -> Iterator[list[bytes]]:
     """The lines, without their ends, in parts that fit a unit of work; blank ones left out.
 
-    When a part is yielded the file stands behind its last line.
+    When a part is yielded the file stands behind its last line. Raises LineTooLong for one of more
+    than ``most`` bytes, when all before it were yielded.
     """
     unit: list[bytes] = []
     size = 0
-    while line := opened.readline():
+    begin = opened.tell()
+    while line := opened.readline(most + 2):  # no more of a long one than shows that it is
         text = line.rstrip(b"\n")
+        if len(text) > most:
+            opened.seek(begin)
+            break
+        begin += len(line)
         if text.strip():
             unit.append(text)
             size += len(text)
@@ -97,6 +116,11 @@ def _units(opened: BinaryIO) -> Iterator[list[bytes]]:
             unit, size = [], 0
     if unit:
         yield unit
+    if line:
+        raise LineTooLong(
+            f"{opened.name}: the line at byte {begin} is longer than a message may be "
+            f"(MAXMSGL, {most} bytes)"
+        )
 
 
 def _put(
@@ -117,5 +141,4 @@ def _put(
         except penstock.NoMessageAvailable:
             pass
         positions.put(record.encode("utf-8", "surrogateescape"), persistent=True, correl_id=key)
-        for line in unit:
-            lines.put(line, priority=severity_of(line), persistent=True)
+        lines.put_batch(unit, priority=[severity_of(line) for line in unit], persistent=True)

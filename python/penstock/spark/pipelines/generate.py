@@ -13,6 +13,7 @@ from pathlib import Path
 __all__ = ["generate"]
 
 _BEGIN = datetime(2026, 3, 1, 6, 0, tzinfo=timezone.utc)
+_DAYS = 3  # that the lines of a file are spread over, about
 _SHARES = {"FATAL": 1, "ERROR": 6, "WARN": 18, "INFO": 65, "DEBUG": 10}  # percent of the lines
 _SAID = {
     "FATAL": ("cannot go on: {word} is gone", "out of memory after {n} MB"),
@@ -63,8 +64,9 @@ _SYSTEMS: dict[str, Writer] = {
 def _lines(writer: Writer, count: int, chance: random.Random) -> Iterator[str]:
     when = _BEGIN
     levels, weights = list(_SHARES), list(_SHARES.values())
+    longest = max(2, _DAYS * 2 * 86_400_000 // count)  # milliseconds between two lines
     for _ in range(count):
-        when += timedelta(milliseconds=chance.randrange(1, 90_000))
+        when += timedelta(milliseconds=chance.randrange(1, longest))
         level = chance.choices(levels, weights)[0]
         number = chance.randrange(1, 100_000)
         text = chance.choice(_SAID[level]).format(word=chance.choice(_WORDS), n=number)

@@ -35,6 +35,8 @@ TABLE = (
     "log_format string, day date"
 )
 PARTITIONS = ("log_format", "day")
+MOST_CHARACTERS = {"component": 1_000, "message": 10_000}
+"""What an alert has of long texts: their beginning. The table has all of them."""
 
 
 def ingest(
@@ -92,7 +94,11 @@ def alerts_of(rows: DataFrame, severity: int) -> DataFrame:
 
     The body is a JSON object; the correlation identifier is the line's message identifier.
     """
-    fields = ("event_time", "level", "component", "message", "log_format", "sequence")
+    names = ("event_time", "level", "component", "message", "log_format", "sequence")
+    fields = (
+        F.substring(name, 1, MOST_CHARACTERS[name]).alias(name) if name in MOST_CHARACTERS else name
+        for name in names
+    )
     return rows.where(F.col("severity") >= severity).select(
         F.to_json(F.struct(*fields)).cast("binary").alias("body"),
         F.col("severity").alias("priority"),
@@ -108,13 +114,6 @@ def _make_alert_queue(chosen: IngestOptions) -> None:
         qm.queue(chosen.alerts_to).close()
 
 
-def _engine_options(chosen: IngestOptions, queue: str) -> dict[str, str]:
-    found = {"queueManager": chosen.queue_manager, "queue": queue}
-    if chosen.home is not None:
-        found["home"] = chosen.home
-    return found
-
-
 def _trigger(chosen: IngestOptions) -> dict[str, Any]:
     if chosen.trigger.lower() == "availablenow":
         return {"availableNow": True}
@@ -127,7 +126,7 @@ def _to_table(spark: SparkSession, chosen: IngestOptions) -> StreamingQuery:
         limits["maxBytesPerTrigger"] = str(chosen.max_bytes_per_trigger)
     messages = (
         spark.readStream.format("penstock")
-        .options(**_engine_options(chosen, chosen.queue), **limits)
+        .options(**chosen.place, **limits, queue=chosen.queue)
         .load()
     )
     return (
@@ -147,7 +146,7 @@ def _to_alerts(spark: SparkSession, chosen: IngestOptions, severity: int) -> Str
     return (
         alerts_of(rows, severity)
         .writeStream.format("penstock")
-        .options(**_engine_options(chosen, chosen.alerts_to))
+        .options(**chosen.place, queue=chosen.alerts_to)
         .option("checkpointLocation", f"{chosen.checkpoint}/alerts")
         .queryName("penstock ingest: alerts")
         .trigger(**_trigger(chosen))

@@ -117,14 +117,43 @@ def command_line(options_class: type) -> Callable[[Command], Command]:
 
 
 @dataclass(frozen=True)
-class IngestOptions:
-    """Options of ``ingest``."""
+class ManagerOptions:
+    """Where the queue manager is."""
 
     queue_manager: str = option("name of the queue manager", needed=True)
+    home: str | None = option("directory of the queue managers")
+
+    @property
+    def place(self) -> dict[str, str]:
+        """What the data source is given to find the queue manager."""
+        found = {"queueManager": self.queue_manager}
+        return found if self.home is None else {**found, "home": self.home}
+
+
+@dataclass(frozen=True)
+class JournalOptions(ManagerOptions):
+    """How the journal is read."""
+
+    fail_on_data_loss: bool = option("end when a segment is gone meanwhile", True, kind=bool)
+    on_damage: str = option("refuse damaged segments, or skip what is damaged", "refuse")
+
+    @property
+    def source(self) -> dict[str, str]:
+        """What the data source is given to read the journal."""
+        return {
+            **self.place,
+            "failOnDataLoss": str(self.fail_on_data_loss).lower(),
+            "onDamage": self.on_damage,
+        }
+
+
+@dataclass(frozen=True)
+class IngestOptions(ManagerOptions):
+    """Options of ``ingest``."""
+
+    queue: str = option("queue of the lines", "LOG.LINES")
     table: str = option("folder of the Parquet table", needed=True)
     checkpoint: str = option("folder of the streams' checkpoints", needed=True)
-    queue: str = option("queue of the lines", "LOG.LINES")
-    home: str | None = option("directory of the queue managers")
     alert_queue: str | None = option("queue of the alerts, default: the queue's name and .ALERTS")
     alert_level: str = option("the mildest level that is an alert", "ERROR")
     trigger: str = option("availableNow: what is there, then end; or an interval", "availableNow")
@@ -139,48 +168,31 @@ class IngestOptions:
 
 
 @dataclass(frozen=True)
-class AuditOptions:
+class AuditOptions(JournalOptions):
     """Options of ``audit``."""
 
-    queue_manager: str = option("name of the queue manager", needed=True)
-    home: str | None = option("directory of the queue managers")
     queue: str | None = option("only this queue; default: all but SYSTEM.*")
-    fail_on_data_loss: bool = option("end when a segment is gone meanwhile", True, kind=bool)
-    on_damage: str = option("refuse damaged segments, or skip what is damaged", "refuse")
-
-    @property
-    def source(self) -> dict[str, str]:
-        """What the data source is given to read the journal."""
-        found = {
-            "queueManager": self.queue_manager,
-            "failOnDataLoss": str(self.fail_on_data_loss).lower(),
-            "onDamage": self.on_damage,
-        }
-        return found if self.home is None else {**found, "home": self.home}
 
 
 @dataclass(frozen=True)
-class ReplayOptions:
+class ReplayOptions(JournalOptions):
     """Options of ``replay``. Intervals include their beginning and not their end."""
 
-    queue_manager: str = option("name of the queue manager", needed=True)
     queue: str = option("the queue whose messages are put again", needed=True)
     to: str | None = option("the queue that they are put on, default: the one they were on")
-    home: str | None = option("directory of the queue managers")
     starting_lsn: int | None = option("of the interval", kind=int)
     ending_lsn: int | None = option("of the interval", kind=int)
     starting_time: str | None = option("of the interval, ISO 8601")
     ending_time: str | None = option("of the interval, ISO 8601")
     name: str | None = option("of this replay: a second one of that name puts nothing")
-    fail_on_data_loss: bool = option("end when a segment is gone meanwhile", True, kind=bool)
-    on_damage: str = option("refuse damaged segments, or skip what is damaged", "refuse")
 
     @property
-    def source(self) -> dict[str, str]:
-        """What the data source is given to read the journal."""
+    def interval(self) -> dict[str, str]:
+        """What the data source is given to read the interval only."""
         found = {
-            "queueManager": self.queue_manager,
-            "failOnDataLoss": str(self.fail_on_data_loss).lower(),
-            "onDamage": self.on_damage,
+            "startingLsn": self.starting_lsn,
+            "endingLsn": self.ending_lsn,
+            "startingTime": self.starting_time,
+            "endingTime": self.ending_time,
         }
-        return found if self.home is None else {**found, "home": self.home}
+        return {name: str(value) for name, value in found.items() if value is not None}

@@ -58,16 +58,8 @@ def replay(spark: SparkSession, options: Mapping[str, Any]) -> Replayed:
     from pyspark.sql import Observation
 
     chosen = read_options(ReplayOptions, options)
-    interval = {
-        "startingLsn": chosen.starting_lsn,
-        "endingLsn": chosen.ending_lsn,
-        "startingTime": chosen.starting_time,
-        "endingTime": chosen.ending_time,
-    }
-    only = {key: str(value) for key, value in interval.items() if value is not None}
-    place = {key: chosen.source[key] for key in ("queueManager", "home") if key in chosen.source}
     everything = read_journal(spark, chosen.source, RECORD)
-    chosen_part = read_journal(spark, {**chosen.source, **only}, {**RECORD, **KEPT})
+    chosen_part = read_journal(spark, {**chosen.source, **chosen.interval}, {**RECORD, **KEPT})
     messages = messages_to_replay(chosen_part, ended_units(everything), chosen.queue)
     seen = Observation()
     length = F.coalesce(F.sum(F.octet_length("body")), F.lit(0)).alias("bytes")
@@ -75,7 +67,7 @@ def replay(spark: SparkSession, options: Mapping[str, Any]) -> Replayed:
     (
         messages.observe(seen, F.count(F.lit(1)).alias("messages"), length)
         .write.format("penstock")
-        .options(**place, queue=chosen.to or chosen.queue, **once)
+        .options(**chosen.place, queue=chosen.to or chosen.queue, **once)
         .mode("append")
         .save()
     )
