@@ -7,8 +7,9 @@ linear logging and its archive, all of it. The journal knows persistent messages
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
@@ -54,8 +55,7 @@ class Audit:
             ``bytes``, ``first``, ``last``; those that put most messages first.
         gaps: What could not be read: ``event`` (DAMAGED, LOST), ``segment``, ``bytes``; only with
             onDamage=skip or failOnDataLoss=false, and then all else is about the rest.
-        records: The records that all this is made of, kept by Spark's workers; ``release`` frees
-            them.
+        kept: Tables that all this is made of, kept by Spark's workers; ``release`` frees them.
     """
 
     queues: DataFrame
@@ -63,11 +63,12 @@ class Audit:
     backed_out: DataFrame
     putters: DataFrame
     gaps: DataFrame
-    records: DataFrame
+    kept: tuple[DataFrame, ...] = ()
 
     def release(self) -> None:
         """Frees what is kept. Tables that are used later are computed from a new reading."""
-        self.records.unpersist()
+        for table in self.kept:
+            table.unpersist()
 
 
 def audit(spark: SparkSession, options: Mapping[str, Any]) -> Audit:
@@ -85,7 +86,8 @@ def audit(spark: SparkSession, options: Mapping[str, Any]) -> Audit:
     """
     chosen = read_options(AuditOptions, options)
     records = read_journal(spark, chosen.source, COLUMNS).persist()
-    return audit_records(records, chosen.queue)
+    known = with_outcome(records, ended_units(records)).persist()
+    return replace(_audit(known, chosen.queue), kept=(known, records))
 
 
 def audit_records(records: DataFrame, queue: str | None = None) -> Audit:
@@ -95,10 +97,13 @@ def audit_records(records: DataFrame, queue: str | None = None) -> Audit:
         records: Columns as in ``COLUMNS``.
         queue: Only of this queue; None: of all but those named ``SYSTEM.``.
     """
-    units = ended_units(records)
-    # what ends units names no queue, so it was looked at before the others are left out
+    return _audit(with_outcome(records, ended_units(records)), queue)
+
+
+def _audit(everything: DataFrame, queue: str | None) -> Audit:
+    """Audits records that have the outcome of their units."""
     mine = F.col("queue") == queue if queue else ~F.col("queue").startswith("SYSTEM.")
-    known = with_outcome(records.where(mine), units)
+    known = everything.where(mine)
     committed = known.where(F.col("outcome") == COMMITTED)
     puts = committed.where(F.col("event") == "PUT")
     gets = committed.where(F.col("event") == "GET").select(
@@ -113,10 +118,9 @@ def audit_records(records: DataFrame, queue: str | None = None) -> Audit:
         ),
         backed_out=backed_out,
         putters=_putters(puts),
-        gaps=records.where(F.col("event").isin("DAMAGED", "LOST")).select(
+        gaps=everything.where(F.col("event").isin("DAMAGED", "LOST")).select(
             "event", "segment", F.col("body_length").alias("bytes")
         ),
-        records=records,
     )
 
 
@@ -166,38 +170,35 @@ def _queues(
     backed_out: DataFrame,
 ) -> DataFrame:
     """One row a queue that anything was done with."""
-    put_side = puts.groupBy("queue").agg(
-        F.count("*").alias("puts"), F.sum("body_length").alias("bytes")
-    )
     wait = (F.col("got_time").cast("double") - F.col("put_time").cast("double")).alias("wait")
-    pairs = gets.join(puts.select("sequence", "put_time"), "sequence", "left").select("*", wait)
-    get_side = pairs.groupBy("queue").agg(
-        F.count("*").alias("gets"),
-        F.count_if(F.col("put_time").isNull()).alias("gets_unknown"),
-        *(
-            F.percentile_approx("wait", share, ACCURACY).alias(name)
-            for name, share in _PERCENTILES.items()
+    one = F.lit(1)
+    pairs = gets.join(puts.select("sequence", "put_time"), "sequence", "left")
+    counted = (
+        puts.select("queue", one.alias("puts"), F.col("body_length").alias("bytes")),
+        pairs.select(
+            "queue",
+            one.alias("gets"),
+            F.col("put_time").isNull().cast("int").alias("gets_unknown"),
+            wait,
         ),
-        F.max("wait").alias("longest"),
+        committed.where(F.col("event") == "EXPIRE").select("queue", one.alias("expired")),
+        never_got.select("queue", one.alias("never_got")),
+        backed_out.select(F.explode("queues").alias("queue"), one.alias("backed_out")),
     )
-    expired = committed.where(F.col("event") == "EXPIRE").groupBy("queue")
-    left = never_got.groupBy("queue").agg(F.count("*").alias("never_got"))
-    undone = backed_out.select(F.explode("queues").alias("queue")).groupBy("queue")
-    joined = put_side
-    for other in (
-        get_side,
-        expired.agg(F.count("*").alias("expired")),
-        left,
-        undone.agg(F.count("*").alias("backed_out")),
-    ):
-        joined = joined.join(other, "queue", "full")
-    counts = ("puts", "gets", "expired", "never_got", "backed_out", "gets_unknown", "bytes")
-    return joined.select(
-        "queue",
-        *(F.coalesce(F.col(name), F.lit(0)).alias(name) for name in counts),
-        *_PERCENTILES,
-        "longest",
-    ).orderBy("queue")
+    table = functools.reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), counted)
+    names = ("puts", "gets", "expired", "never_got", "backed_out", "gets_unknown", "bytes")
+    return (
+        table.groupBy("queue")
+        .agg(
+            *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in names),
+            *(
+                F.percentile_approx("wait", share, ACCURACY).alias(name)
+                for name, share in _PERCENTILES.items()
+            ),
+            F.max("wait").alias("longest"),
+        )
+        .orderBy("queue")
+    )
 
 
 def _putters(puts: DataFrame) -> DataFrame:
