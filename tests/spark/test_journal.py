@@ -166,3 +166,9 @@ def test_wrong_events_and_times_are_refused(desk: Desk) -> None:
     assert "column prio is unknown" in failing(
         desk.reader(mode="journal").schema("prio int").load("Q").collect
     )
+
+
+def test_an_interval_without_segments_has_no_rows(desk: Desk) -> None:
+    fill(desk, "Q", 1)
+    late = desk.reader(mode="journal", startingTime="2100-01-01T00:00:00Z").load("Q")
+    assert late.collect() == []
