@@ -103,7 +103,7 @@ def test_an_ingest_that_is_stopped_and_called_again_has_each_line_and_alert_once
     first, second = ingest(desk.spark, {**options, "trigger": "0 seconds"})
     try:
         while not first.recentProgress and first.isActive:
-            time.sleep(0.01)
+            time.sleep(0.2)
     finally:
         first.stop()
         second.stop()

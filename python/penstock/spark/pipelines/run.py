@@ -50,6 +50,8 @@ LONGEST = 100 << 20  # bytes of a line
 BATCHES = 20  # micro-batches that the lines are to take, about
 MOST_OF_A_BATCH = 50_000  # messages
 KILL_AFTER = 3  # micro-batches of the first stream
+TRIES = 5  # to start streams on a machine that is
+TOO_BUSY = "Python worker failed to connect back"  # ... within ten seconds, which Spark fixes
 PATIENCE = 600  # seconds that a part of the run may take on a slow machine
 SETTLE = 60  # seconds for the service to write what is on its queue already
 
@@ -147,13 +149,18 @@ class Run:
         for name, value in {**self._options(total), "trigger": "0 seconds"}.items():
             words += ["--" + _kebab(name), value]
         batches = -(-total // _per_batch(total))
-        first = Program(words, self.folder / "killed.log")
-        try:
-            _until(lambda: not first.is_running or self._is_time(batches), "the first streams")
-            if not first.is_running:
+        output = self.folder / "killed.log"
+        for _ in range(TRIES):
+            first = Program(words, output)
+            try:
+                if self._gets_to_work(first, batches):
+                    break
+            finally:
+                first.kill()
+            if TOO_BUSY not in output.read_text(errors="replace"):
                 raise first.failed("the first streams ended by themselves")
-        finally:
-            first.kill()
+        else:
+            raise first.failed(f"the first streams ended by themselves {TRIES} times")
         self.kills += 1
         assert self._service is not None
         self._service.kill()
@@ -161,6 +168,11 @@ class Run:
         self._service = self._start_service()
         done = [f"{self._logged(name, 'commits')} of {name}" for name in ("table", "alerts")]
         self._say(f"streams and service were killed after the micro-batches {' and '.join(done)}")
+
+    def _gets_to_work(self, streams: Program, batches: int) -> bool:
+        """Waits until it is time to kill the streams; False when they end before."""
+        _until(lambda: not streams.is_running or self._is_time(batches), "the first streams")
+        return streams.is_running
 
     def _is_time(self, batches: int) -> bool:
         """In a micro-batch of the table that is not one of the first, unless there are no more,
@@ -181,10 +193,18 @@ class Run:
 
     def _ingest(self, spark: SparkSession, total: int, expected: Counts) -> int:
         """Goes on from the checkpoints to the end; how many alerts there must be."""
+        from pyspark.errors import StreamingQueryException
+
         from .ingest import ingest
 
         begin = time.monotonic()
-        queries = ingest(spark, self._options(total))
+        for left in reversed(range(TRIES)):
+            try:
+                queries = ingest(spark, self._options(total))
+                break
+            except StreamingQueryException as error:
+                if TOO_BUSY not in str(error) or not left:
+                    raise
         lines = sum(progress.numInputRows for progress in queries[0].recentProgress)
         rate = lines / (time.monotonic() - begin)
         self._say(f"the streams were started again and are done ({lines:,} lines, {rate:,.0f}/s)")
