@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from spark_desk import Desk
 
 
+WHOLE_SECONDS = 900  # of a test that runs several streams or jobs, on a busy machine
+
+
 def test_the_columns_that_are_read_have_the_types_that_the_journal_gives_them() -> None:
     known = columns()
     for wanted in (COLUMNS, RECORD, KEPT):
@@ -90,6 +93,7 @@ def test_an_audit_of_a_queue_manager_finds_what_was_done(desk: Desk) -> None:
 # ---- ingest ----
 
 
+@pytest.mark.timeout(WHOLE_SECONDS)
 def test_an_ingest_that_is_stopped_and_called_again_has_each_line_and_alert_once(
     desk: Desk, tmp_path: Path
 ) -> None:
@@ -166,6 +170,7 @@ class Quick(Run):
         self._service = self._start_service()
 
 
+@pytest.mark.timeout(WHOLE_SECONDS)
 def test_a_run_proves_its_counts(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     output = io.StringIO()
