@@ -5,16 +5,34 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from penstock.spark.pipelines.audit import COLUMNS, Audit, audit_records
 from penstock.spark.pipelines.journal import RECORD, ended_units, with_outcome
 from penstock.spark.pipelines.replay import KEPT, messages_to_replay
+from penstock.spark.schema import arrow_schema, struct_type
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import DataFrame, SparkSession
 
 BEGIN = datetime(2026, 3, 1, tzinfo=timezone.utc)
+
+
+@pytest.fixture(autouse=True)
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Plans of tiny tables are run as they are: compiling them takes seconds a plan."""
+    settings = {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield
+    for name in settings:
+        spark.conf.unset(name)
 
 
 def at(seconds: float) -> datetime:
@@ -45,10 +63,10 @@ class Book:
         self("GET", unit, queue, sequence, **more)
 
     def table(self, spark: SparkSession, columns: dict[str, str]) -> DataFrame:
-        schema = ", ".join(f"{name} {kind}" for name, kind in columns.items())
-        return spark.createDataFrame(
-            [tuple(row.get(name) for name in columns) for row in self.rows], schema
-        )
+        """A table that the plans contain: from a list of rows it would be a job of Python's."""
+        schema = struct_type(columns)
+        rows = pa.Table.from_pylist(self.rows, schema=arrow_schema(schema))
+        return spark.createDataFrame(rows, schema)
 
 
 def audited(spark: SparkSession, book: Book, queue: str | None = None) -> Audit:
