@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +16,11 @@ import penstock
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+AVAILABLE_NOW = {"availableNow": True}
+COMMAND_SECONDS = 120
+WAIT_SECONDS = 240
 
 
 class Desk:
@@ -48,13 +58,72 @@ class Desk:
         reader = self.reader(**options)
         return (reader.schema(columns) if columns else reader).load(queue)
 
+    def start(
+        self,
+        checkpoint: Path,
+        source: str,
+        target: str,
+        columns: str = "body binary, priority int",
+        trigger: dict[str, Any] = AVAILABLE_NOW,
+        **options: Any,
+    ) -> StreamingQuery:
+        """Starts a stream from a queue, with these options, to another one."""
+        reader = self.set(self.spark.readStream, **options).schema(columns)
+        writer = self.set(reader.load(source).writeStream, queue=target)
+        query: StreamingQuery = (
+            writer.option("checkpointLocation", str(checkpoint)).trigger(**trigger).start()
+        )
+        return query
+
+    def run(self, checkpoint: Path, source: str, target: str, **given: Any) -> StreamingQuery:
+        """A stream over what is on a queue; the query when it has ended."""
+        query = self.start(checkpoint, source, target, **given)
+        query.awaitTermination()
+        return query
+
+    def command(self, *arguments: str) -> str:
+        """What ``penstock`` prints."""
+        program = Path(sys.executable).with_name("penstock")
+        done = subprocess.run(
+            [program, *arguments, "--home", str(self.home)],
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@contextmanager
+def another(desk: Desk, name: str, **settings: int) -> Iterator[Desk]:
+    """A queue manager beside the one that each test has; removed afterwards."""
+    penstock.create(name, desk.home, **settings)
+    with penstock.connect(name, desk.home) as qm:
+        yield Desk(desk.spark, qm, desk.home)
+        wait_until_alone(qm)
+    penstock.delete(name, desk.home)
+
+
+def wait_until_alone(qm: penstock.QueueManager) -> None:
+    """Returns when no other process is connected: a stream's own ends a moment after its query."""
+    wait_until(lambda: qm.status().attached == 1)
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    """Returns when it is so; fails after a bound that is generous on a busy machine."""
+    end = time.monotonic() + WAIT_SECONDS
+    while not done():
+        assert time.monotonic() < end, "what was waited for did not come"
+        time.sleep(0.05)
+
 
 def sentence(error: BaseException) -> str:
-    """The last line of what a Python worker said: the data source's own sentence."""
+    """The data source's own sentence: the last line of what a Python worker said."""
     lines = [line.strip() for line in str(error).splitlines()]
-    found = [line for line in lines if line.startswith("penstock.spark.errors.")]
-    assert found, str(error)
-    return found[-1].split(": ", 1)[1]
+    found = {line for line in lines if line.startswith("penstock.spark.errors.")}
+    assert len(found) == 1, str(error)
+    return found.pop().split(": ", 1)[1]
 
 
 def column(frame: DataFrame, name: str) -> list[Any]:

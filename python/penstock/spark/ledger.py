@@ -8,6 +8,10 @@ messages are gone (or visible) and the ledger says so, or neither.
 The ledger is open for exclusive input while it is read and replaced, so two drivers never work on
 one entry, and an entry that cannot be found is not there (a unit that holds it would be that of a
 process that has the queue open, or a prepared one, which is backed out before).
+
+The journal is kept from the oldest persistent message on, so the entry of a stream that has nothing
+to do would keep all of it. Whoever has the ledger puts entries that lie far back again, as they
+are; a stream looks after them now and then, also while nothing comes.
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ __all__ = ["QUEUE", "Ledger", "ledger"]
 QUEUE = "SYSTEM.SPARK.LEDGER"
 _WAIT_SECONDS = 60.0  # for others, and for the sweep of a killed one
 _PAUSE_SECONDS = 0.01
+_OLD = 8  # an entry is old when so much of the journal lies behind it: its limit / 8
+_LOOKED_AT = 64  # entries, from the oldest on
 _ATTRIBUTES: dict[str, Any] = {
     "descr": "what Spark's streams and sinks have committed",
     "defpsist": True,
@@ -50,6 +56,30 @@ class Ledger:
             return entry
         return None
 
+    def renew(self) -> int:
+        """Puts old entries again, so that the journal behind them is not kept; their number.
+
+        In an ordinary unit of work: in a prepared one, they would be hidden until it is ended.
+        """
+        state = self._qm.status()
+        old = state.tail_lsn - state.journal_limit // _OLD
+        oldest = self._queue.browse_batch(_LOOKED_AT, first=True)
+        found = [index for index in range(len(oldest)) if oldest.descriptors["lsn"][index] < old]
+        try:
+            for index in found:
+                key = oldest[index].correl_id
+                entry = self._queue.get(correl_id=key, syncpoint=True)
+                self._put(entry.data, key)
+            if found:
+                self._qm.commit()
+        except BaseException:
+            self._qm.backout()
+            raise
+        return len(found)
+
+    def _put(self, entry: bytes, key: bytes) -> None:
+        self._queue.put(entry, correl_id=key, persistent=True, syncpoint=True, format="MQSTR")
+
     def prepare(self, owner: str, entry: dict[str, Any], xid: Xid) -> None:
         """Prepares a unit of work that replaces the entry."""
         try:
@@ -57,13 +87,7 @@ class Ledger:
                 self._queue.get(correl_id=_key(owner), syncpoint=True)
             except penstock.NoMessageAvailable:
                 pass  # the first one
-            self._queue.put(
-                json.dumps({"owner": owner, **entry}).encode(),
-                correl_id=_key(owner),
-                persistent=True,
-                syncpoint=True,
-                format="MQSTR",
-            )
+            self._put(json.dumps({"owner": owner, **entry}).encode(), _key(owner))
             self._qm.prepare(xid)
         except BaseException:
             self._qm.backout()

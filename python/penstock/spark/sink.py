@@ -34,6 +34,10 @@ after the commit, before CL           visible, the ledger      the batch is writ
 after CL                              visible                  nothing to do
 ====================================  =======================  ====================================
 
+A row whose priority is above the queue manager's highest is put with the highest: MQ's warning 2049
+(MQRC_PRIORITY_EXCEEDS_MAXIMUM), no error. The driver tells their number in a Python warning, once
+for each batch, and the ledger's entry has the sum over all batches of the sink.
+
 A batch write that is not repeated leaves its units prepared: `penstock resolve` shows them and ends
 them. Non-persistent messages of a prepared unit are lost when the queue manager is restarted before
 the commit, as non-persistent messages are.
@@ -43,6 +47,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -141,13 +146,16 @@ class Sink:
                     f"the batch has {len(xids)} units of work, {units.MOST_UNITS} can be committed "
                     "at once: raise MAXUMSGS of the queue manager, or write fewer rows a batch"
                 )
-            if not once:
-                if xids:
-                    qm.commit_prepared(*xids)
+            if once:
+                self._commit_once(qm, sink, version, xids, written)
                 return
-            self._commit_once(qm, sink, version, xids)
+            if xids:
+                qm.commit_prepared(*xids)
+        self._warn(written)
 
-    def _commit_once(self, qm: QueueManager, sink: str, version: int, xids: list[Xid]) -> None:
+    def _commit_once(
+        self, qm: QueueManager, sink: str, version: int, xids: list[Xid], written: list[Written]
+    ) -> None:
         owner = f"sink:{sink}"
         with ledger(qm) as book:
             mine = set(xids)
@@ -158,8 +166,25 @@ class Sink:
                 units.back_out(qm, xids)
                 return
             record = units.ledger_unit(units.SINK, f"{sink}.{version}")
-            book.prepare(owner, {"version": version, "time": int(time.time())}, record)
+            before = entry or {}
+            sums = {
+                "messages": before.get("messages", 0) + sum(one.messages for one in written),
+                "warnings": before.get("warnings", 0) + sum(one.warnings for one in written),
+            }
+            book.prepare(owner, {"version": version, "time": int(time.time()), **sums}, record)
             qm.commit_prepared(*xids, record)
+        self._warn(written)
+
+    def _warn(self, written: list[Written]) -> None:
+        count = sum(one.warnings for one in written)
+        if count:
+            warnings.warn(
+                f"queue manager {self.options['queueManager']}: {count} of "
+                f"{sum(one.messages for one in written)} messages were put with the highest "
+                "priority instead of a higher one: MQRC_PRIORITY_EXCEEDS_MAXIMUM (2049)",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def drop(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Backs out what the tasks prepared."""

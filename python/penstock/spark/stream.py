@@ -85,6 +85,7 @@ __all__ = ["Slice", "StreamReader"]
 _START = {"unit": 0}  # the stream gets its id with its first micro-batch
 _UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
 _LEAST_ROOM = 64 << 10  # for the bodies of a record batch
+_RENEW_SECONDS = 60.0  # from one look after the ledger to the next
 _FEWEST_ROWS = 1_000  # a partition of fewer rows is not worth a task
 Offset = dict[str, Any]
 
@@ -118,6 +119,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._open: tuple[QueueManager, Queue] | None = None
         self._stream = ""
         self._committed = -1  # unknown
+        self._renewed: float | None = None  # when; None: not by this process
         self._bound: int | None = None  # arrival number up to which Trigger.AvailableNow goes
         self._limit: ReadLimit = self.getDefaultReadLimit()
 
@@ -153,6 +155,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with told(self.options, self.options["queue"]):
             if self.options["eagerCommit"]:
                 self._commit_up_to(start)
+            self._renew_ledger()
             if not len(queue.browse_batch(1, first=True, max_bytes=1, **self._wanted())):
                 return start
             return {
@@ -419,6 +422,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 due += [parts[part] for part in sorted(parts)]
             if end["unit"] > done:
                 self._commit(qm, book, end["unit"], due)
+
+    def _renew_ledger(self) -> None:
+        """Now and then: else the entries of those who have nothing to do keep the journal."""
+        now = time.monotonic()
+        if self._renewed is not None and now - self._renewed < _RENEW_SECONDS:
+            return
+        qm, _ = self._connected()
+        with ledger(qm) as book:
+            book.renew()
+        self._renewed = now
 
     def _commit(self, qm: QueueManager, book: Any, number: int, due: list[Xid]) -> None:
         xid = units.ledger_unit(units.SOURCE, self._stream)
