@@ -76,6 +76,19 @@ def test_a_dataframe_used_filtered_unfiltered_and_in_a_union_has_the_same_rows(d
     assert frame.select("priority").filter("priority = 1").count() == 10
 
 
+def test_a_dataframe_used_again_shows_what_is_left_of_what_it_showed_first(desk: Desk) -> None:
+    desk.put("Q", b"1", b"2", b"3")
+    frame = desk.table("Q", "body binary, priority int")
+    assert column(frame, "body") == [b"1", b"2", b"3"]
+    desk.put("Q", b"new", priority=9)
+    assert column(frame, "body") == [b"1", b"2", b"3"]
+    assert frame.union(desk.table("Q", "body binary, priority int")).count() == 7
+    with desk.qm.open("Q") as q:
+        q.get(), q.get()
+    assert column(frame, "body") == [b"2", b"3"]
+    assert column(frame.filter("priority = 0"), "body") == [b"2", b"3"]
+
+
 def test_batches_are_cut_by_rows_and_by_bytes(desk: Desk) -> None:
     desk.put("Q", *[b"x" * 100] * 25)
 

@@ -1,81 +1,219 @@
-"""The streaming source and the sinks, through Spark."""
+"""The streaming source, through Spark."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pytest
-from spark_desk import Desk, failing
+from spark_desk import Desk, failing, wait_until, wait_until_alone
+
+import penstock
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
-def run(desk: Desk, checkpoint: Path, source: str, target: str, **options: Any) -> Any:
-    """One run over what is on a queue, onto another one; the query when it has ended."""
-    reader = desk.set(desk.spark.readStream, **options).schema("body binary, priority int")
-    writer = desk.set(reader.load(source).writeStream, queue=target)
-    query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
-    query.awaitTermination()
-    return query
+def rows_of(query: StreamingQuery) -> list[int]:
+    """Rows of each micro-batch that had some."""
+    return [p.numInputRows for p in query.recentProgress if p.numInputRows]
 
 
 def test_a_stream_moves_every_message_once_in_delivery_order_and_goes_on_later(
     desk: Desk, tmp_path: Path
 ) -> None:
     desk.qm.queue("OUT").close()
-    bodies = [b"%03d" % n for n in range(60)]
-    for number, body in enumerate(bodies):
-        desk.put("IN", body, priority=number % 3, persistent=number % 2)
+    for number in range(60):
+        desk.put("IN", b"%03d" % number, priority=number % 3, persistent=number % 2)
     expected = desk.bodies("IN")
-    query = run(desk, tmp_path / "cp", "IN", "OUT", maxMessagesPerTrigger=40, minPartitions=1)
+    limited = {"maxMessagesPerTrigger": 40, "minPartitions": 1}
+    query = desk.run(tmp_path / "cp", "IN", "OUT", **limited)
     assert desk.bodies("OUT") == expected and desk.bodies("IN") == []
-    assert [p.numInputRows for p in query.recentProgress if p.numInputRows] == [40, 20]
-    assert '"depth"' in query.lastProgress.sources[0].latestOffset
+    assert rows_of(query) == [40, 20]
+    told = [json.loads(p.sources[0].latestOffset) for p in query.recentProgress]
+    assert {t["queue"] for t in told} == {"IN"}
+    assert [t["depth"] for t in told[:2]] == [60, 20]  # when the micro-batch was planned
+    assert 0 < told[0]["oldestMessageAgeMs"] < 3_600_000
     assert desk.qm.recover() == []
-    desk.put("IN", b"more", priority=0)
-    run(desk, tmp_path / "cp", "IN", "OUT")
-    assert sorted(desk.bodies("OUT")) == sorted([*expected, b"more"])
+    desk.put("IN", *[b"%0100d" % n for n in range(7)], priority=0)
+    query = desk.run(tmp_path / "cp", "IN", "OUT", maxBytesPerTrigger=350)
+    assert desk.bodies("OUT") == [*expected, *[b"%0100d" % n for n in range(7)]]
+    assert rows_of(query) == [4, 3]  # the message that passes the limit belongs to the batch
 
 
-def test_a_table_is_put_with_its_columns_or_not_at_all(desk: Desk) -> None:
-    for name in ("A", "B"):
-        desk.qm.queue(name).close()
-    rows = [("A", "one", 7, True), ("B", "two", None, None), ("A", "three", 2, False)]
-    frame = desk.spark.createDataFrame(
-        rows, "queue string, value string, priority int, persistent boolean"
-    )
-    desk.set(frame.write).mode("append").save()
-    with desk.qm.open("A") as a, desk.qm.open("B") as b:
-        got = [(m.data, m.priority, m.persistent, m.format) for m in (a.get(), a.get(), b.get())]
-    assert got == [
-        (b"one", 7, True, "MQSTR"), (b"three", 2, False, "MQSTR"), (b"two", 0, True, "MQSTR"),
-    ]  # fmt: skip
-    assert failing(lambda: desk.set(frame.write, queue="NONE").mode("append").save()) == (
-        "queue manager QM1, queue NONE: MQRC_UNKNOWN_OBJECT_NAME (2085): there is no queue NONE"
-    )
-    wrong = frame.selectExpr("'B' AS queue", "value").union(frame.selectExpr("'C'", "value"))
-    assert "queue C of a row: MQRC_UNKNOWN_OBJECT_NAME" in failing(
-        lambda: desk.set(wrong.coalesce(1).write).mode("append").save()
-    )
-    assert desk.bodies("B") == [] and desk.qm.recover() == []
+def test_the_columns_that_the_user_names_are_the_stream(desk: Desk, tmp_path: Path) -> None:
+    desk.qm.queue("OUT").close()
+    desk.put("IN", "grüße".encode(), priority=4)
+    desk.put("IN", b"\xff is no text", priority=3)
+    seen: list[Any] = []
+    narrow = desk.set(desk.spark.readStream).schema("priority int, queue string").load("IN")
+    query = narrow.writeStream.foreachBatch(lambda frame, _: seen.extend(frame.collect()))
+    query.trigger(availableNow=True).start().awaitTermination()
+    assert [tuple(row) for row in seen] == [(4, "IN"), (3, "IN")]
+    desk.put("IN", "grüße".encode(), b"\xff is no text")
+    text = failing(lambda: desk.run(tmp_path / "cp", "IN", "OUT", columns="body string"))
+    assert re.search(r"is not UTF-8 \(message \d+\): read column body as binary", text)
+    desk.run(tmp_path / "cp", "IN", "OUT")
+    assert desk.bodies("OUT") == ["grüße".encode(), b"\xff is no text"]
 
 
-def test_a_write_with_an_application_id_and_version_is_done_once(desk: Desk) -> None:
-    desk.qm.queue("Q").close()
-    frame = desk.spark.createDataFrame([("x",)], "value string")
-    for version in (1, 1, 2):
-        once = desk.set(frame.write, queue="Q", txnAppId="app", txnVersion=version)
-        once.mode("append").save()
-    assert desk.bodies("Q") == [b"x", b"x"] and desk.qm.recover() == []
+def test_available_now_takes_what_was_there_at_its_start_and_nothing_that_comes(
+    desk: Desk, tmp_path: Path
+) -> None:
+    old = [b"old %d" % n for n in range(6)]
+    desk.put("IN", *old, priority=1)
+    seen: list[bytes] = []
+
+    def take(frame: DataFrame, batch: int) -> None:
+        seen.extend(bytes(row.body) for row in frame.collect())
+        desk.put("IN", b"new", priority=9)  # it would come first
+
+    stream = desk.set(desk.spark.readStream, maxMessagesPerTrigger=2).load("IN")
+    stream.writeStream.foreachBatch(take).trigger(availableNow=True).start().awaitTermination()
+    assert seen == old and desk.bodies("IN") == [b"new"] * 3
 
 
-def test_a_stream_that_may_not_get_fails_and_goes_on_from_its_checkpoint(
+def test_two_streams_and_a_plain_consumer_share_a_queue_and_the_union_is_exact(
+    desk: Desk, tmp_path: Path
+) -> None:
+    targets = ["OUT1", "OUT2"]
+    trigger = {"processingTime": "100 milliseconds"}
+    taken: list[bytes] = []
+    made: list[bytes] = []
+    outs = [desk.qm.queue(name) for name in targets]
+    desk.qm.queue("IN").close()
+    queries = [
+        desk.start(tmp_path / name, "IN", name, trigger=trigger, maxMessagesPerTrigger=20)
+        for name in targets
+    ]
+    with desk.qm.open("IN") as source:
+
+        def everybody_had_some() -> bool:
+            while source.depth < 60:
+                made.append(b"%06d" % len(made))
+                source.put(made[-1], priority=len(made) % 10)
+            taken.extend(message.data for message in source.get_batch(2))
+            assert all(query.exception() is None for query in queries)
+            return all(queue.depth > 0 for queue in outs)
+
+        wait_until(everybody_had_some)
+        wait_until(lambda: source.depth == 0 and not desk.qm.recover())
+    for query in queries:
+        query.stop()
+        query.awaitTermination()
+        assert query.exception() is None
+        assert max(rows_of(query)) <= 20
+    found = [desk.bodies(name) for name in targets]
+    assert taken and all(found)
+    assert sorted([*taken, *found[0], *found[1]]) == sorted(made)
+    for queue in outs:
+        queue.close()
+    wait_until_alone(desk.qm)
+
+
+def test_messages_that_are_not_persistent_are_left_or_made_durable_as_the_option_says(
+    desk: Desk, tmp_path: Path
+) -> None:
+    with penstock.connect("QM2", desk.home, create=True) as qm:
+        own = Desk(desk.spark, qm, desk.home)
+        qm.queue("OUT").close()
+        for number in range(6):
+            own.put("IN", b"%d" % number, persistent=number % 2)
+        own.run(tmp_path / "cp", "IN", "OUT", nonPersistent="exclude")
+        assert own.bodies("OUT") == [b"1", b"3", b"5"]
+        assert own.bodies("IN") == [b"0", b"2", b"4"]
+        qm.alter("QLOCAL", "OUT", put="DISABLED")
+        assert "MQRC_PUT_INHIBITED (2051)" in failing(
+            lambda: own.run(tmp_path / "cp", "IN", "OUT", nonPersistent="include")
+        )
+        wait_until_alone(qm)
+        [unit] = qm.prepared_list()
+        assert (unit.gets, unit.nonpersistent) == (3, 3)
+    with penstock.connect("QM2", desk.home) as qm:  # nobody was attached: it was stopped
+        qm.alter("QLOCAL", "OUT", put="ENABLED")
+        own = Desk(desk.spark, qm, desk.home)
+        assert own.bodies("IN") == []
+        own.run(tmp_path / "cp", "IN", "OUT")
+        assert own.bodies("OUT") == [b"1", b"3", b"5", b"0", b"2", b"4"]
+        assert qm.recover() == []
+        wait_until_alone(qm)
+    penstock.delete("QM2", desk.home)
+
+
+def test_a_sink_recognises_a_batch_that_spark_does_not_know_to_be_written(
     desk: Desk, tmp_path: Path
 ) -> None:
     desk.qm.queue("OUT").close()
-    desk.put("IN", b"1", b"2", persistent=True)
-    desk.qm.alter("QLOCAL", "IN", get="DISABLED")
-    with pytest.raises(Exception, match=r"MQRC_GET_INHIBITED \(2016\)"):
-        run(desk, tmp_path / "cp", "IN", "OUT")
-    desk.qm.alter("QLOCAL", "IN", get="ENABLED")
-    run(desk, tmp_path / "cp", "IN", "OUT")
-    assert desk.bodies("OUT") == [b"1", b"2"]
+    desk.put("IN", b"1", b"2", b"3")
+    late = {"eagerCommit": False}  # the last micro-batch stays as it is between its two commits
+    desk.run(tmp_path / "cp", "IN", "OUT", **late, maxMessagesPerTrigger=2)
+    assert desk.bodies("OUT") == [b"1", b"2", b"3"] and len(desk.qm.recover()) == 1
+    for file in (tmp_path / "cp/commits").glob("*1*"):  # with its checksum file
+        file.unlink()
+    desk.put("IN", b"4")
+    query = desk.run(tmp_path / "cp", "IN", "OUT", **late)
+    assert rows_of(query)[0] == 1  # the third one, again
+    assert desk.bodies("OUT") == [b"1", b"2", b"3", b"4"]
+
+
+def test_what_a_dropped_stream_holds_is_returned_by_the_command(desk: Desk, tmp_path: Path) -> None:
+    bodies = [b"1", b"2", b"3"]
+    desk.put("IN", *bodies)
+    desk.qm.queue("OUT", put="DISABLED").close()
+    failing(lambda: desk.run(tmp_path / "cp", "IN", "OUT"))
+    assert desk.bodies("IN") == [] and len(desk.qm.recover()) == 1
+    offset = json.loads((tmp_path / "cp/offsets/0").read_text().splitlines()[-1])
+    assert offset["stream"] in desk.command("status", "QM1")
+    assert offset["stream"] in desk.command("resolve", "QM1")
+    desk.command("resolve", "QM1", "--stream", offset["stream"], "--backout")
+    assert desk.bodies("IN") == bodies and desk.qm.recover() == []
+    desk.qm.alter("QLOCAL", "OUT", put="ENABLED")
+    desk.run(tmp_path / "another", "IN", "OUT")
+    assert desk.bodies("OUT") == bodies
+
+
+def workers(desk: Desk) -> dict[int, tuple[int, list[str]]]:
+    """The session's Python processes: how many files each has open, and which of a queue manager's
+    it has open or mapped.
+    """
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(folder.name)] = int(
+                (folder / "stat").read_text().rpartition(")")[2].split()[1]
+            )
+        except OSError:
+            continue  # it has ended
+    java = desk.spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore
+    found = {}
+    for pid in parents:
+        above = pid
+        while above in parents and above != java:
+            above = parents[above]
+        if above == java != pid:
+            opened = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()]
+            mapped = Path(f"/proc/{pid}/maps").read_text().splitlines()
+            ours = [name for name in (*opened, *mapped) if str(desk.home) in name]
+            found[pid] = len(opened), ours
+    return found
+
+
+def test_workers_read_one_micro_batch_after_another_and_keep_nothing_open(
+    desk: Desk, tmp_path: Path
+) -> None:
+    desk.qm.queue("OUT").close()
+    found = []
+    for count in (2, 5):
+        desk.put("IN", *[b"%d" % n for n in range(2 * count)])
+        limited = {"maxMessagesPerTrigger": 2, "minPartitions": 2}
+        assert rows_of(desk.run(tmp_path / "cp", "IN", "OUT", **limited)) == [2] * count
+        wait_until_alone(desk.qm)
+        found.append(workers(desk))
+    before, after = found
+    again = before.keys() & after.keys()
+    assert len(again) > 2 and len(after.keys() - again) < 5  # 20 tasks were done by these
+    assert not any(ours for _, ours in after.values())
+    assert all(after[pid][0] <= before[pid][0] for pid in again)

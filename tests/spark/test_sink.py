@@ -1,0 +1,68 @@
+"""The sinks, through Spark."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from spark_desk import Desk, failing
+
+from penstock.spark import ledger
+
+
+def test_a_table_is_put_with_its_columns_or_not_at_all(desk: Desk) -> None:
+    for name in ("A", "B"):
+        desk.qm.queue(name).close()
+    rows = [("A", "one", 7, True), ("B", "two", None, None), ("A", "three", 2, False)]
+    frame = desk.spark.createDataFrame(
+        rows, "queue string, value string, priority int, persistent boolean"
+    )
+    desk.set(frame.write).mode("append").save()
+    with desk.qm.open("A") as a, desk.qm.open("B") as b:
+        got = [(m.data, m.priority, m.persistent, m.format) for m in (a.get(), a.get(), b.get())]
+    assert got == [
+        (b"one", 7, True, "MQSTR"), (b"three", 2, False, "MQSTR"), (b"two", 0, True, "MQSTR"),
+    ]  # fmt: skip
+    assert failing(lambda: desk.set(frame.write, queue="NONE").mode("append").save()) == (
+        "queue manager QM1, queue NONE: MQRC_UNKNOWN_OBJECT_NAME (2085): there is no queue NONE"
+    )
+    wrong = frame.selectExpr("'B' AS queue", "value").union(frame.selectExpr("'C'", "value"))
+    assert "queue C of a row: MQRC_UNKNOWN_OBJECT_NAME" in failing(
+        lambda: desk.set(wrong.coalesce(1).write).mode("append").save()
+    )
+    assert desk.bodies("B") == [] and desk.qm.recover() == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        (["cast(id AS int) AS body"], "column body must be binary or string to be put, not int"),
+        (["'x' AS value", "'high' AS priority"], "column priority must be tinyint or smallint"),
+        (["'x' AS value", "1 AS prioritty"], "column prioritty is unknown: priority is meant?"),
+        (
+            ["if(id = 9, 'bad', 'good') AS value", "if(id = 9, map('k', 'v'), null) AS properties"],
+            "column properties is not null: the queue manager does not keep message properties yet",
+        ),
+    ],
+)
+def test_columns_that_no_message_has_fail_and_nothing_is_put(
+    desk: Desk, columns: list[str], text: str
+) -> None:
+    desk.qm.queue("Q").close()
+    frame = desk.spark.range(0, 10, 1, 2).selectExpr(*columns)
+    told = failing(lambda: desk.set(frame.write, queue="Q").mode("append").save())
+    assert told.startswith(text)
+    assert desk.bodies("Q") == [] and desk.qm.recover() == []
+
+
+def test_a_write_with_an_application_id_is_done_once_and_its_warnings_are_counted(
+    desk: Desk,
+) -> None:
+    desk.qm.queue("Q").close()
+    frame = desk.spark.createDataFrame([("x", 12), ("y", 3)], "value string, priority int")
+    for version in (1, 1, 2):
+        once = desk.set(frame.write, queue="Q", txnAppId="app", txnVersion=version)
+        once.mode("append").save()
+    assert desk.bodies("Q") == [b"x", b"x", b"y", b"y"] and desk.qm.recover() == []
+    [entry] = [json.loads(body) for body in desk.bodies(ledger.QUEUE)]
+    assert (entry["version"], entry["messages"], entry["warnings"]) == (2, 4, 2)
