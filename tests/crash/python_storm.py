@@ -6,17 +6,21 @@ The same invariants as storm.c, through ``import penstock``. Workers are produce
 messages onto A), movers (A to B, one unit), consumers (from B), listers and gatherers. A lister
 puts to a distribution list of three queues by MQPUT or MQPUT1, in a unit of 1 to 3 calls or each
 destination by itself (MQPMO_NO_SYNCPOINT); a gatherer takes a message from the first queue and its
-copies from the others, in one unit. Ids are (worker, incarnation, counter), never used again; each
-copy of a list's message has its own, as CorrelId by MQPMR. Each worker writes to a pipe of its own
-what it is about to do and what it has done; a line below PIPE_BUF is whole or absent and outlives
-its writer.
+copies from the others, in one unit. Producers, movers and consumers put and get their messages one
+by one or as batches, producers' batches outside a unit, too, and now and then prepare a unit
+instead of committing it; each worker now and then ends some of the prepared units there are,
+whoever made them, as their names say. Ids are (worker, incarnation, counter), never used again;
+each copy of a list's message has its own, as CorrelId by MQPMR. Each worker writes to a pipe of its
+own what it is about to do and what it has done; a line below PIPE_BUF is whole or absent and
+outlives its writer.
 
 Three witnesses at the end: the live region, the second reader on a copy of the files, and a restart
-recovery of that copy. Every acked id is on one queue or was taken once, a unit is there as a whole
-or not at all, of a put to a list outside syncpoint the first destinations have their copies when it
-was cut short, nothing was invented or doubled or came back after a backout, bodies are whole, a
-producer's messages of one priority are in order, and for persistent messages all three agree to the
-byte.
+recovery of that copy; once more with the units in doubt that were left, which all three must have
+alike, and which a restart ends as the live region does. Every acked id is on one queue or was taken
+once, a unit is there as a whole or not at all, of a put to a list outside syncpoint the first
+destinations have their copies when it was cut short, nothing was invented or doubled or came back
+after a backout, bodies are whole, a producer's messages of one priority are in order, and for
+persistent messages all three agree to the byte.
 
 Ends only its own children, through pidfds, never a pid of 1 or less.
 """
@@ -39,7 +43,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import penstock
-from penstock import mqi, qmdir
+from penstock import Xid, mqi, qmdir
 from penstock.journal import QueueManagerFiles
 
 MANAGER = "STORM"
@@ -54,6 +58,9 @@ ENDS = {"consumer": 1, "gatherer": 1, "mover": 2, "producer": 3, "lister": 3}
 REFUSALS = (penstock.BackedOut, penstock.StorageMediumFull)
 REFUSED = {mqi.MQRC_BACKED_OUT, mqi.MQRC_STORAGE_MEDIUM_FULL}
 Row = tuple[bytes, int, bytes]  # CorrelId, Priority, body
+UNIT_MAX = 4
+PREPARE_EVERY, RESOLVE_EVERY, LINGER_EVERY = 6, 10, 3
+COMMITS, BACKS_OUT = b"commits", b"backs out"  # what is to become of a prepared unit: its qualifier
 # A list's destinations, the second one through an alias, and their queues. Of the number of a copy
 # the lowest bits say which destination it is for, APART that each was put by itself.
 DESTINATIONS, COPIES = ("L.1", "BY.ALIAS", "L.3"), ("L.1", "L.2", "L.3")
@@ -99,6 +106,42 @@ def number_of(message: Any) -> int:
     return number
 
 
+# ---- prepared units ----
+
+
+def xid_of(number: int, fate: bytes) -> Xid:
+    return Xid(0x53544F52, struct.pack("<Q", number), fate)
+
+
+def resolve(qm: Any, count: int | None = None) -> int:
+    """Ends the first `count` prepared units of each fate, all of a fate at once; others may do the
+    same meanwhile. How many non-persistent messages that discarded.
+    """
+    discarded = 0
+    for fate in (COMMITS, BACKS_OUT):
+        names = [xid for xid in qm.recover() if xid.bqual == fate][:count]
+        try:
+            if names and fate == COMMITS:
+                qm.commit_prepared(*names)
+            elif names:
+                discarded += qm.backout_prepared(*names)
+        except penstock.UnknownXid:
+            pass
+    return discarded
+
+
+def units_in_doubt(qm: Any) -> dict[Xid, list[tuple[bool, int, bytes]]]:
+    """Each prepared unit with its messages in the order of the calls: put or got, id, body."""
+    units = {}
+    for status in qm.prepared_list():
+        batch = qm.browse_prepared(status.xid)
+        assert (status.puts, status.gets) == (sum(batch.is_put), sum(~batch.is_put)), status
+        numbers = [number_of(message) for message in batch]
+        bodies = [batch.body(index) for index in range(len(batch))]
+        units[status.xid] = list(zip(batch.is_put.tolist(), numbers, bodies, strict=True))
+    return units
+
+
 # ---- workers ----
 
 
@@ -129,49 +172,103 @@ class Worker:
             correl_id=correl_id(number),
         )
 
+    def put_together(self, queue: Any, numbers: list[int]) -> None:
+        """All by one call; outside a unit they are there together, or none is: one of them is
+        persistent, or there is but one.
+        """
+        result = queue.put_batch(
+            [body_of(number) for number in numbers],
+            priority=[priority_of(number) for number in numbers],
+            persistent=[persistent(number) for number in numbers],
+            correl_id=[correl_id(number) for number in numbers],
+        )
+        assert len(result) == len(numbers)
+
+    def put_all(self, queue: Any, numbers: list[int]) -> None:
+        if self.rng.random() < 0.5:
+            self.put_together(queue, numbers)
+        else:
+            for number in numbers:
+                self.put(queue, number)
+
+    def get_some(self, queue: Any) -> list[int]:
+        """Takes one message, or several by one call. Raises NoMessageAvailable."""
+        if self.rng.random() < 0.5:
+            return [number_of(queue.get(wait=0.02))]
+        batch = queue.get_batch(UNIT_MAX, wait=0.02)
+        if not len(batch):
+            raise penstock.NoMessageAvailable(mqi.MQRC_NO_MSG_AVAILABLE, "none came")
+        return [number_of(message) for message in batch]
+
+    def end_unit(self, unit: Any) -> bytes:
+        """Backs out, now and then; or prepares the unit; or leaves its end to its block. What
+        becomes of it.
+        """
+        if self.rng.random() < 1 / 16:
+            raise KeyError
+        if self.rng.random() >= 1 / PREPARE_EVERY:
+            return COMMITS
+        fate = COMMITS if self.rng.random() < 2 / 3 else BACKS_OUT
+        self.prepare(unit, fate)
+        return fate
+
+    def prepare(self, unit: Any, fate: bytes) -> None:
+        """From here on the unit is nobody's. Who has made it may be killed before it says so."""
+        self.counter += 1
+        unit.prepare(xid_of(self.base | self.counter, fate))
+        if self.rng.random() < 1 / LINGER_EVERY:
+            time.sleep(0.01)
+
     def producer(self) -> None:
         if self.a.depth > DEPTH_MAX:
             time.sleep(0.005)
             return
-        count = self.rng.randint(1, 4)
+        count = self.rng.randint(1, UNIT_MAX)
         numbers = [self.base | self.counter + i + 1 for i in range(count)]
         self.counter += count
         self.tell("intent", numbers)
+        fate = COMMITS
         try:
-            with self.qm.transaction():
-                for number in numbers:
-                    self.put(self.a, number)
-                if self.rng.random() < 1 / 16:
-                    raise KeyError(numbers[0])
+            if self.rng.random() < 0.25:
+                self.put_together(self.a, numbers)
+            else:
+                with self.qm.transaction() as unit:
+                    self.put_all(self.a, numbers)
+                    fate = self.end_unit(unit)
         except (KeyError, *REFUSALS):
-            self.tell("undone", numbers)
-        else:
-            self.tell("acked", numbers)
+            fate = BACKS_OUT
+        self.tell("acked" if fate == COMMITS else "undone", numbers)
 
     def mover(self) -> None:
         if self.b.depth > DEPTH_MAX:
             time.sleep(0.005)
             return
         try:
-            with self.qm.transaction():
-                number = number_of(self.a.get(wait=0.02))
-                self.put(self.b, number)
-                if self.rng.random() < 1 / 16:
-                    raise KeyError(number)
+            with self.qm.transaction() as unit:
+                self.put_all(self.b, self.get_some(self.a))
+                self.end_unit(unit)
         except (KeyError, penstock.NoMessageAvailable, *REFUSALS):
             pass
 
     def consumer(self) -> None:
-        number = 0
+        numbers: list[int] = []
         try:
-            with self.qm.transaction():
-                number = number_of(self.b.get(wait=0.02))
-                if self.rng.random() < 1 / 16:
-                    raise KeyError(number)
-                self.tell("taking", [number])
-        except (KeyError, penstock.NoMessageAvailable, penstock.BackedOut):
+            with self.qm.transaction() as unit:
+                numbers = self.get_some(self.b)
+                if self.rng.random() < 1 / 8:
+                    self.end_unit_by_backout(unit)
+                self.tell("taking", numbers)
+                if self.rng.random() < 1 / PREPARE_EVERY:
+                    self.prepare(unit, COMMITS)
+        except (KeyError, penstock.NoMessageAvailable, *REFUSALS):
             return
-        self.tell("took", [number])
+        self.tell("took", numbers)
+
+    def end_unit_by_backout(self, unit: Any) -> NoReturn:
+        """Now, or by whoever finds it prepared."""
+        if self.rng.random() < 0.5:
+            self.prepare(unit, BACKS_OUT)
+        raise KeyError
 
     # ---- distribution lists ----
 
@@ -279,6 +376,8 @@ def child(home: Path, index: int, incarnation: int, seed: int, pipe: int, shared
         parent = os.getppid()
         while shared[STOP] < end and os.getppid() == parent:
             step()
+            if shared[STOP] == 0 and worker.rng.random() < 1 / RESOLVE_EVERY:
+                resolve(worker.qm, worker.rng.randint(1, 6))  # later ones stay in doubt
             shared[1 + index] = (shared[1 + index] + 1) % 256
         worker.qm.close()
         status = 0
@@ -436,6 +535,7 @@ class Storm:
     def check(self, copy_home: Path) -> dict[str, int]:
         """All three witnesses; what each counted. Raises AssertionError."""
         self.qm.maintain()
+        doubted = self.check_in_doubt(copy_home.with_name("doubt"))
         live = {name: self.browse(self.qm, name) for name in QUEUES}
         for name, rows in live.items():
             with self.qm.open(name) as queue:
@@ -444,10 +544,8 @@ class Storm:
         status = self.qm.status()
         assert (status.attached, status.units) == (1, 0), status
         self.judge(live)
-        copy = qmdir.manager_directory(MANAGER, copy_home)
-        copy_home.mkdir(mode=0o700)
-        shutil.copytree(qmdir.manager_directory(MANAGER, self.home), copy)
-        kept = {name: [r for r in rows if persistent(self.id_of(r))] for name, rows in live.items()}
+        copy = self.copy_files(copy_home)
+        kept = {name: self.kept(rows) for name, rows in live.items()}
         read = {name: self.read(copy, name) for name in kept}
         assert read == kept, self.difference("the second reader", kept, read)
         findings = [f for f in QueueManagerFiles(copy).verify() if f.severity == "damage"]
@@ -456,7 +554,54 @@ class Storm:
             found = {name: self.browse(recovered, name) for name in kept}
             assert found == kept, self.difference("recovery", kept, found)
             recovered.check()
-        return {"live": sum(map(len, live.values())), "persistent": sum(map(len, kept.values()))}
+        return {
+            "live": sum(map(len, live.values())),
+            "persistent": sum(map(len, kept.values())),
+            "doubted": doubted,
+        }
+
+    def copy_files(self, home: Path) -> Path:
+        """The folder of a copy of the queue manager's files."""
+        copy = qmdir.manager_directory(MANAGER, home)
+        home.mkdir(mode=0o700)
+        shutil.copytree(qmdir.manager_directory(MANAGER, self.home), copy)
+        return copy
+
+    def check_in_doubt(self, home: Path) -> int:
+        """Ends the units in doubt, here and in a copy of the files: the same units with the same
+        messages, but for non-persistent puts, and the same queues afterwards, but for all that is
+        not persistent; non-persistent messages that were got are discarded there. How many units.
+        """
+        units = units_in_doubt(self.qm)
+        copy = self.copy_files(home)
+        assert resolve(self.qm) == 0, "discarded without a restart"
+        assert units_in_doubt(self.qm) == {}, "units that do not end"
+        wanted = {name: self.kept(self.browse(self.qm, name)) for name in QUEUES}
+        kept = {
+            xid: [row for row in rows if not row[0] or persistent(row[1])]
+            for xid, rows in units.items()
+        }
+        state = QueueManagerFiles(copy).replay()
+        read = {str(unit.xid): list(state.prepared_messages(unit)) for unit in state.prepared}
+        told = {xid: [(c == "PUT", m.body()) for c, m in rows] for xid, rows in read.items()}
+        assert told == {str(x): [(put, body) for put, _, body in r] for x, r in kept.items()}
+        lost = sum(
+            not persistent(number)
+            for xid, rows in kept.items()
+            for _, number, _ in rows
+            if xid.bqual == BACKS_OUT
+        )
+        with penstock.connect(MANAGER, home=home) as recovered:
+            assert units_in_doubt(recovered) == kept, "a restart has other units in doubt"
+            assert resolve(recovered) == lost, "discarded after a restart"
+            found = {name: self.browse(recovered, name) for name in QUEUES}
+            assert found == wanted, self.difference("a restart with units in doubt", wanted, found)
+            recovered.check()
+        return len(units)
+
+    def kept(self, rows: list[Row]) -> list[Row]:
+        """What a restart keeps."""
+        return [row for row in rows if persistent(self.id_of(row))]
 
     @staticmethod
     def id_of(row: Row) -> int:
@@ -555,7 +700,8 @@ def main() -> int:
         f"{time.monotonic() - start:.1f} s, {storm.units['acked']} units acked, "
         f"{storm.units['undone']} backed out, {storm.lists()}, "
         f"{len(storm.fates)} ids, {counts['live']} messages "
-        f"left ({counts['persistent']} persistent, three witnesses agree), 0 lost, 0 twice, "
+        f"left ({counts['persistent']} persistent, three witnesses agree), "
+        f"{counts['doubted']} units in doubt at the end, 0 lost, 0 twice, "
         f"0 torn, longest stand-still {storm.longest * 1000:.0f} ms, seed {arguments.seed}"
     )
     return 0

@@ -3,7 +3,9 @@
  * everything is counted.
  *
  * Workers (forked, each attaches anew) are producers (units of 1 to 4 messages onto A), movers (A
- * to B, one unit), consumers (from B). Now and then each lives a life of a dynamic queue
+ * to B, one unit), consumers (from B); each message is put and got by a call of its own, or all of a
+ * unit by one call, producers' batches outside a unit, too. Now and then each walks over a queue by
+ * calls that look at many, lives a life of a dynamic queue
  * (dynamic.h), of which nothing may be left but permanent queues, and prepares a unit instead of
  * committing it; each now and then ends some of the prepared units there are, whoever made them, as
  * their names say. Ids are (worker, incarnation, counter), never used again.
@@ -50,7 +52,7 @@ enum {
     TABLE_SIZE = 1 << TABLE_BITS,
 };
 enum { DYNAMIC_EVERY = 12, ROUND_KILLS = 5000, IDS_A_KILL = 60, IDS_AT_FIRST = 4000, STUCK_MS = 60000 };
-enum { PREPARE_EVERY = 6, RESOLVE_EVERY = 10 };
+enum { PREPARE_EVERY = 6, RESOLVE_EVERY = 10, WALK_EVERY = 24 };
 enum { CONSUMERS_END = 1, MOVERS_END = 2, PRODUCERS_END = 3 };
 enum kind { INTENT = 1, ACKED = 2, TAKING = 3, TOOK = 4, UNDONE = 5 };
 
@@ -168,6 +170,36 @@ static bool rest_a_while(mqe_manager *m)
     return true;
 }
 
+/* All of a unit by one call; without a unit they are there together, or none is: one of them is
+ * persistent, or there is but one. */
+static int put_together(mqe_manager *m, mqe_unit *unit, int queue, const uint64_t *ids,
+                        uint32_t count)
+{
+    struct world_message messages[UNIT_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        messages[i] = (struct world_message){ids[i], length_of(ids[i]), ids[i] % 4 != 0};
+    }
+    return world_put_many(m, unit, &world, queue, messages, count);
+}
+
+static int put_each(mqe_manager *m, mqe_unit *unit, int queue, const uint64_t *ids, uint32_t count)
+{
+    int reason = 0;
+    for (uint32_t i = 0; i < count && reason == 0; i++) {
+        reason = world_put(m, unit, &world, queue, ids[i], ids[i] % 4 != 0, length_of(ids[i]));
+        shared->beat[self]++;
+    }
+    return reason;
+}
+
+/* A batch that is its own unit: refused as a whole, or done. */
+static void produce_alone(mqe_manager *m, const uint64_t *ids, uint32_t count)
+{
+    const int reason = put_together(m, NULL, 0, ids, count);
+    must("put alone", is_refusal(reason) ? 0 : reason);
+    tell(reason == 0 ? ACKED : UNDONE, ids, count);
+}
+
 static void produce(mqe_manager *m, mqe_unit *unit, uint64_t base, uint64_t *counter,
                     uint64_t *random)
 {
@@ -181,17 +213,14 @@ static void produce(mqe_manager *m, mqe_unit *unit, uint64_t base, uint64_t *cou
     }
     (void)__atomic_add_fetch(&shared->ids, count, __ATOMIC_RELAXED);
     tell(INTENT, ids, count);
-    for (uint32_t i = 0; i < count; i++) {
-        const int reason = world_put(m, unit, &world, 0, ids[i], ids[i] % 4 != 0,
-                                     length_of(ids[i]));
-        if (is_refusal(reason)) {
-            undo(unit, ids, count);
-            return;
-        }
-        must("put", reason);
-        shared->beat[self]++;
+    const uint64_t way = next_random(random) % 3;
+    if (way == 0) {
+        produce_alone(m, ids, count);
+        return;
     }
-    if (next_random(random) % 16 == 0) {
+    const int put = (way == 1 ? put_together : put_each)(m, unit, 0, ids, count);
+    must("put", is_refusal(put) ? 0 : put);
+    if (put != 0 || next_random(random) % 16 == 0) {
         undo(unit, ids, count);
         return;
     }
@@ -213,30 +242,37 @@ static void produce(mqe_manager *m, mqe_unit *unit, uint64_t base, uint64_t *cou
     tell(ACKED, ids, count);
 }
 
-/* Takes one message of a queue into the unit; false when there is none or the unit is lost. */
-static bool take(mqe_manager *m, mqe_unit *unit, int queue, uint64_t *id)
+/* Takes one message of a queue into the unit, or several; how many: 0 when there is none or the
+ * unit is lost. */
+static uint32_t take(mqe_manager *m, mqe_unit *unit, int queue, uint64_t *ids, uint64_t *random)
 {
-    const int reason = world_get(m, unit, &world, queue, 0, 20000, 0, id);
+    uint32_t count = 1;
+    const int reason = next_random(random) % 2 == 0
+                           ? world_get(m, unit, &world, queue, 0, 20000, 0, ids)
+                           : world_get_many(m, unit, &world, queue, 20000, ids, UNIT_MAX, &count);
     if (reason == MQRC_BACKED_OUT) {
         must("backout", mqe_backout(unit));
     }
     if (reason == MQRC_NO_MSG_AVAILABLE || reason == MQRC_BACKED_OUT) {
-        return false;
+        return 0;
     }
     must("get", reason);
-    if (*id == 0) {
-        world_die("a body that is not whole", 0);
+    for (uint32_t i = 0; i < count; i++) {
+        if (ids[i] == 0) {
+            world_die("a body that is not whole", 0);
+        }
     }
-    return true;
+    return count;
 }
 
 static void move(mqe_manager *m, mqe_unit *unit, uint64_t name, uint64_t *random)
 {
-    uint64_t id = 0;
-    if (!take(m, unit, 0, &id)) {
+    uint64_t ids[UNIT_MAX];
+    const uint32_t count = take(m, unit, 0, ids, random);
+    if (count == 0) {
         return;
     }
-    int reason = world_put(m, unit, &world, 1, id, id % 4 != 0, length_of(id));
+    int reason = (next_random(random) % 2 == 0 ? put_together : put_each)(m, unit, 1, ids, count);
     if (is_refusal(reason) || next_random(random) % 16 == 0) {
         must("backout", mqe_backout(unit));
         return;
@@ -252,8 +288,9 @@ static void move(mqe_manager *m, mqe_unit *unit, uint64_t name, uint64_t *random
 
 static void consume(mqe_manager *m, mqe_unit *unit, uint64_t name, uint64_t *random)
 {
-    uint64_t id = 0;
-    if (!take(m, unit, 1, &id)) {
+    uint64_t ids[UNIT_MAX];
+    const uint32_t count = take(m, unit, 1, ids, random);
+    if (count == 0) {
         return;
     }
     if (next_random(random) % 16 == 0) {
@@ -266,17 +303,17 @@ static void consume(mqe_manager *m, mqe_unit *unit, uint64_t name, uint64_t *ran
         (void)hand_over(unit, name, fate);
         return;
     }
-    tell(TAKING, &id, 1);
+    tell(TAKING, ids, count);
     if (prepares) {
         if (hand_over(unit, name, fate)) {
-            tell(TOOK, &id, 1);
+            tell(TOOK, ids, count);
         }
         return;
     }
     const int reason = mqe_commit(unit);
     if (reason != MQRC_BACKED_OUT) {
         must("commit", reason);
-        tell(TOOK, &id, 1);
+        tell(TOOK, ids, count);
     }
 }
 
@@ -297,6 +334,10 @@ static _Noreturn void worker_main(uint32_t index, uint32_t incarnation)
         shared->beat[index]++;
         if (next_random(&random) % DYNAMIC_EVERY == 0) {
             dynamic_turn(manager, unit, next_random, &random);
+        }
+        if (next_random(&random) % WALK_EVERY == 0) {
+            const uint64_t drawn = next_random(&random);
+            world_walk(manager, &world, (int)(drawn % 2), 1 + (uint32_t)(drawn >> 8) % WORLD_BATCH);
         }
         if (next_random(&random) % RESOLVE_EVERY == 0 &&
             __atomic_load_n(&shared->stop, __ATOMIC_RELAXED) == 0) { /* later ones stay in doubt */

@@ -137,44 +137,115 @@ int world_put(mqe_manager *manager, mqe_unit *unit, const struct world *world, i
     return reason;
 }
 
-int world_put_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
-                    uint64_t id, uint32_t count, bool persistent)
+static struct mqe_item items[WORLD_BATCH];
+static int64_t offsets[WORLD_BATCH + 1];
+static unsigned char bodies[1 << 20];
+
+int world_put_many(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                   const struct world_message *messages, uint32_t count)
 {
-    static struct mqe_item items[WORLD_BATCH];
-    static int64_t offsets[WORLD_BATCH + 1];
-    static unsigned char bodies[WORLD_BATCH * 10000];
     const struct mqe_destination to = mqe_straight(world->slot[q], world->generation[q]);
     struct mqe_batch batch = {.items = items, .capacity = WORLD_BATCH, .count = count,
                               .bodies = bodies, .body_capacity = sizeof bodies,
                               .offsets = offsets};
+    offsets[0] = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const uint64_t one = id + i, length = one % 4 == 0 ? 9000 : 100;
+        const struct world_message *m = &messages[i];
+        if (m->length > sizeof bodies - (uint64_t)offsets[i]) {
+            world_die("no room for a batch", 0);
+        }
         items[i] = (struct mqe_item){.expiry = -1};
-        items[i].d.priority = (int32_t)(one % 3);
-        items[i].d.persistence = persistent && one % 2 != 0;
-        memcpy(items[i].d.correl_id, &one, sizeof one);
-        offsets[i + 1] = offsets[i] + (int64_t)length;
-        fill_body(bodies + offsets[i], one, length);
+        items[i].d.priority = (int32_t)(m->id % 3);
+        items[i].d.persistence = m->persistent;
+        memcpy(items[i].d.correl_id, &m->id, sizeof m->id);
+        offsets[i + 1] = offsets[i] + (int64_t)m->length;
+        fill_body(bodies + offsets[i], m->id, m->length);
     }
     return mqe_put_batch(manager, unit, &to, &batch, 0);
+}
+
+int world_put_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                    uint64_t id, uint32_t count, bool persistent)
+{
+    struct world_message messages[WORLD_BATCH];
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t one = id + i;
+        messages[i] = (struct world_message){one, one % 4 == 0 ? 9000 : 100,
+                                             persistent && one % 2 != 0};
+    }
+    return world_put_many(manager, unit, world, q, messages, count);
+}
+
+/* The messages of a batch: their ids, 0 for a body that is not whole. */
+static void take_ids(const struct mqe_batch *batch, uint64_t *ids)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const uint64_t length = (uint64_t)(offsets[i + 1] - offsets[i]);
+        if (length != items[i].length || !body_is_whole(bodies + offsets[i], length, &ids[i]) ||
+            memcmp(items[i].d.correl_id, &ids[i], sizeof ids[i]) != 0) {
+            ids[i] = 0;
+        }
+    }
+}
+
+int world_get_many(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                   uint64_t wait_us, uint64_t *ids, uint32_t capacity, uint32_t *out_count)
+{
+    struct mqe_batch batch = {.items = items, .capacity = capacity, .bodies = bodies,
+                              .body_capacity = sizeof bodies, .offsets = offsets};
+    struct mqe_get how = {.flags = wait_us != 0 ? MQE_GET_WAIT : 0u, .wait_us = (int64_t)wait_us};
+    mqe_queue *queue = NULL;
+    int reason = mqe_open_straight(manager, world->slot[q], world->generation[q], 2, &queue);
+    *out_count = 0;
+    if (reason == 0) {
+        reason = mqe_get_batch(manager, unit, queue, &how, &batch);
+        (void)mqe_close(queue, MQE_CLOSE_KEEP);
+    }
+    if (reason == 0) {
+        *out_count = batch.count;
+        take_ids(&batch, ids);
+    }
+    return reason;
 }
 
 int world_get_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
                     uint32_t count)
 {
-    static struct mqe_item items[WORLD_BATCH];
-    static int64_t offsets[WORLD_BATCH + 1];
-    static unsigned char bodies[1 << 20];
-    struct mqe_batch batch = {.items = items, .capacity = count, .bodies = bodies,
-                              .body_capacity = sizeof bodies, .offsets = offsets};
-    struct mqe_get how = {0};
+    uint64_t ids[WORLD_BATCH];
+    uint32_t found = 0;
+    const int reason = world_get_many(manager, unit, world, q, 0, ids, count, &found);
+    return reason != 0 || found == count ? reason : MQRC_UNEXPECTED_ERROR;
+}
+
+/* Numbers are given in the order of arrival. */
+static bool stands_behind(const struct mqe_item *item, const struct mqe_item *before)
+{
+    return item->d.placement < before->d.placement ||
+           (item->d.placement == before->d.placement && item->number > before->number);
+}
+
+void world_walk(mqe_manager *manager, const struct world *world, int q, uint32_t step)
+{
+    struct mqe_item last = {.d.placement = UINT8_MAX};
+    uint64_t ids[WORLD_BATCH];
     mqe_queue *queue = NULL;
-    int reason = mqe_open_straight(manager, world->slot[q], world->generation[q], 2, &queue);
-    if (reason == 0) {
-        reason = mqe_get_batch(manager, unit, queue, &how, &batch);
-        (void)mqe_close(queue, MQE_CLOSE_KEEP);
+    struct mqe_batch batch = {.items = items, .capacity = step, .bodies = bodies,
+                              .body_capacity = sizeof bodies, .offsets = offsets, .count = 1};
+    struct mqe_get how = {.flags = MQE_GET_BROWSE_FIRST};
+    demand("open", mqe_open_straight(manager, world->slot[q], world->generation[q], MQE_BROWSE,
+                                     &queue));
+    while (batch.count != 0) {
+        demand("browse many", mqe_browse_batch(manager, queue, &how, &batch));
+        take_ids(&batch, ids);
+        for (uint32_t i = 0; i < batch.count; i++) {
+            if (ids[i] == 0 || !stands_behind(&items[i], &last)) {
+                world_die(ids[i] == 0 ? "a body that is not whole" : "a walk out of order", 0);
+            }
+            last = items[i];
+        }
+        how.flags = MQE_GET_BROWSE_NEXT;
     }
-    return reason != 0 || batch.count == count ? reason : MQRC_UNEXPECTED_ERROR;
+    (void)mqe_close(queue, MQE_CLOSE_KEEP);
 }
 
 int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,

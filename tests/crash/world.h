@@ -62,6 +62,20 @@ int world_put(mqe_manager *manager, mqe_unit *unit, const struct world *world, i
 int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
               uint32_t flags, uint64_t wait_us, uint64_t correl, uint64_t *id);
 
+/* Messages by one call, and as many as there are, up to `capacity`, from queue q by one call; an id
+ * is 0 when its body was not whole. */
+struct world_message {
+    uint64_t id, length;
+    bool persistent;
+};
+int world_put_many(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                   const struct world_message *messages, uint32_t count);
+int world_get_many(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                   uint64_t wait_us, uint64_t *ids, uint32_t capacity, uint32_t *out_count);
+/* Looks at queue q from the first message on, by calls of `step` messages, in the order in which
+ * gets would take them; dies when a message is not whole or stands behind one that comes later. */
+void world_walk(mqe_manager *manager, const struct world *world, int q, uint32_t step);
+
 /* Messages id, id + 1, ... by one call, every fourth of 9,000 bytes; with `persistent` every odd one
  * is. */
 int world_put_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,

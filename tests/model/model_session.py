@@ -80,13 +80,13 @@ def path_of(handle: Handle) -> Path:
     return handle.path
 
 
-def usable(handle: Handle, right: int, missing: R) -> None:
+def usable(handle: Handle, right: int, missing: R, *others: R) -> None:
     """The handle was opened for this, and nothing has spoilt it; which is told first is not
-    said.
+    said, nor whether one of `others`, which apply anyway, goes before what has spoilt it.
     """
     wrong = not handle.options & right
     refuse_if((wrong, missing), *(handle.spoilt() if wrong else []))
-    handle.check_usable()
+    handle.check_usable(*others)
 
 
 # ---- put ----
@@ -235,10 +235,11 @@ def get_batch(
 ) -> Answer:
     """Queue.get_batch() without a wait. MAXUMSGS may end it early."""
     handle = handle_of(session, hobj)
-    usable(handle, INPUT, R.NOT_OPEN_FOR_INPUT)
-    inhibited = any(step.attrs.get("GET") for step in path_of(handle).steps)
     room = qm.manager["MAXUMSGS"] - session.unit.count
-    refuse_if((inhibited, R.GET_INHIBITED), (syncpoint and room <= 0, R.SYNCPOINT_LIMIT_REACHED))
+    limit = [R.SYNCPOINT_LIMIT_REACHED for _ in range(syncpoint and room <= 0)]
+    usable(handle, INPUT, R.NOT_OPEN_FOR_INPUT, *limit)
+    inhibited = any(step.attrs.get("GET") for step in path_of(handle).steps)
+    refuse_if((inhibited, R.GET_INHIBITED), *((True, reason) for reason in limit))
     most = min(most, room) if syncpoint else most
     found = chosen(handle, most, max_bytes, wanted(session, handle, persistent_only, up_to))
     result = answer(rows=as_rows(found))
