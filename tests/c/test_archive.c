@@ -208,6 +208,30 @@ static void free_trace(struct memory_trace **trace)
     memory_trace_free(*trace);
 }
 
+/* A file system may bring the two names of a move to the medium one after the other. */
+TEST(a_moved_name_is_flushed_in_the_archive_before_it_is_in_the_journal)
+{
+    RIG(rig);
+    uint32_t moves = 0;
+    fill(&rig, 1, 40);
+    memory_io_record(rig.files, RIG_HOME);
+    CHECK_INT(mqx_journal_retire(&rig.store, rig.store.region.journal->batch_start,
+                                 nothing_alive), 0);
+    __attribute__((cleanup(free_trace))) struct memory_trace *trace =
+        memory_io_take_trace(rig.files);
+    for (uint32_t i = 0; i < trace->event_count; i++) {
+        const struct memory_event *move = &trace->events[i];
+        if (move->kind != MEMORY_EV_MOVE) {
+            continue;
+        }
+        moves += 1;
+        CHECK(i + 2 < trace->event_count);
+        CHECK(move[1].kind == MEMORY_EV_DIRSYNC && move[1].dir == move->value);
+        CHECK(move[2].kind == MEMORY_EV_DIRSYNC && move[2].dir == move->dir);
+    }
+    CHECK(moves > 2);
+}
+
 TEST(a_power_cut_at_any_step_of_a_retirement_leaves_each_segment_whole_in_one_place)
 {
     RIG(rig);

@@ -2,6 +2,7 @@
 #include "batch.h"
 #include "engine_bed.h"
 
+#include <errno.h>
 #include <sys/wait.h>
 
 enum { MOST = 400, BODIES = 4 << 20 };
@@ -573,6 +574,117 @@ TEST(quiescing_refuses_only_who_asks_and_a_stop_everybody)
     batch.count = 1;
     CHECK_INT(put_all(q, NULL), MQRC_Q_MGR_STOPPING);
     CHECK_INT(get_all(q, NULL), MQRC_Q_MGR_STOPPING);
+}
+
+/* ---- what fails half way ---- */
+
+TEST(a_batch_for_which_the_journal_has_no_room_leaves_what_its_count_says)
+{
+    for (int in_unit = 0; in_unit < 2; in_unit++) {
+        struct mqe_settings settings = engine_settings();
+        settings.journal_limit = 2 << 20;
+        engine_begin_with(&settings);
+        struct queue q = QUEUE("Q", 0);
+        mqe_unit *unit = engine_unit();
+        uint32_t there = 0, open = 0;
+        int status = 0;
+        for (int i = 0; i < 40 && status == 0; i++) {
+            mqe_unit *const of = in_unit != 0 && i > 2 ? unit : NULL; /* or it gets too long */
+            batch_clear();
+            for (int k = 0; k < 100; k++) {
+                ADD(.length = 4000, .persistent = 1);
+            }
+            status = put_all(q, of);
+            there += batch.count;
+            open += of != NULL ? batch.count : 0;
+        }
+        CHECK_INT(status, MQRC_STORAGE_MEDIUM_FULL);
+        CHECK(in_unit != 0 ? batch.count > 0 && batch.count < 100 : batch.count == 0);
+        CHECK_INT(batch.failed, in_unit != 0 ? batch.count : batch.failed);
+        CHECK_INT(mqe_unit_count(unit), open);
+        CHECK_INT(mqe_commit(unit), 0);
+        CHECK_INT(depth(q), there);
+        CHECK(is_quiet());
+        engine_kill_and_restart();
+        CHECK_INT(depth(engine_find("Q")), there);
+    }
+}
+
+/* The segments in which messages lie are the first ones: LSN and offset are the same there. */
+static void damage(uint64_t lsn)
+{
+    const struct mqx_segment *first = &engine_region()->journal->segment[0];
+    char path[200];
+    CHECK(first->number == 1 && lsn < first->size);
+    snprintf(path, sizeof path, "%s/journal/0000000001.psj", engine.path);
+    memory_io_flip_bit(engine.files, path, (lsn + 200) * 8);
+}
+
+TEST(a_batch_ends_before_a_message_that_cannot_be_read_and_those_behind_it_stay)
+{
+    for (int in_unit = 0; in_unit < 2; in_unit++) {
+        engine_begin();
+        struct queue q = QUEUE("Q", 0);
+        batch_clear();
+        for (int i = 0; i < 5; i++) {
+            ADD(.length = 300, .persistent = 1);
+        }
+        CHECK_INT(put_all(q, NULL), 0);
+        const uint64_t second = items[1].number, lsn = items[1].lsn;
+        engine_kill_and_restart();
+        q = engine_find("Q");
+        damage(lsn);
+        mqe_unit *unit = engine_unit();
+        CHECK_INT(get_all(q, in_unit != 0 ? unit : NULL), 0);
+        CHECK_INT(batch.count, 1);
+        CHECK_INT(batch.bytes, 300);
+        CHECK_INT(mqe_unit_count(unit), in_unit);
+        CHECK_INT(get_all(q, in_unit != 0 ? unit : NULL), MQRC_OBJECT_DAMAGED);
+        CHECK_INT(batch.count, 0);
+        CHECK_INT(mqe_unit_count(unit), in_unit);
+        CHECK_INT(depth(q), 4);
+        struct mqe_get how = {.match = MQE_MATCH_UP_TO, .up_to = second};
+        batch_clear();
+        CHECK_INT(get_with(q, unit, &how), MQRC_OBJECT_DAMAGED);
+        CHECK_INT(mqe_commit(unit), 0);
+        CHECK_INT(depth(q), 4);
+        CHECK(is_quiet());
+    }
+}
+
+TEST(a_choosy_batch_takes_the_message_for_which_it_began_a_unit_in_its_place)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    batch_clear();
+    ADD(.text = "a");
+    ADD(.text = "b", .persistent = 1);
+    ADD(.text = "c");
+    ADD(.text = "d", .persistent = 1);
+    CHECK_INT(put_all(q, NULL), 0);
+    struct mqe_get how = {.match = MQE_MATCH_UP_TO, .up_to = items[2].number};
+    batch_clear();
+    CHECK_INT(get_with(q, NULL, &how), 0);
+    CHECK_STR(texts(), "a b c");
+    CHECK_STR(drain(q), "d");
+}
+
+TEST(a_batch_whose_commit_fails_counts_only_what_had_left_the_queue_before)
+{
+    const struct memory_fault fault = {.kind = MEMORY_FAULT_FLUSH, .at = 1, .for_ever = true,
+                                       .ops = 1u << MEMORY_WRITE | 1u << MEMORY_SYNC,
+                                       .error = EIO};
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    batch_clear();
+    ADD(.text = "a");
+    ADD(.text = "b", .persistent = 1);
+    ADD(.text = "c");
+    CHECK_INT(put_all(q, NULL), 0);
+    memory_io_set_fault(engine.files, &fault);
+    CHECK_INT(get_all(q, NULL), MQRC_CONNECTION_BROKEN);
+    CHECK_INT(batch.count, 1);
+    memory_io_set_fault(engine.files, NULL);
 }
 
 TEST(the_bed_is_cleared_away)

@@ -1,5 +1,5 @@
 /* Claims of browse_batch.c: many messages are seen as single browses would; nothing is taken. */
-#include "engine_bed.h"
+#include "dynamic_bed.h"
 
 enum { MOST = 200, BODIES = 1 << 20 };
 
@@ -281,6 +281,19 @@ TEST(flags_match_bits_and_rights_that_do_not_fit_are_refused)
     struct mqe_get how = {.flags = MQE_GET_BROWSE_NEXT, .match = MQE_MATCH_NUMBER};
     CHECK_INT(look_with(q, &how, 1, 10), 2247);
     CHECK_INT(look(q, MQE_GET_BROWSE_FIRST, 0), 0);
+}
+
+TEST(a_queue_that_is_being_deleted_has_no_newest_number)
+{
+    engine_begin();
+    struct queue q = make("D", PERMANENT);
+    uint64_t number = 0;
+    mqe_queue *other = engine_open(q, MQE_BROWSE);
+    (void)newest(q);
+    CHECK_INT(shut(q.handle, PURGE), 0);
+    CHECK_INT(mqe_queue_newest(engine.manager, q.slot, q.generation, &number), MQRC_Q_DELETED);
+    CHECK_INT(shut(other, KEEP), 0);
+    CHECK_INT(mqe_queue_newest(engine.manager, q.slot, q.generation, &number), MQRC_Q_DELETED);
 }
 
 TEST(the_bed_is_cleared_away)

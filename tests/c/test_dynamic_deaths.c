@@ -1,52 +1,9 @@
 /* Claims of catalog_delete.c about deaths: dynamic queues of several processes, which are real and
  * are ended by SIGKILL. */
+#include "deadly_bed.h"
 #include "dynamic_bed.h"
 
 /* ---- other processes: real ones, ended by SIGKILL ---- */
-
-static struct mqx_io_ops deadly_ops;
-static struct mqx_io deadly_io;
-static int writes_left = 1000000;
-
-static int deadly_write(struct mqx_io *io, int fd, const struct iovec *parts, int part_count,
-                        uint64_t offset, int flags)
-{
-    (void)io;
-    if (writes_left-- == 0) {
-        (void)kill(getpid(), SIGKILL);
-    }
-    return mqx_io_posix()->ops->write(mqx_io_posix(), fd, parts, part_count, offset, flags);
-}
-
-struct part { /* what a child does once it has attached; then it dies */
-    int (*play)(const struct part *part);
-    struct queue q;
-};
-
-static int act(void *arg)
-{
-    const struct part *part = arg;
-    deadly_ops = *mqx_io_posix()->ops;
-    deadly_ops.write = deadly_write;
-    deadly_io.ops = &deadly_ops;
-    engine.handle_count = 0;
-    engine.unit_count = 0;
-    if (mqx_manager_attach(&deadly_io, engine.path, &engine.settings, &engine.manager,
-                           &engine.info) != 0) {
-        return 3;
-    }
-    const int code = part->play(part);
-    if (code == 0) {
-        (void)kill(getpid(), SIGKILL);
-    }
-    return code;
-}
-
-static void after_death_in(int (*play)(const struct part *part), struct queue q)
-{
-    struct part part = {play, q};
-    CHECK_INT(in_child(act, &part), 1000 + SIGKILL);
-}
 
 static bool only_we_are_left(void)
 {
@@ -69,7 +26,7 @@ TEST(the_temporary_queues_of_a_dead_process_are_deleted_and_its_permanent_ones_s
 {
     struct waiter waiter;
     engine_begin_real();
-    after_death_in(make_both_and_die, (struct queue){0});
+    after_death_in(make_both_and_die, (struct queue){0}, 0);
     struct queue t = engine_find("T"); /* nobody has noticed yet */
     waiter_start(&waiter, t.handle, &(const struct ask){.correl = 1});
     CHECK(await_waiters(t, 1));
@@ -95,7 +52,7 @@ static int die_while_making(const struct part *part)
 TEST(a_permanent_queue_whose_maker_died_during_the_flush_is_there_and_nobodys)
 {
     engine_begin_real();
-    after_death_in(die_while_making, (struct queue){0});
+    after_death_in(die_while_making, (struct queue){0}, 0);
     CHECK_INT(mqe_maintain(engine.manager), 0);
     struct queue q = {0}, made = engine_find("P");
     CHECK_INT(engine_status(made).open_input, 1); /* our own handle */
@@ -121,7 +78,7 @@ TEST(a_deletion_whose_owner_died_during_the_flush_is_finished_and_others_see_205
     CHECK_INT(PUT(q, .text = "gone", .persistent = 1, .correl = 1), 0);
     waiter_start(&waiter, q.handle, &(const struct ask){.correl = 2});
     CHECK(await_waiters(q, 1));
-    after_death_in(die_while_deleting, q);
+    after_death_in(die_while_deleting, q, 0);
     /* before the flush */
     CHECK_INT(mqx_load_relaxed(&mqx_object(engine_region(), q.slot)->waiters), 0);
     CHECK_STR(waiter_end(&waiter), "(2052)");
@@ -151,7 +108,7 @@ TEST(uncommitted_work_of_a_dead_process_on_a_queue_deleted_before_or_after_goes_
     for (int before = 0; before < 2; before++) {
         struct queue q = make("T", TEMPORARY);
         CHECK_INT(PUT(q, .text = "m"), 0);
-        after_death_in(get_and_put_in_a_unit, q);
+        after_death_in(get_and_put_in_a_unit, q, 0);
         if (before != 0) {
             CHECK_INT(shut(q.handle, KEEP), 0);
             CHECK_INT(state_of(q), MQX_OBJ_DELETING);
@@ -166,7 +123,7 @@ TEST(uncommitted_work_of_a_dead_process_on_a_queue_deleted_before_or_after_goes_
     }
     struct queue p = make("P", PERMANENT);
     CHECK_INT(PUT(p, .text = "m", .persistent = 1), 0);
-    after_death_in(get_and_put_in_a_unit, p);
+    after_death_in(get_and_put_in_a_unit, p, 0);
     CHECK_INT(shut(p.handle, PURGE), MQRC_Q_NOT_EMPTY); /* until somebody has noticed */
     CHECK_INT(mqe_maintain(engine.manager), 0);
     CHECK_INT(shut(p.handle, PURGE), 0);

@@ -152,6 +152,48 @@ TEST(a_refused_preparation_leaves_the_unit_as_it_was)
     CHECK_STR(drain(q), "first second");
 }
 
+TEST(a_preparation_for_which_the_disk_has_no_room_frees_its_name)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    mqe_unit *unit = engine_unit();
+    uint32_t number = 0;
+    int status = 0;
+    memory_io_set_space(engine.files, 0, UINT64_MAX);
+    while (status == 0 && number < 20000) {
+        CHECK_INT(PUT(q, .text = "np", .unit = unit), 0);
+        status = prepare(unit, ++number);
+    }
+    CHECK_INT(status, MQRC_STORAGE_MEDIUM_FULL);
+    CHECK_INT(prepare(unit, number), MQRC_STORAGE_MEDIUM_FULL); /* not 2128 */
+    CHECK_INT(mqe_unit_count(unit), 1);
+    memory_io_set_space(engine.files, UINT64_MAX, UINT64_MAX);
+    CHECK_INT(prepare(unit, number), 0);
+    CHECK_INT(prepared_count(), number);
+    CHECK_INT(commit(number), 0);
+    CHECK_STR(drain(q), "np");
+    CHECK(is_all_sound());
+}
+
+TEST(names_that_share_a_chain_leave_it_one_by_one_in_any_order)
+{
+    enum { MANY = 2500 }; /* more than there are chains */
+    engine_begin();
+    mqe_unit *unit = engine_unit();
+    for (uint32_t number = 1; number <= MANY; number++) {
+        const struct ps_xid xid = xid_of(number);
+        CHECK_INT(mqe_prepare(unit, &xid, MQE_PREPARE_EMPTY), 0);
+    }
+    for (uint32_t number = MANY; number > 0; number -= 5) { /* the newest of a chain is its head */
+        CHECK_INT(commit(number), 0);
+    }
+    for (uint32_t number = 1; number <= MANY; number++) {
+        CHECK_INT(back_out(number), number % 5 == 0 ? MQRC_UOW_NOT_AVAILABLE : 0);
+    }
+    CHECK_INT(prepared_count(), 0);
+    CHECK(is_all_sound());
+}
+
 TEST(an_empty_unit_is_prepared_when_that_is_asked_for_and_lasts_like_any_other)
 {
     const struct ps_xid xid = xid_of(9);
@@ -661,6 +703,41 @@ TEST(a_browse_tells_what_was_got_and_put_in_the_order_of_the_calls_also_after_re
     CHECK_STR(drain(q), "p1");
     CHECK_INT(depth(r), 1);
     CHECK(is_all_sound());
+}
+
+TEST(an_image_keeps_the_backout_count_and_a_cursor_from_before_a_restart_its_place)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0), r = QUEUE("R", 0);
+    mqe_unit *unit = engine_unit();
+    for (int i = 0; i < 7; i++) {
+        CHECK_INT(PUT(r, .text = "other entries after the restart"), 0);
+    }
+    CHECK_INT(PUT(q, .text = "lost", .unit = unit), 0);
+    CHECK_INT(PUT(q, .text = "np"), 0);
+    CHECK_INT(PUT(q, .text = "p", .persistent = 1), 0);
+    mqe_unit *first = engine_unit();
+    CHECK_STR(TAKE(q, .unit = first), "np");
+    CHECK_INT(mqe_backout(first), 0);
+    CHECK_STR(TAKE(q, .unit = unit), "np");
+    CHECK_STR(TAKE(q, .unit = unit), "p");
+    CHECK_INT(PUT(q, .text = "last", .unit = unit, .persistent = 1), 0);
+    CHECK_INT(prepare(unit, 1), 0);
+    struct mqe_prepared_cursor cursor = {0};
+    CHECK_INT(browse_some(1, &cursor, 2, BODIES), 0);
+    CHECK_INT(items[1].d.backout_count, 1);
+    for (int restart = 0; restart < 2; restart++) {
+        engine_kill_and_restart();
+        struct mqe_prepared_cursor from = {0}, old = cursor;
+        CHECK_INT(browse_some(1, &from, 1, BODIES), 0);
+        CHECK(memcmp(bodies, "np", 2) == 0);
+        CHECK_INT(items[0].d.backout_count, 1);
+        CHECK_INT(browse_some(1, &old, 1, BODIES), 0); /* the third row now: "lost" is */
+        CHECK(batch.count == 1 && memcmp(bodies, "last", 4) == 0);
+    }
+    CHECK_INT(back_out(1), 0);
+    CHECK_INT(discarded, 1);
+    CHECK_STR(drain(engine_find("Q")), "p");
 }
 
 TEST(a_browse_ends_where_the_room_does_and_goes_on_there)

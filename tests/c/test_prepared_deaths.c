@@ -1,57 +1,11 @@
 /* Claims of prepared.c about several processes and threads: prepared units outlive who made them,
  * an end that was begun is finished or forgotten whole, and of several that end a unit one wins.
  * Processes are real and die by SIGKILL. */
+#include "deadly_bed.h"
 #include "prepared_bed.h"
 #include "sweep.h"
 
 enum { UNITS = 5 };
-
-/* ---- another process ---- */
-
-static struct mqx_io_ops deadly_ops;
-static struct mqx_io deadly_io;
-static int writes_left = 1000000;
-
-static int deadly_write(struct mqx_io *io, int fd, const struct iovec *parts, int part_count,
-                        uint64_t offset, int flags)
-{
-    (void)io;
-    if (writes_left-- == 0) {
-        (void)kill(getpid(), SIGKILL);
-    }
-    return mqx_io_posix()->ops->write(mqx_io_posix(), fd, parts, part_count, offset, flags);
-}
-
-struct part { /* what a child does once it has attached; then it dies */
-    int (*play)(const struct part *part);
-    struct queue q;
-    uint32_t how;
-};
-
-static int act(void *arg)
-{
-    const struct part *part = arg;
-    deadly_ops = *mqx_io_posix()->ops;
-    deadly_ops.write = deadly_write;
-    deadly_io.ops = &deadly_ops;
-    engine.handle_count = 0;
-    engine.unit_count = 0;
-    if (mqx_manager_attach(&deadly_io, engine.path, &engine.settings, &engine.manager,
-                           &engine.info) != 0) {
-        return 3;
-    }
-    const int code = part->play(part);
-    if (code == 0) {
-        (void)kill(getpid(), SIGKILL);
-    }
-    return code;
-}
-
-static void after_death_in(int (*play)(const struct part *part), struct queue q, uint32_t how)
-{
-    struct part part = {play, q, how};
-    CHECK_INT(in_child(act, &part), 1000 + SIGKILL);
-}
 
 static bool only_we_are_left(void)
 {
@@ -342,6 +296,65 @@ TEST(of_several_that_end_the_same_units_exactly_one_wins)
         CHECK_INT(prepared_count(), 0);
     }
     CHECK(is_all_sound());
+}
+
+/* ---- an end that gives up ---- */
+
+/* Who ends unit 2 is held in its flush until another one has claimed unit 1, and waits for 2. */
+static struct {
+    struct ender other;       /* of 1 and 2 */
+    bool begun;
+} race;
+
+static const struct mqx_context *unit_named(uint32_t number)
+{
+    const struct ps_xid xid = xid_of(number);
+    const struct mqx_region *region = engine_region();
+    const uint64_t used = region->header->area[MQX_AREA_CONTEXTS].used;
+    for (uint32_t slot = 1; slot < used; slot++) {
+        const struct mqx_context *context = mqx_context(region, slot);
+        if (context->xid_listed != 0 && mqx_xid_equal(&context->xid, &xid)) {
+            return context;
+        }
+    }
+    return NULL;
+}
+
+static void begin_the_other(void *arg, enum memory_op op, uint64_t number)
+{
+    const struct mqx_context *first = unit_named(1);
+    (void)arg;
+    (void)number;
+    if (op != MEMORY_WRITE || race.begun) {
+        return;
+    }
+    race.begun = true;
+    (void)pthread_create(&race.other.thread, NULL, end_some, &race.other);
+    for (int i = 0; i < 10000 && mqx_load_acquire(&first->ender) == 0; i++) {
+        sleep_ms(1);
+    }
+}
+
+TEST(an_end_that_finds_one_of_its_units_gone_leaves_the_others_to_be_ended)
+{
+    for (int to_commit = 0; to_commit < 2; to_commit++) {
+        engine_begin();
+        struct queue q = QUEUE("Q", 0);
+        prepare_puts(q, 1, 2);
+        race.other = (struct ender){.first = 1, .count = 2, .to_commit = to_commit != 0};
+        race.begun = false;
+        memory_io_set_hook(engine.files, begin_the_other, NULL);
+        CHECK_INT(commit(2), 0);
+        memory_io_set_hook(engine.files, NULL, NULL);
+        CHECK(race.begun);
+        CHECK_INT(pthread_join(race.other.thread, NULL), 0);
+        CHECK_INT(race.other.status, MQRC_UOW_NOT_AVAILABLE);
+        CHECK_INT(prepared_count(), 1);
+        CHECK_INT(unit_named(1)->ender, 0); /* or who ends it would wait for ever */
+        CHECK_INT(to_commit != 0 ? commit(1) : back_out(1), 0);
+        CHECK_INT(depth(q), 1 + to_commit);
+        CHECK(is_all_sound());
+    }
 }
 
 /* Sets that overlap, in opposite orders: nobody waits for ever, and a set is ended whole or not. */

@@ -2,8 +2,7 @@
  * test_scan.c - a segment as a table: rows are what was put; damage is found, named and never more
  * than damage.
  *
- * A segment is made in memory of exactly its size, so that the address sanitizer sees a read
- * beyond it.
+ * A segment is made in memory of exactly its size, with a page behind it that nobody may read.
  */
 #include "harness.h"
 
@@ -14,6 +13,7 @@
 #include "segment.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 
 enum { SIZE = 64 * 1024, BASE = 1 << 20, ROWS_MAX = 64, BODY_MAX = 64 * 1024, QUEUE = 7 };
 
@@ -27,12 +27,26 @@ struct bed {
     uint32_t length, records;
 };
 
+/* SIZE bytes; whoever reads beyond them dies. */
+static unsigned char *guarded(void)
+{
+    unsigned char *bytes = mmap(NULL, SIZE + MQX_PAGE_SIZE, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(bytes != MAP_FAILED && mprotect(bytes + SIZE, MQX_PAGE_SIZE, PROT_NONE) == 0);
+    return bytes;
+}
+
+static void drop(unsigned char *bytes)
+{
+    (void)munmap(bytes, SIZE + MQX_PAGE_SIZE);
+}
+
 static void bed_make(struct bed *bed)
 {
     struct psj_segment header = {.segment_no = 3, .generation = 9, .restart_epoch = 2,
                                  .base_lsn = BASE, .size = SIZE, .prev_end_lsn = BASE - 4096,
                                  .created_us = 5};
-    *bed = (struct bed){.bytes = calloc(1, SIZE), .used = MQX_PAGE_SIZE};
+    *bed = (struct bed){.bytes = guarded(), .used = MQX_PAGE_SIZE};
     memcpy(header.qm_id, qm_id, sizeof qm_id);
     mqx_segment_seal(&header);
     memcpy(bed->bytes, &header, sizeof header);
@@ -40,7 +54,7 @@ static void bed_make(struct bed *bed)
 
 static void bed_free(struct bed *bed)
 {
-    free(bed->bytes);
+    drop(bed->bytes);
 }
 
 #define BED __attribute__((cleanup(bed_free))) struct bed
@@ -420,6 +434,10 @@ TEST(an_end_before_the_limit_is_damage_and_bytes_beyond_it_are_not_read)
     fill(&bed);
     CHECK_INT(run(bed.bytes, bed.used + MQX_PAGE_SIZE, true, true, false, &digest, &wrong), 8);
     CHECK_INT(wrong, MQE_SCAN_DAMAGED);
+    for (int bodies = 0; bodies < 2; bodies++) { /* an end that goes through the second batch */
+        CHECK_INT(run(bed.bytes, 3 * MQX_PAGE_SIZE, true, bodies, false, &digest, &wrong), 3);
+        CHECK_INT(wrong, MQE_SCAN_DAMAGED);
+    }
     memset(bed.bytes + bed.used - MQX_PAGE_SIZE, 0xff, MQX_PAGE_SIZE);
     CHECK_INT(run(bed.bytes, bed.used - MQX_PAGE_SIZE, true, true, false, &digest, &wrong), 5);
     CHECK_INT(wrong, MQE_SCAN_END);
@@ -435,6 +453,10 @@ TEST(skipping_goes_on_at_the_next_good_batch)
     CHECK_INT(run(bed.bytes, bed.used, true, true, false, &digest, &wrong), 3);
     CHECK_INT(run(bed.bytes, bed.used, true, true, true, &digest, &wrong), 6);
     CHECK_INT(wrong, MQE_SCAN_DAMAGED);
+    bed.bytes[2 * MQX_PAGE_SIZE + 100] ^= 1;
+    bed.bytes[MQX_PAGE_SIZE + 100] ^= 1; /* in the first one, of one page */
+    CHECK_INT(run(bed.bytes, bed.used, true, true, true, &digest, &wrong), 5);
+    CHECK_INT(wrong, MQE_SCAN_DAMAGED);
 }
 
 /* Lengths, counts and LSNs that contradict each other under checksums that hold. */
@@ -442,7 +464,7 @@ TEST(bytes_that_lie_under_good_checksums_are_refused_or_read_without_a_step_outs
 {
     BED bed;
     struct test_random random = {0};
-    unsigned char *const copy = malloc(SIZE);
+    unsigned char *const copy = guarded();
     uint64_t digest = 0;
     enum mqe_scan_result wrong;
     fill(&bed);
@@ -467,7 +489,38 @@ TEST(bytes_that_lie_under_good_checksums_are_refused_or_read_without_a_step_outs
         (void)run(copy, bed.used, true, true, true, &digest, &wrong);
         (void)run(copy, bed.used, turn % 2 == 0, turn % 3 == 0, true, &digest, &wrong);
     }
-    free(copy);
+    drop(copy);
+}
+
+TEST(what_claims_more_bytes_than_there_are_is_refused_before_they_are_read)
+{
+    static const struct {
+        uint32_t batch, record; /* lengths that are claimed; in the last page of the segment */
+    } claims[] = {
+        {2 * MQX_PAGE_SIZE, 2 * MQX_PAGE_SIZE - sizeof(struct psj_batch)},
+        {MQX_PAGE_SIZE, MQX_PAGE_SIZE},
+        {MQX_PAGE_SIZE, 1 << 20},
+        {UINT32_MAX - 7, 1 << 20},
+        {MQX_PAGE_SIZE, 0},
+    };
+    const uint64_t at = SIZE - MQX_PAGE_SIZE;
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(claims); i++) {
+        BED bed;
+        struct mqe_scan scan;
+        unsigned char *columns[64] = {NULL};
+        struct mqe_scan_rows rows = {.columns = (void **)(void *)columns, .capacity = 10};
+        bed_make(&bed);
+        struct psj_record record = {.length = claims[i].record};
+        struct psj_batch head = {.magic = PS_BATCH_MAGIC, .lsn = BASE + at, .segment_no = 3,
+                                 .generation = 9, .length = claims[i].batch, .record_count = 1};
+        memcpy(bed.bytes + at, &head, sizeof head);
+        memcpy(bed.bytes + at + sizeof head, &record, sizeof record);
+        open_scan(&scan, &bed);
+        scan.limit = SIZE;
+        scan.at = at;
+        CHECK_INT(mqe_scan_next(&scan, &rows), MQE_SCAN_DAMAGED);
+        CHECK_INT((int64_t)mqe_scan_skip(&scan), MQX_PAGE_SIZE);
+    }
 }
 
 #if !defined(__SANITIZE_THREAD__) /* the race is the claim */

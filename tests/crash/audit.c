@@ -20,6 +20,7 @@ struct audit {
     uint8_t *cell;     /* marks, one a cell */
     uint8_t *entry;    /* marks, one a message entry */
     uint64_t cells, entries;
+    uint32_t present, put, got; /* messages of the object that is looked at */
     bool good;
 };
 
@@ -108,6 +109,9 @@ static void mark_message(struct audit *audit, uint32_t slot, uint32_t object)
                  slot);
         return;
     }
+    audit->present += 1;
+    audit->put += message->state == MQX_MSG_PUT;
+    audit->got += message->state == MQX_MSG_GOT;
     if ((message->state != MQX_MSG_AVAILABLE && !is_prepared(audit->region, message)) ||
         message->pins != 0) {
         complain(audit, "message %u is in state %u with %u pins though nobody works", slot,
@@ -183,10 +187,17 @@ static void mark_object(struct audit *audit, uint32_t slot)
     if (object->pending_attrs != 0) {
         mark_cells(audit, object->pending_attrs, object->pending_length, "pending attributes");
     }
+    audit->present = audit->put = audit->got = 0;
     for (int p = 0; p < MQX_PRIORITY_COUNT; p++) {
         if (object->level[p].root != 0) {
             mark_nodes(audit, object->level[p].root, object->level[p].height, slot);
         }
+    }
+    if (object->present != audit->present || object->uncommitted != audit->put ||
+        object->got != audit->got) {
+        complain(audit, "object %u counts %u messages, %u put and %u got by units; it has %u, %u "
+                        "and %u", slot, object->present, object->uncommitted, object->got,
+                 audit->present, audit->put, audit->got);
     }
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
         if (object->index[k] != 0) {

@@ -4,9 +4,10 @@
 
 Each plant is a change of text in a copy of one or more core files (below build/). It must apply
 exactly once, compile, and make the named layer fail with status 1 (a promise was broken) or by an
-assertion of the core; anything else means that the layer is blind. The unchanged programs must have
-been built before (make programs): the objects of unchanged files are taken from there. Prints a
-line a plant; status 0 when every plant was caught.
+assertion of the core; anything else means that the layer is blind. A layer is t3, t4, t12, a
+scenario of the store points (t2/NAME) or the C test of a module (c/NAME). The unchanged programs
+must have been built before (make programs, t2, and the C tests): the objects of unchanged files are
+taken from there. Prints a line a plant; status 0 when every plant was caught.
 """
 
 from __future__ import annotations
@@ -15,10 +16,22 @@ import argparse
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+
+from plants_units import UNITS, Plant
 
 FLAGS = ["-std=gnu11", "-O2", "-g", "-w"]
+C_TEST_FLAGS = ["-DMQX_SLOW_CHECKS"]
+T2_FLAGS = ["-O1", "-DMQX_SLOW_CHECKS", "-fsanitize=thread", "-fno-builtin-memcpy"]
+T2_WRAPPED = (
+    "memcpy",
+    "mmap",
+    "pthread_mutex_lock",
+    "pthread_mutex_trylock",
+    "pthread_mutex_unlock",
+    "pthread_mutex_consistent",
+)
 WRAPPED = (
     "mqx_surroundings_read",
     "mqx_random_bytes",
@@ -27,14 +40,6 @@ WRAPPED = (
 )
 ARGUMENTS = {"t3": ["--count", "250000"], "t4": ["--count", "12000"], "t12": ["--count", "29"]}
 TIMEOUT_S = 400
-
-
-class Plant(NamedTuple):
-    """What is wrong, the layer that must notice, and the changes: (file, old text, new text)."""
-
-    what: str
-    layer: str
-    changes: tuple[tuple[str, str, str], ...]
 
 
 PLANTS = (
@@ -545,14 +550,48 @@ class Workshop:
         for name in names:
             (self.core / name).write_bytes((self.root / "csrc" / name).read_bytes())
 
-    def build(self, names: set[str], layer: str) -> Path:
-        """The layer's program with the changed files and the right objects of all others."""
+    def compile(self, names: set[str], flags: list[str]) -> list[str]:
+        """The objects of the changed files."""
         changed = []
         for name in names:
             to = self.folder / f"{Path(name).stem}.o"
-            run(["gcc", *FLAGS, "-c", str(self.core / name), "-o", str(to)])
+            run(["gcc", *FLAGS, *flags, "-c", str(self.core / name), "-o", str(to)])
             changed.append(str(to))
-        stems = {Path(name).stem for name in names}
+        return changed
+
+    def build(self, names: set[str], layer: str) -> list[str]:
+        """How to run the layer: its program with the changed files and the right objects of all
+        others, and its arguments.
+        """
+        kind, _, name = layer.partition("/")
+        if kind == "c":
+            return [str(self.build_c_test(names, name))]
+        if kind == "t2":
+            program = self.build_store_points(names)
+            return [str(program), "--scenario", name, "--count", "1000000", "--pairs", "0"]
+        return [str(self.build_layer(names, layer)), *ARGUMENTS[layer]]
+
+    def build_c_test(self, names: set[str], module: str) -> Path:
+        objects = self.root / "build" / "c" / "plain"
+        changed, stems = self.compile(names, C_TEST_FLAGS), {Path(name).stem for name in names}
+        rest = [str(o) for o in sorted((objects / "core").glob("*.o")) if o.stem not in stems]
+        test = [str(objects / "tests" / f"test_{module}.o"), *changed, *rest]
+        program = self.folder / f"test_{module}"
+        run(["gcc", "-o", str(program), *test, str(objects / "libhelpers.a"), "-lpthread"])
+        return program
+
+    def build_store_points(self, names: set[str]) -> Path:
+        objects = self.root / "build" / "crash" / "t2"
+        changed, stems = self.compile(names, T2_FLAGS), {Path(name).stem for name in names}
+        rest = [str(o) for o in sorted(objects.glob("*.o")) if o.stem not in stems]
+        tests = [str(o) for o in sorted((objects / "tests").glob("*.o"))]
+        wrap = ",".join(f"--wrap={name}" for name in T2_WRAPPED)
+        program = self.folder / "store_points"
+        run(["gcc", f"-Wl,{wrap}", "-o", str(program), *changed, *rest, *tests, "-lpthread"])
+        return program
+
+    def build_layer(self, names: set[str], layer: str) -> Path:
+        changed, stems = self.compile(names, []), {Path(name).stem for name in names}
         rest = [str(o) for o in sorted((self.objects / "core").glob("*.o")) if o.stem not in stems]
         crash = sorted((self.objects / "crash").glob("*.o"))
         common = [str(o) for o in crash if not o.stem.startswith("run_")]
@@ -572,22 +611,35 @@ def run(command: list[str]) -> None:
         raise RuntimeError(f"{' '.join(command[:6])} ...: {result.stderr[-2000:]}")
 
 
-def verdict_of(program: Path, layer: str, seed: int) -> tuple[bool, str]:
+def verdict_of(command: list[str], layer: str, seed: int) -> tuple[bool, str]:
     """(caught, how): the first violation that is told, or what happened instead."""
-    command = [str(program), *ARGUMENTS[layer], "--seed", str(seed)]
+    arguments = [] if layer.startswith("c/") else ["--seed", str(seed)]
     try:
         result = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S
+            [*command, *arguments], capture_output=True, text=True, check=False, timeout=TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
         return False, f"still running after {TIMEOUT_S} s"
-    told = [line for line in result.stdout.splitlines() if line.startswith("VIOLATION")]
-    if result.returncode == 1 and told:
+    told = complaints(layer, result.stdout, result.stderr)
+    refusals = (1, 3) if layer.startswith("t2/") else (1,)  # 3: world_die()
+    if result.returncode in refusals and told:
         return True, told[0][:160]
+    if layer.startswith("c/") and result.returncode == -11:
+        return True, "a step outside the memory that there is"
     if result.returncode == -6:  # SIGABRT: mqx_check
         lines = [line for line in result.stderr.splitlines() if line]
         return True, ("stopped by an assertion: " + (lines[0] if lines else ""))[:160]
     return False, f"status {result.returncode}: not noticed"
+
+
+def complaints(layer: str, output: str, errors: str) -> list[str]:
+    """What a layer says that has noticed something."""
+    lines = output.splitlines()
+    if layer.startswith("c/"):
+        return [before for before, line in pairwise(lines) if "FAILED" in line]
+    if layer.startswith("t2/"):
+        return [line for line in errors.splitlines() + lines if line.strip()][-1:]
+    return [line for line in lines if line.startswith("VIOLATION")]
 
 
 def main() -> int:
@@ -600,7 +652,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     workshop = Workshop(options.root.resolve(), options.objects.resolve())
-    wanted = [plant for plant in PLANTS if options.only in plant.what]
+    wanted = [p for p in (*PLANTS, *UNITS) if options.only in f"{p.what} {p.layer}"]
     missed = 0
     for number, plant in enumerate(wanted, 1):
         start = time.monotonic()
@@ -615,7 +667,7 @@ def main() -> int:
         mark = "caught" if caught else "MISSED"
         seconds = time.monotonic() - start
         print(
-            f"{number:2} {mark} {plant.layer:4} {seconds:5.1f} s  {plant.what}: {how}", flush=True
+            f"{number:2} {mark} {plant.layer:16} {seconds:5.1f} s  {plant.what}: {how}", flush=True
         )
     print(f"planted faults: {len(wanted) - missed} of {len(wanted)} caught, seed {options.seed}")
     return 1 if missed or not wanted else 0

@@ -10,9 +10,14 @@
  * itself, and work after it, are recorded and cut again, and of some of these once more: second and
  * third crash in a row. Every 8th round moves units larger than the log ring.
  *
+ * With linear logging, a quarter of the rounds, every segment since the first must be whole in the
+ * journal or in the archive as well.
+ *
  * Left out of the recording: what is written into the error log (no promise), and, but for every
  * eighth round, into the lock file; else most states would differ in these alone.
  */
+#include "../../csrc/attachment.h"
+#include "../../csrc/scan.h"
 #include "../c/disk_states.h"
 #include "fast_region.h"
 #include "layer.h"
@@ -180,6 +185,41 @@ static int check_closely(mqe_manager *manager, struct wl_model *found, bool comm
     return wl_drain(manager, found, text, size);
 }
 
+static const void *segment_bytes(const struct disk_state *state, const char *folder,
+                                 uint64_t number, uint64_t *size)
+{
+    char path[200];
+    (void)snprintf(path, sizeof path, "%s/%s/%010llu.psj", state->path, folder,
+                   (unsigned long long)number);
+    return memory_io_bytes(state->files, path, size);
+}
+
+/* Linear logging: every segment since the first is whole, in the journal or in the archive, and in
+ * one of them. */
+static int check_archive(const struct disk_state *state, const mqe_manager *manager, char *text,
+                         size_t text_size)
+{
+    const struct mqx_journal *journal = manager->store.region.journal;
+    const uint64_t newest = journal->segment[journal->active - 1].number;
+    for (uint64_t number = 1; number <= newest; number++) {
+        struct mqe_scan scan;
+        uint64_t size = 0, archived_size = 0;
+        const void *here = segment_bytes(state, "journal", number, &size);
+        const void *archived = segment_bytes(state, "archive", number, &archived_size);
+        if ((here == NULL) == (archived == NULL) ||
+            (archived != NULL &&
+             mqe_scan_open(&scan, archived, archived_size, NULL, number) != 0)) {
+            (void)snprintf(text, text_size, "segment %llu of %llu is %s",
+                           (unsigned long long)number, (unsigned long long)newest,
+                           here == NULL && archived == NULL ? "gone"
+                           : here != NULL                   ? "in journal and archive"
+                                                            : mqe_error_text());
+            return -1;
+        }
+    }
+    return 0;
+}
+
 static int judge(struct cut *cut, const struct disk_state *state, mqe_manager *manager,
                  bool follow)
 {
@@ -188,7 +228,8 @@ static int judge(struct cut *cut, const struct disk_state *state, mqe_manager *m
     char text[WL_TROUBLE];
     int result = 0;
     if (wl_look(manager, mine, text, sizeof text) != 0 ||
-        wl_judge(cut->history, state->acks, state->ack_count, mine, text, sizeof text) < 0) {
+        wl_judge(cut->history, state->acks, state->ack_count, mine, text, sizeof text) < 0 ||
+        (cut->settings->linear != 0 && check_archive(state, manager, text, sizeof text) != 0)) {
         result = violation(cut, state, text);
     } else if (cut->sampled != NULL) {
         *cut->sampled = *mine;

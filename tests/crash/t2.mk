@@ -23,7 +23,8 @@ $(T2)/store_points: $(T2_CORE) $(T2)/tests/store_points.o $(T2)/tests/store_hook
     $(T2)/tests/audit.o $(T2)/tests/dynamic.o
 	$(CC) $^ $(T2_WRAP) -lpthread -o $@
 
-.PHONY: t2
+.PHONY: t2 points
+points: $(T2)/store_points ## only build
 t2: $(T2)/store_points ## store crash points: COUNT, PAIRS, SEED
 	$(T2)/store_points --count $(COUNT) --pairs $(PAIRS) --seed $(SEED)
 

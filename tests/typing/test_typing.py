@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import penstock
+
+pytestmark = pytest.mark.timeout(600)  # mypy from nothing, on a slow and busy machine too
 
 HERE = Path(__file__).resolve().parent
 SOURCE = Path(penstock.__file__).resolve().parent.parent
@@ -18,7 +22,7 @@ def run(*arguments: str) -> str:
         [sys.executable, "-m", *arguments],
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=540,
         check=False,
         env={**os.environ, "MYPYPATH": str(SOURCE), "MYPY_CACHE_DIR": os.devnull},
     )

@@ -1,0 +1,432 @@
+"""Planted faults in prepared units of work, batches, the scan of the journal and the archive.
+
+Layers as in plant.py; "c/MODULE" is the C test of that module, "t2/SCENARIO" one scenario of the
+store points.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Plant(NamedTuple):
+    """What is wrong, the layer that must notice, and the changes: (file, old text, new text)."""
+
+    what: str
+    layer: str
+    changes: tuple[tuple[str, str, str], ...]
+
+
+def plant(what: str, layer: str, file: str, old: str, new: str) -> Plant:
+    """A fault in one place."""
+    return Plant(what, layer, ((file, old, new),))
+
+
+BATCHES = (
+    plant(
+        "of a group of a batch that is put the first record is left out",
+        "c/batch",
+        "batch.c",
+        "for (uint32_t k = 0; k < group->count; k++) {\n        const uint32_t i = group->first",
+        "for (uint32_t k = 1; k < group->count; k++) {\n        const uint32_t i = group->first",
+    ),
+    plant(
+        "a group takes one message more than there is room for in its list",
+        "c/batch",
+        "batch.c",
+        "if (group->count == MQX_LOCKED_STEPS_MAX ||",
+        "if (group->count > MQX_LOCKED_STEPS_MAX ||",
+    ),
+    plant(
+        "the newest message of a group whose records found no room stays in the unit",
+        "c/batch",
+        "batch.c",
+        "for (uint32_t k = group->count; k > from && status == MQX_OK; k--) {",
+        "for (uint32_t k = group->count - 1; k > from && status == MQX_OK; k--) {",
+    ),
+    plant(
+        "a batch outside a unit that failed half way is not taken back",
+        "c/batch",
+        "batch.c",
+        "    if (status != MQX_OK && mqx_load_acquire(&unit->state) == MQX_CTX_ACTIVE) {",
+        "    if (status != MQX_OK && mqx_load_acquire(&unit->state) == 77) {",
+    ),
+    plant(
+        "a batch is let onto a queue that has room for one message less",
+        "c/batch",
+        "batch.c",
+        "if (many->total > most - queue->present) {",
+        "if (many->total > most - queue->present + 1) {",
+    ),
+    plant(
+        "only the first message of a batch is looked at before it is put",
+        "c/batch",
+        "batch.c",
+        "    for (uint32_t i = 0; i < many->total; i++) {\n"
+        "        const int status = check_item(many, i);\n        if (status != MQX_OK) {",
+        "    for (uint32_t i = 0; i < many->total; i++) {\n"
+        "        const int status = check_item(many, i);\n"
+        "        if (status != MQX_OK && i == 0) {",
+    ),
+    plant(
+        "bodies of a batch are written beyond the room given",
+        "c/batch",
+        "batch.c",
+        "if (message->length <= most && batch->bytes <= most - message->length) {",
+        "if (message->length <= most) {",
+    ),
+    plant(
+        "offsets are wrong behind a long body",
+        "c/batch",
+        "batch.c",
+        "    batch->bytes += length;\n",
+        "    batch->bytes += length <= MQX_LOCKED_COPY_MAX ? length : length - 1;\n",
+    ),
+    plant(
+        "the first GET record of a group of a batch is left out",
+        "c/batch",
+        "batch.c",
+        "if (status == MQX_OK && many->logged[k]) {",
+        "if (status == MQX_OK && many->logged[k] && k != 0) {",
+    ),
+    plant(
+        "what was claimed and could not be copied is not given back",
+        "c/batch",
+        "batch.c",
+        "status = mqx_unit_undo(many->call.store, many->context, many->slot[many->claimed]);",
+        "status = MQX_OK;",
+    ),
+    plant(
+        "a batch that is got passes over the message that made it look for a context",
+        "c/batch",
+        "batch.c",
+        "            many->cursor = before; /* it is looked at again */\n",
+        "            (void)before;\n",
+    ),
+    plant(
+        "a batch passes over a message when the one that its handle has locked comes first",
+        "c/batch",
+        "batch.c",
+        "            many->cursor = before; /* that one comes later */\n",
+        "            (void)before;\n",
+    ),
+    plant(
+        "a batch in a unit of work knows no MAXUMSGS",
+        "c/batch",
+        "batch.c",
+        "many->most = left < many->most ? left : many->most;",
+        "many->most = left < many->most ? many->most : many->most;",
+    ),
+    plant(
+        "a batch whose commit failed is told although it is on the queue again",
+        "c/batch",
+        "batch.c",
+        "    batch->count = many->plain;\n",
+        "    many->plain = batch->count;\n",
+    ),
+    plant(
+        "the undo entry of a claim of a batch is missing",
+        "t2/get_batch",
+        "queue.c",
+        "        mqx_put32(hold, &queue->got, queue->got + 1);\n        mqx_unit_push",
+        "        queue->got += 1;\n        mqx_unit_push",
+    ),
+    plant(
+        "the cursor of a browse of many moves behind a message that did not fit",
+        "c/browse_batch",
+        "browse_batch.c",
+        "queue->cursor = look->done;",
+        "queue->cursor = call->cursor;",
+    ),
+    plant(
+        "a browse of many keeps long messages pinned",
+        "c/browse_batch",
+        "browse_batch.c",
+        "const int released = mqx_hand_release(call->store, call->pool);",
+        "const int released = MQX_OK;",
+    ),
+    plant(
+        "the newest number is that of the next message",
+        "c/browse_batch",
+        "browse_batch.c",
+        "? hold.stripe->next_number - 1",
+        "? hold.stripe->next_number",
+    ),
+    plant(
+        "the newest number after a restart is that of the next message",
+        "c/browse_batch",
+        "browse_batch.c",
+        ": mqx_load_relaxed(&region->journal->next_number) - 1;",
+        ": mqx_load_relaxed(&region->journal->next_number);",
+    ),
+    plant(
+        "a queue that is being deleted has a newest number",
+        "c/browse_batch",
+        "browse_batch.c",
+        "mqx_load_relaxed(&queue->state) == MQX_OBJ_DELETING;",
+        "mqx_load_relaxed(&queue->state) == 77;",
+    ),
+    plant(
+        "the oldest message is looked for in the highest priority only",
+        "c/oldest",
+        "oldest.c",
+        "    if (placement == 0) {\n        return false;",
+        "    if (placement <= 9) {\n        return false;",
+    ),
+    plant(
+        "a message without a time hides those behind it",
+        "c/oldest",
+        "oldest.c",
+        "if (status == MQX_OK && time != 0) {",
+        "if (status == MQX_OK) {",
+    ),
+    plant(
+        "the oldest message is that of the lowest priority",
+        "c/oldest",
+        "oldest.c",
+        "if (look->oldest == 0 || time < look->oldest) {",
+        "if (look->oldest == 0 || time > 0) {",
+    ),
+)
+
+PREPARED = (
+    plant(
+        "a unit that was ended keeps its name",
+        "c/prepared",
+        "prepared.c",
+        "    mqx_xid_take_off(region, slot);\n    SET32",
+        "    SET32",
+    ),
+    plant(
+        "a unit that could not be prepared keeps the name",
+        "c/prepared",
+        "prepared.c",
+        "const int unlisted = mqx_xid_unlist(region, slot);",
+        "const int unlisted = MQX_OK;",
+    ),
+    plant(
+        "of the names with one hash only the newest is found",
+        "c/prepared",
+        "xids.c",
+        "        slot = context->xid_next;\n",
+        "        slot = 0;\n",
+    ),
+    plant(
+        "of the names with one hash the newest takes all others with it",
+        "c/prepared",
+        "xids.c",
+        "mqx_set32(region->base, lock, at, context->xid_next);",
+        "mqx_set32(region->base, lock, at, 0);",
+    ),
+    plant(
+        "the undo entry of a name that is taken off is missing",
+        "t2/commit_prepared",
+        "xids.c",
+        "    mqx_set32(region->base, lock, &context->xid_listed, 0);",
+        "    context->xid_listed = 0;",
+    ),
+    plant(
+        "the undo entry of a name that is listed is missing",
+        "t2/prepare",
+        "xids.c",
+        "    mqx_set32(region->base, lock, bucket, slot);",
+        "    *bucket = slot;",
+    ),
+    plant(
+        "the name is listed after the record that makes the unit nobody's",
+        "t2/prepare",
+        "prepared.c",
+        "    int status = list_xid(region, slot, xid, facts);\n    if (status != MQX_OK) {\n"
+        "        return status;\n    }\n"
+        "    status = append_prepare(store, slot, xid, facts, out_lsn);",
+        "    int status = append_prepare(store, slot, xid, facts, out_lsn);\n"
+        "    if (status != MQX_OK) {\n        return status;\n    }\n"
+        "    status = list_xid(region, slot, xid, facts);",
+    ),
+    plant(
+        "no images of non-persistent messages are written",
+        "c/prepared",
+        "twophase.c",
+        "return lost ? MQX_OK : append_image(imaging, message);",
+        "return lost || message != NULL ? MQX_OK : append_image(imaging, message);",
+    ),
+    plant(
+        "the record of a preparation goes before the images",
+        "t3",
+        "twophase.c",
+        "    int status = write_images(&imaging);\n    if (status == MQRC_STORAGE",
+        "    int status = MQX_OK;\n    if (status == MQRC_STORAGE",
+    ),
+    plant(
+        "an image has the BackoutCount of the put",
+        "c/prepared",
+        "twophase.c",
+        "    d.backout_count = message->backout_count;\n",
+        "    d.backout_count = 0;\n",
+    ),
+    plant(
+        "non-persistent messages that a backout discards are not counted",
+        "c/prepared",
+        "uow.c",
+        "mqx_put32(hold, &loser->discarded, loser->discarded + 1);",
+        "mqx_put32(hold, &loser->discarded, loser->discarded);",
+    ),
+    plant(
+        "messages that a restart has taken come back by a backout",
+        "c/prepared",
+        "uow.c",
+        "message->state == MQX_MSG_GOT && (message->flags & MQX_MSGF_TAKEN) == 0;",
+        "message->state == MQX_MSG_GOT;",
+    ),
+    plant(
+        "units that were about to be ended with an unknown one stay about to be ended",
+        "c/prepared_deaths",
+        "twophase.c",
+        "status != MQX_OK ? mqx_prepared_release(ending->store, ending->leader) : MQX_OK;",
+        "MQX_OK;",
+    ),
+    plant(
+        "what a dead process had decided to commit is backed out",
+        "c/prepared_deaths",
+        "prepared.c",
+        "finish_member(store, member, leader->leads == MQX_LEADS_COMMIT, &discarded);",
+        "finish_member(store, member, leader->leads == MQX_LEADS_BACKOUT, &discarded);",
+    ),
+    plant(
+        "of several units that a dead process had decided to end every second is left",
+        "c/prepared_deaths",
+        "prepared.c",
+        "member = next_of(region, slot, member + 1);",
+        "member = next_of(region, slot, member + 2);",
+    ),
+    plant(
+        "units that are being ended are still told and read",
+        "c/prepared_deaths",
+        "prepared.c",
+        "return !is_decided(region, unit) && mqx_load_acquire",
+        "return mqx_load_acquire",
+    ),
+    plant(
+        "a unit is told of before its flush",
+        "c/prepared_deaths",
+        "twophase.c",
+        "return durable != 0 ? mqx_flush_to(store, durable) : MQX_OK;",
+        "return durable == 1 ? mqx_flush_to(store, durable) : MQX_OK;",
+    ),
+    plant(
+        "a cursor of a prepared unit that outlives a restart is believed",
+        "c/prepared",
+        "prepared_browse.c",
+        "message != NULL && mqx_load_relaxed(&message->unit) == b->unit &&\n"
+        "           mqx_load_relaxed(&message->number) == cursor->next_number;",
+        "message != NULL;",
+    ),
+    plant(
+        "a browse of a prepared unit passes over the message that did not fit",
+        "c/prepared",
+        "prepared_browse.c",
+        "    cursor->index += batch->count;\n",
+        "    cursor->index += batch->count + (uint64_t)b->full;\n",
+    ),
+    plant(
+        "the list tells the newest unit first",
+        "c/prepared",
+        "twophase.c",
+        "? (first->prepared_us < second->prepared_us ? -1 : 1)",
+        "? (first->prepared_us < second->prepared_us ? 1 : -1)",
+    ),
+)
+
+SCAN_AND_ARCHIVE = (
+    plant(
+        "a batch is read beyond the end of the segment",
+        "c/scan",
+        "scan.c",
+        "return mqx_round_up(out->length, MQX_PAGE_SIZE) <= limit - offset ? NULL\n"
+        "                                                                      "
+        ': "the batch does not fit";',
+        "return NULL;",
+    ),
+    plant(
+        "a record is read beyond the end of its batch",
+        "c/scan",
+        "scan.c",
+        "length <= MQX_RING_RECORD_MAX && length <= room;",
+        "length <= MQX_RING_RECORD_MAX && room > 0;",
+    ),
+    plant(
+        "the scan believes a record whose checksum is wrong",
+        "c/scan",
+        "scan.c",
+        "    *bad_offset = bad_record;\n"
+        '    return bad_record == 0 ? NULL : "the record\'s CRC is wrong";',
+        "    return NULL;",
+    ),
+    plant(
+        "of a record that decides several units the rest is lost when the rows are full",
+        "c/scan",
+        "scan.c",
+        "    if (scan->units_given >= count) {\n        scan->units_given = 0;\n    }",
+        "    scan->units_given = 0;",
+    ),
+    plant(
+        "after damage the scan goes on one page too far",
+        "c/scan",
+        "scan.c",
+        "    do {\n        scan->at += MQX_PAGE_SIZE;",
+        "    scan->at += MQX_PAGE_SIZE;\n    do {\n        scan->at += MQX_PAGE_SIZE;",
+    ),
+    plant(
+        "the scan reads a batch that ends beyond the durable end of the open segment",
+        "c/scan",
+        "scan.c",
+        "const char *wrong = take_header(scan, scan->at, scan->limit, &scan->batch);",
+        "const char *wrong = take_header(scan, scan->at, scan->length, &scan->batch);",
+    ),
+    plant(
+        "the scan's last record before an LSN is left out",
+        "c/scan",
+        "scan.c",
+        "lsn + batch->length > scan->start_lsn && lsn < scan->end_lsn;",
+        "lsn + batch->length > scan->start_lsn && lsn + batch->length <= scan->end_lsn;",
+    ),
+    plant(
+        "an archived name is not flushed",
+        "c/archive",
+        "journal.c",
+        "    err = io->ops->sync_dir(io, store->archive_dir);\n",
+        "    err = 0;\n",
+    ),
+    plant(
+        "retired segments with linear logging are removed",
+        "t3",
+        "journal.c",
+        "int err = io->ops->move(io, store->journal_dir, name, store->archive_dir);",
+        "int err = io->ops->unlink(io, store->journal_dir, name);",
+    ),
+    plant(
+        "a segment that was moved before a death is an error for ever",
+        "c/archive",
+        "journal.c",
+        "    if (err != 0 && err != -ENOENT) {\n"
+        '        return mqx_io_reason(err, "moving a segment to the archive");',
+        "    if (err != 0) {\n"
+        '        return mqx_io_reason(err, "moving a segment to the archive");',
+    ),
+    plant(
+        "with linear logging a retired segment becomes a spare",
+        "c/archive",
+        "journal.c",
+        "status = store->plan.linear != 0 ? archive_one",
+        "status = store->plan.linear != 0 && !keep ? archive_one",
+    ),
+    plant(
+        "the store goes on when the archive cannot be flushed",
+        "c/archive",
+        "journal.c",
+        ': roll_failed(store, err, "flushing the journal\'s directories");',
+        ': mqx_io_reason(err, "flushing the journal\'s directories");',
+    ),
+)
+
+UNITS = (*BATCHES, *PREPARED, *SCAN_AND_ARCHIVE)
