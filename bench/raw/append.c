@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PAYLOAD_MAX = 1 << 16 };
+enum { PAYLOAD_MAX = 1 << 24 };
 
 struct raw_log {
     int fd;

@@ -419,8 +419,22 @@ def _refuse(name: str, values: Any, wrong: Any, why: str, reason: int) -> NoRetu
     raise InvalidValue(reason, f"{name} {values[index]!s} (message {index}) {why}")
 
 
+def _padded(values: npt.NDArray[np.bytes_], size: int, pad: bytes) -> npt.NDArray[np.bytes_]:
+    """An array of that width, whose NULs at the end are padding."""
+    if pad == b"\0":
+        return values
+    made = np.array(values).view(np.uint8).reshape(-1, size)
+    nul = made == 0
+    if nul.any():
+        made[np.logical_and.accumulate(nul[:, ::-1], axis=1)[:, ::-1]] = pad[0]
+    return made.view(f"S{size}").reshape(-1)
+
+
 def _characters(name: str, value: Any, count: int, size: int, pad: bytes) -> npt.NDArray[np.bytes_]:
     """A column of character fields or identifiers, padded."""
+    if isinstance(value, np.ndarray) and value.dtype == f"S{size}" and value.ndim == 1:
+        _check_length(name, value, count)
+        return _padded(value, size, pad)
     column = _is_column(value)
     values = list(value) if column else [value]
     if column:

@@ -425,6 +425,20 @@ def test_arrow_has_every_field_and_the_bodies_without_a_copy(queue: penstock.Que
         whole.arrow(["colour"])
 
 
+def test_arrays_of_the_width_of_a_field_are_taken_with_nuls_behind_as_padding(
+    queue: penstock.Queue,
+) -> None:
+    formats, ids = [b"MQSTR", b"", b"A", b"ABCDEFGH"], [b"i" * 24, b"", b"\0x", b"y"]
+    queue.put_batch(
+        [b"1"] * 4, format=np.array(formats, "S8"), correl_id=np.array(ids, "S24")
+    )  # fmt: skip
+    batch = queue.get_batch(4)
+    assert batch.descriptors["format"].tolist() == [one.ljust(8) for one in formats]
+    assert [m.correl_id for m in batch] == [one.ljust(24, b"\0") for one in ids]
+    with pytest.raises(penstock.InvalidValue):
+        queue.put_batch([b"1"], format=np.array(formats, "S8"))
+
+
 def test_arrow_columns_are_right_whatever_repeats_from_row_to_row(queue: penstock.Queue) -> None:
     names = ["", "\u00e4", "\u00e4", "b", "b", "bc", "bc", "", "", "\u00e4\u00f6"] * 41
     bits = [bool(n % 3) for n in range(len(names))]

@@ -528,6 +528,47 @@ def test_columns_become_the_fields_of_messages(bench: Bench, put: Put) -> None:
     assert (second.format, second.msg_type, second.group_id) == ("", 8, bytes(24))
 
 
+def test_identifiers_and_texts_of_any_length_become_the_padded_fields(
+    bench: Bench, put: Put
+) -> None:
+    ids = [None, b"", b"x", b"\0y", b"i" * 24, b"z\0"] * 30
+    texts = ["", None, "A", "B.C", "R" * 48, "D"] * 30
+    columns = {
+        "body": "binary", "correl_id": "binary", "group_id": "binary", "reply_to_q": "string",
+    }  # fmt: skip
+    made = pa.table({"body": [b"1"] * 180, "correl_id": ids, "group_id": ids, "reply_to_q": texts})
+    writer = batch_writer(bench, columns, queue="OUT")
+    writer.commit([put(writer, made.slice(1, 178))])
+    messages = bench.target.get_batch(200)
+    assert len(messages) == 178
+    for message, name, text in zip(messages, ids[1:], texts[1:], strict=False):
+        assert message.correl_id == message.group_id == (name or b"").ljust(24, b"\0")
+        assert message.reply_to_q == (text or "")
+        assert bool(message.msg_flags & 8) == (message.group_id != bytes(24))
+    for wrong in ({"correl_id": [b"i" * 25]}, {"reply_to_q": ["R" * 49]}):
+        text = f"{next(iter(wrong))} of message 0 has"
+        with pytest.raises(SourceError, match=text):
+            put(writer, pa.table({"body": [b"1"], **wrong}))
+
+
+def test_rows_that_end_with_an_error_leave_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.qm.alter("QMGR", maxumsgs=10)
+    writer = stream_writer(bench)
+    monkeypatch.setattr(pyspark.TaskContext, "get", lambda: Task("query-1", 0, 0))
+
+    def failing() -> Any:
+        for number in range(40):
+            yield from table(*[str(number)] * 3).to_batches()
+        raise RuntimeError("no more rows")
+
+    with pytest.raises(RuntimeError, match="no more rows"):
+        writer.write(failing())
+    assert bench.qm.recover() == [] and out(bench) == []
+    assert bench.target.status().uncommitted == 0 and bench.qm.status().handles <= 2
+
+
 def test_a_priority_above_the_highest_is_counted_and_no_error(bench: Bench, put: Put) -> None:
     writer = batch_writer(bench, {"body": "binary", "priority": "int"}, queue="OUT")
     told = put(writer, pa.table({"body": [b"1", b"2"], "priority": [12, 3]}))

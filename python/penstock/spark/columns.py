@@ -14,7 +14,6 @@ __all__ = ["bodies", "check_values", "fields"]
 
 _AS_Q_DEF_PRIORITY, _AS_Q_DEF_PERSISTENCE = -1, 2
 _IN_GROUP = 8  # MQMF_MSG_IN_GROUP
-_NO_ID = bytes(24)
 # What null stands for: the default of a put.
 _INTEGERS = {
     "priority": _AS_Q_DEF_PRIORITY,
@@ -23,8 +22,14 @@ _INTEGERS = {
     "encoding": 546,
     "msg_seq_number": 1,
 }
-_BYTES = ("msg_id", "correl_id", "group_id")
-_TEXTS = ("format", "reply_to_q", "reply_to_qmgr")
+_CHARACTERS = {  # bytes, and what stands behind fewer
+    "msg_id": (24, b"\0"),
+    "correl_id": (24, b"\0"),
+    "group_id": (24, b"\0"),
+    "format": (8, b" "),
+    "reply_to_q": (48, b" "),
+    "reply_to_qmgr": (48, b" "),
+}
 
 
 def check_values(batch: Any) -> None:
@@ -54,6 +59,25 @@ def bodies(batch: Any) -> Any:
     return body
 
 
+def _characters(column: Any, size: int, pad: bytes) -> Any:
+    """The values with their padding, as one array; as a list when one is too long: put_batch()
+    tells which.
+    """
+    kind = pa.string() if pa.types.is_string(column.type) else pa.binary()
+    values = pc.fill_null(column, pa.scalar(b"" if kind == pa.binary() else "", column.type))
+    values = values.cast(pa.large_binary())
+    _, offsets, data = values.buffers()
+    ends = np.frombuffer(offsets, np.int64, len(values) + 1, values.offset * 8)
+    lengths = np.diff(ends)
+    if len(lengths) and int(lengths.max()) > size:
+        return column.to_pylist()
+    made = np.full((len(values), size), pad[0], np.uint8)
+    if data is not None:
+        raw = np.frombuffer(data, np.uint8, int(ends[-1] - ends[0]), int(ends[0]))
+        made[np.arange(size) < lengths[:, None]] = raw
+    return made.view(f"S{size}").reshape(-1)
+
+
 def fields(batch: Any) -> dict[str, Any]:
     """Arguments of ``put_batch()``; a column that is null throughout is not among them."""
     given: dict[str, Any] = {}
@@ -70,12 +94,11 @@ def fields(batch: Any) -> dict[str, Any]:
         elif name == "expiry":
             seconds = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
             given[name] = np.asarray(seconds, np.float64)  # null is NaN: unlimited
-        elif name in _BYTES or name in _TEXTS:
-            given[name] = column.to_pylist()
-    if "group_id" in given:
-        given["msg_flags"] = np.array(
-            [_IN_GROUP if (group or _NO_ID) != _NO_ID else 0 for group in given["group_id"]]
-        )
+        elif name in _CHARACTERS:
+            given[name] = _characters(column, *_CHARACTERS[name])
+    groups = given.get("group_id")
+    if isinstance(groups, np.ndarray):
+        given["msg_flags"] = np.where(groups != b"", _IN_GROUP, 0)
     if "format" not in batch.schema.names and not pa.types.is_binary(_body(batch).type):
         given["format"] = "MQSTR"
     return given

@@ -48,7 +48,9 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchWriter", "Sink", "Written"]
 
+_BATCHES_AHEAD = 2  # of rows, taken from Spark before the ones before them are put
 _UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
 
 
@@ -111,11 +114,8 @@ class Sink:
         with connected(self.options) as qm:
             putting = _Putting(qm, self.options["queue"], sink, version, task)
             try:
-                for batch in rows:
-                    putting.put(batch)
-                putting.prepare()
+                _put_all(qm, putting, rows)
             except BaseException:
-                qm.backout()
                 units.back_out(qm, putting.xids)
                 raise
             finally:
@@ -226,6 +226,27 @@ class BatchWriter(DataSourceArrowWriter):
 
 
 # ---- putting ----
+
+
+def _put_all(qm: QueueManager, putting: _Putting, rows: Iterator[Any]) -> None:
+    """Puts and prepares all rows in a thread, whose units of work they are: while that waits for
+    the disk, this one takes rows from Spark.
+    """
+    pending: deque[Future[None]] = deque()
+    with ThreadPoolExecutor(1, "penstock-sink") as thread:
+        try:
+            for batch in rows:
+                if len(pending) == _BATCHES_AHEAD:
+                    pending.popleft().result()
+                pending.append(thread.submit(putting.put, batch))
+            pending.append(thread.submit(putting.prepare))
+            while pending:
+                pending.popleft().result()
+        except BaseException:
+            for future in pending:
+                future.cancel()
+            thread.submit(qm.backout).result()
+            raise
 
 
 class _Putting:
