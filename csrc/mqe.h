@@ -301,7 +301,12 @@ uint32_t mqe_unit_count(const mqe_unit *unit); /* messages put and got so far */
  * otherwise. */
 
 enum { MQE_PREPARED_MAX = 4096 }; /* units that one call ends */
-enum { MQE_PREPARE_EMPTY = 1 };   /* flags of mqe_prepare: a unit without messages will do */
+enum { /* flags of mqe_prepare */
+    MQE_PREPARE_EMPTY = 1, /* a unit without messages will do */
+    MQE_PREPARE_LAZY = 2,  /* does not wait until it is durable: it is before anybody is told of it
+                            * by mqe_prepared_list(), and with whatever is durable that came later;
+                            * until then a crash backs it out, and those prepared after it */
+};
 
 /* The unit becomes prepared, durable on return; `unit` is idle then and may be used again. 2128:
  * the xid is that of a prepared unit; 2255: there is nothing in the unit (without EMPTY); 2046.

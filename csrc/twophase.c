@@ -186,7 +186,7 @@ static int relieve(struct mqx_store *store)
     return status;
 }
 
-static int prepare(mqe_unit *unit, uint32_t fresh, const struct ps_xid *xid)
+static int prepare(mqe_unit *unit, uint32_t fresh, const struct ps_xid *xid, uint32_t flags)
 {
     struct mqx_store *store = &unit->manager->store;
     struct imaging imaging = {.store = store, .context = unit->context};
@@ -205,7 +205,7 @@ static int prepare(mqe_unit *unit, uint32_t fresh, const struct ps_xid *xid)
         return status;
     }
     unit->context = fresh; /* the old one is nobody's */
-    return mqx_flush_to(store, lsn);
+    return (flags & MQE_PREPARE_LAZY) != 0 ? MQX_OK : mqx_flush_to(store, lsn);
 }
 
 /* Empty and begun for us alone: as if nothing had been. */
@@ -223,7 +223,7 @@ static int check_prepare(mqe_unit *unit, const struct ps_xid *xid, uint32_t flag
     struct mqx_store *store = &unit->manager->store;
     const struct mqx_context *context = mqx_context(&store->region, unit->context);
     mqx_check(context != NULL);
-    if ((flags & ~(uint32_t)MQE_PREPARE_EMPTY) != 0) {
+    if ((flags & ~(uint32_t)(MQE_PREPARE_EMPTY | MQE_PREPARE_LAZY)) != 0) {
         return mqx_fail(MQRC_OPTIONS_ERROR, "flags %u of prepare are unknown", flags);
     }
     if (context->state == MQX_CTX_ACTIVE && mqx_load_acquire(&context->must_back_out) != 0) {
@@ -254,7 +254,7 @@ int mqe_prepare(mqe_unit *unit, const struct ps_xid *xid, uint32_t flags)
         status = mqx_pool_take(manager, false, &fresh);
     }
     if (status == MQX_OK) {
-        status = prepare(unit, fresh, xid);
+        status = prepare(unit, fresh, xid, flags);
         if (unit->context != fresh) {
             unbegin(&manager->store, unit->context);
             mqx_pool_give(manager, fresh);

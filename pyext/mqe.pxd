@@ -229,6 +229,7 @@ cdef extern from "mqe.h" nogil:
     enum:
         MQE_PREPARED_MAX
         MQE_PREPARE_EMPTY
+        MQE_PREPARE_LAZY
 
     struct mqe_prepared:
         ps_xid xid

@@ -192,14 +192,16 @@ cdef int fail_prepared(int reason) except -1:
     raise error_for(reason, text)
 
 
-def prepare(Connection connection not None, Xid xid not None, bint allow_empty=False):
+def prepare(
+    Connection connection not None, Xid xid not None, bint allow_empty=False, bint wait=True
+):
     """Prepares the unit of work of this thread or task."""
     cdef Unit unit
     connection.check_open()
     unit = connection.present_unit()
     if unit is None:
         unit = connection.implicit_unit()
-    unit.hand_over(xid, allow_empty)
+    unit.hand_over(xid, allow_empty, wait)
 
 
 def prepared_rows(Connection connection not None):

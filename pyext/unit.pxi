@@ -154,15 +154,20 @@ cdef class Unit:
         See QueueManager.prepare() for what it raises.
         """
         self.check_owner()
-        self.hand_over(xid, allow_empty)
+        self.hand_over(xid, allow_empty, True)
 
-    cdef int hand_over(self, Xid xid, bint allow_empty) except -1:
+    cdef int hand_over(self, Xid xid, bint allow_empty, bint wait) except -1:
         """The unit becomes prepared, and stays open, empty."""
         cdef penstock_gil gil
+        cdef uint32_t flags = 0
         cdef int reason
+        if allow_empty:
+            flags |= MQE_PREPARE_EMPTY
+        if not wait:
+            flags |= MQE_PREPARE_LAZY
         self.busy += 1
         penstock_gil_arm(&gil)
-        reason = mqe_prepare(self.unit, &xid.raw, MQE_PREPARE_EMPTY if allow_empty else 0)
+        reason = mqe_prepare(self.unit, &xid.raw, flags)
         penstock_gil_take(&gil)
         self.busy -= 1
         if reason:

@@ -406,7 +406,7 @@ class QueueManager(_engine.Connection):
 
     # ---- prepared units of work ----
 
-    def prepare(self, xid: Xid, *, allow_empty: bool = False) -> None:
+    def prepare(self, xid: Xid, *, allow_empty: bool = False, wait: bool = True) -> None:
         """Makes the unit of work that this thread or task has begun (with ``syncpoint=True``, or
         as a ``transaction()``) a prepared one: durable, of no process any more, and neither
         committed nor backed out until somebody says so by its name. This thread or task goes on
@@ -419,6 +419,9 @@ class QueueManager(_engine.Connection):
         Args:
             xid: the name; no other prepared unit may have it.
             allow_empty: a unit without messages will do.
+            wait: False: does not wait until it is durable. It is when :meth:`recover` or
+                :meth:`prepared_list` have told of it, or a unit prepared later is; a crash before
+                that backs it out. For several units, of which the last one waits.
 
         Raises:
             XidInUse: 2128: there is a prepared unit of that name; nothing has changed.
@@ -427,7 +430,7 @@ class QueueManager(_engine.Connection):
             StorageMediumFull: 2192: it can still be committed or backed out.
             ConnectionBroken: 2009: whether it is prepared is known after the restart.
         """
-        _engine.prepare(self, xid, allow_empty)
+        _engine.prepare(self, xid, allow_empty, wait)
 
     def recover(self) -> list[Xid]:
         """The names of all prepared units of work, oldest first, whoever has prepared them."""

@@ -138,7 +138,7 @@ TEST(a_refused_preparation_leaves_the_unit_as_it_was)
         CHECK_INT(mqe_commit_prepared(engine.manager, &bad[i], 1), MQRC_OPTIONS_ERROR);
     }
     const struct ps_xid xid = xid_of(2);
-    CHECK_INT(mqe_prepare(other, &xid, 2), MQRC_OPTIONS_ERROR);
+    CHECK_INT(mqe_prepare(other, &xid, 4), MQRC_OPTIONS_ERROR);
     CHECK_INT(prepare(unit, 2), MQRC_UOW_NOT_AVAILABLE); /* empty */
     CHECK_INT(engine_region()->journal->tail, tail);
     CHECK_INT(mqe_unit_count(other), 2);
@@ -210,6 +210,33 @@ TEST(an_empty_unit_is_prepared_when_that_is_asked_for_and_lasts_like_any_other)
     CHECK_INT(commit(9), 0);
     engine_restart();
     CHECK_INT(prepared_count(), 0);
+}
+
+TEST(a_unit_that_is_prepared_without_waiting_lasts_once_somebody_was_told_of_it)
+{
+    const struct ps_xid xid = xid_of(9), after = xid_of(10);
+    for (int how = 0; how < 3; how++) {
+        engine_begin();
+        struct queue q = QUEUE("Q", 0);
+        mqe_unit *unit = engine_unit();
+        CHECK_INT(PUT(q, .text = "first", .persistent = 1), 0);
+        CHECK_INT(PUT(q, .text = "second", .persistent = 1), 0);
+        CHECK_STR(TAKE(q, .unit = unit), "first");
+        CHECK_INT(mqe_prepare(unit, &xid, MQE_PREPARE_LAZY), 0);
+        CHECK_STR(TAKE(q, .unit = unit), "second");
+        CHECK_INT(mqe_prepare(unit, &after, how == 1 ? 0 : MQE_PREPARE_LAZY), 0);
+        if (how == 2) {
+            CHECK_INT(prepared_count(), 2);
+        }
+        engine_kill_and_restart();
+        q = engine_find("Q");
+        CHECK_INT(prepared_count(), how == 0 ? 0 : 2);
+        if (how != 0) {
+            CHECK_INT(back_out(9), 0);
+            CHECK_INT(commit(10), 0);
+        }
+        CHECK_STR(drain(q), how == 0 ? "first second" : "first");
+    }
 }
 
 /* ---- what else there is ---- */

@@ -1,7 +1,7 @@
 """The sinks: rows are put as messages, all of a batch or none.
 
-Each task puts its rows into units of work that it prepares under names of its own (units.py) and
-tells to the driver; a unit holds at most MAXUMSGS messages. Messages of a task keep its order;
+Each task puts its rows into units of work that it prepares under names of its own (units.py),
+makes durable together at its end, and tells to the driver; a unit holds at most MAXUMSGS messages. Messages of a task keep its order;
 those of several tasks stand on the queue in the order in which they were put, as in MQ. The driver
 commits the units of all tasks in one atomic call. With them goes, for a sink that can be asked for
 a batch twice, the unit that replaces the sink's entry in the ledger (ledger.py): a batch whose
@@ -239,7 +239,7 @@ def _put_all(qm: QueueManager, putting: _Putting, rows: Iterator[Any]) -> None:
                 if len(pending) == _BATCHES_AHEAD:
                     pending.popleft().result()
                 pending.append(thread.submit(putting.put, batch))
-            pending.append(thread.submit(putting.prepare))
+            pending.append(thread.submit(putting.end))
             while pending:
                 pending.popleft().result()
         except BaseException:
@@ -308,9 +308,15 @@ class _Putting:
             return
         sink, version, partition, attempt = self.names
         xid = units.task_unit(sink, version, partition, attempt, len(self.xids))
-        self.qm.prepare(xid)
+        self.qm.prepare(xid, wait=False)
         self.xids.append(xid)
         self.in_unit = 0
+
+    def end(self) -> None:
+        """Prepares what there is; all units are durable then."""
+        self.prepare()
+        if self.xids:
+            self.qm.recover()  # what this tells of is durable
 
     def _open(self, name: str) -> Queue:
         if name not in self.open:

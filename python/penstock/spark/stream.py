@@ -7,7 +7,7 @@ offset is the number of the micro-batch, with the number of its units:
 
 ``latestOffset`` only looks whether there is something to take. Spark writes the offset that it
 returned to its write-ahead log, and only then calls ``partitions``, which takes the messages and
-prepares the units under names made of the offset. So whatever Spark knows of is either not taken
+prepares the units under names made of the offset; they are durable when it returns. So whatever Spark knows of is either not taken
 yet, or durable under its name; a unit is prepared also when others emptied the queue meanwhile. A
 micro-batch that is planned again finds its units by name: the same rows, always. Messages leave the
 queue when the micro-batch is committed: by ``commit``, or already when Spark asks what comes after
@@ -193,6 +193,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         qm, queue = self._connected()
         with told(self.options, self.options["queue"]):
             taken = self._prepared(qm, queue, start, end)
+            # what this tells of is durable, so is what was prepared just now
             statuses = {status.xid: status for status in qm.prepared_list()}
         ended = [xid for xid in taken if xid not in statuses]
         if ended:
@@ -345,7 +346,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     break
                 got += more
                 got_bytes += more_bytes
-            qm.prepare(xid, allow_empty=True)
+            qm.prepare(xid, allow_empty=True, wait=False)
         except penstock.XidInUse:  # another process took this part: its messages are the rows
             qm.backout()
             status = next((s for s in qm.prepared_list() if s.xid == xid), None)
