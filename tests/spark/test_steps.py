@@ -551,6 +551,9 @@ def test_identifiers_and_texts_of_any_length_become_the_padded_fields(
             put(writer, pa.table({"body": [b"1"], **wrong}))
 
 
+BATCH_HEAD = 64  # of the next batch of the journal, which has nothing in it yet
+
+
 def test_units_are_durable_when_the_driver_or_spark_is_told_of_them(bench: Bench, put: Put) -> None:
     bench.qm.alter("QMGR", maxumsgs=10)
     bench.fill(0, 35)
@@ -558,11 +561,11 @@ def test_units_are_durable_when_the_driver_or_spark_is_told_of_them(bench: Bench
     end = plan(reader, START)
     reader.partitions(START, end)
     status = bench.qm.status()
-    assert status.durable_lsn == status.end_lsn and len(bench.qm.recover()) == 4
+    assert status.tail_lsn - status.durable_lsn <= BATCH_HEAD and len(bench.qm.recover()) == 4
     reader.stop()
     put(stream_writer(bench), table(*["x"] * 35))
     status = bench.qm.status()
-    assert status.durable_lsn == status.end_lsn and len(bench.qm.recover()) == 8
+    assert status.tail_lsn - status.durable_lsn <= BATCH_HEAD and len(bench.qm.recover()) == 8
 
 
 def test_rows_that_end_with_an_error_leave_nothing(

@@ -1,11 +1,12 @@
 """The sinks: rows are put as messages, all of a batch or none.
 
-Each task puts its rows into units of work that it prepares under names of its own (units.py),
-makes durable together at its end, and tells to the driver; a unit holds at most MAXUMSGS messages. Messages of a task keep its order;
-those of several tasks stand on the queue in the order in which they were put, as in MQ. The driver
-commits the units of all tasks in one atomic call. With them goes, for a sink that can be asked for
-a batch twice, the unit that replaces the sink's entry in the ledger (ledger.py): a batch whose
-version the ledger has is not written again, its units are backed out.
+Each task puts its rows into units of work that it prepares under names of its own (units.py), makes
+durable together at its end, and tells to the driver; a unit holds at most MAXUMSGS messages.
+Messages of a task keep its order; those of several tasks stand on the queue in the order in which
+they were put, as in MQ. The driver commits the units of all tasks in one atomic call. With them
+goes, for a sink that can be asked for a batch twice, the unit that replaces the sink's entry in the
+ledger (ledger.py): a batch whose version the ledger has is not written again, its units are backed
+out.
 
 ==========  ==============================================================================
 sink        identity, version

@@ -7,11 +7,12 @@ offset is the number of the micro-batch, with the number of its units:
 
 ``latestOffset`` only looks whether there is something to take. Spark writes the offset that it
 returned to its write-ahead log, and only then calls ``partitions``, which takes the messages and
-prepares the units under names made of the offset; they are durable when it returns. So whatever Spark knows of is either not taken
-yet, or durable under its name; a unit is prepared also when others emptied the queue meanwhile. A
-micro-batch that is planned again finds its units by name: the same rows, always. Messages leave the
-queue when the micro-batch is committed: by ``commit``, or already when Spark asks what comes after
-it. The ledger (ledger.py) records the number in the same atomic commit.
+prepares the units under names made of the offset; they are durable when it returns. So whatever
+Spark knows of is either not taken yet, or durable under its name; a unit is prepared also when
+others emptied the queue meanwhile. A micro-batch that is planned again finds its units by name: the
+same rows, always. Messages leave the queue when the micro-batch is committed: by ``commit``, or
+already when Spark asks what comes after it. The ledger (ledger.py) records the number in the same
+atomic commit.
 
 What a crash leaves, and what happens then (WAL: Spark's offset log; CL: its commit log):
 
