@@ -5,29 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
-import threading
-from collections.abc import Callable
 
 import pytest
 
 import penstock
+from in_thread import in_thread
 from penstock import Queue, QueueManager
-
-
-def in_thread(call: Callable[[], object]) -> object:
-    """What `call` returns, or raises, in a thread of its own."""
-    outcome: list[object] = []
-
-    def work() -> None:
-        try:
-            outcome.append(call())
-        except BaseException as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    return outcome[0]
 
 
 def get_all(queue: Queue) -> list[bytes]:

@@ -355,3 +355,28 @@ const char *rig_checkpoint_path(struct rig *rig)
                    rig->store.region.journal->checkpoint_begin);
     return path;
 }
+
+int rig_fill_and_crash(struct rig *rig)
+{
+    int status = 0;
+    for (uint64_t number = 1; number <= 36 && status == 0; number++) {
+        status = rig_put(rig, 0, number, (int)(number % 10), 3000, NULL);
+        if (status == 0 && number <= 24) {
+            status = rig_record(rig, 0, PS_REC_GET, number, NULL);
+        }
+    }
+    status = status == 0 ? rig_flush(rig) : status;
+    rig_crash(rig);
+    return status;
+}
+
+void rig_prepare_state(void *arg, struct memory_io *files)
+{
+    (void)arg;
+    memory_io_region_dir(files, RIG_SHM);
+}
+
+void rig_trace_free(struct memory_trace **trace)
+{
+    memory_trace_free(*trace);
+}

@@ -73,5 +73,22 @@ bool rig_verify(struct rig *rig, const struct psc_message *message);
 /* Path of a journal file or checkpoint. */
 const char *rig_segment_path(uint64_t number);
 const char *rig_checkpoint_path(struct rig *rig);
+/* Messages 1 to 36, of which the first 24 are got again; then a crash. */
+int rig_fill_and_crash(struct rig *rig) MQX_MUST_USE;
+
+/* What disk states on a rig need. */
+void rig_prepare_state(void *arg, struct memory_io *files);
+void rig_trace_free(struct memory_trace **trace);
+
+/* A rig, and a trace, that go with their scope. */
+#define RIG_OF(name, segment) \
+    __attribute__((cleanup(rig_free))) struct rig name; \
+    const struct mqx_region_plan plan_of_##name = rig_plan(segment); \
+    rig_create(&name, &plan_of_##name); \
+    CHECK_INT(rig_open(&name), 0); \
+    CHECK_INT(rig_define(&name, RIG_QUEUE, RIG_GENERATION), 0)
+#define TAKE_TRACE(name, rig) \
+    __attribute__((cleanup(rig_trace_free))) struct memory_trace *name = \
+        memory_io_take_trace((rig).files)
 
 #endif

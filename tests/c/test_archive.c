@@ -16,11 +16,6 @@ enum { SEGMENT = 32768 };
 static struct psc_message listed[RIG_LISTED_MAX];
 static const uint32_t nothing_alive[MQX_SEGMENT_MAX];
 
-static void free_rig(struct rig *rig)
-{
-    rig_free(rig);
-}
-
 static void start(struct rig *rig)
 {
     struct mqx_region_plan plan = rig_plan(SEGMENT);
@@ -30,7 +25,7 @@ static void start(struct rig *rig)
     CHECK_INT(rig_define(rig, RIG_QUEUE, RIG_GENERATION), 0);
 }
 #define RIG(name) \
-    __attribute__((cleanup(free_rig))) struct rig name = {0}; \
+    __attribute__((cleanup(rig_free))) struct rig name = {0}; \
     start(&name)
 
 static void fill(struct rig *rig, uint64_t from, uint64_t to)
@@ -197,17 +192,6 @@ static int after_power_cut(void *arg, const struct disk_state *state)
     return wrong == NULL ? 0 : 1;
 }
 
-static void prepare(void *arg, struct memory_io *files)
-{
-    (void)arg;
-    memory_io_region_dir(files, RIG_SHM);
-}
-
-static void free_trace(struct memory_trace **trace)
-{
-    memory_trace_free(*trace);
-}
-
 /* A file system may bring the two names of a move to the medium one after the other. */
 TEST(a_moved_name_is_flushed_in_the_archive_before_it_is_in_the_journal)
 {
@@ -217,8 +201,7 @@ TEST(a_moved_name_is_flushed_in_the_archive_before_it_is_in_the_journal)
     memory_io_record(rig.files, RIG_HOME);
     CHECK_INT(mqx_journal_retire(&rig.store, rig.store.region.journal->batch_start,
                                  nothing_alive), 0);
-    __attribute__((cleanup(free_trace))) struct memory_trace *trace =
-        memory_io_take_trace(rig.files);
+    TAKE_TRACE(trace, rig);
     for (uint32_t i = 0; i < trace->event_count; i++) {
         const struct memory_event *move = &trace->events[i];
         if (move->kind != MEMORY_EV_MOVE) {
@@ -236,22 +219,16 @@ TEST(a_power_cut_at_any_step_of_a_retirement_leaves_each_segment_whole_in_one_pl
 {
     RIG(rig);
     uint64_t size = 0;
-    for (uint64_t number = 1; number <= 36; number++) {
-        CHECK_INT(rig_put(&rig, 0, number, (int)(number % 10), 3000, NULL), 0);
-        CHECK_INT(number <= 24 ? rig_record(&rig, 0, PS_REC_GET, number, NULL) : 0, 0);
-    }
-    CHECK_INT(rig_flush(&rig), 0);
-    rig_crash(&rig);
+    CHECK_INT(rig_fill_and_crash(&rig), 0);
     memory_io_record(rig.files, RIG_HOME);
     CHECK_INT(rig_open(&rig), 0);
     CHECK_INT(mqx_checkpoint(&rig.store, MQX_CHECKPOINT_FUZZY), 0);
     CHECK(bytes_of(&rig, "archive", 2, &size) != NULL);
-    __attribute__((cleanup(free_trace))) struct memory_trace *trace =
-        memory_io_take_trace(rig.files);
+    TAKE_TRACE(trace, rig);
     struct power_cut cut = {.rig = {.plan = rig.plan}};
     struct disk_states_counts counts;
     const struct disk_states_options options = {.sector = 4096, .cap = 40, .seed = test_seed(),
-                                                .prepare = prepare, .arg = &cut};
+                                                .prepare = rig_prepare_state, .arg = &cut};
     CHECK_INT(disk_states_run(trace, &options, after_power_cut, &counts), 0);
     printf("%" PRIu64 " ", cut.states);
     CHECK(cut.states > 20 && cut.archived > 0);

@@ -15,20 +15,8 @@
 static struct psc_message listed[RIG_LISTED_MAX];
 static struct psc_message before[RIG_LISTED_MAX];
 
-static void free_rig(struct rig *rig)
-{
-    rig_free(rig);
-}
-static void free_trace(struct memory_trace **trace)
-{
-    memory_trace_free(*trace);
-}
 #define RIG(name, segment) \
-    __attribute__((cleanup(free_rig))) struct rig name; \
-    const struct mqx_region_plan plan_of_##name = rig_plan(segment); \
-    rig_create(&name, &plan_of_##name); \
-    CHECK_INT(rig_open(&name), 0); \
-    CHECK_INT(rig_define(&name, RIG_QUEUE, RIG_GENERATION), 0); \
+    RIG_OF(name, segment); \
     CHECK_INT(rig_flush(&name), 0)
 #define REOPEN(rig) \
     do { \
@@ -180,8 +168,7 @@ TEST(an_unchanged_queue_manager_takes_no_checkpoint)
     CHECK_INT(mqx_checkpoint(&rig.store, MQX_CHECKPOINT_FUZZY), 0);
     memory_io_record(rig.files, RIG_HOME);
     CHECK_INT(mqx_checkpoint(&rig.store, MQX_CHECKPOINT_FUZZY), 0);
-    __attribute__((cleanup(free_trace))) struct memory_trace *trace =
-        memory_io_take_trace(rig.files);
+    TAKE_TRACE(trace, rig);
     CHECK_INT(trace->event_count, 0);
     CHECK_INT(mqx_checkpoint(&rig.store, MQX_CHECKPOINT_CLEAN), 0); /* but it was not clean */
     REOPEN(rig);
@@ -196,8 +183,7 @@ TEST(a_large_checkpoint_is_flushed_every_mebibyte)
     REOPEN(rig);
     memory_io_record(rig.files, RIG_HOME "/checkpoint");
     CHECK_INT(mqx_checkpoint(&rig.store, MQX_CHECKPOINT_FUZZY), 0);
-    __attribute__((cleanup(free_trace))) struct memory_trace *trace =
-        memory_io_take_trace(rig.files);
+    TAKE_TRACE(trace, rig);
     uint64_t unflushed = 0, largest = 0;
     for (uint32_t i = 0; i < trace->event_count; i++) {
         const struct memory_event *event = &trace->events[i];
@@ -434,21 +420,10 @@ static int after_power_cut(void *arg, const struct disk_state *state)
     return right ? 0 : 1;
 }
 
-static void prepare(void *arg, struct memory_io *files)
-{
-    (void)arg;
-    memory_io_region_dir(files, RIG_SHM);
-}
-
 TEST(a_power_cut_between_any_two_steps_of_checkpoints_and_retirement_finds_everything)
 {
     RIG(rig, 32768);
-    for (uint64_t number = 1; number <= 36; number++) {
-        CHECK_INT(rig_put(&rig, 0, number, (int)(number % 10), 3000, NULL), 0);
-        CHECK_INT(number <= 24 ? rig_record(&rig, 0, PS_REC_GET, number, NULL) : 0, 0);
-    }
-    CHECK_INT(rig_flush(&rig), 0);
-    rig_crash(&rig);
+    CHECK_INT(rig_fill_and_crash(&rig), 0);
     memory_io_record(rig.files, RIG_HOME);
     CHECK_INT(rig_open(&rig), 0);
     CHECK_INT(mqx_checkpoint(&rig.store, MQX_CHECKPOINT_FUZZY), 0);
@@ -459,8 +434,7 @@ TEST(a_power_cut_between_any_two_steps_of_checkpoints_and_retirement_finds_every
         CHECK_INT(rig_put(&rig, unit, number, 4, 9000, NULL), 0); /* never committed */
         CHECK_INT(rig_flush(&rig), 0);
     }
-    __attribute__((cleanup(free_trace))) struct memory_trace *trace =
-        memory_io_take_trace(rig.files);
+    TAKE_TRACE(trace, rig);
     static const uint32_t sectors[] = {4096, 512};
     for (size_t i = 0; i < MQX_ARRAY_COUNT(sectors); i++) {
         struct power_cut cut = {.rig = {.plan = rig.plan}};
@@ -468,7 +442,7 @@ TEST(a_power_cut_between_any_two_steps_of_checkpoints_and_retirement_finds_every
         const struct disk_states_options options = {.sector = sectors[i],
                                                     .cap = 40,
                                                     .seed = test_seed(),
-                                                    .prepare = prepare,
+                                                    .prepare = rig_prepare_state,
                                                     .arg = &cut};
         CHECK_INT(disk_states_run(trace, &options, after_power_cut, &counts), 0);
         printf("%" PRIu64 " ", cut.states);

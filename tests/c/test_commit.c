@@ -10,25 +10,8 @@
 #include <pthread.h>
 
 static struct psc_message listed[RIG_LISTED_MAX];
+#define RIG RIG_OF
 
-static void free_rig(struct rig *rig)
-{
-    rig_free(rig);
-}
-static void free_trace(struct memory_trace **trace)
-{
-    memory_trace_free(*trace);
-}
-#define RIG(name, segment) \
-    __attribute__((cleanup(free_rig))) struct rig name; \
-    const struct mqx_region_plan plan_of_##name = rig_plan(segment); \
-    rig_create(&name, &plan_of_##name); \
-    CHECK_INT(rig_open(&name), 0); \
-    CHECK_INT(rig_define(&name, RIG_QUEUE, RIG_GENERATION), 0)
-
-#define TAKE_TRACE(name, rig) \
-    __attribute__((cleanup(free_trace))) struct memory_trace *name = \
-        memory_io_take_trace((rig).files)
 
 static uint32_t count_events(const struct memory_trace *trace, enum memory_event_kind kind)
 {

@@ -12,17 +12,7 @@
 #include "segment.h"
 
 static struct psc_message listed[RIG_LISTED_MAX];
-
-static void free_rig(struct rig *rig)
-{
-    rig_free(rig);
-}
-#define RIG(name, segment) \
-    __attribute__((cleanup(free_rig))) struct rig name; \
-    const struct mqx_region_plan plan_of_##name = rig_plan(segment); \
-    rig_create(&name, &plan_of_##name); \
-    CHECK_INT(rig_open(&name), 0); \
-    CHECK_INT(rig_define(&name, RIG_QUEUE, RIG_GENERATION), 0)
+#define RIG RIG_OF
 
 TEST(an_append_changes_context_message_and_object_together)
 {

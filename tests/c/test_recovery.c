@@ -12,21 +12,8 @@
 #include "recovery_scan.h"
 
 static struct psc_message listed[RIG_LISTED_MAX];
+#define RIG RIG_OF
 
-static void free_rig(struct rig *rig)
-{
-    rig_free(rig);
-}
-static void free_trace(struct memory_trace **trace)
-{
-    memory_trace_free(*trace);
-}
-#define RIG(name, segment) \
-    __attribute__((cleanup(free_rig))) struct rig name; \
-    const struct mqx_region_plan plan_of_##name = rig_plan(segment); \
-    rig_create(&name, &plan_of_##name); \
-    CHECK_INT(rig_open(&name), 0); \
-    CHECK_INT(rig_define(&name, RIG_QUEUE, RIG_GENERATION), 0)
 #define REOPEN(rig) \
     do { \
         rig_crash(&rig); \
@@ -85,7 +72,7 @@ TEST(every_combination_of_tail_facts_fits_exactly_one_case_or_is_impossible)
 
 TEST(a_new_queue_manager_opens_clean_and_empty_and_nothing_is_written)
 {
-    __attribute__((cleanup(free_rig))) struct rig rig;
+    __attribute__((cleanup(rig_free))) struct rig rig;
     const struct mqx_region_plan plan = rig_plan(32768);
     rig_create(&rig, &plan);
     memory_io_record(rig.files, RIG_HOME);
@@ -94,8 +81,7 @@ TEST(a_new_queue_manager_opens_clean_and_empty_and_nothing_is_written)
     CHECK_INT(mqx_checkpoint(&rig.store, MQX_CHECKPOINT_CLEAN), 0);
     REOPEN(rig);
     CHECK(rig.report.clean);
-    __attribute__((cleanup(free_trace))) struct memory_trace *trace =
-        memory_io_take_trace(rig.files);
+    TAKE_TRACE(trace, rig);
     CHECK_INT(trace->event_count, 0);
 }
 
@@ -361,7 +347,7 @@ TEST(the_end_of_prepared_units_names_some_of_them_and_passes_over_unknown_ones)
 
 TEST(a_put_to_an_object_that_was_never_defined_is_damage)
 {
-    __attribute__((cleanup(free_rig))) struct rig rig;
+    __attribute__((cleanup(rig_free))) struct rig rig;
     const struct mqx_region_plan plan = rig_plan(65536);
     rig_create(&rig, &plan);
     CHECK_INT(rig_open(&rig), 0);
@@ -417,8 +403,7 @@ TEST(missing_foreign_and_cut_files_are_refused_by_name_and_nothing_is_changed)
         memory_io_record(rig.files, RIG_HOME);
         CHECK_INT(rig_open(&rig), MQRC_OBJECT_DAMAGED);
         CHECK(strstr(mqx_error_text(), "journal") != NULL);
-        __attribute__((cleanup(free_trace))) struct memory_trace *trace =
-            memory_io_take_trace(rig.files);
+        TAKE_TRACE(trace, rig);
         CHECK_INT(trace->event_count, 0);
     }
 }
@@ -512,12 +497,6 @@ struct poisoned {
     uint64_t states;
 };
 
-static void prepare(void *arg, struct memory_io *files)
-{
-    (void)arg;
-    memory_io_region_dir(files, RIG_SHM);
-}
-
 static int after_poison(void *arg, const struct disk_state *state)
 {
     struct poisoned *poisoned = arg;
@@ -563,12 +542,11 @@ TEST(what_is_found_after_a_failed_flush_is_made_durable_anew_before_it_is_believ
     CHECK_INT(rig_put(&rig, 0, 2, 4, 100, NULL), 0);
     CHECK_INT(rig_flush(&rig), 0);
     memory_io_ack(rig.files, 2);
-    __attribute__((cleanup(free_trace))) struct memory_trace *trace =
-        memory_io_take_trace(rig.files);
+    TAKE_TRACE(trace, rig);
     struct poisoned poisoned = {.rig = {.plan = rig.plan}};
     struct disk_states_counts counts;
     const struct disk_states_options options = {.sector = 4096, .cap = 60, .seed = test_seed(),
-                                                .prepare = prepare, .arg = &poisoned};
+                                                .prepare = rig_prepare_state, .arg = &poisoned};
     CHECK_INT(disk_states_run(trace, &options, after_poison, &counts), 0);
     printf("%" PRIu64 " ", poisoned.states);
     CHECK(poisoned.states > 10);
@@ -756,7 +734,7 @@ static void cut_everywhere(const struct memory_trace *trace, const struct mqx_re
         const struct disk_states_options options = {.sector = sectors[i],
                                                     .cap = cap,
                                                     .seed = test_seed(),
-                                                    .prepare = prepare,
+                                                    .prepare = rig_prepare_state,
                                                     .arg = &cut};
         CHECK_INT(disk_states_run(trace, &options, after_power_cut, &counts), 0);
         printf("%" PRIu64 " ", cut.states);
@@ -772,8 +750,7 @@ TEST(every_acknowledged_message_survives_power_cuts_between_any_two_sectors)
     CHECK_INT(rig_open(&rig), 0);
     work(&rig);
     CHECK(rig.store.region.journal->next_segment_no > 2);
-    __attribute__((cleanup(free_trace))) struct memory_trace *trace =
-        memory_io_take_trace(rig.files);
+    TAKE_TRACE(trace, rig);
     cut_everywhere(trace, &rig.plan, 120);
 }
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import penstock
+from in_thread import in_thread
 from penstock import Queue, QueueManager, Xid
 from penstock.qmdir import manager_directory
 
@@ -29,22 +30,6 @@ def restarted(qm: QueueManager, home: Path) -> QueueManager:
     """The queue manager after an orderly end."""
     qm.close()
     return penstock.connect("QM1", home)
-
-
-def in_thread(call: Callable[[], object]) -> object:
-    """What `call` returns, or raises, in a thread of its own."""
-    outcome: list[object] = []
-
-    def work() -> None:
-        try:
-            outcome.append(call())
-        except BaseException as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    return outcome[0]
 
 
 def moved(qm: QueueManager, queue: Queue, xid: Xid) -> None:

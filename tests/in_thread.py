@@ -1,0 +1,22 @@
+"""Calls in a thread of their own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+
+def in_thread(call: Callable[[], object]) -> object:
+    """What `call` returns, or raises, in a thread of its own."""
+    outcome: list[object] = []
+
+    def work() -> None:
+        try:
+            outcome.append(call())
+        except BaseException as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    return outcome[0]
