@@ -347,7 +347,7 @@ PLANTS = (
             (
                 "twophase.c",
                 "    unit->context = fresh; /* the old one is nobody's */\n"
-                "    return mqx_flush_to(store, lsn);",
+                "    return (flags & MQE_PREPARE_LAZY) != 0 ? MQX_OK : mqx_flush_to(store, lsn);",
                 "    unit->context = fresh; /* the old one is nobody's */\n"
                 "    status = mqx_flush_to(store, lsn);\n"
                 "    return status == MQX_OK ? MQX_OK : MQRC_STORAGE_MEDIUM_FULL;",
@@ -438,7 +438,7 @@ PLANTS = (
             (
                 "twophase.c",
                 "    unit->context = fresh; /* the old one is nobody's */\n"
-                "    return mqx_flush_to(store, lsn);",
+                "    return (flags & MQE_PREPARE_LAZY) != 0 ? MQX_OK : mqx_flush_to(store, lsn);",
                 "    unit->context = fresh; /* the old one is nobody's */\n"
                 "    return lsn == 1 ? mqx_flush_to(store, lsn) : MQX_OK;",
             ),
