@@ -7,6 +7,10 @@
  * ((crc(A) * x^8n) ^ crc(B)) * x^8n ^ crc(C), with lanes B and C started from 0. The multiplication
  * by x^(8n) is linear, so four tables of 256 entries do it, one pair of block lengths being enough.
  *
+ * Inputs shorter than three short lanes are cut in three as well, where the processor multiplies
+ * polynomials: x^(8n - 33) stands in a table for each length n of such a lane. A product of two
+ * registers comes out times x, and the step that reduces it multiplies by x^32.
+ *
  * All tables are filled by a constructor, before any other code of the core can run.
  */
 #include "checksum.h"
@@ -16,8 +20,10 @@
 #include <string.h>
 
 #if defined(__x86_64__)
+#include <wmmintrin.h>
 #define HAVE_CRC_INSTRUCTION 1
-#define CRC_TARGET __attribute__((target("sse4.2")))
+#define HAVE_PRODUCT_INSTRUCTION 1
+#define CRC_TARGET __attribute__((target("sse4.2,pclmul")))
 #define CRC_STEP8(crc, value) ((uint32_t)__builtin_ia32_crc32di((crc), (value)))
 #define CRC_STEP1(crc, value) __builtin_ia32_crc32qi((crc), (value))
 #elif defined(__aarch64__)
@@ -35,6 +41,7 @@
 enum {
     LONG_LANE = 4096, /* bytes of a lane for large inputs; 3 lanes at a time */
     SHORT_LANE = 256, /* and for what is left over */
+    LEAST_IN_LANES = 96, /* bytes: less is not worth cutting */
 };
 static const uint32_t POLYNOMIAL = 0x82f63b78u;
 
@@ -43,6 +50,7 @@ typedef uint32_t (*crc_function)(uint32_t crc, const void *data, size_t size);
 static uint32_t slices[8][256];
 static uint32_t long_shift[4][256];
 static uint32_t short_shift[4][256];
+static uint32_t lane_factor[2 * SHORT_LANE / 8 + 1]; /* of 8 bytes each: x^(64 i - 33) */
 static crc_function chosen = mqx_crc32c_portable;
 static bool hardware;
 
@@ -66,13 +74,13 @@ static uint32_t multiply(uint32_t a, uint32_t b)
     return product;
 }
 
-/* x^(8 * bytes) modulo P. */
-static uint32_t power_of_bytes(uint32_t bytes)
+/* x^bits modulo P. */
+static uint32_t power(uint32_t bits)
 {
-    uint32_t result = 1u << 31;  /* x^0 */
-    uint32_t square = 1u << 23;  /* x^8 */
-    for (; bytes != 0; bytes >>= 1) {
-        if ((bytes & 1u) != 0) {
+    uint32_t result = 1u << 31; /* x^0 */
+    uint32_t square = 1u << 30; /* x^1 */
+    for (; bits != 0; bits >>= 1) {
+        if ((bits & 1u) != 0) {
             result = multiply(result, square);
         }
         square = multiply(square, square);
@@ -80,9 +88,16 @@ static uint32_t power_of_bytes(uint32_t bytes)
     return result;
 }
 
+static void fill_factors(void)
+{
+    for (uint32_t i = 1; i < MQX_ARRAY_COUNT(lane_factor); i++) {
+        lane_factor[i] = power(64 * i - 33);
+    }
+}
+
 static void fill_shift(uint32_t table[4][256], uint32_t bytes)
 {
-    uint32_t factor = power_of_bytes(bytes);
+    uint32_t factor = power(8 * bytes);
     for (uint32_t k = 0; k < 4; k++) {
         for (uint32_t bit = 0; bit < 8; bit++) {
             table[k][1u << bit] = multiply(factor, 1u << bit << (8 * k));
@@ -114,7 +129,7 @@ static bool detect_hardware(void)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    return __builtin_cpu_supports("sse4.2") != 0;
+    return __builtin_cpu_supports("sse4.2") != 0 && __builtin_cpu_supports("pclmul") != 0;
 #elif defined(__aarch64__)
     return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
 #else
@@ -127,6 +142,7 @@ __attribute__((constructor)) static void prepare(void)
     fill_slices();
     fill_shift(long_shift, LONG_LANE);
     fill_shift(short_shift, SHORT_LANE);
+    fill_factors();
     hardware = detect_hardware();
     chosen = hardware ? mqx_crc32c_hardware : mqx_crc32c_portable;
 }
@@ -172,6 +188,29 @@ CRC_TARGET static uint32_t three_lanes(uint32_t crc, const uint8_t *at, size_t l
     return shift(table, crc) ^ third;
 }
 
+#ifdef HAVE_PRODUCT_INSTRUCTION
+CRC_TARGET static inline __m128i product(uint32_t a, uint32_t b)
+{
+    return _mm_clmulepi64_si128(_mm_cvtsi32_si128((int)a), _mm_cvtsi32_si128((int)b), 0);
+}
+
+/* Three lanes of `lane` bytes, a multiple of 8 up to SHORT_LANE. */
+CRC_TARGET static uint32_t three_short_lanes(uint32_t crc, const uint8_t *at, size_t lane)
+{
+    uint32_t second = 0;
+    uint32_t third = 0;
+
+    for (size_t i = 0; i < lane; i += 8) {
+        crc = CRC_STEP8(crc, load64(at + i));
+        second = CRC_STEP8(second, load64(at + lane + i));
+        third = CRC_STEP8(third, load64(at + 2 * lane + i));
+    }
+    const __m128i both = _mm_xor_si128(product(crc, lane_factor[2 * (lane / 8)]),
+                                       product(second, lane_factor[lane / 8]));
+    return CRC_STEP8(0, (uint64_t)_mm_cvtsi128_si64(both)) ^ third;
+}
+#endif
+
 CRC_TARGET uint32_t mqx_crc32c_hardware(uint32_t crc, const void *data, size_t size)
 {
     const uint8_t *at = data;
@@ -184,6 +223,14 @@ CRC_TARGET uint32_t mqx_crc32c_hardware(uint32_t crc, const void *data, size_t s
     for (; size >= 3 * SHORT_LANE; size -= 3 * SHORT_LANE, at += 3 * SHORT_LANE) {
         crc = three_lanes(crc, at, SHORT_LANE, short_shift);
     }
+#ifdef HAVE_PRODUCT_INSTRUCTION
+    if (size >= LEAST_IN_LANES) {
+        const size_t lane = size / 24 * 8;
+        crc = three_short_lanes(crc, at, lane);
+        size -= 3 * lane;
+        at += 3 * lane;
+    }
+#endif
     for (; size >= 8; size -= 8, at += 8) {
         crc = CRC_STEP8(crc, load64(at));
     }

@@ -5,7 +5,7 @@
  * 0xe3069283. Start with 0 and chain: crc(crc(0, a), b) is the crc of a followed by b.
  *
  * There are two implementations with equal results, a portable one (slicing by 8) and one that uses
- * the processor's instruction in three interleaved lanes. mqx_crc32c() takes the faster one that
+ * the processor's instructions in three interleaved lanes. mqx_crc32c() takes the faster one that
  * this machine has, chosen once when the library is loaded; tests call both by name.
  *
  * Threads: all functions may be called from anywhere at any time.
