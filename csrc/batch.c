@@ -10,8 +10,8 @@
  * Put. Everything that can be known is looked at before the first message is linked. Then
  *   open    outside syncpoint, nothing to be logged: messages are available group by group. What
  *           fails half way leaves those before it on the queue; count tells how many.
- *   unit    in the caller's unit: groups are linked as PUT, then their records enter the ring. What
- *           fails half way leaves those before it in the unit.
+ *   unit    in the caller's unit: groups are linked as PUT, then their records enter the ring, up
+ *           to 32 in a micro-transaction. What fails half way leaves those before it in the unit.
  *   whole   outside syncpoint with messages to be logged: the same in a unit of its own, in a
  *           context of the pool, which commits with one COMMIT record, or is backed out.
  *
@@ -82,10 +82,9 @@ static void note_result(const struct put_many *many, uint32_t i)
     item->lsn = 0;
 }
 
-static void note_record(const struct put_many *many, uint32_t i)
+static void note_record(const struct put_many *many, uint32_t i, uint32_t slot)
 {
-    const struct mqx_message *message =
-        mqx_message(&many->call.store->region, many->call.put.slot);
+    const struct mqx_message *message = mqx_message(&many->call.store->region, slot);
     mqx_check(message != NULL);
     many->batch->items[i].lsn = message->lsn;
 }
@@ -248,30 +247,74 @@ static int unlink_group(struct put_many *many, const struct group *group, uint32
     return status;
 }
 
+/* Aims at the k-th message of the group, which is linked. */
+static void aim_at(struct put_many *many, const struct group *group, uint32_t k)
+{
+    const uint32_t i = group->first + k;
+    aim(many, i);
+    many->call.put.slot = group->slot[k];
+    many->call.put.number = many->batch->items[i].number;
+}
+
+/* The first message from the k-th on whose record is wanted and not in the ring. */
+static uint32_t first_without(struct put_many *many, const struct group *group, uint32_t k)
+{
+    const struct mqx_region *region = &many->call.store->region;
+    while (k < group->count && ((many->batch->items[group->first + k].work & WORK_LOGGED) == 0 ||
+                                mqx_message(region, group->slot[k])->lsn != 0)) {
+        k += 1;
+    }
+    return k;
+}
+
+/* Records from the k-th message on, as many as are gathered at once; *k moves behind them, or stays
+ * on the one that could not be logged. */
+static int log_some(struct put_many *many, const struct group *group, uint32_t *k)
+{
+    struct mqx_putting *call = &many->call;
+    struct mqx_gather gather;
+    uint32_t end = *k;
+    int status = mqx_gather_begin(&gather, call->store, call->context, MQX_APPEND_PUT);
+    for (; end < group->count && status == MQX_OK; end++) {
+        aim_at(many, group, end);
+        if (call->put.logged && !mqx_put_gather(call, &gather)) {
+            break;
+        }
+    }
+    if (status == MQX_OK) {
+        status = mqx_put_append_gathered(&gather);
+    }
+    if (status == MQX_OK && end > *k) {
+        *k = end;
+        return MQX_OK;
+    }
+    *k = first_without(many, group, *k);
+    if (status == MQX_OK || status == MQRC_STORAGE_MEDIUM_FULL) { /* by itself */
+        mqx_check(*k < group->count);
+        aim_at(many, group, *k);
+        status = mqx_put_append(call);
+        *k += status == MQX_OK;
+    }
+    return status;
+}
+
 /* The records of the messages linked in a unit. */
 static int log_group(struct put_many *many, const struct group *group)
 {
-    struct mqx_putting *call = &many->call;
-    for (uint32_t k = 0; k < group->count; k++) {
-        const uint32_t i = group->first + k;
-        int status = MQX_OK;
-        aim(many, i);
-        call->put.slot = group->slot[k];
-        call->put.number = many->batch->items[i].number;
-        if (call->put.logged) {
-            status = mqx_put_append(call);
-        }
-        if (status != MQX_OK) {
-            const int undone = unlink_group(many, group, k);
-            many->batch->count += k;
-            return undone == MQX_OK ? status : undone;
-        }
-        if (call->put.logged) {
-            note_record(many, i);
-        }
+    uint32_t k = 0;
+    int status = MQX_OK;
+    while (k < group->count && status == MQX_OK) {
+        status = log_some(many, group, &k);
     }
-    many->batch->count += group->count;
-    return MQX_OK;
+    if (status != MQX_OK) {
+        const int undone = unlink_group(many, group, k);
+        status = undone == MQX_OK ? status : undone;
+    }
+    for (uint32_t i = 0; i < k; i++) {
+        note_record(many, group->first + i, group->slot[i]);
+    }
+    many->batch->count += k;
+    return status;
 }
 
 /* A long one, or one for which the region had no room: with whatever its way takes. */
@@ -288,7 +331,7 @@ static int put_one(struct put_many *many)
         many->batch->count += 1;
     }
     if (status == MQX_OK && call->put.logged) {
-        note_record(many, i);
+        note_record(many, i, call->put.slot);
     }
     return status;
 }
@@ -647,25 +690,65 @@ static int give_back(struct get_many *many, uint32_t k, int why)
     return status == MQX_OK ? why : status;
 }
 
-static int end_claims(struct get_many *many)
+/* GET records from the k-th claim on; *k moves behind what is logged. */
+static int log_gets(struct get_many *many, uint32_t *k)
+{
+    struct mqx_store *store = many->call.store;
+    struct mqx_gather gather;
+    uint32_t from[MQX_RUN_MAX]; /* of each record: its claim */
+    uint32_t end = *k;
+    int status = mqx_gather_begin(&gather, store, many->context, 0);
+    for (; end < many->claimed && status == MQX_OK; end++) {
+        unsigned char *to = mqx_gather_room(&gather, sizeof(struct psj_record));
+        if (many->logged[end] && to == NULL) {
+            break;
+        }
+        if (many->logged[end]) {
+            from[gather.run.count] = end;
+            mqx_gather_add(&gather, mqx_unit_encode_get(store, many->context, many->slot[end],
+                                                        false, to), 0);
+        }
+    }
+    if (status == MQX_OK) {
+        status = mqx_gather_append(&gather);
+        *k = status == MQX_OK ? end : from[gather.run.done];
+    }
+    return status;
+}
+
+/* Bodies that were not copied under the lock; *k moves behind them. */
+static int copy_far(struct get_many *many, uint32_t *k)
 {
     const struct mqx_region *region = &many->call.store->region;
     const uint32_t first = many->batch->count - many->claimed;
-    for (uint32_t k = 0; k < many->claimed; k++) {
-        int status = MQX_OK;
-        if (!many->near[k]) {
+    int status = MQX_OK;
+    for (; *k < many->claimed; *k += 1) {
+        if (!many->near[*k]) {
             mqx_about_to_block();
-            status = copy_to(many, first + k, mqx_message(region, many->slot[k]));
-        }
-        if (status == MQX_OK && many->logged[k]) {
-            status = mqx_unit_log_get(many->call.store, many->context, many->slot[k], false);
+            status = copy_to(many, first + *k, mqx_message(region, many->slot[*k]));
         }
         if (status != MQX_OK) {
-            return give_back(many, k, status);
+            break;
+        }
+    }
+    return status;
+}
+
+static int end_claims(struct get_many *many)
+{
+    uint32_t copied = 0, logged = 0;
+    int status = copy_far(many, &copied);
+    if (status != MQX_OK) {
+        status = give_back(many, copied, status);
+    }
+    while (logged < many->claimed) {
+        const int log = log_gets(many, &logged);
+        if (log != MQX_OK) {
+            return give_back(many, logged, log);
         }
     }
     many->claimed = 0;
-    return MQX_OK;
+    return status;
 }
 
 /* A unit for the claims: the caller's, or one in a context of the pool. */

@@ -132,7 +132,7 @@ static int delete_journalled(struct mqx_store *store, uint32_t slot, uint32_t ge
             *out_end_lsn = append.end_lsn;
             return MQX_OK;
         }
-        status = mqx_journal_make_way(store, &append, status);
+        status = mqx_journal_make_way(store, append.length, status);
         if (status != MQX_OK) {
             return status;
         }

@@ -426,7 +426,7 @@ int mqx_flush_mark(struct mqx_store *store)
 
 /* ---- appending ---- */
 
-int mqx_journal_make_way(struct mqx_store *store, const struct mqx_append *append, int need)
+int mqx_journal_make_way(struct mqx_store *store, uint32_t length, int need)
 {
     if (need != MQX_NEED_RING && need != MQX_NEED_SEGMENT && need != MQRC_STORAGE_MEDIUM_FULL) {
         return need;
@@ -436,10 +436,16 @@ int mqx_journal_make_way(struct mqx_store *store, const struct mqx_append *appen
         return mqx_flush_room(store);
     }
     if (need != MQX_NEED_SEGMENT) {
-        return mqx_journal_make_room(store, append->length);
+        return mqx_journal_make_room(store, length);
     }
     int status = mqx_flush_to(store, mqx_journal_closed_end(store));
     return status == MQX_OK ? mqx_journal_roll(store) : status;
+}
+
+static MQX_COLD int no_place(void)
+{
+    return mqx_fail(MQRC_RESOURCE_PROBLEM, "no place in the journal in %d attempts",
+                    APPEND_ATTEMPTS);
 }
 
 int mqx_journal_append(struct mqx_store *store, struct mqx_append *append)
@@ -449,11 +455,25 @@ int mqx_journal_append(struct mqx_store *store, struct mqx_append *append)
         if (MQX_LIKELY(status == MQX_OK)) {
             return MQX_OK;
         }
-        status = mqx_journal_make_way(store, append, status);
+        status = mqx_journal_make_way(store, append->length, status);
         if (status != MQX_OK) {
             return status;
         }
     }
-    return mqx_fail(MQRC_RESOURCE_PROBLEM, "no place in the journal in %d attempts",
-                    APPEND_ATTEMPTS);
+    return no_place();
+}
+
+int mqx_journal_append_run(struct mqx_store *store, struct mqx_run *run)
+{
+    for (uint32_t i = 0; i < APPEND_ATTEMPTS; i++) {
+        int status = mqx_journal_try_run(store, run);
+        if (MQX_LIKELY(status == MQX_OK)) {
+            return MQX_OK;
+        }
+        status = mqx_journal_make_way(store, run->length[run->done], status);
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
+    return no_place();
 }

@@ -24,10 +24,9 @@ int mqx_flush_to(struct mqx_store *store, uint64_t lsn) MQX_MUST_USE;
  * the next flush then begins with a flush of the whole segment. */
 int mqx_flush_room(struct mqx_store *store) MQX_MUST_USE;
 
-/* What an append that mqx_journal_try_append() refused with `need` waits for before it tries again:
+/* What an append of `length` bytes that was refused with `need` waits for before it is tried again:
  * room in the ring, or in a segment. No lock held. Any other refusal comes back. */
-int mqx_journal_make_way(struct mqx_store *store, const struct mqx_append *append,
-                         int need) MQX_MUST_USE;
+int mqx_journal_make_way(struct mqx_store *store, uint32_t length, int need) MQX_MUST_USE;
 
 /* Writes a mark page (a batch without records that carries the durable LSN) when the newest batch
  * is not yet covered by one. Called after 100 ms of idleness, at checkpoints and at the orderly

@@ -223,23 +223,34 @@ static int close_segment(struct mqx_store *store)
 
 /* ---- appending ---- */
 
-/* Room for the record at `tail`? Closes the segment when it is the segment that has none. */
-static int place(struct mqx_store *store, const struct mqx_append *append)
+/* Room for so many bytes at `tail`? *out_closes: it is the segment that has none. */
+static int look_for_room(struct mqx_store *store, uint32_t length, uint32_t flags,
+                         bool *out_closes)
 {
     struct mqx_journal *journal = store->region.journal;
     const struct mqx_segment *active = active_segment(journal);
 
-    if ((append->flags & MQX_APPEND_PUT) != 0 &&
-        room_at_hand(store) < append->length + mqx_load_relaxed(&journal->reserve_bytes)) {
+    *out_closes = false;
+    if ((flags & MQX_APPEND_PUT) != 0 &&
+        room_at_hand(store) < length + mqx_load_relaxed(&journal->reserve_bytes)) {
         return MQRC_STORAGE_MEDIUM_FULL;
     }
     if (active->state != MQX_SEG_ACTIVE) {
         return MQX_NEED_SEGMENT;
     }
-    if (journal->tail + append->length > active->base_lsn + active->size) {
-        return close_segment(store);
+    if (journal->tail + length > active->base_lsn + active->size) {
+        *out_closes = true;
+        return MQX_NEED_SEGMENT;
     }
-    return ring_has_room(journal, journal->tail + append->length) ? MQX_OK : MQX_NEED_RING;
+    return ring_has_room(journal, journal->tail + length) ? MQX_OK : MQX_NEED_RING;
+}
+
+/* The same for a record; closes the segment that has no room for it. */
+static int place(struct mqx_store *store, uint32_t length, uint32_t flags)
+{
+    bool closes;
+    const int status = look_for_room(store, length, flags, &closes);
+    return closes ? close_segment(store) : status;
 }
 
 static void note_in_context(struct mqx_region *region, const struct mqx_append *append)
@@ -284,22 +295,33 @@ static void note_in_index(struct mqx_region *region, const struct mqx_append *ap
     }
 }
 
+/* Can a record of this length be in a segment at all? */
+static int check_length(const struct mqx_journal *journal, uint32_t length)
+{
+    mqx_check(length >= sizeof(struct psj_record) && length % 8 == 0);
+    mqx_check(length <= MQX_RING_RECORD_MAX);
+    if (length > smallest_segment(journal) - MQX_PAGE_SIZE - sizeof(struct psj_batch)) {
+        return mqx_fail(MQRC_RESOURCE_PROBLEM, "a record of %u bytes does not fit into a segment",
+                        length);
+    }
+    return MQX_OK;
+}
+
 int mqx_journal_try_append(struct mqx_store *store, struct mqx_append *append)
 {
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
-    mqx_check(append->length >= sizeof(struct psj_record) && append->length % 8 == 0);
-    mqx_check(append->length <= MQX_RING_RECORD_MAX);
-    if (append->length > smallest_segment(journal) - MQX_PAGE_SIZE - sizeof(struct psj_batch)) {
-        return mqx_fail(MQRC_RESOURCE_PROBLEM, "a record of %u bytes does not fit into a segment",
-                        append->length);
-    }
-    int status = mqx_lock_take(region, &journal->ring_lock);
+    int status = check_length(journal, append->length);
     if (status != MQX_OK) {
         return status;
     }
-    status = mqx_region_stopped(region) != MQX_RUNNING ? mqx_region_stop_reason(region)
-                                                       : place(store, append);
+    status = mqx_lock_take(region, &journal->ring_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = mqx_region_stopped(region) != MQX_RUNNING
+                 ? mqx_region_stop_reason(region)
+                 : place(store, append->length, append->flags);
     if (status == MQX_OK) {
         append->lsn = journal->tail;
         append->end_lsn = journal->tail + append->length;
@@ -315,6 +337,93 @@ int mqx_journal_try_append(struct mqx_store *store, struct mqx_append *append)
     } else {
         mqx_tx_rollback(region, &journal->ring_lock);
     }
+    mqx_lock_drop(region, &journal->ring_lock);
+    return status;
+}
+
+/* ---- appending many ---- */
+
+/* How many of the run's next records go in together; one when not even that fits. */
+static uint32_t fitting(struct mqx_store *store, const struct mqx_run *run, uint32_t *out_bytes)
+{
+    uint32_t count = run->count - run->done;
+    uint32_t bytes = 0;
+    bool closes;
+    for (uint32_t i = 0; i < count; i++) {
+        bytes += run->length[run->done + i];
+    }
+    while (count > 1 && look_for_room(store, bytes, run->flags, &closes) != MQX_OK) {
+        count -= 1;
+        bytes -= run->length[run->done + count];
+    }
+    *out_bytes = bytes;
+    return count;
+}
+
+/* One micro-transaction: `count` records are in the ring, context and messages know of them. */
+static void put_in_ring(struct mqx_store *store, struct mqx_run *run, uint32_t count,
+                        uint32_t bytes)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    struct mqx_context *context = mqx_context(region, run->context);
+    const unsigned char *record = run->records + run->done_bytes;
+    const uint64_t first = journal->tail;
+    mqx_check(context != NULL);
+    uint32_t crc = context->running_crc;
+
+    ring_copy(region, first, record, bytes);
+    mqx_order();
+    if (context->unit_id == 0) {
+        SET64(&context->unit_id, ((const struct psj_record *)(const void *)record)->unit_id);
+    }
+    if (context->first_lsn == 0) {
+        SET64(&context->first_lsn, first);
+    }
+    for (uint32_t i = run->done, at = 0; i < run->done + count; at += run->length[i++]) {
+        struct mqx_message *message = mqx_message(region, run->message[i]);
+        crc = mqx_running_crc(crc, (const struct psj_record *)(const void *)(record + at));
+        if (message != NULL) {
+            SET64(&message->lsn, first + at);
+            SET32(&message->record_length, run->length[i]);
+        }
+    }
+    SET32(&context->record_count, context->record_count + count);
+    SET32(&context->running_crc, crc);
+    SET32(&journal->batch_records, journal->batch_records + count);
+    SET64(&journal->tail, first + bytes);
+    mqx_tx_commit(&journal->ring_lock);
+    run->done += count;
+    run->done_bytes += bytes;
+}
+
+int mqx_journal_try_run(struct mqx_store *store, struct mqx_run *run)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    int status = MQX_OK;
+    mqx_check(run->count <= MQX_RUN_MAX && run->context != 0);
+    for (uint32_t i = run->done; i < run->count && status == MQX_OK; i++) {
+        status = check_length(journal, run->length[i]);
+    }
+    if (status == MQX_OK) {
+        status = mqx_lock_take(region, &journal->ring_lock);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (mqx_region_stopped(region) != MQX_RUNNING) {
+        status = mqx_region_stop_reason(region);
+    }
+    while (status == MQX_OK && run->done < run->count) {
+        uint32_t bytes = 0;
+        const uint32_t count = fitting(store, run, &bytes);
+        status = place(store, bytes, run->flags);
+        if (status == MQX_OK) {
+            put_in_ring(store, run, count, bytes);
+        }
+    }
+    mqx_tx_rollback(region, &journal->ring_lock); /* of a segment that could not be closed */
     mqx_lock_drop(region, &journal->ring_lock);
     return status;
 }

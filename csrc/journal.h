@@ -64,6 +64,21 @@ struct mqx_append {
     uint64_t end_lsn;            /* out: durable >= end_lsn means it is on the medium */
 };
 
+enum { MQX_RUN_MAX = 32 }; /* two undoable stores a record, and eight others: see MQX_UNDO_MAX */
+
+/* Records of one unit that are appended together, none of which decides it. */
+struct mqx_run {
+    const unsigned char *records; /* finished bytes, one behind the other; not longer together
+                                   * than one record may be */
+    uint32_t context;
+    uint32_t flags;               /* MQX_APPEND_PUT or 0 */
+    uint32_t count;
+    uint32_t length[MQX_RUN_MAX];
+    uint32_t message[MQX_RUN_MAX]; /* as in struct mqx_append */
+    uint32_t done;                /* in: 0; out: how many are in the ring */
+    uint32_t done_bytes;          /* of those; in: 0 */
+};
+
 /* Process-local caches. Attaching twice is harmless. */
 int mqx_journal_attach(struct mqx_store *store) MQX_MUST_USE;
 void mqx_journal_detach(struct mqx_store *store);
@@ -73,6 +88,11 @@ void mqx_journal_detach(struct mqx_store *store);
 int mqx_journal_append(struct mqx_store *store, struct mqx_append *append) MQX_MUST_USE;
 /* The same without waiting: MQX_NEED_RING, MQX_NEED_SEGMENT, MQRC_STORAGE_MEDIUM_FULL (reserve). */
 int mqx_journal_try_append(struct mqx_store *store, struct mqx_append *append) MQX_MUST_USE;
+
+/* The same for a run: what fits of it in one hold, as few micro-transactions as it takes.
+ * run->done and done_bytes say how far it got, whatever is returned; another call goes on there. */
+int mqx_journal_append_run(struct mqx_store *store, struct mqx_run *run) MQX_MUST_USE;
+int mqx_journal_try_run(struct mqx_store *store, struct mqx_run *run) MQX_MUST_USE;
 
 /* A unit id; never 0. */
 uint64_t mqx_journal_unit_id(struct mqx_store *store);

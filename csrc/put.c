@@ -20,7 +20,6 @@
 #include "error.h"
 #include "helper.h"
 #include "path.h"
-#include "uow.h"
 #include "yield.h"
 
 #include <string.h>
@@ -304,49 +303,10 @@ static int fill_reserved(struct mqx_putting *call)
 
 /* ---- records of a persistent message ---- */
 
-static uint32_t piece_bytes(const struct mqx_store *store)
-{
-    const uint64_t room = (store->region.journal->first_segment_size - 2 * MQX_PAGE_SIZE) / 2 - 256;
-    return room < PS_CHUNK_BYTES ? (uint32_t)room & ~7u : (uint32_t)PS_CHUNK_BYTES;
-}
-
-static int append_chunks(struct mqx_putting *call, const struct mqx_record_head *put_head,
-                         struct ps_chunked *out)
-{
-    const uint32_t most = piece_bytes(call->store);
-    const unsigned char *body = call->put.body;
-    struct mqx_record_head head = *put_head;
-    unsigned char *record = mqx_scratch(MQX_RING_RECORD_MAX);
-    head.type = PS_REC_CHUNK;
-    head.flags = 0;
-    *out = (struct ps_chunked){.total = call->put.length};
-    for (uint64_t at = 0; at < call->put.length; at += most) {
-        const uint64_t left = call->put.length - at;
-        const uint32_t piece = left < most ? (uint32_t)left : most;
-        const struct ps_chunk chunk = {.prev_lsn = out->last_lsn, .offset = at,
-                                       .total = call->put.length, .number = out->count};
-        struct mqx_append append = {
-            .record = record,
-            .length = mqx_encode_chunk(record, &head, &chunk, body + at, piece),
-            .flags = MQX_APPEND_PUT,
-            .context = call->context,
-        };
-        int status = mqx_journal_append(call->store, &append);
-        if (status != MQX_OK) {
-            return status;
-        }
-        out->first_lsn = out->count == 0 ? append.lsn : out->first_lsn;
-        out->last_lsn = append.lsn;
-        out->count += 1;
-    }
-    return MQX_OK;
-}
-
-/* The PUT record, and the CHUNK records of a long body before it. */
-static int append_once(struct mqx_putting *call)
+static struct mqx_record_head head_of(struct mqx_putting *call)
 {
     const struct mqx_put *put = &call->put;
-    const struct mqx_record_head head = {
+    return (struct mqx_record_head){
         .type = PS_REC_PUT,
         .flags = call->single ? PS_FLAG_COMMITS : 0,
         .unit_id = mqx_unit_id(call->store, call->context),
@@ -354,15 +314,23 @@ static int append_once(struct mqx_putting *call)
         .object_gen = put->generation,
         .number = put->number,
     };
+}
+
+/* The PUT record, and the CHUNK records of a long body before it. */
+static int append_once(struct mqx_putting *call)
+{
+    const struct mqx_put *put = &call->put;
+    const struct mqx_record_head head = head_of(call);
     const uint32_t flags = MQX_APPEND_PUT | (call->single ? MQX_APPEND_DECIDES : 0u);
     struct ps_chunked chunked;
-    const bool is_chunked = put->length > piece_bytes(call->store);
+    const bool is_chunked = put->length > mqx_piece_bytes(call->store);
     unsigned char *record = mqx_scratch(MQX_RING_RECORD_MAX);
     if (record == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a PUT record");
     }
     if (is_chunked) {
-        int status = append_chunks(call, &head, &chunked);
+        int status = mqx_unit_append_pieces(call->store, call->context, &head, put->body,
+                                            put->length, &chunked);
         if (status != MQX_OK) {
             return status;
         }
@@ -391,6 +359,35 @@ static int relieve(struct mqx_store *store)
     return status;
 }
 
+static void watch_checkpoint(struct mqx_store *store)
+{
+    if (MQX_UNLIKELY(mqx_checkpoint_due(store))) {
+        mqx_helper_ring(&store->region, store->region.process);
+    }
+}
+
+bool mqx_put_gather(struct mqx_putting *call, struct mqx_gather *gather)
+{
+    const struct mqx_put *put = &call->put;
+    const uint32_t length = mqx_put_record_length(put->ext != NULL, (uint32_t)put->length);
+    unsigned char *to = mqx_gather_room(gather, length);
+    mqx_check(put->logged && !call->single && put->length <= MQX_LOCKED_COPY_MAX);
+    if (to == NULL || put->length > mqx_piece_bytes(call->store)) {
+        return false;
+    }
+    const struct mqx_record_head head = head_of(call);
+    mqx_gather_add(gather, mqx_encode_put(to, &head, put->d, put->ext, NULL, put->body,
+                                          (uint32_t)put->length), put->slot);
+    return true;
+}
+
+int mqx_put_append_gathered(struct mqx_gather *gather)
+{
+    const int status = mqx_gather_append(gather);
+    watch_checkpoint(gather->store);
+    return status;
+}
+
 int mqx_put_append(struct mqx_putting *call)
 {
     struct mqx_store *store = call->store;
@@ -398,9 +395,7 @@ int mqx_put_append(struct mqx_putting *call)
     if (MQX_UNLIKELY(status == MQRC_STORAGE_MEDIUM_FULL) && relieve(store) == MQX_OK) {
         status = append_once(call);
     }
-    if (MQX_UNLIKELY(mqx_checkpoint_due(store))) {
-        mqx_helper_ring(&store->region, store->region.process);
-    }
+    watch_checkpoint(store);
     return status;
 }
 

@@ -12,7 +12,7 @@
 #define PENSTOCK_PUT_H
 
 #include "attachment.h"
-#include "uow.h"
+#include "unit_log.h"
 
 /* What one put carries along. */
 struct mqx_putting {
@@ -39,6 +39,12 @@ int mqx_put_link(struct mqx_putting *call, struct mqx_hold *hold,
 
 /* The records of a linked message. */
 int mqx_put_append(struct mqx_putting *call) MQX_MUST_USE;
+
+/* The record of a linked message, encoded into the gathering of its unit; false: no room, or it
+ * takes more than one record. */
+bool mqx_put_gather(struct mqx_putting *call, struct mqx_gather *gather);
+/* Appends them. 2192: some are not in the ring, mqx_put_append() may find room for them. */
+int mqx_put_append_gathered(struct mqx_gather *gather) MQX_MUST_USE;
 
 /* Places, links and logs one message of any length in call->context; a failure leaves nothing. */
 int mqx_put_in_context(struct mqx_putting *call) MQX_MUST_USE;

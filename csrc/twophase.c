@@ -15,6 +15,7 @@
 #include "prepared.h"
 #include "surroundings.h"
 #include "sweep.h"
+#include "unit_log.h"
 #include "yield.h"
 
 #include <stdlib.h>
@@ -40,43 +41,6 @@ struct imaging {
     unsigned char *body;
     uint64_t capacity;
 };
-
-static uint32_t piece_bytes(const struct mqx_store *store)
-{
-    const struct mqx_journal *journal = store->region.journal;
-    const uint64_t room = (journal->first_segment_size - 2 * MQX_PAGE_SIZE) / 2 - 256;
-    return room < PS_CHUNK_BYTES ? (uint32_t)room & ~7u : (uint32_t)PS_CHUNK_BYTES;
-}
-
-static int append_pieces(struct imaging *imaging, const struct mqx_record_head *image_head,
-                         uint64_t total, struct ps_chunked *out)
-{
-    const uint32_t most = piece_bytes(imaging->store);
-    struct mqx_record_head head = *image_head;
-    unsigned char *record = mqx_scratch(MQX_RING_RECORD_MAX);
-    head.type = PS_REC_CHUNK;
-    *out = (struct ps_chunked){.total = total};
-    for (uint64_t at = 0; at < total; at += most) {
-        const uint64_t left = total - at;
-        const struct ps_chunk chunk = {
-            .prev_lsn = out->last_lsn, .offset = at, .total = total, .number = out->count};
-        struct mqx_append append = {
-            .record = record,
-            .length = mqx_encode_chunk(record, &head, &chunk, imaging->body + at,
-                                       left < most ? (uint32_t)left : most),
-            .flags = MQX_APPEND_PUT,
-            .context = imaging->context,
-        };
-        int status = mqx_journal_append(imaging->store, &append);
-        if (status != MQX_OK) {
-            return status;
-        }
-        out->first_lsn = out->count == 0 ? append.lsn : out->first_lsn;
-        out->last_lsn = append.lsn;
-        out->count += 1;
-    }
-    return MQX_OK;
-}
 
 static int make_room(struct imaging *imaging, uint64_t length)
 {
@@ -114,9 +78,10 @@ static int append_image(struct imaging *imaging, const struct mqx_message *messa
         status = mqx_queue_read_body(&store->region, message, &d, &ext, imaging->body,
                                      message->length);
     }
-    const bool pieces = message->length > piece_bytes(store);
+    const bool pieces = message->length > mqx_piece_bytes(store);
     if (status == MQX_OK && pieces) {
-        status = append_pieces(imaging, &head, message->length, &chunked);
+        status = mqx_unit_append_pieces(store, imaging->context, &head, imaging->body,
+                                        message->length, &chunked);
     }
     if (status != MQX_OK) {
         return status;

@@ -75,13 +75,10 @@ int mqx_unit_append(struct mqx_store *store, uint32_t slot, const unsigned char 
     return mqx_journal_append(store, &append);
 }
 
-int mqx_unit_log_get(struct mqx_store *store, uint32_t context, uint32_t slot, bool decides)
+uint32_t mqx_unit_encode_get(struct mqx_store *store, uint32_t context, uint32_t slot, bool decides,
+                             unsigned char *to)
 {
     const struct mqx_message *message = mqx_message(&store->region, slot);
-    unsigned char *record = mqx_scratch(256);
-    if (record == NULL) {
-        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a GET record");
-    }
     mqx_check(message != NULL && message->unit == context);
     const struct mqx_record_head head = {
         .type = PS_REC_GET,
@@ -91,7 +88,16 @@ int mqx_unit_log_get(struct mqx_store *store, uint32_t context, uint32_t slot, b
         .object_gen = mqx_object(&store->region, message->object)->generation,
         .number = message->number,
     };
-    const uint32_t length = mqx_encode_plain(record, &head);
+    return mqx_encode_plain(to, &head);
+}
+
+int mqx_unit_log_get(struct mqx_store *store, uint32_t context, uint32_t slot, bool decides)
+{
+    unsigned char *record = mqx_scratch(256);
+    if (record == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a GET record");
+    }
+    const uint32_t length = mqx_unit_encode_get(store, context, slot, decides, record);
     return mqx_unit_append(store, context, record, length, decides ? MQX_APPEND_DECIDES : 0u, 0);
 }
 

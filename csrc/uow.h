@@ -38,6 +38,9 @@ void mqx_unit_begin(struct mqx_store *store, uint32_t context);
  * 0. */
 int mqx_unit_append(struct mqx_store *store, uint32_t context, const unsigned char *record,
                     uint32_t length, uint32_t flags, uint32_t message) MQX_MUST_USE;
+/* The GET record of a claimed persistent message, encoded into 8-aligned memory; its length. */
+uint32_t mqx_unit_encode_get(struct mqx_store *store, uint32_t context, uint32_t slot, bool decides,
+                             unsigned char *to);
 /* The GET record of a claimed persistent message; with `decides` it commits the unit, too. */
 int mqx_unit_log_get(struct mqx_store *store, uint32_t context, uint32_t slot,
                      bool decides) MQX_MUST_USE;

@@ -20,7 +20,7 @@ LAYERS = (
     "lock region arena store body attributes",
     "segment journal journal_files journal_read commit heap lookup queue select mqe notify "
     "browse_lock scan",
-    "catalog catalog_delete catalog_names structure uow xids prepared",
+    "catalog catalog_delete catalog_names structure uow unit_log xids prepared",
     "recovery recovery_scan recovery_replay recovery_sort recovery_load checkpoint checkpoint_file "
     "journal_create",
     "attach attach_region attachment errlog forked helper lockfile orphan sweep watch",
