@@ -170,6 +170,19 @@ class MessageBatch:
         self.bodies = bodies
         self.offsets = offsets
 
+    @staticmethod
+    def _made(
+        descriptors: npt.NDArray[np.void],
+        bodies: npt.NDArray[np.uint8],
+        offsets: npt.NDArray[np.int64],
+    ) -> MessageBatch:
+        """Of arrays that are known to fit together."""
+        batch = MessageBatch.__new__(MessageBatch)
+        batch.descriptors = descriptors
+        batch.bodies = bodies
+        batch.offsets = offsets
+        return batch
+
     def __len__(self) -> int:
         """How many messages."""
         return len(self.descriptors)
@@ -309,10 +322,19 @@ def _is_offsets(value: Any) -> bool:
 
 
 def _offsets_of(value: Any, size: int) -> npt.NDArray[np.int64]:
+    """A copy of our own. Whether they are in order is looked at by the core, in every row; who it
+    refuses is told by _check_offsets().
+    """
     given = np.asarray(value)
     if given.ndim != 1 or given.dtype.kind not in "iu" or len(given) == 0:
         _wrong_type(f"offsets must be a one-dimensional array of integers, not {value!r:.80}")
     offsets = given.astype(np.int64)
+    if len(offsets) == 1:
+        _check_offsets(offsets, size)
+    return offsets
+
+
+def _check_offsets(offsets: npt.NDArray[np.int64], size: int) -> None:
     steps = np.diff(offsets)
     if offsets[0] < 0 or offsets[-1] > size or (steps < 0).any():
         at = int(np.argmax(steps < 0)) + 1 if (steps < 0).any() else 0 if offsets[0] < 0 else -1
@@ -320,7 +342,6 @@ def _offsets_of(value: Any, size: int) -> npt.NDArray[np.int64]:
             f"offset {int(offsets[at])} (at {at}) is out of order, or not within "
             f"{size} bytes of bodies"
         )
-    return offsets
 
 
 def _from_pair(buffer: Any, offsets: Any) -> _Bodies:
@@ -596,14 +617,19 @@ def put_batch(
     bodies = _bodies_of(source)
     rows = _rows_for(queue, source, len(bodies.offsets) - 1)
     given = _fill(rows, columns)
-    _check_rows(rows, given)
+    if given:
+        _check_rows(rows, given)
     if "reply_to_q" in given:
         _engine.batch_complete_reply(queue, rows)
     reason, count, failed, warnings = _engine.batch_put(
         queue, rows, bodies.buffer, bodies.offsets, syncpoint, "put_time_us" in given
     )
     if reason:
+        if reason == ReasonCode.BUFFER_LENGTH_ERROR:
+            _check_offsets(bodies.offsets, memoryview(bodies.buffer).nbytes)
         _engine.batch_fail(queue, reason, count, failed)
+    if "report" not in given and not isinstance(source, MessageBatch):
+        return BatchResult(count, warnings, rows)
     unknown = (rows["report"] & ~_REPORT_KNOWN != 0) & (rows["reason"] == 0)
     if unknown.any():
         rows["reason"][unknown] = ReasonCode.UNKNOWN_REPORT_OPTION
@@ -647,7 +673,7 @@ def _get_once(
             room = needed
             continue
         used = int(offsets[count]) if count else 0
-        batch = MessageBatch(rows[:count], bodies[:used], offsets[: count + 1])
+        batch = MessageBatch._made(rows[:count], bodies[:used], offsets[: count + 1])
         if not count:
             offsets[0] = 0
         return batch, needed
