@@ -72,7 +72,7 @@ def bench_batch_in_memory(interleave: Interleave, files: Path, scale: Scale, way
                     way == "get"
                 ],
             },
-            [Aim("absolute", 1 / RATE), Aim("rate", 0.5, "C: memcpy loop")],
+            [Aim("absolute", 1 / RATE, either=Aim("rate", 0.5, "C: memcpy loop"))],
             rounds=ROUNDS,
         )
 
