@@ -476,17 +476,10 @@ static uint32_t random_length(struct workload *w)
     return way < 19 ? 3000 + wl_below(w, 6000) : 12000 + wl_below(w, 24000);
 }
 
-struct order { /* of a message to be put */
-    int32_t priority;     /* -1: the queue's */
-    uint8_t persistence;  /* 2: the queue's */
-    bool has_ext;
-    uint32_t length;
-};
-
-static struct order random_order(struct workload *w)
+struct wl_order wl_random_order(struct workload *w)
 {
     static const int32_t priorities[] = {AS_Q_DEF, AS_Q_DEF, 0, 1, 2, 4, 5, 9, 12, 2147483647};
-    return (struct order){
+    return (struct wl_order){
         .priority = priorities[wl_below(w, MQX_ARRAY_COUNT(priorities))],
         .persistence = (uint8_t)(wl_below(w, 4) == 0 ? 0 : 1 + wl_below(w, 2)),
         .has_ext = wl_below(w, 4) == 0,
@@ -494,8 +487,8 @@ static struct order random_order(struct workload *w)
     };
 }
 
-static struct wl_message message_for(struct workload *w, const struct wl_queue *queue,
-                                     const struct order *order)
+struct wl_message wl_message_for(struct workload *w, const struct wl_queue *queue,
+                                 const struct wl_order *order)
 {
     const struct wl_attributes *attributes = &queue->attributes;
     struct wl_message message = {
@@ -515,7 +508,7 @@ static struct wl_message message_for(struct workload *w, const struct wl_queue *
 }
 
 static int put_message(struct workload *w, const struct wl_queue *queue, mqe_unit *unit,
-                       const struct order *order, const struct wl_message *message)
+                       const struct wl_order *order, const struct wl_message *message)
 {
     struct ps_descriptor descriptor;
     struct ps_descriptor_ext extension;
@@ -533,11 +526,11 @@ static int put_message(struct workload *w, const struct wl_queue *queue, mqe_uni
                    body_buffer, message->length, -1, 0);
 }
 
-static int put_single(struct workload *w, uint32_t q, const struct order *order)
+static int put_single(struct workload *w, uint32_t q, const struct wl_order *order)
 {
     struct wl_queue *queue = &w->model.queue[q];
     const struct wl_model before = w->model;
-    const struct wl_message message = message_for(w, queue, order);
+    const struct wl_message message = wl_message_for(w, queue, order);
     (void)wl_insert(queue, &message);
     if (message.kept == 0) {
         return wl_settle_call(w, "put", put_message(w, queue, NULL, order, &message), &before);
@@ -557,8 +550,8 @@ int wl_need_unit(struct workload *w, uint32_t u)
 int workload_put_in_unit(struct workload *w, uint32_t q, uint32_t u)
 {
     struct wl_queue *queue = &w->model.queue[q];
-    const struct order order = random_order(w);
-    struct wl_message message = message_for(w, queue, &order);
+    const struct wl_order order = wl_random_order(w);
+    struct wl_message message = wl_message_for(w, queue, &order);
     if (wl_need_unit(w, u) != GO_ON || w->unit[u] == NULL) {
         return wl_over(w) ? STOP : GO_ON;
     }
@@ -573,7 +566,7 @@ int workload_put_in_unit(struct workload *w, uint32_t q, uint32_t u)
 
 int workload_put(struct workload *w, uint32_t q, bool persistent, uint32_t length)
 {
-    const struct order order = {AS_Q_DEF, persistent, false, length};
+    const struct wl_order order = {AS_Q_DEF, persistent, false, length};
     return put_single(w, q, &order);
 }
 
@@ -617,9 +610,8 @@ static int get_message(struct workload *w, const struct wl_queue *queue, mqe_uni
     return reason;
 }
 
-/* `expected` is what the model says the call takes; its BackoutCount must be exact. */
-static void compare_got(struct workload *w, const struct wl_message *got,
-                        const struct wl_message *expected)
+void wl_compare_got(struct workload *w, const struct wl_message *got,
+                    const struct wl_message *expected)
 {
     if (got->id != expected->id || got->backouts != expected->backouts ||
         got->length != expected->length || got->priority != expected->priority) {
@@ -658,7 +650,7 @@ static int get_single(struct workload *w, uint32_t q, uint32_t correl)
     }
     const int reason = get_message(w, queue, NULL, correl, 0, &got);
     if (reason == 0) {
-        compare_got(w, &got, &expected);
+        wl_compare_got(w, &got, &expected);
     }
     return expected.kept != 0 ? wl_settle_step(w, "get", reason, &before)
                               : wl_settle_call(w, "get", reason, &before);
@@ -674,7 +666,7 @@ int workload_get_in_unit(struct workload *w, uint32_t q, uint32_t u, uint32_t co
     }
     struct wl_message *message = &queue->message[index];
     if (wl_worked(w, "get in a unit", get_message(w, queue, w->unit[u], correl, 0, &got))) {
-        compare_got(w, &got, message);
+        wl_compare_got(w, &got, message);
         message->state = WL_GOT;
         message->unit = (uint8_t)u;
         message->order = w->calls++;
@@ -691,7 +683,7 @@ static int browse(struct workload *w, uint32_t q)
         return get_nothing(w, queue, 0);
     }
     if (wl_worked(w, "browse", get_message(w, queue, NULL, 0, MQE_GET_BROWSE_FIRST, &got))) {
-        compare_got(w, &got, &queue->message[index]);
+        wl_compare_got(w, &got, &queue->message[index]);
     }
     return wl_over(w) ? STOP : GO_ON;
 }
@@ -797,16 +789,19 @@ static int on_queue(struct workload *w, uint32_t q, uint32_t u, uint32_t way)
     }
     const bool may_put = queue->count < WL_DEPTH - 6;
     if (way < 20 && may_put) {
-        const struct order order = random_order(w);
+        const struct wl_order order = wl_random_order(w);
         return put_single(w, q, &order);
     }
     if (way < 48 && may_put) {
-        return workload_put_in_unit(w, q, u);
+        return way < 40 ? workload_put_in_unit(w, q, u) : wl_put_batch(w, q, u);
     }
     if (way < 60) {
         return get_single(w, q, correl);
     }
-    return way < 74 ? workload_get_in_unit(w, q, u, correl) : browse(w, q);
+    if (way < 74) {
+        return way < 70 ? workload_get_in_unit(w, q, u, correl) : wl_get_batch(w, q, u);
+    }
+    return browse(w, q);
 }
 
 /* A unit that is larger than the log ring, so that most of it is in the journal before its COMMIT

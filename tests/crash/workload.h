@@ -4,10 +4,10 @@
  * One thread, one attachment, files in memory (tests/c/memory_io.h). From a seed come: definitions,
  * alterations and deletions of queues (permanent dynamic ones are defined by opening and deleted by
  * closing), lives of temporary queues, puts and gets outside and inside units of work (several open
- * at a time, several queues each), backouts, browses, clears, long bodies, checkpoints,
- * maintenance, a structure with queues in it and its failures, a process object, prepared units
- * (several at a time, over restarts, ended one by one or several in one call), orderly ends, deaths
- * and restarts.
+ * at a time, several queues each), of one message and of several in a call, backouts, browses,
+ * clears, long bodies, checkpoints, maintenance, a structure with queues in it and its failures, a
+ * process object, prepared units (several at a time, over restarts, ended one by one or several in
+ * one call), orderly ends, deaths and restarts.
  *
  * Terms
  *   model    what the queues hold now, message by message in delivery order, with units under way.

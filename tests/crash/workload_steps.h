@@ -27,6 +27,21 @@ int wl_settle_step(struct workload *w, const char *what, int reason,
 int wl_settle_call(struct workload *w, const char *what, int reason,
                    const struct wl_model *before);
 void wl_allow_backout(struct workload *w, uint32_t q, uint64_t id, uint32_t count);
+struct wl_order { /* of a message to be put */
+    int32_t priority;     /* -1: the queue's */
+    uint8_t persistence;  /* 2: the queue's */
+    bool has_ext;
+    uint32_t length;
+};
+struct wl_order wl_random_order(struct workload *w);
+struct wl_message wl_message_for(struct workload *w, const struct wl_queue *queue,
+                                 const struct wl_order *order);
+/* `expected` is what the model says the call takes; its BackoutCount must be exact. */
+void wl_compare_got(struct workload *w, const struct wl_message *got,
+                    const struct wl_message *expected);
+/* Several messages put or got in one call, in unit `u` (workload_batch.c). */
+int wl_put_batch(struct workload *w, uint32_t q, uint32_t u);
+int wl_get_batch(struct workload *w, uint32_t q, uint32_t u);
 /* A call about an object that is no queue (workload_others.c). */
 int wl_change_other(struct workload *w);
 /* Unit `u` is begun, unless it has been. */
