@@ -144,7 +144,8 @@ def test_where_executors_are_elsewhere_the_first_task_says_so_and_takes_nothing(
         def reader(self, schema: StructType) -> browse.BrowseReader:
             class Reader(browse.BrowseReader):
                 def partitions(self) -> list[browse.Walk]:
-                    return [browse.Walk(9, far)]
+                    parts = super().partitions()
+                    return [browse.Walk(p.places, p.up_to, far) for p in parts]  # type: ignore
 
             return Reader(options.parse(self.options, options.READ), schema)
 
