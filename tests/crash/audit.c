@@ -272,6 +272,20 @@ static void check_slots(struct audit *audit, enum mqx_area_kind kind)
     }
 }
 
+/* The bytes of the journal are those of its files. */
+static void check_journal(struct audit *audit)
+{
+    const struct mqx_journal *journal = audit->region->journal;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < MQX_SEGMENT_MAX; i++) {
+        bytes += journal->segment[i].state != MQX_SEG_FREE ? journal->segment[i].size : 0;
+    }
+    if (bytes != journal->used_bytes) {
+        complain(audit, "the journal counts %llu bytes, its files have %llu",
+                 (unsigned long long)journal->used_bytes, (unsigned long long)bytes);
+    }
+}
+
 static void count_all(struct audit *audit)
 {
     for (uint64_t i = 1; i < audit->cells && audit->good; i++) {
@@ -306,6 +320,7 @@ bool world_audit(const struct world *world)
     check_slots(&audit, MQX_AREA_OBJECTS);
     check_slots(&audit, MQX_AREA_CONTEXTS);
     check_slots(&audit, MQX_AREA_HANDLES);
+    check_journal(&audit);
     count_all(&audit);
     free(audit.cell);
     free(audit.entry);

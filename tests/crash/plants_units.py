@@ -398,6 +398,15 @@ SCAN_AND_ARCHIVE = (
         "    err = 0;\n",
     ),
     plant(
+        "a segment that was archived before a death stays in the table",
+        "t2/retire_to_archive",
+        "journal.c",
+        "    if (err != 0 && err != -ENOENT) {\n"
+        '        return mqx_io_reason(err, "moving a segment to the archive");',
+        "    if (err != 0) {\n"
+        '        return mqx_io_reason(err, "moving a segment to the archive");',
+    ),
+    plant(
         "retired segments with linear logging are removed",
         "t3",
         "journal.c",

@@ -245,6 +245,14 @@ static void checkpoint(mqe_manager *m)
     expect("checkpoint", mqe_checkpoint(m));
 }
 
+static void retire(mqe_manager *m)
+{
+    expect("checkpoint", mqe_checkpoint(m));
+    if (m->store.plan.linear != 0 && world_archived(&world) == 0) {
+        expect("a segment in the archive", MQRC_UNEXPECTED_ERROR);
+    }
+}
+
 static void clear_queue(mqe_manager *m)
 {
     expect("clear", mqe_clear(m, world.slot[1], world.generation[1]));
@@ -381,41 +389,44 @@ static const struct scenario {
     uint32_t many;      /* messages on queue B */
     bool in_between;    /* other pictures than before and after are legal (several units) */
     uint32_t prepared;  /* prepared units, 1, 2, ... */
+    enum { NOTHING, TO_SPARES, TO_ARCHIVE } retires; /* a segment that nobody needs */
 } scenarios[] = {
-    {"put_nonpersistent", put_nonpersistent, 3, false, 0},
-    {"put_persistent", put_persistent, 3, false, 0},
-    {"put_long_nonpersistent", put_long_nonpersistent, 3, false, 0},
-    {"put_long_persistent", put_long_persistent, 3, false, 0},
-    {"get_nonpersistent", get_nonpersistent, 3, false, 0},
-    {"get_persistent", get_persistent, 3, false, 0},
-    {"get_long_nonpersistent", get_long_nonpersistent, 3, false, 0},
-    {"get_by_correl", get_by_correl, 80, false, 0},
-    {"put_batch", put_batch, 3, false, 0},
-    {"put_batch_nonpersistent", put_batch_nonpersistent, 3, true, 0},
-    {"get_batch", get_batch, 3, false, 0},
-    {"get_batch_nonpersistent", get_batch_nonpersistent, 80, true, 0},
-    {"commit_batches", commit_batches, 3, false, 0},
-    {"commit_unit", commit_unit, 3, false, 0},
-    {"back_out_unit", back_out_unit, 3, false, 0},
-    {"commit_unit_indexed", commit_unit, 80, false, 0},
-    {"browse_long", browse_long, 3, false, 0},
-    {"wait_in_vain", wait_in_vain, 3, false, 0},
-    {"define_and_delete", define_and_delete, 3, false, 0},
-    {"temporary_queue", temporary_queue, 3, false, 0},
-    {"temporary_queue_in_use", temporary_queue_in_use, 3, false, 0},
-    {"permanent_queue", permanent_queue, 3, false, 0},
-    {"structure", structure, 3, false, 0},
-    {"checkpoint", checkpoint, 3, false, 0},
-    {"clear_queue", clear_queue, 80, true, 0},
-    {"prepare", prepare, 3, false, 0},
-    {"prepare_nothing", prepare_nothing, 3, false, 1},
-    {"commit_prepared", commit_prepared, 3, false, 1},
-    {"commit_several_prepared", commit_several_prepared, 80, false, 3},
-    {"back_out_prepared", back_out_prepared, 3, false, 1},
-    {"back_out_several_prepared", back_out_several_prepared, 80, false, 3},
-    {"browse_prepared", browse_prepared, 3, false, 2},
-    {"checkpoint_with_prepared", checkpoint, 3, false, 3},
-    {"attach_and_leave", NULL, 3, false, 1},
+    {"put_nonpersistent", put_nonpersistent, 3, false, 0, NOTHING},
+    {"put_persistent", put_persistent, 3, false, 0, NOTHING},
+    {"put_long_nonpersistent", put_long_nonpersistent, 3, false, 0, NOTHING},
+    {"put_long_persistent", put_long_persistent, 3, false, 0, NOTHING},
+    {"get_nonpersistent", get_nonpersistent, 3, false, 0, NOTHING},
+    {"get_persistent", get_persistent, 3, false, 0, NOTHING},
+    {"get_long_nonpersistent", get_long_nonpersistent, 3, false, 0, NOTHING},
+    {"get_by_correl", get_by_correl, 80, false, 0, NOTHING},
+    {"put_batch", put_batch, 3, false, 0, NOTHING},
+    {"put_batch_nonpersistent", put_batch_nonpersistent, 3, true, 0, NOTHING},
+    {"get_batch", get_batch, 3, false, 0, NOTHING},
+    {"get_batch_nonpersistent", get_batch_nonpersistent, 80, true, 0, NOTHING},
+    {"commit_batches", commit_batches, 3, false, 0, NOTHING},
+    {"commit_unit", commit_unit, 3, false, 0, NOTHING},
+    {"back_out_unit", back_out_unit, 3, false, 0, NOTHING},
+    {"commit_unit_indexed", commit_unit, 80, false, 0, NOTHING},
+    {"browse_long", browse_long, 3, false, 0, NOTHING},
+    {"wait_in_vain", wait_in_vain, 3, false, 0, NOTHING},
+    {"define_and_delete", define_and_delete, 3, false, 0, NOTHING},
+    {"temporary_queue", temporary_queue, 3, false, 0, NOTHING},
+    {"temporary_queue_in_use", temporary_queue_in_use, 3, false, 0, NOTHING},
+    {"permanent_queue", permanent_queue, 3, false, 0, NOTHING},
+    {"structure", structure, 3, false, 0, NOTHING},
+    {"checkpoint", checkpoint, 3, false, 0, NOTHING},
+    {"clear_queue", clear_queue, 80, true, 0, NOTHING},
+    {"prepare", prepare, 3, false, 0, NOTHING},
+    {"prepare_nothing", prepare_nothing, 3, false, 1, NOTHING},
+    {"commit_prepared", commit_prepared, 3, false, 1, NOTHING},
+    {"commit_several_prepared", commit_several_prepared, 80, false, 3, NOTHING},
+    {"back_out_prepared", back_out_prepared, 3, false, 1, NOTHING},
+    {"back_out_several_prepared", back_out_several_prepared, 80, false, 3, NOTHING},
+    {"browse_prepared", browse_prepared, 3, false, 2, NOTHING},
+    {"checkpoint_with_prepared", checkpoint, 3, false, 3, NOTHING},
+    {"retire_to_spares", retire, 3, false, 0, TO_SPARES},
+    {"retire_to_archive", retire, 3, false, 0, TO_ARCHIVE},
+    {"attach_and_leave", NULL, 3, false, 1, NOTHING},
 };
 
 /* ---- children ---- */
@@ -434,6 +445,7 @@ static _Noreturn void child_main(const struct scenario *scenario, uint64_t kill_
     if (reason != 0) {
         world_die("attach in a child", reason);
     }
+    manager->store.plan.linear = world.manager->store.plan.linear;
     const struct mqx_region *region = &manager->store.region;
     if (!from_attach) {
         store_hook_arm(region->base, region->size, kill_at);
@@ -521,10 +533,19 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
+static void reset(const struct scenario *scenario)
+{
+    world_set_linear(&world, scenario->retires == TO_ARCHIVE);
+    if (scenario->retires != NOTHING) {
+        world_fill_segment(&world); /* what the reset puts then lies behind it */
+    }
+    world_reset(&world, scenario->many, scenario->prepared);
+}
+
 static void one_point(const struct scenario *scenario, uint64_t at, uint64_t nested,
                       const struct picture *before, const struct picture *after, bool deep)
 {
-    world_reset(&world, scenario->many, scenario->prepared);
+    reset(scenario);
     (void)run_child(scenario, at);
     const bool returned = shared->returned != 0;
     if (nested != 0) {
@@ -537,7 +558,7 @@ static void one_point(const struct scenario *scenario, uint64_t at, uint64_t nes
 /* Points a repair after a kill there has. */
 static uint64_t repair_points(const struct scenario *scenario, uint64_t at)
 {
-    world_reset(&world, scenario->many, scenario->prepared);
+    reset(scenario);
     (void)run_child(scenario, at);
     (void)run_child(NULL, 0);
     const uint64_t points = shared->points;
@@ -553,7 +574,7 @@ struct plan { /* of one scenario */
 static uint64_t measure(const struct scenario *scenario, struct picture *before,
                         struct picture *after)
 {
-    world_reset(&world, scenario->many, scenario->prepared);
+    reset(scenario);
     world_look(world.manager, &world, before);
     (void)run_child(scenario, 0);
     const uint64_t points = shared->points;
@@ -652,7 +673,7 @@ int main(int argc, char **argv)
         world_die("mmap", errno);
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
-    world_make(&world);
+    world_make_linear(&world);
     run_all(only, count, pairs);
     world_remove(&world);
     return 0;

@@ -3,6 +3,7 @@
  */
 #include "world.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -75,7 +76,7 @@ static void define_queue(struct world *world, int q)
                                 &world->generation[q]));
 }
 
-void world_make(struct world *world)
+static void make(struct world *world, bool linear)
 {
     struct mqe_attach_info info;
     memset(world, 0, sizeof *world);
@@ -96,11 +97,27 @@ void world_make(struct world *world)
     s->stripe_count = 4;
     s->name_bucket_count = 64;
     s->no_helper = 1;
+    s->linear = linear;
     demand("create", mqe_create(world->path, s));
     demand("attach", mqe_attach(world->path, s, &world->manager, &info));
     for (int q = 0; q < WORLD_QUEUES; q++) {
         define_queue(world, q);
     }
+}
+
+void world_make(struct world *world)
+{
+    make(world, false);
+}
+
+void world_make_linear(struct world *world)
+{
+    make(world, true);
+}
+
+void world_set_linear(struct world *world, bool linear)
+{
+    world->manager->store.plan.linear = linear;
 }
 
 static void run(const char *format, const char *a, const char *b)
@@ -328,6 +345,32 @@ void world_reset(struct world *world, uint32_t many, uint32_t prepared)
     for (uint32_t i = 1; i <= prepared; i++) {
         prepare_unit(world, i);
     }
+}
+
+uint32_t world_archived(const struct world *world)
+{
+    char name[200];
+    uint32_t count = 0;
+    snprintf(name, sizeof name, "%s/archive", world->path);
+    DIR *dir = opendir(name);
+    for (struct dirent *entry = NULL; dir != NULL && (entry = readdir(dir)) != NULL;) {
+        count += entry->d_name[0] != '.';
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    return count;
+}
+
+void world_fill_segment(struct world *world)
+{
+    const uint64_t bytes = 70000;
+    uint64_t id;
+    for (uint64_t used = 0; used < world->settings.segment_size; used += bytes) {
+        demand("put", world_put(world->manager, NULL, world, 2, 130, true, bytes));
+        demand("get", world_get(world->manager, NULL, world, 2, 0, 0, 130, &id));
+    }
+    run("rm -f '%s'/archive/*%s", world->path, "");
 }
 
 /* ---- prepared units ---- */

@@ -42,10 +42,17 @@ enum { WORLD_PREPARED_MAX = 4096 };
 /* Makes directory, queue manager, attachment, queues "A", "B", "C". Exits with a text when anything
  * fails. */
 void world_make(struct world *world);
+/* The same with linear logging; world_set_linear() says whether retired segments are archived. */
+void world_make_linear(struct world *world);
+void world_set_linear(struct world *world, bool linear);
 void world_remove(struct world *world);
 /* Empties the queues and fills them: a few messages of each kind, and `many` with CorrelIds on B.
  * Then makes `prepared` units, 1, 2, ..., with puts and gets of both kinds. */
 void world_reset(struct world *world, uint32_t many, uint32_t prepared);
+/* Fills a segment of the journal with what nobody needs any more; empties the archive. */
+void world_fill_segment(struct world *world);
+/* Files in the archive. */
+uint32_t world_archived(const struct world *world);
 /* What is on the queues, seen through `manager`. */
 void world_look(mqe_manager *manager, const struct world *world, struct picture *out);
 bool pictures_equal(const struct picture *a, const struct picture *b);
