@@ -40,6 +40,7 @@ WRAPPED = (
 )
 ARGUMENTS = {"t3": ["--count", "250000"], "t4": ["--count", "12000"], "t12": ["--count", "29"]}
 TIMEOUT_S = 400
+TIMEOUT_C_TEST_S = 120
 
 
 PLANTS = (
@@ -614,12 +615,15 @@ def run(command: list[str]) -> None:
 def verdict_of(command: list[str], layer: str, seed: int) -> tuple[bool, str]:
     """(caught, how): the first violation that is told, or what happened instead."""
     arguments = [] if layer.startswith("c/") else ["--seed", str(seed)]
+    most = TIMEOUT_C_TEST_S if layer.startswith("c/") else TIMEOUT_S
     try:
         result = subprocess.run(
-            [*command, *arguments], capture_output=True, text=True, check=False, timeout=TIMEOUT_S
+            [*command, *arguments], capture_output=True, text=True, check=False, timeout=most
         )
-    except subprocess.TimeoutExpired:
-        return False, f"still running after {TIMEOUT_S} s"
+    except subprocess.TimeoutExpired as late:  # it may have said what is wrong before it hung
+        said = late.stdout or b""
+        told = complaints(layer, said if isinstance(said, str) else said.decode(), "")
+        return bool(told), (told or [f"still running after {most} s"])[0][:160]
     told = complaints(layer, result.stdout, result.stderr)
     refusals = (1, 3) if layer.startswith("t2/") else (1,)  # 3: world_die()
     if result.returncode in refusals and told:

@@ -27,8 +27,8 @@ BATCHES = (
         "of a group of a batch that is put the first record is left out",
         "c/batch",
         "batch.c",
-        "for (uint32_t k = 0; k < group->count; k++) {\n        const uint32_t i = group->first",
-        "for (uint32_t k = 1; k < group->count; k++) {\n        const uint32_t i = group->first",
+        "    uint32_t k = 0;\n    int status = MQX_OK;\n    while (k < group->count",
+        "    uint32_t k = 1;\n    int status = MQX_OK;\n    while (k < group->count",
     ),
     plant(
         "a group takes one message more than there is room for in its list",
@@ -86,8 +86,8 @@ BATCHES = (
         "the first GET record of a group of a batch is left out",
         "c/batch",
         "batch.c",
-        "if (status == MQX_OK && many->logged[k]) {",
-        "if (status == MQX_OK && many->logged[k] && k != 0) {",
+        "many->logged[k] = (message->flags & MQX_MSGF_PERSISTENT) != 0;",
+        "many->logged[k] = (message->flags & MQX_MSGF_PERSISTENT) != 0 && k != 0;",
     ),
     plant(
         "what was claimed and could not be copied is not given back",
