@@ -63,6 +63,7 @@ class Job:
             "queue": "BENCH",
         }
         self.split = {**self.penstock, "minPartitions": str(PARTITIONS)}
+        self.stream = {**self.split, "messagesPerPartition": str(rows)}  # as many tasks as beside
 
     def alone(self) -> None:
         """Waits until no process of Spark's is attached: it ends its sources' without waiting."""
@@ -159,7 +160,7 @@ def bench_stream_read(interleave: Interleave, job: Job) -> None:
 
     def streamed() -> float:
         job.fill()
-        seconds = job.stream_read("penstock", job.split)
+        seconds = job.stream_read("penstock", job.stream)
         left = job.qm.recover()
         w.expect(not left, f"{len(left)} units in doubt")
         job.empty(0)

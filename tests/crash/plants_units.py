@@ -398,6 +398,13 @@ SCAN_AND_ARCHIVE = (
         "    err = 0;\n",
     ),
     plant(
+        "a retired segment is free at once, whatever becomes of the rest of its retirement",
+        "t2/retire_to_spares",
+        "journal.c",
+        "        SET32(&segment->state, new_state);\n        SET64(&segment->number, number);",
+        "        segment->state = new_state;\n        SET64(&segment->number, number);",
+    ),
+    plant(
         "a segment that was archived before a death stays in the table",
         "t2/retire_to_archive",
         "journal.c",
