@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from penstock.spark.local import local_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+LEAVE_SECONDS = 60
 START_SECONDS = 400  # of a test that may have to start the session, on a busy machine
 
 
@@ -44,6 +46,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def desk(spark: SparkSession, qm: penstock.QueueManager, home: Path) -> Desk:
-    """The session with a new queue manager QM1."""
-    return Desk(spark, qm, home)
+def desk(spark: SparkSession, qm: penstock.QueueManager, home: Path) -> Iterator[Desk]:
+    """The session with a new queue manager QM1, which Spark's processes have left afterwards."""
+    yield Desk(spark, qm, home)
+    until = time.monotonic() + LEAVE_SECONDS
+    while not qm.closed and len(others := qm.process_list()) > 1:  # Spark ends them unawaited
+        assert time.monotonic() < until, f"still attached: {others}"
+        time.sleep(0.02)
