@@ -82,7 +82,8 @@ class Stream:
         while len(self.qm.process_list()) > 1:
             w.expect(time.monotonic() < until, "processes are still attached")
             time.sleep(0.02)
-        self.qm.commit_prepared(*self.qm.recover())
+        if left := self.qm.recover():
+            self.qm.commit_prepared(*left)
         with self.qm.open("BENCH") as queue:
             w.expect(queue.depth == 0, f"{queue.depth} messages were left")
 

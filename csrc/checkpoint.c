@@ -560,10 +560,9 @@ int mqx_checkpoint(struct mqx_store *store, int mode)
 bool mqx_checkpoint_due(struct mqx_store *store)
 {
     const struct mqx_journal *journal = store->region.journal;
-    const uint64_t usual = 256ull << 20;
     const uint64_t since = mqx_load_relaxed(&journal->tail) -
                            mqx_load_relaxed(&journal->checkpoint_begin);
-    const uint64_t least = journal->limit / 4 < usual ? journal->limit / 4 : usual;
+    const uint64_t least = mqx_journal_interval(journal);
     const uint64_t twice = 2 * mqx_load_relaxed(&journal->checkpoint_bytes);
     return since >= journal->limit / 2 || since >= (least > twice ? least : twice);
 }

@@ -32,7 +32,8 @@
 #include <string.h>
 
 enum {
-    SPARES_KEPT = 2,       /* full-size files that retiring keeps */
+    SPARES_KEPT_MIN = 2,   /* full-size files that retiring keeps */
+    SPARES_KEPT_MAX = 8,
     RESERVE_MIN = 65536,
     RESERVE_MESSAGE = 128, /* bytes of journal kept for a persistent message's removal */
     RESERVE_CONTEXT = 4096,
@@ -738,6 +739,22 @@ int mqx_journal_roll(struct mqx_store *store)
 
 /* ---- retiring ---- */
 
+uint64_t mqx_journal_interval(const struct mqx_journal *journal)
+{
+    const uint64_t usual = 256ull << 20;
+    return journal->limit / 4 < usual ? journal->limit / 4 : usual;
+}
+
+/* What is used from one checkpoint to the next: a file that is written over need not be made, filled
+ * with zeroes and flushed while others want the disk. */
+static uint32_t spares_kept(const struct mqx_journal *journal)
+{
+    const uint64_t used = mqx_journal_interval(journal) / journal->segment_size + 1;
+    return used < SPARES_KEPT_MIN   ? SPARES_KEPT_MIN
+           : used > SPARES_KEPT_MAX ? SPARES_KEPT_MAX
+                                    : (uint32_t)used;
+}
+
 /* The segment with the lowest number, when nothing in it is needed any more; else -1. */
 static int next_retired(const struct mqx_journal *journal, uint64_t begin_lsn, const uint32_t *live)
 {
@@ -836,7 +853,7 @@ int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn, const uint32
     int i = next_retired(journal, begin_lsn, live);
     while (i >= 0 && status == MQX_OK) { /* each turn leaves one segment fewer */
         const bool keep = journal->segment[i].size == journal->segment_size &&
-                          spares < SPARES_KEPT && journal->used_bytes <= journal->limit;
+                          spares < spares_kept(journal) && journal->used_bytes <= journal->limit;
         spares += keep;
         status = store->plan.linear != 0 ? archive_one(store, (uint32_t)i)
                                          : retire_one(store, (uint32_t)i, keep);

@@ -136,10 +136,13 @@ uint32_t mqx_journal_spare_count(struct mqx_store *store);
  * more. */
 bool mqx_journal_spare_wanted(struct mqx_store *store);
 
+/* Bytes of journal from one checkpoint to the next, at the least. */
+uint64_t mqx_journal_interval(const struct mqx_journal *journal);
+
 /* From the oldest on, segments that end at or before `begin_lsn` and in which `live[]` (parallel to
- * the segment table) is 0 become spares (full-size ones, while fewer than two spares are kept) or
- * are unlinked; with plan.linear all move to the archive, where they count against no limit. It
- * ends at the first one that is still needed: segments are kept without holes. */
+ * the segment table) is 0 become spares (full-size ones, as many as an interval uses: two to
+ * eight) or are unlinked; with plan.linear all move to the archive, where they count against no
+ * limit. It ends at the first one that is still needed: segments are kept without holes. */
 int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn,
                        const uint32_t *live) MQX_MUST_USE;
 

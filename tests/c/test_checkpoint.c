@@ -428,7 +428,7 @@ TEST(a_power_cut_between_any_two_steps_of_checkpoints_and_retirement_finds_every
     CHECK_INT(rig_open(&rig), 0);
     CHECK_INT(mqx_checkpoint(&rig.store, MQX_CHECKPOINT_FUZZY), 0);
     CHECK(!exists(&rig, rig_segment_path(1)));
-    CHECK(mqx_journal_spare_count(&rig.store) == 2);
+    CHECK(mqx_journal_spare_count(&rig.store) >= 2);
     for (uint64_t number = 100; number <= 112; number++) { /* into the recycled segments */
         const uint32_t unit = rig_unit(&rig);
         CHECK_INT(rig_put(&rig, unit, number, 4, 9000, NULL), 0); /* never committed */

@@ -164,17 +164,33 @@ TEST(retired_segments_become_spares_with_another_generation_and_are_used_again)
     RIG(rig, 32768);
     struct mqx_journal *journal = rig.store.region.journal;
     static const uint32_t nothing_alive[MQX_SEGMENT_MAX];
-    fill_segments(&rig, 6);
+    fill_segments(&rig, 12);
     const uint64_t used = journal->used_bytes;
     CHECK_INT(mqx_journal_spare_count(&rig.store), 0);
     CHECK_INT(mqx_journal_retire(&rig.store, journal->batch_start, nothing_alive), 0);
-    CHECK_INT(mqx_journal_spare_count(&rig.store), 2);
+    CHECK_INT(mqx_journal_spare_count(&rig.store), 8);
     CHECK(journal->used_bytes < used);
     CHECK(!memory_io_remove(rig.files, rig_segment_path(1)));
     const uint64_t files_made = memory_io_calls(rig.files, MEMORY_ALLOCATE);
-    fill_segments(&rig, 8);
+    fill_segments(&rig, 20);
     CHECK_INT(memory_io_calls(rig.files, MEMORY_ALLOCATE), files_made);
     CHECK_INT(mqx_journal_spare_count(&rig.store), 0);
+}
+
+TEST(as_many_spares_are_kept_as_the_journal_uses_between_two_checkpoints)
+{
+    static const uint32_t nothing_alive[MQX_SEGMENT_MAX];
+    static const struct { uint64_t limit; uint32_t kept; } cases[] = {{16, 5}, {24, 7}, {40, 8}};
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(cases); i++) {
+        RIG(rig, 32768);
+        struct mqx_journal *journal = rig.store.region.journal;
+        fill_segments(&rig, 12);
+        journal->limit = cases[i].limit * 32768;
+        CHECK(journal->used_bytes <= journal->limit);
+        CHECK_INT(mqx_journal_interval(journal), cases[i].limit * 32768 / 4);
+        CHECK_INT(mqx_journal_retire(&rig.store, journal->batch_start, nothing_alive), 0);
+        CHECK_INT(mqx_journal_spare_count(&rig.store), cases[i].kept);
+    }
 }
 
 TEST(a_live_message_keeps_its_segment_and_all_after_it)
