@@ -745,8 +745,8 @@ uint64_t mqx_journal_interval(const struct mqx_journal *journal)
     return journal->limit / 4 < usual ? journal->limit / 4 : usual;
 }
 
-/* What is used from one checkpoint to the next: a file that is written over need not be made, filled
- * with zeroes and flushed while others want the disk. */
+/* What is used from one checkpoint to the next: a file that is written over need not be made,
+ * filled with zeroes and flushed while others want the disk. */
 static uint32_t spares_kept(const struct mqx_journal *journal)
 {
     const uint64_t used = mqx_journal_interval(journal) / journal->segment_size + 1;

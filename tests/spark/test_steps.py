@@ -688,3 +688,24 @@ def test_entries_of_the_ledger_do_not_keep_the_journal(
         assert (book.renew(), book.renew()) == (2, 0)
     idle.stop()
     other.stop()
+
+
+def test_a_sink_that_commits_puts_the_old_entries_of_others_again(bench: Bench, put: Put) -> None:
+    bench.fill(0, 1)
+    idle = bench.reader()
+    end = plan(idle, START)
+    rows(idle, START, end)
+    idle.commit(end)
+    for _ in range(12):  # more than an eighth of what the journal may have
+        bench.target.put_batch([b"x" * (1 << 20)], persistent=True)
+        bench.target.get_batch(1)
+    with ledger.ledger(bench.qm) as book:
+        before = book._queue.browse_batch(1, first=True).descriptors["number"][0]
+    writer = stream_writer(bench)
+    writer.commit([put(writer, table("a"))], 0)
+    with ledger.ledger(bench.qm) as book:
+        after = book._queue.browse_batch(9, first=True).descriptors["number"]
+        assert len(after) == 2 and before < min(after)
+        stream = book.read(f"stream:{end['stream']}")
+        assert stream is not None and stream["unit"] == 1
+    idle.stop()

@@ -33,7 +33,8 @@ __all__ = ["QUEUE", "Ledger", "ledger"]
 QUEUE = "SYSTEM.SPARK.LEDGER"
 _WAIT_SECONDS = 60.0  # for others, and for the sweep of a killed one
 _PAUSE_SECONDS = 0.01
-_OLD = 8  # an entry is old when so much of the journal lies behind it: its limit / 8
+_OLD = 8  # an entry is old when so much of the journal lies behind it: its limit / 8,
+_OLD_BYTES = 512 << 20  # or this, which lets the journal's files be used again
 _LOOKED_AT = 64  # entries, from the oldest on
 _ATTRIBUTES: dict[str, Any] = {
     "descr": "what Spark's streams and sinks have committed",
@@ -62,7 +63,7 @@ class Ledger:
         In an ordinary unit of work: in a prepared one, they would be hidden until it is ended.
         """
         state = self._qm.status()
-        old = state.tail_lsn - state.journal_limit // _OLD
+        old = state.tail_lsn - min(state.journal_limit // _OLD, _OLD_BYTES)
         oldest = self._queue.browse_batch(_LOOKED_AT, first=True)
         found = [index for index in range(len(oldest)) if oldest.descriptors["lsn"][index] < old]
         try:

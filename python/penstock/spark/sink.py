@@ -174,6 +174,7 @@ class Sink:
             }
             book.prepare(owner, {"version": version, "time": int(time.time()), **sums}, record)
             qm.commit_prepared(*xids, record)
+            book.renew()
         self._warn(written)
 
     def _warn(self, written: list[Written]) -> None:
