@@ -34,7 +34,7 @@ QUEUE = "SYSTEM.SPARK.LEDGER"
 _WAIT_SECONDS = 60.0  # for others, and for the sweep of a killed one
 _PAUSE_SECONDS = 0.01
 _OLD = 8  # an entry is old when so much of the journal lies behind it: its limit / 8,
-_OLD_BYTES = 512 << 20  # or this, which lets the journal's files be used again
+_OLD_BYTES = 128 << 20  # or this, which lets the journal's files be used again
 _LOOKED_AT = 64  # entries, from the oldest on
 _ATTRIBUTES: dict[str, Any] = {
     "descr": "what Spark's streams and sinks have committed",
