@@ -530,7 +530,7 @@ _INTEGERS: dict[str, int] = {
     "msg_seq_number": ReasonCode.MSG_SEQ_NUMBER_ERROR,
     "msg_flags": ReasonCode.MSG_FLAGS_ERROR,
 }
-_CHARACTERS: dict[str, tuple[int, bytes]] = {
+CHARACTERS: dict[str, tuple[int, bytes]] = {
     "msg_id": (24, b"\0"),
     "correl_id": (24, b"\0"),
     "group_id": (24, b"\0"),
@@ -592,7 +592,7 @@ def _fill(rows: _Rows, columns: Mapping[str, Any]) -> dict[str, Any]:
         elif name in _INTEGERS:
             rows[name] = _integers(name, value, len(rows), _INTEGERS[name])
         else:
-            rows[name] = _characters(name, value, len(rows), *_CHARACTERS[name])
+            rows[name] = _characters(name, value, len(rows), *CHARACTERS[name])
     return given
 
 

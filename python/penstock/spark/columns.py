@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.batch import CHARACTERS
+
 from .errors import SchemaError
 
 __all__ = ["bodies", "check_values", "fields"]
@@ -22,14 +24,7 @@ _INTEGERS = {
     "encoding": 546,
     "msg_seq_number": 1,
 }
-_CHARACTERS = {  # bytes, and what stands behind fewer
-    "msg_id": (24, b"\0"),
-    "correl_id": (24, b"\0"),
-    "group_id": (24, b"\0"),
-    "format": (8, b" "),
-    "reply_to_q": (48, b" "),
-    "reply_to_qmgr": (48, b" "),
-}
+_CHARACTERS = ("msg_id", "correl_id", "group_id", "format", "reply_to_q", "reply_to_qmgr")
 
 
 def check_values(batch: Any) -> None:
@@ -95,7 +90,7 @@ def fields(batch: Any) -> dict[str, Any]:
             seconds = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
             given[name] = np.asarray(seconds, np.float64)  # null is NaN: unlimited
         elif name in _CHARACTERS:
-            given[name] = _characters(column, *_CHARACTERS[name])
+            given[name] = _characters(column, *CHARACTERS[name])
     groups = given.get("group_id")
     if isinstance(groups, np.ndarray):
         given["msg_flags"] = np.where(groups != b"", _IN_GROUP, 0)
