@@ -197,7 +197,7 @@ import sys
 import penstock
 heavy = {"numpy", "cffi", "click", "rich", "logging", "asyncio", "dataclasses", "tomllib",
          "typing", "threading", "inspect", "difflib", "lark", "prompt_toolkit",
-         "penstock.cli", "penstock.qmdir", "penstock.journal"}
+         "pyexpat", "penstock.cli", "penstock.qmdir", "penstock.journal", "penstock.rfh2"}
 print(sorted(heavy & set(sys.modules)))
 """
     )
