@@ -58,6 +58,10 @@ def test_an_option_of_another_use_is_refused_with_that_use() -> None:
     assert refusal(options.READ, maxMessagesPerTrigger="1") == (
         "option maxMessagesPerTrigger is one of a streaming source, not of a batch read"
     )
+    assert refusal(options.READ, mode="journal", includeProperties="true") == (
+        "option includeProperties is one of a batch read and a streaming source, not of a batch "
+        "read of the journal"
+    )
     assert refusal(options.SINK, txnAppId="a", txnVersion="1") == (
         "option txnAppId is one of a batch sink, not of a streaming sink"
     )

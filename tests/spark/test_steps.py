@@ -604,11 +604,6 @@ def test_a_priority_above_the_highest_is_counted_and_no_error(bench: Bench, put:
             {"value": ["a"], "queue": [None]},
             "a queue is null, and there is no option queue",
         ),
-        (
-            {"value": "string", "queue": "string", "properties": "map<string,string>"},
-            {"value": ["a"], "queue": ["OUT"], "properties": [[("k", "v")]]},
-            "column properties is not null",
-        ),
     ],
 )
 def test_values_that_no_message_can_have_are_refused_and_nothing_is_put(
@@ -616,14 +611,7 @@ def test_values_that_no_message_can_have_are_refused_and_nothing_is_put(
 ) -> None:
     given = {} if "queue" in columns else {"queue": "OUT"}
     writer = batch_writer(bench, columns, **given)
-    made = pa.table(
-        {
-            name: pa.array(values, pa.map_(pa.string(), pa.string()))
-            if name == "properties"
-            else pa.array(values, pa.string())
-            for name, values in rows_.items()
-        }
-    )
+    made = pa.table({name: pa.array(values, pa.string()) for name, values in rows_.items()})
     with pytest.raises(SchemaError, match=text):
         put(writer, made)
     assert out(bench) == [] and bench.qm.recover() == []

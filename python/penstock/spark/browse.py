@@ -78,6 +78,7 @@ class BrowseReader(DataSourceReader):
         from .rows import record_batches
 
         rows, size = options["batchRows"], options["batchBytes"]
+        properties = options["includeProperties"]
         with connected(options) as qm, open_queue(qm, options["queue"], "browse") as queue:
             for batch in browse_parts(queue, partition.places, partition.up_to, rows, size):
-                yield from record_batches(batch, queue.name, schema, size)
+                yield from record_batches(batch, queue.name, schema, size, properties)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from penstock.batch import CHARACTERS
 
 from .errors import SchemaError
 
-__all__ = ["bodies", "check_values", "fields"]
+__all__ = ["bodies", "check_values", "fields", "with_headers"]
 
 _AS_Q_DEF_PRIORITY, _AS_Q_DEF_PERSISTENCE = -1, 2
 _IN_GROUP = 8  # MQMF_MSG_IN_GROUP
@@ -24,6 +25,7 @@ _INTEGERS = {
     "encoding": 546,
     "msg_seq_number": 1,
 }
+_HEADER_ENCODING, _HEADER_CCSID = 546, 1208
 _CHARACTERS = ("msg_id", "correl_id", "group_id", "format", "reply_to_q", "reply_to_qmgr")
 
 
@@ -32,12 +34,6 @@ def check_values(batch: Any) -> None:
     body = _body(batch)
     if body.null_count:
         raise SchemaError("the body of a row is null; it may be empty")
-    names = batch.schema.names
-    if "properties" in names and batch.column("properties").null_count < batch.num_rows:
-        raise SchemaError(
-            "column properties is not null: the queue manager does not keep message properties "
-            "yet, so they would be lost; drop the column"
-        )
 
 
 def _body(batch: Any) -> Any:
@@ -52,6 +48,96 @@ def bodies(batch: Any) -> Any:
     if pa.types.is_large_string(body.type):
         return body.cast(pa.large_binary())
     return body
+
+
+def with_headers(batch: Any) -> Any:
+    """The batch without its column ``properties``: a row that has some gets an MQRFH2 in front of
+    its body (penstock.rfh2). The header takes over format, ccsid and encoding of the row, whose own
+    become those of the header. A batch without any properties is not looked through.
+
+    Raises:
+        InvalidValue: 2442, 2513, 2466, 2478: a property cannot be kept.
+        HeaderError: 2334: format, ccsid or encoding of such a row cannot.
+    """
+    if "properties" not in batch.schema.names:
+        return batch
+    column = batch.column("properties")
+    others = batch.select([name for name in batch.schema.names if name != "properties"])
+    if column.null_count == batch.num_rows:
+        return others
+    ends = column.offsets.to_numpy()
+    found = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False) & (np.diff(ends) > 0))
+    if not len(found):
+        return others
+    first, last = int(ends[0]), int(ends[-1])
+    names = column.keys.slice(first, last - first).to_pylist()
+    values = column.items.slice(first, last - first).to_pylist()
+    inner = {name: _inner(others, name) for name in ("format", "ccsid", "encoding")}
+    headers = []
+    for row in found.tolist():
+        entries = slice(int(ends[row]) - first, int(ends[row + 1]) - first)
+        headers.append(
+            _header(
+                row,
+                dict(zip(names[entries], values[entries], strict=True)),
+                *(inner[name][row] for name in inner),
+            )
+        )
+    has = np.zeros(batch.num_rows, bool)
+    has[found] = True
+    outer = {"format": "MQHRF2", "ccsid": _HEADER_CCSID, "encoding": _HEADER_ENCODING}
+    made = {name: others.column(name) for name in others.schema.names}
+    for name, value in outer.items():
+        own = pa.array(inner[name])
+        made[name] = pc.if_else(pa.array(has), pa.scalar(value, own.type), own)
+    made["body" if "body" in made else "value"] = _joined(bodies(batch), found, headers)
+    return pa.RecordBatch.from_pydict(made)
+
+
+def _inner(batch: Any, name: str) -> list[Any]:
+    """Values of a column for the data itself: the defaults of fields() where it has none."""
+    default: Any = _INTEGERS.get(name, "")
+    if name in batch.schema.names:
+        values = batch.column(name).to_pylist()
+        return [default if value is None else value for value in values]
+    is_text = name == "format" and not _is_binary(_body(batch).type)
+    return ["MQSTR" if is_text else default] * batch.num_rows
+
+
+def _header(
+    row: int, properties: dict[str, str | None], format: str, ccsid: int, encoding: int
+) -> bytes:
+    from penstock import rfh2
+    from penstock.errors import MQError
+
+    try:
+        return rfh2.build(properties, format, ccsid, encoding)
+    except MQError as error:
+        raise type(error)(error.reason, f"{error.text} (message {row})") from None
+
+
+def _joined(body: Any, rows: Any, headers: Sequence[bytes]) -> Any:
+    """The bodies, those of some rows behind headers, as an array of large_binary."""
+    body = body.cast(pa.large_binary())
+    _, offsets, data = body.buffers()
+    ends = np.frombuffer(offsets, np.int64, len(body) + 1, body.offset * 8)
+    raw = memoryview(data) if data is not None else memoryview(b"")
+    lengths = np.diff(ends)
+    lengths[rows] += np.fromiter(map(len, headers), np.int64, len(headers))
+    parts: list[Any] = []
+    at = int(ends[0])
+    for start, header in zip(ends[rows].tolist(), headers, strict=True):
+        parts += (raw[at:start], header)
+        at = start
+    parts.append(raw[at : int(ends[-1])])
+    made = np.zeros(len(body) + 1, np.int64)
+    np.cumsum(lengths, out=made[1:])
+    buffers = [None, pa.py_buffer(made), pa.py_buffer(b"".join(parts))]
+    return pa.Array.from_buffers(pa.large_binary(), len(body), buffers)
+
+
+def _is_binary(kind: Any) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def _characters(column: Any, size: int, pad: bytes) -> Any:
@@ -94,6 +180,6 @@ def fields(batch: Any) -> dict[str, Any]:
     groups = given.get("group_id")
     if isinstance(groups, np.ndarray):
         given["msg_flags"] = np.where(groups != b"", _IN_GROUP, 0)
-    if "format" not in batch.schema.names and not pa.types.is_binary(_body(batch).type):
+    if "format" not in batch.schema.names and not _is_binary(_body(batch).type):
         given["format"] = "MQSTR"
     return given

@@ -1,7 +1,10 @@
-"""Messages as Arrow record batches, in the columns that were asked for. Bodies are not copied."""
+"""Messages as Arrow record batches, in the columns that were asked for. Bodies are not copied, but
+of a batch with properties that are wanted.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["record_batches"]
 
+_log = logging.getLogger("penstock.spark")
 _NO_GROUP = pa.scalar(bytes(24), pa.binary(24))
 
 
@@ -31,25 +35,91 @@ _SOURCE: Mapping[str, tuple[str, Callable[[Any], Any] | None]] = {
     "group_id": ("group_id", lambda column: _null_if(column, _NO_GROUP)),
 }
 _OWN = ("queue", "properties", "body")
+_OF_HEADERS = frozenset(("properties", "body", "format", "ccsid", "encoding"))
+_Properties = list["dict[str, str | None] | None"]
 
 
-def record_batches(batch: MessageBatch, queue: str, schema: Any, most_bytes: int) -> Iterator[Any]:
+def record_batches(
+    batch: MessageBatch, queue: str, schema: Any, most_bytes: int, with_properties: bool
+) -> Iterator[Any]:
     """The messages as ``pyarrow.RecordBatch`` of that schema, cut where bodies come to so many
     bytes.
+
+    Args:
+        batch: The messages.
+        queue: For the column of that name.
+        schema: Of the rows.
+        most_bytes: See above.
+        with_properties: Whether an MQRFH2 in front of a body (penstock.rfh2) is taken off and
+            becomes the properties; else the body stays as it was stored. One that is not valid
+            stays in the body, with null properties and the format MQHRF2, and is told in the log.
 
     Raises:
         SourceError: A body that is wanted as a string is not UTF-8.
     """
+    properties: _Properties | None = None
+    if with_properties and not _OF_HEADERS.isdisjoint(schema.names):
+        batch, properties = _without_headers(batch)
     start = 0
     while start < len(batch):
         limit = int(batch.offsets[start]) + most_bytes
         end = int(np.searchsorted(batch.offsets, limit, "right")) - 1
         end = min(len(batch), max(end, start + 1))
-        yield _record_batch(batch[start:end], queue, schema)
+        known = properties[start:end] if properties is not None else None
+        yield _record_batch(batch[start:end], known, queue, schema)
         start = end
 
 
-def _record_batch(batch: MessageBatch, queue: str, schema: Any) -> Any:
+def _without_headers(batch: MessageBatch) -> tuple[MessageBatch, _Properties | None]:
+    """The batch with what follows an MQRFH2 as body, and the properties of each message; the same
+    batch when no message has one.
+    """
+    from penstock import rfh2
+    from penstock.batch import MessageBatch as Batch
+
+    with_header = np.flatnonzero(batch.descriptors["format"] == rfh2.FORMAT)
+    if not len(with_header):
+        return batch, None
+    rows = batch.descriptors.copy()
+    properties: _Properties = [None] * len(batch)
+    ends = batch.offsets.tolist()
+    at = ends[0]
+    good: list[int] = []
+    headers: list[rfh2.Header] = []
+    kept = []
+    wrong: list[tuple[int, rfh2.HeaderError]] = []
+    known = rows[["encoding", "ccsid"]][with_header].tolist()
+    for index, (encoding, ccsid) in zip(with_header.tolist(), known, strict=True):
+        start = ends[index]
+        try:
+            header = rfh2.parse(batch.bodies[start : ends[index + 1]], encoding, ccsid)
+        except rfh2.HeaderError as error:
+            wrong.append((int(rows["number"][index]), error))
+            continue
+        good.append(index)
+        headers.append(header)
+        properties[index] = header.properties
+        kept.append(batch.bodies[at:start])
+        at = start + header.length
+    kept.append(batch.bodies[at : ends[-1]])
+    if wrong:
+        _log.warning(
+            "%d messages have an MQRFH2 that is not valid and stays in their bodies; message %d: "
+            "%s", len(wrong), *wrong[0]
+        )  # fmt: skip
+    rows["format"][good] = [f"{header.format:8}" for header in headers]
+    rows["ccsid"][good] = [header.ccsid for header in headers]
+    rows["encoding"][good] = [header.encoding for header in headers]
+    lengths = np.diff(batch.offsets)
+    lengths[good] -= np.array([header.length for header in headers], np.int64)
+    offsets = np.zeros(len(batch) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return Batch(rows, np.concatenate(kept), offsets), properties
+
+
+def _record_batch(
+    batch: MessageBatch, properties: _Properties | None, queue: str, schema: Any
+) -> Any:
     names = {
         field.name: _SOURCE.get(field.name, (field.name, None))
         for field in schema
@@ -64,12 +134,19 @@ def _record_batch(batch: MessageBatch, queue: str, schema: Any) -> Any:
         elif field.name == "queue":
             arrays.append(pa.repeat(queue, len(batch)))
         elif field.name == "properties":
-            arrays.append(pa.nulls(len(batch), field.type))
+            arrays.append(_maps(properties, len(batch), field.type))
         else:
             name, change = names[field.name]
             column = taken.column(name)
             arrays.append(_as(change(column) if change else column, field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _maps(properties: _Properties | None, size: int, kind: Any) -> Any:
+    if properties is None:
+        return pa.nulls(size, kind)
+    entries = [None if found is None else list(found.items()) for found in properties]
+    return pa.array(entries, kind)
 
 
 def _as(column: Any, kind: Any) -> Any:

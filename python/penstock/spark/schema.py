@@ -55,7 +55,10 @@ MESSAGE: Mapping[str, str] = {
 
 sequence: the arrival number. lsn: of its PUT record in the journal; null for a message that is not
 in it. expiry: seconds that it had left when it was taken; null: it does not expire. group_id: null
-when it is in no group. properties: null until the queue manager keeps message properties.
+when it is in no group. properties: what an MQRFH2 in front of the body says, with the option
+includeProperties; body, format, ccsid and encoding are then of the data behind it. Null for a
+message without one, or whose header is not valid, and without the option: the header is in the body
+then, as it is stored.
 """
 
 _EITHER = {"body": ("binary", "string")}  # as a string: UTF-8
@@ -79,7 +82,10 @@ WRITABLE: Mapping[str, tuple[str, ...]] = {
     "reply_to_qmgr": ("string",),
     "properties": ("map<string,string>",),
 }
-"""Column of a written table -> the types it may have. Exactly one of body and value is there."""
+"""Column of a written table -> the types it may have. Exactly one of body and value is there.
+
+properties: unless null or empty, put as an MQRFH2 in front of the body.
+"""
 
 PASSED_OVER = frozenset(
     ("sequence", "lsn", "put_time", "user_identifier", "put_appl_name", "backout_count")

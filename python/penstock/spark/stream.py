@@ -235,7 +235,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 at = piece.first
                 for batch in prepared_parts(qm, xid, at, piece.last, rows, room):
                     at += len(batch)
-                    yield from record_batches(batch, options["queue"], schema, most_bytes)
+                    yield from record_batches(
+                        batch, options["queue"], schema, most_bytes, options["includeProperties"]
+                    )
                 if at != piece.last:
                     raise SourceError(f"unit {xid} has lost some of its messages")
 
