@@ -18,24 +18,28 @@
 #
 # Included: status (codes to exceptions), message (what get and put return), buffer (bodies and ids
 # in), structure (the MQI's structures), prepared (units and their names), connection, unit,
-# queue, descriptor and transmit (MQ's descriptor and transmission header), mqi (the verbs), batch
-# and arrow (many messages a call), scan (a segment of the journal as a table). One module, because
-# the core's process-wide state must exist once.
+# queue, descriptor and transmit (MQ's descriptor and transmission header), mqi (the verbs),
+# batch, batch_memory, batch_quick and arrow (many messages a call), scan (a segment of the journal
+# as a table). One module, because the core's process-wide state must exist once.
 
 cimport cython
-from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBUF_WRITABLE
-from cpython.buffer cimport PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_READ, PyBUF_SIMPLE, PyBUF_WRITABLE
+from cpython.buffer cimport PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_GET_SIZE
 from cpython.contextvars cimport PyContextVar_New, PyContextVar_Reset, PyContextVar_Set
 from cpython.contextvars cimport get_value as context_value
 from cpython.dict cimport PyDict_GetItem, PyDict_SetItem
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Clear
+from cpython.list cimport PyList_GET_SIZE
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.memoryview cimport PyMemoryView_FromMemory, PyMemoryView_GET_BUFFER
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.pystate cimport PyThreadState_GetDict
+from cpython.sequence cimport PySequence_Fast_ITEMS
+from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset, strlen
 
@@ -157,6 +161,8 @@ include "transmit.pxi"
 include "mqi.pxi"
 include "mqi_put.pxi"
 include "mqi_get.pxi"
+include "batch_memory.pxi"
 include "batch.pxi"
+include "batch_quick.pxi"
 include "arrow.pxi"
 include "scan.pxi"

@@ -123,16 +123,23 @@ def batch_start(QueueHandle queue not None, rows, bint context_only=False):
     program's, everything else stays.
     """
     cdef Py_buffer view
+    PyObject_GetBuffer(rows, &view, PyBUF_WRITABLE)
+    start_rows(
+        queue, <mqe_item *>view.buf, view.len // <Py_ssize_t>sizeof(mqe_item), context_only
+    )
+    PyBuffer_Release(&view)
+
+
+cdef void start_rows(
+    QueueHandle queue, mqe_item *row, Py_ssize_t count, bint context_only
+) noexcept:
     cdef mqe_item first
-    cdef mqe_item *row
     cdef Py_ssize_t i
     memset(&first, 0, sizeof(first))
     memcpy(&first.d, &queue.template, sizeof(first.d))
     blank_extension(&first.ext)
     first.expiry = -1
-    PyObject_GetBuffer(rows, &view, PyBUF_WRITABLE)
-    row = <mqe_item *>view.buf
-    for i in range(view.len // <Py_ssize_t>sizeof(mqe_item)):
+    for i in range(count):
         if not context_only:
             memcpy(&row[i], &first, sizeof(first))
             continue
@@ -142,7 +149,6 @@ def batch_start(QueueHandle queue not None, rows, bint context_only=False):
         memcpy(row[i].d.appl_origin_data, first.d.appl_origin_data, 4)
         memcpy(row[i].d.accounting_token, first.d.accounting_token, 32)
         memset(row[i].ext.appl_identity_data, 32, 32)
-    PyBuffer_Release(&view)
 
 
 def batch_complete_reply(QueueHandle queue not None, rows):
@@ -180,8 +186,6 @@ def batch_put(
     cdef batch_memory memory
     cdef mqe_batch batch
     cdef mqe_unit *unit = NULL
-    cdef penstock_gil gil
-    cdef uint32_t flags = queue.put_flags | (MQE_PUT_KEEP_TIME if keep_time else 0)
     cdef int reason
     if queue.closed or not queue.options & MQE_OUTPUT:
         queue.refuse_put()
@@ -190,20 +194,31 @@ def batch_put(
     try:
         hold_memory(&memory, &batch, rows, bodies, offsets, False)
         batch.count = batch.capacity
-        if queue.remote:
-            reason = transmit_rows(queue, unit, &batch, flags)
-        else:
-            queue.busy += 1
-            begin_batch(&gil, &batch)
-            reason = mqe_put_batch(queue.connection.manager, unit, &queue.to, &batch, flags)
-            penstock_gil_take(&gil)
-            queue.busy -= 1
+        reason = put_rows(queue, unit, &batch, MQE_PUT_KEEP_TIME if keep_time else 0)
     finally:
         drop_memory(&memory)
+    return reason, batch.count, batch.failed, batch.warnings
+
+
+cdef int put_rows(
+    QueueHandle queue, mqe_unit *unit, mqe_batch *batch, uint32_t flags
+) except -1:
+    """The reason of the failure, 0 when there was none; warnings are counted in the batch."""
+    cdef penstock_gil gil
+    cdef int reason
+    flags |= queue.put_flags
+    if queue.remote:
+        reason = transmit_rows(queue, unit, batch, flags)
+    else:
+        queue.busy += 1
+        begin_batch(&gil, batch)
+        reason = mqe_put_batch(queue.connection.manager, unit, &queue.to, batch, flags)
+        penstock_gil_take(&gil)
+        queue.busy -= 1
     if mqe_comp_code(reason) == 1:
         mqx_error_clear()
         reason = 0
-    return reason, batch.count, batch.failed, batch.warnings
+    return reason
 
 
 def batch_fail(QueueHandle queue not None, int reason, uint32_t count, uint32_t index):
@@ -308,6 +323,19 @@ def batch_get(
     """
     cdef batch_memory memory
     cdef mqe_batch batch
+    try:
+        hold_memory(&memory, &batch, rows, bodies, offsets, True)
+        get_into(queue, &batch, wait, max_bytes, persistent_only, up_to, syncpoint)
+    finally:
+        drop_memory(&memory)
+    return batch.count, batch.needed
+
+
+cdef int get_into(
+    QueueHandle queue, mqe_batch *batch, object wait, uint64_t max_bytes, bint persistent_only,
+    object up_to, object syncpoint,
+) except -1:
+    """batch_get() into a batch; count and needed are 0 when there was no message."""
     cdef mqe_get_t get
     cdef get_request request
     cdef mqe_unit *unit = NULL
@@ -322,26 +350,22 @@ def batch_get(
         take_wait(wait, &request.wait_us)
     if syncpoint is not None or open_transactions != 0:
         queue.connection.choose_unit(syncpoint, &unit)
-    try:
-        hold_memory(&memory, &batch, rows, bodies, offsets, True)
-        while True:
-            reason = get_rows(queue, unit, &get, &batch)
-            if reason != MQE_INTERRUPTED and (
-                reason != RC_NO_MSG_AVAILABLE or request.wait_us == 0
-            ):
-                break
-            if not queue.wait_on(&get, &request, &deadline):
-                reason = RC_NO_MSG_AVAILABLE
-                break
-    finally:
-        drop_memory(&memory)
+    while True:
+        reason = get_rows(queue, unit, &get, batch)
+        if reason != MQE_INTERRUPTED and (
+            reason != RC_NO_MSG_AVAILABLE or request.wait_us == 0
+        ):
+            break
+        if not queue.wait_on(&get, &request, &deadline):
+            reason = RC_NO_MSG_AVAILABLE
+            break
     if reason == RC_NO_MSG_AVAILABLE:
-        mqx_error_clear()
-        return 0, 0
-    if reason and reason != RC_TRUNCATED_MSG_FAILED:
+        batch.count = 0
+        batch.needed = 0
+    elif reason and reason != RC_TRUNCATED_MSG_FAILED:
         fail(reason, f"queue {queue.name}")
     mqx_error_clear()
-    return batch.count, batch.needed
+    return 0
 
 
 cdef int get_rows(QueueHandle queue, mqe_unit *unit, mqe_get_t *get, mqe_batch *batch) noexcept:

@@ -18,7 +18,11 @@ from typing import (
     overload,
 )
 
+import numpy as np
+import numpy.typing as npt
 from typing_extensions import Buffer, Never, Self, disjoint_base
+
+from .batch import BatchResult, MessageBatch
 
 _Memory: TypeAlias = Any  # has the buffer protocol; NumPy says so from Python 3.12 on only
 
@@ -432,6 +436,53 @@ def arrow_array(
     offsets: _Memory,
 ) -> object: ...
 def arrow_bodies(source: Any) -> tuple[memoryview, memoryview, int, object]: ...
+def batch_put_quick(
+    queue: QueueHandle, source: Any, syncpoint: bool | None, fields: tuple[Any, ...]
+) -> BatchResult | None: ...
+def batch_get_quick(
+    queue: QueueHandle,
+    most: int,
+    wait: float | None,
+    max_bytes: int | None,
+    syncpoint: bool | None,
+    persistent_only: bool,
+    up_to: int | None,
+    with_bodies: bool,
+) -> MessageBatch | None: ...
+def batch_classes(
+    array_type: type[Any],
+    row_dtype: Any,
+    byte_dtype: Any,
+    offset_dtype: Any,
+    batch: type[MessageBatch],
+    result: type[BatchResult],
+    get_rest: Callable[..., MessageBatch],
+    refuse_offsets: Callable[[bytes, int], None],
+) -> None: ...
+
+@final
+class BatchMemory:
+    if sys.version_info >= (3, 12):
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+        def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+
+@final
+class QuickPut: ...
+
+@disjoint_base
+class BatchRows:
+    descriptors: npt.NDArray[np.void]
+
+@disjoint_base
+class BatchOutcome(BatchRows):
+    count: int
+    warnings: int
+
+@disjoint_base
+class BatchArrays(BatchRows):
+    bodies: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[np.int64]
+    def __len__(self) -> int: ...
 
 @disjoint_base
 class QueueHandle:

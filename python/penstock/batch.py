@@ -127,16 +127,18 @@ class ArrowColumns:
         return _engine.arrow_schema(self._columns), array
 
 
-class MessageBatch:
+class MessageBatch(_engine.BatchArrays):
     """Messages in arrays.
 
     Attributes:
         descriptors: one row of :data:`DTYPE` a message.
         bodies: the bytes of all bodies, uint8.
         offsets: int64, one more than messages: where each body begins and the last one ends.
+
+    Those of a batch that was got are made when they are asked for, over its one piece of memory.
     """
 
-    __slots__ = ("bodies", "descriptors", "offsets")
+    __slots__ = ()
 
     def __init__(
         self,
@@ -183,9 +185,9 @@ class MessageBatch:
         batch.offsets = offsets
         return batch
 
-    def __len__(self) -> int:
-        """How many messages."""
-        return len(self.descriptors)
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By its arrays."""
+        return type(self), (self.descriptors, self.bodies, self.offsets)
 
     @overload
     def __getitem__(self, index: int) -> Message: ...
@@ -245,22 +247,26 @@ class MessageBatch:
         return f"<MessageBatch of {len(self)} messages, {size} bytes>"
 
 
-class BatchResult:
+class BatchResult(_engine.BatchOutcome):
     """What put_batch() returns.
 
     Attributes:
         count: messages put.
         warnings: how many of them with a warning, such as 2049.
-        descriptors: a row a message, as it was stored.
+        descriptors: a row a message, as it was stored; made when it is asked for.
     """
 
-    __slots__ = ("count", "descriptors", "warnings")
+    __slots__ = ()
 
     def __init__(self, count: int, warnings: int, descriptors: npt.NDArray[np.void]) -> None:
         """Made by put_batch()."""
         self.count = count
         self.warnings = warnings
         self.descriptors = descriptors
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By what the constructor takes."""
+        return type(self), (self.count, self.warnings, self.descriptors)
 
     def __len__(self) -> int:
         """How many messages."""
@@ -825,9 +831,29 @@ def get_batch(
             queue, rows, None, None, wait, max_bytes or 0, persistent_only, up_to, syncpoint
         )
         return _without_bodies(rows, count)
-    typical = _TYPICAL
-    parts: list[MessageBatch] = []
-    left = max_messages
+    return _get_parts(
+        queue, [], max_messages, _TYPICAL, wait, max_bytes, persistent_only, up_to, syncpoint
+    )
+
+
+def _get_rest(
+    queue: Queue, part: MessageBatch, left: int, needed: int, syncpoint: bool | None,
+    persistent_only: bool,
+) -> MessageBatch:  # fmt: skip
+    """What a first part had no room for is got as well, when it is there."""
+    typical = _next_typical(part, needed, _TYPICAL)
+    return _get_parts(queue, [part], left, typical, 0, None, persistent_only, None, syncpoint)
+
+
+def _next_typical(part: MessageBatch, needed: int, typical: int) -> int:
+    return max(typical, needed, len(part.bodies) // len(part)) * 5 // 4
+
+
+def _get_parts(
+    queue: Queue, parts: list[MessageBatch], left: int, typical: int, wait: float | None,
+    max_bytes: int | None, persistent_only: bool, up_to: int | None, syncpoint: bool | None,
+) -> MessageBatch:  # fmt: skip
+    """Part by part, with room for bodies of the typical size; all of them as one batch."""
     while True:
         capacity = _capacity(queue, left)
         room = max(_LEAST_ROOM, capacity * typical)
@@ -846,5 +872,15 @@ def get_batch(
         if left <= 0 or needed == 0 or max_bytes is not None:
             break
         wait = 0
-        typical = max(typical, needed, len(part.bodies) // len(part)) * 5 // 4
+        typical = _next_typical(part, needed, typical)
     return _join(parts)
+
+
+def _refuse_offsets(raw: bytes, size: int) -> None:
+    _check_offsets(np.frombuffer(raw, np.int64), size)
+
+
+_engine.batch_classes(
+    np.ndarray, DTYPE, np.dtype(np.uint8), np.dtype(np.int64), MessageBatch, BatchResult,
+    _get_rest, _refuse_offsets,
+)  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._engine import Message, QueueHandle, newest_number
+from ._engine import Message, QueueHandle, batch_get_quick, batch_put_quick, newest_number
 from .constants import ReasonCode
 from .errors import NoMessageAvailable, OptionNotValidForType
 
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from .status import QueueStatus
 
 _BROWSE, _PURGE = 8, 2  # MQOO_BROWSE, MQCO_DELETE_PURGE
+_FIELDS = (  # of put_batch()
+    "priority", "persistent", "msg_id", "correl_id", "expiry", "reply_to_q", "reply_to_qmgr",
+    "group_id", "format", "msg_type", "report", "feedback", "encoding", "ccsid", "msg_seq_number",
+    "msg_flags", "user_identifier", "appl_identity_data", "put_time_us",
+)  # fmt: skip
 
 
 class Queue(QueueHandle):
@@ -128,18 +133,17 @@ class Queue(QueueHandle):
         Raises:
             MQError: as put() does; InvalidType and InvalidValue name the message and the value.
         """
+        fields = (
+            priority, persistent, msg_id, correl_id, expiry, reply_to_q, reply_to_qmgr, group_id,
+            format, msg_type, report, feedback, encoding, ccsid, msg_seq_number, msg_flags,
+            user_identifier, appl_identity_data, put_time_us,
+        )  # fmt: skip
+        result = batch_put_quick(self, source, syncpoint, fields)
+        if result is not None:
+            return result
         from .batch import put_batch
 
-        columns = {
-            "priority": priority, "persistent": persistent, "msg_id": msg_id,
-            "correl_id": correl_id, "expiry": expiry, "reply_to_q": reply_to_q,
-            "reply_to_qmgr": reply_to_qmgr, "group_id": group_id, "format": format,
-            "msg_type": msg_type, "report": report, "feedback": feedback, "encoding": encoding,
-            "ccsid": ccsid, "msg_seq_number": msg_seq_number, "msg_flags": msg_flags,
-            "user_identifier": user_identifier, "appl_identity_data": appl_identity_data,
-            "put_time_us": put_time_us,
-        }  # fmt: skip
-        return put_batch(self, source, syncpoint, columns)
+        return put_batch(self, source, syncpoint, dict(zip(_FIELDS, fields, strict=True)))
 
     def get_batch(
         self,
@@ -168,6 +172,11 @@ class Queue(QueueHandle):
             InvalidValue: 2046: ``bodies=False`` outside a unit of work, which would lose them.
             MQError: as get() does, but for 2033 and 2080.
         """
+        batch = batch_get_quick(
+            self, max_messages, wait, max_bytes, syncpoint, persistent_only, up_to, bodies
+        )
+        if batch is not None:
+            return batch
         from .batch import get_batch
 
         return get_batch(

@@ -78,7 +78,7 @@ static int use_units(struct workload *w)
     int result = workload_put(w, 0, false, LENGTH) || workload_fill(w, 0, UNIT_MESSAGES, LENGTH) ||
                  workload_get_in_unit(w, 0, 0, 0);
     for (uint32_t u = 0; u < WL_PREPARED && result == 0; u++) {
-        result = workload_get_in_unit(w, 0, u, 0) || workload_make_prepared(w, u, u);
+        result = workload_get_in_unit(w, 0, u, 0) || workload_make_prepared(w, u, u, true);
     }
     return result || workload_end_prepared(w, 6, true);
 }

@@ -249,8 +249,7 @@ static int recover(struct cut *cut, const struct disk_state *state)
     struct mqe_attach_info info;
     mqe_manager *manager = NULL;
     char text[WL_TROUBLE];
-    uint32_t done = 0;
-    bool pending = false;
+    uint32_t done = 0, begun = 0;
     cut->visits += 1;
     const uint64_t odds = cut->depth == 0 ? 1 : 4;
     const bool follow = cut->depth + 1 < DEPTH_MAX &&
@@ -263,7 +262,7 @@ static int recover(struct cut *cut, const struct disk_state *state)
     struct mqx_io *io = follow ? state->io
                                : fast_region_table(state->files, cut->settings->region_size);
     const int reason = mqx_manager_attach(io, state->path, cut->settings, &manager, &info);
-    wl_acked(state->acks, state->ack_count, &done, &pending);
+    wl_acked(state->acks, state->ack_count, &done, &begun);
     if (reason == 0) {
         return judge(cut, state, manager, follow && (!cut->from_creation || done > 0));
     }

@@ -7,7 +7,8 @@
  * too, is killed, at each of its own points in turn), and check: the picture is one of the two (the
  * second when the scenario's call had returned); heaps and indexes hold their invariants; every
  * cell and entry is accounted for; now and then, that recovery from the files gives the same
- * persistent messages.
+ * persistent messages. Where a unit is prepared without waiting, the same is looked at before
+ * anybody asks for it: the files hold the picture before, after, or that without the unit.
  *
  *   store_points [--count N] [--pairs N] [--seed S] [--scenario NAME]
  *
@@ -342,6 +343,19 @@ static void prepare_nothing(mqe_manager *m)
     mqe_unit_free(unit);
 }
 
+/* Nothing follows: only who is told of the unit makes it durable. */
+static void prepare_lazily(mqe_manager *m)
+{
+    mqe_unit *unit = NULL;
+    struct ps_xid xid;
+    world_xid(7, WORLD_COMMITS, &xid);
+    expect("unit", mqe_unit_new(m, &unit));
+    fill_unit(m, unit);
+    expect("prepare", mqe_prepare(unit, &xid, MQE_PREPARE_LAZY));
+    shared->returned = 1;
+    mqe_unit_free(unit);
+}
+
 /* Units 1 to `count`. */
 static void end_units(mqe_manager *m, uint32_t count, bool commit)
 {
@@ -389,44 +403,47 @@ static const struct scenario {
     uint32_t many;      /* messages on queue B */
     bool in_between;    /* other pictures than before and after are legal (several units) */
     uint32_t prepared;  /* prepared units, 1, 2, ... */
+    bool lazily;        /* those, or the one it prepares, without waiting */
     enum { NOTHING, TO_SPARES, TO_ARCHIVE } retires; /* a segment that nobody needs */
 } scenarios[] = {
-    {"put_nonpersistent", put_nonpersistent, 3, false, 0, NOTHING},
-    {"put_persistent", put_persistent, 3, false, 0, NOTHING},
-    {"put_long_nonpersistent", put_long_nonpersistent, 3, false, 0, NOTHING},
-    {"put_long_persistent", put_long_persistent, 3, false, 0, NOTHING},
-    {"get_nonpersistent", get_nonpersistent, 3, false, 0, NOTHING},
-    {"get_persistent", get_persistent, 3, false, 0, NOTHING},
-    {"get_long_nonpersistent", get_long_nonpersistent, 3, false, 0, NOTHING},
-    {"get_by_correl", get_by_correl, 80, false, 0, NOTHING},
-    {"put_batch", put_batch, 3, false, 0, NOTHING},
-    {"put_batch_nonpersistent", put_batch_nonpersistent, 3, true, 0, NOTHING},
-    {"get_batch", get_batch, 3, false, 0, NOTHING},
-    {"get_batch_nonpersistent", get_batch_nonpersistent, 80, true, 0, NOTHING},
-    {"commit_batches", commit_batches, 3, false, 0, NOTHING},
-    {"commit_unit", commit_unit, 3, false, 0, NOTHING},
-    {"back_out_unit", back_out_unit, 3, false, 0, NOTHING},
-    {"commit_unit_indexed", commit_unit, 80, false, 0, NOTHING},
-    {"browse_long", browse_long, 3, false, 0, NOTHING},
-    {"wait_in_vain", wait_in_vain, 3, false, 0, NOTHING},
-    {"define_and_delete", define_and_delete, 3, false, 0, NOTHING},
-    {"temporary_queue", temporary_queue, 3, false, 0, NOTHING},
-    {"temporary_queue_in_use", temporary_queue_in_use, 3, false, 0, NOTHING},
-    {"permanent_queue", permanent_queue, 3, false, 0, NOTHING},
-    {"structure", structure, 3, false, 0, NOTHING},
-    {"checkpoint", checkpoint, 3, false, 0, NOTHING},
-    {"clear_queue", clear_queue, 80, true, 0, NOTHING},
-    {"prepare", prepare, 3, false, 0, NOTHING},
-    {"prepare_nothing", prepare_nothing, 3, false, 1, NOTHING},
-    {"commit_prepared", commit_prepared, 3, false, 1, NOTHING},
-    {"commit_several_prepared", commit_several_prepared, 80, false, 3, NOTHING},
-    {"back_out_prepared", back_out_prepared, 3, false, 1, NOTHING},
-    {"back_out_several_prepared", back_out_several_prepared, 80, false, 3, NOTHING},
-    {"browse_prepared", browse_prepared, 3, false, 2, NOTHING},
-    {"checkpoint_with_prepared", checkpoint, 3, false, 3, NOTHING},
-    {"retire_to_spares", retire, 3, false, 0, TO_SPARES},
-    {"retire_to_archive", retire, 3, false, 0, TO_ARCHIVE},
-    {"attach_and_leave", NULL, 3, false, 1, NOTHING},
+    {"put_nonpersistent", put_nonpersistent, 3, false, 0, false, NOTHING},
+    {"put_persistent", put_persistent, 3, false, 0, false, NOTHING},
+    {"put_long_nonpersistent", put_long_nonpersistent, 3, false, 0, false, NOTHING},
+    {"put_long_persistent", put_long_persistent, 3, false, 0, false, NOTHING},
+    {"get_nonpersistent", get_nonpersistent, 3, false, 0, false, NOTHING},
+    {"get_persistent", get_persistent, 3, false, 0, false, NOTHING},
+    {"get_long_nonpersistent", get_long_nonpersistent, 3, false, 0, false, NOTHING},
+    {"get_by_correl", get_by_correl, 80, false, 0, false, NOTHING},
+    {"put_batch", put_batch, 3, false, 0, false, NOTHING},
+    {"put_batch_nonpersistent", put_batch_nonpersistent, 3, true, 0, false, NOTHING},
+    {"get_batch", get_batch, 3, false, 0, false, NOTHING},
+    {"get_batch_nonpersistent", get_batch_nonpersistent, 80, true, 0, false, NOTHING},
+    {"commit_batches", commit_batches, 3, false, 0, false, NOTHING},
+    {"commit_unit", commit_unit, 3, false, 0, false, NOTHING},
+    {"back_out_unit", back_out_unit, 3, false, 0, false, NOTHING},
+    {"commit_unit_indexed", commit_unit, 80, false, 0, false, NOTHING},
+    {"browse_long", browse_long, 3, false, 0, false, NOTHING},
+    {"wait_in_vain", wait_in_vain, 3, false, 0, false, NOTHING},
+    {"define_and_delete", define_and_delete, 3, false, 0, false, NOTHING},
+    {"temporary_queue", temporary_queue, 3, false, 0, false, NOTHING},
+    {"temporary_queue_in_use", temporary_queue_in_use, 3, false, 0, false, NOTHING},
+    {"permanent_queue", permanent_queue, 3, false, 0, false, NOTHING},
+    {"structure", structure, 3, false, 0, false, NOTHING},
+    {"checkpoint", checkpoint, 3, false, 0, false, NOTHING},
+    {"clear_queue", clear_queue, 80, true, 0, false, NOTHING},
+    {"prepare", prepare, 3, false, 0, false, NOTHING},
+    {"prepare_nothing", prepare_nothing, 3, false, 1, false, NOTHING},
+    {"prepare_lazily", prepare_lazily, 3, false, 0, true, NOTHING},
+    {"commit_prepared", commit_prepared, 3, false, 1, false, NOTHING},
+    {"commit_several_prepared", commit_several_prepared, 80, false, 3, false, NOTHING},
+    {"commit_prepared_lazily", commit_prepared, 3, false, 1, true, NOTHING},
+    {"back_out_prepared", back_out_prepared, 3, false, 1, false, NOTHING},
+    {"back_out_several_prepared", back_out_several_prepared, 80, false, 3, false, NOTHING},
+    {"browse_prepared", browse_prepared, 3, false, 2, false, NOTHING},
+    {"checkpoint_with_prepared", checkpoint, 3, false, 3, false, NOTHING},
+    {"retire_to_spares", retire, 3, false, 0, false, TO_SPARES},
+    {"retire_to_archive", retire, 3, false, 0, false, TO_ARCHIVE},
+    {"attach_and_leave", NULL, 3, false, 1, false, NOTHING},
 };
 
 /* ---- children ---- */
@@ -496,15 +513,32 @@ static void repair(void)
     }
 }
 
+struct outcomes { /* legal pictures */
+    struct picture before, after;
+    struct picture without; /* as before, but for a unit that nobody has waited for */
+};
+
+/* The death of everybody, with a unit that nobody has asked for. What is ended is durable, what is
+ * prepared need not be. */
+static bool recovers_unasked(const struct scenario *scenario, const struct outcomes *legal,
+                             bool returned)
+{
+    const struct picture *const all[] = {&legal->after, &legal->before, &legal->without};
+    const bool ends = scenario->prepared != 0;
+    return world_recovers_to(&world, all, returned && ends ? 1 : MQX_ARRAY_COUNT(all));
+}
+
 static void verify(const struct scenario *scenario, uint64_t at, uint64_t nested,
-                   const struct picture *before, const struct picture *after, bool returned,
-                   bool deep)
+                   const struct outcomes *legal, bool returned, bool deep)
 {
     static struct picture now;
+    const struct picture *const seen[] = {&now};
+    const bool whole =
+        !deep || !scenario->lazily || recovers_unasked(scenario, legal, returned);
     world_look(world.manager, &world, &now);
-    const bool is_after = pictures_equal(&now, after);
-    const bool is_before = pictures_equal(&now, before);
-    bool good = scenario->in_between || is_after || (is_before && !returned);
+    const bool is_after = pictures_equal(&now, &legal->after);
+    const bool is_before = pictures_equal(&now, &legal->before);
+    bool good = whole && (scenario->in_between || is_after || (is_before && !returned));
     const int reason = mqe_check(world.manager);
     if (reason != 0) {
         fprintf(stderr, "check: %s %s\n", mqe_reason_name(reason), mqe_error_text());
@@ -512,14 +546,14 @@ static void verify(const struct scenario *scenario, uint64_t at, uint64_t nested
     }
     good = world_audit(&world) && good;
     if (good && deep) {
-        good = world_recovers_to(&world, &now);
+        good = world_recovers_to(&world, seen, 1);
     }
     if (!good) {
         fprintf(stderr, "FAILED: %s killed before store %llu%s%llu (returned %d), seed %llu\n",
                 scenario->name, (unsigned long long)at, nested != 0 ? ", repair before store " : "",
                 (unsigned long long)nested, returned, (unsigned long long)seed);
-        picture_print("before", before);
-        picture_print("after", after);
+        picture_print("before", &legal->before);
+        picture_print("after", &legal->after);
         picture_print("found", &now);
         exit(1);
     }
@@ -539,11 +573,12 @@ static void reset(const struct scenario *scenario)
     if (scenario->retires != NOTHING) {
         world_fill_segment(&world); /* what the reset puts then lies behind it */
     }
-    world_reset(&world, scenario->many, scenario->prepared);
+    world_reset(&world, scenario->many, scenario->prepared,
+                scenario->lazily ? (uint32_t)MQE_PREPARE_LAZY : 0);
 }
 
 static void one_point(const struct scenario *scenario, uint64_t at, uint64_t nested,
-                      const struct picture *before, const struct picture *after, bool deep)
+                      const struct outcomes *legal, bool deep)
 {
     reset(scenario);
     (void)run_child(scenario, at);
@@ -552,7 +587,7 @@ static void one_point(const struct scenario *scenario, uint64_t at, uint64_t nes
         (void)run_child(NULL, nested);
     }
     repair();
-    verify(scenario, at, nested, before, after, returned, deep);
+    verify(scenario, at, nested, legal, returned, deep);
 }
 
 /* Points a repair after a kill there has. */
@@ -570,16 +605,19 @@ struct plan { /* of one scenario */
     uint64_t points, tried, pairs;
 };
 
-/* Runs it to the end: how many points it has, and the two legal pictures. */
-static uint64_t measure(const struct scenario *scenario, struct picture *before,
-                        struct picture *after)
+/* Runs it to the end: how many points it has, and the legal pictures. */
+static uint64_t measure(const struct scenario *scenario, struct outcomes *legal)
 {
+    if (scenario->lazily) {
+        world_reset(&world, scenario->many, 0, 0);
+        world_look(world.manager, &world, &legal->without);
+    }
     reset(scenario);
-    world_look(world.manager, &world, before);
+    world_look(world.manager, &world, &legal->before);
     (void)run_child(scenario, 0);
     const uint64_t points = shared->points;
     repair();
-    world_look(world.manager, &world, after);
+    world_look(world.manager, &world, &legal->after);
     /* a retirement comes last, behind a checkpoint whose stores are more at one time than another */
     return scenario->retires == NOTHING ? points : points + points / 2;
 }
@@ -607,20 +645,20 @@ static void share_out(struct plan *plans, size_t count, uint64_t total)
 
 static void run_scenario(const struct scenario *scenario, const struct plan *plan, uint64_t *random)
 {
-    static struct picture before, after;
-    const uint64_t points = measure(scenario, &before, &after), tried = plan->tried;
+    static struct outcomes legal;
+    const uint64_t points = measure(scenario, &legal), tried = plan->tried;
     for (uint64_t i = 0; i < tried && points > 0; i++) {
         /* all of them, or one at random in each of as many stretches */
         const uint64_t first = i * points / tried, next = (i + 1) * points / tried;
         const uint64_t stretch = next > first ? next - first : 1;
-        one_point(scenario, first + next_random(random) % stretch + 1, 0, &before, &after,
-                  i % 64 == 0);
+        one_point(scenario, first + next_random(random) % stretch + 1, 0, &legal,
+                  i % (scenario->lazily ? 8 : 64) == 0);
     }
     for (uint64_t i = 0; i < plan->pairs && points > 0; i++) {
         const uint64_t at = next_random(random) % points + 1;
         const uint64_t inner = repair_points(scenario, at);
         if (inner != 0) {
-            one_point(scenario, at, next_random(random) % inner + 1, &before, &after, i % 64 == 0);
+            one_point(scenario, at, next_random(random) % inner + 1, &legal, i % 64 == 0);
         }
     }
     printf("%-24s %6llu points, %6llu tried, %5llu nested\n", scenario->name,
@@ -631,12 +669,12 @@ enum { SCENARIOS = sizeof scenarios / sizeof scenarios[0] };
 
 static void run_all(const char *only, uint64_t count, uint64_t pairs)
 {
-    static struct picture before, after;
+    static struct outcomes legal;
     struct plan plans[SCENARIOS] = {{0}};
     uint64_t random = seed * 0x9e3779b97f4a7c15ull + 1, tried = 0, points = 0, nested = 0;
     for (size_t i = 0; i < SCENARIOS; i++) {
         if (only == NULL || strcmp(only, scenarios[i].name) == 0) {
-            plans[i].points = measure(&scenarios[i], &before, &after);
+            plans[i].points = measure(&scenarios[i], &legal);
             plans[i].pairs = only != NULL ? pairs : (pairs + SCENARIOS - 1) / SCENARIOS;
         }
     }

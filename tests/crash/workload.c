@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AS_Q_DEF = -1 };
-
 static unsigned char body_buffer[WL_BODY_MAX];
 
 /* ---- settings, life ---- */
@@ -128,34 +126,57 @@ static uint32_t sure_count(const struct wl_model *picture, uint32_t q, uint64_t 
     return 0;
 }
 
-/* What the engine found becomes the model: BackoutCounts may have got lost. After a failed end or
- * start the image may be there or not. */
-static int adopt_found(struct workload *w, const struct wl_model *expected)
+struct past { /* steps before a start */
+    uint32_t before, done, newest;
+};
+
+/* The picture that the engine found, when that is one that it may find; NULL with words else. After
+ * a failed end or start the image may be there or not. */
+static const struct wl_model *what_is_found(struct workload *w, const struct wl_model *found,
+                                            const struct past *past, char *text, size_t size)
+{
+    const struct wl_model *without = &w->history.step[w->done];
+    char other[WL_TROUBLE / 2];
+    uint32_t step = wl_step_like(&w->history, past->done, past->newest, found, text, size);
+    if (step == UINT32_MAX && w->may_lose_last && !w->ended && past->done > 0) {
+        /* P7: what a read garbled in the last batch looks like a torn tail */
+        step = wl_step_like(&w->history, past->before, past->done - 1, found, other, sizeof other);
+        w->lost_last += step != UINT32_MAX;
+    }
+    if (step != UINT32_MAX) {
+        return &w->history.step[step];
+    }
+    if ((w->failures > 0 && wl_compare(found, without, other, sizeof other) == 0) ||
+        (w->has_alternative && wl_compare(found, &w->alternative, other, sizeof other) == 0)) {
+        return without;
+    }
+    return NULL;
+}
+
+/* What the engine found becomes the model: BackoutCounts may have got lost. */
+static int adopt_found(struct workload *w, const struct past *past)
 {
     static struct wl_model found;
-    const struct wl_model *without = &w->history.step[w->done];
     char text[WL_TROUBLE / 2];
     if (wl_look(w->manager, &found, text, sizeof text) != 0) {
         const int refusal = wl_refusal();
         w->blind = w->tolerant && refusal != 0 &&
                    (wl_is_clean(refusal) || refusal == w->also_clean);
+        if (past->newest != past->done) { /* which of them it found is not known */
+            w->unsure = w->done - past->done;
+            w->done = past->done;
+        }
         return w->blind ? STOP : wl_trouble(w, "after a start: %s", text);
     }
-    if (w->may_lose_last && !w->ended && w->done >= 2 &&
-        wl_compare(&found, without, text, sizeof text) != 0 &&
-        wl_compare(&found, &w->history.step[w->done - 2], text, sizeof text) == 0) {
-        w->lost_last += 1; /* P7: what a read garbled in the last batch looks like a torn tail */
-    } else if (wl_compare(&found, expected, text, sizeof text) != 0 &&
-               !(w->failures > 0 && wl_compare(&found, without, text, sizeof text) == 0) &&
-               !(w->has_alternative &&
-                 wl_compare(&found, &w->alternative, text, sizeof text) == 0)) {
+    const struct wl_model *like = what_is_found(w, &found, past, text, sizeof text);
+    if (like == NULL) {
         return wl_trouble(w, "after a start: %s", text);
     }
     w->has_alternative = false;
     for (uint32_t q = 0; q < WL_QUEUES; q++) {
         for (uint32_t i = 0; i < found.queue[q].count; i++) {
             struct wl_message *message = &found.queue[q].message[i];
-            message->sure = message->kept != 0 ? sure_count(without, q, message->id) : 0;
+            message->sure = message->kept != 0 ? sure_count(like, q, message->id) : 0;
         }
     }
     wl_mark_ghosts(&found);
@@ -169,7 +190,7 @@ static int adopt_found(struct workload *w, const struct wl_model *expected)
 int workload_start(struct workload *w)
 {
     struct mqe_attach_info info;
-    const struct wl_model with_image = w->history.step[w->done];
+    const struct past past = {w->before, w->done, wl_newest(w)};
     const struct wl_model before = w->model;
     wl_lose_volatile(&w->model);
     wl_begin_step(w, false);
@@ -183,7 +204,7 @@ int workload_start(struct workload *w)
     }
     wl_end_step(w);
     w->stopped = false;
-    (void)adopt_found(w, &with_image);
+    (void)adopt_found(w, &past);
     w->ended = false;
     return w->in_trouble ? STOP : GO_ON;
 }
@@ -199,7 +220,10 @@ static void forget_units(struct workload *w, bool count_gets)
             } else if (message->state == WL_GOT) {
                 message->state = WL_AVAILABLE;
                 message->backouts += count_gets;
-                wl_allow_backout(w, q, message->id, message->backouts);
+                wl_allow_backout(w, q, message->id, message->backouts, UINT32_MAX);
+            } else if (message->state == WL_PREPARED_GOT) { /* a unit that a crash takes back */
+                wl_allow_backout(w, q, message->id, message->backouts + 1,
+                                 w->prepared_by[message->unit]);
             }
         }
     }
@@ -225,12 +249,12 @@ int workload_end(struct workload *w, bool image)
         wl_end_step(w);
         w->ended = true;
     } else { /* the image may be on the disk or not */
-        w->alternative = w->history.step[w->done + 1];
+        w->alternative = w->history.step[wl_newest(w) + 1];
         w->has_alternative = true;
         w->pending = false;
     }
     w->stopped = false;
-    w->model = w->history.step[w->done];
+    w->model = w->history.step[wl_newest(w)];
     return w->in_trouble ? STOP : GO_ON;
 }
 
@@ -249,7 +273,7 @@ void workload_die(struct workload *w)
         memory_io_patch(w->files, path, at, &running, sizeof running);
     }
     forget_units(w, true);
-    w->model = w->history.step[w->done];
+    w->model = w->history.step[wl_newest(w)];
 }
 
 void workload_adopt(struct workload *w, mqe_manager *manager, const struct wl_model *found)
@@ -463,49 +487,6 @@ static int do_clear(struct workload *w, uint32_t q)
 }
 
 /* ---- puts ---- */
-
-static uint32_t random_length(struct workload *w)
-{
-    const uint32_t way = wl_below(w, 20);
-    if (w->profile == WL_LARGE) {
-        return way < 4 ? wl_below(w, 3000) : 50000 + wl_below(w, 100000);
-    }
-    if (way < 18) {
-        return wl_below(w, way < 14 ? 200 : 2500);
-    }
-    return way < 19 ? 3000 + wl_below(w, 6000) : 12000 + wl_below(w, 24000);
-}
-
-struct wl_order wl_random_order(struct workload *w)
-{
-    static const int32_t priorities[] = {AS_Q_DEF, AS_Q_DEF, 0, 1, 2, 4, 5, 9, 12, 2147483647};
-    return (struct wl_order){
-        .priority = priorities[wl_below(w, MQX_ARRAY_COUNT(priorities))],
-        .persistence = (uint8_t)(wl_below(w, 4) == 0 ? 0 : 1 + wl_below(w, 2)),
-        .has_ext = wl_below(w, 4) == 0,
-        .length = random_length(w),
-    };
-}
-
-struct wl_message wl_message_for(struct workload *w, const struct wl_queue *queue,
-                                 const struct wl_order *order)
-{
-    const struct wl_attributes *attributes = &queue->attributes;
-    struct wl_message message = {
-        .id = w->next_id++,
-        .priority = order->priority == AS_Q_DEF ? attributes->def_priority : order->priority,
-        .length = order->length,
-        .persistent = order->persistence == 2 ? (uint8_t)attributes->def_persistence
-                                              : order->persistence,
-        .has_ext = order->has_ext,
-        .state = WL_AVAILABLE,
-    };
-    message.kept = message.persistent != 0 || attributes->structure != 0;
-    message.placement = (uint8_t)(attributes->fifo != 0 ? attributes->def_priority
-                                  : message.priority > 9 ? 9
-                                                         : message.priority);
-    return message;
-}
 
 static int put_message(struct workload *w, const struct wl_queue *queue, mqe_unit *unit,
                        const struct wl_order *order, const struct wl_message *message)
@@ -741,7 +722,7 @@ static int backout(struct workload *w, uint32_t u)
             if (!failed_before) { /* the record goes before the next step's */
                 message->sure = message->backouts;
             }
-            wl_allow_backout(w, q, message->id, message->backouts);
+            wl_allow_backout(w, q, message->id, message->backouts, UINT32_MAX);
         }
     }
     return GO_ON;
@@ -844,11 +825,11 @@ static int random_call(struct workload *w, bool restarts)
     if (way < 75) {
         return on_queue(w, q, u, way);
     }
-    if (way < 83) {
+    if (way < 81) {
         return commit(w, u);
     }
-    if (way < 87) {
-        return way < 85 ? wl_prepare(w, u) : wl_resolve(w);
+    if (way < 88) {
+        return way < 84 ? wl_prepare(w, u) : way < 86 ? wl_ask_for_prepared(w) : wl_resolve(w);
     }
     if (way < 90) {
         return backout(w, u);

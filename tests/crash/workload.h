@@ -6,8 +6,8 @@
  * closing), lives of temporary queues, puts and gets outside and inside units of work (several open
  * at a time, several queues each), of one message and of several in a call, backouts, browses,
  * clears, long bodies, checkpoints, maintenance, a structure with queues in it and its failures, a
- * process object, prepared units (several at a time, over restarts, ended one by one or several in
- * one call), orderly ends, deaths and restarts.
+ * process object, prepared units (several at a time, with and without waiting, listed and read, over
+ * restarts, ended one by one or several in one call), orderly ends, deaths and restarts.
  *
  * Terms
  *   model    what the queues hold now, message by message in delivery order, with units under way.
@@ -21,6 +21,10 @@
  *            acknowledged step a recovery must find picture k, or picture k + 1 if 2(k + 1) was
  *            noted: every acknowledged effect exactly once, a unit whole or absent, nothing that
  *            was never intended, the order right.
+ *   unsure   a unit that is prepared without waiting is a step whose return acknowledges nothing:
+ *            a power cut, and the death of everybody, may take it back until a later step, or a
+ *            call that tells of the unit, acknowledges both. So a recovery must find one of the
+ *            pictures from the last acknowledged to the last noted step, all of each.
  *
  * Everything about a message but the five numbers in struct wl_message follows from its id, so a
  * checker can verify descriptor and body of any message it meets.
@@ -128,11 +132,14 @@ struct workload {
     struct wl_history history;
     bool created;           /* the create step was acknowledged */
     uint32_t done;          /* last acknowledged step */
-    bool pending;           /* step done + 1 was begun and its outcome is unknown */
+    uint32_t unsure;        /* steps made after it that a crash may take back */
+    uint32_t before;        /* the last step before the one that was acknowledged last */
+    uint32_t prepared_by[WL_PREPARED]; /* the step that prepared the unit */
+    bool pending;           /* a step behind all these was begun, its outcome is unknown */
     bool blind;             /* faults keep the checks from looking: nothing more is called */
     bool stopped;           /* a call said 2009: all later ones must */
     bool ended;             /* the last attachment left in order */
-    bool has_alternative;   /* an end failed: this may be on the disk instead of step `done` */
+    bool has_alternative;   /* an end failed: this may be on the disk instead of those steps */
     struct wl_model alternative;
     int failed;             /* reason of the last call that failed */
     uint32_t failures;
@@ -175,7 +182,7 @@ int workload_put_in_unit(struct workload *w, uint32_t queue, uint32_t unit);
 /* Puts and gets in a unit and prepares it; `ends`: prepared units are ended, too. */
 int workload_two_phases(struct workload *w, bool ends);
 /* Prepared unit number p: of unit `unit`; bit p of `which`: it ends, all of them in one call. */
-int workload_make_prepared(struct workload *w, uint32_t unit, uint32_t p);
+int workload_make_prepared(struct workload *w, uint32_t unit, uint32_t p, bool waits);
 int workload_end_prepared(struct workload *w, uint32_t which, bool commit);
 int workload_define(struct workload *w, uint32_t queue);
 
@@ -238,8 +245,12 @@ int wl_verify(const struct mqe_get *got, struct wl_message *out, char *text, siz
  * words. */
 int wl_judge(const struct wl_history *history, const uint64_t *acks, uint32_t ack_count,
              const struct wl_model *found, char *text, size_t size);
-/* The last acknowledged step, and whether the next one was begun. */
-void wl_acked(const uint64_t *acks, uint32_t ack_count, uint32_t *done, bool *pending);
+/* The last acknowledged step, and the last one that was begun, which is no earlier. */
+void wl_acked(const uint64_t *acks, uint32_t ack_count, uint32_t *done, uint32_t *begun);
+/* The newest step from `first` to `last` whose picture `found` equals; UINT32_MAX when there is
+ * none, with what is different from `last` in words. */
+uint32_t wl_step_like(const struct wl_history *history, uint32_t first, uint32_t last,
+                      const struct wl_model *found, char *text, size_t size);
 
 /* ---- what is fixed in these tests: surroundings, clock and random numbers (fixed.c) ---- */
 void fixed_random_reset(uint64_t seed);

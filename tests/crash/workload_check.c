@@ -231,37 +231,42 @@ int wl_drain(mqe_manager *manager, const struct wl_model *expected, char *text, 
 
 /* ---- judging ---- */
 
-void wl_acked(const uint64_t *acks, uint32_t ack_count, uint32_t *done, bool *pending)
+void wl_acked(const uint64_t *acks, uint32_t ack_count, uint32_t *done, uint32_t *begun)
 {
-    uint64_t begun = 0;
-    *done = 0;
+    *done = *begun = 0;
     for (uint32_t i = 0; i < ack_count; i++) {
-        if (acks[i] % 2 == 1) {
-            *done = (uint32_t)(acks[i] / 2);
-        } else {
-            begun = acks[i] / 2;
+        *(acks[i] % 2 == 1 ? done : begun) = (uint32_t)(acks[i] / 2);
+    }
+    *begun = *begun < *done ? *done : *begun;
+}
+
+uint32_t wl_step_like(const struct wl_history *history, uint32_t first, uint32_t last,
+                      const struct wl_model *found, char *text, size_t size)
+{
+    char other[WL_TROUBLE];
+    for (uint32_t step = last + 1; step-- > first;) {
+        char *where = step == last ? text : other;
+        if (wl_compare(found, &history->step[step], where,
+                       step == last ? size : sizeof other) == 0) {
+            return step;
         }
     }
-    *pending = begun > *done;
+    return UINT32_MAX;
 }
 
 int wl_judge(const struct wl_history *history, const uint64_t *acks, uint32_t ack_count,
              const struct wl_model *found, char *text, size_t size)
 {
-    uint32_t done = 0;
-    bool pending = false;
-    char first[WL_TROUBLE / 2], second[WL_TROUBLE / 2];
-    wl_acked(acks, ack_count, &done, &pending);
-    mqx_check(done + pending < history->count);
-    if (wl_compare(found, &history->step[done], first, sizeof first) == 0) {
-        return (int)done;
+    uint32_t done = 0, begun = 0;
+    char first[WL_TROUBLE / 2], last[WL_TROUBLE / 2];
+    wl_acked(acks, ack_count, &done, &begun);
+    mqx_check(begun < history->count);
+    const uint32_t step = wl_step_like(history, done, begun, found, last, sizeof last);
+    if (step != UINT32_MAX) {
+        return (int)step;
     }
-    if (!pending) {
-        return wrong(text, size, "after step %u: %s", done, first);
-    }
-    if (wl_compare(found, &history->step[done + 1], second, sizeof second) == 0) {
-        return (int)done + 1;
-    }
-    return wrong(text, size, "neither as after step %u: %s; nor as after step %u: %s", done, first,
-                 done + 1, second);
+    (void)wl_compare(found, &history->step[done], first, sizeof first);
+    return done == begun ? wrong(text, size, "after step %u: %s", done, first)
+                         : wrong(text, size, "neither as after step %u: %s; nor as after step %u: "
+                                 "%s; nor as in between", done, first, begun, last);
 }

@@ -1,6 +1,7 @@
 /*
- * workload_prepared.c - the part of a workload that is about prepared units: preparing, ending some
- * of them in one call, and reading what a queue manager says about them. See workload.h.
+ * workload_prepared.c - the part of a workload that is about prepared units: preparing, with and
+ * without waiting, ending some of them in one call, and reading what a queue manager says about
+ * them. See workload.h.
  */
 #include "workload_steps.h"
 
@@ -37,19 +38,22 @@ static void hand_over(struct wl_model *model, uint32_t u, uint32_t p, uint32_t s
 }
 
 /* After a refusal the same Xid is used again: it must be free still. */
-int workload_make_prepared(struct workload *w, uint32_t u, uint32_t p)
+int workload_make_prepared(struct workload *w, uint32_t u, uint32_t p, bool waits)
 {
     const struct wl_model before = w->model;
     struct ps_xid xid;
     wl_xid(p, w->serial, &xid);
     hand_over(&w->model, u, p, w->serial);
     wl_begin_step(w, false);
-    const int reason = mqe_prepare(w->unit[u], &xid, MQE_PREPARE_EMPTY);
+    const uint32_t flags = MQE_PREPARE_EMPTY | (waits ? 0u : (uint32_t)MQE_PREPARE_LAZY);
+    const int reason = mqe_prepare(w->unit[u], &xid, flags);
     w->serial += reason == 0;
-    return wl_settle_step(w, "prepare", reason, &before);
+    w->prepared_by[p] = wl_newest(w) + 1;
+    return waits ? wl_settle_step(w, "prepare", reason, &before)
+                 : wl_settle_unsure(w, "prepare without waiting", reason, &before);
 }
 
-/* Now and then a unit without messages. */
+/* Now and then a unit without messages, and more often without waiting. */
 int wl_prepare(struct workload *w, uint32_t u)
 {
     const uint32_t p = free_number(&w->model);
@@ -57,7 +61,7 @@ int wl_prepare(struct workload *w, uint32_t u)
         wl_need_unit(w, u) != GO_ON || w->unit[u] == NULL) {
         return wl_over(w) ? STOP : GO_ON;
     }
-    return workload_make_prepared(w, u, p);
+    return workload_make_prepared(w, u, p, wl_below(w, 2) != 0);
 }
 
 static int resolve(mqe_manager *manager, const struct wl_model *model, uint32_t which, bool commit,
@@ -127,6 +131,100 @@ int wl_resolve(struct workload *w)
     const bool commit = wl_below(w, 3) != 0;
     return which == 0 ? GO_ON : workload_end_prepared(w, which, commit);
 }
+
+/* ---- asking: what is told of is durable ---- */
+
+/* Its Xid must be that of one of the rows. */
+static bool is_among(const struct wl_model *model, uint32_t p, const struct mqe_prepared *rows,
+                     uint32_t count)
+{
+    struct ps_xid xid;
+    wl_xid(p, model->prepared[p].serial, &xid);
+    for (uint32_t i = 0; i < count; i++) {
+        if (memcmp(&xid, &rows[i].xid, sizeof xid) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int list_all(struct workload *w)
+{
+    struct mqe_prepared rows[WL_PREPARED];
+    uint32_t count = 0, expected = 0;
+    const int reason = mqe_prepared_list(w->manager, rows, WL_PREPARED, &count);
+    if (!wl_worked(w, "listing prepared units", reason)) {
+        return wl_over(w) ? STOP : GO_ON;
+    }
+    for (uint32_t p = 0; p < WL_PREPARED; p++) {
+        if (!w->model.prepared[p].there) {
+            continue;
+        }
+        expected += 1;
+        if (count > WL_PREPARED || !is_among(&w->model, p, rows, count)) {
+            return wl_trouble(w, "prepared unit %u is not listed", p);
+        }
+        wl_is_durable(w, w->prepared_by[p]);
+    }
+    return count == expected ? GO_ON
+                             : wl_trouble(w, "%u units are listed, not %u", count, expected);
+}
+
+/* The message of prepared unit p whose call came next after `last` (0: the first); NULL at the
+ * end. */
+static const struct wl_message *next_of(const struct wl_model *model, uint32_t p,
+                                        const struct wl_message *last)
+{
+    const struct wl_message *next = NULL;
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        for (uint32_t i = 0; i < model->queue[q].count; i++) {
+            const struct wl_message *message = &model->queue[q].message[i];
+            if ((message->state == WL_PREPARED_PUT || message->state == WL_PREPARED_GOT) &&
+                message->unit == p && (last == NULL || message->order > last->order) &&
+                (next == NULL || message->order < next->order)) {
+                next = message;
+            }
+        }
+    }
+    return next;
+}
+
+static int read_one(struct workload *w, uint32_t p)
+{
+    enum { ROWS = 2 };
+    static unsigned char bodies[ROWS * WL_BODY_MAX];
+    struct mqe_item items[ROWS];
+    int64_t offsets[ROWS + 1];
+    struct mqe_prepared_cursor cursor = {0};
+    struct mqe_batch batch = {.items = items, .capacity = ROWS, .count = 1, .bodies = bodies,
+                              .body_capacity = sizeof bodies, .offsets = offsets};
+    const struct wl_message *expected = next_of(&w->model, p, NULL);
+    struct ps_xid xid;
+    wl_xid(p, w->model.prepared[p].serial, &xid);
+    while (batch.count != 0) {
+        const int reason = mqe_browse_prepared(w->manager, &xid, &cursor, &batch);
+        if (!wl_worked(w, "reading a prepared unit", reason)) {
+            return wl_over(w) ? STOP : GO_ON;
+        }
+        wl_is_durable(w, w->prepared_by[p]);
+        for (uint32_t i = 0; i < batch.count; i++) {
+            if (expected == NULL || items[i].length != expected->length ||
+                memcmp(items[i].d.msg_id, &expected->id, sizeof expected->id) != 0) {
+                return wl_trouble(w, "prepared unit %u has another message, or another order", p);
+            }
+            expected = next_of(&w->model, p, expected);
+        }
+    }
+    return expected == NULL ? GO_ON : wl_trouble(w, "prepared unit %u lacks messages", p);
+}
+
+int wl_ask_for_prepared(struct workload *w)
+{
+    const uint32_t p = wl_below(w, 2 * WL_PREPARED);
+    return p < WL_PREPARED && w->model.prepared[p].there ? read_one(w, p) : list_all(w);
+}
+
+/* ---- both phases, for a scene ---- */
 
 int workload_two_phases(struct workload *w, bool ends)
 {

@@ -104,17 +104,40 @@ struct wl_model *wl_append_picture(struct workload *w)
 /* The model is what the step leads to. */
 void wl_begin_step(struct workload *w, bool image)
 {
-    w->history.count = w->done + 1; /* a step that failed cleanly is forgotten */
+    const uint32_t next = wl_newest(w) + 1;
+    w->history.count = next; /* a step that failed cleanly is forgotten */
     wl_picture(&w->model, image, wl_append_picture(w));
     w->pending = true;
-    memory_io_ack(w->files, 2 * (uint64_t)(w->done + 1));
+    memory_io_ack(w->files, 2 * (uint64_t)next);
 }
 
+static void acknowledge(struct workload *w, uint32_t step)
+{
+    w->before = w->done;
+    w->done = step;
+    memory_io_ack(w->files, 2 * (uint64_t)step + 1);
+}
+
+/* What was unsure went before it. */
 void wl_end_step(struct workload *w)
 {
-    w->done += 1;
+    acknowledge(w, wl_newest(w) + 1);
+    w->unsure = 0;
     w->pending = false;
-    memory_io_ack(w->files, 2 * (uint64_t)w->done + 1);
+}
+
+uint32_t wl_newest(const struct workload *w)
+{
+    return w->done + w->unsure;
+}
+
+void wl_is_durable(struct workload *w, uint32_t step)
+{
+    mqx_check(step <= wl_newest(w));
+    if (step > w->done) {
+        w->unsure -= step - w->done;
+        acknowledge(w, step);
+    }
 }
 
 /* The step's call has returned. `before` is the model without it. */
@@ -123,6 +146,19 @@ int wl_settle_step(struct workload *w, const char *what, int reason,
 {
     if (wl_worked(w, what, reason)) {
         wl_end_step(w);
+        return GO_ON;
+    }
+    w->model = *before;
+    w->pending = reason == MQRC_CONNECTION_BROKEN;
+    return wl_over(w) ? STOP : GO_ON;
+}
+
+int wl_settle_unsure(struct workload *w, const char *what, int reason,
+                     const struct wl_model *before)
+{
+    if (wl_worked(w, what, reason)) {
+        w->unsure += 1;
+        w->pending = false;
         return GO_ON;
     }
     w->model = *before;
@@ -140,11 +176,11 @@ int wl_settle_call(struct workload *w, const char *what, int reason,
     return wl_over(w) ? STOP : GO_ON;
 }
 
-/* The newest picture allows a higher BackoutCount: the record of it may reach the disk before the
- * next step. */
-void wl_allow_backout(struct workload *w, uint32_t q, uint64_t id, uint32_t count)
+/* The newest pictures, up to that of step `end`, allow a higher BackoutCount: the record of it may
+ * reach the disk before the next step. */
+void wl_allow_backout(struct workload *w, uint32_t q, uint64_t id, uint32_t count, uint32_t end)
 {
-    for (uint32_t s = w->done; s < w->history.count; s++) {
+    for (uint32_t s = w->done; s < end && s < w->history.count; s++) {
         struct wl_queue *queue = &w->history.step[s].queue[q];
         for (uint32_t i = 0; i < queue->count; i++) {
             if (queue->message[i].id == id && queue->message[i].backouts < count) {
@@ -152,4 +188,49 @@ void wl_allow_backout(struct workload *w, uint32_t q, uint64_t id, uint32_t coun
             }
         }
     }
+}
+
+/* ---- messages to be put ---- */
+
+static uint32_t random_length(struct workload *w)
+{
+    const uint32_t way = wl_below(w, 20);
+    if (w->profile == WL_LARGE) {
+        return way < 4 ? wl_below(w, 3000) : 50000 + wl_below(w, 100000);
+    }
+    if (way < 18) {
+        return wl_below(w, way < 14 ? 200 : 2500);
+    }
+    return way < 19 ? 3000 + wl_below(w, 6000) : 12000 + wl_below(w, 24000);
+}
+
+struct wl_order wl_random_order(struct workload *w)
+{
+    static const int32_t priorities[] = {AS_Q_DEF, AS_Q_DEF, 0, 1, 2, 4, 5, 9, 12, 2147483647};
+    return (struct wl_order){
+        .priority = priorities[wl_below(w, MQX_ARRAY_COUNT(priorities))],
+        .persistence = (uint8_t)(wl_below(w, 4) == 0 ? 0 : 1 + wl_below(w, 2)),
+        .has_ext = wl_below(w, 4) == 0,
+        .length = random_length(w),
+    };
+}
+
+struct wl_message wl_message_for(struct workload *w, const struct wl_queue *queue,
+                                 const struct wl_order *order)
+{
+    const struct wl_attributes *attributes = &queue->attributes;
+    struct wl_message message = {
+        .id = w->next_id++,
+        .priority = order->priority == AS_Q_DEF ? attributes->def_priority : order->priority,
+        .length = order->length,
+        .persistent = order->persistence == 2 ? (uint8_t)attributes->def_persistence
+                                              : order->persistence,
+        .has_ext = order->has_ext,
+        .state = WL_AVAILABLE,
+    };
+    message.kept = message.persistent != 0 || attributes->structure != 0;
+    message.placement = (uint8_t)(attributes->fifo != 0 ? attributes->def_priority
+                                  : message.priority > 9 ? 9
+                                                         : message.priority);
+    return message;
 }

@@ -1,6 +1,6 @@
 /*
- * workload_steps.h - inside a workload: its random numbers, what a result means, history and steps.
- * Included by workload.c and workload_*.c alone.
+ * workload_steps.h - inside a workload: its random numbers, what a result means, history and
+ * steps, messages to be put. Included by workload.c and workload_*.c alone.
  */
 #ifndef PENSTOCK_TESTS_WORKLOAD_STEPS_H
 #define PENSTOCK_TESTS_WORKLOAD_STEPS_H
@@ -8,6 +8,7 @@
 #include "workload.h"
 
 enum { GO_ON = 0, STOP = -1 };
+enum { AS_Q_DEF = -1 };
 
 uint64_t wl_next_random(struct workload *w);
 uint32_t wl_below(struct workload *w, uint32_t bound);
@@ -22,11 +23,18 @@ bool wl_worked(struct workload *w, const char *what, int reason);
 struct wl_model *wl_append_picture(struct workload *w);
 void wl_begin_step(struct workload *w, bool image);
 void wl_end_step(struct workload *w);
+/* The last step that was made, acknowledged or unsure. */
+uint32_t wl_newest(const struct workload *w);
+/* What was made until then is durable: somebody was told of it. */
+void wl_is_durable(struct workload *w, uint32_t step);
 int wl_settle_step(struct workload *w, const char *what, int reason,
                    const struct wl_model *before);
+/* The same of one that acknowledges nothing when it returns. */
+int wl_settle_unsure(struct workload *w, const char *what, int reason,
+                     const struct wl_model *before);
 int wl_settle_call(struct workload *w, const char *what, int reason,
                    const struct wl_model *before);
-void wl_allow_backout(struct workload *w, uint32_t q, uint64_t id, uint32_t count);
+void wl_allow_backout(struct workload *w, uint32_t q, uint64_t id, uint32_t count, uint32_t end);
 struct wl_order { /* of a message to be put */
     int32_t priority;     /* -1: the queue's */
     uint8_t persistence;  /* 2: the queue's */
@@ -46,9 +54,11 @@ int wl_get_batch(struct workload *w, uint32_t q, uint32_t u);
 int wl_change_other(struct workload *w);
 /* Unit `u` is begun, unless it has been. */
 int wl_need_unit(struct workload *w, uint32_t u);
-/* Unit `u` is prepared; some prepared units are ended (workload_prepared.c). */
+/* Unit `u` is prepared; some prepared units are ended; all are listed, or one is read
+ * (workload_prepared.c). */
 int wl_prepare(struct workload *w, uint32_t u);
 int wl_resolve(struct workload *w);
+int wl_ask_for_prepared(struct workload *w);
 /* A look was refused; -1 (workload_check.c). */
 int wl_refused(char *text, size_t size, const char *what, int reason);
 

@@ -304,7 +304,7 @@ static void clear_leftovers(mqe_manager *manager)
 }
 
 /* Unit `number` gets a message of A and one of B, and puts one on A and one on C. */
-static void prepare_unit(struct world *world, uint64_t number)
+static void prepare_unit(struct world *world, uint64_t number, uint32_t flags)
 {
     mqe_manager *manager = world->manager;
     mqe_unit *unit = NULL;
@@ -316,11 +316,11 @@ static void prepare_unit(struct world *world, uint64_t number)
     demand("put", world_put(manager, unit, world, 0, 300 + number, true, 500));
     demand("get", world_get(manager, unit, world, 1, 0, 0, 0, &id));
     demand("put", world_put(manager, unit, world, 2, 310 + number, number % 2 == 0, 5000));
-    demand("prepare", mqe_prepare(unit, &xid, 0));
+    demand("prepare", mqe_prepare(unit, &xid, flags));
     mqe_unit_free(unit);
 }
 
-void world_reset(struct world *world, uint32_t many, uint32_t prepared)
+void world_reset(struct world *world, uint32_t many, uint32_t prepared, uint32_t flags)
 {
     uint64_t id;
     world_resolve(world->manager, UINT32_MAX);
@@ -343,7 +343,7 @@ void world_reset(struct world *world, uint32_t many, uint32_t prepared)
         demand("put", world_put(world->manager, NULL, world, 1, 200 + i, false, 40));
     }
     for (uint32_t i = 1; i <= prepared; i++) {
-        prepare_unit(world, i);
+        prepare_unit(world, i, flags);
     }
 }
 
@@ -533,7 +533,22 @@ void picture_print(const char *title, const struct picture *picture)
 
 /* ---- the second witness: recovery from a copy of the files ---- */
 
-static void look_at_copy(const struct world *world, const char *copy, const struct picture *live)
+/* What of it a restart keeps. */
+static void keep_lasting(const struct picture *live, struct picture *out)
+{
+    out->count = 0;
+    out->units = live->units;
+    for (uint32_t i = 0; i < live->count; i++) {
+        const struct seen *seen = &live->message[i];
+        const bool image = seen->unit != 0 && seen->queue == MQE_ITEM_GOT;
+        if (seen->persistent || image) {
+            out->message[out->count++] = *seen;
+        }
+    }
+}
+
+static _Noreturn void look_at_copy(const struct world *world, const char *copy,
+                                   const struct picture *const *legal, uint32_t count)
 {
     struct mqe_attach_info info;
     mqe_manager *manager = NULL;
@@ -542,24 +557,19 @@ static void look_at_copy(const struct world *world, const char *copy, const stru
     demand("attach to the copy", mqe_attach(copy, &world->settings, &manager, &info));
     world_look(manager, world, &found);
     (void)mqe_detach(manager, MQE_DETACH_ORDERLY, &lost);
-    expected.count = 0;
-    expected.units = live->units;
-    for (uint32_t i = 0; i < live->count; i++) {
-        const struct seen *seen = &live->message[i];
-        const bool image = seen->unit != 0 && seen->queue == MQE_ITEM_GOT;
-        if (seen->persistent || image) {
-            expected.message[expected.count++] = *seen;
+    for (uint32_t i = 0; i < count; i++) {
+        keep_lasting(legal[i], &expected);
+        if (pictures_equal(&found, &expected)) {
+            _exit(0);
         }
     }
-    if (!pictures_equal(&found, &expected)) {
-        picture_print("live, persistent ones", &expected);
-        picture_print("recovered from the files", &found);
-        _exit(1);
-    }
-    _exit(0);
+    picture_print("live, persistent ones", &expected);
+    picture_print("recovered from the files", &found);
+    _exit(1);
 }
 
-bool world_recovers_to(const struct world *world, const struct picture *live)
+bool world_recovers_to(const struct world *world, const struct picture *const *legal,
+                       uint32_t count)
 {
     char copy[160];
     snprintf(copy, sizeof copy, "%s-copy", world->path);
@@ -567,7 +577,7 @@ bool world_recovers_to(const struct world *world, const struct picture *live)
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
-        look_at_copy(world, copy, live);
+        look_at_copy(world, copy, legal, count);
     }
     int outcome = -1;
     if (child < 0 || waitpid(child, &outcome, 0) != child) {

@@ -47,8 +47,8 @@ void world_make_linear(struct world *world);
 void world_set_linear(struct world *world, bool linear);
 void world_remove(struct world *world);
 /* Empties the queues and fills them: a few messages of each kind, and `many` with CorrelIds on B.
- * Then makes `prepared` units, 1, 2, ..., with puts and gets of both kinds. */
-void world_reset(struct world *world, uint32_t many, uint32_t prepared);
+ * Then makes `prepared` units, 1, 2, ..., with puts and gets of both kinds and these flags. */
+void world_reset(struct world *world, uint32_t many, uint32_t prepared, uint32_t flags);
 /* Fills a segment of the journal with what nobody needs any more; empties the archive. */
 void world_fill_segment(struct world *world);
 /* Files in the archive. */
@@ -59,8 +59,9 @@ bool pictures_equal(const struct picture *a, const struct picture *b);
 void picture_print(const char *title, const struct picture *picture);
 
 /* Copies the files and recovers them into a region of its own in a child; the persistent messages
- * found there must equal those of `live`. */
-bool world_recovers_to(const struct world *world, const struct picture *live);
+ * found there must equal those of one of the pictures. */
+bool world_recovers_to(const struct world *world, const struct picture *const *legal,
+                       uint32_t count);
 
 /* One message onto queue q; the body is made from the id. Returns the reason. */
 int world_put(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q, uint64_t id,

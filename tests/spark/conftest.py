@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from spark_desk import Desk
+from spark_desk import STDERR, Desk
 
 import penstock
 from penstock.spark.local import local_session
@@ -31,18 +33,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session: two cores, few partitions, UTC, no web page, errors only in the log."""
     folder = tmp_path_factory.mktemp("spark")
-    session = local_session(
-        "penstock-tests",
-        settings={
-            # what runs for seconds is not worth the best code
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-            "spark.ui.showConsoleProgress": "false",
-            "spark.local.dir": str(folder / "local"),
-            "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        },
-    )
+    with _standard_error_in(folder / "stderr"):
+        session = local_session(
+            "penstock-tests",
+            settings={
+                # what runs for seconds is not worth the best code
+                "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                "spark.ui.showConsoleProgress": "false",
+                "spark.local.dir": str(folder / "local"),
+                "spark.sql.warehouse.dir": str(folder / "warehouse"),
+                STDERR: str(folder / "stderr"),
+            },
+        )
     yield session
     session.stop()
+
+
+@contextmanager
+def _standard_error_in(path: Path) -> Iterator[None]:
+    """What is started meanwhile writes there what a user would see on the terminal."""
+    kept = os.dup(2)
+    with path.open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 @pytest.fixture

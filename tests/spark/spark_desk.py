@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 AVAILABLE_NOW = {"availableNow": True}
 COMMAND_SECONDS = 120
 WAIT_SECONDS = 240
+STDERR = "spark.penstock.tests.stderr"  # setting of the session: where its standard error goes
 
 
 class Desk:
@@ -80,6 +81,10 @@ class Desk:
         query = self.start(checkpoint, source, target, **given)
         query.awaitTermination()
         return query
+
+    def said(self) -> str:
+        """What the session's processes have written to their standard error."""
+        return Path(self.spark.conf.get(STDERR) or "").read_text(errors="replace")
 
     def command(self, *arguments: str) -> str:
         """What ``penstock`` prints."""

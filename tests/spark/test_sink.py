@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
-from spark_desk import Desk, failing
+from spark_desk import Desk, failing, wait_until
 
 from penstock.spark import ledger
 
@@ -66,3 +68,21 @@ def test_a_write_with_an_application_id_is_done_once_and_its_warnings_are_counte
     assert desk.bodies("Q") == [b"x", b"x", b"y", b"y"] and desk.qm.recover() == []
     [entry] = [json.loads(body) for body in desk.bodies(ledger.QUEUE)]
     assert (entry["version"], entry["messages"], entry["warnings"]) == (2, 4, 2)
+
+
+def test_each_batch_tells_on_the_terminal_how_many_of_its_messages_were_put_with_2049(
+    desk: Desk, tmp_path: Path
+) -> None:
+    desk.qm.queue("Q").close()
+    desk.put("IN", b"1", b"2")
+    frame = desk.spark.sql("SELECT 'x' AS value, 12 AS priority")
+    for _ in range(2):
+        desk.set(frame.write, queue="Q").mode("append").save()
+    lines = desk.set(desk.spark.readStream, maxMessagesPerTrigger=1).load("IN")
+    sunk = desk.set(lines.selectExpr("body", "12 AS priority").writeStream, queue="Q")
+    sunk = sunk.option("checkpointLocation", str(tmp_path / "cp")).trigger(availableNow=True)
+    sunk.start().awaitTermination()
+    one = re.compile(r"RuntimeWarning: queue manager QM1, batch (.+): 1 of 1 messages .* \(2049\)")
+    wait_until(lambda: len(one.findall(desk.said())) >= 4)  # it comes through a thread of Spark's
+    told = one.findall(desk.said())
+    assert len(told) == len(set(told)) == len(desk.bodies("Q")) == 4

@@ -37,7 +37,8 @@ after CL                              visible                  nothing to do
 
 A row whose priority is above the queue manager's highest is put with the highest: MQ's warning 2049
 (MQRC_PRIORITY_EXCEEDS_MAXIMUM), no error. The driver tells their number in a Python warning, once
-for each batch, and the ledger's entry has the sum over all batches of the sink.
+for each batch, on the standard error of the job: Spark commits in a Python process beside its JVM,
+which has the JVM's. The ledger's entry has the sum over all batches of the sink.
 
 A batch write that is not repeated leaves its units prepared: `penstock resolve` shows them and ends
 them. Non-persistent messages of a prepared unit are lost when the queue manager is restarted before
@@ -180,8 +181,10 @@ class Sink:
     def _warn(self, written: list[Written]) -> None:
         count = sum(one.warnings for one in written)
         if count:
+            # Python shows a text once in a process: each batch has one of its own
             warnings.warn(
-                f"queue manager {self.options['queueManager']}: {count} of "
+                f"queue manager {self.options['queueManager']}, batch {written[0].version} of sink "
+                f"{written[0].sink}: {count} of "
                 f"{sum(one.messages for one in written)} messages were put with the highest "
                 "priority instead of a higher one: MQRC_PRIORITY_EXCEEDS_MAXIMUM (2049)",
                 RuntimeWarning,
