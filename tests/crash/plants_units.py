@@ -488,4 +488,64 @@ SCAN_AND_ARCHIVE = (
     ),
 )
 
-UNITS = (*BATCHES, *PREPARED, *SCAN_AND_ARCHIVE)
+MEANWHILE = (
+    plant(
+        "rows are told of a prepared unit that ended while the last one was copied",
+        "c/gone_meanwhile",
+        "prepared_browse.c",
+        "    return is_open(b) || mqx_region_stopped",
+        "    return b->unit != 0 || mqx_region_stopped",
+    ),
+    plant(
+        "rows are told of the unit that has the place of the one that ended",
+        "c/gone_meanwhile",
+        "prepared_browse.c",
+        "mqx_prepared_is_open(&b->store->region, unit) &&\n"
+        "           mqx_load_relaxed(&unit->unit_id) == b->unit_id;",
+        "mqx_prepared_is_open(&b->store->region, unit);",
+    ),
+    plant(
+        "a message of a prepared unit stays pinned when its unit has ended",
+        "c/gone_meanwhile",
+        "prepared_browse.c",
+        "const int released = mqx_hand_release(b->store, b->pool);",
+        "const int released = is_open(b) ? mqx_hand_release(b->store, b->pool) : MQX_OK;",
+    ),
+    plant(
+        "a browse shows a message that was taken while it was copied",
+        "c/gone_meanwhile",
+        "get.c",
+        "    return gone ? STEP_AGAIN : STEP_DONE;",
+        "    return gone ? STEP_DONE : STEP_DONE;",
+    ),
+    plant(
+        "a browse of many shows a message that was taken while it was copied",
+        "c/gone_meanwhile",
+        "browse_batch.c",
+        "    if (copied == MQX_OK && !gone) {",
+        "    if (copied == MQX_OK) {",
+    ),
+    plant(
+        "a message that was taken while it was looked at is the oldest",
+        "c/gone_meanwhile",
+        "oldest.c",
+        "*time = fetched == MQX_OK && !gone ? d.put_time_us : 0;",
+        "*time = fetched == MQX_OK && gone != 77 ? d.put_time_us : 0;",
+    ),
+    plant(
+        "a message that is taken goes at once, whoever copies it",
+        "c/gone_meanwhile",
+        "queue.c",
+        "    *out_pinned = message->pins != 0;",
+        "    *out_pinned = message->pins > 99;",
+    ),
+    plant(
+        "the last pin of a message that was taken leaves it where it is",
+        "c/gone_meanwhile",
+        "uow.c",
+        "        if (message->state != MQX_MSG_GONE || message->pins != 0) {",
+        "        if (message->state != MQX_MSG_GONE || message->pins < 99) {",
+    ),
+)
+
+UNITS = (*BATCHES, *PREPARED, *SCAN_AND_ARCHIVE, *MEANWHILE)
