@@ -311,6 +311,21 @@ static int refuse_stopped(const struct mqx_store *store, const char *holders)
                     store->name, holders);
 }
 
+int mqx_attach_may_enter(const struct mqx_store *store, bool control, const char *holders)
+{
+    char own[16];
+    if (control || mqx_load_acquire(&store->region.header->quiescing) == 0) {
+        return MQX_OK;
+    }
+    if (holders == NULL) {
+        (void)snprintf(own, sizeof own, "%d", (int)getpid());
+        holders = own;
+    }
+    return mqx_fail(MQRC_Q_MGR_QUIESCING,
+                    "the queue manager %s is quiescing: it takes no new connections, and ends "
+                    "when process %s has left", store->name, holders);
+}
+
 static int join(struct attaching *a, const struct mqx_record *record, bool recorded)
 {
     struct mqx_store *store = a->store;
@@ -329,7 +344,10 @@ static int join(struct attaching *a, const struct mqx_record *record, bool recor
         mqx_region_stopped(&store->region) != MQX_RUNNING) {
         return refuse_stopped(store, holders);
     }
-    status = take_slot(a);
+    status = mqx_attach_may_enter(store, store->control, holders);
+    if (status == MQX_OK) {
+        status = take_slot(a);
+    }
     if (status == MQX_OK) {
         status = mqx_journal_attach(store);
     }

@@ -13,7 +13,8 @@
  *   somebody -> compare boot id, namespace, libc, layout: refuse with MQRC_ENVIRONMENT_ERROR and
  *              text when one differs; a region file that is gone under living processes is refused
  *              too, never made anew. Stopped region (rule 13): MQRC_Q_MGR_NOT_AVAILABLE naming the
- *              pids until they have left. Else take a slot, and sweep what dead processes left.
+ *              pids until they have left. Quiescing: MQRC_Q_MGR_QUIESCING, but for a store whose
+ *              `control` is set. Else take a slot, and sweep what dead processes left.
  * then unlock byte 0. Slot 0 belongs to nobody: locks taken before the slot is known name it.
  *
  * Detach in order: under byte 0; own contexts and handles are swept; when this is the last one: the
@@ -41,10 +42,16 @@ struct mqx_attach_report {
 /* How long an attach or detach waits for byte 0; tests shorten it. */
 extern uint64_t mqx_attach_patience_us;
 
-/* `store` is filled; its io, plan, name and qm_id have been set by the caller (from qm.toml).
- * region_path NULL means MQX_REGION_DIRECTORY. 2009 2012 2025 2035 2059 2071 2101 2192. */
+/* `store` is filled; its io, plan, name, control and qm_id have been set by the caller (from
+ * qm.toml). region_path NULL means MQX_REGION_DIRECTORY. 2009 2012 2025 2035 2059 2071 2101 2161
+ * 2192. */
 int mqx_attach(struct mqx_store *store, const char *path, const char *region_path,
                struct mqx_attach_report *out) MQX_MUST_USE;
+
+/* 2161 when the region's queue manager is quiescing and takes no more connections, but those of
+ * `control`; `holders`: pids that it waits for, NULL: this process. */
+int mqx_attach_may_enter(const struct mqx_store *store, bool control, const char *holders)
+    MQX_MUST_USE;
 
 /* Leaves. `mode` is MQX_CHECKPOINT_CLEAN or ..._NO_IMAGE for the case that it is the last one; a
  * region that was stopped is left without a checkpoint. The helper thread has been stopped, no

@@ -211,6 +211,7 @@ static int attach_new(struct mqx_io *io, const char *path, const struct mqe_sett
     plan_from(settings, &store->plan);
     memcpy(store->qm_id, settings->qm_id, sizeof store->qm_id);
     memcpy(store->name, settings->name, sizeof store->name - 1);
+    store->control = settings->control != 0;
     (void)pthread_mutex_init(&manager->pool_mutex, NULL);
     int status = check_plan(&store->plan);
     if (status == MQX_OK) {
@@ -252,6 +253,17 @@ static void tell(const struct mqx_attach_report *report, struct mqe_attach_info 
     };
 }
 
+/* A further connection of this process. */
+static int share(mqe_manager *manager, const struct mqe_settings *settings, mqe_manager **out)
+{
+    const int status = mqx_attach_may_enter(&manager->store, settings->control != 0, NULL);
+    if (status == MQX_OK) {
+        manager->references += 1;
+        *out = manager;
+    }
+    return status;
+}
+
 /* Under the registry mutex. */
 static int attach_registered(struct mqx_io *io, const char *path,
                              const struct mqe_settings *settings, mqe_manager **out,
@@ -272,9 +284,7 @@ static int attach_registered(struct mqx_io *io, const char *path,
         at = find_registered(device, inode);
     }
     if (*at != NULL) {
-        (*at)->references += 1;
-        *out = *at;
-        return MQX_OK;
+        return share(*at, settings, out);
     }
     status = attach_new(io, path, settings, out, &report);
     if (status != MQX_OK) {

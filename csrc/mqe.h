@@ -59,6 +59,7 @@ struct mqe_settings { /* from qm.toml; 0 = default */
     const char *region_dir;       /* NULL = /dev/shm */
     uint32_t linear;              /* 1: retired segments move to archive/, for scans and replay */
     uint32_t keeper;              /* 1: this attachment is `penstock start` */
+    uint32_t control;             /* 1: looks after it, so it is let in while it is quiescing */
     uint32_t no_helper;           /* 1: no helper thread (tests) */
 };
 
@@ -76,7 +77,8 @@ struct mqe_attach_info {
 };
 
 /* Attaches, running restart recovery when nobody is attached. Several calls in one process for the
- * same directory (device + inode) share one attachment (rule 36). */
+ * same directory (device + inode) share one attachment (rule 36). 2161: it is quiescing, and this
+ * is no control attachment; 2059: it has stopped, and processes have not left it yet. */
 int mqe_attach(const char *path, const struct mqe_settings *settings, mqe_manager **out,
                struct mqe_attach_info *info) MQX_MUST_USE;
 
@@ -89,8 +91,8 @@ int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded);
 
 enum { MQE_END_CONTROLLED = 0, MQE_END_WAIT = 1, MQE_END_IMMEDIATE = 2, MQE_END_PREEMPTIVE = 3 };
 /* Asks every attached process to leave: CONTROLLED and WAIT set the quiescing flag (2161 with
- * fail-if-quiescing), IMMEDIATE and PREEMPTIVE stop the region (2162, 2009). The caller then
- * detaches. */
+ * fail-if-quiescing and to whoever attaches), IMMEDIATE and PREEMPTIVE stop the region (2162,
+ * 2009). The caller then detaches. */
 int mqe_end(mqe_manager *manager, int mode) MQX_MUST_USE;
 /* Whether calls would be refused now, whatever they are for: 0, 2009, 2012, 2162; 2161 when
  * fail_if_quiescing is not 0. */

@@ -87,6 +87,7 @@ cdef extern from "mqe.h" nogil:
         const char *region_dir
         uint32_t linear
         uint32_t keeper
+        uint32_t control
         uint32_t no_helper
 
     struct mqe_attach_info:

@@ -122,7 +122,12 @@ def managers(home: _Home = None) -> list[str]:
 
 
 def connect(
-    name: str, home: _Home = None, create: bool = False, *, keeper: bool = False
+    name: str,
+    home: _Home = None,
+    create: bool = False,
+    *,
+    keeper: bool = False,
+    control: bool = False,
 ) -> QueueManager:
     """Connects this process to a queue manager; the first process to connect starts it.
 
@@ -131,18 +136,23 @@ def connect(
         home: where its directory lies; None: PENSTOCK_HOME, else the platform's data directory.
         create: make it when there is none.
         keeper: this connection only keeps the queue manager running (``penstock start``).
+        control: this connection looks after the queue manager, as ``penstock status``, ``resolve``
+            and ``end`` do: it is let in while the queue manager is quiescing, too.
 
     Raises:
         QueueManagerNameError: there is none of that name, or it is no name.
+        QueueManagerQuiescing: it is to end (``penstock end``), and takes no new connections until
+            the processes that are connected have left (2161).
         QueueManagerNotAvailable, WrongEnvironment, ObjectDamaged, StorageNotAvailable: it cannot be
-            used; the text says why.
+            used; the text says why. Of one that has been stopped or ended at once (2059): until
+            all processes have left it.
     """
     if create and name not in managers(home):
         try:
             globals()["create"](name, home)
         except ObjectAlreadyExists:
             pass  # somebody else was faster
-    return QueueManager(name, home, keeper=keeper)
+    return QueueManager(name, home, keeper=keeper, control=control)
 
 
 # ---- the connection ----
@@ -157,7 +167,9 @@ class QueueManager(_engine.Connection):
     directory_identity: tuple[int, int]
     platform: str  # "unix" or "zos"
 
-    def __init__(self, name: str, home: _Home = None, *, keeper: bool = False) -> None:
+    def __init__(
+        self, name: str, home: _Home = None, *, keeper: bool = False, control: bool = False
+    ) -> None:
         """Connects. See :func:`connect`."""
         from .identity import identity
 
@@ -166,6 +178,8 @@ class QueueManager(_engine.Connection):
         for_engine = _engine_settings(settings)
         if keeper:
             for_engine["keeper"] = 1
+        if control:
+            for_engine["control"] = 1
         self.directory_identity = _identity(self.path)
         self.platform = settings.platform
         super().__init__(self.path, for_engine, identity())

@@ -242,6 +242,48 @@ TEST(calls_can_be_asked_for_before_they_are_made)
     CHECK_INT(mqe_usable(engine.manager, 1), MQRC_Q_MGR_QUIESCING);
 }
 
+/* Of a process that attaches now. */
+static int attach_anew(void *arg)
+{
+    const struct mqe_settings *settings = arg;
+    mqe_manager *manager = NULL;
+    struct mqe_attach_info info;
+    uint64_t lost;
+    const int reason = mqe_attach(engine.path, settings, &manager, &info);
+    const int ended = reason == 0 ? mqe_end(manager, MQE_END_CONTROLLED) : 0;
+    if (reason == 0) {
+        (void)mqe_detach(manager, MQE_DETACH_ORDERLY, &lost);
+    }
+    return ended != 0 ? 99 : reason - (reason != 0 ? 2100 : 0);
+}
+
+TEST(a_quiescing_queue_manager_lets_in_nobody_but_who_looks_after_it_until_it_has_ended)
+{
+    mqe_manager *second = NULL;
+    struct mqe_attach_info info;
+    uint64_t lost;
+    engine_begin_real();
+    struct queue q = QUEUE("Q", 0);
+    struct mqe_settings control = engine.settings;
+    control.control = 1;
+    CHECK_INT(in_child(attach_anew, &control), 0); /* and ends it */
+    CHECK_INT(in_child(attach_anew, &engine.settings), 61);
+    CHECK_INT(mqe_attach(engine.path, &engine.settings, &second, &info), MQRC_Q_MGR_QUIESCING);
+    CHECK(strstr(mqe_error_text(), "quiescing") != NULL);
+    CHECK_INT(mqe_attach(engine.path, &control, &second, &info), 0);
+    CHECK_INT(mqe_detach(second, MQE_DETACH_ORDERLY, &lost), 0);
+    CHECK_INT(in_child(attach_anew, &control), 0);
+    CHECK_INT(PUT(q, .text = "who is there goes on", .persistent = 1), 0);
+    struct mqe_manager_status status;
+    CHECK_INT(mqe_status(engine.manager, &status), 0);
+    CHECK_INT(status.attached, 1); /* nothing is left of those who were refused */
+    engine_close_all();
+    CHECK_INT(engine_detach(MQE_DETACH_ORDERLY, NULL), 0);
+    CHECK_INT(engine_attach(), 0);
+    CHECK_INT(engine.info.first, 1);
+    CHECK_STR(TAKE(engine_find("Q")), "who is there goes on");
+}
+
 TEST(an_unknown_way_to_end_is_refused)
 {
     engine_begin();

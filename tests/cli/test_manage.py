@@ -7,7 +7,12 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
 from command_process import Command
+
+import penstock as library
+
+XID = library.Xid(9, b"a unit")
 
 
 def test_create_list_delete(penstock: Command) -> None:
@@ -79,6 +84,35 @@ def test_messages_of_npmclass_high_survive_end_i_and_not_end_p(qm1: Command) -> 
         qm1.ok("start", "QM1")
         assert (qm1.depth("H"), qm1.depth("N")) == (left, 0), mode
         qm1.ok("end", "-w", "QM1")
+
+
+def test_while_it_is_quiescing_commands_that_look_after_it_work_and_all_others_are_2161(
+    qm1: Command,
+) -> None:
+    qm1.ok("put", "QM1", "Q", data=b"1\n")
+    with library.connect("QM1", qm1.home) as qm, qm.open("Q") as q:
+        q.get(syncpoint=True)
+        qm.prepare(XID)
+        assert b"ends when process" in qm1.ok("end", "QM1")
+        for refused in (["put"], ["get"], ["browse"]):
+            done = qm1.run(*refused, "QM1", "Q", data=b"2\n")
+            assert done.returncode == 2 and b"(2161): the queue manager QM1" in done.stderr, done
+            assert f"when process {os.getpid()} has left".encode() in done.stderr
+        assert b"(2161)" in qm1.run("start", "QM1").stderr
+        with pytest.raises(library.QueueManagerQuiescing, match="takes no new connections"):
+            library.connect("QM1", qm1.home)
+        assert json.loads(qm1.ok("status", "QM1", "--json"))["manager"]["quiescing"] == 1
+        assert b"QUIESCING" in qm1.ok("mqsc", "QM1", "DISPLAY QMSTATUS STATUS")
+        assert b"backed out" in qm1.ok("resolve", "QM1", "--backout", str(XID))
+        assert q.depth == 1
+        with qm1.running("end", "-i", "QM1") as ends:  # it waits until we have left
+            with pytest.raises(library.MQError) as caught:
+                while True:
+                    _ = q.depth
+            assert caught.value.reason == 2162
+            out, err = ends.communicate(timeout=60)
+    assert b"has ended" in out, err
+    assert qm1.ok("get", "QM1", "Q") == b"1\n"
 
 
 def test_end_of_what_does_not_run_says_so(qm1: Command) -> None:

@@ -221,6 +221,14 @@ def test_quiescing_stops_what_asked_for_it(own: Any) -> None:
     ) == (2, 2161)
 
 
+def test_a_quiescing_queue_manager_refuses_new_connections_only(own: Any) -> None:
+    own.qm.end("controlled")
+    assert mqi.MQCONN("QM1")[1:] == (1, 2002)  # this thread is connected
+    shared = mqi.MQCNO(Options=mqi.MQCNO_HANDLE_SHARE_BLOCK)
+    assert mqi.MQCONNX("QM1", shared) == (mqi.MQHC_UNUSABLE_HCONN, 2, 2161)
+    assert own.open_code("Q", 16) == 0
+
+
 def test_what_the_connection_says_goes_before_what_is_wrong_with_the_call(own: Any) -> None:
     q, output = own.open("Q"), own.open("Q", 16)
     for options in (1, 8):  # no WAIT below 2090; 8 is no option of this platform

@@ -25,7 +25,7 @@ def list_command(qm: str, home: Path | None) -> None:
     table = Table()
     for column in ("structure", "CFLEVEL", "RECOVER", "queues", "messages"):
         table.add_column(column, no_wrap=True)
-    with penstock.connect(qm, home=home) as manager:
+    with penstock.connect(qm, home=home, control=True) as manager:
         if manager.platform != "zos":
             fail(f"{qm} is not of platform z/OS: it has no structures")
         queues = manager.display("QLOCAL", "*")
@@ -52,7 +52,7 @@ def fail_command(qm: str, home: Path | None, name: str, yes: bool) -> None:
     import penstock
     from penstock.objects import TYPES
 
-    with penstock.connect(qm, home=home) as manager:
+    with penstock.connect(qm, home=home, control=True) as manager:
         if manager.platform != "zos":
             fail(f"{qm} is not of platform z/OS: it has no structures")
         found = manager.look_up(TYPES["CFSTRUCT"].name_space, name)

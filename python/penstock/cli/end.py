@@ -33,7 +33,7 @@ def command(qm: str, home: Path | None, mode: str) -> None:
     if not attached_pid(directory):
         click.echo(f"queue manager {qm} is not running")
         return
-    with penstock.connect(qm, home=home) as manager:
+    with penstock.connect(qm, home=home, control=True) as manager:
         manager.end(mode)
         if mode == "wait":
             while manager.status().attached > 1:

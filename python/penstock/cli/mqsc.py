@@ -67,7 +67,7 @@ def command(
     if what and commands:
         fail("say files and commands as arguments, or commands with -e, not both")
     lines = _lines(what, commands)
-    with penstock.connect(qm, home=home) as manager:
+    with penstock.connect(qm, home=home, control=True) as manager:
         if dump:
             _dump(manager)
             return

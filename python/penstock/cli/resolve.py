@@ -131,7 +131,7 @@ def command(
     import penstock
 
     check_options(commit, backout, listing, xids, every or stream is not None)
-    with penstock.connect(qm, home=home) as manager:
+    with penstock.connect(qm, home=home, control=True) as manager:
         units = chosen(manager.prepared_list(), xids, every, stream)
         if not commit and not backout:
             show(units, as_json)

@@ -172,7 +172,7 @@ def command(qm: str, home: Path | None, watching: bool, interval: float, as_json
         return
     import penstock
 
-    with penstock.connect(qm, home=home) as manager:
+    with penstock.connect(qm, home=home, control=True) as manager:
         if as_json:
             click.echo(json.dumps(collect(manager)))
         elif watching:

@@ -90,7 +90,8 @@ def MQCONN(name: str | bytes) -> tuple[Any, int, int]:
 
     Returns:
         hconn, CompCode, Reason: 2002 (a warning) with the handle there is, when this thread is
-        connected already; 2058 for a name that is unknown, 2059, 2009, 2162 as the case may be.
+        connected already; 2058 for a name that is unknown, 2161 while it is quiescing, 2059,
+        2009, 2162 as the case may be.
     """
     return _connect(name, 0)
 
