@@ -306,9 +306,10 @@ static int restart(struct attaching *a, const struct mqx_record *record, bool re
 
 static int refuse_stopped(const struct mqx_store *store, const char *holders)
 {
+    const bool ended = mqx_region_stopped(&store->region) == MQX_STOP_ENDED;
     return mqx_fail(MQRC_Q_MGR_NOT_AVAILABLE,
-                    "the queue manager %s has stopped; it restarts when process %s has left",
-                    store->name, holders);
+                    "the queue manager %s has %s; it restarts when process %s has left",
+                    store->name, ended ? "been ended" : "stopped", holders);
 }
 
 int mqx_attach_may_enter(const struct mqx_store *store, bool control, const char *holders)

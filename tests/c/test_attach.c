@@ -482,17 +482,18 @@ TEST(another_queue_managers_id_is_refused)
     CHECK_INT(bed_detach(&a, NULL), 0);
 }
 
-TEST(a_stopped_region_is_refused_with_the_pids_until_they_have_left)
+static void check_refusals_after(uint32_t how, const char *words)
 {
     struct bed_process a, b, c;
     char pid[16];
     start();
     bed_attach(files, &a);
     bed_attach(files, &b);
-    mqx_region_stop(&a.store->region, MQX_STOP_BROKEN);
+    mqx_region_stop(&a.store->region, how);
     CHECK_INT(bed_try_attach(files, &c), MQRC_Q_MGR_NOT_AVAILABLE);
     snprintf(pid, sizeof pid, "%d", a.pid);
     CHECK(strstr(mqx_error_text(), pid) != NULL);
+    CHECK(strstr(mqx_error_text(), words) != NULL);
     mqx_attach_drop_life(a.store);
     CHECK_INT(bed_try_attach(files, &c), MQRC_Q_MGR_NOT_AVAILABLE);
     CHECK(strstr(mqx_error_text(), pid) == NULL);
@@ -504,6 +505,12 @@ TEST(a_stopped_region_is_refused_with_the_pids_until_they_have_left)
     CHECK(region_exists(&c));
     CHECK(mqx_process_alive(c.store, c.store->region.process));
     CHECK_INT(bed_detach(&c, NULL), 0);
+}
+
+TEST(a_region_that_stopped_or_was_ended_is_refused_with_the_pids_until_they_have_left)
+{
+    check_refusals_after(MQX_STOP_BROKEN, "QM1 has stopped; it restarts when process ");
+    check_refusals_after(MQX_STOP_ENDED, "QM1 has been ended; it restarts when process ");
 }
 
 TEST(a_process_whose_region_stopped_can_attach_again_beside_its_old_handles)
