@@ -103,7 +103,7 @@ def test_lines_are_visible_while_the_input_pauses(qm1: Command) -> None:
         assert process.stdin is not None
         process.stdin.write(b"first\n")
         process.stdin.flush()
-        assert qm1.ok("get", "QM1", "Q", "--wait", "30") == b"first\n"
+        assert qm1.ok("get", "QM1", "Q", "--wait", "30", "--count", "1") == b"first\n"
         process.stdin.close()
         assert process.wait(30) == 0
 
