@@ -24,8 +24,8 @@
  *      when the context says so. The bytes are copied into the ring before these stores.
  *   4. Puts are refused with MQRC_STORAGE_MEDIUM_FULL before anything is written when the room that
  *      exists (rest of the active segment and spares) would fall below reserve_bytes and no more
- *      can be made within the limit; other records may use the reserve, and files beyond the limit
- *      (rule 12).
+ *      can be made within the limit; other records, and puts that note work which frees the
+ *      journal, may use the reserve, and files beyond the limit (rule 12).
  *   5. A recycled file gets a higher generation; a cached mapping carries the generation it was
  *      made with and is dropped when they differ (rule 8).
  *   6. Everything in a segment is durable before the next one gets its name: a roll first flushes.

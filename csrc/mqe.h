@@ -348,6 +348,8 @@ enum { /* flags of mqe_put */
     MQE_PUT_KEEP_TIME = 4,          /* put_time_us is given (SET_ALL context) */
     MQE_PUT_FAIL_IF_QUIESCING = 8,
     MQE_PUT_OWN_UNIT = 16,          /* the unit is one call's, no application's: no MAXUMSGS */
+    MQE_PUT_FROM_RESERVE = 32,      /* a short note of work that frees the journal: may use the room
+                                     * that is kept for ending units, as gets and commits do */
 };
 
 /* Puts one message. In *d: msg_id (all NUL = generate), correl_id, priority (-1 = AS_Q_DEF),

@@ -321,7 +321,8 @@ static int append_once(struct mqx_putting *call)
 {
     const struct mqx_put *put = &call->put;
     const struct mqx_record_head head = head_of(call);
-    const uint32_t flags = MQX_APPEND_PUT | (call->single ? MQX_APPEND_DECIDES : 0u);
+    const uint32_t flags = (call->from_reserve ? 0u : (uint32_t)MQX_APPEND_PUT) |
+                           (call->single ? (uint32_t)MQX_APPEND_DECIDES : 0u);
     struct ps_chunked chunked;
     const bool is_chunked = put->length > mqx_piece_bytes(call->store);
     unsigned char *record = mqx_scratch(MQX_RING_RECORD_MAX);
@@ -530,6 +531,7 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
     call.to = to;
     call.context = 0;
     call.single = false;
+    call.from_reserve = (flags & MQE_PUT_FROM_RESERVE) != 0;
     call.put = (struct mqx_put){
         .object = to->queue,
         .generation = to->queue_generation,

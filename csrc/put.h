@@ -22,6 +22,7 @@ struct mqx_putting {
     const struct mqe_destination *to;
     uint32_t context;       /* of the unit or from the pool; 0 on the quick way */
     bool single;            /* a unit of its own: its record commits it */
+    bool from_reserve;      /* MQE_PUT_FROM_RESERVE */
     int warning;            /* 2049 or 0 */
 };
 

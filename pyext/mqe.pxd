@@ -252,6 +252,7 @@ cdef extern from "mqe.h" nogil:
         MQE_PUT_KEEP_TIME
         MQE_PUT_FAIL_IF_QUIESCING
         MQE_PUT_OWN_UNIT
+        MQE_PUT_FROM_RESERVE
         MQE_GET_WAIT
         MQE_GET_BROWSE_FIRST
         MQE_GET_BROWSE_NEXT

@@ -368,6 +368,13 @@ cdef class QueueHandle:
             )
         return self.put_view(unit, &d, &ext if extended else NULL, data, tenths, flags)
 
+    def put_from_reserve(self):
+        """From now on single puts through this handle may use the room that the journal keeps for
+        ending units of work: for short notes of work that frees the journal, such as how far a
+        consumer has come. Without it, who is to empty a full journal could not note that it did.
+        """
+        self.put_flags |= MQE_PUT_FROM_RESERVE
+
     def put_again(self, Message message not None, bytes data not None, str format not None):
         """Puts other data with the descriptor of a message that was got: ids, context, priority,
         persistence and what is left of its expiry are kept, the format is changed.

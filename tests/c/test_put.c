@@ -309,6 +309,35 @@ TEST(on_z_os_a_group_index_places_first_messages_of_low_priority_at_2_and_keeps_
     }
 }
 
+TEST(a_note_from_the_reserve_is_put_into_a_journal_that_takes_no_other_message)
+{
+    static char body[60000];
+    struct mqe_settings settings = engine_settings();
+    settings.journal_limit = 2 << 20;
+    engine_begin_with(&settings);
+    struct queue q = QUEUE("Q", 0), notes = QUEUE("NOTES", 0);
+    const struct ask note = {.text = "n", .persistent = 1, .flags = MQE_PUT_FROM_RESERVE};
+    int status = 0, taken = 0;
+    for (size_t length = sizeof body; length > 0; length = length == 1 ? 0 : 1) {
+        for (status = 0; status == 0;) {
+            status = PUT(q, .body = body, .length = length, .persistent = 1);
+        }
+        CHECK_INT(status, MQRC_STORAGE_MEDIUM_FULL);
+    }
+    CHECK_INT(PUT(notes, .text = "n", .persistent = 1), MQRC_STORAGE_MEDIUM_FULL);
+    for (mqe_unit *unit = engine_unit(); depth(q) > 0; taken++) { /* each get with its note */
+        TAKE(q, .unit = unit);
+        CHECK_INT(got.status, 0);
+        CHECK_INT(engine_put(notes, &(struct ask){.text = "n", .persistent = 1, .unit = unit,
+                                                  .flags = MQE_PUT_FROM_RESERVE}), 0);
+        CHECK_INT(mqe_commit(unit), 0);
+    }
+    CHECK_INT(engine_put(notes, &note), 0);
+    engine_kill_and_restart();
+    CHECK_INT(depth(engine_find("Q")), 0);
+    CHECK_INT(depth(engine_find("NOTES")), taken + 1);
+}
+
 TEST(on_z_os_generated_ids_begin_with_csq)
 {
     struct mqe_settings settings = engine_settings();
