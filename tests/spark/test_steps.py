@@ -6,6 +6,7 @@ dropped with its connection.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from spark_desk import wait_until
 
 import penstock
-from penstock.spark import ledger, options, units
+from penstock.spark import engine, ledger, options, units
 from penstock.spark.errors import DataLoss, SchemaError, SourceError, TooManyUnits
 from penstock.spark.schema import MESSAGE, struct_type
 from penstock.spark.sink import BatchWriter
@@ -676,6 +677,66 @@ def test_entries_of_the_ledger_do_not_keep_the_journal(
         assert (book.renew(), book.renew()) == (2, 0)
     idle.stop()
     other.stop()
+
+
+def test_a_stream_empties_a_journal_that_takes_no_message_any_more(home: Path) -> None:
+    small = {"segment_size": 256 << 10, "journal_limit": 1 << 20, "ring_size": 1 << 20}
+    penstock.create("QM1", home, **small)
+    with penstock.connect("QM1", home) as qm:
+        bench = Bench(qm, home)
+        bench.fill(0, 1)
+        reader = bench.reader(maxMessagesPerTrigger="10")
+        at = plan(reader, START)
+        rows(reader, START, at)
+        made: list[bytes] = []
+        for size in (4000, 0):
+            with contextlib.suppress(penstock.StorageMediumFull):
+                while True:
+                    bench.source.put(b"%04d" % len(made) + bytes(size), persistent=True)
+                    made.append(b"%04d" % len(made))
+        found: list[bytes] = []
+        while (end := plan(reader, at)) != at:  # commits what was before
+            found += [body[:4] for body in rows(reader, at, end)]
+            at = end
+        assert found == made and len(made) > 50 and qm.recover() == []
+        bench.source.put(bytes(4000), persistent=True)
+        reader.stop()
+    penstock.delete("QM1", home)
+
+
+def test_a_batch_that_cannot_even_be_dropped_warns_and_keeps_its_own_error(
+    bench: Bench, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = stream_writer(bench)
+    told = put(writer, table("a"))
+
+    def full(*_: Any) -> None:
+        raise penstock.StorageMediumFull(2192, "no room")
+
+    monkeypatch.setattr(units, "back_out", full)
+    text = r"are left prepared, .*: queue manager QM1, queue OUT: .*2192.* PSNK:query-1\.0:"
+    with pytest.warns(RuntimeWarning, match=text):
+        writer.abort([told], 0)
+    monkeypatch.undo()
+    writer.commit([put(writer, table("a"))], 0)  # the batch again: backs out what was left
+    assert out(bench) == [b"a"] and bench.qm.recover() == []
+
+
+def test_what_was_committed_stays_so_where_the_end_of_the_queue_manager_cannot_be_written(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = options.parse({**bench.base, "queue": "OUT"}, options.WRITE)
+    detach = penstock.QueueManager.detach
+
+    def full(qm: penstock.QueueManager, **how: bool) -> None:
+        detach(qm, **how)
+        raise penstock.StorageMediumFull(2192, "writing a checkpoint")
+
+    monkeypatch.setattr(penstock.QueueManager, "detach", full)
+    with engine.connected(given) as qm, qm.queue("OUT") as queue:
+        queue.put(b"done")
+    monkeypatch.undo()
+    assert out(bench) == [b"done"]
 
 
 def test_a_sink_that_commits_puts_the_old_entries_of_others_again(bench: Bench, put: Put) -> None:

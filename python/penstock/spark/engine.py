@@ -5,7 +5,7 @@ one sentence.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import penstock
@@ -16,7 +16,7 @@ from .options import Options
 if TYPE_CHECKING:
     from penstock import Queue, QueueManager
 
-__all__ = ["connect", "connected", "open_queue", "told"]
+__all__ = ["connect", "connected", "leave", "open_queue", "told"]
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def connect(options: Options) -> QueueManager:
 
 @contextmanager
 def connected(options: Options) -> Iterator[QueueManager]:
-    """A connection that is closed at the end; what it had begun is backed out on an error.
+    """A connection that is closed at the end; what it had begun and not ended is backed out.
 
     Raises SourceError for errors of the engine in the block, too.
     """
@@ -47,11 +47,19 @@ def connected(options: Options) -> Iterator[QueueManager]:
     try:
         with told(options, options["queue"]):
             yield qm
-    except BaseException:
+    finally:
+        leave(qm)
+
+
+def leave(qm: QueueManager) -> None:
+    """Disconnects; what was begun and not ended is backed out.
+
+    The last process of a queue manager writes its end. Where the disk is full it cannot; the queue
+    manager's log says so, and the next start reads the journal instead. What was done before is
+    done, so that is no error here: a batch that was committed must not be said to have failed.
+    """
+    with suppress(penstock.StorageMediumFull):
         qm.detach(commit=False)
-        raise
-    with told(options):
-        qm.close()
 
 
 def open_queue(qm: QueueManager, name: str, use: str) -> Queue:

@@ -113,7 +113,9 @@ def _open(qm: QueueManager) -> Queue:
     end = time.monotonic() + _WAIT_SECONDS
     while True:
         try:
-            return qm.open(QUEUE, exclusive=True, browse=True)
+            queue = qm.open(QUEUE, exclusive=True, browse=True)
+            queue.put_from_reserve()  # else no stream could empty a full journal
+            return queue
         except penstock.UnknownObjectName:
             try:
                 qm.define("QLOCAL", QUEUE, **_ATTRIBUTES)

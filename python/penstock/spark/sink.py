@@ -40,9 +40,10 @@ A row whose priority is above the queue manager's highest is put with the highes
 for each batch, on the standard error of the job: Spark commits in a Python process beside its JVM,
 which has the JVM's. The ledger's entry has the sum over all batches of the sink.
 
-A batch write that is not repeated leaves its units prepared: `penstock resolve` shows them and ends
-them. Non-persistent messages of a prepared unit are lost when the queue manager is restarted before
-the commit, as non-persistent messages are.
+A batch write that failed where its units could not be backed out, either (a full disk), or whose
+driver was killed, and that is not repeated, leaves its units prepared: `penstock resolve` shows
+them and ends them. Non-persistent messages of a prepared unit are lost when the queue manager is
+restarted before the commit, as non-persistent messages are.
 """
 
 from __future__ import annotations
@@ -192,16 +193,27 @@ class Sink:
             )
 
     def drop(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Backs out what the tasks prepared."""
+        """Backs out what the tasks prepared; only warns when it cannot.
+
+        The batch has failed already, and Spark tells no reason but that of the failure to drop it.
+        """
         xids = [
             penstock.Xid.parse(text)
             for one in messages
             if isinstance(one, Written)
             for text in one.xids
         ]
-        if xids:
-            with connected(self.options) as qm:
-                units.back_out(qm, xids)
+        try:
+            if xids:
+                with connected(self.options) as qm:
+                    units.back_out(qm, xids)
+        except SourceError as error:
+            warnings.warn(
+                f"units of work of a batch that failed are left prepared, `penstock resolve` shows "
+                f"them: {error}; the first of them is {xids[0]}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
 
 class BatchWriter(DataSourceArrowWriter):

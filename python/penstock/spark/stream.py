@@ -70,7 +70,7 @@ from pyspark.sql.streaming.datasource import (
 import penstock
 
 from . import host, units
-from .engine import connect, connected, open_queue, told
+from .engine import connect, connected, leave, open_queue, told
 from .errors import DataLoss, SourceError
 from .ledger import ledger
 from .options import Options
@@ -212,7 +212,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._open is not None:
             qm, _ = self._open
             self._open = None
-            qm.detach(commit=False)
+            leave(qm)
 
     # ---- what a task does ----
 
@@ -251,7 +251,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 with told(self.options, self.options["queue"]):
                     queue = _open_for_both(qm, self.options["queue"])
             except BaseException:
-                qm.detach(commit=False)
+                leave(qm)
                 raise
             self._open = qm, queue
             _leave_in_order()
