@@ -98,7 +98,8 @@ t11: $(BUILT) ## the second reader agrees with the core on sampled disk states
 	    $(if $(COUNT),--images $(COUNT)) $(if $(SEED),--seed $(SEED))
 t12: ## damage: each bit, truncation, swap, zeroed sector
 	$(CRASH) t12
-spark-kill: $(BUILT) ## exactly once through Spark: kills of drivers and workers (RANDOM= more, SEED=)
+spark-kill: $(BUILT) ## exactly once through Spark: full disks, kills of drivers and workers (RANDOM=, SEED=)
+	$(RUN) tests/crash/spark_full.py
 	$(RUN) tests/crash/spark_storm.py $(if $(RANDOM),--random $(RANDOM)) $(if $(SEED),--seed $(SEED))
 plant: $(BUILT) ## planted faults, each caught by a named layer
 	$(CRASH) plant

@@ -3,7 +3,8 @@
 Each method of the source and the sink says where it is by ``reach(point)``. The supervisor writes
 an *order* into the storm's folder: a point, who dies there, a number. The first process to reach
 the point of a new order claims it by a file of that number, and dies: alone (``worker``), or
-together with the whole driver's process group (``driver``). No order, no effect.
+together with the whole driver's process group (``driver``). Is the victim the ``disk``, it waits
+until the supervisor (spark_full.py) has filled it, and goes on. No order, no effect.
 
 Workers find the folder and the driver's process group in the environment: STORM_FOLDER, and the
 file ``driver`` in it.
@@ -14,11 +15,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from penstock.spark.datasource import PenstockDataSource
+from penstock.spark.sink import BatchWriter
 from penstock.spark.stream import StreamReader
 from penstock.spark.stream_sink import StreamWriter
 
@@ -43,6 +46,10 @@ def reach(point: str) -> None:
     except FileExistsError:
         return
     os.close(claim)
+    if order["victim"] == "disk":
+        while not (folder / f"full.{order['number']}").exists():
+            time.sleep(0.005)
+        return
     if order["victim"] == "driver":
         group = int((folder / "driver").read_text())
         if group <= 1:
@@ -79,19 +86,32 @@ class DyingReader(StreamReader):
         reach("commit.after")
 
 
+def put_all(write: Callable[[Iterator[Any]], Any], rows: Iterator[Any]) -> Any:
+    """A task of a sink, its points added."""
+
+    def watched() -> Iterator[Any]:
+        for batch in rows:
+            yield batch
+            reach("write.middle")
+
+    reach("write.before")
+    message = write(watched())
+    reach("write.after")
+    return message
+
+
+class DyingTableWriter(BatchWriter):
+    """The batch sink, the points of its tasks added."""
+
+    def write(self, iterator: Iterator[Any]) -> Any:
+        return put_all(super().write, iterator)
+
+
 class DyingWriter(StreamWriter):
     """The sink, its points added."""
 
     def write(self, iterator: Iterator[Any]) -> Any:
-        def watched() -> Iterator[Any]:
-            for batch in iterator:
-                yield batch
-                reach("write.middle")
-
-        reach("write.before")
-        message = super().write(watched())
-        reach("write.after")
-        return message
+        return put_all(super().write, iterator)
 
     def commit(self, messages: Any, batch_id: int) -> None:
         reach("sinkCommit.before")
@@ -105,6 +125,11 @@ class DyingDataSource(PenstockDataSource):
     def streamReader(self, schema: Any) -> Any:
         made = super().streamReader(schema)
         made.__class__ = DyingReader
+        return made
+
+    def writer(self, schema: Any, overwrite: bool) -> Any:
+        made = super().writer(schema, overwrite)
+        made.__class__ = DyingTableWriter
         return made
 
     def streamWriter(self, schema: Any, overwrite: bool) -> Any:

@@ -1,0 +1,390 @@
+"""A disk that really is full, under the queue manager or under the checkpoint of a stream.
+
+    python tests/crash/spark_full.py [--keep]
+
+Two queue managers: FULL on a file system of its own of 40 MiB, ROOMY on a large one. A third file
+system of 2 MiB has checkpoints. A Spark job streams from one to the other and writes tables, and a
+file system is filled to its last page at a step of source or sink (spark_dying.py stops there until
+it is). *Filled*: the disk has no room, and the journal's files only what is kept for ending units
+of work. *Exhausted*: not even that.
+
+Each time the query must end with one sentence of the data source (or, for the checkpoint, with
+Spark's own error) that says that there is no room; each message must be there once, on its queue or
+in a prepared unit; nothing of a batch that failed may be visible, and no half-made file left. After
+the filler is removed the query goes on from its checkpoint: every message once, in order, and no
+unit in doubt.
+
+Runs in a mount namespace of its own, as root or with a user namespace; where neither is allowed it
+says so and fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "spark"))
+
+import pytest  # noqa: E402
+from spark_desk import Desk, failing  # noqa: E402
+from spark_dying import DyingDataSource  # noqa: E402
+
+import penstock  # noqa: E402
+from penstock.spark.local import local_session  # noqa: E402
+from penstock.spark.units import SOURCE  # noqa: E402
+
+MIB = 1 << 20
+DISK = {"segment_size": MIB, "journal_limit": 64 * MIB, "ring_size": MIB}
+KEPT_SEGMENTS = 8 + 2  # as many as an entry of the ledger keeps before it is put again
+FULL_SENTENCE = "queue manager FULL, queue {}: MQRC_STORAGE_MEDIUM_FULL (2192): "
+NO_SPACE = "No space left on device"
+REACHED_SECONDS = 120
+SETTINGS = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10",
+    "spark.sql.streaming.numRecentProgressUpdates": "2",
+}
+
+
+class Room:
+    """A file system of its own, in memory, which can be filled to its last page."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        path.mkdir()
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "full", path], check=True
+        )
+        self.path = path
+
+    def fill(self) -> None:
+        with (self.path / "filler").open("ab", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(bytes(4096))
+
+    def empty(self) -> None:
+        (self.path / "filler").unlink()
+
+
+class Place(Desk):
+    """A queue manager that this process is connected to only while it looks."""
+
+    def __init__(self, spark: Any, name: str, home: Path) -> None:
+        home.mkdir(mode=0o700)
+        self.spark, self.home, self.name = spark, home, name
+        penstock.create(name, home, **DISK)
+        with self.connected():
+            for queue in ("IN", "OUT", "FILLER"):
+                self.qm.define("QLOCAL", queue, maxdepth=999_999_999, defpsist=True)
+
+    @contextmanager
+    def connected(self) -> Iterator[penstock.QueueManager]:
+        """Leaves without a look at whether the end could be written: the disk may be full."""
+        self.qm = penstock.connect(self.name, self.home)
+        try:
+            yield self.qm
+        finally:
+            with suppress(penstock.StorageMediumFull):
+                self.qm.close()
+
+    def put_all(self, queue: str, bodies: list[bytes], **fields: Any) -> None:
+        with self.connected():
+            self.put(queue, *bodies, **fields)
+
+    def take_up(self) -> None:
+        """Puts until there is room for no message any more; some is kept for ending units."""
+        with self.connected() as qm, qm.open("FILLER") as filler:
+            for size in (4000, 0):
+                with suppress(penstock.StorageMediumFull):
+                    while True:
+                        filler.put(bytes(size), persistent=True)
+
+    def exhaust(self) -> None:
+        """Uses what is kept, too: each get that is a unit by itself takes a page."""
+        self.take_up()
+        full = suppress(penstock.StorageMediumFull)
+        with self.connected() as qm, qm.open("FILLER") as filler, full:
+            while True:
+                filler.get()
+
+    def there(self) -> tuple[list[bytes], list[bytes], list[bytes]]:
+        """Bodies on IN and on OUT, and those that prepared units of streams have taken."""
+        with self.connected() as qm:
+            qm.check()
+            held = [
+                message.data
+                for xid in qm.recover()
+                if xid.format_id == SOURCE and xid.bqual != b"ledger"
+                for message in qm.browse_prepared(xid)
+            ]
+            return self.bodies("IN"), self.bodies("OUT"), held
+
+    def in_doubt(self) -> int:
+        with self.connected() as qm:
+            return len(qm.recover())
+
+    def half_made(self) -> list[Path]:
+        return list((self.home / self.name).glob("*/*.tmp"))
+
+
+class Job:
+    """The Spark session and what it works on."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.small = Room(folder / "small", 40 * MIB)
+        self.notes = Room(folder / "notes", 2 * MIB)
+        os.environ["STORM_FOLDER"] = str(folder)
+        os.environ["PYTHONPATH"] = str(HERE)
+        self.spark = local_session(
+            "full", settings={**SETTINGS, "spark.local.dir": str(folder / "local")}
+        )
+        self.spark.sparkContext.setLogLevel("OFF")  # each error is meant, and looked at
+        self.spark.dataSource.register(DyingDataSource)
+        self.full = Place(self.spark, "FULL", self.small.path / "home")
+        self.roomy = Place(self.spark, "ROOMY", folder / "home")
+        self.number = 0
+        self.counts = Counter[str]()
+
+    # ---- full at a step ----
+
+    @contextmanager
+    def full_at(self, point: str, fill: Callable[[], None]) -> Iterator[None]:
+        """The first process that comes to that point finds the disk full from there on."""
+        self.number += 1
+        order = {"point": point, "victim": "disk", "number": self.number}
+        (self.folder / "order.new").write_text(json.dumps(order))
+        (self.folder / "order.new").rename(self.folder / "order")
+        claim = self.folder / f"done.{self.number}"
+        over = threading.Event()
+        failed: list[BaseException] = []
+
+        def watch() -> None:
+            while not claim.exists():
+                if over.wait(0.005):
+                    return
+            try:
+                fill()
+            except BaseException as error:  # told below
+                failed.append(error)
+            (self.folder / f"full.{self.number}").touch()
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join(REACHED_SECONDS)
+            (self.folder / "order").unlink()
+        assert not failed, failed
+        assert claim.exists(), f"{point} was not reached"
+        self.counts["full"] += 1
+
+    def filled(self) -> None:
+        self.small.fill()
+        self.full.take_up()
+
+    def exhausted(self) -> None:
+        self.small.fill()
+        self.full.exhaust()
+
+    def refused(self, call: Callable[[], object], queue: str) -> None:
+        """It fails for want of room, in one sentence."""
+        text = failing(call)
+        print("   ", text, flush=True)
+        assert text.startswith(FULL_SENTENCE.format(queue)), text
+        assert NO_SPACE in text, text
+        assert self.full.half_made() == []
+
+    # ---- what runs ----
+
+    def stream(self, source: Place, target: Place, checkpoint: Path) -> None:
+        """IN of one to OUT of the other, as far as there is something to take."""
+        lines = source.set(self.spark.readStream).schema("body binary, persistent boolean")
+        sunk = target.set(lines.load("IN").writeStream, queue="OUT")
+        sunk = sunk.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+        sunk.start().awaitTermination()
+
+    def write(self, rows: list[bytes], **options: Any) -> None:
+        frame = self.spark.createDataFrame([(row,) for row in rows], "body binary").coalesce(1)
+        self.full.set(frame.write, queue="OUT", **options).mode("append").save()
+
+    def source(self) -> None:
+        """The source's disk: before its first start, when it takes, and when it commits."""
+        made = [b"source %04d" % n + b"x" * (n * 20) for n in range(60)]
+        self.full.put_all("IN", made, persistent=True)
+        checkpoint = self.folder / "source"
+
+        def run() -> None:
+            self.stream(self.full, self.roomy, checkpoint)
+
+        def nothing_lost() -> None:
+            waiting, _, held = self.full.there()
+            assert sorted(waiting + held) == made, (len(waiting), len(held))
+
+        self.exhausted()
+        self.refused(run, "IN")
+        nothing_lost()
+        self.small.empty()
+        for point in ("partitions.before", "sinkCommit.after"):
+            with self.full_at(point, self.exhausted):
+                self.refused(run, "IN")
+            nothing_lost()
+            self.small.empty()
+        run()
+        self.delivered(self.full, self.roomy, made)
+
+    def draining(self) -> None:
+        """A full disk on which no put finds room any more: a stream goes on emptying its queue."""
+        made = [b"drain %04d" % n for n in range(60)]
+        self.full.put_all("IN", made[:30], persistent=True)
+        self.stream(self.full, self.roomy, self.folder / "source")
+        self.full.put_all("IN", made[30:], persistent=True)
+        with self.full.connected() as qm:  # it goes on: a restart would need a new journal file
+            qm.maintain()  # a spare file is there
+            self.filled()
+            self.stream(self.full, self.roomy, self.folder / "source")
+        self.small.empty()
+        self.delivered(self.full, self.roomy, made)
+
+    def stream_sink(self) -> None:
+        """The sink's disk, while a task writes and when the driver commits."""
+        made = [b"sink %04d" % n + b"x" * 60_000 for n in range(60)]
+        self.roomy.put_all("IN", made, persistent=True)
+        checkpoint = self.folder / "sink"
+
+        def run() -> None:
+            self.stream(self.roomy, self.full, checkpoint)
+
+        for point, fill in (("write.middle", self.filled), ("write.after", self.exhausted)):
+            with self.full_at(point, fill):
+                self.refused(run, "OUT")
+            waiting, _, held = self.roomy.there()
+            assert sorted(waiting + held) == made and self.full.there()[1] == []
+            self.small.empty()
+        run()
+        self.delivered(self.roomy, self.full, made)
+
+    def batch_sink(self) -> None:
+        """A table is written as a whole or not at all, and can be written again."""
+        made = [b"batch %04d" % n + b"x" * 60_000 for n in range(60)]
+        few = [b"few %04d" % n for n in range(60)]
+        with self.full_at("write.middle", self.filled):
+            self.refused(lambda: self.write(made), "OUT")
+        assert self.full.there()[1] == [] and self.full.in_doubt() == 0
+        self.small.empty()
+        with self.full_at("write.after", self.exhausted):
+            self.refused(lambda: self.write(few, txnAppId="full", txnVersion=1), "OUT")
+        assert self.full.there()[1] == [] and self.full.in_doubt() == 1  # no room for its end
+        self.small.empty()
+        for _ in range(2):
+            self.write(few, txnAppId="full", txnVersion=1)
+        self.delivered(self.roomy, self.full, few)
+        self.write(made)
+        self.delivered(self.roomy, self.full, made)
+
+    def checkpoint(self) -> None:
+        """The checkpoint's disk, before a micro-batch is planned and after it is written.
+
+        Not at the first one: what Spark leaves of that in the checkpoint it refuses itself, with a
+        sentence that says to delete it. Nothing had been taken then.
+        """
+        made = [b"checkpoint %04d" % n for n in range(60)]
+        checkpoint = self.notes.path / "checkpoint"
+        self.roomy.put_all("IN", made[:20], persistent=True)
+        self.stream(self.roomy, self.roomy, checkpoint)
+        for first, point in ((20, "latestOffset.after"), (40, "sinkCommit.after")):
+            self.roomy.put_all("IN", made[first:][:20], persistent=True)
+            with self.full_at(point, self.notes.fill), pytest.raises(Exception) as caught:
+                self.stream(self.roomy, self.roomy, checkpoint)
+            assert NO_SPACE in str(caught.value), caught.value
+            self.notes.empty()
+        self.stream(self.roomy, self.roomy, checkpoint)
+        self.delivered(self.roomy, self.roomy, made)
+
+    # ---- afterwards ----
+
+    def delivered(self, source: Place, target: Place, made: list[bytes]) -> None:
+        """Each message is on OUT of the target, in order, and nowhere else; all goes on there."""
+        assert source.there()[0] == [] and source.in_doubt() == 0
+        assert target.there()[1] == made and target.in_doubt() == 0
+        with target.connected() as qm:
+            qm.clear("OUT")
+        with self.full.connected() as qm:
+            qm.clear("FILLER")
+            qm.checkpoint()
+            qm.maintain()
+            status = qm.status()  # what was used while it was full is free again
+            assert status.spare_segments >= 1 and status.segments <= KEPT_SEGMENTS, status
+        self.counts["messages"] += len(made)
+
+
+def inside_namespace() -> None:
+    """Runs this program again where it may mount file systems that nobody else sees."""
+    if os.environ.get("FULL_INSIDE"):
+        return
+    os.environ["FULL_INSIDE"] = "1"
+    for user in ([], ["--user", "--map-root-user"]):
+        command = ["unshare", *user, "--mount"]
+        tried = subprocess.run(
+            [*command, "mount", "-t", "tmpfs", "full", tempfile.gettempdir()],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if tried.returncode == 0:
+            os.execvp("unshare", [*command, sys.executable, *sys.argv])
+    raise SystemExit(
+        "a file system that can be filled needs the right to mount one, as root or by "
+        f"unprivileged user namespaces; neither is allowed here: {tried.stderr.strip()}"
+    )
+
+
+CASES = ("source", "draining", "stream_sink", "batch_sink", "checkpoint")
+
+
+def main() -> None:
+    """All cases in one session; the exit status says whether all was as it must be."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--only", action="append", choices=CASES, help="these cases alone")
+    parser.add_argument("--keep", action="store_true", help="leave the files where they are")
+    arguments = parser.parse_args()
+    inside_namespace()
+    folder = Path(tempfile.mkdtemp(prefix="penstock-spark-full-"))
+    begin = time.monotonic()
+    try:
+        job = Job(folder)
+        try:
+            for case in arguments.only or CASES:
+                start = time.monotonic()
+                print(case, flush=True)
+                getattr(job, case)()
+                print(f"    {time.monotonic() - start:.1f} s", flush=True)
+        finally:
+            job.spark.stop()
+    finally:
+        if arguments.keep:
+            print(f"kept {folder}")
+        else:
+            for room in ("small", "notes"):
+                subprocess.run(["umount", "-l", folder / room], check=False)
+            shutil.rmtree(folder, ignore_errors=True)
+    print(
+        f"spark full disk: {job.counts['full']} times full at a step, {job.counts['messages']} "
+        f"messages, verdict: 0 lost, 0 twice, 0 half made, in {time.monotonic() - begin:.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()
