@@ -151,7 +151,6 @@ class Job:
         self.spark = local_session(
             "full", settings={**SETTINGS, "spark.local.dir": str(folder / "local")}
         )
-        self.spark.sparkContext.setLogLevel("OFF")  # each error is meant, and looked at
         self.spark.dataSource.register(DyingDataSource)
         self.full = Place(self.spark, "FULL", self.small.path / "home")
         self.roomy = Place(self.spark, "ROOMY", folder / "home")
