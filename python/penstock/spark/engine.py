@@ -47,7 +47,11 @@ def connected(options: Options) -> Iterator[QueueManager]:
     try:
         with told(options, options["queue"]):
             yield qm
-    finally:
+    except BaseException:
+        with suppress(penstock.MQError):  # the first error is the one to tell
+            qm.detach(commit=False)
+        raise
+    with told(options):
         leave(qm)
 
 
