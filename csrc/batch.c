@@ -411,7 +411,8 @@ int mqe_put_batch(mqe_manager *manager, mqe_unit *unit, const struct mqe_destina
                   struct mqe_batch *batch, uint32_t flags)
 {
     struct put_many many = {
-        .call = {.manager = manager, .store = &manager->store, .to = to},
+        .call = {.manager = manager, .store = &manager->store, .to = to,
+                 .now_us = mqx_coarse_now()},
         .batch = batch,
         .total = batch->count,
         .flags = flags,

@@ -24,7 +24,8 @@
 #define HAVE_CRC_INSTRUCTION 1
 #define HAVE_PRODUCT_INSTRUCTION 1
 #define CRC_TARGET __attribute__((target("sse4.2,pclmul")))
-#define CRC_STEP8(crc, value) ((uint32_t)__builtin_ia32_crc32di((crc), (value)))
+#define CRC_STEP8(crc, value) __builtin_ia32_crc32di((crc), (value)) /* upper half zero */
+#define CRC_STEP4(crc, value) __builtin_ia32_crc32si((crc), (value))
 #define CRC_STEP1(crc, value) __builtin_ia32_crc32qi((crc), (value))
 #elif defined(__aarch64__)
 #include <arm_acle.h>
@@ -34,7 +35,8 @@
 #endif
 #define HAVE_CRC_INSTRUCTION 1
 #define CRC_TARGET __attribute__((target("+crc")))
-#define CRC_STEP8(crc, value) __crc32cd((crc), (value))
+#define CRC_STEP8(crc, value) __crc32cd((uint32_t)(crc), (value))
+#define CRC_STEP4(crc, value) __crc32cw((crc), (value))
 #define CRC_STEP1(crc, value) __crc32cb((crc), (value))
 #endif
 
@@ -57,6 +59,13 @@ static bool hardware;
 static inline uint64_t load64(const uint8_t *at)
 {
     uint64_t value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+static inline uint32_t load32(const uint8_t *at)
+{
+    uint32_t value;
     memcpy(&value, at, sizeof value);
     return value;
 }
@@ -172,44 +181,67 @@ static inline uint32_t shift(uint32_t table[4][256], uint32_t crc)
            table[3][crc >> 24];
 }
 
+/* A lane's register is 64 bits wide, as the instruction has it: nothing is cut off in between. */
+struct lanes {
+    uint64_t first, second, third;
+};
+
+CRC_TARGET static inline struct lanes run_lanes(uint32_t crc, const uint8_t *at, size_t lane)
+{
+    uint64_t first = crc, second = 0, third = 0;
+
+    for (size_t i = 0; i < lane; i += 8) {
+        first = CRC_STEP8(first, load64(at + i));
+        second = CRC_STEP8(second, load64(at + lane + i));
+        third = CRC_STEP8(third, load64(at + 2 * lane + i));
+    }
+    return (struct lanes){first, second, third};
+}
+
 /* One round of three lanes of `lane` bytes; crc is the register, not inverted. */
 CRC_TARGET static uint32_t three_lanes(uint32_t crc, const uint8_t *at, size_t lane,
                                        uint32_t table[4][256])
 {
-    uint32_t second = 0;
-    uint32_t third = 0;
-
-    for (size_t i = 0; i < lane; i += 8) {
-        crc = CRC_STEP8(crc, load64(at + i));
-        second = CRC_STEP8(second, load64(at + lane + i));
-        third = CRC_STEP8(third, load64(at + 2 * lane + i));
-    }
-    crc = shift(table, crc) ^ second;
-    return shift(table, crc) ^ third;
+    const struct lanes lanes = run_lanes(crc, at, lane);
+    crc = shift(table, (uint32_t)lanes.first) ^ (uint32_t)lanes.second;
+    return shift(table, crc) ^ (uint32_t)lanes.third;
 }
 
 #ifdef HAVE_PRODUCT_INSTRUCTION
-CRC_TARGET static inline __m128i product(uint32_t a, uint32_t b)
+CRC_TARGET static inline __m128i product(uint64_t a, uint32_t b)
 {
-    return _mm_clmulepi64_si128(_mm_cvtsi32_si128((int)a), _mm_cvtsi32_si128((int)b), 0);
+    return _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)a), _mm_cvtsi32_si128((int)b), 0);
 }
 
 /* Three lanes of `lane` bytes, a multiple of 8 up to SHORT_LANE. */
 CRC_TARGET static uint32_t three_short_lanes(uint32_t crc, const uint8_t *at, size_t lane)
 {
-    uint32_t second = 0;
-    uint32_t third = 0;
-
-    for (size_t i = 0; i < lane; i += 8) {
-        crc = CRC_STEP8(crc, load64(at + i));
-        second = CRC_STEP8(second, load64(at + lane + i));
-        third = CRC_STEP8(third, load64(at + 2 * lane + i));
-    }
-    const __m128i both = _mm_xor_si128(product(crc, lane_factor[2 * (lane / 8)]),
-                                       product(second, lane_factor[lane / 8]));
-    return CRC_STEP8(0, (uint64_t)_mm_cvtsi128_si64(both)) ^ third;
+    const struct lanes lanes = run_lanes(crc, at, lane);
+    const __m128i both = _mm_xor_si128(product(lanes.first, lane_factor[2 * (lane / 8)]),
+                                       product(lanes.second, lane_factor[lane / 8]));
+    return (uint32_t)(CRC_STEP8(0, (uint64_t)_mm_cvtsi128_si64(both)) ^ lanes.third);
 }
 #endif
+
+/* What is shorter than three lanes. */
+CRC_TARGET static inline uint32_t one_lane(uint32_t crc, const uint8_t *at, size_t size)
+{
+    uint64_t lane = crc;
+
+    for (; size >= 8; size -= 8, at += 8) {
+        lane = CRC_STEP8(lane, load64(at));
+    }
+    crc = (uint32_t)lane;
+    if (size >= 4) {
+        crc = CRC_STEP4(crc, load32(at));
+        size -= 4;
+        at += 4;
+    }
+    for (; size > 0; size--, at++) {
+        crc = CRC_STEP1(crc, *at);
+    }
+    return crc;
+}
 
 CRC_TARGET uint32_t mqx_crc32c_hardware(uint32_t crc, const void *data, size_t size)
 {
@@ -231,13 +263,7 @@ CRC_TARGET uint32_t mqx_crc32c_hardware(uint32_t crc, const void *data, size_t s
         at += 3 * lane;
     }
 #endif
-    for (; size >= 8; size -= 8, at += 8) {
-        crc = CRC_STEP8(crc, load64(at));
-    }
-    for (; size > 0; size--, at++) {
-        crc = CRC_STEP1(crc, *at);
-    }
-    return ~crc;
+    return ~one_lane(crc, at, size);
 }
 #else
 uint32_t mqx_crc32c_hardware(uint32_t crc, const void *data, size_t size)

@@ -33,6 +33,7 @@ enum {
     FOLLOWER_WAIT_US = 1000000, /* a net only: see rule 21 */
     APPEND_ATTEMPTS = 1 << 20,  /* each lost to others who got on */
     MARK_ATTEMPTS = 8,
+    CRCS_AT_ONCE = 64,
 };
 
 struct flight { /* batches written by one call */
@@ -142,16 +143,21 @@ static bool add_record_crcs(const struct mqx_region *region, const struct mqx_se
 {
     uint64_t lsn = sealed->start + sizeof(struct psj_batch);
     const uint64_t end = sealed->start + sealed->length;
-    uint32_t records = 0;
+    uint32_t crcs[CRCS_AT_ONCE];
+    uint32_t records = 0, gathered = 0;
     while (lsn < end) { /* length and crc lie in one aligned word, so never at both ring ends */
         const struct psj_record *record = (const void *)mqx_ring_at(region, lsn);
         const uint32_t length = record->length;
         if (length < sizeof *record || length % 8 != 0 || length > end - lsn) {
             return false;
         }
-        *crc = mqx_running_crc(*crc, record);
+        crcs[gathered++] = record->crc;
         lsn += length;
         records += 1;
+        if (gathered == CRCS_AT_ONCE || lsn == end) {
+            *crc = mqx_running_crcs(*crc, crcs, gathered);
+            gathered = 0;
+        }
     }
     return records == sealed->record_count;
 }

@@ -370,8 +370,8 @@ static void put_in_ring(struct mqx_store *store, struct mqx_run *run, uint32_t c
     struct mqx_context *context = mqx_context(region, run->context);
     const unsigned char *record = run->records + run->done_bytes;
     const uint64_t first = journal->tail;
-    mqx_check(context != NULL);
-    uint32_t crc = context->running_crc;
+    uint32_t crcs[MQX_RUN_MAX];
+    mqx_check(context != NULL && count <= MQX_RUN_MAX);
 
     ring_copy(region, first, record, bytes);
     mqx_order();
@@ -383,14 +383,14 @@ static void put_in_ring(struct mqx_store *store, struct mqx_run *run, uint32_t c
     }
     for (uint32_t i = run->done, at = 0; i < run->done + count; at += run->length[i++]) {
         struct mqx_message *message = mqx_message(region, run->message[i]);
-        crc = mqx_running_crc(crc, (const struct psj_record *)(const void *)(record + at));
+        crcs[i - run->done] = ((const struct psj_record *)(const void *)(record + at))->crc;
         if (message != NULL) {
             SET64(&message->lsn, first + at);
             SET32(&message->record_length, run->length[i]);
         }
     }
     SET32(&context->record_count, context->record_count + count);
-    SET32(&context->running_crc, crc);
+    SET32(&context->running_crc, mqx_running_crcs(context->running_crc, crcs, count));
     SET32(&journal->batch_records, journal->batch_records + count);
     SET64(&journal->tail, first + bytes);
     mqx_tx_commit(&journal->ring_lock);

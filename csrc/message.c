@@ -197,7 +197,12 @@ uint32_t mqx_put_record_length(bool ext, uint32_t body_length)
 
 uint32_t mqx_running_crc(uint32_t running, const struct psj_record *record)
 {
-    return mqx_crc32c(running, &record->crc, sizeof record->crc);
+    return mqx_running_crcs(running, &record->crc, 1);
+}
+
+uint32_t mqx_running_crcs(uint32_t running, const uint32_t *crcs, uint32_t count)
+{
+    return mqx_crc32c(running, crcs, count * sizeof crcs[0]);
 }
 
 /* ---- taking apart ---- */

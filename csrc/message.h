@@ -109,5 +109,7 @@ bool mqx_xid_is_sound(const struct ps_xid *xid);
 
 /* The running checksum of a unit after one more record (struct ps_commit). */
 uint32_t mqx_running_crc(uint32_t running, const struct psj_record *record);
+/* ... after `count` more records, whose crc fields are these. */
+uint32_t mqx_running_crcs(uint32_t running, const uint32_t *crcs, uint32_t count);
 
 #endif

@@ -60,10 +60,10 @@ static int resolve_priority(const struct mqx_object *first, const struct mqx_obj
     return MQX_OK;
 }
 
-static int set_times(struct ps_descriptor *d, int32_t expiry, uint32_t flags)
+static int set_times(struct ps_descriptor *d, int32_t expiry, uint32_t flags, uint64_t now_us)
 {
     if ((flags & MQE_PUT_KEEP_TIME) == 0) {
-        d->put_time_us = mqx_coarse_now();
+        d->put_time_us = now_us != 0 ? now_us : mqx_coarse_now();
     }
     if (MQX_LIKELY(expiry == -1)) {
         d->expiry_us = 0;
@@ -72,7 +72,7 @@ static int set_times(struct ps_descriptor *d, int32_t expiry, uint32_t flags)
     if (expiry < 1 || expiry > 999999999) {
         return mqx_fail(MQRC_EXPIRY_ERROR, "Expiry %d; it is -1 or 1 to 999999999 tenths", expiry);
     }
-    d->expiry_us = mqx_coarse_now() + (uint64_t)expiry * 100000u;
+    d->expiry_us = (now_us != 0 ? now_us : mqx_coarse_now()) + (uint64_t)expiry * 100000u;
     return MQX_OK;
 }
 
@@ -128,7 +128,7 @@ int mqx_put_resolve(struct mqx_putting *call, int32_t expiry, uint32_t flags)
     const struct mqx_object *queue = mqx_object(region, call->to->queue);
     int status = resolve_defaults(region, queue, call->to, d, &call->warning);
     if (status == MQX_OK) {
-        status = set_times(d, expiry, flags);
+        status = set_times(d, expiry, flags, call->now_us);
     }
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;

@@ -24,6 +24,7 @@ struct mqx_putting {
     bool single;            /* a unit of its own: its record commits it */
     bool from_reserve;      /* MQE_PUT_FROM_RESERVE */
     int warning;            /* 2049 or 0 */
+    uint64_t now_us;        /* when it is put; 0: when it is resolved */
 };
 
 /* Priority and persistence, placement, times, ids to be made; put.logged. 2041 2043 2047 2050 2013

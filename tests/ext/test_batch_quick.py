@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import time
 import tracemalloc
 from typing import Any
 
@@ -269,3 +270,14 @@ def test_a_first_body_larger_than_the_room_is_got_whole(queue: penstock.Queue) -
     queue.put_batch(texts)
     assert bodies(queue.get_batch(3)) == texts
     assert len(queue.get_batch(3)) == 0 == len(queue.get_batch(3, 0.01).bodies)
+
+
+def test_all_of_a_batch_are_put_at_the_time_of_the_call(queue: penstock.Queue) -> None:
+    before = time.time() - 0.1  # the clock that stamps messages moves in ticks
+    results = [queue.put_batch([b"x"] * 200), queue.put_batch([b"y"] * 50, expiry=30)]
+    after = time.time()
+    for result in results:
+        (moment,) = set(result.descriptors["put_time"])
+        assert before <= moment.astype(np.int64) / 1e6 <= after
+    rows = results[1].descriptors
+    assert set(rows["expiry_us"] - rows["put_time"].astype(np.uint64)) == {30_000_000}
