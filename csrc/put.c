@@ -531,6 +531,7 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
     call.to = to;
     call.context = 0;
     call.single = false;
+    call.now_us = 0;
     call.from_reserve = (flags & MQE_PUT_FROM_RESERVE) != 0;
     call.put = (struct mqx_put){
         .object = to->queue,
