@@ -42,18 +42,12 @@ static int look_at_far(struct looking *look, struct mqx_hold *hold)
 {
     struct mqx_getting *call = &look->call;
     struct mqx_message *message = mqx_message(hold->region, call->slot);
-    struct mqx_context *context = mqx_context(hold->region, call->pool);
-    if (context == NULL || message->pins == UINT8_MAX) {
+    if (call->pool == 0 || message->pins == UINT8_MAX) {
         mqx_hold_drop(hold);
         call->cursor = look->done;
         return mqx_get_context(call);
     }
-    mqx_check(context->hand_kind == MQX_HAND_NONE);
-    mqx_put8(hold, &message->pins, (uint8_t)(message->pins + 1));
-    mqx_put32(hold, &context->hand, call->slot);
-    mqx_put32(hold, &context->hand_object, call->queue->object);
-    mqx_put32(hold, &context->hand_kind, MQX_HAND_PINNED);
-    mqx_hold_commit(hold);
+    mqx_hand_pin(hold, call->pool, call->queue->object, call->slot);
     mqx_hold_drop(hold);
     mqx_about_to_block();
     const uint32_t length = message->length;

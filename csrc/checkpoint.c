@@ -14,6 +14,7 @@
 #include "checkpoint_file.h"
 #include "error.h"
 #include "queue.h"
+#include "yield.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -554,6 +555,18 @@ int mqx_checkpoint(struct mqx_store *store, int mode)
     free(taking.live_bytes);
     free(taking.attrs);
     free(taking.body);
+    return status;
+}
+
+int mqx_checkpoint_now(struct mqx_store *store)
+{
+    struct mqx_lock *lock = &store->region.header->maintenance_lock;
+    mqx_about_to_block();
+    int status = mqx_lock_take(&store->region, lock);
+    if (status == MQX_OK) {
+        status = mqx_checkpoint(store, MQX_CHECKPOINT_FUZZY);
+        mqx_lock_drop(&store->region, lock);
+    }
     return status;
 }
 

@@ -11,7 +11,7 @@
  * `clean` is the orderly end: nobody else is attached, no unit but prepared ones is in flight; the
  * journal's tail is flushed and marked; messages of NPMCLASS(HIGH) queues go into IMAGE blocks.
  *
- * Caller holds the maintenance lock.
+ * Caller holds the maintenance lock, but of mqx_checkpoint_now().
  */
 #ifndef PENSTOCK_CHECKPOINT_H
 #define PENSTOCK_CHECKPOINT_H
@@ -24,6 +24,8 @@ enum { /* modes */
     MQX_CHECKPOINT_CLEAN_NO_IMAGE = 2, /* orderly end that discards non-persistent messages (-p) */
 };
 int mqx_checkpoint(struct mqx_store *store, int mode) MQX_MUST_USE;
+/* A fuzzy one by whoever has no lock: waits for a round of maintenance that is under way. */
+int mqx_checkpoint_now(struct mqx_store *store) MQX_MUST_USE;
 
 /* True when the tail since the last checkpoint is at least max(256 MiB (or journal limit / 4), 2 x
  * its size). */

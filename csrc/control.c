@@ -543,19 +543,8 @@ int mqe_handles(mqe_manager *manager, struct mqe_handle_status *out, uint32_t ca
 
 int mqe_checkpoint(mqe_manager *manager)
 {
-    struct mqx_region *region = &manager->store.region;
-    int status = mqx_enter(manager, false);
-    if (status != MQX_OK) {
-        return status;
-    }
-    mqx_about_to_block();
-    status = mqx_lock_take(region, &region->header->maintenance_lock);
-    if (status != MQX_OK) {
-        return status;
-    }
-    status = mqx_checkpoint(&manager->store, MQX_CHECKPOINT_FUZZY);
-    mqx_lock_drop(region, &region->header->maintenance_lock);
-    return status;
+    const int status = mqx_enter(manager, false);
+    return status == MQX_OK ? mqx_checkpoint_now(&manager->store) : status;
 }
 
 int mqe_maintain(mqe_manager *manager)

@@ -251,13 +251,7 @@ static enum mqx_next_step copy_pinned(struct mqx_getting *call, struct mqx_hold 
         mqx_hold_drop(hold);
         return STEP_AGAIN;
     }
-    struct mqx_context *context = mqx_context(hold->region, call->pool);
-    mqx_check(context != NULL && context->hand_kind == MQX_HAND_NONE);
-    mqx_put8(hold, &message->pins, (uint8_t)(message->pins + 1));
-    mqx_put32(hold, &context->hand, call->slot);
-    mqx_put32(hold, &context->hand_object, call->queue->object);
-    mqx_put32(hold, &context->hand_kind, MQX_HAND_PINNED);
-    mqx_hold_commit(hold);
+    mqx_hand_pin(hold, call->pool, call->queue->object, call->slot);
     mqx_hold_drop(hold);
     mqx_about_to_block();
     *status = copy_bytes(call, message, bytes);

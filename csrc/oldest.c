@@ -47,15 +47,8 @@ static int take_queue(const struct look *look, struct mqx_hold *hold, struct mqx
 static int read_pinned(struct look *look, struct mqx_hold *hold, uint32_t slot, uint64_t *time)
 {
     struct mqx_message *message = mqx_message(hold->region, slot);
-    struct mqx_context *context = mqx_context(hold->region, look->context);
     struct ps_descriptor d = {.put_time_us = 0};
-    mqx_check(message != NULL && message->pins < UINT8_MAX);
-    mqx_check(context != NULL && context->hand_kind == MQX_HAND_NONE);
-    mqx_put8(hold, &message->pins, (uint8_t)(message->pins + 1));
-    mqx_put32(hold, &context->hand, slot);
-    mqx_put32(hold, &context->hand_object, look->object);
-    mqx_put32(hold, &context->hand_kind, MQX_HAND_PINNED);
-    mqx_hold_commit(hold);
+    mqx_hand_pin(hold, look->context, look->object, slot);
     mqx_hold_drop(hold);
     mqx_about_to_block();
     mqx_inside(look->manager, 1);

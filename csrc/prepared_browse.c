@@ -96,15 +96,9 @@ static bool fits(struct browsing *b, const struct mqx_message *message)
     return !b->full;
 }
 
-static void pin(struct browsing *b, struct mqx_hold *hold, struct mqx_message *message)
+static void pin(struct browsing *b, struct mqx_hold *hold, const struct mqx_message *message)
 {
-    struct mqx_context *context = mqx_context(hold->region, b->pool);
-    mqx_check(context != NULL && context->hand_kind == MQX_HAND_NONE);
-    mqx_put8(hold, &message->pins, (uint8_t)(message->pins + 1));
-    mqx_put32(hold, &context->hand, b->slot);
-    mqx_put32(hold, &context->hand_object, message->object);
-    mqx_put32(hold, &context->hand_kind, MQX_HAND_PINNED);
-    mqx_hold_commit(hold);
+    mqx_hand_pin(hold, b->pool, message->object, b->slot);
     b->pinned = b->slot;
     b->pinned_as = *message;
 }

@@ -348,16 +348,9 @@ static int append_once(struct mqx_putting *call)
  * anew. */
 static int relieve(struct mqx_store *store)
 {
-    struct mqx_lock *lock = &store->region.header->maintenance_lock;
     uint32_t told = 0;
     mqx_unit_mark_long(store, &told);
-    mqx_about_to_block();
-    int status = mqx_lock_take(&store->region, lock);
-    if (status == MQX_OK) {
-        status = mqx_checkpoint(store, MQX_CHECKPOINT_FUZZY);
-        mqx_lock_drop(&store->region, lock);
-    }
-    return status;
+    return mqx_checkpoint_now(store);
 }
 
 static void watch_checkpoint(struct mqx_store *store)

@@ -138,19 +138,6 @@ static int write_images(struct imaging *imaging)
 
 /* ---- prepare ---- */
 
-/* The journal is full, perhaps because its checkpoint lags behind. */
-static int relieve(struct mqx_store *store)
-{
-    struct mqx_lock *lock = &store->region.header->maintenance_lock;
-    mqx_about_to_block();
-    int status = mqx_lock_take(&store->region, lock);
-    if (status == MQX_OK) {
-        status = mqx_checkpoint(store, MQX_CHECKPOINT_FUZZY);
-        mqx_lock_drop(&store->region, lock);
-    }
-    return status;
-}
-
 static int prepare(mqe_unit *unit, uint32_t fresh, const struct ps_xid *xid, uint32_t flags)
 {
     struct mqx_store *store = &unit->manager->store;
@@ -158,7 +145,8 @@ static int prepare(mqe_unit *unit, uint32_t fresh, const struct ps_xid *xid, uin
     uint64_t lsn = 0;
     mqx_unit_begin(store, unit->context);
     int status = write_images(&imaging);
-    if (status == MQRC_STORAGE_MEDIUM_FULL && relieve(store) == MQX_OK) {
+    if (status == MQRC_STORAGE_MEDIUM_FULL && mqx_checkpoint_now(store) == MQX_OK) {
+        /* the journal was full, perhaps because its checkpoint lagged behind */
         imaging = (struct imaging){.store = store, .context = unit->context};
         status = write_images(&imaging); /* what is written twice counts once */
     }

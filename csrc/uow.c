@@ -418,6 +418,19 @@ void mqx_unit_mark_long(struct mqx_store *store, uint32_t *out_count)
 
 /* ---- what a context has in hand ---- */
 
+void mqx_hand_pin(struct mqx_hold *hold, uint32_t context, uint32_t object, uint32_t slot)
+{
+    struct mqx_context *hand = mqx_context(hold->region, context);
+    struct mqx_message *message = mqx_message(hold->region, slot);
+    mqx_check(hand != NULL && hand->hand_kind == MQX_HAND_NONE);
+    mqx_check(message != NULL && message->pins < UINT8_MAX);
+    mqx_put8(hold, &message->pins, (uint8_t)(message->pins + 1));
+    mqx_put32(hold, &hand->hand, slot);
+    mqx_put32(hold, &hand->hand_object, object);
+    mqx_put32(hold, &hand->hand_kind, MQX_HAND_PINNED);
+    mqx_hold_commit(hold);
+}
+
 /* A reserved entry that never reached its queue: blocks back, entry back. */
 static void free_reserved(struct mqx_hold *hold, struct mqx_context *context, uint32_t slot)
 {

@@ -68,6 +68,9 @@ int mqx_unit_undo(struct mqx_store *store, uint32_t context, uint32_t slot) MQX_
  * *out_count: how many were told now. */
 void mqx_unit_mark_long(struct mqx_store *store, uint32_t *out_count);
 
+/* Pins a message of the hold's queue `object` in the context's empty hand, so that it can be copied
+ * when the lock is dropped; it has fewer than 255 pins. Commits. */
+void mqx_hand_pin(struct mqx_hold *hold, uint32_t context, uint32_t object, uint32_t slot);
 /* Frees what the context has in hand: a reserved entry with its chain, a pin. */
 int mqx_hand_release(struct mqx_store *store, uint32_t context) MQX_MUST_USE;
 
