@@ -73,61 +73,69 @@ TEST(messages_are_seen_in_delivery_order_from_cursor_to_cursor_and_stay)
     CHECK(is_quiet());
 }
 
-TEST(long_bodies_and_those_in_the_journal_are_copied_whole)
+enum { SIZES = 5 };
+static const uint64_t sizes[SIZES] = {0, 100, 5000, 100000, 300000};
+
+/* Checks a queue with messages of these sizes while their bodies are in the region, and again when
+ * they are in the journal alone. */
+static void check_wherever_they_lie(void (*check)(struct queue q))
 {
     engine_begin();
     struct queue q = QUEUE("Q", 0);
-    const uint64_t sizes[] = {0, 100, 5000, 100000, 300000};
+    for (int i = 0; i < SIZES; i++) {
+        (void)put_sized(q, sizes[i], 4, 1);
+    }
     for (int round = 0; round < 2; round++) {
-        for (int i = 0; i < 5 && round == 0; i++) {
-            (void)put_sized(q, sizes[i], 4, 1);
-        }
-        CHECK_INT(look(q, MQE_GET_BROWSE_FIRST, MOST), 0);
-        CHECK_INT(batch.count, 5);
-        for (int i = 0; i < 5; i++) {
-            CHECK_INT(items[i].length, sizes[i]);
-            CHECK_INT(offsets[i + 1] - offsets[i], sizes[i]);
-            for (int64_t at = offsets[i]; at < offsets[i + 1]; at++) {
-                CHECK_INT(bodies[at], sizes[i] % 251);
-            }
-        }
+        check(q);
+        CHECK_INT(depth(q), SIZES);
         CHECK(is_quiet());
         engine_kill_and_restart();
         q = engine_find("Q");
     }
 }
 
+static void check_bodies(struct queue q)
+{
+    CHECK_INT(look(q, MQE_GET_BROWSE_FIRST, MOST), 0);
+    CHECK_INT(batch.count, SIZES);
+    for (int i = 0; i < SIZES; i++) {
+        CHECK_INT(items[i].length, sizes[i]);
+        CHECK_INT(offsets[i + 1] - offsets[i], sizes[i]);
+        for (int64_t at = offsets[i]; at < offsets[i + 1]; at++) {
+            CHECK_INT(bodies[at], sizes[i] % 251);
+        }
+    }
+}
+
+TEST(long_bodies_and_those_in_the_journal_are_copied_whole)
+{
+    check_wherever_they_lie(check_bodies);
+}
+
+static void check_without_bodies(struct queue q)
+{
+    for (int rows = 0; rows < 2; rows++) {
+        struct mqe_get how = {.flags = MQE_GET_BROWSE_FIRST, .max_bytes = 105100};
+        memset(items, 0, sizeof items);
+        batch = (struct mqe_batch){.items = rows != 0 ? items : NULL, .capacity = MOST};
+        CHECK_INT(mqe_browse_batch(engine.manager, q.handle, &how, &batch), 0);
+        CHECK_INT(batch.count, 4);
+        CHECK_INT(batch.bytes, 105100);
+        CHECK_INT(batch.needed, 300000);
+        for (int i = 0; i < 4 && rows != 0; i++) {
+            CHECK_INT(items[i].length, sizes[i]);
+            CHECK_INT(items[i].d.persistence, 1);
+        }
+        how = (struct mqe_get){.flags = MQE_GET_BROWSE_NEXT};
+        CHECK_INT(mqe_browse_batch(engine.manager, q.handle, &how, &batch), 0);
+        CHECK_INT(batch.count, 1);
+        CHECK_INT(batch.bytes, 300000);
+    }
+}
+
 TEST(without_bodies_or_rows_the_same_messages_are_seen_wherever_they_lie)
 {
-    engine_begin();
-    struct queue q = QUEUE("Q", 0);
-    const uint64_t sizes[] = {0, 100, 5000, 100000, 300000};
-    for (int round = 0; round < 2; round++) {
-        for (int i = 0; i < 5 && round == 0; i++) {
-            (void)put_sized(q, sizes[i], 4, 1);
-        }
-        for (int rows = 0; rows < 2; rows++) {
-            struct mqe_get how = {.flags = MQE_GET_BROWSE_FIRST, .max_bytes = 105100};
-            memset(items, 0, sizeof items);
-            batch = (struct mqe_batch){.items = rows != 0 ? items : NULL, .capacity = MOST};
-            CHECK_INT(mqe_browse_batch(engine.manager, q.handle, &how, &batch), 0);
-            CHECK_INT(batch.count, 4);
-            CHECK_INT(batch.bytes, 105100);
-            CHECK_INT(batch.needed, 300000);
-            for (int i = 0; i < 4 && rows != 0; i++) {
-                CHECK_INT(items[i].length, sizes[i]);
-                CHECK_INT(items[i].d.persistence, 1);
-            }
-            how = (struct mqe_get){.flags = MQE_GET_BROWSE_NEXT};
-            CHECK_INT(mqe_browse_batch(engine.manager, q.handle, &how, &batch), 0);
-            CHECK_INT(batch.count, 1);
-            CHECK_INT(batch.bytes, 300000);
-        }
-        CHECK_INT(depth(q), 5);
-        CHECK(is_quiet());
-        engine_kill_and_restart();
-        q = engine_find("Q");
-    }
+    check_wherever_they_lie(check_without_bodies);
 }
 
 TEST(what_does_not_fit_ends_the_batch_and_is_told_with_its_size)
