@@ -20,6 +20,7 @@ from pyspark.sql.datasource import (
     InputPartition,
     WriterCommitMessage,
 )
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from penstock.spark.schema import MESSAGE, arrow_schema, struct_type
@@ -93,17 +94,22 @@ class _ConstantReader(DataSourceReader, _Shape):
         return self.batches(partition.rows)
 
 
-class _ConstantStream(DataSourceStreamReader, _Shape):
-    """All rows in one micro-batch, then no more."""
+class _ConstantStream(DataSourceStreamReader, SupportsTriggerAvailableNow, _Shape):
+    """All rows in as many micro-batches as option triggers says, then no more."""
 
     def __init__(self, options: Any, schema: StructType) -> None:
         _Shape.__init__(self, options, schema)
+        self.last = int(options.get("triggers", "1"))
+        self.rows //= self.last
 
     def initialOffset(self) -> dict[str, int]:
         return {"batch": 0}
 
+    def prepareForTriggerAvailableNow(self) -> None:
+        """There is never more."""
+
     def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:
-        return {"batch": 1}
+        return {"batch": min(self.last, start["batch"] + 1)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         return self.shares() if start != end else []
@@ -114,7 +120,7 @@ class _ConstantStream(DataSourceStreamReader, _Shape):
 
 
 class ConstantSource(DataSource):
-    """``constant``: options rows, size (of a body), partitions."""
+    """``constant``: options rows, size (of a body), partitions, triggers (of a stream)."""
 
     @classmethod
     def name(cls) -> str:

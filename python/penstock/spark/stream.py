@@ -5,14 +5,20 @@ offset is the number of the micro-batch, with the number of its units:
 
     {"stream": "5f1c...", "unit": 12, "parts": 1}
 
-``latestOffset`` only looks whether there is something to take. Spark writes the offset that it
-returned to its write-ahead log, and only then calls ``partitions``, which takes the messages and
-prepares the units under names made of the offset; they are durable when it returns. So whatever
-Spark knows of is either not taken yet, or durable under its name; a unit is prepared also when
-others emptied the queue meanwhile. A micro-batch that is planned again finds its units by name: the
-same rows, always. Messages leave the queue when the micro-batch is committed: by ``commit``, or
-already when Spark asks what comes after it. The ledger (ledger.py) records the number in the same
-atomic commit.
+``latestOffset`` looks whether there is something to take. Spark writes the offset that it returned
+to its write-ahead log, plans the query, and only then calls ``partitions``, when the messages must
+have been taken and the units prepared under names made of the offset, durably. So whatever Spark
+knows of is either not taken yet, or durable under its name; a unit is prepared also when others
+emptied the queue meanwhile. A micro-batch that is planned again finds its units by name: the same
+rows, always. Messages leave the queue when the micro-batch is committed: by ``commit``, or already
+when Spark asks what comes after it. The ledger (ledger.py) records the number in the same atomic
+commit.
+
+Taking and committing go on in a thread of their own (aside.py) while Spark writes and plans: from
+the second micro-batch on, ``latestOffset`` starts the taking at once, and ``partitions`` waits for
+it. What was taken so before Spark's log had the offset keeps its name through a crash, because the
+log knows the stream and the number before: the next ``latestOffset`` of the stream finds it and
+returns its number again. Nothing is taken ahead for the first one, whose stream no log knows yet.
 
 What a crash leaves, and what happens then (WAL: Spark's offset log; CL: its commit log):
 
@@ -20,13 +26,13 @@ What a crash leaves, and what happens then (WAL: Spark's offset log; CL: its com
 killed                                state                    afterwards
 ====================================  =======================  ====================================
 before latestOffset                   nothing taken            as if nothing had been
-after latestOffset, before the WAL    nothing taken            the number is given again
-after the WAL, before partitions      nothing taken            Spark plans n again: it is taken now
-in partitions, before a prepare       a unit in flight         the queue manager backs it out; then
+after latestOffset, before the WAL    nothing taken, or parts  the number is given again, for the
+                                      of n are prepared        parts that are there, if any
+after the WAL, before partitions      the same                 Spark plans n again: parts that are
+                                                               there are found, the others taken
+                                                               now; no row had been read yet
+while it is taken, before a prepare   a unit in flight         the queue manager backs it out; then
                                                                as above
-between the prepares of the parts     some parts of n are      n is planned again: these parts are
-                                      prepared                 found, the others taken now; no row
-                                                               had been read yet
 after partitions                      n is prepared            n is planned again: the same rows
 in read, in the sink's write          n is prepared            the same rows; the sink starts anew
 after the sink's commit, before CL    n is prepared            the same rows; the sink recognises
@@ -45,8 +51,10 @@ queue. A stop of the stream, or of the queue manager, at any point is one of the
 
 With ``eagerCommit`` (the default) a micro-batch is committed when Spark asks for what comes after
 it, which it does once the commit log says that the batch is done; else an idle stream would keep
-its last messages, and the journal from there on, until more come. Asynchronous progress tracking,
-which Spark only allows for sinks that promise nothing, breaks that premise: eagerCommit=false.
+its last messages, and the journal from there on, until more come. When there is nothing to take,
+that is done before ``latestOffset`` returns; else it follows the taking, in the same thread.
+Asynchronous progress tracking, which Spark only allows for sinks that promise nothing, breaks that
+premise: eagerCommit=false.
 """
 
 from __future__ import annotations
@@ -56,6 +64,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -70,6 +79,7 @@ from pyspark.sql.streaming.datasource import (
 import penstock
 
 from . import host, units
+from .aside import Aside
 from .engine import connect, connected, leave, open_queue, told
 from .errors import DataLoss, SourceError
 from .ledger import ledger
@@ -100,6 +110,19 @@ class Piece(NamedTuple):
     mean_bytes: int
 
 
+class _Ahead(NamedTuple):
+    """A micro-batch that is being taken before Spark asks for it."""
+
+    start: Offset
+    end: Offset
+    taken: Future[list[Xid]]
+    is_eager: bool  # what is before it is committed next
+
+    def is_committed(self, end: Offset) -> bool:
+        """Spark need not wait for the commit of this one."""
+        return self.is_eager and end["unit"] <= self.start["unit"]
+
+
 class Slice(InputPartition):
     """What one task reads."""
 
@@ -123,10 +146,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._renewed: float | None = None  # when; None: not by this process
         self._bound: int | None = None  # arrival number up to which Trigger.AvailableNow goes
         self._limit: ReadLimit = self.getDefaultReadLimit()
+        self._aside = Aside()
+        self._ahead: _Ahead | None = None
+        self._found: dict[int, int] | None = None  # number -> parts, of an earlier process
+        self._progress: Offset = {}  # when something was put aside
 
     def __getstate__(self) -> dict[str, Any]:
-        """What tasks are sent: no connection."""
-        return {**self.__dict__, "_open": None}
+        """What tasks are sent: no connection, and nothing under way."""
+        return {**self.__dict__, "_open": None, "_aside": Aside(), "_ahead": None}
 
     # ---- what Spark calls on the driver ----
 
@@ -151,41 +178,36 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """The next number when there is something to take, else ``start``."""
-        _, queue = self._connected()
-        self._limit = limit
+        qm, queue = self._connected()
         with told(self.options, self.options["queue"]):
-            if self.options["eagerCommit"]:
-                self._commit_up_to(start)
-            self._renew_ledger()
-            if not len(queue.browse_batch(1, first=True, max_bytes=1, **self._wanted())):
+            if self._ahead is not None and self._ahead.start == start:
+                return self._ahead.end  # Spark has not planned it yet
+            self._stream = start.get("stream") or self._stream
+            self._aside.settle()
+            self._limit = limit
+            end = self._next(qm, queue, start)
+            if end == start:
+                self._put_in_order(start)
                 return start
-            return {
-                "stream": start.get("stream") or self._stream or units.new_id(),
-                "unit": start["unit"] + 1,
-                "parts": self._parts(queue),
-            }
+            self._progress = self._told_of(qm, queue, start["unit"])
+            if start.get("stream"):
+                taking = self._aside.submit(self._prepared, qm, queue, start, end)
+                self._ahead = _Ahead(start, end, taking, self.options["eagerCommit"])
+            self._aside.submit(self._put_in_order, start)
+            return end
 
     def reportLatestOffset(self) -> Offset | None:
         """For the progress of the query: what waits on the queue, and how far the stream is behind.
 
         ``depth`` counts the messages on the queue (CURDEPTH); ``inDoubt`` those that this stream
         has taken and not committed; ``lag`` is their sum; ``oldestMessageAgeMs`` the age of the
-        oldest message on the queue.
+        oldest message on the queue. When a micro-batch is under way: before it was taken.
         """
         qm, queue = self._connected()
         with told(self.options, self.options["queue"]):
-            status = queue.status()
-            of_stream = self._stream.encode()
-            taken = sum(one.gets for one in qm.prepared_list() if one.xid.gtrid == of_stream)
-        depth, oldest = status.depth, status.oldest_us
-        age = max(0, time.time_ns() // 1_000_000 - oldest // 1000) if oldest else 0
-        return {
-            "queue": self.options["queue"],
-            "depth": depth,
-            "inDoubt": taken,
-            "lag": depth + taken,
-            "oldestMessageAgeMs": age,
-        }
+            if self._aside.is_idle:
+                self._progress = self._told_of(qm, queue, 0)
+        return self._progress
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """The micro-batch ``end``, prepared now unless it is already."""
@@ -193,7 +215,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         qm, queue = self._connected()
         with told(self.options, self.options["queue"]):
-            taken = self._prepared(qm, queue, start, end)
+            ahead, self._ahead = self._ahead, None
+            if ahead is not None and (ahead.start, ahead.end) == (start, end):
+                taken = ahead.taken.result()
+            else:
+                self._aside.settle()
+                taken = self._prepared(qm, queue, start, end)
             # what this tells of is durable, so is what was prepared just now
             statuses = {status.xid: status for status in qm.prepared_list()}
         ended = [xid for xid in taken if xid not in statuses]
@@ -205,10 +232,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Ends the units of work up to ``end``; what is committed already stays so."""
         self._connected()
         with told(self.options, self.options["queue"]):
+            if self._ahead is not None and self._ahead.is_committed(end):
+                return  # that is under way; were it to fail, the next call would say so
+            self._aside.settle()
             self._commit_up_to(end)
 
     def stop(self) -> None:
         """Disconnects; prepared units stay."""
+        self._aside.close()
         if self._open is not None:
             qm, _ = self._open
             self._open = None
@@ -282,6 +313,50 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         most, _ = self._limits()
         needed = -(-min(most, max(1, queue.depth)) // self._unit_messages())
         return min(needed, units.MOST_UNITS)
+
+    def _told_of(self, qm: QueueManager, queue: Queue, done: int) -> Offset:
+        """What reportLatestOffset() says; micro-batches up to ``done`` are as good as committed."""
+        status = queue.status()
+        taken = 0
+        for one in qm.prepared_list():
+            numbers, _ = units.of_stream([one.xid], self._stream)
+            taken += one.gets if any(number > done for number in numbers) else 0
+        depth, oldest = status.depth, status.oldest_us
+        age = max(0, time.time_ns() // 1_000_000 - oldest // 1000) if oldest else 0
+        return {
+            "queue": self.options["queue"],
+            "depth": depth,
+            "inDoubt": taken,
+            "lag": depth + taken,
+            "oldestMessageAgeMs": age,
+        }
+
+    # ---- looking ----
+
+    def _next(self, qm: QueueManager, queue: Queue, start: Offset) -> Offset:
+        """The offset behind ``start``, or that when there is nothing to take."""
+        parts = self._left_behind(qm, start)
+        if not parts and len(queue.browse_batch(1, first=True, max_bytes=1, **self._wanted())):
+            parts = self._parts(queue)
+        if not parts:
+            return start
+        stream = start.get("stream") or self._stream or units.new_id()
+        return {"stream": stream, "unit": start["unit"] + 1, "parts": parts}
+
+    def _left_behind(self, qm: QueueManager, start: Offset) -> int:
+        """Parts of the next micro-batch that an earlier process of this stream prepared."""
+        if not start.get("stream"):
+            return 0
+        if self._found is None:
+            found, _ = units.of_stream(qm.recover(), start["stream"])
+            self._found = {number: len(parts) for number, parts in found.items()}
+        return self._found.get(start["unit"] + 1, 0)
+
+    def _put_in_order(self, start: Offset) -> None:
+        """What Spark is done with is committed, and the ledger looked after."""
+        if self.options["eagerCommit"]:
+            self._commit_up_to(start)
+        self._renew_ledger()
 
     # ---- taking ----
 

@@ -1,0 +1,54 @@
+"""One thread beside Spark's: what is handed to it is done in that order, one after the other.
+
+It begins with the first job. An error of a job that nobody waited for is raised by ``settle()``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import ParamSpec, TypeVar
+
+__all__ = ["Aside"]
+
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
+
+
+class Aside:
+    """The thread, and the jobs that it has not been seen to have done."""
+
+    def __init__(self) -> None:
+        """Without a thread yet, so that it can be sent to another process."""
+        self._thread: ThreadPoolExecutor | None = None
+        self._jobs: list[Future[object]] = []
+
+    @property
+    def is_idle(self) -> bool:
+        """No job is waiting or under way."""
+        return all(job.done() for job in self._jobs)
+
+    def submit(
+        self, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs
+    ) -> Future[_Made]:
+        """Does this when all before it is done."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "penstock-aside")
+        job = self._thread.submit(work, *given, **named)
+        self._jobs.append(job)  # type: ignore[arg-type]
+        return job
+
+    def settle(self) -> None:
+        """Waits for all of it. Raises the first error of the jobs since the last time."""
+        jobs, self._jobs = self._jobs, []
+        wait(jobs)
+        for job in jobs:
+            job.result()
+
+    def close(self) -> None:
+        """Waits for all of it and ends the thread; errors are dropped."""
+        jobs, self._jobs = self._jobs, []
+        wait(jobs)
+        if self._thread is not None:
+            self._thread.shutdown()
+            self._thread = None
