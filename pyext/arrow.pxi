@@ -76,6 +76,9 @@ cdef enum:
     COLUMN_TEXT = 2           # blank-padded characters
     COLUMN_UNLESS_MINUS_1 = 3 # a 32-bit integer, -1 is null
     COLUMN_UNLESS_0 = 4       # a 64-bit integer, 0 is null
+    COLUMN_SECONDS = 5        # a 32-bit integer of tenths, -1 is null; seconds in double precision
+    COLUMN_BYTES = 6          # `size` bytes, with offsets as those of any length have
+    COLUMN_BYTES_UNLESS_0 = 7 # the same, null where all are 0
     GATHER_ROWS = 64          # rows that stay in a processor's nearest cache
 
 
@@ -191,8 +194,8 @@ cdef struct gathering:        # a column that is being filled
     Py_ssize_t size
     int kind
     char *values              # fixed: the values; text: the characters
-    char *bits                # bool: the values; UNLESS: which are not null
-    int32_t *ends             # text: the offsets
+    char *bits                # bool: the values; UNLESS, SECONDS: which are not null
+    int32_t *ends             # text, BYTES: the offsets
 
 
 def arrow_array(columns, rows, bodies, offsets):
@@ -268,25 +271,30 @@ cdef int start_column(
 ) except -1:
     """The next child of the array, with memory for the rows that it will have."""
     cdef size_t length = <size_t>array.length, flags = (length + 7) // 8
+    cdef bint has_ends = kind in (COLUMN_TEXT, COLUMN_BYTES, COLUMN_BYTES_UNLESS_0)
+    cdef Py_ssize_t room = size
     cdef ArrowArray *child = next_child(array)
-    start_array(child, array.length, 3 if kind == COLUMN_TEXT else 2, 0)
+    start_array(child, array.length, 3 if has_ends else 2, 0)
     column.child = child
     column.offset = offset
     column.size = size
     column.kind = kind
-    if kind == COLUMN_BOOL:
-        column.bits = own_buffer(child, 1, flags, True)
-    elif kind == COLUMN_TEXT:
-        if array.length * text_room(size) > 0x7FFFFFFF:
+    if kind == COLUMN_TEXT:
+        room = text_room(size)
+    elif kind == COLUMN_SECONDS:
+        room = sizeof(double)
+    if has_ends:
+        if array.length * room > 0x7FFFFFFF:
             raise OverflowError(
                 "a text column of an Arrow array has 2 GiB at most: slice the batch"
             )
         column.ends = <int32_t *>own_buffer(child, 1, (length + 1) * 4, False)
         column.ends[0] = 0
-        column.values = own_buffer(child, 2, length * <size_t>text_room(size), False)
+    if kind == COLUMN_BOOL:
+        column.bits = own_buffer(child, 1, flags, True)
     else:
-        column.values = own_buffer(child, 1, length * <size_t>size, False)
-        if kind != COLUMN_FIXED:
+        column.values = own_buffer(child, 2 if has_ends else 1, length * <size_t>room, False)
+        if kind not in (COLUMN_FIXED, COLUMN_TEXT, COLUMN_BYTES):
             column.bits = own_buffer(child, 0, flags, True)
     return 0
 
@@ -300,8 +308,13 @@ cdef int gather_rows(
     if column.kind == COLUMN_BOOL:
         gather_bits(column, field, begin, end)
         return 0
-    gather_fixed(column, field, begin, end)
-    if column.kind != COLUMN_FIXED:
+    if column.kind == COLUMN_SECONDS:
+        gather_seconds(column, field, begin, end)
+    else:
+        gather_fixed(column, field, begin, end)
+    if column.ends is not NULL:
+        count_bytes(column, begin, end)
+    if column.bits is not NULL:
         gather_validity(column, field, begin, end)
     return 0
 
@@ -326,6 +339,22 @@ cdef void gather_fixed(
             memcpy(to + <size_t>i * size, field + i * <Py_ssize_t>sizeof(mqe_item), size)
 
 
+cdef void gather_seconds(
+    gathering *column, const char *field, int64_t begin, int64_t end
+) noexcept nogil:
+    cdef double *to = <double *>column.values
+    cdef int64_t i
+    for i in range(begin, end):
+        to[i] = (<const int32_t *>(field + i * <Py_ssize_t>sizeof(mqe_item)))[0] / 10.0
+
+
+cdef void count_bytes(gathering *column, int64_t begin, int64_t end) noexcept nogil:
+    """Offsets of values that are all of the same size."""
+    cdef int64_t i
+    for i in range(begin, end):
+        column.ends[i + 1] = <int32_t>((i + 1) * column.size)
+
+
 cdef void gather_bits(
     gathering *column, const char *field, int64_t begin, int64_t end
 ) noexcept nogil:
@@ -343,10 +372,12 @@ cdef void gather_validity(
     cdef bint null
     for i in range(begin, end):
         at = field + i * <Py_ssize_t>sizeof(mqe_item)
-        if column.kind == COLUMN_UNLESS_MINUS_1:
-            null = (<const int32_t *>at)[0] == -1
-        else:
+        if column.kind == COLUMN_UNLESS_0:
             null = (<const int64_t *>at)[0] == 0
+        elif column.kind == COLUMN_BYTES_UNLESS_0:
+            null = at[0] == 0 and memcmp(at, at + 1, <size_t>column.size - 1) == 0
+        else:
+            null = (<const int32_t *>at)[0] == -1
         if null:
             column.child.null_count += 1
         else:

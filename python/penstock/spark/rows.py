@@ -5,12 +5,14 @@ of a batch with properties that are wanted.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from penstock.batch import DTYPE, ArrowColumns
 
 from .errors import SourceError
 
@@ -20,19 +22,29 @@ if TYPE_CHECKING:
 __all__ = ["record_batches"]
 
 _log = logging.getLogger("penstock.spark")
-_NO_GROUP = pa.scalar(bytes(24), pa.binary(24))
 
-
-def _null_if(column: Any, nothing: Any) -> Any:
-    return pc.if_else(pc.equal(column, nothing), pa.scalar(None, column.type), column)
-
-
-# Column of ours -> column of a batch, and what becomes of it before it is cast to Spark's type.
-_SOURCE: Mapping[str, tuple[str, Callable[[Any], Any] | None]] = {
-    "sequence": ("number", None),
-    "lsn": ("lsn", lambda column: _null_if(column, pa.scalar(0, column.type))),
-    "expiry": ("expiry", lambda column: pc.divide(column.cast(pa.float64()), 10.0)),
-    "group_id": ("group_id", lambda column: _null_if(column, _NO_GROUP)),
+# Column -> field of a batch's row, format and kind as arrow_array() of the engine wants them.
+_TEXT, _BYTES = ("u", 2), ("z", 6)
+_COLUMNS: Mapping[str, tuple[str, str, int]] = {
+    "msg_id": ("msg_id", *_BYTES),
+    "correl_id": ("correl_id", *_BYTES),
+    "group_id": ("group_id", "z", 7),
+    "msg_seq_number": ("msg_seq_number", "i", 0),
+    "sequence": ("number", "l", 0),
+    "lsn": ("lsn", "l", 4),
+    "priority": ("priority", "i", 0),
+    "persistent": ("persistence", "b", 1),
+    "put_time": ("put_time", "tsu:UTC", 4),
+    "expiry": ("expiry", "g", 5),
+    "format": ("format", *_TEXT),
+    "ccsid": ("ccsid", "i", 0),
+    "encoding": ("encoding", "i", 0),
+    "msg_type": ("msg_type", "i", 0),
+    "reply_to_q": ("reply_to_q", *_TEXT),
+    "reply_to_qmgr": ("reply_to_qmgr", *_TEXT),
+    "user_identifier": ("user_identifier", *_TEXT),
+    "put_appl_name": ("put_appl_name", *_TEXT),
+    "backout_count": ("backout_count", "i", 0),
 }
 _OWN = ("queue", "properties", "body")
 _OF_HEADERS = frozenset(("properties", "body", "format", "ccsid", "encoding"))
@@ -120,13 +132,7 @@ def _without_headers(batch: MessageBatch) -> tuple[MessageBatch, _Properties | N
 def _record_batch(
     batch: MessageBatch, properties: _Properties | None, queue: str, schema: Any
 ) -> Any:
-    names = {
-        field.name: _SOURCE.get(field.name, (field.name, None))
-        for field in schema
-        if field.name not in _OWN
-    }
-    columns = dict.fromkeys(name for name, _ in names.values())
-    taken = pa.record_batch(batch.arrow(tuple(columns)))
+    taken = pa.record_batch(ArrowColumns(batch, _wanted(tuple(schema.names))))
     arrays = []
     for field in schema:
         if field.name == "body":
@@ -136,10 +142,22 @@ def _record_batch(
         elif field.name == "properties":
             arrays.append(_maps(properties, len(batch), field.type))
         else:
-            name, change = names[field.name]
-            column = taken.column(name)
-            arrays.append(_as(change(column) if change else column, field.type))
+            arrays.append(taken.column(field.name))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+@cache
+def _wanted(names: tuple[str, ...]) -> tuple[tuple[str, str, int, int, int], ...]:
+    """Those columns that are fields of a row."""
+    fields = DTYPE.fields
+    assert fields is not None
+    columns = []
+    for name in names:
+        if name not in _OWN:
+            source, form, kind = _COLUMNS[name]
+            size, offset = fields[source][0].itemsize, fields[source][1]
+            columns.append((name, form, kind, offset, size))
+    return tuple(columns)
 
 
 def _maps(properties: _Properties | None, size: int, kind: Any) -> Any:
@@ -147,22 +165,6 @@ def _maps(properties: _Properties | None, size: int, kind: Any) -> Any:
         return pa.nulls(size, kind)
     entries = [None if found is None else list(found.items()) for found in properties]
     return pa.array(entries, kind)
-
-
-def _as(column: Any, kind: Any) -> Any:
-    """The column in Spark's type, without a copy where the bytes are the same."""
-    if column.type == kind:
-        return column
-    if pa.types.is_fixed_size_binary(column.type) and pa.types.is_binary(kind):
-        assert column.offset == 0
-        validity, values = column.buffers()
-        width = column.type.byte_width
-        offsets = np.arange(0, (len(column) + 1) * width, width, dtype=np.int32)
-        buffers = [validity, pa.py_buffer(offsets), values]
-        return pa.Array.from_buffers(kind, len(column), buffers, column.null_count)
-    if pa.types.is_integer(column.type) and column.type.bit_width == kind.bit_width:
-        return column.view(kind)
-    return column.cast(kind)
 
 
 def _bodies(batch: MessageBatch, kind: Any) -> Any:
