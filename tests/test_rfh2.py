@@ -109,7 +109,7 @@ def test_headers_in_a_row_are_read_each_in_the_order_that_the_one_before_says() 
     first = one(b"<usr><a>1</a><b>1</b></usr>", format=rfh2.FORMAT, encoding=BIG, inner=819)
     second = one(b"<usr><b>2</b></usr><mcd><Msd>none</Msd></mcd>", order=">", inner=-2)
     assert rfh2.parse(first + second + b"RFH body", LITTLE) == Header(
-        {"a": "1", "b": "2", "mcd.Msd": "none"}, "MQSTR", 819, LITTLE, len(first + second)
+        {"a": "1", "b": "1", "mcd.Msd": "none"}, "MQSTR", 819, LITTLE, len(first + second)
     )
     assert rfh2.parse(one(inner=-2), LITTLE, 437).ccsid == 437
     error = refused(first + b"no header")
@@ -128,10 +128,10 @@ def test_names_say_the_folder_but_for_usr() -> None:
     ) == {"a": "1", "mq_usr.g.h.b": "2", "usr.g.c": "3", "usr.d.e": "4"}
 
 
-def test_of_a_property_that_is_repeated_the_last_one_counts() -> None:
+def test_of_a_property_that_is_repeated_the_first_one_counts() -> None:
     assert properties(
         b"<usr><a>1</a><b>x</b><a>2</a></usr>", b"<usr><b xsi:nil='1'>y</b></usr>"
-    ) == {"a": "2", "b": None}
+    ) == {"a": "1", "b": "x"}
 
 
 def test_values_keep_their_blanks_and_lose_their_escapes() -> None:

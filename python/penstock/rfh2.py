@@ -26,8 +26,8 @@ A property is an element of a folder. That of folder ``usr`` has a plain name, `
 another one has the folder in front, ``jms.Dst``, and groups between, ``mq_usr.shop.colour``. Where
 there are groups in ``usr``, which MQ does not allow, the name begins with ``usr.``. Values are
 text: types (attribute ``dt``) are passed over when read and not written, which means a string.
-``xsi:nil="true"`` is a null value. Of a property that is there several times the last one counts;
-MQ's own calls give the first.
+``xsi:nil="true"`` is a null value. Of a property that is there several times the first one counts,
+as with MQ's own calls.
 
 Names are read as they are, and written by MQ's rules (:func:`check_name`).
 
@@ -221,7 +221,8 @@ class _Folder:
             self.room -= self.name_length
             if self.room < 0:
                 _wrong("a folder's groups make too much of it", _RFH_FORMAT_ERROR)
-            self.into[_name_of(self.path)] = None if self.is_nil else "".join(self.text)
+            value = None if self.is_nil else "".join(self.text)
+            self.into.setdefault(_name_of(self.path), value)
             self.text.clear()
         elif self.text:
             self._no_text()

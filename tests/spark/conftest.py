@@ -7,15 +7,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyspark
 import pytest
 from spark_desk import STDERR, Desk
+from spark_steps import Bench, Put, Task
 
 import penstock
 from penstock.spark.local import local_session
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 LEAVE_SECONDS = 60
@@ -70,3 +73,23 @@ def desk(spark: SparkSession, qm: penstock.QueueManager, home: Path) -> Iterator
     while not qm.closed and len(others := qm.process_list()) > 1:  # Spark ends them unawaited
         assert time.monotonic() < until, f"still attached: {others}"
         time.sleep(0.02)
+
+
+@pytest.fixture
+def bench(qm: penstock.QueueManager, home: Path) -> Iterator[Bench]:
+    made = Bench(qm, home)
+    yield made
+    made.source.close()
+    made.target.close()
+
+
+@pytest.fixture
+def put(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Put:
+    """Runs a task: puts one table as a partition of a batch of a query."""
+
+    def run(writer: Any, table: pa.Table, partition: int = 0, batch: int = 0) -> Any:
+        task = Task("query-1", batch, partition)
+        monkeypatch.setattr(pyspark.TaskContext, "get", lambda: task)
+        return writer.write(iter(table.to_batches()))
+
+    return run

@@ -10,15 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from spark_desk import Desk
-from test_steps import START, Bench, Put, batch_writer, bench, plan, put, stream_writer
+from spark_steps import START, Bench, Put, batch_writer, plan, stream_writer
 
 import penstock
 from penstock import rfh2
 from penstock.spark import browse, options, rows
 from penstock.spark.errors import SourceError
 from penstock.spark.schema import MESSAGE, struct_type
-
-__all__ = ["bench", "put"]  # fixtures
 
 MAP = pa.map_(pa.string(), pa.string())
 SHOWN = ("body", "properties", "format", "ccsid", "encoding")

@@ -7,7 +7,6 @@ dropped with its connection.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,65 +15,17 @@ import pyspark
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from spark_desk import wait_until
+from spark_steps import START, Bench, Put, Task, batch_writer, plan, rows, stream_writer
 
 import penstock
 from penstock.spark import engine, ledger, options, units
 from penstock.spark.errors import DataLoss, SchemaError, SourceError, TooManyUnits
-from penstock.spark.schema import MESSAGE, struct_type
-from penstock.spark.sink import BatchWriter
-from penstock.spark.stream import Slice, StreamReader
-from penstock.spark.stream_sink import StreamWriter
-
-START = {"unit": 0}
-
-
-class Bench:
-    """One queue manager with the queues IN and OUT."""
-
-    def __init__(self, qm: penstock.QueueManager, home: Path) -> None:
-        self.qm = qm
-        self.base = {"queueManager": "QM1", "home": str(home)}
-        self.source = qm.queue("IN")
-        self.target = qm.queue("OUT")
-
-    def fill(self, first: int, last: int, **fields: Any) -> list[bytes]:
-        made = [b"%04d" % number for number in range(first, last)]
-        self.source.put_batch(made, **{"persistent": True, **fields})
-        return made
-
-    def reader(self, **given: str) -> StreamReader:
-        read = options.parse({**self.base, "queue": "IN", **given}, options.STREAM)
-        return StreamReader(read, struct_type(MESSAGE))
-
-    def left(self) -> list[bytes]:
-        return [message.data for message in self.source.browse()]
-
-
-@pytest.fixture
-def bench(qm: penstock.QueueManager, home: Path) -> Iterator[Bench]:
-    made = Bench(qm, home)
-    yield made
-    made.source.close()
-    made.target.close()
-
-
-def plan(reader: StreamReader, start: dict[str, Any]) -> dict[str, Any]:
-    return reader.latestOffset(start, reader.getDefaultReadLimit())
-
-
-def rows(reader: StreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[bytes]:
-    found = []
-    for part in reader.partitions(start, end):
-        assert isinstance(part, Slice)
-        for batch in reader.read(part):
-            found += batch.column("body").to_pylist()
-    return found
-
+from penstock.spark.stream import StreamReader
 
 # ---- the source ----
 
 
-def test_nothing_is_taken_before_the_offset_is_in_the_log(bench: Bench) -> None:
+def test_the_first_micro_batch_is_not_taken_before_its_offset_is_in_the_log(bench: Bench) -> None:
     made = bench.fill(0, 5)
     reader = bench.reader()
     assert reader.initialOffset() == START
@@ -379,50 +330,6 @@ def test_progress_tells_depth_age_and_lag(bench: Bench) -> None:
 
 
 # ---- the sinks ----
-
-
-class Task:
-    """A TaskContext."""
-
-    def __init__(self, query: str, batch: int, partition: int) -> None:
-        self.local = {"sql.streaming.queryId": query, "streaming.sql.batchId": str(batch)}
-        self.partition = partition
-
-    def getLocalProperty(self, name: str) -> str:
-        return self.local[name]
-
-    def partitionId(self) -> int:
-        return self.partition
-
-    def taskAttemptId(self) -> int:
-        return 100 + self.partition
-
-
-Put = Callable[..., Any]
-
-
-@pytest.fixture
-def put(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Put:
-    """Runs a task: puts one table as a partition of a batch of a query."""
-
-    def run(writer: Any, table: pa.Table, partition: int = 0, batch: int = 0) -> Any:
-        task = Task("query-1", batch, partition)
-        monkeypatch.setattr(pyspark.TaskContext, "get", lambda: task)
-        return writer.write(iter(table.to_batches()))
-
-    return run
-
-
-TEXT = {"value": "string"}
-
-
-def stream_writer(bench: Bench, columns: dict[str, str] = TEXT, queue: str = "OUT") -> StreamWriter:
-    read = options.parse({**bench.base, "queue": queue}, options.SINK)
-    return StreamWriter(read, struct_type(columns))
-
-
-def batch_writer(bench: Bench, columns: dict[str, str], **given: str) -> BatchWriter:
-    return BatchWriter(options.parse({**bench.base, **given}, options.WRITE), struct_type(columns))
 
 
 def table(*values: str) -> pa.Table:
