@@ -1,6 +1,7 @@
 """The data source of penstock.spark with places where it dies, for spark_storm.py.
 
-Each method of the source and the sink says where it is by ``reach(point)``. The supervisor writes
+Each method of the source and the sink says where it is by ``reach(point)``; ``take`` and ``settle``
+are what the source does in a thread of its own. The supervisor writes
 an *order* into the storm's folder: a point, who dies there, a number. The first process to reach
 the point of a new order claims it by a file of that number, and dies: alone (``worker``), or
 together with the whole driver's process group (``driver``). Is the victim the ``disk``, it waits
@@ -25,7 +26,7 @@ from penstock.spark.sink import BatchWriter
 from penstock.spark.stream import StreamReader
 from penstock.spark.stream_sink import StreamWriter
 
-READER = ("latestOffset", "partitions", "read", "commit")
+READER = ("latestOffset", "take", "partitions", "read", "settle", "commit")
 WRITER = ("write", "sinkCommit")
 IN_WORKERS = ("read", "write")
 _ENTERED_AND_LEFT = [f"{name}.{side}" for name in READER + WRITER for side in ("before", "after")]
@@ -66,6 +67,17 @@ class DyingReader(StreamReader):
         offset = super().latestOffset(*arguments)
         reach("latestOffset.after")
         return offset
+
+    def _take_part(self, *arguments: Any) -> Any:
+        reach("take.before")
+        taken = super()._take_part(*arguments)
+        reach("take.after")
+        return taken
+
+    def _put_in_order(self, start: Any) -> None:
+        reach("settle.before")
+        super()._put_in_order(start)
+        reach("settle.after")
 
     def partitions(self, start: Any, end: Any) -> Any:
         reach("partitions.before")
