@@ -1,8 +1,9 @@
 """Spark jobs on queues against the same jobs on a source of constant batches and a discarding sink.
 
-A row is one message. Reads end in Spark's ``noop`` sink; a stream is one micro-batch of all rows,
-of which the whole trigger counts: planning, taking the units of work, reading, committing. Messages
-are persistent; they are put outside the time. A sink writes about 250 bytes of journal with each
+A row is one message. Reads end in Spark's ``noop`` sink; a stream takes all rows in a few
+micro-batches one after the other, of which the whole triggers count, the first and the last one
+that finds nothing included: planning, taking the units of work, reading, committing. Messages are
+persistent; they are put outside the time. A sink writes about 250 bytes of journal with each
 body, where a discarding one writes nothing: beside both stands what a program needs that only
 appends those bytes to a file and flushes them, unit of work by unit of work.
 """
@@ -30,6 +31,7 @@ from spark_sources import ConstantSource, DiscardSink
 
 ROWS = {256: 300_000, 1024: 150_000}
 PARTITIONS = 2
+TRIGGERS = 3  # micro-batches of a stream that is read
 ROUNDS = 5
 SHARE = 10_000  # messages of a put_batch; and of a unit of work, which MAXUMSGS allows
 END_SECONDS = 60.0
@@ -63,7 +65,12 @@ class Job:
             "queue": "BENCH",
         }
         self.split = {**self.penstock, "minPartitions": str(PARTITIONS)}
-        self.stream = {**self.split, "messagesPerPartition": str(rows)}  # as many tasks as beside
+        a_batch = str(-(-rows // TRIGGERS))
+        self.stream = {  # as many tasks as beside
+            **self.split,
+            "maxMessagesPerTrigger": a_batch,
+            "messagesPerPartition": a_batch,
+        }
 
     def alone(self) -> None:
         """Waits until no process of Spark's is attached: it ends its sources' without waiting."""
@@ -156,7 +163,8 @@ def bench_batch_read(interleave: Interleave, job: Job) -> None:
 
 
 def bench_stream_read(interleave: Interleave, job: Job) -> None:
-    """A micro-batch: a prepared unit of work, read by the tasks."""
+    """Micro-batches: prepared units of work, read by the tasks."""
+    constant = {**job.constant, "triggers": str(TRIGGERS)}
 
     def streamed() -> float:
         job.fill()
@@ -170,7 +178,7 @@ def bench_stream_read(interleave: Interleave, job: Job) -> None:
         f"Spark stream of {job.size} bytes, a row",
         {
             "penstock": streamed,
-            "constant": lambda: job.stream_read("constant", job.constant),
+            "constant": lambda: job.stream_read("constant", constant),
         },
         [Aim("rate", 0.9, "constant")],
         ROUNDS,
