@@ -18,7 +18,7 @@ from rich.console import Console
 import penstock
 from penstock.spark.journal import columns
 from penstock.spark.pipelines import run as running
-from penstock.spark.pipelines.__main__ import commands
+from penstock.spark.pipelines.__main__ import commands, main
 from penstock.spark.pipelines.alerts import serve
 from penstock.spark.pipelines.audit import COLUMNS, audit
 from penstock.spark.pipelines.check import WrongCount, count_by_grep
@@ -155,6 +155,41 @@ def test_a_replay_puts_what_was_committed_in_the_interval_once_a_name(desk: Desk
         assert again.depth == 10
     late = {"queue": "A", "startingTime": "2100-01-01T00:00:00Z"}
     assert replay(desk.spark, place(desk, **late)) == Replayed(0, 0)
+
+
+def test_a_replay_onto_a_queue_that_there_is_not_ends_before_the_journal_is_read(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.qm.queue("A").close()
+    monkeypatch.setattr("penstock.spark.pipelines.replay.read_journal", None)
+    with pytest.raises(penstock.UnknownObjectName, match="there is no queue NONE"):
+        replay(desk.spark, place(desk, queue="A", to="NONE"))
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["audit", "--queue-manager", "NONE"], "there is no queue manager NONE in "),
+        (["audit", "--queue-manager", "QM1", "--on-damage", "x"], "option onDamage "),
+        (
+            ["replay", "--queue-manager", "QM1", "--queue", "A", "--to", "NONE"],
+            "MQRC_UNKNOWN_OBJECT_NAME (2085): there is no queue NONE",
+        ),
+    ],
+)
+def test_a_command_that_fails_says_why_in_one_line(
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    sentence: str,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["pipelines", *words, "--home", str(desk.home)])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    said = capsys.readouterr().err
+    assert caught.value.code == 2
+    assert said.startswith("penstock: ") and said.count("\n") == 1 and sentence in said, said
 
 
 # ---- all of them ----

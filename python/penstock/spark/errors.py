@@ -13,7 +13,10 @@ __all__ = [
     "TooManyUnits",
     "VersionError",
     "WrongHost",
+    "sentence_in",
 ]
+
+_HERE = f"{__name__}."
 
 
 class SourceError(Exception):
@@ -42,3 +45,12 @@ class DataLoss(SourceError):
 
 class TooManyUnits(SourceError):
     """A batch consists of more units of work than one commit takes."""
+
+
+def sentence_in(error: BaseException) -> str | None:
+    """The data source's own sentence in what Spark says of an error; None when there is none."""
+    lines = (line.strip() for line in str(error).splitlines())
+    own = [line for line in lines if line.startswith(_HERE) and ": " in line]
+    if isinstance(error, SourceError):
+        return str(error)
+    return own[-1].partition(": ")[2] if own else None

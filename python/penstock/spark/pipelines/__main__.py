@@ -166,11 +166,25 @@ def _session(name: str) -> SparkSession:
     return local_session(name)
 
 
+def _run() -> None:
+    """Runs a command. What Spark says of an error of ours is left out but for our sentence."""
+    from penstock.cli.common import fail
+    from penstock.spark.errors import sentence_in
+
+    try:
+        commands(standalone_mode=False)
+    except Exception as error:
+        said = sentence_in(error)
+        if said is None:
+            raise
+        fail(said)
+
+
 def main() -> None:
     """Runs a command; what went wrong is one line on stderr, and status 2."""
     from penstock.cli.common import run_to_status
 
-    sys.exit(run_to_status(lambda: commands(standalone_mode=False)))
+    sys.exit(run_to_status(_run))
 
 
 if __name__ == "__main__":

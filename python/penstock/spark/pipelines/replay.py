@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+import penstock
+
 from .journal import COMMITTED, RECORD, ended_units, read_journal, with_outcome
 from .options import ReplayOptions, read_options
 
@@ -54,10 +56,14 @@ def replay(spark: SparkSession, options: Mapping[str, Any]) -> Replayed:
 
     Raises:
         OptionError: An option is wrong.
+        MQError: There is no such queue to put on, or it cannot be used; the journal, whose reading
+            may take minutes, has not been read then.
     """
     from pyspark.sql import Observation
 
     chosen = read_options(ReplayOptions, options)
+    with penstock.connect(chosen.queue_manager, chosen.home) as qm:
+        qm.open(chosen.to or chosen.queue, input=False, browse=False).close()
     everything = read_journal(spark, chosen.source, RECORD)
     chosen_part = read_journal(spark, {**chosen.source, **chosen.interval}, {**RECORD, **KEPT})
     messages = messages_to_replay(chosen_part, ended_units(everything), chosen.queue)
