@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "spark"))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "spark")]
 
 import pytest  # noqa: E402
 from spark_desk import Desk, failing  # noqa: E402
@@ -45,6 +45,7 @@ from spark_dying import DyingDataSource  # noqa: E402
 import penstock  # noqa: E402
 from penstock.spark.local import local_session  # noqa: E402
 from penstock.spark.units import SOURCE  # noqa: E402
+from spark_home import quick_home  # noqa: E402
 
 MIB = 1 << 20
 DISK = {"segment_size": MIB, "journal_limit": 64 * MIB, "ring_size": MIB}
@@ -148,6 +149,7 @@ class Job:
         self.notes = Room(folder / "notes", 2 * MIB)
         os.environ["STORM_FOLDER"] = str(folder)
         os.environ["PYTHONPATH"] = str(HERE)
+        os.environ["SPARK_HOME"] = str(quick_home(folder / "spark"))
         self.spark = local_session(
             "full", settings={**SETTINGS, "spark.local.dir": str(folder / "local")}
         )

@@ -38,12 +38,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow.parquet
-from spark_dying import IN_WORKERS, POINTS
 
-import penstock
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from spark_dying import IN_WORKERS, POINTS  # noqa: E402
+
+import penstock  # noqa: E402
+from spark_home import quick_home  # noqa: E402
 
 MANAGER = "SPARKSTORM"
-HERE = Path(__file__).resolve().parent
 START_SECONDS, POINT_SECONDS, END_SECONDS = 300, 120, 300
 MOST_ENDS = 15
 PAUSE = 0.004  # seconds between two units of the producer
@@ -147,6 +151,7 @@ class Driver:
 
     def __init__(self, folder: Path, home: Path) -> None:
         self.folder, self.home = folder, home
+        self.spark_home = quick_home(folder / "spark")
         self.process: subprocess.Popen[bytes] | None = None
         self.starts = 0
 
@@ -164,6 +169,7 @@ class Driver:
                     **os.environ,
                     "STORM_FOLDER": str(self.folder),
                     "PYTHONPATH": str(HERE),
+                    "SPARK_HOME": str(self.spark_home),
                     "SPARK_LOCAL_IP": "127.0.0.1",
                     "PYSPARK_PYTHON": sys.executable,
                 },

