@@ -261,6 +261,30 @@ TEST(a_generated_correl_id_replaces_the_given_one_and_differs_from_the_message_i
     CHECK_INT(got.correl, stored);
 }
 
+/* What the next call finds on its stack. */
+static __attribute__((noinline)) void fill_stack(int byte)
+{
+    unsigned char below[16384];
+    memset(below, byte, sizeof below);
+    __asm__ volatile("" : : "r"(below) : "memory");
+}
+
+TEST(a_put_looks_at_nothing_that_an_earlier_call_left_behind)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    const struct mqe_destination to = mqe_straight(q.slot, q.generation);
+    for (int persistent = 0; persistent <= 1; persistent++) {
+        struct ps_descriptor d = {.persistence = (uint8_t)persistent};
+        const uint64_t before = mqx_coarse_now();
+        fill_stack(0xa5);
+        CHECK_INT(mqe_put(engine.manager, NULL, &to, &d, NULL, "x", 1, 10, 0), 0);
+        const uint64_t after = mqx_coarse_now();
+        CHECK(d.put_time_us >= before && d.put_time_us <= after);
+        CHECK(d.expiry_us >= before + 1000000 && d.expiry_us <= after + 1000000);
+    }
+}
+
 TEST(time_is_stamped_unless_it_is_given)
 {
     engine_begin();
