@@ -109,7 +109,7 @@ static int check_item(struct put_many *many, uint32_t i)
     int status = check_offsets(batch, i);
     item->work = 0;
     item->d.zero = 0;
-    memset(item->ext.zero, 0, sizeof item->ext.zero);
+    memset(item->ext.zero, 0, item->d.has_ext != 0 ? sizeof item->ext.zero : 0);
     if (status == MQX_OK) {
         aim(many, i);
         status = mqx_put_resolve(&many->call, item->expiry, many->flags);

@@ -123,11 +123,19 @@ cdef object array_over(BatchMemory memory, const void *start, Py_ssize_t count, 
     return batch_array_type((count,), dtype, memory, <const char *>start - memory.block)
 
 
+cdef void fill_extensions(mqe_item *row, Py_ssize_t count) noexcept:
+    """As they are where there is none."""
+    cdef Py_ssize_t i
+    for i in range(count):
+        blank_extension(&row[i].ext)
+
+
 cdef class BatchRows:
     """The rows of a batch: in memory of ours, or in an array that was given."""
 
     cdef BatchMemory memory   # None: the arrays are somebody else's
     cdef Py_ssize_t row_count # with memory
+    cdef bint unfilled        # with memory: rows have no extension, and nothing stands in its place
     cdef object rows          # None: not asked for yet
 
     @property
@@ -136,6 +144,9 @@ cdef class BatchRows:
         if self.rows is None:
             if self.memory is None:
                 raise AttributeError("descriptors")
+            if self.unfilled:
+                fill_extensions(self.memory.rows, self.row_count)
+                self.unfilled = False
             self.rows = array_over(
                 self.memory, self.memory.rows, self.row_count, batch_row_dtype
             )

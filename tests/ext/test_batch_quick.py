@@ -195,6 +195,21 @@ def test_arrays_keep_their_memory_and_memory_that_nobody_has_is_used_again(
     assert len(seen) <= 4
 
 
+def test_rows_of_a_result_have_nothing_of_the_batch_whose_memory_they_took(
+    queue: penstock.Queue,
+) -> None:
+    for _ in range(5):
+        rows = decorated(queue).descriptors
+        rows[:] = np.frombuffer(b"\x55" * rows.nbytes, DTYPE)
+        del rows
+        result = queue.put_batch(TEXTS)
+        general = batch.put_batch(queue, TEXTS, None, {})
+        for name in DTYPE.names or ():
+            if name not in ("number", "put_time", "msg_id"):
+                assert list(result.descriptors[name]) == list(general.descriptors[name]), name
+        queue.get_batch(100)
+
+
 def test_a_result_keeps_its_rows_whatever_is_put_later(queue: penstock.Queue) -> None:
     results = [queue.put_batch([b"%d" % i] * (i + 1)) for i in range(30)]
     for i, result in enumerate(results):
