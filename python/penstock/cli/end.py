@@ -22,7 +22,7 @@ PATIENCE = 30.0  # seconds that -i and -p wait for the others to be gone
 @click.option("-i", "mode", flag_value="immediate", help="Calls fail from now on (2162).")
 @click.option("-p", "mode", flag_value="preemptive", help="At once, as if it had failed (2009).")
 def command(qm: str, home: Path | None, mode: str) -> None:
-    """Ask every process to leave QM. Default: -c.
+    """Ask every process to leave QM, which takes no new connections from now on. Default: -c.
 
     After -c, -w and -i messages of NPMCLASS(HIGH) queues are kept, after -p no non-persistent ones.
     """
