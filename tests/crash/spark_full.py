@@ -43,6 +43,7 @@ from spark_desk import Desk, failing  # noqa: E402
 from spark_dying import DyingDataSource  # noqa: E402
 
 import penstock  # noqa: E402
+from penstock.spark.ledger import ledger  # noqa: E402
 from penstock.spark.local import local_session  # noqa: E402
 from penstock.spark.units import SOURCE  # noqa: E402
 from spark_home import quick_home  # noqa: E402
@@ -51,6 +52,7 @@ MIB = 1 << 20
 DISK = {"segment_size": MIB, "journal_limit": 64 * MIB, "ring_size": MIB}
 KEPT_SEGMENTS = 8 + 2  # as many as an entry of the ledger keeps before it is put again
 FULL_SENTENCE = "queue manager FULL, queue {}: MQRC_STORAGE_MEDIUM_FULL (2192): "
+LEDGER = "queue SYSTEM.SPARK.LEDGER: "
 NO_SPACE = "No space left on device"
 REACHED_SECONDS = 120
 SETTINGS = {
@@ -202,13 +204,19 @@ class Job:
         self.small.fill()
         self.full.exhaust()
 
-    def refused(self, call: Callable[[], object], queue: str) -> None:
-        """It fails for want of room, in one sentence."""
+    def refused(self, call: Callable[[], object], queue: str, at: str = "") -> None:
+        """It fails for want of room, in one sentence, and where that was meant."""
         text = failing(call)
         print("   ", text, flush=True)
-        assert text.startswith(FULL_SENTENCE.format(queue)), text
+        said = FULL_SENTENCE.format(queue)
+        assert text.startswith(said) and at in text.removeprefix(said), text
         assert NO_SPACE in text, text
         assert self.full.half_made() == []
+
+    def ready(self) -> None:
+        """The ledger is there: else its definition would be what there is no room for."""
+        with self.full.connected() as qm, ledger(qm):
+            pass
 
     # ---- what runs ----
 
@@ -223,37 +231,44 @@ class Job:
         frame = self.spark.createDataFrame([(row,) for row in rows], "body binary").coalesce(1)
         self.full.set(frame.write, queue="OUT", **options).mode("append").save()
 
-    def source(self) -> None:
-        """The source's disk: before its first start, when it takes, and when it commits."""
-        made = [b"source %04d" % n + b"x" * (n * 20) for n in range(60)]
+    def first_start(self) -> None:
+        """A disk that is full before there ever was a stream."""
+        made = [b"first %04d" % n for n in range(20)]
         self.full.put_all("IN", made, persistent=True)
-        checkpoint = self.folder / "source"
-
-        def run() -> None:
-            self.stream(self.full, self.roomy, checkpoint)
-
-        def nothing_lost() -> None:
-            waiting, _, held = self.full.there()
-            assert sorted(waiting + held) == made, (len(waiting), len(held))
-
         self.exhausted()
-        self.refused(run, "IN")
-        nothing_lost()
+        self.refused(lambda: self.stream(self.full, self.roomy, self.folder / "source"), "IN")
+        assert self.full.there() == (made, [], [])
         self.small.empty()
-        for point in ("partitions.before", "sinkCommit.after"):
+        self.stream(self.full, self.roomy, self.folder / "source")
+        self.delivered(self.full, self.roomy, made)
+
+    def source(self) -> None:
+        """The source's disk: when it takes, when it commits, and when it takes ahead meanwhile."""
+        made = [b"source %04d" % n + b"x" * (n * 20) for n in range(60)]
+        waiting = [made[:40], [], made[40:]]
+        there = 0
+        for point, at in (
+            ("partitions.before", "queue IN: "),
+            ("sinkCommit.after", LEDGER),
+            ("latestOffset.before", ""),
+        ):
+            self.full.put_all("IN", new := waiting.pop(0), persistent=True)
+            there += len(new)
             with self.full_at(point, self.exhausted):
-                self.refused(run, "IN")
-            nothing_lost()
+                self.refused(
+                    lambda: self.stream(self.full, self.roomy, self.folder / "new"), "IN", at
+                )
+            left, _, held = self.full.there()
+            assert sorted(left + held) == made[:there], (point, len(left), len(held))
+            assert (len(held) == 0) == (point == "partitions.before"), (point, len(held))
             self.small.empty()
-        run()
+        self.stream(self.full, self.roomy, self.folder / "new")
         self.delivered(self.full, self.roomy, made)
 
     def draining(self) -> None:
         """A full disk on which no put finds room any more: a stream goes on emptying its queue."""
         made = [b"drain %04d" % n for n in range(60)]
-        self.full.put_all("IN", made[:30], persistent=True)
-        self.stream(self.full, self.roomy, self.folder / "source")
-        self.full.put_all("IN", made[30:], persistent=True)
+        self.full.put_all("IN", made, persistent=True)
         with self.full.connected() as qm:  # it goes on: a restart would need a new journal file
             qm.maintain()  # a spare file is there
             self.filled()
@@ -270,9 +285,12 @@ class Job:
         def run() -> None:
             self.stream(self.roomy, self.full, checkpoint)
 
-        for point, fill in (("write.middle", self.filled), ("write.after", self.exhausted)):
+        for point, fill, at in (
+            ("write.middle", self.filled, " of the batch: "),
+            ("write.after", self.exhausted, LEDGER),
+        ):
             with self.full_at(point, fill):
-                self.refused(run, "OUT")
+                self.refused(run, "OUT", at)
             waiting, _, held = self.roomy.there()
             assert sorted(waiting + held) == made and self.full.there()[1] == []
             self.small.empty()
@@ -284,11 +302,11 @@ class Job:
         made = [b"batch %04d" % n + b"x" * 60_000 for n in range(60)]
         few = [b"few %04d" % n for n in range(60)]
         with self.full_at("write.middle", self.filled):
-            self.refused(lambda: self.write(made), "OUT")
+            self.refused(lambda: self.write(made), "OUT", " of the batch: ")
         assert self.full.there()[1] == [] and self.full.in_doubt() == 0
         self.small.empty()
         with self.full_at("write.after", self.exhausted):
-            self.refused(lambda: self.write(few, txnAppId="full", txnVersion=1), "OUT")
+            self.refused(lambda: self.write(few, txnAppId="full", txnVersion=1), "OUT", LEDGER)
         assert self.full.there()[1] == [] and self.full.in_doubt() == 1  # no room for its end
         self.small.empty()
         for _ in range(2):
@@ -352,7 +370,7 @@ def inside_namespace() -> None:
     )
 
 
-CASES = ("source", "draining", "stream_sink", "batch_sink", "checkpoint")
+CASES = ("first_start", "source", "draining", "stream_sink", "batch_sink", "checkpoint")
 
 
 def main() -> None:
@@ -370,6 +388,8 @@ def main() -> None:
             for case in arguments.only or CASES:
                 start = time.monotonic()
                 print(case, flush=True)
+                if case != "first_start":
+                    job.ready()
                 getattr(job, case)()
                 print(f"    {time.monotonic() - start:.1f} s", flush=True)
         finally:
