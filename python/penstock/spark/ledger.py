@@ -82,14 +82,14 @@ class Ledger:
         self._queue.put(entry, correl_id=key, persistent=True, syncpoint=True, format="MQSTR")
 
     def prepare(self, owner: str, entry: dict[str, Any], xid: Xid) -> None:
-        """Prepares a unit of work that replaces the entry."""
+        """Prepares a unit of work that replaces the entry; its commit makes both durable."""
         try:
             try:
                 self._queue.get(correl_id=_key(owner), syncpoint=True)
             except penstock.NoMessageAvailable:
                 pass  # the first one
             self._put(json.dumps({"owner": owner, **entry}).encode(), _key(owner))
-            self._qm.prepare(xid)
+            self._qm.prepare(xid, wait=False)
         except BaseException:
             self._qm.backout()
             raise
