@@ -65,6 +65,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -138,6 +139,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: Options, schema: StructType) -> None:
         """Raises SchemaError for columns that a queue does not have."""
         check_read(schema, MESSAGE)
+        _load()
         self.options = options
         self.schema = schema
         self._open: tuple[QueueManager, Queue] | None = None
@@ -518,6 +520,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         book.prepare(f"stream:{self._stream}", entry, xid)
         qm.commit_prepared(*due, xid)
         self._committed = number
+
+
+def _load() -> None:
+    """Imports what the first trigger needs, before Spark waits for that."""
+    for name in ("batch", "identity", "objects.control", "qmdir", "resolution", "status"):
+        import_module(f"penstock.{name}")
 
 
 def _open_for_both(qm: QueueManager, name: str) -> Queue:
