@@ -701,61 +701,6 @@ def _look(call: _Look, capacity: int, room: int) -> MessageBatch:
         room = needed
 
 
-def read_parts(
-    call: _Look, messages: int, rows: int, room: int, most: int
-) -> Iterator[MessageBatch]:
-    """Messages part by part, each read once into memory that is not copied again.
-
-    Args:
-        call: reads what is next into descriptors, bodies and offsets: (messages, bytes that the
-            next one needs when it was room that was lacking).
-        messages: how many are read at most.
-        rows: messages of a part at most.
-        room: bytes of the first part's bodies at most; doubled where that was too little.
-        most: bytes of any part's bodies at most, but for a single one that is longer.
-
-    Yields:
-        Parts that follow each other. The descriptors of a part are overwritten by the next one.
-    """
-    memory = np.empty(max(1, min(messages, rows)), DTYPE)
-    size = room = min(room, most)
-    while messages:
-        part = memory[:messages]
-        bodies, offsets = np.empty(size, np.uint8), np.empty(len(part) + 1, np.int64)
-        count, needed = call(part, bodies, offsets)
-        if count:
-            messages -= count
-            size = room = min(2 * room, most) if needed else room
-            yield MessageBatch(part[:count], bodies[: int(offsets[count])], offsets[: count + 1])
-        elif needed > size:
-            size = needed
-        else:
-            return
-
-
-def browse_parts(
-    queue: Queue, places: tuple[Place, Place], up_to: int, rows: int, most: int
-) -> Iterator[MessageBatch]:
-    """The messages behind the first place up to the second one, as :func:`read_parts` yields them.
-
-    Args:
-        queue: opened for browse; its cursor is moved.
-        places: see Queue.places().
-        up_to, rows, most: as of browse_batch() and read_parts().
-    """
-    begin = True
-
-    def call(part: Any, bodies: Any, offsets: Any) -> tuple[int, int]:
-        nonlocal begin
-        count, needed = _engine.batch_browse(
-            queue, part, bodies, offsets, begin, 0, False, up_to, places
-        )
-        begin = False
-        return count, needed
-
-    return read_parts(call, 2**63, rows, max(_LEAST_ROOM, rows * _TYPICAL), most)
-
-
 def _check_limits(max_messages: int, max_bytes: int | None, up_to: int | None) -> None:
     _check_number("max_messages", max_messages, 1)
     if max_bytes is not None:

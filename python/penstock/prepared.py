@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _engine
-from .batch import DTYPE, MessageBatch, read_parts
+from .batch import DTYPE, MessageBatch
 from .constants import ReasonCode
 from .errors import InvalidType, InvalidValue
+from .parts import read_parts
 
 if TYPE_CHECKING:
     from .manager import QueueManager
@@ -105,7 +106,7 @@ def browse_prepared(
 def prepared_parts(
     manager: QueueManager, xid: _engine.Xid, first: int, last: int, rows: int, room: int
 ) -> Iterator[MessageBatch]:
-    """The same messages part by part, as ``read_parts`` of batch.py yields them.
+    """The same messages part by part, as ``read_parts`` of parts.py yields them.
 
     Args:
         manager, xid, first, last: as of QueueManager.browse_prepared().

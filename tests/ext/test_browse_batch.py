@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 import penstock
-from penstock.batch import browse_parts
+from penstock.parts import browse_parts
 
 
 def bodies(batch: object) -> list[bytes]:

@@ -73,7 +73,7 @@ class BrowseReader(DataSourceReader):
         options = self.options
         partition.where.check(options["queueManager"])
         schema = arrow_schema(self.schema)
-        from penstock.batch import browse_parts
+        from penstock.parts import browse_parts
 
         from .rows import record_batches
 
