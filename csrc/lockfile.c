@@ -355,16 +355,43 @@ int mqx_lockfile_anyone(struct mqx_lockfile *file, uint32_t except, bool *out)
     return err == 0 ? MQX_OK : mqx_io_reason(err, "asking for life locks");
 }
 
+/* Nobody holds one of these slots, as far as can be told. */
+static bool is_free(struct mqx_lockfile *file, uint32_t slot, uint32_t count)
+{
+    int32_t pid = 0;
+    bool own = false;
+    mqx_check(slot + count <= MQX_PROCESS_MAX);
+    take_guard();
+    for (uint32_t i = slot; i < slot + count && !own; i++) {
+        own = file->life[i] != NULL;
+    }
+    drop_guard();
+    return !own && file->io->ops->test_lock(file->io, file->fd, MQX_LOCK_BYTE_LIFE + slot, count,
+                                            &pid) == 0 && pid == 0;
+}
+
+/* How many slots from this one on can be passed over, at least one: blocks of a power of two are
+ * asked about as a whole, for most of the slots are free and each question is a system call. */
+static uint32_t free_run(struct mqx_lockfile *file, uint32_t slot)
+{
+    uint32_t count = slot & (~slot + 1);
+    while (count > 1 && (slot + count > MQX_PROCESS_MAX || !is_free(file, slot, count))) {
+        count /= 2;
+    }
+    return count;
+}
+
 void mqx_lockfile_holders(struct mqx_lockfile *file, char *text, size_t size)
 {
     enum { NAMED_MAX = 8 };
-    uint32_t count = 0;
+    uint32_t count = 0, step = 1;
     size_t used = 0;
     mqx_check(size >= 160);
     (void)snprintf(text, size, "nobody");
-    for (uint32_t slot = 1; slot < MQX_PROCESS_MAX; slot++) {
+    for (uint32_t slot = 1; slot < MQX_PROCESS_MAX; slot += step) {
         int32_t pid = 0;
-        if (mqx_lockfile_life(file, slot, &pid) != MQX_OK || pid == 0) {
+        step = free_run(file, slot);
+        if (step > 1 || mqx_lockfile_life(file, slot, &pid) != MQX_OK || pid == 0) {
             continue;
         }
         if (count < NAMED_MAX) {
