@@ -12,33 +12,21 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import penstock
-import penstock.spark
 import workloads as w
 from conftest import Interleave
-from penstock.spark.local import local_session
 
 COUNTS = (1, 1_000, 10_000)  # messages of a micro-batch
 FED = 6  # micro-batches of a sample; the first one is not counted
 ROUNDS = 3
 LIMIT_SECONDS = 120.0
 ASYNCHRONOUS = {"asyncProgressTrackingEnabled": "true"}
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A local session of two cores."""
-    local = str(tmp_path_factory.mktemp("spark"))
-    session = local_session("micro-batch", settings={"spark.local.dir": local})
-    penstock.spark.register(session)
-    yield session
-    session.stop()
 
 
 class Stream:

@@ -10,7 +10,6 @@ appends those bytes to a file and flushes them, unit of work by unit of work.
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -20,14 +19,10 @@ from typing import Any
 import pytest
 
 import limits
-import penstock
-import penstock.spark
 import workloads as w
 from conftest import Interleave
 from limits import BATCH_HEAD, PAGE, put_record_bytes
-from penstock.spark.local import local_session
 from report import Aim
-from spark_sources import ConstantSource, DiscardSink
 
 ROWS = {256: 300_000, 1024: 150_000}
 PARTITIONS = 2
@@ -38,19 +33,6 @@ END_SECONDS = 60.0
 
 RAW = "raw append + flush"
 Scale = Callable[[int], int]
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A local session of two cores that knows the sources."""
-    local = str(tmp_path_factory.mktemp("spark"))
-    os.environ["PYTHONPATH"] = str(Path(__file__).parent)  # workers import spark_sources
-    session = local_session("bench", settings={"spark.local.dir": local})
-    penstock.spark.register(session)
-    session.dataSource.register(ConstantSource)
-    session.dataSource.register(DiscardSink)
-    yield session
-    session.stop()
 
 
 class Job:

@@ -7,9 +7,11 @@ slows all of them. pytest-benchmark times the first side; the others run in its 
 from __future__ import annotations
 
 import datetime
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -122,3 +124,20 @@ class Interleave:
 def interleave(benchmark: BenchmarkFixture, request: pytest.FixtureRequest) -> Interleave:
     """See :class:`Interleave`."""
     return Interleave(benchmark, request.config)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A local session of two cores that knows the sources to compare with."""
+    import penstock.spark
+    from penstock.spark.local import local_session
+    from spark_sources import ConstantSource, DiscardSink
+
+    local = str(tmp_path_factory.mktemp("spark"))
+    os.environ["PYTHONPATH"] = str(Path(__file__).parent)  # workers import spark_sources
+    session = local_session("bench", settings={"spark.local.dir": local})
+    penstock.spark.register(session)
+    session.dataSource.register(ConstantSource)
+    session.dataSource.register(DiscardSink)
+    yield session
+    session.stop()
