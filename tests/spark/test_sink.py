@@ -51,7 +51,7 @@ def test_columns_that_no_message_has_fail_and_nothing_is_put(
     desk: Desk, columns: list[str], text: str
 ) -> None:
     desk.qm.queue("Q").close()
-    frame = desk.spark.range(0, 10, 1, 2).selectExpr(*columns)
+    frame = desk.spark.range(0, 10, 1, 1).selectExpr(*columns)
     told = failing(lambda: desk.set(frame.write, queue="Q").mode("append").save())
     assert told.startswith(text)
     assert desk.bodies("Q") == [] and desk.qm.recover() == []
