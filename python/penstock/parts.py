@@ -10,26 +10,22 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _engine
-from .batch import DTYPE, MessageBatch, Place
+from .batch import _LEAST_ROOM, _TYPICAL, DTYPE, MessageBatch, Place, _Look
 
 if TYPE_CHECKING:
     from .queue import Queue
 
 __all__ = ["browse_parts", "read_parts"]
 
-_LEAST_ROOM = 65536
-_TYPICAL = 320  # bytes of a body, where nothing is known yet
 _KEPT = 5  # blocks: two parts' descriptors and bodies, and one to spare
 _KEPT_BYTES = 16 << 20  # of a block at most
-
-_Look = Callable[[Any, Any, Any], tuple[int, int]]
 
 
 def _references(blocks: list[npt.NDArray[np.uint8]], at: int) -> int:

@@ -31,6 +31,20 @@ def units_of(bench: Bench) -> list[str]:
     return sorted(xid.bqual.decode() for xid in bench.qm.recover())
 
 
+def shut(reader: StreamReader) -> threading.Event:
+    """Nothing that is put aside is done before this is set."""
+    gate = threading.Event()
+    reader._aside.submit(gate.wait, 30)
+    return gate
+
+
+def plan_behind(reader: StreamReader, start: dict[str, Any]) -> dict[str, Any]:
+    """Plans without waiting for the gate."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader._aside, "settle", lambda: None)
+        return plan(reader, start)
+
+
 def test_the_second_micro_batch_is_taken_before_spark_asks_for_it(bench: Bench) -> None:
     reader = bench.reader()
     start = first_batch(bench, reader)
@@ -114,11 +128,8 @@ def test_an_error_of_the_taking_is_told_when_spark_asks_for_the_messages(bench: 
     reader = bench.reader()
     start = first_batch(bench, reader)
     bench.fill(0, 5)
-    gate = threading.Event()
-    reader._aside.submit(gate.wait, 30)
-    settle, reader._aside.settle = reader._aside.settle, lambda: None  # type: ignore
-    end = plan(reader, start)
-    reader._aside.settle = settle  # type: ignore
+    gate = shut(reader)
+    end = plan_behind(reader, start)
     bench.qm.alter("QLOCAL", "IN", get=False)
     gate.set()
     with pytest.raises(SourceError, match=r"queue IN.*2016"):
@@ -156,13 +167,10 @@ def test_spark_does_not_wait_for_a_commit_that_is_under_way(bench: Bench) -> Non
     reader = bench.reader()
     start = first_batch(bench, reader)
     bench.fill(0, 5)
-    gate = threading.Event()
-    reader._aside.submit(gate.wait, 30)
-    settle, reader._aside.settle = reader._aside.settle, lambda: None  # type: ignore
-    end = plan(reader, start)
+    gate = shut(reader)
+    end = plan_behind(reader, start)
     reader.commit(start)  # returns though nothing can be done
     assert units_of(bench) == ["1.0"]
-    reader._aside.settle = settle  # type: ignore
     gate.set()
     reader.commit(end)
     assert units_of(bench) == []
@@ -173,13 +181,10 @@ def test_progress_is_that_of_before_the_taking_while_it_goes_on(bench: Bench) ->
     reader = bench.reader()
     start = first_batch(bench, reader)
     bench.fill(0, 5)
-    gate = threading.Event()
-    reader._aside.submit(gate.wait, 30)
-    settle, reader._aside.settle = reader._aside.settle, lambda: None  # type: ignore
-    plan(reader, start)
+    gate = shut(reader)
+    plan_behind(reader, start)
     told = reader.reportLatestOffset()
     assert told is not None and (told["depth"], told["inDoubt"], told["lag"]) == (5, 0, 5)
-    reader._aside.settle = settle  # type: ignore
     gate.set()
     wait_until(lambda: reader._aside.is_idle)
     told = reader.reportLatestOffset()

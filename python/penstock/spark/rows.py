@@ -23,28 +23,29 @@ __all__ = ["record_batches"]
 
 _log = logging.getLogger("penstock.spark")
 
+_FIXED, _BOOL, _TEXT, _, _UNLESS_0, _SECONDS, _BYTES, _BYTES_UNLESS_0 = range(8)  # as in arrow.pxi
+
 # Column -> field of a batch's row, format and kind as arrow_array() of the engine wants them.
-_TEXT, _BYTES = ("u", 2), ("z", 6)
 _COLUMNS: Mapping[str, tuple[str, str, int]] = {
-    "msg_id": ("msg_id", *_BYTES),
-    "correl_id": ("correl_id", *_BYTES),
-    "group_id": ("group_id", "z", 7),
-    "msg_seq_number": ("msg_seq_number", "i", 0),
-    "sequence": ("number", "l", 0),
-    "lsn": ("lsn", "l", 4),
-    "priority": ("priority", "i", 0),
-    "persistent": ("persistence", "b", 1),
-    "put_time": ("put_time", "tsu:UTC", 4),
-    "expiry": ("expiry", "g", 5),
-    "format": ("format", *_TEXT),
-    "ccsid": ("ccsid", "i", 0),
-    "encoding": ("encoding", "i", 0),
-    "msg_type": ("msg_type", "i", 0),
-    "reply_to_q": ("reply_to_q", *_TEXT),
-    "reply_to_qmgr": ("reply_to_qmgr", *_TEXT),
-    "user_identifier": ("user_identifier", *_TEXT),
-    "put_appl_name": ("put_appl_name", *_TEXT),
-    "backout_count": ("backout_count", "i", 0),
+    "msg_id": ("msg_id", "z", _BYTES),
+    "correl_id": ("correl_id", "z", _BYTES),
+    "group_id": ("group_id", "z", _BYTES_UNLESS_0),
+    "msg_seq_number": ("msg_seq_number", "i", _FIXED),
+    "sequence": ("number", "l", _FIXED),
+    "lsn": ("lsn", "l", _UNLESS_0),
+    "priority": ("priority", "i", _FIXED),
+    "persistent": ("persistence", "b", _BOOL),
+    "put_time": ("put_time", "tsu:UTC", _UNLESS_0),
+    "expiry": ("expiry", "g", _SECONDS),
+    "format": ("format", "u", _TEXT),
+    "ccsid": ("ccsid", "i", _FIXED),
+    "encoding": ("encoding", "i", _FIXED),
+    "msg_type": ("msg_type", "i", _FIXED),
+    "reply_to_q": ("reply_to_q", "u", _TEXT),
+    "reply_to_qmgr": ("reply_to_qmgr", "u", _TEXT),
+    "user_identifier": ("user_identifier", "u", _TEXT),
+    "put_appl_name": ("put_appl_name", "u", _TEXT),
+    "backout_count": ("backout_count", "i", _FIXED),
 }
 _OWN = ("queue", "properties", "body")
 _OF_HEADERS = frozenset(("properties", "body", "format", "ccsid", "encoding"))
