@@ -15,7 +15,7 @@ import pyspark
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from spark_desk import wait_until
-from spark_steps import START, Bench, Put, Task, batch_writer, plan, rows, stream_writer
+from spark_steps import START, TEXT, Bench, Put, Task, batch_writer, plan, rows, stream_writer
 
 import penstock
 from penstock.spark import engine, ledger, options, units
@@ -665,3 +665,17 @@ def test_a_sink_that_commits_puts_the_old_entries_of_others_again(bench: Bench, 
         stream = book.read(f"stream:{end['stream']}")
         assert stream is not None and stream["unit"] == 1
     idle.stop()
+
+
+def test_a_batch_write_that_is_aborted_leaves_no_unit_of_a_task_that_was_not_told_of(
+    bench: Bench, put: Put
+) -> None:
+    writer = batch_writer(bench, TEXT, queue="OUT")
+    other = batch_writer(bench, TEXT, queue="OUT")
+    told = put(writer, table("told"))
+    put(writer, table("not told"), 1)
+    kept = put(other, table("another write"))
+    writer.abort([told, None])
+    assert len(bench.qm.recover()) == 1
+    other.commit([kept])
+    assert out(bench) == [b"another write"] and bench.qm.recover() == []

@@ -192,8 +192,14 @@ class Sink:
                 stacklevel=2,
             )
 
-    def drop(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+    def drop(
+        self, messages: Sequence[WriterCommitMessage | None], name: str | None = None,
+        version: int = 0,
+    ) -> None:  # fmt: skip
         """Backs out what the tasks prepared; only warns when it cannot.
+
+        With the name and version of the sink also what tasks prepared that the driver was not told
+        of. One that is still at work can prepare more afterwards.
 
         The batch has failed already, and Spark tells no reason but that of the failure to drop it.
         """
@@ -204,10 +210,13 @@ class Sink:
             for text in one.xids
         ]
         try:
-            if xids:
+            if xids or name is not None:
                 with connected(self.options) as qm:
-                    units.back_out(qm, xids)
+                    left = units.of_sink(qm.recover(), name, version) if name is not None else []
+                    units.back_out(qm, dict.fromkeys([*xids, *left]))
         except SourceError as error:
+            if not xids:
+                return  # none is known of
             warnings.warn(
                 f"units of work of a batch that failed are left prepared, `penstock resolve` shows "
                 f"them: {error}; the first of them is {xids[0]}",
@@ -239,7 +248,7 @@ class BatchWriter(DataSourceArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """On the driver: nothing of it does."""
-        self.sink.drop(messages)
+        self.sink.drop(messages, self.name, self.version)
 
 
 # ---- putting ----
