@@ -106,6 +106,7 @@ def test_a_reader_that_plans_what_another_took_ahead_reads_the_same_rows(bench: 
     start = first_batch(bench, one)
     made = bench.fill(0, 4)
     end = plan(one, start)
+    wait_until(lambda: "2.0" in units_of(bench))  # whoever prepares it first says what is in it
     two = bench.reader()
     assert rows(two, start, end) == made == rows(one, start, end)
     assert bench.left() == []
