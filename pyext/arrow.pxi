@@ -4,8 +4,9 @@
 #
 # Export. A batch is one struct array. Each child owns what its buffers lie in by itself, because a
 # consumer may move a child away and let it outlive the parent. Columns are gathered into memory of
-# their own; the body's buffers are those of the batch, kept by references to the Python objects. A
-# release callback may run in any thread, without the GIL.
+# their own, or into memory that was given (ArrowTable), which is kept by a reference; the body's
+# buffers are those of the batch, kept in the same way. A release callback may run in any thread,
+# without the GIL.
 #
 # Import. The producer's capsules are kept as long as its buffers are looked at.
 
@@ -188,6 +189,11 @@ def arrow_schema(columns):
     return capsule
 
 
+cdef struct given_memory:     # what columns are carved from, one after the other
+    char *next
+    PyObject *keeper          # borrowed
+
+
 cdef struct gathering:        # a column that is being filled
     ArrowArray *child
     Py_ssize_t offset         # of its field in a row
@@ -204,15 +210,16 @@ def arrow_array(columns, rows, bodies, offsets):
     cdef object capsule = PyCapsule_New(array, "arrow_array", free_array_capsule)
     cdef gathering *all = NULL
     cdef Py_buffer view
-    cdef Py_ssize_t i = 0, count = len(columns)
+    cdef Py_ssize_t i, count = len(columns)
     PyObject_GetBuffer(rows, &view, PyBUF_SIMPLE)
     try:
         start_array(array, view.len // <Py_ssize_t>sizeof(mqe_item), 1, count + 1)
         all = <gathering *>zeroed(<size_t>count, sizeof(gathering))
-        for _, _, kind, offset, size in columns:
-            start_column(&all[i], array, kind, offset, size)
-            i += 1
-        gather(all, count, <const char *>view.buf, array.length)
+        start_columns(all, array, columns, NULL)
+        gather(all, count, <const mqe_item *>view.buf, 0, array.length)
+        for i in range(count):
+            if all[i].kind == COLUMN_TEXT:
+                shrink_text(&all[i], array.length)
     finally:
         PyMem_RawFree(all)
         PyBuffer_Release(&view)
@@ -220,17 +227,28 @@ def arrow_array(columns, rows, bodies, offsets):
     return capsule
 
 
-cdef int gather(gathering *all, Py_ssize_t count, const char *rows, int64_t length) except -1:
-    """Fills the columns, a few rows at a time: all columns of a row lie in the same cache lines."""
+cdef int start_columns(
+    gathering *all, ArrowArray *array, object columns, given_memory *given
+) except -1:
+    cdef Py_ssize_t i = 0
+    for _, _, kind, offset, size in columns:
+        start_column(&all[i], array, kind, offset, size, given)
+        i += 1
+    return 0
+
+
+cdef int gather(
+    gathering *all, Py_ssize_t count, const mqe_item *row, int64_t at, int64_t length
+) except -1:
+    """So many rows become those of the columns from `at` on, a few at a time: all columns of a row
+    lie in the same cache lines.
+    """
     cdef Py_ssize_t i
-    cdef int64_t begin, end
+    cdef int64_t begin, some
     for begin in range(0, length, GATHER_ROWS):
-        end = min(length, begin + GATHER_ROWS)
+        some = min(length - begin, <int64_t>GATHER_ROWS)
         for i in range(count):
-            gather_rows(&all[i], rows + all[i].offset, begin, end)
-    for i in range(count):
-        if all[i].kind == COLUMN_TEXT:
-            shrink_text(&all[i], length)
+            gather_rows(&all[i], <const char *>(row + begin) + all[i].offset, at + begin, some)
     return 0
 
 
@@ -249,13 +267,21 @@ cdef int export_body(ArrowArray *child, int64_t length, object bodies, object of
     memory = <array_memory *>child.private_data
     memory.buffers[1] = PyMemoryView_GET_BUFFER(views[1]).buf
     memory.buffers[2] = PyMemoryView_GET_BUFFER(views[0]).buf
-    Py_INCREF(views)
-    memory.owner = <PyObject *>views
+    keep(child, views)
     return 0
 
 
-cdef char *own_buffer(ArrowArray *array, int which, size_t bytes, bint cleared) except NULL:
+cdef char *own_buffer(
+    ArrowArray *array, int which, size_t bytes, bint cleared, given_memory *given
+) except NULL:
+    """A buffer of the array: from what was given, else allocated."""
     cdef array_memory *memory = <array_memory *>array.private_data
+    if given is not NULL:
+        memory.buffers[which] = given.next
+        given.next += in_lines(<Py_ssize_t>bytes)
+        if cleared:
+            memset(<void *>memory.buffers[which], 0, bytes)
+        return <char *>memory.buffers[which]
     if cleared:
         memory.own[which] = zeroed(bytes, 1)
     else:
@@ -266,122 +292,158 @@ cdef char *own_buffer(ArrowArray *array, int which, size_t bytes, bint cleared) 
     return <char *>memory.own[which]
 
 
+cdef inline bint has_ends(int kind) noexcept:
+    return kind in (COLUMN_TEXT, COLUMN_BYTES, COLUMN_BYTES_UNLESS_0)
+
+
+cdef inline bint has_nulls(int kind) noexcept:
+    return kind in (
+        COLUMN_UNLESS_MINUS_1, COLUMN_UNLESS_0, COLUMN_SECONDS, COLUMN_BYTES_UNLESS_0
+    )
+
+
+cdef Py_ssize_t value_room(int kind, Py_ssize_t size) noexcept:
+    """Bytes of a value at most, beside its bits and its offset."""
+    if kind == COLUMN_TEXT:
+        return text_room(size)
+    if kind == COLUMN_SECONDS:
+        return sizeof(double)
+    return 0 if kind == COLUMN_BOOL else size
+
+
+def arrow_room(columns, Py_ssize_t length):
+    """Bytes that so many rows of the columns need at most."""
+    cdef Py_ssize_t room = 0
+    for _, _, kind, _, size in columns:
+        room += in_lines(length * value_room(kind, size))
+        if has_ends(kind):
+            room += in_lines((length + 1) * <Py_ssize_t>sizeof(int32_t))
+        if has_nulls(kind) or kind == COLUMN_BOOL:
+            room += in_lines((length + 7) // 8)
+    return room
+
+
 cdef int start_column(
-    gathering *column, ArrowArray *array, int kind, Py_ssize_t offset, Py_ssize_t size
+    gathering *column, ArrowArray *array, int kind, Py_ssize_t offset, Py_ssize_t size,
+    given_memory *given,
 ) except -1:
     """The next child of the array, with memory for the rows that it will have."""
     cdef size_t length = <size_t>array.length, flags = (length + 7) // 8
-    cdef bint has_ends = kind in (COLUMN_TEXT, COLUMN_BYTES, COLUMN_BYTES_UNLESS_0)
-    cdef Py_ssize_t room = size
+    cdef Py_ssize_t room = value_room(kind, size)
     cdef ArrowArray *child = next_child(array)
-    start_array(child, array.length, 3 if has_ends else 2, 0)
+    start_array(child, array.length, 3 if has_ends(kind) else 2, 0)
     column.child = child
     column.offset = offset
     column.size = size
     column.kind = kind
-    if kind == COLUMN_TEXT:
-        room = text_room(size)
-    elif kind == COLUMN_SECONDS:
-        room = sizeof(double)
-    if has_ends:
+    if has_ends(kind):
         if array.length * room > 0x7FFFFFFF:
             raise OverflowError(
                 "a text column of an Arrow array has 2 GiB at most: slice the batch"
             )
-        column.ends = <int32_t *>own_buffer(child, 1, (length + 1) * 4, False)
+        column.ends = <int32_t *>own_buffer(child, 1, (length + 1) * 4, False, given)
         column.ends[0] = 0
     if kind == COLUMN_BOOL:
-        column.bits = own_buffer(child, 1, flags, True)
+        column.bits = own_buffer(child, 1, flags, True, given)
     else:
-        column.values = own_buffer(child, 2 if has_ends else 1, length * <size_t>room, False)
-        if kind not in (COLUMN_FIXED, COLUMN_TEXT, COLUMN_BYTES):
-            column.bits = own_buffer(child, 0, flags, True)
+        column.values = own_buffer(
+            child, 2 if has_ends(kind) else 1, length * <size_t>room, False, given
+        )
+        if has_nulls(kind):
+            column.bits = own_buffer(child, 0, flags, True, given)
+    if given is not NULL:
+        keep(child, <object>given.keeper)
     return 0
 
 
+cdef void keep(ArrowArray *array, object owner) noexcept:
+    """Until it is released."""
+    Py_INCREF(owner)
+    (<array_memory *>array.private_data).owner = <PyObject *>owner
+
+
 cdef int gather_rows(
-    gathering *column, const char *field, int64_t begin, int64_t end
+    gathering *column, const char *field, int64_t at, int64_t count
 ) except -1:
-    """Rows begin .. end - 1; `field` is that of row 0."""
+    """So many values from `at` on; `field` is that of their first row."""
     if column.kind == COLUMN_TEXT:
-        return gather_text(column, field, begin, end)
+        return gather_text(column, field, at, count)
     if column.kind == COLUMN_BOOL:
-        gather_bits(column, field, begin, end)
+        gather_bits(column, field, at, count)
         return 0
     if column.kind == COLUMN_SECONDS:
-        gather_seconds(column, field, begin, end)
+        gather_seconds(<double *>column.values + at, field, count)
     else:
-        gather_fixed(column, field, begin, end)
+        gather_fixed(column.values + at * column.size, column.size, field, count)
     if column.ends is not NULL:
-        count_bytes(column, begin, end)
+        count_bytes(column, at, count)
     if column.bits is not NULL:
-        gather_validity(column, field, begin, end)
+        gather_validity(column, field, at, count)
     return 0
 
 
 cdef void gather_fixed(
-    gathering *column, const char *field, int64_t begin, int64_t end
+    char *to, Py_ssize_t size, const char *field, int64_t count
 ) noexcept nogil:
-    cdef char *to = column.values
-    cdef size_t size = <size_t>column.size
     cdef int64_t i
     if size == 4:  # a known size is a move, not a call
-        for i in range(begin, end):
+        for i in range(count):
             memcpy(to + i * 4, field + i * <Py_ssize_t>sizeof(mqe_item), 4)
     elif size == 8:
-        for i in range(begin, end):
+        for i in range(count):
             memcpy(to + i * 8, field + i * <Py_ssize_t>sizeof(mqe_item), 8)
     elif size == 24:
-        for i in range(begin, end):
+        for i in range(count):
             memcpy(to + i * 24, field + i * <Py_ssize_t>sizeof(mqe_item), 24)
     else:
-        for i in range(begin, end):
-            memcpy(to + <size_t>i * size, field + i * <Py_ssize_t>sizeof(mqe_item), size)
+        for i in range(count):
+            memcpy(to + i * size, field + i * <Py_ssize_t>sizeof(mqe_item), <size_t>size)
 
 
-cdef void gather_seconds(
-    gathering *column, const char *field, int64_t begin, int64_t end
-) noexcept nogil:
-    cdef double *to = <double *>column.values
+cdef void gather_seconds(double *to, const char *field, int64_t count) noexcept nogil:
     cdef int64_t i
-    for i in range(begin, end):
+    for i in range(count):
         to[i] = (<const int32_t *>(field + i * <Py_ssize_t>sizeof(mqe_item)))[0] / 10.0
 
 
-cdef void count_bytes(gathering *column, int64_t begin, int64_t end) noexcept nogil:
+cdef void count_bytes(gathering *column, int64_t at, int64_t count) noexcept nogil:
     """Offsets of values that are all of the same size."""
     cdef int64_t i
-    for i in range(begin, end):
-        column.ends[i + 1] = <int32_t>((i + 1) * column.size)
+    for i in range(at + 1, at + count + 1):
+        column.ends[i] = <int32_t>(i * column.size)
 
 
 cdef void gather_bits(
-    gathering *column, const char *field, int64_t begin, int64_t end
+    gathering *column, const char *field, int64_t at, int64_t count
 ) noexcept nogil:
     cdef int64_t i
-    for i in range(begin, end):
+    for i in range(count):
         if field[i * <Py_ssize_t>sizeof(mqe_item)] == 1:
-            column.bits[i >> 3] |= <char>(1 << (i & 7))
+            set_bit(column.bits, at + i)
+
+
+cdef inline void set_bit(char *bits, int64_t i) noexcept nogil:
+    bits[i >> 3] |= <char>(1 << (i & 7))
 
 
 cdef void gather_validity(
-    gathering *column, const char *field, int64_t begin, int64_t end
+    gathering *column, const char *field, int64_t at, int64_t count
 ) noexcept nogil:
-    cdef const char *at
+    cdef const char *value
     cdef int64_t i
     cdef bint null
-    for i in range(begin, end):
-        at = field + i * <Py_ssize_t>sizeof(mqe_item)
+    for i in range(count):
+        value = field + i * <Py_ssize_t>sizeof(mqe_item)
         if column.kind == COLUMN_UNLESS_0:
-            null = (<const int64_t *>at)[0] == 0
+            null = (<const int64_t *>value)[0] == 0
         elif column.kind == COLUMN_BYTES_UNLESS_0:
-            null = at[0] == 0 and memcmp(at, at + 1, <size_t>column.size - 1) == 0
+            null = value[0] == 0 and memcmp(value, value + 1, <size_t>column.size - 1) == 0
         else:
-            null = (<const int32_t *>at)[0] == -1
+            null = (<const int32_t *>value)[0] == -1
         if null:
             column.child.null_count += 1
         else:
-            column.bits[i >> 3] |= <char>(1 << (i & 7))
+            set_bit(column.bits, at + i)
 
 
 cdef Py_ssize_t text_length(const char *text, Py_ssize_t size) noexcept:
@@ -401,30 +463,28 @@ cdef Py_ssize_t text_room(Py_ssize_t size) noexcept:
 
 
 cdef int gather_text(
-    gathering *column, const char *field, int64_t begin, int64_t end
+    gathering *column, const char *field, int64_t at, int64_t count
 ) except -1:
     """UTF-8; what is none has replacement characters, as Message's attributes do. A text that is
     that of the row before, as most are, is copied from there.
     """
-    cdef const char *at
-    cdef char *to
-    cdef size_t length
+    cdef char *to = column.values + column.ends[at]
+    cdef size_t length = 0
     cdef Py_ssize_t plain
     cdef int64_t i
-    for i in range(begin, end):
-        at = field + i * <Py_ssize_t>sizeof(mqe_item)
-        to = column.values + column.ends[i]
-        if i > 0 and memcmp(at, at - sizeof(mqe_item), <size_t>column.size) == 0:
-            length = <size_t>(column.ends[i] - column.ends[i - 1])
+    for i in range(count):
+        if i > 0 and memcmp(field, field - sizeof(mqe_item), <size_t>column.size) == 0:
             memcpy(to, to - length, length)
         else:
-            plain = text_length(at, column.size)
+            plain = text_length(field, column.size)
             if plain < 0:
-                length = copy_strange(to, at, column.size)
+                length = copy_strange(to, field, column.size)
             else:
                 length = <size_t>plain
-                memcpy(to, at, length)
-        column.ends[i + 1] = column.ends[i] + <int32_t>length
+                memcpy(to, field, length)
+        to += length
+        field += sizeof(mqe_item)
+        column.ends[at + i + 1] = <int32_t>(to - column.values)
     return 0
 
 

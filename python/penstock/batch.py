@@ -80,10 +80,10 @@ microseconds since 1970, 0 = none; ``number`` the arrival number; ``lsn`` where 
 
 _FIXED, _BOOL, _TEXT, _UNLESS_MINUS_1, _UNLESS_0 = range(5)  # as in arrow.pxi
 _ARROW = {"<i4": "i", "<u4": "I", "<u8": "L", "u1": "C"}
-_Column = tuple[str, str, int, int, int]
+Column = tuple[str, str, int, int, int]  # name, format, kind, offset, size
 
 
-def _arrow_column(name: str, form: str, offset: int) -> _Column:
+def _arrow_column(name: str, form: str, offset: int) -> Column:
     size = np.dtype(form).itemsize
     if name == "persistence":
         return "persistent", "b", _BOOL, offset, size
@@ -99,7 +99,7 @@ def _arrow_column(name: str, form: str, offset: int) -> _Column:
 
 
 _NOT_ARROW = ("expiry_us", "has_ext", "length", "reason")  # said by expiry, body; or of a put
-_ARROW_COLUMNS: dict[str, _Column] = {
+_ARROW_COLUMNS: dict[str, Column] = {
     column[0]: column
     for column in (_arrow_column(*field) for field in _FIELDS if field[0] not in _NOT_ARROW)
 }
@@ -110,7 +110,7 @@ class ArrowColumns:
 
     __slots__ = ("_batch", "_columns")
 
-    def __init__(self, batch: MessageBatch, columns: Sequence[_Column]) -> None:
+    def __init__(self, batch: MessageBatch, columns: Sequence[Column]) -> None:
         """Columns as arrow_array() of the engine wants them."""
         self._batch = batch
         self._columns = columns

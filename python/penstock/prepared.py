@@ -16,7 +16,7 @@ from . import _engine
 from .batch import DTYPE, MessageBatch
 from .constants import ReasonCode
 from .errors import InvalidType, InvalidValue
-from .parts import read_parts
+from .parts import Fill, _Part, read_parts
 
 if TYPE_CHECKING:
     from .manager import QueueManager
@@ -104,13 +104,19 @@ def browse_prepared(
 
 
 def prepared_parts(
-    manager: QueueManager, xid: _engine.Xid, first: int, last: int, rows: int, room: int
-) -> Iterator[MessageBatch]:
+    manager: QueueManager,
+    xid: _engine.Xid,
+    first: int,
+    last: int,
+    fill: Fill[_Part],
+    rows: int,
+    room: int,
+) -> Iterator[_Part]:
     """The same messages part by part, as ``read_parts`` of parts.py yields them.
 
     Args:
         manager, xid, first, last: as of QueueManager.browse_prepared().
-        rows: messages of a part at most.
+        fill, rows: as of ``read_parts``.
         room: bytes of a part's bodies at most, but for a single one that is longer.
 
     Raises:
@@ -118,10 +124,10 @@ def prepared_parts(
     """
     cursor = bytearray(first.to_bytes(8, "little")).ljust(_engine.PREPARED_CURSOR, b"\0")
 
-    def call(part: Any, bodies: Any, offsets: Any) -> tuple[int, int]:
+    def read(part: Any, bodies: Any, offsets: Any) -> tuple[int, int]:
         return _engine.prepared_read(manager, xid, cursor, part, bodies, offsets)
 
-    return read_parts(call, _bounds(first, last), rows, room, room)
+    return read_parts(read, fill, _bounds(first, last), rows, room, room)
 
 
 def _no_room() -> tuple[npt.NDArray[np.void], npt.NDArray[np.uint8], npt.NDArray[np.int64]]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 import penstock
-from penstock.parts import browse_parts
+from penstock.parts import as_batch, browse_parts
 
 
 def bodies(batch: object) -> list[bytes]:
@@ -144,7 +144,7 @@ def test_the_ranges_between_places_are_the_queue_part_by_part(queue: penstock.Qu
         assert len(places) == parts + 1
         seen = []
         for ends in pairwise(places):
-            for part in browse_parts(queue, ends, up_to, rows, most):
+            for part in browse_parts(queue, ends, up_to, as_batch, rows, most):
                 assert len(part) <= rows and (len(part) == 1 or part.offsets[-1] <= most)
                 seen += bodies(part)
         assert seen == there

@@ -75,10 +75,11 @@ class BrowseReader(DataSourceReader):
         schema = arrow_schema(self.schema)
         from penstock.parts import browse_parts
 
-        from .rows import record_batches
+        from .rows import Rows
 
         rows, size = options["batchRows"], options["batchBytes"]
-        properties = options["includeProperties"]
         with connected(options) as qm, open_queue(qm, options["queue"], "browse") as queue:
-            for batch in browse_parts(queue, partition.places, partition.up_to, rows, size):
-                yield from record_batches(batch, queue.name, schema, size, properties)
+            build = Rows(queue.name, schema, options["includeProperties"])
+            ends, up_to = partition.places, partition.up_to
+            for part in browse_parts(queue, ends, up_to, build.fill, rows, size):
+                yield build.made(part)

@@ -1,25 +1,23 @@
 """Messages as Arrow record batches, in the columns that were asked for. Bodies are not copied, but
-of a batch with properties that are wanted.
+where properties are taken off them.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.batch import DTYPE, ArrowColumns
+from penstock.batch import DTYPE, ArrowColumns, Column, MessageBatch
+from penstock.parts import Fill, Table, as_batch, as_table
 
 from .errors import SourceError
 
-if TYPE_CHECKING:
-    from penstock.batch import MessageBatch
-
-__all__ = ["record_batches"]
+__all__ = ["Rows"]
 
 _log = logging.getLogger("penstock.spark")
 
@@ -47,40 +45,66 @@ _COLUMNS: Mapping[str, tuple[str, str, int]] = {
     "put_appl_name": ("put_appl_name", "u", _TEXT),
     "backout_count": ("backout_count", "i", _FIXED),
 }
+_NUMBER = "arrival"  # the column that tells which body was no text
 _OWN = ("queue", "properties", "body")
 _OF_HEADERS = frozenset(("properties", "body", "format", "ccsid", "encoding"))
 _Properties = list["dict[str, str | None] | None"]
 
 
-def record_batches(
-    batch: MessageBatch, queue: str, schema: Any, most_bytes: int, with_properties: bool
-) -> Iterator[Any]:
-    """The messages as ``pyarrow.RecordBatch`` of that schema, cut where bodies come to so many
-    bytes.
+class Rows:
+    """How messages that are read part by part become ``pyarrow.RecordBatch`` of a schema.
 
-    Args:
-        batch: The messages.
-        queue: For the column of that name.
-        schema: Of the rows.
-        most_bytes: See above.
-        with_properties: Whether an MQRFH2 in front of a body (penstock.rfh2) is taken off and
-            becomes the properties; else the body stays as it was stored. One that is not valid
-            stays in the body, with null properties and the format MQHRF2, and is told in the log.
-
-    Raises:
-        SourceError: A body that is wanted as a string is not UTF-8.
+    Attributes:
+        fill: what a part must be, as read_parts() wants it: columns; where headers are to be taken
+            off, a batch.
     """
-    properties: _Properties | None = None
-    if with_properties and not _OF_HEADERS.isdisjoint(schema.names):
-        batch, properties = _without_headers(batch)
-    start = 0
-    while start < len(batch):
-        limit = int(batch.offsets[start]) + most_bytes
-        end = int(np.searchsorted(batch.offsets, limit, "right")) - 1
-        end = min(len(batch), max(end, start + 1))
-        known = properties[start:end] if properties is not None else None
-        yield _record_batch(batch[start:end], known, queue, schema)
-        start = end
+
+    def __init__(self, queue: str, schema: Any, with_properties: bool) -> None:
+        """How the rows are made.
+
+        Args:
+            queue: For the column of that name.
+            schema: Of the rows.
+            with_properties: Whether an MQRFH2 in front of a body (penstock.rfh2) is taken off and
+                becomes the properties; else the body stays as it was stored. One that is not valid
+                stays in the body, with null properties and the format MQHRF2, and is told in the
+                log.
+        """
+        self._queue = queue
+        self._queues = pa.repeat(queue, 0)
+        self._schema = schema
+        self._fields = [(field.name, field.type) for field in schema]
+        self._columns = _wanted(tuple(schema.names))
+        if "body" in schema.names and pa.types.is_string(schema.field("body").type):
+            self._columns += _wanted(("sequence",), _NUMBER)
+        headers = with_properties and not _OF_HEADERS.isdisjoint(schema.names)
+        self.fill: Fill[Any] = as_batch if headers else as_table(self._columns)
+
+    def made(self, part: Table | MessageBatch) -> Any:
+        """The rows of a part. Raises SourceError: a body that is wanted as text is not UTF-8."""
+        properties: _Properties | None = None
+        if isinstance(part, MessageBatch):
+            part, properties = _without_headers(part)
+        source = ArrowColumns(part, self._columns) if isinstance(part, MessageBatch) else part
+        taken = pa.record_batch(source)
+        columns = iter(taken.columns)  # in the order of the schema
+        arrays = []
+        for name, kind in self._fields:
+            if name == "body":
+                arrays.append(_bodies(part, kind, taken))
+            elif name == "queue":
+                arrays.append(self._names(len(part)))
+            elif name == "properties":
+                arrays.append(_maps(properties, len(part), kind))
+            else:
+                arrays.append(next(columns))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _names(self, count: int) -> Any:
+        """The column queue, made once for most parts."""
+        if len(self._queues) < count:
+            self._queues = pa.repeat(self._queue, count)
+        return self._queues.slice(0, count)
 
 
 def _without_headers(batch: MessageBatch) -> tuple[MessageBatch, _Properties | None]:
@@ -88,7 +112,6 @@ def _without_headers(batch: MessageBatch) -> tuple[MessageBatch, _Properties | N
     batch when no message has one.
     """
     from penstock import rfh2
-    from penstock.batch import MessageBatch as Batch
 
     with_header = np.flatnonzero(batch.descriptors["format"] == rfh2.FORMAT)
     if not len(with_header):
@@ -127,29 +150,12 @@ def _without_headers(batch: MessageBatch) -> tuple[MessageBatch, _Properties | N
     lengths[good] -= np.array([header.length for header in headers], np.int64)
     offsets = np.zeros(len(batch) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
-    return Batch(rows, np.concatenate(kept), offsets), properties
-
-
-def _record_batch(
-    batch: MessageBatch, properties: _Properties | None, queue: str, schema: Any
-) -> Any:
-    taken = pa.record_batch(ArrowColumns(batch, _wanted(tuple(schema.names))))
-    arrays = []
-    for field in schema:
-        if field.name == "body":
-            arrays.append(_bodies(batch, field.type))
-        elif field.name == "queue":
-            arrays.append(pa.repeat(queue, len(batch)))
-        elif field.name == "properties":
-            arrays.append(_maps(properties, len(batch), field.type))
-        else:
-            arrays.append(taken.column(field.name))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return MessageBatch(rows, np.concatenate(kept), offsets), properties
 
 
 @cache
-def _wanted(names: tuple[str, ...]) -> tuple[tuple[str, str, int, int, int], ...]:
-    """Those columns that are fields of a row."""
+def _wanted(names: tuple[str, ...], called: str | None = None) -> tuple[Column, ...]:
+    """Those columns that are fields of a row, by another name if it is given."""
     fields = DTYPE.fields
     assert fields is not None
     columns = []
@@ -157,7 +163,7 @@ def _wanted(names: tuple[str, ...]) -> tuple[tuple[str, str, int, int, int], ...
         if name not in _OWN:
             source, form, kind = _COLUMNS[name]
             size, offset = fields[source][0].itemsize, fields[source][1]
-            columns.append((name, form, kind, offset, size))
+            columns.append((called or name, form, kind, offset, size))
     return tuple(columns)
 
 
@@ -168,27 +174,27 @@ def _maps(properties: _Properties | None, size: int, kind: Any) -> Any:
     return pa.array(entries, kind)
 
 
-def _bodies(batch: MessageBatch, kind: Any) -> Any:
-    first, last = int(batch.offsets[0]), int(batch.offsets[-1])
-    offsets = (batch.offsets - first).astype(np.int32)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(batch.bodies[first:last])]
-    bodies = pa.Array.from_buffers(kind, len(batch), buffers)
+def _bodies(part: Table | MessageBatch, kind: Any, taken: Any) -> Any:
+    first, last = int(part.offsets[0]), int(part.offsets[-1])
+    offsets = (part.offsets - first).astype(np.int32)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(part.bodies[first:last])]
+    bodies = pa.Array.from_buffers(kind, len(part), buffers)
     if pa.types.is_string(kind):
         try:
             bodies.validate(full=True)
         except pa.ArrowInvalid:
+            number = taken.column(_NUMBER)[_first_strange(bodies.view(pa.binary()))]
             raise SourceError(
-                f"a body on the queue is not UTF-8 (message {_not_utf8(batch)}): read column body "
-                "as binary"
+                f"a body on the queue is not UTF-8 (message {number}): read column body as binary"
             ) from None
     return bodies
 
 
-def _not_utf8(batch: MessageBatch) -> int:
-    """Arrival number of the first message whose body is no text."""
-    for index in range(len(batch)):
+def _first_strange(bodies: Any) -> int:
+    """The first one that is no text."""
+    for index, body in enumerate(bodies.to_pylist()):
         try:
-            batch.body(index).decode()
+            body.decode()
         except UnicodeDecodeError:
-            return int(batch.descriptors["number"][index])
-    return 0
+            return index
+    raise AssertionError("all of them are text")

@@ -257,8 +257,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         schema = arrow_schema(self.schema)
         from penstock.prepared import prepared_parts
 
-        from .rows import record_batches
+        from .rows import Rows
 
+        build = Rows(options["queue"], schema, options["includeProperties"])
         most_rows, most_bytes = options["batchRows"], options["batchBytes"]
         with connected(options) as qm:
             for piece in partition.pieces:
@@ -266,11 +267,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 rows = min(most_rows, piece.last - piece.first)
                 room = min(most_bytes, rows * piece.mean_bytes * 5 // 4 + _LEAST_ROOM)
                 at = piece.first
-                for batch in prepared_parts(qm, xid, at, piece.last, rows, room):
-                    at += len(batch)
-                    yield from record_batches(
-                        batch, options["queue"], schema, most_bytes, options["includeProperties"]
-                    )
+                for part in prepared_parts(qm, xid, at, piece.last, build.fill, rows, room):
+                    at += len(part)
+                    yield build.made(part)
                 if at != piece.last:
                     raise SourceError(f"unit {xid} has lost some of its messages")
 
