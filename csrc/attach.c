@@ -382,7 +382,11 @@ static void let_go(struct mqx_store *store, struct mqx_lockfile *file, bool unli
                               (uint32_t)MQX_PROC_FREE);
             mqx_region_discard(store, store->region_name);
         }
-        mqx_region_close(&store->region);
+        if (store->keep_mapping && !unlink_region) {
+            mqx_region_leave(&store->region);
+        } else {
+            mqx_region_close(&store->region);
+        }
         mqx_lockfile_release(file, slot, store);
     }
 }

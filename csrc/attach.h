@@ -42,9 +42,9 @@ struct mqx_attach_report {
 /* How long an attach or detach waits for byte 0; tests shorten it. */
 extern uint64_t mqx_attach_patience_us;
 
-/* `store` is filled; its io, plan, name, control and qm_id have been set by the caller (from
- * qm.toml). region_path NULL means MQX_REGION_DIRECTORY. 2009 2012 2025 2035 2059 2071 2101 2161
- * 2192. */
+/* `store` is filled; its io, plan, name, control, keep_mapping and qm_id have been set by the
+ * caller (from qm.toml). region_path NULL means MQX_REGION_DIRECTORY. 2009 2012 2025 2035 2059 2071
+ * 2101 2161 2192. */
 int mqx_attach(struct mqx_store *store, const char *path, const char *region_path,
                struct mqx_attach_report *out) MQX_MUST_USE;
 

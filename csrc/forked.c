@@ -2,10 +2,10 @@
  * forked.c - "does this process own that store?" in a few nanoseconds (rule 32): mqx_forked() of
  * attach.h.
  *
- * One page a process, MADV_WIPEONFORK, lists the stores that are attached here. In a child it reads
- * as zeroes, so a store that the parent attached is not in the list, whatever copy of its memory
- * the child has. The child may attach stores of its own; they enter the same page, which is the
- * child's by then.
+ * One page a process, wiped at a fork (wiped.h), lists the stores that are attached here. In a
+ * child it reads as zeroes, so a store that the parent attached is not in the list, whatever copy
+ * of its memory the child has. The child may attach stores of its own; they enter the same page,
+ * which is the child's by then.
  *
  * The page is made at the first attach and stays. Readers take no lock: they see a list that is
  * changed one aligned store at a time.
@@ -14,8 +14,7 @@
 #include "atomic.h"
 #include "check.h"
 #include "error.h"
-
-#include <sys/mman.h>
+#include "wiped.h"
 
 struct page {
     uint64_t count; /* entries ever used: the others are NULL */
@@ -40,17 +39,12 @@ bool mqx_forked(const struct mqx_store *store)
 
 static int make_page(void)
 {
-    void *at = mmap(NULL, MQX_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                    0);
-    if (at == MAP_FAILED) {
-        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for an attachment");
+    void *at = NULL;
+    const int status = mqx_wiped_page(&at);
+    if (status == MQX_OK) {
+        mqx_store_release(&page, (struct page *)at);
     }
-    if (madvise(at, MQX_PAGE_SIZE, MADV_WIPEONFORK) != 0) {
-        (void)munmap(at, MQX_PAGE_SIZE);
-        return mqx_fail(MQRC_ENVIRONMENT_ERROR, "this kernel cannot wipe a page at fork");
-    }
-    mqx_store_release(&page, (struct page *)at);
-    return MQX_OK;
+    return status;
 }
 
 /* guard held */

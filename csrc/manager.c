@@ -212,6 +212,7 @@ static int attach_new(struct mqx_io *io, const char *path, const struct mqe_sett
     memcpy(store->qm_id, settings->qm_id, sizeof store->qm_id);
     memcpy(store->name, settings->name, sizeof store->name - 1);
     store->control = settings->control != 0;
+    store->keep_mapping = settings->keep_mapping != 0;
     (void)pthread_mutex_init(&manager->pool_mutex, NULL);
     int status = check_plan(&store->plan);
     if (status == MQX_OK) {

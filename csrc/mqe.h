@@ -60,6 +60,8 @@ struct mqe_settings { /* from qm.toml; 0 = default */
     uint32_t linear;              /* 1: retired segments move to archive/, for scans and replay */
     uint32_t keeper;              /* 1: this attachment is `penstock start` */
     uint32_t control;             /* 1: looks after it, so it is let in while it is quiescing */
+    uint32_t keep_mapping;        /* 1: of the region, for the next attachment of this process to
+                                   * it; kept until it attaches to another one, or ends */
     uint32_t no_helper;           /* 1: no helper thread (tests) */
 };
 

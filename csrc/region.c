@@ -10,6 +10,7 @@
 #include "arena.h"
 #include "error.h"
 #include "futex.h"
+#include "kept.h"
 
 #include <errno.h>
 #include <string.h>
@@ -267,6 +268,9 @@ int mqx_region_open(struct mqx_io *io, int dir, const char *name, struct mqx_reg
         status = -EIO;
     }
     if (status == 0) {
+        base = mqx_kept_take(io, &facts);
+    }
+    if (status == 0 && base == NULL) {
         status = io->ops->map(io, fd, facts.size, MQX_IO_MAP_REGION, &base);
     }
     if (status < 0) {
@@ -290,6 +294,20 @@ void mqx_region_close(struct mqx_region *region)
     }
     (void)region->io->ops->unmap(region->io, region->base, region->size);
     (void)region->io->ops->close(region->io, region->fd);
+    region->base = NULL;
+}
+
+void mqx_region_leave(struct mqx_region *region)
+{
+    struct mqx_io_stat facts;
+    struct mqx_io *io = region->io;
+    if (region->base == NULL || io->ops->stat(io, region->fd, &facts) < 0 ||
+        facts.size != region->size) {
+        mqx_region_close(region);
+        return;
+    }
+    mqx_kept_put(io, &facts, region->base, region->size);
+    (void)io->ops->close(io, region->fd);
     region->base = NULL;
 }
 

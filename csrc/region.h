@@ -519,6 +519,8 @@ int mqx_region_create(struct mqx_io *io, int dir, const char *name,
 int mqx_region_open(struct mqx_io *io, int dir, const char *name,
                     struct mqx_region *out) MQX_MUST_USE;
 void mqx_region_close(struct mqx_region *region);
+/* The same, but the mapping is kept for the next mqx_region_open() of this process (kept.h). */
+void mqx_region_leave(struct mqx_region *region);
 
 /* Makes at least `bytes` of the area usable; takes the growth lock only. 2071 when it cannot. */
 int mqx_region_grow(struct mqx_region *region, enum mqx_area_kind kind,

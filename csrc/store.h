@@ -24,6 +24,7 @@ struct mqx_store {
     struct mqx_files *files;
     struct mqx_region_plan plan;
     bool control;         /* is let in while the queue manager is quiescing */
+    bool keep_mapping;    /* of the region, when it is left (kept.h) */
     char name[49];        /* of the queue manager */
     char region_name[80];
     /* Called now and then by long steps of maintenance, which hold the maintenance lock: the sweep,

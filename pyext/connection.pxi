@@ -7,12 +7,13 @@ cdef object connections = WeakSet()  # the open ones of this process, for the in
 cdef dict INTEGER_SETTINGS = {  # the largest value of each
     name: 0xFFFFFFFF if name in (
         "platform", "stripe_count", "name_bucket_count", "growth_step", "max_uncommitted",
-        "max_message", "linear", "keeper", "control", "no_helper",
+        "max_message", "linear", "keeper", "control", "keep_mapping", "no_helper",
     ) else 0xFFFFFFFFFFFFFFFF
     for name in (
         "platform", "segment_size", "first_segment_size", "journal_limit", "ring_size",
         "region_size", "body_budget", "stripe_count", "name_bucket_count", "growth_step",
-        "max_uncommitted", "max_message", "linear", "keeper", "control", "no_helper",
+        "max_uncommitted", "max_message", "linear", "keeper", "control", "keep_mapping",
+        "no_helper",
     )
 }
 
@@ -69,6 +70,7 @@ cdef int fill_settings(mqe_settings *out, dict settings) except -1:
     out.linear = <uint32_t>setting(settings, "linear")
     out.keeper = <uint32_t>setting(settings, "keeper")
     out.control = <uint32_t>setting(settings, "control")
+    out.keep_mapping = <uint32_t>setting(settings, "keep_mapping")
     out.no_helper = <uint32_t>setting(settings, "no_helper")
     cdef object region_dir = settings.get("region_dir")
     if region_dir is not None:

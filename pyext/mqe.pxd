@@ -88,6 +88,7 @@ cdef extern from "mqe.h" nogil:
         uint32_t linear
         uint32_t keeper
         uint32_t control
+        uint32_t keep_mapping
         uint32_t no_helper
 
     struct mqe_attach_info:

@@ -15,8 +15,8 @@ COLUMNS_MAX = 100
 # Layers of the core, lowest first. A header includes only headers of its own layer or below it, a
 # source file also those of its own layer: what lies above is never named.
 LAYERS = (
-    "base amq atomic check checksum error format futex reason_codes yield",
-    "io message record surroundings",
+    "base amq atomic check checksum error format futex reason_codes wiped yield",
+    "io kept message record surroundings",
     "lock region arena store body attributes",
     "segment journal journal_files journal_read commit heap lookup queue select mqe notify "
     "browse_lock scan",
@@ -38,7 +38,7 @@ FILE_CALL = re.compile(
 NOT_STORAGE = {
     "check": {"write"},  # the last words of a failed check, on stderr
     "surroundings": {"open", "read"},  # /proc
-    "forked": {"mmap", "munmap"},  # the page that a fork empties
+    "wiped": {"mmap", "munmap"},  # the page that a fork empties
 }
 UNSAFE_CALL = re.compile("gets|strcpy|strcat|v?sprintf|alloca|system|popen|atoi|strtok")
 _CALL = re.compile(r"(?<![\w.>])(\w+)\s*\(")
@@ -207,6 +207,7 @@ REACHED_BY = {
     "recovery_scan": "recovery",
     "recovery_sort": "recovery",
     "browse_lock": "get",
+    "wiped": "kept",
 }
 
 

@@ -128,6 +128,7 @@ def connect(
     *,
     keeper: bool = False,
     control: bool = False,
+    keep_mapping: bool = False,
 ) -> QueueManager:
     """Connects this process to a queue manager; the first process to connect starts it.
 
@@ -138,6 +139,10 @@ def connect(
         keeper: this connection only keeps the queue manager running (``penstock start``).
         control: this connection looks after the queue manager, as ``penstock status``, ``resolve``
             and ``end`` do: it is let in while the queue manager is quiescing, too.
+        keep_mapping: for a program that connects again and again: when it leaves the queue manager,
+            the mapping of the shared memory is kept for the next time, which saves thousands of
+            page faults where much of it is used. It is memory alone, and holds nothing up; that of
+            a queue manager that has ended goes when this process connects again, or ends.
 
     Raises:
         QueueManagerNameError: there is none of that name, or it is no name.
@@ -152,7 +157,7 @@ def connect(
             globals()["create"](name, home)
         except ObjectAlreadyExists:
             pass  # somebody else was faster
-    return QueueManager(name, home, keeper=keeper, control=control)
+    return QueueManager(name, home, keeper=keeper, control=control, keep_mapping=keep_mapping)
 
 
 # ---- the connection ----
@@ -168,7 +173,13 @@ class QueueManager(_engine.Connection):
     platform: str  # "unix" or "zos"
 
     def __init__(
-        self, name: str, home: _Home = None, *, keeper: bool = False, control: bool = False
+        self,
+        name: str,
+        home: _Home = None,
+        *,
+        keeper: bool = False,
+        control: bool = False,
+        keep_mapping: bool = False,
     ) -> None:
         """Connects. See :func:`connect`."""
         from .identity import identity
@@ -176,10 +187,8 @@ class QueueManager(_engine.Connection):
         self.path = _directory(name, home)
         settings = _read_settings(name, self.path)
         for_engine = _engine_settings(settings)
-        if keeper:
-            for_engine["keeper"] = 1
-        if control:
-            for_engine["control"] = 1
+        asked = {"keeper": keeper, "control": control, "keep_mapping": keep_mapping}
+        for_engine.update({name: 1 for name, wanted in asked.items() if wanted})
         self.directory_identity = _identity(self.path)
         self.platform = settings.platform
         super().__init__(self.path, for_engine, identity())

@@ -34,7 +34,7 @@ def told(options: Options, queue: str | None = None) -> Iterator[None]:
 def connect(options: Options) -> QueueManager:
     """A connection. Raises SourceError."""
     with told(options):
-        return penstock.connect(options["queueManager"], options["home"])
+        return penstock.connect(options["queueManager"], options["home"], keep_mapping=True)
 
 
 @contextmanager

@@ -1,0 +1,60 @@
+/*
+ * kept.c - see kept.h.
+ */
+#include "kept.h"
+
+#include "check.h"
+#include "error.h"
+#include "surroundings.h"
+#include "wiped.h"
+
+struct kept {
+    void *base; /* NULL: none */
+    uint64_t size, device, inode;
+    struct mqx_io *io;
+};
+
+static struct kept *page; /* wiped at a fork */
+static struct mqx_local_lock guard;
+
+/* guard held */
+static void drop(void)
+{
+    if (page != NULL && page->base != NULL) {
+        (void)page->io->ops->unmap(page->io, page->base, page->size);
+        page->base = NULL;
+    }
+}
+
+void mqx_kept_put(struct mqx_io *io, const struct mqx_io_stat *file, void *base, uint64_t size)
+{
+    mqx_check(base != NULL && size == file->size);
+    mqx_local_take(&guard);
+    drop();
+    if (page == NULL) {
+        void *at = NULL;
+        const int status = mqx_wiped_page(&at);
+        page = status == MQX_OK ? at : NULL;
+    }
+    if (page != NULL) {
+        *page = (struct kept){base, size, file->device, file->inode, io};
+    } else { /* to keep it is a kindness, not a duty */
+        mqx_error_clear();
+        (void)io->ops->unmap(io, base, size);
+    }
+    mqx_local_drop(&guard);
+}
+
+void *mqx_kept_take(struct mqx_io *io, const struct mqx_io_stat *file)
+{
+    void *base = NULL;
+    mqx_local_take(&guard);
+    if (page != NULL && page->base != NULL && page->io == io && page->device == file->device &&
+        page->inode == file->inode && page->size == file->size) {
+        base = page->base;
+        page->base = NULL;
+    }
+    drop();
+    mqx_local_drop(&guard);
+    return base;
+}
