@@ -24,6 +24,7 @@
  */
 #include "batch.h"
 
+#include "body.h"
 #include "browse_lock.h"
 #include "error.h"
 #include "get.h"
@@ -226,6 +227,7 @@ static int link_group(struct put_many *many, struct group *group)
         }
         status = mqx_put_link(call, &hold, &wakes);
         if (status == MQX_OK) {
+            mqx_body_expect(&hold, mqx_body_payload(call->put.ext != NULL, call->put.length));
             group->slot[group->count++] = call->put.slot;
             note_result(many, i);
         }

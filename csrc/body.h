@@ -31,6 +31,26 @@ static inline bool mqx_body_is_single(uint64_t payload)
     return payload + sizeof(struct mqx_block) <= MQX_BLOCK_MAX;
 }
 
+/* Asks the processor for the entry and the block that the next message will take which has as much
+ * payload: hints, for who puts many. */
+static inline void mqx_body_expect(const struct mqx_hold *hold, uint64_t payload)
+{
+    enum { LINE = 64, LINES = 16 };
+    const uint64_t bytes = payload + sizeof(struct mqx_block);
+    const struct mqx_stripe *stripe = hold->stripe;
+    const char *entry = (const char *)mqx_message(hold->region, stripe->free_entries);
+    const char *block = bytes > MQX_BLOCK_MAX
+                            ? NULL
+                            : mqx_cells(hold->region,
+                                        stripe->free_cells[mqx_class_for((uint32_t)bytes)]);
+    for (uint64_t at = 0; entry != NULL && at < sizeof(struct mqx_message); at += LINE) {
+        __builtin_prefetch(entry + at, 1);
+    }
+    for (uint64_t at = 0; block != NULL && at < bytes && at < LINES * LINE; at += LINE) {
+        __builtin_prefetch(block + at, 1);
+    }
+}
+
 /* One block for the payload, taken in the caller's micro-transaction. */
 int mqx_body_take(struct mqx_hold *hold, uint64_t payload, uint32_t *out_cells) MQX_MUST_USE;
 

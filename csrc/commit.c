@@ -34,6 +34,7 @@ enum {
     APPEND_ATTEMPTS = 1 << 20,  /* each lost to others who got on */
     MARK_ATTEMPTS = 8,
     CRCS_AT_ONCE = 64,
+    FETCH_AHEAD = 4,            /* records, as if they were of one length, which most are */
 };
 
 struct flight { /* batches written by one call */
@@ -151,6 +152,7 @@ static bool add_record_crcs(const struct mqx_region *region, const struct mqx_se
         if (length < sizeof *record || length % 8 != 0 || length > end - lsn) {
             return false;
         }
+        __builtin_prefetch(mqx_ring_at(region, lsn + FETCH_AHEAD * (uint64_t)length));
         crcs[gathered++] = record->crc;
         lsn += length;
         records += 1;
