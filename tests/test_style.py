@@ -24,7 +24,8 @@ LAYERS = (
     "recovery recovery_scan recovery_replay recovery_sort recovery_load checkpoint checkpoint_file "
     "journal_create",
     "attach attach_region attachment errlog forked helper lockfile orphan sweep watch",
-    "handle twophase prepared_browse path put get oldest batch browse_batch manager control",
+    "handle twophase prepared_browse path put get oldest batch batch_rows browse_batch manager "
+    "control",
 )
 LAYER_OF = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
 
@@ -208,6 +209,7 @@ REACHED_BY = {
     "recovery_sort": "recovery",
     "browse_lock": "get",
     "wiped": "kept",
+    "batch_rows": "batch",
 }
 
 
