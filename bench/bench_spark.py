@@ -27,7 +27,7 @@ from report import Aim
 ROWS = {256: 300_000, 1024: 150_000}
 PARTITIONS = 2
 TRIGGERS = 3  # micro-batches of a stream that is read
-ROUNDS = 5
+ROUNDS = 9
 SHARE = 10_000  # messages of a put_batch; and of a unit of work, which MAXUMSGS allows
 END_SECONDS = 60.0
 
