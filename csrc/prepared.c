@@ -92,7 +92,7 @@ static int list_xid(struct mqx_region *region, uint32_t slot, const struct ps_xi
     unit->bytes = facts->stored.bytes;
     unit->prepared_us = facts->stored.prepared_us;
     unit->nonpersistent = facts->nonpersistent;
-    unit->ender = 0;
+    mqx_store_relaxed(&unit->ender, 0); /* who read the unit before this one may look at it */
     unit->discarded = 0;
     mqx_xid_list(region, slot);
     mqx_tx_commit(lock);
@@ -343,7 +343,7 @@ static void close_leader(struct mqx_region *region, uint32_t slot)
 {
     struct mqx_context *leader = mqx_context(region, slot);
     mqx_check(leader != NULL && leader->head == 0);
-    leader->unit_id = 0;
+    mqx_store_relaxed(&leader->unit_id, 0); /* who reads the unit looks at it without a lock */
     leader->decided_lsn = 0;
     leader->record_count = 0;
     leader->running_crc = 0;

@@ -153,8 +153,8 @@ static int take_some(struct browsing *b)
     }
     for (int i = 0; i < MQX_LOCKED_STEPS_MAX && b->slot != 0 && more && status == MQX_OK; i++) {
         message = mqx_message(region, b->slot);
-        const bool here = message != NULL && mqx_load_relaxed(&message->object) != 0 &&
-                          mqx_stripe_of(region, message->object) == hold.stripe;
+        const uint32_t at = message == NULL ? 0 : mqx_load_relaxed(&message->object);
+        const bool here = at != 0 && mqx_stripe_of(region, at) == hold.stripe;
         if (!here && i > 0) {
             break;
         }
@@ -230,7 +230,7 @@ static int move_cursor(const struct browsing *b, struct mqe_prepared_cursor *cur
     cursor->unit_id = b->unit_id;
     cursor->next_index = cursor->index;
     cursor->next_slot = b->slot;
-    cursor->next_number = next == NULL ? 0 : next->number;
+    cursor->next_number = next == NULL ? 0 : mqx_load_relaxed(&next->number);
     if (batch->count == 0 && b->full && batch->capacity > 0) {
         return mqx_fail(MQRC_TRUNCATED_MSG_FAILED,
                         "the next message has %llu bytes, the batch %llu",

@@ -128,13 +128,16 @@ int mqx_queue_admit(const struct mqx_region *region, const struct mqx_object *qu
             return status;
         }
     }
-    if (MQX_UNLIKELY(queue->present >= mqx_load_relaxed(&queue->max_depth))) {
+    const uint32_t present = mqx_load_relaxed(&queue->present); /* without the lock: put.c */
+    if (MQX_UNLIKELY(present >= mqx_load_relaxed(&queue->max_depth))) {
         return mqx_fail(MQRC_Q_FULL, "%.48s holds %u messages, MAXDEPTH is %u", queue->name,
-                        queue->present, queue->max_depth);
+                        present, queue->max_depth);
     }
     return MQX_OK;
 }
 
+/* Object, number and unit are looked at without the lock, too, by who then makes sure of them
+ * (prepared_browse.c). */
 static void fill_entry(const struct mqx_region *region, struct mqx_message *message,
                        const struct mqx_put *put)
 {
@@ -144,13 +147,13 @@ static void fill_entry(const struct mqx_region *region, struct mqx_message *mess
                                (put->logged && d->persistence == 0 ? MQX_MSGF_VOLATILE : 0) |
                                (d->has_ext != 0 ? MQX_MSGF_HAS_EXT : 0));
     message->pins = 0;
-    message->object = put->object;
-    message->number = put->number;
+    mqx_store_relaxed(&message->object, put->object);
+    mqx_store_relaxed(&message->number, put->number);
     message->lsn = 0;
     message->length = (uint32_t)put->length;
     message->priority = d->priority;
     message->expiry = expiry_of(region, d->expiry_us);
-    message->unit = put->context;
+    mqx_store_relaxed(&message->unit, put->context);
     message->backout_count = 0;
     message->chunk_count = 0;
     message->record_length = 0;
