@@ -26,6 +26,13 @@ static void drop(void)
     }
 }
 
+void mqx_kept_drop(void)
+{
+    mqx_local_take(&guard);
+    drop();
+    mqx_local_drop(&guard);
+}
+
 void mqx_kept_put(struct mqx_io *io, const struct mqx_io_stat *file, void *base, uint64_t size)
 {
     mqx_check(base != NULL && size == file->size);

@@ -28,4 +28,7 @@ void mqx_kept_put(struct mqx_io *io, const struct mqx_io_stat *file, void *base,
  * unmapped. */
 void *mqx_kept_take(struct mqx_io *io, const struct mqx_io_stat *file);
 
+/* Unmaps what is kept: who makes a region anew has seen that the old one is nobody's any more. */
+void mqx_kept_drop(void);
+
 #endif

@@ -205,6 +205,7 @@ int mqx_region_create(struct mqx_io *io, int dir, const char *name,
                         (unsigned long long)plan->size, (unsigned long long)plan->ring_size,
                         plan->stripe_count);
     }
+    mqx_kept_drop();
     int fd = io->ops->open(io, dir, name, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
     if (fd < 0) {
         return mqx_io_reason(fd, "creating the shared region");

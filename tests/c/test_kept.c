@@ -94,6 +94,17 @@ TEST(of_two_that_are_kept_the_older_one_is_unmapped)
     done(&b);
 }
 
+TEST(what_is_dropped_is_unmapped_and_dropping_nothing_does_nothing)
+{
+    struct file a = mapped('a');
+    mqx_kept_drop();
+    put(&a);
+    mqx_kept_drop();
+    CHECK(!is_mapped(a.base));
+    CHECK(take(&a) == NULL);
+    done(&a);
+}
+
 TEST(a_forked_child_has_none_and_may_keep_its_own)
 {
     struct file a = mapped('a');

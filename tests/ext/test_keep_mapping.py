@@ -132,6 +132,9 @@ with penstock.connect("QM1", HOME, keep_mapping=True) as qm, qm.open("Q", browse
 assert new != old
 assert "(deleted)" not in Path("/proc/self/maps").read_text()
 end(child)
+assert "(deleted)" in Path("/proc/self/maps").read_text()
+use()  # starts it, and is the last to leave
+assert "/penstock-" not in Path("/proc/self/maps").read_text()
 """,
     )
 
