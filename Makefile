@@ -10,7 +10,7 @@ JOBS ?= 2
 
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
-CORE := $(wildcard csrc/*.c csrc/*.h csrc/*.def)
+CORE := $(wildcard csrc/*/*.c csrc/*/*.h csrc/*/*/*.h csrc/*/*.def)
 BINDING := $(wildcard pyext/*)
 TOOLS := $(VENV)/.tools
 BUILT := $(VENV)/.built
@@ -82,7 +82,7 @@ format: $(TOOLS) ## format the Python files
 
 CRASH := $(MAKE) -j$(JOBS) -C tests/crash PYTHON=$(abspath $(RUN))
 
-.PHONY: crash t2 t3 t4 t7 t11 t12 spark-kill plant
+.PHONY: crash t2 t3 t4 t7 t11 t12 spark-kill mutation
 crash: t2 t3 t4 t7 t11 t12 c-asan c-tsan spark-kill ## all crash layers at CI size
 t2: ## SIGKILL before every store into the region, and in the repair
 	$(CRASH) -f t2.mk t2
@@ -101,8 +101,8 @@ t12: ## damage: each bit, truncation, swap, zeroed sector
 spark-kill: $(BUILT) ## exactly once through Spark: full disks, kills of drivers and workers (RANDOM=, SEED=)
 	$(RUN) tests/crash/spark_full.py
 	$(RUN) tests/crash/spark_storm.py $(if $(RANDOM),--random $(RANDOM)) $(if $(SEED),--seed $(SEED))
-plant: $(BUILT) ## planted faults, each caught by a named layer
-	$(CRASH) plant
+mutation: $(BUILT) ## planted faults, each caught by a named layer
+	$(CRASH) mutation
 
 # ---- the reference model: STEPS=, SEED= ----
 

@@ -1,4 +1,4 @@
-"""Builds the one extension module, penstock._engine: the core (csrc/*.c) and its binding.
+"""Builds the one extension module, penstock._engine: the core (csrc/**/*.c) and its binding.
 
 PENSTOCK_DEBUG=1 in the environment gives a build for debugging: slow checks, warnings as errors.
 """
@@ -18,11 +18,11 @@ from setuptools.command.build_ext import build_ext
 
 DEBUG = os.environ.get("PENSTOCK_DEBUG") == "1"
 HERE = Path(__file__).resolve().parent
-CORE = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").glob("*.c"))
-HEADERS = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").glob("*.[hd]*"))
+CORE = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").rglob("*.c"))
+HEADERS = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").rglob("*.[hd]*"))
 
 COMMON = ["-std=gnu11", "-fvisibility=hidden", "-fno-semantic-interposition", "-pthread"]
-COMMON += ["-O1", "-g", "-DMQX_SLOW_CHECKS"] if DEBUG else ["-O3", "-g0"]
+COMMON += ["-O1", "-g", "-DMQX_ASSERTIONS"] if DEBUG else ["-O3", "-g0"]
 CORE_WARNINGS = ["-Wall", "-Wextra", "-Wconversion"] + (["-Werror"] if DEBUG else [])
 BINDING_WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
 BINDING_WARNINGS += ["-Wno-missing-field-initializers"]
@@ -51,7 +51,7 @@ class BuildEngine(build_ext):
         def compile_with_warnings(
             obj: str, src: str, ext_name: str, cc_args: Any, extra: list[str], pp_opts: Any
         ) -> None:
-            core = Path(src).parent.name == "csrc"
+            core = "csrc" in Path(src).parts
             warnings = CORE_WARNINGS if core else BINDING_WARNINGS
             compile_one(obj, src, ext_name, cc_args, [*extra, *flags, *warnings], pp_opts)
 
@@ -66,7 +66,7 @@ engine = Extension(
     "penstock._engine",
     sources=["pyext/_engine.pyx", *CORE],
     depends=[*HEADERS, "pyext/gil.h"],
-    include_dirs=["csrc", "pyext"],
+    include_dirs=["csrc", "csrc/include", "pyext"],
 )
 
 if sys.platform != "linux":

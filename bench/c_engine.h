@@ -9,7 +9,7 @@
 #ifndef PENSTOCK_BENCH_C_ENGINE_H
 #define PENSTOCK_BENCH_C_ENGINE_H
 
-#include "../csrc/mqe.h"
+#include "penstock/engine.h"
 
 enum { BENCH_QUEUE_SLOTS = 4 };
 

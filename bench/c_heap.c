@@ -10,7 +10,7 @@
  */
 #include "c_engine.h"
 
-#include "../csrc/heap.h"
+#include "queue/priority_index.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 struct bench_heap {
     struct mqx_region region;
-    struct mqx_hold hold;
+    struct mqx_stripe_guard guard;
     uint32_t queue;
     uint32_t *slots; /* message entries, `depth` of them */
     uint64_t arrival;
@@ -45,14 +45,14 @@ static struct mqx_message *message_of(struct bench_heap *heap, uint32_t slot)
 static void make_entries(struct bench_heap *heap, uint32_t depth)
 {
     for (uint32_t i = 0; i < depth;) {
-        int status = mqx_entry_take(&heap->hold, &heap->slots[i]);
+        int status = mqx_entry_take(&heap->guard, &heap->slots[i]);
         if (status == MQX_NEED_CELLS) {
-            bench_must(mqx_hold_supply(&heap->hold), "supply");
+            bench_must(mqx_stripe_guard_supply(&heap->guard), "supply");
             continue;
         }
         bench_must(status, "entry");
         message_of(heap, heap->slots[i])->object = heap->queue;
-        mqx_hold_commit(&heap->hold);
+        mqx_stripe_guard_commit(&heap->guard);
         i++;
     }
 }
@@ -64,35 +64,35 @@ static void insert(struct bench_heap *heap, uint32_t slot)
     int status;
 
     do {
-        mqx_put8(&heap->hold, &message->placement, placement);
-        mqx_put8(&heap->hold, &message->state, MQX_MSG_AVAILABLE);
-        mqx_put64(&heap->hold, &message->number, heap->arrival);
-        status = mqx_heap_insert(&heap->hold, queue_of(heap), slot, true);
+        mqx_guard_store8(&heap->guard, &message->placement, placement);
+        mqx_guard_store8(&heap->guard, &message->state, MQX_MSG_AVAILABLE);
+        mqx_guard_store64(&heap->guard, &message->number, heap->arrival);
+        status = mqx_priority_index_insert(&heap->guard, queue_of(heap), slot, true);
         if (status == MQX_NEED_CELLS)
-            bench_must(mqx_hold_supply(&heap->hold), "supply");
+            bench_must(mqx_stripe_guard_supply(&heap->guard), "supply");
     } while (status == MQX_NEED_CELLS);
     bench_must(status, "insert");
-    mqx_hold_commit(&heap->hold);
+    mqx_stripe_guard_commit(&heap->guard);
     heap->arrival++;
 }
 
 static void take_out(struct bench_heap *heap, uint32_t slot)
 {
-    mqx_heap_remove(&heap->hold, queue_of(heap), slot);
-    mqx_hold_commit(&heap->hold);
+    mqx_priority_index_remove(&heap->guard, queue_of(heap), slot);
+    mqx_stripe_guard_commit(&heap->guard);
 }
 
 static void show(struct bench_heap *heap, uint32_t slot, bool available)
 {
-    mqx_put8(&heap->hold, &message_of(heap, slot)->state,
+    mqx_guard_store8(&heap->guard, &message_of(heap, slot)->state,
              available ? MQX_MSG_AVAILABLE : MQX_MSG_GOT);
-    mqx_heap_show(&heap->hold, queue_of(heap), slot, available);
-    mqx_hold_commit(&heap->hold);
+    mqx_priority_index_show(&heap->guard, queue_of(heap), slot, available);
+    mqx_stripe_guard_commit(&heap->guard);
 }
 
 static uint32_t first_of(struct bench_heap *heap)
 {
-    return mqx_heap_first(&heap->region, queue_of(heap));
+    return mqx_priority_index_first(&heap->region, queue_of(heap));
 }
 
 static double per_operation(uint64_t begun, uint32_t count)
@@ -147,7 +147,7 @@ static bool drain(struct bench_heap *heap, uint32_t expected)
 {
     uint32_t priority = MQX_MAX_PRIORITY;
     uint64_t arrival = 0;
-    bool right = mqx_heap_check(&heap->region, queue_of(heap)) == 0;
+    bool right = mqx_priority_index_check(&heap->region, queue_of(heap)) == 0;
     uint32_t slot;
 
     for (; (slot = first_of(heap)) != 0 && expected > 0; expected--) {
@@ -176,7 +176,7 @@ static void run(struct mqx_io *io, int directory, uint32_t depth, uint32_t count
     bench_must(mqx_region_create(io, directory, "heap", &plan, &heap.region), "region");
     heap.region.process = 1;
     bench_must(mqx_slot_take(&heap.region, MQX_AREA_OBJECTS, NULL, &heap.queue), "object");
-    bench_must(mqx_hold_take(&heap.region, heap.queue, &heap.hold), "lock");
+    bench_must(mqx_stripe_guard_take(&heap.region, heap.queue, &heap.guard), "lock");
     make_entries(&heap, depth);
     warm_up(&heap, depth);
     times = measure(&heap, depth, count);
@@ -185,7 +185,7 @@ static void run(struct mqx_io *io, int directory, uint32_t depth, uint32_t count
                      times.back_out);
     else
         bench_answer("wrong: the heap's order or count");
-    mqx_hold_drop(&heap.hold);
+    mqx_stripe_guard_drop(&heap.guard);
     mqx_region_close(&heap.region);
     bench_must(io->ops->unlink(io, directory, "heap") < 0, "unlink");
     free(heap.slots);

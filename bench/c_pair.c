@@ -1,5 +1,5 @@
 /*
- * c_pair.c - a non-persistent put and a get through mqe.h, in pairs, on one queue.
+ * c_pair.c - a non-persistent put and a get through engine.h, in pairs, on one queue.
  *
  *   c_pair DIRECTORY QUEUE BYTES     then on standard input, a line each:
  *     pairs COUNT START   waits for START (ns of CLOCK_MONOTONIC, 0 = now), so that two programs

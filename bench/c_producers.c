@@ -1,5 +1,5 @@
 /*
- * c_producers.c - durable puts through mqe.h by threads of this process.
+ * c_producers.c - durable puts through engine.h by threads of this process.
  *
  *   c_producers DIRECTORY QUEUE BYTES FIRST THREADS     then on standard input, a line each:
  *     put EACH                 every thread puts EACH persistent messages, each a unit of its own;

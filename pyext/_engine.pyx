@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 # cython: binding=False, embedsignature=True, embedsignature.format=clinic, cdivision=True
-# _engine.pyx - the binding: one extension module over the core (csrc/mqe.h), no policy.
+# _engine.pyx - the binding: one extension module over the core (csrc/include/penstock/engine.h), no policy.
 #
 # Terms
 #   connection  one attachment of this process to a queue manager's directory (Connection).

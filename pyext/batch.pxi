@@ -413,7 +413,7 @@ def batch_browse(
     (messages, bytes the next one needs): (0, 0) at the end, (0, n) when the first needs n bytes.
     bodies and offsets None: descriptors only. range: two places (placement, number).
     """
-    cdef mqe_place ends[2]
+    cdef mqe_position ends[2]
     cdef batch_memory memory
     cdef mqe_batch batch
     cdef mqe_get_t get
@@ -449,16 +449,16 @@ def batch_browse(
 def queue_places(QueueHandle queue not None, uint32_t parts):
     """Places (placement, number) that cut the queue into about so many equal ranges."""
     cdef uint32_t slot, generation, count = 0, i
-    cdef mqe_place *places
+    cdef mqe_position *places
     cdef penstock_gil gil
     cdef int reason
     slot, generation = queue.slot
     queue.connection.check_open()
-    places = <mqe_place *>room_for(parts, sizeof(places[0]))
+    places = <mqe_position *>room_for(parts, sizeof(places[0]))
     try:
         queue.busy += 1
         penstock_gil_arm(&gil)
-        reason = mqe_queue_places(
+        reason = mqe_queue_split_points(
             queue.connection.manager, slot, generation, parts, places, &count
         )
         penstock_gil_take(&gil)

@@ -20,7 +20,7 @@
 
 #include <Python.h>
 
-#include "mqe.h"
+#include "penstock/engine.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -42,19 +42,19 @@ static void penstock_gil_hook(void *gil)
 static inline void penstock_gil_arm(penstock_gil *gil)
 {
     gil->saved = NULL;
-    mqe_yield_arm(penstock_gil_hook, gil);
+    mqe_block_hook_arm(penstock_gil_hook, gil);
 }
 
 /* For calls that are sure to block or to copy much: released at once, no hook. */
 static inline void penstock_gil_begin_long(penstock_gil *gil)
 {
-    mqe_yield_arm(NULL, NULL);
+    mqe_block_hook_arm(NULL, NULL);
     penstock_gil_release(gil);
 }
 
 static inline void penstock_gil_take(penstock_gil *gil)
 {
-    mqe_yield_arm(NULL, NULL);
+    mqe_block_hook_arm(NULL, NULL);
     if (gil->saved != NULL) {
         PyEval_RestoreThread(gil->saved);
     }
@@ -67,7 +67,7 @@ static unsigned penstock_forks;
 static void penstock_forked(void)
 {
     penstock_forks++;
-    mqe_yield_arm(NULL, NULL);
+    mqe_block_hook_arm(NULL, NULL);
 }
 
 static inline int penstock_watch_forks(void)

@@ -1,12 +1,12 @@
-# mqe.pxd - the mirror of csrc/mqe.h and of the structs of csrc/format.h that it uses. No other file
+# mqe.pxd - the mirror of csrc/include/penstock/engine.h and of the structs of csrc/format.h that it uses. No other file
 # of the binding declares names of the core. Everything is nogil: the core never calls Python,
-# except through the hook of mqe_yield_arm() (gil.h).
+# except through the hook of mqe_block_hook_arm() (gil.h).
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 
-cdef extern from "format.h" nogil:
+cdef extern from "format/format.h" nogil:
     struct ps_descriptor:
         uint8_t msg_id[24]
         uint8_t correl_id[24]
@@ -53,11 +53,11 @@ cdef extern from "format.h" nogil:
         uint64_t instance
 
 
-cdef extern from "error.h" nogil:
+cdef extern from "base/error.h" nogil:
     void mqx_error_clear()
 
 
-cdef extern from "mqe.h" nogil:
+cdef extern from "penstock/engine.h" nogil:
     enum:
         MQE_INTERRUPTED
 
@@ -209,7 +209,7 @@ cdef extern from "mqe.h" nogil:
         uint32_t step_count
         mqe_step step[MQE_STEPS_MAX]
 
-    mqe_destination mqe_straight(uint32_t queue, uint32_t generation)
+    mqe_destination mqe_direct(uint32_t queue, uint32_t generation)
     int mqe_open(mqe_manager *manager, const mqe_destination *path, uint32_t options,
                  mqe_queue **out)
     int mqe_open_new(mqe_manager *manager, const ps_object_name *name, const void *attrs,
@@ -331,15 +331,15 @@ cdef extern from "mqe.h" nogil:
                       mqe_batch *batch)
     int mqe_browse_batch(mqe_manager *manager, mqe_queue *queue, mqe_get_t *how, mqe_batch *batch)
 
-    struct mqe_place:
+    struct mqe_position:
         uint32_t placement
         uint32_t zero
         uint64_t number
 
     int mqe_browse_range(mqe_manager *manager, mqe_queue *queue, mqe_get_t *how,
-                         const mqe_place *range, mqe_batch *batch)
-    int mqe_queue_places(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t parts,
-                         mqe_place *out, uint32_t *out_count)
+                         const mqe_position *range, mqe_batch *batch)
+    int mqe_queue_split_points(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t parts,
+                         mqe_position *out, uint32_t *out_count)
 
     struct mqe_prepared_cursor:
         uint64_t index
@@ -356,7 +356,7 @@ cdef extern from "mqe.h" nogil:
     uint32_t mqe_crc32c(uint32_t crc, const void *data, size_t size)
 
 
-cdef extern from "scan.h" nogil:
+cdef extern from "penstock/journal_scan.h" nogil:
     enum:
         MQE_SCAN_MORE
         MQE_SCAN_UINT
@@ -366,15 +366,15 @@ cdef extern from "scan.h" nogil:
         MQE_SCAN_ID
         MQE_SCAN_TEXT
 
-    struct mqe_scan_field:
+    struct mqe_journal_scan_field:
         const char *name
         uint32_t kind
         uint32_t size
         uint32_t message
-    const mqe_scan_field mqe_scan_fields[]
-    const uint32_t mqe_scan_field_count
+    const mqe_journal_scan_field mqe_journal_scan_fields[]
+    const uint32_t mqe_journal_scan_field_count
 
-    struct mqe_scan_piece:
+    struct mqe_journal_scan_piece:
         const unsigned char *bytes
         uint64_t length
         uint64_t base_lsn
@@ -389,7 +389,7 @@ cdef extern from "scan.h" nogil:
         uint64_t prev_end_lsn
         uint64_t created_us
 
-    struct mqe_scan:
+    struct mqe_journal_scan:
         psj_segment header
         uint64_t limit
         uint64_t start_lsn
@@ -399,7 +399,7 @@ cdef extern from "scan.h" nogil:
         uint64_t types
         uint32_t verify
         uint32_t allow_lost
-        const mqe_scan_piece *pieces
+        const mqe_journal_scan_piece *pieces
         uint32_t piece_count
         uint64_t at
         uint64_t batches
@@ -409,7 +409,7 @@ cdef extern from "scan.h" nogil:
         uint64_t need_bytes
         char problem[160]
 
-    struct mqe_scan_rows:
+    struct mqe_journal_scan_rows:
         void **columns
         uint32_t capacity
         uint32_t count
@@ -417,15 +417,15 @@ cdef extern from "scan.h" nogil:
         uint64_t body_capacity
         int64_t *offsets
 
-    struct mqe_scan_span:
+    struct mqe_journal_scan_span:
         uint64_t mark
         uint64_t end_lsn
         uint64_t first_us
         uint64_t last_us
 
-    int mqe_scan_open(
-        mqe_scan *scan, const void *data, uint64_t length, const uint8_t *qm_id, uint64_t number
+    int mqe_journal_scan_open(
+        mqe_journal_scan *scan, const void *data, uint64_t length, const uint8_t *qm_id, uint64_t number
     )
-    int mqe_scan_next(mqe_scan *scan, mqe_scan_rows *rows)
-    uint64_t mqe_scan_skip(mqe_scan *scan)
-    void mqe_scan_look(const mqe_scan *scan, mqe_scan_span *out)
+    int mqe_journal_scan_next(mqe_journal_scan *scan, mqe_journal_scan_rows *rows)
+    uint64_t mqe_journal_scan_skip(mqe_journal_scan *scan)
+    void mqe_journal_scan_look(const mqe_journal_scan *scan, mqe_journal_scan_span *out)

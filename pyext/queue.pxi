@@ -117,7 +117,7 @@ cdef class QueueHandle:
 
     cdef void aim_at(self, const mqe_found *found) noexcept:
         """The destination is that queue, nothing in between."""
-        self.to = mqe_straight(found.slot, found.generation)
+        self.to = mqe_direct(found.slot, found.generation)
         self.to.step[0].slot = found.slot
         self.to.step[0].generation = found.generation
         self.to.step[0].resolution = found.resolution

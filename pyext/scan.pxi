@@ -20,12 +20,12 @@ def scan_fields():
     """(name, kind, bytes a row, whether only PUT rows have it) of each column that a scan fills."""
     return [
         (
-            (<bytes>mqe_scan_fields[i].name).decode("ascii"),
-            _KINDS[mqe_scan_fields[i].kind],
-            mqe_scan_fields[i].size,
-            mqe_scan_fields[i].message == 1,
+            (<bytes>mqe_journal_scan_fields[i].name).decode("ascii"),
+            _KINDS[mqe_journal_scan_fields[i].kind],
+            mqe_journal_scan_fields[i].size,
+            mqe_journal_scan_fields[i].message == 1,
         )
-        for i in range(mqe_scan_field_count)
+        for i in range(mqe_journal_scan_field_count)
     ]
 
 
@@ -37,7 +37,7 @@ cdef class _ScanColumns:
     cdef Py_buffer views[SCAN_FIELDS_MAX + 2]
     cdef int held
     cdef void *at[SCAN_FIELDS_MAX]
-    cdef mqe_scan_rows rows
+    cdef mqe_journal_scan_rows rows
 
     def __dealloc__(self):
         while self.held > 0:
@@ -55,14 +55,14 @@ cdef class _ScanColumns:
     cdef int take(self, dict columns, uint32_t capacity, object bodies, object offsets) except -1:
         cdef uint32_t i
         cdef Py_buffer *view
-        if mqe_scan_field_count > SCAN_FIELDS_MAX or capacity < 1 or capacity > (1 << 28):
+        if mqe_journal_scan_field_count > SCAN_FIELDS_MAX or capacity < 1 or capacity > (1 << 28):
             raise ValueError(f"{capacity} rows at once")
-        for i in range(mqe_scan_field_count):
-            name = (<bytes>mqe_scan_fields[i].name).decode("ascii")
+        for i in range(mqe_journal_scan_field_count):
+            name = (<bytes>mqe_journal_scan_fields[i].name).decode("ascii")
             memory = columns.get(name)
             if memory is not None:
                 self.at[i] = self.hold(
-                    memory, <Py_ssize_t>capacity * mqe_scan_fields[i].size, name
+                    memory, <Py_ssize_t>capacity * mqe_journal_scan_fields[i].size, name
                 ).buf
         self.rows.columns = self.at
         self.rows.capacity = capacity
@@ -84,12 +84,12 @@ cdef class SegmentScan:
     number 0 and qm_id None take what the header says. Raises MQError (2101) for a bad header.
     """
 
-    cdef mqe_scan scan
+    cdef mqe_journal_scan scan
     cdef Py_buffer view
     cdef bint open
     cdef bint busy
     cdef Py_buffer piece_views[SCAN_PIECES_MAX]
-    cdef mqe_scan_piece pieces[SCAN_PIECES_MAX]
+    cdef mqe_journal_scan_piece pieces[SCAN_PIECES_MAX]
     cdef uint32_t piece_count
 
     def __init__(self, data, qm_id=None, uint64_t number=0):
@@ -103,7 +103,7 @@ cdef class SegmentScan:
             identity = <const uint8_t *>PyBytes_AS_STRING(qm_id)
         PyObject_GetBuffer(data, &self.view, PyBUF_SIMPLE)
         self.open = True
-        status = mqe_scan_open(
+        status = mqe_journal_scan_open(
             &self.scan, self.view.buf, <uint64_t>self.view.len, identity, number
         )
         if status != 0:
@@ -159,7 +159,7 @@ cdef class SegmentScan:
         self.scan.allow_lost = 1
 
     def next(self, dict columns, uint32_t capacity, bodies=None, offsets=None):
-        """Fills `columns` (name -> writable memory); (enum mqe_scan_result, rows)."""
+        """Fills `columns` (name -> writable memory); (enum mqe_journal_scan_result, rows)."""
         cdef int result
         cdef _ScanColumns memory = _ScanColumns()
         memory.take(columns, capacity, bodies, offsets)
@@ -167,19 +167,19 @@ cdef class SegmentScan:
             raise RuntimeError("another thread is in this scan")
         self.busy = True
         with nogil:
-            result = mqe_scan_next(&self.scan, &memory.rows)
+            result = mqe_journal_scan_next(&self.scan, &memory.rows)
         self.busy = False
         return result, memory.rows.count
 
     def skip(self):
         """Past damage, to the next good batch; the bytes left out."""
-        return mqe_scan_skip(&self.scan)
+        return mqe_journal_scan_skip(&self.scan)
 
     def look(self):
         """(newest durable mark, end LSN of the chain, time of the first and of the last batch)."""
-        cdef mqe_scan_span span
+        cdef mqe_journal_scan_span span
         with nogil:
-            mqe_scan_look(&self.scan, &span)
+            mqe_journal_scan_look(&self.scan, &span)
         return span.mark, span.end_lsn, span.first_us, span.last_us
 
     @property

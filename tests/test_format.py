@@ -86,7 +86,7 @@ def core_values() -> dict[str, int]:
     names = [*CONSTANTS.values(), *(f"PS_REC_{name}" for name in L.RECORD_TYPES.values())]
     names += [f"PS_SEC_{name}" for name in L.SECTIONS.values()]
     lines += [f'printf("{name} %llu\\n", (unsigned long long)({name}));' for name in names]
-    source = '#include <stdio.h>\n#include "format.h"\nint main(void)\n{\n'
+    source = '#include <stdio.h>\n#include "format/format.h"\nint main(void)\n{\n'
     source += "\n".join(lines) + "\nreturn 0;\n}\n"
     return run_c(source)
 
@@ -98,7 +98,8 @@ def run_c(source: str, *more: Path) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "program"
         (Path(folder) / "program.c").write_text(source)
-        command = [compiler, "-std=gnu11", f"-I{ROOT / 'csrc'}", "-o", str(program)]
+        include = [f"-I{ROOT / name}" for name in ("csrc", "csrc/include")]
+        command = [compiler, "-std=gnu11", *include, "-o", str(program)]
         command += [f"{program}.c", *map(str, more)]
         subprocess.run(command, check=True, timeout=60)
         output = subprocess.run([program], check=True, timeout=60, capture_output=True, text=True)
@@ -124,7 +125,7 @@ def test_reader_and_core_agree_on_every_size_and_offset(core: dict[str, int], st
 
 
 def test_reader_knows_every_struct_and_field_of_the_core() -> None:
-    header = (ROOT / "csrc" / "format.h").read_text()
+    header = (ROOT / "csrc" / "format" / "format.h").read_text()
     header = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
     found = dict(re.findall(r"^struct (psj_\w+|psc_\w+|ps_\w+) \{(.*?)\n\};", header, re.S | re.M))
     assert set(found) == set(L.STRUCTS)
@@ -143,7 +144,7 @@ def test_reader_and_core_agree_on_every_constant(core: dict[str, int]) -> None:
 
 
 def test_reader_names_every_record_type_and_section_of_the_core() -> None:
-    header = (ROOT / "csrc" / "format.h").read_text()
+    header = (ROOT / "csrc" / "format" / "format.h").read_text()
     assert set(re.findall(r"PS_REC_(\w+) =", header)) == set(L.RECORD_TYPES.values())
     assert set(re.findall(r"PS_SEC_(\w+) =", header)) == set(L.SECTIONS.values())
 
@@ -192,14 +193,14 @@ def test_fast_batch_header_decoding_agrees_with_the_declaration() -> None:
 def test_crc_and_tag_agree_with_the_core() -> None:
     data = bytes(k * 7 & 255 for k in range(100))
     listed = ",".join(map(str, data))
-    source = '#include <stdio.h>\n#include "checksum.h"\n'
+    source = '#include <stdio.h>\n#include "base/checksum.h"\n'
     source += f"static const unsigned char data[] = {{{listed}}};\n"
     source += "int main(void)\n{\nfor (size_t n = 0; n <= sizeof data; n++) {\n"
     source += 'printf("crc%zu %u\\n", n, mqx_crc32c((uint32_t)n, data, n));\n'
     source += 'printf("tag%zu %llu\\n", n, (unsigned long long)mqx_hash64(data, n, 0x123u));\n'
     source += "}\nreturn 0;\n}\n"
-    core = ROOT / "csrc"
-    values = run_c(source, core / "checksum.c", core / "check.c", core / "error.c")
+    core = ROOT / "csrc" / "base"
+    values = run_c(source, core / "checksum.c", core / "assert.c", core / "error.c")
     key = (0x123 ^ 0x456).to_bytes(8, "little") + (0x456).to_bytes(8, "little")
     for n in range(len(data) + 1):
         assert checksum.crc32c(data[:n], n) == values[f"crc{n}"]

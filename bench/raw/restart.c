@@ -13,7 +13,7 @@
  */
 #include "common.h"
 
-#include "../../csrc/format.h"
+#include "format/format.h"
 #include "raw.h"
 
 #include <dirent.h>

@@ -1,14 +1,14 @@
 /*
  * audit.c - accounts for all memory of a region: every entry and every cell is free exactly once or
- * used exactly once. See world.h.
+ * used exactly once. See crash_fixture.h.
  *
  * Who may name memory: free lists and parcels of the stripes, global lists, object attributes, heap
  * nodes, indexes, messages. A cell that nobody names is a leak; one that two name is worse.
  */
-#include "world.h"
+#include "crash_fixture.h"
 
-#include "../../csrc/lookup.h"
-#include "../../csrc/queue.h"
+#include "queue/id_index.h"
+#include "queue/queue.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -149,14 +149,14 @@ static void mark_nodes(struct audit *audit, uint32_t cell, uint32_t height, uint
 
 static uint32_t segment_bytes(uint32_t i)
 {
-    return 4u * (i == 0 ? MQX_LOOKUP_BUCKETS : MQX_LOOKUP_BUCKETS << (i - 1));
+    return 4u * (i == 0 ? MQX_ID_INDEX_BUCKETS : MQX_ID_INDEX_BUCKETS << (i - 1));
 }
 
 static void mark_index(struct audit *audit, uint32_t cell)
 {
-    const struct mqx_lookup *index = mqx_cells(audit->region, cell);
+    const struct mqx_id_index *index = mqx_cells(audit->region, cell);
     mark_cells(audit, cell, sizeof *index, "an index");
-    for (uint32_t i = 0; index != NULL && i < MQX_LOOKUP_SEGMENTS; i++) {
+    for (uint32_t i = 0; index != NULL && i < MQX_ID_INDEX_SEGMENTS; i++) {
         if (index->segment[i] != 0) {
             mark_cells(audit, index->segment[i], segment_bytes(i), "buckets of an index");
         }
@@ -233,13 +233,13 @@ static void check_idle(struct audit *audit)
     for (uint32_t i = 1; i < region->header->area[MQX_AREA_CONTEXTS].used; i++) {
         const struct mqx_context *context = mqx_context(region, i);
         const bool is_unit = context != NULL && context->state == MQX_CTX_PREPARED &&
-                             context->process == 0 && context->ender == 0;
+                             context->process == 0 && context->resolver == 0;
         if (context != NULL && !is_unit &&
             (context->state > MQX_CTX_IDLE ||
              (context->state == MQX_CTX_IDLE && context->process != region->process) ||
-             context->hand_kind != MQX_HAND_NONE || context->wait_state == MQX_WAIT_LISTED)) {
+             context->pending_kind != MQX_PENDING_NONE || context->wait_state == MQX_WAIT_LISTED)) {
             complain(audit, "context %u: state %u process %u hand %u wait %u", i, context->state,
-                     context->process, context->hand_kind, context->wait_state);
+                     context->process, context->pending_kind, context->wait_state);
         }
     }
     for (uint32_t i = 1; i < region->header->area[MQX_AREA_HANDLES].used; i++) {

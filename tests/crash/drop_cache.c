@@ -5,7 +5,7 @@
  */
 #include "drop_cache.h"
 
-#include "../../csrc/check.h"
+#include "base/assert.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #ifndef PENSTOCK_TESTS_DROP_CACHE_H
 #define PENSTOCK_TESTS_DROP_CACHE_H
 
-#include "../c/memory_io.h"
+#include "fixtures/memory_io.h"
 
 /* The table over `files`, valid until the next call, which forgets what was lost before. */
 struct mqx_io *drop_cache_table(struct memory_io *files, uint64_t seed);

@@ -43,7 +43,7 @@ int dynamic_open(mqe_manager *manager, const char *name, uint32_t options, mqe_q
     if (reason == 0) {
         as->slot[0] = found.slot;
         as->generation[0] = found.generation;
-        reason = mqe_open_straight(manager, found.slot, found.generation, options, out);
+        reason = mqe_open_direct(manager, found.slot, found.generation, options, out);
     }
     return reason;
 }

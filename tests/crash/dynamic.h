@@ -5,7 +5,7 @@
 #ifndef PENSTOCK_TESTS_DYNAMIC_H
 #define PENSTOCK_TESTS_DYNAMIC_H
 
-#include "world.h"
+#include "crash_fixture.h"
 
 enum { DYNAMIC_PERMANENT = 2, DYNAMIC_TEMPORARY = 3 };
 

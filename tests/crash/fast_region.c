@@ -4,7 +4,7 @@
  */
 #include "fast_region.h"
 
-#include "../../csrc/check.h"
+#include "base/assert.h"
 
 #include <string.h>
 #include <sys/mman.h>

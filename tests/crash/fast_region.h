@@ -9,7 +9,7 @@
 #ifndef PENSTOCK_TESTS_FAST_REGION_H
 #define PENSTOCK_TESTS_FAST_REGION_H
 
-#include "../c/memory_io.h"
+#include "fixtures/memory_io.h"
 
 /* The table over `files`, valid until the next call. region_size: of every region that will be
  * made. */

@@ -3,7 +3,7 @@
  * (Makefile): /proc is read once, wall clock and random numbers come from a counter. Only what such
  * tests ask a hundred thousand times a second, and what would make two runs of one seed differ.
  */
-#include "../../csrc/surroundings.h"
+#include "os/host_info.h"
 #include "workload.h"
 
 static uint64_t random_state = 1;
@@ -13,14 +13,14 @@ void fixed_random_reset(uint64_t seed)
     random_state = seed * 2 + 1;
 }
 
-int __real_mqx_surroundings_read(struct mqx_surroundings *out);
-int __wrap_mqx_surroundings_read(struct mqx_surroundings *out);
-int __wrap_mqx_surroundings_read(struct mqx_surroundings *out)
+int __real_mqx_host_info_read(struct mqx_host_info *out);
+int __wrap_mqx_host_info_read(struct mqx_host_info *out);
+int __wrap_mqx_host_info_read(struct mqx_host_info *out)
 {
-    static struct mqx_surroundings known;
+    static struct mqx_host_info known;
     static bool read;
     if (!read) {
-        const int status = __real_mqx_surroundings_read(&known);
+        const int status = __real_mqx_host_info_read(&known);
         if (status != MQX_OK) {
             return status;
         }
@@ -41,17 +41,17 @@ int __wrap_mqx_random_bytes(void *to, size_t size)
     return MQX_OK;
 }
 
-uint64_t __wrap_mqx_start_time(int32_t pid);
+uint64_t __wrap_mqx_process_start_time(int32_t pid);
 /* Never the same: a process that "died" in these tests has a pid that goes on living, and only its
  * locks tell. */
-uint64_t __wrap_mqx_start_time(int32_t pid)
+uint64_t __wrap_mqx_process_start_time(int32_t pid)
 {
     static uint64_t ticks;
     return pid > 0 ? ++ticks : 0;
 }
 
-uint64_t __wrap_mqx_coarse_now(void);
-uint64_t __wrap_mqx_coarse_now(void)
+uint64_t __wrap_mqx_clock_coarse_us(void);
+uint64_t __wrap_mqx_clock_coarse_us(void)
 {
     return WL_NOW_US;
 }

@@ -70,7 +70,8 @@ void layer_arguments(struct layer *layer, int argc, char **argv, uint64_t defaul
         } else if (strcmp(argv[i], "--every") == 0) {
             layer->every = number(argv[i], value);
         } else {
-            fprintf(stderr, "%s: what is %s? Known: --count --seed --time --only --tell --keep --sample "
+            fprintf(stderr,
+                    "%s: what is %s? Known: --count --seed --time --only --tell --keep --sample "
                     "--every\n",
                     argv[0], argv[i]);
             exit(2);

@@ -8,7 +8,7 @@
 #ifndef PENSTOCK_TESTS_LAYER_H
 #define PENSTOCK_TESTS_LAYER_H
 
-#include "../../csrc/base.h"
+#include "base/base.h"
 
 struct layer {
     uint64_t count;     /* cases or states wanted */

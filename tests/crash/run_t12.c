@@ -14,7 +14,7 @@
  *   unmarked      it is not: nothing but the last batch may be lost (promise P7), which is counted.
  *   checkpoint    the same with a checkpoint that lists messages; it is the file under attack.
  */
-#include "../../csrc/commit.h"
+#include "journal/group_commit.h"
 #include "fast_region.h"
 #include "layer.h"
 #include "workload.h"

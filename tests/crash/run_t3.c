@@ -16,9 +16,9 @@
  * Left out of the recording: what is written into the error log (no promise), and, but for every
  * eighth round, into the lock file; else most states would differ in these alone.
  */
-#include "../../csrc/attachment.h"
-#include "../../csrc/scan.h"
-#include "../c/disk_states.h"
+#include "process/attachment.h"
+#include "penstock/journal_scan.h"
+#include "fixtures/disk_states.h"
 #include "fast_region.h"
 #include "layer.h"
 #include "workload.h"
@@ -202,13 +202,13 @@ static int check_archive(const struct disk_state *state, const mqe_manager *mana
     const struct mqx_journal *journal = manager->store.region.journal;
     const uint64_t newest = journal->segment[journal->active - 1].number;
     for (uint64_t number = 1; number <= newest; number++) {
-        struct mqe_scan scan;
+        struct mqe_journal_scan scan;
         uint64_t size = 0, archived_size = 0;
         const void *here = segment_bytes(state, "journal", number, &size);
         const void *archived = segment_bytes(state, "archive", number, &archived_size);
         if ((here == NULL) == (archived == NULL) ||
             (archived != NULL &&
-             mqe_scan_open(&scan, archived, archived_size, NULL, number) != 0)) {
+             mqe_journal_scan_open(&scan, archived, archived_size, NULL, number) != 0)) {
             (void)snprintf(text, text_size, "segment %llu of %llu is %s",
                            (unsigned long long)number, (unsigned long long)newest,
                            here == NULL && archived == NULL ? "gone"
@@ -294,7 +294,8 @@ static void write_prepared(FILE *file, const struct wl_model *found, uint32_t p)
             for (uint32_t i = 0; i < found->queue[q].count; i++) {
                 const struct wl_message *m = &found->queue[q].message[i];
                 if (m->state != WL_AVAILABLE && m->unit == p && m->order == order) {
-                    fprintf(file, "prepared %u %s ", p, m->state == WL_PREPARED_PUT ? "PUT" : "GET");
+                    fprintf(file, "prepared %u %s ", p,
+                            m->state == WL_PREPARED_PUT ? "PUT" : "GET");
                     write_message(file, q, m);
                     more = true;
                 }

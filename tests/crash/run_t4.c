@@ -19,7 +19,7 @@
  * A flipped bit that a restart after a death reads in the journal's last batch cannot be told from
  * a torn tail (the exception of promise P7): such losses are allowed, counted and printed.
  */
-#include "../c/disk_states.h"
+#include "fixtures/disk_states.h"
 #include "drop_cache.h"
 #include "layer.h"
 #include "workload.h"

@@ -161,7 +161,7 @@ static void browse_long(mqe_manager *m)
 {
     static unsigned char buffer[1 << 20];
     mqe_queue *queue = NULL;
-    expect("open", mqe_open_straight(m, world.slot[0], world.generation[0], MQE_BROWSE, &queue));
+    expect("open", mqe_open_direct(m, world.slot[0], world.generation[0], MQE_BROWSE, &queue));
     for (int i = 0; i < 5; i++) {
         struct mqe_get get = {.flags = MQE_GET_BROWSE_NEXT | (i % 2 != 0 ? MQE_GET_LOCK : 0u),
                               .buffer = buffer, .capacity = sizeof buffer};
@@ -222,7 +222,8 @@ static void structure(mqe_manager *m)
         struct ps_attr head;
         char text[8];
     } queue_attrs = {{2039, 2, 1}, "S"};
-    const struct ps_object_name s_name = object_name(110, 10, "S"), q_name = object_name(1, 1, "SQ");
+    const struct ps_object_name s_name = object_name(110, 10, "S"),
+                                q_name = object_name(1, 1, "SQ");
     const struct mqe_found s = define_once(m, &s_name, &structure_attrs, sizeof structure_attrs);
     const struct mqe_found queue = define_once(m, &q_name, &queue_attrs, sizeof queue_attrs);
     const struct world q = {.slot = {queue.slot}, .generation = {queue.generation}};

@@ -51,7 +51,13 @@ enum {
     TABLE_BITS = 22,
     TABLE_SIZE = 1 << TABLE_BITS,
 };
-enum { DYNAMIC_EVERY = 12, ROUND_KILLS = 5000, IDS_A_KILL = 60, IDS_AT_FIRST = 4000, STUCK_MS = 60000 };
+enum {
+    DYNAMIC_EVERY = 12,
+    ROUND_KILLS = 5000,
+    IDS_A_KILL = 60,
+    IDS_AT_FIRST = 4000,
+    STUCK_MS = 60000
+};
 enum { PREPARE_EVERY = 6, RESOLVE_EVERY = 10, WALK_EVERY = 24 };
 enum { CONSUMERS_END = 1, MOVERS_END = 2, PRODUCERS_END = 3 };
 enum kind { INTENT = 1, ACKED = 2, TAKING = 3, TOOK = 4, UNDONE = 5 };
@@ -503,7 +509,7 @@ static uint32_t browse_queue(mqe_manager *manager, int q, bool persistent_only, 
     uint32_t count = 0;
     memset(newest, 0, sizeof newest);
     must("open",
-         mqe_open_straight(manager, world.slot[q], world.generation[q], MQE_BROWSE, &queue));
+         mqe_open_direct(manager, world.slot[q], world.generation[q], MQE_BROWSE, &queue));
     for (;;) {
         struct mqe_get get = {.flags = MQE_GET_BROWSE_NEXT, .buffer = buffer,
                               .capacity = sizeof buffer};

@@ -10,18 +10,19 @@ PYTHON_KILLS ?= 300
 PYTHON ?= python3
 WORKERS ?= 10
 SEED ?= 1
-T7_CORE := $(patsubst $(ROOT)/csrc/%.c,$(T7)/core/%.o,$(wildcard $(ROOT)/csrc/*.c))
-T7_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wconversion -Werror
+T7_CORE := $(patsubst $(ROOT)/csrc/%.c,$(T7)/core/%.o,$(wildcard $(ROOT)/csrc/*/*.c))
+T7_INCLUDES := -I$(ROOT)/csrc -I$(ROOT)/csrc/include -I$(ROOT)/tests/c
+T7_FLAGS := -std=gnu11 -DMQX_ASSERTIONS -O2 -g -Wall -Wextra -Wconversion -Werror
 
 $(T7)/core/%.o: $(ROOT)/csrc/%.c
 	@mkdir -p $(@D)
-	$(CC) $(T7_FLAGS) -MMD -MP -c $< -o $@
+	$(CC) $(T7_FLAGS) $(T7_INCLUDES) -MMD -MP -c $< -o $@
 
 $(T7)/tests/%.o: $(ROOT)/tests/crash/%.c
 	@mkdir -p $(@D)
-	$(CC) $(T7_FLAGS) -MMD -MP -c $< -o $@
+	$(CC) $(T7_FLAGS) $(T7_INCLUDES) -MMD -MP -c $< -o $@
 
-$(T7)/storm: $(T7_CORE) $(T7)/tests/storm.o $(T7)/tests/world.o $(T7)/tests/audit.o \
+$(T7)/storm: $(T7_CORE) $(T7)/tests/storm.o $(T7)/tests/crash_fixture.o $(T7)/tests/audit.o \
     $(T7)/tests/dynamic.o
 	$(CC) $^ -lpthread -o $@
 
@@ -34,4 +35,4 @@ t7: $(T7)/storm ## kill storms: KILLS, PYTHON_KILLS, WORKERS, SEED, TIME
 	$(PYTHON) $(ROOT)/tests/crash/python_storm.py --kills $(PYTHON_KILLS) \
 	    --workers $(WORKERS) --seed $(SEED) $(if $(TIME),--time $(TIME))
 
--include $(wildcard $(T7)/core/*.d $(T7)/tests/*.d)
+-include $(wildcard $(T7)/core/*/*.d $(T7)/tests/*.d)

@@ -403,12 +403,12 @@ static int delete_by_close(struct workload *w, uint32_t q)
     struct wl_queue *queue = &w->model.queue[q];
     const uint32_t how = queue->count == 0 ? 1 + wl_below(w, 2) : (uint32_t)MQE_CLOSE_PURGE;
     mqe_queue *handle = NULL, *other = NULL;
-    if (!wl_worked(w, "open", mqe_open_straight(w->manager, queue->slot, queue->generation,
+    if (!wl_worked(w, "open", mqe_open_direct(w->manager, queue->slot, queue->generation,
                                                 MQE_BROWSE, &handle))) {
         return wl_over(w) ? STOP : GO_ON;
     }
     if (wl_below(w, 2) == 0) {
-        (void)wl_worked(w, "open", mqe_open_straight(w->manager, queue->slot, queue->generation,
+        (void)wl_worked(w, "open", mqe_open_direct(w->manager, queue->slot, queue->generation,
                                                      MQE_OUTPUT, &other));
     }
     queue->defined = false;
@@ -438,7 +438,7 @@ static int live_shortly(struct workload *w)
                                 &found))) {
         return wl_over(w) ? STOP : GO_ON;
     }
-    const struct mqe_destination to = mqe_straight(found.slot, found.generation);
+    const struct mqe_destination to = mqe_direct(found.slot, found.generation);
     (void)wl_worked(w, "put on it", mqe_put(w->manager, NULL, &to, &descriptor, NULL, attrs, length,
                                             -1, 0));
     if (wl_below(w, 2) == 0) {
@@ -493,7 +493,7 @@ static int put_message(struct workload *w, const struct wl_queue *queue, mqe_uni
 {
     struct ps_descriptor descriptor;
     struct ps_descriptor_ext extension;
-    const struct mqe_destination to = mqe_straight(queue->slot, queue->generation);
+    const struct mqe_destination to = mqe_direct(queue->slot, queue->generation);
     wl_descriptor(message, &descriptor);
     descriptor.priority = order->priority;
     descriptor.persistence = order->persistence;
@@ -570,7 +570,7 @@ static int get_message(struct workload *w, const struct wl_queue *queue, mqe_uni
     mqe_queue *handle = NULL;
     const uint64_t key = correl;
     char text[256];
-    int reason = mqe_open_straight(w->manager, queue->slot, queue->generation, 2 | MQE_BROWSE,
+    int reason = mqe_open_direct(w->manager, queue->slot, queue->generation, 2 | MQE_BROWSE,
                                    &handle);
     if (reason != 0) {
         return reason;

@@ -39,9 +39,9 @@
 #ifndef PENSTOCK_TESTS_WORKLOAD_H
 #define PENSTOCK_TESTS_WORKLOAD_H
 
-#include "../../csrc/attachment.h"
-#include "../../csrc/mqe.h"
-#include "../c/memory_io.h"
+#include "process/attachment.h"
+#include "penstock/engine.h"
+#include "fixtures/memory_io.h"
 
 enum {
     WL_QUEUES = 5,
@@ -68,7 +68,7 @@ struct wl_message {
     uint8_t kept;           /* in the journal: persistent, or of a queue in the structure */
     uint8_t state, unit;    /* enum wl_state; number of the unit, prepared or not, that has it */
     uint8_t ghost;
-    uint32_t order;         /* of the call in its unit; in a picture and in what is found: 0, 1, ... */
+    uint32_t order; /* of the call in its unit; in a picture and in what is found: 0, 1, ... */
 };
 
 struct wl_attributes {      /* values, in the order of the selectors in workload_model.c */

@@ -4,7 +4,7 @@
  */
 #include "workload_steps.h"
 
-#include "../../csrc/batch.h"
+#include "api/batch.h"
 
 #include <string.h>
 
@@ -27,7 +27,7 @@ static struct mqe_batch begin(uint32_t count)
 static void fill_row(uint32_t i, const struct wl_order *order, const struct wl_message *message)
 {
     struct mqe_item *item = &items[i];
-    mqx_item_clear(item);
+    mqx_msg_batch_item_clear(item);
     wl_descriptor(message, &item->d);
     item->d.priority = order->priority;
     item->d.persistence = order->persistence;
@@ -42,7 +42,7 @@ static void fill_row(uint32_t i, const struct wl_order *order, const struct wl_m
 int wl_put_batch(struct workload *w, uint32_t q, uint32_t u)
 {
     struct wl_queue *queue = &w->model.queue[q];
-    const struct mqe_destination to = mqe_straight(queue->slot, queue->generation);
+    const struct mqe_destination to = mqe_direct(queue->slot, queue->generation);
     struct wl_message messages[ROWS];
     struct mqe_batch batch = begin(1 + wl_below(w, ROWS));
     const uint32_t total = batch.count;
@@ -114,7 +114,7 @@ int wl_get_batch(struct workload *w, uint32_t q, uint32_t u)
     if (expected == 0 || wl_need_unit(w, u) != GO_ON || w->unit[u] == NULL) {
         return wl_over(w) ? STOP : GO_ON;
     }
-    int reason = mqe_open_straight(w->manager, queue->slot, queue->generation, 2, &handle);
+    int reason = mqe_open_direct(w->manager, queue->slot, queue->generation, 2, &handle);
     if (reason == 0) {
         reason = mqe_get_batch(w->manager, w->unit[u], handle, &how, &batch);
         (void)mqe_close(handle, MQE_CLOSE_KEEP);

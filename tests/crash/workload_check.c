@@ -150,7 +150,7 @@ static int read_messages(mqe_manager *manager, struct wl_queue *out, uint32_t op
 {
     mqe_queue *queue = NULL;
     int result = 0;
-    int reason = mqe_open_straight(manager, out->slot, out->generation, options, &queue);
+    int reason = mqe_open_direct(manager, out->slot, out->generation, options, &queue);
     if (reason != 0) {
         return wl_refused(text, size, "opening a queue", reason);
     }

@@ -5,8 +5,8 @@
  */
 #include "workload_steps.h"
 
-#include "../../csrc/get.h"
-#include "../../csrc/prepared.h"
+#include "api/get.h"
+#include "unit/prepared.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -342,7 +342,8 @@ int wl_look_at_prepared(mqe_manager *manager, struct wl_model *out, char *text, 
         wl_xid(p, serial, &xid);
         if (count > WL_PREPARED || p >= WL_PREPARED || out->prepared[p].there ||
             memcmp(&xid, &rows[i].xid, sizeof xid) != 0) {
-            (void)snprintf(text, size, "a prepared unit, number %u of %u, out of nothing", p, count);
+            (void)snprintf(text, size, "a prepared unit, number %u of %u, out of nothing", p,
+                           count);
             return -1;
         }
         out->prepared[p] = (struct wl_prepared){true, serial};

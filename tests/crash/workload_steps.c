@@ -3,7 +3,7 @@
  */
 #include "workload_steps.h"
 
-#include "../../csrc/error.h"
+#include "base/error.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,0 +1,310 @@
+/*
+ * browse_batch.c - mqe_browse_batch, mqe_browse_range: many messages looked at in a call;
+ * mqe_queue_newest: where a queue ends now; mqe_queue_split_points: where it can be cut.
+ *
+ * A group is looked at in the lock hold of an attempt (get.h): at most 64 messages and GROUP_BYTES
+ * of bodies. What is short and in the region is copied there. What is long or in the journal is
+ * pinned, copied without the lock, and ends the group; when it went away meanwhile it is passed
+ * over, as if it had gone just before. The handle's cursor moves behind what the caller is given.
+ *
+ * Ranges. Who begins at a place goes to it in his first lock hold, by a search through the numbers
+ * of its level. So places need not be of messages that are there, and survive restarts.
+ *
+ * Newest. Numbers of a stripe rise, and it draws them from blocks that rise, so whatever is put
+ * after a look under the lock has a number above all that was handed out before. A stripe that has
+ * drawn no block since the restart has messages of older blocks only.
+ */
+#include "api/batch.h"
+
+#include "queue/browse_lock.h"
+#include "base/error.h"
+#include "api/get.h"
+#include "os/block_hook.h"
+
+enum {
+    GROUP_BYTES = 65536,
+    LOOK_FLAGS = MQE_GET_BROWSE_FIRST | MQE_GET_BROWSE_NEXT | MQE_GET_FAIL_IF_QUIESCING,
+    LOOK_MATCH = MQE_MATCH_PERSISTENT | MQE_MATCH_UP_TO,
+};
+
+struct looking {
+    struct mqx_getting call;  /* first: look_at_group() is handed it */
+    struct mqe_batch *batch;
+    uint64_t room;            /* bytes of bodies beyond the first message */
+    const struct mqe_position *range; /* NULL: the whole queue */
+    bool go;                  /* to the beginning of the range */
+    struct mqx_cursor done;   /* on the last message that was dealt with */
+    bool ended;               /* no more: nothing there, or it does not fit */
+};
+
+/* Drops the lock. What cannot be pinned now is looked at again. */
+static int look_at_far(struct looking *look, struct mqx_stripe_guard *guard)
+{
+    struct mqx_getting *call = &look->call;
+    struct mqx_message *message = mqx_message(guard->region, call->slot);
+    if (call->pool == 0 || message->pins == UINT8_MAX) {
+        mqx_stripe_guard_drop(guard);
+        call->cursor = look->done;
+        return mqx_get_context(call);
+    }
+    mqx_pending_pin(guard, call->pool, call->queue->object, call->slot);
+    mqx_stripe_guard_drop(guard);
+    mqx_about_to_block();
+    const uint32_t length = message->length;
+    const int copied = mqx_msg_batch_read(call->store, look->batch, look->batch->count, message);
+    const bool gone = *(volatile uint8_t *)&message->state == MQX_MSG_GONE;
+    const int released = mqx_pending_release(call->store, call->pool);
+    if (copied == MQX_OK && !gone) {
+        mqx_msg_batch_count(look->batch, length);
+    }
+    if (gone) {
+        mqx_error_clear();
+    }
+    look->done = call->cursor;
+    return released != MQX_OK || gone ? released : copied;
+}
+
+static bool is_beyond(const struct looking *look, const struct mqx_message *message)
+{
+    const struct mqe_position *end = look->range == NULL ? NULL : &look->range[1];
+    return end != NULL && (message->placement < end->placement ||
+                           (message->placement == end->placement && message->number > end->number));
+}
+
+/* The next message, if there is one that fits. *out_held: the lock is still held. */
+static int look_at_next(struct looking *look, struct mqx_stripe_guard *guard, bool *out_held)
+{
+    struct mqx_getting *call = &look->call;
+    struct mqe_batch *batch = look->batch;
+    struct mqx_object *queue = mqx_object(guard->region, call->queue->object);
+    const uint64_t now = queue->expiring != 0 ? mqx_clock_coarse_us() : 0;
+    int status = mqx_match_next(call->store, guard, call->queue->object, &call->match, now,
+                                 &call->cursor, &call->slot);
+    if (status != MQX_OK) {
+        *out_held = false;
+        return status;
+    }
+    status = mqx_get_check(call, queue); /* finding may have let go of the lock */
+    const struct mqx_message *message = mqx_message(guard->region, call->slot);
+    if (status != MQX_OK || message == NULL || is_beyond(look, message) ||
+        !mqx_msg_batch_fits(batch, look->room, message)) {
+        look->ended = true;
+        return status;
+    }
+    if (!mqx_msg_batch_is_near(batch, message)) {
+        *out_held = false;
+        return look_at_far(look, guard);
+    }
+    status = mqx_msg_batch_read(call->store, batch, batch->count, message);
+    if (status == MQX_OK) {
+        mqx_msg_batch_count(batch, message->length);
+        look->done = call->cursor;
+    }
+    return status;
+}
+
+/* take_many() of get.h. */
+static enum mqx_next_step look_at_group(struct mqx_getting *call, struct mqx_stripe_guard *guard,
+                                        bool keep, int *status)
+{
+    struct looking *look = (struct looking *)(void *)call;
+    const struct mqe_batch *batch = look->batch;
+    const uint32_t first = batch->count;
+    const uint64_t from = batch->bytes;
+    bool held = true;
+    (void)keep;
+    if (look->go) {
+        mqx_priority_index_go_behind(guard->region, mqx_object(guard->region, call->queue->object),
+                           look->range[0].placement, look->range[0].number, &call->cursor);
+        look->done = call->cursor;
+        look->go = false;
+    }
+    while (held && *status == MQX_OK && !look->ended && batch->count < batch->capacity &&
+           batch->count - first < MQX_LOCKED_STEPS_MAX &&
+           (batch->bodies == NULL || batch->bytes - from < GROUP_BYTES)) {
+        *status = look_at_next(look, guard, &held);
+    }
+    if (held) {
+        mqx_stripe_guard_drop(guard);
+    }
+    return STEP_DONE;
+}
+
+static int check_call(const mqe_queue *queue, const struct mqe_get *get,
+                      const struct mqe_position *range)
+{
+    const int status = mqx_get_rights(queue, get->flags, true);
+    if (status == MQX_OK && (get->flags & ~(uint32_t)LOOK_FLAGS) != 0) {
+        return mqx_fail(MQRC_OPTIONS_ERROR, "flags %#x are not for a browse of many", get->flags);
+    }
+    if (status == MQX_OK && range != NULL &&
+        (range[0].placement > MQX_MAX_PRIORITY || range[1].placement > MQX_MAX_PRIORITY)) {
+        return mqx_fail(MQRC_OPTIONS_ERROR, "a range from placement %u to %u",
+                        range[0].placement, range[1].placement);
+    }
+    if (status == MQX_OK && (get->match & ~(uint32_t)LOOK_MATCH) != 0) {
+        return mqx_fail(MQRC_MATCH_OPTIONS_ERROR, "match bits %#x are not for batches",
+                        get->match);
+    }
+    return status;
+}
+
+/* With the handle's cursor, which one call uses at a time. */
+static int look_at_all(struct looking *look)
+{
+    struct mqx_getting *call = &look->call;
+    mqe_queue *queue = call->queue;
+    int status = MQX_OK;
+    if (pthread_mutex_trylock(&queue->cursor_mutex) != 0) {
+        mqx_about_to_block();
+        (void)pthread_mutex_lock(&queue->cursor_mutex);
+    }
+    if ((call->get->flags & MQE_GET_BROWSE_FIRST) == 0) {
+        call->cursor = queue->cursor;
+    }
+    look->done = call->cursor;
+    (void)mqx_handle_unlock(&call->store->region, queue->handle); /* a browse ends it */
+    while (status == MQX_OK && !look->ended && look->batch->count < look->batch->capacity) {
+        struct mqx_stripe_guard guard;
+        (void)mqx_get_attempt(call, &guard, false, &status);
+    }
+    queue->cursor = look->done;
+    (void)pthread_mutex_unlock(&queue->cursor_mutex);
+    return status;
+}
+
+static int look_at(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
+                   const struct mqe_position *range, struct mqe_batch *batch)
+{
+    struct looking look = {
+        .call = {.manager = manager, .store = &manager->store, .queue = queue, .get = get,
+                 .browse = true, .woken = true, .take_many = look_at_group},
+        .batch = batch,
+        .room = mqx_msg_batch_room(batch, get->max_bytes),
+        .range = range,
+        .go = range != NULL && (get->flags & MQE_GET_BROWSE_FIRST) != 0,
+    };
+    mqx_msg_batch_begin(batch);
+    int status = mqx_enter(manager, (get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);
+    if (status == MQX_OK) {
+        status = check_call(queue, get, range);
+    }
+    if (status != MQX_OK || batch->capacity == 0) {
+        return status;
+    }
+    mqx_match_init(&manager->store.region, get, &look.call.match);
+    mqx_inside(manager, 1);
+    status = look_at_all(&look);
+    mqx_inside(manager, -1);
+    if (look.call.pool != 0) {
+        mqx_pool_give(manager, look.call.pool);
+    }
+    if (batch->count != 0 || (status == MQX_OK && batch->needed == 0)) {
+        return MQX_OK;
+    }
+    return status != MQX_OK
+               ? status
+               : mqx_fail(MQRC_TRUNCATED_MSG_FAILED,
+                          "the next message has %llu bytes, there is room for %llu",
+                          (unsigned long long)batch->needed,
+                          (unsigned long long)batch->body_capacity);
+}
+
+int mqe_browse_batch(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
+                     struct mqe_batch *batch)
+{
+    return look_at(manager, queue, get, NULL, batch);
+}
+
+int mqe_browse_range(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
+                     const struct mqe_position range[2], struct mqe_batch *batch)
+{
+    return look_at(manager, queue, get, range, batch);
+}
+
+/* ---- places ---- */
+
+/* The queue's lock. */
+static int hold_queue(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                      struct mqx_stripe_guard *guard)
+{
+    struct mqx_region *region = &manager->store.region;
+    const struct mqx_object *queue = mqx_object(region, slot);
+    int status = mqx_enter(manager, false);
+    if (status == MQX_OK && queue == NULL) {
+        status = mqx_fail(MQRC_Q_DELETED, "there is no queue in slot %u", slot);
+    }
+    if (status == MQX_OK) {
+        status = mqx_stripe_guard_take(region, slot, guard);
+    }
+    if (status == MQX_OK && (queue->generation != generation ||
+                             mqx_load_relaxed(&queue->state) == MQX_OBJ_DELETING)) {
+        mqx_stripe_guard_drop(guard);
+        status = mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", slot);
+    }
+    return status;
+}
+
+/* Behind a message that has about `rank` present ones before it; false: there is none. */
+static bool place_behind(const struct mqx_region *region, const struct mqx_object *queue,
+                         uint64_t rank, struct mqe_position *out)
+{
+    for (uint32_t p = MQX_MAX_PRIORITY + 1; p-- > 0;) {
+        const struct mqx_level *level = &queue->level[p];
+        if (rank < level->present) {
+            const uint32_t slot = mqx_priority_index_sample(region, queue, p, (uint32_t)rank);
+            const struct mqx_message *message = mqx_message(region, slot);
+            *out = (struct mqe_position){.placement = p};
+            out->number = message == NULL ? 0 : message->number;
+            return message != NULL;
+        }
+        rank -= level->present;
+    }
+    return false;
+}
+
+static bool is_after(const struct mqe_position *a, const struct mqe_position *b)
+{
+    return a->placement < b->placement ||
+           (a->placement == b->placement && a->number > b->number);
+}
+
+int mqe_queue_split_points(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t parts,
+                     struct mqe_position *out, uint32_t *out_count)
+{
+    struct mqx_region *region = &manager->store.region;
+    struct mqx_stripe_guard guard;
+    int status = MQX_OK;
+    *out_count = 0;
+    for (uint32_t part = 1; part < parts && status == MQX_OK;) {
+        status = hold_queue(manager, slot, generation, &guard);
+        if (status != MQX_OK) {
+            return status;
+        }
+        const struct mqx_object *queue = mqx_object(region, slot);
+        for (uint32_t n = 0; n < MQX_LOCKED_STEPS_MAX && part < parts; n++, part++) {
+            const uint64_t before = (uint64_t)queue->present * part / parts;
+            struct mqe_position *next = &out[*out_count];
+            if (before != 0 && place_behind(region, queue, before - 1, next) &&
+                (*out_count == 0 || is_after(next, next - 1))) {
+                *out_count += 1;
+            }
+        }
+        mqx_stripe_guard_drop(&guard);
+    }
+    return status;
+}
+
+int mqe_queue_newest(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                     uint64_t *out_number)
+{
+    struct mqx_stripe_guard guard;
+    const int status = hold_queue(manager, slot, generation, &guard);
+    if (status == MQX_OK) {
+        *out_number = guard.stripe->end_number != 0
+                          ? guard.stripe->next_number - 1
+                          : mqx_load_relaxed(&guard.region->journal->next_number) - 1;
+        mqx_stripe_guard_drop(&guard);
+    }
+    return status;
+}

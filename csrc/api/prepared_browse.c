@@ -1,0 +1,278 @@
+/*
+ * prepared_browse.c - mqe_browse_prepared: the messages of a prepared unit, in the order of the
+ * calls.
+ *
+ * The unit's list does not change before the unit is decided, and from then on only under the
+ * stripe lock of the message that leaves it. So the way to the first message is walked without a
+ * lock, and believed once that message is found, under its lock, to be in the unit; from there on
+ * each is looked at under its lock, at most 64 a hold. What is short and in the region is copied
+ * there; of what lies in the journal the entry is copied, the body after the lock; what is long is
+ * pinned. At the end the unit is looked at once more: when it has been decided meanwhile, nothing
+ * of the batch is told.
+ *
+ * Cursor: the entry and number of the next message, with its index; unit ids are never used again.
+ */
+#include "process/attachment.h"
+#include "api/batch.h"
+#include "base/error.h"
+#include "unit/prepared.h"
+#include "os/block_hook.h"
+
+#include <string.h>
+
+struct browsing {
+    mqe_manager *manager;
+    struct mqx_store *store;
+    const struct ps_xid *xid;
+    struct mqe_batch *batch;
+    uint32_t unit;            /* context */
+    uint64_t unit_id;
+    uint32_t slot;            /* the next message, 0: no more */
+    uint32_t pool;            /* context for pins, 0: none was needed yet */
+    bool full;                /* the next one does not fit */
+    uint32_t pinned;          /* the newest of the batch, in the hand of `pool`; 0: not */
+    struct mqx_message pinned_as; /* the entry as it was then */
+    uint32_t far_count;       /* of the newest ones: bodies in the journal */
+    uint32_t far_index[MQX_LOCKED_STEPS_MAX];
+    struct mqx_message far[MQX_LOCKED_STEPS_MAX];
+};
+
+static int has_ended(const struct browsing *b)
+{
+    char text[MQX_XID_TEXT_SIZE];
+    return mqx_fail(MQRC_UOW_NOT_AVAILABLE, "the unit of work prepared as %s has been ended",
+                    mqx_xid_text(b->xid, text));
+}
+
+static bool is_open(const struct browsing *b)
+{
+    const struct mqx_context *unit = mqx_context(&b->store->region, b->unit);
+    return unit != NULL && mqx_prepared_is_open(&b->store->region, unit) &&
+           mqx_load_relaxed(&unit->unit_id) == b->unit_id;
+}
+
+/* ---- where to begin ---- */
+
+/* A cursor that outlives a restart knows the entry of another message. */
+static bool is_hint(const struct browsing *b, const struct mqe_prepared_cursor *cursor)
+{
+    const struct mqx_message *message = mqx_message(&b->store->region, cursor->next_slot);
+    return cursor->unit_id == b->unit_id && cursor->next_index <= cursor->index &&
+           message != NULL && mqx_load_relaxed(&message->unit) == b->unit &&
+           mqx_load_relaxed(&message->number) == cursor->next_number;
+}
+
+/* The message with the cursor's index, 0 beyond the last one. */
+static void walk(struct browsing *b, const struct mqe_prepared_cursor *cursor)
+{
+    const struct mqx_region *region = &b->store->region;
+    const struct mqx_context *unit = mqx_context(region, b->unit);
+    uint64_t at = 0;
+    b->slot = cursor->index < mqx_load_relaxed(&unit->count) ? mqx_load_relaxed(&unit->head) : 0;
+    if (b->slot != 0 && is_hint(b, cursor)) {
+        at = cursor->next_index;
+        b->slot = cursor->next_slot;
+    }
+    for (; at < cursor->index && b->slot != 0; at++) {
+        const struct mqx_message *message = mqx_message(region, b->slot);
+        b->slot = message == NULL ? 0 : mqx_load_relaxed(&message->unit_next);
+    }
+}
+
+/* ---- one hold ---- */
+
+/* Is it the unit's, now? Its stripe lock is held. */
+static bool is_ours(const struct browsing *b, const struct mqx_message *message)
+{
+    return (message->state == MQX_MSG_PUT || message->state == MQX_MSG_GOT) &&
+           message->unit == b->unit && is_open(b);
+}
+
+static bool fits(struct browsing *b, const struct mqx_message *message)
+{
+    struct mqe_batch *batch = b->batch;
+    b->full = batch->count >= batch->capacity ||
+              !mqx_msg_batch_fits(batch, mqx_msg_batch_room(batch, 0), message);
+    return !b->full;
+}
+
+static void pin(struct browsing *b, struct mqx_stripe_guard *guard,
+                const struct mqx_message *message)
+{
+    mqx_pending_pin(guard, b->pool, message->object, b->slot);
+    b->pinned = b->slot;
+    b->pinned_as = *message;
+}
+
+static int read_item(struct browsing *b, uint32_t i, const struct mqx_message *message)
+{
+    struct mqe_batch *batch = b->batch;
+    const int status = mqx_msg_batch_item_read(b->store, message, &batch->items[i],
+                                     batch->bodies + batch->offsets[i]);
+    batch->items[i].work =
+        message->state == MQX_MSG_PUT ? (uint32_t)MQE_ITEM_PUT : (uint32_t)MQE_ITEM_GOT;
+    return status;
+}
+
+/* Takes the message into the batch. *out_more: the hold goes on behind it. */
+static int take(struct browsing *b, struct mqx_stripe_guard *guard, struct mqx_message *message,
+                bool *out_more)
+{
+    struct mqe_batch *batch = b->batch;
+    const uint32_t i = batch->count;
+    int status = MQX_OK;
+    if (message->cells == 0) {
+        b->far_index[b->far_count] = i;
+        b->far[b->far_count++] = *message;
+    } else if (message->length <= MQX_LOCKED_COPY_MAX) {
+        status = read_item(b, i, message);
+    } else if (b->pool == 0 || message->pins == UINT8_MAX) {
+        *out_more = false; /* again, with a context; or when others have done */
+        return MQX_OK;
+    } else {
+        pin(b, guard, message);
+        *out_more = false;
+    }
+    mqx_msg_batch_count(batch, message->length);
+    b->slot = message->unit_next;
+    return status;
+}
+
+static int take_some(struct browsing *b)
+{
+    struct mqx_region *region = &b->store->region;
+    struct mqx_message *message = mqx_message(region, b->slot);
+    const uint32_t object = message == NULL ? 0 : mqx_load_relaxed(&message->object);
+    struct mqx_stripe_guard guard;
+    bool more = true;
+    if (mqx_object(region, object) == NULL) {
+        return has_ended(b);
+    }
+    int status = mqx_stripe_guard_take(region, object, &guard);
+    if (status != MQX_OK) {
+        return status;
+    }
+    for (int i = 0; i < MQX_LOCKED_STEPS_MAX && b->slot != 0 && more && status == MQX_OK; i++) {
+        message = mqx_message(region, b->slot);
+        const uint32_t at = message == NULL ? 0 : mqx_load_relaxed(&message->object);
+        const bool here = at != 0 && mqx_stripe_of(region, at) == guard.stripe;
+        if (!here && i > 0) {
+            break;
+        }
+        if (!here || !is_ours(b, message)) {
+            status = has_ended(b);
+        } else if (!fits(b, message)) {
+            more = false;
+        } else {
+            status = take(b, &guard, message, &more);
+        }
+    }
+    mqx_stripe_guard_drop(&guard);
+    return status;
+}
+
+/* ---- after the hold ---- */
+
+static int read_far(struct browsing *b)
+{
+    int status = MQX_OK;
+    for (uint32_t k = 0; k < b->far_count && status == MQX_OK; k++) {
+        status = read_item(b, b->far_index[k], &b->far[k]);
+    }
+    b->far_count = 0;
+    return status;
+}
+
+static int read_pinned(struct browsing *b)
+{
+    if (b->pinned == 0) {
+        return MQX_OK;
+    }
+    mqx_check(b->batch->count > 0);
+    const int status = read_item(b, b->batch->count - 1, &b->pinned_as);
+    const int released = mqx_pending_release(b->store, b->pool);
+    b->pinned = 0;
+    return released != MQX_OK ? released : status;
+}
+
+/* The next one is to be pinned, and there is no context for that yet. */
+static int need_pool(struct browsing *b)
+{
+    return b->pool == 0 ? mqx_pool_take(b->manager, true, &b->pool) : MQX_OK;
+}
+
+static int fill(struct browsing *b)
+{
+    int status = MQX_OK;
+    while (status == MQX_OK && b->slot != 0 && !b->full) { /* each turn takes one, or prepares to */
+        const uint32_t before = b->batch->count;
+        status = take_some(b);
+        if (b->far_count != 0 || b->pinned != 0) {
+            mqx_about_to_block();
+        }
+        const int far = read_far(b);
+        const int near = read_pinned(b);
+        status = status != MQX_OK ? status : far != MQX_OK ? far : near;
+        if (status == MQX_OK && !b->full && b->batch->count == before) {
+            status = need_pool(b);
+        }
+    }
+    return is_open(b) || mqx_region_stopped(&b->store->region) != MQX_RUNNING ? status
+                                                                               : has_ended(b);
+}
+
+/* ---- the call ---- */
+
+static int move_cursor(const struct browsing *b, struct mqe_prepared_cursor *cursor)
+{
+    const struct mqe_batch *batch = b->batch;
+    const struct mqx_message *next = mqx_message(&b->store->region, b->slot);
+    cursor->index += batch->count;
+    cursor->unit_id = b->unit_id;
+    cursor->next_index = cursor->index;
+    cursor->next_slot = b->slot;
+    cursor->next_number = next == NULL ? 0 : mqx_load_relaxed(&next->number);
+    if (batch->count == 0 && b->full && batch->capacity > 0) {
+        return mqx_fail(MQRC_TRUNCATED_MSG_FAILED,
+                        "the next message has %llu bytes, the batch %llu",
+                        (unsigned long long)batch->needed,
+                        (unsigned long long)batch->body_capacity);
+    }
+    return MQX_OK;
+}
+
+static int browse(struct browsing *b, struct mqe_prepared_cursor *cursor)
+{
+    int status = mqx_prepared_find(b->store, b->xid, &b->unit, &b->unit_id);
+    if (status != MQX_OK) {
+        return status;
+    }
+    walk(b, cursor);
+    status = fill(b);
+    if (b->pool != 0) {
+        mqx_pool_give(b->manager, b->pool);
+    }
+    if (status != MQX_OK) {
+        b->batch->count = 0;
+        return status;
+    }
+    return move_cursor(b, cursor);
+}
+
+int mqe_browse_prepared(mqe_manager *manager, const struct ps_xid *xid,
+                        struct mqe_prepared_cursor *cursor, struct mqe_batch *batch)
+{
+    struct browsing browsing = {
+        .manager = manager, .store = &manager->store, .xid = xid, .batch = batch};
+    int status = mqx_enter(manager, false);
+    mqx_msg_batch_begin(batch);
+    if (status == MQX_OK && !mqx_xid_is_sound(xid)) {
+        status = mqx_fail(MQRC_OPTIONS_ERROR, "this is no xid");
+    }
+    if (status == MQX_OK) {
+        mqx_inside(manager, 1);
+        status = browse(&browsing, cursor);
+        mqx_inside(manager, -1);
+    }
+    return status;
+}

@@ -1,0 +1,580 @@
+/*
+ * put.c - mqe_put: one message onto one queue.
+ *
+ * Three ways, told apart once the defaults are resolved:
+ *   quick     non-persistent, outside a unit, short: one lock hold, one micro-transaction, no
+ *   context. in a unit any message: linked as PUT in the unit's context; a persistent one's record
+ *   enters the log ring.
+ *   single    persistent or long, outside a unit: the same in a context of the pool, then decided
+ *   at once: the
+ *             record itself commits (PS_FLAG_COMMITS), is flushed, and the message is shown.
+ *
+ * A body above MQX_LOCKED_COPY_MAX is copied outside the lock into a chain that the context has in
+ * hand (RESERVED); linking it empties the hand in the same micro-transaction. Nothing is linked
+ * before every check has passed, and a record that does not get into the ring takes the message out
+ * again: a failed put leaves nothing.
+ */
+#include "api/put.h"
+
+#include "recovery/checkpoint.h"
+#include "base/error.h"
+#include "process/maintenance.h"
+#include "queue/resolved_path.h"
+#include "os/block_hook.h"
+
+#include <string.h>
+
+/* ---- what the message is: defaults, ranges, placement ---- */
+
+static int resolve_persistence(const struct mqx_object *first, struct ps_descriptor *d)
+{
+    if (d->persistence == 2) { /* MQPER_PERSISTENCE_AS_Q_DEF: the value at the time of the put */
+        d->persistence = mqx_load_relaxed(&first->def_persistence);
+    }
+    if (MQX_UNLIKELY(d->persistence > 1)) {
+        return mqx_fail(MQRC_PERSISTENCE_ERROR, "Persistence %u; it is 0, 1 or 2", d->persistence);
+    }
+    return MQX_OK;
+}
+
+static int resolve_priority(const struct mqx_object *first, const struct mqx_object *queue,
+                            struct ps_descriptor *d, int *warning)
+{
+    if (d->priority == -1) { /* MQPRI_PRIORITY_AS_Q_DEF */
+        d->priority = mqx_load_relaxed(&first->def_priority);
+    }
+    if (MQX_UNLIKELY(d->priority < 0)) {
+        return mqx_fail(MQRC_PRIORITY_ERROR, "Priority %d; it is -1 or not negative", d->priority);
+    }
+    *warning = MQX_OK;
+    d->placement = (uint8_t)d->priority;
+    if (MQX_UNLIKELY(d->priority > MQX_MAX_PRIORITY)) {
+        *warning = mqx_fail(MQRC_PRIORITY_EXCEEDS_MAXIMUM,
+                            "Priority %d is above MaxPriority %d: queued at %d, field kept",
+                            d->priority, MQX_MAX_PRIORITY, MQX_MAX_PRIORITY);
+        d->placement = MQX_MAX_PRIORITY;
+    }
+    if (mqx_load_relaxed(&queue->fifo) != 0) {
+        d->placement = mqx_load_relaxed(&queue->def_priority);
+    }
+    return MQX_OK;
+}
+
+static int set_times(struct ps_descriptor *d, int32_t expiry, uint32_t flags, uint64_t now_us)
+{
+    if ((flags & MQE_PUT_KEEP_TIME) == 0) {
+        d->put_time_us = now_us != 0 ? now_us : mqx_clock_coarse_us();
+    }
+    if (MQX_LIKELY(expiry == -1)) {
+        d->expiry_us = 0;
+        return MQX_OK;
+    }
+    if (expiry < 1 || expiry > 999999999) {
+        return mqx_fail(MQRC_EXPIRY_ERROR, "Expiry %d; it is -1 or 1 to 999999999 tenths", expiry);
+    }
+    d->expiry_us = (now_us != 0 ? now_us : mqx_clock_coarse_us()) + (uint64_t)expiry * 100000u;
+    return MQX_OK;
+}
+
+static bool id_is_none(const uint8_t id[MQX_ID_SIZE])
+{
+    uint64_t words[3];
+    memcpy(words, id, sizeof words);
+    return (words[0] | words[1] | words[2]) == 0;
+}
+
+/* AS_Q_DEF as the path's first definition says now, then the placement by what the queue says. */
+static inline int resolve_defaults(const struct mqx_region *region, const struct mqx_object *queue,
+                                   const struct mqe_destination *to, struct ps_descriptor *d,
+                                   int *warning)
+{
+    const struct mqx_object *first =
+        MQX_LIKELY(to->first == to->queue) ? queue : mqx_object(region, to->first);
+    if (MQX_UNLIKELY(queue == NULL || first == NULL)) {
+        return mqx_fail(MQRC_Q_DELETED, "there is no queue in slot %u", to->queue);
+    }
+    int status = MQX_LIKELY(mqx_resolved_path_is_direct(to, queue))
+                     ? MQX_OK
+                     : mqx_resolved_path_check(region, to, true);
+    if (MQX_UNLIKELY(status == MQX_OK && mqx_load_relaxed(&queue->type) != MQX_LOCAL_QUEUE)) {
+        status = mqx_fail(MQRC_OBJECT_TYPE_ERROR, "%.48s is no local queue: it holds no messages",
+                          queue->name);
+    }
+    if (status == MQX_OK) {
+        status = resolve_persistence(first, d);
+    }
+    if (status == MQX_OK) {
+        status = resolve_priority(first, queue, d, warning);
+    }
+    return status;
+}
+
+/* On z/OS a queue indexed by group has first messages of the lowest priorities placed higher,
+ * whether they are in a group or not. The field stays. */
+static MQX_COLD void place_in_group(const struct mqx_region *region, const struct mqx_object *queue,
+                                    const struct mqx_put *put)
+{
+    enum { LEAST_PLACEMENT = 2 };
+    const int32_t number = put->ext != NULL ? put->ext->msg_seq_number : 1;
+    if (region->header->platform == MQX_PLATFORM_ZOS && mqx_load_relaxed(&queue->fifo) == 0 &&
+        number == 1 && put->d->placement < LEAST_PLACEMENT) {
+        put->d->placement = LEAST_PLACEMENT;
+    }
+}
+
+int mqx_put_resolve(struct mqx_putting *call, int32_t expiry, uint32_t flags)
+{
+    struct ps_descriptor *d = call->put.d;
+    const struct mqx_region *region = &call->store->region;
+    const struct mqx_object *queue = mqx_object(region, call->to->queue);
+    int status = resolve_defaults(region, queue, call->to, d, &call->warning);
+    if (status == MQX_OK) {
+        status = set_times(d, expiry, flags, call->now_us);
+    }
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        return status;
+    }
+    d->has_ext = call->put.ext != NULL;
+    d->backout_count = 0;
+    call->put.logged =
+        d->persistence != 0 || mqx_load_relaxed(&queue->np_life) == MQX_NP_IN_STRUCTURE;
+    if (MQX_UNLIKELY(mqx_load_relaxed(&queue->group_index) != 0)) {
+        place_in_group(region, queue, &call->put);
+    }
+    call->put.make_correl_id = (flags & MQE_PUT_NEW_CORREL_ID) != 0;
+    call->put.make_msg_id = (flags & MQE_PUT_NEW_MSG_ID) != 0 || id_is_none(d->msg_id);
+    return MQX_OK;
+}
+
+/* ---- linking ---- */
+
+/* The region's budget for persistent bodies is used up, and no freed block is at hand. */
+static bool over_budget(const struct mqx_region *region, uint64_t payload)
+{
+    const struct mqx_header *header = region->header;
+    const uint64_t used = mqx_load_relaxed(&header->area[MQX_AREA_ARENA].used) * MQX_CELL;
+    if (MQX_LIKELY(used + payload <= header->body_budget)) {
+        return false;
+    }
+    const uint64_t block = payload + sizeof(struct mqx_block);
+    const uint32_t class_no =
+        mqx_class_for(block < MQX_BLOCK_MAX ? (uint32_t)block : (uint32_t)MQX_BLOCK_MAX);
+    return mqx_load_relaxed(&header->global_cells[class_no]) == 0;
+}
+
+int mqx_put_link(struct mqx_putting *call, struct mqx_stripe_guard *guard, struct mqx_wakes *wakes)
+{
+    struct mqx_region *region = &call->store->region;
+    struct mqx_put *put = &call->put;
+    struct mqx_object *queue = mqx_object(region, put->object);
+    int status;
+    for (;;) {
+        status = mqx_queue_admit(region, queue, put);
+        if (MQX_LIKELY(status == MQX_OK)) {
+            status = mqx_queue_link(guard, queue, put);
+        }
+        if (MQX_LIKELY(status != MQX_NEED_CELLS)) {
+            break;
+        }
+        status = mqx_stripe_guard_supply(guard);
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        mqx_stripe_guard_rollback(guard);
+        mqx_stripe_guard_drop(guard);
+        return status;
+    }
+    if (put->reserved != 0) {
+        mqx_guard_store32(guard, &mqx_context(region, call->context)->pending_kind,
+                          MQX_PENDING_NONE);
+    }
+    mqx_stripe_guard_commit(guard);
+    if (MQX_UNLIKELY(put->context == 0 && queue->waiters != 0)) {
+        mqx_wait_list_pick(guard, put->object, put->slot, wakes);
+    }
+    return MQX_OK;
+}
+
+/* A message by itself: one lock hold. */
+static int link_message(struct mqx_putting *call)
+{
+    struct mqx_region *region = &call->store->region;
+    struct mqx_wakes wakes;
+    struct mqx_stripe_guard guard;
+    int status = mqx_stripe_guard_take(region, call->put.object, &guard);
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        return status;
+    }
+    wakes.count = 0;
+    status = mqx_put_link(call, &guard, &wakes);
+    if (MQX_LIKELY(status == MQX_OK)) {
+        mqx_stripe_guard_drop(&guard);
+        if (MQX_UNLIKELY(wakes.count != 0)) {
+            mqx_wait_list_wake(region, &wakes);
+        }
+    }
+    return status;
+}
+
+/* An entry of our own, in the context's hand. */
+static int reserve_entry(struct mqx_putting *call, struct mqx_stripe_guard *guard)
+{
+    struct mqx_context *context = mqx_context(&call->store->region, call->context);
+    uint32_t slot = 0;
+    int status = mqx_entry_take(guard, &slot);
+    while (status == MQX_NEED_CELLS) {
+        status = mqx_stripe_guard_supply(guard);
+        if (status != MQX_OK) {
+            return status;
+        }
+        status = mqx_entry_take(guard, &slot);
+    }
+    if (status != MQX_OK) {
+        mqx_stripe_guard_rollback(guard);
+        mqx_stripe_guard_drop(guard);
+        return status;
+    }
+    mqx_guard_store32(guard, &mqx_message(guard->region, slot)->cells, 0);
+    mqx_guard_store32(guard, &context->hand, slot);
+    mqx_guard_store32(guard, &context->pending_object, call->put.object);
+    mqx_guard_store32(guard, &context->pending_kind, MQX_PENDING_RESERVED);
+    mqx_stripe_guard_commit(guard);
+    call->put.reserved = slot;
+    return MQX_OK;
+}
+
+/* A chain for a long body: blocks are taken a few at a time, the copy runs with no lock held. */
+static int reserve(struct mqx_putting *call)
+{
+    struct mqx_region *region = &call->store->region;
+    struct mqx_put *put = &call->put;
+    const uint64_t payload = mqx_body_payload(put->ext != NULL, put->length);
+    uint64_t have = 0;
+    bool done = false;
+    struct mqx_stripe_guard guard;
+    int status = mqx_stripe_guard_take(region, put->object, &guard);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = reserve_entry(call, &guard); /* on failure the lock has been dropped */
+    while (status == MQX_OK && !done) {
+        const uint64_t before = have;
+        status = mqx_body_extend(&guard, mqx_message(region, put->reserved), payload, &have, &done);
+        if (status == MQX_NEED_CELLS) {
+            have = before;
+            status = mqx_stripe_guard_supply(&guard);
+        } else if (status == MQX_OK) {
+            mqx_stripe_guard_commit(&guard);
+            mqx_stripe_guard_drop(&guard);
+            status = mqx_stripe_guard_take(region, put->object, &guard);
+        } else {
+            mqx_stripe_guard_rollback(&guard);
+            mqx_stripe_guard_drop(&guard);
+        }
+    }
+    if (status == MQX_OK) {
+        mqx_stripe_guard_drop(&guard);
+    }
+    return status;
+}
+
+static int store_long_body(struct mqx_putting *call)
+{
+    struct mqx_put *put = &call->put;
+    int status = mqx_queue_admit(&call->store->region,
+                                 mqx_object(&call->store->region, put->object), put);
+    if (status == MQX_OK) {
+        mqx_about_to_block();
+        status = reserve(call);
+    }
+    return status;
+}
+
+/* The descriptor holds what linking decided, so it goes in last; only this process can see the
+ * chain until then. */
+static int fill_reserved(struct mqx_putting *call)
+{
+    const struct mqx_put *put = &call->put;
+    const struct mqx_message *message = mqx_message(&call->store->region, put->reserved);
+    mqx_check(message != NULL);
+    return mqx_body_write(&call->store->region, message->cells, put->d, put->ext, put->body,
+                          put->length);
+}
+
+/* ---- records of a persistent message ---- */
+
+static struct mqx_record_head head_of(struct mqx_putting *call)
+{
+    const struct mqx_put *put = &call->put;
+    return (struct mqx_record_head){
+        .type = PS_REC_PUT,
+        .flags = call->single ? PS_FLAG_COMMITS : 0,
+        .unit_id = mqx_unit_id(call->store, call->context),
+        .object = put->object,
+        .object_gen = put->generation,
+        .number = put->number,
+    };
+}
+
+/* The PUT record, and the CHUNK records of a long body before it. */
+static int append_once(struct mqx_putting *call)
+{
+    const struct mqx_put *put = &call->put;
+    const struct mqx_record_head head = head_of(call);
+    const uint32_t flags = (call->from_reserve ? 0u : (uint32_t)MQX_APPEND_PUT) |
+                           (call->single ? (uint32_t)MQX_APPEND_DECIDES : 0u);
+    struct ps_chunked chunked;
+    const bool is_chunked = put->length > mqx_piece_bytes(call->store);
+    unsigned char *record = mqx_scratch(MQX_RING_RECORD_MAX);
+    if (record == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a PUT record");
+    }
+    if (is_chunked) {
+        int status = mqx_unit_append_pieces(call->store, call->context, &head, put->body,
+                                            put->length, &chunked);
+        if (status != MQX_OK) {
+            return status;
+        }
+        mqx_message(&call->store->region, put->slot)->chunk_count = chunked.count;
+    }
+    const uint32_t length =
+        mqx_encode_put(record, &head, put->d, put->ext, is_chunked ? &chunked : NULL,
+                       is_chunked ? NULL : put->body, is_chunked ? 0 : (uint32_t)put->length);
+    return mqx_unit_append(call->store, call->context, record, length, flags, put->slot);
+}
+
+/* The journal is full because its checkpoint lags behind: take one, then there is room or there is
+ * none. Chunks that got in before stay behind unused; the message's own pieces are appended
+ * anew. */
+static int relieve(struct mqx_store *store)
+{
+    uint32_t told = 0;
+    mqx_unit_mark_long(store, &told);
+    return mqx_checkpoint_now(store);
+}
+
+static void watch_checkpoint(struct mqx_store *store)
+{
+    if (MQX_UNLIKELY(mqx_checkpoint_due(store))) {
+        mqx_maintenance_ring(&store->region, store->region.process);
+    }
+}
+
+bool mqx_put_gather(struct mqx_putting *call, struct mqx_gather *gather)
+{
+    const struct mqx_put *put = &call->put;
+    const uint32_t length = mqx_put_record_length(put->ext != NULL, (uint32_t)put->length);
+    unsigned char *to = mqx_gather_room(gather, length);
+    mqx_check(put->logged && !call->single && put->length <= MQX_LOCKED_COPY_MAX);
+    if (to == NULL || put->length > mqx_piece_bytes(call->store)) {
+        return false;
+    }
+    const struct mqx_record_head head = head_of(call);
+    mqx_gather_add(gather, mqx_encode_put(to, &head, put->d, put->ext, NULL, put->body,
+                                          (uint32_t)put->length), put->slot);
+    return true;
+}
+
+int mqx_put_append_gathered(struct mqx_gather *gather)
+{
+    const int status = mqx_gather_append(gather);
+    watch_checkpoint(gather->store);
+    return status;
+}
+
+int mqx_put_append(struct mqx_putting *call)
+{
+    struct mqx_store *store = call->store;
+    int status = append_once(call);
+    if (MQX_UNLIKELY(status == MQRC_STORAGE_MEDIUM_FULL) && relieve(store) == MQX_OK) {
+        status = append_once(call);
+    }
+    watch_checkpoint(store);
+    return status;
+}
+
+/* ---- the ways ---- */
+
+/* Not linked, or linked and without its record: gone without a trace. */
+static int give_up(struct mqx_putting *call, int status)
+{
+    int undone = MQX_OK;
+    if (call->put.slot != 0) {
+        undone = mqx_unit_undo(call->store, call->context, call->put.slot);
+    }
+    if (undone == MQX_OK) {
+        undone = mqx_pending_release(call->store, call->context);
+    }
+    if (undone == MQX_OK && call->single) {
+        undone = mqx_unit_backout(call->store, call->context);
+    }
+    return undone == MQX_OK ? status : undone;
+}
+
+static int store_and_link(struct mqx_putting *call)
+{
+    struct mqx_put *put = &call->put;
+    int status = MQX_OK;
+    if (put->length > MQX_LOCKED_COPY_MAX && !put->journal_only) {
+        status = store_long_body(call);
+        if (status == MQX_OK) {
+            status = fill_reserved(call);
+        }
+    }
+    put->slot = 0;
+    return status == MQX_OK ? link_message(call) : status;
+}
+
+void mqx_put_place(struct mqx_putting *call)
+{
+    struct mqx_put *put = &call->put;
+    const uint64_t payload = mqx_body_payload(put->ext != NULL, put->length);
+    const bool in_unit = call->put.logged || !call->single;
+    put->context = in_unit ? call->context : 0;
+    put->journal_only = call->put.logged && over_budget(&call->store->region, payload);
+}
+
+int mqx_put_in_context(struct mqx_putting *call)
+{
+    struct mqx_put *put = &call->put;
+    mqx_put_place(call);
+    int status = store_and_link(call);
+    if (MQX_UNLIKELY(status == MQRC_STORAGE_NOT_AVAILABLE && call->put.logged &&
+                     !put->journal_only)) {
+        status = mqx_pending_release(call->store, call->context);
+        put->reserved = 0;
+        put->journal_only = true; /* no room in the region: the journal has the body anyway */
+        status = status == MQX_OK ? store_and_link(call) : status;
+    }
+    if (status != MQX_OK) {
+        put->slot = 0;
+        return give_up(call, status);
+    }
+    if (!call->put.logged) {
+        return MQX_OK;
+    }
+    status = mqx_put_append(call);
+    if (status != MQX_OK) {
+        return give_up(call, status);
+    }
+    return call->single ? mqx_unit_finish(call->store, call->context) : MQX_OK;
+}
+
+/* What else is wrong with the put goes before the limit of its unit. */
+static MQX_COLD int refuse_full_unit(struct mqx_putting *call, uint32_t count)
+{
+    struct mqx_region *region = &call->store->region;
+    struct mqx_stripe_guard guard;
+    int status = mqx_stripe_guard_take(region, call->put.object, &guard);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = mqx_queue_admit(region, mqx_object(region, call->put.object), &call->put);
+    mqx_stripe_guard_drop(&guard);
+    return status != MQX_OK
+               ? status
+               : mqx_fail(MQRC_SYNCPOINT_LIMIT_REACHED,
+                          "the unit of work has %u messages, MAXUMSGS is %u", count,
+                          mqx_load_relaxed(&region->header->max_uncommitted));
+}
+
+static int put_in_unit(struct mqx_putting *call, mqe_unit *unit, bool limited)
+{
+    struct mqx_context *context = mqx_context(&call->store->region, unit->context);
+    mqx_check(context != NULL);
+    if (mqx_load_acquire(&context->must_back_out) != 0) {
+        return mqx_fail(MQRC_BACKED_OUT, "the unit of work has been backed out; end it");
+    }
+    if (limited &&
+        context->count >= mqx_load_relaxed(&call->store->region.header->max_uncommitted)) {
+        return refuse_full_unit(call, context->count);
+    }
+    call->context = unit->context;
+    mqx_unit_begin(call->store, unit->context);
+    return mqx_put_in_context(call);
+}
+
+int mqx_put_alone(struct mqx_putting *call)
+{
+    int status = mqx_pool_take(call->manager, true, &call->context);
+    if (status != MQX_OK) {
+        return status;
+    }
+    call->single = true;
+    mqx_unit_begin(call->store, call->context);
+    status = mqx_put_in_context(call);
+    if (status == MQX_OK && !call->put.logged) {
+        status = mqx_unit_backout(call->store, call->context); /* nothing in it: back to IDLE */
+    }
+    mqx_pool_give(call->manager, call->context);
+    return status;
+}
+
+int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *to,
+            struct ps_descriptor *d, const struct ps_descriptor_ext *ext, const void *body,
+            uint64_t length, int32_t expiry, uint32_t flags)
+{
+    struct mqx_putting call;
+    int status = mqx_enter(manager, (flags & MQE_PUT_FAIL_IF_QUIESCING) != 0);
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        return status;
+    }
+    call.manager = manager;
+    call.store = &manager->store;
+    call.to = to;
+    call.context = 0;
+    call.single = false;
+    call.now_us = 0;
+    call.from_reserve = (flags & MQE_PUT_FROM_RESERVE) != 0;
+    call.put = (struct mqx_put){
+        .object = to->queue,
+        .generation = to->queue_generation,
+        .d = d,
+        .ext = ext,
+        .body = body,
+        .length = length,
+    };
+    status = mqx_put_resolve(&call, expiry, flags);
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        return status;
+    }
+    if (unit == NULL && !call.put.logged && length <= MQX_LOCKED_COPY_MAX) {
+        status = link_message(&call);
+    } else {
+        mqx_inside(manager, 1);
+        status = unit != NULL ? put_in_unit(&call, unit, (flags & MQE_PUT_OWN_UNIT) == 0)
+                              : mqx_put_alone(&call);
+        mqx_inside(manager, -1);
+    }
+    return MQX_LIKELY(status == MQX_OK) ? call.warning : status;
+}
+
+int mqe_resolve_defaults(mqe_manager *manager, const struct mqe_destination *to,
+                         struct ps_descriptor *d, int *warning)
+{
+    *warning = MQX_OK;
+    const struct mqx_region *region = &manager->store.region;
+    const int status = mqx_enter(manager, false);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const struct mqx_object *queue = mqx_object(region, to->queue);
+    const uint32_t state = queue == NULL ? (uint32_t)MQX_OBJ_FREE : mqx_load_relaxed(&queue->state);
+    if ((state != MQX_OBJ_ACTIVE && state != MQX_OBJ_LOGGED) ||
+        queue->generation != to->queue_generation) {
+        return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", to->queue);
+    }
+    return resolve_defaults(region, queue, to, d, warning);
+}
+
+int mqe_new_id(mqe_manager *manager, uint8_t out[24])
+{
+    const int status = mqx_enter(manager, false);
+    if (status == MQX_OK) {
+        struct mqx_region *region = &manager->store.region;
+        mqx_queue_make_id(region, mqx_fetch_add(&region->journal->next_number, (uint64_t)1), out);
+    }
+    return status;
+}

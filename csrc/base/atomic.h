@@ -1,0 +1,42 @@
+/*
+ * atomic.h - the memory orderings we use, in words.
+ *
+ * Two different readers care about order:
+ *
+ *  1. Other CPUs, while everybody lives. A release store makes everything stored before it visible
+ *     to whoever reads the new value with an acquire load. Used for words that are read without the
+ *     lock: durable LSN, capacities, attribute values, futex words, counters.
+ *
+ *  2. Whoever cleans up after a SIGKILL. The dead process executed an exact prefix of its
+ *     instructions, so only the *compiler's* order matters: mqx_order() keeps it from moving stores
+ *     across. Undo entries are written, mqx_order(), then the store that they undo (rule 19).
+ *
+ * Plain (relaxed) loads and stores are used for statistics only.
+ */
+#ifndef PENSTOCK_ATOMIC_H
+#define PENSTOCK_ATOMIC_H
+
+#include "base/base.h"
+
+#define mqx_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define mqx_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define mqx_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define mqx_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define mqx_add_relaxed(p, v) ((void)__atomic_fetch_add((p), (v), __ATOMIC_RELAXED))
+#define mqx_fetch_add(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
+#define mqx_exchange(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
+
+/* Strong compare and swap; true when *p was `expected` and is now `desired`. */
+static inline bool mqx_cas32(uint32_t *p, uint32_t expected, uint32_t desired)
+{
+    return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE);
+}
+
+/* The compiler may not move a load or store across this line (case 2 above). */
+static inline void mqx_order(void)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+#endif

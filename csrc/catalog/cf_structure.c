@@ -1,0 +1,103 @@
+/*
+ * cf_structure.c - see cf_structure.h.
+ */
+#include "catalog/cf_structure.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+int mqx_cf_structure_find(struct mqx_region *region, const struct mqx_values *values,
+                       uint32_t *out)
+{
+    struct ps_object_name key = {.name_space = MQX_NAMES_STRUCTURE};
+    *out = 0;
+    if (values->np_life != MQX_NP_IN_STRUCTURE) {
+        return MQX_OK;
+    }
+    memcpy(key.name, values->structure, sizeof key.name);
+    const int status = mqx_names_look_up(region, &key, out);
+    if (status == MQX_OK && (*out == 0 || !mqx_object_usable(mqx_object(region, *out)))) {
+        *out = 0;
+        return mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "CFSTRUCT(%.48s) is not defined",
+                        values->structure);
+    }
+    return status;
+}
+
+int mqx_cf_structure_relink(struct mqx_region *region, struct mqx_object *object)
+{
+    struct ps_object_name name = {.name_space = object->name_space, .type = object->type};
+    struct mqx_values values;
+    uint32_t structure = 0;
+    if (object->np_life != MQX_NP_IN_STRUCTURE) {
+        return MQX_OK;
+    }
+    const void *list = mqx_attrs_list(region, object);
+    int status = list == NULL
+                     ? mqx_fail(MQRC_OBJECT_DAMAGED, "%.48s is damaged", object->name)
+                     : mqx_definition_read_values(&name, list, object->attrs_length, &values);
+    if (status == MQX_OK && mqx_cf_structure_find(region, &values, &structure) == MQX_OK) {
+        mqx_catalog_store32(region, &object->structure, structure);
+    }
+    return status;
+}
+
+bool mqx_cf_structure_next(const struct mqx_region *region, uint32_t structure, uint32_t *slot)
+{
+    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_OBJECTS].used);
+    for (uint64_t at = (uint64_t)*slot + 1; at < used; at++) {
+        const struct mqx_object *object = mqx_object(region, (uint32_t)at);
+        const uint32_t state = object == NULL ? 0 : mqx_load_acquire(&object->state);
+        if (state != MQX_OBJ_FREE && state != MQX_OBJ_DELETING &&
+            mqx_load_relaxed(&object->structure) == structure) {
+            *slot = (uint32_t)at;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Empty and closed? A put that is under way finds out for itself (mqx_queue_admit). */
+static int is_idle(const struct mqx_object *queue)
+{
+    if (mqx_load_relaxed(&queue->open_input) != 0 || mqx_load_relaxed(&queue->open_output) != 0) {
+        return mqx_fail(MQRC_OBJECT_IN_USE, "%.48s is open", queue->name);
+    }
+    if (mqx_load_relaxed(&queue->present) != 0) {
+        return mqx_fail(MQRC_Q_NOT_EMPTY, "%.48s holds messages: its structure, and the level of "
+                        "that, stay", queue->name);
+    }
+    return MQX_OK;
+}
+
+int mqx_cf_structure_may_alter(struct mqx_region *region, uint32_t slot,
+                            const struct mqx_values *values)
+{
+    const struct mqx_object *object = mqx_object(region, slot);
+    uint32_t structure = 0, queue = 0;
+    mqx_check(object != NULL);
+    int status = mqx_cf_structure_find(region, values, &structure);
+    if (status == MQX_OK && structure != object->structure) {
+        status = is_idle(object);
+    }
+    if (object->name_space == MQX_NAMES_STRUCTURE && values->max_depth < object->max_depth) {
+        while (status == MQX_OK && mqx_cf_structure_next(region, slot, &queue)) {
+            status = is_idle(mqx_object(region, queue));
+        }
+    }
+    return status;
+}
+
+int mqx_cf_structure_may_delete(const struct mqx_region *region, uint32_t slot)
+{
+    const struct mqx_object *object = mqx_object(region, slot);
+    uint32_t queue = 0;
+    mqx_check(object != NULL);
+    if (object->name_space != MQX_NAMES_STRUCTURE ||
+        !mqx_cf_structure_next(region, slot, &queue)) {
+        return MQX_OK;
+    }
+    return mqx_fail(MQRC_OBJECT_IN_USE, "queue %.48s is in CFSTRUCT(%.48s)",
+                    mqx_object(region, queue)->name, object->name);
+}

@@ -1,0 +1,354 @@
+/*
+ * format.h - what the files of a queue manager look like, as structs. FORMAT.md is the same in
+ * words, with a grammar and a worked example; the Python reader is written from FORMAT.md alone.
+ *
+ * Everything is little-endian and fixed width. Bytes called "zero" are written as zero and checked.
+ *
+ * LSN: a 64-bit offset in an endless stream of bytes. A segment file holds the stretch
+ * [base_lsn, base_lsn + size): its first page is the segment header, the rest flush batches. The
+ * next segment's base_lsn is >= the end of this one's stretch (greater after a recovery).
+ *
+ * A flush batch starts on a page boundary: batch header, records back to back, zero padding to the
+ * page. A record is a record header and sections. A unit's records need not be adjacent: they enter
+ * the journal at the call that made them, its COMMIT record closes the unit. A record with
+ * REC_COMMITS is the last record of its unit and its commit in one (single calls outside
+ * syncpoint).
+ *
+ * Checksums: each record carries a plain CRC-32C of itself. The batch header's CRC-32C is seeded
+ * with queue-manager id, segment number, generation and LSN and covers the header and then the
+ * 4-byte CRC fields of its records in order, so that stale or misplaced bytes cannot pass (rule 5).
+ */
+#ifndef PENSTOCK_FORMAT_H
+#define PENSTOCK_FORMAT_H
+
+#include "base/base.h"
+
+#define PSJ_MAGIC "PSTKJRNL"
+#define PSC_MAGIC "PSTKCKPT"
+enum {
+    PS_FORMAT_MAJOR = 1,
+    PS_FORMAT_MINOR = 0,
+    PS_MIN_SEGMENT = 32768,            /* smallest segment, header page included */
+    PS_BATCH_MAGIC = 0x54425350,       /* "PSBT" */
+    PS_BLOCK_MAGIC = 0x4b425350,       /* "PSBK" */
+    PS_CHUNK_BYTES = 61440,            /* body bytes of a CHUNK record at most */
+    PS_INLINE_BODY_MAX = 61440,        /* a longer body is stored as CHUNK records before its PUT */
+};
+
+/* First page of a segment file `journal/<segment_no, 10 decimal digits>.psj`. */
+struct psj_segment {
+    char magic[8];            /*  0..7   PSJ_MAGIC */
+    uint16_t major;           /*  8..9   a reader refuses another major */
+    uint16_t minor;           /* 10..11  informational */
+    uint32_t header_size;     /* 12..15  4096 */
+    uint64_t compatible;      /* 16..23  feature bits a reader may ignore */
+    uint64_t incompatible;    /* 24..31  feature bits a reader must know, else refuse */
+    uint8_t qm_id[16];        /* 32..47 */
+    uint64_t segment_no;      /* 48..55  1, 2, 3, ... without holes from the oldest kept */
+    uint64_t generation;      /* 56..63  one more each time any segment of the store is (re)used */
+    uint64_t restart_epoch;   /* 64..71  one more at each recovery that writes */
+    uint64_t base_lsn;        /* 72..79  LSN of this file's byte 0, page aligned */
+    uint64_t size;            /* 80..87  of the file, page aligned */
+    uint64_t prev_end_lsn;    /* 88..95  where the previous segment's batches end; 0 in segment 1 */
+    uint64_t created_us;      /* 96..103 wall clock, microseconds since 1970 UTC */
+    uint8_t zero[3988];       /* 104..4091 */
+    uint32_t crc;             /* 4092..4095 CRC-32C of bytes 0..4091 */
+};
+MQX_STATIC_ASSERT(sizeof(struct psj_segment) == 4096, "segment header is one page");
+MQX_STATIC_ASSERT(offsetof(struct psj_segment, crc) == 4092, "segment header CRC is last");
+
+/* Start of a flush batch, page aligned. */
+struct psj_batch {
+    uint32_t magic;           /*  0..3   PS_BATCH_MAGIC */
+    uint32_t crc;             /*  4..7   seeded: crc32c(qm_id, segment_no, generation, lsn), then
+                               * bytes
+                               *         8..63 of this header, then each record's crc field in order
+                               *         */
+    uint64_t lsn;             /*  8..15  of this header */
+    uint64_t durable_lsn;     /* 16..23  durable mark: all batches below it were on disk when
+                               * written */
+    uint64_t time_us;         /* 24..31  wall clock when sealed */
+    uint32_t length;          /* 32..35  header and records, without the padding */
+    uint32_t record_count;    /* 36..39  0 in a mark page */
+    uint64_t segment_no;      /* 40..47 */
+    uint64_t generation;      /* 48..55 */
+    uint64_t zero;            /* 56..63 */
+};
+MQX_STATIC_ASSERT(sizeof(struct psj_batch) == 64, "batch header");
+
+enum { /* record types; PS_MUST_UNDERSTAND is set in the stored type unless said otherwise */
+    PS_MUST_UNDERSTAND = 0x8000,
+    PS_REC_PUT = 1,
+    PS_REC_GET = 2,
+    PS_REC_COMMIT = 3,
+    PS_REC_BACKOUT = 4,
+    PS_REC_PREPARE = 5,            /* the unit is complete; others decide it, by its xid */
+    PS_REC_COMMIT_PREPARED = 6,    /* of all units that it names */
+    PS_REC_BACKOUT_PREPARED = 7,
+    PS_REC_CHUNK = 8,
+    PS_REC_MOVED = 9,              /* reserved */
+    PS_REC_EXPIRE = 10,
+    PS_REC_MARK = 11,              /* reserved, optional (mark pages are batches without records) */
+    PS_REC_IMAGE_CONSUMED = 12,
+    PS_REC_OBJECT = 13,            /* define or alter: the whole definition */
+    PS_REC_OBJECT_DELETE = 14,
+    PS_REC_CHANNEL_SEQUENCE = 15,  /* reserved */
+    PS_REC_CLUSTER_OBJECT = 16,    /* reserved */
+    PS_REC_SUBSCRIPTION = 17,      /* reserved */
+    PS_REC_CLEAR = 18,             /* every message of the queue with arrival < header.arrival is
+                                    * gone */
+    PS_REC_TAKEN = 19,             /* image of a non-persistent message got in a unit that is being
+                                    * prepared */
+};
+
+enum { /* record flags */
+    PS_FLAG_COMMITS = 1, /* this record also commits its unit */
+};
+
+struct psj_record {
+    uint32_t length;          /*  0..3   header and sections, multiple of 8 */
+    uint32_t crc;             /*  4..7   CRC-32C of bytes 0..3, then of bytes 8..length-1 */
+    uint16_t type;            /*  8..9 */
+    uint16_t version;         /* 10..11  1 */
+    uint16_t flags;           /* 12..13 */
+    uint16_t zero;            /* 14..15 */
+    uint64_t unit_id;         /* 16..23  0: stands alone */
+    uint32_t object;          /* 24..27  object (queue) slot */
+    uint32_t object_gen;      /* 28..31  its generation */
+    uint64_t identity;        /* 32..39  of the message; 0 where there is none */
+    uint64_t arrival;         /* 40..47  arrival number */
+};
+MQX_STATIC_ASSERT(sizeof(struct psj_record) == 48, "record header");
+
+enum { /* section tags */
+    PS_SEC_DESCRIPTOR = 1,    /* struct ps_descriptor */
+    PS_SEC_DESCRIPTOR_EXT = 2,/* struct ps_descriptor_ext, when any field differs from its initial
+                               * value */
+    PS_SEC_PROPERTIES = 3,    /* reserved */
+    PS_SEC_ORIGIN = 4,        /* reserved: the MQXQH */
+    PS_SEC_GROUP = 5,         /* reserved */
+    PS_SEC_BODY = 6,          /* message bytes; always the last section */
+    PS_SEC_CHUNKED = 7,       /* struct ps_chunked: the body is in CHUNK records (then no BODY) */
+    PS_SEC_CHUNK = 8,         /* struct ps_chunk: in a CHUNK record */
+    PS_SEC_COMMIT = 9,        /* struct ps_commit */
+    PS_SEC_COUNTS = 10,       /* array of struct ps_count: backout counts, in a BACKOUT record */
+    PS_SEC_OBJECT_NAME = 11,  /* struct ps_object_name */
+    PS_SEC_OBJECT_ATTRS = 12, /* attribute list, see struct ps_attr */
+    PS_SEC_XID = 13,          /* struct ps_xid */
+    PS_SEC_STORES = 14,       /* reserved: participating stores */
+    PS_SEC_IMAGE = 15,        /* struct ps_image, in IMAGE_CONSUMED */
+    PS_SEC_UNITS = 16,        /* array of unit ids, 64 bits each, in COMMIT_PREPARED and
+                               * BACKOUT_PREPARED */
+    PS_SEC_PREPARED = 17,     /* struct ps_prepared, in PREPARE */
+    PS_SEC_TAKEN = 18,        /* struct ps_taken, in TAKEN */
+};
+
+struct ps_section { /* then `length` bytes, then zeroes to a multiple of 8 */
+    uint16_t tag;
+    uint16_t zero;
+    uint32_t length;
+};
+MQX_STATIC_ASSERT(sizeof(struct ps_section) == 8, "section header");
+
+/* The message descriptor as stored: MQMD without what is computed. In records, in the checkpoint's
+ * image and in the region's message blocks. Character fields are blank padded as in MQMD. */
+struct ps_descriptor {
+    uint8_t msg_id[24];           /*   0..23 */
+    uint8_t correl_id[24];        /*  24..47 */
+    uint64_t put_time_us;         /*  48..55  microseconds since 1970 UTC */
+    uint64_t expiry_us;           /*  56..63  wall clock at which it expires; 0 = unlimited */
+    int32_t priority;             /*  64..67  the field as given (resolved when -1 was given) */
+    int32_t report;               /*  68..71 */
+    int32_t msg_type;             /*  72..75 */
+    int32_t feedback;             /*  76..79 */
+    int32_t encoding;             /*  80..83 */
+    int32_t ccsid;                /*  84..87 */
+    char format[8];               /*  88..95 */
+    int32_t put_appl_type;        /*  96..99 */
+    char user_identifier[12];     /* 100..111 */
+    char put_appl_name[28];       /* 112..139 */
+    char appl_origin_data[4];     /* 140..143 */
+    uint8_t accounting_token[32]; /* 144..175 */
+    uint8_t persistence;          /* 176      0 or 1; 0 in the journal: of a queue in a structure */
+    uint8_t placement;            /* 177      placement priority 0..9, fixed at arrival */
+    uint8_t has_ext;              /* 178      1: a ps_descriptor_ext follows */
+    uint8_t md_version;           /* 179      1 or 2 as put */
+    uint32_t backout_count;       /* 180..183 0 in a PUT record; in an image the count */
+    uint64_t zero;                /* 184..191 */
+};
+MQX_STATIC_ASSERT(sizeof(struct ps_descriptor) == 192, "descriptor");
+
+struct ps_descriptor_ext {
+    char reply_to_q[48];          /*   0..47 */
+    char reply_to_qmgr[48];       /*  48..95 */
+    char appl_identity_data[32];  /*  96..127 */
+    uint8_t group_id[24];         /* 128..151 */
+    int32_t msg_seq_number;       /* 152..155 */
+    int32_t offset;               /* 156..159 */
+    int32_t msg_flags;            /* 160..163 */
+    int32_t original_length;      /* 164..167 */
+    uint64_t zero[3];             /* 168..191 */
+};
+MQX_STATIC_ASSERT(sizeof(struct ps_descriptor_ext) == 192, "descriptor extension");
+
+struct ps_chunked {
+    uint64_t first_lsn;       /* LSN of the first CHUNK record (header) */
+    uint64_t last_lsn;        /* LSN of the last one; each names its predecessor */
+    uint64_t total;           /* body bytes */
+    uint32_t count;
+    uint32_t zero;
+};
+MQX_STATIC_ASSERT(sizeof(struct ps_chunked) == 32, "chunked");
+
+struct ps_chunk { /* followed by a BODY section with the piece */
+    uint64_t prev_lsn;        /* 0 in the first */
+    uint64_t offset;          /* of this piece in the body */
+    uint64_t total;           /* body bytes of the message */
+    uint32_t number;          /* 0, 1, ... */
+    uint32_t zero;
+};
+MQX_STATIC_ASSERT(sizeof(struct ps_chunk) == 32, "chunk");
+
+struct ps_commit {
+    uint64_t first_lsn;       /* LSN of the unit's first record */
+    uint32_t record_count;    /* records of the unit before this one, CHUNKs included */
+    uint32_t running_crc;     /* CRC-32C of the crc fields of those records in order */
+};
+MQX_STATIC_ASSERT(sizeof(struct ps_commit) == 16, "commit");
+
+struct ps_count {
+    uint64_t identity;
+    uint32_t object;
+    uint32_t count;           /* the message's new BackoutCount */
+};
+MQX_STATIC_ASSERT(sizeof(struct ps_count) == 16, "count");
+
+struct ps_object_name {
+    uint32_t name_space;      /* 1 queues of every type; 100 + MQOT_* */
+    uint32_t type;            /* MQQT_* (1 local, 2 model, 3 alias, 6 remote, 7 cluster), MQOT_* */
+    char name[48];            /* blank padded */
+    uint64_t instance;        /* 0; tells the definitions of one cluster queue apart */
+};
+MQX_STATIC_ASSERT(sizeof(struct ps_object_name) == 64, "object name");
+
+/* An attribute list is a sequence of these, each followed by `length` bytes padded to 8 with zero.
+ * Integers: kind 1, length 8, a signed 64-bit value. Strings: kind 2, UTF-8. Unknown selectors are
+ * kept. */
+struct ps_attr {
+    int32_t selector;         /* MQIA_* or MQCA_* */
+    uint16_t kind;
+    uint16_t length;
+};
+MQX_STATIC_ASSERT(sizeof(struct ps_attr) == 8, "attribute");
+
+struct ps_image {
+    uint64_t checkpoint_lsn;  /* the checkpoint whose non-persistent image has been loaded */
+};
+
+struct ps_xid { /* names a prepared unit; bytes beyond the lengths are zero */
+    int32_t format_id;
+    uint16_t gtrid_length;    /* 1..64 */
+    uint16_t bqual_length;    /* <= 64 */
+    uint8_t gtrid[64];
+    uint8_t bqual[64];
+};
+MQX_STATIC_ASSERT(sizeof(struct ps_xid) == 136, "xid");
+
+struct ps_prepared {
+    uint64_t prepared_us;     /* wall clock */
+    uint64_t bytes;           /* of the bodies of all messages put and got */
+    uint32_t puts;            /* messages, non-persistent ones included */
+    uint32_t gets;
+    uint32_t lost_puts;       /* of these, what a restart loses: non-persistent puts ... */
+    uint32_t lost_gets;       /* ... and gets without an image, of temporary queues */
+};
+MQX_STATIC_ASSERT(sizeof(struct ps_prepared) == 32, "prepared");
+
+struct ps_taken {
+    uint32_t before;          /* PUT and GET records of the unit that come before it in the order of
+                               * the calls */
+    uint32_t zero;
+};
+MQX_STATIC_ASSERT(sizeof(struct ps_taken) == 8, "taken");
+
+/* ---- checkpoint file `checkpoint/<begin_lsn, 16 hex digits>.psc`: header page, blocks, END block
+ * ---- */
+
+struct psc_header {
+    char magic[8];            /*   0..7  PSC_MAGIC */
+    uint16_t major;           /*   8..9 */
+    uint16_t minor;           /*  10..11 */
+    uint32_t header_size;     /*  12..15 4096 */
+    uint64_t compatible;      /*  16..23 */
+    uint64_t incompatible;    /*  24..31 */
+    uint8_t qm_id[16];        /*  32..47 */
+    uint64_t begin_lsn;       /*  48..55 replay starts at the first batch whose end is > this LSN
+                               * ... */
+    uint64_t begin_segment;   /*  56..63 ... in this segment */
+    uint64_t end_lsn;         /*  64..71 durable LSN when the snapshot was complete */
+    uint64_t next_number;     /*  72..79 message identities / arrival numbers given out are below
+                               * this */
+    uint64_t next_unit_id;    /*  80..87 */
+    uint64_t restart_epoch;   /*  88..95 */
+    uint64_t generation;      /*  96..103 newest segment generation */
+    uint32_t clean;           /* 104..107 1: orderly end, the journal ends at end_lsn exactly */
+    uint32_t has_image;       /* 108..111 1: IMAGE blocks follow (only when clean) */
+    uint64_t created_us;      /* 112..119 */
+    uint64_t oldest_segment;  /* 120..127 oldest segment still needed when written */
+    uint8_t zero[3964];       /* 128..4091 */
+    uint32_t crc;             /* 4092..4095 */
+};
+MQX_STATIC_ASSERT(sizeof(struct psc_header) == 4096, "checkpoint header is one page");
+
+enum { /* block types */
+    PSC_OBJECTS = 1,  /* payload: OBJECT records, as in the journal (object slots are kept) */
+    PSC_MESSAGES = 2, /* payload: array of struct psc_message, by queue slot, placement desc.,
+                       * arrival */
+    PSC_IMAGE = 3,    /* payload: PUT records of non-persistent messages of NPMCLASS(HIGH) queues */
+    PSC_END = 4,      /* payload: struct psc_end */
+};
+
+struct psc_block { /* then `length` payload bytes, then zeroes to a multiple of 8 */
+    uint32_t magic;           /*  0..3   PS_BLOCK_MAGIC */
+    uint32_t crc;             /*  4..7   CRC-32C seeded with crc32c(qm_id, begin_lsn), bytes 8..31,
+                               * payload */
+    uint32_t type;            /*  8..11 */
+    uint32_t count;           /* 12..15  items in the payload */
+    uint64_t length;          /* 16..23  payload bytes, at most 1 MiB + 64 KiB */
+    uint64_t sequence;        /* 24..31  0, 1, 2, ... */
+};
+MQX_STATIC_ASSERT(sizeof(struct psc_block) == 32, "checkpoint block");
+
+struct psc_message { /* a message in the journal; descriptor and body are in the journal at `lsn` */
+    uint64_t number;          /*  0..7   identity and arrival number */
+    uint64_t lsn;             /*  8..15  of its PUT record */
+    uint64_t first_lsn;       /* 16..23  of its first CHUNK record, or = lsn */
+    uint64_t expiry_us;       /* 24..31 */
+    uint64_t tag_msg_id;      /* 32..39  keyed tags, key = qm_id (see FORMAT.md) */
+    uint64_t tag_correl_id;   /* 40..47 */
+    uint64_t tag_group_id;    /* 48..55  0 when there is no GroupId */
+    uint32_t object;          /* 56..59 */
+    uint32_t object_gen;      /* 60..63 */
+    uint32_t length;          /* 64..67  body bytes */
+    uint32_t backout_count;   /* 68..71 */
+    int32_t priority;         /* 72..75 */
+    uint8_t placement;        /* 76 */
+    uint8_t has_ext;          /* 77 */
+    uint8_t is_volatile;      /* 78      1: its persistence is 0: of a queue in a structure */
+    uint8_t zero;             /* 79 */
+    uint32_t record_length;   /* 80..83  of the PUT record */
+    uint32_t chunk_count;     /* 84..87 */
+    uint64_t zero2;           /* 88..95 */
+};
+MQX_STATIC_ASSERT(sizeof(struct psc_message) == 96, "checkpoint message");
+
+struct psc_end {
+    uint64_t block_count;     /* blocks before this one */
+    uint64_t object_count;
+    uint64_t message_count;
+    uint64_t image_count;
+    uint64_t end_lsn;
+};
+MQX_STATIC_ASSERT(sizeof(struct psc_end) == 40, "checkpoint end");
+
+#endif

@@ -1,0 +1,193 @@
+/*
+ * segment.c - see segment.h.
+ */
+#include "format/segment.h"
+
+#include "base/assert.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "format/record_codec.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ZERO_PARTS = 256, ZERO_STEP = ZERO_PARTS * MQX_PAGE_SIZE };
+
+static const unsigned char zero_page[MQX_PAGE_SIZE];
+
+void mqx_file_name(char out[MQX_FILE_NAME_SIZE], enum mqx_file_kind kind, uint64_t number)
+{
+    const char *form = kind == MQX_FILE_SEGMENT ? "%010" PRIu64 ".psj"
+                       : kind == MQX_FILE_SPARE ? "spare-%010" PRIu64 ".psj"
+                                                : "spare-%010" PRIu64 ".tmp";
+    mqx_check(kind != MQX_FILE_OTHER);
+    (void)snprintf(out, MQX_FILE_NAME_SIZE, form, number);
+}
+
+/* Only the spelling that mqx_file_name() gives counts. */
+enum mqx_file_kind mqx_file_kind_of(const char *name, uint64_t *out_number)
+{
+    static const enum mqx_file_kind kinds[] = {MQX_FILE_SEGMENT, MQX_FILE_SPARE,
+                                               MQX_FILE_HALF_MADE};
+    const bool spare = strncmp(name, "spare-", 6) == 0;
+    const char *digits = spare ? name + 6 : name;
+    char same[MQX_FILE_NAME_SIZE];
+
+    if (*digits < '0' || *digits > '9') {
+        return MQX_FILE_OTHER;
+    }
+    *out_number = strtoull(digits, NULL, 10);
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(kinds); i++) {
+        mqx_file_name(same, kinds[i], *out_number);
+        if (strcmp(same, name) == 0) {
+            return kinds[i];
+        }
+    }
+    return MQX_FILE_OTHER;
+}
+
+static int write_zeroes(struct mqx_io *io, int fd, uint64_t size)
+{
+    struct iovec parts[ZERO_PARTS];
+    int err = 0;
+
+    for (int i = 0; i < ZERO_PARTS; i++) {
+        parts[i] = (struct iovec){.iov_base = (void *)(uintptr_t)zero_page,
+                                  .iov_len = MQX_PAGE_SIZE};
+    }
+    for (uint64_t at = 0; at < size && err == 0; at += ZERO_STEP) {
+        const uint64_t left = (size - at) / MQX_PAGE_SIZE;
+        err = io->ops->write(io, fd, parts, left < ZERO_PARTS ? (int)left : ZERO_PARTS, at, 0);
+    }
+    return err;
+}
+
+int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64_t size)
+{
+    char half[MQX_FILE_NAME_SIZE], whole[MQX_FILE_NAME_SIZE];
+    mqx_check(size % MQX_PAGE_SIZE == 0 && size >= PS_MIN_SEGMENT);
+    mqx_file_name(half, MQX_FILE_HALF_MADE, number);
+    mqx_file_name(whole, MQX_FILE_SPARE, number);
+
+    int fd = io->ops->open(io, journal_dir, half, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
+    if (fd == -EEXIST) { /* left over by somebody who died */
+        (void)io->ops->unlink(io, journal_dir, half);
+        fd = io->ops->open(io, journal_dir, half, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
+    }
+    if (fd < 0) {
+        return mqx_io_reason(fd, "creating a journal segment");
+    }
+    int err = io->ops->allocate(io, fd, 0, size);
+    if (err == 0) {
+        err = write_zeroes(io, fd, size);
+    }
+    if (err == 0) {
+        err = io->ops->sync(io, fd);
+    }
+    const int closed = io->ops->close(io, fd);
+    err = err == 0 ? closed : err;
+    if (err == 0) {
+        err = io->ops->rename(io, journal_dir, half, whole);
+    }
+    if (err == 0) {
+        err = io->ops->sync_dir(io, journal_dir);
+        if (err == 0) {
+            return MQX_OK;
+        }
+        (void)io->ops->unlink(io, journal_dir, whole);
+    }
+    (void)io->ops->unlink(io, journal_dir, half);
+    return mqx_io_reason(err, "making a journal segment");
+}
+
+void mqx_segment_seal(struct psj_segment *header)
+{
+    memcpy(header->magic, PSJ_MAGIC, sizeof header->magic);
+    header->major = PS_FORMAT_MAJOR;
+    header->minor = PS_FORMAT_MINOR;
+    header->header_size = MQX_PAGE_SIZE;
+    header->crc = mqx_crc32c(0, header, offsetof(struct psj_segment, crc));
+}
+
+int mqx_segment_verify(const struct psj_segment *header, const uint8_t qm_id[16], uint64_t number,
+                       uint64_t file_size)
+{
+    const char *wrong = NULL;
+    if (memcmp(header->magic, PSJ_MAGIC, sizeof header->magic) != 0) {
+        wrong = "it does not begin as a journal segment";
+    } else if (header->crc != mqx_crc32c(0, header, offsetof(struct psj_segment, crc))) {
+        wrong = "checksum of the header page (offset 0)";
+    } else if (header->major != PS_FORMAT_MAJOR || header->incompatible != 0) {
+        wrong = "it was written by a newer version";
+    } else if (memcmp(header->qm_id, qm_id, sizeof header->qm_id) != 0) {
+        wrong = "it belongs to another queue manager";
+    } else if (header->segment_no != number) {
+        wrong = "its header names another segment";
+    } else if (header->size != file_size) {
+        wrong = "the file's length is not the one in its header";
+    } else if (header->header_size != MQX_PAGE_SIZE || header->base_lsn % MQX_PAGE_SIZE != 0 ||
+               header->size % MQX_PAGE_SIZE != 0 || header->size < PS_MIN_SEGMENT ||
+               header->size > INT64_MAX || header->base_lsn > INT64_MAX - header->size) {
+        wrong = "sizes in its header";
+    } else if (header->prev_end_lsn % MQX_PAGE_SIZE != 0 ||
+               header->prev_end_lsn > header->base_lsn || number == 0 ||
+               (number == 1) != (header->prev_end_lsn == 0)) {
+        wrong = "end of its predecessor in its header";
+    } else if (memcmp(header->zero, zero_page, sizeof header->zero) != 0) {
+        wrong = "reserved bytes of its header";
+    }
+    return wrong == NULL ? MQX_OK
+                         : mqx_fail(MQRC_OBJECT_DAMAGED, "journal/%010" PRIu64 ".psj: %s", number,
+                                    wrong);
+}
+
+uint32_t mqx_flush_batch_seed(const struct mqx_flush_batch_position *place)
+{
+    const uint64_t where[3] = {place->segment_no, place->generation, place->lsn};
+    return mqx_crc32c(mqx_crc32c(0, place->qm_id, 16), where, sizeof where);
+}
+
+uint32_t mqx_flush_batch_header_crc(const struct mqx_flush_batch_position *place,
+                                    const struct psj_batch *header)
+{
+    const size_t skip = offsetof(struct psj_batch, lsn);
+    return mqx_crc32c(mqx_flush_batch_seed(place), (const unsigned char *)header + skip,
+                      sizeof *header - skip);
+}
+
+bool mqx_flush_batch_is_at(const struct mqx_flush_batch_position *place,
+                           const struct psj_batch *header)
+{
+    return header->magic == PS_BATCH_MAGIC && header->lsn == place->lsn &&
+           header->segment_no == place->segment_no && header->generation == place->generation &&
+           header->zero == 0 && header->length >= sizeof *header && header->length % 8 == 0 &&
+           header->durable_lsn <= header->lsn;
+}
+
+bool mqx_flush_batch_valid(const struct mqx_flush_batch_position *place, const void *at,
+                           uint64_t available)
+{
+    const struct psj_batch *header = at;
+    const unsigned char *bytes = at;
+
+    if (available < sizeof *header || !mqx_flush_batch_is_at(place, header) ||
+        header->length > available) {
+        return false;
+    }
+    uint32_t crc = mqx_flush_batch_header_crc(place, header);
+    uint32_t records = 0;
+    uint64_t offset = sizeof *header;
+    while (offset < header->length) {
+        const struct psj_record *record = (const void *)(bytes + offset);
+        if (mqx_record_check(record, header->length - offset) != MQX_OK) {
+            return false;
+        }
+        crc = mqx_running_crc(crc, record);
+        offset += record->length;
+        records += 1;
+    }
+    return records == header->record_count && crc == header->crc;
+}

@@ -1,0 +1,59 @@
+/*
+ * segment.h - segment files and flush batches as such: names, header pages, whole creation, and the
+ * test that says whether bytes are the batch that belongs at a place. No region, no locks.
+ *
+ * Names in the journal directory
+ *   <number, 10 digits>.psj   a segment of the stream
+ *   spare-<number, 10>.psj    a whole segment file that is not part of the stream yet
+ *   spare-<number, 10>.tmp    one in the making; worthless after a crash
+ */
+#ifndef PENSTOCK_SEGMENT_H
+#define PENSTOCK_SEGMENT_H
+
+#include "format/format.h"
+#include "os/io.h"
+
+enum { MQX_FILE_NAME_SIZE = 40 };
+
+enum mqx_file_kind {
+    MQX_FILE_OTHER,
+    MQX_FILE_SEGMENT,
+    MQX_FILE_SPARE,
+    MQX_FILE_HALF_MADE, /* spare-<number>.tmp */
+};
+void mqx_file_name(char out[MQX_FILE_NAME_SIZE], enum mqx_file_kind kind, uint64_t number);
+enum mqx_file_kind mqx_file_kind_of(const char *name, uint64_t *out_number);
+
+/* Writes spare-<number>.psj whole: temporary name, room, zeroes, flush, rename, flush of the
+ * directory (rule 7). On failure nothing is left but perhaps a *.tmp. */
+int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number,
+                     uint64_t size) MQX_MUST_USE;
+
+/* Fills in magic, version, sizes and CRC around what the caller has set. */
+void mqx_segment_seal(struct psj_segment *header);
+/* MQRC_OBJECT_DAMAGED with a text unless it is the header of segment `number` of this queue manager
+ * in a file of `file_size` bytes. */
+int mqx_segment_verify(const struct psj_segment *header, const uint8_t qm_id[16], uint64_t number,
+                       uint64_t file_size) MQX_MUST_USE;
+
+/* Where a batch lies: what its CRC is seeded with. */
+struct mqx_flush_batch_position {
+    const uint8_t *qm_id;
+    uint64_t segment_no;
+    uint64_t generation;
+    uint64_t lsn;
+};
+uint32_t mqx_flush_batch_seed(const struct mqx_flush_batch_position *place);
+/* CRC over the header's own bytes; the records' crc fields follow in order (mqx_running_crc). */
+uint32_t mqx_flush_batch_header_crc(const struct mqx_flush_batch_position *place,
+                                    const struct psj_batch *header);
+
+/* True when the header's fields say that it is the one at that place. */
+bool mqx_flush_batch_is_at(const struct mqx_flush_batch_position *place,
+                           const struct psj_batch *header);
+/* The whole test: fields, length <= available, every record's CRC, the batch's. `at` is 8-byte
+ * aligned. */
+bool mqx_flush_batch_valid(const struct mqx_flush_batch_position *place, const void *at,
+                           uint64_t available);
+
+#endif

@@ -1,0 +1,487 @@
+/*
+ * group_commit.c - see group_commit.h. The leader's work, and appending, which may have to wait for it.
+ *
+ * A leader (flush lock held) repeats: drop from the queue of sealed batches what a dead leader had
+ * already published; seal the open batch; take the run of batches that adjoin; fill in their
+ * headers; write them with one call; publish. What whoever leads after a death finds:
+ *   before `durable`/`written` is raised   the same batches, written again. Nobody was told that
+ *                                          they are durable, so their pages may be rewritten (rule
+ *                                          6).
+ *   after, before they leave the queue     they are dropped, never written again.
+ *
+ * Plain writes and data sync. Batches written to make room (mqx_flush_room) are not synced:
+ * `unsynced` names their segment from before the write on. Data sync covers its own call only, so
+ * while `unsynced` is set a durable flush writes plainly and then syncs the file (rule 44). While
+ * it is 0 all that was written is durable.
+ *
+ * The first write of a restart that continues an old segment goes alone and with data sync. So
+ * whatever may lie behind the end of a journal that looks clean was written by somebody whose first
+ * batch is there: a page that was lost cannot hide later ones that would come to life behind a new
+ * batch of the same length.
+ */
+#include "journal/group_commit.h"
+
+#include "base/error.h"
+#include "os/futex.h"
+#include "format/segment.h"
+#include "os/block_hook.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    FOLLOWER_WAIT_US = 1000000, /* a net only: see rule 21 */
+    APPEND_ATTEMPTS = 1 << 20,  /* each lost to others who got on */
+    MARK_ATTEMPTS = 8,
+    CRCS_AT_ONCE = 64,
+    FETCH_AHEAD = 4,            /* records, as if they were of one length, which most are */
+};
+
+struct flight { /* batches written by one call */
+    uint64_t start;
+    uint64_t end;      /* page aligned */
+    uint32_t segment;
+    uint32_t count;
+    uint32_t records;
+    uint32_t bytes;    /* headers and records */
+};
+
+static MQX_COLD int flush_failed(struct mqx_store *store, int err, const char *what)
+{
+    mqx_region_stop(&store->region, MQX_STOP_BROKEN);
+    return mqx_fail(MQRC_CONNECTION_BROKEN,
+                    "%s the journal failed: %s; the queue manager has stopped, the outcome of open "
+                    "calls is unknown until restart", what, strerror(-err));
+}
+
+/* The segment cannot even be opened. Records that are in the ring already would be written by the
+ * next flush that can, after their callers had been told that they failed: nobody may flush now. */
+static MQX_COLD int cannot_flush(struct mqx_store *store)
+{
+    char text[256];
+    (void)snprintf(text, sizeof text, "%s", mqx_error_text());
+    mqx_region_stop(&store->region, MQX_STOP_BROKEN);
+    return mqx_fail(MQRC_CONNECTION_BROKEN,
+                    "%s; the queue manager has stopped, the outcome of open calls is unknown until "
+                    "restart", text);
+}
+
+/* ---- the queue of sealed batches (flush lock held) ---- */
+
+static const struct mqx_sealed *sealed_at(const struct mqx_journal *journal, uint32_t i)
+{
+    return &journal->sealed[(journal->sealed_first + i) % MQX_SEALED_MAX];
+}
+
+static uint64_t sealed_end(const struct mqx_sealed *sealed)
+{
+    return mqx_round_up(sealed->start + sealed->length, MQX_PAGE_SIZE);
+}
+
+/* Raises `written` and takes the batches below it off the queue (ring lock held; the caller
+ * commits). */
+static void settle(struct mqx_region *region, uint64_t upto)
+{
+    struct mqx_journal *journal = region->journal;
+    uint32_t count = journal->sealed_count;
+    uint32_t first = journal->sealed_first;
+    while (count > 0 && sealed_end(&journal->sealed[first]) <= upto) {
+        first = (first + 1) % MQX_SEALED_MAX;
+        count -= 1;
+    }
+    mqx_undo_store32(region->base, &journal->ring_lock, &journal->sealed_first, first);
+    mqx_undo_store32(region->base, &journal->ring_lock, &journal->sealed_count, count);
+    if (upto > journal->written) {
+        mqx_undo_store64(region->base, &journal->ring_lock, &journal->written, upto);
+    }
+}
+
+/* Adjoining batches of one segment from the front of the queue, at most `most`. */
+static void take_run(const struct mqx_journal *journal, uint32_t most, struct flight *out)
+{
+    *out = (struct flight){0};
+    for (uint32_t i = 0; i < journal->sealed_count && i < most; i++) {
+        const struct mqx_sealed *sealed = sealed_at(journal, i);
+        if (i == 0) {
+            out->start = sealed->start;
+            out->segment = sealed->segment;
+        } else if (sealed->start != out->end || sealed->segment != out->segment) {
+            return;
+        }
+        out->end = sealed_end(sealed);
+        out->count = i + 1;
+        out->records += sealed->record_count;
+        out->bytes += sealed->length;
+    }
+}
+
+static int collect(struct mqx_store *store, struct flight *out)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    int status = mqx_lock_take(region, &journal->ring_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const uint64_t durable = mqx_load_acquire(&journal->durable);
+    settle(region, durable > journal->written ? durable : journal->written);
+    mqx_undo_commit(&journal->ring_lock);
+    status = mqx_journal_seal(store);
+    if (status == MQX_OK || status == MQX_NEED_RING) { /* a full queue: write what is there */
+        mqx_undo_commit(&journal->ring_lock);
+        status = MQX_OK;
+        take_run(journal, journal->epoch_written != 0 ? MQX_SEALED_MAX : 1, out);
+    }
+    mqx_lock_drop(region, &journal->ring_lock);
+    return status;
+}
+
+/* ---- writing a flight ---- */
+
+/* Adds the records' crc fields; false when the ring does not hold what the queue says (rule 28). */
+static bool add_record_crcs(const struct mqx_region *region, const struct mqx_sealed *sealed,
+                            uint32_t *crc)
+{
+    uint64_t lsn = sealed->start + sizeof(struct psj_batch);
+    const uint64_t end = sealed->start + sealed->length;
+    uint32_t crcs[CRCS_AT_ONCE];
+    uint32_t records = 0, gathered = 0;
+    while (lsn < end) { /* length and crc lie in one aligned word, so never at both ring ends */
+        const struct psj_record *record = (const void *)mqx_ring_at(region, lsn);
+        const uint32_t length = record->length;
+        if (length < sizeof *record || length % 8 != 0 || length > end - lsn) {
+            return false;
+        }
+        __builtin_prefetch(mqx_ring_at(region, lsn + FETCH_AHEAD * (uint64_t)length));
+        crcs[gathered++] = record->crc;
+        lsn += length;
+        records += 1;
+        if (gathered == CRCS_AT_ONCE || lsn == end) {
+            *crc = mqx_running_crcs(*crc, crcs, gathered);
+            gathered = 0;
+        }
+    }
+    return records == sealed->record_count;
+}
+
+static bool fill_batch(struct mqx_store *store, const struct mqx_sealed *sealed, uint64_t now_us)
+{
+    const struct mqx_region *region = &store->region;
+    const struct mqx_journal *journal = region->journal;
+    const struct mqx_segment *segment = &journal->segment[sealed->segment % MQX_SEGMENT_MAX];
+    const struct mqx_flush_batch_position place = {store->qm_id, segment->number,
+                                                   segment->generation, sealed->start};
+    struct psj_batch header = {
+        .magic = PS_BATCH_MAGIC,
+        .lsn = sealed->start,
+        .durable_lsn = mqx_load_acquire(&journal->durable),
+        .time_us = now_us,
+        .length = sealed->length,
+        .record_count = sealed->record_count,
+        .segment_no = segment->number,
+        .generation = segment->generation,
+    };
+    uint32_t crc = mqx_flush_batch_header_crc(&place, &header);
+    const bool whole = add_record_crcs(region, sealed, &crc);
+    header.crc = crc;
+    memcpy(mqx_ring_at(region, sealed->start), &header, sizeof header);
+    return whole && sealed->start >= segment->base_lsn + MQX_PAGE_SIZE &&
+           sealed_end(sealed) <= segment->base_lsn + segment->size;
+}
+
+static int write_flight(struct mqx_store *store, const struct flight *flight, int flags)
+{
+    const struct mqx_region *region = &store->region;
+    const struct mqx_journal *journal = region->journal;
+    const uint64_t now_us = store->io->ops->now_us(store->io);
+    const uint64_t size = flight->end - flight->start;
+    const uint64_t until_wrap = journal->ring_size - (flight->start & (journal->ring_size - 1));
+    int fd = -1;
+
+    for (uint32_t i = 0; i < flight->count; i++) {
+        if (!fill_batch(store, sealed_at(journal, i), now_us)) {
+            mqx_region_stop(&store->region, MQX_STOP_BROKEN);
+            return mqx_fail(MQRC_CONNECTION_BROKEN, "the log ring is damaged");
+        }
+    }
+    int status = mqx_journal_write_fd(store, flight->segment, &fd);
+    if (status != MQX_OK) {
+        return cannot_flush(store);
+    }
+    const struct iovec parts[2] = {
+        {mqx_ring_at(region, flight->start), size < until_wrap ? size : until_wrap},
+        {mqx_ring_at(region, flight->start + until_wrap),
+         size < until_wrap ? 0 : size - until_wrap},
+    };
+    const uint64_t offset = flight->start - journal->segment[flight->segment].base_lsn;
+    const int err = store->io->ops->write(store->io, fd, parts, parts[1].iov_len > 0 ? 2 : 1,
+                                          offset, flags);
+    return err == 0 ? MQX_OK : flush_failed(store, err, "writing");
+}
+
+static int note_written(struct mqx_store *store, const struct flight *flight, uint64_t now_us)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    int status = mqx_lock_take(region, &journal->ring_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    settle(region, flight->end);
+    mqx_undo_store32(region->base, &journal->ring_lock, &journal->epoch_written, 1);
+    mqx_undo_commit(&journal->ring_lock);
+    journal->flushes += 1; /* statistics: a count lost by a death does no harm */
+    journal->flushed_bytes += flight->bytes;
+    journal->flushed_records += flight->records;
+    journal->last_flush_us = now_us;
+    mqx_lock_drop(region, &journal->ring_lock);
+    return MQX_OK;
+}
+
+static int write_out(struct mqx_store *store, const struct flight *flight, bool durably)
+{
+    struct mqx_journal *journal = store->region.journal;
+    const bool first = mqx_load_relaxed(&journal->epoch_written) == 0;
+    const bool sync = (durably && journal->unsynced == 0) || first;
+    mqx_check(journal->unsynced == 0 || journal->unsynced == flight->segment + 1);
+    mqx_check(!first || flight->count == 1);
+    if (!sync) {
+        mqx_store_release(&journal->unsynced, flight->segment + 1);
+    }
+    int status = write_flight(store, flight, sync ? MQX_IO_DSYNC : 0);
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (sync) {
+        mqx_store_release(&journal->durable, flight->end);
+    }
+    return note_written(store, flight, store->io->ops->now_us(store->io));
+}
+
+/* Makes everything written durable. */
+static int sync_written(struct mqx_store *store)
+{
+    struct mqx_journal *journal = store->region.journal;
+    int fd = -1;
+    int status = mqx_journal_write_fd(store, journal->unsynced - 1, &fd);
+    if (status != MQX_OK) {
+        return cannot_flush(store);
+    }
+    const int err = store->io->ops->sync(store->io, fd);
+    if (err != 0) {
+        return flush_failed(store, err, "flushing");
+    }
+    mqx_store_release(&journal->unsynced, 0);
+    mqx_store_release(&journal->durable, mqx_load_relaxed(&journal->written));
+    return MQX_OK;
+}
+
+/* ---- leading and following ---- */
+
+/* Flush lock held. Writes at least one run, and on until `target` is written. */
+static int lead(struct mqx_store *store, uint64_t target, bool durably)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    struct flight flight = {0};
+    int status = MQX_OK;
+
+    mqx_store_relaxed(&journal->leader_process, region->process + 1);
+    const uint64_t written = mqx_load_relaxed(&journal->written);
+    if (journal->unsynced == 0 && mqx_load_acquire(&journal->durable) < written) {
+        mqx_store_release(&journal->durable, written); /* a leader died before it said so */
+    }
+    do {
+        status = mqx_region_stopped(region) != MQX_RUNNING ? mqx_region_stop_reason(region)
+                                                           : collect(store, &flight);
+        if (status == MQX_OK && flight.count > 0) {
+            status = write_out(store, &flight, durably);
+        }
+    } while (status == MQX_OK && flight.count > 0 &&
+             mqx_load_relaxed(&journal->written) < target);
+    if (status == MQX_OK && durably && journal->unsynced != 0) {
+        status = sync_written(store);
+    }
+    mqx_store_relaxed(&journal->leader_process, 0);
+    return status;
+}
+
+/* After the flush lock was dropped, so that a follower who is woken finds it free. */
+static void wake_followers(struct mqx_journal *journal)
+{
+    /* A follower counts itself, then looks at the word: one of us sees the other. */
+    (void)__atomic_fetch_add(&journal->flush_word, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&journal->flush_waiters, __ATOMIC_SEQ_CST) != 0) {
+        mqx_futex_wake(&journal->flush_word, INT_MAX);
+    }
+}
+
+/* A follower that dies leaves the count too high: then leaders make a call in vain, no more. */
+static void follow(struct mqx_journal *journal, uint32_t seen)
+{
+    (void)__atomic_fetch_add(&journal->flush_waiters, 1, __ATOMIC_SEQ_CST);
+    (void)mqx_futex_wait(&journal->flush_word, seen, FOLLOWER_WAIT_US);
+    (void)mqx_fetch_add(&journal->flush_waiters, (uint32_t)-1);
+}
+
+int mqx_flush_to(struct mqx_store *store, uint64_t lsn)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    if (mqx_load_acquire(&journal->durable) >= lsn) {
+        return MQX_OK;
+    }
+    mqx_about_to_block();
+    for (;;) { /* each turn somebody has written, or a second has gone by */
+        const uint32_t seen = mqx_load_acquire(&journal->flush_word);
+        if (mqx_load_acquire(&journal->durable) >= lsn) {
+            return MQX_OK;
+        }
+        if (mqx_region_stopped(region) != MQX_RUNNING) {
+            return mqx_region_stop_reason(region);
+        }
+        int status = mqx_lock_try(region, &journal->flush_lock);
+        if (status == MQX_BUSY) {
+            follow(journal, seen);
+            continue;
+        }
+        if (status != MQX_OK) {
+            return status;
+        }
+        status = lead(store, lsn, true);
+        const bool reached = mqx_load_acquire(&journal->durable) >= lsn;
+        mqx_lock_drop(region, &journal->flush_lock);
+        wake_followers(journal);
+        if (status != MQX_OK || reached) {
+            return status;
+        }
+        return mqx_fail(MQRC_UNEXPECTED_ERROR, "nobody has appended up to the LSN to be flushed");
+    }
+}
+
+int mqx_flush_room(struct mqx_store *store)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    const uint32_t seen = mqx_load_acquire(&journal->flush_word);
+    mqx_about_to_block();
+    int status = mqx_lock_try(region, &journal->flush_lock);
+    if (status == MQX_BUSY) { /* somebody makes room already */
+        follow(journal, seen);
+        return MQX_OK;
+    }
+    if (status == MQX_OK) {
+        status = lead(store, 0, false);
+        mqx_lock_drop(region, &journal->flush_lock);
+        wake_followers(journal);
+    }
+    return status;
+}
+
+/* Flush lock held. One more batch than there is: *out_done when nothing is left to be covered. */
+static int mark_step(struct mqx_store *store, bool *out_done)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    int status = lead(store, 0, true);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = mqx_lock_take(region, &journal->ring_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    bool queued = false;
+    uint64_t mark_end = 0;
+    const bool idle = journal->batch_records == 0 && journal->sealed_count == 0;
+    if (idle && mqx_load_acquire(&journal->durable) > journal->marked) {
+        status = mqx_journal_seal_mark(store);
+        queued = status == MQX_OK;
+        mark_end = journal->batch_start;
+    }
+    mqx_undo_commit(&journal->ring_lock);
+    mqx_lock_drop(region, &journal->ring_lock);
+    *out_done = idle && !queued;
+    if (status == MQX_NEED_SEGMENT) { /* the next segment's header will cover it */
+        status = MQX_OK;
+    }
+    if (queued) {
+        status = lead(store, mark_end, true);
+        if (status == MQX_OK) {
+            mqx_store_release(&journal->marked, mark_end);
+        }
+    }
+    return status;
+}
+
+int mqx_flush_mark(struct mqx_store *store)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    bool done = false;
+    mqx_about_to_block();
+    int status = mqx_lock_take(region, &journal->flush_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    for (int i = 0; i < MARK_ATTEMPTS && status == MQX_OK && !done; i++) {
+        status = mark_step(store, &done);
+    }
+    mqx_lock_drop(region, &journal->flush_lock);
+    wake_followers(journal);
+    return status;
+}
+
+/* ---- appending ---- */
+
+int mqx_journal_make_way(struct mqx_store *store, uint32_t length, int need)
+{
+    if (need != MQX_NEED_RING && need != MQX_NEED_SEGMENT && need != MQRC_STORAGE_MEDIUM_FULL) {
+        return need;
+    }
+    mqx_about_to_block();
+    if (need == MQX_NEED_RING) {
+        return mqx_flush_room(store);
+    }
+    if (need != MQX_NEED_SEGMENT) {
+        return mqx_journal_make_room(store, length);
+    }
+    int status = mqx_flush_to(store, mqx_journal_closed_end(store));
+    return status == MQX_OK ? mqx_journal_roll(store) : status;
+}
+
+static MQX_COLD int no_place(void)
+{
+    return mqx_fail(MQRC_RESOURCE_PROBLEM, "no place in the journal in %d attempts",
+                    APPEND_ATTEMPTS);
+}
+
+int mqx_journal_append(struct mqx_store *store, struct mqx_append *append)
+{
+    for (uint32_t i = 0; i < APPEND_ATTEMPTS; i++) {
+        int status = mqx_journal_try_append(store, append);
+        if (MQX_LIKELY(status == MQX_OK)) {
+            return MQX_OK;
+        }
+        status = mqx_journal_make_way(store, append->length, status);
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
+    return no_place();
+}
+
+int mqx_journal_append_run(struct mqx_store *store, struct mqx_run *run)
+{
+    for (uint32_t i = 0; i < APPEND_ATTEMPTS; i++) {
+        int status = mqx_journal_try_run(store, run);
+        if (MQX_LIKELY(status == MQX_OK)) {
+            return MQX_OK;
+        }
+        status = mqx_journal_make_way(store, run->length[run->done], status);
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
+    return no_place();
+}

@@ -1,0 +1,384 @@
+/*
+ * journal_reader.c - reading messages back from the journal, through mappings.
+ *
+ * A cache of at most MQX_MAPPED_MAX mapped segment files, process-local, under a mutex of the
+ * process. An entry is used only while the segment table shows its generation at its place; one
+ * that is out of date is unmapped when its last view ends. Bytes are copied outside the mutex and
+ * outside all region locks, after they were made readable (populate), so that a bad sector is a
+ * status and not a signal (rule 30). After the copy the generation is compared once more: what was
+ * copied from a file that was recycled meanwhile is not believed (rule 8).
+ */
+#include "journal/journal_files.h"
+
+#include "base/error.h"
+#include "format/segment.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static MQX_COLD int damaged(const struct mqx_mapped *file, uint64_t lsn, const char *what)
+{
+    return mqx_fail(MQRC_OBJECT_DAMAGED, "journal/%010" PRIu64 ".psj, offset %" PRIu64 ": %s",
+                    file->number, lsn - file->base_lsn, what);
+}
+
+/* ---- the cache (mutex held) ---- */
+
+static bool is_current(const struct mqx_store *store, const struct mqx_mapped *file)
+{
+    const struct mqx_segment *segment = &store->region.journal->segment[file->index];
+    const uint32_t state = mqx_load_acquire(&segment->state);
+    return mqx_load_acquire(&segment->generation) == file->generation &&
+           (state == MQX_SEG_ACTIVE || state == MQX_SEG_FULL);
+}
+
+static void drop(struct mqx_store *store, struct mqx_mapped *file)
+{
+    mqx_check(file->views == 0);
+    (void)store->io->ops->unmap(store->io, (void *)(uintptr_t)file->at, file->size);
+    file->at = NULL;
+}
+
+static struct mqx_mapped *find_mapped(struct mqx_store *store, uint64_t lsn)
+{
+    struct mqx_files *files = store->files;
+    for (uint32_t i = 0; i < MQX_MAPPED_MAX; i++) {
+        struct mqx_mapped *file = &files->mapped[i];
+        if (file->at == NULL) {
+            continue;
+        }
+        if (!is_current(store, file)) {
+            if (file->views == 0) {
+                drop(store, file);
+            }
+        } else if (lsn >= file->base_lsn && lsn - file->base_lsn < file->size) {
+            return file;
+        }
+    }
+    return NULL;
+}
+
+/* A free entry, or the one unused for longest. */
+static struct mqx_mapped *free_mapped(struct mqx_store *store)
+{
+    struct mqx_files *files = store->files;
+    struct mqx_mapped *oldest = NULL;
+    for (uint32_t i = 0; i < MQX_MAPPED_MAX; i++) {
+        struct mqx_mapped *file = &files->mapped[i];
+        if (file->at == NULL) {
+            return file;
+        }
+        if (file->views == 0 && (oldest == NULL || file->used_at < oldest->used_at)) {
+            oldest = file;
+        }
+    }
+    if (oldest != NULL) {
+        drop(store, oldest);
+    }
+    return oldest;
+}
+
+/* A true copy of the table's entry for `lsn`; its index, or -1. */
+static int find_segment(struct mqx_store *store, uint64_t lsn, struct mqx_segment *out)
+{
+    struct mqx_region *region = &store->region;
+    const int index = mqx_journal_segment_of(region, lsn);
+    if (index < 0 || mqx_lock_take(region, &region->journal->ring_lock) != MQX_OK) {
+        return -1;
+    }
+    *out = region->journal->segment[index];
+    mqx_lock_drop(region, &region->journal->ring_lock);
+    const bool holds = (out->state == MQX_SEG_ACTIVE || out->state == MQX_SEG_FULL) &&
+                       lsn >= out->base_lsn && lsn - out->base_lsn < out->size;
+    return holds ? index : -1;
+}
+
+static int map_file(struct mqx_store *store, const struct mqx_segment *segment, void **out)
+{
+    struct mqx_io *io = store->io;
+    struct mqx_io_stat facts;
+    char name[MQX_FILE_NAME_SIZE];
+    mqx_file_name(name, MQX_FILE_SEGMENT, segment->number);
+    int fd = io->ops->open(io, store->journal_dir, name, MQX_IO_READ, 0);
+    if (fd < 0) {
+        return fd;
+    }
+    int err = io->ops->stat(io, fd, &facts);
+    if (err == 0 && facts.size < segment->size) {
+        err = -EIO; /* reading beyond its end would be a signal */
+    }
+    if (err == 0) {
+        err = io->ops->map(io, fd, segment->size, MQX_IO_MAP_READ, out);
+    }
+    (void)io->ops->close(io, fd); /* the mapping stays */
+    return err;
+}
+
+static int map_segment(struct mqx_store *store, uint64_t lsn, struct mqx_mapped **out)
+{
+    struct mqx_segment segment;
+    void *at = NULL;
+    const int index = find_segment(store, lsn, &segment);
+    if (index < 0) {
+        return mqx_fail(MQRC_OBJECT_DAMAGED, "no journal segment holds LSN %" PRIu64, lsn);
+    }
+    struct mqx_mapped *file = free_mapped(store);
+    if (file == NULL) {
+        return mqx_fail(MQRC_RESOURCE_PROBLEM, "%d journal segments are in use at once",
+                        MQX_MAPPED_MAX);
+    }
+    const int err = map_file(store, &segment, &at);
+    if (err != 0) {
+        return mqx_io_reason(err, "mapping a journal segment");
+    }
+    *file = (struct mqx_mapped){
+        .at = at,
+        .base_lsn = segment.base_lsn,
+        .size = segment.size,
+        .generation = segment.generation,
+        .number = segment.number,
+        .index = (uint32_t)index,
+    };
+    *out = file;
+    return MQX_OK;
+}
+
+/* ---- views ---- */
+
+static int make_readable(struct mqx_store *store, const struct mqx_view *view)
+{
+    const uintptr_t start = (uintptr_t)view->at & ~(uintptr_t)(MQX_PAGE_SIZE - 1);
+    return store->io->ops->populate(store->io, (const void *)start,
+                                    (uintptr_t)view->at + view->size - start);
+}
+
+int mqx_journal_view(struct mqx_store *store, uint64_t lsn, uint64_t size, struct mqx_view *out)
+{
+    struct mqx_files *files = store->files;
+    mqx_check(files != NULL);
+    mqx_check(size > 0);
+    (void)pthread_mutex_lock(&files->mutex);
+    struct mqx_mapped *file = find_mapped(store, lsn);
+    int status = file != NULL ? MQX_OK : map_segment(store, lsn, &file);
+    if (status == MQX_OK && size > file->size - (lsn - file->base_lsn)) {
+        status = damaged(file, lsn, "what should be here does not fit into the segment");
+    }
+    if (status == MQX_OK) {
+        file->views += 1;
+        file->used_at = ++files->turn;
+        *out = (struct mqx_view){file->at + (lsn - file->base_lsn), size, file};
+    }
+    (void)pthread_mutex_unlock(&files->mutex);
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (make_readable(store, out) != 0) {
+        status = damaged(file, lsn, "the medium cannot read these bytes");
+        mqx_journal_view_end(store, out);
+    }
+    return status;
+}
+
+void mqx_journal_view_end(struct mqx_store *store, struct mqx_view *view)
+{
+    struct mqx_files *files = store->files;
+    struct mqx_mapped *file = view->entry;
+    (void)pthread_mutex_lock(&files->mutex);
+    mqx_check(file->views > 0);
+    file->views -= 1;
+    if (file->views == 0 && !is_current(store, file)) {
+        drop(store, file);
+    }
+    (void)pthread_mutex_unlock(&files->mutex);
+    view->at = NULL;
+}
+
+/* ---- messages ---- */
+
+/* Length of the record at `lsn`, which nobody has told us. */
+static int ask_length(struct mqx_store *store, uint64_t lsn, uint32_t *out)
+{
+    struct mqx_view view;
+    int status = mqx_journal_view(store, lsn, sizeof(struct psj_record), &view);
+    if (status == MQX_OK) {
+        *out = ((const struct psj_record *)(const void *)view.at)->length;
+        mqx_journal_view_end(store, &view);
+    }
+    return status;
+}
+
+/* The whole record at `lsn`; `length` 0 when it is not known. */
+static int view_record(struct mqx_store *store, uint64_t lsn, uint32_t length,
+                       struct mqx_view *view, struct mqx_decoded *out)
+{
+    int status = length == 0 ? ask_length(store, lsn, &length) : MQX_OK;
+    if (status == MQX_OK && (length < sizeof(struct psj_record) || length > MQX_RING_RECORD_MAX)) {
+        status = mqx_fail(MQRC_OBJECT_DAMAGED, "no journal record begins at LSN %" PRIu64, lsn);
+    }
+    if (status == MQX_OK) {
+        status = mqx_journal_view(store, lsn, length, view);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = mqx_record_decode(view->at, view->size, out);
+    if (status != MQX_OK || out->head->length != length) {
+        status = damaged(view->entry, lsn, "the record's checksum or form is wrong");
+        mqx_journal_view_end(store, view);
+    }
+    return status;
+}
+
+struct gathering { /* of a chunked body, from its end */
+    const struct mqx_message *message;
+    unsigned char *body;
+    uint64_t capacity;
+    uint64_t begin;  /* everything from here on has been seen */
+    uint32_t number; /* the next piece has this number - 1 */
+};
+
+static int take_piece(struct gathering *gathering, const struct mqx_decoded *record,
+                      const struct mqx_mapped *file, uint64_t lsn)
+{
+    const struct ps_chunk *chunk = record->chunk;
+    if (chunk == NULL || record->head->identity != gathering->message->number ||
+        chunk->total != gathering->message->length || chunk->number + 1 != gathering->number ||
+        chunk->offset + record->body_length != gathering->begin ||
+        (chunk->number == 0) != (chunk->offset == 0)) {
+        return damaged(file, lsn, "this is not the piece of the message that it should be");
+    }
+    if (chunk->offset < gathering->capacity) {
+        const uint64_t left = gathering->capacity - chunk->offset;
+        memcpy(gathering->body + chunk->offset, record->body,
+               record->body_length < left ? record->body_length : left);
+    }
+    gathering->begin = chunk->offset;
+    gathering->number = chunk->number;
+    return MQX_OK;
+}
+
+static int gather(struct mqx_store *store, const struct ps_chunked *chunked,
+                  struct gathering *gathering)
+{
+    struct mqx_view view;
+    struct mqx_decoded record;
+    uint64_t lsn = chunked->last_lsn;
+    int status = MQX_OK;
+
+    gathering->begin = chunked->total;
+    gathering->number = chunked->count;
+    while (gathering->number > 0 && status == MQX_OK) { /* falls with each piece */
+        status = view_record(store, lsn, 0, &view, &record);
+        if (status != MQX_OK) {
+            return status;
+        }
+        const struct mqx_mapped *file = view.entry;
+        status = take_piece(gathering, &record, file, lsn);
+        if (status == MQX_OK && !is_current(store, file)) {
+            status = damaged(file, lsn, "the segment was recycled while it was read");
+        }
+        lsn = status == MQX_OK ? record.chunk->prev_lsn : 0;
+        mqx_journal_view_end(store, &view);
+    }
+    return status;
+}
+
+static int check_put(const struct mqx_message *message, const struct mqx_decoded *record,
+                     const struct mqx_mapped *file)
+{
+    const uint64_t total =
+        record->chunked != NULL ? record->chunked->total : (uint64_t)record->body_length;
+    const uint32_t chunks = record->chunked != NULL ? record->chunked->count : 0;
+    if (record->descriptor == NULL || record->head->identity != message->number ||
+        total != message->length || chunks != message->chunk_count) {
+        return damaged(file, message->lsn, "this is not the message that it should be");
+    }
+    return MQX_OK;
+}
+
+static void copy_put(const struct mqx_decoded *record, struct ps_descriptor *descriptor,
+                     struct ps_descriptor_ext *ext, void *body, uint64_t capacity)
+{
+    if (descriptor != NULL) {
+        *descriptor = *record->descriptor;
+    }
+    if (ext != NULL && record->ext != NULL) {
+        *ext = *record->ext;
+    }
+    if (body != NULL && record->body != NULL) {
+        memcpy(body, record->body, record->body_length < capacity ? record->body_length : capacity);
+    }
+}
+
+int mqx_journal_fetch(struct mqx_store *store, const struct mqx_message *message,
+                      struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
+                      uint64_t capacity)
+{
+    struct mqx_view view;
+    struct mqx_decoded record;
+    struct ps_chunked chunked = {0};
+    int status = view_record(store, message->lsn, message->record_length, &view, &record);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const struct mqx_mapped *file = view.entry;
+    status = check_put(message, &record, file);
+    if (status == MQX_OK) {
+        copy_put(&record, descriptor, ext, body, capacity);
+        if (record.chunked != NULL) {
+            chunked = *record.chunked;
+        }
+        if (!is_current(store, file)) {
+            status = damaged(file, message->lsn, "the segment was recycled while it was read");
+        }
+    }
+    mqx_journal_view_end(store, &view);
+    if (status == MQX_OK && chunked.count > 0 && body != NULL) {
+        struct gathering gathering = {.message = message, .body = body, .capacity = capacity};
+        status = gather(store, &chunked, &gathering);
+    }
+    return status;
+}
+
+int mqx_journal_first_lsn(struct mqx_store *store, uint64_t lsn, uint32_t record_length,
+                          uint64_t *out)
+{
+    struct mqx_view view;
+    struct mqx_decoded record;
+    int status = view_record(store, lsn, record_length, &view, &record);
+    if (status == MQX_OK) {
+        *out = record.chunked != NULL ? record.chunked->first_lsn : lsn;
+        mqx_journal_view_end(store, &view);
+    }
+    return status;
+}
+
+/* ---- writing, for the flush leader ---- */
+
+int mqx_journal_write_fd(struct mqx_store *store, uint32_t segment_index, int *out)
+{
+    struct mqx_files *files = store->files;
+    struct mqx_journal *journal = store->region.journal;
+    struct mqx_io *io = store->io;
+    char name[MQX_FILE_NAME_SIZE];
+    mqx_check(mqx_lock_held(&store->region, &journal->flush_lock));
+    mqx_check(segment_index < MQX_SEGMENT_MAX);
+
+    const struct mqx_segment *segment = &journal->segment[segment_index];
+    if (files->write_fd < 0 || files->write_generation != segment->generation) {
+        if (files->write_fd >= 0) {
+            (void)io->ops->close(io, files->write_fd);
+            files->write_fd = -1;
+        }
+        mqx_file_name(name, MQX_FILE_SEGMENT, segment->number);
+        int fd = io->ops->open(io, store->journal_dir, name, MQX_IO_WRITE, 0);
+        if (fd < 0) {
+            return mqx_io_reason(fd, "opening the active journal segment");
+        }
+        files->write_fd = fd;
+        files->write_generation = segment->generation;
+    }
+    *out = files->write_fd;
+    return MQX_OK;
+}

@@ -1,0 +1,721 @@
+/*
+ * journal_scan.c - see journal_scan.h.
+ */
+#include "penstock/journal_scan.h"
+
+#include "base/assert.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "format/record_codec.h"
+#include "format/segment.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    SECTOR = 512,
+    QUEUES = 1,   /* name space of the objects that hold messages */
+    PREFIX = 512, /* a PUT record without its body fits into it */
+};
+
+#define TYPE(name) (1ull << PS_REC_##name)
+#define MESSAGE_TYPES                                                                      \
+    (TYPE(PUT) | TYPE(GET) | TYPE(COMMIT) | TYPE(BACKOUT) | TYPE(PREPARE) |                \
+     TYPE(COMMIT_PREPARED) | TYPE(BACKOUT_PREPARED) | TYPE(EXPIRE) | TYPE(OBJECT_DELETE) | \
+     TYPE(CLEAR) | TYPE(TAKEN))
+/* What is passed by without a look when it is no row; all others must be understood. */
+#define PASSED_TYPES (MESSAGE_TYPES | TYPE(CHUNK) | TYPE(OBJECT) | TYPE(IMAGE_CONSUMED))
+
+/* ---- columns ---- */
+
+struct row { /* what a record says outside its descriptor */
+    uint64_t lsn;
+    int64_t time_us;
+    uint64_t segment;
+    uint64_t unit_id;
+    uint64_t object;
+    uint64_t number;
+    uint64_t body_length;
+    int64_t put_time_us;
+    int64_t expiry_us;
+    int32_t expiry; /* tenths of a second, left when its batch was sealed; -1 unlimited */
+    uint8_t event;
+    uint8_t commits;
+    uint8_t body_state;
+    char name[MQX_NAME_SIZE]; /* that an OBJECT or OBJECT_DELETE record tells */
+};
+
+enum { FROM_ROW, FROM_DESCRIPTOR, FROM_EXT };
+
+#define FIELD(message, name, kind, from, type, member)                                     \
+    {#name, MQE_SCAN_##kind, sizeof((type *)0)->member, message, from, offsetof(type, member)}
+#define ROW(name, kind, member) FIELD(0, name, kind, FROM_ROW, struct row, member)
+#define PUT(name, kind, member) FIELD(1, name, kind, FROM_ROW, struct row, member)
+#define MD(name, kind, member) FIELD(1, name, kind, FROM_DESCRIPTOR, struct ps_descriptor, member)
+#define EXT(name, kind, member) FIELD(1, name, kind, FROM_EXT, struct ps_descriptor_ext, member)
+
+const struct mqe_journal_scan_field mqe_journal_scan_fields[] = {
+    ROW(event, UINT, event),
+    ROW(commits, BOOL, commits),
+    ROW(lsn, UINT, lsn),
+    ROW(time, TIME, time_us),
+    ROW(segment, UINT, segment),
+    ROW(unit_id, UINT, unit_id),
+    ROW(object, UINT, object),
+    ROW(object_name, TEXT, name),
+    ROW(sequence, UINT, number),
+    PUT(body_length, UINT, body_length),
+    PUT(body_state, UINT, body_state),
+    PUT(put_time, TIME, put_time_us),
+    PUT(expiry, INT, expiry),
+    PUT(expiry_time, TIME, expiry_us),
+    MD(msg_id, ID, msg_id),
+    MD(correl_id, ID, correl_id),
+    MD(priority, INT, priority),
+    MD(placement, UINT, placement),
+    MD(persistent, BOOL, persistence),
+    MD(report, INT, report),
+    MD(msg_type, INT, msg_type),
+    MD(feedback, INT, feedback),
+    MD(encoding, INT, encoding),
+    MD(ccsid, INT, ccsid),
+    MD(format, TEXT, format),
+    MD(put_appl_type, INT, put_appl_type),
+    MD(put_appl_name, TEXT, put_appl_name),
+    MD(user_identifier, TEXT, user_identifier),
+    MD(appl_origin_data, TEXT, appl_origin_data),
+    MD(accounting_token, ID, accounting_token),
+    MD(backout_count, UINT, backout_count),
+    EXT(reply_to_q, TEXT, reply_to_q),
+    EXT(reply_to_qmgr, TEXT, reply_to_qmgr),
+    EXT(appl_identity_data, TEXT, appl_identity_data),
+    EXT(group_id, ID, group_id),
+    EXT(msg_seq_number, INT, msg_seq_number),
+    EXT(offset, INT, offset),
+    EXT(msg_flags, INT, msg_flags),
+    EXT(original_length, INT, original_length),
+};
+const uint32_t mqe_journal_scan_field_count = MQX_ARRAY_COUNT(mqe_journal_scan_fields);
+
+static const struct ps_descriptor no_descriptor;
+static const struct ps_descriptor_ext no_ext;
+static const struct ps_descriptor_ext initial_ext = {.msg_seq_number = 1, .original_length = -1};
+
+/* Copies a text up to its padding of blanks and NULs; the rest becomes NUL. */
+static void copy_text(unsigned char *to, const unsigned char *from, uint32_t size)
+{
+    static const uint64_t blanks = 0x2020202020202020u;
+    uint32_t used = size;
+    uint64_t word = 0;
+    while (used >= sizeof word) { /* most texts are short, or nothing */
+        memcpy(&word, from + used - sizeof word, sizeof word);
+        if (word != 0 && word != blanks) {
+            break;
+        }
+        used -= (uint32_t)sizeof word;
+    }
+    while (used > 0 && (from[used - 1] == ' ' || from[used - 1] == 0)) {
+        used -= 1;
+    }
+    memcpy(to, from, used);
+    memset(to + used, 0, size - used);
+}
+
+static void copy_field(const struct mqe_journal_scan_field *field, void *column, uint32_t index,
+                       const void *source)
+{
+    const unsigned char *from = (const unsigned char *)source + field->offset;
+    unsigned char *to = (unsigned char *)column + (size_t)index * field->size;
+    if (field->kind == MQE_SCAN_TEXT) {
+        copy_text(to, from, field->size);
+        return;
+    }
+    switch (field->size) { /* fixed sizes are single moves */
+    case 1:
+        *to = *from;
+        break;
+    case 4:
+        memcpy(to, from, 4);
+        break;
+    case 8:
+        memcpy(to, from, 8);
+        break;
+    case 24:
+        memcpy(to, from, 24);
+        break;
+    default:
+        memcpy(to, from, field->size);
+    }
+}
+
+static void give_row(const struct mqe_journal_scan_rows *rows, const struct row *row,
+                     const struct ps_descriptor *descriptor, const struct ps_descriptor_ext *ext)
+{
+    const void *const sources[] = {
+        [FROM_ROW] = row,
+        [FROM_DESCRIPTOR] = descriptor != NULL ? descriptor : &no_descriptor,
+        [FROM_EXT] = ext != NULL ? ext : descriptor != NULL ? &initial_ext : &no_ext,
+    };
+    for (uint32_t i = 0; i < MQX_ARRAY_COUNT(mqe_journal_scan_fields); i++) {
+        if (rows->columns[i] != NULL) {
+            const struct mqe_journal_scan_field *field = &mqe_journal_scan_fields[i];
+            copy_field(field, rows->columns[i], rows->count, sources[field->from]);
+        }
+    }
+}
+
+/* ---- problems ---- */
+
+static MQX_COLD enum mqe_journal_scan_result problem(struct mqe_journal_scan *scan, uint64_t offset,
+                                             const char *what)
+{
+    (void)snprintf(scan->problem, sizeof scan->problem, "%s", what);
+    scan->problem_offset = offset;
+    return MQE_SCAN_DAMAGED;
+}
+
+/* ---- opening ---- */
+
+int mqe_journal_scan_open(struct mqe_journal_scan *scan, const void *bytes, uint64_t length,
+                          const uint8_t *qm_id, uint64_t number)
+{
+    *scan =
+        (struct mqe_journal_scan){.bytes = bytes, .length = length, .limit = length, .verify = 1};
+    if (length < PS_MIN_SEGMENT || ((uintptr_t)bytes & 7u) != 0) {
+        return mqx_fail(MQRC_OBJECT_DAMAGED, "%llu bytes are no journal segment",
+                        (unsigned long long)length);
+    }
+    memcpy(&scan->header, bytes, sizeof scan->header);
+    scan->end_lsn = UINT64_MAX;
+    scan->end_us = UINT64_MAX;
+    scan->types = MESSAGE_TYPES;
+    scan->at = MQX_PAGE_SIZE;
+    return mqx_segment_verify(&scan->header, qm_id != NULL ? qm_id : scan->header.qm_id,
+                              number != 0 ? number : scan->header.segment_no, length);
+}
+
+/* ---- batches ---- */
+
+static struct mqx_flush_batch_position place_of(const struct mqe_journal_scan *scan,
+                                                uint64_t offset)
+{
+    return (struct mqx_flush_batch_position){scan->header.qm_id, scan->header.segment_no,
+                                    scan->header.generation, scan->header.base_lsn + offset};
+}
+
+/* The header at `offset`, copied; NULL, or what is wrong with it. */
+static const char *take_header(const struct mqe_journal_scan *scan, uint64_t offset, uint64_t limit,
+                               struct psj_batch *out)
+{
+    const struct mqx_flush_batch_position place = place_of(scan, offset);
+    if (offset > limit || limit - offset < sizeof *out) {
+        return "no room for a batch";
+    }
+    memcpy(out, scan->bytes + offset, sizeof *out);
+    if (out->magic != PS_BATCH_MAGIC) {
+        return "no batch here";
+    }
+    if (!mqx_flush_batch_is_at(&place, out)) {
+        return "the batch does not belong here";
+    }
+    return mqx_round_up(out->length, MQX_PAGE_SIZE) <= limit - offset ? NULL
+                                                                      : "the batch does not fit";
+}
+
+static bool length_fits(uint32_t length, uint64_t room)
+{
+    return length >= sizeof(struct psj_record) && length % 8 == 0 &&
+           length <= MQX_RING_RECORD_MAX && length <= room;
+}
+
+/* The CRC of a record whose length has been read and checked. */
+static uint32_t record_crc(const unsigned char *at, uint32_t length)
+{
+    return mqx_crc32c(mqx_crc32c(0, &length, sizeof length), at + 8, length - 8);
+}
+
+/* NULL when the batch is good, else what is wrong, *bad_offset where. */
+static const char *check_batch(const struct mqe_journal_scan *scan, uint64_t offset,
+                               const struct psj_batch *batch, uint64_t *bad_offset)
+{
+    const struct mqx_flush_batch_position place = place_of(scan, offset);
+    uint32_t crc = mqx_flush_batch_header_crc(&place, batch);
+    uint32_t records = 0;
+    uint64_t at = sizeof *batch;
+    uint64_t bad_record = 0;
+    while (at < batch->length) {
+        uint32_t head[2];
+        const unsigned char *record = scan->bytes + offset + at;
+        memcpy(head, record, sizeof head);
+        if (!length_fits(head[0], batch->length - at)) {
+            *bad_offset = offset + at;
+            return "a record does not fit its batch";
+        }
+        if (bad_record == 0 && scan->verify != 0 && record_crc(record, head[0]) != head[1]) {
+            bad_record = offset + at;
+        }
+        crc = mqx_crc32c(crc, &head[1], sizeof head[1]);
+        at += head[0];
+        records += 1;
+    }
+    *bad_offset = offset;
+    if (records != batch->record_count) {
+        return "the batch's number of records is wrong";
+    }
+    if (crc != batch->crc) {
+        return "the batch's CRC is wrong";
+    }
+    *bad_offset = bad_record;
+    return bad_record == 0 ? NULL : "the record's CRC is wrong";
+}
+
+static bool is_chosen(const struct mqe_journal_scan *scan, const struct psj_batch *batch,
+                      uint64_t offset)
+{
+    const uint64_t lsn = scan->header.base_lsn + offset;
+    return batch->time_us >= scan->start_us && batch->time_us < scan->end_us &&
+           lsn + batch->length > scan->start_lsn && lsn < scan->end_lsn;
+}
+
+static void next_batch(struct mqe_journal_scan *scan)
+{
+    scan->at += mqx_round_up(scan->batch.length, MQX_PAGE_SIZE);
+    scan->in_batch = 0;
+    scan->batches += 1;
+}
+
+/* Checks the batch at `at` and begins it, or passes it by. */
+static enum mqe_journal_scan_result begin_batch(struct mqe_journal_scan *scan)
+{
+    uint64_t bad = scan->at;
+    const char *wrong = take_header(scan, scan->at, scan->limit, &scan->batch);
+    if (wrong == NULL && is_chosen(scan, &scan->batch, scan->at)) {
+        wrong = check_batch(scan, scan->at, &scan->batch, &bad);
+        scan->in_batch = 1;
+        scan->units_given = 0;
+        scan->record_at = scan->at + sizeof scan->batch;
+    }
+    if (wrong != NULL) {
+        scan->in_batch = 0;
+        return problem(scan, bad, wrong);
+    }
+    if (scan->in_batch == 0) {
+        next_batch(scan);
+    }
+    return MQE_SCAN_MORE;
+}
+
+uint64_t mqe_journal_scan_skip(struct mqe_journal_scan *scan)
+{
+    const uint64_t from = scan->at;
+    struct psj_batch batch;
+    uint64_t bad;
+    scan->in_batch = 0;
+    do {
+        scan->at += MQX_PAGE_SIZE;
+    } while (scan->at < scan->limit && (take_header(scan, scan->at, scan->limit, &batch) != NULL ||
+                                        check_batch(scan, scan->at, &batch, &bad) != NULL));
+    scan->at = scan->at < scan->limit ? scan->at : scan->limit;
+    return scan->at - from;
+}
+
+void mqe_journal_scan_look(const struct mqe_journal_scan *scan, struct mqe_journal_scan_span *out)
+{
+    struct psj_batch batch;
+    uint64_t offset = MQX_PAGE_SIZE;
+    *out = (struct mqe_journal_scan_span){0};
+    while (take_header(scan, offset, scan->limit, &batch) == NULL) {
+        out->first_us = out->first_us == 0 ? batch.time_us : out->first_us;
+        out->last_us = batch.time_us;
+        out->mark = batch.durable_lsn > out->mark ? batch.durable_lsn : out->mark;
+        offset += mqx_round_up(batch.length, MQX_PAGE_SIZE);
+    }
+    out->end_lsn = scan->header.base_lsn + offset;
+    for (; offset + SECTOR <= scan->limit; offset += SECTOR) {
+        memcpy(&batch, scan->bytes + offset, sizeof batch);
+        struct mqx_flush_batch_position place = place_of(scan, 0);
+        place.lsn = batch.lsn; /* a header counts wherever it lies */
+        if (batch.magic == PS_BATCH_MAGIC && mqx_flush_batch_is_at(&place, &batch) &&
+            batch.lsn % MQX_PAGE_SIZE == 0 && batch.lsn - scan->header.base_lsn < scan->length &&
+            batch.lsn - scan->header.base_lsn >= MQX_PAGE_SIZE && batch.durable_lsn > out->mark) {
+            out->mark = batch.durable_lsn;
+        }
+    }
+}
+
+/* ---- records ---- */
+
+struct taken { /* a record without its body, private; the body's place in the segment */
+    struct mqx_decoded decoded;
+    uint64_t body_at;
+    uint32_t body_length;
+};
+
+/* Where the section BODY of the `have` copied bytes begins; `length` without one; 0: more bytes
+ * must be copied to tell. */
+static uint32_t find_body(const unsigned char *copy, uint32_t have, uint32_t length)
+{
+    uint32_t at = sizeof(struct psj_record);
+    while (at < length) {
+        struct ps_section section;
+        if (have - at < sizeof section) { /* at <= have, always */
+            return 0;
+        }
+        memcpy(&section, copy + at, sizeof section);
+        const uint64_t end = at + sizeof section + mqx_round_up(section.length, 8);
+        if (section.tag == PS_SEC_BODY && section.zero == 0 && end == length) {
+            return at;
+        }
+        if (end > have) {
+            return have < length ? 0 : length; /* let the parser say what is wrong */
+        }
+        at = (uint32_t)end;
+    }
+    return length;
+}
+
+static bool padding_is_zero(const unsigned char *bytes, uint32_t length)
+{
+    for (uint64_t i = length; i < mqx_round_up(length, 8); i++) {
+        if (bytes[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Copies the record at `offset` up to its body and takes the copy apart. */
+static enum mqe_journal_scan_result take_record(struct mqe_journal_scan *scan, uint64_t offset,
+                                                uint32_t length, struct taken *out)
+{
+    unsigned char *copy = mqx_scratch(MQX_RING_RECORD_MAX);
+    uint32_t have = length < PREFIX ? length : PREFIX;
+    if (copy == NULL) {
+        return problem(scan, offset, "no memory to take a record apart");
+    }
+    memcpy(copy, scan->bytes + offset, have);
+    uint32_t body = find_body(copy, have, length);
+    if (body == 0) {
+        have = length;
+        memcpy(copy, scan->bytes + offset, have);
+        body = find_body(copy, have, length);
+        body = body == 0 ? length : body;
+    }
+    out->body_length = 0;
+    if (body < length) {
+        struct ps_section section;
+        memcpy(&section, copy + body, sizeof section);
+        out->body_length = section.length;
+        out->body_at = offset + body + sizeof section;
+        if (!padding_is_zero(scan->bytes + out->body_at, section.length)) {
+            return problem(scan, offset, "reserved bytes behind the body are not zero");
+        }
+    }
+    memcpy(copy, &body, sizeof body); /* its length, as far as the parser is concerned */
+    if (mqx_record_parse(copy, &out->decoded) != MQX_OK) {
+        (void)problem(scan, offset, mqx_error_text());
+        return MQE_SCAN_UNSUPPORTED;
+    }
+    const struct ps_chunked *chunked = out->decoded.chunked;
+    if (chunked != NULL && body < length) {
+        return problem(scan, offset, "a record has a body and chunks");
+    }
+    if (out->decoded.descriptor != NULL &&
+        out->decoded.head->identity != out->decoded.head->arrival) {
+        return problem(scan, offset, "identity and arrival number of a PUT differ");
+    }
+    return MQE_SCAN_MORE;
+}
+
+/* ---- bodies in pieces ---- */
+
+struct gathering {
+    struct mqe_journal_scan *scan;
+    uint64_t identity;
+    uint64_t total;
+    uint64_t put_at; /* offset of the PUT, for messages */
+    unsigned char *body;
+    uint64_t begin;  /* everything from here on has been copied */
+    uint32_t number; /* the next piece has this number - 1 */
+};
+
+/* The bytes from `lsn` on, in this segment or another that was given; *room how many. */
+static const unsigned char *bytes_at(const struct mqe_journal_scan *scan, uint64_t lsn,
+                                     uint64_t *room)
+{
+    const uint64_t own = lsn - scan->header.base_lsn;
+    if (lsn >= scan->header.base_lsn + MQX_PAGE_SIZE && own < scan->limit) {
+        *room = scan->limit - own;
+        return scan->bytes + own;
+    }
+    for (uint32_t i = 0; i < scan->piece_count; i++) {
+        const struct mqe_journal_scan_piece *piece = &scan->pieces[i];
+        const uint64_t offset = lsn - piece->base_lsn;
+        if (lsn >= piece->base_lsn + MQX_PAGE_SIZE && offset < piece->length) {
+            *room = piece->length - offset;
+            return piece->bytes + offset;
+        }
+    }
+    return NULL;
+}
+
+struct piece_head { /* a CHUNK record up to its bytes */
+    struct psj_record record;
+    struct ps_section chunk_section;
+    struct ps_chunk chunk;
+    struct ps_section body_section;
+};
+MQX_STATIC_ASSERT(sizeof(struct piece_head) == 96, "the head of a CHUNK record has no holes");
+
+static bool piece_fits(const struct gathering *g, const struct piece_head *head, uint64_t room)
+{
+    const struct ps_chunk *chunk = &head->chunk;
+    return length_fits(head->record.length, room) &&
+           mqx_record_type(&head->record) == PS_REC_CHUNK &&
+           head->record.identity == g->identity && head->chunk_section.tag == PS_SEC_CHUNK &&
+           head->chunk_section.length == sizeof *chunk && head->body_section.tag == PS_SEC_BODY &&
+           sizeof *head + mqx_round_up(head->body_section.length, 8) == head->record.length &&
+           chunk->total == g->total && chunk->number + 1u == g->number &&
+           chunk->offset <= g->begin && head->body_section.length == g->begin - chunk->offset &&
+           (chunk->number == 0) == (chunk->offset == 0);
+}
+
+/* Copies the pieces from the last to the first: each names its predecessor. */
+static enum mqe_journal_scan_result gather(struct gathering *g, const struct ps_chunked *chunked)
+{
+    uint64_t lsn = chunked->last_lsn;
+    g->begin = g->total;
+    g->number = chunked->count;
+    while (g->number > 0) { /* falls with each piece */
+        struct piece_head head;
+        uint64_t room = 0;
+        const unsigned char *at = lsn % 8 == 0 ? bytes_at(g->scan, lsn, &room) : NULL;
+        if (at == NULL && lsn % 8 == 0) {
+            g->scan->need_lsn = lsn;
+            return MQE_SCAN_NEED_SEGMENT;
+        }
+        if (at == NULL || room < sizeof head) {
+            return problem(g->scan, g->put_at, "a piece of the body has no place");
+        }
+        memcpy(&head, at, sizeof head);
+        if (!piece_fits(g, &head, room) ||
+            record_crc(at, head.record.length) != head.record.crc) {
+            return problem(g->scan, g->put_at, "a piece of the body is not what it should be");
+        }
+        memcpy(g->body + head.chunk.offset, at + sizeof head, head.body_section.length);
+        g->begin = head.chunk.offset;
+        g->number = head.chunk.number;
+        lsn = head.chunk.prev_lsn;
+    }
+    return g->begin == 0 ? MQE_SCAN_MORE
+                         : problem(g->scan, g->put_at, "the body has no beginning");
+}
+
+/* No more is asked of the caller's memory than the stretch of journal between the pieces holds. */
+static bool chunks_possible(const struct mqe_journal_scan *scan, const struct ps_chunked *chunked,
+                            uint64_t lsn)
+{
+    return chunked->last_lsn < lsn && chunked->first_lsn <= chunked->last_lsn &&
+           chunked->total <= MQX_MAX_BODY && lsn - scan->header.base_lsn < scan->length &&
+           chunked->total <= chunked->last_lsn - chunked->first_lsn + PS_CHUNK_BYTES &&
+           chunked->count <= chunked->total;
+}
+
+/* ---- rows ---- */
+
+/* Room for a body of `size` behind those that are there; NULL and what to do without. */
+static unsigned char *body_room(struct mqe_journal_scan *scan,
+                                const struct mqe_journal_scan_rows *rows, uint64_t size,
+                                enum mqe_journal_scan_result *out)
+{
+    const uint64_t used = (uint64_t)rows->offsets[rows->count];
+    if (size <= rows->body_capacity - used) {
+        return rows->bodies + used;
+    }
+    scan->need_bytes = size;
+    *out = rows->count > 0 ? MQE_SCAN_MORE : MQE_SCAN_NEED_BYTES;
+    return NULL;
+}
+
+/* The body of the row being made; MQE_SCAN_MORE and body_state NO_BODY: it did not fit, the rows
+ * are to be taken first. */
+static enum mqe_journal_scan_result give_body(struct mqe_journal_scan *scan,
+                                              struct mqe_journal_scan_rows *rows,
+                                              const struct taken *taken, struct row *row)
+{
+    enum mqe_journal_scan_result result = MQE_SCAN_MORE;
+    const struct ps_chunked *chunked = taken->decoded.chunked;
+    uint64_t size = chunked != NULL ? chunked->total : taken->body_length;
+    unsigned char *to = body_room(scan, rows, size, &result);
+    if (to == NULL) {
+        return result;
+    }
+    row->body_state = MQE_SCAN_BODY;
+    if (chunked == NULL && size > 0) {
+        memcpy(to, scan->bytes + taken->body_at, size);
+    } else if (chunked != NULL) {
+        struct gathering g = {.scan = scan, .identity = row->number, .total = size,
+                              .put_at = scan->record_at, .body = to};
+        result = gather(&g, chunked);
+        if (result == MQE_SCAN_NEED_SEGMENT && scan->allow_lost != 0) {
+            row->body_state = MQE_SCAN_BODY_LOST;
+            result = MQE_SCAN_MORE;
+            size = 0;
+        }
+    }
+    rows->offsets[rows->count + 1] = rows->offsets[rows->count] + (int64_t)size;
+    return result;
+}
+
+/* What is left of its life when the batch was sealed, as MQMD says it. */
+static int32_t tenths_left(uint64_t expiry_us, uint64_t time_us)
+{
+    if (expiry_us == 0) {
+        return -1;
+    }
+    const uint64_t left = expiry_us > time_us ? expiry_us - time_us : 0;
+    const uint64_t tenths = left / 100000 + (left % 100000 != 0);
+    return tenths > INT32_MAX ? INT32_MAX : (int32_t)tenths;
+}
+
+static int64_t moment(uint64_t us)
+{
+    return us <= INT64_MAX ? (int64_t)us : INT64_MIN;
+}
+
+static struct row row_of(const struct mqe_journal_scan *scan, const struct taken *taken)
+{
+    const struct psj_record *head = taken->decoded.head;
+    const struct ps_descriptor *d = taken->decoded.descriptor;
+    const struct ps_chunked *chunked = taken->decoded.chunked;
+    struct row row = {
+        .lsn = scan->header.base_lsn + scan->record_at,
+        .time_us = moment(scan->batch.time_us),
+        .segment = scan->header.segment_no,
+        .unit_id = head->unit_id,
+        .object = (uint64_t)head->object << 32 | head->object_gen,
+        .number = mqx_record_type(head) == PS_REC_CLEAR ? head->arrival : head->identity,
+        .event = (uint8_t)mqx_record_type(head),
+        .commits = (head->flags & PS_FLAG_COMMITS) != 0,
+        .put_time_us = INT64_MIN,
+        .expiry_us = INT64_MIN,
+    };
+    if (taken->decoded.name != NULL && taken->decoded.name->name_space == QUEUES) {
+        memcpy(row.name, taken->decoded.name->name, sizeof row.name);
+    }
+    if (d != NULL) {
+        row.body_length = chunked != NULL ? chunked->total : taken->body_length;
+        row.put_time_us = moment(d->put_time_us);
+        row.expiry = tenths_left(d->expiry_us, scan->batch.time_us);
+        row.expiry_us = d->expiry_us != 0 ? moment(d->expiry_us) : INT64_MIN;
+    }
+    return row;
+}
+
+/* One row for each unit of work that the record names, from units_given on; as many as fit. */
+static void give_units(struct mqe_journal_scan *scan, struct mqe_journal_scan_rows *rows,
+                       const struct mqx_decoded *decoded, struct row *row)
+{
+    const uint32_t count = decoded->unit_count;
+    mqx_check(count > 0 && rows->count < rows->capacity);
+    while (scan->units_given < count && rows->count < rows->capacity) {
+        row->unit_id = decoded->units[scan->units_given];
+        if (rows->offsets != NULL) {
+            rows->offsets[rows->count + 1] = rows->offsets[rows->count];
+        }
+        give_row(rows, row, NULL, NULL);
+        rows->count += 1;
+        scan->units_given += 1;
+    }
+    if (scan->units_given >= count) {
+        scan->units_given = 0;
+    }
+}
+
+/* The record at record_at becomes a row, or several. MQE_SCAN_MORE with rows->count as it was, or
+ * with units_given: it has to wait until the rows have been taken. */
+static enum mqe_journal_scan_result give_record(struct mqe_journal_scan *scan,
+                                                struct mqe_journal_scan_rows *rows, uint32_t length)
+{
+    struct taken taken;
+    enum mqe_journal_scan_result result = take_record(scan, scan->record_at, length, &taken);
+    if (result != MQE_SCAN_MORE) {
+        return result;
+    }
+    struct row row = row_of(scan, &taken);
+    if (taken.decoded.unit_count != 0) {
+        give_units(scan, rows, &taken.decoded, &row);
+        return MQE_SCAN_MORE;
+    }
+    const bool put = taken.decoded.descriptor != NULL;
+    const struct ps_chunked *chunked = taken.decoded.chunked;
+    if (chunked != NULL && !chunks_possible(scan, chunked, row.lsn)) {
+        return problem(scan, scan->record_at, "the record's chunks cannot be where it says");
+    }
+    if (rows->offsets != NULL && put) {
+        result = give_body(scan, rows, &taken, &row);
+        if (result != MQE_SCAN_MORE || row.body_state == MQE_SCAN_NO_BODY) {
+            return result;
+        }
+    } else if (rows->offsets != NULL) {
+        rows->offsets[rows->count + 1] = rows->offsets[rows->count];
+    }
+    give_row(rows, &row, taken.decoded.descriptor, taken.decoded.ext);
+    rows->count += 1;
+    return MQE_SCAN_MORE;
+}
+
+/* The record at record_at, or past it; *full when it has to wait. */
+static enum mqe_journal_scan_result one_record(struct mqe_journal_scan *scan,
+                                               struct mqe_journal_scan_rows *rows, bool *full)
+{
+    struct psj_record head;
+    memcpy(&head, scan->bytes + scan->record_at, sizeof head);
+    const uint64_t end = scan->at + scan->batch.length;
+    const uint64_t lsn = scan->header.base_lsn + scan->record_at;
+    const uint16_t type = mqx_record_type(&head);
+    if (!length_fits(head.length, end - scan->record_at)) {
+        return problem(scan, scan->record_at, "the record changed while it was read");
+    }
+    const uint64_t bit = type < 64 ? 1ull << type : 0;
+    enum mqe_journal_scan_result result = MQE_SCAN_MORE;
+    if ((bit & PASSED_TYPES) == 0) {
+        struct taken taken;
+        result = take_record(scan, scan->record_at, head.length, &taken);
+    } else if ((bit & scan->types & ~TYPE(CHUNK)) != 0 && lsn >= scan->start_lsn &&
+               lsn < scan->end_lsn) {
+        const uint32_t before = rows->count;
+        result = give_record(scan, rows, head.length);
+        *full = rows->count == before || scan->units_given != 0;
+    }
+    if (result != MQE_SCAN_MORE || *full) {
+        return result;
+    }
+    scan->records += 1;
+    scan->record_at += head.length;
+    return MQE_SCAN_MORE;
+}
+
+enum mqe_journal_scan_result mqe_journal_scan_next(struct mqe_journal_scan *scan,
+                                                   struct mqe_journal_scan_rows *rows)
+{
+    enum mqe_journal_scan_result result = MQE_SCAN_MORE;
+    bool full = false;
+    mqx_check(scan->limit <= scan->length && rows->capacity > 0);
+    rows->count = 0;
+    if (rows->offsets != NULL) {
+        rows->offsets[0] = 0;
+    }
+    while (result == MQE_SCAN_MORE && !full && rows->count < rows->capacity) {
+        if (scan->in_batch != 0 && scan->record_at < scan->at + scan->batch.length) {
+            result = one_record(scan, rows, &full);
+        } else if (scan->in_batch != 0) {
+            next_batch(scan);
+        } else if (scan->at >= scan->limit || scan->header.base_lsn + scan->at >= scan->end_lsn) {
+            return MQE_SCAN_END;
+        } else {
+            result = begin_batch(scan);
+        }
+    }
+    return result;
+}

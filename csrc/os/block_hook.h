@@ -1,0 +1,22 @@
+/*
+ * block_hook.h - telling the environment that this thread is about to sleep (crash-safety rule 34).
+ *
+ * The Python binding keeps the GIL through short calls. Before the core sleeps (a contended lock
+ * while no other is held, a flush, a wait) or copies much, it calls mqx_about_to_block() once; the
+ * binding's hook then releases the GIL and remembers that it did. Nothing is called back
+ * afterwards: the binding takes the GIL again when the call has returned. C programs install no
+ * hook.
+ */
+#ifndef PENSTOCK_YIELD_H
+#define PENSTOCK_YIELD_H
+
+#include "base/base.h"
+
+typedef void (*mqx_block_hook)(void *arg);
+
+/* Installs the hook for this thread's present call; NULL removes it. It is called at most once. */
+void mqx_block_hook_arm(mqx_block_hook hook, void *arg);
+/* Calls and removes the hook, if there is one. Never with a lock of the region held. */
+void mqx_about_to_block(void);
+
+#endif

@@ -1,0 +1,182 @@
+/*
+ * host_info.c - see host_info.h.
+ */
+#include "os/host_info.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
+
+/* The first size - 1 bytes of a small file, NUL-terminated; false when there is none. */
+static bool read_text(const char *path, char *to, size_t size)
+{
+    size_t used = 0;
+    ssize_t n = -1;
+    mqx_check(size > 1);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    do {
+        n = read(fd, to + used, size - 1 - used);
+        used += n > 0 ? (size_t)n : 0;
+    } while (used + 1 < size && (n > 0 || (n < 0 && errno == EINTR)));
+    close(fd);
+    to[used] = '\0';
+    return n >= 0 && used > 0;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* "01234567-89ab-...": 32 hex digits, hyphens anywhere. */
+static bool parse_boot_id(const char *text, uint8_t out[16])
+{
+    int count = 0;
+    memset(out, 0, 16);
+    for (const char *c = text; *c != '\0' && *c != '\n' && count < 32; c++) {
+        const int digit = hex_digit(*c);
+        if (digit >= 0) {
+            out[count / 2] = (uint8_t)(out[count / 2] << 4 | digit);
+            count++;
+        } else if (*c != '-') {
+            return false;
+        }
+    }
+    return count == 32;
+}
+
+int mqx_host_info_read(struct mqx_host_info *out)
+{
+    char text[64];
+    struct stat facts;
+    memset(out, 0, sizeof *out);
+    if (!read_text("/proc/sys/kernel/random/boot_id", text, sizeof text) ||
+        !parse_boot_id(text, out->boot_id)) {
+        return mqx_fail(MQRC_ENVIRONMENT_ERROR, "/proc does not tell the boot id");
+    }
+    if (stat("/proc/self/ns/pid", &facts) != 0) {
+        return mqx_fail(MQRC_ENVIRONMENT_ERROR, "/proc does not tell the PID namespace");
+    }
+    out->pid_namespace = (uint64_t)facts.st_ino;
+#ifdef __GLIBC__
+    (void)snprintf(out->libc, sizeof out->libc, "glibc %s", gnu_get_libc_version());
+#else
+    (void)snprintf(out->libc, sizeof out->libc, "not glibc");
+#endif
+    return MQX_OK;
+}
+
+int mqx_random_bytes(void *to, size_t size)
+{
+    size_t done = 0;
+    mqx_check(size <= 256);
+    while (done < size) {
+        ssize_t n = getrandom((char *)to + done, size - done, 0);
+        if (n < 0 && errno != EINTR) {
+            return mqx_fail(MQRC_ENVIRONMENT_ERROR, "the system gives no random numbers");
+        }
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return MQX_OK;
+}
+
+/* /proc/<pid>/stat is "pid (name) state ppid ..."; the name may hold anything, so fields are
+ * counted from the last parenthesis. Field 3 is the state, field 22 the start time. */
+uint64_t mqx_process_start_time(int32_t pid)
+{
+    enum { START_TIME_FIELD = 22 };
+    char path[32], text[1024];
+    mqx_check(pid > 0);
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    if (!read_text(path, text, sizeof text)) {
+        return 0;
+    }
+    const char *at = strrchr(text, ')');
+    if (at == NULL || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X') {
+        return 0;
+    }
+    at += 2;
+    for (int field = 3; field < START_TIME_FIELD && at != NULL; field++) {
+        at = strchr(at, ' ');
+        at = at != NULL ? at + 1 : NULL;
+    }
+    return at != NULL ? strtoull(at, NULL, 10) : 0;
+}
+
+const char *mqx_program_name(void)
+{
+    return program_invocation_short_name;
+}
+
+uint64_t mqx_room_at(const char *path)
+{
+    struct statvfs facts;
+    if (statvfs(path, &facts) != 0) {
+        return UINT64_MAX;
+    }
+    return (uint64_t)facts.f_bavail * facts.f_frsize;
+}
+
+uint64_t mqx_clock_monotonic_us(void)
+{
+    struct timespec now;
+    mqx_check(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+}
+
+void mqx_clock_sleep_us(uint64_t us)
+{
+    const struct timespec time = {.tv_sec = (time_t)(us / 1000000),
+                                  .tv_nsec = (long)(us % 1000000) * 1000};
+    (void)nanosleep(&time, NULL); /* a signal shortens it: callers look again anyway */
+}
+
+bool mqx_local_take_for(struct mqx_local_lock *lock, uint64_t patience_us)
+{
+    enum { PAUSE_US = 50 };
+    const int32_t self = (int32_t)getpid();
+    for (uint64_t waited_us = 0;; waited_us += PAUSE_US) {
+        int32_t seen = 0;
+        if (__atomic_compare_exchange_n(&lock->owner, &seen, self, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED)) {
+            return true;
+        }
+        /* Another pid than ours was copied by fork: its thread does not exist here. */
+        if (seen != self && __atomic_compare_exchange_n(&lock->owner, &seen, self, false,
+                                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            return true;
+        }
+        if (waited_us >= patience_us) {
+            return false;
+        }
+        mqx_clock_sleep_us(PAUSE_US);
+    }
+}
+
+void mqx_local_take(struct mqx_local_lock *lock)
+{
+    mqx_check(mqx_local_take_for(lock, UINT64_MAX));
+}
+
+void mqx_local_drop(struct mqx_local_lock *lock)
+{
+    mqx_check(__atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == (int32_t)getpid());
+    __atomic_store_n(&lock->owner, 0, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,569 @@
+/*
+ * io.c - the file table that talks to Linux; see io.h for the contract.
+ *
+ * Notes on what is not obvious
+ *   - Descriptors 0, 1 and 2 are never handed out: a program that closed its stderr would otherwise
+ *     print into a journal.
+ *   - Files are opened with O_NONBLOCK so that a planted FIFO cannot hang us before fstat() has
+ *     told that it is no regular file; it has no effect on regular files.
+ *   - RWF_DSYNC makes the bytes of its own call durable. Where the file system does not know the
+ *     flag, the whole file is flushed after the write, which is more than was asked.
+ *   - A failed flush is reported to the caller and never repeated here (rule 13); only EINTR is.
+ */
+#include "os/io.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
+enum {
+    FIRST_FD = 3,      /* lowest descriptor handed out */
+    PARTS_AT_ONCE = 64, /* parts of an iovec given to one system call */
+    /* From this size on the kernel is told to begin at once with what was written without waiting:
+     * whoever flushes it later finds most of it done. A hint: nothing depends on it. */
+    EARLY_BYTES = 1 << 20,
+};
+
+/* True when pwritev2 with RWF_DSYNC turned out to be unknown here; only ever goes to true. */
+static bool dsync_unknown;
+
+static bool is_component(const char *name)
+{
+    return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
+}
+
+/* Replaces a descriptor 0..2 by a higher one; passes others and errors on. */
+static int raise_fd(int fd)
+{
+    if (fd < 0) {
+        return -errno;
+    }
+    if (fd >= FIRST_FD) {
+        return fd;
+    }
+    int higher = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
+    int result = higher >= 0 ? higher : -errno;
+    close(fd);
+    return result;
+}
+
+static int posix_open_dir(struct mqx_io *io, const char *path)
+{
+    (void)io;
+    return raise_fd(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+static int posix_open_sub(struct mqx_io *io, int dir, const char *name)
+{
+    (void)io;
+    if (!is_component(name)) {
+        return -EINVAL;
+    }
+    return raise_fd(openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+static int posix_close(struct mqx_io *io, int fd)
+{
+    (void)io;
+    return close(fd) == 0 || errno == EINTR ? 0 : -errno; /* after EINTR Linux has closed it */
+}
+
+static int posix_remove_sub(struct mqx_io *io, int dir, const char *name)
+{
+    (void)io;
+    if (!is_component(name)) {
+        return -EINVAL;
+    }
+    return unlinkat(dir, name, AT_REMOVEDIR) == 0 ? 0 : -errno;
+}
+
+static int posix_make_sub(struct mqx_io *io, int dir, const char *name, uint32_t mode)
+{
+    if (!is_component(name)) {
+        return -EINVAL;
+    }
+    if (mkdirat(dir, name, (mode_t)(mode & 0700)) != 0) {
+        return -errno;
+    }
+    int fd = posix_open_sub(io, dir, name);
+    int result = fd < 0 ? fd : 0;
+    if (result == 0 && fchmod(fd, (mode_t)mode) != 0) {
+        result = -errno;
+    }
+    if (fd >= 0) {
+        (void)posix_close(io, fd);
+    }
+    if (result != 0) {
+        (void)posix_remove_sub(io, dir, name);
+    }
+    return result;
+}
+
+/* What open() promises of the file behind a name: regular, and under that name only. */
+static int verify_file(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return -errno;
+    }
+    if (S_ISDIR(st.st_mode)) {
+        return -EISDIR;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return -EINVAL;
+    }
+    return st.st_nlink == 1 ? 0 : -EMLINK;
+}
+
+static int posix_open(struct mqx_io *io, int dir, const char *name, int flags, uint32_t mode)
+{
+    bool create = (flags & MQX_IO_CREATE) != 0;
+    int how = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+
+    (void)io;
+    if (!is_component(name) || (create && (flags & MQX_IO_WRITE) == 0)) {
+        return -EINVAL;
+    }
+    how |= (flags & MQX_IO_WRITE) != 0 ? O_RDWR : O_RDONLY;
+    how |= create ? O_CREAT | O_EXCL : 0;
+    int fd = raise_fd(openat(dir, name, how, (mode_t)(mode & 0600)));
+    if (fd < 0) {
+        return fd;
+    }
+    int result = verify_file(fd);
+    if (result == 0 && create && fchmod(fd, (mode_t)mode) != 0) {
+        result = -errno;
+    }
+    if (result == 0) {
+        return fd;
+    }
+    close(fd);
+    if (create) {
+        unlinkat(dir, name, 0);
+    }
+    return result;
+}
+
+static int64_t posix_read(struct mqx_io *io, int fd, void *to, size_t size, uint64_t offset)
+{
+    size_t done = 0;
+
+    (void)io;
+    while (done < size) {
+        ssize_t n = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
+        if (n == 0) {
+            break;
+        }
+        if (n < 0 && errno != EINTR) {
+            return -errno;
+        }
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return (int64_t)done;
+}
+
+/* One call of the kernel; -1 with errno. Sets *flush_after when RWF_DSYNC is unknown. */
+static ssize_t write_some(int fd, const struct iovec *parts, int count, uint64_t offset, bool dsync,
+                          bool *flush_after)
+{
+    if (!dsync || __atomic_load_n(&dsync_unknown, __ATOMIC_RELAXED)) {
+        ssize_t written = pwritev(fd, parts, count, (off_t)offset);
+        *flush_after = dsync;
+        if (written >= EARLY_BYTES) {
+            (void)sync_file_range(fd, (off_t)offset, (off_t)written, SYNC_FILE_RANGE_WRITE);
+        }
+        return written;
+    }
+    ssize_t n = pwritev2(fd, parts, count, (off_t)offset, RWF_DSYNC);
+    if (n < 0 && (errno == EOPNOTSUPP || errno == ENOSYS)) {
+        __atomic_store_n(&dsync_unknown, true, __ATOMIC_RELAXED);
+        *flush_after = true;
+        n = pwritev(fd, parts, count, (off_t)offset);
+    }
+    return n;
+}
+
+/* Fills `window` with what of `parts` lies behind the first `skip` bytes; returns its count. */
+static int window_of(const struct iovec *parts, int part_count, uint64_t skip, struct iovec *window)
+{
+    int count = 0;
+    for (int i = 0; i < part_count && count < PARTS_AT_ONCE; i++) {
+        if (skip >= parts[i].iov_len) {
+            skip -= parts[i].iov_len;
+            continue;
+        }
+        window[count].iov_base = (char *)parts[i].iov_base + skip;
+        window[count].iov_len = parts[i].iov_len - (size_t)skip;
+        skip = 0;
+        count++;
+    }
+    return count;
+}
+
+static int posix_sync(struct mqx_io *io, int fd)
+{
+    int result;
+    (void)io;
+    do {
+        result = fdatasync(fd) == 0 ? 0 : -errno;
+    } while (result == -EINTR);
+    return result;
+}
+
+static int posix_write(struct mqx_io *io, int fd, const struct iovec *parts, int part_count,
+                       uint64_t offset, int flags)
+{
+    struct iovec window[PARTS_AT_ONCE];
+    bool dsync = (flags & MQX_IO_DSYNC) != 0;
+    bool flush_after = false;
+    uint64_t done = 0;
+    int count;
+
+    mqx_check(part_count >= 0);
+    while ((count = window_of(parts, part_count, done, window)) > 0) {
+        ssize_t n = write_some(fd, window, count, offset + done, dsync, &flush_after);
+        if (n == 0) {
+            return -EIO; /* a regular file that takes nothing and says no reason */
+        }
+        if (n < 0 && errno != EINTR) {
+            return -errno;
+        }
+        done += n > 0 ? (uint64_t)n : 0;
+    }
+    return flush_after ? posix_sync(io, fd) : 0;
+}
+
+static int posix_sync_dir(struct mqx_io *io, int dir)
+{
+    int result;
+    (void)io;
+    do {
+        result = fsync(dir) == 0 ? 0 : -errno;
+    } while (result == -EINTR);
+    return result;
+}
+
+static int posix_truncate(struct mqx_io *io, int fd, uint64_t size)
+{
+    int result;
+    (void)io;
+    do {
+        result = ftruncate(fd, (off_t)size) == 0 ? 0 : -errno;
+    } while (result == -EINTR);
+    return result;
+}
+
+static int posix_allocate(struct mqx_io *io, int fd, uint64_t offset, uint64_t size)
+{
+    int error;
+    (void)io;
+    do {
+        error = posix_fallocate(fd, (off_t)offset, (off_t)size);
+    } while (error == EINTR);
+    return -error;
+}
+
+static int posix_rename(struct mqx_io *io, int dir, const char *from, const char *to)
+{
+    (void)io;
+    if (!is_component(from) || !is_component(to)) {
+        return -EINVAL;
+    }
+    return renameat(dir, from, dir, to) == 0 ? 0 : -errno;
+}
+
+static int posix_move(struct mqx_io *io, int from, const char *name, int to)
+{
+    (void)io;
+    if (!is_component(name)) {
+        return -EINVAL;
+    }
+    return renameat(from, name, to, name) == 0 ? 0 : -errno;
+}
+
+static int posix_unlink(struct mqx_io *io, int dir, const char *name)
+{
+    (void)io;
+    if (!is_component(name)) {
+        return -EINVAL;
+    }
+    return unlinkat(dir, name, 0) == 0 ? 0 : -errno;
+}
+
+static int posix_list(struct mqx_io *io, int dir, mqx_io_visit visit, void *arg)
+{
+    struct dirent *entry;
+    int result = 0;
+
+    (void)io;
+    int fd = raise_fd(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)); /* its own position */
+    if (fd < 0) {
+        return fd;
+    }
+    DIR *listing = fdopendir(fd);
+    if (listing == NULL) {
+        result = -errno;
+        close(fd);
+        return result;
+    }
+    while (result == 0 && (errno = 0, entry = readdir(listing)) != NULL) {
+        if (is_component(entry->d_name) && visit(arg, entry->d_name) != 0) {
+            break;
+        }
+    }
+    if (entry == NULL) {
+        result = -errno;
+    }
+    closedir(listing);
+    return result;
+}
+
+static int posix_stat(struct mqx_io *io, int fd, struct mqx_io_stat *out)
+{
+    struct stat st;
+    (void)io;
+    if (fstat(fd, &st) != 0) {
+        return -errno;
+    }
+    *out = (struct mqx_io_stat){
+        .size = (uint64_t)st.st_size,
+        .device = (uint64_t)st.st_dev,
+        .inode = (uint64_t)st.st_ino,
+        .mode = (uint32_t)st.st_mode,
+        .owner = (uint32_t)st.st_uid,
+        .group = (uint32_t)st.st_gid,
+        .links = (uint32_t)st.st_nlink,
+    };
+    return 0;
+}
+
+static int posix_medium(struct mqx_io *io, int dir, enum mqx_io_medium *out)
+{
+    static const struct {
+        uint64_t magic;
+        enum mqx_io_medium medium;
+    } known[] = {
+        {0xef53u, MQX_MEDIUM_DISK},       /* ext2, ext3, ext4 */
+        {0x58465342u, MQX_MEDIUM_DISK},   /* xfs */
+        {0xf2f52010u, MQX_MEDIUM_DISK},   /* f2fs */
+        {0x794c7630u, MQX_MEDIUM_DISK},   /* overlayfs */
+        {0x9123683eu, MQX_MEDIUM_COW},    /* btrfs */
+        {0x2fc12fc1u, MQX_MEDIUM_COW},    /* zfs */
+        {0x01021994u, MQX_MEDIUM_MEMORY}, /* tmpfs */
+    };
+    struct statfs st;
+
+    (void)io;
+    if (fstatfs(dir, &st) != 0) {
+        return -errno;
+    }
+    *out = MQX_MEDIUM_REFUSED;
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(known); i++) {
+        if ((uint64_t)(uint32_t)st.f_type == known[i].magic) {
+            *out = known[i].medium;
+        }
+    }
+    return 0;
+}
+
+/* A whole number of bytes, so that "until the end of the file" (length 0) is never meant. */
+static int lock_range(uint64_t offset, uint64_t size, int type, struct flock *out)
+{
+    if (size == 0 || size > INT64_MAX || offset > INT64_MAX - size) {
+        return -EINVAL;
+    }
+    *out = (struct flock){
+        .l_type = (short)type,
+        .l_whence = SEEK_SET,
+        .l_start = (off_t)offset,
+        .l_len = (off_t)size,
+    };
+    return 0;
+}
+
+static int posix_lock(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, int kind)
+{
+    static const int types[] = {F_UNLCK, F_RDLCK, F_WRLCK};
+    struct flock range;
+
+    (void)io;
+    mqx_check(kind >= MQX_IO_UNLOCK && kind <= MQX_IO_LOCK_EXCLUSIVE);
+    int result = lock_range(offset, size, types[kind], &range);
+    if (result == 0 && fcntl(fd, F_SETLK, &range) != 0) {
+        result = errno == EACCES ? -EAGAIN : -errno;
+    }
+    return result;
+}
+
+static int posix_test_lock(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, int32_t *pid)
+{
+    struct flock range;
+
+    (void)io;
+    int result = lock_range(offset, size, F_WRLCK, &range);
+    if (result == 0 && fcntl(fd, F_GETLK, &range) != 0) {
+        result = -errno;
+    }
+    if (result == 0 && range.l_type == F_UNLCK) {
+        *pid = 0;
+    } else if (result == 0) {
+        *pid = range.l_pid > 0 ? (int32_t)range.l_pid : -1; /* not visible in our PID namespace */
+    }
+    return result;
+}
+
+static int posix_map(struct mqx_io *io, int fd, uint64_t size, int kind, void **out)
+{
+    bool region = kind == MQX_IO_MAP_REGION;
+    int protection = region ? PROT_READ | PROT_WRITE : PROT_READ;
+    int flags = region ? MAP_SHARED | MAP_NORESERVE : MAP_SHARED;
+
+    (void)io;
+    mqx_check(region || kind == MQX_IO_MAP_READ);
+    void *at = mmap(NULL, (size_t)size, protection, flags, fd, 0);
+    if (at == MAP_FAILED) {
+        return -errno;
+    }
+    if (region && madvise(at, (size_t)size, MADV_DONTFORK) != 0) {
+        int result = -errno;
+        munmap(at, (size_t)size);
+        return result;
+    }
+    *out = at;
+    return 0;
+}
+
+static int posix_unmap(struct mqx_io *io, void *at, uint64_t size)
+{
+    (void)io;
+    return munmap(at, (size_t)size) == 0 ? 0 : -errno;
+}
+
+static int posix_populate(struct mqx_io *io, const void *at, uint64_t size)
+{
+    uintptr_t first = (uintptr_t)at & ~(uintptr_t)(MQX_PAGE_SIZE - 1);
+    size_t length = (uintptr_t)at + (size_t)size - first;
+    int result;
+
+    (void)io;
+    do {
+        result = madvise((void *)first, length, MADV_POPULATE_READ) == 0 ? 0 : -errno;
+    } while (result == -EINTR);
+    if (result == -EINVAL) {
+        return 0; /* the kernel is older than the call: pages come as they are touched */
+    }
+    return result == -EFAULT || result == -EHWPOISON ? -EIO : result;
+}
+
+static int posix_drop_cache(struct mqx_io *io, int fd)
+{
+    (void)io;
+    return -posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+static uint64_t posix_now_us(struct mqx_io *io)
+{
+    struct timespec now;
+    (void)io;
+    mqx_check(clock_gettime(CLOCK_REALTIME, &now) == 0);
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+}
+
+static const struct mqx_io_ops posix_ops = {
+    .open_dir = posix_open_dir,
+    .open_sub = posix_open_sub,
+    .make_sub = posix_make_sub,
+    .remove_sub = posix_remove_sub,
+    .open = posix_open,
+    .close = posix_close,
+    .read = posix_read,
+    .write = posix_write,
+    .sync = posix_sync,
+    .sync_dir = posix_sync_dir,
+    .truncate = posix_truncate,
+    .allocate = posix_allocate,
+    .rename = posix_rename,
+    .move = posix_move,
+    .unlink = posix_unlink,
+    .list = posix_list,
+    .stat = posix_stat,
+    .medium = posix_medium,
+    .lock = posix_lock,
+    .test_lock = posix_test_lock,
+    .map = posix_map,
+    .unmap = posix_unmap,
+    .populate = posix_populate,
+    .drop_cache = posix_drop_cache,
+    .now_us = posix_now_us,
+};
+
+struct mqx_io *mqx_io_posix(void)
+{
+    static struct mqx_io posix = {.ops = &posix_ops};
+    return &posix;
+}
+
+static int reason_of(int error)
+{
+    switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+        return MQRC_STORAGE_MEDIUM_FULL;
+    case EIO:
+        return MQRC_OBJECT_DAMAGED;
+    case ENOMEM:
+        return MQRC_STORAGE_NOT_AVAILABLE;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return MQRC_NOT_AUTHORIZED;
+    case EMFILE:
+    case ENFILE:
+        return MQRC_RESOURCE_PROBLEM;
+    default:
+        return MQRC_UNEXPECTED_ERROR;
+    }
+}
+
+int mqx_io_reason(int negated_errno, const char *what)
+{
+    char text[128];
+
+    mqx_check(negated_errno < 0);
+    const char *meaning = strerror_r(-negated_errno, text, sizeof text);
+    return mqx_fail(reason_of(-negated_errno), "%s: %s", what, meaning);
+}
+
+int mqx_io_read_all(struct mqx_io *io, int fd, void *to, size_t size, uint64_t offset)
+{
+    int64_t n = io->ops->read(io, fd, to, size, offset);
+    if (n < 0) {
+        return (int)n;
+    }
+    mqx_check((uint64_t)n <= size);
+    return (size_t)n == size ? 0 : -EIO;
+}
+
+int mqx_io_write_all(struct mqx_io *io, int fd, const void *from, size_t size, uint64_t offset,
+                     int flags)
+{
+    /* iovec has no const; a write does not change what it names. */
+    struct iovec part = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
+    return io->ops->write(io, fd, &part, 1, offset, flags);
+}

@@ -1,0 +1,130 @@
+/*
+ * io.h - the file table: the only door from the core to files (crash-safety rules 2, 15, 33, 37,
+ * 40).
+ *
+ * Every file operation goes through `struct mqx_io`, a table of functions with a context. The real
+ * table (mqx_io_posix) talks to Linux; tests put a table of their own in its place that keeps files
+ * in memory, records every call, and fails or stops at a chosen one (tests/c/memory_io.h).
+ *
+ * Conventions
+ *   - A result below 0 is a negated errno; 0 or more is success. Use mqx_io_reason() to turn it
+ *   into
+ *     a reason code.
+ *   - EINTR and partial transfers are retried inside the table: read returns less than asked only
+ *   at
+ *     end of file, write writes everything or fails.
+ *   - A file or directory is a small int >= 0 ("fd"), private to the table that returned it.
+ *   - Names are single components relative to an open directory; never a path, never followed
+ *   through
+ *     a symbolic link (O_NOFOLLOW), always O_CLOEXEC.
+ *   - open() verifies: regular file, one link. create uses O_EXCL and sets the mode whatever the
+ *   umask.
+ *   - write(..., MQX_IO_DSYNC) returns when data of *this call* is on the medium (RWF_DSYNC), which
+ *   says
+ *     nothing of bytes written earlier without it; sync() covers the whole file.
+ *
+ * Threads: every function may be called from any thread. No function takes a lock of the region.
+ */
+#ifndef PENSTOCK_IO_H
+#define PENSTOCK_IO_H
+
+#include "base/base.h"
+
+#include <sys/uio.h>
+
+enum { /* flags of open */
+    MQX_IO_READ = 0,
+    MQX_IO_WRITE = 1,
+    MQX_IO_CREATE = 2, /* with WRITE: must not exist yet (O_EXCL) */
+};
+
+enum { MQX_IO_DSYNC = 1 }; /* flag of write */
+
+enum { /* kinds of map */
+    MQX_IO_MAP_READ = 0,   /* journal segments: PROT_READ, MAP_SHARED */
+    MQX_IO_MAP_REGION = 1, /* PROT_READ|PROT_WRITE, MAP_SHARED|MAP_NORESERVE, MADV_DONTFORK */
+};
+
+enum { /* kinds of lock; record locks of the process (fcntl F_SETLK), never blocking */
+    MQX_IO_UNLOCK = 0,
+    MQX_IO_LOCK_SHARED = 1,
+    MQX_IO_LOCK_EXCLUSIVE = 2,
+};
+
+struct mqx_io_stat {
+    uint64_t size;
+    uint64_t device;
+    uint64_t inode;
+    uint32_t mode; /* permission bits and type as in st_mode */
+    uint32_t owner;
+    uint32_t group;
+    uint32_t links;
+};
+
+enum mqx_io_medium { /* what statfs says the directory lies on (rule 40) */
+    MQX_MEDIUM_DISK,     /* ext4, xfs, f2fs, overlayfs */
+    MQX_MEDIUM_COW,      /* btrfs, zfs: allowed with a warning, rule 12's reserve is not
+                          * guaranteed */
+    MQX_MEDIUM_MEMORY,   /* tmpfs: for tests */
+    MQX_MEDIUM_REFUSED,  /* NFS, SMB, FUSE, 9p, anything unknown */
+};
+
+struct mqx_io;
+typedef int (*mqx_io_visit)(void *arg, const char *name); /* non-zero stops the listing */
+
+struct mqx_io_ops {
+    int (*open_dir)(struct mqx_io *io, const char *path);             /* -> dir fd */
+    int (*open_sub)(struct mqx_io *io, int dir, const char *name);    /* subdirectory -> dir fd */
+    int (*make_sub)(struct mqx_io *io, int dir, const char *name, uint32_t mode);
+    int (*remove_sub)(struct mqx_io *io, int dir, const char *name);
+    int (*open)(struct mqx_io *io, int dir, const char *name, int flags, uint32_t mode); /* -> fd */
+    int (*close)(struct mqx_io *io, int fd);                          /* files and directories */
+    int64_t (*read)(struct mqx_io *io, int fd, void *to, size_t size, uint64_t offset);
+    int (*write)(struct mqx_io *io, int fd, const struct iovec *parts, int part_count,
+                 uint64_t offset, int flags);
+    int (*sync)(struct mqx_io *io, int fd);                           /* fdatasync */
+    int (*sync_dir)(struct mqx_io *io, int dir);                      /* fsync of a directory */
+    int (*truncate)(struct mqx_io *io, int fd, uint64_t size);
+    int (*allocate)(struct mqx_io *io, int fd, uint64_t offset,
+                    uint64_t size);                               /* posix_fallocate */
+    int (*rename)(struct mqx_io *io, int dir, const char *from, const char *to);
+    /* to the same name in another directory, in one step; both are on the same file system */
+    int (*move)(struct mqx_io *io, int from, const char *name, int to);
+    int (*unlink)(struct mqx_io *io, int dir, const char *name);
+    int (*list)(struct mqx_io *io, int dir, mqx_io_visit visit, void *arg); /* any order */
+    int (*stat)(struct mqx_io *io, int fd, struct mqx_io_stat *out);
+    int (*medium)(struct mqx_io *io, int dir, enum mqx_io_medium *out);
+    int (*lock)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, int kind); /* -EAGAIN */
+    int (*test_lock)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, int32_t *pid);
+                                                       /* 0 and *pid = 0 when nobody else holds it,
+                                                        * -1 when the holder is not visible here */
+    int (*map)(struct mqx_io *io, int fd, uint64_t size, int kind, void **out);
+    int (*unmap)(struct mqx_io *io, void *at, uint64_t size);
+    int (*populate)(struct mqx_io *io, const void *at, uint64_t size); /* MADV_POPULATE_READ, rule
+                                                                        * 30 */
+    int (*drop_cache)(struct mqx_io *io, int fd);                     /* POSIX_FADV_DONTNEED, rule
+                                                                       * 14 */
+    uint64_t (*now_us)(struct mqx_io *io);             /* wall clock, microseconds since 1970 UTC */
+};
+
+struct mqx_io {
+    const struct mqx_io_ops *ops;
+    void *context; /* the table's own */
+};
+
+/* The table that talks to Linux. One object, immutable, shared by all stores of the process. */
+struct mqx_io *mqx_io_posix(void);
+
+/* The reason code for a negated errno: ENOSPC, EDQUOT, EFBIG -> MQRC_STORAGE_MEDIUM_FULL;
+ * EIO -> MQRC_OBJECT_DAMAGED; ENOMEM -> MQRC_STORAGE_NOT_AVAILABLE; EACCES, EPERM, EROFS ->
+ * MQRC_NOT_AUTHORIZED; EMFILE, ENFILE -> MQRC_RESOURCE_PROBLEM; others -> MQRC_UNEXPECTED_ERROR.
+ * Also remembers "<what>: <strerror>" with mqx_fail(). */
+int mqx_io_reason(int negated_errno, const char *what) MQX_MUST_USE;
+
+/* Reads exactly `size` bytes or fails (-EIO when the file is shorter). */
+int mqx_io_read_all(struct mqx_io *io, int fd, void *to, size_t size, uint64_t offset) MQX_MUST_USE;
+/* One buffer instead of an iovec. */
+int mqx_io_write_all(struct mqx_io *io, int fd, const void *from, size_t size, uint64_t offset,
+                     int flags) MQX_MUST_USE;
+
+#endif

@@ -1,0 +1,655 @@
+/*
+ * attach.c - see attach.h.
+ *
+ * Locks: byte 0 of the lock file around everything that decides who is first or last. Locks of the
+ * region are taken one at a time; byte 0 is never asked for while one is held.
+ */
+#include "process/attach.h"
+
+#include "base/amq_codes.h"
+#include "process/region_file.h"
+#include "catalog/catalog.h"
+#include "recovery/checkpoint.h"
+#include "base/error.h"
+#include "process/life_lock.h"
+#include "recovery/orphan_region.h"
+#include "process/reaper.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+uint64_t mqx_attach_patience_us = 30000000;
+
+struct attaching { /* what an attach knows on its way */
+    struct mqx_store *store;
+    struct mqx_place place;
+    struct mqx_life_lock *file;
+    struct mqx_attach_report *report;
+    bool moved;  /* the record is of another directory: a copy */
+    bool made;   /* this attach made the region */
+    bool distrust;  /* a flush had failed before this start */
+    bool cow;
+};
+
+/* ---- directories ---- */
+
+/* Rules 37 and 39. `sticky` directories may be written by others who cannot touch our files there.
+ * */
+static int verify_directory(struct mqx_io *io, int fd, const char *name, bool shared,
+                            struct mqx_io_stat *facts)
+{
+    const int err = io->ops->stat(io, fd, facts);
+    if (err < 0) {
+        return mqx_io_reason(err, name);
+    }
+    if (!S_ISDIR(facts->mode)) {
+        return mqx_fail(MQRC_ENVIRONMENT_ERROR, "%s is not a directory", name);
+    }
+    if ((facts->mode & 022u) != 0 && !(shared && (facts->mode & S_ISVTX) != 0)) {
+        return mqx_fail(MQRC_NOT_AUTHORIZED, "%s may be written by others (mode %03o)", name,
+                        facts->mode & 0777u);
+    }
+    if (!shared && facts->owner != (uint32_t)geteuid()) {
+        return mqx_fail(MQRC_NOT_AUTHORIZED,
+                        "%s belongs to user %u; files that user %u makes there would lock the "
+                        "owner out", name, facts->owner, (unsigned)geteuid());
+    }
+    return MQX_OK;
+}
+
+static int open_sub(struct mqx_store *store, const char *name, bool make, int *out)
+{
+    struct mqx_io *io = store->io;
+    struct mqx_io_stat facts;
+    int fd = io->ops->open_sub(io, store->dir, name);
+    if (fd == -ENOENT && make) {
+        const int err = io->ops->make_sub(io, store->dir, name, 0700);
+        fd = err < 0 ? err : io->ops->open_sub(io, store->dir, name);
+    }
+    if (fd == -ENOENT) {
+        return mqx_fail(MQRC_OBJECT_DAMAGED, "the queue manager's directory has no %s", name);
+    }
+    if (fd < 0) {
+        return mqx_io_reason(fd, name);
+    }
+    *out = fd;
+    return verify_directory(io, fd, name, false, &facts);
+}
+
+/* Its name must be on the medium before a segment moves into it. */
+static int open_archive(struct mqx_store *store)
+{
+    if (store->plan.linear == 0) {
+        return MQX_OK;
+    }
+    int status = open_sub(store, "archive", true, &store->archive_dir);
+    if (status == MQX_OK) {
+        const int err = store->io->ops->sync_dir(store->io, store->dir);
+        status = err < 0 ? mqx_io_reason(err, "flushing the directory") : MQX_OK;
+    }
+    return status;
+}
+
+static int verify_media(struct attaching *a)
+{
+    struct mqx_store *store = a->store;
+    enum mqx_io_medium medium = MQX_MEDIUM_REFUSED;
+    int err = store->io->ops->medium(store->io, store->dir, &medium);
+    if (err == 0 && medium == MQX_MEDIUM_REFUSED) {
+        return mqx_fail(MQRC_ENVIRONMENT_ERROR,
+                        "the queue manager's directory lies on a file system that is not allowed "
+                        "(NFS, SMB, FUSE, 9p or unknown): locks and mappings are not "
+                        "coherent there");
+    }
+    a->cow = medium == MQX_MEDIUM_COW;
+    if (err == 0) {
+        err = store->io->ops->medium(store->io, store->region_dir, &medium);
+    }
+    if (err < 0) {
+        return mqx_io_reason(err, "asking for the file system");
+    }
+    if (medium != MQX_MEDIUM_MEMORY) {
+        return mqx_fail(MQRC_ENVIRONMENT_ERROR, "region_dir %s is not on a tmpfs",
+                        a->place.region_path);
+    }
+    return MQX_OK;
+}
+
+static int open_directories(struct attaching *a, const char *path)
+{
+    struct mqx_store *store = a->store;
+    struct mqx_io_stat facts;
+    store->dir = store->io->ops->open_dir(store->io, path);
+    if (store->dir < 0) {
+        return mqx_io_reason(store->dir, path);
+    }
+    int status = verify_directory(store->io, store->dir, path, false, &facts);
+    if (status != MQX_OK) {
+        return status;
+    }
+    a->place.device = facts.device;
+    a->place.inode = facts.inode;
+    store->region_dir = store->io->ops->open_dir(store->io, a->place.region_path);
+    if (store->region_dir < 0) {
+        return mqx_io_reason(store->region_dir, a->place.region_path);
+    }
+    status = verify_directory(store->io, store->region_dir, a->place.region_path, true, &facts);
+    if (status == MQX_OK) {
+        status = verify_media(a);
+    }
+    if (status == MQX_OK) {
+        status = open_sub(store, "journal", false, &store->journal_dir);
+    }
+    if (status == MQX_OK) {
+        status = open_sub(store, "checkpoint", false, &store->checkpoint_dir);
+    }
+    if (status == MQX_OK) {
+        status = open_archive(store);
+    }
+    return status == MQX_OK ? open_sub(store, "errors", true, &store->errors_dir) : status;
+}
+
+static void close_directories(struct mqx_store *store)
+{
+    int *const all[] = {&store->errors_dir,  &store->archive_dir, &store->checkpoint_dir,
+                        &store->journal_dir, &store->region_dir,  &store->dir};
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(all); i++) {
+        if (*all[i] >= 0) {
+            (void)store->io->ops->close(store->io, *all[i]);
+        }
+        *all[i] = -1;
+    }
+}
+
+static void no_descriptors(struct mqx_store *store)
+{
+    store->dir = store->journal_dir = store->checkpoint_dir = -1;
+    store->errors_dir = store->archive_dir = store->region_dir = store->lock_fd = -1;
+}
+
+/* ---- attachment slots ---- */
+
+/* A FREE slot is touched by nobody but who attaches, and that is us, under byte 0. */
+static int publish_slot(struct mqx_store *store, uint32_t slot, const struct mqx_place *place)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_lock *lock = &region->header->slots_lock;
+    struct mqx_process *process = mqx_process_slot(region, slot);
+    process->pid = (int32_t)getpid();
+    process->start_time = mqx_process_start_time(process->pid);
+    process->pid_namespace = place->here.pid_namespace;
+    process->leaving = 0;
+    process->attached_us = store->io->ops->now_us(store->io);
+    process->calls_inside = 0;
+    process->keeper = 0;
+    (void)snprintf(process->program, sizeof process->program, "%s", mqx_program_name());
+    int status = mqx_lock_take(region, lock);
+    if (status == MQX_OK) {
+        mqx_undo_store32(region->base, lock, &process->state, MQX_PROC_LIVE);
+        mqx_undo_commit(lock);
+        mqx_lock_drop(region, lock);
+        region->process = slot;
+    }
+    return status;
+}
+
+/* MQX_BUSY when all are taken. */
+static int try_take_slot(struct attaching *a)
+{
+    struct mqx_store *store = a->store;
+    for (uint32_t slot = 1; slot < MQX_PROCESS_MAX; slot++) {
+        if (mqx_load_acquire(&mqx_process_slot(&store->region, slot)->state) != MQX_PROC_FREE) {
+            continue;
+        }
+        int status = mqx_life_lock_claim(a->file, slot, store);
+        if (status == MQX_BUSY) {
+            continue; /* somebody who has just left; its life lock goes last */
+        }
+        if (status == MQX_OK) {
+            status = publish_slot(store, slot, &a->place);
+            if (status != MQX_OK) {
+                mqx_life_lock_release(a->file, slot, store);
+            }
+        }
+        return status;
+    }
+    return MQX_BUSY;
+}
+
+/* Sweeps unless somebody is at it. */
+static int sweep_dead(struct mqx_store *store, uint32_t *out_dead)
+{
+    struct mqx_lock *lock = &store->region.header->maintenance_lock;
+    *out_dead = 0;
+    int status = mqx_lock_try(&store->region, lock);
+    if (status == MQX_OK) {
+        status = mqx_reap(store, out_dead);
+        mqx_lock_drop(&store->region, lock);
+    }
+    return status == MQX_BUSY ? MQX_OK : status;
+}
+
+static int take_slot(struct attaching *a)
+{
+    uint32_t dead = 0;
+    int status = try_take_slot(a);
+    if (status == MQX_BUSY) { /* rule 27: the dead are not counted against the living */
+        status = sweep_dead(a->store, &dead);
+        status = status == MQX_OK ? try_take_slot(a) : status;
+    }
+    return status == MQX_BUSY ? mqx_fail(MQRC_MAX_CONNS_LIMIT_REACHED,
+                                         "%d processes are attached, which is the most",
+                                         MQX_PROCESS_MAX - 1)
+                              : status;
+}
+
+/* ---- the first one: restart ---- */
+
+static int recover(struct attaching *a, const struct mqx_orphan_region_region *orphan)
+{
+    struct mqx_store *store = a->store;
+    int status = orphan->broken ? mqx_recover_distrust_cache(store) : MQX_OK; /* rule 14 */
+    if (status == MQX_OK) {
+        status = mqx_journal_attach(store);
+    }
+    if (status == MQX_OK) {
+        status = mqx_recover(store, orphan->in_flight, orphan->in_flight_count,
+                             &a->report->recovery);
+    }
+    if (status == MQX_OK) {
+        status = mqx_catalog_loaded(store);
+    }
+    if (status == MQX_OK) {
+        store->region.header->np_discarded = orphan->np_discarded;
+        a->report->first = true;
+        a->report->same_boot_orphan = orphan->read;
+        a->report->np_discarded = orphan->np_discarded;
+        mqx_store_release(&store->region.header->ready, 1u);
+    }
+    return status;
+}
+
+static int restart(struct attaching *a, const struct mqx_lock_record *record, bool recorded)
+{
+    struct mqx_store *store = a->store;
+    struct mqx_orphan_region_region orphan = {.read = false};
+    if (recorded && mqx_record_is_here(record, &a->place)) {
+        mqx_orphan_region_read(store->io, store->region_dir, record->region, record->incarnation,
+                        store->qm_id, &orphan);
+    }
+    if (recorded) {
+        a->moved = record->device != a->place.device || record->inode != a->place.inode;
+        if (!a->moved) {
+            mqx_region_discard(store, record->region);
+        }
+    }
+    a->distrust = orphan.broken;
+    int status = mqx_region_discard_strays(store, &a->place);
+    if (status == MQX_OK) {
+        status = mqx_region_make(store, &a->place);
+    }
+    if (status == MQX_OK) {
+        a->made = true;
+        status = take_slot(a);
+    }
+    if (status == MQX_OK) {
+        status = recover(a, &orphan);
+    }
+    mqx_orphan_region_free(&orphan);
+    return status;
+}
+
+/* ---- the others: join ---- */
+
+static int refuse_stopped(const struct mqx_store *store, const char *holders)
+{
+    const bool ended = mqx_region_stopped(&store->region) == MQX_STOP_ENDED;
+    return mqx_fail(MQRC_Q_MGR_NOT_AVAILABLE,
+                    "the queue manager %s has %s; it restarts when process %s has left",
+                    store->name, ended ? "been ended" : "stopped", holders);
+}
+
+int mqx_attach_may_enter(const struct mqx_store *store, bool control, const char *holders)
+{
+    char own[16];
+    if (control || mqx_load_acquire(&store->region.header->quiescing) == 0) {
+        return MQX_OK;
+    }
+    if (holders == NULL) {
+        (void)snprintf(own, sizeof own, "%d", (int)getpid());
+        holders = own;
+    }
+    return mqx_fail(MQRC_Q_MGR_QUIESCING,
+                    "the queue manager %s is quiescing: it takes no new connections, and ends "
+                    "when process %s has left", store->name, holders);
+}
+
+static int join(struct attaching *a, const struct mqx_lock_record *record, bool recorded)
+{
+    struct mqx_store *store = a->store;
+    char holders[256];
+    uint32_t dead = 0;
+    mqx_life_lock_holders(a->file, holders, sizeof holders);
+    if (!recorded) {
+        return mqx_fail(MQRC_ENVIRONMENT_ERROR,
+                        "the file lock is damaged while process %s is attached", holders);
+    }
+    int status = mqx_region_join(store, &a->place, record, holders);
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (mqx_load_acquire(&store->region.header->ready) == 0 ||
+        mqx_region_stopped(&store->region) != MQX_RUNNING) {
+        return refuse_stopped(store, holders);
+    }
+    status = mqx_attach_may_enter(store, store->control, holders);
+    if (status == MQX_OK) {
+        status = take_slot(a);
+    }
+    if (status == MQX_OK) {
+        status = mqx_journal_attach(store);
+    }
+    return status == MQX_OK ? sweep_dead(store, &dead) : status;
+}
+
+/* ---- the whole ---- */
+
+static int attach_locked(struct attaching *a)
+{
+    struct mqx_lock_record record;
+    bool recorded = false, anyone = false;
+    int status = mqx_lock_record_read(a->store->io, a->store->lock_fd, &record, &recorded);
+    if (status == MQX_OK) {
+        status = mqx_life_lock_anyone(a->file, 0, &anyone);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    return anyone ? join(a, &record, recorded) : restart(a, &record, recorded);
+}
+
+/* Region and slot go, in an order that never shows others a living process without a region. */
+static void let_go(struct mqx_store *store, struct mqx_life_lock *file, bool unlink_region)
+{
+    if (store->region.base != NULL) {
+        const uint32_t slot = store->region.process;
+        mqx_journal_detach(store);
+        if (unlink_region) { /* should the name stay, nobody is to take us for attached to it */
+            mqx_store_release(&mqx_process_slot(&store->region, slot)->state,
+                              (uint32_t)MQX_PROC_FREE);
+            mqx_region_discard(store, store->region_name);
+        }
+        if (store->keep_mapping && !unlink_region) {
+            mqx_region_leave(&store->region);
+        } else {
+            mqx_region_close(&store->region);
+        }
+        mqx_life_lock_release(file, slot, store);
+    }
+}
+
+/* The region that a failed start made is kept when a failed flush, now or before, forbids the next
+ * start to believe the page cache (rule 14): one that never became ready says so. */
+static bool is_needed_as_warning(const struct attaching *a)
+{
+    const struct mqx_store *store = a->store;
+    return a->distrust || (store->region.base != NULL &&
+                           mqx_region_stopped(&store->region) != MQX_RUNNING);
+}
+
+static int attach_under_lock(struct attaching *a)
+{
+    int status = mqx_life_lock_enter(a->file, mqx_attach_patience_us);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = attach_locked(a);
+    if (status != MQX_OK) {
+        if (!a->made && a->store->region.base != NULL && a->store->region.process != 0) {
+            /* a half-made attachment in somebody's region; if this fails, the sweep does it */
+            mqx_ignore(mqx_reap_process(a->store, a->store->region.process));
+        }
+        char text[512]; /* what follows may fail, too, but is not why */
+        (void)snprintf(text, sizeof text, "%s", mqx_error_text());
+        let_go(a->store, a->file, a->made && !is_needed_as_warning(a));
+        status = mqx_fail(status, "%s", text);
+    }
+    mqx_life_lock_leave(a->file);
+    return status;
+}
+
+static void announce(const struct attaching *a)
+{
+    struct mqx_store *store = a->store;
+    const struct mqx_recovery_report *recovery = &a->report->recovery;
+    if (!a->report->first) {
+        return;
+    }
+    if (a->moved) {
+        mqx_log(store, MQX_AMQ_DIRECTORY_MOVED, 'W',
+                "the directory of %s is a copy or was restored: the original had another inode",
+                store->name);
+    }
+    if (a->cow) {
+        mqx_log(store, MQX_AMQ_COW_MEDIUM, 'W',
+                "%s lies on a copy-on-write file system: journal space that open units of work "
+                "need cannot be reserved", store->name);
+    }
+    mqx_log(store, MQX_AMQ_STARTED, 'I',
+            "queue manager %s started after %s end: %llu objects, %llu messages, %llu records "
+            "replayed, %llu units dropped, torn tail of %llu bytes", store->name,
+            recovery->clean ? "an orderly" : "a disorderly", (unsigned long long)recovery->objects,
+            (unsigned long long)recovery->messages, (unsigned long long)recovery->records_replayed,
+            (unsigned long long)recovery->units_dropped, (unsigned long long)recovery->torn_bytes);
+    if (a->report->np_discarded > 0) {
+        mqx_log(store, MQX_AMQ_NP_DISCARDED, 'W',
+                "%llu non-persistent messages were discarded: the last process of %s had not left "
+                "in order", (unsigned long long)a->report->np_discarded, store->name);
+    }
+}
+
+int mqx_attach(struct mqx_store *store, const char *path, const char *region_path,
+               struct mqx_attach_report *out)
+{
+    struct attaching a = {
+        .store = store,
+        .report = out,
+        .place.region_path = region_path != NULL ? region_path : MQX_REGION_DIRECTORY,
+    };
+    *out = (struct mqx_attach_report){.first = false};
+    store->region = (struct mqx_region){.base = NULL};
+    store->files = NULL;
+    no_descriptors(store);
+    int status = mqx_host_info_read(&a.place.here);
+    if (status == MQX_OK) {
+        status = open_directories(&a, path);
+    }
+    if (status == MQX_OK) {
+        const struct mqx_io_stat facts = {.device = a.place.device, .inode = a.place.inode};
+        status = mqx_life_lock_open(store->io, store->dir, &facts, &a.file);
+    }
+    if (status == MQX_OK) {
+        store->lock_fd = mqx_life_lock_fd(a.file);
+        status = mqx_fork_guard_add(store);
+    }
+    if (status == MQX_OK) {
+        status = attach_under_lock(&a);
+        if (status == MQX_OK) {
+            announce(&a);
+            return MQX_OK;
+        }
+        mqx_fork_guard_remove(store);
+    }
+    if (a.file != NULL) {
+        mqx_life_lock_close(a.file);
+    }
+    close_directories(store);
+    store->lock_fd = -1;
+    return status;
+}
+
+/* ---- leaving ---- */
+
+/* Non-persistent messages that an orderly end in that mode does not keep; nobody else is attached.
+ * */
+static uint64_t count_np_lost(const struct mqx_region *region, int mode)
+{
+    const uint64_t used = region->header->area[MQX_AREA_MESSAGES].used;
+    uint64_t lost = 0;
+    for (uint64_t slot = 1; slot < used; slot++) {
+        const struct mqx_message *message = mqx_message(region, (uint32_t)slot);
+        if (message == NULL || (message->flags & MQX_MSGF_PERSISTENT) != 0 ||
+            (message->state != MQX_MSG_AVAILABLE && message->state != MQX_MSG_LOCKED &&
+             message->state != MQX_MSG_PUT)) { /* of a prepared unit: there are no others now */
+            continue;
+        }
+        const struct mqx_object *object = mqx_object(region, message->object);
+        const bool deleted = object != NULL && object->state == MQX_OBJ_DELETING;
+        lost += !deleted &&
+                !(mode == MQX_CHECKPOINT_CLEAN && object != NULL && object->np_life > 0);
+    }
+    return lost;
+}
+
+/* The dead are swept, the end is written; the maintenance lock is free or its owner dead. */
+static int orderly_end(struct mqx_store *store, int mode, uint64_t *out_np_discarded)
+{
+    struct mqx_region *region = &store->region;
+    uint32_t dead = 0;
+    int status = mqx_lock_take(region, &region->header->maintenance_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = mqx_reap(store, &dead);
+    if (status == MQX_OK) {
+        *out_np_discarded = count_np_lost(region, mode);
+        status = mqx_checkpoint(store, mode);
+    }
+    mqx_lock_drop(region, &region->header->maintenance_lock);
+    return status;
+}
+
+static void tell_end(struct mqx_store *store, int status, uint64_t np_discarded)
+{
+    if (status != MQX_OK) {
+        mqx_log(store, MQX_AMQ_END_FAILED, 'E',
+                "the orderly end of %s could not be written: %s (%s)", store->name,
+                mqx_reason_name(status), mqx_error_text());
+        return;
+    }
+    if (np_discarded > 0) {
+        mqx_log(store, MQX_AMQ_NP_DISCARDED, 'W',
+                "%llu non-persistent messages were discarded when queue manager %s ended",
+                (unsigned long long)np_discarded, store->name);
+    }
+    mqx_log(store, MQX_AMQ_ENDED, 'I', "queue manager %s ended", store->name);
+}
+
+/* Own work is ended and, when nobody else is attached, the queue manager is. Byte 0 is held when
+ * `alone` may be decided. */
+static int leave_region(struct mqx_store *store, struct mqx_life_lock *file, bool entered, int mode,
+                        bool *out_last, uint64_t *out_np_discarded)
+{
+    struct mqx_region *region = &store->region;
+    bool anyone = true;
+    mqx_store_release(&mqx_process_slot(region, region->process)->leaving, 1u);
+    int status = mqx_reap_process(store, region->process);
+    if (status == MQX_OK && entered) {
+        status = mqx_life_lock_anyone(file, region->process, &anyone);
+    }
+    if (status == MQX_OK && !anyone) {
+        status = orderly_end(store, mode, out_np_discarded);
+        tell_end(store, status, *out_np_discarded);
+        *out_last = status == MQX_OK; /* else the region stays: the next start reads it */
+    }
+    return status;
+}
+
+int mqx_detach(struct mqx_store *store, int mode, uint64_t *out_np_discarded)
+{
+    int status = MQX_OK;
+    bool last = false;
+    *out_np_discarded = 0;
+    if (mqx_forked(store)) {
+        mqx_attach_forget(store);
+        return MQX_OK;
+    }
+    struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
+    mqx_check(file != NULL);
+    const bool running = mqx_region_stopped(&store->region) == MQX_RUNNING;
+    const int entered = running ? mqx_life_lock_enter(file, mqx_attach_patience_us) : MQX_BUSY;
+    if (running) {
+        status = leave_region(store, file, entered == MQX_OK, mode, &last, out_np_discarded);
+        if (status == MQX_OK && entered != MQX_OK) {
+            status = entered; /* it may have been the last one, and then nobody wrote the end */
+        }
+    }
+    let_go(store, file, last);
+    if (entered == MQX_OK) {
+        mqx_life_lock_leave(file);
+    }
+    mqx_fork_guard_remove(store);
+    store->lock_fd = -1;
+    mqx_life_lock_close(file);
+    close_directories(store);
+    return status;
+}
+
+void mqx_attach_drop_life(struct mqx_store *store)
+{
+    struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
+    if (file != NULL) {
+        mqx_life_lock_release(file, store->region.process, store);
+    }
+}
+
+int mqx_attach_others(struct mqx_store *store, bool *anyone)
+{
+    struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
+    mqx_check(file != NULL);
+    return mqx_life_lock_anyone(file, store->region.process, anyone);
+}
+
+void mqx_attach_forget(struct mqx_store *store)
+{
+    struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
+    if (file != NULL) {
+        mqx_life_lock_forget(file);
+    }
+    mqx_fork_guard_remove(store);
+    store->region = (struct mqx_region){.base = NULL};
+    store->files = NULL;
+    no_descriptors(store);
+}
+
+/* ---- liveness ---- */
+
+bool mqx_process_alive(struct mqx_store *store, uint32_t slot)
+{
+    const struct mqx_process *process = mqx_process_slot(&store->region, slot);
+    struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
+    const int32_t pid = process->pid;
+    int32_t holder = 0;
+    mqx_check(file != NULL);
+    if (mqx_load_acquire(&process->state) == MQX_PROC_FREE || slot == 0) {
+        return false;
+    }
+    if (mqx_life_lock_holder(file, slot, &holder) != MQX_OK) {
+        return true; /* nobody is declared dead on a guess */
+    }
+    if (store->region.ending && holder == 0) {
+        return false; /* ended: without its life lock a process has left, whatever else it does */
+    }
+    const bool here = process->pid_namespace == store->region.header->pid_namespace && pid > 0;
+    const bool in_table = here && process->start_time != 0 &&
+                          mqx_process_start_time(pid) == process->start_time;
+    if (holder == 0 && in_table && mqx_life_lock_odd(file, slot, process->start_time)) {
+        mqx_log(store, MQX_AMQ_LIVENESS_ODD, 'W',
+                "process %d in slot %u lives, but its life lock is free: has it closed the file "
+                "lock?", pid, slot);
+    }
+    return holder != 0 || in_table;
+}

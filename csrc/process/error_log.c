@@ -1,0 +1,168 @@
+/*
+ * error_log.c - the error log of a queue manager: mqx_log() of store.h.
+ *
+ * Files: errors/AMQERR01.LOG is the newest, 02 and 03 are older. When a line would make 01 longer
+ * than 2 MiB, 02 becomes 03, 01 becomes 02 and a new 01 begins; so at most 6 MiB are kept.
+ *
+ * A line, ended by a newline, fields separated by single blanks:
+ *
+ *     2025-11-21T09:36:12.123456Z 4711 python3 AMQ8003I text ...
+ *     UTC time, process id, program, AMQ number with its severity (I, W or E), text to the end of
+ *     the line
+ *
+ * Control characters in program and text are replaced by blanks, so a line is always one message;
+ * bytes above 127 are passed on (UTF-8). Blanks in the program's name become underscores.
+ *
+ * Writers exclude each other by a record lock on one byte of the queue manager's `lock` file (never
+ * on the log itself: closing it would drop the lock of another thread), and threads of one process
+ * by a local lock. Waiting is bounded; whoever waited in vain writes all the same, since a line
+ * that overwrites another one is better than none. Lines are not flushed: the log is no promise.
+ *
+ * Never fails its caller, never keeps errno from it, never called under a lock of the region.
+ */
+#include "process/life_lock.h"
+#include "region/store.h"
+#include "os/host_info.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    LOG_SIZE_MAX = 2 << 20,
+    LINE_MAX_BYTES = 2048,
+    LOCK_TRIES = 100,
+    LOCK_PAUSE_US = 1000,
+    THREADS_PATIENCE_US = 100000,
+};
+#define LOG_NEWEST "AMQERR01.LOG"
+#define LOG_MIDDLE "AMQERR02.LOG"
+#define LOG_OLDEST "AMQERR03.LOG"
+
+static struct mqx_local_lock threads_lock;
+
+static void clean(char *text, char blank)
+{
+    for (char *c = text; *c != '\0'; c++) {
+        const unsigned char byte = (unsigned char)*c;
+        if (byte < 0x20 || byte == 0x7f || (byte == ' ' && blank != ' ')) {
+            *c = blank;
+        }
+    }
+}
+
+/* "2025-11-21T09:36:12.123456Z pid program AMQ8003I "; its length. */
+static size_t write_head(char *line, size_t size, uint64_t now_us, int amq, char severity)
+{
+    char program[48];
+    struct tm utc;
+    const time_t seconds = (time_t)(now_us / 1000000);
+    if (gmtime_r(&seconds, &utc) == NULL) {
+        memset(&utc, 0, sizeof utc);
+    }
+    (void)snprintf(program, sizeof program, "%s", mqx_program_name());
+    clean(program, '_');
+    const int n = snprintf(line, size, "%04d-%02d-%02dT%02d:%02d:%02d.%06uZ %d %s AMQ%04d%c ",
+                           utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
+                           utc.tm_min, utc.tm_sec, (unsigned)(now_us % 1000000), (int)getpid(),
+                           program[0] != '\0' ? program : "-", amq, severity);
+    return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
+}
+
+struct turn {
+    bool threads; /* the local lock was taken */
+    bool bytes;   /* the record lock was taken */
+};
+
+static struct turn take_turn(struct mqx_store *store)
+{
+    struct turn turn = {.threads = mqx_local_take_for(&threads_lock, THREADS_PATIENCE_US)};
+    int err = turn.threads && store->lock_fd >= 0 ? -EAGAIN : 0;
+    for (int i = 0; err == -EAGAIN && i < LOCK_TRIES; i++) {
+        err = store->io->ops->lock(store->io, store->lock_fd, MQX_LOCK_BYTE_LOG, 1,
+                                   MQX_IO_LOCK_EXCLUSIVE);
+        turn.bytes = err == 0;
+        if (err == -EAGAIN) {
+            mqx_clock_sleep_us(LOCK_PAUSE_US);
+        }
+    }
+    return turn;
+}
+
+static void end_turn(struct mqx_store *store, const struct turn *turn)
+{
+    if (turn->bytes) {
+        (void)store->io->ops->lock(store->io, store->lock_fd, MQX_LOCK_BYTE_LOG, 1,
+                                   MQX_IO_UNLOCK);
+    }
+    if (turn->threads) {
+        mqx_local_drop(&threads_lock);
+    }
+}
+
+static int open_newest(struct mqx_store *store, uint64_t *out_size)
+{
+    struct mqx_io *io = store->io;
+    struct mqx_io_stat facts;
+    int fd = io->ops->open(io, store->errors_dir, LOG_NEWEST, MQX_IO_WRITE, 0);
+    if (fd == -ENOENT) {
+        fd = io->ops->open(io, store->errors_dir, LOG_NEWEST, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
+    }
+    if (fd >= 0 && io->ops->stat(io, fd, &facts) < 0) {
+        (void)io->ops->close(io, fd);
+        return -EIO;
+    }
+    *out_size = fd >= 0 ? facts.size : 0;
+    return fd;
+}
+
+static void rotate(struct mqx_store *store)
+{
+    struct mqx_io *io = store->io;
+    (void)io->ops->rename(io, store->errors_dir, LOG_MIDDLE, LOG_OLDEST);
+    (void)io->ops->rename(io, store->errors_dir, LOG_NEWEST, LOG_MIDDLE);
+}
+
+static void append_line(struct mqx_store *store, const char *line, size_t length)
+{
+    struct mqx_io *io = store->io;
+    uint64_t size = 0;
+    int fd = open_newest(store, &size);
+    if (fd >= 0 && size > 0 && size + length > LOG_SIZE_MAX) {
+        (void)io->ops->close(io, fd);
+        rotate(store);
+        fd = open_newest(store, &size);
+    }
+    if (fd >= 0) {
+        mqx_ignore(mqx_io_write_all(io, fd, line, length, size, 0)); /* never fails its caller */
+        (void)io->ops->close(io, fd);
+    }
+}
+
+void mqx_log(struct mqx_store *store, int amq, char severity, const char *format, ...)
+{
+    char line[LINE_MAX_BYTES];
+    const int saved_errno = errno;
+    va_list args;
+
+    if (store->errors_dir < 0) {
+        return;
+    }
+    const uint64_t now_us = store->io->ops->now_us(store->io);
+    const size_t head = write_head(line, sizeof line - 1, now_us, amq, severity);
+    va_start(args, format);
+    const int n = vsnprintf(line + head, sizeof line - 1 - head, format, args);
+    va_end(args);
+    if (n >= 0) {
+        clean(line + head, ' ');
+        const size_t length = strlen(line);
+        line[length] = '\n'; /* the array has one byte more than what was printed into */
+        const struct turn turn = take_turn(store);
+        append_line(store, line, length + 1);
+        end_turn(store, &turn);
+    }
+    errno = saved_errno;
+}

@@ -1,0 +1,351 @@
+/*
+ * maintenance.c - see maintenance.h.
+ *
+ * Locks: the maintenance lock by trylock around a round; the steps take what they need. Nothing is
+ * logged while it is held: a round collects what there is to say.
+ */
+#include "process/maintenance.h"
+
+#include "base/amq_codes.h"
+#include "process/attach.h"
+#include "catalog/catalog.h"
+#include "recovery/checkpoint.h"
+#include "base/error.h"
+#include "os/futex.h"
+#include "queue/queue.h"
+#include "os/host_info.h"
+#include "unit/unit.h"
+#include "process/reaper.h"
+#include "process/lock_watchdog.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ROUND_US = 500000,        /* between rounds when nothing is pending */
+    MARK_AFTER_US = 100000,   /* of idleness (rule 9) */
+    OBJECTS_A_ROUND = 8192,   /* looked at in one round */
+    EXPIRE_STEPS = 64,        /* of 64 messages each, a queue and round */
+    STACK_BYTES = 512 * 1024,
+};
+
+enum step { SWEEP, MARK, RESERVE, SPARE, OBJECTS, GROW, CHECKPOINT, STEP_COUNT };
+static const char *const step_names[STEP_COUNT] = {
+    "sweep of dead processes", "mark page",           "journal reserve", "spare segment",
+    "expiry and clean-up",     "growth of the region", "checkpoint",
+};
+
+struct round { /* what is known from round to round, and what the last one met */
+    uint32_t next_object;
+    uint32_t dead;
+    uint32_t long_units; /* told to back out */
+    int status[STEP_COUNT];
+    char text[STEP_COUNT][256];
+};
+
+struct mqx_maintenance {
+    struct mqx_store *store;
+    pthread_t thread;
+    uint32_t stop; /* atomic */
+    struct round round;
+    int told[STEP_COUNT]; /* status of a step when it was last logged */
+    struct mqx_lock_watchdog watch;
+};
+
+/* ---- the steps ---- */
+
+static int step_sweep(struct mqx_store *store, struct round *round)
+{
+    return mqx_reap(store, &round->dead);
+}
+
+static bool is_unmarked(const struct mqx_journal *journal)
+{
+    return mqx_load_relaxed(&journal->marked) < mqx_load_acquire(&journal->durable);
+}
+
+static int step_mark(struct mqx_store *store, struct round *round)
+{
+    const struct mqx_journal *journal = store->region.journal;
+    const uint64_t now_us = store->io->ops->now_us(store->io);
+    (void)round;
+    return is_unmarked(journal) && now_us >= journal->last_flush_us + MARK_AFTER_US
+               ? mqx_flush_mark(store)
+               : MQX_OK;
+}
+
+/* Rule 12: what gets, commits and backouts of everything present would write. */
+static int step_reserve(struct mqx_store *store, struct round *round)
+{
+    const struct mqx_region *region = &store->region;
+    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    uint64_t messages = 0, contexts = 0;
+    (void)round;
+    for (uint32_t i = 0; i < region->header->stripe_count; i++) {
+        messages += mqx_load_relaxed(&region->stripes[i].persistent_present);
+    }
+    for (uint64_t slot = 1; slot < used; slot++) {
+        const struct mqx_context *context = mqx_context(region, (uint32_t)slot);
+        contexts += context != NULL && mqx_load_relaxed(&context->state) > MQX_CTX_IDLE;
+    }
+    mqx_store_release(&region->journal->reserve_bytes,
+                      mqx_journal_reserve_for(region, messages, contexts));
+    return MQX_OK;
+}
+
+static int step_spare(struct mqx_store *store, struct round *round)
+{
+    (void)round;
+    return mqx_journal_spare_wanted(store) ? mqx_journal_make_spare(store, true) : MQX_OK;
+}
+
+static int expire(struct mqx_store *store, uint32_t slot)
+{
+    const uint64_t now_us = store->io->ops->now_us(store->io);
+    bool more = true;
+    int status = MQX_OK;
+    for (int i = 0; i < EXPIRE_STEPS && more && status == MQX_OK; i++) {
+        status = mqx_queue_expire_step(store, slot, now_us, &more);
+    }
+    return status;
+}
+
+static int look_after(struct mqx_store *store, uint32_t slot)
+{
+    const struct mqx_object *object = mqx_object(&store->region, slot);
+    if (object == NULL) {
+        return MQX_OK;
+    }
+    switch (mqx_load_acquire(&object->state)) {
+    case MQX_OBJ_ACTIVE:
+        return mqx_load_relaxed(&object->expiring) != 0 ? expire(store, slot) : MQX_OK;
+    case MQX_OBJ_LOGGED: return mqx_catalog_activate(store, slot);
+    case MQX_OBJ_DELETING: return mqx_catalog_finish(store, slot);
+    default: return MQX_OK;
+    }
+}
+
+static int step_objects(struct mqx_store *store, struct round *round)
+{
+    const uint64_t used = mqx_load_acquire(&store->region.header->area[MQX_AREA_OBJECTS].used);
+    const uint64_t count = used - 1 < OBJECTS_A_ROUND ? used - 1 : OBJECTS_A_ROUND;
+    int status = MQX_OK;
+    for (uint64_t i = 0; i < count && status == MQX_OK; i++) {
+        round->next_object = round->next_object + 1 < used ? round->next_object + 1 : 1;
+        status = look_after(store, round->next_object);
+    }
+    return status;
+}
+
+static int step_grow(struct mqx_store *store, struct round *round)
+{
+    struct mqx_region *region = &store->region;
+    int status = MQX_OK;
+    (void)round;
+    for (int kind = 0; kind < MQX_AREA_COUNT && status == MQX_OK; kind++) {
+        const struct mqx_area *area = &region->header->area[kind];
+        const uint64_t ahead = mqx_load_acquire(&area->used) * area->item_size + area->step;
+        if (ahead > mqx_load_acquire(&area->capacity) && ahead <= area->reserved_bytes) {
+            status = mqx_region_grow(region, (enum mqx_area_kind)kind, ahead);
+        }
+    }
+    return status;
+}
+
+static int step_checkpoint(struct mqx_store *store, struct round *round)
+{
+    mqx_unit_mark_long(store, &round->long_units);
+    return mqx_checkpoint_due(store) ? mqx_checkpoint(store, MQX_CHECKPOINT_FUZZY) : MQX_OK;
+}
+
+typedef int (*step_function)(struct mqx_store *store, struct round *round);
+static const step_function steps[STEP_COUNT] = {
+    [SWEEP] = step_sweep,     [MARK] = step_mark, [RESERVE] = step_reserve,
+    [SPARE] = step_spare,     [OBJECTS] = step_objects, [GROW] = step_grow,
+    [CHECKPOINT] = step_checkpoint,
+};
+
+/* ---- a round ---- */
+
+static int sweep_between(struct mqx_store *store)
+{
+    uint32_t dead = 0;
+    return mqx_reap(store, &dead);
+}
+
+/* MQX_BUSY when somebody else has the maintenance lock. */
+static int run_round(struct mqx_store *store, struct round *round)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_header *header = region->header;
+    round->dead = 0;
+    round->long_units = 0;
+    store->between = sweep_between;
+    memset(round->status, 0, sizeof round->status);
+    const int status = mqx_lock_try(region, &header->maintenance_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    for (int i = 0; i < STEP_COUNT && mqx_region_stopped(region) == MQX_RUNNING; i++) {
+        round->status[i] = steps[i](store, round);
+        if (round->status[i] != MQX_OK) {
+            (void)snprintf(round->text[i], sizeof round->text[i], "%s", mqx_error_text());
+        }
+    }
+    mqx_add_relaxed(&header->maintenance_seq, UINT64_C(1));
+    mqx_lock_drop(region, &header->maintenance_lock);
+    return MQX_OK;
+}
+
+int mqx_maintenance_round(struct mqx_store *store)
+{
+    struct round round = {.next_object = 0};
+    int status = run_round(store, &round);
+    for (int i = 0; i < STEP_COUNT && status == MQX_OK; i++) {
+        status = round.status[i];
+        if (status != MQX_OK) {
+            status = mqx_fail(status, "%s: %s", step_names[i], round.text[i]);
+        }
+    }
+    return status;
+}
+
+/* ---- the thread ---- */
+
+static void tell(struct mqx_maintenance *helper)
+{
+    struct mqx_store *store = helper->store;
+    const struct round *round = &helper->round;
+    if (round->dead > 0) {
+        mqx_log(store, MQX_AMQ_PROCESS_DIED, 'W',
+                "%u processes ended without leaving %s; their units of work were backed out",
+                round->dead, store->name);
+    }
+    if (round->long_units > 0) {
+        mqx_log(store, MQX_AMQ_LONG_UNIT, 'W',
+                "%u units of work hold more than 80 %% of the journal of %s and are backed out by "
+                "their next call", round->long_units, store->name);
+    }
+    for (int i = 0; i < STEP_COUNT; i++) {
+        const int status = round->status[i];
+        if (status != MQX_OK && status != helper->told[i]) {
+            mqx_log(store, MQX_AMQ_MAINTENANCE, 'E', "%s fails: %s (%s)", step_names[i],
+                    mqx_reason_name(status), round->text[i]);
+        } else if (status == MQX_OK && helper->told[i] != MQX_OK) {
+            mqx_log(store, MQX_AMQ_MAINTENANCE_OK, 'I', "%s works again", step_names[i]);
+        }
+        helper->told[i] = status;
+    }
+}
+
+static void tell_held(struct mqx_maintenance *helper)
+{
+    struct mqx_held held;
+    if (mqx_lock_watchdog_check(&helper->watch, &helper->store->region, &held)) {
+        mqx_log(helper->store, MQX_AMQ_LOCK_HELD_LONG, 'W',
+                "process %d has held lock %u of the shared region for %u s; everybody who needs it "
+                "waits: is that process stopped?", held.pid, held.lock, held.seconds);
+    }
+}
+
+/* Rule 13: once nobody is inside, the next connect may recover. */
+static void leave_when_stopped(struct mqx_maintenance *helper, bool *told)
+{
+    struct mqx_store *store = helper->store;
+    const struct mqx_process *process = mqx_process_slot(&store->region, store->region.process);
+    if (!*told) {
+        *told = true;
+        if (mqx_region_stopped(&store->region) == MQX_STOP_BROKEN) {
+            mqx_log(store, MQX_AMQ_STOPPED, 'E', "queue manager %s has stopped", store->name);
+        }
+    }
+    if (mqx_load_acquire(&process->calls_inside) == 0) {
+        mqx_attach_drop_life(store);
+    }
+}
+
+static void *run(void *arg)
+{
+    struct mqx_maintenance *helper = arg;
+    struct mqx_region *region = &helper->store->region;
+    uint32_t *doorbell = &mqx_process_slot(region, region->process)->doorbell;
+    bool told_stopped = false;
+    while (mqx_load_acquire(&helper->stop) == 0) {
+        const uint32_t seen = mqx_load_acquire(doorbell);
+        if (mqx_region_stopped(region) != MQX_RUNNING) {
+            leave_when_stopped(helper, &told_stopped);
+        } else if (run_round(helper->store, &helper->round) == MQX_OK &&
+                   mqx_region_stopped(region) == MQX_RUNNING) {
+            tell(helper);
+        }
+        if (mqx_region_stopped(region) == MQX_RUNNING) {
+            tell_held(helper);
+        }
+        if (mqx_load_acquire(&helper->stop) == 0) {
+            const bool soon = is_unmarked(region->journal);
+            (void)mqx_futex_wait(doorbell, seen, soon ? MARK_AFTER_US : ROUND_US);
+        }
+    }
+    return NULL;
+}
+
+/* All signals blocked, so that handlers run in the application's threads. */
+static int start_thread(struct mqx_maintenance *helper)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    int err = pthread_attr_init(&attributes);
+    if (err != 0) {
+        return err;
+    }
+    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES); /* a wish: the default will do */
+    (void)sigfillset(&all);
+    err = pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (err == 0) {
+        err = pthread_create(&helper->thread, &attributes, run, helper);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    (void)pthread_attr_destroy(&attributes);
+    if (err == 0) {
+        (void)pthread_setname_np(helper->thread, "penstock");
+    }
+    return err;
+}
+
+int mqx_maintenance_start(struct mqx_store *store, struct mqx_maintenance **out)
+{
+    struct mqx_maintenance *helper = calloc(1, sizeof *helper);
+    mqx_check(store->region.process != 0);
+    if (helper == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the helper thread");
+    }
+    helper->store = store;
+    const int err = start_thread(helper);
+    if (err != 0) {
+        free(helper);
+        return mqx_fail(MQRC_RESOURCE_PROBLEM, "the helper thread cannot be started: %s",
+                        strerror(err));
+    }
+    *out = helper;
+    return MQX_OK;
+}
+
+void mqx_maintenance_stop(struct mqx_maintenance *helper)
+{
+    struct mqx_store *store = helper->store;
+    if (!mqx_forked(store)) {
+        mqx_store_release(&helper->stop, 1u);
+        mqx_maintenance_ring(&store->region, store->region.process);
+        (void)pthread_join(helper->thread, NULL);
+    }
+    free(helper);
+}
+
+void mqx_maintenance_ring(struct mqx_region *region, uint32_t process)
+{
+    mqx_check(process < MQX_PROCESS_MAX);
+    mqx_futex_raise(&mqx_process_slot(region, process)->doorbell, 1);
+}

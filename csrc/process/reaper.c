@@ -1,0 +1,212 @@
+/*
+ * reaper.c - ends the work of dead processes. See reaper.h for the order.
+ *
+ * Locks: the caller holds the maintenance lock (or is alone); the others are taken one at a time.
+ */
+#include "process/reaper.h"
+
+#include "process/attach.h"
+#include "process/attachment.h"
+#include "catalog/catalog.h"
+#include "base/error.h"
+#include "unit/prepared.h"
+#include "unit/unit.h"
+
+/* ---- locks that the dead process held ---- */
+
+/* Taking a lock whose owner is dead rolls its change back; that is all we want of it. */
+static int repair_if_held(struct mqx_region *region, struct mqx_lock *lock, uint32_t dead)
+{
+    if (mqx_load_relaxed(&lock->holder) != dead + 1) {
+        return MQX_OK;
+    }
+    int status = mqx_lock_take(region, lock);
+    if (status == MQX_OK) {
+        mqx_lock_drop(region, lock);
+    }
+    return status;
+}
+
+static int repair_locks(struct mqx_region *region, uint32_t dead)
+{
+    struct mqx_header *header = region->header;
+    struct mqx_lock *locks[] = {
+        &header->journal.flush_lock, &header->growth_lock, &header->journal.roll_lock,
+        &header->catalog_lock,       &header->slots_lock,  &header->arena_lock,
+        &header->journal.ring_lock,
+    };
+    int status = MQX_OK;
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(locks) && status == MQX_OK; i++) {
+        status = repair_if_held(region, locks[i], dead);
+    }
+    for (uint32_t i = 0; i < header->stripe_count && status == MQX_OK; i++) {
+        status = repair_if_held(region, &region->stripes[i].lock, dead);
+    }
+    return status;
+}
+
+/* ---- contexts ---- */
+
+/* A wake-up that the dead waiter had been given goes to another one. */
+static int end_wait(struct mqx_region *region, uint32_t slot)
+{
+    const struct mqx_context *context = mqx_context(region, slot);
+    const uint32_t object = context->wait_object;
+    struct mqx_wakes wakes = {.count = 0};
+    struct mqx_stripe_guard guard;
+    if (context->wait_state == MQX_WAIT_NONE || mqx_object(region, object) == NULL) {
+        return MQX_OK;
+    }
+    int status = mqx_stripe_guard_take(region, object, &guard);
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (mqx_wait_list_remove(&guard, slot) == MQX_WAIT_WOKEN) {
+        mqx_wait_list_hand_on(&guard, object, &wakes);
+    }
+    mqx_stripe_guard_drop(&guard);
+    mqx_wait_list_wake(region, &wakes);
+    return MQX_OK;
+}
+
+static int end_hand(struct mqx_store *store, uint32_t slot)
+{
+    const struct mqx_context *context = mqx_context(&store->region, slot);
+    int status = context->pending_kind == MQX_PENDING_OBJECT
+                     ? mqx_catalog_repair(store, slot, context->hand)
+                     : mqx_pending_release(store, slot);
+    return status == MQX_OK ? mqx_catalog_free_unreferenced(&store->region, slot) : status;
+}
+
+static int end_unit(struct mqx_store *store, uint32_t slot)
+{
+    const struct mqx_context *context = mqx_context(&store->region, slot);
+    if (context->leads != MQX_LEADS_NOBODY) {
+        return mqx_prepared_reap(store, slot);
+    }
+    switch (context->state) {
+    case MQX_CTX_DECIDED: return mqx_unit_finish(store, slot);
+    case MQX_CTX_ACTIVE:
+    case MQX_CTX_BACKING_OUT: return mqx_unit_backout(store, slot);
+    default: return MQX_OK;
+    }
+}
+
+int mqx_reap_context(struct mqx_store *store, uint32_t slot)
+{
+    struct mqx_region *region = &store->region;
+    mqx_check(mqx_context(region, slot) != NULL);
+    int status = end_wait(region, slot);
+    if (status == MQX_OK) {
+        status = end_hand(store, slot);
+    }
+    if (status == MQX_OK) {
+        status = end_unit(store, slot);
+    }
+    return status == MQX_OK ? mqx_slot_give(region, MQX_AREA_CONTEXTS, slot) : status;
+}
+
+static int sweep_contexts(struct mqx_store *store, uint32_t process)
+{
+    struct mqx_region *region = &store->region;
+    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    int status = MQX_OK;
+    for (uint32_t slot = 1; slot < used && status == MQX_OK; slot++) {
+        const struct mqx_context *context = mqx_context(region, slot);
+        if (context != NULL && context->state != MQX_CTX_FREE && context->process == process) {
+            status = mqx_reap_context(store, slot);
+        }
+    }
+    return status;
+}
+
+/* ---- handles ---- */
+
+static int sweep_handles(struct mqx_store *store, uint32_t process)
+{
+    struct mqx_region *region = &store->region;
+    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_HANDLES].used);
+    int status = MQX_OK;
+    for (uint32_t slot = 1; slot < used && status == MQX_OK; slot++) {
+        const struct mqx_handle *handle = mqx_handle(region, slot);
+        if (handle != NULL && handle->state != 0 && handle->process == process) {
+            status = mqx_handle_close(store, slot, MQX_CLOSE_KEEP);
+        }
+    }
+    return status;
+}
+
+/* ---- processes ---- */
+
+static int free_process(struct mqx_region *region, uint32_t slot)
+{
+    struct mqx_lock *lock = &region->header->slots_lock;
+    int status = mqx_lock_take(region, lock);
+    if (status == MQX_OK) {
+        mqx_undo_store32(region->base, lock, &mqx_process_slot(region, slot)->state, MQX_PROC_FREE);
+        mqx_undo_commit(lock);
+        mqx_lock_drop(region, lock);
+    }
+    return status;
+}
+
+int mqx_reap_process(struct mqx_store *store, uint32_t slot)
+{
+    struct mqx_region *region = &store->region;
+    int status = sweep_contexts(store, slot);
+    if (status == MQX_OK) {
+        status = sweep_handles(store, slot);
+    }
+    return status == MQX_OK ? free_process(region, slot) : status;
+}
+
+/* Somebody who was picked but died, or whose waker died before the futex call, must not sleep
+ * on. */
+static void wake_picked(struct mqx_region *region)
+{
+    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    for (uint32_t slot = 1; slot < used; slot++) {
+        const struct mqx_context *context = mqx_context(region, slot);
+        if (context != NULL && (mqx_load_relaxed(&context->wait_state) == MQX_WAIT_WOKEN ||
+                                mqx_load_relaxed(&context->wait_state) == MQX_WAIT_CANCELLED)) {
+            struct mqx_wakes one = {.count = 1, .context = {slot}};
+            mqx_wait_list_wake(region, &one);
+        }
+    }
+}
+
+/* The dead, and every lock one of them held repaired: a unit of one of them may have been in the
+ * hands of another who swept before us and died, so nothing of anybody is looked at before. */
+static int find_dead(struct mqx_store *store, uint8_t dead[MQX_PROCESS_MAX], uint32_t *out_dead)
+{
+    struct mqx_region *region = &store->region;
+    int status = MQX_OK;
+    for (uint32_t slot = 0; slot < MQX_PROCESS_MAX && status == MQX_OK; slot++) {
+        const uint32_t state = mqx_load_relaxed(&mqx_process_slot(region, slot)->state);
+        dead[slot] = state != MQX_PROC_FREE && slot != region->process &&
+                     !mqx_process_alive(store, slot);
+        if (dead[slot] != 0) {
+            status = repair_locks(region, slot);
+            *out_dead += 1;
+        }
+    }
+    return status;
+}
+
+int mqx_reap(struct mqx_store *store, uint32_t *out_dead)
+{
+    struct mqx_region *region = &store->region;
+    uint8_t dead[MQX_PROCESS_MAX];
+    *out_dead = 0;
+    int status = find_dead(store, dead, out_dead);
+    for (uint32_t slot = 0; slot < MQX_PROCESS_MAX && status == MQX_OK && *out_dead != 0; slot++) {
+        if (dead[slot] != 0) {
+            status = mqx_reap_process(store, slot);
+        }
+    }
+    if (*out_dead != 0) {
+        wake_picked(region);
+    }
+    mqx_store_release(&region->header->last_reap_us, store->io->ops->now_us(store->io));
+    return status;
+}

@@ -1,0 +1,41 @@
+/*
+ * browse_lock.h - the message that a handle has locked by browsing it.
+ *
+ * A handle has at most one (handle.browse_lock, its number beside it). The message is in state
+ * LOCKED: no other handle sees it; gets and browses under the cursor through the handle itself do.
+ * The lock is no part of a unit of work and does not survive the handle.
+ *
+ * Invariant: a message in state LOCKED has unit = the slot of a handle whose browse_lock is the
+ * message's slot and whose browse_number is the message's number; both change in one
+ * micro-transaction under the stripe lock.
+ */
+#ifndef PENSTOCK_BROWSE_LOCK_H
+#define PENSTOCK_BROWSE_LOCK_H
+
+#include "queue/queue.h"
+
+/* Without a lock: may the handle have a message locked? */
+static inline bool mqx_browse_lock_maybe(const struct mqx_region *region, uint32_t handle_slot)
+{
+    const struct mqx_handle *handle = mqx_handle(region, handle_slot);
+    return handle != NULL && mqx_load_relaxed(&handle->browse_lock) != 0;
+}
+
+/* Slot of the message of that queue that the handle has locked, 0 when there is none. */
+uint32_t mqx_browse_lock_find(const struct mqx_stripe_guard *guard, uint32_t object,
+                              uint32_t handle_slot);
+
+/* Locks an available message for a handle that has none locked. Committed. */
+void mqx_browse_lock_set(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot,
+                         uint32_t handle_slot);
+
+/* The message that the handle has locked is about to be taken: available, until the hold is
+ * dropped to nobody else. Nothing when it is not locked. Committed. */
+void mqx_browse_lock_end(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot,
+                         uint32_t handle_slot);
+
+/* Takes the lock of the queue: the handle's message is shown to everybody, a waiter for it woken.
+ * True when there was one. */
+bool mqx_handle_unlock(struct mqx_region *region, uint32_t handle_slot);
+
+#endif

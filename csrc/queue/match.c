@@ -1,0 +1,202 @@
+/*
+ * match.c - searching. See match.h.
+ *
+ * Locks: the stripe lock of the queue (hold), dropped and taken again only where the header says
+ * so.
+ */
+#include "queue/match.h"
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "penstock/engine.h"
+
+#include <string.h>
+
+enum { BY_ENTRY = MQE_MATCH_NUMBER | MQE_MATCH_PERSISTENT | MQE_MATCH_UP_TO };
+
+static const uint8_t no_id[MQX_ID_SIZE];
+
+void mqx_match_init(const struct mqx_region *region, const struct mqe_get *get,
+                    struct mqx_match *out)
+{
+    const uint8_t *ids[MQX_INDEX_COUNT] = {get->msg_id, get->correl_id, get->group_id};
+    out->bits = get->match & (MQE_MATCH_SEQ_NUMBER | MQE_MATCH_OFFSET | BY_ENTRY);
+    out->excluded = 0;
+    out->seq_number = get->seq_number;
+    out->offset = get->offset;
+    out->number = get->match_number;
+    out->up_to = get->up_to;
+    for (int k = 0; k < MQX_INDEX_COUNT; k++) {
+        if ((get->match >> k & 1u) != 0 && memcmp(ids[k], no_id, MQX_ID_SIZE) != 0) {
+            out->bits |= 1u << k;
+            out->tag[k] = mqx_hash64(ids[k], MQX_ID_SIZE, region->header->tag_key);
+            memcpy(out->id[k], ids[k], MQX_ID_SIZE);
+        }
+    }
+}
+
+bool mqx_match_exact(const struct mqx_match *match, const struct ps_descriptor *d,
+                     const struct ps_descriptor_ext *ext)
+{
+    const uint8_t *group = d->has_ext != 0 ? ext->group_id : no_id;
+    const int32_t seq = d->has_ext != 0 ? ext->msg_seq_number : 1;
+    const int32_t offset = d->has_ext != 0 ? ext->offset : 0;
+    const uint8_t *ids[MQX_INDEX_COUNT] = {d->msg_id, d->correl_id, group};
+    for (int k = 0; k < MQX_INDEX_COUNT; k++) {
+        if ((match->bits >> k & 1u) != 0 && memcmp(match->id[k], ids[k], MQX_ID_SIZE) != 0) {
+            return false;
+        }
+    }
+    return ((match->bits & MQE_MATCH_SEQ_NUMBER) == 0 || match->seq_number == seq) &&
+           ((match->bits & MQE_MATCH_OFFSET) == 0 || match->offset == offset);
+}
+
+/* What the entry alone decides. */
+static bool entry_matches(const struct mqx_match *match, const struct mqx_message *message)
+{
+    const bool persistent = (message->flags & (MQX_MSGF_PERSISTENT | MQX_MSGF_VOLATILE)) ==
+                            MQX_MSGF_PERSISTENT;
+    return ((match->bits & MQE_MATCH_NUMBER) == 0 || match->number == message->number) &&
+           ((match->bits & MQE_MATCH_PERSISTENT) == 0 || persistent) &&
+           ((match->bits & MQE_MATCH_UP_TO) == 0 || message->number <= match->up_to);
+}
+
+bool mqx_match_message(const struct mqx_region *region, const struct mqx_match *match,
+                       const struct mqx_message *message)
+{
+    if ((match->bits & BY_ENTRY) != 0 && !entry_matches(match, message)) {
+        return false;
+    }
+    for (int k = 0; k < MQX_INDEX_COUNT; k++) {
+        if ((match->bits >> k & 1u) != 0 && match->tag[k] != message->tag[k]) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < match->excluded; i++) {
+        if (match->exclude[i] == message->number) {
+            return false;
+        }
+    }
+    if (message->cells == 0 || (match->bits & ~(uint32_t)BY_ENTRY) == 0) {
+        return true;
+    }
+    const struct ps_descriptor *d = mqx_body_descriptor(region, message);
+    return d != NULL && mqx_match_exact(match, d, (const struct ps_descriptor_ext *)(d + 1));
+}
+
+/* The index to use for the match: the most telling one that is asked for, or -1. */
+static int index_for(const struct mqx_match *match)
+{
+    for (int k = 0; k < MQX_INDEX_COUNT; k++) {
+        if ((match->bits >> k & 1u) != 0) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+/* Builds index k step by step; between steps others get the lock. */
+static int build_index(struct mqx_store *store, struct mqx_stripe_guard *guard, uint32_t object,
+                       int k)
+{
+    bool done = mqx_id_index_ready(&store->region, mqx_object(&store->region, object), k);
+    while (!done) {
+        int status = mqx_id_index_build(guard, mqx_object(&store->region, object), k, &done);
+        if (status == MQX_NEED_CELLS) {
+            status = mqx_stripe_guard_supply(guard);
+            if (status != MQX_OK) {
+                return status;
+            }
+            continue;
+        }
+        mqx_stripe_guard_drop(guard);
+        if (status == MQX_OK) {
+            status = mqx_stripe_guard_take(&store->region, object, guard);
+        }
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
+    return MQX_OK;
+}
+
+static uint32_t find_by_index(struct mqx_store *store, struct mqx_stripe_guard *guard,
+                              struct mqx_object *queue, const struct mqx_match *match, int k,
+                              uint64_t now_us)
+{
+    uint32_t slot = mqx_id_index_find(&store->region, queue, k, match->tag[k], 0);
+    while (slot != 0) {
+        const struct mqx_message *message = mqx_message(&store->region, slot);
+        if (message == NULL) {
+            return 0;
+        }
+        if (!mqx_match_message(&store->region, match, message)) {
+            slot = mqx_id_index_find(&store->region, queue, k, match->tag[k], slot);
+        } else if (mqx_queue_expired(&store->region, message, now_us)) {
+            (void)mqx_queue_expire(guard, queue, slot);
+            slot = mqx_id_index_find(&store->region, queue, k, match->tag[k], 0);
+        } else {
+            return slot;
+        }
+    }
+    return 0;
+}
+
+/* Drops and takes the lock again, so that nobody waits for a long walk. */
+static int breathe(struct mqx_store *store, struct mqx_stripe_guard *guard, uint32_t object)
+{
+    mqx_stripe_guard_drop(guard);
+    return mqx_stripe_guard_take(&store->region, object, guard);
+}
+
+int mqx_match_next(struct mqx_store *store, struct mqx_stripe_guard *guard, uint32_t object,
+                    const struct mqx_match *match, uint64_t now_us, struct mqx_cursor *cursor,
+                    uint32_t *out_slot)
+{
+    for (uint32_t steps = 1;; steps++) {
+        struct mqx_object *queue = mqx_object(&store->region, object);
+        const uint32_t slot = mqx_priority_index_next(&store->region, queue, cursor, true);
+        const struct mqx_message *message = mqx_message(&store->region, slot);
+        *out_slot = slot;
+        if (message == NULL) {
+            *out_slot = 0;
+            return MQX_OK;
+        }
+        if (mqx_queue_expired(&store->region, message, now_us)) {
+            (void)mqx_queue_expire(guard, queue, slot);
+        } else if (mqx_match_message(&store->region, match, message)) {
+            return MQX_OK;
+        }
+        if (steps % MQX_LOCKED_STEPS_MAX == 0) {
+            int status = breathe(store, guard, object);
+            if (status != MQX_OK) {
+                return status;
+            }
+        }
+    }
+}
+
+int mqx_match_first(struct mqx_store *store, struct mqx_stripe_guard *guard, uint32_t object,
+                     const struct mqx_match *match, uint64_t now_us, uint32_t *out_slot)
+{
+    struct mqx_object *queue = mqx_object(&store->region, object);
+    struct mqx_cursor cursor = {0};
+    if (MQX_LIKELY(match->bits == 0 && match->excluded == 0)) {
+        const uint32_t slot = mqx_priority_index_first(&store->region, queue);
+        const struct mqx_message *message = mqx_message(&store->region, slot);
+        *out_slot = slot;
+        if (message == NULL || MQX_LIKELY(message->expiry == 0)) {
+            return MQX_OK;
+        }
+    }
+    const int k = index_for(match);
+    if (k >= 0 && queue->present > MQX_MATCH_SCAN_MAX) {
+        int status = build_index(store, guard, object, k);
+        if (status != MQX_OK) {
+            return status;
+        }
+        *out_slot = find_by_index(store, guard, queue, match, k, now_us);
+        return MQX_OK;
+    }
+    return mqx_match_next(store, guard, object, match, now_us, &cursor, out_slot);
+}

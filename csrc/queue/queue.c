@@ -1,0 +1,689 @@
+/*
+ * queue.c - the steps that puts and gets are made of. See queue.h.
+ *
+ * Invariants
+ *   1. A message is in the heap of its queue from mqx_queue_link() to the last step of
+ *   mqx_queue_remove();
+ *      AVAILABLE ones are shown in it and linked in the lookups that exist, others are neither.
+ *   2. object.got and .uncommitted count the messages in states GOT and PUT.
+ *   3. A message in state PUT or GOT is in the list of the context `unit` (head, unit_next ...
+ *   tail), in the order
+ *      of the calls. These links belong to the owner of the unit, and are changed together with the
+ *      message's state, in the micro-transaction of the message's stripe; the sweep looks at a dead
+ *      unit only after it has repaired every lock that its process held.
+ *   4. stripe.persistent_present counts the persistent messages of the stripe's queues.
+ *
+ * Locks: each function with a hold needs the stripe lock of the queue.
+ */
+#include "queue/queue.h"
+
+#include "base/checksum.h"
+#include "base/error.h"
+
+#include <string.h>
+
+/* ---- small things ---- */
+
+bool mqx_queue_expired(const struct mqx_region *region, const struct mqx_message *message,
+                       uint64_t now_us)
+{
+    return message->expiry != 0 &&
+           now_us >= region->header->epoch_us + (uint64_t)message->expiry * 100000u;
+}
+
+/* Wall-clock expiry as the entry keeps it: rounded up, never 0. What was over before the region was
+ * made gets 1, which is over when the region is made. */
+static uint32_t expiry_of(const struct mqx_region *region, uint64_t expiry_us)
+{
+    const uint64_t epoch = region->header->epoch_us;
+    if (expiry_us == 0) {
+        return 0;
+    }
+    const uint64_t tenths = expiry_us <= epoch ? 1 : (expiry_us - epoch + 99999u) / 100000u;
+    return tenths > UINT32_MAX ? UINT32_MAX : (uint32_t)tenths;
+}
+
+static uint64_t tag_of(const struct mqx_region *region, const uint8_t id[MQX_ID_SIZE])
+{
+    uint64_t words[3];
+    memcpy(words, id, sizeof words);
+    return (words[0] | words[1] | words[2]) == 0
+               ? 0
+               : mqx_hash64(id, MQX_ID_SIZE, region->header->tag_key);
+}
+
+void mqx_queue_make_id(const struct mqx_region *region, uint64_t number, uint8_t id[MQX_ID_SIZE])
+{
+    const struct mqx_header *header = region->header;
+    const uint64_t unique = __builtin_bswap64((header->epoch_us << 12) + number);
+    memcpy(id, header->id_prefix, sizeof header->id_prefix);
+    memcpy(id + sizeof header->id_prefix, &unique, sizeof unique);
+}
+
+/* ---- put ---- */
+
+int mqx_queue_failing(const struct mqx_region *region, const struct mqx_object *queue)
+{
+    const struct mqx_object *structure = mqx_object(region, mqx_load_relaxed(&queue->structure));
+    if (structure == NULL || mqx_load_acquire(&structure->failing) == 0) {
+        return MQX_OK;
+    }
+    return mqx_fail(MQRC_CF_STRUC_FAILED, "CFSTRUCT(%.48s) of queue %.48s has failed",
+                    structure->name, queue->name);
+}
+
+/* What the structure of the queue says to a put, at its present level. */
+static MQX_COLD int admit_to_structure(const struct mqx_region *region,
+                                       const struct mqx_object *queue, const struct mqx_put *put)
+{
+    const struct mqx_object *structure = mqx_object(region, mqx_load_relaxed(&queue->structure));
+    if (!put->logged) {
+        return mqx_fail(MQRC_OBJECT_CHANGED, "%.48s came into a structure during the put",
+                        queue->name);
+    }
+    if (structure == NULL) {
+        return mqx_fail(MQRC_CF_STRUC_FAILED, "the structure of queue %.48s is not defined",
+                        queue->name);
+    }
+    if (put->d->persistence != 0 && mqx_load_relaxed(&structure->may_persist) == 0) {
+        return mqx_fail(MQRC_PERSISTENT_NOT_ALLOWED, "%.48s cannot hold persistent messages: its "
+                        "CFSTRUCT(%.48s) has CFLEVEL(%u), needed are 3 and RECOVER(YES)",
+                        queue->name, structure->name, structure->max_depth);
+    }
+    if (put->length > mqx_load_relaxed(&structure->max_length)) {
+        return mqx_fail(MQRC_MSG_TOO_BIG_FOR_Q,
+                        "a message of %llu bytes, %u at most in CFSTRUCT(%.48s)",
+                        (unsigned long long)put->length, structure->max_length, structure->name);
+    }
+    return mqx_queue_failing(region, queue);
+}
+
+int mqx_queue_admit(const struct mqx_region *region, const struct mqx_object *queue,
+                    const struct mqx_put *put)
+{
+    const uint32_t state = mqx_load_relaxed(&queue->state);
+    if (MQX_UNLIKELY(mqx_load_relaxed(&queue->generation) != put->generation ||
+                     (state != MQX_OBJ_ACTIVE && state != MQX_OBJ_LOGGED))) {
+        return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", put->object);
+    }
+    if (MQX_UNLIKELY(mqx_load_relaxed(&queue->put_inhibited) != 0)) {
+        return mqx_fail(MQRC_PUT_INHIBITED, "%.48s has PUT(DISABLED)", queue->name);
+    }
+    if (MQX_UNLIKELY(put->length > mqx_load_relaxed(&queue->max_length))) {
+        return mqx_fail(MQRC_MSG_TOO_BIG_FOR_Q, "a message of %llu bytes, MAXMSGL of %.48s is %u",
+                        (unsigned long long)put->length, queue->name, queue->max_length);
+    }
+    if (MQX_UNLIKELY(put->length > mqx_load_relaxed(&region->header->max_message))) {
+        return mqx_fail(MQRC_MSG_TOO_BIG_FOR_Q_MGR,
+                        "a message of %llu bytes, MAXMSGL of the queue manager is %u",
+                        (unsigned long long)put->length, region->header->max_message);
+    }
+    if (MQX_UNLIKELY(put->d->persistence != 0 && mqx_load_relaxed(&queue->may_persist) == 0)) {
+        return mqx_fail(MQRC_PERSISTENT_NOT_ALLOWED, "%.48s cannot hold persistent messages",
+                        queue->name);
+    }
+    if (MQX_UNLIKELY(mqx_load_relaxed(&queue->np_life) == MQX_NP_IN_STRUCTURE)) {
+        const int status = admit_to_structure(region, queue, put);
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
+    const uint32_t present = mqx_load_relaxed(&queue->present); /* without the lock: put.c */
+    if (MQX_UNLIKELY(present >= mqx_load_relaxed(&queue->max_depth))) {
+        return mqx_fail(MQRC_Q_FULL, "%.48s holds %u messages, MAXDEPTH is %u", queue->name,
+                        present, queue->max_depth);
+    }
+    return MQX_OK;
+}
+
+/* Object, number and unit are looked at without the lock, too, by who then makes sure of them
+ * (prepared_browse.c). */
+static void fill_entry(const struct mqx_region *region, struct mqx_message *message,
+                       const struct mqx_put *put)
+{
+    const struct ps_descriptor *d = put->d;
+    message->placement = d->placement;
+    message->flags = (uint8_t)((put->logged ? MQX_MSGF_PERSISTENT : 0) |
+                               (put->logged && d->persistence == 0 ? MQX_MSGF_VOLATILE : 0) |
+                               (d->has_ext != 0 ? MQX_MSGF_HAS_EXT : 0));
+    message->pins = 0;
+    mqx_store_relaxed(&message->object, put->object);
+    mqx_store_relaxed(&message->number, put->number);
+    message->lsn = 0;
+    message->length = (uint32_t)put->length;
+    message->priority = d->priority;
+    message->expiry = expiry_of(region, d->expiry_us);
+    mqx_store_relaxed(&message->unit, put->context);
+    message->backout_count = 0;
+    message->chunk_count = 0;
+    message->record_length = 0;
+    message->tag[MQX_BY_MSG_ID] = tag_of(region, d->msg_id);
+    message->tag[MQX_BY_CORREL_ID] = tag_of(region, d->correl_id);
+    message->tag[MQX_BY_GROUP_ID] = d->has_ext != 0 ? tag_of(region, put->ext->group_id) : 0;
+}
+
+/* Entry and one block, or none: what a long body needs has been reserved before. */
+static int take_memory(struct mqx_stripe_guard *guard, struct mqx_put *put)
+{
+    uint32_t cells = 0;
+    if (put->reserved != 0) {
+        put->slot = put->reserved;
+        return MQX_OK;
+    }
+    int status = mqx_entry_take(guard, &put->slot);
+    if (status == MQX_OK && !put->journal_only) {
+        const uint64_t payload = mqx_body_payload(put->d->has_ext != 0, put->length);
+        status = mqx_body_take(guard, payload, &cells);
+    }
+    if (status == MQX_OK) {
+        mqx_message(guard->region, put->slot)->cells = cells;
+    }
+    return status;
+}
+
+/* A reserved chain was filled before the message had its generated id. */
+static void rewrite_descriptor(const struct mqx_region *region, const struct mqx_message *message,
+                               const struct ps_descriptor *d)
+{
+    struct mqx_block *block = mqx_cells(region, message->cells);
+    mqx_check(block != NULL);
+    memcpy(block + 1, d, sizeof *d);
+}
+
+int mqx_queue_link(struct mqx_stripe_guard *guard, struct mqx_object *queue, struct mqx_put *put)
+{
+    const bool available = put->context == 0;
+    int status = take_memory(guard, put);
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        return status;
+    }
+    struct mqx_message *message = mqx_message(guard->region, put->slot);
+    mqx_check(message != NULL);
+    put->number = mqx_number_take(guard);
+    if (put->make_msg_id) {
+        mqx_queue_make_id(guard->region, put->number, put->d->msg_id);
+    }
+    if (put->make_correl_id) { /* the top bit keeps it apart from every MsgId */
+        mqx_queue_make_id(guard->region, put->number | UINT64_C(1) << 63, put->d->correl_id);
+    }
+    fill_entry(guard->region, message, put);
+    if (put->reserved != 0) {
+        rewrite_descriptor(guard->region, message, put->d);
+    } else if (message->cells != 0) {
+        status = mqx_body_write(guard->region, message->cells, put->d, put->ext, put->body,
+                                put->length);
+    }
+    if (status == MQX_OK) {
+        status = mqx_id_index_reserve(guard, queue);
+    }
+    if (status == MQX_OK) {
+        status = mqx_priority_index_insert(guard, queue, put->slot, available);
+    }
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        return status;
+    }
+    mqx_guard_store8(guard, &message->state, available ? MQX_MSG_AVAILABLE : MQX_MSG_PUT);
+    if (available) {
+        mqx_id_index_link(guard, queue, put->slot);
+    } else {
+        mqx_guard_store32(guard, &queue->uncommitted, queue->uncommitted + 1);
+        mqx_unit_push(guard, put->context, put->slot);
+    }
+    if ((message->flags & MQX_MSGF_PERSISTENT) != 0) {
+        mqx_guard_store64(guard, &guard->stripe->persistent_present,
+                          guard->stripe->persistent_present + 1);
+    }
+    if (message->expiry != 0) {
+        mqx_guard_store32(guard, &queue->expiring, queue->expiring + 1);
+    }
+    queue->put_count += 1;
+    queue->last_put_us = put->d->put_time_us;
+    return MQX_OK;
+}
+
+/* ---- lists of a unit ---- */
+
+void mqx_unit_push(struct mqx_stripe_guard *guard, uint32_t context, uint32_t slot)
+{
+    struct mqx_context *unit = mqx_context(guard->region, context);
+    struct mqx_message *message = mqx_message(guard->region, slot);
+    mqx_check(unit != NULL && message != NULL);
+    struct mqx_message *last = mqx_message(guard->region, unit->tail);
+    mqx_guard_store32(guard, &message->unit_next, 0);
+    mqx_guard_store32(guard, last != NULL ? &last->unit_next : &unit->head, slot);
+    mqx_guard_store32(guard, &unit->tail, slot);
+    mqx_guard_store32(guard, &unit->count, unit->count + 1);
+}
+
+void mqx_unit_pop(struct mqx_stripe_guard *guard, uint32_t context)
+{
+    struct mqx_context *unit = mqx_context(guard->region, context);
+    mqx_check(unit != NULL && unit->head != 0);
+    const struct mqx_message *first = mqx_message(guard->region, unit->head);
+    mqx_check(first != NULL);
+    if (unit->head == unit->tail) {
+        mqx_guard_store32(guard, &unit->tail, 0);
+    }
+    mqx_guard_store32(guard, &unit->head, first->unit_next);
+    mqx_guard_store32(guard, &unit->count, unit->count - 1);
+}
+
+/* ---- changes of state in place ---- */
+
+static void count_out(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint8_t state)
+{
+    if (state == MQX_MSG_PUT) {
+        mqx_guard_store32(guard, &queue->uncommitted, queue->uncommitted - 1);
+    } else if (state == MQX_MSG_GOT) {
+        mqx_guard_store32(guard, &queue->got, queue->got - 1);
+    }
+}
+
+void mqx_queue_show(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot,
+                    uint32_t count)
+{
+    struct mqx_message *message = mqx_message(guard->region, slot);
+    mqx_check(message != NULL);
+    mqx_check(message->state == MQX_MSG_PUT || message->state == MQX_MSG_GOT ||
+              message->state == MQX_MSG_LOCKED);
+    count_out(guard, queue, message->state);
+    mqx_guard_store8(guard, &message->state, MQX_MSG_AVAILABLE);
+    mqx_guard_store32(guard, &message->unit, 0);
+    if (count != 0) {
+        mqx_guard_store32(guard, &message->backout_count, message->backout_count + count);
+    }
+    mqx_priority_index_show(guard, queue, slot, true);
+    mqx_id_index_link(guard, queue, slot);
+}
+
+void mqx_queue_claim(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot,
+                     enum mqx_message_state state, uint32_t owner)
+{
+    struct mqx_message *message = mqx_message(guard->region, slot);
+    mqx_check(message != NULL);
+    mqx_check(message->state == MQX_MSG_AVAILABLE);
+    mqx_id_index_unlink(guard, queue, slot);
+    mqx_priority_index_show(guard, queue, slot, false);
+    mqx_guard_store8(guard, &message->state, (uint8_t)state);
+    mqx_guard_store32(guard, &message->unit, owner);
+    if (state == MQX_MSG_GOT) {
+        mqx_guard_store32(guard, &queue->got, queue->got + 1);
+        mqx_unit_push(guard, owner, slot);
+    } else if (state == MQX_MSG_PUT) {
+        mqx_guard_store32(guard, &queue->uncommitted, queue->uncommitted + 1);
+        mqx_unit_push(guard, owner, slot);
+    }
+}
+
+/* The message leaves for good, but its memory is still needed or too long to free at once. */
+static void set_gone(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot,
+                     struct mqx_message *message)
+{
+    if (message->state == MQX_MSG_AVAILABLE) {
+        mqx_id_index_unlink(guard, queue, slot);
+        mqx_priority_index_show(guard, queue, slot, false);
+    }
+    count_out(guard, queue, message->state);
+    mqx_guard_store8(guard, &message->state, MQX_MSG_GONE);
+}
+
+static void pop_if(struct mqx_stripe_guard *guard, uint32_t context)
+{
+    if (context != 0) {
+        mqx_unit_pop(guard, context);
+    }
+}
+
+bool mqx_queue_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot,
+                      uint32_t pop_context, bool *out_pinned)
+{
+    struct mqx_message *message = mqx_message(guard->region, slot);
+    mqx_check(message != NULL);
+    mqx_check(message->state != MQX_MSG_FREE && message->state != MQX_MSG_RESERVED);
+    *out_pinned = message->pins != 0;
+    if (*out_pinned || !mqx_body_is_single(mqx_body_payload(true, message->length))) {
+        if (message->state != MQX_MSG_GONE) {
+            set_gone(guard, queue, slot, message);
+        }
+        if (*out_pinned) {
+            pop_if(guard, pop_context);
+            return false;
+        }
+        if (!mqx_body_free_step(guard, message)) {
+            return false;
+        }
+    } else {
+        if (message->state == MQX_MSG_AVAILABLE) {
+            mqx_id_index_unlink(guard, queue, slot);
+        }
+        count_out(guard, queue, message->state);
+        (void)mqx_body_free_step(guard, message);
+    }
+    mqx_priority_index_remove(guard, queue, slot);
+    if ((message->flags & MQX_MSGF_PERSISTENT) != 0) {
+        mqx_guard_store64(guard, &guard->stripe->persistent_present,
+                          guard->stripe->persistent_present - 1);
+    }
+    if (message->expiry != 0) {
+        mqx_guard_store32(guard, &queue->expiring, queue->expiring - 1);
+    }
+    pop_if(guard, pop_context); /* before the link becomes the free list's */
+    mqx_entry_give(guard, slot);
+    return true;
+}
+
+/* ---- expiry, clearing ---- */
+
+bool mqx_queue_expire(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot)
+{
+    bool pinned = false, done = false;
+    for (int i = 0; i < MQX_LOCKED_STEPS_MAX && !done && !pinned; i++) {
+        done = mqx_queue_remove(guard, queue, slot, 0, &pinned);
+        mqx_stripe_guard_commit(guard);
+    }
+    return done;
+}
+
+int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now_us, bool *out_more)
+{
+    struct mqx_object *queue = mqx_object(&store->region, object);
+    struct mqx_cursor cursor = {0};
+    struct mqx_stripe_guard guard;
+    int status = mqx_stripe_guard_take(&store->region, object, &guard);
+    *out_more = false;
+    if (status != MQX_OK) {
+        return status;
+    }
+    uint32_t removed = 0, slot = 0;
+    /* removing the message under the cursor leaves the cursor's place valid */
+    for (int i = 0; i < 4 * MQX_LOCKED_STEPS_MAX && queue != NULL && queue->expiring != 0; i++) {
+        slot = mqx_priority_index_next(&store->region, queue, &cursor, false);
+        const struct mqx_message *message = mqx_message(&store->region, slot);
+        if (message == NULL) {
+            break;
+        }
+        const bool dead = message->state == MQX_MSG_GONE && message->pins == 0;
+        if (dead || (message->state == MQX_MSG_AVAILABLE &&
+                     mqx_queue_expired(&store->region, message, now_us))) {
+            removed += 1;
+            if (!mqx_queue_expire(&guard, queue, slot) || removed >= MQX_LOCKED_STEPS_MAX) {
+                break;
+            }
+        }
+    }
+    *out_more = removed >= MQX_LOCKED_STEPS_MAX;
+    mqx_stripe_guard_drop(&guard);
+    return MQX_OK;
+}
+
+/* ---- deleted queues ---- */
+
+/* Stripe lock held: the queue in that life of the slot is logically deleted. */
+static bool is_deleted(const struct mqx_object *queue, uint32_t generation)
+{
+    return mqx_load_relaxed(&queue->generation) == generation &&
+           mqx_load_relaxed(&queue->state) == MQX_OBJ_DELETING;
+}
+
+int mqx_queue_purge_step(struct mqx_store *store, struct mqx_purge *purge)
+{
+    struct mqx_object *queue = mqx_object(&store->region, purge->object);
+    struct mqx_stripe_guard guard;
+    int status = mqx_stripe_guard_take(&store->region, purge->object, &guard);
+    if (status != MQX_OK) {
+        return status;
+    }
+    mqx_check(queue != NULL);
+    purge->at_end = !is_deleted(queue, purge->generation);
+    for (int i = 0; i < MQX_LOCKED_STEPS_MAX && !purge->at_end; i++) {
+        const uint32_t slot = mqx_priority_index_next(&store->region, queue, &purge->cursor, false);
+        const struct mqx_message *message = mqx_message(&store->region, slot);
+        if (message == NULL) {
+            purge->at_end = true;
+        } else if (message->state == MQX_MSG_AVAILABLE ||
+                   (message->state == MQX_MSG_GONE && message->pins == 0)) {
+            purge->freed += 1; /* at least a part of it */
+            (void)mqx_queue_expire(&guard, queue, slot);
+        }
+    }
+    mqx_stripe_guard_drop(&guard);
+    return MQX_OK;
+}
+
+int mqx_queue_drop_step(struct mqx_store *store, uint32_t object, uint32_t generation,
+                        bool *out_more, bool *out_gone)
+{
+    struct mqx_object *queue = mqx_object(&store->region, object);
+    struct mqx_stripe_guard guard;
+    int status = mqx_stripe_guard_take(&store->region, object, &guard);
+    *out_more = false;
+    *out_gone = false;
+    if (status != MQX_OK) {
+        return status;
+    }
+    mqx_check(queue != NULL);
+    if (is_deleted(queue, generation) && queue->present == 0 && queue->waiters == 0) {
+        for (int k = 0; k < MQX_INDEX_COUNT && !*out_more; k++) {
+            if (queue->index[k] != 0) {
+                bool done = true;
+                mqx_id_index_drop(&guard, queue, k, &done);
+                *out_more = true;
+            }
+        }
+        if (!*out_more) {
+            mqx_priority_index_drop(&guard, queue);
+            mqx_stripe_guard_commit(&guard);
+            *out_gone = true;
+        }
+    }
+    mqx_stripe_guard_drop(&guard);
+    return MQX_OK;
+}
+
+/* ---- restart and checkpoints ---- */
+
+/* Restart only: gives the memory for one block chain, in as many micro-transactions as it takes. */
+static int load_chain(struct mqx_stripe_guard *guard, struct mqx_message *message, uint64_t payload)
+{
+    uint64_t have = 0;
+    bool done = false;
+    while (!done) {
+        const uint64_t before = have;
+        int status = mqx_body_extend(guard, message, payload, &have, &done);
+        if (status == MQX_NEED_CELLS) {
+            have = before;
+            status = mqx_stripe_guard_supply(guard);
+        } else {
+            mqx_stripe_guard_commit(guard);
+        }
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
+    return MQX_OK;
+}
+
+static int load_entry(struct mqx_stripe_guard *guard, uint32_t *out_slot)
+{
+    int status = mqx_entry_take(guard, out_slot);
+    if (status == MQX_NEED_CELLS) {
+        status = mqx_stripe_guard_supply(guard);
+        if (status == MQX_OK) {
+            status = mqx_entry_take(guard, out_slot);
+        }
+    }
+    if (status == MQX_OK) {
+        mqx_message(guard->region, *out_slot)->cells = 0;
+        mqx_stripe_guard_commit(guard);
+    }
+    return status;
+}
+
+static int load_insert(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot)
+{
+    int status = mqx_priority_index_insert(guard, queue, slot, true);
+    while (status == MQX_NEED_CELLS) {
+        status = mqx_stripe_guard_supply(guard);
+        if (status == MQX_OK) {
+            status = mqx_priority_index_insert(guard, queue, slot, true);
+        }
+    }
+    return status;
+}
+
+static bool is_logged(const struct mqx_loaded *loaded)
+{
+    return loaded->m.lsn != 0 && !loaded->taken;
+}
+
+static void fill_loaded(const struct mqx_region *region, struct mqx_message *message,
+                        const struct mqx_loaded *loaded)
+{
+    const struct psc_message *m = &loaded->m;
+    message->placement = m->placement;
+    const bool logged = is_logged(loaded);
+    message->flags = (uint8_t)((logged ? MQX_MSGF_PERSISTENT : 0) |
+                               (logged && m->is_volatile != 0 ? MQX_MSGF_VOLATILE : 0) |
+                               (loaded->taken ? MQX_MSGF_TAKEN : 0) |
+                               (m->has_ext != 0 ? MQX_MSGF_HAS_EXT : 0));
+    message->pins = 0;
+    message->object = m->object;
+    message->number = m->number;
+    message->lsn = m->lsn;
+    message->length = m->length;
+    message->priority = m->priority;
+    message->expiry = expiry_of(region, m->expiry_us);
+    message->unit = 0;
+    message->tag[MQX_BY_MSG_ID] = m->tag_msg_id;
+    message->tag[MQX_BY_CORREL_ID] = m->tag_correl_id;
+    message->tag[MQX_BY_GROUP_ID] = m->tag_group_id;
+    message->backout_count = m->backout_count;
+    message->chunk_count = m->chunk_count;
+    message->record_length = m->record_length;
+}
+
+int mqx_queue_load(struct mqx_store *store, const struct mqx_loaded *loaded, uint32_t *out_slot)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_object *queue = mqx_object(region, loaded->m.object);
+    struct mqx_stripe_guard guard;
+    if (queue == NULL || queue->state != MQX_OBJ_ACTIVE || loaded->m.placement > MQX_MAX_PRIORITY) {
+        return mqx_fail(MQRC_OBJECT_DAMAGED, "message %llu names object %u, which is not defined",
+                        (unsigned long long)loaded->m.number, loaded->m.object);
+    }
+    int status = mqx_stripe_guard_take(region, loaded->m.object, &guard);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = load_entry(&guard, out_slot);
+    if (status != MQX_OK) {
+        return status; /* a restart that fails throws the region away with whatever is held */
+    }
+    struct mqx_message *message = mqx_message(region, *out_slot);
+    fill_loaded(region, message, loaded);
+    if (loaded->body != NULL) {
+        const uint64_t payload = mqx_body_payload(loaded->ext != NULL, loaded->m.length);
+        status = load_chain(&guard, message, payload);
+        if (status == MQX_OK) {
+            status = mqx_body_write(region, message->cells, loaded->descriptor, loaded->ext,
+                                    loaded->body, loaded->m.length);
+        }
+    }
+    if (status == MQX_OK) {
+        status = load_insert(&guard, queue, *out_slot);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    message->state = MQX_MSG_AVAILABLE;
+    guard.stripe->persistent_present += is_logged(loaded);
+    queue->expiring += message->expiry != 0;
+    mqx_stripe_guard_commit(&guard);
+    mqx_stripe_guard_drop(&guard);
+    return MQX_OK;
+}
+
+/* The state of the put is committed: it is not, or no longer, somebody's uncommitted put. */
+static bool in_snapshot(const struct mqx_message *message)
+{
+    return (message->flags & MQX_MSGF_PERSISTENT) != 0 &&
+           (message->state == MQX_MSG_AVAILABLE || message->state == MQX_MSG_GOT ||
+            message->state == MQX_MSG_LOCKED);
+}
+
+static void describe(const struct mqx_region *region, const struct mqx_message *message,
+                     uint32_t generation, struct psc_message *out)
+{
+    *out = (struct psc_message){
+        .number = message->number,
+        .lsn = message->lsn,
+        .first_lsn = message->lsn,
+        .expiry_us = message->expiry == 0
+                         ? 0
+                         : region->header->epoch_us + (uint64_t)message->expiry * 100000u,
+        .tag_msg_id = message->tag[MQX_BY_MSG_ID],
+        .tag_correl_id = message->tag[MQX_BY_CORREL_ID],
+        .tag_group_id = message->tag[MQX_BY_GROUP_ID],
+        .object = message->object,
+        .object_gen = generation,
+        .length = message->length,
+        .backout_count = message->backout_count,
+        .priority = message->priority,
+        .placement = message->placement,
+        .has_ext = (message->flags & MQX_MSGF_HAS_EXT) != 0,
+        .is_volatile = (message->flags & MQX_MSGF_VOLATILE) != 0,
+        .record_length = message->record_length,
+        .chunk_count = message->chunk_count,
+    };
+}
+
+int mqx_queue_copy_entries(struct mqx_store *store, uint32_t object, struct mqx_cursor *cursor,
+                       struct psc_message *out, uint32_t max, uint32_t *out_count, bool *out_done)
+{
+    struct mqx_region *region = &store->region;
+    const struct mqx_object *queue = mqx_object(region, object);
+    struct mqx_stripe_guard guard;
+    int status = mqx_stripe_guard_take(region, object, &guard);
+    *out_count = 0;
+    *out_done = false;
+    if (status != MQX_OK) {
+        return status;
+    }
+    mqx_check(queue != NULL);
+    for (int i = 0; i < MQX_LOCKED_STEPS_MAX && *out_count < max; i++) {
+        const uint32_t slot = mqx_priority_index_next(region, queue, cursor, false);
+        const struct mqx_message *message = mqx_message(region, slot);
+        if (message == NULL) {
+            *out_done = true;
+            break;
+        }
+        if (in_snapshot(message)) {
+            describe(region, message, queue->generation, &out[(*out_count)++]);
+        }
+    }
+    mqx_stripe_guard_drop(&guard);
+    return MQX_OK;
+}
+
+uint32_t mqx_queue_next_image(struct mqx_store *store, uint32_t object, struct mqx_cursor *cursor)
+{
+    const struct mqx_object *queue = mqx_object(&store->region, object);
+    const struct mqx_message *message;
+    uint32_t slot;
+    mqx_check(queue != NULL);
+    if (mqx_load_relaxed(&queue->np_life) == 0) {
+        return 0; /* NPMCLASS(NORMAL): they end with the queue manager */
+    }
+    do {
+        slot = mqx_priority_index_next(&store->region, queue, cursor, true);
+        message = mqx_message(&store->region, slot);
+    } while (message != NULL && (message->flags & MQX_MSGF_PERSISTENT) != 0);
+    return slot;
+}
+
+int mqx_queue_read_body(const struct mqx_region *region, const struct mqx_message *message,
+                        struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
+                        uint64_t capacity)
+{
+    return mqx_body_read(region, message, descriptor, ext, body, capacity);
+}

@@ -1,0 +1,442 @@
+/*
+ * checkpoint_file.c - see checkpoint_file.h.
+ */
+#include "recovery/checkpoint_file.h"
+
+#include "base/assert.h"
+#include "base/checksum.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    FLUSH_STEP = 1 << 20,  /* bytes written between two flushes when paced (rule 11) */
+    PAUSE_NS = 2000000,
+};
+
+/* ---- names ---- */
+
+void mqx_checkpoint_file_name(char out[MQX_CHECKPOINT_NAME_SIZE], uint64_t begin_lsn, bool whole)
+{
+    (void)snprintf(out, MQX_CHECKPOINT_NAME_SIZE, "%016" PRIx64 "%s", begin_lsn,
+                   whole ? ".psc" : ".tmp");
+}
+
+bool mqx_checkpoint_file_parse(const char *name, uint64_t *out_begin_lsn)
+{
+    char same[MQX_CHECKPOINT_NAME_SIZE];
+    char *end = NULL;
+    *out_begin_lsn = strtoull(name, &end, 16);
+    if (end != name + 16) {
+        return false;
+    }
+    mqx_checkpoint_file_name(same, *out_begin_lsn, true);
+    return strcmp(same, name) == 0;
+}
+
+static uint32_t block_seed(const uint8_t qm_id[16], uint64_t begin_lsn)
+{
+    return mqx_crc32c(mqx_crc32c(0, qm_id, 16), &begin_lsn, sizeof begin_lsn);
+}
+
+/* Over the header from its third field on, and the payload behind it. */
+static uint32_t block_crc(uint32_t seed, const struct psc_block *block, const void *payload)
+{
+    const size_t skip = offsetof(struct psc_block, type);
+    const uint32_t crc =
+        mqx_crc32c(seed, (const unsigned char *)block + skip, sizeof *block - skip);
+    return mqx_crc32c(crc, payload, block->length);
+}
+
+/* ---- writing ---- */
+
+int mqx_checkpoint_file_begin(struct mqx_checkpoint_writer *writer, struct mqx_io *io, int dir,
+                       const uint8_t qm_id[16], uint64_t begin_lsn, bool paced)
+{
+    char name[MQX_CHECKPOINT_NAME_SIZE];
+    *writer = (struct mqx_checkpoint_writer){
+        .io = io,
+        .dir = dir,
+        .fd = -1,
+        .begin_lsn = begin_lsn,
+        .seed = block_seed(qm_id, begin_lsn),
+        .paced = paced,
+        .at = MQX_PAGE_SIZE,
+        .buffer = malloc(sizeof(struct psc_block) + MQX_BLOCK_PAYLOAD_MAX),
+    };
+    if (writer->buffer == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a checkpoint block");
+    }
+    mqx_checkpoint_file_name(name, begin_lsn, false);
+    writer->fd = io->ops->open(io, dir, name, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
+    if (writer->fd == -EEXIST) { /* left over by somebody who died */
+        (void)io->ops->unlink(io, dir, name);
+        writer->fd = io->ops->open(io, dir, name, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
+    }
+    if (writer->fd < 0) {
+        const int err = writer->fd;
+        mqx_checkpoint_file_abandon(writer);
+        return mqx_io_reason(err, "creating a checkpoint");
+    }
+    return MQX_OK;
+}
+
+void mqx_checkpoint_file_abandon(struct mqx_checkpoint_writer *writer)
+{
+    if (writer->fd >= 0) {
+        char name[MQX_CHECKPOINT_NAME_SIZE];
+        mqx_checkpoint_file_name(name, writer->begin_lsn, false);
+        (void)writer->io->ops->close(writer->io, writer->fd);
+        (void)writer->io->ops->unlink(writer->io, writer->dir, name);
+    }
+    free(writer->buffer);
+    writer->fd = -1;
+    writer->buffer = NULL;
+}
+
+static int flush_and_pause(struct mqx_checkpoint_writer *writer)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    const int err = writer->io->ops->sync(writer->io, writer->fd);
+    writer->unflushed = 0;
+    if (err != 0) {
+        return mqx_io_reason(err, "flushing a checkpoint");
+    }
+    (void)nanosleep(&pause, NULL);
+    return MQX_OK;
+}
+
+static int end_block(struct mqx_checkpoint_writer *writer)
+{
+    if (writer->type == 0) {
+        return MQX_OK;
+    }
+    struct psc_block block = {
+        .magic = PS_BLOCK_MAGIC,
+        .type = writer->type,
+        .count = writer->count,
+        .length = writer->used,
+        .sequence = writer->totals.block_count,
+    };
+    unsigned char *payload = writer->buffer + sizeof block;
+    const uint64_t padded = mqx_round_up(writer->used, 8);
+    memset(payload + writer->used, 0, padded - writer->used);
+    block.crc = block_crc(writer->seed, &block, payload);
+    memcpy(writer->buffer, &block, sizeof block);
+
+    const uint64_t size = sizeof block + padded;
+    const int err = mqx_io_write_all(writer->io, writer->fd, writer->buffer, size, writer->at, 0);
+    if (err != 0) {
+        return mqx_io_reason(err, "writing a checkpoint");
+    }
+    writer->at += size;
+    writer->unflushed += size;
+    writer->totals.block_count += 1;
+    writer->totals.object_count += block.type == PSC_OBJECTS ? block.count : 0;
+    writer->totals.message_count += block.type == PSC_MESSAGES ? block.count : 0;
+    writer->totals.image_count += block.type == PSC_IMAGE ? block.count : 0;
+    writer->type = 0;
+    writer->count = 0;
+    writer->used = 0;
+    return writer->paced && writer->unflushed >= FLUSH_STEP ? flush_and_pause(writer) : MQX_OK;
+}
+
+int mqx_checkpoint_file_room(struct mqx_checkpoint_writer *writer, uint32_t type, uint32_t size,
+                             void **out, uint32_t *out_max)
+{
+    mqx_check(size > 0 && size <= MQX_RING_RECORD_MAX);
+    if (writer->type != type || writer->used + size > MQX_BLOCK_PAYLOAD) {
+        int status = end_block(writer);
+        if (status != MQX_OK) {
+            return status;
+        }
+        writer->type = type;
+    }
+    *out = writer->buffer + sizeof(struct psc_block) + writer->used;
+    *out_max = (uint32_t)((MQX_BLOCK_PAYLOAD - writer->used) / size);
+    return MQX_OK;
+}
+
+void mqx_checkpoint_file_took(struct mqx_checkpoint_writer *writer, uint32_t count, uint64_t bytes)
+{
+    writer->count += count;
+    writer->used += bytes;
+    mqx_check(writer->used <= MQX_BLOCK_PAYLOAD_MAX);
+    if (writer->count == 0) {
+        writer->type = 0; /* a block without items is not written */
+    }
+}
+
+static int write_end(struct mqx_checkpoint_writer *writer, uint64_t end_lsn)
+{
+    void *at = NULL;
+    uint32_t most = 0;
+    int status = end_block(writer);
+    if (status == MQX_OK) {
+        status = mqx_checkpoint_file_room(writer, PSC_END, sizeof(struct psc_end), &at, &most);
+    }
+    if (status == MQX_OK) {
+        writer->totals.end_lsn = end_lsn;
+        memcpy(at, &writer->totals, sizeof writer->totals);
+        mqx_checkpoint_file_took(writer, 1, sizeof writer->totals);
+        status = end_block(writer);
+    }
+    return status;
+}
+
+/* Reads the file back, from the medium as far as the system lets us. */
+static int verify_file(struct mqx_io *io, int dir, const char *name, const uint8_t qm_id[16])
+{
+    struct mqx_checkpoint_reader reader;
+    struct psc_block block = {0};
+    const unsigned char *payload;
+    int status = mqx_checkpoint_file_open(&reader, io, dir, name, qm_id);
+    if (status != MQX_OK) {
+        return status;
+    }
+    while (status == MQX_OK && !reader.ended) { /* bounded by the file's size */
+        status = mqx_checkpoint_file_next(&reader, &block, &payload);
+    }
+    mqx_checkpoint_file_close(&reader);
+    return status;
+}
+
+int mqx_checkpoint_file_finish(struct mqx_checkpoint_writer *writer, struct psc_header *header,
+                        uint64_t *out_size)
+{
+    struct mqx_io *io = writer->io;
+    char half[MQX_CHECKPOINT_NAME_SIZE], whole[MQX_CHECKPOINT_NAME_SIZE];
+    mqx_checkpoint_file_name(half, writer->begin_lsn, false);
+    mqx_checkpoint_file_name(whole, writer->begin_lsn, true);
+    memcpy(header->magic, PSC_MAGIC, sizeof header->magic);
+    header->major = PS_FORMAT_MAJOR;
+    header->minor = PS_FORMAT_MINOR;
+    header->header_size = MQX_PAGE_SIZE;
+    header->begin_lsn = writer->begin_lsn;
+    header->crc = mqx_crc32c(0, header, offsetof(struct psc_header, crc));
+
+    int status = write_end(writer, header->end_lsn);
+    if (status != MQX_OK) {
+        mqx_checkpoint_file_abandon(writer);
+        return status;
+    }
+    *out_size = writer->at;
+    int err = mqx_io_write_all(io, writer->fd, header, sizeof *header, 0, 0);
+    if (err == 0) {
+        err = io->ops->sync(io, writer->fd);
+    }
+    if (err != 0) {
+        mqx_checkpoint_file_abandon(writer);
+        return mqx_io_reason(err, "writing a checkpoint");
+    }
+    (void)io->ops->drop_cache(io, writer->fd); /* so that the read below asks the medium */
+    status = verify_file(io, writer->dir, half, header->qm_id);
+    if (status == MQX_OK) {
+        err = io->ops->rename(io, writer->dir, half, whole);
+        status = err == 0 ? MQX_OK : mqx_io_reason(err, "naming a checkpoint");
+    }
+    if (status != MQX_OK) {
+        mqx_checkpoint_file_abandon(writer);
+        return status;
+    }
+    err = io->ops->close(io, writer->fd);
+    writer->fd = -1;
+    if (err == 0) {
+        err = io->ops->sync_dir(io, writer->dir);
+    }
+    mqx_checkpoint_file_abandon(writer);
+    return err == 0 ? MQX_OK : mqx_io_reason(err, "flushing the checkpoint directory");
+}
+
+/* ---- reading ---- */
+
+int mqx_checkpoint_file_damaged(const struct mqx_checkpoint_reader *reader, uint64_t offset,
+                         const char *what)
+{
+    return mqx_fail(MQRC_OBJECT_DAMAGED, "checkpoint/%s, offset %" PRIu64 ": %s", reader->name,
+                    offset, what);
+}
+
+static int look(struct mqx_checkpoint_reader *reader, uint64_t offset, uint64_t size,
+                const unsigned char **out)
+{
+    const int err = mqx_file_window_read(&reader->window, offset, size, out);
+    if (err == -ENOMEM) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory to read a checkpoint");
+    }
+    return err == 0 ? MQX_OK
+                    : mqx_checkpoint_file_damaged(reader, offset,
+                                                  "the file ends here or cannot be read");
+}
+
+static int verify_header(struct mqx_checkpoint_reader *reader, const uint8_t qm_id[16])
+{
+    const struct psc_header *header = &reader->header;
+    static const unsigned char zeroes[sizeof header->zero];
+    const char *wrong = NULL;
+    char whole[MQX_CHECKPOINT_NAME_SIZE];
+    mqx_checkpoint_file_name(whole, header->begin_lsn, true);
+
+    if (memcmp(header->magic, PSC_MAGIC, sizeof header->magic) != 0) {
+        wrong = "it does not begin as a checkpoint";
+    } else if (header->crc != mqx_crc32c(0, header, offsetof(struct psc_header, crc))) {
+        wrong = "checksum of the header page";
+    } else if (header->major != PS_FORMAT_MAJOR || header->incompatible != 0) {
+        wrong = "it was written by a newer version";
+    } else if (memcmp(header->qm_id, qm_id, sizeof header->qm_id) != 0) {
+        wrong = "it belongs to another queue manager";
+    } else if (strncmp(whole, reader->name, 16) != 0) {
+        wrong = "its name does not say its begin LSN";
+    } else if (header->end_lsn < header->begin_lsn || header->clean > 1 ||
+               header->has_image > header->clean || header->header_size != MQX_PAGE_SIZE ||
+               memcmp(header->zero, zeroes, sizeof zeroes) != 0) {
+        wrong = "its header contradicts itself";
+    }
+    return wrong == NULL ? MQX_OK : mqx_checkpoint_file_damaged(reader, 0, wrong);
+}
+
+int mqx_checkpoint_file_open(struct mqx_checkpoint_reader *reader, struct mqx_io *io, int dir,
+                      const char *name, const uint8_t qm_id[16])
+{
+    struct mqx_io_stat facts = {0};
+    const unsigned char *bytes = NULL;
+    *reader = (struct mqx_checkpoint_reader){.window = {.io = io, .fd = -1}, .at = MQX_PAGE_SIZE};
+    (void)snprintf(reader->name, sizeof reader->name, "%s", name);
+    int fd = io->ops->open(io, dir, name, MQX_IO_READ, 0);
+    if (fd < 0) {
+        return mqx_io_reason(fd, "opening a checkpoint");
+    }
+    reader->window.fd = fd;
+    const int err = io->ops->stat(io, fd, &facts);
+    if (err != 0) {
+        mqx_checkpoint_file_close(reader);
+        return mqx_io_reason(err, "asking the size of a checkpoint");
+    }
+    mqx_file_window_switch(&reader->window, fd, facts.size);
+    int status = look(reader, 0, sizeof reader->header, &bytes);
+    if (status == MQX_OK) {
+        memcpy(&reader->header, bytes, sizeof reader->header);
+        reader->seed = block_seed(qm_id, reader->header.begin_lsn);
+        status = verify_header(reader, qm_id);
+    }
+    if (status != MQX_OK) {
+        mqx_checkpoint_file_close(reader);
+    }
+    return status;
+}
+
+void mqx_checkpoint_file_close(struct mqx_checkpoint_reader *reader)
+{
+    if (reader->window.fd >= 0) {
+        (void)reader->window.io->ops->close(reader->window.io, reader->window.fd);
+    }
+    reader->window.fd = -1;
+    mqx_file_window_free(&reader->window);
+}
+
+int mqx_checkpoint_file_peek(struct mqx_checkpoint_reader *reader, struct psc_block *out)
+{
+    const unsigned char *bytes = NULL;
+    int status = look(reader, reader->at, sizeof *out, &bytes);
+    if (status != MQX_OK) {
+        return status;
+    }
+    memcpy(out, bytes, sizeof *out);
+    const uint64_t left = reader->window.file_size - reader->at - sizeof *out;
+    if (out->magic != PS_BLOCK_MAGIC || out->length > MQX_BLOCK_PAYLOAD_MAX ||
+        mqx_round_up(out->length, 8) > left) {
+        return mqx_checkpoint_file_damaged(reader, reader->at,
+                                           "no block of a possible length is here");
+    }
+    return MQX_OK;
+}
+
+int mqx_checkpoint_file_skip(struct mqx_checkpoint_reader *reader)
+{
+    struct psc_block block;
+    int status = mqx_checkpoint_file_peek(reader, &block);
+    if (status == MQX_OK) {
+        reader->at += sizeof block + mqx_round_up(block.length, 8);
+    }
+    return status;
+}
+
+/* What END says is what was read. */
+static int verify_end(struct mqx_checkpoint_reader *reader, const struct psc_block *block,
+                      const unsigned char *payload)
+{
+    struct psc_end stated;
+    if (block->length != sizeof stated) {
+        return mqx_checkpoint_file_damaged(reader, reader->at, "length of the END block");
+    }
+    memcpy(&stated, payload, sizeof stated);
+    reader->totals.end_lsn = reader->header.end_lsn;
+    if (memcmp(&stated, &reader->totals, sizeof stated) != 0) {
+        return mqx_checkpoint_file_damaged(reader, reader->at, "totals of the END block");
+    }
+    reader->ended = true;
+    return MQX_OK;
+}
+
+static int take_block(struct mqx_checkpoint_reader *reader, const struct psc_block *block,
+                      const unsigned char *payload)
+{
+    switch (block->type) {
+    case PSC_OBJECTS: reader->totals.object_count += block->count; break;
+    case PSC_IMAGE: reader->totals.image_count += block->count; break;
+    case PSC_MESSAGES:
+        reader->totals.message_count += block->count;
+        if (block->length != (uint64_t)block->count * sizeof(struct psc_message)) {
+            return mqx_checkpoint_file_damaged(reader, reader->at, "length of a MESSAGES block");
+        }
+        break;
+    case PSC_END: return verify_end(reader, block, payload);
+    default:
+        return mqx_checkpoint_file_damaged(reader, reader->at,
+                                           "a block of a type that is not known");
+    }
+    if (block->type == PSC_IMAGE && reader->header.has_image == 0) {
+        return mqx_checkpoint_file_damaged(reader, reader->at,
+                                           "an IMAGE block that was not announced");
+    }
+    reader->totals.block_count += 1;
+    return MQX_OK;
+}
+
+int mqx_checkpoint_file_next(struct mqx_checkpoint_reader *reader, struct psc_block *out_block,
+                      const unsigned char **out_payload)
+{
+    const unsigned char *bytes = NULL;
+    mqx_check(!reader->ended);
+    int status = mqx_checkpoint_file_peek(reader, out_block);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const uint64_t padded = mqx_round_up(out_block->length, 8);
+    status = look(reader, reader->at, sizeof *out_block + padded, &bytes);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const unsigned char *payload = bytes + sizeof *out_block;
+    static const unsigned char zeroes[8];
+    if (out_block->crc != block_crc(reader->seed, out_block, payload) ||
+        out_block->sequence != reader->totals.block_count ||
+        memcmp(payload + out_block->length, zeroes, padded - out_block->length) != 0) {
+        return mqx_checkpoint_file_damaged(reader, reader->at, "checksum or order of a block");
+    }
+    status = take_block(reader, out_block, payload);
+    if (status != MQX_OK) {
+        return status;
+    }
+    reader->at += sizeof *out_block + padded;
+    if (reader->ended && reader->at != reader->window.file_size) {
+        return mqx_checkpoint_file_damaged(reader, reader->at, "bytes after the END block");
+    }
+    *out_payload = payload;
+    return MQX_OK;
+}

@@ -1,0 +1,86 @@
+/*
+ * checkpoint_file.h - the bytes of a checkpoint file (FORMAT.md, section 8), written and read in
+ * blocks.
+ *
+ * Writing: begin, add items, finish. Until finish has returned 0 the file has a temporary name and
+ * counts for nobody. Finish writes header and END block, flushes, reads everything back from the
+ * medium and verifies it, renames, flushes the directory (rule 11).
+ *
+ * Reading trusts nothing: every length is checked against what contains it, every block's CRC, the
+ * order of sequence numbers, the totals at the end.
+ */
+#ifndef PENSTOCK_CHECKPOINT_FILE_H
+#define PENSTOCK_CHECKPOINT_FILE_H
+
+#include "format/record_codec.h"
+#include "recovery/tail_scan.h"
+
+enum {
+    MQX_BLOCK_PAYLOAD = 1 << 20,                             /* a block is full at about so much */
+    MQX_BLOCK_PAYLOAD_MAX = (1 << 20) + MQX_RING_RECORD_MAX,
+    MQX_CHECKPOINT_NAME_SIZE = 24,
+};
+
+/* "<begin_lsn, 16 hex digits>.psc" or ".tmp" */
+void mqx_checkpoint_file_name(char out[MQX_CHECKPOINT_NAME_SIZE], uint64_t begin_lsn, bool whole);
+/* True when the name is that of a whole checkpoint. */
+bool mqx_checkpoint_file_parse(const char *name, uint64_t *out_begin_lsn);
+
+struct mqx_checkpoint_writer {
+    struct mqx_io *io;
+    int dir;
+    int fd;
+    uint64_t begin_lsn;
+    uint32_t seed;
+    bool paced;               /* flush every MiB and pause, so that commits are not disturbed */
+    unsigned char *buffer;    /* block header and payload */
+    uint32_t type;            /* of the block being filled, 0: none */
+    uint32_t count;
+    uint64_t used;            /* payload bytes */
+    uint64_t at;              /* next offset in the file */
+    uint64_t unflushed;
+    struct psc_end totals;
+};
+int mqx_checkpoint_file_begin(struct mqx_checkpoint_writer *writer, struct mqx_io *io, int dir,
+                       const uint8_t qm_id[16], uint64_t begin_lsn, bool paced) MQX_MUST_USE;
+/* Room for at least one and at most *out_max items of `size` bytes at *out, in a block of that
+ * type. */
+int mqx_checkpoint_file_room(struct mqx_checkpoint_writer *writer, uint32_t type, uint32_t size,
+                      void **out, uint32_t *out_max) MQX_MUST_USE;
+/* `count` items of together `bytes` bytes have been placed there. */
+void mqx_checkpoint_file_took(struct mqx_checkpoint_writer *writer, uint32_t count, uint64_t bytes);
+/* `header` lacks only what the writer knows: magic, version, begin_lsn, CRC. *out_size: of the
+ * file. */
+int mqx_checkpoint_file_finish(struct mqx_checkpoint_writer *writer, struct psc_header *header,
+                        uint64_t *out_size) MQX_MUST_USE;
+/* Gives up: closes and removes the temporary file. Harmless after finish. */
+void mqx_checkpoint_file_abandon(struct mqx_checkpoint_writer *writer);
+
+struct mqx_checkpoint_reader {
+    struct mqx_file_window window;
+    struct psc_header header;
+    char name[MQX_CHECKPOINT_NAME_SIZE];
+    uint32_t seed;
+    uint64_t at;              /* offset of the next block */
+    struct psc_end totals;    /* of what was read so far */
+    bool ended;
+};
+/* Opens and verifies the header. */
+int mqx_checkpoint_file_open(struct mqx_checkpoint_reader *reader, struct mqx_io *io, int dir,
+                      const char *name, const uint8_t qm_id[16]) MQX_MUST_USE;
+void mqx_checkpoint_file_close(struct mqx_checkpoint_reader *reader);
+/* The next block's header, not verified but for its lengths. */
+int mqx_checkpoint_file_peek(struct mqx_checkpoint_reader *reader,
+                             struct psc_block *out) MQX_MUST_USE;
+/* Steps over the next block unread: a totals check at the end is then not possible, so go back
+ * before it. */
+int mqx_checkpoint_file_skip(struct mqx_checkpoint_reader *reader) MQX_MUST_USE;
+/* Reads and verifies the next block; the payload is valid until the next call. After the END block
+ * (*out_block).type is PSC_END and the totals have been verified. */
+int mqx_checkpoint_file_next(struct mqx_checkpoint_reader *reader, struct psc_block *out_block,
+                      const unsigned char **out_payload) MQX_MUST_USE;
+/* MQRC_OBJECT_DAMAGED naming the file and `offset`. */
+int mqx_checkpoint_file_damaged(const struct mqx_checkpoint_reader *reader, uint64_t offset,
+                         const char *what) MQX_MUST_USE MQX_COLD;
+
+#endif

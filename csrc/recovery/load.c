@@ -1,0 +1,555 @@
+/*
+ * load.c - see load.h.
+ *
+ * Messages come from two sources that are each in delivery order: the checkpoint's MESSAGES blocks,
+ * read one after another, and the sorted puts of the tail (with those of the image). They are
+ * merged; a message that both have is taken once; what the replay says is gone is left out.
+ */
+#include "recovery/load.h"
+
+#include "base/error.h"
+#include "unit/prepared.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the checkpoint's objects and image ---- */
+
+/* The record at `at` in a block's payload; *at moves behind it. */
+static int block_record(struct mqx_restart *restart, const unsigned char *payload, uint64_t length,
+                        uint64_t *at, struct mqx_decoded *out)
+{
+    const uint64_t start = *at;
+    int status =
+        start % 8 == 0 ? mqx_record_decode(payload + start, length - start, out) : MQX_TORN;
+    if (status == MQX_TORN) {
+        status = mqx_checkpoint_file_damaged(&restart->snapshot, restart->snapshot.at,
+                                      "a record in the block before is bad");
+    } else if (status == MQX_OK) {
+        *at = start + out->head->length;
+    }
+    return status;
+}
+
+static int take_objects(struct mqx_restart *restart, const struct psc_block *block,
+                        const unsigned char *payload)
+{
+    struct mqx_decoded record;
+    uint64_t at = 0;
+    uint32_t count = 0;
+    int status = MQX_OK;
+    while (at < block->length && status == MQX_OK) {
+        status = block_record(restart, payload, block->length, &at, &record);
+        if (status == MQX_OK && mqx_record_type(record.head) == PS_REC_OBJECT) {
+            status = mqx_replay_define(&restart->replay, &record);
+            count += 1;
+        }
+    }
+    if (status == MQX_OK && count != block->count) {
+        status = mqx_checkpoint_file_damaged(&restart->snapshot, restart->snapshot.at,
+                                      "an OBJECTS block with other items");
+    }
+    return status;
+}
+
+/* Notes each PUT of an IMAGE block with the place where its first record lies. */
+static int take_image(struct mqx_restart *restart, const struct psc_block *block,
+                      const unsigned char *payload, uint64_t payload_at,
+                      struct mqx_image_position *first)
+{
+    struct mqx_decoded record;
+    uint64_t at = 0;
+    uint32_t count = 0;
+    int status = MQX_OK;
+    while (at < block->length && status == MQX_OK) {
+        const uint64_t start = payload_at + at;
+        status = block_record(restart, payload, block->length, &at, &record);
+        if (status != MQX_OK) {
+            return status;
+        }
+        count += 1;
+        if (first->at == 0) {
+            *first = (struct mqx_image_position){start, payload_at + block->length};
+        }
+        const uint16_t type = mqx_record_type(record.head);
+        if (type == PS_REC_PUT) {
+            status = mqx_replay_add_image(&restart->replay, &record, first);
+            restart->report.image_messages += 1;
+            first->at = 0;
+        } else if (type != PS_REC_CHUNK) {
+            count = UINT32_MAX;
+        }
+    }
+    if (status == MQX_OK && count != block->count) {
+        status = mqx_checkpoint_file_damaged(&restart->snapshot, restart->snapshot.at,
+                                      "an IMAGE block with other items");
+    }
+    return status;
+}
+
+/* The messages in between are stepped over here; their blocks are verified when they are loaded. */
+static int index_image(struct mqx_restart *restart)
+{
+    struct mqx_checkpoint_reader *reader = &restart->snapshot;
+    struct mqx_image_position first = {0, 0};
+    int status = MQX_OK;
+    for (bool more = true; more && status == MQX_OK;) { /* bounded by the file's size */
+        struct psc_block block;
+        const unsigned char *payload;
+        status = mqx_checkpoint_file_peek(reader, &block);
+        if (status == MQX_OK && block.type == PSC_IMAGE) {
+            const uint64_t payload_at = reader->at + sizeof block;
+            reader->totals.block_count = block.sequence;
+            status = mqx_checkpoint_file_next(reader, &block, &payload);
+            if (status == MQX_OK) {
+                status = take_image(restart, &block, payload, payload_at, &first);
+            }
+        } else if (status == MQX_OK) {
+            more = block.type != PSC_END;
+            status = more ? mqx_checkpoint_file_skip(reader) : MQX_OK;
+        }
+    }
+    if (status == MQX_OK && first.at != 0) {
+        status =
+            mqx_checkpoint_file_damaged(reader, first.at, "pieces of a message without its end");
+    }
+    return status;
+}
+
+int mqx_load_checkpoint_start(struct mqx_restart *restart)
+{
+    struct mqx_checkpoint_reader *reader = &restart->snapshot;
+    struct psc_block block;
+    const unsigned char *payload;
+    int status = mqx_checkpoint_file_peek(reader, &block);
+    while (status == MQX_OK && block.type == PSC_OBJECTS) { /* bounded by the file's size */
+        status = mqx_checkpoint_file_next(reader, &block, &payload);
+        if (status == MQX_OK) {
+            status = take_objects(restart, &block, payload);
+        }
+        if (status == MQX_OK) {
+            status = mqx_checkpoint_file_peek(reader, &block);
+        }
+    }
+    restart->rest_at = reader->at;
+    restart->rest_totals = reader->totals;
+    if (status == MQX_OK && restart->use_image) {
+        status = index_image(restart);
+    }
+    return status;
+}
+
+/* ---- objects ---- */
+
+/* A slot whose last life is over: its generation must not come back, or records of that life would
+ * be taken for the next one's. */
+static int leave_free(struct mqx_region *region, uint32_t slot, uint32_t generation)
+{
+    struct mqx_area *area = &region->header->area[MQX_AREA_OBJECTS];
+    int status = mqx_region_grow(region, MQX_AREA_OBJECTS, ((uint64_t)slot + 1) * area->item_size);
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (area->used <= slot) {
+        area->used = (uint64_t)slot + 1;
+    }
+    struct mqx_object *object = mqx_object(region, slot);
+    mqx_check(object != NULL);
+    mqx_check(object->state == MQX_OBJ_FREE);
+    object->generation = generation + 1;
+    return MQX_OK;
+}
+
+int mqx_load_objects(struct mqx_restart *restart)
+{
+    const struct mqx_replay *replay = &restart->replay;
+    int status = MQX_OK;
+    for (uint32_t slot = 1; slot < replay->object_capacity && status == MQX_OK; slot++) {
+        const struct mqx_slot_state *state = &replay->objects[slot];
+        if (state->definition != NULL) {
+            const struct mqx_definition definition = {
+                .name = state->definition->name,
+                .attrs = state->definition + 1,
+                .attrs_length = state->definition->attrs_length,
+            };
+            status = mqx_catalog_load(restart->store, slot, state->newest, &definition);
+            restart->report.objects += 1;
+        } else if (state->newest != 0) {
+            status = leave_free(&restart->store->region, slot, state->newest);
+        }
+    }
+    return status == MQX_OK ? mqx_catalog_loaded(restart->store) : status;
+}
+
+/* ---- messages ---- */
+
+struct stream { /* the checkpoint's messages, one after another */
+    const unsigned char *payload;
+    uint32_t left;      /* in the block */
+    bool has;           /* `m` is the next one */
+    struct psc_message m;
+    struct psc_message last; /* the one before, number 0: none */
+};
+
+struct loading {
+    struct mqx_restart *restart;
+    struct stream stream;
+    const uint32_t *order;   /* of the puts */
+    size_t next_put, put_count;
+    size_t segment;          /* where the message before was found */
+    unsigned char *body;     /* of an image message with pieces */
+    struct ps_descriptor descriptor;
+    struct ps_descriptor_ext ext;
+};
+
+/* Below 0, 0, above 0: delivery order, queues by slot. */
+static int compare(const struct psc_message *a, const struct psc_message *b)
+{
+    if (a->object != b->object) {
+        return a->object < b->object ? -1 : 1;
+    }
+    if (a->placement != b->placement) {
+        return a->placement > b->placement ? -1 : 1;
+    }
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static MQX_COLD int bad_message(const struct mqx_restart *restart, const struct psc_message *m,
+                                const char *what)
+{
+    if (!restart->has_snapshot) {
+        return mqx_fail(MQRC_OBJECT_DAMAGED, "message %" PRIu64 " at LSN %" PRIu64 ": %s",
+                        m->number, m->lsn, what);
+    }
+    return mqx_fail(MQRC_OBJECT_DAMAGED,
+                    "message %" PRIu64 " at LSN %" PRIu64 " (checkpoint/%s): %s", m->number, m->lsn,
+                    restart->snapshot.name, what);
+}
+
+/* Moves the stream to the next message. */
+static int advance(struct loading *loading)
+{
+    struct stream *stream = &loading->stream;
+    struct mqx_checkpoint_reader *reader = &loading->restart->snapshot;
+    struct psc_block block;
+    while (stream->left == 0 && !reader->ended) { /* bounded by the file's size */
+        int status = mqx_checkpoint_file_next(reader, &block, &stream->payload);
+        if (status != MQX_OK) {
+            return status;
+        }
+        stream->left = block.type == PSC_MESSAGES ? block.count : 0;
+    }
+    stream->has = stream->left > 0;
+    if (!stream->has) {
+        return MQX_OK;
+    }
+    stream->last = stream->m;
+    memcpy(&stream->m, stream->payload, sizeof stream->m);
+    stream->payload += sizeof stream->m;
+    stream->left -= 1;
+    const struct psc_message *m = &stream->m;
+    if (m->placement > MQX_MAX_PRIORITY || m->number == 0 || m->zero != 0 || m->zero2 != 0 ||
+        m->has_ext > 1 || m->is_volatile > 1 ||
+        m->length > MQX_MAX_BODY) {
+        return bad_message(loading->restart, m, "its line contradicts itself");
+    }
+    if (stream->last.number != 0 && compare(&stream->last, m) >= 0) {
+        return bad_message(loading->restart, m, "listed out of order or twice");
+    }
+    return MQX_OK;
+}
+
+/* The record must lie in a segment that counts; which one is usually known from the message
+ * before. */
+static int check_place(struct loading *loading, const struct psc_message *m)
+{
+    struct mqx_restart *restart = loading->restart;
+    size_t low = 0, high = restart->segment_count;
+    const struct mqx_segment *at = &restart->segments[loading->segment].entry;
+    if (m->lsn < at->base_lsn || m->lsn - at->base_lsn >= at->size) {
+        while (high - low > 1) {
+            const size_t middle = (low + high) / 2;
+            if (restart->segments[middle].entry.base_lsn <= m->lsn) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        loading->segment = low;
+        at = &restart->segments[low].entry;
+    }
+    const uint64_t least = MQX_PAGE_SIZE + sizeof(struct psj_batch);
+    if (m->lsn < at->base_lsn + least || m->lsn % 8 != 0 ||
+        m->record_length < sizeof(struct psj_record) || m->record_length > MQX_RING_RECORD_MAX ||
+        m->lsn > at->end_lsn || m->record_length > at->end_lsn - m->lsn || m->first_lsn > m->lsn) {
+        return bad_message(restart, m, "no segment holds its record");
+    }
+    restart->segments[loading->segment].entry.live_messages += 1;
+    restart->segments[loading->segment].entry.live_bytes += m->record_length;
+    return MQX_OK;
+}
+
+/* ---- image messages ---- */
+
+/* The record at *at, which lies in an IMAGE block that ends at *end; both move on, into the next
+ * block too. */
+static int image_record(struct mqx_restart *restart, struct mqx_file_window *window, uint64_t *at,
+                        uint64_t *end, struct mqx_decoded *out)
+{
+    const unsigned char *bytes = NULL;
+    int err = 0;
+    if (*at == *end) {
+        *at = mqx_round_up(*at, 8);
+        err = mqx_file_window_read(window, *at, sizeof(struct psc_block), &bytes);
+        const struct psc_block *block = (const void *)bytes;
+        if (err != 0 || block->type != PSC_IMAGE) {
+            return mqx_checkpoint_file_damaged(&restart->snapshot, *at,
+                                               "no IMAGE block goes on here");
+        }
+        *at += sizeof *block;
+        *end = *at + block->length;
+    }
+    err = mqx_file_window_read(window, *at, sizeof(struct psj_record), &bytes);
+    const uint32_t length = err == 0 ? ((const struct psj_record *)(const void *)bytes)->length : 0;
+    if (err == 0) {
+        err = mqx_file_window_read(window, *at, length, &bytes);
+    }
+    if (err != 0 || length > *end - *at || mqx_record_decode(bytes, length, out) != MQX_OK) {
+        return mqx_checkpoint_file_damaged(&restart->snapshot, *at, "a record of the image is bad");
+    }
+    *at += length;
+    return MQX_OK;
+}
+
+/* Gathers the pieces that stand before the PUT; *out is the PUT. */
+static int image_pieces(struct loading *loading, struct mqx_file_window *window,
+                        const struct mqx_replay_put *pending, struct mqx_decoded *out)
+{
+    const struct mqx_image_position *place = &loading->restart->replay.images[pending->image - 1];
+    uint64_t at = place->at;
+    uint64_t end = place->block_end;
+    uint64_t have = 0;
+    const uint64_t total = pending->m.length;
+    for (uint32_t number = 0; number < pending->m.chunk_count; number++) {
+        int status = image_record(loading->restart, window, &at, &end, out);
+        if (status != MQX_OK) {
+            return status;
+        }
+        if (out->chunk == NULL || out->chunk->number != number || out->chunk->offset != have ||
+            out->chunk->total != total || out->head->identity != pending->m.number) {
+            return bad_message(loading->restart, &pending->m, "its pieces do not fit together");
+        }
+        if (loading->body == NULL && total <= window->file_size) {
+            loading->body = malloc(total);
+        }
+        if (loading->body == NULL) {
+            return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a message of %" PRIu64
+                            " bytes", total);
+        }
+        memcpy(loading->body + have, out->body, out->body_length);
+        have += out->body_length;
+    }
+    if (have != (pending->m.chunk_count > 0 ? total : 0)) {
+        return bad_message(loading->restart, &pending->m, "pieces are missing");
+    }
+    return image_record(loading->restart, window, &at, &end, out);
+}
+
+static int load_image_message(struct loading *loading, struct mqx_file_window *window,
+                              const struct mqx_replay_put *pending, struct mqx_loaded *loaded)
+{
+    struct mqx_decoded record;
+    uint32_t slot = 0;
+    int status = image_pieces(loading, window, pending, &record);
+    if (status == MQX_OK && (record.descriptor == NULL || (record.chunked != NULL) !=
+                                                              (pending->m.chunk_count > 0))) {
+        status = bad_message(loading->restart, &pending->m, "its PUT is missing");
+    }
+    if (status == MQX_OK) {
+        loading->descriptor = *record.descriptor;
+        loaded->descriptor = &loading->descriptor;
+        if (record.ext != NULL) {
+            loading->ext = *record.ext;
+            loaded->ext = &loading->ext;
+        }
+        /* NULL would say that the journal has it, which an empty body must not */
+        loaded->body = loading->body != NULL ? loading->body
+                       : record.body != NULL ? record.body
+                                             : (const unsigned char *)"";
+        status = mqx_queue_load(loading->restart->store, loaded, &slot);
+    }
+    free(loading->body);
+    loading->body = NULL;
+    return status;
+}
+
+/* ---- merging ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    const struct mqx_in_flight *first = a;
+    const struct mqx_in_flight *second = b;
+    return first->number < second->number ? -1 : first->number > second->number;
+}
+
+/* What units in flight had got counts as backed out (rule 46). */
+static int take_in_flight(struct mqx_restart *restart)
+{
+    const size_t count = restart->in_flight_count;
+    if (count == 0) {
+        return MQX_OK;
+    }
+    struct mqx_in_flight *sorted = malloc(count * sizeof *sorted);
+    restart->raised = malloc(count * sizeof *restart->raised);
+    if (sorted == NULL || restart->raised == NULL) {
+        free(sorted);
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for backout counts");
+    }
+    memcpy(sorted, restart->in_flight, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, by_number);
+    restart->in_flight = sorted;
+    int status = MQX_OK;
+    for (size_t i = 0; i < count && status == MQX_OK; i++) {
+        if (mqx_replay_held(&restart->replay, sorted[i].number) != NULL) {
+            continue; /* its unit goes on */
+        }
+        status = mqx_replay_count(&restart->replay, sorted[i].number, sorted[i].count);
+    }
+    return status;
+}
+
+/* The count is higher than checkpoint and PUT say: because of a unit in flight, or a BACKOUT
+ * record. */
+static void note_raised(struct mqx_restart *restart, const struct psc_message *m)
+{
+    const struct mqx_in_flight wanted = {.number = m->number};
+    if (restart->in_flight_count > 0 &&
+        bsearch(&wanted, restart->in_flight, restart->in_flight_count, sizeof wanted, by_number)) {
+        mqx_check(restart->raised_count < restart->in_flight_count);
+        restart->raised[restart->raised_count++] =
+            (struct ps_count){m->number, m->object, m->backout_count};
+    }
+}
+
+static int load_one(struct loading *loading, const struct psc_message *m,
+                    const struct mqx_replay_put *pending, struct mqx_file_window *image)
+{
+    struct mqx_restart *restart = loading->restart;
+    struct mqx_loaded loaded = {.m = *m, .taken = pending != NULL && pending->taken};
+    uint32_t slot = 0;
+    if (!mqx_replay_alive(&restart->replay, m)) {
+        return MQX_OK;
+    }
+    restart->report.messages += 1;
+    if (pending != NULL && pending->image != 0) {
+        return load_image_message(loading, image, pending, &loaded);
+    }
+    int status = check_place(loading, m);
+    if (status != MQX_OK) {
+        return status;
+    }
+    loaded.m.backout_count = mqx_replay_count_of(&restart->replay, m);
+    if (MQX_UNLIKELY(loaded.m.backout_count != m->backout_count)) {
+        note_raised(restart, &loaded.m);
+    }
+    status = mqx_queue_load(restart->store, &loaded, &slot);
+    struct mqx_held *held = mqx_replay_held(&restart->replay, m->number);
+    if (MQX_UNLIKELY(held != NULL)) {
+        held->slot = slot;
+    }
+    return status;
+}
+
+static int merge(struct loading *loading, struct mqx_file_window *image)
+{
+    const struct mqx_replay *replay = &loading->restart->replay;
+    int status = loading->restart->has_snapshot ? advance(loading) : MQX_OK;
+    while (status == MQX_OK && (loading->stream.has || loading->next_put < loading->put_count)) {
+        const bool more = loading->next_put < loading->put_count;
+        const struct mqx_replay_put *put =
+            more ? &replay->puts[loading->order[loading->next_put]] : NULL;
+        const int order = put == NULL ? -1
+                          : !loading->stream.has ? 1
+                                                 : compare(&loading->stream.m, &put->m);
+        if (order <= 0) {
+            const struct psc_message m = loading->stream.m;
+            loading->next_put += order == 0; /* both have it */
+            status = load_one(loading, &m, NULL, NULL);
+            if (status == MQX_OK) {
+                status = advance(loading);
+            }
+        } else {
+            loading->next_put += 1;
+            status = load_one(loading, &put->m, put, image);
+        }
+    }
+    return status;
+}
+
+/* ---- prepared units ---- */
+
+static int restore_unit(struct mqx_restart *restart, const struct mqx_replay_doubt *doubt)
+{
+    const struct mqx_restored restored = {
+        .xid = doubt->xid,
+        .unit_id = doubt->unit.id,
+        .first_lsn = doubt->unit.first_lsn,
+        .prepare_end_lsn = doubt->prepare_end_lsn,
+        .prepared_us = doubt->prepared_us,
+        .record_count = doubt->unit.record_count,
+        .running_crc = doubt->unit.running_crc,
+    };
+    uint32_t context = 0;
+    int status = mqx_prepared_restore(restart->store, &restored, &context);
+    for (size_t i = 0; i < doubt->held_count && status == MQX_OK; i++) {
+        const struct mqx_held *held = &restart->replay.held[doubt->first_held + i];
+        if (held->slot == 0 && held->type != PS_REC_TAKEN) {
+            return mqx_fail(MQRC_OBJECT_DAMAGED,
+                            "prepared unit %" PRIu64 " holds message %" PRIu64
+                            ", which is nowhere", doubt->unit.id, held->number);
+        }
+        if (held->slot != 0) {
+            status = mqx_prepared_restore_message(
+                restart->store, context, held->slot,
+                held->type == PS_REC_PUT ? MQX_MSG_PUT : MQX_MSG_GOT);
+        }
+    }
+    return status;
+}
+
+int mqx_load_prepared(struct mqx_restart *restart)
+{
+    const struct mqx_replay *replay = &restart->replay;
+    int status = MQX_OK;
+    for (size_t i = 0; i < replay->doubt_count && status == MQX_OK; i++) {
+        if (replay->doubts[i].unit.id != 0) {
+            status = restore_unit(restart, &replay->doubts[i]);
+            restart->report.units_prepared += 1;
+        }
+    }
+    return status;
+}
+
+int mqx_load_messages(struct mqx_restart *restart)
+{
+    struct loading loading = {.restart = restart};
+    struct mqx_file_window image = restart->snapshot.window;
+    uint32_t *order = NULL;
+    image.bytes = NULL;
+    image.capacity = 0;
+    image.have = 0;
+    restart->snapshot.at = restart->rest_at;
+    restart->snapshot.totals = restart->rest_totals;
+    int status = mqx_replay_sort(&restart->replay, &order, &loading.put_count);
+    loading.order = order;
+    if (status == MQX_OK) {
+        status = take_in_flight(restart);
+    }
+    if (status == MQX_OK) {
+        status = merge(&loading, &image);
+    }
+    mqx_file_window_free(&image);
+    free(order);
+    return status;
+}

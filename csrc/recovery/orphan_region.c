@@ -1,0 +1,472 @@
+/*
+ * orphan_region.c - see orphan_region.h.
+ */
+#include "recovery/orphan_region.h"
+
+#include "base/error.h"
+#include "format/format.h"
+#include "os/host_info.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CHUNK_BYTES = 65536 };
+
+struct undone { /* an undo entry of a lock that was held: these bytes had this value before */
+    uint64_t offset;
+    uint32_t size;
+    uint64_t old;
+};
+
+struct source {
+    struct mqx_io *io;
+    int fd;
+    uint64_t size;             /* of the file */
+    struct mqx_header *header; /* a copy */
+    struct undone *undone;     /* newest first within a lock */
+    size_t undone_count;
+    size_t undone_capacity;
+};
+
+/* ---- reading, with half-made changes taken back ---- */
+
+static void take_back(const struct source *source, uint64_t offset, unsigned char *to, size_t size)
+{
+    for (size_t i = 0; i < source->undone_count; i++) {
+        const struct undone *undone = &source->undone[i];
+        if (undone->offset >= offset && undone->offset - offset <= size - undone->size) {
+            memcpy(to + (undone->offset - offset), &undone->old, undone->size);
+        }
+    }
+}
+
+/* size >= 8 */
+static bool fetch(const struct source *source, uint64_t offset, void *to, size_t size)
+{
+    mqx_check(size >= sizeof(uint64_t));
+    if (offset > source->size || size > source->size - offset ||
+        mqx_io_read_all(source->io, source->fd, to, size, offset) != 0) {
+        return false;
+    }
+    take_back(source, offset, to, size);
+    return true;
+}
+
+static bool note_undone(struct source *source, const struct mqx_lock *lock)
+{
+    const uint32_t count = lock->undo_count <= MQX_UNDO_MAX ? lock->undo_count : 0;
+    if (count > source->undone_capacity - source->undone_count) {
+        const size_t capacity = source->undone_capacity + 4 * MQX_UNDO_MAX;
+        void *more = realloc(source->undone, capacity * sizeof source->undone[0]);
+        if (more == NULL) {
+            return false;
+        }
+        source->undone = more;
+        source->undone_capacity = capacity;
+    }
+    for (uint32_t i = count; i > 0; i--) {
+        const uint32_t size = (uint32_t)(lock->undo[i - 1].place & 15u);
+        if (size == 1 || size == 2 || size == 4 || size == 8) {
+            source->undone[source->undone_count++] = (struct undone){
+                .offset = lock->undo[i - 1].place >> 4, .size = size, .old = lock->undo[i - 1].old};
+        }
+    }
+    return true;
+}
+
+/* Undo lists of every lock, then the header again, with them applied. */
+static bool gather_undone(struct source *source)
+{
+    struct mqx_header *header = source->header;
+    struct mqx_stripe stripe;
+    bool ok = note_undone(source, &header->catalog_lock) &&
+              note_undone(source, &header->slots_lock) &&
+              note_undone(source, &header->arena_lock) &&
+              note_undone(source, &header->journal.ring_lock) &&
+              note_undone(source, &header->journal.roll_lock) &&
+              note_undone(source, &header->journal.flush_lock);
+    for (uint32_t i = 0; i < header->stripe_count && ok; i++) {
+        ok = fetch(source, header->stripe_offset + i * sizeof stripe, &stripe, sizeof stripe) &&
+             note_undone(source, &stripe.lock);
+    }
+    return ok && fetch(source, 0, header, sizeof *header);
+}
+
+static bool header_is_sound(const struct source *source)
+{
+    static const uint32_t item_size[MQX_AREA_COUNT] = {
+        [MQX_AREA_OBJECTS] = sizeof(struct mqx_object),
+        [MQX_AREA_CONTEXTS] = sizeof(struct mqx_context),
+        [MQX_AREA_HANDLES] = sizeof(struct mqx_handle),
+        [MQX_AREA_MESSAGES] = sizeof(struct mqx_message),
+        [MQX_AREA_ARENA] = MQX_CELL,
+    };
+    const struct mqx_header *header = source->header;
+    bool sound = memcmp(header->magic, "PSTKREGN", sizeof header->magic) == 0 &&
+                 header->layout == mqx_region_layout() && header->size == source->size &&
+                 header->stripe_count <= MQX_STRIPE_MAX && header->stripe_offset < source->size;
+    for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
+        const struct mqx_area *area = &header->area[kind];
+        sound = sound && area->item_size == item_size[kind] && area->offset <= source->size &&
+                area->capacity <= source->size - area->offset;
+    }
+    return sound;
+}
+
+static void close_source(struct source *source)
+{
+    if (source->fd >= 0) {
+        (void)source->io->ops->close(source->io, source->fd);
+    }
+    free(source->header);
+    free(source->undone);
+}
+
+/* False: nothing to be read; close_source() in either case. */
+static bool open_source(struct mqx_io *io, int dir, const char *name, struct source *source)
+{
+    struct mqx_io_stat facts;
+    *source = (struct source){.io = io, .fd = io->ops->open(io, dir, name, MQX_IO_READ, 0)};
+    if (source->fd < 0 || io->ops->stat(io, source->fd, &facts) < 0 ||
+        facts.owner != (uint32_t)geteuid() || (facts.mode & 022u) != 0) {
+        return false;
+    }
+    source->size = facts.size;
+    source->header = malloc(sizeof *source->header);
+    return source->header != NULL && fetch(source, 0, source->header, sizeof *source->header) &&
+           header_is_sound(source);
+}
+
+/* Item count that the area has handed out, at most what its memory can hold. */
+static uint64_t used_items(const struct source *source, enum mqx_area_kind kind)
+{
+    const struct mqx_area *area = &source->header->area[kind];
+    const uint64_t most = area->capacity / area->item_size;
+    return area->used < most ? area->used : most;
+}
+
+typedef void (*item_visit)(void *arg, uint32_t slot, const void *item);
+
+static bool for_each(const struct source *source, enum mqx_area_kind kind, item_visit visit,
+                     void *arg)
+{
+    const struct mqx_area *area = &source->header->area[kind];
+    const uint64_t used = used_items(source, kind), at_once = CHUNK_BYTES / area->item_size;
+    unsigned char *chunk = aligned_alloc(64, CHUNK_BYTES);
+    bool ok = chunk != NULL;
+    for (uint64_t slot = 1; slot < used && ok; slot += at_once) {
+        const uint64_t count = used - slot < at_once ? used - slot : at_once;
+        ok = fetch(source, area->offset + slot * area->item_size, chunk,
+                   (size_t)(count * area->item_size));
+        for (uint64_t i = 0; i < count && ok; i++) {
+            visit(arg, (uint32_t)(slot + i), chunk + i * area->item_size);
+        }
+    }
+    free(chunk);
+    return ok;
+}
+
+/* ---- units in flight ---- */
+
+struct reading {
+    const struct source *source;
+    struct mqx_orphan_region_region *out;
+    size_t capacity;
+    bool any_count;    /* a BACKOUT record may not be durable: look at every message */
+    uint64_t steps;    /* messages looked at by walking lists; bounded against rings */
+    uint64_t np_open;  /* non-persistent messages that do not count as discarded: put by units in
+                        * flight, got by prepared ones */
+};
+
+static void add_in_flight(struct reading *reading, const struct mqx_message *message,
+                          uint32_t count)
+{
+    struct mqx_orphan_region_region *out = reading->out;
+    if (out->in_flight_count == reading->capacity) {
+        const size_t capacity = reading->capacity == 0 ? 64 : 2 * reading->capacity;
+        void *more = realloc(out->in_flight, capacity * sizeof out->in_flight[0]);
+        if (more == NULL) {
+            return; /* counts are worth less than the start */
+        }
+        out->in_flight = more;
+        reading->capacity = capacity;
+    }
+    out->in_flight[out->in_flight_count++] = (struct mqx_in_flight){
+        .number = message->number, .object = message->object, .count = count};
+}
+
+/* Had somebody decided to back the prepared unit out? */
+static bool was_refused(const struct source *source, const struct mqx_context *unit)
+{
+    const struct mqx_area *area = &source->header->area[MQX_AREA_CONTEXTS];
+    struct mqx_context leader;
+    return unit->resolver != 0 && unit->resolver < used_items(source, MQX_AREA_CONTEXTS) &&
+           fetch(source, area->offset + (uint64_t)unit->resolver * area->item_size, &leader,
+                 sizeof leader) &&
+           leader.state == MQX_CTX_DECIDED && leader.leads == MQX_LEADS_BACKOUT;
+}
+
+/* Will the unit of that context not end? */
+static bool is_lost(const struct source *source, const struct mqx_context *context)
+{
+    const bool durable = context->decided_lsn <= source->header->journal.durable;
+    return context->state == MQX_CTX_ACTIVE || context->state == MQX_CTX_BACKING_OUT ||
+           (context->state == MQX_CTX_DECIDED && !durable) ||
+           (context->state == MQX_CTX_PREPARED && (!durable || was_refused(source, context)));
+}
+
+/* Non-persistent messages of a temporary queue that is logically deleted are not discarded by the
+ * restart: they went with the queue. */
+static bool is_purged(const struct mqx_object *object)
+{
+    return object->state == MQX_OBJ_DELETING && mqx_object_is_temporary(object);
+}
+
+static bool queue_of(const struct source *source, const struct mqx_message *message,
+                     struct mqx_object *out)
+{
+    const struct mqx_area *area = &source->header->area[MQX_AREA_OBJECTS];
+    return message->object < used_items(source, MQX_AREA_OBJECTS) &&
+           fetch(source, area->offset + (uint64_t)message->object * area->item_size, out,
+                 sizeof *out);
+}
+
+/* A message of a unit that is lost. */
+static void see_lost(struct reading *reading, const struct mqx_message *message, bool single)
+{
+    const bool persistent = (message->flags & MQX_MSGF_PERSISTENT) != 0;
+    struct mqx_object queue;
+    if (message->state == MQX_MSG_GOT && persistent && !single) {
+        add_in_flight(reading, message, message->backout_count + 1);
+    }
+    if (message->state == MQX_MSG_PUT && !persistent) {
+        const bool purged = queue_of(reading->source, message, &queue) && is_purged(&queue);
+        reading->np_open += !purged;
+    }
+}
+
+/* A message of a prepared unit that goes on: what it got has an image, unless it is of a temporary
+ * queue. */
+static void see_kept(struct reading *reading, const struct mqx_message *message)
+{
+    struct mqx_object queue;
+    reading->np_open += message->state == MQX_MSG_GOT &&
+                        (message->flags & MQX_MSGF_PERSISTENT) == 0 &&
+                        queue_of(reading->source, message, &queue) &&
+                        !mqx_object_is_temporary(&queue);
+}
+
+static void walk_unit(struct reading *reading, uint32_t owner, const struct mqx_context *context,
+                      bool lost)
+{
+    const struct source *source = reading->source;
+    const struct mqx_area *area = &source->header->area[MQX_AREA_MESSAGES];
+    const uint64_t used = used_items(source, MQX_AREA_MESSAGES);
+    struct mqx_message message;
+    uint32_t slot = context->head;
+    while (slot != 0 && slot < used && reading->steps < used) {
+        reading->steps++;
+        if (!fetch(source, area->offset + (uint64_t)slot * area->item_size, &message,
+                   sizeof message) ||
+            message.unit != owner) {
+            return;
+        }
+        if (lost) {
+            see_lost(reading, &message, context->single != 0);
+        } else {
+            see_kept(reading, &message);
+        }
+        slot = message.unit_next;
+    }
+}
+
+static void visit_context(void *arg, uint32_t slot, const void *item)
+{
+    struct reading *reading = arg;
+    const struct mqx_context *context = item;
+    const bool lost = is_lost(reading->source, context);
+    if (lost || context->state == MQX_CTX_PREPARED) {
+        reading->any_count = reading->any_count || context->state == MQX_CTX_BACKING_OUT;
+        walk_unit(reading, slot, context, lost);
+    }
+}
+
+static void visit_message(void *arg, uint32_t slot, const void *item)
+{
+    const struct mqx_message *message = item;
+    const bool present = message->state == MQX_MSG_AVAILABLE || message->state == MQX_MSG_LOCKED ||
+                         message->state == MQX_MSG_GOT;
+    (void)slot;
+    if (present && (message->flags & MQX_MSGF_PERSISTENT) != 0 && message->backout_count > 0) {
+        add_in_flight(arg, message, message->backout_count);
+    }
+}
+
+/* ---- BACKOUT records that are only in the ring ---- */
+
+struct ring {
+    const unsigned char *bytes; /* a copy */
+    uint64_t size;              /* power of two */
+};
+
+/* A record of that type among those in [lsn, end)? True, too, when they do not make sense. */
+static bool has_record(const struct ring *ring, uint64_t lsn, uint64_t end, uint16_t type)
+{
+    if (end < lsn || end - lsn > ring->size) {
+        return true;
+    }
+    while (lsn < end) { /* 8-byte aligned: neither length nor type lies across the ring's end */
+        const uint64_t first = lsn & (ring->size - 1);
+        const uint64_t second = (lsn + offsetof(struct psj_record, type)) & (ring->size - 1);
+        uint32_t length;
+        uint16_t found;
+        memcpy(&length, ring->bytes + first, sizeof length);
+        memcpy(&found, ring->bytes + second, sizeof found);
+        if (length < sizeof(struct psj_record) || length % 8 != 0 || length > end - lsn ||
+            (found & ~(unsigned)PS_MUST_UNDERSTAND) == type) {
+            return true;
+        }
+        lsn += length;
+    }
+    return false;
+}
+
+static bool ring_has_backout(const struct ring *ring, const struct mqx_journal *journal)
+{
+    const uint64_t head = sizeof(struct psj_batch);
+    for (uint32_t i = 0; i < journal->sealed_count && i < MQX_SEALED_MAX; i++) {
+        const struct mqx_sealed *sealed =
+            &journal->sealed[(journal->sealed_first + i) % MQX_SEALED_MAX];
+        const uint64_t end = sealed->start + sealed->length;
+        if (end > journal->durable &&
+            has_record(ring, sealed->start + head, end, PS_REC_BACKOUT)) {
+            return true;
+        }
+    }
+    return journal->tail > journal->batch_start + head &&
+           has_record(ring, journal->batch_start + head, journal->tail, PS_REC_BACKOUT);
+}
+
+/* May a BackoutCount be known to the region alone, because its record did not get to the medium? */
+static bool counts_may_be_lost(const struct source *source)
+{
+    enum { RING_MAX = 64 << 20 };
+    const struct mqx_journal *journal = &source->header->journal;
+    const uint64_t size = journal->ring_size;
+    if (journal->tail <= journal->durable + sizeof(struct psj_batch) ||
+        size < 4 * (uint64_t)MQX_RING_RECORD_MAX || size > RING_MAX || (size & (size - 1)) != 0) {
+        return false;
+    }
+    unsigned char *bytes = malloc(size);
+    const struct ring ring = {bytes, size};
+    const bool found = bytes != NULL && fetch(source, journal->ring_offset, bytes, size) &&
+                       ring_has_backout(&ring, journal);
+    free(bytes);
+    return found;
+}
+
+/* ---- non-persistent messages ---- */
+
+static void visit_object(void *arg, uint32_t slot, const void *item)
+{
+    const struct mqx_object *object = item;
+    uint64_t *present = arg;
+    (void)slot;
+    *present += object->state != MQX_OBJ_FREE && !is_purged(object) ? object->present : 0;
+}
+
+static uint64_t count_np(const struct source *source, uint64_t np_open)
+{
+    struct mqx_stripe stripe;
+    uint64_t present = 0, others = np_open;
+    bool ok = for_each(source, MQX_AREA_OBJECTS, visit_object, &present);
+    for (uint32_t i = 0; i < source->header->stripe_count && ok; i++) {
+        ok = fetch(source, source->header->stripe_offset + i * sizeof stripe, &stripe,
+                   sizeof stripe);
+        others += ok ? stripe.persistent_present : 0;
+    }
+    return ok && present > others ? present - others : 0;
+}
+
+/* ---- the whole ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    const struct mqx_in_flight *left = a, *right = b;
+    if (left->number != right->number) {
+        return left->number < right->number ? -1 : 1;
+    }
+    return left->count < right->count ? 1 : left->count > right->count ? -1 : 0;
+}
+
+/* Sorted by number, one entry a message: the highest count. */
+static void make_unique(struct mqx_orphan_region_region *out)
+{
+    size_t kept = 0;
+    if (out->in_flight_count != 0) {
+        qsort(out->in_flight, out->in_flight_count, sizeof out->in_flight[0], by_number);
+    }
+    for (size_t i = 0; i < out->in_flight_count; i++) {
+        if (kept == 0 || out->in_flight[kept - 1].number != out->in_flight[i].number) {
+            out->in_flight[kept++] = out->in_flight[i];
+        }
+    }
+    out->in_flight_count = kept;
+}
+
+static void read_source(const struct source *source, struct mqx_orphan_region_region *out)
+{
+    struct reading reading = {.source = source, .out = out};
+    out->read = for_each(source, MQX_AREA_CONTEXTS, visit_context, &reading);
+    out->np_discarded = count_np(source, reading.np_open);
+    if (reading.any_count || counts_may_be_lost(source)) {
+        /* what can be read of them is better than nothing */
+        mqx_ignore(!for_each(source, MQX_AREA_MESSAGES, visit_message, &reading));
+    }
+    make_unique(out);
+}
+
+void mqx_orphan_region_read(struct mqx_io *io, int dir, const char *name,
+                            const uint8_t incarnation[16], const uint8_t qm_id[16],
+                            struct mqx_orphan_region_region *out)
+{
+    struct source source;
+    memset(out, 0, sizeof *out);
+    if (open_source(io, dir, name, &source) &&
+        memcmp(source.header->incarnation, incarnation, 16) == 0 &&
+        memcmp(source.header->qm_id, qm_id, 16) == 0) {
+        /* A start that did not come to its end may have met a failed flush, or known of one. */
+        out->broken = source.header->stopped == MQX_STOP_BROKEN || source.header->ready == 0;
+        if (source.header->ready != 0 && gather_undone(&source) && header_is_sound(&source)) {
+            read_source(&source, out);
+        }
+    }
+    close_source(&source);
+}
+
+void mqx_orphan_region_free(struct mqx_orphan_region_region *orphan)
+{
+    free(orphan->in_flight);
+    memset(orphan, 0, sizeof *orphan);
+}
+
+int32_t mqx_orphan_region_living(struct mqx_io *io, int dir, const char *name)
+{
+    struct mqx_host_info here;
+    struct source source;
+    int32_t living = 0;
+    if (open_source(io, dir, name, &source) && mqx_host_info_read(&here) == MQX_OK &&
+        memcmp(source.header->boot_id, here.boot_id, sizeof here.boot_id) == 0) {
+        for (uint32_t slot = 1; slot < MQX_PROCESS_MAX && living == 0; slot++) {
+            const struct mqx_process *process = &source.header->process[slot];
+            if (process->state != MQX_PROC_FREE && process->pid > 0 && process->start_time != 0 &&
+                process->pid_namespace == here.pid_namespace &&
+                mqx_process_start_time(process->pid) == process->start_time) {
+                living = process->pid;
+            }
+        }
+    }
+    close_source(&source);
+    return living;
+}

@@ -1,0 +1,148 @@
+/*
+ * replay.h - what the journal's tail changes: records in, surviving effects out
+ * (FORMAT.md, section 10).
+ *
+ * Records of a unit are kept until the unit is decided; those of a prepared one beyond the end.
+ * Effects are remembered in forms that do not depend on the order in which checkpoint and tail are
+ * joined, because a message's identity is never given twice: puts that took effect, identities that
+ * are gone, the highest BackoutCount, the highest CLEAR bound of a queue. Only object definitions
+ * are followed in order.
+ *
+ * Memory: a few arrays that double. Nothing is allocated per message (a tail may hold hundreds of
+ * thousands), nothing large for a small journal (tests recover a million of them).
+ */
+#ifndef PENSTOCK_RECOVERY_REPLAY_H
+#define PENSTOCK_RECOVERY_REPLAY_H
+
+#include "catalog/catalog.h"
+#include "format/record_codec.h"
+
+enum mqx_put_state { MQX_PUT_WAITING = 0, MQX_PUT_EFFECTIVE = 1, MQX_PUT_DROPPED = 2 };
+struct mqx_replay_put { /* a message put in the tail, or one of the image */
+    struct psc_message m;
+    uint32_t state;         /* enum mqx_put_state */
+    uint32_t image;         /* index + 1 in `images`, else 0 */
+    bool taken;             /* image of a message got in a prepared unit */
+};
+struct mqx_image_position { /* where a message of the image lies in the checkpoint */
+    uint64_t at;            /* offset of its first record */
+    uint64_t block_end;     /* end of the payload that holds it */
+};
+
+struct mqx_replay_definition { /* attrs follow */
+    struct ps_object_name name;
+    uint32_t attrs_length;
+    uint32_t zero;
+};
+struct mqx_slot_state { /* of one slot */
+    const struct mqx_replay_definition *definition; /* NULL: not defined */
+    uint32_t newest;        /* highest generation seen, 0: slot never seen */
+    uint64_t clear_bound;   /* messages of that generation with a lower number are gone */
+};
+
+struct mqx_replay_op { /* of a unit not yet decided */
+    uint64_t number;
+    uint64_t lsn;
+    uint32_t object;
+    uint32_t object_gen;
+    uint32_t next;          /* index + 1 */
+    uint32_t type;
+    uint32_t put;           /* index in puts */
+    uint32_t before;        /* TAKEN: logged messages of the unit that come before it */
+    const struct mqx_replay_definition *definition;
+};
+struct mqx_replay_unit {
+    uint64_t id;            /* 0: table entry free */
+    uint64_t first_lsn;
+    uint32_t record_count;
+    uint32_t running_crc;
+    uint32_t first_op;      /* index + 1 */
+    uint32_t last_op;
+};
+struct mqx_replay_doubt { /* a prepared unit that nobody has ended yet */
+    struct mqx_replay_unit unit; /* id 0: entry free */
+    struct ps_xid xid;
+    uint64_t prepare_end_lsn;
+    uint64_t prepared_us;
+    size_t first_held;      /* its messages, in the order of the calls; after mqx_replay_doubts() */
+    size_t held_count;
+};
+struct mqx_held { /* a message that a prepared unit has put or got */
+    uint64_t number;
+    uint32_t type;          /* PS_REC_PUT, _GET or _TAKEN */
+    uint32_t put;           /* PUT, TAKEN: index in puts */
+    uint32_t slot;          /* its entry, filled in when it is loaded */
+};
+struct mqx_number_map { /* open addressing; number 0: free */
+    uint64_t *numbers;
+    uint32_t *values;       /* NULL in a set */
+    size_t capacity;        /* power of two */
+    size_t count;
+};
+
+struct mqx_replay {
+    /* set by the caller */
+    uint64_t begin_lsn;
+    uint64_t snapshot_end;  /* end LSN of the checkpoint */
+    uint64_t tag_key;
+    uint32_t slot_limit;    /* object slots are below it; at most 2^28 */
+    /* results */
+    struct mqx_replay_put *puts;
+    size_t put_count, put_capacity;
+    struct mqx_image_position *images;
+    size_t image_count, image_capacity;
+    struct mqx_slot_state *objects;
+    size_t object_capacity;
+    struct mqx_number_map removed;
+    struct mqx_number_map counts;
+    uint64_t next_number;
+    uint64_t next_unit_id;
+    uint64_t units_dropped;
+    bool image_consumed;
+    struct mqx_replay_doubt *doubts;
+    size_t doubt_count, doubt_capacity; /* entries, free ones included */
+    struct mqx_held *held;
+    size_t held_count;
+    struct mqx_number_map held_by_number; /* values: indexes in held */
+    /* inside */
+    struct mqx_replay_op *ops;
+    size_t op_count, op_capacity;
+    uint32_t free_op;       /* index + 1 */
+    struct mqx_replay_unit *units;
+    size_t unit_count, unit_capacity;
+    struct mqx_number_map doubt_of; /* unit id -> index + 1 in doubts, 0: ended */
+    uint32_t free_doubt;    /* index + 1; the next one is in unit.first_op */
+    void *pages;            /* list of memory blocks with definitions */
+    size_t page_left;
+};
+
+void mqx_replay_free(struct mqx_replay *replay);
+/* One record of the tail, in order; `arg` is the replay. */
+int mqx_replay_record(void *arg, uint64_t lsn, const struct psj_record *record) MQX_MUST_USE;
+/* The journal goes on in a later restart, or ends: what is not decided never will be. */
+void mqx_replay_end_epoch(struct mqx_replay *replay);
+/* After the last record: what the prepared units hold. Damage when one of them contradicts the
+ * checkpoint. */
+int mqx_replay_doubts(struct mqx_replay *replay) MQX_MUST_USE;
+/* The message with that number, when a prepared unit has put or got it; else NULL. */
+struct mqx_held *mqx_replay_held(const struct mqx_replay *replay, uint64_t number);
+/* A definition from the checkpoint. */
+int mqx_replay_define(struct mqx_replay *replay, const struct mqx_decoded *record) MQX_MUST_USE;
+/* A message of the image, to be loaded with the puts. */
+int mqx_replay_add_image(struct mqx_replay *replay, const struct mqx_decoded *record,
+                         const struct mqx_image_position *place) MQX_MUST_USE;
+/* Raises a message's BackoutCount. */
+int mqx_replay_count(struct mqx_replay *replay, uint64_t number, uint32_t count) MQX_MUST_USE;
+
+/* Is the message (put in the tail and effective, or from the checkpoint) on a queue at the end? */
+bool mqx_replay_alive(const struct mqx_replay *replay, const struct psc_message *m);
+/* Its BackoutCount: the higher one. */
+uint32_t mqx_replay_count_of(const struct mqx_replay *replay, const struct psc_message *m);
+/* Indexes of the effective puts by object, placement descending, number; *out is to be freed. */
+int mqx_replay_sort(const struct mqx_replay *replay, uint32_t **out,
+                    size_t *out_count) MQX_MUST_USE;
+
+/* The key of tags, from the queue manager's id. */
+uint64_t mqx_tag_key(const uint8_t qm_id[16]);
+
+#endif

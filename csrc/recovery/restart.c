@@ -1,0 +1,615 @@
+/*
+ * restart.c - see restart.h. The order of a restart:
+ *
+ *   list files -> open newest checkpoint, its objects -> read segment headers, check the chain ->
+ *   scan from the begin segment, replaying -> decide what the end means -> load objects, messages
+ *   -> set up the journal's state in the region -> write what must be written -> tidy up.
+ */
+#include "recovery/restart.h"
+
+#include "journal/group_commit.h"
+#include "base/error.h"
+#include "recovery/load.h"
+#include "format/segment.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_BATCH = MQX_PAGE_SIZE, COUNTS_IN_RECORD = 2000, SLOTS_MAX = 1 << 28 };
+
+/* ---- what files there are ---- */
+
+struct numbers { /* of files of one kind */
+    uint64_t *items;
+    size_t count, capacity;
+};
+
+struct listing {
+    struct numbers segments, spares, half_made;
+    bool no_memory;
+    bool has_snapshot;
+    uint64_t newest_snapshot;
+};
+
+static void add_number(struct listing *listing, struct numbers *numbers, uint64_t number)
+{
+    if (numbers->count == numbers->capacity) {
+        const size_t wanted = numbers->capacity == 0 ? 8 : numbers->capacity * 2;
+        uint64_t *items = realloc(numbers->items, wanted * sizeof *items);
+        if (items == NULL) {
+            listing->no_memory = true;
+            return;
+        }
+        numbers->items = items;
+        numbers->capacity = wanted;
+    }
+    numbers->items[numbers->count++] = number;
+}
+
+static int see_journal_file(void *arg, const char *name)
+{
+    struct listing *listing = arg;
+    uint64_t number = 0;
+    switch (mqx_file_kind_of(name, &number)) {
+    case MQX_FILE_SEGMENT: add_number(listing, &listing->segments, number); break;
+    case MQX_FILE_SPARE: add_number(listing, &listing->spares, number); break;
+    case MQX_FILE_HALF_MADE: add_number(listing, &listing->half_made, number); break;
+    case MQX_FILE_OTHER: break;
+    }
+    return 0;
+}
+
+static int see_checkpoint_file(void *arg, const char *name)
+{
+    struct listing *listing = arg;
+    uint64_t begin_lsn = 0;
+    if (mqx_checkpoint_file_parse(name, &begin_lsn) &&
+        (!listing->has_snapshot || begin_lsn > listing->newest_snapshot)) {
+        listing->has_snapshot = true;
+        listing->newest_snapshot = begin_lsn;
+    }
+    return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t first = *(const uint64_t *)a;
+    const uint64_t second = *(const uint64_t *)b;
+    return first < second ? -1 : first > second;
+}
+
+static int list_files(struct mqx_store *store, struct listing *out)
+{
+    struct mqx_io *io = store->io;
+    int err = io->ops->list(io, store->journal_dir, see_journal_file, out);
+    if (err == 0) {
+        err = io->ops->list(io, store->checkpoint_dir, see_checkpoint_file, out);
+    }
+    if (err != 0) {
+        return mqx_io_reason(err, "listing the queue manager's files");
+    }
+    if (out->no_memory) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory to list the journal");
+    }
+    if (out->segments.count > 1) {
+        qsort(out->segments.items, out->segments.count, sizeof(uint64_t), by_value);
+    }
+    return MQX_OK;
+}
+
+static void free_listing(struct listing *listing)
+{
+    free(listing->segments.items);
+    free(listing->spares.items);
+    free(listing->half_made.items);
+}
+
+/* ---- the checkpoint ---- */
+
+static int open_snapshot(struct mqx_restart *restart, const struct listing *listing)
+{
+    struct mqx_store *store = restart->store;
+    struct mqx_replay *replay = &restart->replay;
+    char name[MQX_CHECKPOINT_NAME_SIZE];
+    replay->next_number = 1;
+    replay->next_unit_id = 1;
+    if (!listing->has_snapshot) {
+        return MQX_OK; /* then the replay begins with segment 1 */
+    }
+    mqx_checkpoint_file_name(name, listing->newest_snapshot, true);
+    int status = mqx_checkpoint_file_open(&restart->snapshot, store->io, store->checkpoint_dir,
+                                          name, store->qm_id);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const struct psc_header *header = &restart->snapshot.header;
+    restart->has_snapshot = true;
+    restart->use_image = header->has_image != 0;
+    replay->begin_lsn = header->begin_lsn;
+    replay->snapshot_end = header->end_lsn;
+    replay->next_number = header->next_number;
+    replay->next_unit_id = header->next_unit_id;
+    return mqx_load_checkpoint_start(restart);
+}
+
+static uint64_t begin_segment(const struct mqx_restart *restart)
+{
+    return restart->has_snapshot ? restart->snapshot.header.begin_segment : 1;
+}
+
+static uint64_t oldest_needed(const struct mqx_restart *restart)
+{
+    const struct psc_header *header = &restart->snapshot.header;
+    if (!restart->has_snapshot) {
+        return 1;
+    }
+    return header->oldest_segment < header->begin_segment ? header->oldest_segment
+                                                          : header->begin_segment;
+}
+
+/* ---- segments ---- */
+
+static int open_segment(const struct mqx_store *store, uint64_t number, uint64_t *out_size,
+                        int *out)
+{
+    struct mqx_io_stat facts = {0};
+    char name[MQX_FILE_NAME_SIZE];
+    mqx_file_name(name, MQX_FILE_SEGMENT, number);
+    int fd = store->io->ops->open(store->io, store->journal_dir, name, MQX_IO_READ, 0);
+    if (fd < 0) {
+        return mqx_io_reason(fd, "opening a journal segment");
+    }
+    const int err = store->io->ops->stat(store->io, fd, &facts);
+    if (err != 0) {
+        (void)store->io->ops->close(store->io, fd);
+        return mqx_io_reason(err, "asking the size of a journal segment");
+    }
+    *out_size = facts.size;
+    *out = fd;
+    return MQX_OK;
+}
+
+static int read_header(const struct mqx_store *store, uint64_t number,
+                       struct mqx_found_segment *out)
+{
+    struct psj_segment header;
+    uint64_t size = 0;
+    int fd = -1;
+    int status = open_segment(store, number, &size, &fd);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const int err = mqx_io_read_all(store->io, fd, &header, sizeof header, 0);
+    (void)store->io->ops->close(store->io, fd);
+    if (err != 0) {
+        return mqx_fail(MQRC_OBJECT_DAMAGED,
+                        "journal/%010" PRIu64 ".psj: its header (offset 0) cannot be read: %s",
+                        number, strerror(-err));
+    }
+    status = mqx_segment_verify(&header, store->qm_id, number, size);
+    *out = (struct mqx_found_segment){
+        .entry = {.number = number,
+                  .generation = header.generation,
+                  .base_lsn = header.base_lsn,
+                  .size = header.size,
+                  .state = MQX_SEG_FULL,
+                  .prev_end_lsn = header.prev_end_lsn},
+        .epoch = header.restart_epoch,
+    };
+    return status;
+}
+
+/* Neighbours must fit together; sets where the earlier one ends. */
+static int check_order(struct mqx_found_segment *segment, const struct mqx_found_segment *after)
+{
+    struct mqx_segment *entry = &segment->entry;
+    const struct mqx_segment *next = &after->entry;
+    if (next->base_lsn < entry->base_lsn + entry->size || next->generation <= entry->generation ||
+        after->epoch < segment->epoch || next->prev_end_lsn < entry->base_lsn + FIRST_BATCH ||
+        next->prev_end_lsn > entry->base_lsn + entry->size) {
+        return mqx_fail(MQRC_OBJECT_DAMAGED,
+                        "journal/%010" PRIu64 ".psj: its header (offset 0) does not follow the one "
+                        "of the segment before", next->number);
+    }
+    entry->end_lsn = next->prev_end_lsn;
+    return MQX_OK;
+}
+
+/* From the newest back to the oldest one without a hole; what is older than needed may be
+ * anything. */
+static int find_segments(struct mqx_restart *restart, const struct numbers *numbers)
+{
+    const uint64_t needed = oldest_needed(restart);
+    size_t first = numbers->count; /* index of the oldest that counts */
+    restart->segments = calloc(numbers->count + 1, sizeof *restart->segments);
+    if (restart->segments == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the list of segments");
+    }
+    while (first > 0) {
+        const uint64_t number = numbers->items[first - 1];
+        struct mqx_found_segment *found = &restart->segments[first - 1];
+        const bool newest = first == numbers->count;
+        if (!newest && number + 1 != found[1].entry.number) {
+            break;
+        }
+        int status = read_header(restart->store, number, found);
+        if (status == MQX_OK && !newest) {
+            status = check_order(found, found + 1);
+        }
+        if (status != MQX_OK && number >= needed) {
+            return status;
+        }
+        if (status != MQX_OK) {
+            break;
+        }
+        first -= 1;
+    }
+    restart->segment_count = numbers->count - first;
+    memmove(restart->segments, restart->segments + first,
+            restart->segment_count * sizeof *restart->segments);
+    if (restart->segment_count == 0 || restart->segments[0].entry.number > needed ||
+        numbers->items[numbers->count - 1] < needed) {
+        return mqx_fail(MQRC_OBJECT_DAMAGED, "journal: segment %" PRIu64 " is missing",
+                        restart->segment_count == 0 ? needed
+                                                    : restart->segments[0].entry.number - 1);
+    }
+    return MQX_OK;
+}
+
+/* Index of the segment where the replay begins; the checkpoint must fit the segments. */
+static int find_begin(const struct mqx_restart *restart, size_t *out)
+{
+    const struct psc_header *header = &restart->snapshot.header;
+    const struct mqx_segment *newest = &restart->segments[restart->segment_count - 1].entry;
+    const uint64_t number = begin_segment(restart);
+    const uint64_t oldest = restart->segments[0].entry.number;
+    *out = (size_t)(number - oldest);
+    if (!restart->has_snapshot) {
+        return MQX_OK;
+    }
+    if (number < oldest || number > newest->number || header->generation > newest->generation) {
+        return mqx_checkpoint_file_damaged(&restart->snapshot, 0,
+                                    "it does not fit the journal's segments");
+    }
+    const struct mqx_segment *begin = &restart->segments[*out].entry;
+    if (header->begin_lsn < begin->prev_end_lsn ||
+        header->begin_lsn > begin->base_lsn + begin->size) {
+        return mqx_checkpoint_file_damaged(&restart->snapshot, 48,
+                                           "its begin LSN is not in its segment");
+    }
+    return MQX_OK;
+}
+
+/* ---- scanning ---- */
+
+struct tail { /* of the newest segment */
+    uint64_t end_lsn;
+    bool clean;
+};
+
+static int judge(struct mqx_restart *restart, const struct mqx_tail_scan *scan, bool has_next,
+                 struct tail *out)
+{
+    const struct psc_header *header = &restart->snapshot.header;
+    struct mqx_tail_facts facts = {.has_next = has_next,
+                                   .at_next = has_next && scan->end_lsn == scan->limit_lsn};
+    uint64_t mark = 0;
+    if (!has_next) {
+        int status = mqx_tail_scan_marks(scan, &mark, &facts.remains, &restart->report.torn_bytes);
+        if (status != MQX_OK) {
+            return status;
+        }
+        if (restart->has_snapshot && header->end_lsn > mark) {
+            mark = header->end_lsn;
+        }
+        facts.below_mark = scan->end_lsn < mark;
+        facts.clean_here =
+            restart->has_snapshot && header->clean != 0 && header->end_lsn == scan->end_lsn;
+    }
+    const struct mqx_tail_case *tail = mqx_tail_decide(&facts);
+    mqx_check(tail != NULL);
+    *out = (struct tail){scan->end_lsn, tail->verdict == MQX_TAIL_CLEAN};
+    if (tail->verdict != MQX_TAIL_DAMAGE) {
+        return MQX_OK;
+    }
+    return mqx_fail(MQRC_OBJECT_DAMAGED,
+                    "journal/%010" PRIu64 ".psj, offset %" PRIu64 ": no good batch here, but more "
+                    "was durable, up to LSN %" PRIu64 " (case %c: %s)",
+                    scan->segment->number, scan->end_lsn - scan->segment->base_lsn,
+                    has_next ? scan->limit_lsn : mark, tail->letter, tail->meaning);
+}
+
+static int scan_segment(struct mqx_restart *restart, struct mqx_file_window *window, size_t index,
+                        struct tail *out)
+{
+    const bool has_next = index + 1 < restart->segment_count;
+    struct mqx_found_segment *found = &restart->segments[index];
+    uint64_t size = 0;
+    int fd = -1;
+    int status = open_segment(restart->store, found->entry.number, &size, &fd);
+    if (status != MQX_OK) {
+        return status;
+    }
+    mqx_file_window_switch(window, fd, size);
+    struct mqx_tail_scan scan = {
+        .window = window,
+        .qm_id = restart->store->qm_id,
+        .segment = &found->entry,
+        .limit_lsn = has_next ? found->entry.end_lsn : found->entry.base_lsn + found->entry.size,
+        .begin_lsn = restart->replay.begin_lsn,
+        .on_record = mqx_replay_record,
+        .arg = &restart->replay,
+    };
+    status = mqx_tail_scan_run(&scan);
+    if (status == MQX_OK) {
+        status = judge(restart, &scan, has_next, out);
+    }
+    if (status == MQX_OK && !has_next && !out->clean) {
+        const int err = restart->store->io->ops->sync(restart->store->io, fd);
+        status = err == 0 ? MQX_OK : mqx_io_reason(err, "flushing the last journal segment");
+    }
+    (void)restart->store->io->ops->close(restart->store->io, fd);
+    restart->report.records_replayed += scan.records;
+    restart->report.bytes_replayed += scan.bytes;
+    return status;
+}
+
+static int scan_journal(struct mqx_restart *restart, struct tail *out)
+{
+    struct mqx_file_window window = {.io = restart->store->io, .fd = -1};
+    size_t first = 0;
+    int status = find_begin(restart, &first);
+    for (size_t i = first; i < restart->segment_count && status == MQX_OK; i++) {
+        if (i > first && restart->segments[i].epoch != restart->segments[i - 1].epoch) {
+            mqx_replay_end_epoch(&restart->replay);
+        }
+        status = scan_segment(restart, &window, i, out);
+    }
+    mqx_file_window_free(&window);
+    if (status == MQX_OK) {
+        mqx_replay_end_epoch(&restart->replay);
+        restart->segments[restart->segment_count - 1].entry.end_lsn = out->end_lsn;
+    }
+    return status;
+}
+
+/* ---- the journal's state in the region ---- */
+
+static int register_spares(struct mqx_restart *restart, const struct numbers *spares, size_t *index)
+{
+    struct mqx_store *store = restart->store;
+    struct mqx_journal *journal = store->region.journal;
+    for (size_t i = 0; i < spares->count; i++) {
+        struct mqx_io_stat facts = {0};
+        char name[MQX_FILE_NAME_SIZE];
+        mqx_file_name(name, MQX_FILE_SPARE, spares->items[i]);
+        int fd = store->io->ops->open(store->io, store->journal_dir, name, MQX_IO_READ, 0);
+        int err = fd < 0 ? fd : store->io->ops->stat(store->io, fd, &facts);
+        if (fd >= 0) {
+            (void)store->io->ops->close(store->io, fd);
+        }
+        const bool usable = err == 0 && facts.size >= PS_MIN_SEGMENT &&
+                            (facts.size == journal->segment_size ||
+                             facts.size == journal->first_segment_size);
+        if (!usable || *index >= MQX_SEGMENT_MAX) {
+            (void)store->io->ops->unlink(store->io, store->journal_dir, name);
+            continue;
+        }
+        journal->segment[(*index)++] = (struct mqx_segment){
+            .number = spares->items[i], .size = facts.size, .state = MQX_SEG_SPARE};
+        journal->used_bytes += facts.size;
+        if (spares->items[i] >= restart->replay.next_unit_id) {
+            restart->replay.next_unit_id = spares->items[i] + 1; /* they are named after unit ids */
+        }
+    }
+    return MQX_OK;
+}
+
+static int set_journal(struct mqx_restart *restart, const struct listing *listing,
+                       const struct tail *tail)
+{
+    struct mqx_journal *journal = restart->store->region.journal;
+    const struct psc_header *header = &restart->snapshot.header;
+    const struct mqx_found_segment *newest = &restart->segments[restart->segment_count - 1];
+    size_t index = restart->segment_count;
+    if (index > MQX_SEGMENT_MAX) {
+        return mqx_fail(MQRC_RESOURCE_PROBLEM, "%zu journal segments, at most %d can be managed",
+                        index, MQX_SEGMENT_MAX);
+    }
+    journal->used_bytes = 0;
+    for (size_t i = 0; i < index; i++) {
+        journal->segment[i] = restart->segments[i].entry;
+        journal->used_bytes += journal->segment[i].size;
+    }
+    journal->active = (uint32_t)index;
+    journal->segment[index - 1].state = tail->clean ? MQX_SEG_ACTIVE : MQX_SEG_FULL;
+    int status = register_spares(restart, &listing->spares, &index);
+    const uint64_t known = restart->has_snapshot ? header->generation : 0;
+    journal->next_generation =
+        (newest->entry.generation > known ? newest->entry.generation : known) + 1;
+    /* A clean journal goes on in the same segment, to whose epoch its later units belong: one that
+     * begins there and is committed in the next segment would else be dropped as undecided. Nothing
+     * undecided lies before. */
+    journal->restart_epoch = newest->epoch + (tail->clean ? 0 : 1);
+    journal->next_segment_no = newest->entry.number + 1;
+    journal->next_unit_id = restart->replay.next_unit_id;
+    journal->next_number = restart->replay.next_number;
+    journal->batch_start = tail->end_lsn;
+    journal->tail = tail->end_lsn + sizeof(struct psj_batch);
+    journal->batch_records = 0;
+    journal->written = tail->end_lsn;
+    journal->durable = tail->end_lsn;
+    journal->marked = tail->end_lsn;
+    journal->checkpoint_begin = restart->replay.begin_lsn;
+    journal->checkpoint_bytes = restart->has_snapshot ? restart->snapshot.window.file_size : 0;
+    journal->reserve_bytes =
+        mqx_journal_reserve_for(&restart->store->region, restart->report.messages,
+                                restart->report.units_prepared);
+    journal->clean_tail = tail->clean;
+    journal->epoch_written = 0;
+    return status;
+}
+
+/* ---- what a restart writes ---- */
+
+static int append_and_flush(struct mqx_store *store, const unsigned char *record, uint32_t length)
+{
+    struct mqx_append append = {.record = record, .length = length};
+    int status = mqx_journal_append(store, &append);
+    return status == MQX_OK ? mqx_flush_to(store, append.end_lsn) : status;
+}
+
+static int write_counts(struct mqx_restart *restart)
+{
+    const struct mqx_record_head head = {.type = PS_REC_BACKOUT};
+    const uint32_t smallest = (uint32_t)restart->store->region.journal->first_segment_size;
+    const size_t fits = (smallest - 2 * MQX_PAGE_SIZE) / sizeof(struct ps_count);
+    const size_t most = fits < COUNTS_IN_RECORD ? fits : COUNTS_IN_RECORD;
+    unsigned char *record = mqx_scratch(MQX_RING_RECORD_MAX);
+    int status = record != NULL
+                     ? MQX_OK
+                     : mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a BACKOUT record");
+    for (size_t at = 0; at < restart->raised_count && status == MQX_OK; at += most) {
+        const size_t left = restart->raised_count - at;
+        const uint32_t count = (uint32_t)(left < most ? left : most);
+        status = append_and_flush(restart->store, record,
+                                  mqx_encode_counts(record, &head, restart->raised + at, count));
+    }
+    return status;
+}
+
+static int write_image_consumed(struct mqx_restart *restart)
+{
+    const struct ps_image image = {.checkpoint_lsn = restart->replay.begin_lsn};
+    unsigned char *record = mqx_scratch(MQX_RING_RECORD_MAX);
+    if (restart->report.image_messages == 0) {
+        return MQX_OK;
+    }
+    if (record == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a record");
+    }
+    return append_and_flush(restart->store, record, mqx_encode_image_consumed(record, &image));
+}
+
+static int see_half_made(void *arg, const char *name)
+{
+    struct mqx_store *store = arg;
+    const size_t length = strlen(name);
+    if (length > 4 && strcmp(name + length - 4, ".tmp") == 0) {
+        (void)store->io->ops->unlink(store->io, store->checkpoint_dir, name);
+    }
+    return 0;
+}
+
+/* Left-overs cost room and nothing else, so a failure to remove them does no harm. */
+static void tidy_up(struct mqx_store *store, const struct listing *listing)
+{
+    char name[MQX_FILE_NAME_SIZE];
+    for (size_t i = 0; i < listing->half_made.count; i++) {
+        mqx_file_name(name, MQX_FILE_HALF_MADE, listing->half_made.items[i]);
+        (void)store->io->ops->unlink(store->io, store->journal_dir, name);
+    }
+    (void)store->io->ops->list(store->io, store->checkpoint_dir, see_half_made, store);
+}
+
+/* ---- restart ---- */
+
+static void drop_image(struct mqx_restart *restart)
+{
+    for (size_t i = 0; i < restart->replay.put_count; i++) {
+        if (restart->replay.puts[i].image != 0) {
+            restart->replay.puts[i].state = MQX_PUT_DROPPED;
+        }
+    }
+    restart->report.image_messages = 0;
+}
+
+static int load(struct mqx_restart *restart, const struct listing *listing, const struct tail *tail)
+{
+    if (restart->replay.image_consumed) {
+        drop_image(restart);
+    }
+    struct mqx_journal *journal = restart->store->region.journal;
+    journal->next_unit_id = restart->replay.next_unit_id; /* the catalog stamps what it stores */
+    int status = mqx_replay_doubts(&restart->replay);
+    if (status == MQX_OK) {
+        status = mqx_load_objects(restart);
+    }
+    restart->replay.next_unit_id = journal->next_unit_id;
+    if (status == MQX_OK && (restart->has_snapshot || restart->replay.put_count > 0)) {
+        status = mqx_load_messages(restart);
+    }
+    if (status == MQX_OK) {
+        status = mqx_load_prepared(restart);
+    }
+    if (status == MQX_OK) {
+        status = set_journal(restart, listing, tail);
+    }
+    return status;
+}
+
+static int run(struct mqx_restart *restart, const struct listing *listing)
+{
+    struct mqx_store *store = restart->store;
+    struct tail tail = {0};
+    int status = open_snapshot(restart, listing);
+    if (status == MQX_OK) {
+        status = find_segments(restart, &listing->segments);
+    }
+    if (status == MQX_OK) {
+        status = scan_journal(restart, &tail);
+    }
+    if (status == MQX_OK) {
+        status = load(restart, listing, &tail);
+    }
+    if (status == MQX_OK) {
+        status = mqx_journal_attach(store);
+    }
+    if (status == MQX_OK) {
+        status = write_counts(restart);
+    }
+    if (status == MQX_OK) {
+        status = write_image_consumed(restart);
+    }
+    if (status == MQX_OK) {
+        tidy_up(store, listing);
+        restart->report.units_dropped = restart->replay.units_dropped;
+        restart->report.begin_lsn = restart->replay.begin_lsn;
+        restart->report.end_lsn = tail.end_lsn;
+        restart->report.clean = tail.clean;
+    }
+    return status;
+}
+
+int mqx_recover(struct mqx_store *store, const struct mqx_in_flight *in_flight,
+                size_t in_flight_count, struct mqx_recovery_report *out)
+{
+    const struct mqx_area *objects = &store->region.header->area[MQX_AREA_OBJECTS];
+    const uint64_t slots = objects->reserved_bytes / objects->item_size;
+    struct listing listing = {0};
+    struct mqx_restart restart = {
+        .store = store,
+        .replay = {.tag_key = mqx_tag_key(store->qm_id),
+                   .slot_limit = slots < SLOTS_MAX ? (uint32_t)slots : SLOTS_MAX},
+        .snapshot = {.window = {.io = store->io, .fd = -1}},
+        .in_flight = in_flight,
+        .in_flight_count = in_flight_count,
+    };
+    mqx_check(mqx_load_acquire(&store->region.header->ready) == 0);
+    int status = list_files(store, &listing);
+    if (status == MQX_OK) {
+        status = run(&restart, &listing);
+    }
+    *out = restart.report;
+    if (restart.in_flight != in_flight) {
+        free((void *)(uintptr_t)restart.in_flight);
+    }
+    free(restart.raised);
+    free(restart.segments);
+    mqx_checkpoint_file_close(&restart.snapshot);
+    mqx_replay_free(&restart.replay);
+    free_listing(&listing);
+    return status;
+}

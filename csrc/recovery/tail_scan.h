@@ -1,0 +1,76 @@
+/*
+ * tail_scan.h - reading a segment's batches in order, and what its end means (FORMAT.md,
+ * section 9).
+ *
+ * Everything is read with read() into a private buffer, never through a mapping: a bad sector is an
+ * error code, and nothing changes under our hands (rule 30).
+ */
+#ifndef PENSTOCK_RECOVERY_SCAN_H
+#define PENSTOCK_RECOVERY_SCAN_H
+
+#include "format/segment.h"
+#include "region/store.h"
+
+/* A window over a file: a run of its bytes in memory, moved forward. */
+struct mqx_file_window {
+    struct mqx_io *io;
+    int fd;
+    uint64_t file_size;
+    unsigned char *bytes; /* 8-byte aligned */
+    uint64_t capacity;
+    uint64_t at;          /* offset in the file of bytes[0] */
+    uint64_t have;
+};
+/* Makes [offset, offset + size) readable at *out. -EIO beyond the end of the file, -ENOMEM. */
+int mqx_file_window_read(struct mqx_file_window *window, uint64_t offset, uint64_t size,
+                    const unsigned char **out) MQX_MUST_USE;
+/* Turns to another file, keeping the memory. */
+void mqx_file_window_switch(struct mqx_file_window *window, int fd, uint64_t file_size);
+void mqx_file_window_free(struct mqx_file_window *window);
+
+/* What is known where the batches of a segment end. */
+struct mqx_tail_facts {
+    bool has_next;     /* a next segment exists */
+    bool at_next;      /* ... and the batches end where it says that they do */
+    bool below_mark;   /* something says that bytes beyond this end were durable */
+    bool clean_here;   /* an orderly end left the journal ending exactly here */
+    bool remains;      /* bytes of a batch of this use of the file lie at or beyond the end */
+};
+enum mqx_tail_verdict {
+    MQX_TAIL_NEXT,     /* go on in the next segment */
+    MQX_TAIL_CLEAN,    /* the end; append right here */
+    MQX_TAIL_TORN,     /* the end; the next record begins a new segment */
+    MQX_TAIL_DAMAGE,   /* refuse */
+};
+struct mqx_tail_case {
+    char letter;
+    signed char has_next, at_next, below_mark, clean_here, remains; /* 1 yes, 0 no, -1 either */
+    enum mqx_tail_verdict verdict;
+    const char *meaning;
+};
+extern const struct mqx_tail_case mqx_tail_cases[];
+extern const size_t mqx_tail_case_count;
+/* The one case that fits; NULL for an impossible combination. */
+const struct mqx_tail_case *mqx_tail_decide(const struct mqx_tail_facts *facts);
+
+struct mqx_tail_scan { /* in: what to read */
+    struct mqx_file_window *window;
+    const uint8_t *qm_id;
+    const struct mqx_segment *segment;
+    uint64_t limit_lsn;      /* no batch goes beyond */
+    uint64_t begin_lsn;      /* records below are not handed on */
+    int (*on_record)(void *arg, uint64_t lsn, const struct psj_record *record);
+    void *arg;
+    /* out */
+    uint64_t end_lsn;        /* where the good batches end */
+    uint64_t records;
+    uint64_t bytes;          /* of the batches that reach beyond begin_lsn */
+};
+/* Hands on the records of all good batches, in order. A status of on_record ends it. */
+int mqx_tail_scan_run(struct mqx_tail_scan *scan) MQX_MUST_USE;
+/* Looks at every sector from end_lsn on: the highest durable mark of a batch header of this use of
+ * the file, and whether there is such a header at all. *torn_bytes reaches to the last one. */
+int mqx_tail_scan_marks(const struct mqx_tail_scan *scan, uint64_t *mark, bool *remains,
+                   uint64_t *torn_bytes) MQX_MUST_USE;
+
+#endif

@@ -1,0 +1,203 @@
+/*
+ * message_body.c - chains of blocks that hold descriptor and body. See message_body.h.
+ *
+ * Locks: take, extend and free_step need the stripe lock (hold); write and read need that nobody
+ * else changes the chain: it is fresh, claimed, pinned, or the stripe lock is held.
+ */
+#include "region/message_body.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+enum { FULL_PAYLOAD = MQX_BLOCK_MAX - sizeof(struct mqx_block) };
+
+static MQX_COLD int damaged_chain(uint32_t cells)
+{
+    return mqx_fail(MQRC_Q_MGR_NOT_AVAILABLE,
+                    "shared region: the chain of blocks at cell %u is damaged", cells);
+}
+
+int mqx_body_take(struct mqx_stripe_guard *guard, uint64_t payload, uint32_t *out_cells)
+{
+    const uint32_t class_no = mqx_class_for((uint32_t)(payload + sizeof(struct mqx_block)));
+    int status = mqx_cells_take(guard, class_no, out_cells);
+    if (status == MQX_OK) {
+        struct mqx_block *block = mqx_cells(guard->region, *out_cells);
+        block->class_no = class_no;
+    }
+    return status;
+}
+
+int mqx_body_extend(struct mqx_stripe_guard *guard, struct mqx_message *message, uint64_t payload,
+                    uint64_t *have, bool *out_done)
+{
+    for (int i = 0; i < MQX_CHAIN_STEP && *have < payload; i++) {
+        /* the last block comes first: it takes what does not fill a block */
+        uint64_t piece = *have == 0 ? payload % FULL_PAYLOAD : FULL_PAYLOAD;
+        uint32_t cell = 0;
+        piece = piece == 0 ? FULL_PAYLOAD : piece;
+        int status = mqx_body_take(guard, piece, &cell);
+        if (status != MQX_OK) {
+            return status;
+        }
+        mqx_guard_store32(guard, &((struct mqx_block *)mqx_cells(guard->region, cell))->next,
+                          message->cells);
+        mqx_guard_store32(guard, &message->cells, cell);
+        *have += piece;
+    }
+    *out_done = *have >= payload;
+    return MQX_OK;
+}
+
+/* Walks a chain for a copy in either direction. */
+struct walk {
+    const struct mqx_region *region;
+    uint32_t cell;       /* of the block after the present one */
+    unsigned char *at;   /* in the present block */
+    uint64_t left;
+    uint32_t blocks;
+};
+
+static int next_block(struct walk *walk)
+{
+    struct mqx_block *block = mqx_cells(walk->region, walk->cell);
+    const struct mqx_area *area = &walk->region->header->area[MQX_AREA_ARENA];
+    if (block == NULL || block->class_no >= MQX_CLASS_COUNT || walk->blocks++ > area->used) {
+        return damaged_chain(walk->cell);
+    }
+    const uint64_t bytes = mqx_class_bytes(block->class_no);
+    if ((uint64_t)walk->cell * MQX_CELL + bytes > mqx_load_acquire(&area->capacity)) {
+        return damaged_chain(walk->cell);
+    }
+    walk->at = (unsigned char *)(block + 1);
+    walk->left = bytes - sizeof *block;
+    walk->cell = block->next;
+    return MQX_OK;
+}
+
+static int step(struct walk *walk, uint64_t wanted, uint64_t *out_piece)
+{
+    while (walk->left == 0) {
+        int status = next_block(walk);
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
+    *out_piece = wanted < walk->left ? wanted : walk->left;
+    return MQX_OK;
+}
+
+static int copy_in(struct walk *walk, const void *from, uint64_t size)
+{
+    const unsigned char *source = from;
+    while (size > 0) {
+        uint64_t piece;
+        int status = step(walk, size, &piece);
+        if (status != MQX_OK) {
+            return status;
+        }
+        memcpy(walk->at, source, piece);
+        walk->at += piece;
+        walk->left -= piece;
+        source += piece;
+        size -= piece;
+    }
+    return MQX_OK;
+}
+
+static int copy_out(struct walk *walk, void *to, uint64_t size)
+{
+    unsigned char *target = to;
+    while (size > 0) {
+        uint64_t piece;
+        int status = step(walk, size, &piece);
+        if (status != MQX_OK) {
+            return status;
+        }
+        if (target != NULL) {
+            memcpy(target, walk->at, piece);
+            target += piece;
+        }
+        walk->at += piece;
+        walk->left -= piece;
+        size -= piece;
+    }
+    return MQX_OK;
+}
+
+/* The payload of a chain of one block that is whole in the arena's memory; NULL when it is not so
+ * simple. */
+static unsigned char *only_block(const struct mqx_region *region, uint32_t cells, uint64_t payload)
+{
+    struct mqx_block *block = mqx_cells(region, cells);
+    const uint64_t end = (uint64_t)cells * MQX_CELL + sizeof *block + payload;
+    if (block == NULL || block->next != 0 || payload > FULL_PAYLOAD ||
+        end > mqx_load_acquire(&region->header->area[MQX_AREA_ARENA].capacity)) {
+        return NULL;
+    }
+    return (unsigned char *)(block + 1);
+}
+
+int mqx_body_write(const struct mqx_region *region, uint32_t cells,
+                   const struct ps_descriptor *descriptor, const struct ps_descriptor_ext *ext,
+                   const void *body, uint64_t length)
+{
+    unsigned char *at = only_block(region, cells, mqx_body_payload(descriptor->has_ext, length));
+    if (MQX_LIKELY(at != NULL && descriptor->has_ext == 0)) {
+        memcpy(at, descriptor, sizeof *descriptor);
+        memcpy(at + sizeof *descriptor, body, length);
+        return MQX_OK;
+    }
+    struct walk walk = {.region = region, .cell = cells};
+    int status = copy_in(&walk, descriptor, sizeof *descriptor);
+    if (status == MQX_OK && descriptor->has_ext) {
+        mqx_check(ext != NULL);
+        status = copy_in(&walk, ext, sizeof *ext);
+    }
+    return status == MQX_OK ? copy_in(&walk, body, length) : status;
+}
+
+int mqx_body_read(const struct mqx_region *region, const struct mqx_message *message,
+                  struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
+                  uint64_t capacity)
+{
+    const bool has_ext = (message->flags & MQX_MSGF_HAS_EXT) != 0;
+    const unsigned char *at =
+        only_block(region, message->cells, mqx_body_payload(has_ext, message->length));
+    if (MQX_LIKELY(at != NULL && !has_ext && descriptor != NULL)) {
+        memcpy(descriptor, at, sizeof *descriptor);
+        if (body != NULL) {
+            memcpy(body, at + sizeof *descriptor,
+                   message->length < capacity ? message->length : capacity);
+        }
+        return MQX_OK;
+    }
+    struct walk walk = {.region = region, .cell = message->cells};
+    const uint64_t wanted = message->length < capacity ? message->length : capacity;
+    int status = copy_out(&walk, descriptor, sizeof *descriptor);
+    if (status == MQX_OK && has_ext) {
+        status = copy_out(&walk, ext, sizeof *ext);
+    }
+    return status == MQX_OK ? copy_out(&walk, body, body == NULL ? 0 : wanted) : status;
+}
+
+const struct ps_descriptor *mqx_body_descriptor(const struct mqx_region *region,
+                                                const struct mqx_message *message)
+{
+    const struct mqx_block *block = mqx_cells(region, message->cells);
+    return block == NULL ? NULL : (const struct ps_descriptor *)(block + 1);
+}
+
+bool mqx_body_free_step(struct mqx_stripe_guard *guard, struct mqx_message *message)
+{
+    for (int i = 0; i < MQX_CHAIN_STEP && message->cells != 0; i++) {
+        struct mqx_block *block = mqx_cells(guard->region, message->cells);
+        mqx_check(block != NULL);
+        mqx_check(block->class_no < MQX_CLASS_COUNT);
+        const uint32_t cell = message->cells;
+        mqx_guard_store32(guard, &message->cells, block->next);
+        mqx_cells_give(guard, block->class_no, cell);
+    }
+    return message->cells == 0;
+}

@@ -1,0 +1,406 @@
+/*
+ * region.c - laying out, mapping and growing the region. See region.h for terms and invariants.
+ *
+ * Layout of the file: header | stripes | name buckets | log ring | areas. The part before the areas
+ * is backed by memory at creation; areas begin empty and grow. Address space is shared out in
+ * proportion, so a plan needs only the total size.
+ */
+#include "region/region.h"
+
+#include "region/arena.h"
+#include "base/error.h"
+#include "os/futex.h"
+#include "region/mapping_cache.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define REGION_MAGIC "PSTKREGN"
+
+void mqx_region_default_plan(struct mqx_region_plan *plan)
+{
+    *plan = (struct mqx_region_plan){
+        .size = 64ull << 30,
+        .body_budget = 1ull << 30,
+        .ring_size = 4ull << 20,
+        .segment_size = 64ull << 20,
+        .first_segment_size = 2ull << 20,
+        .journal_limit = 64ull << 30,
+        .stripe_count = MQX_STRIPE_MAX,
+        .name_bucket_count = 65536,
+        .growth_step = 1u << 20,
+        .max_uncommitted = 10000,
+        .max_message = MQX_MAX_BODY,
+        .platform = 0,
+    };
+}
+
+uint64_t mqx_region_layout(void)
+{
+    const uint64_t facts[] = {
+        sizeof(struct mqx_header),
+        sizeof(struct mqx_journal),
+        sizeof(struct mqx_stripe),
+        sizeof(struct mqx_object),
+        sizeof(struct mqx_message),
+        sizeof(struct mqx_context),
+        sizeof(struct mqx_handle),
+        sizeof(struct mqx_process),
+        sizeof(struct mqx_lock),
+        sizeof(pthread_mutex_t),
+        sizeof(struct mqx_sealed),
+        sizeof(struct mqx_segment),
+        offsetof(struct mqx_header, journal),
+        offsetof(struct mqx_header, process),
+        offsetof(struct mqx_journal, tail),
+        offsetof(struct mqx_journal, segment),
+        offsetof(struct mqx_stripe, incoming),
+        offsetof(struct mqx_object, level),
+        offsetof(struct mqx_message, key),
+        offsetof(struct mqx_context, wait_word),
+        offsetof(struct mqx_context, xid),
+        sizeof(void *),
+        MQX_UNDO_MAX,
+        2 /* meaning of the fields, priority_index.h,
+                                                                   * id_index.h */
+        ,
+    };
+    uint64_t hash = 14695981039346656037ull; /* FNV-1a over the facts */
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(facts); i++) {
+        hash = (hash ^ facts[i]) * 1099511628211ull;
+    }
+    return hash;
+}
+
+struct area_shape {
+    uint32_t item_size;
+    uint32_t share;         /* of the address space left, in 1/64 */
+    uint32_t step_divisor;  /* of the plan's growth step */
+};
+static const struct area_shape shapes[MQX_AREA_COUNT] = {
+    [MQX_AREA_OBJECTS] = {sizeof(struct mqx_object), 2, 4},
+    [MQX_AREA_CONTEXTS] = {sizeof(struct mqx_context), 1, 4},
+    [MQX_AREA_HANDLES] = {sizeof(struct mqx_handle), 1, 8},
+    [MQX_AREA_MESSAGES] = {sizeof(struct mqx_message), 20, 1},
+    [MQX_AREA_ARENA] = {MQX_CELL, 40, 1},
+};
+
+struct layout {
+    uint64_t stripes, names, ring, areas, size;
+};
+
+static struct layout lay_out(const struct mqx_region_plan *plan)
+{
+    struct layout at;
+    at.stripes = mqx_round_up(sizeof(struct mqx_header), MQX_PAGE_SIZE);
+    at.names = mqx_round_up(at.stripes + (uint64_t)plan->stripe_count * sizeof(struct mqx_stripe),
+                            MQX_PAGE_SIZE);
+    at.ring = mqx_round_up(at.names + (uint64_t)plan->name_bucket_count * sizeof(uint32_t),
+                           MQX_PAGE_SIZE);
+    at.areas = mqx_round_up(at.ring + plan->ring_size, MQX_PAGE_SIZE);
+    at.size = mqx_round_up(plan->size, MQX_PAGE_SIZE);
+    return at;
+}
+
+static void lay_out_areas(struct mqx_header *header, const struct mqx_region_plan *plan,
+                          const struct layout *at)
+{
+    const uint64_t unit = (at->size - at->areas) / 64 / MQX_PAGE_SIZE * MQX_PAGE_SIZE;
+    uint64_t offset = at->areas;
+    for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
+        const struct area_shape *shape = &shapes[kind];
+        struct mqx_area *area = &header->area[kind];
+        uint64_t limit = (uint64_t)shape->item_size << 32; /* slots and cells are 32-bit */
+        area->offset = offset;
+        area->reserved_bytes = unit * shape->share < limit ? unit * shape->share : limit;
+        area->step = mqx_round_up(plan->growth_step / shape->step_divisor, MQX_PAGE_SIZE);
+        area->item_size = shape->item_size;
+        area->used = 1; /* item 0 means "none" */
+        offset += unit * shape->share;
+    }
+}
+
+static int format_locks(struct mqx_header *header, struct mqx_stripe *stripes)
+{
+    struct {
+        struct mqx_lock *lock;
+        enum mqx_rank rank;
+    } locks[] = {
+        {&header->maintenance_lock, MQX_RANK_MAINTENANCE},
+        {&header->journal.flush_lock, MQX_RANK_FLUSH},
+        {&header->growth_lock, MQX_RANK_GROWTH},
+        {&header->journal.roll_lock, MQX_RANK_ROLL},
+        {&header->catalog_lock, MQX_RANK_CATALOG},
+        {&header->slots_lock, MQX_RANK_SLOTS},
+        {&header->arena_lock, MQX_RANK_ARENA},
+        {&header->journal.ring_lock, MQX_RANK_RING},
+    };
+    int status = MQX_OK;
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(locks) && status == MQX_OK; i++) {
+        status = mqx_lock_init(locks[i].lock, locks[i].rank);
+    }
+    for (uint32_t i = 0; i < header->stripe_count && status == MQX_OK; i++) {
+        status = mqx_lock_init(&stripes[i].lock, MQX_RANK_QUEUE);
+    }
+    return status;
+}
+
+static void format_journal(struct mqx_journal *journal, const struct mqx_region_plan *plan,
+                           const struct layout *at)
+{
+    journal->ring_offset = at->ring;
+    journal->ring_size = plan->ring_size;
+    journal->segment_size = plan->segment_size;
+    journal->first_segment_size = plan->first_segment_size;
+    journal->limit = plan->journal_limit;
+}
+
+static void fill_view(struct mqx_region *out, struct mqx_io *io, int fd, void *base, uint64_t size)
+{
+    struct mqx_header *header = base;
+    *out = (struct mqx_region){
+        .base = base,
+        .header = header,
+        .journal = &header->journal,
+        .stripes = (struct mqx_stripe *)((unsigned char *)base + header->stripe_offset),
+        .names = (uint32_t *)((unsigned char *)base + header->names_offset),
+        .stripe_mask = header->stripe_count - 1,
+        .fd = fd,
+        .io = io,
+        .size = size,
+    };
+    for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
+        out->area[kind] = (unsigned char *)base + header->area[kind].offset;
+    }
+}
+
+static int format(struct mqx_io *io, int fd, void *base, const struct mqx_region_plan *plan,
+                  const struct layout *at, struct mqx_region *out)
+{
+    struct mqx_header *header = base;
+    header->layout = mqx_region_layout();
+    header->size = at->size;
+    header->stripe_count = plan->stripe_count;
+    header->name_bucket_count = plan->name_bucket_count;
+    header->stripe_offset = at->stripes;
+    header->names_offset = at->names;
+    header->max_uncommitted = plan->max_uncommitted;
+    header->max_message = plan->max_message;
+    header->body_budget = plan->body_budget;
+    header->platform = plan->platform;
+    const uint64_t now = io->ops->now_us(io); /* a tenth of a second back: see queue.c, expiry_of */
+    header->epoch_us = now > 100000u ? now - 100000u : 0;
+    lay_out_areas(header, plan, at);
+    format_journal(&header->journal, plan, at);
+    fill_view(out, io, fd, base, at->size);
+    int status = format_locks(header, out->stripes);
+    mqx_order();
+    memcpy(header->magic, REGION_MAGIC, sizeof header->magic);
+    return status;
+}
+
+static bool plan_is_sound(const struct mqx_region_plan *plan, const struct layout *at)
+{
+    const uint32_t stripes = plan->stripe_count, buckets = plan->name_bucket_count;
+    return stripes >= 1 && stripes <= MQX_STRIPE_MAX && (stripes & (stripes - 1)) == 0 &&
+           buckets >= 1 && (buckets & (buckets - 1)) == 0 &&
+           plan->ring_size >= 4 * (uint64_t)MQX_RING_RECORD_MAX &&
+           (plan->ring_size & (plan->ring_size - 1)) == 0 &&
+           at->size >= at->areas + 64 * 16 * (uint64_t)MQX_PAGE_SIZE;
+}
+
+int mqx_region_create(struct mqx_io *io, int dir, const char *name,
+                      const struct mqx_region_plan *plan, struct mqx_region *out)
+{
+    const struct layout at = lay_out(plan);
+    void *base = NULL;
+    if (!plan_is_sound(plan, &at)) {
+        return mqx_fail(MQRC_UNEXPECTED_ERROR,
+                        "region of %llu bytes with a ring of %llu and %u stripes is not possible",
+                        (unsigned long long)plan->size, (unsigned long long)plan->ring_size,
+                        plan->stripe_count);
+    }
+    mqx_mapping_cache_drop();
+    int fd = io->ops->open(io, dir, name, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
+    if (fd < 0) {
+        return mqx_io_reason(fd, "creating the shared region");
+    }
+    int status = io->ops->truncate(io, fd, at.size);
+    if (status == 0) {
+        status = io->ops->allocate(io, fd, 0, at.areas);
+    }
+    if (status == 0) {
+        status = io->ops->map(io, fd, at.size, MQX_IO_MAP_REGION, &base);
+    }
+    if (status < 0) {
+        const bool full = status == -ENOSPC || status == -ENOMEM || status == -EDQUOT;
+        (void)io->ops->close(io, fd);
+        (void)io->ops->unlink(io, dir, name);
+        if (full) {
+            return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
+                            "the shared region needs %llu bytes on its file system to begin with",
+                            (unsigned long long)at.areas);
+        }
+        return mqx_io_reason(status, "laying out the shared region");
+    }
+    return format(io, fd, base, plan, &at, out);
+}
+
+/* A foreign or damaged file must not be believed: every number used for addressing is checked. */
+static int verify(const struct mqx_header *header, uint64_t size)
+{
+    if (memcmp(header->magic, REGION_MAGIC, sizeof header->magic) != 0 ||
+        header->layout != mqx_region_layout()) {
+        return mqx_fail(MQRC_ENVIRONMENT_ERROR,
+                        "the shared region was made by another build of penstock");
+    }
+    const uint32_t stripes = header->stripe_count;
+    bool sound = header->size == size && stripes >= 1 && stripes <= MQX_STRIPE_MAX &&
+                 (stripes & (stripes - 1)) == 0 && header->stripe_offset < size &&
+                 header->names_offset < size &&
+                 header->journal.ring_offset + header->journal.ring_size <= size;
+    for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
+        const struct mqx_area *area = &header->area[kind];
+        sound = sound && area->item_size == shapes[kind].item_size && area->offset <= size &&
+                area->reserved_bytes <= size - area->offset &&
+                area->capacity <= area->reserved_bytes;
+    }
+    if (!sound) {
+        return mqx_fail(MQRC_Q_MGR_NOT_AVAILABLE, "the shared region's header is damaged");
+    }
+    return MQX_OK;
+}
+
+int mqx_region_open(struct mqx_io *io, int dir, const char *name, struct mqx_region *out)
+{
+    struct mqx_io_stat facts;
+    void *base = NULL;
+    int fd = io->ops->open(io, dir, name, MQX_IO_WRITE, 0);
+    if (fd < 0) {
+        return mqx_io_reason(fd, "opening the shared region");
+    }
+    int status = io->ops->stat(io, fd, &facts);
+    if (status == 0 && facts.size < sizeof(struct mqx_header)) {
+        status = -EIO;
+    }
+    if (status == 0) {
+        base = mqx_mapping_cache_take(io, &facts);
+    }
+    if (status == 0 && base == NULL) {
+        status = io->ops->map(io, fd, facts.size, MQX_IO_MAP_REGION, &base);
+    }
+    if (status < 0) {
+        (void)io->ops->close(io, fd);
+        return mqx_io_reason(status, "mapping the shared region");
+    }
+    status = verify(base, facts.size);
+    if (status != MQX_OK) {
+        (void)io->ops->unmap(io, base, facts.size);
+        (void)io->ops->close(io, fd);
+        return status;
+    }
+    fill_view(out, io, fd, base, facts.size);
+    return MQX_OK;
+}
+
+void mqx_region_close(struct mqx_region *region)
+{
+    if (region->base == NULL) {
+        return;
+    }
+    (void)region->io->ops->unmap(region->io, region->base, region->size);
+    (void)region->io->ops->close(region->io, region->fd);
+    region->base = NULL;
+}
+
+void mqx_region_leave(struct mqx_region *region)
+{
+    struct mqx_io_stat facts;
+    struct mqx_io *io = region->io;
+    if (region->base == NULL || io->ops->stat(io, region->fd, &facts) < 0 ||
+        facts.size != region->size) {
+        mqx_region_close(region);
+        return;
+    }
+    mqx_mapping_cache_put(io, &facts, region->base, region->size);
+    (void)io->ops->close(io, region->fd);
+    region->base = NULL;
+}
+
+/* How far an area grows at once: large ones in larger steps, never so large that the growth lock is
+ * held long. */
+static uint64_t growth_of(const struct mqx_area *area, uint64_t wanted)
+{
+    uint64_t extra = area->capacity / 8;
+    const uint64_t most = 16ull << 20;
+    extra = extra < area->step ? area->step : extra > most ? most : extra;
+    uint64_t target = area->capacity + mqx_round_up(extra, MQX_PAGE_SIZE);
+    if (target < wanted) {
+        target = mqx_round_up(wanted, MQX_PAGE_SIZE);
+    }
+    return target < area->reserved_bytes ? target : area->reserved_bytes;
+}
+
+int mqx_region_grow(struct mqx_region *region, enum mqx_area_kind kind, uint64_t bytes)
+{
+    struct mqx_area *area = &region->header->area[kind];
+    if (mqx_load_acquire(&area->capacity) >= bytes) {
+        return MQX_OK;
+    }
+    int status = mqx_lock_take(region, &region->header->growth_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const uint64_t target = growth_of(area, bytes);
+    if (area->capacity < bytes && target < bytes) {
+        status = mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
+                          "the shared region is used up: area %d has %llu bytes of address space",
+                          (int)kind, (unsigned long long)area->reserved_bytes);
+    } else if (area->capacity < bytes) {
+        int err = region->io->ops->allocate(region->io, region->fd, area->offset + area->capacity,
+                                            target - area->capacity);
+        if (err == 0) {
+            mqx_store_release(&area->capacity, target); /* the one store that publishes */
+        } else {
+            status = mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
+                              "the shared region needs %llu more bytes on its file system",
+                              (unsigned long long)(target - area->capacity));
+        }
+    }
+    mqx_lock_drop(region, &region->header->growth_lock);
+    return status;
+}
+
+void mqx_region_stop(const struct mqx_region *region, uint32_t how)
+{
+    struct mqx_header *header = region->header;
+    mqx_check(how == MQX_STOP_BROKEN || how == MQX_STOP_ENDED);
+    if (!mqx_cas32(&header->stopped, MQX_RUNNING, how) && how == MQX_STOP_BROKEN) {
+        mqx_store_release(&header->stopped, how);
+    }
+    mqx_futex_raise(&header->journal.flush_word, INT_MAX);
+    const struct mqx_area *contexts = &header->area[MQX_AREA_CONTEXTS];
+    const uint64_t used = mqx_load_acquire(&contexts->used);
+    for (uint64_t slot = 1; slot < used; slot++) {
+        struct mqx_context *context = mqx_context(region, (uint32_t)slot);
+        if (context != NULL) {
+            mqx_futex_raise(&context->wait_word, INT_MAX);
+        }
+    }
+    for (uint32_t slot = 0; slot < MQX_PROCESS_MAX; slot++) {
+        if (mqx_load_relaxed(&header->process[slot].state) != MQX_PROC_FREE) {
+            mqx_futex_raise(&header->process[slot].doorbell, INT_MAX);
+        }
+    }
+}
+
+int mqx_region_stop_reason(const struct mqx_region *region)
+{
+    switch (mqx_region_stopped(region)) {
+    case MQX_RUNNING: return MQX_OK;
+    case MQX_STOP_ENDED: return mqx_fail(MQRC_Q_MGR_STOPPING, "the queue manager was ended");
+    default:
+        return mqx_fail(MQRC_CONNECTION_BROKEN,
+                        "the queue manager has stopped after an error; connect again");
+    }
+}

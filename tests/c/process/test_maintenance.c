@@ -1,0 +1,421 @@
+/*
+ * test_maintenance.c - proves maintenance.h and lock_watchdog.h: what a round of maintenance does, that one process
+ * at a time does it, and what the thread does by itself: sweeping the dead, marking, leaving when
+ * stopped.
+ *
+ * Waiting for the thread is a loop with an end: it looks every millisecond, 20 s at most.
+ */
+#include "fixtures/store_fixture.h"
+
+#include "os/futex.h"
+#include "process/maintenance.h"
+#include "journal/journal.h"
+#include "process/lock_watchdog.h"
+#include "os/block_hook.h"
+
+#include <pthread.h>
+#include <time.h>
+
+static struct memory_io *files;
+static struct bed_process process;
+
+static void start(void)
+{
+    memory_io_free(files);
+    files = bed_new();
+    bed_attach(files, &process);
+}
+
+#define WAIT_FOR(cond) \
+    do { \
+        bool wait_over = (cond); \
+        for (int wait_ms = 0; wait_ms < 20000 && !wait_over; wait_ms++) { \
+            usleep(1000); \
+            wait_over = (cond); \
+        } \
+        CHECK(wait_over); \
+    } while (0)
+
+/* ---- one round ---- */
+
+TEST(a_round_keeps_one_full_size_spare_ahead)
+{
+    start();
+    CHECK_INT(mqx_journal_spare_count(process.store), 0);
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    CHECK_INT(mqx_journal_spare_count(process.store), 1);
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    CHECK_INT(mqx_journal_spare_count(process.store), 1);
+    CHECK_INT(bed_detach(&process, NULL), 0);
+}
+
+TEST(a_round_reserves_journal_for_every_message_present)
+{
+    struct bed_queue q;
+    struct mqx_region_plan plan;
+    start();
+    bed_plan(&plan);
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    const uint64_t empty = process.store->region.journal->reserve_bytes;
+    CHECK(empty >= plan.first_segment_size / 4);
+    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
+    for (int i = 0; i < 2000; i++) {
+        CHECK_INT(bed_put(&process, NULL, q, true, "m", -1), 0);
+    }
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    CHECK(process.store->region.journal->reserve_bytes >= 2000 * 128);
+    CHECK_INT(bed_detach(&process, NULL), 0);
+}
+
+TEST(a_round_marks_what_has_been_idle_for_100_ms_and_not_before)
+{
+    struct bed_queue q;
+    start();
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
+    const struct mqx_journal *journal = process.store->region.journal;
+    CHECK(journal->marked < journal->durable);
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    CHECK(journal->marked < journal->durable);
+    memory_io_set_clock(files, journal->last_flush_us + 100001);
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    CHECK(journal->marked >= journal->durable);
+    const uint64_t writes = memory_io_calls(files, MEMORY_WRITE);
+    memory_io_set_clock(files, journal->last_flush_us + 900000);
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    CHECK_INT(memory_io_calls(files, MEMORY_WRITE), writes); /* nothing new: nothing to mark */
+    CHECK_INT(bed_detach(&process, NULL), 0);
+}
+
+TEST(a_round_discards_expired_messages_of_every_queue)
+{
+    struct bed_queue q[3];
+    start();
+    for (int i = 0; i < 3; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "Q%d", i);
+        CHECK_INT(bed_define(&process, name, NULL, &q[i]), 0);
+        for (int m = 0; m < 150; m++) {
+            CHECK_INT(bed_put(&process, NULL, q[i], m % 3 == 0, "dies", 1), 0);
+        }
+        CHECK_INT(bed_put(&process, NULL, q[i], false, "stays", -1), 0);
+    }
+    memory_io_set_clock(files, (uint64_t)time(NULL) * 1000000 + UINT64_C(3600000000));
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    for (int i = 0; i < 3; i++) {
+        const struct mqx_object *object = mqx_object(&process.store->region, q[i].slot);
+        CHECK_INT(object->present, 1);
+        CHECK_INT(object->expiring, 0);
+    }
+    CHECK_INT(bed_detach(&process, NULL), 0);
+}
+
+TEST(a_round_grows_every_area_a_step_ahead)
+{
+    start();
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
+        const struct mqx_area *area = &process.store->region.header->area[kind];
+        CHECK(area->capacity >= area->used * area->item_size + area->step);
+    }
+    CHECK_INT(bed_detach(&process, NULL), 0);
+}
+
+TEST(a_round_takes_a_checkpoint_when_one_is_due)
+{
+    struct bed_queue q;
+    static char body[60000];
+    start();
+    memset(body, 'b', sizeof body - 1);
+    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
+    const uint64_t begin = process.store->region.journal->checkpoint_begin;
+    for (int i = 0; i < 2000 && !mqx_checkpoint_due(process.store); i++) {
+        CHECK_INT(bed_put(&process, NULL, q, true, body, -1), 0);
+    }
+    CHECK(mqx_checkpoint_due(process.store));
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    CHECK(!mqx_checkpoint_due(process.store));
+    CHECK(process.store->region.journal->checkpoint_begin > begin);
+    CHECK_INT(bed_detach(&process, NULL), 0);
+}
+
+static void *hold_maintenance(void *arg)
+{
+    struct mqx_region *region = &process.store->region;
+    uint32_t *step = arg;
+    if (mqx_lock_take(region, &region->header->maintenance_lock) != 0) {
+        return NULL;
+    }
+    __atomic_store_n(step, 1u, __ATOMIC_RELEASE);
+    while (__atomic_load_n(step, __ATOMIC_ACQUIRE) == 1) {
+        usleep(1000);
+    }
+    mqx_lock_drop(region, &region->header->maintenance_lock);
+    return NULL;
+}
+
+TEST(one_at_a_time_does_maintenance)
+{
+    pthread_t thread;
+    uint32_t step = 0;
+    start();
+    CHECK_INT(pthread_create(&thread, NULL, hold_maintenance, &step), 0);
+    WAIT_FOR(__atomic_load_n(&step, __ATOMIC_ACQUIRE) == 1);
+    CHECK_INT(mqx_maintenance_round(process.store), MQX_BUSY);
+    __atomic_store_n(&step, 2u, __ATOMIC_RELEASE);
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    CHECK_INT(bed_detach(&process, NULL), 0);
+}
+
+TEST(a_step_that_fails_is_named_and_does_not_keep_the_others_from_being_done)
+{
+    start();
+    memory_io_set_space(files, 0, UINT64_MAX); /* no spare can be made */
+    const uint64_t rounds = process.store->region.header->maintenance_seq;
+    CHECK_INT(mqx_maintenance_round(process.store), MQRC_STORAGE_MEDIUM_FULL);
+    CHECK(strstr(mqx_error_text(), "spare segment: ") != NULL);
+    CHECK_INT(process.store->region.header->maintenance_seq, rounds + 1);
+    const struct mqx_area *area = &process.store->region.header->area[MQX_AREA_MESSAGES];
+    CHECK(area->capacity >= area->step); /* a later step */
+    memory_io_set_space(files, UINT64_MAX, UINT64_MAX);
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    CHECK_INT(bed_detach(&process, NULL), 0);
+}
+
+/* ---- the thread ---- */
+
+TEST(the_thread_does_rounds_by_itself_and_ends_when_asked)
+{
+    struct mqx_maintenance *helper = NULL;
+    start();
+    CHECK_INT(mqx_maintenance_start(process.store, &helper), 0);
+    WAIT_FOR(mqx_load_relaxed(&process.store->region.header->maintenance_seq) >= 2);
+    mqx_maintenance_stop(helper);
+    const uint64_t rounds = process.store->region.header->maintenance_seq;
+    usleep(20000);
+    CHECK_INT(process.store->region.header->maintenance_seq, rounds);
+    CHECK_INT(bed_detach(&process, NULL), 0);
+}
+
+TEST(a_ring_of_the_doorbell_brings_a_round_at_once)
+{
+    struct mqx_maintenance *helper = NULL;
+    start();
+    CHECK_INT(mqx_maintenance_start(process.store, &helper), 0);
+    for (int i = 0; i < 50; i++) { /* 50 rounds would take 25 s otherwise, more than the wait */
+        const uint64_t rounds = mqx_load_relaxed(&process.store->region.header->maintenance_seq);
+        mqx_maintenance_ring(&process.store->region, process.store->region.process);
+        WAIT_FOR(mqx_load_relaxed(&process.store->region.header->maintenance_seq) > rounds);
+    }
+    mqx_maintenance_stop(helper);
+    CHECK_INT(bed_detach(&process, NULL), 0);
+}
+
+TEST(the_thread_takes_no_signals)
+{
+    struct mqx_maintenance *helper = NULL;
+    char path[64], name[64], text[4096];
+    uint64_t blocked = 0;
+    sigset_t all, mine;
+    start();
+    sigfillset(&all);
+    CHECK_INT(pthread_sigmask(SIG_UNBLOCK, &all, NULL), 0);
+    CHECK_INT(mqx_maintenance_start(process.store, &helper), 0);
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    struct dirent *entry;
+    while ((entry = readdir(tasks)) != NULL) {
+        snprintf(path, sizeof path, "/proc/self/task/%.20s/status", entry->d_name);
+        FILE *status = fopen(path, "r");
+        if (status == NULL) {
+            continue;
+        }
+        size_t n = fread(text, 1, sizeof text - 1, status);
+        fclose(status);
+        text[n] = '\0';
+        const char *mask = strstr(text, "SigBlk:");
+        if (sscanf(text, "Name: %63s", name) == 1 && strcmp(name, "penstock") == 0 && mask) {
+            blocked = strtoull(mask + 7, NULL, 16);
+        }
+    }
+    closedir(tasks);
+    CHECK((blocked >> (SIGINT - 1) & 1) != 0 && (blocked >> (SIGTERM - 1) & 1) != 0);
+    CHECK_INT(pthread_sigmask(SIG_BLOCK, NULL, &mine), 0);
+    CHECK(!sigismember(&mine, SIGINT) && !sigismember(&mine, SIGTERM)); /* ours are as before */
+    mqx_maintenance_stop(helper);
+    CHECK_INT(bed_detach(&process, NULL), 0);
+}
+
+TEST(a_stopped_region_is_left_when_the_last_call_is_out)
+{
+    struct mqx_maintenance *helper = NULL;
+    struct bed_process next;
+    start();
+    CHECK_INT(mqx_maintenance_start(process.store, &helper), 0);
+    struct mqx_process *slot =
+        mqx_process_slot(&process.store->region, process.store->region.process);
+    mqx_store_release(&slot->calls_inside, 1u);
+    mqx_region_stop(&process.store->region, MQX_STOP_BROKEN);
+    WAIT_FOR(bed_logged(files, "AMQ7909E"));
+    CHECK_INT(bed_try_attach(files, &next), MQRC_Q_MGR_NOT_AVAILABLE);
+    mqx_store_release(&slot->calls_inside, 0u);
+    struct mqx_life_lock *file = mqx_life_lock_find(process.store->io, process.store->lock_fd);
+    WAIT_FOR(!mqx_life_lock_mine(file, process.store->region.process));
+    bed_attach(files, &next);
+    CHECK(next.report.first);
+    mqx_maintenance_stop(helper);
+    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(bed_detach(&next, NULL), 0);
+}
+
+TEST(a_failing_step_is_logged_when_it_begins_and_when_it_ends)
+{
+    struct mqx_maintenance *helper = NULL;
+    start();
+    memory_io_set_space(files, 3 << 20, UINT64_MAX);
+    const struct memory_fault fault = {.kind = MEMORY_FAULT_ERROR, .at = 1, .for_ever = true,
+                                       .ops = 1u << MEMORY_ALLOCATE, .error = ENOSPC};
+    memory_io_set_fault(files, &fault);
+    CHECK_INT(mqx_maintenance_start(process.store, &helper), 0);
+    WAIT_FOR(bed_logged(files, "AMQ7907E spare segment fails"));
+    memory_io_set_fault(files, NULL);
+    WAIT_FOR(bed_logged(files, "AMQ7908I spare segment works again"));
+    mqx_maintenance_stop(helper);
+    CHECK_INT(bed_detach(&process, NULL), 0);
+}
+
+struct consumer {
+    const struct bed_place *place;
+    int got[2];
+};
+
+static int get_in_a_unit(void *arg)
+{
+    const struct consumer *consumer = arg;
+    struct bed_queue q;
+    char text[64];
+    uint32_t count;
+    mqe_unit *unit = NULL;
+    if (bed_attach_real(consumer->place, mqx_io_posix(), &process) != 0 ||
+        bed_find(&process, "Q", &q) != 0 || mqe_unit_new(process.manager, &unit) != 0 ||
+        bed_get(&process, unit, q, text, &count) != 0 || write(consumer->got[1], "x", 1) != 1) {
+        return 1;
+    }
+    for (int i = 0; i < 60; i++) { /* to be killed */
+        sleep(1);
+    }
+    return 2;
+}
+
+TEST(the_messages_of_a_killed_process_come_back_without_anybodys_doing)
+{
+    struct bed_place place;
+    struct bed_queue q;
+    struct consumer consumer = {.place = &place};
+    struct mqx_maintenance *helper = NULL;
+    char text[64], path[128];
+    uint32_t count;
+    bed_make_place(&place);
+    CHECK_INT(bed_attach_real(&place, mqx_io_posix(), &process), 0);
+    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
+    CHECK_INT(bed_put(&process, NULL, q, true, "back", -1), 0);
+    CHECK_INT(mqx_maintenance_start(process.store, &helper), 0);
+    CHECK_INT(pipe(consumer.got), 0);
+    struct bed_process mine = process;
+    pid_t child = bed_child(get_in_a_unit, &consumer);
+    CHECK_INT(read(consumer.got[0], text, 1), 1);
+    CHECK_INT(bed_get(&mine, NULL, q, text, &count), MQRC_NO_MSG_AVAILABLE);
+    CHECK_INT(kill(child, SIGKILL), 0);
+    CHECK_INT(bed_wait(child), 1000 + SIGKILL);
+    const struct mqx_object *object = mqx_object(&mine.store->region, q.slot);
+    WAIT_FOR(mqx_load_relaxed(&object->got) == 0);
+    CHECK_INT(bed_get(&mine, NULL, q, text, &count), 0);
+    CHECK_STR(text, "back");
+    CHECK_INT(count, 1);
+    mqx_maintenance_stop(helper);
+    CHECK_INT(bed_detach(&mine, NULL), 0);
+    snprintf(path, sizeof path, "grep -q AMQ7905W %s/errors/AMQERR01.LOG", place.path);
+    CHECK_INT(system(path), 0);
+    bed_leave_place(&place);
+}
+
+/* ---- locks held long ---- */
+
+static void *hold_catalog(void *arg)
+{
+    struct mqx_region *region = &process.store->region;
+    uint32_t *step = arg;
+    if (mqx_lock_take(region, &region->header->catalog_lock) != 0) {
+        return NULL;
+    }
+    __atomic_store_n(step, 1u, __ATOMIC_RELEASE);
+    while (__atomic_load_n(step, __ATOMIC_ACQUIRE) == 1) {
+        usleep(1000);
+    }
+    mqx_lock_drop(region, &region->header->catalog_lock);
+    return NULL;
+}
+
+TEST(a_lock_that_somebody_sits_on_is_reported_once_with_the_pid)
+{
+    static struct mqx_lock_watchdog watch;
+    struct mqx_held held;
+    pthread_t thread;
+    uint32_t step = 0;
+    start();
+    mqx_lock_watchdog_long_us = 20000;
+    CHECK_INT(pthread_create(&thread, NULL, hold_catalog, &step), 0);
+    WAIT_FOR(__atomic_load_n(&step, __ATOMIC_ACQUIRE) == 1);
+    CHECK(!mqx_lock_watchdog_check(&watch, &process.store->region, &held));
+    WAIT_FOR(mqx_lock_watchdog_check(&watch, &process.store->region, &held));
+    CHECK_INT(held.pid, getpid());
+    CHECK_INT(held.lock, MQX_RANK_CATALOG);
+    usleep(30000);
+    CHECK(!mqx_lock_watchdog_check(&watch, &process.store->region, &held));
+    __atomic_store_n(&step, 2u, __ATOMIC_RELEASE);
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    mqx_lock_watchdog_long_us = 5000000;
+    CHECK_INT(bed_detach(&process, NULL), 0);
+}
+
+TEST(a_lock_that_is_merely_busy_is_not_reported)
+{
+    static struct mqx_lock_watchdog watch;
+    struct mqx_held held;
+    struct mqx_region *region;
+    start();
+    region = &process.store->region;
+    mqx_lock_watchdog_long_us = 0;
+    for (int i = 0; i < 1000; i++) {
+        region->header->slots_lock.holder = 7; /* seen in use at every look, and yet to be had */
+        CHECK(!mqx_lock_watchdog_check(&watch, region, &held));
+    }
+    mqx_lock_watchdog_long_us = 5000000;
+    CHECK_INT(bed_detach(&process, NULL), 0);
+}
+
+/* ---- block_hook.h ---- */
+
+static void count_call(void *arg)
+{
+    *(int *)arg += 1;
+    mqx_about_to_block(); /* as a hook that itself blocks would */
+}
+
+TEST(the_yield_hook_is_called_once_and_only_when_armed)
+{
+    int calls = 0;
+    mqx_about_to_block();
+    mqx_block_hook_arm(count_call, &calls);
+    CHECK_INT(calls, 0);
+    mqx_about_to_block();
+    mqx_about_to_block();
+    CHECK_INT(calls, 1);
+    mqx_block_hook_arm(count_call, &calls);
+    mqx_block_hook_arm(NULL, NULL);
+    mqx_about_to_block();
+    CHECK_INT(calls, 1);
+}
+
+TEST_MAIN()

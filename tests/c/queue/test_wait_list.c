@@ -1,0 +1,398 @@
+/* Claims of wait_list.c, and of the waiting part of get.c: who is woken by what, exactly once, and
+ * never by the bound of the sleep. Threads are real; nothing here depends on how long anything
+ * takes. */
+#include "fixtures/engine_fixture.h"
+#include "queue/wait_list.h"
+#include "queue/match.h"
+
+static void *deaf_main(void *arg) /* a waiter whom SIGUSR1 alone interrupts */
+{
+    sigset_t all;
+    (void)sigfillset(&all);
+    (void)sigdelset(&all, SIGUSR1);
+    (void)pthread_sigmask(SIG_SETMASK, &all, NULL);
+    return waiter_main(arg);
+}
+
+TEST(a_put_a_commit_and_a_backout_each_wake_a_waiter)
+{
+    struct waiter waiter;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    mqe_unit *unit = engine_unit();
+    for (int persistent = 0; persistent < 2; persistent++) {
+        WAITER(&waiter, q, 0);
+        CHECK(await_waiters(q, 1));
+        CHECK_INT(PUT(q, .text = "put", .persistent = persistent), 0);
+        CHECK_STR(waiter_end(&waiter), "put");
+        WAITER(&waiter, q, 0);
+        CHECK(await_waiters(q, 1));
+        CHECK_INT(PUT(q, .text = "unit", .unit = unit, .persistent = persistent), 0);
+        CHECK_INT(mqx_object(engine_region(), q.slot)->waiters, 1);
+        CHECK_INT(mqe_commit(unit), 0);
+        CHECK_STR(waiter_end(&waiter), "unit");
+        CHECK_INT(PUT(q, .text = "again", .persistent = persistent), 0);
+        CHECK_STR(TAKE(q, .unit = unit), "again");
+        WAITER(&waiter, q, 0);
+        CHECK(await_waiters(q, 1));
+        CHECK_INT(mqe_backout(unit), 0);
+        CHECK_STR(waiter_end(&waiter), "again");
+        CHECK_INT(waiter.got.backout_count, 1);
+    }
+    CHECK_INT(woken_by_bound(), 0);
+}
+
+TEST(a_long_message_and_an_unlocked_one_wake_a_waiter)
+{
+    static char body[90000];
+    struct waiter waiter;
+    memset(body, 'b', sizeof body);
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    mqe_queue *other = engine_open(q, MQE_BROWSE);
+    WAITER(&waiter, q, 0);
+    CHECK(await_waiters(q, 1));
+    CHECK_INT(PUT(q, .body = body, .length = sizeof body), 0);
+    (void)waiter_end(&waiter);
+    CHECK_INT(waiter.got.length, sizeof body);
+    CHECK_INT(PUT(q, .text = "x"), 0);
+    CHECK_STR(TAKE_BY(other, .flags = MQE_GET_BROWSE_FIRST | MQE_GET_LOCK), "x");
+    WAITER(&waiter, q, 0);
+    CHECK(await_waiters(q, 1));
+    CHECK_INT(engine_close(other), 0);
+    CHECK_STR(waiter_end(&waiter), "x");
+    CHECK_INT(woken_by_bound(), 0);
+}
+
+TEST(one_message_wakes_one_getter_the_oldest_first)
+{
+    enum { COUNT = 20 };
+    static struct waiter waiters[COUNT];
+    char text[8];
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        WAITER(&waiters[i], q, 0);
+        CHECK(await_waiters(q, i + 1));
+    }
+    for (uint32_t i = 0; i < COUNT; i++) {
+        snprintf(text, sizeof text, "%u", i);
+        CHECK_INT(PUT(q, .text = text), 0);
+        CHECK_STR(waiter_end(&waiters[i]), text);
+        CHECK_INT(mqx_object(engine_region(), q.slot)->waiters, COUNT - 1 - i);
+    }
+    CHECK_INT(woken_by_bound(), 0);
+}
+
+TEST(who_waits_for_an_id_comes_before_who_takes_anything_and_is_not_woken_for_others)
+{
+    static struct waiter general, by_correl, by_msg, by_group;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    WAITER(&general, q, 0);
+    CHECK(await_waiters(q, 1));
+    WAITER(&by_correl, q, .correl = 7);
+    WAITER(&by_msg, q, .msg = 8);
+    WAITER(&by_group, q, .group = 9);
+    CHECK(await_waiters(q, 4));
+    CHECK_INT(PUT(q, .text = "correl", .correl = 7), 0);
+    CHECK_STR(waiter_end(&by_correl), "correl");
+    CHECK_INT(PUT(q, .text = "group", .group = 9, .persistent = 1), 0);
+    CHECK_STR(waiter_end(&by_group), "group");
+    CHECK_INT(PUT(q, .text = "msg", .msg = 8), 0);
+    CHECK_STR(waiter_end(&by_msg), "msg");
+    CHECK_INT(mqx_object(engine_region(), q.slot)->waiters, 1);
+    CHECK_INT(PUT(q, .text = "any", .msg = 1, .correl = 2, .group = 3), 0);
+    CHECK_STR(waiter_end(&general), "any");
+    CHECK_INT(woken_by_bound(), 0);
+}
+
+TEST(waiters_on_queues_of_one_stripe_with_equal_ids_are_kept_apart)
+{
+    static struct waiter a, b;
+    struct mqe_settings settings = engine_settings();
+    settings.stripe_count = 1;
+    engine_begin_with(&settings);
+    struct queue qa = QUEUE("A", 0), qb = QUEUE("B", 0);
+    WAITER(&a, qa, .correl = 5);
+    WAITER(&b, qb, .correl = 5);
+    CHECK(await_waiters(qa, 1) && await_waiters(qb, 1));
+    CHECK_INT(PUT(qb, .text = "b", .correl = 5), 0);
+    CHECK_STR(waiter_end(&b), "b");
+    CHECK_INT(mqx_object(engine_region(), qa.slot)->waiters, 1);
+    CHECK_INT(PUT(qa, .text = "a", .correl = 5), 0);
+    CHECK_STR(waiter_end(&a), "a");
+}
+
+struct client { /* as a waiter, for a stack of 64 KiB */
+    struct queue q;
+    uint64_t id;
+    int status;
+    char text[16];
+    pthread_t thread;
+};
+
+static void *client_main(void *arg)
+{
+    struct client *client = arg;
+    struct mqe_get get = {.flags = MQE_GET_WAIT, .wait_us = -1, .match = MQE_MATCH_CORREL_ID,
+                          .buffer = client->text, .capacity = sizeof client->text - 1};
+    id_of(get.correl_id, client->id);
+    client->status = mqe_get(engine.manager, NULL, client->q.handle, &get);
+    return NULL;
+}
+
+/* 1,000 clients on one reply queue. Each context's futex word is raised once: by the put that is
+ * its. */
+TEST(of_a_thousand_waiters_each_is_woken_once_by_its_own_message)
+{
+    enum { COUNT = 1000 };
+    static struct client clients[COUNT];
+    pthread_attr_t attributes;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    CHECK_INT(pthread_attr_init(&attributes), 0);
+    CHECK_INT(pthread_attr_setstacksize(&attributes, 64 << 10), 0);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        clients[i].q = q;
+        clients[i].id = i + 1;
+        CHECK_INT(pthread_create(&clients[i].thread, &attributes, client_main, &clients[i]), 0);
+    }
+    CHECK(await_waiters(q, COUNT));
+    for (uint64_t i = 0; i < COUNT; i++) {
+        char text[16];
+        const uint64_t id = i * 617 % COUNT + 1;
+        snprintf(text, sizeof text, "%" PRIu64, id);
+        CHECK_INT(PUT(q, .text = text, .correl = id), 0);
+    }
+    int good = 0;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        char text[16];
+        CHECK_INT(pthread_join(clients[i].thread, NULL), 0);
+        snprintf(text, sizeof text, "%u", i + 1);
+        good += clients[i].status == 0 && strcmp(text, clients[i].text) == 0;
+    }
+    CHECK_INT(good, COUNT);
+    uint64_t words = 0;
+    for (uint32_t slot = 1; slot < engine_region()->header->area[MQX_AREA_CONTEXTS].used; slot++) {
+        const uint32_t word = mqx_context(engine_region(), slot)->wait_word;
+        CHECK(word <= 1);
+        words += word;
+    }
+    CHECK_INT(words, COUNT);
+    CHECK_INT(woken_by_bound(), 0);
+    CHECK_INT(depth(q), 0);
+}
+
+TEST(a_wait_that_is_over_says_2033_and_leaves_the_list)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    CHECK_INT(PUT(q, .text = "other", .correl = 1), 0);
+    CHECK_STR(TAKE(q, .correl = 2, .wait_us = 30000), "(2033)");
+    CHECK_STR(TAKE(q, .correl = 2, .wait_us = 1), "(2033)");
+    CHECK_INT(mqx_object(engine_region(), q.slot)->waiters, 0);
+    CHECK_INT(depth(q), 1);
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    interrupted = number;
+}
+
+TEST(a_signal_ends_the_wait_with_what_is_left_of_it_and_consumes_nothing)
+{
+    const struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction old;
+    static struct waiter waiter, second;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    CHECK_INT(sigaction(SIGUSR1, &action, &old), 0);
+    waiter = (struct waiter){.handle = q.handle, .ask = {.wait_us = 60000000}};
+    CHECK_INT(pthread_create(&waiter.thread, NULL, deaf_main, &waiter), 0);
+    CHECK(await_waiters(q, 1));
+    while (mqx_load_relaxed(&mqx_object(engine_region(), q.slot)->waiters) == 1) {
+        CHECK_INT(pthread_kill(waiter.thread, SIGUSR1), 0); /* it may not be asleep yet */
+        sleep_ms(1);
+    }
+    (void)waiter_end(&waiter);
+    CHECK_INT(waiter.got.status, MQE_INTERRUPTED);
+    CHECK_INT(sigaction(SIGUSR1, &old, NULL), 0);
+    WAITER(&second, q, 0);
+    CHECK(await_waiters(q, 1));
+    CHECK_INT(PUT(q, .text = "whole"), 0);
+    CHECK_STR(waiter_end(&second), "whole");
+    CHECK_INT(depth(q), 0);
+}
+
+TEST(disabling_gets_ends_every_wait_with_2016)
+{
+    static struct waiter waiters[80];
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    for (int i = 0; i < 80; i++) {
+        WAITER(&waiters[i], q, .correl = (uint64_t)i);
+    }
+    CHECK(await_waiters(q, 80));
+    CHECK_INT(ALTER(q, "Q", GET_DISABLED, 1), 0);
+    for (int i = 0; i < 80; i++) {
+        CHECK_STR(waiter_end(&waiters[i]), "(2016)");
+    }
+    CHECK_INT(mqx_object(engine_region(), q.slot)->waiters, 0);
+}
+
+TEST(quiescing_ends_waits_that_ask_for_it_and_no_others)
+{
+    static struct waiter asks, asks_not;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    WAITER(&asks, q, .flags = MQE_GET_FAIL_IF_QUIESCING);
+    WAITER(&asks_not, q, 0);
+    CHECK(await_waiters(q, 2));
+    CHECK_INT(mqe_end(engine.manager, MQE_END_CONTROLLED), 0);
+    CHECK_STR(waiter_end(&asks), "(2161)");
+    CHECK(await_waiters(q, 1));
+    CHECK_INT(PUT(q, .text = "still"), 0);
+    CHECK_STR(waiter_end(&asks_not), "still");
+    CHECK_STR(TAKE(q, .flags = MQE_GET_FAIL_IF_QUIESCING, .wait_us = -1), "(2161)");
+}
+
+TEST(a_stop_ends_every_wait_at_once)
+{
+    for (uint32_t how = MQX_STOP_BROKEN; how <= MQX_STOP_ENDED; how++) {
+        static struct waiter waiter, browser;
+        engine_begin();
+        struct queue q = QUEUE("Q", 0);
+        WAITER(&waiter, q, .wait_us = -1);
+        WAITER(&browser, q, .wait_us = -1, .flags = MQE_GET_BROWSE_NEXT);
+        CHECK(await_waiters(q, 2));
+        mqx_region_stop(engine_region(), how);
+        CHECK_STR(waiter_end(&waiter), how == MQX_STOP_ENDED ? "(2162)" : "(2009)");
+        CHECK_STR(waiter_end(&browser), how == MQX_STOP_ENDED ? "(2162)" : "(2009)");
+    }
+}
+
+TEST(browsers_are_woken_beside_the_getter_not_instead_of_it)
+{
+    static struct waiter browsers[3], getter;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    mqe_unit *unit = engine_unit();
+    for (uint32_t i = 0; i < 3; i++) {
+        waiter_start(&browsers[i], engine_open(q, MQE_BROWSE),
+                     &(const struct ask){.flags = MQE_GET_BROWSE_NEXT});
+    }
+    CHECK(await_waiters(q, 3));
+    CHECK_INT(PUT(q, .text = "seen"), 0);
+    for (int i = 0; i < 3; i++) {
+        CHECK_STR(waiter_end(&browsers[i]), "seen");
+    }
+    CHECK_STR(TAKE(q, .unit = unit), "seen");
+    WAITER(&getter, q, 0);
+    CHECK(await_waiters(q, 1));
+    waiter_start(&browsers[0], engine_open(q, MQE_BROWSE),
+                 &(const struct ask){.flags = MQE_GET_BROWSE_NEXT, .wait_us = 20000});
+    CHECK_INT(mqe_backout(unit), 0);
+    CHECK_STR(waiter_end(&getter), "seen");
+    (void)waiter_end(&browsers[0]);
+    CHECK_INT(woken_by_bound(), 0);
+}
+
+/* ---- the lists themselves ---- */
+
+static uint32_t context_of(struct mqx_stripe_guard *guard, struct queue q, uint64_t correl)
+{
+    uint32_t slot = 0;
+    struct mqx_match match;
+    const struct mqe_get get = engine_ask(&(const struct ask){.correl = correl});
+    CHECK_INT(mqx_slot_take(engine_region(), MQX_AREA_CONTEXTS, NULL, &slot), 0);
+    mqx_match_init(engine_region(), &get, &match);
+    struct mqx_context *context = mqx_context(engine_region(), slot);
+    context->wait_match = match.bits;
+    context->wait_tag[MQX_BY_CORREL_ID] = correl != 0 ? match.tag[MQX_BY_CORREL_ID] : 0;
+    context->wait_browse = 0;
+    mqx_wait_list_add(guard, q.slot, slot);
+    return slot;
+}
+
+TEST(a_wake_up_that_is_not_used_is_handed_on_to_the_next_who_matches)
+{
+    struct mqx_wakes wakes = {.count = 0};
+    struct mqx_stripe_guard guard;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    CHECK_INT(PUT(q, .text = "x", .correl = 3), 0);
+    CHECK_INT(mqx_stripe_guard_take(engine_region(), q.slot, &guard), 0);
+    const uint32_t other = context_of(&guard, q, 4), first = context_of(&guard, q, 3);
+    const uint32_t next = context_of(&guard, q, 0), last = context_of(&guard, q, 0);
+    const uint32_t message =
+        mqx_priority_index_first(engine_region(), mqx_object(engine_region(), q.slot));
+    mqx_wait_list_pick(&guard, q.slot, message, &wakes);
+    CHECK_INT(wakes.count, 1);
+    CHECK_INT(wakes.context[0], first);
+    CHECK_INT(mqx_wait_list_remove(&guard, first), MQX_WAIT_WOKEN);
+    mqx_wait_list_hand_on(&guard, q.slot, &wakes);
+    CHECK_INT(wakes.count, 2);
+    CHECK_INT(wakes.context[1], next);
+    CHECK_INT(mqx_wait_list_remove(&guard, last), MQX_WAIT_LISTED);
+    CHECK_INT(mqx_wait_list_remove(&guard, last), MQX_WAIT_NONE);
+    mqx_wait_list_hand_on(&guard, q.slot, &wakes);
+    CHECK_INT(wakes.count, 2);
+    CHECK_INT(mqx_wait_list_remove(&guard, other), MQX_WAIT_LISTED);
+    CHECK_INT(mqx_object(engine_region(), q.slot)->waiters, 0);
+    (void)mqx_wait_list_remove(&guard, next);
+    mqx_stripe_guard_drop(&guard);
+}
+
+TEST(who_was_woken_but_must_leave_hands_the_wake_up_on)
+{
+    static struct waiter leaving;
+    struct mqx_stripe_guard guard;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    WAITER(&leaving, q, .flags = MQE_GET_FAIL_IF_QUIESCING);
+    CHECK(await_waiters(q, 1));
+    CHECK_INT(mqx_stripe_guard_take(engine_region(), q.slot, &guard), 0);
+    const uint32_t second = context_of(&guard, q, 0);
+    mqx_stripe_guard_drop(&guard);
+    mqx_store_release(&engine_region()->header->quiescing, 1); /* and nobody is told yet */
+    CHECK_INT(PUT(q, .text = "x"), 0);
+    CHECK_STR(waiter_end(&leaving), "(2161)");
+    CHECK_INT(mqx_context(engine_region(), second)->wait_state, MQX_WAIT_WOKEN);
+    CHECK_STR(TAKE(q), "x");
+}
+
+TEST(waiters_leave_their_lists_in_any_order)
+{
+    enum { COUNT = 30 };
+    uint32_t slots[COUNT];
+    struct mqx_stripe_guard guard;
+    struct test_random random = {test_seed()};
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    CHECK_INT(mqx_stripe_guard_take(engine_region(), q.slot, &guard), 0);
+    for (int round = 0; round < 50; round++) {
+        for (int i = 0; i < COUNT; i++) {
+            slots[i] = context_of(&guard, q, (uint64_t)(i % 3) * 9);
+        }
+        CHECK_INT(mqx_object(engine_region(), q.slot)->waiters, COUNT);
+        for (uint32_t left = COUNT; left > 0; left--) {
+            const uint32_t i = (uint32_t)test_below(&random, left);
+            CHECK_INT(mqx_wait_list_remove(&guard, slots[i]), MQX_WAIT_LISTED);
+            CHECK_INT(mqx_slot_give(engine_region(), MQX_AREA_CONTEXTS, slots[i]), 0);
+            slots[i] = slots[left - 1];
+        }
+        CHECK_INT(mqx_object(engine_region(), q.slot)->waiters, 0);
+        CHECK_INT(mqx_object(engine_region(), q.slot)->wait_head, 0);
+    }
+    mqx_stripe_guard_drop(&guard);
+}
+
+TEST(the_bed_is_cleared_away)
+{
+    engine_end();
+}
+
+TEST_MAIN()

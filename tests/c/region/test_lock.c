@@ -1,0 +1,287 @@
+/* Claims of lock.c: whoever dies inside a micro-transaction, the next owner sees the state before
+ * it. */
+#include "fixtures/region_fixture.h"
+
+#include "os/block_hook.h"
+
+static struct mqx_lock *lock;
+static uint64_t *field; /* in the memory that the lock protects: the area of objects */
+
+static void begin(void)
+{
+    region_begin();
+    CHECK_INT(mqx_region_grow(&region, MQX_AREA_OBJECTS, 65536), 0);
+    lock = &region.stripes[1].lock;
+    field = (uint64_t *)(void *)region.area[MQX_AREA_OBJECTS];
+    for (int i = 0; i < 16; i++) {
+        field[i] = 0x1111111111111111u * (uint64_t)(i + 1);
+    }
+}
+
+static bool untouched(void)
+{
+    bool same = lock->undo_count == 0;
+    for (int i = 0; i < 16; i++) {
+        same = same && field[i] == 0x1111111111111111u * (uint64_t)(i + 1);
+    }
+    return same;
+}
+
+static void change(uint64_t value)
+{
+    mqx_undo_store8(region.base, lock, (uint8_t *)&field[0] + 3, (uint8_t)value);
+    mqx_undo_store16(region.base, lock, (uint16_t *)(void *)&field[1] + 1, (uint16_t)value);
+    mqx_undo_store32(region.base, lock, (uint32_t *)(void *)&field[2] + 1, (uint32_t)value);
+    mqx_undo_store64(region.base, lock, &field[3], value);
+    mqx_undo_store64(region.base, lock, &field[3], value + 1);
+    mqx_undo_store64(region.base, lock, &field[15], value);
+}
+
+TEST(a_rolled_back_micro_transaction_leaves_everything_as_it_was)
+{
+    begin();
+    CHECK_INT(mqx_lock_take(&region, lock), 0);
+    CHECK(mqx_lock_held(&region, lock));
+    change(7);
+    CHECK(field[3] == 8 && field[15] == 7);
+    mqx_undo_rollback(&region, lock);
+    CHECK(untouched());
+    change(9);
+    mqx_undo_commit(lock);
+    mqx_undo_rollback(&region, lock);
+    CHECK_INT(field[3], 10);
+    mqx_lock_drop(&region, lock);
+    CHECK(!mqx_lock_held(&region, lock));
+}
+
+static void die_inside(void *arg)
+{
+    mqx_ignore(mqx_lock_take(&region, lock));
+    change(*(uint64_t *)arg);
+}
+
+static void die_after_commit(void *arg)
+{
+    die_inside(arg);
+    mqx_undo_commit(lock);
+}
+
+TEST(the_next_owner_after_a_death_rolls_back_what_was_not_committed_and_only_that)
+{
+    uint64_t value = 77;
+    begin();
+    killed_after(die_inside, &value);
+    CHECK(field[3] == 78);
+    CHECK_INT(mqx_lock_take(&region, lock), 0);
+    CHECK(untouched());
+    CHECK_INT(lock->repairs, 1);
+    mqx_lock_drop(&region, lock);
+    killed_after(die_after_commit, &value);
+    CHECK_INT(mqx_lock_take(&region, lock), 0);
+    CHECK_INT(field[3], 78);
+    CHECK_INT(lock->repairs, 2);
+    mqx_lock_drop(&region, lock);
+    CHECK_INT(mqx_lock_try(&region, lock), 0);
+    mqx_lock_drop(&region, lock);
+    CHECK_INT(mqx_region_stopped(&region), MQX_RUNNING);
+}
+
+/* Takes over from a dead owner, undoes a part, dies as well. */
+static void die_in_the_repair(void *arg)
+{
+    const uint32_t steps = *(uint32_t *)arg;
+    if (pthread_mutex_lock(&lock->mutex) != EOWNERDEAD) {
+        _exit(1);
+    }
+    for (uint32_t i = 0; i < steps && lock->undo_count > 0; i++) {
+        const struct mqx_undo *undo = &lock->undo[lock->undo_count - 1];
+        memcpy(region.base + (undo->place >> 4), &undo->old, undo->place & 15u);
+        if (i + 1 < steps) {
+            lock->undo_count -= 1; /* the last one dies between the store and the count */
+        }
+    }
+}
+
+TEST(a_repair_may_die_at_every_step_and_is_done_again)
+{
+    for (uint32_t steps = 0; steps <= 7; steps++) {
+        uint64_t value = 5;
+        begin();
+        killed_after(die_inside, &value);
+        killed_after(die_in_the_repair, &steps);
+        CHECK_INT(mqx_lock_take(&region, lock), 0);
+        CHECK(untouched());
+        mqx_lock_drop(&region, lock);
+    }
+}
+
+static void make_it_dead_for_ever(void *arg)
+{
+    (void)arg;
+    if (pthread_mutex_lock(&lock->mutex) == EOWNERDEAD) {
+        (void)pthread_mutex_unlock(&lock->mutex); /* without having made it consistent */
+    }
+}
+
+static void *take_it(void *arg)
+{
+    *(int *)arg = mqx_lock_take(&region, lock);
+    return NULL;
+}
+
+TEST(a_lock_beyond_repair_stops_the_queue_manager)
+{
+    pthread_t thread;
+    int status = 0;
+    uint64_t value = 5;
+    begin();
+    killed_after(die_inside, &value);
+    killed_after(make_it_dead_for_ever, NULL);
+    CHECK_INT(mqx_lock_take(&region, lock), MQRC_CONNECTION_BROKEN);
+    CHECK_INT(mqx_region_stopped(&region), MQX_STOP_BROKEN);
+    CHECK_INT(pthread_create(&thread, NULL, take_it, &status), 0); /* is not left waiting either */
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    CHECK_INT(status, MQRC_CONNECTION_BROKEN);
+    CHECK_INT(mqx_lock_take(&region, &region.stripes[2].lock), 0);
+    mqx_lock_drop(&region, &region.stripes[2].lock);
+}
+
+TEST(a_damaged_undo_list_of_a_dead_owner_is_not_believed)
+{
+    uint64_t value = 5;
+    begin();
+    killed_after(die_inside, &value);
+    lock->undo_count = MQX_UNDO_MAX + 1;
+    CHECK_INT(mqx_lock_take(&region, lock), MQRC_CONNECTION_BROKEN);
+    CHECK_INT(mqx_region_stopped(&region), MQX_STOP_BROKEN);
+}
+
+static void *try_it(void *arg)
+{
+    *(int *)arg = mqx_lock_try(&region, lock);
+    return NULL;
+}
+
+TEST(a_try_says_busy_and_does_not_wait)
+{
+    pthread_t thread;
+    int status = 0;
+    begin();
+    CHECK_INT(mqx_lock_take(&region, lock), 0);
+    CHECK_INT(pthread_create(&thread, NULL, try_it, &status), 0);
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    CHECK_INT(status, MQX_BUSY);
+    mqx_lock_drop(&region, lock);
+}
+
+static void overflow(void *arg)
+{
+    (void)arg;
+    mqx_ignore(mqx_lock_take(&region, lock));
+    for (int i = 0; i <= MQX_UNDO_MAX; i++) {
+        mqx_undo_store64(region.base, lock, &field[0], (uint64_t)i);
+    }
+}
+
+static void drop_open(void *arg)
+{
+    (void)arg;
+    mqx_ignore(mqx_lock_take(&region, lock));
+    mqx_undo_store64(region.base, lock, &field[0], 1);
+    mqx_lock_drop(&region, lock);
+}
+
+TEST(more_stores_than_the_undo_list_holds_and_dropping_a_half_made_change_are_refused)
+{
+    char text[400];
+    begin();
+    CHECK(test_dies(SIGABRT, overflow, NULL, text, sizeof text));
+    CHECK(strstr(text, "MQX_UNDO_MAX") != NULL);
+    CHECK_INT(mqx_lock_take(&region, lock), 0);
+    CHECK(untouched());
+    mqx_lock_drop(&region, lock);
+    CHECK(test_dies(SIGABRT, drop_open, NULL, text, sizeof text));
+    CHECK_INT(mqx_lock_take(&region, lock), 0);
+    CHECK(untouched());
+    mqx_lock_drop(&region, lock);
+}
+
+enum { MOVES = 20000 };
+
+/* Moves 1 from a field to another, for ever or MOVES times. */
+static void *move_about(void *arg)
+{
+    struct test_random random = {(uint64_t)(uintptr_t)arg};
+    for (int i = 0; i < MOVES; i++) {
+        const uint64_t from = test_below(&random, 16), to = test_below(&random, 16);
+        if (mqx_lock_take(&region, lock) != 0) {
+            return (void *)1;
+        }
+        mqx_undo_store64(region.base, lock, &field[from], field[from] - 1);
+        mqx_undo_store64(region.base, lock, &field[to], field[to] + 1);
+        mqx_undo_commit(lock);
+        mqx_lock_drop(&region, lock);
+    }
+    return NULL;
+}
+
+static uint64_t sum(void)
+{
+    uint64_t total = 0;
+    for (int i = 0; i < 16; i++) {
+        total += field[i];
+    }
+    return total;
+}
+
+TEST(threads_exclude_each_other)
+{
+    pthread_t threads[8];
+    begin();
+    const uint64_t before = sum();
+    for (uintptr_t i = 0; i < 8; i++) {
+        CHECK_INT(pthread_create(&threads[i], NULL, move_about, (void *)(i + 1)), 0);
+    }
+    for (int i = 0; i < 8; i++) {
+        void *failed = NULL;
+        CHECK_INT(pthread_join(threads[i], &failed), 0);
+        CHECK(failed == NULL);
+    }
+    CHECK_INT(sum(), before);
+}
+
+TEST(processes_killed_at_any_moment_leave_the_sum_as_it_was_and_the_others_going)
+{
+    struct test_random random = {test_seed()};
+    begin();
+    const uint64_t before = sum();
+    uint32_t kills = 0;
+    for (; kills < 300; kills++) {
+        fflush(NULL);
+        const pid_t child = fork();
+        if (child == 0) {
+            region.process = kills % 1000 + 1;
+            for (;;) {
+                mqx_ignore(move_about((void *)(uintptr_t)(kills + 1)) != NULL);
+            }
+        }
+        CHECK(child > 1);
+        const struct timespec pause = {.tv_nsec = (long)test_below(&random, 900000)};
+        (void)nanosleep(&pause, NULL);
+        CHECK_INT(kill(child, SIGKILL), 0);
+        CHECK_INT(waitpid(child, NULL, 0), child);
+        CHECK_INT(mqx_lock_take(&region, lock), 0);
+        const uint64_t now = sum();
+        mqx_lock_drop(&region, lock);
+        CHECK_INT(now, before);
+    }
+    CHECK(lock->repairs > 0);
+    printf("(%u kills, %u repairs) ", kills, lock->repairs);
+}
+
+TEST(the_bed_is_cleared_away)
+{
+    region_end();
+}
+
+TEST_MAIN()

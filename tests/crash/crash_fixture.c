@@ -1,0 +1,588 @@
+/*
+ * crash_fixture.c - see crash_fixture.h.
+ */
+#include "crash_fixture.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+_Noreturn void world_die(const char *what, int reason)
+{
+    fprintf(stderr, "%s: %d %s: %s\n", what, reason, mqe_reason_name(reason), mqe_error_text());
+    _exit(3);
+}
+
+static void demand(const char *what, int reason)
+{
+    if (reason != 0) {
+        world_die(what, reason);
+    }
+}
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 31;
+    x *= 0x9e3779b97f4a7c15ull;
+    return x ^ x >> 29;
+}
+
+static void fill_body(unsigned char *body, uint64_t id, uint64_t length)
+{
+    for (uint64_t at = 0; at + 8 <= length; at += 8) {
+        const uint64_t word = at == 0 ? id : mix(id + at);
+        memcpy(body + at, &word, 8);
+    }
+    memset(body + (length & ~7ull), (int)(id & 0x7f), length & 7u);
+}
+
+static bool body_is_whole(const unsigned char *body, uint64_t length, uint64_t *id)
+{
+    memcpy(id, body, 8);
+    for (uint64_t at = 8; at + 8 <= length; at += 8) {
+        uint64_t word;
+        memcpy(&word, body + at, 8);
+        if (word != mix(*id + at)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- making and removing ---- */
+
+static void define_queue(struct world *world, int q)
+{
+    static const struct {
+        int32_t selector;
+        int64_t value;
+    } attributes[] = {{15, 999999}, {13, 104857600}, {16, 0}};
+    unsigned char list[sizeof attributes / sizeof attributes[0] * 16];
+    unsigned char *at = list;
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++, at += 16) {
+        const struct ps_attr attr = {attributes[i].selector, 1, 8};
+        memcpy(at, &attr, 8);
+        memcpy(at + 8, &attributes[i].value, 8);
+    }
+    struct ps_object_name name = {.name_space = 1, .type = 1};
+    memset(name.name, ' ', sizeof name.name);
+    name.name[0] = (char)('A' + q);
+    demand("define", mqe_define(world->manager, &name, list, sizeof list, &world->slot[q],
+                                &world->generation[q]));
+}
+
+static void make(struct world *world, bool linear)
+{
+    struct mqe_attach_info info;
+    memset(world, 0, sizeof *world);
+    snprintf(world->path, sizeof world->path, "/dev/shm/penstock-crash-XXXXXX");
+    if (mkdtemp(world->path) == NULL) {
+        world_die(world->path, errno);
+    }
+    struct mqe_settings *s = &world->settings;
+    memcpy(s->name, "CRASH", 6);
+    for (size_t i = 0; i < sizeof s->qm_id; i++) {
+        s->qm_id[i] = (uint8_t)(i * 7 + 1);
+    }
+    s->segment_size = 1 << 20;
+    s->first_segment_size = 1 << 19;
+    s->ring_size = 1 << 18;
+    s->journal_limit = 64 << 20;
+    s->region_size = 1ull << 32;
+    s->stripe_count = 4;
+    s->name_bucket_count = 64;
+    s->no_helper = 1;
+    s->linear = linear;
+    demand("create", mqe_create(world->path, s));
+    demand("attach", mqe_attach(world->path, s, &world->manager, &info));
+    for (int q = 0; q < WORLD_QUEUES; q++) {
+        define_queue(world, q);
+    }
+}
+
+void world_make(struct world *world)
+{
+    make(world, false);
+}
+
+void world_make_linear(struct world *world)
+{
+    make(world, true);
+}
+
+void world_set_linear(struct world *world, bool linear)
+{
+    world->manager->store.plan.linear = linear;
+}
+
+static void run(const char *format, const char *a, const char *b)
+{
+    char command[512];
+    snprintf(command, sizeof command, format, a, b);
+    if (system(command) != 0) {
+        world_die(command, 0);
+    }
+}
+
+void world_remove(struct world *world)
+{
+    uint64_t lost;
+    (void)mqe_detach(world->manager, MQE_DETACH_ORDERLY, &lost);
+    run("rm -rf '%s'%s", world->path, "");
+}
+
+/* ---- messages ---- */
+
+int world_put(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q, uint64_t id,
+              bool persistent, uint64_t length)
+{
+    const struct mqe_destination to = mqe_direct(world->slot[q], world->generation[q]);
+    struct ps_descriptor d = {.priority = (int32_t)(id % 3), .persistence = persistent};
+    unsigned char *body = malloc(length + 8);
+    if (body == NULL) {
+        world_die("malloc", errno);
+    }
+    memcpy(d.correl_id, &id, sizeof id);
+    fill_body(body, id, length);
+    const int reason = mqe_put(manager, unit, &to, &d, NULL, body, length, -1, 0);
+    free(body);
+    return reason;
+}
+
+static struct mqe_item items[WORLD_BATCH];
+static int64_t offsets[WORLD_BATCH + 1];
+static unsigned char bodies[1 << 20];
+
+int world_put_many(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                   const struct world_message *messages, uint32_t count)
+{
+    const struct mqe_destination to = mqe_direct(world->slot[q], world->generation[q]);
+    struct mqe_batch batch = {.items = items, .capacity = WORLD_BATCH, .count = count,
+                              .bodies = bodies, .body_capacity = sizeof bodies,
+                              .offsets = offsets};
+    offsets[0] = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct world_message *m = &messages[i];
+        if (m->length > sizeof bodies - (uint64_t)offsets[i]) {
+            world_die("no room for a batch", 0);
+        }
+        items[i] = (struct mqe_item){.expiry = -1};
+        items[i].d.priority = (int32_t)(m->id % 3);
+        items[i].d.persistence = m->persistent;
+        memcpy(items[i].d.correl_id, &m->id, sizeof m->id);
+        offsets[i + 1] = offsets[i] + (int64_t)m->length;
+        fill_body(bodies + offsets[i], m->id, m->length);
+    }
+    return mqe_put_batch(manager, unit, &to, &batch, 0);
+}
+
+int world_put_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                    uint64_t id, uint32_t count, bool persistent)
+{
+    struct world_message messages[WORLD_BATCH];
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t one = id + i;
+        messages[i] = (struct world_message){one, one % 4 == 0 ? 9000 : 100,
+                                             persistent && one % 2 != 0};
+    }
+    return world_put_many(manager, unit, world, q, messages, count);
+}
+
+/* The messages of a batch: their ids, 0 for a body that is not whole. */
+static void take_ids(const struct mqe_batch *batch, uint64_t *ids)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const uint64_t length = (uint64_t)(offsets[i + 1] - offsets[i]);
+        if (length != items[i].length || !body_is_whole(bodies + offsets[i], length, &ids[i]) ||
+            memcmp(items[i].d.correl_id, &ids[i], sizeof ids[i]) != 0) {
+            ids[i] = 0;
+        }
+    }
+}
+
+int world_get_many(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                   uint64_t wait_us, uint64_t *ids, uint32_t capacity, uint32_t *out_count)
+{
+    struct mqe_batch batch = {.items = items, .capacity = capacity, .bodies = bodies,
+                              .body_capacity = sizeof bodies, .offsets = offsets};
+    struct mqe_get how = {.flags = wait_us != 0 ? MQE_GET_WAIT : 0u, .wait_us = (int64_t)wait_us};
+    mqe_queue *queue = NULL;
+    int reason = mqe_open_direct(manager, world->slot[q], world->generation[q], 2, &queue);
+    *out_count = 0;
+    if (reason == 0) {
+        reason = mqe_get_batch(manager, unit, queue, &how, &batch);
+        (void)mqe_close(queue, MQE_CLOSE_KEEP);
+    }
+    if (reason == 0) {
+        *out_count = batch.count;
+        take_ids(&batch, ids);
+    }
+    return reason;
+}
+
+int world_get_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                    uint32_t count)
+{
+    uint64_t ids[WORLD_BATCH];
+    uint32_t found = 0;
+    const int reason = world_get_many(manager, unit, world, q, 0, ids, count, &found);
+    return reason != 0 || found == count ? reason : MQRC_UNEXPECTED_ERROR;
+}
+
+/* Numbers are given in the order of arrival. */
+static bool stands_behind(const struct mqe_item *item, const struct mqe_item *before)
+{
+    return item->d.placement < before->d.placement ||
+           (item->d.placement == before->d.placement && item->number > before->number);
+}
+
+void world_walk(mqe_manager *manager, const struct world *world, int q, uint32_t step)
+{
+    struct mqe_item last = {.d.placement = UINT8_MAX};
+    uint64_t ids[WORLD_BATCH];
+    mqe_queue *queue = NULL;
+    struct mqe_batch batch = {.items = items, .capacity = step, .bodies = bodies,
+                              .body_capacity = sizeof bodies, .offsets = offsets, .count = 1};
+    struct mqe_get how = {.flags = MQE_GET_BROWSE_FIRST};
+    demand("open", mqe_open_direct(manager, world->slot[q], world->generation[q], MQE_BROWSE,
+                                     &queue));
+    while (batch.count != 0) {
+        demand("browse many", mqe_browse_batch(manager, queue, &how, &batch));
+        take_ids(&batch, ids);
+        for (uint32_t i = 0; i < batch.count; i++) {
+            if (ids[i] == 0 || !stands_behind(&items[i], &last)) {
+                world_die(ids[i] == 0 ? "a body that is not whole" : "a walk out of order", 0);
+            }
+            last = items[i];
+        }
+        how.flags = MQE_GET_BROWSE_NEXT;
+    }
+    (void)mqe_close(queue, MQE_CLOSE_KEEP);
+}
+
+int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+              uint32_t flags, uint64_t wait_us, uint64_t correl, uint64_t *id)
+{
+    static unsigned char buffer[1 << 20];
+    mqe_queue *queue = NULL;
+    struct mqe_get get = {.flags = flags | (wait_us != 0 ? MQE_GET_WAIT : 0u),
+                          .wait_us = (int64_t)wait_us,
+                          .buffer = buffer,
+                          .capacity = sizeof buffer};
+    if (correl != 0) {
+        get.match = MQE_MATCH_CORREL_ID;
+        memcpy(get.correl_id, &correl, sizeof correl);
+    }
+    int reason = mqe_open_direct(manager, world->slot[q], world->generation[q], 2 | MQE_BROWSE,
+                                   &queue);
+    if (reason == 0) {
+        reason = mqe_get(manager, unit, queue, &get);
+        if (reason == 0 && !body_is_whole(buffer, get.length, id)) {
+            *id = 0;
+        }
+        (void)mqe_close(queue, MQE_CLOSE_KEEP);
+    }
+    return reason;
+}
+
+/* Messages that a killed experiment left on a queue of its own would keep the journal's segments
+ * from then on. */
+static void clear_leftovers(mqe_manager *manager)
+{
+    uint32_t slot = 0, generation = 0;
+    while (mqe_next_object(manager, &slot, &generation) == 0) {
+        struct mqe_queue_status status = {0};
+        if (mqe_queue_status(manager, slot, generation, &status) == 0 && status.depth != 0) {
+            demand("clear", mqe_clear(manager, slot, generation));
+        }
+    }
+}
+
+/* Unit `number` gets a message of A and one of B, and puts one on A and one on C. */
+static void prepare_unit(struct world *world, uint64_t number, uint32_t flags)
+{
+    mqe_manager *manager = world->manager;
+    mqe_unit *unit = NULL;
+    struct ps_xid xid;
+    uint64_t id;
+    world_xid(number, WORLD_COMMITS, &xid);
+    demand("unit", mqe_unit_new(manager, &unit));
+    demand("get", world_get(manager, unit, world, 0, 0, 0, 0, &id));
+    demand("put", world_put(manager, unit, world, 0, 300 + number, true, 500));
+    demand("get", world_get(manager, unit, world, 1, 0, 0, 0, &id));
+    demand("put", world_put(manager, unit, world, 2, 310 + number, number % 2 == 0, 5000));
+    demand("prepare", mqe_prepare(unit, &xid, flags));
+    mqe_unit_free(unit);
+}
+
+void world_reset(struct world *world, uint32_t many, uint32_t prepared, uint32_t flags)
+{
+    uint64_t id;
+    world_resolve(world->manager, UINT32_MAX);
+    for (int q = 0; q < WORLD_QUEUES; q++) {
+        int reason = 0;
+        while (reason == 0) {
+            reason = world_get(world->manager, NULL, world, q, 0, 0, 0, &id);
+        }
+        if (reason != MQRC_NO_MSG_AVAILABLE) {
+            world_die("draining", reason);
+        }
+    }
+    clear_leftovers(world->manager);
+    for (uint64_t i = 0; i < 4; i++) {
+        demand("put", world_put(world->manager, NULL, world, 0, 100 + i, i % 2 != 0, 64 + i * 300));
+    }
+    demand("put", world_put(world->manager, NULL, world, 0, 110, false, 100000));
+    demand("put", world_put(world->manager, NULL, world, 2, 120, true, 70000));
+    for (uint64_t i = 0; i < many; i++) {
+        demand("put", world_put(world->manager, NULL, world, 1, 200 + i, false, 40));
+    }
+    for (uint32_t i = 1; i <= prepared; i++) {
+        prepare_unit(world, i, flags);
+    }
+}
+
+uint32_t world_archived(const struct world *world)
+{
+    char name[200];
+    uint32_t count = 0;
+    snprintf(name, sizeof name, "%s/archive", world->path);
+    DIR *dir = opendir(name);
+    for (struct dirent *entry = NULL; dir != NULL && (entry = readdir(dir)) != NULL;) {
+        count += entry->d_name[0] != '.';
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    return count;
+}
+
+void world_fill_segment(struct world *world)
+{
+    const uint64_t bytes = 70000;
+    uint64_t id;
+    for (uint64_t used = 0; used < world->settings.segment_size; used += bytes) {
+        demand("put", world_put(world->manager, NULL, world, 2, 130, true, bytes));
+        demand("get", world_get(world->manager, NULL, world, 2, 0, 0, 130, &id));
+    }
+    run("rm -f '%s'/archive/*%s", world->path, "");
+}
+
+/* ---- prepared units ---- */
+
+void world_xid(uint64_t number, enum world_fate fate, struct ps_xid *out)
+{
+    *out = (struct ps_xid){.format_id = 0x574f524c, .gtrid_length = 8, .bqual_length = 1};
+    memcpy(out->gtrid, &number, sizeof number);
+    out->bqual[0] = (uint8_t)fate;
+}
+
+static uint32_t list_prepared(mqe_manager *manager, struct mqe_prepared *out)
+{
+    uint32_t count = 0;
+    demand("list", mqe_prepared_list(manager, out, WORLD_PREPARED_MAX, &count));
+    return count < WORLD_PREPARED_MAX ? count : WORLD_PREPARED_MAX;
+}
+
+uint32_t world_prepared(mqe_manager *manager, enum world_fate fate, struct ps_xid *out)
+{
+    static struct mqe_prepared rows[WORLD_PREPARED_MAX];
+    const uint32_t all = list_prepared(manager, rows);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        if (rows[i].xid.bqual[0] == (uint8_t)fate) {
+            out[count++] = rows[i].xid;
+        }
+    }
+    return count;
+}
+
+static bool is_gone(int reason)
+{
+    return reason == MQRC_UOW_NOT_AVAILABLE;
+}
+
+void world_resolve(mqe_manager *manager, uint32_t count)
+{
+    static struct ps_xid xids[WORLD_PREPARED_MAX];
+    for (enum world_fate fate = WORLD_COMMITS; fate <= WORLD_BACKS_OUT; fate++) {
+        uint32_t there = world_prepared(manager, fate, xids);
+        uint64_t discarded = 0;
+        there = there < count ? there : count;
+        if (there == 0) {
+            continue;
+        }
+        const int reason = fate == WORLD_COMMITS
+                               ? mqe_commit_prepared(manager, xids, there)
+                               : mqe_backout_prepared(manager, xids, there, &discarded);
+        if (reason != 0 && !is_gone(reason)) {
+            world_die("resolving", reason);
+        }
+    }
+}
+
+/* ---- pictures ---- */
+
+static void look_at_queue(mqe_manager *manager, const struct world *world, int q,
+                          struct picture *out)
+{
+    static unsigned char buffer[1 << 20];
+    mqe_queue *queue = NULL;
+    demand("open", mqe_open_direct(manager, world->slot[q], world->generation[q], MQE_BROWSE,
+                                     &queue));
+    for (;;) {
+        struct mqe_get get = {.flags = MQE_GET_BROWSE_NEXT, .buffer = buffer,
+                              .capacity = sizeof buffer};
+        const int reason = mqe_get(manager, NULL, queue, &get);
+        if (reason == MQRC_NO_MSG_AVAILABLE) {
+            break;
+        }
+        demand("browse", reason);
+        if (out->count == PICTURE_MAX) {
+            world_die("more messages than a picture holds", 0);
+        }
+        struct seen *seen = &out->message[out->count++];
+        *seen = (struct seen){.length = get.length, .queue = (uint8_t)q,
+                              .persistent = get.d.persistence, .placement = get.d.placement,
+                              .backout_count = get.d.backout_count};
+        seen->whole = body_is_whole(buffer, get.length, &seen->id) &&
+                      memcmp(get.d.correl_id, &seen->id, 8) == 0;
+    }
+    (void)mqe_close(queue, MQE_CLOSE_KEEP);
+}
+
+static void look_at_unit(mqe_manager *manager, const struct ps_xid *xid, struct picture *out)
+{
+    enum { ROWS = 3 };
+    static unsigned char bodies[1 << 20];
+    struct mqe_item items[ROWS];
+    int64_t offsets[ROWS + 1];
+    struct mqe_prepared_cursor cursor = {0};
+    uint64_t number;
+    memcpy(&number, xid->gtrid, sizeof number);
+    for (;;) {
+        struct mqe_batch batch = {.items = items, .capacity = ROWS, .bodies = bodies,
+                                  .body_capacity = sizeof bodies, .offsets = offsets};
+        demand("browse of a prepared unit", mqe_browse_prepared(manager, xid, &cursor, &batch));
+        if (batch.count == 0) {
+            return;
+        }
+        for (uint32_t i = 0; i < batch.count; i++) {
+            if (out->count == PICTURE_MAX) {
+                world_die("more messages than a picture holds", 0);
+            }
+            struct seen *seen = &out->message[out->count++];
+            *seen = (struct seen){.length = items[i].length, .queue = (uint8_t)items[i].work,
+                                  .persistent = items[i].d.persistence, .unit = number,
+                                  .placement = items[i].d.placement,
+                                  .backout_count = items[i].d.backout_count};
+            seen->whole = body_is_whole(bodies + offsets[i], items[i].length, &seen->id) &&
+                          memcmp(items[i].d.correl_id, &seen->id, 8) == 0;
+        }
+    }
+}
+
+static void look_at_units(mqe_manager *manager, struct picture *out)
+{
+    static struct mqe_prepared rows[WORLD_PREPARED_MAX];
+    out->units = list_prepared(manager, rows);
+    for (uint32_t i = 0; i < out->units; i++) {
+        look_at_unit(manager, &rows[i].xid, out);
+    }
+}
+
+void world_look(mqe_manager *manager, const struct world *world, struct picture *out)
+{
+    out->count = 0;
+    for (int q = 0; q < WORLD_QUEUES; q++) {
+        look_at_queue(manager, world, q, out);
+    }
+    look_at_units(manager, out);
+}
+
+bool pictures_equal(const struct picture *a, const struct picture *b)
+{
+    bool equal = a->count == b->count && a->units == b->units;
+    for (uint32_t i = 0; equal && i < a->count; i++) {
+        const struct seen *x = &a->message[i], *y = &b->message[i];
+        equal = x->id == y->id && x->length == y->length && x->queue == y->queue &&
+                x->persistent == y->persistent && x->unit == y->unit && x->whole != 0 &&
+               y->whole != 0;
+    }
+    return equal;
+}
+
+void picture_print(const char *title, const struct picture *picture)
+{
+    fprintf(stderr, "%s: %u messages, %u prepared units\n", title, picture->count,
+            picture->units);
+    for (uint32_t i = 0; i < picture->count; i++) {
+        const struct seen *s = &picture->message[i];
+        fprintf(stderr,
+                "  %c id %llu length %llu persistent %u placement %u backout %u unit %llu%s\n",
+                'A' + s->queue, (unsigned long long)s->id, (unsigned long long)s->length,
+                s->persistent, s->placement, s->backout_count, (unsigned long long)s->unit,
+                s->whole ? "" : " NOT WHOLE");
+    }
+}
+
+/* ---- the second witness: recovery from a copy of the files ---- */
+
+/* What of it a restart keeps. */
+static void keep_lasting(const struct picture *live, struct picture *out)
+{
+    out->count = 0;
+    out->units = live->units;
+    for (uint32_t i = 0; i < live->count; i++) {
+        const struct seen *seen = &live->message[i];
+        const bool image = seen->unit != 0 && seen->queue == MQE_ITEM_GOT;
+        if (seen->persistent || image) {
+            out->message[out->count++] = *seen;
+        }
+    }
+}
+
+static _Noreturn void look_at_copy(const struct world *world, const char *copy,
+                                   const struct picture *const *legal, uint32_t count)
+{
+    struct mqe_attach_info info;
+    mqe_manager *manager = NULL;
+    static struct picture found, expected;
+    uint64_t lost;
+    demand("attach to the copy", mqe_attach(copy, &world->settings, &manager, &info));
+    world_look(manager, world, &found);
+    (void)mqe_detach(manager, MQE_DETACH_ORDERLY, &lost);
+    for (uint32_t i = 0; i < count; i++) {
+        keep_lasting(legal[i], &expected);
+        if (pictures_equal(&found, &expected)) {
+            _exit(0);
+        }
+    }
+    picture_print("live, persistent ones", &expected);
+    picture_print("recovered from the files", &found);
+    _exit(1);
+}
+
+bool world_recovers_to(const struct world *world, const struct picture *const *legal,
+                       uint32_t count)
+{
+    char copy[160];
+    snprintf(copy, sizeof copy, "%s-copy", world->path);
+    run("cp -r '%s' '%s'", world->path, copy);
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        look_at_copy(world, copy, legal, count);
+    }
+    int outcome = -1;
+    if (child < 0 || waitpid(child, &outcome, 0) != child) {
+        world_die("waiting for the second witness", errno);
+    }
+    run("rm -rf '%s'%s", copy, "");
+    return WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0;
+}

@@ -1,0 +1,109 @@
+/*
+ * crash_fixture.h - the little world that crash experiments act on: a queue manager of their own on tmpfs
+ * with a few queues, filled the same way before each experiment, and the pictures taken of it
+ * afterwards.
+ *
+ * A picture lists, queue by queue in delivery order, what a browse sees: the number in the body,
+ * persistence, length, BackoutCount, and whether body and descriptor are whole; behind them the
+ * messages of each prepared unit, in the order of the calls. Two pictures are equal when these are
+ * (BackoutCount apart: a death may or may not have raised it by one).
+ *
+ * The Xid of a prepared unit carries a number, and what is to become of it: whoever meets it ends
+ * it like that.
+ */
+#ifndef PENSTOCK_TESTS_WORLD_H
+#define PENSTOCK_TESTS_WORLD_H
+
+#include "process/attachment.h"
+#include "penstock/engine.h"
+
+enum { WORLD_BATCH = 80, WORLD_QUEUES = 3, PICTURE_MAX = 400 };
+
+struct world {
+    char path[128];
+    struct mqe_settings settings;
+    mqe_manager *manager;                /* the supervisor's attachment */
+    uint32_t slot[WORLD_QUEUES], generation[WORLD_QUEUES];
+};
+
+struct seen {
+    uint64_t id;
+    uint64_t length;
+    uint8_t queue, persistent, whole, placement; /* queue: in a unit whether it was put */
+    uint32_t backout_count;
+    uint64_t unit;                       /* number of the prepared unit that it is in, 0 none */
+};
+struct picture {
+    uint32_t count, units;               /* units: prepared ones, those without messages too */
+    struct seen message[PICTURE_MAX];
+};
+enum { WORLD_PREPARED_MAX = 4096 };
+
+/* Makes directory, queue manager, attachment, queues "A", "B", "C". Exits with a text when anything
+ * fails. */
+void world_make(struct world *world);
+/* The same with linear logging; world_set_linear() says whether retired segments are archived. */
+void world_make_linear(struct world *world);
+void world_set_linear(struct world *world, bool linear);
+void world_remove(struct world *world);
+/* Empties the queues and fills them: a few messages of each kind, and `many` with CorrelIds on B.
+ * Then makes `prepared` units, 1, 2, ..., with puts and gets of both kinds and these flags. */
+void world_reset(struct world *world, uint32_t many, uint32_t prepared, uint32_t flags);
+/* Fills a segment of the journal with what nobody needs any more; empties the archive. */
+void world_fill_segment(struct world *world);
+/* Files in the archive. */
+uint32_t world_archived(const struct world *world);
+/* What is on the queues, seen through `manager`. */
+void world_look(mqe_manager *manager, const struct world *world, struct picture *out);
+bool pictures_equal(const struct picture *a, const struct picture *b);
+void picture_print(const char *title, const struct picture *picture);
+
+/* Copies the files and recovers them into a region of its own in a child; the persistent messages
+ * found there must equal those of one of the pictures. */
+bool world_recovers_to(const struct world *world, const struct picture *const *legal,
+                       uint32_t count);
+
+/* One message onto queue q; the body is made from the id. Returns the reason. */
+int world_put(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q, uint64_t id,
+              bool persistent, uint64_t length);
+/* Takes one from queue q, waiting `wait_us`; *id says which (0 when the body was not whole). */
+int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+              uint32_t flags, uint64_t wait_us, uint64_t correl, uint64_t *id);
+
+/* Messages by one call, and as many as there are, up to `capacity`, from queue q by one call; an id
+ * is 0 when its body was not whole. */
+struct world_message {
+    uint64_t id, length;
+    bool persistent;
+};
+int world_put_many(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                   const struct world_message *messages, uint32_t count);
+int world_get_many(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                   uint64_t wait_us, uint64_t *ids, uint32_t capacity, uint32_t *out_count);
+/* Looks at queue q from the first message on, by calls of `step` messages, in the order in which
+ * gets would take them; dies when a message is not whole or stands behind one that comes later. */
+void world_walk(mqe_manager *manager, const struct world *world, int q, uint32_t step);
+
+/* Messages id, id + 1, ... by one call, every fourth of 9,000 bytes; with `persistent` every odd one
+ * is. */
+int world_put_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                    uint64_t id, uint32_t count, bool persistent);
+/* Takes exactly so many from queue q by one call. */
+int world_get_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
+                    uint32_t count);
+
+enum world_fate { WORLD_COMMITS = 1, WORLD_BACKS_OUT = 2 };
+void world_xid(uint64_t number, enum world_fate fate, struct ps_xid *out);
+/* The prepared units there are, those of one fate; how many, WORLD_PREPARED_MAX at most. */
+uint32_t world_prepared(mqe_manager *manager, enum world_fate fate, struct ps_xid *out);
+/* Ends the first `count` prepared units of each fate, each kind in one call. Others may do the
+ * same meanwhile. */
+void world_resolve(mqe_manager *manager, uint32_t count);
+
+/* Accounts for every entry and cell of the region: free exactly once or in use exactly once. Only
+ * while nobody else works. False, with a text on stderr, when something leaks or is named twice. */
+bool world_audit(const struct world *world);
+
+_Noreturn void world_die(const char *what, int reason);
+
+#endif

@@ -1,0 +1,681 @@
+"""Planted faults: the core with one thing wrong at a time, and the layer that must notice.
+
+    python tests/crash/mutations.py --root . --objects build/crash/plain [--only WORD] [--seed S]
+
+Each plant is a change of text in a copy of one or more core files (below build/). It must apply
+exactly once, compile, and make the named layer fail with status 1 (a promise was broken) or by an
+assertion of the core; anything else means that the layer is blind. A layer is t3, t4, t12, a
+scenario of the store points (t2/NAME) or the C test of a module (c/NAME). The unchanged programs
+must have been built before (make programs, t2, and the C tests): the objects of unchanged files are
+taken from there. Prints a line a plant; status 0 when every plant was caught.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+
+from plants_units import UNITS, Plant
+
+FLAGS = ["-std=gnu11", "-O2", "-g", "-w", "-DMQX_ASSERTIONS"]
+C_TEST_FLAGS: list[str] = []
+T2_FLAGS = ["-O1", "-DMQX_ASSERTIONS", "-fsanitize=thread", "-fno-builtin-memcpy"]
+T2_WRAPPED = (
+    "memcpy",
+    "mmap",
+    "pthread_mutex_lock",
+    "pthread_mutex_trylock",
+    "pthread_mutex_unlock",
+    "pthread_mutex_consistent",
+)
+WRAPPED = (
+    "mqx_host_info_read",
+    "mqx_random_bytes",
+    "mqx_process_start_time",
+    "mqx_clock_coarse_us",
+)
+ARGUMENTS = {"t3": ["--count", "250000"], "t4": ["--count", "12000"], "t12": ["--count", "29"]}
+TIMEOUT_S = 400
+TIMEOUT_C_TEST_S = 120
+
+
+PLANTS = (
+    Plant(
+        "the flush is left out (no data sync)",
+        "t3",
+        (("journal/group_commit.c", "sync ? MQX_IO_DSYNC : 0);", "0);"),),
+    ),
+    Plant(
+        "acknowledged before the flush",
+        "t3",
+        (
+            (
+                "unit/unit.c",
+                "    if (unit->decided_lsn != 0) {\n        status = mqx_flush_to(",
+                "    if (unit->decided_lsn == 1) {\n        status = mqx_flush_to(",
+            ),
+        ),
+    ),
+    Plant(
+        "no checksum in recovery",
+        "t3",
+        (
+            (
+                "format/segment.c",
+                "return records == header->record_count && crc == header->crc;",
+                "return crc != 0 || records == header->record_count;",
+            ),
+            (
+                "format/record_codec.c",
+                "return record_crc(at, record->length) == record->crc ? MQX_OK : MQX_TORN;",
+                "return record_crc(at, record->length) != 0 ? MQX_OK : MQX_OK;",
+            ),
+        ),
+    ),
+    Plant(
+        "a new commit shares a sector with an old one",
+        "t3",
+        (
+            (
+                "journal/journal.c",
+                "const uint64_t end = mqx_round_up(journal->tail, MQX_PAGE_SIZE);",
+                "const uint64_t end = mqx_round_up(journal->tail, 64);",
+            ),
+            (
+                "journal/group_commit.c",
+                "return mqx_round_up(sealed->start + sealed->length, MQX_PAGE_SIZE);",
+                "return mqx_round_up(sealed->start + sealed->length, 64);",
+            ),
+            (
+                "recovery/tail_scan.c",
+                "mqx_round_up(header->length, MQX_PAGE_SIZE) > scan->limit_lsn - lsn",
+                "mqx_round_up(header->length, 64) > scan->limit_lsn - lsn",
+            ),
+            (
+                "recovery/tail_scan.c",
+                "const uint64_t end = mqx_round_up(scan->end_lsn + batch->length, MQX_PAGE_SIZE);",
+                "const uint64_t end = mqx_round_up(scan->end_lsn + batch->length, 64);",
+            ),
+            (
+                "recovery/tail_scan.c",
+                "if (lsn + MQX_PAGE_SIZE > scan->limit_lsn) {",
+                "if (lsn + 64 > scan->limit_lsn) {",
+            ),
+            (
+                "recovery/tail_scan.c",
+                "batch->lsn % MQX_PAGE_SIZE == 0",
+                "batch->lsn % 64 == 0",
+            ),
+            (
+                "recovery/tail_scan.c",
+                "for (uint64_t offset = from; offset < scan->segment->size; offset += SECTOR) {",
+                "for (uint64_t offset = from; offset + SECTOR <= scan->segment->size;\n"
+                "         offset += SECTOR) {",
+            ),
+            (
+                "format/segment.c",
+                "header->prev_end_lsn % MQX_PAGE_SIZE != 0",
+                "header->prev_end_lsn % 64 != 0",
+            ),
+        ),
+    ),
+    Plant(
+        "no directory flush after a segment's rename",
+        "t3",
+        (
+            (
+                "journal/journal.c",
+                "    err = io->ops->sync_dir(io, store->journal_dir);\n"
+                "    return err == 0 ? MQX_OK : roll_failed",
+                "    err = 0;\n    return err == 0 ? MQX_OK : roll_failed",
+            ),
+        ),
+    ),
+    Plant(
+        "no directory flush after a checkpoint's rename",
+        "t3",
+        (
+            (
+                "recovery/checkpoint_file.c",
+                "        err = io->ops->sync_dir(io, writer->dir);",
+                "        err = 0;",
+            ),
+        ),
+    ),
+    Plant(
+        "a checkpoint is not flushed before its rename",
+        "t3",
+        (
+            (
+                "recovery/checkpoint_file.c",
+                "    if (err == 0) {\n"
+                "        err = io->ops->sync(io, writer->fd);\n    }\n    if (err",
+                "    if (err",
+            ),
+        ),
+    ),
+    Plant(
+        "a segment's header is not flushed before its rename",
+        "t3",
+        (
+            (
+                "journal/journal.c",
+                "header, sizeof *header, 0, MQX_IO_DSYNC);",
+                "header, sizeof *header, 0, 0);",
+            ),
+        ),
+    ),
+    Plant(
+        "the old journal is freed before the new checkpoint is whole",
+        "t3",
+        (
+            (
+                "recovery/checkpoint.c",
+                "    status = mqx_checkpoint_file_finish(",
+                "    mqx_ignore(mqx_journal_retire(store, taking->begin_lsn, taking->live));\n"
+                "    status = mqx_checkpoint_file_finish(",
+            ),
+        ),
+    ),
+    Plant(
+        "prev_end_lsn is ignored: a second crash takes the old torn tail for damage",
+        "t3",
+        (
+            (
+                "recovery/restart.c",
+                ".limit_lsn = has_next ? found->entry.end_lsn :",
+                ".limit_lsn = 0 ? 0 :",
+            ),
+        ),
+    ),
+    Plant(
+        "a restart believes bytes that were never flushed",
+        "t3",
+        (
+            (
+                "recovery/restart.c",
+                "const int err = restart->store->io->ops->sync(restart->store->io, fd);",
+                "const int err = 0;",
+            ),
+        ),
+    ),
+    Plant(
+        "a unit without its COMMIT takes effect",
+        "t3",
+        (
+            (
+                "recovery/replay.c",
+                "end_unit(replay, unit, false); /* dropping",
+                "end_unit(replay, unit, true); /* dropping",
+            ),
+        ),
+    ),
+    Plant(
+        "chunks are not flushed before their COMMIT",
+        "t3",
+        (
+            (
+                "journal/group_commit.c",
+                "const bool sync = (durably && journal->unsynced == 0) || first;",
+                "const bool sync = durably || first;",
+            ),
+            (
+                "journal/group_commit.c",
+                "const int err = store->io->ops->sync(store->io, fd);",
+                "const int err = 0;",
+            ),
+        ),
+    ),
+    Plant(
+        "the consumed image is not marked",
+        "t3",
+        (
+            (
+                "recovery/restart.c",
+                "if (restart->report.image_messages == 0) {",
+                "if (restart->report.image_messages != UINT64_MAX) {",
+            ),
+        ),
+    ),
+    Plant(
+        "the checkpoint's begin LSN passes over units in flight",
+        "t3",
+        (
+            (
+                "recovery/checkpoint.c",
+                "taking->begin_lsn = lowest_in_flight(taking, tail, &status);",
+                "taking->begin_lsn = tail + 0 * lowest_in_flight(taking, tail, &status);",
+            ),
+        ),
+    ),
+    Plant(
+        "non-persistent messages of NPMCLASS(NORMAL) come back",
+        "t3",
+        (
+            (
+                "queue/queue.c",
+                "if (mqx_load_relaxed(&queue->np_life) == 0) {",
+                "if (mqx_load_relaxed(&queue->np_life) == 77) {",
+            ),
+        ),
+    ),
+    Plant(
+        "a failed flush is believed",
+        "t4",
+        (
+            (
+                "journal/group_commit.c",
+                'return err == 0 ? MQX_OK : flush_failed(store, err, "writing");',
+                "return MQX_OK;",
+            ),
+        ),
+    ),
+    Plant(
+        "the queue manager goes on after a failed flush",
+        "t4",
+        (
+            (
+                "journal/group_commit.c",
+                "flush_failed(struct mqx_store *store, int err, const char *what)\n"
+                "{\n    mqx_region_stop(&store->region, MQX_STOP_BROKEN);\n",
+                "flush_failed(struct mqx_store *store, int err, const char *what)\n"
+                "{\n    (void)store;\n",
+            ),
+        ),
+    ),
+    Plant(
+        "a failed flush is tried again in another place",
+        "t4",
+        (
+            (
+                "journal/group_commit.c",
+                'return err == 0 ? MQX_OK : flush_failed(store, err, "writing");',
+                'return err == 0 ? MQX_OK : mqx_fail(MQRC_OBJECT_DAMAGED, "try again");',
+            ),
+        ),
+    ),
+    Plant(
+        "the page cache is believed after a failed flush",
+        "t4",
+        (("process/attach.c", "orphan->broken ? mqx_recover", "orphan->broken && 0 ? mqx_recover"),),
+    ),
+    Plant(
+        "a commit that could not be written is reported as refused",
+        "t4",
+        (
+            (
+                "journal/group_commit.c",
+                "    mqx_region_stop(&store->region, MQX_STOP_BROKEN);\n"
+                '    return mqx_fail(MQRC_CONNECTION_BROKEN,\n                    "%s; the queue',
+                '    return mqx_fail(MQRC_RESOURCE_PROBLEM,\n                    "%s; the queue',
+            ),
+        ),
+    ),
+    Plant(
+        "a put that is refused stays on the queue",
+        "t4",
+        (
+            (
+                "api/put.c",
+                "    status = mqx_put_append(call);\n    if (status != MQX_OK) {\n"
+                "        return give_up(call, status);",
+                "    status = mqx_put_append(call);\n    if (status != MQX_OK) {\n"
+                "        return status;",
+            ),
+        ),
+    ),
+    Plant(
+        "a descriptor is lost when a header cannot be written",
+        "t4",
+        (
+            (
+                "journal/journal.c",
+                "    const int closed = io->ops->close(io, fd);\n"
+                "    if (err != 0 || closed != 0) {",
+                "    const int closed = err != 0 ? 0 : io->ops->close(io, fd);\n"
+                "    if (err != 0 || closed != 0) {",
+            ),
+        ),
+    ),
+    Plant(
+        "a prepared unit whose flush failed is reported as not prepared",
+        "t4",
+        (
+            (
+                "api/prepare.c",
+                "    unit->context = fresh; /* the old one is nobody's */\n"
+                "    return (flags & MQE_PREPARE_LAZY) != 0 ? MQX_OK : mqx_flush_to(store, lsn);",
+                "    unit->context = fresh; /* the old one is nobody's */\n"
+                "    status = mqx_flush_to(store, lsn);\n"
+                "    return status == MQX_OK ? MQX_OK : MQRC_STORAGE_MEDIUM_FULL;",
+            ),
+        ),
+    ),
+    Plant(
+        "damage in the middle is cut off like a torn tail",
+        "t12",
+        (
+            (
+                "recovery/tail_scan.c",
+                "{'C', 0, 0, 1, -1, -1, MQX_TAIL_DAMAGE,",
+                "{'C', 0, 0, 1, -1, -1, MQX_TAIL_TORN,",
+            ),
+        ),
+    ),
+    Plant(
+        "durable marks are not looked for",
+        "t12",
+        (
+            (
+                "recovery/tail_scan.c",
+                "*mark = batch->durable_lsn > *mark ? batch->durable_lsn : *mark;",
+                "*mark = 0;",
+            ),
+        ),
+    ),
+    Plant(
+        "a segment header's checksum is ignored",
+        "t12",
+        (
+            (
+                "format/segment.c",
+                "header->crc != mqx_crc32c(0, header, offsetof(struct psj_segment, crc))",
+                "header->crc == 1 && header->size == 1",
+            ),
+        ),
+    ),
+    Plant(
+        "a checkpoint block's checksum is ignored",
+        "t12",
+        (
+            (
+                "recovery/checkpoint_file.c",
+                "out_block->crc != block_crc(reader->seed, out_block, payload)",
+                "(out_block->crc == 1 && block_crc(reader->seed, out_block, payload) == 2)",
+            ),
+        ),
+    ),
+    Plant(
+        "a close that deletes returns before its flush",
+        "t3",
+        (
+            (
+                "catalog/catalog_delete.c",
+                "        status = mqx_flush_to(store, end_lsn);",
+                "        status = end_lsn == 1 ? mqx_flush_to(store, end_lsn) : MQX_OK;",
+            ),
+        ),
+    ),
+    Plant(
+        "a queue is open before its definition is flushed",
+        "t3",
+        (
+            (
+                "catalog/catalog.c",
+                "    status = mqx_flush_to(store, out->end_lsn);\n    return status",
+                "    status = MQX_OK;\n    return status",
+            ),
+        ),
+    ),
+    Plant(
+        "temporary queues stand in the checkpoint",
+        "t3",
+        (
+            (
+                "catalog/catalog_names.c",
+                "is_stored(object) &&\n                     !mqx_object_is_temporary(object);",
+                "is_stored(object);",
+            ),
+        ),
+    ),
+    Plant(
+        "a preparation is acknowledged before its flush",
+        "t3",
+        (
+            (
+                "api/prepare.c",
+                "    unit->context = fresh; /* the old one is nobody's */\n"
+                "    return (flags & MQE_PREPARE_LAZY) != 0 ? MQX_OK : mqx_flush_to(store, lsn);",
+                "    unit->context = fresh; /* the old one is nobody's */\n"
+                "    return lsn == 1 ? mqx_flush_to(store, lsn) : MQX_OK;",
+            ),
+        ),
+    ),
+    Plant(
+        "the end of prepared units is acknowledged before its flush",
+        "t3",
+        (
+            (
+                "unit/prepared.c",
+                "    status = mqx_flush_to(ending->store, leader->decided_lsn);\n",
+                "    status = MQX_OK;\n",
+            ),
+        ),
+    ),
+    Plant(
+        "of several prepared units that were committed together a replay commits one",
+        "t3",
+        (
+            (
+                "recovery/replay.c",
+                "    for (uint32_t i = 0; i < record->unit_count && status == MQX_OK; i++) {\n"
+                "        if (replay->doubt_of",
+                "    for (uint32_t i = 0; i < 1 && status == MQX_OK; i++) {\n"
+                "        if (replay->doubt_of",
+            ),
+        ),
+    ),
+    Plant(
+        "a restart forgets prepared units",
+        "t3",
+        (("recovery/restart.c", "status = mqx_load_prepared(restart);", "status = MQX_OK;"),),
+    ),
+    Plant(
+        "the checkpoint's begin LSN passes over prepared units",
+        "t3",
+        (
+            (
+                "recovery/checkpoint.c",
+                "if (context != NULL && context->first_lsn != 0) {",
+                "if (context != NULL && context->first_lsn != 0 &&\n"
+                "                context->state != MQX_CTX_PREPARED) {",
+            ),
+        ),
+    ),
+    Plant(
+        "the image of a message stands at the wrong place of its prepared unit",
+        "t3",
+        (("recovery/replay.c", "image->before <= passed", "image->before < passed"),),
+    ),
+    Plant(
+        "a backout gives back non-persistent messages that a restart has taken",
+        "t3",
+        (
+            (
+                "recovery/load.c",
+                ".taken = pending != NULL && pending->taken};",
+                ".taken = pending != NULL && pending->taken && 0};",
+            ),
+        ),
+    ),
+    Plant(
+        "a consumed image of an older checkpoint passes for the newest one's",
+        "t3",
+        (("recovery/replay.c", "lsn >= replay->snapshot_end;", "lsn >= 0;"),),
+    ),
+    Plant(
+        "records are not verified when the journal is read",
+        "t12",
+        (
+            (
+                "format/record_codec.c",
+                "return record_crc(at, record->length) == record->crc ? MQX_OK : MQX_TORN;",
+                "return record_crc(at, record->length) != 0 ? MQX_OK : MQX_OK;",
+            ),
+        ),
+    ),
+)
+
+
+class Workshop:
+    """Where planted programs are made."""
+
+    def __init__(self, root: Path, objects: Path) -> None:
+        self.root = root
+        self.objects = objects
+        self.folder = root / "build" / "crash" / "mutation"
+        self.core = self.folder / "csrc"
+        shutil.rmtree(self.core, ignore_errors=True)
+        shutil.copytree(root / "csrc", self.core)
+
+    def change(self, plant: Plant) -> set[str]:
+        """Changes the copies; the names of the files. ValueError when one does not apply."""
+        texts: dict[str, str] = {}
+        for name, old, new in plant.changes:
+            text = texts.get(name) or (self.root / "csrc" / name).read_text()
+            if text.count(old) != 1:
+                raise ValueError(f"{name}: {text.count(old)} places for {old!r}")
+            texts[name] = text.replace(old, new)
+        for name, text in texts.items():
+            (self.core / name).write_text(text)
+        return set(texts)
+
+    def restore(self, names: set[str]) -> None:
+        for name in names:
+            (self.core / name).write_bytes((self.root / "csrc" / name).read_bytes())
+
+    def compile(self, names: set[str], flags: list[str]) -> list[str]:
+        """The objects of the changed files."""
+        changed = []
+        for name in names:
+            to = self.folder / f"{Path(name).stem}.o"
+            include = [f"-I{self.core}", f"-I{self.core / 'include'}"]
+            run(["gcc", *FLAGS, *flags, *include, "-c", str(self.core / name), "-o", str(to)])
+            changed.append(str(to))
+        return changed
+
+    def build(self, names: set[str], layer: str) -> list[str]:
+        """How to run the layer: its program with the changed files and the right objects of all
+        others, and its arguments.
+        """
+        kind, _, name = layer.partition("/")
+        if kind == "c":
+            return [str(self.build_c_test(names, name))]
+        if kind == "t2":
+            program = self.build_store_points(names)
+            return [str(program), "--scenario", name, "--count", "1000000", "--pairs", "0"]
+        return [str(self.build_layer(names, layer)), *ARGUMENTS[layer]]
+
+    def build_c_test(self, names: set[str], module: str) -> Path:
+        objects = self.root / "build" / "c" / "plain"
+        changed, stems = self.compile(names, C_TEST_FLAGS), {Path(name).stem for name in names}
+        rest = [str(o) for o in sorted((objects / "core").rglob("*.o")) if o.stem not in stems]
+        found = sorted((objects / "tests").glob(f"*/test_{module}.o"))
+        test = [*map(str, found), *changed, *rest]
+        program = self.folder / f"test_{module}"
+        run(["gcc", "-o", str(program), *test, str(objects / "libfixtures.a"), "-lpthread"])
+        return program
+
+    def build_store_points(self, names: set[str]) -> Path:
+        objects = self.root / "build" / "crash" / "t2"
+        changed, stems = self.compile(names, T2_FLAGS), {Path(name).stem for name in names}
+        rest = [str(o) for o in sorted((objects / "core").rglob("*.o")) if o.stem not in stems]
+        tests = [str(o) for o in sorted((objects / "tests").glob("*.o"))]
+        wrap = ",".join(f"--wrap={name}" for name in T2_WRAPPED)
+        program = self.folder / "store_points"
+        run(["gcc", f"-Wl,{wrap}", "-o", str(program), *changed, *rest, *tests, "-lpthread"])
+        return program
+
+    def build_layer(self, names: set[str], layer: str) -> Path:
+        changed, stems = self.compile(names, []), {Path(name).stem for name in names}
+        rest = [str(o) for o in sorted((self.objects / "core").rglob("*.o")) if o.stem not in stems]
+        crash = sorted((self.objects / "crash").glob("*.o"))
+        common = [str(o) for o in crash if not o.stem.startswith("run_")]
+        helpers = [str(o) for o in sorted((self.objects / "c").rglob("*.o"))]
+        program = self.folder / f"run_{layer}"
+        wrap = ",".join(f"--wrap={name}" for name in WRAPPED)
+        main_object = str(self.objects / "crash" / f"run_{layer}.o")
+        objects = [main_object, *common, *helpers, *changed, *rest]
+        run(["gcc", *FLAGS, f"-Wl,{wrap}", "-o", str(program), *objects, "-lpthread"])
+        return program
+
+
+def run(command: list[str]) -> None:
+    """Runs a compiler; raises with what it said."""
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise RuntimeError(f"{' '.join(command[:6])} ...: {result.stderr[-2000:]}")
+
+
+def verdict_of(command: list[str], layer: str, seed: int) -> tuple[bool, str]:
+    """(caught, how): the first violation that is told, or what happened instead."""
+    arguments = [] if layer.startswith("c/") else ["--seed", str(seed)]
+    most = TIMEOUT_C_TEST_S if layer.startswith("c/") else TIMEOUT_S
+    try:
+        result = subprocess.run(
+            [*command, *arguments], capture_output=True, text=True, check=False, timeout=most
+        )
+    except subprocess.TimeoutExpired as late:  # it may have said what is wrong before it hung
+        said = late.stdout or b""
+        told = complaints(layer, said if isinstance(said, str) else said.decode(), "")
+        return bool(told), (told or [f"still running after {most} s"])[0][:160]
+    told = complaints(layer, result.stdout, result.stderr)
+    refusals = (1, 3) if layer.startswith("t2/") else (1,)  # 3: world_die()
+    if result.returncode in refusals and told:
+        return True, told[0][:160]
+    if layer.startswith("c/") and result.returncode == -11:
+        return True, "a step outside the memory that there is"
+    if result.returncode == -6:  # SIGABRT: mqx_check
+        lines = [line for line in result.stderr.splitlines() if line]
+        return True, ("stopped by an assertion: " + (lines[0] if lines else ""))[:160]
+    return False, f"status {result.returncode}: not noticed"
+
+
+def complaints(layer: str, output: str, errors: str) -> list[str]:
+    """What a layer says that has noticed something."""
+    lines = output.splitlines()
+    if layer.startswith("c/"):
+        return [before for before, line in pairwise(lines) if "FAILED" in line]
+    if layer.startswith("t2/"):
+        return [line for line in errors.splitlines() + lines if line.strip()][-1:]
+    return [line for line in lines if line.startswith("VIOLATION")]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--root", type=Path, default=Path())
+    parser.add_argument("--objects", type=Path, required=True)
+    parser.add_argument("--only", default="", help="a word of the plants to try")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    workshop = Workshop(options.root.resolve(), options.objects.resolve())
+    wanted = [p for p in (*PLANTS, *UNITS) if options.only in f"{p.what} {p.layer}"]
+    missed = 0
+    for number, plant in enumerate(wanted, 1):
+        start = time.monotonic()
+        names: set[str] = set()
+        try:
+            names = workshop.change(plant)
+            caught, how = verdict_of(workshop.build(names, plant.layer), plant.layer, options.seed)
+        except (ValueError, RuntimeError) as error:
+            caught, how = False, f"cannot be planted: {error}"
+        workshop.restore(names or {name for name, _, _ in plant.changes})
+        missed += not caught
+        mark = "caught" if caught else "MISSED"
+        seconds = time.monotonic() - start
+        print(
+            f"{number:2} {mark} {plant.layer:16} {seconds:5.1f} s  {plant.what}: {how}", flush=True
+        )
+    print(f"planted faults: {len(wanted) - missed} of {len(wanted)} caught, seed {options.seed}")
+    return 1 if missed or not wanted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
