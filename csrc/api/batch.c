@@ -24,12 +24,13 @@
  */
 #include "api/batch.h"
 
-#include "region/message_body.h"
-#include "queue/browse_lock.h"
-#include "base/error.h"
 #include "api/get.h"
 #include "api/put.h"
+#include "base/clock.h"
+#include "base/error.h"
 #include "os/block_hook.h"
+#include "queue/browse_lock.h"
+#include "region/message_body.h"
 
 #include <string.h>
 
@@ -413,7 +414,9 @@ int mqe_put_batch(mqe_manager *manager, mqe_unit *unit, const struct mqe_destina
                   struct mqe_batch *batch, uint32_t flags)
 {
     struct put_many many = {
-        .call = {.manager = manager, .store = &manager->store, .to = to,
+        .call = {.manager = manager,
+                 .store = &manager->store,
+                 .to = to,
                  .now_us = mqx_clock_coarse_us()},
         .batch = batch,
         .total = batch->count,
@@ -493,10 +496,10 @@ static int find_next(struct get_many *many, struct mqx_stripe_guard *guard)
     int status;
     if (call->match.bits == 0) {
         status = mqx_match_first(call->store, guard, call->queue->object, &call->match, now,
-                                  &call->slot);
+                                 &call->slot);
     } else {
         status = mqx_match_next(call->store, guard, call->queue->object, &call->match, now,
-                                 &many->cursor, &call->slot);
+                                &many->cursor, &call->slot);
     }
     if (status == MQX_OK) {
         const uint32_t found = call->slot;

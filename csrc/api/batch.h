@@ -18,7 +18,7 @@ void mqx_msg_batch_item_clear(struct mqe_item *item);
  * The message must be claimed or pinned, or the stripe lock held and what is copied be short and in
  * the region. */
 int mqx_msg_batch_item_read(struct mqx_store *store, const struct mqx_message *message,
-                  struct mqe_item *item, void *body) MQX_MUST_USE;
+                            struct mqe_item *item, void *body) MQX_MUST_USE;
 
 /* Nothing in it yet. */
 void mqx_msg_batch_begin(struct mqe_batch *batch);
@@ -34,7 +34,7 @@ bool mqx_msg_batch_is_near(const struct mqe_batch *batch, const struct mqx_messa
 
 /* What the batch wants of the message, into row i, whose offset is known. */
 int mqx_msg_batch_read(struct mqx_store *store, struct mqe_batch *batch, uint32_t i,
-                   const struct mqx_message *message) MQX_MUST_USE;
+                       const struct mqx_message *message) MQX_MUST_USE;
 
 /* One more message, of so many bytes. */
 void mqx_msg_batch_count(struct mqe_batch *batch, uint32_t length);

@@ -21,7 +21,7 @@ void mqx_msg_batch_item_clear(struct mqe_item *item)
 }
 
 int mqx_msg_batch_item_read(struct mqx_store *store, const struct mqx_message *message,
-                  struct mqe_item *item, void *body)
+                            struct mqe_item *item, void *body)
 {
     if ((message->flags & MQX_MSGF_HAS_EXT) == 0) {
         mqx_msg_batch_item_clear(item);
@@ -38,7 +38,7 @@ int mqx_msg_batch_item_read(struct mqx_store *store, const struct mqx_message *m
 }
 
 int mqx_msg_batch_read(struct mqx_store *store, struct mqe_batch *batch, uint32_t i,
-                   const struct mqx_message *message)
+                       const struct mqx_message *message)
 {
     if (batch->items == NULL) {
         return MQX_OK;

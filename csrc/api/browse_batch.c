@@ -16,10 +16,11 @@
  */
 #include "api/batch.h"
 
-#include "queue/browse_lock.h"
-#include "base/error.h"
 #include "api/get.h"
+#include "base/clock.h"
+#include "base/error.h"
 #include "os/block_hook.h"
+#include "queue/browse_lock.h"
 
 enum {
     GROUP_BYTES = 65536,
@@ -79,7 +80,7 @@ static int look_at_next(struct looking *look, struct mqx_stripe_guard *guard, bo
     struct mqx_object *queue = mqx_object(guard->region, call->queue->object);
     const uint64_t now = queue->expiring != 0 ? mqx_clock_coarse_us() : 0;
     int status = mqx_match_next(call->store, guard, call->queue->object, &call->match, now,
-                                 &call->cursor, &call->slot);
+                                &call->cursor, &call->slot);
     if (status != MQX_OK) {
         *out_held = false;
         return status;
@@ -115,7 +116,8 @@ static enum mqx_next_step look_at_group(struct mqx_getting *call, struct mqx_str
     (void)keep;
     if (look->go) {
         mqx_priority_index_go_behind(guard->region, mqx_object(guard->region, call->queue->object),
-                           look->range[0].placement, look->range[0].number, &call->cursor);
+                                     look->range[0].placement, look->range[0].number,
+                                     &call->cursor);
         look->done = call->cursor;
         look->go = false;
     }
@@ -177,8 +179,13 @@ static int look_at(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
                    const struct mqe_position *range, struct mqe_batch *batch)
 {
     struct looking look = {
-        .call = {.manager = manager, .store = &manager->store, .queue = queue, .get = get,
-                 .browse = true, .woken = true, .take_many = look_at_group},
+        .call = {.manager = manager,
+                 .store = &manager->store,
+                 .queue = queue,
+                 .get = get,
+                 .browse = true,
+                 .woken = true,
+                 .take_many = look_at_group},
         .batch = batch,
         .room = mqx_msg_batch_room(batch, get->max_bytes),
         .range = range,
@@ -270,7 +277,7 @@ static bool is_after(const struct mqe_position *a, const struct mqe_position *b)
 }
 
 int mqe_queue_split_points(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t parts,
-                     struct mqe_position *out, uint32_t *out_count)
+                           struct mqe_position *out, uint32_t *out_count)
 {
     struct mqx_region *region = &manager->store.region;
     struct mqx_stripe_guard guard;

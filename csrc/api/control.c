@@ -3,18 +3,22 @@
  * called on a put or a get; numbers are snapshots, taken without locks unless said otherwise.
  */
 #include "process/attach.h"
-#include "process/attachment.h"
-#include "catalog/catalog.h"
-#include "recovery/checkpoint.h"
+
 #include "base/checksum.h"
+#include "base/clock.h"
 #include "base/error.h"
-#include "queue/id_index.h"
-#include "queue/wait_list.h"
-#include "queue/queue.h"
+#include "catalog/catalog.h"
 #include "catalog/cf_structure.h"
-#include "os/host_info.h"
-#include "unit/unit.h"
 #include "os/block_hook.h"
+#include "os/fork_guard.h"
+#include "os/host_info.h"
+#include "process/attachment.h"
+#include "process/error_log.h"
+#include "queue/id_index.h"
+#include "queue/queue.h"
+#include "queue/wait_list.h"
+#include "recovery/checkpoint.h"
+#include "unit/unit.h"
 
 #include <string.h>
 

@@ -24,11 +24,12 @@
  */
 #include "api/get.h"
 
-#include "queue/browse_lock.h"
+#include "base/clock.h"
 #include "base/error.h"
-#include "os/futex.h"
-#include "unit/unit.h"
 #include "os/block_hook.h"
+#include "os/futex.h"
+#include "queue/browse_lock.h"
+#include "unit/unit.h"
 
 #include <string.h>
 
@@ -427,12 +428,12 @@ static int find(struct mqx_getting *call, struct mqx_stripe_guard *guard, struct
     }
     if (call->browse) {
         return mqx_match_next(call->store, guard, object, &call->match, now, &call->cursor,
-                               &call->slot);
+                              &call->slot);
     }
     if ((call->match.bits & (MQE_MATCH_SEQ_NUMBER | MQE_MATCH_OFFSET)) != 0) {
         call->found = call->passed; /* no index has these, and there may be many impostors */
         status = mqx_match_next(call->store, guard, object, &call->match, now, &call->found,
-                                 &call->slot);
+                                &call->slot);
     } else {
         status = mqx_match_first(call->store, guard, object, &call->match, now, &call->slot);
     }
@@ -584,13 +585,6 @@ enum mqx_next_step mqx_get_attempt(struct mqx_getting *call, struct mqx_stripe_g
 
 /* ---- waiting ---- */
 
-static uint64_t monotonic_us(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
-}
-
 /* Off the list for good; a wake-up that was given already goes to the next waiter. */
 static int leave_list(struct mqx_getting *call)
 {
@@ -612,7 +606,7 @@ static int leave_list(struct mqx_getting *call)
 static int sleep_once(struct mqx_getting *call, uint32_t seen)
 {
     struct mqx_context *context = mqx_context(&call->store->region, call->pool);
-    const uint64_t start = monotonic_us();
+    const uint64_t start = mqx_clock_monotonic_us();
     const uint64_t bound = call->wait_left_us >= 0 && call->wait_left_us < WAIT_BOUND_US
                                ? (uint64_t)call->wait_left_us
                                : (uint64_t)WAIT_BOUND_US;
@@ -620,7 +614,7 @@ static int sleep_once(struct mqx_getting *call, uint32_t seen)
     mqx_about_to_block();
     const int slept = mqx_futex_wait(&context->wait_word, seen, bound);
     if (call->wait_left_us >= 0) {
-        const int64_t spent = (int64_t)(monotonic_us() - start);
+        const int64_t spent = (int64_t)(mqx_clock_monotonic_us() - start);
         call->wait_left_us = spent < call->wait_left_us ? call->wait_left_us - spent : 0;
     }
     int status = mqx_enter(call->manager, (call->get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);

@@ -8,19 +8,22 @@
  * child the list is forgotten, not closed (rule 32).
  */
 #include "base/amq_codes.h"
-#include "process/attach.h"
-#include "process/attachment.h"
-#include "catalog/catalog.h"
-#include "recovery/checkpoint.h"
+
 #include "base/checksum.h"
 #include "base/error.h"
-#include "os/futex.h"
-#include "queue/id_index.h"
-#include "queue/wait_list.h"
-#include "queue/queue.h"
-#include "recovery/restart.h"
-#include "process/reaper.h"
+#include "catalog/catalog.h"
 #include "os/block_hook.h"
+#include "os/fork_guard.h"
+#include "os/futex.h"
+#include "process/attach.h"
+#include "process/attachment.h"
+#include "process/error_log.h"
+#include "process/reaper.h"
+#include "queue/id_index.h"
+#include "queue/queue.h"
+#include "queue/wait_list.h"
+#include "recovery/checkpoint.h"
+#include "recovery/restart.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,13 +10,15 @@
  * swept.
  */
 #include "process/attachment.h"
-#include "recovery/checkpoint.h"
+
+#include "base/clock.h"
 #include "base/error.h"
-#include "unit/prepared.h"
+#include "os/block_hook.h"
 #include "os/host_info.h"
 #include "process/reaper.h"
+#include "recovery/checkpoint.h"
+#include "unit/prepared.h"
 #include "unit/unit_records.h"
-#include "os/block_hook.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -108,7 +108,7 @@ static int read_item(struct browsing *b, uint32_t i, const struct mqx_message *m
 {
     struct mqe_batch *batch = b->batch;
     const int status = mqx_msg_batch_item_read(b->store, message, &batch->items[i],
-                                     batch->bodies + batch->offsets[i]);
+                                               batch->bodies + batch->offsets[i]);
     batch->items[i].work =
         message->state == MQX_MSG_PUT ? (uint32_t)MQE_ITEM_PUT : (uint32_t)MQE_ITEM_GOT;
     return status;

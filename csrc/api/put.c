@@ -16,11 +16,12 @@
  */
 #include "api/put.h"
 
-#include "recovery/checkpoint.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "os/block_hook.h"
 #include "process/maintenance.h"
 #include "queue/resolved_path.h"
-#include "os/block_hook.h"
+#include "recovery/checkpoint.h"
 
 #include <string.h>
 

@@ -17,15 +17,13 @@
 #include "base/base.h"
 
 #ifdef MQX_ASSERTIONS
-#define MQX_ASSERT(cond) \
-    (MQX_LIKELY(cond) ? (void)0 : mqx_assert_failed(#cond, __FILE__, __LINE__))
+#define MQX_ASSERT(cond) (MQX_LIKELY(cond) ? (void)0 : mqx_assert_failed(#cond, __FILE__, __LINE__))
 #else
 #define MQX_ASSERT(cond) ((void)sizeof(!(cond))) /* compiled, not evaluated */
 #endif
 
 /* To be replaced by MQX_ASSERT or by a validation, one place at a time. */
-#define mqx_check(cond) \
-    (MQX_LIKELY(cond) ? (void)0 : mqx_assert_failed(#cond, __FILE__, __LINE__))
+#define mqx_check(cond) (MQX_LIKELY(cond) ? (void)0 : mqx_assert_failed(#cond, __FILE__, __LINE__))
 
 _Noreturn void mqx_assert_failed(const char *cond, const char *file, int line) MQX_COLD;
 

@@ -182,7 +182,7 @@ static void fill_other(uint32_t name_space, const int64_t values[FIELD_COUNT],
 }
 
 int mqx_definition_read_values(const struct ps_object_name *name, const void *list, uint32_t length,
-                        struct mqx_values *out)
+                               struct mqx_values *out)
 {
     int64_t values[FIELD_COUNT];
     uint32_t at = 0;

@@ -57,6 +57,6 @@ struct mqx_values { /* of struct mqx_object */
 };
 
 int mqx_definition_read_values(const struct ps_object_name *name, const void *list, uint32_t length,
-                        struct mqx_values *out) MQX_MUST_USE;
+                               struct mqx_values *out) MQX_MUST_USE;
 
 #endif

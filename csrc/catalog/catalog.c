@@ -6,12 +6,13 @@
  */
 #include "catalog/catalog.h"
 
-#include "region/arena.h"
-#include "catalog/catalog_names.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "catalog/catalog_names.h"
 #include "catalog/cf_structure.h"
-#include "os/host_info.h"
 #include "os/block_hook.h"
+#include "os/host_info.h"
+#include "region/arena.h"
 
 #include <string.h>
 
@@ -349,9 +350,9 @@ static int end_alter(struct mqx_region *region, uint32_t context, uint32_t slot,
     }
     if (object->changer == context && object->pending_attrs != 0) {
         mqx_catalog_store32(region, &owner->unreferenced_attrs,
-                  values != NULL ? object->attrs : object->pending_attrs);
+                            values != NULL ? object->attrs : object->pending_attrs);
         mqx_catalog_store32(region, &owner->unreferenced_length,
-                  values != NULL ? object->attrs_length : object->pending_length);
+                            values != NULL ? object->attrs_length : object->pending_length);
         if (values != NULL) {
             uint32_t structure = 0; /* one that has been deleted meanwhile is none */
             mqx_ignore(mqx_cf_structure_find(region, values, &structure));

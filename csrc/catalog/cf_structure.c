@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-int mqx_cf_structure_find(struct mqx_region *region, const struct mqx_values *values,
-                       uint32_t *out)
+int mqx_cf_structure_find(struct mqx_region *region, const struct mqx_values *values, uint32_t *out)
 {
     struct ps_object_name key = {.name_space = MQX_NAMES_STRUCTURE};
     *out = 0;
@@ -72,7 +71,7 @@ static int is_idle(const struct mqx_object *queue)
 }
 
 int mqx_cf_structure_may_alter(struct mqx_region *region, uint32_t slot,
-                            const struct mqx_values *values)
+                               const struct mqx_values *values)
 {
     const struct mqx_object *object = mqx_object(region, slot);
     uint32_t structure = 0, queue = 0;
@@ -94,8 +93,7 @@ int mqx_cf_structure_may_delete(const struct mqx_region *region, uint32_t slot)
     const struct mqx_object *object = mqx_object(region, slot);
     uint32_t queue = 0;
     mqx_check(object != NULL);
-    if (object->name_space != MQX_NAMES_STRUCTURE ||
-        !mqx_cf_structure_next(region, slot, &queue)) {
+    if (object->name_space != MQX_NAMES_STRUCTURE || !mqx_cf_structure_next(region, slot, &queue)) {
         return MQX_OK;
     }
     return mqx_fail(MQRC_OBJECT_IN_USE, "queue %.48s is in CFSTRUCT(%.48s)",

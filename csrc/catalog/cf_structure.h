@@ -23,14 +23,14 @@
 
 /* The structure that the values name, 0 when they name none; 2085 when it does not exist. */
 int mqx_cf_structure_find(struct mqx_region *region, const struct mqx_values *values,
-                       uint32_t *out) MQX_MUST_USE;
+                          uint32_t *out) MQX_MUST_USE;
 /* Links a queue that is loaded to its structure; a name that nothing has any more is no failure. */
 int mqx_cf_structure_relink(struct mqx_region *region, struct mqx_object *object) MQX_MUST_USE;
 
 /* May this object get these values? 2085 when they name an unknown structure; 2042, 2055 by
  * invariant 2. */
 int mqx_cf_structure_may_alter(struct mqx_region *region, uint32_t slot,
-                            const struct mqx_values *values) MQX_MUST_USE;
+                               const struct mqx_values *values) MQX_MUST_USE;
 /* May this object be deleted? 2042 when it is a structure that queues name. */
 int mqx_cf_structure_may_delete(const struct mqx_region *region, uint32_t slot) MQX_MUST_USE;
 

@@ -167,7 +167,7 @@ static void give_row(const struct mqe_journal_scan_rows *rows, const struct row 
 /* ---- problems ---- */
 
 static MQX_COLD enum mqe_journal_scan_result problem(struct mqe_journal_scan *scan, uint64_t offset,
-                                             const char *what)
+                                                     const char *what)
 {
     (void)snprintf(scan->problem, sizeof scan->problem, "%s", what);
     scan->problem_offset = offset;
@@ -200,7 +200,8 @@ static struct mqx_flush_batch_position place_of(const struct mqe_journal_scan *s
                                                 uint64_t offset)
 {
     return (struct mqx_flush_batch_position){scan->header.qm_id, scan->header.segment_no,
-                                    scan->header.generation, scan->header.base_lsn + offset};
+                                             scan->header.generation,
+                                             scan->header.base_lsn + offset};
 }
 
 /* The header at `offset`, copied; NULL, or what is wrong with it. */

@@ -1,13 +1,39 @@
 /*
- * fork_guard.h - a page of memory that reads as zeroes in a forked child, for what belongs to one
- * process alone (rule 32).
+ * fork_guard.h - telling a forked child from its parent, and what both may use (crash-safety rule
+ * 32: the child owns nothing).
+ *
+ * Terms
+ *   wiped page   a page of memory that reads as zeroes in a forked child (MADV_WIPEONFORK).
+ *   owner        an object of this process, by its address. It is registered in a wiped page, so a
+ *                child, whatever copy of the memory it has, finds it in no list. The child may
+ *                register objects of its own; they enter the same page, which is the child's by
+ *                then.
+ *   local lock   a lock among the threads of one process that a forked child finds free, whatever
+ *                the parent's threads were doing. For short, rare sections; the word is the owner's
+ *                pid, 0 when free.
  */
-#ifndef PENSTOCK_WIPED_H
-#define PENSTOCK_WIPED_H
+#ifndef PENSTOCK_FORK_GUARD_H
+#define PENSTOCK_FORK_GUARD_H
 
 #include "base/base.h"
 
+enum { MQX_FORK_GUARDS_MAX = 16 }; /* owners at a time in one process */
+
 /* MQX_PAGE_SIZE bytes of zeroes, MADV_WIPEONFORK; they stay until the process ends. 2012 2071 */
 int mqx_fork_wiped_page(void **out) MQX_MUST_USE;
+
+/* Is this a fork of the process that registered `owner`? About 5 ns. */
+bool mqx_forked(const void *owner);
+/* 2012 2071; MQRC_RESOURCE_PROBLEM when there are MQX_FORK_GUARDS_MAX already. */
+int mqx_fork_guard_add(const void *owner) MQX_MUST_USE;
+void mqx_fork_guard_remove(const void *owner);
+
+struct mqx_local_lock {
+    int32_t owner;
+};
+void mqx_local_take(struct mqx_local_lock *lock);
+/* The same, waiting `patience_us` at most; false when it was in vain. */
+bool mqx_local_take_for(struct mqx_local_lock *lock, uint64_t patience_us) MQX_MUST_USE;
+void mqx_local_drop(struct mqx_local_lock *lock);
 
 #endif

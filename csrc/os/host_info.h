@@ -33,17 +33,4 @@ const char *mqx_program_name(void);
 /* Bytes free for us on the file system at that path; UINT64_MAX when it does not say. */
 uint64_t mqx_room_at(const char *path);
 
-uint64_t mqx_clock_monotonic_us(void);
-void mqx_clock_sleep_us(uint64_t us);
-
-/* A lock among the threads of one process that a forked child finds free, whatever the parent's
- * threads were doing. For short, rare sections; the word is the owner's pid, 0 when free. */
-struct mqx_local_lock {
-    int32_t owner;
-};
-void mqx_local_take(struct mqx_local_lock *lock);
-/* The same, waiting `patience_us` at most; false when it was in vain. */
-bool mqx_local_take_for(struct mqx_local_lock *lock, uint64_t patience_us) MQX_MUST_USE;
-void mqx_local_drop(struct mqx_local_lock *lock);
-
 #endif

@@ -7,13 +7,15 @@
 #include "process/attach.h"
 
 #include "base/amq_codes.h"
-#include "process/region_file.h"
-#include "catalog/catalog.h"
-#include "recovery/checkpoint.h"
 #include "base/error.h"
+#include "catalog/catalog.h"
+#include "os/fork_guard.h"
+#include "process/error_log.h"
 #include "process/life_lock.h"
-#include "recovery/orphan_region.h"
 #include "process/reaper.h"
+#include "process/region_file.h"
+#include "recovery/checkpoint.h"
+#include "recovery/orphan_region.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -278,7 +280,7 @@ static int restart(struct attaching *a, const struct mqx_lock_record *record, bo
     struct mqx_orphan_region_region orphan = {.read = false};
     if (recorded && mqx_record_is_here(record, &a->place)) {
         mqx_orphan_region_read(store->io, store->region_dir, record->region, record->incarnation,
-                        store->qm_id, &orphan);
+                               store->qm_id, &orphan);
     }
     if (recorded) {
         a->moved = record->device != a->place.device || record->inode != a->place.inode;

@@ -27,10 +27,10 @@
 #define PENSTOCK_ATTACH_H
 
 #include "recovery/restart.h"
-#include "os/host_info.h" /* mqx_process_start_time */
+#include "os/fork_guard.h"
+#include "os/host_info.h"
 
 #define MQX_REGION_DIRECTORY "/dev/shm"
-enum { MQX_STORES_MAX = 16 }; /* attached at a time in one process (assert.h guards as many) */
 
 struct mqx_attach_report {
     bool first;                          /* this process ran restart recovery */
@@ -73,12 +73,5 @@ void mqx_attach_forget(struct mqx_store *store);
  * time, namespace) say so too; disagreement counts as alive and is logged once, when it lasts (rule
  * 25). */
 bool mqx_process_alive(struct mqx_store *store, uint32_t slot);
-
-/* True in a process that is not the one that attached this store (MADV_WIPEONFORK page, ~5 ns).
- * forked.c. */
-bool mqx_forked(const struct mqx_store *store);
-/* The page's list of stores attached in this process. */
-int mqx_fork_guard_add(const struct mqx_store *store) MQX_MUST_USE;
-void mqx_fork_guard_remove(const struct mqx_store *store);
 
 #endif

@@ -64,9 +64,6 @@ static inline void mqx_inside(mqe_manager *manager, int32_t by)
     mqx_add_relaxed(&mqx_process_slot(region, region->process)->calls_inside, (uint32_t)by);
 }
 
-/* Wall clock, microseconds since 1970 UTC, to the kernel's tick (cheap: PutTime has 10 ms). */
-uint64_t mqx_clock_coarse_us(void);
-
 /* Closes the handle in that slot, for mqe_close and the sweep: deletes the queue as `how` and Table
  * 74 say (on a failure nothing has changed), takes the handle out of the counts, gives the slot
  * back, and when it was the last one of a deleted queue, removes that. */

@@ -1,28 +1,13 @@
 /*
- * error_log.c - the error log of a queue manager: mqx_log() of store.h.
- *
- * Files: errors/AMQERR01.LOG is the newest, 02 and 03 are older. When a line would make 01 longer
- * than 2 MiB, 02 becomes 03, 01 becomes 02 and a new 01 begins; so at most 6 MiB are kept.
- *
- * A line, ended by a newline, fields separated by single blanks:
- *
- *     2025-11-21T09:36:12.123456Z 4711 python3 AMQ8003I text ...
- *     UTC time, process id, program, AMQ number with its severity (I, W or E), text to the end of
- *     the line
- *
- * Control characters in program and text are replaced by blanks, so a line is always one message;
- * bytes above 127 are passed on (UTF-8). Blanks in the program's name become underscores.
- *
- * Writers exclude each other by a record lock on one byte of the queue manager's `lock` file (never
- * on the log itself: closing it would drop the lock of another thread), and threads of one process
- * by a local lock. Waiting is bounded; whoever waited in vain writes all the same, since a line
- * that overwrites another one is better than none. Lines are not flushed: the log is no promise.
- *
- * Never fails its caller, never keeps errno from it, never called under a lock of the region.
+ * error_log.c - see error_log.h.
  */
+#include "process/error_log.h"
+
+#include "base/clock.h"
+#include "os/fork_guard.h"
+#include "os/host_info.h"
 #include "process/life_lock.h"
 #include "region/store.h"
-#include "os/host_info.h"
 
 #include <errno.h>
 #include <stdarg.h>

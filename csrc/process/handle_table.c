@@ -2,11 +2,14 @@
  * handle_table.c - entering the core, the pool of contexts, queue handles, units as engine.h shows them.
  */
 #include "process/attach.h"
-#include "process/attachment.h"
-#include "queue/browse_lock.h"
-#include "catalog/catalog.h"
+
+#include "base/clock.h"
 #include "base/error.h"
+#include "catalog/catalog.h"
+#include "os/fork_guard.h"
+#include "process/attachment.h"
 #include "process/reaper.h"
+#include "queue/browse_lock.h"
 #include "unit/unit.h"
 
 #include <stdlib.h>
@@ -14,13 +17,6 @@
 #include <time.h>
 
 /* ---- entering ---- */
-
-uint64_t mqx_clock_coarse_us(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
-}
 
 int mqx_enter(mqe_manager *manager, bool fail_if_quiescing)
 {
@@ -152,7 +148,7 @@ static int register_handle(mqe_queue *queue, bool newborn)
         mqx_undo_store32(region->base, lock, &handle->browse_lock, 0);
         mqx_undo_store64(region->base, lock, &handle->opened_us, mqx_clock_coarse_us());
         mqx_undo_store32(region->base, lock, (uint32_t *)&handle->pid,
-                  (uint32_t)mqx_process_slot(region, region->process)->pid);
+                         (uint32_t)mqx_process_slot(region, region->process)->pid);
         mqx_undo_store32(region->base, lock, &handle->object, queue->object);
         note_steps(region, handle, &queue->path);
         count_handle(region, object, queue->options, 1);

@@ -3,7 +3,9 @@
  */
 #include "process/life_lock.h"
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "os/fork_guard.h"
 #include "os/host_info.h"
 
 #include <errno.h>
@@ -143,7 +145,7 @@ static bool find_or_enter(struct mqx_io *io, const struct mqx_io_stat *facts,
 }
 
 int mqx_life_lock_open(struct mqx_io *io, int dir, const struct mqx_io_stat *facts,
-                      struct mqx_life_lock **out)
+                       struct mqx_life_lock **out)
 {
     int fd = -1;
     struct mqx_life_lock *fresh = malloc(sizeof *fresh);

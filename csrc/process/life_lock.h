@@ -39,7 +39,7 @@ struct mqx_life_lock;
 /* Opens, or creates when it is missing, the lock file of the directory `dir`, whose device and
  * inode are in `facts`. */
 int mqx_life_lock_open(struct mqx_io *io, int dir, const struct mqx_io_stat *facts,
-                      struct mqx_life_lock **out) MQX_MUST_USE;
+                       struct mqx_life_lock **out) MQX_MUST_USE;
 void mqx_life_lock_close(struct mqx_life_lock *file);
 /* The object goes, whatever its users; no descriptor is closed, no lock dropped. */
 void mqx_life_lock_forget(struct mqx_life_lock *file);

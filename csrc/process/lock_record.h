@@ -39,7 +39,7 @@ struct mqx_lock_record {
 
 /* *out_found is false when there is no whole record. */
 int mqx_lock_record_read(struct mqx_io *io, int fd, struct mqx_lock_record *out,
-                    bool *out_found) MQX_MUST_USE;
+                         bool *out_found) MQX_MUST_USE;
 /* Written and flushed. */
 int mqx_lock_record_write(struct mqx_io *io, int fd,
                           const struct mqx_lock_record *record) MQX_MUST_USE;

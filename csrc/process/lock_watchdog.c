@@ -3,6 +3,7 @@
  */
 #include "process/lock_watchdog.h"
 
+#include "base/clock.h"
 #include "os/host_info.h"
 
 uint64_t mqx_lock_watchdog_long_us = 5000000;

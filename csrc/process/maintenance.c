@@ -7,16 +7,18 @@
 #include "process/maintenance.h"
 
 #include "base/amq_codes.h"
-#include "process/attach.h"
-#include "catalog/catalog.h"
-#include "recovery/checkpoint.h"
 #include "base/error.h"
+#include "catalog/catalog.h"
+#include "os/fork_guard.h"
 #include "os/futex.h"
-#include "queue/queue.h"
 #include "os/host_info.h"
-#include "unit/unit.h"
-#include "process/reaper.h"
+#include "process/attach.h"
+#include "process/error_log.h"
 #include "process/lock_watchdog.h"
+#include "process/reaper.h"
+#include "queue/queue.h"
+#include "recovery/checkpoint.h"
+#include "unit/unit.h"
 
 #include <pthread.h>
 #include <signal.h>

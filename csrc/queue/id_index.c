@@ -85,8 +85,8 @@ static uint64_t limit_of(const struct mqx_region *region)
 static uint32_t *directory_entry(const struct mqx_region *region, const struct mqx_id_index *head,
                                  uint32_t block)
 {
-    uint32_t *directory = mqx_cells_span(region, head->directory,
-                                         MQX_ID_INDEX_DIRECTORY * sizeof(uint32_t));
+    uint32_t *directory =
+        mqx_cells_span(region, head->directory, MQX_ID_INDEX_DIRECTORY * sizeof(uint32_t));
     return directory == NULL || block >= MQX_ID_INDEX_DIRECTORY ? NULL : &directory[block];
 }
 
@@ -118,7 +118,7 @@ static bool is_capacity(uint32_t capacity)
 {
     return capacity >= MQX_ID_INDEX_BUCKETS && capacity <= MQX_ID_INDEX_MAX &&
            (capacity <= MQX_ID_INDEX_FAR ? (capacity & (capacity - 1)) == 0
-                                       : capacity % MQX_ID_INDEX_BLOCK_BUCKETS == 0);
+                                         : capacity % MQX_ID_INDEX_BLOCK_BUCKETS == 0);
 }
 
 static bool head_is_sound(const struct mqx_id_index *head)
@@ -517,7 +517,7 @@ static uint32_t first_below(const struct index *index, uint64_t tag, uint32_t en
 }
 
 uint32_t mqx_id_index_find(const struct mqx_region *region, const struct mqx_object *queue, int k,
-                         uint64_t tag, uint32_t after)
+                           uint64_t tag, uint32_t after)
 {
     struct index index;
     if (!open_index(region, queue, k, &index) || tag == 0) {
@@ -551,8 +551,8 @@ static int create(struct mqx_stripe_guard *guard, struct mqx_object *queue, int 
     uint32_t cell, buckets;
     int status = mqx_cells_take(guard, mqx_class_for(sizeof(struct mqx_id_index)), &cell);
     if (status == MQX_OK) {
-        status = mqx_cells_take(guard, mqx_class_for(MQX_ID_INDEX_BUCKETS * sizeof(uint32_t)),
-                                &buckets);
+        status =
+            mqx_cells_take(guard, mqx_class_for(MQX_ID_INDEX_BUCKETS * sizeof(uint32_t)), &buckets);
     }
     if (status != MQX_OK) {
         return status;

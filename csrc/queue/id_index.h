@@ -55,11 +55,11 @@
 enum { MQX_BY_MSG_ID = 0, MQX_BY_CORREL_ID = 1, MQX_BY_GROUP_ID = 2 };
 
 enum {
-    MQX_ID_INDEX_BUCKETS = 64,            /* buckets of a new index */
-    MQX_ID_INDEX_BLOCK_BUCKETS = 16384,   /* buckets of the largest block */
-    MQX_ID_INDEX_SEGMENTS = 10,           /* blocks of 64, 64, 128, ... 16,384 buckets */
-    MQX_ID_INDEX_FAR = 32768,             /* first bucket in a block of the directory */
-    MQX_ID_INDEX_DIRECTORY = 4096,        /* blocks it can name */
+    MQX_ID_INDEX_BUCKETS = 64,          /* buckets of a new index */
+    MQX_ID_INDEX_BLOCK_BUCKETS = 16384, /* buckets of the largest block */
+    MQX_ID_INDEX_SEGMENTS = 10,         /* blocks of 64, 64, 128, ... 16,384 buckets */
+    MQX_ID_INDEX_FAR = 32768,           /* first bucket in a block of the directory */
+    MQX_ID_INDEX_DIRECTORY = 4096,      /* blocks it can name */
     MQX_ID_INDEX_MAX = MQX_ID_INDEX_FAR + MQX_ID_INDEX_DIRECTORY * MQX_ID_INDEX_BLOCK_BUCKETS,
 };
 #define MQX_NOT_LEADER UINT32_MAX
@@ -90,7 +90,7 @@ bool mqx_id_index_ready(const struct mqx_region *region, const struct mqx_object
  * micro-transactions of its own (so none may be open). *out_done says whether it is complete.
  * MQX_NEED_CELLS: supply and call again. MQRC_Q_DELETED when the index is being dropped. */
 int mqx_id_index_build(struct mqx_stripe_guard *guard, struct mqx_object *queue, int k,
-                     bool *out_done) MQX_MUST_USE;
+                       bool *out_done) MQX_MUST_USE;
 
 int mqx_id_index_reserve_all(struct mqx_stripe_guard *guard, struct mqx_object *queue) MQX_MUST_USE;
 void mqx_id_index_link_all(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot);
@@ -130,7 +130,7 @@ static inline void mqx_id_index_unlink(struct mqx_stripe_guard *guard, struct mq
 /* The first message in delivery order whose tag k equals `tag`, or the next one after `after` (a
  * slot that an earlier call of the same search returned, still linked); 0 when there is none. */
 uint32_t mqx_id_index_find(const struct mqx_region *region, const struct mqx_object *queue, int k,
-                         uint64_t tag, uint32_t after);
+                           uint64_t tag, uint32_t after);
 
 /* Frees an index's memory when the queue is deleted, up to MQX_LOCKED_STEPS_MAX blocks in
  * micro-transactions of its own (none may be open); *out_done as above. Messages need not be
@@ -140,6 +140,6 @@ void mqx_id_index_drop(struct mqx_stripe_guard *guard, struct mqx_object *queue,
 
 /* Verifies rings, buckets, counts; 0 or MQRC_OBJECT_DAMAGED with a text. */
 int mqx_id_index_check(const struct mqx_region *region, const struct mqx_object *queue,
-                     int k) MQX_MUST_USE;
+                       int k) MQX_MUST_USE;
 
 #endif

@@ -150,8 +150,8 @@ static int breathe(struct mqx_store *store, struct mqx_stripe_guard *guard, uint
 }
 
 int mqx_match_next(struct mqx_store *store, struct mqx_stripe_guard *guard, uint32_t object,
-                    const struct mqx_match *match, uint64_t now_us, struct mqx_cursor *cursor,
-                    uint32_t *out_slot)
+                   const struct mqx_match *match, uint64_t now_us, struct mqx_cursor *cursor,
+                   uint32_t *out_slot)
 {
     for (uint32_t steps = 1;; steps++) {
         struct mqx_object *queue = mqx_object(&store->region, object);
@@ -177,7 +177,7 @@ int mqx_match_next(struct mqx_store *store, struct mqx_stripe_guard *guard, uint
 }
 
 int mqx_match_first(struct mqx_store *store, struct mqx_stripe_guard *guard, uint32_t object,
-                     const struct mqx_match *match, uint64_t now_us, uint32_t *out_slot)
+                    const struct mqx_match *match, uint64_t now_us, uint32_t *out_slot)
 {
     struct mqx_object *queue = mqx_object(&store->region, object);
     struct mqx_cursor cursor = {0};

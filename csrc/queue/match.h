@@ -30,13 +30,13 @@ void mqx_match_init(const struct mqx_region *region, const struct mqe_get *get,
  * and taken between steps, so nothing read before is valid afterwards. On failure the lock has been
  * dropped. */
 int mqx_match_first(struct mqx_store *store, struct mqx_stripe_guard *guard, uint32_t object,
-                     const struct mqx_match *match, uint64_t now_us,
-                     uint32_t *out_slot) MQX_MUST_USE;
+                    const struct mqx_match *match, uint64_t now_us,
+                    uint32_t *out_slot) MQX_MUST_USE;
 
 /* The next one after the cursor, which moves onto it; walks at most 64 messages a lock hold. */
 int mqx_match_next(struct mqx_store *store, struct mqx_stripe_guard *guard, uint32_t object,
-                    const struct mqx_match *match, uint64_t now_us, struct mqx_cursor *cursor,
-                    uint32_t *out_slot) MQX_MUST_USE;
+                   const struct mqx_match *match, uint64_t now_us, struct mqx_cursor *cursor,
+                   uint32_t *out_slot) MQX_MUST_USE;
 
 /* Is the message one of those? By tags, and by full ids where they are at hand: what lies in the
  * journal is still to be verified. */

@@ -348,8 +348,9 @@ void mqx_priority_index_show(struct mqx_stripe_guard *guard, struct mqx_object *
     }
     mqx_guard_store64(guard, &leaf->available, new);
     if ((available ? old : new) == 0 && spread(guard, &path, 1, position, available)) {
-        put_summary(guard, queue, (uint32_t)with_bit(queue->available_mask, message->placement,
-                                                    available), queue->present);
+        put_summary(guard, queue,
+                    (uint32_t)with_bit(queue->available_mask, message->placement, available),
+                    queue->present);
     }
 }
 
@@ -418,8 +419,8 @@ static __attribute__((noinline)) void remove_deep(struct mqx_stripe_guard *guard
         (void)mqx_region_damage(guard->region, "the number of messages at a priority", present);
         return;
     }
-    const bool top = present == 1 ? take_last(guard, level, &path)
-                                  : take_out(guard, &path, message->position);
+    const bool top =
+        present == 1 ? take_last(guard, level, &path) : take_out(guard, &path, message->position);
     mqx_guard_store_pair(guard, &level->present, present - 1, level->reset_count);
     put_summary(guard, queue, top ? mask & ~(1u << message->placement) : mask, queue->present - 1);
 }
@@ -437,8 +438,8 @@ void mqx_priority_index_remove(struct mqx_stripe_guard *guard, struct mqx_object
         if (MQX_LIKELY(leaf != NULL && level->present != 0 && queue->present >= level->present &&
                        last == ((leaf->present & (leaf->present - 1)) == 0))) {
             put_leaf(guard, queue, placement, leaf, leaf->present & ~(1ull << position),
-                     leaf->available & ~(1ull << position), level->present - 1,
-                     level->reset_count, queue->present - 1);
+                     leaf->available & ~(1ull << position), level->present - 1, level->reset_count,
+                     queue->present - 1);
             return;
         }
     }
@@ -577,7 +578,7 @@ static const struct mqx_message *found(const struct mqx_region *region, uint32_t
 }
 
 uint32_t mqx_priority_index_next(const struct mqx_region *region, const struct mqx_object *queue,
-                       struct mqx_cursor *cursor, bool available_only)
+                                 struct mqx_cursor *cursor, bool available_only)
 {
     const bool started = cursor->started != 0;
     uint32_t p = started ? cursor->placement : MQX_MAX_PRIORITY;
@@ -608,7 +609,7 @@ uint32_t mqx_priority_index_next(const struct mqx_region *region, const struct m
 }
 
 void mqx_priority_index_go_behind(const struct mqx_region *region, const struct mqx_object *queue,
-                        uint32_t placement, uint64_t number, struct mqx_cursor *cursor)
+                                  uint32_t placement, uint64_t number, struct mqx_cursor *cursor)
 {
     mqx_check(placement <= MQX_MAX_PRIORITY);
     const struct mqx_level *level = &queue->level[placement];
@@ -635,7 +636,7 @@ void mqx_priority_index_go_behind(const struct mqx_region *region, const struct 
 }
 
 uint32_t mqx_priority_index_sample(const struct mqx_region *region, const struct mqx_object *queue,
-                         uint32_t placement, uint32_t index)
+                                   uint32_t placement, uint32_t index)
 {
     mqx_check(placement <= MQX_MAX_PRIORITY);
     const struct mqx_level *level = &queue->level[placement];
@@ -650,7 +651,7 @@ uint32_t mqx_priority_index_sample(const struct mqx_region *region, const struct
 }
 
 uint32_t mqx_priority_index_before(const struct mqx_region *region, const struct mqx_object *queue,
-                         uint32_t slot)
+                                   uint32_t slot)
 {
     const struct mqx_message *message = mqx_message(region, slot);
     if (message == NULL || message->placement >= MQX_PRIORITY_COUNT) {

@@ -82,21 +82,21 @@ uint32_t mqx_priority_index_first(const struct mqx_region *region, const struct 
 /* The next message in delivery order after the cursor (available ones only when asked; otherwise
  * whatever is present), and moves the cursor onto it; 0 at the end, the cursor then stays. */
 uint32_t mqx_priority_index_next(const struct mqx_region *region, const struct mqx_object *queue,
-                       struct mqx_cursor *cursor, bool available_only);
+                                 struct mqx_cursor *cursor, bool available_only);
 
 /* Moves the cursor to where heap_next() finds the first message of that placement whose arrival
  * number is greater, then those of lower placements. Numbers of a level rise with positions. */
 void mqx_priority_index_go_behind(const struct mqx_region *region, const struct mqx_object *queue,
-                        uint32_t placement, uint64_t number, struct mqx_cursor *cursor);
+                                  uint32_t placement, uint64_t number, struct mqx_cursor *cursor);
 
 /* A message of the level that has about `index` of those present before it, as if its positions
  * were taken evenly: its slot, 0 when there is none from there on. */
 uint32_t mqx_priority_index_sample(const struct mqx_region *region, const struct mqx_object *queue,
-                         uint32_t placement, uint32_t index);
+                                   uint32_t placement, uint32_t index);
 
 /* The nearest available message before `slot` at the same priority, 0 when there is none. */
 uint32_t mqx_priority_index_before(const struct mqx_region *region, const struct mqx_object *queue,
-                         uint32_t slot);
+                                   uint32_t slot);
 
 /* Gives back the leaves that the empty levels of a queue kept, when the queue is deleted (<= 40
  * stores). */

@@ -210,8 +210,8 @@ int mqx_queue_link(struct mqx_stripe_guard *guard, struct mqx_object *queue, str
     if (put->reserved != 0) {
         rewrite_descriptor(guard->region, message, put->d);
     } else if (message->cells != 0) {
-        status = mqx_body_write(guard->region, message->cells, put->d, put->ext, put->body,
-                                put->length);
+        status =
+            mqx_body_write(guard->region, message->cells, put->d, put->ext, put->body, put->length);
     }
     if (status == MQX_OK) {
         status = mqx_id_index_reserve(guard, queue);
@@ -638,7 +638,8 @@ static void describe(const struct mqx_region *region, const struct mqx_message *
 }
 
 int mqx_queue_copy_entries(struct mqx_store *store, uint32_t object, struct mqx_cursor *cursor,
-                       struct psc_message *out, uint32_t max, uint32_t *out_count, bool *out_done)
+                           struct psc_message *out, uint32_t max, uint32_t *out_count,
+                           bool *out_done)
 {
     struct mqx_region *region = &store->region;
     const struct mqx_object *queue = mqx_object(region, object);

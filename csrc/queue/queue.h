@@ -121,8 +121,8 @@ int mqx_queue_load(struct mqx_store *store, const struct mqx_loaded *loaded,
 /* Persistent messages whose put is committed, those got by units included, MQX_LOCKED_STEPS_MAX
  * entries a lock hold. Moves the cursor; *out_count < max at the end. */
 int mqx_queue_copy_entries(struct mqx_store *store, uint32_t object, struct mqx_cursor *cursor,
-                       struct psc_message *out, uint32_t max, uint32_t *out_count,
-                       bool *out_done) MQX_MUST_USE;
+                           struct psc_message *out, uint32_t max, uint32_t *out_count,
+                           bool *out_done) MQX_MUST_USE;
 
 /* Orderly end (alone): the next non-persistent message of an NPMCLASS(HIGH) queue after the cursor:
  * its slot, 0 at the end; its descriptor and body are read with mqx_queue_read_body(). */

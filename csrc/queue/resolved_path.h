@@ -16,12 +16,12 @@
 /* Looks at every step: 0; 2041; 2052 when it is the queue itself that is gone; 2051 (output) or
  * 2016. */
 int mqx_resolved_path_check(const struct mqx_region *region, const struct mqe_destination *path,
-                  bool output) MQX_MUST_USE;
+                            bool output) MQX_MUST_USE;
 
 /* For a caller that has the queue at hand and looks at its generation and inhibition for itself:
  * true when the path has no other step and the queue's stamp is still the same. */
 static inline bool mqx_resolved_path_is_direct(const struct mqe_destination *path,
-                                        const struct mqx_object *queue)
+                                               const struct mqx_object *queue)
 {
     return path->step_count == 0 ||
            (path->step_count == 1 && path->step[0].slot == path->queue &&

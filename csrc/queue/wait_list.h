@@ -32,7 +32,7 @@ enum mqx_wait_state mqx_wait_list_remove(struct mqx_stripe_guard *guard, uint32_
 
 /* Picks waiters for the available message `slot`. */
 void mqx_wait_list_pick(struct mqx_stripe_guard *guard, uint32_t object, uint32_t slot,
-                     struct mqx_wakes *wakes);
+                        struct mqx_wakes *wakes);
 /* Picks a waiter for whatever is available first (a wake-up is handed on). */
 void mqx_wait_list_hand_on(struct mqx_stripe_guard *guard, uint32_t object,
                            struct mqx_wakes *wakes);

@@ -172,7 +172,7 @@ static int write_object(struct taking *taking, uint32_t slot, uint32_t generatio
         const struct mqx_record_head head = {
             .type = PS_REC_OBJECT, .object = slot, .object_gen = generation};
         mqx_checkpoint_file_took(&taking->writer, 1,
-                          mqx_encode_object(to, &head, &name, taking->attrs, length));
+                                 mqx_encode_object(to, &head, &name, taking->attrs, length));
     }
     return status;
 }
@@ -358,10 +358,10 @@ static int write_image_message(struct taking *taking, uint32_t slot, uint32_t ge
     }
     if (status == MQX_OK) {
         descriptor.backout_count = message->backout_count;
-        mqx_checkpoint_file_took(&taking->writer, 1,
-                          mqx_encode_put(to, &head, &descriptor, descriptor.has_ext ? &ext : NULL,
-                                         pieces ? &chunked : NULL, taking->body,
-                                         pieces ? 0 : message->length));
+        mqx_checkpoint_file_took(
+            &taking->writer, 1,
+            mqx_encode_put(to, &head, &descriptor, descriptor.has_ext ? &ext : NULL,
+                           pieces ? &chunked : NULL, taking->body, pieces ? 0 : message->length));
         taking->images += 1;
     }
     return status;

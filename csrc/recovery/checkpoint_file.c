@@ -56,7 +56,7 @@ static uint32_t block_crc(uint32_t seed, const struct psc_block *block, const vo
 /* ---- writing ---- */
 
 int mqx_checkpoint_file_begin(struct mqx_checkpoint_writer *writer, struct mqx_io *io, int dir,
-                       const uint8_t qm_id[16], uint64_t begin_lsn, bool paced)
+                              const uint8_t qm_id[16], uint64_t begin_lsn, bool paced)
 {
     char name[MQX_CHECKPOINT_NAME_SIZE];
     *writer = (struct mqx_checkpoint_writer){
@@ -207,7 +207,7 @@ static int verify_file(struct mqx_io *io, int dir, const char *name, const uint8
 }
 
 int mqx_checkpoint_file_finish(struct mqx_checkpoint_writer *writer, struct psc_header *header,
-                        uint64_t *out_size)
+                               uint64_t *out_size)
 {
     struct mqx_io *io = writer->io;
     char half[MQX_CHECKPOINT_NAME_SIZE], whole[MQX_CHECKPOINT_NAME_SIZE];
@@ -256,7 +256,7 @@ int mqx_checkpoint_file_finish(struct mqx_checkpoint_writer *writer, struct psc_
 /* ---- reading ---- */
 
 int mqx_checkpoint_file_damaged(const struct mqx_checkpoint_reader *reader, uint64_t offset,
-                         const char *what)
+                                const char *what)
 {
     return mqx_fail(MQRC_OBJECT_DAMAGED, "checkpoint/%s, offset %" PRIu64 ": %s", reader->name,
                     offset, what);
@@ -301,7 +301,7 @@ static int verify_header(struct mqx_checkpoint_reader *reader, const uint8_t qm_
 }
 
 int mqx_checkpoint_file_open(struct mqx_checkpoint_reader *reader, struct mqx_io *io, int dir,
-                      const char *name, const uint8_t qm_id[16])
+                             const char *name, const uint8_t qm_id[16])
 {
     struct mqx_io_stat facts = {0};
     const unsigned char *bytes = NULL;
@@ -409,7 +409,7 @@ static int take_block(struct mqx_checkpoint_reader *reader, const struct psc_blo
 }
 
 int mqx_checkpoint_file_next(struct mqx_checkpoint_reader *reader, struct psc_block *out_block,
-                      const unsigned char **out_payload)
+                             const unsigned char **out_payload)
 {
     const unsigned char *bytes = NULL;
     mqx_check(!reader->ended);

@@ -16,7 +16,7 @@
 #include "recovery/tail_scan.h"
 
 enum {
-    MQX_BLOCK_PAYLOAD = 1 << 20,                             /* a block is full at about so much */
+    MQX_BLOCK_PAYLOAD = 1 << 20, /* a block is full at about so much */
     MQX_BLOCK_PAYLOAD_MAX = (1 << 20) + MQX_RING_RECORD_MAX,
     MQX_CHECKPOINT_NAME_SIZE = 24,
 };
@@ -42,17 +42,17 @@ struct mqx_checkpoint_writer {
     struct psc_end totals;
 };
 int mqx_checkpoint_file_begin(struct mqx_checkpoint_writer *writer, struct mqx_io *io, int dir,
-                       const uint8_t qm_id[16], uint64_t begin_lsn, bool paced) MQX_MUST_USE;
+                              const uint8_t qm_id[16], uint64_t begin_lsn, bool paced) MQX_MUST_USE;
 /* Room for at least one and at most *out_max items of `size` bytes at *out, in a block of that
  * type. */
 int mqx_checkpoint_file_room(struct mqx_checkpoint_writer *writer, uint32_t type, uint32_t size,
-                      void **out, uint32_t *out_max) MQX_MUST_USE;
+                             void **out, uint32_t *out_max) MQX_MUST_USE;
 /* `count` items of together `bytes` bytes have been placed there. */
 void mqx_checkpoint_file_took(struct mqx_checkpoint_writer *writer, uint32_t count, uint64_t bytes);
 /* `header` lacks only what the writer knows: magic, version, begin_lsn, CRC. *out_size: of the
  * file. */
 int mqx_checkpoint_file_finish(struct mqx_checkpoint_writer *writer, struct psc_header *header,
-                        uint64_t *out_size) MQX_MUST_USE;
+                               uint64_t *out_size) MQX_MUST_USE;
 /* Gives up: closes and removes the temporary file. Harmless after finish. */
 void mqx_checkpoint_file_abandon(struct mqx_checkpoint_writer *writer);
 
@@ -67,7 +67,7 @@ struct mqx_checkpoint_reader {
 };
 /* Opens and verifies the header. */
 int mqx_checkpoint_file_open(struct mqx_checkpoint_reader *reader, struct mqx_io *io, int dir,
-                      const char *name, const uint8_t qm_id[16]) MQX_MUST_USE;
+                             const char *name, const uint8_t qm_id[16]) MQX_MUST_USE;
 void mqx_checkpoint_file_close(struct mqx_checkpoint_reader *reader);
 /* The next block's header, not verified but for its lengths. */
 int mqx_checkpoint_file_peek(struct mqx_checkpoint_reader *reader,
@@ -78,9 +78,9 @@ int mqx_checkpoint_file_skip(struct mqx_checkpoint_reader *reader) MQX_MUST_USE;
 /* Reads and verifies the next block; the payload is valid until the next call. After the END block
  * (*out_block).type is PSC_END and the totals have been verified. */
 int mqx_checkpoint_file_next(struct mqx_checkpoint_reader *reader, struct psc_block *out_block,
-                      const unsigned char **out_payload) MQX_MUST_USE;
+                             const unsigned char **out_payload) MQX_MUST_USE;
 /* MQRC_OBJECT_DAMAGED naming the file and `offset`. */
 int mqx_checkpoint_file_damaged(const struct mqx_checkpoint_reader *reader, uint64_t offset,
-                         const char *what) MQX_MUST_USE MQX_COLD;
+                                const char *what) MQX_MUST_USE MQX_COLD;
 
 #endif

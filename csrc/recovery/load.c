@@ -25,7 +25,7 @@ static int block_record(struct mqx_restart *restart, const unsigned char *payloa
         start % 8 == 0 ? mqx_record_decode(payload + start, length - start, out) : MQX_TORN;
     if (status == MQX_TORN) {
         status = mqx_checkpoint_file_damaged(&restart->snapshot, restart->snapshot.at,
-                                      "a record in the block before is bad");
+                                             "a record in the block before is bad");
     } else if (status == MQX_OK) {
         *at = start + out->head->length;
     }
@@ -48,7 +48,7 @@ static int take_objects(struct mqx_restart *restart, const struct psc_block *blo
     }
     if (status == MQX_OK && count != block->count) {
         status = mqx_checkpoint_file_damaged(&restart->snapshot, restart->snapshot.at,
-                                      "an OBJECTS block with other items");
+                                             "an OBJECTS block with other items");
     }
     return status;
 }
@@ -83,7 +83,7 @@ static int take_image(struct mqx_restart *restart, const struct psc_block *block
     }
     if (status == MQX_OK && count != block->count) {
         status = mqx_checkpoint_file_damaged(&restart->snapshot, restart->snapshot.at,
-                                      "an IMAGE block with other items");
+                                             "an IMAGE block with other items");
     }
     return status;
 }

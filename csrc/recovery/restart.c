@@ -271,7 +271,7 @@ static int find_begin(const struct mqx_restart *restart, size_t *out)
     }
     if (number < oldest || number > newest->number || header->generation > newest->generation) {
         return mqx_checkpoint_file_damaged(&restart->snapshot, 0,
-                                    "it does not fit the journal's segments");
+                                           "it does not fit the journal's segments");
     }
     const struct mqx_segment *begin = &restart->segments[*out].entry;
     if (header->begin_lsn < begin->prev_end_lsn ||

@@ -51,7 +51,7 @@ static int make_capacity(struct mqx_file_window *window, uint64_t size)
 }
 
 int mqx_file_window_read(struct mqx_file_window *window, uint64_t offset, uint64_t size,
-                    const unsigned char **out)
+                         const unsigned char **out)
 {
     if (offset > window->file_size || size > window->file_size - offset) {
         return -EIO;
@@ -123,7 +123,7 @@ static int look_at_batch(const struct mqx_tail_scan *scan, uint64_t lsn,
                          const struct psj_batch **out)
 {
     const struct mqx_flush_batch_position place = {scan->qm_id, scan->segment->number,
-                                          scan->segment->generation, lsn};
+                                                   scan->segment->generation, lsn};
     const uint64_t offset = lsn - scan->segment->base_lsn;
     const unsigned char *bytes;
 

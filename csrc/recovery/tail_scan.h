@@ -23,7 +23,7 @@ struct mqx_file_window {
 };
 /* Makes [offset, offset + size) readable at *out. -EIO beyond the end of the file, -ENOMEM. */
 int mqx_file_window_read(struct mqx_file_window *window, uint64_t offset, uint64_t size,
-                    const unsigned char **out) MQX_MUST_USE;
+                         const unsigned char **out) MQX_MUST_USE;
 /* Turns to another file, keeping the memory. */
 void mqx_file_window_switch(struct mqx_file_window *window, int fd, uint64_t file_size);
 void mqx_file_window_free(struct mqx_file_window *window);
@@ -71,6 +71,6 @@ int mqx_tail_scan_run(struct mqx_tail_scan *scan) MQX_MUST_USE;
 /* Looks at every sector from end_lsn on: the highest durable mark of a batch header of this use of
  * the file, and whether there is such a header at all. *torn_bytes reaches to the last one. */
 int mqx_tail_scan_marks(const struct mqx_tail_scan *scan, uint64_t *mark, bool *remains,
-                   uint64_t *torn_bytes) MQX_MUST_USE;
+                        uint64_t *torn_bytes) MQX_MUST_USE;
 
 #endif

@@ -39,10 +39,10 @@ static inline void mqx_body_expect(const struct mqx_stripe_guard *guard, uint64_
     const uint64_t bytes = payload + sizeof(struct mqx_block);
     const struct mqx_stripe *stripe = guard->stripe;
     const char *entry = (const char *)mqx_message(guard->region, stripe->free_entries);
-    const char *block = bytes > MQX_BLOCK_MAX
-                            ? NULL
-                            : mqx_cells(guard->region,
-                                        stripe->free_cells[mqx_class_for((uint32_t)bytes)]);
+    const char *block =
+        bytes > MQX_BLOCK_MAX
+            ? NULL
+            : mqx_cells(guard->region, stripe->free_cells[mqx_class_for((uint32_t)bytes)]);
     for (uint64_t at = 0; entry != NULL && at < sizeof(struct mqx_message); at += LINE) {
         __builtin_prefetch(entry + at, 1);
     }

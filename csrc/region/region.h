@@ -91,11 +91,11 @@ enum mqx_wait_state {
 };
 enum { /* what a context has in its hands between two links of a chain; LOCKING.md lists the
         * chains */
-    MQX_PENDING_NONE = 0,
-    MQX_PENDING_RESERVED = 1,    /* `hand` = message entry with reserved cells, not yet linked: free
+       MQX_PENDING_NONE = 0,
+       MQX_PENDING_RESERVED = 1, /* `hand` = message entry with reserved cells, not yet linked: free
                                * it */
-    MQX_PENDING_PINNED = 2,      /* `hand` = message whose `pins` counts this context: unpin it */
-    MQX_PENDING_OBJECT = 3,      /* `hand` = object slot being defined, altered or deleted */
+       MQX_PENDING_PINNED = 2,   /* `hand` = message whose `pins` counts this context: unpin it */
+       MQX_PENDING_OBJECT = 3,   /* `hand` = object slot being defined, altered or deleted */
 };
 struct mqx_context {
     uint32_t state;           /* enum mqx_context_state */

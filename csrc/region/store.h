@@ -32,9 +32,4 @@ struct mqx_store {
     int (*between)(struct mqx_store *store);
 };
 
-/* One line in errors/ and, through it, for `penstock errors`: AMQ number, severity 'I' 'W' 'E',
- * text. Never called under a lock of the region. error_log.c. */
-void mqx_log(struct mqx_store *store, int amq, char severity, const char *format, ...)
-    MQX_COLD MQX_PRINTF(4, 5);
-
 #endif

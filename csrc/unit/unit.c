@@ -354,7 +354,7 @@ static void unlink_from_unit(struct mqx_stripe_guard *guard, uint32_t context, u
     mqx_check(at == slot);
     struct mqx_message *previous = mqx_message(guard->region, before);
     mqx_guard_store32(guard, previous != NULL ? &previous->unit_next : &unit->head,
-              mqx_message(guard->region, slot)->unit_next);
+                      mqx_message(guard->region, slot)->unit_next);
     if (unit->tail == slot) {
         mqx_guard_store32(guard, &unit->tail, before);
     }

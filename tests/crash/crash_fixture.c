@@ -249,8 +249,8 @@ void world_walk(mqe_manager *manager, const struct world *world, int q, uint32_t
     struct mqe_batch batch = {.items = items, .capacity = step, .bodies = bodies,
                               .body_capacity = sizeof bodies, .offsets = offsets, .count = 1};
     struct mqe_get how = {.flags = MQE_GET_BROWSE_FIRST};
-    demand("open", mqe_open_direct(manager, world->slot[q], world->generation[q], MQE_BROWSE,
-                                     &queue));
+    demand("open",
+           mqe_open_direct(manager, world->slot[q], world->generation[q], MQE_BROWSE, &queue));
     while (batch.count != 0) {
         demand("browse many", mqe_browse_batch(manager, queue, &how, &batch));
         take_ids(&batch, ids);
@@ -278,8 +278,8 @@ int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, i
         get.match = MQE_MATCH_CORREL_ID;
         memcpy(get.correl_id, &correl, sizeof correl);
     }
-    int reason = mqe_open_direct(manager, world->slot[q], world->generation[q], 2 | MQE_BROWSE,
-                                   &queue);
+    int reason =
+        mqe_open_direct(manager, world->slot[q], world->generation[q], 2 | MQE_BROWSE, &queue);
     if (reason == 0) {
         reason = mqe_get(manager, unit, queue, &get);
         if (reason == 0 && !body_is_whole(buffer, get.length, id)) {
@@ -433,8 +433,8 @@ static void look_at_queue(mqe_manager *manager, const struct world *world, int q
 {
     static unsigned char buffer[1 << 20];
     mqe_queue *queue = NULL;
-    demand("open", mqe_open_direct(manager, world->slot[q], world->generation[q], MQE_BROWSE,
-                                     &queue));
+    demand("open",
+           mqe_open_direct(manager, world->slot[q], world->generation[q], MQE_BROWSE, &queue));
     for (;;) {
         struct mqe_get get = {.flags = MQE_GET_BROWSE_NEXT, .buffer = buffer,
                               .capacity = sizeof buffer};

@@ -508,8 +508,7 @@ static uint32_t browse_queue(mqe_manager *manager, int q, bool persistent_only, 
     mqe_queue *queue = NULL;
     uint32_t count = 0;
     memset(newest, 0, sizeof newest);
-    must("open",
-         mqe_open_direct(manager, world.slot[q], world.generation[q], MQE_BROWSE, &queue));
+    must("open", mqe_open_direct(manager, world.slot[q], world.generation[q], MQE_BROWSE, &queue));
     for (;;) {
         struct mqe_get get = {.flags = MQE_GET_BROWSE_NEXT, .buffer = buffer,
                               .capacity = sizeof buffer};

@@ -403,13 +403,15 @@ static int delete_by_close(struct workload *w, uint32_t q)
     struct wl_queue *queue = &w->model.queue[q];
     const uint32_t how = queue->count == 0 ? 1 + wl_below(w, 2) : (uint32_t)MQE_CLOSE_PURGE;
     mqe_queue *handle = NULL, *other = NULL;
-    if (!wl_worked(w, "open", mqe_open_direct(w->manager, queue->slot, queue->generation,
-                                                MQE_BROWSE, &handle))) {
+    if (!wl_worked(
+            w, "open",
+            mqe_open_direct(w->manager, queue->slot, queue->generation, MQE_BROWSE, &handle))) {
         return wl_over(w) ? STOP : GO_ON;
     }
     if (wl_below(w, 2) == 0) {
-        (void)wl_worked(w, "open", mqe_open_direct(w->manager, queue->slot, queue->generation,
-                                                     MQE_OUTPUT, &other));
+        (void)wl_worked(
+            w, "open",
+            mqe_open_direct(w->manager, queue->slot, queue->generation, MQE_OUTPUT, &other));
     }
     queue->defined = false;
     queue->count = 0;
@@ -570,8 +572,8 @@ static int get_message(struct workload *w, const struct wl_queue *queue, mqe_uni
     mqe_queue *handle = NULL;
     const uint64_t key = correl;
     char text[256];
-    int reason = mqe_open_direct(w->manager, queue->slot, queue->generation, 2 | MQE_BROWSE,
-                                   &handle);
+    int reason =
+        mqe_open_direct(w->manager, queue->slot, queue->generation, 2 | MQE_BROWSE, &handle);
     if (reason != 0) {
         return reason;
     }

@@ -245,8 +245,8 @@ static inline struct mqe_destination mqe_direct(uint32_t queue, uint32_t generat
 int mqe_open(mqe_manager *manager, const struct mqe_destination *path, uint32_t options,
              mqe_queue **out) MQX_MUST_USE;
 static inline MQX_MUST_USE int mqe_open_direct(mqe_manager *manager, uint32_t queue,
-                                                 uint32_t generation, uint32_t options,
-                                                 mqe_queue **out)
+                                               uint32_t generation, uint32_t options,
+                                               mqe_queue **out)
 {
     const struct mqe_destination path = mqe_direct(queue, generation);
     return mqe_open(manager, &path, options, out);
@@ -508,7 +508,7 @@ int mqe_browse_range(mqe_manager *manager, mqe_queue *queue, struct mqe_get *how
  * uncommitted ones counted: at most parts - 1, in their order, each behind a message. Where many
  * messages have left from between others, ranges differ. 2052 2161. */
 int mqe_queue_split_points(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t parts,
-                     struct mqe_position *out, uint32_t *out_count) MQX_MUST_USE;
+                           struct mqe_position *out, uint32_t *out_count) MQX_MUST_USE;
 
 /* ---- the messages of a prepared unit ---- */
 

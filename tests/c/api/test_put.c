@@ -1,6 +1,8 @@
 /* Claims of put.c: what a put stores, what it refuses, and that a refused put leaves nothing. */
 #include "fixtures/engine_fixture.h"
 
+#include "base/clock.h"
+
 /* No message, no memory, nothing in a hand: as if the put had never been. */
 static bool nothing_is_left(struct queue q)
 {

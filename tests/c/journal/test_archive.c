@@ -142,8 +142,7 @@ static bool all_in_one_place(struct rig *rig, uint64_t *archived)
         }
         last = number;
         last_archived = there != NULL ? number : last_archived;
-        if (there != NULL &&
-            mqe_journal_scan_open(&scan, there, size, NULL, number) != MQX_OK) {
+        if (there != NULL && mqe_journal_scan_open(&scan, there, size, NULL, number) != MQX_OK) {
             printf("\n    archived segment %" PRIu64 ": %s", number, mqx_error_text());
             return false;
         }

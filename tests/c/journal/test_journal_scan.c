@@ -363,8 +363,8 @@ TEST(a_record_that_decides_several_units_is_a_row_for_each_however_few_rows_ther
 }
 
 /* Runs a scan to its end; rows seen, *wrong the first result that is no row. */
-static uint32_t run(const unsigned char *bytes, uint64_t limit, bool verify, bool bodies,
-                    bool skip, uint64_t *digest, enum mqe_journal_scan_result *wrong)
+static uint32_t run(const unsigned char *bytes, uint64_t limit, bool verify, bool bodies, bool skip,
+                    uint64_t *digest, enum mqe_journal_scan_result *wrong)
 {
     static struct table t;
     struct mqe_journal_scan scan;

@@ -5,9 +5,10 @@
  */
 #include "fixtures/store_fixture.h"
 
+#include "os/fork_guard.h"
 #include "process/maintenance.h"
-#include "recovery/orphan_region.h"
 #include "process/reaper.h"
+#include "recovery/orphan_region.h"
 
 #include <pthread.h>
 
@@ -308,13 +309,13 @@ TEST(a_half_made_change_of_a_dead_owner_is_not_believed)
     mqx_undo_store32(region->base, &stripe->lock, &message->unit, a.context);
     mqx_undo_store32(region->base, &stripe->lock, &context->head, slot);
     mqx_orphan_region_read(a.store->io, a.store->region_dir, a.store->region_name,
-                    region->header->incarnation, bed_qm_id, &orphan);
+                           region->header->incarnation, bed_qm_id, &orphan);
     CHECK(orphan.read);
     CHECK_INT(orphan.in_flight_count, 0);
     mqx_orphan_region_free(&orphan);
     mqx_undo_commit(&stripe->lock);
     mqx_orphan_region_read(a.store->io, a.store->region_dir, a.store->region_name,
-                    region->header->incarnation, bed_qm_id, &orphan);
+                           region->header->incarnation, bed_qm_id, &orphan);
     CHECK_INT(orphan.in_flight_count, 1);
     CHECK_INT(orphan.in_flight[0].number, message->number);
     CHECK_INT(orphan.in_flight[0].count, 1);

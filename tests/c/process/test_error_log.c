@@ -4,6 +4,8 @@
  */
 #include "fixtures/store_fixture.h"
 
+#include "process/error_log.h"
+
 #include <pthread.h>
 
 static struct memory_io *files;

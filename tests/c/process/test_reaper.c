@@ -22,7 +22,7 @@ static int die_with(void *arg)
     }
     struct queue q = deed->q;
     if (mqe_open_direct(engine.manager, q.slot, q.generation, 2 | MQE_BROWSE | MQE_OUTPUT,
-                          &q.handle) ||
+                        &q.handle) ||
         mqe_unit_new(engine.manager, &unit)) {
         return 4;
     }
@@ -195,8 +195,8 @@ static void take_exclusively(struct queue q, mqe_unit *unit)
     mqe_queue *exclusive = NULL;
     (void)unit;
     (void)mqe_close(q.handle, MQE_CLOSE_KEEP);
-    mqx_ignore(mqe_open_direct(engine.manager, q.slot, q.generation, MQE_INPUT_EXCLUSIVE,
-                                 &exclusive));
+    mqx_ignore(
+        mqe_open_direct(engine.manager, q.slot, q.generation, MQE_INPUT_EXCLUSIVE, &exclusive));
 }
 
 TEST(exclusive_input_of_a_dead_process_is_free_again)

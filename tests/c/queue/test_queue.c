@@ -1,7 +1,9 @@
 /* Claims of queue.c: counts, expiry and clearing in steps, snapshots and loading. */
 #include "fixtures/engine_fixture.h"
-#include "queue/wait_list.h"
+
+#include "base/clock.h"
 #include "queue/queue.h"
+#include "queue/wait_list.h"
 
 static void expect_counts(struct queue q, uint32_t present, uint32_t got_now, uint32_t uncommitted)
 {
@@ -197,7 +199,8 @@ TEST(a_snapshot_lists_committed_persistent_messages_those_got_by_units_included)
     }
     while (!done) {
         CHECK_INT(mqx_queue_copy_entries(&engine.manager->store, q.slot, &cursor, out + total,
-                                     (uint32_t)(500 - total), &count, &done), 0);
+                                         (uint32_t)(500 - total), &count, &done),
+                  0);
         CHECK(count <= MQX_LOCKED_STEPS_MAX);
         total += count;
     }

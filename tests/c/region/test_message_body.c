@@ -104,8 +104,8 @@ TEST(bodies_outside_the_region_are_served_from_the_mapping_without_a_read_call)
     for (size_t i = 0; i < MQX_ARRAY_COUNT(sizes); i++) {
         fill(sizes[i], sizes[i]);
         CHECK_INT(PUT(q, .body = body_out, .length = sizes[i], .persistent = 1), 0);
-        const uint32_t slot = mqx_priority_index_first(engine_region(),
-                                             mqx_object(engine_region(), q.slot));
+        const uint32_t slot =
+            mqx_priority_index_first(engine_region(), mqx_object(engine_region(), q.slot));
         CHECK_INT(mqx_message(engine_region(), slot)->cells, 0);
         const uint64_t reads = memory_io_calls(engine.files, MEMORY_READ);
         CHECK(comes_back(q.handle, NULL, MQE_GET_BROWSE_FIRST, sizes[i]));

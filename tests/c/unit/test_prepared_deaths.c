@@ -247,8 +247,8 @@ static void *end_some(void *arg)
         xids[i] = xid_of(resolver->first + n);
     }
     resolver->status = resolver->to_commit
-                        ? mqe_commit_prepared(engine.manager, xids, resolver->count)
-                        : mqe_backout_prepared(engine.manager, xids, resolver->count, &lost);
+                           ? mqe_commit_prepared(engine.manager, xids, resolver->count)
+                           : mqe_backout_prepared(engine.manager, xids, resolver->count, &lost);
     return NULL;
 }
 
@@ -281,8 +281,8 @@ TEST(of_several_that_end_the_same_units_exactly_one_wins)
         uint32_t won = 0, shown = 0;
         prepare_puts(q, 1, 8);
         for (uint32_t i = 0; i < ENDERS; i++) {
-            enders[i] = (struct resolver){.first = 1, .count = 8, .backwards = i % 2 != 0,
-                                       .to_commit = (i + round) % 3 != 0};
+            enders[i] = (struct resolver){
+                .first = 1, .count = 8, .backwards = i % 2 != 0, .to_commit = (i + round) % 3 != 0};
         }
         run_enders(enders, ENDERS);
         for (uint32_t i = 0; i < ENDERS; i++) {
