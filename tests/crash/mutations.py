@@ -2,12 +2,12 @@
 
     python tests/crash/mutations.py --root . --objects build/crash/plain [--only WORD] [--seed S]
 
-Each plant is a change of text in a copy of one or more core files (below build/). It must apply
+Each mutation is a change of text in a copy of one or more core files (below build/). It must apply
 exactly once, compile, and make the named layer fail with status 1 (a promise was broken) or by an
 assertion of the core; anything else means that the layer is blind. A layer is t3, t4, t12, a
 scenario of the store points (t2/NAME) or the C test of a module (c/NAME). The unchanged programs
 must have been built before (make programs, t2, and the C tests): the objects of unchanged files are
-taken from there. Prints a line a plant; status 0 when every plant was caught.
+taken from there. Prints a line a mutation; status 0 when every one was caught.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-from plants_units import UNITS, Plant
+from mutations_units import UNITS, Mutation
 
 FLAGS = ["-std=gnu11", "-O2", "-g", "-w", "-DMQX_ASSERTIONS"]
 C_TEST_FLAGS: list[str] = []
@@ -44,13 +44,13 @@ TIMEOUT_S = 400
 TIMEOUT_C_TEST_S = 120
 
 
-PLANTS = (
-    Plant(
+MUTATIONS = (
+    Mutation(
         "the flush is left out (no data sync)",
         "t3",
         (("journal/group_commit.c", "sync ? MQX_IO_DSYNC : 0);", "0);"),),
     ),
-    Plant(
+    Mutation(
         "acknowledged before the flush",
         "t3",
         (
@@ -61,7 +61,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "no checksum in recovery",
         "t3",
         (
@@ -77,7 +77,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a new commit shares a sector with an old one",
         "t3",
         (
@@ -124,7 +124,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "no directory flush after a segment's rename",
         "t3",
         (
@@ -136,7 +136,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "no directory flush after a checkpoint's rename",
         "t3",
         (
@@ -147,7 +147,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a checkpoint is not flushed before its rename",
         "t3",
         (
@@ -159,7 +159,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a segment's header is not flushed before its rename",
         "t3",
         (
@@ -170,7 +170,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "the old journal is freed before the new checkpoint is whole",
         "t3",
         (
@@ -182,7 +182,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "prev_end_lsn is ignored: a second crash takes the old torn tail for damage",
         "t3",
         (
@@ -193,7 +193,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a restart believes bytes that were never flushed",
         "t3",
         (
@@ -204,7 +204,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a unit without its COMMIT takes effect",
         "t3",
         (
@@ -215,7 +215,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "chunks are not flushed before their COMMIT",
         "t3",
         (
@@ -231,7 +231,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "the consumed image is not marked",
         "t3",
         (
@@ -242,7 +242,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "the checkpoint's begin LSN passes over units in flight",
         "t3",
         (
@@ -253,7 +253,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "non-persistent messages of NPMCLASS(NORMAL) come back",
         "t3",
         (
@@ -264,7 +264,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a failed flush is believed",
         "t4",
         (
@@ -275,7 +275,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "the queue manager goes on after a failed flush",
         "t4",
         (
@@ -288,7 +288,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a failed flush is tried again in another place",
         "t4",
         (
@@ -299,12 +299,18 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "the page cache is believed after a failed flush",
         "t4",
-        (("process/attach.c", "orphan->broken ? mqx_recover", "orphan->broken && 0 ? mqx_recover"),),
+        (
+            (
+                "process/attach.c",
+                "orphan->broken ? mqx_recover",
+                "orphan->broken && 0 ? mqx_recover",
+            ),
+        ),
     ),
-    Plant(
+    Mutation(
         "a commit that could not be written is reported as refused",
         "t4",
         (
@@ -316,7 +322,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a put that is refused stays on the queue",
         "t4",
         (
@@ -329,7 +335,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a descriptor is lost when a header cannot be written",
         "t4",
         (
@@ -342,7 +348,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a prepared unit whose flush failed is reported as not prepared",
         "t4",
         (
@@ -356,7 +362,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "damage in the middle is cut off like a torn tail",
         "t12",
         (
@@ -367,7 +373,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "durable marks are not looked for",
         "t12",
         (
@@ -378,7 +384,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a segment header's checksum is ignored",
         "t12",
         (
@@ -389,7 +395,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a checkpoint block's checksum is ignored",
         "t12",
         (
@@ -400,7 +406,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a close that deletes returns before its flush",
         "t3",
         (
@@ -411,7 +417,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a queue is open before its definition is flushed",
         "t3",
         (
@@ -422,7 +428,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "temporary queues stand in the checkpoint",
         "t3",
         (
@@ -433,7 +439,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a preparation is acknowledged before its flush",
         "t3",
         (
@@ -446,7 +452,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "the end of prepared units is acknowledged before its flush",
         "t3",
         (
@@ -457,7 +463,7 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "of several prepared units that were committed together a replay commits one",
         "t3",
         (
@@ -470,12 +476,12 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a restart forgets prepared units",
         "t3",
         (("recovery/restart.c", "status = mqx_load_prepared(restart);", "status = MQX_OK;"),),
     ),
-    Plant(
+    Mutation(
         "the checkpoint's begin LSN passes over prepared units",
         "t3",
         (
@@ -487,12 +493,12 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "the image of a message stands at the wrong place of its prepared unit",
         "t3",
         (("recovery/replay.c", "image->before <= passed", "image->before < passed"),),
     ),
-    Plant(
+    Mutation(
         "a backout gives back non-persistent messages that a restart has taken",
         "t3",
         (
@@ -503,12 +509,12 @@ PLANTS = (
             ),
         ),
     ),
-    Plant(
+    Mutation(
         "a consumed image of an older checkpoint passes for the newest one's",
         "t3",
         (("recovery/replay.c", "lsn >= replay->snapshot_end;", "lsn >= 0;"),),
     ),
-    Plant(
+    Mutation(
         "records are not verified when the journal is read",
         "t12",
         (
@@ -523,7 +529,7 @@ PLANTS = (
 
 
 class Workshop:
-    """Where planted programs are made."""
+    """Where mutated programs are made."""
 
     def __init__(self, root: Path, objects: Path) -> None:
         self.root = root
@@ -533,10 +539,10 @@ class Workshop:
         shutil.rmtree(self.core, ignore_errors=True)
         shutil.copytree(root / "csrc", self.core)
 
-    def change(self, plant: Plant) -> set[str]:
+    def change(self, mutation: Mutation) -> set[str]:
         """Changes the copies; the names of the files. ValueError when one does not apply."""
         texts: dict[str, str] = {}
-        for name, old, new in plant.changes:
+        for name, old, new in mutation.changes:
             text = texts.get(name) or (self.root / "csrc" / name).read_text()
             if text.count(old) != 1:
                 raise ValueError(f"{name}: {text.count(old)} places for {old!r}")
@@ -652,26 +658,29 @@ def main() -> int:
     )
     parser.add_argument("--root", type=Path, default=Path())
     parser.add_argument("--objects", type=Path, required=True)
-    parser.add_argument("--only", default="", help="a word of the plants to try")
+    parser.add_argument("--only", default="", help="a word of the mutations to try")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     workshop = Workshop(options.root.resolve(), options.objects.resolve())
-    wanted = [p for p in (*PLANTS, *UNITS) if options.only in f"{p.what} {p.layer}"]
+    wanted = [p for p in (*MUTATIONS, *UNITS) if options.only in f"{p.what} {p.layer}"]
     missed = 0
-    for number, plant in enumerate(wanted, 1):
+    for number, mutation in enumerate(wanted, 1):
         start = time.monotonic()
         names: set[str] = set()
         try:
-            names = workshop.change(plant)
-            caught, how = verdict_of(workshop.build(names, plant.layer), plant.layer, options.seed)
+            names = workshop.change(mutation)
+            caught, how = verdict_of(
+                workshop.build(names, mutation.layer), mutation.layer, options.seed
+            )
         except (ValueError, RuntimeError) as error:
-            caught, how = False, f"cannot be planted: {error}"
-        workshop.restore(names or {name for name, _, _ in plant.changes})
+            caught, how = False, f"does not apply: {error}"
+        workshop.restore(names or {name for name, _, _ in mutation.changes})
         missed += not caught
         mark = "caught" if caught else "MISSED"
         seconds = time.monotonic() - start
         print(
-            f"{number:2} {mark} {plant.layer:16} {seconds:5.1f} s  {plant.what}: {how}", flush=True
+            f"{number:2} {mark} {mutation.layer:16} {seconds:5.1f} s  {mutation.what}: {how}",
+            flush=True,
         )
     print(f"planted faults: {len(wanted) - missed} of {len(wanted)} caught, seed {options.seed}")
     return 1 if missed or not wanted else 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Plant(NamedTuple):
+class Mutation(NamedTuple):
     """What is wrong, the layer that must notice, and the changes: (file, old text, new text)."""
 
     what: str
@@ -17,48 +17,48 @@ class Plant(NamedTuple):
     changes: tuple[tuple[str, str, str], ...]
 
 
-def plant(what: str, layer: str, file: str, old: str, new: str) -> Plant:
+def mutation(what: str, layer: str, file: str, old: str, new: str) -> Mutation:
     """A fault in one place."""
-    return Plant(what, layer, ((file, old, new),))
+    return Mutation(what, layer, ((file, old, new),))
 
 
 BATCHES = (
-    plant(
+    mutation(
         "of a group of a batch that is put the first record is left out",
         "c/batch",
         "api/batch.c",
         "    uint32_t k = 0;\n    int status = MQX_OK;\n    while (k < group->count",
         "    uint32_t k = 1;\n    int status = MQX_OK;\n    while (k < group->count",
     ),
-    plant(
+    mutation(
         "a group takes one message more than there is room for in its list",
         "c/batch",
         "api/batch.c",
         "if (group->count == MQX_LOCKED_STEPS_MAX ||",
         "if (group->count > MQX_LOCKED_STEPS_MAX ||",
     ),
-    plant(
+    mutation(
         "the newest message of a group whose records found no room stays in the unit",
         "c/batch",
         "api/batch.c",
         "for (uint32_t k = group->count; k > from && status == MQX_OK; k--) {",
         "for (uint32_t k = group->count - 1; k > from && status == MQX_OK; k--) {",
     ),
-    plant(
+    mutation(
         "a batch outside a unit that failed half way is not taken back",
         "c/batch",
         "api/batch.c",
         "    if (status != MQX_OK && mqx_load_acquire(&unit->state) == MQX_CTX_ACTIVE) {",
         "    if (status != MQX_OK && mqx_load_acquire(&unit->state) == 77) {",
     ),
-    plant(
+    mutation(
         "a batch is let onto a queue that has room for one message less",
         "c/batch",
         "api/batch.c",
         "if (many->total > most - queue->present) {",
         "if (many->total > most - queue->present + 1) {",
     ),
-    plant(
+    mutation(
         "only the first message of a batch is looked at before it is put",
         "c/batch",
         "api/batch.c",
@@ -68,119 +68,119 @@ BATCHES = (
         "        const int status = check_item(many, i);\n"
         "        if (status != MQX_OK && i == 0) {",
     ),
-    plant(
+    mutation(
         "bodies of a batch are written beyond the room given",
         "c/batch",
-        "api/batch.c",
+        "api/batch_rows.c",
         "if (message->length <= most && batch->bytes <= most - message->length) {",
         "if (message->length <= most) {",
     ),
-    plant(
+    mutation(
         "offsets are wrong behind a long body",
         "c/batch",
-        "api/batch.c",
+        "api/batch_rows.c",
         "    batch->bytes += length;\n",
         "    batch->bytes += length <= MQX_LOCKED_COPY_MAX ? length : length - 1;\n",
     ),
-    plant(
+    mutation(
         "the first GET record of a group of a batch is left out",
         "c/batch",
         "api/batch.c",
         "many->logged[k] = (message->flags & MQX_MSGF_PERSISTENT) != 0;",
         "many->logged[k] = (message->flags & MQX_MSGF_PERSISTENT) != 0 && k != 0;",
     ),
-    plant(
+    mutation(
         "what was claimed and could not be copied is not given back",
         "c/batch",
         "api/batch.c",
         "status = mqx_unit_undo(many->call.store, many->context, many->slot[many->claimed]);",
         "status = MQX_OK;",
     ),
-    plant(
+    mutation(
         "a batch that is got passes over the message that made it look for a context",
         "c/batch",
         "api/batch.c",
         "            many->cursor = before; /* it is looked at again */\n",
         "            (void)before;\n",
     ),
-    plant(
+    mutation(
         "a batch passes over a message when the one that its handle has locked comes first",
         "c/batch",
         "api/batch.c",
         "            many->cursor = before; /* that one comes later */\n",
         "            (void)before;\n",
     ),
-    plant(
+    mutation(
         "a batch in a unit of work knows no MAXUMSGS",
         "c/batch",
         "api/batch.c",
         "many->most = left < many->most ? left : many->most;",
         "many->most = left < many->most ? many->most : many->most;",
     ),
-    plant(
+    mutation(
         "a batch whose commit failed is told although it is on the queue again",
         "c/batch",
         "api/batch.c",
         "    batch->count = many->plain;\n",
         "    many->plain = batch->count;\n",
     ),
-    plant(
+    mutation(
         "the undo entry of a claim of a batch is missing",
         "t2/get_batch",
         "queue/queue.c",
         "        mqx_guard_store32(guard, &queue->got, queue->got + 1);\n        mqx_unit_push",
         "        queue->got += 1;\n        mqx_unit_push",
     ),
-    plant(
+    mutation(
         "the cursor of a browse of many moves behind a message that did not fit",
         "c/browse_batch",
         "api/browse_batch.c",
         "queue->cursor = look->done;",
         "queue->cursor = call->cursor;",
     ),
-    plant(
+    mutation(
         "a browse of many keeps long messages pinned",
         "c/browse_batch",
         "api/browse_batch.c",
         "const int released = mqx_pending_release(call->store, call->pool);",
         "const int released = MQX_OK;",
     ),
-    plant(
+    mutation(
         "the newest number is that of the next message",
         "c/browse_batch",
         "api/browse_batch.c",
         "? guard.stripe->next_number - 1",
         "? guard.stripe->next_number",
     ),
-    plant(
+    mutation(
         "the newest number after a restart is that of the next message",
         "c/browse_batch",
         "api/browse_batch.c",
         ": mqx_load_relaxed(&guard.region->journal->next_number) - 1;",
         ": mqx_load_relaxed(&guard.region->journal->next_number);",
     ),
-    plant(
+    mutation(
         "a queue that is being deleted has a newest number",
         "c/browse_batch",
         "api/browse_batch.c",
         "mqx_load_relaxed(&queue->state) == MQX_OBJ_DELETING)) {",
         "mqx_load_relaxed(&queue->state) == 77)) {",
     ),
-    plant(
+    mutation(
         "the oldest message is looked for in the highest priority only",
         "c/status",
         "api/status.c",
         "    if (placement == 0) {\n        return false;",
         "    if (placement <= 9) {\n        return false;",
     ),
-    plant(
+    mutation(
         "a message without a time hides those behind it",
         "c/status",
         "api/status.c",
         "if (status == MQX_OK && time != 0) {",
         "if (status == MQX_OK) {",
     ),
-    plant(
+    mutation(
         "the oldest message is that of the lowest priority",
         "c/status",
         "api/status.c",
@@ -190,49 +190,49 @@ BATCHES = (
 )
 
 PREPARED = (
-    plant(
+    mutation(
         "a unit that was ended keeps its name",
         "c/prepared",
         "unit/prepared.c",
         "    mqx_xid_table_take_off(region, slot);\n    SET32",
         "    SET32",
     ),
-    plant(
+    mutation(
         "a unit that could not be prepared keeps the name",
         "c/prepared",
         "unit/prepared.c",
         "const int unlisted = mqx_xid_table_remove(region, slot);",
         "const int unlisted = MQX_OK;",
     ),
-    plant(
+    mutation(
         "of the names with one hash only the newest is found",
         "c/prepared",
         "unit/xid_table.c",
         "        slot = context->xid_next;\n",
         "        slot = 0;\n",
     ),
-    plant(
+    mutation(
         "of the names with one hash the newest takes all others with it",
         "c/prepared",
         "unit/xid_table.c",
         "mqx_undo_store32(region->base, lock, at, context->xid_next);",
         "mqx_undo_store32(region->base, lock, at, 0);",
     ),
-    plant(
+    mutation(
         "the undo entry of a name that is taken off is missing",
         "t2/commit_prepared",
         "unit/xid_table.c",
         "    mqx_undo_store32(region->base, lock, &context->xid_listed, 0);",
         "    context->xid_listed = 0;",
     ),
-    plant(
+    mutation(
         "the undo entry of a name that is listed is missing",
         "t2/prepare",
         "unit/xid_table.c",
         "    mqx_undo_store32(region->base, lock, bucket, slot);",
         "    *bucket = slot;",
     ),
-    plant(
+    mutation(
         "the name is listed after the record that makes the unit nobody's",
         "t2/prepare",
         "unit/prepared.c",
@@ -243,105 +243,105 @@ PREPARED = (
         "    if (status != MQX_OK) {\n        return status;\n    }\n"
         "    status = list_xid(region, slot, xid, facts);",
     ),
-    plant(
+    mutation(
         "no images of non-persistent messages are written",
         "c/prepared",
         "api/prepare.c",
         "return lost ? MQX_OK : append_image(imaging, message);",
         "return lost || message != NULL ? MQX_OK : append_image(imaging, message);",
     ),
-    plant(
+    mutation(
         "the record of a preparation goes before the images",
         "t3",
         "api/prepare.c",
         "    int status = write_images(&imaging);\n    if (status == MQRC_STORAGE",
         "    int status = MQX_OK;\n    if (status == MQRC_STORAGE",
     ),
-    plant(
+    mutation(
         "an image has the BackoutCount of the put",
         "c/prepared",
         "api/prepare.c",
         "    d.backout_count = message->backout_count;\n",
         "    d.backout_count = 0;\n",
     ),
-    plant(
+    mutation(
         "non-persistent messages that a backout discards are not counted",
         "c/prepared",
         "unit/unit.c",
         "mqx_guard_store32(guard, &loser->discarded, loser->discarded + 1);",
         "mqx_guard_store32(guard, &loser->discarded, loser->discarded);",
     ),
-    plant(
+    mutation(
         "messages that a restart has taken come back by a backout",
         "c/prepared",
         "unit/unit.c",
         "message->state == MQX_MSG_GOT && (message->flags & MQX_MSGF_TAKEN) == 0;",
         "message->state == MQX_MSG_GOT;",
     ),
-    plant(
+    mutation(
         "units that were about to be ended with an unknown one stay about to be ended",
         "c/prepared_deaths",
         "api/prepare.c",
         "status != MQX_OK ? mqx_prepared_release(ending->store, ending->leader) : MQX_OK;",
         "MQX_OK;",
     ),
-    plant(
+    mutation(
         "what a dead process had decided to commit is backed out",
         "c/prepared_deaths",
         "unit/prepared.c",
         "finish_member(store, member, leader->leads == MQX_LEADS_COMMIT, &discarded);",
         "finish_member(store, member, leader->leads == MQX_LEADS_BACKOUT, &discarded);",
     ),
-    plant(
+    mutation(
         "of several units that a dead process had decided to end every second is left",
         "c/prepared_deaths",
         "unit/prepared.c",
         "member = next_of(region, slot, member + 1);",
         "member = next_of(region, slot, member + 2);",
     ),
-    plant(
+    mutation(
         "units that are being ended are still told and read",
         "c/prepared_deaths",
         "unit/prepared.c",
         "return !is_decided(region, unit) && mqx_load_acquire",
         "return mqx_load_acquire",
     ),
-    plant(
+    mutation(
         "a unit is told of before its flush",
         "c/prepared_deaths",
         "api/prepare.c",
         "return durable != 0 ? mqx_flush_to(store, durable) : MQX_OK;",
         "return durable == 1 ? mqx_flush_to(store, durable) : MQX_OK;",
     ),
-    plant(
+    mutation(
         "which units are prepared is told before it is durable",
         "t3",
         "api/prepare.c",
         "return durable != 0 ? mqx_flush_to(store, durable) : MQX_OK;",
         "return durable == 1 ? mqx_flush_to(store, durable) : MQX_OK;",
     ),
-    plant(
+    mutation(
         "a prepared unit is read before it is durable",
         "t3",
         "unit/prepared.c",
         "return open ? mqx_flush_to(store, lsn) : unknown(xid);",
         "return open ? (lsn == 1 ? mqx_flush_to(store, lsn) : MQX_OK) : unknown(xid);",
     ),
-    plant(
+    mutation(
         "no unit that is prepared waits until it is durable",
         "t3",
         "api/prepare.c",
         "return (flags & MQE_PREPARE_LAZY) != 0 ? MQX_OK : mqx_flush_to(store, lsn);",
         "return (flags & MQE_PREPARE_LAZY) != 8 ? MQX_OK : mqx_flush_to(store, lsn);",
     ),
-    plant(
+    mutation(
         "prepared units are ended without a flush",
         "t3",
         "unit/prepared.c",
         "status = mqx_flush_to(ending->store, leader->decided_lsn);",
         "status = leader->decided_lsn == 1 ? mqx_flush_to(ending->store, 1) : MQX_OK;",
     ),
-    plant(
+    mutation(
         "nobody knows from when on a prepared unit is durable",
         "t2/commit_prepared_lazily",
         "journal/journal.c",
@@ -349,14 +349,14 @@ PREPARED = (
         "        SET32(&context->process, 0);",
         "        SET32(&context->process, 0);",
     ),
-    plant(
+    mutation(
         "a unit for which nobody waits dies with its process",
         "t2/prepare_lazily",
         "journal/journal.c",
         "        SET32(&context->process, 0);\n        SET32(&context->state, MQX_CTX_PREPARED);",
         "        SET32(&context->state, MQX_CTX_PREPARED);",
     ),
-    plant(
+    mutation(
         "a cursor of a prepared unit that outlives a restart is believed",
         "c/prepared",
         "api/prepared_browse.c",
@@ -364,14 +364,14 @@ PREPARED = (
         "           mqx_load_relaxed(&message->number) == cursor->next_number;",
         "message != NULL;",
     ),
-    plant(
+    mutation(
         "a browse of a prepared unit passes over the message that did not fit",
         "c/prepared",
         "api/prepared_browse.c",
         "    cursor->index += batch->count;\n",
         "    cursor->index += batch->count + (uint64_t)b->full;\n",
     ),
-    plant(
+    mutation(
         "the list tells the newest unit first",
         "c/prepared",
         "api/prepare.c",
@@ -381,7 +381,7 @@ PREPARED = (
 )
 
 SCAN_AND_ARCHIVE = (
-    plant(
+    mutation(
         "a batch is read beyond the end of the segment",
         "c/journal_scan",
         "journal/journal_scan.c",
@@ -390,14 +390,14 @@ SCAN_AND_ARCHIVE = (
         ': "the batch does not fit";',
         "return NULL;",
     ),
-    plant(
+    mutation(
         "a record is read beyond the end of its batch",
         "c/journal_scan",
         "journal/journal_scan.c",
         "length <= MQX_RING_RECORD_MAX && length <= room;",
         "length <= MQX_RING_RECORD_MAX && room > 0;",
     ),
-    plant(
+    mutation(
         "the scan believes a record whose checksum is wrong",
         "c/journal_scan",
         "journal/journal_scan.c",
@@ -405,49 +405,49 @@ SCAN_AND_ARCHIVE = (
         '    return bad_record == 0 ? NULL : "the record\'s CRC is wrong";',
         "    return NULL;",
     ),
-    plant(
+    mutation(
         "of a record that decides several units the rest is lost when the rows are full",
         "c/journal_scan",
         "journal/journal_scan.c",
         "    if (scan->units_given >= count) {\n        scan->units_given = 0;\n    }",
         "    scan->units_given = 0;",
     ),
-    plant(
+    mutation(
         "after damage the scan goes on one page too far",
         "c/journal_scan",
         "journal/journal_scan.c",
         "    do {\n        scan->at += MQX_PAGE_SIZE;",
         "    scan->at += MQX_PAGE_SIZE;\n    do {\n        scan->at += MQX_PAGE_SIZE;",
     ),
-    plant(
+    mutation(
         "the scan reads a batch that ends beyond the durable end of the open segment",
         "c/journal_scan",
         "journal/journal_scan.c",
         "const char *wrong = take_header(scan, scan->at, scan->limit, &scan->batch);",
         "const char *wrong = take_header(scan, scan->at, scan->length, &scan->batch);",
     ),
-    plant(
+    mutation(
         "the scan's last record before an LSN is left out",
         "c/journal_scan",
         "journal/journal_scan.c",
         "lsn + batch->length > scan->start_lsn && lsn < scan->end_lsn;",
         "lsn + batch->length > scan->start_lsn && lsn + batch->length <= scan->end_lsn;",
     ),
-    plant(
+    mutation(
         "an archived name is not flushed",
         "c/archive",
         "journal/journal.c",
         "    err = io->ops->sync_dir(io, store->archive_dir);\n",
         "    err = 0;\n",
     ),
-    plant(
+    mutation(
         "a retired segment is free at once, whatever becomes of the rest of its retirement",
         "t2/retire_to_spares",
         "journal/journal.c",
         "        SET32(&segment->state, new_state);\n        SET64(&segment->number, number);",
         "        segment->state = new_state;\n        SET64(&segment->number, number);",
     ),
-    plant(
+    mutation(
         "a segment that was archived before a death stays in the table",
         "t2/retire_to_archive",
         "journal/journal.c",
@@ -456,14 +456,14 @@ SCAN_AND_ARCHIVE = (
         "    if (err != 0) {\n"
         '        return mqx_io_reason(err, "moving a segment to the archive");',
     ),
-    plant(
+    mutation(
         "retired segments with linear logging are removed",
         "t3",
         "journal/journal.c",
         "int err = io->ops->move(io, store->journal_dir, name, store->archive_dir);",
         "int err = io->ops->unlink(io, store->journal_dir, name);",
     ),
-    plant(
+    mutation(
         "a segment that was moved before a death is an error for ever",
         "c/archive",
         "journal/journal.c",
@@ -472,14 +472,14 @@ SCAN_AND_ARCHIVE = (
         "    if (err != 0) {\n"
         '        return mqx_io_reason(err, "moving a segment to the archive");',
     ),
-    plant(
+    mutation(
         "with linear logging a retired segment becomes a spare",
         "c/archive",
         "journal/journal.c",
         "status = store->plan.linear != 0 ? archive_one",
         "status = store->plan.linear != 0 && !keep ? archive_one",
     ),
-    plant(
+    mutation(
         "the store goes on when the archive cannot be flushed",
         "c/archive",
         "journal/journal.c",
@@ -489,14 +489,14 @@ SCAN_AND_ARCHIVE = (
 )
 
 MEANWHILE = (
-    plant(
+    mutation(
         "rows are told of a prepared unit that ended while the last one was copied",
         "c/deleted_while_used",
         "api/prepared_browse.c",
         "    return is_open(b) || mqx_region_stopped",
         "    return b->unit != 0 || mqx_region_stopped",
     ),
-    plant(
+    mutation(
         "rows are told of the unit that has the place of the one that ended",
         "c/deleted_while_used",
         "api/prepared_browse.c",
@@ -504,42 +504,42 @@ MEANWHILE = (
         "           mqx_load_relaxed(&unit->unit_id) == b->unit_id;",
         "mqx_prepared_is_open(&b->store->region, unit);",
     ),
-    plant(
+    mutation(
         "a message of a prepared unit stays pinned when its unit has ended",
         "c/deleted_while_used",
         "api/prepared_browse.c",
         "const int released = mqx_pending_release(b->store, b->pool);",
         "const int released = is_open(b) ? mqx_pending_release(b->store, b->pool) : MQX_OK;",
     ),
-    plant(
+    mutation(
         "a browse shows a message that was taken while it was copied",
         "c/deleted_while_used",
         "api/get.c",
         "    return gone ? STEP_AGAIN : STEP_DONE;",
         "    return gone ? STEP_DONE : STEP_DONE;",
     ),
-    plant(
+    mutation(
         "a browse of many shows a message that was taken while it was copied",
         "c/deleted_while_used",
         "api/browse_batch.c",
         "    if (copied == MQX_OK && !gone) {",
         "    if (copied == MQX_OK) {",
     ),
-    plant(
+    mutation(
         "a message that was taken while it was looked at is the oldest",
         "c/deleted_while_used",
         "api/status.c",
         "*time = fetched == MQX_OK && !gone ? d.put_time_us : 0;",
         "*time = fetched == MQX_OK && gone != 77 ? d.put_time_us : 0;",
     ),
-    plant(
+    mutation(
         "a message that is taken goes at once, whoever copies it",
         "c/deleted_while_used",
         "queue/queue.c",
         "    *out_pinned = message->pins != 0;",
         "    *out_pinned = message->pins > 99;",
     ),
-    plant(
+    mutation(
         "the last pin of a message that was taken leaves it where it is",
         "c/deleted_while_used",
         "unit/unit.c",
