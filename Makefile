@@ -66,7 +66,7 @@ c-asan: ## the C tests under address and undefined-behaviour sanitizers (T10)
 c-tsan: ## the C tests under the thread sanitizer (T10)
 	$(MAKE) -j$(JOBS) -C tests/c check VARIANT=tsan
 style: $(BUILT) ## sizes, layers, banned calls
-	$(RUN) -m pytest -q tests/test_style.py
+	$(RUN) -m pytest -q tests/style
 lint: $(TOOLS) ## ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
