@@ -30,6 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of the benchmarks."""
     group = parser.getgroup("penstock benchmarks")
     group.addoption("--quick", action="store_true", help="small counts: checks results only")
+    group.addoption("--at-most", type=int, metavar="N", help="rounds of each workload at the most")
     group.addoption("--results", help="write a dated result file into this directory")
 
 
@@ -102,6 +103,7 @@ class Interleave:
         """
         first, *others = sides
         rounds = 2 if self._config.getoption("--quick") else rounds
+        rounds = min(rounds, self._config.getoption("--at-most") or rounds)
         samples: dict[str, list[float]] = {side: [] for side in sides}
 
         def run(side: str) -> None:
