@@ -23,7 +23,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from penstock.spark.schema import MESSAGE, arrow_schema, struct_type
+from penstock.spark.base.schema import MESSAGE, arrow_schema, struct_type
 
 BATCH = 10_000  # rows of a record batch
 

@@ -215,7 +215,7 @@ cdef class Connection:
         self.manager = NULL
         self.np_discarded = discarded
         if discarded:
-            from penstock.notices import discarded_at_end
+            from penstock._logging import discarded_at_end
 
             discarded_at_end(self.name, discarded)
         return first or (0 if has_stopped(reason) else reason)

@@ -95,13 +95,13 @@ cdef struct get_plan:
     uint32_t rights           # MQOO_* that the handle must have
 
 cdef tuple DONE = (0, 0)
-cdef object option_rules = None  # penstock.options, when first needed
+cdef object option_rules = None  # penstock.opening.option_rules, when first needed
 
 
 cdef object rules():
     global option_rules
     if option_rules is None:
-        from penstock import options
+        from penstock.opening import option_rules as options
 
         option_rules = options
     return option_rules

@@ -98,7 +98,7 @@ cdef int complete_reply(Connection qm, ps_descriptor_ext *ext) except -1:
     if is_blank(ext.reply_to_q, 48) or not is_blank(ext.reply_to_qmgr, 48):
         return 0
     if mqe_find(qm.manager, 1, ext.reply_to_q, 0, &found) == 0 and found.type == QT_REMOTE:
-        from penstock.resolution import reply_alias
+        from penstock.opening.resolution import reply_alias
 
         queue, manager = reply_alias(qm, from_blank_padded(ext.reply_to_q, 48))
         memset(ext.reply_to_q, 32, 96)

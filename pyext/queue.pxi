@@ -29,8 +29,8 @@ cdef class QueueHandle:
     """An open queue. ``options``, as of MQOPEN: 2 input, 4 exclusive input, 8 browse, 16 output.
 
     ``manager`` is the ObjectQMgrName, ``dynamic_name`` the DynamicQName for a model queue.
-    ``route`` is what the name resolved to (penstock.resolution), None for a local queue by its own
-    name.
+    ``route`` is what the name resolved to (penstock.opening.resolution), None for a local queue by
+    its own name.
     ``definition``: attributes of a dynamic queue of that name, which is made and opened in one.
     """
 
@@ -83,7 +83,7 @@ cdef class QueueHandle:
 
     cdef int open_route(self, str manager, str dynamic_name) except -1:
         """Opens anything but a local queue by its own name."""
-        from penstock.opening import prepare
+        from penstock.opening.open_queue import prepare
 
         name, route, definition = prepare(
             self.connection, self.name, manager, self.options, dynamic_name

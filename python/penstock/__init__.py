@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from ._engine import Message, PutResult, Unit, Xid
 from ._version import __version__
+from .client.connection import QueueManager, connect, create, delete, managers
+from .client.queue import Queue
 from .errors import (
     AttributeNameError,
     BackedOut,
@@ -54,8 +56,6 @@ from .errors import (
     WrongEnvironment,
     XidInUse,
 )
-from .manager import QueueManager, connect, create, delete, managers
-from .queue import Queue
 
 __all__ = [
     "AttributeNameError",

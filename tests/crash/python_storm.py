@@ -43,7 +43,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import penstock
-from penstock import Xid, mqi, qmdir
+from penstock import Xid, mqi
+from penstock.admin import settings as qmdir
 from penstock.journal import QueueManagerFiles
 
 MANAGER = "STORM"

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from penstock.spark.datasource import PenstockDataSource
-from penstock.spark.sink import BatchWriter
-from penstock.spark.stream import StreamReader
-from penstock.spark.stream_sink import StreamWriter
+from penstock.spark.sink.stream_writer import StreamWriter
+from penstock.spark.sink.writer import BatchWriter
+from penstock.spark.source.stream import StreamReader
 
 READER = ("latestOffset", "take", "partitions", "read", "settle", "commit")
 WRITER = ("write", "sinkCommit")

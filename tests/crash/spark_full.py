@@ -43,9 +43,9 @@ from spark_desk import Desk, failing  # noqa: E402
 from spark_dying import DyingDataSource  # noqa: E402
 
 import penstock  # noqa: E402
-from penstock.spark.ledger import ledger  # noqa: E402
+from penstock.spark.base.ledger import ledger  # noqa: E402
+from penstock.spark.base.units import SOURCE  # noqa: E402
 from penstock.spark.local import local_session  # noqa: E402
-from penstock.spark.units import SOURCE  # noqa: E402
 from spark_home import quick_home  # noqa: E402
 
 MIB = 1 << 20

@@ -16,7 +16,7 @@ import pytest
 import penstock
 from in_thread import in_thread
 from penstock import Queue, QueueManager, Xid
-from penstock.qmdir import manager_directory
+from penstock.admin.settings import manager_directory
 
 Run = Callable[..., "object"]
 ONE, TWO, THREE = (Xid(7, b"unit", bytes([n])) for n in (1, 2, 3))

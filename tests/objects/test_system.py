@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock import QueueManager, qmdir
+from penstock import QueueManager
+from penstock.admin import settings as qmdir
 from penstock.objects import TYPES, system
 
 SMALL = {"segment_size": 1 << 20, "journal_limit": 64 << 20, "ring_size": 1 << 20}

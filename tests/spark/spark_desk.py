@@ -126,7 +126,7 @@ def wait_until(done: Callable[[], bool]) -> None:
 def sentence(error: BaseException) -> str:
     """The data source's own sentence: the last line of what a Python worker said."""
     lines = [line.strip() for line in str(error).splitlines()]
-    found = {line for line in lines if line.startswith("penstock.spark.errors.")}
+    found = {line for line in lines if line.startswith("penstock.spark.base.errors.")}
     assert len(found) == 1, str(error)
     return found.pop().split(": ", 1)[1]
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import penstock
-from penstock.spark import options
-from penstock.spark.schema import MESSAGE, struct_type
-from penstock.spark.sink import BatchWriter
-from penstock.spark.stream import Slice, StreamReader
-from penstock.spark.stream_sink import StreamWriter
+from penstock.spark.base import options
+from penstock.spark.base.schema import MESSAGE, struct_type
+from penstock.spark.sink.stream_writer import StreamWriter
+from penstock.spark.sink.writer import BatchWriter
+from penstock.spark.source.stream import Slice, StreamReader
 
 START = {"unit": 0}
 

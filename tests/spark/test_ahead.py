@@ -14,9 +14,9 @@ from spark_desk import wait_until
 from spark_steps import START, Bench, plan, rows
 
 import penstock
-from penstock.spark.aside import Aside
-from penstock.spark.errors import SourceError
-from penstock.spark.stream import StreamReader
+from penstock.spark.base.errors import SourceError
+from penstock.spark.source.background import Aside
+from penstock.spark.source.stream import StreamReader
 
 
 def first_batch(bench: Bench, reader: StreamReader) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from penstock.spark.base.schema import arrow_schema, struct_type
 from penstock.spark.pipelines.audit import COLUMNS, Audit, audit_records
 from penstock.spark.pipelines.journal import RECORD, ended_units, with_outcome
 from penstock.spark.pipelines.replay import KEPT, messages_to_replay
-from penstock.spark.schema import arrow_schema, struct_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

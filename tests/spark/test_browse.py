@@ -8,9 +8,10 @@ import re
 from spark_desk import Desk, column, failing
 
 import penstock
-from penstock.spark import browse, host
-from penstock.spark import options as o
-from penstock.spark.schema import MESSAGE, struct_type
+from penstock.spark.base import host
+from penstock.spark.base import options as o
+from penstock.spark.base.schema import MESSAGE, struct_type
+from penstock.spark.source import browse
 
 
 def test_a_queue_is_read_in_delivery_order_and_nothing_is_removed(desk: Desk) -> None:

@@ -10,10 +10,10 @@ import pytest
 from spark_desk import Desk, column, failing
 
 import penstock
-from penstock.spark import journal
-from penstock.spark import options as o
-from penstock.spark.errors import OptionError, SourceError
-from penstock.spark.schema import struct_type
+from penstock.spark.base import options as o
+from penstock.spark.base.errors import OptionError, SourceError
+from penstock.spark.base.schema import struct_type
+from penstock.spark.source import journal
 
 KIB = 1024
 

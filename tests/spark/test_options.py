@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql.types import StructType
 
-from penstock.spark import host, options, schema, versions
-from penstock.spark.errors import OptionError, SchemaError, VersionError, WrongHost
+from penstock.spark.base import host, options, schema, versions
+from penstock.spark.base.errors import OptionError, SchemaError, VersionError, WrongHost
 
 BASE = {"queueManager": "QM1", "queue": "Q"}
 

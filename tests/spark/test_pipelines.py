@@ -16,7 +16,6 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import penstock
-from penstock.spark.journal import columns
 from penstock.spark.pipelines import run as running
 from penstock.spark.pipelines.__main__ import commands, main
 from penstock.spark.pipelines.alerts import serve
@@ -29,6 +28,7 @@ from penstock.spark.pipelines.ingest import MOST_CHARACTERS, ingest
 from penstock.spark.pipelines.journal import RECORD
 from penstock.spark.pipelines.replay import KEPT, Replayed, replay
 from penstock.spark.pipelines.run import Run
+from penstock.spark.source.journal import columns
 
 if TYPE_CHECKING:
     from spark_desk import Desk

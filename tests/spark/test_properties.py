@@ -13,10 +13,12 @@ from spark_desk import Desk
 from spark_steps import START, Bench, Put, batch_writer, plan, stream_writer
 
 import penstock
-from penstock import rfh2
-from penstock.spark import browse, options, rows
-from penstock.spark.errors import SourceError
-from penstock.spark.schema import MESSAGE, struct_type
+from penstock.headers import rfh2
+from penstock.spark.base import options
+from penstock.spark.base.errors import SourceError
+from penstock.spark.base.schema import MESSAGE, struct_type
+from penstock.spark.source import arrow_from_messages as rows
+from penstock.spark.source import browse
 
 MAP = pa.map_(pa.string(), pa.string())
 SHOWN = ("body", "properties", "format", "ccsid", "encoding")

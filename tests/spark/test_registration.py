@@ -10,8 +10,8 @@ from pyspark.sql.datasource import DataSource
 from spark_desk import Desk, column
 
 import penstock.spark
-from penstock.spark import versions
-from penstock.spark.errors import VersionError
+from penstock.spark.base import versions
+from penstock.spark.base.errors import VersionError
 
 
 def test_the_format_is_found_without_being_registered_and_can_be_registered(desk: Desk) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from spark_desk import Desk, failing, wait_until
 
-from penstock.spark import ledger
+from penstock.spark.base import ledger
 
 
 def test_a_table_is_put_with_its_columns_or_not_at_all(desk: Desk) -> None:

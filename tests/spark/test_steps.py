@@ -18,9 +18,10 @@ from spark_desk import wait_until
 from spark_steps import START, TEXT, Bench, Put, Task, batch_writer, plan, rows, stream_writer
 
 import penstock
-from penstock.spark import engine, ledger, options, units
-from penstock.spark.errors import DataLoss, SchemaError, SourceError, TooManyUnits
-from penstock.spark.stream import StreamReader
+from penstock.spark.base import connection as engine
+from penstock.spark.base import ledger, options, units
+from penstock.spark.base.errors import DataLoss, SchemaError, SourceError, TooManyUnits
+from penstock.spark.source.stream import StreamReader
 
 # ---- the source ----
 

@@ -11,10 +11,12 @@ import pytest
 from spark_desk import Desk, another, failing, wait_until, wait_until_alone
 
 import penstock
-from penstock.spark import browse, host, options, sink, stream
+from penstock.spark.base import host, options
+from penstock.spark.base.errors import SourceError
+from penstock.spark.base.schema import MESSAGE, struct_type
 from penstock.spark.datasource import PenstockDataSource
-from penstock.spark.errors import SourceError
-from penstock.spark.schema import MESSAGE, struct_type
+from penstock.spark.sink import writer as sink
+from penstock.spark.source import browse, stream
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -26,7 +26,7 @@ def show(directory: Path, as_json: bool) -> None:
     """The archived segments, oldest first."""
     from rich.table import Table
 
-    from penstock import archive
+    from penstock.journal import archive
 
     found = archive.segments(directory)
     if as_json:
@@ -67,8 +67,7 @@ def command(
 
     Works on files only, whether the queue manager runs or not.
     """
-    from penstock import archive
-    from penstock.journal import DamagedFile
+    from penstock.journal import DamagedFile, archive
 
     directory = directory_of(qm, home)
     try:

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from .common import NOTHING, queue_argument
+from .json_line import message_line
 from .lines import write_all
-from .record import message_line
 
 
 @click.command("browse")

@@ -68,17 +68,17 @@ def queue_argument(command: F) -> F:
 
 def directory_of(qm: str, home: Path | None) -> Path:
     """The directory of an existing queue manager; ends the command when there is none."""
-    from penstock import qmdir
+    from penstock.admin.settings import SETTINGS_FILE, manager_directory
 
-    path = qmdir.manager_directory(qm, home)
-    if not (path / qmdir.SETTINGS_FILE).is_file():
+    path = manager_directory(qm, home)
+    if not (path / SETTINGS_FILE).is_file():
         fail(f"there is no queue manager {qm} in {path.parent}")
     return path
 
 
 def attached_pid(directory: Path) -> int:
     """Pid of an attached process, 0 when the queue manager is not running. Starts nothing."""
-    from penstock.manager import _holder
+    from penstock.client.connection import _holder
 
     return _holder(directory)
 

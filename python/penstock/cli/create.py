@@ -28,7 +28,7 @@ from .common import manager_argument
 def command(qm: str, home: Path | None, platform: str, logging: str) -> None:
     """Make the queue manager QM: a directory with its settings and an empty journal."""
     import penstock
-    from penstock import qmdir
+    from penstock.admin.settings import manager_directory
 
     penstock.create(qm, home=home, platform=platform, logging=logging)
-    click.echo(f"queue manager {qm} created in {qmdir.manager_directory(qm, home)}")
+    click.echo(f"queue manager {qm} created in {manager_directory(qm, home)}")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from .common import FAILED, NOTHING, fail, queue_argument, show_warnings
+from .json_line import message_line
 from .lines import write_all
-from .record import message_line
 
 if TYPE_CHECKING:
     import penstock

@@ -13,12 +13,12 @@ from .common import NOTHING, attached_pid, home_option
 @home_option
 def command(home: Path | None) -> None:
     """Name the queue managers, one a line, and whether they run. Status 1 when there is none."""
-    from penstock import qmdir
+    from penstock.admin.settings import manager_directory, manager_names
 
-    names = qmdir.manager_names(home)
+    names = manager_names(home)
     width = max((len(name) for name in names), default=0)
     for name in names:
-        running = attached_pid(qmdir.manager_directory(name, home)) != 0
+        running = attached_pid(manager_directory(name, home)) != 0
         click.echo(f"{name:<{width}}  {'running' if running else 'ended'}")
     if not names:
         raise SystemExit(NOTHING)

@@ -16,7 +16,7 @@ from .status import prepared_record, prepared_table
 
 if TYPE_CHECKING:
     import penstock
-    from penstock.status import PreparedStatus
+    from penstock.client.status import PreparedStatus
 
 AT_ONCE = 4096  # units that one call ends, all or none
 STREAM_FORMAT = int.from_bytes(b"PSPK", "big")  # format id of the units of streams

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     import penstock
-    from penstock.status import PreparedStatus
+    from penstock.client.status import PreparedStatus
 
 MIB = 1 << 20
 
@@ -25,7 +25,7 @@ MIB = 1 << 20
 def collect(manager: penstock.QueueManager) -> dict[str, Any]:
     """Everything `status` shows, JSON-able. This command's own process is among the attached."""
     import penstock
-    from penstock import archive
+    from penstock.journal import archive
 
     queues = []
     for definition in manager.display("QLOCAL", "*"):

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from ..qmdir import Settings, SettingsError, parse_settings
+from ..admin.settings import Settings, SettingsError, parse_settings
 from . import layout as L
 from .checkpoint import Checkpoint
 from .errors import DamagedFile, Finding, UnsupportedFile

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from .. import _engine
+from ..admin.settings import SettingsError, read_settings
 from ..errors import MQError
-from ..qmdir import SettingsError, read_settings
 from . import layout as L
 from .checkpoint import checkpoint_names
 from .errors import DamagedFile

@@ -216,7 +216,7 @@ class _Area:
 def _set(hobj: Hobj, values: Mapping[int, int | str]) -> None:
     from ..objects.codec import decode, encode, pruned
     from ..objects.inquiry import settable
-    from ..objects.moments import stamp as moment
+    from ..objects.timestamps import stamp as moment
 
     if not hobj.options & _SET:
         raise MQError(2040, "the object was not opened with MQOO_SET")

@@ -11,9 +11,9 @@ Persistence and priority are resolved for each destination by itself.
 
 from __future__ import annotations
 
-from .. import options as rules
 from .._engine import Hconn, Hobj, QueueHandle, Structure, check_put, put_one
 from ..errors import MQError
+from ..opening import option_rules as rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

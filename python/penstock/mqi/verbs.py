@@ -18,7 +18,6 @@ from __future__ import annotations
 import os
 import threading
 
-from .. import options as rules
 from .._engine import (
     MQBACK,
     MQCLOSE,
@@ -37,7 +36,8 @@ from .._engine import (
     show_resolved,
 )
 from ..errors import MQError
-from ..resolution import check_name
+from ..opening import option_rules as rules
+from ..opening.resolution import check_name
 from . import lists
 from .structures import MQGMO, MQMD, MQPMO
 
@@ -45,7 +45,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..manager import QueueManager
+    from ..client.connection import QueueManager
 
 __all__ = [
     "MQBACK",
@@ -117,8 +117,8 @@ def MQCONNX(name: str | bytes, cno: Any = None) -> tuple[Any, int, int]:
 
 
 def _connect(name: str | bytes, sharing: int) -> tuple[Any, int, int]:
-    from .. import qmdir
-    from ..manager import QueueManager
+    from ..admin.settings import manager_directory
+    from ..client.connection import QueueManager
 
     if isinstance(name, bytes):
         name = name.decode("utf-8", "replace")
@@ -126,7 +126,7 @@ def _connect(name: str | bytes, sharing: int) -> tuple[Any, int, int]:
         return UNUSABLE, 2, 2058
     name = name.split("\0", 1)[0].rstrip(" ")
     try:
-        path = qmdir.manager_directory(name, None)
+        path = manager_directory(name, None)
     except (ValueError, TypeError):
         return UNUSABLE, 2, 2058
     known: dict[tuple[str, int], Hconn] = _thread.__dict__.setdefault("known", {})

@@ -19,7 +19,7 @@ from .show import Choice
 
 if TYPE_CHECKING:
     from penstock import QueueManager
-    from penstock.status import HandleStatus, ProcessStatus, UnitStatus
+    from penstock.client.status import HandleStatus, ProcessStatus, UnitStatus
 
 _YES_NO = {"NO": 0, "YES": 1}
 _INPUT_EXCLUSIVE = 4

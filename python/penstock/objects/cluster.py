@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from .. import _engine
-    from ..manager import QueueManager
+    from .._engine import Connection
     from .attribute import Stored
     from .definition import Definition
     from .types import ObjectType
@@ -84,7 +84,7 @@ def place_of(
 
 
 def display_instances(
-    manager: QueueManager, found: Iterable[tuple[ObjectType, str, bytes, int, int]]
+    manager: Connection, found: Iterable[tuple[ObjectType, str, bytes, int, int]]
 ) -> list[Definition]:
     """Definitions of those instances that are there, by name and queue manager."""
     shown = []

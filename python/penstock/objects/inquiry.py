@@ -119,7 +119,7 @@ def dynamic_queue(model: Mapping[int, Stored]) -> dict[int, Stored]:
     Everything that both types have comes from the model, DEFTYPE among it; a shared dynamic queue
     is shared (rule: "Dynamic queues from model queues").
     """
-    from .moments import stamp
+    from .timestamps import stamp
 
     kind = TYPES["QLOCAL"]
     whole = {**TYPES["QMODEL"].defaults, **model}

@@ -11,7 +11,7 @@ from ..constants import MAX_DEPTH, ReasonCode
 from ..errors import ObjectAlreadyExists, ObjectInUse
 from .codec import encode, pruned
 from .definition import parse_all
-from .moments import stamp
+from .timestamps import stamp
 from .types import TYPES
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .. import _engine
-    from ..qmdir import Settings
+    from ..admin.settings import Settings
     from .attribute import Stored
 
     _Row = tuple[int, int, str, int, bytes]  # what define_objects takes

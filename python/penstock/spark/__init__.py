@@ -26,7 +26,7 @@ def register(spark: SparkSession) -> None:
     Raises:
         VersionError: PySpark is older than 4.0.
     """
-    from .versions import require
+    from .base.versions import require
 
     require("a batch read")
     from .datasource import PenstockDataSource

@@ -15,9 +15,9 @@ from pyspark.sql.datasource import (
     DataSourceWriter,
 )
 
-from . import options as o
-from .errors import OptionError
-from .versions import require
+from .base import options as o
+from .base.errors import OptionError
+from .base.versions import require
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -35,11 +35,11 @@ class PenstockDataSource(DataSource):
 
     def schema(self) -> StructType:
         """All columns. Raises OptionError: this is the first that is called."""
-        from .schema import MESSAGE, struct_type
+        from .base.schema import MESSAGE, struct_type
 
         options = o.parse(self.options, o.READ, o.STREAM)
         if options["mode"] == "journal":
-            from .journal import columns
+            from .source.journal import columns
 
             return struct_type(columns())
         return struct_type(MESSAGE)
@@ -49,17 +49,17 @@ class PenstockDataSource(DataSource):
         require("a batch read")
         options = o.parse(self.options, o.READ)
         if options["mode"] == "journal":
-            from .journal import JournalReader
+            from .source.journal import JournalReader
 
             return JournalReader(options, schema)
-        from .browse import BrowseReader
+        from .source.browse import BrowseReader
 
         return BrowseReader(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A streaming source. Raises SourceError."""
         require("a streaming source")
-        from .stream import StreamReader
+        from .source.stream import StreamReader
 
         return StreamReader(o.parse(self.options, o.STREAM), schema)
 
@@ -68,7 +68,7 @@ class PenstockDataSource(DataSource):
         require("a batch sink")
         if overwrite:
             raise OptionError("a queue cannot be overwritten: write with mode append")
-        from .sink import BatchWriter
+        from .sink.writer import BatchWriter
 
         return BatchWriter(o.parse(self.options, o.WRITE), schema)
 
@@ -77,6 +77,6 @@ class PenstockDataSource(DataSource):
         require("a streaming sink")
         if overwrite:
             raise OptionError("a queue cannot be overwritten: use outputMode append or update")
-        from .stream_sink import StreamWriter
+        from .sink.stream_writer import StreamWriter
 
         return StreamWriter(o.parse(self.options, o.SINK), schema)

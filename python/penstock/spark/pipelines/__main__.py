@@ -139,7 +139,7 @@ def run_command(
 ) -> None:
     """Run all pipelines on FILES, kill the stream on the way, and compare with grep's counts."""
     from penstock.cli.common import fail, table_console
-    from penstock.demo.supervisor import demonstration_folder
+    from penstock.cli.demo.supervisor import demonstration_folder
     from penstock.spark.pipelines.check import WrongCount
     from penstock.spark.pipelines.generate import generate
     from penstock.spark.pipelines.run import Run
@@ -169,7 +169,7 @@ def _session(name: str) -> SparkSession:
 def _run() -> None:
     """Runs a command. What Spark says of an error of ours is left out but for our sentence."""
     from penstock.cli.common import fail
-    from penstock.spark.errors import sentence_in
+    from penstock.spark.base.errors import sentence_in
 
     try:
         commands(standalone_mode=False)

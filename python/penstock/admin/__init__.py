@@ -1,0 +1,1 @@
+"""Administration of whole queue managers: directories, settings, create and delete."""

@@ -1,0 +1,197 @@
+"""Batches part by part, for programs that read much and keep nothing of it: the data source for
+Spark.
+
+A part's descriptors and bodies lie in *blocks* that are used again once nothing refers to them: a
+part of ten thousand messages has megabytes, and memory that is new to a process costs more than
+what is copied into it.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _engine
+from . import _LEAST_ROOM, _TYPICAL, DTYPE, Column, MessageBatch, Place
+
+if TYPE_CHECKING:
+    from .._engine import QueueHandle
+
+__all__ = ["Fill", "Table", "as_batch", "as_table", "browse_parts", "read_parts"]
+
+_CHUNK = 1000  # rows that are gathered at a time
+_KEPT = 5  # blocks: two parts' columns and bodies, and the descriptors
+_KEPT_BYTES = 16 << 20  # of a block at most
+
+
+def _references(blocks: list[npt.NDArray[np.uint8]], at: int) -> int:
+    return sys.getrefcount(blocks[at])
+
+
+_ALONE = _references([np.empty(0, np.uint8)], 0)
+
+
+class _Spares:
+    """The blocks. One that anything else refers to, be it a slice of a slice, is in use."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._blocks: list[npt.NDArray[np.uint8]] = []  # newest last
+
+    def take(self, size: int) -> npt.NDArray[np.uint8]:
+        """So many bytes, in which there is anything."""
+        if size > _KEPT_BYTES:
+            return np.empty(size, np.uint8)
+        with self._lock:
+            blocks = self._blocks
+            fit = [at for at, block in enumerate(blocks) if len(block) >= size]
+            free = [at for at in fit if _references(blocks, at) == _ALONE]
+            if not free:
+                blocks.append(np.empty(size, np.uint8))
+                del blocks[:-_KEPT]
+                return blocks[-1][:]
+            return blocks[min(free, key=lambda at: len(blocks[at]))][:size]
+
+
+_spares = _Spares()
+
+
+class Table:
+    """Columns of messages, gathered while they were read, and their bodies, for an Arrow library.
+
+    Attributes:
+        bodies, offsets: as of a MessageBatch.
+    """
+
+    __slots__ = ("_array", "_columns", "bodies", "offsets")
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        array: object,
+        bodies: npt.NDArray[np.uint8],
+        offsets: npt.NDArray[np.int64],
+    ) -> None:
+        """Made by as_table(): array is the capsule of an Arrow array."""
+        self._columns = columns
+        self._array = array
+        self.bodies = bodies
+        self.offsets = offsets
+
+    def __len__(self) -> int:
+        """How many messages."""
+        return len(self.offsets) - 1
+
+    def __arrow_c_schema__(self) -> object:
+        """The struct type: the columns, and ``body``."""
+        return _engine.arrow_schema(self._columns)
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Schema and array, which moves to who asks first: nothing is copied."""
+        return _engine.arrow_schema(self._columns), self._array
+
+
+# Reads what is next into rows, bodies and offsets: (messages, bytes that the next one needs when it
+# was room that was lacking).
+Read = Callable[[Any, Any, Any], tuple[int, int]]
+_Part = TypeVar("_Part", MessageBatch, Table)
+# Reads a part of so many rows and bytes of bodies at most: (the part, bytes as above).
+Fill = Callable[[Read, int, int], tuple[_Part, int]]
+
+
+def as_batch(read: Read, rows: int, size: int) -> tuple[MessageBatch, int]:
+    """A part as a batch."""
+    part = _spares.take(rows * DTYPE.itemsize).view(DTYPE)
+    bodies, offsets = _spares.take(size), np.empty(rows + 1, np.int64)
+    count, needed = read(part, bodies, offsets)
+    return MessageBatch(part[:count], bodies[: offsets[count]], offsets[: count + 1]), needed
+
+
+def as_table(columns: Sequence[Column]) -> Fill[Table]:
+    """A part as these columns of its messages, as arrow_array() of the engine wants them, and their
+    bodies. The messages pass through few descriptors, which stay in a processor's cache.
+    """
+
+    def fill(read: Read, rows: int, size: int) -> tuple[Table, int]:
+        few = _spares.take(min(rows, _CHUNK) * DTYPE.itemsize).view(DTYPE)
+        bodies, offsets = _spares.take(size), np.zeros(rows + 1, np.int64)
+        memory = _spares.take(_engine.arrow_room(columns, rows))
+        table = _engine.ArrowTable(columns, rows, memory)
+        at = end = needed = 0
+        while at < rows:
+            count, needed = read(few[: rows - at], bodies[end:], offsets[at:])
+            if not count:
+                break
+            table.append(few, count)
+            offsets[at : at + count + 1] += end
+            at += count
+            end = int(offsets[at])
+        offsets = offsets[: at + 1]
+        offsets[at] = end
+        bodies = bodies[:end]
+        return Table(columns, table.finish(bodies, offsets), bodies, offsets), needed
+
+    return fill
+
+
+def read_parts(
+    read: Read, fill: Fill[_Part], messages: int, rows: int, room: int, most: int
+) -> Iterator[_Part]:
+    """Messages part by part, each read once into memory that is not copied again.
+
+    Args:
+        read: see above.
+        fill: what a part becomes: as_batch, or as_table().
+        messages: how many are read at most.
+        rows: messages of a part at most.
+        room: bytes of the first part's bodies at most; doubled where that was too little.
+        most: bytes of any part's bodies at most, but for a single one that is longer.
+
+    Yields:
+        Parts that follow each other.
+    """
+    size = room = min(room, most)
+    while messages:
+        part, needed = fill(read, min(messages, rows), size)
+        if len(part):
+            messages -= len(part)
+            size = room = min(2 * room, most) if needed else room
+            yield part
+        elif needed > size:
+            size = needed
+        else:
+            return
+
+
+def browse_parts(
+    queue: QueueHandle,
+    places: tuple[Place, Place],
+    up_to: int,
+    fill: Fill[_Part],
+    rows: int,
+    most: int,
+) -> Iterator[_Part]:
+    """The messages behind the first place up to the second one, as :func:`read_parts` yields them.
+
+    Args:
+        queue: opened for browse; its cursor is moved.
+        places: see Queue.places().
+        up_to: as of browse_batch().
+        fill, rows, most: as of read_parts().
+    """
+    begin = True
+
+    def read(part: Any, bodies: Any, offsets: Any) -> tuple[int, int]:
+        nonlocal begin
+        count, needed = _engine.batch_browse(
+            queue, part, bodies, offsets, begin, 0, False, up_to, places
+        )
+        begin = False
+        return count, needed
+
+    return read_parts(read, fill, 2**63, rows, max(_LEAST_ROOM, rows * _TYPICAL), most)

@@ -1,0 +1,1 @@
+"""What a connected program works with: connections, queues, status, dead letters."""

@@ -1,0 +1,66 @@
+"""The dead-letter queue: where messages go that could not be delivered.
+
+Rules of "MQDLH - Dead-letter header": encoding, character set and format of the data move into the
+header, which stands before the data; the message keeps its other fields, its context included. The
+header's PutAppl* and Put* fields are of the put to the dead-letter queue.
+"""
+
+from __future__ import annotations
+
+from ..constants import ReasonCode
+from ..errors import UnknownObjectName
+from .identity_context import identity
+from .queue import Queue
+
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
+if TYPE_CHECKING:
+    from .._engine import Message, PutResult
+    from .connection import QueueManager
+
+_DEAD_LETTER_QUEUE, _QUEUE_MANAGERS = 2006, 105
+_OUTPUT, _UNIX = 16, 6
+_FORMAT = "MQDEAD"
+
+
+def header(message: Message, reason: int, queue: str, manager: str) -> bytes:
+    """The dead-letter header of a message, 172 bytes."""
+    from time import gmtime, strftime, time
+
+    from ..mqi.structures import MQDLH
+
+    now = time()
+    moment = gmtime(now)
+    return MQDLH(
+        Reason=reason,
+        DestQName=queue,
+        DestQMgrName=manager,
+        Encoding=message.encoding,
+        CodedCharSetId=message.ccsid,
+        Format=message.format,
+        PutApplType=_UNIX,
+        PutApplName=identity()[1],
+        PutDate=strftime("%Y%m%d", moment),
+        PutTime=strftime("%H%M%S", moment) + f"{int(now * 100) % 100:02d}",
+    ).pack()
+
+
+def put_dead_letter(
+    qm: QueueManager, message: Message, reason: int, queue: str, manager: str
+) -> PutResult:
+    """See :meth:`penstock.QueueManager.dead_letter`."""
+    name = dead_letter_queue(qm)
+    text = header(message, reason, queue, manager or qm.name)
+    with Queue(qm, name, _OUTPUT) as target:
+        return target.put_again(message, text + message.data, _FORMAT)
+
+
+def dead_letter_queue(qm: QueueManager) -> str:
+    """Name of the dead-letter queue. Raises UnknownObjectName when none is defined."""
+    own = qm.look_up(_QUEUE_MANAGERS, qm.name)
+    name = qm.values(own[0], own[1], (_DEAD_LETTER_QUEUE,))[0] if own is not None else None
+    if not name:
+        raise UnknownObjectName(
+            ReasonCode.UNKNOWN_OBJECT_NAME,
+            f"queue manager {qm.name} has no dead-letter queue: DEADQ is blank",
+        )
+    return str(name)

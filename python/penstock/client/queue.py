@@ -1,0 +1,254 @@
+"""An open queue: what is not hot. ``put`` and ``get`` are in the engine."""
+
+from __future__ import annotations
+
+from .._engine import Message, QueueHandle, batch_get_quick, batch_put_quick, newest_number
+from ..constants import ReasonCode
+from ..errors import NoMessageAvailable, OptionNotValidForType
+
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import TracebackType
+    from typing import Any
+
+    from ..batch import BatchResult, MessageBatch
+    from .status import QueueStatus
+
+_BROWSE, _PURGE = 8, 2  # MQOO_BROWSE, MQCO_DELETE_PURGE
+_FIELDS = (  # of put_batch()
+    "priority", "persistent", "msg_id", "correl_id", "expiry", "reply_to_q", "reply_to_qmgr",
+    "group_id", "format", "msg_type", "report", "feedback", "encoding", "ccsid", "msg_seq_number",
+    "msg_flags", "user_identifier", "appl_identity_data", "put_time_us",
+)  # fmt: skip
+
+
+class Queue(QueueHandle):
+    """A queue opened by ``qm.open()`` or ``qm.queue()``; a context manager. Thread-safe."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> Queue:
+        """The queue itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Closes the handle."""
+        self.close()
+
+    def close(self, delete: bool = False, purge: bool = False) -> None:
+        """Closes the handle; nothing when it is closed already. Units of work go on.
+
+        A temporary dynamic queue goes with the handle that made it, messages and all. ``delete``
+        deletes a permanent dynamic queue that is empty, ``purge`` one with its messages.
+
+        Raises:
+            OptionNotValidForType: 2045: the queue is not dynamic, or temporary and not this
+                handle's; the handle stays open.
+            QueueNotEmpty: 2055: messages, or uncommitted ones, are on it; the handle stays open.
+        """
+        if self.is_remote and (delete or purge):
+            raise OptionNotValidForType(
+                ReasonCode.OPTION_NOT_VALID_FOR_TYPE,
+                f"{self.name} is a remote queue: a handle can close it, not delete it",
+            )
+        self.shut(_PURGE if purge else int(delete))
+
+    @property
+    def depth(self) -> int:
+        """Messages present, with those put by open units of work, without those got by them."""
+        return self.connection.queue_status(*self.slot, self.name)["depth"]
+
+    def status(self) -> QueueStatus:
+        """Depth, open handles, waits and counts."""
+        from .status import QueueStatus
+
+        counts = self.connection.queue_status(*self.slot, self.name, oldest=True)
+        return QueueStatus(name=self.name, **counts)
+
+    def browse(
+        self,
+        *,
+        msg_id: bytes | None = None,
+        correl_id: bytes | None = None,
+        group_id: bytes | None = None,
+        wait: float | None = 0,
+    ) -> Iterator[Message]:
+        """Looks at the messages that match, in the order in which get() would take them.
+
+        Each iterator has a cursor of its own. Messages that arrive behind the cursor are seen. It
+        ends when nothing came within ``wait`` seconds (None = never).
+        """
+        with Queue(self.connection, self.name, _BROWSE) as cursor:
+            while True:
+                try:
+                    message = cursor.get(wait, msg_id, correl_id, group_id=group_id, browse="next")
+                except NoMessageAvailable:
+                    return
+                yield message
+
+    def put_batch(
+        self,
+        source: Any,
+        *,
+        priority: int | Sequence[int | None] | Any = None,
+        persistent: bool | int | Sequence[bool | int | None] | Any = None,
+        msg_id: bytes | Sequence[bytes | None] | Any = None,
+        correl_id: bytes | Sequence[bytes | None] | Any = None,
+        expiry: float | Sequence[float | None] | Any = None,
+        syncpoint: bool | None = None,
+        reply_to_q: str | Sequence[str | None] | Any = None,
+        reply_to_qmgr: str | Sequence[str | None] | Any = None,
+        group_id: bytes | Sequence[bytes | None] | Any = None,
+        format: str | Sequence[str] | Any = None,
+        msg_type: int | Sequence[int] | Any = None,
+        report: int | Sequence[int] | Any = None,
+        feedback: int | Sequence[int] | Any = None,
+        encoding: int | Sequence[int] | Any = None,
+        ccsid: int | Sequence[int] | Any = None,
+        msg_seq_number: int | Sequence[int] | Any = None,
+        msg_flags: int | Sequence[int] | Any = None,
+        user_identifier: str | Sequence[str] | Any = None,
+        appl_identity_data: str | Sequence[str] | Any = None,
+        put_time_us: int | Sequence[int] | Any = None,
+    ) -> BatchResult:
+        """Puts many messages, in their order, as put() would put each of them.
+
+        source: a MessageBatch (its messages with everything but identity and origin context), a
+        sequence of bytes-like bodies, a tuple of a buffer and int64 offsets, or an Arrow array of
+        binary or large_binary. Fields are as those of put(): one value for all messages, or an
+        array or sequence with one a message, in which None is what leaving it out would be.
+
+        Every message is checked before the first is put; a queue that has no room for all refuses
+        all. Outside syncpoint a batch with persistent messages becomes visible as a whole, by one
+        flush; one without becomes visible message by message. An error that comes up half way has
+        ``count``, the messages that took effect, and ``index``, the one that did not. Priorities
+        above 9 are counted in ``warnings`` of the result.
+
+        Raises:
+            MQError: as put() does; InvalidType and InvalidValue name the message and the value.
+        """
+        fields = (
+            priority, persistent, msg_id, correl_id, expiry, reply_to_q, reply_to_qmgr, group_id,
+            format, msg_type, report, feedback, encoding, ccsid, msg_seq_number, msg_flags,
+            user_identifier, appl_identity_data, put_time_us,
+        )  # fmt: skip
+        result = batch_put_quick(self, source, syncpoint, fields)
+        if result is not None:
+            return result
+        from ..batch import put_batch
+
+        return put_batch(self, source, syncpoint, dict(zip(_FIELDS, fields, strict=True)))
+
+    def get_batch(
+        self,
+        max_messages: int,
+        wait: float | None = 0,
+        *,
+        max_bytes: int | None = None,
+        syncpoint: bool | None = None,
+        persistent_only: bool = False,
+        up_to: int | None = None,
+        bodies: bool = True,
+    ) -> MessageBatch:
+        """Takes up to ``max_messages``, highest priority first, then in the order of arrival.
+
+        wait: seconds to wait for the first one, None = for ever; an empty batch when none came.
+        max_bytes: of all bodies together, but one message is taken whatever it says. syncpoint: as
+        in get(). persistent_only: others are left alone. up_to: only messages whose arrival number
+        is not greater. Outside syncpoint the persistent messages of a batch leave the queue
+        together, when all of it has been copied. In a unit of work MAXUMSGS may end a batch early.
+
+        bodies: False: in a unit of work that prepare() will end, whose messages are read later with
+        browse_prepared(): only descriptors are copied (``length`` is each body's); the batch's
+        bodies are empty, and max_bytes counts those that are not copied.
+
+        Raises:
+            InvalidValue: 2046: ``bodies=False`` outside a unit of work, which would lose them.
+            MQError: as get() does, but for 2033 and 2080.
+        """
+        batch = batch_get_quick(
+            self, max_messages, wait, max_bytes, syncpoint, persistent_only, up_to, bodies
+        )
+        if batch is not None:
+            return batch
+        from ..batch import get_batch
+
+        return get_batch(
+            self, max_messages, wait, max_bytes, syncpoint, persistent_only, up_to, bodies
+        )
+
+    def claim_batch(
+        self,
+        max_messages: int,
+        *,
+        max_bytes: int | None = None,
+        persistent_only: bool = False,
+        up_to: int | None = None,
+    ) -> tuple[int, int]:
+        """Takes messages in the unit of work as get_batch(syncpoint=True) does, and copies nothing:
+        returns how many, and the bytes of their bodies together; (0, 0) when there are none.
+
+        For a unit that prepare() will end, whose messages are read later with browse_prepared().
+
+        Raises:
+            MQError: as get() does, but for 2033 and 2080.
+        """
+        from ..batch import claim_batch
+
+        return claim_batch(self, max_messages, max_bytes, persistent_only, up_to)
+
+    def browse_batch(
+        self,
+        max_messages: int,
+        *,
+        first: bool = False,
+        max_bytes: int | None = None,
+        persistent_only: bool = False,
+        up_to: int | None = None,
+        bodies: bool = True,
+    ) -> MessageBatch:
+        """Looks at up to ``max_messages`` behind the handle's browse cursor, in the order in which
+        get() would take them, and moves the cursor behind them; an empty batch at the end.
+
+        first: from the first message on. max_bytes: of all bodies together, but one message is
+        looked at whatever it says; None = 16 MiB. persistent_only, up_to: as in get_batch().
+        bodies: False: only descriptors are copied, the batch's bodies are empty; max_bytes counts
+        those that are not copied, and None = no bound.
+
+        Raises:
+            MQError: as get() does with ``browse``, but for 2033 and 2080.
+        """
+        from ..batch import browse_batch
+
+        return browse_batch(self, max_messages, first, max_bytes, persistent_only, up_to, bodies)
+
+    def places(self, parts: int) -> list[tuple[int, int]]:
+        """Where to cut the queue into about so many ranges of as many messages each.
+
+        A place is (placement priority, arrival number): behind that message in delivery order,
+        be it there or not. A place means the same after a restart. At most ``parts - 1`` are
+        returned, in delivery order; (9, 0) is before all messages, (0, 2**64 - 1) behind them.
+
+        Raises:
+            InvalidValue: 2046: ``parts`` is not 1 to 100,000.
+            QueueDeleted: 2052.
+        """
+        from ..batch import places
+
+        return places(self, parts)
+
+    @property
+    def newest_number(self) -> int:
+        """An arrival number: messages that are put from now on have higher ones, others do not."""
+        return newest_number(self)
+
+    def __repr__(self) -> str:
+        """``<Queue ORDERS of QM1>``."""
+        state = ", closed" if self.closed else ""
+        return f"<Queue {self.name} of {self.connection.name}{state}>"

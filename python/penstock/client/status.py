@@ -1,0 +1,121 @@
+"""What a queue manager and its queues are doing, as records for people and tools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._engine import Xid
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerStatus:
+    """A snapshot of a queue manager. Sizes in bytes, LSNs are offsets in the journal's stream.
+
+    attached: processes. deleted: objects that are deleted, but still open or in use. contexts:
+    slots of units, single calls and waits. np_discarded: non-persistent messages that the last
+    restart discarded. repairs: locks taken over from dead owners. woken_by_bound: waits that found
+    a message only because their bound had passed.
+    """
+
+    attached: int
+    quiescing: int
+    stopped: int
+    contexts: int
+    units: int
+    handles: int
+    objects: int
+    deleted: int
+    region_bytes: int
+    region_used: int
+    message_entries: int
+    body_bytes: int
+    durable_lsn: int
+    tail_lsn: int
+    checkpoint_lsn: int
+    journal_bytes: int
+    journal_limit: int
+    segments: int
+    spare_segments: int
+    flushes: int
+    flushed_bytes: int
+    flushed_records: int
+    woken_by_bound: int
+    np_discarded: int
+    repairs: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatus:
+    """A snapshot of a queue. Times are microseconds since 1970 UTC, 0 = never.
+
+    depth: messages present, those put by open units of work included, those got by them not.
+    oldest_us: when the oldest message was put that a get could have now: not one of a unit of work,
+    not one that a browse has locked; 0 = there is none, or its putter gave it no time.
+    """
+
+    name: str
+    depth: int
+    uncommitted: int
+    got: int
+    open_input: int
+    open_output: int
+    open_other: int
+    waiters: int
+    put_count: int
+    get_count: int
+    last_put_us: int
+    last_get_us: int
+    oldest_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStatus:
+    """An attached process. keeper: it is `penstock start`."""
+
+    pid: int
+    keeper: bool
+    attached_us: int
+    program: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnitStatus:
+    """A unit of work under way. count: messages put and got in it."""
+
+    pid: int
+    thread: int
+    state: int
+    count: int
+    unit_id: int
+    started_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStatus:
+    """A prepared unit of work: complete and durable, it waits for commit_prepared() or
+    backout_prepared() from any process.
+
+    puts, gets: messages that it put and got, nonpersistent of them not persistent; bytes: of all
+    their bodies. What a restart has lost is not counted any more. prepared_us: microseconds since
+    1970 UTC.
+    """
+
+    xid: Xid
+    unit_id: int
+    prepared_us: int
+    puts: int
+    gets: int
+    nonpersistent: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class HandleStatus:
+    """An open handle. options: what it was opened for (MQOO_*)."""
+
+    pid: int
+    queue: str
+    options: int
+    opened_us: int

@@ -1,0 +1,1 @@
+"""MQ headers that precede the data of a message."""

@@ -1,0 +1,89 @@
+"""The archive of linear logging: how much there is, and removing what nobody needs any more.
+
+A queue manager with ``journal.logging = "linear"`` moves journal segments that it no longer needs
+to the folder ``archive`` of its directory. It never looks at them again: they are for
+:mod:`penstock.journal.scan`. What is pruned is gone for good. Segments leave from the oldest on,
+so that what is left has no holes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+_NAME = re.compile(r"[0-9]{10}\.psj")
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_Directory = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedSegment:
+    """One file. first, last: when its first batch was sealed, and no later than its last one was;
+    None when that is not known. size: bytes."""
+
+    file: Path
+    number: int
+    size: int
+    first: datetime | None
+    last: datetime | None
+
+
+def usage(directory: _Directory) -> tuple[int, int]:
+    """Files and bytes in the archive of a queue manager's directory. Looks at names and sizes."""
+    files = size = 0
+    try:
+        with os.scandir(Path(directory) / "archive") as entries:
+            for entry in entries:
+                if _NAME.fullmatch(entry.name):
+                    files += 1
+                    size += entry.stat(follow_symlinks=False).st_size
+    except FileNotFoundError:
+        pass
+    return files, size
+
+
+def _moment(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else _EPOCH + timedelta(microseconds=microseconds)
+
+
+def segments(directory: _Directory) -> list[ArchivedSegment]:
+    """What is archived, oldest first. Raises penstock.journal.DamagedFile."""
+    from .scan import list_segments
+
+    return [
+        ArchivedSegment(
+            file=Path(segment.directory, segment.file),
+            number=segment.number,
+            size=segment.size,
+            first=_moment(segment.first_us),
+            last=_moment(segment.last_us),
+        )
+        for segment in list_segments(directory)
+        if segment.archived
+    ]
+
+
+def prune(directory: _Directory, before: datetime) -> list[ArchivedSegment]:
+    """Removes archived segments that hold nothing from ``before`` on; returns them.
+
+    before: an aware datetime. A segment goes when the one after it began before that moment.
+    Raises ValueError for a naive datetime, OSError, penstock.journal.DamagedFile.
+    """
+    if before.tzinfo is None:
+        raise ValueError(f"{before!r} has no time zone")
+    removed: list[ArchivedSegment] = []
+    for segment in segments(directory):
+        if segment.last is None or segment.last >= before:
+            break
+        segment.file.unlink(missing_ok=True)
+        removed.append(segment)
+    if removed:
+        folder = os.open(removed[0].file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    return removed

@@ -1,0 +1,1 @@
+"""Opening queues: name resolution, option rules and the handle. Private to the package."""

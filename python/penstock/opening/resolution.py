@@ -1,0 +1,502 @@
+"""Name resolution: from the names that an application gives to the queue that its messages go to.
+
+Rules of "Name resolution" and "How are destination object attributes resolved for aliases, remote
+queues and cluster queues?". ObjectQMgrName is resolved before ObjectName, once, at the open. What
+comes out is a :class:`Route`: the target queue, the *first definition* in the path (it supplies
+DEFPSIST, DEFPRTY at each put), the steps that the handle depends on (a change of one is 2041), and,
+for a remote destination, the names that its transmission header carries.
+
+Nothing here knows the engine: a :class:`Source` answers two questions, so that a dictionary will
+do for one.
+
+Choices where the rules leave one:
+
+* An alias resolves to its base whatever it is opened for, so 2082 and 2001 come from INQUIRE too.
+* A local definition of a remote queue needs a route only for OUTPUT; INQUIRE and SET stay with the
+  definition.
+* A queue-manager alias leads to the local queue manager, a transmission queue or a cluster, not to
+  another queue-manager alias: 2087.
+* A local queue that is no transmission queue, named as a queue manager, is 2092.
+* A queue of one's own wins over cluster instances of its name (CLWLUSEQ(LOCAL), the default).
+* The name of a cluster queue manager is known from the instances of the queue that is opened.
+* Among the instances of a cluster queue that are not put-inhibited one is chosen round robin.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from ..constants import NAME_CHARACTERS, NAME_LENGTH, QueueType, ReasonCode
+from ..errors import UnknownObjectName, error_for
+
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
+if TYPE_CHECKING:
+    from typing import NoReturn, Protocol
+
+    from ..errors import MQError
+
+    Found = tuple[int, int, int, int]  # slot, generation, type, resolution stamp
+
+    class Source(Protocol):
+        """What resolution asks: the queue manager's name, and its definitions."""
+
+        @property
+        def name(self) -> str:
+            """Name of the local queue manager."""
+
+        def look_up(self, name_space: int, name: str, instance: int = 0) -> Found | None:
+            """The object of that name, None when there is none."""
+
+        def values(
+            self, slot: int, generation: int, selectors: tuple[int, ...]
+        ) -> tuple[int | str | None, ...]:
+            """Stored attribute values, None for each that the definition does not have."""
+
+
+QUEUES, CLUSTER_QUEUES, QUEUE_MANAGERS = 1, 107, 105  # name spaces
+STEPS_MAX = 4
+CLUSTER_TRANSMIT_QUEUE = "SYSTEM.CLUSTER.TRANSMIT.QUEUE"
+
+_USAGE, _INHIBIT_PUT, _DEF_PERSISTENCE, _DEF_PRIORITY, _BASE_TYPE = 12, 10, 5, 6, 193
+_BASE_QUEUE, _REMOTE_QUEUE_MANAGER, _REMOTE_QUEUE, _TRANSMISSION_QUEUE = 2002, 2017, 2018, 2024
+_DEFAULT_TRANSMISSION_QUEUE, _CLUSTER_QUEUE_MANAGER, _DEF_BIND = 2025, 2031, 61
+_XMITQ, _TOPIC = 1, 8
+_LOCAL, _MODEL, _ALIAS, _REMOTE = (
+    int(QueueType.LOCAL),
+    int(QueueType.MODEL),
+    int(QueueType.ALIAS),
+    int(QueueType.REMOTE),
+)
+_CLUSTER = int(QueueType.CLUSTER)
+
+
+# MQOO_* that need an object of this queue manager.
+_NEEDS_LOCAL = 1 | 2 | 4 | 8 | 32 | 64
+_OUTPUT = 16
+
+
+class Instance:
+    """One instance of a cluster queue: a definition at another queue manager, known here."""
+
+    __slots__ = ("generation", "queue_manager", "resolution", "slot")
+
+    def __init__(self, slot: int, generation: int, resolution: int, queue_manager: str) -> None:
+        """Slot, generation and stamp of the definition, and the queue manager that has it."""
+        self.slot = slot
+        self.generation = generation
+        self.resolution = resolution
+        self.queue_manager = queue_manager
+
+
+class Route:
+    """Where an opened name leads.
+
+    Attributes:
+        opened: type of the definition that was opened (MQQT_*), 0 when the queue manager's name
+            alone decided.
+        queue: slot and generation of the target: a local queue or a transmission queue; of the
+            definition itself when it is opened for INQUIRE or SET alone.
+        queue_name: the target's name.
+        first: slot and generation of the first definition in the path.
+        steps: (slot, generation, resolution stamp) of the definitions the name went through.
+        remote: RemoteQName and RemoteQMgrName for the transmission header, None for a local target.
+        resolved_name, resolved_manager: ResolvedQName and ResolvedQMgrName.
+        inquired: slot and generation of the definition that MQINQ and MQSET work on, None when
+            there is none here.
+        output_only: reached through a queue-manager alias for the local queue manager.
+        instances: of a cluster queue, else empty; ``bound``: the one that the handle keeps.
+    """
+
+    __slots__ = (
+        "bound",
+        "first",
+        "inquired",
+        "instances",
+        "opened",
+        "output_only",
+        "queue",
+        "queue_name",
+        "remote",
+        "resolved_manager",
+        "resolved_name",
+        "steps",
+    )
+
+    def __init__(self) -> None:
+        """An empty route; :func:`resolve` fills it."""
+        self.opened = 0
+        self.queue = (0, 0)
+        self.queue_name = ""
+        self.first: tuple[int, int] | None = None
+        self.steps: list[tuple[int, int, int]] = []
+        self.remote: tuple[str, str] | None = None
+        self.resolved_name = ""
+        self.resolved_manager = ""
+        self.inquired: tuple[int, int] | None = None
+        self.output_only = False
+        self.instances: list[Instance] = []
+        self.bound: Instance | None = None
+
+    def choose(self, source: Source) -> Instance:
+        """The instance of a cluster queue that the next put goes to. Raises 2268, 2270."""
+        return self.bound or choose_instance(source, self)
+
+    def require_enabled(self, source: Source) -> None:
+        """A put was refused with 2051: 2268 when all instances are put-inhibited."""
+        choose_instance(source, self)
+
+    def pass_through(self, found: Found) -> None:
+        """The name went through this definition."""
+        if self.first is None:
+            self.first = found[0], found[1]
+        if len(self.steps) < STEPS_MAX:
+            self.steps.append((found[0], found[1], found[3]))
+
+
+def resolve(source: Source, name: str, manager: str = "", options: int = _OUTPUT) -> Route:
+    """Resolves the name of a queue.
+
+    Args:
+        source: the definitions.
+        name: ObjectName, without trailing blanks.
+        manager: ObjectQMgrName, without trailing blanks.
+        options: MQOO_*: what the queue is opened for.
+
+    Raises:
+        MQError: 2001, 2082, 2085 to 2087, 2091, 2092, 2152, 2153, 2184, 2196 to 2199.
+    """
+    check_name(name, ReasonCode.OBJECT_NAME_ERROR)
+    if manager and manager != source.name:
+        check_name(manager, ReasonCode.OBJECT_Q_MGR_NAME_ERROR)
+        return _at_manager(source, name, manager, options)
+    return _here(source, Route(), name, not manager, options)
+
+
+def check_name(name: str, reason: int) -> None:
+    """Refuses what is no name: 1 to 48 characters out of A-Z a-z 0-9 . _ / %."""
+    if len(name) > NAME_LENGTH or not NAME_CHARACTERS.issuperset(name):
+        raise error_for(
+            reason,
+            f"the name {name!r} is not made of at most {NAME_LENGTH} characters "
+            "A-Z a-z 0-9 . _ / %",
+        )
+    if not name:
+        raise error_for(ReasonCode.UNKNOWN_OBJECT_NAME, "the name is blank")
+
+
+# ---- at this queue manager ----
+
+
+def _here(source: Source, route: Route, name: str, cluster: bool, options: int) -> Route:
+    """Resolves a name of the local queue manager; `cluster`: cluster queues count too."""
+    found = source.look_up(QUEUES, name)
+    if found is None:
+        return _in_cluster(source, route, name, cluster)
+    kind = found[2]
+    route.opened = kind
+    route.inquired = found[0], found[1]
+    route.pass_through(found)
+    if kind == _ALIAS:
+        return _base_of(source, route, name, found, options)
+    if kind == _REMOTE:
+        return _remote_queue(source, route, name, found, options)
+    return _arrive(source, route, name, found)
+
+
+def _arrive(source: Source, route: Route, name: str, found: Found) -> Route:
+    """A local or a model queue: the end of the path."""
+    route.queue = found[0], found[1]
+    route.queue_name = route.resolved_name = name
+    route.resolved_manager = source.name
+    return route
+
+
+def _base_of(source: Source, route: Route, name: str, alias: Found, options: int) -> Route:
+    """Behind an alias: anything but another alias, a model queue or a topic."""
+    base, base_type = source.values(alias[0], alias[1], (_BASE_QUEUE, _BASE_TYPE))
+    target = str(base or "")
+    if base_type == _TOPIC:
+        _fail(
+            ReasonCode.ALIAS_BASE_Q_TYPE_ERROR,
+            f"alias {name} stands for the topic {target}, not for a queue",
+        )
+    found = source.look_up(QUEUES, target) if target else None
+    if found is None:
+        with suppress(UnknownObjectName):
+            return _in_cluster(source, route, target, True)
+        _fail(
+            ReasonCode.UNKNOWN_ALIAS_BASE_Q,
+            f"alias {name} stands for {target or 'a blank name'}, which does not exist",
+        )
+    if found[2] == _REMOTE:
+        route.pass_through(found)
+        return _remote_queue(source, route, target, found, options)
+    if found[2] != _LOCAL:
+        _fail(
+            ReasonCode.ALIAS_BASE_Q_TYPE_ERROR,
+            f"alias {name} stands for {target}, which is an alias or a model queue",
+        )
+    route.pass_through(found)
+    return _arrive(source, route, target, found)
+
+
+# ---- to other queue managers ----
+
+
+def _remote_queue(source: Source, route: Route, name: str, found: Found, options: int) -> Route:
+    """A local definition of a remote queue."""
+    if not options & _OUTPUT:
+        route.remote = "", ""
+        return _arrive(source, route, name, found)
+    queue, manager, transmission = _names(source, found)
+    if not queue:
+        _fail(
+            ReasonCode.REMOTE_Q_NAME_ERROR,
+            f"{name} has a blank RNAME: it is an alias of a queue manager or of a reply queue",
+        )
+    if not manager or manager == source.name:
+        _fail(
+            ReasonCode.UNKNOWN_REMOTE_Q_MGR,
+            f"{name} has RQMNAME({manager}), which is no remote queue manager",
+        )
+    return _transmit(source, route, queue, manager, transmission)
+
+
+def _at_manager(source: Source, name: str, manager: str, options: int) -> Route:
+    """ObjectQMgrName is given and is not the local queue manager's."""
+    route = Route()
+    found = source.look_up(QUEUES, manager)
+    if found is not None and found[2] == _REMOTE:
+        return _manager_alias(source, route, name, manager, found, options)
+    if found is not None and found[2] == _LOCAL:
+        _check_usage(source, found, manager, ReasonCode.XMIT_Q_USAGE_ERROR)
+        return _deliver(source, route, name, manager, manager, found)
+    instances = [each for each in find_instances(source, name) if each.queue_manager == manager]
+    if instances:
+        return _to_cluster(source, route, name, instances)
+    if options & _NEEDS_LOCAL:
+        _fail(ReasonCode.UNKNOWN_OBJECT_Q_MGR, f"there is no queue manager {manager} here")
+    return _by_default(source, route, name, manager)
+
+
+def _manager_alias(
+    source: Source, route: Route, name: str, manager: str, found: Found, options: int
+) -> Route:
+    """ObjectQMgrName is a queue-manager alias."""
+    queue, target, transmission = _names(source, found)
+    if queue:
+        _fail(
+            ReasonCode.UNKNOWN_REMOTE_Q_MGR,
+            f"{manager} is no queue-manager alias: it has RNAME({queue})",
+        )
+    route.pass_through(found)
+    if not target or target == source.name:
+        route.output_only = True
+        if options & _NEEDS_LOCAL:
+            _fail(
+                ReasonCode.OPTION_NOT_VALID_FOR_TYPE,
+                f"{name} is opened through the queue-manager alias {manager}: for output only",
+            )
+        return _here(source, route, name, False, options)
+    if not transmission:
+        instances = [each for each in find_instances(source, name) if each.queue_manager == target]
+        if instances and source.look_up(QUEUES, target) is None:
+            return _to_cluster(source, route, name, instances)
+    return _transmit(source, route, name, target, transmission)
+
+
+def _names(source: Source, found: Found) -> list[str]:
+    """RNAME, RQMNAME and XMITQ of the definition of a remote queue."""
+    selectors = (_REMOTE_QUEUE, _REMOTE_QUEUE_MANAGER, _TRANSMISSION_QUEUE)
+    return [str(value or "") for value in source.values(found[0], found[1], selectors)]
+
+
+def _transmit(source: Source, route: Route, queue: str, manager: str, transmission: str) -> Route:
+    """To `queue` at `manager`: by XMITQ, the queue named like the manager, or the default."""
+    if transmission:
+        found = source.look_up(QUEUES, transmission)
+        if found is None:
+            _fail(ReasonCode.UNKNOWN_XMIT_Q, f"there is no transmission queue {transmission}")
+        _check_transmission_queue(source, found, transmission)
+        return _deliver(source, route, queue, manager, transmission, found)
+    found = source.look_up(QUEUES, manager)
+    if found is None:
+        return _by_default(source, route, queue, manager)
+    if found[2] == _REMOTE:
+        _fail(
+            ReasonCode.UNKNOWN_REMOTE_Q_MGR,
+            f"{manager} is itself the local definition of a remote queue",
+        )
+    _check_transmission_queue(source, found, manager)
+    return _deliver(source, route, queue, manager, manager, found)
+
+
+def _by_default(source: Source, route: Route, queue: str, manager: str) -> Route:
+    """By the queue manager's DEFXMITQ: the queue manager's definition is a step of the path."""
+    name = ""
+    own = source.look_up(QUEUE_MANAGERS, source.name)
+    if own is not None:
+        name = str(source.values(own[0], own[1], (_DEFAULT_TRANSMISSION_QUEUE,))[0] or "")
+    if own is None or not name:
+        _fail(
+            ReasonCode.UNKNOWN_REMOTE_Q_MGR,
+            f"no transmission queue leads to {manager}: none has its name and DEFXMITQ is blank",
+        )
+    found = source.look_up(QUEUES, name)
+    if found is None:
+        _fail(ReasonCode.UNKNOWN_DEF_XMIT_Q, f"DEFXMITQ({name}) does not exist")
+    if found[2] != _LOCAL:
+        _fail(ReasonCode.DEF_XMIT_Q_TYPE_ERROR, f"DEFXMITQ({name}) is not a local queue")
+    _check_usage(source, found, name, ReasonCode.DEF_XMIT_Q_USAGE_ERROR)
+    first = route.first
+    route.pass_through(own)
+    route.first = first  # the queue manager supplies no defaults
+    return _deliver(source, route, queue, manager, name, found)
+
+
+def _deliver(
+    source: Source, route: Route, queue: str, manager: str, transmission: str, found: Found
+) -> Route:
+    """Onto a transmission queue that has been checked."""
+    route.pass_through(found)
+    route.queue = found[0], found[1]
+    route.queue_name = transmission
+    route.remote = queue, manager
+    route.resolved_name, route.resolved_manager = queue, manager
+    return route
+
+
+def _check_transmission_queue(source: Source, found: Found, name: str) -> None:
+    if found[2] != _LOCAL:
+        _fail(ReasonCode.XMIT_Q_TYPE_ERROR, f"the transmission queue {name} is no local queue")
+    _check_usage(source, found, name, ReasonCode.XMIT_Q_USAGE_ERROR)
+
+
+def _check_usage(source: Source, found: Found, name: str, reason: int) -> None:
+    if source.values(found[0], found[1], (_USAGE,))[0] != _XMITQ:
+        _fail(reason, f"the queue {name} does not have USAGE(XMITQ)")
+
+
+# ---- clusters ----
+
+
+def find_instances(source: Source, name: str) -> list[Instance]:
+    """The instances of a cluster queue that are known here: numbered from 1 without a hole; a blank
+    queue manager is a vacant place.
+    """
+    found: list[Instance] = []
+    number = 1
+    while (row := source.look_up(CLUSTER_QUEUES, name, number)) is not None:
+        number += 1
+        with suppress(UnknownObjectName):  # deleted meanwhile
+            manager = source.values(row[0], row[1], (_CLUSTER_QUEUE_MANAGER,))[0]
+            if manager:
+                found.append(Instance(row[0], row[1], row[3], str(manager)))
+    return found
+
+
+def _in_cluster(source: Source, route: Route, name: str, cluster: bool) -> Route:
+    """No local object has the name: instances of a cluster queue may."""
+    instances = find_instances(source, name) if cluster and name else []
+    if not instances:
+        _fail(ReasonCode.UNKNOWN_OBJECT_NAME, f"there is no queue {name}")
+    return _to_cluster(source, route, name, instances)
+
+
+def _to_cluster(source: Source, route: Route, name: str, instances: list[Instance]) -> Route:
+    """Onto the cluster's transmission queue; the instance is chosen later."""
+    found = source.look_up(QUEUES, CLUSTER_TRANSMIT_QUEUE)
+    if found is None:
+        _fail(
+            ReasonCode.CLUSTER_RESOLUTION_ERROR,
+            f"cluster queue {name}: there is no {CLUSTER_TRANSMIT_QUEUE}",
+        )
+    if found[2] != _LOCAL or source.values(found[0], found[1], (_USAGE,))[0] != _XMITQ:
+        _fail(
+            ReasonCode.CLUSTER_RESOLUTION_ERROR,
+            f"cluster queue {name}: {CLUSTER_TRANSMIT_QUEUE} is no transmission queue",
+        )
+    if not route.opened:
+        route.opened = _CLUSTER
+        route.inquired = instances[0].slot, instances[0].generation
+    route.instances = instances
+    route.steps.append((found[0], found[1], found[3]))
+    route.queue = found[0], found[1]
+    route.queue_name = CLUSTER_TRANSMIT_QUEUE
+    route.remote = name, ""
+    route.resolved_name = name
+    return route
+
+
+_turns: dict[str, int] = {}  # cluster queue -> how often an instance was chosen in this process
+
+
+def choose_instance(source: Source, route: Route) -> Instance:
+    """The instance whose turn it is among those that are not put-inhibited.
+
+    Raises:
+        MQError: 2268 when all are put-inhibited, 2270 when none is left.
+    """
+    name = route.resolved_name
+    present, enabled = 0, []
+    for each in route.instances:
+        try:
+            inhibited, manager = source.values(
+                each.slot, each.generation, (_INHIBIT_PUT, _CLUSTER_QUEUE_MANAGER)
+            )
+        except UnknownObjectName:
+            continue  # deleted meanwhile
+        if manager != each.queue_manager:
+            continue  # its place is vacant, or another's
+        present += 1
+        if not inhibited:
+            enabled.append(each)
+    if not present:
+        _fail(ReasonCode.NO_DESTINATIONS_AVAILABLE, f"cluster queue {name}: no instance is left")
+    if not enabled:
+        _fail(
+            ReasonCode.CLUSTER_PUT_INHIBITED,
+            f"cluster queue {name}: all {present} instances are PUT(DISABLED)",
+        )
+    turn = _turns.get(name, 0)
+    _turns[name] = turn + 1
+    return enabled[turn % len(enabled)]
+
+
+def differing(source: Source, instances: list[Instance]) -> bool:
+    """Whether the instances differ in DEFPSIST or DEFPRTY: AMQ9407 is due."""
+    seen = set()
+    for each in instances:
+        try:
+            seen.add(source.values(each.slot, each.generation, (_DEF_PERSISTENCE, _DEF_PRIORITY)))
+        except UnknownObjectName:
+            continue
+    return len(seen) > 1
+
+
+def binding(source: Source, route: Route, options: int) -> int:
+    """MQBND_* in force: 0 on open, 1 not fixed, 2 on group. BIND_AS_Q_DEF takes DEFBIND of the
+    definition that was opened.
+    """
+    for option, value in ((16384, 0), (32768, 1), (4194304, 2)):
+        if options & option:
+            return value
+    if route.inquired is None:
+        return 0
+    return int(source.values(*route.inquired, (_DEF_BIND,))[0] or 0)
+
+
+def reply_alias(source: Source, name: str) -> tuple[str, str]:
+    """ReplyToQ and ReplyToQMgr of a message whose ReplyToQMgr is blank: those of the reply-queue
+    alias of that name, else the name itself at the local queue manager.
+    """
+    found = source.look_up(QUEUES, name) if name else None
+    if found is None or found[2] != _REMOTE:
+        return name, source.name
+    queue, manager = source.values(found[0], found[1], (_REMOTE_QUEUE, _REMOTE_QUEUE_MANAGER))
+    return str(queue or name), str(manager or source.name)
+
+
+def _fail(reason: int, text: str) -> NoReturn:
+    error: MQError = error_for(reason, text)
+    raise error

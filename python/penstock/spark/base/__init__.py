@@ -1,0 +1,1 @@
+"""What sources and sinks share: options, schema, connection, units of work, errors."""

@@ -1,0 +1,1 @@
+"""Sinks: write rows to a queue, in batches and in streams."""

@@ -1,0 +1,45 @@
+"""The streaming sink: see sink.py. Apart from the batch sink because its base is younger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+
+from .writer import Sink
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from ..base.options import Options
+
+__all__ = ["StreamWriter"]
+
+_QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """Writes micro-batches, each once."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        """Raises as Sink does."""
+        self.sink = Sink(options, schema)
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        """In a task."""
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        assert task is not None
+        query, batch = task.getLocalProperty(_QUERY), task.getLocalProperty(_BATCH)
+        assert query is not None and batch is not None
+        return self.sink.put(iterator, query, int(batch))
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """On the driver: the micro-batch becomes visible, unless it is already."""
+        self.sink.end(messages, True)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """On the driver: nothing of it does."""
+        self.sink.drop(messages)

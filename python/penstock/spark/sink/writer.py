@@ -1,0 +1,354 @@
+"""The sinks: rows are put as messages, all of a batch or none.
+
+Each task puts its rows into units of work that it prepares under names of its own (units.py), makes
+durable together at its end, and tells to the driver; a unit holds at most MAXUMSGS messages.
+Messages of a task keep its order; those of several tasks stand on the queue in the order in which
+they were put, as in MQ. The driver commits the units of all tasks in one atomic call. With them
+goes, for a sink that can be asked for a batch twice, the unit that replaces the sink's entry in the
+ledger (ledger.py): a batch whose version the ledger has is not written again, its units are backed
+out.
+
+==========  ==============================================================================
+sink        identity, version
+==========  ==============================================================================
+streaming   id of the query (in its checkpoint) and id of the batch
+batch       options txnAppId and txnVersion; without them a name used once, and no entry
+==========  ==============================================================================
+
+What a crash leaves (WAL, CL: Spark's offset and commit logs):
+
+====================================  =======================  ====================================
+killed                                state                    afterwards
+====================================  =======================  ====================================
+a task, before it prepared            a unit in flight         the queue manager backs it out; Spark
+                                                               runs the task again
+a task, after a prepare               a prepared unit that     another attempt prepares under
+                                      the driver is not told   another name; this one is backed out
+                                      of                       by the next commit of the sink
+the driver, before its commit         prepared units of the    the batch is written again; its
+                                      tasks                    commit backs these out
+in commit, before it is decided       the same, perhaps the    the same
+                                      ledger's unit
+after the commit, before CL           visible, the ledger      the batch is written again; its
+                                      has the version          commit finds the version and backs
+                                                               the new units out
+after CL                              visible                  nothing to do
+====================================  =======================  ====================================
+
+A row whose priority is above the queue manager's highest is put with the highest: MQ's warning 2049
+(MQRC_PRIORITY_EXCEEDS_MAXIMUM), no error. The driver tells their number in a Python warning, once
+for each batch, on the standard error of the job: Spark commits in a Python process beside its JVM,
+which has the JVM's. The ledger's entry has the sum over all batches of the sink.
+
+A batch write that failed where its units could not be backed out, either (a full disk), or whose
+driver was killed, and that is not repeated, leaves its units prepared: `penstock resolve` shows
+them and ends them. Non-persistent messages of a prepared unit are lost when the queue manager is
+restarted before the commit, as non-persistent messages are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import warnings
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+import penstock
+
+from ..base import host, units
+from ..base.connection import connected, open_queue
+from ..base.errors import SchemaError, SourceError, TooManyUnits
+from ..base.ledger import ledger
+from ..base.options import Options
+from ..base.schema import check_write
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from penstock import Queue, QueueManager, Xid
+
+__all__ = ["BatchWriter", "Sink", "Written"]
+
+_BATCHES_AHEAD = 2  # of rows, taken from Spark before the ones before them are put
+_UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
+
+
+class Written(WriterCommitMessage):
+    """What a task has prepared."""
+
+    def __init__(
+        self, sink: str, version: int, partition: int, xids: list[str], messages: int, warnings: int
+    ) -> None:
+        self.sink = sink
+        self.version = version
+        self.partition = partition
+        self.xids = xids
+        self.messages = messages
+        self.warnings = warnings  # 2049: a priority above the queue manager's highest
+
+
+class Sink:
+    """What streaming and batch sinks have in common."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        """Raises SchemaError for columns that cannot be put, SourceError for an unknown queue."""
+        check_write(schema, options["queue"])
+        self.options = options
+        self.where = host.here()
+        name = options["queue"]
+        with connected(options) as qm:
+            if name is not None:
+                open_queue(qm, name, "output").close()
+
+    # ---- in a task ----
+
+    def put(self, rows: Iterator[Any], sink: str, version: int) -> Written:
+        """Puts a task's record batches into prepared units."""
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        assert task is not None
+        self.where.check(self.options["queueManager"])
+        with connected(self.options) as qm:
+            putting = _Putting(qm, self.options["queue"], sink, version, task)
+            try:
+                _put_all(qm, putting, rows)
+            except BaseException:
+                units.back_out(qm, putting.xids)
+                raise
+            finally:
+                putting.close()
+        xids = [str(xid) for xid in putting.xids]
+        return Written(
+            sink, version, task.partitionId(), xids, putting.messages, putting.warnings
+        )  # fmt: skip
+
+    # ---- on the driver ----
+
+    def end(self, messages: Sequence[WriterCommitMessage | None], once: bool) -> None:
+        """Commits what the tasks prepared.
+
+        Args:
+            messages: Of all tasks.
+            once: The ledger says whether this version was committed before.
+        """
+        written = sorted((m for m in messages if isinstance(m, Written)), key=lambda m: m.partition)
+        if not written:
+            return
+        sink, version = written[0].sink, written[0].version
+        xids = [penstock.Xid.parse(text) for one in written for text in one.xids]
+        with connected(self.options) as qm:
+            if len(xids) > units.MOST_UNITS:
+                units.back_out(qm, xids)
+                raise TooManyUnits(
+                    f"the batch has {len(xids)} units of work, {units.MOST_UNITS} can be committed "
+                    "at once: raise MAXUMSGS of the queue manager, or write fewer rows a batch"
+                )
+            if once:
+                self._commit_once(qm, sink, version, xids, written)
+                return
+            if xids:
+                qm.commit_prepared(*xids)
+        self._warn(written)
+
+    def _commit_once(
+        self, qm: QueueManager, sink: str, version: int, xids: list[Xid], written: list[Written]
+    ) -> None:
+        owner = f"sink:{sink}"
+        with ledger(qm) as book:
+            mine = set(xids)
+            there = units.of_sink(qm.recover(), sink, version)
+            units.back_out(qm, (xid for xid in there if xid not in mine))
+            entry = book.read(owner)
+            if entry is not None and entry["version"] >= version:
+                units.back_out(qm, xids)
+                return
+            record = units.ledger_unit(units.SINK, f"{sink}.{version}")
+            before = entry or {}
+            sums = {
+                "messages": before.get("messages", 0) + sum(one.messages for one in written),
+                "warnings": before.get("warnings", 0) + sum(one.warnings for one in written),
+            }
+            book.prepare(owner, {"version": version, "time": int(time.time()), **sums}, record)
+            qm.commit_prepared(*xids, record)
+            book.renew()
+        self._warn(written)
+
+    def _warn(self, written: list[Written]) -> None:
+        count = sum(one.warnings for one in written)
+        if count:
+            # Python shows a text once in a process: each batch has one of its own
+            warnings.warn(
+                f"queue manager {self.options['queueManager']}, batch {written[0].version} of sink "
+                f"{written[0].sink}: {count} of "
+                f"{sum(one.messages for one in written)} messages were put with the highest "
+                "priority instead of a higher one: MQRC_PRIORITY_EXCEEDS_MAXIMUM (2049)",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def drop(
+        self, messages: Sequence[WriterCommitMessage | None], name: str | None = None,
+        version: int = 0,
+    ) -> None:  # fmt: skip
+        """Backs out what the tasks prepared; only warns when it cannot.
+
+        With the name and version of the sink also what tasks prepared that the driver was not told
+        of. One that is still at work can prepare more afterwards.
+
+        The batch has failed already, and Spark tells no reason but that of the failure to drop it.
+        """
+        xids = [
+            penstock.Xid.parse(text)
+            for one in messages
+            if isinstance(one, Written)
+            for text in one.xids
+        ]
+        try:
+            if xids or name is not None:
+                with connected(self.options) as qm:
+                    left = units.of_sink(qm.recover(), name, version) if name is not None else []
+                    units.back_out(qm, dict.fromkeys([*xids, *left]))
+        except SourceError as error:
+            if not xids:
+                return  # none is known of
+            warnings.warn(
+                f"units of work of a batch that failed are left prepared, `penstock resolve` shows "
+                f"them: {error}; the first of them is {xids[0]}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """The batch sink."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        """Raises as Sink does."""
+        self.sink = Sink(options, schema)
+        self.once = options["txnAppId"] is not None
+        if self.once:
+            self.name = hashlib.sha256(options["txnAppId"].encode()).hexdigest()[:32]
+            self.version = options["txnVersion"]
+        else:
+            self.name, self.version = units.new_id(), 0
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        """In a task."""
+        return self.sink.put(iterator, self.name, self.version)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """On the driver: all of it becomes visible."""
+        self.sink.end(messages, self.once)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """On the driver: nothing of it does."""
+        self.sink.drop(messages, self.name, self.version)
+
+
+# ---- putting ----
+
+
+def _put_all(qm: QueueManager, putting: _Putting, rows: Iterator[Any]) -> None:
+    """Puts and prepares all rows in a thread, whose units of work they are: while that waits for
+    the disk, this one takes rows from Spark.
+    """
+    pending: deque[Future[None]] = deque()
+    with ThreadPoolExecutor(1, "penstock-sink") as thread:
+        try:
+            for batch in rows:
+                if len(pending) == _BATCHES_AHEAD:
+                    pending.popleft().result()
+                pending.append(thread.submit(putting.put, batch))
+            pending.append(thread.submit(putting.end))
+            while pending:
+                pending.popleft().result()
+        except BaseException:
+            for future in pending:
+                future.cancel()
+            thread.submit(qm.backout).result()
+            raise
+
+
+class _Putting:
+    """What a task has put: the unit under way, and those that are prepared."""
+
+    def __init__(
+        self, qm: QueueManager, queue: str | None, sink: str, version: int, task: Any
+    ) -> None:
+        self.qm = qm
+        self.queue = queue  # None: a column tells
+        self.names = (sink, version, task.partitionId(), task.taskAttemptId())
+        self.most = min(_UNIT_MESSAGES, int(str(qm.display("QMGR")[0]["maxumsgs"])))
+        self.open: dict[str, Queue] = {}
+        self.in_unit = 0
+        self.xids: list[Xid] = []
+        self.messages = self.warnings = 0
+
+    def close(self) -> None:
+        """Closes the queues."""
+        for queue in self.open.values():
+            queue.close()
+
+    def put(self, batch: Any) -> None:
+        """Puts the rows of a record batch, in their order for each queue."""
+        if batch.num_rows == 0:
+            return
+        from .messages_from_arrow import check_values, with_headers
+
+        check_values(batch)
+        batch = with_headers(batch)
+        if self.queue is not None:
+            self._put_rows(self.queue, batch)
+            return
+        import pyarrow.compute as pc
+
+        names = batch.column("queue")
+        if names.null_count:
+            raise SchemaError("a queue is null, and there is no option queue")
+        for name in pc.unique(names).to_pylist():
+            self._put_rows(name, batch.filter(pc.equal(names, name)))
+
+    def _put_rows(self, name: str, rows: Any) -> None:
+        from .messages_from_arrow import bodies, fields
+
+        queue = self._open(name)
+        at = 0
+        while at < rows.num_rows:
+            if self.in_unit == self.most:
+                self.prepare()
+            part = rows.slice(at, self.most - self.in_unit)
+            result = queue.put_batch(bodies(part), syncpoint=True, **fields(part))
+            at += part.num_rows
+            self.in_unit += part.num_rows
+            self.messages += part.num_rows
+            self.warnings += result.warnings
+
+    def prepare(self) -> None:
+        """Ends the unit under way, if there is anything in it."""
+        if self.in_unit == 0:
+            return
+        sink, version, partition, attempt = self.names
+        xid = units.task_unit(sink, version, partition, attempt, len(self.xids))
+        self.qm.prepare(xid, wait=False)
+        self.xids.append(xid)
+        self.in_unit = 0
+
+    def end(self) -> None:
+        """Prepares what there is; all units are durable then."""
+        self.prepare()
+        if self.xids:
+            self.qm.recover()  # what this tells of is durable
+
+    def _open(self, name: str) -> Queue:
+        if name not in self.open:
+            try:
+                self.open[name] = open_queue(self.qm, name, "output")
+            except penstock.MQError as error:
+                raise SourceError(f"queue {name} of a row: {error}") from error
+        return self.open[name]

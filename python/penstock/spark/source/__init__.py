@@ -1,0 +1,1 @@
+"""Sources: browse a queue, read it as a stream, scan the journal."""

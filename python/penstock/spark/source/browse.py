@@ -1,0 +1,85 @@
+"""``mode=browse``: what is on a queue, as a table; nothing is removed.
+
+The queue is walked once, in delivery order, up to the newest message that was there when the read
+was planned. So no message is seen twice, and none that came later. The walk is cut into ranges of
+about the same number of messages, in their order, each a partition and walked by one task; the ends
+of a range are arrival numbers, so it holds the same messages whenever its task runs. A DataFrame
+keeps its plan: used again it walks again, to the same end; messages that were got meanwhile are
+missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from ..base import host
+from ..base.connection import connected, open_queue
+from ..base.options import Options
+from ..base.schema import MESSAGE, arrow_schema, check_read
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+__all__ = ["BrowseReader"]
+
+_FEWEST_ROWS = 10_000  # a partition of fewer rows is not worth a task
+_MANY_ROWS = 500_000  # of a partition: more make it take long to do again
+_FIRST, _LAST = (9, 0), (0, 2**64 - 1)  # before and behind all messages
+
+
+class Walk(InputPartition):
+    """A range of a queue: from place to place, up to an arrival number, on one host."""
+
+    def __init__(
+        self, places: tuple[tuple[int, int], tuple[int, int]], up_to: int, where: host.Host
+    ) -> None:
+        super().__init__(None)
+        self.places = places
+        self.up_to = up_to
+        self.where = where
+
+
+class BrowseReader(DataSourceReader):
+    """Reads a queue in one walk, by several tasks."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        """Raises SchemaError for columns that a queue does not have."""
+        check_read(schema, MESSAGE)
+        self.options = options
+        self.schema = schema
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Ranges that follow each other. Raises SourceError when the queue cannot be browsed."""
+        name = self.options["queue"]
+        where = host.here()
+        with connected(self.options) as qm, open_queue(qm, name, "browse") as queue:
+            up_to = queue.newest_number
+            places = [_FIRST, *queue.places(self._parts(queue.depth)), _LAST]
+        return [Walk(ends, up_to, where) for ends in pairwise(places)]
+
+    def _parts(self, messages: int) -> int:
+        wanted: int | None = self.options["minPartitions"]
+        if wanted is None:
+            wanted = max(min(host.cores(), messages // _FEWEST_ROWS), -(-messages // _MANY_ROWS))
+        return max(1, wanted)
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The messages as record batches."""
+        assert isinstance(partition, Walk)
+        options = self.options
+        partition.where.check(options["queueManager"])
+        schema = arrow_schema(self.schema)
+        from penstock.batch.chunks import browse_parts
+
+        from .arrow_from_messages import Rows
+
+        rows, size = options["batchRows"], options["batchBytes"]
+        with connected(options) as qm, open_queue(qm, options["queue"], "browse") as queue:
+            build = Rows(queue.name, schema, options["includeProperties"])
+            ends, up_to = partition.places, partition.up_to
+            for part in browse_parts(queue, ends, up_to, build.fill, rows, size):
+                yield build.made(part)

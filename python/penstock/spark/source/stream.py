@@ -1,0 +1,551 @@
+"""The streaming source.
+
+A micro-batch is one or more *prepared units of work* with the messages in delivery order. Its
+offset is the number of the micro-batch, with the number of its units:
+
+    {"stream": "5f1c...", "unit": 12, "parts": 1}
+
+``latestOffset`` looks whether there is something to take. Spark writes the offset that it returned
+to its write-ahead log, plans the query, and only then calls ``partitions``, when the messages must
+have been taken and the units prepared under names made of the offset, durably. So whatever Spark
+knows of is either not taken yet, or durable under its name; a unit is prepared also when others
+emptied the queue meanwhile. A micro-batch that is planned again finds its units by name: the same
+rows, always. Messages leave the queue when the micro-batch is committed: by ``commit``, or already
+when Spark asks what comes after it. The ledger (ledger.py) records the number in the same atomic
+commit.
+
+Taking and committing go on in a thread of their own (aside.py) while Spark writes and plans: from
+the second micro-batch on, ``latestOffset`` starts the taking at once, and ``partitions`` waits for
+it. What was taken so before Spark's log had the offset keeps its name through a crash, because the
+log knows the stream and the number before: the next ``latestOffset`` of the stream finds it and
+returns its number again. Nothing is taken ahead for the first one, whose stream no log knows yet.
+
+What a crash leaves, and what happens then (WAL: Spark's offset log; CL: its commit log):
+
+====================================  =======================  ====================================
+killed                                state                    afterwards
+====================================  =======================  ====================================
+before latestOffset                   nothing taken            as if nothing had been
+after latestOffset, before the WAL    nothing taken, or parts  the number is given again, for the
+                                      of n are prepared        parts that are there, if any
+after the WAL, before partitions      the same                 Spark plans n again: parts that are
+                                                               there are found, the others taken
+                                                               now; no row had been read yet
+while it is taken, before a prepare   a unit in flight         the queue manager backs it out; then
+                                                               as above
+after partitions                      n is prepared            n is planned again: the same rows
+in read, in the sink's write          n is prepared            the same rows; the sink starts anew
+after the sink's commit, before CL    n is prepared            the same rows; the sink recognises
+                                                               the batch
+after CL, before latestOffset(n)      n is prepared            latestOffset(n) commits it
+in commit, before it is decided       n is prepared, perhaps   the entry's unit is backed out, n
+                                      a unit of the ledger     committed anew
+after commit                          n is gone, the ledger    commit(n) again does nothing
+                                      says n
+====================================  =======================  ====================================
+
+Two processes that take the same micro-batch (a driver that was thought dead) cannot both prepare a
+name: who comes second backs out what it took and reads the other's. Units with a number that the
+ledger has passed can only be such a latecomer's: they are backed out, their messages return to the
+queue. A stop of the stream, or of the queue manager, at any point is one of the rows above.
+
+With ``eagerCommit`` (the default) a micro-batch is committed when Spark asks for what comes after
+it, which it does once the commit log says that the batch is done; else an idle stream would keep
+its last messages, and the journal from there on, until more come. When there is nothing to take,
+that is done before ``latestOffset`` returns; else it follows the taking, in the same thread.
+Asynchronous progress tracking, which Spark only allows for sinks that promise nothing, breaks that
+premise: eagerCommit=false.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+import penstock
+
+from ..base import host, units
+from ..base.connection import connect, connected, leave, open_queue, told
+from ..base.errors import DataLoss, SourceError
+from ..base.ledger import ledger
+from ..base.options import Options
+from ..base.schema import MESSAGE, arrow_schema, check_read
+from .background import Aside
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from penstock import Queue, QueueManager, Xid
+
+__all__ = ["Slice", "StreamReader"]
+
+_START = {"unit": 0}  # the stream gets its id with its first micro-batch
+_UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
+_LEAST_ROOM = 64 << 10  # for the bodies of a record batch
+_RENEW_SECONDS = 60.0  # from one look after the ledger to the next
+_FEWEST_ROWS = 1_000  # a partition of fewer rows is not worth a task
+Offset = dict[str, Any]
+
+
+class Piece(NamedTuple):
+    """Messages first .. last - 1 of a unit, in the order in which they were taken."""
+
+    unit: str
+    first: int
+    last: int
+    mean_bytes: int
+
+
+class _Ahead(NamedTuple):
+    """A micro-batch that is being taken before Spark asks for it."""
+
+    start: Offset
+    end: Offset
+    taken: Future[list[Xid]]
+    is_eager: bool  # what is before it is committed next
+
+    def is_committed(self, end: Offset) -> bool:
+        """Spark need not wait for the commit of this one."""
+        return self.is_eager and end["unit"] <= self.start["unit"]
+
+
+class Slice(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, pieces: list[Piece], where: host.Host) -> None:
+        super().__init__(None)
+        self.pieces = pieces
+        self.where = where
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Takes a queue's messages in micro-batches."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        """Raises SchemaError for columns that a queue does not have."""
+        check_read(schema, MESSAGE)
+        _load()
+        self.options = options
+        self.schema = schema
+        self._open: tuple[QueueManager, Queue] | None = None
+        self._stream = ""
+        self._committed = -1  # unknown
+        self._renewed: float | None = None  # when; None: not by this process
+        self._bound: int | None = None  # arrival number up to which Trigger.AvailableNow goes
+        self._limit: ReadLimit = self.getDefaultReadLimit()
+        self._aside = Aside()
+        self._ahead: _Ahead | None = None
+        self._found: dict[int, int] | None = None  # number -> parts, of an earlier process
+        self._progress: Offset = {}  # when something was put aside
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What tasks are sent: no connection, and nothing under way."""
+        return {**self.__dict__, "_open": None, "_aside": Aside(), "_ahead": None}
+
+    # ---- what Spark calls on the driver ----
+
+    def initialOffset(self) -> Offset:
+        """Before the first micro-batch. Raises SourceError when the queue cannot be got from."""
+        self._connected()
+        return dict(_START)
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """From maxMessagesPerTrigger, else maxBytesPerTrigger."""
+        if self.options["maxMessagesPerTrigger"] is not None:
+            return ReadMaxRows(self.options["maxMessagesPerTrigger"])
+        if self.options["maxBytesPerTrigger"] is not None:
+            return ReadMaxBytes(self.options["maxBytesPerTrigger"])
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Notes what is on the queue now: no message that comes later is taken by this run."""
+        _, queue = self._connected()
+        with told(self.options, self.options["queue"]):
+            self._bound = queue.newest_number
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        """The next number when there is something to take, else ``start``."""
+        qm, queue = self._connected()
+        with told(self.options, self.options["queue"]):
+            if self._ahead is not None and self._ahead.start == start:
+                return self._ahead.end  # Spark has not planned it yet
+            self._stream = start.get("stream") or self._stream
+            self._aside.settle()
+            self._limit = limit
+            end = self._next(qm, queue, start)
+            if end == start:
+                self._put_in_order(start)
+                return start
+            self._progress = self._told_of(qm, queue, start["unit"])
+            if start.get("stream"):
+                taking = self._aside.submit(self._prepared, qm, queue, start, end)
+                self._ahead = _Ahead(start, end, taking, self.options["eagerCommit"])
+            self._aside.submit(self._put_in_order, start)
+            return end
+
+    def reportLatestOffset(self) -> Offset | None:
+        """For the progress of the query: what waits on the queue, and how far the stream is behind.
+
+        ``depth`` counts the messages on the queue (CURDEPTH); ``inDoubt`` those that this stream
+        has taken and not committed; ``lag`` is their sum; ``oldestMessageAgeMs`` the age of the
+        oldest message on the queue. When a micro-batch is under way: before it was taken.
+        """
+        qm, queue = self._connected()
+        with told(self.options, self.options["queue"]):
+            if self._aside.is_idle:
+                self._progress = self._told_of(qm, queue, 0)
+        return self._progress
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """The micro-batch ``end``, prepared now unless it is already."""
+        if start == end:
+            return []
+        qm, queue = self._connected()
+        with told(self.options, self.options["queue"]):
+            ahead, self._ahead = self._ahead, None
+            if ahead is not None and (ahead.start, ahead.end) == (start, end):
+                taken = ahead.taken.result()
+            else:
+                self._aside.settle()
+                taken = self._prepared(qm, queue, start, end)
+            # what this tells of is durable, so is what was prepared just now
+            statuses = {status.xid: status for status in qm.prepared_list()}
+        ended = [xid for xid in taken if xid not in statuses]
+        if ended:
+            raise SourceError(f"unit {ended[0]} of this stream has been ended by somebody else")
+        return self._slices([statuses[xid] for xid in taken])
+
+    def commit(self, end: Offset) -> None:
+        """Ends the units of work up to ``end``; what is committed already stays so."""
+        self._connected()
+        with told(self.options, self.options["queue"]):
+            if self._ahead is not None and self._ahead.is_committed(end):
+                return  # that is under way; were it to fail, the next call would say so
+            self._aside.settle()
+            self._commit_up_to(end)
+
+    def stop(self) -> None:
+        """Disconnects; prepared units stay."""
+        self._aside.close()
+        if self._open is not None:
+            qm, _ = self._open
+            self._open = None
+            leave(qm)
+
+    # ---- what a task does ----
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The messages of a slice as record batches."""
+        assert isinstance(partition, Slice)
+        options = self.options
+        partition.where.check(options["queueManager"])
+        schema = arrow_schema(self.schema)
+        from penstock.batch.prepared import prepared_parts
+
+        from .arrow_from_messages import Rows
+
+        build = Rows(options["queue"], schema, options["includeProperties"])
+        most_rows, most_bytes = options["batchRows"], options["batchBytes"]
+        with connected(options) as qm:
+            for piece in partition.pieces:
+                xid = penstock.Xid.parse(piece.unit)
+                rows = min(most_rows, piece.last - piece.first)
+                room = min(most_bytes, rows * piece.mean_bytes * 5 // 4 + _LEAST_ROOM)
+                at = piece.first
+                for part in prepared_parts(qm, xid, at, piece.last, build.fill, rows, room):
+                    at += len(part)
+                    yield build.made(part)
+                if at != piece.last:
+                    raise SourceError(f"unit {xid} has lost some of its messages")
+
+    # ---- the queue manager ----
+
+    def _connected(self) -> tuple[QueueManager, Queue]:
+        """Connection and queue of this process, which Spark ends with a signal."""
+        if self._open is None:
+            qm = connect(self.options)
+            try:
+                with told(self.options, self.options["queue"]):
+                    queue = _open_for_both(qm, self.options["queue"])
+            except BaseException:
+                leave(qm)
+                raise
+            self._open = qm, queue
+            _leave_in_order()
+        return self._open
+
+    def _wanted(self) -> dict[str, Any]:
+        """Which messages are this stream's."""
+        return {
+            "persistent_only": self.options["nonPersistent"] == "exclude",
+            "up_to": self._bound,
+        }
+
+    def _limits(self) -> tuple[int, int]:
+        """Messages and bytes of a micro-batch."""
+        if isinstance(self._limit, ReadAllAvailable):
+            return 1 << 62, 1 << 62
+        return (
+            self.options["maxMessagesPerTrigger"] or 1 << 62,
+            self.options["maxBytesPerTrigger"] or 1 << 62,
+        )
+
+    def _unit_messages(self) -> int:
+        qm, _ = self._connected()
+        return min(_UNIT_MESSAGES, int(str(qm.display("QMGR")[0]["maxumsgs"])))
+
+    def _parts(self, queue: Queue) -> int:
+        """Units that the next micro-batch needs."""
+        most, _ = self._limits()
+        needed = -(-min(most, max(1, queue.depth)) // self._unit_messages())
+        return min(needed, units.MOST_UNITS)
+
+    def _told_of(self, qm: QueueManager, queue: Queue, done: int) -> Offset:
+        """What reportLatestOffset() says; micro-batches up to ``done`` are as good as committed."""
+        status = queue.status()
+        taken = 0
+        for one in qm.prepared_list():
+            numbers, _ = units.of_stream([one.xid], self._stream)
+            taken += one.gets if any(number > done for number in numbers) else 0
+        depth, oldest = status.depth, status.oldest_us
+        age = max(0, time.time_ns() // 1_000_000 - oldest // 1000) if oldest else 0
+        return {
+            "queue": self.options["queue"],
+            "depth": depth,
+            "inDoubt": taken,
+            "lag": depth + taken,
+            "oldestMessageAgeMs": age,
+        }
+
+    # ---- looking ----
+
+    def _next(self, qm: QueueManager, queue: Queue, start: Offset) -> Offset:
+        """The offset behind ``start``, or that when there is nothing to take."""
+        parts = self._left_behind(qm, start)
+        if not parts and len(queue.browse_batch(1, first=True, max_bytes=1, **self._wanted())):
+            parts = self._parts(queue)
+        if not parts:
+            return start
+        stream = start.get("stream") or self._stream or units.new_id()
+        return {"stream": stream, "unit": start["unit"] + 1, "parts": parts}
+
+    def _left_behind(self, qm: QueueManager, start: Offset) -> int:
+        """Parts of the next micro-batch that an earlier process of this stream prepared."""
+        if not start.get("stream"):
+            return 0
+        if self._found is None:
+            found, _ = units.of_stream(qm.recover(), start["stream"])
+            self._found = {number: len(parts) for number, parts in found.items()}
+        return self._found.get(start["unit"] + 1, 0)
+
+    def _put_in_order(self, start: Offset) -> None:
+        """What Spark is done with is committed, and the ledger looked after."""
+        if self.options["eagerCommit"]:
+            self._commit_up_to(start)
+        self._renew_ledger()
+
+    # ---- taking ----
+
+    def _prepared(self, qm: QueueManager, queue: Queue, start: Offset, end: Offset) -> list[Xid]:
+        """The units of the micro-batches after ``start`` up to ``end``, in their order."""
+        self._stream = end["stream"]
+        first = start["unit"] + 1 if start.get("stream") == self._stream else 1
+        found, _ = units.of_stream(qm.recover(), self._stream)
+        if first > 1 and first - 1 not in found and first - 1 > self._committed_number(qm):
+            self._lost(
+                f"micro-batch {first - 1} of stream {self._stream} is neither prepared nor "
+                "committed: its unit was backed out by hand, or this queue manager is another one"
+            )
+        taken = []
+        for number in range(first, end["unit"] + 1):
+            there = found.get(number, {})
+            parts = end["parts"] if number == end["unit"] else max(len(there), 1)
+            if len(there) < parts:
+                there = self._take(qm, queue, number, parts, there, number == end["unit"])
+            taken += [there[part] for part in sorted(there)]
+        return taken
+
+    def _take(
+        self,
+        qm: QueueManager,
+        queue: Queue,
+        number: int,
+        parts: int,
+        there: dict[int, Xid],
+        is_newest: bool,
+    ) -> dict[int, Xid]:
+        """Prepares the parts that are not there. Raises DataLoss when they were committed."""
+        if number <= self._committed_number(qm) or not is_newest:
+            self._lost(
+                f"micro-batch {number} of stream {self._stream} is asked for again, but its "
+                "messages were committed: the checkpoint is older than the ledger"
+            )
+            return there
+        messages, size = self._limits()
+        result = dict(there)
+        for status in qm.prepared_list():
+            if status.xid in there.values():
+                messages, size = messages - status.gets, size - status.bytes
+        for part in range(parts):
+            if part in result:
+                continue
+            xid = units.stream_unit(self._stream, number, part)
+            got, got_bytes = self._take_part(qm, queue, xid, messages, size)
+            messages, size = messages - got, size - got_bytes
+            result[part] = xid
+        return result
+
+    def _take_part(
+        self, qm: QueueManager, queue: Queue, xid: Xid, messages: int, size: int
+    ) -> tuple[int, int]:
+        """Takes what may be taken into one unit and prepares it; how much it holds."""
+        most = min(messages, self._unit_messages())
+        got = got_bytes = 0
+        try:
+            while got < most and got_bytes < size:
+                more, more_bytes = queue.claim_batch(
+                    most - got, max_bytes=size - got_bytes, **self._wanted()
+                )
+                if not more:
+                    break
+                got += more
+                got_bytes += more_bytes
+            qm.prepare(xid, allow_empty=True, wait=False)
+        except penstock.XidInUse:  # another process took this part: its messages are the rows
+            qm.backout()
+            status = next((s for s in qm.prepared_list() if s.xid == xid), None)
+            return (status.gets, status.bytes) if status is not None else (0, 0)
+        except BaseException:
+            qm.backout()
+            raise
+        return got, got_bytes
+
+    def _lost(self, text: str) -> None:
+        if self.options["failOnDataLoss"]:
+            raise DataLoss(text)
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+    def _slices(self, statuses: list[Any]) -> list[Slice]:
+        """Partitions of about the same number of rows, in delivery order."""
+        total = sum(status.gets for status in statuses)
+        rows = self.options["messagesPerPartition"]
+        fewest = self.options["minPartitions"]
+        if fewest is None:
+            rows = min(rows, max(_FEWEST_ROWS, -(-total // host.cores())))
+        else:
+            rows = min(rows, max(1, -(-total // fewest)))
+        where = host.here()
+        slices: list[Slice] = []
+        pieces: list[Piece] = []
+        room = rows
+        for status in statuses:
+            mean = status.bytes // max(1, status.gets)
+            at = 0
+            while at < status.gets:
+                last = min(status.gets, at + room)
+                pieces.append(Piece(str(status.xid), at, last, mean))
+                room -= last - at
+                at = last
+                if room == 0:
+                    slices.append(Slice(pieces, where))
+                    pieces, room = [], rows
+        if pieces:
+            slices.append(Slice(pieces, where))
+        return slices
+
+    # ---- committing ----
+
+    def _committed_number(self, qm: QueueManager) -> int:
+        """Of the ledger, read once: nobody else changes it."""
+        if self._committed < 0:
+            with ledger(qm) as book:
+                _, ledgers = units.of_stream(qm.recover(), self._stream)
+                units.back_out(qm, ledgers)
+                entry = book.read(f"stream:{self._stream}")
+            self._committed = entry["unit"] if entry else 0
+        return self._committed
+
+    def _commit_up_to(self, end: Offset) -> None:
+        if end.get("stream"):
+            self._stream = end["stream"]
+        if not self._stream or end["unit"] <= max(0, self._committed):
+            return
+        qm, _ = self._connected()
+        done = self._committed_number(qm)
+        with ledger(qm) as book:
+            found, ledgers = units.of_stream(qm.recover(), self._stream)
+            units.back_out(qm, ledgers)
+            for number in sorted(found):
+                if number <= done:  # a latecomer's
+                    units.back_out(qm, found.pop(number).values())
+            due: list[Xid] = []
+            for number in range(done + 1, end["unit"] + 1):
+                parts = found.get(number, {})
+                if len(due) + len(parts) > units.MOST_UNITS:
+                    self._commit(qm, book, number - 1, due)
+                    due = []
+                due += [parts[part] for part in sorted(parts)]
+            if end["unit"] > done:
+                self._commit(qm, book, end["unit"], due)
+
+    def _renew_ledger(self) -> None:
+        """Now and then: else the entries of those who have nothing to do keep the journal."""
+        now = time.monotonic()
+        if self._renewed is not None and now - self._renewed < _RENEW_SECONDS:
+            return
+        qm, _ = self._connected()
+        with ledger(qm) as book:
+            book.renew()
+        self._renewed = now
+
+    def _commit(self, qm: QueueManager, book: Any, number: int, due: list[Xid]) -> None:
+        xid = units.ledger_unit(units.SOURCE, self._stream)
+        entry = {"unit": number, "queue": self.options["queue"], "time": int(time.time())}
+        book.prepare(f"stream:{self._stream}", entry, xid)
+        qm.commit_prepared(*due, xid)
+        self._committed = number
+
+
+def _load() -> None:
+    """Imports what the first trigger needs, before Spark waits for that."""
+    for name in (
+        "admin.settings", "batch", "client.identity_context", "client.status", "objects.control",
+        "opening.resolution",
+    ):  # fmt: skip
+        import_module(f"penstock.{name}")
+
+
+def _open_for_both(qm: QueueManager, name: str) -> Queue:
+    """For input and browse."""
+    with open_queue(qm, name, "browse"):  # an alias or a remote queue is told apart here
+        return qm.open(name, input=True, browse=True, output=False)
+
+
+def _leave_in_order() -> None:
+    """Spark ends this process with SIGTERM: an exit that runs stop(), unless somebody else cares.
+
+    Only in a process of PySpark's for one streaming source, where this is the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _exit)
+
+
+def _exit(number: int, frame: Any) -> None:
+    raise SystemExit(128 + number)

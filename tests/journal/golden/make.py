@@ -1,0 +1,159 @@
+"""Makes the golden files: small queue managers as format 1.0 writes them.
+
+    python tests/journal/golden/make.py
+
+They are made once for a format version and then kept: every later version must read them with the
+same result (`expected.json`). The bytes follow from this script alone; a test remakes them and
+compares, so that a change of the writer, or of the format, cannot pass unseen.
+
+The history of `v1/`: four segments of 32 KiB; single puts, a unit over two segments, a backed-out
+and an undecided unit, a body in chunks, an altered and a deleted queue, a crash with a torn tail
+and a recovery, a checkpoint, work after it, a mark page, a torn batch at the very end.
+
+The history of `v1-prepared/`: prepared units with puts, gets and images of non-persistent messages
+(one in chunks), one without messages; some ended, two in one record, some that wait over a restart;
+a checkpoint that they keep from moving on.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+if __name__ == "__main__":
+    sys.path.insert(0, str(HERE.parents[2] / "python"))
+
+import writer as w  # noqa: E402
+
+from penstock.journal import MemoryFiles, QueueManagerFiles, iter_record_dicts  # noqa: E402
+
+
+def golden() -> dict[str, bytes]:
+    """The files of the golden queue manager."""
+    store = w.Store(size=32768)
+    store.append(
+        w.define(1, 1, "ORDERS", {15: 5000, 2013: "golden orders"}),
+        w.define(2, 1, "SHORT.LIVED", {}),
+    )
+    first = w.put(1, b"the first message")
+    (first_lsn,) = store.append(first)
+    store.append(w.put(2, b"on a queue that will go", queue=(2, 1)))
+    store.append(w.record(w.OBJECT_DELETE, queue=(2, 1)))
+    unit = [w.put(3, b"a" * 9000, unit=10, priority=9, ext=True), w.put(4, b"b", unit=10)]
+    lsns = [store.append(record)[0] for record in unit]
+    store.append(w.put(5, b"dropped by its unit", unit=11), w.get(1, unit=11))
+    store.append(w.backout(11, [(1, 1, 1)]))
+    store.append(w.commit(10, lsns[0], unit))
+    store.restart(torn=store.batch([w.put(99, b"never acknowledged" * 300)])[:4096])
+    store.append(w.define(1, 1, "ORDERS", {15: 7, 2013: "altered", 77: "kept, though unknown"}))
+    store.checkpoint(
+        store.lsn,
+        objects=[w.define(1, 1, "ORDERS", {15: 7, 2013: "altered", 77: "kept, though unknown"})],
+        messages=[
+            store.listed(3, lsns[0], unit[0], 9000, priority=9, ext=True),
+            store.listed(1, first_lsn, first, 17, backouts=1),
+            store.listed(4, lsns[1], unit[1], 1),
+        ],
+    )
+    store.append(w.get(4), w.put(6, b"twelve", priority=12), w.record(77, b"12345678", must=0))
+    store.put_chunked(7, bytes(range(256)) * 40, 4000, unit=12)
+    store.append(w.put(8, b"in no decided unit", unit=13))
+    store.mark()
+    torn = store.batch([w.put(9, b"torn" * 2000)])
+    store.image[store.used : store.used + 4096] = torn[:4096]
+    return store.files
+
+
+def golden_prepared() -> dict[str, bytes]:
+    """The files of a queue manager with prepared units."""
+    store = w.Store(size=32768)
+    definition = w.define(1, 1, "ORDERS", {15: 5000})
+    store.append(definition)
+    puts = [w.put(n, b"message %d" % n, priority=n % 10) for n in range(1, 7)]
+    lsns = store.append(*puts)
+    waits = [w.get(1, unit=10), w.put(7, b"seven", unit=10), w.taken(50, b"np", 1, unit=10)]
+    first, before = store.append(*waits)[0], 0
+    chunks = []
+    for number in range(3):
+        waits.append(w.chunk(51, bytes([number]) * 2500, before, number * 2500, 7500, number, 10))
+        (before,) = store.append(waits[-1])
+        chunks.append(before)
+    waits.append(w.taken(51, b"", 2, unit=10, chunked=(chunks[0], chunks[-1], 7500, 3)))
+    store.append(waits[-1])
+    name = w.xid(int.from_bytes(b"PSPK", "big"), b"golden-stream", b"41")
+    store.append(w.prepare(10, name, first, waits, puts=1, gets=3, size=7516))
+    for unit, number in ((11, 2), (12, 3), (13, 4)):
+        got = w.get(number, unit=unit)
+        (at,) = store.append(got)
+        store.append(w.prepare(unit, w.xid(unit, b"\0\1", b"b"), at, [got], gets=1, size=9))
+    store.append(w.end_prepared(w.COMMIT_PREPARED, 11, 12))
+    store.append(w.end_prepared(w.BACKOUT_PREPARED, 13), w.backout(0, [(4, 1, 1)]))
+    store.checkpoint(
+        first,
+        objects=[definition],
+        messages=[
+            store.listed(n, lsns[n - 1], puts[n - 1], 9, priority=n, backouts=int(n == 4))
+            for n in (6, 5, 4, 1)
+        ],
+        clean=True,
+        begin_segment=1,
+    )
+    store.restart()
+    store.append(w.prepare(14, w.xid(-2, b"x" * 64, b"y" * 64), 0, []))
+    store.append(w.get(6), w.put(8, b"eight"))
+    return store.files
+
+
+HISTORIES = {"v1": golden, "v1-prepared": golden_prepared}
+
+
+def expected(files: dict[str, bytes]) -> dict[str, object]:
+    """What must be read from them."""
+    reader = QueueManagerFiles(MemoryFiles(files))
+    state = reader.replay()
+    tail = state.torn_tail
+    return {
+        "objects": [
+            [slot, generation, o.name, {str(k): v for k, v in o.attributes.items()}]
+            for (slot, generation), o in state.objects.items()
+        ],
+        "messages": [
+            [m.identity, m.priority, m.placement, m.backout_count, m.length, m.body()[:20].hex()]
+            for m in state.messages("ORDERS")
+        ],
+        "open_units": [unit.unit_id for unit in state.units],
+        "prepared": [
+            [
+                str(unit.xid),
+                [
+                    [call, m.identity, m.length, m.body()[:20].hex()]
+                    for call, m in state.prepared_messages(unit)
+                ],
+            ]
+            for unit in state.prepared
+        ],
+        "end_lsn": state.end_lsn,
+        "torn_tail": None if tail is None else [tail.file, tail.offset],
+        "records": [[row["lsn"], row["type"]] for row in iter_record_dicts(MemoryFiles(files))],
+        "findings": [[f.severity, f.rule, f.file, f.offset] for f in reader.verify()],
+    }
+
+
+def main() -> None:
+    """Writes the folders, each with its expected.json."""
+    for folder, history in HISTORIES.items():
+        files = history()
+        for path, data in files.items():
+            target = HERE / folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        text = json.dumps(expected(files), indent=1)
+        (HERE / folder / "expected.json").write_text(text + "\n")
+        print(f"{folder}: {len(files)} files, {sum(map(len, files.values()))} bytes")
+
+
+if __name__ == "__main__":
+    main()
