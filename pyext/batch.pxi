@@ -379,7 +379,7 @@ cdef int get_rows(QueueHandle queue, mqe_unit *unit, mqe_get_t *get, mqe_batch *
     return reason
 
 
-def batch_claim(
+def batch_take_uncopied(
     QueueHandle queue not None, uint32_t most, uint64_t max_bytes=0, bint persistent_only=False,
     up_to=None,
 ):
@@ -446,7 +446,7 @@ def batch_browse(
     return batch.count, batch.needed
 
 
-def queue_places(QueueHandle queue not None, uint32_t parts):
+def queue_split_points(QueueHandle queue not None, uint32_t parts):
     """Places (placement, number) that cut the queue into about so many equal ranges."""
     cdef uint32_t slot, generation, count = 0, i
     cdef mqe_position *places

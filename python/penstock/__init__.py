@@ -14,7 +14,10 @@ from __future__ import annotations
 
 from ._engine import Message, PutResult, Unit, Xid
 from ._version import __version__
-from .client.connection import QueueManager, connect, create, delete, managers
+from .admin.create import create
+from .admin.delete import delete
+from .admin.directory import managers
+from .client.connection import QueueManager, connect
 from .client.queue import Queue
 from .errors import (
     AttributeNameError,

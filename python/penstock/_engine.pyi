@@ -407,7 +407,7 @@ def batch_browse(
     up_to: int | None = None,
     range: tuple[tuple[int, int], tuple[int, int]] | None = None,
 ) -> tuple[int, int]: ...
-def queue_places(queue: QueueHandle, parts: int) -> list[tuple[int, int]]: ...
+def queue_split_points(queue: QueueHandle, parts: int) -> list[tuple[int, int]]: ...
 def newest_number(queue: QueueHandle) -> int: ...
 def batch_get(
     queue: QueueHandle,
@@ -420,7 +420,7 @@ def batch_get(
     up_to: int | None = None,
     syncpoint: bool | None = None,
 ) -> tuple[int, int]: ...
-def batch_claim(
+def batch_take_uncopied(
     queue: QueueHandle,
     most: int,
     max_bytes: int = 0,

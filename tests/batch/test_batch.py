@@ -298,9 +298,9 @@ def test_a_unit_takes_messages_without_their_bodies_and_they_are_read_once_it_is
         assert [taken[0].length, taken[0].data, len(taken.bodies)] == [40_005, b"", 0]
         bounded = queue.get_batch(100, syncpoint=True, bodies=False, max_bytes=60)
         assert len(bounded) == 12
-        assert queue.claim_batch(100) == (100, sum(map(len, texts[112:212])))
-        assert queue.claim_batch(100, max_bytes=15, persistent_only=True) == (3, 15)
-        assert queue.claim_batch(500, up_to=int(taken.descriptors["number"][0])) == (0, 0)
+        assert queue.take_batch_uncopied(100) == (100, sum(map(len, texts[112:212])))
+        assert queue.take_batch_uncopied(100, max_bytes=15, persistent_only=True) == (3, 15)
+        assert queue.take_batch_uncopied(500, up_to=int(taken.descriptors["number"][0])) == (0, 0)
         qm.prepare(penstock.Xid(7, b"unit"))
         there = bodies(qm.browse_prepared(penstock.Xid(7, b"unit")))
         assert there[:212] == texts[:212]
@@ -319,7 +319,7 @@ def test_a_get_without_bodies_outside_a_unit_is_refused_and_takes_nothing(
         assert refused.value.reason == 2046
     for wrong in (0, -1, 2**63, True, None):
         with pytest.raises(penstock.MQError):
-            queue.claim_batch(wrong)  # type: ignore[arg-type]
+            queue.take_batch_uncopied(wrong)  # type: ignore[arg-type]
     assert bodies(queue.get_batch(9)) == [b"a", b"b"]
 
 

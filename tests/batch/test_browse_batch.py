@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 import penstock
-from penstock.batch.chunks import as_batch, browse_parts
+from penstock.batch.chunks import as_batch, browse_chunks
 
 
 def bodies(batch: object) -> list[bytes]:
@@ -140,17 +140,17 @@ def test_the_ranges_between_places_are_the_queue_part_by_part(queue: penstock.Qu
     up_to = queue.newest_number
     queue.put(b"later", priority=9)
     for parts, rows, most in ((1, 1000, 1 << 20), (5, 7, 1 << 20), (3, 1000, 500), (300, 1, 1)):
-        places = [(9, 0), *queue.places(parts), (0, 2**64 - 1)]
-        assert len(places) == parts + 1
+        positions = [(9, 0), *queue.split_points(parts), (0, 2**64 - 1)]
+        assert len(positions) == parts + 1
         seen = []
-        for ends in pairwise(places):
-            for part in browse_parts(queue, ends, up_to, as_batch, rows, most):
+        for ends in pairwise(positions):
+            for part in browse_chunks(queue, ends, up_to, as_batch, rows, most):
                 assert len(part) <= rows and (len(part) == 1 or part.offsets[-1] <= most)
                 seen += bodies(part)
         assert seen == there
     for wrong in (0, 100_001):
         with pytest.raises(penstock.InvalidValue):
-            queue.places(wrong)
+            queue.split_points(wrong)
 
 
 def test_a_browse_of_many_needs_a_handle_for_browse_and_right_arguments(

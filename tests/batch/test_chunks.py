@@ -11,14 +11,15 @@ import pyarrow as pa
 import pytest
 
 from penstock import InvalidValue, Queue, QueueManager, Xid, _engine
-from penstock.batch import _ARROW_COLUMNS, DTYPE, MessageBatch
-from penstock.batch import chunks as of_parts
-from penstock.batch.chunks import Fill, Table, _Spares, as_batch, as_table, browse_parts
-from penstock.batch.prepared import prepared_parts
+from penstock.batch import DTYPE, MessageBatch
+from penstock.batch import chunks as chunks_module
+from penstock.batch.arrow_columns import ARROW_COLUMNS
+from penstock.batch.chunks import Fill, Table, _Spares, as_batch, as_table, browse_chunks
+from penstock.batch.prepared import prepared_chunks
 
 EVERYTHING = ((9, 0), (0, 2**64 - 1))
-COLUMNS = tuple(_ARROW_COLUMNS.values())
-NUMBER = (_ARROW_COLUMNS["number"],)
+COLUMNS = tuple(ARROW_COLUMNS.values())
+NUMBER = (ARROW_COLUMNS["number"],)
 
 
 @pytest.fixture
@@ -30,12 +31,12 @@ def queue(qm: QueueManager) -> Iterator[Queue]:
 
 
 def parts(queue: Queue, rows: int = 100) -> Iterator[MessageBatch]:
-    return browse_parts(queue, EVERYTHING, queue.newest_number, as_batch, rows, 1 << 20)
+    return browse_chunks(queue, EVERYTHING, queue.newest_number, as_batch, rows, 1 << 20)
 
 
 def tables(queue: Queue, rows: int = 100, most: int = 1 << 20, columns: Any = NUMBER) -> list[Any]:
     fill: Fill[Table] = as_table(columns)
-    found = browse_parts(queue, EVERYTHING, queue.newest_number, fill, rows, most)
+    found = browse_chunks(queue, EVERYTHING, queue.newest_number, fill, rows, most)
     return [pa.record_batch(part) for part in found]
 
 
@@ -119,7 +120,7 @@ def mixed(queue: Queue) -> Queue:
 def test_a_table_has_the_columns_of_the_batch_however_few_rows_it_passes_through(
     mixed: Queue, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
-    monkeypatch.setattr(of_parts, "_CHUNK", chunk)
+    monkeypatch.setattr(chunks_module, "_CHUNK", chunk)
     columns = [column for column in COLUMNS if column[0] != "expiry"]  # the time goes on
     names = [column[0] for column in columns]
     whole = mixed.browse_batch(1000, first=True)
@@ -132,7 +133,7 @@ def test_a_table_has_the_columns_of_the_batch_however_few_rows_it_passes_through
             assert table == pa.record_batch(whole[at : at + rows].arrow(names))
             at += table.num_rows
         assert at == 150 and max(table.num_rows for table in found) == min(rows, 150)
-    [table] = tables(mixed, columns=[_ARROW_COLUMNS["expiry"]], rows=1000)
+    [table] = tables(mixed, columns=[ARROW_COLUMNS["expiry"]], rows=1000)
     left = table.column("expiry").to_pylist()
     known = whole.descriptors["expiry"].tolist()
     pairs = list(zip(left, known, strict=True))
@@ -143,7 +144,7 @@ def test_a_table_has_the_columns_of_the_batch_however_few_rows_it_passes_through
 def test_a_table_ends_where_its_bodies_do_and_a_long_one_stands_alone(
     mixed: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(of_parts, "_CHUNK", 4)
+    monkeypatch.setattr(chunks_module, "_CHUNK", 4)
     mixed.put(b"x" * 5000, priority=3)
     bodies = [message.data for message in mixed.browse()]
     found = tables(mixed, 50, most=90)
@@ -156,15 +157,15 @@ def test_a_table_ends_where_its_bodies_do_and_a_long_one_stands_alone(
 def test_tables_of_a_prepared_unit_are_its_messages(
     qm: QueueManager, mixed: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(of_parts, "_CHUNK", 9)
+    monkeypatch.setattr(chunks_module, "_CHUNK", 9)
     bodies = [message.data for message in mixed.browse()]
     with qm.open("Q", input=True) as source:
-        assert source.claim_batch(150)[0] == 150
+        assert source.take_batch_uncopied(150)[0] == 150
     unit = Xid(7, b"unit", b"1")
     qm.prepare(unit)
     fill: Fill[Table] = as_table(NUMBER)
     for first, last in ((0, 150), (3, 77), (77, 150)):
-        found = prepared_parts(qm, unit, first, last, fill, 40, 1000)
+        found = prepared_chunks(qm, unit, first, last, fill, 40, 1000)
         seen = [pa.record_batch(part).column("body").to_pylist() for part in found]
         assert [body for part in seen for body in part] == bodies[first:last]
     qm.backout_prepared(unit)
@@ -173,7 +174,7 @@ def test_tables_of_a_prepared_unit_are_its_messages(
 def test_tables_that_are_kept_stay_as_they_are_and_dropped_ones_give_their_memory(
     queue: Queue,
 ) -> None:
-    columns = [_ARROW_COLUMNS[name] for name in ("number", "msg_id", "format")]
+    columns = [ARROW_COLUMNS[name] for name in ("number", "msg_id", "format")]
     kept = tables(queue, columns=columns)
     first = kept[0].column("number")[0].as_py()
     assert [n for table in kept for n in table.column("number").to_pylist()] == list(
@@ -185,7 +186,7 @@ def test_tables_that_are_kept_stay_as_they_are_and_dropped_ones_give_their_memor
     before = one.to_pylist()
     fill: Fill[Table] = as_table(columns)
     seen = set()
-    for part in browse_parts(queue, EVERYTHING, queue.newest_number, fill, 100, 1 << 20):
+    for part in browse_chunks(queue, EVERYTHING, queue.newest_number, fill, 100, 1 << 20):
         seen.add(pa.record_batch(part).column("number").buffers()[1].address)
     assert len(seen) <= 3  # of ten tables
     assert one.to_pylist() == before  # a column that outlives its table

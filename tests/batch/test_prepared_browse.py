@@ -14,7 +14,7 @@ import penstock
 from penstock import Queue, QueueManager, Xid
 from penstock.batch import MessageBatch
 from penstock.batch.chunks import as_batch
-from penstock.batch.prepared import prepared_parts
+from penstock.batch.prepared import prepared_chunks
 
 ONE = Xid(7, b"unit", b"1")
 Row = tuple[bytes, bool, int, bool]
@@ -62,13 +62,13 @@ def test_parts_are_the_same_messages_however_much_room_they_have(
     for first, last in ((0, len(everything)), (3, 77), (5, 5), (140, 200)):
         for most, room in ((1000, 1 << 20), (7, 1 << 20), (1000, 1), (20, 4000)):
             parts = []
-            for part in prepared_parts(qm, ONE, first, last, as_batch, most, room):
+            for part in prepared_chunks(qm, ONE, first, last, as_batch, most, room):
                 assert 0 < len(part) <= most
                 assert len(part) == 1 or part.offsets[-1] <= room
                 parts += [message.data for message in part]
             assert parts == everything[first:last]
     with pytest.raises(penstock.UnknownXid):
-        list(prepared_parts(qm, Xid(7, b"none", b"1"), 0, 9, as_batch, 9, 9))
+        list(prepared_chunks(qm, Xid(7, b"none", b"1"), 0, 9, as_batch, 9, 9))
 
 
 def test_ranges_are_those_of_slices(qm: QueueManager, queue: Queue) -> None:

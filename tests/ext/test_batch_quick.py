@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import penstock
-from penstock import _engine, batch
+from penstock import _engine
 from penstock.batch import DTYPE, MessageBatch
+from penstock.batch.put import put_batch
 
 NO_FIELDS = (None,) * 19
 TEXTS = [b"", b"a", b"bc" * 3000, b"d" * 37]
@@ -76,7 +77,7 @@ def test_the_quick_way_is_taken_and_stores_what_the_general_one_does(
         quick = _engine.batch_put_quick(queue, source, None, NO_FIELDS)
         assert quick is not None and quick.descriptors.dtype == DTYPE
         seen = stored(queue)
-        general = batch.put_batch(queue, source, None, {})
+        general = put_batch(queue, source, None, {})
         assert stored(queue) == seen and len(seen) == (2 if kind == "two" else 4)
         assert (quick.count, quick.warnings) == (general.count, general.warnings)
         assert list(quick.reasons) == list(general.reasons)
@@ -203,7 +204,7 @@ def test_rows_of_a_result_have_nothing_of_the_batch_whose_memory_they_took(
         rows[:] = np.frombuffer(b"\x55" * rows.nbytes, DTYPE)
         del rows
         result = queue.put_batch(TEXTS)
-        general = batch.put_batch(queue, TEXTS, None, {})
+        general = put_batch(queue, TEXTS, None, {})
         for name in DTYPE.names or ():
             if name not in ("number", "put_time", "msg_id"):
                 assert list(result.descriptors[name]) == list(general.descriptors[name]), name

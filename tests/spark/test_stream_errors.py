@@ -151,7 +151,7 @@ def test_where_executors_are_elsewhere_the_first_task_says_so_and_takes_nothing(
             class Reader(browse.BrowseReader):
                 def partitions(self) -> list[browse.Walk]:
                     parts = super().partitions()
-                    return [browse.Walk(p.places, p.up_to, far) for p in parts]  # type: ignore
+                    return [browse.Walk(p.positions, p.up_to, far) for p in parts]  # type: ignore
 
             return Reader(options.parse(self.options, options.READ), schema)
 

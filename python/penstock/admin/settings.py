@@ -282,4 +282,22 @@ def write_settings(
         os.close(folder)
 
 
+def for_engine(settings: Settings) -> dict[str, Any]:
+    """The settings under the names and in the units that the core takes."""
+    return {
+        "name": settings.name,
+        "qm_id": settings.qm_id,
+        "platform": ("unix", "zos").index(settings.platform),
+        "segment_size": settings.segment_size,
+        "journal_limit": settings.journal_limit,
+        "ring_size": settings.ring_size,
+        "region_size": settings.region_size,
+        "body_budget": settings.region_bodies,
+        "max_uncommitted": settings.max_uncommitted_messages,
+        "max_message": settings.max_message_length,
+        "linear": int(settings.logging == "linear"),
+        "region_dir": os.fsencode(settings.region_dir),
+    }
+
+
 assert {item.field for item in _ITEMS} == {f.name for f in fields(Settings)}

@@ -17,12 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _engine
-from . import _LEAST_ROOM, _TYPICAL, DTYPE, Column, MessageBatch, Place
+from .arrow_columns import Column
+from .browse import Position
+from .limits import LEAST_ROOM, TYPICAL
+from .message_batch import MessageBatch
+from .row_layout import DTYPE
 
 if TYPE_CHECKING:
     from .._engine import QueueHandle
 
-__all__ = ["Fill", "Table", "as_batch", "as_table", "browse_parts", "read_parts"]
+__all__ = ["Fill", "Table", "as_batch", "as_table", "browse_chunks", "read_chunks"]
 
 _CHUNK = 1000  # rows that are gathered at a time
 _KEPT = 5  # blocks: two parts' columns and bodies, and the descriptors
@@ -139,7 +143,7 @@ def as_table(columns: Sequence[Column]) -> Fill[Table]:
     return fill
 
 
-def read_parts(
+def read_chunks(
     read: Read, fill: Fill[_Part], messages: int, rows: int, room: int, most: int
 ) -> Iterator[_Part]:
     """Messages part by part, each read once into memory that is not copied again.
@@ -168,30 +172,30 @@ def read_parts(
             return
 
 
-def browse_parts(
+def browse_chunks(
     queue: QueueHandle,
-    places: tuple[Place, Place],
+    positions: tuple[Position, Position],
     up_to: int,
     fill: Fill[_Part],
     rows: int,
     most: int,
 ) -> Iterator[_Part]:
-    """The messages behind the first place up to the second one, as :func:`read_parts` yields them.
+    """The messages behind the first place up to the second one, as :func:`read_chunks` yields them.
 
     Args:
         queue: opened for browse; its cursor is moved.
-        places: see Queue.places().
+        positions: ends of the range, see Queue.split_points().
         up_to: as of browse_batch().
-        fill, rows, most: as of read_parts().
+        fill, rows, most: as of read_chunks().
     """
     begin = True
 
     def read(part: Any, bodies: Any, offsets: Any) -> tuple[int, int]:
         nonlocal begin
         count, needed = _engine.batch_browse(
-            queue, part, bodies, offsets, begin, 0, False, up_to, places
+            queue, part, bodies, offsets, begin, 0, False, up_to, positions
         )
         begin = False
         return count, needed
 
-    return read_parts(read, fill, 2**63, rows, max(_LEAST_ROOM, rows * _TYPICAL), most)
+    return read_chunks(read, fill, 2**63, rows, max(LEAST_ROOM, rows * TYPICAL), most)

@@ -1,7 +1,7 @@
 """Reading prepared units of work: their messages as a batch, in the order of the calls.
 
 ``QueueManager.browse_prepared`` comes here; ``import penstock`` does not load NumPy.
-:func:`prepared_parts` is for programs that read much and keep nothing: the data source for Spark.
+:func:`prepared_chunks` is for programs that read much and keep nothing: the data source for Spark.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import numpy.typing as npt
 from .. import _engine
 from ..constants import ReasonCode
 from ..errors import InvalidType, InvalidValue
-from . import DTYPE, MessageBatch
-from .chunks import Fill, _Part, read_parts
+from .chunks import Fill, _Part, read_chunks
+from .message_batch import MessageBatch
+from .row_layout import DTYPE
 
 if TYPE_CHECKING:
     from .._engine import Connection
 
-__all__ = ["PreparedBatch", "browse_prepared", "prepared_parts"]
+__all__ = ["PreparedBatch", "browse_prepared", "prepared_chunks"]
 
 _ROWS = 4096  # of one call, at most
 _ROOM = 1 << 20  # bytes for the bodies of one call, at first
@@ -103,7 +104,7 @@ def browse_prepared(
     return PreparedBatch(joined, np.concatenate(bodies), np.concatenate(offsets))
 
 
-def prepared_parts(
+def prepared_chunks(
     manager: Connection,
     xid: _engine.Xid,
     first: int,
@@ -112,11 +113,11 @@ def prepared_parts(
     rows: int,
     room: int,
 ) -> Iterator[_Part]:
-    """The same messages part by part, as ``read_parts`` of parts.py yields them.
+    """The same messages part by part, as ``read_chunks`` of parts.py yields them.
 
     Args:
         manager, xid, first, last: as of QueueManager.browse_prepared().
-        fill, rows: as of ``read_parts``.
+        fill, rows: as of ``read_chunks``.
         room: bytes of a part's bodies at most, but for a single one that is longer.
 
     Raises:
@@ -127,7 +128,7 @@ def prepared_parts(
     def read(part: Any, bodies: Any, offsets: Any) -> tuple[int, int]:
         return _engine.prepared_read(manager, xid, cursor, part, bodies, offsets)
 
-    return read_parts(read, fill, _bounds(first, last), rows, room, room)
+    return read_chunks(read, fill, _bounds(first, last), rows, room, room)
 
 
 def _no_room() -> tuple[npt.NDArray[np.void], npt.NDArray[np.uint8], npt.NDArray[np.int64]]:

@@ -78,9 +78,9 @@ def directory_of(qm: str, home: Path | None) -> Path:
 
 def attached_pid(directory: Path) -> int:
     """Pid of an attached process, 0 when the queue manager is not running. Starts nothing."""
-    from penstock.client.connection import _holder
+    from penstock.admin import manager_files
 
-    return _holder(directory)
+    return manager_files.attached_pid(directory)
 
 
 class _WarningsToStderr(logging.Handler):

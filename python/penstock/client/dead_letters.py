@@ -14,8 +14,7 @@ from .queue import Queue
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
-    from .._engine import Message, PutResult
-    from .connection import QueueManager
+    from .._engine import Connection, Message, PutResult
 
 _DEAD_LETTER_QUEUE, _QUEUE_MANAGERS = 2006, 105
 _OUTPUT, _UNIX = 16, 6
@@ -26,7 +25,7 @@ def header(message: Message, reason: int, queue: str, manager: str) -> bytes:
     """The dead-letter header of a message, 172 bytes."""
     from time import gmtime, strftime, time
 
-    from ..mqi.structures import MQDLH
+    from ..headers.dlh import MQDLH
 
     now = time()
     moment = gmtime(now)
@@ -45,7 +44,7 @@ def header(message: Message, reason: int, queue: str, manager: str) -> bytes:
 
 
 def put_dead_letter(
-    qm: QueueManager, message: Message, reason: int, queue: str, manager: str
+    qm: Connection, message: Message, reason: int, queue: str, manager: str
 ) -> PutResult:
     """See :meth:`penstock.QueueManager.dead_letter`."""
     name = dead_letter_queue(qm)
@@ -54,7 +53,7 @@ def put_dead_letter(
         return target.put_again(message, text + message.data, _FORMAT)
 
 
-def dead_letter_queue(qm: QueueManager) -> str:
+def dead_letter_queue(qm: Connection) -> str:
     """Name of the dead-letter queue. Raises UnknownObjectName when none is defined."""
     own = qm.look_up(_QUEUE_MANAGERS, qm.name)
     name = qm.values(own[0], own[1], (_DEAD_LETTER_QUEUE,))[0] if own is not None else None

@@ -141,7 +141,7 @@ class Queue(QueueHandle):
         result = batch_put_quick(self, source, syncpoint, fields)
         if result is not None:
             return result
-        from ..batch import put_batch
+        from ..batch.put import put_batch
 
         return put_batch(self, source, syncpoint, dict(zip(_FIELDS, fields, strict=True)))
 
@@ -177,13 +177,13 @@ class Queue(QueueHandle):
         )
         if batch is not None:
             return batch
-        from ..batch import get_batch
+        from ..batch.get import get_batch
 
         return get_batch(
             self, max_messages, wait, max_bytes, syncpoint, persistent_only, up_to, bodies
         )
 
-    def claim_batch(
+    def take_batch_uncopied(
         self,
         max_messages: int,
         *,
@@ -199,9 +199,9 @@ class Queue(QueueHandle):
         Raises:
             MQError: as get() does, but for 2033 and 2080.
         """
-        from ..batch import claim_batch
+        from ..batch.get import take_batch_uncopied
 
-        return claim_batch(self, max_messages, max_bytes, persistent_only, up_to)
+        return take_batch_uncopied(self, max_messages, max_bytes, persistent_only, up_to)
 
     def browse_batch(
         self,
@@ -224,11 +224,11 @@ class Queue(QueueHandle):
         Raises:
             MQError: as get() does with ``browse``, but for 2033 and 2080.
         """
-        from ..batch import browse_batch
+        from ..batch.browse import browse_batch
 
         return browse_batch(self, max_messages, first, max_bytes, persistent_only, up_to, bodies)
 
-    def places(self, parts: int) -> list[tuple[int, int]]:
+    def split_points(self, parts: int) -> list[tuple[int, int]]:
         """Where to cut the queue into about so many ranges of as many messages each.
 
         A place is (placement priority, arrival number): behind that message in delivery order,
@@ -239,9 +239,9 @@ class Queue(QueueHandle):
             InvalidValue: 2046: ``parts`` is not 1 to 100,000.
             QueueDeleted: 2052.
         """
-        from ..batch import places
+        from ..batch.browse import split_points
 
-        return places(self, parts)
+        return split_points(self, parts)
 
     @property
     def newest_number(self) -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from .._engine import Hconn, Hobj, QueueHandle, Structure, check_put, put_one
 from ..errors import MQError
 from ..opening import option_rules as rules
+from .handles import open_handle, open_output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,16 +105,14 @@ def _check_list(od: Any) -> list[Any]:
 
 
 def _open_one(hconn: Hconn, od: Any, record: Any, options: int, put1: bool) -> Target:
-    from . import verbs
-
     try:
         if put1:
-            queue = verbs.open_output(hconn, od, record.ObjectName, record.ObjectQMgrName)
+            queue = open_output(hconn, od, record.ObjectName, record.ObjectQMgrName)
         else:
             found = hconn.qm.look_up(1, record.ObjectName) if record.ObjectName else None
             if found is not None and found[2] == 2 and not record.ObjectQMgrName:
                 raise MQError(2057, f"{record.ObjectName} is a model queue")
-            queue = verbs.open_handle(hconn, od, options, record.ObjectName, record.ObjectQMgrName)
+            queue = open_handle(hconn, od, options, record.ObjectName, record.ObjectQMgrName)
     except MQError as error:
         return Target(None, (error.comp_code, error.reason))
     return Target(queue, (0, 0))

@@ -29,6 +29,7 @@ from .._engine import (
     Structure,
     layout,
 )
+from ..headers.dlh import MQDLH
 from .constants.descriptor import MQENC_NATIVE
 
 __all__ = [
@@ -234,25 +235,6 @@ class MQGMO(Structure):
     # version 4
     Reserved2 = LongField(100)
     MsgHandle = Int64Field(104)
-
-
-@layout("DLH", {1: 172}, 2141)
-class MQDLH(Structure):
-    """Dead-letter header: why and for whom a message could not be delivered."""
-
-    __slots__ = ()
-    StrucId = CharField(0, 4, "DLH")
-    Version = LongField(4, 1)
-    Reason = LongField(8)
-    DestQName = CharField(12, 48)
-    DestQMgrName = CharField(60, 48)
-    Encoding = LongField(108)
-    CodedCharSetId = LongField(112)
-    Format = CharField(116, 8)
-    PutApplType = LongField(124)
-    PutApplName = CharField(128, 28)
-    PutDate = CharField(156, 8)
-    PutTime = CharField(164, 8)
 
 
 @layout("XQH", {1: 428}, 2260)

@@ -26,7 +26,6 @@ from .._engine import (
     MQPUT,
     Hconn,
     Hobj,
-    QueueHandle,
     Structure,
     has_identity,
     know_structures,
@@ -39,13 +38,12 @@ from ..errors import MQError
 from ..opening import option_rules as rules
 from ..opening.resolution import check_name
 from . import lists
+from .handles import open_handle, open_output
 from .structures import MQGMO, MQMD, MQPMO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from ..client.connection import QueueManager
 
 __all__ = [
     "MQBACK",
@@ -68,8 +66,7 @@ _QUEUE, _NAMELIST, _PROCESS, _QUEUE_MANAGER = 1, 2, 3, 5
 _TYPES = (_QUEUE, _NAMELIST, _PROCESS, _QUEUE_MANAGER)
 _MAX_HANDLES, _MAX_HANDLES_DEFAULT = 11, 256
 _MODEL = 2
-_BIND_NOT_FIXED = 32768
-_OUTPUT, _FAIL_IF_QUIESCING, _RESOLVE_LOCAL = 16, 8192, 262144
+_FAIL_IF_QUIESCING, _RESOLVE_LOCAL = 8192, 262144
 _CONTEXTS = 256 | 512 | 1024 | 2048
 _SHARE = 32 | 64 | 128
 _CONNECT_KNOWN = _SHARE | 1 | 256 | 512 | 1024 | 33554432  # bindings, RECONNECT_DISABLED
@@ -264,13 +261,6 @@ def _open_queue(hconn: Hconn, od: Any, options: int) -> Hobj:
     return hobj
 
 
-def open_handle(hconn: Hconn, od: Any, options: int, name: str, manager: str) -> QueueHandle:
-    """The engine's handle of a queue."""
-    return QueueHandle(
-        hconn.qm, name, options, False, manager=manager, dynamic_name=od.DynamicQName
-    )
-
-
 def _open_other(hconn: Hconn, od: Any, options: int) -> Hobj:
     """A process, a namelist or the queue manager: for MQINQ only."""
     from ..objects import TYPES
@@ -335,16 +325,6 @@ def _put1(hconn: Hconn, od: Any, md: Any, pmo: Any, data: Any) -> tuple[int, int
     finally:
         queue.shut()
     return hconn.refuse(code) if code else (0, 0)
-
-
-def open_output(hconn: Hconn, od: Any, name: str, manager: str) -> QueueHandle:
-    """The engine's handle of a queue for one put: 2057 for a model queue."""
-    qm: QueueManager = hconn.qm
-    if not manager:
-        found = qm.look_up(1, name) if name else None
-        if found is not None and found[2] == _MODEL:
-            raise MQError(2057, f"{name} is a model queue")
-    return open_handle(hconn, od, _OUTPUT | _BIND_NOT_FIXED, name, manager)
 
 
 def _is(structure: Any, struc_id: bytes, newest: int) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.batch import CHARACTERS
+from penstock.batch.fields import CHARACTERS
 
 from ..base.errors import SchemaError
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.batch import DTYPE, ArrowColumns, Column, MessageBatch
+from penstock.batch import DTYPE, ArrowColumns, MessageBatch
+from penstock.batch.arrow_columns import Column
 from penstock.batch.chunks import Fill, Table, as_batch, as_table
 
 from ..base.errors import SourceError
@@ -55,7 +56,7 @@ class Rows:
     """How messages that are read part by part become ``pyarrow.RecordBatch`` of a schema.
 
     Attributes:
-        fill: what a part must be, as read_parts() wants it: columns; where headers are to be taken
+        fill: what a part must be, as read_chunks() wants it: columns; where headers are to be taken
             off, a batch.
     """
 

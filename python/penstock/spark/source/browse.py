@@ -35,10 +35,10 @@ class Walk(InputPartition):
     """A range of a queue: from place to place, up to an arrival number, on one host."""
 
     def __init__(
-        self, places: tuple[tuple[int, int], tuple[int, int]], up_to: int, where: host.Host
+        self, positions: tuple[tuple[int, int], tuple[int, int]], up_to: int, where: host.Host
     ) -> None:
         super().__init__(None)
-        self.places = places
+        self.positions = positions
         self.up_to = up_to
         self.where = where
 
@@ -58,8 +58,8 @@ class BrowseReader(DataSourceReader):
         where = host.here()
         with connected(self.options) as qm, open_queue(qm, name, "browse") as queue:
             up_to = queue.newest_number
-            places = [_FIRST, *queue.places(self._parts(queue.depth)), _LAST]
-        return [Walk(ends, up_to, where) for ends in pairwise(places)]
+            positions = [_FIRST, *queue.split_points(self._parts(queue.depth)), _LAST]
+        return [Walk(ends, up_to, where) for ends in pairwise(positions)]
 
     def _parts(self, messages: int) -> int:
         wanted: int | None = self.options["minPartitions"]
@@ -73,13 +73,13 @@ class BrowseReader(DataSourceReader):
         options = self.options
         partition.where.check(options["queueManager"])
         schema = arrow_schema(self.schema)
-        from penstock.batch.chunks import browse_parts
+        from penstock.batch.chunks import browse_chunks
 
         from .arrow_from_messages import Rows
 
         rows, size = options["batchRows"], options["batchBytes"]
         with connected(options) as qm, open_queue(qm, options["queue"], "browse") as queue:
             build = Rows(queue.name, schema, options["includeProperties"])
-            ends, up_to = partition.places, partition.up_to
-            for part in browse_parts(queue, ends, up_to, build.fill, rows, size):
+            ends, up_to = partition.positions, partition.up_to
+            for part in browse_chunks(queue, ends, up_to, build.fill, rows, size):
                 yield build.made(part)

@@ -247,10 +247,11 @@ def _durable_lsn(path: Path, options: Options) -> int:
 
     One that is stopped is not started for it.
     """
-    from penstock.client import connection as manager
+    from penstock.admin.connections import is_connected
+    from penstock.admin.directory import identity_of
+    from penstock.admin.manager_files import attached_pid
 
-    here = any(qm.path == path and not qm.closed for qm in manager._open)
-    if not here and not manager._holder(path):
+    if not is_connected(identity_of(path)) and not attached_pid(path):
         return 0
     with told(options), penstock.connect(options["queueManager"], options["home"]) as qm:
         return qm.status().durable_lsn

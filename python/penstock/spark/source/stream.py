@@ -255,7 +255,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         options = self.options
         partition.where.check(options["queueManager"])
         schema = arrow_schema(self.schema)
-        from penstock.batch.prepared import prepared_parts
+        from penstock.batch.prepared import prepared_chunks
 
         from .arrow_from_messages import Rows
 
@@ -267,7 +267,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 rows = min(most_rows, piece.last - piece.first)
                 room = min(most_bytes, rows * piece.mean_bytes * 5 // 4 + _LEAST_ROOM)
                 at = piece.first
-                for part in prepared_parts(qm, xid, at, piece.last, build.fill, rows, room):
+                for part in prepared_chunks(qm, xid, at, piece.last, build.fill, rows, room):
                     at += len(part)
                     yield build.made(part)
                 if at != piece.last:
@@ -418,7 +418,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         got = got_bytes = 0
         try:
             while got < most and got_bytes < size:
-                more, more_bytes = queue.claim_batch(
+                more, more_bytes = queue.take_batch_uncopied(
                     most - got, max_bytes=size - got_bytes, **self._wanted()
                 )
                 if not more:
@@ -524,8 +524,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def _load() -> None:
     """Imports what the first trigger needs, before Spark waits for that."""
     for name in (
-        "admin.settings", "batch", "client.identity_context", "client.status", "objects.control",
-        "opening.resolution",
+        "admin.settings", "batch", "client.identity_context", "client.object_commands",
+        "client.status", "opening.resolution",
     ):  # fmt: skip
         import_module(f"penstock.{name}")
 

@@ -11,7 +11,7 @@ import pytest
 
 import penstock
 from penstock import QueueManager
-from penstock.objects import control
+from penstock.client import object_commands
 
 ONE_ALTER = """
 import sys
@@ -33,7 +33,7 @@ def alter_between_read_and_store(
     qm: QueueManager, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[object, object]:
     """Alters MAXDEPTH while another process alters BOTHRESH; what is stored of both."""
-    check = control._check_change
+    check = object_commands._check_change
     calls = []
 
     def interrupted(*arguments: object, **more: object) -> None:
@@ -43,7 +43,7 @@ def alter_between_read_and_store(
             subprocess.run(program, check=True, timeout=60)
         check(*arguments, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(control, "_check_change", interrupted)
+    monkeypatch.setattr(object_commands, "_check_change", interrupted)
     qm.define("QLOCAL", "Q")
     qm.alter("QLOCAL", "Q", maxdepth=9)
     monkeypatch.undo()

@@ -15,22 +15,22 @@ from ..errors import (
     UnknownObjectName,
 )
 from ..names import check_object_name, matcher
-from .cluster import display_instances, place_of
-from .codec import decode, encode, pruned, read
-from .definition import CHANNEL_TYPE, channel_kind, describe, parse_all
-from .rules import check_definition
-from .system import CHANNEL_DEFAULTS, shipped
-from .timestamps import CREATED, stamp
-from .types import BY_NUMBER, QUEUES, TYPES, object_type
+from ..objects.codec import decode, encode, pruned, read
+from ..objects.definition import CHANNEL_TYPE, channel_kind, describe, parse_all
+from ..objects.rules import check_definition
+from ..objects.system import CHANNEL_DEFAULTS, shipped
+from ..objects.timestamps import CREATED, stamp
+from ..objects.types import BY_NUMBER, QUEUES, TYPES, object_type
+from .cluster_instances import display_instances, place_of
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from .._engine import Connection
-    from .attribute import Attribute, Stored
-    from .definition import Definition
-    from .types import ObjectType
+    from ..objects.attribute import Attribute, Stored
+    from ..objects.definition import Definition
+    from ..objects.types import ObjectType
+    from .attachment import Attachment
 
 _ATTEMPTS = 10000  # of a change that others are faster than each time
 _QUEUE_KINDS = ("QLOCAL", "QALIAS", "QREMOTE", "QMODEL")
@@ -41,7 +41,7 @@ _DEFINITION_TYPE, _STRUCTURE, _TARGET, _MAX_LENGTH, _LEVEL = 7, 2039, 2002, 13, 
 
 
 def define(
-    manager: Connection, kind_name: str, name: str, like: str | None, replace: bool,
+    manager: Attachment, kind_name: str, name: str, like: str | None, replace: bool,
     given_by_keyword: Mapping[str, object],
 ) -> None:  # fmt: skip
     """See QueueManager.define."""
@@ -63,7 +63,7 @@ def define(
 
 
 def _define_once(
-    manager: Connection, kind: ObjectType, name: str, new: dict[int, Stored],
+    manager: Attachment, kind: ObjectType, name: str, new: dict[int, Stored],
     given: Mapping[int, Stored], replace: bool,
 ) -> bool:  # fmt: skip
     """Defines, or replaces what exists; False when somebody else changed it at the same time."""
@@ -110,7 +110,7 @@ def _exists(kind: ObjectType, name: str, there: ObjectType) -> str:
 
 
 def _start(
-    manager: Connection, kind: ObjectType, name: str, like: str | None,
+    manager: Attachment, kind: ObjectType, name: str, like: str | None,
     given: Mapping[int, Stored],
 ) -> dict[int, Stored]:  # fmt: skip
     """The values that a new object starts from: LIKE, the SYSTEM default, the shipped ones."""
@@ -141,7 +141,7 @@ def _start(
 
 
 def alter(
-    manager: Connection, kind_name: str, name: str, force: bool,
+    manager: Attachment, kind_name: str, name: str, force: bool,
     given_by_keyword: Mapping[str, object],
 ) -> None:  # fmt: skip
     """See QueueManager.alter."""
@@ -164,7 +164,7 @@ def alter(
 
 
 def set_values(
-    manager: Connection, slot: int, generation: int, name: str, values: Mapping[int, Stored]
+    manager: Attachment, slot: int, generation: int, name: str, values: Mapping[int, Stored]
 ) -> None:
     """MQSET: stores all these values by selector at once, checked by ``settable`` before.
 
@@ -181,7 +181,7 @@ def set_values(
 
 
 def _store(
-    manager: Connection, kind: ObjectType, name: str, place: tuple[int, int], version: int,
+    manager: Attachment, kind: ObjectType, name: str, place: tuple[int, int], version: int,
     old: Mapping[int, Stored], new: Mapping[int, Stored], instance: int,
 ) -> bool:  # fmt: skip
     """Stores a changed definition; False when it is no longer the one that was read."""
@@ -196,7 +196,7 @@ def _store(
     return True
 
 
-def _wake_target(manager: Connection, alias: Mapping[int, Stored]) -> None:
+def _wake_target(manager: Attachment, alias: Mapping[int, Stored]) -> None:
     """Waiters that went through an alias look again: its GET, or its TARGET, may have changed."""
     target = str(alias.get(_TARGET, ""))
     found = manager.look_up(QUEUES, target) if target else None
@@ -217,7 +217,7 @@ def _changed(
 
 
 def _check_change(
-    manager: Connection, kind: ObjectType, name: str, place: tuple[int, int],
+    manager: Attachment, kind: ObjectType, name: str, place: tuple[int, int],
     old: Mapping[int, Stored], new: Mapping[int, Stored], force: bool,
 ) -> None:  # fmt: skip
     """What must not be changed while the object is in use, and what needs FORCE then."""
@@ -238,7 +238,7 @@ def _check_change(
 
 
 def _use(
-    manager: Connection, row: Attribute, place: tuple[int, int], name: str, enabled: int
+    manager: Attachment, row: Attribute, place: tuple[int, int], name: str, enabled: int
 ) -> str:
     """What use of an object makes a change of the attribute need FORCE; "" for none."""
     if row.force == "open":
@@ -253,7 +253,7 @@ def _use(
     return f"it holds {status['depth']} messages" if status["depth"] else ""
 
 
-def _refuse_used_structure(manager: Connection, name: str) -> None:
+def _refuse_used_structure(manager: Attachment, name: str) -> None:
     """Raises ObjectInUse when a queue on the structure is open or holds messages."""
     for queue, slot, generation in _queues_on(manager, name):
         status = manager.queue_status(slot, generation, queue)
@@ -266,14 +266,14 @@ def _refuse_used_structure(manager: Connection, name: str) -> None:
             )
 
 
-def _queues_on(manager: Connection, structure: str) -> Iterator[tuple[str, int, int]]:
+def _queues_on(manager: Attachment, structure: str) -> Iterator[tuple[str, int, int]]:
     """Name, slot and generation of each local queue on a structure."""
     for kind, queue, attrs, slot, generation in _objects(manager, ("QLOCAL",)):
         if read(kind, attrs).get(_STRUCTURE) == structure:
             yield queue, slot, generation
 
 
-def _refuse_longer_queues(manager: Connection, limit: int) -> None:
+def _refuse_longer_queues(manager: Attachment, limit: int) -> None:
     """Raises InvalidValue when a queue's MAXMSGL is above the queue manager's new one."""
     for kind, queue, attrs, _, _ in _objects(manager, ("QLOCAL", "QMODEL")):
         longest = int(read(kind, attrs)[_MAX_LENGTH])
@@ -286,7 +286,7 @@ def _refuse_longer_queues(manager: Connection, limit: int) -> None:
 
 
 def _check_against_others(
-    manager: Connection, kind: ObjectType, name: str, new: Mapping[int, Stored]
+    manager: Attachment, kind: ObjectType, name: str, new: Mapping[int, Stored]
 ) -> None:
     """MAXMSGL is at most the queue manager's; the structure of a shared queue is defined."""
     if kind.name not in ("QLOCAL", "QMODEL"):
@@ -310,7 +310,7 @@ def _check_against_others(
 
 
 def delete(
-    manager: Connection, kind_name: str, name: str, purge: bool, cluster_manager: str
+    manager: Attachment, kind_name: str, name: str, purge: bool, cluster_manager: str
 ) -> None:
     """See QueueManager.delete."""
     kind = object_type(kind_name, manager.platform)
@@ -335,7 +335,7 @@ def delete(
         _wake_target(manager, read(kind, attrs))
 
 
-def _vacate(manager: Connection, kind: ObjectType, name: str, cluster_manager: str) -> None:
+def _vacate(manager: Attachment, kind: ObjectType, name: str, cluster_manager: str) -> None:
     """Deletes an instance of a cluster queue: its place stays, without a queue manager."""
     row = kind.attributes["CLUSQMGR"]
     wanted = {row.selector: row.parse(cluster_manager)}
@@ -349,7 +349,7 @@ def _vacate(manager: Connection, kind: ObjectType, name: str, cluster_manager: s
     raise _overtaken(kind, name)
 
 
-def clear(manager: Connection, name: str) -> None:
+def clear(manager: Attachment, name: str) -> None:
     """See QueueManager.clear."""
     kind = TYPES["QLOCAL"]
     kind.check_name(name)
@@ -367,7 +367,7 @@ def clear(manager: Connection, name: str) -> None:
 # ---- display ----
 
 
-def display(manager: Connection, kind_name: str, name: str) -> list[Definition]:
+def display(manager: Attachment, kind_name: str, name: str) -> list[Definition]:
     """See QueueManager.display."""
     kinds: tuple[str, ...] = _QUEUE_KINDS
     if not isinstance(kind_name, str) or kind_name.upper() != "QUEUE":
@@ -396,7 +396,7 @@ def display(manager: Connection, kind_name: str, name: str) -> list[Definition]:
 
 
 def _objects(
-    manager: Connection, kinds: tuple[str, ...], pattern: str = "*"
+    manager: Attachment, kinds: tuple[str, ...], pattern: str = "*"
 ) -> Iterator[tuple[ObjectType, str, bytes, int, int]]:
     """Type, name, attribute list, slot and generation of the objects that fit."""
     wanted = {(TYPES[kind].name_space, TYPES[kind].number): TYPES[kind] for kind in kinds}
@@ -417,7 +417,7 @@ def _objects(
 
 
 def _one_object(
-    manager: Connection, wanted: Mapping[tuple[int, int], ObjectType], name: str
+    manager: Attachment, wanted: Mapping[tuple[int, int], ObjectType], name: str
 ) -> Iterator[tuple[ObjectType, str, bytes, int, int]]:
     """The object of a name, when it is of one of the types."""
     first = next(iter(wanted.values()))
@@ -439,7 +439,7 @@ def _one_object(
 
 
 def _find(
-    manager: Connection, kind: ObjectType, name: str, given: Mapping[int, Stored]
+    manager: Attachment, kind: ObjectType, name: str, given: Mapping[int, Stored]
 ) -> tuple[int, int, int]:
     """Slot, generation and instance of an object that exists. Raises UnknownObjectName."""
     place = place_of(manager, kind, name, given)

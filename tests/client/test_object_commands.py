@@ -10,8 +10,8 @@ import pytest
 
 import penstock
 from penstock import QueueManager, objects
+from penstock.client.cluster_instances import instances
 from penstock.objects import TYPES, Attribute
-from penstock.objects.cluster import instances
 from penstock.objects.other_tables import CHANNEL_TYPES
 from penstock.objects.types import ObjectType
 
@@ -417,11 +417,11 @@ def test_limits_of_the_queue_manager_hold_for_the_next_call(qm: QueueManager) ->
 
 
 def test_mqset_values_are_stored_without_touching_others(qm: QueueManager) -> None:
-    from penstock.objects import control
+    from penstock.client import object_commands
 
     qm.define("QLOCAL", "Q", maxdepth=7)
     slot, generation = qm.find_object("Q")
-    control.set_values(qm, slot, generation, "Q", {10: 1, 2023: "data"})
+    object_commands.set_values(qm, slot, generation, "Q", {10: 1, 2023: "data"})
     (shown,) = qm.display("QLOCAL", "Q")
     assert (shown["put"], shown["trigdata"], shown["maxdepth"]) == ("DISABLED", "data", 7)
     with qm.open("Q") as queue, pytest.raises(penstock.PutInhibited):

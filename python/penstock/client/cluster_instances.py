@@ -8,19 +8,19 @@ blank), which the next one takes.
 from __future__ import annotations
 
 from ..errors import UnknownObjectName
-from .codec import decode, read
-from .definition import describe
-from .types import TYPES
+from ..objects.codec import decode, read
+from ..objects.definition import describe
+from ..objects.types import TYPES
 
 TYPE_CHECKING = False  # typing itself is not loaded: opening a queue needs this module
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from .. import _engine
-    from .._engine import Connection
-    from .attribute import Stored
-    from .definition import Definition
-    from .types import ObjectType
+    from ..objects.attribute import Stored
+    from ..objects.definition import Definition
+    from ..objects.types import ObjectType
+    from .attachment import Attachment
 
     _Found = tuple[int, int, int, int]  # what look_up gives
 
@@ -84,7 +84,7 @@ def place_of(
 
 
 def display_instances(
-    manager: Connection, found: Iterable[tuple[ObjectType, str, bytes, int, int]]
+    manager: Attachment, found: Iterable[tuple[ObjectType, str, bytes, int, int]]
 ) -> list[Definition]:
     """Definitions of those instances that are there, by name and queue manager."""
     shown = []

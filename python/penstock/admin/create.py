@@ -1,0 +1,55 @@
+"""Creating queue managers."""
+
+from __future__ import annotations
+
+import os
+
+from .. import _engine
+from ..constants import ReasonCode
+from ..errors import InvalidType, InvalidValue, ObjectAlreadyExists
+from .directory import Home, directory_of
+from .manager_files import remove_files, sync_directory
+
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def create(name: str, home: Home = None, **settings: Any) -> None:
+    """Creates a queue manager: a directory with its settings and an empty journal.
+
+    Args:
+        name: 1 to 48 characters out of A-Z a-z 0-9 . _ / %.
+        home: the directory to create it in; None: PENSTOCK_HOME, else the platform's data
+            directory.
+        settings: fields of :class:`penstock.admin.settings.Settings`, such as ``journal_limit``.
+
+    Raises:
+        ObjectAlreadyExists: 2100: there is a queue manager of that name.
+        QueueManagerNameError: 2058: not a name.
+        InvalidType, InvalidValue: 2046: a setting that is unknown or out of range.
+    """
+    from .settings import Settings, SettingsError, for_engine, write_settings
+
+    path = directory_of(name, home)
+    try:
+        chosen = Settings(qm_id=os.urandom(16), name=name, **settings)
+    except TypeError as error:
+        raise InvalidType(ReasonCode.OPTIONS_ERROR, f"{name}: {error}") from error
+    except SettingsError as error:
+        raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{name}: {error}") from error
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError as error:
+        raise ObjectAlreadyExists(
+            ReasonCode.OBJECT_ALREADY_EXISTS, f"queue manager {name}: {path} exists already"
+        ) from error
+    os.chmod(path, 0o700)
+    try:
+        write_settings(path, chosen)
+        _engine.create_files(path, for_engine(chosen))
+        sync_directory(path.parent)
+    except BaseException:
+        remove_files(path)
+        raise

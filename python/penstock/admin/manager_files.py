@@ -1,0 +1,123 @@
+"""The files of a queue manager as a process sees them that is not attached to it.
+
+* ``lock``: attached processes hold record locks on it; its lines ``region=`` and ``directory=``
+  name the file of the shared region.
+* ``journal/*.psj``, ``archive/*.psj``: the header of a segment carries the queue manager's id at
+  offset 32.
+
+The core reads and writes the same files when it attaches, but attaching starts the queue manager;
+nothing here does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+
+from ..constants import ReasonCode
+from ..errors import ObjectDamaged, ObjectInUse
+
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_LOCK_FILE = "lock"
+_FLOCK = "hhqqi4x"  # struct flock: type, whence, start, length, pid
+_SEGMENT_MAGIC = b"PSTKJRNL"
+_SEGMENT_ID = slice(32, 48)  # of the queue manager's id in the header of a segment
+_HEADER_BYTES = 48
+_REGION_PREFIX = "penstock-"
+
+
+def attached_pid(path: Path) -> int:
+    """Pid of another process that is attached to the queue manager, 0 when there is none.
+
+    Only for a queue manager this process is not attached to: closing the lock file would release
+    this process's own locks on it.
+    """
+    import fcntl
+    import struct
+
+    try:
+        fd = os.open(path / _LOCK_FILE, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return 0
+    try:
+        wanted = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        answer = struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, wanted))
+    finally:
+        os.close(fd)
+    return int(answer[4]) if answer[0] != fcntl.F_UNLCK else 0
+
+
+def check_journal_belongs(path: Path, qm_id: bytes) -> None:
+    """Checks that no journal segment carries the id of another queue manager.
+
+    Raises:
+        ObjectDamaged: 2101: one does.
+    """
+    for segment in sorted([*path.glob("journal/*.psj"), *path.glob("archive/*.psj")]):
+        with segment.open("rb") as file:
+            header = file.read(_HEADER_BYTES)
+        if header[:8] == _SEGMENT_MAGIC and header[_SEGMENT_ID] != qm_id:
+            raise ObjectDamaged(
+                ReasonCode.OBJECT_DAMAGED,
+                f"{segment} belongs to another queue manager than {path / 'qm.toml'}",
+            )
+
+
+def remove_region(path: Path) -> None:
+    """Removes the file of the shared region, which stays when the last process is killed."""
+    try:
+        lines = (path / _LOCK_FILE).read_text("utf-8", "replace").splitlines()
+    except FileNotFoundError:
+        return
+    facts = dict(line.split("=", 1) for line in lines if "=" in line)
+    region = facts.get("region", "")
+    if region.startswith(_REGION_PREFIX) and "/" not in region:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(facts.get("directory", "/dev/shm"), region))
+
+
+def remove_files(path: Path) -> None:
+    """Removes a queue manager's files and its directory; qm.toml last, so that an interrupted
+    removal can be repeated.
+
+    Raises:
+        ObjectInUse: 2042: the directory holds files of others, which are named.
+    """
+    import shutil
+
+    for name in ("journal", "checkpoint", "errors"):
+        shutil.rmtree(path / name, ignore_errors=True)
+    _remove_archive(path / "archive")
+    for name in (_LOCK_FILE, "keeper.pid", "qm.toml.tmp", "qm.toml"):
+        (path / name).unlink(missing_ok=True)
+    try:
+        path.rmdir()
+    except OSError as error:
+        rest = ", ".join(sorted(os.listdir(path)))
+        raise ObjectInUse(
+            ReasonCode.OBJECT_IN_USE, f"{path} was emptied of our files but holds {rest}"
+        ) from error
+
+
+def _remove_archive(folder: Path) -> None:
+    """Removes archived segments, and their folder unless it holds other files."""
+    for file in folder.glob("[0-9]*.psj"):
+        if re.fullmatch(r"[0-9]{10}\.psj", file.name):
+            file.unlink(missing_ok=True)
+    try:
+        folder.rmdir()
+    except OSError:
+        pass  # there was none, or remove_files() names what it holds
+
+
+def sync_directory(path: Path) -> None:
+    """Makes the entries of a directory durable."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

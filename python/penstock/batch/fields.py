@@ -1,0 +1,207 @@
+"""The fields of a batch that is put: from single values, sequences and arrays to columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..constants import ReasonCode
+from ..errors import InvalidValue
+from .refusals import wrong_length, wrong_type, wrong_value
+from .row_layout import Rows
+
+_MOST = 999999999
+_REPORT_REJECT, _REPORT_NEEDS_REPLY, REPORT_KNOWN = 0x101C0000, 0x07E03F07, 0x0FE03FC7 | 0x4000
+_MSG_FLAGS_KNOWN = 31
+
+
+def _is_column(value: Any) -> bool:
+    """An array or sequence with a value a message, not one value for all."""
+    if isinstance(value, (str, bytes, bytearray, memoryview)):
+        return False
+    return isinstance(value, (Sequence, np.ndarray)) and np.ndim(value) != 0
+
+
+def _check_length(name: str, values: Any, count: int) -> None:
+    if len(values) != count:
+        wrong_length(f"{name} has {len(values)} values for {count} messages")
+
+
+def _integers(
+    name: str, value: Any, count: int, reason: int, none: int | None = None
+) -> npt.NDArray[np.int64]:
+    """A column of integers; None becomes `none` where that is given."""
+    values = value if _is_column(value) else [value]
+    if _is_column(value):
+        _check_length(name, values, count)
+    array = np.asarray(values)
+    if array.dtype.kind not in "iub" or array.ndim != 1:
+        known = [none if item is None and none is not None else item for item in values]
+        for index, item in enumerate(known):
+            if not isinstance(item, (int, np.integer, np.bool_)):
+                where = f"{name} of message {index}" if _is_column(value) else name
+                wrong_type(f"{where} must be an integer, not {item!r:.40}", reason)
+        array = np.asarray(known, dtype=object)
+    wrong = (array < -(2**31)) | (array >= 2**31)
+    if wrong.any():
+        wrong_value(name, array, wrong, "is outside the range of 32-bit integers", reason)
+    return array.astype(np.int64)
+
+
+def _padded(values: npt.NDArray[np.bytes_], size: int, pad: bytes) -> npt.NDArray[np.bytes_]:
+    """An array of that width, whose NULs at the end are padding."""
+    if pad == b"\0":
+        return values
+    made = np.array(values).view(np.uint8).reshape(-1, size)
+    nul = made == 0
+    if nul.any():
+        made[np.logical_and.accumulate(nul[:, ::-1], axis=1)[:, ::-1]] = pad[0]
+    return made.view(f"S{size}").reshape(-1)
+
+
+def _characters(name: str, value: Any, count: int, size: int, pad: bytes) -> npt.NDArray[np.bytes_]:
+    """A column of character fields or identifiers, padded."""
+    if isinstance(value, np.ndarray) and value.dtype == f"S{size}" and value.ndim == 1:
+        _check_length(name, value, count)
+        return _padded(value, size, pad)
+    column = _is_column(value)
+    values = list(value) if column else [value]
+    if column:
+        _check_length(name, values, count)
+    reason = {
+        "msg_id": ReasonCode.MSG_ID_ERROR,
+        "correl_id": ReasonCode.CORREL_ID_ERROR,
+        "group_id": ReasonCode.GROUP_ID_ERROR,
+    }.get(name, ReasonCode.MD_ERROR)
+    raw = []
+    for index, item in enumerate(values):
+        where = f"{name} of message {index}" if column else name
+        if item is None:
+            item = b""
+        elif isinstance(item, str) and pad == b" ":
+            item = item.encode()
+        elif not isinstance(item, (bytes, bytearray, memoryview)):
+            kind = "text" if pad == b" " else "bytes"
+            wrong_type(f"{where} must be {kind}, not {type(item).__name__}: {item!r:.60}", reason)
+        item = bytes(item)
+        if len(item) > size:
+            raise InvalidValue(
+                reason, f"{where} has {len(item)} bytes, at most {size} fit: {item!r:.80}"
+            )
+        raw.append(item.ljust(size, pad))
+    return np.array(raw, dtype=f"S{size}")
+
+
+def _set_priority(rows: Rows, value: Any) -> None:
+    column = _integers("priority", value, len(rows), ReasonCode.PRIORITY_ERROR, none=-1)
+    if (column < -1).any():
+        wrong_value("priority", column, column < -1, "is negative", ReasonCode.PRIORITY_ERROR)
+    rows["priority"] = column
+
+
+def _set_persistence(rows: Rows, value: Any) -> None:
+    reason = ReasonCode.PERSISTENCE_ERROR
+    column = _integers("persistent", value, len(rows), reason, none=2)
+    wrong = (column < 0) | (column > 2)
+    if wrong.any():
+        wrong_value("persistent", column, wrong, "is not 0, 1 or 2", reason)
+    rows["persistence"] = column
+
+
+def _set_expiry(rows: Rows, value: Any) -> None:
+    """Seconds, tenths rounded up; None and NaN: unlimited."""
+    reason = ReasonCode.EXPIRY_ERROR
+    values = value if _is_column(value) else [value]
+    if _is_column(value):
+        _check_length("expiry", values, len(rows))
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf":
+        for index, item in enumerate(values):
+            fits = isinstance(item, (int, float, np.number)) and not isinstance(item, bool)
+            if item is not None and not fits:
+                wrong_type(f"expiry of message {index} must be seconds, not {item!r:.40}", reason)
+        array = np.asarray([np.nan if item is None else item for item in values])
+    seconds = array.astype(np.float64)
+    unlimited = np.isnan(seconds)
+    wrong = ~unlimited & ~((seconds > 0) & (seconds <= 99999999.9))
+    if wrong.any():
+        wrong_value("expiry", seconds, wrong, "is not between 0 and 99999999.9 seconds", reason)
+    rows["expiry"] = np.where(unlimited, -1, np.ceil(np.nan_to_num(seconds) * 10 - 1e-6))
+
+
+_INTEGERS: dict[str, int] = {
+    "msg_type": ReasonCode.MSG_TYPE_ERROR,
+    "report": ReasonCode.REPORT_OPTIONS_ERROR,
+    "feedback": ReasonCode.FEEDBACK_ERROR,
+    "encoding": ReasonCode.MD_ERROR,
+    "ccsid": ReasonCode.MD_ERROR,
+    "msg_seq_number": ReasonCode.MSG_SEQ_NUMBER_ERROR,
+    "msg_flags": ReasonCode.MSG_FLAGS_ERROR,
+}
+CHARACTERS: dict[str, tuple[int, bytes]] = {
+    "msg_id": (24, b"\0"),
+    "correl_id": (24, b"\0"),
+    "group_id": (24, b"\0"),
+    "reply_to_q": (48, b" "),
+    "reply_to_qmgr": (48, b" "),
+    "appl_identity_data": (32, b" "),
+    "format": (8, b" "),
+    "user_identifier": (12, b" "),
+}
+_IN_EXTENSION = {
+    "reply_to_q", "reply_to_qmgr", "group_id", "msg_seq_number", "msg_flags", "appl_identity_data",
+}  # fmt: skip
+
+
+def check_fields(rows: Rows, given: Mapping[str, Any]) -> None:
+    """What put() checks of fields whose values depend on each other."""
+
+    def refuse_where(wrong: Any, name: str, why: str, reason: int) -> None:
+        if wrong.any():
+            wrong_value(name, rows[name], wrong, why, reason)
+
+    if "msg_type" in given or "report" in given:
+        no_reply = rows["reply_to_q"] == b" " * 48
+    if "msg_type" in given:
+        kind = rows["msg_type"]
+        refuse_where((kind < 1) | (kind > _MOST), "msg_type", f"is not 1 to {_MOST}",
+                     ReasonCode.MSG_TYPE_ERROR)  # fmt: skip
+        refuse_where((kind == 1) & no_reply, "msg_type", "is a request, which needs reply_to_q",
+                     ReasonCode.MISSING_REPLY_TO_Q)  # fmt: skip
+    if "report" in given:
+        report = rows["report"]
+        refuse_where((report & _REPORT_REJECT) != 0, "report", "has options that are not known",
+                     ReasonCode.REPORT_OPTIONS_ERROR)  # fmt: skip
+        refuse_where(((report & _REPORT_NEEDS_REPLY) != 0) & no_reply, "report",
+                     "needs reply_to_q", ReasonCode.MISSING_REPLY_TO_Q)  # fmt: skip
+    if "msg_seq_number" in given:
+        number = rows["msg_seq_number"]
+        refuse_where((number < 1) | (number > _MOST), "msg_seq_number", f"is not 1 to {_MOST}",
+                     ReasonCode.MSG_SEQ_NUMBER_ERROR)  # fmt: skip
+    if "msg_flags" in given:
+        refuse_where((rows["msg_flags"] & ~_MSG_FLAGS_KNOWN) != 0, "msg_flags", "has unknown bits",
+                     ReasonCode.MSG_FLAGS_ERROR)  # fmt: skip
+
+
+def fill_fields(rows: Rows, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Sets the columns that are given; returns those."""
+    given = {name: value for name, value in columns.items() if value is not None}
+    if any(name in _IN_EXTENSION for name in given):
+        rows["has_ext"] = 1
+    for name, value in given.items():
+        if name == "priority":
+            _set_priority(rows, value)
+        elif name == "persistent":
+            _set_persistence(rows, value)
+        elif name == "expiry":
+            _set_expiry(rows, value)
+        elif name == "put_time_us":
+            rows["put_time"] = np.asarray(value).astype("M8[us]")
+        elif name in _INTEGERS:
+            rows[name] = _integers(name, value, len(rows), _INTEGERS[name])
+        else:
+            rows[name] = _characters(name, value, len(rows), *CHARACTERS[name])
+    return given

@@ -1,0 +1,113 @@
+"""A connection's attachment to its queue manager: connecting, leaving, ending."""
+
+from __future__ import annotations
+
+from .. import _engine
+from ..admin.connections import register
+from ..admin.directory import Home, directory_of, identity_of, settings_of
+from ..constants import ReasonCode
+from ..errors import InvalidValue
+
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from ..admin.settings import Settings
+
+_QUEUE_MANAGERS = 105  # name space of queue managers' own objects
+_END_MODES = ("controlled", "wait", "immediate", "preemptive")
+
+
+class Attachment(_engine.Connection):
+    """A connection of this process to a queue manager; a context manager.
+
+    Attributes:
+        path: the queue manager's directory.
+        directory_identity: device and inode of the directory.
+        platform: "unix" or "zos".
+    """
+
+    path: Path
+    directory_identity: tuple[int, int]
+    platform: str
+
+    def __init__(
+        self,
+        name: str,
+        home: Home = None,
+        *,
+        keeper: bool = False,
+        control: bool = False,
+        keep_mapping: bool = False,
+    ) -> None:
+        """Connects. See :func:`penstock.connect`."""
+        from ..admin.settings import for_engine
+        from .identity_context import identity
+
+        self.path = directory_of(name, home)
+        settings = settings_of(name, self.path)
+        options = for_engine(settings)
+        asked = {"keeper": keeper, "control": control, "keep_mapping": keep_mapping}
+        options.update({option: 1 for option, wanted in asked.items() if wanted})
+        self.directory_identity = identity_of(self.path)
+        self.platform = settings.platform
+        super().__init__(self.path, options, identity())
+        register(self)
+        self._make_system_objects(settings)
+        if self.attach_info["np_discarded"]:
+            from .._logging import discarded_at_restart
+
+            discarded_at_restart(name, self.attach_info["np_discarded"])
+
+    def _make_system_objects(self, settings: Settings) -> None:
+        """At the first start: defines the SYSTEM objects; closes when that fails."""
+        if self.look_up(_QUEUE_MANAGERS, self.name) is not None:
+            return
+        from ..objects.system import make_missing
+
+        try:
+            make_missing(self, settings)
+        except BaseException:
+            self.detach()
+            raise
+
+    def __enter__(self) -> Self:
+        """The connection itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Closes: commits what is pending, or backs it out when an exception leaves the block."""
+        self.detach(commit=kind is None)
+
+    def close(self) -> None:
+        """Closes queues and connection; nothing when it is closed already.
+
+        Commits the units of work begun with ``syncpoint=True``, as MQDISC does. Transactions of
+        other threads and tasks, whose blocks have not ended, are backed out.
+        """
+        self.detach()
+
+    def end(self, mode: str = "controlled") -> None:
+        """Asks every process to leave the queue manager; this one still has to close().
+
+        Args:
+            mode: "controlled" or "wait": new work fails with 2161; "immediate": every call fails
+                with 2162; "preemptive": with 2009, and no non-persistent message is kept.
+        """
+        if mode not in _END_MODES:
+            raise InvalidValue(
+                ReasonCode.OPTIONS_ERROR, f"mode {mode!r} is not one of {', '.join(_END_MODES)}"
+            )
+        self.request_end(_END_MODES.index(mode))
+
+    def __repr__(self) -> str:
+        """``<QueueManager QM1>``."""
+        return f"<{type(self).__name__} {self.name}{', closed' if self.closed else ''}>"

@@ -1,0 +1,102 @@
+"""Definitions of objects: define, alter, delete, clear, display."""
+
+from __future__ import annotations
+
+from .attachment import Attachment
+
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..objects import Definition
+
+
+class Definitions(Attachment):
+    """The part of :class:`penstock.QueueManager` that defines objects."""
+
+    def define(
+        self,
+        kind: str,
+        name: str,
+        /,
+        *,
+        like: str | None = None,
+        replace: bool = False,
+        **attributes: Any,
+    ) -> None:
+        """Defines an object. What is not given it has from ``like``, else from the SYSTEM.DEFAULT
+        object of its type.
+
+        Args:
+            kind: "QLOCAL", "QALIAS", "QREMOTE", "QMODEL", "PROCESS", "NAMELIST", "TOPIC",
+                "CHANNEL", "QCLUSTER" (an instance of a cluster queue), on z/OS also "CFSTRUCT".
+            name: 1 to 48 characters out of A-Z a-z 0-9 . _ / %; channels 20, structures 12.
+            like: an object of that type to start from.
+            replace: an existing definition gets these attributes; its messages and its date of
+                creation stay.
+            attributes: keywords of MQSC in any case, such as ``maxdepth=10, put="DISABLED"``.
+
+        Raises:
+            ObjectAlreadyExists, ObjectNameError, AttributeNameError, InvalidValue, InvalidType.
+            UnknownObjectName: ``like``, or a structure, is not there.
+            ObjectInUse: the replacement changes what would need FORCE.
+        """
+        from . import object_commands
+
+        object_commands.define(self, kind, name, like, replace, attributes)
+
+    def alter(
+        self, kind: str, name: str = "", /, *, force: bool = False, **attributes: Any
+    ) -> None:
+        """Changes the given attributes of an object; the next put or get of any process sees them.
+
+        Args:
+            kind: as for ``define``, and "QMGR", whose name is ignored.
+            name: its name.
+            force: also what affects handles that have it open.
+            attributes: keywords of MQSC in any case.
+
+        Raises:
+            UnknownObjectName, AttributeNameError, InvalidValue, InvalidType.
+            ObjectInUse: it is in use, and the change needs ``force`` then.
+        """
+        from . import object_commands
+
+        object_commands.alter(self, kind, name, force, attributes)
+
+    def delete(self, kind: str, name: str, /, *, purge: bool = False, clusqmgr: str = "") -> None:
+        """Deletes an object that nobody has open.
+
+        Args:
+            kind: as for ``define``.
+            name: its name.
+            purge: with the messages on it.
+            clusqmgr: which instance of a cluster queue.
+
+        Raises:
+            UnknownObjectName, ObjectInUse, QueueNotEmpty (also with ``purge``, when units of work
+                hold some).
+        """
+        from . import object_commands
+
+        object_commands.delete(self, kind, name, purge, clusqmgr)
+
+    def clear(self, name: str, /) -> None:
+        """Removes every message of a local queue that nobody has open.
+
+        Raises:
+            UnknownObjectName, ObjectInUse, QueueNotEmpty when units of work hold some.
+        """
+        from . import object_commands
+
+        object_commands.clear(self, name)
+
+    def display(self, kind: str, name: str = "*", /) -> list[Definition]:
+        """Definitions of a name or a generic name (``ABC*``), by name; none when nothing fits.
+
+        ``kind`` "QUEUE" is queues of every type. Each definition has ``name``, ``type`` and the
+        attributes by keyword; local queues also ``curdepth``, ``ipprocs`` and ``opprocs``.
+        """
+        from . import object_commands
+
+        return object_commands.display(self, kind, name)

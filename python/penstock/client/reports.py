@@ -1,0 +1,49 @@
+"""Reports on a queue manager: counts, processes, units of work, handles."""
+
+from __future__ import annotations
+
+import contextlib
+
+from ..errors import UnknownObjectName
+from .attachment import Attachment
+
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
+if TYPE_CHECKING:
+    from .status import HandleStatus, ManagerStatus, ProcessStatus, UnitStatus
+
+
+class Reports(Attachment):
+    """The part of :class:`penstock.QueueManager` that reports what is going on."""
+
+    def status(self) -> ManagerStatus:
+        """Counts of the queue manager."""
+        from .status import ManagerStatus
+
+        return ManagerStatus(**self.manager_status())
+
+    def process_list(self) -> list[ProcessStatus]:
+        """The attached processes."""
+        from .status import ProcessStatus
+
+        return [ProcessStatus(**row) for row in self.processes()]
+
+    def unit_list(self) -> list[UnitStatus]:
+        """The units of work under way."""
+        from .status import UnitStatus
+
+        return [UnitStatus(**row) for row in self.unit_rows()]
+
+    def handle_list(self) -> list[HandleStatus]:
+        """The open handles."""
+        from .status import HandleStatus
+
+        names = {}
+        slot = 0
+        while (found := self.next_object(slot)) is not None:
+            slot = found[0]
+            with contextlib.suppress(UnknownObjectName):  # deleted meanwhile
+                names[slot] = self.read_object(*found)[1]
+        return [
+            HandleStatus(row["pid"], names.get(row["object"], ""), row["options"], row["opened_us"])
+            for row in self.handle_rows()
+        ]

@@ -1,0 +1,29 @@
+"""MQDLH: the dead-letter header, 172 bytes before the data of a message that was not delivered.
+
+Source: "MQDLH - Dead-letter header".
+"""
+
+from __future__ import annotations
+
+from .._engine import CharField, LongField, Structure, layout
+
+__all__ = ["MQDLH"]
+
+
+@layout("DLH", {1: 172}, 2141)
+class MQDLH(Structure):
+    """Dead-letter header: why and for whom a message could not be delivered."""
+
+    __slots__ = ()
+    StrucId = CharField(0, 4, "DLH")
+    Version = LongField(4, 1)
+    Reason = LongField(8)
+    DestQName = CharField(12, 48)
+    DestQMgrName = CharField(60, 48)
+    Encoding = LongField(108)
+    CodedCharSetId = LongField(112)
+    Format = CharField(116, 8)
+    PutApplType = LongField(124)
+    PutApplName = CharField(128, 28)
+    PutDate = CharField(156, 8)
+    PutTime = CharField(164, 8)
