@@ -52,7 +52,7 @@ class Stream:
         finally:
             query.stop()
             shutil.rmtree(folder, ignore_errors=True)
-        self.settle()
+        self.wait_all()
         triggers = [p for p in query.recentProgress if p.numInputRows]
         return statistics.median(p.durationMs["triggerExecution"] / 1000 for p in triggers[1:])
 
@@ -64,7 +64,7 @@ class Stream:
             time.sleep(0.02)
         w.expect(came == rows, f"{came} rows came, not {rows}")
 
-    def settle(self) -> None:
+    def wait_all(self) -> None:
         """The source's process has left; what the stream kept in doubt is committed."""
         until = time.monotonic() + LIMIT_SECONDS
         while len(self.qm.process_list()) > 1:

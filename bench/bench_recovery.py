@@ -73,7 +73,7 @@ def bench_restart_after_orderly_end(interleave: Interleave, files: Path, scale: 
 def bench_restart_after_kill(interleave: Interleave, files: Path, scale: Scale) -> None:
     """First attach with a million persistent messages; the only process was killed.
 
-    Every round makes the backlog anew: a restart may leave a checkpoint behind, which would make
+    Every round makes the backlog again: a restart may leave a checkpoint behind, which would make
     the next one easier.
     """
     count = scale(BACKLOG)

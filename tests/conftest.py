@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 
 import penstock
-from desk_fixtures import (
+from qmgr_fixtures import (
     ask_zos,
-    desk,
-    desk_of_module,
     environment,
     home_of_module,
-    zos_desk,
-    zos_desk_of_module,
+    qmgr,
+    qmgr_of_module,
+    zos_qmgr,
+    zos_qmgr_of_module,
 )
 
 __all__ = [
-    "ask_zos", "desk", "desk_of_module", "environment", "home_of_module", "zos_desk",
-    "zos_desk_of_module",
+    "ask_zos", "qmgr", "qmgr_of_module", "environment", "home_of_module", "zos_qmgr",
+    "zos_qmgr_of_module",
 ]  # fmt: skip
 
 SMALL = {  # bytes: quick to make, large enough for the tests

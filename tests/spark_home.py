@@ -2,7 +2,7 @@
 
 Spark starts a Python process for each source, each planning and each commit of a sink, and puts
 ``python/lib/pyspark.zip`` before everything else on their path. What is imported from an archive is
-compiled by each of them anew: more than half a second of a processor, most of what a short query
+compiled by each of them again: more than half a second of a processor, most of what a short query
 costs. The same code is installed beside it, compiled. So this folder has links to all of Spark but
 for ``python``.
 """

@@ -1,4 +1,4 @@
-"""What the library says in Python's log: loggers are made when there is something to say."""
+"""Messages in Python's log, logger ``penstock``; logging is imported with the first of them."""
 
 from __future__ import annotations
 

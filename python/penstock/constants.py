@@ -10,7 +10,7 @@ from enum import IntEnum, IntFlag
 
 
 class CompCode(IntEnum):
-    """How a call ended: MQCC_*."""
+    """Completion codes: MQCC_*."""
 
     OK = 0
     WARNING = 1
@@ -358,7 +358,7 @@ class MessageFlag(IntFlag):
 
 
 class OpenOption(IntFlag):
-    """What a handle is opened for: MQOO_*."""
+    """Open options: MQOO_*."""
 
     INPUT_AS_Q_DEF = 1
     INPUT_SHARED = 2

@@ -17,7 +17,7 @@ _CLASSES: dict[int, type[MQError]] = {}
 
 
 class MQError(Exception):
-    """A call failed, or ended with a warning under which it did not do what was asked.
+    """A call failed, or ended with a warning and an incomplete effect.
 
     Attributes:
         comp_code: 1 (warning) or 2 (failed).
@@ -69,7 +69,7 @@ class BackedOut(MQError):
 
 
 class ConnectionBroken(MQError):
-    """The queue manager stopped; what the call did is unknown until its restart. Connect anew."""
+    """The queue manager stopped; what the call did is unknown until its restart. Connect again."""
 
     reasons = (ReasonCode.CONNECTION_BROKEN,)
 
@@ -117,13 +117,13 @@ class NoMessageAvailable(MQError):
 
 
 class NoMessageUnderCursor(MQError):
-    """The browse cursor is on no message that can be had."""
+    """The browse cursor is not on a message that can be got."""
 
     reasons = (ReasonCode.NO_MSG_UNDER_CURSOR,)
 
 
 class NotOpenFor(MQError):
-    """The queue was not opened for this."""
+    """The queue was not opened for this use."""
 
     reasons = (
         ReasonCode.NOT_OPEN_FOR_BROWSE,
@@ -133,13 +133,13 @@ class NotOpenFor(MQError):
 
 
 class ObjectInUse(MQError):
-    """Somebody has the object open in a way that excludes this use."""
+    """The object is open in a mode that excludes this use."""
 
     reasons = (ReasonCode.OBJECT_IN_USE,)
 
 
 class OptionNotValidForType(MQError):
-    """The option does not fit the object, such as deleting a predefined queue by close."""
+    """The option is invalid for the object, such as deleting a predefined queue by close."""
 
     reasons = (ReasonCode.OPTION_NOT_VALID_FOR_TYPE,)
 
@@ -169,13 +169,13 @@ class QueueNotEmpty(MQError):
 
 
 class QueueManagerNameError(MQError, ValueError):
-    """There is no queue manager of that name, or it is no name."""
+    """There is no queue manager of that name, or the name is invalid."""
 
     reasons = (ReasonCode.Q_MGR_NAME_ERROR,)
 
 
 class QueueManagerNotAvailable(MQError):
-    """The queue manager cannot be used now; the text says why."""
+    """The queue manager cannot be used now; the text gives the reason."""
 
     reasons = (ReasonCode.Q_MGR_NOT_AVAILABLE,)
 
@@ -217,7 +217,7 @@ class UnknownObjectName(MQError, LookupError):
 
 
 class ResolutionError(MQError, LookupError):
-    """A name leads nowhere: the text says which definition on the way is missing or unfit."""
+    """Name resolution failed: the text names the definition that is missing or unsuitable."""
 
     reasons = (
         ReasonCode.ALIAS_BASE_Q_TYPE_ERROR,
@@ -237,7 +237,7 @@ class ResolutionError(MQError, LookupError):
 
 
 class ObjectChanged(MQError):
-    """A definition that the name was resolved through changed since the open: open it anew."""
+    """A definition that the name was resolved through changed since the open: open it again."""
 
     reasons = (ReasonCode.OBJECT_CHANGED,)
 
@@ -267,7 +267,7 @@ class UnitNotAvailable(MQError, RuntimeError):
 
 
 class UnknownXid(UnitNotAvailable, LookupError):
-    """No prepared unit of work has that name, or somebody has ended it; the text has the name."""
+    """No prepared unit of work has that name, or it was resolved; the text has the name."""
 
 
 class XidInUse(UnitInProgress):
@@ -275,13 +275,13 @@ class XidInUse(UnitInProgress):
 
 
 class ObjectNameError(MQError, ValueError):
-    """No name of an object: 1 to 48 characters out of A-Z a-z 0-9 . _ / %."""
+    """Invalid name of an object: 1 to 48 characters out of A-Z a-z 0-9 . _ / %."""
 
     reasons = (ReasonCode.OBJECT_NAME_ERROR,)
 
 
 class QueueManagerQuiescing(MQError):
-    """The queue manager is ending and takes no new work: close."""
+    """The queue manager is ending and accepts no new work: close."""
 
     reasons = (ReasonCode.Q_MGR_QUIESCING,)
 

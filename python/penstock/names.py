@@ -1,4 +1,4 @@
-"""Names of objects: what is one, and generic names (``ABC*``)."""
+"""Names of objects: the rules for them, and generic names (``ABC*``)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_object_name(name: str, length: int = NAME_LENGTH) -> str:
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a name fits a full name or a generic one (``ABC*``, ``*``)."""
+    """A test for names: equal to a full name, or matched by a generic one (``ABC*``, ``*``)."""
     if pattern.endswith("*"):
         prefix = pattern[:-1]
         return lambda name: name.startswith(prefix)

@@ -21,7 +21,7 @@ Row = tuple[bytes, bool, int, bool]
 
 
 def rows(batch: MessageBatch) -> list[Row]:
-    """Body, persistence, arrival number of each message, and whether the unit put it."""
+    """Body, persistence, message number of each message, and whether the unit put it."""
     puts = batch.is_put.tolist()  # type: ignore[attr-defined]
     return [(m.data, m.persistent, m.number, put) for m, put in zip(batch, puts, strict=True)]
 

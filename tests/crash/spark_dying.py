@@ -1,11 +1,11 @@
-"""The data source of penstock.spark with places where it dies, for spark_storm.py.
+"""The data source of penstock.spark with kill points, for spark_storm.py.
 
-Each method of the source and the sink says where it is by ``reach(point)``; ``take`` and ``settle``
-are what the source does in a thread of its own. The supervisor writes
-an *order* into the storm's folder: a point, who dies there, a number. The first process to reach
-the point of a new order claims it by a file of that number, and dies: alone (``worker``), or
-together with the whole driver's process group (``driver``). Is the victim the ``disk``, it waits
-until the supervisor (spark_full.py) has filled it, and goes on. No order, no effect.
+Each method of the source and the sink reports its kill points by ``reach(point)``; ``take`` and
+``wait_all`` run in the source's background thread. The supervisor writes an *order* into the
+storm's folder: a point, a victim, a number. The first process to reach the point of a new order
+claims it by a file of that number and kills itself (``worker``) or the driver's whole process group
+(``driver``). With the victim ``disk`` it waits until the supervisor (spark_full.py) has filled the
+disk, and continues. Without an order the points have no effect.
 
 Workers find the folder and the driver's process group in the environment: STORM_FOLDER, and the
 file ``driver`` in it.
@@ -26,7 +26,7 @@ from penstock.spark.sink.stream_writer import StreamWriter
 from penstock.spark.sink.writer import BatchWriter
 from penstock.spark.source.stream import StreamReader
 
-READER = ("latestOffset", "take", "partitions", "read", "settle", "commit")
+READER = ("latestOffset", "take", "partitions", "read", "wait_all", "commit")
 WRITER = ("write", "sinkCommit")
 IN_WORKERS = ("read", "write")
 _ENTERED_AND_LEFT = [f"{name}.{side}" for name in READER + WRITER for side in ("before", "after")]
@@ -74,10 +74,10 @@ class DyingReader(StreamReader):
         reach("take.after")
         return taken
 
-    def _put_in_order(self, start: Any) -> None:
-        reach("settle.before")
-        super()._put_in_order(start)
-        reach("settle.after")
+    def _commit_and_renew(self, start: Any) -> None:
+        reach("wait_all.before")
+        super()._commit_and_renew(start)
+        reach("wait_all.after")
 
     def partitions(self, start: Any, end: Any) -> Any:
         reach("partitions.before")

@@ -39,8 +39,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "spark")]
 
 import pytest  # noqa: E402
-from spark_desk import Desk, failing  # noqa: E402
 from spark_dying import DyingDataSource  # noqa: E402
+from spark_fixture import SparkFixture, failing  # noqa: E402
 
 import penstock  # noqa: E402
 from penstock.spark.base.ledger import ledger  # noqa: E402
@@ -81,7 +81,7 @@ class Room:
         (self.path / "filler").unlink()
 
 
-class Place(Desk):
+class Place(SparkFixture):
     """A queue manager that this process is connected to only while it looks."""
 
     def __init__(self, spark: Any, name: str, home: Path) -> None:

@@ -1,7 +1,7 @@
 """The crash layers that are C programs (tests/crash), run small: disk states, I/O errors, damage.
 
-Each runs to the end of a small count and must find nothing; planted faults show that it would.
-Their CI sizes are ``make t3 t4 t12``; all planted faults are ``make -C tests/crash plant``.
+Each runs to the end of a small count and must find nothing; mutations show that it would.
+Their CI sizes are ``make t3 t4 t12``; all mutations are ``make -C tests/crash mutation``.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def test_the_same_seed_gives_the_same_states(plain: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "plant",
+    "mutation",
     [
         "the flush is left out",
         "shares a sector",
@@ -100,10 +100,10 @@ def test_the_same_seed_gives_the_same_states(plain: Path) -> None:
         "damage in the middle is cut off",
     ],
 )
-def test_a_planted_fault_is_caught_by_its_layer(plain: Path, plant: str) -> None:
+def test_a_mutation_is_caught_by_its_layer(plain: Path, mutation: str) -> None:
     where = ["--root", str(ROOT), "--objects", str(plain)]
     done = subprocess.run(
-        [sys.executable, str(CRASH / "plant.py"), *where, "--only", plant],
+        [sys.executable, str(CRASH / "mutation.py"), *where, "--only", mutation],
         capture_output=True,
         text=True,
         check=False,

@@ -1,4 +1,4 @@
-"""A forked child owns nothing: calls are refused, closing does nothing, it may connect anew."""
+"""A forked child owns nothing: calls are refused, closing does nothing, it may connect again."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from generator import SET_UP, Generator, Op
 from model_session import CALLS, separate
 from model_state import Answer, Fresh, Transmitted, answer
 from mq_numbers import NO_ID
-from world import SETTINGS, Nursery, World
+from workers_fixture import SETTINGS, WorkerForker, WorkersFixture
 
 import penstock
 from model import QueueManager
@@ -114,14 +114,14 @@ def bind(expected: Any, actual: Any) -> None:
 class Run:
     """One queue manager, its model, and the operations so far."""
 
-    def __init__(self, nursery: Nursery, platform: str = "unix") -> None:
+    def __init__(self, forker: WorkerForker, platform: str = "unix") -> None:
         self.directory = tempfile.TemporaryDirectory(prefix="penstock-model-")
         self.home = Path(self.directory.name)
         penstock.create(NAME, self.home, platform=platform, **SETTINGS)
-        self.world = World(nursery, self.home, NAME)
+        self.workers = WorkersFixture(forker, self.home, NAME)
         self.history: list[Op] = []
         self.fresh: set[bytes] = set()
-        self.world.spawn(1)
+        self.workers.spawn(1)
         self.model = QueueManager(NAME, self._surroundings(), platform == "zos")
         for kind, name, attrs in SET_UP:
             self.apply({"do": "define", "at": 1, "kind": kind, "name": name, "attrs": attrs})
@@ -129,8 +129,8 @@ class Run:
 
     def _surroundings(self) -> dict[str, Any]:
         """What default context and CCSID are here: of a message put for the purpose."""
-        self.world.ask(1, {"do": "define", "kind": "QLOCAL", "name": "PROBE", "attrs": {}})
-        self.world.ask(1, {"do": "connect", "hconn": 0})
+        self.workers.ask(1, {"do": "define", "kind": "QLOCAL", "name": "PROBE", "attrs": {}})
+        self.workers.ask(1, {"do": "connect", "hconn": 0})
         od = {"ObjectName": "PROBE"}
         pmo = {"Options": 4}
         self._sure({"do": "MQPUT1", "hconn": 0, "od": od, "md": {}, "pmo": pmo, "data": b""})
@@ -142,7 +142,7 @@ class Run:
         return dict(values["md"])
 
     def _sure(self, op: Op) -> dict[str, Any]:
-        cc, rc, values = self.world.ask(1, op)
+        cc, rc, values = self.workers.ask(1, op)
         if cc:
             raise Difference(f"setting up: {op} gave {cc}, {rc}, {values}")
         return values
@@ -154,18 +154,18 @@ class Run:
         self.history.append(op)
         do, at = op["do"], op.get("at")
         if do == "spawn":
-            if at not in self.world.workers:
-                self.world.spawn(op["at"])
+            if at not in self.workers.by_number:
+                self.workers.spawn(op["at"])
         elif do == "dump":
             self.compare_dumps()
-        elif at not in self.world.workers:
+        elif at not in self.workers.by_number:
             return  # an operation that shrinking left without its process
         elif do in ("kill", "leave"):
             self._end(op)
         elif self._is_undecided(op) or (do in ("MQOPEN", "connect") and self._number_used(op)):
             return
         else:
-            self._compare(op, self.expect(self.model, op), self.world.ask(op["at"], op))
+            self._compare(op, self.expect(self.model, op), self.workers.ask(op["at"], op))
 
     def _is_undecided(self, op: Op) -> bool:
         """The model knows attributes of queues only."""
@@ -240,14 +240,14 @@ class Run:
         twins: list[QueueManager] = []
         if during is not None:
             twins = self._outcomes(during)
-            self.world.post(at, during)
+            self.workers.post(at, during)
         if op["do"] == "kill":
-            self.world.kill(at)
+            self.workers.kill(at)
         else:
-            self.world.leave(at)
+            self.workers.leave(at)
         for model in (self.model, *twins):
             model.process_ends(at, normally=op["do"] == "leave")
-            if not self.world.workers:
+            if not self.workers.by_number:
                 model.restart(orderly=op["do"] == "leave")
         if twins:
             self._settle_on(twins)
@@ -307,18 +307,18 @@ class Run:
 
     def compare_dumps(self) -> None:
         """Every queue: order, every field of every message, depth."""
-        if not self.world.workers:
-            self.world.spawn(1)
-        at = min(self.world.workers)
+        if not self.workers.by_number:
+            self.workers.spawn(1)
+        at = min(self.workers.by_number)
         expected = self.model.dump()
-        _, _, actual = self.world.ask(at, {"do": "dump", "queues": list(expected)})
+        _, _, actual = self.workers.ask(at, {"do": "dump", "queues": list(expected)})
         for name, picture in expected.items():
             if "exception" in actual:
                 raise Difference(actual["exception"])
             self._compare_queue(name, picture, actual[name])
         recover = {"do": "recover", "at": at}
-        self._compare(recover, self.expect(self.model, recover), self.world.ask(at, recover))
-        cc, rc, values = self.world.ask(at, {"do": "check"})
+        self._compare(recover, self.expect(self.model, recover), self.workers.ask(at, recover))
+        cc, rc, values = self.workers.ask(at, {"do": "check"})
         if cc:
             raise Difference(f"the engine's own check: {rc} {values}")
 
@@ -347,16 +347,16 @@ class Run:
             )
 
     def close(self) -> None:
-        self.world.close()
+        self.workers.close()
         self.directory.cleanup()
 
 
 # ---- whole runs ----
 
 
-def play(nursery: Nursery, ops: list[Op], platform: str = "unix") -> Difference | None:
+def play(forker: WorkerForker, ops: list[Op], platform: str = "unix") -> Difference | None:
     """Runs given operations on a new queue manager."""
-    run = Run(nursery, platform)
+    run = Run(forker, platform)
     try:
         for op in ops:
             run.apply(op)
@@ -368,17 +368,17 @@ def play(nursery: Nursery, ops: list[Op], platform: str = "unix") -> Difference 
     return None
 
 
-def explore(nursery: Nursery, seed: int, steps: int, platform: str = "unix") -> int:
+def explore(forker: WorkerForker, seed: int, steps: int, platform: str = "unix") -> int:
     """Random operations on a new queue manager; the number of them that ran.
 
     Raises Difference with a short list of operations that shows it.
     """
-    run = Run(nursery, platform)
+    run = Run(forker, platform)
     generator = Generator(random.Random(seed), run.model)
     try:
         while len(run.history) < steps:
             generator.model = run.model
-            for op in generator.next(sorted(run.world.workers)):
+            for op in generator.next(sorted(run.workers.by_number)):
                 run.apply(op)
             if len(run.history) % DUMP_EVERY == 0:
                 run.compare_dumps()
@@ -388,17 +388,17 @@ def explore(nursery: Nursery, seed: int, steps: int, platform: str = "unix") -> 
         found, history = error, run.history
     finally:
         run.close()
-    raise Difference(explain(nursery, seed, platform, history, found))
+    raise Difference(explain(forker, seed, platform, history, found))
 
 
 def explain(
-    nursery: Nursery, seed: int, platform: str, history: list[Op], found: BaseException
+    forker: WorkerForker, seed: int, platform: str, history: list[Op], found: BaseException
 ) -> str:
     """The difference, and the shortest list of operations that was found to show one."""
     if isinstance(found, TimeoutError):  # each attempt would take as long
         at = f"seed {seed}, platform {platform}, operation {len(history)}"
         return f"{at}: no answer to the last of {history[-4:]}"
-    short, last = shrink(nursery, history, platform)
+    short, last = shrink(forker, history, platform)
     return "\n".join(
         [
             f"seed {seed}, platform {platform}, after {len(history)} operations: {found!r}",
@@ -409,11 +409,11 @@ def explain(
 
 
 def shrink(
-    nursery: Nursery, ops: list[Op], platform: str, seconds: float = 40
+    forker: WorkerForker, ops: list[Op], platform: str, seconds: float = 40
 ) -> tuple[list[Op], Difference | None]:
     """Leaves out operations as long as a difference remains."""
     deadline = time.monotonic() + seconds
-    last = play(nursery, ops, platform)
+    last = play(forker, ops, platform)
     if last is None:
         return ops, None
     size = max(1, len(ops) // 2)
@@ -421,7 +421,7 @@ def shrink(
         at, progress = 0, False
         while at < len(ops) and time.monotonic() < deadline:
             fewer = ops[:at] + ops[at + size :]
-            difference = play(nursery, fewer, platform)
+            difference = play(forker, fewer, platform)
             if difference is not None:
                 ops, last, progress = fewer, difference, True
             else:

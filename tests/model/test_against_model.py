@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 from runner import Difference, Run, explore
-from world import Nursery
+from workers_fixture import WorkerForker
 
 RUN_STEPS = 2000  # operations on one queue manager
 SEED = int(os.environ.get("SEED", "20240229"))
@@ -26,18 +26,18 @@ SHARE_OF_ZOS = 5  # every fifth run is on platform z/OS
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
+def forker() -> Iterator[WorkerForker]:
+    made = WorkerForker()
     yield made
     made.close()
 
 
 @pytest.mark.timeout(600 + STEPS * SECONDS_A_STEP)
-def test_engine_and_model_agree_on_random_calls(nursery: Nursery) -> None:
+def test_engine_and_model_agree_on_random_calls(forker: WorkerForker) -> None:
     done, seed = 0, SEED
     while done < STEPS:
         zos = (seed - SEED) % SHARE_OF_ZOS == SHARE_OF_ZOS - 1
-        done += explore(nursery, seed, min(RUN_STEPS, STEPS), "zos" if zos else "unix")
+        done += explore(forker, seed, min(RUN_STEPS, STEPS), "zos" if zos else "unix")
         seed += 1
     print(f"{done} operations, seeds {SEED} to {seed - 1}")
 
@@ -45,17 +45,17 @@ def test_engine_and_model_agree_on_random_calls(nursery: Nursery) -> None:
 class Machine(RuleBasedStateMachine):
     """The same operations, drawn and shrunk by hypothesis."""
 
-    nursery: Nursery
+    forker: WorkerForker
 
     def __init__(self) -> None:
         super().__init__()
-        self.machine = Run(self.nursery)
+        self.machine = Run(self.forker)
 
     @rule(rng=st.randoms(use_true_random=False))
     def call(self, rng: random.Random) -> None:
         generator = Generator(rng, self.machine.model)
         generator.numbers = len(self.machine.history) * 10
-        for op in generator.next(sorted(self.machine.world.workers)):
+        for op in generator.next(sorted(self.machine.workers.by_number)):
             self.machine.apply(op)
 
     def teardown(self) -> None:
@@ -65,8 +65,8 @@ class Machine(RuleBasedStateMachine):
             self.machine.close()
 
 
-def test_engine_and_model_agree_on_calls_that_hypothesis_draws(nursery: Nursery) -> None:
-    Machine.nursery = nursery
+def test_engine_and_model_agree_on_calls_that_hypothesis_draws(forker: WorkerForker) -> None:
+    Machine.forker = forker
     run_state_machine_as_test(
         Machine,
         settings=settings(
@@ -80,7 +80,7 @@ def test_engine_and_model_agree_on_calls_that_hypothesis_draws(nursery: Nursery)
 
 
 def test_a_difference_is_told_with_a_short_list_of_operations(
-    nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+    forker: WorkerForker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The harness finds a fault: a model that takes 8 for the highest priority."""
     import model_put
@@ -88,4 +88,4 @@ def test_a_difference_is_told_with_a_short_list_of_operations(
     monkeypatch.setattr(model_put, "MAX_PRIORITY", 8)
     with pytest.raises(Difference, match="operations show it"):
         for seed in range(3):
-            explore(nursery, seed, 1000)
+            explore(forker, seed, 1000)

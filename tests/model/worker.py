@@ -1,6 +1,6 @@
 """A process that makes MQI calls for somebody else: it reads operations from a socket and answers.
 
-Run as a program it is a nursery: it has the package imported, attaches to nothing, and forks a
+Run as a program it is a forker: it has the package imported, attaches to nothing, and forks a
 worker for each request, which takes a millisecond instead of the start of an interpreter.
 """
 
@@ -275,7 +275,7 @@ def serve(channel: socket.socket, home: str, name: str) -> None:
     channel.close()
 
 
-def nursery(control: socket.socket) -> None:
+def forker(control: socket.socket) -> None:
     """Forks a worker for each request (home, name, with the worker's socket); answers its pid."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
@@ -296,4 +296,4 @@ def nursery(control: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    nursery(socket.socket(fileno=int(sys.argv[1])))
+    forker(socket.socket(fileno=int(sys.argv[1])))

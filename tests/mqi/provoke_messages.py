@@ -12,19 +12,19 @@ OUTPUT, INPUT, BROWSE = mqi.MQOO_OUTPUT, mqi.MQOO_INPUT_SHARED, mqi.MQOO_BROWSE
 
 def putting(bench: Bench, *, options: int = 0, **fields: Any) -> Answer:
     """The answer of an MQPUT with these fields of MQMD to a new queue; nothing may arrive."""
-    queue = bench.desk.local()
-    hobj = bench.desk.opened(queue, OUTPUT)
-    answer = bench.desk.put(hobj, md=mqi.MQMD(**fields), options=options)
-    assert bench.desk.depth(queue) == (answer[0] != FAILED)
+    queue = bench.qmgr.local()
+    hobj = bench.qmgr.opened(queue, OUTPUT)
+    answer = bench.qmgr.put(hobj, md=mqi.MQMD(**fields), options=options)
+    assert bench.qmgr.depth(queue) == (answer[0] != FAILED)
     return answer
 
 
 def getting(bench: Bench, rights: int = INPUT, *messages: bytes, **more: Any) -> Answer:
     """The answer of an MQGET from a new queue with these messages, opened with these rights."""
-    queue = bench.desk.local()
+    queue = bench.qmgr.local()
     for data in messages:
-        bench.desk.send(queue, data)
-    got = bench.desk.get(bench.desk.opened(queue, rights), **more)
+        bench.qmgr.send(queue, data)
+    got = bench.qmgr.get(bench.qmgr.opened(queue, rights), **more)
     return got.cc, got.rc
 
 
@@ -68,8 +68,8 @@ def persistence_three(bench: Bench) -> Answer:
 
 @provokes(2048)
 def persistent_to_a_temporary_dynamic_queue(bench: Bench) -> Answer:
-    hobj, _ = bench.desk.dynamic(bench.desk.model("TEMPDYN"), OUTPUT)
-    return bench.desk.put(hobj, md=mqi.MQMD(Persistence=1))
+    hobj, _ = bench.qmgr.dynamic(bench.qmgr.model("TEMPDYN"), OUTPUT)
+    return bench.qmgr.put(hobj, md=mqi.MQMD(Persistence=1))
 
 
 @provokes(2049, WARNING)
@@ -119,12 +119,12 @@ def wrong_original_length(bench: Bench) -> Answer:
 
 @provokes(2030)
 def longer_than_the_queue_takes(bench: Bench) -> Answer:
-    return bench.desk.put(bench.desk.local(maxmsgl=10), b"x" * 11)
+    return bench.qmgr.put(bench.qmgr.local(maxmsgl=10), b"x" * 11)
 
 
 @provokes(2039)
 def put_without_the_option(bench: Bench) -> Answer:
-    return bench.desk.put(bench.desk.opened(bench.desk.local(), INPUT))
+    return bench.qmgr.put(bench.qmgr.opened(bench.qmgr.local(), INPUT))
 
 
 @provokes(2046)
@@ -134,31 +134,31 @@ def in_and_out_of_syncpoint(bench: Bench) -> Answer:
 
 @provokes(2051)
 def put_to_an_inhibited_queue(bench: Bench) -> Answer:
-    return bench.desk.put(bench.desk.local(put="DISABLED"))
+    return bench.qmgr.put(bench.qmgr.local(put="DISABLED"))
 
 
 @provokes(2051)
 def put_through_an_inhibited_alias(bench: Bench) -> Answer:
-    alias = bench.desk.define("QALIAS", target=bench.desk.local(), put="DISABLED")
-    return bench.desk.put(bench.desk.opened(alias, OUTPUT))
+    alias = bench.qmgr.define("QALIAS", target=bench.qmgr.local(), put="DISABLED")
+    return bench.qmgr.put(bench.qmgr.opened(alias, OUTPUT))
 
 
 @provokes(2053)
 def put_to_a_full_queue(bench: Bench) -> Answer:
-    queue = bench.desk.local(maxdepth=1)
-    bench.desk.send(queue)
-    return bench.desk.put(queue)
+    queue = bench.qmgr.local(maxdepth=1)
+    bench.qmgr.send(queue)
+    return bench.qmgr.put(queue)
 
 
 @provokes(2057)
 def mqput1_to_a_model_queue(bench: Bench) -> Answer:
-    return bench.desk.put(bench.desk.model("TEMPDYN"))
+    return bench.qmgr.put(bench.qmgr.model("TEMPDYN"))
 
 
 @provokes(2173)
 def wrong_put_options(bench: Bench) -> Answer:
-    hobj = bench.desk.opened(bench.desk.local(), OUTPUT)
-    return mqi.MQPUT(bench.desk.hconn, hobj, mqi.MQMD(), mqi.MQPMO(StrucId="XXXX"), b"")
+    hobj = bench.qmgr.opened(bench.qmgr.local(), OUTPUT)
+    return mqi.MQPUT(bench.qmgr.hconn, hobj, mqi.MQMD(), mqi.MQPMO(StrucId="XXXX"), b"")
 
 
 @provokes(2093)
@@ -197,10 +197,10 @@ def pass_before_anything_was_got(bench: Bench) -> Answer:
 
 
 def passing(bench: Bench, to: int, option: int, source: int = 0) -> Answer:
-    desk = bench.desk
+    qmgr = bench.qmgr
     pmo = mqi.MQPMO(Options=option | mqi.MQPMO_NO_SYNCPOINT)
-    pmo.Context = desk.opened(desk.local(), INPUT | source)
-    return mqi.MQPUT(desk.hconn, desk.opened(desk.local(), to), mqi.MQMD(), pmo, b"")
+    pmo.Context = qmgr.opened(qmgr.local(), INPUT | source)
+    return mqi.MQPUT(qmgr.hconn, qmgr.opened(qmgr.local(), to), mqi.MQMD(), pmo, b"")
 
 
 @provokes(2158)
@@ -214,38 +214,38 @@ def put_records_missing(bench: Bench) -> Answer:
 
 
 def to_a_list(bench: Bench, **fields: Any) -> Answer:
-    desk = bench.desk
+    qmgr = bench.qmgr
     od = mqi.MQOD(
         Version=mqi.MQOD_VERSION_2,
         RecsPresent=2,
-        ObjectRecs=[mqi.MQOR(ObjectName=desk.local()) for _ in range(2)],
+        ObjectRecs=[mqi.MQOR(ObjectName=qmgr.local()) for _ in range(2)],
     )
-    hobj, cc, rc = mqi.MQOPEN(desk.hconn, od, OUTPUT)
+    hobj, cc, rc = mqi.MQOPEN(qmgr.hconn, od, OUTPUT)
     assert (cc, rc) == (OK, 0)
     pmo = mqi.MQPMO(
         Version=mqi.MQPMO_VERSION_2,
         Options=mqi.MQPMO_NO_SYNCPOINT,
         **{"RecsPresent": 2, **fields},
     )
-    return mqi.MQPUT(desk.hconn, hobj, mqi.MQMD(), pmo, b"")
+    return mqi.MQPUT(qmgr.hconn, hobj, mqi.MQMD(), pmo, b"")
 
 
 @provokes(2071)
 def more_than_the_region_holds(bench: Bench) -> Answer:
-    desk = bench.own(region_size=16 << 20)
-    return fill(desk, desk.local(maxdepth=999999999), b"x" * 65536, 0)
+    qmgr = bench.own(region_size=16 << 20)
+    return fill(qmgr, qmgr.local(maxdepth=999999999), b"x" * 65536, 0)
 
 
 @provokes(2192)
 def more_than_the_journal_holds(bench: Bench) -> Answer:
-    desk = bench.own(segment_size=1 << 18, journal_limit=1 << 20)
-    return fill(desk, desk.local(maxdepth=999999999), b"x" * 32768, 1)
+    qmgr = bench.own(segment_size=1 << 18, journal_limit=1 << 20)
+    return fill(qmgr, qmgr.local(maxdepth=999999999), b"x" * 32768, 1)
 
 
-def fill(desk: Any, queue: str, data: bytes, persistence: int) -> Answer:
-    hobj = desk.opened(queue, OUTPUT)
+def fill(qmgr: Any, queue: str, data: bytes, persistence: int) -> Answer:
+    hobj = qmgr.opened(queue, OUTPUT)
     for _ in range(2000):
-        answer = desk.put(hobj, data, mqi.MQMD(Persistence=persistence))
+        answer = qmgr.put(hobj, data, mqi.MQMD(Persistence=persistence))
         if answer[0] == FAILED:
             break
     return ended(answer)
@@ -253,8 +253,8 @@ def fill(desk: Any, queue: str, data: bytes, persistence: int) -> Answer:
 
 @provokes(2260)
 def no_transmission_header_where_one_is_said(bench: Bench) -> Answer:
-    route = bench.desk.local(usage="XMITQ")
-    return bench.desk.put(route, b"no header", mqi.MQMD(Format="MQXMIT"))
+    route = bench.qmgr.local(usage="XMITQ")
+    return bench.qmgr.put(route, b"no header", mqi.MQMD(Format="MQXMIT"))
 
 
 @provokes(2248)
@@ -272,8 +272,8 @@ def negative_buffer_length(bench: Bench) -> Answer:
 
 @provokes(2016)
 def get_from_an_inhibited_queue(bench: Bench) -> Answer:
-    queue = bench.desk.local(get="DISABLED")
-    got = bench.desk.get(bench.desk.opened(queue, INPUT))
+    queue = bench.qmgr.local(get="DISABLED")
+    got = bench.qmgr.get(bench.qmgr.opened(queue, INPUT))
     return got.cc, got.rc
 
 
@@ -338,46 +338,46 @@ def option_of_a_newer_version(bench: Bench) -> Answer:
 
 @provokes(2024)
 def more_than_a_unit_of_work_may_hold(bench: Bench) -> Answer:
-    desk = bench.own()
-    queue = desk.local()
-    desk.qm.alter("QMGR", "", maxumsgs=2)
+    qmgr = bench.own()
+    queue = qmgr.local()
+    qmgr.qm.alter("QMGR", "", maxumsgs=2)
     for _ in range(2):
-        desk.send(queue, syncpoint=True)
-    answer = desk.put(queue, syncpoint=True)
-    desk.commit()
-    assert desk.depth(queue) == 2
+        qmgr.send(queue, syncpoint=True)
+    answer = qmgr.put(queue, syncpoint=True)
+    qmgr.commit()
+    assert qmgr.depth(queue) == 2
     return answer
 
 
 @provokes(2003, WARNING)
 def commit_of_a_unit_that_pinned_the_journal(bench: Bench) -> Answer:
-    desk = bench.own(segment_size=1 << 18, journal_limit=1 << 20)
-    queue, other = desk.local(), desk.local()
-    somebody = desk.other()
-    desk.send(queue, b"x" * 300000, mqi.MQMD(Persistence=1), syncpoint=True)
+    qmgr = bench.own(segment_size=1 << 18, journal_limit=1 << 20)
+    queue, other = qmgr.local(), qmgr.local()
+    somebody = qmgr.other()
+    qmgr.send(queue, b"x" * 300000, mqi.MQMD(Persistence=1), syncpoint=True)
     for _ in range(400):
-        desk.put(other, b"x" * 32768, mqi.MQMD(Persistence=1), hconn=somebody)
-        desk.get(other, hconn=somebody)
-        desk.qm.maintain()
-    answer = mqi.MQCMIT(desk.hconn)
-    assert desk.depth(queue) == 0
+        qmgr.put(other, b"x" * 32768, mqi.MQMD(Persistence=1), hconn=somebody)
+        qmgr.get(other, hconn=somebody)
+        qmgr.qm.maintain()
+    answer = mqi.MQCMIT(qmgr.hconn)
+    assert qmgr.depth(queue) == 0
     return answer
 
 
 @provokes(2121, WARNING)
 def begin_without_participants(bench: Bench) -> Answer:
-    return mqi.MQBEGIN(bench.desk.hconn)
+    return mqi.MQBEGIN(bench.qmgr.hconn)
 
 
 @provokes(2128)
 def begin_in_a_unit_of_work(bench: Bench) -> Answer:
-    bench.desk.send(bench.desk.local(), syncpoint=True)
-    return mqi.MQBEGIN(bench.desk.hconn)
+    bench.qmgr.send(bench.qmgr.local(), syncpoint=True)
+    return mqi.MQBEGIN(bench.qmgr.hconn)
 
 
 @provokes(2134)
 def wrong_begin_options(bench: Bench) -> Answer:
-    return mqi.MQBEGIN(bench.desk.hconn, mqi.MQBO(StrucId="XXXX"))
+    return mqi.MQBEGIN(bench.qmgr.hconn, mqi.MQBO(StrucId="XXXX"))
 
 
 # ---- the rest ----
@@ -385,7 +385,7 @@ def wrong_begin_options(bench: Bench) -> Answer:
 
 @provokes(2004)
 def data_that_is_no_buffer(bench: Bench) -> Answer:
-    return bench.desk.put(bench.desk.opened(bench.desk.local(), OUTPUT), 5)
+    return bench.qmgr.put(bench.qmgr.opened(bench.qmgr.local(), OUTPUT), 5)
 
 
 @provokes(2443)
@@ -412,26 +412,26 @@ def match_by_no_token(bench: Bench) -> Answer:
 
 @provokes(2460)
 def put_with_a_message_handle(bench: Bench) -> Answer:
-    hobj = bench.desk.opened(bench.desk.local(), OUTPUT)
+    hobj = bench.qmgr.opened(bench.qmgr.local(), OUTPUT)
     pmo = mqi.MQPMO(Version=mqi.MQPMO_VERSION_3, OriginalMsgHandle=5)
-    return mqi.MQPUT(bench.desk.hconn, hobj, mqi.MQMD(), pmo, b"")
+    return mqi.MQPUT(bench.qmgr.hconn, hobj, mqi.MQMD(), pmo, b"")
 
 
 @provokes(2219)
 def call_while_another_thread_calls(bench: Bench) -> Answer:
-    desk = bench.desk
+    qmgr = bench.qmgr
     cno = mqi.MQCNO(Options=mqi.MQCNO_HANDLE_SHARE_NO_BLOCK)
-    hconn, cc, rc = mqi.MQCONNX(desk.name, cno)
+    hconn, cc, rc = mqi.MQCONNX(qmgr.name, cno)
     assert (cc, rc) == (OK, 0)
-    desk.others.append(hconn)
-    name = desk.local()
-    hobj = desk.opened(name, INPUT, hconn)
+    qmgr.others.append(hconn)
+    name = qmgr.local()
+    hobj = qmgr.opened(name, INPUT, hconn)
     waiter = threading.Thread(
-        target=lambda: desk.get(hobj, syncpoint=True, wait=20000, hconn=hconn)
+        target=lambda: qmgr.get(hobj, syncpoint=True, wait=20000, hconn=hconn)
     )
     waiter.start()
-    desk.until(lambda: desk.waiting(name))
+    qmgr.until(lambda: qmgr.waiting(name))
     answer = mqi.MQCMIT(hconn)
-    desk.send(name)
+    qmgr.send(name)
     waiter.join(30)
     return answer

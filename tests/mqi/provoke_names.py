@@ -11,7 +11,7 @@ from typing import Any
 from provoking import FAILED, OK, WARNING, Answer, Bench, mqi, opening, provokes
 
 import penstock
-from desk import killed
+from qmgr_fixture import killed
 
 OUTPUT, INPUT, BROWSE, INQUIRE = (
     mqi.MQOO_OUTPUT, mqi.MQOO_INPUT_SHARED, mqi.MQOO_BROWSE, mqi.MQOO_INQUIRE,
@@ -23,25 +23,25 @@ OUTPUT, INPUT, BROWSE, INQUIRE = (
 
 @provokes(2002, WARNING)
 def connect_twice(bench: Bench) -> Answer:
-    first = bench.desk.hconn
-    hconn, cc, rc = mqi.MQCONN(bench.desk.name)
+    first = bench.qmgr.hconn
+    hconn, cc, rc = mqi.MQCONN(bench.qmgr.name)
     assert hconn == first
     return cc, rc
 
 
 @provokes(2009)
 def call_after_a_preemptive_end(bench: Bench) -> Answer:
-    desk = bench.own()
-    hobj = desk.opened(desk.local(), OUTPUT)
-    desk.qm.end("preemptive")
-    return desk.put(hobj)
+    qmgr = bench.own()
+    hobj = qmgr.opened(qmgr.local(), OUTPUT)
+    qmgr.qm.end("preemptive")
+    return qmgr.put(hobj)
 
 
 @provokes(2012)
 def call_in_a_forked_child(bench: Bench) -> Answer:
-    desk = bench.desk
-    hobj = desk.opened(desk.local(), OUTPUT)
-    return elsewhere(lambda: desk.put(hobj))
+    qmgr = bench.qmgr
+    hobj = qmgr.opened(qmgr.local(), OUTPUT)
+    return elsewhere(lambda: qmgr.put(hobj))
 
 
 @provokes(2018)
@@ -51,7 +51,7 @@ def no_connection_handle(bench: Bench) -> Answer:
 
 @provokes(2018)
 def ended_connection_handle(bench: Bench) -> Answer:
-    hconn = bench.desk.other()
+    hconn = bench.qmgr.other()
     assert mqi.MQDISC(hconn) == (OK, 0)
     return mqi.MQCMIT(hconn)
 
@@ -63,23 +63,23 @@ def unknown_queue_manager(bench: Bench) -> Answer:
 
 @provokes(2059)
 def connect_while_a_stopped_process_is_in_the_way(bench: Bench) -> Answer:
-    desk = bench.own()
-    hobj = desk.opened(desk.local(), OUTPUT)
+    qmgr = bench.own()
+    hobj = qmgr.opened(qmgr.local(), OUTPUT)
 
     def hold() -> None:
-        desk.start()
-        desk.local()
+        qmgr.start()
+        qmgr.local()
         os.kill(os.getpid(), signal.SIGSTOP)
 
     def end() -> None:
-        penstock.connect(desk.name, desk.home).end("immediate")
+        penstock.connect(qmgr.name, qmgr.home).end("immediate")
 
     processes = [in_process(hold)]
     try:
         os.waitpid(processes[0], os.WUNTRACED)
         processes.append(in_process(end))
-        desk.until(lambda: desk.put(hobj)[1] == 2162)
-        return mqi.MQCONNX(desk.name, mqi.MQCNO(Options=mqi.MQCNO_HANDLE_SHARE_BLOCK))
+        qmgr.until(lambda: qmgr.put(hobj)[1] == 2162)
+        return mqi.MQCONNX(qmgr.name, mqi.MQCNO(Options=mqi.MQCNO_HANDLE_SHARE_BLOCK))
     finally:
         for pid in processes:
             os.kill(pid, signal.SIGKILL)
@@ -99,46 +99,46 @@ def in_process(work: Callable[[], object]) -> int:
 
 @provokes(2101)
 def connect_to_damaged_files(bench: Bench) -> Answer:
-    desk = bench.own()
-    queue = desk.local()
+    qmgr = bench.own()
+    queue = qmgr.local()
     for _ in range(20):
-        desk.send(queue, b"x" * 4000, mqi.MQMD(Persistence=1))
-    desk.failure()
-    desk.stop()
-    settings = desk.directory() / "qm.toml"
+        qmgr.send(queue, b"x" * 4000, mqi.MQMD(Persistence=1))
+    qmgr.failure()
+    qmgr.stop()
+    settings = qmgr.directory() / "qm.toml"
     text = settings.read_text()
     settings.write_text("no settings at all")
     try:
-        return mqi.MQCONN(desk.name)
+        return mqi.MQCONN(qmgr.name)
     finally:
         settings.write_text(text)
-        desk.start()
+        qmgr.start()
 
 
 @provokes(2139)
 def wrong_connect_options(bench: Bench) -> Answer:
-    return mqi.MQCONNX(bench.desk.name, mqi.MQCNO(StrucId="XXXX"))
+    return mqi.MQCONNX(bench.qmgr.name, mqi.MQCNO(StrucId="XXXX"))
 
 
 @provokes(2161)
 def open_while_quiescing(bench: Bench) -> Answer:
-    desk = bench.own()
-    queue = desk.local()
-    desk.qm.end("controlled")
-    return desk.open(queue, OUTPUT | mqi.MQOO_FAIL_IF_QUIESCING)
+    qmgr = bench.own()
+    queue = qmgr.local()
+    qmgr.qm.end("controlled")
+    return qmgr.open(queue, OUTPUT | mqi.MQOO_FAIL_IF_QUIESCING)
 
 
 @provokes(2162)
 def put_after_an_immediate_end(bench: Bench) -> Answer:
-    desk = bench.own()
-    hobj = desk.opened(desk.local(), OUTPUT)
+    qmgr = bench.own()
+    hobj = qmgr.opened(qmgr.local(), OUTPUT)
 
     def end() -> None:
-        with penstock.connect(desk.name, desk.home) as qm:
+        with penstock.connect(qmgr.name, qmgr.home) as qm:
             qm.end("immediate")
 
     killed(end)
-    return desk.put(hobj)
+    return qmgr.put(hobj)
 
 
 # ---- opening: name resolution ----
@@ -146,13 +146,13 @@ def put_after_an_immediate_end(bench: Bench) -> Answer:
 
 @provokes(2001)
 def alias_of_an_alias(bench: Bench) -> Answer:
-    first = bench.desk.define("QALIAS", target=bench.desk.local())
-    return opening(bench, bench.desk.define("QALIAS", target=first), OUTPUT)
+    first = bench.qmgr.define("QALIAS", target=bench.qmgr.local())
+    return opening(bench, bench.qmgr.define("QALIAS", target=first), OUTPUT)
 
 
 @provokes(2082)
 def alias_of_nothing(bench: Bench) -> Answer:
-    return opening(bench, bench.desk.define("QALIAS", target="NOTHING"), OUTPUT)
+    return opening(bench, bench.qmgr.define("QALIAS", target="NOTHING"), OUTPUT)
 
 
 @provokes(2085)
@@ -162,23 +162,23 @@ def unknown_name(bench: Bench) -> Answer:
 
 @provokes(2086)
 def input_from_an_unknown_queue_manager(bench: Bench) -> Answer:
-    return opening(bench, bench.desk.local(), INPUT, ObjectQMgrName="NOT.THERE")
+    return opening(bench, bench.qmgr.local(), INPUT, ObjectQMgrName="NOT.THERE")
 
 
 @provokes(2087)
 def no_route(bench: Bench) -> Answer:
-    return opening(bench, bench.desk.define("QREMOTE", rname="Q", rqmname="FAR"), OUTPUT)
+    return opening(bench, bench.qmgr.define("QREMOTE", rname="Q", rqmname="FAR"), OUTPUT)
 
 
 @provokes(2091)
 def transmission_queue_of_the_wrong_type(bench: Bench) -> Answer:
-    wrong = bench.desk.define("QALIAS", target=bench.desk.local())
+    wrong = bench.qmgr.define("QALIAS", target=bench.qmgr.local())
     return opening(bench, remote(bench, wrong), OUTPUT)
 
 
 @provokes(2092)
 def transmission_queue_for_other_use(bench: Bench) -> Answer:
-    return opening(bench, remote(bench, bench.desk.local()), OUTPUT)
+    return opening(bench, remote(bench, bench.qmgr.local()), OUTPUT)
 
 
 @provokes(2196)
@@ -187,14 +187,14 @@ def unknown_transmission_queue(bench: Bench) -> Answer:
 
 
 def remote(bench: Bench, xmitq: str) -> str:
-    return bench.desk.define("QREMOTE", rname="THERE", rqmname="FAR", xmitq=xmitq)
+    return bench.qmgr.define("QREMOTE", rname="THERE", rqmname="FAR", xmitq=xmitq)
 
 
 @provokes(2184)
 def manager_alias_opened_as_a_queue(bench: Bench) -> Answer:
-    route = bench.desk.local(usage="XMITQ")
+    route = bench.qmgr.local(usage="XMITQ")
     return opening(
-        bench, bench.desk.define("QREMOTE", rname="", rqmname="FAR", xmitq=route), OUTPUT
+        bench, bench.qmgr.define("QREMOTE", rname="", rqmname="FAR", xmitq=route), OUTPUT
     )
 
 
@@ -205,29 +205,29 @@ def unknown_default_transmission_queue(bench: Bench) -> Answer:
 
 @provokes(2198)
 def default_transmission_queue_of_the_wrong_type(bench: Bench) -> Answer:
-    return by_default(bench, bench.desk.define("QALIAS", target=bench.desk.local()))
+    return by_default(bench, bench.qmgr.define("QALIAS", target=bench.qmgr.local()))
 
 
 @provokes(2199)
 def default_transmission_queue_for_other_use(bench: Bench) -> Answer:
-    return by_default(bench, bench.desk.local())
+    return by_default(bench, bench.qmgr.local())
 
 
 def by_default(bench: Bench, queue: str) -> Answer:
-    bench.desk.qm.alter("QMGR", "", defxmitq=queue)
+    bench.qmgr.qm.alter("QMGR", "", defxmitq=queue)
     try:
         return opening(bench, "Q", OUTPUT, ObjectQMgrName="NOBODY")
     finally:
-        bench.desk.qm.alter("QMGR", "", defxmitq="")
+        bench.qmgr.qm.alter("QMGR", "", defxmitq="")
 
 
 @provokes(2268)
 def cluster_queue_with_all_instances_inhibited(bench: Bench) -> Answer:
-    name = bench.desk.new_name("CLUSTERED")
+    name = bench.qmgr.new_name("CLUSTERED")
     for manager in ("NORTH", "SOUTH"):
-        bench.desk.define("QCLUSTER", name, cluster="C", clusqmgr=manager, put="DISABLED")
-    hobj, cc, rc = bench.desk.open(name, OUTPUT | mqi.MQOO_BIND_NOT_FIXED)
-    return (cc, rc) if cc == FAILED else bench.desk.put(hobj)
+        bench.qmgr.define("QCLUSTER", name, cluster="C", clusqmgr=manager, put="DISABLED")
+    hobj, cc, rc = bench.qmgr.open(name, OUTPUT | mqi.MQOO_BIND_NOT_FIXED)
+    return (cc, rc) if cc == FAILED else bench.qmgr.put(hobj)
 
 
 # ---- opening: the rest ----
@@ -235,13 +235,13 @@ def cluster_queue_with_all_instances_inhibited(bench: Bench) -> Answer:
 
 @provokes(2011)
 def dynamic_name_with_a_star_in_the_middle(bench: Bench) -> Answer:
-    return opening(bench, bench.desk.model("TEMPDYN"), INPUT, DynamicQName="A*B")
+    return opening(bench, bench.qmgr.model("TEMPDYN"), INPUT, DynamicQName="A*B")
 
 
 @provokes(2100)
 def dynamic_name_that_exists(bench: Bench) -> Answer:
-    queue = bench.desk.local()
-    return opening(bench, bench.desk.model("TEMPDYN"), INPUT, DynamicQName=queue)
+    queue = bench.qmgr.local()
+    return opening(bench, bench.qmgr.model("TEMPDYN"), INPUT, DynamicQName=queue)
 
 
 @provokes(2201)
@@ -258,51 +258,51 @@ def name_of_a_logically_deleted_queue_on_zos(bench: Bench) -> Answer:
 
 @provokes(2017)
 def more_handles_than_allowed(bench: Bench) -> Answer:
-    desk = bench.own()
-    queue = desk.local()
-    desk.qm.alter("QMGR", "", maxhands=3)
+    qmgr = bench.own()
+    queue = qmgr.local()
+    qmgr.qm.alter("QMGR", "", maxhands=3)
     for _ in range(3):
-        desk.opened(queue, OUTPUT)
-    return desk.open(queue, OUTPUT)
+        qmgr.opened(queue, OUTPUT)
+    return qmgr.open(queue, OUTPUT)
 
 
 @provokes(2042)
 def exclusive_and_shared(bench: Bench) -> Answer:
-    queue = bench.desk.local()
-    bench.desk.opened(queue, mqi.MQOO_INPUT_EXCLUSIVE)
+    queue = bench.qmgr.local()
+    bench.qmgr.opened(queue, mqi.MQOO_INPUT_EXCLUSIVE)
     return opening(bench, queue, INPUT)
 
 
 @provokes(2043)
 def unknown_object_type(bench: Bench) -> Answer:
-    return opening(bench, bench.desk.local(), OUTPUT, ObjectType=99)
+    return opening(bench, bench.qmgr.local(), OUTPUT, ObjectType=99)
 
 
 @provokes(2044)
 def wrong_object_descriptor(bench: Bench) -> Answer:
-    return opening(bench, bench.desk.local(), OUTPUT, StrucId="XXXX")
+    return opening(bench, bench.qmgr.local(), OUTPUT, StrucId="XXXX")
 
 
 @provokes(2045)
 def input_from_a_remote_queue(bench: Bench) -> Answer:
-    route = bench.desk.local(usage="XMITQ")
+    route = bench.qmgr.local(usage="XMITQ")
     return opening(bench, remote(bench, route), INPUT)
 
 
 @provokes(2045)
 def delete_of_a_predefined_queue(bench: Bench) -> Answer:
-    hobj = bench.desk.opened(bench.desk.local(), INPUT)
-    return bench.desk.close(hobj, mqi.MQCO_DELETE)
+    hobj = bench.qmgr.opened(bench.qmgr.local(), INPUT)
+    return bench.qmgr.close(hobj, mqi.MQCO_DELETE)
 
 
 @provokes(2046)
 def open_for_nothing(bench: Bench) -> Answer:
-    return opening(bench, bench.desk.local(), 0)
+    return opening(bench, bench.qmgr.local(), 0)
 
 
 @provokes(2046)
 def unknown_close_option(bench: Bench) -> Answer:
-    return bench.desk.close(bench.desk.opened(bench.desk.local(), INPUT), 64)
+    return bench.qmgr.close(bench.qmgr.opened(bench.qmgr.local(), INPUT), 64)
 
 
 @provokes(2152)
@@ -322,40 +322,40 @@ def name_for_the_queue_manager(bench: Bench) -> Answer:
 
 @provokes(2019)
 def closed_handle(bench: Bench) -> Answer:
-    hobj = bench.desk.opened(bench.desk.local(), OUTPUT)
-    bench.desk.closed(hobj)
-    return bench.desk.put(hobj)
+    hobj = bench.qmgr.opened(bench.qmgr.local(), OUTPUT)
+    bench.qmgr.closed(hobj)
+    return bench.qmgr.put(hobj)
 
 
 @provokes(2019)
 def handle_of_another_connection(bench: Bench) -> Answer:
-    hobj = bench.desk.opened(bench.desk.local(), OUTPUT)
-    return bench.desk.put(hobj, hconn=bench.desk.other())
+    hobj = bench.qmgr.opened(bench.qmgr.local(), OUTPUT)
+    return bench.qmgr.put(hobj, hconn=bench.qmgr.other())
 
 
 @provokes(2052)
 def handle_of_a_deleted_queue(bench: Bench) -> Answer:
-    desk = bench.desk
-    hobj, name = desk.dynamic(desk.model("PERMDYN", share="YES"), INPUT)
-    other = desk.opened(name, OUTPUT)
-    desk.closed(hobj, mqi.MQCO_DELETE)
-    return desk.put(other)
+    qmgr = bench.qmgr
+    hobj, name = qmgr.dynamic(qmgr.model("PERMDYN", share="YES"), INPUT)
+    other = qmgr.opened(name, OUTPUT)
+    qmgr.closed(hobj, mqi.MQCO_DELETE)
+    return qmgr.put(other)
 
 
 @provokes(2041)
 def handle_of_a_changed_alias(bench: Bench) -> Answer:
-    desk = bench.desk
-    alias = desk.define("QALIAS", target=desk.local())
-    hobj = desk.opened(alias, OUTPUT)
-    desk.qm.alter("QALIAS", alias, target=desk.local(), force=True)
-    return desk.put(hobj)
+    qmgr = bench.qmgr
+    alias = qmgr.define("QALIAS", target=qmgr.local())
+    hobj = qmgr.opened(alias, OUTPUT)
+    qmgr.qm.alter("QALIAS", alias, target=qmgr.local(), force=True)
+    return qmgr.put(hobj)
 
 
 @provokes(2055)
 def delete_of_a_queue_with_messages(bench: Bench) -> Answer:
-    hobj, name = bench.desk.dynamic(bench.desk.model("PERMDYN"), INPUT)
-    bench.desk.send(name)
-    return bench.desk.close(hobj, mqi.MQCO_DELETE)
+    hobj, name = bench.qmgr.dynamic(bench.qmgr.model("PERMDYN"), INPUT)
+    bench.qmgr.send(name)
+    return bench.qmgr.close(hobj, mqi.MQCO_DELETE)
 
 
 # ---- distribution lists ----
@@ -369,19 +369,19 @@ def a_list(bench: Bench, *names: str, **od: Any) -> tuple[Any, Answer]:
         ResponseRecs=[mqi.MQRR() for _ in names],
         **od,
     )
-    return descriptor, mqi.MQOPEN(bench.desk.hconn, descriptor, OUTPUT)
+    return descriptor, mqi.MQOPEN(bench.qmgr.hconn, descriptor, OUTPUT)
 
 
 @provokes(2136, WARNING)
 def list_with_one_good_queue(bench: Bench) -> Answer:
-    descriptor, answer = a_list(bench, bench.desk.local(), "NOT.THERE")
+    descriptor, answer = a_list(bench, bench.qmgr.local(), "NOT.THERE")
     assert [record.Reason for record in descriptor.ResponseRecs] == [0, 2085]
     return answer
 
 
 @provokes(2136, FAILED)
 def list_that_fails_for_different_reasons(bench: Bench) -> Answer:
-    alias = bench.desk.define("QALIAS", target="NOTHING")
+    alias = bench.qmgr.define("QALIAS", target="NOTHING")
     descriptor, answer = a_list(bench, alias, "NOT.THERE")
     assert [record.Reason for record in descriptor.ResponseRecs] == [2082, 2085]
     return answer
@@ -389,7 +389,7 @@ def list_that_fails_for_different_reasons(bench: Bench) -> Answer:
 
 @provokes(2137)
 def put_to_a_list_whose_open_failed_in_part(bench: Bench) -> Answer:
-    _, (hobj, cc, rc) = a_list(bench, bench.desk.local(), "NOT.THERE")
+    _, (hobj, cc, rc) = a_list(bench, bench.qmgr.local(), "NOT.THERE")
     assert (cc, rc) == (WARNING, 2136)
     records = [mqi.MQRR(), mqi.MQRR()]
     pmo = mqi.MQPMO(
@@ -398,61 +398,61 @@ def put_to_a_list_whose_open_failed_in_part(bench: Bench) -> Answer:
         RecsPresent=2,
         ResponseRecs=records,
     )
-    cc, rc = mqi.MQPUT(bench.desk.hconn, hobj, mqi.MQMD(), pmo, b"x")
+    cc, rc = mqi.MQPUT(bench.qmgr.hconn, hobj, mqi.MQMD(), pmo, b"x")
     assert (cc, rc, records[0].Reason) == (WARNING, 2136, 0)
     return records[1].CompCode, records[1].Reason
 
 
 @provokes(2152)
 def list_with_an_object_name(bench: Bench) -> Answer:
-    return a_list(bench, bench.desk.local(), ObjectName="Q")[1]
+    return a_list(bench, bench.qmgr.local(), ObjectName="Q")[1]
 
 
 @provokes(2154)
 def list_of_less_than_none(bench: Bench) -> Answer:
     od = mqi.MQOD(Version=mqi.MQOD_VERSION_2, RecsPresent=-1)
-    return mqi.MQOPEN(bench.desk.hconn, od, OUTPUT)
+    return mqi.MQOPEN(bench.qmgr.hconn, od, OUTPUT)
 
 
 @provokes(2155)
 def list_without_object_records(bench: Bench) -> Answer:
     od = mqi.MQOD(Version=mqi.MQOD_VERSION_2, RecsPresent=2)
-    return mqi.MQOPEN(bench.desk.hconn, od, OUTPUT)
+    return mqi.MQOPEN(bench.qmgr.hconn, od, OUTPUT)
 
 
 @provokes(2156)
 def list_with_too_few_response_records(bench: Bench) -> Answer:
     od = mqi.MQOD(
         Version=mqi.MQOD_VERSION_2,
-        ObjectRecs=[mqi.MQOR(ObjectName=bench.desk.local()) for _ in range(2)],
+        ObjectRecs=[mqi.MQOR(ObjectName=bench.qmgr.local()) for _ in range(2)],
         ResponseRecs=[mqi.MQRR()],
     )
-    return mqi.MQOPEN(bench.desk.hconn, od, OUTPUT)
+    return mqi.MQOPEN(bench.qmgr.hconn, od, OUTPUT)
 
 
 # ---- inquiring and setting ----
 
 
 def inquiring(bench: Bench, selectors: list[int], **attributes: Any) -> Answer:
-    hobj = bench.desk.opened(bench.desk.local(**attributes), INQUIRE)
-    return mqi.MQINQ(bench.desk.hconn, hobj, selectors)
+    hobj = bench.qmgr.opened(bench.qmgr.local(**attributes), INQUIRE)
+    return mqi.MQINQ(bench.qmgr.hconn, hobj, selectors)
 
 
 def setting(bench: Bench, selector: int, value: int) -> Answer:
-    hobj = bench.desk.opened(bench.desk.local(), mqi.MQOO_SET)
-    return mqi.MQSET(bench.desk.hconn, hobj, {selector: value})
+    hobj = bench.qmgr.opened(bench.qmgr.local(), mqi.MQOO_SET)
+    return mqi.MQSET(bench.qmgr.hconn, hobj, {selector: value})
 
 
 @provokes(2038)
 def inquire_without_the_option(bench: Bench) -> Answer:
-    hobj = bench.desk.opened(bench.desk.local(), OUTPUT)
-    return mqi.MQINQ(bench.desk.hconn, hobj, [mqi.MQIA_Q_TYPE])
+    hobj = bench.qmgr.opened(bench.qmgr.local(), OUTPUT)
+    return mqi.MQINQ(bench.qmgr.hconn, hobj, [mqi.MQIA_Q_TYPE])
 
 
 @provokes(2040)
 def set_without_the_option(bench: Bench) -> Answer:
-    hobj = bench.desk.opened(bench.desk.local(), INQUIRE)
-    return mqi.MQSET(bench.desk.hconn, hobj, {mqi.MQIA_INHIBIT_PUT: 0})
+    hobj = bench.qmgr.opened(bench.qmgr.local(), INQUIRE)
+    return mqi.MQSET(bench.qmgr.hconn, hobj, {mqi.MQIA_INHIBIT_PUT: 0})
 
 
 @provokes(2066)
@@ -489,16 +489,16 @@ provoked_by_setting(2078, "wrong_trigger_type", mqi.MQIA_TRIGGER_TYPE, 9)
 
 @provokes(2065)
 def selectors_that_are_no_list(bench: Bench) -> Answer:
-    hobj = bench.desk.opened(bench.desk.local(), INQUIRE)
-    return mqi.MQINQ(bench.desk.hconn, hobj, 5)
+    hobj = bench.qmgr.opened(bench.qmgr.local(), INQUIRE)
+    return mqi.MQINQ(bench.qmgr.hconn, hobj, 5)
 
 
 TWO_OF_EACH = [mqi.MQIA_Q_TYPE, mqi.MQIA_MAX_Q_DEPTH, mqi.MQCA_Q_NAME, mqi.MQCA_Q_DESC]
 
 
 def inquiring_into(bench: Bench, **areas: int) -> Answer:
-    hobj = bench.desk.opened(bench.desk.local(), INQUIRE)
-    return mqi.MQINQ(bench.desk.hconn, hobj, TWO_OF_EACH, **areas)
+    hobj = bench.qmgr.opened(bench.qmgr.local(), INQUIRE)
+    return mqi.MQINQ(bench.qmgr.hconn, hobj, TWO_OF_EACH, **areas)
 
 
 @provokes(2022, WARNING)
@@ -523,39 +523,39 @@ def area_for_less_than_no_characters(bench: Bench) -> Answer:
 
 @provokes(2270)
 def cluster_queue_whose_last_instance_went(bench: Bench) -> Answer:
-    name = bench.desk.define("QCLUSTER", cluster="C", clusqmgr="NORTH")
-    hobj = bench.desk.opened(name, OUTPUT | mqi.MQOO_BIND_NOT_FIXED)
-    bench.desk.qm.delete("QCLUSTER", name, clusqmgr="NORTH")
-    return bench.desk.put(hobj)
+    name = bench.qmgr.define("QCLUSTER", cluster="C", clusqmgr="NORTH")
+    hobj = bench.qmgr.opened(name, OUTPUT | mqi.MQOO_BIND_NOT_FIXED)
+    bench.qmgr.qm.delete("QCLUSTER", name, clusqmgr="NORTH")
+    return bench.qmgr.put(hobj)
 
 
 @provokes(2102)
 def connect_without_file_descriptors(bench: Bench) -> Answer:
-    desk = bench.own()
-    desk.stop()
+    qmgr = bench.own()
+    qmgr.stop()
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     probe = os.open("/dev/null", os.O_RDONLY)
     os.close(probe)
     resource.setrlimit(resource.RLIMIT_NOFILE, (probe + 1, before[1]))
     try:
-        return mqi.MQCONN(desk.name)
+        return mqi.MQCONN(qmgr.name)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
-        desk.start()
+        qmgr.start()
 
 
 @provokes(2035)
 def connect_without_permission(bench: Bench) -> Answer:
-    desk = bench.own()
-    desk.stop()
-    settings = desk.directory() / "qm.toml"
+    qmgr = bench.own()
+    qmgr.stop()
+    settings = qmgr.directory() / "qm.toml"
     mode = settings.stat().st_mode
     try:
         settings.chmod(0)
-        return elsewhere(lambda: mqi.MQCONN(desk.name), without_rights=True)
+        return elsewhere(lambda: mqi.MQCONN(qmgr.name), without_rights=True)
     finally:
         settings.chmod(mode)
-        desk.start()
+        qmgr.start()
 
 
 def elsewhere(call: Callable[[], Answer], without_rights: bool = False) -> Answer:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from desk import FAILED, OK, WARNING, Desk
 from penstock import mqi
+from qmgr_fixture import FAILED, OK, WARNING, QmgrFixture
 
 Answer = tuple[Any, ...]  # of a call: completion code and reason code stand last
 
@@ -16,14 +16,14 @@ Answer = tuple[Any, ...]  # of a call: completion code and reason code stand las
 class Bench:
     """Queue managers to provoke on: a shared one, one of platform z/OS, and some of one's own."""
 
-    def __init__(self, desk: Desk, zos: Callable[[], Desk], home: Path) -> None:
-        self.desk, self.zos, self.home = desk, zos, home
-        self.own_desks: list[Desk] = []
+    def __init__(self, qmgr: QmgrFixture, zos: Callable[[], QmgrFixture], home: Path) -> None:
+        self.qmgr, self.zos, self.home = qmgr, zos, home
+        self.own_desks: list[QmgrFixture] = []
 
-    def own(self, **settings: Any) -> Desk:
+    def own(self, **settings: Any) -> QmgrFixture:
         """A queue manager for this test alone, in the same home."""
         name = f"OWN{len(self.own_desks)}"
-        self.own_desks.append(Desk(self.home, name, **settings))
+        self.own_desks.append(QmgrFixture(self.home, name, **settings))
         return self.own_desks[-1]
 
 
@@ -55,7 +55,7 @@ def provokes(reason: int, cc: int = FAILED) -> Callable[[Callable[[Bench], Answe
 
 def opening(bench: Bench, name: str, options: int, **od: Any) -> Answer:
     """The answer of an MQOPEN."""
-    return bench.desk.open(name, options, **od)
+    return bench.qmgr.open(name, options, **od)
 
 
 def ended(answer: Answer) -> tuple[int, int]:
@@ -64,6 +64,6 @@ def ended(answer: Answer) -> tuple[int, int]:
 
 
 __all__ = [
-    "FAILED", "OK", "WARNING", "Answer", "Bench", "Desk", "Provocation", "PROVOCATIONS", "ended",
-    "mqi", "opening", "provokes",
+    "FAILED", "OK", "WARNING", "Answer", "Bench", "QmgrFixture", "Provocation", "PROVOCATIONS",
+    "ended", "mqi", "opening", "provokes",
 ]  # fmt: skip

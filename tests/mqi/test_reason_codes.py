@@ -15,8 +15,8 @@ import pytest
 from provoking import PROVOCATIONS, Bench, Provocation, ended
 
 import penstock
-from desk import FAILED, OK, WARNING, Desk
 from penstock import mqi
+from qmgr_fixture import FAILED, OK, WARNING, QmgrFixture
 
 assert provoke_messages and provoke_names  # they fill the table
 README = Path(__file__).resolve().parent.parent / "README.md"
@@ -53,8 +53,8 @@ def excused() -> dict[int, str]:
 
 
 @pytest.fixture
-def bench(desk: Desk, ask_zos: Callable[[], Desk]) -> Iterator[Bench]:
-    made = Bench(desk, ask_zos, desk.home)
+def bench(qmgr: QmgrFixture, ask_zos: Callable[[], QmgrFixture]) -> Iterator[Bench]:
+    made = Bench(qmgr, ask_zos, qmgr.home)
     yield made
     for own in made.own_desks:
         own.stop()

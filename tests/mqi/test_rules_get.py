@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from desk import FAILED, OK, WARNING, Desk
 from penstock import mqi
+from qmgr_fixture import FAILED, OK, WARNING, QmgrFixture
 
 OUTPUT, INPUT, BROWSE = mqi.MQOO_OUTPUT, mqi.MQOO_INPUT_SHARED, mqi.MQOO_BROWSE
 FIRST, NEXT, CURSOR = mqi.MQGMO_BROWSE_FIRST, mqi.MQGMO_BROWSE_NEXT, 2048
@@ -24,12 +24,12 @@ def md(**fields: Any) -> Any:
     return mqi.MQMD(**fields)
 
 
-def filled(desk: Desk, *bodies: bytes, **attributes: Any) -> tuple[str, Any]:
+def filled(qmgr: QmgrFixture, *bodies: bytes, **attributes: Any) -> tuple[str, Any]:
     """A queue with these messages, and a handle to browse and get."""
-    queue = desk.local(**attributes)
+    queue = qmgr.local(**attributes)
     for data in bodies:
-        desk.send(queue, data)
-    return queue, desk.opened(queue, INPUT | BROWSE)
+        qmgr.send(queue, data)
+    return queue, qmgr.opened(queue, INPUT | BROWSE)
 
 
 # ---- 5.2: match options ----
@@ -45,177 +45,177 @@ def filled(desk: Desk, *bodies: bytes, **attributes: Any) -> tuple[str, Any]:
     ],
 )
 def test_5_2_each_match_option_finds_its_message(
-    desk: Desk, option: int, field: str, value: object
+    qmgr: QmgrFixture, option: int, field: str, value: object
 ) -> None:
-    queue = desk.local()
+    queue = qmgr.local()
     group = {"MsgFlags": mqi.MQMF_MSG_IN_GROUP, "GroupId": b"o" * 24, "Version": 2}
-    desk.send(queue, b"other", md(**{**group, "MsgSeqNumber": 1}))
-    desk.send(queue, b"wanted", md(**{**group, "MsgSeqNumber": 2, field: value}))
+    qmgr.send(queue, b"other", md(**{**group, "MsgSeqNumber": 1}))
+    qmgr.send(queue, b"wanted", md(**{**group, "MsgSeqNumber": 2, field: value}))
     wanted = md(Version=2, **{field: value})
-    got = desk.take(queue, md=wanted, Version=2, MatchOptions=option)
+    got = qmgr.take(queue, md=wanted, Version=2, MatchOptions=option)
     assert got.data == b"wanted"
     none = md(Version=2, **{field: value})
-    assert desk.get(queue, md=none, Version=2, MatchOptions=option).rc == 2033
-    any_of_them = desk.take(queue, md=none, Version=2, MatchOptions=mqi.MQMO_NONE)
+    assert qmgr.get(queue, md=none, Version=2, MatchOptions=option).rc == 2033
+    any_of_them = qmgr.take(queue, md=none, Version=2, MatchOptions=mqi.MQMO_NONE)
     assert any_of_them.data == b"other"
 
 
-def test_5_2_ids_of_nuls_match_anything(desk: Desk) -> None:
-    queue = desk.local()
-    desk.send(queue, b"1", md(MsgId=b"m" * 24, CorrelId=b"c" * 24))
+def test_5_2_ids_of_nuls_match_anything(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local()
+    qmgr.send(queue, b"1", md(MsgId=b"m" * 24, CorrelId=b"c" * 24))
     both = mqi.MQMO_MATCH_MSG_ID | mqi.MQMO_MATCH_CORREL_ID
-    assert desk.take(queue, Version=2, MatchOptions=both).data == b"1"
+    assert qmgr.take(queue, Version=2, MatchOptions=both).data == b"1"
 
 
-def test_5_2_options_combine_with_and(desk: Desk) -> None:
-    queue = desk.local()
+def test_5_2_options_combine_with_and(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local()
     for number, (message, correl) in enumerate(((b"a", b"x"), (b"a", b"y"), (b"b", b"y"))):
-        desk.send(queue, b"%d" % number, md(MsgId=message * 24, CorrelId=correl * 24))
+        qmgr.send(queue, b"%d" % number, md(MsgId=message * 24, CorrelId=correl * 24))
     wanted = md(MsgId=b"a" * 24, CorrelId=b"y" * 24)
-    assert desk.take(queue, md=wanted).data == b"1"
+    assert qmgr.take(queue, md=wanted).data == b"1"
 
 
-def test_5_2_the_token_of_a_browse_gets_that_very_message(desk: Desk) -> None:
-    queue, hobj = filled(desk, b"1", b"2", b"3")
+def test_5_2_the_token_of_a_browse_gets_that_very_message(qmgr: QmgrFixture) -> None:
+    queue, hobj = filled(qmgr, b"1", b"2", b"3")
     gmo = mqi.MQGMO(Version=3, Options=FIRST | mqi.MQGMO_NO_SYNCPOINT, MatchOptions=0)
     tokens = []
     for options in (FIRST, NEXT, NEXT):
         gmo.Options = options | mqi.MQGMO_NO_SYNCPOINT
-        assert mqi.MQGET(desk.hconn, hobj, md(), gmo)[2:] == (OK, 0)
+        assert mqi.MQGET(qmgr.hconn, hobj, md(), gmo)[2:] == (OK, 0)
         tokens.append(bytes(gmo.MsgToken))
     assert len(set(tokens)) == 3
     by_token = {"Version": 3, "MatchOptions": mqi.MQMO_MATCH_MSG_TOKEN, "MsgToken": tokens[1]}
-    assert desk.take(hobj, **by_token).data == b"2"
-    assert desk.get(hobj, **by_token).rc == 2033
-    assert desk.bodies(queue) == [b"1", b"3"]
+    assert qmgr.take(hobj, **by_token).data == b"2"
+    assert qmgr.get(hobj, **by_token).rc == 2033
+    assert qmgr.bodies(queue) == [b"1", b"3"]
 
 
 # ---- 5.4: cursor and locks ----
 
 
-def test_5_4_browse_next_begins_at_the_first_message(desk: Desk) -> None:
-    _, hobj = filled(desk, b"1", b"2")
-    assert desk.bodies(hobj, options=NEXT) == [b"1", b"2"]
-    assert desk.get(hobj, options=NEXT).rc == 2033
-    assert desk.take(hobj, options=CURSOR).data == b"2"
+def test_5_4_browse_next_begins_at_the_first_message(qmgr: QmgrFixture) -> None:
+    _, hobj = filled(qmgr, b"1", b"2")
+    assert qmgr.bodies(hobj, options=NEXT) == [b"1", b"2"]
+    assert qmgr.get(hobj, options=NEXT).rc == 2033
+    assert qmgr.take(hobj, options=CURSOR).data == b"2"
 
 
-def test_5_4_each_handle_has_a_cursor_of_its_own(desk: Desk) -> None:
-    queue, hobj = filled(desk, b"1", b"2")
-    other = desk.opened(queue, BROWSE)
-    assert desk.take(hobj, options=NEXT).data == b"1"
-    assert desk.take(hobj, options=NEXT).data == b"2"
-    assert desk.take(other, options=NEXT).data == b"1"
+def test_5_4_each_handle_has_a_cursor_of_its_own(qmgr: QmgrFixture) -> None:
+    queue, hobj = filled(qmgr, b"1", b"2")
+    other = qmgr.opened(queue, BROWSE)
+    assert qmgr.take(hobj, options=NEXT).data == b"1"
+    assert qmgr.take(hobj, options=NEXT).data == b"2"
+    assert qmgr.take(other, options=NEXT).data == b"1"
 
 
-def test_5_4_a_cursor_keeps_its_place_when_its_message_goes(desk: Desk) -> None:
-    queue, hobj = filled(desk, b"1", b"2", b"3")
+def test_5_4_a_cursor_keeps_its_place_when_its_message_goes(qmgr: QmgrFixture) -> None:
+    queue, hobj = filled(qmgr, b"1", b"2", b"3")
     for expected in (b"1", b"2"):
-        assert desk.take(hobj, options=NEXT).data == expected
-    assert [desk.take(queue).data, desk.take(queue).data] == [b"1", b"2"]
-    assert desk.get(hobj, options=CURSOR).rc == 2034
-    assert desk.get(hobj, options=UNDER).rc == 2034
-    assert desk.take(hobj, options=NEXT).data == b"3"
+        assert qmgr.take(hobj, options=NEXT).data == expected
+    assert [qmgr.take(queue).data, qmgr.take(queue).data] == [b"1", b"2"]
+    assert qmgr.get(hobj, options=CURSOR).rc == 2034
+    assert qmgr.get(hobj, options=UNDER).rc == 2034
+    assert qmgr.take(hobj, options=NEXT).data == b"3"
 
 
-def test_5_4_a_message_is_got_under_the_cursor(desk: Desk) -> None:
-    queue, hobj = filled(desk, b"1", b"2", b"3")
-    assert desk.take(hobj, options=NEXT).data == b"1"
-    assert desk.take(hobj, options=NEXT).data == b"2"
-    assert desk.take(hobj, options=UNDER).data == b"2"
-    assert desk.bodies(queue) == [b"1", b"3"]
+def test_5_4_a_message_is_got_under_the_cursor(qmgr: QmgrFixture) -> None:
+    queue, hobj = filled(qmgr, b"1", b"2", b"3")
+    assert qmgr.take(hobj, options=NEXT).data == b"1"
+    assert qmgr.take(hobj, options=NEXT).data == b"2"
+    assert qmgr.take(hobj, options=UNDER).data == b"2"
+    assert qmgr.bodies(queue) == [b"1", b"3"]
 
 
-def test_5_4_the_match_options_do_not_count_under_the_cursor(desk: Desk) -> None:
-    _, hobj = filled(desk, b"1")
-    desk.take(hobj, options=NEXT)
+def test_5_4_the_match_options_do_not_count_under_the_cursor(qmgr: QmgrFixture) -> None:
+    _, hobj = filled(qmgr, b"1")
+    qmgr.take(hobj, options=NEXT)
     wanted = md(MsgId=b"z" * 24)
-    assert desk.take(hobj, md=wanted, options=CURSOR).data == b"1"
+    assert qmgr.take(hobj, md=wanted, options=CURSOR).data == b"1"
     wanted = md(MsgId=b"z" * 24)
-    assert desk.take(hobj, md=wanted, options=UNDER).data == b"1"
+    assert qmgr.take(hobj, md=wanted, options=UNDER).data == b"1"
 
 
-def test_5_4_uncommitted_messages_are_not_browsed(desk: Desk) -> None:
-    queue, hobj = filled(desk)
-    somebody = desk.other()
-    desk.send(queue, b"1", syncpoint=True, hconn=somebody)
-    desk.send(queue, b"2")
-    assert desk.bodies(hobj, options=NEXT) == [b"2"]
-    desk.commit(somebody)
-    assert desk.get(hobj, options=NEXT).rc == 2033  # it lies before the cursor
-    assert desk.take(hobj, options=FIRST).data == b"1"
+def test_5_4_uncommitted_messages_are_not_browsed(qmgr: QmgrFixture) -> None:
+    queue, hobj = filled(qmgr)
+    somebody = qmgr.other()
+    qmgr.send(queue, b"1", syncpoint=True, hconn=somebody)
+    qmgr.send(queue, b"2")
+    assert qmgr.bodies(hobj, options=NEXT) == [b"2"]
+    qmgr.commit(somebody)
+    assert qmgr.get(hobj, options=NEXT).rc == 2033  # it lies before the cursor
+    assert qmgr.take(hobj, options=FIRST).data == b"1"
 
 
-def test_5_4_a_locked_message_is_invisible_to_others(desk: Desk) -> None:
-    queue, hobj = filled(desk, b"1", b"2")
-    somebody = desk.other()
-    other = desk.opened(queue, INPUT | BROWSE, somebody)
-    assert desk.take(hobj, options=FIRST | LOCK).data == b"1"
-    assert desk.bodies(other, options=NEXT, hconn=somebody) == [b"2"]
-    assert desk.take(other, hconn=somebody).data == b"2"
-    assert desk.get(other, hconn=somebody).rc == 2033
-    assert desk.take(hobj, options=CURSOR).data == b"1"  # to its own handle it is visible
-    assert desk.take(hobj, options=UNLOCK).data == b""
-    assert desk.take(other, hconn=somebody).data == b"1"
+def test_5_4_a_locked_message_is_invisible_to_others(qmgr: QmgrFixture) -> None:
+    queue, hobj = filled(qmgr, b"1", b"2")
+    somebody = qmgr.other()
+    other = qmgr.opened(queue, INPUT | BROWSE, somebody)
+    assert qmgr.take(hobj, options=FIRST | LOCK).data == b"1"
+    assert qmgr.bodies(other, options=NEXT, hconn=somebody) == [b"2"]
+    assert qmgr.take(other, hconn=somebody).data == b"2"
+    assert qmgr.get(other, hconn=somebody).rc == 2033
+    assert qmgr.take(hobj, options=CURSOR).data == b"1"  # to its own handle it is visible
+    assert qmgr.take(hobj, options=UNLOCK).data == b""
+    assert qmgr.take(other, hconn=somebody).data == b"1"
 
 
 @pytest.mark.parametrize("how", ["unlock", "browse", "close", "get"])
-def test_5_4_what_ends_a_lock(desk: Desk, how: str) -> None:
-    queue, hobj = filled(desk, b"1", b"2")
-    desk.take(hobj, options=FIRST | LOCK)
+def test_5_4_what_ends_a_lock(qmgr: QmgrFixture, how: str) -> None:
+    queue, hobj = filled(qmgr, b"1", b"2")
+    qmgr.take(hobj, options=FIRST | LOCK)
     if how == "unlock":
-        desk.take(hobj, options=UNLOCK)
+        qmgr.take(hobj, options=UNLOCK)
     elif how == "browse":
-        assert desk.take(hobj, options=NEXT).data == b"2"
+        assert qmgr.take(hobj, options=NEXT).data == b"2"
     elif how == "close":
-        desk.closed(hobj)
+        qmgr.closed(hobj)
     else:
-        assert desk.take(hobj, options=UNDER).data == b"1"
+        assert qmgr.take(hobj, options=UNDER).data == b"1"
     rest = [b"2"] if how == "get" else [b"1", b"2"]
-    assert desk.bodies(queue) == rest
+    assert qmgr.bodies(queue) == rest
 
 
-def test_5_4_a_handle_has_one_lock(desk: Desk) -> None:
-    queue, hobj = filled(desk, b"1", b"2")
-    desk.take(hobj, options=NEXT | LOCK)
-    assert desk.take(hobj, options=NEXT | LOCK).data == b"2"
-    assert desk.take(queue).data == b"1"
-    assert desk.get(queue).rc == 2033
+def test_5_4_a_handle_has_one_lock(qmgr: QmgrFixture) -> None:
+    queue, hobj = filled(qmgr, b"1", b"2")
+    qmgr.take(hobj, options=NEXT | LOCK)
+    assert qmgr.take(hobj, options=NEXT | LOCK).data == b"2"
+    assert qmgr.take(queue).data == b"1"
+    assert qmgr.get(queue).rc == 2033
 
 
-def test_5_4_unlock_without_a_lock_warns(desk: Desk) -> None:
-    _, hobj = filled(desk, b"1")
-    got = desk.get(hobj, options=UNLOCK)
+def test_5_4_unlock_without_a_lock_warns(qmgr: QmgrFixture) -> None:
+    _, hobj = filled(qmgr, b"1")
+    got = qmgr.get(hobj, options=UNLOCK)
     assert (got.cc, got.rc) == (WARNING, 2209)
 
 
-def test_5_4_browsing_counts_no_backouts(desk: Desk) -> None:
-    _, hobj = filled(desk, b"1")
+def test_5_4_browsing_counts_no_backouts(qmgr: QmgrFixture) -> None:
+    _, hobj = filled(qmgr, b"1")
     for _ in range(3):
-        assert desk.take(hobj, options=FIRST).md.BackoutCount == 0
+        assert qmgr.take(hobj, options=FIRST).md.BackoutCount == 0
 
 
-def test_5_4_a_browse_in_syncpoint_is_2046(desk: Desk) -> None:
-    _, hobj = filled(desk, b"1")
+def test_5_4_a_browse_in_syncpoint_is_2046(qmgr: QmgrFixture) -> None:
+    _, hobj = filled(qmgr, b"1")
     for options in (FIRST, NEXT, CURSOR, LOCK | FIRST):
-        got = desk.get(hobj, options=options, syncpoint=True)
+        got = qmgr.get(hobj, options=options, syncpoint=True)
         assert (got.cc, got.rc) == (FAILED, 2046), options
 
 
 # ---- 5.5: waits ----
 
 
-def waiting(desk: Desk, queue: str, **more: Any) -> tuple[threading.Thread, list[Any]]:
+def waiting(qmgr: QmgrFixture, queue: str, **more: Any) -> tuple[threading.Thread, list[Any]]:
     """A get of somebody else that waits on the queue, and where its answer comes."""
-    somebody = desk.other()
-    hobj = desk.opened(more.pop("name", queue), INPUT | BROWSE, somebody)
+    somebody = qmgr.other()
+    hobj = qmgr.opened(more.pop("name", queue), INPUT | BROWSE, somebody)
     answers: list[Any] = []
-    before = desk.waiting(queue)
+    before = qmgr.waiting(queue)
     thread = threading.Thread(
-        target=lambda: answers.append(desk.get(hobj, wait=20000, hconn=somebody, **more))
+        target=lambda: answers.append(qmgr.get(hobj, wait=20000, hconn=somebody, **more))
     )
     thread.start()
-    desk.until(lambda: desk.waiting(queue) > before)
+    qmgr.until(lambda: qmgr.waiting(queue) > before)
     return thread, answers
 
 
@@ -224,113 +224,113 @@ def answer(waiter: tuple[threading.Thread, list[Any]]) -> Any:
     return waiter[1][0]
 
 
-def test_5_5_a_put_wakes_a_waiting_get(desk: Desk) -> None:
-    queue = desk.local()
-    waiter = waiting(desk, queue)
-    desk.send(queue, b"1")
+def test_5_5_a_put_wakes_a_waiting_get(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local()
+    waiter = waiting(qmgr, queue)
+    qmgr.send(queue, b"1")
     assert answer(waiter).data == b"1"
 
 
-def test_5_5_a_put_in_a_unit_of_work_wakes_at_its_commit(desk: Desk) -> None:
-    queue = desk.local()
-    waiter = waiting(desk, queue)
-    desk.send(queue, b"1", syncpoint=True)
-    assert desk.waiting(queue) == 1
-    desk.commit()
+def test_5_5_a_put_in_a_unit_of_work_wakes_at_its_commit(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local()
+    waiter = waiting(qmgr, queue)
+    qmgr.send(queue, b"1", syncpoint=True)
+    assert qmgr.waiting(queue) == 1
+    qmgr.commit()
     assert answer(waiter).data == b"1"
 
 
-def test_5_5_a_specific_wait_comes_before_a_general_one(desk: Desk) -> None:
-    queue = desk.local()
-    general = waiting(desk, queue)
-    specific = waiting(desk, queue, md=md(CorrelId=b"c" * 24))
-    desk.send(queue, b"specific", md(CorrelId=b"c" * 24))
+def test_5_5_a_specific_wait_comes_before_a_general_one(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local()
+    general = waiting(qmgr, queue)
+    specific = waiting(qmgr, queue, md=md(CorrelId=b"c" * 24))
+    qmgr.send(queue, b"specific", md(CorrelId=b"c" * 24))
     assert answer(specific).data == b"specific"
-    assert desk.waiting(queue) == 1
-    desk.send(queue, b"general")
+    assert qmgr.waiting(queue) == 1
+    qmgr.send(queue, b"general")
     assert answer(general).data == b"general"
 
 
-ENDINGS: list[tuple[str, int, Callable[[Desk, str, str], object]]] = [
-    ("get-disabled", 2016, lambda desk, queue, _: desk.qm.alter("QLOCAL", queue, get="DISABLED")),
-    ("alias-disabled", 2016, lambda desk, _, a: desk.qm.alter("QALIAS", a, get="DISABLED")),
+ENDINGS: list[tuple[str, int, Callable[[QmgrFixture, str, str], object]]] = [
+    ("get-disabled", 2016, lambda qmgr, queue, _: qmgr.qm.alter("QLOCAL", queue, get="DISABLED")),
+    ("alias-disabled", 2016, lambda qmgr, _, a: qmgr.qm.alter("QALIAS", a, get="DISABLED")),
     (
         "alias-changed",
         2041,
-        lambda desk, _, alias: desk.qm.alter("QALIAS", alias, target=desk.local(), force=True),
+        lambda qmgr, _, alias: qmgr.qm.alter("QALIAS", alias, target=qmgr.local(), force=True),
     ),
 ]
 
 
 @pytest.mark.parametrize(("reason", "end"), [e[1:] for e in ENDINGS], ids=[e[0] for e in ENDINGS])
 def test_5_5_what_ends_a_wait(
-    desk: Desk, reason: int, end: Callable[[Desk, str, str], object]
+    qmgr: QmgrFixture, reason: int, end: Callable[[QmgrFixture, str, str], object]
 ) -> None:
-    queue = desk.local()
-    alias = desk.define("QALIAS", target=queue)
-    waiter = waiting(desk, queue, name=alias)
-    end(desk, queue, alias)
+    queue = qmgr.local()
+    alias = qmgr.define("QALIAS", target=queue)
+    waiter = waiting(qmgr, queue, name=alias)
+    end(qmgr, queue, alias)
     assert answer(waiter).rc == reason
 
 
-def test_5_5_get_disabled_counts_even_when_messages_are_there(desk: Desk) -> None:
-    queue, hobj = filled(desk, b"1")
-    desk.qm.alter("QLOCAL", queue, get="DISABLED")
-    got = desk.get(hobj, wait=20000)
+def test_5_5_get_disabled_counts_even_when_messages_are_there(qmgr: QmgrFixture) -> None:
+    queue, hobj = filled(qmgr, b"1")
+    qmgr.qm.alter("QLOCAL", queue, get="DISABLED")
+    got = qmgr.get(hobj, wait=20000)
     assert (got.cc, got.rc) == (FAILED, 2016)
-    assert desk.get(hobj, options=FIRST).rc == 2016
+    assert qmgr.get(hobj, options=FIRST).rc == 2016
 
 
-def test_5_5_all_browsers_are_woken(desk: Desk) -> None:
-    queue = desk.local()
-    waiters = [waiting(desk, queue, options=NEXT) for _ in range(3)]
-    desk.send(queue, b"1")
+def test_5_5_all_browsers_are_woken(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local()
+    waiters = [waiting(qmgr, queue, options=NEXT) for _ in range(3)]
+    qmgr.send(queue, b"1")
     assert [answer(waiter).data for waiter in waiters] == [b"1"] * 3
-    assert desk.depth(queue) == 1
+    assert qmgr.depth(queue) == 1
 
 
 # ---- 5.8, 5.9 and syncpoint-if-persistent ----
 
 
-def test_5_8_a_backout_counts_what_was_got(desk: Desk) -> None:
-    queue, hobj = filled(desk, b"1")
-    desk.take(hobj, options=FIRST)
+def test_5_8_a_backout_counts_what_was_got(qmgr: QmgrFixture) -> None:
+    queue, hobj = filled(qmgr, b"1")
+    qmgr.take(hobj, options=FIRST)
     for count in (0, 1, 2):
-        assert desk.take(hobj, syncpoint=True).md.BackoutCount == count
-        desk.backout()
-    desk.send(queue, b"2", syncpoint=True)
-    desk.backout()
-    assert desk.take(hobj).md.BackoutCount == 3
+        assert qmgr.take(hobj, syncpoint=True).md.BackoutCount == count
+        qmgr.backout()
+    qmgr.send(queue, b"2", syncpoint=True)
+    qmgr.backout()
+    assert qmgr.take(hobj).md.BackoutCount == 3
 
 
-def test_5_8_a_persistent_messages_backout_count_survives_a_failure(desk: Desk) -> None:
-    queue = desk.local()
-    desk.send(queue, b"1", md(Persistence=1))
-    desk.take(queue, syncpoint=True)
-    desk.backout()
-    desk.failure()
-    assert desk.take(queue).md.BackoutCount == 1
+def test_5_8_a_persistent_messages_backout_count_survives_a_failure(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local()
+    qmgr.send(queue, b"1", md(Persistence=1))
+    qmgr.take(queue, syncpoint=True)
+    qmgr.backout()
+    qmgr.failure()
+    assert qmgr.take(queue).md.BackoutCount == 1
 
 
-def test_5_9_syncpoint_if_persistent_follows_the_message(desk: Desk) -> None:
-    queue = desk.local()
+def test_5_9_syncpoint_if_persistent_follows_the_message(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local()
     for data, persistence in ((b"not", 0), (b"persistent", 1)):
-        desk.send(queue, data, md(Persistence=persistence))
+        qmgr.send(queue, data, md(Persistence=persistence))
     option = mqi.MQGMO_SYNCPOINT_IF_PERSISTENT
-    got = [desk.take(queue, options=option).data for _ in range(2)]
+    got = [qmgr.take(queue, options=option).data for _ in range(2)]
     assert got == [b"not", b"persistent"]
-    desk.backout()
-    assert desk.bodies(queue) == [b"persistent"]
+    qmgr.backout()
+    assert qmgr.bodies(queue) == [b"persistent"]
 
 
-def test_5_1_outputs_of_the_options(desk: Desk) -> None:
-    queue = desk.local()
-    desk.send(queue, b"12345")
-    alias = desk.define("QALIAS", target=queue)
-    hobj = desk.opened(alias, INPUT)
+def test_5_1_outputs_of_the_options(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local()
+    qmgr.send(queue, b"12345")
+    alias = qmgr.define("QALIAS", target=queue)
+    hobj = qmgr.opened(alias, INPUT)
     gmo = mqi.MQGMO(
         Version=3, Options=mqi.MQGMO_ACCEPT_TRUNCATED_MSG | mqi.MQGMO_NO_SYNCPOINT, MatchOptions=0
     )
-    data, length, cc, rc = mqi.MQGET(desk.hconn, hobj, md(), gmo, 3)
+    data, length, cc, rc = mqi.MQGET(qmgr.hconn, hobj, md(), gmo, 3)
     assert (bytes(data), length, cc, rc) == (b"123", 5, WARNING, 2079)
     assert (gmo.ResolvedQName, gmo.ReturnedLength) == (queue, 3)

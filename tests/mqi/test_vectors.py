@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from desk import FAILED, HEADER, OK, WARNING, Desk, embedded, transmission
 from penstock import mqi
+from qmgr_fixture import FAILED, HEADER, OK, WARNING, QmgrFixture, embedded, transmission
 
 OUTPUT, INPUT, INQUIRE = mqi.MQOO_OUTPUT, mqi.MQOO_INPUT_SHARED, mqi.MQOO_INQUIRE
 USE = INPUT | OUTPUT
@@ -37,233 +37,235 @@ PRIORITIES = [
     ids=[f"{row[0]}-{row[1]}" for row in PRIORITIES],
 )
 def test_1_5_priority(
-    desk: Desk, order: str, put: int, cc: int, rc: int, field: int | None, place: int | None
+    qmgr: QmgrFixture, order: str, put: int, cc: int, rc: int, field: int | None, place: int | None
 ) -> None:
-    queue = desk.local(defprty=3, msgdlvsq=order)
-    assert desk.put(queue, md=mqi.MQMD(Priority=put)) == (cc, rc)
-    with desk.qm.open(queue) as opened:
+    queue = qmgr.local(defprty=3, msgdlvsq=order)
+    assert qmgr.put(queue, md=mqi.MQMD(Priority=put)) == (cc, rc)
+    with qmgr.qm.open(queue) as opened:
         seen = [(message.priority, message.placement) for message in opened.browse()]
     assert seen == ([] if field is None else [(field, place)])
-    assert [got.priority for got in desk.drain(queue)] == [row[0] for row in seen]
+    assert [got.priority for got in qmgr.drain(queue)] == [row[0] for row in seen]
 
 
-def test_1_5_priority_12_stands_behind_earlier_nines(desk: Desk) -> None:
-    queue = desk.local(defprty=3)
+def test_1_5_priority_12_stands_behind_earlier_nines(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local(defprty=3)
     for data, value in ((b"9", 9), (b"12", 12), (b"9 later", 9)):
-        desk.put(queue, data, mqi.MQMD(Priority=value))
-    assert desk.bodies(queue) == [b"9", b"12", b"9 later"]
+        qmgr.put(queue, data, mqi.MQMD(Priority=value))
+    assert qmgr.bodies(queue) == [b"9", b"12", b"9 later"]
 
 
-def test_1_5_priority_12_through_a_remote_definition(desk: Desk) -> None:
-    route = desk.local(usage="XMITQ")
-    remote = desk.define("QREMOTE", rname="THERE", rqmname="FAR", xmitq=route)
-    assert desk.put(remote, md=mqi.MQMD(Priority=12)) == (WARNING, 2049)
-    with desk.qm.open(route) as opened:
+def test_1_5_priority_12_through_a_remote_definition(qmgr: QmgrFixture) -> None:
+    route = qmgr.local(usage="XMITQ")
+    remote = qmgr.define("QREMOTE", rname="THERE", rqmname="FAR", xmitq=route)
+    assert qmgr.put(remote, md=mqi.MQMD(Priority=12)) == (WARNING, 2049)
+    with qmgr.qm.open(route) as opened:
         assert [message.placement for message in opened.browse()] == [9]
-    got = desk.take(route)
+    got = qmgr.take(route)
     assert got.priority == embedded(got.data)[0] == 12
 
 
-def test_1_5_default_priority_of_an_alias(desk: Desk) -> None:
-    queue = desk.local(defprty=3)
-    desk.send(desk.define("QALIAS", target=queue, defprty=5))
-    with desk.qm.open(queue) as opened:
+def test_1_5_default_priority_of_an_alias(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local(defprty=3)
+    qmgr.send(qmgr.define("QALIAS", target=queue, defprty=5))
+    with qmgr.qm.open(queue) as opened:
         assert [message.placement for message in opened.browse()] == [5]
-    assert desk.take(queue).priority == 5
+    assert qmgr.take(queue).priority == 5
 
 
-def test_1_5_a_change_of_order_or_default_moves_nothing(desk: Desk) -> None:
-    queue = desk.local(defprty=3, msgdlvsq="FIFO")
-    desk.send(queue, b"a", mqi.MQMD(Priority=1))
-    desk.qm.alter("QLOCAL", queue, defprty=5)
-    desk.send(queue, b"b", mqi.MQMD(Priority=0))
-    desk.qm.alter("QLOCAL", queue, msgdlvsq="PRIORITY")
-    desk.send(queue, b"c", mqi.MQMD(Priority=4))
-    assert desk.bodies(queue) == [b"b", b"c", b"a"]
+def test_1_5_a_change_of_order_or_default_moves_nothing(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local(defprty=3, msgdlvsq="FIFO")
+    qmgr.send(queue, b"a", mqi.MQMD(Priority=1))
+    qmgr.qm.alter("QLOCAL", queue, defprty=5)
+    qmgr.send(queue, b"b", mqi.MQMD(Priority=0))
+    qmgr.qm.alter("QLOCAL", queue, msgdlvsq="PRIORITY")
+    qmgr.send(queue, b"c", mqi.MQMD(Priority=4))
+    assert qmgr.bodies(queue) == [b"b", b"c", b"a"]
 
 
 # ---- 2.3: 2045 or 2055 ----
 
 
-def test_2_3_the_type_does_not_permit_the_option(desk: Desk) -> None:
-    hobj = desk.opened(desk.local(), USE)
+def test_2_3_the_type_does_not_permit_the_option(qmgr: QmgrFixture) -> None:
+    hobj = qmgr.opened(qmgr.local(), USE)
     for options in (mqi.MQCO_DELETE, mqi.MQCO_DELETE_PURGE, mqi.MQCO_KEEP_SUB, mqi.MQCO_REMOVE_SUB):
-        assert desk.close(hobj, options) == (FAILED, 2045), options
-    desk.closed(hobj)
+        assert qmgr.close(hobj, options) == (FAILED, 2045), options
+    qmgr.closed(hobj)
 
 
-def test_2_3_delete_with_committed_messages(desk: Desk) -> None:
-    hobj, name = desk.dynamic(desk.model("PERMDYN"), USE)
-    desk.send(name)
-    assert desk.close(hobj, mqi.MQCO_DELETE) == (FAILED, 2055)
-    desk.closed(hobj, mqi.MQCO_DELETE_PURGE)
+def test_2_3_delete_with_committed_messages(qmgr: QmgrFixture) -> None:
+    hobj, name = qmgr.dynamic(qmgr.model("PERMDYN"), USE)
+    qmgr.send(name)
+    assert qmgr.close(hobj, mqi.MQCO_DELETE) == (FAILED, 2055)
+    qmgr.closed(hobj, mqi.MQCO_DELETE_PURGE)
 
 
 @pytest.mark.parametrize("option", [mqi.MQCO_DELETE, mqi.MQCO_DELETE_PURGE])
 @pytest.mark.parametrize("work", ["put", "get"])
-def test_2_3_uncommitted_work_of_anyone(desk: Desk, option: int, work: str) -> None:
-    hobj, name = desk.dynamic(desk.model("PERMDYN", share="YES", defsopt="SHARED"), USE)
-    somebody = desk.other()
+def test_2_3_uncommitted_work_of_anyone(qmgr: QmgrFixture, option: int, work: str) -> None:
+    hobj, name = qmgr.dynamic(qmgr.model("PERMDYN", share="YES", defsopt="SHARED"), USE)
+    somebody = qmgr.other()
     if work == "put":
-        desk.send(name, syncpoint=True, hconn=somebody)
+        qmgr.send(name, syncpoint=True, hconn=somebody)
     else:
-        desk.send(name)
-        desk.take(name, syncpoint=True, hconn=somebody)
-    assert desk.close(hobj, option) == (FAILED, 2055)
-    desk.backout(somebody)
-    desk.closed(hobj, mqi.MQCO_DELETE_PURGE)
+        qmgr.send(name)
+        qmgr.take(name, syncpoint=True, hconn=somebody)
+    assert qmgr.close(hobj, option) == (FAILED, 2055)
+    qmgr.backout(somebody)
+    qmgr.closed(hobj, mqi.MQCO_DELETE_PURGE)
 
 
-def test_2_3_depth_0_with_an_uncommitted_get(desk: Desk) -> None:
-    hobj, name = desk.dynamic(desk.model("PERMDYN"), USE | INQUIRE)
-    desk.send(name)
-    desk.take(hobj, syncpoint=True)
-    assert desk.depth(name) == 0
-    assert desk.close(hobj, mqi.MQCO_DELETE) == (FAILED, 2055)
-    desk.commit()
-    desk.closed(hobj, mqi.MQCO_DELETE)
+def test_2_3_depth_0_with_an_uncommitted_get(qmgr: QmgrFixture) -> None:
+    hobj, name = qmgr.dynamic(qmgr.model("PERMDYN"), USE | INQUIRE)
+    qmgr.send(name)
+    qmgr.take(hobj, syncpoint=True)
+    assert qmgr.depth(name) == 0
+    assert qmgr.close(hobj, mqi.MQCO_DELETE) == (FAILED, 2055)
+    qmgr.commit()
+    qmgr.closed(hobj, mqi.MQCO_DELETE)
 
 
 # ---- 3.4: name resolution ----
 
 
-def resolved(desk: Desk, name: str, manager: str = "", options: int = OUTPUT) -> tuple[str, str]:
+def resolved(
+    qmgr: QmgrFixture, name: str, manager: str = "", options: int = OUTPUT
+) -> tuple[str, str]:
     """ResolvedQName and ResolvedQMgrName of an MQOPEN."""
     od = mqi.MQOD(Version=mqi.MQOD_VERSION_3, ObjectName=name, ObjectQMgrName=manager)
-    hobj, cc, rc = mqi.MQOPEN(desk.hconn, od, options)
+    hobj, cc, rc = mqi.MQOPEN(qmgr.hconn, od, options)
     assert (cc, rc) == (OK, 0), (name, manager, cc, rc)
-    desk.closed(hobj)
+    qmgr.closed(hobj)
     return str(od.ResolvedQName), str(od.ResolvedQMgrName)
 
 
-def lands(desk: Desk, route: str, name: str, manager: str = "") -> tuple[str, str]:
+def lands(qmgr: QmgrFixture, route: str, name: str, manager: str = "") -> tuple[str, str]:
     """The names in the header of a message put to the name, from the transmission queue."""
-    desk.send(name, b"data", to=manager)
-    got = desk.take(route)
+    qmgr.send(name, b"data", to=manager)
+    got = qmgr.take(route)
     assert got.data[HEADER:] == b"data" and got.md.Format == "MQXMIT"
     return transmission(got.data)
 
 
 @pytest.mark.parametrize("manager", ["", "QM1"])
-def test_3_4_a_local_queue(desk: Desk, manager: str) -> None:
-    queue = desk.local()
-    assert resolved(desk, queue, manager) == (queue, "QM1")
-    desk.send(queue, to=manager)
-    assert desk.depth(queue) == 1
+def test_3_4_a_local_queue(qmgr: QmgrFixture, manager: str) -> None:
+    queue = qmgr.local()
+    assert resolved(qmgr, queue, manager) == (queue, "QM1")
+    qmgr.send(queue, to=manager)
+    assert qmgr.depth(queue) == 1
 
 
 @pytest.mark.parametrize("manager", ["", "QM1"])
-def test_3_4_a_model_queue(desk: Desk, manager: str) -> None:
-    od = mqi.MQOD(ObjectName=desk.model("TEMPDYN"), ObjectQMgrName=manager, DynamicQName="MADE.*")
-    hobj, cc, rc = mqi.MQOPEN(desk.hconn, od, USE)
+def test_3_4_a_model_queue(qmgr: QmgrFixture, manager: str) -> None:
+    od = mqi.MQOD(ObjectName=qmgr.model("TEMPDYN"), ObjectQMgrName=manager, DynamicQName="MADE.*")
+    hobj, cc, rc = mqi.MQOPEN(qmgr.hconn, od, USE)
     assert (cc, rc) == (OK, 0)
     assert od.ObjectName.startswith("MADE.") and len(od.ObjectName) > len("MADE.")
     assert od.ObjectQMgrName == "QM1"
-    desk.send(od.ObjectName)
-    assert desk.depth(od.ObjectName) == 1
-    desk.closed(hobj)
+    qmgr.send(od.ObjectName)
+    assert qmgr.depth(od.ObjectName) == 1
+    qmgr.closed(hobj)
 
 
 @pytest.mark.parametrize("manager", ["", "QM1"])
-def test_3_4_an_alias(desk: Desk, manager: str) -> None:
-    base = desk.local()
-    alias = desk.define("QALIAS", target=base)
-    assert resolved(desk, alias, manager) == (base, "QM1")
-    desk.send(alias, to=manager)
-    assert desk.depth(base) == 1
+def test_3_4_an_alias(qmgr: QmgrFixture, manager: str) -> None:
+    base = qmgr.local()
+    alias = qmgr.define("QALIAS", target=base)
+    assert resolved(qmgr, alias, manager) == (base, "QM1")
+    qmgr.send(alias, to=manager)
+    assert qmgr.depth(base) == 1
 
 
-def test_3_4_an_alias_of_an_alias(desk: Desk) -> None:
-    first = desk.define("QALIAS", target=desk.local())
-    second = desk.define("QALIAS", target=first)
-    assert desk.open(second, OUTPUT)[1:] == (FAILED, 2001)
+def test_3_4_an_alias_of_an_alias(qmgr: QmgrFixture) -> None:
+    first = qmgr.define("QALIAS", target=qmgr.local())
+    second = qmgr.define("QALIAS", target=first)
+    assert qmgr.open(second, OUTPUT)[1:] == (FAILED, 2001)
 
 
 @pytest.mark.parametrize("manager", ["", "QM1"])
-def test_3_4_a_remote_definition_with_xmitq(desk: Desk, manager: str) -> None:
-    route = desk.local(usage="XMITQ")
-    remote = desk.define("QREMOTE", rname="THERE", rqmname="FAR", xmitq=route)
-    assert resolved(desk, remote, manager) == ("THERE", "FAR")
-    assert lands(desk, route, remote, manager) == ("THERE", "FAR")
+def test_3_4_a_remote_definition_with_xmitq(qmgr: QmgrFixture, manager: str) -> None:
+    route = qmgr.local(usage="XMITQ")
+    remote = qmgr.define("QREMOTE", rname="THERE", rqmname="FAR", xmitq=route)
+    assert resolved(qmgr, remote, manager) == ("THERE", "FAR")
+    assert lands(qmgr, route, remote, manager) == ("THERE", "FAR")
 
 
-def test_3_4_a_remote_definition_by_the_queue_named_rqmname(desk: Desk) -> None:
-    route = desk.local(usage="XMITQ")
-    remote = desk.define("QREMOTE", rname="THERE", rqmname=route)
-    assert lands(desk, route, remote) == ("THERE", route)
+def test_3_4_a_remote_definition_by_the_queue_named_rqmname(qmgr: QmgrFixture) -> None:
+    route = qmgr.local(usage="XMITQ")
+    remote = qmgr.define("QREMOTE", rname="THERE", rqmname=route)
+    assert lands(qmgr, route, remote) == ("THERE", route)
 
 
-def test_3_4_a_remote_definition_by_defxmitq(desk: Desk) -> None:
-    route = desk.local(usage="XMITQ")
-    remote = desk.define("QREMOTE", rname="THERE", rqmname="FAR")
-    desk.qm.alter("QMGR", "", defxmitq=route)
+def test_3_4_a_remote_definition_by_defxmitq(qmgr: QmgrFixture) -> None:
+    route = qmgr.local(usage="XMITQ")
+    remote = qmgr.define("QREMOTE", rname="THERE", rqmname="FAR")
+    qmgr.qm.alter("QMGR", "", defxmitq=route)
     try:
-        assert lands(desk, route, remote) == ("THERE", "FAR")
+        assert lands(qmgr, route, remote) == ("THERE", "FAR")
     finally:
-        desk.qm.alter("QMGR", "", defxmitq="")
+        qmgr.qm.alter("QMGR", "", defxmitq="")
 
 
-def test_3_4_the_local_queue_manager_and_no_object(desk: Desk) -> None:
-    assert desk.open("NOT.THERE", OUTPUT, ObjectQMgrName="QM1")[1:] == (FAILED, 2085)
+def test_3_4_the_local_queue_manager_and_no_object(qmgr: QmgrFixture) -> None:
+    assert qmgr.open("NOT.THERE", OUTPUT, ObjectQMgrName="QM1")[1:] == (FAILED, 2085)
 
 
-def test_3_4_the_name_of_a_transmission_queue(desk: Desk) -> None:
-    route = desk.local(usage="XMITQ")
-    assert resolved(desk, "NOT.LOOKED.UP", route) == ("NOT.LOOKED.UP", route)
-    assert lands(desk, route, "NOT.LOOKED.UP", route) == ("NOT.LOOKED.UP", route)
+def test_3_4_the_name_of_a_transmission_queue(qmgr: QmgrFixture) -> None:
+    route = qmgr.local(usage="XMITQ")
+    assert resolved(qmgr, "NOT.LOOKED.UP", route) == ("NOT.LOOKED.UP", route)
+    assert lands(qmgr, route, "NOT.LOOKED.UP", route) == ("NOT.LOOKED.UP", route)
 
 
-def test_3_4_a_queue_manager_alias(desk: Desk) -> None:
-    route = desk.local(usage="XMITQ")
-    alias = desk.define("QREMOTE", rname="", rqmname="FAR", xmitq=route)
-    assert resolved(desk, "THERE", alias) == ("THERE", "FAR")
-    assert lands(desk, route, "THERE", alias) == ("THERE", "FAR")
+def test_3_4_a_queue_manager_alias(qmgr: QmgrFixture) -> None:
+    route = qmgr.local(usage="XMITQ")
+    alias = qmgr.define("QREMOTE", rname="", rqmname="FAR", xmitq=route)
+    assert resolved(qmgr, "THERE", alias) == ("THERE", "FAR")
+    assert lands(qmgr, route, "THERE", alias) == ("THERE", "FAR")
 
 
-def test_3_4_a_queue_manager_alias_without_xmitq(desk: Desk) -> None:
-    route = desk.local(usage="XMITQ")
-    alias = desk.define("QREMOTE", rname="", rqmname=route)
-    assert lands(desk, route, "THERE", alias) == ("THERE", route)
+def test_3_4_a_queue_manager_alias_without_xmitq(qmgr: QmgrFixture) -> None:
+    route = qmgr.local(usage="XMITQ")
+    alias = qmgr.define("QREMOTE", rname="", rqmname=route)
+    assert lands(qmgr, route, "THERE", alias) == ("THERE", route)
 
 
-def test_3_4_a_queue_manager_alias_of_this_one(desk: Desk) -> None:
-    queue = desk.local()
-    alias = desk.define("QREMOTE", rname="", rqmname="QM1", xmitq="NOT.THERE")
-    assert resolved(desk, queue, alias) == (queue, "QM1")
+def test_3_4_a_queue_manager_alias_of_this_one(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local()
+    alias = qmgr.define("QREMOTE", rname="", rqmname="QM1", xmitq="NOT.THERE")
+    assert resolved(qmgr, queue, alias) == (queue, "QM1")
     for options in (INPUT, mqi.MQOO_BROWSE, INQUIRE, mqi.MQOO_SET):
-        answer = desk.open(queue, options, ObjectQMgrName=alias)[1:]
+        answer = qmgr.open(queue, options, ObjectQMgrName=alias)[1:]
         assert answer == (FAILED, 2045), options
 
 
-def test_3_4_anything_else_goes_by_defxmitq(desk: Desk) -> None:
-    route = desk.local(usage="XMITQ")
-    desk.qm.alter("QMGR", "", defxmitq=route)
+def test_3_4_anything_else_goes_by_defxmitq(qmgr: QmgrFixture) -> None:
+    route = qmgr.local(usage="XMITQ")
+    qmgr.qm.alter("QMGR", "", defxmitq=route)
     try:
-        assert lands(desk, route, "THERE", "NOBODY") == ("THERE", "NOBODY")
+        assert lands(qmgr, route, "THERE", "NOBODY") == ("THERE", "NOBODY")
     finally:
-        desk.qm.alter("QMGR", "", defxmitq="")
+        qmgr.qm.alter("QMGR", "", defxmitq="")
 
 
-def test_3_4_a_cluster_queue_without_local_definition(desk: Desk) -> None:
-    name = desk.new_name("CLUSTERED")
-    desk.define("QCLUSTER", name, cluster="C", clusqmgr="FAR")
-    assert lands(desk, "SYSTEM.CLUSTER.TRANSMIT.QUEUE", name) == (name, "FAR")
+def test_3_4_a_cluster_queue_without_local_definition(qmgr: QmgrFixture) -> None:
+    name = qmgr.new_name("CLUSTERED")
+    qmgr.define("QCLUSTER", name, cluster="C", clusqmgr="FAR")
+    assert lands(qmgr, "SYSTEM.CLUSTER.TRANSMIT.QUEUE", name) == (name, "FAR")
 
 
-NO_ROUTE: list[tuple[str, int, Callable[[Desk], dict[str, Any]]]] = [
-    ("nothing-leads-there", 2087, lambda desk: {"rname": "Q", "rqmname": "FAR"}),
-    ("rqmname-blank", 2087, lambda desk: {"rname": "Q", "rqmname": ""}),
-    ("rqmname-local", 2087, lambda desk: {"rname": "Q", "rqmname": "QM1"}),
-    ("rname-blank", 2184, lambda desk: {"rname": "", "rqmname": "FAR"}),
-    ("xmitq-missing", 2196, lambda desk: {"rname": "Q", "rqmname": "FAR", "xmitq": "NONE"}),
-    ("xmitq-normal", 2092, lambda desk: {"rname": "Q", "rqmname": "FAR", "xmitq": desk.local()}),
+NO_ROUTE: list[tuple[str, int, Callable[[QmgrFixture], dict[str, Any]]]] = [
+    ("nothing-leads-there", 2087, lambda qmgr: {"rname": "Q", "rqmname": "FAR"}),
+    ("rqmname-blank", 2087, lambda qmgr: {"rname": "Q", "rqmname": ""}),
+    ("rqmname-local", 2087, lambda qmgr: {"rname": "Q", "rqmname": "QM1"}),
+    ("rname-blank", 2184, lambda qmgr: {"rname": "", "rqmname": "FAR"}),
+    ("xmitq-missing", 2196, lambda qmgr: {"rname": "Q", "rqmname": "FAR", "xmitq": "NONE"}),
+    ("xmitq-normal", 2092, lambda qmgr: {"rname": "Q", "rqmname": "FAR", "xmitq": qmgr.local()}),
     (
         "xmitq-alias",
         2091,
-        lambda desk: {
+        lambda qmgr: {
             "rname": "Q",
             "rqmname": "FAR",
-            "xmitq": desk.define("QALIAS", target=desk.local()),
+            "xmitq": qmgr.define("QALIAS", target=qmgr.local()),
         },
     ),
 ]
@@ -273,16 +275,16 @@ NO_ROUTE: list[tuple[str, int, Callable[[Desk], dict[str, Any]]]] = [
     ("reason", "attributes"), [row[1:] for row in NO_ROUTE], ids=[row[0] for row in NO_ROUTE]
 )
 def test_3_4_a_remote_definition_that_leads_nowhere(
-    desk: Desk, reason: int, attributes: Callable[[Desk], dict[str, Any]]
+    qmgr: QmgrFixture, reason: int, attributes: Callable[[QmgrFixture], dict[str, Any]]
 ) -> None:
-    name = desk.define("QREMOTE", **attributes(desk))
-    assert desk.open(name, OUTPUT)[1:] == (FAILED, reason)
-    assert desk.put(name) == (FAILED, reason)
+    name = qmgr.define("QREMOTE", **attributes(qmgr))
+    assert qmgr.open(name, OUTPUT)[1:] == (FAILED, reason)
+    assert qmgr.put(name) == (FAILED, reason)
 
 
-def test_3_4_a_queue_definition_used_as_queue_manager_alias(desk: Desk) -> None:
-    name = desk.define("QREMOTE", rname="SET", rqmname="FAR", xmitq=desk.local(usage="XMITQ"))
-    assert desk.open("Q", OUTPUT, ObjectQMgrName=name)[1:] == (FAILED, 2087)
+def test_3_4_a_queue_definition_used_as_queue_manager_alias(qmgr: QmgrFixture) -> None:
+    name = qmgr.define("QREMOTE", rname="SET", rqmname="FAR", xmitq=qmgr.local(usage="XMITQ"))
+    assert qmgr.open("Q", OUTPUT, ObjectQMgrName=name)[1:] == (FAILED, 2087)
 
 
 CHANGES: list[tuple[str, str, dict[str, Any]]] = [
@@ -295,105 +297,105 @@ CHANGES: list[tuple[str, str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("kind", "change"), [c[1:] for c in CHANGES], ids=[c[0] for c in CHANGES])
 def test_3_4_a_change_of_resolution_invalidates_handles(
-    desk: Desk, kind: str, change: dict[str, Any]
+    qmgr: QmgrFixture, kind: str, change: dict[str, Any]
 ) -> None:
-    route = desk.local(usage="XMITQ")
+    route = qmgr.local(usage="XMITQ")
     if kind == "QALIAS":
-        name = desk.define(kind, target=desk.local())
+        name = qmgr.define(kind, target=qmgr.local())
     else:
-        name = desk.define(kind, rname="THERE", rqmname="FAR", xmitq=route)
-    hobj = desk.opened(name, OUTPUT)
-    desk.send(hobj, syncpoint=True)
-    desk.qm.alter(kind, name, descr="other attributes don't matter", put="ENABLED")
-    desk.send(hobj, syncpoint=True)
-    desk.qm.alter(kind, name, force=True, **change)
-    assert desk.put(hobj) == (FAILED, 2041)
-    desk.commit()
-    desk.closed(hobj)
+        name = qmgr.define(kind, rname="THERE", rqmname="FAR", xmitq=route)
+    hobj = qmgr.opened(name, OUTPUT)
+    qmgr.send(hobj, syncpoint=True)
+    qmgr.qm.alter(kind, name, descr="other attributes don't matter", put="ENABLED")
+    qmgr.send(hobj, syncpoint=True)
+    qmgr.qm.alter(kind, name, force=True, **change)
+    assert qmgr.put(hobj) == (FAILED, 2041)
+    qmgr.commit()
+    qmgr.closed(hobj)
 
 
 # ---- 5.6: buffer and truncation ----
 
 
-def filled(desk: Desk, *messages: bytes) -> Any:
-    queue = desk.local()
+def filled(qmgr: QmgrFixture, *messages: bytes) -> Any:
+    queue = qmgr.local()
     for data in messages:
-        desk.send(queue, data)
-    return desk.opened(queue, INPUT | mqi.MQOO_BROWSE)
+        qmgr.send(queue, data)
+    return qmgr.opened(queue, INPUT | mqi.MQOO_BROWSE)
 
 
 @pytest.mark.parametrize("length", [5, 6, None])
-def test_5_6_the_message_fits(desk: Desk, length: int | None) -> None:
-    hobj = filled(desk, b"12345")
-    got = desk.take(hobj, length=length)
+def test_5_6_the_message_fits(qmgr: QmgrFixture, length: int | None) -> None:
+    hobj = filled(qmgr, b"12345")
+    got = qmgr.take(hobj, length=length)
     assert (got.data, got.length) == (b"12345", 5)
-    assert desk.get(hobj).rc == 2033
+    assert qmgr.get(hobj).rc == 2033
 
 
-def test_5_6_too_long_and_not_accepted_stays(desk: Desk) -> None:
-    hobj = filled(desk, b"12345", b"6")
-    got = desk.get(hobj, length=3)
+def test_5_6_too_long_and_not_accepted_stays(qmgr: QmgrFixture) -> None:
+    hobj = filled(qmgr, b"12345", b"6")
+    got = qmgr.get(hobj, length=3)
     assert (got.cc, got.rc, got.data, got.length) == (WARNING, 2080, b"123", 5)
     assert got.md.MsgId != bytes(24)
-    got = desk.get(hobj, length=0)
+    got = qmgr.get(hobj, length=0)
     assert (got.cc, got.rc, got.length) == (WARNING, 2080, 5)
-    got = desk.take(hobj)
+    got = qmgr.take(hobj)
     assert (got.data, got.md.BackoutCount) == (b"12345", 0)
 
 
-def test_5_6_too_long_and_accepted_is_removed(desk: Desk) -> None:
-    hobj = filled(desk, b"12345", b"6")
-    got = desk.get(hobj, length=3, options=mqi.MQGMO_ACCEPT_TRUNCATED_MSG)
+def test_5_6_too_long_and_accepted_is_removed(qmgr: QmgrFixture) -> None:
+    hobj = filled(qmgr, b"12345", b"6")
+    got = qmgr.get(hobj, length=3, options=mqi.MQGMO_ACCEPT_TRUNCATED_MSG)
     assert (got.cc, got.rc, got.data, got.length) == (WARNING, 2079, b"123", 5)
-    assert desk.take(hobj).data == b"6"
+    assert qmgr.take(hobj).data == b"6"
 
 
-def test_5_6_length_0_accepted_deletes(desk: Desk) -> None:
-    hobj = filled(desk, b"12345")
-    got = desk.get(hobj, length=0, options=mqi.MQGMO_ACCEPT_TRUNCATED_MSG)
+def test_5_6_length_0_accepted_deletes(qmgr: QmgrFixture) -> None:
+    hobj = filled(qmgr, b"12345")
+    got = qmgr.get(hobj, length=0, options=mqi.MQGMO_ACCEPT_TRUNCATED_MSG)
     assert (got.cc, got.rc, got.data, got.length) == (WARNING, 2079, b"", 5)
-    assert desk.get(hobj).rc == 2033
+    assert qmgr.get(hobj).rc == 2033
 
 
-def test_5_6_the_cursor_moves_only_when_truncation_is_accepted(desk: Desk) -> None:
-    hobj = filled(desk, b"12345", b"67890")
+def test_5_6_the_cursor_moves_only_when_truncation_is_accepted(qmgr: QmgrFixture) -> None:
+    hobj = filled(qmgr, b"12345", b"67890")
     first = mqi.MQGMO_BROWSE_NEXT
-    assert desk.get(hobj, options=first, length=3).rc == 2080
-    assert desk.take(hobj, options=first).data == b"12345"
-    accepted = desk.get(hobj, options=first | mqi.MQGMO_ACCEPT_TRUNCATED_MSG, length=3)
+    assert qmgr.get(hobj, options=first, length=3).rc == 2080
+    assert qmgr.take(hobj, options=first).data == b"12345"
+    accepted = qmgr.get(hobj, options=first | mqi.MQGMO_ACCEPT_TRUNCATED_MSG, length=3)
     assert (accepted.rc, accepted.data) == (2079, b"678")
-    assert desk.get(hobj, options=first).rc == 2033
+    assert qmgr.get(hobj, options=first).rc == 2033
 
 
-def test_5_6_browse_first_refused_leaves_the_cursor_before_the_first(desk: Desk) -> None:
-    hobj = filled(desk, b"1", b"23456")
-    assert desk.take(hobj, options=mqi.MQGMO_BROWSE_FIRST).data == b"1"
-    assert desk.take(hobj, options=mqi.MQGMO_BROWSE_NEXT).data == b"23456"
-    assert desk.get(hobj, options=mqi.MQGMO_BROWSE_FIRST, length=0).rc == 2080
-    assert desk.take(hobj, options=mqi.MQGMO_BROWSE_NEXT).data == b"1"
+def test_5_6_browse_first_refused_leaves_the_cursor_before_the_first(qmgr: QmgrFixture) -> None:
+    hobj = filled(qmgr, b"1", b"23456")
+    assert qmgr.take(hobj, options=mqi.MQGMO_BROWSE_FIRST).data == b"1"
+    assert qmgr.take(hobj, options=mqi.MQGMO_BROWSE_NEXT).data == b"23456"
+    assert qmgr.get(hobj, options=mqi.MQGMO_BROWSE_FIRST, length=0).rc == 2080
+    assert qmgr.take(hobj, options=mqi.MQGMO_BROWSE_NEXT).data == b"1"
 
 
 # ---- 6.3: units of work ----
 
 
-def test_6_3_1_puts_are_invisible_until_commit_to_the_putter_too(desk: Desk) -> None:
-    queue = desk.local(maxdepth=1)
-    desk.send(queue, b"1", syncpoint=True)
-    assert desk.get(queue).rc == desk.get(queue, hconn=desk.other()).rc == 2033
-    assert desk.put(queue) == (FAILED, 2053)
-    desk.commit()
-    assert desk.bodies(queue) == [b"1"]
+def test_6_3_1_puts_are_invisible_until_commit_to_the_putter_too(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local(maxdepth=1)
+    qmgr.send(queue, b"1", syncpoint=True)
+    assert qmgr.get(queue).rc == qmgr.get(queue, hconn=qmgr.other()).rc == 2033
+    assert qmgr.put(queue) == (FAILED, 2053)
+    qmgr.commit()
+    assert qmgr.bodies(queue) == [b"1"]
 
 
-def test_6_3_2_gets_go_back_to_their_place(desk: Desk) -> None:
-    queue = desk.local()
+def test_6_3_2_gets_go_back_to_their_place(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local()
     for data in (b"1", b"2", b"3"):
-        desk.send(queue, data)
-    assert desk.take(queue, syncpoint=True).data == b"1"
-    assert desk.depth(queue) == 2
-    desk.send(queue, b"4")
-    desk.backout()
-    got = [(g.data, g.md.BackoutCount) for g in desk.drain(queue)]
+        qmgr.send(queue, data)
+    assert qmgr.take(queue, syncpoint=True).data == b"1"
+    assert qmgr.depth(queue) == 2
+    qmgr.send(queue, b"4")
+    qmgr.backout()
+    got = [(g.data, g.md.BackoutCount) for g in qmgr.drain(queue)]
     assert got == [
         (b"1", 1),
         (b"2", 0),
@@ -402,61 +404,61 @@ def test_6_3_2_gets_go_back_to_their_place(desk: Desk) -> None:
     ]
 
 
-def test_6_3_3_close_and_change_are_no_part_of_it(desk: Desk) -> None:
-    queue = desk.local(descr="before")
-    hobj = desk.opened(queue, OUTPUT | mqi.MQOO_SET)
-    desk.send(hobj, b"1", syncpoint=True)
-    assert mqi.MQSET(desk.hconn, hobj, {mqi.MQIA_INHIBIT_GET: 1}) == (OK, 0)
-    desk.closed(hobj)
-    desk.backout()
-    assert desk.get(queue).rc == 2016
+def test_6_3_3_close_and_change_are_no_part_of_it(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local(descr="before")
+    hobj = qmgr.opened(queue, OUTPUT | mqi.MQOO_SET)
+    qmgr.send(hobj, b"1", syncpoint=True)
+    assert mqi.MQSET(qmgr.hconn, hobj, {mqi.MQIA_INHIBIT_GET: 1}) == (OK, 0)
+    qmgr.closed(hobj)
+    qmgr.backout()
+    assert qmgr.get(queue).rc == 2016
 
 
-def test_6_3_5_the_limit_counts_puts_and_gets_of_one_unit(home_desk: Desk) -> None:
-    desk = home_desk
-    queue = desk.local()
+def test_6_3_5_the_limit_counts_puts_and_gets_of_one_unit(home_qmgr: QmgrFixture) -> None:
+    qmgr = home_qmgr
+    queue = qmgr.local()
     for _ in range(3):
-        desk.send(queue)
-    desk.qm.alter("QMGR", "", maxumsgs=2)
-    desk.send(queue, b"mine", syncpoint=True)
-    desk.take(queue, syncpoint=True)
-    assert desk.put(queue, syncpoint=True) == (FAILED, 2024)
-    assert desk.get(queue, syncpoint=True).rc == 2024
-    desk.send(queue)
-    desk.commit()
-    assert desk.depth(queue) == 4
+        qmgr.send(queue)
+    qmgr.qm.alter("QMGR", "", maxumsgs=2)
+    qmgr.send(queue, b"mine", syncpoint=True)
+    qmgr.take(queue, syncpoint=True)
+    assert qmgr.put(queue, syncpoint=True) == (FAILED, 2024)
+    assert qmgr.get(queue, syncpoint=True).rc == 2024
+    qmgr.send(queue)
+    qmgr.commit()
+    assert qmgr.depth(queue) == 4
 
 
 @pytest.fixture
-def home_desk(desk: Desk) -> Any:
-    """The desk, whose MAXUMSGS is set back."""
-    before = desk.qm.display("QMGR", desk.name)[0]["maxumsgs"]
-    yield desk
-    desk.qm.alter("QMGR", "", maxumsgs=before)
+def home_qmgr(qmgr: QmgrFixture) -> Any:
+    """The qmgr, whose MAXUMSGS is set back."""
+    before = qmgr.qm.display("QMGR", qmgr.name)[0]["maxumsgs"]
+    yield qmgr
+    qmgr.qm.alter("QMGR", "", maxumsgs=before)
 
 
-def test_6_3_10_a_crash_backs_out_persistent_messages_of_open_units(desk: Desk) -> None:
-    queue = desk.local()
-    desk.send(queue, b"got", mqi.MQMD(Persistence=1))
+def test_6_3_10_a_crash_backs_out_persistent_messages_of_open_units(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local()
+    qmgr.send(queue, b"got", mqi.MQMD(Persistence=1))
 
     def work() -> None:
-        desk.take(queue, syncpoint=True)
-        desk.send(queue, b"put", mqi.MQMD(Persistence=1), syncpoint=True)
+        qmgr.take(queue, syncpoint=True)
+        qmgr.send(queue, b"put", mqi.MQMD(Persistence=1), syncpoint=True)
 
-    desk.failure(work)
-    got = [(g.data, g.md.BackoutCount) for g in desk.drain(queue)]
+    qmgr.failure(work)
+    got = [(g.data, g.md.BackoutCount) for g in qmgr.drain(queue)]
     assert got == [(b"got", 1)]
 
 
-def test_6_1_commit_and_backout_with_nothing_pending_work(desk: Desk) -> None:
-    desk.commit()
-    desk.backout()
+def test_6_1_commit_and_backout_with_nothing_pending_work(qmgr: QmgrFixture) -> None:
+    qmgr.commit()
+    qmgr.backout()
 
 
-def test_6_2_disconnecting_commits(desk: Desk) -> None:
-    queue = desk.local()
-    somebody = desk.other()
-    desk.send(queue, b"1", syncpoint=True, hconn=somebody)
+def test_6_2_disconnecting_commits(qmgr: QmgrFixture) -> None:
+    queue = qmgr.local()
+    somebody = qmgr.other()
+    qmgr.send(queue, b"1", syncpoint=True, hconn=somebody)
     assert mqi.MQDISC(somebody) == (OK, 0)
-    desk.others.remove(somebody)
-    assert desk.bodies(queue) == [b"1"]
+    qmgr.others.remove(somebody)
+    assert qmgr.bodies(queue) == [b"1"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from asking import done, refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mqsc_fixture import done, refused
 
 import penstock
 from penstock.mqsc import Fault, Interpreter, Reply, read_commands, run

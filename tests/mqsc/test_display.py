@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from asking import done, names, refused
+from mqsc_fixture import done, names, refused
 
 import penstock
 from penstock.mqsc import Interpreter

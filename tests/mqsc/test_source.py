@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.mqsc.parser import parse
-from penstock.mqsc.source import LINE_LENGTH_MAX, Place, read_commands
+from penstock.mqsc.source import LINE_LENGTH_MAX, Location, read_commands
 
 
 def texts(lines: list[str]) -> list[str]:
@@ -72,16 +72,20 @@ def test_a_command_is_there_as_soon_as_its_last_line_is_read() -> None:
 def test_every_character_knows_its_line_and_column() -> None:
     one, two, three = read_commands(["* c", " AB +", "* c", "   CD -", " E; F('x')", "  G"])
     assert one.text == "AB CD  E"
-    found = {character: one.place(one.text.index(character)) for character in "ABCDE"}
+    found = {character: one.location(one.text.index(character)) for character in "ABCDE"}
     assert found == {
-        "A": Place(2, 2),
-        "B": Place(2, 3),
-        "C": Place(4, 4),
-        "D": Place(4, 5),
-        "E": Place(5, 2),
+        "A": Location(2, 2),
+        "B": Location(2, 3),
+        "C": Location(4, 4),
+        "D": Location(4, 5),
+        "E": Location(5, 2),
     }
-    assert [two.place(0), two.place(2), three.place(0)] == [Place(5, 5), Place(5, 7), Place(6, 3)]
-    assert one.place(len(one.text)) == Place(5, 3)
+    assert [two.location(0), two.location(2), three.location(0)] == [
+        Location(5, 5),
+        Location(5, 7),
+        Location(6, 3),
+    ]
+    assert one.location(len(one.text)) == Location(5, 3)
 
 
 @given(

@@ -7,7 +7,7 @@ import re
 import time
 
 import pytest
-from asking import done, names, refused
+from mqsc_fixture import done, names, refused
 
 import penstock
 from penstock.mqsc import Interpreter

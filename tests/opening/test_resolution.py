@@ -10,7 +10,7 @@ from penstock import MQError
 from penstock.errors import UnknownObjectName
 from penstock.opening.resolution import (
     CLUSTER_TRANSMIT_QUEUE,
-    Route,
+    Destination,
     choose_instance,
     differing,
     reply_alias,
@@ -74,9 +74,9 @@ def book() -> Book:
     return made
 
 
-def slots(route: Route) -> list[int]:
+def slots(destination: Destination) -> list[int]:
     """Slots of the definitions the name went through."""
-    return [step[0] for step in route.steps]
+    return [step[0] for step in destination.steps]
 
 
 def slot_of(book: Book, name: str, space: int = 1, instance: int = 0) -> int:
@@ -92,23 +92,31 @@ def reason(book: Book, name: str, manager: str = "", options: int = OUTPUT) -> i
 
 @pytest.mark.parametrize("manager", ["", "QM1"])
 def test_a_local_queue_is_its_own_first_definition(book: Book, manager: str) -> None:
-    route = resolve(book, "LOCAL.Q", manager)
+    destination = resolve(book, "LOCAL.Q", manager)
     here = slot_of(book, "LOCAL.Q")
-    assert (route.opened, route.queue, route.first) == (LOCAL, (here, 7), (here, 7))
-    assert route.steps == [(here, 7, 100 + here)]
-    assert (route.resolved_name, route.resolved_manager) == ("LOCAL.Q", "QM1")
-    assert route.remote is None and route.inquired == (here, 7)
+    assert (destination.opened, destination.queue, destination.first) == (
+        LOCAL,
+        (here, 7),
+        (here, 7),
+    )
+    assert destination.steps == [(here, 7, 100 + here)]
+    assert (destination.resolved_name, destination.resolved_manager) == ("LOCAL.Q", "QM1")
+    assert destination.remote is None and destination.inquired == (here, 7)
 
 
 @pytest.mark.parametrize("manager", ["", "QM1"])
 def test_an_alias_is_the_first_definition_and_its_base_the_target(book: Book, manager: str) -> None:
     alias = book.add(ALIAS, "A", target="LOCAL.Q")
-    route = resolve(book, "A", manager, INPUT | OUTPUT | INQUIRE)
+    destination = resolve(book, "A", manager, INPUT | OUTPUT | INQUIRE)
     base = slot_of(book, "LOCAL.Q")
-    assert (route.opened, route.first, route.queue) == (ALIAS, (alias, 7), (base, 7))
-    assert slots(route) == [alias, base]
-    assert route.inquired == (alias, 7)
-    assert (route.resolved_name, route.resolved_manager) == ("LOCAL.Q", "QM1")
+    assert (destination.opened, destination.first, destination.queue) == (
+        ALIAS,
+        (alias, 7),
+        (base, 7),
+    )
+    assert slots(destination) == [alias, base]
+    assert destination.inquired == (alias, 7)
+    assert (destination.resolved_name, destination.resolved_manager) == ("LOCAL.Q", "QM1")
 
 
 def test_a_model_queue_is_found_as_one(book: Book) -> None:
@@ -118,11 +126,19 @@ def test_a_model_queue_is_found_as_one(book: Book) -> None:
 
 def test_a_remote_definition_goes_by_its_xmitq(book: Book) -> None:
     remote = book.add(REMOTE, "R", rname="THERE", rqmname="QM2", xmitq="XQ")
-    route = resolve(book, "R")
+    destination = resolve(book, "R")
     transmission = slot_of(book, "XQ")
-    assert (route.opened, route.first, route.queue) == (REMOTE, (remote, 7), (transmission, 7))
-    assert slots(route) == [remote, transmission]
-    assert route.remote == ("THERE", "QM2") == (route.resolved_name, route.resolved_manager)
+    assert (destination.opened, destination.first, destination.queue) == (
+        REMOTE,
+        (remote, 7),
+        (transmission, 7),
+    )
+    assert slots(destination) == [remote, transmission]
+    assert (
+        destination.remote
+        == ("THERE", "QM2")
+        == (destination.resolved_name, destination.resolved_manager)
+    )
 
 
 def test_without_xmitq_it_goes_by_the_queue_named_like_the_queue_manager(book: Book) -> None:
@@ -134,30 +150,30 @@ def test_without_xmitq_it_goes_by_the_queue_named_like_the_queue_manager(book: B
 def test_else_by_defxmitq_and_the_queue_manager_is_a_step(book: Book) -> None:
     remote = book.add(REMOTE, "R", rname="THERE", rqmname="QM2")
     book.slots[slot_of(book, "QM1", 105)][2025] = "XQ"
-    route = resolve(book, "R")
-    assert slots(route) == [remote, slot_of(book, "QM1", 105), slot_of(book, "XQ")]
-    assert route.first == (remote, 7)
+    destination = resolve(book, "R")
+    assert slots(destination) == [remote, slot_of(book, "QM1", 105), slot_of(book, "XQ")]
+    assert destination.first == (remote, 7)
 
 
 def test_the_name_of_a_transmission_queue_as_queue_manager(book: Book) -> None:
-    route = resolve(book, "NOT.LOOKED.UP", "XQ")
+    destination = resolve(book, "NOT.LOOKED.UP", "XQ")
     transmission = slot_of(book, "XQ")
-    assert route.queue == route.first == (transmission, 7)
-    assert route.remote == ("NOT.LOOKED.UP", "XQ") and route.inquired is None
+    assert destination.queue == destination.first == (transmission, 7)
+    assert destination.remote == ("NOT.LOOKED.UP", "XQ") and destination.inquired is None
 
 
 def test_a_queue_manager_alias_is_the_first_definition(book: Book) -> None:
     alias = book.add(REMOTE, "QMA", rqmname="QM9", xmitq="XQ")
-    route = resolve(book, "THERE", "QMA")
-    assert route.first == (alias, 7) and route.queue == (slot_of(book, "XQ"), 7)
-    assert route.remote == ("THERE", "QM9")
+    destination = resolve(book, "THERE", "QMA")
+    assert destination.first == (alias, 7) and destination.queue == (slot_of(book, "XQ"), 7)
+    assert destination.remote == ("THERE", "QM9")
 
 
 def test_a_queue_manager_alias_for_the_local_one_leads_to_the_local_queue(book: Book) -> None:
     alias = book.add(REMOTE, "QMA", rqmname="QM1", xmitq="NOT.THERE")
-    route = resolve(book, "LOCAL.Q", "QMA")
-    assert route.first == (alias, 7) and route.queue == (slot_of(book, "LOCAL.Q"), 7)
-    assert route.output_only and route.remote is None
+    destination = resolve(book, "LOCAL.Q", "QMA")
+    assert destination.first == (alias, 7) and destination.queue == (slot_of(book, "LOCAL.Q"), 7)
+    assert destination.output_only and destination.remote is None
 
 
 @pytest.mark.parametrize("option", [INPUT, 2, 4, BROWSE, INQUIRE, SET])
@@ -168,23 +184,27 @@ def test_through_a_local_queue_manager_alias_only_output(book: Book, option: int
 
 def test_anything_else_goes_by_defxmitq_which_is_the_first_definition(book: Book) -> None:
     book.slots[slot_of(book, "QM1", 105)][2025] = "XQ"
-    route = resolve(book, "THERE", "QM7")
-    assert route.first == route.queue == (slot_of(book, "XQ"), 7)
-    assert slots(route) == [slot_of(book, "QM1", 105), slot_of(book, "XQ")]
-    assert route.remote == ("THERE", "QM7")
+    destination = resolve(book, "THERE", "QM7")
+    assert destination.first == destination.queue == (slot_of(book, "XQ"), 7)
+    assert slots(destination) == [slot_of(book, "QM1", 105), slot_of(book, "XQ")]
+    assert destination.remote == ("THERE", "QM7")
 
 
 def test_an_alias_of_a_remote_definition_keeps_the_alias_as_first(book: Book) -> None:
     remote = book.add(REMOTE, "R", rname="THERE", rqmname="QM2", xmitq="XQ")
     alias = book.add(ALIAS, "A", target="R")
-    route = resolve(book, "A")
-    assert route.first == (alias, 7) and slots(route) == [alias, remote, slot_of(book, "XQ")]
+    destination = resolve(book, "A")
+    assert destination.first == (alias, 7) and slots(destination) == [
+        alias,
+        remote,
+        slot_of(book, "XQ"),
+    ]
 
 
 def test_a_remote_definition_opened_for_inquire_needs_no_route(book: Book) -> None:
     remote = book.add(REMOTE, "R")
-    route = resolve(book, "R", "", INQUIRE)
-    assert route.queue == route.inquired == (remote, 7)
+    destination = resolve(book, "R", "", INQUIRE)
+    assert destination.queue == destination.inquired == (remote, 7)
 
 
 FAILURES: list[tuple[int, list[tuple[Any, ...]], str, str]] = [
@@ -267,18 +287,18 @@ def add_cluster(book: Book, *managers: str, **values: Any) -> list[int]:
 
 def test_a_cluster_queue_goes_to_the_clusters_transmission_queue(book: Book) -> None:
     instances = add_cluster(book, "QM2", "QM3")
-    route = resolve(book, "CQ")
-    assert route.opened == CLUSTER
-    assert route.queue == (slot_of(book, CLUSTER_TRANSMIT_QUEUE), 7)
-    assert [each.slot for each in route.instances] == instances
-    assert [each.queue_manager for each in route.instances] == ["QM2", "QM3"]
+    destination = resolve(book, "CQ")
+    assert destination.opened == CLUSTER
+    assert destination.queue == (slot_of(book, CLUSTER_TRANSMIT_QUEUE), 7)
+    assert [each.slot for each in destination.instances] == instances
+    assert [each.queue_manager for each in destination.instances] == ["QM2", "QM3"]
 
 
 def test_an_alias_of_a_cluster_queue_is_itself_the_first_definition(book: Book) -> None:
     add_cluster(book, "QM2")
     alias = book.add(ALIAS, "A", target="CQ")
-    route = resolve(book, "A")
-    assert route.opened == ALIAS and route.first == (alias, 7) and route.instances
+    destination = resolve(book, "A")
+    assert destination.opened == ALIAS and destination.first == (alias, 7) and destination.instances
 
 
 def test_a_local_queue_wins_over_cluster_instances_of_its_name(book: Book) -> None:
@@ -294,8 +314,8 @@ def test_the_local_queue_managers_name_means_no_cluster_queue(book: Book) -> Non
 
 def test_a_cluster_queue_managers_name_selects_its_instance(book: Book) -> None:
     instances = add_cluster(book, "QM2", "QM3")
-    route = resolve(book, "CQ", "QM3")
-    assert [each.slot for each in route.instances] == instances[1:]
+    destination = resolve(book, "CQ", "QM3")
+    assert [each.slot for each in destination.instances] == instances[1:]
 
 
 def test_without_the_clusters_transmission_queue_it_is_2189(book: Book) -> None:
@@ -306,31 +326,31 @@ def test_without_the_clusters_transmission_queue_it_is_2189(book: Book) -> None:
 def test_instances_take_turns_and_inhibited_ones_are_left_out(book: Book) -> None:
     instances = add_cluster(book, "QM2", "QM3", "QM4")
     book.slots[instances[1]][10] = 1
-    route = resolve(book, "CQ")
-    chosen = [choose_instance(book, route).slot for _ in range(4)]
+    destination = resolve(book, "CQ")
+    chosen = [choose_instance(book, destination).slot for _ in range(4)]
     assert set(chosen) == {instances[0], instances[2]}
     assert chosen[:2] == chosen[2:]
 
 
 def test_2268_when_all_are_inhibited_and_2270_when_none_is_left(book: Book) -> None:
     instances = add_cluster(book, "QM2", "QM3", put=1)
-    route = resolve(book, "CQ")
+    destination = resolve(book, "CQ")
     with pytest.raises(MQError) as caught:
-        choose_instance(book, route)
+        choose_instance(book, destination)
     assert caught.value.reason == 2268
     for slot in instances:
         book.remove(slot)
     with pytest.raises(MQError) as caught:
-        choose_instance(book, route)
+        choose_instance(book, destination)
     assert caught.value.reason == 2270
 
 
 def test_instances_that_differ_in_a_default_are_noticed(book: Book) -> None:
     instances = add_cluster(book, "QM2", "QM3", defpsist=0, defprty=4)
-    route = resolve(book, "CQ")
-    assert not differing(book, route.instances)
+    destination = resolve(book, "CQ")
+    assert not differing(book, destination.instances)
     book.slots[instances[0]][5] = 1
-    assert differing(book, route.instances)
+    assert differing(book, destination.instances)
 
 
 # ---- reply-to queues ----

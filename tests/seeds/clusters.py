@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from desk import EMBEDDED, HEADER, Desk, embedded, transmission
 from penstock import mqi
+from qmgr_fixture import EMBEDDED, HEADER, QmgrFixture, embedded, transmission
 
 ROUTE = "SYSTEM.CLUSTER.TRANSMIT.QUEUE"
 CONFLICT = "AMQ9407"
@@ -21,38 +21,38 @@ class Sent:
     application: tuple[int, int]  # ... of the embedded one
     message: bytes
 
-    def place(self, desk: Desk, queue: str) -> None:
+    def place(self, qmgr: QmgrFixture, queue: str) -> None:
         """What the channel does at the destination: puts the message with its own descriptor."""
         inner = mqi.MQMD.unpack(self.message[EMBEDDED:HEADER])
         assert (inner.Priority, inner.Persistence) == self.application
         md = mqi.MQMD(Priority=inner.Priority, Persistence=inner.Persistence)
-        assert desk.put(queue, self.message[HEADER:], md)[0] < 2
+        assert qmgr.put(queue, self.message[HEADER:], md)[0] < 2
 
 
 class Cluster:
     """A cluster queue with instances at other queue managers."""
 
-    def __init__(self, desk: Desk, **instances: dict[str, Any]) -> None:
-        self.desk = desk
-        self.name = desk.new_name("CLUSTERED")
+    def __init__(self, qmgr: QmgrFixture, **instances: dict[str, Any]) -> None:
+        self.qmgr = qmgr
+        self.name = qmgr.new_name("CLUSTERED")
         for manager, attributes in instances.items():
-            desk.define("QCLUSTER", self.name, cluster="DEMO", clusqmgr=manager, **attributes)
+            qmgr.define("QCLUSTER", self.name, cluster="DEMO", clusqmgr=manager, **attributes)
 
     def put(self, md: Any = None, data: bytes = b"x") -> Sent:
         """MQPUT to whichever instance the queue manager chooses."""
-        hobj = self.desk.opened(self.name, mqi.MQOO_OUTPUT | mqi.MQOO_BIND_NOT_FIXED)
-        answer = self.desk.put(hobj, data, md)
+        hobj = self.qmgr.opened(self.name, mqi.MQOO_OUTPUT | mqi.MQOO_BIND_NOT_FIXED)
+        answer = self.qmgr.put(hobj, data, md)
         assert answer[0] < 2, answer
-        self.desk.closed(hobj)
+        self.qmgr.closed(hobj)
         return self.sent()
 
     def sent(self) -> Sent:
-        got = self.desk.take(ROUTE)
+        got = self.qmgr.take(ROUTE)
         queue, manager = transmission(got.data)
         assert queue == self.name
         return Sent(manager, (got.priority, got.persistence), embedded(got.data), got.data)
 
     def complaints(self) -> int:
         """Lines of the error log that say that the instances of this queue differ."""
-        lines = self.desk.log().splitlines()
+        lines = self.qmgr.log().splitlines()
         return sum(CONFLICT in line and self.name in line for line in lines)

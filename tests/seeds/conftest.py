@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 from persistence_rules import PersistenceRules
 
-from desk import Desk
+from qmgr_fixture import QmgrFixture
 
 
 @pytest.fixture
 def rules(
-    request: pytest.FixtureRequest, desk: Desk, ask_zos: Callable[[], Desk]
+    request: pytest.FixtureRequest, qmgr: QmgrFixture, ask_zos: Callable[[], QmgrFixture]
 ) -> PersistenceRules:
-    """The rules, said in the language of the module's edition (TONGUE)."""
-    return PersistenceRules(desk, ask_zos, request.module.TONGUE)
+    """The rules, said in the language of the module's edition (NAMING)."""
+    return PersistenceRules(qmgr, ask_zos, request.module.NAMING)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from desk import OK, Desk
 from penstock import mqi
+from qmgr_fixture import OK, QmgrFixture
 
 NONE, DELETE, PURGE = mqi.MQCO_NONE, mqi.MQCO_DELETE, mqi.MQCO_DELETE_PURGE
 USE = mqi.MQOO_INPUT_SHARED | mqi.MQOO_OUTPUT
@@ -24,15 +24,15 @@ class Handle:
     queue: str = ""  # "" when it is none
     reopen: Callable[[], bool] = lambda: True
 
-    def retained(self, desk: Desk) -> bool:
-        return desk.exists(self.queue) if self.queue else self.reopen()
+    def retained(self, qmgr: QmgrFixture) -> bool:
+        return qmgr.exists(self.queue) if self.queue else self.reopen()
 
 
-def other_objects(desk: Desk) -> list[Handle]:
+def other_objects(qmgr: QmgrFixture) -> list[Handle]:
     """A process, a namelist, a topic and the queue manager, each open for what it allows."""
     rows = [
-        (mqi.MQOT_PROCESS, desk.define("PROCESS"), mqi.MQOO_INQUIRE),
-        (mqi.MQOT_NAMELIST, desk.define("NAMELIST"), mqi.MQOO_INQUIRE),
+        (mqi.MQOT_PROCESS, qmgr.define("PROCESS"), mqi.MQOO_INQUIRE),
+        (mqi.MQOT_NAMELIST, qmgr.define("NAMELIST"), mqi.MQOO_INQUIRE),
         (mqi.MQOT_Q_MGR, "", mqi.MQOO_INQUIRE),
     ]
     found = []
@@ -40,77 +40,77 @@ def other_objects(desk: Desk) -> list[Handle]:
 
         def reopen(kind: int = kind, name: str = name, options: int = options) -> bool:
             od = mqi.MQOD(ObjectType=kind, ObjectName=name)
-            hobj, cc, _ = mqi.MQOPEN(desk.hconn, od, options)
-            return bool(cc == OK and mqi.MQCLOSE(desk.hconn, hobj, NONE) == DONE)
+            hobj, cc, _ = mqi.MQOPEN(qmgr.hconn, od, options)
+            return bool(cc == OK and mqi.MQCLOSE(qmgr.hconn, hobj, NONE) == DONE)
 
         od = mqi.MQOD(ObjectType=kind, ObjectName=name)
-        hobj, cc, rc = mqi.MQOPEN(desk.hconn, od, options)
+        hobj, cc, rc = mqi.MQOPEN(qmgr.hconn, od, options)
         assert (cc, rc) == (OK, 0), (kind, cc, rc)
         found.append(Handle(hobj, "", reopen))
     return found
 
 
-def predefined(desk: Desk) -> Handle:
-    name = desk.local()
-    return Handle(desk.opened(name, USE), name)
+def predefined(qmgr: QmgrFixture) -> Handle:
+    name = qmgr.local()
+    return Handle(qmgr.opened(name, USE), name)
 
 
-def permanent(desk: Desk, options: int = USE) -> Handle:
+def permanent(qmgr: QmgrFixture, options: int = USE) -> Handle:
     """A permanent dynamic queue by the handle that made it."""
-    hobj, name = desk.dynamic(desk.model("PERMDYN", share="YES"), options)
+    hobj, name = qmgr.dynamic(qmgr.model("PERMDYN", share="YES"), options)
     return Handle(hobj, name)
 
 
-def permanent_of_others(desk: Desk) -> Handle:
+def permanent_of_others(qmgr: QmgrFixture) -> Handle:
     """A permanent dynamic queue by a handle that found it."""
-    made = permanent(desk)
-    desk.closed(made.hobj)
-    return Handle(desk.opened(made.queue, USE), made.queue)
+    made = permanent(qmgr)
+    qmgr.closed(made.hobj)
+    return Handle(qmgr.opened(made.queue, USE), made.queue)
 
 
-def temporary(desk: Desk, options: int = USE) -> Handle:
+def temporary(qmgr: QmgrFixture, options: int = USE) -> Handle:
     """A temporary dynamic queue by the handle that made it."""
-    hobj, name = desk.dynamic(desk.model("TEMPDYN", share="YES", defsopt="SHARED"), options)
+    hobj, name = qmgr.dynamic(qmgr.model("TEMPDYN", share="YES", defsopt="SHARED"), options)
     return Handle(hobj, name)
 
 
-def temporary_of_others(desk: Desk, hconn: Any = None) -> tuple[Handle, Handle]:
+def temporary_of_others(qmgr: QmgrFixture, hconn: Any = None) -> tuple[Handle, Handle]:
     """A temporary dynamic queue by a handle that found it; and by that of its creator."""
-    made = temporary(desk)
-    return Handle(desk.opened(made.queue, USE, hconn), made.queue), made
+    made = temporary(qmgr)
+    return Handle(qmgr.opened(made.queue, USE, hconn), made.queue), made
 
 
-def distribution_list(desk: Desk) -> tuple[Handle, list[str]]:
+def distribution_list(qmgr: QmgrFixture) -> tuple[Handle, list[str]]:
     """Two queues opened as one list."""
-    queues = [desk.local(), desk.local()]
+    queues = [qmgr.local(), qmgr.local()]
     od = mqi.MQOD(
         Version=mqi.MQOD_VERSION_2,
         RecsPresent=len(queues),
         ObjectRecs=[mqi.MQOR(ObjectName=name) for name in queues],
     )
-    hobj, cc, rc = mqi.MQOPEN(desk.hconn, od, mqi.MQOO_OUTPUT)
+    hobj, cc, rc = mqi.MQOPEN(qmgr.hconn, od, mqi.MQOO_OUTPUT)
     assert (cc, rc) == (OK, 0), (cc, rc)
-    return Handle(hobj, "", lambda: all(desk.exists(name) for name in queues)), queues
+    return Handle(hobj, "", lambda: all(qmgr.exists(name) for name in queues)), queues
 
 
-def pending_works(desk: Desk, queue: str) -> list[tuple[str, Callable[[], None], Any]]:
+def pending_works(qmgr: QmgrFixture, queue: str) -> list[tuple[str, Callable[[], None], Any]]:
     """(name, what makes it pending, whose unit of work): puts and gets of oneself and of others."""
-    somebody = desk.other()
+    somebody = qmgr.other()
 
     def put(hconn: Any) -> Callable[[], None]:
-        return lambda: void(desk.send(queue, b"pending", syncpoint=True, hconn=hconn))
+        return lambda: void(qmgr.send(queue, b"pending", syncpoint=True, hconn=hconn))
 
     def get(hconn: Any) -> Callable[[], None]:
         def work() -> None:
-            desk.send(queue, b"pending")
-            desk.take(queue, syncpoint=True, hconn=hconn)
+            qmgr.send(queue, b"pending")
+            qmgr.take(queue, syncpoint=True, hconn=hconn)
 
         return work
 
     return [
-        ("own put", put(desk.hconn), desk.hconn),
+        ("own put", put(qmgr.hconn), qmgr.hconn),
         ("put of another", put(somebody), somebody),
-        ("own get", get(desk.hconn), desk.hconn),
+        ("own get", get(qmgr.hconn), qmgr.hconn),
         ("get of another", get(somebody), somebody),
     ]
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from desk import Desk, embedded
 from penstock import mqi
+from qmgr_fixture import QmgrFixture, embedded
 
 
 @dataclass
@@ -26,16 +26,16 @@ class Way:
     first: str  # its name
     remote: bool = False  # the landing is a transmission queue
 
-    def send(self, desk: Desk, md: Any = None, data: bytes = b"x") -> tuple[int, int]:
+    def send(self, qmgr: QmgrFixture, md: Any = None, data: bytes = b"x") -> tuple[int, int]:
         """MQPUT through a handle of its own."""
-        hobj = desk.opened(self.name, mqi.MQOO_OUTPUT, ObjectQMgrName=self.manager)
-        answer = desk.put(hobj, data, md)
-        desk.closed(hobj)
+        hobj = qmgr.opened(self.name, mqi.MQOO_OUTPUT, ObjectQMgrName=self.manager)
+        answer = qmgr.put(hobj, data, md)
+        qmgr.closed(hobj)
         return answer
 
-    def landed(self, desk: Desk) -> list[tuple[int, int]]:
+    def landed(self, qmgr: QmgrFixture) -> list[tuple[int, int]]:
         """(Priority, Persistence) of each descriptor of the next message: one, or two if remote."""
-        got = desk.take(self.landing)
+        got = qmgr.take(self.landing)
         found = [(got.priority, got.persistence)]
         if self.remote:
             found.append(embedded(got.data))
@@ -45,74 +45,74 @@ class Way:
 Attributes = dict[str, Any]
 
 
-def alias(desk: Desk, first: Attributes, rest: Attributes) -> Way:
-    base = desk.local(**rest)
-    name = desk.define("QALIAS", target=base, **first)
+def alias(qmgr: QmgrFixture, first: Attributes, rest: Attributes) -> Way:
+    base = qmgr.local(**rest)
+    name = qmgr.define("QALIAS", target=base, **first)
     return Way(name, "", base, "QALIAS", name)
 
 
-def alias_of_remote(desk: Desk, first: Attributes, rest: Attributes) -> Way:
-    behind = remote(desk, rest, rest)
-    name = desk.define("QALIAS", target=behind.name, **first)
+def alias_of_remote(qmgr: QmgrFixture, first: Attributes, rest: Attributes) -> Way:
+    behind = remote(qmgr, rest, rest)
+    name = qmgr.define("QALIAS", target=behind.name, **first)
     return Way(name, "", behind.landing, "QALIAS", name, True)
 
 
-def local(desk: Desk, first: Attributes, rest: Attributes) -> Way:
-    name = desk.local(**first)
+def local(qmgr: QmgrFixture, first: Attributes, rest: Attributes) -> Way:
+    name = qmgr.local(**first)
     return Way(name, "", name, "QLOCAL", name)
 
 
-def local_by_manager(desk: Desk, first: Attributes, rest: Attributes) -> Way:
-    name = desk.local(**first)
-    return Way(name, desk.name, name, "QLOCAL", name)
+def local_by_manager(qmgr: QmgrFixture, first: Attributes, rest: Attributes) -> Way:
+    name = qmgr.local(**first)
+    return Way(name, qmgr.name, name, "QLOCAL", name)
 
 
-def remote(desk: Desk, first: Attributes, rest: Attributes) -> Way:
-    route = desk.local(usage="XMITQ", **rest)
-    name = desk.define("QREMOTE", rname="THERE", rqmname="FAR", xmitq=route, **first)
+def remote(qmgr: QmgrFixture, first: Attributes, rest: Attributes) -> Way:
+    route = qmgr.local(usage="XMITQ", **rest)
+    name = qmgr.define("QREMOTE", rname="THERE", rqmname="FAR", xmitq=route, **first)
     return Way(name, "", route, "QREMOTE", name, True)
 
 
-def remote_by_route_name(desk: Desk, first: Attributes, rest: Attributes) -> Way:
-    route = desk.local(usage="XMITQ", **rest)
-    name = desk.define("QREMOTE", rname="THERE", rqmname=route, **first)
+def remote_by_route_name(qmgr: QmgrFixture, first: Attributes, rest: Attributes) -> Way:
+    route = qmgr.local(usage="XMITQ", **rest)
+    name = qmgr.define("QREMOTE", rname="THERE", rqmname=route, **first)
     return Way(name, "", route, "QREMOTE", name, True)
 
 
-def manager_alias(desk: Desk, first: Attributes, rest: Attributes) -> Way:
-    route = desk.local(usage="XMITQ", **rest)
-    name = desk.define("QREMOTE", rname="", rqmname="FAR", xmitq=route, **first)
+def manager_alias(qmgr: QmgrFixture, first: Attributes, rest: Attributes) -> Way:
+    route = qmgr.local(usage="XMITQ", **rest)
+    name = qmgr.define("QREMOTE", rname="", rqmname="FAR", xmitq=route, **first)
     return Way("THERE", name, route, "QREMOTE", name, True)
 
 
-def manager_alias_of_this(desk: Desk, first: Attributes, rest: Attributes) -> Way:
-    here = desk.local(**rest)
-    name = desk.define("QREMOTE", rname="", rqmname=desk.name, **first)
+def manager_alias_of_this(qmgr: QmgrFixture, first: Attributes, rest: Attributes) -> Way:
+    here = qmgr.local(**rest)
+    name = qmgr.define("QREMOTE", rname="", rqmname=qmgr.name, **first)
     return Way(here, name, here, "QREMOTE", name)
 
 
-def transmission(desk: Desk, first: Attributes, rest: Attributes) -> Way:
-    route = desk.local(usage="XMITQ", **first)
+def transmission(qmgr: QmgrFixture, first: Attributes, rest: Attributes) -> Way:
+    route = qmgr.local(usage="XMITQ", **first)
     return Way("THERE", route, route, "QLOCAL", route, True)
 
 
-def default_transmission(desk: Desk, first: Attributes, rest: Attributes) -> Way:
+def default_transmission(qmgr: QmgrFixture, first: Attributes, rest: Attributes) -> Way:
     """Nothing matches the queue manager's name: DEFXMITQ, which `ways()` sets back."""
-    route = desk.local(usage="XMITQ", **first)
-    desk.qm.alter("QMGR", "", force=True, defxmitq=route)
+    route = qmgr.local(usage="XMITQ", **first)
+    qmgr.qm.alter("QMGR", "", force=True, defxmitq=route)
     return Way("THERE", "NOBODY.KNOWS", route, "QLOCAL", route, True)
 
 
-def model(desk: Desk, first: Attributes, rest: Attributes) -> Way:
+def model(qmgr: QmgrFixture, first: Attributes, rest: Attributes) -> Way:
     """A permanent dynamic queue: the definition it got from its model when it was made."""
-    source = desk.model("PERMDYN", **first)
-    hobj, name = desk.dynamic(source, mqi.MQOO_OUTPUT)
-    desk.closed(hobj)
-    desk.qm.alter("QMODEL", source, **rest)
+    source = qmgr.model("PERMDYN", **first)
+    hobj, name = qmgr.dynamic(source, mqi.MQOO_OUTPUT)
+    qmgr.closed(hobj)
+    qmgr.qm.alter("QMODEL", source, **rest)
     return Way(name, "", name, "QLOCAL", name)
 
 
-KINDS: dict[str, tuple[Callable[[Desk, Attributes, Attributes], Way], ...]] = {
+KINDS: dict[str, tuple[Callable[[QmgrFixture, Attributes, Attributes], Way], ...]] = {
     "alias": (alias, alias_of_remote),
     "local": (local, local_by_manager, model),
     "remote": (remote, remote_by_route_name),
@@ -126,14 +126,14 @@ ALL = tuple(build for builders in KINDS.values() for build in builders)
 
 @contextmanager
 def way(
-    desk: Desk,
-    build: Callable[[Desk, Attributes, Attributes], Way],
+    qmgr: QmgrFixture,
+    build: Callable[[QmgrFixture, Attributes, Attributes], Way],
     first: Attributes,
     rest: Attributes,
 ) -> Iterator[Way]:
     """One way; the queue manager's DEFXMITQ is blank again afterwards."""
     try:
-        yield build(desk, first, rest)
+        yield build(qmgr, first, rest)
     finally:
         if build is default_transmission:
-            desk.qm.alter("QMGR", "", force=True, defxmitq="")
+            qmgr.qm.alter("QMGR", "", force=True, defxmitq="")

@@ -11,10 +11,10 @@ replies; the list after "This could be:" is lost in our copy, its kinds are thos
 from __future__ import annotations
 
 import paths
+from naming_fixture import RPG
 from persistence_rules import PersistenceRules
-from tongues import RPG
 
-TONGUE = RPG
+NAMING = RPG
 
 
 def test_01_the_field_says_whether_a_message_survives(rules: PersistenceRules) -> None:

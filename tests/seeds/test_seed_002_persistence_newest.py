@@ -8,10 +8,10 @@ The newest edition: where editions differ this one counts.
 
 from __future__ import annotations
 
+from naming_fixture import C
 from persistence_rules import PersistenceRules
-from tongues import C
 
-TONGUE = C
+NAMING = C
 
 
 def test_01_the_field_says_whether_a_message_survives(rules: PersistenceRules) -> None:

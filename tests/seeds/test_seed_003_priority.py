@@ -12,12 +12,12 @@ from collections.abc import Callable
 import pytest
 from priority_rules import PriorityRules
 
-from desk import Desk
+from qmgr_fixture import QmgrFixture
 
 
 @pytest.fixture
-def rules(desk: Desk, ask_zos: Callable[[], Desk]) -> PriorityRules:
-    return PriorityRules(desk, ask_zos)
+def rules(qmgr: QmgrFixture, ask_zos: Callable[[], QmgrFixture]) -> PriorityRules:
+    return PriorityRules(qmgr, ask_zos)
 
 
 def test_01_mqput_and_mqput1_take_zero_and_above(rules: PriorityRules) -> None:

@@ -20,166 +20,166 @@ import handles
 import pytest
 from handles import DELETE, DONE, NONE, NOT_EMPTY, NOT_VALID, PURGE, Handle
 
-from desk import FAILED, Desk
 from penstock import mqi
+from qmgr_fixture import FAILED, QmgrFixture
 
 ALL = (NONE, DELETE, PURGE)
 DELETED = mqi.MQRC_Q_DELETED
 
 
-def kept_open(desk: Desk, handle: Handle, options: int, answer: tuple[int, int]) -> None:
+def kept_open(qmgr: QmgrFixture, handle: Handle, options: int, answer: tuple[int, int]) -> None:
     """The close fails so, the object is retained, and the handle can be closed with NONE."""
-    assert desk.close(handle.hobj, options) == answer
-    assert handle.retained(desk)
-    assert desk.close(handle.hobj, NONE) == DONE
+    assert qmgr.close(handle.hobj, options) == answer
+    assert handle.retained(qmgr)
+    assert qmgr.close(handle.hobj, NONE) == DONE
 
 
-def gone_with_messages(desk: Desk, handle: Handle, options: int) -> None:
+def gone_with_messages(qmgr: QmgrFixture, handle: Handle, options: int) -> None:
     """The close works and the queue is gone; one made under its name is empty."""
-    assert desk.close(handle.hobj, options) == DONE
-    assert not handle.retained(desk)
-    desk.define("QLOCAL", handle.queue)
-    assert desk.depth(handle.queue) == 0
+    assert qmgr.close(handle.hobj, options) == DONE
+    assert not handle.retained(qmgr)
+    qmgr.define("QLOCAL", handle.queue)
+    assert qmgr.depth(handle.queue) == 0
 
 
 # ---- what the parameter is ----
 
 
-def test_01_the_option_decides_how_the_object_is_closed(desk: Desk) -> None:
+def test_01_the_option_decides_how_the_object_is_closed(qmgr: QmgrFixture) -> None:
     """Seed 004, 1: what the parameter controls."""
     for options, there in ((NONE, True), (DELETE, False), (PURGE, False)):
-        handle = handles.permanent(desk)
-        assert desk.close(handle.hobj, options) == DONE
+        handle = handles.permanent(qmgr)
+        assert qmgr.close(handle.hobj, options) == DONE
         assert handle.hobj == mqi.MQHO_UNUSABLE_HOBJ
-        assert handle.retained(desk) == there
+        assert handle.retained(qmgr) == there
 
 
-def test_02_only_permanent_dynamic_queues_close_in_more_than_one_way(desk: Desk) -> None:
+def test_02_only_permanent_dynamic_queues_close_in_more_than_one_way(qmgr: QmgrFixture) -> None:
     """Seed 004, 2: only permanent dynamic queues may be retained or deleted."""
 
     def outcomes(make: Callable[[], Handle]) -> set[bool]:
         found = set()
         for options in ALL:
             handle = make()
-            if desk.close(handle.hobj, options) == DONE:
-                found.add(handle.retained(desk))
+            if qmgr.close(handle.hobj, options) == DONE:
+                found.add(handle.retained(qmgr))
         return found
 
-    assert outcomes(lambda: handles.permanent(desk)) == {True, False}
-    assert outcomes(lambda: handles.predefined(desk)) == {True}
-    assert outcomes(lambda: handles.temporary(desk)) == {False}
-    assert outcomes(lambda: handles.temporary_of_others(desk)[0]) == {True}
-    assert outcomes(lambda: handles.distribution_list(desk)[0]) == {True}
+    assert outcomes(lambda: handles.permanent(qmgr)) == {True, False}
+    assert outcomes(lambda: handles.predefined(qmgr)) == {True}
+    assert outcomes(lambda: handles.temporary(qmgr)) == {False}
+    assert outcomes(lambda: handles.temporary_of_others(qmgr)[0]) == {True}
+    assert outcomes(lambda: handles.distribution_list(qmgr)[0]) == {True}
 
 
-def test_03_their_definition_type_says_permanent_dynamic(desk: Desk) -> None:
+def test_03_their_definition_type_says_permanent_dynamic(qmgr: QmgrFixture) -> None:
     """Seed 004, 3: DefinitionType of the queues that can be closed in more than one way."""
     types = {
-        handles.permanent(desk).queue: mqi.MQQDT_PERMANENT_DYNAMIC,
-        handles.temporary(desk).queue: mqi.MQQDT_TEMPORARY_DYNAMIC,
-        handles.predefined(desk).queue: mqi.MQQDT_PREDEFINED,
+        handles.permanent(qmgr).queue: mqi.MQQDT_PERMANENT_DYNAMIC,
+        handles.temporary(qmgr).queue: mqi.MQQDT_TEMPORARY_DYNAMIC,
+        handles.predefined(qmgr).queue: mqi.MQQDT_PREDEFINED,
     }
     for name, expected in types.items():
-        assert desk.attribute(name, mqi.MQIA_DEFINITION_TYPE) == expected, name
+        assert qmgr.attribute(name, mqi.MQIA_DEFINITION_TYPE) == expected, name
 
 
-def test_05_exactly_one_option(desk: Desk) -> None:
+def test_05_exactly_one_option(qmgr: QmgrFixture) -> None:
     """Seed 004, 5: one option and only one."""
     wrong = [a | b for a, b in itertools.combinations((1, 2, 4, 8, 32), 2)]
     wrong += [7, 16, 64, 128, 1 << 30, -1, -(2**31)]
     for make in (handles.predefined, handles.permanent, handles.temporary):
-        handle = make(desk)
+        handle = make(qmgr)
         for options in wrong:
-            assert desk.close(handle.hobj, options) == (FAILED, mqi.MQRC_OPTIONS_ERROR), options
-        assert handle.retained(desk)
-        assert desk.close(handle.hobj, NONE) == DONE
+            assert qmgr.close(handle.hobj, options) == (FAILED, mqi.MQRC_OPTIONS_ERROR), options
+        assert handle.retained(qmgr)
+        assert qmgr.close(handle.hobj, NONE) == DONE
 
 
 # ---- MQCO_NONE ----
 
 
-def test_06_none_does_nothing_else(desk: Desk) -> None:
+def test_06_none_does_nothing_else(qmgr: QmgrFixture) -> None:
     """Seed 004, 6: MQCO_NONE needs no further processing."""
-    handle = handles.predefined(desk)
-    desk.send(handle.hobj, b"committed")
-    desk.send(handle.hobj, b"pending", syncpoint=True)
-    assert desk.close(handle.hobj, NONE) == DONE
-    desk.commit()
-    assert desk.bodies(handle.queue) == [b"committed", b"pending"]
+    handle = handles.predefined(qmgr)
+    qmgr.send(handle.hobj, b"committed")
+    qmgr.send(handle.hobj, b"pending", syncpoint=True)
+    assert qmgr.close(handle.hobj, NONE) == DONE
+    qmgr.commit()
+    assert qmgr.bodies(handle.queue) == [b"committed", b"pending"]
     assert mqi.MQCO_NONE == mqi.MQCO_IMMEDIATE == 0
 
 
-def test_07a_none_is_for_objects_that_are_no_queues(desk: Desk) -> None:
+def test_07a_none_is_for_objects_that_are_no_queues(qmgr: QmgrFixture) -> None:
     """Seed 004, 7a: NONE must be given for objects other than queues."""
-    for handle in handles.other_objects(desk):
+    for handle in handles.other_objects(qmgr):
         for options in (DELETE, PURGE):
-            assert desk.close(handle.hobj, options) == NOT_VALID
-        assert desk.close(handle.hobj, NONE) == DONE
+            assert qmgr.close(handle.hobj, options) == NOT_VALID
+        assert qmgr.close(handle.hobj, NONE) == DONE
 
 
-def test_07b_none_is_for_predefined_queues(desk: Desk) -> None:
+def test_07b_none_is_for_predefined_queues(qmgr: QmgrFixture) -> None:
     """Seed 004, 7b: NONE must be given for predefined queues."""
-    handle = handles.predefined(desk)
+    handle = handles.predefined(qmgr)
     for options in (DELETE, PURGE):
-        assert desk.close(handle.hobj, options) == NOT_VALID
-    assert desk.close(handle.hobj, NONE) == DONE
+        assert qmgr.close(handle.hobj, options) == NOT_VALID
+    assert qmgr.close(handle.hobj, NONE) == DONE
 
 
-def test_07c_none_is_for_temporary_queues_of_others(desk: Desk) -> None:
+def test_07c_none_is_for_temporary_queues_of_others(qmgr: QmgrFixture) -> None:
     """Seed 004, 7c: NONE must be given for a temporary dynamic queue that another handle made."""
-    for hconn in (desk.hconn, desk.other()):
-        handle, _ = handles.temporary_of_others(desk, hconn)
+    for hconn in (qmgr.hconn, qmgr.other()):
+        handle, _ = handles.temporary_of_others(qmgr, hconn)
         for options in (DELETE, PURGE):
-            assert desk.close(handle.hobj, options, hconn) == NOT_VALID
-        assert desk.close(handle.hobj, NONE, hconn) == DONE
+            assert qmgr.close(handle.hobj, options, hconn) == NOT_VALID
+        assert qmgr.close(handle.hobj, NONE, hconn) == DONE
 
 
-def test_07d_none_is_for_distribution_lists(desk: Desk) -> None:
+def test_07d_none_is_for_distribution_lists(qmgr: QmgrFixture) -> None:
     """Seed 004, 7d: NONE must be given for distribution lists."""
-    handle, _ = handles.distribution_list(desk)
+    handle, _ = handles.distribution_list(qmgr)
     for options in (DELETE, PURGE):
-        assert desk.close(handle.hobj, options) == NOT_VALID
-    assert desk.close(handle.hobj, NONE) == DONE
+        assert qmgr.close(handle.hobj, options) == NOT_VALID
+    assert qmgr.close(handle.hobj, NONE) == DONE
 
 
-def test_08_in_these_cases_the_object_is_retained(desk: Desk) -> None:
+def test_08_in_these_cases_the_object_is_retained(qmgr: QmgrFixture) -> None:
     """Seed 004, 8: in all these cases the object is retained."""
-    found = [*handles.other_objects(desk), handles.predefined(desk)]
-    found += [handles.temporary_of_others(desk)[0], handles.distribution_list(desk)[0]]
+    found = [*handles.other_objects(qmgr), handles.predefined(qmgr)]
+    found += [handles.temporary_of_others(qmgr)[0], handles.distribution_list(qmgr)[0]]
     for handle in found:
         if handle.queue:
-            desk.send(handle.hobj, b"stays")
-        assert desk.close(handle.hobj, NONE) == DONE
-        assert handle.retained(desk)
-        assert not handle.queue or desk.depth(handle.queue) == 1
+            qmgr.send(handle.hobj, b"stays")
+        assert qmgr.close(handle.hobj, NONE) == DONE
+        assert handle.retained(qmgr)
+        assert not handle.queue or qmgr.depth(handle.queue) == 1
 
 
-def test_09a_none_by_its_creator_deletes_a_temporary_queue(desk: Desk) -> None:
+def test_09a_none_by_its_creator_deletes_a_temporary_queue(qmgr: QmgrFixture) -> None:
     """Seed 004, 9a: NONE on a temporary dynamic queue by the handle that made it."""
-    handle = handles.temporary(desk)
-    desk.send(handle.hobj, b"purged")
-    gone_with_messages(desk, handle, NONE)
+    handle = handles.temporary(qmgr)
+    qmgr.send(handle.hobj, b"purged")
+    gone_with_messages(qmgr, handle, NONE)
 
 
-def test_09b_none_by_another_keeps_a_temporary_queue(desk: Desk) -> None:
+def test_09b_none_by_another_keeps_a_temporary_queue(qmgr: QmgrFixture) -> None:
     """Seed 004, 9b: NONE on a temporary dynamic queue by any other handle."""
-    for hconn in (desk.hconn, desk.other()):
-        handle, _ = handles.temporary_of_others(desk, hconn)
-        desk.send(handle.hobj, b"stays", hconn=hconn)
-        assert desk.close(handle.hobj, NONE, hconn) == DONE
-        assert desk.depth(handle.queue) == 1
+    for hconn in (qmgr.hconn, qmgr.other()):
+        handle, _ = handles.temporary_of_others(qmgr, hconn)
+        qmgr.send(handle.hobj, b"stays", hconn=hconn)
+        assert qmgr.close(handle.hobj, NONE, hconn) == DONE
+        assert qmgr.depth(handle.queue) == 1
 
 
-def test_10_none_keeps_a_permanent_queue(desk: Desk) -> None:
+def test_10_none_keeps_a_permanent_queue(qmgr: QmgrFixture) -> None:
     """Seed 004, 10: NONE on a permanent dynamic queue."""
-    handle = handles.permanent(desk)
-    desk.send(handle.hobj, b"stays", mqi.MQMD(Persistence=1))
-    assert desk.close(handle.hobj, NONE) == DONE
-    desk.failure()
-    assert desk.bodies(handle.queue) == [b"stays"]
+    handle = handles.permanent(qmgr)
+    qmgr.send(handle.hobj, b"stays", mqi.MQMD(Persistence=1))
+    assert qmgr.close(handle.hobj, NONE) == DONE
+    qmgr.failure()
+    assert qmgr.bodies(handle.queue) == [b"stays"]
 
 
-def last_handle_removes(zos: Desk, options: int) -> None:
+def last_handle_removes(zos: QmgrFixture, options: int) -> None:
     """A logically deleted queue keeps its name until its last handle is closed with the option."""
     model = zos.model("PERMDYN", share="YES")
     name = zos.new_name("LOGICAL")
@@ -199,130 +199,130 @@ def last_handle_removes(zos: Desk, options: int) -> None:
     assert zos.close(hobj, DELETE) == DONE
 
 
-def test_11_on_zos_none_on_the_last_handle_removes_a_deleted_queue(zos_desk: Desk) -> None:
+def test_11_on_zos_none_on_the_last_handle_removes_a_deleted_queue(zos_qmgr: QmgrFixture) -> None:
     """Seed 004, 11: z/OS, NONE on the last handle of a logically deleted queue."""
-    last_handle_removes(zos_desk, NONE)
+    last_handle_removes(zos_qmgr, NONE)
 
 
 # ---- MQCO_DELETE ----
 
 
-def test_12a_delete_deletes_an_empty_permanent_queue(desk: Desk) -> None:
+def test_12a_delete_deletes_an_empty_permanent_queue(qmgr: QmgrFixture) -> None:
     """Seed 004, 12a: DELETE of a permanent dynamic queue without messages and pending work."""
     for make in (handles.permanent, handles.permanent_of_others):
-        handle = make(desk)
-        desk.send(handle.hobj)
-        desk.take(handle.hobj)
-        gone_with_messages(desk, handle, DELETE)
+        handle = make(qmgr)
+        qmgr.send(handle.hobj)
+        qmgr.take(handle.hobj)
+        gone_with_messages(qmgr, handle, DELETE)
     for options in (mqi.MQOO_INQUIRE, mqi.MQOO_OUTPUT, mqi.MQOO_BROWSE, mqi.MQOO_SET):
-        gone_with_messages(desk, handles.permanent(desk, options), DELETE)
+        gone_with_messages(qmgr, handles.permanent(qmgr, options), DELETE)
 
 
-def test_12b_delete_by_its_creator_deletes_a_temporary_queue(desk: Desk) -> None:
+def test_12b_delete_by_its_creator_deletes_a_temporary_queue(qmgr: QmgrFixture) -> None:
     """Seed 004, 12b: DELETE of the temporary dynamic queue that the handle made."""
-    handle = handles.temporary(desk)
-    desk.send(handle.hobj, b"purged")
-    desk.send(handle.hobj, b"pending", syncpoint=True)
-    gone_with_messages(desk, handle, DELETE)
-    desk.commit()
+    handle = handles.temporary(qmgr)
+    qmgr.send(handle.hobj, b"purged")
+    qmgr.send(handle.hobj, b"pending", syncpoint=True)
+    gone_with_messages(qmgr, handle, DELETE)
+    qmgr.commit()
 
 
-def test_13a_delete_of_the_wrong_type_is_2045(desk: Desk) -> None:
+def test_13a_delete_of_the_wrong_type_is_2045(qmgr: QmgrFixture) -> None:
     """Seed 004, 13: DELETE in all other cases; the wrong type or handle is 2045."""
-    wrong_types(desk, DELETE)
+    wrong_types(qmgr, DELETE)
 
 
-def wrong_types(desk: Desk, options: int) -> None:
-    found = [*handles.other_objects(desk), handles.predefined(desk)]
-    found += [handles.temporary_of_others(desk)[0], handles.distribution_list(desk)[0]]
+def wrong_types(qmgr: QmgrFixture, options: int) -> None:
+    found = [*handles.other_objects(qmgr), handles.predefined(qmgr)]
+    found += [handles.temporary_of_others(qmgr)[0], handles.distribution_list(qmgr)[0]]
     for handle in found:
-        assert desk.close(handle.hobj, options) == NOT_VALID
+        assert qmgr.close(handle.hobj, options) == NOT_VALID
 
 
-def test_13b_delete_of_a_busy_permanent_queue_is_2055(desk: Desk) -> None:
+def test_13b_delete_of_a_busy_permanent_queue_is_2055(qmgr: QmgrFixture) -> None:
     """Seed 004, 13, the other half: a permanent dynamic queue that is busy or not empty is 2055."""
-    handle = handles.permanent(desk)
-    desk.send(handle.hobj, b"committed")
-    assert desk.close(handle.hobj, DELETE) == NOT_EMPTY
-    assert desk.bodies(handle.hobj) == [b"committed"]
-    busy(desk, handle, DELETE)
+    handle = handles.permanent(qmgr)
+    qmgr.send(handle.hobj, b"committed")
+    assert qmgr.close(handle.hobj, DELETE) == NOT_EMPTY
+    assert qmgr.bodies(handle.hobj) == [b"committed"]
+    busy(qmgr, handle, DELETE)
 
 
-def busy(desk: Desk, handle: Handle, options: int) -> None:
+def busy(qmgr: QmgrFixture, handle: Handle, options: int) -> None:
     """Uncommitted puts and gets, one's own and of others: 2055, also when the depth reads 0."""
-    for name, work, hconn in handles.pending_works(desk, handle.queue):
+    for name, work, hconn in handles.pending_works(qmgr, handle.queue):
         work()
-        assert desk.close(handle.hobj, options) == NOT_EMPTY, name
+        assert qmgr.close(handle.hobj, options) == NOT_EMPTY, name
         if "get" in name:
-            assert desk.depth(handle.queue) == 0, name
-        desk.backout(hconn)
-        desk.drain(handle.hobj)
-    assert desk.close(handle.hobj, options) == DONE
+            assert qmgr.depth(handle.queue) == 0, name
+        qmgr.backout(hconn)
+        qmgr.drain(handle.hobj)
+    assert qmgr.close(handle.hobj, options) == DONE
 
 
-def test_14_and_the_object_is_not_deleted(desk: Desk) -> None:
+def test_14_and_the_object_is_not_deleted(qmgr: QmgrFixture) -> None:
     """Seed 004, 14: DELETE that fails deletes nothing."""
-    nothing_deleted(desk, DELETE)
+    nothing_deleted(qmgr, DELETE)
 
 
-def nothing_deleted(desk: Desk, options: int) -> None:
-    found = [*handles.other_objects(desk), handles.predefined(desk)]
-    found += [handles.temporary_of_others(desk)[0], handles.distribution_list(desk)[0]]
+def nothing_deleted(qmgr: QmgrFixture, options: int) -> None:
+    found = [*handles.other_objects(qmgr), handles.predefined(qmgr)]
+    found += [handles.temporary_of_others(qmgr)[0], handles.distribution_list(qmgr)[0]]
     for handle in found:
         if handle.queue:
-            desk.send(handle.hobj, b"stays")
-        kept_open(desk, handle, options, NOT_VALID)
-        assert not handle.queue or desk.bodies(handle.queue) == [b"stays"]
-    handle = handles.permanent(desk)
-    desk.send(handle.hobj, b"committed")
-    desk.send(handle.hobj, b"pending", syncpoint=True)
-    kept_open(desk, handle, options, NOT_EMPTY)
-    desk.commit()
-    assert desk.bodies(handle.queue) == [b"committed", b"pending"]
+            qmgr.send(handle.hobj, b"stays")
+        kept_open(qmgr, handle, options, NOT_VALID)
+        assert not handle.queue or qmgr.bodies(handle.queue) == [b"stays"]
+    handle = handles.permanent(qmgr)
+    qmgr.send(handle.hobj, b"committed")
+    qmgr.send(handle.hobj, b"pending", syncpoint=True)
+    kept_open(qmgr, handle, options, NOT_EMPTY)
+    qmgr.commit()
+    assert qmgr.bodies(handle.queue) == [b"committed", b"pending"]
 
 
-def test_15_on_zos_delete_on_the_last_handle_removes_a_deleted_queue(zos_desk: Desk) -> None:
+def test_15_on_zos_delete_on_the_last_handle_removes_a_deleted_queue(zos_qmgr: QmgrFixture) -> None:
     """Seed 004, 15: z/OS, DELETE on the last handle of a logically deleted queue."""
-    last_handle_removes(zos_desk, DELETE)
-    last_handle_removes(zos_desk, PURGE)
+    last_handle_removes(zos_qmgr, DELETE)
+    last_handle_removes(zos_qmgr, PURGE)
 
 
 # ---- MQCO_DELETE_PURGE ----
 
 
-def test_16a_purge_deletes_a_permanent_queue_with_its_messages(desk: Desk) -> None:
+def test_16a_purge_deletes_a_permanent_queue_with_its_messages(qmgr: QmgrFixture) -> None:
     """Seed 004, 16a: DELETE_PURGE of a permanent dynamic queue without pending work."""
     for make in (handles.permanent, handles.permanent_of_others):
-        handle = make(desk)
+        handle = make(qmgr)
         for value in (0, 1):
-            desk.send(handle.hobj, b"purged", mqi.MQMD(Persistence=value))
-        gone_with_messages(desk, handle, PURGE)
-        desk.failure()
-        assert desk.depth(handle.queue) == 0
+            qmgr.send(handle.hobj, b"purged", mqi.MQMD(Persistence=value))
+        gone_with_messages(qmgr, handle, PURGE)
+        qmgr.failure()
+        assert qmgr.depth(handle.queue) == 0
 
 
-def test_16b_purge_by_its_creator_deletes_a_temporary_queue(desk: Desk) -> None:
+def test_16b_purge_by_its_creator_deletes_a_temporary_queue(qmgr: QmgrFixture) -> None:
     """Seed 004, 16b: DELETE_PURGE of the temporary dynamic queue that the handle made."""
-    handle = handles.temporary(desk)
-    desk.send(handle.hobj, b"purged")
-    desk.send(handle.hobj, b"pending", syncpoint=True)
-    gone_with_messages(desk, handle, PURGE)
-    desk.commit()
+    handle = handles.temporary(qmgr)
+    qmgr.send(handle.hobj, b"purged")
+    qmgr.send(handle.hobj, b"pending", syncpoint=True)
+    gone_with_messages(qmgr, handle, PURGE)
+    qmgr.commit()
 
 
-def test_17a_purge_of_the_wrong_type_is_2045(desk: Desk) -> None:
+def test_17a_purge_of_the_wrong_type_is_2045(qmgr: QmgrFixture) -> None:
     """Seed 004, 17: DELETE_PURGE in all other cases; the wrong type or handle is 2045."""
-    wrong_types(desk, PURGE)
+    wrong_types(qmgr, PURGE)
 
 
-def test_17b_purge_of_a_busy_permanent_queue_is_2055(desk: Desk) -> None:
+def test_17b_purge_of_a_busy_permanent_queue_is_2055(qmgr: QmgrFixture) -> None:
     """Seed 004, 17, the other half: a permanent dynamic queue with pending work is 2055."""
-    busy(desk, handles.permanent(desk), PURGE)
+    busy(qmgr, handles.permanent(qmgr), PURGE)
 
 
-def test_18_and_the_object_is_not_deleted(desk: Desk) -> None:
+def test_18_and_the_object_is_not_deleted(qmgr: QmgrFixture) -> None:
     """Seed 004, 18: DELETE_PURGE that fails deletes nothing and purges nothing."""
-    nothing_deleted(desk, PURGE)
+    nothing_deleted(qmgr, PURGE)
 
 
 # ---- Table 74 ----
@@ -336,12 +336,12 @@ TABLE = {
     "temporary-dynamic-queue-by-another": (RETAINED, REFUSED, REFUSED),
     "distribution-list": (RETAINED, REFUSED, REFUSED),
 }
-MAKERS: dict[str, Callable[[Desk], list[Handle]]] = {
+MAKERS: dict[str, Callable[[QmgrFixture], list[Handle]]] = {
     "object-other-than-a-queue": handles.other_objects,
-    "predefined-queue": lambda desk: [handles.predefined(desk)],
-    "temporary-dynamic-queue-by-creator": lambda desk: [handles.temporary(desk)],
-    "temporary-dynamic-queue-by-another": lambda desk: [handles.temporary_of_others(desk)[0]],
-    "distribution-list": lambda desk: [handles.distribution_list(desk)[0]],
+    "predefined-queue": lambda qmgr: [handles.predefined(qmgr)],
+    "temporary-dynamic-queue-by-creator": lambda qmgr: [handles.temporary(qmgr)],
+    "temporary-dynamic-queue-by-another": lambda qmgr: [handles.temporary_of_others(qmgr)[0]],
+    "distribution-list": lambda qmgr: [handles.distribution_list(qmgr)[0]],
 }
 CELLS = [
     pytest.param(row, COLUMNS[column], effect, id=f"{row}-{column}")
@@ -351,12 +351,12 @@ CELLS = [
 
 
 @pytest.mark.parametrize(("row", "options", "effect"), CELLS)
-def test_19_table_74(desk: Desk, row: str, options: int, effect: str) -> None:
+def test_19_table_74(qmgr: QmgrFixture, row: str, options: int, effect: str) -> None:
     """Seed 004, 19: Table 74, every row and column."""
-    for handle in MAKERS[row](desk):
-        answer = desk.close(handle.hobj, options)
+    for handle in MAKERS[row](qmgr):
+        answer = qmgr.close(handle.hobj, options)
         assert answer == (NOT_VALID if effect == REFUSED else DONE)
-        assert handle.retained(desk) == (effect != GONE)
+        assert handle.retained(qmgr) == (effect != GONE)
         assert (handle.hobj == mqi.MQHO_UNUSABLE_HOBJ) == (answer == DONE)
 
 
@@ -364,92 +364,92 @@ def test_19_table_74(desk: Desk, row: str, options: int, effect: str) -> None:
 @pytest.mark.parametrize("full", [False, True], ids=["empty", "full"])
 @pytest.mark.parametrize("column", COLUMNS)
 def test_19_table_74_permanent_dynamic_queue(
-    desk: Desk, column: str, full: bool, work: str
+    qmgr: QmgrFixture, column: str, full: bool, work: str
 ) -> None:
     """Seed 004, 19: Table 74, permanent dynamic queue: empty or not, pending work of all kinds."""
     options = COLUMNS[column]
-    handle = handles.permanent(desk)
+    handle = handles.permanent(qmgr)
     owner = None
     if work != "idle":
-        _, start, owner = handles.pending_works(desk, handle.queue)[int(work[-1])]
+        _, start, owner = handles.pending_works(qmgr, handle.queue)[int(work[-1])]
         start()
     if full:
-        desk.send(handle.hobj, b"committed")
+        qmgr.send(handle.hobj, b"committed")
     refused = options != NONE and (work != "idle" or (full and options == DELETE))
     if refused:
-        kept_open(desk, handle, options, NOT_EMPTY)
+        kept_open(qmgr, handle, options, NOT_EMPTY)
     else:
-        assert desk.close(handle.hobj, options) == DONE
-        assert handle.retained(desk) == (options == NONE)
+        assert qmgr.close(handle.hobj, options) == DONE
+        assert handle.retained(qmgr) == (options == NONE)
     if owner is not None:
-        desk.backout(owner)
+        qmgr.backout(owner)
     if refused or options == NONE:
         got = "get" in ("", "", "get", "get")[int(work[-1])] if work != "idle" else False
         expected = [b"pending"] * got + [b"committed"] * full
-        assert desk.bodies(handle.queue) == expected
+        assert qmgr.bodies(handle.queue) == expected
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-def test_19_table_74_temporary_queue_with_pending_work(desk: Desk, column: str) -> None:
+def test_19_table_74_temporary_queue_with_pending_work(qmgr: QmgrFixture, column: str) -> None:
     """Seed 004, 19: Table 74, temporary dynamic queue by its creator with pending work."""
     for number in range(4):
-        handle = handles.temporary(desk)
-        _, start, owner = handles.pending_works(desk, handle.queue)[number]
-        desk.send(handle.hobj, b"committed")
+        handle = handles.temporary(qmgr)
+        _, start, owner = handles.pending_works(qmgr, handle.queue)[number]
+        qmgr.send(handle.hobj, b"committed")
         start()
-        gone_with_messages(desk, handle, COLUMNS[column])
-        desk.commit(owner)
-        assert desk.depth(handle.queue) == 0
+        gone_with_messages(qmgr, handle, COLUMNS[column])
+        qmgr.commit(owner)
+        assert qmgr.depth(handle.queue) == 0
 
 
 # ---- what deletion means to others (usage notes that the z/OS sentences refer to) ----
 
 
-def test_20_other_handles_of_a_deleted_queue_get_2052(desk: Desk) -> None:
+def test_20_other_handles_of_a_deleted_queue_get_2052(qmgr: QmgrFixture) -> None:
     """Seed 004, 20: logically deleted: other handles get 2052 and can be closed with any option."""
     for options in ALL:
         for make in (handles.permanent, handles.temporary):
-            handle = make(desk)
-            somebody = desk.other()
-            other = desk.opened(handle.queue, handles.USE | mqi.MQOO_INQUIRE, somebody)
-            assert desk.close(handle.hobj, DELETE) == DONE
-            assert desk.put(other, hconn=somebody) == (FAILED, DELETED)
-            got = desk.get(other, hconn=somebody)
+            handle = make(qmgr)
+            somebody = qmgr.other()
+            other = qmgr.opened(handle.queue, handles.USE | mqi.MQOO_INQUIRE, somebody)
+            assert qmgr.close(handle.hobj, DELETE) == DONE
+            assert qmgr.put(other, hconn=somebody) == (FAILED, DELETED)
+            got = qmgr.get(other, hconn=somebody)
             assert (got.cc, got.rc) == (FAILED, DELETED)
             assert mqi.MQINQ(somebody, other, [mqi.MQIA_Q_TYPE])[1:] == (FAILED, DELETED)
-            assert desk.close(other, options, somebody) == DONE
+            assert qmgr.close(other, options, somebody) == DONE
 
 
-def test_21_waiting_getters_of_a_deleted_queue_are_woken(desk: Desk) -> None:
+def test_21_waiting_getters_of_a_deleted_queue_are_woken(qmgr: QmgrFixture) -> None:
     """Seed 004, 21: logically deleted: a waiting MQGET ends with 2052."""
     for make in (handles.permanent, handles.temporary):
-        handle = make(desk)
-        somebody = desk.other()
-        other = desk.opened(handle.queue, handles.USE, somebody)
+        handle = make(qmgr)
+        somebody = qmgr.other()
+        other = qmgr.opened(handle.queue, handles.USE, somebody)
         answers: list[int] = []
 
         def wait(
             other: object = other, somebody: object = somebody, answers: list[int] = answers
         ) -> None:
-            answers.append(desk.get(other, wait=20000, hconn=somebody).rc)
+            answers.append(qmgr.get(other, wait=20000, hconn=somebody).rc)
 
         waiter = threading.Thread(target=wait)
         waiter.start()
-        desk.until(lambda handle=handle: desk.waiting(handle.queue))
-        assert desk.close(handle.hobj, DELETE) == DONE
+        qmgr.until(lambda handle=handle: qmgr.waiting(handle.queue))
+        assert qmgr.close(handle.hobj, DELETE) == DONE
         waiter.join(20)
         assert answers == [DELETED]
 
 
-def test_22_elsewhere_the_name_is_free_at_once(desk: Desk) -> None:
+def test_22_elsewhere_the_name_is_free_at_once(qmgr: QmgrFixture) -> None:
     """Seed 004, 22: elsewhere than on z/OS the name is free at once."""
-    model = desk.model("PERMDYN", share="YES")
-    name = desk.new_name("LOGICAL")
-    hobj, _ = desk.dynamic(model, handles.USE, name=name)
-    old = desk.opened(name, handles.USE)
-    assert desk.close(hobj, DELETE) == DONE
-    hobj, _ = desk.dynamic(model, handles.USE, name=name)
-    desk.send(hobj, b"new")
-    assert desk.put(old) == (FAILED, DELETED)
-    assert desk.close(old, DELETE) == DONE
-    assert desk.bodies(hobj) == [b"new"]
+    model = qmgr.model("PERMDYN", share="YES")
+    name = qmgr.new_name("LOGICAL")
+    hobj, _ = qmgr.dynamic(model, handles.USE, name=name)
+    old = qmgr.opened(name, handles.USE)
+    assert qmgr.close(hobj, DELETE) == DONE
+    hobj, _ = qmgr.dynamic(model, handles.USE, name=name)
+    qmgr.send(hobj, b"new")
+    assert qmgr.put(old) == (FAILED, DELETED)
+    assert qmgr.close(old, DELETE) == DONE
+    assert qmgr.bodies(hobj) == [b"new"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark
 import pytest
-from spark_desk import STDERR, Desk
+from spark_fixture import STDERR, SparkFixture
 from spark_steps import Bench, Put, Task
 
 import penstock
@@ -68,9 +68,9 @@ def _standard_error_in(path: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def desk(spark: SparkSession, qm: penstock.QueueManager, home: Path) -> Iterator[Desk]:
+def spark_qm(spark: SparkSession, qm: penstock.QueueManager, home: Path) -> Iterator[SparkFixture]:
     """The session with a new queue manager QM1, which Spark's processes have left afterwards."""
-    yield Desk(spark, qm, home)
+    yield SparkFixture(spark, qm, home)
     until = time.monotonic() + LEAVE_SECONDS
     while not qm.closed and len(others := qm.process_list()) > 1:  # Spark ends them unawaited
         assert time.monotonic() < until, f"still attached: {others}"

@@ -10,12 +10,12 @@ import threading
 from typing import Any
 
 import pytest
-from spark_desk import wait_until
+from spark_fixture import wait_until
 from spark_steps import START, Bench, plan, rows
 
 import penstock
 from penstock.spark.base.errors import SourceError
-from penstock.spark.source.background import Aside
+from penstock.spark.source.background import Background
 from penstock.spark.source.stream import StreamReader
 
 
@@ -32,16 +32,16 @@ def units_of(bench: Bench) -> list[str]:
 
 
 def shut(reader: StreamReader) -> threading.Event:
-    """Nothing that is put aside is done before this is set."""
+    """Nothing that is put background is done before this is set."""
     gate = threading.Event()
-    reader._aside.submit(gate.wait, 30)
+    reader._background.submit(gate.wait, 30)
     return gate
 
 
 def plan_behind(reader: StreamReader, start: dict[str, Any]) -> dict[str, Any]:
     """Plans without waiting for the gate."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reader._aside, "settle", lambda: None)
+        patch.setattr(reader._background, "wait_all", lambda: None)
         return plan(reader, start)
 
 
@@ -187,7 +187,7 @@ def test_progress_is_that_of_before_the_taking_while_it_goes_on(bench: Bench) ->
     told = reader.reportLatestOffset()
     assert told is not None and (told["depth"], told["inDoubt"], told["lag"]) == (5, 0, 5)
     gate.set()
-    wait_until(lambda: reader._aside.is_idle)
+    wait_until(lambda: reader._background.is_idle)
     told = reader.reportLatestOffset()
     assert told is not None and (told["depth"], told["inDoubt"], told["lag"]) == (0, 5, 5)
     reader.stop()
@@ -211,7 +211,7 @@ def test_stop_waits_for_what_is_under_way(bench: Bench) -> None:
     plan(reader, start)
     reader.stop()
     assert units_of(bench) == ["2.0"]
-    assert not [thread for thread in threading.enumerate() if "penstock-aside" in thread.name]
+    assert not [thread for thread in threading.enumerate() if "penstock-background" in thread.name]
 
 
 # ---- the thread ----
@@ -226,14 +226,14 @@ def test_jobs_are_done_in_their_order_and_the_first_error_is_raised_once() -> No
             raise ValueError(number)
         return number
 
-    aside = Aside()
-    assert aside.is_idle
-    jobs = [aside.submit(job, number) for number in range(5)]
+    background = Background()
+    assert background.is_idle
+    jobs = [background.submit(job, number) for number in range(5)]
     assert jobs[4].result() == 4
     with pytest.raises(ValueError, match="1"):
-        aside.settle()
+        background.wait_all()
     assert done == [0, 1, 2, 3, 4]
-    aside.settle()
-    aside.submit(job, 5)
-    aside.close()
-    assert done[-1] == 5 and aside.is_idle
+    background.wait_all()
+    background.submit(job, 5)
+    background.close()
+    assert done[-1] == 5 and background.is_idle

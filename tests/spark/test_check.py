@@ -64,13 +64,13 @@ def test_what_differs_is_named_and_all_of_it() -> None:
     checks = Checks()
     checks.add("lines", 7, 7)
     checks.add_lines("the table", {("spark", "INFO"): 5}, {("spark", "INFO"): 5})
-    checks.judge()
+    checks.evaluate()
     checks.add("alerts", 3, 4)
     checks.add_lines(
         "the table", {("spark", "INFO"): 5, ("a", "X"): 1}, {("spark", "INFO"): 6, ("b", "Y"): 2}
     )
     with pytest.raises(WrongCount) as caught:
-        checks.judge()
+        checks.evaluate()
     assert str(caught.value) == (
         "alerts: 3; grep: 4; the table: a, X: 1; grep: 0; the table: b, Y: 0; grep: 2; "
         "the table: spark, INFO: 5; grep: 6"

@@ -31,7 +31,7 @@ from penstock.spark.pipelines.run import Run
 from penstock.spark.source.journal import columns
 
 if TYPE_CHECKING:
-    from spark_desk import Desk
+    from spark_fixture import SparkFixture
 
 
 WHOLE_SECONDS = 900  # of a test that runs several streams or jobs, on a busy machine
@@ -43,12 +43,12 @@ def test_the_columns_that_are_read_have_the_types_that_the_journal_gives_them() 
         assert {name: known[name] for name in wanted} == dict(wanted)
 
 
-def place(desk: Desk, **more: Any) -> dict[str, Any]:
-    return {"queueManager": "QM1", "home": str(desk.home), **more}
+def place(spark_qm: SparkFixture, **more: Any) -> dict[str, Any]:
+    return {"queueManager": "QM1", "home": str(spark_qm.home), **more}
 
 
-def test_an_audit_of_a_queue_manager_finds_what_was_done(desk: Desk) -> None:
-    qm = desk.qm
+def test_an_audit_of_a_queue_manager_finds_what_was_done(spark_qm: SparkFixture) -> None:
+    qm = spark_qm.qm
     with qm.queue("A") as a, qm.queue("B") as b:
         for number in range(10):
             a.put(b"%d" % number, priority=number)
@@ -66,7 +66,7 @@ def test_an_audit_of_a_queue_manager_finds_what_was_done(desk: Desk) -> None:
             qm.prepare(xid)
         qm.commit_prepared(xids[0], xids[1])
         qm.backout_prepared(xids[2])
-        found = audit(desk.spark, place(desk))
+        found = audit(spark_qm.spark, place(spark_qm))
         assert [table.is_cached for table in found.kept] == [True, True]
         rows = {row.queue: row for row in found.queues.collect()}
         assert (rows["A"].puts, rows["A"].gets, rows["A"].never_got, rows["A"].bytes) == (
@@ -95,43 +95,45 @@ def test_an_audit_of_a_queue_manager_finds_what_was_done(desk: Desk) -> None:
 
 @pytest.mark.timeout(WHOLE_SECONDS)
 def test_an_ingest_that_is_stopped_and_called_again_has_each_line_and_alert_once(
-    desk: Desk, tmp_path: Path
+    spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
     files = generate(tmp_path, 40, seed=5)
     long = tmp_path / "long"
     long.write_bytes(b"26/03/01 20:10:40 ERROR a.B: " + b"x" * 100_000)
     total, expected = count_by_grep([*files, long])
-    feed(desk.qm, "L", [*files, long])
-    options = place(desk, queue="L", table=tmp_path / "table", checkpoint=tmp_path / "marks",
+    feed(spark_qm.qm, "L", [*files, long])
+    options = place(spark_qm, queue="L", table=tmp_path / "table", checkpoint=tmp_path / "marks",
                     maxMessagesPerTrigger=30)  # fmt: skip
-    first, second = ingest(desk.spark, {**options, "trigger": "0 seconds"})
+    first, second = ingest(spark_qm.spark, {**options, "trigger": "0 seconds"})
     try:
         while not first.recentProgress and first.isActive:
             time.sleep(0.2)
     finally:
         first.stop()
         second.stop()
-    ingest(desk.spark, options)
-    table = desk.spark.read.parquet(str(tmp_path / "table"))
+    ingest(spark_qm.spark, options)
+    table = spark_qm.spark.read.parquet(str(tmp_path / "table"))
     counts = table.groupBy("log_format", "level").count().collect()
     assert {(row.log_format, row.level): row["count"] for row in counts} == expected
     assert table.select("msg_id").distinct().count() == total == 201
     assert max(row.m for row in table.selectExpr("length(message) m").collect()) == 100_000
     alerts = tmp_path / "alerts"
-    serve(desk.qm, "L.ALERTS", alerts, threading.Event(), leave_when_empty=True)
+    serve(spark_qm.qm, "L.ALERTS", alerts, threading.Event(), leave_when_empty=True)
     found = [json.loads(line) for line in alerts.read_text().splitlines()]
     due = {key: n for key, n in expected.items() if SEVERITY[key[1]] >= SEVERITY["ERROR"]}
     assert Counter((alert["log_format"], alert["level"]) for alert in found) == due
     assert max(len(alert["message"]) for alert in found) == MOST_CHARACTERS["message"]
-    with desk.qm.open("L") as lines:
-        assert lines.depth == 0 and desk.qm.recover() == []
+    with spark_qm.qm.open("L") as lines:
+        assert lines.depth == 0 and spark_qm.qm.recover() == []
 
 
 # ---- replay ----
 
 
-def test_a_replay_puts_what_was_committed_in_the_interval_once_a_name(desk: Desk) -> None:
-    qm = desk.qm
+def test_a_replay_puts_what_was_committed_in_the_interval_once_a_name(
+    spark_qm: SparkFixture,
+) -> None:
+    qm = spark_qm.qm
     with qm.queue("A") as a:
         for number in range(10):
             a.put(b"%d" % number, priority=number, correl_id=b"%024d" % number)
@@ -142,28 +144,30 @@ def test_a_replay_puts_what_was_committed_in_the_interval_once_a_name(desk: Desk
         while a.depth:  # what became of a message later does not matter
             a.get()
     qm.queue("AGAIN").close()
-    puts = desk.table("A", "event string, lsn long", mode="journal").where("event = 'PUT'")
+    puts = spark_qm.table("A", "event string, lsn long", mode="journal").where("event = 'PUT'")
     lsns = sorted(row.lsn for row in puts.collect())
-    middle = place(desk, queue="A", to="AGAIN", name="x", startingLsn=lsns[2], endingLsn=lsns[7])
+    middle = place(
+        spark_qm, queue="A", to="AGAIN", name="x", startingLsn=lsns[2], endingLsn=lsns[7]
+    )
     for _ in range(2):
-        assert replay(desk.spark, middle) == Replayed(5, 5)
+        assert replay(spark_qm.spark, middle) == Replayed(5, 5)
         with qm.open("AGAIN") as again:
             found = [(m.data, m.priority, m.correl_id, m.persistent) for m in again.browse()]
         assert found == [(b"%d" % n, n, b"%024d" % n, True) for n in range(6, 1, -1)]
-    replay(desk.spark, {**middle, "name": "another"})
+    replay(spark_qm.spark, {**middle, "name": "another"})
     with qm.open("AGAIN") as again:
         assert again.depth == 10
     late = {"queue": "A", "startingTime": "2100-01-01T00:00:00Z"}
-    assert replay(desk.spark, place(desk, **late)) == Replayed(0, 0)
+    assert replay(spark_qm.spark, place(spark_qm, **late)) == Replayed(0, 0)
 
 
 def test_a_replay_onto_a_queue_that_there_is_not_ends_before_the_journal_is_read(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    spark_qm: SparkFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.qm.queue("A").close()
+    spark_qm.qm.queue("A").close()
     monkeypatch.setattr("penstock.spark.pipelines.replay.read_journal", None)
     with pytest.raises(penstock.UnknownObjectName, match="there is no queue NONE"):
-        replay(desk.spark, place(desk, queue="A", to="NONE"))
+        replay(spark_qm.spark, place(spark_qm, queue="A", to="NONE"))
 
 
 @pytest.mark.parametrize(
@@ -178,13 +182,13 @@ def test_a_replay_onto_a_queue_that_there_is_not_ends_before_the_journal_is_read
     ],
 )
 def test_a_command_that_fails_says_why_in_one_line(
-    desk: Desk,
+    spark_qm: SparkFixture,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     words: list[str],
     sentence: str,
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["pipelines", *words, "--home", str(desk.home)])
+    monkeypatch.setattr(sys, "argv", ["pipelines", *words, "--home", str(spark_qm.home)])
     with pytest.raises(SystemExit) as caught:
         main()
     said = capsys.readouterr().err
@@ -206,11 +210,11 @@ class Quick(Run):
 
 
 @pytest.mark.timeout(WHOLE_SECONDS)
-def test_a_run_proves_its_counts(desk: Desk, tmp_path: Path) -> None:
+def test_a_run_proves_its_counts(spark_qm: SparkFixture, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     output = io.StringIO()
     run = Quick(
-        tmp_path / "run", generate(tmp_path, 20), Console(file=output, width=200), desk.spark
+        tmp_path / "run", generate(tmp_path, 20), Console(file=output, width=200), spark_qm.spark
     )
     run.run()
     last = output.getvalue().splitlines()[-1]
@@ -232,7 +236,7 @@ def test_a_run_that_proves_nothing_ends_with_an_error(
 
     def differs(self: Run) -> None:
         self.checks.add("lines", 1, 2)
-        self.checks.judge()
+        self.checks.evaluate()
 
     monkeypatch.setattr(running.Run, "run", differs)
     done = runner.invoke(commands, arguments)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from spark_desk import Desk
+from spark_fixture import SparkFixture
 from spark_steps import START, Bench, Put, batch_writer, plan, stream_writer
 
 import penstock
@@ -256,15 +256,17 @@ def test_no_bytes_behind_the_format_end_a_read(bench: Bench) -> None:
 # ---- through Spark ----
 
 
-def test_properties_go_through_a_sink_a_stream_and_another_sink(desk: Desk, tmp_path: Path) -> None:
+def test_properties_go_through_a_sink_a_stream_and_another_sink(
+    spark_qm: SparkFixture, tmp_path: Path
+) -> None:
     for name in ("A", "B", "C"):
-        desk.qm.queue(name).close()
-    frame = desk.spark.range(0, 60, 1, 1).selectExpr(
+        spark_qm.qm.queue(name).close()
+    frame = spark_qm.spark.range(0, 60, 1, 1).selectExpr(
         "if(id % 2 = 0, 'A', 'B') AS queue",
         "concat('row ', id) AS value",
         "if(id % 3 = 0, map('id', cast(id AS string), 'shop.name', null), null) AS properties",
     )
-    desk.set(frame.write).mode("append").save()
+    spark_qm.set(frame.write).mode("append").save()
     everything = "queue string, body string, format string, properties map<string,string>"
 
     def expected(queue: str, remainder: int) -> list[tuple[Any, ...]]:
@@ -274,19 +276,19 @@ def test_properties_go_through_a_sink_a_stream_and_another_sink(desk: Desk, tmp_
         ]
 
     def shown(queue: str) -> list[tuple[Any, ...]]:
-        table = desk.table(queue, everything, includeProperties=True)
+        table = spark_qm.table(queue, everything, includeProperties=True)
         return [tuple(row) for row in table.collect()]
 
     assert shown("A") == expected("A", 0) and shown("B") == expected("B", 1)
-    desk.run(
+    spark_qm.run(
         tmp_path / "checkpoint", "A", "C", includeProperties=True,
         columns="body string, format string, properties map<string,string>",
     )  # fmt: skip
     assert shown("A") == [] and shown("C") == expected("C", 0)
-    raw = desk.bodies("C")
+    raw = spark_qm.bodies("C")
     assert raw[1] == b"row 2"
     assert raw[0] == rfh2.build({"id": "0", "shop.name": None}, "MQSTR") + b"row 0"
-    row = desk.table("C").collect()[0]
+    row = spark_qm.table("C").collect()[0]
     assert (row["format"], row["properties"], bytes(row["body"])) == ("MQHRF2", None, raw[0])
-    with desk.qm.open("C") as queue:
+    with spark_qm.qm.open("C") as queue:
         assert isinstance(queue.get(), penstock.Message)

@@ -7,19 +7,21 @@ import sys
 
 import pytest
 from pyspark.sql.datasource import DataSource
-from spark_desk import Desk, column
+from spark_fixture import SparkFixture, column
 
 import penstock.spark
 from penstock.spark.base import versions
 from penstock.spark.base.errors import VersionError
 
 
-def test_the_format_is_found_without_being_registered_and_can_be_registered(desk: Desk) -> None:
-    desk.put("Q", b"1")
-    assert column(desk.table("Q"), "body") == [b"1"]
-    penstock.spark.register(desk.spark)
-    penstock.spark.register(desk.spark)
-    assert column(desk.table("Q"), "body") == [b"1"]
+def test_the_format_is_found_without_being_registered_and_can_be_registered(
+    spark_qm: SparkFixture,
+) -> None:
+    spark_qm.put("Q", b"1")
+    assert column(spark_qm.table("Q"), "body") == [b"1"]
+    penstock.spark.register(spark_qm.spark)
+    penstock.spark.register(spark_qm.spark)
+    assert column(spark_qm.table("Q"), "body") == [b"1"]
 
 
 def test_the_package_that_pyspark_finds_never_fails(monkeypatch: pytest.MonkeyPatch) -> None:

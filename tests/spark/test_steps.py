@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyspark
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
-from spark_desk import wait_until
+from spark_fixture import wait_until
 from spark_steps import START, TEXT, Bench, Put, Task, batch_writer, plan, rows, stream_writer
 
 import penstock

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spark_desk import Desk, failing, wait_until, wait_until_alone
+from spark_fixture import SparkFixture, failing, wait_until, wait_until_alone
 
 import penstock
 
@@ -23,74 +23,76 @@ def rows_of(query: StreamingQuery) -> list[int]:
 
 
 def test_a_stream_moves_every_message_once_in_delivery_order_and_goes_on_later(
-    desk: Desk, tmp_path: Path
+    spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
-    desk.qm.queue("OUT").close()
+    spark_qm.qm.queue("OUT").close()
     for number in range(60):
-        desk.put("IN", b"%03d" % number, priority=number % 3, persistent=number % 2)
-    expected = desk.bodies("IN")
+        spark_qm.put("IN", b"%03d" % number, priority=number % 3, persistent=number % 2)
+    expected = spark_qm.bodies("IN")
     limited = {"maxMessagesPerTrigger": 40, "minPartitions": 1}
-    query = desk.run(tmp_path / "cp", "IN", "OUT", **limited)
-    assert desk.bodies("OUT") == expected and desk.bodies("IN") == []
+    query = spark_qm.run(tmp_path / "cp", "IN", "OUT", **limited)
+    assert spark_qm.bodies("OUT") == expected and spark_qm.bodies("IN") == []
     assert rows_of(query) == [40, 20]
     told = [json.loads(p.sources[0].latestOffset) for p in query.recentProgress]
     assert {t["queue"] for t in told} == {"IN"}
     assert [t["depth"] for t in told[:2]] == [60, 20]  # when the micro-batch was planned
     assert 0 < told[0]["oldestMessageAgeMs"] < 3_600_000
-    assert desk.qm.recover() == []
-    desk.put("IN", *[b"%0100d" % n for n in range(7)], priority=0)
-    query = desk.run(tmp_path / "cp", "IN", "OUT", maxBytesPerTrigger=350)
-    assert desk.bodies("OUT") == [*expected, *[b"%0100d" % n for n in range(7)]]
+    assert spark_qm.qm.recover() == []
+    spark_qm.put("IN", *[b"%0100d" % n for n in range(7)], priority=0)
+    query = spark_qm.run(tmp_path / "cp", "IN", "OUT", maxBytesPerTrigger=350)
+    assert spark_qm.bodies("OUT") == [*expected, *[b"%0100d" % n for n in range(7)]]
     assert rows_of(query) == [4, 3]  # the message that passes the limit belongs to the batch
 
 
-def test_the_columns_that_the_user_names_are_the_stream(desk: Desk, tmp_path: Path) -> None:
-    desk.qm.queue("OUT").close()
-    desk.put("IN", "grüße".encode(), priority=4)
-    desk.put("IN", b"\xff is no text", priority=3)
+def test_the_columns_that_the_user_names_are_the_stream(
+    spark_qm: SparkFixture, tmp_path: Path
+) -> None:
+    spark_qm.qm.queue("OUT").close()
+    spark_qm.put("IN", "grüße".encode(), priority=4)
+    spark_qm.put("IN", b"\xff is no text", priority=3)
     seen: list[Any] = []
-    narrow = desk.set(desk.spark.readStream).schema("priority int, queue string").load("IN")
+    narrow = spark_qm.set(spark_qm.spark.readStream).schema("priority int, queue string").load("IN")
     query = narrow.writeStream.foreachBatch(lambda frame, _: seen.extend(frame.collect()))
     query.trigger(availableNow=True).start().awaitTermination()
     assert [tuple(row) for row in seen] == [(4, "IN"), (3, "IN")]
-    desk.put("IN", "grüße".encode(), b"\xff is no text")
-    text = failing(lambda: desk.run(tmp_path / "cp", "IN", "OUT", columns="body string"))
+    spark_qm.put("IN", "grüße".encode(), b"\xff is no text")
+    text = failing(lambda: spark_qm.run(tmp_path / "cp", "IN", "OUT", columns="body string"))
     assert re.search(r"is not UTF-8 \(message \d+\): read column body as binary", text)
-    desk.run(tmp_path / "cp", "IN", "OUT")
-    assert desk.bodies("OUT") == ["grüße".encode(), b"\xff is no text"]
+    spark_qm.run(tmp_path / "cp", "IN", "OUT")
+    assert spark_qm.bodies("OUT") == ["grüße".encode(), b"\xff is no text"]
 
 
 def test_available_now_takes_what_was_there_at_its_start_and_nothing_that_comes(
-    desk: Desk, tmp_path: Path
+    spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
     old = [b"old %d" % n for n in range(6)]
-    desk.put("IN", *old, priority=1)
+    spark_qm.put("IN", *old, priority=1)
     seen: list[bytes] = []
 
     def take(frame: DataFrame, batch: int) -> None:
         seen.extend(bytes(row.body) for row in frame.collect())
         if batch < 9:  # so that the stream ends if it takes these
-            desk.put("IN", b"new", priority=9)  # it would come first
+            spark_qm.put("IN", b"new", priority=9)  # it would come first
 
-    stream = desk.set(desk.spark.readStream, maxMessagesPerTrigger=2).load("IN")
+    stream = spark_qm.set(spark_qm.spark.readStream, maxMessagesPerTrigger=2).load("IN")
     stream.writeStream.foreachBatch(take).trigger(availableNow=True).start().awaitTermination()
-    assert seen == old and desk.bodies("IN") == [b"new"] * 3
+    assert seen == old and spark_qm.bodies("IN") == [b"new"] * 3
 
 
 def test_two_streams_and_a_plain_consumer_share_a_queue_and_the_union_is_exact(
-    desk: Desk, tmp_path: Path
+    spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
     targets = ["OUT1", "OUT2"]
     trigger = {"processingTime": "100 milliseconds"}
     taken: list[bytes] = []
     made: list[bytes] = []
-    outs = [desk.qm.queue(name) for name in targets]
-    desk.qm.queue("IN").close()
+    outs = [spark_qm.qm.queue(name) for name in targets]
+    spark_qm.qm.queue("IN").close()
     queries = [
-        desk.start(tmp_path / name, "IN", name, trigger=trigger, maxMessagesPerTrigger=20)
+        spark_qm.start(tmp_path / name, "IN", name, trigger=trigger, maxMessagesPerTrigger=20)
         for name in targets
     ]
-    with desk.qm.open("IN") as source:
+    with spark_qm.qm.open("IN") as source:
 
         def everybody_had_some() -> bool:
             while source.depth < 60:
@@ -101,25 +103,25 @@ def test_two_streams_and_a_plain_consumer_share_a_queue_and_the_union_is_exact(
             return all(queue.depth > 0 for queue in outs)
 
         wait_until(everybody_had_some)
-        wait_until(lambda: source.depth == 0 and not desk.qm.recover())
+        wait_until(lambda: source.depth == 0 and not spark_qm.qm.recover())
     for query in queries:
         query.stop()
         query.awaitTermination()
         assert query.exception() is None
         assert max(rows_of(query)) <= 20
-    found = [desk.bodies(name) for name in targets]
+    found = [spark_qm.bodies(name) for name in targets]
     assert taken and all(found)
     assert sorted([*taken, *found[0], *found[1]]) == sorted(made)
     for queue in outs:
         queue.close()
-    wait_until_alone(desk.qm)
+    wait_until_alone(spark_qm.qm)
 
 
 def test_messages_that_are_not_persistent_are_left_or_made_durable_as_the_option_says(
-    desk: Desk, tmp_path: Path
+    spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
-    with penstock.connect("QM2", desk.home, create=True) as qm:
-        own = Desk(desk.spark, qm, desk.home)
+    with penstock.connect("QM2", spark_qm.home, create=True) as qm:
+        own = SparkFixture(spark_qm.spark, qm, spark_qm.home)
         qm.queue("OUT").close()
         for number in range(6):
             own.put("IN", b"%d" % number, persistent=number % 2)
@@ -133,50 +135,52 @@ def test_messages_that_are_not_persistent_are_left_or_made_durable_as_the_option
         wait_until_alone(qm)
         [unit] = qm.prepared_list()
         assert (unit.gets, unit.nonpersistent) == (3, 3)
-    with penstock.connect("QM2", desk.home) as qm:  # nobody was attached: it was stopped
+    with penstock.connect("QM2", spark_qm.home) as qm:  # nobody was attached: it was stopped
         qm.alter("QLOCAL", "OUT", put="ENABLED")
-        own = Desk(desk.spark, qm, desk.home)
+        own = SparkFixture(spark_qm.spark, qm, spark_qm.home)
         assert own.bodies("IN") == []
         own.run(tmp_path / "cp", "IN", "OUT")
         assert own.bodies("OUT") == [b"1", b"3", b"5", b"0", b"2", b"4"]
         assert qm.recover() == []
         wait_until_alone(qm)
-    penstock.delete("QM2", desk.home)
+    penstock.delete("QM2", spark_qm.home)
 
 
 def test_a_sink_recognises_a_batch_that_spark_does_not_know_to_be_written(
-    desk: Desk, tmp_path: Path
+    spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
-    desk.qm.queue("OUT").close()
-    desk.put("IN", b"1", b"2", b"3")
+    spark_qm.qm.queue("OUT").close()
+    spark_qm.put("IN", b"1", b"2", b"3")
     late = {"eagerCommit": False}  # the last micro-batch stays as it is between its two commits
-    desk.run(tmp_path / "cp", "IN", "OUT", **late, maxMessagesPerTrigger=2)
-    assert desk.bodies("OUT") == [b"1", b"2", b"3"] and len(desk.qm.recover()) == 1
+    spark_qm.run(tmp_path / "cp", "IN", "OUT", **late, maxMessagesPerTrigger=2)
+    assert spark_qm.bodies("OUT") == [b"1", b"2", b"3"] and len(spark_qm.qm.recover()) == 1
     for file in (tmp_path / "cp/commits").glob("*1*"):  # with its checksum file
         file.unlink()
-    desk.put("IN", b"4")
-    query = desk.run(tmp_path / "cp", "IN", "OUT", **late)
+    spark_qm.put("IN", b"4")
+    query = spark_qm.run(tmp_path / "cp", "IN", "OUT", **late)
     assert rows_of(query)[0] == 1  # the third one, again
-    assert desk.bodies("OUT") == [b"1", b"2", b"3", b"4"]
+    assert spark_qm.bodies("OUT") == [b"1", b"2", b"3", b"4"]
 
 
-def test_what_a_dropped_stream_holds_is_returned_by_the_command(desk: Desk, tmp_path: Path) -> None:
+def test_what_a_dropped_stream_holds_is_returned_by_the_command(
+    spark_qm: SparkFixture, tmp_path: Path
+) -> None:
     bodies = [b"1", b"2", b"3"]
-    desk.put("IN", *bodies)
-    desk.qm.queue("OUT", put="DISABLED").close()
-    failing(lambda: desk.run(tmp_path / "cp", "IN", "OUT"))
-    assert desk.bodies("IN") == [] and len(desk.qm.recover()) == 1
+    spark_qm.put("IN", *bodies)
+    spark_qm.qm.queue("OUT", put="DISABLED").close()
+    failing(lambda: spark_qm.run(tmp_path / "cp", "IN", "OUT"))
+    assert spark_qm.bodies("IN") == [] and len(spark_qm.qm.recover()) == 1
     offset = json.loads((tmp_path / "cp/offsets/0").read_text().splitlines()[-1])
-    assert offset["stream"] in desk.command("status", "QM1")
-    assert offset["stream"] in desk.command("resolve", "QM1")
-    desk.command("resolve", "QM1", "--stream", offset["stream"], "--backout")
-    assert desk.bodies("IN") == bodies and desk.qm.recover() == []
-    desk.qm.alter("QLOCAL", "OUT", put="ENABLED")
-    desk.run(tmp_path / "another", "IN", "OUT")
-    assert desk.bodies("OUT") == bodies
+    assert offset["stream"] in spark_qm.command("status", "QM1")
+    assert offset["stream"] in spark_qm.command("resolve", "QM1")
+    spark_qm.command("resolve", "QM1", "--stream", offset["stream"], "--backout")
+    assert spark_qm.bodies("IN") == bodies and spark_qm.qm.recover() == []
+    spark_qm.qm.alter("QLOCAL", "OUT", put="ENABLED")
+    spark_qm.run(tmp_path / "another", "IN", "OUT")
+    assert spark_qm.bodies("OUT") == bodies
 
 
-def workers(desk: Desk) -> dict[int, tuple[int, list[str]]]:
+def workers(spark_qm: SparkFixture) -> dict[int, tuple[int, list[str]]]:
     """The session's Python processes: how many files each has open, and which of a queue manager's
     it has open or mapped.
     """
@@ -188,7 +192,7 @@ def workers(desk: Desk) -> dict[int, tuple[int, list[str]]]:
             )
         except OSError:
             continue  # it has ended
-    java = desk.spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore
+    java = spark_qm.spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore
     found = {}
     for pid in parents:
         above = pid
@@ -197,22 +201,22 @@ def workers(desk: Desk) -> dict[int, tuple[int, list[str]]]:
         if above == java != pid:
             opened = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()]
             mapped = Path(f"/proc/{pid}/maps").read_text().splitlines()
-            ours = [name for name in (*opened, *mapped) if str(desk.home) in name]
+            ours = [name for name in (*opened, *mapped) if str(spark_qm.home) in name]
             found[pid] = len(opened), ours
     return found
 
 
 def test_workers_read_one_micro_batch_after_another_and_keep_nothing_open(
-    desk: Desk, tmp_path: Path
+    spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
-    desk.qm.queue("OUT").close()
+    spark_qm.qm.queue("OUT").close()
     found = []
     for count in (2, 5):
-        desk.put("IN", *[b"%d" % n for n in range(2 * count)])
+        spark_qm.put("IN", *[b"%d" % n for n in range(2 * count)])
         limited = {"maxMessagesPerTrigger": 2, "minPartitions": 2}
-        assert rows_of(desk.run(tmp_path / "cp", "IN", "OUT", **limited)) == [2] * count
-        wait_until_alone(desk.qm)
-        found.append(workers(desk))
+        assert rows_of(spark_qm.run(tmp_path / "cp", "IN", "OUT", **limited)) == [2] * count
+        wait_until_alone(spark_qm.qm)
+        found.append(workers(spark_qm))
     before, after = found
     again = before.keys() & after.keys()
     assert len(again) > 2 and len(after.keys() - again) < 5  # 20 tasks were done by these

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from spark_desk import Desk, another, failing, wait_until, wait_until_alone
+from spark_fixture import SparkFixture, another, failing, wait_until, wait_until_alone
 
 import penstock
 from penstock.spark.base import host, options
@@ -25,26 +25,26 @@ KIB = 1024
 
 
 def test_wrong_options_a_missing_queue_manager_and_a_missing_queue_end_a_stream(
-    desk: Desk, tmp_path: Path
+    spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
     cp = tmp_path / "cp"
-    desk.qm.queue("OUT").close()
-    assert failing(lambda: desk.run(cp, "IN", "OUT", maxMessagePerTrigger=1)) == (
+    spark_qm.qm.queue("OUT").close()
+    assert failing(lambda: spark_qm.run(cp, "IN", "OUT", maxMessagePerTrigger=1)) == (
         "option maxmessagepertrigger is unknown: maxMessagesPerTrigger is meant?"
     )
-    assert failing(lambda: desk.run(cp, "IN", "OUT", columns="body binary, prio int")) == (
+    assert failing(lambda: spark_qm.run(cp, "IN", "OUT", columns="body binary, prio int")) == (
         "column prio is unknown: priority is meant?"
     )
-    assert failing(lambda: desk.run(cp, "IN", "OUT")) == (
+    assert failing(lambda: spark_qm.run(cp, "IN", "OUT")) == (
         "queue manager QM1, queue IN: MQRC_UNKNOWN_OBJECT_NAME (2085): there is no queue IN"
     )
-    desk.put("IN", b"1", b"2")
-    away = desk.home.rename(tmp_path / "away")
-    text = failing(lambda: desk.run(cp, "IN", "OUT"))
-    assert text.endswith(f"there is no queue manager QM1 in {desk.home}")
-    away.rename(desk.home)
-    desk.run(cp, "IN", "OUT")
-    assert desk.bodies("OUT") == [b"1", b"2"] and desk.qm.recover() == []
+    spark_qm.put("IN", b"1", b"2")
+    away = spark_qm.home.rename(tmp_path / "away")
+    text = failing(lambda: spark_qm.run(cp, "IN", "OUT"))
+    assert text.endswith(f"there is no queue manager QM1 in {spark_qm.home}")
+    away.rename(spark_qm.home)
+    spark_qm.run(cp, "IN", "OUT")
+    assert spark_qm.bodies("OUT") == [b"1", b"2"] and spark_qm.qm.recover() == []
 
 
 def test_a_home_that_may_not_be_read_is_one_sentence(home: Path, qm: penstock.QueueManager) -> None:
@@ -65,15 +65,17 @@ def test_a_home_that_may_not_be_read_is_one_sentence(home: Path, qm: penstock.Qu
 
 
 def test_a_stream_that_may_not_get_fails_and_goes_on_from_its_checkpoint(
-    desk: Desk, tmp_path: Path
+    spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
-    desk.qm.queue("OUT").close()
-    desk.put("IN", b"1", b"2", persistent=True)
-    desk.qm.alter("QLOCAL", "IN", get="DISABLED")
-    assert "MQRC_GET_INHIBITED (2016)" in failing(lambda: desk.run(tmp_path / "cp", "IN", "OUT"))
-    desk.qm.alter("QLOCAL", "IN", get="ENABLED")
-    desk.run(tmp_path / "cp", "IN", "OUT")
-    assert desk.bodies("OUT") == [b"1", b"2"]
+    spark_qm.qm.queue("OUT").close()
+    spark_qm.put("IN", b"1", b"2", persistent=True)
+    spark_qm.qm.alter("QLOCAL", "IN", get="DISABLED")
+    assert "MQRC_GET_INHIBITED (2016)" in failing(
+        lambda: spark_qm.run(tmp_path / "cp", "IN", "OUT")
+    )
+    spark_qm.qm.alter("QLOCAL", "IN", get="ENABLED")
+    spark_qm.run(tmp_path / "cp", "IN", "OUT")
+    assert spark_qm.bodies("OUT") == [b"1", b"2"]
 
 
 # 2162 says who was connected; a task that connects when not all have left is told 2059
@@ -82,19 +84,19 @@ ENDED = r"2162|2059\): the queue manager QM2 has been ended; it restarts when pr
 
 @pytest.mark.parametrize(("how", "reasons"), [("-w", "2161"), ("-i", ENDED)])
 def test_a_queue_manager_that_is_ended_ends_the_stream_and_nothing_is_lost_or_doubled(
-    desk: Desk, tmp_path: Path, how: str, reasons: str
+    spark_qm: SparkFixture, tmp_path: Path, how: str, reasons: str
 ) -> None:
     made: list[bytes] = []
 
-    def put(own: Desk) -> None:
+    def put(own: SparkFixture) -> None:
         made.append(b"%04d" % len(made))
         own.put("IN", made[-1])
 
-    with penstock.connect("QM2", desk.home, create=True) as qm:
-        own = Desk(desk.spark, qm, desk.home)
+    with penstock.connect("QM2", spark_qm.home, create=True) as qm:
+        own = SparkFixture(spark_qm.spark, qm, spark_qm.home)
         for name in ("IN", "OUT"):
             qm.queue(name).close()
-        desk.command("start", "QM2")
+        spark_qm.command("start", "QM2")
         trigger = {"processingTime": "50 milliseconds"}
         query = own.start(tmp_path / "cp", "IN", "OUT", trigger=trigger, maxMessagesPerTrigger=10)
         with qm.open("OUT", output=False, browse=True, input=False) as out:
@@ -104,24 +106,24 @@ def test_a_queue_manager_that_is_ended_ends_the_stream_and_nothing_is_lost_or_do
                 return out.depth > 20
 
             wait_until(some_arrived)
-    desk.command("end", "QM2", how)  # -w: returns when the stream has left, too
+    spark_qm.command("end", "QM2", how)  # -w: returns when the stream has left, too
     text = failing(query.awaitTermination)
     assert re.match(rf"queue manager QM2.*: MQRC_[A-Z_]+ \(({reasons})", text), text
-    with penstock.connect("QM2", desk.home) as qm:
-        own = Desk(desk.spark, qm, desk.home)
+    with penstock.connect("QM2", spark_qm.home) as qm:
+        own = SparkFixture(spark_qm.spark, qm, spark_qm.home)
         put(own)
         own.run(tmp_path / "cp", "IN", "OUT")
         assert own.bodies("OUT") == made and qm.recover() == []
         wait_until_alone(qm)
-    penstock.delete("QM2", desk.home)
+    penstock.delete("QM2", spark_qm.home)
 
 
 def test_a_full_journal_ends_the_stream_which_goes_on_when_there_is_room(
-    desk: Desk, tmp_path: Path
+    spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
     small = {"segment_size": 256 * KIB, "journal_limit": 1024 * KIB, "ring_size": 1024 * KIB}
     bodies = [b"%04d" % n + b"x" * 32 * KIB for n in range(12)]
-    with another(desk, "QM2", **small) as own:
+    with another(spark_qm, "QM2", **small) as own:
         own.qm.queue("OUT", defpsist=False).close()
         own.put("IN", bodies[0], persistent=False)
         own.run(tmp_path / "cp", "IN", "OUT")
@@ -136,7 +138,7 @@ def test_a_full_journal_ends_the_stream_which_goes_on_when_there_is_room(
 
 
 def test_where_executors_are_elsewhere_the_first_task_says_so_and_takes_nothing(
-    desk: Desk, tmp_path: Path
+    spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
     far = host.Host("far", "another boot", "another machine")
 
@@ -170,24 +172,26 @@ def test_where_executors_are_elsewhere_the_first_task_says_so_and_takes_nothing(
             made.sink.where = far
             return made
 
-    desk.spark.dataSource.register(Far)
-    place = {"queueManager": "QM1", "home": str(desk.home)}
+    spark_qm.spark.dataSource.register(Far)
+    place = {"queueManager": "QM1", "home": str(spark_qm.home)}
     expected = (
         f"this task runs on {host.here().name}, but queue manager QM1 lives on far: executors must "
         "run on the queue manager's host, remote access is not there yet"
     )
-    desk.qm.queue("OUT").close()
-    desk.put("IN", b"1", b"2")
-    frame = desk.table("IN", "body binary")
-    far_frame = desk.spark.read.format("far").options(**place).load("IN")
+    spark_qm.qm.queue("OUT").close()
+    spark_qm.put("IN", b"1", b"2")
+    frame = spark_qm.table("IN", "body binary")
+    far_frame = spark_qm.spark.read.format("far").options(**place).load("IN")
     assert failing(far_frame.collect) == expected
     write = frame.write.format("far").options(**place, queue="OUT").mode("append")
     assert failing(write.save) == expected
     cp = str(tmp_path / "cp")
-    lines = desk.spark.readStream.format("far").options(**place).schema("body binary").load("IN")
-    sunk = desk.set(lines.writeStream, queue="OUT").option("checkpointLocation", cp)
+    lines = (
+        spark_qm.spark.readStream.format("far").options(**place).schema("body binary").load("IN")
+    )
+    sunk = spark_qm.set(lines.writeStream, queue="OUT").option("checkpointLocation", cp)
     query = sunk.trigger(availableNow=True).start()
     assert failing(query.awaitTermination) == expected
-    assert desk.bodies("OUT") == []
-    desk.run(tmp_path / "cp", "IN", "OUT", columns="body binary")
-    assert desk.bodies("OUT") == [b"1", b"2"] and desk.qm.recover() == []
+    assert spark_qm.bodies("OUT") == []
+    spark_qm.run(tmp_path / "cp", "IN", "OUT", columns="body binary")
+    assert spark_qm.bodies("OUT") == [b"1", b"2"] and spark_qm.qm.recover() == []

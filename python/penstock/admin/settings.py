@@ -1,4 +1,4 @@
-"""Where a queue manager's directory lies, and what its ``qm.toml`` says.
+"""Directories and settings of queue managers.
 
 A queue manager's directory lies in a *home*: the one given, else ``PENSTOCK_HOME``, else
 ``penstock`` in the platform's data directory. Its name is the queue manager's with ``/`` written
@@ -34,7 +34,7 @@ class ManagerNameError(ValueError):
 
 
 class SettingsError(ValueError):
-    """qm.toml cannot be used; the text says why."""
+    """qm.toml cannot be used; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Settings:
     log_files: int = 3
 
     def __post_init__(self) -> None:
-        """Raises SettingsError for a value that is out of range or does not fit the others."""
+        """Raises SettingsError for a value that is out of range or contradicts another one."""
         check_name(self.name)
         if len(self.qm_id) != 16:
             raise SettingsError(f"qm_id has {len(self.qm_id)} bytes, not 16")
@@ -260,7 +260,7 @@ def read_settings(directory: str | os.PathLike[str]) -> Settings:
 def write_settings(
     directory: str | os.PathLike[str], settings: Settings, mode: int = 0o600
 ) -> None:
-    """Writes qm.toml so that it is there whole or not at all, and on disk on return.
+    """Writes qm.toml atomically and durably.
 
     mode: permission bits, whatever the umask. Raises OSError.
     """

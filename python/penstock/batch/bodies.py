@@ -14,7 +14,7 @@ from .refusals import wrong_length, wrong_type
 
 
 class _Bodies:
-    """Where the bodies of a put are: a buffer, offsets of our own, and what keeps the buffer."""
+    """The bodies of a put: a buffer, private offsets, and the object that owns the buffer."""
 
     __slots__ = ("buffer", "keeper", "offsets")
 

@@ -1,9 +1,9 @@
-"""Batches part by part, for programs that read much and keep nothing of it: the data source for
+"""Reading messages chunk by chunk, for programs that read many and keep none: the data source for
 Spark.
 
-A part's descriptors and bodies lie in *blocks* that are used again once nothing refers to them: a
-part of ten thousand messages has megabytes, and memory that is new to a process costs more than
-what is copied into it.
+A chunk's descriptors and bodies lie in *blocks* that are reused once nothing refers to them: a
+chunk of ten thousand messages has megabytes, and page faults on new memory cost more than copying
+into it.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Table:
         self.offsets = offsets
 
     def __len__(self) -> int:
-        """How many messages."""
+        """The number of messages."""
         return len(self.offsets) - 1
 
     def __arrow_c_schema__(self) -> object:
@@ -96,15 +96,15 @@ class Table:
         return _engine.arrow_schema(self._columns)
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """Schema and array, which moves to who asks first: nothing is copied."""
+        """Schema and array. The first caller takes the array; nothing is copied."""
         return _engine.arrow_schema(self._columns), self._array
 
 
-# Reads what is next into rows, bodies and offsets: (messages, bytes that the next one needs when it
-# was room that was lacking).
+# Reads the next messages into rows, bodies and offsets. Returns the number of messages, and the
+# bytes that the next message needs when the room for bodies was too small, else 0.
 Read = Callable[[Any, Any, Any], tuple[int, int]]
 _Part = TypeVar("_Part", MessageBatch, Table)
-# Reads a part of so many rows and bytes of bodies at most: (the part, bytes as above).
+# Reads a chunk of at most so many rows and bytes of bodies. Returns it and the bytes as above.
 Fill = Callable[[Read, int, int], tuple[_Part, int]]
 
 
@@ -146,18 +146,15 @@ def as_table(columns: Sequence[Column]) -> Fill[Table]:
 def read_chunks(
     read: Read, fill: Fill[_Part], messages: int, rows: int, room: int, most: int
 ) -> Iterator[_Part]:
-    """Messages part by part, each read once into memory that is not copied again.
+    """Yields messages in consecutive chunks, each read once into memory that is not copied again.
 
     Args:
-        read: see above.
-        fill: what a part becomes: as_batch, or as_table().
-        messages: how many are read at most.
-        rows: messages of a part at most.
-        room: bytes of the first part's bodies at most; doubled where that was too little.
-        most: bytes of any part's bodies at most, but for a single one that is longer.
-
-    Yields:
-        Parts that follow each other.
+        read: reads the next messages.
+        fill: makes a chunk: as_batch, or as_table().
+        messages: limit of all chunks together.
+        rows: messages of a chunk at most.
+        room: bytes of the first chunk's bodies at most; doubled when it was too small.
+        most: bytes of any chunk's bodies at most, except for a single longer message.
     """
     size = room = min(room, most)
     while messages:
@@ -180,7 +177,7 @@ def browse_chunks(
     rows: int,
     most: int,
 ) -> Iterator[_Part]:
-    """The messages behind the first place up to the second one, as :func:`read_chunks` yields them.
+    """Yields the messages behind the first position up to the second one, as read_chunks() does.
 
     Args:
         queue: opened for browse; its cursor is moved.

@@ -157,7 +157,7 @@ _IN_EXTENSION = {
 
 
 def check_fields(rows: Rows, given: Mapping[str, Any]) -> None:
-    """What put() checks of fields whose values depend on each other."""
+    """Checks fields whose values depend on each other, as put() does."""
 
     def refuse_where(wrong: Any, name: str, why: str, reason: int) -> None:
         if wrong.any():

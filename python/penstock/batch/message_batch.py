@@ -1,4 +1,4 @@
-"""What batch calls take and return: messages in arrays."""
+"""Arguments and results of batch calls: messages in arrays."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class MessageBatch(_engine.BatchArrays):
     Attributes:
         descriptors: one row of :data:`DTYPE` a message.
         bodies: the bytes of all bodies, uint8.
-        offsets: int64, one more than messages: where each body begins and the last one ends.
+        offsets: int64, one more than messages: the start of each body and the end of the last one.
 
-    Those of a batch that was got are made when they are asked for, over its one piece of memory.
+    The arrays of a batch that was got are created on first access, over its one block of memory.
     """
 
     __slots__ = ()
@@ -42,7 +42,7 @@ class MessageBatch(_engine.BatchArrays):
 
         Raises:
             InvalidType: 2004: a wrong type of array.
-            InvalidValue: 2005: the lengths do not fit together.
+            InvalidValue: 2005: the lengths do not match.
         """
         for name, array, dtype in (
             ("descriptors", descriptors, DTYPE),
@@ -70,7 +70,7 @@ class MessageBatch(_engine.BatchArrays):
         bodies: npt.NDArray[np.uint8],
         offsets: npt.NDArray[np.int64],
     ) -> MessageBatch:
-        """Of arrays that are known to fit together."""
+        """A batch of arrays that are known to match, unchecked."""
         batch = MessageBatch.__new__(MessageBatch)
         batch.descriptors = descriptors
         batch.bodies = bodies
@@ -113,7 +113,7 @@ class MessageBatch(_engine.BatchArrays):
         """The batch for an Arrow library, with these columns and ``body``; None = all of them.
 
         Raises:
-            InvalidValue: 2046: there is no such column.
+            InvalidValue: 2046: unknown column.
         """
         if columns is None:
             return ArrowColumns(self, tuple(ARROW_COLUMNS.values()))
@@ -140,12 +140,12 @@ class MessageBatch(_engine.BatchArrays):
 
 
 class BatchResult(_engine.BatchOutcome):
-    """What put_batch() returns.
+    """The result of put_batch().
 
     Attributes:
         count: messages put.
-        warnings: how many of them with a warning, such as 2049.
-        descriptors: a row a message, as it was stored; made when it is asked for.
+        warnings: how many of them got a warning, such as 2049.
+        descriptors: a row a message, as it was stored; created on first access.
     """
 
     __slots__ = ()
@@ -161,12 +161,12 @@ class BatchResult(_engine.BatchOutcome):
         return type(self), (self.count, self.warnings, self.descriptors)
 
     def __len__(self) -> int:
-        """How many messages."""
+        """The number of messages."""
         return self.count
 
     @property
     def numbers(self) -> npt.NDArray[np.uint64]:
-        """Their arrival numbers; 0 for messages that left for another queue manager."""
+        """Their message numbers; 0 for messages that left for another queue manager."""
         numbers: npt.NDArray[np.uint64] = self.descriptors["number"]
         return numbers
 

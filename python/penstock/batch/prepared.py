@@ -51,7 +51,7 @@ class PreparedBatch(MessageBatch):
 
 
 def _bounds(first: int, last: int | None) -> int:
-    """How many messages are wanted at most. Raises InvalidType, InvalidValue."""
+    """The number of messages wanted at most. Raises InvalidType, InvalidValue: 2046."""
     for name, value in (("first", first), ("last", last)):
         if value is None and name == "last":
             continue
@@ -90,7 +90,7 @@ def browse_prepared(
         offsets.append(ends[1 : count + 1] + offsets[-1][-1])
         left -= count
     if not rows:
-        if not left:  # nothing was asked for: the unit must be there all the same
+        if not left:  # an empty range: the unit must exist nevertheless
             _engine.prepared_read(manager, xid, cursor, *_no_room())
         return PreparedBatch(np.empty(0, DTYPE), np.empty(0, np.uint8), offsets[0])
     if len(rows) == 1:
@@ -113,15 +113,15 @@ def prepared_chunks(
     rows: int,
     room: int,
 ) -> Iterator[_Part]:
-    """The same messages part by part, as ``read_chunks`` of parts.py yields them.
+    """Yields the messages in chunks, as :func:`.chunks.read_chunks` does.
 
     Args:
         manager, xid, first, last: as of QueueManager.browse_prepared().
-        fill, rows: as of ``read_chunks``.
-        room: bytes of a part's bodies at most, but for a single one that is longer.
+        fill, rows: as of read_chunks().
+        room: bytes of a chunk's bodies at most, except for a single longer message.
 
     Raises:
-        UnknownXid: 2255: there is no such unit, or it was ended meanwhile.
+        UnknownXid: 2255: there is no such unit, or it was resolved during the call.
     """
     cursor = bytearray(first.to_bytes(8, "little")).ljust(_engine.PREPARED_CURSOR, b"\0")
 

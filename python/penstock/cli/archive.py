@@ -12,7 +12,7 @@ from .common import count_of, directory_of, fail, manager_argument, table_consol
 
 
 def moment_of(text: str) -> datetime:
-    """An ISO 8601 date or date and time; UTC unless it says otherwise."""
+    """An ISO 8601 date or date and time, in UTC unless it has an offset."""
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:

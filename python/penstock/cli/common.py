@@ -1,4 +1,4 @@
-"""What every subcommand needs: the queue manager's name and home, messages on stderr, statuses."""
+"""Shared by all subcommands: the queue manager's name and home, messages on stderr, statuses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def fail(text: str, status: int = FAILED) -> NoReturn:
 
 
 def table_console() -> Console:
-    """Where tables go: stdout, as wide as the terminal, or wide enough for any row elsewhere."""
+    """The console for tables: stdout, as wide as the terminal, or 200 columns elsewhere."""
     from rich.console import Console
 
     console = Console()
@@ -84,7 +84,7 @@ def attached_pid(directory: Path) -> int:
 
 
 class _WarningsToStderr(logging.Handler):
-    """Shows the library's warnings, such as messages that were lost by leaving."""
+    """Shows the library's warnings, such as messages that were discarded at the end."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say(f"{record.levelname.lower()}: {record.getMessage()}")

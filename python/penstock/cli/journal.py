@@ -12,7 +12,7 @@ from .common import directory_of, fail, manager_argument, table_console
 
 
 def record_text(record: dict[str, Any]) -> str:
-    """One record as a line for people."""
+    """One record as a line for users."""
     parts = [f"{record['lsn']:>14}", f"{record['type']:<14}", f"unit {record['unit']:<8}"]
     if record.get("queue") or record["object"]:
         parts.append(str(record.get("queue") or f"object {record['object']}"))

@@ -28,7 +28,7 @@ def message_record(message: penstock.Message) -> dict[str, Any]:
 
 
 def message_line(message: penstock.Message, as_json: bool) -> bytes:
-    """What ``get`` and ``browse`` write for a message: its bytes, or its record, and a newline."""
+    """The output of ``get`` and ``browse`` for a message: its bytes or JSON, and a newline."""
     if as_json:
         return json.dumps(message_record(message), ensure_ascii=False).encode() + b"\n"
     data: bytes = message.data

@@ -7,7 +7,7 @@ import select
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-READ_SIZE = 1 << 20  # bytes asked of the system at a time
+READ_SIZE = 1 << 20  # bytes of one read(2)
 LINE_MAX = 104857600  # bytes, the largest MAXMSGL; no queue takes a longer line
 
 
@@ -24,11 +24,11 @@ def read_lines(
     """Yields the lines of a descriptor without their newline, every other byte unchanged.
 
     A last line without a newline counts; an empty line is ``b""``. Before a read that would block,
-    ``idle`` is called, so that what was read so far need not wait for what comes later.
+    ``idle`` is called, so that the lines read so far can be processed without delay.
 
     Raises:
         LineTooLong: after the lines before it were yielded.
-        OSError: as read(2) has it.
+        OSError: from read(2).
     """
     pieces: list[bytes] = []
     length = 0

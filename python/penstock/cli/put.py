@@ -91,7 +91,7 @@ def opened(path: str) -> Iterator[int]:
 
 
 class _Stop(Exception):
-    """The text says at which line and why; the status goes with it."""
+    """An error at a line: the text gives the line and the reason; with the exit status."""
 
     def __init__(self, text: str, status: int = 2) -> None:
         super().__init__(text)
@@ -194,8 +194,8 @@ def command(
     """Put one message a line on QUEUE: FILEs in the order given, - or none is stdin.
 
     A line's bytes are the message, without the newline; an empty line is a message of length 0.
-    Stops at the first line that fails and says why and how many lines were put; those stay on the
-    queue.
+    Stops at the first line that fails, with the reason and the number of lines put; those stay on
+    the queue.
     """
     import penstock
 

@@ -23,7 +23,7 @@ STREAM_FORMAT = int.from_bytes(b"PSPK", "big")  # format id of the units of stre
 
 
 def of_stream(xid: penstock.Xid, stream: uuid.UUID) -> bool:
-    """Whether a unit is one of that stream's: its global id is the stream's, as bytes or text."""
+    """Whether the stream has a unit: its global id is the stream's, as bytes or text."""
     names = (stream.bytes, stream.hex.encode(), str(stream).encode())
     return xid.format_id == STREAM_FORMAT and xid.gtrid in names
 
@@ -59,7 +59,7 @@ def portions(units: list[PreparedStatus]) -> Iterator[list[PreparedStatus]]:
 
 
 def end_units(manager: penstock.QueueManager, units: list[PreparedStatus], commit: bool) -> None:
-    """Ends them and says so."""
+    """Resolves the units and reports each."""
     discarded = 0
     for portion in portions(units):
         names = [unit.xid for unit in portion]
@@ -121,10 +121,10 @@ def command(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Show QM's prepared units of work, or end them by hand.
+    """Show QM's prepared units of work, or resolve them manually.
 
-    A prepared unit belongs to no process: it waits, over restarts too, until whoever coordinates it
-    commits it or backs it out. Do it here only when that will never happen.
+    A prepared unit belongs to no process: it stays, over restarts too, until its coordinator
+    commits it or backs it out. Resolve it here only when the coordinator never will.
 
     Status 0, 1 when there was no such unit, 2 when nothing was done because of an error.
     """

@@ -30,13 +30,13 @@ _HINT = "END leaves, HELP shows the kinds of objects, HELP QLOCAL their attribut
 
 
 def state_directory() -> Path:
-    """Where the user's history is kept: XDG_STATE_HOME, else .local/state in the home."""
+    """The file of the user's history: in XDG_STATE_HOME, else .local/state in the home."""
     base = os.environ.get("XDG_STATE_HOME", "")
     return (Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state") / "penstock"
 
 
 def open_history() -> History:
-    """The history on disk, readable by its user alone; in memory when there is no place for it."""
+    """The history on disk, readable by its user alone; in memory when it cannot be stored."""
     path = state_directory() / "mqsc_history"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ class MqscCompleter(Completer):
                     for row in self.manager.display(kind, f"{prefix}*")
                 ]
             except MQError:
-                names = []  # such as structures on a platform that has none
+                names = []  # such as structures on a platform without them
             self._known = {(kinds, prefix): (time.monotonic(), names)}
         return names
 

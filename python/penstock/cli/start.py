@@ -58,7 +58,7 @@ def _become_keeper(qm: str, home: Path | None, directory: Path, writer: int) -> 
 
 
 def _keep(qm: str, home: Path | None, directory: Path, writer: int) -> None:
-    """The keeper's life: attach, say so, wait until the queue manager is to end, leave in order."""
+    """The keeper: attaches, reports it, waits until the queue manager ends, disconnects."""
     import penstock
 
     def answer(text: str) -> None:
@@ -86,7 +86,7 @@ def _keep(qm: str, home: Path | None, directory: Path, writer: int) -> None:
 
 
 def _wait(manager: object) -> None:
-    """Returns on a signal, or when somebody ends the queue manager."""
+    """Returns on a signal, or when the queue manager is ending."""
     import penstock
 
     assert isinstance(manager, penstock.QueueManager)

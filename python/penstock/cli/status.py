@@ -33,7 +33,7 @@ def collect(manager: penstock.QueueManager) -> dict[str, Any]:
         try:
             counts = manager.queue_status(*manager.find_object(name), name, oldest=True)
         except penstock.UnknownObjectName:
-            continue  # deleted meanwhile
+            continue  # deleted concurrently
         in_use = counts["depth"] or counts["open_input"] or counts["open_output"]
         if name.startswith("SYSTEM.") and not (in_use or counts["put_count"]):
             continue  # every queue manager has these; shown once something is done with them
@@ -52,7 +52,7 @@ def collect(manager: penstock.QueueManager) -> dict[str, Any]:
 
 
 def ago(moment_us: int, now: float) -> str:
-    """How long ago, in the largest unit that fits; "" for never."""
+    """The time since then, in the largest unit of which there is one; "" for never."""
     if not moment_us:
         return ""
     seconds = max(0.0, now - moment_us / 1e6)
@@ -68,7 +68,7 @@ def prepared_record(unit: PreparedStatus) -> dict[str, Any]:
 
 
 def prepared_table(units: list[dict[str, Any]], now: float) -> Table:
-    """Prepared units, as prepared_record() gives them, for people."""
+    """The table of prepared units, from the rows of prepared_record()."""
     from rich.table import Table
 
     table = Table(title="prepared units of work", title_justify="left")
@@ -94,7 +94,7 @@ def _table(title: str, columns: str, rows: list[list[str]]) -> Table:
 
 
 def render(found: dict[str, Any]) -> Group:
-    """The tables for people."""
+    """The tables for users."""
     from rich.console import Group
 
     now = time.time()
@@ -147,7 +147,7 @@ def render(found: dict[str, Any]) -> Group:
 
 
 def watch(manager: penstock.QueueManager, interval: float) -> None:
-    """Draws anew until Ctrl-C."""
+    """Draws again until Ctrl-C."""
     from rich.live import Live
 
     with Live(render(collect(manager)), auto_refresh=False, screen=True) as live:

@@ -12,7 +12,7 @@ from .common import FAILED, count_of, directory_of, manager_argument
 
 
 def finding_text(finding: dict[str, Any]) -> str:
-    """One finding as a line for people."""
+    """One finding as a line for users."""
     where = f"{finding['file']} at offset {finding['offset']}"
     return f"{finding['severity']}: {where}: {finding['rule']}: {finding['text']}"
 

@@ -1,1 +1,1 @@
-"""What a connected program works with: connections, queues, status, dead letters."""
+"""Connections, queues, status records and dead letters: the Python API."""

@@ -84,7 +84,7 @@ class Attachment(_engine.Connection):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Closes: commits what is pending, or backs it out when an exception leaves the block."""
+        """Closes: commits pending work, or backs it out when an exception leaves the block."""
         self.detach(commit=kind is None)
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
-"""Instances of cluster queues: several definitions of one name, told apart by CLUSQMGR.
+"""Instances of cluster queues: several definitions of one name, distinguished by CLUSQMGR.
 
-They stand in name space 107 under the instance numbers 1, 2, 3 and so on, without a hole, so that
-all of a name are found by counting up. An instance that is deleted leaves a vacant place (CLUSQMGR
-blank), which the next one takes.
+They are stored in name space 107 under the instance numbers 1, 2, 3 and so on, without gaps, so
+that all instances of a name are found by counting up. A deleted instance leaves its number vacant
+(CLUSQMGR blank); the next instance reuses it.
 """
 
 from __future__ import annotations
@@ -22,37 +22,44 @@ if TYPE_CHECKING:
     from ..objects.types import ObjectType
     from .attachment import Attachment
 
-    _Found = tuple[int, int, int, int]  # what look_up gives
+    _Found = tuple[int, int, int, int]  # the result of look_up()
 
 _MANAGER = 2031  # selector of CLUSQMGR
 _INSTANCES_MOST = 65536
 
 
-class Place:
-    """Where an object is or would be: what look_up found, its instance number, whether vacant."""
+class Location:
+    """The slot in the catalog that an object has or would get.
+
+    Attributes:
+        found: the result of ``look_up()``, None for a new slot.
+        instance: instance number, 0 for all objects but cluster queues.
+        vacant: whether the slot is that of a deleted instance.
+        what: text for messages: which instance.
+    """
 
     __slots__ = ("found", "instance", "vacant", "what")
 
     def __init__(
         self, found: _Found | None, instance: int = 0, vacant: bool = False, what: str = ""
     ) -> None:
-        """Notes the place; ``what``: which instance, for people."""
+        """Stores the attributes."""
         self.found, self.instance, self.vacant, self.what = found, instance, vacant, what
 
 
 def instances(
     connection: _engine.Connection, name: str
 ) -> Iterator[tuple[_Found, int, dict[int, Stored]]]:
-    """What look_up found, instance number and stored values of each instance of a cluster queue."""
-    for found, number, stored in _places(connection, name):
+    """The result of look_up(), instance number and stored values of each instance of a queue."""
+    for found, number, stored in _locations(connection, name):
         if stored[_MANAGER]:
             yield found, number, stored
 
 
-def _places(
+def _locations(
     connection: _engine.Connection, name: str
 ) -> Iterator[tuple[_Found, int, dict[int, Stored]]]:
-    """The places of a name, vacant ones too."""
+    """As :func:`instances`, vacant numbers included."""
     kind = TYPES["QCLUSTER"]
     for number in range(1, _INSTANCES_MOST):
         found = connection.look_up(kind.name_space, name, number)
@@ -65,28 +72,28 @@ def _places(
         yield found, number, read(kind, attrs)
 
 
-def place_of(
+def location_of(
     connection: _engine.Connection, kind: ObjectType, name: str, given: Mapping[int, Stored]
-) -> Place:
-    """Where an object is, or where it goes; instances by the CLUSQMGR that is given."""
+) -> Location:
+    """The location of an object, or the one for a new object; instances by CLUSQMGR."""
     if kind.name != "QCLUSTER":
-        return Place(connection.look_up(kind.name_space, name))
+        return Location(connection.look_up(kind.name_space, name))
     wanted = given.get(_MANAGER, "")
     what = f" of queue manager {wanted}"
-    vacant: Place | None = None
+    vacant: Location | None = None
     number = 0
-    for found, number, stored in _places(connection, name):
+    for found, number, stored in _locations(connection, name):
         if stored[_MANAGER] == wanted and wanted:
-            return Place(found, number, what=what)
+            return Location(found, number, what=what)
         if not stored[_MANAGER] and vacant is None:
-            vacant = Place(found, number, True, what)
-    return vacant or Place(None, number + 1, what=what)
+            vacant = Location(found, number, True, what)
+    return vacant or Location(None, number + 1, what=what)
 
 
 def display_instances(
     manager: Attachment, found: Iterable[tuple[ObjectType, str, bytes, int, int]]
 ) -> list[Definition]:
-    """Definitions of those instances that are there, by name and queue manager."""
+    """Definitions of the instances that are not vacant, sorted by name and queue manager."""
     shown = []
     for kind, name, attrs, _, _ in found:
         stored = decode(attrs)

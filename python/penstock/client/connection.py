@@ -45,23 +45,24 @@ def connect(
 
     Args:
         name: the queue manager's name.
-        home: where its directory lies; None: PENSTOCK_HOME, else the platform's data directory.
-        create: make it when there is none.
+        home: the directory that contains its directory; None: PENSTOCK_HOME, else the platform's
+            data directory.
+        create: create the queue manager when it does not exist.
         keeper: this connection only keeps the queue manager running (``penstock start``).
-        control: this connection looks after the queue manager, as ``penstock status``, ``resolve``
-            and ``end`` do: it is let in while the queue manager is quiescing, too.
-        keep_mapping: for a program that connects again and again: when it leaves the queue manager,
-            the mapping of the shared memory is kept for the next time, which saves thousands of
-            page faults where much of it is used. It is memory alone, and holds nothing up; that of
-            a queue manager that has ended goes when this process connects again, or ends.
+        control: this connection administers the queue manager, as ``penstock status``, ``resolve``
+            and ``end`` do: it is accepted also while the queue manager is quiescing.
+        keep_mapping: for programs that connect repeatedly: after disconnecting, the mapping of the
+            shared memory is kept for the next connection, which saves thousands of page faults
+            where much of it is used. The mapping is memory only and blocks nothing; that of a
+            queue manager that has ended is unmapped when this process connects again, or ends.
 
     Raises:
-        QueueManagerNameError: there is none of that name, or it is no name.
-        QueueManagerQuiescing: it is to end (``penstock end``), and takes no new connections until
-            the processes that are connected have left (2161).
+        QueueManagerNameError: 2058: the name is invalid, or there is no such queue manager.
+        QueueManagerQuiescing: 2161: it is ending (``penstock end``) and accepts no new connections
+            until the connected processes have left.
         QueueManagerNotAvailable, WrongEnvironment, ObjectDamaged, StorageNotAvailable: it cannot be
-            used; the text says why. Of one that has been stopped or ended at once (2059): until
-            all processes have left it.
+            used; the text gives the reason. After a stop or an immediate end (2059): until all
+            processes have left.
     """
     if create and name not in managers(home):
         try:
@@ -73,7 +74,7 @@ def connect(
 
 class QueueManager(Definitions, PreparedUnits, Reports):
     """A connection to a queue manager; a context manager. Thread-safe; each thread and each asyncio
-    task has units of work of its own.
+    task has its own units of work.
     """
 
     def open(
@@ -91,20 +92,20 @@ class QueueManager(Definitions, PreparedUnits, Reports):
         """Opens a queue: local, alias, remote, or a model, from which a dynamic queue is made.
 
         Args:
-            name: its name.
-            input, output, browse: what for; input and browse None: if it is a local queue.
-            exclusive: nobody else may have it open for input.
+            name: the queue's name.
+            input, output, browse: the intended use; input and browse None: if the queue is local.
+            exclusive: open for input by this handle only.
             fail_if_quiescing: puts and gets fail with 2161 once the queue manager is ending.
             manager: the queue manager that has the queue, or the name of a transmission queue or a
                 queue-manager alias; blank: this one.
-            dynamic_name: of the queue made from a model: a name, or the beginning of one and ``*``;
-                ``queue.name`` has the whole name.
+            dynamic_name: for a model queue, the name of the queue to be made, or a prefix and
+                ``*``; ``queue.name`` is the full name.
 
         Raises:
-            UnknownObjectName: there is none of that name.
-            ResolutionError: a definition on the way is missing or unfit.
-            ObjectInUse: it is open in a way that excludes this.
-            OptionNotValidForType: a queue that is not here cannot be got from.
+            UnknownObjectName: 2085: there is no such queue.
+            ResolutionError: a definition needed for resolution is missing or unsuitable.
+            ObjectInUse: 2042: the queue is open in a mode that excludes this one.
+            OptionNotValidForType: 2045: input or browse of a queue that is not local.
         """
         options = OpenOption.INPUT_EXCLUSIVE if exclusive else OpenOption(0)
         if input is not False and not exclusive:
@@ -130,11 +131,11 @@ class QueueManager(Definitions, PreparedUnits, Reports):
     def reply(self, message: Message, data: Buffer, **fields: Any) -> PutResult:
         """Puts a reply to a message on its ReplyToQ at its ReplyToQMgr.
 
-        Priority, persistence, ids and expiry are those that the sender asked for, see
+        Priority, persistence, ids and expiry are those that the sender requested, see
         :meth:`Message.reply`; ``fields``: more arguments of ``put()``.
 
         Raises:
-            InvalidValue: the message names no queue for replies (2027).
+            InvalidValue: 2027: the message names no queue for replies.
             PersistentNotAllowed: 2048: the message is persistent, the queue temporary.
         """
         name = message.reply_to_q
@@ -149,17 +150,17 @@ class QueueManager(Definitions, PreparedUnits, Reports):
     def dead_letter(
         self, message: Message, reason: int, queue: str = "", manager: str = ""
     ) -> PutResult:
-        """Puts a message that could not be delivered on the dead-letter queue (DEADQ), with a
-        dead-letter header (MQDLH) that says why.
+        """Puts a message that could not be delivered on the dead-letter queue (DEADQ), behind a
+        dead-letter header (MQDLH) that states the reason.
 
         Args:
             message: the message as it was got.
             reason: an MQ reason code (MQRC_*) or feedback code (MQFB_*).
-            queue, manager: where it was to go.
+            queue, manager: the original destination.
 
         Raises:
-            UnknownObjectName: no DEADQ is defined, or there is no queue of that name.
-            MessageTooBig: with its header it does not fit.
+            UnknownObjectName: 2085: no DEADQ is defined, or there is no queue of that name.
+            MessageTooBig: 2030: header and message together are longer than MAXMSGL.
         """
         from .dead_letters import put_dead_letter
 

@@ -1,8 +1,8 @@
-"""The dead-letter queue: where messages go that could not be delivered.
+"""The dead-letter queue, which receives messages that could not be delivered.
 
 Rules of "MQDLH - Dead-letter header": encoding, character set and format of the data move into the
-header, which stands before the data; the message keeps its other fields, its context included. The
-header's PutAppl* and Put* fields are of the put to the dead-letter queue.
+header, which precedes the data; the message keeps its other fields, its context included. The
+header's PutAppl* and Put* fields describe the put to the dead-letter queue.
 """
 
 from __future__ import annotations

@@ -24,22 +24,22 @@ class Definitions(Attachment):
         replace: bool = False,
         **attributes: Any,
     ) -> None:
-        """Defines an object. What is not given it has from ``like``, else from the SYSTEM.DEFAULT
-        object of its type.
+        """Defines an object. Attributes that are not given are taken from ``like``, else from the
+        SYSTEM.DEFAULT object of the type.
 
         Args:
             kind: "QLOCAL", "QALIAS", "QREMOTE", "QMODEL", "PROCESS", "NAMELIST", "TOPIC",
                 "CHANNEL", "QCLUSTER" (an instance of a cluster queue), on z/OS also "CFSTRUCT".
             name: 1 to 48 characters out of A-Z a-z 0-9 . _ / %; channels 20, structures 12.
-            like: an object of that type to start from.
-            replace: an existing definition gets these attributes; its messages and its date of
-                creation stay.
+            like: an object of the type whose attributes are copied.
+            replace: change an existing definition to these attributes; its messages and its
+                creation date stay.
             attributes: keywords of MQSC in any case, such as ``maxdepth=10, put="DISABLED"``.
 
         Raises:
             ObjectAlreadyExists, ObjectNameError, AttributeNameError, InvalidValue, InvalidType.
-            UnknownObjectName: ``like``, or a structure, is not there.
-            ObjectInUse: the replacement changes what would need FORCE.
+            UnknownObjectName: ``like``, or a structure, does not exist.
+            ObjectInUse: the replacement includes a change that needs FORCE.
         """
         from . import object_commands
 
@@ -65,37 +65,38 @@ class Definitions(Attachment):
         object_commands.alter(self, kind, name, force, attributes)
 
     def delete(self, kind: str, name: str, /, *, purge: bool = False, clusqmgr: str = "") -> None:
-        """Deletes an object that nobody has open.
+        """Deletes an object that is not open.
 
         Args:
             kind: as for ``define``.
             name: its name.
-            purge: with the messages on it.
-            clusqmgr: which instance of a cluster queue.
+            purge: together with the messages on it.
+            clusqmgr: the queue manager of the instance of a cluster queue.
 
         Raises:
             UnknownObjectName, ObjectInUse, QueueNotEmpty (also with ``purge``, when units of work
-                hold some).
+                hold messages).
         """
         from . import object_commands
 
         object_commands.delete(self, kind, name, purge, clusqmgr)
 
     def clear(self, name: str, /) -> None:
-        """Removes every message of a local queue that nobody has open.
+        """Removes all messages of a local queue that is not open.
 
         Raises:
-            UnknownObjectName, ObjectInUse, QueueNotEmpty when units of work hold some.
+            UnknownObjectName, ObjectInUse, QueueNotEmpty when units of work hold messages.
         """
         from . import object_commands
 
         object_commands.clear(self, name)
 
     def display(self, kind: str, name: str = "*", /) -> list[Definition]:
-        """Definitions of a name or a generic name (``ABC*``), by name; none when nothing fits.
+        """Definitions that match a name or a generic name (``ABC*``), sorted by name.
 
         ``kind`` "QUEUE" is queues of every type. Each definition has ``name``, ``type`` and the
-        attributes by keyword; local queues also ``curdepth``, ``ipprocs`` and ``opprocs``.
+        attributes by keyword; local queues also ``curdepth``, ``ipprocs`` and ``opprocs``. The list
+        is empty when no object matches.
         """
         from . import object_commands
 

@@ -1,4 +1,4 @@
-"""Who puts: the identity that messages carry."""
+"""The identity context that a put stores in the message: user, program, accounting token."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def _program() -> str:
 
 
 def _fit(text: str, size: int) -> str:
-    """ASCII text that fits, whatever a name was made of."""
+    """Converts text to ASCII, other characters to ``?``; keeps the last ``size`` characters."""
     return text.encode("ascii", "replace").decode("ascii")[-size:]

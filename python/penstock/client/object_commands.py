@@ -1,7 +1,7 @@
 """Commands on objects: define, alter, delete, clear, display.
 
-A change reads the definition with its stamp, makes the new one and stores it under the condition
-that the stamp is still the same; else it reads again. So no two changes lose one of each other.
+A change reads the definition with its definition version and stores the new one only if the version
+is still the same; otherwise it starts over. So no concurrent change is lost.
 Rules: "Queue attributes" (changing rules) and "MQSC" of the MQI reference.
 """
 
@@ -19,9 +19,9 @@ from ..objects.codec import decode, encode, pruned, read
 from ..objects.definition import CHANNEL_TYPE, channel_kind, describe, parse_all
 from ..objects.rules import check_definition
 from ..objects.system import CHANNEL_DEFAULTS, shipped
-from ..objects.timestamps import CREATED, stamp
+from ..objects.timestamps import CREATED, current_times
 from ..objects.types import BY_NUMBER, QUEUES, TYPES, object_type
-from .cluster_instances import display_instances, place_of
+from .cluster_instances import display_instances, location_of
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..objects.types import ObjectType
     from .attachment import Attachment
 
-_ATTEMPTS = 10000  # of a change that others are faster than each time
+_ATTEMPTS = 10000  # of a change that loses to concurrent changes each time
 _QUEUE_KINDS = ("QLOCAL", "QALIAS", "QREMOTE", "QMODEL")
 _DEFINITION_TYPE, _STRUCTURE, _TARGET, _MAX_LENGTH, _LEVEL = 7, 2039, 2002, 13, 70  # selectors
 
@@ -53,7 +53,7 @@ def define(
     kind.check_name(name)
     given = parse_all(kind, given_by_keyword, manager.platform)
     new = {**kind.defaults, **_start(manager, kind, name, like, given), **given}
-    new |= _stamps(kind, creation=True)
+    new |= _times_of(kind, creation=True)
     check_definition(kind, name, new, given)
     _check_against_others(manager, kind, name, new)
     for _ in range(_ATTEMPTS):
@@ -66,22 +66,22 @@ def _define_once(
     manager: Attachment, kind: ObjectType, name: str, new: dict[int, Stored],
     given: Mapping[int, Stored], replace: bool,
 ) -> bool:  # fmt: skip
-    """Defines, or replaces what exists; False when somebody else changed it at the same time."""
-    place = place_of(manager, kind, name, new)
-    if place.found is None:
+    """Defines or replaces an object; False when a concurrent change won."""
+    location = location_of(manager, kind, name, new)
+    if location.found is None:
         try:
             manager.define_object(
-                kind.number, name, encode(pruned(kind, new)), kind.name_space, place.instance
+                kind.number, name, encode(pruned(kind, new)), kind.name_space, location.instance
             )
             return True
         except ObjectAlreadyExists:
-            return False  # somebody else was faster: look at what they made
-    slot, generation = place.found[:2]
+            return False  # created concurrently: read it and start over
+    slot, generation = location.found[:2]
     try:
         number, _, attrs, version, space, _ = manager.read_stamped(slot, generation)
     except UnknownObjectName:
-        return False  # deleted meanwhile
-    if not replace and not place.vacant:
+        return False  # deleted concurrently
+    if not replace and not location.vacant:
         raise ObjectAlreadyExists(
             ReasonCode.OBJECT_ALREADY_EXISTS, _exists(kind, name, BY_NUMBER[space, number])
         )
@@ -95,15 +95,17 @@ def _define_once(
     replaced = {**new, **{s: old[s] for s in (*CREATED, _DEFINITION_TYPE) if s in old and s in new}}
     if kind.name == "QMODEL":
         replaced[_DEFINITION_TYPE] = new[_DEFINITION_TYPE]
-    before = None if place.vacant else old
+    before = None if location.vacant else old
     check_definition(kind, name, replaced, given, before)
     if before is not None:
         _check_change(manager, kind, name, (slot, generation), old, replaced, force=False)
-    return _store(manager, kind, name, (slot, generation), version, old, replaced, place.instance)
+    return _store(
+        manager, kind, name, (slot, generation), version, old, replaced, location.instance
+    )
 
 
 def _exists(kind: ObjectType, name: str, there: ObjectType) -> str:
-    """Why a name cannot be defined."""
+    """The message for a name that is taken."""
     if there is kind:
         return f"{kind.noun} {name} is defined already"
     return f"{name} is a {there.name} already; one name is one {there.noun}"
@@ -113,7 +115,7 @@ def _start(
     manager: Attachment, kind: ObjectType, name: str, like: str | None,
     given: Mapping[int, Stored],
 ) -> dict[int, Stored]:  # fmt: skip
-    """The values that a new object starts from: LIKE, the SYSTEM default, the shipped ones."""
+    """The initial values of a new object: from LIKE, the SYSTEM default or the shipped values."""
     if kind.name == "CHANNEL" and CHANNEL_TYPE not in given and like is None:
         raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{name}: DEFINE CHANNEL needs CHLTYPE")
     channel = channel_kind(kind, given)
@@ -154,7 +156,7 @@ def alter(
         slot, generation, instance = _find(manager, kind, name, given)
         _, _, attrs, version, _, _ = manager.read_stamped(slot, generation)
         old = read(kind, attrs)
-        new = {**old, **given, **_stamps(kind)}
+        new = {**old, **given, **_times_of(kind)}
         check_definition(kind, name, new, given, old)
         _check_against_others(manager, kind, name, new)
         _check_change(manager, kind, name, (slot, generation), old, new, force)
@@ -181,14 +183,14 @@ def set_values(
 
 
 def _store(
-    manager: Attachment, kind: ObjectType, name: str, place: tuple[int, int], version: int,
+    manager: Attachment, kind: ObjectType, name: str, location: tuple[int, int], version: int,
     old: Mapping[int, Stored], new: Mapping[int, Stored], instance: int,
 ) -> bool:  # fmt: skip
-    """Stores a changed definition; False when it is no longer the one that was read."""
+    """Stores a changed definition; False when its version is no longer the one that was read."""
     resolution = any(row.resolution for row in _changed(kind, old, new))
     if not manager.alter_object(
-        *place, kind.number, name, encode(pruned(kind, new)), version, resolution, kind.name_space,
-        instance,
+        *location, kind.number, name, encode(pruned(kind, new)), version, resolution,
+        kind.name_space, instance,
     ):  # fmt: skip
         return False
     if kind.name == "QALIAS":
@@ -197,7 +199,7 @@ def _store(
 
 
 def _wake_target(manager: Attachment, alias: Mapping[int, Stored]) -> None:
-    """Waiters that went through an alias look again: its GET, or its TARGET, may have changed."""
+    """Wakes the waiters on the base of an alias, whose GET or TARGET may have changed."""
     target = str(alias.get(_TARGET, ""))
     found = manager.look_up(QUEUES, target) if target else None
     if found is not None:
@@ -207,7 +209,7 @@ def _wake_target(manager: Attachment, alias: Mapping[int, Stored]) -> None:
 def _changed(
     kind: ObjectType, old: Mapping[int, Stored], new: Mapping[int, Stored]
 ) -> list[Attribute]:
-    """The attributes that have another value now."""
+    """The attributes whose values differ."""
     return [
         row
         for row in kind.attributes.values()
@@ -217,10 +219,10 @@ def _changed(
 
 
 def _check_change(
-    manager: Attachment, kind: ObjectType, name: str, place: tuple[int, int],
+    manager: Attachment, kind: ObjectType, name: str, location: tuple[int, int],
     old: Mapping[int, Stored], new: Mapping[int, Stored], force: bool,
 ) -> None:  # fmt: skip
-    """What must not be changed while the object is in use, and what needs FORCE then."""
+    """Checks a change of an object that may be in use. Raises ObjectInUse, InvalidValue."""
     if kind.name == "CFSTRUCT" and int(new[_LEVEL]) < int(old[_LEVEL]):
         _refuse_used_structure(manager, name)
     if kind.name == "QMGR" and int(new[_MAX_LENGTH]) < int(old[_MAX_LENGTH]):
@@ -229,7 +231,7 @@ def _check_change(
     if not needing or force or not (kind.is_queue or kind.name == "QMGR"):
         return
     for row in needing:
-        use = _use(manager, row, place, name, int(new.get(row.selector, 0) == 1))
+        use = _use(manager, row, location, name, int(new.get(row.selector, 0) == 1))
         if use:
             raise ObjectInUse(
                 ReasonCode.OBJECT_IN_USE,
@@ -238,13 +240,13 @@ def _check_change(
 
 
 def _use(
-    manager: Attachment, row: Attribute, place: tuple[int, int], name: str, enabled: int
+    manager: Attachment, row: Attribute, location: tuple[int, int], name: str, enabled: int
 ) -> str:
-    """What use of an object makes a change of the attribute need FORCE; "" for none."""
+    """The use of the object for which a change of the attribute needs FORCE; "" for none."""
     if row.force == "open":
-        through = sum(place[0] in entry["step"] for entry in manager.handle_rows())
+        through = sum(location[0] in entry["step"] for entry in manager.handle_rows())
         return f"{through} handles went through it" if through else ""
-    status = manager.queue_status(*place, name)
+    status = manager.queue_status(*location, name)
     if row.force == "inputs":
         inputs = status["open_input"]
         return f"{inputs} handles have it open for input" if inputs > 1 and not enabled else ""
@@ -288,7 +290,10 @@ def _refuse_longer_queues(manager: Attachment, limit: int) -> None:
 def _check_against_others(
     manager: Attachment, kind: ObjectType, name: str, new: Mapping[int, Stored]
 ) -> None:
-    """MAXMSGL is at most the queue manager's; the structure of a shared queue is defined."""
+    """Checks that MAXMSGL is at most the queue manager's, and that the CF structure exists.
+
+    Raises InvalidValue, UnknownObjectName.
+    """
     if kind.name not in ("QLOCAL", "QMODEL"):
         return
     found = manager.look_up(TYPES["QMGR"].name_space, manager.name)
@@ -336,7 +341,7 @@ def delete(
 
 
 def _vacate(manager: Attachment, kind: ObjectType, name: str, cluster_manager: str) -> None:
-    """Deletes an instance of a cluster queue: its place stays, without a queue manager."""
+    """Deletes an instance of a cluster queue: its instance number stays, vacant."""
     row = kind.attributes["CLUSQMGR"]
     wanted = {row.selector: row.parse(cluster_manager)}
     for _ in range(_ATTEMPTS):
@@ -385,7 +390,7 @@ def display(manager: Attachment, kind_name: str, name: str) -> list[Definition]:
             try:
                 status = manager.queue_status(slot, generation, full_name)
             except UnknownObjectName:
-                continue  # deleted meanwhile
+                continue  # deleted concurrently
             computed = {
                 "curdepth": status["depth"],
                 "ipprocs": status["open_input"],
@@ -398,7 +403,7 @@ def display(manager: Attachment, kind_name: str, name: str) -> list[Definition]:
 def _objects(
     manager: Attachment, kinds: tuple[str, ...], pattern: str = "*"
 ) -> Iterator[tuple[ObjectType, str, bytes, int, int]]:
-    """Type, name, attribute list, slot and generation of the objects that fit."""
+    """Type, name, attribute list, slot and generation of the objects that match."""
     wanted = {(TYPES[kind].name_space, TYPES[kind].number): TYPES[kind] for kind in kinds}
     if not pattern.endswith("*") and kinds != ("QCLUSTER",):
         yield from _one_object(manager, wanted, pattern)
@@ -410,7 +415,7 @@ def _objects(
         try:
             number, name, attrs, _, space, _ = manager.read_stamped(slot, generation)
         except UnknownObjectName:
-            continue  # deleted meanwhile
+            continue  # deleted concurrently
         kind = wanted.get((space, number))
         if kind is not None and fits(name):
             yield kind, name, attrs, slot, generation
@@ -432,7 +437,7 @@ def _one_object(
             generation,
         )  # fmt: skip
     except UnknownObjectName:
-        return  # deleted meanwhile
+        return  # deleted concurrently
 
 
 # ---- helpers ----
@@ -442,28 +447,28 @@ def _find(
     manager: Attachment, kind: ObjectType, name: str, given: Mapping[int, Stored]
 ) -> tuple[int, int, int]:
     """Slot, generation and instance of an object that exists. Raises UnknownObjectName."""
-    place = place_of(manager, kind, name, given)
-    if place.found is None or place.vacant:
+    location = location_of(manager, kind, name, given)
+    if location.found is None or location.vacant:
         raise UnknownObjectName(
-            ReasonCode.UNKNOWN_OBJECT_NAME, f"there is no {kind.noun} {name}{place.what}"
+            ReasonCode.UNKNOWN_OBJECT_NAME, f"there is no {kind.noun} {name}{location.what}"
         )
-    if place.found[2] != kind.number:
-        there = BY_NUMBER[kind.name_space, place.found[2]]
+    if location.found[2] != kind.number:
+        there = BY_NUMBER[kind.name_space, location.found[2]]
         raise UnknownObjectName(
             ReasonCode.UNKNOWN_OBJECT_NAME, f"there is no {kind.name} {name}; it is a {there.name}"
         )
-    return place.found[0], place.found[1], place.instance
+    return location.found[0], location.found[1], location.instance
 
 
 def _is_open(status: Mapping[str, int]) -> bool:
-    """Whether anybody has the queue of this status open."""
+    """Whether any handle has the queue of this status open."""
     return bool(status["open_input"] or status["open_output"] or status["open_other"])
 
 
-def _stamps(kind: ObjectType, creation: bool = False) -> dict[int, Stored]:
-    """Those stamps of the present moment that the type has."""
-    moments = stamp(creation)
-    return {selector: moments[selector] for selector in moments if selector in kind.by_selector}
+def _times_of(kind: ObjectType, creation: bool = False) -> dict[int, Stored]:
+    """The current date and time for those timestamp attributes that the type has."""
+    times = current_times(creation)
+    return {selector: times[selector] for selector in times if selector in kind.by_selector}
 
 
 def _overtaken(kind: ObjectType, name: str) -> ObjectInUse:

@@ -16,33 +16,33 @@ class PreparedUnits(Attachment):
     """The part of :class:`penstock.QueueManager` for units of work of two-phase commit."""
 
     def prepare(self, xid: Xid, *, allow_empty: bool = False, wait: bool = True) -> None:
-        """Makes the unit of work that this thread or task has begun (with ``syncpoint=True``, or
-        as a ``transaction()``) a prepared one: durable, of no process any more, and neither
-        committed nor backed out until somebody says so by its name. This thread or task goes on
-        with a new unit of work.
+        """Prepares the unit of work that this thread or task has begun (with ``syncpoint=True``, or
+        as a ``transaction()``). The unit becomes durable and independent of its process, and stays
+        until it is committed or backed out by its name. This thread or task continues with a new
+        unit of work.
 
-        Non-persistent messages that were got are written, too: a restart keeps them readable
-        (:meth:`browse_prepared`), but can only discard them in a backout. Those that were put are
-        lost by a restart, as in MQ.
+        Non-persistent messages that the unit got are logged, too: after a restart they can be read
+        (:meth:`browse_prepared`), but a backout discards them. Non-persistent messages that the
+        unit put are lost at a restart, as in MQ.
 
         Args:
             xid: the name; no other prepared unit may have it.
-            allow_empty: a unit without messages will do.
-            wait: False: does not wait until it is durable. It is when :meth:`recover` or
-                :meth:`prepared_list` have told of it, or a unit prepared later is; a crash before
-                that backs it out. For several units, of which the last one waits.
+            allow_empty: accept a unit without messages.
+            wait: False: return before the unit is durable. It becomes durable when :meth:`recover`
+                or :meth:`prepared_list` has returned it, or a later unit is prepared with a wait; a
+                crash before that backs it out. For several units, of which the last one waits.
 
         Raises:
             XidInUse: 2128: there is a prepared unit of that name; nothing has changed.
-            UnitNotAvailable: 2255: nothing was put or got in the unit, without ``allow_empty``.
+            UnitNotAvailable: 2255: the unit is empty, without ``allow_empty``.
             BackedOut: 2003: the queue manager had backed it out.
             StorageMediumFull: 2192: it can still be committed or backed out.
-            ConnectionBroken: 2009: whether it is prepared is known after the restart.
+            ConnectionBroken: 2009: the outcome is known after the restart.
         """
         _engine.prepare(self, xid, allow_empty, wait)
 
     def recover(self) -> list[Xid]:
-        """The names of all prepared units of work, oldest first, whoever has prepared them."""
+        """The names of all prepared units of work of the queue manager, oldest first."""
         return [row["xid"] for row in _engine.prepared_rows(self)]
 
     def prepared_list(self) -> list[PreparedStatus]:
@@ -58,18 +58,18 @@ class PreparedUnits(Attachment):
             xids: 1 to 4,096 different names.
 
         Raises:
-            UnknownXid: 2255: no prepared unit has one of the names, or somebody is ending it.
-            InvalidValue: 2046: no name, too many, or one twice.
-            ConnectionBroken: 2009: unknown until the restart, but the same for all.
+            UnknownXid: 2255: no prepared unit has one of the names, or it is being resolved.
+            InvalidValue: 2046: no name, more than 4,096, or a duplicate.
+            ConnectionBroken: 2009: the outcome is known after the restart; it is the same for all.
         """
         _engine.commit_prepared(self, xids)
 
     def backout_prepared(self, *xids: Xid) -> int:
-        """Backs prepared units of work out, all or none as in :meth:`commit_prepared`: what they
-        got is back in its place, with a BackoutCount one higher.
+        """Backs out prepared units of work, all or none as in :meth:`commit_prepared`: the messages
+        that they got return to their queues at their old positions, BackoutCount increased by one.
 
         Returns:
-            How many non-persistent messages were discarded, because there was a restart since.
+            The number of non-persistent messages that were discarded because of a restart since.
 
         Raises:
             UnknownXid, InvalidValue, ConnectionBroken: as :meth:`commit_prepared`.
@@ -77,20 +77,19 @@ class PreparedUnits(Attachment):
         return _engine.backout_prepared(self, xids)
 
     def browse_prepared(self, xid: Xid, first: int = 0, last: int | None = None) -> PreparedBatch:
-        """The messages that a prepared unit of work got and put, in the order of the calls. They
-        stay what they are; after a restart the same messages are there, but for non-persistent
-        ones that the unit put.
+        """The messages that a prepared unit of work got and put, in the order of the calls. The
+        unit is not changed. After a restart the non-persistent messages that it put are missing.
 
         Args:
             xid: its name.
-            first, last: as in a slice: the messages from number ``first``, counted from 0, up to,
-                but without, number ``last``; None: to the end.
+            first, last: as in a slice: the messages from index ``first``, counted from 0, up to,
+                but without, index ``last``; None: to the end.
 
         Returns:
-            A MessageBatch whose ``is_put`` tells which messages the unit put.
+            A MessageBatch; its ``is_put`` is True for the messages that the unit put.
 
         Raises:
-            UnknownXid: 2255: there is no such unit, or it was ended meanwhile.
+            UnknownXid: 2255: there is no such unit, or it was resolved during the call.
         """
         from ..batch.prepared import browse_prepared
 

@@ -1,4 +1,4 @@
-"""An open queue: what is not hot. ``put`` and ``get`` are in the engine."""
+"""An open queue. ``put`` and ``get``, the calls on the hot path, are in the engine."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ class Queue(QueueHandle):
         group_id: bytes | None = None,
         wait: float | None = 0,
     ) -> Iterator[Message]:
-        """Looks at the messages that match, in the order in which get() would take them.
+        """Iterates over the matching messages without taking them, in the order of get().
 
-        Each iterator has a cursor of its own. Messages that arrive behind the cursor are seen. It
-        ends when nothing came within ``wait`` seconds (None = never).
+        Each iterator has its own cursor. Messages that arrive behind the cursor are included. The
+        iteration ends when no message came within ``wait`` seconds (None = no limit).
         """
         with Queue(self.connection, self.name, _BROWSE) as cursor:
             while True:
@@ -158,19 +158,20 @@ class Queue(QueueHandle):
     ) -> MessageBatch:
         """Takes up to ``max_messages``, highest priority first, then in the order of arrival.
 
-        wait: seconds to wait for the first one, None = for ever; an empty batch when none came.
-        max_bytes: of all bodies together, but one message is taken whatever it says. syncpoint: as
-        in get(). persistent_only: others are left alone. up_to: only messages whose arrival number
-        is not greater. Outside syncpoint the persistent messages of a batch leave the queue
-        together, when all of it has been copied. In a unit of work MAXUMSGS may end a batch early.
+        wait: seconds to wait for the first one, None = no limit; an empty batch when none came.
+        max_bytes: limit for all bodies together; one message is taken even if it is longer.
+        syncpoint: as in get(). persistent_only: leaves other messages on the queue. up_to: only
+        messages whose message number is not greater. Outside syncpoint the persistent messages of a
+        batch leave the queue together, when all of it has been copied. In a unit of work MAXUMSGS
+        may end a batch early.
 
         bodies: False: in a unit of work that prepare() will end, whose messages are read later with
-        browse_prepared(): only descriptors are copied (``length`` is each body's); the batch's
-        bodies are empty, and max_bytes counts those that are not copied.
+        browse_prepared(): copies only descriptors (``length`` is the body's); the batch's bodies
+        are empty, and max_bytes counts the bodies that are not copied.
 
         Raises:
             InvalidValue: 2046: ``bodies=False`` outside a unit of work, which would lose them.
-            MQError: as get() does, but for 2033 and 2080.
+            MQError: as get() does, except 2033 and 2080.
         """
         batch = batch_get_quick(
             self, max_messages, wait, max_bytes, syncpoint, persistent_only, up_to, bodies
@@ -191,13 +192,15 @@ class Queue(QueueHandle):
         persistent_only: bool = False,
         up_to: int | None = None,
     ) -> tuple[int, int]:
-        """Takes messages in the unit of work as get_batch(syncpoint=True) does, and copies nothing:
-        returns how many, and the bytes of their bodies together; (0, 0) when there are none.
+        """Takes messages in the unit of work as get_batch(syncpoint=True) does, without copying.
 
         For a unit that prepare() will end, whose messages are read later with browse_prepared().
 
+        Returns:
+            The number of messages and the bytes of their bodies; (0, 0) when there are none.
+
         Raises:
-            MQError: as get() does, but for 2033 and 2080.
+            MQError: as get() does, except 2033 and 2080.
         """
         from ..batch.get import take_batch_uncopied
 
@@ -213,27 +216,28 @@ class Queue(QueueHandle):
         up_to: int | None = None,
         bodies: bool = True,
     ) -> MessageBatch:
-        """Looks at up to ``max_messages`` behind the handle's browse cursor, in the order in which
-        get() would take them, and moves the cursor behind them; an empty batch at the end.
+        """Copies up to ``max_messages`` behind the handle's browse cursor without taking them, in
+        the order of get(), and moves the cursor behind them; an empty batch at the end.
 
-        first: from the first message on. max_bytes: of all bodies together, but one message is
-        looked at whatever it says; None = 16 MiB. persistent_only, up_to: as in get_batch().
-        bodies: False: only descriptors are copied, the batch's bodies are empty; max_bytes counts
-        those that are not copied, and None = no bound.
+        first: start at the first message. max_bytes: limit for all bodies together; one message is
+        copied even if it is longer; None = 16 MiB. persistent_only, up_to: as in get_batch().
+        bodies: False: copies only descriptors, the batch's bodies are empty; max_bytes counts the
+        bodies that are not copied, and None = no limit.
 
         Raises:
-            MQError: as get() does with ``browse``, but for 2033 and 2080.
+            MQError: as get() does with ``browse``, except 2033 and 2080.
         """
         from ..batch.browse import browse_batch
 
         return browse_batch(self, max_messages, first, max_bytes, persistent_only, up_to, bodies)
 
     def split_points(self, parts: int) -> list[tuple[int, int]]:
-        """Where to cut the queue into about so many ranges of as many messages each.
+        """Positions that split the queue into about ``parts`` ranges of equal size.
 
-        A place is (placement priority, arrival number): behind that message in delivery order,
-        be it there or not. A place means the same after a restart. At most ``parts - 1`` are
-        returned, in delivery order; (9, 0) is before all messages, (0, 2**64 - 1) behind them.
+        A position is (placement priority, message number): directly behind that message in delivery
+        order; the message need not exist. Positions stay valid over a restart. At most
+        ``parts - 1`` are returned, in delivery order; (9, 0) is before all messages,
+        (0, 2**64 - 1) behind them.
 
         Raises:
             InvalidValue: 2046: ``parts`` is not 1 to 100,000.
@@ -245,7 +249,7 @@ class Queue(QueueHandle):
 
     @property
     def newest_number(self) -> int:
-        """An arrival number: messages that are put from now on have higher ones, others do not."""
+        """An message number: messages that are put from now on have higher ones, others do not."""
         return newest_number(self)
 
     def __repr__(self) -> str:

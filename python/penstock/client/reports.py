@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Reports(Attachment):
-    """The part of :class:`penstock.QueueManager` that reports what is going on."""
+    """The part of :class:`penstock.QueueManager` that reports its state."""
 
     def status(self) -> ManagerStatus:
         """Counts of the queue manager."""
@@ -41,7 +41,7 @@ class Reports(Attachment):
         slot = 0
         while (found := self.next_object(slot)) is not None:
             slot = found[0]
-            with contextlib.suppress(UnknownObjectName):  # deleted meanwhile
+            with contextlib.suppress(UnknownObjectName):  # deleted concurrently
                 names[slot] = self.read_object(*found)[1]
         return [
             HandleStatus(row["pid"], names.get(row["object"], ""), row["options"], row["opened_us"])

@@ -1,4 +1,4 @@
-"""What a queue manager and its queues are doing, as records for people and tools."""
+"""The state of a queue manager and its queues as records."""
 
 from __future__ import annotations
 
@@ -94,12 +94,12 @@ class UnitStatus:
 
 @dataclass(frozen=True, slots=True)
 class PreparedStatus:
-    """A prepared unit of work: complete and durable, it waits for commit_prepared() or
-    backout_prepared() from any process.
+    """A prepared unit of work: complete and durable, until commit_prepared() or backout_prepared()
+    from any process.
 
-    puts, gets: messages that it put and got, nonpersistent of them not persistent; bytes: of all
-    their bodies. What a restart has lost is not counted any more. prepared_us: microseconds since
-    1970 UTC.
+    puts, gets: messages that it put and got; nonpersistent: how many of them are not persistent;
+    bytes: of all their bodies. Messages that a restart has discarded are not counted. prepared_us:
+    microseconds since 1970 UTC.
     """
 
     xid: Xid

@@ -1,4 +1,4 @@
-"""MQDLH: the dead-letter header, 172 bytes before the data of a message that was not delivered.
+"""MQDLH: the dead-letter header, 172 bytes before the data of an undelivered message.
 
 Source: "MQDLH - Dead-letter header".
 """

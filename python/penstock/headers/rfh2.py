@@ -1,7 +1,8 @@
-"""MQRFH2, "rules and formatting header 2": message properties as they travel in front of a body.
+"""MQRFH2, "rules and formatting header 2": message properties in front of a body.
 
-Programs without message handles, and JMS, send a message's properties so: MQMD.Format is
-``MQHRF2``, the body begins with this header, and what the body is, the header says.
+Programs without message handles, and JMS, send the properties of a message in this form:
+MQMD.Format is ``MQHRF2``, the body begins with the header, and the header gives the format of the
+rest of the body.
 
 ======  ===================  ==================================================================
 offset  field                value
@@ -19,17 +20,17 @@ offset  field                value
 ...     ...                  more pairs of length and folder
 ======  ===================  ==================================================================
 
-The order of the header's integers is told by what stands before it: MQMD.Encoding, or Encoding of
-another MQRFH2 whose Format is ``MQHRF2`` again.
+The byte order of the header's integers is given by what precedes it: MQMD.Encoding, or Encoding of
+another MQRFH2 whose Format is ``MQHRF2``.
 
-A property is an element of a folder. That of folder ``usr`` has a plain name, ``colour``; that of
-another one has the folder in front, ``jms.Dst``, and groups between, ``mq_usr.shop.colour``. Where
-there are groups in ``usr``, which MQ does not allow, the name begins with ``usr.``. Values are
-text: types (attribute ``dt``) are passed over when read and not written, which means a string.
-``xsi:nil="true"`` is a null value. Of a property that is there several times the first one counts,
-as with MQ's own calls.
+A property is an element of a folder. In folder ``usr`` its name is plain, ``colour``; in other
+folders the name begins with the folder, ``jms.Dst``, and contains the groups,
+``mq_usr.shop.colour``. If ``usr`` contains groups, which MQ does not allow, the name begins with
+``usr.``. Values are text: types (attribute ``dt``) are ignored when read and not written, which
+means a string. ``xsi:nil="true"`` is a null value. Of a repeated property the first one counts, as
+with MQ's own calls.
 
-Names are read as they are, and written by MQ's rules (:func:`check_name`).
+Names are not checked when read; they are written by MQ's rules (:func:`check_name`).
 
 Sources: "MQRFH2 - Rules and formatting header 2", "Property names", "Property name restrictions",
 "Properties specified as MQRFH2 elements" and the pages below it.
@@ -83,14 +84,14 @@ class HeaderError(MQError, ValueError):
 
 @dataclass(frozen=True)
 class Header:
-    """What one MQRFH2, or several in a row, say.
+    """The contents of one MQRFH2, or of several in a row.
 
     Attributes:
         properties: name -> value, None = null.
         format: of the data behind them, without the blanks at its end.
         ccsid: of the data behind them.
         encoding: of the data behind them.
-        length: bytes of all of them: where the data begins.
+        length: bytes of all of them, which is the offset of the data.
     """
 
     properties: Properties
@@ -113,11 +114,11 @@ def parse(body: Any, encoding: int, ccsid: int = _UTF8) -> Header:
     Args:
         body: bytes-like; as stored, of a message whose Format is MQHRF2.
         encoding: MQMD.Encoding.
-        ccsid: MQMD.CodedCharSetId, for a header that says -2.
+        ccsid: MQMD.CodedCharSetId, for a header whose CodedCharSetId is -2.
 
     Raises:
-        HeaderError: 2334, 2421: it is cut short, or not as above; folders must be XML without
-            declarations. No other error comes of any bytes.
+        HeaderError: 2334, 2421: it is truncated or invalid; folders must be XML without
+            declarations. No input raises another exception.
     """
     data = memoryview(body).cast("B")
     properties: Properties = {}
@@ -250,7 +251,7 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _WORDS = frozenset(
     ("NULL", "TRUE", "FALSE", "NOT", "AND", "OR", "BETWEEN", "LIKE", "IN", "IS", "ESCAPE")
 )
-# Folders that MQ takes for properties, or for something else, without being told.
+# Folders that MQ reads as properties, or for another purpose, without an attribute ``content``.
 _KNOWN = frozenset(
     ("usr", "jms", "mcd", "mqext", "mqps", "mq_usr", "mqema", "mq_svc", "mqtt", "ibm",
      "sib", "sib_usr", "sib_context", "psc", "pscr")
@@ -261,16 +262,17 @@ _Group = dict[str, Any]  # name -> value, or a group within
 
 
 def check_name(name: str) -> None:
-    """Whether a property may be called so.
+    """Checks the name of a property.
 
-    Names are parts joined by dots; each begins with a letter or ``_`` and goes on with letters,
-    digits and ``_``. One part is a property of folder ``usr``, of more the first is the folder.
+    Names are parts joined by dots; each begins with a letter or ``_``, followed by letters, digits
+    and ``_``. A single part is a property of folder ``usr``; otherwise the first part is the
+    folder.
 
     Raises:
         InvalidValue: 2513: more than 4,095 characters. 2442: another form; a word of selection
-            strings (NULL, TRUE, FALSE, NOT, AND, OR, BETWEEN, LIKE, IN, IS, ESCAPE); what begins
-            with JMS or usr.JMS, is in folder mq or Root, which belong to MQ; groups in usr; two
-            dots behind mq, other than mq_usr.
+            strings (NULL, TRUE, FALSE, NOT, AND, OR, BETWEEN, LIKE, IN, IS, ESCAPE); names that
+            begin with JMS or usr.JMS, or are in folder mq or Root, which belong to MQ; groups in
+            usr; two dots behind mq, other than mq_usr.
     """
     _path_of(name)
 
@@ -292,7 +294,7 @@ def _path_of(name: str) -> tuple[str, ...]:
 
 
 def _broken_rule(name: str) -> str | None:
-    """What is wrong with a name, if anything is."""
+    """The rule that a name breaks, or nothing."""
     path = name.split(".")
     plain = name.removeprefix("usr.")
     if not all(_is_name(part) for part in path):
@@ -329,17 +331,17 @@ def build(
     *,
     own_encoding: int = _NATIVE,
 ) -> bytes:
-    """Makes the header that a body of that format is put behind, with MQMD.Format ``MQHRF2``.
+    """Makes the header for a body of a format; MQMD.Format becomes ``MQHRF2``.
 
     Args:
         properties: name -> value, None = null.
         format, ccsid, encoding: of the body.
-        own_encoding: of the header, to stand in MQMD.Encoding; MQMD.CodedCharSetId is to be 1208.
+        own_encoding: of the header, for MQMD.Encoding; MQMD.CodedCharSetId must be 1208.
 
     Raises:
-        InvalidValue: 2442, 2513: a name: see check_name(), or it is a group, or there twice. 2466:
+        InvalidValue: 2442, 2513: a name: see check_name(), or it is a group, or a duplicate. 2466:
             a value has characters that XML does not have. 2478: it is longer than 100 MiB.
-        HeaderError: 2334: a field does not fit.
+        HeaderError: 2334: a field is out of range.
     """
     order = _ORDERS.get(own_encoding & _INTEGERS)
     if order is None:

@@ -1,8 +1,8 @@
 """The second, independent reader of a queue manager's files.
 
 Written from ``csrc/FORMAT.md`` alone: cffi declarations (ABI mode) over bytes from a read-only
-mapping, checksums of its own, no use of the C core. It never writes, never takes a lock, and may
-run beside a queue manager at work. Where it and the core disagree, one of them is wrong.
+mapping, its own checksums, no use of the C core. It never writes, never takes a lock, and may run
+beside a working queue manager. Where it and the core disagree, one of them is wrong.
 
     files = QueueManagerFiles("/path/to/QM1")
     for record in files.records(): ...
@@ -29,7 +29,7 @@ from .prepared import PreparedRow, PreparedUnit, XidParts, unit_ids_of, xid_of
 from .records import Descriptor, Record, attributes_of, counts_of, descriptor_of, utc
 from .replay import ObjectDefinition, Replay, State, Unit
 from .segment import Batch, Checker, Scan, Segment
-from .store import TornTail, View, look_at, steady, torn_tail
+from .store import TornTail, View, read_view, steady, torn_tail
 from .verify import Verifier
 
 __all__ = [
@@ -66,8 +66,8 @@ Path = str | os.PathLike[str]
 class QueueManagerFiles:
     """The files of one queue manager.
 
-    path: its directory, or a FileSet. All methods raise DamagedFile when the files are not what
-    FORMAT.md says, except verify(), which returns findings.
+    path: its directory, or a FileSet. All methods raise DamagedFile when the files violate
+    FORMAT.md, except verify(), which returns findings.
     """
 
     def __init__(self, path: Path | FileSet) -> None:
@@ -79,7 +79,7 @@ class QueueManagerFiles:
             self.files = path
 
     def settings(self) -> Settings | None:
-        """What qm.toml says; None when there is none. Raises DamagedFile."""
+        """The settings of qm.toml; None without the file. Raises DamagedFile."""
         try:
             data = self.files.read("qm.toml", 0, 1 << 20)
         except FileNotFoundError:
@@ -95,9 +95,9 @@ class QueueManagerFiles:
         return None if settings is None else settings.qm_id
 
     def view(self) -> View:
-        """A consistent look at names, headers and the newest checkpoint."""
+        """A consistent view of names, headers and the newest checkpoint."""
         qm_id = self.qm_id()
-        return steady(self.files, lambda: look_at(self.files, qm_id))
+        return steady(self.files, lambda: read_view(self.files, qm_id))
 
     @property
     def segments(self) -> list[Segment]:
@@ -121,7 +121,7 @@ class QueueManagerFiles:
             yield scan
 
     def _scan_after(self, qm_id: bytes | None, done: int, checker: Checker | None) -> Scan | None:
-        view = look_at(self.files, qm_id)
+        view = read_view(self.files, qm_id)
         first = max(done + 1, view.segments[0].number)
         return next(view.scans(first, checker), None)
 
@@ -136,12 +136,12 @@ class QueueManagerFiles:
             yield from scan.records()
 
     def replay(self) -> State:
-        """What a restart would find."""
+        """The state that a restart would recover."""
         qm_id = self.qm_id()
-        return steady(self.files, lambda: Replay(look_at(self.files, qm_id)).run())
+        return steady(self.files, lambda: Replay(read_view(self.files, qm_id)).run())
 
     def torn_tail(self) -> TornTail | None:
-        """What the last crash cut off, if anything is to be seen of it."""
+        """The batch that the last crash tore, None when there is none."""
         newest = deque(self.scans(), maxlen=1)
         return torn_tail(newest[0]) if newest else None
 

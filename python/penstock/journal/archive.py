@@ -1,9 +1,9 @@
-"""The archive of linear logging: how much there is, and removing what nobody needs any more.
+"""The archive of linear logging: listing it, and removing segments that are no longer needed.
 
 A queue manager with ``journal.logging = "linear"`` moves journal segments that it no longer needs
-to the folder ``archive`` of its directory. It never looks at them again: they are for
-:mod:`penstock.journal.scan`. What is pruned is gone for good. Segments leave from the oldest on,
-so that what is left has no holes.
+to the folder ``archive`` of its directory. It never reads them again: they are for
+:mod:`penstock.journal.scan`. Pruning is permanent. It removes segments from the oldest on, so that
+the rest has no gaps.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _moment(microseconds: int | None) -> datetime | None:
 
 
 def segments(directory: _Directory) -> list[ArchivedSegment]:
-    """What is archived, oldest first. Raises penstock.journal.DamagedFile."""
+    """The archived segments, oldest first. Raises penstock.journal.DamagedFile."""
     from .scan import list_segments
 
     return [

@@ -1,7 +1,7 @@
 """Scanned columns as Arrow arrays, over the same memory where Arrow's layout allows it.
 
-Imported when a batch is asked for it, because it needs pyarrow. Nothing here makes a Python object
-a row.
+Imported when ``to_arrow()`` is called, because it needs pyarrow. No Python object is made for a
+row.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def record_batch(
     offsets: npt.NDArray[np.int64] | None,
     has_body: npt.NDArray[np.bool_],
 ) -> pa.RecordBatch:
-    """The columns in the order of ``names``; ``messages`` tells the rows of PUT."""
+    """The columns in the order of ``names``; ``messages`` is the mask of rows with a message."""
     arrays = []
     for name in names:
         if name == "body":

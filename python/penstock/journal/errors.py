@@ -1,4 +1,4 @@
-"""What the reader reports: an exception that stops it, and findings that do not."""
+"""Reports of the reader: an exception that stops it, and findings that do not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class DamagedFile(Exception):
-    """A file is not what FORMAT.md says. The only exception the reader raises about contents.
+    """A file violates FORMAT.md. The only exception that the reader raises about contents.
 
     file: path inside the queue manager's directory, for example ``journal/0000000003.psj``.
     offset: byte in that file. rule: short name of the rule that is broken, as in FORMAT.md.
@@ -30,7 +30,7 @@ class Finding:
     """One result of verify().
 
     severity: ``damage`` (recovery refuses such files), ``warning`` (they open, but something is
-    not as it should be) or ``note`` (normal after a crash).
+    unexpected) or ``note`` (normal after a crash).
     """
 
     file: str
@@ -45,5 +45,5 @@ class Finding:
 
     @classmethod
     def of(cls, error: DamagedFile) -> Finding:
-        """The finding that says the same as an exception."""
+        """The finding that corresponds to an exception."""
         return cls(error.file, error.offset, error.rule, "damage", error.text)

@@ -1,8 +1,8 @@
-"""Where the reader's bytes come from: a queue manager's directory, mapped read-only.
+"""The reader's file access: a queue manager's directory, mapped read-only.
 
-Files are opened without following links, mapped with PROT_READ and never written. A queue
-manager may be at work on them: whoever needs a consistent stretch copies it first and checks
-afterwards that the segment's header still says the same (FORMAT.md, "Reading beside a writer").
+Files are opened without following links, mapped with PROT_READ and never written. A queue manager
+may be writing them: a reader that needs a consistent range copies it first and checks afterwards
+that the segment's header is unchanged (FORMAT.md, "Reading beside a writer").
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class FileSet(Protocol):
         """A copy of at most ``size`` bytes; shorter at the end of the file."""
 
     def forget(self) -> None:
-        """Drops what is held open, so that the next read opens the file of that name anew."""
+        """Closes the cached files, so that the next read opens the file of that name again."""
 
     def fingerprint(self) -> object:
-        """A value that changes whenever somebody changes a file or a name."""
+        """A value that differs after any change of a file or a name."""
 
 
 class DirectoryFiles:

@@ -218,7 +218,7 @@ def _array_type(struct: str) -> Any:
 def overlay(struct: str, data: bytes | memoryview, offset: int = 0, count: int = 1) -> Any:
     """``count`` structs laid over ``data`` at ``offset``: a cffi array that keeps the bytes alive.
 
-    Raises ValueError when they do not fit; nothing is read beyond ``data``.
+    Raises ValueError when they do not fit into ``data``; nothing is read beyond it.
     """
     size = size_of(struct) * count
     if offset < 0 or offset + size > len(data):

@@ -15,7 +15,7 @@ from .store import View
 
 @dataclass(slots=True)
 class Entry:
-    """What the index knows of a message; descriptor and body lie at ``lsn``.
+    """The index entry of a message; descriptor and body are at ``lsn``.
 
     image: for a message of a checkpoint's image, its PUT record and chunks.
     listed: the fields of the checkpoint's list, to be compared with the record.
@@ -86,7 +86,7 @@ class Message:
 
     @property
     def backout_count(self) -> int:
-        """How often a get of it was backed out."""
+        """BackoutCount: backed-out gets of the message."""
         return self.entry.backout_count
 
     @property
@@ -186,7 +186,7 @@ def chunks_of_image(records: list[Record]) -> Iterator[tuple[Record, list[Record
 
 
 def check_message(message: Message) -> DamagedFile | None:
-    """Reads a message whole; compares it with what the checkpoint lists. What is wrong, or None."""
+    """Reads a whole message and compares it with the checkpoint. Returns the error or None."""
     try:
         descriptor = message.descriptor()
         body = message.body()

@@ -1,4 +1,4 @@
-"""Prepared units of work: records that are complete, and whose outcome is not yet said."""
+"""Prepared units of work: their records are complete, their outcome is not decided."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def unit_ids_of(record: Record, data: memoryview) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What a PREPARE record says, its COMMIT section apart."""
+    """The contents of a PREPARE record, except its COMMIT section."""
 
     xid: XidParts
     prepared_us: int
@@ -75,7 +75,7 @@ class Preparation:
 
 
 def preparation_of(record: Record, sections: dict[int, memoryview]) -> Preparation:
-    """The PREPARE record taken apart. Raises DamagedFile."""
+    """Decodes a PREPARE record. Raises DamagedFile."""
     p = L.overlay("ps_prepared", sections[L.SEC_PREPARED])[0]
     return Preparation(
         xid=xid_of(record, sections[L.SEC_XID]),

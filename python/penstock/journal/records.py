@@ -1,4 +1,4 @@
-"""Records and their sections: taken apart with every length checked before use."""
+"""Decodes records and their sections, with every length checked before use."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def take_record(file: str, offset: int, lsn: int, data: bytes) -> Record:
         if record.type in (L.PREPARE, L.TAKEN) and record.unit_id == 0:
             raise record.fail("belongs to no unit", "unit")
         if record.type == L.PUT and record.identity != record.arrival:
-            text = f"identity {record.identity}, but arrival number {record.arrival}"
+            text = f"identity {record.identity}, but message number {record.arrival}"
             raise record.fail(text)
         return record
     text = f"{record.type_name} record of version {record.version} is not known to this reader"
@@ -234,7 +234,7 @@ def _struct_values(struct: str, data: memoryview) -> dict[str, Any]:
 
 
 def _check_message(record: Record, sections: dict[int, memoryview]) -> None:
-    """What the sections of a message say of themselves and of each other. Raises DamagedFile."""
+    """Checks the sections of a message by themselves and against each other. Raises DamagedFile."""
     ext = sections.get(L.SEC_DESCRIPTOR_EXT)
     if ext is not None and any(L.overlay("ps_descriptor_ext", ext)[0].zero):
         raise record.fail("reserved bytes of the descriptor extension are not zero", "reserved")

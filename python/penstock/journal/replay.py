@@ -1,9 +1,9 @@
-"""From files to messages: what a restart would find, by the recovery rules of FORMAT.md.
+"""From files to messages: the state that a restart recovers, by the recovery rules of FORMAT.md.
 
-Terms: an *operation* is a record taken apart; its *effect* changes the state. A record that stands
-alone takes effect at its place, the records of a unit take effect together, in their order, where
-the unit is committed. Every effect is idempotent by message identity, because the replay begins
-before the checkpoint's snapshot was complete.
+Terms: an *operation* is a decoded record; its *effect* changes the state. A record outside a unit
+takes effect at its own position, the records of a unit take effect together, in their order, at the
+commit of the unit. Every effect is idempotent by message number, because the replay begins before
+the checkpoint was complete.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ObjectDefinition:
 
     @property
     def is_local_queue(self) -> bool:
-        """Whether messages can be on it."""
+        """Whether messages can be put on it."""
         return self.name_space == 1 and self.type == 1
 
 
@@ -76,12 +76,12 @@ class Operation:
 
 
 class State:
-    """What a restart would find.
+    """The state that a restart recovers.
 
-    objects: by slot and generation. units: neither decided nor prepared when the journal ended;
-    their records have no effect. prepared: units that wait for somebody to end them, oldest first;
-    what they put is not yet on its queue, what they got is neither on it nor gone. torn_tail: what
-    the last crash cut off, or None. end_lsn: where the journal ends.
+    objects: by slot and generation. units: neither resolved nor prepared when the journal ended;
+    their records have no effect. prepared: prepared units, oldest first; the messages that they put
+    are not yet on their queues, those that they got are neither on them nor gone. torn_tail: the
+    batch that the last crash tore, or None. end_lsn: the end of the journal.
     """
 
     def __init__(self, view: View) -> None:
@@ -111,7 +111,7 @@ class State:
     def messages(self, name: str | None = None) -> Iterator[Message]:
         """The messages of one queue, or of all, in delivery order within each queue.
 
-        Descriptor and body are read when they are asked for.
+        Descriptor and body are read on access.
         """
         wanted = None if name is None else self.key_of(name)
         chosen = [e for e in self.entries.values() if wanted is None or e.key == wanted]
@@ -235,7 +235,7 @@ class Replay:
         self.queues: dict[Key, dict[int, Entry]] = {}
         self.newest: dict[int, int] = {}  # object slot -> its newest generation
         self.gone: set[int] = set()
-        self.counts: dict[int, int] = {}  # BackoutCounts told by BACKOUT records
+        self.counts: dict[int, int] = {}  # BackoutCounts from BACKOUT records
         self.cleared: dict[Key, int] = {}  # bound of the newest CLEAR
         self.image_consumed = False
         self.snapshot_end = view.checkpoint.end_lsn if view.checkpoint else 0
@@ -301,8 +301,8 @@ class Replay:
         self._decide(self._whole_unit(commit, commit.value, unit_id))
 
     def _whole_unit(self, last: Operation, stated: tuple[int, int, int], unit_id: int) -> Unit:
-        """The unit that a COMMIT or PREPARE record completes, which must be as it says, unless its
-        beginning is in the snapshot."""
+        """The unit that a COMMIT or PREPARE record completes. It must match the record unless its
+        beginning is in the checkpoint."""
         unit = self.units.pop(unit_id, Unit(unit_id, stated[0]))
         found = (unit.first_lsn, unit.record_count, unit.running_crc)
         if not self._began_before(stated) and (unit_id == 0 or stated != found):
@@ -312,7 +312,7 @@ class Replay:
         return unit
 
     def _began_before(self, stated: tuple[int, int, int]) -> bool:
-        """Whether a unit's first records lie before the replay: it was over then."""
+        """Whether a unit's first records precede the replay: it was resolved by then."""
         return stated[1] > 0 and stated[0] < self.view.begin_lsn
 
     def _prepare(self, op: Operation, unit_id: int) -> None:
@@ -343,7 +343,7 @@ class Replay:
                     self._effect(operation)
 
     def _hold(self, unit: PreparedUnit) -> None:
-        """A prepared unit that nobody has ended: its messages leave their queues for it."""
+        """Adds an unresolved prepared unit: its messages leave their queues for it."""
         if not unit.complete:
             text = f"PREPARE record: unit {unit.unit_id} was over, but its end does not follow"
             self.report("damage", DamagedFile(unit.file, unit.offset, "unit", text))

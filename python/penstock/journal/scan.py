@@ -4,15 +4,15 @@
         for batch in scan(segment, ["event", "time", "queue", "body_length"]):
             batch.columns["queue"]; batch.to_arrow()
 
-A row is a journal record: PUT, GET, COMMIT, BACKOUT, EXPIRE and the like; the pieces of a long body
-are part of their PUT. COMMIT_PREPARED and BACKOUT_PREPARED have a row for each unit that they end.
-Rows of a segment come in LSN order. Whether a row's unit of work was committed is told by another
-row, possibly segments later: :func:`unit_outcomes` finds out.
+A row is a journal record: PUT, GET, COMMIT, BACKOUT, EXPIRE and the like; the chunks of a long body
+are part of their PUT. COMMIT_PREPARED and BACKOUT_PREPARED have a row for each unit that they
+resolve. Rows of a segment come in LSN order. Another row, possibly segments later, gives the
+outcome of a row's unit of work: see :func:`unit_outcomes`.
 
-Files are mapped read-only and taken apart in C (``csrc/scan.h``); columns that are not asked for
-are not copied. A queue manager may be at work: what it recycles while it is read is noticed, and
-read from the archive if it was moved there, else reported as :class:`JournalDataLoss`. A segment
-that is still written to is read up to the LSN that was known durable when it was listed.
+Files are mapped read-only and decoded in C (``csrc/scan.h``); columns that are not requested are
+not copied. A queue manager may be at work: a segment that it recycles during the scan is detected,
+and read from the archive if it was moved there, else reported as :class:`JournalDataLoss`. A
+segment that is still being written is read up to the LSN that was known durable when it was listed.
 
 Sizes are bytes, times microseconds since 1970 UTC or aware datetimes.
 """
@@ -113,10 +113,10 @@ COLUMNS = (
 NumPy, in rows of other events than PUT and TAKEN: TAKEN is the image of a non-persistent message
 that a unit had got when it was prepared.
 
-event: name of the record type. time: when its batch was sealed. commits: the record commits its
-unit, too. queue: name of the object; empty when no file tells it any more. sequence, identity: the
-arrival number (CLEAR: messages below it are gone). expiry: tenths of a second that the message had
-left at ``time``, -1 unlimited; expiry_time: when it expires. body_length: of the whole body.
+event: name of the record type. time: when its batch was sealed. commits: the record also commits
+its unit. queue: name of the object; empty when no file contains it. sequence, identity: the message
+number (CLEAR: messages below it are gone). expiry: tenths of a second that the message had left at
+``time``, -1 unlimited; expiry_time: when it expires. body_length: of the whole body.
 """
 
 
@@ -150,9 +150,9 @@ class _Names:
         return names[np.searchsorted(different, keys)]
 
     def _find(self, unknown: list[int], segment: SegmentFile) -> None:
-        """Looks where the definitions are: the checkpoint, this segment, others, near ones first.
+        """Searches the definitions: the checkpoint, this segment, then others, nearest first.
 
-        What no file tells any more has no name.
+        A name that no file contains is empty.
         """
         missing = set(unknown)
         missing -= self._take(_checkpoint_names_of(segment), missing)
@@ -176,7 +176,7 @@ class _Names:
 
 
 def _segment_names(segment: SegmentFile) -> dict[int, bytes]:
-    """What the OBJECT and OBJECT_DELETE records of a segment tell."""
+    """The names in the OBJECT and OBJECT_DELETE records of a segment."""
     found: dict[int, bytes] = {}
     columns = ("object", "object_name")
     events = ("OBJECT", "OBJECT_DELETE")
@@ -185,12 +185,12 @@ def _segment_names(segment: SegmentFile) -> dict[int, bytes]:
             keys, names = part.fields["object"].tolist(), part.fields["object_name"].tolist()
             found.update((key, name) for key, name in zip(keys, names, strict=True) if name)
     except DamagedFile:
-        return found  # whoever scans that segment is told
+        return found  # the scan of that segment reports its damage
     return found
 
 
 def _checkpoint_names_of(segment: SegmentFile) -> dict[int, bytes]:
-    """What the OBJECTS blocks of the newest checkpoint tell; nothing when it cannot be read."""
+    """The names in the OBJECTS blocks of the newest checkpoint; none when it cannot be read."""
     files = DirectoryFiles(segment.directory)
     found: dict[int, bytes] = {}
     for name in checkpoint_names(files.names("checkpoint"))[:1]:
@@ -241,7 +241,7 @@ def _names_in(payload: bytes) -> Iterator[tuple[int, bytes]]:
         at += length
 
 
-# (slot, generation) names one definition of a queue manager for ever, whatever file told it
+# (slot, generation) identifies one definition of a queue manager permanently, in any file
 _names_of: dict[bytes, _Names] = {}
 
 
@@ -250,7 +250,7 @@ _names_of: dict[bytes, _Names] = {}
 
 @dataclass(slots=True)
 class _Choice:
-    """What of a segment is wanted."""
+    """The selection of a scan."""
 
     events: Sequence[str] = EVENTS
     start_lsn: int = 0
@@ -281,9 +281,9 @@ class _Part:
 class ScanBatch:
     """Some rows of a segment.
 
-    columns: name -> NumPy array, in the order asked for; texts are ``S``, identifiers ``V24``,
+    columns: name -> NumPy array, in the order of the request; texts are ``S``, identifiers ``V24``,
     times ``datetime64[us]`` in UTC. ``body`` is not among them: bodies is one array of bytes, row i
-    has those from offsets[i] to offsets[i + 1]. Both are None unless ``body`` was asked for.
+    has those from offsets[i] to offsets[i + 1]. Both are None unless ``body`` was requested.
     """
 
     __slots__ = ("_lost", "_messages", "_names", "bodies", "columns", "offsets", "segment")
@@ -312,7 +312,7 @@ class ScanBatch:
         return len(self._messages)
 
     def body(self, row: int) -> bytes | None:
-        """A copy of one body; None in rows without. Raises ValueError when none were asked for."""
+        """A copy of one body; None in rows without. Raises ValueError when none were requested."""
         if self.bodies is None or self.offsets is None:
             raise ValueError("the column body was not asked for")
         if not self._has_body()[row]:
@@ -360,7 +360,7 @@ def _cut(part: _Part, count: int) -> _Part:
 
 
 class _Run:
-    """One scan of one segment: maps it, and does what the core asks for."""
+    """One scan of one segment: maps it and provides the data that the core requests."""
 
     def __init__(self, segment: SegmentFile, choice: _Choice, report: ScanReport) -> None:
         self.segment = segment
@@ -376,7 +376,7 @@ class _Run:
             mapped.close()
 
     def begin(self) -> None:
-        """Makes the segment readable and tells the core what is wanted."""
+        """Maps the segment and passes the selection to the core."""
         choice = self.choice
         limit = self.segment.end_lsn - self.segment.base_lsn
         self.mapped.populate(limit)
@@ -505,13 +505,13 @@ def scan(
     """The rows of one segment, at most ``batch_rows`` rows and ``batch_bytes`` of bodies at a time.
 
     segment: from list_segments(). columns: of COLUMNS. Rows have start_lsn <= lsn < end_lsn, and
-    lie in batches that were sealed at start_time <= time < end_time. A body of more than
-    ``batch_bytes`` comes in a batch of its own.
+    are in batches that were sealed at start_time <= time < end_time. A body of more than
+    ``batch_bytes`` comes in a separate batch.
 
-    on_damage: "refuse" raises DamagedFile, which names file and offset, at the first batch that is
-    not what it should be, after the rows before it; "skip" goes on at the next good batch and
-    counts in ``report``. verify: every record's checksum is compared, so that its body is read;
-    without, only those of batches, and bodies are read when they are asked for.
+    on_damage: "refuse" raises DamagedFile, which names file and offset, at the first invalid batch,
+    after the rows before it; "skip" continues at the next valid batch and counts in ``report``.
+    verify: check every record's checksum, which reads its body; without, only those of batches, and
+    bodies are read only when they are requested.
 
     Raises ValueError for wrong arguments, DamagedFile, JournalDataLoss when the segment is gone.
     """
@@ -550,10 +550,10 @@ def _batches(
 
 @dataclass(frozen=True, slots=True)
 class UnitOutcomes:
-    """What became of the units of work of some segments; sums with ``+``.
+    """The outcomes of units of work in some segments; sums with ``+``.
 
     committed, backed_out, prepared: unit ids, sorted, without repetition. newest_epoch: the newest
-    restart; what was open at a restart and not prepared was dropped by it.
+    restart, which dropped all units that were open and not prepared.
     """
 
     committed: npt.NDArray[np.uint64]
@@ -590,9 +590,9 @@ def unit_outcomes(
     on_damage: OnDamage = "refuse",
     report: ScanReport | None = None,
 ) -> UnitOutcomes:
-    """Which units of work the records of these segments committed, backed out or prepared.
+    """The units of work that records of these segments committed, backed out or prepared.
 
-    Raises as scan() does. May be asked for each segment in another process and summed.
+    Raises as scan() does. Results for single segments, also from other processes, can be added.
     """
     names: tuple[str, ...] = ("event", "commits", "unit_id")
     found: dict[str, list[Column]] = {"committed": [], "backed_out": [], "prepared": []}

@@ -1,9 +1,9 @@
-"""Segments: the header page, the chain of flush batches, and where it ends.
+"""Segments: the header page, the chain of flush batches, and its end.
 
-A scan walks the batches by their lengths first and checks all CRCs of the stretch together
-afterwards; what counts is the part before the first batch that fails. The scan decides nothing: it
-says where the chain ends and why, and which durable marks lie above. Torn tail or damage is decided
-in store.py, by the rules of FORMAT.md.
+The tail scan walks the batches by their lengths first and checks all CRCs of the range together
+afterwards; only the part before the first batch that fails is valid. The scan reports where the
+chain ends and why, and which durable marks lie above; store.py decides between a torn tail and
+damage, by the rules of FORMAT.md.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def segment_name(number: int) -> str:
 
 
 def check_header_page(file: str, page: bytes, struct_name: str, magic: bytes) -> None:
-    """What segment and checkpoint headers have in common. Raises DamagedFile."""
+    """Checks the common part of segment and checkpoint headers. Raises DamagedFile."""
     if len(page) < L.PAGE:
         raise DamagedFile(file, len(page), "file", f"{len(page)} bytes, a header has {L.PAGE}")
     h = L.overlay(struct_name, page)[0]
@@ -71,7 +71,7 @@ def check_header_page(file: str, page: bytes, struct_name: str, magic: bytes) ->
 def read_segment(file: str, page: bytes, file_size: int, qm_id: bytes | None) -> Segment:
     """The header of a segment from its first page. Raises DamagedFile.
 
-    qm_id: the queue manager's; None takes what the header says.
+    qm_id: the queue manager's; None accepts any.
     """
     check_header_page(file, page, "psj_segment", L.SEGMENT_MAGIC)
     h = L.overlay("psj_segment", page)[0]
@@ -197,7 +197,7 @@ _HEADER = struct.Struct("<IIQQQIIQQQ")  # psj_batch; a test holds it against the
 def _walk_batch(
     segment: Segment, data: bytes, words: memoryview, offset: int, limit: int
 ) -> tuple[Batch, list[int], list[int]] | tuple[str, int]:
-    """The batch at ``offset`` by its lengths alone: (batch, starts, lengths), or what is wrong."""
+    """The batch at ``offset`` by its lengths alone: (batch, starts, lengths), or the error."""
     if offset + L.BATCH_HEADER > limit:
         return "no room for a batch", offset
     magic, crc, lsn, durable, time_us, length, count, number, generation, zero = (
@@ -252,7 +252,7 @@ def scan_segment(
 ) -> Scan:
     """Walks the batches of ``data`` (a copy of the whole file) from ``start`` to ``limit``.
 
-    limit: offset that no batch may cross: the file's size, or where its successor says it ends.
+    limit: offset that no batch may cross: the file's size, or the end that its successor gives.
     """
     checker = checker or Checker()
     limit = segment.size if limit is None else limit
@@ -303,7 +303,7 @@ def scan_segment(
 
 
 def _of_this_use(segment: Segment, data: bytes, offset: int) -> bool:
-    """Whether the page at ``offset`` shows a batch header of this use of the file."""
+    """Whether the page at ``offset`` has a batch header of the current use of the file."""
     if offset + L.BATCH_HEADER > len(data):
         return False
     fields = _HEADER.unpack_from(data, offset)
@@ -314,9 +314,9 @@ def _of_this_use(segment: Segment, data: bytes, offset: int) -> bool:
 def newest_mark(segment: Segment, data: bytes, start: int) -> tuple[int, int]:
     """(durable mark, offset of its header) among the batch headers at or after ``start``.
 
-    Every sector is looked at, because a misplaced write may have moved a header; a header counts by
-    its own fields, because the records that its CRC covers may be the ones that are damaged
-    (FORMAT.md, "Durable marks"). (0, start) when there is none.
+    Every sector is checked, because a misplaced write may have moved a header; a header counts by
+    its own fields, because the records that its CRC covers may be damaged (FORMAT.md, "Durable
+    marks"). (0, start) when there is none.
     """
     best = (0, start)
     first = start + (-start % L.SECTOR)

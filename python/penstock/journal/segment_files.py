@@ -1,7 +1,7 @@
-"""The segment files of a journal and its archive: which there are, in what order, where each ends.
+"""The segment files of a journal and its archive: listing them, their order, their ends.
 
-Nothing here takes a lock or writes. A queue manager may be at work: files move to the archive, or
-are put to another use, between two looks; generations tell (FORMAT.md, "Reading beside a writer").
+No function takes a lock or writes. A queue manager may be at work: files move to the archive or are
+recycled during a listing, which generations detect (FORMAT.md, "Reading beside a writer").
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class JournalDataLoss(DamagedFile):
 
 @dataclass(slots=True)
 class ScanReport:
-    """What scans went through and left out; one may be given to several.
+    """Counts of what scans read and skipped; several scans may share one.
 
-    damage: what was skipped. damaged_bytes: of the segments, left out for it. bodies_lost: PUT rows
-    whose body lies, in part, in a segment that is gone; their body is null.
+    damage: what was skipped. damaged_bytes: of the segments, skipped for it. bodies_lost: PUT rows
+    with a body of which a part is in a segment that is gone; their body is null.
     """
 
     segments: int = 0
@@ -65,9 +65,9 @@ class SegmentFile:
     """One segment of a queue manager's journal, as it was when it was listed. Picklable.
 
     directory: the queue manager's. end_lsn: batches below it are read, no others. closed: the next
-    segment says where this one ends; else it ends where it was known durable. first_us: wall clock
+    segment gives the end of this one; otherwise it is the LSN known durable. first_us: wall clock
     of its first batch, last_us: at or after that of its last one; None when there is none.
-    archived: it lay in ``archive``.
+    archived: it was in ``archive``.
     """
 
     directory: str
@@ -91,7 +91,7 @@ class SegmentFile:
 
 
 class MappedSegment:
-    """A segment file that is open and mapped; `still()` tells whether it is the same segment."""
+    """A segment file that is open and mapped; `still()` is False after it was recycled."""
 
     def __init__(self, directory: str, name: str, qm_id: bytes, number: int) -> None:
         self.name = name
@@ -120,7 +120,7 @@ class MappedSegment:
         self.identity = (header[0], header[1])
 
     def still(self) -> bool:
-        """Whether the file has not been put to another use since."""
+        """Whether the file is still the same segment."""
         return _HEAD.unpack(os.pread(self._fd, _HEAD.size, 48)) == self.identity
 
     def populate(self, end: int) -> None:
@@ -163,8 +163,8 @@ def open_segment(segment: SegmentFile) -> MappedSegment:
     raise JournalDataLoss(segment.file, 0, "recycled", text)
 
 
-def _look_at(directory: str, qm_id: bytes, number: int, in_archive: bool) -> SegmentFile | None:
-    """What the file of a segment says; None when it is in neither folder."""
+def _inspect(directory: str, qm_id: bytes, number: int, in_archive: bool) -> SegmentFile | None:
+    """The segment in a file; None when it is in neither folder."""
     for folder in _FOLDERS[in_archive:]:
         name = f"{folder}/{number:010d}.psj"
         try:
@@ -196,7 +196,7 @@ def _look_at(directory: str, qm_id: bytes, number: int, in_archive: bool) -> Seg
 
 
 def _closed_by(segment: SegmentFile, after: SegmentFile) -> SegmentFile:
-    """The segment, which ends where its successor says. Raises DamagedFile."""
+    """The segment with the end that its successor gives. Raises DamagedFile."""
     if after.base_lsn < segment.base_lsn + segment.size or after.generation <= segment.generation:
         raise DamagedFile(after.file, 72, "chain", "does not follow the segment before it")
     if not segment.base_lsn + L.PAGE <= after.prev_end_lsn <= segment.base_lsn + segment.size:
@@ -219,7 +219,7 @@ def _still_open(segment: SegmentFile, durable_lsn: int) -> SegmentFile:
 
 
 def _durable_by_checkpoint(directory: str, qm_id: bytes) -> int:
-    """LSN that the newest checkpoint says was durable; 0 without one."""
+    """The durable LSN in the newest checkpoint; 0 without one."""
     files = DirectoryFiles(directory)
     for name in checkpoint_names(files.names("checkpoint"))[:1]:
         try:
@@ -240,7 +240,7 @@ def _numbers(directory: str) -> dict[int, bool]:
     """Number -> whether it lies in the archive only. The journal's are those without a hole."""
     files = DirectoryFiles(directory)
     found: dict[int, bool] = {}
-    # in this order: what moves from the first folder to the second meanwhile is seen in one
+    # in this order: a file that moves from the first folder to the second is seen in one
     for number in reversed(segment_numbers(files.names("journal"))):
         if found and number + 1 not in found:
             break  # left over from a retirement that a crash cut short
@@ -280,7 +280,7 @@ def list_segments(
         gone = False
         for number, in_archive in _numbers(directory).items():
             try:
-                segment = _look_at(directory, qm_id, number, in_archive)
+                segment = _inspect(directory, qm_id, number, in_archive)
             except DamagedFile as error:
                 report.met(error, on_damage)
                 continue

@@ -1,9 +1,8 @@
-"""One consistent look at a queue manager's files: which segments count, where the journal ends.
+"""A consistent view of a queue manager's files: the valid segments and the end of the journal.
 
 A :class:`View` is made from the names, the headers and the newest checkpoint. If a queue manager is
-at work, anything may change between two looks; whoever finds a contradiction asks whether the files
-changed meanwhile and, if so, looks again (:func:`steady`). A contradiction in files that stand
-still is damage.
+at work, files may change during the reading; on a contradiction the reader checks whether they did
+and, if so, starts over (:func:`steady`). A contradiction in unchanged files is damage.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class FilesChanged(DamagedFile):
 
 @dataclass(frozen=True, slots=True)
 class TornTail:
-    """What a crash left after the end of the journal: a batch that did not reach the disk whole."""
+    """The incomplete batch that a crash left after the end of the journal."""
 
     file: str
     offset: int
@@ -105,13 +104,13 @@ class View:
         return self.segments[at] if at < len(self.segments) else None
 
     def copy(self, segment: Segment) -> bytes:
-        """The whole segment, copied; FilesChanged when it was recycled meanwhile."""
+        """The whole segment, copied; FilesChanged when it was recycled during the copy."""
         data = self.files.read(segment.file, 0, segment.size)
         self.still(segment, data[: L.PAGE])
         return data
 
     def still(self, segment: Segment, page: bytes | None = None) -> None:
-        """Raises FilesChanged unless the file still is what ``segment`` says."""
+        """Raises FilesChanged unless the file is still ``segment``."""
         for look in (page, self.files.read(segment.file, 0, L.PAGE)):
             if look is None:
                 continue
@@ -121,7 +120,7 @@ class View:
                 raise FilesChanged(segment.file, 56, "recycled", text)
 
     def scan(self, segment: Segment, checker: Checker | None = None) -> Scan:
-        """The batches of one segment, up to where its successor says that they end."""
+        """The batches of one segment, up to the end that its successor gives."""
         after = self.successor(segment)
         limit = None if after is None else after.prev_end_lsn - segment.base_lsn
         return scan_segment(segment, self.copy(segment), limit=limit, checker=checker)
@@ -185,13 +184,13 @@ def check_end(scan: Scan, after: Segment | None, checkpoint: Checkpoint | None) 
 
 
 def torn_tail(scan: Scan) -> TornTail | None:
-    """What was lost after the end of the newest segment, None when nothing is to be seen."""
+    """The incomplete batch after the end of the newest segment, None when there is none."""
     if scan.problem is None or not scan.written:
         return None
     return TornTail(scan.segment.file, scan.end, scan.end_lsn, scan.problem)
 
 
-def look_at(files: FileSet, qm_id: bytes | None) -> View:
+def read_view(files: FileSet, qm_id: bytes | None) -> View:
     """A View of the files as they are now. Raises DamagedFile."""
     names = checkpoint_names(files.names("checkpoint"))
     checkpoint = None
@@ -236,7 +235,7 @@ def _check_number(segment: Segment, number: int) -> None:
 
 
 def check_order(segment: Segment, after: Segment) -> None:
-    """Neighbours must fit together. Raises DamagedFile for the later one."""
+    """Checks neighbouring segments against each other. Raises DamagedFile for the later one."""
     if after.base_lsn < segment.end_lsn:
         raise DamagedFile(after.file, 72, "chain", "begins inside the segment before it")
     if after.generation <= segment.generation:
@@ -249,7 +248,7 @@ def check_order(segment: Segment, after: Segment) -> None:
 
 
 def check_checkpoint(checkpoint: Checkpoint, segments: list[Segment]) -> None:
-    """The checkpoint must fit the segments. Raises DamagedFile."""
+    """Checks the checkpoint against the segments. Raises DamagedFile."""
     newest = segments[-1]
     if checkpoint.generation > newest.generation:
         text = f"names generation {checkpoint.generation}, the newest segment has "

@@ -1,4 +1,4 @@
-"""Everything that can be checked, told as findings. Nothing here stops at the first one."""
+"""All checks of the files, reported as findings; none of them stops at the first error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .files import FileSet
 from .messages import check_message
 from .replay import Replay
 from .segment import Scan, Segment, newest_mark, read_segment, round_up, scan_segment, segment_name
-from .store import View, check_end, check_order, look_at, segment_numbers, torn_tail
+from .store import View, check_end, check_order, read_view, segment_numbers, torn_tail
 
 _SPARE = re.compile(r"spare-[0-9]{10}\.psj")
 
@@ -44,7 +44,7 @@ class Verifier:
         return self.findings
 
     def damaged(self) -> bool:
-        """Whether recovery would refuse."""
+        """Whether recovery would refuse the files."""
         return any(finding.severity == "damage" for finding in self.findings)
 
     def _add(self, severity: str, file: str, offset: int, rule: str, text: str) -> None:
@@ -83,7 +83,7 @@ class Verifier:
 
     def _view(self) -> View | None:
         try:
-            return look_at(self.files, self.qm_id)
+            return read_view(self.files, self.qm_id)
         except DamagedFile as error:
             self._error(error)
             return None
@@ -106,7 +106,7 @@ class Verifier:
             before = segment
 
     def _segment(self, view: View, segment: Segment) -> Scan:
-        """Scans one segment; after a bad batch goes on at the next good one, to name them all."""
+        """Scans one segment; after an invalid batch continues at the next valid one."""
         scan = view.scan(segment)
         self._batches(scan)
         try:
@@ -122,7 +122,7 @@ class Verifier:
         return scan
 
     def _after_damage(self, view: View, scan: Scan) -> None:
-        """Names the other bad batches below the place to which the journal is known to go."""
+        """Reports the other invalid batches below the durable end of the journal."""
         after, checkpoint = view.successor(scan.segment), view.checkpoint
         known = newest_mark(scan.segment, scan.data, scan.end)[0]
         known = max(known, checkpoint.end_lsn if checkpoint else 0)

@@ -1,11 +1,11 @@
 """MQINQ and MQSET: attributes of an open object, by selector.
 
-Rules of "MQINQ, MQSET and attributes" and "MQINQ usage notes". Choices where they leave one:
+Rules of "MQINQ, MQSET and attributes" and "MQINQ usage notes". Choices where the rules are silent:
 
-* Character values are text without its padding; a selector that does not fit the type of the
+* Character values are text without its padding; a selector that is not valid for the type of the
   object gives -1 (MQIAV_NOT_APPLICABLE) or asterisks, with the warning 2068.
-* ``int_attr_count`` and ``char_attr_length`` stand for the areas of the C call: what does not fit
-  is left out (2022) or cut (2008). Without them everything fits.
+* ``int_attr_count`` and ``char_attr_length`` are the sizes of the areas of the C call: values
+  beyond them are omitted (2022) or truncated (2008). Without them there is no limit.
 * MQSET changes all of its attributes or none, outside any unit of work.
 """
 
@@ -216,7 +216,7 @@ class _Area:
 def _set(hobj: Hobj, values: Mapping[int, int | str]) -> None:
     from ..objects.codec import decode, encode, pruned
     from ..objects.inquiry import settable
-    from ..objects.timestamps import stamp as moment
+    from ..objects.timestamps import current_times
 
     if not hobj.options & _SET:
         raise MQError(2040, "the object was not opened with MQOO_SET")
@@ -234,10 +234,10 @@ def _set(hobj: Hobj, values: Mapping[int, int | str]) -> None:
         return
     qm = hobj.hconn.qm
     for _ in range(_ATTEMPTS):
-        number, name, attrs, stamp, name_space, instance = _read(hobj, slot, generation)
-        stored = {**kind.defaults, **decode(attrs), **changed, **moment()}
+        number, name, attrs, version, name_space, instance = _read(hobj, slot, generation)
+        stored = {**kind.defaults, **decode(attrs), **changed, **current_times()}
         done = qm.alter_object(
-            slot, generation, number, name, encode(pruned(kind, stored)), stamp, False,
+            slot, generation, number, name, encode(pruned(kind, stored)), version, False,
             name_space, instance,
         )  # fmt: skip
         if done:

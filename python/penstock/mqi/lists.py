@@ -1,12 +1,12 @@
 """Distribution lists: MQOPEN, MQPUT, MQPUT1 and MQCLOSE with several destinations.
 
 An MQOD of version 2 with RecsPresent names its destinations in ``ObjectRecs`` (a list of MQOR); an
-MQPMO of version 2 may give values for each in ``PutMsgRecs`` (MQPMR, PutMsgRecFields says which
-fields count). One MQRR for each destination is returned in ``ResponseRecs`` only when the outcomes
+MQPMO of version 2 may give values for each in ``PutMsgRecs`` (MQPMR; PutMsgRecFields selects the
+fields). One MQRR for each destination is returned in ``ResponseRecs`` only when the outcomes
 differ: then the reason is 2136, a warning when at least one destination succeeded.
 
 Rules of "Distribution lists" and the API reason codes 2136, 2137, 2154 to 2156, 2158, 2159.
-Persistence and priority are resolved for each destination by itself.
+Persistence and priority are resolved for each destination separately.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def open_list(hconn: Hconn, od: Any, options: int) -> tuple[Any, int, int]:
 
 
 def _open_targets(hconn: Hconn, od: Any, options: int, put1: bool) -> list[Target]:
-    """Opens every destination. Raises for what is wrong with the list itself."""
+    """Opens every destination. Raises MQError for errors of the list itself."""
     records = _check_list(od)
     wrong = options & ~rules.VALID[rules.LIST]
     if wrong:
@@ -221,7 +221,7 @@ def _carry(fields: int, source: Any, into: Any) -> None:
             setattr(into, name, getattr(source, name))
 
 
-# ---- what is returned ----
+# ---- results ----
 
 
 def _respond(od: Any, outcomes: list[Outcome]) -> None:

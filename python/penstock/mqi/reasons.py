@@ -248,16 +248,16 @@ _MEANINGS = {
     2541: "a publication came back to where it was published",
     2542: "the connection has joined the unit of work already",
     2543: "the queue manager is a standby instance",
-    2544: "the connection is being made anew",
-    2545: "the connection was made anew",
+    2544: "the connection is being made again",
+    2545: "the connection was made again",
     2546: "the new connection leads to another queue manager",
     2547: "an option is not possible with automatic reconnection",
-    2548: "the connection could not be made anew",
+    2548: "the connection could not be made again",
     2549: "the call was interrupted and its outcome is unknown",
     2552: "event: TLS of a channel gave a warning",
     2553: "the address of the certificate status service is not valid",
     2555: "reconnection to the same queue manager is required",
-    2556: "the connection was not made anew in time",
+    2556: "the connection was not made again in time",
     2557: "a publish exit failed",
     2558: "the communication information is not valid",
     2559: "syncpoint by default is inhibited, the call must say",
@@ -300,7 +300,7 @@ _MEANINGS = {
     2598: "the administrative topic string is not valid",
     2599: "AMQP is not available",
     2600: "the address of the channel definition table is not valid",
-    2601: "the queue manager asks the client to connect anew",
+    2601: "the queue manager asks the client to connect again",
     2602: "the balancing options are not valid",
     2603: "the server name for TLS is not valid",
     2604: "the key store for HTTPS cannot be used",
@@ -357,7 +357,7 @@ class Reason(NamedTuple):
 
     Attributes:
         name: MQ's name, such as ``MQRC_Q_FULL``.
-        meaning: what it means, in one clause.
+        meaning: its meaning, in one clause.
     """
 
     name: str
@@ -370,10 +370,10 @@ class Reason(NamedTuple):
 
     @property
     def comp_code(self) -> int:
-        """The completion code that goes with it: 0 OK, 1 warning, 2 failed.
+        """The completion code of a call with this reason: 0 OK, 1 warning, 2 failed.
 
-        Where a code can come with two it is the one of the call that did not do what was asked. A
-        code that only events carry counts as a warning.
+        For a code that can come with both, the one of a call that failed. Codes that occur in
+        events only count as warnings.
         """
         code = self.code
         if code == 0:
@@ -397,7 +397,7 @@ REASONS: Mapping[int, Reason] = _reasons()
 def reason_name(reason: int) -> str:
     """The name of a reason code, such as ``MQRC_PRIORITY_EXCEEDS_MAXIMUM`` for 2049.
 
-    A code that is none gives ``MQRC_UNKNOWN``.
+    Other numbers give ``MQRC_UNKNOWN``.
     """
     found = REASONS.get(reason)
     return "MQRC_UNKNOWN" if found is None else found.name

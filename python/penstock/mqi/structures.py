@@ -1,14 +1,15 @@
-"""MQ's structures, declared as data: each field with its place, size and initial value.
+"""MQ's structures, declared as data: each field with its offset, size and initial value.
 
 The layouts are those of a 64-bit queue manager, the initial values those of the C initialisers
 (``MQMD_DEFAULT`` and so on). A class lists ``lengths``: bytes of each version; ``reason``: the
 reason code that a verb gives for a wrong structure. Attributes have MQ's names. Integers outside 32
-bits, text that is too long and wrong types are refused by :class:`penstock.InvalidValue` and
+bits, text that is too long and wrong types raise :class:`penstock.InvalidValue` and
 :class:`penstock.InvalidType` with that reason code.
 
-What MQ passes by pointer is a Python object here: lists of records (``ObjectRecs``,
+Fields that are pointers in MQ are Python objects here: lists of records (``ObjectRecs``,
 ``ResponseRecs``, ``PutMsgRecs``) and strings (``ObjectString``). ``pack`` writes them behind the
-structure, reached by its offset fields as MQ allows it. Pointers are numbers that nobody follows.
+structure, at the offsets in its offset fields, as MQ allows. Pointer fields are plain numbers that
+are never dereferenced.
 
 Sources: "MQMD - Message descriptor", "MQOD - Object descriptor", "MQPMO - Put-message options",
 "MQGMO - Get-message options", "MQDLH - Dead-letter header", "MQXQH - Transmission-queue header",
@@ -126,8 +127,8 @@ class MQRR(Structure):
 class MQPMR(Structure):
     """Put-message record: descriptor fields of one destination.
 
-    MQ has no fixed layout for it: ``MQPMO.PutMsgRecFields`` says which of the fields, in this
-    order, a record has; an :class:`MQPMO` packs its records so. By itself it packs with all.
+    MQ has no fixed layout for it: ``MQPMO.PutMsgRecFields`` selects the fields of a record, in this
+    order, and :class:`MQPMO` packs its records accordingly. Packed alone, a record has all fields.
     """
 
     __slots__ = ()

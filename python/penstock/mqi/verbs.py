@@ -98,10 +98,10 @@ def MQCONNX(name: str | bytes, cno: Any = None) -> tuple[Any, int, int]:
 
     Args:
         name: the queue manager's name.
-        cno: MQCNO; with MQCNO_HANDLE_SHARE_BLOCK or _NO_BLOCK the handle is one of its own.
+        cno: MQCNO; with MQCNO_HANDLE_SHARE_BLOCK or _NO_BLOCK the handle is a new one.
 
     Returns:
-        hconn, CompCode, Reason: as MQCONN; 2139 for what is no MQCNO, 2046 for its options.
+        hconn, CompCode, Reason: as MQCONN; 2139 for a wrong MQCNO, 2046 for its options.
     """
     if cno is None:
         return _connect(name, 0)
@@ -173,7 +173,7 @@ def MQBEGIN(hconn: Any, bo: Any = None) -> tuple[int, int]:
 
     Returns:
         CompCode, Reason: 2121 with a warning (there are no other resource managers); 2128 when
-        one is under way, 2134 for what is no MQBO, 2012 on platform z/OS.
+        a unit of work is open, 2134 for a wrong MQBO, 2012 on platform z/OS.
     """
     if type(hconn) is not Hconn or hconn.qm.closed:
         return 2, 2018
@@ -197,11 +197,11 @@ def MQOPEN(hconn: Any, od: Any, options: int) -> tuple[Any, int, int]:
 
     Args:
         hconn: from MQCONN.
-        od: MQOD; what was resolved or made is returned in it.
+        od: MQOD; resolved names and the name of a dynamic queue are returned in it.
         options: MQOO_*.
 
     Returns:
-        hobj, CompCode, Reason. A distribution list whose destinations could be opened in part
+        hobj, CompCode, Reason. A distribution list with some destinations that could not be opened
         gives a handle and the warning 2136, with one MQRR for each in ``od.ResponseRecs``.
     """
     if type(hconn) is not Hconn or hconn.qm.closed:

@@ -1,4 +1,4 @@
-"""What could come next in a command that is being typed: verbs, nouns, names, attributes, words."""
+"""Completion of a command that is being typed: verbs, nouns, names, attributes, words."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Suggestion(NamedTuple):
 
 
 class _Typed:
-    """The text before the cursor, as far as it is there."""
+    """The tokens before the cursor."""
 
     def __init__(self, text: str) -> None:
         self.words: list[str] = []  # outside brackets
         self.values: list[str] | None = None  # in the open bracket
-        self.partial = ""  # what is being typed
+        self.partial = ""  # the word under the cursor
         for match in _TOKEN.finditer(text):
             self._take(match.group())
 
@@ -76,15 +76,15 @@ class _Typed:
 
 
 def suggest(text: str, names: Names, platform: str = "zos") -> tuple[int, list[Suggestion]]:
-    """What could stand at the end of a text.
+    """The completions of a text.
 
     Args:
         text: the command up to the cursor, continuation lines joined.
-        names: gives names of objects.
+        names: returns names of objects.
         platform: "unix" or "zos".
 
     Returns:
-        how many characters at the end of the text the words replace, and the words, sorted.
+        the number of characters at the end of the text that a word replaces, and the words, sorted.
     """
     typed = _Typed(text)
     found = _possible(typed, names, platform)

@@ -22,7 +22,7 @@ OPTIONS = ("REPLACE", "NOREPLACE", "FORCE", "NOFORCE", "PURGE", "NOPURGE", "LIKE
 
 
 class Parameters:
-    """The parameters of a command, taken one by one; what is left is wrong or an attribute."""
+    """The parameters of a command, removed one by one; the rest are attributes or errors."""
 
     def __init__(self, command: Command, platform: str) -> None:
         """Takes the command's parameters over."""
@@ -58,7 +58,7 @@ class Parameters:
             )
 
     def attributes(self, kind: ObjectType) -> dict[str, Any]:
-        """What is left as attributes, as the Python interface takes them. Raises SyntaxFault."""
+        """The remaining parameters as attributes of the Python API. Raises SyntaxFault."""
         found: dict[str, Any] = {}
         for keyword in BARE:
             if keyword in kind.attributes and {keyword, f"NO{keyword}"} & self.left.keys():
@@ -110,10 +110,10 @@ def one_value(parameter: Parameter) -> Word:
     """The only value of a parameter; ``()`` is a blank one. Raises SyntaxFault."""
     values = parameter.values
     if values is None or len(values) > 1:
-        place = (parameter.at, parameter.keyword) if values is None else (
+        location = (parameter.at, parameter.keyword) if values is None else (
             values[1].at, values[1].written
         )  # fmt: skip
-        raise SyntaxFault(f"{parameter.keyword} needs one value in brackets", *place)
+        raise SyntaxFault(f"{parameter.keyword} needs one value in brackets", *location)
     return values[0] if values else Word("", parameter.at)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a text that should be a command."""
+"""Errors in the text of a command."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ class SyntaxFault(ValueError):
     """The text is not a command.
 
     Attributes:
-        rule: the rule that it breaks, for people.
+        rule: the rule that it breaks, as text for users.
         at: offset in the command's text of the word that breaks it.
         word: that word, "" when the text ends too early.
     """
@@ -19,4 +19,4 @@ class SyntaxFault(ValueError):
 
 
 class NotYet(Exception):
-    """A command of MQSC that this release cannot do; the text says what it lacks."""
+    """An MQSC command that is not implemented; the text names the missing part."""

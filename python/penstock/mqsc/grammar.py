@@ -39,7 +39,7 @@ class Word(NamedTuple):
 
     @property
     def value(self) -> str:
-        """What it means: folded to upper case unless it was quoted; blanks at the end are none."""
+        """The value: folded to upper case unless it was quoted, without trailing blanks."""
         return self.text.rstrip() if self.quoted else self.text.upper()
 
     @property
@@ -95,7 +95,7 @@ def parameters_of(text: str) -> list[Parameter]:
     """The words of a command: the verb, the noun with the name, and the parameters.
 
     Raises:
-        SyntaxFault: with the place and the rule.
+        SyntaxFault: with the location and the rule.
     """
     if not text.strip(_SEPARATORS):
         raise SyntaxFault("there is no command")

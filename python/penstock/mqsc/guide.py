@@ -28,7 +28,7 @@ def attributes_of(noun: str, platform: str = "zos") -> dict[str, Attribute]:
 
 
 def guide(noun: str, keyword: str = "") -> list[str]:
-    """Lines about all attributes of a noun, or about one of them; none when there is no such.
+    """Help lines on all attributes of a noun, or on one of them; empty when it is unknown.
 
     Args:
         noun: such as QLOCAL, full or short, in any case.

@@ -37,7 +37,7 @@ def run(manager: QueueManager, text: str) -> list[Reply]:
 
 @dataclass(slots=True)
 class Interpreter:
-    """Runs MQSC text on a queue manager and counts. check_only: only looks at the commands."""
+    """Runs MQSC text on a queue manager and counts. check_only: checks the syntax only."""
 
     manager: QueueManager
     check_only: bool = False
@@ -60,7 +60,7 @@ class Interpreter:
                 return
 
     def execute(self, source: Source | str) -> Reply:
-        """Runs one command. Never raises for what is wrong with the command."""
+        """Runs one command. Errors of the command are in the reply; nothing is raised for them."""
         if isinstance(source, str):
             source = Source(source, ((0, 1, 1),))
         self.read += 1

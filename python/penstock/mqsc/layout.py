@@ -15,7 +15,7 @@ _CACHED_MAX = 4096
 
 
 def lay_out(pairs: Sequence[str]) -> list[str]:
-    """Lines with one or two pairs each; a long pair has a line of its own."""
+    """Lines of one or two pairs each; a long pair is alone on its line."""
     lines: list[str] = []
     left = ""
     for pair in pairs:
@@ -47,10 +47,10 @@ def _shown(value: object) -> str:
 
 
 class Layout(NamedTuple):
-    """How DISPLAY writes what it found.
+    """The layout of DISPLAY output.
 
     title: the message before each object. head: (keyword, key of the definition) of the pairs that
-    stand first; the first one is the name. shown: keywords after them.
+    come first; the first one is the name. shown: keywords after them.
     """
 
     title: str
@@ -61,7 +61,7 @@ class Layout(NamedTuple):
         """All lines. Objects differ in few values, so the laid-out rest of each is remembered."""
         first_word, first_key = self.head[0]
         keys = [*(key for _, key in self.head[1:]), *(word.lower() for word in self.shown)]
-        get: Callable[[Definition, str], Any] = dict.get  # its own looks at the case
+        get: Callable[[Definition, str], Any] = dict.get  # Definition's own would fold the case
         known: dict[Any, tuple[str, list[str]]] = {}
         lines: list[str] = []
         for row in found:
@@ -81,7 +81,7 @@ class Layout(NamedTuple):
         return lines
 
     def _rest(self, alone: bool, values: Sequence[object]) -> tuple[str, list[str]]:
-        """What stands beside the name, and the lines below it. Attributes are sorted as shown."""
+        """The text beside the name, and the lines below it. Attributes are in the order shown."""
         heads = len(self.head) - 1
         words = [*(word for word, _ in self.head[1:]), *self.shown]
         shown = [
@@ -106,9 +106,9 @@ def quoted(text: str) -> str:
 
 
 def as_commands(found: Iterable[Definition]) -> Iterator[str]:
-    """The commands that make these definitions again, each of several lines joined by newlines.
+    """The commands that define these objects, each of several lines joined by newlines.
 
-    Left out is what nobody can define: queues that a model made, instances of cluster queues.
+    Objects that cannot be defined are left out: dynamic queues, instances of cluster queues.
     """
     for definition in found:
         kind = str(definition["type"])

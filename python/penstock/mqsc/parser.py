@@ -1,6 +1,6 @@
-"""One command's text to a :class:`Command`: verb, noun, name and parameters, checked for form.
+"""Parses one command's text into a :class:`Command`: verb, noun, name and parameters.
 
-What the parameters mean is checked where the command is carried out.
+Only the form is checked here; the values of parameters are checked when the command is executed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Command:
 
     @property
     def subject(self) -> Noun:
-        """What is known of the noun."""
+        """The entry of the table of nouns."""
         return NOUNS[self.noun]
 
 
@@ -43,7 +43,7 @@ def parse(text: str) -> Command:
     """Parses one command.
 
     Raises:
-        SyntaxFault: with the word, its place and the rule.
+        SyntaxFault: with the word, its location and the rule.
         NotYet: it is a command, of something that this release does not have.
     """
     first, *rest = parameters_of(text)

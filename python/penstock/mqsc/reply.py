@@ -1,4 +1,4 @@
-"""What a command replied, for programs and as lines."""
+"""The reply to a command, as data and as lines."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _SEGMENT = 60  # characters of a command that its syntax error shows
 
 
 class Fault(NamedTuple):
-    """Where the text of a command is wrong. Lines and positions count from 1.
+    """A syntax error in the text of a command. Lines and positions count from 1.
 
-    word: what stands there, "" at the end of the command. rule: what it breaks.
+    word: the wrong word, "" at the end of the command. rule: the rule that it breaks.
     """
 
     line: int
@@ -44,16 +44,16 @@ class Fault(NamedTuple):
 
 @dataclass(slots=True)
 class Reply:
-    """What one command replied.
+    """The reply to one command.
 
     Attributes:
-        command: its text, continuation lines joined; line: where it began.
-        ok: whether it was done.
+        command: its text, continuation lines joined; line: its first line.
+        ok: whether it was executed.
         code: number of the message, such as "AMQ8006"; "" for none.
-        text: the messages; those of a DISPLAY that found something come with its objects.
-        objects: what DISPLAY found: whole definitions, whatever it shows of them.
-        reason: MQ reason code of a refusal, else 0.
-        fault: what is wrong with the text, when it is no command.
+        text: the messages; those of a successful DISPLAY precede each of its objects.
+        objects: the definitions that DISPLAY found, complete whatever it shows of them.
+        reason: MQ reason code of a failure, else 0.
+        fault: the syntax error, None when there is none.
     """
 
     text: list[str] = field(default_factory=list)
@@ -103,8 +103,8 @@ def not_found(command: Command) -> Reply:
 
 
 def syntax_error(source: Source, error: SyntaxFault) -> Reply:
-    """The reply to what is no command: the place, the word, the rule, and the text up to there."""
-    line, position = source.place(error.at)
+    """The reply to an invalid command: location, word, rule, and the text before the error."""
+    line, position = source.location(error.at)
     fault = Fault(line, position, error.word, error.rule)
     at = f"at {error.word!r}" if error.word else "at the end"
     end = "" if error.rule.endswith("?") else "."

@@ -30,7 +30,7 @@ _TYPE_WORDS = ("TYPE", "QTYPE")
 
 
 class Choice:
-    """What a DISPLAY shows: attributes and objects."""
+    """The attributes and objects that a DISPLAY selects."""
 
     def __init__(self, given: Parameters, known: Mapping[str, Attribute], generic: bool) -> None:
         """Takes ALL, WHERE and the attributes out of the parameters. Raises SyntaxFault."""
@@ -62,7 +62,7 @@ class Choice:
         self.shown = asked
 
     def layout(self, command: Command, head: tuple[tuple[str, str], ...]) -> Layout:
-        """How it is written."""
+        """The layout of the output."""
         subject = command.subject
         first = {key for _, key in head} | {"qmname"}
         shown = tuple(word for word in sorted(self.shown) if word.lower() not in first)
@@ -128,7 +128,7 @@ def _pattern(command: Command, kind: str) -> str:
 
 
 def _of_type(given: Parameters, words: tuple[str, ...], types: list[str]) -> list[str]:
-    """Takes ``TYPE(word)`` out; a bare TYPE asks for what is shown anyhow. Raises SyntaxFault."""
+    """Removes ``TYPE(word)``; a bare TYPE is shown in any case. Raises SyntaxFault."""
     for keyword in words:
         parameter = given.left.get(keyword)
         if parameter is None:

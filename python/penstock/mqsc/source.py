@@ -1,12 +1,12 @@
-"""MQSC text to the text of single commands, each character with the place that it came from.
+"""Splits MQSC text into commands, and keeps the line and position of each character.
 
 Rules ("MQSC" of the MQI reference):
 
-1. A line whose last non-blank character is ``+`` goes on at the first non-blank character of the
-   next line, one that ends in ``-`` at column 1 of the next line, inside quotes too.
-2. A line with ``*`` in column 1 is a comment. Comments and blank lines are left out, between the
-   lines of a command too.
-3. A ``;`` outside quotes ends a command, as the end of a line does that does not go on.
+1. A line whose last non-blank character is ``+`` is continued at the first non-blank character of
+   the next line, one that ends in ``-`` at column 1 of the next line, inside quotes too.
+2. A line with ``*`` in column 1 is a comment. Comments and blank lines are skipped, also within a
+   command.
+3. A ``;`` outside quotes ends a command, as does the end of a line that is not continued.
 4. A line has at most 2048 characters.
 """
 
@@ -19,8 +19,8 @@ LINE_LENGTH_MAX = 2048
 BLANKS = " \t"
 
 
-class Place(NamedTuple):
-    """Where a character stands: both counted from 1."""
+class Location(NamedTuple):
+    """The position of a character: line and column, counted from 1."""
 
     line: int
     column: int
@@ -42,14 +42,14 @@ class Source(NamedTuple):
         """The line that the command begins in."""
         return self.pieces[0][1]
 
-    def place(self, at: int) -> Place:
-        """The place of the character at an offset; the one behind the end counts too."""
+    def location(self, at: int) -> Location:
+        """The location of the character at an offset; the one behind the end counts too."""
         offset, line, column = next(p for p in reversed(self.pieces) if p[0] <= at or p[0] == 0)
-        return Place(line, column + at - offset)
+        return Location(line, column + at - offset)
 
 
 def mark_of(line: str) -> str:
-    """``+`` or ``-`` when a command goes on after this line, else ""."""
+    """``+`` or ``-`` when the command is continued on the next line, else ""."""
     kept = line.rstrip(BLANKS)
     return kept[-1] if kept[-1:] in ("+", "-") and not is_skipped(line) else ""
 
@@ -60,7 +60,7 @@ def is_skipped(line: str) -> bool:
 
 
 def read_commands(lines: Iterable[str], first: int = 1) -> Iterator[Source]:
-    """The commands of these lines, each as soon as its last line is there.
+    """Yields the commands of these lines, each as soon as its last line was read.
 
     Args:
         lines: with or without line ends.

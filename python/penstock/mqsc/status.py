@@ -1,4 +1,4 @@
-"""DISPLAY QSTATUS, CONN and QMSTATUS: what goes on, as far as the engine knows it.
+"""DISPLAY QSTATUS, CONN and QMSTATUS: current state, as far as the engine knows it.
 
 The fields are declared like attributes, so that WHERE and the choice of fields work on them too.
 """
@@ -174,7 +174,7 @@ def _queue_rows(manager: QueueManager, names: Iterable[str]) -> Iterable[Definit
         try:
             counts = manager.queue_status(*manager.find_object(name), name, oldest=True)
         except UnknownObjectName:
-            continue  # deleted meanwhile
+            continue  # deleted concurrently
         got, put = moment(counts["last_get_us"]), moment(counts["last_put_us"])
         yield Definition(
             name=name,

@@ -51,7 +51,7 @@ def condition(given: Parameter, known: Mapping[str, Attribute]) -> tuple[str, Co
 
 
 def operators(row: Attribute) -> tuple[str, ...]:
-    """The operators that fit an attribute."""
+    """The operators that are valid for an attribute."""
     if row.many:
         return _LIST
     if row.is_text:

@@ -33,11 +33,11 @@ _OBJECT = ("DEFINE", "ALTER", "DELETE", "DISPLAY")
 
 
 class Noun(NamedTuple):
-    """What a command can be about.
+    """A noun of MQSC.
 
-    short: short forms. verbs: what can be done with it. title: for people. kinds: types of
-    object, in the order of DISPLAY; none for what is no object. named: 2 a name is required, 1 it
-    may stand, 0 there is none. created, changed, deleted, details: numbers of the messages.
+    short: short forms. verbs: the verbs it takes. title: name for users. kinds: types of object,
+    in the order of DISPLAY; none for nouns that are not objects. named: 2 a name is required, 1 it
+    is optional, 0 there is none. created, changed, deleted, details: numbers of the messages.
     """
 
     short: tuple[str, ...]

@@ -1,8 +1,9 @@
-"""One attribute of a type of object, as data: keyword, selector, values, and who may use it how.
+"""One attribute of a type of object, as data: keyword, selector, values, and who may change it.
 
-Everything else follows from the rows: what DEFINE and ALTER accept, what DISPLAY shows, what MQINQ
-gives and MQSET takes, the help text. A *stored* value is what the attribute list of a definition
-holds (struct ps_attr of FORMAT.md): an int, or a str; a list of names is one str, joined by commas.
+The rows determine everything else: the arguments of DEFINE and ALTER, the output of DISPLAY, the
+selectors of MQINQ and MQSET, the help text. A *stored* value is the one in the attribute list of a
+definition (struct ps_attr of FORMAT.md): an int, or a str; a list of names is one str, joined by
+commas.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ class Attribute:
     """One attribute of a type of object.
 
     A number has a range (low to high), words that stand for numbers, or both (KAINT: 0 to 99999 or
-    AUTO). A text has a length in bytes; ``name``: it is blank or the name of an object; ``many``: a
-    list of up to so many names.
+    AUTO). A text has a length in bytes; ``name``: it is blank or the name of an object; ``many``:
+    the most names of a list.
 
     Attributes:
         keyword: MQSC's keyword; ``synonyms``: others for it.
         selector: MQIA_*, MQCA_*, MQIACH_* or MQCACH_*.
-        help: one line for people.
+        help: one line for users.
         default: stored value of an object that has none; ``default_zos``: what the shipped
             definitions have on platform z/OS.
         inquirable, settable: by MQINQ, by MQSET.
@@ -51,11 +52,11 @@ class Attribute:
         resolution: name resolution reads it: handles that went through the old value get 2041.
         force: ALTER in use needs FORCE: "open" (a handle), "inputs" (two or more for input),
             "messages" (a handle or a message); "" never.
-        display_only: nobody sets it; ``fixed``: DEFINE sets it and nothing changes it after that.
-        computed: where the value comes from when it is not stored: "name", "type", "count", or a
-            key of the queue's status.
+        display_only: cannot be set; ``fixed``: set by DEFINE and never changed.
+        computed: the source of a value that is not stored: "name", "type", "count", or a key of
+            the queue's status.
         always: stored even when it equals the default, because the engine reads it.
-        reason: reason code for a value that does not fit.
+        reason: reason code for an invalid value.
     """
 
     __slots__ = (
@@ -156,7 +157,7 @@ class Attribute:
         return self.default_zos if platform == "zos" else self.default
 
     def applies(self, platform: str, kind: str = "") -> bool:
-        """Whether an object has it on a platform; ``kind``: the type of a channel."""
+        """Whether an object on a platform has the attribute; ``kind``: the type of a channel."""
         return self.platform in ("", platform) and (not self.kinds or kind in self.kinds)
 
     def words_on(self, platform: str) -> Mapping[str, int]:
@@ -166,7 +167,7 @@ class Attribute:
         return {word: n for word, n in self.words.items() if word not in self.zos_words}
 
     def rule(self, platform: str = "zos") -> str:
-        """What is allowed, for people."""
+        """The allowed values as text for users."""
         if self.many:
             return f"a list of at most {self.many} names"
         if self.name:

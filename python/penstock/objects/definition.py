@@ -1,4 +1,4 @@
-"""What ``display`` shows of an object, and Python values into stored ones."""
+"""Definitions as ``display`` returns them, and the conversion of Python values to stored ones."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _templates: dict[tuple[str, str, int], dict[str, Value]] = {}
 
 
 class Definition(dict[str, Value]):
-    """What ``display`` shows of an object: ``name``, ``type`` and attributes by keyword, in lower
-    case; looked up in any case.
+    """A definition as ``display`` returns it: ``name``, ``type`` and attributes by keyword, in
+    lower case; looked up in any case.
     """
 
     def __getitem__(self, keyword: str) -> Value:
@@ -28,7 +28,7 @@ class Definition(dict[str, Value]):
         return super().__getitem__(keyword.lower())
 
     def __contains__(self, keyword: object) -> bool:
-        """Whether there is such a keyword."""
+        """Whether the definition has the keyword."""
         return isinstance(keyword, str) and super().__contains__(keyword.lower())
 
     def get(self, keyword: str, default: Any = None) -> Any:
@@ -51,7 +51,7 @@ def parse_all(
 
     Raises:
         AttributeNameError: unknown or display-only keyword, or not of this platform.
-        InvalidValue, InvalidType: the value does not fit.
+        InvalidValue, InvalidType: an invalid value.
     """
     stored: dict[int, Stored] = {}
     for keyword, value in given.items():
@@ -110,7 +110,7 @@ def names_of(stored: Mapping[int, Stored]) -> list[str]:
 
 
 def _template(kind: ObjectType, stored: Mapping[int, Stored], platform: str) -> dict[str, Value]:
-    """What an object shows of which nothing is stored."""
+    """The attributes that are not stored but computed."""
     shown: dict[str, Value] = {"name": "", "type": kind.name}
     channel = channel_kind(kind, stored)
     rows: list[Attribute] = [

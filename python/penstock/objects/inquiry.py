@@ -1,4 +1,4 @@
-"""What MQINQ reads and MQSET writes, and how a model becomes a queue.
+"""Values that MQINQ reads and MQSET writes, and the attributes of a queue made from a model.
 
 Rules: "MQINQ, MQSET and attributes" of the MQI reference.
 """
@@ -26,7 +26,7 @@ _set_somewhere: frozenset[int] = frozenset()
 
 
 def is_selector(selector: int) -> bool:
-    """Whether MQINQ knows the selector for any type of object; else it is MQRC_SELECTOR_ERROR."""
+    """Whether MQINQ knows the selector for any type of object; otherwise it is 2067."""
     global _known
     if not _known:
         _known = frozenset(
@@ -91,7 +91,7 @@ def settable(kind: ObjectType, selector: int, value: object) -> Stored:
 
     Raises:
         MQError: 2067 when MQSET sets the selector for no type of object, 2068 when not for this
-            one; 2020, 2075 to 2078, 2046 when the value does not fit.
+            one; 2020, 2075 to 2078, 2046 for an invalid value.
     """
     global _set_somewhere
     if not _set_somewhere:
@@ -119,11 +119,11 @@ def dynamic_queue(model: Mapping[int, Stored]) -> dict[int, Stored]:
     Everything that both types have comes from the model, DEFTYPE among it; a shared dynamic queue
     is shared (rule: "Dynamic queues from model queues").
     """
-    from .timestamps import stamp
+    from .timestamps import current_times
 
     kind = TYPES["QLOCAL"]
     whole = {**TYPES["QMODEL"].defaults, **model}
     stored = {selector: value for selector, value in whole.items() if selector in kind.by_selector}
     if stored.get(_DEFINITION_TYPE) == _SHARED_DYNAMIC:
         stored[_SHARING] = _SHARED
-    return pruned(kind, stored | stamp(creation=True))
+    return pruned(kind, stored | current_times(creation=True))

@@ -1,5 +1,5 @@
-"""Attributes of what is no queue: processes, namelists, topics, channels, structures, the queue
-manager.
+"""Attributes of objects other than queues: processes, namelists, topics, channels, structures, the
+queue manager.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def _refuse(broken: bool, text: str, reason: int = ReasonCode.OPTIONS_ERROR) -> 
 def _check_fixed(
     kind: ObjectType, name: str, stored: Mapping[int, Stored], old: Mapping[int, Stored]
 ) -> None:
-    """What DEFINE sets once and for all is as it was; the structure of a shared queue too."""
+    """Checks that attributes which only DEFINE sets, and a queue's structure, are unchanged."""
     for row in kind.attributes.values():
         was, new = old.get(row.selector, row.default), stored.get(row.selector, row.default)
         shared = row.keyword == "CFSTRUCT" and old.get(63) == _SHARED

@@ -11,7 +11,7 @@ from ..constants import MAX_DEPTH, ReasonCode
 from ..errors import ObjectAlreadyExists, ObjectInUse
 from .codec import encode, pruned
 from .definition import parse_all
-from .timestamps import stamp
+from .timestamps import current_times
 from .types import TYPES
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
@@ -75,7 +75,7 @@ def make_missing(connection: _engine.Connection, settings: Settings) -> None:
 
 def _rows(settings: Settings) -> Iterator[_Row]:
     """Name space, type, name, instance and attribute list of each SYSTEM object."""
-    now = stamp(creation=True)
+    now = current_times(creation=True)
     for kind_name, name, channel, given in _definitions(settings):
         kind = TYPES[kind_name]
         stored = shipped(kind_name, settings.platform, channel)
@@ -106,7 +106,7 @@ def _definitions(settings: Settings) -> Iterator[tuple[str, str, str, dict[str, 
 
 
 def _own(kind: str, settings: Settings) -> dict[int, Stored]:
-    """What only the queue manager's object has: its identifier, made of name and number."""
+    """Attributes of the queue manager's object alone: its identifier, made of name and number."""
     if kind != "QMGR":
         return {}
     row = TYPES["QMGR"].attributes["QMID"]

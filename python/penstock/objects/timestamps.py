@@ -12,7 +12,7 @@ CREATED = (2004, 2005)  # selectors of CRDATE and CRTIME
 _ALTERED = (2027, 2028)  # of ALTDATE and ALTTIME
 
 
-def stamp(creation: bool = False) -> dict[int, Stored]:
+def current_times(creation: bool = False) -> dict[int, Stored]:
     """The present moment (UTC) as the last change, and as the creation too."""
     now = gmtime()
     date, time = strftime("%Y-%m-%d", now), strftime("%H.%M.%S", now)

@@ -2,7 +2,7 @@
 
 Name spaces are those of the engine: 1 holds queues of every type, 107 the instances of cluster
 queues, and the others 100 + MQOT_*. ``number`` is the type within it: MQQT_* for queues, MQOT_* for
-what is none.
+other objects.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class ObjectType:
 
     Attributes:
         name: as in DEFINE, such as "QLOCAL".
-        noun: for people, such as "queue".
-        name_space, number: where its objects are, and their type there.
-        name_length: characters that a name may have.
+        noun: word for messages, such as "queue".
+        name_space, number: the name space of its objects, and their type there.
+        name_length: characters of a name at most.
         platform: "zos" when it exists there only, else "".
-        default_object: the object that new ones start from, "" for none.
+        default_object: the object that supplies defaults for new ones, "" for none.
         attributes: by keyword, as DISPLAY shows them.
-        by_selector: the same and what only MQINQ knows (name and type).
-        defaults: stored values by selector of an attribute list that is empty.
+        by_selector: the same, and those that only MQINQ knows (name and type).
+        defaults: stored values by selector of an empty attribute list.
         always: selectors that a list always holds.
     """
 

@@ -1,8 +1,8 @@
-"""Opening queues: what lies between a resolved name and a handle of the engine.
+"""Opening queues: the steps between a resolved name and a handle of the engine.
 
-Which options fit what was opened, which instance of a cluster queue is bound, and what a model
-queue becomes. The faces (``qm.open()``, MQOPEN, MQPUT1) meet here; a local queue opened by its own
-name does not even come here.
+Checks the options against the type of the object, binds an instance of a cluster queue, and names
+the dynamic queue that a model queue makes. ``qm.open()``, MQOPEN and MQPUT1 share this module; a
+local queue that is opened by its own name takes the binding's quick path instead.
 
 Rules: "MQOPEN options", "DynamicQName", "Cluster binding".
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .._engine import Connection
-    from .resolution import Route
+    from .resolution import Destination
 
 _STAR_LIMIT = 33  # positions 1 to 33: 15 characters and more remain for what is generated
 _OUTPUT, _BIND_ON_OPEN = 16, 0
@@ -28,8 +28,8 @@ _UNIQUE = 16
 
 def prepare(
     qm: Connection, name: str, manager: str, options: int, dynamic_name: str
-) -> tuple[str, Route, bytes | None]:
-    """What a handle for a queue needs: name, route, and the definition when it is to be made.
+) -> tuple[str, Destination, bytes | None]:
+    """Prepares the open of a queue: name, destination, and the definition of a queue to be made.
 
     Args:
         qm: the connection.
@@ -38,68 +38,73 @@ def prepare(
         dynamic_name: DynamicQName, for a model queue.
 
     Raises:
-        MQError: what name resolution gives; 2045 when an option does not fit; 2011 and 2100 for
+        MQError: as :func:`.resolution.resolve`; 2045 when an option does not fit; 2011 and 2100 for
             DynamicQName; 2268 when no instance of a cluster queue can be bound.
     """
-    route = resolve(qm, name, manager, options)
-    check_options(route, options)
-    if route.instances and options & _OUTPUT:
-        bind(qm, route, options)
-    if route.opened != QueueType.MODEL:
-        return name, route, None
+    destination = resolve(qm, name, manager, options)
+    check_options(destination, options)
+    if destination.instances and options & _OUTPUT:
+        bind(qm, destination, options)
+    if destination.opened != QueueType.MODEL:
+        return name, destination, None
     from ..objects.codec import decode, encode
     from ..objects.inquiry import dynamic_queue
 
     made = new_name(dynamic_name, lambda: qm.new_id()[-_UNIQUE // 2 :].hex().upper())
-    attrs = encode(dynamic_queue(decode(qm.read_object(*route.queue)[2])))
-    return made, route, attrs
+    attrs = encode(dynamic_queue(decode(qm.read_object(*destination.queue)[2])))
+    return made, destination, attrs
 
 
-def check_options(route: Route, options: int) -> None:
-    """Refuses open options that do not fit what the name resolved to: 2045."""
+def check_options(destination: Destination, options: int) -> None:
+    """Checks open options against the type of the destination. Raises MQError: 2045."""
     from .option_rules import CLUSTER, LOCAL, REMOTE, REMOTE_DEFINITION, VALID
 
-    if route.instances:
+    if destination.instances:
         kind = CLUSTER
-    elif route.remote is None:
+    elif destination.remote is None:
         kind = LOCAL
     else:
-        kind = REMOTE_DEFINITION if route.inquired is not None else REMOTE
+        kind = REMOTE_DEFINITION if destination.inquired is not None else REMOTE
     wrong = options & ~VALID[kind]
     if wrong:
         what = ("local", "remote", "remote", "cluster")[kind]
         raise error_for(
             ReasonCode.OPTION_NOT_VALID_FOR_TYPE,
-            f"the options {wrong:#x} do not fit {route.resolved_name}, a {what} queue",
+            f"the options {wrong:#x} do not fit {destination.resolved_name}, a {what} queue",
         )
 
 
-def bind(qm: Connection, route: Route, options: int) -> None:
-    """Chooses the instance that the handle keeps, when it keeps one; logs instances that differ."""
-    if route.first is None and differing(qm, route.instances):
+def bind(qm: Connection, destination: Destination, options: int) -> None:
+    """Binds the handle to one instance of a cluster queue, unless the bind option is NOT_FIXED.
+
+    Logs AMQ9407 when the instances differ in their defaults.
+    """
+    if destination.first is None and differing(qm, destination.instances):
         qm.log(
             _DIFFERING_INSTANCES,
             "W",
-            f"cluster queue {route.resolved_name} is defined inconsistently: its instances differ "
-            "in DEFPSIST or DEFPRTY",
+            f"cluster queue {destination.resolved_name} is defined inconsistently: its instances "
+            "differ in DEFPSIST or DEFPRTY",
         )
-    if binding(qm, route, options) != _BIND_ON_OPEN:
+    if binding(qm, destination, options) != _BIND_ON_OPEN:
         return
-    chosen = choose_instance(qm, route)
-    route.bound = chosen
-    route.resolved_manager = chosen.queue_manager
-    route.steps.insert(len(route.steps) - 1, (chosen.slot, chosen.generation, chosen.resolution))
+    chosen = choose_instance(qm, destination)
+    destination.bound = chosen
+    destination.resolved_manager = chosen.queue_manager
+    destination.steps.insert(
+        len(destination.steps) - 1, (chosen.slot, chosen.generation, chosen.resolution)
+    )
 
 
 def new_name(pattern: str, unique: Callable[[], str]) -> str:
     """The name of a dynamic queue.
 
     Args:
-        pattern: DynamicQName: a name, or the beginning of one with ``*`` as its last character.
-        unique: gives 16 characters that no other name has.
+        pattern: DynamicQName: a name, or a prefix of one with ``*`` as its last character.
+        unique: returns 16 characters that no other name has.
 
     Raises:
-        MQError: 2011 when it is no such name.
+        MQError: 2011 when the pattern is neither.
     """
     pattern = pattern.split("\0", 1)[0].rstrip(" ")
     start = pattern[:-1] if pattern.endswith("*") else pattern

@@ -1,17 +1,17 @@
-"""Which options of MQOPEN, MQPUT, MQPUT1, MQGET and MQCLOSE go together, as data.
+"""Rules for the options of MQOPEN, MQPUT, MQPUT1, MQGET and MQCLOSE, as data.
 
-A :class:`Rules` table gives for the options of one call the known bits, the groups of which at most
-one may be given, what needs and what excludes what, and the options that need a part of MQ which is
-not built: each is refused with 2046 (MQRC_OPTIONS_ERROR), the reason code that MQ documents for an
-option that is not valid here, and none is ignored. A second table says which open options fit which
-kind of object: 2045 (MQRC_OPTION_NOT_VALID_FOR_TYPE).
+A :class:`Rules` table lists for the options of one call the known bits, the mutually exclusive
+groups, the requirements and exclusions between options, and the options that need a part of MQ that
+is not implemented. None of these is ignored: each is refused with 2046 (MQRC_OPTIONS_ERROR), the
+reason code that MQ documents for an invalid option. The table VALID lists the open options that are
+valid for a kind of object: 2045 (MQRC_OPTION_NOT_VALID_FOR_TYPE).
 
 Rules of "Rules for validating MQI options", "MQOPEN options", "MQGMO options" and "MQPMO options".
 
-Accepted without effect, because they change nothing that a caller can tell on a local connection:
-READ_AHEAD and NO_READ_AHEAD (nothing is read ahead), ALTERNATE_USER_AUTHORITY (there is no
-authority to check but the directory's), ASYNC_RESPONSE (a put has its result at hand, as
-"Asynchronous put" allows), BIND_* on what is no cluster queue, MQOO_CO_OP (the browse marks that it
+Accepted without effect, because a caller on a local connection cannot observe a difference:
+READ_AHEAD and NO_READ_AHEAD (nothing is read ahead), ALTERNATE_USER_AUTHORITY (only the permissions
+of the directory are checked), ASYNC_RESPONSE (a put returns its result at once, as "Asynchronous
+put" allows), BIND_* on queues that are not cluster queues, MQOO_CO_OP (the browse marks that it
 would share are refused).
 """
 
@@ -26,15 +26,15 @@ OPTION_NOT_VALID_FOR_TYPE = 2045
 
 
 class Rules:
-    """What the options of one call must obey.
+    """The rules for the options of one call.
 
     Attributes:
         known: every bit that MQ defines for the call.
         any_of: at least one of these must be given; 0 = none needed.
         exclusive: of each of these at most one bit.
-        needs: (option, others): with the first, one of the others.
-        excludes: (option, others): with one of the first none of the others.
-        later: option -> what it would need.
+        needs: (option, others): the option needs one of the others.
+        excludes: (options, others): any of the options excludes all of the others.
+        later: option -> the missing part of MQ that it needs.
     """
 
     __slots__ = ("any_of", "excludes", "exclusive", "known", "later", "needs")
@@ -58,11 +58,11 @@ class Rules:
         self.later = later or {}
 
     def verdict(self, options: int) -> str:
-        """What is wrong with the options, an empty string when nothing is: else it is 2046."""
+        """The first rule that the options break (2046), an empty string when they are valid."""
         if options & ~self.known:
             return f"the options {options:#x} have unknown bits {options & ~self.known:#x}"
         if self.any_of and not options & self.any_of:
-            return f"the options {options:#x} say nothing of what is to be done"
+            return f"the options {options:#x} do not include any of {self.any_of:#x}"
         for option, text in self.later.items():
             if options & option:
                 return f"the option {option:#x} is not available: {text}"

@@ -1,23 +1,23 @@
-"""Name resolution: from the names that an application gives to the queue that its messages go to.
+"""Name resolution: from the names that an application gives to the queue that receives messages.
 
 Rules of "Name resolution" and "How are destination object attributes resolved for aliases, remote
-queues and cluster queues?". ObjectQMgrName is resolved before ObjectName, once, at the open. What
-comes out is a :class:`Route`: the target queue, the *first definition* in the path (it supplies
-DEFPSIST, DEFPRTY at each put), the steps that the handle depends on (a change of one is 2041), and,
-for a remote destination, the names that its transmission header carries.
+queues and cluster queues?". ObjectQMgrName is resolved before ObjectName, once, at the open. The
+result is a :class:`Destination`: the target queue, the *first definition* (it supplies DEFPSIST and
+DEFPRTY at each put), the definitions that the handle depends on (a change of one is 2041), and, for
+a remote destination, the names for its transmission header.
 
-Nothing here knows the engine: a :class:`Source` answers two questions, so that a dictionary will
-do for one.
+The module does not depend on the engine: a :class:`Source` answers two questions, so that tests can
+use a dictionary.
 
-Choices where the rules leave one:
+Choices where the rules are silent:
 
-* An alias resolves to its base whatever it is opened for, so 2082 and 2001 come from INQUIRE too.
-* A local definition of a remote queue needs a route only for OUTPUT; INQUIRE and SET stay with the
+* An alias resolves to its base for every open option, so 2082 and 2001 come from INQUIRE too.
+* A local definition of a remote queue is followed only for OUTPUT; INQUIRE and SET work on the
   definition.
 * A queue-manager alias leads to the local queue manager, a transmission queue or a cluster, not to
   another queue-manager alias: 2087.
-* A local queue that is no transmission queue, named as a queue manager, is 2092.
-* A queue of one's own wins over cluster instances of its name (CLWLUSEQ(LOCAL), the default).
+* A local queue that is not a transmission queue, named as a queue manager, is 2092.
+* A local queue is preferred to cluster instances of its name (CLWLUSEQ(LOCAL), the default).
 * The name of a cluster queue manager is known from the instances of the queue that is opened.
 * Among the instances of a cluster queue that are not put-inhibited one is chosen round robin.
 """
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 
     from ..errors import MQError
 
-    Found = tuple[int, int, int, int]  # slot, generation, type, resolution stamp
+    Found = tuple[int, int, int, int]  # slot, generation, type, resolution version
 
     class Source(Protocol):
-        """What resolution asks: the queue manager's name, and its definitions."""
+        """The definitions that names are resolved with."""
 
         @property
         def name(self) -> str:
             """Name of the local queue manager."""
 
         def look_up(self, name_space: int, name: str, instance: int = 0) -> Found | None:
-            """The object of that name, None when there is none."""
+            """The object of a name, None when it does not exist."""
 
         def values(
             self, slot: int, generation: int, selectors: tuple[int, ...]
@@ -81,15 +81,15 @@ class Instance:
     __slots__ = ("generation", "queue_manager", "resolution", "slot")
 
     def __init__(self, slot: int, generation: int, resolution: int, queue_manager: str) -> None:
-        """Slot, generation and stamp of the definition, and the queue manager that has it."""
+        """Slot, generation and resolution version of the definition, and its queue manager."""
         self.slot = slot
         self.generation = generation
         self.resolution = resolution
         self.queue_manager = queue_manager
 
 
-class Route:
-    """Where an opened name leads.
+class Destination:
+    """The result of resolving a name.
 
     Attributes:
         opened: type of the definition that was opened (MQQT_*), 0 when the queue manager's name
@@ -97,12 +97,12 @@ class Route:
         queue: slot and generation of the target: a local queue or a transmission queue; of the
             definition itself when it is opened for INQUIRE or SET alone.
         queue_name: the target's name.
-        first: slot and generation of the first definition in the path.
-        steps: (slot, generation, resolution stamp) of the definitions the name went through.
+        first: slot and generation of the first definition.
+        steps: (slot, generation, resolution version) of all definitions used, in their order.
         remote: RemoteQName and RemoteQMgrName for the transmission header, None for a local target.
         resolved_name, resolved_manager: ResolvedQName and ResolvedQMgrName.
         inquired: slot and generation of the definition that MQINQ and MQSET work on, None when
-            there is none here.
+            this queue manager has none.
         output_only: reached through a queue-manager alias for the local queue manager.
         instances: of a cluster queue, else empty; ``bound``: the one that the handle keeps.
     """
@@ -123,7 +123,7 @@ class Route:
     )
 
     def __init__(self) -> None:
-        """An empty route; :func:`resolve` fills it."""
+        """An empty destination; :func:`resolve` fills it."""
         self.opened = 0
         self.queue = (0, 0)
         self.queue_name = ""
@@ -138,29 +138,29 @@ class Route:
         self.bound: Instance | None = None
 
     def choose(self, source: Source) -> Instance:
-        """The instance of a cluster queue that the next put goes to. Raises 2268, 2270."""
+        """The instance of a cluster queue for the next put. Raises MQError: 2268, 2270."""
         return self.bound or choose_instance(source, self)
 
     def require_enabled(self, source: Source) -> None:
-        """A put was refused with 2051: 2268 when all instances are put-inhibited."""
+        """After a put failed with 2051. Raises MQError: 2268 when all instances inhibit puts."""
         choose_instance(source, self)
 
     def pass_through(self, found: Found) -> None:
-        """The name went through this definition."""
+        """Adds a definition to those that the destination depends on."""
         if self.first is None:
             self.first = found[0], found[1]
         if len(self.steps) < STEPS_MAX:
             self.steps.append((found[0], found[1], found[3]))
 
 
-def resolve(source: Source, name: str, manager: str = "", options: int = _OUTPUT) -> Route:
+def resolve(source: Source, name: str, manager: str = "", options: int = _OUTPUT) -> Destination:
     """Resolves the name of a queue.
 
     Args:
         source: the definitions.
         name: ObjectName, without trailing blanks.
         manager: ObjectQMgrName, without trailing blanks.
-        options: MQOO_*: what the queue is opened for.
+        options: MQOO_* of the open.
 
     Raises:
         MQError: 2001, 2082, 2085 to 2087, 2091, 2092, 2152, 2153, 2184, 2196 to 2199.
@@ -169,11 +169,11 @@ def resolve(source: Source, name: str, manager: str = "", options: int = _OUTPUT
     if manager and manager != source.name:
         check_name(manager, ReasonCode.OBJECT_Q_MGR_NAME_ERROR)
         return _at_manager(source, name, manager, options)
-    return _here(source, Route(), name, not manager, options)
+    return _here(source, Destination(), name, not manager, options)
 
 
 def check_name(name: str, reason: int) -> None:
-    """Refuses what is no name: 1 to 48 characters out of A-Z a-z 0-9 . _ / %."""
+    """Checks a name: 1 to 48 characters out of A-Z a-z 0-9 . _ / %. Raises MQError: `reason`."""
     if len(name) > NAME_LENGTH or not NAME_CHARACTERS.issuperset(name):
         raise error_for(
             reason,
@@ -187,32 +187,36 @@ def check_name(name: str, reason: int) -> None:
 # ---- at this queue manager ----
 
 
-def _here(source: Source, route: Route, name: str, cluster: bool, options: int) -> Route:
-    """Resolves a name of the local queue manager; `cluster`: cluster queues count too."""
+def _here(
+    source: Source, destination: Destination, name: str, cluster: bool, options: int
+) -> Destination:
+    """Resolves a name of the local queue manager, with `cluster` also among cluster queues."""
     found = source.look_up(QUEUES, name)
     if found is None:
-        return _in_cluster(source, route, name, cluster)
+        return _in_cluster(source, destination, name, cluster)
     kind = found[2]
-    route.opened = kind
-    route.inquired = found[0], found[1]
-    route.pass_through(found)
+    destination.opened = kind
+    destination.inquired = found[0], found[1]
+    destination.pass_through(found)
     if kind == _ALIAS:
-        return _base_of(source, route, name, found, options)
+        return _base_of(source, destination, name, found, options)
     if kind == _REMOTE:
-        return _remote_queue(source, route, name, found, options)
-    return _arrive(source, route, name, found)
+        return _remote_queue(source, destination, name, found, options)
+    return _arrive(source, destination, name, found)
 
 
-def _arrive(source: Source, route: Route, name: str, found: Found) -> Route:
-    """A local or a model queue: the end of the path."""
-    route.queue = found[0], found[1]
-    route.queue_name = route.resolved_name = name
-    route.resolved_manager = source.name
-    return route
+def _arrive(source: Source, destination: Destination, name: str, found: Found) -> Destination:
+    """Resolution ends at a local or a model queue."""
+    destination.queue = found[0], found[1]
+    destination.queue_name = destination.resolved_name = name
+    destination.resolved_manager = source.name
+    return destination
 
 
-def _base_of(source: Source, route: Route, name: str, alias: Found, options: int) -> Route:
-    """Behind an alias: anything but another alias, a model queue or a topic."""
+def _base_of(
+    source: Source, destination: Destination, name: str, alias: Found, options: int
+) -> Destination:
+    """Resolves the base of an alias: not another alias, a model queue or a topic."""
     base, base_type = source.values(alias[0], alias[1], (_BASE_QUEUE, _BASE_TYPE))
     target = str(base or "")
     if base_type == _TOPIC:
@@ -223,31 +227,33 @@ def _base_of(source: Source, route: Route, name: str, alias: Found, options: int
     found = source.look_up(QUEUES, target) if target else None
     if found is None:
         with suppress(UnknownObjectName):
-            return _in_cluster(source, route, target, True)
+            return _in_cluster(source, destination, target, True)
         _fail(
             ReasonCode.UNKNOWN_ALIAS_BASE_Q,
             f"alias {name} stands for {target or 'a blank name'}, which does not exist",
         )
     if found[2] == _REMOTE:
-        route.pass_through(found)
-        return _remote_queue(source, route, target, found, options)
+        destination.pass_through(found)
+        return _remote_queue(source, destination, target, found, options)
     if found[2] != _LOCAL:
         _fail(
             ReasonCode.ALIAS_BASE_Q_TYPE_ERROR,
             f"alias {name} stands for {target}, which is an alias or a model queue",
         )
-    route.pass_through(found)
-    return _arrive(source, route, target, found)
+    destination.pass_through(found)
+    return _arrive(source, destination, target, found)
 
 
 # ---- to other queue managers ----
 
 
-def _remote_queue(source: Source, route: Route, name: str, found: Found, options: int) -> Route:
+def _remote_queue(
+    source: Source, destination: Destination, name: str, found: Found, options: int
+) -> Destination:
     """A local definition of a remote queue."""
     if not options & _OUTPUT:
-        route.remote = "", ""
-        return _arrive(source, route, name, found)
+        destination.remote = "", ""
+        return _arrive(source, destination, name, found)
     queue, manager, transmission = _names(source, found)
     if not queue:
         _fail(
@@ -259,29 +265,29 @@ def _remote_queue(source: Source, route: Route, name: str, found: Found, options
             ReasonCode.UNKNOWN_REMOTE_Q_MGR,
             f"{name} has RQMNAME({manager}), which is no remote queue manager",
         )
-    return _transmit(source, route, queue, manager, transmission)
+    return _transmit(source, destination, queue, manager, transmission)
 
 
-def _at_manager(source: Source, name: str, manager: str, options: int) -> Route:
+def _at_manager(source: Source, name: str, manager: str, options: int) -> Destination:
     """ObjectQMgrName is given and is not the local queue manager's."""
-    route = Route()
+    destination = Destination()
     found = source.look_up(QUEUES, manager)
     if found is not None and found[2] == _REMOTE:
-        return _manager_alias(source, route, name, manager, found, options)
+        return _manager_alias(source, destination, name, manager, found, options)
     if found is not None and found[2] == _LOCAL:
         _check_usage(source, found, manager, ReasonCode.XMIT_Q_USAGE_ERROR)
-        return _deliver(source, route, name, manager, manager, found)
+        return _deliver(source, destination, name, manager, manager, found)
     instances = [each for each in find_instances(source, name) if each.queue_manager == manager]
     if instances:
-        return _to_cluster(source, route, name, instances)
+        return _to_cluster(source, destination, name, instances)
     if options & _NEEDS_LOCAL:
         _fail(ReasonCode.UNKNOWN_OBJECT_Q_MGR, f"there is no queue manager {manager} here")
-    return _by_default(source, route, name, manager)
+    return _by_default(source, destination, name, manager)
 
 
 def _manager_alias(
-    source: Source, route: Route, name: str, manager: str, found: Found, options: int
-) -> Route:
+    source: Source, destination: Destination, name: str, manager: str, found: Found, options: int
+) -> Destination:
     """ObjectQMgrName is a queue-manager alias."""
     queue, target, transmission = _names(source, found)
     if queue:
@@ -289,20 +295,20 @@ def _manager_alias(
             ReasonCode.UNKNOWN_REMOTE_Q_MGR,
             f"{manager} is no queue-manager alias: it has RNAME({queue})",
         )
-    route.pass_through(found)
+    destination.pass_through(found)
     if not target or target == source.name:
-        route.output_only = True
+        destination.output_only = True
         if options & _NEEDS_LOCAL:
             _fail(
                 ReasonCode.OPTION_NOT_VALID_FOR_TYPE,
                 f"{name} is opened through the queue-manager alias {manager}: for output only",
             )
-        return _here(source, route, name, False, options)
+        return _here(source, destination, name, False, options)
     if not transmission:
         instances = [each for each in find_instances(source, name) if each.queue_manager == target]
         if instances and source.look_up(QUEUES, target) is None:
-            return _to_cluster(source, route, name, instances)
-    return _transmit(source, route, name, target, transmission)
+            return _to_cluster(source, destination, name, instances)
+    return _transmit(source, destination, name, target, transmission)
 
 
 def _names(source: Source, found: Found) -> list[str]:
@@ -311,28 +317,30 @@ def _names(source: Source, found: Found) -> list[str]:
     return [str(value or "") for value in source.values(found[0], found[1], selectors)]
 
 
-def _transmit(source: Source, route: Route, queue: str, manager: str, transmission: str) -> Route:
+def _transmit(
+    source: Source, destination: Destination, queue: str, manager: str, transmission: str
+) -> Destination:
     """To `queue` at `manager`: by XMITQ, the queue named like the manager, or the default."""
     if transmission:
         found = source.look_up(QUEUES, transmission)
         if found is None:
             _fail(ReasonCode.UNKNOWN_XMIT_Q, f"there is no transmission queue {transmission}")
         _check_transmission_queue(source, found, transmission)
-        return _deliver(source, route, queue, manager, transmission, found)
+        return _deliver(source, destination, queue, manager, transmission, found)
     found = source.look_up(QUEUES, manager)
     if found is None:
-        return _by_default(source, route, queue, manager)
+        return _by_default(source, destination, queue, manager)
     if found[2] == _REMOTE:
         _fail(
             ReasonCode.UNKNOWN_REMOTE_Q_MGR,
             f"{manager} is itself the local definition of a remote queue",
         )
     _check_transmission_queue(source, found, manager)
-    return _deliver(source, route, queue, manager, manager, found)
+    return _deliver(source, destination, queue, manager, manager, found)
 
 
-def _by_default(source: Source, route: Route, queue: str, manager: str) -> Route:
-    """By the queue manager's DEFXMITQ: the queue manager's definition is a step of the path."""
+def _by_default(source: Source, destination: Destination, queue: str, manager: str) -> Destination:
+    """By DEFXMITQ: the destination then also depends on the queue manager's definition."""
     name = ""
     own = source.look_up(QUEUE_MANAGERS, source.name)
     if own is not None:
@@ -348,22 +356,27 @@ def _by_default(source: Source, route: Route, queue: str, manager: str) -> Route
     if found[2] != _LOCAL:
         _fail(ReasonCode.DEF_XMIT_Q_TYPE_ERROR, f"DEFXMITQ({name}) is not a local queue")
     _check_usage(source, found, name, ReasonCode.DEF_XMIT_Q_USAGE_ERROR)
-    first = route.first
-    route.pass_through(own)
-    route.first = first  # the queue manager supplies no defaults
-    return _deliver(source, route, queue, manager, name, found)
+    first = destination.first
+    destination.pass_through(own)
+    destination.first = first  # the queue manager supplies no defaults
+    return _deliver(source, destination, queue, manager, name, found)
 
 
 def _deliver(
-    source: Source, route: Route, queue: str, manager: str, transmission: str, found: Found
-) -> Route:
+    source: Source,
+    destination: Destination,
+    queue: str,
+    manager: str,
+    transmission: str,
+    found: Found,
+) -> Destination:
     """Onto a transmission queue that has been checked."""
-    route.pass_through(found)
-    route.queue = found[0], found[1]
-    route.queue_name = transmission
-    route.remote = queue, manager
-    route.resolved_name, route.resolved_manager = queue, manager
-    return route
+    destination.pass_through(found)
+    destination.queue = found[0], found[1]
+    destination.queue_name = transmission
+    destination.remote = queue, manager
+    destination.resolved_name, destination.resolved_manager = queue, manager
+    return destination
 
 
 def _check_transmission_queue(source: Source, found: Found, name: str) -> None:
@@ -381,29 +394,31 @@ def _check_usage(source: Source, found: Found, name: str, reason: int) -> None:
 
 
 def find_instances(source: Source, name: str) -> list[Instance]:
-    """The instances of a cluster queue that are known here: numbered from 1 without a hole; a blank
-    queue manager is a vacant place.
+    """The instances of a cluster queue in this catalog, which numbers them from 1 without gaps; an
+    instance with a blank queue manager is vacant.
     """
     found: list[Instance] = []
     number = 1
     while (row := source.look_up(CLUSTER_QUEUES, name, number)) is not None:
         number += 1
-        with suppress(UnknownObjectName):  # deleted meanwhile
+        with suppress(UnknownObjectName):  # deleted concurrently
             manager = source.values(row[0], row[1], (_CLUSTER_QUEUE_MANAGER,))[0]
             if manager:
                 found.append(Instance(row[0], row[1], row[3], str(manager)))
     return found
 
 
-def _in_cluster(source: Source, route: Route, name: str, cluster: bool) -> Route:
-    """No local object has the name: instances of a cluster queue may."""
+def _in_cluster(source: Source, destination: Destination, name: str, cluster: bool) -> Destination:
+    """Resolves a name that no local object has among the cluster queues."""
     instances = find_instances(source, name) if cluster and name else []
     if not instances:
         _fail(ReasonCode.UNKNOWN_OBJECT_NAME, f"there is no queue {name}")
-    return _to_cluster(source, route, name, instances)
+    return _to_cluster(source, destination, name, instances)
 
 
-def _to_cluster(source: Source, route: Route, name: str, instances: list[Instance]) -> Route:
+def _to_cluster(
+    source: Source, destination: Destination, name: str, instances: list[Instance]
+) -> Destination:
     """Onto the cluster's transmission queue; the instance is chosen later."""
     found = source.look_up(QUEUES, CLUSTER_TRANSMIT_QUEUE)
     if found is None:
@@ -416,38 +431,38 @@ def _to_cluster(source: Source, route: Route, name: str, instances: list[Instanc
             ReasonCode.CLUSTER_RESOLUTION_ERROR,
             f"cluster queue {name}: {CLUSTER_TRANSMIT_QUEUE} is no transmission queue",
         )
-    if not route.opened:
-        route.opened = _CLUSTER
-        route.inquired = instances[0].slot, instances[0].generation
-    route.instances = instances
-    route.steps.append((found[0], found[1], found[3]))
-    route.queue = found[0], found[1]
-    route.queue_name = CLUSTER_TRANSMIT_QUEUE
-    route.remote = name, ""
-    route.resolved_name = name
-    return route
+    if not destination.opened:
+        destination.opened = _CLUSTER
+        destination.inquired = instances[0].slot, instances[0].generation
+    destination.instances = instances
+    destination.steps.append((found[0], found[1], found[3]))
+    destination.queue = found[0], found[1]
+    destination.queue_name = CLUSTER_TRANSMIT_QUEUE
+    destination.remote = name, ""
+    destination.resolved_name = name
+    return destination
 
 
-_turns: dict[str, int] = {}  # cluster queue -> how often an instance was chosen in this process
+_turns: dict[str, int] = {}  # cluster queue -> choices of an instance by this process
 
 
-def choose_instance(source: Source, route: Route) -> Instance:
-    """The instance whose turn it is among those that are not put-inhibited.
+def choose_instance(source: Source, destination: Destination) -> Instance:
+    """Chooses round robin among the instances that are not put-inhibited.
 
     Raises:
         MQError: 2268 when all are put-inhibited, 2270 when none is left.
     """
-    name = route.resolved_name
+    name = destination.resolved_name
     present, enabled = 0, []
-    for each in route.instances:
+    for each in destination.instances:
         try:
             inhibited, manager = source.values(
                 each.slot, each.generation, (_INHIBIT_PUT, _CLUSTER_QUEUE_MANAGER)
             )
         except UnknownObjectName:
-            continue  # deleted meanwhile
+            continue  # deleted concurrently
         if manager != each.queue_manager:
-            continue  # its place is vacant, or another's
+            continue  # its number is vacant, or belongs to another instance
         present += 1
         if not inhibited:
             enabled.append(each)
@@ -464,7 +479,7 @@ def choose_instance(source: Source, route: Route) -> Instance:
 
 
 def differing(source: Source, instances: list[Instance]) -> bool:
-    """Whether the instances differ in DEFPSIST or DEFPRTY: AMQ9407 is due."""
+    """Whether the instances differ in DEFPSIST or DEFPRTY, which is reported as AMQ9407."""
     seen = set()
     for each in instances:
         try:
@@ -474,16 +489,16 @@ def differing(source: Source, instances: list[Instance]) -> bool:
     return len(seen) > 1
 
 
-def binding(source: Source, route: Route, options: int) -> int:
+def binding(source: Source, destination: Destination, options: int) -> int:
     """MQBND_* in force: 0 on open, 1 not fixed, 2 on group. BIND_AS_Q_DEF takes DEFBIND of the
     definition that was opened.
     """
     for option, value in ((16384, 0), (32768, 1), (4194304, 2)):
         if options & option:
             return value
-    if route.inquired is None:
+    if destination.inquired is None:
         return 0
-    return int(source.values(*route.inquired, (_DEF_BIND,))[0] or 0)
+    return int(source.values(*destination.inquired, (_DEF_BIND,))[0] or 0)
 
 
 def reply_alias(source: Source, name: str) -> tuple[str, str]:

@@ -1,15 +1,15 @@
-"""The ILE RPG names of the MQI: fields and constants as the copy files CMQ*G have them.
+"""The ILE RPG names of the MQI: fields and constants as in the copy files CMQ*G.
 
 A structure is read and written by its RPG names through a view: :func:`view` makes one over a
-structure of :mod:`penstock.mqi`, ``MSGDSC()`` and its sisters make the structure too. Constants are
+structure of :mod:`penstock.mqi`; ``MSGDSC()`` and the like make the structure too. Constants are
 names of this module, among them ``RCnnnn`` for each reason code, ``RCNONE`` for 0.
 
     md = rpg.MSGDSC(MDPER=rpg.PEPER, MDPRI=rpg.PRQDEF)
     mqi.MQPUT(hconn, hobj, md.structure, pmo, data)
 
-``POSITIONS`` has the first and last byte of each field, counted from 1. What follows the pointers
-in MQOD and MQPMO lies where the 64-bit layout of this package has it: IBM i itself has pointers of
-16 bytes.
+``POSITIONS`` has the first and last byte of each field, counted from 1. The fields behind the
+pointers in MQOD and MQPMO have the positions of this package's 64-bit layout: IBM i itself has
+pointers of 16 bytes.
 
 Sources: "IBM i Application Programming Reference (ILE/RPG)", "MDPER (10-digit signed integer)".
 """
@@ -37,7 +37,7 @@ class View:
     """A structure under its RPG names.
 
     Attributes:
-        structure: the structure of :mod:`penstock.mqi` itself; the view has no data of its own.
+        structure: the structure of :mod:`penstock.mqi`; the view itself holds no data.
     """
 
     __slots__ = ("structure",)
@@ -319,10 +319,10 @@ def view(structure: mqi.MQDLH) -> DLH: ...
 @overload
 def view(structure: mqi.MQXQH) -> XQH: ...
 def view(structure: Structure) -> View:
-    """The view of a structure under its RPG names; what is set there is set in the structure.
+    """The view of a structure under its RPG names; assignments change the structure.
 
     Raises:
-        TypeError: the structure is of a class that has no RPG names here.
+        TypeError: the class of the structure has no RPG names.
     """
     for cls in type(structure).__mro__:
         if cls in _VIEWS:
@@ -457,7 +457,7 @@ MOGRPI = mqi.MQMO_MATCH_GROUP_ID
 MOSEQN = mqi.MQMO_MATCH_MSG_SEQ_NUMBER
 MOOFFS = mqi.MQMO_MATCH_OFFSET
 
-# what a get says of group and segment
+# group and segment status of a get
 GSNIG = mqi.MQGS_NOT_IN_GROUP
 GSMIG = mqi.MQGS_MSG_IN_GROUP
 GSLMIG = mqi.MQGS_LAST_MSG_IN_GROUP

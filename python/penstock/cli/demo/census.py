@@ -14,7 +14,7 @@ class ProofFailed(Exception):
 
 
 class Census:
-    """Compares what was found with the input."""
+    """Compares the messages found with the input."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -27,12 +27,12 @@ class Census:
 
     @property
     def by_priority(self) -> dict[int, int]:
-        """How many lines of the input have each priority, highest first."""
+        """The number of lines of each priority, highest first."""
         counts = Counter(self._expected.values())
         return dict(sorted(counts.items(), reverse=True))
 
     def name(self, tag: Tag) -> str:
-        """File and line number of a tag, for people."""
+        """File and line number of a tag, as text for users."""
         return f"{self._plan.files[tag.file]}:{tag.line + 1}"
 
     def exactly_once(
@@ -78,12 +78,12 @@ class Census:
         return checked
 
     def in_order(self, receipts: Iterable[Receipt]) -> int:
-        """What each run of a consumer saw is in order. Returns the number of lines compared.
+        """Checks the order of the lines that each run of a consumer took. Returns their number.
 
-        Always: lines of one producer and one priority come in put order, except those that came
-        back because their taker was killed (backout count above 0). While nothing is put any more
-        and nobody is killed (drain), without exception: priorities only fall, and within a
-        priority arrival numbers only rise. Raises ProofFailed.
+        Lines of one producer and one priority come in put order, except those that a backout
+        returned after their consumer was killed (backout count above 0). While nothing is put and
+        no process is killed (drain) there are no exceptions: priorities only fall, and within a
+        priority message numbers only rise. Raises ProofFailed.
         """
         runs: dict[tuple[int, int], list[Receipt]] = defaultdict(list)
         for receipt in receipts:
@@ -96,7 +96,7 @@ class Census:
         return checked
 
     def _working(self, entries: list[Entry]) -> int:
-        """Put order per producer and priority, but for what came back."""
+        """Put order per producer and priority, except for lines that were backed out."""
         newest: dict[tuple[int, int], int] = {}
         fresh = [entry for entry in entries if not entry.backout_count]
         for entry in fresh:

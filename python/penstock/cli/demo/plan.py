@@ -1,6 +1,6 @@
-"""What the demonstration moves: files, their lines, who puts which, and under which priority.
+"""The demonstration's input: files, their lines, and the producer and priority of each line.
 
-The plan is written as JSON once; every process reads it from there.
+The plan is written as JSON once; every process reads that file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _RECEIPT = struct.Struct("<4sBBHIIQ")
 
 
 class Tag(NamedTuple):
-    """Which line a message carries; travels as the CorrelId."""
+    """The identity of the line in a message; stored in the CorrelId."""
 
     file: int  # index in the plan
     line: int  # 0, 1, ...
@@ -60,7 +60,7 @@ class Entry(NamedTuple):
     crc: int  # of the bytes that arrived
     priority: int
     backout_count: int
-    number: int  # arrival number
+    number: int  # message number
 
     @property
     def place(self) -> tuple[int, int]:
@@ -70,7 +70,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What one unit of work of a consumer took, in that order."""
+    """The lines that one unit of work of a consumer took, in this order."""
 
     consumer: int
     drain: bool  # taken after the last put was committed
@@ -160,7 +160,7 @@ class Plan:
 
 
 def library_sources(lines: int) -> list[str]:
-    """Source files of Python's standard library with about so many lines together."""
+    """Source files of Python's standard library with about this many lines together."""
     folder = Path(sysconfig.get_path("stdlib"))
     chosen: list[str] = []
     total = 0

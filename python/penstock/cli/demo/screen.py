@@ -1,4 +1,4 @@
-"""What the audience sees: the rule, two bars, and one line for each event."""
+"""The display: the rule, two bars, and one line for each event."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Worker:
 
 @dataclass
 class Crew:
-    """The workers of one phase. Reading their pipes is the only way it learns anything."""
+    """The workers of one phase, which report through pipes."""
 
     plan_path: Path
     workers: list[Worker] = field(default_factory=list)
@@ -193,7 +193,7 @@ class Demonstration:
             self.kill_and_replace(crew, producers[0])
             self.until_put(crew, 16)
             self.kill_and_replace(crew, consumers[1])
-            self.until_put(crew, 28)  # nobody can be done before a third
+            self.until_put(crew, 28)  # no worker can be done before a third
             self.pause()
             living = crew.alive()
             crew.kill_all(living)
@@ -217,7 +217,7 @@ class Demonstration:
         time.sleep(self.random.uniform(0, 0.01))
 
     def kill_and_replace(self, crew: Crew, worker: Worker) -> None:
-        """SIGKILL to one worker while the others go on; a new process takes its place."""
+        """Kills one worker with SIGKILL while the others continue, and replaces it."""
         self.pause()
         crew.kill(worker)
         successor = crew.start(worker.role, worker.number)
@@ -226,7 +226,7 @@ class Demonstration:
     def restart(self) -> None:
         """Restart recovery, and the count of everything that was committed before the crash.
 
-        Beforehand the second reader says what a restart has to find, from the files alone.
+        Before it the second reader predicts the result from the files alone.
         """
         directory = manager_directory(MANAGER, self.plan.home)
         state = QueueManagerFiles(directory).replay()
@@ -348,7 +348,7 @@ class Demonstration:
         )
 
     def unit_bytes(self) -> int:
-        """What a producer's unit of work weighs in the journal, about."""
+        """The approximate size of a producer's unit of work in the journal."""
         size = sum(len(line) for n in range(PRODUCERS) for _, line, _ in self.plan.lines_of(n))
         return size * self.plan.unit // max(1, self.plan.total) + 272 * self.plan.unit
 

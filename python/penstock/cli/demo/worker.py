@@ -20,7 +20,7 @@ from .plan import LEDGER_QUEUE, LINES_QUEUE, MANAGER, Entry, Plan, Receipt, Tag,
 PATIENCE = 20.0  # seconds; a dead process's messages are back within one
 
 
-def tell(text: str) -> None:
+def report(text: str) -> None:
     """One line to the supervisor."""
     os.write(1, text.encode() + b"\n")
 
@@ -33,7 +33,7 @@ def produce(plan: Plan, number: int) -> None:
         qm.open(LINES_QUEUE) as queue,
         qm.open(progress_queue(number)) as progress,
     ):
-        tell("ready")
+        report("ready")
         position = 0
         while position < len(lines):
             with qm.transaction():
@@ -44,11 +44,11 @@ def produce(plan: Plan, number: int) -> None:
                     queue.put(line, priority=priority, persistent=True, correl_id=tag.pack())
                 position += len(chosen)
                 progress.put(str(position).encode(), persistent=True)
-            tell(f"moved {len(chosen)}")
+            report(f"moved {len(chosen)}")
 
 
 class _Consumer:
-    """Takes lines and gives receipts until it is told to stop or, draining, nothing is left."""
+    """Takes lines and puts receipts until it is stopped or, draining, the queue is empty."""
 
     def __init__(self, plan: Plan, number: int, drain: bool) -> None:
         self.plan = plan
@@ -69,11 +69,11 @@ class _Consumer:
             qm.open(LINES_QUEUE) as queue,
             qm.open(LEDGER_QUEUE) as ledger,
         ):
-            tell("ready")
+            report("ready")
             while not self.stopping:
                 with qm.transaction():
                     taken = self.take(queue, ledger)
-                tell(f"moved {taken}")
+                report(f"moved {taken}")
                 if self.drain and not taken:
                     break
 

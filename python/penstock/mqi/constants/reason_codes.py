@@ -1,4 +1,4 @@
-"""Reason codes: MQRC_*. What they mean is in :data:`penstock.mqi.REASONS`.
+"""Reason codes: MQRC_*. Their meanings are in :data:`penstock.mqi.REASONS`.
 
 Source: "API completion and reason codes".
 """

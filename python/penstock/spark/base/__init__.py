@@ -1,1 +1,1 @@
-"""What sources and sinks share: options, schema, connection, units of work, errors."""
+"""Shared by sources and sinks: options, schema, connection, units of work, errors."""

@@ -16,11 +16,11 @@ from .options import Options
 if TYPE_CHECKING:
     from penstock import Queue, QueueManager
 
-__all__ = ["connect", "connected", "leave", "open_queue", "told"]
+__all__ = ["connect", "connected", "leave", "open_queue", "reported"]
 
 
 @contextmanager
-def told(options: Options, queue: str | None = None) -> Iterator[None]:
+def reported(options: Options, queue: str | None = None) -> Iterator[None]:
     """Turns the engine's errors into one sentence that names queue manager and queue."""
     try:
         yield
@@ -33,7 +33,7 @@ def told(options: Options, queue: str | None = None) -> Iterator[None]:
 
 def connect(options: Options) -> QueueManager:
     """A connection. Raises SourceError."""
-    with told(options):
+    with reported(options):
         return penstock.connect(options["queueManager"], options["home"], keep_mapping=True)
 
 
@@ -45,22 +45,22 @@ def connected(options: Options) -> Iterator[QueueManager]:
     """
     qm = connect(options)
     try:
-        with told(options, options["queue"]):
+        with reported(options, options["queue"]):
             yield qm
     except BaseException:
-        with suppress(penstock.MQError):  # the first error is the one to tell
+        with suppress(penstock.MQError):  # report the first error
             qm.detach(commit=False)
         raise
-    with told(options):
+    with reported(options):
         leave(qm)
 
 
 def leave(qm: QueueManager) -> None:
-    """Disconnects; what was begun and not ended is backed out.
+    """Disconnects; unfinished work is backed out.
 
-    The last process of a queue manager writes its end. Where the disk is full it cannot; the queue
-    manager's log says so, and the next start reads the journal instead. What was done before is
-    done, so that is no error here: a batch that was committed must not be said to have failed.
+    The last process of a queue manager writes a final checkpoint. It cannot when the disk is full;
+    then the queue manager's log has an entry, and the next start reads the journal instead. That is
+    no error here: earlier work is durable, and a committed batch must not be reported as failed.
     """
     with suppress(penstock.StorageMediumFull):
         qm.detach(commit=False)

@@ -1,6 +1,6 @@
-"""What the data source says when it cannot do what was asked: one sentence each.
+"""Errors of the data source, one sentence each.
 
-Spark shows such an error with the trace of its worker; the sentence is the last line before it.
+Spark shows an error with the trace of its worker; the sentence is the last line before the trace.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _HERE = f"{__name__}."
 
 
 class SourceError(Exception):
-    """The data source ``penstock`` cannot go on; the text says why in one sentence."""
+    """An operation of the data source ``penstock`` failed; the text is one sentence."""
 
 
 class OptionError(SourceError, ValueError):
-    """An option is unknown, missing, of a wrong value, or does not fit this use."""
+    """An option is unknown, missing, has a wrong value, or is for another use."""
 
 
 class SchemaError(SourceError, TypeError):
@@ -32,7 +32,7 @@ class SchemaError(SourceError, TypeError):
 
 
 class VersionError(SourceError):
-    """This PySpark is too old for what was asked."""
+    """This PySpark is too old for the operation."""
 
 
 class WrongHost(SourceError):
@@ -48,7 +48,7 @@ class TooManyUnits(SourceError):
 
 
 def sentence_in(error: BaseException) -> str | None:
-    """The data source's own sentence in what Spark says of an error; None when there is none."""
+    """The data source's sentence in the text of a Spark error; None when there is none."""
     lines = (line.strip() for line in str(error).splitlines())
     own = [line for line in lines if line.startswith(_HERE) and ": " in line]
     if isinstance(error, SourceError):

@@ -1,8 +1,8 @@
-"""Whether a task runs on the queue manager's host.
+"""Checks that a task runs on the queue manager's host.
 
-A queue manager is memory that processes of one running kernel share. Its identity is the kernel's
-boot id, which containers of one host have in common and no two hosts do, and beside it the machine
-id, for people who read the message.
+A queue manager is memory shared by processes of one running kernel. The host is identified by the
+kernel's boot id, which containers of one host share and no two hosts do, and by the machine id,
+which messages show.
 """
 
 from __future__ import annotations

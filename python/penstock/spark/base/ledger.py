@@ -1,17 +1,17 @@
-"""What streams and sinks have committed, kept in the queue manager itself.
+"""The ledger: the last commit of each stream and sink, stored in the queue manager itself.
 
 Queue SYSTEM.SPARK.LEDGER holds one persistent message for each stream and sink; its CorrelId is a
-hash of whose it is, its body a JSON object. An entry is replaced in a unit of work that is prepared
+hash of the owner, its body a JSON object. An entry is replaced in a unit of work that is prepared
 and then committed together with the units whose commit it records, in one atomic call: either the
-messages are gone (or visible) and the ledger says so, or neither.
+messages are gone (or visible) and the ledger records it, or neither.
 
-The ledger is open for exclusive input while it is read and replaced, so two drivers never work on
-one entry, and an entry that cannot be found is not there (a unit that holds it would be that of a
-process that has the queue open, or a prepared one, which is backed out before).
+The ledger is open for exclusive input while it is read and replaced, so two drivers never change
+the same entry at once. An entry that is not found does not exist: a unit that holds it could only
+belong to the process that has the queue open, or be a prepared one, which is backed out before.
 
-The journal is kept from the oldest persistent message on, so the entry of a stream that has nothing
-to do would keep all of it. Whoever has the ledger puts entries that lie far back again, as they
-are; a stream looks after them now and then, also while nothing comes.
+The journal is kept from the oldest persistent message on, so the entry of an idle stream would keep
+all of it. Every user of the ledger puts entries whose records are far back again, unchanged; a
+stream checks them periodically, also while no messages come.
 """
 
 from __future__ import annotations
@@ -97,10 +97,10 @@ class Ledger:
 
 @contextmanager
 def ledger(qm: QueueManager) -> Iterator[Ledger]:
-    """The ledger for this process alone; waits until others are done.
+    """Opens the ledger exclusively; waits until other processes have closed it.
 
     Raises:
-        ObjectInUse: 2042: somebody keeps it open for longer than a minute.
+        ObjectInUse: 2042: another process keeps it open for longer than a minute.
     """
     queue = _open(qm)
     try:
@@ -120,7 +120,7 @@ def _open(qm: QueueManager) -> Queue:
             try:
                 qm.define("QLOCAL", QUEUE, **_ATTRIBUTES)
             except penstock.ObjectAlreadyExists:
-                continue  # somebody else was faster
+                continue  # another process was faster
         except penstock.ObjectInUse:
             if time.monotonic() > end:
                 raise

@@ -1,8 +1,7 @@
-"""The options of ``format("penstock")``: what there is, for which use, and what it may be.
+"""The options of ``format("penstock")``: their uses, values and defaults.
 
-Names are in the manner of the Kafka source, in any case. Unknown ones are refused with the nearest
-name; so are those that belong to another use. Spark hands some of its own through, which are let
-be.
+Names follow the Kafka source, in any case. Unknown ones are refused with the nearest name, and so
+are those of another use. Spark adds options of its own, which are ignored.
 """
 
 from __future__ import annotations

@@ -53,12 +53,12 @@ MESSAGE: Mapping[str, str] = {
 }
 """Column of a message -> its type.
 
-sequence: the arrival number. lsn: of its PUT record in the journal; null for a message that is not
+sequence: the message number. lsn: of its PUT record in the journal; null for a message that is not
 in it. expiry: seconds that it had left when it was taken; null: it does not expire. group_id: null
-when it is in no group. properties: what an MQRFH2 in front of the body says, with the option
+when it is in no group. properties: the contents of an MQRFH2 in front of the body, with the option
 includeProperties; body, format, ccsid and encoding are then of the data behind it. Null for a
-message without one, or whose header is not valid, and without the option: the header is in the body
-then, as it is stored.
+message without one, or with an invalid header, and without the option: then the header stays in the
+body, as it is stored.
 """
 
 _EITHER = {"body": ("binary", "string")}  # as a string: UTF-8
@@ -82,7 +82,7 @@ WRITABLE: Mapping[str, tuple[str, ...]] = {
     "reply_to_qmgr": ("string",),
     "properties": ("map<string,string>",),
 }
-"""Column of a written table -> the types it may have. Exactly one of body and value is there.
+"""Column of a written table -> the types it may have. Exactly one of body and value is present.
 
 properties: unless null or empty, put as an MQRFH2 in front of the body.
 """
@@ -142,7 +142,7 @@ def check_write(schema: StructType, queue: str | None) -> None:
 
     Args:
         schema: The table's.
-        queue: The option; without it a column must tell the queue.
+        queue: The option; without it a column must name the queue.
     """
     seen = set()
     for field in schema.fields:
@@ -168,7 +168,7 @@ def arrow_schema(schema: StructType) -> Any:
     """The Arrow schema that PySpark demands of record batches (a ``pyarrow.Schema``)."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    if "timezone" in inspect.signature(to_arrow_schema).parameters:  # 4.3 asks for it
+    if "timezone" in inspect.signature(to_arrow_schema).parameters:  # 4.3 requires it
         return to_arrow_schema(schema, timezone="UTC")
     return to_arrow_schema(schema)
 

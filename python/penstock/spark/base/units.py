@@ -45,7 +45,7 @@ _LEDGER = b"ledger"
 
 
 def new_id() -> str:
-    """32 characters that nobody else has."""
+    """A unique text of 32 characters."""
     return uuid.uuid4().hex
 
 
@@ -91,7 +91,7 @@ def of_sink(xids: Iterable[Xid], sink: str, version: int) -> list[Xid]:
 
 
 def back_out(qm: QueueManager, xids: Iterable[Xid]) -> None:
-    """Backs these units out, but for those that somebody else has ended meanwhile."""
+    """Backs units out, except those that were resolved concurrently."""
     for xid in xids:
         try:
             qm.backout_prepared(xid)

@@ -8,7 +8,7 @@ streaming sink             4.1      ``DataSourceStreamArrowWriter``
 streaming source           4.2      ``latestOffset(start, limit)``, ``Trigger.AvailableNow``
 =========================  =======  ========================================================
 
-The extra ``spark`` asks for 4.2, on which all of it works.
+The extra ``spark`` requires 4.2, on which all of it works.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def require(feature: str, version: str | None = None) -> None:
     """Raises VersionError when PySpark is older than the feature, a key of LOWEST, needs.
 
     Args:
-        feature: What is wanted.
-        version: Of PySpark; None: of the one that is installed.
+        feature: The feature to be used.
+        version: Of PySpark; None: the installed one's.
     """
     if version is None:
         import pyspark

@@ -103,7 +103,7 @@ def ingest_command(**given: Any) -> None:
 @command_line(AuditOptions)
 @click.option("--rows", type=click.IntRange(1), default=20, show_default=True, help="Of a table.")
 def audit_command(rows: int, **given: Any) -> None:
-    """How long messages waited, which were never taken, what was backed out, who put most."""
+    """Report waiting times, messages never taken, units backed out, and the largest putters."""
     from penstock.cli.common import table_console
     from penstock.spark.pipelines.audit import audit
     from penstock.spark.pipelines.show import show_audit
@@ -167,7 +167,7 @@ def _session(name: str) -> SparkSession:
 
 
 def _run() -> None:
-    """Runs a command. What Spark says of an error of ours is left out but for our sentence."""
+    """Runs a command. Of a Spark error that the data source caused, only its sentence is shown."""
     from penstock.cli.common import fail
     from penstock.spark.base.errors import sentence_in
 

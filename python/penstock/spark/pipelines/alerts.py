@@ -30,21 +30,21 @@ def serve(
     *,
     leave_when_empty: bool = False,
 ) -> int:
-    """Takes alerts until it is told to stop.
+    """Takes alerts until it is stopped.
 
     Args:
         qm: A connection.
-        queue: Made when absent.
-        output: One JSON object a line: the alert's own fields and ``msg_id``. Made when absent;
-            a last line that was cut short is removed.
-        stop: Set by a signal's handler or another thread; noticed within a second.
+        queue: Created when absent.
+        output: One JSON object a line: the alert's fields and ``msg_id``. Created when absent; an
+            incomplete last line is removed.
+        stop: Set by a signal handler or another thread; checked every second.
         leave_when_empty: Return when there is nothing to take.
 
     Returns:
         Lines written.
 
     Raises:
-        MQError, OSError: What was taken and not written is on the queue again.
+        MQError, OSError: Messages that were taken and not written are on the queue again.
     """
     written = 0
     with qm.queue(queue) as alerts, output.open("a+b") as file:
@@ -65,7 +65,7 @@ def serve(
 
 
 def _take(alerts: penstock.Queue) -> Iterator[penstock.Message]:
-    """What there is, after a wait for the first."""
+    """The messages on the queue, after a wait for the first."""
     wait = LOOK_SECONDS
     for _ in range(UNIT):
         try:
@@ -76,7 +76,7 @@ def _take(alerts: penstock.Queue) -> Iterator[penstock.Message]:
 
 
 def _line(message: penstock.Message) -> bytes:
-    """The alert as a line. What is no JSON object stands under ``text``."""
+    """The alert as a line. A body that is no JSON object becomes the field ``text``."""
     text = message.data.decode("utf-8", "replace")
     try:
         fields = json.loads(text)

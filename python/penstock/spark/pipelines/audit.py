@@ -1,8 +1,8 @@
-"""The journal audited: how long messages waited, which were never taken, what was backed out, who
-put most.
+"""Audit of the journal: waiting times, messages that were never taken, units that were backed out,
+the largest putters.
 
-What is known is what the journal still holds. With circular logging that is the recent past; with
-linear logging and its archive, all of it. The journal knows persistent messages.
+The audit covers the journal's present contents: with circular logging the recent past; with linear
+logging and its archive everything. The journal contains persistent messages.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found: tables that are computed when they are used, from one reading.
+    """The result of an audit: tables that are computed on use, from one reading.
 
     Attributes:
         queues: A row a queue: ``puts``, ``gets``, ``expired``, ``never_got`` and ``bytes`` of
-            committed messages, ``gets_unknown`` (their put is not in the journal any more),
+            committed messages, ``gets_unknown`` (the put is no longer in the journal),
             ``backed_out`` (units that were), and the time from put to get in seconds: ``p50``,
             ``p90``, ``p99``, ``longest``.
         never_got: Messages that were put and neither taken, nor expired, nor deleted with their
@@ -53,9 +53,9 @@ class Audit:
         backed_out: Units of work: ``unit_id``, ``end_time``, ``queues``, ``puts``, ``gets``.
         putters: Programs and users: ``put_appl_name``, ``user_identifier``, ``messages``,
             ``bytes``, ``first``, ``last``; those that put most messages first.
-        gaps: What could not be read: ``event`` (DAMAGED, LOST), ``segment``, ``bytes``; only with
-            onDamage=skip or failOnDataLoss=false, and then all else is about the rest.
-        kept: Tables that all this is made of, kept by Spark's workers; ``release`` frees them.
+        gaps: Parts that could not be read: ``event`` (DAMAGED, LOST), ``segment``, ``bytes``; only
+            with onDamage=skip or failOnDataLoss=false; the other tables then cover the rest.
+        kept: The cached tables that the others are computed from; ``release`` frees them.
     """
 
     queues: DataFrame
@@ -66,7 +66,7 @@ class Audit:
     kept: tuple[DataFrame, ...] = ()
 
     def release(self) -> None:
-        """Frees what is kept. Tables that are used later are computed from a new reading."""
+        """Frees the cached tables. Tables used later are computed from a new reading."""
         for table in self.kept:
             table.unpersist()
 
@@ -74,8 +74,8 @@ class Audit:
 def audit(spark: SparkSession, options: Mapping[str, Any]) -> Audit:
     """Audits the journal as it is when the first table is used.
 
-    The records are read once and kept, in memory and what does not fit there on disk, until
-    ``release``: so the tables agree with one another while the queue manager goes on working.
+    The records are read once and cached, in memory and, if they are too large, on disk, until
+    ``release``: so the tables are consistent while the queue manager continues to work.
 
     Args:
         spark: The session; its workers are on the queue manager's machine.
@@ -127,7 +127,7 @@ def _audit(everything: DataFrame, queue: str | None) -> Audit:
 def _never_got(puts: DataFrame, gets: DataFrame, committed: DataFrame) -> DataFrame:
     """Puts whose message nothing has removed."""
     expired = committed.where(F.col("event") == "EXPIRE").select("sequence")
-    # CLEAR removes what arrived before the number that it carries, OBJECT_DELETE what was there
+    # CLEAR removes all messages before the number that it carries, OBJECT_DELETE those of the queue
     cleared = committed.where(F.col("event").isin("CLEAR", "OBJECT_DELETE")).select(
         F.col("queue").alias("of"),
         F.col("lsn").alias("at"),

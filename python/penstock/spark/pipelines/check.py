@@ -42,12 +42,12 @@ _GENERIC = (  # a level anywhere in a line
 
 
 class WrongCount(AssertionError):
-    """Two counts of the same thing differ; the text says which."""
+    """Two counts of the same lines differ; the text names them."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """What was counted, how much of it there is, how much there is to be, and who says so."""
+    """A count: what was counted, the result, the expected number, and its source."""
 
     what: str
     found: int
@@ -56,7 +56,7 @@ class Check:
 
     @property
     def agrees(self) -> bool:
-        """Whether there is as much as there is to be."""
+        """Whether the count is the expected one."""
         return self.found == self.due
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ class Checks(list[Check]):
             name = f"{what}: {key[0]}, {key[1]}"
             self.add(name, found.get(key, 0), expected.get(key, 0))
 
-    def judge(self) -> None:
+    def evaluate(self) -> None:
         """Raises WrongCount naming everything that differs."""
         wrong = [str(check) for check in self if not check.agrees]
         if wrong:
@@ -84,7 +84,7 @@ class Checks(list[Check]):
 
 
 def _grep(options: str, pattern: str, file: Path | None, text: bytes = b"") -> bytes:
-    """What grep prints for lines of the file, or of the text, that match.
+    """The output of grep for lines of the file, or of the text, that match.
 
     Raises:
         OSError: grep failed.
@@ -117,7 +117,7 @@ def count_by_grep(files: Iterable[str | Path]) -> tuple[int, Counts]:
         lines = _count(NOT_BLANK, file)
         known = _known(file)
         levels = _generic(file)
-        # a line says a level only where it is not an ordinary one
+        # a line has a level only where it is not an ordinary one
         levels["INFO"] += lines - known.total() - levels.total()
         counts += known
         counts += Counter({("generic", level): n for level, n in levels.items()})
@@ -143,7 +143,7 @@ def _said(name: str, words: str) -> str:
 
 
 def _generic(file: Path) -> Counter[str]:
-    """Levels of lines of no known format, the first that a line says; INFO may be missing."""
+    """Levels of lines of unknown format, the first in a line; INFO may be missing."""
     every = "|".join([*(p % _said(name, _ANY) for name, p in _LINES.items()), _SYSLOG])
     others = _grep("v", every, file)
     level_of = {word: level for level, words in _WORDS.items() for word in words.split("|")}

@@ -1,15 +1,16 @@
-"""Log files into a queue, each line once, the worst lines with the highest priority.
+"""Log files into a queue, each line once, the most severe lines with the highest priority.
 
-How far each file was read is a message, too: on a queue beside the lines' own, replaced in the same
-unit of work as the lines that were put. So a feeder that is killed goes on where it was, without
-a line lost or put twice, and a feeder that runs again puts only what was added to the files.
+The position in each file is a message, too: on a second queue, replaced in the same unit of work as
+the lines that were put. So a killed feeder continues at its position, without losing or repeating a
+line, and a feeder that runs again puts only lines that were added to the files.
 
-One feeder at a time works on a queue; it holds the positions open for itself.
+Only one feeder at a time works on a queue; it has the positions open exclusively.
 
-Which file: its path, resolved. A file that is shorter than it was read to has been replaced and is
-read from its beginning. Blank lines are no messages. A last line without an end is taken as it is;
-what is appended to it later is a line of its own. A line that is longer than a message may be
-(MAXMSGL of the queue and of the queue manager) ends the feeding, before it; nothing is cut.
+Files are identified by their resolved paths. A file that is shorter than its position has been
+replaced and is read from its beginning. Blank lines are skipped. A last line without an end is
+taken as it is; text that is appended to it later is another line. A line that is longer than a
+message can be (MAXMSGL of the queue and of the queue manager) stops the feeder before it; nothing
+is truncated.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ UNIT_BYTES = 4 << 20  # ... but no more bytes than this, and one line
 
 @dataclass(frozen=True)
 class Fed:
-    """What a call of ``feed`` did: messages put, bytes of them, files looked at."""
+    """The result of ``feed``: messages put, their bytes, files read."""
 
     messages: int
     bytes: int
@@ -42,24 +43,24 @@ class Fed:
 
 
 class LineTooLong(ValueError):
-    """A line that no message can hold; the text says where it is."""
+    """A line that is too long for a message; the text names its position."""
 
 
 def feed(qm: penstock.QueueManager, queue: str, files: Iterable[str | Path]) -> Fed:
     """Puts every line of the files that was not put yet, persistent, in units of work.
 
-    Both queues are made when absent.
+    Both queues are created when absent.
 
     Args:
-        qm: A connection; its current thread must have no unit of work of its own.
+        qm: A connection; its current thread must have no open unit of work.
         queue: Name of the queue for the lines, at most 38 characters.
         files: Their lines end with a newline; a carriage return before it is left in the message.
 
     Raises:
-        ObjectInUse: Another feeder works on this queue (2042).
-        LineTooLong: What comes before the line in its file was put.
-        MQError: As put and get have it. What was committed before stays.
-        OSError: As open and read have it.
+        ObjectInUse: 2042: another feeder works on this queue.
+        LineTooLong: The lines before it in its file were put.
+        MQError: From put and get. Committed lines stay.
+        OSError: From open and read.
     """
     messages = size = looked_at = 0
     qm.queue(queue + POSITIONS).close()
@@ -80,7 +81,7 @@ def feed(qm: penstock.QueueManager, queue: str, files: Iterable[str | Path]) -> 
 
 
 def _position(positions: penstock.Queue, key: bytes, path: Path) -> int:
-    """Where reading goes on, in bytes from the beginning of the file."""
+    """The position where reading continues, in bytes from the beginning of the file."""
     for message in positions.browse(correl_id=key):
         offset = int(json.loads(message.data)["offset"])
         return offset if offset <= path.stat().st_size else 0
@@ -94,10 +95,10 @@ def _longest(qm: penstock.QueueManager, queue: str) -> int:
 
 
 def _units(opened: BinaryIO, most: int) -> Iterator[list[bytes]]:
-    """The lines, without their ends, in parts that fit a unit of work; blank ones left out.
+    """Yields the lines, without their ends and without blank ones, in lists for a unit of work.
 
-    When a part is yielded the file stands behind its last line. Raises LineTooLong for one of more
-    than ``most`` bytes, when all before it were yielded.
+    When a list is yielded the file is positioned behind its last line. Raises LineTooLong for a
+    line of more than ``most`` bytes, after all before it were yielded.
     """
     unit: list[bytes] = []
     size = 0

@@ -1,12 +1,12 @@
 """Formats of log lines, as data: the same table is used by Python and, as SQL, by Spark.
 
-A format is one regular expression with groups in a fixed order, written so that Python's ``re`` and
-Java's ``Pattern`` read it alike, and the way in which its time is written. The first format that
-matches a line is its format; ``generic`` comes last and matches everything.
+A format is one regular expression with groups in a fixed order, in the common syntax of Python's
+``re`` and Java's ``Pattern``, and the notation of its time. The first format that matches a line is
+its format; ``generic`` comes last and matches everything.
 
 Terms:
-    level     What the line itself says, in one of the spellings of ``LEVELS``.
-    severity  0 to 9, also the priority of the line's message; 9 is the worst.
+    level     The level in the line, in one of the spellings of ``LEVELS``.
+    severity  0 to 9, also the priority of the line's message; 9 is the most severe.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SEVERITY = {
     "DEBUG": 1,
     "TRACE": 0,
 }
-"""Level -> severity. What says no level has that of ``DEFAULT_LEVEL``."""
+"""Level -> severity. Lines without a level have that of ``DEFAULT_LEVEL``."""
 
 SPELLINGS = {
     "EMERG": "FATAL",
@@ -62,16 +62,16 @@ _ALONE = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])"  # \b, which is not the same 
 
 @dataclass(frozen=True)
 class Format:
-    """One way to write log lines.
+    """A format of log lines.
 
     Attributes:
         name: Value of the table's column ``log_format``.
-        pattern: Matches the whole line, without its end. What its level group matches is one of
-            ``LEVELS``, in upper or in lower case.
+        pattern: Matches the whole line, without its end. Its level group matches one of ``LEVELS``,
+            in upper or in lower case.
         groups: Number of the group of ``time``, ``level``, ``component`` and ``message``; 0: the
-            format has no such part.
-        time: How the time is written: ``iso`` (date and time, blank or T between, fraction after
-            point or comma, zone or none), ``yearless`` (as syslog writes it), or Spark's pattern.
+            format does not contain it.
+        time: Notation of the time: ``iso`` (date and time, blank or T between, fraction after point
+            or comma, zone or none), ``yearless`` (as in syslog), or a Spark pattern.
     """
 
     name: str
@@ -111,7 +111,7 @@ FORMATS = (
         (1, 3, 2, 4),
         "MMM dd HH:mm:ss[.SSSSSS] yyyy",
     ),
-    Format(  # Dec 10 06:55:46 host program[24200]: text; a level only where the program says one
+    Format(  # Dec 10 06:55:46 host program[24200]: text; a level only from some programs
         "syslog",
         r"([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) \S+ ([^\s:\[\]]+)(?:\[\d+\])?: "
         rf"((?:({_LOWER}): )?.*)",

@@ -1,6 +1,6 @@
-"""Log files for those who have none at hand: five systems, each in its own format.
+"""Generates log files for users without any: five systems, each in its own format.
 
-The lines are made up; the same seed makes the same files.
+The lines are random; the same seed gives the same files.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ def generate(folder: Path, lines: int = 2000, seed: int = 1) -> list[Path]:
     """Writes one file for each of the five systems.
 
     Args:
-        folder: Where to; it must exist.
-        lines: In each file. The last line of each has no end of line, as some real ones do.
-        seed: Decides everything that is left to chance.
+        folder: The folder for the files; it must exist.
+        lines: In each file. The last line of each has no end of line, as in some real files.
+        seed: Of the random generator.
 
     Returns:
         The files.

@@ -1,14 +1,14 @@
-"""Log lines from a queue into a partitioned Parquet table, and the worst of them as alerts.
+"""Log lines from a queue into a partitioned Parquet table, and the most severe of them as alerts.
 
-Two streams, each exactly once by itself:
+Two streams, each exactly once:
 
-    queue --> table          lines are taken in delivery order, the worst first, parsed and written;
-                             a micro-batch is taken from the queue when it is in the table
+    queue --> table          lines are taken in delivery order, the most severe first, parsed and
+                             written; a micro-batch is committed when it is in the table
     table --> alert queue    new rows of at least the alert level are put, all of a micro-batch in
                              one unit of work
 
-So an alert is put for each row of the table that deserves one, whatever is killed when. The table
-is to be read by Spark: it alone tells files of unfinished micro-batches from the others.
+So every row of at least that level has one alert, whatever process is killed. The table must be
+read by Spark: only Spark distinguishes files of unfinished micro-batches from the others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TABLE = (
 )
 PARTITIONS = ("log_format", "day")
 MOST_CHARACTERS = {"component": 1_000, "message": 10_000}
-"""What an alert has of long texts: their beginning. The table has all of them."""
+"""Limit for long texts in an alert, which has their beginning. The table has all of them."""
 
 
 def ingest(
@@ -54,7 +54,7 @@ def ingest(
     Raises:
         OptionError: An option is wrong.
         StreamingQueryException: A stream failed, with trigger ``availableNow``; else the queries
-            tell. A new call goes on from the checkpoint.
+            have the error. A new call continues from the checkpoint.
     """
     from penstock.spark import register
 

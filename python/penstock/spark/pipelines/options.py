@@ -30,16 +30,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class OptionError(ValueError):
-    """An option that is unknown, missing or not of its type; the text says which."""
+    """An option that is unknown, missing or of a wrong type; the text names it."""
 
 
 def option(text: str, default: Any = None, *, needed: bool = False, kind: type = str) -> Any:
     """A field of an options class.
 
     Args:
-        text: What it means, for the help.
+        text: Its description in the help.
         default: Its value when it is not given.
-        needed: It must be given.
+        needed: Whether it is mandatory.
         kind: ``str``, ``int`` or ``bool``.
     """
     return dataclasses.field(
@@ -72,7 +72,7 @@ def read_options(options_class: type[T], given: Mapping[str, Any]) -> T:
         OptionError: An option is unknown (a similar one is named), given twice, missing, or not
             of its type.
     """
-    declared: Any = options_class  # a dataclass, which its type does not say
+    declared: Any = options_class  # a dataclass, which the type does not express
     fields = {_camel(f.name).lower(): f for f in dataclasses.fields(declared)}
     values: dict[str, Any] = {}
     for key, value in given.items():
@@ -118,28 +118,28 @@ def command_line(options_class: type) -> Callable[[Command], Command]:
 
 @dataclass(frozen=True)
 class ManagerOptions:
-    """Where the queue manager is."""
+    """The queue manager to be used."""
 
     queue_manager: str = option("name of the queue manager", needed=True)
     home: str | None = option("directory of the queue managers")
 
     @property
     def place(self) -> dict[str, str]:
-        """What the data source is given to find the queue manager."""
+        """The data source's options for the queue manager."""
         found = {"queueManager": self.queue_manager}
         return found if self.home is None else {**found, "home": self.home}
 
 
 @dataclass(frozen=True)
 class JournalOptions(ManagerOptions):
-    """How the journal is read."""
+    """How to read the journal."""
 
     fail_on_data_loss: bool = option("end when a segment is gone meanwhile", True, kind=bool)
     on_damage: str = option("refuse damaged segments, or skip what is damaged", "refuse")
 
     @property
     def source(self) -> dict[str, str]:
-        """What the data source is given to read the journal."""
+        """The data source's options for reading the journal."""
         return {
             **self.place,
             "failOnDataLoss": str(self.fail_on_data_loss).lower(),
@@ -188,7 +188,7 @@ class ReplayOptions(JournalOptions):
 
     @property
     def interval(self) -> dict[str, str]:
-        """What the data source is given to read the interval only."""
+        """The data source's options for reading only the interval."""
         found = {
             "startingLsn": self.starting_lsn,
             "endingLsn": self.ending_lsn,

@@ -28,14 +28,14 @@ def parse(
     """Adds the columns of a parsed line.
 
     Args:
-        lines: Has a column of lines, and one with the time at which each was seen.
-        body: Name of the first, binary or string. Bytes that are no UTF-8 are replaced.
-        seen: Name of the second, a timestamp; it gives the year to times that have none.
-        zone: Time zone of times that say none.
+        lines: Has a column of lines, and one with the time at which each was received.
+        body: Name of the first, binary or string. Bytes that are not UTF-8 are replaced.
+        seen: Name of the second, a timestamp; it supplies the year of times without one.
+        zone: Time zone of times without one.
 
     Returns:
-        ``lines`` with ``log_format``, ``event_time`` (timestamp; null where a line says none that
-        can be read), ``level``, ``severity`` (int), ``component`` (may be null) and ``message``.
+        ``lines`` with ``log_format``, ``event_time`` (timestamp; null for lines without a readable
+        time), ``level``, ``severity`` (int), ``component`` (may be null) and ``message``.
     """
     text = F.make_valid_utf8(F.col(body).cast("string"))
     level = F.try_element_at(
@@ -73,7 +73,7 @@ def _java(form: Format) -> str:
 
 
 def _replacement(form: Format) -> str:
-    """What a matching line is replaced with: name, time, level, component, message."""
+    """The replacement of a matching line: name, time, level, component, message."""
     if form is GENERIC:
         level = "".join(f"${n}" for n in GENERIC_LEVELS)  # at most one of them has matched
         return _BETWEEN.join((form.name, f"${form.groups[0]}", level, "", "$0"))

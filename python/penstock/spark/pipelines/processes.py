@@ -1,8 +1,8 @@
 """Programs that a run of the pipelines starts, kills and ends.
 
-A program is started as the leader of a session of its own, so that everything which it starts in
-turn, whatever process group it moves to, can be told from all other processes by its session. Only
-members of that session are ever signalled, and never a process whose number is 1 or less.
+A program is started as the leader of a new session, so that all processes that it starts in turn,
+in whatever process group, can be identified by their session. Only members of that session are
+signalled, and never a process whose number is 1 or less.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 __all__ = ["Program", "members"]
 
 PROGRAM = (sys.executable, "-m", "penstock.spark.pipelines")
-SECONDS = 600  # that a program may take to end when it is told to, on a slow machine
+SECONDS = 600  # limit for the end of a program after its signal, on a slow machine
 _SHOWN = 2000  # characters of the output of one that failed
 
 
@@ -54,7 +54,7 @@ class Program:
         if leader <= 1:
             raise AssertionError(f"refusing to kill {leader}")
         end = time.monotonic() + SECONDS
-        # it is not waited for before the last: until then its number is nobody else's
+        # it is waited for last: until then its number cannot be reused
         while others := members(leader):
             for number in others:
                 _kill_member(number, leader)

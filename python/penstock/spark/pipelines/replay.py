@@ -33,12 +33,12 @@ KEPT: Mapping[str, str] = {
     "reply_to_qmgr": "string",
     "body": "binary",
 }
-"""What a message that is put again has of the first one. It has a new put time and no expiry."""
+"""Fields that a replayed message keeps. It gets a new put time and no expiry."""
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """What a replay found in its interval: messages and bytes of their bodies."""
+    """The result of a replay: messages in its interval and bytes of their bodies."""
 
     messages: int
     bytes: int
@@ -47,8 +47,8 @@ class Replayed:
 def replay(spark: SparkSession, options: Mapping[str, Any]) -> Replayed:
     """Puts the committed messages of the interval again, in their old order, in one unit of work.
 
-    A message belongs to the interval by when, or where, its put was written to the journal,
-    whatever became of it later: taken, expired or still there.
+    A message belongs to the interval by the time, or the LSN, of its put record, also when it was
+    taken or has expired since.
 
     Args:
         spark: The session; its workers are on the queue manager's machine.
@@ -56,8 +56,8 @@ def replay(spark: SparkSession, options: Mapping[str, Any]) -> Replayed:
 
     Raises:
         OptionError: An option is wrong.
-        MQError: There is no such queue to put on, or it cannot be used; the journal, whose reading
-            may take minutes, has not been read then.
+        MQError: The queue for the messages does not exist, or cannot be used; it is opened before
+            the journal is read, which may take minutes.
     """
     from pyspark.sql import Observation
 
@@ -86,7 +86,7 @@ def messages_to_replay(records: DataFrame, units: DataFrame, queue: str) -> Data
 
     Args:
         records: Columns as in ``RECORD`` and ``KEPT``.
-        units: What became of units of work, from ``ended_units`` of the whole journal.
+        units: Outcomes of units of work, from ``ended_units`` of the whole journal.
         queue: Only of this queue.
     """
     puts = records.where((F.col("event") == "PUT") & (F.col("queue") == queue))

@@ -1,14 +1,14 @@
-"""All pipelines on real lines, with programs killed on the way; every count compared with grep's.
+"""Runs all pipelines on real lines, kills programs on the way, and compares every count with grep.
 
-A stream takes the lines, worst first, into the table, another one the table's worst lines onto the
-alert queue, and a service without Spark takes the alerts from there. When the streams are in the
-middle of their work, their driver with all its workers and the service are killed at once, and
-started again. What must be true in the end:
+A stream takes the lines, most severe first, into the table, another one the table's most severe
+lines onto the alert queue, and a service without Spark takes the alerts from there. In the middle
+of the work the streams' driver with all its workers and the service are killed at once, and started
+again. Conditions at the end:
 
-* the table has each line of the files exactly once, with the format and level that grep sees;
+* the table has each line of the files exactly once, with the format and level that grep finds;
 * the service has written each line of at least the alert level exactly once;
-* the journal says the same: each line was put and got once, none is left, by whom it was put, and
-  how long the lines waited at most;
+* the journal agrees: each line was put and got once, none is left, by whom it was put, and how long
+  the lines waited at most;
 * a replay of a part of the journal puts exactly the messages that were put there, with their
   bytes, and one of the same name nothing more.
 
@@ -53,11 +53,11 @@ KILL_AFTER = 3  # micro-batches of the first stream
 TRIES = 5  # to start streams on a machine that is
 TOO_BUSY = "Python worker failed to connect back"  # ... within ten seconds, which Spark fixes
 PATIENCE = 600  # seconds that a part of the run may take on a slow machine
-SETTLE = 60  # seconds for the service to write what is on its queue already
+SETTLE = 60  # seconds for the service to write the alerts that are on its queue already
 
 
 class Run:
-    """One run in a folder of its own."""
+    """One run in a folder for it."""
 
     def __init__(
         self,
@@ -70,8 +70,8 @@ class Run:
         Args:
             folder: An empty one on a real disk.
             files: The lines; a file given twice counts once.
-            console: Where what is found is printed.
-            spark: The session to use; else one is started, when it is needed, and ended.
+            console: For the results.
+            spark: The session to use; else one is started on demand, and ended.
         """
         self.folder = folder
         self.files = sorted({file.resolve() for file in files})
@@ -85,11 +85,11 @@ class Run:
         self._service: Program | None = None
 
     def run(self) -> None:
-        """Runs everything, prints what it found, and a verdict when all is as it must be.
+        """Runs everything, prints the results, and a verdict when all conditions hold.
 
         Raises:
-            ValueError: There is nothing to run it on.
-            WrongCount: Something is lost, doubled or mistaken; the text says what.
+            ValueError: There are no lines.
+            WrongCount: Lines are lost, repeated or wrong; the text names them.
         """
         total, expected = count_by_grep(self.files)
         if not total:
@@ -105,7 +105,7 @@ class Run:
                     self._audit(spark, fed, due)
                     self._replay(spark, qm)
         show_checks(self.console, self.checks)
-        self.checks.judge()
+        self.checks.evaluate()
         self._say(
             f"verdict: PROVEN: {len(self.checks)} counts agree, {total:,} lines, "
             f"{due:,} alerts, {self.kills} kills"
@@ -184,7 +184,7 @@ class Run:
         )
 
     def _logged(self, stream: str, log: str) -> int:
-        """Micro-batches that a checkpoint tells of: planned (offsets) or done (commits)."""
+        """Micro-batches in a checkpoint: planned (offsets) or done (commits)."""
         try:
             names = os.listdir(self.folder / "checkpoint" / stream / log)
         except FileNotFoundError:
@@ -222,7 +222,7 @@ class Run:
         return due
 
     def _check_alerts(self, due: int) -> None:
-        """Waits for the service, and sees that no alert is there twice."""
+        """Waits for the service, and checks that no alert is repeated."""
         end = time.monotonic() + SETTLE
         while len(ids_in(self.alerts)) < due and time.monotonic() < end:
             time.sleep(0.05)
@@ -302,7 +302,7 @@ class Run:
             spark.stop()
 
     def _start_service(self) -> Program:
-        """The consumer of alerts, as a process of its own."""
+        """The consumer of alerts, as a process."""
         words = ["alerts", "--queue-manager", MANAGER, "--home", str(self.folder)]
         words += ["--queue", QUEUE + ALERTS, "--output", str(self.alerts)]
         return Program(words, self.folder / "alerts.log")

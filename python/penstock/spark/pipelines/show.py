@@ -1,4 +1,4 @@
-"""Tables of results for people."""
+"""Tables of results for users."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def show_rows(
 
 
 def show_checks(console: Console, checks: Checks) -> None:
-    """Prints what was counted, what is due, and whether they agree."""
+    """Prints each count, the expected number, and whether they agree."""
     show_rows(
         console,
         "every count, and what it must be",
@@ -60,7 +60,7 @@ def _show(console: Console, title: str, frame: DataFrame, rows: int | None) -> N
 
 
 def _text(value: Any) -> str:
-    """A value as people read it."""
+    """A value as text for users."""
     if value is None:
         return ""
     if isinstance(value, float):

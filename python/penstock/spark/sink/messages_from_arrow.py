@@ -56,8 +56,8 @@ def with_headers(batch: Any) -> Any:
     whose own become those of the header. A batch without any properties is returned as it is.
 
     Raises:
-        InvalidValue: 2442, 2513, 2466, 2478: a property cannot be kept.
-        HeaderError: 2334: format, ccsid or encoding of such a row cannot.
+        InvalidValue: 2442, 2513, 2466, 2478: a property cannot be stored.
+        HeaderError: 2334: format, ccsid or encoding of such a row cannot be stored.
     """
     if "properties" not in batch.schema.names:
         return batch
@@ -141,8 +141,8 @@ def _is_binary(kind: Any) -> bool:
 
 
 def _characters(column: Any, size: int, pad: bytes) -> Any:
-    """The values with their padding, as one array; as a list when one is too long: put_batch()
-    tells which.
+    """The values with their padding, as one array; as a list when one is too long, so that
+    put_batch() names it.
     """
     kind = pa.string() if pa.types.is_string(column.type) else pa.binary()
     values = pc.fill_null(column, pa.scalar(b"" if kind == pa.binary() else "", column.type))

@@ -1,12 +1,12 @@
 """The sinks: rows are put as messages, all of a batch or none.
 
-Each task puts its rows into units of work that it prepares under names of its own (units.py), makes
-durable together at its end, and tells to the driver; a unit holds at most MAXUMSGS messages.
-Messages of a task keep its order; those of several tasks stand on the queue in the order in which
-they were put, as in MQ. The driver commits the units of all tasks in one atomic call. With them
-goes, for a sink that can be asked for a batch twice, the unit that replaces the sink's entry in the
-ledger (ledger.py): a batch whose version the ledger has is not written again, its units are backed
-out.
+Each task puts its rows into units of work that it prepares under unique names (units.py), makes
+durable together at its end, and reports to the driver; a unit holds at most MAXUMSGS messages.
+Messages of a task keep its order; those of several tasks are on the queue in the order in which
+they were put, as in MQ. The driver commits the units of all tasks in one atomic call. For a sink
+that can receive a batch twice, the same call commits the unit that replaces the sink's entry in the
+ledger (ledger.py): a batch whose version is in the ledger is not written again, its units are
+backed out.
 
 ==========  ==============================================================================
 sink        identity, version
@@ -15,7 +15,7 @@ streaming   id of the query (in its checkpoint) and id of the batch
 batch       options txnAppId and txnVersion; without them a name used once, and no entry
 ==========  ==============================================================================
 
-What a crash leaves (WAL, CL: Spark's offset and commit logs):
+States after a crash (WAL, CL: Spark's offset and commit logs):
 
 ====================================  =======================  ====================================
 killed                                state                    afterwards
@@ -23,8 +23,8 @@ killed                                state                    afterwards
 a task, before it prepared            a unit in flight         the queue manager backs it out; Spark
                                                                runs the task again
 a task, after a prepare               a prepared unit that     another attempt prepares under
-                                      the driver is not told   another name; this one is backed out
-                                      of                       by the next commit of the sink
+                                      the driver does not      another name; this one is backed out
+                                      know                     by the next commit of the sink
 the driver, before its commit         prepared units of the    the batch is written again; its
                                       tasks                    commit backs these out
 in commit, before it is decided       the same, perhaps the    the same
@@ -36,14 +36,14 @@ after CL                              visible                  nothing to do
 ====================================  =======================  ====================================
 
 A row whose priority is above the queue manager's highest is put with the highest: MQ's warning 2049
-(MQRC_PRIORITY_EXCEEDS_MAXIMUM), no error. The driver tells their number in a Python warning, once
-for each batch, on the standard error of the job: Spark commits in a Python process beside its JVM,
-which has the JVM's. The ledger's entry has the sum over all batches of the sink.
+(MQRC_PRIORITY_EXCEEDS_MAXIMUM), not an error. The driver reports their number in a Python warning,
+once for each batch, on the standard error of the job: Spark commits in a Python process beside its
+JVM, with the JVM's standard error. The ledger's entry has the sum over all batches of the sink.
 
-A batch write that failed where its units could not be backed out, either (a full disk), or whose
-driver was killed, and that is not repeated, leaves its units prepared: `penstock resolve` shows
-them and ends them. Non-persistent messages of a prepared unit are lost when the queue manager is
-restarted before the commit, as non-persistent messages are.
+A failed batch write whose units could not be backed out either (a full disk), or whose driver was
+killed, and that is not repeated, leaves its units prepared: `penstock resolve` shows and resolves
+them. Non-persistent messages of a prepared unit are lost when the queue manager is restarted before
+the commit, as non-persistent messages are.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
 
 
 class Written(WriterCommitMessage):
-    """What a task has prepared."""
+    """The units that a task has prepared."""
 
     def __init__(
         self, sink: str, version: int, partition: int, xids: list[str], messages: int, warnings: int
@@ -93,7 +93,7 @@ class Written(WriterCommitMessage):
 
 
 class Sink:
-    """What streaming and batch sinks have in common."""
+    """The common part of streaming and batch sinks."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         """Raises SchemaError for columns that cannot be put, SourceError for an unknown queue."""
@@ -135,7 +135,7 @@ class Sink:
 
         Args:
             messages: Of all tasks.
-            once: The ledger says whether this version was committed before.
+            once: Check the ledger whether this version was committed before.
         """
         written = sorted((m for m in messages if isinstance(m, Written)), key=lambda m: m.partition)
         if not written:
@@ -182,7 +182,7 @@ class Sink:
     def _warn(self, written: list[Written]) -> None:
         count = sum(one.warnings for one in written)
         if count:
-            # Python shows a text once in a process: each batch has one of its own
+            # Python shows a text once in a process: each batch has a different one
             warnings.warn(
                 f"queue manager {self.options['queueManager']}, batch {written[0].version} of sink "
                 f"{written[0].sink}: {count} of "
@@ -196,12 +196,12 @@ class Sink:
         self, messages: Sequence[WriterCommitMessage | None], name: str | None = None,
         version: int = 0,
     ) -> None:  # fmt: skip
-        """Backs out what the tasks prepared; only warns when it cannot.
+        """Backs out the units that the tasks prepared; only warns when it cannot.
 
-        With the name and version of the sink also what tasks prepared that the driver was not told
-        of. One that is still at work can prepare more afterwards.
+        With the name and version of the sink also the units that tasks prepared without reporting
+        them. A task that is still running can prepare more afterwards.
 
-        The batch has failed already, and Spark tells no reason but that of the failure to drop it.
+        The batch has failed already, and Spark passes on only the reason of that failure.
         """
         xids = [
             penstock.Xid.parse(text)
@@ -276,13 +276,13 @@ def _put_all(qm: QueueManager, putting: _Putting, rows: Iterator[Any]) -> None:
 
 
 class _Putting:
-    """What a task has put: the unit under way, and those that are prepared."""
+    """The output of a task: the open unit, and those that are prepared."""
 
     def __init__(
         self, qm: QueueManager, queue: str | None, sink: str, version: int, task: Any
     ) -> None:
         self.qm = qm
-        self.queue = queue  # None: a column tells
+        self.queue = queue  # None: a column names it
         self.names = (sink, version, task.partitionId(), task.taskAttemptId())
         self.most = min(_UNIT_MESSAGES, int(str(qm.display("QMGR")[0]["maxumsgs"])))
         self.open: dict[str, Queue] = {}
@@ -343,7 +343,7 @@ class _Putting:
         """Prepares what there is; all units are durable then."""
         self.prepare()
         if self.xids:
-            self.qm.recover()  # what this tells of is durable
+            self.qm.recover()  # makes the listed units durable
 
     def _open(self, name: str) -> Queue:
         if name not in self.open:

@@ -1,5 +1,5 @@
-"""Messages as Arrow record batches, in the columns that were asked for. Bodies are not copied, but
-where properties are taken off them.
+"""Converts messages to Arrow record batches of the requested columns. Bodies are not copied, except
+where an MQRFH2 is removed from them.
 """
 
 from __future__ import annotations
@@ -46,22 +46,21 @@ _COLUMNS: Mapping[str, tuple[str, str, int]] = {
     "put_appl_name": ("put_appl_name", "u", _TEXT),
     "backout_count": ("backout_count", "i", _FIXED),
 }
-_NUMBER = "arrival"  # the column that tells which body was no text
+_NUMBER = "arrival"  # column of message numbers, for the error about a body that is no text
 _OWN = ("queue", "properties", "body")
 _OF_HEADERS = frozenset(("properties", "body", "format", "ccsid", "encoding"))
 _Properties = list["dict[str, str | None] | None"]
 
 
 class Rows:
-    """How messages that are read part by part become ``pyarrow.RecordBatch`` of a schema.
+    """Converts chunks of messages to ``pyarrow.RecordBatch`` of a schema.
 
     Attributes:
-        fill: what a part must be, as read_chunks() wants it: columns; where headers are to be taken
-            off, a batch.
+        fill: the form of a chunk for read_chunks(): columns; a batch where headers are removed.
     """
 
     def __init__(self, queue: str, schema: Any, with_properties: bool) -> None:
-        """How the rows are made.
+        """Prepares the conversion.
 
         Args:
             queue: For the column of that name.

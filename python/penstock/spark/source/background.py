@@ -1,6 +1,6 @@
-"""One thread beside Spark's: what is handed to it is done in that order, one after the other.
+"""A background thread that runs jobs one after the other, in the order of their submission.
 
-It begins with the first job. An error of a job that nobody waited for is raised by ``settle()``.
+It starts with the first job. ``wait_all()`` raises the first error of a job.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import ParamSpec, TypeVar
 
-__all__ = ["Aside"]
+__all__ = ["Background"]
 
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 
 
-class Aside:
+class Background:
     """The thread, and the jobs that it has not been seen to have done."""
 
     def __init__(self) -> None:
@@ -33,12 +33,12 @@ class Aside:
     ) -> Future[_Made]:
         """Does this when all before it is done."""
         if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "penstock-aside")
+            self._thread = ThreadPoolExecutor(1, "penstock-background")
         job = self._thread.submit(work, *given, **named)
         self._jobs.append(job)  # type: ignore[arg-type]
         return job
 
-    def settle(self) -> None:
+    def wait_all(self) -> None:
         """Waits for all of it. Raises the first error of the jobs since the last time."""
         jobs, self._jobs = self._jobs, []
         wait(jobs)

@@ -1,11 +1,10 @@
-"""``mode=browse``: what is on a queue, as a table; nothing is removed.
+"""``mode=browse``: the messages on a queue as a table; nothing is removed.
 
-The queue is walked once, in delivery order, up to the newest message that was there when the read
-was planned. So no message is seen twice, and none that came later. The walk is cut into ranges of
-about the same number of messages, in their order, each a partition and walked by one task; the ends
-of a range are arrival numbers, so it holds the same messages whenever its task runs. A DataFrame
-keeps its plan: used again it walks again, to the same end; messages that were got meanwhile are
-missing.
+The queue is read once, in delivery order, up to the newest message at the time of planning. So no
+message is read twice, and no later one. The queue is split into ranges of about the same number of
+messages, each a partition that one task reads; the ends of a range are message numbers, so it holds
+the same messages whenever its task runs. A DataFrame keeps its plan: used again it reads the same
+ranges again; messages that were got since are missing.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _FIRST, _LAST = (9, 0), (0, 2**64 - 1)  # before and behind all messages
 
 
 class Walk(InputPartition):
-    """A range of a queue: from place to place, up to an arrival number, on one host."""
+    """A range of a queue: from position to position, up to a message number, on one host."""
 
     def __init__(
         self, positions: tuple[tuple[int, int], tuple[int, int]], up_to: int, where: host.Host

@@ -1,16 +1,16 @@
 """``mode=journal``: the journal and its archive as a table of records, for audit and replay.
 
-One partition is one segment; the one that is still written to is read up to the LSN that was
-durable when the read was planned. Columns that are not named are not made, bodies not even read.
+One partition is one segment; the one that is still being written is read up to the LSN that was
+durable when the read was planned. Only requested columns are made; bodies are read only for them.
 
 Rows are records (penstock.journal.scan): PUT with the message, GET, COMMIT and so on. A record of a
 unit of work counts when its unit was committed, which ``commits`` of that or another record of the
-unit says, or a COMMIT or COMMIT_PREPARED row.
+unit shows, or a COMMIT or COMMIT_PREPARED row.
 
-Damage is refused, or passed over and counted (``onDamage=skip``); so is a segment that was recycled
-after the read was planned (``failOnDataLoss``). What was passed over is a row of its own, with the
-event DAMAGED or LOST, the segment, and in ``body_length`` the bytes, wherever the column ``event``
-is among those named.
+Damage is refused, or skipped and counted (``onDamage=skip``); so is a segment that was recycled
+after the read was planned (``failOnDataLoss``). What was skipped is a separate row, with the event
+DAMAGED or LOST, the segment, and the bytes in ``body_length``, if the column ``event`` was
+requested.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 import penstock
 
 from ..base import host
-from ..base.connection import told
+from ..base.connection import reported
 from ..base.errors import DataLoss, OptionError, SourceError
 from ..base.options import Options
 from ..base.schema import arrow_schema, check_read
@@ -188,7 +188,7 @@ def _record_batch(batch: Any, schema: Any, queue: str | None) -> Any:
 def _passed_over(
     event: str, text: str, segment: SegmentFile, size: int, schema: Any
 ) -> Iterator[Any]:
-    """The row that counts what was passed over."""
+    """The row that counts what was skipped."""
     import pyarrow as pa
 
     _log.warning("%s", text)
@@ -205,7 +205,7 @@ def _passed_over(
 
 
 def _moment(options: Options, name: str) -> datetime | None:
-    """A time, of UTC unless it says otherwise."""
+    """A time, in UTC unless it has an offset."""
     from datetime import datetime, timezone
 
     text = options[name]
@@ -243,9 +243,9 @@ def _directory(options: Options) -> Path:
 
 
 def _durable_lsn(path: Path, options: Options) -> int:
-    """What a queue manager that is running knows of; 0: the files tell.
+    """The durable LSN of a running queue manager; 0: the files contain all.
 
-    One that is stopped is not started for it.
+    A stopped queue manager is not started.
     """
     from penstock.admin.connections import is_connected
     from penstock.admin.directory import identity_of
@@ -253,5 +253,5 @@ def _durable_lsn(path: Path, options: Options) -> int:
 
     if not is_connected(identity_of(path)) and not attached_pid(path):
         return 0
-    with told(options), penstock.connect(options["queueManager"], options["home"]) as qm:
+    with reported(options), penstock.connect(options["queueManager"], options["home"]) as qm:
         return qm.status().durable_lsn

@@ -5,56 +5,57 @@ offset is the number of the micro-batch, with the number of its units:
 
     {"stream": "5f1c...", "unit": 12, "parts": 1}
 
-``latestOffset`` looks whether there is something to take. Spark writes the offset that it returned
-to its write-ahead log, plans the query, and only then calls ``partitions``, when the messages must
-have been taken and the units prepared under names made of the offset, durably. So whatever Spark
-knows of is either not taken yet, or durable under its name; a unit is prepared also when others
-emptied the queue meanwhile. A micro-batch that is planned again finds its units by name: the same
-rows, always. Messages leave the queue when the micro-batch is committed: by ``commit``, or already
-when Spark asks what comes after it. The ledger (ledger.py) records the number in the same atomic
-commit.
+``latestOffset`` checks whether there is a message to take. Spark writes the returned offset to its
+write-ahead log, plans the query, and only then calls ``partitions``, which must have taken the
+messages and prepared the units durably under names derived from the offset. So every offset that
+Spark knows is either not taken yet, or durable under its name; a unit is prepared even when other
+programs have emptied the queue. A micro-batch that is planned again finds its units by name: always
+the same rows. Messages leave the queue when the micro-batch is committed: by ``commit``, or
+earlier, when Spark asks for the next offset. The ledger (ledger.py) records the number in the same
+atomic commit.
 
-Taking and committing go on in a thread of their own (aside.py) while Spark writes and plans: from
-the second micro-batch on, ``latestOffset`` starts the taking at once, and ``partitions`` waits for
-it. What was taken so before Spark's log had the offset keeps its name through a crash, because the
-log knows the stream and the number before: the next ``latestOffset`` of the stream finds it and
-returns its number again. Nothing is taken ahead for the first one, whose stream no log knows yet.
+A background thread (background.py) takes and commits while Spark writes and plans: from the second
+micro-batch on, ``latestOffset`` starts the taking at once, and ``partitions`` waits for it. Units
+that were taken before Spark logged the offset keep their name over a crash, because the log knows
+the stream and the previous number: the next ``latestOffset`` of the stream finds them and returns
+their number again. Nothing is taken ahead for the first micro-batch, whose stream no log knows yet.
 
-What a crash leaves, and what happens then (WAL: Spark's offset log; CL: its commit log):
+States after a crash (WAL: Spark's offset log; CL: its commit log):
 
 ====================================  =======================  ====================================
 killed                                state                    afterwards
 ====================================  =======================  ====================================
-before latestOffset                   nothing taken            as if nothing had been
-after latestOffset, before the WAL    nothing taken, or parts  the number is given again, for the
-                                      of n are prepared        parts that are there, if any
-after the WAL, before partitions      the same                 Spark plans n again: parts that are
-                                                               there are found, the others taken
-                                                               now; no row had been read yet
+before latestOffset                   nothing taken            no effect
+after latestOffset, before the WAL    nothing taken, or parts  the number is returned again, for
+                                      of n are prepared        the prepared parts, if any
+after the WAL, before partitions      the same                 Spark plans n again: prepared parts
+                                                               are found, the others taken now; no
+                                                               row had been read yet
 while it is taken, before a prepare   a unit in flight         the queue manager backs it out; then
                                                                as above
 after partitions                      n is prepared            n is planned again: the same rows
-in read, in the sink's write          n is prepared            the same rows; the sink starts anew
+in read, in the sink's write          n is prepared            the same rows; the sink starts over
 after the sink's commit, before CL    n is prepared            the same rows; the sink recognises
                                                                the batch
 after CL, before latestOffset(n)      n is prepared            latestOffset(n) commits it
 in commit, before it is decided       n is prepared, perhaps   the entry's unit is backed out, n
-                                      a unit of the ledger     committed anew
+                                      a unit of the ledger     committed again
 after commit                          n is gone, the ledger    commit(n) again does nothing
-                                      says n
+                                      has n
 ====================================  =======================  ====================================
 
-Two processes that take the same micro-batch (a driver that was thought dead) cannot both prepare a
-name: who comes second backs out what it took and reads the other's. Units with a number that the
-ledger has passed can only be such a latecomer's: they are backed out, their messages return to the
-queue. A stop of the stream, or of the queue manager, at any point is one of the rows above.
+Two processes that take the same micro-batch (one of them a driver believed dead) cannot both
+prepare a name: the second one backs out the messages that it took and reads the other's unit. Units
+with a number below the ledger's can only be such a late driver's: they are backed out, their
+messages return to the queue. A stop of the stream, or of the queue manager, at any point is one of
+the rows above.
 
-With ``eagerCommit`` (the default) a micro-batch is committed when Spark asks for what comes after
-it, which it does once the commit log says that the batch is done; else an idle stream would keep
-its last messages, and the journal from there on, until more come. When there is nothing to take,
-that is done before ``latestOffset`` returns; else it follows the taking, in the same thread.
-Asynchronous progress tracking, which Spark only allows for sinks that promise nothing, breaks that
-premise: eagerCommit=false.
+With ``eagerCommit`` (the default) a micro-batch is committed when Spark asks for the next offset,
+which it does once the commit log contains the batch; otherwise an idle stream would keep its last
+messages, and the journal from there on, until more come. When there is nothing to take, the commit
+completes before ``latestOffset`` returns; else it follows the taking, in the background thread.
+Asynchronous progress tracking, which Spark allows only for sinks without guarantees, breaks this
+assumption: use eagerCommit=false.
 """
 
 from __future__ import annotations
@@ -80,12 +81,12 @@ from pyspark.sql.streaming.datasource import (
 import penstock
 
 from ..base import host, units
-from ..base.connection import connect, connected, leave, open_queue, told
+from ..base.connection import connect, connected, leave, open_queue, reported
 from ..base.errors import DataLoss, SourceError
 from ..base.ledger import ledger
 from ..base.options import Options
 from ..base.schema import MESSAGE, arrow_schema, check_read
-from .background import Aside
+from .background import Background
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -97,7 +98,7 @@ __all__ = ["Slice", "StreamReader"]
 _START = {"unit": 0}  # the stream gets its id with its first micro-batch
 _UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
 _LEAST_ROOM = 64 << 10  # for the bodies of a record batch
-_RENEW_SECONDS = 60.0  # from one look after the ledger to the next
+_RENEW_SECONDS = 60.0  # between two checks of the ledger's entries
 _FEWEST_ROWS = 1_000  # a partition of fewer rows is not worth a task
 Offset = dict[str, Any]
 
@@ -112,12 +113,12 @@ class Piece(NamedTuple):
 
 
 class _Ahead(NamedTuple):
-    """A micro-batch that is being taken before Spark asks for it."""
+    """A micro-batch that is being taken before Spark plans it."""
 
     start: Offset
     end: Offset
     taken: Future[list[Xid]]
-    is_eager: bool  # what is before it is committed next
+    is_eager: bool  # the micro-batch before it is committed next
 
     def is_committed(self, end: Offset) -> bool:
         """Spark need not wait for the commit of this one."""
@@ -125,7 +126,7 @@ class _Ahead(NamedTuple):
 
 
 class Slice(InputPartition):
-    """What one task reads."""
+    """The partition that one task reads."""
 
     def __init__(self, pieces: list[Piece], where: host.Host) -> None:
         super().__init__(None)
@@ -146,16 +147,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._stream = ""
         self._committed = -1  # unknown
         self._renewed: float | None = None  # when; None: not by this process
-        self._bound: int | None = None  # arrival number up to which Trigger.AvailableNow goes
+        self._bound: int | None = None  # message number up to which Trigger.AvailableNow goes
         self._limit: ReadLimit = self.getDefaultReadLimit()
-        self._aside = Aside()
+        self._background = Background()
         self._ahead: _Ahead | None = None
         self._found: dict[int, int] | None = None  # number -> parts, of an earlier process
-        self._progress: Offset = {}  # when something was put aside
+        self._progress: Offset = {}  # as of the last submission to the background thread
 
     def __getstate__(self) -> dict[str, Any]:
-        """What tasks are sent: no connection, and nothing under way."""
-        return {**self.__dict__, "_open": None, "_aside": Aside(), "_ahead": None}
+        """The state for tasks: without the connection and without pending work."""
+        return {**self.__dict__, "_open": None, "_background": Background(), "_ahead": None}
 
     # ---- what Spark calls on the driver ----
 
@@ -173,29 +174,29 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Notes what is on the queue now: no message that comes later is taken by this run."""
+        """Notes the newest message number: later messages are not taken by this run."""
         _, queue = self._connected()
-        with told(self.options, self.options["queue"]):
+        with reported(self.options, self.options["queue"]):
             self._bound = queue.newest_number
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """The next number when there is something to take, else ``start``."""
         qm, queue = self._connected()
-        with told(self.options, self.options["queue"]):
+        with reported(self.options, self.options["queue"]):
             if self._ahead is not None and self._ahead.start == start:
                 return self._ahead.end  # Spark has not planned it yet
             self._stream = start.get("stream") or self._stream
-            self._aside.settle()
+            self._background.wait_all()
             self._limit = limit
             end = self._next(qm, queue, start)
             if end == start:
-                self._put_in_order(start)
+                self._commit_and_renew(start)
                 return start
-            self._progress = self._told_of(qm, queue, start["unit"])
+            self._progress = self._report_of(qm, queue, start["unit"])
             if start.get("stream"):
-                taking = self._aside.submit(self._prepared, qm, queue, start, end)
+                taking = self._background.submit(self._prepared, qm, queue, start, end)
                 self._ahead = _Ahead(start, end, taking, self.options["eagerCommit"])
-            self._aside.submit(self._put_in_order, start)
+            self._background.submit(self._commit_and_renew, start)
             return end
 
     def reportLatestOffset(self) -> Offset | None:
@@ -206,9 +207,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         oldest message on the queue. When a micro-batch is under way: before it was taken.
         """
         qm, queue = self._connected()
-        with told(self.options, self.options["queue"]):
-            if self._aside.is_idle:
-                self._progress = self._told_of(qm, queue, 0)
+        with reported(self.options, self.options["queue"]):
+            if self._background.is_idle:
+                self._progress = self._report_of(qm, queue, 0)
         return self._progress
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
@@ -216,14 +217,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start == end:
             return []
         qm, queue = self._connected()
-        with told(self.options, self.options["queue"]):
+        with reported(self.options, self.options["queue"]):
             ahead, self._ahead = self._ahead, None
             if ahead is not None and (ahead.start, ahead.end) == (start, end):
                 taken = ahead.taken.result()
             else:
-                self._aside.settle()
+                self._background.wait_all()
                 taken = self._prepared(qm, queue, start, end)
-            # what this tells of is durable, so is what was prepared just now
+            # prepared_list() makes the units prepared just now durable
             statuses = {status.xid: status for status in qm.prepared_list()}
         ended = [xid for xid in taken if xid not in statuses]
         if ended:
@@ -231,17 +232,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._slices([statuses[xid] for xid in taken])
 
     def commit(self, end: Offset) -> None:
-        """Ends the units of work up to ``end``; what is committed already stays so."""
+        """Commits the units of work up to ``end``; committed ones stay committed."""
         self._connected()
-        with told(self.options, self.options["queue"]):
+        with reported(self.options, self.options["queue"]):
             if self._ahead is not None and self._ahead.is_committed(end):
-                return  # that is under way; were it to fail, the next call would say so
-            self._aside.settle()
+                return  # in progress; if it fails, the next call reports it
+            self._background.wait_all()
             self._commit_up_to(end)
 
     def stop(self) -> None:
         """Disconnects; prepared units stay."""
-        self._aside.close()
+        self._background.close()
         if self._open is not None:
             qm, _ = self._open
             self._open = None
@@ -280,17 +281,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._open is None:
             qm = connect(self.options)
             try:
-                with told(self.options, self.options["queue"]):
+                with reported(self.options, self.options["queue"]):
                     queue = _open_for_both(qm, self.options["queue"])
             except BaseException:
                 leave(qm)
                 raise
             self._open = qm, queue
-            _leave_in_order()
+            _exit_on_sigterm()
         return self._open
 
     def _wanted(self) -> dict[str, Any]:
-        """Which messages are this stream's."""
+        """The selection of this stream's messages."""
         return {
             "persistent_only": self.options["nonPersistent"] == "exclude",
             "up_to": self._bound,
@@ -315,8 +316,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         needed = -(-min(most, max(1, queue.depth)) // self._unit_messages())
         return min(needed, units.MOST_UNITS)
 
-    def _told_of(self, qm: QueueManager, queue: Queue, done: int) -> Offset:
-        """What reportLatestOffset() says; micro-batches up to ``done`` are as good as committed."""
+    def _report_of(self, qm: QueueManager, queue: Queue, done: int) -> Offset:
+        """The result of reportLatestOffset(); micro-batches up to ``done`` count as committed."""
         status = queue.status()
         taken = 0
         for one in qm.prepared_list():
@@ -332,11 +333,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "oldestMessageAgeMs": age,
         }
 
-    # ---- looking ----
+    # ---- checking for messages ----
 
     def _next(self, qm: QueueManager, queue: Queue, start: Offset) -> Offset:
         """The offset behind ``start``, or that when there is nothing to take."""
-        parts = self._left_behind(qm, start)
+        parts = self._prepared_before(qm, start)
         if not parts and len(queue.browse_batch(1, first=True, max_bytes=1, **self._wanted())):
             parts = self._parts(queue)
         if not parts:
@@ -344,7 +345,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         stream = start.get("stream") or self._stream or units.new_id()
         return {"stream": stream, "unit": start["unit"] + 1, "parts": parts}
 
-    def _left_behind(self, qm: QueueManager, start: Offset) -> int:
+    def _prepared_before(self, qm: QueueManager, start: Offset) -> int:
         """Parts of the next micro-batch that an earlier process of this stream prepared."""
         if not start.get("stream"):
             return 0
@@ -353,8 +354,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._found = {number: len(parts) for number, parts in found.items()}
         return self._found.get(start["unit"] + 1, 0)
 
-    def _put_in_order(self, start: Offset) -> None:
-        """What Spark is done with is committed, and the ledger looked after."""
+    def _commit_and_renew(self, start: Offset) -> None:
+        """Commits the micro-batches that Spark has completed, and renews the ledger's entries."""
         if self.options["eagerCommit"]:
             self._commit_up_to(start)
         self._renew_ledger()
@@ -471,7 +472,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # ---- committing ----
 
     def _committed_number(self, qm: QueueManager) -> int:
-        """Of the ledger, read once: nobody else changes it."""
+        """The number in the ledger, read once: only this stream changes it."""
         if self._committed < 0:
             with ledger(qm) as book:
                 _, ledgers = units.of_stream(qm.recover(), self._stream)
@@ -504,7 +505,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._commit(qm, book, end["unit"], due)
 
     def _renew_ledger(self) -> None:
-        """Now and then: else the entries of those who have nothing to do keep the journal."""
+        """Puts old entries of the ledger again, periodically: they would keep the journal."""
         now = time.monotonic()
         if self._renewed is not None and now - self._renewed < _RENEW_SECONDS:
             return
@@ -532,14 +533,15 @@ def _load() -> None:
 
 def _open_for_both(qm: QueueManager, name: str) -> Queue:
     """For input and browse."""
-    with open_queue(qm, name, "browse"):  # an alias or a remote queue is told apart here
+    with open_queue(qm, name, "browse"):  # an alias or a remote queue is refused here
         return qm.open(name, input=True, browse=True, output=False)
 
 
-def _leave_in_order() -> None:
-    """Spark ends this process with SIGTERM: an exit that runs stop(), unless somebody else cares.
+def _exit_on_sigterm() -> None:
+    """Makes SIGTERM, with which Spark ends this process, an exit that runs stop().
 
-    Only in a process of PySpark's for one streaming source, where this is the main thread.
+    Only in PySpark's process for a streaming source, where this is the main thread, and only when
+    no handler is installed.
     """
     if threading.current_thread() is not threading.main_thread():
         return

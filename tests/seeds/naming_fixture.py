@@ -1,4 +1,4 @@
-"""The two tongues of the seeds: C names (MQMD.Persistence) and RPG names (MDPER)."""
+"""The two namings of the seeds: C names (MQMD.Persistence) and RPG names (MDPER)."""
 
 from __future__ import annotations
 

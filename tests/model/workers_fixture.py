@@ -19,7 +19,7 @@ SETTINGS = {"segment_size": 1 << 20, "journal_limit": 64 << 20, "ring_size": 1 <
 SECONDS = 10  # the longest that one operation may take
 
 
-class Nursery:
+class WorkerForker:
     """The process that forks workers."""
 
     def __init__(self) -> None:
@@ -47,23 +47,23 @@ class Nursery:
         self.process.wait(SECONDS)
 
 
-class World:
+class WorkersFixture:
     """Workers by number."""
 
-    def __init__(self, nursery: Nursery, home: Path, name: str) -> None:
-        self.nursery, self.home, self.name = nursery, home, name
-        self.workers: dict[int, tuple[int, socket.socket]] = {}
+    def __init__(self, forker: WorkerForker, home: Path, name: str) -> None:
+        self.forker, self.home, self.name = forker, home, name
+        self.by_number: dict[int, tuple[int, socket.socket]] = {}
 
     def spawn(self, at: int) -> None:
-        self.workers[at] = self.nursery.fork(self.home, self.name)
+        self.by_number[at] = self.forker.fork(self.home, self.name)
 
     def ask(self, at: int, op: dict[str, Any]) -> tuple[int, int, dict[str, Any]]:
         """One operation in a worker."""
         self.post(at, op)
-        return receive(self.workers[at][1])  # type: ignore[no-any-return]
+        return receive(self.by_number[at][1])  # type: ignore[no-any-return]
 
     def post(self, at: int, op: dict[str, Any]) -> None:
-        send(self.workers[at][1], op)
+        send(self.by_number[at][1], op)
 
     def leave(self, at: int) -> None:
         """The worker ends as an interpreter does, without MQDISC."""
@@ -72,17 +72,17 @@ class World:
 
     def kill(self, at: int) -> None:
         """SIGKILL; when somebody is left, until nothing of the worker is."""
-        pid, _ = self.workers[at]
+        pid, _ = self.by_number[at]
         assert pid > 1
         os.kill(pid, signal.SIGKILL)
         self._wait_for_end(at)
-        for survivor in self.workers:
+        for survivor in self.by_number:
             cc, _, values = self.ask(survivor, {"do": "settle", "pid": pid})
             assert cc == 0, f"a killed process stays: {values}"
             break
 
     def _wait_for_end(self, at: int) -> None:
-        pid, channel = self.workers.pop(at)
+        pid, channel = self.by_number.pop(at)
         with contextlib.suppress(EOFError):
             while True:
                 receive(channel)
@@ -97,7 +97,7 @@ class World:
         raise AssertionError(f"process {pid} does not end")
 
     def close(self) -> None:
-        for at, (pid, _) in list(self.workers.items()):
+        for at, (pid, _) in list(self.by_number.items()):
             try:
                 self.leave(at)
             except (OSError, AssertionError):  # it does not answer

@@ -24,7 +24,7 @@ WAIT_SECONDS = 240
 STDERR = "spark.penstock.tests.stderr"  # setting of the session: where its standard error goes
 
 
-class Desk:
+class SparkFixture:
     """A queue manager that this process keeps running, and a session."""
 
     def __init__(self, spark: SparkSession, qm: penstock.QueueManager, home: Path) -> None:
@@ -101,13 +101,13 @@ class Desk:
 
 
 @contextmanager
-def another(desk: Desk, name: str, **settings: int) -> Iterator[Desk]:
+def another(spark_qm: SparkFixture, name: str, **settings: int) -> Iterator[SparkFixture]:
     """A queue manager beside the one that each test has; removed afterwards."""
-    penstock.create(name, desk.home, **settings)
-    with penstock.connect(name, desk.home) as qm:
-        yield Desk(desk.spark, qm, desk.home)
+    penstock.create(name, spark_qm.home, **settings)
+    with penstock.connect(name, spark_qm.home) as qm:
+        yield SparkFixture(spark_qm.spark, qm, spark_qm.home)
         wait_until_alone(qm)
-    penstock.delete(name, desk.home)
+    penstock.delete(name, spark_qm.home)
 
 
 def wait_until_alone(qm: penstock.QueueManager) -> None:

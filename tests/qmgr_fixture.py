@@ -1,11 +1,12 @@
-"""A desk for tests of the MQI: a queue manager and its administrator, restarted, killed at will.
+"""A queue manager for tests of the MQI, with calls that restart it and kill its processes.
 
-A desk holds one home with a queue manager of platform unix (`Desk("QM1")`) or z/OS, a connection
-handle of the MQI (`hconn`) and an administrator's connection (`qm`). Names of objects are new for
-every test, so that many tests share one queue manager.
+A fixture holds one home with a queue manager of platform unix (`QmgrFixture("QM1")`) or z/OS, a
+connection handle of the MQI (`hconn`) and an administrator's connection (`qm`). Names of objects
+are new for every test, so that many tests share one queue manager.
 
-A restart (`restart()`) is orderly: everybody disconnects and connects again. A failure
-(`failure()`) is a forked process, alone attached, that does some work and is killed by SIGKILL.
+A restart (`restart()`) is orderly: all connections are closed and made again. A failure
+(`failure()`) is a forked process, the only one attached, that does some work and is killed by
+SIGKILL.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Got:
         return int(self.md.Persistence)
 
 
-class Desk:
+class QmgrFixture:
     """One queue manager, connected."""
 
     def __init__(self, home: Path, name: str = "QM1", **settings: Any) -> None:
@@ -346,14 +347,14 @@ def killed(work: Callable[[], object]) -> None:
     assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, status
 
 
-def desks(home: Path, monkeypatch: Any, **settings: Any) -> Iterator[Desk]:
-    """For fixtures: a desk of its own home, closed and removed afterwards."""
+def qmgrs(home: Path, monkeypatch: Any, **settings: Any) -> Iterator[QmgrFixture]:
+    """For fixtures: a qmgr of its own home, closed and removed afterwards."""
     monkeypatch.setenv("PENSTOCK_HOME", str(home))
-    desk = Desk(home, **settings)
-    yield desk
-    desk.qm.check()
-    desk.stop()
-    penstock.delete(desk.name, home)
+    qmgr = QmgrFixture(home, **settings)
+    yield qmgr
+    qmgr.qm.check()
+    qmgr.stop()
+    penstock.delete(qmgr.name, home)
 
 
 def names(rows: Iterable[tuple[str, object]]) -> list[str]:
