@@ -49,7 +49,7 @@ LOGS ?= $(wildcard ../shared/data/loghub/*.log)
 
 .PHONY: pipeline
 pipeline: $(BUILT) ## log lines through queues and Spark, counted by grep, too (LOGS="FILE...")
-	$(RUN) -m penstock.spark.pipelines run $(LOGS)
+	PYTHONPATH=examples $(RUN) -m pipeline_proof $(LOGS)
 
 # ---- tests ----
 

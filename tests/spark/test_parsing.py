@@ -17,7 +17,7 @@ from penstock.spark.pipelines.formats import (
     parse_line,
     severity_of,
 )
-from penstock.spark.pipelines.generate import generate
+from pipeline_proof.generate import generate
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

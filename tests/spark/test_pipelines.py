@@ -16,19 +16,20 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import penstock
-from penstock.spark.pipelines import run as running
-from penstock.spark.pipelines.__main__ import commands, main
+from penstock.spark.pipelines.__main__ import main
 from penstock.spark.pipelines.alerts import serve
 from penstock.spark.pipelines.audit import COLUMNS, audit
-from penstock.spark.pipelines.check import WrongCount, count_by_grep
 from penstock.spark.pipelines.feed import feed
 from penstock.spark.pipelines.formats import SEVERITY
-from penstock.spark.pipelines.generate import generate
 from penstock.spark.pipelines.ingest import MOST_CHARACTERS, ingest
 from penstock.spark.pipelines.journal import RECORD
 from penstock.spark.pipelines.replay import KEPT, Replayed, replay
-from penstock.spark.pipelines.run import Run
 from penstock.spark.source.journal import columns
+from pipeline_proof import run as running
+from pipeline_proof.__main__ import run_command
+from pipeline_proof.check import WrongCount, count_by_grep
+from pipeline_proof.generate import generate
+from pipeline_proof.run import Run
 
 if TYPE_CHECKING:
     from spark_fixture import SparkFixture
@@ -230,8 +231,8 @@ def test_a_run_that_proves_nothing_ends_with_an_error(
     file = tmp_path / "a.log"
     file.write_bytes(b"\n \n")
     runner = CliRunner()
-    arguments = ["run", "--home", str(tmp_path / "home"), str(file)]
-    done = runner.invoke(commands, arguments)
+    arguments = ["--home", str(tmp_path / "home"), str(file)]
+    done = runner.invoke(run_command, arguments)
     assert isinstance(done.exception, ValueError) and "no lines" in str(done.exception)
 
     def differs(self: Run) -> None:
@@ -239,7 +240,7 @@ def test_a_run_that_proves_nothing_ends_with_an_error(
         self.checks.evaluate()
 
     monkeypatch.setattr(running.Run, "run", differs)
-    done = runner.invoke(commands, arguments)
+    done = runner.invoke(run_command, arguments)
     assert done.exit_code == 2
     assert "verdict: NOT PROVEN: lines: 1; grep: 2; everything is kept in" in done.output
     with pytest.raises(WrongCount):

@@ -127,39 +127,6 @@ def replay_command(**given: Any) -> None:
     spark.stop()
 
 
-@commands.command("run")
-@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False))
-@click.option("--home", type=click.Path(path_type=Path), help="Where to work; a real disk.")
-@click.option("--lines", type=click.IntRange(100), default=2000, show_default=True,
-              help="Without FILES: lines of each of five files that are made up.")  # fmt: skip
-@click.option("--seed", type=int, default=1, show_default=True, help="Of what is made up.")
-@click.option("--keep", is_flag=True, help="Keep everything for a look afterwards.")
-def run_command(
-    files: tuple[str, ...], home: Path | None, lines: int, seed: int, keep: bool
-) -> None:
-    """Run all pipelines on FILES, kill the stream on the way, and compare with grep's counts."""
-    from penstock.cli.common import fail, table_console
-    from penstock.cli.demo.supervisor import demonstration_folder
-    from penstock.spark.pipelines.check import WrongCount
-    from penstock.spark.pipelines.generate import generate
-    from penstock.spark.pipelines.run import Run
-
-    folder = demonstration_folder(home)
-    paths = [Path(file) for file in files]
-    if not paths:
-        (folder / "logs").mkdir()
-        paths = generate(folder / "logs", lines, seed)
-    run = Run(folder, paths, table_console())
-    try:
-        run.run()
-    except WrongCount as error:
-        fail(f"verdict: NOT PROVEN: {error}; everything is kept in {folder}")
-    if keep:
-        click.echo(f"kept: {folder}")
-    else:
-        run.remove()
-
-
 def _session(name: str) -> SparkSession:
     from penstock.spark.local import local_session
 

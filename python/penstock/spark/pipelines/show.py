@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from .audit import Audit
-    from .check import Checks
 
-__all__ = ["show_audit", "show_checks", "show_rows"]
+__all__ = ["show_audit", "show_rows"]
 
 
 def show_rows(
@@ -30,16 +29,6 @@ def show_rows(
     for row in listed:
         table.add_row(*(_text(value) for value in row))
     console.print(table)
-
-
-def show_checks(console: Console, checks: Checks) -> None:
-    """Prints each count, the expected number, and whether they agree."""
-    show_rows(
-        console,
-        "every count, and what it must be",
-        ("counted", "found", "due", "says", ""),
-        ((c.what, c.found, c.due, c.by, "" if c.agrees else "DIFFERS") for c in checks),
-    )
 
 
 def show_audit(console: Console, found: Audit, rows: int) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.spark.pipelines import processes
-from penstock.spark.pipelines.processes import Program, members
+from pipeline_proof import processes
+from pipeline_proof.processes import Program, members
 
 FAMILY = """
 import os, subprocess, sys, time

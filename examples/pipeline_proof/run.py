@@ -27,14 +27,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import penstock
+from penstock.spark.pipelines.alerts import ids_in
+from penstock.spark.pipelines.feed import POSITIONS, Fed, feed
+from penstock.spark.pipelines.formats import SEVERITY
+from penstock.spark.pipelines.options import ALERTS
+from penstock.spark.pipelines.show import show_audit
 
-from .alerts import ids_in
-from .check import Checks, Counts, count_by_grep
-from .feed import POSITIONS, Fed, feed
-from .formats import SEVERITY
-from .options import ALERTS
+from .check import Checks, Counts, count_by_grep, show_checks
 from .processes import Program
-from .show import show_audit, show_checks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -195,7 +195,7 @@ class Run:
         """Goes on from the checkpoints to the end; how many alerts there must be."""
         from pyspark.errors import StreamingQueryException
 
-        from .ingest import ingest
+        from penstock.spark.pipelines.ingest import ingest
 
         begin = time.monotonic()
         for left in reversed(range(TRIES)):
@@ -238,7 +238,7 @@ class Run:
         self.checks.add("units left prepared", len(qm.prepared_list()), 0, "none may be")
 
     def _audit(self, spark: SparkSession, fed: Fed, alerts: int) -> None:
-        from .audit import audit
+        from penstock.spark.pipelines.audit import audit
 
         found = audit(spark, self._place)
         show_audit(self.console, found, 10)
@@ -261,7 +261,7 @@ class Run:
 
     def _replay(self, spark: SparkSession, qm: penstock.QueueManager) -> None:
         """Replays the middle half of the lines, by LSN; twice under one name, which is once."""
-        from .replay import replay
+        from penstock.spark.pipelines.replay import replay
 
         rows = spark.read.parquet(str(self.table))
         low, high = (int(lsn) for lsn in rows.approxQuantile("lsn", [0.25, 0.75], 0.01))

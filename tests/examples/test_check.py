@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.spark.pipelines.check import Checks, WrongCount, count_by_grep
 from penstock.spark.pipelines.formats import LEVELS, parse_line
-from penstock.spark.pipelines.generate import generate
+from pipeline_proof.check import Checks, WrongCount, count_by_grep
+from pipeline_proof.generate import generate
 
 Key = tuple[str, str]
 

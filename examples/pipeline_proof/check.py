@@ -1,4 +1,4 @@
-"""Lines counted by ``grep``: an answer that owes nothing to the programs it is compared with."""
+"""Lines counted by ``grep``, independently of the programs whose counts they are compared with."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-__all__ = ["Check", "Checks", "Counts", "WrongCount", "count_by_grep"]
+from penstock.spark.pipelines.show import show_rows
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Check", "Checks", "Counts", "WrongCount", "count_by_grep", "show_checks"]
 
 Counts = Mapping[tuple[str, str], int]
 """(format, level) -> lines."""
@@ -153,3 +159,13 @@ def _generic(file: Path) -> Counter[str]:
         if number not in seen:
             seen[number] = level_of[re.findall("[A-Z]+", text.decode("latin-1").upper())[-1]]
     return Counter(seen.values())
+
+
+def show_checks(console: Console, checks: Checks) -> None:
+    """Prints each count, the expected number, and whether they agree."""
+    show_rows(
+        console,
+        "every count, and what it must be",
+        ("counted", "found", "due", "says", ""),
+        ((c.what, c.found, c.due, c.by, "" if c.agrees else "DIFFERS") for c in checks),
+    )
