@@ -1,21 +1,13 @@
-"""Mutations: the core with one thing wrong at a time, and the layer that must notice.
+"""Planted faults: the core with one thing wrong at a time, and the layer that must notice.
 
-<<<<<<<< HEAD:tests/crash/mutations.py
     python tests/crash/mutations.py --root . --objects build/crash/plain [--only WORD] [--seed S]
-========
-    python tests/crash/mutation.py --root . --objects build/crash/plain [--only WORD] [--seed S]
->>>>>>>> 2b8ae23f (package, tests: rename to the terms of the field):tests/crash/mutation.py
 
 Each mutation is a change of text in a copy of one or more core files (below build/). It must apply
 exactly once, compile, and make the named layer fail with status 1 (a promise was broken) or by an
 assertion of the core; anything else means that the layer is blind. A layer is t3, t4, t12, a
 scenario of the store points (t2/NAME) or the C test of a module (c/NAME). The unchanged programs
 must have been built before (make programs, t2, and the C tests): the objects of unchanged files are
-<<<<<<<< HEAD:tests/crash/mutations.py
 taken from there. Prints a line a mutation; status 0 when every one was caught.
-========
-taken from there. Prints a line a mutation; status 0 when every mutation was caught.
->>>>>>>> 2b8ae23f (package, tests: rename to the terms of the field):tests/crash/mutation.py
 """
 
 from __future__ import annotations
@@ -681,11 +673,7 @@ def main() -> int:
                 workshop.build(names, mutation.layer), mutation.layer, options.seed
             )
         except (ValueError, RuntimeError) as error:
-<<<<<<<< HEAD:tests/crash/mutations.py
             caught, how = False, f"does not apply: {error}"
-========
-            caught, how = False, f"cannot be mutated: {error}"
->>>>>>>> 2b8ae23f (package, tests: rename to the terms of the field):tests/crash/mutation.py
         workshop.restore(names or {name for name, _, _ in mutation.changes})
         missed += not caught
         mark = "caught" if caught else "MISSED"
@@ -694,7 +682,7 @@ def main() -> int:
             f"{number:2} {mark} {mutation.layer:16} {seconds:5.1f} s  {mutation.what}: {how}",
             flush=True,
         )
-    print(f"mutations: {len(wanted) - missed} of {len(wanted)} caught, seed {options.seed}")
+    print(f"planted faults: {len(wanted) - missed} of {len(wanted)} caught, seed {options.seed}")
     return 1 if missed or not wanted else 0
 
 

@@ -103,7 +103,7 @@ def test_the_same_seed_gives_the_same_states(plain: Path) -> None:
 def test_a_mutation_is_caught_by_its_layer(plain: Path, mutation: str) -> None:
     where = ["--root", str(ROOT), "--objects", str(plain)]
     done = subprocess.run(
-        [sys.executable, str(CRASH / "mutation.py"), *where, "--only", mutation],
+        [sys.executable, str(CRASH / "mutations.py"), *where, "--only", mutation],
         capture_output=True,
         text=True,
         check=False,
