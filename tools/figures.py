@@ -154,16 +154,20 @@ def heap_block() -> str:
     return "\n".join(lines) + "\n"
 
 
+def worst(workload: str) -> Figure:
+    """The figure of that workload; of the Spark runs the one with the lowest rate."""
+    names = SPARK if SPARK_WORKLOAD.match(workload) else (COMPLETE,)
+    found = [f for name in names for f in figures_of(name) if f["workload"] == workload]
+    return min(found, key=lambda f: float(f["aims"][0]["value"]))
+
+
 def readme_block() -> str:
     """Five figures."""
-    known = {f["workload"]: f for f in (*figures_of(COMPLETE), *with_spark(SPARK[-1]))}
-    lines = ["| operation | time | limit, same run | ratio |", "|---|---|---|---|"]
+    lines = ["| operation | time | limit, same run | ratio | aim |", "|---|---|---|---|---|"]
     for workload, label in README_ROWS:
-        figure = known[workload]
-        limit, reached, _ = aim_cells(figure, figure["aims"][0])
-        lines.append(
-            f"| {label} | {duration(figure['medians']['penstock'])} | {limit} | {reached} |"
-        )
+        figure = worst(workload)
+        cells = " | ".join(aim_cells(figure, figure["aims"][0]))
+        lines.append(f"| {label} | {duration(figure['medians']['penstock'])} | {cells} |")
     return "\n".join(lines) + "\n"
 
 
