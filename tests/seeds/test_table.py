@@ -1,6 +1,7 @@
-"""The table sentence -> test of tests/README.md has every test by sentence, and no other rows.
+"""The table sentence -> test of tests/seeds/README.md has every test by sentence, no other rows.
 
-`python tests/seeds/test_table.py` prints the table as the tests' docstrings make it.
+`python tests/seeds/test_table.py --write` writes the table again from the tests' docstrings;
+without the option it prints the rows.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-README = HERE.parent / "README.md"
+README = HERE / "README.md"
 SENTENCES = "## The seeds, sentence by sentence"
 DEFERRED = "## Sentences that need a second queue manager"
 SEEDS = {"000", "001", "002", "003", "004"}
@@ -60,7 +61,7 @@ def expected_rows() -> list[str]:
 
 
 def section(title: str) -> list[str]:
-    """Rows of a table of tests/README.md, without its head."""
+    """Rows of a table of the page, without its head."""
     text = README.read_text("utf-8")
     assert title in text, f"{README.name} has no section {title!r}"
     body = text.split(title)[1].split("\n## ")[0]
@@ -93,5 +94,16 @@ def test_deferred_sentences_say_what_is_tested_already() -> None:
         assert tests and set(tests) <= known, row
 
 
+def write_table() -> None:
+    """Puts the rows of the table of sentences in place; it is the last section of the page."""
+    text = README.read_text("utf-8")
+    before, after = text.split(SENTENCES)
+    head = after.split("|---|---|---|---|\n")[0] + "|---|---|---|---|\n"
+    README.write_text(before + SENTENCES + head + "\n".join(expected_rows()) + "\n", "utf-8")
+
+
 if __name__ == "__main__":
-    print("\n".join(expected_rows()))
+    if sys.argv[1:] == ["--write"]:
+        write_table()
+    else:
+        print("\n".join(expected_rows()))
