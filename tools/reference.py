@@ -16,12 +16,15 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from penstock.admin import settings as qm_settings
+from penstock.spark.base import options as spark_options
+
 import penstock
-from penstock import mqi, options, qmdir
+from penstock import mqi
 from penstock.constants import ReasonCode
 from penstock.mqi import constants
 from penstock.objects import TYPES, Attribute
-from penstock.spark import options as spark_options
+from penstock.opening import option_rules
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"<!-- generated: ([\w-]+) -->\n(.*?)<!-- generated end -->", re.DOTALL)
@@ -58,7 +61,7 @@ def names_of(bits: int, names: Mapping[int, str]) -> str:
     return ", ".join(f"`{name}`" for bit, name in names.items() if bits & bit)
 
 
-def verb_options(rules: options.Rules, prefix: str) -> str:
+def verb_options(rules: option_rules.Rules, prefix: str) -> str:
     """Every option of a verb: accepted, or refused and for want of what."""
     names = option_names(prefix)
     later = 0
@@ -74,7 +77,7 @@ def verb_options(rules: options.Rules, prefix: str) -> str:
     return "\n".join((*lines, combinations(rules, names)))
 
 
-def combinations(rules: options.Rules, names: Mapping[int, str]) -> str:
+def combinations(rules: option_rules.Rules, names: Mapping[int, str]) -> str:
     """Which options go together; anything else is 2046."""
     lines = []
     if rules.any_of:
@@ -98,14 +101,17 @@ def open_types() -> str:
     names = option_names("MQOO_")
     return table(
         "opened|valid options",
-        ((kind, names_of(valid, names)) for kind, valid in zip(kinds, options.VALID, strict=True)),
+        (
+            (kind, names_of(valid, names))
+            for kind, valid in zip(kinds, option_rules.VALID, strict=True)
+        ),
     )
 
 
 def close_options() -> str:
     """What MQCLOSE takes."""
     names = {value: name for name, value in vars(constants).items() if name.startswith("MQCO_")}
-    return ", ".join(f"`{names[value]}`" for value in sorted(options.CLOSE)) + "\n"
+    return ", ".join(f"`{names[value]}`" for value in sorted(option_rules.CLOSE)) + "\n"
 
 
 def structures() -> str:
@@ -220,9 +226,9 @@ def exceptions() -> str:
 
 def settings() -> str:
     """The keys of qm.toml with defaults and ranges."""
-    initial = qmdir.Settings(qm_id=bytes(16), name="QM1")
+    initial = qm_settings.Settings(qm_id=bytes(16), name="QM1")
     rows = []
-    for item in qmdir._ITEMS:
+    for item in qm_settings._ITEMS:
         if item.field in ("qm_id", "name"):
             continue
         span = f"{size(item.low)} to {size(item.high)}" if item.low is not None else ""
@@ -256,7 +262,7 @@ def spark_table() -> str:
 
 def log_messages() -> str:
     """The messages of the error log, from the core's table."""
-    table_file = next((ROOT / "csrc").rglob("amq.h"))
+    table_file = next((ROOT / "csrc").rglob("amq*.h"))
     lines = re.findall(r"MQX_AMQ_\w+ = (\d+),\s+/\* ([IWE ]+) (.+?) \*/", table_file.read_text())
     words = {"I": "information", "W": "warning", "E": "error"}
     rows = (
@@ -267,11 +273,11 @@ def log_messages() -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    "open-options": lambda: verb_options(options.OPEN, "MQOO_"),
+    "open-options": lambda: verb_options(option_rules.OPEN, "MQOO_"),
     "open-types": open_types,
-    "put-options": lambda: verb_options(options.PUT, "MQPMO_"),
-    "put1-options": lambda: combinations(options.PUT1, option_names("MQPMO_")),
-    "get-options": lambda: verb_options(options.GET, "MQGMO_"),
+    "put-options": lambda: verb_options(option_rules.PUT, "MQPMO_"),
+    "put1-options": lambda: combinations(option_rules.PUT1, option_names("MQPMO_")),
+    "get-options": lambda: verb_options(option_rules.GET, "MQGMO_"),
     "close-options": close_options,
     "structures": structures,
     "reason-codes": reason_codes,

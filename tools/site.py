@@ -46,7 +46,7 @@ myst_heading_anchors = 4
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
-suppress_warnings = ["misc.highlighting_failure"]
+napoleon_use_ivar = True
 """
 
 
@@ -72,9 +72,7 @@ def index(pages: set[str]) -> str:
     """The root page: one table of contents for each caption; folders of code come last."""
     named = {page for group in PAGES.values() for page in group}
     groups = dict(PAGES)
-    groups["Folders"] = tuple(
-        sorted(page for page in pages - named if page.endswith("/README"))
-    )
+    groups["Folders"] = tuple(sorted(page for page in pages - named if page.endswith("/README")))
     parts = ["penstock", "========", ""]
     for caption, group in groups.items():
         present = [page for page in group if page in pages]
