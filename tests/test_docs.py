@@ -21,7 +21,10 @@ README_LINES_MAX = 130
 RULES = range(1, 62)
 DOCUMENTS = sorted(
     path
-    for pattern in ("*.md", *(f"{f}/**/*.md" for f in ("csrc", "docs", "python", "tests", "bench")))
+    for pattern in (
+        "*.md",
+        *(f"{f}/**/*.md" for f in ("csrc", "docs", "examples", "python", "tests", "bench")),
+    )
     for path in ROOT.glob(pattern)
 )
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)]*))?\)")
@@ -107,6 +110,19 @@ def test_the_readmes_shell_example_runs(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("an ERROR\nan INFO\n")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=name)
+def test_an_example_prints_what_its_docstring_says(path: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(path)],
+        capture_output=True, text=True, check=False, cwd=tmp_path, timeout=100,
+        env={**os.environ, "PENSTOCK_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    promised = re.findall(r"prints\n\n    (.+)\n\"\"\"", path.read_text("utf-8"))
+    assert promised and done.stdout.splitlines() == promised
+    assert "Warning" not in done.stderr, done.stderr
 
 
 def test_make_help_names_every_target_of_the_makefile() -> None:

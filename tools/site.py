@@ -25,7 +25,7 @@ PAGES = {
     "Start": ("README",),
     "Use": (
         "docs/python", "docs/mq", "docs/spark", "docs/operations", "docs/mqi-reference",
-        "docs/attributes", "docs/api/index",
+        "docs/attributes", "examples/README", "docs/api/index",
     ),
     "Proof": ("docs/crash-safety", "docs/figures", "bench/README", "bench/results/README"),
     "Inside": ("ARCHITECTURE", "csrc/README", "csrc/FORMAT", "csrc/LOCKING"),
@@ -34,7 +34,7 @@ PAGES = {
     ),
 }  # fmt: skip
 _PLACES = ("*.md", "docs/**/*.md", "docs/**/*.rst", "csrc/**/*.md", "python/**/*.md",
-           "tests/**/*.md", "bench/**/*.md")  # fmt: skip
+           "examples/*.md", "tests/**/*.md", "bench/**/*.md")  # fmt: skip
 _LINK = re.compile(r"\]\(([^)#\s]+)")
 
 CONFIGURATION = """
