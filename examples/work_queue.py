@@ -48,7 +48,7 @@ def worker(name: str) -> None:
             except penstock.NoMessageAvailable:
                 return
             except ValueError:
-                continue  # backed out: somebody tries again
+                continue  # backed out: another attempt follows
 
 
 def main() -> None:
