@@ -63,7 +63,7 @@ def queue(qm: penstock.QueueManager) -> Iterator[penstock.Queue]:
 
 @pytest.fixture
 def run_python(home: Path) -> Run:
-    """Runs a Python program given as text in a process of its own; its argument is the home."""
+    """Runs a Python program given as text in a new process; its argument is the home."""
 
     def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

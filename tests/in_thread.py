@@ -1,4 +1,4 @@
-"""Calls in a thread of their own."""
+"""Calls in a new thread."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def in_thread(call: Callable[[], object]) -> object:
-    """What `call` returns, or raises, in a thread of its own."""
+    """The result of `call` in a new thread, or its exception."""
     outcome: list[object] = []
 
     def work() -> None:

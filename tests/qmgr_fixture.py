@@ -40,7 +40,7 @@ _numbers = itertools.count(1)
 
 @dataclass
 class Got:
-    """What an MQGET gave."""
+    """The result of an MQGET."""
 
     data: bytes
     md: Any
@@ -85,7 +85,7 @@ class QmgrFixture:
         self.qm.close()
 
     def restart(self) -> None:
-        """An orderly end and a new start: nobody is attached in between."""
+        """An orderly end and a new start: no process is attached in between."""
         self.stop()
         self.start()
 
@@ -98,7 +98,7 @@ class QmgrFixture:
             self.start()
 
     def after(self, how: str, work: Callable[[], object]) -> None:
-        """The work, then an orderly restart ("restart") or the death of everybody ("failure")."""
+        """The work, then an orderly restart ("restart") or SIGKILL of all ("failure")."""
         if how == "restart":
             work()
             self.restart()
@@ -107,7 +107,7 @@ class QmgrFixture:
             self.failure(work)
 
     def other(self) -> Any:
-        """A connection handle of somebody else: its own units of work, its own handles."""
+        """A second connection handle: its own units of work, its own handles."""
         cno = mqi.MQCNO(Options=mqi.MQCNO_HANDLE_SHARE_BLOCK)
         hconn, cc, rc = mqi.MQCONNX(self.name, cno)
         assert (cc, rc) == (OK, 0), (cc, rc)
@@ -131,7 +131,7 @@ class QmgrFixture:
         return "".join(path.read_text("utf-8") for path in files)
 
     def stored(self, data: bytes, folder: str) -> bool:
-        """Whether these bytes stand in a file of the journal or of a checkpoint."""
+        """Whether a file of the journal or of a checkpoint contains these bytes."""
         return any(data in path.read_bytes() for path in (self.directory() / folder).iterdir())
 
     # ---- objects ----
@@ -176,19 +176,19 @@ class QmgrFixture:
         return int(self.attribute(name, mqi.MQIA_CURRENT_Q_DEPTH))
 
     def waiting(self, name: str) -> int:
-        """How many gets wait on a queue."""
+        """The number of gets that wait on a queue."""
         slot, generation = self.qm.find_object(name)
         return int(self.qm.queue_status(slot, generation, name)["waiters"])
 
     def until(self, condition: Callable[[], object]) -> None:
-        """Waits until the condition holds; gives up after 30 seconds."""
+        """Waits until the condition holds; fails after 30 seconds."""
         deadline = time.monotonic() + 30
         while not condition():
             assert time.monotonic() < deadline, "it never happened"
             time.sleep(0.001)
 
     def exists(self, name: str) -> bool:
-        """Whether an application can reach a queue by its name."""
+        """Whether an application can open a queue by its name."""
         hobj, cc, rc = self.open(name, mqi.MQOO_INQUIRE)
         if cc == OK:
             self.closed(hobj)
@@ -348,7 +348,7 @@ def killed(work: Callable[[], object]) -> None:
 
 
 def qmgrs(home: Path, monkeypatch: Any, **settings: Any) -> Iterator[QmgrFixture]:
-    """For fixtures: a qmgr of its own home, closed and removed afterwards."""
+    """For fixtures: a queue manager in a new home, closed and removed afterwards."""
     monkeypatch.setenv("PENSTOCK_HOME", str(home))
     qmgr = QmgrFixture(home, **settings)
     yield qmgr

@@ -1,4 +1,4 @@
-"""Fixtures of tests of the MQI: one unix and, when asked for, one z/OS queue manager a file."""
+"""Fixtures of tests of the MQI: one unix and, on demand, one z/OS queue manager a file."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def test_completion_codes_of_python_and_core_agree() -> None:
         assert MQError(code).comp_code == (expected or 2), code
 
 
-def test_an_error_knows_its_name_and_an_unknown_code_says_so() -> None:
+def test_an_error_has_its_name_and_an_unknown_code_is_mqrc_unknown() -> None:
     assert MQError(2053, "x").reason_name == "MQRC_Q_FULL"
     assert str(MQError(2053, "queue A")) == "MQRC_Q_FULL (2053): queue A"
     assert MQError(9999).reason_name == "MQRC_UNKNOWN"

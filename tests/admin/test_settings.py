@@ -64,7 +64,7 @@ def test_listing_shows_only_directories_with_settings(tmp_path: Path) -> None:
     assert settings_file.manager_names(tmp_path) == ["A", "B.1"]
 
 
-def test_settings_come_back_as_written_with_the_mode_asked_for(tmp_path: Path) -> None:
+def test_settings_come_back_as_written_with_the_requested_mode(tmp_path: Path) -> None:
     settings = settings_file.Settings(
         qm_id=bytes(range(16)),
         name="QM.1/A",

@@ -138,7 +138,7 @@ def test_a_batch_is_the_same_single_calls(
     with qm.open("ONE") as one, qm.open("MANY") as many:
         reason = put_single(qm, one, rows, extra)
         refused = put_many(many, rows, extra)
-        if {reason, refused} != {2030, 2053}:  # two things wrong: lengths are looked at first
+        if {reason, refused} != {2030, 2053}:  # two errors: lengths are checked first
             assert refused == reason
         assert many.depth == one.depth == (0 if reason else len(rows))
         single = [as_told(m) for m in one.browse()]
@@ -205,7 +205,7 @@ def test_every_source_gives_the_same_bodies(queue: penstock.Queue) -> None:
         ([b"a"] * 6, {}, 2053, "MAXDEPTH is 5"),
     ],
 )
-def test_what_is_wrong_is_named_before_anything_is_put(
+def test_a_wrong_value_is_named_before_anything_is_put(
     qm: penstock.QueueManager, source: Any, columns: dict[str, Any], reason: int, text: str
 ) -> None:
     qm.define("QLOCAL", "SMALL", MAXMSGL=100, MAXDEPTH=5)
@@ -217,7 +217,7 @@ def test_what_is_wrong_is_named_before_anything_is_put(
         assert queue.depth == 0
 
 
-def test_a_result_tells_numbers_ids_and_warnings(queue: penstock.Queue) -> None:
+def test_a_result_has_numbers_ids_and_warnings(queue: penstock.Queue) -> None:
     result = queue.put_batch([b"a", b"b", b"c"], priority=[0, 10, None], msg_id=[None, b"me", None])
     assert (result.count, result.warnings, len(result)) == (3, 1, 3)
     assert list(result.reasons) == [0, 2049, 0]
@@ -439,7 +439,9 @@ def test_arrays_of_the_width_of_a_field_are_taken_with_nuls_behind_as_padding(
         queue.put_batch([b"1"], format=np.array(formats, "S8"))
 
 
-def test_arrow_columns_are_right_whatever_repeats_from_row_to_row(queue: penstock.Queue) -> None:
+def test_arrow_columns_are_right_for_values_that_repeat_from_row_to_row(
+    queue: penstock.Queue,
+) -> None:
     names = ["", "\u00e4", "\u00e4", "b", "b", "bc", "bc", "", "", "\u00e4\u00f6"] * 41
     bits = [bool(n % 3) for n in range(len(names))]
     lives = [60 if bit else None for bit in bits]

@@ -1,4 +1,4 @@
-"""Many messages of a queue looked at in a call."""
+"""browse_batch(), split_points() and browsing in chunks."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_while_others_get_and_put_a_browse_sees_whole_messages_each_once(
     assert len(set(numbers)) == len(numbers) and numbers == sorted(numbers)
 
 
-def test_the_newest_number_parts_what_is_there_from_what_comes(
+def test_the_newest_number_separates_present_messages_from_later_ones(
     qm: penstock.QueueManager, home: object
 ) -> None:
     with qm.queue("A") as a, qm.queue("B") as b:
@@ -133,7 +133,7 @@ def test_the_newest_number_parts_what_is_there_from_what_comes(
             assert len(above) == (0 if number % 2 else 1)
 
 
-def test_the_ranges_between_places_are_the_queue_part_by_part(queue: penstock.Queue) -> None:
+def test_the_ranges_between_split_points_are_the_queue(queue: penstock.Queue) -> None:
     for number in range(300):
         queue.put(b"%d" % number * (1 + number % 50), priority=number % 3)
     there = bodies(queue.browse_batch(300, first=True))

@@ -1,4 +1,4 @@
-"""Reading part by part into memory that is used again, but never under anybody's eyes."""
+"""Reading in chunks into memory that is reused, but never while a chunk refers to it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def expected(first: int, last: int) -> list[bytes]:
     return [b"%06d" % number for number in range(first, last)]
 
 
-def test_memory_that_nobody_refers_to_is_used_again() -> None:
+def test_unreferenced_memory_is_reused() -> None:
     spares = _Spares()
     first = spares.take(1000)
     begin = first.ctypes.data
@@ -98,7 +98,7 @@ def test_of_parts_that_are_dropped_the_memory_is_used_again(queue: Queue) -> Non
 
 @pytest.fixture
 def mixed(queue: Queue) -> Queue:
-    """Messages in which every column has several values, and such as are no ASCII."""
+    """Messages with several values in every column, non-ASCII ones included."""
     queue.get_batch(1000)
     for number in range(150):
         queue.put(
@@ -121,7 +121,7 @@ def test_a_table_has_the_columns_of_the_batch_however_few_rows_it_passes_through
     mixed: Queue, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
     monkeypatch.setattr(chunks_module, "_CHUNK", chunk)
-    columns = [column for column in COLUMNS if column[0] != "expiry"]  # the time goes on
+    columns = [column for column in COLUMNS if column[0] != "expiry"]  # it decreases
     names = [column[0] for column in columns]
     whole = mixed.browse_batch(1000, first=True)
     assert len(whole) == 150 and len(set(whole.descriptors["format"])) == 3

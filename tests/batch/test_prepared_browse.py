@@ -107,7 +107,7 @@ def test_a_unit_without_messages_is_empty(qm: QueueManager) -> None:
 
 
 @pytest.mark.parametrize("end", ["commit_prepared", "backout_prepared"])
-def test_an_unknown_or_ended_unit_is_told(qm: QueueManager, queue: Queue, end: str) -> None:
+def test_an_unknown_or_resolved_unit_is_refused(qm: QueueManager, queue: Queue, end: str) -> None:
     mixed(qm, queue, 3)
     getattr(qm, end)(ONE)
     for arguments in ((ONE,), (ONE, 2, 2), (Xid(1, b"never"),)):

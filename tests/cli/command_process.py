@@ -1,4 +1,4 @@
-"""The ``penstock`` command as a process with a home of its own."""
+"""The ``penstock`` command as a process, with its own home."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Command:
-    """Runs ``penstock`` with a home of its own."""
+    """Runs ``penstock`` with its own home."""
 
     home: Path
 

@@ -36,7 +36,7 @@ def pipe_with(data: bytes) -> Iterator[int]:
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.binary(max_size=300), size=st.integers(1, 40))
-def test_lines_and_newlines_give_the_input_back_whatever_the_size_of_the_reads(
+def test_lines_and_newlines_give_the_input_back_for_every_size_of_reads(
     data: bytes, size: int
 ) -> None:
     before = lines_module.READ_SIZE

@@ -86,7 +86,7 @@ def test_messages_of_npmclass_high_survive_end_i_and_not_end_p(qm1: Command) -> 
         qm1.ok("end", "-w", "QM1")
 
 
-def test_while_it_is_quiescing_commands_that_look_after_it_work_and_all_others_are_2161(
+def test_while_it_is_quiescing_administrative_commands_work_and_all_others_are_2161(
     qm1: Command,
 ) -> None:
     qm1.ok("put", "QM1", "Q", data=b"1\n")
@@ -115,7 +115,7 @@ def test_while_it_is_quiescing_commands_that_look_after_it_work_and_all_others_a
     assert qm1.ok("get", "QM1", "Q") == b"1\n"
 
 
-def test_end_of_what_does_not_run_says_so(qm1: Command) -> None:
+def test_end_of_a_stopped_queue_manager_reports_it(qm1: Command) -> None:
     assert b"not running" in qm1.ok("end", "QM1")
 
 

@@ -107,7 +107,7 @@ def test_a_dump_makes_the_same_objects_again(penstock: Command) -> None:
     assert penstock.ok("mqsc", "QM2", "--dump").splitlines()[1:] == dump.splitlines()[1:]
 
 
-def test_verify_only_looks(qm1: Command) -> None:
+def test_verify_changes_nothing(qm1: Command) -> None:
     done = qm1.run("mqsc", "QM1", "-v", data=b"DEFINE QLOCAL(A)\nDEFINE QLOCAL(B) MAXDEPTH(X)\n")
     assert done.returncode == 10 and b"line 2, position 27" in done.stdout
     assert qm1.run("mqsc", "QM1", "-e", "DISPLAY QLOCAL(A)").returncode == 10
@@ -123,7 +123,7 @@ def test_attributes_are_explained_without_a_queue_manager(penstock: Command) -> 
 # ---- structures ----
 
 
-def test_a_structure_fails_when_asked_and_confirmed(penstock: Command) -> None:
+def test_a_structure_fails_on_request_after_confirmation(penstock: Command) -> None:
     penstock.ok("create", "ZOS1", "--platform", "zos")
     penstock.ok(
         "mqsc",
@@ -175,7 +175,7 @@ class Shell:
         os.write(self.master, text.encode())
 
     def read_until(self, wanted: str) -> None:
-        """Reads until the text is there behind what was read before; it has to come."""
+        """Reads until the text follows the output read before; fails when it does not come."""
         end = time.monotonic() + LIMIT
         start = len(self.text)
         while wanted not in self.text[start:]:

@@ -57,14 +57,14 @@ def test_the_map_gives_priorities_else_the_option_else_defprty(qm1: Command) -> 
     assert qm1.ok("get", "QM1", "Q") == b"INFO and ERROR\nWARN\nINFO\nplain\n"
 
 
-def test_a_priority_above_the_maximum_is_kept_in_the_field_and_said_once(qm1: Command) -> None:
+def test_a_priority_above_the_maximum_is_kept_in_the_field_and_reported_once(qm1: Command) -> None:
     done = qm1.run("put", "QM1", "Q", "--priority", "12", data=b"a\nb\n")
     assert done.returncode == 0
     assert done.stderr.count(b"2049") == 1 and b"2 lines" in done.stderr
     assert [row["priority"] for row in rows(qm1.ok("get", "QM1", "Q", "--json"))] == [12, 12]
 
 
-def test_put_stops_at_the_first_line_that_fails_and_says_how_many_are_there(
+def test_put_stops_at_the_first_line_that_fails_and_reports_the_number_put(
     penstock: Command, tmp_path: Path
 ) -> None:
     penstock.ok("create", "QM1")
@@ -121,7 +121,7 @@ def test_get_waits_for_a_message_and_count_ends_it(qm1: Command) -> None:
     assert qm1.ok("get", "QM1", "Q") == b"three\n"
 
 
-def test_json_has_the_fields_and_the_bytes_of_what_is_no_text(qm1: Command) -> None:
+def test_json_has_the_fields_and_bytes_that_are_no_text_in_base64(qm1: Command) -> None:
     qm1.ok("put", "QM1", "Q", "--priority", "3", data="grün\n".encode() + b"\xff\n")
     text, binary = rows(qm1.ok("get", "QM1", "Q", "--json"))
     assert text["data"] == "grün" and text["priority"] == 3 and text["persistent"] is True
@@ -183,7 +183,7 @@ def test_ctrl_c_ends_an_unlimited_wait(qm1: Command) -> None:
         assert process.wait(30) == 130
 
 
-def test_a_put_that_leaves_as_the_last_process_says_how_many_messages_are_lost(
+def test_a_put_that_leaves_as_the_last_process_reports_the_lost_messages(
     qm1: Command,
 ) -> None:
     done = qm1.run("put", "QM1", "Q", "--not-persistent", data=b"a\nb\nc\n")
@@ -249,7 +249,7 @@ def test_five_logs_come_back_every_line_once_in_priority_order(
     assert penstock.depth("LINES") == 0
 
 
-def test_the_command_is_installed_and_says_its_version() -> None:
+def test_the_command_is_installed_and_prints_its_version() -> None:
     path = Path(sys.executable).with_name("penstock")
     done = subprocess.run([path, "--version"], capture_output=True, check=True)
     assert done.stdout.startswith(b"penstock")

@@ -1,4 +1,4 @@
-"""Prepared units of work from the command line: shown, ended by hand, seen by the second reader."""
+"""Prepared units of work on the command line: listed, resolved, seen by the second reader."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_what_contradicts_itself_is_refused(qm1: Command, arguments: tuple[str, 
     assert done.returncode == 2 and b"Usage:" in done.stderr, done
 
 
-def test_nonpersistent_messages_that_a_restart_took_are_told(qm1: Command) -> None:
+def test_nonpersistent_messages_that_a_restart_discarded_are_reported(qm1: Command) -> None:
     with library.connect("QM1", qm1.home) as qm, qm.open("Q") as q:
         q.put(b"volatile", persistent=False)
         q.get(syncpoint=True)

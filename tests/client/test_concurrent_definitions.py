@@ -32,7 +32,7 @@ with penstock.connect("QM1", sys.argv[1]) as qm:
 def alter_between_read_and_store(
     qm: QueueManager, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[object, object]:
-    """Alters MAXDEPTH while another process alters BOTHRESH; what is stored of both."""
+    """Alters MAXDEPTH while another process alters BOTHRESH; the stored values of both."""
     check = object_commands._check_change
     calls = []
 

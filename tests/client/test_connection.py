@@ -1,4 +1,4 @@
-"""Queue managers: create, list, delete, connect; what an import costs; what a restart says."""
+"""Queue managers: create, list, delete, connect; the cost of an import; reports of a restart."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_manager_can_be_created_once_only(home: Path) -> None:
         assert q.get().data == b"kept"
 
 
-def test_an_unknown_manager_is_told_with_the_place(home: Path) -> None:
+def test_an_unknown_manager_is_reported_with_its_home(home: Path) -> None:
     for call in (penstock.connect, penstock.delete):
         with pytest.raises(penstock.QueueManagerNameError, match="NONE") as caught:
             call("NONE", home)
@@ -89,7 +89,7 @@ def test_a_connected_manager_cannot_be_deleted(home: Path, run_python: Run) -> N
     penstock.delete("QM1", home)
 
 
-def test_delete_leaves_foreign_files_and_says_which(home: Path) -> None:
+def test_delete_leaves_foreign_files_and_names_them(home: Path) -> None:
     penstock.create("QM1", home)
     (home / "QM1" / "mine.txt").write_text("x")
     with pytest.raises(penstock.ObjectInUse, match=r"mine\.txt"):
@@ -205,7 +205,7 @@ print(sorted(heavy & set(sys.modules)))
     assert ended.stdout == "[]\n", ended.stdout + ended.stderr
 
 
-def test_discarded_messages_are_told_on_stderr_without_any_logging_set_up(
+def test_discarded_messages_are_reported_on_stderr_without_any_logging_set_up(
     home: Path, run_python: Run
 ) -> None:
     ended = run_python(

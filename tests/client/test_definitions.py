@@ -137,7 +137,7 @@ def test_names_differ_by_case(qm: QueueManager) -> None:
         qm.open("A")
 
 
-def test_an_unknown_name_is_told(qm: QueueManager) -> None:
+def test_an_unknown_name_is_refused(qm: QueueManager) -> None:
     for call in (
         lambda: qm.open("NONE"),
         lambda: qm.alter("QLOCAL", "NONE", maxdepth=1),
@@ -161,7 +161,7 @@ def test_a_name_can_be_defined_once_unless_replaced(qm: QueueManager) -> None:
     assert (row["maxdepth"], row["defprty"], row["curdepth"]) == (8, 0, 1)
 
 
-def test_alter_changes_only_what_is_given_and_open_handles_see_it(qm: QueueManager) -> None:
+def test_alter_changes_only_the_given_attributes_and_open_handles_see_it(qm: QueueManager) -> None:
     qm.define("QLOCAL", "A", maxdepth=1, descr="kept")
     with qm.open("A") as q:
         q.put(b"1")
@@ -210,7 +210,7 @@ def test_delete_needs_a_closed_and_empty_queue_or_purge(qm: QueueManager) -> Non
         assert q.depth == 0
 
 
-def test_clear_empties_a_queue_that_nobody_has_open(qm: QueueManager) -> None:
+def test_clear_empties_a_queue_that_is_not_open(qm: QueueManager) -> None:
     qm.define("QLOCAL", "A")
     with qm.open("A") as q:
         for number in range(200):

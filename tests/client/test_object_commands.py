@@ -59,7 +59,7 @@ def another(row: Attribute) -> object:
 
 
 def others_for(kind: ObjectType, row: Attribute) -> dict[str, Any]:
-    """What has to be given with a value of an attribute."""
+    """The attributes that are required together with a value of an attribute."""
     given = dict(NEEDED.get(kind.name, {}))
     if kind.name == "CHANNEL":
         channel = row.kinds[0] if row.kinds else "SDR"
@@ -217,7 +217,7 @@ def test_a_replaced_default_object_is_as_shipped(qm: QueueManager) -> None:
     assert qm.display("QLOCAL", "SYSTEM.DEFAULT.LOCAL.QUEUE")[0]["maxdepth"] == 5000
 
 
-def test_a_replaced_model_makes_the_dynamic_queues_that_the_new_definition_says(
+def test_a_replaced_model_makes_dynamic_queues_of_the_new_definition(
     qm: QueueManager,
 ) -> None:
     qm.define("QMODEL", "M", deftype="PERMDYN")
@@ -237,7 +237,7 @@ def test_a_queue_like_a_dynamic_one_is_predefined_and_a_replaced_one_stays_dynam
     assert (dynamic["deftype"], dynamic["descr"], dynamic["maxdepth"]) == ("PERMDYN", "new", 5000)
 
 
-def test_replace_starts_anew_but_keeps_messages_and_creation(qm: QueueManager) -> None:
+def test_replace_starts_from_defaults_but_keeps_messages_and_creation(qm: QueueManager) -> None:
     qm.define("QLOCAL", "A", maxdepth=7, bothresh=2)
     slot, generation = qm.find_object("A")
     stored = objects.decode(qm.read_object(slot, generation)[2]) | {2004: "1999-12-31"}
@@ -369,7 +369,7 @@ def test_usage_changes_only_with_force_while_open_or_not_empty(qm: QueueManager)
     qm.alter("QLOCAL", "Q", usage="XMITQ", descr="unchanged usage needs none")
 
 
-def test_instances_of_a_cluster_queue_are_told_apart_by_queue_manager(qm: QueueManager) -> None:
+def test_instances_of_a_cluster_queue_are_distinguished_by_queue_manager(qm: QueueManager) -> None:
     for number in range(4):
         qm.define("QCLUSTER", "CQ", clusqmgr=f"QM{number}", cluster="C", defprty=number)
     with pytest.raises(penstock.ObjectAlreadyExists):
@@ -489,7 +489,7 @@ def test_waiters_on_the_base_of_an_alias_are_woken_when_the_alias_changes(
         assert watched.woken == [slot, slot]
 
 
-def test_an_alias_may_stand_for_what_is_not_there_or_is_an_alias(qm: QueueManager) -> None:
+def test_an_alias_may_name_a_missing_queue_or_another_alias(qm: QueueManager) -> None:
     qm.define("QALIAS", "A", target="B")
     qm.define("QALIAS", "B", targq="A")
     assert [qm.display("QALIAS", name)[0]["target"] for name in "AB"] == ["B", "A"]

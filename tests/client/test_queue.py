@@ -80,7 +80,7 @@ def test_a_priority_above_nine_is_a_warning_and_stays_in_the_field(queue: Queue)
     assert (m.priority, m.placement) == (12, 9)
 
 
-def test_queue_defaults_decide_where_the_put_says_nothing(qm: QueueManager) -> None:
+def test_queue_defaults_apply_where_the_put_gives_no_value(qm: QueueManager) -> None:
     qm.define("QLOCAL", "D", defpsist=True, defprty=4)
     with qm.open("D") as q:
         q.put(b"as defined")
@@ -98,7 +98,7 @@ def test_a_fifo_queue_keeps_put_order_and_fields(qm: QueueManager) -> None:
         assert [q.get().priority for _ in range(4)] == [1, 9, 2147483647, 0]
 
 
-def test_get_from_an_empty_queue_says_so_at_once(queue: Queue) -> None:
+def test_get_from_an_empty_queue_raises_at_once(queue: Queue) -> None:
     with pytest.raises(penstock.NoMessageAvailable) as caught:
         queue.get()
     error = caught.value
@@ -181,7 +181,7 @@ def test_inhibited_puts_and_gets_are_refused_until_allowed(qm: QueueManager, que
     assert [queue.get().data, queue.get().data] == [b"x", b"y"]
 
 
-def test_a_message_longer_than_max_length_stays_and_tells_its_length(queue: Queue) -> None:
+def test_a_message_longer_than_max_length_stays_and_the_error_has_its_length(queue: Queue) -> None:
     queue.put(b"0123456789")
     with pytest.raises(penstock.TruncatedMessage) as caught:
         queue.get(max_length=4)
@@ -215,7 +215,7 @@ def test_browse_shows_every_message_in_order_and_takes_none(queue: Queue) -> Non
     assert queue.depth == 5
 
 
-def test_each_browse_has_a_cursor_of_its_own(queue: Queue) -> None:
+def test_each_browse_has_its_own_cursor(queue: Queue) -> None:
     queue.put(b"1")
     queue.put(b"2")
     one, other = queue.browse(), queue.browse()
@@ -307,7 +307,7 @@ def test_a_queue_in_three_lines_is_durable_and_deep(qm: QueueManager) -> None:
         assert qm.display("QLOCAL", "ORDERS")[0]["defpsist"] is True
 
 
-def test_status_tells_depth_handles_and_counts(qm: QueueManager, queue: Queue) -> None:
+def test_status_has_depth_handles_and_counts(qm: QueueManager, queue: Queue) -> None:
     queue.put(b"1")
     queue.put(b"2")
     queue.get()

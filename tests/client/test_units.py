@@ -21,7 +21,7 @@ def get_all(queue: Queue) -> list[bytes]:
 
 
 def put(qm: QueueManager, data: bytes, syncpoint: bool | None = None) -> None:
-    """Puts through a handle of its own."""
+    """Puts through a new handle."""
     with qm.queue("Q") as q:
         q.put(data, syncpoint=syncpoint)
 
@@ -49,7 +49,7 @@ def test_a_transaction_backs_out_when_an_exception_leaves_it(
     assert queue.depth == 0
 
 
-def test_a_backed_out_message_returns_to_its_place(qm: QueueManager, queue: Queue) -> None:
+def test_a_backed_out_message_returns_to_its_position(qm: QueueManager, queue: Queue) -> None:
     for number in range(4):
         queue.put(b"%d" % number, priority=5)
     with qm.transaction() as unit:
@@ -163,7 +163,7 @@ def test_a_unit_counts_in_its_own_thread_only(qm: QueueManager, queue: Queue) ->
     assert sorted(get_all(queue)) == [b"inherited context", b"other thread"]
 
 
-def test_threads_have_units_of_their_own_at_the_same_time(qm: QueueManager, queue: Queue) -> None:
+def test_threads_have_their_own_units_at_the_same_time(qm: QueueManager, queue: Queue) -> None:
     def work() -> None:
         with qm.transaction():
             queue.put(b"thread")
@@ -193,7 +193,7 @@ def test_the_implicit_unit_of_a_thread_that_ends_is_backed_out(
     assert queue.depth == 0
 
 
-def test_tasks_have_units_of_their_own(qm: QueueManager, queue: Queue) -> None:
+def test_tasks_have_their_own_units(qm: QueueManager, queue: Queue) -> None:
     async def work(number: int, fail: bool) -> None:
         with qm.transaction():
             for step in range(3):
@@ -305,7 +305,7 @@ def test_close_inside_a_transaction_commits_it(home: object) -> None:
             assert q.get().data == b"x"
 
 
-def test_close_backs_out_the_transaction_of_another_thread_and_its_end_says_so(
+def test_close_backs_out_the_transaction_of_another_thread_whose_end_raises(
     home: object,
 ) -> None:
     with penstock.connect("QM3", str(home), create=True) as keep:
@@ -332,7 +332,7 @@ def test_an_abandoned_connection_backs_out(home: object) -> None:
             assert q.depth == 0
 
 
-def test_the_limit_of_a_unit_is_told_and_the_unit_goes_on(home: object) -> None:
+def test_the_limit_of_a_unit_is_reported_and_the_unit_continues(home: object) -> None:
     penstock.create("QM4", str(home), max_uncommitted_messages=3)
     with penstock.connect("QM4", str(home)) as qm, qm.queue("Q") as q:
         with qm.transaction():

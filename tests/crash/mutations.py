@@ -529,7 +529,7 @@ MUTATIONS = (
 
 
 class Workshop:
-    """Where mutated programs are made."""
+    """The folder where mutated programs are built."""
 
     def __init__(self, root: Path, objects: Path) -> None:
         self.root = root
@@ -566,8 +566,8 @@ class Workshop:
         return changed
 
     def build(self, names: set[str], layer: str) -> list[str]:
-        """How to run the layer: its program with the changed files and the right objects of all
-        others, and its arguments.
+        """The command of the layer: its program, linked with the changed files and the unchanged
+        objects of all others, and its arguments.
         """
         kind, _, name = layer.partition("/")
         if kind == "c":
@@ -612,21 +612,21 @@ class Workshop:
 
 
 def run(command: list[str]) -> None:
-    """Runs a compiler; raises with what it said."""
+    """Runs a compiler; raises with its output."""
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         raise RuntimeError(f"{' '.join(command[:6])} ...: {result.stderr[-2000:]}")
 
 
 def verdict_of(command: list[str], layer: str, seed: int) -> tuple[bool, str]:
-    """(caught, how): the first violation that is told, or what happened instead."""
+    """(caught, how): the first violation that is reported, or what happened instead."""
     arguments = [] if layer.startswith("c/") else ["--seed", str(seed)]
     most = TIMEOUT_C_TEST_S if layer.startswith("c/") else TIMEOUT_S
     try:
         result = subprocess.run(
             [*command, *arguments], capture_output=True, text=True, check=False, timeout=most
         )
-    except subprocess.TimeoutExpired as late:  # it may have said what is wrong before it hung
+    except subprocess.TimeoutExpired as late:  # it may have reported a violation before it hung
         said = late.stdout or b""
         told = complaints(layer, said if isinstance(said, str) else said.decode(), "")
         return bool(told), (told or [f"still running after {most} s"])[0][:160]
@@ -643,7 +643,7 @@ def verdict_of(command: list[str], layer: str, seed: int) -> tuple[bool, str]:
 
 
 def complaints(layer: str, output: str, errors: str) -> list[str]:
-    """What a layer says that has noticed something."""
+    """The line with which a layer reports a violation."""
     lines = output.splitlines()
     if layer.startswith("c/"):
         return [before for before, line in pairwise(lines) if "FAILED" in line]

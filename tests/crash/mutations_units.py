@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Mutation(NamedTuple):
-    """What is wrong, the layer that must notice, and the changes: (file, old text, new text)."""
+    """A mutation: its effect, the layer that must notice, and (file, old text, new text)."""
 
     what: str
     layer: str
@@ -18,7 +18,7 @@ class Mutation(NamedTuple):
 
 
 def mutation(what: str, layer: str, file: str, old: str, new: str) -> Mutation:
-    """A fault in one place."""
+    """A mutation of one file."""
     return Mutation(what, layer, ((file, old, new),))
 
 

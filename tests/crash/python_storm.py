@@ -7,22 +7,21 @@ messages onto A), movers (A to B, one unit), consumers (from B), listers and gat
 puts to a distribution list of three queues by MQPUT or MQPUT1, in a unit of 1 to 3 calls or each
 destination by itself (MQPMO_NO_SYNCPOINT); a gatherer takes a message from the first queue and its
 copies from the others, in one unit. Producers, movers and consumers put and get their messages one
-by one or as batches, producers' batches outside a unit, too, and now and then prepare a unit
-instead of committing it; each worker now and then ends some of the prepared units there are,
-whoever made them, as their names say. Ids are (worker, incarnation, counter), never used again;
-each copy of a list's message has its own, as CorrelId by MQPMR. Each worker writes to a pipe of its
-own what it is about to do and what it has done; a line below PIPE_BUF is whole or absent and
-outlives its writer.
+by one or as batches, producers' batches outside a unit, too, and sometimes prepare a unit instead
+of committing it; each worker sometimes resolves prepared units of any worker, as their names
+demand. Ids are (worker, incarnation, counter), never used again; each copy of a list's message has
+its own, as CorrelId by MQPMR. Each worker writes its next action and its result to a pipe; a line
+below PIPE_BUF is written whole or not at all and outlives its writer.
 
 Three witnesses at the end: the live region, the second reader on a copy of the files, and a restart
-recovery of that copy; once more with the units in doubt that were left, which all three must have
-alike, and which a restart ends as the live region does. Every acked id is on one queue or was taken
-once, a unit is there as a whole or not at all, of a put to a list outside syncpoint the first
-destinations have their copies when it was cut short, nothing was invented or doubled or came back
+recovery of that copy; once more with the remaining units in doubt, which all three must agree on,
+and which a restart resolves as the live region does. Every acked id is on one queue or was taken
+once, a unit has taken effect as a whole or not at all, of an interrupted put to a list outside
+syncpoint the first destinations have their copies, nothing was invented or doubled or came back
 after a backout, bodies are whole, a producer's messages of one priority are in order, and for
 persistent messages all three agree to the byte.
 
-Ends only its own children, through pidfds, never a pid of 1 or less.
+Kills only its own children, through pidfds, never a pid of 1 or less.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ REFUSED = {mqi.MQRC_BACKED_OUT, mqi.MQRC_STORAGE_MEDIUM_FULL}
 Row = tuple[bytes, int, bytes]  # CorrelId, Priority, body
 UNIT_MAX = 4
 PREPARE_EVERY, RESOLVE_EVERY, LINGER_EVERY = 6, 10, 3
-COMMITS, BACKS_OUT = b"commits", b"backs out"  # what is to become of a prepared unit: its qualifier
+COMMITS, BACKS_OUT = b"commits", b"backs out"  # qualifier: the outcome of a prepared unit
 # A list's destinations, the second one through an alias, and their queues. Of the number of a copy
 # the lowest bits say which destination it is for, APART that each was put by itself.
 DESTINATIONS, COPIES = ("L.1", "BY.ALIAS", "L.3"), ("L.1", "L.2", "L.3")
@@ -71,7 +70,7 @@ IN_ORDER = ("A", *COPIES)  # where each producer's messages of a priority stay i
 
 
 def root(number: int) -> int:
-    """What determines content, priority and persistence: alike for all copies of a message."""
+    """The seed of content, priority and persistence: the same for all copies of a message."""
     return number >> LIST_BITS if role_of((number >> 48) - 1) == "lister" else number
 
 
@@ -115,8 +114,8 @@ def xid_of(number: int, fate: bytes) -> Xid:
 
 
 def resolve(qm: Any, count: int | None = None) -> int:
-    """Ends the first `count` prepared units of each fate, all of a fate at once; others may do the
-    same meanwhile. How many non-persistent messages that discarded.
+    """Resolves the first `count` prepared units of each outcome, all of an outcome in one call;
+    other workers may do the same concurrently. Returns the non-persistent messages discarded.
     """
     discarded = 0
     for fate in (COMMITS, BACKS_OUT):
@@ -147,7 +146,7 @@ def units_in_doubt(qm: Any) -> dict[Xid, list[tuple[bool, int, bytes]]]:
 
 
 class Worker:
-    """What a child does until it is killed or told to stop."""
+    """The work of a child until it is killed or stopped."""
 
     def __init__(self, home: Path, index: int, incarnation: int, seed: int, pipe: int) -> None:
         self.base = (index + 1) << 48 | incarnation << 24
@@ -174,8 +173,8 @@ class Worker:
         )
 
     def put_together(self, queue: Any, numbers: list[int]) -> None:
-        """All by one call; outside a unit they are there together, or none is: one of them is
-        persistent, or there is but one.
+        """All by one call; outside a unit all take effect or none: one of them is persistent, or
+        there is only one.
         """
         result = queue.put_batch(
             [body_of(number) for number in numbers],
@@ -214,7 +213,7 @@ class Worker:
         return fate
 
     def prepare(self, unit: Any, fate: bytes) -> None:
-        """From here on the unit is nobody's. Who has made it may be killed before it says so."""
+        """From here on the unit is prepared. Its worker may be killed before it reports that."""
         self.counter += 1
         unit.prepare(xid_of(self.base | self.counter, fate))
         if self.rng.random() < 1 / LINGER_EVERY:
@@ -266,7 +265,7 @@ class Worker:
         self.tell("took", numbers)
 
     def end_unit_by_backout(self, unit: Any) -> NoReturn:
-        """Now, or by whoever finds it prepared."""
+        """Now, or by the worker that finds it prepared."""
         if self.rng.random() < 0.5:
             self.prepare(unit, BACKS_OUT)
         raise KeyError
@@ -368,7 +367,7 @@ class Worker:
 
 
 def child(home: Path, index: int, incarnation: int, seed: int, pipe: int, shared: Any) -> NoReturn:
-    """A worker's life; leaves in order when the supervisor asks its role to end."""
+    """A worker's main loop; ends in order when the supervisor ends its role."""
     status = 3
     try:
         worker = Worker(home, index, incarnation, seed, pipe)
@@ -393,7 +392,7 @@ def child(home: Path, index: int, incarnation: int, seed: int, pipe: int, shared
 
 @dataclass
 class Fate:
-    """What is known of an id."""
+    """The reports about an id."""
 
     intended: int = 0
     acked: int = 0
@@ -404,7 +403,7 @@ class Fate:
 
     @property
     def present(self) -> bool:
-        """Whether its put has happened: it is on a queue, or somebody got as far as taking it."""
+        """Whether its put has taken effect: it is on a queue, or a worker began to take it."""
         return bool(self.queued or self.taking or self.took)
 
 
@@ -420,7 +419,7 @@ class Child:
 
 
 class Storm:
-    """One world: a queue manager, its workers, and everything they told."""
+    """One queue manager, its workers, and all their reports."""
 
     def __init__(self, home: Path, workers: int, seed: int) -> None:
         self.home, self.seed = home, seed
@@ -525,7 +524,7 @@ class Storm:
         return done
 
     def end_all(self) -> None:
-        """Ends what is left after a failure."""
+        """Ends the remaining processes after a failure."""
         for c in self.children:
             if c.pid > 1 and c.pidfd >= 0:
                 signal.pidfd_send_signal(c.pidfd, signal.SIGKILL)
@@ -569,9 +568,9 @@ class Storm:
         return copy
 
     def check_in_doubt(self, home: Path) -> int:
-        """Ends the units in doubt, here and in a copy of the files: the same units with the same
-        messages, but for non-persistent puts, and the same queues afterwards, but for all that is
-        not persistent; non-persistent messages that were got are discarded there. How many units.
+        """Resolves the units in doubt, here and in a copy of the files: the same units with the
+        same messages, except for non-persistent puts, and the same queues afterwards, except for
+        non-persistent messages; those that were got are discarded there. Returns the units' number.
         """
         units = units_in_doubt(self.qm)
         copy = self.copy_files(home)
@@ -601,7 +600,7 @@ class Storm:
         return len(units)
 
     def kept(self, rows: list[Row]) -> list[Row]:
-        """What a restart keeps."""
+        """The messages that a restart keeps."""
         return [row for row in rows if persistent(self.id_of(row))]
 
     @staticmethod
@@ -653,8 +652,8 @@ class Storm:
             newest[key] = number
 
     def judge_units(self) -> None:
-        """A unit is whole. What was put apart is a put of its own for each destination, in order:
-        one that was begun follows one that is complete, unless the journal was full.
+        """A unit is whole. A put outside a unit is separate for each destination, in order: one
+        that has begun follows a complete one, unless the journal was full.
         """
         for numbers in self.together["intent"]:
             there = [self.fates[number].present for number in numbers]
@@ -666,7 +665,7 @@ class Storm:
             assert in_order or full, f"a hole in a list: {list(map(hex, numbers))} {there}"
 
     def lists(self) -> str:
-        """How many messages were put to lists, for the last line."""
+        """The number of messages put to lists, for the last line."""
         units = [n for numbers in self.together["intent"] for n in numbers if root(n) != n]
         apart = self.together["apart"]
         cut = [sum(self.fates[number].present for number in numbers) for numbers in apart]

@@ -1,10 +1,10 @@
-"""The Spark job of spark_storm.py: two streams, which go on until the supervisor says stop.
+"""The Spark job of spark_storm.py: two streams, which run until the supervisor stops them.
 
     STORM_FOLDER=... python tests/crash/spark_driver.py MANAGER HOME FOLDER
 
 *table*: queue IN into a Parquet table. *hop*: queue HOP into queue OUT, through the sink. Both run
-with checkpoints and may be killed at any time. The job ends, in order, when the file ``stop`` is
-there and neither stream has anything left.
+with checkpoints and may be killed at any time. The job ends, in order, when the file ``stop``
+exists and neither stream has input left.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SETTINGS = {
 
 
 def main(manager: str, home: str, folder: Path) -> None:
-    """Runs until told to stop."""
+    """Runs until the file ``stop`` exists."""
     spark = local_session("storm", settings={**SETTINGS, "spark.local.dir": str(folder / "local")})
     spark.dataSource.register(DyingDataSource)
     common = {"queueManager": manager, "home": home, "maxMessagesPerTrigger": "400"}

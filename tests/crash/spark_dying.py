@@ -34,7 +34,7 @@ POINTS = (*_ENTERED_AND_LEFT, "read.middle", "write.middle")
 
 
 def reach(point: str) -> None:
-    """Dies when there is an order for this point that nobody has carried out yet."""
+    """Kills the process when there is an order for this point that was not carried out yet."""
     folder = Path(os.environ["STORM_FOLDER"])
     try:
         order = json.loads((folder / "order").read_text())
@@ -132,7 +132,7 @@ class DyingWriter(StreamWriter):
 
 
 class DyingDataSource(PenstockDataSource):
-    """Under the same name; what it makes is the real thing, of a class that says where it is."""
+    """The data source under the same name, with classes that report their kill points."""
 
     def streamReader(self, schema: Any) -> Any:
         made = super().streamReader(schema)

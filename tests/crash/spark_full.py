@@ -1,21 +1,21 @@
-"""A disk that really is full, under the queue manager or under the checkpoint of a stream.
+"""A full disk under the queue manager or under the checkpoint of a stream.
 
     python tests/crash/spark_full.py [--keep]
 
-Two queue managers: FULL on a file system of its own of 40 MiB, ROOMY on a large one. A third file
-system of 2 MiB has checkpoints. A Spark job streams from one to the other and writes tables, and a
-file system is filled to its last page at a step of source or sink (spark_dying.py stops there until
-it is). *Filled*: the disk has no room, and the journal's files only what is kept for ending units
-of work. *Exhausted*: not even that.
+Two queue managers: FULL on a file system of 40 MiB, ROOMY on a large one. A third file system of
+2 MiB has checkpoints. A Spark job streams from one to the other and writes tables, and a file
+system is filled to its last page at a step of source or sink (spark_dying.py stops there until it
+is). *Filled*: the disk has no room, and the journal's files only the reserve for ending units of
+work. *Exhausted*: not even that.
 
 Each time the query must end with one sentence of the data source (or, for the checkpoint, with
-Spark's own error) that says that there is no room; each message must be there once, on its queue or
-in a prepared unit; nothing of a batch that failed may be visible, and no half-made file left. After
-the filler is removed the query goes on from its checkpoint: every message once, in order, and no
-unit in doubt.
+Spark's own error) about the lack of space; each message must exist once, on its queue or in a
+prepared unit; nothing of a failed batch may be visible, and no incomplete file left. After the
+filler is removed the query continues from its checkpoint: every message once, in order, and no unit
+in doubt.
 
-Runs in a mount namespace of its own, as root or with a user namespace; where neither is allowed it
-says so and fails.
+Runs in a new mount namespace, as root or with a user namespace; where neither is allowed it reports
+that and fails.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ SETTINGS = {
 
 
 class Room:
-    """A file system of its own, in memory, which can be filled to its last page."""
+    """A file system in memory, which can be filled to its last page."""
 
     def __init__(self, path: Path, size: int) -> None:
         path.mkdir()
@@ -94,7 +94,7 @@ class Place(SparkFixture):
 
     @contextmanager
     def connected(self) -> Iterator[penstock.QueueManager]:
-        """Leaves without a look at whether the end could be written: the disk may be full."""
+        """Disconnects, ignoring a failed final checkpoint: the disk may be full."""
         self.qm = penstock.connect(self.name, self.home)
         try:
             yield self.qm
@@ -115,7 +115,7 @@ class Place(SparkFixture):
                         filler.put(bytes(size), persistent=True)
 
     def exhaust(self) -> None:
-        """Uses what is kept, too: each get that is a unit by itself takes a page."""
+        """Uses up the reserve, too: each get outside a unit takes a page."""
         self.take_up()
         full = suppress(penstock.StorageMediumFull)
         with self.connected() as qm, qm.open("FILLER") as filler, full:
@@ -180,7 +180,7 @@ class Job:
                     return
             try:
                 fill()
-            except BaseException as error:  # told below
+            except BaseException as error:  # reported below
                 failed.append(error)
             (self.folder / f"full.{self.number}").touch()
 
@@ -214,7 +214,7 @@ class Job:
         assert self.full.half_made() == []
 
     def ready(self) -> None:
-        """The ledger is there: else its definition would be what there is no room for."""
+        """Creates the ledger: otherwise there would be no room for its definition."""
         with self.full.connected() as qm, ledger(qm):
             pass
 
@@ -243,7 +243,7 @@ class Job:
         self.delivered(self.full, self.roomy, made)
 
     def source(self) -> None:
-        """The source's disk: when it takes, when it commits, and when it takes ahead meanwhile."""
+        """The source's disk: full when it takes, when it commits, and when it takes ahead."""
         made = [b"source %04d" % n + b"x" * (n * 20) for n in range(60)]
         waiting = [made[:40], [], made[40:]]
         there = 0
@@ -266,11 +266,11 @@ class Job:
         self.delivered(self.full, self.roomy, made)
 
     def draining(self) -> None:
-        """A full disk on which no put finds room any more: a stream goes on emptying its queue."""
+        """A full disk on which puts fail: a stream continues to empty its queue."""
         made = [b"drain %04d" % n for n in range(60)]
         self.full.put_all("IN", made, persistent=True)
-        with self.full.connected() as qm:  # it goes on: a restart would need a new journal file
-            qm.maintain()  # a spare file is there
+        with self.full.connected() as qm:  # stays attached: a restart needs a new journal file
+            qm.maintain()  # makes the spare file
             self.filled()
             self.stream(self.full, self.roomy, self.folder / "source")
         self.small.empty()
@@ -318,8 +318,8 @@ class Job:
     def checkpoint(self) -> None:
         """The checkpoint's disk, before a micro-batch is planned and after it is written.
 
-        Not at the first one: what Spark leaves of that in the checkpoint it refuses itself, with a
-        sentence that says to delete it. Nothing had been taken then.
+        Not at the first one: Spark itself refuses what that leaves in the checkpoint, with a
+        sentence that says to delete it. Nothing has been taken then.
         """
         made = [b"checkpoint %04d" % n for n in range(60)]
         checkpoint = self.notes.path / "checkpoint"
@@ -337,7 +337,7 @@ class Job:
     # ---- afterwards ----
 
     def delivered(self, source: Place, target: Place, made: list[bytes]) -> None:
-        """Each message is on OUT of the target, in order, and nowhere else; all goes on there."""
+        """Each message is on OUT of the target, in order, and nowhere else; work continues."""
         assert source.there()[0] == [] and source.in_doubt() == 0
         assert target.there()[1] == made and target.in_doubt() == 0
         with target.connected() as qm:
@@ -346,13 +346,13 @@ class Job:
             qm.clear("FILLER")
             qm.checkpoint()
             qm.maintain()
-            status = qm.status()  # what was used while it was full is free again
+            status = qm.status()  # the space that was used while the disk was full is free again
             assert status.spare_segments >= 1 and status.segments <= KEPT_SEGMENTS, status
         self.counts["messages"] += len(made)
 
 
 def inside_namespace() -> None:
-    """Runs this program again where it may mount file systems that nobody else sees."""
+    """Runs this program again in a new mount namespace."""
     if os.environ.get("FULL_INSIDE"):
         return
     os.environ["FULL_INSIDE"] = "1"
@@ -374,7 +374,7 @@ CASES = ("first_start", "source", "draining", "stream_sink", "batch_sink", "chec
 
 
 def main() -> None:
-    """All cases in one session; the exit status says whether all was as it must be."""
+    """All cases in one session; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--only", action="append", choices=CASES, help="these cases alone")
     parser.add_argument("--keep", action="store_true", help="leave the files where they are")

@@ -1,20 +1,20 @@
-"""Exactly once through Spark: drivers and workers killed at every phase, then everything counted.
+"""Exactly once through Spark: drivers and workers killed at every phase, then all messages counted.
 
     python tests/crash/spark_storm.py [--random 12] [--only POINT] [--seed 1] [--keep]
 
-A supervisor puts messages with ids of their own on the queues IN and HOP, non-persistent ones
-among them, while the job of spark_driver.py streams IN into a Parquet table and HOP, through the
-sink, onto OUT. Beside the streams a plain consumer takes messages from IN and HOP in units of work.
-The driver (with its whole process group) or one worker is killed at each point of spark_dying.py,
-and ``--random`` times at any moment; the driver is started again on its checkpoints at once,
-while workers of the last one may still be running.
+A supervisor puts messages with unique ids on the queues IN and HOP, non-persistent ones among them,
+while the job of spark_driver.py streams IN into a Parquet table and HOP, through the sink, onto
+OUT. Beside the streams a plain consumer takes messages from IN and HOP in units of work. The driver
+(with its whole process group) or one worker is killed at each point of spark_dying.py, and
+``--random`` times at any moment; the driver is started again on its checkpoints at once, while
+workers of the last one may still be running.
 
 At the end each id put on IN was taken by the consumer or is in the table, once; each put on HOP was
 taken or is on OUT, once; every body is whole; in each file of the table the messages of one
-priority are in the order of their arrival, but for those that the consumer gave back; and what
-units are left in doubt holds only messages that are in the table or on OUT.
+priority are in the order of their arrival, except those that the consumer backed out; and the
+remaining units in doubt hold only messages that are in the table or on OUT.
 
-Runs in a PID namespace of its own. Kills only the process groups it started, and processes of that
+Runs in a new PID namespace. Kills only the process groups it started, and processes of that
 namespace; never a pid of 1 or less.
 """
 
@@ -73,7 +73,7 @@ def number_of(correl_id: bytes, body: bytes) -> int:
 
 @dataclass
 class Ledger:
-    """What was put on a queue, and what the plain consumer took from it."""
+    """The messages put on a queue, and those that the plain consumer took from it."""
 
     queue: str
     put: list[int] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Ledger:
 
 
 class Programs:
-    """A producer and a consumer of both queues, each a thread with units of work of its own."""
+    """A producer and a consumer of both queues, each a thread with its own units of work."""
 
     def __init__(self, qm: penstock.QueueManager, seed: int) -> None:
         self.qm, self.seed = qm, seed
@@ -110,7 +110,7 @@ class Programs:
                 for ledger, queue in zip(self.ledgers, queues, strict=True):
                     getattr(self, name)(rng, ledger, queue)
                 time.sleep(PAUSE)
-        except BaseException as error:  # told to the supervisor, which raises it
+        except BaseException as error:  # raised again by the supervisor
             self.failed.append(error)
 
     def producer(self, rng: random.Random, ledger: Ledger, queue: penstock.Queue) -> None:
@@ -179,7 +179,7 @@ class Driver:
         assert self.alive(), f"the driver ended:\n{self.log()}"
 
     def wait_for(self, mark: Path, seconds: float) -> None:
-        """Until that file is there, or the driver is not; AssertionError when it is late."""
+        """Waits until the file exists or the driver has ended; AssertionError after a limit."""
         deadline = time.monotonic() + seconds
         while self.alive() and not mark.exists():
             if time.monotonic() > deadline:
@@ -211,7 +211,7 @@ class Driver:
         self.process.wait(60)
 
     def workers(self) -> list[int]:
-        """Python processes of Spark in this PID namespace, but for their parent, the daemon."""
+        """Python processes of Spark in this PID namespace, except their parent, the daemon."""
         parents: dict[int, int] = {}
         for entry in Path("/proc").iterdir():
             try:
@@ -237,7 +237,7 @@ class Storm:
         self.programs = Programs(self.qm, seed)
         self.driver = Driver(folder, home)
         self.kills = Counter[str]()
-        self.ends = 0  # of drivers that nobody killed
+        self.ends = 0  # of drivers that were not killed
 
     def run(self, points: list[str], randomly: int) -> None:
         orders = [(point, "driver") for point in points]
@@ -292,8 +292,8 @@ class Storm:
             self.start_again()
 
     def start_again(self) -> None:
-        """A driver that nobody killed: its stream ended, which a worker's death or a slow machine
-        may do. Exactly once holds all the same; too many of them hide what is being tested.
+        """A driver ended that was not killed: its stream failed, which a worker's death or a slow
+        machine may cause. Exactly once holds nevertheless; too many of them hide the test's aim.
         """
         self.ends += 1
         print(f"driver {self.driver.starts} ended: {self.driver.reason()}", flush=True)
@@ -301,7 +301,7 @@ class Storm:
         self.driver.start()
 
     def end(self) -> None:
-        """No more messages, no more deaths: the streams take what is left and stop."""
+        """No more messages, no more kills: the streams take the remaining messages and stop."""
         (self.folder / "order").unlink(missing_ok=True)
         self.programs.end("producer")
         self.programs.end("consumer")
@@ -330,7 +330,7 @@ class Storm:
                 number = number_of(row["correl_id"], row["body"])
                 found[number] += 1
                 if number in returned:
-                    continue  # back on the queue behind messages that were taken meanwhile
+                    continue  # back on the queue behind messages that were taken since
                 priority, sequence = row["priority"], row["sequence"]
                 assert last.get(priority, 0) < sequence, f"{path.name}: out of order"
                 last[priority] = sequence
@@ -374,7 +374,7 @@ class Storm:
 
 
 def inside_namespace() -> None:
-    """Runs this program again in a PID namespace of its own."""
+    """Runs this program again in a new PID namespace."""
     if os.environ.get("STORM_INSIDE"):
         return
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
@@ -384,7 +384,7 @@ def inside_namespace() -> None:
 
 
 def main() -> None:
-    """One storm; the exit status says whether all was exact."""
+    """One storm; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--random", type=int, default=12, help="kills at any moment")
     parser.add_argument("--only", action="append", choices=POINTS, help="of these points alone")

@@ -43,7 +43,7 @@ def seen_by_reader(image: Path) -> list[str]:
 
 
 def compare(folder: Path) -> int:
-    """How many images agree; SystemExit with the image's place at a disagreement."""
+    """The number of images that agree; SystemExit with the image's path at a disagreement."""
     count = 0
     for found in folder.glob("*.txt"):
         core = found.read_text().splitlines()

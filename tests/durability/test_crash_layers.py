@@ -34,7 +34,7 @@ def build(variant: str) -> Path:
 
 
 def run_layer(folder: Path, layer: str, count: int) -> str:
-    """What the layer printed. Fails when it found something."""
+    """The layer's output. Fails when it found a violation."""
     done = subprocess.run(
         [str(folder / f"run_{layer}"), "--count", str(count)],
         capture_output=True,

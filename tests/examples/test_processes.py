@@ -1,4 +1,4 @@
-"""Programs of a run: killed with all that they have started, and nobody else."""
+"""Programs of a run: killed with all processes that they have started, and no others."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_numbers_that_would_mean_everybody_are_refused(
     assert members(number) == []
 
 
-def test_a_program_that_fails_says_why(program: Callable[[str], Program]) -> None:
+def test_a_program_that_fails_reports_the_reason(program: Callable[[str], Program]) -> None:
     one = program("import sys; sys.exit('the reason')")
     one.process.wait()
     assert not one.is_running
@@ -78,7 +78,7 @@ def test_a_program_that_fails_says_why(program: Callable[[str], Program]) -> Non
         one.end()
 
 
-def test_a_program_that_is_told_to_end_may_end_in_order(program: Callable[[str], Program]) -> None:
+def test_a_program_that_gets_sigterm_may_end_in_order(program: Callable[[str], Program]) -> None:
     one = program(
         "import signal, sys, time\n"
         "signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\n"

@@ -1,5 +1,6 @@
-"""The quick ways of put_batch() and get_batch(): the same as the general ones, over memory that is
-used again only when nobody has it."""
+"""The quick paths of put_batch() and get_batch(): the same results as the general ones, in memory
+that is reused only when nothing refers to it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def pair(texts: list[bytes]) -> tuple[Any, Any]:
 
 
 def decorated(queue: penstock.Queue) -> MessageBatch:
-    """A batch of messages with fields and extensions, some with report options nobody knows."""
+    """A batch of messages with fields and extensions, some with unknown report options."""
     queue.put_batch(
         TEXTS, priority=[1, 3, 3, 3], correl_id=[b"c", None, b"e", None], expiry=1000,
         reply_to_q="REPLY", feedback=[0, 5, 6, 7], user_identifier="somebody", format="MQSTR",
@@ -111,7 +112,7 @@ def test_the_quick_way_leaves_other_sources_alone(queue: penstock.Queue, source:
     assert queue.depth == 0
 
 
-def test_offsets_that_are_wrong_are_told_and_nothing_is_put(queue: penstock.Queue) -> None:
+def test_wrong_offsets_are_refused_and_nothing_is_put(queue: penstock.Queue) -> None:
     for wrong, text in (
         ([0, 2, 1], "offset 1 \\(at 2\\)"), ([0, 4], "offset 4 \\(at -1\\)"),
         ([-1, 2], "offset -1 \\(at 0\\)"), ([2**62, 2**62 + 1], "at -1"),
@@ -167,7 +168,7 @@ def address(array: Any) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def test_arrays_keep_their_memory_and_memory_that_nobody_has_is_used_again(
+def test_arrays_keep_their_memory_and_unreferenced_memory_is_reused(
     queue: penstock.Queue,
 ) -> None:
     texts = [b"%d" % i * 50 for i in range(50)]
@@ -211,7 +212,7 @@ def test_rows_of_a_result_have_nothing_of_the_batch_whose_memory_they_took(
         queue.get_batch(100)
 
 
-def test_a_result_keeps_its_rows_whatever_is_put_later(queue: penstock.Queue) -> None:
+def test_a_result_keeps_its_rows_after_later_puts(queue: penstock.Queue) -> None:
     results = [queue.put_batch([b"%d" % i] * (i + 1)) for i in range(30)]
     for i, result in enumerate(results):
         assert len(result) == len(result.descriptors) == i + 1
@@ -219,7 +220,7 @@ def test_a_result_keeps_its_rows_whatever_is_put_later(queue: penstock.Queue) ->
     assert [m.number for m in queue.get_batch(1000)] == list(numbers)
 
 
-def test_arrays_that_are_replaced_or_changed_are_what_is_put(queue: penstock.Queue) -> None:
+def test_replaced_or_changed_arrays_are_put(queue: penstock.Queue) -> None:
     queue.put_batch(TEXTS)
     got = queue.get_batch(4)
     got.bodies[:] = ord("z")
@@ -289,7 +290,7 @@ def test_a_first_body_larger_than_the_room_is_got_whole(queue: penstock.Queue) -
 
 
 def test_all_of_a_batch_are_put_at_the_time_of_the_call(queue: penstock.Queue) -> None:
-    before = time.time() - 0.1  # the clock that stamps messages moves in ticks
+    before = time.time() - 0.1  # the clock of put times moves in ticks
     results = [queue.put_batch([b"x"] * 200), queue.put_batch([b"y"] * 50, expiry=30)]
     after = time.time()
     for result in results:

@@ -85,7 +85,7 @@ def test_closing_the_connection_deletes_its_temporary_queues_alone(
     handles[1].put(b"kept")
     handles[0].put(b"gone")
     second.close()
-    # one process has one attachment: the handles were closed with their connection all the same
+    # one process has one attachment: the handles were nevertheless closed with their connection
     assert not exists(qm, "T") and exists(qm, "P")
     with qm.open("P") as queue:
         assert queue.get().data == b"kept"

@@ -104,7 +104,7 @@ def test_a_child_inside_a_transaction_leaves_it_to_the_parent(
     assert queue.depth == 1
 
 
-def test_a_child_may_connect_anew(qm: QueueManager, queue: Queue, home: Path) -> None:
+def test_a_child_may_connect_again(qm: QueueManager, queue: Queue, home: Path) -> None:
     def child() -> None:
         with penstock.connect("QM1", home) as mine, mine.open("Q") as q:
             assert q.get(wait=10).data == b"to the child"

@@ -1,4 +1,4 @@
-"""Lifetimes: who keeps whom alive, what is warned of, what the interpreter's exit does."""
+"""Lifetimes: references between objects, warnings about leaks, the interpreter's exit."""
 
 from __future__ import annotations
 

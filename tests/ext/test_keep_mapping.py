@@ -1,6 +1,6 @@
-"""connect(keep_mapping=True): the region stays mapped, and nothing else of the connection does.
+"""connect(keep_mapping=True): the region stays mapped, and nothing else of the connection remains.
 
-Each test is a program in a process of its own, beside this one, which has QM1 open.
+Each test is a program in a new process, beside this one, which has QM1 open.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ assert "/penstock-" not in Path("/proc/self/maps").read_text()
     )
 
 
-def test_one_mapping_is_kept_and_that_of_another_queue_manager_takes_its_place(
+def test_one_mapping_is_kept_and_that_of_another_queue_manager_replaces_it(
     queue: Queue, run_python: Run, home: Path
 ) -> None:
     penstock.create("QM2", home, segment_size=1 << 20, ring_size=1 << 20)
@@ -97,7 +97,7 @@ assert regions() == both
     penstock.delete("QM2", home)
 
 
-def test_a_queue_manager_that_was_started_again_meanwhile_is_mapped_anew(
+def test_a_queue_manager_that_was_restarted_is_mapped_again(
     qm: QueueManager, queue: Queue, run_python: Run
 ) -> None:
     queue.put(b"stays", persistent=True)

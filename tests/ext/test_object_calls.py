@@ -1,4 +1,4 @@
-"""Object methods of the engine's connection: name spaces, stamps, several definitions at once."""
+"""Object methods of the engine's connection: name spaces, versions, several definitions at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_instances_of_one_name_are_objects_of_their_own(qm: QueueManager) -> Non
     assert qm.read_stamped(*found[2][:2])[5] == 2
 
 
-def test_an_alter_with_an_old_stamp_is_told_and_changes_nothing(qm: QueueManager) -> None:
+def test_an_alter_with_an_old_version_is_refused_and_changes_nothing(qm: QueueManager) -> None:
     slot, generation = qm.define_object(1, "Q", b"")
     stamp = qm.read_stamped(slot, generation)[3]
     assert qm.alter_object(slot, generation, 1, "Q", b"", stamp)

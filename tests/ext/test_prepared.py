@@ -63,7 +63,7 @@ def test_committing_it_shows_what_it_put_and_removes_what_it_got(
     assert bodies(queue) == [b"new"] and qm.recover() == []
 
 
-def test_backing_it_out_gives_back_what_it_got_in_its_place(qm: QueueManager, queue: Queue) -> None:
+def test_backing_it_out_returns_its_gets_to_their_positions(qm: QueueManager, queue: Queue) -> None:
     for data in (b"1", b"2", b"3"):
         queue.put(data, persistent=data != b"2")
     for _ in range(2):
@@ -77,7 +77,7 @@ def test_backing_it_out_gives_back_what_it_got_in_its_place(qm: QueueManager, qu
     ]  # fmt: skip
 
 
-def test_the_thread_goes_on_with_a_new_unit(qm: QueueManager, queue: Queue) -> None:
+def test_the_thread_continues_with_a_new_unit(qm: QueueManager, queue: Queue) -> None:
     queue.put(b"a", syncpoint=True)
     qm.prepare(ONE)
     queue.put(b"b", syncpoint=True)
@@ -191,7 +191,9 @@ def test_other_python_threads_run_while_a_preparation_flushes(
 # ---- listing ----
 
 
-def test_the_list_says_what_each_unit_holds_oldest_first(qm: QueueManager, queue: Queue) -> None:
+def test_the_list_has_the_contents_of_each_unit_oldest_first(
+    qm: QueueManager, queue: Queue
+) -> None:
     queue.put(b"12345", persistent=True)
     queue.put(b"123", persistent=False)
     before = time.time_ns() // 1000
@@ -241,7 +243,7 @@ def test_several_end_together_or_not_at_all(qm: QueueManager, queue: Queue) -> N
     assert bodies(queue) == [str(ONE).encode(), str(TWO).encode()]
 
 
-def test_an_unknown_name_is_told_as_it_is_written(qm: QueueManager) -> None:
+def test_an_unknown_name_is_reported_as_it_is_written(qm: QueueManager) -> None:
     rng = random.Random(3)
     for _ in range(100):
         gtrid = rng.randbytes(rng.randint(1, 64)) if rng.random() < 0.5 else b"a.B_c-%d" % _
@@ -269,7 +271,7 @@ def test_wrong_arguments_are_refused(qm: QueueManager, queue: Queue, end: str) -
     assert qm.recover() == [ONE]
 
 
-def test_a_closed_connection_is_told(qm: QueueManager) -> None:
+def test_a_closed_connection_is_refused(qm: QueueManager) -> None:
     qm.close()
     for call in (qm.recover, qm.prepared_list, lambda: qm.prepare(ONE),
                  lambda: qm.commit_prepared(ONE), lambda: qm.backout_prepared(ONE)):  # fmt: skip
@@ -360,7 +362,7 @@ def test_after_a_restart_a_backout_discards_nonpersistent_messages_and_counts_th
 
 
 def after_a_restart(home: Path, run_python: Callable[..., object], how: str) -> QueueManager:
-    """A unit was prepared; then everybody left or was killed; a new start."""
+    """A unit was prepared; then all processes left or were killed; a new start."""
     penstock.create("QM1", home, segment_size=1 << 20, journal_limit=64 << 20, ring_size=1 << 20)
     with penstock.connect("QM1", home) as qm:
         qm.define("QLOCAL", "Q", npmclass="HIGH")

@@ -15,7 +15,7 @@ EACH = 300
 
 
 def together(*calls: object) -> None:
-    """Runs the calls in threads of their own; raises what one of them raised."""
+    """Runs the calls in new threads; raises an exception that one of them raised."""
     failures: list[BaseException] = []
 
     def run(call: object) -> None:

@@ -16,7 +16,7 @@ from penstock import Queue, QueueManager
 
 
 class Later:
-    """Calls something in a thread once `ready` says so."""
+    """Calls a function in a thread once `ready` is true."""
 
     def __init__(self, ready: Callable[[], bool], call: Callable[[], object]) -> None:
         self._ready = ready

@@ -1,4 +1,4 @@
-"""MQRFH2: bytes written by hand, both ways; names; and no bytes that make it fail otherwise."""
+"""MQRFH2: literal bytes, in both directions; names; and no other exception for any input."""
 
 from __future__ import annotations
 
@@ -64,17 +64,17 @@ def properties(*folders: bytes) -> dict[str, str | None]:
     return rfh2.parse(one(*folders), LITTLE).properties
 
 
-# ---- bytes written by hand ----
+# ---- literal bytes ----
 
 
-def test_a_header_by_hand_with_the_low_byte_first() -> None:
+def test_a_literal_header_with_the_low_byte_first() -> None:
     assert len(HAND_LITTLE) == 0x60
     assert rfh2.parse(HAND_LITTLE + b"body", LITTLE) == Header(
         {"n": "5", "t": "a < b", "u": ""}, "MQSTR", 1208, 273, 0x60
     )
 
 
-def test_a_header_by_hand_with_the_high_byte_first() -> None:
+def test_a_literal_header_with_the_high_byte_first() -> None:
     assert len(HAND_BIG) == 0x84
     assert rfh2.parse(memoryview(HAND_BIG + b"body"), BIG) == Header(
         {"jms.Dst": "queue:///A", "jms.Dlv": "2", "x": None, "y": "ü"}, "", 819, LITTLE, 0x84
@@ -82,7 +82,7 @@ def test_a_header_by_hand_with_the_high_byte_first() -> None:
 
 
 @pytest.mark.parametrize(("own", "order"), [(LITTLE, "<"), (BIG, ">")])
-def test_what_is_written_is_exactly_these_bytes(own: int, order: str) -> None:
+def test_a_written_header_is_exactly_these_bytes(own: int, order: str) -> None:
     made = rfh2.build(
         {"a": "1 & 2", "f.g.h": "x", "b": None, "jms.Dst": "q", "f.i": "<\r>"},
         "MQSTR", 819, BIG, own_encoding=own,
@@ -106,7 +106,7 @@ def test_utf_16_is_read_in_the_order_of_the_integers(ccsid: int) -> None:
         assert rfh2.parse(body, encoding).properties == {"größe": "€ 𝄞"}
 
 
-def test_headers_in_a_row_are_read_each_in_the_order_that_the_one_before_says() -> None:
+def test_headers_in_a_row_are_read_each_in_the_byte_order_given_by_the_previous_one() -> None:
     first = one(b"<usr><a>1</a><b>1</b></usr>", format=rfh2.FORMAT, encoding=BIG, inner=819)
     second = one(b"<usr><b>2</b></usr><mcd><Msd>none</Msd></mcd>", order=">", inner=-2)
     assert rfh2.parse(first + second + b"RFH body", LITTLE) == Header(
@@ -325,7 +325,7 @@ VALUES = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=
     st.integers(-(2**31), 2**31 - 1),
     st.binary(max_size=8),
 )
-def test_what_is_built_is_read_again_or_refused(
+def test_a_built_header_is_read_back_or_refused(
     given: dict[str, str | None], own: int, form: str, ccsid: int, encoding: int, body: bytes
 ) -> None:
     try:

@@ -1,4 +1,4 @@
-"""What the tests of the second reader share: small stores, and ways to look at them."""
+"""Shared by the tests of the second reader: small stores, and helpers to read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear logging: what is retired stays in the archive, can be scanned, listed and pruned."""
+"""Linear logging: retired segments stay in the archive and can be scanned, listed and pruned."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def linear(home: Path) -> Path:
 
 
 def fill(qm: Any, start: int, end: int) -> None:
-    """Puts and takes messages; a body tells its number."""
+    """Puts and takes messages; a body contains its number."""
     with qm.queue("Q", maxdepth=1000) as queue:
         for i in range(start, end):
             put = queue.put(b"%06d" % i * 1500, persistent=True)

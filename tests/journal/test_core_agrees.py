@@ -21,7 +21,7 @@ Row = tuple[bytes, bytes, int, int, bytes]
 
 
 def by_core(queue: Any) -> list[Row]:
-    """What a browse shows of the persistent messages, in delivery order."""
+    """The persistent messages that a browse finds, in delivery order."""
     return [
         (m.msg_id, m.correl_id, m.priority, m.backout_count, m.data)
         for m in queue.browse()
@@ -39,7 +39,7 @@ def by_reader(directory: Path, name: str) -> list[Row]:
 
 
 def assert_sound(directory: Path) -> None:
-    """verify() has nothing to say but what is normal after a crash."""
+    """verify() has only findings that are normal after a crash."""
     found = [f for f in QueueManagerFiles(directory).verify() if f.severity != "note"]
     assert not found, found
 

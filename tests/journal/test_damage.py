@@ -1,4 +1,4 @@
-"""T12: every single damage to a 64 KiB segment, and what the second reader makes of it.
+"""T12: every single damage to a 64 KiB segment, and the second reader's result.
 
 Each of 524,288 bits flipped; each of 65,536 truncations; each of 8,128 pairs of sectors swapped;
 for each of 16,256 ordered pairs one sector's bytes also written over the other; each of 128 sectors
@@ -6,12 +6,12 @@ zeroed. On a *marked* image (a mark page covers the last batch) nothing may be l
 *unmarked* one only the last batch may, because such damage looks like a torn tail; those are
 counted.
 
-Allowed outcomes: the same batches are read as from the whole image (damage fell where nothing is
+Allowed outcomes: the same batches are read as from the whole image (damage in bytes that are not
 interpreted), or the files are refused. Everything else is *silent*: fewer or other batches.
 
-The scan that is judged is the reader's own. A checker that remembers the checksums of the whole
-image is put into it, so that a case costs only what its damage touched; and a sample of the cases
-is read once more, in full and through the index.
+The scan under test is the reader's own, with a checker that caches the checksums of the whole
+image, so that a case costs only the bytes that it damaged; a sample of the cases is read again, in
+full and through the index.
 
 pytest takes every 61st flip and truncation and all the others; `python
 tests/journal/test_damage.py --all` takes all, on both processors, and prints the counts.
@@ -51,9 +51,9 @@ Case = tuple[str, int, int]
 
 
 class RememberingChecker(Checker):
-    """Computes a checksum only once for the same bytes at the same place.
+    """Computes a checksum only once for the same bytes at the same offset.
 
-    ``changed`` is the stretch that a case damaged; what lies outside has the image's own checksums.
+    ``changed`` is the range that a case damaged; outside it the image's own checksums hold.
     """
 
     def __init__(self, whole: bytes) -> None:
@@ -155,7 +155,7 @@ class Judge:
         self.marked = self.last < len(self.right.batches) - 1
 
     def outcome(self, case: Case) -> str:
-        """What a restart would make of the image after this damage."""
+        """The result of a restart of the image after this damage."""
         data, self.checker.changed = damaged(self.whole, case)
         try:
             segment = self.segment
@@ -245,7 +245,7 @@ def report(marked: bool, counts: Counter[str]) -> str:
     )
 
 
-def test_the_number_of_cases_is_what_the_plan_says() -> None:
+def test_the_number_of_cases_is_that_of_the_plan() -> None:
     kinds = Counter(case[0] for case in cases())
     assert kinds == {"flip": 524288, "cut": 65536, "zero": 128, "swap": 8128, "overwrite": 16256}
 
@@ -258,7 +258,7 @@ def test_no_damage_is_a_silent_loss_but_in_the_last_unmarked_batch(marked: bool)
     assert marked or counts[TAIL] > 0  # else the image does not exercise the exception
 
 
-def test_judge_sees_a_reader_that_takes_all_damage_for_a_torn_tail(
+def test_the_check_finds_a_reader_that_takes_all_damage_for_a_torn_tail(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A planted fault: without the marks the middle of the journal would vanish silently."""
@@ -269,7 +269,7 @@ def test_judge_sees_a_reader_that_takes_all_damage_for_a_torn_tail(
     assert judge.outcome(case) == SILENT
 
 
-def test_judge_sees_a_reader_that_checks_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_finds_a_reader_that_checks_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault: changed bytes that are read as if they were right."""
     judge = Judge(image(marked=True))
     case = ("flip", judge.right.batches[3].offset + 200, 0)

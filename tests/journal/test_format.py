@@ -1,4 +1,4 @@
-"""The description of the files, the reader's declarations and the core's structs say the same.
+"""The description of the files, the reader's declarations and the core's structs agree.
 
 `python tests/journal/test_format.py` prints the worked example of csrc/FORMAT.md.
 """

@@ -17,7 +17,7 @@ Row = tuple[bool, bytes, int, int, bytes]
 
 
 def work(qm: Any, rng: random.Random, serial: list[int]) -> None:
-    """Puts, gets, prepares and ends a few units; what is left waits."""
+    """Puts, gets, prepares and resolves some units; the others stay prepared."""
     with qm.open("ORDERS") as queue:
         for _ in range(25):
             for _ in range(rng.randrange(5)):

@@ -243,7 +243,7 @@ def test_object_definition_is_replaced_deleted_and_its_slot_used_again() -> None
     assert replay(store).depths() == {"ORDERS": 1, "OTHER": 0}
 
 
-def test_tail_may_tell_of_a_slots_earlier_generation_that_the_snapshot_is_past() -> None:
+def test_tail_may_contain_an_earlier_generation_of_a_slot_than_the_checkpoint() -> None:
     store = started()
     begin = store.lsn
     store.append(w.define(3, 1, "OLD", {}), w.put(1, queue=(3, 1)))
@@ -383,7 +383,7 @@ def test_checkpoint_that_lists_what_the_record_does_not_say_is_damage() -> None:
         good.checkpoint(good.lsn, objects=[w.define(*Q1, "ORDERS", {})], messages=[wrong])
         (finding,) = files_of(good).verify()
         assert finding.severity == "damage" and name in finding.text
-    for at in (8, 0):  # LSN and identity: another record, or none, is there
+    for at in (8, 0):  # LSN and identity: another record, or none, is at that position
         wrong = right[:at] + bytes([right[at] ^ 8]) + right[at + 1 :]
         good.checkpoint(good.lsn, objects=[w.define(*Q1, "ORDERS", {})], messages=[wrong])
         (finding,) = files_of(good).verify()
@@ -456,7 +456,7 @@ def test_replay_from_any_checkpoint_equals_the_replay_from_the_start() -> None:
 
 
 def history(rng: random.Random) -> tuple[w.Store, list[tuple[int, dict]]]:  # type: ignore[type-arg]
-    """A store after random work, and at each quiet moment (LSN, what is present)."""
+    """A store after random work, and at each quiet moment (LSN, messages present)."""
     store = w.Store(size=32768)
     state: dict = {"messages": {}, "depth": 1}  # type: ignore[type-arg]
     store.append(w.define(*Q1, "ORDERS", {15: 1}))

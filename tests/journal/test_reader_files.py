@@ -79,7 +79,7 @@ def test_bytes_beyond_the_successors_word_are_not_read_even_if_they_are_a_batch(
     assert numbers(store) == [1]
 
 
-def test_bad_batch_below_a_mark_is_damage_and_names_the_place() -> None:
+def test_bad_batch_below_a_mark_is_damage_and_names_file_and_offset() -> None:
     store = started()
     store.append(w.put(1))
     at = store.used
@@ -148,7 +148,7 @@ def test_stale_batches_of_an_earlier_use_of_the_file_are_nothing() -> None:
     assert replay(stale).torn_tail is None
 
 
-def test_segment_filled_to_its_last_page_goes_on_in_the_next() -> None:
+def test_segment_filled_to_its_last_page_continues_in_the_next() -> None:
     store = w.Store(size=32768)
     store.append(w.define(*Q1, "ORDERS", {}))
     for number in range(1, 30):
@@ -322,7 +322,7 @@ def test_unknown_section_is_skipped() -> None:
 # ---- verify ----
 
 
-def test_verify_names_every_bad_place_of_a_file() -> None:
+def test_verify_names_every_bad_offset_of_a_file() -> None:
     store = three_segments()
     store.done = dict(store.files.items())
     path = segment_path(1)
@@ -479,7 +479,7 @@ def test_absent_or_empty_directory_is_named(tmp_path: Path) -> None:
         QueueManagerFiles(tmp_path).replay()
 
 
-def test_link_directory_and_pipe_in_place_of_a_segment_are_refused(tmp_path: Path) -> None:
+def test_link_directory_and_pipe_instead_of_a_segment_are_refused(tmp_path: Path) -> None:
     on_disk(started(), tmp_path)
     path = tmp_path / segment_path(1)
     elsewhere = tmp_path / "elsewhere"
@@ -514,7 +514,7 @@ class RecyclingFiles(MemoryFiles):
         return data
 
 
-def test_segment_recycled_while_it_is_copied_is_looked_at_again() -> None:
+def test_segment_recycled_while_it_is_copied_is_read_again() -> None:
     store = started()
     store.append(*(w.put(n, bytes(900)) for n in range(1, 40)))
     before = store.files

@@ -88,7 +88,7 @@ def test_every_column_of_a_random_workload_is_what_the_other_reader_finds(
     assert rows > 1000
 
 
-def test_expiry_is_told_in_tenths_and_as_a_moment(qm: penstock.QueueManager, home: Path) -> None:
+def test_expiry_is_given_in_tenths_and_as_a_time(qm: penstock.QueueManager, home: Path) -> None:
     qm.define("QLOCAL", "Q")
     with qm.open("Q") as queue:
         queue.put(b"x", persistent=True, expiry=12.5)
@@ -104,7 +104,7 @@ def test_expiry_is_told_in_tenths_and_as_a_moment(qm: penstock.QueueManager, hom
 # ---- choosing ----
 
 
-def test_columns_come_in_the_order_asked_for_and_no_others() -> None:
+def test_columns_come_in_the_requested_order_and_no_others() -> None:
     (segment, *_) = list_segments(GOLDEN)
     (batch, *_) = scan(segment, ["lsn", "event"])
     assert list(batch.columns) == ["lsn", "event"] and batch.bodies is None
@@ -168,7 +168,7 @@ def test_segments_are_listed_in_order_with_their_times_and_can_be_sent_to_anothe
 def test_the_open_segment_is_read_to_the_newest_mark_and_not_beyond(tmp_path: Path) -> None:
     store = started()
     store.append(w.put(1))
-    store.append(w.put(2))  # its mark says that 1 was durable, nothing says so of 2
+    store.append(w.put(2))  # its mark records that 1 was durable, none records that of 2
     root = on_disk(store, tmp_path)
     assert rows_of(root, "sequence") == [(1,)]
     store.mark()
@@ -255,7 +255,7 @@ def test_a_segment_that_is_gone_after_it_was_listed_is_reported_as_data_loss(
     (root / first.file).unlink()
     with pytest.raises(JournalDataLoss, match=r"journal/0000000001.psj .*not there any more"):
         list(scan(first, ["lsn"], on_damage="skip"))
-    # the name is there, but of another use
+    # the name exists, for another use of the file
     page = bytearray((root / second.file).read_bytes())
     page[56:64] = (second.generation + 9).to_bytes(8, "little")
     page[4092:4096] = w.crc32c(bytes(page[:4092])).to_bytes(4, "little")
@@ -275,7 +275,7 @@ def test_a_segment_that_is_recycled_while_it_is_read_gives_no_rows_of_the_new_us
     (segment,) = list_segments(root)
     batches = scan(segment, ["sequence"], batch_rows=2)
     assert next(batches).columns["sequence"].tolist() == [1, 2]
-    with open(root / segment.file, "r+b") as file:  # what the writer does first, in place
+    with open(root / segment.file, "r+b") as file:  # the writer's first step, in place
         file.seek(56)
         file.write((segment.generation + 1).to_bytes(8, "little"))
     with pytest.raises(JournalDataLoss, match="recycled while it was read"):
@@ -333,7 +333,7 @@ def test_the_name_of_a_queue_is_found_before_its_deletion_and_after(tmp_path: Pa
     assert found == [[b"LATER", b""], [b"ORDERS"], [b"ORDERS"]]
 
 
-def test_names_that_only_the_checkpoint_tells_are_found(directory: Path) -> None:
+def test_names_that_only_the_checkpoint_contains_are_found(directory: Path) -> None:
     with penstock.connect("QM1", home=directory.parent) as qm, qm.open("ORDERS") as orders:
         for _ in range(400):
             orders.put(bytes(10_000))
@@ -404,7 +404,7 @@ def test_texts_beyond_ascii_become_the_characters_that_the_other_reader_shows(
 # ---- units ----
 
 
-def test_outcomes_tell_committed_backed_out_dropped_and_open_units_apart(tmp_path: Path) -> None:
+def test_outcomes_distinguish_committed_backed_out_dropped_and_open_units(tmp_path: Path) -> None:
     store = started()
     at = store.append(w.put(1, unit=5), w.put(2, unit=6))
     store.append(w.put(3, unit=7), w.put(4, unit=8, flags=w.COMMITS))

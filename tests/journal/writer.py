@@ -1,4 +1,4 @@
-"""A small writer of queue-manager files in pure Python, for tests of those who read them.
+"""A small writer of queue-manager files in pure Python, for tests of their readers.
 
 It packs bytes with `struct` from the tables of csrc/FORMAT.md and shares only the CRC with the
 reader, so that a wrong offset in the reader's declarations cannot hide. It keeps no index and
@@ -229,7 +229,7 @@ class Store:
 
     @property
     def lsn(self) -> int:
-        """Where the next batch begins."""
+        """The LSN of the next batch."""
         return self.base + self.used
 
     @property
@@ -321,7 +321,7 @@ class Store:
         self._segment(end)
 
     def put_chunked(self, number: int, body: bytes, piece: int, unit: int) -> list[bytes]:
-        """A message in chunks, each in a batch of its own; the PUT commits the unit."""
+        """A message in chunks, each in a separate batch; the PUT commits the unit."""
         offsets = range(0, len(body), piece)
         records, lsns = [], [0]
         for index, at in enumerate(offsets):

@@ -1,7 +1,8 @@
-"""Bad input as data: what is wrong, the reason codes that the documents give, where they do.
+"""Bad input as data: the wrong fields, and the reason codes in the documents, with their sections.
 
 A row is (structure, fields, reasons, section): the fields are set in an otherwise good structure of
-a good call. Sections are those of the reference. Where two reasons could be meant, both stand.
+a good call. Sections are those of the reference. Where the documents allow two reasons, both are
+listed.
 """
 
 from __future__ import annotations

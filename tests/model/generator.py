@@ -179,7 +179,7 @@ class Generator(SessionOps):
                 return ops if isinstance(ops, list) else [ops]
         return [self.connect_at(workers[0])]
 
-    # ---- who ----
+    # ---- callers ----
 
     def connection(self) -> tuple[int, Connection]:
         return self.rng.choice(list(self.model.connections.items()))
@@ -438,7 +438,7 @@ class Generator(SessionOps):
         options = rng.choice((0, GMO.SYNCPOINT, GMO.SYNCPOINT, 4, GMO.SYNCPOINT_IF_PERSISTENT))
         if rng.random() < 0.2 and handle is not None and handle.options & OO.BROWSE:
             options |= GMO.MSG_UNDER_CURSOR
-        if handle is not None and handle.locked is not None:  # whether it sees its own is not said
+        if handle is not None and handle.locked is not None:  # its own lock: not specified
             options |= GMO.MSG_UNDER_CURSOR
         elif rng.random() < 0.03:
             options |= 1 << rng.randrange(14)

@@ -1,13 +1,13 @@
-"""A reference model of one queue manager: what each call of the MQI returns, and what a queue
-manager remembers, in plain Python and as short as can be. It is written from the reference, not
-from the engine: it is the specification that runs, and the tests hold the engine against it.
+"""A reference model of one queue manager: the result of each call of the MQI, and the state of the
+queue manager, in plain Python and as short as possible. It is written from the reference, not from
+the engine: an executable specification, which the tests compare the engine with.
 
-It knows nothing of files, processes' memory or time. Where no document fixes an outcome, it allows
-each one that could be meant (Failure with several reasons, Anything).
+It has no files, processes' memory or time. Where no document fixes an outcome, it allows every
+plausible one (Failure with several reasons, Anything).
 
-The parts: `model_state` (what is remembered), `model_names` (name resolution), `model_open`
-(MQOPEN, MQCLOSE), `model_put`, `model_get`, `model_attributes` (MQINQ, MQSET), `model_session` (the
-Python interface: batches, prepared units of work). Numbers of sections are those of the reference.
+Modules: `model_state` (the state), `model_names` (name resolution), `model_open` (MQOPEN, MQCLOSE),
+`model_put`, `model_get`, `model_attributes` (MQINQ, MQSET), `model_session` (the Python interface:
+batches, prepared units of work). Numbers of sections are those of the reference.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class QueueManager:
     # ---- the calls ----
 
     def connect(self, process: int, hconn: int) -> Answer:
-        """MQCONNX for a handle of its own."""
+        """MQCONNX for a new handle."""
         self.connections[hconn] = Connection(process)
         return answer()
 
@@ -222,7 +222,7 @@ class QueueManager:
     # ---- a full picture ----
 
     def dump(self) -> dict[str, dict[str, Any]]:
-        """Every queue as somebody sees it who browses it with a new handle; `messages` is None when
+        """Every queue as another process browses it with a new handle; `messages` is None when
         gets are inhibited.
         """
         return {queue.name: self._picture(queue) for queue in self.queues()}

@@ -19,7 +19,7 @@ from mq_numbers import (
 
 LETTERS = {"QLOCAL": "L", "QMODEL": "M", "QALIAS": "A", "QREMOTE": "R"}
 NOT_APPLICABLE = -1
-# Selectors of what is no attribute of a definition; kinds that have it.
+# Selectors that are not attributes of a definition; kinds that have them.
 LIVE = {
     CURRENT_Q_DEPTH: "L",
     OPEN_INPUT_COUNT: "L",
@@ -40,7 +40,7 @@ SETTABLE: dict[int, tuple[range | None, R, str]] = {
 
 
 def inquire(handle: Handle, selectors: list[int]) -> Answer:
-    """MQINQ: attributes of what was named; an alias tells its own."""
+    """MQINQ: attributes of the object that was opened; for an alias, of the alias."""
     refuse_if(
         *handle.spoilt(),
         (not handle.options & OO.INQUIRE, R.NOT_OPEN_FOR_INQUIRE),

@@ -45,8 +45,8 @@ def get(
     gmo: dict[str, Any],
     room: int | None,
 ) -> Answer:
-    """MQGET with a buffer of `room` bytes, None: as many as needed. A wait is over at once: nobody
-    else acts meanwhile.
+    """MQGET with a buffer of `room` bytes, None: as many as needed. A wait ends at once: no other
+    caller acts during it.
     """
     options = GMO(gmo.get("Options", 0))
     wrong = wrong_structures(md, gmo, options)
@@ -71,7 +71,7 @@ def get(
     refused = short and not options & GMO.ACCEPT_TRUNCATED_MSG
     refuse_if(
         (in_unit and limit, R.SYNCPOINT_LIMIT_REACHED),
-        (in_unit and limit and refused, R.TRUNCATED_MSG_FAILED),  # whichever is looked at first
+        (in_unit and limit and refused, R.TRUNCATED_MSG_FAILED),  # the order is not specified
     )
     if refused:
         return returned(message, md, gmo, room, R.TRUNCATED_MSG_FAILED)
@@ -87,7 +87,7 @@ def get(
 
 
 def wrong_structures(md: dict[str, Any], gmo: dict[str, Any], options: GMO) -> list[Any]:
-    """What is wrong with what the caller gave; no document fixes the order of these checks."""
+    """Errors in the caller's arguments; no document fixes the order of these checks."""
     wrong_gmo = not 1 <= gmo.get("Version", 1) <= 4 or gmo.get("StrucId", "GMO") != "GMO"
     wrong_md = md.get("Version", 1) not in (1, 2) or md.get("StrucId", "MD") != "MD"
     waits = options & (GMO.WAIT | GMO.SET_SIGNAL)
@@ -124,7 +124,7 @@ def bad_options(options: int) -> bool:
 
 
 def missing_rights(handle: Handle, options: GMO) -> list[Any]:
-    """What the handle was not opened for; one that cannot be used any more may say that instead."""
+    """Checks of the open options; an unusable handle may give its own reason instead."""
     browses = bool(options & (BROWSE | GMO.UNLOCK))
     needs_cursor = browses or options & GMO.MSG_UNDER_CURSOR
     missing = [
@@ -142,8 +142,8 @@ def unlock(handle: Handle) -> Answer:
 
 
 def unit_limit(qm: QueueManager, connection: Connection, options: GMO) -> tuple[R, ...]:
-    """2024 when the unit of work is full and the call may belong to it; whether that is looked at
-    before the queue is not said.
+    """2024 when the unit of work is full and the call may belong to it; the order of this check and
+    those of the queue is not specified.
     """
     outside = options & (BROWSE | GMO.NO_SYNCPOINT | GMO.UNLOCK)
     asked = options & (GMO.SYNCPOINT | GMO.SYNCPOINT_IF_PERSISTENT) or qm.zos
@@ -240,14 +240,14 @@ def as_seen(message: Message, md: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
 def returned(
     message: Message, md: dict[str, Any], gmo: dict[str, Any], room: int | None, reason: R
 ) -> Answer:
-    """The message as the caller sees it: MQMD in the caller's version, data as far as it fits."""
+    """The message for the caller: MQMD in the caller's version, data truncated to the buffer."""
     data, fields = as_seen(message, md)
     length = len(data)
     if room is not None and isinstance(data, bytes):
         data = data[:room]
     values: dict[str, Any] = {"data": data, "length": length, "md": fields}
     if room is not None and not isinstance(data, bytes) and room < length:
-        del values["data"]  # a transmission header cut short: its length says enough
+        del values["data"]  # a truncated transmission header: its length suffices
     if gmo.get("Version", 1) >= 3:
         values["ReturnedLength"] = length if room is None else min(room, length)
     return answer(reason, **values)

@@ -55,7 +55,7 @@ def to(qm: QueueManager, queue: str, manager: str) -> tuple[LocalQueue, tuple[st
 
 
 def resolve_manager_alias(qm: QueueManager, alias: Definition, queue: str) -> Path:
-    """ObjectQMgrName is a QREMOTE with blank RNAME: RQMNAME takes its place."""
+    """ObjectQMgrName is a QREMOTE with blank RNAME: RQMNAME replaces it."""
     if alias["RNAME"]:
         raise Failure(R.UNKNOWN_REMOTE_Q_MGR)
     if alias["RQMNAME"] == qm.name:  # XMITQ is ignored; only for output

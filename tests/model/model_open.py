@@ -95,8 +95,8 @@ def open_object(
 
 
 def resolve_for(qm: QueueManager, queue: str, manager: str, options: int) -> Path | Definition:
-    """Name resolution; 2086 may take the place of 2087 and of 2045 when the options ask for an
-    object of this queue manager and ObjectQMgrName is unknown.
+    """Name resolution; 2086 may replace 2087 and 2045 when the options need an object of this queue
+    manager and ObjectQMgrName is unknown.
     """
     local = options & (ONLY_LOCAL | OO.INQUIRE | OO.SET)
     unknown = manager not in ("", qm.name) and manager not in qm.objects
@@ -203,7 +203,7 @@ def open_model(
     wanted = od.get("DynamicQName", "CSQ.*" if qm.zos else "AMQ.*")
     check_dynamic_name(wanted)
     generated = wanted.endswith("*")
-    name = f"*{hobj}" if generated else wanted  # until the engine has told the name
+    name = f"*{hobj}" if generated else wanted  # until the engine has returned the name
     if name in qm.objects:
         raise Failure(R.OBJECT_ALREADY_EXISTS)
     if name in qm.logically_deleted:
@@ -236,7 +236,7 @@ def check_dynamic_name(name: str) -> None:
 def open_list(
     qm: QueueManager, connection: Connection, hobj: int, od: dict[str, Any], options: int
 ) -> Answer:
-    """Opens each destination; those that fail are remembered as such."""
+    """Opens each destination; failed ones are recorded as such."""
     allowed = OO.OUTPUT | NEEDS_OUTPUT | sum(BINDS) | OO.FAIL_IF_QUIESCING
     refuse_if(
         (od.get("ObjectName"), R.OBJECT_NAME_ERROR),

@@ -112,7 +112,7 @@ def put1(
     try:
         found = resolve(qm, od.get("ObjectName", ""), od.get("ObjectQMgrName", ""))
         refuse_if((isinstance(found, Definition), R.Q_TYPE_ERROR))
-    except Failure as failure:  # whether names or options are looked at first is not said
+    except Failure as failure:  # the order of the checks of names and options is not specified
         raise Failure(*failure.reasons, *wrong) from None
     refuse_if(*((True, reason) for reason in wrong))
     assert isinstance(found, Path)
@@ -285,7 +285,7 @@ def stored_fields(
 
 
 def reply_address(qm: QueueManager, fields: dict[str, Any]) -> None:
-    """Blank ReplyToQMgr: the local one, or what a reply-queue alias says (1.3 rule 2)."""
+    """Blank ReplyToQMgr: the local one, or that of a reply-queue alias (1.3 rule 2)."""
     alias = qm.objects.get(fields["ReplyToQ"])
     if alias is not None and alias.kind == "QREMOTE":
         fields["ReplyToQ"], fields["ReplyToQMgr"] = alias["RNAME"], alias["RQMNAME"]

@@ -1,10 +1,10 @@
-"""Sessions of the model: what a process does through the Python interface beside its MQI calls.
-Batches of puts, gets and looks; units of work that are prepared and ended by name.
+"""Sessions of the model: calls of a process through the Python interface beside its MQI calls:
+batches of puts, gets and browses; units of work that are prepared and resolved by name.
 
-A session has one unit of work (the process has one thread) and handles of its own. The rules are
-those of the interface's documentation: a batch is what its messages put or got one by one would be,
-but that everything is checked before the first put; a prepared unit is nobody's, and committed or
-backed out by its name, several together or not at all.
+A session has one unit of work (the process has one thread) and its own handles. The rules are those
+of the interface's documentation: a batch has the effect of its messages put or got one by one,
+except that everything is checked before the first put; a prepared unit belongs to no process, and
+is committed or backed out by its name, several together or not at all.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def path_of(handle: Handle) -> Path:
 
 
 def usable(handle: Handle, right: int, missing: R, *others: R) -> None:
-    """The handle was opened for this, and nothing has spoilt it; which is told first is not
-    said, nor whether one of `others`, which apply anyway, goes before what has spoilt it.
+    """The handle was opened for this and is still usable; the order of the two checks is not
+    specified, nor that of `others`, which apply in any case, and the second one.
     """
     wrong = not handle.options & right
     refuse_if((wrong, missing), *(handle.spoilt() if wrong else []))
@@ -173,7 +173,7 @@ def refused(qm: QueueManager, path: Path, md: Row, data: bytes) -> set[R]:
 
 
 def no_room(qm: QueueManager, session: Session, path: Path, count: int, syncpoint: bool) -> set[R]:
-    """Why so many messages cannot be put now."""
+    """The reason why so many messages cannot be put now."""
     full = len(path.queue.messages) + count > path.queue["MAXDEPTH"]
     long = syncpoint and session.unit.count + count > qm.manager["MAXUMSGS"]
     return {R.Q_FULL for _ in range(full)} | {R.SYNCPOINT_LIMIT_REACHED for _ in range(long)}
@@ -214,7 +214,7 @@ def chosen(
 def wanted(
     session: Session, handle: Handle, persistent_only: bool, up_to: int | None
 ) -> Callable[[Message], bool]:
-    """Which messages the options ask for. A mark of another queue is above nothing."""
+    """The messages that the options select. A mark of another queue excludes nothing."""
     bound = None if up_to is None else 0
     if up_to in session.marks and session.marks[up_to][0] is path_of(handle).queue:
         bound = session.marks[up_to][1]
@@ -262,7 +262,7 @@ def browse_batch(
     max_bytes: int,
     persistent_only: bool,
 ) -> Answer:
-    """Queue.browse_batch(): the cursor moves behind what is given."""
+    """Queue.browse_batch(): the cursor moves behind the returned messages."""
     handle = handle_of(session, hobj)
     usable(handle, OO.BROWSE, R.NOT_OPEN_FOR_BROWSE)
     if first:
@@ -297,7 +297,7 @@ def py_end(qm: QueueManager, session: Session, commit: bool) -> Answer:
 
 
 def prepare(qm: QueueManager, session: Session, xid: int, allow_empty: bool) -> Answer:
-    """qm.prepare(): the unit is nobody's from here on."""
+    """qm.prepare(): the unit belongs to no process from here on."""
     refuse_if(
         (not session.unit.count and not allow_empty, R.UOW_NOT_AVAILABLE),
         (xid in qm.prepared, R.UOW_IN_PROGRESS),
@@ -358,9 +358,8 @@ def picture(xid: int, unit: Unit) -> dict[str, Any]:
 
 
 def survive_restart(unit: Unit) -> None:
-    """What a restart makes of a prepared unit: non-persistent messages that it put and those of
-    temporary queues are lost; non-persistent ones that it got can be read still, and never come
-    back.
+    """The effect of a restart on a prepared unit: non-persistent messages that it put and those of
+    temporary queues are lost; non-persistent ones that it got can still be read, and never return.
     """
     kept = []
     for put, queue, message in unit.calls:
@@ -392,8 +391,8 @@ CALLS: dict[str, Callable[..., Answer]] = {
 
 
 def separate(qm: QueueManager, do: str, process: int, arguments: dict[str, Any]) -> int:
-    """How many of the first messages of a batch take effect one by one: a call that is killed may
-    have stopped after each of them. Makes the call.
+    """How many of the first messages of a batch take effect one by one: a killed call may have
+    stopped after each of them. Makes the call.
     """
     done = qm.session_call(do, process, **arguments)
     if done.reasons != {R.NONE}:

@@ -1,4 +1,4 @@
-"""What the model remembers: objects, queues, messages, handles, units of work."""
+"""The state of the model: objects, queues, messages, handles, units of work."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def refuse_if(*causes: tuple[object, R]) -> None:
 
 
 class Answer(NamedTuple):
-    """What a call returns: one of the reasons, and values that must be as told."""
+    """The result of a call: one of the reasons, and the required values."""
 
     reasons: frozenset[int]
     values: dict[str, Any]
@@ -125,8 +125,8 @@ class Near:
 
 
 class Fresh:
-    """An id that the queue manager makes: never seen before. Once the engine has told it, it takes
-    its place in the message's MQMD.
+    """An id that the queue manager generates: unique. The engine's value, once returned, replaces
+    it in the message's MQMD.
     """
 
     def __init__(self, holder: dict[str, Any], field: str) -> None:
@@ -143,7 +143,7 @@ class Fresh:
 
 
 class FreshName(Fresh):
-    """The generated name of a dynamic queue: the prefix that was asked for, and more."""
+    """The generated name of a dynamic queue: the requested prefix, and more."""
 
     def __init__(self, objects: dict[str, Definition], queue: LocalQueue, prefix: str) -> None:
         self.objects, self.queue, self.prefix = objects, queue, prefix
@@ -166,7 +166,7 @@ class FreshName(Fresh):
 
 
 class Between:
-    """A count that depends on which expired messages somebody has run over already."""
+    """A count that depends on which expired messages were removed already."""
 
     def __init__(self, low: int, high: int) -> None:
         self.low, self.high = low, high
@@ -216,10 +216,10 @@ class Definition:
 
 
 class Message:
-    """A message on a queue. `md` is what MQGET returns, but for BackoutCount.
+    """A message on a queue. `md` is the result of MQGET, except for BackoutCount.
 
-    Its place is fixed when it is put: placement priority, then arrival (4.2, 5.3). It is available
-    when no unit of work has put or got it and no other handle has it locked.
+    Its position is fixed when it is put: placement priority, then arrival (4.2, 5.3). It is
+    available when no unit of work has put or got it and no other handle has it locked.
     """
 
     def __init__(self, number: int, placement: int, md: dict[str, Any], data: Any) -> None:
@@ -266,7 +266,7 @@ class LocalQueue(Definition):
 
     def depth(self) -> int | Between:
         """CURDEPTH: with uncommitted puts, without uncommitted gets (6.3 rules 1, 2); an expired
-        message counts until somebody runs over it (5.7).
+        message counts until a get finds it (5.7).
         """
         counted = [message for message in self.messages if message.got_by is None]
         live = sum(not message.expired for message in counted)
@@ -281,8 +281,8 @@ class LocalQueue(Definition):
 
 
 class Handle:
-    """An Hobj. `queue` is where messages go or come from: a local queue, also a transmission queue;
-    `definition` what was named, which MQINQ and MQSET work on.
+    """An Hobj. `queue` is the target queue, also a transmission queue; `definition` is the opened
+    object, which MQINQ and MQSET work on.
     """
 
     def __init__(self, connection: Connection, options: int, definition: Definition) -> None:
@@ -294,7 +294,7 @@ class Handle:
         self.versions: list[tuple[Definition, int]] = []
         self.exclusive = False
         self.created = False  # this handle's MQOPEN made the temporary dynamic queue
-        self.cursor: tuple[int, int] | None = None  # place of the message browsed last
+        self.cursor: tuple[int, int] | None = None  # position of the message browsed last
         self.locked: Message | None = None
         self.context: dict[str, Any] | None = None  # of the message got last
 
@@ -322,9 +322,9 @@ class Handle:
 
 
 class Path(NamedTuple):
-    """How a name was resolved: the definitions it went through, the first one supplying DEFPRTY and
-    DEFPSIST, the last one being the queue; `remote` is (queue, queue manager) when the message goes
-    on from there.
+    """The result of resolving a name: the definitions used, of which the first one supplies DEFPRTY
+    and DEFPSIST, and the last one is the queue; `remote` is (queue, queue manager) for a message to
+    be transmitted.
     """
 
     steps: list[Definition]
@@ -362,8 +362,8 @@ class Unit:
         self.__init__()  # type: ignore[misc]
 
     def back_out(self) -> int:
-        """Puts vanish; gets come back to their place, BackoutCount one higher (5.8), but for those
-        that a restart has taken, whose number is returned.
+        """Puts disappear; gets return to their positions, BackoutCount one higher (5.8), except
+        those that a restart has discarded, whose number is returned.
         """
         for queue, message in self.puts:
             _remove(queue.messages, message)
@@ -379,7 +379,7 @@ class Unit:
 
 
 class Connection:
-    """An Hconn: handles and a unit of work of its own."""
+    """An Hconn: handles and its own unit of work."""
 
     def __init__(self, process: int) -> None:
         self.process = process

@@ -1,5 +1,5 @@
-"""MQ's numbers that the reference model uses, taken from the reference's tables by hand and not
-from penstock: a wrong constant in the package shall not be wrong here too.
+"""MQ's numbers for the reference model, copied from the reference's tables and not from penstock: a
+wrong constant in the package must not be wrong here, too.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def text(raw: bytes) -> str:
 
 
 def fits(expected: Any, actual: Any) -> bool:
-    """Whether an actual value is what was expected; binds fresh ids."""
+    """Whether an actual value is the expected one; binds fresh ids."""
     if isinstance(expected, Transmitted):
         return fits_transmitted(expected, actual)
     if hasattr(expected, "fits"):
@@ -128,7 +128,7 @@ class Run:
         self.history.clear()
 
     def _surroundings(self) -> dict[str, Any]:
-        """What default context and CCSID are here: of a message put for the purpose."""
+        """The default context and CCSID on this machine: those of a message put for this."""
         self.workers.ask(1, {"do": "define", "kind": "QLOCAL", "name": "PROBE", "attrs": {}})
         self.workers.ask(1, {"do": "connect", "hconn": 0})
         od = {"ObjectName": "PROBE"}
@@ -179,7 +179,7 @@ class Run:
         return op["do"] == "connect" and op["hconn"] in self.model.connections
 
     def expect(self, model: QueueManager, op: Op) -> Answer:
-        """What the model says."""
+        """The model's result."""
         arguments = {key: value for key, value in op.items() if key not in ("do", "at")}
         do = op["do"]
         if do == "connect":
@@ -190,7 +190,7 @@ class Run:
             return getattr(model, do)(**arguments)  # type: ignore[no-any-return]
         connection = model.connections.get(op["hconn"])
         if connection is not None and connection.process != op["at"]:
-            return answer()  # cannot happen but for shrinking
+            return answer()  # happens only while shrinking
         return model.call(do, **arguments)
 
     def _compare(self, op: Op, expected: Answer, actual: Any) -> None:
@@ -253,9 +253,9 @@ class Run:
             self._settle_on(twins)
 
     def _outcomes(self, op: Op) -> list[QueueManager]:
-        """The model after a call that was killed when it had done something: all of it, or of a put
-        to a distribution list the first destinations, each of which is a put of its own (3.6), and
-        of a batch the first messages.
+        """The model after a call that was killed in the middle: all of it, or of a put to a
+        distribution list the first destinations, each of which is a separate put (3.6), and of a
+        batch the first messages.
         """
         whole = copy.deepcopy(self.model)
         self.expect(whole, op)
@@ -264,7 +264,7 @@ class Run:
         return [whole, *(self._cut_short(op, count) for count in range(1, self._members(op)))]
 
     def _separate(self, op: Op) -> int:
-        """How many of the first messages of a batch take effect one by one, and one more."""
+        """The number of messages of a batch that take effect one by one, plus one."""
         arguments = {key: value for key, value in op.items() if key not in ("do", "at")}
         return separate(copy.deepcopy(self.model), op["do"], op["at"], arguments) + 1
 

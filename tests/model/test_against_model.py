@@ -79,7 +79,7 @@ def test_engine_and_model_agree_on_calls_that_hypothesis_draws(forker: WorkerFor
     )
 
 
-def test_a_difference_is_told_with_a_short_list_of_operations(
+def test_a_difference_is_reported_with_a_short_list_of_operations(
     forker: WorkerForker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The harness finds a fault: a model that takes 8 for the highest priority."""

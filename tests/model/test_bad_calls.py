@@ -67,7 +67,7 @@ class Bench:
         assert cc == 0
 
     def picture(self) -> dict[str, Any]:
-        """All that somebody else can see of the queue manager."""
+        """All state of the queue manager that other processes can see."""
         units = [(row["pid"], row["count"]) for row in self.qm.unit_rows()]
         seen: dict[str, Any] = {"units": sorted(units), "handles": len(self.qm.handle_rows())}
         for definition in self.qm.display("QLOCAL", "*"):
@@ -257,7 +257,7 @@ def calls(bench: Bench, hconn: Any, hobj: Any) -> dict[str, tuple[int, int]]:
 
 
 @pytest.mark.parametrize("kind", bad_input.CONNECTIONS)
-def test_what_is_no_hconn_gives_2018_from_every_verb(bench: Bench, kind: str) -> None:
+def test_an_invalid_hconn_gives_2018_from_every_verb(bench: Bench, kind: str) -> None:
     wrong: dict[str, Any] = {"None": None, "0": 0, "-1": -1, "7": 7, "text": "QM1"}
     hconn = {**wrong, "ended": bench.ended, "Hobj": bench.all}[kind]
     od = mqi.MQOD(ObjectName="Q")
@@ -271,9 +271,7 @@ def test_what_is_no_hconn_gives_2018_from_every_verb(bench: Bench, kind: str) ->
 
 
 @pytest.mark.parametrize("kind", bad_input.HANDLES)
-def test_what_is_no_hobj_of_the_connection_gives_2019_from_every_verb(
-    bench: Bench, kind: str
-) -> None:
+def test_an_hobj_of_no_open_object_gives_2019_from_every_verb(bench: Bench, kind: str) -> None:
     wrong: dict[str, Any] = {"None": None, "0": 0, "-1": -1, "7": 7, "large": 2**40, "text": "Q"}
     wrong |= {"closed": bench.closed, "of another connection": bench.foreign}
     hobj = {**wrong, "Hconn": bench.hconn}[kind]
@@ -283,7 +281,7 @@ def test_what_is_no_hobj_of_the_connection_gives_2019_from_every_verb(
 
 
 @pytest.mark.parametrize("wrong", [None, 5, "MD", b"MD  ", object(), {}], ids=name_of)
-def test_what_is_no_structure_gives_the_structures_reason(bench: Bench, wrong: Any) -> None:
+def test_a_wrong_type_of_structure_gives_the_structures_reason(bench: Bench, wrong: Any) -> None:
     md, pmo, gmo, od = mqi.MQMD(), mqi.MQPMO(), mqi.MQGMO(), mqi.MQOD(ObjectName="Q")
     with bench.unchanged(md, pmo, gmo, od):
         results = [
@@ -299,7 +297,7 @@ def test_what_is_no_structure_gives_the_structures_reason(bench: Bench, wrong: A
     assert results == [2026, 2173, 2044, 2026, 2173, 2026, 2186, 2044]
 
 
-def test_a_structure_in_the_place_of_another_gives_the_reason_of_the_one_that_is_missing(
+def test_a_structure_instead_of_another_gives_the_reason_of_the_missing_one(
     bench: Bench,
 ) -> None:
     md, pmo, gmo, od = mqi.MQMD(), mqi.MQPMO(), mqi.MQGMO(), mqi.MQOD(ObjectName="Q")
@@ -353,7 +351,7 @@ def test_unpack_refuses_every_truncated_buffer(make: Any) -> None:
 
 
 @pytest.mark.parametrize("make", STRUCTURES, ids=lambda make: make.__name__)
-def test_unpack_refuses_what_is_no_buffer(make: Any) -> None:
+def test_unpack_refuses_objects_without_a_buffer(make: Any) -> None:
     for wrong in (None, 5, "text", object()):
         with pytest.raises((penstock.MQError, TypeError)):
             make.unpack(wrong)

@@ -1,4 +1,4 @@
-"""Faults that the comparison with the model has found, each as a case of its own."""
+"""Faults that the comparison with the model has found, each as a separate case."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_browse_by_a_handle_for_output_only_gives_2036(bench: Bench) -> None:
     assert bench.get(hobj, 0)[3] == mqi.MQRC_NOT_OPEN_FOR_INPUT
 
 
-def test_resolve_local_q_tells_the_transmission_queue(bench: Bench) -> None:
+def test_resolve_local_q_returns_the_transmission_queue(bench: Bench) -> None:
     bench.qm.define("QLOCAL", "X", usage="XMITQ")
     bench.qm.define("QREMOTE", "R", rname="FAR.Q", rqmname="FAR", xmitq="X")
     pmo = mqi.MQPMO(Options=mqi.MQPMO_RESOLVE_LOCAL_Q)
@@ -160,7 +160,7 @@ def test_a_get_that_finds_the_unit_full_keeps_the_browse_lock(bench: Bench) -> N
     assert bench.get(hobj, mqi.MQGMO_MSG_UNDER_CURSOR)[0] == b"locked"
 
 
-def test_mqput1_looks_at_its_options_before_the_descriptor(bench: Bench) -> None:
+def test_mqput1_checks_its_options_before_the_descriptor(bench: Bench) -> None:
     hobj = bench.open()
     for names in ({"ObjectName": "Q"}, {"Version": 2, "ObjectRecs": [mqi.MQOR(ObjectName="Q")]}):
         od, pmo = mqi.MQOD(**names), mqi.MQPMO(Options=1)
@@ -174,7 +174,7 @@ def test_mqput1_looks_at_its_options_before_the_descriptor(bench: Bench) -> None
     assert bench.get(hobj, 0)[3] == mqi.MQRC_NO_MSG_AVAILABLE
 
 
-def test_mqinq_of_an_alias_over_a_remote_definition_tells_of_the_alias(bench: Bench) -> None:
+def test_mqinq_of_an_alias_over_a_remote_definition_returns_the_aliass_values(bench: Bench) -> None:
     bench.qm.define("QREMOTE", "R", rname="FAR.Q", rqmname="FAR")
     bench.qm.define("QALIAS", "A", target="R", defprty=6)
     hobj = bench.open("A", mqi.MQOO_INQUIRE)
@@ -183,7 +183,7 @@ def test_mqinq_of_an_alias_over_a_remote_definition_tells_of_the_alias(bench: Be
     assert mqi.MQINQ(bench.hconn, hobj, [6])[2] == mqi.MQRC_OBJECT_CHANGED
 
 
-def test_mqinq_of_a_remote_definition_tells_what_is_not_for_its_type(bench: Bench) -> None:
+def test_mqinq_of_a_remote_definition_marks_selectors_of_other_types(bench: Bench) -> None:
     bench.qm.define("QREMOTE", "R", rname="FAR.Q", rqmname="FAR")
     hobj = bench.open("R", mqi.MQOO_INQUIRE)
     values, cc, rc = mqi.MQINQ(bench.hconn, hobj, [mqi.MQIA_MAX_Q_DEPTH, mqi.MQCA_REMOTE_Q_NAME])

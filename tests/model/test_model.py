@@ -90,8 +90,8 @@ def test_the_model_places_the_first_of_a_group_at_2_on_zos_with_a_group_index() 
     assert placed == {(True, 5, 1): 2, (True, 5, 2): 1, (True, 0, 1): 1, (False, 5, 1): 1}
 
 
-# Kind of queue, who closes, what is on it: reasons for NONE, DELETE, DELETE_PURGE; whether the
-# queue is there afterwards.
+# Kind of queue, closing handle, contents: reasons for NONE, DELETE, DELETE_PURGE; whether the queue
+# exists afterwards.
 TABLE_74 = [
     ("predefined", "other", "empty", (0, 2045, 2045), (True, True, True)),
     ("permanent", "other", "empty", (0, 0, 0), (True, False, False)),
@@ -141,7 +141,7 @@ def test_in_the_model_order_is_put_order_not_commit_order() -> None:
     assert [bench.get(hobj).values["data"] for _ in range(2)] == [b"first", b"third"]
 
 
-def test_in_the_model_a_backed_out_get_returns_to_its_place_with_a_higher_count() -> None:
+def test_in_the_model_a_backed_out_get_returns_to_its_position_with_a_higher_count() -> None:
     bench = Bench()
     hobj = bench.open()
     for data in (b"one", b"two"):

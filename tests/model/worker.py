@@ -1,6 +1,6 @@
-"""A process that makes MQI calls for somebody else: it reads operations from a socket and answers.
+"""A process that makes MQI calls on request: it reads operations from a socket and answers.
 
-Run as a program it is a forker: it has the package imported, attaches to nothing, and forks a
+Run as a program it forks workers: it has imported the package, attaches to nothing, and forks a
 worker for each request, which takes a millisecond instead of the start of an interpreter.
 """
 
@@ -25,7 +25,7 @@ from penstock import mqi
 
 LENGTH = struct.Struct("<I")
 NOBODY = 7777777  # an Hobj that no MQOPEN returned
-HANDLES_SHARED = 64  # MQCNO_HANDLE_SHARE_BLOCK: a connection handle of its own
+HANDLES_SHARED = 64  # MQCNO_HANDLE_SHARE_BLOCK: a new connection handle
 MD_NAMES = (
     "Report MsgType Expiry Feedback Encoding CodedCharSetId Format Priority Persistence MsgId "
     "CorrelId BackoutCount ReplyToQ ReplyToQMgr UserIdentifier AccountingToken ApplIdentityData "
@@ -256,7 +256,7 @@ class Worker:
 
 
 def serve(channel: socket.socket, home: str, name: str) -> None:
-    """Answers operations until told to leave; then ends as an interpreter does."""
+    """Answers operations until the request to leave; then ends as an interpreter does."""
     os.environ["PENSTOCK_HOME"] = home
     worker = Worker(home, name)
     while True:

@@ -8,7 +8,7 @@ import penstock
 from penstock import Xid
 from penstock.batch import MessageBatch
 
-SAME = (  # fields of an MQMD that a row has under a name of its own, as they are
+SAME = (  # fields of an MQMD that are columns of a row, under their Python names
     ("Report", "report"),
     ("MsgType", "msg_type"),
     ("Expiry", "expiry"),

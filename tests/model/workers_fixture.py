@@ -1,4 +1,4 @@
-"""The engine's side: worker processes on one queue manager, started, killed and asked."""
+"""The engine's side: worker processes on one queue manager, started, killed and called."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class WorkerForker:
         self.control.settimeout(SECONDS)
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("worker.py")), str(theirs.fileno())],
-            stderr=subprocess.DEVNULL,  # what restarts discard is told there
+            stderr=subprocess.DEVNULL,  # it has the warnings about discarded messages
             pass_fds=[theirs.fileno()],
         )
         theirs.close()
@@ -71,7 +71,7 @@ class WorkersFixture:
         self._wait_for_end(at)
 
     def kill(self, at: int) -> None:
-        """SIGKILL; when somebody is left, until nothing of the worker is."""
+        """SIGKILL; when other processes are attached, waits for the cleanup of the worker."""
         pid, _ = self.by_number[at]
         assert pid > 1
         os.kill(pid, signal.SIGKILL)

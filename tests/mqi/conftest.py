@@ -67,7 +67,7 @@ class MQ:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """A home for the queue managers of one module, made when a test asks for one."""
+    """A home for the queue managers of one module, created on demand."""
     home = tmp_path_factory.mktemp("mqi")
     open_ones: dict[str, Any] = {}
     yield home, open_ones

@@ -559,7 +559,7 @@ def connect_without_permission(bench: Bench) -> Answer:
 
 
 def elsewhere(call: Callable[[], Answer], without_rights: bool = False) -> Answer:
-    """The answer of a call in a forked process, which may be one that is nobody in particular."""
+    """The answer of a call in a forked process, optionally with an unknown user."""
     reader, writer = os.pipe()
 
     def work() -> None:

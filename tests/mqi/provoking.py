@@ -1,4 +1,4 @@
-"""What reason-code tests share: the table of provocations, and a bench to provoke on."""
+"""Shared by reason-code tests: the table of provocations, and the queue manager for them."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def fields(structure: type) -> list[tuple[str, Any]]:
 
 
 def values(kind: Any) -> list[Any]:
-    """What to put into a field: numbers, texts, bytes, by its kind."""
+    """Values for a field: numbers, texts, bytes, by its kind."""
     name = type(kind).__name__
     if name in ("LongField", "Int64Field"):
         return list(NUMBERS)
@@ -194,7 +194,7 @@ def test_selectors_of_any_value(case: Case, selector: Any) -> None:
 
 
 @pytest.mark.parametrize("junk", [None, 5, "text", b"bytes", object(), [], mqi.MQRR()])
-def test_what_is_no_structure(case: Case, junk: Any) -> None:
+def test_a_wrong_type_of_structure(case: Case, junk: Any) -> None:
     qmgr = case.qmgr
     writer, reader = qmgr.opened(case.queue, OUTPUT), qmgr.opened(case.queue, INPUT)
     md, pmo = mqi.MQMD(), mqi.MQPMO(Options=mqi.MQPMO_NO_SYNCPOINT)

@@ -13,7 +13,7 @@ from penstock import MQError, _engine, mqi
 ROOT = Path(__file__).resolve().parents[2]
 CONSTANTS = {name: value for name, value in vars(mqi).items() if re.match(r"MQ\w*_", name)}
 
-# What the descriptions of fields and options say; one line for each family.
+# From the descriptions of fields and options; one line for each family.
 DOCUMENTED = """
 MQCC: UNKNOWN -1 OK 0 WARNING 1 FAILED 2
 MQPER: NOT_PERSISTENT 0 PERSISTENT 1 PERSISTENCE_AS_Q_DEF 2 PERSISTENCE_AS_TOPIC_DEF 2
@@ -211,7 +211,7 @@ def test_every_constant_of_a_reason_is_in_the_table() -> None:
             assert code in mqi.REASONS, name
 
 
-def test_a_number_that_is_no_reason_says_so() -> None:
+def test_a_number_that_is_no_reason_code_is_mqrc_unknown() -> None:
     for hole in (-1, 1, 2015, 2028, 2032, 2054, 2060, 9999):
         assert mqi.reason_name(hole) == "MQRC_UNKNOWN"
         assert hole not in mqi.REASONS

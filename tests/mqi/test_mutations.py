@@ -79,7 +79,7 @@ def test_only_a_message_that_was_got_leaves_its_context(mq: Any, how: str) -> No
 def test_a_buffer_is_let_go_of(mq: Any) -> None:
     data = bytearray(b"x")
     assert mq.put_code(mq.open("Q"), data) == 0
-    data.extend(b"y")  # not while somebody looks at it
+    data.extend(b"y")  # fails while a buffer is exported
 
 
 def test_the_counts_of_destinations_are_set_by_each_put(mq: Any) -> None:
@@ -121,7 +121,7 @@ def test_an_offset_is_matched_by_itself(mq: Any) -> None:
     ("flags", "group", "segmentation"),
     [(0, " ", " "), (8, "G", " "), (24, "L", " "), (1, " ", "A"), (25, "L", "A")],
 )
-def test_the_get_options_tell_group_and_segmentation(
+def test_the_get_options_return_group_and_segmentation(
     mq: Any, flags: int, group: str, segmentation: str
 ) -> None:
     q = mq.open("Q")
@@ -131,7 +131,7 @@ def test_the_get_options_tell_group_and_segmentation(
     assert (gmo.GroupStatus or " ", gmo.Segmentation or " ") == (group, segmentation)
 
 
-def test_the_options_of_a_remote_put_tell_one_unknown_destination_and_its_names(mq: Any) -> None:
+def test_the_options_of_a_remote_put_return_one_unknown_destination_and_its_names(mq: Any) -> None:
     mq.qm.define("QLOCAL", "XQ", usage="XMITQ")
     mq.qm.define("QREMOTE", "R", rname="FAR.Q", rqmname="FAR", xmitq="XQ")
     pmo = mqi.MQPMO(KnownDestCount=5)

@@ -1,6 +1,7 @@
-"""Every reason code of the reference's table is provoked, or tests/README.md says why it cannot be.
+"""Every reason code of the reference's table is provoked, or listed as impossible in
+tests/README.md.
 
-The provocations are data: a reason code, its completion code, and a function that ends in them.
+The provocations are data: a reason code, its completion code, and a function that causes them.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def test_every_code_has_a_name_and_a_meaning() -> None:
         assert name and meaning, code
 
 
-def test_every_excuse_says_why() -> None:
+def test_every_reason_code_without_a_test_has_an_explanation() -> None:
     assert all(len(why) > 10 for why in excused().values())
 
 

@@ -1,6 +1,6 @@
 """Rules of MQGET in the MQI reference: matching, cursor and locks, waits, backout.
 
-The number in a test's name is the section's. Test vectors and traps are in files of their own.
+The number in a test's name is the section's. Test vectors and traps are in separate files.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def test_5_4_browse_next_begins_at_the_first_message(qmgr: QmgrFixture) -> None:
     assert qmgr.take(hobj, options=CURSOR).data == b"2"
 
 
-def test_5_4_each_handle_has_a_cursor_of_its_own(qmgr: QmgrFixture) -> None:
+def test_5_4_each_handle_has_its_own_cursor(qmgr: QmgrFixture) -> None:
     queue, hobj = filled(qmgr, b"1", b"2")
     other = qmgr.opened(queue, BROWSE)
     assert qmgr.take(hobj, options=NEXT).data == b"1"
@@ -108,7 +108,7 @@ def test_5_4_each_handle_has_a_cursor_of_its_own(qmgr: QmgrFixture) -> None:
     assert qmgr.take(other, options=NEXT).data == b"1"
 
 
-def test_5_4_a_cursor_keeps_its_place_when_its_message_goes(qmgr: QmgrFixture) -> None:
+def test_5_4_a_cursor_keeps_its_position_when_its_message_is_removed(qmgr: QmgrFixture) -> None:
     queue, hobj = filled(qmgr, b"1", b"2", b"3")
     for expected in (b"1", b"2"):
         assert qmgr.take(hobj, options=NEXT).data == expected
@@ -206,7 +206,7 @@ def test_5_4_a_browse_in_syncpoint_is_2046(qmgr: QmgrFixture) -> None:
 
 
 def waiting(qmgr: QmgrFixture, queue: str, **more: Any) -> tuple[threading.Thread, list[Any]]:
-    """A get of somebody else that waits on the queue, and where its answer comes."""
+    """A get of another thread that waits on the queue, and the list for its answer."""
     somebody = qmgr.other()
     hobj = qmgr.opened(more.pop("name", queue), INPUT | BROWSE, somebody)
     answers: list[Any] = []

@@ -1,6 +1,6 @@
 """Rules of MQPUT and MQPUT1 in the MQI reference: fields, lists, order of checks, context.
 
-The number in a test's name is the section's. Test vectors and traps are in files of their own.
+The number in a test's name is the section's. Test vectors and traps are in separate files.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def test_1_3_a_reply_queue_alias_replaces_both_names(qmgr: QmgrFixture) -> None:
     assert qmgr.take(queue).md.ReplyToQ == alias  # only with a blank ReplyToQMgr
 
 
-def test_1_3_message_ids_are_made_when_none_is_given_or_asked_for(qmgr: QmgrFixture) -> None:
+def test_1_3_message_ids_are_generated_when_none_is_given_or_a_new_one_is_requested(
+    qmgr: QmgrFixture,
+) -> None:
     queue = qmgr.local()
     first = qmgr.send(queue)
     assert first.MsgId[:4] == b"AMQ " and first.MsgId[4:16] == b"QM1".ljust(12)
@@ -63,7 +65,7 @@ def test_1_3_message_ids_are_made_when_none_is_given_or_asked_for(qmgr: QmgrFixt
     assert [g.md.MsgId for g in qmgr.drain(queue)] == [first.MsgId, first.MsgId, new.MsgId]
 
 
-def test_1_3_correl_ids_are_kept_unless_a_new_one_is_asked_for(qmgr: QmgrFixture) -> None:
+def test_1_3_correl_ids_are_kept_unless_a_new_one_is_requested(qmgr: QmgrFixture) -> None:
     queue = qmgr.local()
     assert qmgr.send(queue).CorrelId == NONE
     assert qmgr.send(queue, md=md(CorrelId=b"c" * 24)).CorrelId == b"c" * 24
@@ -267,7 +269,7 @@ def test_4_4_the_order_of_checks(qmgr: QmgrFixture) -> None:
     assert put(writer, md(Priority=10), fine, b"x") == (WARNING, 2049)
 
 
-def test_4_4_lowering_maxdepth_keeps_what_is_there(qmgr: QmgrFixture) -> None:
+def test_4_4_lowering_maxdepth_keeps_the_messages(qmgr: QmgrFixture) -> None:
     queue = qmgr.local()
     for data in (b"1", b"2", b"3"):
         qmgr.send(queue, data)

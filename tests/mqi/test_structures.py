@@ -1,6 +1,6 @@
-"""Layouts of the MQI's structures: every field's place, size, initial value, byte for byte.
+"""Layouts of the MQI's structures: every field's offset, size, initial value, byte for byte.
 
-The table is in the form of "MQMD - Message descriptor" and its sisters: one line for each field.
+The table has the form of those in "MQMD - Message descriptor" and the like: one line a field.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def make(name: str) -> Structure:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_field_has_its_place_and_no_other_field_exists(name: str) -> None:
+def test_every_field_has_its_offset_and_no_other_field_exists(name: str) -> None:
     fields = {
         field: (it.offset, it.size)
         for field, it in getattr(mqi, name).layout.fields.items()

@@ -1,4 +1,4 @@
-"""Values of fields: what is accepted, what it becomes, what is refused and changes nothing."""
+"""Values of fields: accepted ones, conversions, and refused ones that change nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ IDENTITY = ("StrucId", "Version")
 
 
 def values_of(field: Field) -> st.SearchStrategy[Any]:
-    """What a field holds: values that read as they are set."""
+    """The values of a field that read as they are set."""
     if isinstance(field, LongField):
         return st.integers(-(2**31), 2**31 - 1)
     if isinstance(field, Int64Field):
@@ -225,7 +225,7 @@ def test_short_bytes_are_padded_with_nuls() -> None:
     assert mqi.MQMD(MsgId=bytearray(b"ab")) == mqi.MQMD(MsgId=memoryview(b"ab"))
 
 
-def test_whatever_is_an_index_goes_into_a_number() -> None:
+def test_a_number_field_accepts_any_object_with_index() -> None:
     class Handle:
         def __index__(self) -> int:
             return 42

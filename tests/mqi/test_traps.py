@@ -62,7 +62,7 @@ def test_04_get_returns_no_specials_and_put_keeps_the_callers(qmgr: QmgrFixture)
     assert (got.persistence, got.priority, got.md.MsgId) == (1, 4, mine.MsgId)
 
 
-def test_05_2048_is_judged_after_as_q_def(qmgr: QmgrFixture) -> None:
+def test_05_2048_is_checked_after_as_q_def(qmgr: QmgrFixture) -> None:
     _, name = qmgr.dynamic(qmgr.model("TEMPDYN"), USE)
     alias = qmgr.define("QALIAS", target=name, defpsist="YES")
     assert qmgr.put(alias) == (FAILED, 2048)
@@ -189,7 +189,7 @@ def test_13_order_is_put_order_not_commit_order(qmgr: QmgrFixture) -> None:
     assert qmgr.bodies(queue) == [b"first", b"third"]
 
 
-def test_15_a_browse_misses_arrivals_of_higher_priority_until_it_begins_anew(
+def test_15_a_browse_misses_arrivals_of_higher_priority_until_it_restarts(
     qmgr: QmgrFixture,
 ) -> None:
     queue = qmgr.local()
@@ -271,7 +271,7 @@ def test_21_inhibits_are_checked_per_call_on_every_queue_of_the_path(qmgr: QmgrF
         qmgr.qm.alter(kind, name, put="DISABLED", get="DISABLED")
         assert qmgr.put(hobj) == (FAILED, 2051)
         assert qmgr.get(hobj).rc == 2016
-        again = qmgr.opened(alias, USE)  # opening works all the same
+        again = qmgr.opened(alias, USE)  # opening works nevertheless
         qmgr.closed(again)
         qmgr.qm.alter(kind, name, put="ENABLED", get="ENABLED")
     qmgr.send(hobj)

@@ -387,7 +387,7 @@ def test_6_3_1_puts_are_invisible_until_commit_to_the_putter_too(qmgr: QmgrFixtu
     assert qmgr.bodies(queue) == [b"1"]
 
 
-def test_6_3_2_gets_go_back_to_their_place(qmgr: QmgrFixture) -> None:
+def test_6_3_2_gets_return_to_their_position(qmgr: QmgrFixture) -> None:
     queue = qmgr.local()
     for data in (b"1", b"2", b"3"):
         qmgr.send(queue, data)

@@ -23,7 +23,7 @@ def test_a_second_mqconn_of_a_thread_is_a_warning_with_the_same_handle(mq: Any) 
     assert (again is mq.h, comp_code, reason) == (True, 1, 2002)
 
 
-def test_another_thread_has_a_handle_of_its_own(mq: Any) -> None:
+def test_another_thread_has_its_own_handle(mq: Any) -> None:
     found: list[Any] = []
 
     def connect() -> None:
@@ -37,7 +37,7 @@ def test_another_thread_has_a_handle_of_its_own(mq: Any) -> None:
 
 
 @pytest.mark.parametrize("option", [mqi.MQCNO_HANDLE_SHARE_BLOCK, mqi.MQCNO_HANDLE_SHARE_NO_BLOCK])
-def test_a_shared_handle_is_one_of_its_own(mq: Any, option: int) -> None:
+def test_a_shared_handle_is_a_new_one(mq: Any, option: int) -> None:
     other, comp_code, reason = mqi.MQCONNX("QM1", mqi.MQCNO(Options=option))
     assert (comp_code, reason) == (0, 0) and other is not mq.h
     assert mqi.MQDISC(other) == (0, 0)
@@ -78,13 +78,13 @@ def test_after_mqdisc_every_verb_is_2018(mq: Any) -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, 0, -1, 7, "QM1", object()])
-def test_what_is_no_connection_handle_is_2018(mq: Any, wrong: Any) -> None:
+def test_an_invalid_connection_handle_is_2018(mq: Any, wrong: Any) -> None:
     assert mqi.MQOPEN(wrong, mqi.MQOD(), 16)[1:] == (2, 2018)
     assert mqi.MQCMIT(wrong) == mqi.MQDISC(wrong) == (2, 2018)
 
 
 @pytest.mark.parametrize("wrong", [None, 0, -1, 99, "Q", object(), True])
-def test_what_is_no_object_handle_is_2019(mq: Any, wrong: Any) -> None:
+def test_an_invalid_object_handle_is_2019(mq: Any, wrong: Any) -> None:
     assert mqi.MQPUT(mq.h, wrong, mqi.MQMD(), mqi.MQPMO(), b"") == (2, 2019)
     assert mqi.MQGET(mq.h, wrong, mqi.MQMD(), mqi.MQGMO())[2:] == (2, 2019)
     assert mqi.MQCLOSE(mq.h, wrong, 0) == mqi.MQSET(mq.h, wrong, {}) == (2, 2019)
@@ -127,7 +127,7 @@ def test_commit_and_backout_end_the_unit_of_work(mq: Any) -> None:
     assert mqi.MQCMIT(mq.h) == mqi.MQBACK(mq.h) == (0, 0)
 
 
-def test_each_connection_handle_has_a_unit_of_work_of_its_own(mq: Any) -> None:
+def test_each_connection_handle_has_its_own_unit_of_work(mq: Any) -> None:
     other = mqi.MQCONNX("QM1", mqi.MQCNO(Options=mqi.MQCNO_HANDLE_SHARE_BLOCK))[0]
     q = mq.open("Q")
     mq.put(q, b"mine", SYNCPOINT)
@@ -173,7 +173,7 @@ def test_mqbegin_is_not_for_zos(zos: Any) -> None:
     assert mqi.MQBEGIN(zos.h) == (2, 2012)
 
 
-def test_the_error_of_a_connection_says_what_was_wrong(mq: Any) -> None:
+def test_the_error_of_a_connection_names_the_wrong_value(mq: Any) -> None:
     assert mq.open_code("NONE") == 2085
     assert "NONE" in mq.h.error
     q = mq.open("Q")
@@ -207,7 +207,7 @@ def test_an_end_without_mqdisc_backs_out_but_a_normal_one_commits_on_zos(
     penstock.delete("QM1", home)
 
 
-def test_quiescing_stops_what_asked_for_it(own: Any) -> None:
+def test_quiescing_stops_calls_with_fail_if_quiescing(own: Any) -> None:
     q = own.open("Q")
     own.qm.end("controlled")
     assert own.open_code("Q", 16 | mqi.MQOO_FAIL_IF_QUIESCING) == 2161
@@ -229,7 +229,7 @@ def test_a_quiescing_queue_manager_refuses_new_connections_only(own: Any) -> Non
     assert own.open_code("Q", 16) == 0
 
 
-def test_what_the_connection_says_goes_before_what_is_wrong_with_the_call(own: Any) -> None:
+def test_errors_of_the_connection_precede_those_of_the_call(own: Any) -> None:
     q, output = own.open("Q"), own.open("Q", 16)
     for options in (1, 8):  # no WAIT below 2090; 8 is no option of this platform
         assert own.get_code(q, options, WaitInterval=-2) in (2090, 2046)

@@ -85,7 +85,7 @@ def test_what_are_no_get_options_is_2186(mq: Any, wrong: Any) -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, "MD", mqi.MQGMO(), mqi.MQMD(Version=3)])
-def test_what_is_no_descriptor_is_2026(mq: Any, wrong: Any) -> None:
+def test_a_wrong_type_of_descriptor_is_2026(mq: Any, wrong: Any) -> None:
     q = mq.open("Q")
     assert mqi.MQGET(mq.h, q, wrong, mqi.MQGMO())[2:] == (2, 2026)
 
@@ -238,7 +238,7 @@ def test_a_wait_ends_with_2033_when_its_time_is_up(mq: Any) -> None:
     assert mq.get_code(q, mqi.MQGMO_WAIT, WaitInterval=120) == 2033
     assert time.monotonic() - begun >= 0.1
     assert mq.get_code(q, mqi.MQGMO_WAIT, WaitInterval=0) == 2033
-    assert mq.get_code(q, 0, WaitInterval=-7) == 2033  # not looked at without WAIT
+    assert mq.get_code(q, 0, WaitInterval=-7) == 2033  # ignored without WAIT
     assert mq.get_code(q, mqi.MQGMO_WAIT, WaitInterval=-2) == 2090
 
 
@@ -360,7 +360,7 @@ def test_syncpoint_if_persistent(mq: Any) -> None:
     assert mq.get_code(q) == 2033
 
 
-def test_a_backed_out_message_returns_to_its_place(mq: Any) -> None:
+def test_a_backed_out_message_returns_to_its_position(mq: Any) -> None:
     q = mq.open("Q")
     for n in range(3):
         mq.put(q, b"%d" % n)

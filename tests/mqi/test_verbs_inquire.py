@@ -121,5 +121,5 @@ def test_mqset_on_an_alias_ends_waits_through_it(mq: Any, monkeypatch: pytest.Mo
     thread.start()
     assert mq.get_code(a, mqi.MQGMO_WAIT, WaitInterval=8000) == 2016
     thread.join()
-    assert woken == [base.queue.slot[0]]  # told at once; else found by the next look of a wait
+    assert woken == [base.queue.slot[0]]  # woken at once, not by the bound of the wait
     assert mq.get_code(base) == 2033

@@ -1,4 +1,4 @@
-"""MQOPEN: options, what they fit, other objects than queues, model queues, resolved names."""
+"""MQOPEN: options and object types, other objects than queues, model queues, resolved names."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_resolve_local_q_gives_the_transmission_queue(names: Any) -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, "OD", b"OD  ", mqi.MQMD(), object()])
-def test_what_is_no_object_descriptor_is_2044(mq: Any, wrong: Any) -> None:
+def test_a_wrong_type_of_object_descriptor_is_2044(mq: Any, wrong: Any) -> None:
     assert mqi.MQOPEN(mq.h, wrong, OUTPUT)[1:] == (2, 2044)
     assert mqi.MQPUT1(mq.h, wrong, mqi.MQMD(), mqi.MQPMO(), b"") == (2, 2044)
 
@@ -222,7 +222,7 @@ def model(mq: Any) -> Any:
 
 @pytest.mark.parametrize("options", [INQUIRE, OUTPUT, INPUT, SET, 1 | 8 | 16])
 @pytest.mark.parametrize("name", ["MODEL", "PERM"])
-def test_opening_a_model_makes_a_queue_whatever_it_is_opened_for(
+def test_opening_a_model_makes_a_queue_for_every_open_option(
     model: Any, name: str, options: int
 ) -> None:
     od = mqi.MQOD(Version=3, ObjectName=name)
@@ -264,7 +264,7 @@ def test_a_dynamic_name_that_exists_is_2100(model: Any) -> None:
     assert model.open_code("MODEL", INPUT, DynamicQName="Q") == 2100
 
 
-def test_the_dynamic_name_is_looked_at_for_models_only(model: Any) -> None:
+def test_the_dynamic_name_is_checked_for_models_only(model: Any) -> None:
     assert model.open_code("Q", INPUT, DynamicQName="") == 0
 
 
@@ -300,7 +300,7 @@ def test_a_temporary_queue_holds_no_persistent_message(model: Any) -> None:
     model.put(q, Persistence=0)
 
 
-def test_2048_is_judged_after_the_default_is_resolved(model: Any) -> None:
+def test_2048_is_checked_after_the_default_is_resolved(model: Any) -> None:
     od = mqi.MQOD(ObjectName="MODEL", DynamicQName="TEMP")
     mqi.MQOPEN(model.h, od, INPUT)
     model.qm.define("QALIAS", "A4", target="TEMP", defpsist=True)

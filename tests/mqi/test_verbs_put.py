@@ -101,7 +101,7 @@ def test_each_field_that_does_not_fit_has_its_reason_code(
     assert mq.qm.display("QLOCAL", "Q")[0]["curdepth"] == 0
 
 
-def test_version_1_does_not_look_at_the_fields_of_version_2(mq: Any) -> None:
+def test_version_1_ignores_the_fields_of_version_2(mq: Any) -> None:
     q = mq.open("Q")
     mq.put(q, MsgFlags=64, MsgSeqNumber=0, Offset=-1, OriginalLength=0, GroupId=b"g")
     assert mq.get(q)[1].GroupId == NONE
@@ -205,7 +205,7 @@ def test_a_reused_descriptor_reuses_its_msg_id(mq: Any) -> None:
     assert {mq.get(q)[1].MsgId for _ in range(2)} == {first}
 
 
-def test_correl_id_is_kept_unless_a_new_one_is_asked_for(mq: Any) -> None:
+def test_correl_id_is_kept_unless_a_new_one_is_requested(mq: Any) -> None:
     q = mq.open("Q")
     assert mq.put(q, CorrelId=b"c").CorrelId == b"c".ljust(24, b"\0")
     made = mq.put(q, options=mqi.MQPMO_NEW_CORREL_ID, CorrelId=b"c")

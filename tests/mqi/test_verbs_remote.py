@@ -120,7 +120,7 @@ def test_a_remote_put_belongs_to_the_unit_of_work(there: Any) -> None:
     assert unwrap(there, "QM2")[2] == b"two"
 
 
-def test_an_application_may_put_a_header_of_its_own(there: Any) -> None:
+def test_an_application_may_put_its_own_header(there: Any) -> None:
     q = there.open("XQ", INPUT | OUTPUT)
     header = mqi.MQXQH(RemoteQName="T", RemoteQMgrName="QM3").pack() + b"data"
     there.put(q, header, Format="MQXMIT")
@@ -318,7 +318,7 @@ def test_without_a_dead_letter_queue_there_is_an_error(mq: Any) -> None:
     ("report", "msg_id", "correl_id"),
     [(0, None, b"m"), (128, b"m", b"m"), (64, None, b"c"), (192, b"m", b"c")],
 )
-def test_a_reply_has_what_the_report_options_ask_for(
+def test_a_reply_has_the_ids_that_the_report_options_request(
     mq: Any, report: int, msg_id: bytes | None, correl_id: bytes
 ) -> None:
     mq.qm.define("QLOCAL", "ANS")
@@ -337,7 +337,7 @@ def test_a_reply_has_what_the_report_options_ask_for(
     assert (second.data, second.priority) == (b"!!", 1)
 
 
-def test_a_reply_inherits_discard_and_expiry_when_asked(mq: Any) -> None:
+def test_a_reply_inherits_discard_and_expiry_on_request(mq: Any) -> None:
     with mq.qm.open("Q") as queue:
         queue.put(b"?", expiry=60, report=16384 | 0x08000000)
         reply = queue.get().reply()

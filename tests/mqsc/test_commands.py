@@ -11,7 +11,7 @@ import penstock
 from penstock.mqsc import Fault, Interpreter, Reply, read_commands, run
 
 
-def test_define_folds_names_and_sets_what_is_given(
+def test_define_folds_names_and_sets_the_given_attributes(
     mqsc: Interpreter, qm: penstock.QueueManager
 ) -> None:
     text = "define ql(orders) defpsist(yes) maxdepth(7) descr('Mixed Case') noshare trigger"
@@ -64,7 +64,9 @@ def test_new_objects_start_from_the_system_default_object(
     assert qm.display("QLOCAL", "Q")[0]["maxdepth"] == 11
 
 
-def test_alter_changes_only_what_is_given(mqsc: Interpreter, qm: penstock.QueueManager) -> None:
+def test_alter_changes_only_the_given_attributes(
+    mqsc: Interpreter, qm: penstock.QueueManager
+) -> None:
     done(mqsc, "DEFINE QLOCAL(Q) MAXDEPTH(7) DEFPRTY(2)")
     assert done(mqsc, "ALTER QLOCAL(Q) PUT(DISABLED)").startswith("AMQ8008")
     (shown,) = qm.display("QLOCAL", "Q")
@@ -189,7 +191,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "at", "word", "why"), WRONG, ids=[row[0][:40] for row in WRONG])
-def test_a_wrong_parameter_is_a_syntax_error_with_its_place_and_changes_nothing(
+def test_a_wrong_parameter_is_a_syntax_error_with_its_position_and_changes_nothing(
     shared: penstock.QueueManager, text: str, at: int, word: str, why: str
 ) -> None:
     before = shared.display("QUEUE", "*")
@@ -201,7 +203,7 @@ def test_a_wrong_parameter_is_a_syntax_error_with_its_place_and_changes_nothing(
     assert shared.display("QUEUE", "*") == before
 
 
-def test_an_error_in_line_7_is_told_and_the_other_commands_are_carried_out(
+def test_an_error_in_line_7_is_reported_and_the_other_commands_are_executed(
     qm: penstock.QueueManager,
 ) -> None:
     text = """\

@@ -1,4 +1,4 @@
-"""What the shell offers, and the help about attributes."""
+"""Completions of the shell, and the help about attributes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_completion_offers_what_can_stand_there(text: str, offered: list[str]) -
     assert words(text) == offered
 
 
-def test_completion_replaces_what_is_typed_of_the_word() -> None:
+def test_completion_replaces_the_typed_part_of_the_word() -> None:
     assert suggest("DEF QL(A) maxd", names)[0] == 4
     assert suggest("DEF QL(A) ", names)[0] == 0
 
@@ -84,7 +84,7 @@ def test_the_guide_has_every_attribute_of_every_kind() -> None:
         assert all(len(line) <= 110 for line in text.splitlines())
 
 
-def test_the_guide_says_range_and_default() -> None:
+def test_the_guide_shows_range_and_default() -> None:
     assert guide("ql", "maxdepth") == [
         "  MAXDEPTH   Most messages on the queue",
         "             a number from 0 to 999999999; default 5000",

@@ -121,7 +121,7 @@ def test_where_compares_by_the_kind_of_the_attribute(
     assert names(queues, f"DISPLAY QUEUE(A*) WHERE({condition})") == found.split()
 
 
-def test_where_shows_the_attribute_that_it_looks_at(queues: Interpreter) -> None:
+def test_where_shows_the_attribute_that_it_compares(queues: Interpreter) -> None:
     assert done(queues, "DIS QL(*) WHERE(MAXDEPTH LT 5) DESCR").splitlines()[1:] == [
         "   QUEUE(A.ONE)                            TYPE(QLOCAL)",
         "   DESCR(first one)                        MAXDEPTH(3)",
@@ -134,7 +134,7 @@ def test_where_knows_words_that_stand_for_numbers(queues: Interpreter) -> None:
     assert "A.ONE" in names(queues, "DIS QL(*) WHERE(CAPEXPRY NE 50)")
 
 
-def test_where_looks_into_lists(queues: Interpreter) -> None:
+def test_where_compares_the_members_of_lists(queues: Interpreter) -> None:
     assert names(queues, "DIS NL(N*) WHERE(NAMES CT A)") == ["N1"]
     assert names(queues, "DIS NL(N*) WHERE(NAMES EX A)") == ["N2"]
     assert names(queues, "DIS NL(N*) WHERE(NAMES CT B)") == ["N1", "N2"]

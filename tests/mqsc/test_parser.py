@@ -114,7 +114,7 @@ def test_blanks_and_commas_separate_as_many_as_one_likes() -> None:
         ("END NOW", 4, "NOW", "stands alone"),
     ],
 )
-def test_what_is_no_command_is_refused_with_place_word_and_rule(
+def test_an_invalid_command_is_refused_with_position_word_and_rule(
     text: str, at: int, word: str, why: str
 ) -> None:
     with pytest.raises(SyntaxFault) as caught:
@@ -141,7 +141,7 @@ def test_what_is_no_command_is_refused_with_place_word_and_rule(
         "DELETE SERVICE(S)",
     ],
 )
-def test_a_command_of_what_is_not_there_yet_says_so(text: str) -> None:
+def test_a_command_that_is_not_implemented_is_refused_as_such(text: str) -> None:
     with pytest.raises(NotYet, match="in this release"):
         parse(text)
 

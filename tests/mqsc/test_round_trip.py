@@ -1,4 +1,4 @@
-"""What DISPLAY found, written as DEFINE, gives the same definition again."""
+"""The output of DISPLAY, written as DEFINE, gives the same definition again."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def definitions(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
 
 
 def content(definition: Definition) -> dict[str, Any]:
-    """What is to be the same: everything but the times."""
+    """The attributes that must be equal: all except the times."""
     return {key: value for key, value in definition.items() if key not in STAMPS}
 
 

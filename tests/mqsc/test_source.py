@@ -14,7 +14,7 @@ def texts(lines: list[str]) -> list[str]:
     return [source.text for source in read_commands(lines)]
 
 
-def test_plus_goes_on_at_the_first_non_blank_and_minus_at_column_one() -> None:
+def test_plus_continues_at_the_first_non_blank_and_minus_at_column_one() -> None:
     lines = ["DEFINE QLOCAL(A) +", "    MAXDEPTH(5)", "DEF -", "INE QLOCAL(B)", "AB-  ", " C"]
     assert texts(lines) == ["DEFINE QLOCAL(A) MAXDEPTH(5)", "DEF INE QLOCAL(B)", "AB C"]
 

@@ -80,7 +80,7 @@ def test_qstatus_takes_generic_names_and_where(filled: Interpreter) -> None:
     assert refused(filled, "DISPLAY QSTATUS(Q) TYPE(PROCESS)").syntax
 
 
-def test_qstatus_handles_say_who_has_the_queue_open_and_how(
+def test_qstatus_handles_show_the_processes_and_options_of_a_queues_handles(
     filled: Interpreter, qm: penstock.QueueManager
 ) -> None:
     assert refused(filled, "DISPLAY QSTATUS(Q) TYPE(HANDLE)").code == "AMQ8565"

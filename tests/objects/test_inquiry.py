@@ -1,4 +1,4 @@
-"""What MQINQ reads and MQSET writes, by selector; and models that become queues."""
+"""Values that MQINQ reads and MQSET writes, by selector; and models that become queues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_inquiry_gives_stored_and_default_values_name_and_type() -> None:
     assert inquire(TYPES["PROCESS"], {}, 2012, "P") == "P"
 
 
-def test_counts_come_from_the_status_which_is_asked_only_when_needed() -> None:
+def test_counts_come_from_the_status_which_is_read_only_when_needed() -> None:
     asked = []
 
     def status() -> dict[str, int]:
@@ -91,7 +91,7 @@ def test_mqset_refuses_a_bad_value_with_its_reason(selector: int, value: int, re
     assert settable(LOCAL, 28, 3) == 3 and settable(LOCAL, 2023, "x") == "x"
 
 
-def test_a_dynamic_queue_has_its_models_attributes_and_its_own_moments() -> None:
+def test_a_dynamic_queue_has_its_models_attributes_and_its_own_timestamps() -> None:
     model = {7: 2, 15: 9, 2013: "of the model", 2027: "1999-01-01", 2028: "00.00.00"}
     made = objects.dynamic_queue(model)
     assert (made[7], made[15], made[2013]) == (2, 9, "of the model")

@@ -15,7 +15,7 @@ SETTABLE = [(kind, row) for kind, row in ROWS if not row.display_only]
 
 
 def name_of(value: object) -> str:
-    """How a row is called in the name of a test."""
+    """The id of a row in the name of a test."""
     return value.name if isinstance(value, ObjectType) else getattr(value, "keyword", "")
 
 

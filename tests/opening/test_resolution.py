@@ -22,7 +22,7 @@ LOCAL, MODEL, ALIAS, REMOTE, CLUSTER, Q_MGR = 1, 2, 3, 6, 7, 5
 
 
 class Book:
-    """Definitions by (name space, name, instance); what resolution asks of a queue manager."""
+    """Definitions by (name space, name, instance): the source of name resolution."""
 
     name = "QM1"
 
@@ -266,7 +266,7 @@ def test_an_unfit_defxmitq_has_its_reason_code(
 
 
 @pytest.mark.parametrize("option", [INPUT, BROWSE, INQUIRE, SET])
-def test_an_unknown_queue_manager_is_2086_for_what_needs_a_local_object(
+def test_an_unknown_queue_manager_is_2086_for_options_that_need_a_local_object(
     book: Book, option: int
 ) -> None:
     book.slots[slot_of(book, "QM1", 105)][2025] = "XQ"

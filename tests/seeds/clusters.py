@@ -1,4 +1,4 @@
-"""Instances of cluster queues as this queue manager knows them, and a channel by hand."""
+"""Instances of cluster queues in this queue manager's catalog, and a simulated channel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Sent:
     message: bytes
 
     def place(self, qmgr: QmgrFixture, queue: str) -> None:
-        """What the channel does at the destination: puts the message with its own descriptor."""
+        """The channel's put at the destination: the message with its own descriptor."""
         inner = mqi.MQMD.unpack(self.message[EMBEDDED:HEADER])
         assert (inner.Priority, inner.Persistence) == self.application
         md = mqi.MQMD(Priority=inner.Priority, Persistence=inner.Persistence)
@@ -53,6 +53,6 @@ class Cluster:
         return Sent(manager, (got.priority, got.persistence), embedded(got.data), got.data)
 
     def complaints(self) -> int:
-        """Lines of the error log that say that the instances of this queue differ."""
+        """Lines of the error log about differing instances of this queue."""
         lines = self.qmgr.log().splitlines()
         return sum(CONFLICT in line and self.name in line for line in lines)

@@ -1,4 +1,4 @@
-"""What the tests of the three editions of MQMD Persistence share."""
+"""Shared by the tests of the three editions of MQMD Persistence."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ from qmgr_fixture import QmgrFixture
 def rules(
     request: pytest.FixtureRequest, qmgr: QmgrFixture, ask_zos: Callable[[], QmgrFixture]
 ) -> PersistenceRules:
-    """The rules, said in the language of the module's edition (NAMING)."""
+    """The rules, with the names of the module's edition (NAMING)."""
     return PersistenceRules(qmgr, ask_zos, request.module.NAMING)

@@ -1,7 +1,7 @@
-"""Ways from a name to a queue: every kind of first definition, and what stands behind it.
+"""Ways of resolving a name: every kind of first definition, and the definitions behind it.
 
-Each way is built so that the first definition says one thing and every definition behind it says
-the opposite: whatever a put resolves to tells which of them was asked.
+In each way the first definition has one value and every definition behind it the opposite one: the
+value of a put shows which of them supplied it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Way:
     remote: bool = False  # the landing is a transmission queue
 
     def send(self, qmgr: QmgrFixture, md: Any = None, data: bytes = b"x") -> tuple[int, int]:
-        """MQPUT through a handle of its own."""
+        """MQPUT through a new handle."""
         hobj = qmgr.opened(self.name, mqi.MQOO_OUTPUT, ObjectQMgrName=self.manager)
         answer = qmgr.put(hobj, data, md)
         qmgr.closed(hobj)

@@ -1,4 +1,4 @@
-"""What the three documents about MQMD Persistence demand, as behaviour of a queue manager.
+"""Requirements of the three documents about MQMD Persistence, as behaviour of a queue manager.
 
 The documents share most sentences; each has its own tests, which call the rules here in its own
 naming (C or RPG names).
@@ -23,7 +23,7 @@ WRONG = (-(2**31), -2, -1, 3, 4, 255, 2**31 - 1)
 
 
 class PersistenceRules:
-    """Rules about the field, told in one naming on a unix and a z/OS qmgr."""
+    """Rules about the field, in one naming, on a unix and a z/OS queue manager."""
 
     def __init__(self, qmgr: QmgrFixture, zos: Callable[[], QmgrFixture], naming: Any) -> None:
         self.qmgr, self.naming = qmgr, naming
@@ -31,7 +31,7 @@ class PersistenceRules:
 
     @property
     def zos(self) -> QmgrFixture:
-        """A z/OS queue manager, made when it is asked for."""
+        """A z/OS queue manager, created on demand."""
         return self._zos()
 
     # ---- what survives ----
@@ -64,7 +64,7 @@ class PersistenceRules:
         assert self.qmgr.depth(queue) == 6
 
     def persistent_survives(self) -> None:
-        """A persistent message is there after orderly restarts and failures, several in a row."""
+        """A persistent message survives orderly restarts and failures, several in a row."""
         queue = self.qmgr.local()
         self.qmgr.send(queue, b"kept", self.naming.md(self.naming.PERSISTENT))
         for how in ("restart", "failure", "failure", "restart"):
@@ -255,7 +255,7 @@ class PersistenceRules:
             assert sent.application[1] == naming.AS_Q_DEF
 
     def cluster_instances_agree_usually(self) -> None:
-        """Instances may have one value (nothing is said) or differ (the put works)."""
+        """Instances may have one value (no log entry) or differ (the put works)."""
         naming = self.naming
         for values in ((YES, YES), (NO, NO), (YES, NO)):
             cluster = Cluster(self.qmgr, NORTH=values[0], SOUTH=values[1])
@@ -297,7 +297,7 @@ class PersistenceRules:
             assert naming.persistence(qmgr.take(there).md) == value
 
     def cluster_later_change_is_without_effect(self) -> None:
-        """What lies on the destination queue keeps its value when DEFPSIST changes there."""
+        """A message on the destination queue keeps its value when DEFPSIST changes there."""
         qmgr, naming = self.qmgr, self.naming
         sent = Cluster(qmgr, FAR=YES).put(naming.md(naming.AS_Q_DEF))
         there = qmgr.local(**YES)
@@ -313,7 +313,7 @@ class PersistenceRules:
             self.first_decides(build)
 
     def first_definition_decides(self) -> None:
-        """With several definitions on the way the first one is asked, none behind it."""
+        """Of several definitions the first one supplies the value, none behind it."""
         for build in paths.BEHIND:
             self.first_decides(build)
 
@@ -337,7 +337,7 @@ class PersistenceRules:
         for build in paths.ALL:
             with paths.way(qmgr, build, NO, NO) as way:
                 hobj = qmgr.opened(way.name, mqi.MQOO_OUTPUT, ObjectQMgrName=way.manager)
-                for value in (1, 0):  # the handle was opened before: the put asks, not the open
+                for value in (1, 0):  # opened before: the value is read at the put, not at the open
                     qmgr.qm.alter(way.kind, way.first, **WORD[value])
                     md = qmgr.send(hobj, md=naming.md(naming.AS_Q_DEF))
                     assert naming.persistence(md) == naming.AS_Q_DEF
@@ -406,7 +406,7 @@ class PersistenceRules:
                 assert naming.persistence(got.md) == (value if value < 2 else 1)
 
     def initial_value(self) -> None:
-        """A new MQMD says AS_Q_DEF, and so a put with it follows the queue."""
+        """A new MQMD has AS_Q_DEF, so a put with it follows the queue."""
         naming = self.naming
         md = naming.md()
         assert naming.persistence(md) == naming.AS_Q_DEF == 2

@@ -1,4 +1,4 @@
-"""What the document about MQMD Priority demands, as behaviour of a queue manager."""
+"""Requirements of the document about MQMD Priority, as behaviour of a queue manager."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def md(priority: int = AS_Q_DEF, **fields: Any) -> Any:
 
 
 class PriorityRules:
-    """Rules about the field on a unix and, when asked for, a z/OS qmgr."""
+    """Rules about the field on a unix and, on demand, a z/OS queue manager."""
 
     def __init__(self, qmgr: QmgrFixture, zos: Callable[[], QmgrFixture]) -> None:
         self.qmgr = qmgr
@@ -31,7 +31,7 @@ class PriorityRules:
 
     @property
     def zos(self) -> QmgrFixture:
-        """A z/OS queue manager, made when it is asked for."""
+        """A z/OS queue manager, created on demand."""
         return self._zos()
 
     # ---- the values of a put ----
@@ -107,7 +107,7 @@ class PriorityRules:
         assert self.qmgr.take(there).priority == 5
 
     def cluster_later_change_is_without_effect(self) -> None:
-        """What lies on the destination queue keeps its value and its place."""
+        """A message on the destination queue keeps its value and its position."""
         sent = Cluster(self.qmgr, FAR=REST).put(md())
         there = self.qmgr.local(**FIRST)
         sent.place(self.qmgr, there)
@@ -141,7 +141,7 @@ class PriorityRules:
         for build in paths.ALL:
             with paths.way(qmgr, build, REST, REST) as way:
                 hobj = qmgr.opened(way.name, mqi.MQOO_OUTPUT, ObjectQMgrName=way.manager)
-                for value in (8, 1):  # the handle was opened before: the put asks, not the open
+                for value in (8, 1):  # opened before: the value is read at the put, not at the open
                     qmgr.qm.alter(way.kind, way.first, defprty=value)
                     sent = qmgr.send(hobj, md=md())
                     assert sent.Priority == AS_Q_DEF
@@ -149,7 +149,7 @@ class PriorityRules:
                     assert found == {value}, (build.__name__, value)
 
     def later_change_is_without_effect(self) -> None:
-        """Field and place of a message put before stay, over a failure too."""
+        """Field and position of a message put before stay, over a failure too."""
         qmgr = self.qmgr
         for how in ("restart", "failure"):
             queue = qmgr.local(defprty=5, defpsist="YES")
@@ -321,7 +321,7 @@ class PriorityRules:
                 assert got.priority == (5 if value == -1 else value)
 
     def initial_value(self) -> None:
-        """A new MQMD says AS_Q_DEF, so a put with it follows the queue: 0 when nothing is said."""
+        """A new MQMD has AS_Q_DEF, so a put with it follows the queue, whose default is 0."""
         fresh = mqi.MQMD()
         assert fresh.Priority == AS_Q_DEF == -1
         assert fresh.pack()[40:44] == (-1).to_bytes(4, "little", signed=True)

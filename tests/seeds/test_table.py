@@ -49,7 +49,7 @@ def subjects() -> dict[str, tuple[str, str, str]]:
 
 
 def expected_rows() -> list[str]:
-    """The rows of the table as the tests say them."""
+    """The rows of the table, from the tests."""
     known = subjects()
     rows = []
     for test in collected():

@@ -56,7 +56,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @contextmanager
 def _standard_error_in(path: Path) -> Iterator[None]:
-    """What is started meanwhile writes there what a user would see on the terminal."""
+    """The standard error of processes started during the session, as a user would see it."""
     kept = os.dup(2)
     with path.open("ab") as file:
         os.dup2(file.fileno(), 2)

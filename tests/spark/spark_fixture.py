@@ -1,4 +1,4 @@
-"""What the tests of the data source share: a queue manager, and how to read and write it."""
+"""Shared by the tests of the data source: a queue manager, and calls to read and write it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SparkFixture:
                 q.put(body, **fields)
 
     def bodies(self, queue: str) -> list[bytes]:
-        """What is on the queue, in delivery order."""
+        """The bodies on the queue, in delivery order."""
         with self.qm.queue(queue) as q:
             return [message.data for message in q.browse()]
 
@@ -77,17 +77,17 @@ class SparkFixture:
         return query
 
     def run(self, checkpoint: Path, source: str, target: str, **given: Any) -> StreamingQuery:
-        """A stream over what is on a queue; the query when it has ended."""
+        """A stream over the messages on a queue; the query after its end."""
         query = self.start(checkpoint, source, target, **given)
         query.awaitTermination()
         return query
 
     def said(self) -> str:
-        """What the session's processes have written to their standard error."""
+        """The standard error of the session's processes."""
         return Path(self.spark.conf.get(STDERR) or "").read_text(errors="replace")
 
     def command(self, *arguments: str) -> str:
-        """What ``penstock`` prints."""
+        """The output of ``penstock``."""
         program = Path(sys.executable).with_name("penstock")
         done = subprocess.run(
             [program, *arguments, "--home", str(self.home)],
@@ -124,7 +124,7 @@ def wait_until(done: Callable[[], bool]) -> None:
 
 
 def sentence(error: BaseException) -> str:
-    """The data source's own sentence: the last line of what a Python worker said."""
+    """The data source's sentence: the last line of the error of a Python worker."""
     lines = [line.strip() for line in str(error).splitlines()]
     found = {line for line in lines if line.startswith("penstock.spark.base.errors.")}
     assert len(found) == 1, str(error)

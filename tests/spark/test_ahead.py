@@ -106,7 +106,7 @@ def test_a_reader_that_plans_what_another_took_ahead_reads_the_same_rows(bench: 
     start = first_batch(bench, one)
     made = bench.fill(0, 4)
     end = plan(one, start)
-    wait_until(lambda: "2.0" in units_of(bench))  # whoever prepares it first says what is in it
+    wait_until(lambda: "2.0" in units_of(bench))  # the first one to prepare it decides its contents
     two = bench.reader()
     assert rows(two, start, end) == made == rows(one, start, end)
     assert bench.left() == []
@@ -125,7 +125,7 @@ def test_asking_twice_for_what_comes_next_takes_it_once(bench: Bench) -> None:
     reader.stop()
 
 
-def test_an_error_of_the_taking_is_told_when_spark_asks_for_the_messages(bench: Bench) -> None:
+def test_an_error_of_the_taking_is_reported_when_spark_requests_the_messages(bench: Bench) -> None:
     reader = bench.reader()
     start = first_batch(bench, reader)
     bench.fill(0, 5)
@@ -140,7 +140,7 @@ def test_an_error_of_the_taking_is_told_when_spark_asks_for_the_messages(bench: 
     reader.stop()
 
 
-def test_an_error_of_the_commit_is_told_by_the_next_call_and_nothing_is_lost(
+def test_an_error_of_the_commit_is_reported_by_the_next_call_and_nothing_is_lost(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = bench.reader()
@@ -178,7 +178,7 @@ def test_spark_does_not_wait_for_a_commit_that_is_under_way(bench: Bench) -> Non
     reader.stop()
 
 
-def test_progress_is_that_of_before_the_taking_while_it_goes_on(bench: Bench) -> None:
+def test_progress_during_the_taking_is_that_from_before_it(bench: Bench) -> None:
     reader = bench.reader()
     start = first_batch(bench, reader)
     bench.fill(0, 5)
@@ -204,7 +204,7 @@ def test_a_reader_that_takes_ahead_is_pickled_without_that(bench: Bench) -> None
     reader.stop()
 
 
-def test_stop_waits_for_what_is_under_way(bench: Bench) -> None:
+def test_stop_waits_for_the_background_thread(bench: Bench) -> None:
     reader = bench.reader()
     start = first_batch(bench, reader)
     bench.fill(0, 5)

@@ -1,4 +1,4 @@
-"""The journal audited and replayed: the logic, on tables of records made by hand."""
+"""Audit and replay of the journal: the logic, on tables of constructed records."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_the_time_from_put_to_get_ends_with_the_commit_of_the_get(spark: SparkSe
     book = Book()
     for sequence in range(1, 101):
         book.put(sequence)
-    for sequence in range(1, 101):  # message n is taken after 100 seconds, but for the last
+    for sequence in range(1, 101):  # message n is taken after 100 seconds, except the last
         book.get(sequence, unit=500 if sequence == 100 else 0)
     book("COMMIT", 500)
     [row] = rows_of(audited(spark, book).queues)
@@ -230,7 +230,7 @@ def test_an_empty_journal_gives_empty_tables(spark: SparkSession) -> None:
         assert table.collect() == []
 
 
-def test_what_is_replayed_is_what_was_committed_in_the_old_order(spark: SparkSession) -> None:
+def test_a_replay_has_the_committed_messages_in_the_old_order(spark: SparkSession) -> None:
     book = Book()
     for sequence in (5, 2, 9):
         book.put(sequence, correl_id=b"c" * 24)

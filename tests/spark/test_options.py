@@ -1,4 +1,4 @@
-"""Options, columns and versions: what is refused, and with which sentence."""
+"""Options, columns and versions: refused values, and the sentences of the errors."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_queue_manager_and_queue_are_needed() -> None:
         options.parse({"queue": "Q"}, options.READ)
     with pytest.raises(OptionError, match="option queue is missing: a streaming source reads one"):
         options.parse({"queueManager": "QM1"}, options.STREAM)
-    options.parse({"queueManager": "QM1"}, options.SINK)  # a column may tell it
+    options.parse({"queueManager": "QM1"}, options.SINK)  # a column may name the queue
     options.parse({"queueManager": "QM1", "mode": "journal"}, options.READ)
 
 
@@ -117,7 +117,7 @@ def test_options_that_spark_hands_through_are_let_be() -> None:
     options.parse({**BASE, "checkpointLocation": "/x", "queryName": "n"}, options.SINK)
 
 
-def test_each_option_has_one_name_in_lower_case_and_says_what_it_is_for() -> None:
+def test_each_option_has_one_name_in_lower_case_and_a_description() -> None:
     names = [option.name.lower() for option in options.OPTIONS]
     assert len(set(names)) == len(names)
     assert all(option.text and option.uses for option in options.OPTIONS)
@@ -176,7 +176,7 @@ def test_a_table_without_a_queue_needs_the_option() -> None:
 
 
 @pytest.mark.parametrize("feature", versions.LOWEST)
-def test_below_the_lowest_version_of_a_feature_one_sentence_says_so(feature: str) -> None:
+def test_below_the_lowest_version_of_a_feature_there_is_one_sentence(feature: str) -> None:
     major, minor = versions.LOWEST[feature]
     versions.require(feature, f"{major}.{minor}.0")
     versions.require(feature, "4.10.0.dev1")

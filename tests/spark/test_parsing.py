@@ -1,4 +1,4 @@
-"""Log lines taken apart: by Python for their priority, by Spark into the table's columns."""
+"""Parsing log lines: in Python for their priority, in Spark for the table's columns."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_both_agree_on_all_lines_that_the_project_makes(
     assert {row.log_format for row in rows} == {form.name for form in FORMATS}
 
 
-def test_every_spelling_of_a_level_is_found_by_every_format_that_says_levels() -> None:
+def test_every_spelling_of_a_level_is_found_by_every_format_with_levels() -> None:
     for word in LEVELS:
         for line in (
             f"2026-03-01 17:41:44,747 - {word} [c] - m",

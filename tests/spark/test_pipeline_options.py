@@ -38,9 +38,7 @@ def test_options_are_read_in_any_case_and_have_defaults() -> None:
         ({"queueManager": "Q", "ordered": "yes"}, "option ordered is true or false, not 'yes'"),
     ],
 )
-def test_what_is_wrong_with_an_option_is_said_in_one_sentence(
-    given: dict[str, Any], text: str
-) -> None:
+def test_a_wrong_option_is_refused_with_one_sentence(given: dict[str, Any], text: str) -> None:
     with pytest.raises(OptionError) as caught:
         read_options(Some, given)
     assert str(caught.value) == text

@@ -1,4 +1,4 @@
-"""The pipelines on a queue manager: what they find is what was done."""
+"""The pipelines on a queue manager: their results match what was put, got and backed out."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_a_replay_onto_a_queue_that_there_is_not_ends_before_the_journal_is_read
         ),
     ],
 )
-def test_a_command_that_fails_says_why_in_one_line(
+def test_a_command_that_fails_reports_the_reason_in_one_line(
     spark_qm: SparkFixture,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -216,7 +216,7 @@ def test_columns_are_the_same_whichever_of_them_are_named(bench: Bench) -> None:
         assert one == [(row[at],) for row in all_of_them]
 
 
-def test_bodies_are_looked_at_only_where_the_format_says_so(bench: Bench) -> None:
+def test_bodies_are_parsed_only_where_the_format_is_mqhrf2(bench: Bench) -> None:
     put_raw(bench, *[b"%d" % n for n in range(50)], format="MQSTR")
     batch = bench.source.browse_batch(99, first=True)[3:40]
     same, none = rows._without_headers(batch)

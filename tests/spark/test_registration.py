@@ -1,4 +1,4 @@
-"""How Spark gets to know the format."""
+"""Registration of the format with Spark."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_package_that_pyspark_finds_never_fails(monkeypatch: pytest.MonkeyPa
     importlib.reload(pyspark_penstock)
 
 
-def test_an_old_pyspark_is_told_by_register(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_pyspark_is_refused_by_register(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(versions.LOWEST, "a batch read", (9, 0))
     with pytest.raises(VersionError, match=r"needs PySpark 9\.0 or newer; this is 4\."):
         penstock.spark.register(None)  # type: ignore[arg-type]

@@ -70,7 +70,7 @@ def test_a_write_with_an_application_id_is_done_once_and_its_warnings_are_counte
     assert (entry["version"], entry["messages"], entry["warnings"]) == (2, 4, 2)
 
 
-def test_each_batch_tells_on_the_terminal_how_many_of_its_messages_were_put_with_2049(
+def test_each_batch_reports_on_stderr_how_many_messages_were_put_with_2049(
     spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
     spark_qm.qm.queue("Q").close()

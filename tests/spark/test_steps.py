@@ -162,7 +162,7 @@ def test_commit_takes_the_messages_away_however_often_it_comes(bench: Bench) -> 
     reader.stop()
 
 
-def test_a_micro_batch_is_committed_when_the_next_one_is_asked_for(bench: Bench) -> None:
+def test_a_micro_batch_is_committed_when_the_next_one_is_requested(bench: Bench) -> None:
     bench.fill(0, 3)
     reader = bench.reader()
     end = plan(reader, START)
@@ -172,9 +172,7 @@ def test_a_micro_batch_is_committed_when_the_next_one_is_asked_for(bench: Bench)
     reader.stop()
 
 
-def test_a_commit_that_was_cut_short_is_made_anew(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_commit_is_made_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.fill(0, 3)
     reader = bench.reader()
     end = plan(reader, START)
@@ -310,7 +308,7 @@ def test_a_reader_is_pickled_without_its_connection(bench: Bench) -> None:
     reader.stop()
 
 
-def test_progress_tells_depth_age_and_lag(bench: Bench) -> None:
+def test_progress_contains_depth_age_and_lag(bench: Bench) -> None:
     def told() -> dict[str, Any]:
         found = reader.reportLatestOffset()
         assert found is not None and found.pop("queue") == "IN"
@@ -463,7 +461,9 @@ def test_identifiers_and_texts_of_any_length_become_the_padded_fields(
 BATCH_HEAD = 64  # of the next batch of the journal, which has nothing in it yet
 
 
-def test_units_are_durable_when_the_driver_or_spark_is_told_of_them(bench: Bench, put: Put) -> None:
+def test_units_are_durable_when_the_driver_or_spark_learns_their_names(
+    bench: Bench, put: Put
+) -> None:
     bench.qm.alter("QMGR", maxumsgs=10)
     bench.fill(0, 35)
     reader = bench.reader()
@@ -526,7 +526,7 @@ def test_values_that_no_message_can_have_are_refused_and_nothing_is_put(
     assert out(bench) == [] and bench.qm.recover() == []
 
 
-def test_an_unknown_queue_is_told_before_anything_is_put(bench: Bench) -> None:
+def test_an_unknown_queue_is_refused_before_anything_is_put(bench: Bench) -> None:
     with pytest.raises(SourceError, match="queue NONE: MQRC_UNKNOWN_OBJECT_NAME"):
         stream_writer(bench, queue="NONE")
 
@@ -603,7 +603,7 @@ def test_a_stream_empties_a_journal_that_takes_no_message_any_more(home: Path) -
                     bench.source.put(b"%04d" % len(made) + bytes(size), persistent=True)
                     made.append(b"%04d" % len(made))
         found: list[bytes] = []
-        while (end := plan(reader, at)) != at:  # commits what was before
+        while (end := plan(reader, at)) != at:  # commits the previous ones
             found += [body[:4] for body in rows(reader, at, end)]
             at = end
         assert found == made and len(made) > 50 and qm.recover() == []
@@ -626,7 +626,7 @@ def test_a_batch_that_cannot_even_be_dropped_warns_and_keeps_its_own_error(
     with pytest.warns(RuntimeWarning, match=text):
         writer.abort([told], 0)
     monkeypatch.undo()
-    writer.commit([put(writer, table("a"))], 0)  # the batch again: backs out what was left
+    writer.commit([put(writer, table("a"))], 0)  # the batch again: backs out the old units
     assert out(bench) == [b"a"] and bench.qm.recover() == []
 
 
@@ -668,7 +668,7 @@ def test_a_sink_that_commits_puts_the_old_entries_of_others_again(bench: Bench, 
     idle.stop()
 
 
-def test_a_batch_write_that_is_aborted_leaves_no_unit_of_a_task_that_was_not_told_of(
+def test_an_aborted_batch_write_leaves_no_unit_of_an_unreported_task(
     bench: Bench, put: Put
 ) -> None:
     writer = batch_writer(bench, TEXT, queue="OUT")

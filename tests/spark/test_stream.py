@@ -22,7 +22,7 @@ def rows_of(query: StreamingQuery) -> list[int]:
     return [p.numInputRows for p in query.recentProgress if p.numInputRows]
 
 
-def test_a_stream_moves_every_message_once_in_delivery_order_and_goes_on_later(
+def test_a_stream_moves_every_message_once_in_delivery_order_and_continues_later(
     spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
     spark_qm.qm.queue("OUT").close()
@@ -117,7 +117,7 @@ def test_two_streams_and_a_plain_consumer_share_a_queue_and_the_union_is_exact(
     wait_until_alone(spark_qm.qm)
 
 
-def test_messages_that_are_not_persistent_are_left_or_made_durable_as_the_option_says(
+def test_nonpersistent_messages_are_left_or_made_durable_by_the_option(
     spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
     with penstock.connect("QM2", spark_qm.home, create=True) as qm:
@@ -135,7 +135,7 @@ def test_messages_that_are_not_persistent_are_left_or_made_durable_as_the_option
         wait_until_alone(qm)
         [unit] = qm.prepared_list()
         assert (unit.gets, unit.nonpersistent) == (3, 3)
-    with penstock.connect("QM2", spark_qm.home) as qm:  # nobody was attached: it was stopped
+    with penstock.connect("QM2", spark_qm.home) as qm:  # no process was attached: it was stopped
         qm.alter("QLOCAL", "OUT", put="ENABLED")
         own = SparkFixture(spark_qm.spark, qm, spark_qm.home)
         assert own.bodies("IN") == []

@@ -1,4 +1,4 @@
-"""What ends a stream says so in one sentence, and the stream goes on from its checkpoint."""
+"""Errors end a stream with one sentence, and the stream continues from its checkpoint."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_home_that_may_not_be_read_is_one_sentence(home: Path, qm: penstock.Qu
     mode, user = home.stat().st_mode, os.geteuid()
     home.chmod(0)
     try:
-        if user == 0:  # who may read everything
+        if user == 0:  # root may read everything
             os.seteuid(65534)
         with pytest.raises(SourceError) as caught:
             reader.initialOffset()
@@ -64,7 +64,7 @@ def test_a_home_that_may_not_be_read_is_one_sentence(home: Path, qm: penstock.Qu
     assert str(caught.value).startswith("queue manager QM1: MQRC_NOT_AUTHORIZED (2035): ")
 
 
-def test_a_stream_that_may_not_get_fails_and_goes_on_from_its_checkpoint(
+def test_a_stream_that_may_not_get_fails_and_continues_from_its_checkpoint(
     spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
     spark_qm.qm.queue("OUT").close()
@@ -78,7 +78,7 @@ def test_a_stream_that_may_not_get_fails_and_goes_on_from_its_checkpoint(
     assert spark_qm.bodies("OUT") == [b"1", b"2"]
 
 
-# 2162 says who was connected; a task that connects when not all have left is told 2059
+# 2162 means connected before; a task that connects before all have left gets 2059
 ENDED = r"2162|2059\): the queue manager QM2 has been ended; it restarts when process "
 
 
@@ -118,7 +118,7 @@ def test_a_queue_manager_that_is_ended_ends_the_stream_and_nothing_is_lost_or_do
     penstock.delete("QM2", spark_qm.home)
 
 
-def test_a_full_journal_ends_the_stream_which_goes_on_when_there_is_room(
+def test_a_full_journal_ends_the_stream_which_continues_when_there_is_room(
     spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
     small = {"segment_size": 256 * KIB, "journal_limit": 1024 * KIB, "ring_size": 1024 * KIB}
@@ -137,7 +137,7 @@ def test_a_full_journal_ends_the_stream_which_goes_on_when_there_is_room(
         assert own.bodies("OUT") == bodies and own.qm.recover() == []
 
 
-def test_where_executors_are_elsewhere_the_first_task_says_so_and_takes_nothing(
+def test_where_executors_are_on_other_hosts_the_first_task_fails_and_takes_nothing(
     spark_qm: SparkFixture, tmp_path: Path
 ) -> None:
     far = host.Host("far", "another boot", "another machine")

@@ -111,7 +111,7 @@ HISTORIES = {"v1": golden, "v1-prepared": golden_prepared}
 
 
 def expected(files: dict[str, bytes]) -> dict[str, object]:
-    """What must be read from them."""
+    """The expected contents."""
     reader = QueueManagerFiles(MemoryFiles(files))
     state = reader.replay()
     tail = state.torn_tail
