@@ -42,7 +42,7 @@ class Batches:
         self._offsets = np.arange(count + 1, dtype=np.int64) * size
 
     def run(self, batches: int, timed: str) -> float:
-        """Seconds for a message of the puts or of the gets of so many batches."""
+        """Seconds per message of the puts or of the gets of this many batches."""
         put = get = 0.0
         for _ in range(batches):
             begun = time.perf_counter()

@@ -30,8 +30,8 @@ def _heap_program() -> Iterator[Program]:
 def bench_heap(interleave: Interleave, scale: Scale, depth: int) -> None:
     """Insert, take the first and insert another, remove any, take and back out; one row for each.
 
-    One round of the test runs all four, so the other operations are kept beside the first and
-    reported as figures of their own.
+    One round of the test runs all four, so the other operations are stored beside the first and
+    reported as separate figures.
     """
     messages = scale(depth)
     count = messages // 2

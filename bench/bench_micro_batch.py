@@ -1,9 +1,9 @@
-"""What a micro-batch costs end to end, whatever it holds: a stream that runs, fed batch by batch.
+"""The cost of a micro-batch end to end, independent of its contents: a stream fed batch by batch.
 
-A figure is the time of a trigger that found messages: looking, Spark's logs, taking and preparing a
-unit of work, tasks, sink, commit. The sides differ in where the checkpoint is and in how its logs
-are written; there is no aim, for most of it is Spark's own. Messages have 256 bytes and are
-persistent.
+A figure is the time of a trigger that found messages: checking the queue, Spark's logs, taking and
+preparing a unit of work, tasks, sink, commit. The sides differ in where the checkpoint is and in
+how its logs are written; there is no aim, because most of the time is Spark's own. Messages have
+256 bytes and are persistent.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Stream:
     def sample(
         self, count: int, checkpoint: Path, sink: dict[str, str], source: dict[str, str]
     ) -> float:
-        """The median of some triggers with so many messages."""
+        """The median of some triggers with this many messages each."""
         there = {"queueManager": w.NAME, "home": str(self.home), "queue": "BENCH", **source}
         rows = self.spark.readStream.format("penstock").options(**there).load()
         folder = Path(tempfile.mkdtemp(prefix="penstock-bench-", dir=checkpoint))
@@ -57,7 +57,7 @@ class Stream:
         return statistics.median(p.durationMs["triggerExecution"] / 1000 for p in triggers[1:])
 
     def wait(self, query: Any, rows: int) -> None:
-        """Until so many rows have come."""
+        """Waits until this many rows have come."""
         until = time.monotonic() + LIMIT_SECONDS
         while (came := sum(p.numInputRows for p in query.recentProgress)) < rows:
             w.expect(query.isActive and time.monotonic() < until, f"{came} of {rows} rows came")

@@ -49,7 +49,7 @@ def opened(hconn: Any, name: str, options: int) -> Any:
 
 
 def pairs_mqi(hconn: Any, hobj: Any, count: int) -> float:
-    """An MQPUT and an MQGET, as often as `count` says."""
+    """`count` times an MQPUT and an MQGET."""
     data = w.body(1, BODY)
     put, get = mqi.MQPUT, mqi.MQGET
     out, put_options = mqi.MQMD(), mqi.MQPMO()

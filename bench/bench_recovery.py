@@ -37,7 +37,7 @@ class _Restarts:
         return seconds
 
     def limit(self) -> float:
-        """What C needs for the same files. The region is as large as the restart made it."""
+        """The time of the C library for the same files. The region has the size after the restart."""
         done = limits.restart(
             self._home / w.NAME,
             w.REGION_DIRECTORY / f"penstock-bench-{self._home.stat().st_ino}",
@@ -48,7 +48,7 @@ class _Restarts:
         return done.seconds
 
     def notes(self) -> list[str]:
-        """What lay in the files, and when the first message could be seen."""
+        """The contents of the files, and the time until the first message was visible."""
         return [
             f"checkpoint + journal read: {', '.join(dict.fromkeys(self.read))}",
             f"region {self._region_bytes / 1e6:.0f} MB",

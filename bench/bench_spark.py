@@ -70,7 +70,7 @@ class Job:
                 queue.put_batch(bodies[: self.rows - begin], persistent=True)
 
     def empty(self, rows: int) -> None:
-        """Takes what is on the queue: as many as that, whole."""
+        """Takes the messages on the queue and checks their number and length."""
         with self.qm.open("BENCH") as queue:
             w.expect(queue.depth == rows, f"{queue.depth} messages, not {rows}")
             while len(batch := queue.get_batch(SHARE)):

@@ -1,4 +1,4 @@
-"""Fixtures of the benchmarks: interleaved rounds, a place for files, a queue manager.
+"""Fixtures of the benchmarks: interleaved rounds, a folder for files, a queue manager.
 
 Sides of a workload run in turn, A B A B ..., within one test, so that a machine that becomes slower
 slows all of them. pytest-benchmark times the first side; the others run in its setup phase.

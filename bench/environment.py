@@ -1,7 +1,7 @@
-"""What a figure depends on: machine, kernel, file system, build, sync mode.
+"""The conditions of a figure: machine, kernel, file system, build, sync mode.
 
-:func:`describe` gathers it for the report and the result files, :func:`warnings` names what makes
-figures worthless for comparison (debug or sanitizer builds, a journal on tmpfs, a busy machine).
+:func:`describe` gathers them for the report and the result files, :func:`warnings` names those that
+make figures unfit for comparison (debug or sanitizer builds, a journal on tmpfs, a busy machine).
 Nothing here names the machine or its paths.
 """
 
@@ -88,9 +88,9 @@ def _sanitizers() -> list[str]:
 
 
 def describe(directory: Path, sync_mode: str) -> dict[str, str]:
-    """Everything a reader needs to judge the figures, as printable texts.
+    """The conditions that a reader of the figures needs, as printable texts.
 
-    `directory` is where the journals of the benchmarks lie.
+    `directory` is the folder of the benchmarks' journals.
     """
     kind, options = file_system(directory)
     region_kind, _ = file_system(REGION_DIRECTORY)
@@ -114,7 +114,7 @@ def describe(directory: Path, sync_mode: str) -> dict[str, str]:
 
 
 def warnings(facts: dict[str, str]) -> list[str]:
-    """What makes the figures unfit for comparison, as sentences."""
+    """Conditions that make the figures unfit for comparison, as sentences."""
     found = []
     build = facts.get("engine build", "")
     level = re.findall(r"(?:^| )-O(\w*)", build)

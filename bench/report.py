@@ -1,8 +1,8 @@
-"""What is aimed at, what was measured, and the table that shows both.
+"""Aims, measured figures, and the table that shows both.
 
 A *side* is one way to do a workload (penstock, a raw limit, a peer). A *sample* is the seconds for
 one operation in one round of one side. A *figure* holds the samples of all sides of a workload.
-Ratios are ratios of medians; an aim is judged for the reader and never fails a run.
+Ratios are ratios of medians; an aim is evaluated for the reader and never fails a run.
 """
 
 from __future__ import annotations

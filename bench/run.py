@@ -5,7 +5,7 @@
     python bench/run.py bench_wait.py   some files
     python bench/run.py -k "ping_pong"  further options go to pytest
 
-The exit status says whether all results were right. A figure that misses its aim is printed as
+The exit status shows whether all results were right. A figure that misses its aim is printed as
 missed and does not change the status.
 """
 

@@ -64,7 +64,7 @@ class _Rows(InputPartition):
 
 
 class _Shape:
-    """What both readers of the constant source do."""
+    """The common part of both readers of the constant source."""
 
     def __init__(self, options: Any, schema: StructType) -> None:
         self.rows = int(options["rows"])
@@ -95,7 +95,7 @@ class _ConstantReader(DataSourceReader, _Shape):
 
 
 class _ConstantStream(DataSourceStreamReader, SupportsTriggerAvailableNow, _Shape):
-    """All rows in as many micro-batches as option triggers says, then no more."""
+    """All rows in as many micro-batches as the option triggers, then no more."""
 
     def __init__(self, options: Any, schema: StructType) -> None:
         _Shape.__init__(self, options, schema)

@@ -1,7 +1,7 @@
-"""The named workloads: each does something with queues, checks what came out, and gives seconds.
+"""The named workloads: each uses queues, checks the results, and returns seconds.
 
-Times cover the measured loop alone; bodies are made before, checks come after. Functions named
-``*_worker`` run in processes of their own (see :class:`Crew`).
+Times cover the measured loop alone; bodies are made before it, checks follow it. Functions named
+``*_worker`` run in separate processes (see :class:`Crew`).
 """
 
 from __future__ import annotations
@@ -370,7 +370,7 @@ class Crew:
 
 
 def put_worker(pipe: Connection, home: str, queue_name: str, producer: int, size: int) -> None:
-    """Puts as many messages as each command says; answers with begin and end."""
+    """Puts as many messages as each command demands; answers with begin and end."""
     with penstock.connect(NAME, home=home) as qm, qm.open(queue_name) as queue:
         pipe.send("ready")
         while (each := pipe.recv()) is not None:

@@ -279,7 +279,7 @@ def test_records_follow_the_structure_at_their_offsets() -> None:
     assert od.ObjectRecOffset == 0
 
 
-def test_put_message_records_have_the_fields_that_the_flags_say() -> None:
+def test_put_message_fieldss_have_the_fields_that_the_flags_say() -> None:
     record = mqi.MQPMR(MsgId=b"m", CorrelId=b"c", GroupId=b"g", Feedback=7, AccountingToken=b"a")
     sizes = {1: 24, 2: 24, 4: 24, 8: 4, 16: 32}
     for flags in range(32):

@@ -92,7 +92,7 @@ def test_mqput1_gives_the_reason_of_the_open_in_the_records_of_the_descriptor(th
     assert depths(three)[0] == 2
 
 
-def test_put_message_records_give_values_for_each_destination(three: Any) -> None:
+def test_put_message_fieldss_give_values_for_each_destination(three: Any) -> None:
     hobj = mqi.MQOPEN(three.h, od("Q", "Q2"), OUTPUT)[0]
     records = [mqi.MQPMR(CorrelId=b"one"), mqi.MQPMR(CorrelId=b"two")]
     pmo = mqi.MQPMO(Version=2, PutMsgRecFields=1 | 2, PutMsgRecs=records)

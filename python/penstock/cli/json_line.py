@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     import penstock
 
 
-def message_record(message: penstock.Message) -> dict[str, Any]:
+def message_fields(message: penstock.Message) -> dict[str, Any]:
     """The fields of a message. ``data`` is text when the bytes are UTF-8, else ``data_base64``."""
-    record: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "priority": message.priority,
         "persistent": message.persistent,
         "msg_id": message.msg_id.hex(),
@@ -21,15 +21,15 @@ def message_record(message: penstock.Message) -> dict[str, Any]:
         "put_time": message.put_time.isoformat(),
     }
     try:
-        record["data"] = message.data.decode()
+        fields["data"] = message.data.decode()
     except UnicodeDecodeError:
-        record["data_base64"] = base64.b64encode(message.data).decode()
-    return record
+        fields["data_base64"] = base64.b64encode(message.data).decode()
+    return fields
 
 
 def message_line(message: penstock.Message, as_json: bool) -> bytes:
     """The output of ``get`` and ``browse`` for a message: its bytes or JSON, and a newline."""
     if as_json:
-        return json.dumps(message_record(message), ensure_ascii=False).encode() + b"\n"
+        return json.dumps(message_fields(message), ensure_ascii=False).encode() + b"\n"
     data: bytes = message.data
     return data + b"\n"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .common import NOTHING, count_of, fail, manager_argument, table_console
-from .status import prepared_record, prepared_table
+from .status import prepared_fields, prepared_table
 
 if TYPE_CHECKING:
     import penstock
@@ -79,9 +79,9 @@ def show(units: list[PreparedStatus], as_json: bool) -> None:
     """The list."""
     if as_json:
         for unit in units:
-            click.echo(json.dumps(prepared_record(unit)))
+            click.echo(json.dumps(prepared_fields(unit)))
     else:
-        rows = [prepared_record(unit) for unit in units]
+        rows = [prepared_fields(unit) for unit in units]
         table_console().print(prepared_table(rows, time.time()))
 
 

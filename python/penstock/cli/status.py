@@ -46,7 +46,7 @@ def collect(manager: penstock.QueueManager) -> dict[str, Any]:
         "manager": asdict(manager.status()),
         "queues": queues,
         "units": [asdict(unit) for unit in manager.unit_list()],
-        "prepared": [prepared_record(unit) for unit in manager.prepared_list()],
+        "prepared": [prepared_fields(unit) for unit in manager.prepared_list()],
         "processes": [asdict(process) for process in manager.process_list()],
     }
 
@@ -62,13 +62,13 @@ def ago(moment_us: int, now: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def prepared_record(unit: PreparedStatus) -> dict[str, Any]:
+def prepared_fields(unit: PreparedStatus) -> dict[str, Any]:
     """A prepared unit as JSON-able data."""
     return {**asdict(unit), "xid": str(unit.xid)}
 
 
 def prepared_table(units: list[dict[str, Any]], now: float) -> Table:
-    """The table of prepared units, from the rows of prepared_record()."""
+    """The table of prepared units, from the rows of prepared_fields()."""
     from rich.table import Table
 
     table = Table(title="prepared units of work", title_justify="left")
