@@ -37,7 +37,7 @@ class _Restarts:
         return seconds
 
     def limit(self) -> float:
-        """The time of the C library for the same files. The region has the size after the restart."""
+        """The time of the C library for the same files, with the region size of the restart."""
         done = limits.restart(
             self._home / w.NAME,
             w.REGION_DIRECTORY / f"penstock-bench-{self._home.stat().st_ino}",

@@ -1,4 +1,4 @@
-"""Where PySpark looks for data sources by itself: packages whose names begin with ``pyspark_``.
+"""Lets PySpark find the data source: it imports packages whose names begin with ``pyspark_``.
 
 PySpark imports every such package when the first Python data source of a session is named. So this
 one must never fail, and loads no more than the class.

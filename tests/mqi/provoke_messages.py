@@ -353,11 +353,11 @@ def more_than_a_unit_of_work_may_hold(bench: Bench) -> Answer:
 def commit_of_a_unit_that_pinned_the_journal(bench: Bench) -> Answer:
     qmgr = bench.own(segment_size=1 << 18, journal_limit=1 << 20)
     queue, other = qmgr.local(), qmgr.local()
-    somebody = qmgr.other()
+    second = qmgr.other()
     qmgr.send(queue, b"x" * 300000, mqi.MQMD(Persistence=1), syncpoint=True)
     for _ in range(400):
-        qmgr.put(other, b"x" * 32768, mqi.MQMD(Persistence=1), hconn=somebody)
-        qmgr.get(other, hconn=somebody)
+        qmgr.put(other, b"x" * 32768, mqi.MQMD(Persistence=1), hconn=second)
+        qmgr.get(other, hconn=second)
         qmgr.qm.maintain()
     answer = mqi.MQCMIT(qmgr.hconn)
     assert qmgr.depth(queue) == 0

@@ -137,26 +137,26 @@ def test_5_4_the_match_options_do_not_count_under_the_cursor(qmgr: QmgrFixture) 
 
 def test_5_4_uncommitted_messages_are_not_browsed(qmgr: QmgrFixture) -> None:
     queue, hobj = filled(qmgr)
-    somebody = qmgr.other()
-    qmgr.send(queue, b"1", syncpoint=True, hconn=somebody)
+    second = qmgr.other()
+    qmgr.send(queue, b"1", syncpoint=True, hconn=second)
     qmgr.send(queue, b"2")
     assert qmgr.bodies(hobj, options=NEXT) == [b"2"]
-    qmgr.commit(somebody)
+    qmgr.commit(second)
     assert qmgr.get(hobj, options=NEXT).rc == 2033  # it lies before the cursor
     assert qmgr.take(hobj, options=FIRST).data == b"1"
 
 
 def test_5_4_a_locked_message_is_invisible_to_others(qmgr: QmgrFixture) -> None:
     queue, hobj = filled(qmgr, b"1", b"2")
-    somebody = qmgr.other()
-    other = qmgr.opened(queue, INPUT | BROWSE, somebody)
+    second = qmgr.other()
+    other = qmgr.opened(queue, INPUT | BROWSE, second)
     assert qmgr.take(hobj, options=FIRST | LOCK).data == b"1"
-    assert qmgr.bodies(other, options=NEXT, hconn=somebody) == [b"2"]
-    assert qmgr.take(other, hconn=somebody).data == b"2"
-    assert qmgr.get(other, hconn=somebody).rc == 2033
+    assert qmgr.bodies(other, options=NEXT, hconn=second) == [b"2"]
+    assert qmgr.take(other, hconn=second).data == b"2"
+    assert qmgr.get(other, hconn=second).rc == 2033
     assert qmgr.take(hobj, options=CURSOR).data == b"1"  # to its own handle it is visible
     assert qmgr.take(hobj, options=UNLOCK).data == b""
-    assert qmgr.take(other, hconn=somebody).data == b"1"
+    assert qmgr.take(other, hconn=second).data == b"1"
 
 
 @pytest.mark.parametrize("how", ["unlock", "browse", "close", "get"])
@@ -207,12 +207,12 @@ def test_5_4_a_browse_in_syncpoint_is_2046(qmgr: QmgrFixture) -> None:
 
 def waiting(qmgr: QmgrFixture, queue: str, **more: Any) -> tuple[threading.Thread, list[Any]]:
     """A get of another thread that waits on the queue, and the list for its answer."""
-    somebody = qmgr.other()
-    hobj = qmgr.opened(more.pop("name", queue), INPUT | BROWSE, somebody)
+    second = qmgr.other()
+    hobj = qmgr.opened(more.pop("name", queue), INPUT | BROWSE, second)
     answers: list[Any] = []
     before = qmgr.waiting(queue)
     thread = threading.Thread(
-        target=lambda: answers.append(qmgr.get(hobj, wait=20000, hconn=somebody, **more))
+        target=lambda: answers.append(qmgr.get(hobj, wait=20000, hconn=second, **more))
     )
     thread.start()
     qmgr.until(lambda: qmgr.waiting(queue) > before)

@@ -133,19 +133,19 @@ def test_10_a_temporary_queue_goes_with_uncommitted_work_and_the_unit_lives(
 
 def test_11_deletion_is_logical_first(qmgr: QmgrFixture) -> None:
     hobj, name = qmgr.dynamic(qmgr.model("PERMDYN", share="YES", defsopt="SHARED"), USE)
-    somebody = qmgr.other()
-    other = qmgr.opened(name, USE, somebody)
+    second = qmgr.other()
+    other = qmgr.opened(name, USE, second)
     answers: list[int] = []
     waiter = threading.Thread(
-        target=lambda: answers.append(qmgr.get(other, wait=20000, hconn=somebody).rc)
+        target=lambda: answers.append(qmgr.get(other, wait=20000, hconn=second).rc)
     )
     waiter.start()
     qmgr.until(lambda: qmgr.waiting(name))
     qmgr.closed(hobj, mqi.MQCO_DELETE)
     waiter.join(30)
     assert answers == [2052]
-    assert qmgr.put(other, hconn=somebody) == (FAILED, 2052)
-    qmgr.closed(other, hconn=somebody)
+    assert qmgr.put(other, hconn=second) == (FAILED, 2052)
+    qmgr.closed(other, hconn=second)
 
 
 def test_12_disconnecting_commits_and_ending_without_it_backs_out(qmgr: QmgrFixture) -> None:
@@ -180,12 +180,12 @@ def test_12_disconnecting_commits_and_ending_without_it_backs_out(qmgr: QmgrFixt
 
 def test_13_order_is_put_order_not_commit_order(qmgr: QmgrFixture) -> None:
     queue = qmgr.local()
-    somebody = qmgr.other()
-    qmgr.send(queue, b"first", syncpoint=True, hconn=somebody)
+    second = qmgr.other()
+    qmgr.send(queue, b"first", syncpoint=True, hconn=second)
     qmgr.send(queue, b"second")
     qmgr.send(queue, b"third")
     assert qmgr.take(queue).data == b"second"
-    qmgr.commit(somebody)
+    qmgr.commit(second)
     assert qmgr.bodies(queue) == [b"first", b"third"]
 
 

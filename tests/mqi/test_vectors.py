@@ -103,14 +103,14 @@ def test_2_3_delete_with_committed_messages(qmgr: QmgrFixture) -> None:
 @pytest.mark.parametrize("work", ["put", "get"])
 def test_2_3_uncommitted_work_of_anyone(qmgr: QmgrFixture, option: int, work: str) -> None:
     hobj, name = qmgr.dynamic(qmgr.model("PERMDYN", share="YES", defsopt="SHARED"), USE)
-    somebody = qmgr.other()
+    second = qmgr.other()
     if work == "put":
-        qmgr.send(name, syncpoint=True, hconn=somebody)
+        qmgr.send(name, syncpoint=True, hconn=second)
     else:
         qmgr.send(name)
-        qmgr.take(name, syncpoint=True, hconn=somebody)
+        qmgr.take(name, syncpoint=True, hconn=second)
     assert qmgr.close(hobj, option) == (FAILED, 2055)
-    qmgr.backout(somebody)
+    qmgr.backout(second)
     qmgr.closed(hobj, mqi.MQCO_DELETE_PURGE)
 
 
@@ -457,8 +457,8 @@ def test_6_1_commit_and_backout_with_nothing_pending_work(qmgr: QmgrFixture) -> 
 
 def test_6_2_disconnecting_commits(qmgr: QmgrFixture) -> None:
     queue = qmgr.local()
-    somebody = qmgr.other()
-    qmgr.send(queue, b"1", syncpoint=True, hconn=somebody)
-    assert mqi.MQDISC(somebody) == (OK, 0)
-    qmgr.others.remove(somebody)
+    second = qmgr.other()
+    qmgr.send(queue, b"1", syncpoint=True, hconn=second)
+    assert mqi.MQDISC(second) == (OK, 0)
+    qmgr.others.remove(second)
     assert qmgr.bodies(queue) == [b"1"]

@@ -165,7 +165,7 @@ WRONG = [
     ("DEFINE QLOCAL(Q) MAXDEPTH", 17, "MAXDEPTH", "needs one value"),
     ("DEFINE QLOCAL(Q) MAXDEPTH()", 17, "MAXDEPTH", "a number"),
     ("DEFINE QLOCAL(Q) MAXDEPTH(5 6)", 28, "6", "needs one value"),
-    ("DEFINE QLOCAL(Q) CURDEPTH(1)", 17, "CURDEPTH", "only shown"),
+    ("DEFINE QLOCAL(Q) CURDEPTH(1)", 17, "CURDEPTH", "display-only"),
     ("DEFINE QLOCAL(Q) COLOUR(RED)", 17, "COLOUR", "COLOUR"),
     ("DEFINE QLOCAL(Q) TARGET(X)", 17, "TARGET", "TARGET"),
     ("DEFINE QALIAS(Q) TARGET(X) TARGQ(Y)", 27, "TARGQ", "twice"),

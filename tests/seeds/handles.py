@@ -95,7 +95,7 @@ def distribution_list(qmgr: QmgrFixture) -> tuple[Handle, list[str]]:
 
 def pending_works(qmgr: QmgrFixture, queue: str) -> list[tuple[str, Callable[[], None], Any]]:
     """(name, what makes it pending, whose unit of work): puts and gets of oneself and of others."""
-    somebody = qmgr.other()
+    second = qmgr.other()
 
     def put(hconn: Any) -> Callable[[], None]:
         return lambda: void(qmgr.send(queue, b"pending", syncpoint=True, hconn=hconn))
@@ -109,9 +109,9 @@ def pending_works(qmgr: QmgrFixture, queue: str) -> list[tuple[str, Callable[[],
 
     return [
         ("own put", put(qmgr.hconn), qmgr.hconn),
-        ("put of another", put(somebody), somebody),
+        ("put of another", put(second), second),
         ("own get", get(qmgr.hconn), qmgr.hconn),
-        ("get of another", get(somebody), somebody),
+        ("get of another", get(second), second),
     ]
 
 

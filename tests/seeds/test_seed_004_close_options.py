@@ -410,28 +410,28 @@ def test_20_other_handles_of_a_deleted_queue_get_2052(qmgr: QmgrFixture) -> None
     for options in ALL:
         for make in (handles.permanent, handles.temporary):
             handle = make(qmgr)
-            somebody = qmgr.other()
-            other = qmgr.opened(handle.queue, handles.USE | mqi.MQOO_INQUIRE, somebody)
+            second = qmgr.other()
+            other = qmgr.opened(handle.queue, handles.USE | mqi.MQOO_INQUIRE, second)
             assert qmgr.close(handle.hobj, DELETE) == DONE
-            assert qmgr.put(other, hconn=somebody) == (FAILED, DELETED)
-            got = qmgr.get(other, hconn=somebody)
+            assert qmgr.put(other, hconn=second) == (FAILED, DELETED)
+            got = qmgr.get(other, hconn=second)
             assert (got.cc, got.rc) == (FAILED, DELETED)
-            assert mqi.MQINQ(somebody, other, [mqi.MQIA_Q_TYPE])[1:] == (FAILED, DELETED)
-            assert qmgr.close(other, options, somebody) == DONE
+            assert mqi.MQINQ(second, other, [mqi.MQIA_Q_TYPE])[1:] == (FAILED, DELETED)
+            assert qmgr.close(other, options, second) == DONE
 
 
 def test_21_waiting_getters_of_a_deleted_queue_are_woken(qmgr: QmgrFixture) -> None:
     """Seed 004, 21: logically deleted: a waiting MQGET ends with 2052."""
     for make in (handles.permanent, handles.temporary):
         handle = make(qmgr)
-        somebody = qmgr.other()
-        other = qmgr.opened(handle.queue, handles.USE, somebody)
+        second = qmgr.other()
+        other = qmgr.opened(handle.queue, handles.USE, second)
         answers: list[int] = []
 
         def wait(
-            other: object = other, somebody: object = somebody, answers: list[int] = answers
+            other: object = other, second: object = second, answers: list[int] = answers
         ) -> None:
-            answers.append(qmgr.get(other, wait=20000, hconn=somebody).rc)
+            answers.append(qmgr.get(other, wait=20000, hconn=second).rc)
 
         waiter = threading.Thread(target=wait)
         waiter.start()

@@ -15,7 +15,7 @@ from .common import run_to_status
 COMMANDS = {
     "create": "Make a queue manager.",
     "start": "Keep a queue manager running without an application.",
-    "end": "Ask everybody to leave a queue manager.",
+    "end": "End a queue manager: ask all processes to disconnect.",
     "list": "Name the queue managers.",
     "delete": "Remove a queue manager and all its messages.",
     "mqsc": "Run MQSC commands.",
@@ -24,7 +24,7 @@ COMMANDS = {
     "get": "Take messages, one a line.",
     "browse": "Show messages without taking them.",
     "status": "Show queues, processes, units of work and the journal.",
-    "resolve": "Show prepared units of work, or end them by hand.",
+    "resolve": "Show prepared units of work, or resolve them manually.",
     "journal": "List the records of the journal.",
     "archive": "List or prune the archive of linear logging.",
     "verify": "Check the files with the second, independent reader.",

@@ -147,6 +147,6 @@ def command(
         except OutputClosed:
             taken = -1
     if taken < 0:
-        fail("nobody reads the output any more; the last unit of work was put back", FAILED)
+        fail("the output is closed; the last unit of work was backed out", FAILED)
     if not taken:
         raise SystemExit(NOTHING)

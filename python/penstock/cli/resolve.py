@@ -139,7 +139,7 @@ def command(
             if every and stream is None and not yes:
                 what = "Commit" if commit else "Back out"
                 text = count_of(len(units), "prepared unit")
-                click.confirm(f"{what} {text} of {qm}, whoever prepared them?", abort=True)
+                click.confirm(f"{what} {text} of {qm}, prepared by any program?", abort=True)
             end_units(manager, units, commit)
     if not units:
         raise SystemExit(NOTHING)

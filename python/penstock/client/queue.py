@@ -42,7 +42,7 @@ class Queue(QueueHandle):
         self.close()
 
     def close(self, delete: bool = False, purge: bool = False) -> None:
-        """Closes the handle; nothing when it is closed already. Units of work go on.
+        """Closes the handle; nothing when it is closed already. Units of work stay open.
 
         A temporary dynamic queue goes with the handle that made it, messages and all. ``delete``
         deletes a permanent dynamic queue that is empty, ``purge`` one with its messages.

@@ -399,7 +399,7 @@ class _Run:
                 raise JournalDataLoss(mapped.name, 56, "recycled", text)
 
     def answer(self, result: int) -> None:
-        """Does what the core needs before it can go on. Raises DamagedFile."""
+        """Provides the data that the core has requested. Raises DamagedFile."""
         if result in (_DAMAGED, _UNSUPPORTED):
             self._damaged(result)
         elif result == _NEED_SEGMENT:

@@ -167,7 +167,7 @@ def check_end(scan: Scan, after: Segment | None, checkpoint: Checkpoint | None) 
     segment = scan.segment
     if after is not None:
         if scan.problem is not None:
-            text = f"{scan.problem}; segment {after.number} says that batches go on to LSN "
+            text = f"{scan.problem}; segment {after.number} requires batches up to LSN "
             text += str(after.prev_end_lsn)
             raise DamagedFile(segment.file, scan.problem_offset, "batch", text)
         return

@@ -94,7 +94,7 @@ def _check_list(od: Any) -> list[Any]:
         raise MQError(2154, f"MQOD.RecsPresent {count} is negative")
     if od.ObjectName or od.ObjectQMgrName:
         name, reason = (od.ObjectName, 2152) if od.ObjectName else (od.ObjectQMgrName, 2153)
-        raise MQError(reason, f"a distribution list has no name of its own: {name!r}")
+        raise MQError(reason, f"a distribution list has no name: {name!r}")
     records = od.ObjectRecs
     if len(records) != count or (od.ObjectRecOffset and od.ObjectRecPtr):
         raise MQError(2155, f"MQOD.ObjectRecs has {len(records)} records, RecsPresent is {count}")

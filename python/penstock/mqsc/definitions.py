@@ -85,7 +85,7 @@ class Parameters:
             raise SyntaxFault(error.text, parameter.at, parameter.keyword) from error
         rule = ""
         if row.display_only:
-            rule = f"{row.keyword} is only shown; nobody can set it"
+            rule = f"{row.keyword} is display-only and cannot be set"
         elif row.platform not in ("", self.platform):
             rule = f"{row.keyword} is an attribute of platform z/OS"
         elif row.keyword in BARE:

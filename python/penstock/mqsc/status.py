@@ -154,7 +154,7 @@ def _queue_status(manager: QueueManager, command: Command, given: Parameters) ->
             return choice.reply(command, _QUEUE_HEAD, rows)
         rows = list(_handle_rows(manager, set(queues)))
         if queues and not rows:
-            return refused("AMQ8565", f"Queue status not found: nobody has {name} open.")
+            return refused("AMQ8565", f"Queue status not found: {name} is not open.")
         return choice.reply(command, _QUEUE_HEAD, rows)
 
     return run

@@ -40,7 +40,7 @@ def condition(given: Parameter, known: Mapping[str, Attribute]) -> tuple[str, Co
     row = known.get(keyword.value)
     if row is None:
         raise SyntaxFault(
-            f"WHERE cannot look at it{near(keyword.value, known)}", keyword.at, keyword.written
+            f"WHERE cannot compare it{near(keyword.value, known)}", keyword.at, keyword.written
         )
     allowed = operators(row)
     if sign.value not in allowed:

@@ -59,7 +59,7 @@ def parse_all(
         if row.display_only:
             raise AttributeNameError(
                 ReasonCode.SELECTOR_ERROR,
-                f"{kind.name}: {keyword!r} is only shown; nobody can set it",
+                f"{kind.name}: {keyword!r} is display-only and cannot be set",
             )
         if row.platform not in ("", platform):
             raise AttributeNameError(

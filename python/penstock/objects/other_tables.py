@@ -207,7 +207,7 @@ QMGR = [
     _A("TRIGINT", 25, "Milliseconds after which TRIGTYPE(FIRST) triggers again", _MOST, high=_MOST),
     _A("MARKINT", 68, "Milliseconds that a browse mark stays", 5000, high=_MOST,
        words={"NOLIMIT": -1}),
-    _A("EXPRYINT", 39, "Seconds between looks for expired messages", low=1, high=99999999,
+    _A("EXPRYINT", 39, "Seconds between searches for expired messages", low=1, high=99999999,
        words={"OFF": 0}, platform="zos"),
     _A("SYNCPT", 30, "Whether there are units of work", 1, high=1, display_only=True),
     _A("DISTL", 34, "Whether distribution lists are supported", 1, words=YES_NO, display_only=True),

@@ -10,7 +10,7 @@ folder of the process.
 
     JAVA_HOME=$(python -m penstock.spark.java) spark-submit job.py
 
-runs a job on a machine that has no Java of its own.
+runs a job on a machine without Java.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from ..common import fail
 @click.option("--lines", type=click.IntRange(min=100), help="Without FILE: about so many lines.")
 @click.option("--home", type=click.Path(path_type=Path), help="Where to work; a real disk.")
 @click.option("--seed", type=int, help="Of the random moments at which processes are killed.")
-@click.option("--keep", is_flag=True, help="Keep the queue manager for a look afterwards.")
+@click.option("--keep", is_flag=True, help="Keep the queue manager afterwards.")
 def command(
     files: tuple[str, ...],
     rules: str | None,

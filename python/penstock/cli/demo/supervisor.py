@@ -197,7 +197,7 @@ class Demonstration:
             self.pause()
             living = crew.alive()
             crew.kill_all(living)
-            self.screen.event(f"[red]SIGKILL to all {len(living)} at once[/]; nobody is attached")
+            self.screen.event(f"[red]SIGKILL to all {len(living)}[/]; no process is attached")
         finally:
             crew.close()
         self.moving_seconds += time.monotonic() - start
@@ -261,7 +261,7 @@ class Demonstration:
         return found
 
     def finish_putting(self) -> None:
-        """Producers go on where their last committed unit ended; consumers leave them a lead."""
+        """Producers continue where their last committed unit ended; consumers leave them a lead."""
         crew = Crew(self.plan_path)
         start = time.monotonic()
         enough = self.plan.total * 60 // 100

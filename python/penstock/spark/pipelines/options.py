@@ -134,7 +134,7 @@ class ManagerOptions:
 class JournalOptions(ManagerOptions):
     """How to read the journal."""
 
-    fail_on_data_loss: bool = option("end when a segment is gone meanwhile", True, kind=bool)
+    fail_on_data_loss: bool = option("fail when a segment was recycled", True, kind=bool)
     on_damage: str = option("refuse damaged segments, or skip what is damaged", "refuse")
 
     @property

@@ -228,7 +228,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             statuses = {status.xid: status for status in qm.prepared_list()}
         ended = [xid for xid in taken if xid not in statuses]
         if ended:
-            raise SourceError(f"unit {ended[0]} of this stream has been ended by somebody else")
+            raise SourceError(f"unit {ended[0]} of this stream was resolved by another program")
         return self._slices([statuses[xid] for xid in taken])
 
     def commit(self, end: Offset) -> None:
@@ -370,7 +370,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if first > 1 and first - 1 not in found and first - 1 > self._committed_number(qm):
             self._lost(
                 f"micro-batch {first - 1} of stream {self._stream} is neither prepared nor "
-                "committed: its unit was backed out by hand, or this queue manager is another one"
+                "committed: its unit was backed out manually, or this is another queue manager"
             )
         taken = []
         for number in range(first, end["unit"] + 1):
