@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -33,11 +33,7 @@ def sources() -> dict[str, str]:
     return found
 
 
-def is_package(name: str, modules: Iterable[str]) -> bool:
-    return name == "" or any(other.startswith(name + ".") for other in modules)
-
-
-def folder_of(name: str, modules: Mapping[str, str]) -> str:
+def folder_of(name: str) -> str:
     """The row of the table that a module belongs to."""
     if name == "":
         return NAMES
@@ -87,7 +83,7 @@ def upward(modules: Mapping[str, str]) -> list[str]:
     return [
         f"{name or 'penstock'}:{line} imports {target or 'penstock'}"
         for name, target, line in ties(modules)
-        if rank[folder_of(target, modules)] > rank[folder_of(name, modules)]
+        if rank[folder_of(target)] > rank[folder_of(name)]
     ]
 
 
@@ -95,7 +91,7 @@ def circles(modules: Mapping[str, str]) -> list[list[str]]:
     """Circles of imports between modules of one folder."""
     graph: dict[str, set[str]] = {}
     for name, target, _ in ties(modules):
-        if folder_of(name, modules) == folder_of(target, modules):
+        if folder_of(name) == folder_of(target):
             graph.setdefault(name, set()).add(target)
     found: list[list[str]] = []
     done: set[str] = set()
@@ -115,8 +111,7 @@ def circles(modules: Mapping[str, str]) -> list[list[str]]:
 
 def test_every_folder_of_the_package_is_a_row_of_the_table_and_no_other() -> None:
     modules = sources()
-    used = {folder_of(name, modules) for name in modules}
-    # `_engine` and `py.typed` aside, the modules of the ground floor are files beside __init__.py
+    used = {folder_of(name) for name in modules}
     assert used == set(order()), used ^ set(order())
 
 
@@ -138,11 +133,11 @@ def test_files_of_one_folder_do_not_import_each_other_in_a_circle() -> None:
         ("batch", "if TYPE_CHECKING:\n    from penstock import QueueManager"),
     ],
 )
-def test_a_planted_upward_import_is_found(module: str, line: str) -> None:
+def test_an_upward_import_is_found(module: str, line: str) -> None:
     modules = sources() | {module: line}
     assert len(upward(modules)) == 1
 
 
-def test_a_planted_circle_is_found() -> None:
+def test_a_circle_is_found() -> None:
     modules = sources() | {"admin.one": "from . import two", "admin.two": "from .one import x"}
     assert circles(modules) == [["admin.one", "admin.two", "admin.one"]]
