@@ -1,6 +1,6 @@
 # batch.pxi - many messages a call: rows (struct mqe_item), bodies and offsets lie in memory that
 # the caller owns and hands over by the buffer protocol (NumPy arrays; nothing here is compiled
-# against NumPy). python/penstock/batch.py makes the arrays and says what they mean.
+# against NumPy). python/penstock/batch makes the arrays and says what they mean.
 #
 # Rows and offsets must be the call's own: the core looks at them without the GIL, and believes them
 # once it has checked them. Bodies may belong to anybody: who changes them meanwhile gets torn ones.

@@ -1,6 +1,6 @@
 # batch_quick.pxi - put_batch() and get_batch() as programs call them most, in one trip into the
 # binding and without NumPy: no fields, bodies from a list or tuple of bytes, from a buffer with
-# int64 offsets, or from a MessageBatch. Everything else is left to python/penstock/batch.py, which
+# int64 offsets, or from a MessageBatch. Everything else is left to python/penstock/batch, which
 # also says what is wrong with a source.
 
 cdef enum:

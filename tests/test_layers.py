@@ -38,17 +38,17 @@ def folder_of(name: str) -> str:
     if name == "":
         return NAMES
     parts = name.split(".")
-    folder = "/".join(parts if is_file_of_package(name) else parts[:-1])
+    folder = "/".join(parts if is_folder(name) else parts[:-1])
     return folder or MODULES
 
 
-def is_file_of_package(name: str) -> bool:
+def is_folder(name: str) -> bool:
     return (PACKAGE.joinpath(*name.split(".")) / "__init__.py").is_file()
 
 
 def imports(name: str, text: str, modules: Mapping[str, str]) -> Iterator[tuple[str, int]]:
     """(module, line) of each import of one of our own modules."""
-    package = name.split(".") if name and is_file_of_package(name) else name.split(".")[:-1]
+    package = name.split(".") if name and is_folder(name) else name.split(".")[:-1]
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             for alias in node.names:
