@@ -120,7 +120,7 @@ def mixed(queue: Queue) -> Queue:
 def test_a_table_has_the_columns_of_the_batch_however_few_rows_it_passes_through(
     mixed: Queue, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
-    monkeypatch.setattr(chunks_module, "_CHUNK", chunk)
+    monkeypatch.setattr(chunks_module, "_GATHERED", chunk)
     columns = [column for column in COLUMNS if column[0] != "expiry"]  # it decreases
     names = [column[0] for column in columns]
     whole = mixed.browse_batch(1000, first=True)
@@ -144,7 +144,7 @@ def test_a_table_has_the_columns_of_the_batch_however_few_rows_it_passes_through
 def test_a_table_ends_where_its_bodies_do_and_a_long_one_stands_alone(
     mixed: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunks_module, "_CHUNK", 4)
+    monkeypatch.setattr(chunks_module, "_GATHERED", 4)
     mixed.put(b"x" * 5000, priority=3)
     bodies = [message.data for message in mixed.browse()]
     found = tables(mixed, 50, most=90)
@@ -157,7 +157,7 @@ def test_a_table_ends_where_its_bodies_do_and_a_long_one_stands_alone(
 def test_tables_of_a_prepared_unit_are_its_messages(
     qm: QueueManager, mixed: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunks_module, "_CHUNK", 9)
+    monkeypatch.setattr(chunks_module, "_GATHERED", 9)
     bodies = [message.data for message in mixed.browse()]
     with qm.open("Q", input=True) as source:
         assert source.take_batch_uncopied(150)[0] == 150

@@ -433,15 +433,15 @@ def test_every_truncation_of_a_checkpoint_is_refused() -> None:
 
 
 def test_replay_from_any_checkpoint_equals_the_replay_from_the_start() -> None:
-    """Random histories; the snapshot is of any moment between begin LSN and end."""
+    """Random histories; the checkpoint has the state of any moment between begin LSN and end."""
     for seed in range(40):
         rng = random.Random(seed)
-        store, snapshots = history(rng)
+        store, states = history(rng)
         expected = contents(replay(store))
         for _ in range(4):
-            begin, end = sorted(rng.sample(range(len(snapshots)), 2))
+            begin, end = sorted(rng.sample(range(len(states)), 2))
             later = store.copy()
-            lsn, state = snapshots[begin][0], snapshots[rng.randint(begin, end)][1]
+            lsn, state = states[begin][0], states[rng.randint(begin, end)][1]
             listed = []
             for number, (record_lsn, data, backouts) in sorted(state["messages"].items()):
                 listed.append(store.listed(number, record_lsn, data, 8, backouts=backouts))
@@ -449,7 +449,7 @@ def test_replay_from_any_checkpoint_equals_the_replay_from_the_start() -> None:
                 lsn,
                 objects=[w.define(*Q1, "ORDERS", {15: state["depth"]})],
                 messages=listed,
-                end=snapshots[end][0],
+                end=states[end][0],
                 begin_segment=1 + lsn // store.size,
             )
             assert contents(replay(later)) == expected, seed
@@ -460,9 +460,9 @@ def history(rng: random.Random) -> tuple[w.Store, list[tuple[int, dict]]]:  # ty
     store = w.Store(size=32768)
     state: dict = {"messages": {}, "depth": 1}  # type: ignore[type-arg]
     store.append(w.define(*Q1, "ORDERS", {15: 1}))
-    snapshots = []
+    states = []
     for step in range(2, 40):
-        snapshots.append((store.lsn, {**state, "messages": dict(state["messages"])}))
+        states.append((store.lsn, {**state, "messages": dict(state["messages"])}))
         present, choice = state["messages"], rng.random()
         if choice < 0.5 or not present:
             record = w.put(step, step.to_bytes(8, "little"))
@@ -487,4 +487,4 @@ def history(rng: random.Random) -> tuple[w.Store, list[tuple[int, dict]]]:  # ty
         else:
             store.append(w.define(*Q1, "ORDERS", {15: step}))
             state["depth"] = step
-    return store, snapshots
+    return store, states

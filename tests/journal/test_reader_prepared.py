@@ -109,7 +109,7 @@ def test_an_empty_unit_can_be_prepared_and_ended() -> None:
     assert replay(store).prepared == []
 
 
-def test_a_unit_that_was_over_when_the_snapshot_began_needs_no_records() -> None:
+def test_a_unit_resolved_before_the_checkpoint_began_needs_no_records() -> None:
     store = started()
     put = w.put(3, b"three", unit=7)
     (first,) = store.append(put)
@@ -123,7 +123,7 @@ def test_a_unit_that_was_over_when_the_snapshot_began_needs_no_records() -> None
     assert severities(store) == set()
 
 
-def test_the_snapshot_lists_what_a_prepared_unit_has_got() -> None:
+def test_the_checkpoint_lists_the_gets_of_a_prepared_unit() -> None:
     store = started()
     one = w.put(1, b"one")
     (lsn,) = store.append(one)

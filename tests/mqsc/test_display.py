@@ -153,7 +153,7 @@ def test_where_compares_the_members_of_lists(queues: Interpreter) -> None:
         ("DISPLAY QLOCAL('a?*')", "'a?*'", "character"),
         ("DISPLAY QLOCAL(A) WHERE", "WHERE", "needs an attribute"),
         ("DISPLAY QLOCAL(A) WHERE(MAXDEPTH GT)", "WHERE", "needs an attribute"),
-        ("DISPLAY QLOCAL(A) WHERE(COLOUR EQ RED)", "COLOUR", "cannot look"),
+        ("DISPLAY QLOCAL(A) WHERE(COLOUR EQ RED)", "COLOUR", "cannot compare"),
         ("DISPLAY QLOCAL(A) WHERE(MAXDEPTH IS 5)", "IS", "LT, GT"),
         ("DISPLAY QLOCAL(A) WHERE(MAXDEPTH LK 5)", "LK", "compared with"),
         ("DISPLAY QLOCAL(A) WHERE(DEFPSIST GT NO)", "GT", "EQ, NE"),

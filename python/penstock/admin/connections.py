@@ -1,4 +1,4 @@
-"""The connections of this process, so that what needs a queue manager at rest can refuse.
+"""The open connections of this process, for calls that need a queue manager at rest.
 
 A record lock does not conflict with locks of its own process, so the lock file shows other
 processes only (see :mod:`.manager_files`); this registry shows the rest.
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Connected(Protocol):
-        """What the registry needs to know of a connection."""
+        """A connection in the registry."""
 
         path: Path
         directory_identity: tuple[int, int]

@@ -1,4 +1,4 @@
-"""From the name of a queue manager to its directory and settings, with MQ's reason codes.
+"""Finds the directory and settings of a queue manager by its name; errors have reason codes.
 
 :mod:`.settings` knows names, homes and ``qm.toml``, and raises its own exceptions; the functions
 here are for calls of the API.

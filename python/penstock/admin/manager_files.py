@@ -1,4 +1,4 @@
-"""The files of a queue manager as a process sees them that is not attached to it.
+"""The files of a queue manager, for processes that are not attached to it.
 
 * ``lock``: attached processes hold record locks on it; its lines ``region=`` and ``directory=``
   name the file of the shared region.
@@ -111,7 +111,7 @@ def _remove_archive(folder: Path) -> None:
     try:
         folder.rmdir()
     except OSError:
-        pass  # there was none, or remove_files() names what it holds
+        pass  # it does not exist, or remove_files() names its contents
 
 
 def sync_directory(path: Path) -> None:

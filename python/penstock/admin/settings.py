@@ -122,7 +122,7 @@ _ITEMS = (
 
 
 def check_name(name: str) -> str:
-    """The name, when it is one. Raises ManagerNameError otherwise, TypeError for no str."""
+    """Returns a valid name. Raises ManagerNameError, or TypeError for other types than str."""
     if not isinstance(name, str):
         raise TypeError(f"a queue manager's name is a str, not {type(name).__name__}")
     if not name:
@@ -144,7 +144,7 @@ def directory_name(name: str) -> str:
 
 
 def manager_name(directory: str) -> str | None:
-    """The queue manager of a directory; None when no queue manager's directory is called so."""
+    """The queue manager of a directory; None for names that no directory of one has."""
     if not _DIRECTORY.fullmatch(directory):
         return None
     return directory.replace("&", "/").replace("!", ".")
@@ -269,7 +269,7 @@ def write_settings(
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=folder)  # left by a create that was cut short
+            os.unlink(temporary, dir_fd=folder)  # left by an interrupted create
         fd = os.open(temporary, flags, mode, dir_fd=folder)
         with open(fd, "wb") as file:
             os.fchmod(fd, mode)

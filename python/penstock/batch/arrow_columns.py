@@ -42,7 +42,7 @@ class ArrowColumns:
     __slots__ = ("_batch", "_columns")
 
     def __init__(self, batch: _engine.BatchArrays, columns: Sequence[Column]) -> None:
-        """Columns as arrow_array() of the engine wants them."""
+        """Columns in the form of arrow_array() of the engine."""
         self._batch = batch
         self._columns = columns
 
@@ -51,7 +51,7 @@ class ArrowColumns:
         return _engine.arrow_schema(self._columns)
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """Schema and array. Another schema than its own is not made: the consumer casts."""
+        """Schema and array. The requested schema is ignored: the consumer casts."""
         batch = self._batch
         rows = np.ascontiguousarray(batch.descriptors)
         array = _engine.arrow_array(self._columns, rows, batch.bodies, batch.offsets)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Fill", "Table", "as_batch", "as_table", "browse_chunks", "read_chunks"]
 
-_CHUNK = 1000  # rows that are gathered at a time
-_KEPT = 5  # blocks: two parts' columns and bodies, and the descriptors
+_GATHERED = 1000  # rows that are read and converted at a time
+_KEPT = 5  # blocks: columns and bodies of two chunks, and the descriptors
 _KEPT_BYTES = 16 << 20  # of a block at most
 
 
@@ -41,14 +41,14 @@ _ALONE = _references([np.empty(0, np.uint8)], 0)
 
 
 class _Spares:
-    """The blocks. One that anything else refers to, be it a slice of a slice, is in use."""
+    """The blocks. A block is in use while anything else refers to it, even a slice of a slice."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._blocks: list[npt.NDArray[np.uint8]] = []  # newest last
 
     def take(self, size: int) -> npt.NDArray[np.uint8]:
-        """So many bytes, in which there is anything."""
+        """A block of this many bytes, with undefined contents."""
         if size > _KEPT_BYTES:
             return np.empty(size, np.uint8)
         with self._lock:
@@ -66,7 +66,7 @@ _spares = _Spares()
 
 
 class Table:
-    """Columns of messages, gathered while they were read, and their bodies, for an Arrow library.
+    """Columns of messages, converted while they were read, and their bodies, for Arrow libraries.
 
     Attributes:
         bodies, offsets: as of a MessageBatch.
@@ -103,13 +103,13 @@ class Table:
 # Reads the next messages into rows, bodies and offsets. Returns the number of messages, and the
 # bytes that the next message needs when the room for bodies was too small, else 0.
 Read = Callable[[Any, Any, Any], tuple[int, int]]
-_Part = TypeVar("_Part", MessageBatch, Table)
+_Chunk = TypeVar("_Chunk", MessageBatch, Table)
 # Reads a chunk of at most so many rows and bytes of bodies. Returns it and the bytes as above.
-Fill = Callable[[Read, int, int], tuple[_Part, int]]
+Fill = Callable[[Read, int, int], tuple[_Chunk, int]]
 
 
 def as_batch(read: Read, rows: int, size: int) -> tuple[MessageBatch, int]:
-    """A part as a batch."""
+    """Reads a chunk as a batch."""
     part = _spares.take(rows * DTYPE.itemsize).view(DTYPE)
     bodies, offsets = _spares.take(size), np.empty(rows + 1, np.int64)
     count, needed = read(part, bodies, offsets)
@@ -117,12 +117,13 @@ def as_batch(read: Read, rows: int, size: int) -> tuple[MessageBatch, int]:
 
 
 def as_table(columns: Sequence[Column]) -> Fill[Table]:
-    """A part as these columns of its messages, as arrow_array() of the engine wants them, and their
-    bodies. The messages pass through few descriptors, which stay in a processor's cache.
+    """Reads a chunk as columns, in the form of arrow_array() of the engine, and bodies.
+
+    The messages pass through few descriptors, which stay in a processor's cache.
     """
 
     def fill(read: Read, rows: int, size: int) -> tuple[Table, int]:
-        few = _spares.take(min(rows, _CHUNK) * DTYPE.itemsize).view(DTYPE)
+        few = _spares.take(min(rows, _GATHERED) * DTYPE.itemsize).view(DTYPE)
         bodies, offsets = _spares.take(size), np.zeros(rows + 1, np.int64)
         memory = _spares.take(_engine.arrow_room(columns, rows))
         table = _engine.ArrowTable(columns, rows, memory)
@@ -144,8 +145,8 @@ def as_table(columns: Sequence[Column]) -> Fill[Table]:
 
 
 def read_chunks(
-    read: Read, fill: Fill[_Part], messages: int, rows: int, room: int, most: int
-) -> Iterator[_Part]:
+    read: Read, fill: Fill[_Chunk], messages: int, rows: int, room: int, most: int
+) -> Iterator[_Chunk]:
     """Yields messages in consecutive chunks, each read once into memory that is not copied again.
 
     Args:
@@ -173,10 +174,10 @@ def browse_chunks(
     queue: QueueHandle,
     positions: tuple[Position, Position],
     up_to: int,
-    fill: Fill[_Part],
+    fill: Fill[_Chunk],
     rows: int,
     most: int,
-) -> Iterator[_Part]:
+) -> Iterator[_Chunk]:
     """Yields the messages behind the first position up to the second one, as read_chunks() does.
 
     Args:

@@ -19,7 +19,7 @@ _MSG_FLAGS_KNOWN = 31
 
 
 def _is_column(value: Any) -> bool:
-    """An array or sequence with a value a message, not one value for all."""
+    """Whether the value is an array or sequence, with one value a message."""
     if isinstance(value, (str, bytes, bytearray, memoryview)):
         return False
     return isinstance(value, (Sequence, np.ndarray)) and np.ndim(value) != 0
@@ -52,7 +52,7 @@ def _integers(
 
 
 def _padded(values: npt.NDArray[np.bytes_], size: int, pad: bytes) -> npt.NDArray[np.bytes_]:
-    """An array of that width, whose NULs at the end are padding."""
+    """Replaces the NULs at the end of the values by the padding."""
     if pad == b"\0":
         return values
     made = np.array(values).view(np.uint8).reshape(-1, size)
@@ -187,7 +187,7 @@ def check_fields(rows: Rows, given: Mapping[str, Any]) -> None:
 
 
 def fill_fields(rows: Rows, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Sets the columns that are given; returns those."""
+    """Sets the given columns; returns them."""
     given = {name: value for name, value in columns.items() if value is not None}
     if any(name in _IN_EXTENSION for name in given):
         rows["has_ext"] = 1

@@ -78,7 +78,7 @@ class MessageBatch(_engine.BatchArrays):
         return batch
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By its arrays."""
+        """Pickles the arrays."""
         return type(self), (self.descriptors, self.bodies, self.offsets)
 
     @overload
@@ -157,7 +157,7 @@ class BatchResult(_engine.BatchOutcome):
         self.descriptors = descriptors
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By what the constructor takes."""
+        """Pickles the arguments of the constructor."""
         return type(self), (self.count, self.warnings, self.descriptors)
 
     def __len__(self) -> int:
@@ -166,7 +166,7 @@ class BatchResult(_engine.BatchOutcome):
 
     @property
     def numbers(self) -> npt.NDArray[np.uint64]:
-        """Their message numbers; 0 for messages that left for another queue manager."""
+        """Their message numbers; 0 for messages to another queue manager."""
         numbers: npt.NDArray[np.uint64] = self.descriptors["number"]
         return numbers
 

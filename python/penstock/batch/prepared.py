@@ -1,6 +1,6 @@
 """Reading prepared units of work: their messages as a batch, in the order of the calls.
 
-``QueueManager.browse_prepared`` comes here; ``import penstock`` does not load NumPy.
+``QueueManager.browse_prepared`` imports this module; ``import penstock`` does not load NumPy.
 :func:`prepared_chunks` is for programs that read much and keep nothing: the data source for Spark.
 """
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .. import _engine
 from ..constants import ReasonCode
 from ..errors import InvalidType, InvalidValue
-from .chunks import Fill, _Part, read_chunks
+from .chunks import Fill, _Chunk, read_chunks
 from .message_batch import MessageBatch
 from .row_layout import DTYPE
 
@@ -109,10 +109,10 @@ def prepared_chunks(
     xid: _engine.Xid,
     first: int,
     last: int,
-    fill: Fill[_Part],
+    fill: Fill[_Chunk],
     rows: int,
     room: int,
-) -> Iterator[_Part]:
+) -> Iterator[_Chunk]:
     """Yields the messages in chunks, as :func:`.chunks.read_chunks` does.
 
     Args:

@@ -23,7 +23,7 @@ UNIT_BYTES = 4 << 20  # of bodies, at most
 
 
 class OutputClosed(Exception):
-    """Whoever read stdout has gone; the unit was backed out."""
+    """The reader of stdout has gone; the unit was backed out."""
 
 
 def take_unit(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import penstock
     from penstock.client.status import PreparedStatus
 
-AT_ONCE = 4096  # units that one call ends, all or none
+AT_ONCE = 4096  # units that one call resolves, all or none
 STREAM_FORMAT = int.from_bytes(b"PSPK", "big")  # format id of the units of streams
 
 
@@ -41,7 +41,7 @@ def parsed(texts: tuple[str, ...]) -> list[penstock.Xid]:
 def chosen(
     there: list[PreparedStatus], xids: tuple[str, ...], every: bool, stream: uuid.UUID | None
 ) -> list[PreparedStatus]:
-    """The prepared units that are meant; the command ends when one of those named is not there."""
+    """The selected prepared units; the command ends when a named one does not exist."""
     if not xids:
         return [u for u in there if stream is None or of_stream(u.xid, stream)]
     by_xid = {unit.xid: unit for unit in there}
@@ -53,7 +53,7 @@ def chosen(
 
 
 def portions(units: list[PreparedStatus]) -> Iterator[list[PreparedStatus]]:
-    """As many as one call ends."""
+    """Units in lists for one call each."""
     for at in range(0, len(units), AT_ONCE):
         yield units[at : at + AT_ONCE]
 

@@ -13,7 +13,7 @@ import click
 
 from .common import PID_FILE, directory_of, fail, manager_argument
 
-LOOK_SECONDS = 0.5  # between two looks whether the queue manager is to end
+LOOK_SECONDS = 0.5  # between two checks for the end of the queue manager
 _SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
 

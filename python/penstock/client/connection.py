@@ -167,8 +167,8 @@ class QueueManager(Definitions, PreparedUnits, Reports):
         return put_dead_letter(self, message, reason, queue, manager)
 
     def queue(self, name: str, **attributes: Any) -> Queue:
-        """Opens a queue, made when it is absent: durable (``defpsist=True``), as deep as can be,
-        with these attributes. A queue that exists stays as it is.
+        """Opens a queue; creates it when it does not exist: durable (``defpsist=True``), with the
+        largest MAXDEPTH and these attributes. An existing queue is not changed.
         """
         try:
             return self.open(name)

@@ -44,7 +44,7 @@ class Queue(QueueHandle):
     def close(self, delete: bool = False, purge: bool = False) -> None:
         """Closes the handle; nothing when it is closed already. Units of work stay open.
 
-        A temporary dynamic queue goes with the handle that made it, messages and all. ``delete``
+        Closing the creating handle deletes a temporary dynamic queue with its messages. ``delete``
         deletes a permanent dynamic queue that is empty, ``purge`` one with its messages.
 
         Raises:
@@ -249,7 +249,7 @@ class Queue(QueueHandle):
 
     @property
     def newest_number(self) -> int:
-        """An message number: messages that are put from now on have higher ones, others do not."""
+        """A message number: those of messages put later are higher, those of others are not."""
         return newest_number(self)
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ class Reports(Attachment):
     """The part of :class:`penstock.QueueManager` that reports its state."""
 
     def status(self) -> ManagerStatus:
-        """Counts of the queue manager."""
+        """Counters of the queue manager."""
         from .status import ManagerStatus
 
         return ManagerStatus(**self.manager_status())
@@ -28,7 +28,7 @@ class Reports(Attachment):
         return [ProcessStatus(**row) for row in self.processes()]
 
     def unit_list(self) -> list[UnitStatus]:
-        """The units of work under way."""
+        """The open units of work."""
         from .status import UnitStatus
 
         return [UnitStatus(**row) for row in self.unit_rows()]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ManagerStatus:
-    """A snapshot of a queue manager. Sizes in bytes, LSNs are offsets in the journal's stream.
+    """The state of a queue manager. Sizes in bytes, LSNs are offsets in the journal's stream.
 
     attached: processes. deleted: objects that are deleted, but still open or in use. contexts:
     slots of units, single calls and waits. np_discarded: non-persistent messages that the last
@@ -48,7 +48,7 @@ class ManagerStatus:
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
-    """A snapshot of a queue. Times are microseconds since 1970 UTC, 0 = never.
+    """The state of a queue. Times are microseconds since 1970 UTC, 0 = never.
 
     depth: messages present, those put by open units of work included, those got by them not.
     oldest_us: when the oldest message was put that a get could have now: not one of a unit of work,

@@ -12,7 +12,7 @@ __all__ = ["MQDLH"]
 
 @layout("DLH", {1: 172}, 2141)
 class MQDLH(Structure):
-    """Dead-letter header: why and for whom a message could not be delivered."""
+    """Dead-letter header: the reason, and the destination, of a failed delivery."""
 
     __slots__ = ()
     StrucId = CharField(0, 4, "DLH")

@@ -180,7 +180,7 @@ def _read_folders(data: memoryview, order: str, ccsid: int, into: Properties) ->
 
 
 class _Folder:
-    """One NameValueData while it is read. Elements: root, which we add, folder, groups, property.
+    """One NameValueData while it is read. Elements: the added root, folder, groups, property.
 
     The root makes a declaration (DOCTYPE, and with it entities) an error of the syntax.
     """

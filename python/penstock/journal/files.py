@@ -83,7 +83,7 @@ class DirectoryFiles:
         return mapped[offset : offset + size]
 
     def forget(self) -> None:
-        """Lets go of all mappings."""
+        """Closes all mappings."""
         self._mapped.clear()
 
     def fingerprint(self) -> object:

@@ -71,12 +71,12 @@ class Message:
 
     @property
     def identity(self) -> int:
-        """The message's number; never given twice."""
+        """The message number; never used twice."""
         return self.entry.identity
 
     @property
     def priority(self) -> int:
-        """MQMD Priority as it was given."""
+        """MQMD Priority of the put."""
         return self.entry.priority
 
     @property

@@ -140,7 +140,7 @@ def _stop(severity: str, error: DamagedFile) -> None:
 
 
 def operation_of(record: Record) -> Operation:
-    """Takes a record apart. Raises DamagedFile."""
+    """Decodes a record. Raises DamagedFile."""
     sections = record.sections()
     value: Any = None
     if record.type == L.PUT:
@@ -238,7 +238,7 @@ class Replay:
         self.counts: dict[int, int] = {}  # BackoutCounts from BACKOUT records
         self.cleared: dict[Key, int] = {}  # bound of the newest CLEAR
         self.image_consumed = False
-        self.snapshot_end = view.checkpoint.end_lsn if view.checkpoint else 0
+        self.checkpoint_end = view.checkpoint.end_lsn if view.checkpoint else 0
 
     def run(self, scans: Iterable[Scan] | None = None) -> State:
         """Checkpoint, journal from its begin LSN, image. Raises what report raises."""
@@ -335,7 +335,7 @@ class Replay:
 
     def _end_prepared(self, op: Operation) -> None:
         for unit_id in op.value:
-            unit = self.prepared.pop(unit_id, None)  # None: over before the snapshot began
+            unit = self.prepared.pop(unit_id, None)  # None: resolved before the checkpoint began
             if unit is None or op.type == L.BACKOUT_PREPARED:
                 continue
             for operation in unit.operations:
@@ -375,7 +375,7 @@ class Replay:
         """Whether the queue of a message is defined; damage unless it was deleted before."""
         if entry.key in self.state.objects:
             return True
-        if op.lsn >= self.snapshot_end:
+        if op.lsn >= self.checkpoint_end:
             text = f"message {entry.identity} is on object {entry.key}, which is not defined"
             self.report("damage", op.fail(text, "object"))
         return False
@@ -386,7 +386,7 @@ class Replay:
         if op.type == L.PUT:
             self._put(op.value, op)
         elif op.type in (L.GET, L.EXPIRE):
-            if not self._remove(op.identity) and op.lsn >= self.snapshot_end:
+            if not self._remove(op.identity) and op.lsn >= self.checkpoint_end:
                 text = f"message {op.identity} is not there"
                 self.report("warning", op.fail(text, "message"))
         elif op.type == L.CLEAR:
@@ -405,7 +405,7 @@ class Replay:
             self._delete(op.key)
         elif op.type == L.IMAGE_CONSUMED and self.view.checkpoint is not None:
             same = op.value == self.view.checkpoint.begin_lsn
-            self.image_consumed |= same and op.lsn >= self.snapshot_end  # not an older one's
+            self.image_consumed |= same and op.lsn >= self.checkpoint_end  # not an older one's
 
     def _put(self, entry: Entry, op: Operation) -> None:
         if not self._may_stand(entry, op):
@@ -447,7 +447,7 @@ class Replay:
         slot, generation = op.key
         newest = self.newest.get(slot, 0)
         if generation < newest:
-            return  # the snapshot already has its successor
+            return  # the checkpoint already has its successor
         older = (slot, newest)
         if generation > newest and older in self.state.objects:
             text = f"object {older} was not deleted before slot {slot} was used again"
@@ -498,7 +498,7 @@ class Replay:
             self._insert(entry)
 
     def _drop_orphans(self) -> None:
-        """Messages whose queue was deleted while the snapshot was taken."""
+        """Messages whose queue was deleted while the checkpoint was taken."""
         for key in [key for key in self.queues if key not in self.state.objects]:
             if self.queues[key] and self.view.checkpoint is not None:
                 text = f"{len(self.queues[key])} messages on object {key}, which is not defined"

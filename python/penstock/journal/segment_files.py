@@ -268,7 +268,7 @@ def list_segments(
 
     directory: the queue manager's. durable_lsn: what an attached caller knows of
     (``qm.status().durable_lsn``); without it the newest durable mark on disk counts. The LSN where
-    the newest segment ends is fixed here, so that scans of the list make one snapshot.
+    the newest segment ends is fixed here, so that scans of the list agree.
     on_damage: "skip" leaves out files whose header is damaged, and counts them in ``report``.
     Raises DamagedFile.
     """

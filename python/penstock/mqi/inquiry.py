@@ -81,7 +81,7 @@ def MQSET(hconn: Any, hobj: Any, values: Mapping[int, int | str]) -> tuple[int, 
 
 
 def _handle(hconn: Any, hobj: Any) -> Hobj | int:
-    """The open handle, else 2018 or 2019, or why the connection cannot be used."""
+    """The open handle, else 2018, 2019 or the reason code of an unusable connection."""
     if type(hconn) is not Hconn or hconn.qm.closed:
         return 2018
     if isinstance(hobj, int) and not isinstance(hobj, bool):
@@ -92,7 +92,7 @@ def _handle(hconn: Any, hobj: Any) -> Hobj | int:
 
 
 def _definition(hobj: Hobj) -> tuple[ObjectType, int, int]:
-    """Type, slot and generation of the definition that the handle is about: 2041, 2052."""
+    """Type, slot and generation of the handle's definition. Raises MQError: 2041, 2052."""
     from ..objects import TYPES
 
     if hobj.queue is None:
@@ -180,7 +180,7 @@ def _status(hobj: Hobj, slot: int, generation: int) -> Callable[[], Mapping[str,
 
 
 class _Area:
-    """The room that the C call would have for values."""
+    """The areas of the C call for the values."""
 
     def __init__(self, integers: int | None, characters: int | None, warnings: set[int]) -> None:
         self._integers = integers
@@ -190,7 +190,7 @@ class _Area:
     def place(
         self, kind: ObjectType, stored: Mapping[int, Any], selector: int, value: int | str | None
     ) -> int | str | None:
-        """The value as far as there is room, None when there is none."""
+        """The value, truncated to the area; None when nothing fits."""
         from ..objects.inquiry import full_length
 
         if selector <= _CHARACTER:

@@ -41,7 +41,7 @@ _GROUP_FLAGS = 8 | 16
 
 
 class Target:
-    """One destination: its handle, or why it could not be opened."""
+    """One destination: its handle, or the outcome of its failed open."""
 
     __slots__ = ("outcome", "queue")
 
@@ -148,7 +148,7 @@ def put_list(hconn: Hconn, hobj: Hobj, md: Any, pmo: Any, data: Any) -> Outcome:
 
 
 def put1_list(hconn: Hconn, od: Any, md: Any, pmo: Any, data: Any) -> Outcome:
-    """MQPUT1 to a list: what opening gave is each destination's outcome."""
+    """MQPUT1 to a list: a failed open is the outcome of its destination."""
     targets = _open_targets(hconn, od, _OUTPUT, put1=True)
     try:
         code = check_put(hconn, md, pmo, _CONTEXTS, True)

@@ -51,7 +51,7 @@ __all__ = [
 
 @layout("MD", {1: 324, 2: 364}, 2026)
 class MQMD(Structure):
-    """Message descriptor: what a message is, beside its data."""
+    """Message descriptor: all of a message but its data."""
 
     __slots__ = ()
     StrucId = CharField(0, 4, "MD")
@@ -116,7 +116,7 @@ class MQOR(Structure):
 
 @layout("", {0: 8}, 2156)
 class MQRR(Structure):
-    """Response record: how the call ended for one destination."""
+    """Response record: the outcome of a call for one destination."""
 
     __slots__ = ()
     CompCode = LongField(0)
@@ -141,7 +141,7 @@ class MQPMR(Structure):
 
 @layout("OD", {1: 168, 2: 208, 3: 344, 4: 424}, 2044)
 class MQOD(Structure):
-    """Object descriptor: what to open.
+    """Object descriptor: the object to open.
 
     ``ObjectRecs`` is a list of :class:`MQOR`; to set it sets ``RecsPresent`` too. ``ResponseRecs``
     is a list of :class:`MQRR`.
@@ -240,7 +240,7 @@ class MQGMO(Structure):
 
 @layout("XQH", {1: 428}, 2260)
 class MQXQH(Structure):
-    """Transmission-queue header: where a message is to go, and its descriptor.
+    """Transmission-queue header: the destination of a message, and its descriptor.
 
     ``MsgDesc`` reads as an :class:`MQMD` of version 1 that shares the header's memory: to set one
     of its fields sets it in the header. Fields of version 2 are not there.

@@ -1,4 +1,4 @@
-"""The verbs of the MQI whose speed does not matter: MQCONN to MQDISC, MQOPEN, MQPUT1, MQBEGIN.
+"""The verbs of the MQI off the hot path: MQCONN to MQDISC, MQOPEN, MQPUT1, MQBEGIN.
 
 MQPUT, MQGET, MQCLOSE, MQCMIT and MQBACK are in the engine (pyext/mqi.pxi), MQINQ and MQSET in
 ``inquiry``, distribution lists in ``lists``. A verb returns its results first, then completion and

@@ -41,7 +41,7 @@ Names = Callable[[tuple[str, ...], str], Iterable[str]]
 
 
 class Suggestion(NamedTuple):
-    """A word that could stand here, and a line about it."""
+    """A possible word, and a line about it."""
 
     word: str
     about: str = ""
@@ -94,7 +94,7 @@ def suggest(text: str, names: Names, platform: str = "zos") -> tuple[int, list[S
 
 
 def _possible(typed: _Typed, names: Names, platform: str) -> list[Suggestion]:
-    """Everything that could stand here, whatever is typed of it."""
+    """All words possible here, before they are filtered by the typed prefix."""
     words, values = typed.words, typed.values
     if not words:
         return [Suggestion(verb) for verb in VERBS if verb not in LATER_VERBS]
@@ -124,7 +124,7 @@ def _possible(typed: _Typed, names: Names, platform: str) -> list[Suggestion]:
 
 
 def _parameters(verb: str, noun: str, given: list[str], platform: str) -> list[Suggestion]:
-    """The parameters that are not given yet."""
+    """The parameters that are still missing."""
     found = [Suggestion(word, about) for word, about in _OPTIONS.get(verb, {}).items()]
     if verb in ("DEFINE", "ALTER", "DISPLAY"):
         for row in attributes_of(noun, platform).values():

@@ -25,13 +25,13 @@ class Parameters:
     """The parameters of a command, removed one by one; the rest are attributes or errors."""
 
     def __init__(self, command: Command, platform: str) -> None:
-        """Takes the command's parameters over."""
+        """Copies the command's parameters."""
         self.command = command
         self.platform = platform
         self.left = dict(command.parameters)
 
     def flag(self, word: str) -> bool:
-        """Takes ``WORD`` or ``NOWORD`` out; whether it was ``WORD``. Raises SyntaxFault."""
+        """Removes ``WORD`` or ``NOWORD``; whether it was ``WORD``. Raises SyntaxFault."""
         given = [self.left.pop(w) for w in (word, f"NO{word}") if w in self.left]
         if len(given) > 1:
             raise SyntaxFault(
@@ -44,7 +44,7 @@ class Parameters:
         return bool(given) and given[0].keyword == word
 
     def word(self, keyword: str) -> Word | None:
-        """Takes ``KEYWORD(value)`` out. Raises SyntaxFault."""
+        """Removes ``KEYWORD(value)``. Raises SyntaxFault."""
         given = self.left.pop(keyword, None)
         return None if given is None else one_value(given)
 
@@ -125,7 +125,7 @@ def _check(row: Attribute, value: object, platform: str, word: Word) -> None:
 
 
 def kind_of(command: Command, platform: str) -> ObjectType:
-    """The type of object of the command's noun. Raises SyntaxFault when it is not of here."""
+    """The type of object of the command's noun. Raises SyntaxFault when this platform lacks it."""
     try:
         return object_type(command.subject.kinds[0], platform)
     except MQError as error:

@@ -44,7 +44,7 @@ class Word(NamedTuple):
 
     @property
     def written(self) -> str:
-        """As it stands in the text."""
+        """The word as written."""
         return "'" + self.text.replace("'", "''") + "'" if self.quoted else self.text
 
 
@@ -113,7 +113,7 @@ def parameters_of(text: str) -> list[Parameter]:
 
 
 def _fault(text: str, token: Token) -> SyntaxFault:
-    """Says which rule the token breaks, from what stands before it."""
+    """The rule that the token breaks, from the tokens before it."""
     opened, before = -1, ""
     end = len(text) if token.type == "$END" else token.start_pos or 0
     for other in _parser().lex(text):

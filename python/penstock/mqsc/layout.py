@@ -1,4 +1,4 @@
-"""Values as text: the two columns of DISPLAY, and definitions as the commands that make them."""
+"""Values as text: the two columns of DISPLAY, and definitions as commands."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def parse(text: str) -> Command:
 
     Raises:
         SyntaxFault: with the word, its location and the rule.
-        NotYet: it is a command, of something that this release does not have.
+        NotYet: the command is valid MQSC, but not implemented.
     """
     first, *rest = parameters_of(text)
     verb = VERB_OF.get(first.keyword)

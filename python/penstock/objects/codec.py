@@ -1,6 +1,6 @@
 """The attribute list of a definition (struct ps_attr of FORMAT.md), to and from values by selector.
 
-A list leaves out what equals the attribute's ``default``, unless the attribute is declared
+A list omits values that equal the attribute's ``default``, unless the attribute is declared
 ``always``: so the defaults of the tables are part of the format and never change. ``read`` gives
 every attribute of a type its value, ``decode`` only what the list holds.
 """

@@ -45,7 +45,7 @@ def inquire(
     name: str,
     status: Callable[[], Mapping[str, int]] | None = None,
 ) -> Stored | None:
-    """The value that MQINQ gives: an int, or text without padding (see full_length).
+    """The value that MQINQ returns: an int, or text without padding (see full_length).
 
     Args:
         kind: type of the object that is open.

@@ -24,7 +24,7 @@ def _name(keyword: str, selector: int, help: str, default: Stored = "", **more: 
 
 
 def _altered() -> list[Attribute]:
-    """When the definition was changed last."""
+    """The time of the last change of the definition."""
     return [
         _A("ALTDATE", 2027, "Date of the last change", "", length=12, display_only=True),
         _A("ALTTIME", 2028, "Time of the last change", "", length=8, display_only=True),

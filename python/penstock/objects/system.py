@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..admin.settings import Settings
     from .attribute import Stored
 
-    _Row = tuple[int, int, str, int, bytes]  # what define_objects takes
+    _Row = tuple[int, int, str, int, bytes]  # arguments of define_objects()
 
 _DEFAULT_MAXIMUM = 4194304  # bytes: MAXMSGL of a queue as shipped
 _ATTEMPTS = 100  # of processes that start at the same moment
@@ -54,7 +54,7 @@ def make_missing(connection: _engine.Connection, settings: Settings) -> None:
     """Defines those SYSTEM objects that the queue manager lacks, its own object last.
 
     Raises:
-        StorageMediumFull, QueueManagerQuiescing, ...: what the engine refused.
+        StorageMediumFull, QueueManagerQuiescing, ...: from the engine.
     """
     for _ in range(_ATTEMPTS):
         missing = [

@@ -1,4 +1,4 @@
-"""When a definition was made and changed, as its attributes have it."""
+"""Timestamps of a definition: date and time of its creation and of its last change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ALTERED = (2027, 2028)  # of ALTDATE and ALTTIME
 
 
 def current_times(creation: bool = False) -> dict[int, Stored]:
-    """The present moment (UTC) as the last change, and as the creation too."""
+    """The current time (UTC) as values of the last change, on request also of the creation."""
     now = gmtime()
     date, time = strftime("%Y-%m-%d", now), strftime("%H.%M.%S", now)
     stamps: dict[int, Stored] = {_ALTERED[0]: date, _ALTERED[1]: time}

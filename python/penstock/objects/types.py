@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 QUEUES, CLUSTER_QUEUES = 1, 107  # name spaces
 _STRUCTURE_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
-_NAME = {  # selector of the name that MQINQ gives
+_NAME = {  # selector of the object's name in MQINQ
     "PROCESS": 2012, "NAMELIST": 2010, "TOPIC": 2092, "QMGR": 2015, "CFSTRUCT": 2039,
     "CHANNEL": 3501,
 }  # fmt: skip
@@ -147,7 +147,7 @@ TYPES: Mapping[str, ObjectType] = {
     )
 }  # fmt: skip
 
-# The types of one name space by their number: what an object is, from its slot.
+# The type of an object, by its name space and number.
 BY_NUMBER: Mapping[tuple[int, int], ObjectType] = {
     (kind.name_space, kind.number): kind for kind in TYPES.values()
 }

@@ -49,7 +49,7 @@ class Rules:
         excludes: tuple[tuple[int, int], ...] = (),
         later: Mapping[int, str] | None = None,
     ) -> None:
-        """Makes a table."""
+        """Stores the table."""
         self.known = known
         self.any_of = any_of
         self.exclusive = exclusive
@@ -94,7 +94,7 @@ OPEN = Rules(
     needs=((_SAVE, _INPUT), (_CONTEXT, _OUTPUT), (_CO_OP, _BROWSE), (_NO_MULTICAST, _OUTPUT)),
 )
 
-# Kinds of what was opened, for VALID.
+# Kinds of objects, indexes of VALID.
 LOCAL, REMOTE_DEFINITION, REMOTE, CLUSTER, LIST, OTHER = range(6)
 
 _ALWAYS = 4096 | 8192 | _BIND | _NO_MULTICAST  # alternate user, fail-if-quiescing

@@ -1,6 +1,6 @@
-"""The raw disk's limit, measured in the same run: append a padded block and have it flushed.
+"""The raw disk's limit, measured in the same run: append a padded block and flush it.
 
-That is what the journal must do for each commit, without encoding, checksums, queues and locks.
+The journal must do that for each commit; missing here are encoding, checksums, queues and locks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Starts the workers, kills them, restarts the queue manager, and has everything proven."""
+"""Starts the workers, kills them, restarts the queue manager, and runs the proofs."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Demonstration:
         self.units = 0
 
     def run(self) -> None:
-        """Everything. Raises ProofFailed."""
+        """Runs all phases. Raises ProofFailed."""
         self.plan.save(self.plan_path)
         self.prepare()
         self.screen.rule(self.plan.rules, self.census.by_priority)
@@ -325,7 +325,7 @@ class Demonstration:
         )
 
     def figures(self) -> None:
-        """Rates, beside what the raw disk does in the same minute."""
+        """Rates, compared with the raw disk in the same minute."""
         lines = self.plan.total / self.moving_seconds
         unit_bytes = self.unit_bytes()
         raw_put, our_put, raw_unit = self.measure(unit_bytes)

@@ -17,7 +17,7 @@ __all__ = ["bodies", "check_values", "fields", "with_headers"]
 
 _AS_Q_DEF_PRIORITY, _AS_Q_DEF_PERSISTENCE = -1, 2
 _IN_GROUP = 8  # MQMF_MSG_IN_GROUP
-# What null stands for: the default of a put.
+# The value for null: the default of a put.
 _INTEGERS = {
     "priority": _AS_Q_DEF_PRIORITY,
     "msg_type": 8,  # a datagram

@@ -1,4 +1,4 @@
-"""The streaming sink: see sink.py. Apart from the batch sink because its base is younger."""
+"""The streaming sink: see writer.py. A separate module because its base class needs PySpark 4.1."""
 
 from __future__ import annotations
 

@@ -330,7 +330,7 @@ class _Putting:
             self.warnings += result.warnings
 
     def prepare(self) -> None:
-        """Ends the unit under way, if there is anything in it."""
+        """Ends the open unit, if it has messages."""
         if self.in_unit == 0:
             return
         sink, version, partition, attempt = self.names
@@ -340,7 +340,7 @@ class _Putting:
         self.in_unit = 0
 
     def end(self) -> None:
-        """Prepares what there is; all units are durable then."""
+        """Prepares the open unit; makes all units durable."""
         self.prepare()
         if self.xids:
             self.qm.recover()  # makes the listed units durable

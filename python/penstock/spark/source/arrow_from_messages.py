@@ -24,7 +24,7 @@ _log = logging.getLogger("penstock.spark")
 
 _FIXED, _BOOL, _TEXT, _, _UNLESS_0, _SECONDS, _BYTES, _BYTES_UNLESS_0 = range(8)  # as in arrow.pxi
 
-# Column -> field of a batch's row, format and kind as arrow_array() of the engine wants them.
+# Column -> field of a batch's row, format and kind for arrow_array() of the engine.
 _COLUMNS: Mapping[str, tuple[str, str, int]] = {
     "msg_id": ("msg_id", "z", _BYTES),
     "correl_id": ("correl_id", "z", _BYTES),
@@ -81,7 +81,7 @@ class Rows:
         self.fill: Fill[Any] = as_batch if headers else as_table(self._columns)
 
     def made(self, part: Table | MessageBatch) -> Any:
-        """The rows of a part. Raises SourceError: a body that is wanted as text is not UTF-8."""
+        """The rows of a part. Raises SourceError: a body that is requested as text is not UTF-8."""
         properties: _Properties | None = None
         if isinstance(part, MessageBatch):
             part, properties = _without_headers(part)

@@ -16,7 +16,7 @@ _Made = TypeVar("_Made")
 
 
 class Background:
-    """The thread, and the jobs that it has not been seen to have done."""
+    """The thread, and its jobs since the last ``wait_all()``."""
 
     def __init__(self) -> None:
         """Without a thread yet, so that it can be sent to another process."""
@@ -25,13 +25,13 @@ class Background:
 
     @property
     def is_idle(self) -> bool:
-        """No job is waiting or under way."""
+        """Whether all jobs are done."""
         return all(job.done() for job in self._jobs)
 
     def submit(
         self, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs
     ) -> Future[_Made]:
-        """Does this when all before it is done."""
+        """Runs a job after all earlier ones."""
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "penstock-background")
         job = self._thread.submit(work, *given, **named)
@@ -39,14 +39,14 @@ class Background:
         return job
 
     def wait_all(self) -> None:
-        """Waits for all of it. Raises the first error of the jobs since the last time."""
+        """Waits for all jobs. Raises the first error since the last call."""
         jobs, self._jobs = self._jobs, []
         wait(jobs)
         for job in jobs:
             job.result()
 
     def close(self) -> None:
-        """Waits for all of it and ends the thread; errors are dropped."""
+        """Waits for all jobs and ends the thread; errors are dropped."""
         jobs, self._jobs = self._jobs, []
         wait(jobs)
         if self._thread is not None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["BrowseReader"]
 
 _FEWEST_ROWS = 10_000  # a partition of fewer rows is not worth a task
-_MANY_ROWS = 500_000  # of a partition: more make it take long to do again
+_MANY_ROWS = 500_000  # of a partition: more would make a retry long
 _FIRST, _LAST = (9, 0), (0, 2**64 - 1)  # before and behind all messages
 
 
@@ -43,7 +43,7 @@ class Walk(InputPartition):
 
 
 class BrowseReader(DataSourceReader):
-    """Reads a queue in one walk, by several tasks."""
+    """Reads a queue once, by several tasks."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         """Raises SchemaError for columns that a queue does not have."""

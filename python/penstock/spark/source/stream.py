@@ -121,7 +121,7 @@ class _Ahead(NamedTuple):
     is_eager: bool  # the micro-batch before it is committed next
 
     def is_committed(self, end: Offset) -> bool:
-        """Spark need not wait for the commit of this one."""
+        """Whether the background thread commits ``end``, so that Spark need not."""
         return self.is_eager and end["unit"] <= self.start["unit"]
 
 
@@ -200,7 +200,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return end
 
     def reportLatestOffset(self) -> Offset | None:
-        """For the progress of the query: what waits on the queue, and how far the stream is behind.
+        """For the progress of the query: the messages on the queue, and the lag of the stream.
 
         ``depth`` counts the messages on the queue (CURDEPTH); ``inDoubt`` those that this stream
         has taken and not committed; ``lag`` is their sum; ``oldestMessageAgeMs`` the age of the
@@ -390,7 +390,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         there: dict[int, Xid],
         is_newest: bool,
     ) -> dict[int, Xid]:
-        """Prepares the parts that are not there. Raises DataLoss when they were committed."""
+        """Prepares the missing parts. Raises DataLoss when they were committed."""
         if number <= self._committed_number(qm) or not is_newest:
             self._lost(
                 f"micro-batch {number} of stream {self._stream} is asked for again, but its "
@@ -414,7 +414,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _take_part(
         self, qm: QueueManager, queue: Queue, xid: Xid, messages: int, size: int
     ) -> tuple[int, int]:
-        """Takes what may be taken into one unit and prepares it; how much it holds."""
+        """Takes messages into one unit and prepares it; returns their number and bytes."""
         most = min(messages, self._unit_messages())
         got = got_bytes = 0
         try:
@@ -492,7 +492,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             found, ledgers = units.of_stream(qm.recover(), self._stream)
             units.back_out(qm, ledgers)
             for number in sorted(found):
-                if number <= done:  # a latecomer's
+                if number <= done:  # of a late driver
                     units.back_out(qm, found.pop(number).values())
             due: list[Xid] = []
             for number in range(done + 1, end["unit"] + 1):
@@ -532,7 +532,7 @@ def _load() -> None:
 
 
 def _open_for_both(qm: QueueManager, name: str) -> Queue:
-    """For input and browse."""
+    """Opens the queue for input and browse."""
     with open_queue(qm, name, "browse"):  # an alias or a remote queue is refused here
         return qm.open(name, input=True, browse=True, output=False)
 
