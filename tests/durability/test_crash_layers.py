@@ -1,7 +1,7 @@
 """The crash layers that are C programs (tests/crash), run small: disk states, I/O errors, damage.
 
 Each runs to the end of a small count and must find nothing; mutations show that it would.
-Their CI sizes are ``make t3 t4 t12``; all mutations are ``make -C tests/crash mutation``.
+Their CI sizes are ``make t3 t4 t12``; all mutations are ``make -C tests/crash plant``.
 """
 
 from __future__ import annotations

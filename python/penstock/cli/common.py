@@ -28,7 +28,7 @@ def say(text: str) -> None:
 
 
 def fail(text: str, status: int = FAILED) -> NoReturn:
-    """Says why and ends the command."""
+    """Reports an error and ends the command."""
     say(text)
     raise SystemExit(status)
 
@@ -100,7 +100,7 @@ def show_warnings() -> None:
 
 
 def run_to_status(call: Callable[[], Any]) -> int:
-    """Runs a command and returns its status; what went wrong is one line on stderr."""
+    """Runs a command and returns its status; an error is one line on stderr."""
     from penstock import MQError
 
     try:
@@ -129,7 +129,7 @@ def run_to_status(call: Callable[[], Any]) -> int:
 
 
 def _forget_stdout() -> None:
-    """Nobody reads stdout: keeps the interpreter from complaining about it at its exit."""
+    """Replaces a closed stdout, so that the interpreter's exit reports no error."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

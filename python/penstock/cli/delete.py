@@ -12,7 +12,7 @@ from .common import PID_FILE, attached_pid, directory_of, manager_argument
 @click.command("delete")
 @manager_argument
 def command(qm: str, home: Path | None) -> None:
-    """Remove the queue manager QM, its queues and all their messages. Nobody may be attached."""
+    """Remove the queue manager QM, its queues and all messages. No process may be attached."""
     import penstock
 
     directory = directory_of(qm, home)

@@ -135,14 +135,14 @@ class MappedSegment:
                 raise DamagedFile(self.name, at, "medium", text) from error
 
     def close(self) -> None:
-        """Lets go of the file. The mapping goes with the last column over it: there is none."""
+        """Closes the file. The mapping ends with it, because no column refers to it."""
         os.close(self._fd)
 
 
 def open_segment(segment: SegmentFile) -> MappedSegment:
-    """The segment, wherever it lies now. Raises JournalDataLoss, DamagedFile."""
+    """The segment, in either folder. Raises JournalDataLoss, DamagedFile."""
     problem: DamagedFile | None = None
-    for _ in range(2):  # it may move from one folder to the other between the two looks
+    for _ in range(2):  # it may move from one folder to the other between the two attempts
         for folder in _FOLDERS:
             name = f"{folder}/{segment.number:010d}.psj"
             try:

@@ -26,11 +26,11 @@ T = TypeVar("T")
 
 _SEGMENT_NAME = re.compile(r"[0-9]{10}\.psj")
 _ATTEMPTS = 20
-_PAUSE = 0.01  # seconds between two looks
+_PAUSE = 0.01  # seconds between two reads
 
 
 class FilesChanged(DamagedFile):
-    """A segment was recycled while it was read; a second look will find another state."""
+    """A segment was recycled while it was read; a second read will find another state."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ def done(code: str, what: str) -> Reply:
 
 
 def refused(code: str, what: str, reason: int = 0) -> Reply:
-    """A command that was not carried out."""
+    """A command that was not executed."""
     return Reply([f"{code}: {what}"], ok=False, code=code, reason=reason)
 
 

@@ -33,7 +33,7 @@ class Choice:
     """The attributes and objects that a DISPLAY selects."""
 
     def __init__(self, given: Parameters, known: Mapping[str, Attribute], generic: bool) -> None:
-        """Takes ALL, WHERE and the attributes out of the parameters. Raises SyntaxFault."""
+        """Removes ALL, WHERE and the attributes from the parameters. Raises SyntaxFault."""
         everything = given.flag("ALL")
         self.test: Condition | None = None
         asked: set[str] = set()

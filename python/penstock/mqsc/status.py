@@ -126,7 +126,7 @@ def moment(us: int) -> tuple[str, str]:
 
 
 def _take_type(given: Parameters, words: tuple[str, ...]) -> str:
-    """Takes TYPE(word) out; the first word is the default. Raises SyntaxFault."""
+    """Removes TYPE(word); the first word is the default. Raises SyntaxFault."""
     if "TYPE" in given.left and given.left["TYPE"].values is None:
         del given.left["TYPE"]
     word = given.word("TYPE")

@@ -1,4 +1,4 @@
-"""WHERE(attribute operator value): which of the objects found DISPLAY shows."""
+"""WHERE(attribute operator value): the filter of DISPLAY."""
 
 from __future__ import annotations
 

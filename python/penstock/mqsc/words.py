@@ -52,7 +52,7 @@ class Noun(NamedTuple):
 
     @property
     def heading(self) -> str:
-        """The title as it stands before what DISPLAY found."""
+        """The title before each object of a DISPLAY."""
         return self.title if self.title == "queue status" else self.title.title()
 
 

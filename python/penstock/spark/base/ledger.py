@@ -44,7 +44,7 @@ _ATTRIBUTES: dict[str, Any] = {
 
 
 class Ledger:
-    """The ledger while this process has it for itself."""
+    """The ledger, opened exclusively by this process."""
 
     def __init__(self, qm: QueueManager, queue: Queue) -> None:
         self._qm = qm

@@ -123,7 +123,7 @@ def struct_type(columns: Mapping[str, str]) -> StructType:
 
 
 def check_read(schema: StructType, columns: Mapping[str, str]) -> None:
-    """Raises SchemaError for a column that is not there, twice there, or not of its type."""
+    """Raises SchemaError for a column that is unknown, repeated, or of a wrong type."""
     seen = set()
     for field in schema.fields:
         if field.name not in columns:

@@ -148,7 +148,7 @@ def _run() -> None:
 
 
 def main() -> None:
-    """Runs a command; what went wrong is one line on stderr, and status 2."""
+    """Runs a command; an error is one line on stderr, and status 2."""
     from penstock.cli.common import run_to_status
 
     sys.exit(run_to_status(_run))

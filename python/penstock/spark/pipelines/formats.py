@@ -143,7 +143,7 @@ class Parsed:
 
 
 def parse_line(line: bytes | str) -> Parsed:
-    """Takes a line apart, with or without its end of line. Never fails."""
+    """Splits a line, with or without its end of line, into its parts. Never fails."""
     text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
     text = text.rstrip("\r\n")
     for form in FORMATS:

@@ -1,4 +1,4 @@
-"""The journal as a table of records, and what became of the units of work that they belong to."""
+"""The journal as a table of records, and the outcomes of their units of work."""
 
 from __future__ import annotations
 
