@@ -11,7 +11,7 @@ JOBS ?= 2
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
 CORE := $(wildcard csrc/*/*.c csrc/*/*.h csrc/*/*/*.h csrc/*/*.def)
-BINDING := $(wildcard pyext/*)
+BINDING := $(wildcard pyext/*.* pyext/*/*)
 TOOLS := $(VENV)/.tools
 BUILT := $(VENV)/.built
 
@@ -135,7 +135,7 @@ ci: ## what continuous integration runs
 	.ci/run
 clean: ## remove what was built
 	rm -rf $(BUILD) dist *.egg-info python/*.egg-info .mypy_cache .pytest_cache .ruff_cache
-	rm -f python/penstock/_engine*.so pyext/_engine.c $(BUILT)
+	rm -f python/penstock/_engine*.so $(BUILT)
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 distclean: clean ## remove the environment too
 	rm -rf $(VENV)

@@ -1,8 +1,8 @@
 /*
- * gil.h - when the binding lets go of the GIL, and how it knows that it runs in a forked child.
+ * gil.h - when the binding releases the GIL, how it detects a forked child, and clocks.
  *
- * The GIL is kept through short calls (crash-safety rule 34). penstock_gil_arm() tells the core to
- * call us back once, before it sleeps or copies much; only then is the GIL released.
+ * The GIL is kept through short calls (crash-safety rule 34). penstock_gil_arm() gives the
+ * core a hook that it calls once, before it sleeps or copies much; only then is the GIL released.
  * penstock_gil_take() ends the call: it disarms the hook, whose argument lies on the caller's
  * stack, and takes the GIL again if it was released. Nothing in the core needs the GIL, so there is
  * no order of locks to keep.
@@ -45,7 +45,7 @@ static inline void penstock_gil_arm(penstock_gil *gil)
     mqe_block_hook_arm(penstock_gil_hook, gil);
 }
 
-/* For calls that are sure to block or to copy much: released at once, no hook. */
+/* For calls that block or copy much in any case: released at once, without the hook. */
 static inline void penstock_gil_begin_long(penstock_gil *gil)
 {
     mqe_block_hook_arm(NULL, NULL);
@@ -60,8 +60,8 @@ static inline void penstock_gil_take(penstock_gil *gil)
     }
 }
 
-/* How many forks lie between the first process and this one: handles remember it and do nothing in
- * a child (rule 32). The core's own check stands behind this one. */
+/* Number of forks between the first process and this one: handles keep the value and refuse every
+ * call in a child (rule 32). The core checks it as well. */
 static unsigned penstock_forks;
 
 static void penstock_forked(void)
@@ -75,7 +75,7 @@ static inline int penstock_watch_forks(void)
     return pthread_atfork(NULL, NULL, penstock_forked);
 }
 
-/* Microseconds of the clock that waits are measured with. */
+/* Microseconds of the monotonic clock, which waits are measured with. */
 static inline int64_t penstock_now_us(void)
 {
     struct timespec now;
@@ -91,7 +91,7 @@ static inline uint64_t penstock_wall_us(void)
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
-/* A moment for other threads; without the GIL. */
+/* Sleeps half a millisecond, so that other threads can run; called without the GIL. */
 static inline void penstock_pause(void)
 {
     struct timespec moment = {.tv_sec = 0, .tv_nsec = 500000};

@@ -35,7 +35,7 @@ def sources() -> dict[str, str]:
 
 def folder_of(name: str) -> str:
     """The row of the table that a module belongs to."""
-    if name == "":
+    if name in ("", "_registration"):
         return NAMES
     parts = name.split(".")
     folder = "/".join(parts if is_folder(name) else parts[:-1])

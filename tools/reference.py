@@ -16,15 +16,14 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from penstock.admin import settings as qm_settings
-from penstock.spark.base import options as spark_options
-
 import penstock
 from penstock import mqi
+from penstock.admin import settings as qm_settings
 from penstock.constants import ReasonCode
 from penstock.mqi import constants
 from penstock.objects import TYPES, Attribute
 from penstock.opening import option_rules
+from penstock.spark.base import options as spark_options
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"<!-- generated: ([\w-]+) -->\n(.*?)<!-- generated end -->", re.DOTALL)

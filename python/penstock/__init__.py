@@ -12,6 +12,7 @@ A queue manager is a directory; every process that connects works on its queues 
 
 from __future__ import annotations
 
+from . import _registration as _registration  # first: what follows may need the exceptions
 from ._engine import Message, PutResult, Unit, Xid
 from ._version import __version__
 from .admin.create import create

@@ -23,9 +23,29 @@ import numpy.typing as npt
 from typing_extensions import Buffer, Never, Self, disjoint_base
 
 from .batch import BatchResult, MessageBatch
+from .errors import MQError
 
 _Memory: TypeAlias = Any  # has the buffer protocol; NumPy says so from Python 3.12 on only
 
+def register_errors(
+    *,
+    base: type[MQError],
+    for_reason: Callable[..., MQError],
+    invalid_type: type[MQError],
+    invalid_value: type[MQError],
+    closed_handle: type[MQError],
+    unknown_xid: type[MQError],
+    xid_in_use: type[MQError],
+) -> None: ...
+def register_services(
+    *,
+    open_queue: Callable[..., Any],
+    alias_of_reply: Callable[[Any, str], tuple[str, str]],
+    discarded_at_end: Callable[[str, int], None],
+    batch_classes: Callable[[], None],
+    option_rules: Callable[[], Any],
+) -> None: ...
+def register_list_verbs(*, put: Callable[..., Any], close: Callable[[Any], int]) -> None: ...
 def reason_name(reason: int) -> str: ...
 def reason_text(reason: int) -> str: ...
 def comp_code(reason: int) -> int: ...
@@ -319,7 +339,7 @@ class Unit:
     def prepare(self, xid: Xid, allow_empty: bool = False) -> None: ...
 
 @disjoint_base
-class Connection:
+class Attachment:
     closed: bool
     zos: bool
     name: str
@@ -335,6 +355,8 @@ class Connection:
     def transaction(self) -> Unit: ...
     def commit(self) -> None: ...
     def backout(self) -> None: ...
+
+class ObjectCatalog(Attachment):
     def define_object(
         self, kind: int, name: str, attrs: bytes, name_space: int = 1, instance: int = 0
     ) -> tuple[int, int]: ...
@@ -346,7 +368,7 @@ class Connection:
         kind: int,
         name: str,
         attrs: bytes,
-        stamp: int = 0,
+        version: int = 0,
         resolution: bool = False,
         name_space: int = 1,
         instance: int = 0,
@@ -366,11 +388,13 @@ class Connection:
     def values(
         self, slot: int, generation: int, selectors: tuple[int, ...]
     ) -> tuple[int | str | None, ...]: ...
-    def is_quiescing(self) -> bool: ...
     def find_object(self, name: str) -> tuple[int, int]: ...
     def next_object(self, slot: int) -> tuple[int, int] | None: ...
     def read_object(self, slot: int, generation: int) -> tuple[int, str, bytes]: ...
     def read_stamped(self, slot: int, generation: int) -> tuple[int, str, bytes, int, int, int]: ...
+
+class Connection(ObjectCatalog):
+    def is_quiescing(self) -> bool: ...
     def queue_status(
         self, slot: int, generation: int, name: str = "", oldest: bool = False
     ) -> dict[str, int]: ...
@@ -459,7 +483,7 @@ def batch_get_quick(
     up_to: int | None,
     with_bodies: bool,
 ) -> MessageBatch | None: ...
-def batch_classes(
+def register_batch_classes(
     array_type: type[Any],
     row_dtype: Any,
     byte_dtype: Any,
@@ -599,7 +623,7 @@ class Hobj:
     def __index__(self) -> int: ...
     def leave(self) -> None: ...
 
-def know_structures(md: type, pmo: type, gmo: type) -> None: ...
+def register_structures(md: type, pmo: type, gmo: type) -> None: ...
 def has_identity(structure: Structure, struc_id: bytes, newest: int) -> bool: ...
 def open_local(hconn: Hconn, od: Structure, options: int) -> Hobj | None: ...
 def opened(hconn: Hconn, queue: QueueHandle, od: Structure, options: int) -> Hobj: ...

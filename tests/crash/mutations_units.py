@@ -1,7 +1,7 @@
 """Planted faults in prepared units of work, batches, the scan of the journal and the archive.
 
-Layers as in mutations.py; "c/MODULE" is the C test of that module, "t2/SCENARIO" one scenario of the
-store points.
+Layers as in mutations.py; "c/MODULE" is the C test of that module, "t2/SCENARIO" one scenario of
+the store points.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ def test_every_integer_selector_is_below_2001_and_every_character_selector_above
 
 def core_reasons() -> dict[int, str]:
     """Number -> name out of the core's own table."""
-    text = (ROOT / "csrc" / "reason_codes.def").read_text()
+    text = (ROOT / "csrc" / "base" / "reason_codes.def").read_text()
     return {
         int(n): f"MQRC_{name}" for n, name in re.findall(r"^MQX_REASON\((\d+), (\w+)", text, re.M)
     }

@@ -24,7 +24,7 @@ from .row_layout import DTYPE
 
 __all__ = ["DTYPE", "ArrowColumns", "BatchResult", "MessageBatch"]
 
-_engine.batch_classes(
+_engine.register_batch_classes(
     np.ndarray, DTYPE, np.dtype(np.uint8), np.dtype(np.int64), MessageBatch, BatchResult,
     get_rest, refuse_offsets,
 )  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 from .. import _engine
 from .row_layout import FIELDS
 
-_FIXED, _BOOL, _TEXT, _UNLESS_MINUS_1, _UNLESS_0 = range(5)  # as in arrow.pxi
+_FIXED, _BOOL, _TEXT, _UNLESS_MINUS_1, _UNLESS_0 = range(5)  # COLUMN_* of pyext
 _ARROW = {"<i4": "i", "<u4": "I", "<u8": "L", "u1": "C"}
 Column = tuple[str, str, int, int, int]  # name, format, kind, offset, size
 

@@ -11,7 +11,15 @@ Persistence and priority are resolved for each destination separately.
 
 from __future__ import annotations
 
-from .._engine import Hconn, Hobj, QueueHandle, Structure, check_put, put_one
+from .._engine import (
+    Hconn,
+    Hobj,
+    QueueHandle,
+    Structure,
+    check_put,
+    put_one,
+    register_list_verbs,
+)
 from ..errors import MQError
 from ..opening import option_rules as rules
 from .handles import open_handle, open_output
@@ -255,3 +263,6 @@ def _count(
     if counted.Version >= newest:
         counted.KnownDestCount, counted.UnknownDestCount = known, unknown
         counted.InvalidDestCount = invalid
+
+
+register_list_verbs(put=put_list, close=close_list)

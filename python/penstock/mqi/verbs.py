@@ -1,6 +1,6 @@
 """The verbs of the MQI off the hot path: MQCONN to MQDISC, MQOPEN, MQPUT1, MQBEGIN.
 
-MQPUT, MQGET, MQCLOSE, MQCMIT and MQBACK are in the engine (pyext/mqi.pxi), MQINQ and MQSET in
+MQPUT, MQGET, MQCLOSE, MQCMIT and MQBACK are in the engine (pyext/mqi), MQINQ and MQSET in
 ``inquiry``, distribution lists in ``lists``. A verb returns its results first, then completion and
 reason code, and raises for no reason code; ``hconn.error`` has the text of the newest failure.
 
@@ -28,10 +28,10 @@ from .._engine import (
     Hobj,
     Structure,
     has_identity,
-    know_structures,
     open_local,
     opened,
     put_one,
+    register_structures,
     show_resolved,
 )
 from ..errors import MQError
@@ -72,7 +72,7 @@ _SHARE = 32 | 64 | 128
 _CONNECT_KNOWN = _SHARE | 1 | 256 | 512 | 1024 | 33554432  # bindings, RECONNECT_DISABLED
 
 _thread = threading.local()
-know_structures(MQMD, MQPMO, MQGMO)
+register_structures(MQMD, MQPMO, MQGMO)
 _verdicts: dict[int, str] = {}
 
 

@@ -22,7 +22,9 @@ __all__ = ["Rows"]
 
 _log = logging.getLogger("penstock.spark")
 
-_FIXED, _BOOL, _TEXT, _, _UNLESS_0, _SECONDS, _BYTES, _BYTES_UNLESS_0 = range(8)  # as in arrow.pxi
+_FIXED, _BOOL, _TEXT, _, _UNLESS_0, _SECONDS, _BYTES, _BYTES_UNLESS_0 = range(
+    8
+)  # COLUMN_* of pyext
 
 # Column -> field of a batch's row, format and kind for arrow_array() of the engine.
 _COLUMNS: Mapping[str, tuple[str, str, int]] = {

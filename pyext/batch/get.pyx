@@ -1,0 +1,166 @@
+# get.pyx - get_batch(): into buffers of the caller, or into batch memory without NumPy.
+#
+# Terms
+#   uncopied  messages that are removed in a unit of work without copying them: only counted.
+#   needed    bytes of the first message that did not fit; 0 when there is none.
+#
+# Invariants
+#   1. A wait has removed nothing, as in client/get.pyx.
+#
+# Locks. As batch/put.pyx.
+#
+# Errors. No message is no error: the batch is empty. Others are raised.
+
+
+cdef int begin_get(
+    mqe_get_t *get, uint32_t flags, uint64_t max_bytes, bint persistent_only, object up_to
+) except -1:
+    """Fills a request for many messages: no match but these."""
+    memset(get, 0, sizeof(get[0]))
+    get.flags = flags
+    get.max_bytes = max_bytes
+    if persistent_only:
+        get.match |= MQE_MATCH_PERSISTENT
+    if up_to is not None:
+        get.match |= MQE_MATCH_UP_TO
+        get.up_to = up_to
+    return 0
+
+
+def batch_get(
+    QueueHandle queue not None, rows, bodies, offsets, wait=0, uint64_t max_bytes=0,
+    bint persistent_only=False, up_to=None, syncpoint=None,
+):
+    """Gets into the memory given, as many as fit. Returns (messages, bytes the next one needs):
+    (0, 0) when there was none within `wait` seconds, (0, n) when the first needs n bytes. bodies
+    and offsets None: in a unit of work, without the bodies.
+    """
+    cdef batch_buffers buffers
+    cdef mqe_batch batch
+    try:
+        acquire_buffers(&buffers, &batch, rows, bodies, offsets, True)
+        get_into(queue, &batch, wait, max_bytes, persistent_only, up_to, syncpoint)
+    finally:
+        release_buffers(&buffers)
+    return batch.count, batch.needed
+
+
+cdef int get_into(
+    QueueHandle queue, mqe_batch *batch, object wait, uint64_t max_bytes, bint persistent_only,
+    object up_to, object syncpoint,
+) except -1:
+    """batch_get() into a batch; count and needed are 0 when there was no message."""
+    cdef mqe_get_t get
+    cdef get_request request
+    cdef mqe_unit *unit = NULL
+    cdef int64_t deadline = -1
+    cdef int reason
+    if queue.closed:
+        queue.raise_closed()
+    begin_get(&get, queue.get_flags, max_bytes, persistent_only, up_to)
+    request.limit = -1
+    request.wait_us = 0
+    if wait is not ZERO:
+        take_wait(wait, &request.wait_us)
+    if syncpoint is not None or open_transactions != 0:
+        choose_unit(queue.connection, syncpoint, &unit)
+    while True:
+        reason = get_rows(queue, unit, &get, batch)
+        if reason != MQE_INTERRUPTED and (
+            reason != RC_NO_MSG_AVAILABLE or request.wait_us == 0
+        ):
+            break
+        if not prepare_wait(queue, &get, &request, &deadline):
+            reason = RC_NO_MSG_AVAILABLE
+            break
+    if reason == RC_NO_MSG_AVAILABLE:
+        batch.count = 0
+        batch.needed = 0
+    elif reason and reason != RC_TRUNCATED_MSG_FAILED:
+        fail(reason, f"queue {queue.name}")
+    mqx_error_clear()
+    return 0
+
+
+cdef int get_rows(QueueHandle queue, mqe_unit *unit, mqe_get_t *get, mqe_batch *batch) noexcept:
+    """One call of the core; returns its reason code."""
+    cdef penstock_gil gil
+    cdef int reason
+    queue.busy += 1
+    begin_batch_call(&gil, batch)
+    reason = mqe_get_batch(queue.connection.manager, unit, queue.queue, get, batch)
+    penstock_gil_take(&gil)
+    queue.busy -= 1
+    return reason
+
+
+def batch_take_uncopied(
+    QueueHandle queue not None, uint32_t most, uint64_t max_bytes=0, bint persistent_only=False,
+    up_to=None,
+):
+    """Gets up to `most` messages in the unit of work without copying them: (messages, bytes of
+    their bodies).
+    """
+    cdef mqe_batch batch
+    cdef mqe_get_t get
+    cdef mqe_unit *unit = NULL
+    cdef int reason
+    if queue.closed:
+        queue.raise_closed()
+    begin_get(&get, queue.get_flags, max_bytes, persistent_only, up_to)
+    memset(&batch, 0, sizeof(batch))
+    batch.capacity = most
+    choose_unit(queue.connection, True, &unit)
+    reason = get_rows(queue, unit, &get, &batch)
+    if reason and reason != RC_NO_MSG_AVAILABLE:
+        fail(reason, f"queue {queue.name}")
+    mqx_error_clear()
+    return batch.count, batch.bytes
+
+
+def batch_get_quick(
+    QueueHandle queue not None, most, wait, max_bytes, syncpoint, bint persistent_only, up_to,
+    bint with_bodies,
+):
+    """Gets up to `most` messages: a MessageBatch. None: nothing was done, penstock.batch does it.
+    """
+    cdef BatchArrays made
+    cdef Py_ssize_t capacity, room, needed = 0
+    cdef object rest
+    if (type(most) is not int or max_bytes is not None or up_to is not None or not with_bodies
+            or not 0 < most <= GET_ROWS_MAX):
+        return None
+    require_batch_classes()
+    capacity = most
+    room = max(<Py_ssize_t>LEAST_ROOM, capacity * TYPICAL_BODY)
+    made = new_of(batch_type)
+    while True:
+        made.memory = new_memory(capacity + 1, capacity, room)
+        made.memory.offsets[0] = 0
+        needed = get_some(queue, made, capacity, room, wait, persistent_only, syncpoint)
+        if made.row_count != 0 or needed <= room:
+            break
+        room = needed
+    if made.row_count == 0 or made.row_count == capacity or needed == 0:
+        return made
+    return batch_get_rest(
+        queue, made, capacity - made.row_count, needed, syncpoint, persistent_only
+    )
+
+
+cdef Py_ssize_t get_some(
+    QueueHandle queue, BatchArrays made, Py_ssize_t capacity, Py_ssize_t room, object wait,
+    bint persistent_only, object syncpoint,
+) except -1:
+    """Into the memory of `made`, as many as fit; the bytes that the next one needs."""
+    cdef mqe_batch batch
+    memset(&batch, 0, sizeof(batch))
+    batch.items = made.memory.rows
+    batch.capacity = <uint32_t>capacity
+    batch.bodies = made.memory.bodies
+    batch.body_capacity = <uint64_t>room
+    batch.offsets = made.memory.offsets
+    get_into(queue, &batch, wait, 0, persistent_only, None, syncpoint)
+    made.row_count = batch.count
+    made.body_bytes = batch.offsets[batch.count]
+    return <Py_ssize_t>batch.needed

@@ -1,0 +1,122 @@
+# arguments.pyx - Python values into C ones; a value that does not fit is refused with the reason
+# code of its field, and stands in the text.
+#
+# Errors. Every function raises InvalidType or InvalidValue and has then changed nothing that
+# counts. The exact types that programs use come first; other types take longer.
+
+cdef object EXPIRY_SECONDS_MAX = 99999999.9
+cdef object WAIT_SECONDS_MAX = 1e9        # a longer wait is one without an end
+
+
+cdef int take_int(object value, int32_t *out, int reason, str what) except -1:
+    """A 32-bit integer; reason 2026 with TypeError for other types, `reason` when out of range."""
+    cdef int overflow = 0
+    cdef long long number
+    if not isinstance(value, int):
+        wrong_type(RC_MD_ERROR, f"{what} must be an integer, not {type(value).__name__}: {value!r}")
+    number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow or number != <int32_t>number:
+        wrong_value(reason, f"{what} {value!r} is outside the range of 32-bit integers")
+    out[0] = <int32_t>number
+    return 0
+
+
+cdef int take_count(object value, int32_t *out, int reason, str what) except -1:
+    """A number from 1 to 999999999."""
+    take_int(value, out, reason, what)
+    if not 1 <= out[0] <= MQ_NUMBER_MAX:
+        wrong_value(reason, f"{what} {value!r} is not 1 to {MQ_NUMBER_MAX}")
+    return 0
+
+
+cdef int take_id(object value, uint8_t *out, int reason, str what) except -1:
+    """An identifier of at most 24 bytes, NUL-padded."""
+    cdef Py_ssize_t size
+    if type(value) is not bytes:
+        if not isinstance(value, (bytes, bytearray, memoryview)):
+            wrong_type(reason, f"{what} must be bytes, not {type(value).__name__}: {value!r}")
+        value = bytes(value)
+    size = PyBytes_GET_SIZE(value)
+    if size > ID_LENGTH:
+        wrong_value(
+            reason, f"{what} has {size} bytes, at most {ID_LENGTH} are allowed: {value!r}"
+        )
+    memcpy(out, PyBytes_AS_STRING(value), size)
+    memset(out + size, 0, ID_LENGTH - size)
+    return 0
+
+
+cdef int take_text(object value, char *out, Py_ssize_t capacity, str what) except -1:
+    """A character field: text or bytes, blank-padded."""
+    cdef bytes raw
+    if isinstance(value, str):
+        raw = (<str>value).encode("utf-8")
+    elif isinstance(value, bytes):
+        raw = value
+    else:
+        wrong_type(RC_MD_ERROR, f"{what} must be a string, not {type(value).__name__}: {value!r}")
+    if len(raw) > capacity:
+        wrong_value(RC_MD_ERROR, f"{what} has {len(raw)} bytes, at most {capacity} fit: {value!r}")
+    memset(out, BLANK, capacity)
+    memcpy(out, PyBytes_AS_STRING(raw), PyBytes_GET_SIZE(raw))
+    return 0
+
+
+cdef int take_expiry(object value, int32_t *out) except -1:
+    """Seconds as a number into tenths of a second, rounded up."""
+    cdef double tenths
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        wrong_type(
+            RC_EXPIRY_ERROR, f"expiry must be seconds, not {type(value).__name__}: {value!r}"
+        )
+    if not (0 < value <= EXPIRY_SECONDS_MAX):
+        wrong_value(
+            RC_EXPIRY_ERROR, f"expiry {value!r} is not between 0 and {EXPIRY_SECONDS_MAX} seconds"
+        )
+    tenths = <double>value * 10
+    out[0] = <int32_t>tenths
+    if out[0] < tenths - 1e-6:  # not for what the multiplication added
+        out[0] += 1
+    return 0
+
+
+cdef int take_wait(object value, int64_t *out) except -1:
+    """Seconds as a number, None = for ever, into microseconds, MQWI_UNLIMITED = for ever."""
+    if value is None:
+        out[0] = MQWI_UNLIMITED
+        return 0
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        wrong_type(
+            RC_WAIT_INTERVAL_ERROR,
+            f"wait must be seconds or None, not {type(value).__name__}: {value!r}",
+        )
+    if not value >= 0:
+        wrong_value(RC_WAIT_INTERVAL_ERROR, f"wait {value!r} is negative or no number")
+    if value < WAIT_SECONDS_MAX:
+        out[0] = <int64_t>(<double>value * SECOND_US)
+    else:
+        out[0] = MQWI_UNLIMITED
+    return 0
+
+
+cdef str from_blank_padded(const char *text, Py_ssize_t size):
+    """A character field as text, without the blanks and NULs at its end."""
+    return text[:size].decode("utf-8", "replace").rstrip("\0 ")
+
+
+cdef bytes object_name(str name):
+    """48 bytes, blank-padded."""
+    cdef bytes raw = name.encode("ascii", "replace")
+    if not 0 < len(raw) <= NAME_LENGTH:
+        wrong_value(
+            RC_OBJECT_NAME_ERROR, f"the name {name!r} does not have 1 to {NAME_LENGTH} characters"
+        )
+    return raw.ljust(NAME_LENGTH)
+
+
+cdef void *zeroed_rows(uint32_t count, size_t size) except NULL:
+    """Memory for so many rows of that size, all NUL; to be given to PyMem_Free()."""
+    cdef void *rows = PyMem_Calloc(count, size)
+    if rows is NULL:
+        raise MemoryError()
+    return rows

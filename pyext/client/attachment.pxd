@@ -1,0 +1,37 @@
+# attachment.pxd - the fields of Attachment.
+
+cdef class Attachment:
+    # the core's side; NULL when closed, and in a forked child
+    cdef mqe_manager *manager
+    cdef readonly bint closed
+    cdef unsigned forks             # penstock_forks at the attach: another value means a child
+    cdef int busy                   # calls inside the core; changed with the GIL held
+
+    # what ends with it
+    cdef object children            # WeakSet of open QueueHandles
+    cdef object units               # WeakSet of open Units, but for implicit ones
+    cdef object implicit            # WeakKeyDictionary: owner -> Unit
+
+    # an ended unit of work, kept for the next one of the thread that ended it
+    cdef mqe_unit *spare
+    cdef object spare_owner
+
+    # what it is attached to, and how
+    cdef readonly str name
+    cdef char padded_name[NAME_LENGTH]
+    cdef readonly bint zos          # platform z/OS
+    cdef readonly dict attach_info
+    cdef readonly uint64_t np_discarded  # non-persistent messages that closing discarded
+
+    # the descriptor that every put starts from
+    cdef ps_descriptor template
+
+    cdef object __weakref__
+
+    cdef int fill_template(self, tuple identity) except -1
+    cdef int check_open(self) except -1
+    cdef int complete(self, bint commit) except -1
+    cdef int end(self, bint commit, int how, int pauses)
+    cdef bint wait_until_idle(self, list handles, int pauses)
+    cdef int end_units(self, bint commit)
+    cdef int abandon(self) except -1

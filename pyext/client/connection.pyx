@@ -1,0 +1,176 @@
+# connection.pyx - the status of a queue manager, and what an operator asks of it.
+#
+# Invariants
+#   1. A status is copied by the core in one call; a list has room for a fixed number of rows, and
+#      more rows than that are left out.
+#
+# Locks. Calls run without the GIL; the status of one queue releases it only when it blocks (gil.h).
+
+
+cdef class Connection(ObjectCatalog):
+    """An attachment with everything that a program asks of a queue manager."""
+
+    def is_quiescing(self):
+        """Whether the queue manager is ending."""
+        self.check_open()
+        cdef bint ending = mqe_usable(self.manager, 1) == RC_Q_MGR_QUIESCING
+        if ending:
+            mqx_error_clear()
+        return ending
+
+    def queue_status(self, uint32_t slot, uint32_t generation, str name="", bint oldest=False):
+        """Counts of a queue as a dictionary; with `oldest` also oldest_us, the put time of its
+        oldest message, for which the queue is searched.
+        """
+        cdef mqe_queue_status_t status
+        cdef penstock_gil gil
+        cdef uint64_t oldest_us = 0
+        cdef int reason
+        cdef dict counts
+        self.check_open()
+        memset(&status, 0, sizeof(status))
+        self.busy += 1
+        penstock_gil_arm(&gil)
+        reason = mqe_queue_status(self.manager, slot, generation, &status)
+        if reason == 0 and oldest:
+            reason = mqe_queue_oldest(self.manager, slot, generation, &oldest_us)
+        penstock_gil_take(&gil)
+        self.busy -= 1
+        if reason:
+            fail(reason, f"queue {name}")
+        counts = status
+        if oldest:
+            counts["oldest_us"] = oldest_us
+        return counts
+
+    def manager_status(self):
+        """Counts of the queue manager as a dictionary."""
+        cdef mqe_manager_status status
+        cdef int reason
+        self.check_open()
+        memset(&status, 0, sizeof(status))
+        self.busy += 1
+        with nogil:
+            reason = mqe_status(self.manager, &status)
+        self.busy -= 1
+        if reason:
+            fail(reason)
+        return status
+
+    def processes(self):
+        """The attached processes, each as a dictionary."""
+        cdef mqe_process_status *rows
+        cdef uint32_t i, count = 0, capacity = PROCESS_ROWS
+        cdef int reason
+        self.check_open()
+        rows = <mqe_process_status *>zeroed_rows(capacity, sizeof(rows[0]))
+        try:
+            self.busy += 1
+            with nogil:
+                reason = mqe_processes(self.manager, rows, capacity, &count)
+            self.busy -= 1
+            if reason:
+                fail(reason)
+            return [
+                {
+                    "pid": rows[i].pid, "keeper": bool(rows[i].keeper),
+                    "attached_us": rows[i].attached_us,
+                    "program": rows[i].program.decode("utf-8", "replace"),
+                }
+                for i in range(min(count, capacity))
+            ]
+        finally:
+            PyMem_Free(rows)
+
+    def unit_rows(self):
+        """The units of work under way, each as a dictionary."""
+        cdef mqe_unit_status *rows
+        cdef uint32_t i, count = 0, capacity = UNIT_ROWS
+        cdef int reason
+        self.check_open()
+        rows = <mqe_unit_status *>zeroed_rows(capacity, sizeof(rows[0]))
+        try:
+            self.busy += 1
+            with nogil:
+                reason = mqe_units(self.manager, rows, capacity, &count)
+            self.busy -= 1
+            if reason:
+                fail(reason)
+            return [rows[i] for i in range(min(count, capacity))]
+        finally:
+            PyMem_Free(rows)
+
+    def handle_rows(self):
+        """The open handles, each as a dictionary."""
+        cdef mqe_handle_status *rows
+        cdef uint32_t i, count = 0, capacity = HANDLE_ROWS
+        cdef int reason
+        self.check_open()
+        rows = <mqe_handle_status *>zeroed_rows(capacity, sizeof(rows[0]))
+        try:
+            self.busy += 1
+            with nogil:
+                reason = mqe_handles(self.manager, rows, capacity, &count)
+            self.busy -= 1
+            if reason:
+                fail(reason)
+            return [rows[i] for i in range(min(count, capacity))]
+        finally:
+            PyMem_Free(rows)
+
+    def request_end(self, int mode):
+        """Asks every process to leave: 0 controlled, 1 wait, 2 immediate, 3 pre-emptive."""
+        cdef int reason
+        self.check_open()
+        self.busy += 1
+        with nogil:
+            reason = mqe_end(self.manager, mode)
+        self.busy -= 1
+        if reason:
+            fail(reason)
+
+    def checkpoint(self):
+        """Takes a checkpoint now."""
+        cdef int reason
+        self.check_open()
+        self.busy += 1
+        with nogil:
+            reason = mqe_checkpoint(self.manager)
+        self.busy -= 1
+        if reason:
+            fail(reason)
+
+    def maintain(self):
+        """One round of maintenance: dead processes, durable mark, segments, expiry, checkpoint."""
+        cdef int reason
+        self.check_open()
+        self.busy += 1
+        with nogil:
+            reason = mqe_maintain(self.manager)
+        self.busy -= 1
+        if reason:
+            fail(reason)
+
+    def check(self):
+        """Verifies the structures of every queue; raises ObjectDamaged with what is wrong."""
+        cdef int reason
+        self.check_open()
+        self.busy += 1
+        with nogil:
+            reason = mqe_check(self.manager)
+        self.busy -= 1
+        if reason:
+            fail(reason)
+
+    def log(self, int amq, str severity, str text):
+        """Writes a line to the queue manager's error log; severity 'I', 'W' or 'E'."""
+        if severity not in ("I", "W", "E"):
+            wrong_value(RC_OPTIONS_ERROR, f"severity must be I, W or E: {severity!r}")
+        cdef bytes raw = text.encode("utf-8")
+        cdef const char *line = raw
+        cdef char letter = <char>ord(severity)
+        self.check_open()
+        self.busy += 1
+        with nogil:
+            mqe_log(self.manager, amq, letter, line)
+        self.busy -= 1

@@ -1,0 +1,171 @@
+# put.pyx - one put: its arguments into a put_request, and the call of the core.
+#
+# Invariants
+#   1. The extension of a request is written when its first field is: extended() makes it blank.
+#   2. A put of at most LONG_COPY bytes keeps the GIL until the core blocks (crash-safety rule 34).
+#   3. The data cannot change or move during a put: it is immutable, or its buffer is held.
+#
+# Locks. `busy` of the handle counts the call.
+#
+# Errors. The reason code of the argument that does not fit; then what the core says.
+
+
+cdef inline void start_put(put_request *put, QueueHandle queue) noexcept:
+    """A message with this program's context, the defaults of the queue, and no id."""
+    memcpy(&put.d, &queue.template, sizeof(put.d))
+    put.extended = False
+    put.expiry = MQEI_UNLIMITED
+    put.flags = queue.put_flags
+
+
+cdef ps_descriptor_ext *extended(put_request *put) noexcept:
+    """The extension of a message, which counts from here on."""
+    if not put.extended:
+        blank_extension(&put.ext)
+        put.extended = True
+        put.d.has_ext = 1
+    return &put.ext
+
+
+cdef inline const ps_descriptor_ext *extension_of(const put_request *put) noexcept:
+    """The extension, NULL when the message has none."""
+    return &put.ext if put.extended else NULL
+
+
+# ---- the call ----
+
+cdef PutResult put_bytes(
+    QueueHandle queue, mqe_unit *unit, put_request *put, const char *data, Py_ssize_t size
+):
+    """Puts and makes the result; warnings do not raise."""
+    cdef PutResult result = PutResult.__new__(PutResult)
+    cdef int reason = send(
+        queue, unit, &put.d, extension_of(put), data, size, put.expiry, put.flags
+    )
+    if reason and not is_warning(reason):
+        fail(reason, f"queue {queue.name}")
+    if reason == 0 and put.d.report & ~RO_KNOWN:
+        reason = RC_UNKNOWN_REPORT_OPTION
+    result.reason = reason
+    memcpy(result._msg_id, put.d.msg_id, ID_LENGTH)
+    return result
+
+
+cdef PutResult put_view(QueueHandle queue, mqe_unit *unit, put_request *put, object data):
+    """Puts the bytes of any object with the buffer protocol."""
+    cdef Py_buffer view
+    if isinstance(data, str):
+        wrong_type(RC_BUFFER_ERROR, f"data must be bytes, not str: {data[:40]!r}; encode it")
+    try:
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    except (TypeError, BufferError) as error:
+        raise InvalidType(RC_BUFFER_ERROR, f"data must be bytes-like: {error}") from None
+    try:
+        return put_bytes(queue, unit, put, <const char *>view.buf, view.len)
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef inline int send(
+    QueueHandle queue, mqe_unit *unit, ps_descriptor *d, const ps_descriptor_ext *ext,
+    const char *data, Py_ssize_t size, int32_t expiry, uint32_t flags,
+) except -1:
+    """Puts, here or onto a transmission queue; returns the reason code."""
+    cdef penstock_gil gil
+    cdef mqe_manager *manager = queue.connection.manager
+    cdef int reason
+    if queue.remote:
+        return transmit(queue, unit, d, ext, data, size, expiry, flags)
+    queue.busy += 1
+    if size > LONG_COPY:
+        penstock_gil_begin_long(&gil)
+    else:
+        penstock_gil_arm(&gil)
+    reason = mqe_put(manager, unit, &queue.to, d, ext, data, <uint64_t>size, expiry, flags)
+    penstock_gil_take(&gil)
+    queue.busy -= 1
+    return reason
+
+
+# ---- arguments ----
+
+cdef int take_persistence(object value, ps_descriptor *d) except -1:
+    if value is True:
+        d.persistence = MQPER_PERSISTENT
+    elif value is False:
+        d.persistence = MQPER_NOT_PERSISTENT
+    elif isinstance(value, int) and 0 <= value <= MQPER_PERSISTENCE_AS_Q_DEF:
+        d.persistence = value
+    elif isinstance(value, int):
+        wrong_value(RC_PERSISTENCE_ERROR, f"persistent {value!r} is not 0, 1 or 2")
+    else:
+        wrong_type(RC_PERSISTENCE_ERROR, f"persistent must be True, False or None: {value!r}")
+    return 0
+
+
+cdef int take_reply_to(
+    object reply_to_q, object reply_to_qmgr, put_request *put, Connection connection
+) except -1:
+    """ReplyToQ and ReplyToQMgr; either may be None. A blank ReplyToQMgr is completed."""
+    cdef ps_descriptor_ext *ext = extended(put)
+    if reply_to_q is not None:
+        take_text(reply_to_q, ext.reply_to_q, NAME_LENGTH, "reply_to_q")
+    if reply_to_qmgr is not None:
+        take_text(reply_to_qmgr, ext.reply_to_qmgr, NAME_LENGTH, "reply_to_qmgr")
+    if reply_to_q is not None:
+        complete_reply(connection, ext)
+    return 0
+
+
+cdef int complete_reply(Connection connection, ps_descriptor_ext *ext) except -1:
+    """A blank ReplyToQMgr: of the reply-queue alias that ReplyToQ names, else the local one."""
+    cdef mqe_found found
+    cdef int reason
+    if is_blank(ext.reply_to_q, NAME_LENGTH) or not is_blank(ext.reply_to_qmgr, NAME_LENGTH):
+        return 0
+    reason = mqe_find(connection.manager, NAME_SPACE_QUEUES, ext.reply_to_q, 0, &found)
+    if reason == 0 and found.type == MQQT_REMOTE:
+        queue, manager = reply_alias(connection, from_blank_padded(ext.reply_to_q, NAME_LENGTH))
+        take_text(queue, ext.reply_to_q, NAME_LENGTH, "RNAME")
+        take_text(manager, ext.reply_to_qmgr, NAME_LENGTH, "RQMNAME")
+        return 0
+    mqx_error_clear()
+    memcpy(ext.reply_to_qmgr, connection.padded_name, NAME_LENGTH)
+    return 0
+
+
+cdef int take_msg_seq_number(object value, ps_descriptor_ext *ext) except -1:
+    return take_count(value, &ext.msg_seq_number, RC_MSG_SEQ_NUMBER_ERROR, "msg_seq_number")
+
+
+cdef int take_msg_flags(object value, ps_descriptor_ext *ext) except -1:
+    take_int(value, &ext.msg_flags, RC_MSG_FLAGS_ERROR, "msg_flags")
+    if ext.msg_flags & ~MF_KNOWN:
+        wrong_value(RC_MSG_FLAGS_ERROR, f"msg_flags {value!r} has unknown bits")
+    return 0
+
+
+cdef int take_appl_identity_data(object value, ps_descriptor_ext *ext) except -1:
+    return take_text(
+        value, ext.appl_identity_data, MQ_APPL_IDENTITY_DATA_LENGTH, "appl_identity_data"
+    )
+
+
+cdef inline bint has_reply_q(const put_request *put) noexcept:
+    return put.extended and put.ext.reply_to_q[0] != BLANK
+
+
+cdef int take_msg_type(object value, put_request *put) except -1:
+    take_count(value, &put.d.msg_type, RC_MSG_TYPE_ERROR, "msg_type")
+    if put.d.msg_type == MQMT_REQUEST and not has_reply_q(put):
+        wrong_value(RC_MISSING_REPLY_TO_Q, "a request (msg_type 1) needs reply_to_q")
+    return 0
+
+
+cdef int take_report(object value, put_request *put) except -1:
+    take_int(value, &put.d.report, RC_REPORT_OPTIONS_ERROR, "report")
+    if put.d.report & MQRO_REJECT_UNSUP_MASK:
+        wrong_value(RC_REPORT_OPTIONS_ERROR, f"report {value!r} has options that are not known")
+    if put.d.report & RO_NEEDS_REPLY_Q and not has_reply_q(put):
+        wrong_value(RC_MISSING_REPLY_TO_Q, f"report {value!r} needs reply_to_q")
+    return 0

@@ -1,0 +1,425 @@
+# queue_handle.pyx - the handle of an open queue: how it is opened, revalidated and closed; put()
+# and get() with their arguments.
+#
+# Terms
+#   route        what a name resolved to (penstock.resolution): the target, the definitions the name
+#                went through, and for a remote queue where its transmission header points to.
+#   destination  the same for the core (mqe_destination): a put or get through the handle fails with
+#                2041 when a definition in it has changed since.
+#   hint         expected size of a body: a get allocates so much at first.
+#
+# Invariants
+#   1. `queue` is not NULL exactly while the core has the handle open.
+#   2. A close sets `closed` first and waits for `busy` == 0; the core may refuse to delete a
+#      dynamic queue, and the handle is open again.
+#   3. An explicit argument is checked before anything is put or got.
+#
+# Locks. `busy` changes with the GIL held; calls release the GIL when they block (gil.h).
+#
+# Errors. 2019 for a closed handle, 2039 for one not opened for output, 2041 and 2052 for a changed
+# or deleted definition; put() and get() list theirs.
+
+cdef object ZERO = 0          # the default of `wait`, compared by identity
+
+
+@cython.no_gc_clear
+cdef class QueueHandle:
+    """An open queue. ``options``, as of MQOPEN: 2 input, 4 exclusive input, 8 browse, 16 output.
+
+    ``manager`` is the ObjectQMgrName, ``dynamic_name`` the DynamicQName for a model queue.
+    ``route`` is what the name resolved to (penstock.resolution), None for a local queue by its own
+    name.
+    ``definition``: attributes of a dynamic queue of that name, which is made and opened in one.
+    """
+
+    def __cinit__(self):
+        self.closed = True
+
+    def __init__(
+        self, Connection connection not None, str name not None, uint32_t options,
+        bint fail_if_quiescing=True, *, str manager="", str dynamic_name="AMQ.*",
+        bytes definition=None,
+    ):
+        cdef mqe_found found
+        cdef int reason
+        if self.queue is not NULL:
+            raise RuntimeError("a handle cannot be opened twice")
+        self.start(connection, name, options)
+        if fail_if_quiescing:
+            self.put_flags = MQE_PUT_FAIL_IF_QUIESCING
+            self.get_flags = MQE_GET_FAIL_IF_QUIESCING
+        if definition is not None:
+            self.open_new(definition)
+            return
+        if not manager and 0 < len(name) <= NAME_LENGTH and name.isascii():
+            reason = connection.find(NAME_SPACE_QUEUES, name, 0, &found)
+            if reason == 0 and found.type == MQQT_LOCAL:
+                self.open_found(&found)
+                return
+        self.open_by_resolution(manager, dynamic_name)
+
+    cdef int open_by_resolution(self, str manager, str dynamic_name) except -1:
+        """Opens anything but a local queue by its own name."""
+        name, route, definition = prepare_open(
+            self.connection, self.name, manager, self.options, dynamic_name
+        )
+        if definition is None:
+            return self.open_route(route)
+        self.name = name
+        self.route = route
+        self.opened_type = MQQT_MODEL
+        take_text(name, self.resolved, NAME_LENGTH, "name")
+        return self.open_new(definition)
+
+    cdef int start(self, Connection connection, str name, uint32_t options) except -1:
+        """Sets what does not depend on how the name is resolved."""
+        self.connection = connection
+        self.name = name
+        self.options = options
+        self.forks = penstock_forks
+        self.hint = FIRST_HINT
+        self.opened_type = MQQT_LOCAL
+        memcpy(&self.template, &connection.template, sizeof(self.template))
+        take_text(name, self.resolved, NAME_LENGTH, "name")
+        memcpy(self.resolved + NAME_LENGTH, connection.padded_name, NAME_LENGTH)
+        return 0
+
+    cdef int open_found(self, const mqe_found *found) except -1:
+        """Opens a local queue found by its own name."""
+        self.set_destination(found)
+        return self.open_core(True)
+
+    cdef void set_destination(self, const mqe_found *found) noexcept:
+        """The destination is that queue, nothing in between."""
+        self.to = mqe_direct(found.slot, found.generation)
+        self.to.step[0].slot = found.slot
+        self.to.step[0].generation = found.generation
+        self.to.step[0].resolution = found.resolution
+        self.to.step_count = 1
+
+    cdef int open_route(self, object route) except -1:
+        """Opens what a name resolved to."""
+        cdef uint32_t i = 0
+        self.route = route
+        self.to.queue, self.to.queue_generation = route.queue
+        self.to.first, self.to.first_generation = route.first or route.queue
+        for slot, generation, resolution in route.steps[:MQE_STEPS_MAX]:
+            self.to.step[i].slot = slot
+            self.to.step[i].generation = generation
+            self.to.step[i].resolution = resolution
+            i += 1
+        self.to.step_count = i
+        self.opened_type = route.opened
+        if route.remote is not None and route.remote[0]:  # else: the definition itself
+            self.remote = True
+            self.chooses = bool(route.instances)
+            self.chooses_defaults = self.chooses and route.first is None
+            start_header(self.header, route.remote[0], route.resolved_manager)
+        take_text(route.resolved_name, self.resolved, NAME_LENGTH, "ResolvedQName")
+        take_text(
+            route.resolved_manager, self.resolved + NAME_LENGTH, NAME_LENGTH, "ResolvedQMgrName"
+        )
+        take_text(route.queue_name, self.local, NAME_LENGTH, "ResolvedQName")
+        memcpy(self.local + NAME_LENGTH, self.connection.padded_name, NAME_LENGTH)
+        return self.open_core(route.remote is None)
+
+    cdef int open_core(self, bint local) except -1:
+        """Opens the target; `local`: a local queue, whose SHARE and DEFSOPT count."""
+        cdef penstock_gil gil
+        cdef uint32_t options = self.options & OO_CORE
+        cdef queue_use use
+        cdef int reason
+        if local:
+            self.connection.read_use(self.to.queue, self.to.queue_generation, &use)
+            self.transmission = use.usage == MQUS_TRANSMISSION
+            options = shared_as(options, &use)
+        elif self.remote:
+            options &= MQE_OUTPUT
+        self.connection.busy += 1
+        penstock_gil_arm(&gil)
+        reason = mqe_open(self.connection.manager, &self.to, options, &self.queue)
+        penstock_gil_take(&gil)
+        self.connection.busy -= 1
+        if reason:
+            self.queue = NULL
+            fail(reason, f"queue {self.name}")
+        self.closed = False
+        self.connection.children.add(self)
+        return 0
+
+    cdef int open_new(self, bytes definition) except -1:
+        """Makes and opens a dynamic queue with these attributes."""
+        cdef ps_object_name full
+        cdef mqe_found found
+        cdef penstock_gil gil
+        cdef const char *attrs = definition
+        cdef uint32_t length = <uint32_t>len(definition), options
+        cdef queue_use use
+        cdef int reason
+        fill_name(&full, MQQT_LOCAL, self.name, NAME_SPACE_QUEUES, 0)
+        find_use(attrs, length, &use)
+        options = shared_as(self.options, &use)
+        self.transmission = use.usage == MQUS_TRANSMISSION
+        self.connection.busy += 1
+        penstock_gil_arm(&gil)
+        reason = mqe_open_new(
+            self.connection.manager, &full, attrs, length, options, &self.queue, &found
+        )
+        penstock_gil_take(&gil)
+        self.connection.busy -= 1
+        if reason:
+            self.queue = NULL
+            fail(reason, f"queue {self.name}")
+        self.set_destination(&found)
+        self.closed = False
+        self.connection.children.add(self)
+        return 0
+
+    def __del__(self):
+        if self.queue is NULL or self.closed:
+            return
+        if self.forks == penstock_forks:
+            warn_leak(f"queue {self.name} was not closed", self)
+        self.closed = True
+        self.release(MQE_CLOSE_KEEP)
+
+    @property
+    def is_remote(self):
+        """Whether messages put to it leave for another queue manager."""
+        return self.remote
+
+    @property
+    def inquired(self):
+        """Type (MQQT_*), slot and generation of the definition that was opened or made."""
+        if self.route is None or self.route.inquired is None or self.opened_type == MQQT_MODEL:
+            return (MQQT_LOCAL, *self.slot)
+        return (self.opened_type, *self.route.inquired)
+
+    def check_path(self):
+        """Revalidates the resolved name: raises ObjectChanged or QueueDeleted when a definition on
+        its path has changed.
+        """
+        if self.closed:
+            self.raise_closed()
+        if self.opened_type == MQQT_REMOTE and not self.remote:  # the definition itself, no target
+            found = self.connection.look_up(NAME_SPACE_QUEUES, self.name)
+            if found != (*self.slot, MQQT_REMOTE, self.to.step[0].resolution):
+                raise error_for(RC_OBJECT_CHANGED, f"the definition {self.name} has changed")
+            return
+        cdef int reason = self.path_state()
+        if reason:
+            fail(reason, f"queue {self.name}")
+
+    cdef int path_state(self) noexcept:
+        """2041 or 2052 when a definition on the path has changed, else 0."""
+        cdef ps_descriptor d
+        cdef int reason, warning = 0
+        memcpy(&d, &self.template, sizeof(d))
+        reason = mqe_resolve_defaults(self.connection.manager, &self.to, &d, &warning)
+        if reason == RC_PUT_INHIBITED or reason == RC_OBJECT_TYPE_ERROR:
+            mqx_error_clear()  # no change: a queue that holds no messages was opened for inquiry
+            return 0
+        return reason
+
+    @property
+    def slot(self):
+        """Slot of the queue in its queue manager, and the generation of the slot."""
+        return self.to.queue, self.to.queue_generation
+
+    def shut(self, int how=MQE_CLOSE_KEEP):
+        """Closes the handle; nothing when it is closed. Calls of other threads end with 2019.
+
+        how: 1 deletes a dynamic queue, 2 with its messages; after 2045 and 2055 it is still open.
+        """
+        cdef int reason = self.shut_with(how)
+        if reason and not has_stopped(reason):
+            fail(reason, f"queue {self.name}")
+
+    cdef int shut_with(self, int how):
+        """The same; returns the reason code."""
+        if self.closed:
+            return 0
+        self.closed = True
+        while self.busy and self.forks == penstock_forks:
+            with nogil:
+                penstock_pause()
+        return self.release(how)
+
+    cdef int release(self, int how):
+        """Closes the core's handle, when no call is inside; does nothing in a forked child."""
+        cdef penstock_gil gil
+        cdef mqe_queue *queue = self.queue
+        cdef int reason
+        self.queue = NULL
+        self.connection.children.discard(self)
+        if queue is NULL or self.forks != penstock_forks:
+            return 0
+        self.connection.busy += 1
+        penstock_gil_arm(&gil)
+        reason = mqe_close(queue, <uint32_t>how)
+        penstock_gil_take(&gil)
+        self.connection.busy -= 1
+        if reason and how != MQE_CLOSE_KEEP and not has_stopped(reason):
+            self.queue = queue  # the core has refused it, and kept the handle open
+            self.closed = False
+            self.connection.children.add(self)
+        return reason
+
+    cdef int raise_closed(self) except -1:
+        """Raises 2018 when the connection is closed as well, else 2019."""
+        if self.connection is not None:
+            self.connection.check_open()
+        raise ClosedHandle(RC_HOBJ_ERROR, f"the handle of queue {self.name} is closed")
+
+    cdef int raise_not_open_for_output(self) except -1:
+        if self.closed:
+            self.raise_closed()
+        raise error_for(RC_NOT_OPEN_FOR_OUTPUT, f"queue {self.name} was not opened for output")
+
+    def put(
+        self, data, priority=None, persistent=None, msg_id=None, correl_id=None, expiry=None,
+        syncpoint=None, *, reply_to_q=None, reply_to_qmgr=None, group_id=None, format=None,
+        msg_type=None, report=None, feedback=None, encoding=None, ccsid=None, msg_seq_number=None,
+        msg_flags=None, user_identifier=None, appl_identity_data=None, put_time_us=None,
+    ):
+        """Puts one message and returns its PutResult.
+
+        data: any bytes-like object. priority: 0 to 9, more is put at 9 with warning 2049, None =
+        the queue's DEFPRTY. persistent: None = the queue's DEFPSIST. msg_id, correl_id, group_id:
+        at most 24 bytes, NUL-padded; without msg_id one is made. expiry: seconds. syncpoint: None =
+        in the unit of work of transaction() if there is one; True = in it or in the implicit one of
+        this thread or task; False = outside. Raises MQError (QueueFull, PutInhibited, ...).
+        """
+        cdef put_request put
+        cdef mqe_unit *unit = NULL
+        if self.closed or not self.options & MQE_OUTPUT:
+            self.raise_not_open_for_output()
+        start_put(&put, self)
+        if priority is not None:
+            take_int(priority, &put.d.priority, RC_PRIORITY_ERROR, "priority")
+        if persistent is not None:
+            take_persistence(persistent, &put.d)
+        if msg_id is not None:
+            take_id(msg_id, put.d.msg_id, RC_MSG_ID_ERROR, "msg_id")
+        if correl_id is not None:
+            take_id(correl_id, put.d.correl_id, RC_CORREL_ID_ERROR, "correl_id")
+        if expiry is not None:
+            take_expiry(expiry, &put.expiry)
+        if reply_to_q is not None or reply_to_qmgr is not None:
+            take_reply_to(reply_to_q, reply_to_qmgr, &put, self.connection)
+        if group_id is not None:
+            take_id(group_id, extended(&put).group_id, RC_GROUP_ID_ERROR, "group_id")
+        if msg_seq_number is not None:
+            take_msg_seq_number(msg_seq_number, extended(&put))
+        if msg_flags is not None:
+            take_msg_flags(msg_flags, extended(&put))
+        if appl_identity_data is not None:
+            take_appl_identity_data(appl_identity_data, extended(&put))
+        if format is not None:
+            take_text(format, put.d.format, MQ_FORMAT_LENGTH, "format")
+        if msg_type is not None:
+            take_msg_type(msg_type, &put)
+        if report is not None:
+            take_report(report, &put)
+        if feedback is not None:
+            take_int(feedback, &put.d.feedback, RC_FEEDBACK_ERROR, "feedback")
+        if encoding is not None:
+            take_int(encoding, &put.d.encoding, RC_MD_ERROR, "encoding")
+        if ccsid is not None:
+            take_int(ccsid, &put.d.ccsid, RC_MD_ERROR, "ccsid")
+        if user_identifier is not None:
+            take_text(user_identifier, put.d.user_identifier, MQ_USER_ID_LENGTH, "user_identifier")
+        if put_time_us is not None:
+            put.d.put_time_us = put_time_us
+            put.flags |= MQE_PUT_KEEP_TIME
+        if syncpoint is not None or open_transactions != 0:
+            choose_unit(self.connection, syncpoint, &unit)
+        if type(data) is bytes:
+            return put_bytes(self, unit, &put, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+        return put_view(self, unit, &put, data)
+
+    def put_from_reserve(self):
+        """Single puts through this handle may from now on use the room that the journal keeps for
+        ending units of work: for short notes of work that frees the journal, such as how far a
+        consumer has come. Without it, a consumer could not note its progress in a full journal.
+        """
+        self.put_flags |= MQE_PUT_FROM_RESERVE
+
+    def put_again(self, Message message not None, bytes data not None, str format not None):
+        """Puts other data with the descriptor of a message that was got: ids, context, priority,
+        persistence and what is left of its expiry are kept, the format is changed.
+        """
+        cdef put_request put
+        cdef mqe_unit *unit = NULL
+        if self.closed or not self.options & MQE_OUTPUT:
+            self.raise_not_open_for_output()
+        memcpy(&put.d, &message._d, sizeof(put.d))
+        put.extended = message._ext is not None
+        if put.extended:
+            memcpy(&put.ext, message.extension(), sizeof(put.ext))
+        put.expiry = message._expiry
+        put.flags = self.put_flags | MQE_PUT_KEEP_TIME
+        take_text(format, put.d.format, MQ_FORMAT_LENGTH, "format")
+        put.d.encoding = MQENC_NATIVE
+        put.d.ccsid = MQCCSI_UTF8
+        if open_transactions != 0:
+            choose_unit(self.connection, None, &unit)
+        return put_bytes(self, unit, &put, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+
+    def get(
+        self, wait=0, msg_id=None, correl_id=None, syncpoint=None, *, group_id=None,
+        max_length=None, truncate=False, browse=None, under_cursor=False, lock=False, unlock=False,
+        msg_seq_number=None, syncpoint_if_persistent=False,
+    ):
+        """Takes the first message that matches, and returns it.
+
+        wait: seconds to wait for one, None = for ever; else NoMessageAvailable (2033).
+        msg_id, correl_id, group_id, msg_seq_number: it must carry these. syncpoint: as in put().
+        max_length: longer messages stay where they are, TruncatedMessage (2080) tells the length;
+        with truncate they are cut and taken with warning 2079. browse: "first", "next" or "cursor"
+        looks at a message without taking it; under_cursor takes the one browsed; lock hides the one
+        browsed from others, unlock ends that. A wait that a signal handler ends by an exception has
+        taken nothing.
+        """
+        cdef mqe_get_t get
+        cdef mqe_unit *unit = NULL
+        cdef get_request request
+        if self.closed:
+            self.raise_closed()
+        get.flags = self.get_flags
+        get.match = 0
+        get.wait_us = 0
+        request.limit = -1
+        request.wait_us = 0
+        if wait is not ZERO:
+            take_wait(wait, &request.wait_us)
+        if msg_id is not None:
+            take_id(msg_id, get.msg_id, RC_MSG_ID_ERROR, "msg_id")
+            get.match |= MQE_MATCH_MSG_ID
+        if correl_id is not None:
+            take_id(correl_id, get.correl_id, RC_CORREL_ID_ERROR, "correl_id")
+            get.match |= MQE_MATCH_CORREL_ID
+        if group_id is not None:
+            take_id(group_id, get.group_id, RC_GROUP_ID_ERROR, "group_id")
+            get.match |= MQE_MATCH_GROUP_ID
+        if msg_seq_number is not None:
+            take_int(msg_seq_number, &get.seq_number, RC_MSG_SEQ_NUMBER_ERROR, "msg_seq_number")
+            get.match |= MQE_MATCH_SEQ_NUMBER
+        if max_length is not None:
+            request.limit = take_limit(max_length)
+            if truncate:
+                get.flags |= MQE_GET_ACCEPT_TRUNCATED
+        elif truncate:
+            wrong_value(RC_OPTIONS_ERROR, "truncate needs max_length")
+        if browse is not None or under_cursor or lock or unlock:
+            get.flags |= cursor_flags(browse, under_cursor, lock, unlock, syncpoint)
+            if browse is not None or unlock:
+                syncpoint = False
+        if syncpoint_if_persistent:
+            if syncpoint is not None:
+                wrong_value(RC_OPTIONS_ERROR, "syncpoint_if_persistent goes without syncpoint")
+            get.flags |= MQE_GET_IF_PERSISTENT
+            syncpoint = True
+        if syncpoint is not None or open_transactions != 0:
+            choose_unit(self.connection, syncpoint, &unit)
+        return receive(self, unit, &get, &request)

@@ -1,0 +1,83 @@
+# registration.pyx - what the binding calls upward: exception classes and services of the package.
+#
+# The binding imports nothing of penstock. python/penstock/_registration.py registers everything
+# once, when the package is imported; services import their own module when they are called first,
+# so that importing penstock stays cheap. Classes over NumPy arrays are registered by penstock.batch
+# (batch/arrays.pyx), classes of structures by penstock.mqi (mqi/calls.pyx).
+#
+# Errors. Until it is registered, whatever is called raises RuntimeError with the remedy in its
+# text; `except MQError` then catches nothing.
+
+
+def _not_registered(*arguments, **fields):
+    raise RuntimeError("penstock._engine has no exceptions and services: import penstock first")
+
+
+# ---- exceptions (penstock.errors) ----
+
+cdef object MQError = ()                      # a class; () is what no exception matches
+cdef object error_for = _not_registered       # (reason, text, **fields) -> MQError
+cdef object InvalidType = _not_registered
+cdef object InvalidValue = _not_registered
+cdef object ClosedHandle = _not_registered
+cdef object UnknownXid = _not_registered
+cdef object XidInUse = _not_registered
+
+# ---- services ----
+
+cdef object prepare_open = _not_registered
+cdef object reply_alias = _not_registered
+cdef object report_discarded = _not_registered
+cdef object load_batch_classes = _not_registered
+cdef object load_option_rules = _not_registered
+cdef object list_put = _not_registered
+cdef object list_close = _not_registered
+
+
+def register_errors(
+    *, base, for_reason, invalid_type, invalid_value, closed_handle, unknown_xid, xid_in_use
+):
+    """Registers the exceptions of penstock.errors: the base class, the function that makes the
+    exception of a reason code, and the classes that say more than the code does.
+    """
+    global MQError, error_for, InvalidType, InvalidValue, ClosedHandle, UnknownXid, XidInUse
+    MQError = base
+    error_for = for_reason
+    InvalidType = invalid_type
+    InvalidValue = invalid_value
+    ClosedHandle = closed_handle
+    UnknownXid = unknown_xid
+    XidInUse = xid_in_use
+
+
+def register_services(
+    *, open_queue, alias_of_reply, discarded_at_end, batch_classes, option_rules
+):
+    """Registers what the binding leaves to the package.
+
+    Args:
+        open_queue: (connection, name, manager, options, dynamic_name) -> (name, route, definition):
+            resolves the name of anything but a local queue.
+        alias_of_reply: (connection, name) -> (queue, manager) of a reply-queue alias.
+        discarded_at_end: (name, count): logs non-persistent messages that a detach discarded.
+        batch_classes: () -> None: calls register_batch_classes().
+        option_rules: () -> the rules of options of PUT, PUT1, GET and CLOSE.
+    """
+    global prepare_open, reply_alias, report_discarded
+    global load_batch_classes, load_option_rules
+    prepare_open = open_queue
+    reply_alias = alias_of_reply
+    report_discarded = discarded_at_end
+    load_batch_classes = batch_classes
+    load_option_rules = option_rules
+
+
+def register_list_verbs(*, put, close):
+    """Registers MQPUT and MQCLOSE of distribution lists.
+
+    Args:
+        put: (connection handle, object handle, MQMD, MQPMO, data) -> results of MQPUT.
+        close: (object handle) -> reason code.
+    """
+    global list_put, list_close
+    list_put, list_close = put, close

@@ -1,0 +1,28 @@
+# unit.pxd - the fields of Unit and ThreadOwner.
+
+cdef class ThreadOwner:
+    cdef object __weakref__
+
+
+cdef class Unit:
+    # the core's side; NULL before it is entered and after its end
+    cdef mqe_unit *unit
+    cdef Attachment connection
+    cdef unsigned forks
+    cdef int state              # UNIT_*
+    cdef int busy               # calls inside the core; changed with the GIL held
+
+    # explicit units only; an implicit one must not keep its owner alive
+    cdef bint explicit
+    cdef object owner           # the thread or task that entered it
+    cdef object token           # of the context variable `innermost`
+    cdef Unit outer             # the unit that was innermost before
+
+    cdef object __weakref__
+
+    cdef int check_owner(self) except -1
+    cdef int complete(self, bint commit)
+    cdef int prepare_as(self, Xid xid, bint allow_empty, bint wait) except -1
+    cdef int finish(self, bint commit)
+    cdef void detach(self, int state)
+    cdef void abandon(self)

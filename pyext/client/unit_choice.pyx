@@ -1,0 +1,145 @@
+# unit_choice.pyx - which unit of work a call belongs to (crash-safety rule 49).
+#
+# Terms
+#   owner          a thread or an asyncio task.
+#   explicit unit  what transaction() makes: a link in the list that the context variable
+#                  `innermost` begins. It counts only for the owner that entered it; a context may
+#                  be inherited by a child task or carried to another thread, where its units are
+#                  found and passed over.
+#   implicit unit  of an owner, begun by its first call with syncpoint=True. It stands in
+#                  Attachment.implicit, weakly keyed by its owner: when the owner is gone the unit
+#                  is collected, which backs it out.
+#
+# Invariants
+#   1. `open_transactions` counts the explicit units of the process that are open: while there is
+#      none, a put or get does not read the context variable.
+#   2. An owner has one unit of work of a connection at a time.
+#
+# Locks. With the GIL; new_unit() releases it when the core blocks.
+#
+# Errors. 2128 for a second unit, 2046 for a syncpoint that is no truth value.
+
+cdef object innermost = PyContextVar_New("penstock unit of work", NULL)
+cdef int open_transactions = 0
+cdef object asyncio_events = None  # the module, once the program has loaded it
+cdef str THREAD_KEY = "penstock owner"
+
+
+cdef class ThreadOwner:
+    """Stands for a thread: an object in the dictionary of its state, which ends with the thread."""
+
+
+cdef object current_owner():
+    """The asyncio task that runs, else the object that stands for this thread."""
+    global asyncio_events
+    if asyncio_events is None:
+        asyncio_events = sys.modules.get("asyncio.events")
+    if asyncio_events is not None:
+        loop = asyncio_events._get_running_loop()
+        if loop is not None:
+            import asyncio
+
+            task = asyncio.current_task(loop)
+            if task is not None:
+                return task
+    return thread_owner()
+
+
+cdef object thread_owner():
+    """The object that stands for this thread, whatever task runs in it."""
+    cdef dict state = <dict>PyThreadState_GetDict()
+    cdef PyObject *found = PyDict_GetItem(state, THREAD_KEY)
+    if found is not NULL:
+        return <object>found
+    owner = ThreadOwner.__new__(ThreadOwner)
+    PyDict_SetItem(state, THREAD_KEY, owner)
+    return owner
+
+
+cdef Unit explicit_unit(Attachment connection):
+    """The explicit unit of this thread or task, None when there is none."""
+    cdef Unit unit
+    if open_transactions == 0:
+        return None
+    unit = context_value(innermost)
+    if unit is None:
+        return None
+    cdef object owner = current_owner()
+    while unit is not None:
+        if unit.connection is connection and unit.state == UNIT_OPEN and unit.owner is owner:
+            return unit
+        unit = unit.outer
+    return None
+
+
+cdef int choose_unit(Attachment connection, object syncpoint, mqe_unit **out) except -1:
+    """The unit that a call with this `syncpoint` belongs to, NULL for none."""
+    cdef Unit unit
+    out[0] = NULL
+    if syncpoint is not None and not isinstance(syncpoint, bool):
+        wrong_type(RC_OPTIONS_ERROR, f"syncpoint must be True, False or None: {syncpoint!r}")
+    if syncpoint is False:
+        return 0
+    unit = explicit_unit(connection)
+    if unit is None and syncpoint is True:
+        unit = implicit_unit(connection)
+    if unit is not None:
+        out[0] = unit.unit
+    return 0
+
+
+cdef Unit implicit_unit(Attachment connection):
+    """The implicit unit of this thread or task, made when there is none."""
+    cdef object owner = current_owner()
+    cdef Unit unit = connection.implicit.get(owner)
+    if unit is None:
+        unit = Unit.__new__(Unit)
+        unit.forks = penstock_forks
+        unit.unit = new_unit(connection)
+        unit.state = UNIT_OPEN
+        connection.implicit[owner] = unit
+    return unit
+
+
+cdef int check_no_unit(Attachment connection) except -1:
+    """Raises when this thread or task has a unit of work (invariant 2)."""
+    cdef Unit unit
+    if explicit_unit(connection) is not None:
+        raise error_for(
+            RC_UOW_IN_PROGRESS, "this thread or task is inside a transaction() already"
+        )
+    unit = connection.implicit.get(current_owner())
+    if unit is not None and mqe_unit_count(unit.unit) != 0:
+        raise error_for(
+            RC_UOW_IN_PROGRESS,
+            "this thread or task has an implicit unit of work: commit() or backout() first",
+        )
+    return 0
+
+
+cdef mqe_unit *new_unit(Attachment connection) except NULL:
+    """An empty unit: the spare of this thread, else one of the core."""
+    cdef penstock_gil gil
+    cdef mqe_unit *unit = connection.spare
+    cdef int reason
+    if unit is not NULL and connection.spare_owner is thread_owner():
+        connection.spare = NULL
+        return unit
+    connection.busy += 1
+    penstock_gil_arm(&gil)
+    reason = mqe_unit_new(connection.manager, &unit)
+    penstock_gil_take(&gil)
+    connection.busy -= 1
+    if reason:
+        fail(reason, f"queue manager {connection.name}")
+    return unit
+
+
+cdef int recycle_unit(Attachment connection, mqe_unit *unit, bint whole) except -1:
+    """Keeps an ended unit as the spare of this thread, or frees it; `whole`: its end succeeded."""
+    if whole and connection.spare is NULL and not connection.closed:
+        connection.spare = unit
+        connection.spare_owner = thread_owner()
+    else:
+        mqe_unit_free(unit)
+    return 0

@@ -1,0 +1,59 @@
+# handles.pxd - the fields of Hconn and Hobj, and the plans that an Hobj keeps.
+
+cdef struct put_plan:         # what MQPMO.Options mean
+    int32_t options           # the options it was made of; -1: none yet
+    uint32_t flags            # MQE_PUT_*
+    int context               # one of PMO_CONTEXTS, or CONTEXT_DEFAULT
+    bint in_unit
+    bint in_unit_zos          # in the unit on platform z/OS
+
+
+cdef struct get_plan:         # what MQGMO.Options mean
+    int32_t options           # the options it was made of; -1: none yet
+    uint32_t flags            # MQE_GET_*
+    bint in_unit
+    bint in_unit_zos          # in the unit on platform z/OS
+    bint destructive
+    uint32_t rights           # MQOO_* that the handle must have
+
+
+cdef class Hconn:
+    cdef readonly Connection qm
+    cdef readonly int sharing       # MQCNO_HANDLE_SHARE_*
+    cdef readonly bint zos          # platform z/OS
+    cdef public str error           # text of the newest failure
+
+    # the unit of work; one call at a time has it
+    cdef Unit unit
+    cdef bint unit_taken
+    cdef public bint begun          # by MQBEGIN
+
+    # open object handles by number
+    cdef readonly dict handles
+    cdef int next_number
+
+    cdef object __weakref__
+
+    cdef int acquire_unit(self, mqe_unit **out) except -1
+    cdef Unit make_unit(self)
+    cdef void release_unit(self, mqe_unit *unit) noexcept
+
+
+cdef class Hobj:
+    cdef readonly Hconn hconn
+    cdef readonly int number            # -1 when closed
+    cdef readonly uint32_t options      # MQOO_*, with what they imply
+    cdef readonly QueueHandle queue     # None: a distribution list, or no queue
+    cdef public object targets          # of a distribution list: one of each destination
+    cdef public object inquired         # (slot, generation, ...) that MQINQ and MQSET work on
+
+    # the options seen last
+    cdef put_plan put
+    cdef get_plan get
+
+    # context of the message got last, for MQPMO_PASS_*_CONTEXT
+    cdef bint has_saved
+    cdef ps_descriptor saved
+    cdef char saved_identity[MQ_APPL_IDENTITY_DATA_LENGTH]
+
+    cdef object __weakref__

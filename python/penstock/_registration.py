@@ -1,0 +1,61 @@
+"""Registers what the compiled binding calls upward: exception classes, and services of the package.
+
+The binding imports nothing of the package. A service imports its module when it is called first, so
+that importing penstock stays cheap. Classes over NumPy arrays are registered by ``penstock.batch``,
+structures and distribution lists by ``penstock.mqi``.
+"""
+
+from __future__ import annotations
+
+from . import _engine, errors
+
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+
+def _open_queue(*arguments: Any) -> Any:
+    from .opening.open_queue import prepare
+
+    return prepare(*arguments)
+
+
+def _alias_of_reply(connection: Any, name: str) -> tuple[str, str]:
+    from .opening.resolution import reply_alias
+
+    return reply_alias(connection, name)
+
+
+def _discarded_at_end(name: str, count: int) -> None:
+    from ._logging import discarded_at_end
+
+    discarded_at_end(name, count)
+
+
+def _batch_classes() -> None:
+    from . import batch  # noqa: F401  it calls _engine.register_batch_classes()
+
+
+def _option_rules() -> ModuleType:
+    from .opening import option_rules
+
+    return option_rules
+
+
+_engine.register_errors(
+    base=errors.MQError,
+    for_reason=errors.error_for,
+    invalid_type=errors.InvalidType,
+    invalid_value=errors.InvalidValue,
+    closed_handle=errors.ClosedHandle,
+    unknown_xid=errors.UnknownXid,
+    xid_in_use=errors.XidInUse,
+)
+_engine.register_services(
+    open_queue=_open_queue,
+    alias_of_reply=_alias_of_reply,
+    discarded_at_end=_discarded_at_end,
+    batch_classes=_batch_classes,
+    option_rules=_option_rules,
+)
