@@ -23,7 +23,11 @@
 #include <wmmintrin.h>
 #define HAVE_CRC_INSTRUCTION 1
 #define HAVE_PRODUCT_INSTRUCTION 1
+#ifdef __clang__ /* where crc32 is a separate feature; for gcc it is part of sse4.2 */
+#define CRC_TARGET __attribute__((target("sse4.2,crc32,pclmul")))
+#else
 #define CRC_TARGET __attribute__((target("sse4.2,pclmul")))
+#endif
 #define CRC_STEP8(crc, value) __builtin_ia32_crc32di((crc), (value)) /* upper half zero */
 #define CRC_STEP4(crc, value) __builtin_ia32_crc32si((crc), (value))
 #define CRC_STEP1(crc, value) __builtin_ia32_crc32qi((crc), (value))

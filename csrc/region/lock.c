@@ -47,7 +47,7 @@ static void undo_one(unsigned char *base, const struct mqx_undo *entry)
     case 2: mqx_store_relaxed((uint16_t *)at, (uint16_t)entry->old); break;
     case 4: mqx_store_relaxed((uint32_t *)at, (uint32_t)entry->old); break;
     case 8: mqx_store_relaxed((uint64_t *)at, entry->old); break;
-    default: mqx_check(!"undo entry of a known size");
+    default: mqx_check(false && "undo entry of a known size");
     }
 }
 
