@@ -1,6 +1,10 @@
-"""Builds the one extension module, penstock._engine: the core (csrc/**/*.c) and its binding.
+"""Builds the one extension module, penstock._engine: the core (csrc/) and its binding (pyext/).
 
-PENSTOCK_DEBUG=1 in the environment gives a build for debugging: slow checks, warnings as errors.
+Any C compiler of the gcc or clang family serves (CC=clang, CC="ccache gcc", CC="zig cc"): options
+that not all of them have are tried out first.
+
+PENSTOCK_DEBUG=1 in the environment gives a build for debugging: slow checks, warnings as errors,
+no optimisation across files. PENSTOCK_CYTHON_DIR is the folder of the generated C (build/cython).
 """
 
 from __future__ import annotations
@@ -18,41 +22,86 @@ from setuptools.command.build_ext import build_ext
 
 DEBUG = os.environ.get("PENSTOCK_DEBUG") == "1"
 HERE = Path(__file__).resolve().parent
-CORE = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").rglob("*.c"))
-BINDING = sorted(str(path.relative_to(HERE)) for path in (HERE / "pyext").rglob("*.*"))
-HEADERS = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").rglob("*.[hd]*"))
+CORE_FOLDER = "csrc"
 
 COMMON = ["-std=gnu11", "-fvisibility=hidden", "-fno-semantic-interposition", "-pthread"]
-COMMON += ["-O1", "-g", "-DMQX_ASSERTIONS"] if DEBUG else ["-O3", "-g0"]
+COMMON += ["-O1", "-g", "-DMQX_SLOW_CHECKS"] if DEBUG else ["-O3", "-g0"]
 CORE_WARNINGS = ["-Wall", "-Wextra", "-Wconversion"] + (["-Werror"] if DEBUG else [])
 BINDING_WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
 BINDING_WARNINGS += ["-Wno-missing-field-initializers"]
 
+# Of each row the first choice that the compiler accepts without a warning is used.
+Choices = tuple[tuple[str, ...], ...]
+LTO: Choices = (("-flto=auto",), ("-flto",))  # gcc's, then clang's and zig's
+HARDENING: tuple[Choices, ...] = (
+    (("-fstack-protector-strong",),),
+    (
+        ("-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3"),
+        ("-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"),
+    ),
+    (("-fcf-protection",),),  # x86-64: CET
+    (("-mbranch-protection=standard",),),  # aarch64: PAC and BTI
+)
+LINKING: tuple[Choices, ...] = (
+    (("-Wl,-z,relro,-z,now,-z,noexecstack",),),
+    # Marks the module for shadow stacks even where the start files of the C library are not
+    # marked; their code is compatible. There is no such option for IBT, as it would not be true
+    # of those files: the linker marks the module for it where they are.
+    (("-Wl,-z,shstk",),),
+)
+# Has a buffer and a call that FORTIFY replaces, so that these options meet what they are for.
+PROBE = """
+#include <string.h>
+int probe(const char *text);
+int probe(const char *text)
+{
+    char copy[32];
+    strcpy(copy, text);
+    return copy[3];
+}
+"""
 
-def links_with_lto(command: list[str]) -> bool:
-    """Whether this compiler can optimise across files when it links."""
+
+def files_below(folder: str, pattern: str) -> list[str]:
+    """Paths relative to this file, in an order that does not depend on the machine."""
+    return sorted(str(path.relative_to(HERE)) for path in (HERE / folder).rglob(pattern))
+
+
+def accepts(compiler: list[str], flags: list[str]) -> bool:
+    """Whether a shared object can be compiled and linked with these flags, without a warning."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "probe.c")
-        source.write_text("int main(void) { return 0; }\n")
-        probe = [*command, "-O2", "-flto", str(source), "-o", str(Path(folder, "probe"))]
-        return subprocess.run(probe, capture_output=True, check=False).returncode == 0
+        source.write_text(PROBE)
+        command = [*compiler, *COMMON, *flags, "-Werror", "-fPIC", "-shared"]
+        command += [str(source), "-o", str(Path(folder, "probe.so"))]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def first_accepted(compiler: list[str], choices: Choices) -> list[str]:
+    """The flags of the first choice that the compiler accepts; none if it accepts none."""
+    for choice in choices:
+        if accepts(compiler, list(choice)):
+            return list(choice)
+    return []
 
 
 class BuildEngine(build_ext):
-    """Core and binding are compiled with warnings of their own and linked with LTO."""
+    """Core and binding are compiled with warnings of their own, hardened, and linked with LTO."""
 
     def build_extension(self, ext: Extension) -> None:
         """Adds what depends on the compiler and on the file."""
-        flags = list(COMMON)
-        if not DEBUG and links_with_lto(list(self.compiler.compiler[:1])):
-            flags.append("-flto=auto")
-            ext.extra_link_args = [*(ext.extra_link_args or []), *flags]
+        compiler = list(self.compiler.compiler_so)
+        flags = [*COMMON]
+        for choices in HARDENING if DEBUG else (LTO, *HARDENING):
+            flags += first_accepted(compiler, choices)
+        linking = [flag for choices in LINKING for flag in first_accepted(compiler, choices)]
+        ext.extra_link_args = [*(ext.extra_link_args or []), *flags, *linking]
         compile_one = self.compiler._compile
 
         def compile_with_warnings(
             obj: str, src: str, ext_name: str, cc_args: Any, extra: list[str], pp_opts: Any
         ) -> None:
-            core = "csrc" in Path(src).parts
+            core = Path(src).parts[0] == CORE_FOLDER
             warnings = CORE_WARNINGS if core else BINDING_WARNINGS
             compile_one(obj, src, ext_name, cc_args, [*extra, *flags, *warnings], pp_opts)
 
@@ -65,9 +114,9 @@ class BuildEngine(build_ext):
 
 engine = Extension(
     "penstock._engine",
-    sources=["pyext/penstock/_engine.pyx", *CORE],
-    depends=[*HEADERS, *BINDING],
-    include_dirs=["csrc", "csrc/include", "pyext"],
+    sources=["pyext/_engine.pyx", *files_below(CORE_FOLDER, "*.c")],
+    depends=[*files_below(CORE_FOLDER, "*.[hd]*"), "pyext/gil.h"],
+    include_dirs=[CORE_FOLDER, f"{CORE_FOLDER}/include", "pyext"],
 )
 
 if sys.platform != "linux":
