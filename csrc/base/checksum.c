@@ -20,6 +20,7 @@
 #include <string.h>
 
 #if defined(__x86_64__)
+#include <cpuid.h> /* __builtin_cpu_supports would link the compiler's run-time library */
 #include <wmmintrin.h>
 #define HAVE_CRC_INSTRUCTION 1
 #define HAVE_PRODUCT_INSTRUCTION 1
@@ -141,8 +142,9 @@ static void fill_slices(void)
 static bool detect_hardware(void)
 {
 #if defined(__x86_64__)
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("sse4.2") != 0 && __builtin_cpu_supports("pclmul") != 0;
+    unsigned a, b, features, d;
+    return __get_cpuid(1, &a, &b, &features, &d) != 0 && (features & bit_SSE4_2) != 0 &&
+           (features & bit_PCLMUL) != 0;
 #elif defined(__aarch64__)
     return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
 #else
