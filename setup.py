@@ -25,6 +25,7 @@ HERE = Path(__file__).resolve().parent
 CORE_FOLDER = "csrc"
 
 COMMON = ["-std=gnu11", "-fvisibility=hidden", "-fno-semantic-interposition", "-pthread"]
+COMMON += ["-fwrapv", "-DNDEBUG"]  # as Python itself; CFLAGS in the environment replace Python's
 COMMON += ["-O1", "-g", "-DMQX_SLOW_CHECKS"] if DEBUG else ["-O3", "-g0"]
 CORE_WARNINGS = ["-Wall", "-Wextra", "-Wconversion"] + (["-Werror"] if DEBUG else [])
 BINDING_WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
