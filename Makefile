@@ -10,15 +10,15 @@ JOBS ?= 2
 
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
-CORE := $(wildcard csrc/*/*.c csrc/*/*.h csrc/*/*/*.h csrc/*/*.def)
-BINDING := $(wildcard pyext/*.* pyext/*/*)
+CORE := $(shell find csrc -name '*.[chd]*')
+BINDING := $(shell find pyext -type f)
 TOOLS := $(VENV)/.tools
 BUILT := $(VENV)/.built
 
 .DEFAULT_GOAL := help
 .PHONY: help
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' \
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' \
 	    $(MAKEFILE_LIST)
 
 # ---- set-up ----
@@ -57,8 +57,9 @@ pipeline: $(BUILT) ## log lines through queues and Spark, counted by grep, too (
 test: style c-test py-test ## everything that takes minutes
 py-test: $(BUILT) ## the Python tests
 	$(RUN) -m pytest -q tests
-c-test: ## the C tests, plain build
-	$(MAKE) -j$(JOBS) -C tests/c check
+c-test: ## the C tests, plain build (another compiler: CC=clang BUILD=build/c/clang)
+	$(MAKE) -j$(JOBS) -C tests/c check \
+	    $(if $(filter command,$(word 1,$(origin BUILD))),BUILD=$(abspath $(BUILD)))
 c-build: ## compile the core with all warnings as errors
 	$(MAKE) -j$(JOBS) -C tests/c c-tests
 c-asan: ## the C tests under address and undefined-behaviour sanitizers (T10)
@@ -74,6 +75,16 @@ typecheck: $(BUILT) ## mypy --strict
 	$(BIN)/mypy
 docs: $(BUILT) ## links and examples of the documents
 	$(RUN) -m pytest -q tests/test_docs.py
+
+DOCS := $(VENV)/.docs
+$(DOCS): $(TOOLS) tools/requirements-docs.txt
+	$(RUN) -m pip install --quiet --disable-pip-version-check \
+	    --requirement tools/requirements-docs.txt
+	@touch $@
+
+.PHONY: site
+site: $(BUILT) $(DOCS) ## build the documents into a site, build/site/html
+	$(RUN) tools/site.py
 format: $(TOOLS) ## format the Python files
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -119,14 +130,21 @@ bench: $(BUILT) ## figures as ratios against raw limits, interleaved
 
 # ---- packages ----
 
-.PHONY: dist sdist wheel smoke
+.PHONY: dist sdist wheel wheels smoke smoke-wheels smoke-aarch64
 dist: sdist wheel ## source distribution and wheel, into dist/
 sdist: $(TOOLS) ## source distribution
 	$(RUN) -m build --sdist
-wheel: $(TOOLS) ## wheel
+wheel: $(TOOLS) ## wheel for this machine
 	$(RUN) -m build --wheel
+wheels: ## wheels of a release, x86-64 and aarch64 (VERSIONS="3.11", ARCHES=x86_64)
+	$(PYTHON) tools/wheels.py $(if $(VERSIONS),--versions $(VERSIONS)) \
+	    $(if $(ARCHES),--arches $(ARCHES))
 smoke: wheel ## install the wheel alone in a new environment and use it
 	sh tools/smoke_wheel.sh $(PYTHON) $(BUILD)/smoke
+smoke-wheels: ## install each x86-64 wheel of a release alone and use it
+	$(PYTHON) tools/wheels.py --smoke $(if $(VERSIONS),--versions $(VERSIONS))
+smoke-aarch64: ## use the aarch64 wheel for Python 3.11 under qemu-user
+	sh tools/smoke_aarch64.sh $(BUILD)/smoke-aarch64
 
 # ---- cleaning ----
 
