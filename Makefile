@@ -10,8 +10,8 @@ JOBS ?= 2
 
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
-CORE := $(shell find csrc -name '*.[chd]*')
-BINDING := $(shell find pyext -type f)
+CORE := $(wildcard csrc/*/*.c csrc/*/*.h csrc/*/*/*.h csrc/*/*.def)
+BINDING := $(wildcard pyext/*)
 TOOLS := $(VENV)/.tools
 BUILT := $(VENV)/.built
 

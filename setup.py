@@ -1,4 +1,4 @@
-"""Builds the one extension module, penstock._engine: the core (csrc/) and its binding (pyext/).
+"""Builds the one extension module, penstock._engine: the core (csrc/**/*.c) and its binding.
 
 Any C compiler of the gcc or clang family serves (CC=clang, CC="ccache gcc", CC="zig cc"): options
 that not all of them have are tried out first.
@@ -22,14 +22,17 @@ from setuptools.command.build_ext import build_ext
 
 DEBUG = os.environ.get("PENSTOCK_DEBUG") == "1"
 HERE = Path(__file__).resolve().parent
-CORE_FOLDER = "csrc"
+CORE = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").rglob("*.c"))
+HEADERS = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").rglob("*.[hd]*"))
 
 COMMON = ["-std=gnu11", "-fvisibility=hidden", "-fno-semantic-interposition", "-pthread"]
-COMMON += ["-fwrapv", "-DNDEBUG"]  # as Python itself; CFLAGS in the environment replace Python's
-COMMON += ["-O1", "-g", "-DMQX_SLOW_CHECKS"] if DEBUG else ["-O3", "-g0"]
+COMMON += ["-O1", "-g", "-DMQX_ASSERTIONS"] if DEBUG else ["-O3", "-g0"]
 CORE_WARNINGS = ["-Wall", "-Wextra", "-Wconversion"] + (["-Werror"] if DEBUG else [])
 BINDING_WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
 BINDING_WARNINGS += ["-Wno-missing-field-initializers"]
+
+# As Python itself is compiled: CFLAGS in the environment replace those of the interpreter.
+COMMON += ["-fwrapv", "-DNDEBUG"]
 
 # Of each row the first choice that the compiler accepts without a warning is used.
 Choices = tuple[tuple[str, ...], ...]
@@ -61,11 +64,6 @@ int probe(const char *text)
     return copy[3];
 }
 """
-
-
-def files_below(folder: str, pattern: str) -> list[str]:
-    """Paths relative to this file, in an order that does not depend on the machine."""
-    return sorted(str(path.relative_to(HERE)) for path in (HERE / folder).rglob(pattern))
 
 
 def accepts(compiler: list[str], flags: list[str]) -> bool:
@@ -102,7 +100,7 @@ class BuildEngine(build_ext):
         def compile_with_warnings(
             obj: str, src: str, ext_name: str, cc_args: Any, extra: list[str], pp_opts: Any
         ) -> None:
-            core = Path(src).parts[0] == CORE_FOLDER
+            core = "csrc" in Path(src).parts
             warnings = CORE_WARNINGS if core else BINDING_WARNINGS
             compile_one(obj, src, ext_name, cc_args, [*extra, *flags, *warnings], pp_opts)
 
@@ -115,9 +113,9 @@ class BuildEngine(build_ext):
 
 engine = Extension(
     "penstock._engine",
-    sources=["pyext/_engine.pyx", *files_below(CORE_FOLDER, "*.c")],
-    depends=[*files_below(CORE_FOLDER, "*.[hd]*"), "pyext/gil.h"],
-    include_dirs=[CORE_FOLDER, f"{CORE_FOLDER}/include", "pyext"],
+    sources=["pyext/_engine.pyx", *CORE],
+    depends=[*HEADERS, "pyext/gil.h"],
+    include_dirs=["csrc", "csrc/include", "pyext"],
 )
 
 if sys.platform != "linux":
