@@ -1,6 +1,6 @@
 #!/bin/sh
-# make_venv.sh PYTHON VENV REQUIREMENTS - a virtual environment with the tools that building and testing
-# need. Runs again safely: what is there is brought up to date.
+# make_venv.sh PYTHON VENV REQUIREMENTS - a virtual environment with the tools that building and
+# testing need. Runs again safely: what is there is brought up to date.
 set -eu
 
 python=$1
