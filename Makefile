@@ -1,6 +1,6 @@
-# `make` or `make help` lists the targets. Everything is built and run in a virtual environment inside
-# the checkout (VENV, default .venv); what is needed besides is Python >= 3.10 with its headers, a C
-# compiler and make.
+# `make` or `make help` lists the targets. Everything is built and run in a virtual environment in
+# the checkout (VENV, default .venv); what is needed besides is Python >= 3.10 with its headers, a
+# C compiler and make.
 
 PYTHON ?= python3
 VENV ?= .venv
