@@ -11,7 +11,7 @@ JOBS ?= 2
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
 CORE := $(wildcard csrc/*/*.c csrc/*/*.h csrc/*/*/*.h csrc/*/*.def)
-BINDING := $(wildcard pyext/*)
+BINDING := $(shell find pyext -type f)
 TOOLS := $(VENV)/.tools
 BUILT := $(VENV)/.built
 
@@ -67,6 +67,7 @@ c-asan: ## the C tests under address and undefined-behaviour sanitizers (T10)
 c-tsan: ## the C tests under the thread sanitizer (T10)
 	$(MAKE) -j$(JOBS) -C tests/c check VARIANT=tsan
 style: $(BUILT) ## sizes, layers, banned calls
+	$(RUN) tests/style/counts.py
 	$(RUN) -m pytest -q tests/style
 lint: $(TOOLS) ## ruff
 	$(BIN)/ruff check .

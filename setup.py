@@ -23,6 +23,7 @@ from setuptools.command.build_ext import build_ext
 DEBUG = os.environ.get("PENSTOCK_DEBUG") == "1"
 HERE = Path(__file__).resolve().parent
 CORE = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").rglob("*.c"))
+BINDING = sorted(str(path.relative_to(HERE)) for path in (HERE / "pyext").rglob("*.*"))
 HEADERS = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").rglob("*.[hd]*"))
 
 COMMON = ["-std=gnu11", "-fvisibility=hidden", "-fno-semantic-interposition", "-pthread"]
@@ -113,8 +114,8 @@ class BuildEngine(build_ext):
 
 engine = Extension(
     "penstock._engine",
-    sources=["pyext/_engine.pyx", *CORE],
-    depends=[*HEADERS, "pyext/gil.h"],
+    sources=["pyext/penstock/_engine.pyx", *CORE],
+    depends=[*HEADERS, *BINDING],
     include_dirs=["csrc", "csrc/include", "pyext"],
 )
 

@@ -30,11 +30,12 @@ PAGES = {
     "Proof": ("docs/crash-safety", "docs/figures", "bench/README", "bench/results/README"),
     "Inside": ("ARCHITECTURE", "csrc/README", "csrc/FORMAT", "csrc/LOCKING"),
     "Work on it": (
-        "CONTRIBUTING", "tests/README", "tests/seeds/README", "ROADMAP", "CHANGELOG",
+        "CONTRIBUTING", "tests/README", "tests/seeds/README", "docs/release", "SECURITY", "ROADMAP",
+        "CHANGELOG",
     ),
 }  # fmt: skip
-_PLACES = ("*.md", "docs/**/*.md", "docs/**/*.rst", "csrc/**/*.md", "python/**/*.md",
-           "examples/*.md", "tests/**/*.md", "bench/**/*.md")  # fmt: skip
+_PLACES = ("*.md", "docs/**/*.md", "docs/**/*.rst", "csrc/**/*.md", "pyext/**/*.md",
+           "python/**/*.md", "examples/*.md", "tests/**/*.md", "bench/**/*.md")  # fmt: skip
 _LINK = re.compile(r"\]\(([^)#\s]+)")
 
 CONFIGURATION = """
