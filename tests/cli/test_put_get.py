@@ -145,7 +145,7 @@ def test_a_broken_pipe_puts_the_unit_back(qm1: Command) -> None:
     with qm1.running("get", "QM1", "Q", stdout=writer) as process:
         os.close(writer)
         _, err = process.communicate(timeout=30)
-    assert process.returncode == 2 and b"put back" in err
+    assert process.returncode == 2 and b"backed out" in err
     left = rows(qm1.ok("browse", "QM1", "Q", "--json"))
     assert [(row["data"], row["backout_count"]) for row in left] == [("one", 1), ("two", 1)]
 

@@ -262,7 +262,7 @@ def test_replace_starts_from_defaults_but_keeps_messages_and_creation(qm: QueueM
         ("QLOCAL", {"qsgdisp": "SHARED", "cfstruct": "NONE"}, "no structure NONE"),
         ("QLOCAL", {"cluster": "A", "clusnl": "B"}, "exclude"),
         ("QREMOTE", {"cluster": "A", "clusnl": "B"}, "exclude"),
-        ("QLOCAL", {"deftype": "PERMDYN"}, "only shown"),
+        ("QLOCAL", {"deftype": "PERMDYN"}, "display-only"),
         ("CFSTRUCT", {"cflevel": 2, "recover": True}, "CFLEVEL"),
         ("TOPIC", {}, "TOPICSTR"),
         ("QCLUSTER", {"cluster": "C"}, "CLUSQMGR"),
@@ -395,7 +395,7 @@ def test_the_queue_manager_is_altered_and_shown_by_its_name(qm: QueueManager) ->
     assert (shown["trigint"], shown["maxprty"], shown["platform"]) == (5, 9, "UNIX")
     assert str(shown["qmid"]).startswith("QM1_")
     for wrong in ({"maxprty": 8}, {"qmid": "x"}, {"platform": "MVS"}):
-        with pytest.raises(penstock.AttributeNameError, match="only shown"):
+        with pytest.raises(penstock.AttributeNameError, match="display-only"):
             qm.alter("QMGR", **wrong)
     with pytest.raises(penstock.InvalidValue, match="DEFXMITQ"):
         qm.alter("QMGR", defxmitq="SYSTEM.CLUSTER.TRANSMIT.QUEUE")

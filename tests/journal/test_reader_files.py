@@ -105,7 +105,7 @@ def test_successors_header_is_a_mark() -> None:
     at, path = store.used, store.path
     store.append(w.put(1))
     store.roll()
-    with pytest.raises(DamagedFile, match="batches go on"):
+    with pytest.raises(DamagedFile, match="requires batches"):
         replay(flipped(store, at + 100, path))
 
 
@@ -196,7 +196,7 @@ def rewritten(store: w.Store, number: int, offset: int, value: int) -> dict[str,
         (80, 32768, "its header says 32768"),
         (88, 0, "segment number 2"),
         (88, 8192 + 8, "previous segment ends"),
-        (88, 8192, "batches go on"),
+        (88, 8192, "requires batches"),
         (200, 1, "reserved bytes"),
     ],
 )
@@ -204,7 +204,7 @@ def test_header_that_contradicts_its_surroundings_is_refused(
     offset: int, value: int, said: str
 ) -> None:
     store = three_segments()
-    if said == "batches go on":  # an end inside the stretch that the batches do not reach
+    if said == "requires batches":  # an end inside the stretch that the batches do not reach
         value = 20480
     with pytest.raises(DamagedFile, match=said):
         replay(rewritten(store, 2, offset, value))
