@@ -53,7 +53,7 @@ pipeline: $(BUILT) ## log lines through queues and Spark, counted by grep, too (
 
 # ---- tests ----
 
-.PHONY: test py-test c-test c-build c-asan c-tsan style lint typecheck docs format
+.PHONY: test py-test c-test c-build c-asan c-tsan style lint typecheck docs constants format
 test: style c-test py-test ## everything that takes minutes
 py-test: $(BUILT) ## the Python tests
 	$(RUN) -m pytest -q tests
@@ -76,6 +76,8 @@ typecheck: $(BUILT) ## mypy --strict
 	$(BIN)/mypy
 docs: $(BUILT) ## links and examples of the documents
 	$(RUN) -m pytest -q tests/test_docs.py
+constants: $(TOOLS) ## write MQ's constants in C, Cython and Python from the table in tools/mqi
+	$(RUN) tools/make_mqi.py
 
 DOCS := $(VENV)/.docs
 $(DOCS): $(TOOLS) tools/requirements-docs.txt
@@ -86,6 +88,7 @@ $(DOCS): $(TOOLS) tools/requirements-docs.txt
 .PHONY: site
 site: $(BUILT) $(DOCS) ## build the documents into a site, build/site/html
 	$(RUN) tools/site.py
+
 format: $(TOOLS) ## format the Python files
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .

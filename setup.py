@@ -25,6 +25,7 @@ HERE = Path(__file__).resolve().parent
 CORE = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").rglob("*.c"))
 BINDING = sorted(str(path.relative_to(HERE)) for path in (HERE / "pyext").rglob("*.*"))
 HEADERS = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").rglob("*.[hd]*"))
+BINDING = sorted(str(path.relative_to(HERE)) for path in (HERE / "pyext").rglob("*.*"))
 
 COMMON = ["-std=gnu11", "-fvisibility=hidden", "-fno-semantic-interposition", "-pthread"]
 COMMON += ["-O1", "-g", "-DMQX_ASSERTIONS"] if DEBUG else ["-O3", "-g0"]

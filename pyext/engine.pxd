@@ -1,7 +1,7 @@
-# engine.pxd - the core's public interface (csrc/include/penstock/engine.h, csrc/scan.h) and the structs of
-# csrc/format.h that it uses. No other file of the binding declares names of the core.
+# engine.pxd - the core's public interface (csrc/include/penstock) and the structs of
+# csrc/format/format.h that it uses. No other file of the binding declares names of the core.
 #
-# Everything is nogil: the core never calls Python, but for the hook of mqe_block_hook_arm() (gil.h).
+# Everything is nogil: the core never calls Python, but for mqe_block_hook_arm()'s hook (gil.h).
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -339,8 +339,8 @@ cdef extern from "penstock/engine.h" nogil:
 
     int mqe_browse_range(mqe_manager *manager, mqe_queue *queue, mqe_get_t *how,
                          const mqe_position *range, mqe_batch *batch)
-    int mqe_queue_split_points(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t parts,
-                         mqe_position *out, uint32_t *out_count)
+    int mqe_queue_split_points(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                               uint32_t parts, mqe_position *out, uint32_t *out_count)
 
     struct mqe_prepared_cursor:
         uint64_t index
@@ -425,7 +425,8 @@ cdef extern from "penstock/journal_scan.h" nogil:
         uint64_t last_us
 
     int mqe_journal_scan_open(
-        mqe_journal_scan *scan, const void *data, uint64_t length, const uint8_t *qm_id, uint64_t number
+        mqe_journal_scan *scan, const void *data, uint64_t length, const uint8_t *qm_id,
+        uint64_t number
     )
     int mqe_journal_scan_next(mqe_journal_scan *scan, mqe_journal_scan_rows *rows)
     uint64_t mqe_journal_scan_skip(mqe_journal_scan *scan)

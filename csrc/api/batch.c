@@ -129,7 +129,7 @@ static int check_item(struct put_many *many, uint32_t i)
     if (put->length > length_of(batch, many->longest)) {
         many->longest = i;
     }
-    if (item->d.persistence != 0) {
+    if (item->d.persistence != MQPER_NOT_PERSISTENT) {
         many->persistent = i;
     }
     return MQX_OK;

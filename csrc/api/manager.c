@@ -196,7 +196,7 @@ static int identify(struct mqx_io *io, const char *path, uint64_t *device, uint6
 static void set_id_prefix(struct mqx_header *header, const char *name)
 {
     char prefix[sizeof header->id_prefix];
-    memcpy(prefix, header->platform == 1 ? "CSQ " : "AMQ ", 4);
+    memcpy(prefix, header->platform == MQX_PLATFORM_ZOS ? "CSQ " : "AMQ ", 4);
     memset(prefix + 4, ' ', sizeof prefix - 4);
     memcpy(prefix + 4, name, strnlen(name, sizeof prefix - 4));
     memcpy(header->id_prefix, prefix, sizeof prefix);

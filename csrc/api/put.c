@@ -29,10 +29,10 @@
 
 static int resolve_persistence(const struct mqx_object *first, struct ps_descriptor *d)
 {
-    if (d->persistence == 2) { /* MQPER_PERSISTENCE_AS_Q_DEF: the value at the time of the put */
+    if (d->persistence == MQPER_PERSISTENCE_AS_Q_DEF) { /* the value at the time of the put */
         d->persistence = mqx_load_relaxed(&first->def_persistence);
     }
-    if (MQX_UNLIKELY(d->persistence > 1)) {
+    if (MQX_UNLIKELY(d->persistence > MQPER_PERSISTENT)) {
         return mqx_fail(MQRC_PERSISTENCE_ERROR, "Persistence %u; it is 0, 1 or 2", d->persistence);
     }
     return MQX_OK;
@@ -41,7 +41,7 @@ static int resolve_persistence(const struct mqx_object *first, struct ps_descrip
 static int resolve_priority(const struct mqx_object *first, const struct mqx_object *queue,
                             struct ps_descriptor *d, int *warning)
 {
-    if (d->priority == -1) { /* MQPRI_PRIORITY_AS_Q_DEF */
+    if (d->priority == MQPRI_PRIORITY_AS_Q_DEF) {
         d->priority = mqx_load_relaxed(&first->def_priority);
     }
     if (MQX_UNLIKELY(d->priority < 0)) {
@@ -138,7 +138,8 @@ int mqx_put_resolve(struct mqx_putting *call, int32_t expiry, uint32_t flags)
     d->has_ext = call->put.ext != NULL;
     d->backout_count = 0;
     call->put.logged =
-        d->persistence != 0 || mqx_load_relaxed(&queue->np_life) == MQX_NP_IN_STRUCTURE;
+        d->persistence != MQPER_NOT_PERSISTENT ||
+        mqx_load_relaxed(&queue->np_life) == MQX_NP_IN_STRUCTURE;
     if (MQX_UNLIKELY(mqx_load_relaxed(&queue->group_index) != 0)) {
         place_in_group(region, queue, &call->put);
     }

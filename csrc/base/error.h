@@ -12,6 +12,7 @@
 #define PENSTOCK_ERROR_H
 
 #include "base/base.h"
+#include "base/mqi_constants.h" /* MQCC_* */
 
 /* Every reason code the core can give, as MQRC_<NAME>; see reason_codes.def. */
 #define MQX_REASON(code, name, cc, text) MQRC_##name = (code),
@@ -30,9 +31,6 @@ enum {
     MQX_BUSY = 90005,         /* a trylock failed */
     MQX_TORN = 90006,         /* journal scan: nothing valid here (torn tail or end) */
 };
-
-/* Completion codes. */
-enum { MQCC_OK = 0, MQCC_WARNING = 1, MQCC_FAILED = 2 };
 
 /* Remembers the text for `reason` and returns `reason`, so that a birthplace reads
  * `return mqx_fail(MQRC_Q_FULL, "queue holds %u messages, MAXDEPTH is %u", n, max);` */

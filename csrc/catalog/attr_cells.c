@@ -14,9 +14,7 @@ enum field {
     PERSISTENCE, PRIORITY, TYPE, GET, PUT, USAGE, LENGTH, DEPTH, SEQUENCE, INDEX, NPM, QMGR_LENGTH,
     QMGR_UNITS, LEVEL, RECOVER, FIELD_COUNT
 };
-enum { STRUCTURE_NAME = 2039 };
 enum { SMALL_STRUCTURE_MAX = 64512, LARGE_LEVEL = 4, RECOVERABLE_LEVEL = 3 }; /* of CFLEVEL */
-enum { TEMPORARY_DYNAMIC = 3, BY_GROUP_ID = 5 };  /* DEFTYPE, INDXTYPE */
 
 struct rule {
     uint32_t name_space;
@@ -26,21 +24,29 @@ struct rule {
 };
 
 static const struct rule rules[FIELD_COUNT] = {
-    [PERSISTENCE] = {MQX_NAMES_QUEUE, 5, MQRC_PERSISTENCE_ERROR, 0, 1, 0},
-    [PRIORITY] = {MQX_NAMES_QUEUE, 6, MQRC_PRIORITY_ERROR, 0, MQX_MAX_PRIORITY, 0},
-    [TYPE] = {MQX_NAMES_QUEUE, 7, MQRC_SELECTOR_NOT_FOR_TYPE, 1, 4, 1},
-    [GET] = {MQX_NAMES_QUEUE, 9, MQRC_INHIBIT_VALUE_ERROR, 0, 1, 0},
-    [PUT] = {MQX_NAMES_QUEUE, 10, MQRC_INHIBIT_VALUE_ERROR, 0, 1, 0},
-    [USAGE] = {MQX_NAMES_QUEUE, 12, MQRC_SELECTOR_NOT_FOR_TYPE, 0, 1, 0},
-    [LENGTH] = {MQX_NAMES_QUEUE, 13, MQRC_MAX_MSG_LENGTH_ERROR, 0, MQX_MAX_BODY, 4194304},
-    [DEPTH] = {MQX_NAMES_QUEUE, 15, MQRC_SELECTOR_NOT_FOR_TYPE, 0, 999999999, 5000},
-    [SEQUENCE] = {MQX_NAMES_QUEUE, 16, MQRC_SELECTOR_NOT_FOR_TYPE, 0, 1, 0},
-    [INDEX] = {MQX_NAMES_QUEUE, 57, MQRC_SELECTOR_NOT_FOR_TYPE, 0, 5, 0},
-    [NPM] = {MQX_NAMES_QUEUE, 78, MQRC_SELECTOR_NOT_FOR_TYPE, 0, 10, 0},
-    [QMGR_LENGTH] = {MQX_NAMES_MANAGER, 13, MQRC_MAX_MSG_LENGTH_ERROR, 32768, MQX_MAX_BODY, 0},
-    [QMGR_UNITS] = {MQX_NAMES_MANAGER, 33, MQRC_SELECTOR_NOT_FOR_TYPE, 1, 999999999, 0},
-    [LEVEL] = {MQX_NAMES_STRUCTURE, 70, MQRC_SELECTOR_NOT_FOR_TYPE, 1, 5, 3},
-    [RECOVER] = {MQX_NAMES_STRUCTURE, 71, MQRC_SELECTOR_NOT_FOR_TYPE, 0, 1, 0},
+    [PERSISTENCE] = {MQX_NAMES_QUEUE, MQIA_DEF_PERSISTENCE, MQRC_PERSISTENCE_ERROR, 0, 1, 0},
+    [PRIORITY] = {MQX_NAMES_QUEUE, MQIA_DEF_PRIORITY, MQRC_PRIORITY_ERROR, 0, MQX_MAX_PRIORITY,
+                  0},
+    [TYPE] = {MQX_NAMES_QUEUE, MQIA_DEFINITION_TYPE, MQRC_SELECTOR_NOT_FOR_TYPE,
+              MQQDT_PREDEFINED, MQQDT_SHARED_DYNAMIC, MQQDT_PREDEFINED},
+    [GET] = {MQX_NAMES_QUEUE, MQIA_INHIBIT_GET, MQRC_INHIBIT_VALUE_ERROR, 0, 1, 0},
+    [PUT] = {MQX_NAMES_QUEUE, MQIA_INHIBIT_PUT, MQRC_INHIBIT_VALUE_ERROR, 0, 1, 0},
+    [USAGE] = {MQX_NAMES_QUEUE, MQIA_USAGE, MQRC_SELECTOR_NOT_FOR_TYPE, 0, 1, 0},
+    [LENGTH] = {MQX_NAMES_QUEUE, MQIA_MAX_MSG_LENGTH, MQRC_MAX_MSG_LENGTH_ERROR, 0, MQX_MAX_BODY,
+                4194304},
+    [DEPTH] = {MQX_NAMES_QUEUE, MQIA_MAX_Q_DEPTH, MQRC_SELECTOR_NOT_FOR_TYPE, 0, 999999999, 5000},
+    [SEQUENCE] = {MQX_NAMES_QUEUE, MQIA_MSG_DELIVERY_SEQUENCE, MQRC_SELECTOR_NOT_FOR_TYPE,
+                  MQMDS_PRIORITY, MQMDS_FIFO, MQMDS_PRIORITY},
+    [INDEX] = {MQX_NAMES_QUEUE, MQIA_INDEX_TYPE, MQRC_SELECTOR_NOT_FOR_TYPE, MQIT_NONE,
+               MQIT_GROUP_ID, MQIT_NONE},
+    [NPM] = {MQX_NAMES_QUEUE, MQIA_NPM_CLASS, MQRC_SELECTOR_NOT_FOR_TYPE, MQNPM_CLASS_NORMAL,
+             MQNPM_CLASS_HIGH, MQNPM_CLASS_NORMAL},
+    [QMGR_LENGTH] = {MQX_NAMES_MANAGER, MQIA_MAX_MSG_LENGTH, MQRC_MAX_MSG_LENGTH_ERROR, 32768,
+                     MQX_MAX_BODY, 0},
+    [QMGR_UNITS] = {MQX_NAMES_MANAGER, MQIA_MAX_UNCOMMITTED_MSGS, MQRC_SELECTOR_NOT_FOR_TYPE, 1,
+                    999999999, 0},
+    [LEVEL] = {MQX_NAMES_STRUCTURE, MQIA_CF_LEVEL, MQRC_SELECTOR_NOT_FOR_TYPE, 1, 5, 3},
+    [RECOVER] = {MQX_NAMES_STRUCTURE, MQIA_CF_RECOVER, MQRC_SELECTOR_NOT_FOR_TYPE, 0, 1, 0},
 };
 
 struct entry {
@@ -113,7 +119,8 @@ static int read_value(uint32_t name_space, const struct entry *entry, int64_t va
             return mqx_fail(MQRC_SELECTOR_ERROR, "attribute %d is an integer", rule->selector);
         }
         memcpy(&value, entry->value, sizeof value);
-        if (value < rule->least || value > rule->most || (field == NPM && value % 10 != 0)) {
+        if (value < rule->least || value > rule->most ||
+            (field == NPM && value % MQNPM_CLASS_HIGH != 0)) {
             return mqx_fail(rule->reason,
                             "attribute %d has the value %lld; allowed are %lld to %lld",
                             rule->selector, (long long)value, (long long)rule->least,
@@ -129,19 +136,19 @@ static int read_structure(const struct ps_object_name *name, const struct entry 
                           char out[MQX_NAME_SIZE])
 {
     uint32_t length = entry->head.length;
-    if (entry->head.selector != STRUCTURE_NAME || name->name_space != MQX_NAMES_QUEUE ||
+    if (entry->head.selector != MQCA_CF_STRUC_NAME || name->name_space != MQX_NAMES_QUEUE ||
         name->type != MQX_LOCAL_QUEUE) {
         return MQX_OK;
     }
     if (entry->head.kind != KIND_STRING) {
-        return mqx_fail(MQRC_SELECTOR_ERROR, "attribute %d is a string", (int)STRUCTURE_NAME);
+        return mqx_fail(MQRC_SELECTOR_ERROR, "attribute %d is a string", (int)MQCA_CF_STRUC_NAME);
     }
     while (length > 0 && entry->value[length - 1] == ' ') {
         length--;
     }
     if (length > MQX_NAME_SIZE || (length > 0 && entry->value[0] == ' ')) {
         return mqx_fail(MQRC_SELECTOR_NOT_FOR_TYPE, "attribute %d, \"%.*s\", is no name",
-                        (int)STRUCTURE_NAME, (int)length, (const char *)entry->value);
+                        (int)MQCA_CF_STRUC_NAME, (int)length, (const char *)entry->value);
     }
     memcpy(out, entry->value, length);
     return MQX_OK;
@@ -149,7 +156,7 @@ static int read_structure(const struct ps_object_name *name, const struct entry 
 
 static void fill_queue(const int64_t values[FIELD_COUNT], struct mqx_values *out)
 {
-    const bool temporary = values[TYPE] == TEMPORARY_DYNAMIC; /* it dies with its handle */
+    const bool temporary = values[TYPE] == MQQDT_TEMPORARY_DYNAMIC; /* it dies with its handle */
     out->max_depth = (uint32_t)values[DEPTH];
     out->max_length = (uint32_t)values[LENGTH];
     out->def_priority = (uint8_t)values[PRIORITY];
@@ -158,12 +165,12 @@ static void fill_queue(const int64_t values[FIELD_COUNT], struct mqx_values *out
     out->put_inhibited = (uint8_t)values[PUT];
     out->get_inhibited = (uint8_t)values[GET];
     out->npm_class = (uint8_t)values[NPM];
-    out->group_index = values[INDEX] == BY_GROUP_ID;
+    out->group_index = values[INDEX] == MQIT_GROUP_ID;
     out->definition_type = (uint8_t)values[TYPE];
     out->may_persist = !temporary;
     out->np_life = temporary ? MQX_NP_TO_RESTART
                    : out->structure[0] != ' ' ? MQX_NP_IN_STRUCTURE
-                   : values[NPM] != 0         ? MQX_NP_TO_FAILURE
+                   : values[NPM] != MQNPM_CLASS_NORMAL ? MQX_NP_TO_FAILURE
                                               : MQX_NP_TO_RESTART;
 }
 

@@ -66,7 +66,7 @@
 #include "journal/group_commit.h"
 #include "penstock/engine.h"
 
-enum { MQX_CLOSE_KEEP = 0, MQX_CLOSE_DELETE = 1, MQX_CLOSE_PURGE = 2 }; /* MQCO_* */
+enum { MQX_CLOSE_KEEP = 0, MQX_CLOSE_DELETE = MQCO_DELETE, MQX_CLOSE_PURGE = MQCO_DELETE_PURGE };
 #define MQX_ANY_GENERATION UINT32_MAX
 
 struct mqx_definition {

@@ -343,8 +343,9 @@ static int take_sections(const struct type_rule *rule, struct mqx_decoded *out)
 static int check_message(const struct mqx_decoded *out)
 {
     const struct ps_descriptor *d = out->descriptor;
-    if (d != NULL && (d->zero != 0 || d->placement > MQX_MAX_PRIORITY || d->persistence > 1 ||
-                      d->has_ext > 1 || (d->has_ext == 1) != (out->ext != NULL))) {
+    if (d != NULL && (d->zero != 0 || d->placement > MQX_MAX_PRIORITY ||
+                      d->persistence > MQPER_PERSISTENT || d->has_ext > 1 ||
+                      (d->has_ext == 1) != (out->ext != NULL))) {
         return unreadable(out->head, "descriptor of placement", d->placement);
     }
     if (out->ext != NULL && !is_zero((const unsigned char *)out->ext->zero,

@@ -85,7 +85,8 @@ static MQX_COLD int admit_to_structure(const struct mqx_region *region,
         return mqx_fail(MQRC_CF_STRUC_FAILED, "the structure of queue %.48s is not defined",
                         queue->name);
     }
-    if (put->d->persistence != 0 && mqx_load_relaxed(&structure->may_persist) == 0) {
+    if (put->d->persistence != MQPER_NOT_PERSISTENT &&
+        mqx_load_relaxed(&structure->may_persist) == 0) {
         return mqx_fail(MQRC_PERSISTENT_NOT_ALLOWED, "%.48s cannot hold persistent messages: its "
                         "CFSTRUCT(%.48s) has CFLEVEL(%u), needed are 3 and RECOVER(YES)",
                         queue->name, structure->name, structure->max_depth);
@@ -118,7 +119,8 @@ int mqx_queue_admit(const struct mqx_region *region, const struct mqx_object *qu
                         "a message of %llu bytes, MAXMSGL of the queue manager is %u",
                         (unsigned long long)put->length, region->header->max_message);
     }
-    if (MQX_UNLIKELY(put->d->persistence != 0 && mqx_load_relaxed(&queue->may_persist) == 0)) {
+    if (MQX_UNLIKELY(put->d->persistence != MQPER_NOT_PERSISTENT &&
+                     mqx_load_relaxed(&queue->may_persist) == 0)) {
         return mqx_fail(MQRC_PERSISTENT_NOT_ALLOWED, "%.48s cannot hold persistent messages",
                         queue->name);
     }
@@ -144,7 +146,9 @@ static void fill_entry(const struct mqx_region *region, struct mqx_message *mess
     const struct ps_descriptor *d = put->d;
     message->placement = d->placement;
     message->flags = (uint8_t)((put->logged ? MQX_MSGF_PERSISTENT : 0) |
-                               (put->logged && d->persistence == 0 ? MQX_MSGF_VOLATILE : 0) |
+                               (put->logged && d->persistence == MQPER_NOT_PERSISTENT
+                                    ? MQX_MSGF_VOLATILE
+                                    : 0) |
                                (d->has_ext != 0 ? MQX_MSGF_HAS_EXT : 0));
     message->pins = 0;
     mqx_store_relaxed(&message->object, put->object);

@@ -298,7 +298,7 @@ static void describe(const struct mqx_replay *replay, const struct mqx_decoded *
         .priority = d->priority,
         .placement = d->placement,
         .has_ext = d->has_ext,
-        .is_volatile = d->persistence == 0,
+        .is_volatile = d->persistence == MQPER_NOT_PERSISTENT,
         .record_length = record->head->length,
         .chunk_count = chunked != NULL ? chunked->count : 0,
     };

@@ -25,7 +25,7 @@ cdef class QueueHandle:
     cdef readonly str name
     cdef readonly uint32_t options  # MQOO_*
     cdef uint32_t opened_type       # MQQT_* of the definition that was opened
-    cdef readonly object route      # of penstock.resolution; None: a local queue by its own name
+    cdef readonly object route      # what the name resolved to; None: a local queue by its own name
 
     # where messages go
     cdef mqe_destination to

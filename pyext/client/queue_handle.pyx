@@ -2,8 +2,8 @@
 # and get() with their arguments.
 #
 # Terms
-#   route        what a name resolved to (penstock.resolution): the target, the definitions the name
-#                went through, and for a remote queue where its transmission header points to.
+#   route        what a name resolved to (opening/resolution.py): the target, the definitions the
+#                name went through, and for a remote queue where its transmission header points to.
 #   destination  the same for the core (mqe_destination): a put or get through the handle fails with
 #                2041 when a definition in it has changed since.
 #   hint         expected size of a body: a get allocates so much at first.
@@ -27,8 +27,8 @@ cdef class QueueHandle:
     """An open queue. ``options``, as of MQOPEN: 2 input, 4 exclusive input, 8 browse, 16 output.
 
     ``manager`` is the ObjectQMgrName, ``dynamic_name`` the DynamicQName for a model queue.
-    ``route`` is what the name resolved to (penstock.resolution), None for a local queue by its own
-    name.
+    ``route`` is what the name resolved to (penstock.opening.resolution), None for a local queue by
+    its own name.
     ``definition``: attributes of a dynamic queue of that name, which is made and opened in one.
     """
 

@@ -62,7 +62,11 @@ cdef class _ScanColumns:
         """Holds the memory of one call, which must have room for so many rows."""
         cdef uint32_t i
         cdef Py_buffer *view
-        if mqe_journal_scan_field_count > SCAN_FIELDS_MAX or capacity < 1 or capacity > SCAN_ROWS_MAX:
+        if (
+            mqe_journal_scan_field_count > SCAN_FIELDS_MAX
+            or capacity < 1
+            or capacity > SCAN_ROWS_MAX
+        ):
             raise ValueError(f"{capacity} rows at once")
         for i in range(mqe_journal_scan_field_count):
             name = (<bytes>mqe_journal_scan_fields[i].name).decode("ascii")

@@ -117,7 +117,7 @@ cdef void write_gmo(
     cdef int32_t version = get_long(gmo, VERSION_AT)
     cdef int32_t flags = get.ext.msg_flags if get.d.has_ext else 0
     cdef uint32_t where[2]
-    memcpy(gmo + GMO_RESOLVED_Q, queue.resolved, NAME_LENGTH)
+    memcpy(gmo + GMO_RESOLVED_QNAME, queue.resolved, NAME_LENGTH)
     if version < MQGMO_VERSION_2:
         return
     gmo[GMO_GROUP_STATUS] = letter_of(
@@ -153,7 +153,7 @@ cdef bytes returned_data(
     """The data, with an MQMDE in front when a version-1 MQMD cannot show the message's fields: of
     both together what the buffer has room for.
     """
-    cdef unsigned char mde[MDE_SIZE]
+    cdef unsigned char mde[MQMDE_LENGTH_2]
     if not get.d.has_ext or get_long(md, MD_VERSION) != MQMD_VERSION_1:
         return body
     if not has_group_fields(&get.ext):
@@ -161,9 +161,9 @@ cdef bytes returned_data(
     write_mde(mde, &get.d, &get.ext)
     memcpy(md + MD_FORMAT, FORMAT_MDE, MQ_FORMAT_LENGTH)
     set_long(md, MD_ENCODING, MQENC_NATIVE)
-    set_long(md, MD_CCSID, MQCCSI_UTF8)
-    length[0] += MDE_SIZE
-    body = (<char *>mde)[:MDE_SIZE] + body
+    set_long(md, MD_CODED_CHAR_SET_ID, MQCCSI_UTF8)
+    length[0] += MQMDE_LENGTH_2
+    body = (<char *>mde)[:MQMDE_LENGTH_2] + body
     return body if limit < 0 else body[:limit]
 
 
@@ -277,7 +277,7 @@ def MQGET(hconn, hobj, md, gmo, buffer_length=None):
         else:
             if not isinstance(buffer_length, int) or buffer_length < 0:
                 return refuse_get(c, g, RC_BUFFER_LENGTH_ERROR, "", h.queue)
-            request.limit = min(buffer_length, MAX_BODY + MDE_SIZE)
+            request.limit = min(buffer_length, MAX_BODY + MQMDE_LENGTH_2)
         return get_message(c, h, m, g, &get, &request)
     except MQError as error:
         return refuse_get(c, g, error.reason, error.text, h.queue)

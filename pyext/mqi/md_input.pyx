@@ -112,7 +112,7 @@ cdef void take_md(const unsigned char *md, put_request *into) noexcept:
     d.msg_type = get_long(md, MD_MSG_TYPE)
     d.feedback = get_long(md, MD_FEEDBACK)
     d.encoding = get_long(md, MD_ENCODING)
-    d.ccsid = get_long(md, MD_CCSID)
+    d.ccsid = get_long(md, MD_CODED_CHAR_SET_ID)
     if d.ccsid == MQCCSI_Q_MGR:
         d.ccsid = MQCCSI_UTF8
     pad(d.format, text + MD_FORMAT, MQ_FORMAT_LENGTH)
@@ -139,9 +139,9 @@ cdef int take_mde(const char *data, Py_ssize_t size, put_request *into) noexcept
     cdef const unsigned char *mde = <const unsigned char *>data
     cdef int reason
     if (
-        size < MDE_SIZE or memcmp(data, STRUC_ID_MDE, STRUC_ID_LENGTH) != 0
-        or get_long(mde, MDE_VERSION) != MDE_VERSION_NUMBER
-        or get_long(mde, MDE_LENGTH) != MDE_SIZE
+        size < MQMDE_LENGTH_2 or memcmp(data, STRUC_ID_MDE, STRUC_ID_LENGTH) != 0
+        or get_long(mde, MDE_VERSION) != MQMDE_VERSION_2
+        or get_long(mde, MDE_STRUC_LENGTH) != MQMDE_LENGTH_2
     ):
         return RC_MDE_ERROR
     reason = check_group(mde + MDE_GROUP_ID)
@@ -149,7 +149,7 @@ cdef int take_mde(const char *data, Py_ssize_t size, put_request *into) noexcept
         return reason
     take_group(into, mde + MDE_GROUP_ID)
     into.d.encoding = get_long(mde, MDE_ENCODING)
-    into.d.ccsid = get_long(mde, MDE_CCSID) or MQCCSI_UTF8
+    into.d.ccsid = get_long(mde, MDE_CODED_CHAR_SET_ID) or MQCCSI_UTF8
     pad(into.d.format, data + MDE_FORMAT, MQ_FORMAT_LENGTH)
     into.d.md_version = MQMD_CURRENT_VERSION
     return 0

@@ -52,7 +52,7 @@ cdef void write_md(
     set_long(md, MD_EXPIRY, expiry)
     set_long(md, MD_FEEDBACK, d.feedback)
     set_long(md, MD_ENCODING, d.encoding)
-    set_long(md, MD_CCSID, d.ccsid)
+    set_long(md, MD_CODED_CHAR_SET_ID, d.ccsid)
     memcpy(text + MD_FORMAT, d.format, MQ_FORMAT_LENGTH)
     set_long(md, MD_PRIORITY, d.priority)
     set_long(md, MD_PERSISTENCE, d.persistence)
@@ -85,10 +85,10 @@ cdef void write_mde(
 ) noexcept:
     """An MQMDE, 72 bytes: the fields of version 2, and what the data behind it is."""
     memcpy(mde, STRUC_ID_MDE, STRUC_ID_LENGTH)
-    set_long(mde, MDE_VERSION, MDE_VERSION_NUMBER)
-    set_long(mde, MDE_LENGTH, MDE_SIZE)
+    set_long(mde, MDE_VERSION, MQMDE_VERSION_2)
+    set_long(mde, MDE_STRUC_LENGTH, MQMDE_LENGTH_2)
     set_long(mde, MDE_ENCODING, d.encoding)
-    set_long(mde, MDE_CCSID, d.ccsid)
+    set_long(mde, MDE_CODED_CHAR_SET_ID, d.ccsid)
     memcpy(mde + MDE_FORMAT, d.format, MQ_FORMAT_LENGTH)
     set_long(mde, MDE_FLAGS, 0)
     write_group(mde + MDE_GROUP_ID, ext)

@@ -42,11 +42,11 @@ def opened(
     hobj.put.options = -1
     hobj.get.options = -1
     if version >= MQOD_VERSION_2:
-        set_long(od.raw, OD_KNOWN, 0 if queue.remote else 1)
-        set_long(od.raw, OD_UNKNOWN, 1 if queue.remote else 0)
-        set_long(od.raw, OD_INVALID, 0)
+        set_long(od.raw, OD_KNOWN_DEST_COUNT, 0 if queue.remote else 1)
+        set_long(od.raw, OD_UNKNOWN_DEST_COUNT, 1 if queue.remote else 0)
+        set_long(od.raw, OD_INVALID_DEST_COUNT, 0)
     if version >= MQOD_VERSION_3 and options & (OO_INPUT | MQOO_BROWSE | MQOO_OUTPUT):
-        memcpy(od.raw + OD_RESOLVED, queue.resolved, TWO_NAMES_LENGTH)
+        memcpy(od.raw + OD_RESOLVED_QNAME, queue.resolved, TWO_NAMES_LENGTH)
     if version >= MQOD_VERSION_4:
         set_long(od.raw, OD_RESOLVED_TYPE, MQOT_Q)
     return hconn.enter(hobj)
@@ -54,9 +54,9 @@ def opened(
 
 def show_resolved(Structure od not None, QueueHandle queue not None, bint local):
     """ResolvedQName, ResolvedQMgrName of an MQOD; `local`: of the queue here (RESOLVE_LOCAL_Q)."""
-    memcpy(od.raw + OD_RESOLVED, queue.resolved, TWO_NAMES_LENGTH)
+    memcpy(od.raw + OD_RESOLVED_QNAME, queue.resolved, TWO_NAMES_LENGTH)
     if local and queue.remote:
-        memcpy(od.raw + OD_RESOLVED, queue.local, TWO_NAMES_LENGTH)
+        memcpy(od.raw + OD_RESOLVED_QNAME, queue.local, TWO_NAMES_LENGTH)
 
 
 def MQCLOSE(hconn, hobj, options=0):

@@ -30,8 +30,8 @@ cdef int put_data(
         reason = take_mde(data, size, into)
         if reason:
             return early_reason(hconn, queue, plan, reason)
-        data += MDE_SIZE
-        size -= MDE_SIZE
+        data += MQMDE_LENGTH_2
+        size -= MQMDE_LENGTH_2
     if queue.transmission and memcmp(into.d.format, FORMAT_XMIT, MQ_FORMAT_LENGTH) == 0:
         reason = check_xqh(data, size)
         if reason:
@@ -104,12 +104,12 @@ cdef int put_message(
 
 cdef inline void write_pmo(unsigned char *pmo, QueueHandle queue) noexcept:
     """Counts of destinations and resolved names."""
-    set_long(pmo, PMO_KNOWN, 0 if queue.remote else 1)
-    set_long(pmo, PMO_UNKNOWN, 1 if queue.remote else 0)
-    set_long(pmo, PMO_INVALID, 0)
-    memcpy(pmo + PMO_RESOLVED, queue.resolved, TWO_NAMES_LENGTH)
+    set_long(pmo, PMO_KNOWN_DEST_COUNT, 0 if queue.remote else 1)
+    set_long(pmo, PMO_UNKNOWN_DEST_COUNT, 1 if queue.remote else 0)
+    set_long(pmo, PMO_INVALID_DEST_COUNT, 0)
+    memcpy(pmo + PMO_RESOLVED_QNAME, queue.resolved, TWO_NAMES_LENGTH)
     if get_long(pmo, PMO_OPTIONS) & MQPMO_RESOLVE_LOCAL_Q and queue.remote:
-        memcpy(pmo + PMO_RESOLVED, queue.local, TWO_NAMES_LENGTH)
+        memcpy(pmo + PMO_RESOLVED_QNAME, queue.local, TWO_NAMES_LENGTH)
 
 
 def MQPUT(hconn, hobj, md, pmo, data):

@@ -33,8 +33,8 @@ cdef int check_pmo(Structure pmo) noexcept:
     cdef int64_t original, new
     if get_long(pmo.raw, VERSION_AT) < MQPMO_CURRENT_VERSION:
         return 0
-    memcpy(&original, pmo.raw + PMO_ORIGINAL_HANDLE, sizeof(original))
-    memcpy(&new, pmo.raw + PMO_NEW_HANDLE, sizeof(new))
+    memcpy(&original, pmo.raw + PMO_ORIGINAL_MSG_HANDLE, sizeof(original))
+    memcpy(&new, pmo.raw + PMO_NEW_MSG_HANDLE, sizeof(new))
     if original != 0 or new != 0:
         return RC_HMSG_ERROR
     return RC_PMO_ERROR if get_long(pmo.raw, PMO_ACTION) != 0 else 0

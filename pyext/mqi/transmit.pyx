@@ -20,8 +20,8 @@ cdef int start_header(char *header, str queue, str manager) except -1:
     """The fields of an MQXQH before its descriptor, 104 bytes."""
     memcpy(header, STRUC_ID_XQH, STRUC_ID_LENGTH)
     set_long(<unsigned char *>header, VERSION_AT, MQXQH_VERSION_1)
-    take_text(queue, header + XQH_REMOTE_Q, NAME_LENGTH, "RemoteQName")
-    take_text(manager, header + XQH_REMOTE_QMGR, NAME_LENGTH, "RemoteQMgrName")
+    take_text(queue, header + XQH_REMOTE_QNAME, NAME_LENGTH, "RemoteQName")
+    take_text(manager, header + XQH_REMOTE_QMGR_NAME, NAME_LENGTH, "RemoteQMgrName")
     return 0
 
 
@@ -36,9 +36,9 @@ cdef int choose_destination(QueueHandle queue, mqe_destination *to, char *header
         to.first = instance.slot
         to.first_generation = instance.generation
     take_text(
-        instance.queue_manager, header + XQH_REMOTE_QMGR, NAME_LENGTH, "RemoteQMgrName"
+        instance.queue_manager, header + XQH_REMOTE_QMGR_NAME, NAME_LENGTH, "RemoteQMgrName"
     )
-    memcpy(queue.resolved + NAME_LENGTH, header + XQH_REMOTE_QMGR, NAME_LENGTH)
+    memcpy(queue.resolved + NAME_LENGTH, header + XQH_REMOTE_QMGR_NAME, NAME_LENGTH)
     return 0
 
 
@@ -46,8 +46,8 @@ cdef Py_ssize_t write_header(
     unsigned char *room, const char *header, const ps_descriptor *d, const ps_descriptor_ext *ext,
     int32_t expiry, const char *manager
 ) noexcept:
-    """Writes an MQXQH, and an MQMDE where one is needed, into XQH_SIZE + MDE_SIZE bytes; returns
-    the length.
+    """Writes an MQXQH, and an MQMDE where one is needed, into MQXQH_LENGTH_1 + MQMDE_LENGTH_2
+    bytes; returns the length.
     """
     cdef unsigned char *md = room + XQH_MSG_DESC
     memcpy(room, header, XQH_MSG_DESC)
@@ -55,12 +55,12 @@ cdef Py_ssize_t write_header(
     set_long(md, MD_VERSION, MQMD_VERSION_1)
     write_md(md, d, ext, expiry, manager)
     if ext is NULL or not has_group_fields(ext):
-        return XQH_SIZE
-    write_mde(room + XQH_SIZE, d, ext)
+        return MQXQH_LENGTH_1
+    write_mde(room + MQXQH_LENGTH_1, d, ext)
     memcpy(md + MD_FORMAT, FORMAT_MDE, MQ_FORMAT_LENGTH)
     set_long(md, MD_ENCODING, MQENC_NATIVE)
-    set_long(md, MD_CCSID, MQCCSI_UTF8)
-    return XQH_SIZE + MDE_SIZE
+    set_long(md, MD_CODED_CHAR_SET_ID, MQCCSI_UTF8)
+    return MQXQH_LENGTH_1 + MQMDE_LENGTH_2
 
 
 cdef void fill_separate(const ps_descriptor *d, ps_descriptor *outer) noexcept:
@@ -111,7 +111,7 @@ cdef int transmit(
         reason = mqe_resolve_defaults(queue.connection.manager, &to, d, &warning)
     if reason:
         return reason
-    room = <unsigned char *>PyMem_Malloc(<size_t>(XQH_SIZE + MDE_SIZE + size))
+    room = <unsigned char *>PyMem_Malloc(<size_t>(MQXQH_LENGTH_1 + MQMDE_LENGTH_2 + size))
     if room is NULL:
         return RC_STORAGE_NOT_AVAILABLE
     length = write_header(room, header, d, ext, expiry, queue.connection.padded_name)
@@ -135,7 +135,7 @@ cdef int transmit(
 cdef int check_xqh(const char *data, Py_ssize_t size) noexcept:
     """0, or 2260 when data of format MQXMIT does not begin with a transmission header."""
     cdef const unsigned char *raw = <const unsigned char *>data
-    if size < XQH_SIZE or memcmp(data, STRUC_ID_XQH, STRUC_ID_LENGTH) != 0:
+    if size < MQXQH_LENGTH_1 or memcmp(data, STRUC_ID_XQH, STRUC_ID_LENGTH) != 0:
         return RC_XQH_ERROR
     if memcmp(data + XQH_MSG_DESC, STRUC_ID_MD, STRUC_ID_LENGTH) != 0:
         return RC_XQH_ERROR

@@ -1,7 +1,6 @@
 """Constants of the MQI: completion codes, reason codes, and the values of descriptor fields.
 
-The numbers of reason codes are the core's (a test compares them); names are MQ's without their
-prefix, so that ``ReasonCode.Q_FULL`` is MQRC_Q_FULL.
+Names are MQ's without their prefix, so that ``ReasonCode.Q_FULL`` is MQRC_Q_FULL.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from enum import IntEnum, IntFlag
 
 
+# generated: enumerations
 class CompCode(IntEnum):
     """Completion codes: MQCC_*."""
 
@@ -377,10 +377,22 @@ class QueueType(IntEnum):
     CLUSTER = 7
 
 
+# end of generated: enumerations
+
+# generated: values
 ID_LENGTH = 24  # bytes of MsgId, CorrelId, GroupId
 NAME_LENGTH = 48  # characters of a queue's or queue manager's name
+FORMAT_STRING = "MQSTR"  # of a message whose data is text
+MQOT_Q_MGR = 5  # type of object
+# end of generated: values
 NAME_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/%")
 MAX_PRIORITY = 9
 MAX_MESSAGE_LENGTH = 104857600  # bytes: the largest MAXMSGL
 MAX_DEPTH = 999999999  # the largest MAXDEPTH
-FORMAT_STRING = "MQSTR"
+
+# Name spaces of objects in the engine: queues of every type, instances of cluster queues, and for
+# each other type of object NAME_SPACE_OTHERS + MQOT_*.
+NAME_SPACE_QUEUES = 1
+NAME_SPACE_OTHERS = 100
+NAME_SPACE_CLUSTER_QUEUES = NAME_SPACE_OTHERS + QueueType.CLUSTER.value
+NAME_SPACE_QUEUE_MANAGERS = NAME_SPACE_OTHERS + MQOT_Q_MGR

@@ -216,10 +216,10 @@ int mqe_queue_newest(mqe_manager *manager, uint32_t slot, uint32_t generation,
 /* ---- handles ---- */
 
 enum { /* MQOO_* of mqe_open, as in the MQI */
-    MQE_INPUT = 1 | 2 | 4,   /* any of AS_Q_DEF, SHARED, EXCLUSIVE */
-    MQE_INPUT_EXCLUSIVE = 4,
-    MQE_BROWSE = 8,
-    MQE_OUTPUT = 16,
+    MQE_INPUT = MQOO_INPUT_AS_Q_DEF | MQOO_INPUT_SHARED | MQOO_INPUT_EXCLUSIVE,
+    MQE_INPUT_EXCLUSIVE = MQOO_INPUT_EXCLUSIVE,
+    MQE_BROWSE = MQOO_BROWSE,
+    MQE_OUTPUT = MQOO_OUTPUT,
 };
 /* A definition that a name went through on its way: alias, local definition of a remote queue,
  * queue-manager alias, ..., and the queue itself. */
@@ -260,7 +260,7 @@ int mqe_open_new(mqe_manager *manager, const struct ps_object_name *name, const 
                  uint32_t attrs_length, uint32_t options, mqe_queue **out,
                  struct mqe_found *found) MQX_MUST_USE;
 
-enum { MQE_CLOSE_KEEP = 0, MQE_CLOSE_DELETE = 1, MQE_CLOSE_PURGE = 2 }; /* MQCO_* */
+enum { MQE_CLOSE_KEEP = 0, MQE_CLOSE_DELETE = MQCO_DELETE, MQE_CLOSE_PURGE = MQCO_DELETE_PURGE };
 /* Closes. What becomes of the queue:
  *                                        KEEP       DELETE                  PURGE
  *     predefined                         stays      2045                    2045
@@ -386,14 +386,14 @@ enum { /* flags of mqe_get */
     MQE_GET_ROOM_FOR_MDE = 1024,    /* the caller puts an MQMDE before a body whose descriptor has
                                      * values that version 1 has no fields for: 2079 and 2080 count
                                      * its bytes */
-    MQE_MDE_SIZE = 72,
+    MQE_MDE_SIZE = MQMDE_LENGTH_2,
 };
 enum { /* match bits: MQMO_* */
-    MQE_MATCH_MSG_ID = 1,
-    MQE_MATCH_CORREL_ID = 2,
-    MQE_MATCH_GROUP_ID = 4,
-    MQE_MATCH_SEQ_NUMBER = 8,
-    MQE_MATCH_OFFSET = 16,
+    MQE_MATCH_MSG_ID = MQMO_MATCH_MSG_ID,
+    MQE_MATCH_CORREL_ID = MQMO_MATCH_CORREL_ID,
+    MQE_MATCH_GROUP_ID = MQMO_MATCH_GROUP_ID,
+    MQE_MATCH_SEQ_NUMBER = MQMO_MATCH_MSG_SEQ_NUMBER,
+    MQE_MATCH_OFFSET = MQMO_MATCH_OFFSET,
     MQE_MATCH_NUMBER = 32,   /* not MQMO_: by the arrival number (a MsgToken) */
     MQE_MATCH_PERSISTENT = 64, /* not MQMO_: only MQPER_PERSISTENT ones; others are left alone */
     MQE_MATCH_UP_TO = 128,     /* not MQMO_: arrival number <= up_to */

@@ -8,14 +8,37 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._mqi_constants import descriptor as mq
 from ..constants import ReasonCode
 from ..errors import InvalidValue
 from .refusals import wrong_length, wrong_type, wrong_value
 from .row_layout import Rows
 
 _MOST = 999999999
-_REPORT_REJECT, _REPORT_NEEDS_REPLY, REPORT_KNOWN = 0x101C0000, 0x07E03F07, 0x0FE03FC7 | 0x4000
-_MSG_FLAGS_KNOWN = 31
+_REPORT_REJECT = mq.MQRO_REJECT_UNSUP_MASK
+_REPORT_NEEDS_REPLY = (
+    mq.MQRO_EXCEPTION_WITH_FULL_DATA
+    | mq.MQRO_EXPIRATION_WITH_FULL_DATA
+    | mq.MQRO_COA_WITH_FULL_DATA
+    | mq.MQRO_COD_WITH_FULL_DATA
+    | mq.MQRO_PAN
+    | mq.MQRO_NAN
+    | mq.MQRO_ACTIVITY
+)
+REPORT_KNOWN = (
+    _REPORT_NEEDS_REPLY
+    | mq.MQRO_PASS_CORREL_ID
+    | mq.MQRO_PASS_MSG_ID
+    | mq.MQRO_DISCARD_MSG
+    | mq.MQRO_PASS_DISCARD_AND_EXPIRY
+)
+_MSG_FLAGS_KNOWN = (
+    mq.MQMF_SEGMENTATION_ALLOWED
+    | mq.MQMF_SEGMENT
+    | mq.MQMF_LAST_SEGMENT
+    | mq.MQMF_MSG_IN_GROUP
+    | mq.MQMF_LAST_MSG_IN_GROUP
+)
 
 
 def _is_column(value: Any) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..constants import ReasonCode
 from .common import INTERRUPTED, count_of, fail, queue_argument, say, show_warnings
 from .lines import LineTooLong, PriorityMap, read_lines
 
@@ -56,7 +57,7 @@ class Putter:
         receipt = self.queue.put(
             line, priority=priority, persistent=self.persistent, syncpoint=True
         )
-        self.above_maximum += receipt.reason == 2049
+        self.above_maximum += receipt.reason == ReasonCode.PRIORITY_EXCEEDS_MAXIMUM
         self._pending += 1
         self._pending_bytes += len(line)
         if self._pending >= self.unit or self._pending_bytes >= UNIT_BYTES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import _engine
 from ..admin.connections import register
 from ..admin.directory import Home, directory_of, identity_of, settings_of
-from ..constants import ReasonCode
+from ..constants import NAME_SPACE_QUEUE_MANAGERS, ReasonCode
 from ..errors import InvalidValue
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from ..admin.settings import Settings
 
-_QUEUE_MANAGERS = 105  # name space of queue managers' own objects
 _END_MODES = ("controlled", "wait", "immediate", "preemptive")
 
 
@@ -64,7 +63,7 @@ class Attachment(_engine.Connection):
 
     def _make_system_objects(self, settings: Settings) -> None:
         """At the first start: defines the SYSTEM objects; closes when that fails."""
-        if self.look_up(_QUEUE_MANAGERS, self.name) is not None:
+        if self.look_up(NAME_SPACE_QUEUE_MANAGERS, self.name) is not None:
             return
         from ..objects.system import make_missing
 

@@ -7,6 +7,7 @@ that all instances of a name are found by counting up. A deleted instance leaves
 
 from __future__ import annotations
 
+from .._mqi_constants.selectors import MQCA_CLUSTER_Q_MGR_NAME
 from ..errors import UnknownObjectName
 from ..objects.codec import decode, read
 from ..objects.definition import describe
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     _Found = tuple[int, int, int, int]  # the result of look_up()
 
-_MANAGER = 2031  # selector of CLUSQMGR
+_MANAGER = MQCA_CLUSTER_Q_MGR_NAME
 _INSTANCES_MOST = 65536
 
 

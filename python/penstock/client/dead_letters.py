@@ -7,7 +7,10 @@ header's PutAppl* and Put* fields describe the put to the dead-letter queue.
 
 from __future__ import annotations
 
-from ..constants import ReasonCode
+from .._mqi_constants.calls import MQOO_OUTPUT
+from .._mqi_constants.descriptor import MQAT_UNIX, MQFMT_DEAD_LETTER_HEADER
+from .._mqi_constants.selectors import MQCA_DEAD_LETTER_Q_NAME
+from ..constants import NAME_SPACE_QUEUE_MANAGERS, ReasonCode
 from ..errors import UnknownObjectName
 from .identity_context import identity
 from .queue import Queue
@@ -16,9 +19,8 @@ TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is chea
 if TYPE_CHECKING:
     from .._engine import Connection, Message, PutResult
 
-_DEAD_LETTER_QUEUE, _QUEUE_MANAGERS = 2006, 105
-_OUTPUT, _UNIX = 16, 6
-_FORMAT = "MQDEAD"
+_OUTPUT, _UNIX = MQOO_OUTPUT, MQAT_UNIX
+_FORMAT = MQFMT_DEAD_LETTER_HEADER
 
 
 def header(message: Message, reason: int, queue: str, manager: str) -> bytes:
@@ -55,8 +57,8 @@ def put_dead_letter(
 
 def dead_letter_queue(qm: Connection) -> str:
     """Name of the dead-letter queue. Raises UnknownObjectName when none is defined."""
-    own = qm.look_up(_QUEUE_MANAGERS, qm.name)
-    name = qm.values(own[0], own[1], (_DEAD_LETTER_QUEUE,))[0] if own is not None else None
+    own = qm.look_up(NAME_SPACE_QUEUE_MANAGERS, qm.name)
+    name = qm.values(own[0], own[1], (MQCA_DEAD_LETTER_Q_NAME,))[0] if own is not None else None
     if not name:
         raise UnknownObjectName(
             ReasonCode.UNKNOWN_OBJECT_NAME,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-_ACCOUNTING_UNIX_NUMERIC = 6  # MQACTT_UNIX_NUMERIC_ID
+from .._mqi_constants.descriptor import MQACTT_UNIX_NUMERIC_ID
+
 _known: tuple[str, str, bytes] | None = None
 
 
@@ -16,7 +17,7 @@ def identity() -> tuple[str, str, bytes]:
         uid = os.geteuid()
         text = str(uid).encode()
         token = bytes((len(text),)) + text
-        token = token.ljust(31, b"\0") + bytes((_ACCOUNTING_UNIX_NUMERIC,))
+        token = token.ljust(31, b"\0") + MQACTT_UNIX_NUMERIC_ID
         _known = (_fit(_user_name(uid)[:12], 12), _fit(_program()[-28:], 28), token)
     return _known
 

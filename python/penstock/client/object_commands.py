@@ -7,7 +7,8 @@ Rules: "Queue attributes" (changing rules) and "MQSC" of the MQI reference.
 
 from __future__ import annotations
 
-from ..constants import ReasonCode
+from .._mqi_constants import selectors as mq
+from ..constants import NAME_SPACE_QUEUES, ReasonCode
 from ..errors import (
     InvalidValue,
     ObjectAlreadyExists,
@@ -20,7 +21,7 @@ from ..objects.definition import CHANNEL_TYPE, channel_kind, describe, parse_all
 from ..objects.rules import check_definition
 from ..objects.system import CHANNEL_DEFAULTS, shipped
 from ..objects.timestamps import CREATED, current_times
-from ..objects.types import BY_NUMBER, QUEUES, TYPES, object_type
+from ..objects.types import BY_NUMBER, TYPES, object_type
 from .cluster_instances import display_instances, location_of
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
@@ -34,7 +35,13 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 10000  # of a change that loses to concurrent changes each time
 _QUEUE_KINDS = ("QLOCAL", "QALIAS", "QREMOTE", "QMODEL")
-_DEFINITION_TYPE, _STRUCTURE, _TARGET, _MAX_LENGTH, _LEVEL = 7, 2039, 2002, 13, 70  # selectors
+_DEFINITION_TYPE, _STRUCTURE, _TARGET, _MAX_LENGTH, _LEVEL = (
+    mq.MQIA_DEFINITION_TYPE,
+    mq.MQCA_CF_STRUC_NAME,
+    mq.MQCA_BASE_Q_NAME,
+    mq.MQIA_MAX_MSG_LENGTH,
+    mq.MQIA_CF_LEVEL,
+)
 
 
 # ---- define ----
@@ -201,7 +208,7 @@ def _store(
 def _wake_target(manager: Attachment, alias: Mapping[int, Stored]) -> None:
     """Wakes the waiters on the base of an alias, whose GET or TARGET may have changed."""
     target = str(alias.get(_TARGET, ""))
-    found = manager.look_up(QUEUES, target) if target else None
+    found = manager.look_up(NAME_SPACE_QUEUES, target) if target else None
     if found is not None:
         manager.wake_object(found[0])
 

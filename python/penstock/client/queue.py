@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._engine import Message, QueueHandle, batch_get_quick, batch_put_quick, newest_number
+from .._mqi_constants.calls import MQCO_DELETE_PURGE, MQOO_BROWSE
 from ..constants import ReasonCode
 from ..errors import NoMessageAvailable, OptionNotValidForType
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ..batch import BatchResult, MessageBatch
     from .status import QueueStatus
 
-_BROWSE, _PURGE = 8, 2  # MQOO_BROWSE, MQCO_DELETE_PURGE
+_BROWSE, _PURGE = MQOO_BROWSE, MQCO_DELETE_PURGE
 _FIELDS = (  # of put_batch()
     "priority", "persistent", "msg_id", "correl_id", "expiry", "reply_to_q", "reply_to_qmgr",
     "group_id", "format", "msg_type", "report", "feedback", "encoding", "ccsid", "msg_seq_number",

@@ -6,11 +6,13 @@ Source: "MQDLH - Dead-letter header".
 from __future__ import annotations
 
 from .._engine import CharField, LongField, Structure, layout
+from .._mqi_constants.reason_codes import MQRC_DLH_ERROR
 
 __all__ = ["MQDLH"]
 
 
-@layout("DLH", {1: 172}, 2141)
+# generated: MQDLH
+@layout("DLH", {1: 172}, MQRC_DLH_ERROR)
 class MQDLH(Structure):
     """Dead-letter header: the reason, and the destination, of a failed delivery."""
 
@@ -27,3 +29,6 @@ class MQDLH(Structure):
     PutApplName = CharField(128, 28)
     PutDate = CharField(156, 8)
     PutTime = CharField(164, 8)
+
+
+# end of generated: MQDLH

@@ -46,6 +46,14 @@ from functools import lru_cache
 from typing import Any, NoReturn
 from xml.parsers import expat
 
+from .._mqi_constants.descriptor import (
+    MQCCSI_INHERIT,
+    MQENC_INTEGER_MASK,
+    MQENC_INTEGER_NORMAL,
+    MQENC_INTEGER_REVERSED,
+    MQENC_REVERSED,
+)
+from .._mqi_constants.reason_codes import MQRC_RFH_ERROR, MQRC_RFH_FORMAT_ERROR
 from ..constants import ReasonCode
 from ..errors import InvalidValue, MQError
 
@@ -57,13 +65,12 @@ MAX_NAME = 4095
 """Characters of a property's name."""
 Properties = dict[str, "str | None"]
 
-_RFH_ERROR, _RFH_FORMAT_ERROR = 2334, 2421
-_REASONS = {_RFH_ERROR: "MQRC_RFH_ERROR", _RFH_FORMAT_ERROR: "MQRC_RFH_FORMAT_ERROR"}
+_REASONS = {MQRC_RFH_ERROR: "MQRC_RFH_ERROR", MQRC_RFH_FORMAT_ERROR: "MQRC_RFH_FORMAT_ERROR"}
 _FIXED = 36  # bytes
-_NATIVE, _UTF8, _INHERIT = 546, 1208, -2
+_NATIVE, _UTF8, _INHERIT = MQENC_REVERSED, 1208, MQCCSI_INHERIT
 _UTF16 = (1200, 13488, 17584)
-_ORDERS = {1: ">", 2: "<"}  # by the integers' part of an encoding
-_INTEGERS = 0xF
+_ORDERS = {MQENC_INTEGER_NORMAL: ">", MQENC_INTEGER_REVERSED: "<"}
+_INTEGERS = MQENC_INTEGER_MASK
 _MOST_PROPERTIES = 104_857_600  # bytes: the highest MAXPROPL
 _MOST_GROWTH = 16  # of names, which repeat their groups, against the folder they are made of
 _LONGEST = MAX_NAME + len("usr.") + 1  # with the dot behind it
@@ -101,7 +108,7 @@ class Header:
     length: int
 
 
-def _wrong(text: str, reason: int = _RFH_ERROR) -> NoReturn:
+def _wrong(text: str, reason: int = MQRC_RFH_ERROR) -> NoReturn:
     raise HeaderError(reason, text)
 
 
@@ -174,7 +181,7 @@ def _read_folders(data: memoryview, order: str, ccsid: int, into: Properties) ->
         try:
             text = str(data[at : at + length], codec)
         except UnicodeDecodeError as error:
-            _wrong(f"a folder is not of CCSID {ccsid}: {error.reason}", _RFH_FORMAT_ERROR)
+            _wrong(f"a folder is not of CCSID {ccsid}: {error.reason}", MQRC_RFH_FORMAT_ERROR)
         _Folder(length, into).read(text)
         at += length
 
@@ -204,7 +211,7 @@ class _Folder:
         try:
             parser.Parse(f"<root>{content}</root>", True)
         except expat.ExpatError as error:
-            _wrong(f"a folder is not well-formed: {error}", _RFH_FORMAT_ERROR)
+            _wrong(f"a folder is not well-formed: {error}", MQRC_RFH_FORMAT_ERROR)
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         if self.text:
@@ -213,7 +220,7 @@ class _Folder:
         if len(self.path) > 1:  # the root's name is in none
             self.name_length += len(name) + 1
         if self.name_length > _LONGEST:
-            _wrong(f"a name has more than {MAX_NAME} characters", _RFH_FORMAT_ERROR)
+            _wrong(f"a name has more than {MAX_NAME} characters", MQRC_RFH_FORMAT_ERROR)
         self.is_leaf = True
         self.is_nil = bool(attributes) and attributes.get("xsi:nil") in _NIL
 
@@ -221,7 +228,7 @@ class _Folder:
         if self.is_leaf and len(self.path) > 2:
             self.room -= self.name_length
             if self.room < 0:
-                _wrong("a folder's groups make too much of it", _RFH_FORMAT_ERROR)
+                _wrong("a folder's groups make too much of it", MQRC_RFH_FORMAT_ERROR)
             value = None if self.is_nil else "".join(self.text)
             self.into.setdefault(_name_of(self.path), value)
             self.text.clear()
@@ -235,7 +242,7 @@ class _Folder:
         """Between elements there are blanks only."""
         text = "".join(self.text).strip(_BLANKS)
         if text:
-            _wrong(f"text {text!r:.40} stands where a property should", _RFH_FORMAT_ERROR)
+            _wrong(f"text {text!r:.40} stands where a property should", MQRC_RFH_FORMAT_ERROR)
         self.text.clear()
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from .._engine import Hconn, QueueHandle
+from ..constants import NAME_SPACE_QUEUES
 from ..errors import MQError
+from . import constants as mq
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,9 +13,8 @@ if TYPE_CHECKING:
 
     from .._engine import Connection
 
-_QUEUES = 1  # name space
-_MODEL = 2
-_OUTPUT, _BIND_NOT_FIXED = 16, 32768
+_MODEL = mq.MQQT_MODEL
+_OUTPUT, _BIND_NOT_FIXED = mq.MQOO_OUTPUT, mq.MQOO_BIND_NOT_FIXED
 
 
 def open_handle(hconn: Hconn, od: Any, options: int, name: str, manager: str) -> QueueHandle:
@@ -27,7 +28,7 @@ def open_output(hconn: Hconn, od: Any, name: str, manager: str) -> QueueHandle:
     """The engine's handle of a queue for one put. Raises MQError, for a model queue 2057."""
     qm: Connection = hconn.qm
     if not manager:
-        found = qm.look_up(_QUEUES, name) if name else None
+        found = qm.look_up(NAME_SPACE_QUEUES, name) if name else None
         if found is not None and found[2] == _MODEL:
-            raise MQError(2057, f"{name} is a model queue")
+            raise MQError(mq.MQRC_Q_TYPE_ERROR, f"{name} is a model queue")
     return open_handle(hconn, od, _OUTPUT | _BIND_NOT_FIXED, name, manager)

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 
 from .._engine import Hconn, Hobj
 from ..errors import MQError, UnknownObjectName
+from . import constants as mq
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,13 +24,22 @@ if TYPE_CHECKING:
 
     from ..objects import ObjectType
 
-_INQUIRE, _SET = 32, 64
+_INQUIRE, _SET = mq.MQOO_INQUIRE, mq.MQOO_SET
 _SELECTORS_MAX = 256
-_CHARACTER = 2000  # selectors above are MQCA_*
-_NOT_APPLICABLE = -1
-_NOT_FOR_TYPE, _INTEGERS_SHORT, _CHARACTERS_SHORT = 2068, 2022, 2008  # in order of precedence
-_TYPES_OF_QUEUE = {1: "QLOCAL", 2: "QLOCAL", 3: "QALIAS", 6: "QREMOTE", 7: "QCLUSTER"}
-_GET, _ATTEMPTS = 9, 1000
+_CHARACTER = mq.MQIA_LAST  # selectors above are MQCA_*
+_NOT_APPLICABLE = mq.MQIAV_NOT_APPLICABLE
+# Warnings, in order of precedence.
+_NOT_FOR_TYPE = mq.MQRC_SELECTOR_NOT_FOR_TYPE
+_INTEGERS_SHORT = mq.MQRC_INT_ATTR_COUNT_TOO_SMALL
+_CHARACTERS_SHORT = mq.MQRC_CHAR_ATTRS_TOO_SHORT
+_TYPES_OF_QUEUE = {
+    mq.MQQT_LOCAL: "QLOCAL",
+    mq.MQQT_MODEL: "QLOCAL",
+    mq.MQQT_ALIAS: "QALIAS",
+    mq.MQQT_REMOTE: "QREMOTE",
+    mq.MQQT_CLUSTER: "QCLUSTER",
+}
+_GET, _ATTEMPTS = mq.MQIA_INHIBIT_GET, 1000
 
 
 def MQINQ(
@@ -83,11 +93,11 @@ def MQSET(hconn: Any, hobj: Any, values: Mapping[int, int | str]) -> tuple[int, 
 def _handle(hconn: Any, hobj: Any) -> Hobj | int:
     """The open handle, else 2018, 2019 or the reason code of an unusable connection."""
     if type(hconn) is not Hconn or hconn.qm.closed:
-        return 2018
+        return mq.MQRC_HCONN_ERROR
     if isinstance(hobj, int) and not isinstance(hobj, bool):
         hobj = hconn.handles.get(hobj)
     if type(hobj) is not Hobj or hobj.hconn is not hconn or int(hobj) == -1:
-        return hconn.refuse(2019, "the object handle is not open")[1]
+        return hconn.refuse(mq.MQRC_HOBJ_ERROR, "the object handle is not open")[1]
     return hobj
 
 
@@ -97,7 +107,7 @@ def _definition(hobj: Hobj) -> tuple[ObjectType, int, int]:
 
     if hobj.queue is None:
         if hobj.inquired is None:
-            raise MQError(2038, "a distribution list has no attributes")
+            raise MQError(mq.MQRC_NOT_OPEN_FOR_INQUIRE, "a distribution list has no attributes")
         kind, slot, generation = hobj.inquired
         return kind, slot, generation
     hobj.queue.check_path()
@@ -110,7 +120,7 @@ def _read(hobj: Hobj, slot: int, generation: int) -> tuple[Any, ...]:
     try:
         found: tuple[Any, ...] = hobj.hconn.qm.read_stamped(slot, generation)
     except UnknownObjectName:
-        reason = 2041 if hobj.queue is None else 2052
+        reason = mq.MQRC_OBJECT_CHANGED if hobj.queue is None else mq.MQRC_Q_DELETED
         raise MQError(reason, "the object has been deleted") from None
     return found
 
@@ -158,20 +168,26 @@ def _check_inquiry(
     from ..objects.inquiry import is_selector
 
     if not hobj.options & _INQUIRE:
-        raise MQError(2038, "the object was not opened with MQOO_INQUIRE")
+        raise MQError(mq.MQRC_NOT_OPEN_FOR_INQUIRE, "the object was not opened with MQOO_INQUIRE")
     try:
         chosen = list(selectors)
     except TypeError:
-        raise MQError(2065, f"selectors {selectors!r}: a list of numbers") from None
+        raise MQError(
+            mq.MQRC_SELECTOR_COUNT_ERROR, f"selectors {selectors!r}: a list of numbers"
+        ) from None
     if len(chosen) > _SELECTORS_MAX:
-        raise MQError(2066, f"{len(chosen)} selectors, at most {_SELECTORS_MAX}")
+        raise MQError(
+            mq.MQRC_SELECTOR_LIMIT_EXCEEDED, f"{len(chosen)} selectors, at most {_SELECTORS_MAX}"
+        )
     for selector in chosen:
         if isinstance(selector, bool) or not isinstance(selector, int) or not is_selector(selector):
-            raise MQError(2067, f"selector {selector!r} is not known")
+            raise MQError(mq.MQRC_SELECTOR_ERROR, f"selector {selector!r} is not known")
     if int_attr_count is not None and int_attr_count < 0:
-        raise MQError(2021, f"IntAttrCount {int_attr_count} is negative")
+        raise MQError(mq.MQRC_INT_ATTR_COUNT_ERROR, f"IntAttrCount {int_attr_count} is negative")
     if char_attr_length is not None and char_attr_length < 0:
-        raise MQError(2006, f"CharAttrLength {char_attr_length} is negative")
+        raise MQError(
+            mq.MQRC_CHAR_ATTR_LENGTH_ERROR, f"CharAttrLength {char_attr_length} is negative"
+        )
     return chosen
 
 
@@ -219,16 +235,18 @@ def _set(hobj: Hobj, values: Mapping[int, int | str]) -> None:
     from ..objects.timestamps import current_times
 
     if not hobj.options & _SET:
-        raise MQError(2040, "the object was not opened with MQOO_SET")
+        raise MQError(mq.MQRC_NOT_OPEN_FOR_SET, "the object was not opened with MQOO_SET")
     if not isinstance(values, Mapping):
-        raise MQError(2065, f"values {values!r}: a mapping from selectors")
+        raise MQError(mq.MQRC_SELECTOR_COUNT_ERROR, f"values {values!r}: a mapping from selectors")
     if len(values) > _SELECTORS_MAX:
-        raise MQError(2066, f"{len(values)} selectors, at most {_SELECTORS_MAX}")
+        raise MQError(
+            mq.MQRC_SELECTOR_LIMIT_EXCEEDED, f"{len(values)} selectors, at most {_SELECTORS_MAX}"
+        )
     kind, slot, generation = _definition(hobj)
     changed: dict[int, Any] = {}
     for selector, value in values.items():
         if isinstance(selector, bool) or not isinstance(selector, int):
-            raise MQError(2067, f"selector {selector!r} is no number")
+            raise MQError(mq.MQRC_SELECTOR_ERROR, f"selector {selector!r} is no number")
         changed[selector] = settable(kind, selector, value)
     if not changed:
         return
@@ -243,6 +261,6 @@ def _set(hobj: Hobj, values: Mapping[int, int | str]) -> None:
         if done:
             break
     else:
-        raise MQError(2102, "the attributes are altered by others all the time")
+        raise MQError(mq.MQRC_RESOURCE_PROBLEM, "the attributes are altered by others all the time")
     if _GET in changed and hobj.queue is not None:
         qm.wake_object(hobj.queue.slot[0])

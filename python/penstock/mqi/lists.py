@@ -22,6 +22,7 @@ from .._engine import (
 )
 from ..errors import MQError
 from ..opening import option_rules as rules
+from . import constants as mq
 from .handles import open_handle, open_output
 
 TYPE_CHECKING = False
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
 
     Outcome = tuple[int, int]
 
-UNUSABLE = -1
-_OUTPUT = 16
-_MULTIPLE_REASONS, _OPEN_FAILED = 2136, 2137
-_CONTEXTS = 256 | 512 | 1024 | 2048
-_GROUP_ID = 4
+UNUSABLE = mq.MQHO_UNUSABLE_HOBJ
+_OUTPUT = mq.MQOO_OUTPUT
+_MULTIPLE_REASONS, _OPEN_FAILED = mq.MQRC_MULTIPLE_REASONS, mq.MQRC_OPEN_FAILED
+_CONTEXTS = rules.CONTEXTS
+_GROUP_ID = mq.MQPMRF_GROUP_ID
 # MQPMO.PutMsgRecFields; the identifiers among them come back in the record.
 _RECORD_FIELDS = (
     (1, "MsgId"),
@@ -43,9 +44,9 @@ _RECORD_FIELDS = (
     (8, "Feedback"),
     (16, "AccountingToken"),
 )
-_IDENTIFIERS = 1 | 2 | _GROUP_ID
-_NONE = bytes(24)
-_GROUP_FLAGS = 8 | 16
+_IDENTIFIERS = mq.MQPMRF_MSG_ID | mq.MQPMRF_CORREL_ID | _GROUP_ID
+_NONE = mq.MQMI_NONE
+_GROUP_FLAGS = mq.MQMF_MSG_IN_GROUP | mq.MQMF_LAST_MSG_IN_GROUP
 
 
 class Target:
@@ -89,9 +90,12 @@ def _open_targets(hconn: Hconn, od: Any, options: int, put1: bool) -> list[Targe
     records = _check_list(od)
     wrong = options & ~rules.VALID[rules.LIST]
     if wrong:
-        raise MQError(2045, f"the options {wrong:#x} do not fit a distribution list")
+        raise MQError(
+            mq.MQRC_OPTION_NOT_VALID_FOR_TYPE,
+            f"the options {wrong:#x} do not fit a distribution list",
+        )
     if not options & _OUTPUT:
-        raise MQError(2045, "a distribution list is opened for output")
+        raise MQError(mq.MQRC_OPTION_NOT_VALID_FOR_TYPE, "a distribution list is opened for output")
     return [_open_one(hconn, od, record, options, put1) for record in records]
 
 
@@ -99,16 +103,24 @@ def _check_list(od: Any) -> list[Any]:
     """The records of a list: 2152, 2154, 2155, 2156."""
     count = od.RecsPresent
     if count < 0:
-        raise MQError(2154, f"MQOD.RecsPresent {count} is negative")
+        raise MQError(mq.MQRC_RECS_PRESENT_ERROR, f"MQOD.RecsPresent {count} is negative")
     if od.ObjectName or od.ObjectQMgrName:
-        name, reason = (od.ObjectName, 2152) if od.ObjectName else (od.ObjectQMgrName, 2153)
+        name, reason = od.ObjectName, mq.MQRC_OBJECT_NAME_ERROR
+        if not name:
+            name, reason = od.ObjectQMgrName, mq.MQRC_OBJECT_Q_MGR_NAME_ERROR
         raise MQError(reason, f"a distribution list has no name: {name!r}")
     records = od.ObjectRecs
     if len(records) != count or (od.ObjectRecOffset and od.ObjectRecPtr):
-        raise MQError(2155, f"MQOD.ObjectRecs has {len(records)} records, RecsPresent is {count}")
+        raise MQError(
+            mq.MQRC_OBJECT_RECORDS_ERROR,
+            f"MQOD.ObjectRecs has {len(records)} records, RecsPresent is {count}",
+        )
     answers = od.ResponseRecs
     if (answers and len(answers) != count) or (od.ResponseRecOffset and od.ResponseRecPtr):
-        raise MQError(2156, f"MQOD.ResponseRecs has {len(answers)} records, not {count}")
+        raise MQError(
+            mq.MQRC_RESPONSE_RECORDS_ERROR,
+            f"MQOD.ResponseRecs has {len(answers)} records, not {count}",
+        )
     return list(records)
 
 
@@ -119,7 +131,7 @@ def _open_one(hconn: Hconn, od: Any, record: Any, options: int, put1: bool) -> T
         else:
             found = hconn.qm.look_up(1, record.ObjectName) if record.ObjectName else None
             if found is not None and found[2] == 2 and not record.ObjectQMgrName:
-                raise MQError(2057, f"{record.ObjectName} is a model queue")
+                raise MQError(mq.MQRC_Q_TYPE_ERROR, f"{record.ObjectName} is a model queue")
             queue = open_handle(hconn, od, options, record.ObjectName, record.ObjectQMgrName)
     except MQError as error:
         return Target(None, (error.comp_code, error.reason))
@@ -184,17 +196,29 @@ def _check_records(pmo: Any, md: Any, count: int) -> list[Any]:
     fields = pmo.PutMsgRecFields
     records, answers = pmo.PutMsgRecs, pmo.ResponseRecs
     if pmo.RecsPresent < 0 or (pmo.RecsPresent not in (0, count) and (records or answers)):
-        raise MQError(2154, f"MQPMO.RecsPresent {pmo.RecsPresent}: the list has {count}")
+        raise MQError(
+            mq.MQRC_RECS_PRESENT_ERROR, f"MQPMO.RecsPresent {pmo.RecsPresent}: the list has {count}"
+        )
     if fields & ~31:
-        raise MQError(2158, f"MQPMO.PutMsgRecFields {fields:#x} has unknown bits")
+        raise MQError(
+            mq.MQRC_PMO_RECORD_FLAGS_ERROR, f"MQPMO.PutMsgRecFields {fields:#x} has unknown bits"
+        )
     wanted = fields != 0 and pmo.RecsPresent != 0
     if (wanted and len(records) != count) or (pmo.PutMsgRecOffset and pmo.PutMsgRecPtr):
-        raise MQError(2159, f"MQPMO.PutMsgRecs has {len(records)} records, not {count}")
+        raise MQError(
+            mq.MQRC_PUT_MSG_RECORDS_ERROR,
+            f"MQPMO.PutMsgRecs has {len(records)} records, not {count}",
+        )
     if (answers and len(answers) != count) or (pmo.ResponseRecOffset and pmo.ResponseRecPtr):
-        raise MQError(2156, f"MQPMO.ResponseRecs has {len(answers)} records, not {count}")
+        raise MQError(
+            mq.MQRC_RESPONSE_RECORDS_ERROR,
+            f"MQPMO.ResponseRecs has {len(answers)} records, not {count}",
+        )
     grouped = md.Version == 2 and md.MsgFlags & _GROUP_FLAGS and md.GroupId == _NONE
     if grouped and not (wanted and fields & _GROUP_ID):
-        raise MQError(2258, "a message of a group needs a GroupId of each destination")
+        raise MQError(
+            mq.MQRC_GROUP_ID_ERROR, "a message of a group needs a GroupId of each destination"
+        )
     return list(answers)
 
 

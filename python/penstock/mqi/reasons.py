@@ -1,7 +1,7 @@
 """Every reason code of the MQI with its name and meaning.
 
-The core (csrc/reason_codes.def) has the texts of those that it or the layers above can give; the
-others, which come from parts of MQ that are not here, have theirs below.
+The core has the texts of those that it or the layers above can give; the others, which come from
+parts of MQ that are not here, have theirs below.
 
 Source: "API completion and reason codes".
 """
@@ -11,12 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from .. import _engine
+from .._mqi_constants import reason_codes
 from ..constants import WARNINGS, ReasonCode
-from .constants import reason_codes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# generated: other reasons
 _MEANINGS = {
     2023: "the array of integer attributes is not usable",
     2064: "the time stamp in the message token does not fit the message",
@@ -350,6 +351,7 @@ _WARNINGS = frozenset(
         2590,
     )
 )
+# end of generated: other reasons
 
 
 class Reason(NamedTuple):

@@ -37,6 +37,7 @@ from .._engine import (
 from ..errors import MQError
 from ..opening import option_rules as rules
 from ..opening.resolution import check_name
+from . import constants as mq
 from . import lists
 from .handles import open_handle, open_output
 from .structures import MQGMO, MQMD, MQPMO
@@ -61,15 +62,23 @@ __all__ = [
     "Hobj",
 ]
 
-UNUSABLE = -1  # MQHC_UNUSABLE_HCONN, MQHO_UNUSABLE_HOBJ
-_QUEUE, _NAMELIST, _PROCESS, _QUEUE_MANAGER = 1, 2, 3, 5
+UNUSABLE = mq.MQHC_UNUSABLE_HCONN  # and MQHO_UNUSABLE_HOBJ
+_QUEUE, _NAMELIST, _PROCESS = mq.MQOT_Q, mq.MQOT_NAMELIST, mq.MQOT_PROCESS
+_QUEUE_MANAGER = mq.MQOT_Q_MGR
 _TYPES = (_QUEUE, _NAMELIST, _PROCESS, _QUEUE_MANAGER)
-_MAX_HANDLES, _MAX_HANDLES_DEFAULT = 11, 256
-_MODEL = 2
-_FAIL_IF_QUIESCING, _RESOLVE_LOCAL = 8192, 262144
-_CONTEXTS = 256 | 512 | 1024 | 2048
-_SHARE = 32 | 64 | 128
-_CONNECT_KNOWN = _SHARE | 1 | 256 | 512 | 1024 | 33554432  # bindings, RECONNECT_DISABLED
+_MAX_HANDLES, _MAX_HANDLES_DEFAULT = mq.MQIA_MAX_HANDLES, 256
+_MODEL = mq.MQQT_MODEL
+_FAIL_IF_QUIESCING, _RESOLVE_LOCAL = mq.MQOO_FAIL_IF_QUIESCING, mq.MQOO_RESOLVE_LOCAL_Q
+_CONTEXTS = rules.CONTEXTS
+_SHARE = mq.MQCNO_HANDLE_SHARE_NONE | mq.MQCNO_HANDLE_SHARE_BLOCK | mq.MQCNO_HANDLE_SHARE_NO_BLOCK
+_CONNECT_KNOWN = (
+    _SHARE
+    | mq.MQCNO_FASTPATH_BINDING
+    | mq.MQCNO_SHARED_BINDING
+    | mq.MQCNO_ISOLATED_BINDING
+    | mq.MQCNO_LOCAL_BINDING
+    | mq.MQCNO_RECONNECT_DISABLED
+)
 
 _thread = threading.local()
 register_structures(MQMD, MQPMO, MQGMO)
@@ -106,10 +115,10 @@ def MQCONNX(name: str | bytes, cno: Any = None) -> tuple[Any, int, int]:
     if cno is None:
         return _connect(name, 0)
     if not _is(cno, b"CNO ", 8):
-        return UNUSABLE, 2, 2139
+        return UNUSABLE, mq.MQCC_FAILED, mq.MQRC_CNO_ERROR
     chosen: int = cno.Options
     if chosen & ~_CONNECT_KNOWN or (chosen & _SHARE).bit_count() > 1:
-        return UNUSABLE, 2, 2046
+        return UNUSABLE, mq.MQCC_FAILED, mq.MQRC_OPTIONS_ERROR
     return _connect(name, chosen & _SHARE)
 
 
@@ -120,18 +129,18 @@ def _connect(name: str | bytes, sharing: int) -> tuple[Any, int, int]:
     if isinstance(name, bytes):
         name = name.decode("utf-8", "replace")
     if not isinstance(name, str):
-        return UNUSABLE, 2, 2058
+        return UNUSABLE, mq.MQCC_FAILED, mq.MQRC_Q_MGR_NAME_ERROR
     name = name.split("\0", 1)[0].rstrip(" ")
     try:
         path = manager_directory(name, None)
     except (ValueError, TypeError):
-        return UNUSABLE, 2, 2058
+        return UNUSABLE, mq.MQCC_FAILED, mq.MQRC_Q_MGR_NAME_ERROR
     known: dict[tuple[str, int], Hconn] = _thread.__dict__.setdefault("known", {})
     key = os.fspath(path), os.getpid()
     own = bool(sharing & ~32)
     hconn = known.get(key)
     if hconn is not None and not own and not hconn.qm.closed:
-        return hconn, 1, 2002
+        return hconn, mq.MQCC_WARNING, mq.MQRC_ALREADY_CONNECTED
     try:
         hconn = Hconn(QueueManager(name), sharing)
     except MQError as error:
@@ -150,7 +159,7 @@ def MQDISC(hconn: Any) -> tuple[int, int]:
         CompCode, Reason: 2003 with a warning when the unit of work could only be backed out.
     """
     if type(hconn) is not Hconn or hconn.qm.closed:
-        return 2, 2018
+        return mq.MQCC_FAILED, mq.MQRC_HCONN_ERROR
     handles = list(hconn.handles.values())
     code = 0
     try:
@@ -165,7 +174,7 @@ def MQDISC(hconn: Any) -> tuple[int, int]:
         shared.remove(hconn)
     if code == 0:
         return 0, 0
-    return 1 if code == 2003 else 2, code
+    return mq.MQCC_WARNING if code == mq.MQRC_BACKED_OUT else mq.MQCC_FAILED, code
 
 
 def MQBEGIN(hconn: Any, bo: Any = None) -> tuple[int, int]:
@@ -176,17 +185,21 @@ def MQBEGIN(hconn: Any, bo: Any = None) -> tuple[int, int]:
         a unit of work is open, 2134 for a wrong MQBO, 2012 on platform z/OS.
     """
     if type(hconn) is not Hconn or hconn.qm.closed:
-        return 2, 2018
+        return mq.MQCC_FAILED, mq.MQRC_HCONN_ERROR
     if bo is not None and not _is(bo, b"BO  ", 1):
-        return 2, 2134
+        return mq.MQCC_FAILED, mq.MQRC_BO_ERROR
     if hconn.zos:
-        return hconn.refuse(2012, "MQBEGIN is not for platform z/OS")
+        return hconn.refuse(mq.MQRC_ENVIRONMENT_ERROR, "MQBEGIN is not for platform z/OS")
     if bo is not None and bo.Options != 0:
-        return hconn.refuse(2046, f"MQBO.Options {bo.Options:#x}: none are defined")
+        return hconn.refuse(
+            mq.MQRC_OPTIONS_ERROR, f"MQBO.Options {bo.Options:#x}: none are defined"
+        )
     if hconn.begun or hconn.pending():
-        return hconn.refuse(2128, "a unit of work is under way: MQCMIT or MQBACK first")
+        return hconn.refuse(
+            mq.MQRC_UOW_IN_PROGRESS, "a unit of work is under way: MQCMIT or MQBACK first"
+        )
     hconn.begun = True
-    return 1, 2121
+    return mq.MQCC_WARNING, mq.MQRC_NO_EXTERNAL_PARTICIPANTS
 
 
 # ---- MQOPEN ----
@@ -205,7 +218,7 @@ def MQOPEN(hconn: Any, od: Any, options: int) -> tuple[Any, int, int]:
         gives a handle and the warning 2136, with one MQRR for each in ``od.ResponseRecs``.
     """
     if type(hconn) is not Hconn or hconn.qm.closed:
-        return UNUSABLE, 2, 2018
+        return UNUSABLE, mq.MQCC_FAILED, mq.MQRC_HCONN_ERROR
     try:
         code, text = _check_open(hconn, od, options)
         if code:
@@ -229,23 +242,26 @@ def _fails_if_quiescing(options: object) -> bool:
 def _check_open(hconn: Hconn, od: Any, options: object) -> tuple[int, str]:
     """Structure, options and the number of handles."""
     if not _is(od, b"OD  ", 4):
-        return 2044, f"no MQOD: {od!r}"
+        return mq.MQRC_OD_ERROR, f"no MQOD: {od!r}"
     if isinstance(options, bool) or not isinstance(options, int) or options < 0:
-        return 2046, f"MQOPEN options {options!r}: a sum of MQOO_*"
+        return mq.MQRC_OPTIONS_ERROR, f"MQOPEN options {options!r}: a sum of MQOO_*"
     text = _verdicts.get(options)
     if text is None:
         text = rules.OPEN.verdict(options)
         if len(_verdicts) < 4096:
             _verdicts[options] = text
     if text:
-        return 2046, text
+        return mq.MQRC_OPTIONS_ERROR, text
     if od.ObjectType not in _TYPES:
-        return 2043, f"MQOD.ObjectType {od.ObjectType}: one of {_TYPES}"
+        return mq.MQRC_OBJECT_TYPE_ERROR, f"MQOD.ObjectType {od.ObjectType}: one of {_TYPES}"
     if _fails_if_quiescing(options) and hconn.qm.is_quiescing():
-        return 2161, f"queue manager {hconn.qm.name} is ending"
+        return mq.MQRC_Q_MGR_QUIESCING, f"queue manager {hconn.qm.name} is ending"
     limit = hconn.qm.own_attribute(_MAX_HANDLES, _MAX_HANDLES_DEFAULT)
     if len(hconn.handles) >= limit:
-        return 2017, f"{len(hconn.handles)} handles are open, MAXHANDS is {limit}"
+        return (
+            mq.MQRC_HANDLE_NOT_AVAILABLE,
+            f"{len(hconn.handles)} handles are open, MAXHANDS is {limit}",
+        )
     return 0, ""
 
 
@@ -270,19 +286,27 @@ def _open_other(hconn: Hconn, od: Any, options: int) -> Hobj:
     name, manager = od.ObjectName, od.ObjectQMgrName
     if kind == "QMGR":
         if name:
-            raise MQError(2194, f"MQOD.ObjectName {name!r} must be blank for the queue manager")
+            raise MQError(
+                mq.MQRC_NAME_NOT_VALID_FOR_TYPE,
+                f"MQOD.ObjectName {name!r} must be blank for the queue manager",
+            )
         name = qm.name
     else:
-        check_name(name, 2152)
+        check_name(name, mq.MQRC_OBJECT_NAME_ERROR)
     if manager and manager != qm.name:
-        check_name(manager, 2153)
-        raise MQError(2086, f"a {kind} of queue manager {manager} cannot be opened here")
+        check_name(manager, mq.MQRC_OBJECT_Q_MGR_NAME_ERROR)
+        raise MQError(
+            mq.MQRC_UNKNOWN_OBJECT_Q_MGR,
+            f"a {kind} of queue manager {manager} cannot be opened here",
+        )
     wrong = options & ~rules.VALID[rules.OTHER]
     if wrong:
-        raise MQError(2045, f"the options {wrong:#x} do not fit a {kind}")
+        raise MQError(
+            mq.MQRC_OPTION_NOT_VALID_FOR_TYPE, f"the options {wrong:#x} do not fit a {kind}"
+        )
     found = qm.look_up(TYPES[kind].name_space, name)
     if found is None:
-        raise MQError(2085, f"there is no {kind} {name}")
+        raise MQError(mq.MQRC_UNKNOWN_OBJECT_NAME, f"there is no {kind} {name}")
     hobj = Hobj(hconn, options)
     hobj.inquired = TYPES[kind], found[0], found[1]
     return hconn.enter(hobj)
@@ -303,11 +327,13 @@ def MQPUT1(hconn: Any, od: Any, md: Any, pmo: Any, data: Any) -> tuple[int, int]
         CompCode, Reason: 2057 for a model queue.
     """
     if type(hconn) is not Hconn or hconn.qm.closed:
-        return 2, 2018
+        return mq.MQCC_FAILED, mq.MQRC_HCONN_ERROR
     if not _is(od, b"OD  ", 4):
-        return hconn.refuse(2044, f"no MQOD: {od!r}")
+        return hconn.refuse(mq.MQRC_OD_ERROR, f"no MQOD: {od!r}")
     if od.ObjectType != _QUEUE:
-        return hconn.refuse(2043, f"MQOD.ObjectType {od.ObjectType}: a queue is needed")
+        return hconn.refuse(
+            mq.MQRC_OBJECT_TYPE_ERROR, f"MQOD.ObjectType {od.ObjectType}: a queue is needed"
+        )
     try:
         if od.Version >= 2 and od.RecsPresent != 0:
             return lists.put1_list(hconn, od, md, pmo, data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..constants import ReasonCode
 from ..errors import MQError
 from ..objects import Definition
 from .faults import SyntaxFault
@@ -15,15 +16,15 @@ if TYPE_CHECKING:
     from .source import Source
 
 # reason code -> the number and the words of the reply
-_REFUSALS = {
-    2009: ("AMQ8146", "queue manager not available"),
-    2042: ("AMQ8143", "in use"),
-    2055: ("AMQ8143", "not empty"),
-    2059: ("AMQ8146", "queue manager not available"),
-    2085: ("AMQ8147", "not found"),
-    2100: ("AMQ8150", "already exists"),
-    2161: ("AMQ8146", "queue manager not available"),
-    2162: ("AMQ8146", "queue manager not available"),
+_REFUSALS: dict[int, tuple[str, str]] = {
+    ReasonCode.CONNECTION_BROKEN: ("AMQ8146", "queue manager not available"),
+    ReasonCode.OBJECT_IN_USE: ("AMQ8143", "in use"),
+    ReasonCode.Q_NOT_EMPTY: ("AMQ8143", "not empty"),
+    ReasonCode.Q_MGR_NOT_AVAILABLE: ("AMQ8146", "queue manager not available"),
+    ReasonCode.UNKNOWN_OBJECT_NAME: ("AMQ8147", "not found"),
+    ReasonCode.OBJECT_ALREADY_EXISTS: ("AMQ8150", "already exists"),
+    ReasonCode.Q_MGR_QUIESCING: ("AMQ8146", "queue manager not available"),
+    ReasonCode.Q_MGR_STOPPING: ("AMQ8146", "queue manager not available"),
 }
 SYNTAX_ERROR = "AMQ8405"
 NOT_HERE = "AMQ8426"
@@ -99,7 +100,7 @@ def not_found(command: Command) -> Reply:
     """The reply to a DISPLAY that found nothing."""
     name = command.name.value if command.name else ""
     title = command.subject.title.capitalize()
-    return refused("AMQ8147", f"{title} {name} not found.", 2085)
+    return refused("AMQ8147", f"{title} {name} not found.", ReasonCode.UNKNOWN_OBJECT_NAME)
 
 
 def syntax_error(source: Source, error: SyntaxFault) -> Reply:

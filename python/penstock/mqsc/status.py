@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from .._mqi_constants import calls as mq
 from ..errors import UnknownObjectName
 from ..objects import TYPES, Attribute, Definition
 from .definitions import Action, Parameters, name_of
@@ -22,16 +23,16 @@ if TYPE_CHECKING:
     from penstock.client.status import HandleStatus, ProcessStatus, UnitStatus
 
 _YES_NO = {"NO": 0, "YES": 1}
-_INPUT_EXCLUSIVE = 4
+_INPUT_EXCLUSIVE = mq.MQOO_INPUT_EXCLUSIVE
 _AGE_MAX = 999_999_999
 _OPEN_OPTIONS: Mapping[int, str] = {
-    1: "MQOO_INPUT_AS_Q_DEF",
-    2: "MQOO_INPUT_SHARED",
-    _INPUT_EXCLUSIVE: "MQOO_INPUT_EXCLUSIVE",
-    8: "MQOO_BROWSE",
-    16: "MQOO_OUTPUT",
-    32: "MQOO_INQUIRE",
-    64: "MQOO_SET",
+    mq.MQOO_INPUT_AS_Q_DEF: "MQOO_INPUT_AS_Q_DEF",
+    mq.MQOO_INPUT_SHARED: "MQOO_INPUT_SHARED",
+    mq.MQOO_INPUT_EXCLUSIVE: "MQOO_INPUT_EXCLUSIVE",
+    mq.MQOO_BROWSE: "MQOO_BROWSE",
+    mq.MQOO_OUTPUT: "MQOO_OUTPUT",
+    mq.MQOO_INQUIRE: "MQOO_INQUIRE",
+    mq.MQOO_SET: "MQOO_SET",
 }
 
 

@@ -15,12 +15,10 @@ from .attribute import Attribute, Stored, Value
 from .codec import decode, encode, pruned, read
 from .definition import Definition, describe, names_of, parse_all
 from .inquiry import dynamic_queue, full_length, inquire, is_selector, settable
-from .types import BY_NUMBER, CLUSTER_QUEUES, QUEUES, TYPES, ObjectType, object_type
+from .types import BY_NUMBER, TYPES, ObjectType, object_type
 
 __all__ = [
     "BY_NUMBER",
-    "CLUSTER_QUEUES",
-    "QUEUES",
     "TYPES",
     "Attribute",
     "Definition",

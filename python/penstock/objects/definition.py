@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._mqi_constants.selectors import MQCA_NAMES, MQIACH_CHANNEL_TYPE
 from ..constants import ReasonCode
 from ..errors import AttributeNameError, InvalidValue
 from .attribute import Value
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from .attribute import Attribute, Stored
     from .types import ObjectType
 
-CHANNEL_TYPE = 1511  # selector of CHLTYPE
+CHANNEL_TYPE = MQIACH_CHANNEL_TYPE
 _templates: dict[tuple[str, str, int], dict[str, Value]] = {}
 
 
@@ -105,7 +106,7 @@ def describe(
 
 def names_of(stored: Mapping[int, Stored]) -> list[str]:
     """The names of a namelist."""
-    text = str(stored.get(2020, ""))
+    text = str(stored.get(MQCA_NAMES, ""))
     return text.split(",") if text else []
 
 

@@ -5,6 +5,8 @@ Rules: "MQINQ, MQSET and attributes" of the MQI reference.
 
 from __future__ import annotations
 
+from .._mqi_constants import selectors as mq
+from .._mqi_constants.values import MQQDT_SHARED_DYNAMIC, MQQSGD_SHARED
 from ..constants import NAME_LENGTH, ReasonCode
 from ..errors import MQError
 from .codec import pruned
@@ -18,9 +20,10 @@ if TYPE_CHECKING:
     from .attribute import Stored
     from .types import ObjectType
 
-_NAMES = 2020
-_DEFINITION_TYPE, _SHARING, _CREATION = 7, 63, (2004, 2005)
-_SHARED_DYNAMIC, _SHARED = 4, 2
+_NAMES = mq.MQCA_NAMES
+_DEFINITION_TYPE, _SHARING = mq.MQIA_DEFINITION_TYPE, mq.MQIA_QSG_DISP
+_CREATION = mq.MQCA_CREATION_DATE, mq.MQCA_CREATION_TIME
+_SHARED_DYNAMIC, _SHARED = MQQDT_SHARED_DYNAMIC, MQQSGD_SHARED
 _known: frozenset[int] = frozenset()
 _set_somewhere: frozenset[int] = frozenset()
 

@@ -7,6 +7,11 @@ groups" of the MQI reference.
 
 from __future__ import annotations
 
+from .._mqi_constants.values import (
+    MQQDT_SHARED_DYNAMIC,
+    MQQDT_TEMPORARY_DYNAMIC,
+    MQQSGD_SHARED,
+)
 from ..constants import ReasonCode
 from ..errors import InvalidValue
 from .definition import channel_kind
@@ -20,7 +25,8 @@ if TYPE_CHECKING:
 
     _Get = Callable[[str], Stored]
 
-_SHARED, _TEMPORARY, _SHARED_DYNAMIC = 2, 3, 4
+_SHARED = MQQSGD_SHARED
+_TEMPORARY, _SHARED_DYNAMIC = MQQDT_TEMPORARY_DYNAMIC, MQQDT_SHARED_DYNAMIC
 _LEVEL_WITH_RECOVERY = 3
 _NO_DEFAULT_ROUTE = "SYSTEM.CLUSTER.TRANSMIT.QUEUE"
 _ROOT_TOPICS = ("SYSTEM.BASE.TOPIC", "SYSTEM.DEFAULT.TOPIC")

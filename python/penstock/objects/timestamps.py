@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from time import gmtime, strftime
 
+from .._mqi_constants import selectors as mq
+
 TYPE_CHECKING = False  # typing itself is not loaded: opening a queue needs this module
 if TYPE_CHECKING:
     from .attribute import Stored
 
-CREATED = (2004, 2005)  # selectors of CRDATE and CRTIME
-_ALTERED = (2027, 2028)  # of ALTDATE and ALTTIME
+CREATED = (mq.MQCA_CREATION_DATE, mq.MQCA_CREATION_TIME)
+_ALTERED = (mq.MQCA_ALTERATION_DATE, mq.MQCA_ALTERATION_TIME)
 
 
 def current_times(creation: bool = False) -> dict[int, Stored]:

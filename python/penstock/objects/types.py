@@ -1,13 +1,19 @@
 """Types of object: QLOCAL to QMGR, each with its attributes, its name space and its rules of names.
 
-Name spaces are those of the engine: 1 holds queues of every type, 107 the instances of cluster
-queues, and the others 100 + MQOT_*. ``number`` is the type within it: MQQT_* for queues, MQOT_* for
-other objects.
+Name spaces are those of the engine (:mod:`penstock.constants`). ``number`` is the type within one:
+MQQT_* for queues, MQOT_* for other objects.
 """
 
 from __future__ import annotations
 
-from ..constants import ReasonCode
+from .._mqi_constants import calls, values
+from .._mqi_constants import selectors as mq
+from ..constants import (
+    NAME_SPACE_CLUSTER_QUEUES,
+    NAME_SPACE_OTHERS,
+    NAME_SPACE_QUEUES,
+    ReasonCode,
+)
 from ..errors import AttributeNameError, InvalidType, InvalidValue, ObjectNameError
 from . import other_tables, queue_tables
 from .attribute import Attribute, nearest
@@ -15,14 +21,15 @@ from .attribute import Attribute, nearest
 TYPE_CHECKING = False  # typing itself is not loaded: opening a queue needs this module
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from .attribute import Stored
 
-QUEUES, CLUSTER_QUEUES = 1, 107  # name spaces
 _STRUCTURE_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _NAME = {  # selector of the object's name in MQINQ
-    "PROCESS": 2012, "NAMELIST": 2010, "TOPIC": 2092, "QMGR": 2015, "CFSTRUCT": 2039,
-    "CHANNEL": 3501,
+    "PROCESS": mq.MQCA_PROCESS_NAME, "NAMELIST": mq.MQCA_NAMELIST_NAME,
+    "TOPIC": mq.MQCA_TOPIC_NAME, "QMGR": mq.MQCA_Q_MGR_NAME, "CFSTRUCT": mq.MQCA_CF_STRUC_NAME,
+    "CHANNEL": mq.MQCACH_CHANNEL_NAME,
 }  # fmt: skip
 
 
@@ -75,7 +82,7 @@ class ObjectType:
     @property
     def is_queue(self) -> bool:
         """Whether its objects are queues: local, model, alias, remote."""
-        return self.name_space == QUEUES
+        return self.name_space == NAME_SPACE_QUEUES
 
     def attribute(self, keyword: str) -> Attribute:
         """The attribute of a keyword or synonym in any case.
@@ -111,39 +118,49 @@ class ObjectType:
 
     def _identify(self) -> None:
         """Adds the selectors of the name and of the type of queue."""
-        own_name = _NAME.get(self.name, 2016)
+        own_name = _NAME.get(self.name, mq.MQCA_Q_NAME)
         if own_name not in self.by_selector:
             self.by_selector[own_name] = Attribute(
                 "NAME", own_name, "Name of the object", "", length=self.name_length,
                 computed="name", display_only=True,
             )  # fmt: skip
-        if self.name_space in (QUEUES, CLUSTER_QUEUES):
-            self.by_selector[20] = Attribute(
-                "QTYPE", 20, "Type of queue", self.number, words=queue_tables.QUEUE_TYPES,
-                computed="type", display_only=True,
+        if self.name_space in (NAME_SPACE_QUEUES, NAME_SPACE_CLUSTER_QUEUES):
+            self.by_selector[mq.MQIA_Q_TYPE] = Attribute(
+                "QTYPE", mq.MQIA_Q_TYPE, "Type of queue", self.number,
+                words=queue_tables.QUEUE_TYPES, computed="type", display_only=True,
             )  # fmt: skip
+
+
+def _other(
+    name: str, noun: str, number: int, default_object: str, rows: list[Attribute], **more: Any
+) -> ObjectType:
+    """A type of object that is no queue: it has a name space to itself."""
+    return ObjectType(name, noun, NAME_SPACE_OTHERS + number, number, default_object, rows, **more)
 
 
 _Q = "queue"
 TYPES: Mapping[str, ObjectType] = {
     kind.name: kind
     for kind in (
-        ObjectType("QLOCAL", _Q, 1, 1, "SYSTEM.DEFAULT.LOCAL.QUEUE", queue_tables.rows("L")),
-        ObjectType("QALIAS", _Q, 1, 3, "SYSTEM.DEFAULT.ALIAS.QUEUE", queue_tables.rows("A")),
-        ObjectType("QREMOTE", _Q, 1, 6, "SYSTEM.DEFAULT.REMOTE.QUEUE", queue_tables.rows("R")),
-        ObjectType("QMODEL", _Q, 1, 2, "SYSTEM.DEFAULT.MODEL.QUEUE", queue_tables.rows("M")),
-        ObjectType("QCLUSTER", "cluster queue", 107, 7, "", queue_tables.rows("C")),
-        ObjectType("PROCESS", "process", 103, 3, "SYSTEM.DEFAULT.PROCESS", other_tables.PROCESS),
-        ObjectType(
-            "NAMELIST", "namelist", 102, 2, "SYSTEM.DEFAULT.NAMELIST", other_tables.NAMELIST
-        ),
-        ObjectType("TOPIC", "topic", 108, 8, "SYSTEM.DEFAULT.TOPIC", other_tables.TOPIC),
-        ObjectType("CHANNEL", "channel", 106, 6, "", other_tables.CHANNEL, name_length=20),
-        ObjectType(
-            "CFSTRUCT", "structure", 110, 10, "", other_tables.CFSTRUCT, name_length=12,
-            platform="zos",
-        ),
-        ObjectType("QMGR", "queue manager", 105, 5, "", other_tables.QMGR),
+        ObjectType("QLOCAL", _Q, NAME_SPACE_QUEUES, values.MQQT_LOCAL,
+                   "SYSTEM.DEFAULT.LOCAL.QUEUE", queue_tables.rows("L")),
+        ObjectType("QALIAS", _Q, NAME_SPACE_QUEUES, values.MQQT_ALIAS,
+                   "SYSTEM.DEFAULT.ALIAS.QUEUE", queue_tables.rows("A")),
+        ObjectType("QREMOTE", _Q, NAME_SPACE_QUEUES, values.MQQT_REMOTE,
+                   "SYSTEM.DEFAULT.REMOTE.QUEUE", queue_tables.rows("R")),
+        ObjectType("QMODEL", _Q, NAME_SPACE_QUEUES, values.MQQT_MODEL,
+                   "SYSTEM.DEFAULT.MODEL.QUEUE", queue_tables.rows("M")),
+        ObjectType("QCLUSTER", "cluster queue", NAME_SPACE_CLUSTER_QUEUES, values.MQQT_CLUSTER, "",
+                   queue_tables.rows("C")),
+        _other("PROCESS", "process", calls.MQOT_PROCESS, "SYSTEM.DEFAULT.PROCESS",
+               other_tables.PROCESS),
+        _other("NAMELIST", "namelist", calls.MQOT_NAMELIST, "SYSTEM.DEFAULT.NAMELIST",
+               other_tables.NAMELIST),
+        _other("TOPIC", "topic", calls.MQOT_TOPIC, "SYSTEM.DEFAULT.TOPIC", other_tables.TOPIC),
+        _other("CHANNEL", "channel", calls.MQOT_CHANNEL, "", other_tables.CHANNEL, name_length=20),
+        _other("CFSTRUCT", "structure", calls.MQOT_CF_STRUC, "", other_tables.CFSTRUCT,
+               name_length=12, platform="zos"),
+        _other("QMGR", "queue manager", calls.MQOT_Q_MGR, "", other_tables.QMGR),
     )
 }  # fmt: skip
 

@@ -9,6 +9,8 @@ Rules: "MQOPEN options", "DynamicQName", "Cluster binding".
 
 from __future__ import annotations
 
+from .._mqi_constants.calls import MQOO_OUTPUT
+from .._mqi_constants.values import MQBND_BIND_ON_OPEN
 from ..constants import NAME_CHARACTERS, NAME_LENGTH, QueueType, ReasonCode
 from ..errors import error_for
 from .resolution import binding, choose_instance, differing, resolve
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from .resolution import Destination
 
 _STAR_LIMIT = 33  # positions 1 to 33: 15 characters and more remain for what is generated
-_OUTPUT, _BIND_ON_OPEN = 16, 0
+_OUTPUT, _BIND_ON_OPEN = MQOO_OUTPUT, MQBND_BIND_ON_OPEN
 _DIFFERING_INSTANCES = 9407  # AMQ9407
 _UNIQUE = 16
 

@@ -17,12 +17,15 @@ would share are refused).
 
 from __future__ import annotations
 
+from .._mqi_constants import calls as mq
+from .._mqi_constants.reason_codes import MQRC_OPTION_NOT_VALID_FOR_TYPE, MQRC_OPTIONS_ERROR
+
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-OPTIONS_ERROR = 2046
-OPTION_NOT_VALID_FOR_TYPE = 2045
+OPTIONS_ERROR = MQRC_OPTIONS_ERROR
+OPTION_NOT_VALID_FOR_TYPE = MQRC_OPTION_NOT_VALID_FOR_TYPE
 
 
 class Rules:
@@ -80,75 +83,117 @@ class Rules:
 
 # ---- MQOPEN ----
 
-_INPUT = 1 | 2 | 4
-_BROWSE, _OUTPUT, _INQUIRE, _SET, _SAVE = 8, 16, 32, 64, 128
-_CONTEXT = 256 | 512 | 1024 | 2048
-_BIND = 16384 | 32768 | 4194304
-_READ_AHEAD = 524288 | 1048576
-_RESOLVE_NAMES, _CO_OP, _RESOLVE_LOCAL, _NO_MULTICAST = 65536, 131072, 262144, 2097152
+_INPUT = mq.MQOO_INPUT_AS_Q_DEF | mq.MQOO_INPUT_SHARED | mq.MQOO_INPUT_EXCLUSIVE
+_BROWSE, _OUTPUT, _INQUIRE, _SET = mq.MQOO_BROWSE, mq.MQOO_OUTPUT, mq.MQOO_INQUIRE, mq.MQOO_SET
+_SAVE = mq.MQOO_SAVE_ALL_CONTEXT
+CONTEXTS = (  # the same bits are MQPMO_*
+    mq.MQOO_PASS_IDENTITY_CONTEXT
+    | mq.MQOO_PASS_ALL_CONTEXT
+    | mq.MQOO_SET_IDENTITY_CONTEXT
+    | mq.MQOO_SET_ALL_CONTEXT
+)
+_BIND = mq.MQOO_BIND_ON_OPEN | mq.MQOO_BIND_NOT_FIXED | mq.MQOO_BIND_ON_GROUP
+_READ_AHEAD = mq.MQOO_NO_READ_AHEAD | mq.MQOO_READ_AHEAD
+_RESOLVE_LOCAL, _NO_MULTICAST = mq.MQOO_RESOLVE_LOCAL_Q, mq.MQOO_NO_MULTICAST
+_ANY_OBJECT = mq.MQOO_ALTERNATE_USER_AUTHORITY | mq.MQOO_FAIL_IF_QUIESCING
 
 OPEN = Rules(
-    0x7FFFFF,
+    2 * mq.MQOO_BIND_ON_GROUP - 1,  # the highest option and all below
     any_of=_INPUT | _BROWSE | _OUTPUT | _INQUIRE | _SET | _BIND,
     exclusive=(_INPUT, _BIND, _READ_AHEAD),
-    needs=((_SAVE, _INPUT), (_CONTEXT, _OUTPUT), (_CO_OP, _BROWSE), (_NO_MULTICAST, _OUTPUT)),
+    needs=(
+        (_SAVE, _INPUT),
+        (CONTEXTS, _OUTPUT),
+        (mq.MQOO_CO_OP, _BROWSE),
+        (_NO_MULTICAST, _OUTPUT),
+    ),
 )
 
 # Kinds of objects, indexes of VALID.
 LOCAL, REMOTE_DEFINITION, REMOTE, CLUSTER, LIST, OTHER = range(6)
 
-_ALWAYS = 4096 | 8192 | _BIND | _NO_MULTICAST  # alternate user, fail-if-quiescing
+_ALWAYS = _ANY_OBJECT | _BIND | _NO_MULTICAST
 VALID: tuple[int, ...] = (
     OPEN.known,
-    _ALWAYS | _OUTPUT | _INQUIRE | _SET | _CONTEXT | _RESOLVE_LOCAL,
-    _ALWAYS | _OUTPUT | _CONTEXT | _RESOLVE_LOCAL,
-    _ALWAYS | _OUTPUT | _INQUIRE | _CONTEXT | _RESOLVE_LOCAL,
-    _ALWAYS | _OUTPUT | _CONTEXT,
-    4096 | 8192 | _INQUIRE,
+    _ALWAYS | _OUTPUT | _INQUIRE | _SET | CONTEXTS | _RESOLVE_LOCAL,
+    _ALWAYS | _OUTPUT | CONTEXTS | _RESOLVE_LOCAL,
+    _ALWAYS | _OUTPUT | _INQUIRE | CONTEXTS | _RESOLVE_LOCAL,
+    _ALWAYS | _OUTPUT | CONTEXTS,
+    _ANY_OBJECT | _INQUIRE,
 )
 
 # ---- MQPUT, MQPUT1 ----
 
-_SYNCPOINTS_PUT = 2 | 4
-_PUT_CONTEXTS = 32 | 16384 | 256 | 512 | 1024 | 2048
-_RESPONSES = 65536 | 131072
-_TOPICS = 2097152 | 67108864 | 134217728 | 268435456 | 524288
+_SYNCPOINTS_PUT = mq.MQPMO_SYNCPOINT | mq.MQPMO_NO_SYNCPOINT
+_PUT_CONTEXTS = mq.MQPMO_DEFAULT_CONTEXT | mq.MQPMO_NO_CONTEXT | CONTEXTS
+_RESPONSES = mq.MQPMO_ASYNC_RESPONSE | mq.MQPMO_SYNC_RESPONSE
+_TOPICS = (
+    mq.MQPMO_RETAIN
+    | mq.MQPMO_SCOPE_QMGR
+    | mq.MQPMO_SUPPRESS_REPLYTO
+    | mq.MQPMO_NOT_OWN_SUBS
+    | mq.MQPMO_WARN_IF_NO_SUBS_MATCHED
+)
 _PUT_KNOWN = (
-    _SYNCPOINTS_PUT | _PUT_CONTEXTS | _RESPONSES | _TOPICS
-    | 64 | 128 | 4096 | 8192 | 32768 | 262144 | 8388608
-)  # fmt: skip
+    _SYNCPOINTS_PUT
+    | _PUT_CONTEXTS
+    | _RESPONSES
+    | _TOPICS
+    | mq.MQPMO_NEW_MSG_ID
+    | mq.MQPMO_NEW_CORREL_ID
+    | mq.MQPMO_ALTERNATE_USER_AUTHORITY
+    | mq.MQPMO_FAIL_IF_QUIESCING
+    | mq.MQPMO_LOGICAL_ORDER
+    | mq.MQPMO_RESOLVE_LOCAL_Q
+    | mq.MQPMO_MD_FOR_OUTPUT_ONLY
+)
 _PUT_LATER = {
-    32768: "MQPMO_LOGICAL_ORDER needs message groups kept by the queue manager",
-    8388608: "MQPMO_MD_FOR_OUTPUT_ONLY needs a message handle",
-    2097152: "MQPMO_RETAIN is for topics",
-    67108864: "MQPMO_SCOPE_QMGR is for topics",
-    134217728: "MQPMO_SUPPRESS_REPLYTO is for topics",
-    268435456: "MQPMO_NOT_OWN_SUBS is for topics",
-    524288: "MQPMO_WARN_IF_NO_SUBS_MATCHED is for topics",
+    mq.MQPMO_LOGICAL_ORDER: "MQPMO_LOGICAL_ORDER needs message groups kept by the queue manager",
+    mq.MQPMO_MD_FOR_OUTPUT_ONLY: "MQPMO_MD_FOR_OUTPUT_ONLY needs a message handle",
+    mq.MQPMO_RETAIN: "MQPMO_RETAIN is for topics",
+    mq.MQPMO_SCOPE_QMGR: "MQPMO_SCOPE_QMGR is for topics",
+    mq.MQPMO_SUPPRESS_REPLYTO: "MQPMO_SUPPRESS_REPLYTO is for topics",
+    mq.MQPMO_NOT_OWN_SUBS: "MQPMO_NOT_OWN_SUBS is for topics",
+    mq.MQPMO_WARN_IF_NO_SUBS_MATCHED: "MQPMO_WARN_IF_NO_SUBS_MATCHED is for topics",
 }
 _PUT_EXCLUSIVE = (_SYNCPOINTS_PUT, _PUT_CONTEXTS, _RESPONSES)
 
 PUT = Rules(
     _PUT_KNOWN,
     exclusive=_PUT_EXCLUSIVE,
-    later={**_PUT_LATER, 4096: "MQPMO_ALTERNATE_USER_AUTHORITY is for MQPUT1"},
+    later={
+        **_PUT_LATER,
+        mq.MQPMO_ALTERNATE_USER_AUTHORITY: "MQPMO_ALTERNATE_USER_AUTHORITY is for MQPUT1",
+    },
 )
 PUT1 = Rules(_PUT_KNOWN, exclusive=_PUT_EXCLUSIVE, later=_PUT_LATER)
 
 # ---- MQGET ----
 
-_WAIT, _SYNCPOINT, _NO_SYNCPOINT, _IF_PERSISTENT = 1, 2, 4, 4096
-_BROWSE_ANY = 16 | 32 | 2048
-_LOCK, _UNLOCK = 512, 1024
-_MARKS = 0x100000 | 0x200000 | 0x400000 | 0x800000 | 0x1000000
-_PROPERTIES = 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000
-_GET_KNOWN = 0x7FFFF & ~0x80000 | _MARKS | _PROPERTIES
+_SYNCPOINT, _NO_SYNCPOINT = mq.MQGMO_SYNCPOINT, mq.MQGMO_NO_SYNCPOINT
+_IF_PERSISTENT = mq.MQGMO_SYNCPOINT_IF_PERSISTENT
+_BROWSE_ANY = mq.MQGMO_BROWSE_FIRST | mq.MQGMO_BROWSE_NEXT | mq.MQGMO_BROWSE_MSG_UNDER_CURSOR
+_LOCK, _UNLOCK = mq.MQGMO_LOCK, mq.MQGMO_UNLOCK
+_MARKS = (
+    mq.MQGMO_MARK_BROWSE_HANDLE
+    | mq.MQGMO_MARK_BROWSE_CO_OP
+    | mq.MQGMO_UNMARK_BROWSE_CO_OP
+    | mq.MQGMO_UNMARK_BROWSE_HANDLE
+    | mq.MQGMO_UNMARKED_BROWSE_MSG
+)
+_PROPERTIES = (
+    mq.MQGMO_PROPERTIES_FORCE_MQRFH2
+    | mq.MQGMO_NO_PROPERTIES
+    | mq.MQGMO_PROPERTIES_IN_HANDLE
+    | mq.MQGMO_PROPERTIES_COMPATIBILITY
+)
+_GET_KNOWN = (2 * mq.MQGMO_ALL_SEGMENTS_AVAILABLE - 1) | _MARKS | _PROPERTIES  # all bits below
 
 GET = Rules(
     _GET_KNOWN,
     exclusive=(
         _SYNCPOINT | _NO_SYNCPOINT | _IF_PERSISTENT,
-        _BROWSE_ANY | 256,
+        _BROWSE_ANY | mq.MQGMO_MSG_UNDER_CURSOR,
     ),
     needs=((_LOCK, _BROWSE_ANY),),
     excludes=(
@@ -157,30 +202,36 @@ GET = Rules(
         (_UNLOCK, _GET_KNOWN & ~(_UNLOCK | _NO_SYNCPOINT)),
     ),
     later={
-        8: "MQGMO_SET_SIGNAL needs z/OS signals",
-        128: "MQGMO_MARK_SKIP_BACKOUT needs z/OS backout marks",
-        16384: "MQGMO_CONVERT needs data conversion",
-        32768: "MQGMO_LOGICAL_ORDER needs message groups kept by the queue manager",
-        65536: "MQGMO_COMPLETE_MSG needs segmentation",
-        131072: "MQGMO_ALL_MSGS_AVAILABLE needs message groups kept by the queue manager",
-        262144: "MQGMO_ALL_SEGMENTS_AVAILABLE needs segmentation",
-        0x100000: "MQGMO_MARK_BROWSE_HANDLE needs browse marks",
-        0x200000: "MQGMO_MARK_BROWSE_CO_OP needs browse marks",
-        0x400000: "MQGMO_UNMARK_BROWSE_CO_OP needs browse marks",
-        0x800000: "MQGMO_UNMARK_BROWSE_HANDLE needs browse marks",
-        0x1000000: "MQGMO_UNMARKED_BROWSE_MSG needs browse marks",
-        0x2000000: "MQGMO_PROPERTIES_FORCE_MQRFH2 needs message properties",
-        0x4000000: "MQGMO_NO_PROPERTIES needs message properties",
-        0x8000000: "MQGMO_PROPERTIES_IN_HANDLE needs message handles",
-        0x10000000: "MQGMO_PROPERTIES_COMPATIBILITY needs message properties",
+        mq.MQGMO_SET_SIGNAL: "MQGMO_SET_SIGNAL needs z/OS signals",
+        mq.MQGMO_MARK_SKIP_BACKOUT: "MQGMO_MARK_SKIP_BACKOUT needs z/OS backout marks",
+        mq.MQGMO_CONVERT: "MQGMO_CONVERT needs data conversion",
+        mq.MQGMO_LOGICAL_ORDER: (
+            "MQGMO_LOGICAL_ORDER needs message groups kept by the queue manager"
+        ),
+        mq.MQGMO_COMPLETE_MSG: "MQGMO_COMPLETE_MSG needs segmentation",
+        mq.MQGMO_ALL_MSGS_AVAILABLE: (
+            "MQGMO_ALL_MSGS_AVAILABLE needs message groups kept by the queue manager"
+        ),
+        mq.MQGMO_ALL_SEGMENTS_AVAILABLE: "MQGMO_ALL_SEGMENTS_AVAILABLE needs segmentation",
+        mq.MQGMO_MARK_BROWSE_HANDLE: "MQGMO_MARK_BROWSE_HANDLE needs browse marks",
+        mq.MQGMO_MARK_BROWSE_CO_OP: "MQGMO_MARK_BROWSE_CO_OP needs browse marks",
+        mq.MQGMO_UNMARK_BROWSE_CO_OP: "MQGMO_UNMARK_BROWSE_CO_OP needs browse marks",
+        mq.MQGMO_UNMARK_BROWSE_HANDLE: "MQGMO_UNMARK_BROWSE_HANDLE needs browse marks",
+        mq.MQGMO_UNMARKED_BROWSE_MSG: "MQGMO_UNMARKED_BROWSE_MSG needs browse marks",
+        mq.MQGMO_PROPERTIES_FORCE_MQRFH2: "MQGMO_PROPERTIES_FORCE_MQRFH2 needs message properties",
+        mq.MQGMO_NO_PROPERTIES: "MQGMO_NO_PROPERTIES needs message properties",
+        mq.MQGMO_PROPERTIES_IN_HANDLE: "MQGMO_PROPERTIES_IN_HANDLE needs message handles",
+        mq.MQGMO_PROPERTIES_COMPATIBILITY: (
+            "MQGMO_PROPERTIES_COMPATIBILITY needs message properties"
+        ),
     },
 )
 
 # ---- MQCLOSE ----
 
-CLOSE_NONE, CLOSE_DELETE, CLOSE_PURGE, CLOSE_KEEP_SUB, CLOSE_REMOVE_SUB, CLOSE_QUIESCE = (
-    0, 1, 2, 4, 8, 32,
-)  # fmt: skip
+CLOSE_NONE, CLOSE_DELETE, CLOSE_PURGE = mq.MQCO_NONE, mq.MQCO_DELETE, mq.MQCO_DELETE_PURGE
+CLOSE_KEEP_SUB, CLOSE_REMOVE_SUB = mq.MQCO_KEEP_SUB, mq.MQCO_REMOVE_SUB
+CLOSE_QUIESCE = mq.MQCO_QUIESCE
 CLOSE = frozenset(
     (CLOSE_NONE, CLOSE_DELETE, CLOSE_PURGE, CLOSE_KEEP_SUB, CLOSE_REMOVE_SUB, CLOSE_QUIESCE)
 )

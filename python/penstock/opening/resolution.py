@@ -26,7 +26,18 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from ..constants import NAME_CHARACTERS, NAME_LENGTH, QueueType, ReasonCode
+from .._mqi_constants import calls
+from .._mqi_constants import selectors as mq
+from .._mqi_constants.values import MQUS_TRANSMISSION
+from ..constants import (
+    NAME_CHARACTERS,
+    NAME_LENGTH,
+    NAME_SPACE_CLUSTER_QUEUES,
+    NAME_SPACE_QUEUE_MANAGERS,
+    NAME_SPACE_QUEUES,
+    QueueType,
+    ReasonCode,
+)
 from ..errors import UnknownObjectName, error_for
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
@@ -53,14 +64,16 @@ if TYPE_CHECKING:
             """Stored attribute values, None for each that the definition does not have."""
 
 
-QUEUES, CLUSTER_QUEUES, QUEUE_MANAGERS = 1, 107, 105  # name spaces
 STEPS_MAX = 4
 CLUSTER_TRANSMIT_QUEUE = "SYSTEM.CLUSTER.TRANSMIT.QUEUE"
 
-_USAGE, _INHIBIT_PUT, _DEF_PERSISTENCE, _DEF_PRIORITY, _BASE_TYPE = 12, 10, 5, 6, 193
-_BASE_QUEUE, _REMOTE_QUEUE_MANAGER, _REMOTE_QUEUE, _TRANSMISSION_QUEUE = 2002, 2017, 2018, 2024
-_DEFAULT_TRANSMISSION_QUEUE, _CLUSTER_QUEUE_MANAGER, _DEF_BIND = 2025, 2031, 61
-_XMITQ, _TOPIC = 1, 8
+_USAGE, _INHIBIT_PUT, _BASE_TYPE = mq.MQIA_USAGE, mq.MQIA_INHIBIT_PUT, mq.MQIA_BASE_TYPE
+_DEF_PERSISTENCE, _DEF_PRIORITY = mq.MQIA_DEF_PERSISTENCE, mq.MQIA_DEF_PRIORITY
+_BASE_QUEUE, _REMOTE_QUEUE = mq.MQCA_BASE_Q_NAME, mq.MQCA_REMOTE_Q_NAME
+_REMOTE_QUEUE_MANAGER, _TRANSMISSION_QUEUE = mq.MQCA_REMOTE_Q_MGR_NAME, mq.MQCA_XMIT_Q_NAME
+_DEFAULT_TRANSMISSION_QUEUE = mq.MQCA_DEF_XMIT_Q_NAME
+_CLUSTER_QUEUE_MANAGER, _DEF_BIND = mq.MQCA_CLUSTER_Q_MGR_NAME, mq.MQIA_DEF_BIND
+_XMITQ, _TOPIC = MQUS_TRANSMISSION, calls.MQOT_TOPIC
 _LOCAL, _MODEL, _ALIAS, _REMOTE = (
     int(QueueType.LOCAL),
     int(QueueType.MODEL),
@@ -71,8 +84,15 @@ _CLUSTER = int(QueueType.CLUSTER)
 
 
 # MQOO_* that need an object of this queue manager.
-_NEEDS_LOCAL = 1 | 2 | 4 | 8 | 32 | 64
-_OUTPUT = 16
+_NEEDS_LOCAL = (
+    calls.MQOO_INPUT_AS_Q_DEF
+    | calls.MQOO_INPUT_SHARED
+    | calls.MQOO_INPUT_EXCLUSIVE
+    | calls.MQOO_BROWSE
+    | calls.MQOO_INQUIRE
+    | calls.MQOO_SET
+)
+_OUTPUT = calls.MQOO_OUTPUT
 
 
 class Instance:
@@ -191,7 +211,7 @@ def _here(
     source: Source, destination: Destination, name: str, cluster: bool, options: int
 ) -> Destination:
     """Resolves a name of the local queue manager, with `cluster` also among cluster queues."""
-    found = source.look_up(QUEUES, name)
+    found = source.look_up(NAME_SPACE_QUEUES, name)
     if found is None:
         return _in_cluster(source, destination, name, cluster)
     kind = found[2]
@@ -224,7 +244,7 @@ def _base_of(
             ReasonCode.ALIAS_BASE_Q_TYPE_ERROR,
             f"alias {name} stands for the topic {target}, not for a queue",
         )
-    found = source.look_up(QUEUES, target) if target else None
+    found = source.look_up(NAME_SPACE_QUEUES, target) if target else None
     if found is None:
         with suppress(UnknownObjectName):
             return _in_cluster(source, destination, target, True)
@@ -271,7 +291,7 @@ def _remote_queue(
 def _at_manager(source: Source, name: str, manager: str, options: int) -> Destination:
     """ObjectQMgrName is given and is not the local queue manager's."""
     destination = Destination()
-    found = source.look_up(QUEUES, manager)
+    found = source.look_up(NAME_SPACE_QUEUES, manager)
     if found is not None and found[2] == _REMOTE:
         return _manager_alias(source, destination, name, manager, found, options)
     if found is not None and found[2] == _LOCAL:
@@ -306,7 +326,7 @@ def _manager_alias(
         return _here(source, destination, name, False, options)
     if not transmission:
         instances = [each for each in find_instances(source, name) if each.queue_manager == target]
-        if instances and source.look_up(QUEUES, target) is None:
+        if instances and source.look_up(NAME_SPACE_QUEUES, target) is None:
             return _to_cluster(source, destination, name, instances)
     return _transmit(source, destination, name, target, transmission)
 
@@ -322,12 +342,12 @@ def _transmit(
 ) -> Destination:
     """To `queue` at `manager`: by XMITQ, the queue named like the manager, or the default."""
     if transmission:
-        found = source.look_up(QUEUES, transmission)
+        found = source.look_up(NAME_SPACE_QUEUES, transmission)
         if found is None:
             _fail(ReasonCode.UNKNOWN_XMIT_Q, f"there is no transmission queue {transmission}")
         _check_transmission_queue(source, found, transmission)
         return _deliver(source, destination, queue, manager, transmission, found)
-    found = source.look_up(QUEUES, manager)
+    found = source.look_up(NAME_SPACE_QUEUES, manager)
     if found is None:
         return _by_default(source, destination, queue, manager)
     if found[2] == _REMOTE:
@@ -342,7 +362,7 @@ def _transmit(
 def _by_default(source: Source, destination: Destination, queue: str, manager: str) -> Destination:
     """By DEFXMITQ: the destination then also depends on the queue manager's definition."""
     name = ""
-    own = source.look_up(QUEUE_MANAGERS, source.name)
+    own = source.look_up(NAME_SPACE_QUEUE_MANAGERS, source.name)
     if own is not None:
         name = str(source.values(own[0], own[1], (_DEFAULT_TRANSMISSION_QUEUE,))[0] or "")
     if own is None or not name:
@@ -350,7 +370,7 @@ def _by_default(source: Source, destination: Destination, queue: str, manager: s
             ReasonCode.UNKNOWN_REMOTE_Q_MGR,
             f"no transmission queue leads to {manager}: none has its name and DEFXMITQ is blank",
         )
-    found = source.look_up(QUEUES, name)
+    found = source.look_up(NAME_SPACE_QUEUES, name)
     if found is None:
         _fail(ReasonCode.UNKNOWN_DEF_XMIT_Q, f"DEFXMITQ({name}) does not exist")
     if found[2] != _LOCAL:
@@ -399,7 +419,7 @@ def find_instances(source: Source, name: str) -> list[Instance]:
     """
     found: list[Instance] = []
     number = 1
-    while (row := source.look_up(CLUSTER_QUEUES, name, number)) is not None:
+    while (row := source.look_up(NAME_SPACE_CLUSTER_QUEUES, name, number)) is not None:
         number += 1
         with suppress(UnknownObjectName):  # deleted concurrently
             manager = source.values(row[0], row[1], (_CLUSTER_QUEUE_MANAGER,))[0]
@@ -420,7 +440,7 @@ def _to_cluster(
     source: Source, destination: Destination, name: str, instances: list[Instance]
 ) -> Destination:
     """Onto the cluster's transmission queue; the instance is chosen later."""
-    found = source.look_up(QUEUES, CLUSTER_TRANSMIT_QUEUE)
+    found = source.look_up(NAME_SPACE_QUEUES, CLUSTER_TRANSMIT_QUEUE)
     if found is None:
         _fail(
             ReasonCode.CLUSTER_RESOLUTION_ERROR,
@@ -505,7 +525,7 @@ def reply_alias(source: Source, name: str) -> tuple[str, str]:
     """ReplyToQ and ReplyToQMgr of a message whose ReplyToQMgr is blank: those of the reply-queue
     alias of that name, else the name itself at the local queue manager.
     """
-    found = source.look_up(QUEUES, name) if name else None
+    found = source.look_up(NAME_SPACE_QUEUES, name) if name else None
     if found is None or found[2] != _REMOTE:
         return name, source.name
     queue, manager = source.values(found[0], found[1], (_REMOTE_QUEUE, _REMOTE_QUEUE_MANAGER))

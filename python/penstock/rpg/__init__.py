@@ -134,6 +134,7 @@ def _name(field: Field) -> _Name[Any]:
 POSITIONS: dict[str, tuple[int, int]] = {}
 
 
+# generated: views
 class MSGDSC(View):
     """Message descriptor: MQMD."""
 
@@ -268,6 +269,18 @@ class GMO(View):
     GMMH = _name(mqi.MQGMO.MsgHandle)
 
 
+class XQH(View):
+    """Transmission-queue header: MQXQH. ``XQMD`` is a :class:`MSGDSC` over the header's memory."""
+
+    __slots__ = ()
+    of = mqi.MQXQH
+    XQSID = _name(mqi.MQXQH.StrucId)
+    XQVER = _name(mqi.MQXQH.Version)
+    XQRQ = _name(mqi.MQXQH.RemoteQName)
+    XQRQM = _name(mqi.MQXQH.RemoteQMgrName)
+    XQMD = _Part()
+
+
 class DLH(View):
     """Dead-letter header: MQDLH."""
 
@@ -287,21 +300,10 @@ class DLH(View):
     DLPT = _name(mqi.MQDLH.PutTime)
 
 
-class XQH(View):
-    """Transmission-queue header: MQXQH. ``XQMD`` is a :class:`MSGDSC` over the header's memory."""
-
-    __slots__ = ()
-    of = mqi.MQXQH
-    XQSID = _name(mqi.MQXQH.StrucId)
-    XQVER = _name(mqi.MQXQH.Version)
-    XQRQ = _name(mqi.MQXQH.RemoteQName)
-    XQRQM = _name(mqi.MQXQH.RemoteQMgrName)
-    XQMD = _Part()
-
-
 _VIEWS: Mapping[type, type[View]] = {
-    view.of: view for view in (MSGDSC, MDE, OBJDSC, PMO, GMO, DLH, XQH)
+    view.of: view for view in (MSGDSC, MDE, OBJDSC, PMO, GMO, XQH, DLH)
 }
+# end of generated: views
 
 
 @overload
@@ -332,6 +334,7 @@ def view(structure: Structure) -> View:
 
 # ---- constants ----
 
+# generated: constants
 # completion codes
 CCOK = mqi.MQCC_OK
 CCWARN = mqi.MQCC_WARNING
@@ -618,6 +621,7 @@ XQSIDV = mqi.MQXQH_STRUC_ID
 XQVER1 = mqi.MQXQH_VERSION_1
 BOSIDV = mqi.MQBO_STRUC_ID
 BOVER1 = mqi.MQBO_VERSION_1
+# end of generated: constants
 
 
 # reason codes: RCnnnn

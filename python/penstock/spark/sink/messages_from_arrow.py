@@ -9,23 +9,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock._mqi_constants import descriptor as mq
 from penstock.batch.fields import CHARACTERS
 
 from ..base.errors import SchemaError
 
 __all__ = ["bodies", "check_values", "fields", "with_headers"]
 
-_AS_Q_DEF_PRIORITY, _AS_Q_DEF_PERSISTENCE = -1, 2
-_IN_GROUP = 8  # MQMF_MSG_IN_GROUP
+_AS_Q_DEF_PRIORITY = mq.MQPRI_PRIORITY_AS_Q_DEF
+_AS_Q_DEF_PERSISTENCE = mq.MQPER_PERSISTENCE_AS_Q_DEF
+_IN_GROUP = mq.MQMF_MSG_IN_GROUP
 # The value for null: the default of a put.
 _INTEGERS = {
     "priority": _AS_Q_DEF_PRIORITY,
-    "msg_type": 8,  # a datagram
+    "msg_type": mq.MQMT_DATAGRAM,
     "ccsid": 1208,
-    "encoding": 546,
+    "encoding": mq.MQENC_REVERSED,
     "msg_seq_number": 1,
 }
-_HEADER_ENCODING, _HEADER_CCSID = 546, 1208
+_HEADER_ENCODING, _HEADER_CCSID = mq.MQENC_REVERSED, 1208
 _CHARACTERS = ("msg_id", "correl_id", "group_id", "format", "reply_to_q", "reply_to_qmgr")
 
 

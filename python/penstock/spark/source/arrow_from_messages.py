@@ -22,9 +22,7 @@ __all__ = ["Rows"]
 
 _log = logging.getLogger("penstock.spark")
 
-_FIXED, _BOOL, _TEXT, _, _UNLESS_0, _SECONDS, _BYTES, _BYTES_UNLESS_0 = range(
-    8
-)  # COLUMN_* of pyext
+_FIXED, _BOOL, _TEXT, _, _UNLESS_0, _SECONDS, _BYTES, _BYTES_UNLESS_0 = range(8)  # COLUMN_* (pyext)
 
 # Column -> field of a batch's row, format and kind for arrow_array() of the engine.
 _COLUMNS: Mapping[str, tuple[str, str, int]] = {
