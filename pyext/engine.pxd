@@ -380,7 +380,7 @@ cdef extern from "penstock/journal_scan.h" nogil:
         uint64_t length
         uint64_t base_lsn
 
-    struct psj_segment:
+    struct mqe_journal_scan_header:
         uint8_t qm_id[16]
         uint64_t segment_no
         uint64_t generation
@@ -391,7 +391,7 @@ cdef extern from "penstock/journal_scan.h" nogil:
         uint64_t created_us
 
     struct mqe_journal_scan:
-        psj_segment header
+        mqe_journal_scan_header header
         uint64_t limit
         uint64_t start_lsn
         uint64_t end_lsn

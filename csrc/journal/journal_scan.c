@@ -179,19 +179,28 @@ static MQX_COLD enum mqe_journal_scan_result problem(struct mqe_journal_scan *sc
 int mqe_journal_scan_open(struct mqe_journal_scan *scan, const void *bytes, uint64_t length,
                           const uint8_t *qm_id, uint64_t number)
 {
+    struct psj_segment header;
     *scan =
         (struct mqe_journal_scan){.bytes = bytes, .length = length, .limit = length, .verify = 1};
     if (length < PS_MIN_SEGMENT || ((uintptr_t)bytes & 7u) != 0) {
         return mqx_fail(MQRC_OBJECT_DAMAGED, "%llu bytes are no journal segment",
                         (unsigned long long)length);
     }
-    memcpy(&scan->header, bytes, sizeof scan->header);
+    memcpy(&header, bytes, sizeof header);
+    memcpy(scan->header.qm_id, header.qm_id, sizeof header.qm_id);
+    scan->header.segment_no = header.segment_no;
+    scan->header.generation = header.generation;
+    scan->header.restart_epoch = header.restart_epoch;
+    scan->header.base_lsn = header.base_lsn;
+    scan->header.size = header.size;
+    scan->header.prev_end_lsn = header.prev_end_lsn;
+    scan->header.created_us = header.created_us;
     scan->end_lsn = UINT64_MAX;
     scan->end_us = UINT64_MAX;
     scan->types = MESSAGE_TYPES;
     scan->at = MQX_PAGE_SIZE;
-    return mqx_segment_verify(&scan->header, qm_id != NULL ? qm_id : scan->header.qm_id,
-                              number != 0 ? number : scan->header.segment_no, length);
+    return mqx_segment_verify(&header, qm_id != NULL ? qm_id : header.qm_id,
+                              number != 0 ? number : header.segment_no, length);
 }
 
 /* ---- batches ---- */
@@ -280,7 +289,7 @@ static bool is_chosen(const struct mqe_journal_scan *scan, const struct psj_batc
 
 static void next_batch(struct mqe_journal_scan *scan)
 {
-    scan->at += mqx_round_up(scan->batch.length, MQX_PAGE_SIZE);
+    scan->at += mqx_round_up(scan->batch_length, MQX_PAGE_SIZE);
     scan->in_batch = 0;
     scan->batches += 1;
 }
@@ -289,12 +298,15 @@ static void next_batch(struct mqe_journal_scan *scan)
 static enum mqe_journal_scan_result begin_batch(struct mqe_journal_scan *scan)
 {
     uint64_t bad = scan->at;
-    const char *wrong = take_header(scan, scan->at, scan->limit, &scan->batch);
-    if (wrong == NULL && is_chosen(scan, &scan->batch, scan->at)) {
-        wrong = check_batch(scan, scan->at, &scan->batch, &bad);
+    struct psj_batch batch = {0};
+    const char *wrong = take_header(scan, scan->at, scan->limit, &batch);
+    scan->batch_length = batch.length;
+    scan->batch_time_us = batch.time_us;
+    if (wrong == NULL && is_chosen(scan, &batch, scan->at)) {
+        wrong = check_batch(scan, scan->at, &batch, &bad);
         scan->in_batch = 1;
         scan->units_given = 0;
-        scan->record_at = scan->at + sizeof scan->batch;
+        scan->record_at = scan->at + sizeof batch;
     }
     if (wrong != NULL) {
         scan->in_batch = 0;
@@ -591,7 +603,7 @@ static struct row row_of(const struct mqe_journal_scan *scan, const struct taken
     const struct ps_chunked *chunked = taken->decoded.chunked;
     struct row row = {
         .lsn = scan->header.base_lsn + scan->record_at,
-        .time_us = moment(scan->batch.time_us),
+        .time_us = moment(scan->batch_time_us),
         .segment = scan->header.segment_no,
         .unit_id = head->unit_id,
         .object = (uint64_t)head->object << 32 | head->object_gen,
@@ -607,7 +619,7 @@ static struct row row_of(const struct mqe_journal_scan *scan, const struct taken
     if (d != NULL) {
         row.body_length = chunked != NULL ? chunked->total : taken->body_length;
         row.put_time_us = moment(d->put_time_us);
-        row.expiry = tenths_left(d->expiry_us, scan->batch.time_us);
+        row.expiry = tenths_left(d->expiry_us, scan->batch_time_us);
         row.expiry_us = d->expiry_us != 0 ? moment(d->expiry_us) : INT64_MIN;
     }
     return row;
@@ -672,7 +684,7 @@ static enum mqe_journal_scan_result one_record(struct mqe_journal_scan *scan,
 {
     struct psj_record head;
     memcpy(&head, scan->bytes + scan->record_at, sizeof head);
-    const uint64_t end = scan->at + scan->batch.length;
+    const uint64_t end = scan->at + scan->batch_length;
     const uint64_t lsn = scan->header.base_lsn + scan->record_at;
     const uint16_t type = mqx_record_type(&head);
     if (!length_fits(head.length, end - scan->record_at)) {
@@ -708,7 +720,7 @@ enum mqe_journal_scan_result mqe_journal_scan_next(struct mqe_journal_scan *scan
         rows->offsets[0] = 0;
     }
     while (result == MQE_SCAN_MORE && !full && rows->count < rows->capacity) {
-        if (scan->in_batch != 0 && scan->record_at < scan->at + scan->batch.length) {
+        if (scan->in_batch != 0 && scan->record_at < scan->at + scan->batch_length) {
             result = one_record(scan, rows, &full);
         } else if (scan->in_batch != 0) {
             next_batch(scan);

@@ -122,7 +122,7 @@ cdef class SegmentScan:
     @property
     def header(self):
         """(number, generation, restart_epoch, base_lsn, size, prev_end_lsn, created_us, qm_id)."""
-        cdef psj_segment *h = &self.scan.header
+        cdef mqe_journal_scan_header *h = &self.scan.header
         return (
             h.segment_no, h.generation, h.restart_epoch, h.base_lsn, h.size, h.prev_end_lsn,
             h.created_us, PyBytes_FromStringAndSize(<char *>h.qm_id, QM_ID_LENGTH),

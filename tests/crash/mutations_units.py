@@ -423,8 +423,8 @@ SCAN_AND_ARCHIVE = (
         "the scan reads a batch that ends beyond the durable end of the open segment",
         "c/journal_scan",
         "journal/journal_scan.c",
-        "const char *wrong = take_header(scan, scan->at, scan->limit, &scan->batch);",
-        "const char *wrong = take_header(scan, scan->at, scan->length, &scan->batch);",
+        "const char *wrong = take_header(scan, scan->at, scan->limit, &batch);",
+        "const char *wrong = take_header(scan, scan->at, scan->length, &batch);",
     ),
     mutation(
         "the scan's last record before an LSN is left out",

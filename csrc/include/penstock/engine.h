@@ -24,7 +24,7 @@
 
 #include "base/base.h"
 #include "base/error.h"
-#include "format/format.h"
+#include "penstock/descriptor.h"
 
 enum {
     MQE_INTERRUPTED = 90101, /* a wait met a signal: look at signals, call again with what is

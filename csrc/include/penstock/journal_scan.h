@@ -11,8 +11,8 @@
  * Terms
  *   row       one record of the chosen types; CHUNK records are pieces of their PUT, not rows. A
  *             record that ends prepared units is one row for each unit that it names.
- *   column    one field of mqe_journal_scan_fields[], an array of `size` bytes a row in memory of the
- *             caller. Only columns that are given are filled in.
+ *   column    one field of mqe_journal_scan_fields[], an array of `size` bytes a row in memory of
+ *             the caller. Only columns that are given are filled in.
  *   limit     offset that no batch crosses: where the successor says that the segment ends, or
  *             the durable LSN. The chain of good batches must reach it exactly: anything else is
  *             damage (FORMAT.md 9.4).
@@ -29,7 +29,6 @@
 #define PENSTOCK_SCAN_H
 
 #include "base/base.h"
-#include "format/format.h"
 
 enum mqe_journal_scan_result {
     MQE_SCAN_MORE = 0,        /* the rows are full, or the bodies: take them and call again */
@@ -73,10 +72,17 @@ struct mqe_journal_scan_piece { /* another segment, in which pieces of bodies ma
     uint64_t base_lsn;
 };
 
+struct mqe_journal_scan_header { /* of the segment, verified (FORMAT.md 4) */
+    uint8_t qm_id[16];
+    uint64_t segment_no, generation, restart_epoch;
+    uint64_t base_lsn, size, prev_end_lsn;
+    uint64_t created_us;
+};
+
 struct mqe_journal_scan {
     const unsigned char *bytes;
     uint64_t length;
-    struct psj_segment header; /* a copy, verified */
+    struct mqe_journal_scan_header header;
     /* the caller's, between calls */
     uint64_t limit;            /* offset */
     uint64_t start_lsn, end_lsn; /* rows with start_lsn <= lsn < end_lsn */
@@ -87,8 +93,9 @@ struct mqe_journal_scan {
     const struct mqe_journal_scan_piece *pieces;
     uint32_t piece_count;
     /* where it is */
-    uint32_t in_batch;         /* 1: `batch` is checked and being given out */
-    struct psj_batch batch;
+    uint32_t in_batch;         /* 1: the batch at `at` is checked, its rows are being given */
+    uint32_t batch_length;
+    uint64_t batch_time_us;
     uint64_t at;               /* offset of the batch */
     uint64_t record_at;        /* offset of the next record of it */
     uint32_t units_given;      /* rows given for units that it names, when there are more */
