@@ -239,7 +239,7 @@ static int reserve_entry(struct mqx_putting *call, struct mqx_stripe_guard *guar
         return status;
     }
     mqx_guard_store32(guard, &mqx_message(guard->region, slot)->cells, 0);
-    mqx_guard_store32(guard, &context->hand, slot);
+    mqx_guard_store32(guard, &context->pending_ref, slot);
     mqx_guard_store32(guard, &context->pending_object, call->put.object);
     mqx_guard_store32(guard, &context->pending_kind, MQX_PENDING_RESERVED);
     mqx_stripe_guard_commit(guard);

@@ -21,6 +21,15 @@ uint64_t mqx_clock_monotonic_us(void)
     return microseconds(&now);
 }
 
+uint64_t mqx_clock_wall_us(void)
+{
+    struct timespec now = {0};
+    const int err = clock_gettime(CLOCK_REALTIME, &now);
+    MQX_ASSERT(err == 0);
+    (void)err;
+    return microseconds(&now);
+}
+
 uint64_t mqx_clock_coarse_us(void)
 {
     struct timespec now = {0};

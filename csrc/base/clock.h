@@ -1,22 +1,32 @@
 /*
  * clock.h - all reading of clocks.
  *
- * Three clocks, for three purposes: durations (monotonic, not set back by anybody), times that
- * people see (wall clock, to the kernel's tick), and times of messages and files, which come from
- * the file table (io.h, now_us) so that tests can set them.
+ * Three clocks, for three purposes
+ *
+ *   monotonic   durations and deadlines: never set back
+ *   wall        deadlines of pthread calls, and the file table's clock
+ *   coarse      times that people see: the wall clock, to the kernel's tick
+ *
+ * Times of messages and files are read through the file table (os/io.h, now_us), so that tests can
+ * set them.
+ *
+ * Threads: all functions may be called from anywhere at any time. No locks, no errors.
  */
 #ifndef PENSTOCK_CLOCK_H
 #define PENSTOCK_CLOCK_H
 
 #include "base/base.h"
 
-/* Microseconds since some moment in the past; never goes back. */
+/* Microseconds since an unspecified moment; never goes back. */
 uint64_t mqx_clock_monotonic_us(void);
 
-/* Wall clock, microseconds since 1970 UTC, to the kernel's tick (cheap: PutTime has 10 ms). */
+/* Wall clock, microseconds since 1970 UTC. */
+uint64_t mqx_clock_wall_us(void);
+
+/* The same, to the kernel's tick (a few milliseconds, which PutTime's 10 ms allow; cheaper). */
 uint64_t mqx_clock_coarse_us(void);
 
-/* Sleeps for that long; a signal shortens it, so callers look again. */
+/* Sleeps for that long, or until a signal arrives: callers check again what they wait for. */
 void mqx_clock_sleep_us(uint64_t us);
 
 #endif

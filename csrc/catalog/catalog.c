@@ -38,7 +38,7 @@ static void set_hand(struct mqx_context *context, uint32_t slot, uint32_t genera
 {
     mqx_check(context != NULL);
     mqx_check(context->pending_kind == MQX_PENDING_NONE);
-    context->hand = slot;
+    context->pending_ref = slot;
     context->pending_object = generation;
     mqx_order();
     mqx_store_release(&context->pending_kind, (uint32_t)MQX_PENDING_OBJECT);
@@ -49,7 +49,7 @@ static void clear_hand(struct mqx_context *context)
     mqx_check(context != NULL);
     mqx_store_release(&context->pending_kind, (uint32_t)MQX_PENDING_NONE);
     mqx_order();
-    context->hand = 0;
+    context->pending_ref = 0;
     context->pending_object = 0;
 }
 
@@ -210,7 +210,7 @@ static int bring_in(struct mqx_store *store, uint32_t context, const struct mqx_
         return status;
     }
     set_hand(owner, 0, MQX_ANY_GENERATION);
-    status = mqx_slot_take(region, MQX_AREA_OBJECTS, &owner->hand, &out->slot);
+    status = mqx_slot_take(region, MQX_AREA_OBJECTS, &owner->pending_ref, &out->slot);
     if (status != MQX_OK) {
         clear_hand(owner);
         return status;
@@ -362,7 +362,7 @@ static int end_alter(struct mqx_region *region, uint32_t context, uint32_t slot,
             mqx_catalog_store32(region, &object->attrs, object->pending_attrs);
             mqx_catalog_store32(region, &object->attrs_length, object->pending_length);
             if ((flags & MQE_ALTER_RESOLUTION) != 0) {
-                mqx_catalog_store32(region, &object->resolution, object->resolution + 1);
+                mqx_catalog_store32(region, &object->resolution_version, object->resolution_version + 1);
             }
         }
         mqx_catalog_store32(region, &object->pending_attrs, 0);

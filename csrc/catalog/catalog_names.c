@@ -337,7 +337,7 @@ int mqx_catalog_find(struct mqx_store *store, uint32_t name_space, const char na
                             (mqx_object_usable(object) || (deleted && attempt > 0));
         if (usable) {
             *out = (struct mqe_found){slot, object->generation, object->type,
-                                      mqx_load_relaxed(&object->resolution)};
+                                      mqx_load_relaxed(&object->resolution_version)};
         }
         drop_lock(region);
         if (status != MQX_OK || usable) {

@@ -13,6 +13,7 @@
 #include "os/io.h"
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <dirent.h>
@@ -23,7 +24,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_READ
@@ -478,10 +478,8 @@ static int posix_drop_cache(struct mqx_io *io, int fd)
 
 static uint64_t posix_now_us(struct mqx_io *io)
 {
-    struct timespec now;
     (void)io;
-    mqx_check(clock_gettime(CLOCK_REALTIME, &now) == 0);
-    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+    return mqx_clock_wall_us();
 }
 
 static const struct mqx_io_ops posix_ops = {

@@ -58,7 +58,7 @@ int mqx_pool_take(mqe_manager *manager, bool single, uint32_t *out)
     }
     struct mqx_context *context = mqx_context(&manager->store.region, slot);
     mqx_check(context != NULL && context->state == MQX_CTX_IDLE);
-    mqx_store_release(&context->single, single ? 1u : 0u);
+    mqx_store_release(&context->autocommit, single ? 1u : 0u);
     *out = slot;
     return MQX_OK;
 }

@@ -73,7 +73,7 @@ static int end_hand(struct mqx_store *store, uint32_t slot)
 {
     const struct mqx_context *context = mqx_context(&store->region, slot);
     int status = context->pending_kind == MQX_PENDING_OBJECT
-                     ? mqx_catalog_repair(store, slot, context->hand)
+                     ? mqx_catalog_repair(store, slot, context->pending_ref)
                      : mqx_pending_release(store, slot);
     return status == MQX_OK ? mqx_catalog_free_unreferenced(&store->region, slot) : status;
 }

@@ -137,10 +137,12 @@ static inline void put_all(struct mqx_stripe_guard *guard, const struct swap *sw
 {
     struct mqx_lock *lock = &guard->stripe->lock;
     const uint32_t n = lock->undo_count;
-    mqx_check(n + count <= MQX_UNDO_MAX);
+    if (!mqx_undo_has_room(guard->region->base, lock, count)) {
+        return;
+    }
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t offset = (uint64_t)((unsigned char *)swaps[i].at - guard->region->base);
-        lock->undo[n + i].place = offset << 4 | sizeof(mqx_pair);
+        lock->undo[n + i].location = offset << 4 | sizeof(mqx_pair);
         lock->undo[n + i].old = *swaps[i].at;
     }
     mqx_order();

@@ -131,8 +131,9 @@ static inline void mqx_guard_store_pair(struct mqx_stripe_guard *guard, uint32_t
                                         uint32_t first, uint32_t second)
 {
     mqx_pair *pair = (mqx_pair *)(void *)at;
-    mqx_undo_note(guard->region->base, &guard->stripe->lock, pair, sizeof *pair, *pair);
-    mqx_store_relaxed(pair, mqx_pair_of(first, second));
+    if (mqx_undo_note(guard->region->base, &guard->stripe->lock, pair, sizeof *pair, *pair)) {
+        mqx_store_relaxed(pair, mqx_pair_of(first, second));
+    }
 }
 
 #endif

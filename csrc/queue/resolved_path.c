@@ -14,7 +14,7 @@ static int step_spoilt(const struct mqx_region *region, const struct mqe_destina
                    : mqx_fail(MQRC_OBJECT_CHANGED, "a definition that the name was resolved "
                               "through (slot %u) has been deleted", at->slot);
     }
-    if (mqx_load_relaxed(&object->resolution) != at->resolution) {
+    if (mqx_load_relaxed(&object->resolution_version) != at->resolution) {
         return mqx_fail(MQRC_OBJECT_CHANGED,
                         "%.48s has been altered since the name was resolved through it",
                         object->name);
@@ -46,7 +46,7 @@ int mqx_resolved_path_check(const struct mqx_region *region, const struct mqe_de
         const struct mqx_object *object = mqx_object(region, step->slot);
         if (MQX_UNLIKELY(object == NULL ||
                          mqx_load_relaxed(&object->generation) != step->generation ||
-                         mqx_load_relaxed(&object->resolution) != step->resolution ||
+                         mqx_load_relaxed(&object->resolution_version) != step->resolution ||
                          mqx_load_relaxed(output ? &object->put_inhibited
                                                  : &object->get_inhibited) != 0)) {
             return refuse(region, path, i, output);

@@ -25,7 +25,7 @@ static inline bool mqx_resolved_path_is_direct(const struct mqe_destination *pat
 {
     return path->step_count == 0 ||
            (path->step_count == 1 && path->step[0].slot == path->queue &&
-            mqx_load_relaxed(&queue->resolution) == path->step[0].resolution);
+            mqx_load_relaxed(&queue->resolution_version) == path->step[0].resolution);
 }
 
 #endif

@@ -66,10 +66,10 @@ static bool note_undone(struct source *source, const struct mqx_lock *lock)
         source->undone_capacity = capacity;
     }
     for (uint32_t i = count; i > 0; i--) {
-        const uint32_t size = (uint32_t)(lock->undo[i - 1].place & 15u);
+        const uint32_t size = (uint32_t)(lock->undo[i - 1].location & 15u);
         if (size == 1 || size == 2 || size == 4 || size == 8) {
             source->undone[source->undone_count++] = (struct undone){
-                .offset = lock->undo[i - 1].place >> 4, .size = size, .old = lock->undo[i - 1].old};
+                .offset = lock->undo[i - 1].location >> 4, .size = size, .old = lock->undo[i - 1].old};
         }
     }
     return true;
@@ -273,7 +273,7 @@ static void walk_unit(struct reading *reading, uint32_t owner, const struct mqx_
             return;
         }
         if (lost) {
-            see_lost(reading, &message, context->single != 0);
+            see_lost(reading, &message, context->autocommit != 0);
         } else {
             see_kept(reading, &message);
         }

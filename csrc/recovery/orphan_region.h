@@ -10,7 +10,7 @@
  *     a context in state ACTIVE or BACKING_OUT, or DECIDED with a COMMIT record that never became
  *     durable, or PREPARED, when that is not durable, or when it was being backed out; calls
  *     outside
- *     syncpoint (context.single) give back uncounted.
+ *     syncpoint (context.autocommit) give back uncounted.
  *   - BackoutCounts whose BACKOUT record was not yet durable: when there may be some, every
  *     persistent message present with a count above 0.
  *   - how many non-persistent messages go with it (uncommitted puts do not count, but those of

@@ -1,28 +1,41 @@
 /*
  * damage.h - what is done when a value read from the region cannot be true (crash-safety rule 28).
  *
- * Every process that is attached can write to the region, so a stray pointer in any of them may
- * have damaged it. What is read from it is therefore validated, always, in every build: slots,
- * cells, counts and states that address memory or bound a loop. A validation never aborts the host
+ * Every attached process can write to the region, so a stray pointer in any of them may have
+ * damaged it. What is read from it is therefore validated, always, in every build: slots, cells,
+ * counts and states that address memory or bound a loop. A validation never aborts the host
  * process. It returns a reason code and stops the queue manager, since the rest of the region
- * cannot be believed either; the journal is not touched, and the next restart has everything that
- * was acknowledged.
+ * cannot be trusted either; the journal is not touched, and the next restart recovers everything
+ * that was acknowledged.
  *
- * An assertion (base/assert.h) is the other thing: what this code relies on about itself.
+ * The first process that finds damage leaves a text in the region's header, from which the
+ * maintenance thread of any process writes a log entry that names the structure.
+ *
+ * An assertion (base/assert.h) is a different thing: what this code relies on about itself.
+ *
+ * Locks: none; all functions may be called with locks held.
  */
 #ifndef PENSTOCK_DAMAGE_H
 #define PENSTOCK_DAMAGE_H
 
-#include "region/region.h"
+#include "region/layout.h"
 
-/* Stops the queue manager because `structure` (its `item`) holds a value that cannot be true.
- * Returns MQRC_Q_MGR_NOT_AVAILABLE, with a text that names the structure. May be called with locks
- * held; the caller gives up what it does, rolls back and drops them. */
+/* Stops the queue manager because `structure` holds a value (`item`) that cannot be true. Returns
+ * MQRC_Q_MGR_NOT_AVAILABLE, with a text that names both. The caller abandons what it does, rolls
+ * back and drops its locks. */
 int mqx_region_damage(const struct mqx_region *region, const char *structure,
                       uint64_t item) MQX_COLD;
+
+/* The same when only the header is at hand; sleepers are not woken (stop_flag.h). */
+int mqx_region_damage_header(struct mqx_header *header, const char *structure,
+                             uint64_t item) MQX_COLD;
 
 /* Has this thread met damage since it last asked? For functions that return a slot and no status:
  * they find nothing then. */
 bool mqx_region_damaged(void);
+
+/* What the first process that found damage said: "a free list of cells (123)"; NULL when no damage
+ * was found, or while that process is still writing. */
+const char *mqx_region_damage_text(const struct mqx_region *region);
 
 #endif

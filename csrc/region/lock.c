@@ -3,23 +3,28 @@
  */
 #include "region/lock.h"
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "region/region.h"
 #include "os/block_hook.h"
+#include "region/damage.h"
+#include "region/layout.h"
+#include "region/stop_flag.h"
 
 #include <errno.h>
 #include <time.h>
 
-enum { SPIN_COUNT = 200 };
+enum { SPIN_COUNT = 200, WAIT_BOUND_US = 1000000 };
 
 /* Ranks this thread holds, as a bit set per nesting; lets the rank rule be checked and tells
- * whether blocking may release the GIL (only while nothing is held). */
+ * whether blocking may release the GIL (only while no lock is held). */
 MQX_THREAD_LOCAL uint32_t held_ranks;
 MQX_THREAD_LOCAL uint32_t held_count;
 
 int mqx_lock_init(struct mqx_lock *lock, enum mqx_rank rank)
 {
     pthread_mutexattr_t attributes;
+    MQX_ASSERT(lock != NULL);
+    MQX_ASSERT(rank > 0 && rank < MQX_RANK_COUNT);
     int err = pthread_mutexattr_init(&attributes);
     if (err != 0) {
         return mqx_fail(MQRC_RESOURCE_PROBLEM, "mutex attributes: error %d", err);
@@ -39,50 +44,88 @@ int mqx_lock_init(struct mqx_lock *lock, enum mqx_rank rank)
     return MQX_OK;
 }
 
-static void undo_one(unsigned char *base, const struct mqx_undo *entry)
+/* ---- the undo list: in shared memory, so it is validated before it is followed ---- */
+
+static bool undo_one(const struct mqx_region *region, const struct mqx_undo *entry)
 {
-    void *at = base + (entry->place >> 4);
-    switch (entry->place & 15u) {
-    case 1: mqx_store_relaxed((uint8_t *)at, (uint8_t)entry->old); break;
-    case 2: mqx_store_relaxed((uint16_t *)at, (uint16_t)entry->old); break;
-    case 4: mqx_store_relaxed((uint32_t *)at, (uint32_t)entry->old); break;
-    case 8: mqx_store_relaxed((uint64_t *)at, entry->old); break;
-    default: mqx_check(false && "undo entry of a known size");
+    const uint64_t offset = entry->location >> MQX_UNDO_SIZE_BITS;
+    const uint32_t size = (uint32_t)(entry->location & MQX_UNDO_SIZE_MASK);
+    if (offset > region->size - sizeof(uint64_t) || size == 0 || offset % size != 0) {
+        return false;
+    }
+    void *at = region->base + offset;
+    switch (size) {
+    case 1: mqx_store_relaxed((uint8_t *)at, (uint8_t)entry->old); return true;
+    case 2: mqx_store_relaxed((uint16_t *)at, (uint16_t)entry->old); return true;
+    case 4: mqx_store_relaxed((uint32_t *)at, (uint32_t)entry->old); return true;
+    case 8: mqx_store_relaxed((uint64_t *)at, entry->old); return true;
+    default: return false;
     }
 }
 
-void mqx_undo_rollback(struct mqx_region *region, struct mqx_lock *lock)
+/* False when the list is damaged: the queue manager is stopped then, and what can be undone has
+ * been. */
+static bool roll_back(const struct mqx_region *region, struct mqx_lock *lock)
 {
-    uint32_t n = lock->undo_count;
-    mqx_check(n <= MQX_UNDO_MAX);
+    bool sound = lock->undo_count <= MQX_UNDO_MAX;
+    uint32_t n = sound ? lock->undo_count : 0;
     while (n > 0) {
-        mqx_check((lock->undo[n - 1].place >> 4) < region->size);
-        undo_one(region->base, &lock->undo[n - 1]);
+        sound = undo_one(region, &lock->undo[n - 1]) && sound;
         mqx_order();
         n -= 1;
         *(volatile uint32_t *)&lock->undo_count = n; /* each step may be the last one we execute */
     }
+    if (MQX_UNLIKELY(!sound)) {
+        (void)mqx_region_damage(region, "the undo list of a lock of rank", lock->rank);
+    }
+    return sound;
+}
+
+void mqx_undo_rollback(struct mqx_region *region, struct mqx_lock *lock)
+{
+    MQX_ASSERT(region->base != NULL);
+    MQX_ASSERT((unsigned char *)lock > region->base);
+    if (MQX_UNLIKELY(!roll_back(region, lock))) {
+        lock->undo_count = 0; /* the caller can drop the lock */
+    }
+    MQX_ASSERT(lock->undo_count == 0);
+}
+
+void mqx_undo_overflow(const void *base, const struct mqx_lock *lock)
+{
+    /* the region begins with its header */
+    struct mqx_header *header = (struct mqx_header *)(uintptr_t)base;
+    MQX_ASSERT(base != NULL);
+    MQX_ASSERT((const void *)lock > base);
+    (void)mqx_region_damage_header(header, "the full undo list of a lock of rank", lock->rank);
+}
+
+/* ---- taking and dropping ---- */
+
+static uint32_t rank_bit(const struct mqx_lock *lock)
+{
+    return 1u << (lock->rank & 31u); /* whatever stands in the region */
 }
 
 static void note_taken(struct mqx_region *region, struct mqx_lock *lock)
 {
-    MQX_ASSERT((held_ranks >> lock->rank) == 0);
-    held_ranks |= 1u << lock->rank;
+    MQX_ASSERT(held_ranks < rank_bit(lock)); /* ascending ranks only */
+    MQX_ASSERT(held_count < MQX_RANK_COUNT);
+    held_ranks |= rank_bit(lock);
     held_count += 1;
     mqx_store_relaxed(&lock->holder, region->process + 1);
     mqx_order();
 }
 
-/* The owner died: its half-made change is undone, then the mutex is declared consistent (invariant
+/* The owner died: its half-made change is undone, then the mutex is made consistent (invariant
  * 3). */
 static MQX_COLD int repair(struct mqx_region *region, struct mqx_lock *lock)
 {
-    if (lock->undo_count > MQX_UNDO_MAX) {
-        mqx_region_stop(region, MQX_STOP_BROKEN);
-        (void)pthread_mutex_unlock(&lock->mutex); /* not made consistent: dead for everybody */
+    if (!roll_back(region, lock)) {
+        (void)pthread_mutex_unlock(&lock->mutex); /* not made consistent: unusable from now on */
         return mqx_fail(MQRC_CONNECTION_BROKEN, "undo list of a dead owner's lock is damaged");
     }
-    mqx_undo_rollback(region, lock);
+    MQX_ASSERT(lock->undo_count == 0);
     lock->repairs += 1;
     mqx_order();
     if (pthread_mutex_consistent(&lock->mutex) != 0) {
@@ -95,6 +138,7 @@ static MQX_COLD int repair(struct mqx_region *region, struct mqx_lock *lock)
 
 static MQX_COLD int take_failed(struct mqx_region *region, struct mqx_lock *lock, int err)
 {
+    MQX_ASSERT(err != 0 && err != EBUSY);
     if (err == EOWNERDEAD) {
         return repair(region, lock);
     }
@@ -103,15 +147,17 @@ static MQX_COLD int take_failed(struct mqx_region *region, struct mqx_lock *lock
                     err);
 }
 
-/* Blocks until the lock is ours; EBUSY when the region was stopped meanwhile. glibc's trylock keeps
- * a mutex that it found beyond repair, for ever: whoever is behind it must not wait as long. */
+/* Blocks until this thread has the lock; EBUSY when the region was stopped in between. glibc's
+ * trylock keeps a mutex that it found beyond repair, for ever: threads that wait for it must not
+ * wait as long. */
 static int wait_for(struct mqx_region *region, struct mqx_lock *lock)
 {
     int err = ETIMEDOUT;
     while (err == ETIMEDOUT) {
-        struct timespec until;
-        (void)clock_gettime(CLOCK_REALTIME, &until); /* clocklock is unknown to thread sanitizers */
-        until.tv_sec += 1;
+        /* a wall clock deadline: pthread_mutex_clocklock is unknown to thread sanitizers */
+        const uint64_t us = mqx_clock_wall_us() + WAIT_BOUND_US;
+        const struct timespec until = {.tv_sec = (time_t)(us / 1000000),
+                                       .tv_nsec = (long)(us % 1000000) * 1000};
         err = pthread_mutex_timedlock(&lock->mutex, &until);
         if (err == ETIMEDOUT && mqx_region_stopped(region) != MQX_RUNNING) {
             return EBUSY;
@@ -149,6 +195,8 @@ static MQX_COLD int take_slowly(struct mqx_region *region, struct mqx_lock *lock
 
 int mqx_lock_take(struct mqx_region *region, struct mqx_lock *lock)
 {
+    MQX_ASSERT((unsigned char *)lock > region->base);
+    MQX_ASSERT(lock->rank > 0 && lock->rank < MQX_RANK_COUNT);
     int err = pthread_mutex_trylock(&lock->mutex);
     if (MQX_LIKELY(err == 0)) {
         note_taken(region, lock);
@@ -159,6 +207,7 @@ int mqx_lock_take(struct mqx_region *region, struct mqx_lock *lock)
 
 int mqx_lock_try(struct mqx_region *region, struct mqx_lock *lock)
 {
+    MQX_ASSERT((unsigned char *)lock > region->base);
     int err = pthread_mutex_trylock(&lock->mutex);
     if (err == 0) {
         note_taken(region, lock);
@@ -167,11 +216,23 @@ int mqx_lock_try(struct mqx_region *region, struct mqx_lock *lock)
     return err == EBUSY ? MQX_BUSY : take_failed(region, lock, err);
 }
 
+/* A lock that says of itself that it is free or another's, or a change that is neither committed
+ * nor rolled back: nothing under this lock can be trusted. */
+static MQX_COLD void drop_damaged(const struct mqx_region *region, struct mqx_lock *lock)
+{
+    (void)mqx_region_damage(region, "the state of a lock to be released, of rank", lock->rank);
+    (void)roll_back(region, lock);
+}
+
 void mqx_lock_drop(struct mqx_region *region, struct mqx_lock *lock)
 {
-    mqx_check(lock->undo_count == 0);
-    mqx_check(mqx_load_relaxed(&lock->holder) == region->process + 1);
-    held_ranks &= ~(1u << lock->rank);
+    MQX_ASSERT(held_count > 0);
+    MQX_ASSERT((held_ranks & rank_bit(lock)) != 0);
+    if (MQX_UNLIKELY(lock->undo_count != 0 ||
+                     mqx_load_relaxed(&lock->holder) != region->process + 1)) {
+        drop_damaged(region, lock);
+    }
+    held_ranks &= ~rank_bit(lock);
     held_count -= 1;
     mqx_store_relaxed(&lock->holder, 0u);
     mqx_order();
@@ -180,6 +241,6 @@ void mqx_lock_drop(struct mqx_region *region, struct mqx_lock *lock)
 
 bool mqx_lock_held(const struct mqx_region *region, const struct mqx_lock *lock)
 {
-    return (held_ranks >> lock->rank & 1u) != 0 &&
+    return (held_ranks & rank_bit(lock)) != 0 &&
            mqx_load_relaxed(&lock->holder) == region->process + 1;
 }

@@ -132,7 +132,7 @@ int mqx_prepared_decide(struct mqx_store *store, uint32_t slot, const struct ps_
     struct mqx_region *region = &store->region;
     const struct mqx_context *unit = mqx_context(region, slot);
     mqx_check(unit != NULL && unit->state == MQX_CTX_ACTIVE);
-    mqx_check(unit->pending_kind == MQX_PENDING_NONE && unit->single == 0);
+    mqx_check(unit->pending_kind == MQX_PENDING_NONE && unit->autocommit == 0);
     int status = list_xid(region, slot, xid, facts);
     if (status != MQX_OK) {
         return status;
@@ -422,7 +422,7 @@ int mqx_prepared_restore(struct mqx_store *store, const struct mqx_restored *res
     unit->process = 0;
     unit->resolver = 0;
     unit->leads = MQX_LEADS_NOBODY;
-    unit->single = 0;
+    unit->autocommit = 0;
     unit->puts = unit->gets = unit->nonpersistent = unit->discarded = 0;
     unit->bytes = 0;
     mqx_xid_table_add(region, *out);

@@ -121,7 +121,7 @@ static bool step_one(struct mqx_stripe_guard *guard, uint32_t context, bool forw
     }
     if (shown) {
         mqx_unit_pop(guard, context);
-        mqx_queue_show(guard, queue, slot, forward || unit->single ? 0 : 1);
+        mqx_queue_show(guard, queue, slot, forward || unit->autocommit ? 0 : 1);
     } else {
         const bool got = message->state == MQX_MSG_GOT;
         moved = mqx_queue_remove(guard, queue, slot, context, &pinned) || pinned;
@@ -293,7 +293,7 @@ static int append_backout(struct mqx_store *store, uint32_t context)
     }
     struct ps_count *counts = (struct ps_count *)(void *)(record + most + 256);
     do {
-        const uint32_t n = collect_counts(store, &slot, unit->single != 0, counts);
+        const uint32_t n = collect_counts(store, &slot, unit->autocommit != 0, counts);
         const uint32_t length = mqx_encode_counts(record, &head, counts, n);
         int status = mqx_unit_append(store, context, record, length, 0, 0);
         if (status != MQX_OK) {
@@ -367,7 +367,7 @@ static void take_in_hand(struct mqx_stripe_guard *guard, uint32_t context, uint3
 {
     struct mqx_context *unit = mqx_context(guard->region, context);
     mqx_check(unit->pending_kind == MQX_PENDING_NONE);
-    mqx_guard_store32(guard, &unit->hand, slot);
+    mqx_guard_store32(guard, &unit->pending_ref, slot);
     mqx_guard_store32(guard, &unit->pending_object, object);
     mqx_guard_store32(guard, &unit->pending_kind, MQX_PENDING_PINNED);
 }
@@ -410,7 +410,7 @@ void mqx_unit_mark_long(struct mqx_store *store, uint32_t *out_count)
     for (uint32_t slot = 1; slot < used; slot++) {
         struct mqx_context *unit = mqx_context(region, slot);
         const uint64_t first = unit == NULL ? 0 : mqx_load_acquire(&unit->first_lsn);
-        if (first != 0 && tail - first > most && unit->single == 0 &&
+        if (first != 0 && tail - first > most && unit->autocommit == 0 &&
             mqx_load_acquire(&unit->state) == MQX_CTX_ACTIVE &&
             mqx_exchange(&unit->must_back_out, 1u) == 0) {
             *out_count += 1;
@@ -428,7 +428,7 @@ void mqx_pending_pin(struct mqx_stripe_guard *guard, uint32_t context, uint32_t 
     mqx_check(hand != NULL && hand->pending_kind == MQX_PENDING_NONE);
     mqx_check(message != NULL && message->pins < UINT8_MAX);
     mqx_guard_store8(guard, &message->pins, (uint8_t)(message->pins + 1));
-    mqx_guard_store32(guard, &hand->hand, slot);
+    mqx_guard_store32(guard, &hand->pending_ref, slot);
     mqx_guard_store32(guard, &hand->pending_object, object);
     mqx_guard_store32(guard, &hand->pending_kind, MQX_PENDING_PINNED);
     mqx_stripe_guard_commit(guard);
@@ -489,9 +489,9 @@ int mqx_pending_release(struct mqx_store *store, uint32_t slot)
         return status;
     }
     if (context->pending_kind == MQX_PENDING_RESERVED) {
-        free_reserved(&guard, context, context->hand);
+        free_reserved(&guard, context, context->pending_ref);
     } else if (context->pending_kind == MQX_PENDING_PINNED) {
-        free_pin(&guard, context, context->hand);
+        free_pin(&guard, context, context->pending_ref);
     }
     mqx_store_release(&context->pending_kind, MQX_PENDING_NONE);
     mqx_stripe_guard_drop(&guard);

@@ -725,7 +725,7 @@ TEST(a_slot_that_died_before_its_name_was_linked_is_given_back)
     struct mqx_context *context = mqx_context(&process.store->region, process.context);
     context->pending_object = MQX_ANY_GENERATION;
     context->pending_kind = MQX_PENDING_OBJECT;
-    CHECK_INT(mqx_slot_take(&process.store->region, MQX_AREA_OBJECTS, &context->hand, &slot), 0);
+    CHECK_INT(mqx_slot_take(&process.store->region, MQX_AREA_OBJECTS, &context->pending_ref, &slot), 0);
     CHECK_INT(mqx_catalog_repair(process.store, process.context, slot), 0);
     CHECK_INT(mqx_object(&process.store->region, slot)->state, MQX_OBJ_FREE);
     CHECK_INT(context->pending_kind, MQX_PENDING_NONE);
@@ -743,7 +743,7 @@ TEST(a_hand_that_names_an_earlier_life_of_a_slot_does_no_harm)
     CHECK_INT(delete_queue(q, false), 0);
     CHECK_INT(bed_define(&process, "R", NULL, &other), 0);
     CHECK_INT(other.slot, q.slot);
-    context->hand = q.slot;
+    context->pending_ref = q.slot;
     context->pending_object = q.generation;
     context->pending_kind = MQX_PENDING_OBJECT;
     struct mqx_object *object = mqx_object(&process.store->region, q.slot);

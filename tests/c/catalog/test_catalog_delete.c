@@ -486,7 +486,7 @@ TEST(a_message_that_is_gone_but_for_a_browser_copying_it_does_not_make_a_queue_n
     mqx_guard_store8(&guard, &mqx_message(engine_region(), message)->pins, 1);
     mqx_stripe_guard_commit(&guard);
     mqx_stripe_guard_drop(&guard);
-    copier->hand = message;
+    copier->pending_ref = message;
     copier->pending_object = q.slot;
     copier->pending_kind = MQX_PENDING_PINNED;
     CHECK_STR(TAKE(q), "m");

@@ -244,7 +244,7 @@ static void fill_the_hand(struct queue q, mqe_unit *unit)
         mqx_ignore(mqx_stripe_guard_supply(&guard));
     }
     mqx_guard_store32(&guard, &mqx_message(engine_region(), slot)->cells, 0);
-    mqx_guard_store32(&guard, &context->hand, slot);
+    mqx_guard_store32(&guard, &context->pending_ref, slot);
     mqx_guard_store32(&guard, &context->pending_object, q.slot);
     mqx_guard_store32(&guard, &context->pending_kind, MQX_PENDING_RESERVED);
     mqx_stripe_guard_commit(&guard);

@@ -1,5 +1,5 @@
-/* Claims of lock.c: whoever dies inside a micro-transaction, the next owner sees the state before
- * it. */
+/* Claims of lock.c: after a death inside a micro-transaction the next owner sees the state before
+ * it; an undo list that cannot be true is not followed. */
 #include "fixtures/region_fixture.h"
 
 #include "os/block_hook.h"
@@ -95,7 +95,7 @@ static void die_in_the_repair(void *arg)
     }
     for (uint32_t i = 0; i < steps && lock->undo_count > 0; i++) {
         const struct mqx_undo *undo = &lock->undo[lock->undo_count - 1];
-        memcpy(region.base + (undo->place >> 4), &undo->old, undo->place & 15u);
+        memcpy(region.base + (undo->location >> 4), &undo->old, undo->location & 15u);
         if (i + 1 < steps) {
             lock->undo_count -= 1; /* the last one dies between the store and the count */
         }
@@ -174,35 +174,90 @@ TEST(a_try_says_busy_and_does_not_wait)
     mqx_lock_drop(&region, lock);
 }
 
-static void overflow(void *arg)
+TEST(more_stores_than_the_undo_list_holds_stop_the_queue_manager_and_are_not_made)
 {
-    (void)arg;
-    mqx_ignore(mqx_lock_take(&region, lock));
-    for (int i = 0; i <= MQX_UNDO_MAX; i++) {
-        mqx_undo_store64(region.base, lock, &field[0], (uint64_t)i);
+    begin();
+    CHECK_INT(mqx_lock_take(&region, lock), 0);
+    for (uint64_t i = 0; i < MQX_UNDO_MAX; i++) {
+        mqx_undo_store64(region.base, lock, &field[0], i);
+    }
+    CHECK_INT(mqx_region_stopped(&region), MQX_RUNNING);
+    mqx_undo_store8(region.base, lock, (uint8_t *)&field[1], 1);
+    mqx_undo_store16(region.base, lock, (uint16_t *)(void *)&field[2], 1);
+    mqx_undo_store32(region.base, lock, (uint32_t *)(void *)&field[3], 1);
+    mqx_undo_store64(region.base, lock, &field[0], 4711);
+    CHECK_INT(field[0], MQX_UNDO_MAX - 1);
+    CHECK_INT(mqx_region_stopped(&region), MQX_STOP_BROKEN);
+    CHECK(mqx_region_damaged());
+    CHECK(strstr(mqx_region_damage_text(&region), "undo list") != NULL);
+    mqx_undo_rollback(&region, lock);
+    CHECK(untouched());
+    mqx_lock_drop(&region, lock);
+}
+
+TEST(dropping_a_half_made_change_undoes_it_and_stops_the_queue_manager)
+{
+    begin();
+    CHECK_INT(mqx_lock_take(&region, lock), 0);
+    mqx_undo_store64(region.base, lock, &field[0], 1);
+    mqx_lock_drop(&region, lock);
+    CHECK_INT(mqx_region_stopped(&region), MQX_STOP_BROKEN);
+    CHECK(untouched());
+    CHECK(mqx_region_damaged());
+}
+
+TEST(an_undo_entry_that_leads_outside_the_region_is_not_followed)
+{
+    const uint64_t bad[] = {
+        region_plan().size << MQX_UNDO_SIZE_BITS | 8,
+        UINT64_MAX,
+        64 << MQX_UNDO_SIZE_BITS | 3,
+        64 << MQX_UNDO_SIZE_BITS,
+        65 << MQX_UNDO_SIZE_BITS | 8,
+    };
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(bad); i++) {
+        begin();
+        CHECK_INT(mqx_lock_take(&region, lock), 0);
+        change(7);
+        lock->undo[0].location = bad[i];
+        mqx_undo_rollback(&region, lock);
+        CHECK_INT(lock->undo_count, 0);
+        CHECK_INT(field[3], 0x4444444444444444u); /* what can be undone is */
+        CHECK_INT(mqx_region_stopped(&region), MQX_STOP_BROKEN);
+        CHECK(mqx_region_damaged());
+        mqx_lock_drop(&region, lock);
     }
 }
 
-static void drop_open(void *arg)
+TEST(a_count_of_undo_entries_that_cannot_be_true_is_not_followed)
 {
-    (void)arg;
-    mqx_ignore(mqx_lock_take(&region, lock));
+    begin();
+    CHECK_INT(mqx_lock_take(&region, lock), 0);
+    lock->undo_count = UINT32_MAX;
     mqx_undo_store64(region.base, lock, &field[0], 1);
+    CHECK_INT(field[0], 0x1111111111111111u);
+    mqx_undo_rollback(&region, lock);
+    CHECK_INT(lock->undo_count, 0);
+    CHECK_INT(mqx_region_stopped(&region), MQX_STOP_BROKEN);
     mqx_lock_drop(&region, lock);
 }
 
-TEST(more_stores_than_the_undo_list_holds_and_dropping_a_half_made_change_are_refused)
+static void take_in_descending_rank(void *arg)
+{
+    (void)arg;
+    mqx_ignore(mqx_lock_take(&region, &region.header->arena_lock));
+    mqx_ignore(mqx_lock_take(&region, lock));
+}
+
+TEST(locks_are_taken_in_ascending_rank_only)
 {
     char text[400];
     begin();
-    CHECK(test_dies(SIGABRT, overflow, NULL, text, sizeof text));
-    CHECK(strstr(text, "MQX_UNDO_MAX") != NULL);
+    CHECK(test_dies(SIGABRT, take_in_descending_rank, NULL, text, sizeof text));
+    CHECK(strstr(text, "held_ranks") != NULL);
     CHECK_INT(mqx_lock_take(&region, lock), 0);
-    CHECK(untouched());
-    mqx_lock_drop(&region, lock);
-    CHECK(test_dies(SIGABRT, drop_open, NULL, text, sizeof text));
-    CHECK_INT(mqx_lock_take(&region, lock), 0);
-    CHECK(untouched());
+    CHECK_INT(mqx_lock_take(&region, &region.header->arena_lock), 0);
+    mqx_lock_drop(&region, &region.header->arena_lock);
     mqx_lock_drop(&region, lock);
 }
 
@@ -279,7 +334,7 @@ TEST(processes_killed_at_any_moment_leave_the_sum_as_it_was_and_the_others_going
     printf("(%u kills, %u repairs) ", kills, lock->repairs);
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_removed)
 {
     region_end();
 }

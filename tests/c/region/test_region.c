@@ -1,5 +1,5 @@
-/* Claims of region.c: laying out, believing nothing, growing to the limit and not further,
- * stopping. */
+/* Claims of region.c: laying out, validating what is mapped, growing to the limit and not
+ * further. */
 #include "fixtures/region_fixture.h"
 
 TEST(a_region_that_another_build_made_is_refused)
@@ -107,19 +107,6 @@ TEST(when_the_medium_has_no_room_an_area_keeps_its_size_and_grows_later)
     CHECK_INT(mqx_region_grow(&region, MQX_AREA_ARENA, capacity + 1), 0);
 }
 
-TEST(nothing_beyond_an_areas_memory_is_handed_out)
-{
-    region_begin();
-    const uint64_t most =
-        region.header->area[MQX_AREA_CONTEXTS].capacity / sizeof(struct mqx_context);
-    CHECK(mqx_context(&region, 0) == NULL);
-    CHECK(mqx_context(&region, (uint32_t)most - 1) != NULL);
-    CHECK(mqx_context(&region, (uint32_t)most) == NULL);
-    CHECK(mqx_context(&region, UINT32_MAX) == NULL);
-    CHECK(mqx_message(&region, UINT32_MAX) == NULL && mqx_cells(&region, UINT32_MAX) == NULL);
-    CHECK(mqx_object(&region, 1) == NULL);
-}
-
 static void *grow_main(void *arg)
 {
     (void)test_expect(mqx_region_grow(&region, MQX_AREA_ARENA, 1000) == 0, __FILE__, __LINE__,
@@ -140,24 +127,7 @@ TEST(threads_that_grow_the_same_area_make_one_step)
     CHECK_INT(region.header->area[MQX_AREA_ARENA].capacity, 65536);
 }
 
-TEST(a_stop_is_seen_by_all_and_the_worse_reason_wins)
-{
-    region_begin();
-    uint32_t slot = 0;
-    CHECK_INT(mqx_slot_take(&region, MQX_AREA_CONTEXTS, NULL, &slot), 0);
-    CHECK_INT(mqx_region_stop_reason(&region), 0);
-    mqx_region_stop(&region, MQX_STOP_ENDED);
-    CHECK_INT(mqx_region_stop_reason(&region), MQRC_Q_MGR_STOPPING);
-    CHECK_INT(mqx_context(&region, slot)->wait_word, 1);
-    region.ending = true; /* who runs the end goes on */
-    CHECK_INT(mqx_region_stop_reason(&region), 0);
-    mqx_region_stop(&region, MQX_STOP_BROKEN);
-    CHECK_INT(mqx_region_stop_reason(&region), MQRC_CONNECTION_BROKEN);
-    mqx_region_stop(&region, MQX_STOP_ENDED);
-    CHECK_INT(mqx_region_stop_reason(&region), MQRC_CONNECTION_BROKEN);
-}
-
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_removed)
 {
     region_end();
 }

@@ -1,0 +1,104 @@
+/*
+ * context.h - contexts: what a unit of work, a single call or a waiter needs in the region.
+ *
+ * A context belongs to one thread of one process at a time. When its process dies the reaper ends
+ * its work; a PREPARED one belongs to no process and waits for the call that resolves it by its
+ * xid.
+ *
+ * Terms
+ *   pending reference  between two steps of a chain (LOCKING.md): the entry, pin or object that the
+ *                      context is responsible for, so that a death leaks nothing. pending_kind says
+ *                      which, pending_ref is its slot, pending_object the object it belongs to.
+ *   autocommit         a call outside syncpoint.
+ *   resolver           the context that commits or backs out a prepared unit.
+ *   unreferenced attributes  an attribute list that no object names yet, or no longer.
+ *
+ * Locks. The owner's fields need none; the exceptions stand beside them. `head`, `tail` and `count`
+ * change in stripe micro-transactions of the message concerned, the wait_ fields under the stripe
+ * lock of wait_object.
+ */
+#ifndef PENSTOCK_CONTEXT_H
+#define PENSTOCK_CONTEXT_H
+
+#include "penstock/descriptor.h"
+#include "region/entry.h"
+
+enum mqx_context_state {
+    MQX_CTX_FREE = 0,
+    MQX_CTX_IDLE = 1,         /* owned, no unit of work */
+    MQX_CTX_ACTIVE = 2,       /* unit under way: back out when the owner dies */
+    MQX_CTX_DECIDED = 3,      /* COMMIT record is in the ring: roll forward when the owner dies */
+    MQX_CTX_BACKING_OUT = 4,  /* go on backing out */
+    MQX_CTX_PREPARED = 5,     /* of no process (0); waits for the resolver that names its xid */
+};
+enum mqx_wait_state {
+    MQX_WAIT_NONE = 0,
+    MQX_WAIT_LISTED = 1,      /* in a wait list of its queue's stripe */
+    MQX_WAIT_WOKEN = 2,       /* taken off the list because a message became available */
+    MQX_WAIT_CANCELLED = 3,   /* taken off: look at the queue's and manager's state (2016, 2052,
+                               * 2161) */
+};
+enum mqx_pending_kind {
+    MQX_PENDING_NONE = 0,
+    MQX_PENDING_RESERVED = 1, /* a message entry with reserved cells, not yet linked: free it */
+    MQX_PENDING_PINNED = 2,   /* a message whose `pins` counts this context: unpin it */
+    MQX_PENDING_OBJECT = 3,   /* an object slot being defined, altered or deleted */
+};
+enum mqx_leads { /* what a resolver makes of the units that name it */
+    MQX_LEADS_NOBODY = 0,
+    MQX_LEADS_COMMIT = 1,
+    MQX_LEADS_BACKOUT = 2,
+};
+
+struct mqx_context {
+    uint32_t state;           /* enum mqx_context_state */
+    uint32_t process;         /* attachment slot of the owner */
+    uint64_t unit_id;         /* of the journal; 0 until the unit's first record */
+    uint64_t first_lsn;       /* of the unit's first record; 0 = no record yet. Changed in ring
+                               * micro-transactions, read by checkpoints under the ring lock */
+    uint64_t decided_lsn;     /* DECIDED: durable at or above this means committed on disk;
+                               * PREPARED: the same of the preparation */
+    uint32_t record_count;    /* records so far, CHUNKs included */
+    uint32_t running_crc;     /* over their crc fields */
+    uint32_t head;            /* messages put or got in it, oldest first (message.unit_next) */
+    uint32_t count;           /* of that list: MAXUMSGS */
+    uint32_t pending_kind;    /* enum mqx_pending_kind */
+    uint32_t pending_ref;     /* its slot */
+    uint32_t pending_object;  /* object slot that it belongs to */
+    uint32_t must_back_out;   /* atomic: the queue manager backs it out (2003): journal 80 % full */
+    uint64_t started_us;      /* when the unit began */
+    int32_t thread;           /* kernel thread id of the owner */
+    uint32_t next_free;       /* slots lock */
+    /* waiter */
+    uint32_t wait_word;       /* atomic: futex; raised to wake */
+    uint32_t wait_state;      /* enum mqx_wait_state */
+    uint32_t wait_object;
+    uint32_t wait_list;       /* 0 general list of the object, else bucket + 1 */
+    uint32_t wait_next;
+    uint32_t wait_prev;
+    uint32_t wait_browse;     /* 1: others are woken, too: a browse without lock, or a match that
+                               * tags do not decide */
+    uint32_t wait_match;      /* MQMO_* bits of the tags below that count */
+    uint64_t wait_tag[MQX_INDEX_COUNT];
+    uint32_t wait_signal;     /* 1: no thread sleeps on the word; ring the process' doorbell */
+    uint32_t tail;            /* last message of the list at `head` */
+    uint32_t autocommit;      /* 1: a call outside syncpoint; what it claimed goes back uncounted */
+    uint32_t unreferenced_attrs; /* cell of unreferenced attributes: the reaper frees them */
+    uint32_t unreferenced_length;
+    uint32_t deleted;         /* object slot of a deleted queue of which the unit held a message */
+    /* prepared units: unit/prepared.h */
+    uint32_t resolver;        /* slots lock: PREPARED: context slot of its resolver, 0 none */
+    uint32_t leads;           /* enum mqx_leads: of those whose resolver this context is */
+    uint32_t xid_next;        /* slots lock: hash chain */
+    uint32_t xid_listed;      /* slots lock: 1: in the chain of its xid, which is fixed then */
+    uint32_t puts;            /* PREPARED: fixed, as the next four */
+    uint32_t gets;
+    uint32_t nonpersistent;
+    uint32_t discarded;       /* while it is backed out: messages that could not be given back */
+    uint64_t bytes;
+    uint64_t prepared_us;
+    struct ps_xid xid;
+} MQX_ALIGNED(64);
+MQX_STATIC_ASSERT(sizeof(struct mqx_context) == 384, "context");
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * entry.h - the index entry of a message: everything about it but its descriptor and body.
+ *
+ * Terms
+ *   message number  identity and arrival order in one 64-bit number: unique in the store, rising
+ *                   within a queue.
+ *   position        where the message stands in its priority level (queue/priority_index.h).
+ *   tag             keyed 64-bit hash of an identifier (base/checksum.h); 0: the identifier is
+ *                   all NUL and is not indexed.
+ *   pin             a context that copies the body without the lock; the entry is not given back
+ *                   while it has pins.
+ *
+ * States
+ *   FREE -> RESERVED -> PUT -> AVAILABLE <-> GOT, LOCKED -> FREE, or GONE while pins remain.
+ *
+ * Locks. The stripe lock of its object (LOCKING.md), all fields.
+ */
+#ifndef PENSTOCK_ENTRY_H
+#define PENSTOCK_ENTRY_H
+
+#include "base/base.h"
+
+enum { MQX_INDEX_COUNT = 3 }; /* id indexes: MsgId, CorrelId, GroupId */
+
+enum mqx_message_state {
+    MQX_MSG_FREE = 0,
+    MQX_MSG_RESERVED = 1,     /* taken from the free list, a context's pending reference */
+    MQX_MSG_PUT = 2,          /* in the queue, put by a unit not yet committed */
+    MQX_MSG_AVAILABLE = 3,
+    MQX_MSG_GOT = 4,          /* in the queue, got by a unit not yet committed */
+    MQX_MSG_LOCKED = 5,       /* in the queue, browse lock of a handle */
+    MQX_MSG_GONE = 6,         /* out of the queue, kept only until its pins are gone */
+};
+enum { /* mqx_message.flags */
+    MQX_MSGF_PERSISTENT = 1,  /* in the journal */
+    MQX_MSGF_HAS_EXT = 2,
+    MQX_MSGF_VOLATILE = 4,    /* in the journal, but MQPER_NOT_PERSISTENT: of a queue in a
+                               * structure */
+    MQX_MSGF_TAKEN = 8,       /* non-persistent, got in a prepared unit before a restart: the body
+                               * is in the journal, the message cannot be given back */
+    MQX_MSGF_KEY = 0x10,      /* 0x10, 0x20, 0x40: linked in the MsgId, CorrelId, GroupId index */
+};
+
+struct mqx_message {
+    uint8_t state;            /*   0 enum mqx_message_state */
+    uint8_t placement;        /*   1 placement priority */
+    uint8_t flags;            /*   2 */
+    uint8_t pins;             /*   3 contexts that copy the body without the lock */
+    uint32_t object;          /*   4 object slot */
+    uint64_t number;          /*   8 message number */
+    uint64_t lsn;             /*  16 of the PUT record, 0 = not in the journal */
+    uint64_t position;        /*  24 in the level's sequence */
+    uint32_t cells;           /*  32 first cell of its chain (message_body.h), 0 = in the journal */
+    uint32_t length;          /*  36 body bytes */
+    int32_t priority;         /*  40 field as given */
+    uint32_t expiry;          /*  44 deciseconds after header.epoch_us, 0 = unlimited */
+    uint32_t unit;            /*  48 context slot (PUT, GOT), handle slot (LOCKED) */
+    uint32_t unit_next;       /*  52 next in the context's list; free-list link when FREE */
+    uint64_t tag[MQX_INDEX_COUNT]; /* 56 of MsgId, CorrelId, GroupId */
+    struct {                  /*  80 same-key ring and bucket chain of each id index (id_index.h) */
+        uint32_t next, prev, chain;
+    } key[MQX_INDEX_COUNT];
+    uint32_t backout_count;   /* 116 */
+    uint32_t chunk_count;     /* 120 CHUNK records before the PUT record; 0 = body inline */
+    uint32_t record_length;   /* 124 of the PUT record */
+} MQX_ALIGNED(64);
+MQX_STATIC_ASSERT(sizeof(struct mqx_message) == 128, "index entry: at most 128 bytes a message");
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * journal_state.h - the part of the region that belongs to the journal: log ring, closed flush
+ * batches, segment table, progress of the group commit (journal/ring.h, group_commit.h).
+ *
+ * Terms
+ *   ring           circular buffer of `ring_size` bytes; LSN % ring_size is an offset in it.
+ *   flush batch    records that are written together; the open one grows at `tail`, closed ones
+ *                  wait in sealed[].
+ *   written        handed to the kernel; durable: on the medium. durable <= written <= tail.
+ *
+ * Locks. The ring lock, unless the field says otherwise.
+ */
+#ifndef PENSTOCK_JOURNAL_STATE_H
+#define PENSTOCK_JOURNAL_STATE_H
+
+#include "region/lock.h"
+
+enum { MQX_SEGMENT_MAX = 4096, MQX_SEALED_MAX = 64 };
+
+enum mqx_segment_state {
+    MQX_SEG_FREE = 0,         /* table entry unused */
+    MQX_SEG_SPARE = 1,        /* whole file spare-<number>.psj, ready */
+    MQX_SEG_ACTIVE = 2,       /* being appended to */
+    MQX_SEG_FULL = 3,         /* left; still needed */
+};
+struct mqx_segment {
+    uint64_t number;          /* of the file; a spare has the number it is named after */
+    uint64_t generation;
+    uint64_t base_lsn;
+    uint64_t size;
+    uint64_t end_lsn;         /* FULL: end of its batches */
+    uint64_t live_bytes;      /* record bytes of messages present at the last checkpoint */
+    uint32_t live_messages;
+    uint32_t state;           /* enum mqx_segment_state */
+    uint64_t prev_end_lsn;
+};
+MQX_STATIC_ASSERT(sizeof(struct mqx_segment) == 64, "segment table entry");
+
+struct mqx_sealed { /* a closed flush batch that waits to be written, oldest first */
+    uint64_t start;           /* LSN of its header */
+    uint32_t length;          /* header + records */
+    uint32_t record_count;
+    uint32_t segment;         /* index in the segment table */
+    uint32_t zero;
+};
+
+struct mqx_journal {
+    struct mqx_lock ring_lock;
+    struct mqx_lock flush_lock;   /* leader of the group commit */
+    struct mqx_lock roll_lock;    /* segment files: make, activate, retire */
+    uint64_t ring_offset;         /* fixed: in the region */
+    uint64_t ring_size;           /* fixed: power of two */
+    uint64_t segment_size;        /* fixed: of new full-size segments */
+    uint64_t first_segment_size;  /* fixed: of the first one and of one that is needed at once */
+    uint64_t limit;               /* fixed: bytes of all segment files together */
+    uint64_t tail;                /* next LSN to append at */
+    uint64_t batch_start;         /* header of the open batch; tail >= batch_start + 64 when open */
+    uint32_t batch_records;
+    uint32_t active;              /* segment table index + 1 of the segment being appended to; 0
+                                   * none */
+    uint32_t sealed_first;        /* sealed[] is a ring of MQX_SEALED_MAX */
+    uint32_t sealed_count;
+    struct mqx_sealed sealed[MQX_SEALED_MAX];
+    uint64_t written;             /* everything below has been handed to the kernel (flush lock) */
+    uint64_t durable;             /* atomic: everything below is on the medium (flush lock) */
+    uint32_t flush_word;          /* atomic: futex; raised after each flush */
+    uint32_t flush_waiters;       /* atomic */
+    uint32_t unsynced;            /* 1: bytes below `written` await an fdatasync (flush lock) */
+    uint32_t leader_process;      /* attachment slot + 1 of the present leader */
+    uint64_t next_generation;
+    uint64_t next_segment_no;
+    uint64_t restart_epoch;
+    uint64_t next_unit_id;        /* atomic */
+    uint64_t next_number;         /* atomic: message numbers given to stripes in blocks */
+    uint64_t checkpoint_begin;    /* begin LSN of the newest whole checkpoint */
+    uint64_t checkpoint_bytes;    /* its size */
+    uint64_t reserve_bytes;       /* atomic: journal space kept for gets, commits, backouts (rule
+                                   * 12) */
+    uint64_t used_bytes;          /* of all segment files */
+    uint64_t flushes;             /* statistics */
+    uint64_t flushed_bytes;
+    uint64_t flushed_records;
+    uint64_t last_flush_us;
+    uint64_t marked;              /* batch end covered by the newest mark on the medium */
+    uint32_t epoch_written;       /* 1: this restart has begun a segment of its own */
+    uint32_t clean_tail;          /* 1: the active segment may be appended to as it is */
+    struct mqx_segment segment[MQX_SEGMENT_MAX];
+};
+
+#endif

@@ -1,0 +1,195 @@
+/*
+ * layout.h - what lies in the shared region, and the process-local view of it.
+ *
+ * Layout of the file
+ *
+ *   header      struct mqx_header: identity, flags, areas, locks, attachment slots, journal state
+ *   stripes     struct mqx_stripe[stripe_count]
+ *   names       uint32_t[name_bucket_count]: object slots by name
+ *   log ring    ring_size bytes
+ *   areas       objects, contexts, handles, messages, arena: address space in fixed shares
+ *
+ * Terms
+ *   area       a stretch of the region for items of one size (or for cells), reserved in address
+ *              space for the largest count and backed by memory up to `capacity` bytes; it grows by
+ *              posix_fallocate of whole steps under the growth lock, and `capacity` is published by
+ *              one release store (no process remaps).
+ *   slot       index of an item in its area, 1..; 0 means "none" everywhere.
+ *   cell       64 bytes of the arena; a cell reference (u32) counts cells from the arena's start,
+ *              0 = none.
+ *   stripe     one queue lock with everything that is changed under it for the objects that map to
+ *              it: their priority and id indexes, their messages, free cells and entries, wait
+ *              lists. An object maps to stripe (slot % stripe_count) for its whole life.
+ *   context    what a unit of work, a single call or a waiter needs in the region (context.h).
+ *
+ * Invariants
+ *   1. No pointers in the region, only offsets, slots and cell references; each is range-checked
+ *      after it was read (access.h, rule 28).
+ *   2. `layout` in the header is a hash of every struct size and offset here: other builds are
+ *      refused.
+ *   3. Memory beyond an area's capacity is never touched.
+ *   4. A field is changed only under the lock named beside it or its struct, through
+ *      mqx_undo_store*(), unless its comment says atomic.
+ *   5. Fields called fixed are written once, before `ready`.
+ */
+#ifndef PENSTOCK_LAYOUT_H
+#define PENSTOCK_LAYOUT_H
+
+#include "base/base.h"
+#include "os/io.h"
+#include "region/context.h"
+#include "region/entry.h"
+#include "region/handle_slot.h"
+#include "region/journal_state.h"
+#include "region/lock.h"
+#include "region/process_slot.h"
+#include "region/queue_slot.h"
+
+enum { /* sizes of tables; others stand with their structs */
+    MQX_STRIPE_MAX = 256,
+    MQX_CELL = 64,
+    MQX_CLASS_COUNT = 40,           /* size classes of cells, see arena.h */
+    MQX_WAIT_BUCKETS = 64,          /* per stripe, for waiters with match tags */
+    MQX_XID_BUCKETS = 1024,
+    MQX_DAMAGE_TEXT = 96,           /* bytes of header.damage_text, NUL included */
+};
+
+/* ---- stripes ---- */
+
+enum { MQX_PARCEL_NONE = 0, MQX_PARCEL_OF_CELLS = 1, MQX_PARCEL_OF_ENTRIES = 2 };
+struct mqx_parcel { /* blocks on their way between a stripe and the global lists (arena.h) */
+    uint32_t kind;  /* MQX_PARCEL_NONE, _OF_CELLS, _OF_ENTRIES */
+    uint32_t class_no;
+    uint32_t head;
+    uint32_t count;
+};
+struct mqx_stripe {
+    struct mqx_lock lock;
+    uint64_t next_number;                 /* message numbers: next of this stripe's block ... */
+    uint64_t end_number;                  /* ... and its end */
+    uint32_t free_entries;
+    uint32_t free_entry_count;            /* a hint: plain stores, off after a death */
+    uint32_t free_cells[MQX_CLASS_COUNT];
+    uint32_t free_count[MQX_CLASS_COUNT]; /* hints */
+    struct mqx_parcel incoming;           /* arena lock + this lock */
+    struct mqx_parcel outgoing;
+    uint32_t wait_bucket[MQX_WAIT_BUCKETS]; /* contexts waiting with tags */
+    uint64_t persistent_present;          /* persistent messages of its queues */
+    uint64_t body_bytes;                  /* bytes of cells held by message bodies */
+} MQX_ALIGNED(64);
+
+/* ---- areas ---- */
+
+enum mqx_area_kind {
+    MQX_AREA_OBJECTS,
+    MQX_AREA_CONTEXTS,
+    MQX_AREA_HANDLES,
+    MQX_AREA_MESSAGES,
+    MQX_AREA_ARENA,
+    MQX_AREA_COUNT,
+};
+struct mqx_area {
+    uint64_t offset;          /* fixed */
+    uint64_t reserved_bytes;  /* fixed: address space */
+    uint64_t capacity;        /* atomic: bytes backed by memory; growth lock */
+    uint64_t step;            /* fixed: growth in bytes */
+    uint32_t item_size;       /* fixed */
+    uint32_t free_head;       /* slots lock (arena lock for messages): freed slots */
+    uint64_t used;            /* high water: items (cells) given out so far, item 0 included; same
+                               * lock */
+} MQX_ALIGNED(64);
+
+/* ---- header and fixed part ---- */
+
+enum { /* header.stopped */
+    MQX_RUNNING = 0,
+    MQX_STOP_BROKEN = 1,      /* failed flush, unrepairable lock, failed check, end -p: 2009 */
+    MQX_STOP_ENDED = 2,       /* end -i: 2162 */
+};
+enum { /* header.damage_claim */
+    MQX_DAMAGE_NONE = 0,
+    MQX_DAMAGE_CLAIMED = 1,   /* damage_text is being written */
+    MQX_DAMAGE_WRITTEN = 2,
+};
+enum { MQX_PLATFORM_UNIX = 0, MQX_PLATFORM_ZOS = 1 };
+struct mqx_header {
+    char magic[8];            /* "PSTKREGN" */
+    uint64_t layout;          /* fixed: mqx_region_layout() */
+    uint64_t size;            /* fixed: of the file */
+    uint8_t qm_id[16];
+    uint8_t incarnation[16];
+    uint8_t boot_id[16];
+    uint64_t directory_device;
+    uint64_t directory_inode;
+    uint64_t pid_namespace;
+    char libc[32];            /* "glibc 2.36" */
+    uint64_t epoch_us;        /* wall clock base of message.expiry */
+    uint64_t tag_key;         /* of keyed tags: from qm_id */
+    char id_prefix[16];       /* of generated ids: "AMQ " (z/OS "CSQ ") and 12 characters of the
+                               * name */
+    uint32_t platform;        /* MQX_PLATFORM_* */
+    uint32_t stripe_count;    /* fixed: power of two */
+    uint32_t name_bucket_count; /* fixed: power of two */
+    uint32_t ready;           /* atomic: recovery is complete */
+    uint32_t stopped;         /* atomic: stop flag; while set, calls in all processes fail */
+    uint32_t quiescing;       /* atomic: end -c or -w under way */
+    uint32_t max_uncommitted; /* atomic: MAXUMSGS */
+    uint32_t max_message;     /* atomic: queue manager's MAXMSGL */
+    uint64_t body_budget;     /* bytes of persistent bodies kept in the region at most */
+    uint64_t last_reap_us;    /* atomic */
+    uint64_t woken_by_bound;  /* atomic: waits that found a message only because the bound
+                               * expired */
+    uint64_t np_discarded;    /* non-persistent messages discarded by the last restart */
+    uint64_t maintenance_seq; /* atomic */
+    struct mqx_area area[MQX_AREA_COUNT];
+    struct mqx_lock maintenance_lock;
+    struct mqx_lock growth_lock;
+    struct mqx_lock catalog_lock;
+    struct mqx_lock slots_lock;
+    struct mqx_lock arena_lock;
+    uint32_t xid_bucket[MQX_XID_BUCKETS]; /* slots lock: contexts with xids */
+    uint32_t global_cells[MQX_CLASS_COUNT]; /* arena lock: free cells given back by stripes */
+    struct mqx_process process[MQX_PROCESS_MAX];
+    struct mqx_journal journal;
+    uint64_t stripe_offset;   /* fixed: struct mqx_stripe[stripe_count] */
+    uint64_t names_offset;    /* fixed: uint32_t[name_bucket_count], object slots; catalog lock */
+    uint32_t damage_claim;    /* atomic: MQX_DAMAGE_*; the first process to find damage owns it */
+    char damage_text[MQX_DAMAGE_TEXT]; /* names the damaged structure (damage.h) */
+};
+
+/* What differs between queue managers, from qm.toml; small values make tests fast. */
+struct mqx_region_plan {
+    uint64_t size;            /* of the sparse file */
+    uint64_t body_budget;
+    uint64_t ring_size;
+    uint64_t segment_size;
+    uint64_t first_segment_size;
+    uint64_t journal_limit;
+    uint32_t stripe_count;
+    uint32_t name_bucket_count;
+    uint32_t growth_step;     /* bytes; a power of two >= 64 KiB; areas grow by this */
+    uint32_t max_uncommitted;
+    uint32_t max_message;
+    uint32_t platform;
+    uint32_t linear;          /* 1: retired segments move to the archive */
+};
+
+/* Process-local view. One per attachment; passed to everything below the handles. Its addresses are
+ * computed once, from a header that was validated, and are not read from the region again. */
+struct mqx_region {
+    unsigned char *base;
+    struct mqx_header *header;    /* = base */
+    struct mqx_journal *journal;  /* in the header */
+    struct mqx_stripe *stripes;
+    unsigned char *area[MQX_AREA_COUNT]; /* where each area begins */
+    uint32_t *names;
+    uint32_t process;             /* this attachment's slot; 0 while attaching */
+    uint32_t stripe_mask;
+    int fd;
+    struct mqx_io *io;
+    uint64_t size;
+    bool ending;                  /* this process runs `end -i`: the stop flag it set does not stop
+                                   * it */
+};
+
+#endif

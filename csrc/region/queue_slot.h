@@ -1,0 +1,115 @@
+/*
+ * queue_slot.h - the slot of an object: a queue of any type, and the few other objects that share
+ * its layout (the queue manager's attributes, coupling-facility structures, cluster instances).
+ *
+ * Terms
+ *   level               one placement priority of a queue (queue/priority_index.h).
+ *   resolution version  raised by each ALTER of an attribute by which names are resolved.
+ *   structure           a CFSTRUCT object that holds the messages of shared queues.
+ *
+ * Locks. The stripe lock of the object, unless the field says otherwise. Fields marked atomic are
+ * read without a lock. Attribute values are atomic and written under the catalog lock.
+ */
+#ifndef PENSTOCK_QUEUE_SLOT_H
+#define PENSTOCK_QUEUE_SLOT_H
+
+#include "base/base.h"
+#include "region/entry.h"
+
+enum { MQX_RADIX_FANOUT = 64, MQX_RADIX_HEIGHT_MAX = 8 }; /* of a level */
+
+enum mqx_object_state {
+    MQX_OBJ_FREE = 0,
+    MQX_OBJ_DEFINING = 1,     /* name taken, record not yet in the ring: free it when the owner
+                               * dies */
+    MQX_OBJ_LOGGED = 2,       /* record in the ring, not durable: any process makes it ACTIVE */
+    MQX_OBJ_ACTIVE = 3,
+    MQX_OBJ_DELETING = 4,     /* logically deleted: unusable; any process gives the slot back when
+                               * no handle is open and no unit holds a message */
+};
+enum { /* mqx_object.name_space: queues of every type, and 100 + MQOT_* */
+    MQX_NAMES_QUEUE = 1,
+    MQX_NAMES_CLUSTER = 107,  /* instances of cluster queues: the values that a put asks for */
+    MQX_NAMES_MANAGER = 105,  /* max_depth: MAXUMSGS, max_length: MAXMSGL; 0 when not given */
+    MQX_NAMES_STRUCTURE = 110, /* max_depth: CFLEVEL, max_length: what that allows, may_persist */
+};
+enum { MQX_LOCAL_QUEUE = 1 };  /* mqx_object.type of what holds messages */
+enum mqx_definition_type {    /* MQQDT_* */
+    MQX_PREDEFINED = 1,
+    MQX_PERMANENT = 2,
+    MQX_TEMPORARY = 3,        /* in the region alone: not in the journal, not in a checkpoint */
+    MQX_SHARED = 4,           /* as PERMANENT */
+};
+enum mqx_np_life {            /* how long non-persistent messages live */
+    MQX_NP_TO_RESTART = 0,
+    MQX_NP_TO_FAILURE = 1,    /* NPMCLASS(HIGH): an orderly end keeps them in its checkpoint */
+    MQX_NP_IN_STRUCTURE = 2,  /* to the failure of object.structure: they are in the journal, too */
+};
+
+struct mqx_level {
+    uint32_t root;            /* cells of the top node, 0 = never used */
+    uint32_t height;          /* 1..MQX_RADIX_HEIGHT_MAX; covers 64^height positions */
+    uint64_t next_position;
+    uint32_t present;         /* messages in the sequence, available or not */
+    uint32_t reset_count;     /* how often positions began again at 0 (browse cursors compare it) */
+};
+MQX_STATIC_ASSERT(sizeof(struct mqx_level) == 24, "level");
+
+struct mqx_object {
+    uint32_t state;           /* atomic read; catalog lock */
+    uint32_t generation;      /* atomic read; raised when the slot is freed */
+    uint32_t name_space;
+    uint32_t type;            /* MQQT_* */
+    char name[MQX_NAME_SIZE]; /* catalog lock; blank padded */
+    uint32_t name_next;       /* catalog lock: hash chain */
+    uint32_t attrs;           /* catalog lock: cells with the attribute list */
+    uint32_t attrs_length;
+    uint32_t pending_attrs;   /* catalog lock: of an ALTER whose record is in the ring */
+    uint32_t pending_length;
+    uint32_t resolution_version; /* atomic read; catalog lock */
+    /* attribute values read at each call */
+    uint32_t max_depth;
+    uint32_t max_length;
+    uint8_t def_priority;
+    uint8_t def_persistence;
+    uint8_t fifo;             /* MSGDLVSQ(FIFO) */
+    uint8_t put_inhibited;
+    uint8_t get_inhibited;
+    uint8_t npm_class;        /* 0 NORMAL, 10 HIGH */
+    uint8_t may_persist;      /* 0: a persistent put is 2048 */
+    uint8_t np_life;          /* enum mqx_np_life */
+    /* summary of the priority index */
+    uint16_t available_mask;  /* bit p: level p has an available message (a hint that is exact under
+                               * the lock) */
+    uint16_t zero;            /* stored together with the mask and `present` */
+    uint32_t present;         /* messages in the queue in any state */
+    uint32_t got;             /* of these in state GOT */
+    uint32_t uncommitted;     /* of these in state PUT */
+    uint32_t waiters;         /* listed waiters, in the general list and in buckets */
+    uint32_t wait_head;       /* general waiters */
+    uint32_t wait_tail;
+    uint32_t open_input;      /* slots lock: handles */
+    uint32_t open_output;
+    uint32_t open_other;
+    uint32_t index[MQX_INDEX_COUNT]; /* cells of the headers of the id indexes, 0 = not built */
+    uint32_t expiring;        /* messages present with an expiry */
+    uint64_t put_count;       /* statistics (plain, under the lock) */
+    uint64_t get_count;
+    uint64_t last_put_us;
+    uint64_t last_get_us;
+    struct mqx_level level[MQX_PRIORITY_COUNT];
+    uint32_t changer;         /* catalog lock: context that alters or deletes it, 0 = none */
+    uint32_t exclusive_input; /* slots lock: handle that has the queue open for exclusive input */
+    uint32_t next_free;       /* slots lock */
+    uint32_t creator;         /* of a temporary queue, fixed: the handle with which it ends */
+    uint8_t definition_type;  /* enum mqx_definition_type; fixed for the life of the object */
+    uint8_t group_index;      /* INDXTYPE(GROUPID); attribute value, as those above */
+    uint8_t failing;          /* of a structure, catalog lock, atomic read: its failure is being
+                               * simulated */
+    uint8_t zero_byte;
+    uint32_t structure;       /* atomic read; catalog lock: slot of the CFSTRUCT that np_life speaks
+                               * of; 0 when there is none of that name */
+} MQX_ALIGNED(64);
+MQX_STATIC_ASSERT(sizeof(struct mqx_object) == 512, "an unopened queue costs at most 512 bytes");
+
+#endif
