@@ -2,50 +2,65 @@
  * arena.h - memory of the region: message entries and blocks of cells, by size class.
  *
  * Terms
- *   hold      a stripe lock that the caller has taken; every function here that takes one changes
- *   the
- *             stripe in the caller's micro-transaction, so rolling back gives the memory back.
- *   block     a run of cells of one size class. Its first 4 bytes are the free-list link while it
- *   is
- *             free; a message's blocks begin with struct mqx_block, whose `next` is at the same
- *             place.
- *   parcel    some blocks or entries on their way between a stripe and the global lists. A parcel
- *   is
- *             changed under the stripe lock AND the arena lock; each step is one micro-transaction
- *             of one of them, so that a death between the steps leaves a whole parcel, never a
- *             leak:
- *               refill: arena tx (global list or fresh cells -> stripe.incoming); stripe tx
- *               (incoming -> free list).  return: stripe tx (free list -> stripe.outgoing); arena
- *               tx (outgoing -> global list). A parcel that is found full is finished first.
+ *   stripe guard  a stripe lock that the caller has taken; every function here that takes one
+ *                 changes the stripe in the caller's micro-transaction, so rolling back gives the
+ *                 memory back.
+ *   block         a run of cells of one size class. Its first 4 bytes are the free-list link while
+ *                 it is free; a message's blocks begin with struct mqx_block, whose `next` is at
+ *                 the same location.
+ *   parcel        some blocks or entries on their way between a stripe and the global lists. A
+ *                 parcel is changed under the stripe lock AND the arena lock; each step is one
+ *                 micro-transaction of one of them, so that a death between the steps leaves a
+ *                 whole parcel, never a leak:
  *
- * Free lists per stripe keep two processes on two queues out of each other's way; the global arena
- * lock is met once in MQX_PARCEL_BYTES.
+ *                   refill   arena tx    global list or fresh cells -> stripe.incoming
+ *                            stripe tx   incoming -> free list
+ *                   return   stripe tx   free list -> stripe.outgoing
+ *                            arena tx    outgoing -> global list
+ *
+ *                 A parcel that is found full is finished first.
+ *
+ * Free lists per stripe let processes that use different queues allocate without contention; the
+ * global arena lock is taken once in MQX_PARCEL_BYTES.
  *
  * How callers work: take what is needed; on MQX_NEED_CELLS roll the micro-transaction back, call
- * mqx_refill(), begin again; when that says MQX_NEED_GROWTH drop the stripe lock,
- * mqx_region_grow(), and begin again. mqx_stripe_guard_supply() does all three.
+ * mqx_stripe_guard_supply(), begin again.
+ *
+ * Invariants
+ *   1. A cell or entry is on one free list, in one parcel, or in use: never two of them, never
+ *      none, whichever instruction a process dies at.
+ *   2. Fresh memory is at or above area.used; it counts as given out when `used` moves.
+ *   3. free_count[] and free_entry_count are hints for trimming: plain stores, possibly off after
+ *      a death. The lists themselves are the truth.
+ *
+ * Locks. Functions with a guard need its stripe lock; supply and trim take the arena lock inside
+ * it. mqx_store_bytes() and mqx_free_bytes() take the arena lock alone.
+ *
+ * Errors. MQX_NEED_CELLS as above; 2071 when the region is used up; 2009 from a lock; 2059 when a
+ * list names an item that is not there (damage.h): the free lists lie in the region and are
+ * validated step by step.
  */
 #ifndef PENSTOCK_ARENA_H
 #define PENSTOCK_ARENA_H
 
 #include "region/region.h"
+#include "region/slots.h"
 
 enum {
-    MQX_BLOCK_MAX = 65536,       /* bytes of the largest class */
-    MQX_PARCEL_BYTES = 16384,    /* a parcel holds about so many bytes, at least one block */
-    MQX_PARCEL_ENTRIES = 64,
+    MQX_BLOCK_MAX = 65536,           /* bytes of the largest class */
+    MQX_PARCEL_BYTES = 16384,        /* a parcel holds about so many bytes, at least one block */
+    MQX_PARCEL_ITEMS = MQX_LOCKED_STEPS_MAX, /* and at most so many blocks; entries: so many */
     MQX_STRIPE_KEEP_BYTES = 1 << 20, /* a stripe gives back beyond this much per class */
 };
 
 struct mqx_stripe_guard {
     struct mqx_region *region;
     struct mqx_stripe *stripe;
-    uint32_t want;               /* what MQX_NEED_CELLS was about: class, or MQX_CLASS_COUNT =
-                                  * entries */
+    uint32_t want; /* what MQX_NEED_CELLS asks for: class number, or MQX_CLASS_COUNT: entries */
 };
 
 struct mqx_block { /* head of each block of a message; the rest is payload */
-    uint32_t next;               /* next block of the message, 0 = last; free-list link when free */
+    uint32_t next; /* next block of the message, 0 = last; free-list link when free */
     uint32_t class_no;
 };
 
@@ -53,21 +68,28 @@ struct mqx_block { /* head of each block of a message; the rest is payload */
 int mqx_stripe_guard_take(struct mqx_region *region, uint32_t object,
                           struct mqx_stripe_guard *guard) MQX_MUST_USE;
 void mqx_stripe_guard_drop(struct mqx_stripe_guard *guard); /* after commit or roll back */
+static inline bool mqx_stripe_guard_held(const struct mqx_stripe_guard *guard) /* assertions */
+{
+    return guard->stripe != NULL && mqx_lock_held(guard->region, &guard->stripe->lock);
+}
 static inline void mqx_stripe_guard_commit(struct mqx_stripe_guard *guard)
 {
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
     mqx_undo_commit(&guard->stripe->lock);
 }
 static inline void mqx_stripe_guard_rollback(struct mqx_stripe_guard *guard)
 {
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
     mqx_undo_rollback(guard->region, &guard->stripe->lock);
 }
 
-/* After MQX_NEED_CELLS: rolls back and brings what guard->want names. The stripe lock may have been
- * dropped and taken again meanwhile, so everything read before must be read again.
- * 0: begin again. Otherwise the lock has been dropped: 2071, 2009. */
+/* After MQX_NEED_CELLS: rolls back and supplies what guard->want asks for. The stripe lock may have
+ * been dropped and taken again, so everything read before must be read again. 0: begin
+ * again. Otherwise the lock has been dropped: 2071, 2009, 2059. */
 int mqx_stripe_guard_supply(struct mqx_stripe_guard *guard) MQX_MUST_USE;
 
-/* Smallest class whose blocks have `bytes` bytes; bytes <= MQX_BLOCK_MAX. */
+/* Smallest class whose blocks have `bytes` bytes; bytes <= MQX_BLOCK_MAX. For more, which only a
+ * damaged length can ask for, a class that has no blocks in use. */
 uint32_t mqx_class_for(uint32_t bytes);
 uint32_t mqx_class_bytes(uint32_t class_no);
 
@@ -81,7 +103,7 @@ void mqx_cells_give(struct mqx_stripe_guard *guard, uint32_t class_no, uint32_t 
 int mqx_entry_take(struct mqx_stripe_guard *guard, uint32_t *out_slot) MQX_MUST_USE;
 void mqx_entry_give(struct mqx_stripe_guard *guard, uint32_t slot); /* sets state FREE */
 
-/* A message number (identity and arrival number in one), rising within the stripe. */
+/* A message number, rising within the stripe. */
 uint64_t mqx_number_take(struct mqx_stripe_guard *guard);
 
 /* Gives surplus blocks of that class back to the global list; call with no micro-transaction
@@ -91,34 +113,33 @@ void mqx_stripe_guard_trim(struct mqx_stripe_guard *guard, uint32_t class_no);
 /* undoable stores under the held stripe lock */
 static inline void mqx_guard_store8(struct mqx_stripe_guard *guard, uint8_t *at, uint8_t value)
 {
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
+    MQX_ASSERT((unsigned char *)(at + 1) <= guard->region->base + guard->region->size);
     mqx_undo_store8(guard->region->base, &guard->stripe->lock, at, value);
 }
 static inline void mqx_guard_store16(struct mqx_stripe_guard *guard, uint16_t *at, uint16_t value)
 {
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
+    MQX_ASSERT((unsigned char *)(at + 1) <= guard->region->base + guard->region->size);
     mqx_undo_store16(guard->region->base, &guard->stripe->lock, at, value);
 }
 static inline void mqx_guard_store32(struct mqx_stripe_guard *guard, uint32_t *at, uint32_t value)
 {
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
+    MQX_ASSERT((unsigned char *)(at + 1) <= guard->region->base + guard->region->size);
     mqx_undo_store32(guard->region->base, &guard->stripe->lock, at, value);
 }
 static inline void mqx_guard_store64(struct mqx_stripe_guard *guard, uint64_t *at, uint64_t value)
 {
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
+    MQX_ASSERT((unsigned char *)(at + 1) <= guard->region->base + guard->region->size);
     mqx_undo_store64(guard->region->base, &guard->stripe->lock, at, value);
 }
 
-/* Slots of contexts, handles and objects (slots lock, taken inside). In the same micro-transaction
- * the slot is marked as taken (context: IDLE, handle: open, object: DEFINING), owned by this
- * process, and, when `hand` is not NULL, its number is stored there (a context's `hand`), so that a
- * death right after leaks nothing. 2071 when used up. */
-int mqx_slot_take(struct mqx_region *region, enum mqx_area_kind kind, uint32_t *hand,
-                  uint32_t *out) MQX_MUST_USE;
-/* Gives it back: state FREE; an object's generation is raised in the same micro-transaction. */
-int mqx_slot_give(struct mqx_region *region, enum mqx_area_kind kind, uint32_t slot) MQX_MUST_USE;
-
-/* Cells for rare, long-lived things (attribute lists): global arena, arena lock taken inside.
- * `owner`, a word of the region that is the caller's to change, names the cells from (to) the same
- * micro-transaction on that takes (gives back) them, so that a death leaks nothing; NULL in a
- * restart, where nobody looks at a region left half made. */
+/* Cells for rare, long-lived things (attribute lists), from the global lists. `owner`, a word of the
+ * region that the caller may change, names the cells from (to) the micro-transaction that takes
+ * (gives back) them, so that a death leaks nothing; NULL in a restart, where a region left half
+ * made is discarded. 2071 also for more than MQX_BLOCK_MAX bytes. */
 int mqx_store_bytes(struct mqx_region *region, const void *from, uint32_t size, uint32_t *owner,
                     uint32_t *out_cell) MQX_MUST_USE;
 int mqx_free_bytes(struct mqx_region *region, uint32_t cell, uint32_t size,

@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 #include "base/error.h"
-#include "os/host_info.h"
 #include "os/fork_guard.h"
 
 struct kept {
@@ -20,6 +19,8 @@ static struct mqx_local_lock guard;
 /* guard held */
 static void drop(void)
 {
+    MQX_ASSERT(guard.owner != 0);
+    MQX_ASSERT(page == NULL || page->base == NULL || page->io != NULL);
     if (page != NULL && page->base != NULL) {
         (void)page->io->ops->unmap(page->io, page->base, page->size);
         page->base = NULL;
@@ -30,13 +31,15 @@ void mqx_mapping_cache_drop(void)
 {
     mqx_local_take(&guard);
     drop();
+    MQX_ASSERT(page == NULL || page->base == NULL);
     mqx_local_drop(&guard);
 }
 
 void mqx_mapping_cache_put(struct mqx_io *io, const struct mqx_io_stat *file, void *base,
                            uint64_t size)
 {
-    mqx_check(base != NULL && size == file->size);
+    MQX_ASSERT(base != NULL);
+    MQX_ASSERT(size == file->size);
     mqx_local_take(&guard);
     drop();
     if (page == NULL) {
@@ -46,7 +49,7 @@ void mqx_mapping_cache_put(struct mqx_io *io, const struct mqx_io_stat *file, vo
     }
     if (page != NULL) {
         *page = (struct kept){base, size, file->device, file->inode, io};
-    } else { /* to keep it is a kindness, not a duty */
+    } else { /* without a page to remember it in, the mapping is not kept */
         mqx_error_clear();
         (void)io->ops->unmap(io, base, size);
     }
@@ -56,6 +59,8 @@ void mqx_mapping_cache_put(struct mqx_io *io, const struct mqx_io_stat *file, vo
 void *mqx_mapping_cache_take(struct mqx_io *io, const struct mqx_io_stat *file)
 {
     void *base = NULL;
+    MQX_ASSERT(io != NULL);
+    MQX_ASSERT(file != NULL);
     mqx_local_take(&guard);
     if (page != NULL && page->base != NULL && page->io == io && page->device == file->device &&
         page->inode == file->inode && page->size == file->size) {
@@ -63,6 +68,7 @@ void *mqx_mapping_cache_take(struct mqx_io *io, const struct mqx_io_stat *file)
         page->base = NULL;
     }
     drop();
+    MQX_ASSERT(page == NULL || page->base == NULL);
     mqx_local_drop(&guard);
     return base;
 }

@@ -1,8 +1,5 @@
 /*
  * message_body.c - chains of blocks that hold descriptor and body. See message_body.h.
- *
- * Locks: take, extend and free_step need the stripe lock (hold); write and read need that nobody
- * else changes the chain: it is fresh, claimed, pinned, or the stripe lock is held.
  */
 #include "region/message_body.h"
 
@@ -12,18 +9,21 @@
 
 enum { FULL_PAYLOAD = MQX_BLOCK_MAX - sizeof(struct mqx_block) };
 
-static MQX_COLD int damaged_chain(uint32_t cells)
+static MQX_COLD int damaged_chain(const struct mqx_region *region, uint32_t cells)
 {
-    return mqx_fail(MQRC_Q_MGR_NOT_AVAILABLE,
-                    "shared region: the chain of blocks at cell %u is damaged", cells);
+    return mqx_region_damage(region, "the chain of blocks of a message, cell", cells);
 }
 
 int mqx_body_take(struct mqx_stripe_guard *guard, uint64_t payload, uint32_t *out_cells)
 {
     const uint32_t class_no = mqx_class_for((uint32_t)(payload + sizeof(struct mqx_block)));
+    MQX_ASSERT(mqx_body_is_single(payload));
+    MQX_ASSERT(out_cells != NULL);
     int status = mqx_cells_take(guard, class_no, out_cells);
     if (status == MQX_OK) {
         struct mqx_block *block = mqx_cells(guard->region, *out_cells);
+        MQX_ASSERT(block != NULL); /* it has just been validated */
+        MQX_ASSERT(block->next == 0);
         block->class_no = class_no;
     }
     return status;
@@ -32,6 +32,8 @@ int mqx_body_take(struct mqx_stripe_guard *guard, uint64_t payload, uint32_t *ou
 int mqx_body_extend(struct mqx_stripe_guard *guard, struct mqx_message *message, uint64_t payload,
                     uint64_t *have, bool *out_done)
 {
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
+    MQX_ASSERT(*have <= payload);
     for (int i = 0; i < MQX_CHAIN_STEP && *have < payload; i++) {
         /* the last block comes first: it takes what does not fill a block */
         uint64_t piece = *have == 0 ? payload % FULL_PAYLOAD : FULL_PAYLOAD;
@@ -41,10 +43,12 @@ int mqx_body_extend(struct mqx_stripe_guard *guard, struct mqx_message *message,
         if (status != MQX_OK) {
             return status;
         }
-        mqx_guard_store32(guard, &((struct mqx_block *)mqx_cells(guard->region, cell))->next,
-                          message->cells);
+        struct mqx_block *block = mqx_cells(guard->region, cell);
+        MQX_ASSERT(cell != message->cells);
+        mqx_guard_store32(guard, &block->next, message->cells);
         mqx_guard_store32(guard, &message->cells, cell);
         *have += piece;
+        MQX_ASSERT(*have % FULL_PAYLOAD == payload % FULL_PAYLOAD);
     }
     *out_done = *have >= payload;
     return MQX_OK;
@@ -63,13 +67,15 @@ static int next_block(struct walk *walk)
 {
     struct mqx_block *block = mqx_cells(walk->region, walk->cell);
     const struct mqx_area *area = &walk->region->header->area[MQX_AREA_ARENA];
+    MQX_ASSERT(walk->left == 0);
     if (block == NULL || block->class_no >= MQX_CLASS_COUNT || walk->blocks++ > area->used) {
-        return damaged_chain(walk->cell);
+        return damaged_chain(walk->region, walk->cell);
     }
     const uint64_t bytes = mqx_class_bytes(block->class_no);
     if ((uint64_t)walk->cell * MQX_CELL + bytes > mqx_load_acquire(&area->capacity)) {
-        return damaged_chain(walk->cell);
+        return damaged_chain(walk->region, walk->cell);
     }
+    MQX_ASSERT(bytes > sizeof *block);
     walk->at = (unsigned char *)(block + 1);
     walk->left = bytes - sizeof *block;
     walk->cell = block->next;
@@ -78,6 +84,7 @@ static int next_block(struct walk *walk)
 
 static int step(struct walk *walk, uint64_t wanted, uint64_t *out_piece)
 {
+    MQX_ASSERT(wanted > 0);
     while (walk->left == 0) {
         int status = next_block(walk);
         if (status != MQX_OK) {
@@ -85,11 +92,14 @@ static int step(struct walk *walk, uint64_t wanted, uint64_t *out_piece)
         }
     }
     *out_piece = wanted < walk->left ? wanted : walk->left;
+    MQX_ASSERT(*out_piece > 0);
     return MQX_OK;
 }
 
 static int copy_in(struct walk *walk, const void *from, uint64_t size)
 {
+    MQX_ASSERT(from != NULL || size == 0);
+    MQX_ASSERT(size <= MQX_MAX_BODY);
     const unsigned char *source = from;
     while (size > 0) {
         uint64_t piece;
@@ -108,6 +118,7 @@ static int copy_in(struct walk *walk, const void *from, uint64_t size)
 
 static int copy_out(struct walk *walk, void *to, uint64_t size)
 {
+    MQX_ASSERT(walk->region != NULL);
     unsigned char *target = to;
     while (size > 0) {
         uint64_t piece;
@@ -132,6 +143,7 @@ static unsigned char *only_block(const struct mqx_region *region, uint32_t cells
 {
     struct mqx_block *block = mqx_cells(region, cells);
     const uint64_t end = (uint64_t)cells * MQX_CELL + sizeof *block + payload;
+    MQX_ASSERT(payload >= sizeof(struct ps_descriptor));
     if (block == NULL || block->next != 0 || payload > FULL_PAYLOAD ||
         end > mqx_load_acquire(&region->header->area[MQX_AREA_ARENA].capacity)) {
         return NULL;
@@ -144,6 +156,9 @@ int mqx_body_write(const struct mqx_region *region, uint32_t cells,
                    const void *body, uint64_t length)
 {
     unsigned char *at = only_block(region, cells, mqx_body_payload(descriptor->has_ext, length));
+    MQX_ASSERT(cells != 0);
+    MQX_ASSERT(descriptor->has_ext == 0 || ext != NULL);
+    MQX_ASSERT(body != NULL || length == 0);
     if (MQX_LIKELY(at != NULL && descriptor->has_ext == 0)) {
         memcpy(at, descriptor, sizeof *descriptor);
         memcpy(at + sizeof *descriptor, body, length);
@@ -152,7 +167,6 @@ int mqx_body_write(const struct mqx_region *region, uint32_t cells,
     struct walk walk = {.region = region, .cell = cells};
     int status = copy_in(&walk, descriptor, sizeof *descriptor);
     if (status == MQX_OK && descriptor->has_ext) {
-        mqx_check(ext != NULL);
         status = copy_in(&walk, ext, sizeof *ext);
     }
     return status == MQX_OK ? copy_in(&walk, body, length) : status;
@@ -162,7 +176,9 @@ int mqx_body_read(const struct mqx_region *region, const struct mqx_message *mes
                   struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
                   uint64_t capacity)
 {
+    MQX_ASSERT(message != NULL);
     const bool has_ext = (message->flags & MQX_MSGF_HAS_EXT) != 0;
+    MQX_ASSERT(body != NULL || capacity == 0);
     const unsigned char *at =
         only_block(region, message->cells, mqx_body_payload(has_ext, message->length));
     if (MQX_LIKELY(at != NULL && !has_ext && descriptor != NULL)) {
@@ -186,15 +202,20 @@ const struct ps_descriptor *mqx_body_descriptor(const struct mqx_region *region,
                                                 const struct mqx_message *message)
 {
     const struct mqx_block *block = mqx_cells(region, message->cells);
+    MQX_ASSERT(message->state != MQX_MSG_FREE);
     return block == NULL ? NULL : (const struct ps_descriptor *)(block + 1);
 }
 
 bool mqx_body_free_step(struct mqx_stripe_guard *guard, struct mqx_message *message)
 {
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
+    MQX_ASSERT(message != NULL);
     for (int i = 0; i < MQX_CHAIN_STEP && message->cells != 0; i++) {
         struct mqx_block *block = mqx_cells(guard->region, message->cells);
-        mqx_check(block != NULL);
-        mqx_check(block->class_no < MQX_CLASS_COUNT);
+        if (MQX_UNLIKELY(block == NULL || block->class_no >= MQX_CLASS_COUNT)) {
+            (void)damaged_chain(guard->region, message->cells);
+            return true;
+        }
         const uint32_t cell = message->cells;
         mqx_guard_store32(guard, &message->cells, block->next);
         mqx_cells_give(guard, block->class_no, cell);

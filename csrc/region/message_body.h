@@ -7,12 +7,19 @@
  * each step.
  *
  * Steps. A chain of more than MQX_CHAIN_STEP blocks is taken and freed in several
- * micro-transactions: while it is built the entry is RESERVED in a context's hand; while it is
- * freed the entry stays where it is with message.cells moving along, so whoever comes after a death
- * goes on.
+ * micro-transactions: while it is built the entry is RESERVED and a context's pending reference;
+ * while it is freed the entry stays where it is with message.cells moving along, so that the reaper
+ * can go on after a death.
+ *
+ * Locks. take, extend and free_step need the stripe lock (guard); write and read need that no other
+ * thread changes the chain: it is fresh, claimed, pinned, or the stripe lock is held.
+ *
+ * Errors. 2059 when the chain is damaged: it names a block that is not there, a class that does not
+ * exist, or more blocks than the arena has. The length of the message bounds every copy. The queue
+ * manager is stopped then (damage.h). MQX_NEED_CELLS from take and extend.
  */
-#ifndef PENSTOCK_BODY_H
-#define PENSTOCK_BODY_H
+#ifndef PENSTOCK_MESSAGE_BODY_H
+#define PENSTOCK_MESSAGE_BODY_H
 
 #include "region/arena.h"
 #include "format/format.h"
@@ -31,13 +38,14 @@ static inline bool mqx_body_is_single(uint64_t payload)
     return payload + sizeof(struct mqx_block) <= MQX_BLOCK_MAX;
 }
 
-/* Asks the processor for the entry and the block that the next message will take which has as much
- * payload: hints, for who puts many. */
+/* Prefetches the entry and the block that the next message of that payload will take: hints, for
+ * callers that put many. */
 static inline void mqx_body_expect(const struct mqx_stripe_guard *guard, uint64_t payload)
 {
     enum { LINE = 64, LINES = 16 };
     const uint64_t bytes = payload + sizeof(struct mqx_block);
     const struct mqx_stripe *stripe = guard->stripe;
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
     const char *entry = (const char *)mqx_message(guard->region, stripe->free_entries);
     const char *block =
         bytes > MQX_BLOCK_MAX
@@ -60,7 +68,7 @@ int mqx_body_take(struct mqx_stripe_guard *guard, uint64_t payload,
 int mqx_body_extend(struct mqx_stripe_guard *guard, struct mqx_message *message, uint64_t payload,
                     uint64_t *have, bool *out_done) MQX_MUST_USE;
 
-/* Fills a chain that nobody else can see. */
+/* Fills a chain that no other thread can see. */
 int mqx_body_write(const struct mqx_region *region, uint32_t cells,
                    const struct ps_descriptor *descriptor, const struct ps_descriptor_ext *ext,
                    const void *body, uint64_t length) MQX_MUST_USE;
@@ -74,8 +82,8 @@ int mqx_body_read(const struct mqx_region *region, const struct mqx_message *mes
 const struct ps_descriptor *mqx_body_descriptor(const struct mqx_region *region,
                                                 const struct mqx_message *message);
 
-/* Gives back up to MQX_CHAIN_STEP blocks in the caller's micro-transaction; true when none is
- * left. */
+/* Gives back up to MQX_CHAIN_STEP blocks in the caller's micro-transaction; true when none is left,
+ * or when the rest of the chain is damaged. */
 bool mqx_body_free_step(struct mqx_stripe_guard *guard, struct mqx_message *message);
 
 #endif

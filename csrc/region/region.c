@@ -1,13 +1,12 @@
 /*
- * region.c - laying out, mapping and growing the region. See region.h for terms and invariants.
+ * region.c - laying out, mapping and growing the region. See layout.h for terms and invariants.
  *
- * Layout of the file: header | stripes | name buckets | log ring | areas. The part before the areas
- * is backed by memory at creation; areas begin empty and grow. Address space is shared out in
- * proportion, so a plan needs only the total size.
+ * The part of the file before the areas (layout.h) is backed by memory at creation; areas begin
+ * empty and grow. Address space is divided among them in fixed proportions, so a plan needs only the
+ * total size.
  */
 #include "region/region.h"
 
-#include "region/arena.h"
 #include "base/error.h"
 #include "region/mapping_cache.h"
 
@@ -15,6 +14,20 @@
 #include <string.h>
 
 #define REGION_MAGIC "PSTKREGN"
+
+/* Raised when fields keep their sizes and change their meaning (priority_index.h, id_index.h). */
+enum { MEANING = 2 };
+
+static const uint64_t FNV_START = 14695981039346656037ull, FNV_PRIME = 1099511628211ull;
+
+enum {
+    SHARES = 64,            /* address space is divided into so many parts */
+    LEAST_PAGES = 16,       /* of the smallest part */
+    RING_RECORDS_MIN = 4,   /* longest records that the ring holds at least */
+    GROWTH_PART = 8,        /* an area grows by this part of its size, within limits */
+    GROWTH_MAX = 16 << 20,  /* so that the growth lock is never held long */
+    EPOCH_BACK_US = 100000, /* a tenth of a second: expiry_of() in queue.c rounds up */
+};
 
 void mqx_region_default_plan(struct mqx_region_plan *plan)
 {
@@ -60,20 +73,19 @@ uint64_t mqx_region_layout(void)
         offsetof(struct mqx_context, xid),
         sizeof(void *),
         MQX_UNDO_MAX,
-        2 /* meaning of the fields, priority_index.h,
-                                                                   * id_index.h */
-        ,
+        offsetof(struct mqx_header, damage_text),
+        MEANING,
     };
-    uint64_t hash = 14695981039346656037ull; /* FNV-1a over the facts */
+    uint64_t hash = FNV_START; /* FNV-1a over the facts */
     for (size_t i = 0; i < MQX_ARRAY_COUNT(facts); i++) {
-        hash = (hash ^ facts[i]) * 1099511628211ull;
+        hash = (hash ^ facts[i]) * FNV_PRIME;
     }
     return hash;
 }
 
 struct area_shape {
     uint32_t item_size;
-    uint32_t share;         /* of the address space left, in 1/64 */
+    uint32_t share;         /* of the address space left, of SHARES */
     uint32_t step_divisor;  /* of the plan's growth step */
 };
 static const struct area_shape shapes[MQX_AREA_COUNT] = {
@@ -91,6 +103,7 @@ struct layout {
 static struct layout lay_out(const struct mqx_region_plan *plan)
 {
     struct layout at;
+    MQX_ASSERT(plan != NULL);
     at.stripes = mqx_round_up(sizeof(struct mqx_header), MQX_PAGE_SIZE);
     at.names = mqx_round_up(at.stripes + (uint64_t)plan->stripe_count * sizeof(struct mqx_stripe),
                             MQX_PAGE_SIZE);
@@ -98,14 +111,16 @@ static struct layout lay_out(const struct mqx_region_plan *plan)
                            MQX_PAGE_SIZE);
     at.areas = mqx_round_up(at.ring + plan->ring_size, MQX_PAGE_SIZE);
     at.size = mqx_round_up(plan->size, MQX_PAGE_SIZE);
+    MQX_ASSERT(at.stripes < at.names || plan->stripe_count == 0);
     return at;
 }
 
 static void lay_out_areas(struct mqx_header *header, const struct mqx_region_plan *plan,
                           const struct layout *at)
 {
-    const uint64_t unit = (at->size - at->areas) / 64 / MQX_PAGE_SIZE * MQX_PAGE_SIZE;
+    const uint64_t unit = (at->size - at->areas) / SHARES / MQX_PAGE_SIZE * MQX_PAGE_SIZE;
     uint64_t offset = at->areas;
+    MQX_ASSERT(unit >= LEAST_PAGES * MQX_PAGE_SIZE);
     for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
         const struct area_shape *shape = &shapes[kind];
         struct mqx_area *area = &header->area[kind];
@@ -115,8 +130,10 @@ static void lay_out_areas(struct mqx_header *header, const struct mqx_region_pla
         area->step = mqx_round_up(plan->growth_step / shape->step_divisor, MQX_PAGE_SIZE);
         area->item_size = shape->item_size;
         area->used = 1; /* item 0 means "none" */
+        MQX_ASSERT(area->step >= MQX_PAGE_SIZE);
         offset += unit * shape->share;
     }
+    MQX_ASSERT(offset <= at->size);
 }
 
 static int format_locks(struct mqx_header *header, struct mqx_stripe *stripes)
@@ -138,6 +155,7 @@ static int format_locks(struct mqx_header *header, struct mqx_stripe *stripes)
     for (size_t i = 0; i < MQX_ARRAY_COUNT(locks) && status == MQX_OK; i++) {
         status = mqx_lock_init(locks[i].lock, locks[i].rank);
     }
+    MQX_ASSERT(header->stripe_count >= 1);
     for (uint32_t i = 0; i < header->stripe_count && status == MQX_OK; i++) {
         status = mqx_lock_init(&stripes[i].lock, MQX_RANK_QUEUE);
     }
@@ -147,6 +165,8 @@ static int format_locks(struct mqx_header *header, struct mqx_stripe *stripes)
 static void format_journal(struct mqx_journal *journal, const struct mqx_region_plan *plan,
                            const struct layout *at)
 {
+    MQX_ASSERT(at->ring % MQX_PAGE_SIZE == 0);
+    MQX_ASSERT((plan->ring_size & (plan->ring_size - 1)) == 0);
     journal->ring_offset = at->ring;
     journal->ring_size = plan->ring_size;
     journal->segment_size = plan->segment_size;
@@ -157,6 +177,8 @@ static void format_journal(struct mqx_journal *journal, const struct mqx_region_
 static void fill_view(struct mqx_region *out, struct mqx_io *io, int fd, void *base, uint64_t size)
 {
     struct mqx_header *header = base;
+    MQX_ASSERT(base != NULL);
+    MQX_ASSERT(fd >= 0);
     *out = (struct mqx_region){
         .base = base,
         .header = header,
@@ -170,13 +192,17 @@ static void fill_view(struct mqx_region *out, struct mqx_io *io, int fd, void *b
     };
     for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
         out->area[kind] = (unsigned char *)base + header->area[kind].offset;
+        MQX_ASSERT(out->area[kind] < out->base + size);
     }
+    MQX_ASSERT((unsigned char *)out->stripes > out->base);
 }
 
 static int format(struct mqx_io *io, int fd, void *base, const struct mqx_region_plan *plan,
                   const struct layout *at, struct mqx_region *out)
 {
     struct mqx_header *header = base;
+    MQX_ASSERT(header->ready == 0); /* a fresh file reads as zeroes */
+    MQX_ASSERT(header->layout == 0);
     header->layout = mqx_region_layout();
     header->size = at->size;
     header->stripe_count = plan->stripe_count;
@@ -187,8 +213,8 @@ static int format(struct mqx_io *io, int fd, void *base, const struct mqx_region
     header->max_message = plan->max_message;
     header->body_budget = plan->body_budget;
     header->platform = plan->platform;
-    const uint64_t now = io->ops->now_us(io); /* a tenth of a second back: see queue.c, expiry_of */
-    header->epoch_us = now > 100000u ? now - 100000u : 0;
+    const uint64_t now = io->ops->now_us(io);
+    header->epoch_us = now > EPOCH_BACK_US ? now - EPOCH_BACK_US : 0;
     lay_out_areas(header, plan, at);
     format_journal(&header->journal, plan, at);
     fill_view(out, io, fd, base, at->size);
@@ -203,9 +229,9 @@ static bool plan_is_sound(const struct mqx_region_plan *plan, const struct layou
     const uint32_t stripes = plan->stripe_count, buckets = plan->name_bucket_count;
     return stripes >= 1 && stripes <= MQX_STRIPE_MAX && (stripes & (stripes - 1)) == 0 &&
            buckets >= 1 && (buckets & (buckets - 1)) == 0 &&
-           plan->ring_size >= 4 * (uint64_t)MQX_RING_RECORD_MAX &&
+           plan->ring_size >= RING_RECORDS_MIN * (uint64_t)MQX_RING_RECORD_MAX &&
            (plan->ring_size & (plan->ring_size - 1)) == 0 &&
-           at->size >= at->areas + 64 * 16 * (uint64_t)MQX_PAGE_SIZE;
+           at->size >= at->areas + SHARES * LEAST_PAGES * (uint64_t)MQX_PAGE_SIZE;
 }
 
 int mqx_region_create(struct mqx_io *io, int dir, const char *name,
@@ -213,6 +239,8 @@ int mqx_region_create(struct mqx_io *io, int dir, const char *name,
 {
     const struct layout at = lay_out(plan);
     void *base = NULL;
+    MQX_ASSERT(out != NULL);
+    MQX_ASSERT(name != NULL);
     if (!plan_is_sound(plan, &at)) {
         return mqx_fail(MQRC_UNEXPECTED_ERROR,
                         "region of %llu bytes with a ring of %llu and %u stripes is not possible",
@@ -245,7 +273,12 @@ int mqx_region_create(struct mqx_io *io, int dir, const char *name,
     return format(io, fd, base, plan, &at, out);
 }
 
-/* A foreign or damaged file must not be believed: every number used for addressing is checked. */
+static bool fits(uint64_t offset, uint64_t bytes, uint64_t size)
+{
+    return offset <= size && bytes <= size - offset;
+}
+
+/* Validates a file that may be foreign or damaged: every number that is used for addressing. */
 static int verify(const struct mqx_header *header, uint64_t size)
 {
     if (memcmp(header->magic, REGION_MAGIC, sizeof header->magic) != 0 ||
@@ -255,13 +288,14 @@ static int verify(const struct mqx_header *header, uint64_t size)
     }
     const uint32_t stripes = header->stripe_count;
     bool sound = header->size == size && stripes >= 1 && stripes <= MQX_STRIPE_MAX &&
-                 (stripes & (stripes - 1)) == 0 && header->stripe_offset < size &&
-                 header->names_offset < size &&
-                 header->journal.ring_offset + header->journal.ring_size <= size;
+                 (stripes & (stripes - 1)) == 0 &&
+                 fits(header->stripe_offset, stripes * sizeof(struct mqx_stripe), size) &&
+                 fits(header->names_offset, header->name_bucket_count * sizeof(uint32_t), size) &&
+                 fits(header->journal.ring_offset, header->journal.ring_size, size);
     for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
         const struct mqx_area *area = &header->area[kind];
-        sound = sound && area->item_size == shapes[kind].item_size && area->offset <= size &&
-                area->reserved_bytes <= size - area->offset &&
+        sound = sound && area->item_size == shapes[kind].item_size &&
+                fits(area->offset, area->reserved_bytes, size) &&
                 area->capacity <= area->reserved_bytes;
     }
     if (!sound) {
@@ -274,6 +308,8 @@ int mqx_region_open(struct mqx_io *io, int dir, const char *name, struct mqx_reg
 {
     struct mqx_io_stat facts;
     void *base = NULL;
+    MQX_ASSERT(out != NULL);
+    MQX_ASSERT(name != NULL);
     int fd = io->ops->open(io, dir, name, MQX_IO_WRITE, 0);
     if (fd < 0) {
         return mqx_io_reason(fd, "opening the shared region");
@@ -304,6 +340,7 @@ int mqx_region_open(struct mqx_io *io, int dir, const char *name, struct mqx_reg
 
 void mqx_region_close(struct mqx_region *region)
 {
+    MQX_ASSERT(region != NULL);
     if (region->base == NULL) {
         return;
     }
@@ -316,56 +353,70 @@ void mqx_region_leave(struct mqx_region *region)
 {
     struct mqx_io_stat facts;
     struct mqx_io *io = region->io;
+    MQX_ASSERT(io != NULL);
     if (region->base == NULL || io->ops->stat(io, region->fd, &facts) < 0 ||
         facts.size != region->size) {
         mqx_region_close(region);
         return;
     }
+    MQX_ASSERT(region->fd >= 0);
     mqx_mapping_cache_put(io, &facts, region->base, region->size);
     (void)io->ops->close(io, region->fd);
     region->base = NULL;
 }
 
-/* How far an area grows at once: large ones in larger steps, never so large that the growth lock is
- * held long. */
-static uint64_t growth_of(const struct mqx_area *area, uint64_t wanted)
+/* The capacity that an area gets when `wanted` bytes are needed: large ones grow in larger steps. */
+static uint64_t growth_target(const struct mqx_area *area, uint64_t capacity, uint64_t wanted)
 {
-    uint64_t extra = area->capacity / 8;
-    const uint64_t most = 16ull << 20;
-    extra = extra < area->step ? area->step : extra > most ? most : extra;
-    uint64_t target = area->capacity + mqx_round_up(extra, MQX_PAGE_SIZE);
+    uint64_t extra = capacity / GROWTH_PART;
+    extra = extra < area->step ? area->step : extra > GROWTH_MAX ? GROWTH_MAX : extra;
+    uint64_t target = capacity + mqx_round_up(extra, MQX_PAGE_SIZE);
     if (target < wanted) {
         target = mqx_round_up(wanted, MQX_PAGE_SIZE);
     }
     return target < area->reserved_bytes ? target : area->reserved_bytes;
 }
 
-int mqx_region_grow(struct mqx_region *region, enum mqx_area_kind kind, uint64_t bytes)
+/* Growth lock held. */
+static int grow_locked(struct mqx_region *region, enum mqx_area_kind kind, uint64_t bytes)
 {
     struct mqx_area *area = &region->header->area[kind];
-    if (mqx_load_acquire(&area->capacity) >= bytes) {
+    const uint64_t capacity = area->capacity;
+    const uint64_t target = growth_target(area, capacity, bytes);
+    const uint64_t offset = (uint64_t)(region->area[kind] - region->base);
+    MQX_ASSERT(mqx_lock_held(region, &region->header->growth_lock));
+    if (capacity >= bytes) {
+        return MQX_OK; /* another thread was first */
+    }
+    if (!fits(offset, target, region->size)) {
+        return mqx_region_damage(region, "the address space of an area", (uint64_t)kind);
+    }
+    if (target < bytes) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
+                        "the shared region is used up: area %d has %llu bytes of address space",
+                        (int)kind, (unsigned long long)area->reserved_bytes);
+    }
+    MQX_ASSERT(target > capacity);
+    if (region->io->ops->allocate(region->io, region->fd, offset + capacity, target - capacity) !=
+        0) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
+                        "the shared region needs %llu more bytes on its file system",
+                        (unsigned long long)(target - capacity));
+    }
+    mqx_store_release(&area->capacity, target); /* the one store that publishes */
+    return MQX_OK;
+}
+
+int mqx_region_grow(struct mqx_region *region, enum mqx_area_kind kind, uint64_t bytes)
+{
+    MQX_ASSERT(kind < MQX_AREA_COUNT);
+    if (mqx_load_acquire(&region->header->area[kind].capacity) >= bytes) {
         return MQX_OK;
     }
     int status = mqx_lock_take(region, &region->header->growth_lock);
-    if (status != MQX_OK) {
-        return status;
+    if (status == MQX_OK) {
+        status = grow_locked(region, kind, bytes);
+        mqx_lock_drop(region, &region->header->growth_lock);
     }
-    const uint64_t target = growth_of(area, bytes);
-    if (area->capacity < bytes && target < bytes) {
-        status = mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
-                          "the shared region is used up: area %d has %llu bytes of address space",
-                          (int)kind, (unsigned long long)area->reserved_bytes);
-    } else if (area->capacity < bytes) {
-        int err = region->io->ops->allocate(region->io, region->fd, area->offset + area->capacity,
-                                            target - area->capacity);
-        if (err == 0) {
-            mqx_store_release(&area->capacity, target); /* the one store that publishes */
-        } else {
-            status = mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
-                              "the shared region needs %llu more bytes on its file system",
-                              (unsigned long long)(target - area->capacity));
-        }
-    }
-    mqx_lock_drop(region, &region->header->growth_lock);
     return status;
 }

@@ -116,6 +116,12 @@ def page() -> str:
     return FORMAT.read_text(encoding="utf-8")
 
 
+def core_structs() -> str:
+    """The two headers that declare the structs of the files."""
+    names = ("format/format.h", "include/penstock/descriptor.h")
+    return "\n".join((ROOT / "csrc" / name).read_text() for name in names)
+
+
 @pytest.mark.parametrize("struct", L.STRUCTS)
 def test_reader_and_core_agree_on_every_size_and_offset(core: dict[str, int], struct: str) -> None:
     assert core[struct] == L.size_of(struct)
@@ -125,7 +131,7 @@ def test_reader_and_core_agree_on_every_size_and_offset(core: dict[str, int], st
 
 
 def test_reader_knows_every_struct_and_field_of_the_core() -> None:
-    header = (ROOT / "csrc" / "format" / "format.h").read_text()
+    header = core_structs()
     header = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
     found = dict(re.findall(r"^struct (psj_\w+|psc_\w+|ps_\w+) \{(.*?)\n\};", header, re.S | re.M))
     assert set(found) == set(L.STRUCTS)
@@ -144,7 +150,7 @@ def test_reader_and_core_agree_on_every_constant(core: dict[str, int]) -> None:
 
 
 def test_reader_names_every_record_type_and_section_of_the_core() -> None:
-    header = (ROOT / "csrc" / "format" / "format.h").read_text()
+    header = core_structs()
     assert set(re.findall(r"PS_REC_(\w+) =", header)) == set(L.RECORD_TYPES.values())
     assert set(re.findall(r"PS_SEC_(\w+) =", header)) == set(L.SECTIONS.values())
 

@@ -204,12 +204,15 @@ TEST(a_damaged_chain_is_refused_and_never_followed)
         *block = was;
         if (i != 1) { /* a loop of whole blocks ends when the length is reached */
             CHECK_INT(status, MQRC_Q_MGR_NOT_AVAILABLE);
+            CHECK_INT(mqx_region_stopped(engine_region()), MQX_STOP_BROKEN);
+            CHECK(mqx_region_damaged());
+            engine_region()->header->stopped = MQX_RUNNING;
         }
     }
     CHECK(comes_back(q.handle, NULL, 0, 200000));
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_removed)
 {
     engine_end();
     free(body_out);
