@@ -22,37 +22,45 @@ mqx_item(const struct mqx_region *region, enum mqx_area_kind kind, uint64_t slot
     const uint64_t at = slot * size;
     MQX_ASSERT(region->base != NULL);
     MQX_ASSERT(kind < MQX_AREA_COUNT);
+    MQX_ASSERT(size % MQX_CELL == 0);
     if (MQX_UNLIKELY(slot == 0 ||
                      at + size > mqx_load_acquire(&region->header->area[kind].capacity))) {
         return NULL;
     }
+    MQX_ASSERT(region->area[kind] > region->base);
     return region->area[kind] + at;
 }
 static inline struct mqx_object *mqx_object(const struct mqx_region *region, uint32_t slot)
 {
+    MQX_ASSERT(region != NULL);
     return mqx_item(region, MQX_AREA_OBJECTS, slot, sizeof(struct mqx_object));
 }
 static inline struct mqx_context *mqx_context(const struct mqx_region *region, uint32_t slot)
 {
+    MQX_ASSERT(region != NULL);
     return mqx_item(region, MQX_AREA_CONTEXTS, slot, sizeof(struct mqx_context));
 }
 static inline struct mqx_handle *mqx_handle(const struct mqx_region *region, uint32_t slot)
 {
+    MQX_ASSERT(region != NULL);
     return mqx_item(region, MQX_AREA_HANDLES, slot, sizeof(struct mqx_handle));
 }
 static inline struct mqx_message *mqx_message(const struct mqx_region *region, uint32_t slot)
 {
+    MQX_ASSERT(region != NULL);
     return mqx_item(region, MQX_AREA_MESSAGES, slot, sizeof(struct mqx_message));
 }
 /* The first of the cells that the reference names; how many there are, the caller knows. */
 static inline void *mqx_cells(const struct mqx_region *region, uint32_t cell)
 {
+    MQX_ASSERT(region != NULL);
     return mqx_item(region, MQX_AREA_ARENA, cell, MQX_CELL);
 }
 
 static inline bool mqx_object_is_temporary(const struct mqx_object *object)
 {
     MQX_ASSERT(object != NULL);
+    MQX_ASSERT((uintptr_t)object % MQX_CELL == 0);
     return object->definition_type == MQX_TEMPORARY;
 }
 static inline struct mqx_stripe *mqx_stripe_of(const struct mqx_region *region, uint32_t object)
@@ -63,6 +71,7 @@ static inline struct mqx_stripe *mqx_stripe_of(const struct mqx_region *region, 
 }
 static inline struct mqx_process *mqx_process_slot(const struct mqx_region *region, uint32_t slot)
 {
+    MQX_ASSERT(region != NULL);
     MQX_ASSERT(region->header != NULL);
     return &region->header->process[slot % MQX_PROCESS_MAX];
 }

@@ -48,6 +48,7 @@ uint32_t mqx_class_for(uint32_t bytes)
 
 static uint32_t parcel_count(uint32_t class_no)
 {
+    MQX_ASSERT(class_no < MQX_CLASS_COUNT);
     const uint32_t count = MQX_PARCEL_BYTES / mqx_class_bytes(class_no);
     return count == 0 ? 1 : count > MQX_PARCEL_ITEMS ? MQX_PARCEL_ITEMS : count;
 }
@@ -56,6 +57,7 @@ static uint32_t parcel_count(uint32_t class_no)
 
 static uint32_t *link_of(const struct mqx_region *region, uint32_t kind, uint32_t item)
 {
+    MQX_ASSERT(region != NULL);
     MQX_ASSERT(kind == MQX_PARCEL_OF_CELLS || kind == MQX_PARCEL_OF_ENTRIES);
     if (kind == MQX_PARCEL_OF_ENTRIES) {
         struct mqx_message *message = mqx_message(region, item);
@@ -69,6 +71,7 @@ static uint32_t *link_of(const struct mqx_region *region, uint32_t kind, uint32_
 static uint32_t *follow(const struct mqx_region *region, uint32_t kind, uint32_t head,
                         uint32_t steps, uint32_t *out_count)
 {
+    MQX_ASSERT(out_count != NULL);
     uint32_t *link = link_of(region, kind, head);
     uint32_t count = 1;
     MQX_ASSERT(steps <= MQX_PARCEL_ITEMS);
@@ -82,6 +85,7 @@ static uint32_t *follow(const struct mqx_region *region, uint32_t kind, uint32_t
 /* The number of a parcel's items, which is walked in one lock hold, and its class index arrays. */
 static bool parcel_is_sound(const struct mqx_parcel *parcel)
 {
+    MQX_ASSERT(parcel != NULL);
     return (parcel->kind == MQX_PARCEL_OF_CELLS || parcel->kind == MQX_PARCEL_OF_ENTRIES) &&
            parcel->class_no < MQX_CLASS_COUNT && parcel->count >= 1 &&
            parcel->count <= MQX_PARCEL_ITEMS;
@@ -92,6 +96,7 @@ static bool parcel_is_sound(const struct mqx_parcel *parcel)
 int mqx_stripe_guard_take(struct mqx_region *region, uint32_t object,
                           struct mqx_stripe_guard *guard)
 {
+    MQX_ASSERT(region != NULL);
     MQX_ASSERT(guard != NULL);
     guard->region = region;
     guard->stripe = mqx_stripe_of(region, object);
@@ -101,6 +106,7 @@ int mqx_stripe_guard_take(struct mqx_region *region, uint32_t object,
 
 void mqx_stripe_guard_drop(struct mqx_stripe_guard *guard)
 {
+    MQX_ASSERT(guard->region != NULL);
     MQX_ASSERT(mqx_stripe_guard_held(guard));
     mqx_lock_drop(guard->region, &guard->stripe->lock);
 }
@@ -109,6 +115,7 @@ void mqx_stripe_guard_drop(struct mqx_stripe_guard *guard)
 
 int mqx_cells_take(struct mqx_stripe_guard *guard, uint32_t class_no, uint32_t *out_cell)
 {
+    MQX_ASSERT(out_cell != NULL);
     struct mqx_stripe *stripe = guard->stripe;
     const uint32_t cell = stripe->free_cells[class_no];
     uint32_t *link;
@@ -131,6 +138,7 @@ int mqx_cells_take(struct mqx_stripe_guard *guard, uint32_t class_no, uint32_t *
 
 void mqx_cells_give(struct mqx_stripe_guard *guard, uint32_t class_no, uint32_t cell)
 {
+    MQX_ASSERT(guard->stripe != NULL);
     struct mqx_stripe *stripe = guard->stripe;
     uint32_t *link = mqx_cells(guard->region, cell);
     MQX_ASSERT(mqx_stripe_guard_held(guard));
@@ -168,6 +176,7 @@ int mqx_entry_take(struct mqx_stripe_guard *guard, uint32_t *out_slot)
 
 void mqx_entry_give(struct mqx_stripe_guard *guard, uint32_t slot)
 {
+    MQX_ASSERT(guard->stripe != NULL);
     struct mqx_stripe *stripe = guard->stripe;
     struct mqx_message *message = mqx_message(guard->region, slot);
     MQX_ASSERT(mqx_stripe_guard_held(guard));
@@ -183,6 +192,7 @@ void mqx_entry_give(struct mqx_stripe_guard *guard, uint32_t slot)
 
 uint64_t mqx_number_take(struct mqx_stripe_guard *guard)
 {
+    MQX_ASSERT(guard->stripe != NULL);
     enum { NUMBER_BLOCK = 4096 };
     struct mqx_stripe *stripe = guard->stripe;
     uint64_t number = stripe->next_number;
@@ -223,6 +233,8 @@ static int accept_parcel(struct mqx_stripe_guard *guard)
 
 static void arena_store32(struct mqx_region *region, uint32_t *at, uint32_t value)
 {
+    MQX_ASSERT((unsigned char *)at > region->base);
+    MQX_ASSERT((uintptr_t)at % sizeof *at == 0);
     MQX_ASSERT(mqx_lock_held(region, &region->header->arena_lock));
     mqx_undo_store32(region->base, &region->header->arena_lock, at, value);
 }
@@ -231,6 +243,7 @@ static void arena_store32(struct mqx_region *region, uint32_t *at, uint32_t valu
 static int cut_global(struct mqx_region *region, uint32_t kind, uint32_t *list, uint32_t want,
                       uint32_t *out_head, uint32_t *out_count)
 {
+    MQX_ASSERT(out_head != NULL);
     const uint32_t head = *list;
     uint32_t last = head;
     MQX_ASSERT(want >= 1 && want <= MQX_PARCEL_ITEMS);
@@ -260,6 +273,8 @@ static int cut_global(struct mqx_region *region, uint32_t kind, uint32_t *list, 
 static int carve(struct mqx_region *region, uint32_t kind, uint32_t bytes, uint32_t count,
                  uint32_t *out_head)
 {
+    MQX_ASSERT(out_head != NULL);
+    MQX_ASSERT(mqx_lock_held(region, &region->header->arena_lock));
     const bool entries = kind == MQX_PARCEL_OF_ENTRIES;
     const uint32_t unit = entries ? (uint32_t)sizeof(struct mqx_message) : (uint32_t)MQX_CELL;
     struct mqx_area *area =
@@ -291,6 +306,9 @@ static int carve(struct mqx_region *region, uint32_t kind, uint32_t bytes, uint3
 static int take_global(struct mqx_region *region, uint32_t kind, uint32_t *list, uint32_t bytes,
                        uint32_t *count, uint32_t *out_head)
 {
+    MQX_ASSERT(*count >= 1);
+    MQX_ASSERT(*count <= MQX_PARCEL_ITEMS);
+    MQX_ASSERT(bytes % MQX_CELL == 0);
     uint32_t cut = 0;
     int status = cut_global(region, kind, list, *count, out_head, &cut);
     if (status == MQX_OK && cut == 0) {
@@ -303,6 +321,8 @@ static int take_global(struct mqx_region *region, uint32_t kind, uint32_t *list,
 /* Arena transaction: fills stripe->incoming with what is wanted. */
 static int fill_parcel(struct mqx_stripe_guard *guard)
 {
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
+    MQX_ASSERT(guard->want <= ENTRY_CLASS);
     struct mqx_region *region = guard->region;
     struct mqx_header *header = region->header;
     struct mqx_parcel *parcel = &guard->stripe->incoming;
@@ -335,6 +355,8 @@ static int fill_parcel(struct mqx_stripe_guard *guard)
 /* Outside all locks: room for one parcel of what is wanted. */
 static int grow_for(struct mqx_region *region, uint32_t want)
 {
+    MQX_ASSERT(region != NULL);
+    MQX_ASSERT(want <= ENTRY_CLASS);
     const bool entries = want == ENTRY_CLASS;
     const enum mqx_area_kind kind = entries ? MQX_AREA_MESSAGES : MQX_AREA_ARENA;
     const struct mqx_area *area = &region->header->area[kind];
@@ -351,6 +373,9 @@ static int grow_for(struct mqx_region *region, uint32_t want)
 /* One step of supplying: finishes a parcel that is there, else fills one. */
 static int supply_step(struct mqx_stripe_guard *guard, uint32_t want, bool *supplied)
 {
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
+    MQX_ASSERT(want <= ENTRY_CLASS);
+    MQX_ASSERT(!*supplied);
     const struct mqx_parcel *incoming = &guard->stripe->incoming;
     if (incoming->kind != MQX_PARCEL_NONE) {
         *supplied = incoming->kind == MQX_PARCEL_OF_ENTRIES ? want == ENTRY_CLASS
@@ -392,6 +417,8 @@ int mqx_stripe_guard_supply(struct mqx_stripe_guard *guard)
 /* Stripe transaction: the first parcel's worth of the free list becomes the outgoing parcel. */
 static bool pack_outgoing(struct mqx_stripe_guard *guard, uint32_t class_no)
 {
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
+    MQX_ASSERT(class_no < MQX_CLASS_COUNT);
     struct mqx_stripe *stripe = guard->stripe;
     const uint32_t head = stripe->free_cells[class_no];
     uint32_t count = 0;
@@ -416,6 +443,8 @@ static bool pack_outgoing(struct mqx_stripe_guard *guard, uint32_t class_no)
 /* Arena transaction: the outgoing parcel goes to the front of the global list. */
 static void send_outgoing(struct mqx_stripe_guard *guard)
 {
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
+    MQX_ASSERT(guard->stripe->outgoing.kind != MQX_PARCEL_NONE);
     struct mqx_region *region = guard->region;
     struct mqx_parcel *parcel = &guard->stripe->outgoing;
     uint32_t count = 0;
@@ -440,6 +469,7 @@ static void send_outgoing(struct mqx_stripe_guard *guard)
 
 void mqx_stripe_guard_trim(struct mqx_stripe_guard *guard, uint32_t class_no)
 {
+    MQX_ASSERT(class_no < MQX_CLASS_COUNT);
     struct mqx_stripe *stripe = guard->stripe;
     const uint32_t keep = MQX_STRIPE_KEEP_BYTES / mqx_class_bytes(class_no);
     MQX_ASSERT(mqx_stripe_guard_held(guard));
@@ -456,6 +486,8 @@ void mqx_stripe_guard_trim(struct mqx_stripe_guard *guard, uint32_t class_no)
 
 static int block_from_lists(struct mqx_region *region, uint32_t size, uint32_t *out_cell)
 {
+    MQX_ASSERT(out_cell != NULL);
+    MQX_ASSERT(mqx_lock_held(region, &region->header->arena_lock));
     const uint32_t class_no = mqx_class_for(size);
     uint32_t count = 1;
     if (size > MQX_BLOCK_MAX) {
@@ -469,6 +501,7 @@ static int block_from_lists(struct mqx_region *region, uint32_t size, uint32_t *
 
 static void name_cell(struct mqx_region *region, uint32_t *owner, uint32_t cell)
 {
+    MQX_ASSERT(owner == NULL || (unsigned char *)owner > region->base);
     if (owner != NULL) {
         arena_store32(region, owner, cell);
     }
@@ -477,6 +510,7 @@ static void name_cell(struct mqx_region *region, uint32_t *owner, uint32_t cell)
 int mqx_store_bytes(struct mqx_region *region, const void *from, uint32_t size, uint32_t *owner,
                     uint32_t *out_cell)
 {
+    MQX_ASSERT(region != NULL);
     struct mqx_lock *lock = &region->header->arena_lock;
     const struct mqx_area *area = &region->header->area[MQX_AREA_ARENA];
     MQX_ASSERT(from != NULL || size == 0);
@@ -511,6 +545,7 @@ int mqx_store_bytes(struct mqx_region *region, const void *from, uint32_t size, 
 
 int mqx_free_bytes(struct mqx_region *region, uint32_t cell, uint32_t size, uint32_t *owner)
 {
+    MQX_ASSERT(region != NULL);
     struct mqx_lock *lock = &region->header->arena_lock;
     uint32_t *list = &region->header->global_cells[mqx_class_for(size)];
     uint32_t *link = mqx_cells(region, cell);

@@ -74,11 +74,13 @@ static inline bool mqx_stripe_guard_held(const struct mqx_stripe_guard *guard) /
 }
 static inline void mqx_stripe_guard_commit(struct mqx_stripe_guard *guard)
 {
+    MQX_ASSERT(guard->region != NULL);
     MQX_ASSERT(mqx_stripe_guard_held(guard));
     mqx_undo_commit(&guard->stripe->lock);
 }
 static inline void mqx_stripe_guard_rollback(struct mqx_stripe_guard *guard)
 {
+    MQX_ASSERT(guard->region != NULL);
     MQX_ASSERT(mqx_stripe_guard_held(guard));
     mqx_undo_rollback(guard->region, &guard->stripe->lock);
 }

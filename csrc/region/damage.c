@@ -26,6 +26,7 @@ bool mqx_region_damaged(void)
 
 static void publish_text(struct mqx_header *header, const char *structure, uint64_t item)
 {
+    MQX_ASSERT(header != NULL);
     char text[MQX_DAMAGE_TEXT];
     if (!mqx_cas32(&header->damage_claim, MQX_DAMAGE_NONE, MQX_DAMAGE_CLAIMED)) {
         return;
@@ -42,8 +43,8 @@ static void publish_text(struct mqx_header *header, const char *structure, uint6
 /* Before the stop: the thread that sees the stop flag finds the text. */
 static int report(struct mqx_header *header, const char *structure, uint64_t item)
 {
+    MQX_ASSERT(structure != NULL && structure[0] != '\0');
     MQX_ASSERT(header != NULL);
-    MQX_ASSERT(structure != NULL);
     damage_seen = true;
     publish_text(header, structure, item);
     return mqx_fail(MQRC_Q_MGR_NOT_AVAILABLE, "shared region: %s (%llu) cannot be true", structure,
@@ -52,6 +53,8 @@ static int report(struct mqx_header *header, const char *structure, uint64_t ite
 
 int mqx_region_damage(const struct mqx_region *region, const char *structure, uint64_t item)
 {
+    MQX_ASSERT(region != NULL);
+    MQX_ASSERT(region->header != NULL);
     const int status = report(region->header, structure, item);
     mqx_region_stop(region, MQX_STOP_BROKEN);
     return status;
@@ -59,6 +62,7 @@ int mqx_region_damage(const struct mqx_region *region, const char *structure, ui
 
 int mqx_region_damage_header(struct mqx_header *header, const char *structure, uint64_t item)
 {
+    MQX_ASSERT(header != NULL);
     const int status = report(header, structure, item);
     mqx_region_stop_header(header, MQX_STOP_BROKEN);
     return status;
@@ -66,6 +70,7 @@ int mqx_region_damage_header(struct mqx_header *header, const char *structure, u
 
 const char *mqx_region_damage_text(const struct mqx_region *region)
 {
+    MQX_ASSERT(region != NULL);
     const struct mqx_header *header = region->header;
     MQX_ASSERT(header != NULL);
     if (mqx_load_acquire(&header->damage_claim) != MQX_DAMAGE_WRITTEN ||

@@ -48,6 +48,8 @@ int mqx_lock_init(struct mqx_lock *lock, enum mqx_rank rank)
 
 static bool undo_one(const struct mqx_region *region, const struct mqx_undo *entry)
 {
+    MQX_ASSERT(entry != NULL);
+    MQX_ASSERT(region->size > sizeof(uint64_t));
     const uint64_t offset = entry->location >> MQX_UNDO_SIZE_BITS;
     const uint32_t size = (uint32_t)(entry->location & MQX_UNDO_SIZE_MASK);
     if (offset > region->size - sizeof(uint64_t) || size == 0 || offset % size != 0) {
@@ -67,6 +69,8 @@ static bool undo_one(const struct mqx_region *region, const struct mqx_undo *ent
  * been. */
 static bool roll_back(const struct mqx_region *region, struct mqx_lock *lock)
 {
+    MQX_ASSERT((unsigned char *)lock > region->base);
+    MQX_ASSERT((unsigned char *)lock < region->base + region->size);
     bool sound = lock->undo_count <= MQX_UNDO_MAX;
     uint32_t n = sound ? lock->undo_count : 0;
     while (n > 0) {
@@ -104,11 +108,13 @@ void mqx_undo_overflow(const void *base, const struct mqx_lock *lock)
 
 static uint32_t rank_bit(const struct mqx_lock *lock)
 {
+    MQX_ASSERT(lock != NULL);
     return 1u << (lock->rank & 31u); /* whatever stands in the region */
 }
 
 static void note_taken(struct mqx_region *region, struct mqx_lock *lock)
 {
+    MQX_ASSERT(region->process <= MQX_PROCESS_MAX);
     MQX_ASSERT(held_ranks < rank_bit(lock)); /* ascending ranks only */
     MQX_ASSERT(held_count < MQX_RANK_COUNT);
     held_ranks |= rank_bit(lock);
@@ -121,6 +127,7 @@ static void note_taken(struct mqx_region *region, struct mqx_lock *lock)
  * 3). */
 static MQX_COLD int repair(struct mqx_region *region, struct mqx_lock *lock)
 {
+    MQX_ASSERT((unsigned char *)lock > region->base);
     if (!roll_back(region, lock)) {
         (void)pthread_mutex_unlock(&lock->mutex); /* not made consistent: unusable from now on */
         return mqx_fail(MQRC_CONNECTION_BROKEN, "undo list of a dead owner's lock is damaged");
@@ -138,6 +145,7 @@ static MQX_COLD int repair(struct mqx_region *region, struct mqx_lock *lock)
 
 static MQX_COLD int take_failed(struct mqx_region *region, struct mqx_lock *lock, int err)
 {
+    MQX_ASSERT((unsigned char *)lock > region->base);
     MQX_ASSERT(err != 0 && err != EBUSY);
     if (err == EOWNERDEAD) {
         return repair(region, lock);
@@ -152,6 +160,8 @@ static MQX_COLD int take_failed(struct mqx_region *region, struct mqx_lock *lock
  * wait as long. */
 static int wait_for(struct mqx_region *region, struct mqx_lock *lock)
 {
+    MQX_ASSERT((unsigned char *)lock > region->base);
+    MQX_ASSERT(held_count < MQX_RANK_COUNT);
     int err = ETIMEDOUT;
     while (err == ETIMEDOUT) {
         /* a wall clock deadline: pthread_mutex_clocklock is unknown to thread sanitizers */
@@ -168,6 +178,8 @@ static int wait_for(struct mqx_region *region, struct mqx_lock *lock)
 
 static MQX_COLD int take_slowly(struct mqx_region *region, struct mqx_lock *lock)
 {
+    MQX_ASSERT((unsigned char *)lock > region->base);
+    MQX_ASSERT(held_count < MQX_RANK_COUNT);
     int err = EBUSY;
     for (int i = 0; i < SPIN_COUNT && err == EBUSY; i++) {
         if (mqx_load_relaxed(&lock->holder) == 0) {
@@ -195,8 +207,8 @@ static MQX_COLD int take_slowly(struct mqx_region *region, struct mqx_lock *lock
 
 int mqx_lock_take(struct mqx_region *region, struct mqx_lock *lock)
 {
+    MQX_ASSERT(region->base != NULL);
     MQX_ASSERT((unsigned char *)lock > region->base);
-    MQX_ASSERT(lock->rank > 0 && lock->rank < MQX_RANK_COUNT);
     int err = pthread_mutex_trylock(&lock->mutex);
     if (MQX_LIKELY(err == 0)) {
         note_taken(region, lock);
@@ -207,6 +219,7 @@ int mqx_lock_take(struct mqx_region *region, struct mqx_lock *lock)
 
 int mqx_lock_try(struct mqx_region *region, struct mqx_lock *lock)
 {
+    MQX_ASSERT(region->base != NULL);
     MQX_ASSERT((unsigned char *)lock > region->base);
     int err = pthread_mutex_trylock(&lock->mutex);
     if (err == 0) {
@@ -220,12 +233,15 @@ int mqx_lock_try(struct mqx_region *region, struct mqx_lock *lock)
  * nor rolled back: nothing under this lock can be trusted. */
 static MQX_COLD void drop_damaged(const struct mqx_region *region, struct mqx_lock *lock)
 {
+    MQX_ASSERT(held_count > 0);
+    MQX_ASSERT((unsigned char *)lock > region->base);
     (void)mqx_region_damage(region, "the state of a lock to be released, of rank", lock->rank);
     (void)roll_back(region, lock);
 }
 
 void mqx_lock_drop(struct mqx_region *region, struct mqx_lock *lock)
 {
+    MQX_ASSERT(region->base != NULL);
     MQX_ASSERT(held_count > 0);
     MQX_ASSERT((held_ranks & rank_bit(lock)) != 0);
     if (MQX_UNLIKELY(lock->undo_count != 0 ||
@@ -241,6 +257,8 @@ void mqx_lock_drop(struct mqx_region *region, struct mqx_lock *lock)
 
 bool mqx_lock_held(const struct mqx_region *region, const struct mqx_lock *lock)
 {
+    MQX_ASSERT(region != NULL);
+    MQX_ASSERT(lock != NULL);
     return (held_ranks & rank_bit(lock)) != 0 &&
            mqx_load_relaxed(&lock->holder) == region->process + 1;
 }

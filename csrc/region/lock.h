@@ -99,6 +99,7 @@ void mqx_undo_overflow(const void *base, const struct mqx_lock *lock) MQX_COLD;
 /* Is there room for `count` more undo entries? When not, the queue manager has been stopped. */
 static inline bool mqx_undo_has_room(const void *base, const struct mqx_lock *lock, uint32_t count)
 {
+    MQX_ASSERT(base != NULL);
     MQX_ASSERT(count > 0 && count <= MQX_UNDO_MAX);
     if (MQX_UNLIKELY(lock->undo_count > MQX_UNDO_MAX - count)) {
         mqx_undo_overflow(base, lock);
@@ -134,6 +135,7 @@ static inline bool mqx_undo_note(const void *base, struct mqx_lock *lock, const 
 static inline void mqx_undo_store8(const void *base, struct mqx_lock *lock, uint8_t *at,
                                    uint8_t value)
 {
+    MQX_ASSERT(lock != NULL);
     if (mqx_undo_note(base, lock, at, 1, *at)) {
         mqx_store_relaxed(at, value);
     }
@@ -141,6 +143,7 @@ static inline void mqx_undo_store8(const void *base, struct mqx_lock *lock, uint
 static inline void mqx_undo_store16(const void *base, struct mqx_lock *lock, uint16_t *at,
                                     uint16_t value)
 {
+    MQX_ASSERT(lock != NULL);
     if (mqx_undo_note(base, lock, at, 2, *at)) {
         mqx_store_relaxed(at, value);
     }
@@ -148,6 +151,7 @@ static inline void mqx_undo_store16(const void *base, struct mqx_lock *lock, uin
 static inline void mqx_undo_store32(const void *base, struct mqx_lock *lock, uint32_t *at,
                                     uint32_t value)
 {
+    MQX_ASSERT(lock != NULL);
     if (mqx_undo_note(base, lock, at, 4, *at)) {
         mqx_store_relaxed(at, value);
     }
@@ -155,6 +159,7 @@ static inline void mqx_undo_store32(const void *base, struct mqx_lock *lock, uin
 static inline void mqx_undo_store64(const void *base, struct mqx_lock *lock, uint64_t *at,
                                     uint64_t value)
 {
+    MQX_ASSERT(lock != NULL);
     if (mqx_undo_note(base, lock, at, 8, *at)) {
         mqx_store_relaxed(at, value);
     }
@@ -163,6 +168,7 @@ static inline void mqx_undo_store64(const void *base, struct mqx_lock *lock, uin
 /* The change happens here: the list is emptied by one store. */
 static inline void mqx_undo_commit(struct mqx_lock *lock)
 {
+    MQX_ASSERT(lock != NULL);
     MQX_ASSERT(mqx_load_relaxed(&lock->holder) != 0);
     mqx_order();
     *(volatile uint32_t *)&lock->undo_count = 0;

@@ -38,6 +38,7 @@ void mqx_mapping_cache_drop(void)
 void mqx_mapping_cache_put(struct mqx_io *io, const struct mqx_io_stat *file, void *base,
                            uint64_t size)
 {
+    MQX_ASSERT(io != NULL);
     MQX_ASSERT(base != NULL);
     MQX_ASSERT(size == file->size);
     mqx_local_take(&guard);

@@ -11,6 +11,7 @@ enum { FULL_PAYLOAD = MQX_BLOCK_MAX - sizeof(struct mqx_block) };
 
 static MQX_COLD int damaged_chain(const struct mqx_region *region, uint32_t cells)
 {
+    MQX_ASSERT(region != NULL);
     return mqx_region_damage(region, "the chain of blocks of a message, cell", cells);
 }
 
@@ -118,6 +119,7 @@ static int copy_in(struct walk *walk, const void *from, uint64_t size)
 
 static int copy_out(struct walk *walk, void *to, uint64_t size)
 {
+    MQX_ASSERT(to != NULL || size <= sizeof(struct ps_descriptor_ext));
     MQX_ASSERT(walk->region != NULL);
     unsigned char *target = to;
     while (size > 0) {
@@ -141,6 +143,7 @@ static int copy_out(struct walk *walk, void *to, uint64_t size)
  * simple. */
 static unsigned char *only_block(const struct mqx_region *region, uint32_t cells, uint64_t payload)
 {
+    MQX_ASSERT(region != NULL);
     struct mqx_block *block = mqx_cells(region, cells);
     const uint64_t end = (uint64_t)cells * MQX_CELL + sizeof *block + payload;
     MQX_ASSERT(payload >= sizeof(struct ps_descriptor));
@@ -201,6 +204,7 @@ int mqx_body_read(const struct mqx_region *region, const struct mqx_message *mes
 const struct ps_descriptor *mqx_body_descriptor(const struct mqx_region *region,
                                                 const struct mqx_message *message)
 {
+    MQX_ASSERT(message != NULL);
     const struct mqx_block *block = mqx_cells(region, message->cells);
     MQX_ASSERT(message->state != MQX_MSG_FREE);
     return block == NULL ? NULL : (const struct ps_descriptor *)(block + 1);

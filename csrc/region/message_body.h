@@ -35,6 +35,7 @@ static inline uint64_t mqx_body_payload(bool has_ext, uint64_t length)
 /* True when one block holds it. */
 static inline bool mqx_body_is_single(uint64_t payload)
 {
+    MQX_ASSERT(payload > 0);
     return payload + sizeof(struct mqx_block) <= MQX_BLOCK_MAX;
 }
 
@@ -42,6 +43,7 @@ static inline bool mqx_body_is_single(uint64_t payload)
  * callers that put many. */
 static inline void mqx_body_expect(const struct mqx_stripe_guard *guard, uint64_t payload)
 {
+    MQX_ASSERT(payload >= sizeof(struct ps_descriptor));
     enum { LINE = 64, LINES = 16 };
     const uint64_t bytes = payload + sizeof(struct mqx_block);
     const struct mqx_stripe *stripe = guard->stripe;

@@ -31,6 +31,7 @@ enum {
 
 void mqx_region_default_plan(struct mqx_region_plan *plan)
 {
+    MQX_ASSERT(plan != NULL);
     *plan = (struct mqx_region_plan){
         .size = 64ull << 30,
         .body_budget = 1ull << 30,
@@ -80,6 +81,7 @@ uint64_t mqx_region_layout(void)
     for (size_t i = 0; i < MQX_ARRAY_COUNT(facts); i++) {
         hash = (hash ^ facts[i]) * FNV_PRIME;
     }
+    MQX_ASSERT(hash != 0 && hash != FNV_START);
     return hash;
 }
 
@@ -138,6 +140,7 @@ static void lay_out_areas(struct mqx_header *header, const struct mqx_region_pla
 
 static int format_locks(struct mqx_header *header, struct mqx_stripe *stripes)
 {
+    MQX_ASSERT(stripes != NULL);
     struct {
         struct mqx_lock *lock;
         enum mqx_rank rank;
@@ -200,6 +203,7 @@ static void fill_view(struct mqx_region *out, struct mqx_io *io, int fd, void *b
 static int format(struct mqx_io *io, int fd, void *base, const struct mqx_region_plan *plan,
                   const struct layout *at, struct mqx_region *out)
 {
+    MQX_ASSERT(fd >= 0);
     struct mqx_header *header = base;
     MQX_ASSERT(header->ready == 0); /* a fresh file reads as zeroes */
     MQX_ASSERT(header->layout == 0);
@@ -226,6 +230,8 @@ static int format(struct mqx_io *io, int fd, void *base, const struct mqx_region
 
 static bool plan_is_sound(const struct mqx_region_plan *plan, const struct layout *at)
 {
+    MQX_ASSERT(at->stripes >= sizeof(struct mqx_header));
+    MQX_ASSERT(at->size % MQX_PAGE_SIZE == 0);
     const uint32_t stripes = plan->stripe_count, buckets = plan->name_bucket_count;
     return stripes >= 1 && stripes <= MQX_STRIPE_MAX && (stripes & (stripes - 1)) == 0 &&
            buckets >= 1 && (buckets & (buckets - 1)) == 0 &&
@@ -275,12 +281,15 @@ int mqx_region_create(struct mqx_io *io, int dir, const char *name,
 
 static bool fits(uint64_t offset, uint64_t bytes, uint64_t size)
 {
+    MQX_ASSERT(size > 0);
     return offset <= size && bytes <= size - offset;
 }
 
 /* Validates a file that may be foreign or damaged: every number that is used for addressing. */
 static int verify(const struct mqx_header *header, uint64_t size)
 {
+    MQX_ASSERT(header != NULL);
+    MQX_ASSERT(size >= sizeof *header);
     if (memcmp(header->magic, REGION_MAGIC, sizeof header->magic) != 0 ||
         header->layout != mqx_region_layout()) {
         return mqx_fail(MQRC_ENVIRONMENT_ERROR,
@@ -368,6 +377,8 @@ void mqx_region_leave(struct mqx_region *region)
 /* The capacity that an area gets when `wanted` bytes are needed: large ones grow in larger steps. */
 static uint64_t growth_target(const struct mqx_area *area, uint64_t capacity, uint64_t wanted)
 {
+    MQX_ASSERT(area != NULL);
+    MQX_ASSERT(wanted > 0);
     uint64_t extra = capacity / GROWTH_PART;
     extra = extra < area->step ? area->step : extra > GROWTH_MAX ? GROWTH_MAX : extra;
     uint64_t target = capacity + mqx_round_up(extra, MQX_PAGE_SIZE);
@@ -380,6 +391,7 @@ static uint64_t growth_target(const struct mqx_area *area, uint64_t capacity, ui
 /* Growth lock held. */
 static int grow_locked(struct mqx_region *region, enum mqx_area_kind kind, uint64_t bytes)
 {
+    MQX_ASSERT(region->area[kind] > region->base);
     struct mqx_area *area = &region->header->area[kind];
     const uint64_t capacity = area->capacity;
     const uint64_t target = growth_target(area, capacity, bytes);
@@ -409,6 +421,8 @@ static int grow_locked(struct mqx_region *region, enum mqx_area_kind kind, uint6
 
 int mqx_region_grow(struct mqx_region *region, enum mqx_area_kind kind, uint64_t bytes)
 {
+    MQX_ASSERT(region->base != NULL);
+    MQX_ASSERT(bytes > 0);
     MQX_ASSERT(kind < MQX_AREA_COUNT);
     if (mqx_load_acquire(&region->header->area[kind].capacity) >= bytes) {
         return MQX_OK;

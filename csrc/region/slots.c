@@ -18,6 +18,7 @@ MQX_STATIC_ASSERT(MQX_CTX_FREE == 0 && MQX_HANDLE_FREE == 0 && MQX_OBJ_FREE == 0
 
 static bool has_slots(enum mqx_area_kind kind)
 {
+    MQX_ASSERT(kind < MQX_AREA_COUNT);
     return kind == MQX_AREA_OBJECTS || kind == MQX_AREA_CONTEXTS || kind == MQX_AREA_HANDLES;
 }
 
@@ -32,6 +33,7 @@ static uint64_t slot_bytes(enum mqx_area_kind kind)
 static bool find_fields(const struct mqx_region *region, enum mqx_area_kind kind, uint32_t slot,
                         struct slot_fields *out)
 {
+    MQX_ASSERT(out != NULL);
     MQX_ASSERT(has_slots(kind));
     *out = (struct slot_fields){0};
     if (kind == MQX_AREA_CONTEXTS) {
@@ -58,6 +60,7 @@ static bool find_fields(const struct mqx_region *region, enum mqx_area_kind kind
 
 static void store32(struct mqx_region *region, uint32_t *at, uint32_t value)
 {
+    MQX_ASSERT((unsigned char *)at > region->base);
     MQX_ASSERT(mqx_lock_held(region, &region->header->slots_lock));
     mqx_undo_store32(region->base, &region->header->slots_lock, at, value);
 }
@@ -65,6 +68,8 @@ static void store32(struct mqx_region *region, uint32_t *at, uint32_t value)
 /* The first of the free list, else the next one never used. */
 static int unlist_slot(struct mqx_region *region, enum mqx_area_kind kind, uint32_t *out)
 {
+    MQX_ASSERT(out != NULL);
+    MQX_ASSERT(mqx_lock_held(region, &region->header->slots_lock));
     struct mqx_area *area = &region->header->area[kind];
     struct slot_fields fields;
     *out = area->free_head;
@@ -90,6 +95,8 @@ static int unlist_slot(struct mqx_region *region, enum mqx_area_kind kind, uint3
 static int take_locked(struct mqx_region *region, enum mqx_area_kind kind, uint32_t *pending_ref,
                        uint32_t *out)
 {
+    MQX_ASSERT(out != NULL);
+    MQX_ASSERT(pending_ref == NULL || (unsigned char *)pending_ref > region->base);
     struct slot_fields fields;
     const int status = unlist_slot(region, kind, out);
     if (status != MQX_OK) {
@@ -112,6 +119,7 @@ static int take_locked(struct mqx_region *region, enum mqx_area_kind kind, uint3
 int mqx_slot_take(struct mqx_region *region, enum mqx_area_kind kind, uint32_t *pending_ref,
                   uint32_t *out)
 {
+    MQX_ASSERT(region->base != NULL);
     struct mqx_lock *lock = &region->header->slots_lock;
     struct mqx_area *area = &region->header->area[kind];
     MQX_ASSERT(has_slots(kind));
@@ -141,6 +149,7 @@ int mqx_slot_take(struct mqx_region *region, enum mqx_area_kind kind, uint32_t *
 
 int mqx_slot_give(struct mqx_region *region, enum mqx_area_kind kind, uint32_t slot)
 {
+    MQX_ASSERT(region->base != NULL);
     struct mqx_lock *lock = &region->header->slots_lock;
     struct mqx_area *area = &region->header->area[kind];
     struct slot_fields fields;

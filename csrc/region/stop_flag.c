@@ -21,6 +21,8 @@ void mqx_region_stop_header(struct mqx_header *header, uint32_t how)
 
 void mqx_region_stop(const struct mqx_region *region, uint32_t how)
 {
+    MQX_ASSERT(region->base != NULL);
+    MQX_ASSERT(region->area[MQX_AREA_CONTEXTS] != NULL);
     struct mqx_header *header = region->header;
     mqx_region_stop_header(header, how);
     mqx_futex_raise(&header->journal.flush_word, INT_MAX);
@@ -42,6 +44,7 @@ void mqx_region_stop(const struct mqx_region *region, uint32_t how)
 
 int mqx_region_stop_reason(const struct mqx_region *region)
 {
+    MQX_ASSERT(region->header != NULL);
     switch (mqx_region_stopped(region)) {
     case MQX_RUNNING: return MQX_OK;
     case MQX_STOP_ENDED: return mqx_fail(MQRC_Q_MGR_STOPPING, "the queue manager was ended");
