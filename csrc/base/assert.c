@@ -17,6 +17,7 @@ static uint32_t *guards[GUARD_COUNT];
 /* Replaces `from` by `to` in the first entry that holds it; false when none does. */
 static bool guard_swap(uint32_t *from, uint32_t *to)
 {
+    MQX_ASSERT(from != to);
     for (int i = 0; i < GUARD_COUNT; i++) {
         uint32_t *expected = from;
         if (__atomic_compare_exchange_n(&guards[i], &expected, to, false, __ATOMIC_ACQ_REL,
@@ -29,14 +30,18 @@ static bool guard_swap(uint32_t *from, uint32_t *to)
 
 void mqx_assert_guard(uint32_t *stop_flag)
 {
-    mqx_check(stop_flag != NULL);
-    mqx_check(guard_swap(NULL, stop_flag));
+    MQX_ASSERT(stop_flag != NULL);
+    const bool added = guard_swap(NULL, stop_flag);
+    MQX_ASSERT(added); /* GUARD_COUNT stores are registered already */
+    (void)added;
 }
 
 void mqx_assert_unguard(uint32_t *stop_flag)
 {
-    mqx_check(stop_flag != NULL);
-    mqx_check(guard_swap(stop_flag, NULL));
+    MQX_ASSERT(stop_flag != NULL);
+    const bool removed = guard_swap(stop_flag, NULL);
+    MQX_ASSERT(removed); /* it was registered */
+    (void)removed;
 }
 
 _Noreturn void mqx_assert_failed(const char *cond, const char *file, int line)
@@ -48,12 +53,12 @@ _Noreturn void mqx_assert_failed(const char *cond, const char *file, int line)
         }
     }
     char text[512];
-    int length = snprintf(text, sizeof text, "penstock: check failed at %s:%d: %s\n", file, line,
-                          cond);
+    int length = snprintf(text, sizeof text, "penstock: assertion failed at %s:%d: %s\n", file,
+                          line, cond);
     if (length > 0) {
         size_t size = (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
         ssize_t written = write(STDERR_FILENO, text, size);
-        (void)written; /* nobody is left to tell */
+        (void)written; /* a failure to report cannot be reported */
     }
     abort();
 }

@@ -16,6 +16,7 @@
 #ifndef PENSTOCK_ATOMIC_H
 #define PENSTOCK_ATOMIC_H
 
+#include "base/assert.h"
 #include "base/base.h"
 
 #define mqx_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
@@ -29,6 +30,8 @@
 /* Strong compare and swap; true when *p was `expected` and is now `desired`. */
 static inline bool mqx_cas32(uint32_t *p, uint32_t expected, uint32_t desired)
 {
+    MQX_ASSERT((uintptr_t)p % sizeof *p == 0);
+    MQX_ASSERT(expected != desired);
     return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL,
                                        __ATOMIC_ACQUIRE);
 }

@@ -4,7 +4,8 @@
  * Fixed-width types, compile-time checks, the few attributes we use, and the limits that several
  * modules share. Nothing here has state or calls anything.
  *
- * Prefixes tell reach: mqe_ is public (engine.h), mqx_ is internal to the core, no prefix is static.
+ * Prefixes: mqe_ means MQ engine and is public (penstock/engine.h), mqx_ is internal to the core,
+ * static functions have none.
  */
 #ifndef PENSTOCK_BASE_H
 #define PENSTOCK_BASE_H

@@ -24,7 +24,7 @@
 #include <wmmintrin.h>
 #define HAVE_CRC_INSTRUCTION 1
 #define HAVE_PRODUCT_INSTRUCTION 1
-#ifdef __clang__ /* where crc32 is a separate feature; for gcc it is part of sse4.2 */
+#if defined(__clang__) /* for which the CRC instructions are a feature of their own */
 #define CRC_TARGET __attribute__((target("sse4.2,crc32,pclmul")))
 #else
 #define CRC_TARGET __attribute__((target("sse4.2,pclmul")))
@@ -51,6 +51,7 @@ enum {
     LEAST_IN_LANES = 96, /* bytes: less is not worth cutting */
 };
 static const uint32_t POLYNOMIAL = 0x82f63b78u;
+static const uint32_t CHECK_VALUE = 0xe3069283u; /* CRC-32C of "123456789" */
 
 typedef uint32_t (*crc_function)(uint32_t crc, const void *data, size_t size);
 
@@ -91,6 +92,7 @@ static uint32_t multiply(uint32_t a, uint32_t b)
 /* x^bits modulo P. */
 static uint32_t power(uint32_t bits)
 {
+    MQX_ASSERT(bits > 0);
     uint32_t result = 1u << 31; /* x^0 */
     uint32_t square = 1u << 30; /* x^1 */
     for (; bits != 0; bits >>= 1) {
@@ -111,6 +113,7 @@ static void fill_factors(void)
 
 static void fill_shift(uint32_t table[4][256], uint32_t bytes)
 {
+    MQX_ASSERT(bytes % 8 == 0);
     uint32_t factor = power(8 * bytes);
     for (uint32_t k = 0; k < 4; k++) {
         for (uint32_t bit = 0; bit < 8; bit++) {
@@ -160,10 +163,14 @@ __attribute__((constructor)) static void prepare(void)
     fill_factors();
     hardware = detect_hardware();
     chosen = hardware ? mqx_crc32c_hardware : mqx_crc32c_portable;
+    MQX_ASSERT(mqx_crc32c_portable(0, "123456789", 9) == CHECK_VALUE);
+    MQX_ASSERT(chosen(0, "123456789", 9) == CHECK_VALUE);
 }
 
 uint32_t mqx_crc32c_portable(uint32_t crc, const void *data, size_t size)
 {
+    MQX_ASSERT(data != NULL || size == 0);
+    MQX_ASSERT(slices[0][255] != 0);
     const uint8_t *at = data;
 
     crc = ~crc;
@@ -194,6 +201,7 @@ struct lanes {
 
 CRC_TARGET static inline struct lanes run_lanes(uint32_t crc, const uint8_t *at, size_t lane)
 {
+    MQX_ASSERT(lane % 8 == 0);
     uint64_t first = crc, second = 0, third = 0;
 
     for (size_t i = 0; i < lane; i += 8) {
@@ -208,6 +216,7 @@ CRC_TARGET static inline struct lanes run_lanes(uint32_t crc, const uint8_t *at,
 CRC_TARGET static uint32_t three_lanes(uint32_t crc, const uint8_t *at, size_t lane,
                                        uint32_t table[4][256])
 {
+    MQX_ASSERT(lane == LONG_LANE || lane == SHORT_LANE);
     const struct lanes lanes = run_lanes(crc, at, lane);
     crc = shift(table, (uint32_t)lanes.first) ^ (uint32_t)lanes.second;
     return shift(table, crc) ^ (uint32_t)lanes.third;
@@ -222,6 +231,8 @@ CRC_TARGET static inline __m128i product(uint64_t a, uint32_t b)
 /* Three lanes of `lane` bytes, a multiple of 8 up to SHORT_LANE. */
 CRC_TARGET static uint32_t three_short_lanes(uint32_t crc, const uint8_t *at, size_t lane)
 {
+    MQX_ASSERT(lane % 8 == 0);
+    MQX_ASSERT(lane >= 8 && lane <= SHORT_LANE);
     const struct lanes lanes = run_lanes(crc, at, lane);
     const __m128i both = _mm_xor_si128(product(lanes.first, lane_factor[2 * (lane / 8)]),
                                        product(lanes.second, lane_factor[lane / 8]));
@@ -253,7 +264,8 @@ CRC_TARGET uint32_t mqx_crc32c_hardware(uint32_t crc, const void *data, size_t s
 {
     const uint8_t *at = data;
 
-    mqx_check(hardware);
+    MQX_ASSERT(hardware);
+    MQX_ASSERT(data != NULL || size == 0);
     crc = ~crc;
     for (; size >= 3 * LONG_LANE; size -= 3 * LONG_LANE, at += 3 * LONG_LANE) {
         crc = three_lanes(crc, at, LONG_LANE, long_shift);
@@ -274,7 +286,7 @@ CRC_TARGET uint32_t mqx_crc32c_hardware(uint32_t crc, const void *data, size_t s
 #else
 uint32_t mqx_crc32c_hardware(uint32_t crc, const void *data, size_t size)
 {
-    mqx_check(hardware);
+    MQX_ASSERT(hardware);
     return mqx_crc32c_portable(crc, data, size);
 }
 #endif
@@ -286,6 +298,8 @@ bool mqx_crc32c_has_hardware(void)
 
 uint32_t mqx_crc32c(uint32_t crc, const void *data, size_t size)
 {
+    MQX_ASSERT(data != NULL || size == 0);
+    MQX_ASSERT(chosen != NULL);
     return chosen(crc, data, size);
 }
 
@@ -298,6 +312,7 @@ static inline uint64_t mix(uint64_t a, uint64_t b)
 
 uint64_t mqx_hash64(const void *data, size_t size, uint64_t key)
 {
+    MQX_ASSERT(data != NULL || size == 0);
     /* About half their bits set: the fractional parts of square roots of primes. */
     const uint64_t c1 = 0x6a09e667f3bcc909u;
     const uint64_t c2 = 0xbb67ae8584caa73bu;

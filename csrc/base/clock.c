@@ -7,9 +7,17 @@
 
 #include <time.h>
 
+enum { /* of a second; nanoseconds of a microsecond */
+    MICROSECONDS = 1000000,
+    NANOSECONDS = 1000000000,
+    PER_MICROSECOND = 1000,
+};
+
 static uint64_t microseconds(const struct timespec *time)
 {
-    return (uint64_t)time->tv_sec * 1000000u + (uint64_t)time->tv_nsec / 1000u;
+    MQX_ASSERT(time->tv_sec >= 0);
+    MQX_ASSERT(time->tv_nsec >= 0 && time->tv_nsec < NANOSECONDS);
+    return (uint64_t)time->tv_sec * MICROSECONDS + (uint64_t)time->tv_nsec / PER_MICROSECOND;
 }
 
 uint64_t mqx_clock_monotonic_us(void)
@@ -41,7 +49,9 @@ uint64_t mqx_clock_coarse_us(void)
 
 void mqx_clock_sleep_us(uint64_t us)
 {
-    const struct timespec time = {.tv_sec = (time_t)(us / 1000000),
-                                  .tv_nsec = (long)(us % 1000000) * 1000};
+    const struct timespec time = {.tv_sec = (time_t)(us / MICROSECONDS),
+                                  .tv_nsec = (long)(us % MICROSECONDS) * PER_MICROSECOND};
+    MQX_ASSERT(time.tv_sec >= 0);
+    MQX_ASSERT(time.tv_nsec < NANOSECONDS);
     (void)nanosleep(&time, NULL);
 }

@@ -7,6 +7,8 @@
  */
 #include "base/error.h"
 
+#include "base/assert.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +18,8 @@ static __thread char error_text[TEXT_SIZE];
 
 int mqx_fail(int reason, const char *format, ...)
 {
+    MQX_ASSERT(reason != MQX_OK);
+    MQX_ASSERT(format != NULL);
     char fresh[TEXT_SIZE]; /* an argument may be the old text */
     va_list args;
 
@@ -31,6 +35,7 @@ int mqx_fail(int reason, const char *format, ...)
 
 const char *mqx_error_text(void)
 {
+    MQX_ASSERT(memchr(error_text, '\0', sizeof error_text) != NULL);
     return error_text;
 }
 

@@ -34,6 +34,7 @@ enum {
     PS_BLOCK_MAGIC = 0x4b425350,       /* "PSBK" */
     PS_CHUNK_BYTES = 61440,            /* body bytes of a CHUNK record at most */
     PS_INLINE_BODY_MAX = 61440,        /* a longer body is stored as CHUNK records before its PUT */
+    PS_ALIGN = 8,                      /* records, sections and blocks are multiples of this */
 };
 
 /* First page of a segment file `journal/<segment_no, 10 decimal digits>.psj`. */

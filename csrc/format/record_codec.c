@@ -32,6 +32,7 @@ static void make_scratch_key(void)
 
 static MQX_COLD unsigned char *make_scratch(void)
 {
+    MQX_ASSERT(scratch == NULL);
     (void)pthread_once(&scratch_once, make_scratch_key);
     unsigned char *memory = scratch_key_made ? aligned_alloc(64, SCRATCH_SIZE) : NULL;
     if (memory != NULL && pthread_setspecific(scratch_key, memory) != 0) {
@@ -44,7 +45,7 @@ static MQX_COLD unsigned char *make_scratch(void)
 
 unsigned char *mqx_scratch(size_t size)
 {
-    mqx_check(size <= SCRATCH_SIZE);
+    MQX_ASSERT(size <= SCRATCH_SIZE);
     return MQX_LIKELY(scratch != NULL) ? scratch : make_scratch();
 }
 
@@ -52,6 +53,8 @@ unsigned char *mqx_scratch(size_t size)
 
 static uint32_t begin(unsigned char *to, const struct mqx_record_head *head)
 {
+    MQX_ASSERT((head->type & PS_MUST_UNDERSTAND) == 0);
+    MQX_ASSERT((head->flags & ~PS_FLAG_COMMITS) == 0);
     const uint16_t must = head->type == PS_REC_MARK ? 0 : PS_MUST_UNDERSTAND;
     const struct psj_record record = {
         .type = (uint16_t)(head->type | must),
@@ -63,19 +66,22 @@ static uint32_t begin(unsigned char *to, const struct mqx_record_head *head)
         .identity = head->type == PS_REC_CLEAR ? 0 : head->number, /* it names no message */
         .arrival = head->number,
     };
-    mqx_check(((uintptr_t)to & 7u) == 0);
+    MQX_ASSERT((uintptr_t)to % PS_ALIGN == 0);
     memcpy(to, &record, sizeof record);
     return sizeof record;
 }
 
 static uint32_t add(unsigned char *to, uint32_t at, uint16_t tag, const void *from, uint32_t length)
 {
+    MQX_ASSERT(at % PS_ALIGN == 0);
+    MQX_ASSERT(from != NULL || length == 0);
+    MQX_ASSERT(at + length <= SCRATCH_SIZE);
     const struct ps_section section = {.tag = tag, .length = length};
-    const uint32_t padded = (uint32_t)mqx_round_up(length, 8);
+    const uint32_t padded = (uint32_t)mqx_round_up(length, PS_ALIGN);
     memcpy(to + at, &section, sizeof section);
     at += (uint32_t)sizeof section;
     if (length > 0) {
-        memset(to + at + padded - 8, 0, 8); /* the padding lies in the last eight bytes */
+        memset(to + at + padded - PS_ALIGN, 0, PS_ALIGN); /* the padding lies in them */
         memcpy(to + at, from, length);
     }
     return at + padded;
@@ -83,6 +89,7 @@ static uint32_t add(unsigned char *to, uint32_t at, uint16_t tag, const void *fr
 
 static uint32_t record_crc(const void *record, uint32_t length)
 {
+    MQX_ASSERT(length >= sizeof(struct psj_record));
     const unsigned char *bytes = record;
     return mqx_crc32c(mqx_crc32c(0, bytes, 4), bytes + 8, length - 8);
 }
@@ -90,7 +97,9 @@ static uint32_t record_crc(const void *record, uint32_t length)
 static uint32_t finish(unsigned char *to, uint32_t length)
 {
     struct psj_record *record = (struct psj_record *)(void *)to;
-    mqx_check(length % 8 == 0);
+    MQX_ASSERT(length % PS_ALIGN == 0);
+    MQX_ASSERT(length >= sizeof *record);
+    MQX_ASSERT(length <= SCRATCH_SIZE);
     record->length = length;
     record->crc = record_crc(to, length);
     return length;
@@ -98,6 +107,7 @@ static uint32_t finish(unsigned char *to, uint32_t length)
 
 uint32_t mqx_encode_plain(unsigned char *to, const struct mqx_record_head *head)
 {
+    MQX_ASSERT(to != NULL);
     return finish(to, begin(to, head));
 }
 
@@ -113,7 +123,8 @@ uint32_t mqx_encode_taken(unsigned char *to, const struct mqx_record_head *head,
                           const struct ps_descriptor_ext *ext, const struct ps_taken *taken,
                           const struct ps_chunked *chunked, const void *body, uint32_t body_length)
 {
-    mqx_check((descriptor->has_ext != 0) == (ext != NULL));
+    MQX_ASSERT((descriptor->has_ext != 0) == (ext != NULL));
+    MQX_ASSERT(chunked == NULL || body_length == 0);
     uint32_t at = begin(to, head);
     at = add(to, at, PS_SEC_DESCRIPTOR, descriptor, sizeof *descriptor);
     if (ext != NULL) {
@@ -133,6 +144,8 @@ uint32_t mqx_encode_taken(unsigned char *to, const struct mqx_record_head *head,
 uint32_t mqx_encode_chunk(unsigned char *to, const struct mqx_record_head *head,
                           const struct ps_chunk *chunk, const void *piece, uint32_t piece_length)
 {
+    MQX_ASSERT(piece_length > 0);
+    MQX_ASSERT(piece_length <= PS_CHUNK_BYTES);
     uint32_t at = add(to, begin(to, head), PS_SEC_CHUNK, chunk, sizeof *chunk);
     return finish(to, add(to, at, PS_SEC_BODY, piece, piece_length));
 }
@@ -140,12 +153,14 @@ uint32_t mqx_encode_chunk(unsigned char *to, const struct mqx_record_head *head,
 uint32_t mqx_encode_commit(unsigned char *to, const struct mqx_record_head *head,
                            const struct ps_commit *commit)
 {
+    MQX_ASSERT(head->type == PS_REC_COMMIT);
     return finish(to, add(to, begin(to, head), PS_SEC_COMMIT, commit, sizeof *commit));
 }
 
 uint32_t mqx_encode_counts(unsigned char *to, const struct mqx_record_head *head,
                            const struct ps_count *counts, uint32_t count_count)
 {
+    MQX_ASSERT(counts != NULL || count_count == 0);
     uint32_t at = begin(to, head);
     if (count_count > 0) {
         at = add(to, at, PS_SEC_COUNTS, counts, count_count * (uint32_t)sizeof *counts);
@@ -157,6 +172,7 @@ uint32_t mqx_encode_object(unsigned char *to, const struct mqx_record_head *head
                            const struct ps_object_name *name, const void *attrs,
                            uint32_t attrs_length)
 {
+    MQX_ASSERT(attrs != NULL || attrs_length == 0);
     uint32_t at = add(to, begin(to, head), PS_SEC_OBJECT_NAME, name, sizeof *name);
     if (attrs_length > 0) {
         at = add(to, at, PS_SEC_OBJECT_ATTRS, attrs, attrs_length);
@@ -168,6 +184,8 @@ uint32_t mqx_encode_prepare(unsigned char *to, const struct mqx_record_head *hea
                             const struct ps_xid *xid, const struct ps_prepared *prepared,
                             const struct ps_commit *commit)
 {
+    MQX_ASSERT(xid != NULL);
+    MQX_ASSERT(prepared != NULL);
     uint32_t at = add(to, begin(to, head), PS_SEC_XID, xid, sizeof *xid);
     at = add(to, at, PS_SEC_PREPARED, prepared, sizeof *prepared);
     return finish(to, add(to, at, PS_SEC_COMMIT, commit, sizeof *commit));
@@ -176,23 +194,26 @@ uint32_t mqx_encode_prepare(unsigned char *to, const struct mqx_record_head *hea
 uint32_t mqx_encode_units(unsigned char *to, const struct mqx_record_head *head,
                           const uint64_t *units, uint32_t unit_count)
 {
-    mqx_check(unit_count > 0);
+    MQX_ASSERT(head->type == PS_REC_COMMIT_PREPARED || head->type == PS_REC_BACKOUT_PREPARED);
+    MQX_ASSERT(unit_count > 0);
     return finish(to, add(to, begin(to, head), PS_SEC_UNITS, units,
                           unit_count * (uint32_t)sizeof *units));
 }
 
 uint32_t mqx_encode_image_consumed(unsigned char *to, const struct ps_image *image)
 {
+    MQX_ASSERT(image != NULL);
     const struct mqx_record_head head = {.type = PS_REC_IMAGE_CONSUMED};
     return finish(to, add(to, begin(to, &head), PS_SEC_IMAGE, image, sizeof *image));
 }
 
 uint32_t mqx_put_record_length(bool ext, uint32_t body_length)
 {
+    MQX_ASSERT(body_length <= PS_INLINE_BODY_MAX);
     const uint32_t section = sizeof(struct ps_section);
     uint32_t length = sizeof(struct psj_record) + section + sizeof(struct ps_descriptor);
     length += ext ? section + (uint32_t)sizeof(struct ps_descriptor_ext) : 0;
-    return length + (body_length > 0 ? section + (uint32_t)mqx_round_up(body_length, 8) : 0);
+    return length + (body_length > 0 ? section + (uint32_t)mqx_round_up(body_length, PS_ALIGN) : 0);
 }
 
 uint32_t mqx_running_crc(uint32_t running, const struct psj_record *record)
@@ -202,6 +223,7 @@ uint32_t mqx_running_crc(uint32_t running, const struct psj_record *record)
 
 uint32_t mqx_running_crcs(uint32_t running, const uint32_t *crcs, uint32_t count)
 {
+    MQX_ASSERT(crcs != NULL || count == 0);
     return mqx_crc32c(running, crcs, count * sizeof crcs[0]);
 }
 
@@ -260,9 +282,9 @@ static const struct type_rule type_rules[] = {
 int mqx_record_check(const void *at, size_t size)
 {
     const struct psj_record *record = at;
-    mqx_check(((uintptr_t)at & 7u) == 0);
-    if (size < sizeof *record || record->length < sizeof *record || record->length % 8 != 0 ||
-        record->length > MQX_RING_RECORD_MAX || record->length > size) {
+    MQX_ASSERT((uintptr_t)at % PS_ALIGN == 0);
+    if (size < sizeof *record || record->length < sizeof *record ||
+        record->length % PS_ALIGN != 0 || record->length > MQX_RING_RECORD_MAX || record->length > size) {
         return MQX_TORN;
     }
     return record_crc(at, record->length) == record->crc ? MQX_OK : MQX_TORN;
@@ -270,6 +292,7 @@ int mqx_record_check(const void *at, size_t size)
 
 static MQX_COLD int unreadable(const struct psj_record *record, const char *why, uint32_t value)
 {
+    MQX_ASSERT(why != NULL);
     return mqx_fail(MQRC_OBJECT_DAMAGED,
                     "journal record of type %u, version %u cannot be read by this version: %s %u",
                     mqx_record_type(record), record->version, why, value);
@@ -277,6 +300,7 @@ static MQX_COLD int unreadable(const struct psj_record *record, const char *why,
 
 static bool is_zero(const unsigned char *from, const unsigned char *to)
 {
+    MQX_ASSERT(from <= to);
     for (; from < to; from++) {
         if (*from != 0) {
             return false;
@@ -285,9 +309,16 @@ static bool is_zero(const unsigned char *from, const unsigned char *to)
     return true;
 }
 
+static bool is_known_section(uint16_t tag)
+{
+    return tag < MQX_ARRAY_COUNT(section_rules) &&
+           (section_rules[tag].size != 0 || section_rules[tag].unit != 0);
+}
+
 /* Sections of tags that this version does not know are skipped. */
 static int take_section(const struct ps_section *section, struct mqx_decoded *out)
 {
+    MQX_ASSERT(is_known_section(section->tag));
     const struct section_rule *rule = &section_rules[section->tag];
     unsigned char *const fields = (unsigned char *)out;
     const void **pointer = (const void **)(void *)(fields + rule->field);
@@ -304,21 +335,16 @@ static int take_section(const struct ps_section *section, struct mqx_decoded *ou
     return MQX_OK;
 }
 
-static bool is_known_section(uint16_t tag)
-{
-    return tag < MQX_ARRAY_COUNT(section_rules) &&
-           (section_rules[tag].size != 0 || section_rules[tag].unit != 0);
-}
-
 static int take_sections(const struct type_rule *rule, struct mqx_decoded *out)
 {
+    MQX_ASSERT(out->head->length % PS_ALIGN == 0);
     const unsigned char *at = (const unsigned char *)(out->head + 1);
     const unsigned char *end = (const unsigned char *)out->head + out->head->length;
     uint32_t seen = 0;
 
-    while (at < end) { /* both are multiples of 8, so a section header fits */
+    while (at < end) { /* both are aligned, so a section header fits */
         const struct ps_section *section = (const void *)at;
-        const uint64_t padded = mqx_round_up(section->length, 8);
+        const uint64_t padded = mqx_round_up(section->length, PS_ALIGN);
         if (section->zero != 0 || padded > (uint64_t)(end - at) - sizeof *section) {
             return unreadable(out->head, "length of section", section->tag);
         }
@@ -342,6 +368,7 @@ static int take_sections(const struct type_rule *rule, struct mqx_decoded *out)
 /* What the sections of a PUT or CHUNK say of each other. */
 static int check_message(const struct mqx_decoded *out)
 {
+    MQX_ASSERT(out->head != NULL);
     const struct ps_descriptor *d = out->descriptor;
     if (d != NULL && (d->zero != 0 || d->placement > MQX_MAX_PRIORITY ||
                       d->persistence > MQPER_PERSISTENT || d->has_ext > 1 ||
@@ -368,6 +395,7 @@ static int check_message(const struct mqx_decoded *out)
 
 bool mqx_xid_is_sound(const struct ps_xid *xid)
 {
+    MQX_ASSERT(xid != NULL);
     return xid->format_id != -1 && xid->gtrid_length >= 1 &&
            xid->gtrid_length <= sizeof xid->gtrid &&
            xid->bqual_length <= sizeof xid->bqual &&
@@ -378,6 +406,7 @@ bool mqx_xid_is_sound(const struct ps_xid *xid)
 /* What the sections of PREPARE and of the records about prepared units say. */
 static int check_prepared(const struct mqx_decoded *out)
 {
+    MQX_ASSERT(out->head != NULL);
     if (out->xid != NULL && !mqx_xid_is_sound(out->xid)) {
         return unreadable(out->head, "lengths of section", PS_SEC_XID);
     }
@@ -397,6 +426,8 @@ static int check_prepared(const struct mqx_decoded *out)
 
 int mqx_record_parse(const void *at, struct mqx_decoded *out)
 {
+    MQX_ASSERT(out != NULL);
+    MQX_ASSERT((uintptr_t)at % PS_ALIGN == 0);
     const struct psj_record *record = at;
     const uint16_t type = mqx_record_type(record);
 
@@ -420,6 +451,7 @@ int mqx_record_parse(const void *at, struct mqx_decoded *out)
 
 int mqx_record_decode(const void *at, size_t size, struct mqx_decoded *out)
 {
+    MQX_ASSERT(out != NULL);
     int status = mqx_record_check(at, size);
     return status == MQX_OK ? mqx_record_parse(at, out) : status;
 }

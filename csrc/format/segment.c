@@ -23,13 +23,15 @@ void mqx_file_name(char out[MQX_FILE_NAME_SIZE], enum mqx_file_kind kind, uint64
     const char *form = kind == MQX_FILE_SEGMENT ? "%010" PRIu64 ".psj"
                        : kind == MQX_FILE_SPARE ? "spare-%010" PRIu64 ".psj"
                                                 : "spare-%010" PRIu64 ".tmp";
-    mqx_check(kind != MQX_FILE_OTHER);
+    MQX_ASSERT(kind != MQX_FILE_OTHER);
     (void)snprintf(out, MQX_FILE_NAME_SIZE, form, number);
 }
 
 /* Only the spelling that mqx_file_name() gives counts. */
 enum mqx_file_kind mqx_file_kind_of(const char *name, uint64_t *out_number)
 {
+    MQX_ASSERT(name != NULL);
+    MQX_ASSERT(out_number != NULL);
     static const enum mqx_file_kind kinds[] = {MQX_FILE_SEGMENT, MQX_FILE_SPARE,
                                                MQX_FILE_HALF_MADE};
     const bool spare = strncmp(name, "spare-", 6) == 0;
@@ -51,6 +53,7 @@ enum mqx_file_kind mqx_file_kind_of(const char *name, uint64_t *out_number)
 
 static int write_zeroes(struct mqx_io *io, int fd, uint64_t size)
 {
+    MQX_ASSERT(size % MQX_PAGE_SIZE == 0);
     struct iovec parts[ZERO_PARTS];
     int err = 0;
 
@@ -67,8 +70,10 @@ static int write_zeroes(struct mqx_io *io, int fd, uint64_t size)
 
 int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64_t size)
 {
+    MQX_ASSERT(number > 0);
     char half[MQX_FILE_NAME_SIZE], whole[MQX_FILE_NAME_SIZE];
-    mqx_check(size % MQX_PAGE_SIZE == 0 && size >= PS_MIN_SEGMENT);
+    MQX_ASSERT(size % MQX_PAGE_SIZE == 0);
+    MQX_ASSERT(size >= PS_MIN_SEGMENT);
     mqx_file_name(half, MQX_FILE_HALF_MADE, number);
     mqx_file_name(whole, MQX_FILE_SPARE, number);
 
@@ -105,6 +110,8 @@ int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64
 
 void mqx_segment_seal(struct psj_segment *header)
 {
+    MQX_ASSERT(header->segment_no > 0);
+    MQX_ASSERT(header->size >= PS_MIN_SEGMENT);
     memcpy(header->magic, PSJ_MAGIC, sizeof header->magic);
     header->major = PS_FORMAT_MAJOR;
     header->minor = PS_FORMAT_MINOR;
@@ -115,6 +122,8 @@ void mqx_segment_seal(struct psj_segment *header)
 int mqx_segment_verify(const struct psj_segment *header, const uint8_t qm_id[16], uint64_t number,
                        uint64_t file_size)
 {
+    MQX_ASSERT(header != NULL);
+    MQX_ASSERT(qm_id != NULL);
     const char *wrong = NULL;
     if (memcmp(header->magic, PSJ_MAGIC, sizeof header->magic) != 0) {
         wrong = "it does not begin as a journal segment";
@@ -146,6 +155,7 @@ int mqx_segment_verify(const struct psj_segment *header, const uint8_t qm_id[16]
 
 uint32_t mqx_flush_batch_seed(const struct mqx_flush_batch_position *place)
 {
+    MQX_ASSERT(place->qm_id != NULL);
     const uint64_t where[3] = {place->segment_no, place->generation, place->lsn};
     return mqx_crc32c(mqx_crc32c(0, place->qm_id, 16), where, sizeof where);
 }
@@ -153,6 +163,7 @@ uint32_t mqx_flush_batch_seed(const struct mqx_flush_batch_position *place)
 uint32_t mqx_flush_batch_header_crc(const struct mqx_flush_batch_position *place,
                                     const struct psj_batch *header)
 {
+    MQX_ASSERT(header != NULL);
     const size_t skip = offsetof(struct psj_batch, lsn);
     return mqx_crc32c(mqx_flush_batch_seed(place), (const unsigned char *)header + skip,
                       sizeof *header - skip);
@@ -161,15 +172,17 @@ uint32_t mqx_flush_batch_header_crc(const struct mqx_flush_batch_position *place
 bool mqx_flush_batch_is_at(const struct mqx_flush_batch_position *place,
                            const struct psj_batch *header)
 {
+    MQX_ASSERT(place != NULL);
     return header->magic == PS_BATCH_MAGIC && header->lsn == place->lsn &&
            header->segment_no == place->segment_no && header->generation == place->generation &&
-           header->zero == 0 && header->length >= sizeof *header && header->length % 8 == 0 &&
-           header->durable_lsn <= header->lsn;
+           header->zero == 0 && header->length >= sizeof *header &&
+           header->length % PS_ALIGN == 0 && header->durable_lsn <= header->lsn;
 }
 
 bool mqx_flush_batch_valid(const struct mqx_flush_batch_position *place, const void *at,
                            uint64_t available)
 {
+    MQX_ASSERT((uintptr_t)at % PS_ALIGN == 0);
     const struct psj_batch *header = at;
     const unsigned char *bytes = at;
 

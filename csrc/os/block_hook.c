@@ -1,14 +1,17 @@
 /*
- * block_hook.c - see block_hook.h. One hook per thread, in ordinary thread-local storage; it is touched once
+ * block_hook.c - see block_hook.h. One hook per thread, in thread-local storage that is touched once
  * a call.
  */
 #include "os/block_hook.h"
+
+#include "base/assert.h"
 
 MQX_THREAD_LOCAL mqx_block_hook armed_hook;
 MQX_THREAD_LOCAL void *armed_arg;
 
 void mqx_block_hook_arm(mqx_block_hook hook, void *arg)
 {
+    MQX_ASSERT(hook != NULL || arg == NULL);
     armed_hook = hook;
     armed_arg = arg;
 }
@@ -16,7 +19,7 @@ void mqx_block_hook_arm(mqx_block_hook hook, void *arg)
 void mqx_about_to_block(void)
 {
     const mqx_block_hook hook = armed_hook;
-    armed_hook = NULL; /* at most once a call, also when the hook itself comes back here */
+    armed_hook = NULL; /* at most once a call, also when the hook itself calls this function */
     if (hook != NULL) {
         hook(armed_arg);
     }

@@ -18,6 +18,7 @@
 
 bool mqx_local_take_for(struct mqx_local_lock *lock, uint64_t patience_us)
 {
+    MQX_ASSERT(lock != NULL);
     enum { PAUSE_US = 50 };
     const int32_t self = (int32_t)getpid();
     for (uint64_t waited_us = 0;; waited_us += PAUSE_US) {
@@ -40,12 +41,16 @@ bool mqx_local_take_for(struct mqx_local_lock *lock, uint64_t patience_us)
 
 void mqx_local_take(struct mqx_local_lock *lock)
 {
-    mqx_check(mqx_local_take_for(lock, UINT64_MAX));
+    MQX_ASSERT(lock != NULL);
+    const bool taken = mqx_local_take_for(lock, UINT64_MAX);
+    MQX_ASSERT(taken);
+    (void)taken;
 }
 
 void mqx_local_drop(struct mqx_local_lock *lock)
 {
-    mqx_check(__atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == (int32_t)getpid());
+    MQX_ASSERT(lock != NULL);
+    MQX_ASSERT(mqx_load_relaxed(&lock->owner) == (int32_t)getpid());
     __atomic_store_n(&lock->owner, 0, __ATOMIC_RELEASE);
 }
 
@@ -53,6 +58,7 @@ void mqx_local_drop(struct mqx_local_lock *lock)
 
 int mqx_fork_wiped_page(void **out)
 {
+    MQX_ASSERT(out != NULL);
     void *at = mmap(NULL, MQX_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
                     0);
     if (at == MAP_FAILED) {
@@ -79,6 +85,7 @@ static struct mqx_local_lock guard;
 
 bool mqx_forked(const void *owner)
 {
+    MQX_ASSERT(owner != NULL);
     struct page *list = mqx_load_acquire(&page);
     const uint64_t count = list == NULL ? 0 : mqx_load_acquire(&list->count);
     for (uint64_t i = 0; i < count; i++) {
@@ -91,6 +98,8 @@ bool mqx_forked(const void *owner)
 
 static int make_page(void)
 {
+    MQX_ASSERT(page == NULL);
+    MQX_ASSERT(guard.owner == (int32_t)getpid());
     void *at = NULL;
     const int status = mqx_fork_wiped_page(&at);
     if (status == MQX_OK) {
@@ -102,6 +111,9 @@ static int make_page(void)
 /* guard held */
 static int enter(const void *owner)
 {
+    MQX_ASSERT(page != NULL);
+    MQX_ASSERT(page->count <= MQX_FORK_GUARDS_MAX);
+    MQX_ASSERT(guard.owner == (int32_t)getpid());
     uint64_t i = 0;
     while (i < page->count && page->owner[i] != NULL) {
         i++;
@@ -121,7 +133,7 @@ static int enter(const void *owner)
 int mqx_fork_guard_add(const void *owner)
 {
     int status = MQX_OK;
-    mqx_check(owner != NULL);
+    MQX_ASSERT(owner != NULL);
     mqx_local_take(&guard);
     if (page == NULL) {
         status = make_page();
@@ -135,7 +147,7 @@ int mqx_fork_guard_add(const void *owner)
 
 void mqx_fork_guard_remove(const void *owner)
 {
-    mqx_check(owner != NULL);
+    MQX_ASSERT(owner != NULL);
     mqx_local_take(&guard);
     for (uint64_t i = 0; page != NULL && i < page->count; i++) {
         if (page->owner[i] == owner) {

@@ -19,6 +19,7 @@
 /* Sleeps while *word == seen, at most `timeout_us`. 0 woken or changed, -ETIMEDOUT, -EINTR. */
 static inline int mqx_futex_wait(uint32_t *word, uint32_t seen, uint64_t timeout_us)
 {
+    MQX_ASSERT((uintptr_t)word % sizeof *word == 0);
     struct timespec left = {.tv_sec = (time_t)(timeout_us / 1000000),
                             .tv_nsec = (long)(timeout_us % 1000000) * 1000};
     if (syscall(SYS_futex, word, FUTEX_WAIT, seen, &left, NULL, 0) == 0 || errno == EAGAIN) {
@@ -29,11 +30,14 @@ static inline int mqx_futex_wait(uint32_t *word, uint32_t seen, uint64_t timeout
 
 static inline void mqx_futex_wake(uint32_t *word, int how_many)
 {
+    MQX_ASSERT((uintptr_t)word % sizeof *word == 0);
+    MQX_ASSERT(how_many > 0);
     (void)syscall(SYS_futex, word, FUTEX_WAKE, how_many, NULL, NULL, 0);
 }
 
 static inline void mqx_futex_raise(uint32_t *word, int how_many)
 {
+    MQX_ASSERT(how_many > 0);
     (void)mqx_fetch_add(word, 1u);
     mqx_futex_wake(word, how_many);
 }

@@ -21,12 +21,15 @@
 #include <gnu/libc-version.h>
 #endif
 
+enum { RANDOM_MAX = 256 }; /* bytes that getrandom() gives without being interrupted */
+
 /* The first size - 1 bytes of a small file, NUL-terminated; false when there is none. */
 static bool read_text(const char *path, char *to, size_t size)
 {
+    MQX_ASSERT(path[0] == '/');
     size_t used = 0;
     ssize_t n = -1;
-    mqx_check(size > 1);
+    MQX_ASSERT(size > 1);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return false;
@@ -48,6 +51,7 @@ static int hex_digit(char c)
 /* "01234567-89ab-...": 32 hex digits, hyphens anywhere. */
 static bool parse_boot_id(const char *text, uint8_t out[16])
 {
+    MQX_ASSERT(text != NULL);
     int count = 0;
     memset(out, 0, 16);
     for (const char *c = text; *c != '\0' && *c != '\n' && count < 32; c++) {
@@ -64,15 +68,16 @@ static bool parse_boot_id(const char *text, uint8_t out[16])
 
 int mqx_host_info_read(struct mqx_host_info *out)
 {
+    MQX_ASSERT(out != NULL);
     char text[64];
     struct stat facts;
     memset(out, 0, sizeof *out);
     if (!read_text("/proc/sys/kernel/random/boot_id", text, sizeof text) ||
         !parse_boot_id(text, out->boot_id)) {
-        return mqx_fail(MQRC_ENVIRONMENT_ERROR, "/proc does not tell the boot id");
+        return mqx_fail(MQRC_ENVIRONMENT_ERROR, "/proc does not give the boot id");
     }
     if (stat("/proc/self/ns/pid", &facts) != 0) {
-        return mqx_fail(MQRC_ENVIRONMENT_ERROR, "/proc does not tell the PID namespace");
+        return mqx_fail(MQRC_ENVIRONMENT_ERROR, "/proc does not give the PID namespace");
     }
     out->pid_namespace = (uint64_t)facts.st_ino;
 #ifdef __GLIBC__
@@ -85,8 +90,9 @@ int mqx_host_info_read(struct mqx_host_info *out)
 
 int mqx_random_bytes(void *to, size_t size)
 {
+    MQX_ASSERT(to != NULL);
     size_t done = 0;
-    mqx_check(size <= 256);
+    MQX_ASSERT(size <= RANDOM_MAX);
     while (done < size) {
         ssize_t n = getrandom((char *)to + done, size - done, 0);
         if (n < 0 && errno != EINTR) {
@@ -103,7 +109,7 @@ uint64_t mqx_process_start_time(int32_t pid)
 {
     enum { START_TIME_FIELD = 22 };
     char path[32], text[1024];
-    mqx_check(pid > 0);
+    MQX_ASSERT(pid > 0);
     (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
     if (!read_text(path, text, sizeof text)) {
         return 0;
@@ -127,6 +133,7 @@ const char *mqx_program_name(void)
 
 uint64_t mqx_room_at(const char *path)
 {
+    MQX_ASSERT(path != NULL);
     struct statvfs facts;
     if (statvfs(path, &facts) != 0) {
         return UINT64_MAX;

@@ -43,6 +43,7 @@ static bool dsync_unknown;
 
 static bool is_component(const char *name)
 {
+    MQX_ASSERT(name != NULL);
     return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
            strcmp(name, "..") != 0;
 }
@@ -50,6 +51,7 @@ static bool is_component(const char *name)
 /* Replaces a descriptor 0..2 by a higher one; passes others and errors on. */
 static int raise_fd(int fd)
 {
+    MQX_ASSERT(fd >= -1);
     if (fd < 0) {
         return -errno;
     }
@@ -64,6 +66,7 @@ static int raise_fd(int fd)
 
 static int posix_open_dir(struct mqx_io *io, const char *path)
 {
+    MQX_ASSERT(path != NULL);
     (void)io;
     return raise_fd(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
@@ -79,6 +82,7 @@ static int posix_open_sub(struct mqx_io *io, int dir, const char *name)
 
 static int posix_close(struct mqx_io *io, int fd)
 {
+    MQX_ASSERT(fd >= FIRST_FD);
     (void)io;
     return close(fd) == 0 || errno == EINTR ? 0 : -errno; /* after EINTR Linux has closed it */
 }
@@ -117,6 +121,7 @@ static int posix_make_sub(struct mqx_io *io, int dir, const char *name, uint32_t
 /* What open() promises of the file behind a name: regular, and under that name only. */
 static int verify_file(int fd)
 {
+    MQX_ASSERT(fd >= FIRST_FD);
     struct stat st;
     if (fstat(fd, &st) != 0) {
         return -errno;
@@ -132,6 +137,7 @@ static int verify_file(int fd)
 
 static int posix_open(struct mqx_io *io, int dir, const char *name, int flags, uint32_t mode)
 {
+    MQX_ASSERT((flags & ~(MQX_IO_WRITE | MQX_IO_CREATE)) == 0);
     bool create = (flags & MQX_IO_CREATE) != 0;
     int how = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 
@@ -161,6 +167,8 @@ static int posix_open(struct mqx_io *io, int dir, const char *name, int flags, u
 
 static int64_t posix_read(struct mqx_io *io, int fd, void *to, size_t size, uint64_t offset)
 {
+    MQX_ASSERT(to != NULL || size == 0);
+    MQX_ASSERT(offset <= INT64_MAX);
     size_t done = 0;
 
     (void)io;
@@ -181,6 +189,8 @@ static int64_t posix_read(struct mqx_io *io, int fd, void *to, size_t size, uint
 static ssize_t write_some(int fd, const struct iovec *parts, int count, uint64_t offset, bool dsync,
                           bool *flush_after)
 {
+    MQX_ASSERT(count > 0 && count <= PARTS_AT_ONCE);
+    MQX_ASSERT(offset <= INT64_MAX);
     if (!dsync || __atomic_load_n(&dsync_unknown, __ATOMIC_RELAXED)) {
         ssize_t written = pwritev(fd, parts, count, (off_t)offset);
         *flush_after = dsync;
@@ -201,6 +211,7 @@ static ssize_t write_some(int fd, const struct iovec *parts, int count, uint64_t
 /* Fills `window` with what of `parts` lies behind the first `skip` bytes; returns its count. */
 static int window_of(const struct iovec *parts, int part_count, uint64_t skip, struct iovec *window)
 {
+    MQX_ASSERT(parts != NULL || part_count == 0);
     int count = 0;
     for (int i = 0; i < part_count && count < PARTS_AT_ONCE; i++) {
         if (skip >= parts[i].iov_len) {
@@ -228,13 +239,14 @@ static int posix_sync(struct mqx_io *io, int fd)
 static int posix_write(struct mqx_io *io, int fd, const struct iovec *parts, int part_count,
                        uint64_t offset, int flags)
 {
+    MQX_ASSERT((flags & ~MQX_IO_DSYNC) == 0);
     struct iovec window[PARTS_AT_ONCE];
     bool dsync = (flags & MQX_IO_DSYNC) != 0;
     bool flush_after = false;
     uint64_t done = 0;
     int count;
 
-    mqx_check(part_count >= 0);
+    MQX_ASSERT(part_count >= 0);
     while ((count = window_of(parts, part_count, done, window)) > 0) {
         ssize_t n = write_some(fd, window, count, offset + done, dsync, &flush_after);
         if (n == 0) {
@@ -260,6 +272,7 @@ static int posix_sync_dir(struct mqx_io *io, int dir)
 
 static int posix_truncate(struct mqx_io *io, int fd, uint64_t size)
 {
+    MQX_ASSERT(size <= INT64_MAX);
     int result;
     (void)io;
     do {
@@ -270,6 +283,7 @@ static int posix_truncate(struct mqx_io *io, int fd, uint64_t size)
 
 static int posix_allocate(struct mqx_io *io, int fd, uint64_t offset, uint64_t size)
 {
+    MQX_ASSERT(size > 0);
     int error;
     (void)io;
     do {
@@ -307,6 +321,7 @@ static int posix_unlink(struct mqx_io *io, int dir, const char *name)
 
 static int posix_list(struct mqx_io *io, int dir, mqx_io_visit visit, void *arg)
 {
+    MQX_ASSERT(visit != NULL);
     struct dirent *entry;
     int result = 0;
 
@@ -335,6 +350,7 @@ static int posix_list(struct mqx_io *io, int dir, mqx_io_visit visit, void *arg)
 
 static int posix_stat(struct mqx_io *io, int fd, struct mqx_io_stat *out)
 {
+    MQX_ASSERT(out != NULL);
     struct stat st;
     (void)io;
     if (fstat(fd, &st) != 0) {
@@ -354,6 +370,7 @@ static int posix_stat(struct mqx_io *io, int fd, struct mqx_io_stat *out)
 
 static int posix_medium(struct mqx_io *io, int dir, enum mqx_io_medium *out)
 {
+    MQX_ASSERT(out != NULL);
     static const struct {
         uint64_t magic;
         enum mqx_io_medium medium;
@@ -384,6 +401,7 @@ static int posix_medium(struct mqx_io *io, int dir, enum mqx_io_medium *out)
 /* A whole number of bytes, so that "until the end of the file" (length 0) is never meant. */
 static int lock_range(uint64_t offset, uint64_t size, int type, struct flock *out)
 {
+    MQX_ASSERT(out != NULL);
     if (size == 0 || size > INT64_MAX || offset > INT64_MAX - size) {
         return -EINVAL;
     }
@@ -402,7 +420,7 @@ static int posix_lock(struct mqx_io *io, int fd, uint64_t offset, uint64_t size,
     struct flock range;
 
     (void)io;
-    mqx_check(kind >= MQX_IO_UNLOCK && kind <= MQX_IO_LOCK_EXCLUSIVE);
+    MQX_ASSERT(kind >= MQX_IO_UNLOCK && kind <= MQX_IO_LOCK_EXCLUSIVE);
     int result = lock_range(offset, size, types[kind], &range);
     if (result == 0 && fcntl(fd, F_SETLK, &range) != 0) {
         result = errno == EACCES ? -EAGAIN : -errno;
@@ -412,6 +430,7 @@ static int posix_lock(struct mqx_io *io, int fd, uint64_t offset, uint64_t size,
 
 static int posix_test_lock(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, int32_t *pid)
 {
+    MQX_ASSERT(pid != NULL);
     struct flock range;
 
     (void)io;
@@ -429,12 +448,13 @@ static int posix_test_lock(struct mqx_io *io, int fd, uint64_t offset, uint64_t 
 
 static int posix_map(struct mqx_io *io, int fd, uint64_t size, int kind, void **out)
 {
+    MQX_ASSERT(out != NULL);
     bool region = kind == MQX_IO_MAP_REGION;
     int protection = region ? PROT_READ | PROT_WRITE : PROT_READ;
     int flags = region ? MAP_SHARED | MAP_NORESERVE : MAP_SHARED;
 
     (void)io;
-    mqx_check(region || kind == MQX_IO_MAP_READ);
+    MQX_ASSERT(region || kind == MQX_IO_MAP_READ);
     void *at = mmap(NULL, (size_t)size, protection, flags, fd, 0);
     if (at == MAP_FAILED) {
         return -errno;
@@ -450,12 +470,15 @@ static int posix_map(struct mqx_io *io, int fd, uint64_t size, int kind, void **
 
 static int posix_unmap(struct mqx_io *io, void *at, uint64_t size)
 {
+    MQX_ASSERT((uintptr_t)at % MQX_PAGE_SIZE == 0);
+    MQX_ASSERT(size > 0);
     (void)io;
     return munmap(at, (size_t)size) == 0 ? 0 : -errno;
 }
 
 static int posix_populate(struct mqx_io *io, const void *at, uint64_t size)
 {
+    MQX_ASSERT(at != NULL);
     uintptr_t first = (uintptr_t)at & ~(uintptr_t)(MQX_PAGE_SIZE - 1);
     size_t length = (uintptr_t)at + (size_t)size - first;
     int result;
@@ -518,6 +541,7 @@ struct mqx_io *mqx_io_posix(void)
 
 static int reason_of(int error)
 {
+    MQX_ASSERT(error > 0);
     switch (error) {
     case ENOSPC:
     case EDQUOT:
@@ -541,26 +565,31 @@ static int reason_of(int error)
 
 int mqx_io_reason(int negated_errno, const char *what)
 {
+    MQX_ASSERT(what != NULL);
     char text[128];
 
-    mqx_check(negated_errno < 0);
+    MQX_ASSERT(negated_errno < 0);
     const char *meaning = strerror_r(-negated_errno, text, sizeof text);
     return mqx_fail(reason_of(-negated_errno), "%s: %s", what, meaning);
 }
 
 int mqx_io_read_all(struct mqx_io *io, int fd, void *to, size_t size, uint64_t offset)
 {
+    MQX_ASSERT(io != NULL && io->ops != NULL);
+    MQX_ASSERT(to != NULL || size == 0);
     int64_t n = io->ops->read(io, fd, to, size, offset);
     if (n < 0) {
         return (int)n;
     }
-    mqx_check((uint64_t)n <= size);
+    MQX_ASSERT((uint64_t)n <= size);
     return (size_t)n == size ? 0 : -EIO;
 }
 
 int mqx_io_write_all(struct mqx_io *io, int fd, const void *from, size_t size, uint64_t offset,
                      int flags)
 {
+    MQX_ASSERT(io != NULL && io->ops != NULL);
+    MQX_ASSERT(from != NULL || size == 0);
     /* iovec has no const; a write does not change what it names. */
     struct iovec part = {.iov_base = (void *)(uintptr_t)from, .iov_len = size};
     return io->ops->write(io, fd, &part, 1, offset, flags);

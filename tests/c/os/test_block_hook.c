@@ -1,0 +1,54 @@
+/* Claims of block_hook.c: the hook is called once per call of its thread, and not when removed. */
+#include "os/block_hook.h"
+#include "fixtures/harness.h"
+
+#include <pthread.h>
+
+static void count_call(void *arg)
+{
+    *(int *)arg += 1;
+    mqx_about_to_block(); /* as a hook that itself blocks would */
+}
+
+TEST(the_hook_is_called_once_until_it_is_armed_again)
+{
+    int calls = 0;
+    mqx_about_to_block();
+    mqx_block_hook_arm(count_call, &calls);
+    CHECK_INT(calls, 0);
+    mqx_about_to_block();
+    mqx_about_to_block();
+    CHECK_INT(calls, 1);
+    mqx_block_hook_arm(count_call, &calls);
+    mqx_about_to_block();
+    CHECK_INT(calls, 2);
+}
+
+TEST(a_removed_hook_is_not_called)
+{
+    int calls = 0;
+    mqx_block_hook_arm(count_call, &calls);
+    mqx_block_hook_arm(NULL, NULL);
+    mqx_about_to_block();
+    CHECK_INT(calls, 0);
+}
+
+static void *block(void *arg)
+{
+    mqx_about_to_block();
+    return arg;
+}
+
+TEST(a_hook_belongs_to_its_thread)
+{
+    pthread_t thread;
+    int calls = 0;
+    mqx_block_hook_arm(count_call, &calls);
+    CHECK_INT(pthread_create(&thread, NULL, block, NULL), 0);
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    CHECK_INT(calls, 0);
+    mqx_about_to_block();
+    CHECK_INT(calls, 1);
+}
+
+TEST_MAIN()
