@@ -1,10 +1,11 @@
 /*
- * amq_codes.h - numbers of the messages that the core writes to the error log (mqx_log of store.h).
+ * amq_codes.h - numbers of the messages that the core writes to the error log
+ * (process/error_log.h).
  *
  * Where IBM MQ has a message of the same meaning we use its number; those from 7900 on are ours.
  */
-#ifndef PENSTOCK_AMQ_H
-#define PENSTOCK_AMQ_H
+#ifndef PENSTOCK_AMQ_CODES_H
+#define PENSTOCK_AMQ_CODES_H
 
 enum mqx_amq {
     MQX_AMQ_STARTED = 8003,         /* I the first process attached; what restart recovery did */

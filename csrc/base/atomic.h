@@ -3,11 +3,11 @@
  *
  * Two different readers care about order:
  *
- *  1. Other CPUs, while everybody lives. A release store makes everything stored before it visible
- *     to whoever reads the new value with an acquire load. Used for words that are read without the
+ *  1. Other CPUs. A release store makes everything stored before it visible to a thread that reads
+ *     the new value with an acquire load. Used for words that are read without the
  *     lock: durable LSN, capacities, attribute values, futex words, counters.
  *
- *  2. Whoever cleans up after a SIGKILL. The dead process executed an exact prefix of its
+ *  2. The process that cleans up after a SIGKILL. The dead process executed an exact prefix of its
  *     instructions, so only the *compiler's* order matters: mqx_order() keeps it from moving stores
  *     across. Undo entries are written, mqx_order(), then the store that they undo (rule 19).
  *

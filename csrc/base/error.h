@@ -3,7 +3,7 @@
  *
  * A status is an int: 0 is success, any other value is an MQ reason code (2033, 2192, ...), with
  * the few internal codes below that never leave the core. Functions that can fail are must-use,
- * outputs come last, and each has one cleanup label. The place where an error is born calls
+ * outputs come last, and each has one cleanup label. The code that finds an error calls
  * mqx_fail() once, naming the offending value and the rule; callers pass the code on unchanged.
  *
  * The text lives in thread-local storage: it costs nothing on success and needs no lock.
@@ -29,10 +29,13 @@ enum {
     MQX_NEED_SEGMENT = 90003, /* no spare segment: drop locks, make one, try again */
     MQX_NEED_RING = 90004,    /* the log ring is full: drop locks, flush, try again */
     MQX_BUSY = 90005,         /* a trylock failed */
-    MQX_TORN = 90006,         /* journal scan: nothing valid here (torn tail or end) */
+    MQX_TORN = 90006,         /* tail scan: nothing valid here (torn tail or end) */
 };
 
-/* Remembers the text for `reason` and returns `reason`, so that a birthplace reads
+/* Completion codes. */
+enum { MQCC_OK = 0, MQCC_WARNING = 1, MQCC_FAILED = 2 };
+
+/* Remembers the text for `reason` and returns `reason`, so that the place of an error reads
  * `return mqx_fail(MQRC_Q_FULL, "queue holds %u messages, MAXDEPTH is %u", n, max);` */
 int mqx_fail(int reason, const char *format, ...) MQX_COLD MQX_PRINTF(2, 3);
 
@@ -42,7 +45,7 @@ void mqx_error_clear(void);
 
 /* "MQRC_Q_FULL" for 2053; "MQRC_UNKNOWN" when the code is not in the table. */
 const char *mqx_reason_name(int reason);
-/* What a person reads for that code: one clause, no full stop. */
+/* The text for that code: one clause, no full stop. */
 const char *mqx_reason_text(int reason);
 /* MQCC_OK, MQCC_WARNING or MQCC_FAILED for a reason code (failed when unknown). */
 int mqx_comp_code(int reason);

@@ -63,9 +63,8 @@ MQX_STATIC_ASSERT(offsetof(struct psj_segment, crc) == 4092, "segment header CRC
 struct psj_batch {
     uint32_t magic;           /*  0..3   PS_BATCH_MAGIC */
     uint32_t crc;             /*  4..7   seeded: crc32c(qm_id, segment_no, generation, lsn), then
-                               * bytes
-                               *         8..63 of this header, then each record's crc field in order
-                               *         */
+                               *         bytes 8..63 of this header, then each record's crc field
+                               *         in order */
     uint64_t lsn;             /*  8..15  of this header */
     uint64_t durable_lsn;     /* 16..23  durable mark: all batches below it were on disk when
                                * written */
@@ -84,7 +83,7 @@ enum { /* record types; PS_MUST_UNDERSTAND is set in the stored type unless said
     PS_REC_GET = 2,
     PS_REC_COMMIT = 3,
     PS_REC_BACKOUT = 4,
-    PS_REC_PREPARE = 5,            /* the unit is complete; others decide it, by its xid */
+    PS_REC_PREPARE = 5,            /* the unit is complete; it is resolved by its xid */
     PS_REC_COMMIT_PREPARED = 6,    /* of all units that it names */
     PS_REC_BACKOUT_PREPARED = 7,
     PS_REC_CHUNK = 8,
@@ -117,8 +116,8 @@ struct psj_record {
     uint64_t unit_id;         /* 16..23  0: stands alone */
     uint32_t object;          /* 24..27  object (queue) slot */
     uint32_t object_gen;      /* 28..31  its generation */
-    uint64_t identity;        /* 32..39  of the message; 0 where there is none */
-    uint64_t arrival;         /* 40..47  arrival number */
+    uint64_t identity;        /* 32..39  message number; 0 where there is none */
+    uint64_t arrival;         /* 40..47  the same; CLEAR: the bound */
 };
 MQX_STATIC_ASSERT(sizeof(struct psj_record) == 48, "record header");
 
@@ -205,8 +204,8 @@ struct ps_taken {
 };
 MQX_STATIC_ASSERT(sizeof(struct ps_taken) == 8, "taken");
 
-/* ---- checkpoint file `checkpoint/<begin_lsn, 16 hex digits>.psc`: header page, blocks, END block
- * ---- */
+/* ---- checkpoint file `checkpoint/<begin_lsn, 16 hex digits>.psc`
+ *      header page, blocks, END block ---- */
 
 struct psc_header {
     char magic[8];            /*   0..7  PSC_MAGIC */
@@ -219,9 +218,8 @@ struct psc_header {
     uint64_t begin_lsn;       /*  48..55 replay starts at the first batch whose end is > this LSN
                                * ... */
     uint64_t begin_segment;   /*  56..63 ... in this segment */
-    uint64_t end_lsn;         /*  64..71 durable LSN when the snapshot was complete */
-    uint64_t next_number;     /*  72..79 message identities / arrival numbers given out are below
-                               * this */
+    uint64_t end_lsn;         /*  64..71 durable LSN when the checkpoint was complete */
+    uint64_t next_number;     /*  72..79 message numbers given out are below this */
     uint64_t next_unit_id;    /*  80..87 */
     uint64_t restart_epoch;   /*  88..95 */
     uint64_t generation;      /*  96..103 newest segment generation */
@@ -254,7 +252,7 @@ struct psc_block { /* then `length` payload bytes, then zeroes to a multiple of 
 MQX_STATIC_ASSERT(sizeof(struct psc_block) == 32, "checkpoint block");
 
 struct psc_message { /* a message in the journal; descriptor and body are in the journal at `lsn` */
-    uint64_t number;          /*  0..7   identity and arrival number */
+    uint64_t number;          /*  0..7   message number */
     uint64_t lsn;             /*  8..15  of its PUT record */
     uint64_t first_lsn;       /* 16..23  of its first CHUNK record, or = lsn */
     uint64_t expiry_us;       /* 24..31 */

@@ -1,5 +1,5 @@
 /*
- * record_codec.c - see record_codec.h; the layout is format.h's.
+ * record_codec.c - see record_codec.h; format.h has the layout.
  *
  * A record is built front to back: begin() leaves room for the header, add() appends a section and
  * pads it, finish() writes length and CRC. It is taken apart in the same order, with one table that
@@ -284,7 +284,8 @@ int mqx_record_check(const void *at, size_t size)
     const struct psj_record *record = at;
     MQX_ASSERT((uintptr_t)at % PS_ALIGN == 0);
     if (size < sizeof *record || record->length < sizeof *record ||
-        record->length % PS_ALIGN != 0 || record->length > MQX_RING_RECORD_MAX || record->length > size) {
+        record->length % PS_ALIGN != 0 || record->length > MQX_RING_RECORD_MAX ||
+        record->length > size) {
         return MQX_TORN;
     }
     return record_crc(at, record->length) == record->crc ? MQX_OK : MQX_TORN;

@@ -1,5 +1,5 @@
 /*
- * record_codec.h - records of the journal, built and taken apart.
+ * record_codec.h - journal records: encoding and decoding.
  *
  * Encoding happens outside all locks, into a buffer of the calling thread (mqx_scratch), checksum
  * included; what enters the ring is finished bytes. Decoding checks every length before use: it
@@ -7,12 +7,15 @@
  *
  * What a v1 reader accepts: bytes called zero are zero, each known section has the right size and
  * is there once, the ones that the type needs are there, a body is the last one. Sections of
- * unknown tags are skipped. A record that fails only these tests has a valid checksum, so somebody
- * wrote it on purpose (a newer version): it is refused by number, never taken for a torn one.
+ * unknown tags are skipped. A record that fails only these tests has a valid checksum, so it
+ * was written on purpose (by a newer version): it is refused by number, never taken for a torn one.
  * Records without the must-understand bit and of unknown type are skipped.
+ *
+ * Locks: none. Errors: MQX_TORN for bytes that are no whole record, 2101 for a record that this
+ * version cannot read.
  */
-#ifndef PENSTOCK_MESSAGE_H
-#define PENSTOCK_MESSAGE_H
+#ifndef PENSTOCK_RECORD_CODEC_H
+#define PENSTOCK_RECORD_CODEC_H
 
 #include "base/base.h"
 #include "format/format.h"
@@ -68,7 +71,7 @@ struct mqx_record_head { /* what the caller says of a record */
     uint64_t unit_id;
     uint32_t object;
     uint32_t object_gen;
-    uint64_t number;      /* identity and arrival */
+    uint64_t number;      /* message number */
 };
 
 /* Each returns the record's length (multiple of 8), written to `to` (8-byte aligned); CRC

@@ -78,7 +78,7 @@ int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64
     mqx_file_name(whole, MQX_FILE_SPARE, number);
 
     int fd = io->ops->open(io, journal_dir, half, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
-    if (fd == -EEXIST) { /* left over by somebody who died */
+    if (fd == -EEXIST) { /* left by a process that died */
         (void)io->ops->unlink(io, journal_dir, half);
         fd = io->ops->open(io, journal_dir, half, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
     }
@@ -153,44 +153,45 @@ int mqx_segment_verify(const struct psj_segment *header, const uint8_t qm_id[16]
                                     wrong);
 }
 
-uint32_t mqx_flush_batch_seed(const struct mqx_flush_batch_position *place)
+uint32_t mqx_flush_batch_seed(const struct mqx_flush_batch_position *position)
 {
-    MQX_ASSERT(place->qm_id != NULL);
-    const uint64_t where[3] = {place->segment_no, place->generation, place->lsn};
-    return mqx_crc32c(mqx_crc32c(0, place->qm_id, 16), where, sizeof where);
+    MQX_ASSERT(position->qm_id != NULL);
+    const uint64_t where[3] = {position->segment_no, position->generation, position->lsn};
+    return mqx_crc32c(mqx_crc32c(0, position->qm_id, 16), where, sizeof where);
 }
 
-uint32_t mqx_flush_batch_header_crc(const struct mqx_flush_batch_position *place,
+uint32_t mqx_flush_batch_header_crc(const struct mqx_flush_batch_position *position,
                                     const struct psj_batch *header)
 {
     MQX_ASSERT(header != NULL);
     const size_t skip = offsetof(struct psj_batch, lsn);
-    return mqx_crc32c(mqx_flush_batch_seed(place), (const unsigned char *)header + skip,
+    return mqx_crc32c(mqx_flush_batch_seed(position), (const unsigned char *)header + skip,
                       sizeof *header - skip);
 }
 
-bool mqx_flush_batch_is_at(const struct mqx_flush_batch_position *place,
+bool mqx_flush_batch_is_at(const struct mqx_flush_batch_position *position,
                            const struct psj_batch *header)
 {
-    MQX_ASSERT(place != NULL);
-    return header->magic == PS_BATCH_MAGIC && header->lsn == place->lsn &&
-           header->segment_no == place->segment_no && header->generation == place->generation &&
+    MQX_ASSERT(position != NULL);
+    return header->magic == PS_BATCH_MAGIC && header->lsn == position->lsn &&
+           header->segment_no == position->segment_no &&
+           header->generation == position->generation &&
            header->zero == 0 && header->length >= sizeof *header &&
            header->length % PS_ALIGN == 0 && header->durable_lsn <= header->lsn;
 }
 
-bool mqx_flush_batch_valid(const struct mqx_flush_batch_position *place, const void *at,
+bool mqx_flush_batch_valid(const struct mqx_flush_batch_position *position, const void *at,
                            uint64_t available)
 {
     MQX_ASSERT((uintptr_t)at % PS_ALIGN == 0);
     const struct psj_batch *header = at;
     const unsigned char *bytes = at;
 
-    if (available < sizeof *header || !mqx_flush_batch_is_at(place, header) ||
+    if (available < sizeof *header || !mqx_flush_batch_is_at(position, header) ||
         header->length > available) {
         return false;
     }
-    uint32_t crc = mqx_flush_batch_header_crc(place, header);
+    uint32_t crc = mqx_flush_batch_header_crc(position, header);
     uint32_t records = 0;
     uint64_t offset = sizeof *header;
     while (offset < header->length) {

@@ -1,6 +1,9 @@
 /*
- * segment.h - segment files and flush batches as such: names, header pages, whole creation, and the
- * test that says whether bytes are the batch that belongs at a place. No region, no locks.
+ * segment.h - segment files and flush batches: names, header pages, creation of whole files, and
+ * the test whether bytes are the flush batch that belongs at a position. No region, no locks.
+ *
+ * Errors: 2101 with a text for a header that is not the expected one; the reason of a failed file
+ * operation (os/io.h) from mqx_spare_create().
  *
  * Names in the journal directory
  *   <number, 10 digits>.psj   a segment of the stream
@@ -43,17 +46,17 @@ struct mqx_flush_batch_position {
     uint64_t generation;
     uint64_t lsn;
 };
-uint32_t mqx_flush_batch_seed(const struct mqx_flush_batch_position *place);
+uint32_t mqx_flush_batch_seed(const struct mqx_flush_batch_position *position);
 /* CRC over the header's own bytes; the records' crc fields follow in order (mqx_running_crc). */
-uint32_t mqx_flush_batch_header_crc(const struct mqx_flush_batch_position *place,
+uint32_t mqx_flush_batch_header_crc(const struct mqx_flush_batch_position *position,
                                     const struct psj_batch *header);
 
-/* True when the header's fields say that it is the one at that place. */
-bool mqx_flush_batch_is_at(const struct mqx_flush_batch_position *place,
+/* True when the header's fields say that it belongs at that position. */
+bool mqx_flush_batch_is_at(const struct mqx_flush_batch_position *position,
                            const struct psj_batch *header);
 /* The whole test: fields, length <= available, every record's CRC, the batch's. `at` is 8-byte
  * aligned. */
-bool mqx_flush_batch_valid(const struct mqx_flush_batch_position *place, const void *at,
+bool mqx_flush_batch_valid(const struct mqx_flush_batch_position *position, const void *at,
                            uint64_t available);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * block_hook.c - see block_hook.h. One hook per thread, in thread-local storage that is touched once
- * a call.
+ * block_hook.c - see block_hook.h. One hook per thread, in thread-local storage that is touched
+ * once a call.
  */
 #include "os/block_hook.h"
 

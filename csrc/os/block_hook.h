@@ -1,5 +1,5 @@
 /*
- * block_hook.h - telling the environment that this thread is about to sleep (crash-safety rule 34).
+ * block_hook.h - a hook that is called before this thread sleeps (crash-safety rule 34).
  *
  * The Python binding keeps the GIL through short calls. Before the core sleeps (a contended lock
  * while no other is held, a flush, a wait) or copies much, it calls mqx_about_to_block() once; the
@@ -7,8 +7,8 @@
  * afterwards: the binding takes the GIL again when the call has returned. C programs install no
  * hook.
  */
-#ifndef PENSTOCK_YIELD_H
-#define PENSTOCK_YIELD_H
+#ifndef PENSTOCK_BLOCK_HOOK_H
+#define PENSTOCK_BLOCK_HOOK_H
 
 #include "base/base.h"
 

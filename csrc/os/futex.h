@@ -2,7 +2,7 @@
  * futex.h - sleeping on and waking a 32-bit word in the region, across processes.
  *
  * The word is raised first (release), then woken; a sleeper passes the value it saw, so a raise
- * between its look and its sleep is not missed. All sleeps are bounded by the caller (rule 21).
+ * between the load and the sleep is not missed. All sleeps are bounded by the caller (rule 21).
  */
 #ifndef PENSTOCK_FUTEX_H
 #define PENSTOCK_FUTEX_H

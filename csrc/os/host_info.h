@@ -1,12 +1,12 @@
 /*
- * host_info.h - what the core asks of the machine beside files: random numbers, which boot,
- * which PID namespace and libc this is, when a process started, time that never goes back.
+ * host_info.h - what the core asks of the machine besides files and clocks: random numbers, boot
+ * id, PID namespace, libc, start times of processes, free space.
  *
  * The only place that reads /proc. None of this is stored state, so it does not go through the file
  * table.
  */
-#ifndef PENSTOCK_SURROUNDINGS_H
-#define PENSTOCK_SURROUNDINGS_H
+#ifndef PENSTOCK_HOST_INFO_H
+#define PENSTOCK_HOST_INFO_H
 
 #include "base/base.h"
 
@@ -18,19 +18,20 @@ struct mqx_host_info {
     char libc[32];          /* "glibc 2.36" */
 };
 
-/* MQRC_ENVIRONMENT_ERROR when /proc does not tell. */
+/* MQRC_ENVIRONMENT_ERROR when /proc does not give them. */
 int mqx_host_info_read(struct mqx_host_info *out) MQX_MUST_USE;
 
+/* At most 256 bytes. MQRC_ENVIRONMENT_ERROR when the system gives none. */
 int mqx_random_bytes(void *to, size_t size) MQX_MUST_USE;
 
-/* Start time (clock ticks since boot) of a process; 0 when there is none or it has ended and only
- * waits for its parent to take notice. */
+/* Start time (clock ticks since boot) of a process; 0 when there is none or it is a
+ * zombie. */
 uint64_t mqx_process_start_time(int32_t pid);
 
 /* Last component of the program's path. */
 const char *mqx_program_name(void);
 
-/* Bytes free for us on the file system at that path; UINT64_MAX when it does not say. */
+/* Bytes that this user may still write at that path; UINT64_MAX when that is unknown. */
 uint64_t mqx_room_at(const char *path);
 
 #endif

@@ -4,9 +4,9 @@
  * Notes on what is not obvious
  *   - Descriptors 0, 1 and 2 are never handed out: a program that closed its stderr would otherwise
  *     print into a journal.
- *   - Files are opened with O_NONBLOCK so that a planted FIFO cannot hang us before fstat() has
- *     told that it is no regular file; it has no effect on regular files.
- *   - RWF_DSYNC makes the bytes of its own call durable. Where the file system does not know the
+ *   - Files are opened with O_NONBLOCK so that opening a FIFO cannot block before fstat() shows
+ *     that it is no regular file; it has no effect on regular files.
+ *   - RWF_DSYNC makes the bytes of that call durable. Where the file system does not know the
  *     flag, the whole file is flushed after the write, which is more than was asked.
  *   - A failed flush is reported to the caller and never repeated here (rule 13); only EINTR is.
  */
@@ -33,8 +33,8 @@
 enum {
     FIRST_FD = 3,      /* lowest descriptor handed out */
     PARTS_AT_ONCE = 64, /* parts of an iovec given to one system call */
-    /* From this size on the kernel is told to begin at once with what was written without waiting:
-     * whoever flushes it later finds most of it done. A hint: nothing depends on it. */
+    /* From this size on the kernel is asked to start writing at once what was written without
+     * waiting, so that a later flush finds most of it done. A hint: nothing depends on it. */
     EARLY_BYTES = 1 << 20,
 };
 
@@ -326,7 +326,8 @@ static int posix_list(struct mqx_io *io, int dir, mqx_io_visit visit, void *arg)
     int result = 0;
 
     (void)io;
-    int fd = raise_fd(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)); /* its own position */
+    /* another descriptor: it has a read position */
+    int fd = raise_fd(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (fd < 0) {
         return fd;
     }

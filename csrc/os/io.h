@@ -1,27 +1,23 @@
 /*
- * io.h - the file table: the only door from the core to files (crash-safety rules 2, 15, 33, 37,
- * 40).
+ * io.h - the file table: all access of the core to files goes through it (crash-safety rules 2, 15,
+ * 33, 37, 40).
  *
  * Every file operation goes through `struct mqx_io`, a table of functions with a context. The real
- * table (mqx_io_posix) talks to Linux; tests put a table of their own in its place that keeps files
- * in memory, records every call, and fails or stops at a chosen one (tests/c/memory_io.h).
+ * table (mqx_io_posix) talks to Linux; tests put another table in its place that keeps files
+ * in memory, records every call, and fails or stops at a chosen one (tests/c/fixtures/memory_io.h).
  *
  * Conventions
  *   - A result below 0 is a negated errno; 0 or more is success. Use mqx_io_reason() to turn it
- *   into
- *     a reason code.
+ *     into a reason code.
  *   - EINTR and partial transfers are retried inside the table: read returns less than asked only
- *   at
- *     end of file, write writes everything or fails.
+ *     at end of file, write writes everything or fails.
  *   - A file or directory is a small int >= 0 ("fd"), private to the table that returned it.
  *   - Names are single components relative to an open directory; never a path, never followed
- *   through
- *     a symbolic link (O_NOFOLLOW), always O_CLOEXEC.
+ *     through a symbolic link (O_NOFOLLOW), always O_CLOEXEC.
  *   - open() verifies: regular file, one link. create uses O_EXCL and sets the mode whatever the
- *   umask.
+ *     umask.
  *   - write(..., MQX_IO_DSYNC) returns when data of *this call* is on the medium (RWF_DSYNC), which
- *   says
- *     nothing of bytes written earlier without it; sync() covers the whole file.
+ *     says nothing of bytes written earlier without it; sync() covers the whole file.
  *
  * Threads: every function may be called from any thread. No function takes a lock of the region.
  */
@@ -95,21 +91,20 @@ struct mqx_io_ops {
     int (*stat)(struct mqx_io *io, int fd, struct mqx_io_stat *out);
     int (*medium)(struct mqx_io *io, int dir, enum mqx_io_medium *out);
     int (*lock)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, int kind); /* -EAGAIN */
+    /* *pid: the holder; 0 when no other process does, -1 when the holder is not visible here */
     int (*test_lock)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, int32_t *pid);
-                                                       /* 0 and *pid = 0 when nobody else holds it,
-                                                        * -1 when the holder is not visible here */
     int (*map)(struct mqx_io *io, int fd, uint64_t size, int kind, void **out);
     int (*unmap)(struct mqx_io *io, void *at, uint64_t size);
-    int (*populate)(struct mqx_io *io, const void *at, uint64_t size); /* MADV_POPULATE_READ, rule
-                                                                        * 30 */
-    int (*drop_cache)(struct mqx_io *io, int fd);                     /* POSIX_FADV_DONTNEED, rule
-                                                                       * 14 */
+    /* MADV_POPULATE_READ: rule 30 */
+    int (*populate)(struct mqx_io *io, const void *at, uint64_t size);
+    /* POSIX_FADV_DONTNEED: rule 14 */
+    int (*drop_cache)(struct mqx_io *io, int fd);
     uint64_t (*now_us)(struct mqx_io *io);             /* wall clock, microseconds since 1970 UTC */
 };
 
 struct mqx_io {
     const struct mqx_io_ops *ops;
-    void *context; /* the table's own */
+    void *context; /* of the table */
 };
 
 /* The table that talks to Linux. One object, immutable, shared by all stores of the process. */

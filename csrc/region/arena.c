@@ -389,7 +389,7 @@ static int supply_step(struct mqx_stripe_guard *guard, uint32_t want, bool *supp
 int mqx_stripe_guard_supply(struct mqx_stripe_guard *guard)
 {
     const uint32_t want = guard->want;
-    bool supplied = false; /* the roll back gave back too little: a parcel of that class must come */
+    bool supplied = false; /* a parcel of that class has come: the roll back gave too little */
     MQX_ASSERT(mqx_stripe_guard_held(guard));
     MQX_ASSERT(want <= ENTRY_CLASS);
     mqx_stripe_guard_rollback(guard);

@@ -138,8 +138,8 @@ static inline void mqx_guard_store64(struct mqx_stripe_guard *guard, uint64_t *a
     mqx_undo_store64(guard->region->base, &guard->stripe->lock, at, value);
 }
 
-/* Cells for rare, long-lived things (attribute lists), from the global lists. `owner`, a word of the
- * region that the caller may change, names the cells from (to) the micro-transaction that takes
+/* Cells for rare, long-lived things (attribute lists), from the global lists. `owner`, a word of
+ * the region that the caller may change, names the cells from (to) the micro-transaction that takes
  * (gives back) them, so that a death leaks nothing; NULL in a restart, where a region left half
  * made is discarded. 2071 also for more than MQX_BLOCK_MAX bytes. */
 int mqx_store_bytes(struct mqx_region *region, const void *from, uint32_t size, uint32_t *owner,

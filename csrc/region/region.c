@@ -2,8 +2,8 @@
  * region.c - laying out, mapping and growing the region. See layout.h for terms and invariants.
  *
  * The part of the file before the areas (layout.h) is backed by memory at creation; areas begin
- * empty and grow. Address space is divided among them in fixed proportions, so a plan needs only the
- * total size.
+ * empty and grow. Address space is divided among them in fixed proportions, so a plan needs only
+ * the total size.
  */
 #include "region/region.h"
 
@@ -374,7 +374,7 @@ void mqx_region_leave(struct mqx_region *region)
     region->base = NULL;
 }
 
-/* The capacity that an area gets when `wanted` bytes are needed: large ones grow in larger steps. */
+/* The capacity that an area gets when `wanted` bytes are needed; large areas take larger steps. */
 static uint64_t growth_target(const struct mqx_area *area, uint64_t capacity, uint64_t wanted)
 {
     MQX_ASSERT(area != NULL);

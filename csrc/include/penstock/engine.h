@@ -1,5 +1,6 @@
 /*
- * engine.h - the only public header of the core: what Python, C tests and benchmarks call.
+ * engine.h - the public header of the core: what Python, C tests and benchmarks call. (The other
+ * one is journal_scan.h; descriptor.h has the structs that both the interface and the files use.)
  *
  * Results. Every function returns an MQ reason code (0 = MQRC_NONE) and puts outputs last. A reason
  * with completion code MQCC_WARNING (mqe_comp_code) may come with an effect: 2049 and 2079 took
@@ -11,16 +12,16 @@
  * own.
  *
  * Locks and blocking. No function returns with a lock held. Puts and gets of non-persistent
- * messages make no system call unless somebody sleeps. Before a call sleeps it invokes the hook of
- * mqe_block_hook_arm() once.
+ * messages make no system call unless a waiter has to be woken. Before a call sleeps it invokes the
+ * hook of mqe_block_hook_arm() once.
  *
  * Durability. When a put or get of a persistent message outside syncpoint, or mqe_commit(), returns
  * 0, its effect is on disk. 2009 from them means: outcome unknown until restart.
  *
  * Fork. In a child every call returns MQRC_ENVIRONMENT_ERROR and closing does nothing (rule 32).
  */
-#ifndef PENSTOCK_MQE_H
-#define PENSTOCK_MQE_H
+#ifndef PENSTOCK_ENGINE_H
+#define PENSTOCK_ENGINE_H
 
 #include "base/base.h"
 #include "base/error.h"
@@ -59,10 +60,10 @@ struct mqe_settings { /* from qm.toml; 0 = default */
     const char *region_dir;       /* NULL = /dev/shm */
     uint32_t linear;              /* 1: retired segments move to archive/, for scans and replay */
     uint32_t keeper;              /* 1: this attachment is `penstock start` */
-    uint32_t control;             /* 1: looks after it, so it is let in while it is quiescing */
+    uint32_t control;             /* 1: administers it, so it may attach while it is quiescing */
     uint32_t keep_mapping;        /* 1: of the region, for the next attachment of this process to
                                    * it; kept until it attaches to another one, or ends */
-    uint32_t no_helper;           /* 1: no helper thread (tests) */
+    uint32_t no_helper;           /* 1: no maintenance thread (tests) */
 };
 
 /* Makes the sub-directories, the lock file, the first segment and checkpoint in the existing empty
@@ -78,9 +79,9 @@ struct mqe_attach_info {
     uint64_t torn_bytes;
 };
 
-/* Attaches, running restart recovery when nobody is attached. Several calls in one process for the
- * same directory (device + inode) share one attachment (rule 36). 2161: it is quiescing, and this
- * is no control attachment; 2059: it has stopped, and processes have not left it yet. */
+/* Attaches, running restart recovery when no process is attached. Several calls in one process for
+ * the same directory (device + inode) share one attachment (rule 36). 2161: it is quiescing, and
+ * this is no control attachment; 2059: it has stopped, and processes have not left it yet. */
 int mqe_attach(const char *path, const struct mqe_settings *settings, mqe_manager **out,
                struct mqe_attach_info *info) MQX_MUST_USE;
 
@@ -140,12 +141,12 @@ struct mqe_handle_status {
 int mqe_handles(mqe_manager *manager, struct mqe_handle_status *out, uint32_t capacity,
                 uint32_t *out_count) MQX_MUST_USE;
 
-/* Takes a checkpoint now; one round of maintenance now (MQX_BUSY never leaves: 0 when somebody else
- * does it). */
+/* Takes a checkpoint now; one round of maintenance now (0 also when another process
+ * is at it). */
 int mqe_checkpoint(mqe_manager *manager) MQX_MUST_USE;
 int mqe_maintain(mqe_manager *manager) MQX_MUST_USE;
-/* Verifies heaps, lookups, counts of every queue under their locks; MQRC_OBJECT_DAMAGED with a
- * text. */
+/* Verifies priority indexes, id indexes and counts of every queue under their locks;
+ * MQRC_OBJECT_DAMAGED with a text. */
 int mqe_check(mqe_manager *manager) MQX_MUST_USE;
 
 /* ---- objects (control plane) ---- */
@@ -165,8 +166,8 @@ int mqe_define_many(mqe_manager *manager, const struct mqe_definition *definitio
 enum { /* flags of mqe_alter */
     MQE_ALTER_RESOLUTION = 1, /* handles whose name was resolved through the object get 2041 */
 };
-/* Replaces the attributes. stamp: of the list that the new one was made from (mqe_read_object): no
- * effect and MQE_CHANGED when there is another by now; 0 = whatever there is. */
+/* Replaces the attributes. stamp: the definition version of the list that the new one was made from
+ * (mqe_read_object): no effect and MQE_CHANGED when there is another by now; 0 = any version. */
 int mqe_alter(mqe_manager *manager, uint32_t slot, uint32_t generation,
               const struct ps_object_name *name, const void *attrs, uint32_t attrs_length,
               uint64_t stamp, uint32_t flags) MQX_MUST_USE;
@@ -183,15 +184,15 @@ int mqe_next_object(mqe_manager *manager, uint32_t *slot, uint32_t *generation) 
 int mqe_read_object(mqe_manager *manager, uint32_t slot, uint32_t generation,
                     struct ps_object_name *name, void *attrs, uint32_t capacity, uint32_t *length,
                     uint64_t *stamp) MQX_MUST_USE;
-/* Waiters of the queue look again: an alias over it has changed. */
+/* Wakes the waiters of the queue, so that they check its state: an alias of it has changed. */
 int mqe_wake(mqe_manager *manager, uint32_t slot) MQX_MUST_USE;
 /* Removes every message: 2055 when units hold some. */
 int mqe_clear(mqe_manager *manager, uint32_t slot, uint32_t generation) MQX_MUST_USE;
 
 /* Simulates the failure of a CFSTRUCT: the non-persistent messages of the queues in it are lost,
- * *lost of them, as journalled gets; whatever a crash leaves half done is done by calling it again.
- * Puts and gets meanwhile are 2373. 2055 when units hold messages of such a queue, 2043 when it is
- * no structure. */
+ * *lost of them, as journalled gets; what a crash leaves half done is completed by calling it
+ * again. Puts and gets during it are 2373. 2055 when units hold messages of such a queue, 2043 when
+ * it is no structure. */
 int mqe_fail_structure(mqe_manager *manager, uint32_t slot, uint32_t generation,
                        uint64_t *lost) MQX_MUST_USE;
 
@@ -209,7 +210,7 @@ int mqe_queue_status(mqe_manager *manager, uint32_t slot, uint32_t generation,
 int mqe_queue_oldest(mqe_manager *manager, uint32_t slot, uint32_t generation,
                      uint64_t *out_us) MQX_MUST_USE;
 
-/* An arrival number: messages that are put from now on have higher ones, all others do not. */
+/* A message number: messages that are put from now on have higher ones, all others do not. */
 int mqe_queue_newest(mqe_manager *manager, uint32_t slot, uint32_t generation,
                      uint64_t *out_number) MQX_MUST_USE;
 
@@ -224,10 +225,10 @@ enum { /* MQOO_* of mqe_open, as in the MQI */
 /* A definition that a name went through on its way: alias, local definition of a remote queue,
  * queue-manager alias, ..., and the queue itself. */
 struct mqe_step {
-    uint32_t slot, generation, resolution; /* as mqe_find() told */
+    uint32_t slot, generation, resolution; /* as mqe_find() gave them */
 };
 enum { MQE_STEPS_MAX = 4 };
-struct mqe_destination { /* one place that a name led to */
+struct mqe_destination { /* a queue that a name was resolved to */
     uint32_t queue, queue_generation;
     uint32_t first, first_generation; /* first definition in the path: supplies DEF* attributes */
     uint32_t step_count;
@@ -288,9 +289,10 @@ uint32_t mqe_unit_count(const mqe_unit *unit); /* messages put and got so far */
 
 /* ---- prepared units of work: two-phase commit ----
  *
- * mqe_prepare() makes a unit durable without deciding it, and nobody's: no death, detach or restart
- * ends it, only its name does, from any process. Until then what it has got and put is invisible
- * and counts as uncommitted, and its queues cannot be deleted (2055).
+ * mqe_prepare() makes a unit durable without deciding it, and detaches it from its process: no
+ * death, detach or restart ends it; any process commits or backs it out by its xid. Until then what
+ * it has got and put is invisible and counts as uncommitted, and its queues cannot be deleted
+ * (2055).
  *
  * Non-persistent messages. Those got in the unit are written, too, so that mqe_browse_prepared()
  * shows the same after a restart. A backout gives them back as long as the region lives; after a
@@ -307,8 +309,8 @@ uint32_t mqe_unit_count(const mqe_unit *unit); /* messages put and got so far */
 enum { MQE_PREPARED_MAX = 4096 }; /* units that one call ends */
 enum { /* flags of mqe_prepare */
     MQE_PREPARE_EMPTY = 1, /* a unit without messages will do */
-    MQE_PREPARE_LAZY = 2,  /* does not wait until it is durable: it is before anybody is told of it
-                            * by mqe_prepared_list(), and with whatever is durable that came later;
+    MQE_PREPARE_LAZY = 2,  /* does not wait until it is durable: it is before mqe_prepared_list()
+                            * gives it, and with whatever is durable that came later;
                             * until then a crash backs it out, and those prepared after it */
 };
 
@@ -327,13 +329,13 @@ struct mqe_prepared {
     uint64_t bytes;             /* of all bodies */
 };
 /* Prepared units, oldest first; *out_count = how many there are. With a smaller `capacity` it is
- * not said which are left out. All that are told are durable. */
+ * not said which are left out. All that are given are durable. */
 int mqe_prepared_list(mqe_manager *manager, struct mqe_prepared *out, uint32_t capacity,
                       uint32_t *out_count) MQX_MUST_USE;
 
 /* Ends all the named units, or, when one of them is unknown, none: 2255, the text names it (and so
- * for units that somebody else ends meanwhile). Durable on return; 2009: unknown until restart,
- * but the same for all. 2046: none, more than MQE_PREPARED_MAX, or one twice; 2102: more
+ * for units that another call ends at the same time). Durable on return; 2009: unknown until
+ * restart, but the same for all. 2046: none, more than MQE_PREPARED_MAX, or one twice; 2102: more
  * than the record in a segment can name (below 64 KiB). */
 int mqe_commit_prepared(mqe_manager *manager, const struct ps_xid *xids,
                         uint32_t count) MQX_MUST_USE;
@@ -369,7 +371,7 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
  * 2052, or 0 with *warning 0 or 2049. */
 int mqe_resolve_defaults(mqe_manager *manager, const struct mqe_destination *to,
                          struct ps_descriptor *d, int *warning) MQX_MUST_USE;
-/* A MsgId or CorrelId that nobody else has. */
+/* A MsgId or CorrelId that is unique. */
 int mqe_new_id(mqe_manager *manager, uint8_t out[24]) MQX_MUST_USE;
 
 enum { /* flags of mqe_get */
@@ -389,14 +391,14 @@ enum { /* flags of mqe_get */
     MQE_MDE_SIZE = MQMDE_LENGTH_2,
 };
 enum { /* match bits: MQMO_* */
-    MQE_MATCH_MSG_ID = MQMO_MATCH_MSG_ID,
-    MQE_MATCH_CORREL_ID = MQMO_MATCH_CORREL_ID,
-    MQE_MATCH_GROUP_ID = MQMO_MATCH_GROUP_ID,
-    MQE_MATCH_SEQ_NUMBER = MQMO_MATCH_MSG_SEQ_NUMBER,
-    MQE_MATCH_OFFSET = MQMO_MATCH_OFFSET,
-    MQE_MATCH_NUMBER = 32,   /* not MQMO_: by the arrival number (a MsgToken) */
+    MQE_MATCH_MSG_ID = 1,
+    MQE_MATCH_CORREL_ID = 2,
+    MQE_MATCH_GROUP_ID = 4,
+    MQE_MATCH_SEQ_NUMBER = 8,
+    MQE_MATCH_OFFSET = 16,
+    MQE_MATCH_NUMBER = 32,   /* not MQMO_: by the message number (a MsgToken) */
     MQE_MATCH_PERSISTENT = 64, /* not MQMO_: only MQPER_PERSISTENT ones; others are left alone */
-    MQE_MATCH_UP_TO = 128,     /* not MQMO_: arrival number <= up_to */
+    MQE_MATCH_UP_TO = 128,     /* not MQMO_: message number <= up_to */
 };
 
 struct mqe_get {
@@ -416,7 +418,7 @@ struct mqe_get {
     struct ps_descriptor_ext ext;  /* valid when d.has_ext */
     uint64_t length;               /* full length of the body, also with 2079 and 2080 */
     int32_t expiry;                /* tenths of a second left, -1 = unlimited */
-    uint64_t number;               /* arrival number */
+    uint64_t number;               /* message number */
     uint32_t header;               /* with ROOM_FOR_MDE: 72 when that message takes an MQMDE, whose
                                     * room at the end of the buffer is then left as it was */
 };
@@ -434,7 +436,7 @@ int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue,
 struct mqe_item {
     struct ps_descriptor d;         /*   0..191 as in mqe_put() and mqe_get() */
     struct ps_descriptor_ext ext;   /* 192..383 get: always filled in; put: counts with d.has_ext */
-    uint64_t number;                /* 384..391 arrival number */
+    uint64_t number;                /* 384..391 message number */
     uint64_t lsn;                   /* 392..399 of its PUT record, 0 = not in the journal */
     int32_t expiry;                 /* 400..403 tenths of a second, -1 unlimited; get: left */
     uint32_t length;                /* 404..407 bytes of the body (out) */
@@ -477,11 +479,10 @@ int mqe_put_batch(mqe_manager *manager, mqe_unit *unit, const struct mqe_destina
  * are gone as they are copied; from the first persistent one on all are one unit, which commits
  * when everything has been copied. A body that does not fit stays on the queue: the batch ends
  * before it, `needed` tells its size; 2080 when it would be the first. What ends a batch after its
- * first message is told by the next call; in a unit MAXUMSGS ends it. 2033 with nothing there. 0,
- * or as mqe_get().
- * In a unit that will be prepared, whose messages are read later: bodies NULL copies none and needs
- * no offsets, items NULL too copies nothing at all; 2046 outside syncpoint, which would lose them.
- * Then max_bytes alone bounds the bytes. */
+ * first message is returned by the next call; in a unit MAXUMSGS ends it. 2033 with nothing there.
+ * 0, or as mqe_get(). In a unit that will be prepared, whose messages are read later: bodies NULL
+ * copies none and needs no offsets, items NULL too copies nothing at all; 2046 outside syncpoint,
+ * which would lose them. Then max_bytes alone bounds the bytes. */
 int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_get *how,
                   struct mqe_batch *batch) MQX_MUST_USE;
 
@@ -493,8 +494,8 @@ int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct
 int mqe_browse_batch(mqe_manager *manager, mqe_queue *queue, struct mqe_get *how,
                      struct mqe_batch *batch) MQX_MUST_USE;
 
-/* A place in delivery order (placements fall, in each of them arrival numbers rise): behind the
- * message of that number, be it there or not. Places mean the same after a restart. {9, 0} is
+/* A position in delivery order (placements fall, in each of them message numbers rise): behind the
+ * message of that number, be it there or not. Positions mean the same after a restart. {9, 0} is
  * before all messages, {0, UINT64_MAX} behind them. */
 struct mqe_position {
     uint32_t placement, zero;
@@ -504,7 +505,7 @@ struct mqe_position {
  * with the first of those, BROWSE_NEXT goes on from the cursor. 2046: no placements. */
 int mqe_browse_range(mqe_manager *manager, mqe_queue *queue, struct mqe_get *how,
                      const struct mqe_position range[2], struct mqe_batch *batch) MQX_MUST_USE;
-/* Places that cut the queue into `parts` ranges of about the same number of messages, got and
+/* Positions that cut the queue into `parts` ranges of about the same number of messages, got and
  * uncommitted ones counted: at most parts - 1, in their order, each behind a message. Where many
  * messages have left from between others, ranges differ. 2052 2161. */
 int mqe_queue_split_points(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t parts,
@@ -519,9 +520,9 @@ struct mqe_prepared_cursor { /* zeroes: at the first message */
     uint32_t next_slot, zero;
 };
 /* Copies messages of the unit from the cursor's index on, what it got and what it put, and moves
- * the cursor behind them; nothing is changed by it, and the unit is nobody's still. 0 with count 0:
+ * the cursor behind them; nothing is changed by it, and the unit stays prepared. 0 with count 0:
  * there are no more. 2080: the first one's body does not fit, `needed` tells its size. 2255: there
- * is no such unit, or it has been ended meanwhile; 2046. */
+ * is no such unit, or it has been resolved since; 2046. */
 int mqe_browse_prepared(mqe_manager *manager, const struct ps_xid *xid,
                         struct mqe_prepared_cursor *cursor, struct mqe_batch *batch) MQX_MUST_USE;
 

@@ -3,10 +3,10 @@
  *
  * A pure function over (pointer, length), without region, locks, files or allocation beyond the
  * calling thread's record buffer (rule 41). The bytes are untrusted and may change while they are
- * read: a segment that is recycled beside a reader who is not attached. Every length is read once,
- * into memory of our own, and checked there; what is decoded is a private copy. So no bytes lead
- * outside `length`, and what a change leaves behind is the caller's to throw away: after each call
- * it compares the header's generation on the file with `generation` (rule 8).
+ * read: a segment may be recycled while a reader that is not attached reads it. Every length is
+ * read once, into memory of our own, and checked there; what is decoded is a private copy. So no
+ * bytes lead outside `length`, and what a change leaves behind is the caller's to throw away: after
+ * each call it compares the header's generation on the file with `generation` (rule 8).
  *
  * Terms
  *   row       one record of the chosen types; CHUNK records are pieces of their PUT, not rows. A
@@ -25,8 +25,8 @@
  * do; the next one goes on where it ended. Rows of earlier calls stay true whatever comes later,
  * because a batch is checked before any of its rows is given.
  */
-#ifndef PENSTOCK_SCAN_H
-#define PENSTOCK_SCAN_H
+#ifndef PENSTOCK_JOURNAL_SCAN_H
+#define PENSTOCK_JOURNAL_SCAN_H
 
 #include "base/base.h"
 
