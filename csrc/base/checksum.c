@@ -101,6 +101,7 @@ static uint32_t power(uint32_t bits)
         }
         square = multiply(square, square);
     }
+    MQX_ASSERT(result != 0); /* x has an inverse modulo P */
     return result;
 }
 
@@ -108,6 +109,7 @@ static void fill_factors(void)
 {
     for (uint32_t i = 1; i < MQX_ARRAY_COUNT(lane_factor); i++) {
         lane_factor[i] = power(64 * i - 33);
+        MQX_ASSERT(lane_factor[i] != 0);
     }
 }
 
@@ -140,6 +142,8 @@ static void fill_slices(void)
             slices[k][i] = before >> 8 ^ slices[0][before & 0xffu];
         }
     }
+    MQX_ASSERT(slices[0][0] == 0);
+    MQX_ASSERT(slices[0][128] == POLYNOMIAL);
 }
 
 static bool detect_hardware(void)
@@ -216,6 +220,7 @@ CRC_TARGET static inline struct lanes run_lanes(uint32_t crc, const uint8_t *at,
 CRC_TARGET static uint32_t three_lanes(uint32_t crc, const uint8_t *at, size_t lane,
                                        uint32_t table[4][256])
 {
+    MQX_ASSERT(at != NULL);
     MQX_ASSERT(lane == LONG_LANE || lane == SHORT_LANE);
     const struct lanes lanes = run_lanes(crc, at, lane);
     crc = shift(table, (uint32_t)lanes.first) ^ (uint32_t)lanes.second;
@@ -243,6 +248,7 @@ CRC_TARGET static uint32_t three_short_lanes(uint32_t crc, const uint8_t *at, si
 /* What is shorter than three lanes. */
 CRC_TARGET static inline uint32_t one_lane(uint32_t crc, const uint8_t *at, size_t size)
 {
+    MQX_ASSERT(at != NULL || size == 0);
     uint64_t lane = crc;
 
     for (; size >= 8; size -= 8, at += 8) {

@@ -49,6 +49,7 @@ uint64_t mqx_clock_coarse_us(void)
 
 void mqx_clock_sleep_us(uint64_t us)
 {
+    MQX_ASSERT(us / MICROSECONDS <= INT32_MAX); /* a mistaken unit, not 68 years */
     const struct timespec time = {.tv_sec = (time_t)(us / MICROSECONDS),
                                   .tv_nsec = (long)(us % MICROSECONDS) * PER_MICROSECOND};
     MQX_ASSERT(time.tv_sec >= 0);

@@ -29,6 +29,7 @@ int mqx_fail(int reason, const char *format, ...)
     if (length < 0) {
         fresh[0] = '\0';
     }
+    MQX_ASSERT(memchr(fresh, '\0', sizeof fresh) != NULL);
     memcpy(error_text, fresh, sizeof fresh);
     return reason;
 }

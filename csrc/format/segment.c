@@ -153,7 +153,7 @@ int mqx_segment_verify(const struct psj_segment *header, const uint8_t qm_id[16]
                                     wrong);
 }
 
-uint32_t mqx_flush_batch_seed(const struct mqx_flush_batch_position *position)
+static uint32_t seed_of(const struct mqx_flush_batch_position *position)
 {
     MQX_ASSERT(position->qm_id != NULL);
     const uint64_t where[3] = {position->segment_no, position->generation, position->lsn};
@@ -165,7 +165,7 @@ uint32_t mqx_flush_batch_header_crc(const struct mqx_flush_batch_position *posit
 {
     MQX_ASSERT(header != NULL);
     const size_t skip = offsetof(struct psj_batch, lsn);
-    return mqx_crc32c(mqx_flush_batch_seed(position), (const unsigned char *)header + skip,
+    return mqx_crc32c(seed_of(position), (const unsigned char *)header + skip,
                       sizeof *header - skip);
 }
 

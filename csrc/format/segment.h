@@ -46,7 +46,6 @@ struct mqx_flush_batch_position {
     uint64_t generation;
     uint64_t lsn;
 };
-uint32_t mqx_flush_batch_seed(const struct mqx_flush_batch_position *position);
 /* CRC over the header's own bytes; the records' crc fields follow in order (mqx_running_crc). */
 uint32_t mqx_flush_batch_header_crc(const struct mqx_flush_batch_position *position,
                                     const struct psj_batch *header);

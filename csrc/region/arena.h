@@ -119,12 +119,6 @@ static inline void mqx_guard_store8(struct mqx_stripe_guard *guard, uint8_t *at,
     MQX_ASSERT((unsigned char *)(at + 1) <= guard->region->base + guard->region->size);
     mqx_undo_store8(guard->region->base, &guard->stripe->lock, at, value);
 }
-static inline void mqx_guard_store16(struct mqx_stripe_guard *guard, uint16_t *at, uint16_t value)
-{
-    MQX_ASSERT(mqx_stripe_guard_held(guard));
-    MQX_ASSERT((unsigned char *)(at + 1) <= guard->region->base + guard->region->size);
-    mqx_undo_store16(guard->region->base, &guard->stripe->lock, at, value);
-}
 static inline void mqx_guard_store32(struct mqx_stripe_guard *guard, uint32_t *at, uint32_t value)
 {
     MQX_ASSERT(mqx_stripe_guard_held(guard));

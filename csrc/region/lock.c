@@ -58,7 +58,6 @@ static bool undo_one(const struct mqx_region *region, const struct mqx_undo *ent
     void *at = region->base + offset;
     switch (size) {
     case 1: mqx_store_relaxed((uint8_t *)at, (uint8_t)entry->old); return true;
-    case 2: mqx_store_relaxed((uint16_t *)at, (uint16_t)entry->old); return true;
     case 4: mqx_store_relaxed((uint32_t *)at, (uint32_t)entry->old); return true;
     case 8: mqx_store_relaxed((uint64_t *)at, entry->old); return true;
     default: return false;

@@ -55,7 +55,7 @@ enum mqx_rank { /* ascending order in which locks may be nested; LOCKING.md give
 };
 
 struct mqx_undo {
-    uint64_t location; /* offset in the region << 4 | size in bytes (1, 2, 4, 8) */
+    uint64_t location; /* offset in the region << 4 | size in bytes (1, 4, 8) */
     uint64_t old;
 };
 enum { MQX_UNDO_SIZE_BITS = 4, MQX_UNDO_SIZE_MASK = 15 }; /* of `location` */
@@ -108,13 +108,13 @@ static inline bool mqx_undo_has_room(const void *base, const struct mqx_lock *lo
     return true;
 }
 
-/* Remembers the old value at `at` (size 1, 2, 4, 8; naturally aligned). False when it could not be
+/* Remembers the old value at `at` (size 1, 4, 8; naturally aligned). False when it could not be
  * remembered: the caller must not store, and the queue manager has been stopped. */
 static inline bool mqx_undo_note(const void *base, struct mqx_lock *lock, const void *at,
                                  uint32_t size, uint64_t old)
 {
     const uint32_t n = lock->undo_count;
-    MQX_ASSERT(size == 1 || size == 2 || size == 4 || size == 8);
+    MQX_ASSERT(size == 1 || size == 4 || size == 8);
     MQX_ASSERT((uintptr_t)at % size == 0);
     MQX_ASSERT(at > base);
     if (!mqx_undo_has_room(base, lock, 1)) {
@@ -137,14 +137,6 @@ static inline void mqx_undo_store8(const void *base, struct mqx_lock *lock, uint
 {
     MQX_ASSERT(lock != NULL);
     if (mqx_undo_note(base, lock, at, 1, *at)) {
-        mqx_store_relaxed(at, value);
-    }
-}
-static inline void mqx_undo_store16(const void *base, struct mqx_lock *lock, uint16_t *at,
-                                    uint16_t value)
-{
-    MQX_ASSERT(lock != NULL);
-    if (mqx_undo_note(base, lock, at, 2, *at)) {
         mqx_store_relaxed(at, value);
     }
 }

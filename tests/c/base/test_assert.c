@@ -1,5 +1,5 @@
-/* Claims of assert.c: an assertion that fails stops every registered store and ends the process with
- * a line that says where; one that holds does nothing. */
+/* Claims of assert.c: an assertion that fails stops every registered store and ends the process
+ * with a line that says where; one that holds does nothing. */
 #include "base/assert.h"
 #include "fixtures/harness.h"
 

@@ -1,6 +1,6 @@
 /*
- * test_error.c - proves error.h and assert.h: the table of reasons, the text of a thread, and what a
- * failed check does before it ends the process.
+ * test_error.c - proves error.h and assert.h: the table of reasons, the text of a thread, and what
+ * a failed check does before it ends the process.
  */
 #include "base/assert.h"
 #include "base/error.h"

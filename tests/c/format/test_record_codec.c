@@ -1,5 +1,6 @@
 /*
- * test_record_codec.c - proves record_codec.h: what is encoded comes back, and nothing else is accepted.
+ * test_record_codec.c - proves record_codec.h: what is encoded comes back, and nothing else is
+ * accepted.
  */
 #include "fixtures/harness.h"
 

@@ -17,7 +17,8 @@ TEST(a_name_gives_its_kind_and_number_and_no_other_spelling_does)
     static const uint64_t numbers[] = {1, 10, 9999999999, 10000000000, UINT64_MAX};
     static const char *const others[] = {
         "", "1.psj", "0000000001.psjx", "0000000001.tmp", "spare-1.psj", "spare-.psj",
-        "x0000000001.psj", "00000000010.psj", "0000000001", "+000000001.psj", "spare-0000000001.psc",
+        "x0000000001.psj", "00000000010.psj", "0000000001", "+000000001.psj",
+        "spare-0000000001.psc",
     };
     char name[MQX_FILE_NAME_SIZE];
     uint64_t number = 0;
@@ -143,8 +144,10 @@ TEST(a_flush_batch_is_valid_at_its_position_alone)
         moved[1].generation += 1;
         moved[2].segment_no += 1;
         moved[3].qm_id = (const uint8_t *)"queue manager 2";
+        CHECK(mqx_flush_batch_is_at(&home, (const void *)batch));
         for (int i = 0; i < 4; i++) {
             CHECK(!mqx_flush_batch_valid(&moved[i], batch, sizeof batch));
+            CHECK(i == 3 || !mqx_flush_batch_is_at(&moved[i], (const void *)batch));
         }
     }
 }

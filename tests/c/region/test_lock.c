@@ -30,7 +30,7 @@ static bool untouched(void)
 static void change(uint64_t value)
 {
     mqx_undo_store8(region.base, lock, (uint8_t *)&field[0] + 3, (uint8_t)value);
-    mqx_undo_store16(region.base, lock, (uint16_t *)(void *)&field[1] + 1, (uint16_t)value);
+    mqx_undo_store8(region.base, lock, (uint8_t *)&field[1] + 6, (uint8_t)value);
     mqx_undo_store32(region.base, lock, (uint32_t *)(void *)&field[2] + 1, (uint32_t)value);
     mqx_undo_store64(region.base, lock, &field[3], value);
     mqx_undo_store64(region.base, lock, &field[3], value + 1);
@@ -183,7 +183,6 @@ TEST(more_stores_than_the_undo_list_holds_stop_the_queue_manager_and_are_not_mad
     }
     CHECK_INT(mqx_region_stopped(&region), MQX_RUNNING);
     mqx_undo_store8(region.base, lock, (uint8_t *)&field[1], 1);
-    mqx_undo_store16(region.base, lock, (uint16_t *)(void *)&field[2], 1);
     mqx_undo_store32(region.base, lock, (uint32_t *)(void *)&field[3], 1);
     mqx_undo_store64(region.base, lock, &field[0], 4711);
     CHECK_INT(field[0], MQX_UNDO_MAX - 1);

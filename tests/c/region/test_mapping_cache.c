@@ -1,5 +1,6 @@
 /*
- * test_mapping_cache.c - proves mapping_cache.h: a mapping is kept for its own file, once, and for no forked child.
+ * test_mapping_cache.c - proves mapping_cache.h: a mapping is kept for its own file, once, and for
+ * no forked child.
  */
 #include "fixtures/harness.h"
 #include "region/mapping_cache.h"

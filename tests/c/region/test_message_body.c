@@ -1,5 +1,5 @@
-/* Claims of message_body.c: bodies of every size come back whole, from the region and from the journal's
- * mapping. */
+/* Claims of message_body.c: bodies of every size come back whole, from the region and from the
+ * journal's mapping. */
 #include "fixtures/engine_fixture.h"
 #include "region/message_body.h"
 
