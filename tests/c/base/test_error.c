@@ -1,13 +1,10 @@
 /*
- * test_error.c - proves error.h and assert.h: the table of reasons, the text of a thread, and what
- * a failed check does before it ends the process.
+ * test_error.c - proves error.h: the table of reasons and the text of a thread.
  */
-#include "base/assert.h"
 #include "base/error.h"
 #include "fixtures/harness.h"
 
 #include <pthread.h>
-#include <sys/mman.h>
 
 #define MQX_REASON(code, name, cc, text) {code, "MQRC_" #name, cc, text},
 static const struct {
