@@ -2,7 +2,7 @@
  * browse_batch.c - mqe_browse_batch, mqe_browse_range: many messages looked at in a call;
  * mqe_queue_newest: where a queue ends now; mqe_queue_split_points: where it can be cut.
  *
- * A group is looked at in the lock hold of an attempt (get.h): at most 64 messages and GROUP_BYTES
+ * A group is looked at in the lock hold of an attempt (get.h): at most 64 messages and MQX_GROUP_BYTES
  * of bodies. What is short and in the region is copied there. What is long or in the journal is
  * pinned, copied without the lock, and ends the group; when it went away meanwhile it is passed
  * over, as if it had gone just before. The handle's cursor moves behind what the caller is given.
@@ -14,69 +14,68 @@
  * after a look under the lock has a number above all that was handed out before. A stripe that has
  * drawn no block since the restart has messages of older blocks only.
  */
-#include "api/batch.h"
-
-#include "api/get.h"
+#include "api/context_pool.h"
+#include "api/get_attempt.h"
+#include "api/message_rows.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "os/block_hook.h"
 #include "queue/browse_lock.h"
 
 enum {
-    GROUP_BYTES = 65536,
-    LOOK_FLAGS = MQE_GET_BROWSE_FIRST | MQE_GET_BROWSE_NEXT | MQE_GET_FAIL_IF_QUIESCING,
-    LOOK_MATCH = MQE_MATCH_PERSISTENT | MQE_MATCH_UP_TO,
+    BROWSE_FLAGS = MQE_GET_BROWSE_FIRST | MQE_GET_BROWSE_NEXT | MQE_GET_FAIL_IF_QUIESCING,
+    BROWSE_MATCH = MQE_MATCH_PERSISTENT | MQE_MATCH_UP_TO,
 };
 
-struct looking {
-    struct mqx_getting call;  /* first: look_at_group() is handed it */
+struct browse_call {
+    struct mqx_get_call call;  /* first: browse_group() is handed it */
     struct mqe_batch *batch;
     uint64_t room;            /* bytes of bodies beyond the first message */
     const struct mqe_position *range; /* NULL: the whole queue */
-    bool go;                  /* to the beginning of the range */
+    bool seek;                 /* to the beginning of the range */
     struct mqx_cursor done;   /* on the last message that was dealt with */
     bool ended;               /* no more: nothing there, or it does not fit */
 };
 
 /* Drops the lock. What cannot be pinned now is looked at again. */
-static int look_at_far(struct looking *look, struct mqx_stripe_guard *guard)
+static int browse_pinned(struct browse_call *b, struct mqx_stripe_guard *guard)
 {
-    struct mqx_getting *call = &look->call;
+    struct mqx_get_call *call = &b->call;
     struct mqx_message *message = mqx_message(guard->region, call->slot);
     if (call->pool == 0 || message->pins == UINT8_MAX) {
         mqx_stripe_guard_drop(guard);
-        call->cursor = look->done;
-        return mqx_get_context(call);
+        call->cursor = b->done;
+        return mqx_get_take_context(call);
     }
     mqx_pending_pin(guard, call->pool, call->queue->object, call->slot);
     mqx_stripe_guard_drop(guard);
     mqx_about_to_block();
     const uint32_t length = message->length;
-    const int copied = mqx_msg_batch_read(call->store, look->batch, look->batch->count, message);
+    const int copied = mqx_msg_batch_read(call->store, b->batch, b->batch->count, message);
     const bool gone = *(volatile uint8_t *)&message->state == MQX_MSG_GONE;
     const int released = mqx_pending_release(call->store, call->pool);
     if (copied == MQX_OK && !gone) {
-        mqx_msg_batch_count(look->batch, length);
+        mqx_msg_batch_count(b->batch, length);
     }
     if (gone) {
         mqx_error_clear();
     }
-    look->done = call->cursor;
+    b->done = call->cursor;
     return released != MQX_OK || gone ? released : copied;
 }
 
-static bool is_beyond(const struct looking *look, const struct mqx_message *message)
+static bool is_beyond(const struct browse_call *b, const struct mqx_message *message)
 {
-    const struct mqe_position *end = look->range == NULL ? NULL : &look->range[1];
+    const struct mqe_position *end = b->range == NULL ? NULL : &b->range[1];
     return end != NULL && (message->placement < end->placement ||
                            (message->placement == end->placement && message->number > end->number));
 }
 
 /* The next message, if there is one that fits. *out_held: the lock is still held. */
-static int look_at_next(struct looking *look, struct mqx_stripe_guard *guard, bool *out_held)
+static int browse_next(struct browse_call *b, struct mqx_stripe_guard *guard, bool *out_held)
 {
-    struct mqx_getting *call = &look->call;
-    struct mqe_batch *batch = look->batch;
+    struct mqx_get_call *call = &b->call;
+    struct mqe_batch *batch = b->batch;
     struct mqx_object *queue = mqx_object(guard->region, call->queue->object);
     const uint64_t now = queue->expiring != 0 ? mqx_clock_coarse_us() : 0;
     int status = mqx_match_next(call->store, guard, call->queue->object, &call->match, now,
@@ -85,58 +84,58 @@ static int look_at_next(struct looking *look, struct mqx_stripe_guard *guard, bo
         *out_held = false;
         return status;
     }
-    status = mqx_get_check(call, queue); /* finding may have let go of the lock */
+    status = mqx_get_check_queue(call, queue); /* finding may have let go of the lock */
     const struct mqx_message *message = mqx_message(guard->region, call->slot);
-    if (status != MQX_OK || message == NULL || is_beyond(look, message) ||
-        !mqx_msg_batch_fits(batch, look->room, message)) {
-        look->ended = true;
+    if (status != MQX_OK || message == NULL || is_beyond(b, message) ||
+        !mqx_msg_batch_fits(batch, b->room, message)) {
+        b->ended = true;
         return status;
     }
     if (!mqx_msg_batch_is_near(batch, message)) {
         *out_held = false;
-        return look_at_far(look, guard);
+        return browse_pinned(b, guard);
     }
     status = mqx_msg_batch_read(call->store, batch, batch->count, message);
     if (status == MQX_OK) {
         mqx_msg_batch_count(batch, message->length);
-        look->done = call->cursor;
+        b->done = call->cursor;
     }
     return status;
 }
 
 /* take_many() of get.h. */
-static enum mqx_next_step look_at_group(struct mqx_getting *call, struct mqx_stripe_guard *guard,
+static enum mqx_next_step browse_group(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                                         bool keep, int *status)
 {
-    struct looking *look = (struct looking *)(void *)call;
-    const struct mqe_batch *batch = look->batch;
+    struct browse_call *b = (struct browse_call *)(void *)call;
+    const struct mqe_batch *batch = b->batch;
     const uint32_t first = batch->count;
     const uint64_t from = batch->bytes;
     bool held = true;
     (void)keep;
-    if (look->go) {
+    if (b->seek) {
         mqx_priority_index_go_behind(guard->region, mqx_object(guard->region, call->queue->object),
-                                     look->range[0].placement, look->range[0].number,
+                                     b->range[0].placement, b->range[0].number,
                                      &call->cursor);
-        look->done = call->cursor;
-        look->go = false;
+        b->done = call->cursor;
+        b->seek = false;
     }
-    while (held && *status == MQX_OK && !look->ended && batch->count < batch->capacity &&
+    while (held && *status == MQX_OK && !b->ended && batch->count < batch->capacity &&
            batch->count - first < MQX_LOCKED_STEPS_MAX &&
-           (batch->bodies == NULL || batch->bytes - from < GROUP_BYTES)) {
-        *status = look_at_next(look, guard, &held);
+           (batch->bodies == NULL || batch->bytes - from < MQX_GROUP_BYTES)) {
+        *status = browse_next(b, guard, &held);
     }
     if (held) {
         mqx_stripe_guard_drop(guard);
     }
-    return STEP_DONE;
+    return MQX_STEP_DONE;
 }
 
 static int check_call(const mqe_queue *queue, const struct mqe_get *get,
                       const struct mqe_position *range)
 {
-    const int status = mqx_get_rights(queue, get->flags, true);
-    if (status == MQX_OK && (get->flags & ~(uint32_t)LOOK_FLAGS) != 0) {
+    const int status = mqx_get_check_rights(queue, get->flags, true);
+    if (status == MQX_OK && (get->flags & ~(uint32_t)BROWSE_FLAGS) != 0) {
         return mqx_fail(MQRC_OPTIONS_ERROR, "flags %#x are not for a browse of many", get->flags);
     }
     if (status == MQX_OK && range != NULL &&
@@ -144,7 +143,7 @@ static int check_call(const mqe_queue *queue, const struct mqe_get *get,
         return mqx_fail(MQRC_OPTIONS_ERROR, "a range from placement %u to %u",
                         range[0].placement, range[1].placement);
     }
-    if (status == MQX_OK && (get->match & ~(uint32_t)LOOK_MATCH) != 0) {
+    if (status == MQX_OK && (get->match & ~(uint32_t)BROWSE_MATCH) != 0) {
         return mqx_fail(MQRC_MATCH_OPTIONS_ERROR, "match bits %#x are not for batches",
                         get->match);
     }
@@ -152,44 +151,41 @@ static int check_call(const mqe_queue *queue, const struct mqe_get *get,
 }
 
 /* With the handle's cursor, which one call uses at a time. */
-static int look_at_all(struct looking *look)
+static int browse_groups(struct browse_call *b)
 {
-    struct mqx_getting *call = &look->call;
+    struct mqx_get_call *call = &b->call;
     mqe_queue *queue = call->queue;
     int status = MQX_OK;
-    if (pthread_mutex_trylock(&queue->cursor_mutex) != 0) {
-        mqx_about_to_block();
-        (void)pthread_mutex_lock(&queue->cursor_mutex);
-    }
+    mqx_cursor_lock(queue);
     if ((call->get->flags & MQE_GET_BROWSE_FIRST) == 0) {
         call->cursor = queue->cursor;
     }
-    look->done = call->cursor;
+    b->done = call->cursor;
     (void)mqx_handle_unlock(&call->store->region, queue->handle); /* a browse ends it */
-    while (status == MQX_OK && !look->ended && look->batch->count < look->batch->capacity) {
+    while (status == MQX_OK && !b->ended && b->batch->count < b->batch->capacity) {
         struct mqx_stripe_guard guard;
         (void)mqx_get_attempt(call, &guard, false, &status);
     }
-    queue->cursor = look->done;
-    (void)pthread_mutex_unlock(&queue->cursor_mutex);
+    queue->cursor = b->done;
+    mqx_cursor_unlock(queue);
     return status;
 }
 
-static int look_at(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
+static int browse(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
                    const struct mqe_position *range, struct mqe_batch *batch)
 {
-    struct looking look = {
+    struct browse_call b = {
         .call = {.manager = manager,
                  .store = &manager->store,
                  .queue = queue,
                  .get = get,
                  .browse = true,
                  .woken = true,
-                 .take_many = look_at_group},
+                 .take_many = browse_group},
         .batch = batch,
         .room = mqx_msg_batch_room(batch, get->max_bytes),
         .range = range,
-        .go = range != NULL && (get->flags & MQE_GET_BROWSE_FIRST) != 0,
+        .seek = range != NULL && (get->flags & MQE_GET_BROWSE_FIRST) != 0,
     };
     mqx_msg_batch_begin(batch);
     int status = mqx_enter(manager, (get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);
@@ -199,12 +195,12 @@ static int look_at(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
     if (status != MQX_OK || batch->capacity == 0) {
         return status;
     }
-    mqx_match_init(&manager->store.region, get, &look.call.match);
-    mqx_inside(manager, 1);
-    status = look_at_all(&look);
-    mqx_inside(manager, -1);
-    if (look.call.pool != 0) {
-        mqx_pool_give(manager, look.call.pool);
+    mqx_match_init(&manager->store.region, get, &b.call.match);
+    mqx_file_calls_begin(manager);
+    status = browse_groups(&b);
+    mqx_file_calls_end(manager);
+    if (b.call.pool != 0) {
+        mqx_pool_give(manager, b.call.pool);
     }
     if (batch->count != 0 || (status == MQX_OK && batch->needed == 0)) {
         return MQX_OK;
@@ -220,40 +216,27 @@ static int look_at(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
 int mqe_browse_batch(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
                      struct mqe_batch *batch)
 {
-    return look_at(manager, queue, get, NULL, batch);
+    return browse(manager, queue, get, NULL, batch);
 }
 
 int mqe_browse_range(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
                      const struct mqe_position range[2], struct mqe_batch *batch)
 {
-    return look_at(manager, queue, get, range, batch);
+    return browse(manager, queue, get, range, batch);
 }
 
-/* ---- places ---- */
+/* ---- positions ---- */
 
-/* The queue's lock. */
-static int hold_queue(mqe_manager *manager, uint32_t slot, uint32_t generation,
-                      struct mqx_stripe_guard *guard)
+static int enter_queue(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                       struct mqx_stripe_guard *guard, struct mqx_object **out)
 {
-    struct mqx_region *region = &manager->store.region;
-    const struct mqx_object *queue = mqx_object(region, slot);
-    int status = mqx_enter(manager, false);
-    if (status == MQX_OK && queue == NULL) {
-        status = mqx_fail(MQRC_Q_DELETED, "there is no queue in slot %u", slot);
-    }
-    if (status == MQX_OK) {
-        status = mqx_stripe_guard_take(region, slot, guard);
-    }
-    if (status == MQX_OK && (queue->generation != generation ||
-                             mqx_load_relaxed(&queue->state) == MQX_OBJ_DELETING)) {
-        mqx_stripe_guard_drop(guard);
-        status = mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", slot);
-    }
-    return status;
+    const int status = mqx_enter(manager, false);
+    return status != MQX_OK ? status
+                            : mqx_queue_lock(&manager->store.region, slot, generation, guard, out);
 }
 
 /* Behind a message that has about `rank` present ones before it; false: there is none. */
-static bool place_behind(const struct mqx_region *region, const struct mqx_object *queue,
+static bool position_behind(const struct mqx_region *region, const struct mqx_object *queue,
                          uint64_t rank, struct mqe_position *out)
 {
     for (uint32_t p = MQX_MAX_PRIORITY + 1; p-- > 0;) {
@@ -284,15 +267,15 @@ int mqe_queue_split_points(mqe_manager *manager, uint32_t slot, uint32_t generat
     int status = MQX_OK;
     *out_count = 0;
     for (uint32_t part = 1; part < parts && status == MQX_OK;) {
-        status = hold_queue(manager, slot, generation, &guard);
+        struct mqx_object *queue;
+        status = enter_queue(manager, slot, generation, &guard, &queue);
         if (status != MQX_OK) {
             return status;
         }
-        const struct mqx_object *queue = mqx_object(region, slot);
         for (uint32_t n = 0; n < MQX_LOCKED_STEPS_MAX && part < parts; n++, part++) {
             const uint64_t before = (uint64_t)queue->present * part / parts;
             struct mqe_position *next = &out[*out_count];
-            if (before != 0 && place_behind(region, queue, before - 1, next) &&
+            if (before != 0 && position_behind(region, queue, before - 1, next) &&
                 (*out_count == 0 || is_after(next, next - 1))) {
                 *out_count += 1;
             }
@@ -306,7 +289,8 @@ int mqe_queue_newest(mqe_manager *manager, uint32_t slot, uint32_t generation,
                      uint64_t *out_number)
 {
     struct mqx_stripe_guard guard;
-    const int status = hold_queue(manager, slot, generation, &guard);
+    struct mqx_object *queue;
+    const int status = enter_queue(manager, slot, generation, &guard, &queue);
     if (status == MQX_OK) {
         *out_number = guard.stripe->end_number != 0
                           ? guard.stripe->next_number - 1

@@ -7,17 +7,18 @@
  * taken off the list: the next mqe_attach makes a new attachment beside it (rule 13). In a forked
  * child the list is forgotten, not closed (rule 32).
  */
-#include "base/amq_codes.h"
+#include "api/manager.h"
 
-#include "base/checksum.h"
+#include "api/context_pool.h"
+#include "base/amq_codes.h"
 #include "base/error.h"
 #include "catalog/catalog.h"
 #include "os/block_hook.h"
 #include "os/fork_guard.h"
 #include "os/futex.h"
 #include "process/attach.h"
-#include "process/attachment.h"
 #include "process/error_log.h"
+#include "process/maintenance.h"
 #include "process/reaper.h"
 #include "queue/id_index.h"
 #include "queue/queue.h"
@@ -216,14 +217,12 @@ static int attach_new(struct mqx_io *io, const char *path, const struct mqe_sett
     memcpy(store->name, settings->name, sizeof store->name - 1);
     store->control = settings->control != 0;
     store->keep_mapping = settings->keep_mapping != 0;
-    (void)pthread_mutex_init(&manager->pool_mutex, NULL);
     int status = check_plan(&store->plan);
     if (status == MQX_OK) {
         const char *region = settings->region_dir != NULL ? settings->region_dir : "/dev/shm";
         status = mqx_attach(store, path, region, report);
     }
     if (status != MQX_OK) {
-        (void)pthread_mutex_destroy(&manager->pool_mutex);
         free(manager);
         return status;
     }
@@ -231,13 +230,12 @@ static int attach_new(struct mqx_io *io, const char *path, const struct mqe_sett
     mqx_process_slot(&store->region, store->region.process)->keeper = settings->keeper;
     mqx_assert_guard(&store->region.header->stopped);
     if (settings->no_helper == 0) {
-        status = mqx_maintenance_start(store, &manager->helper);
+        status = mqx_maintenance_start(store, &manager->maintenance);
     }
     if (status != MQX_OK) {
         uint64_t discarded = 0;
         mqx_assert_unguard(&store->region.header->stopped);
         mqx_ignore(mqx_detach(store, MQX_CHECKPOINT_CLEAN, &discarded));
-        (void)pthread_mutex_destroy(&manager->pool_mutex);
         free(manager);
         return status;
     }
@@ -245,7 +243,7 @@ static int attach_new(struct mqx_io *io, const char *path, const struct mqe_sett
     return MQX_OK;
 }
 
-static void tell(const struct mqx_attach_report *report, struct mqe_attach_info *info)
+static void fill_info(const struct mqx_attach_report *report, struct mqe_attach_info *info)
 {
     *info = (struct mqe_attach_info){
         .first = report->first,
@@ -258,7 +256,7 @@ static void tell(const struct mqx_attach_report *report, struct mqe_attach_info 
 }
 
 /* A further connection of this process. */
-static int share(mqe_manager *manager, const struct mqe_settings *settings, mqe_manager **out)
+static int share_attachment(mqe_manager *manager, const struct mqe_settings *settings, mqe_manager **out)
 {
     const int status = mqx_attach_may_enter(&manager->store, settings->control != 0, NULL);
     if (status == MQX_OK) {
@@ -288,7 +286,7 @@ static int attach_registered(struct mqx_io *io, const char *path,
         at = find_registered(device, inode);
     }
     if (*at != NULL) {
-        return share(*at, settings, out);
+        return share_attachment(*at, settings, out);
     }
     status = attach_new(io, path, settings, out, &report);
     if (status != MQX_OK) {
@@ -299,7 +297,7 @@ static int attach_registered(struct mqx_io *io, const char *path,
     (*out)->references = 1;
     (*out)->next = registry;
     registry = *out;
-    tell(&report, info);
+    fill_info(&report, info);
     return MQX_OK;
 }
 
@@ -333,15 +331,6 @@ static void unregister(const mqe_manager *manager)
     }
 }
 
-/* Contexts of the pool go back before leaving, so that the orderly end finds nothing to sweep. */
-static void drain_pool(mqe_manager *manager)
-{
-    while (manager->pool_count > 0) {
-        const uint32_t slot = manager->pool[--manager->pool_count];
-        mqx_ignore(mqx_slot_give(&manager->store.region, MQX_AREA_CONTEXTS, slot));
-    }
-}
-
 int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded)
 {
     const int mode =
@@ -359,16 +348,15 @@ int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded)
         return MQX_OK;
     }
     unregister(manager);
-    if (manager->helper != NULL) {
-        mqx_maintenance_stop(manager->helper);
+    if (manager->maintenance != NULL) {
+        mqx_maintenance_stop(manager->maintenance);
     }
     if (mqx_region_stopped(&manager->store.region) == MQX_RUNNING) {
-        drain_pool(manager);
+        mqx_pool_drain(manager);
     }
     mqx_assert_unguard(&manager->store.region.header->stopped);
     int status = mqx_detach(&manager->store, mode, np_discarded);
     (void)pthread_mutex_unlock(&registry_mutex);
-    (void)pthread_mutex_destroy(&manager->pool_mutex);
     free(manager);
     return status;
 }

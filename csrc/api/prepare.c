@@ -9,7 +9,8 @@
  * end one of the units waits for the outcome, since the other may still give up; dead ones are
  * swept.
  */
-#include "process/attachment.h"
+#include "api/context_pool.h"
+#include "api/unit_handle.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -203,7 +204,7 @@ int mqe_prepare(mqe_unit *unit, const struct ps_xid *xid, uint32_t flags)
     if (status != MQX_OK) {
         return status;
     }
-    mqx_inside(manager, 1);
+    mqx_file_calls_begin(manager);
     status = check_prepare(unit, xid, flags);
     if (status == MQX_OK) {
         status = mqx_pool_take(manager, false, &fresh);
@@ -215,7 +216,7 @@ int mqe_prepare(mqe_unit *unit, const struct ps_xid *xid, uint32_t flags)
             mqx_pool_give(manager, fresh);
         }
     }
-    mqx_inside(manager, -1);
+    mqx_file_calls_end(manager);
     return status;
 }
 
@@ -288,37 +289,25 @@ int mqe_prepared_list(mqe_manager *manager, struct mqe_prepared *out, uint32_t c
     int status = mqx_enter(manager, false);
     *out_count = 0;
     if (status == MQX_OK) {
-        mqx_inside(manager, 1);
+        mqx_file_calls_begin(manager);
         status = list(&manager->store, out, capacity, out_count);
-        mqx_inside(manager, -1);
+        mqx_file_calls_end(manager);
     }
     return status;
 }
 
 /* ---- ending ---- */
 
-enum { PAUSE_US = 500, SWEEP_EVERY = 20 };
-
-/* Who is about to end the unit may be dead. */
-static int sweep_dead(struct mqx_store *store)
-{
-    struct mqx_lock *lock = &store->region.header->maintenance_lock;
-    uint32_t dead = 0;
-    int status = mqx_lock_try(&store->region, lock);
-    if (status == MQX_OK) {
-        status = mqx_reap(store, &dead);
-        mqx_lock_drop(&store->region, lock);
-    }
-    return status == MQX_BUSY ? MQX_OK : status;
-}
+enum { PAUSE_US = 500, REAP_EVERY = 20 };
 
 static int claim_all(struct mqx_ending *ending)
 {
+    uint32_t dead = 0;
     int status = mqx_prepared_claim(ending);
     for (uint32_t turn = 1; status == MQX_BUSY; turn++) { /* until the other is done, or dead */
         mqx_about_to_block();
         mqx_clock_sleep_us(PAUSE_US);
-        status = turn % SWEEP_EVERY == 0 ? sweep_dead(ending->store) : MQX_OK;
+        status = turn % REAP_EVERY == 0 ? mqx_reap_unless_busy(ending->store, &dead) : MQX_OK;
         if (status == MQX_OK && mqx_region_stopped(&ending->store->region) != MQX_RUNNING) {
             status = mqx_region_stop_reason(&ending->store->region);
         }
@@ -395,9 +384,9 @@ static int enter_and_end(mqe_manager *manager, const struct ps_xid *xids, uint32
         status = check_xids(xids, count);
     }
     if (status == MQX_OK) {
-        mqx_inside(manager, 1);
+        mqx_file_calls_begin(manager);
         status = end_units(manager, xids, count, commit, out_discarded);
-        mqx_inside(manager, -1);
+        mqx_file_calls_end(manager);
     }
     return status;
 }

@@ -12,8 +12,8 @@
  *
  * Cursor: the entry and number of the next message, with its index; unit ids are never used again.
  */
-#include "process/attachment.h"
-#include "api/batch.h"
+#include "api/context_pool.h"
+#include "api/message_rows.h"
 #include "base/error.h"
 #include "unit/prepared.h"
 #include "os/block_hook.h"
@@ -270,9 +270,9 @@ int mqe_browse_prepared(mqe_manager *manager, const struct ps_xid *xid,
         status = mqx_fail(MQRC_OPTIONS_ERROR, "this is no xid");
     }
     if (status == MQX_OK) {
-        mqx_inside(manager, 1);
+        mqx_file_calls_begin(manager);
         status = browse(&browsing, cursor);
-        mqx_inside(manager, -1);
+        mqx_file_calls_end(manager);
     }
     return status;
 }

@@ -16,6 +16,8 @@
  */
 #include "api/put.h"
 
+#include "api/context_pool.h"
+#include "api/unit_handle.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "os/block_hook.h"
@@ -123,7 +125,7 @@ static MQX_COLD void place_in_group(const struct mqx_region *region, const struc
     }
 }
 
-int mqx_put_resolve(struct mqx_putting *call, int32_t expiry, uint32_t flags)
+int mqx_put_resolve(struct mqx_put_call *call, int32_t expiry, uint32_t flags)
 {
     struct ps_descriptor *d = call->put.d;
     const struct mqx_region *region = &call->store->region;
@@ -164,7 +166,7 @@ static bool over_budget(const struct mqx_region *region, uint64_t payload)
     return mqx_load_relaxed(&header->global_cells[class_no]) == 0;
 }
 
-int mqx_put_link(struct mqx_putting *call, struct mqx_stripe_guard *guard, struct mqx_wakes *wakes)
+int mqx_put_link(struct mqx_put_call *call, struct mqx_stripe_guard *guard, struct mqx_wakes *wakes)
 {
     struct mqx_region *region = &call->store->region;
     struct mqx_put *put = &call->put;
@@ -200,7 +202,7 @@ int mqx_put_link(struct mqx_putting *call, struct mqx_stripe_guard *guard, struc
 }
 
 /* A message by itself: one lock hold. */
-static int link_message(struct mqx_putting *call)
+static int link_message(struct mqx_put_call *call)
 {
     struct mqx_region *region = &call->store->region;
     struct mqx_wakes wakes;
@@ -221,7 +223,7 @@ static int link_message(struct mqx_putting *call)
 }
 
 /* An entry of our own, in the context's hand. */
-static int reserve_entry(struct mqx_putting *call, struct mqx_stripe_guard *guard)
+static int reserve_entry(struct mqx_put_call *call, struct mqx_stripe_guard *guard)
 {
     struct mqx_context *context = mqx_context(&call->store->region, call->context);
     uint32_t slot = 0;
@@ -248,7 +250,7 @@ static int reserve_entry(struct mqx_putting *call, struct mqx_stripe_guard *guar
 }
 
 /* A chain for a long body: blocks are taken a few at a time, the copy runs with no lock held. */
-static int reserve(struct mqx_putting *call)
+static int reserve_chain(struct mqx_put_call *call)
 {
     struct mqx_region *region = &call->store->region;
     struct mqx_put *put = &call->put;
@@ -282,21 +284,21 @@ static int reserve(struct mqx_putting *call)
     return status;
 }
 
-static int store_long_body(struct mqx_putting *call)
+static int store_long_body(struct mqx_put_call *call)
 {
     struct mqx_put *put = &call->put;
     int status = mqx_queue_admit(&call->store->region,
                                  mqx_object(&call->store->region, put->object), put);
     if (status == MQX_OK) {
         mqx_about_to_block();
-        status = reserve(call);
+        status = reserve_chain(call);
     }
     return status;
 }
 
 /* The descriptor holds what linking decided, so it goes in last; only this process can see the
  * chain until then. */
-static int fill_reserved(struct mqx_putting *call)
+static int fill_chain(struct mqx_put_call *call)
 {
     const struct mqx_put *put = &call->put;
     const struct mqx_message *message = mqx_message(&call->store->region, put->reserved);
@@ -307,12 +309,12 @@ static int fill_reserved(struct mqx_putting *call)
 
 /* ---- records of a persistent message ---- */
 
-static struct mqx_record_head head_of(struct mqx_putting *call)
+static struct mqx_record_head head_of(struct mqx_put_call *call)
 {
     const struct mqx_put *put = &call->put;
     return (struct mqx_record_head){
         .type = PS_REC_PUT,
-        .flags = call->single ? PS_FLAG_COMMITS : 0,
+        .flags = call->autocommit ? PS_FLAG_COMMITS : 0,
         .unit_id = mqx_unit_id(call->store, call->context),
         .object = put->object,
         .object_gen = put->generation,
@@ -321,12 +323,12 @@ static struct mqx_record_head head_of(struct mqx_putting *call)
 }
 
 /* The PUT record, and the CHUNK records of a long body before it. */
-static int append_once(struct mqx_putting *call)
+static int append_once(struct mqx_put_call *call)
 {
     const struct mqx_put *put = &call->put;
     const struct mqx_record_head head = head_of(call);
     const uint32_t flags = (call->from_reserve ? 0u : (uint32_t)MQX_APPEND_PUT) |
-                           (call->single ? (uint32_t)MQX_APPEND_DECIDES : 0u);
+                           (call->autocommit ? (uint32_t)MQX_APPEND_DECIDES : 0u);
     struct ps_chunked chunked;
     const bool is_chunked = put->length > mqx_piece_bytes(call->store);
     unsigned char *record = mqx_scratch(MQX_RING_RECORD_MAX);
@@ -350,26 +352,26 @@ static int append_once(struct mqx_putting *call)
 /* The journal is full because its checkpoint lags behind: take one, then there is room or there is
  * none. Chunks that got in before stay behind unused; the message's own pieces are appended
  * anew. */
-static int relieve(struct mqx_store *store)
+static int force_checkpoint(struct mqx_store *store)
 {
-    uint32_t told = 0;
-    mqx_unit_mark_long(store, &told);
+    uint32_t marked = 0;
+    mqx_unit_mark_long(store, &marked);
     return mqx_checkpoint_now(store);
 }
 
-static void watch_checkpoint(struct mqx_store *store)
+static void ring_if_checkpoint_due(struct mqx_store *store)
 {
     if (MQX_UNLIKELY(mqx_checkpoint_due(store))) {
         mqx_maintenance_ring(&store->region, store->region.process);
     }
 }
 
-bool mqx_put_gather(struct mqx_putting *call, struct mqx_gather *gather)
+bool mqx_put_gather(struct mqx_put_call *call, struct mqx_gather *gather)
 {
     const struct mqx_put *put = &call->put;
     const uint32_t length = mqx_put_record_length(put->ext != NULL, (uint32_t)put->length);
     unsigned char *to = mqx_gather_room(gather, length);
-    mqx_check(put->logged && !call->single && put->length <= MQX_LOCKED_COPY_MAX);
+    mqx_check(put->logged && !call->autocommit && put->length <= MQX_LOCKED_COPY_MAX);
     if (to == NULL || put->length > mqx_piece_bytes(call->store)) {
         return false;
     }
@@ -382,25 +384,25 @@ bool mqx_put_gather(struct mqx_putting *call, struct mqx_gather *gather)
 int mqx_put_append_gathered(struct mqx_gather *gather)
 {
     const int status = mqx_gather_append(gather);
-    watch_checkpoint(gather->store);
+    ring_if_checkpoint_due(gather->store);
     return status;
 }
 
-int mqx_put_append(struct mqx_putting *call)
+int mqx_put_append(struct mqx_put_call *call)
 {
     struct mqx_store *store = call->store;
     int status = append_once(call);
-    if (MQX_UNLIKELY(status == MQRC_STORAGE_MEDIUM_FULL) && relieve(store) == MQX_OK) {
+    if (MQX_UNLIKELY(status == MQRC_STORAGE_MEDIUM_FULL) && force_checkpoint(store) == MQX_OK) {
         status = append_once(call);
     }
-    watch_checkpoint(store);
+    ring_if_checkpoint_due(store);
     return status;
 }
 
 /* ---- the ways ---- */
 
 /* Not linked, or linked and without its record: gone without a trace. */
-static int give_up(struct mqx_putting *call, int status)
+static int undo_put(struct mqx_put_call *call, int status)
 {
     int undone = MQX_OK;
     if (call->put.slot != 0) {
@@ -409,39 +411,39 @@ static int give_up(struct mqx_putting *call, int status)
     if (undone == MQX_OK) {
         undone = mqx_pending_release(call->store, call->context);
     }
-    if (undone == MQX_OK && call->single) {
+    if (undone == MQX_OK && call->autocommit) {
         undone = mqx_unit_backout(call->store, call->context);
     }
     return undone == MQX_OK ? status : undone;
 }
 
-static int store_and_link(struct mqx_putting *call)
+static int store_and_link(struct mqx_put_call *call)
 {
     struct mqx_put *put = &call->put;
     int status = MQX_OK;
     if (put->length > MQX_LOCKED_COPY_MAX && !put->journal_only) {
         status = store_long_body(call);
         if (status == MQX_OK) {
-            status = fill_reserved(call);
+            status = fill_chain(call);
         }
     }
     put->slot = 0;
     return status == MQX_OK ? link_message(call) : status;
 }
 
-void mqx_put_place(struct mqx_putting *call)
+void mqx_put_choose_storage(struct mqx_put_call *call)
 {
     struct mqx_put *put = &call->put;
     const uint64_t payload = mqx_body_payload(put->ext != NULL, put->length);
-    const bool in_unit = call->put.logged || !call->single;
+    const bool in_unit = call->put.logged || !call->autocommit;
     put->context = in_unit ? call->context : 0;
     put->journal_only = call->put.logged && over_budget(&call->store->region, payload);
 }
 
-int mqx_put_in_context(struct mqx_putting *call)
+int mqx_put_in_context(struct mqx_put_call *call)
 {
     struct mqx_put *put = &call->put;
-    mqx_put_place(call);
+    mqx_put_choose_storage(call);
     int status = store_and_link(call);
     if (MQX_UNLIKELY(status == MQRC_STORAGE_NOT_AVAILABLE && call->put.logged &&
                      !put->journal_only)) {
@@ -452,20 +454,20 @@ int mqx_put_in_context(struct mqx_putting *call)
     }
     if (status != MQX_OK) {
         put->slot = 0;
-        return give_up(call, status);
+        return undo_put(call, status);
     }
     if (!call->put.logged) {
         return MQX_OK;
     }
     status = mqx_put_append(call);
     if (status != MQX_OK) {
-        return give_up(call, status);
+        return undo_put(call, status);
     }
-    return call->single ? mqx_unit_finish(call->store, call->context) : MQX_OK;
+    return call->autocommit ? mqx_unit_finish(call->store, call->context) : MQX_OK;
 }
 
 /* What else is wrong with the put goes before the limit of its unit. */
-static MQX_COLD int refuse_full_unit(struct mqx_putting *call, uint32_t count)
+static MQX_COLD int refuse_full_unit(struct mqx_put_call *call, uint32_t count)
 {
     struct mqx_region *region = &call->store->region;
     struct mqx_stripe_guard guard;
@@ -482,12 +484,12 @@ static MQX_COLD int refuse_full_unit(struct mqx_putting *call, uint32_t count)
                           mqx_load_relaxed(&region->header->max_uncommitted));
 }
 
-static int put_in_unit(struct mqx_putting *call, mqe_unit *unit, bool limited)
+static int put_in_unit(struct mqx_put_call *call, mqe_unit *unit, bool limited)
 {
-    struct mqx_context *context = mqx_context(&call->store->region, unit->context);
-    mqx_check(context != NULL);
-    if (mqx_load_acquire(&context->must_back_out) != 0) {
-        return mqx_fail(MQRC_BACKED_OUT, "the unit of work has been backed out; end it");
+    const struct mqx_context *context = mqx_context(&call->store->region, unit->context);
+    const int status = mqx_unit_check_usable(&call->store->region, unit->context);
+    if (status != MQX_OK) {
+        return status;
     }
     if (limited &&
         context->count >= mqx_load_relaxed(&call->store->region.header->max_uncommitted)) {
@@ -498,13 +500,13 @@ static int put_in_unit(struct mqx_putting *call, mqe_unit *unit, bool limited)
     return mqx_put_in_context(call);
 }
 
-int mqx_put_alone(struct mqx_putting *call)
+int mqx_put_autocommit(struct mqx_put_call *call)
 {
     int status = mqx_pool_take(call->manager, true, &call->context);
     if (status != MQX_OK) {
         return status;
     }
-    call->single = true;
+    call->autocommit = true;
     mqx_unit_begin(call->store, call->context);
     status = mqx_put_in_context(call);
     if (status == MQX_OK && !call->put.logged) {
@@ -518,7 +520,7 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
             struct ps_descriptor *d, const struct ps_descriptor_ext *ext, const void *body,
             uint64_t length, int32_t expiry, uint32_t flags)
 {
-    struct mqx_putting call;
+    struct mqx_put_call call;
     int status = mqx_enter(manager, (flags & MQE_PUT_FAIL_IF_QUIESCING) != 0);
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;
@@ -527,7 +529,7 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
     call.store = &manager->store;
     call.to = to;
     call.context = 0;
-    call.single = false;
+    call.autocommit = false;
     call.now_us = 0;
     call.from_reserve = (flags & MQE_PUT_FROM_RESERVE) != 0;
     call.put = (struct mqx_put){
@@ -545,10 +547,10 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
     if (unit == NULL && !call.put.logged && length <= MQX_LOCKED_COPY_MAX) {
         status = link_message(&call);
     } else {
-        mqx_inside(manager, 1);
+        mqx_file_calls_begin(manager);
         status = unit != NULL ? put_in_unit(&call, unit, (flags & MQE_PUT_OWN_UNIT) == 0)
-                              : mqx_put_alone(&call);
-        mqx_inside(manager, -1);
+                              : mqx_put_autocommit(&call);
+        mqx_file_calls_end(manager);
     }
     return MQX_LIKELY(status == MQX_OK) ? call.warning : status;
 }

@@ -1,5 +1,5 @@
 /*
- * put.h - the steps of a put, for single puts (put.c) and for many at once (batch.c).
+ * put.h - the steps of a put, for single puts (put.c) and for many at once (put_batch.c).
  *
  * A put is resolved (defaults, ranges, placement), then linked under the stripe lock, then, when it
  * is persistent, written to the log ring. Whoever strings the steps together fills in a struct
@@ -11,17 +11,17 @@
 #ifndef PENSTOCK_PUT_H
 #define PENSTOCK_PUT_H
 
-#include "process/attachment.h"
+#include "api/entry.h"
 #include "unit/unit_records.h"
 
 /* What one put carries along. */
-struct mqx_putting {
+struct mqx_put_call {
     mqe_manager *manager;
     struct mqx_store *store;
     struct mqx_put put;
     const struct mqe_destination *to;
     uint32_t context;       /* of the unit or from the pool; 0 on the quick way */
-    bool single;            /* a unit of its own: its record commits it */
+    bool autocommit;        /* outside syncpoint: its record commits it */
     bool from_reserve;      /* MQE_PUT_FROM_RESERVE */
     int warning;            /* 2049 or 0 */
     uint64_t now_us;        /* when it is put; 0: when it is resolved */
@@ -29,29 +29,29 @@ struct mqx_putting {
 
 /* Priority and persistence, placement, times, ids to be made; put.logged. 2041 2043 2047 2050 2013
  * 2052. */
-int mqx_put_resolve(struct mqx_putting *call, int32_t expiry, uint32_t flags) MQX_MUST_USE;
+int mqx_put_resolve(struct mqx_put_call *call, int32_t expiry, uint32_t flags) MQX_MUST_USE;
 
 /* Decides for a put in call->context where its body goes, and whether it is in the unit. */
-void mqx_put_place(struct mqx_putting *call);
+void mqx_put_choose_storage(struct mqx_put_call *call);
 
 /* Links the message under the hold, with supplies as needed: one micro-transaction, committed.
  * Picks waiters when it is available at once. After a failure the lock has been dropped. */
-int mqx_put_link(struct mqx_putting *call, struct mqx_stripe_guard *guard,
+int mqx_put_link(struct mqx_put_call *call, struct mqx_stripe_guard *guard,
                  struct mqx_wakes *wakes) MQX_MUST_USE;
 
 /* The records of a linked message. */
-int mqx_put_append(struct mqx_putting *call) MQX_MUST_USE;
+int mqx_put_append(struct mqx_put_call *call) MQX_MUST_USE;
 
 /* The record of a linked message, encoded into the gathering of its unit; false: no room, or it
  * takes more than one record. */
-bool mqx_put_gather(struct mqx_putting *call, struct mqx_gather *gather);
+bool mqx_put_gather(struct mqx_put_call *call, struct mqx_gather *gather);
 /* Appends them. 2192: some are not in the ring, mqx_put_append() may find room for them. */
 int mqx_put_append_gathered(struct mqx_gather *gather) MQX_MUST_USE;
 
 /* Places, links and logs one message of any length in call->context; a failure leaves nothing. */
-int mqx_put_in_context(struct mqx_putting *call) MQX_MUST_USE;
+int mqx_put_in_context(struct mqx_put_call *call) MQX_MUST_USE;
 
 /* The same outside syncpoint, in a context of the pool. */
-int mqx_put_alone(struct mqx_putting *call) MQX_MUST_USE;
+int mqx_put_autocommit(struct mqx_put_call *call) MQX_MUST_USE;
 
 #endif

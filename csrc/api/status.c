@@ -1,23 +1,63 @@
 /*
- * status.c - mqe_queue_oldest: when the oldest message of a queue was put.
+ * status.c - numbers about queues and the queue manager: depth, counts, lists of processes, units and
+ * handles, and the age of a queue (mqe_queue_oldest: when its oldest message was put).
  *
- * Within a placement priority messages stand in the order in which they arrived, so the oldest one
- * is at the head of one of the ten: their PutTimes are compared. What counts are the messages that
- * a get could have now: not those of units of work, nor locked ones. A message whose putter left
- * the time out (MQPMO_NO_CONTEXT) tells nothing: the next one of its priority stands for it.
+ * Numbers are read without locks unless said otherwise; each is right for one moment, not all for the
+ * same.
  *
+ * Queue age. Within a placement priority messages stand in the order in which they arrived, so the
+ * oldest one is at the head of one of the ten: their PutTimes are compared. Only messages count that a
+ * get could have now: not those of units of work, nor locked ones. A message whose putter left the
+ * time out (MQPMO_NO_CONTEXT) says nothing: the next one of its priority stands for it.
  * Locks: the stripe lock, for at most 64 messages a call; dropped while the descriptor of a message
- * whose body lies in the journal is read, which is pinned meanwhile, in the hand of a context of
- * the pool.
+ * whose body lies in the journal is read, which is pinned for that by a context of the pool.
  */
-#include "process/attachment.h"
+
+#include "api/context_pool.h"
 #include "base/error.h"
 #include "journal/journal.h"
+#include "os/block_hook.h"
+#include "os/fork_guard.h"
 #include "queue/queue.h"
 #include "unit/unit.h"
-#include "os/block_hook.h"
 
-struct look {
+#include <string.h>
+
+/* ---- queues ---- */
+
+int mqe_queue_status(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                     struct mqe_queue_status *out)
+{
+    int status = mqx_enter(manager, false);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const struct mqx_object *queue = mqx_object(&manager->store.region, slot);
+    if (queue == NULL || mqx_load_acquire(&queue->generation) != generation ||
+        mqx_load_acquire(&queue->state) == MQX_OBJ_DELETING) {
+        return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", slot);
+    }
+    const uint32_t got = mqx_load_relaxed(&queue->got);
+    const uint32_t present = mqx_load_relaxed(&queue->present);
+    *out = (struct mqe_queue_status){
+        .depth = present > got ? present - got : 0,
+        .uncommitted = mqx_load_relaxed(&queue->uncommitted),
+        .got = got,
+        .open_input = mqx_load_relaxed(&queue->open_input),
+        .open_output = mqx_load_relaxed(&queue->open_output),
+        .open_other = mqx_load_relaxed(&queue->open_other),
+        .waiters = mqx_load_relaxed(&queue->waiters),
+        .put_count = mqx_load_relaxed(&queue->put_count),
+        .get_count = mqx_load_relaxed(&queue->get_count),
+        .last_put_us = mqx_load_relaxed(&queue->last_put_us),
+        .last_get_us = mqx_load_relaxed(&queue->last_get_us),
+    };
+    return MQX_OK;
+}
+
+/* ---- the age of a queue ---- */
+
+struct age_search {
     mqe_manager *manager;
     struct mqx_region *region;
     uint32_t object, generation;
@@ -26,40 +66,23 @@ struct look {
     uint64_t oldest;          /* 0: nothing known */
 };
 
-/* The queue, with its lock in *hold; 2052 when it is gone, and then no lock. */
-static int take_queue(const struct look *look, struct mqx_stripe_guard *guard,
-                      struct mqx_object **out)
-{
-    int status = mqx_stripe_guard_take(look->region, look->object, guard);
-    if (status != MQX_OK) {
-        return status;
-    }
-    *out = mqx_object(look->region, look->object);
-    if (mqx_load_relaxed(&(*out)->generation) != look->generation ||
-        mqx_load_relaxed(&(*out)->state) == MQX_OBJ_DELETING) {
-        mqx_stripe_guard_drop(guard);
-        return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", look->object);
-    }
-    return MQX_OK;
-}
-
 /* Reads the descriptor of a message in the journal; drops the lock. *time 0: it went away meanwhile
  * or cannot be read, which whoever gets it will be told. */
-static int read_pinned(struct look *look, struct mqx_stripe_guard *guard, uint32_t slot,
+static int read_pinned(struct age_search *s, struct mqx_stripe_guard *guard, uint32_t slot,
                        uint64_t *time)
 {
     struct mqx_message *message = mqx_message(guard->region, slot);
     struct ps_descriptor d = {.put_time_us = 0};
-    mqx_pending_pin(guard, look->context, look->object, slot);
+    mqx_pending_pin(guard, s->context, s->object, slot);
     mqx_stripe_guard_drop(guard);
     mqx_about_to_block();
-    mqx_inside(look->manager, 1);
+    mqx_file_calls_begin(s->manager);
     const int fetched =
-        mqx_journal_fetch(&look->manager->store, message, &d, NULL, NULL, 0);
+        mqx_journal_fetch(&s->manager->store, message, &d, NULL, NULL, 0);
     const bool gone = *(volatile uint8_t *)&message->state == MQX_MSG_GONE;
     *time = fetched == MQX_OK && !gone ? d.put_time_us : 0;
-    const int status = mqx_pending_release(&look->manager->store, look->context);
-    mqx_inside(look->manager, -1);
+    const int status = mqx_pending_release(&s->manager->store, s->context);
+    mqx_file_calls_end(s->manager);
     if (fetched != MQX_OK) {
         mqx_error_clear();
     }
@@ -68,16 +91,16 @@ static int read_pinned(struct look *look, struct mqx_stripe_guard *guard, uint32
 
 /* The cursor's message has told its time: on to the head of the next priority. False: there is
  * none. */
-static bool next_priority(struct look *look, const struct mqx_object *queue, uint64_t time)
+static bool next_priority(struct age_search *s, const struct mqx_object *queue, uint64_t time)
 {
-    const uint32_t placement = look->cursor.placement;
-    if (look->oldest == 0 || time < look->oldest) {
-        look->oldest = time;
+    const uint32_t placement = s->cursor.placement;
+    if (s->oldest == 0 || time < s->oldest) {
+        s->oldest = time;
     }
     if (placement == 0) {
         return false;
     }
-    look->cursor = (struct mqx_cursor){
+    s->cursor = (struct mqx_cursor){
         .started = 1,
         .placement = placement - 1,
         .reset_count = queue->level[placement - 1].reset_count + 1, /* from its beginning */
@@ -86,36 +109,36 @@ static bool next_priority(struct look *look, const struct mqx_object *queue, uin
 }
 
 /* The next message. The lock is held before and after, but after a failure. */
-static int look_at(struct look *look, struct mqx_stripe_guard *guard, struct mqx_object **queue,
+static int examine_next(struct age_search *s, struct mqx_stripe_guard *guard, struct mqx_object **queue,
                    bool *more)
 {
-    const struct mqx_cursor before = look->cursor;
-    const uint32_t slot = mqx_priority_index_next(look->region, *queue, &look->cursor, true);
-    const struct mqx_message *message = mqx_message(look->region, slot);
+    const struct mqx_cursor before = s->cursor;
+    const uint32_t slot = mqx_priority_index_next(s->region, *queue, &s->cursor, true);
+    const struct mqx_message *message = mqx_message(s->region, slot);
     uint64_t time = 0;
     int status = MQX_OK;
     *more = message != NULL;
     if (message != NULL && message->cells != 0) {
-        const struct ps_descriptor *d = mqx_body_descriptor(look->region, message);
+        const struct ps_descriptor *d = mqx_body_descriptor(s->region, message);
         time = d == NULL ? 0 : d->put_time_us;
-    } else if (message != NULL && look->context == 0) {
+    } else if (message != NULL && s->context == 0) {
         mqx_stripe_guard_drop(guard);
-        look->cursor = before;
-        status = mqx_pool_take(look->manager, true, &look->context);
-        return status == MQX_OK ? take_queue(look, guard, queue) : status;
+        s->cursor = before;
+        status = mqx_pool_take(s->manager, true, &s->context);
+        return status == MQX_OK ? mqx_queue_lock(s->region, s->object, s->generation, guard, queue) : status;
     } else if (message != NULL && message->pins < UINT8_MAX) {
-        status = read_pinned(look, guard, slot, &time);
-        status = status == MQX_OK ? take_queue(look, guard, queue) : status;
+        status = read_pinned(s, guard, slot, &time);
+        status = status == MQX_OK ? mqx_queue_lock(s->region, s->object, s->generation, guard, queue) : status;
     }
     if (status == MQX_OK && time != 0) {
-        *more = next_priority(look, *queue, time);
+        *more = next_priority(s, *queue, time);
     }
     return status;
 }
 
 int mqe_queue_oldest(mqe_manager *manager, uint32_t slot, uint32_t generation, uint64_t *out_us)
 {
-    struct look look = {.manager = manager, .object = slot, .generation = generation};
+    struct age_search s = {.manager = manager, .object = slot, .generation = generation};
     struct mqx_object *queue;
     struct mqx_stripe_guard guard;
     int status = mqx_enter(manager, false);
@@ -123,8 +146,8 @@ int mqe_queue_oldest(mqe_manager *manager, uint32_t slot, uint32_t generation, u
         return status;
     }
     *out_us = 0;
-    look.region = &manager->store.region;
-    queue = mqx_object(look.region, slot);
+    s.region = &manager->store.region;
+    queue = mqx_object(s.region, slot);
     if (queue != NULL && mqx_load_acquire(&queue->generation) == generation &&
         mqx_load_relaxed(&queue->present) == 0) {
         return MQX_OK;
@@ -132,20 +155,188 @@ int mqe_queue_oldest(mqe_manager *manager, uint32_t slot, uint32_t generation, u
     if (queue == NULL) {
         return mqx_fail(MQRC_Q_DELETED, "there is no queue in slot %u", slot);
     }
-    status = take_queue(&look, &guard, &queue);
+    status = mqx_queue_lock(s.region, slot, generation, &guard, &queue);
     bool more = status == MQX_OK;
     for (uint32_t steps = 0; more && steps < MQX_LOCKED_STEPS_MAX; steps++) {
-        status = look_at(&look, &guard, &queue, &more);
+        status = examine_next(&s, &guard, &queue, &more);
         if (status != MQX_OK) {
             break;
         }
     }
     if (status == MQX_OK) {
         mqx_stripe_guard_drop(&guard);
-        *out_us = look.oldest;
+        *out_us = s.oldest;
     }
-    if (look.context != 0) {
-        mqx_pool_give(manager, look.context);
+    if (s.context != 0) {
+        mqx_pool_give(manager, s.context);
+    }
+    return status;
+}
+
+/* ---- the queue manager ---- */
+
+static uint64_t used_bytes(const struct mqx_header *header)
+{
+    uint64_t total = header->area[0].offset;
+    for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
+        total += mqx_load_relaxed(&header->area[kind].capacity);
+    }
+    return total;
+}
+
+static void count_tables(const struct mqx_region *region, struct mqe_manager_status *out)
+{
+    for (uint32_t i = 0; i < MQX_PROCESS_MAX; i++) {
+        out->attached += mqx_load_relaxed(&region->header->process[i].state) == MQX_PROC_LIVE;
+    }
+    for (uint32_t i = 1; i < region->header->area[MQX_AREA_CONTEXTS].used; i++) {
+        const struct mqx_context *context = mqx_context(region, i);
+        const uint32_t state = context == NULL ? 0 : mqx_load_relaxed(&context->state);
+        out->contexts += state != MQX_CTX_FREE;
+        out->units += state > MQX_CTX_IDLE && state != MQX_CTX_PREPARED;
+        out->prepared += state == MQX_CTX_PREPARED;
+    }
+    for (uint32_t i = 1; i < region->header->area[MQX_AREA_HANDLES].used; i++) {
+        const struct mqx_handle *handle = mqx_handle(region, i);
+        out->handles += handle != NULL && mqx_load_relaxed(&handle->state) != 0;
+    }
+    for (uint32_t i = 1; i < region->header->area[MQX_AREA_OBJECTS].used; i++) {
+        const struct mqx_object *object = mqx_object(region, i);
+        const uint32_t state = object == NULL ? 0 : mqx_load_relaxed(&object->state);
+        out->objects += state == MQX_OBJ_ACTIVE;
+        out->deleted += state == MQX_OBJ_DELETING;
+    }
+    for (uint32_t i = 0; i < region->header->stripe_count; i++) {
+        out->repairs += region->stripes[i].lock.repairs;
+    }
+}
+
+static void count_segments(const struct mqx_journal *journal, struct mqe_manager_status *out)
+{
+    for (uint32_t i = 0; i < MQX_SEGMENT_MAX; i++) {
+        const uint32_t state = mqx_load_relaxed(&journal->segment[i].state);
+        out->segments += state == MQX_SEG_ACTIVE || state == MQX_SEG_FULL;
+        out->spare_segments += state == MQX_SEG_SPARE;
+    }
+}
+
+int mqe_status(mqe_manager *manager, struct mqe_manager_status *out)
+{
+    const struct mqx_region *region = &manager->store.region;
+    const struct mqx_header *header = region->header;
+    const struct mqx_journal *journal = region->journal;
+    if (mqx_forked(&manager->store)) {
+        return mqx_enter(manager, false);
+    }
+    *out = (struct mqe_manager_status){
+        .quiescing = mqx_load_relaxed(&header->quiescing),
+        .stopped = mqx_load_relaxed(&header->stopped),
+        .region_bytes = header->size,
+        .region_used = used_bytes(header),
+        .message_entries = mqx_load_relaxed(&header->area[MQX_AREA_MESSAGES].used),
+        .body_bytes = mqx_load_relaxed(&header->area[MQX_AREA_ARENA].used) * MQX_CELL,
+        .durable_lsn = mqx_load_acquire(&journal->durable),
+        .tail_lsn = mqx_load_relaxed(&journal->tail),
+        .checkpoint_lsn = mqx_load_relaxed(&journal->checkpoint_begin),
+        .journal_bytes = mqx_load_relaxed(&journal->used_bytes),
+        .journal_limit = journal->limit,
+        .flushes = mqx_load_relaxed(&journal->flushes),
+        .flushed_bytes = mqx_load_relaxed(&journal->flushed_bytes),
+        .flushed_records = mqx_load_relaxed(&journal->flushed_records),
+        .woken_by_bound = mqx_load_relaxed(&header->woken_by_bound),
+        .np_discarded = mqx_load_relaxed(&header->np_discarded),
+    };
+    count_tables(region, out);
+    count_segments(journal, out);
+    return MQX_OK;
+}
+
+/* ---- lists ---- */
+
+int mqe_processes(mqe_manager *manager, struct mqe_process_status *out, uint32_t capacity,
+                  uint32_t *out_count)
+{
+    const struct mqx_region *region = &manager->store.region;
+    int status = mqx_enter(manager, false);
+    *out_count = 0;
+    for (uint32_t i = 0; i < MQX_PROCESS_MAX && status == MQX_OK; i++) {
+        const struct mqx_process *process = mqx_process_slot(region, i);
+        if (mqx_load_acquire(&process->state) != MQX_PROC_LIVE) {
+            continue;
+        }
+        if (*out_count < capacity) {
+            struct mqe_process_status *row = &out[*out_count];
+            row->pid = process->pid;
+            row->keeper = process->keeper;
+            row->attached_us = process->attached_us;
+            memcpy(row->program, process->program, sizeof row->program);
+            row->program[sizeof row->program - 1] = '\0';
+        }
+        *out_count += 1;
+    }
+    return status;
+}
+
+int mqe_units(mqe_manager *manager, struct mqe_unit_status *out, uint32_t capacity,
+              uint32_t *out_count)
+{
+    const struct mqx_region *region = &manager->store.region;
+    int status = mqx_enter(manager, false);
+    *out_count = 0;
+    if (status != MQX_OK) {
+        return status;
+    }
+    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    for (uint32_t i = 1; i < used; i++) {
+        const struct mqx_context *context = mqx_context(region, i);
+        const uint32_t state = context == NULL ? 0 : mqx_load_acquire(&context->state);
+        if (state <= MQX_CTX_IDLE || state == MQX_CTX_PREPARED) {
+            continue;
+        }
+        if (*out_count < capacity) {
+            out[*out_count] = (struct mqe_unit_status){
+                .pid = mqx_process_slot(region, context->process)->pid,
+                .thread = context->thread,
+                .state = context->state,
+                .count = context->count,
+                .unit_id = context->unit_id,
+                .started_us = context->started_us,
+            };
+        }
+        *out_count += 1;
+    }
+    return status;
+}
+
+int mqe_handles(mqe_manager *manager, struct mqe_handle_status *out, uint32_t capacity,
+                uint32_t *out_count)
+{
+    const struct mqx_region *region = &manager->store.region;
+    int status = mqx_enter(manager, false);
+    *out_count = 0;
+    if (status != MQX_OK) {
+        return status;
+    }
+    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_HANDLES].used);
+    for (uint32_t i = 1; i < used; i++) {
+        const struct mqx_handle *handle = mqx_handle(region, i);
+        if (handle == NULL || mqx_load_acquire(&handle->state) == 0) {
+            continue;
+        }
+        const struct mqx_object *object = mqx_object(region, handle->object);
+        if (*out_count < capacity) {
+            out[*out_count] = (struct mqe_handle_status){
+                .pid = handle->pid,
+                .object = handle->object,
+                .generation = handle->object_gen,
+                .deleted = object != NULL &&
+                           mqx_load_acquire(&object->state) == MQX_OBJ_DELETING,
+                .options = handle->options,
+                .step = {handle->step[0], handle->step[1], handle->step[2], handle->step[3]},
+                .opened_us = handle->opened_us,
+            };
+        }
+        *out_count += 1;
     }
     return status;
 }

@@ -12,6 +12,7 @@
 #include "os/fork_guard.h"
 #include "process/error_log.h"
 #include "process/life_lock.h"
+#include "process/process_table.h"
 #include "process/reaper.h"
 #include "process/region_file.h"
 #include "recovery/checkpoint.h"
@@ -174,30 +175,6 @@ static void no_descriptors(struct mqx_store *store)
 
 /* ---- attachment slots ---- */
 
-/* A FREE slot is touched by nobody but who attaches, and that is us, under byte 0. */
-static int publish_slot(struct mqx_store *store, uint32_t slot, const struct mqx_place *place)
-{
-    struct mqx_region *region = &store->region;
-    struct mqx_lock *lock = &region->header->slots_lock;
-    struct mqx_process *process = mqx_process_slot(region, slot);
-    process->pid = (int32_t)getpid();
-    process->start_time = mqx_process_start_time(process->pid);
-    process->pid_namespace = place->here.pid_namespace;
-    process->leaving = 0;
-    process->attached_us = store->io->ops->now_us(store->io);
-    process->calls_inside = 0;
-    process->keeper = 0;
-    (void)snprintf(process->program, sizeof process->program, "%s", mqx_program_name());
-    int status = mqx_lock_take(region, lock);
-    if (status == MQX_OK) {
-        mqx_undo_store32(region->base, lock, &process->state, MQX_PROC_LIVE);
-        mqx_undo_commit(lock);
-        mqx_lock_drop(region, lock);
-        region->process = slot;
-    }
-    return status;
-}
-
 /* MQX_BUSY when all are taken. */
 static int try_take_slot(struct attaching *a)
 {
@@ -211,7 +188,7 @@ static int try_take_slot(struct attaching *a)
             continue; /* somebody who has just left; its life lock goes last */
         }
         if (status == MQX_OK) {
-            status = publish_slot(store, slot, &a->place);
+            status = mqx_process_publish(store, slot, a->place.here.pid_namespace);
             if (status != MQX_OK) {
                 mqx_life_lock_release(a->file, slot, store);
             }
@@ -221,25 +198,12 @@ static int try_take_slot(struct attaching *a)
     return MQX_BUSY;
 }
 
-/* Sweeps unless somebody is at it. */
-static int sweep_dead(struct mqx_store *store, uint32_t *out_dead)
-{
-    struct mqx_lock *lock = &store->region.header->maintenance_lock;
-    *out_dead = 0;
-    int status = mqx_lock_try(&store->region, lock);
-    if (status == MQX_OK) {
-        status = mqx_reap(store, out_dead);
-        mqx_lock_drop(&store->region, lock);
-    }
-    return status == MQX_BUSY ? MQX_OK : status;
-}
-
 static int take_slot(struct attaching *a)
 {
     uint32_t dead = 0;
     int status = try_take_slot(a);
     if (status == MQX_BUSY) { /* rule 27: the dead are not counted against the living */
-        status = sweep_dead(a->store, &dead);
+        status = mqx_reap_unless_busy(a->store, &dead);
         status = status == MQX_OK ? try_take_slot(a) : status;
     }
     return status == MQX_BUSY ? mqx_fail(MQRC_MAX_CONNS_LIMIT_REACHED,
@@ -354,7 +318,7 @@ static int join(struct attaching *a, const struct mqx_lock_record *record, bool 
     if (status == MQX_OK) {
         status = mqx_journal_attach(store);
     }
-    return status == MQX_OK ? sweep_dead(store, &dead) : status;
+    return status == MQX_OK ? mqx_reap_unless_busy(store, &dead) : status;
 }
 
 /* ---- the whole ---- */
@@ -625,33 +589,4 @@ void mqx_attach_forget(struct mqx_store *store)
     store->region = (struct mqx_region){.base = NULL};
     store->files = NULL;
     no_descriptors(store);
-}
-
-/* ---- liveness ---- */
-
-bool mqx_process_alive(struct mqx_store *store, uint32_t slot)
-{
-    const struct mqx_process *process = mqx_process_slot(&store->region, slot);
-    struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
-    const int32_t pid = process->pid;
-    int32_t holder = 0;
-    mqx_check(file != NULL);
-    if (mqx_load_acquire(&process->state) == MQX_PROC_FREE || slot == 0) {
-        return false;
-    }
-    if (mqx_life_lock_holder(file, slot, &holder) != MQX_OK) {
-        return true; /* nobody is declared dead on a guess */
-    }
-    if (store->region.ending && holder == 0) {
-        return false; /* ended: without its life lock a process has left, whatever else it does */
-    }
-    const bool here = process->pid_namespace == store->region.header->pid_namespace && pid > 0;
-    const bool in_table = here && process->start_time != 0 &&
-                          mqx_process_start_time(pid) == process->start_time;
-    if (holder == 0 && in_table && mqx_life_lock_odd(file, slot, process->start_time)) {
-        mqx_log(store, MQX_AMQ_LIVENESS_ODD, 'W',
-                "process %d in slot %u lives, but its life lock is free: has it closed the file "
-                "lock?", pid, slot);
-    }
-    return holder != 0 || in_table;
 }

@@ -5,8 +5,8 @@
  */
 #include "process/reaper.h"
 
-#include "process/attach.h"
-#include "process/attachment.h"
+#include "process/handle_table.h"
+#include "process/process_table.h"
 #include "catalog/catalog.h"
 #include "base/error.h"
 #include "unit/prepared.h"
@@ -138,18 +138,6 @@ static int sweep_handles(struct mqx_store *store, uint32_t process)
 
 /* ---- processes ---- */
 
-static int free_process(struct mqx_region *region, uint32_t slot)
-{
-    struct mqx_lock *lock = &region->header->slots_lock;
-    int status = mqx_lock_take(region, lock);
-    if (status == MQX_OK) {
-        mqx_undo_store32(region->base, lock, &mqx_process_slot(region, slot)->state, MQX_PROC_FREE);
-        mqx_undo_commit(lock);
-        mqx_lock_drop(region, lock);
-    }
-    return status;
-}
-
 int mqx_reap_process(struct mqx_store *store, uint32_t slot)
 {
     struct mqx_region *region = &store->region;
@@ -157,7 +145,7 @@ int mqx_reap_process(struct mqx_store *store, uint32_t slot)
     if (status == MQX_OK) {
         status = sweep_handles(store, slot);
     }
-    return status == MQX_OK ? free_process(region, slot) : status;
+    return status == MQX_OK ? mqx_process_free(region, slot) : status;
 }
 
 /* Somebody who was picked but died, or whose waker died before the futex call, must not sleep
@@ -209,4 +197,16 @@ int mqx_reap(struct mqx_store *store, uint32_t *out_dead)
     }
     mqx_store_release(&region->header->last_reap_us, store->io->ops->now_us(store->io));
     return status;
+}
+
+int mqx_reap_unless_busy(struct mqx_store *store, uint32_t *out_dead)
+{
+    struct mqx_lock *lock = &store->region.header->maintenance_lock;
+    *out_dead = 0;
+    int status = mqx_lock_try(&store->region, lock);
+    if (status == MQX_OK) {
+        status = mqx_reap(store, out_dead);
+        mqx_lock_drop(&store->region, lock);
+    }
+    return status == MQX_BUSY ? MQX_OK : status;
 }

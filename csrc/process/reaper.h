@@ -16,6 +16,8 @@
 
 /* Sweeps every dead slot; *out_dead counts them. */
 int mqx_reap(struct mqx_store *store, uint32_t *out_dead) MQX_MUST_USE;
+/* The same under the maintenance lock; nothing when another process or thread has that. */
+int mqx_reap_unless_busy(struct mqx_store *store, uint32_t *out_dead) MQX_MUST_USE;
 /* The work of one slot: known to be dead, its locks repaired (mqx_reap does), or the own one, from
  * the thread that detaches. */
 int mqx_reap_process(struct mqx_store *store, uint32_t slot) MQX_MUST_USE;

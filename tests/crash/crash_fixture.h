@@ -14,7 +14,10 @@
 #ifndef PENSTOCK_TESTS_WORLD_H
 #define PENSTOCK_TESTS_WORLD_H
 
-#include "process/attachment.h"
+#include "api/context_pool.h"
+#include "api/manager.h"
+#include "api/queue_handle.h"
+#include "api/unit_handle.h"
 #include "penstock/engine.h"
 
 enum { WORLD_BATCH = 80, WORLD_QUEUES = 3, PICTURE_MAX = 400 };

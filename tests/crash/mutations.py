@@ -329,7 +329,7 @@ MUTATIONS = (
             (
                 "api/put.c",
                 "    status = mqx_put_append(call);\n    if (status != MQX_OK) {\n"
-                "        return give_up(call, status);",
+                "        return undo_put(call, status);",
                 "    status = mqx_put_append(call);\n    if (status != MQX_OK) {\n"
                 "        return status;",
             ),

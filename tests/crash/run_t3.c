@@ -16,7 +16,10 @@
  * Left out of the recording: what is written into the error log (no promise), and, but for every
  * eighth round, into the lock file; else most states would differ in these alone.
  */
-#include "process/attachment.h"
+#include "api/context_pool.h"
+#include "api/manager.h"
+#include "api/queue_handle.h"
+#include "api/unit_handle.h"
 #include "penstock/journal_scan.h"
 #include "fixtures/disk_states.h"
 #include "fast_region.h"

@@ -39,7 +39,10 @@
 #ifndef PENSTOCK_TESTS_WORKLOAD_H
 #define PENSTOCK_TESTS_WORKLOAD_H
 
-#include "process/attachment.h"
+#include "api/context_pool.h"
+#include "api/manager.h"
+#include "api/queue_handle.h"
+#include "api/unit_handle.h"
 #include "penstock/engine.h"
 #include "fixtures/memory_io.h"
 

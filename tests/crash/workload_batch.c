@@ -4,7 +4,7 @@
  */
 #include "workload_steps.h"
 
-#include "api/batch.h"
+#include "api/message_rows.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  */
 #include "workload_steps.h"
 
-#include "api/get.h"
+#include "api/message_copy.h"
 #include "unit/prepared.h"
 
 #include <stdio.h>
@@ -288,7 +288,7 @@ static int look_at_message(mqe_manager *manager, const struct mqx_message *messa
                        message->state, message->object, p);
         return -1;
     }
-    const int reason = mqx_get_copy(&manager->store, message, &get.d, &get.ext, body,
+    const int reason = mqx_message_copy(&manager->store, message, &get.d, &get.ext, body,
                                     message->length);
     if (reason != 0) {
         return wl_refused(text, size, "reading a message of a prepared unit", reason);

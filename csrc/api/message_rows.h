@@ -1,13 +1,15 @@
 /*
- * batch.h - rows of a batch, for whoever fills one with messages: the item of engine.h from a message,
+ * message_rows.h - rows of a batch, for whoever fills one with messages: the item of engine.h from a message,
  * what fits, and what may be copied where. A batch without bodies (mqe_get_batch) takes what
  * stands in the region under the lock, however long the body is; one without items needs nothing.
  */
-#ifndef PENSTOCK_BATCH_H
-#define PENSTOCK_BATCH_H
+#ifndef PENSTOCK_MESSAGE_ROWS_H
+#define PENSTOCK_MESSAGE_ROWS_H
 
 #include "penstock/engine.h"
 #include "region/store.h"
+
+enum { MQX_GROUP_BYTES = 65536 }; /* bytes of bodies that one lock hold copies, about */
 
 struct mqx_message;
 

@@ -1,9 +1,9 @@
 /*
- * batch_rows.c - see batch.h.
+ * message_rows.c - see message_rows.h.
  */
-#include "api/batch.h"
+#include "api/message_rows.h"
 
-#include "api/get.h"
+#include "api/message_copy.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ int mqx_msg_batch_item_read(struct mqx_store *store, const struct mqx_message *m
     item->length = message->length;
     item->reason = MQX_OK;
     item->work = 0;
-    const int status = mqx_get_copy(store, message, &item->d, &item->ext, body,
+    const int status = mqx_message_copy(store, message, &item->d, &item->ext, body,
                                     body == NULL ? 0 : message->length);
     item->expiry = mqx_expiry_left(&item->d);
     return status;

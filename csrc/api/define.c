@@ -1,0 +1,131 @@
+/*
+ * define.c - objects as engine.h shows them: define, alter, delete, find, read. Control plane only:
+ * nothing here is called on a put or a get.
+ */
+
+#include "api/context_pool.h"
+#include "catalog/catalog.h"
+#include "os/block_hook.h"
+#include "queue/wait_list.h"
+
+struct object_change {
+    struct mqx_definition definition;
+    uint32_t *slot, *generation;
+    uint64_t stamp;
+    uint32_t flags;
+};
+
+static int do_define(struct mqx_store *store, uint32_t context, void *arg)
+{
+    const struct object_change *c = arg;
+    return mqx_catalog_define(store, context, &c->definition, c->slot, c->generation);
+}
+
+int mqe_define(mqe_manager *manager, const struct ps_object_name *name, const void *attrs,
+               uint32_t attrs_length, uint32_t *slot, uint32_t *generation)
+{
+    struct object_change c = {
+        .definition = {*name, attrs, attrs_length}, .slot = slot, .generation = generation};
+    return mqx_with_context(manager, do_define, &c);
+}
+
+enum { DEFINE_STEP = 256 };  /* definitions handed to the catalog in one go */
+
+struct define_many {
+    const struct mqe_definition *definitions;
+    uint32_t count, done;
+};
+
+static int do_define_many(struct mqx_store *store, uint32_t context, void *arg)
+{
+    struct define_many *many = arg;
+    struct mqx_definition definitions[DEFINE_STEP];
+    uint32_t slots[DEFINE_STEP], generations[DEFINE_STEP];
+    int status = MQX_OK;
+    while (many->done < many->count && status == MQX_OK) {
+        const struct mqe_definition *from = many->definitions + many->done;
+        const uint32_t left = many->count - many->done;
+        const uint32_t step = left < DEFINE_STEP ? left : (uint32_t)DEFINE_STEP;
+        uint32_t done = 0;
+        for (uint32_t i = 0; i < step; i++) {
+            definitions[i] = (struct mqx_definition){*from[i].name, from[i].attrs, from[i].length};
+        }
+        status = mqx_catalog_define_many(store, context, definitions, step, slots, generations,
+                                         &done);
+        many->done += done;
+    }
+    return status;
+}
+
+int mqe_define_many(mqe_manager *manager, const struct mqe_definition *definitions, uint32_t count,
+                    uint32_t *done)
+{
+    struct define_many many = {definitions, count, 0};
+    const int status = mqx_with_context(manager, do_define_many, &many);
+    *done = many.done;
+    return status;
+}
+
+static int do_alter(struct mqx_store *store, uint32_t context, void *arg)
+{
+    const struct object_change *c = arg;
+    return mqx_catalog_alter(store, context, *c->slot, *c->generation, &c->definition, c->stamp,
+                             c->flags);
+}
+
+int mqe_alter(mqe_manager *manager, uint32_t slot, uint32_t generation,
+              const struct ps_object_name *name, const void *attrs, uint32_t attrs_length,
+              uint64_t stamp, uint32_t flags)
+{
+    struct object_change c = {.definition = {*name, attrs, attrs_length}, .slot = &slot,
+                              .generation = &generation, .stamp = stamp, .flags = flags};
+    const int status = mqx_with_context(manager, do_alter, &c);
+    return status == MQX_OK ? mqe_wake(manager, slot) : status; /* waiters see 2016 or 2041 */
+}
+
+int mqe_wake(mqe_manager *manager, uint32_t slot)
+{
+    const int status = mqx_enter(manager, false);
+    const struct mqx_object *queue =
+        status == MQX_OK ? mqx_object(&manager->store.region, slot) : NULL;
+    return queue == NULL || mqx_load_acquire(&queue->waiters) == 0
+               ? status
+               : mqx_wait_list_cancel_all(&manager->store, slot);
+}
+
+int mqe_delete(mqe_manager *manager, uint32_t slot, uint32_t generation, int purge)
+{
+    int status = mqx_enter(manager, false);
+    if (status == MQX_OK) {
+        mqx_about_to_block();
+        mqx_file_calls_begin(manager);
+        status = mqx_catalog_delete(&manager->store, slot, generation, purge != 0);
+        mqx_file_calls_end(manager);
+    }
+    return status;
+}
+
+int mqe_find(mqe_manager *manager, uint32_t name_space, const char name[48], uint64_t instance,
+             struct mqe_found *out)
+{
+    int status = mqx_enter(manager, false);
+    return status != MQX_OK
+               ? status
+               : mqx_catalog_find(&manager->store, name_space, name, instance, out);
+}
+
+int mqe_next_object(mqe_manager *manager, uint32_t *slot, uint32_t *generation)
+{
+    int status = mqx_enter(manager, false);
+    return status != MQX_OK ? status : mqx_catalog_next(&manager->store, slot, generation);
+}
+
+int mqe_read_object(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                    struct ps_object_name *name, void *attrs, uint32_t capacity, uint32_t *length,
+                    uint64_t *stamp)
+{
+    int status = mqx_enter(manager, false);
+    return status != MQX_OK ? status
+                            : mqx_catalog_read(&manager->store, slot, generation, name, attrs,
+                                               capacity, length, stamp);
+}

@@ -1,0 +1,100 @@
+/*
+ * entry.c - see entry.h.
+ */
+#include "api/entry.h"
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "os/block_hook.h"
+#include "os/fork_guard.h"
+#include "process/error_log.h"
+
+int mqx_enter(mqe_manager *manager, bool fail_if_quiescing)
+{
+    const struct mqx_region *region = &manager->store.region;
+    if (MQX_UNLIKELY(mqx_forked(&manager->store))) {
+        return mqx_fail(MQRC_ENVIRONMENT_ERROR,
+                        "this process is a fork of the one that connected; connect anew");
+    }
+    if (MQX_UNLIKELY(mqx_region_stopped(region) != MQX_RUNNING)) {
+        return mqx_region_stop_reason(region);
+    }
+    if (MQX_UNLIKELY(fail_if_quiescing && mqx_load_relaxed(&region->header->quiescing) != 0)) {
+        return mqx_fail(MQRC_Q_MGR_QUIESCING, "the queue manager is quiescing");
+    }
+    return MQX_OK;
+}
+
+int mqe_usable(mqe_manager *manager, int fail_if_quiescing)
+{
+    return mqx_enter(manager, fail_if_quiescing != 0);
+}
+
+void mqx_file_calls_begin(mqe_manager *manager)
+{
+    struct mqx_region *region = &manager->store.region;
+    mqx_add_relaxed(&mqx_process_slot(region, region->process)->calls_inside, 1u);
+}
+
+void mqx_file_calls_end(mqe_manager *manager)
+{
+    struct mqx_region *region = &manager->store.region;
+    mqx_add_relaxed(&mqx_process_slot(region, region->process)->calls_inside, UINT32_MAX);
+}
+
+int mqx_queue_lock(struct mqx_region *region, uint32_t slot, uint32_t generation,
+                   struct mqx_stripe_guard *guard, struct mqx_object **out)
+{
+    struct mqx_object *queue = mqx_object(region, slot);
+    if (queue == NULL) {
+        return mqx_fail(MQRC_Q_DELETED, "there is no queue in slot %u", slot);
+    }
+    const int status = mqx_stripe_guard_take(region, slot, guard);
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (mqx_load_relaxed(&queue->generation) != generation ||
+        mqx_load_relaxed(&queue->state) == MQX_OBJ_DELETING) {
+        mqx_stripe_guard_drop(guard);
+        return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", slot);
+    }
+    *out = queue;
+    return MQX_OK;
+}
+
+/* ---- texts of failures, environment ---- */
+
+const char *mqe_error_text(void)
+{
+    return mqx_error_text();
+}
+
+const char *mqe_reason_name(int reason)
+{
+    return mqx_reason_name(reason);
+}
+
+const char *mqe_reason_text(int reason)
+{
+    return mqx_reason_text(reason);
+}
+
+int mqe_comp_code(int reason)
+{
+    return mqx_comp_code(reason);
+}
+
+void mqe_block_hook_arm(void (*hook)(void *arg), void *arg)
+{
+    mqx_block_hook_arm(hook, arg);
+}
+
+void mqe_log(mqe_manager *manager, int amq, char severity, const char *text)
+{
+    mqx_log(&manager->store, amq, severity, "%s", text);
+}
+
+uint32_t mqe_crc32c(uint32_t crc, const void *data, size_t size)
+{
+    return mqx_crc32c(crc, data, size);
+}

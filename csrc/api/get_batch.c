@@ -1,0 +1,396 @@
+/*
+ * get_batch.c - mqe_get_batch: many messages a call, made of the attempts of single gets
+ * (get_attempt.h).
+ *
+ * A group, at most 64 messages and MQX_GROUP_BYTES of bodies, is taken in the lock hold of an attempt.
+ * As long as no context is needed, messages are copied and removed at once. From the first one on that
+ * is logged or long, or in the caller's unit, messages are claimed; near bodies are copied under the
+ * lock, others after it, then the GET records enter the ring. Outside syncpoint that unit commits at
+ * the end, when every body is in the caller's memory. A claim that fails goes back uncounted, and is
+ * not in the batch.
+ */
+#include "api/context_pool.h"
+#include "api/get_wait.h"
+#include "api/message_rows.h"
+#include "api/unit_handle.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "os/block_hook.h"
+#include "queue/browse_lock.h"
+#include "unit/unit_records.h"
+
+enum {
+    GET_FLAGS = MQE_GET_WAIT | MQE_GET_FAIL_IF_QUIESCING,
+    GET_MATCH = MQE_MATCH_PERSISTENT | MQE_MATCH_UP_TO,
+};
+
+/* ---- get: what fits ---- */
+
+struct get_many {
+    struct mqx_get_call call;  /* first: take_group() is handed it */
+    struct mqe_batch *batch;
+    uint32_t most;            /* messages */
+    uint64_t room;            /* bytes of bodies beyond the first message */
+    uint32_t context;         /* of the claims; 0: none was needed yet */
+    uint32_t plain;           /* messages taken before it was */
+    bool needs_context;
+    bool ended;               /* no more: nothing there, or it does not fit */
+    uint32_t claimed;         /* messages of the group that are claimed, the newest of the batch */
+    uint32_t slot[MQX_LOCKED_STEPS_MAX];
+    bool near[MQX_LOCKED_STEPS_MAX]; /* copied under the lock */
+    bool logged[MQX_LOCKED_STEPS_MAX];
+    struct mqx_cursor cursor; /* of a search that passes over messages */
+};
+
+static bool fits(struct get_many *many, const struct mqx_message *message)
+{
+    struct mqe_batch *batch = many->batch;
+    if (batch->count >= many->most) {
+        batch->needed = 0;
+        many->ended = true;
+    } else {
+        many->ended = !mqx_msg_batch_fits(batch, many->room, message);
+    }
+    return !many->ended;
+}
+
+static int copy_to(struct get_many *many, uint32_t i, const struct mqx_message *message)
+{
+    return mqx_msg_batch_read(many->call.store, many->batch, i, message);
+}
+
+/* ---- get: one group, under the lock ---- */
+
+/* On failure the lock has been dropped. */
+static int find_next(struct get_many *many, struct mqx_stripe_guard *guard)
+{
+    struct mqx_get_call *call = &many->call;
+    const struct mqx_object *queue = mqx_object(guard->region, call->queue->object);
+    const uint64_t now = queue->expiring != 0 ? mqx_clock_coarse_us() : 0;
+    const struct mqx_cursor before = many->cursor;
+    int status;
+    if (call->match.bits == 0) {
+        status = mqx_match_first(call->store, guard, call->queue->object, &call->match, now,
+                                 &call->slot);
+    } else {
+        status = mqx_match_next(call->store, guard, call->queue->object, &call->match, now,
+                                &many->cursor, &call->slot);
+    }
+    if (status == MQX_OK) {
+        const uint32_t found = call->slot;
+        mqx_get_prefer_locked(call, guard, now);
+        if (call->slot != found) {
+            many->cursor = before; /* that one comes later */
+        }
+        status = mqx_get_check_queue(call, queue); /* finding may have let go of the lock */
+        if (status != MQX_OK) {
+            mqx_stripe_guard_drop(guard);
+        }
+    }
+    return status;
+}
+
+static int claim(struct get_many *many, struct mqx_stripe_guard *guard, struct mqx_object *queue,
+                 const struct mqx_message *message)
+{
+    struct mqe_batch *batch = many->batch;
+    const uint32_t k = many->claimed;
+    const bool near = mqx_msg_batch_is_near(batch, message);
+    const int status = near ? copy_to(many, batch->count, message) : MQX_OK;
+    if (status == MQX_OK) {
+        mqx_unit_begin(many->call.store, many->context);
+        mqx_browse_lock_end(guard, queue, many->call.slot, many->call.queue->handle);
+        mqx_queue_claim(guard, queue, many->call.slot, MQX_MSG_GOT, many->context);
+        mqx_stripe_guard_commit(guard);
+        many->slot[k] = many->call.slot;
+        many->near[k] = near;
+        many->logged[k] = (message->flags & MQX_MSGF_PERSISTENT) != 0;
+        many->claimed += 1;
+    }
+    return status;
+}
+
+/* Takes the message found, or says why not: then many->ended or needs_context. */
+static int take_one(struct get_many *many, struct mqx_stripe_guard *guard, struct mqx_object *queue)
+{
+    struct mqe_batch *batch = many->batch;
+    const struct mqx_message *message = mqx_message(guard->region, many->call.slot);
+    int status;
+    if (message == NULL || !fits(many, message)) {
+        many->ended = true;
+        return MQX_OK;
+    }
+    const uint32_t length = message->length;
+    if (many->context != 0) {
+        status = claim(many, guard, queue, message);
+    } else if ((message->flags & MQX_MSGF_PERSISTENT) != 0 ||
+               !mqx_msg_batch_is_near(batch, message)) {
+        many->needs_context = true;
+        return MQX_OK;
+    } else {
+        status = copy_to(many, batch->count, message);
+        if (status == MQX_OK) {
+            if (MQX_UNLIKELY(message->state == MQX_MSG_LOCKED)) {
+                mqx_browse_lock_end(guard, queue, many->call.slot, many->call.queue->handle);
+            }
+            mqx_get_remove(guard, queue, many->call.slot);
+        }
+    }
+    if (status == MQX_OK) {
+        mqx_msg_batch_count(batch, length);
+    }
+    return status;
+}
+
+/* At most 64 messages. *out_held: the lock is still held. */
+static int take_some(struct get_many *many, struct mqx_stripe_guard *guard, bool *out_held)
+{
+    struct mqx_object *queue = mqx_object(guard->region, many->call.queue->object);
+    const struct mqe_batch *batch = many->batch;
+    const uint32_t first = batch->count;
+    const uint64_t from = batch->bytes;
+    int status = MQX_OK;
+    *out_held = true;
+    while (status == MQX_OK && !many->ended && !many->needs_context &&
+           batch->count - first < MQX_LOCKED_STEPS_MAX &&
+           (batch->bodies == NULL || batch->bytes - from < MQX_GROUP_BYTES)) {
+        const struct mqx_cursor before = many->cursor;
+        status = find_next(many, guard);
+        if (status != MQX_OK) {
+            *out_held = false;
+            break;
+        }
+        status = take_one(many, guard, queue);
+        if (many->needs_context) {
+            many->cursor = before; /* it is looked at again */
+        }
+    }
+    if (*out_held && batch->count != first) {
+        queue->last_get_us = mqx_clock_coarse_us();
+    }
+    return status;
+}
+
+/* ---- get: after the lock ---- */
+
+/* Claims from the k-th of the group on go back uncounted; the batch ends before them. */
+static int unclaim_from(struct get_many *many, uint32_t k, int why)
+{
+    const struct mqx_region *region = &many->call.store->region;
+    int status = MQX_OK;
+    many->ended = true;
+    while (many->claimed > k && status == MQX_OK) {
+        many->claimed -= 1;
+        many->batch->count -= 1;
+        many->batch->bytes -= mqx_message(region, many->slot[many->claimed])->length;
+        status = mqx_unit_undo(many->call.store, many->context, many->slot[many->claimed]);
+    }
+    return status == MQX_OK ? why : status;
+}
+
+/* GET records from the k-th claim on; *k moves behind what is logged. */
+static int log_gets(struct get_many *many, uint32_t *k)
+{
+    struct mqx_store *store = many->call.store;
+    struct mqx_gather gather;
+    uint32_t from[MQX_RUN_MAX]; /* of each record: its claim */
+    uint32_t end = *k;
+    int status = mqx_gather_begin(&gather, store, many->context, 0);
+    for (; end < many->claimed && status == MQX_OK; end++) {
+        unsigned char *to = mqx_gather_room(&gather, sizeof(struct psj_record));
+        if (many->logged[end] && to == NULL) {
+            break;
+        }
+        if (many->logged[end]) {
+            from[gather.run.count] = end;
+            mqx_gather_add(&gather, mqx_unit_encode_get(store, many->context, many->slot[end],
+                                                        false, to), 0);
+        }
+    }
+    if (status == MQX_OK) {
+        status = mqx_gather_append(&gather);
+        *k = status == MQX_OK ? end : from[gather.run.done];
+    }
+    return status;
+}
+
+/* Bodies that were not copied under the lock; *k moves behind them. */
+static int copy_rest(struct get_many *many, uint32_t *k)
+{
+    const struct mqx_region *region = &many->call.store->region;
+    const uint32_t first = many->batch->count - many->claimed;
+    int status = MQX_OK;
+    for (; *k < many->claimed; *k += 1) {
+        if (!many->near[*k]) {
+            mqx_about_to_block();
+            status = copy_to(many, first + *k, mqx_message(region, many->slot[*k]));
+        }
+        if (status != MQX_OK) {
+            break;
+        }
+    }
+    return status;
+}
+
+static int complete_claims(struct get_many *many)
+{
+    uint32_t copied = 0, logged = 0;
+    int status = copy_rest(many, &copied);
+    if (status != MQX_OK) {
+        status = unclaim_from(many, copied, status);
+    }
+    while (logged < many->claimed) {
+        const int log = log_gets(many, &logged);
+        if (log != MQX_OK) {
+            return unclaim_from(many, logged, log);
+        }
+    }
+    many->claimed = 0;
+    return status;
+}
+
+/* A unit for the claims: the caller's, or one in a context of the pool. */
+static int begin_claims(struct get_many *many)
+{
+    int status = mqx_get_take_context(&many->call);
+    if (status == MQX_OK) {
+        many->context = many->call.pool;
+        many->needs_context = false;
+        many->plain = many->batch->count;
+    }
+    return status;
+}
+
+/* take_many() of get.h. */
+static enum mqx_next_step take_group(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
+                                     bool keep, int *status)
+{
+    struct get_many *many = (struct get_many *)(void *)call;
+    const uint32_t before = many->batch->count;
+    bool held;
+    many->claimed = 0;
+    if (before == 0) {
+        many->cursor = (struct mqx_cursor){0};
+        many->ended = false;
+    }
+    *status = take_some(many, guard, &held);
+    if (held && *status == MQX_OK && call->slot == 0 && many->batch->count == 0) {
+        if (!keep) {
+            mqx_stripe_guard_drop(guard);
+        }
+        return MQX_STEP_NOTHING;
+    }
+    if (held) {
+        mqx_stripe_guard_drop(guard);
+    }
+    if (many->claimed != 0) {
+        mqx_file_calls_begin(call->manager);
+        const int ended = complete_claims(many);
+        mqx_file_calls_end(call->manager);
+        *status = *status == MQX_OK ? ended : *status;
+    }
+    if (*status == MQX_OK && many->needs_context) {
+        *status = begin_claims(many);
+        return *status == MQX_OK && many->batch->count == 0 ? MQX_STEP_AGAIN : MQX_STEP_DONE;
+    }
+    return MQX_STEP_DONE;
+}
+
+/* ---- get: the call ---- */
+
+static int start_get(struct get_many *many, mqe_unit *unit)
+{
+    struct mqx_get_call *call = &many->call;
+    struct mqe_batch *batch = many->batch;
+    const struct mqe_get *get = call->get;
+    int status = mqx_get_check_rights(call->queue, get->flags, false);
+    if (status == MQX_OK && (get->flags & ~(uint32_t)GET_FLAGS) != 0) {
+        status = mqx_fail(MQRC_OPTIONS_ERROR, "flags %#x are not for batches", get->flags);
+    }
+    if (status == MQX_OK && (get->match & ~(uint32_t)GET_MATCH) != 0) {
+        status = mqx_fail(MQRC_MATCH_OPTIONS_ERROR, "match bits %#x are not for batches",
+                          get->match);
+    }
+    if (status == MQX_OK && unit == NULL && (batch->bodies == NULL || batch->items == NULL)) {
+        status = mqx_fail(MQRC_OPTIONS_ERROR, "a get outside syncpoint needs room for what it "
+                                              "removes: descriptors and bodies");
+    }
+    mqx_match_init(&call->store->region, get, &call->match);
+    many->most = batch->capacity;
+    many->room = mqx_msg_batch_room(batch, get->max_bytes);
+    if (status == MQX_OK && unit != NULL) {
+        status = mqx_get_check_unit(call);
+    }
+    if (status == MQX_OK && unit != NULL) {
+        const struct mqx_region *region = &call->store->region;
+        const uint32_t left = mqx_load_relaxed(&region->header->max_uncommitted) -
+                              mqx_context(region, unit->context)->count;
+        many->most = left < many->most ? left : many->most;
+        many->context = unit->context;
+    }
+    return status;
+}
+
+/* Group after group; what ends it after the first message is told by the next call. */
+static int take_groups(struct get_many *many)
+{
+    const struct mqe_batch *batch = many->batch;
+    struct mqx_stripe_guard guard;
+    int status = mqx_get_or_wait(&many->call, &guard);
+    while (status == MQX_OK && !many->ended && batch->count < many->most) {
+        (void)mqx_get_attempt(&many->call, &guard, false, &status);
+    }
+    return batch->count != 0 ? MQX_OK : status;
+}
+
+/* The unit of this call ends: its messages are the caller's now, or on the queue again. */
+static int end_autocommit(struct get_many *many, int status)
+{
+    struct mqe_batch *batch = many->batch;
+    mqx_file_calls_begin(many->call.manager);
+    status = mqx_unit_end_autocommit(many->call.store, many->context, status);
+    mqx_file_calls_end(many->call.manager);
+    if (status == MQX_OK) {
+        return MQX_OK;
+    }
+    batch->count = many->plain;
+    batch->bytes = (uint64_t)batch->offsets[batch->count];
+    const bool running = mqx_region_stopped(&many->call.store->region) == MQX_RUNNING;
+    return batch->count != 0 && running ? MQX_OK : status;
+}
+
+int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_get *get,
+                  struct mqe_batch *batch)
+{
+    struct get_many many = {
+        .call = {.manager = manager, .store = &manager->store, .queue = queue, .get = get,
+                 .unit = unit == NULL ? 0 : unit->context, .woken = true,
+                 .take_many = take_group},
+        .batch = batch,
+    };
+    mqx_msg_batch_begin(batch);
+    get->length = 0;
+    get->capacity = 0;
+    int status = mqx_enter(manager, (get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);
+    if (status == MQX_OK) {
+        status = start_get(&many, unit);
+    }
+    if (status != MQX_OK || batch->capacity == 0) {
+        return status;
+    }
+    many.call.wait_left_us = (get->flags & MQE_GET_WAIT) != 0 ? get->wait_us : 0;
+    status = take_groups(&many);
+    if (unit == NULL && many.context != 0) {
+        status = end_autocommit(&many, status);
+    }
+    if (many.call.pool != 0) {
+        mqx_pool_give(manager, many.call.pool);
+    }
+    get->wait_us = many.call.wait_left_us;
+    if (status != MQX_OK || batch->count != 0) {
+        return status;
+    }
+    return mqx_fail(MQRC_TRUNCATED_MSG_FAILED,
+                    "the first message has %llu bytes, there is room for %llu; it stays there",
+                    (unsigned long long)batch->needed, (unsigned long long)batch->body_capacity);
+}

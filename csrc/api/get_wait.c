@@ -1,0 +1,162 @@
+/*
+ * get_wait.c - see get_wait.h.
+ */
+#include "api/get_wait.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "os/block_hook.h"
+#include "os/futex.h"
+
+#include <errno.h>
+
+enum {
+    WAIT_BOUND_US = 1000000,
+    TAG_MATCHES = MQE_MATCH_MSG_ID | MQE_MATCH_CORREL_ID | MQE_MATCH_GROUP_ID,
+    UNDER_CURSOR_FLAGS = MQE_GET_UNDER_CURSOR | MQE_GET_BROWSE_UNDER_CURSOR,
+};
+MQX_STATIC_ASSERT((uint32_t)TAG_MATCHES == (1u << MQX_INDEX_COUNT) - 1, "one tag for each index");
+
+/* Lists this call's context as a waiter, under the lock. */
+static void list_as_waiter(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
+                           uint32_t *out_seen)
+{
+    struct mqx_context *context = mqx_context(guard->region, call->pool);
+    mqx_check(context != NULL);
+    context->wait_match = call->match.bits & TAG_MATCHES;
+    for (int k = 0; k < MQX_INDEX_COUNT; k++) {
+        context->wait_tag[k] = (call->match.bits >> k & 1u) != 0 ? call->match.tag[k] : 0;
+    }
+    context->wait_browse = (call->browse && (call->get->flags & MQE_GET_LOCK) == 0) ||
+                           call->match.bits >> MQX_INDEX_COUNT != 0;
+    mqx_wait_list_add(guard, call->queue->object, call->pool);
+    *out_seen = mqx_load_acquire(&context->wait_word);
+    call->listed = true;
+}
+
+/* Off the list for good; a wake-up that was given already goes to the next waiter. */
+static int leave_list(struct mqx_get_call *call)
+{
+    struct mqx_wakes wakes = {.count = 0};
+    struct mqx_stripe_guard guard;
+    int status = mqx_stripe_guard_take(&call->store->region, call->queue->object, &guard);
+    if (status == MQX_OK) {
+        if (mqx_wait_list_remove(&guard, call->pool) == MQX_WAIT_WOKEN) {
+            mqx_wait_list_hand_on(&guard, call->queue->object, &wakes);
+        }
+        mqx_stripe_guard_drop(&guard);
+        mqx_wait_list_wake(&call->store->region, &wakes);
+        call->listed = false;
+    }
+    return status;
+}
+
+/* Takes the time of a sleep off what is left of the wait. */
+static void count_sleep(struct mqx_get_call *call, uint64_t start_us)
+{
+    if (call->wait_left_us >= 0) {
+        const int64_t spent = (int64_t)(mqx_clock_monotonic_us() - start_us);
+        call->wait_left_us = spent < call->wait_left_us ? call->wait_left_us - spent : 0;
+    }
+}
+
+/* Sleeps once and stays listed. MQE_INTERRUPTED or a reason that ends the wait: not listed. */
+static int sleep_once(struct mqx_get_call *call, uint32_t seen)
+{
+    struct mqx_context *context = mqx_context(&call->store->region, call->pool);
+    const uint64_t start_us = mqx_clock_monotonic_us();
+    const uint64_t bound = call->wait_left_us >= 0 && call->wait_left_us < WAIT_BOUND_US
+                               ? (uint64_t)call->wait_left_us
+                               : (uint64_t)WAIT_BOUND_US;
+    mqx_check(context != NULL && call->listed);
+    mqx_about_to_block();
+    const int slept = mqx_futex_wait(&context->wait_word, seen, bound);
+    count_sleep(call, start_us);
+    int status = mqx_enter(call->manager, (call->get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);
+    if (status == MQX_OK && slept == -EINTR) {
+        status = MQE_INTERRUPTED;
+    }
+    if (status == MQX_OK) {
+        return MQX_OK;
+    }
+    const int left = leave_list(call);
+    return left != MQX_OK ? left : status;
+}
+
+int mqx_get_no_message(const struct mqx_get_call *call)
+{
+    if ((call->get->flags & UNDER_CURSOR_FLAGS) != 0) {
+        return mqx_fail(MQRC_NO_MSG_UNDER_CURSOR, "the browse cursor is on no retrievable message");
+    }
+    return mqx_fail(MQRC_NO_MSG_AVAILABLE, "no message that matches");
+}
+
+/* The status of a call that has copied a message: 0, 2079 or 2080. */
+static int result_of(const struct mqx_get_call *call)
+{
+    const uint64_t length = call->get->length + call->get->header;
+    if (MQX_UNLIKELY(call->short_of_room)) {
+        return mqx_fail(MQRC_TRUNCATED_MSG_FAILED,
+                        "the message has %llu bytes, the buffer %llu; it stays on the queue",
+                        (unsigned long long)length, (unsigned long long)call->get->capacity);
+    }
+    if (MQX_UNLIKELY(length > call->get->capacity)) {
+        return mqx_fail(MQRC_TRUNCATED_MSG_ACCEPTED, "%llu of %llu bytes were delivered",
+                        (unsigned long long)call->get->capacity, (unsigned long long)length);
+    }
+    return MQX_OK;
+}
+
+/* A waiter needs a context before it takes the lock: a new one may need the growth lock, which comes
+ * before stripe locks. */
+static int take_waiter_context(struct mqx_get_call *call, struct mqx_stripe_guard *guard)
+{
+    if (mqx_get_has_context(call)) {
+        return MQX_OK;
+    }
+    if (call->held) {
+        mqx_stripe_guard_drop(guard);
+        call->held = false;
+    }
+    return mqx_get_take_context(call);
+}
+
+/* The attempt took or copied something, or failed. */
+static int end_attempts(const struct mqx_get_call *call, int status)
+{
+    if (!call->woken && status == MQX_OK) {
+        mqx_add_relaxed(&call->store->region.header->woken_by_bound, 1u);
+    }
+    return status != MQX_OK ? status : result_of(call);
+}
+
+int mqx_get_or_wait(struct mqx_get_call *call, struct mqx_stripe_guard *guard)
+{
+    const struct mqx_cursor start = call->cursor;
+    for (;;) {
+        const bool wait = call->wait_left_us != 0;
+        int status = wait ? take_waiter_context(call, guard) : MQX_OK;
+        if (status != MQX_OK) {
+            return status;
+        }
+        const enum mqx_next_step next = mqx_get_attempt(call, guard, wait, &status);
+        if (next == MQX_STEP_AGAIN) {
+            call->cursor = call->passed.started != 0 ? call->passed : start;
+            continue;
+        }
+        if (next == MQX_STEP_DONE) {
+            return end_attempts(call, status);
+        }
+        if (!wait) {
+            return mqx_get_no_message(call);
+        }
+        uint32_t seen;
+        list_as_waiter(call, guard, &seen);
+        mqx_stripe_guard_drop(guard);
+        call->passed = (struct mqx_cursor){0};
+        status = sleep_once(call, seen);
+        if (status != MQX_OK) {
+            return status;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+/*
+ * unit_handle.c - see unit_handle.h.
+ */
+#include "api/unit_handle.h"
+
+#include "api/context_pool.h"
+#include "base/error.h"
+#include "os/fork_guard.h"
+#include "unit/unit.h"
+
+#include <stdlib.h>
+
+int mqe_unit_new(mqe_manager *manager, mqe_unit **out)
+{
+    mqe_unit *unit = NULL;
+    uint32_t context = 0;
+    int status = mqx_enter(manager, false);
+    if (status == MQX_OK) {
+        status = mqx_pool_take(manager, false, &context);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    unit = calloc(1, sizeof *unit);
+    if (unit == NULL) {
+        mqx_pool_give(manager, context);
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a unit of work");
+    }
+    *unit = (mqe_unit){.manager = manager, .context = context};
+    *out = unit;
+    return MQX_OK;
+}
+
+void mqe_unit_free(mqe_unit *unit)
+{
+    if (mqx_enter(unit->manager, false) == MQX_OK) {
+        mqx_ignore(mqx_unit_backout(&unit->manager->store, unit->context));
+        mqx_pool_give(unit->manager, unit->context);
+    }
+    free(unit);
+}
+
+static int end_unit(mqe_unit *unit, int (*end)(struct mqx_store *store, uint32_t context))
+{
+    int status = mqx_enter(unit->manager, false);
+    if (status == MQX_OK) {
+        mqx_file_calls_begin(unit->manager);
+        status = end(&unit->manager->store, unit->context);
+        mqx_file_calls_end(unit->manager);
+    }
+    return status;
+}
+
+int mqe_commit(mqe_unit *unit)
+{
+    return end_unit(unit, mqx_unit_commit);
+}
+
+int mqe_backout(mqe_unit *unit)
+{
+    return end_unit(unit, mqx_unit_backout);
+}
+
+uint32_t mqe_unit_count(const mqe_unit *unit)
+{
+    if (mqx_forked(&unit->manager->store)) {
+        return 0; /* the region is not mapped in a child */
+    }
+    const struct mqx_context *context = mqx_context(&unit->manager->store.region, unit->context);
+    return context == NULL ? 0 : context->count;
+}
+
+/* ---- what calls in a unit ask ---- */
+
+int mqx_unit_check_usable(const struct mqx_region *region, uint32_t slot)
+{
+    const struct mqx_context *context = mqx_context(region, slot);
+    mqx_check(context != NULL);
+    return mqx_load_acquire(&context->must_back_out) == 0
+               ? MQX_OK
+               : mqx_fail(MQRC_BACKED_OUT, "the unit of work has been backed out; end it");
+}
+
+int mqx_unit_end_autocommit(struct mqx_store *store, uint32_t context, int status)
+{
+    const struct mqx_context *unit = mqx_context(&store->region, context);
+    mqx_check(unit != NULL);
+    if (status == MQX_OK) {
+        status = mqx_unit_commit(store, context);
+    }
+    if (status != MQX_OK && mqx_load_acquire(&unit->state) == MQX_CTX_ACTIVE) {
+        const int undone = mqx_unit_backout(store, context);
+        status = undone == MQX_OK ? status : undone;
+    }
+    return status;
+}
