@@ -75,6 +75,7 @@ int mqx_fork_wiped_page(void **out)
 /* ---- owners ---- */
 
 struct page {
+    uint64_t epoch; /* when this process registered its first owner, us; 0: it has not */
     uint64_t count; /* entries ever used: the others are NULL */
     const void *owner[MQX_FORK_GUARDS_MAX];
 };
@@ -94,6 +95,12 @@ bool mqx_forked(const void *owner)
         }
     }
     return true;
+}
+
+uint64_t mqx_fork_epoch(void)
+{
+    const struct page *list = mqx_load_acquire(&page);
+    return list == NULL ? 0 : mqx_load_acquire(&list->epoch);
 }
 
 static int make_page(void)
@@ -122,6 +129,9 @@ static int enter(const void *owner)
         return mqx_fail(MQRC_RESOURCE_PROBLEM,
                         "this process has %d queue managers attached, which is the most",
                         MQX_FORK_GUARDS_MAX);
+    }
+    if (page->epoch == 0) {
+        mqx_store_release(&page->epoch, mqx_clock_monotonic_us() + 1);
     }
     mqx_store_release(&page->owner[i], owner);
     if (i == page->count) {

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "os/fork_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -124,6 +126,19 @@ uint64_t mqx_process_start_time(int32_t pid)
         at = at != NULL ? at + 1 : NULL;
     }
     return at != NULL ? strtoull(at, NULL, 10) : 0;
+}
+
+int32_t mqx_thread_id(void)
+{
+    MQX_THREAD_LOCAL int32_t id;
+    MQX_THREAD_LOCAL uint64_t id_epoch; /* a forked child has another one, or 0 */
+    const uint64_t epoch = mqx_fork_epoch();
+    if (MQX_UNLIKELY(id == 0 || epoch == 0 || epoch != id_epoch)) {
+        id = (int32_t)syscall(SYS_gettid);
+        id_epoch = epoch;
+    }
+    MQX_ASSERT(id > 0);
+    return id;
 }
 
 const char *mqx_program_name(void)

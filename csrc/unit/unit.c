@@ -5,11 +5,10 @@
 
 #include "catalog/catalog.h"
 #include "base/error.h"
+#include "os/host_info.h"
 #include "unit/xid_table.h"
 
 #include <string.h>
-#include <unistd.h>
-#include <sys/syscall.h>
 
 void mqx_unit_begin(struct mqx_store *store, uint32_t slot)
 {
@@ -21,7 +20,7 @@ void mqx_unit_begin(struct mqx_store *store, uint32_t slot)
     }
     mqx_check(unit->head == 0 && unit->first_lsn == 0);
     unit->started_us = store->io->ops->now_us(store->io);
-    unit->thread = (int32_t)syscall(SYS_gettid);
+    unit->thread = mqx_thread_id();
     mqx_store_release(&unit->must_back_out, 0);
     mqx_store_release(&unit->state, MQX_CTX_ACTIVE);
 }
