@@ -272,14 +272,11 @@ static int reserve_chain(struct mqx_put_call *call)
         } else if (status == MQX_OK) {
             mqx_stripe_guard_commit(&guard);
             mqx_stripe_guard_drop(&guard);
-            status = mqx_stripe_guard_take(region, put->object, &guard);
+            status = done ? MQX_OK : mqx_stripe_guard_take(region, put->object, &guard);
         } else {
             mqx_stripe_guard_rollback(&guard);
             mqx_stripe_guard_drop(&guard);
         }
-    }
-    if (status == MQX_OK) {
-        mqx_stripe_guard_drop(&guard);
     }
     return status;
 }
