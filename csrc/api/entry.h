@@ -15,8 +15,8 @@
  *
  * Locks: nothing here waits. mqx_queue_lock() takes the stripe lock of a queue; the others take none.
  */
-#ifndef PENSTOCK_ENTRY_H
-#define PENSTOCK_ENTRY_H
+#ifndef PENSTOCK_API_ENTRY_H
+#define PENSTOCK_API_ENTRY_H
 
 #include "penstock/engine.h"
 #include "region/arena.h"
