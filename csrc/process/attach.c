@@ -1,8 +1,8 @@
 /*
  * attach.c - see attach.h.
  *
- * Locks: byte 0 of the lock file around everything that decides who is first or last. Locks of the
- * region are taken one at a time; byte 0 is never asked for while one is held.
+ * Locks: the attach lock is held around everything that decides which process is first or last. Locks
+ * of the region are taken one at a time; the attach lock is never taken while one is held.
  */
 #include "process/attach.h"
 
@@ -26,24 +26,27 @@
 
 uint64_t mqx_attach_patience_us = 30000000;
 
-struct attaching { /* what an attach knows on its way */
+struct attaching { /* an attach under way */
     struct mqx_store *store;
-    struct mqx_place place;
+    struct mqx_location location;
     struct mqx_life_lock *file;
     struct mqx_attach_report *report;
     bool moved;  /* the record is of another directory: a copy */
-    bool made;   /* this attach made the region */
-    bool distrust;  /* a flush had failed before this start */
+    bool created;   /* this attach created the region */
+    bool cache_in_doubt;  /* a flush had failed before this start */
     bool cow;
 };
 
 /* ---- directories ---- */
 
-/* Rules 37 and 39. `sticky` directories may be written by others who cannot touch our files there.
- * */
+/* Rules 37 and 39. A shared directory may be written by others if its sticky bit protects our files
+ * there. */
 static int verify_directory(struct mqx_io *io, int fd, const char *name, bool shared,
                             struct mqx_io_stat *facts)
 {
+    MQX_ASSERT(io != NULL);
+    MQX_ASSERT(name != NULL);
+    MQX_ASSERT(fd >= 0);
     const int err = io->ops->stat(io, fd, facts);
     if (err < 0) {
         return mqx_io_reason(err, name);
@@ -65,6 +68,8 @@ static int verify_directory(struct mqx_io *io, int fd, const char *name, bool sh
 
 static int open_sub(struct mqx_store *store, const char *name, bool make, int *out)
 {
+    MQX_ASSERT(store->dir >= 0);
+    MQX_ASSERT(*out == -1);
     struct mqx_io *io = store->io;
     struct mqx_io_stat facts;
     int fd = io->ops->open_sub(io, store->dir, name);
@@ -82,9 +87,10 @@ static int open_sub(struct mqx_store *store, const char *name, bool make, int *o
     return verify_directory(io, fd, name, false, &facts);
 }
 
-/* Its name must be on the medium before a segment moves into it. */
+/* The name of the archive must be on the medium before a segment moves into it. */
 static int open_archive(struct mqx_store *store)
 {
+    MQX_ASSERT(store->archive_dir == -1);
     if (store->plan.linear == 0) {
         return MQX_OK;
     }
@@ -98,6 +104,8 @@ static int open_archive(struct mqx_store *store)
 
 static int verify_media(struct attaching *a)
 {
+    MQX_ASSERT(a->store->dir >= 0);
+    MQX_ASSERT(a->store->region_dir >= 0);
     struct mqx_store *store = a->store;
     enum mqx_io_medium medium = MQX_MEDIUM_REFUSED;
     int err = store->io->ops->medium(store->io, store->dir, &medium);
@@ -116,13 +124,15 @@ static int verify_media(struct attaching *a)
     }
     if (medium != MQX_MEDIUM_MEMORY) {
         return mqx_fail(MQRC_ENVIRONMENT_ERROR, "region_dir %s is not on a tmpfs",
-                        a->place.region_path);
+                        a->location.region_path);
     }
     return MQX_OK;
 }
 
 static int open_directories(struct attaching *a, const char *path)
 {
+    MQX_ASSERT(path != NULL);
+    MQX_ASSERT(a->location.region_path != NULL);
     struct mqx_store *store = a->store;
     struct mqx_io_stat facts;
     store->dir = store->io->ops->open_dir(store->io, path);
@@ -133,13 +143,13 @@ static int open_directories(struct attaching *a, const char *path)
     if (status != MQX_OK) {
         return status;
     }
-    a->place.device = facts.device;
-    a->place.inode = facts.inode;
-    store->region_dir = store->io->ops->open_dir(store->io, a->place.region_path);
+    a->location.device = facts.device;
+    a->location.inode = facts.inode;
+    store->region_dir = store->io->ops->open_dir(store->io, a->location.region_path);
     if (store->region_dir < 0) {
-        return mqx_io_reason(store->region_dir, a->place.region_path);
+        return mqx_io_reason(store->region_dir, a->location.region_path);
     }
-    status = verify_directory(store->io, store->region_dir, a->place.region_path, true, &facts);
+    status = verify_directory(store->io, store->region_dir, a->location.region_path, true, &facts);
     if (status == MQX_OK) {
         status = verify_media(a);
     }
@@ -157,6 +167,7 @@ static int open_directories(struct attaching *a, const char *path)
 
 static void close_directories(struct mqx_store *store)
 {
+    MQX_ASSERT(store->region.base == NULL);
     int *const all[] = {&store->errors_dir,  &store->archive_dir, &store->checkpoint_dir,
                         &store->journal_dir, &store->region_dir,  &store->dir};
     for (size_t i = 0; i < MQX_ARRAY_COUNT(all); i++) {
@@ -167,7 +178,7 @@ static void close_directories(struct mqx_store *store)
     }
 }
 
-static void no_descriptors(struct mqx_store *store)
+static void clear_descriptors(struct mqx_store *store)
 {
     store->dir = store->journal_dir = store->checkpoint_dir = -1;
     store->errors_dir = store->archive_dir = store->region_dir = store->lock_fd = -1;
@@ -178,6 +189,8 @@ static void no_descriptors(struct mqx_store *store)
 /* MQX_BUSY when all are taken. */
 static int try_take_slot(struct attaching *a)
 {
+    MQX_ASSERT(a->store->region.process == 0);
+    MQX_ASSERT(a->file != NULL);
     struct mqx_store *store = a->store;
     for (uint32_t slot = 1; slot < MQX_PROCESS_MAX; slot++) {
         if (mqx_load_acquire(&mqx_process_slot(&store->region, slot)->state) != MQX_PROC_FREE) {
@@ -185,10 +198,10 @@ static int try_take_slot(struct attaching *a)
         }
         int status = mqx_life_lock_claim(a->file, slot, store);
         if (status == MQX_BUSY) {
-            continue; /* somebody who has just left; its life lock goes last */
+            continue; /* that process is leaving: it releases its life lock last */
         }
         if (status == MQX_OK) {
-            status = mqx_process_publish(store, slot, a->place.here.pid_namespace);
+            status = mqx_process_publish(store, slot, a->location.here.pid_namespace);
             if (status != MQX_OK) {
                 mqx_life_lock_release(a->file, slot, store);
             }
@@ -200,9 +213,10 @@ static int try_take_slot(struct attaching *a)
 
 static int take_slot(struct attaching *a)
 {
+    MQX_ASSERT(a->store->region.base != NULL);
     uint32_t dead = 0;
     int status = try_take_slot(a);
-    if (status == MQX_BUSY) { /* rule 27: the dead are not counted against the living */
+    if (status == MQX_BUSY) { /* rule 27: slots of dead processes do not count */
         status = mqx_reap_unless_busy(a->store, &dead);
         status = status == MQX_OK ? try_take_slot(a) : status;
     }
@@ -212,10 +226,12 @@ static int take_slot(struct attaching *a)
                               : status;
 }
 
-/* ---- the first one: restart ---- */
+/* ---- the first process: restart ---- */
 
 static int recover(struct attaching *a, const struct mqx_orphan_region_region *orphan)
 {
+    MQX_ASSERT(a->store->region.process != 0);
+    MQX_ASSERT(a->store->region.header->ready == 0);
     struct mqx_store *store = a->store;
     int status = orphan->broken ? mqx_recover_distrust_cache(store) : MQX_OK; /* rule 14 */
     if (status == MQX_OK) {
@@ -240,25 +256,27 @@ static int recover(struct attaching *a, const struct mqx_orphan_region_region *o
 
 static int restart(struct attaching *a, const struct mqx_lock_record *record, bool recorded)
 {
+    MQX_ASSERT(!a->created);
+    MQX_ASSERT(a->store->region.base == NULL);
     struct mqx_store *store = a->store;
     struct mqx_orphan_region_region orphan = {.read = false};
-    if (recorded && mqx_record_is_here(record, &a->place)) {
+    if (recorded && mqx_record_matches(record, &a->location)) {
         mqx_orphan_region_read(store->io, store->region_dir, record->region, record->incarnation,
                                store->qm_id, &orphan);
     }
     if (recorded) {
-        a->moved = record->device != a->place.device || record->inode != a->place.inode;
+        a->moved = record->device != a->location.device || record->inode != a->location.inode;
         if (!a->moved) {
-            mqx_region_discard(store, record->region);
+            mqx_region_file_remove(store, record->region);
         }
     }
-    a->distrust = orphan.broken;
-    int status = mqx_region_discard_strays(store, &a->place);
+    a->cache_in_doubt = orphan.broken;
+    int status = mqx_region_file_remove_strays(store, &a->location);
     if (status == MQX_OK) {
-        status = mqx_region_make(store, &a->place);
+        status = mqx_region_file_create(store, &a->location);
     }
     if (status == MQX_OK) {
-        a->made = true;
+        a->created = true;
         status = take_slot(a);
     }
     if (status == MQX_OK) {
@@ -268,10 +286,11 @@ static int restart(struct attaching *a, const struct mqx_lock_record *record, bo
     return status;
 }
 
-/* ---- the others: join ---- */
+/* ---- further processes: join ---- */
 
 static int refuse_stopped(const struct mqx_store *store, const char *holders)
 {
+    MQX_ASSERT(holders != NULL);
     const bool ended = mqx_region_stopped(&store->region) == MQX_STOP_ENDED;
     return mqx_fail(MQRC_Q_MGR_NOT_AVAILABLE,
                     "the queue manager %s has %s; it restarts when process %s has left",
@@ -280,6 +299,7 @@ static int refuse_stopped(const struct mqx_store *store, const char *holders)
 
 int mqx_attach_may_enter(const struct mqx_store *store, bool control, const char *holders)
 {
+    MQX_ASSERT(store->region.base != NULL);
     char own[16];
     if (control || mqx_load_acquire(&store->region.header->quiescing) == 0) {
         return MQX_OK;
@@ -295,6 +315,8 @@ int mqx_attach_may_enter(const struct mqx_store *store, bool control, const char
 
 static int join(struct attaching *a, const struct mqx_lock_record *record, bool recorded)
 {
+    MQX_ASSERT(!a->created);
+    MQX_ASSERT(a->store->region.base == NULL);
     struct mqx_store *store = a->store;
     char holders[256];
     uint32_t dead = 0;
@@ -303,7 +325,7 @@ static int join(struct attaching *a, const struct mqx_lock_record *record, bool 
         return mqx_fail(MQRC_ENVIRONMENT_ERROR,
                         "the file lock is damaged while process %s is attached", holders);
     }
-    int status = mqx_region_join(store, &a->place, record, holders);
+    int status = mqx_region_file_join(store, &a->location, record, holders);
     if (status != MQX_OK) {
         return status;
     }
@@ -321,10 +343,11 @@ static int join(struct attaching *a, const struct mqx_lock_record *record, bool 
     return status == MQX_OK ? mqx_reap_unless_busy(store, &dead) : status;
 }
 
-/* ---- the whole ---- */
+/* ---- attach ---- */
 
 static int attach_locked(struct attaching *a)
 {
+    MQX_ASSERT(a->store->lock_fd >= 0);
     struct mqx_lock_record record;
     bool recorded = false, anyone = false;
     int status = mqx_lock_record_read(a->store->io, a->store->lock_fd, &record, &recorded);
@@ -337,16 +360,18 @@ static int attach_locked(struct attaching *a)
     return anyone ? join(a, &record, recorded) : restart(a, &record, recorded);
 }
 
-/* Region and slot go, in an order that never shows others a living process without a region. */
-static void let_go(struct mqx_store *store, struct mqx_life_lock *file, bool unlink_region)
+/* Unmaps the region and releases the slot's life lock, in an order that never shows to other processes
+ * a life lock without a region. */
+static void release_region(struct mqx_store *store, struct mqx_life_lock *file, bool unlink_region)
 {
+    MQX_ASSERT(file != NULL);
     if (store->region.base != NULL) {
         const uint32_t slot = store->region.process;
         mqx_journal_detach(store);
-        if (unlink_region) { /* should the name stay, nobody is to take us for attached to it */
+        if (unlink_region) { /* if unlinking fails, the slot must not look attached */
             mqx_store_release(&mqx_process_slot(&store->region, slot)->state,
                               (uint32_t)MQX_PROC_FREE);
-            mqx_region_discard(store, store->region_name);
+            mqx_region_file_remove(store, store->region_name);
         }
         if (store->keep_mapping && !unlink_region) {
             mqx_region_leave(&store->region);
@@ -357,38 +382,42 @@ static void let_go(struct mqx_store *store, struct mqx_life_lock *file, bool unl
     }
 }
 
-/* The region that a failed start made is kept when a failed flush, now or before, forbids the next
- * start to believe the page cache (rule 14): one that never became ready says so. */
-static bool is_needed_as_warning(const struct attaching *a)
+/* The region that a failed start created is kept when a failed flush, now or before, forbids the next
+ * start to trust the page cache (rule 14): a region that never became ready says so. */
+static bool must_keep_region(const struct attaching *a)
 {
+    MQX_ASSERT(a->created);
     const struct mqx_store *store = a->store;
-    return a->distrust || (store->region.base != NULL &&
+    return a->cache_in_doubt || (store->region.base != NULL &&
                            mqx_region_stopped(&store->region) != MQX_RUNNING);
 }
 
 static int attach_under_lock(struct attaching *a)
 {
+    MQX_ASSERT(a->file != NULL);
     int status = mqx_life_lock_enter(a->file, mqx_attach_patience_us);
     if (status != MQX_OK) {
         return status;
     }
     status = attach_locked(a);
+    MQX_ASSERT(status != MQX_OK || a->store->region.process != 0);
     if (status != MQX_OK) {
-        if (!a->made && a->store->region.base != NULL && a->store->region.process != 0) {
-            /* a half-made attachment in somebody's region; if this fails, the sweep does it */
+        if (!a->created && a->store->region.base != NULL && a->store->region.process != 0) {
+            /* an incomplete attachment to a running region; if this fails, the reaper does it */
             mqx_ignore(mqx_reap_process(a->store, a->store->region.process));
         }
-        char text[512]; /* what follows may fail, too, but is not why */
+        char text[512]; /* kept: the clean-up below may fail, too, and replace it */
         (void)snprintf(text, sizeof text, "%s", mqx_error_text());
-        let_go(a->store, a->file, a->made && !is_needed_as_warning(a));
+        release_region(a->store, a->file, a->created && !must_keep_region(a));
         status = mqx_fail(status, "%s", text);
     }
     mqx_life_lock_leave(a->file);
     return status;
 }
 
-static void announce(const struct attaching *a)
+static void log_start(const struct attaching *a)
 {
+    MQX_ASSERT(a->store->errors_dir >= 0);
     struct mqx_store *store = a->store;
     const struct mqx_recovery_report *recovery = &a->report->recovery;
     if (!a->report->first) {
@@ -420,21 +449,24 @@ static void announce(const struct attaching *a)
 int mqx_attach(struct mqx_store *store, const char *path, const char *region_path,
                struct mqx_attach_report *out)
 {
+    MQX_ASSERT(store->io != NULL);
+    MQX_ASSERT(path != NULL);
+    MQX_ASSERT(out != NULL);
     struct attaching a = {
         .store = store,
         .report = out,
-        .place.region_path = region_path != NULL ? region_path : MQX_REGION_DIRECTORY,
+        .location.region_path = region_path != NULL ? region_path : MQX_REGION_DIRECTORY,
     };
     *out = (struct mqx_attach_report){.first = false};
     store->region = (struct mqx_region){.base = NULL};
     store->files = NULL;
-    no_descriptors(store);
-    int status = mqx_host_info_read(&a.place.here);
+    clear_descriptors(store);
+    int status = mqx_host_info_read(&a.location.here);
     if (status == MQX_OK) {
         status = open_directories(&a, path);
     }
     if (status == MQX_OK) {
-        const struct mqx_io_stat facts = {.device = a.place.device, .inode = a.place.inode};
+        const struct mqx_io_stat facts = {.device = a.location.device, .inode = a.location.inode};
         status = mqx_life_lock_open(store->io, store->dir, &facts, &a.file);
     }
     if (status == MQX_OK) {
@@ -444,7 +476,7 @@ int mqx_attach(struct mqx_store *store, const char *path, const char *region_pat
     if (status == MQX_OK) {
         status = attach_under_lock(&a);
         if (status == MQX_OK) {
-            announce(&a);
+            log_start(&a);
             return MQX_OK;
         }
         mqx_fork_guard_remove(store);
@@ -459,10 +491,11 @@ int mqx_attach(struct mqx_store *store, const char *path, const char *region_pat
 
 /* ---- leaving ---- */
 
-/* Non-persistent messages that an orderly end in that mode does not keep; nobody else is attached.
- * */
+/* Non-persistent messages that an orderly end in that mode does not keep; no other process is
+ * attached. */
 static uint64_t count_np_lost(const struct mqx_region *region, int mode)
 {
+    MQX_ASSERT(region->header->ready != 0);
     const uint64_t used = region->header->area[MQX_AREA_MESSAGES].used;
     uint64_t lost = 0;
     for (uint64_t slot = 1; slot < used; slot++) {
@@ -480,9 +513,10 @@ static uint64_t count_np_lost(const struct mqx_region *region, int mode)
     return lost;
 }
 
-/* The dead are swept, the end is written; the maintenance lock is free or its owner dead. */
+/* Reaps dead processes and writes the end; the maintenance lock is free, or its owner is dead. */
 static int orderly_end(struct mqx_store *store, int mode, uint64_t *out_np_discarded)
 {
+    MQX_ASSERT(mode == MQX_CHECKPOINT_CLEAN || mode == MQX_CHECKPOINT_CLEAN_NO_IMAGE);
     struct mqx_region *region = &store->region;
     uint32_t dead = 0;
     int status = mqx_lock_take(region, &region->header->maintenance_lock);
@@ -498,8 +532,9 @@ static int orderly_end(struct mqx_store *store, int mode, uint64_t *out_np_disca
     return status;
 }
 
-static void tell_end(struct mqx_store *store, int status, uint64_t np_discarded)
+static void log_end(struct mqx_store *store, int status, uint64_t np_discarded)
 {
+    MQX_ASSERT(store->errors_dir >= 0);
     if (status != MQX_OK) {
         mqx_log(store, MQX_AMQ_END_FAILED, 'E',
                 "the orderly end of %s could not be written: %s (%s)", store->name,
@@ -514,11 +549,13 @@ static void tell_end(struct mqx_store *store, int status, uint64_t np_discarded)
     mqx_log(store, MQX_AMQ_ENDED, 'I', "queue manager %s ended", store->name);
 }
 
-/* Own work is ended and, when nobody else is attached, the queue manager is. Byte 0 is held when
- * `alone` may be decided. */
+/* Ends the work of this process and, when no other one is attached, the queue manager. `entered`: the
+ * attach lock is held, so it can be decided whether this process is the last one. */
 static int leave_region(struct mqx_store *store, struct mqx_life_lock *file, bool entered, int mode,
                         bool *out_last, uint64_t *out_np_discarded)
 {
+    MQX_ASSERT(store->region.process != 0);
+    MQX_ASSERT(!*out_last);
     struct mqx_region *region = &store->region;
     bool anyone = true;
     mqx_store_release(&mqx_process_slot(region, region->process)->leaving, 1u);
@@ -528,7 +565,7 @@ static int leave_region(struct mqx_store *store, struct mqx_life_lock *file, boo
     }
     if (status == MQX_OK && !anyone) {
         status = orderly_end(store, mode, out_np_discarded);
-        tell_end(store, status, *out_np_discarded);
+        log_end(store, status, *out_np_discarded);
         *out_last = status == MQX_OK; /* else the region stays: the next start reads it */
     }
     return status;
@@ -536,6 +573,8 @@ static int leave_region(struct mqx_store *store, struct mqx_life_lock *file, boo
 
 int mqx_detach(struct mqx_store *store, int mode, uint64_t *out_np_discarded)
 {
+    MQX_ASSERT(store->io != NULL);
+    MQX_ASSERT(out_np_discarded != NULL);
     int status = MQX_OK;
     bool last = false;
     *out_np_discarded = 0;
@@ -544,16 +583,16 @@ int mqx_detach(struct mqx_store *store, int mode, uint64_t *out_np_discarded)
         return MQX_OK;
     }
     struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
-    mqx_check(file != NULL);
+    MQX_ASSERT(file != NULL);
     const bool running = mqx_region_stopped(&store->region) == MQX_RUNNING;
     const int entered = running ? mqx_life_lock_enter(file, mqx_attach_patience_us) : MQX_BUSY;
     if (running) {
         status = leave_region(store, file, entered == MQX_OK, mode, &last, out_np_discarded);
         if (status == MQX_OK && entered != MQX_OK) {
-            status = entered; /* it may have been the last one, and then nobody wrote the end */
+            status = entered; /* it may have been the last one, and then the end is missing */
         }
     }
-    let_go(store, file, last);
+    release_region(store, file, last);
     if (entered == MQX_OK) {
         mqx_life_lock_leave(file);
     }
@@ -566,6 +605,7 @@ int mqx_detach(struct mqx_store *store, int mode, uint64_t *out_np_discarded)
 
 void mqx_attach_drop_life(struct mqx_store *store)
 {
+    MQX_ASSERT(store->region.process != 0);
     struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
     if (file != NULL) {
         mqx_life_lock_release(file, store->region.process, store);
@@ -575,12 +615,14 @@ void mqx_attach_drop_life(struct mqx_store *store)
 int mqx_attach_others(struct mqx_store *store, bool *anyone)
 {
     struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
-    mqx_check(file != NULL);
+    MQX_ASSERT(file != NULL);
+    MQX_ASSERT(store->region.process != 0);
     return mqx_life_lock_anyone(file, store->region.process, anyone);
 }
 
 void mqx_attach_forget(struct mqx_store *store)
 {
+    MQX_ASSERT(store != NULL);
     struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
     if (file != NULL) {
         mqx_life_lock_forget(file);
@@ -588,5 +630,5 @@ void mqx_attach_forget(struct mqx_store *store)
     mqx_fork_guard_remove(store);
     store->region = (struct mqx_region){.base = NULL};
     store->files = NULL;
-    no_descriptors(store);
+    clear_descriptors(store);
 }

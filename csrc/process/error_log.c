@@ -31,6 +31,7 @@ static struct mqx_local_lock threads_lock;
 
 static void clean(char *text, char blank)
 {
+    MQX_ASSERT(text != NULL);
     for (char *c = text; *c != '\0'; c++) {
         const unsigned char byte = (unsigned char)*c;
         if (byte < 0x20 || byte == 0x7f || (byte == ' ' && blank != ' ')) {
@@ -42,6 +43,9 @@ static void clean(char *text, char blank)
 /* "2025-11-21T09:36:12.123456Z pid program AMQ8003I "; its length. */
 static size_t write_head(char *line, size_t size, uint64_t now_us, int amq, char severity)
 {
+    MQX_ASSERT(size > 0);
+    MQX_ASSERT(severity == 'I' || severity == 'W' || severity == 'E');
+    MQX_ASSERT(amq > 0);
     char program[48];
     struct tm utc;
     const time_t seconds = (time_t)(now_us / 1000000);
@@ -79,6 +83,7 @@ static struct turn take_turn(struct mqx_store *store)
 
 static void end_turn(struct mqx_store *store, const struct turn *turn)
 {
+    MQX_ASSERT(!turn->bytes || store->lock_fd >= 0);
     if (turn->bytes) {
         (void)store->io->ops->lock(store->io, store->lock_fd, MQX_LOCK_BYTE_LOG, 1,
                                    MQX_IO_UNLOCK);
@@ -90,6 +95,7 @@ static void end_turn(struct mqx_store *store, const struct turn *turn)
 
 static int open_newest(struct mqx_store *store, uint64_t *out_size)
 {
+    MQX_ASSERT(store->errors_dir >= 0);
     struct mqx_io *io = store->io;
     struct mqx_io_stat facts;
     int fd = io->ops->open(io, store->errors_dir, LOG_NEWEST, MQX_IO_WRITE, 0);
@@ -106,6 +112,7 @@ static int open_newest(struct mqx_store *store, uint64_t *out_size)
 
 static void rotate(struct mqx_store *store)
 {
+    MQX_ASSERT(store->errors_dir >= 0);
     struct mqx_io *io = store->io;
     (void)io->ops->rename(io, store->errors_dir, LOG_MIDDLE, LOG_OLDEST);
     (void)io->ops->rename(io, store->errors_dir, LOG_NEWEST, LOG_MIDDLE);
@@ -113,6 +120,8 @@ static void rotate(struct mqx_store *store)
 
 static void append_line(struct mqx_store *store, const char *line, size_t length)
 {
+    MQX_ASSERT(length > 0 && line[length - 1] == '\n');
+    MQX_ASSERT(length <= LINE_MAX_BYTES);
     struct mqx_io *io = store->io;
     uint64_t size = 0;
     int fd = open_newest(store, &size);
@@ -129,6 +138,8 @@ static void append_line(struct mqx_store *store, const char *line, size_t length
 
 void mqx_log(struct mqx_store *store, int amq, char severity, const char *format, ...)
 {
+    MQX_ASSERT(store->io != NULL);
+    MQX_ASSERT(format != NULL);
     char line[LINE_MAX_BYTES];
     const int saved_errno = errno;
     va_list args;

@@ -1,5 +1,5 @@
 /*
- * error_log.h - the error log of a queue manager: files, lines, who writes when.
+ * error_log.h - the error log of a queue manager: its files, its lines, and how writers take turns.
  *
  * Files: errors/AMQERR01.LOG is the newest, 02 and 03 are older. When a line would make 01 longer
  * than 2 MiB, 02 becomes 03, 01 becomes 02 and a new 01 begins; so at most 6 MiB are kept.
@@ -15,10 +15,12 @@
  *
  * Writers exclude each other by a record lock on one byte of the queue manager's `lock` file (never
  * on the log itself: closing it would drop the lock of another thread), and threads of one process
- * by a local lock. Waiting is bounded; whoever waited in vain writes all the same, since a line
- * that overwrites another one is better than none. Lines are not flushed: the log is no promise.
+ * by a local lock. Waiting is bounded; a writer that waited in vain writes all the same, since a line
+ * that overwrites another one is better than none. Lines are not flushed: the log promises nothing.
  *
- * Never fails its caller, never keeps errno from it, never called under a lock of the region.
+ * Errors: none. A line that cannot be written is lost; errno is left as it was.
+ *
+ * Locks: never called under a lock of the region.
  */
 #ifndef PENSTOCK_ERROR_LOG_H
 #define PENSTOCK_ERROR_LOG_H

@@ -17,13 +17,13 @@
 enum {
     PAUSE_MIN_US = 1000,
     PAUSE_MAX_US = 5000,
-    ODD_AFTER_US = 1000000,
+    DISAGREEMENT_US = 1000000,
 };
 
-struct odd { /* a disagreement about a slot, see mqx_life_lock_odd() */
+struct disagreement { /* about a slot: see mqx_life_lock_disagrees() */
     uint64_t start_time;
     uint64_t since_us;
-    bool told;
+    bool reported;
 };
 
 struct mqx_life_lock {
@@ -33,12 +33,12 @@ struct mqx_life_lock {
     int fd;
     uint32_t users;
     bool entered;           /* a thread of this process has byte 0 */
-    const void *life[MQX_PROCESS_MAX];
-    struct odd odd[MQX_PROCESS_MAX];
+    const void *owner[MQX_PROCESS_MAX]; /* of each life lock of this process; NULL: not held */
+    struct disagreement disagreement[MQX_PROCESS_MAX];
 };
 
 /* The registry; `guard` covers it and all fields above but the fixed ones. It is not held across
- * calls of the file table, except at the last close: `entered` and `life` are set before the kernel
+ * calls of the file table, except at the last close: `entered` and `owner` are set before the kernel
  * is asked, so that of two threads one asks. */
 static struct mqx_local_lock guard;
 static struct mqx_life_lock *files;
@@ -48,7 +48,7 @@ static void take_guard(void)
 {
     mqx_local_take(&guard);
     if (files_pid != (int32_t)getpid()) {
-        files = NULL; /* the parent's (invariant 3) */
+        files = NULL; /* objects of the parent process (invariant 3) */
         files_pid = (int32_t)getpid();
     }
 }
@@ -63,10 +63,11 @@ static void drop_guard(void)
 /* Owner and mode as for everything in the directory (rules 37, 39). */
 static int verify_lock_file(struct mqx_io *io, int fd)
 {
+    MQX_ASSERT(fd >= 0);
     struct mqx_io_stat facts;
     const int err = io->ops->stat(io, fd, &facts);
     if (err < 0) {
-        return mqx_io_reason(err, "looking at the file lock");
+        return mqx_io_reason(err, "reading the state of the file lock");
     }
     if (facts.owner != (uint32_t)geteuid() || (facts.mode & 022u) != 0) {
         return mqx_fail(MQRC_NOT_AUTHORIZED,
@@ -78,11 +79,13 @@ static int verify_lock_file(struct mqx_io *io, int fd)
 
 static int open_lock_file(struct mqx_io *io, int dir, int *out)
 {
+    MQX_ASSERT(dir >= 0);
+    MQX_ASSERT(*out == -1);
     int fd = io->ops->open(io, dir, MQX_LOCK_FILE, MQX_IO_WRITE, 0);
     if (fd == -ENOENT) {
         fd = io->ops->open(io, dir, MQX_LOCK_FILE, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
     }
-    if (fd == -EEXIST) { /* somebody was faster */
+    if (fd == -EEXIST) { /* another process was faster */
         fd = io->ops->open(io, dir, MQX_LOCK_FILE, MQX_IO_WRITE, 0);
     }
     if (fd < 0) {
@@ -98,8 +101,9 @@ static int open_lock_file(struct mqx_io *io, int dir, int *out)
 }
 
 /* guard held; the object of that directory or NULL */
-static struct mqx_life_lock *look_up(const struct mqx_io *io, const struct mqx_io_stat *facts)
+static struct mqx_life_lock *find_directory(const struct mqx_io *io, const struct mqx_io_stat *facts)
 {
+    MQX_ASSERT(files_pid == (int32_t)getpid());
     struct mqx_life_lock *file = files;
     while (file != NULL && (file->io != io || file->device != facts->device ||
                             file->inode != facts->inode)) {
@@ -109,11 +113,13 @@ static struct mqx_life_lock *look_up(const struct mqx_io *io, const struct mqx_i
 }
 
 /* guard held */
-static void unlist(struct mqx_life_lock *file)
+static void remove_and_free(struct mqx_life_lock *file)
 {
+    MQX_ASSERT(file != NULL);
+    MQX_ASSERT(files_pid == (int32_t)getpid());
     struct mqx_life_lock **link = &files;
     while (*link != file) {
-        mqx_check(*link != NULL);
+        MQX_ASSERT(*link != NULL);
         link = &(*link)->next;
     }
     *link = file->next;
@@ -126,8 +132,9 @@ static void unlist(struct mqx_life_lock *file)
 static bool find_or_enter(struct mqx_io *io, const struct mqx_io_stat *facts,
                           struct mqx_life_lock *fresh, struct mqx_life_lock **out)
 {
+    MQX_ASSERT(fresh != NULL);
     take_guard();
-    struct mqx_life_lock *file = look_up(io, facts);
+    struct mqx_life_lock *file = find_directory(io, facts);
     const bool found = file != NULL && file->fd >= 0;
     if (found) {
         file->users++;
@@ -147,6 +154,8 @@ static bool find_or_enter(struct mqx_io *io, const struct mqx_io_stat *facts,
 int mqx_life_lock_open(struct mqx_io *io, int dir, const struct mqx_io_stat *facts,
                        struct mqx_life_lock **out)
 {
+    MQX_ASSERT(io != NULL);
+    MQX_ASSERT(dir >= 0);
     int fd = -1;
     struct mqx_life_lock *fresh = malloc(sizeof *fresh);
     if (fresh == NULL) {
@@ -166,7 +175,7 @@ int mqx_life_lock_open(struct mqx_io *io, int dir, const struct mqx_io_stat *fac
     if (status == MQX_OK) {
         fresh->fd = fd;
     } else {
-        unlist(fresh);
+        remove_and_free(fresh);
         *out = NULL;
     }
     drop_guard();
@@ -176,29 +185,33 @@ int mqx_life_lock_open(struct mqx_io *io, int dir, const struct mqx_io_stat *fac
 void mqx_life_lock_close(struct mqx_life_lock *file)
 {
     take_guard();
-    mqx_check(file->users > 0);
+    MQX_ASSERT(file->users > 0);
+    MQX_ASSERT(file->fd >= 0);
     file->users--;
     if (file->users == 0) {
         (void)file->io->ops->close(file->io, file->fd);
-        unlist(file);
+        remove_and_free(file);
     }
     drop_guard();
 }
 
 void mqx_life_lock_forget(struct mqx_life_lock *file)
 {
+    MQX_ASSERT(file != NULL);
     take_guard();
-    unlist(file);
+    remove_and_free(file);
     drop_guard();
 }
 
 int mqx_life_lock_fd(const struct mqx_life_lock *file)
 {
+    MQX_ASSERT(file->fd >= 0);
     return file->fd;
 }
 
 struct mqx_life_lock *mqx_life_lock_find(const struct mqx_io *io, int fd)
 {
+    MQX_ASSERT(io != NULL);
     take_guard();
     struct mqx_life_lock *file = files;
     while (file != NULL && (file->io != io || file->fd != fd)) {
@@ -212,6 +225,7 @@ struct mqx_life_lock *mqx_life_lock_find(const struct mqx_io *io, int fd)
 
 static int try_enter(struct mqx_life_lock *file)
 {
+    MQX_ASSERT(file->fd >= 0);
     take_guard();
     const bool busy = file->entered;
     file->entered = true;
@@ -229,8 +243,9 @@ static int try_enter(struct mqx_life_lock *file)
     return err;
 }
 
-static int still_busy(struct mqx_life_lock *file, uint64_t waited_us)
+static int report_busy(struct mqx_life_lock *file, uint64_t waited_us)
 {
+    MQX_ASSERT(file != NULL);
     int32_t pid = 0;
     const int err = file->io->ops->test_lock(file->io, file->fd, MQX_LOCK_BYTE_ATTACH, 1, &pid);
     if (err < 0) {
@@ -243,6 +258,7 @@ static int still_busy(struct mqx_life_lock *file, uint64_t waited_us)
 
 int mqx_life_lock_enter(struct mqx_life_lock *file, uint64_t patience_us)
 {
+    MQX_ASSERT(file != NULL);
     struct mqx_io_stat facts;
     const uint64_t start_us = mqx_clock_monotonic_us();
     uint64_t pause_us = PAUSE_MIN_US;
@@ -250,7 +266,7 @@ int mqx_life_lock_enter(struct mqx_life_lock *file, uint64_t patience_us)
     while (err == -EAGAIN) {
         const uint64_t waited_us = mqx_clock_monotonic_us() - start_us;
         if (waited_us >= patience_us) {
-            return still_busy(file, waited_us);
+            return report_busy(file, waited_us);
         }
         mqx_clock_sleep_us(pause_us);
         pause_us = pause_us < PAUSE_MAX_US ? pause_us + PAUSE_MIN_US : pause_us;
@@ -264,7 +280,7 @@ int mqx_life_lock_enter(struct mqx_life_lock *file, uint64_t patience_us)
         return MQX_OK;
     }
     mqx_life_lock_leave(file);
-    return err < 0 ? mqx_io_reason(err, "looking at the file lock")
+    return err < 0 ? mqx_io_reason(err, "reading the state of the file lock")
                    : mqx_fail(MQRC_ENVIRONMENT_ERROR,
                               "the file lock was removed from the queue manager's directory while "
                               "it is in use; end every process that is attached");
@@ -272,9 +288,10 @@ int mqx_life_lock_enter(struct mqx_life_lock *file, uint64_t patience_us)
 
 void mqx_life_lock_leave(struct mqx_life_lock *file)
 {
+    MQX_ASSERT(file->fd >= 0);
     (void)file->io->ops->lock(file->io, file->fd, MQX_LOCK_BYTE_ATTACH, 1, MQX_IO_UNLOCK);
     take_guard();
-    mqx_check(file->entered);
+    MQX_ASSERT(file->entered);
     file->entered = false;
     drop_guard();
 }
@@ -283,12 +300,13 @@ void mqx_life_lock_leave(struct mqx_life_lock *file)
 
 int mqx_life_lock_claim(struct mqx_life_lock *file, uint32_t slot, const void *owner)
 {
-    mqx_check(slot > 0 && slot < MQX_PROCESS_MAX);
-    mqx_check(owner != NULL);
+    MQX_ASSERT(slot > 0);
+    MQX_ASSERT(slot < MQX_PROCESS_MAX);
+    MQX_ASSERT(owner != NULL);
     take_guard();
-    const bool ours = file->life[slot] == NULL;
+    const bool ours = file->owner[slot] == NULL;
     if (ours) {
-        file->life[slot] = owner;
+        file->owner[slot] = owner;
     }
     drop_guard();
     if (!ours) {
@@ -298,7 +316,7 @@ int mqx_life_lock_claim(struct mqx_life_lock *file, uint32_t slot, const void *o
                                         MQX_IO_LOCK_EXCLUSIVE);
     if (err != 0) {
         take_guard();
-        file->life[slot] = NULL;
+        file->owner[slot] = NULL;
         drop_guard();
     }
     return err == 0 ? MQX_OK : err == -EAGAIN ? MQX_BUSY : mqx_io_reason(err, "taking a life lock");
@@ -306,29 +324,31 @@ int mqx_life_lock_claim(struct mqx_life_lock *file, uint32_t slot, const void *o
 
 void mqx_life_lock_release(struct mqx_life_lock *file, uint32_t slot, const void *owner)
 {
-    mqx_check(slot < MQX_PROCESS_MAX);
+    MQX_ASSERT(slot < MQX_PROCESS_MAX);
+    MQX_ASSERT(owner != NULL);
     take_guard();
-    const bool held = slot > 0 && file->life[slot] == owner;
+    const bool held = slot > 0 && file->owner[slot] == owner;
     drop_guard();
     if (held) {
         (void)file->io->ops->lock(file->io, file->fd, MQX_LOCK_BYTE_LIFE + slot, 1, MQX_IO_UNLOCK);
         take_guard();
-        file->life[slot] = NULL;
+        file->owner[slot] = NULL;
         drop_guard();
     }
 }
 
 bool mqx_life_lock_mine(struct mqx_life_lock *file, uint32_t slot)
 {
-    mqx_check(slot < MQX_PROCESS_MAX);
+    MQX_ASSERT(slot < MQX_PROCESS_MAX);
     take_guard();
-    const bool mine = file->life[slot] != NULL;
+    const bool mine = file->owner[slot] != NULL;
     drop_guard();
     return mine;
 }
 
 int mqx_life_lock_holder(struct mqx_life_lock *file, uint32_t slot, int32_t *out_pid)
 {
+    MQX_ASSERT(slot < MQX_PROCESS_MAX);
     if (mqx_life_lock_mine(file, slot)) {
         *out_pid = (int32_t)getpid();
         return MQX_OK;
@@ -340,44 +360,48 @@ int mqx_life_lock_holder(struct mqx_life_lock *file, uint32_t slot, int32_t *out
 
 int mqx_life_lock_anyone(struct mqx_life_lock *file, uint32_t except, bool *out)
 {
+    MQX_ASSERT(except < MQX_PROCESS_MAX);
     int32_t pid = 0;
     *out = false;
     take_guard();
     for (uint32_t slot = 1; slot < MQX_PROCESS_MAX && !*out; slot++) {
-        *out = slot != except && file->life[slot] != NULL;
+        *out = slot != except && file->owner[slot] != NULL;
     }
     drop_guard();
     if (*out) {
         return MQX_OK;
     }
-    /* Our own locks are never reported, so one question covers everybody else. */
+    /* The kernel never reports our own locks, so one probe covers all other processes. */
     const int err = file->io->ops->test_lock(file->io, file->fd, MQX_LOCK_BYTE_LIFE,
                                              MQX_PROCESS_MAX, &pid);
     *out = pid != 0;
     return err == 0 ? MQX_OK : mqx_io_reason(err, "asking for life locks");
 }
 
-/* Nobody holds one of these slots, as far as can be told. */
-static bool is_free(struct mqx_life_lock *file, uint32_t slot, uint32_t count)
+/* Are the life locks of these slots free, as far as the kernel says? */
+static bool are_free(struct mqx_life_lock *file, uint32_t slot, uint32_t count)
 {
+    MQX_ASSERT(count > 0);
+    MQX_ASSERT(slot + count <= MQX_PROCESS_MAX);
     int32_t pid = 0;
     bool own = false;
-    mqx_check(slot + count <= MQX_PROCESS_MAX);
     take_guard();
     for (uint32_t i = slot; i < slot + count && !own; i++) {
-        own = file->life[i] != NULL;
+        own = file->owner[i] != NULL;
     }
     drop_guard();
     return !own && file->io->ops->test_lock(file->io, file->fd, MQX_LOCK_BYTE_LIFE + slot, count,
                                             &pid) == 0 && pid == 0;
 }
 
-/* How many slots from this one on can be passed over, at least one: blocks of a power of two are
- * asked about as a whole, for most of the slots are free and each question is a system call. */
-static uint32_t free_run(struct mqx_life_lock *file, uint32_t slot)
+/* How many slots from this one on can be skipped, at least one: blocks of a power of two are probed as
+ * a whole, since most slots are free and each probe is a system call. */
+static uint32_t count_free_from(struct mqx_life_lock *file, uint32_t slot)
 {
+    MQX_ASSERT(slot > 0);
+    MQX_ASSERT(slot < MQX_PROCESS_MAX);
     uint32_t count = slot & (~slot + 1);
-    while (count > 1 && (slot + count > MQX_PROCESS_MAX || !is_free(file, slot, count))) {
+    while (count > 1 && (slot + count > MQX_PROCESS_MAX || !are_free(file, slot, count))) {
         count /= 2;
     }
     return count;
@@ -385,14 +409,14 @@ static uint32_t free_run(struct mqx_life_lock *file, uint32_t slot)
 
 void mqx_life_lock_holders(struct mqx_life_lock *file, char *text, size_t size)
 {
+    MQX_ASSERT(size >= MQX_HOLDERS_TEXT_MIN);
     enum { NAMED_MAX = 8 };
     uint32_t count = 0, step = 1;
     size_t used = 0;
-    mqx_check(size >= 160);
     (void)snprintf(text, size, "nobody");
     for (uint32_t slot = 1; slot < MQX_PROCESS_MAX; slot += step) {
         int32_t pid = 0;
-        step = free_run(file, slot);
+        step = count_free_from(file, slot);
         if (step > 1 || mqx_life_lock_holder(file, slot, &pid) != MQX_OK || pid == 0) {
             continue;
         }
@@ -406,17 +430,18 @@ void mqx_life_lock_holders(struct mqx_life_lock *file, char *text, size_t size)
     }
 }
 
-bool mqx_life_lock_odd(struct mqx_life_lock *file, uint32_t slot, uint64_t start_time)
+bool mqx_life_lock_disagrees(struct mqx_life_lock *file, uint32_t slot, uint64_t start_time)
 {
+    MQX_ASSERT(slot < MQX_PROCESS_MAX);
+    MQX_ASSERT(start_time != 0);
     const uint64_t now_us = mqx_clock_monotonic_us();
-    mqx_check(slot < MQX_PROCESS_MAX);
     take_guard();
-    struct odd *odd = &file->odd[slot];
-    if (odd->start_time != start_time) {
-        *odd = (struct odd){.start_time = start_time, .since_us = now_us};
+    struct disagreement *disagreement = &file->disagreement[slot];
+    if (disagreement->start_time != start_time) {
+        *disagreement = (struct disagreement){.start_time = start_time, .since_us = now_us};
     }
-    const bool tell = !odd->told && now_us - odd->since_us >= ODD_AFTER_US;
-    odd->told = odd->told || tell;
+    const bool tell = !disagreement->reported && now_us - disagreement->since_us >= DISAGREEMENT_US;
+    disagreement->reported = disagreement->reported || tell;
     drop_guard();
     return tell;
 }

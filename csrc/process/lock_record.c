@@ -4,19 +4,20 @@
 #include "process/lock_record.h"
 
 #include "base/assert.h"
-#include "base/checksum.h"
 #include "base/error.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORD_SIZE = 1024 };
+enum { RECORD_SIZE = 1024, RECORD_VERSION = 1, DECIMAL = 10, HEXADECIMAL = 16 };
 
 /* The value of the line `key=`, which must be the next one; NULL otherwise. Moves *at behind the
  * line and ends the value with a NUL. */
 static const char *next_value(char **at, const char *key)
 {
+    MQX_ASSERT(at != NULL && *at != NULL);
+    MQX_ASSERT(key[0] != '\0');
     char *value = *at + strlen(key);
     if (strncmp(*at, key, strlen(key)) != 0) {
         return NULL;
@@ -32,6 +33,8 @@ static const char *next_value(char **at, const char *key)
 
 static bool get_number(char **at, const char *key, int base, uint64_t *out)
 {
+    MQX_ASSERT(out != NULL);
+    MQX_ASSERT(base == DECIMAL || base == HEXADECIMAL);
     char *end = NULL;
     const char *value = next_value(at, key);
     if (value == NULL || *value == '\0') {
@@ -43,6 +46,7 @@ static bool get_number(char **at, const char *key, int base, uint64_t *out)
 
 static bool get_bytes(char **at, const char *key, uint8_t out[16])
 {
+    MQX_ASSERT(out != NULL);
     static const char digits[] = "0123456789abcdef";
     const char *value = next_value(at, key);
     if (value == NULL || strlen(value) != 32) {
@@ -60,6 +64,7 @@ static bool get_bytes(char **at, const char *key, uint8_t out[16])
 
 static bool get_text(char **at, const char *key, char *out, size_t size)
 {
+    MQX_ASSERT(size > 0);
     const char *value = next_value(at, key);
     if (value == NULL || strlen(value) >= size) {
         return false;
@@ -70,31 +75,33 @@ static bool get_text(char **at, const char *key, char *out, size_t size)
 
 static bool parse(char *text, struct mqx_lock_record *out)
 {
+    MQX_ASSERT(out != NULL);
     uint64_t version = 0, end = 0;
     char *at = text;
     memset(out, 0, sizeof *out);
-    return get_number(&at, "penstock=", 10, &version) && version == 1 &&
+    return get_number(&at, "penstock=", DECIMAL, &version) && version == RECORD_VERSION &&
            get_bytes(&at, "boot=", out->where.boot_id) &&
-           get_number(&at, "namespace=", 10, &out->where.pid_namespace) &&
+           get_number(&at, "namespace=", DECIMAL, &out->where.pid_namespace) &&
            get_text(&at, "libc=", out->where.libc, sizeof out->where.libc) &&
-           get_number(&at, "device=", 10, &out->device) &&
-           get_number(&at, "inode=", 10, &out->inode) &&
-           get_number(&at, "layout=", 16, &out->layout) &&
+           get_number(&at, "device=", DECIMAL, &out->device) &&
+           get_number(&at, "inode=", DECIMAL, &out->inode) &&
+           get_number(&at, "layout=", HEXADECIMAL, &out->layout) &&
            get_bytes(&at, "incarnation=", out->incarnation) &&
            get_text(&at, "region=", out->region, sizeof out->region) &&
            get_text(&at, "directory=", out->directory, sizeof out->directory) &&
-           get_number(&at, "end=", 10, &end) && end == 1;
+           get_number(&at, "end=", DECIMAL, &end) && end == 1;
 }
 
 int mqx_lock_record_read(struct mqx_io *io, int fd, struct mqx_lock_record *out, bool *out_found)
 {
+    MQX_ASSERT(fd >= 0);
     char text[RECORD_SIZE + 1];
     const int64_t n = io->ops->read(io, fd, text, RECORD_SIZE, 0);
     *out_found = false;
     if (n < 0) {
         return mqx_io_reason((int)n, "reading the file lock");
     }
-    mqx_check(n <= RECORD_SIZE);
+    MQX_ASSERT(n <= RECORD_SIZE);
     text[n] = '\0';
     *out_found = parse(text, out) && strchr(out->region, '/') == NULL && out->region[0] != '\0';
     return MQX_OK;
@@ -102,6 +109,7 @@ int mqx_lock_record_read(struct mqx_io *io, int fd, struct mqx_lock_record *out,
 
 static void hex(const uint8_t bytes[16], char out[33])
 {
+    MQX_ASSERT(bytes != NULL);
     for (int i = 0; i < 16; i++) {
         (void)snprintf(out + 2 * i, 3, "%02x", bytes[i]);
     }
@@ -109,6 +117,8 @@ static void hex(const uint8_t bytes[16], char out[33])
 
 int mqx_lock_record_write(struct mqx_io *io, int fd, const struct mqx_lock_record *record)
 {
+    MQX_ASSERT(fd >= 0);
+    MQX_ASSERT(strchr(record->region, '/') == NULL);
     char text[RECORD_SIZE + 1], boot[33], incarnation[33];
     hex(record->where.boot_id, boot);
     hex(record->incarnation, incarnation);
@@ -120,18 +130,12 @@ int mqx_lock_record_write(struct mqx_io *io, int fd, const struct mqx_lock_recor
         boot, (unsigned long long)record->where.pid_namespace, record->where.libc,
         (unsigned long long)record->device, (unsigned long long)record->inode,
         (unsigned long long)record->layout, incarnation, record->region, record->directory);
-    mqx_check(n > 0 && n < RECORD_SIZE);
+    MQX_ASSERT(n > 0);
+    MQX_ASSERT(n < RECORD_SIZE); /* the longest fields of struct mqx_lock_record fit */
     text[n] = '\n';
     int err = mqx_io_write_all(io, fd, text, RECORD_SIZE, 0, 0);
     if (err == 0) {
         err = io->ops->sync(io, fd);
     }
     return err == 0 ? MQX_OK : mqx_io_reason(err, "writing the file lock");
-}
-
-void mqx_region_prefix(uint64_t device, uint64_t inode, char out[MQX_LOCK_RECORD_NAME_SIZE])
-{
-    const uint64_t identity[2] = {device, inode};
-    (void)snprintf(out, MQX_LOCK_RECORD_NAME_SIZE, "penstock-%016llx-",
-                   (unsigned long long)mqx_hash64(identity, sizeof identity, 0));
 }

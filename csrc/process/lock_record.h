@@ -17,10 +17,11 @@
  *     end=1
  *
  * A text that does not parse to the end counts as none: a write torn by a power cut.
- * Caller holds the attach lock.
+ *
+ * Locks: the caller holds the attach lock (life_lock.h).
  */
-#ifndef PENSTOCK_RECORD_H
-#define PENSTOCK_RECORD_H
+#ifndef PENSTOCK_LOCK_RECORD_H
+#define PENSTOCK_LOCK_RECORD_H
 
 #include "os/io.h"
 #include "os/host_info.h"
@@ -37,14 +38,11 @@ struct mqx_lock_record {
     char directory[MQX_LOCK_RECORD_PATH_SIZE];
 };
 
-/* *out_found is false when there is no whole record. */
+/* *out_found is false when there is no whole record. 2101 2195 */
 int mqx_lock_record_read(struct mqx_io *io, int fd, struct mqx_lock_record *out,
                          bool *out_found) MQX_MUST_USE;
-/* Written and flushed. */
+/* Writes the record in one call and flushes it. 2101 2192 2195 */
 int mqx_lock_record_write(struct mqx_io *io, int fd,
                           const struct mqx_lock_record *record) MQX_MUST_USE;
-
-/* "penstock-" and 16 hex digits of device and inode, then "-". */
-void mqx_region_prefix(uint64_t device, uint64_t inode, char out[MQX_LOCK_RECORD_NAME_SIZE]);
 
 #endif

@@ -1,8 +1,7 @@
 /*
  * maintenance.c - see maintenance.h.
  *
- * Locks: the maintenance lock by trylock around a round; the steps take what they need. Nothing is
- * logged while it is held: a round collects what there is to say.
+ * A round collects what is to be logged, and the thread logs it after the lock.
  */
 #include "process/maintenance.h"
 
@@ -18,6 +17,7 @@
 #include "process/reaper.h"
 #include "queue/queue.h"
 #include "recovery/checkpoint.h"
+#include "region/damage.h"
 #include "unit/unit.h"
 
 #include <pthread.h>
@@ -29,21 +29,26 @@
 enum {
     ROUND_US = 500000,        /* between rounds when nothing is pending */
     MARK_AFTER_US = 100000,   /* of idleness (rule 9) */
-    OBJECTS_A_ROUND = 8192,   /* looked at in one round */
+    OBJECTS_A_ROUND = 8192,   /* visited in one round */
     EXPIRE_STEPS = 64,        /* of 64 messages each, a queue and round */
     STACK_BYTES = 512 * 1024,
 };
 
-enum step { SWEEP, MARK, RESERVE, SPARE, OBJECTS, GROW, CHECKPOINT, STEP_COUNT };
+enum step { REAP, MARK, RESERVE, SPARE, OBJECTS, GROW, CHECKPOINT, STEP_COUNT };
 static const char *const step_names[STEP_COUNT] = {
-    "sweep of dead processes", "mark page",           "journal reserve", "spare segment",
-    "expiry and clean-up",     "growth of the region", "checkpoint",
+    [REAP] = "reaping of dead processes",
+    [MARK] = "mark page",
+    [RESERVE] = "journal reserve",
+    [SPARE] = "spare segment",
+    [OBJECTS] = "expiry and clean-up",
+    [GROW] = "growth of the region",
+    [CHECKPOINT] = "checkpoint",
 };
 
-struct round { /* what is known from round to round, and what the last one met */
+struct round { /* kept from round to round, and the outcome of the last one */
     uint32_t next_object;
     uint32_t dead;
-    uint32_t long_units; /* told to back out */
+    uint32_t long_units; /* marked: their next call backs them out */
     int status[STEP_COUNT];
     char text[STEP_COUNT][256];
 };
@@ -53,24 +58,27 @@ struct mqx_maintenance {
     pthread_t thread;
     uint32_t stop; /* atomic */
     struct round round;
-    int told[STEP_COUNT]; /* status of a step when it was last logged */
-    struct mqx_lock_watchdog watch;
+    int logged[STEP_COUNT]; /* status of a step when it was last logged */
+    struct mqx_lock_watchdog watchdog;
 };
 
 /* ---- the steps ---- */
 
-static int step_sweep(struct mqx_store *store, struct round *round)
+static int step_reap(struct mqx_store *store, struct round *round)
 {
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
     return mqx_reap(store, &round->dead);
 }
 
 static bool is_unmarked(const struct mqx_journal *journal)
 {
+    MQX_ASSERT(journal != NULL);
     return mqx_load_relaxed(&journal->marked) < mqx_load_acquire(&journal->durable);
 }
 
 static int step_mark(struct mqx_store *store, struct round *round)
 {
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
     const struct mqx_journal *journal = store->region.journal;
     const uint64_t now_us = store->io->ops->now_us(store->io);
     (void)round;
@@ -79,9 +87,10 @@ static int step_mark(struct mqx_store *store, struct round *round)
                : MQX_OK;
 }
 
-/* Rule 12: what gets, commits and backouts of everything present would write. */
+/* Rule 12: the bytes that gets, commits and backouts of all messages present would write. */
 static int step_reserve(struct mqx_store *store, struct round *round)
 {
+    MQX_ASSERT(store->region.header->stripe_count <= MQX_STRIPE_MAX);
     const struct mqx_region *region = &store->region;
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
     uint64_t messages = 0, contexts = 0;
@@ -106,6 +115,7 @@ static int step_spare(struct mqx_store *store, struct round *round)
 
 static int expire(struct mqx_store *store, uint32_t slot)
 {
+    MQX_ASSERT(slot != 0);
     const uint64_t now_us = store->io->ops->now_us(store->io);
     bool more = true;
     int status = MQX_OK;
@@ -115,8 +125,9 @@ static int expire(struct mqx_store *store, uint32_t slot)
     return status;
 }
 
-static int look_after(struct mqx_store *store, uint32_t slot)
+static int maintain_object(struct mqx_store *store, uint32_t slot)
 {
+    MQX_ASSERT(slot != 0);
     const struct mqx_object *object = mqx_object(&store->region, slot);
     if (object == NULL) {
         return MQX_OK;
@@ -132,18 +143,20 @@ static int look_after(struct mqx_store *store, uint32_t slot)
 
 static int step_objects(struct mqx_store *store, struct round *round)
 {
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
     const uint64_t used = mqx_load_acquire(&store->region.header->area[MQX_AREA_OBJECTS].used);
     const uint64_t count = used - 1 < OBJECTS_A_ROUND ? used - 1 : OBJECTS_A_ROUND;
     int status = MQX_OK;
     for (uint64_t i = 0; i < count && status == MQX_OK; i++) {
         round->next_object = round->next_object + 1 < used ? round->next_object + 1 : 1;
-        status = look_after(store, round->next_object);
+        status = maintain_object(store, round->next_object);
     }
     return status;
 }
 
 static int step_grow(struct mqx_store *store, struct round *round)
 {
+    MQX_ASSERT(store->region.base != NULL);
     struct mqx_region *region = &store->region;
     int status = MQX_OK;
     (void)round;
@@ -159,33 +172,40 @@ static int step_grow(struct mqx_store *store, struct round *round)
 
 static int step_checkpoint(struct mqx_store *store, struct round *round)
 {
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
     mqx_unit_mark_long(store, &round->long_units);
     return mqx_checkpoint_due(store) ? mqx_checkpoint(store, MQX_CHECKPOINT_FUZZY) : MQX_OK;
 }
 
 typedef int (*step_function)(struct mqx_store *store, struct round *round);
 static const step_function steps[STEP_COUNT] = {
-    [SWEEP] = step_sweep,     [MARK] = step_mark, [RESERVE] = step_reserve,
-    [SPARE] = step_spare,     [OBJECTS] = step_objects, [GROW] = step_grow,
+    [REAP] = step_reap,
+    [MARK] = step_mark,
+    [RESERVE] = step_reserve,
+    [SPARE] = step_spare,
+    [OBJECTS] = step_objects,
+    [GROW] = step_grow,
     [CHECKPOINT] = step_checkpoint,
 };
 
 /* ---- a round ---- */
 
-static int sweep_between(struct mqx_store *store)
+static int reap_between_steps(struct mqx_store *store)
 {
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
     uint32_t dead = 0;
     return mqx_reap(store, &dead);
 }
 
-/* MQX_BUSY when somebody else has the maintenance lock. */
+/* MQX_BUSY when another thread or process has the maintenance lock. */
 static int run_round(struct mqx_store *store, struct round *round)
 {
+    MQX_ASSERT(store->region.process != 0);
     struct mqx_region *region = &store->region;
     struct mqx_header *header = region->header;
     round->dead = 0;
     round->long_units = 0;
-    store->between = sweep_between;
+    store->maintenance_hook = reap_between_steps;
     memset(round->status, 0, sizeof round->status);
     const int status = mqx_lock_try(region, &header->maintenance_lock);
     if (status != MQX_OK) {
@@ -217,10 +237,11 @@ int mqx_maintenance_round(struct mqx_store *store)
 
 /* ---- the thread ---- */
 
-static void tell(struct mqx_maintenance *helper)
+static void log_round(struct mqx_maintenance *m)
 {
-    struct mqx_store *store = helper->store;
-    const struct round *round = &helper->round;
+    MQX_ASSERT(!mqx_lock_held(&m->store->region, &m->store->region.header->maintenance_lock));
+    struct mqx_store *store = m->store;
+    const struct round *round = &m->round;
     if (round->dead > 0) {
         mqx_log(store, MQX_AMQ_PROCESS_DIED, 'W',
                 "%u processes ended without leaving %s; their units of work were backed out",
@@ -233,35 +254,51 @@ static void tell(struct mqx_maintenance *helper)
     }
     for (int i = 0; i < STEP_COUNT; i++) {
         const int status = round->status[i];
-        if (status != MQX_OK && status != helper->told[i]) {
+        if (status != MQX_OK && status != m->logged[i]) {
             mqx_log(store, MQX_AMQ_MAINTENANCE, 'E', "%s fails: %s (%s)", step_names[i],
                     mqx_reason_name(status), round->text[i]);
-        } else if (status == MQX_OK && helper->told[i] != MQX_OK) {
+        } else if (status == MQX_OK && m->logged[i] != MQX_OK) {
             mqx_log(store, MQX_AMQ_MAINTENANCE_OK, 'I', "%s works again", step_names[i]);
         }
-        helper->told[i] = status;
+        m->logged[i] = status;
     }
 }
 
-static void tell_held(struct mqx_maintenance *helper)
+static void log_held_lock(struct mqx_maintenance *m)
 {
-    struct mqx_held held;
-    if (mqx_lock_watchdog_check(&helper->watch, &helper->store->region, &held)) {
-        mqx_log(helper->store, MQX_AMQ_LOCK_HELD_LONG, 'W',
-                "process %d has held lock %u of the shared region for %u s; everybody who needs it "
-                "waits: is that process stopped?", held.pid, held.lock, held.seconds);
+    MQX_ASSERT(!mqx_lock_held(&m->store->region, &m->store->region.header->maintenance_lock));
+    struct mqx_held_lock held;
+    if (mqx_lock_watchdog_check(&m->watchdog, &m->store->region, &held)) {
+        mqx_log(m->store, MQX_AMQ_LOCK_HELD_LONG, 'W',
+                "process %d has held lock %u of the shared region for %u s; every process that needs "
+                "it waits: is that process stopped?", held.pid, held.rank, held.seconds);
     }
 }
 
-/* Rule 13: once nobody is inside, the next connect may recover. */
-static void leave_when_stopped(struct mqx_maintenance *helper, bool *told)
+/* Logs that the queue manager has stopped, and which structure was damaged if that is why. */
+static void log_stop(struct mqx_store *store)
 {
-    struct mqx_store *store = helper->store;
+    const char *damage = mqx_region_damage_text(&store->region);
+    MQX_ASSERT(mqx_region_stopped(&store->region) == MQX_STOP_BROKEN);
+    if (damage == NULL) {
+        mqx_log(store, MQX_AMQ_STOPPED, 'E', "queue manager %s has stopped", store->name);
+    } else {
+        mqx_log(store, MQX_AMQ_STOPPED, 'E',
+                "queue manager %s has stopped: the shared region is damaged in %s", store->name,
+                damage);
+    }
+}
+
+/* Rule 13: once no file call is under way in any process, the next attach may recover. */
+static void leave_when_stopped(struct mqx_maintenance *m, bool *logged)
+{
+    MQX_ASSERT(m->store->region.process != 0);
+    struct mqx_store *store = m->store;
     const struct mqx_process *process = mqx_process_slot(&store->region, store->region.process);
-    if (!*told) {
-        *told = true;
+    if (!*logged) {
+        *logged = true;
         if (mqx_region_stopped(&store->region) == MQX_STOP_BROKEN) {
-            mqx_log(store, MQX_AMQ_STOPPED, 'E', "queue manager %s has stopped", store->name);
+            log_stop(store);
         }
     }
     if (mqx_load_acquire(&process->calls_inside) == 0) {
@@ -271,22 +308,22 @@ static void leave_when_stopped(struct mqx_maintenance *helper, bool *told)
 
 static void *run(void *arg)
 {
-    struct mqx_maintenance *helper = arg;
-    struct mqx_region *region = &helper->store->region;
+    struct mqx_maintenance *m = arg;
+    struct mqx_region *region = &m->store->region;
     uint32_t *doorbell = &mqx_process_slot(region, region->process)->doorbell;
-    bool told_stopped = false;
-    while (mqx_load_acquire(&helper->stop) == 0) {
+    bool stop_logged = false;
+    while (mqx_load_acquire(&m->stop) == 0) {
         const uint32_t seen = mqx_load_acquire(doorbell);
         if (mqx_region_stopped(region) != MQX_RUNNING) {
-            leave_when_stopped(helper, &told_stopped);
-        } else if (run_round(helper->store, &helper->round) == MQX_OK &&
+            leave_when_stopped(m, &stop_logged);
+        } else if (run_round(m->store, &m->round) == MQX_OK &&
                    mqx_region_stopped(region) == MQX_RUNNING) {
-            tell(helper);
+            log_round(m);
         }
         if (mqx_region_stopped(region) == MQX_RUNNING) {
-            tell_held(helper);
+            log_held_lock(m);
         }
-        if (mqx_load_acquire(&helper->stop) == 0) {
+        if (mqx_load_acquire(&m->stop) == 0) {
             const bool soon = is_unmarked(region->journal);
             (void)mqx_futex_wait(doorbell, seen, soon ? MARK_AFTER_US : ROUND_US);
         }
@@ -295,59 +332,61 @@ static void *run(void *arg)
 }
 
 /* All signals blocked, so that handlers run in the application's threads. */
-static int start_thread(struct mqx_maintenance *helper)
+static int start_thread(struct mqx_maintenance *m)
 {
+    MQX_ASSERT(m->store != NULL);
     pthread_attr_t attributes;
     sigset_t all, before;
     int err = pthread_attr_init(&attributes);
     if (err != 0) {
         return err;
     }
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES); /* a wish: the default will do */
+    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES); /* if refused, the default will do */
     (void)sigfillset(&all);
     err = pthread_sigmask(SIG_SETMASK, &all, &before);
     if (err == 0) {
-        err = pthread_create(&helper->thread, &attributes, run, helper);
+        err = pthread_create(&m->thread, &attributes, run, m);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     (void)pthread_attr_destroy(&attributes);
     if (err == 0) {
-        (void)pthread_setname_np(helper->thread, "penstock");
+        (void)pthread_setname_np(m->thread, "penstock");
     }
     return err;
 }
 
 int mqx_maintenance_start(struct mqx_store *store, struct mqx_maintenance **out)
 {
-    struct mqx_maintenance *helper = calloc(1, sizeof *helper);
-    mqx_check(store->region.process != 0);
-    if (helper == NULL) {
-        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the helper thread");
+    MQX_ASSERT(store->region.process != 0);
+    struct mqx_maintenance *m = calloc(1, sizeof *m);
+    if (m == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the maintenance thread");
     }
-    helper->store = store;
-    const int err = start_thread(helper);
+    m->store = store;
+    const int err = start_thread(m);
     if (err != 0) {
-        free(helper);
-        return mqx_fail(MQRC_RESOURCE_PROBLEM, "the helper thread cannot be started: %s",
+        free(m);
+        return mqx_fail(MQRC_RESOURCE_PROBLEM, "the maintenance thread cannot be started: %s",
                         strerror(err));
     }
-    *out = helper;
+    *out = m;
     return MQX_OK;
 }
 
-void mqx_maintenance_stop(struct mqx_maintenance *helper)
+void mqx_maintenance_stop(struct mqx_maintenance *m)
 {
-    struct mqx_store *store = helper->store;
+    MQX_ASSERT(m->store != NULL);
+    struct mqx_store *store = m->store;
     if (!mqx_forked(store)) {
-        mqx_store_release(&helper->stop, 1u);
+        mqx_store_release(&m->stop, 1u);
         mqx_maintenance_ring(&store->region, store->region.process);
-        (void)pthread_join(helper->thread, NULL);
+        (void)pthread_join(m->thread, NULL);
     }
-    free(helper);
+    free(m);
 }
 
 void mqx_maintenance_ring(struct mqx_region *region, uint32_t process)
 {
-    mqx_check(process < MQX_PROCESS_MAX);
+    MQX_ASSERT(process != 0 && process < MQX_PROCESS_MAX);
     mqx_futex_raise(&mqx_process_slot(region, process)->doorbell, 1);
 }

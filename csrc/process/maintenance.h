@@ -1,30 +1,48 @@
 /*
- * maintenance.h - the attachment's helper thread (rule 48): maintenance in paced steps.
+ * maintenance.h - the maintenance thread of an attachment (rule 48): upkeep in paced steps.
  *
- * One thread a store, C only, all signals blocked, not inherited by fork. It sleeps on its process
- * slot's doorbell, at most 100 ms while there is unmarked journal, 500 ms otherwise, and then, if
- * it gets the maintenance lock by trylock: sweeps dead processes, writes a mark page after 100 ms
- * of idleness, recomputes the journal reserve, keeps one full-size spare segment ahead, discards
- * expired messages and finishes what is left of deletes and defines, grows areas ahead of demand,
- * takes checkpoints when due. A step that fails does not keep the others from being done; the
- * helper logs it when it begins to fail and when it works again.
+ * One thread an attachment, C only, all signals blocked, not inherited by fork. It sleeps on the doorbell
+ * of its process slot, at most 100 ms while there is unmarked journal, 500 ms otherwise. Then, if it
+ * gets the maintenance lock by trylock, it runs a round of these steps:
  *
- * It also reports locks of the region that somebody has held for 5 s (rule 24), and in a stopped
- * region drops the life lock once the last call has left the core (rule 13).
+ *   reap        ends the work of dead processes (reaper.h)
+ *   mark        writes a mark page after 100 ms of idleness (rule 9)
+ *   reserve     recomputes the journal reserve (rule 12)
+ *   spare       keeps one full-size spare segment ahead
+ *   objects     discards expired messages; completes deletions and definitions
+ *   grow        grows the areas of the region ahead of demand
+ *   checkpoint  takes a checkpoint when one is due
+ *
+ * Invariants
+ *   1. A step that fails does not keep the others from running; the thread logs it when it begins to
+ *      fail and when it works again.
+ *   2. One thread of all processes runs a round at a time.
+ *
+ * The thread also reports locks of the region that a process has held for 5 s (rule 24). In a stopped
+ * region it logs the stop once, with the structure that was found damaged if there is one, and releases
+ * the life lock when the last file call has left the core (rule 13).
+ *
+ * Locks: the maintenance lock by trylock around a round; the steps take what they need. No line is
+ * logged while it is held.
  */
-#ifndef PENSTOCK_HELPER_H
-#define PENSTOCK_HELPER_H
+#ifndef PENSTOCK_MAINTENANCE_H
+#define PENSTOCK_MAINTENANCE_H
 
 #include "region/store.h"
 
 struct mqx_maintenance;
+
+/* 2071 2102 */
 int mqx_maintenance_start(struct mqx_store *store, struct mqx_maintenance **out) MQX_MUST_USE;
-void mqx_maintenance_stop(
-    struct mqx_maintenance *helper); /* joins; in a forked child it only forgets */
-/* One round of maintenance in the caller's thread (tests, `end`); MQX_BUSY when somebody else does
- * it, else the status of the first step that failed. */
+
+/* Joins the thread; in a forked child, where there is none, only the memory is freed. */
+void mqx_maintenance_stop(struct mqx_maintenance *maintenance);
+
+/* One round in the caller's thread (tests, `end`). MQX_BUSY when another thread is running one, else the
+ * status of the first step that failed. */
 int mqx_maintenance_round(struct mqx_store *store) MQX_MUST_USE;
-/* Wakes the helper of an attachment slot. */
+
+/* Wakes the maintenance thread of an attachment slot. */
 void mqx_maintenance_ring(struct mqx_region *region, uint32_t process);
 
 #endif

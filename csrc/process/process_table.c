@@ -14,6 +14,9 @@
 
 int mqx_process_publish(struct mqx_store *store, uint32_t slot, uint64_t pid_namespace)
 {
+    MQX_ASSERT(slot != 0 && slot < MQX_PROCESS_MAX);
+    MQX_ASSERT(store->region.process == 0);
+    MQX_ASSERT(mqx_process_slot(&store->region, slot)->state == MQX_PROC_FREE);
     struct mqx_region *region = &store->region;
     struct mqx_lock *lock = &region->header->slots_lock;
     struct mqx_process *process = mqx_process_slot(region, slot);
@@ -37,6 +40,7 @@ int mqx_process_publish(struct mqx_store *store, uint32_t slot, uint64_t pid_nam
 
 int mqx_process_free(struct mqx_region *region, uint32_t slot)
 {
+    MQX_ASSERT(slot < MQX_PROCESS_MAX);
     struct mqx_lock *lock = &region->header->slots_lock;
     int status = mqx_lock_take(region, lock);
     if (status == MQX_OK) {
@@ -49,24 +53,25 @@ int mqx_process_free(struct mqx_region *region, uint32_t slot)
 
 bool mqx_process_alive(struct mqx_store *store, uint32_t slot)
 {
+    MQX_ASSERT(slot < MQX_PROCESS_MAX);
     const struct mqx_process *process = mqx_process_slot(&store->region, slot);
     struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
     const int32_t pid = process->pid;
     int32_t holder = 0;
-    mqx_check(file != NULL);
+    MQX_ASSERT(file != NULL);
     if (mqx_load_acquire(&process->state) == MQX_PROC_FREE || slot == 0) {
         return false;
     }
     if (mqx_life_lock_holder(file, slot, &holder) != MQX_OK) {
-        return true; /* nobody is declared dead on a guess */
+        return true; /* unknown counts as alive */
     }
     if (store->region.ending && holder == 0) {
-        return false; /* ended: without its life lock a process has left, whatever else it does */
+        return false; /* `end -i` is under way: a process without its life lock has left */
     }
     const bool here = process->pid_namespace == store->region.header->pid_namespace && pid > 0;
     const bool in_table = here && process->start_time != 0 &&
                           mqx_process_start_time(pid) == process->start_time;
-    if (holder == 0 && in_table && mqx_life_lock_odd(file, slot, process->start_time)) {
+    if (holder == 0 && in_table && mqx_life_lock_disagrees(file, slot, process->start_time)) {
         mqx_log(store, MQX_AMQ_LIVENESS_ODD, 'W',
                 "process %d in slot %u lives, but its life lock is free: has it closed the file "
                 "lock?", pid, slot);

@@ -1,7 +1,8 @@
 /*
  * reaper.c - ends the work of dead processes. See reaper.h for the order.
  *
- * Locks: the caller holds the maintenance lock (or is alone); the others are taken one at a time.
+ * Locks: the caller holds the maintenance lock (or is the only process); the others are taken one at a
+ * time.
  */
 #include "process/reaper.h"
 
@@ -9,14 +10,16 @@
 #include "process/process_table.h"
 #include "catalog/catalog.h"
 #include "base/error.h"
+#include "region/damage.h"
 #include "unit/prepared.h"
 #include "unit/unit.h"
 
-/* ---- locks that the dead process held ---- */
+/* ---- locks that a dead process held ---- */
 
-/* Taking a lock whose owner is dead rolls its change back; that is all we want of it. */
+/* Taking a lock whose owner is dead rolls its change back. */
 static int repair_if_held(struct mqx_region *region, struct mqx_lock *lock, uint32_t dead)
 {
+    MQX_ASSERT(dead < MQX_PROCESS_MAX);
     if (mqx_load_relaxed(&lock->holder) != dead + 1) {
         return MQX_OK;
     }
@@ -29,6 +32,8 @@ static int repair_if_held(struct mqx_region *region, struct mqx_lock *lock, uint
 
 static int repair_locks(struct mqx_region *region, uint32_t dead)
 {
+    MQX_ASSERT(dead != region->process);
+    MQX_ASSERT(region->header->stripe_count <= MQX_STRIPE_MAX);
     struct mqx_header *header = region->header;
     struct mqx_lock *locks[] = {
         &header->journal.flush_lock, &header->growth_lock, &header->journal.roll_lock,
@@ -47,10 +52,11 @@ static int repair_locks(struct mqx_region *region, uint32_t dead)
 
 /* ---- contexts ---- */
 
-/* A wake-up that the dead waiter had been given goes to another one. */
-static int end_wait(struct mqx_region *region, uint32_t slot)
+/* A wake-up that the dead waiter had been given goes to another waiter. */
+static int leave_wait_list(struct mqx_region *region, uint32_t slot)
 {
     const struct mqx_context *context = mqx_context(region, slot);
+    MQX_ASSERT(context != NULL); /* mqx_reap_context() has validated the slot */
     const uint32_t object = context->wait_object;
     struct mqx_wakes wakes = {.count = 0};
     struct mqx_stripe_guard guard;
@@ -69,9 +75,10 @@ static int end_wait(struct mqx_region *region, uint32_t slot)
     return MQX_OK;
 }
 
-static int end_hand(struct mqx_store *store, uint32_t slot)
+static int release_pending(struct mqx_store *store, uint32_t slot)
 {
     const struct mqx_context *context = mqx_context(&store->region, slot);
+    MQX_ASSERT(context != NULL);
     int status = context->pending_kind == MQX_PENDING_OBJECT
                      ? mqx_catalog_repair(store, slot, context->pending_ref)
                      : mqx_pending_release(store, slot);
@@ -81,6 +88,7 @@ static int end_hand(struct mqx_store *store, uint32_t slot)
 static int end_unit(struct mqx_store *store, uint32_t slot)
 {
     const struct mqx_context *context = mqx_context(&store->region, slot);
+    MQX_ASSERT(context != NULL);
     if (context->leads != MQX_LEADS_NOBODY) {
         return mqx_prepared_reap(store, slot);
     }
@@ -94,11 +102,14 @@ static int end_unit(struct mqx_store *store, uint32_t slot)
 
 int mqx_reap_context(struct mqx_store *store, uint32_t slot)
 {
+    MQX_ASSERT(store->region.base != NULL);
     struct mqx_region *region = &store->region;
-    mqx_check(mqx_context(region, slot) != NULL);
-    int status = end_wait(region, slot);
+    if (mqx_context(region, slot) == NULL) {
+        return mqx_region_damage(region, "a context to be reaped", slot);
+    }
+    int status = leave_wait_list(region, slot);
     if (status == MQX_OK) {
-        status = end_hand(store, slot);
+        status = release_pending(store, slot);
     }
     if (status == MQX_OK) {
         status = end_unit(store, slot);
@@ -106,8 +117,9 @@ int mqx_reap_context(struct mqx_store *store, uint32_t slot)
     return status == MQX_OK ? mqx_slot_give(region, MQX_AREA_CONTEXTS, slot) : status;
 }
 
-static int sweep_contexts(struct mqx_store *store, uint32_t process)
+static int reap_contexts(struct mqx_store *store, uint32_t process)
 {
+    MQX_ASSERT(process != 0 && process < MQX_PROCESS_MAX);
     struct mqx_region *region = &store->region;
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
     int status = MQX_OK;
@@ -122,8 +134,9 @@ static int sweep_contexts(struct mqx_store *store, uint32_t process)
 
 /* ---- handles ---- */
 
-static int sweep_handles(struct mqx_store *store, uint32_t process)
+static int reap_handles(struct mqx_store *store, uint32_t process)
 {
+    MQX_ASSERT(process != 0 && process < MQX_PROCESS_MAX);
     struct mqx_region *region = &store->region;
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_HANDLES].used);
     int status = MQX_OK;
@@ -140,18 +153,19 @@ static int sweep_handles(struct mqx_store *store, uint32_t process)
 
 int mqx_reap_process(struct mqx_store *store, uint32_t slot)
 {
+    MQX_ASSERT(slot < MQX_PROCESS_MAX);
     struct mqx_region *region = &store->region;
-    int status = sweep_contexts(store, slot);
+    int status = reap_contexts(store, slot);
     if (status == MQX_OK) {
-        status = sweep_handles(store, slot);
+        status = reap_handles(store, slot);
     }
     return status == MQX_OK ? mqx_process_free(region, slot) : status;
 }
 
-/* Somebody who was picked but died, or whose waker died before the futex call, must not sleep
- * on. */
+/* Repeats the futex calls: a waiter whose waker died before its call would sleep until its bound. */
 static void wake_picked(struct mqx_region *region)
 {
+    MQX_ASSERT(region->base != NULL);
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
     for (uint32_t slot = 1; slot < used; slot++) {
         const struct mqx_context *context = mqx_context(region, slot);
@@ -163,10 +177,10 @@ static void wake_picked(struct mqx_region *region)
     }
 }
 
-/* The dead, and every lock one of them held repaired: a unit of one of them may have been in the
- * hands of another who swept before us and died, so nothing of anybody is looked at before. */
+/* Finds dead processes, and repairs every lock that one of them held (invariant 1). */
 static int find_dead(struct mqx_store *store, uint8_t dead[MQX_PROCESS_MAX], uint32_t *out_dead)
 {
+    MQX_ASSERT(*out_dead == 0);
     struct mqx_region *region = &store->region;
     int status = MQX_OK;
     for (uint32_t slot = 0; slot < MQX_PROCESS_MAX && status == MQX_OK; slot++) {
@@ -183,6 +197,8 @@ static int find_dead(struct mqx_store *store, uint8_t dead[MQX_PROCESS_MAX], uin
 
 int mqx_reap(struct mqx_store *store, uint32_t *out_dead)
 {
+    MQX_ASSERT(out_dead != NULL);
+    MQX_ASSERT(store->io != NULL);
     struct mqx_region *region = &store->region;
     uint8_t dead[MQX_PROCESS_MAX];
     *out_dead = 0;
@@ -201,6 +217,7 @@ int mqx_reap(struct mqx_store *store, uint32_t *out_dead)
 
 int mqx_reap_unless_busy(struct mqx_store *store, uint32_t *out_dead)
 {
+    MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
     struct mqx_lock *lock = &store->region.header->maintenance_lock;
     *out_dead = 0;
     int status = mqx_lock_try(&store->region, lock);

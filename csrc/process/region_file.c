@@ -3,6 +3,7 @@
  */
 #include "process/region_file.h"
 
+#include "base/checksum.h"
 #include "base/error.h"
 #include "recovery/orphan_region.h"
 #include "recovery/replay.h" /* mqx_tag_key */
@@ -12,43 +13,64 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STRAYS_MAX = 16 };
+enum {
+    STRAYS_MAX = 16,
+    PREFIX_LENGTH = 26, /* of "penstock-", 16 hex digits, "-" */
+};
 
-static bool same_surroundings(const struct mqx_host_info *a, const struct mqx_host_info *b)
+static bool same_host(const struct mqx_host_info *a, const struct mqx_host_info *b)
 {
+    MQX_ASSERT(a != NULL);
+    MQX_ASSERT(b != NULL);
     return memcmp(a->boot_id, b->boot_id, sizeof a->boot_id) == 0 &&
            a->pid_namespace == b->pid_namespace && strcmp(a->libc, b->libc) == 0;
 }
 
-bool mqx_record_is_here(const struct mqx_lock_record *record, const struct mqx_place *place)
+bool mqx_record_matches(const struct mqx_lock_record *record, const struct mqx_location *location)
 {
-    return same_surroundings(&record->where, &place->here) && record->device == place->device &&
-           record->inode == place->inode && record->layout == mqx_region_layout();
+    MQX_ASSERT(record != NULL);
+    MQX_ASSERT(location != NULL);
+    return same_host(&record->where, &location->here) && record->device == location->device &&
+           record->inode == location->inode && record->layout == mqx_region_layout();
 }
 
-/* ---- making ---- */
-
-static int new_record(const struct mqx_place *place, struct mqx_lock_record *out)
+/* "penstock-" and 16 hex digits of device and inode, then "-". */
+static void region_prefix(uint64_t device, uint64_t inode, char out[MQX_LOCK_RECORD_NAME_SIZE])
 {
+    const uint64_t identity[2] = {device, inode};
+    const int n = snprintf(out, MQX_LOCK_RECORD_NAME_SIZE, "penstock-%016llx-",
+                           (unsigned long long)mqx_hash64(identity, sizeof identity, 0));
+    MQX_ASSERT(n == PREFIX_LENGTH);
+    (void)n;
+}
+
+/* ---- creating ---- */
+
+static int new_record(const struct mqx_location *location, struct mqx_lock_record *out)
+{
+    MQX_ASSERT(location->region_path != NULL);
+    MQX_ASSERT(location->inode != 0);
     char prefix[MQX_LOCK_RECORD_NAME_SIZE];
-    *out = (struct mqx_lock_record){.where = place->here,
-                               .device = place->device,
-                               .inode = place->inode,
+    *out = (struct mqx_lock_record){.where = location->here,
+                               .device = location->device,
+                               .inode = location->inode,
                                .layout = mqx_region_layout()};
     const int status = mqx_random_bytes(out->incarnation, sizeof out->incarnation);
     if (status != MQX_OK) {
         return status;
     }
     const uint8_t *r = out->incarnation;
-    mqx_region_prefix(place->device, place->inode, prefix);
+    MQX_STATIC_ASSERT(MQX_LOCK_RECORD_NAME_SIZE > PREFIX_LENGTH + 16, "room for the name");
+    region_prefix(location->device, location->inode, prefix);
     (void)snprintf(out->region, sizeof out->region, "%.40s%02x%02x%02x%02x%02x%02x%02x%02x", prefix,
                    r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7]);
-    (void)snprintf(out->directory, sizeof out->directory, "%s", place->region_path);
+    (void)snprintf(out->directory, sizeof out->directory, "%s", location->region_path);
     return MQX_OK;
 }
 
 static void fill_identity(struct mqx_store *store, const struct mqx_lock_record *record)
 {
+    MQX_ASSERT(store->region.header->ready == 0);
     struct mqx_header *header = store->region.header;
     memcpy(header->qm_id, store->qm_id, sizeof header->qm_id);
     memcpy(header->incarnation, record->incarnation, sizeof header->incarnation);
@@ -60,9 +82,10 @@ static void fill_identity(struct mqx_store *store, const struct mqx_lock_record 
     header->tag_key = mqx_tag_key(store->qm_id);
 }
 
-/* Says what there is, where the region could only say what it needs. */
-static int add_room(int status, const char *path)
+/* Adds to the text of a region that found no room how many bytes are free. */
+static int add_free_bytes(int status, const char *path)
 {
+    MQX_ASSERT(status != MQX_OK);
     char text[256];
     const uint64_t room = mqx_room_at(path);
     if (status != MQRC_STORAGE_NOT_AVAILABLE || room == UINT64_MAX) {
@@ -72,10 +95,12 @@ static int add_room(int status, const char *path)
     return mqx_fail(status, "%s; %s has %llu bytes free", text, path, (unsigned long long)room);
 }
 
-int mqx_region_make(struct mqx_store *store, const struct mqx_place *place)
+int mqx_region_file_create(struct mqx_store *store, const struct mqx_location *location)
 {
+    MQX_ASSERT(store->region.base == NULL);
+    MQX_ASSERT(store->lock_fd >= 0);
     struct mqx_lock_record record;
-    int status = new_record(place, &record);
+    int status = new_record(location, &record);
     if (status == MQX_OK) {
         status = mqx_lock_record_write(store->io, store->lock_fd, &record);
     }
@@ -85,7 +110,7 @@ int mqx_region_make(struct mqx_store *store, const struct mqx_place *place)
     status = mqx_region_create(store->io, store->region_dir, record.region, &store->plan,
                                &store->region);
     if (status != MQX_OK) {
-        return add_room(status, place->region_path);
+        return add_free_bytes(status, location->region_path);
     }
     memcpy(store->region_name, record.region, sizeof store->region_name);
     fill_identity(store, &record);
@@ -94,27 +119,30 @@ int mqx_region_make(struct mqx_store *store, const struct mqx_place *place)
 
 /* ---- joining ---- */
 
-static int refuse_foreign(const struct mqx_lock_record *record, const struct mqx_place *place,
+static int refuse_foreign(const struct mqx_lock_record *record, const struct mqx_location *location,
                           const char *holders)
 {
+    MQX_ASSERT(!mqx_record_matches(record, location));
+    MQX_ASSERT(holders != NULL);
     const char *what = "a copy of the directory";
-    if (memcmp(record->where.boot_id, place->here.boot_id, sizeof place->here.boot_id) != 0) {
+    if (memcmp(record->where.boot_id, location->here.boot_id, sizeof location->here.boot_id) != 0) {
         what = "another machine or boot";
-    } else if (record->where.pid_namespace != place->here.pid_namespace) {
+    } else if (record->where.pid_namespace != location->here.pid_namespace) {
         what = "another PID namespace";
-    } else if (strcmp(record->where.libc, place->here.libc) != 0) {
+    } else if (strcmp(record->where.libc, location->here.libc) != 0) {
         what = "a program with another libc";
     } else if (record->layout != mqx_region_layout()) {
         what = "another build of penstock";
     }
     return mqx_fail(MQRC_ENVIRONMENT_ERROR,
                     "the queue manager is in use by process %s in %s (%s there, %s here); end it "
-                    "there first", holders, what, record->where.libc, place->here.libc);
+                    "there first", holders, what, record->where.libc, location->here.libc);
 }
 
-/* The mapped file must be the one that the record speaks of, and ours. */
-static int verify_joined(struct mqx_store *store, const struct mqx_lock_record *record)
+/* The mapped file must be the one that the record names, and belong to this user. */
+static int verify_mapped(struct mqx_store *store, const struct mqx_lock_record *record)
 {
+    MQX_ASSERT(store->region.base != NULL);
     const struct mqx_header *header = store->region.header;
     struct mqx_io_stat facts;
     const int err = store->io->ops->stat(store->io, store->region.fd, &facts);
@@ -138,11 +166,13 @@ static int verify_joined(struct mqx_store *store, const struct mqx_lock_record *
     return MQX_OK;
 }
 
-int mqx_region_join(struct mqx_store *store, const struct mqx_place *place,
+int mqx_region_file_join(struct mqx_store *store, const struct mqx_location *location,
                     const struct mqx_lock_record *record, const char *holders)
 {
-    if (!mqx_record_is_here(record, place)) {
-        return refuse_foreign(record, place, holders);
+    MQX_ASSERT(store->region.base == NULL);
+    MQX_ASSERT(holders != NULL);
+    if (!mqx_record_matches(record, location)) {
+        return refuse_foreign(record, location, holders);
     }
     struct mqx_io *io = store->io;
     const int fd = io->ops->open(io, store->region_dir, record->region, MQX_IO_READ, 0);
@@ -159,7 +189,7 @@ int mqx_region_join(struct mqx_store *store, const struct mqx_place *place,
     if (status != MQX_OK) {
         return status;
     }
-    status = verify_joined(store, record);
+    status = verify_mapped(store, record);
     if (status != MQX_OK) {
         mqx_region_close(&store->region);
         return status;
@@ -168,10 +198,12 @@ int mqx_region_join(struct mqx_store *store, const struct mqx_place *place,
     return MQX_OK;
 }
 
-/* ---- getting rid of files ---- */
+/* ---- removing ---- */
 
-void mqx_region_discard(struct mqx_store *store, const char *name)
+void mqx_region_file_remove(struct mqx_store *store, const char *name)
 {
+    MQX_ASSERT(name[0] != '\0');
+    MQX_ASSERT(strchr(name, '/') == NULL);
     (void)store->io->ops->unlink(store->io, store->region_dir, name);
 }
 
@@ -184,6 +216,7 @@ struct strays {
 
 static int collect_stray(void *arg, const char *name)
 {
+    MQX_ASSERT(((struct strays *)arg)->count < STRAYS_MAX);
     struct strays *strays = arg;
     if (strncmp(name, strays->prefix, strays->prefix_length) == 0 &&
         strlen(name) < MQX_LOCK_RECORD_NAME_SIZE) {
@@ -192,10 +225,11 @@ static int collect_stray(void *arg, const char *name)
     return strays->count == STRAYS_MAX;
 }
 
-int mqx_region_discard_strays(struct mqx_store *store, const struct mqx_place *place)
+int mqx_region_file_remove_strays(struct mqx_store *store, const struct mqx_location *location)
 {
+    MQX_ASSERT(store->region.base == NULL);
     struct strays strays = {.count = 0};
-    mqx_region_prefix(place->device, place->inode, strays.prefix);
+    region_prefix(location->device, location->inode, strays.prefix);
     strays.prefix_length = strlen(strays.prefix);
     const int err = store->io->ops->list(store->io, store->region_dir, collect_stray, &strays);
     if (err < 0) {
@@ -208,7 +242,7 @@ int mqx_region_discard_strays(struct mqx_store *store, const struct mqx_place *p
                             "process %d is attached to %s, but the file lock does not know of it: "
                             "it was deleted or replaced; end that process", pid, strays.name[i]);
         }
-        mqx_region_discard(store, strays.name[i]);
+        mqx_region_file_remove(store, strays.name[i]);
     }
     return MQX_OK;
 }

@@ -1,15 +1,23 @@
 /*
- * region_file.h - the region file of a directory: making it, joining it, getting rid of it.
+ * region_file.h - the region file of a directory: creating, joining and removing it (rules 17, 18).
  *
- * Everything here happens under the attach lock (byte 0 of the lock file).
+ * Terms
+ *   location   what a region must agree with: host, directory, directory of regions.
+ *   stray      a region file of this directory that the lock record does not name: left from a lock
+ *              file that was torn or deleted.
+ *
+ * Invariant: the lock record names a region, durably, before its file exists; so a file that no record
+ * names belongs to no attach under way.
+ *
+ * Locks: the caller holds the attach lock (byte 0 of the lock file) and no lock of the region.
  */
-#ifndef PENSTOCK_ATTACH_REGION_H
-#define PENSTOCK_ATTACH_REGION_H
+#ifndef PENSTOCK_REGION_FILE_H
+#define PENSTOCK_REGION_FILE_H
 
 #include "process/lock_record.h"
 #include "region/store.h"
 
-struct mqx_place { /* what a region must agree with */
+struct mqx_location {
     struct mqx_host_info here;
     uint64_t device; /* of the queue manager's directory */
     uint64_t inode;
@@ -17,23 +25,22 @@ struct mqx_place { /* what a region must agree with */
 };
 
 /* Is the record about this directory, this boot, namespace, libc and layout? */
-bool mqx_record_is_here(const struct mqx_lock_record *record, const struct mqx_place *place);
+bool mqx_record_matches(const struct mqx_lock_record *record, const struct mqx_location *location);
 
-/* Makes store->region: a new incarnation, recorded in the lock file and flushed before the file is
- * created; identity filled in, `ready` still 0. */
-int mqx_region_make(struct mqx_store *store, const struct mqx_place *place) MQX_MUST_USE;
+/* Creates store->region: a new incarnation, recorded in the lock file and flushed before the file is
+ * created; identity filled in, `ready` still 0. 2071 with the bytes free, 2101 2192 2195 */
+int mqx_region_file_create(struct mqx_store *store, const struct mqx_location *location) MQX_MUST_USE;
 
 /* Maps the region that the record names and verifies owner, mode, incarnation and identity.
- * `holders` names the living processes for the error text. */
-int mqx_region_join(struct mqx_store *store, const struct mqx_place *place,
+ * `holders` names the living processes for the error text. 2012 2035 2101 */
+int mqx_region_file_join(struct mqx_store *store, const struct mqx_location *location,
                     const struct mqx_lock_record *record, const char *holders) MQX_MUST_USE;
 
-/* Deletes the file; one that is not there is fine. */
-void mqx_region_discard(struct mqx_store *store, const char *name);
+/* Unlinks the file; one that is missing is no error. */
+void mqx_region_file_remove(struct mqx_store *store, const char *name);
 
-/* Deletes region files of this directory that the record does not know: left from a lock file that
- * was torn or deleted. MQRC_ENVIRONMENT_ERROR when a process in one of them is alive: then the lock
- * file was replaced under a running queue manager. */
-int mqx_region_discard_strays(struct mqx_store *store, const struct mqx_place *place) MQX_MUST_USE;
+/* Removes the strays of this directory. MQRC_ENVIRONMENT_ERROR when a process in one of them is alive:
+ * then the lock file was replaced under a running queue manager. */
+int mqx_region_file_remove_strays(struct mqx_store *store, const struct mqx_location *location) MQX_MUST_USE;
 
 #endif

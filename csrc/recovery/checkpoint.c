@@ -250,12 +250,12 @@ static int look_around(struct taking *taking)
     enum { EVERY_US = 250000 };
     struct mqx_store *store = taking->store;
     const uint64_t now = store->io->ops->now_us(store->io);
-    if (taking->mode != MQX_CHECKPOINT_FUZZY || store->between == NULL ||
+    if (taking->mode != MQX_CHECKPOINT_FUZZY || store->maintenance_hook == NULL ||
         now - taking->looked_us < EVERY_US) {
         return MQX_OK;
     }
     taking->looked_us = now;
-    return store->between(store);
+    return store->maintenance_hook(store);
 }
 
 static int write_messages(struct taking *taking, uint32_t slot, uint32_t generation)

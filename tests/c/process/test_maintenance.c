@@ -360,7 +360,7 @@ static void *hold_catalog(void *arg)
 TEST(a_lock_that_somebody_sits_on_is_reported_once_with_the_pid)
 {
     static struct mqx_lock_watchdog watch;
-    struct mqx_held held;
+    struct mqx_held_lock held;
     pthread_t thread;
     uint32_t step = 0;
     start();
@@ -370,7 +370,7 @@ TEST(a_lock_that_somebody_sits_on_is_reported_once_with_the_pid)
     CHECK(!mqx_lock_watchdog_check(&watch, &process.store->region, &held));
     WAIT_FOR(mqx_lock_watchdog_check(&watch, &process.store->region, &held));
     CHECK_INT(held.pid, getpid());
-    CHECK_INT(held.lock, MQX_RANK_CATALOG);
+    CHECK_INT(held.rank, MQX_RANK_CATALOG);
     usleep(30000);
     CHECK(!mqx_lock_watchdog_check(&watch, &process.store->region, &held));
     __atomic_store_n(&step, 2u, __ATOMIC_RELEASE);
@@ -382,7 +382,7 @@ TEST(a_lock_that_somebody_sits_on_is_reported_once_with_the_pid)
 TEST(a_lock_that_is_merely_busy_is_not_reported)
 {
     static struct mqx_lock_watchdog watch;
-    struct mqx_held held;
+    struct mqx_held_lock held;
     struct mqx_region *region;
     start();
     region = &process.store->region;
