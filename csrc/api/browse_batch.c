@@ -1,18 +1,20 @@
 /*
- * browse_batch.c - mqe_browse_batch, mqe_browse_range: many messages looked at in a call;
- * mqe_queue_newest: where a queue ends now; mqe_queue_split_points: where it can be cut.
+ * browse_batch.c - browsing many messages a call (mqe_browse_batch, mqe_browse_range); the newest
+ * message number of a queue (mqe_queue_newest); positions that split it into ranges
+ * (mqe_queue_split_points).
  *
- * A group is looked at in the lock hold of an attempt (get.h): at most 64 messages and MQX_GROUP_BYTES
- * of bodies. What is short and in the region is copied there. What is long or in the journal is
- * pinned, copied without the lock, and ends the group; when it went away meanwhile it is passed
- * over, as if it had gone just before. The handle's cursor moves behind what the caller is given.
+ * A group is browsed in the lock hold of an attempt (get_attempt.h): at most 64 messages and
+ * MQX_GROUP_BYTES of bodies. What is short and in the region is copied there. A message that is long or
+ * in the journal is pinned, copied without the lock, and ends the group; when it has gone by
+ * then it is skipped. The handle's cursor moves behind the messages that the caller is given.
  *
- * Ranges. Who begins at a place goes to it in his first lock hold, by a search through the numbers
- * of its level. So places need not be of messages that are there, and survive restarts.
+ * Ranges. A range scan seeks to its start position in its first lock hold, by a search through the
+ * message numbers of the level; the message at that position need not exist any more. Positions
+ * therefore survive restarts.
  *
- * Newest. Numbers of a stripe rise, and it draws them from blocks that rise, so whatever is put
- * after a look under the lock has a number above all that was handed out before. A stripe that has
- * drawn no block since the restart has messages of older blocks only.
+ * Newest. Message numbers of a stripe rise, and the stripe draws them from blocks that rise, so every
+ * message that is put after the lock hold has a number above all that were given out before. A stripe
+ * that has drawn no block since the restart has messages of older blocks only.
  */
 #include "api/context_pool.h"
 #include "api/get_attempt.h"
@@ -33,13 +35,15 @@ struct browse_call {
     uint64_t room;            /* bytes of bodies beyond the first message */
     const struct mqe_position *range; /* NULL: the whole queue */
     bool seek;                 /* to the beginning of the range */
-    struct mqx_cursor done;   /* on the last message that was dealt with */
+    struct mqx_cursor done;   /* on the last message that was given or skipped */
     bool ended;               /* no more: nothing there, or it does not fit */
 };
 
-/* Drops the lock. What cannot be pinned now is looked at again. */
+/* Browses a message that must be copied without the lock, and drops it. A message that cannot be pinned
+ * now is visited again. */
 static int browse_pinned(struct browse_call *b, struct mqx_stripe_guard *guard)
 {
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     struct mqx_get_call *call = &b->call;
     struct mqx_message *message = mqx_message(guard->region, call->slot);
     if (call->pool == 0 || message->pins == UINT8_MAX) {
@@ -66,6 +70,7 @@ static int browse_pinned(struct browse_call *b, struct mqx_stripe_guard *guard)
 
 static bool is_beyond(const struct browse_call *b, const struct mqx_message *message)
 {
+    MQX_ASSERT(message != NULL);
     const struct mqe_position *end = b->range == NULL ? NULL : &b->range[1];
     return end != NULL && (message->placement < end->placement ||
                            (message->placement == end->placement && message->number > end->number));
@@ -74,6 +79,8 @@ static bool is_beyond(const struct browse_call *b, const struct mqx_message *mes
 /* The next message, if there is one that fits. *out_held: the lock is still held. */
 static int browse_next(struct browse_call *b, struct mqx_stripe_guard *guard, bool *out_held)
 {
+    MQX_ASSERT(*out_held);
+    MQX_ASSERT(b->batch->count < b->batch->capacity);
     struct mqx_get_call *call = &b->call;
     struct mqe_batch *batch = b->batch;
     struct mqx_object *queue = mqx_object(guard->region, call->queue->object);
@@ -103,10 +110,11 @@ static int browse_next(struct browse_call *b, struct mqx_stripe_guard *guard, bo
     return status;
 }
 
-/* take_many() of get.h. */
+/* take_many() of get_attempt.h. */
 static enum mqx_next_step browse_group(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                                         bool keep, int *status)
 {
+    MQX_ASSERT(call->browse);
     struct browse_call *b = (struct browse_call *)(void *)call;
     const struct mqe_batch *batch = b->batch;
     const uint32_t first = batch->count;
@@ -134,6 +142,7 @@ static enum mqx_next_step browse_group(struct mqx_get_call *call, struct mqx_str
 static int check_call(const mqe_queue *queue, const struct mqe_get *get,
                       const struct mqe_position *range)
 {
+    MQX_ASSERT(queue != NULL && get != NULL);
     const int status = mqx_get_check_rights(queue, get->flags, true);
     if (status == MQX_OK && (get->flags & ~(uint32_t)BROWSE_FLAGS) != 0) {
         return mqx_fail(MQRC_OPTIONS_ERROR, "flags %#x are not for a browse of many", get->flags);
@@ -153,6 +162,7 @@ static int check_call(const mqe_queue *queue, const struct mqe_get *get,
 /* With the handle's cursor, which one call uses at a time. */
 static int browse_groups(struct browse_call *b)
 {
+    MQX_ASSERT(b->batch->count == 0);
     struct mqx_get_call *call = &b->call;
     mqe_queue *queue = call->queue;
     int status = MQX_OK;
@@ -174,6 +184,8 @@ static int browse_groups(struct browse_call *b)
 static int browse(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
                    const struct mqe_position *range, struct mqe_batch *batch)
 {
+    MQX_ASSERT(queue->manager == manager);
+    MQX_ASSERT(batch != NULL);
     struct browse_call b = {
         .call = {.manager = manager,
                  .store = &manager->store,
@@ -230,15 +242,17 @@ int mqe_browse_range(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get
 static int enter_queue(mqe_manager *manager, uint32_t slot, uint32_t generation,
                        struct mqx_stripe_guard *guard, struct mqx_object **out)
 {
+    MQX_ASSERT(manager != NULL);
     const int status = mqx_enter(manager, false);
     return status != MQX_OK ? status
                             : mqx_queue_lock(&manager->store.region, slot, generation, guard, out);
 }
 
-/* Behind a message that has about `rank` present ones before it; false: there is none. */
+/* The position behind a message that has about `rank` present ones before it; false: there is none. */
 static bool position_behind(const struct mqx_region *region, const struct mqx_object *queue,
                          uint64_t rank, struct mqe_position *out)
 {
+    MQX_ASSERT(out != NULL);
     for (uint32_t p = MQX_MAX_PRIORITY + 1; p-- > 0;) {
         const struct mqx_level *level = &queue->level[p];
         if (rank < level->present) {
@@ -255,6 +269,7 @@ static bool position_behind(const struct mqx_region *region, const struct mqx_ob
 
 static bool is_after(const struct mqe_position *a, const struct mqe_position *b)
 {
+    MQX_ASSERT(a != NULL && b != NULL);
     return a->placement < b->placement ||
            (a->placement == b->placement && a->number > b->number);
 }
@@ -262,6 +277,8 @@ static bool is_after(const struct mqe_position *a, const struct mqe_position *b)
 int mqe_queue_split_points(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t parts,
                            struct mqe_position *out, uint32_t *out_count)
 {
+    MQX_ASSERT(out != NULL || parts <= 1);
+    MQX_ASSERT(out_count != NULL);
     struct mqx_region *region = &manager->store.region;
     struct mqx_stripe_guard guard;
     int status = MQX_OK;
@@ -288,6 +305,7 @@ int mqe_queue_split_points(mqe_manager *manager, uint32_t slot, uint32_t generat
 int mqe_queue_newest(mqe_manager *manager, uint32_t slot, uint32_t generation,
                      uint64_t *out_number)
 {
+    MQX_ASSERT(out_number != NULL);
     struct mqx_stripe_guard guard;
     struct mqx_object *queue;
     const int status = enter_queue(manager, slot, generation, &guard, &queue);

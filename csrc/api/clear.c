@@ -11,6 +11,7 @@
 #include "catalog/catalog.h"
 #include "catalog/cf_structure.h"
 #include "queue/queue.h"
+#include "region/damage.h"
 #include "unit/unit.h"
 
 /* ---- clearing ---- */
@@ -20,7 +21,7 @@ enum { CLEAR_UNIT = 1024 }; /* messages a unit */
 struct clear_target {
     uint32_t slot, generation;
     uint64_t below;            /* messages put later stay */
-    bool only_volatile;        /* what the failure of a structure takes, browse locks or not */
+    bool only_volatile;        /* take what a failure of the structure loses, also locked messages */
     struct mqx_cursor cursor;  /* everything before it has been seen */
     bool more;
     uint64_t removed;
@@ -28,6 +29,7 @@ struct clear_target {
 
 static bool is_wanted(const struct clear_target *target, const struct mqx_message *message)
 {
+    MQX_ASSERT(message != NULL);
     if (target->only_volatile) {
         return (message->flags & MQX_MSGF_VOLATILE) != 0 &&
                (message->state == MQX_MSG_AVAILABLE || message->state == MQX_MSG_LOCKED);
@@ -35,13 +37,17 @@ static bool is_wanted(const struct clear_target *target, const struct mqx_messag
     return message->state == MQX_MSG_AVAILABLE && message->number < target->below;
 }
 
-/* Looks at up to 64 messages and claims those that are wanted; their slots go to `claimed`. */
+/* Visits up to 64 messages and claims those that are wanted; their slots go to `claimed`. */
 static int claim_some(struct mqx_store *store, uint32_t context, struct clear_target *target,
                       uint32_t claimed[MQX_LOCKED_STEPS_MAX], uint32_t *out_count)
 {
+    MQX_ASSERT(context != 0);
     struct mqx_object *queue = mqx_object(&store->region, target->slot);
     struct mqx_stripe_guard guard;
     *out_count = 0;
+    if (queue == NULL) {
+        return mqx_region_damage(&store->region, "a queue to be cleared", target->slot);
+    }
     int status = mqx_stripe_guard_take(&store->region, target->slot, &guard);
     if (status != MQX_OK) {
         return status;
@@ -62,6 +68,7 @@ static int claim_some(struct mqx_store *store, uint32_t context, struct clear_ta
         }
         mqx_queue_claim(&guard, queue, slot, MQX_MSG_GOT, context);
         mqx_stripe_guard_commit(&guard);
+        MQX_ASSERT(*out_count < MQX_LOCKED_STEPS_MAX);
         claimed[(*out_count)++] = slot;
     }
     mqx_stripe_guard_drop(&guard);
@@ -70,6 +77,8 @@ static int claim_some(struct mqx_store *store, uint32_t context, struct clear_ta
 
 static int clear_unit(struct mqx_store *store, uint32_t context, struct clear_target *target)
 {
+    MQX_ASSERT(context != 0);
+    MQX_ASSERT(target->more);
     uint32_t claimed[MQX_LOCKED_STEPS_MAX], count = 0, total = 0;
     int status = MQX_OK;
     mqx_unit_begin(store, context);
@@ -92,6 +101,7 @@ static int clear_unit(struct mqx_store *store, uint32_t context, struct clear_ta
 
 static int do_clear(struct mqx_store *store, uint32_t context, void *arg)
 {
+    MQX_ASSERT(context != 0);
     struct clear_target *target = arg;
     const struct mqx_object *queue = mqx_object(&store->region, target->slot);
     if (queue == NULL || mqx_load_relaxed(&queue->generation) != target->generation) {
@@ -114,24 +124,29 @@ static int do_clear(struct mqx_store *store, uint32_t context, void *arg)
 
 int mqe_clear(mqe_manager *manager, uint32_t slot, uint32_t generation)
 {
+    MQX_ASSERT(manager != NULL);
     struct clear_target target = {.slot = slot, .generation = generation};
     return mqx_with_context(manager, do_clear, &target);
 }
 
 /* ---- the failure of a structure ---- */
 
-enum { UNIT_PATIENCE = 200, PAUSE_US = 1000 }; /* looks at a queue that units hold messages of */
+enum { UNIT_PATIENCE = 200, PAUSE_US = 1000 }; /* checks of a queue of which units hold messages */
 
 struct failure {
     uint32_t slot, generation;
     uint64_t lost;
 };
 
-/* No unit holds messages of the queue; puts and gets that began before the failure have come
- * through the lock. */
+/* Waits until no unit holds messages of the queue: gets and puts that began before the failure have
+ * then come through its lock. */
 static int await_no_units(struct mqx_store *store, uint32_t slot)
 {
+    MQX_ASSERT(slot != 0);
     const struct mqx_object *queue = mqx_object(&store->region, slot);
+    if (queue == NULL) {
+        return mqx_region_damage(&store->region, "a queue of a structure", slot);
+    }
     for (int i = 0; i < UNIT_PATIENCE; i++) {
         struct mqx_stripe_guard guard;
         int status = mqx_stripe_guard_take(&store->region, slot, &guard);
@@ -148,8 +163,10 @@ static int await_no_units(struct mqx_store *store, uint32_t slot)
     return mqx_fail(MQRC_Q_NOT_EMPTY, "units of work hold messages of %.48s", queue->name);
 }
 
-static int lose_messages(struct mqx_store *store, uint32_t context, struct failure *failure)
+static int discard_messages(struct mqx_store *store, uint32_t context, struct failure *failure)
 {
+    MQX_ASSERT(failure->slot != 0);
+    MQX_ASSERT(context != 0);
     uint32_t slot = 0;
     int status = MQX_OK;
     while (status == MQX_OK && mqx_cf_structure_next(&store->region, failure->slot, &slot)) {
@@ -173,12 +190,13 @@ static int lose_messages(struct mqx_store *store, uint32_t context, struct failu
 
 static int do_fail(struct mqx_store *store, uint32_t context, void *arg)
 {
+    MQX_ASSERT(context != 0);
     struct failure *failure = arg;
     int status = mqx_catalog_fail(store, context, failure->slot, failure->generation);
     if (status != MQX_OK) {
         return status;
     }
-    status = lose_messages(store, context, failure);
+    status = discard_messages(store, context, failure);
     if (mqx_region_stopped(&store->region) == MQX_RUNNING) {
         const int restored = mqx_catalog_restore(store, context, failure->slot);
         status = status == MQX_OK ? restored : status;
@@ -188,6 +206,7 @@ static int do_fail(struct mqx_store *store, uint32_t context, void *arg)
 
 int mqe_fail_structure(mqe_manager *manager, uint32_t slot, uint32_t generation, uint64_t *lost)
 {
+    MQX_ASSERT(lost != NULL);
     struct failure failure = {.slot = slot, .generation = generation};
     const int status = mqx_with_context(manager, do_fail, &failure);
     *lost = failure.lost;

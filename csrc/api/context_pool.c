@@ -10,24 +10,32 @@
 #include "os/block_hook.h"
 #include "region/damage.h"
 
-static void prepare_context(struct mqx_context *context, bool autocommit)
+/* The context of that slot for a call; false when it is damaged. */
+static bool prepare_context(const struct mqx_region *region, uint32_t slot, bool autocommit)
 {
-    mqx_store_release(&context->single, autocommit ? 1u : 0u);
+    struct mqx_context *context = mqx_context(region, slot);
+    if (MQX_UNLIKELY(context == NULL || context->state != MQX_CTX_IDLE)) {
+        mqx_ignore(mqx_region_damage(region, "an idle context", slot));
+        return false;
+    }
+    MQX_ASSERT(context->process == region->process);
+    MQX_ASSERT(context->head == 0);
+    MQX_ASSERT(context->pending_kind == MQX_PENDING_NONE);
+    mqx_store_release(&context->autocommit, autocommit ? 1u : 0u);
+    return true;
 }
 
 bool mqx_pool_take_idle(mqe_manager *manager, bool autocommit, uint32_t *out)
 {
+    MQX_ASSERT(out != NULL);
     for (uint32_t i = 0; i < MQX_POOL_SIZE; i++) {
         if (mqx_load_relaxed(&manager->pool[i]) == 0) {
             continue;
         }
         const uint32_t slot = mqx_exchange(&manager->pool[i], 0u);
-        struct mqx_context *context = mqx_context(&manager->store.region, slot);
-        if (context != NULL) { /* another thread was faster: slot 0 */
-            mqx_check(context->state == MQX_CTX_IDLE);
-            prepare_context(context, autocommit);
+        if (slot != 0) { /* 0: another thread was faster */
             *out = slot;
-            return true;
+            return prepare_context(&manager->store.region, slot, autocommit);
         }
     }
     return false;
@@ -35,6 +43,7 @@ bool mqx_pool_take_idle(mqe_manager *manager, bool autocommit, uint32_t *out)
 
 int mqx_pool_take(mqe_manager *manager, bool autocommit, uint32_t *out)
 {
+    MQX_ASSERT(out != NULL);
     struct mqx_region *region = &manager->store.region;
     uint32_t slot = 0;
     if (mqx_pool_take_idle(manager, autocommit, out)) {
@@ -44,17 +53,21 @@ int mqx_pool_take(mqe_manager *manager, bool autocommit, uint32_t *out)
     if (status != MQX_OK) {
         return status;
     }
-    struct mqx_context *context = mqx_context(region, slot);
-    mqx_check(context != NULL && context->state == MQX_CTX_IDLE);
-    prepare_context(context, autocommit);
+    if (!prepare_context(region, slot, autocommit)) {
+        return mqx_region_stop_reason(region);
+    }
     *out = slot;
     return MQX_OK;
 }
 
 void mqx_pool_give(mqe_manager *manager, uint32_t slot)
 {
+    MQX_ASSERT(slot != 0);
     const struct mqx_context *context = mqx_context(&manager->store.region, slot);
-    mqx_check(context != NULL);
+    if (context == NULL) {
+        mqx_ignore(mqx_region_damage(&manager->store.region, "a context", slot));
+        return;
+    }
     if (mqx_load_acquire(&context->state) != MQX_CTX_IDLE) {
         return; /* the call ended in a stopped region; the next restart recovers it */
     }
@@ -69,6 +82,7 @@ void mqx_pool_give(mqe_manager *manager, uint32_t slot)
 
 void mqx_pool_drain(mqe_manager *manager)
 {
+    MQX_ASSERT(manager->store.region.base != NULL);
     for (uint32_t i = 0; i < MQX_POOL_SIZE; i++) {
         const uint32_t slot = mqx_exchange(&manager->pool[i], 0u);
         if (slot != 0) {
@@ -79,6 +93,7 @@ void mqx_pool_drain(mqe_manager *manager)
 
 int mqx_with_context(mqe_manager *manager, mqx_context_change change, void *arg)
 {
+    MQX_ASSERT(change != NULL);
     uint32_t context = 0;
     int status = mqx_enter(manager, false);
     if (status == MQX_OK) {

@@ -17,6 +17,7 @@ struct object_change {
 
 static int do_define(struct mqx_store *store, uint32_t context, void *arg)
 {
+    MQX_ASSERT(context != 0);
     const struct object_change *c = arg;
     return mqx_catalog_define(store, context, &c->definition, c->slot, c->generation);
 }
@@ -24,6 +25,8 @@ static int do_define(struct mqx_store *store, uint32_t context, void *arg)
 int mqe_define(mqe_manager *manager, const struct ps_object_name *name, const void *attrs,
                uint32_t attrs_length, uint32_t *slot, uint32_t *generation)
 {
+    MQX_ASSERT(name != NULL);
+    MQX_ASSERT(attrs != NULL || attrs_length == 0);
     struct object_change c = {
         .definition = {*name, attrs, attrs_length}, .slot = slot, .generation = generation};
     return mqx_with_context(manager, do_define, &c);
@@ -38,6 +41,8 @@ struct define_many {
 
 static int do_define_many(struct mqx_store *store, uint32_t context, void *arg)
 {
+    MQX_ASSERT(context != 0);
+    MQX_ASSERT(((struct define_many *)arg)->done == 0);
     struct define_many *many = arg;
     struct mqx_definition definitions[DEFINE_STEP];
     uint32_t slots[DEFINE_STEP], generations[DEFINE_STEP];
@@ -52,6 +57,8 @@ static int do_define_many(struct mqx_store *store, uint32_t context, void *arg)
         }
         status = mqx_catalog_define_many(store, context, definitions, step, slots, generations,
                                          &done);
+        MQX_ASSERT(done <= step);
+        MQX_ASSERT(done == step || status != MQX_OK);
         many->done += done;
     }
     return status;
@@ -60,6 +67,8 @@ static int do_define_many(struct mqx_store *store, uint32_t context, void *arg)
 int mqe_define_many(mqe_manager *manager, const struct mqe_definition *definitions, uint32_t count,
                     uint32_t *done)
 {
+    MQX_ASSERT(definitions != NULL || count == 0);
+    MQX_ASSERT(done != NULL);
     struct define_many many = {definitions, count, 0};
     const int status = mqx_with_context(manager, do_define_many, &many);
     *done = many.done;
@@ -68,6 +77,7 @@ int mqe_define_many(mqe_manager *manager, const struct mqe_definition *definitio
 
 static int do_alter(struct mqx_store *store, uint32_t context, void *arg)
 {
+    MQX_ASSERT(context != 0);
     const struct object_change *c = arg;
     return mqx_catalog_alter(store, context, *c->slot, *c->generation, &c->definition, c->stamp,
                              c->flags);
@@ -77,6 +87,8 @@ int mqe_alter(mqe_manager *manager, uint32_t slot, uint32_t generation,
               const struct ps_object_name *name, const void *attrs, uint32_t attrs_length,
               uint64_t stamp, uint32_t flags)
 {
+    MQX_ASSERT(name != NULL);
+    MQX_ASSERT(attrs != NULL || attrs_length == 0);
     struct object_change c = {.definition = {*name, attrs, attrs_length}, .slot = &slot,
                               .generation = &generation, .stamp = stamp, .flags = flags};
     const int status = mqx_with_context(manager, do_alter, &c);
@@ -85,6 +97,7 @@ int mqe_alter(mqe_manager *manager, uint32_t slot, uint32_t generation,
 
 int mqe_wake(mqe_manager *manager, uint32_t slot)
 {
+    MQX_ASSERT(manager != NULL);
     const int status = mqx_enter(manager, false);
     const struct mqx_object *queue =
         status == MQX_OK ? mqx_object(&manager->store.region, slot) : NULL;
@@ -95,6 +108,7 @@ int mqe_wake(mqe_manager *manager, uint32_t slot)
 
 int mqe_delete(mqe_manager *manager, uint32_t slot, uint32_t generation, int purge)
 {
+    MQX_ASSERT(manager != NULL);
     int status = mqx_enter(manager, false);
     if (status == MQX_OK) {
         mqx_about_to_block();
@@ -108,6 +122,8 @@ int mqe_delete(mqe_manager *manager, uint32_t slot, uint32_t generation, int pur
 int mqe_find(mqe_manager *manager, uint32_t name_space, const char name[48], uint64_t instance,
              struct mqe_found *out)
 {
+    MQX_ASSERT(name != NULL);
+    MQX_ASSERT(out != NULL);
     int status = mqx_enter(manager, false);
     return status != MQX_OK
                ? status
@@ -116,6 +132,8 @@ int mqe_find(mqe_manager *manager, uint32_t name_space, const char name[48], uin
 
 int mqe_next_object(mqe_manager *manager, uint32_t *slot, uint32_t *generation)
 {
+    MQX_ASSERT(slot != NULL);
+    MQX_ASSERT(generation != NULL);
     int status = mqx_enter(manager, false);
     return status != MQX_OK ? status : mqx_catalog_next(&manager->store, slot, generation);
 }
@@ -124,6 +142,7 @@ int mqe_read_object(mqe_manager *manager, uint32_t slot, uint32_t generation,
                     struct ps_object_name *name, void *attrs, uint32_t capacity, uint32_t *length,
                     uint64_t *stamp)
 {
+    MQX_ASSERT(length != NULL);
     int status = mqx_enter(manager, false);
     return status != MQX_OK ? status
                             : mqx_catalog_read(&manager->store, slot, generation, name, attrs,

@@ -11,10 +11,11 @@
 
 int mqx_enter(mqe_manager *manager, bool fail_if_quiescing)
 {
+    MQX_ASSERT(manager != NULL);
     const struct mqx_region *region = &manager->store.region;
     if (MQX_UNLIKELY(mqx_forked(&manager->store))) {
         return mqx_fail(MQRC_ENVIRONMENT_ERROR,
-                        "this process is a fork of the one that connected; connect anew");
+                        "this process is a fork of the one that connected; connect again");
     }
     if (MQX_UNLIKELY(mqx_region_stopped(region) != MQX_RUNNING)) {
         return mqx_region_stop_reason(region);
@@ -27,11 +28,13 @@ int mqx_enter(mqe_manager *manager, bool fail_if_quiescing)
 
 int mqe_usable(mqe_manager *manager, int fail_if_quiescing)
 {
+    MQX_ASSERT(manager != NULL);
     return mqx_enter(manager, fail_if_quiescing != 0);
 }
 
 void mqx_file_calls_begin(mqe_manager *manager)
 {
+    MQX_ASSERT(manager->store.region.process != 0);
     struct mqx_region *region = &manager->store.region;
     mqx_add_relaxed(&mqx_process_slot(region, region->process)->calls_inside, 1u);
 }
@@ -39,12 +42,16 @@ void mqx_file_calls_begin(mqe_manager *manager)
 void mqx_file_calls_end(mqe_manager *manager)
 {
     struct mqx_region *region = &manager->store.region;
-    mqx_add_relaxed(&mqx_process_slot(region, region->process)->calls_inside, UINT32_MAX);
+    struct mqx_process *process = mqx_process_slot(region, region->process);
+    MQX_ASSERT(region->process != 0);
+    MQX_ASSERT(mqx_load_relaxed(&process->calls_inside) != 0);
+    mqx_add_relaxed(&process->calls_inside, UINT32_MAX); /* minus 1 */
 }
 
 int mqx_queue_lock(struct mqx_region *region, uint32_t slot, uint32_t generation,
                    struct mqx_stripe_guard *guard, struct mqx_object **out)
 {
+    MQX_ASSERT(out != NULL);
     struct mqx_object *queue = mqx_object(region, slot);
     if (queue == NULL) {
         return mqx_fail(MQRC_Q_DELETED, "there is no queue in slot %u", slot);
@@ -58,6 +65,7 @@ int mqx_queue_lock(struct mqx_region *region, uint32_t slot, uint32_t generation
         mqx_stripe_guard_drop(guard);
         return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", slot);
     }
+    MQX_ASSERT(mqx_lock_held(region, &guard->stripe->lock));
     *out = queue;
     return MQX_OK;
 }
@@ -91,6 +99,7 @@ void mqe_block_hook_arm(void (*hook)(void *arg), void *arg)
 
 void mqe_log(mqe_manager *manager, int amq, char severity, const char *text)
 {
+    MQX_ASSERT(text != NULL);
     mqx_log(&manager->store, amq, severity, "%s", text);
 }
 

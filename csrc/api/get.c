@@ -23,12 +23,14 @@ enum {
 
 static bool unlock(mqe_queue *queue)
 {
+    MQX_ASSERT(queue->handle != 0);
     return mqx_handle_unlock(&queue->manager->store.region, queue->handle);
 }
 
 /* Browses and gets under the cursor move or read the cursor of the handle: one at a time. */
 static int get_with_cursor(struct mqx_get_call *call)
 {
+    MQX_ASSERT(!call->held);
     mqe_queue *queue = call->queue;
     const uint32_t flags = call->get->flags;
     struct mqx_stripe_guard guard;
@@ -57,6 +59,7 @@ static int get_with_cursor(struct mqx_get_call *call)
 
 static int unlock_call(mqe_queue *queue)
 {
+    MQX_ASSERT(queue->manager != NULL);
     const struct mqx_object *object = mqx_object(&queue->manager->store.region, queue->object);
     if (object == NULL || mqx_load_acquire(&object->state) == MQX_OBJ_DELETING) {
         return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", queue->object);
@@ -75,6 +78,7 @@ static int unlock_call(mqe_queue *queue)
 static int get_with_care(struct mqx_get_call *call, const mqe_unit *unit,
                          struct mqx_stripe_guard *guard, bool held)
 {
+    MQX_ASSERT(!held || unit == NULL);
     struct mqe_get *get = call->get;
     int status = MQX_OK;
     call->unit = unit == NULL ? 0 : unit->context;
@@ -108,12 +112,15 @@ static int get_with_care(struct mqx_get_call *call, const mqe_unit *unit,
 /* The calls that the quick path may serve. */
 static bool may_be_quick(const struct mqx_get_call *call, const mqe_unit *unit)
 {
+    MQX_ASSERT(call->pool == 0);
     return unit == NULL && (call->get->flags & ~(uint32_t)QUICK_FLAGS) == 0 &&
            call->match.bits == 0 && !mqx_get_may_have_locked(call);
 }
 
 int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_get *get)
 {
+    MQX_ASSERT(queue->manager == manager);
+    MQX_ASSERT(unit == NULL || unit->manager == manager);
     struct mqx_get_call call;
     struct mqx_stripe_guard guard;
     enum mqx_next_step next = MQX_STEP_AGAIN;

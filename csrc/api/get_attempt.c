@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "os/block_hook.h"
 #include "queue/browse_lock.h"
+#include "region/damage.h"
 
 #include <string.h>
 
@@ -24,11 +25,13 @@ enum { UNDER_CURSOR_FLAGS = MQE_GET_UNDER_CURSOR | MQE_GET_BROWSE_UNDER_CURSOR }
 
 int mqx_get_take_context(struct mqx_get_call *call)
 {
+    MQX_ASSERT(call->manager != NULL);
     return call->pool != 0 ? MQX_OK : mqx_pool_take(call->manager, true, &call->pool);
 }
 
 bool mqx_get_has_context(struct mqx_get_call *call)
 {
+    MQX_ASSERT(call->manager != NULL);
     return call->pool != 0 || mqx_pool_take_idle(call->manager, true, &call->pool);
 }
 
@@ -36,6 +39,7 @@ bool mqx_get_has_context(struct mqx_get_call *call)
 static enum mqx_next_step drop_and_take_context(struct mqx_get_call *call,
                                                 struct mqx_stripe_guard *guard, int *status)
 {
+    MQX_ASSERT(call->pool == 0);
     mqx_stripe_guard_drop(guard);
     *status = mqx_get_take_context(call);
     return *status == MQX_OK ? MQX_STEP_AGAIN : MQX_STEP_DONE;
@@ -46,6 +50,7 @@ static enum mqx_next_step drop_and_take_context(struct mqx_get_call *call,
 /* Has the message values that an MQMD of version 1 has no fields for? */
 static bool has_version_2(const struct ps_descriptor *d, const struct ps_descriptor_ext *ext)
 {
+    MQX_ASSERT(d != NULL && ext != NULL);
     static const uint8_t no_group[MQX_ID_SIZE];
     return d->has_ext != 0 && (ext->msg_seq_number != 1 || ext->offset != 0 ||
                                ext->msg_flags != 0 || ext->original_length != -1 ||
@@ -54,6 +59,7 @@ static bool has_version_2(const struct ps_descriptor *d, const struct ps_descrip
 
 static bool may_have_mde(const struct mqx_get_call *call, const struct mqx_message *message)
 {
+    MQX_ASSERT(message != NULL);
     return (call->get->flags & MQE_GET_ROOM_FOR_MDE) != 0 &&
            (message->flags & MQX_MSGF_HAS_EXT) != 0;
 }
@@ -62,6 +68,7 @@ static bool may_have_mde(const struct mqx_get_call *call, const struct mqx_messa
  * not known has room for both. */
 static uint32_t mde_bytes(const struct mqx_get_call *call, const struct mqx_message *message)
 {
+    MQX_ASSERT(message != NULL);
     if (MQX_LIKELY(!may_have_mde(call, message))) {
         return 0;
     }
@@ -84,11 +91,13 @@ static uint64_t wanted_bytes(const struct mqx_get_call *call, const struct mqx_m
 /* In the region and short: copied under the lock. */
 static bool is_near(const struct mqx_get_call *call, const struct mqx_message *message)
 {
+    MQX_ASSERT(message->state != MQX_MSG_FREE);
     return message->cells != 0 && wanted_bytes(call, message) <= MQX_LOCKED_COPY_MAX;
 }
 
 static int copy_bytes(struct mqx_get_call *call, const struct mqx_message *message, uint64_t bytes)
 {
+    MQX_ASSERT(bytes <= call->get->capacity);
     struct mqe_get *get = call->get;
     get->length = message->length;
     get->number = message->number;
@@ -105,17 +114,18 @@ static int copy_message(struct mqx_get_call *call, const struct mqx_message *mes
     return copy_bytes(call, message, wanted_bytes(call, message));
 }
 
-/* A tag that matched is no proof; what came from the journal is verified by its full ids (rule
- * 47). */
+/* Equal tags are no proof: a message from the journal is verified by its full identifiers (rule 47). */
 static bool is_false_match(const struct mqx_get_call *call)
 {
+    MQX_ASSERT(call->get != NULL);
     return call->match.bits != 0 &&
            !mqx_match_exact(&call->match, &call->get->d, &call->get->ext);
 }
 
-/* Such a message is not looked at again by this call. */
+/* Excludes a false match from further attempts of this call. */
 static bool skip_false_match(struct mqx_get_call *call)
 {
+    MQX_ASSERT(call->match.excluded <= MQX_MATCH_EXCLUDE_MAX);
     const bool false_match = is_false_match(call);
     if (false_match) {
         call->passed = call->browse ? call->cursor : call->found;
@@ -126,10 +136,12 @@ static bool skip_false_match(struct mqx_get_call *call)
     return false_match;
 }
 
-/* ---- what happens to the message under the lock; each returns with the lock dropped ---- */
+/* ---- one message under the lock; each returns with the lock dropped, but mqx_get_remove() ---- */
 
 void mqx_get_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot)
 {
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    MQX_ASSERT(slot != 0);
     const struct mqx_message *message = mqx_message(guard->region, slot);
     const bool has_ext = (message->flags & MQX_MSGF_HAS_EXT) != 0;
     const uint64_t payload = mqx_body_payload(has_ext, message->length);
@@ -145,6 +157,7 @@ void mqx_get_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, ui
 static enum mqx_next_step take_quick(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                                      struct mqx_object *queue, int *status)
 {
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     const struct mqx_message *message = mqx_message(guard->region, call->slot);
     *status = copy_message(call, message);
     if (MQX_LIKELY(*status == MQX_OK)) {
@@ -158,9 +171,12 @@ static enum mqx_next_step take_quick(struct mqx_get_call *call, struct mqx_strip
     return MQX_STEP_DONE;
 }
 
+/* Claims the message for the context; MQX_STEP_COPY when it is claimed, whatever the copy returned. */
 static enum mqx_next_step claim_found(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
-                                       struct mqx_object *queue, uint32_t context, int *status)
+                                      struct mqx_object *queue, uint32_t context, int *status)
 {
+    MQX_ASSERT(context != 0);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     const struct mqx_message *message = mqx_message(guard->region, call->slot);
     const bool near = is_near(call, message);
     *status = near ? copy_message(call, message) : MQX_OK;
@@ -186,8 +202,10 @@ static enum mqx_next_step claim_found(struct mqx_get_call *call, struct mqx_stri
 static enum mqx_next_step copy_pinned(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                                       uint64_t bytes, int *status)
 {
+    MQX_ASSERT(call->pool != 0);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     struct mqx_message *message = mqx_message(guard->region, call->slot);
-    if (message->pins == UINT8_MAX) { /* 255 copies of one message under way: come back later */
+    if (message->pins == UINT8_MAX) { /* 255 copies of one message under way: try again */
         mqx_stripe_guard_drop(guard);
         return MQX_STEP_AGAIN;
     }
@@ -206,8 +224,9 @@ static enum mqx_next_step copy_pinned(struct mqx_get_call *call, struct mqx_stri
 
 /* The message stays; long ones are pinned while they are copied. */
 static enum mqx_next_step browse_found(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
-                                  int *status)
+                                       int *status)
 {
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     const struct mqx_message *message = mqx_message(guard->region, call->slot);
     if (is_near(call, message)) {
         *status = copy_message(call, message);
@@ -215,21 +234,27 @@ static enum mqx_next_step browse_found(struct mqx_get_call *call, struct mqx_str
         return MQX_STEP_DONE;
     }
     const enum mqx_next_step next = copy_pinned(call, guard, wanted_bytes(call, message), status);
-    return next == MQX_STEP_DONE && *status == MQX_OK && skip_false_match(call) ? MQX_STEP_AGAIN : next;
+    const bool copied = next == MQX_STEP_DONE && *status == MQX_OK;
+    return copied && skip_false_match(call) ? MQX_STEP_AGAIN : next;
 }
 
 static bool unit_is_full(const struct mqx_get_call *call)
 {
+    MQX_ASSERT(call->unit != 0);
     const struct mqx_context *context = mqx_context(&call->store->region, call->unit);
-    mqx_check(context != NULL);
+    if (context == NULL) {
+        mqx_ignore(mqx_region_damage(&call->store->region, "the context of a unit", call->unit));
+        return true;
+    }
     return context->count >= mqx_load_relaxed(&call->store->region.header->max_uncommitted);
 }
 
-/* What decides about the message stands in the journal, and is not known yet: whether the one that
- * this handle has locked is meant at all (a claim would end the lock), or the one for which there
- * is no room in the unit; or what the room for an MQMDE is needed for. */
+/* Must a message in the journal be read before it is served? To know whether its identifiers match,
+ * when it is the one that this handle has locked (a claim would end the lock) or there is no room for
+ * it in the unit; or whether the buffer must have room for an MQMDE. */
 static bool must_read_journal(const struct mqx_get_call *call, const struct mqx_message *message)
 {
+    MQX_ASSERT(message->number == call->number);
     if (MQX_LIKELY(message->cells != 0) || call->known == message->number) {
         return false;
     }
@@ -239,9 +264,12 @@ static bool must_read_journal(const struct mqx_get_call *call, const struct mqx_
             (uint64_t)message->length + MQE_MDE_SIZE > call->get->capacity);
 }
 
-static enum mqx_next_step read_from_journal(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
-                                int *status)
+/* Reads, with no lock held, what must be known of a message in the journal. */
+static enum mqx_next_step read_from_journal(struct mqx_get_call *call,
+                                            struct mqx_stripe_guard *guard, int *status)
 {
+    MQX_ASSERT(call->known != call->number);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     if (!mqx_get_has_context(call)) {
         return drop_and_take_context(call, guard, status);
     }
@@ -251,7 +279,7 @@ static enum mqx_next_step read_from_journal(struct mqx_get_call *call, struct mq
     if (next == MQX_STEP_AGAIN || *status != MQX_OK) {
         return next;
     }
-    mqx_check(call->get->number == number);
+    MQX_ASSERT(call->get->number == number);
     call->known = number;
     call->known_matches = !is_false_match(call);
     call->known_heads = has_version_2(&call->get->d, &call->get->ext);
@@ -261,11 +289,13 @@ static enum mqx_next_step read_from_journal(struct mqx_get_call *call, struct mq
     return MQX_STEP_AGAIN;
 }
 
-/* Browse with LOCK: hidden from everybody until unlocked; no pin is needed, nobody else can remove
- * it. */
+/* Browse with LOCK: the message is hidden from other handles until unlocked. No pin is needed: no other
+ * handle can remove it. */
 static enum mqx_next_step lock_message(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                                        struct mqx_object *queue, int *status)
 {
+    MQX_ASSERT(call->browse);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     const struct mqx_message *message = mqx_message(guard->region, call->slot);
     mqx_browse_lock_set(guard, queue, call->slot, call->queue->handle);
     mqx_stripe_guard_drop(guard);
@@ -279,27 +309,29 @@ static enum mqx_next_step lock_message(struct mqx_get_call *call, struct mqx_str
 
 /* ---- after the lock ---- */
 
-/* The claimed message has been copied: make it ours, or give it back. */
+/* The claimed message has been copied: logs the get and ends an autocommit unit, or undoes the claim. */
 static enum mqx_next_step log_and_finish(struct mqx_get_call *call, uint32_t context, int *status)
 {
-    const bool single = call->unit == 0 || context != call->unit;
+    MQX_ASSERT(context == call->unit || context == call->pool);
+    MQX_ASSERT(context != 0);
+    const bool autocommit = call->unit == 0 || context != call->unit;
     struct mqx_context *unit = mqx_context(&call->store->region, context);
     if (*status == MQX_OK && skip_false_match(call)) {
         *status = mqx_unit_undo(call->store, context, call->slot);
         return *status == MQX_OK ? MQX_STEP_AGAIN : MQX_STEP_DONE;
     }
     if (*status == MQX_OK && call->logged) {
-        *status = mqx_unit_log_get(call->store, context, call->slot, single);
-    } else if (*status == MQX_OK && single) {
+        *status = mqx_unit_log_get(call->store, context, call->slot, autocommit);
+    } else if (*status == MQX_OK && autocommit) {
         mqx_store_release(&unit->state, MQX_CTX_DECIDED);
     }
     if (*status != MQX_OK) {
         int undone = mqx_unit_undo(call->store, context, call->slot);
-        if (undone == MQX_OK && single) {
+        if (undone == MQX_OK && autocommit) {
             undone = mqx_unit_backout(call->store, context);
         }
         *status = undone == MQX_OK ? *status : undone;
-    } else if (single) {
+    } else if (autocommit) {
         *status = mqx_unit_finish(call->store, context);
     }
     return MQX_STEP_DONE;
@@ -307,6 +339,7 @@ static enum mqx_next_step log_and_finish(struct mqx_get_call *call, uint32_t con
 
 static enum mqx_next_step complete_claim(struct mqx_get_call *call, uint32_t context, int *status)
 {
+    MQX_ASSERT(call->slot != 0);
     mqx_file_calls_begin(call->manager);
     const enum mqx_next_step next = log_and_finish(call, context, status);
     mqx_file_calls_end(call->manager);
@@ -319,6 +352,7 @@ static enum mqx_next_step complete_claim(struct mqx_get_call *call, uint32_t con
 static void find_under_cursor(struct mqx_get_call *call, const struct mqx_stripe_guard *guard,
                               uint64_t now)
 {
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     const uint32_t slot = call->cursor.message;
     const struct mqx_message *message = mqx_message(guard->region, slot);
     call->slot = 0;
@@ -333,8 +367,10 @@ static void find_under_cursor(struct mqx_get_call *call, const struct mqx_stripe
     }
 }
 
-void mqx_get_prefer_locked(struct mqx_get_call *call, const struct mqx_stripe_guard *guard, uint64_t now)
+void mqx_get_prefer_locked(struct mqx_get_call *call, const struct mqx_stripe_guard *guard,
+                           uint64_t now)
 {
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     if (MQX_LIKELY(!mqx_get_may_have_locked(call))) {
         return;
     }
@@ -355,6 +391,7 @@ void mqx_get_prefer_locked(struct mqx_get_call *call, const struct mqx_stripe_gu
 /* Which message, under the lock. On failure the lock has been dropped. */
 static int find(struct mqx_get_call *call, struct mqx_stripe_guard *guard, struct mqx_object *queue)
 {
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     const uint32_t flags = call->get->flags;
     const uint32_t object = call->queue->object;
     const uint64_t now = queue->expiring != 0 ? mqx_clock_coarse_us() : 0;
@@ -382,6 +419,7 @@ static int find(struct mqx_get_call *call, struct mqx_stripe_guard *guard, struc
 
 int mqx_get_refusal(const struct mqx_get_call *call, const struct mqx_object *queue)
 {
+    MQX_ASSERT(call->queue != NULL);
     const uint32_t state = queue == NULL ? (uint32_t)MQX_OBJ_FREE : mqx_load_relaxed(&queue->state);
     if ((state != MQX_OBJ_ACTIVE && state != MQX_OBJ_LOGGED) ||
         queue->generation != call->queue->generation) {
@@ -403,6 +441,7 @@ int mqx_get_refusal(const struct mqx_get_call *call, const struct mqx_object *qu
 /* MAXUMSGS of the caller's unit. */
 static int check_limit(const struct mqx_get_call *call)
 {
+    MQX_ASSERT(call->unit != 0);
     return unit_is_full(call)
                ? mqx_fail(MQRC_SYNCPOINT_LIMIT_REACHED,
                           "the unit of work has %u messages, MAXUMSGS is %u",
@@ -414,6 +453,7 @@ static int check_limit(const struct mqx_get_call *call)
 /* Is the message part of the caller's unit? With MQE_GET_IF_PERSISTENT only a persistent one is. */
 static bool takes_part(const struct mqx_get_call *call, const struct mqx_message *message)
 {
+    MQX_ASSERT(message != NULL);
     return call->unit != 0 && ((call->get->flags & MQE_GET_IF_PERSISTENT) == 0 ||
                                (message->flags & (MQX_MSGF_PERSISTENT | MQX_MSGF_VOLATILE)) ==
                                    MQX_MSGF_PERSISTENT);
@@ -424,6 +464,7 @@ static enum mqx_next_step browse_or_describe(struct mqx_get_call *call,
                                              struct mqx_stripe_guard *guard,
                                              struct mqx_object *queue, int *status)
 {
+    MQX_ASSERT(call->browse || call->short_of_room);
     const struct mqx_message *message = mqx_message(guard->region, call->slot);
     if (!call->short_of_room && (call->get->flags & MQE_GET_LOCK) != 0 &&
         message->state == MQX_MSG_AVAILABLE) {
@@ -439,6 +480,7 @@ static enum mqx_next_step browse_or_describe(struct mqx_get_call *call,
 static enum mqx_next_step take_found(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                                      struct mqx_object *queue, int *status)
 {
+    MQX_ASSERT(!call->browse && !call->short_of_room);
     const struct mqx_message *message = mqx_message(guard->region, call->slot);
     const bool in_unit = takes_part(call, message);
     if (!in_unit && !call->logged && is_near(call, message) &&
@@ -464,7 +506,14 @@ static enum mqx_next_step take_found(struct mqx_get_call *call, struct mqx_strip
 static enum mqx_next_step serve_found(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                                       struct mqx_object *queue, int *status)
 {
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    MQX_ASSERT(call->slot != 0);
     const struct mqx_message *message = mqx_message(guard->region, call->slot);
+    if (MQX_UNLIKELY(message == NULL)) {
+        mqx_stripe_guard_drop(guard);
+        *status = mqx_region_damage(guard->region, "a message found in a queue", call->slot);
+        return MQX_STEP_DONE;
+    }
     call->number = message->number;
     call->logged = (message->flags & MQX_MSGF_PERSISTENT) != 0;
     if (MQX_UNLIKELY(must_read_journal(call, message))) {
@@ -480,6 +529,8 @@ static enum mqx_next_step serve_found(struct mqx_get_call *call, struct mqx_stri
 /* Takes the lock, unless the call has it from its quick path. On failure the lock is not held. */
 static int enter_queue(struct mqx_get_call *call, struct mqx_stripe_guard *guard)
 {
+    MQX_ASSERT(!call->held || !call->listed);
+    MQX_ASSERT(!call->listed || call->pool != 0);
     if (call->held) {
         call->held = false;
         return MQX_OK;
@@ -502,6 +553,7 @@ static int enter_queue(struct mqx_get_call *call, struct mqx_stripe_guard *guard
 enum mqx_next_step mqx_get_attempt(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                                    bool keep, int *status)
 {
+    MQX_ASSERT(!call->held || call->take_many == NULL);
     *status = enter_queue(call, guard);
     if (MQX_UNLIKELY(*status != MQX_OK)) {
         return MQX_STEP_DONE;
@@ -531,6 +583,8 @@ enum mqx_next_step mqx_get_attempt(struct mqx_get_call *call, struct mqx_stripe_
 enum mqx_next_step mqx_get_quick(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                                  int *status)
 {
+    MQX_ASSERT(call->match.bits == 0);
+    MQX_ASSERT(!call->browse);
     struct mqx_region *region = &call->store->region;
     *status = mqx_stripe_guard_take(region, call->queue->object, guard);
     if (MQX_UNLIKELY(*status != MQX_OK)) {
@@ -558,6 +612,7 @@ enum mqx_next_step mqx_get_quick(struct mqx_get_call *call, struct mqx_stripe_gu
 
 int mqx_get_check_rights(const mqe_queue *queue, uint32_t flags, bool browse)
 {
+    MQX_ASSERT(queue != NULL);
     const bool needs_browse = browse || (flags & (MQE_GET_UNDER_CURSOR | MQE_GET_UNLOCK)) != 0;
     const bool needs_input = !browse && (flags & MQE_GET_UNLOCK) == 0;
     if (MQX_UNLIKELY(needs_browse && (queue->options & MQE_BROWSE) == 0)) {
@@ -571,6 +626,7 @@ int mqx_get_check_rights(const mqe_queue *queue, uint32_t flags, bool browse)
 
 int mqx_get_check_unit(const struct mqx_get_call *call)
 {
+    MQX_ASSERT(call->unit != 0);
     const int status = mqx_unit_check_usable(&call->store->region, call->unit);
     const bool counts = !call->browse && (call->get->flags & MQE_GET_IF_PERSISTENT) == 0;
     return status == MQX_OK && counts ? check_limit(call) : status;

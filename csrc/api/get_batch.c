@@ -24,7 +24,7 @@ enum {
     GET_MATCH = MQE_MATCH_PERSISTENT | MQE_MATCH_UP_TO,
 };
 
-/* ---- get: what fits ---- */
+/* ---- the call ---- */
 
 struct get_many {
     struct mqx_get_call call;  /* first: take_group() is handed it */
@@ -44,6 +44,7 @@ struct get_many {
 
 static bool fits(struct get_many *many, const struct mqx_message *message)
 {
+    MQX_ASSERT(message != NULL);
     struct mqe_batch *batch = many->batch;
     if (batch->count >= many->most) {
         batch->needed = 0;
@@ -56,14 +57,16 @@ static bool fits(struct get_many *many, const struct mqx_message *message)
 
 static int copy_to(struct get_many *many, uint32_t i, const struct mqx_message *message)
 {
+    MQX_ASSERT(i < many->batch->capacity);
     return mqx_msg_batch_read(many->call.store, many->batch, i, message);
 }
 
-/* ---- get: one group, under the lock ---- */
+/* ---- one group, under the lock ---- */
 
 /* On failure the lock has been dropped. */
 static int find_next(struct get_many *many, struct mqx_stripe_guard *guard)
 {
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     struct mqx_get_call *call = &many->call;
     const struct mqx_object *queue = mqx_object(guard->region, call->queue->object);
     const uint64_t now = queue->expiring != 0 ? mqx_clock_coarse_us() : 0;
@@ -93,6 +96,8 @@ static int find_next(struct get_many *many, struct mqx_stripe_guard *guard)
 static int claim(struct get_many *many, struct mqx_stripe_guard *guard, struct mqx_object *queue,
                  const struct mqx_message *message)
 {
+    MQX_ASSERT(many->context != 0);
+    MQX_ASSERT(many->claimed < MQX_LOCKED_STEPS_MAX);
     struct mqe_batch *batch = many->batch;
     const uint32_t k = many->claimed;
     const bool near = mqx_msg_batch_is_near(batch, message);
@@ -110,9 +115,11 @@ static int claim(struct get_many *many, struct mqx_stripe_guard *guard, struct m
     return status;
 }
 
-/* Takes the message found, or says why not: then many->ended or needs_context. */
+/* Takes the message found, or sets many->ended or many->needs_context. */
 static int take_one(struct get_many *many, struct mqx_stripe_guard *guard, struct mqx_object *queue)
 {
+    MQX_ASSERT(!many->needs_context);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     struct mqe_batch *batch = many->batch;
     const struct mqx_message *message = mqx_message(guard->region, many->call.slot);
     int status;
@@ -145,6 +152,7 @@ static int take_one(struct get_many *many, struct mqx_stripe_guard *guard, struc
 /* At most 64 messages. *out_held: the lock is still held. */
 static int take_some(struct get_many *many, struct mqx_stripe_guard *guard, bool *out_held)
 {
+    MQX_ASSERT(!many->needs_context);
     struct mqx_object *queue = mqx_object(guard->region, many->call.queue->object);
     const struct mqe_batch *batch = many->batch;
     const uint32_t first = batch->count;
@@ -171,11 +179,13 @@ static int take_some(struct get_many *many, struct mqx_stripe_guard *guard, bool
     return status;
 }
 
-/* ---- get: after the lock ---- */
+/* ---- after the lock ---- */
 
 /* Claims from the k-th of the group on go back uncounted; the batch ends before them. */
 static int unclaim_from(struct get_many *many, uint32_t k, int why)
 {
+    MQX_ASSERT(k <= many->claimed);
+    MQX_ASSERT(many->claimed <= many->batch->count);
     const struct mqx_region *region = &many->call.store->region;
     int status = MQX_OK;
     many->ended = true;
@@ -191,6 +201,7 @@ static int unclaim_from(struct get_many *many, uint32_t k, int why)
 /* GET records from the k-th claim on; *k moves behind what is logged. */
 static int log_gets(struct get_many *many, uint32_t *k)
 {
+    MQX_ASSERT(*k < many->claimed);
     struct mqx_store *store = many->call.store;
     struct mqx_gather gather;
     uint32_t from[MQX_RUN_MAX]; /* of each record: its claim */
@@ -217,6 +228,8 @@ static int log_gets(struct get_many *many, uint32_t *k)
 /* Bodies that were not copied under the lock; *k moves behind them. */
 static int copy_rest(struct get_many *many, uint32_t *k)
 {
+    MQX_ASSERT(*k <= many->claimed);
+    MQX_ASSERT(many->claimed <= many->batch->count);
     const struct mqx_region *region = &many->call.store->region;
     const uint32_t first = many->batch->count - many->claimed;
     int status = MQX_OK;
@@ -234,6 +247,7 @@ static int copy_rest(struct get_many *many, uint32_t *k)
 
 static int complete_claims(struct get_many *many)
 {
+    MQX_ASSERT(many->context != 0);
     uint32_t copied = 0, logged = 0;
     int status = copy_rest(many, &copied);
     if (status != MQX_OK) {
@@ -252,6 +266,8 @@ static int complete_claims(struct get_many *many)
 /* A unit for the claims: the caller's, or one in a context of the pool. */
 static int begin_claims(struct get_many *many)
 {
+    MQX_ASSERT(many->needs_context);
+    MQX_ASSERT(many->context == 0);
     int status = mqx_get_take_context(&many->call);
     if (status == MQX_OK) {
         many->context = many->call.pool;
@@ -261,10 +277,11 @@ static int begin_claims(struct get_many *many)
     return status;
 }
 
-/* take_many() of get.h. */
+/* take_many() of get_attempt.h. */
 static enum mqx_next_step take_group(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                                      bool keep, int *status)
 {
+    MQX_ASSERT(call->take_many != NULL);
     struct get_many *many = (struct get_many *)(void *)call;
     const uint32_t before = many->batch->count;
     bool held;
@@ -296,10 +313,11 @@ static enum mqx_next_step take_group(struct mqx_get_call *call, struct mqx_strip
     return MQX_STEP_DONE;
 }
 
-/* ---- get: the call ---- */
+/* ---- the call from begin to end ---- */
 
 static int start_get(struct get_many *many, mqe_unit *unit)
 {
+    MQX_ASSERT(many->context == 0);
     struct mqx_get_call *call = &many->call;
     struct mqe_batch *batch = many->batch;
     const struct mqe_get *get = call->get;
@@ -334,6 +352,7 @@ static int start_get(struct get_many *many, mqe_unit *unit)
 /* Group after group; what ends it after the first message is told by the next call. */
 static int take_groups(struct get_many *many)
 {
+    MQX_ASSERT(many->batch->count == 0);
     const struct mqe_batch *batch = many->batch;
     struct mqx_stripe_guard guard;
     int status = mqx_get_or_wait(&many->call, &guard);
@@ -346,6 +365,8 @@ static int take_groups(struct get_many *many)
 /* The unit of this call ends: its messages are the caller's now, or on the queue again. */
 static int end_autocommit(struct get_many *many, int status)
 {
+    MQX_ASSERT(many->call.unit == 0);
+    MQX_ASSERT(many->plain <= many->batch->count || status != MQX_OK);
     struct mqe_batch *batch = many->batch;
     mqx_file_calls_begin(many->call.manager);
     status = mqx_unit_end_autocommit(many->call.store, many->context, status);
@@ -362,6 +383,8 @@ static int end_autocommit(struct get_many *many, int status)
 int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_get *get,
                   struct mqe_batch *batch)
 {
+    MQX_ASSERT(queue->manager == manager);
+    MQX_ASSERT(batch != NULL);
     struct get_many many = {
         .call = {.manager = manager, .store = &manager->store, .queue = queue, .get = get,
                  .unit = unit == NULL ? 0 : unit->context, .woken = true,

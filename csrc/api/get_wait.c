@@ -21,8 +21,10 @@ MQX_STATIC_ASSERT((uint32_t)TAG_MATCHES == (1u << MQX_INDEX_COUNT) - 1, "one tag
 static void list_as_waiter(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                            uint32_t *out_seen)
 {
+    MQX_ASSERT(!call->listed);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     struct mqx_context *context = mqx_context(guard->region, call->pool);
-    mqx_check(context != NULL);
+    MQX_ASSERT(context != NULL); /* validated when it was taken */
     context->wait_match = call->match.bits & TAG_MATCHES;
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
         context->wait_tag[k] = (call->match.bits >> k & 1u) != 0 ? call->match.tag[k] : 0;
@@ -37,6 +39,7 @@ static void list_as_waiter(struct mqx_get_call *call, struct mqx_stripe_guard *g
 /* Off the list for good; a wake-up that was given already goes to the next waiter. */
 static int leave_list(struct mqx_get_call *call)
 {
+    MQX_ASSERT(call->pool != 0);
     struct mqx_wakes wakes = {.count = 0};
     struct mqx_stripe_guard guard;
     int status = mqx_stripe_guard_take(&call->store->region, call->queue->object, &guard);
@@ -54,6 +57,7 @@ static int leave_list(struct mqx_get_call *call)
 /* Takes the time of a sleep off what is left of the wait. */
 static void count_sleep(struct mqx_get_call *call, uint64_t start_us)
 {
+    MQX_ASSERT(call->wait_left_us >= -1);
     if (call->wait_left_us >= 0) {
         const int64_t spent = (int64_t)(mqx_clock_monotonic_us() - start_us);
         call->wait_left_us = spent < call->wait_left_us ? call->wait_left_us - spent : 0;
@@ -63,12 +67,14 @@ static void count_sleep(struct mqx_get_call *call, uint64_t start_us)
 /* Sleeps once and stays listed. MQE_INTERRUPTED or a reason that ends the wait: not listed. */
 static int sleep_once(struct mqx_get_call *call, uint32_t seen)
 {
+    MQX_ASSERT(call->listed);
+    MQX_ASSERT(call->pool != 0);
     struct mqx_context *context = mqx_context(&call->store->region, call->pool);
     const uint64_t start_us = mqx_clock_monotonic_us();
     const uint64_t bound = call->wait_left_us >= 0 && call->wait_left_us < WAIT_BOUND_US
                                ? (uint64_t)call->wait_left_us
                                : (uint64_t)WAIT_BOUND_US;
-    mqx_check(context != NULL && call->listed);
+    MQX_ASSERT(context != NULL);
     mqx_about_to_block();
     const int slept = mqx_futex_wait(&context->wait_word, seen, bound);
     count_sleep(call, start_us);
@@ -85,6 +91,7 @@ static int sleep_once(struct mqx_get_call *call, uint32_t seen)
 
 int mqx_get_no_message(const struct mqx_get_call *call)
 {
+    MQX_ASSERT(call->get != NULL);
     if ((call->get->flags & UNDER_CURSOR_FLAGS) != 0) {
         return mqx_fail(MQRC_NO_MSG_UNDER_CURSOR, "the browse cursor is on no retrievable message");
     }
@@ -94,6 +101,7 @@ int mqx_get_no_message(const struct mqx_get_call *call)
 /* The status of a call that has copied a message: 0, 2079 or 2080. */
 static int result_of(const struct mqx_get_call *call)
 {
+    MQX_ASSERT(call->get->header == 0 || call->get->header == MQE_MDE_SIZE);
     const uint64_t length = call->get->length + call->get->header;
     if (MQX_UNLIKELY(call->short_of_room)) {
         return mqx_fail(MQRC_TRUNCATED_MSG_FAILED,
@@ -111,6 +119,7 @@ static int result_of(const struct mqx_get_call *call)
  * before stripe locks. */
 static int take_waiter_context(struct mqx_get_call *call, struct mqx_stripe_guard *guard)
 {
+    MQX_ASSERT(call->wait_left_us != 0);
     if (mqx_get_has_context(call)) {
         return MQX_OK;
     }
@@ -124,6 +133,7 @@ static int take_waiter_context(struct mqx_get_call *call, struct mqx_stripe_guar
 /* The attempt took or copied something, or failed. */
 static int end_attempts(const struct mqx_get_call *call, int status)
 {
+    MQX_ASSERT(!call->listed);
     if (!call->woken && status == MQX_OK) {
         mqx_add_relaxed(&call->store->region.header->woken_by_bound, 1u);
     }
@@ -132,6 +142,8 @@ static int end_attempts(const struct mqx_get_call *call, int status)
 
 int mqx_get_or_wait(struct mqx_get_call *call, struct mqx_stripe_guard *guard)
 {
+    MQX_ASSERT(guard != NULL);
+    MQX_ASSERT(!call->listed);
     const struct mqx_cursor start = call->cursor;
     for (;;) {
         const bool wait = call->wait_left_us != 0;

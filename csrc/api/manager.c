@@ -1,16 +1,19 @@
 /*
- * manager.c - queue managers as engine.h shows them: create, attach, detach, end, status, objects.
+ * manager.c - queue managers as engine.h shows them: create, attach, detach, end.
  *
- * Registry. A process has one attachment a directory (device + inode), however many handles ask for
- * it (rule 36); `registry` is the list of them, under `registry_mutex`, which is held during attach
- * and detach, so that two threads do not run restart recovery twice. A manager found stopped is
- * taken off the list: the next mqe_attach makes a new attachment beside it (rule 13). In a forked
- * child the list is forgotten, not closed (rule 32).
+ * Registry. A process has one attachment a directory (device and inode), however many mqe_attach calls
+ * ask for it (rule 36). `registry` lists them, under `registry_mutex`, which is held during attach and
+ * detach, so that two threads do not run restart recovery twice. A manager found stopped is taken off
+ * the list: the next mqe_attach makes a new attachment beside it (rule 13). In a forked child the list
+ * is forgotten, not closed (rule 32).
+ *
+ * Locks: registry_mutex, process-local, before the attach lock and all locks of the region.
  */
 #include "api/manager.h"
 
 #include "api/context_pool.h"
 #include "base/amq_codes.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "catalog/catalog.h"
 #include "os/block_hook.h"
@@ -37,16 +40,19 @@ static mqe_manager *registry;
 
 static void take_if_set64(uint64_t *to, uint64_t value)
 {
+    MQX_ASSERT(to != NULL);
     *to = value != 0 ? value : *to;
 }
 
 static void take_if_set32(uint32_t *to, uint32_t value)
 {
+    MQX_ASSERT(to != NULL);
     *to = value != 0 ? value : *to;
 }
 
 static void plan_from(const struct mqe_settings *settings, struct mqx_region_plan *plan)
 {
+    MQX_ASSERT(settings != NULL);
     mqx_region_default_plan(plan);
     take_if_set64(&plan->size, settings->region_size);
     take_if_set64(&plan->body_budget, settings->body_budget);
@@ -68,6 +74,7 @@ static void plan_from(const struct mqe_settings *settings, struct mqx_region_pla
 
 static int check_plan(const struct mqx_region_plan *plan)
 {
+    MQX_ASSERT(plan->stripe_count > 0);
     if (plan->segment_size % MQX_PAGE_SIZE != 0 || plan->segment_size < PS_MIN_SEGMENT ||
         plan->first_segment_size % MQX_PAGE_SIZE != 0 ||
         plan->first_segment_size < PS_MIN_SEGMENT) {
@@ -88,6 +95,7 @@ static int check_plan(const struct mqx_region_plan *plan)
 
 static int make_sub(struct mqx_io *io, int dir, const char *name, int *out)
 {
+    MQX_ASSERT(*out == -1);
     int err = io->ops->make_sub(io, dir, name, 0700);
     if (err == -EEXIST) {
         return mqx_fail(MQRC_OBJECT_ALREADY_EXISTS, "the directory holds \"%s\" already", name);
@@ -105,6 +113,7 @@ static int make_sub(struct mqx_io *io, int dir, const char *name, int *out)
 static int create_in(struct mqx_io *io, int dir, const struct mqe_settings *settings,
                      const struct mqx_region_plan *plan)
 {
+    MQX_ASSERT(dir >= 0);
     int journal = -1, checkpoint = -1, errors = -1, archive = -1;
     int status = make_sub(io, dir, "journal", &journal);
     if (status == MQX_OK) {
@@ -134,6 +143,8 @@ static int create_in(struct mqx_io *io, int dir, const struct mqe_settings *sett
 
 int mqx_manager_create(struct mqx_io *io, const char *path, const struct mqe_settings *settings)
 {
+    MQX_ASSERT(io != NULL && path != NULL);
+    MQX_ASSERT(settings != NULL);
     struct mqx_region_plan plan;
     plan_from(settings, &plan);
     int status = check_plan(&plan);
@@ -162,13 +173,13 @@ static void forget_parents(void)
     while (registry != NULL && mqx_forked(&registry->store)) {
         mqe_manager *inherited = registry;
         registry = inherited->next;
-        mqx_attach_forget(&inherited->store); /* the memory stays: handles of the parent point to
-                                               * it */
+        mqx_attach_forget(&inherited->store); /* not freed: handles of the parent point to it */
     }
 }
 
 static mqe_manager **find_registered(uint64_t device, uint64_t inode)
 {
+    MQX_ASSERT(inode != 0);
     mqe_manager **at = &registry;
     while (*at != NULL && ((*at)->device != device || (*at)->inode != inode)) {
         at = &(*at)->next;
@@ -178,6 +189,7 @@ static mqe_manager **find_registered(uint64_t device, uint64_t inode)
 
 static int identify(struct mqx_io *io, const char *path, uint64_t *device, uint64_t *inode)
 {
+    MQX_ASSERT(path != NULL);
     struct mqx_io_stat facts;
     const int dir = io->ops->open_dir(io, path);
     if (dir < 0) {
@@ -196,6 +208,7 @@ static int identify(struct mqx_io *io, const char *path, uint64_t *device, uint6
 /* "AMQ " or "CSQ " and the first 12 characters of the name, blank padded. */
 static void set_id_prefix(struct mqx_header *header, const char *name)
 {
+    MQX_ASSERT(header != NULL);
     char prefix[sizeof header->id_prefix];
     memcpy(prefix, header->platform == MQX_PLATFORM_ZOS ? "CSQ " : "AMQ ", 4);
     memset(prefix + 4, ' ', sizeof prefix - 4);
@@ -206,6 +219,7 @@ static void set_id_prefix(struct mqx_header *header, const char *name)
 static int attach_new(struct mqx_io *io, const char *path, const struct mqe_settings *settings,
                       mqe_manager **out, struct mqx_attach_report *report)
 {
+    MQX_ASSERT(report != NULL);
     mqe_manager *manager = calloc(1, sizeof *manager);
     if (manager == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for an attachment");
@@ -219,7 +233,7 @@ static int attach_new(struct mqx_io *io, const char *path, const struct mqe_sett
     store->keep_mapping = settings->keep_mapping != 0;
     int status = check_plan(&store->plan);
     if (status == MQX_OK) {
-        const char *region = settings->region_dir != NULL ? settings->region_dir : "/dev/shm";
+        const char *region = settings->region_dir != NULL ? settings->region_dir : MQX_REGION_DIRECTORY;
         status = mqx_attach(store, path, region, report);
     }
     if (status != MQX_OK) {
@@ -245,6 +259,7 @@ static int attach_new(struct mqx_io *io, const char *path, const struct mqe_sett
 
 static void fill_info(const struct mqx_attach_report *report, struct mqe_attach_info *info)
 {
+    MQX_ASSERT(info != NULL);
     *info = (struct mqe_attach_info){
         .first = report->first,
         .clean = report->recovery.clean,
@@ -258,6 +273,7 @@ static void fill_info(const struct mqx_attach_report *report, struct mqe_attach_
 /* A further connection of this process. */
 static int share_attachment(mqe_manager *manager, const struct mqe_settings *settings, mqe_manager **out)
 {
+    MQX_ASSERT(manager->references > 0);
     const int status = mqx_attach_may_enter(&manager->store, settings->control != 0, NULL);
     if (status == MQX_OK) {
         manager->references += 1;
@@ -271,6 +287,7 @@ static int attach_registered(struct mqx_io *io, const char *path,
                              const struct mqe_settings *settings, mqe_manager **out,
                              struct mqe_attach_info *info)
 {
+    MQX_ASSERT(out != NULL);
     uint64_t device = 0, inode = 0;
     struct mqx_attach_report report = {0};
     forget_parents();
@@ -304,6 +321,8 @@ static int attach_registered(struct mqx_io *io, const char *path,
 int mqx_manager_attach(struct mqx_io *io, const char *path, const struct mqe_settings *settings,
                        mqe_manager **out, struct mqe_attach_info *info)
 {
+    MQX_ASSERT(io != NULL && path != NULL);
+    MQX_ASSERT(settings != NULL);
     *info = (struct mqe_attach_info){0};
     (void)pthread_mutex_lock(&registry_mutex);
     int status = attach_registered(io, path, settings, out, info);
@@ -322,6 +341,7 @@ int mqe_attach(const char *path, const struct mqe_settings *settings, mqe_manage
 
 static void unregister(const mqe_manager *manager)
 {
+    MQX_ASSERT(manager != NULL);
     mqe_manager **at = &registry;
     while (*at != NULL && *at != manager) {
         at = &(*at)->next;
@@ -333,6 +353,8 @@ static void unregister(const mqe_manager *manager)
 
 int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded)
 {
+    MQX_ASSERT(manager != NULL);
+    MQX_ASSERT(np_discarded != NULL);
     const int mode =
         how == MQE_DETACH_DISCARD ? MQX_CHECKPOINT_CLEAN_NO_IMAGE : MQX_CHECKPOINT_CLEAN;
     *np_discarded = 0;
@@ -341,7 +363,7 @@ int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded)
     }
     mqx_about_to_block();
     (void)pthread_mutex_lock(&registry_mutex);
-    mqx_check(manager->references > 0);
+    MQX_ASSERT(manager->references > 0);
     manager->references -= 1;
     if (manager->references > 0) {
         (void)pthread_mutex_unlock(&registry_mutex);
@@ -363,33 +385,34 @@ int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded)
 
 /* ---- end ---- */
 
-enum { END_PATIENCE_MS = 10000 };
+enum { END_PATIENCE_MS = 10000, END_PAUSE_MS = 2 };
 
-/* Everybody's calls fail from here on; each process' helper thread drops its life lock once its
- * calls have returned. */
+/* All calls of all processes fail from here on; the maintenance thread of each process releases its life
+ * lock once its file calls have returned. */
 static int stop_and_wait(struct mqx_store *store, uint32_t how)
 {
+    MQX_ASSERT(how == MQX_STOP_ENDED || how == MQX_STOP_BROKEN);
     bool anyone = true;
     int status = MQX_OK;
     mqx_region_stop(&store->region, how);
-    for (int waited = 0; waited < END_PATIENCE_MS && anyone && status == MQX_OK; waited += 2) {
-        const struct timespec pause = {.tv_nsec = 2000000};
+    for (int waited_ms = 0; waited_ms < END_PATIENCE_MS && anyone && status == MQX_OK;
+         waited_ms += END_PAUSE_MS) {
         status = mqx_attach_others(store, &anyone);
         if (anyone) {
-            (void)nanosleep(&pause, NULL);
+            mqx_clock_sleep_us(END_PAUSE_MS * 1000);
         }
     }
     if (status == MQX_OK && anyone) {
         status = mqx_fail(MQRC_OBJECT_IN_USE,
                           "the queue manager has stopped, but a process has not left it "
-                          "within %d s",
-                          END_PATIENCE_MS / 1000);
+                          "within %d s", END_PATIENCE_MS / 1000);
     }
     return status;
 }
 
 static int quiesce(struct mqx_store *store)
 {
+    MQX_ASSERT(store->region.process != 0);
     mqx_store_release(&store->region.header->quiescing, 1);
     mqx_log(store, MQX_AMQ_QUIESCING, 'I', "queue manager %s is quiescing", store->name);
     return mqx_wait_list_cancel_everywhere(store);
@@ -397,6 +420,7 @@ static int quiesce(struct mqx_store *store)
 
 int mqe_end(mqe_manager *manager, int mode)
 {
+    MQX_ASSERT(manager != NULL);
     struct mqx_store *store = &manager->store;
     int status = mqx_enter(manager, false);
     if (status != MQX_OK) {
@@ -409,7 +433,7 @@ int mqe_end(mqe_manager *manager, int mode)
         return quiesce(store);
     case MQE_END_IMMEDIATE:
         mqx_log(store, MQX_AMQ_ENDING, 'I', "queue manager %s is ended immediately", store->name);
-        store->region.ending = true; /* we go on, to write the orderly end when we detach */
+        store->region.ending = true; /* this process goes on, to write the orderly end at its detach */
         return stop_and_wait(store, MQX_STOP_ENDED);
     case MQE_END_PREEMPTIVE:
         mqx_log(store, MQX_AMQ_ENDING, 'W', "queue manager %s is ended preemptively", store->name);

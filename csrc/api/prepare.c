@@ -1,23 +1,26 @@
 /*
- * prepare.c - prepared units as engine.h shows them.
+ * prepare.c - prepared units as engine.h shows them: preparing, listing, and resolving several in one
+ * atomic step.
  *
- * Preparing: what restarts would lose of the messages got is written first (TAKEN records, as puts
- * subject to the reserve), then the PREPARE record makes the unit nobody's; the caller's mqe_unit
- * gets a context that was taken before anything was done, so that nothing can fail in between.
+ * Preparing. What a restart would lose of the messages got is written first (TAKEN records, as puts
+ * subject to the reserve). Then the PREPARE record detaches the unit from its process; the caller's
+ * mqe_unit gets a context that was taken before, so that nothing can fail in between.
  *
- * Ending: a context of the pool leads (prepared.h). Whoever finds that somebody else is about to
- * end one of the units waits for the outcome, since the other may still give up; dead ones are
- * swept.
+ * Resolving. A context of the pool leads (prepared.h). A call that finds one of its units claimed by
+ * another resolver waits for the outcome, since that one may still release its claims; dead resolvers
+ * are reaped.
+ *
+ * Locks: none may be held by the caller; those of prepared.h are taken inside.
  */
 #include "api/context_pool.h"
 #include "api/unit_handle.h"
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "os/block_hook.h"
 #include "os/host_info.h"
 #include "process/reaper.h"
 #include "recovery/checkpoint.h"
+#include "region/damage.h"
 #include "unit/prepared.h"
 #include "unit/unit_records.h"
 
@@ -26,6 +29,7 @@
 
 static int check_xid(const struct ps_xid *xid)
 {
+    MQX_ASSERT(xid != NULL);
     return mqx_xid_is_sound(xid)
                ? MQX_OK
                : mqx_fail(MQRC_OPTIONS_ERROR,
@@ -36,7 +40,7 @@ static int check_xid(const struct ps_xid *xid)
 
 /* ---- images of non-persistent messages ---- */
 
-struct imaging {
+struct image_writer {
     struct mqx_store *store;
     uint32_t context;
     struct mqx_prepare facts;
@@ -45,45 +49,48 @@ struct imaging {
     uint64_t capacity;
 };
 
-static int make_room(struct imaging *imaging, uint64_t length)
+static int make_room(struct image_writer *writer, uint64_t length)
 {
-    if (imaging->body == NULL || length > imaging->capacity) {
-        unsigned char *body = realloc(imaging->body, length + 1);
+    MQX_ASSERT(writer->body != NULL || writer->capacity == 0);
+    if (writer->body == NULL || length > writer->capacity) {
+        unsigned char *body = realloc(writer->body, length + 1);
         if (body == NULL) {
             return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
                             "no memory for a message of %llu bytes", (unsigned long long)length);
         }
-        imaging->body = body;
-        imaging->capacity = length;
+        writer->body = body;
+        writer->capacity = length;
     }
     return MQX_OK;
 }
 
-/* The message is got in our unit: nobody else changes or removes it. */
-static int append_image(struct imaging *imaging, const struct mqx_message *message)
+/* The message is got in the unit: no other call changes or removes it. */
+static int append_image(struct image_writer *writer, const struct mqx_message *message)
 {
-    struct mqx_store *store = imaging->store;
+    MQX_ASSERT(message->state == MQX_MSG_GOT);
+    MQX_ASSERT((message->flags & MQX_MSGF_PERSISTENT) == 0);
+    struct mqx_store *store = writer->store;
     struct ps_descriptor d;
     struct ps_descriptor_ext ext;
     struct ps_chunked chunked;
-    const struct ps_taken taken = {.before = imaging->logged};
+    const struct ps_taken taken = {.before = writer->logged};
     const struct mqx_record_head head = {
         .type = PS_REC_TAKEN,
-        .unit_id = mqx_unit_id(store, imaging->context),
+        .unit_id = mqx_unit_id(store, writer->context),
         .object = message->object,
         .object_gen = mqx_object(&store->region, message->object)->generation,
         .number = message->number,
     };
     unsigned char *record = mqx_scratch(MQX_RING_RECORD_MAX);
-    int status = record != NULL ? make_room(imaging, message->length)
+    int status = record != NULL ? make_room(writer, message->length)
                                 : mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a record");
     if (status == MQX_OK) {
-        status = mqx_queue_read_body(&store->region, message, &d, &ext, imaging->body,
+        status = mqx_queue_read_body(&store->region, message, &d, &ext, writer->body,
                                      message->length);
     }
     const bool pieces = message->length > mqx_piece_bytes(store);
     if (status == MQX_OK && pieces) {
-        status = mqx_unit_append_pieces(store, imaging->context, &head, imaging->body,
+        status = mqx_unit_append_pieces(store, writer->context, &head, writer->body,
                                         message->length, &chunked);
     }
     if (status != MQX_OK) {
@@ -92,81 +99,90 @@ static int append_image(struct imaging *imaging, const struct mqx_message *messa
     d.backout_count = message->backout_count;
     const uint32_t length =
         mqx_encode_taken(record, &head, &d, d.has_ext != 0 ? &ext : NULL, &taken,
-                         pieces ? &chunked : NULL, imaging->body,
+                         pieces ? &chunked : NULL, writer->body,
                          pieces ? 0 : (uint32_t)message->length);
-    return mqx_unit_append(store, imaging->context, record, length, MQX_APPEND_PUT, 0);
+    return mqx_unit_append(store, writer->context, record, length, MQX_APPEND_PUT, 0);
 }
 
-/* Counts one message of the unit, and writes it when it must be. */
-static int take_stock(struct imaging *imaging, const struct mqx_message *message)
+/* Counts one message of the unit, and writes its image when a restart would lose it. */
+static int count_message(struct image_writer *writer, const struct mqx_message *message)
 {
-    const struct mqx_object *queue = mqx_object(&imaging->store->region, message->object);
-    struct mqx_prepare *facts = &imaging->facts;
+    MQX_ASSERT(message->unit == writer->context);
+    const struct mqx_object *queue = mqx_object(&writer->store->region, message->object);
+    struct mqx_prepare *facts = &writer->facts;
     const bool logged = (message->flags & MQX_MSGF_PERSISTENT) != 0;
     const bool put = message->state == MQX_MSG_PUT;
-    mqx_check(queue != NULL && (put || message->state == MQX_MSG_GOT));
+    if (queue == NULL) {
+        return mqx_region_damage(&writer->store->region, "the queue of a message", message->number);
+    }
+    MQX_ASSERT(put || message->state == MQX_MSG_GOT);
     facts->stored.puts += put;
     facts->stored.gets += !put;
     facts->stored.bytes += message->length;
     facts->nonpersistent += !logged || (message->flags & MQX_MSGF_VOLATILE) != 0;
     if (logged) {
-        imaging->logged += 1;
+        writer->logged += 1;
         return MQX_OK;
     }
     const bool lost = put || mqx_object_is_temporary(queue);
     facts->stored.lost_puts += put;
     facts->stored.lost_gets += lost && !put;
-    return lost ? MQX_OK : append_image(imaging, message);
+    return lost ? MQX_OK : append_image(writer, message);
 }
 
-static int write_images(struct imaging *imaging)
+static int write_images(struct image_writer *writer)
 {
-    const struct mqx_region *region = &imaging->store->region;
-    const struct mqx_context *unit = mqx_context(region, imaging->context);
+    MQX_ASSERT(writer->body == NULL);
+    MQX_ASSERT(writer->context != 0);
+    const struct mqx_region *region = &writer->store->region;
+    const struct mqx_context *unit = mqx_context(region, writer->context);
     uint32_t slot = unit->head;
     int status = MQX_OK;
     for (uint32_t i = 0; i < unit->count && status == MQX_OK; i++) {
         const struct mqx_message *message = mqx_message(region, slot);
         if (message == NULL) {
-            return mqx_fail(MQRC_UNEXPECTED_ERROR, "the unit names message %u, which is not there",
-                            slot);
+            status = mqx_region_damage(region, "the messages of a unit", slot);
+            break;
         }
-        status = take_stock(imaging, message);
+        status = count_message(writer, message);
         slot = message->unit_next;
     }
-    free(imaging->body);
-    imaging->body = NULL;
+    free(writer->body);
+    writer->body = NULL;
     return status;
 }
 
 /* ---- prepare ---- */
 
-static int prepare(mqe_unit *unit, uint32_t fresh, const struct ps_xid *xid, uint32_t flags)
+static int prepare(mqe_unit *unit, uint32_t next_context, const struct ps_xid *xid, uint32_t flags)
 {
+    MQX_ASSERT(next_context != 0);
+    MQX_ASSERT(next_context != unit->context);
     struct mqx_store *store = &unit->manager->store;
-    struct imaging imaging = {.store = store, .context = unit->context};
+    struct image_writer writer = {.store = store, .context = unit->context};
     uint64_t lsn = 0;
     mqx_unit_begin(store, unit->context);
-    int status = write_images(&imaging);
+    int status = write_images(&writer);
     if (status == MQRC_STORAGE_MEDIUM_FULL && mqx_checkpoint_now(store) == MQX_OK) {
         /* the journal was full, perhaps because its checkpoint lagged behind */
-        imaging = (struct imaging){.store = store, .context = unit->context};
-        status = write_images(&imaging); /* what is written twice counts once */
+        writer = (struct image_writer){.store = store, .context = unit->context};
+        status = write_images(&writer); /* an image that is written twice counts once */
     }
     if (status == MQX_OK) {
-        imaging.facts.stored.prepared_us = store->io->ops->now_us(store->io);
-        status = mqx_prepared_decide(store, unit->context, xid, &imaging.facts, &lsn);
+        writer.facts.stored.prepared_us = store->io->ops->now_us(store->io);
+        status = mqx_prepared_decide(store, unit->context, xid, &writer.facts, &lsn);
     }
     if (status != MQX_OK) {
         return status;
     }
-    unit->context = fresh; /* the old one is nobody's */
+    unit->context = next_context; /* the old one belongs to no process now */
     return (flags & MQE_PREPARE_LAZY) != 0 ? MQX_OK : mqx_flush_to(store, lsn);
 }
 
-/* Empty and begun for us alone: as if nothing had been. */
-static void unbegin(struct mqx_store *store, uint32_t context)
+/* A unit that is empty and was begun by this call alone becomes IDLE again. */
+static void cancel_begin(struct mqx_store *store, uint32_t context)
 {
+    MQX_ASSERT(context != 0);
     const struct mqx_context *unit = mqx_context(&store->region, context);
     if (unit->count == 0 && unit->first_lsn == 0 &&
         mqx_region_stopped(&store->region) == MQX_RUNNING) {
@@ -176,9 +192,12 @@ static void unbegin(struct mqx_store *store, uint32_t context)
 
 static int check_prepare(mqe_unit *unit, const struct ps_xid *xid, uint32_t flags)
 {
+    MQX_ASSERT(unit->context != 0);
     struct mqx_store *store = &unit->manager->store;
     const struct mqx_context *context = mqx_context(&store->region, unit->context);
-    mqx_check(context != NULL);
+    if (context == NULL) {
+        return mqx_region_damage(&store->region, "the context of a unit", unit->context);
+    }
     if ((flags & ~(uint32_t)(MQE_PREPARE_EMPTY | MQE_PREPARE_LAZY)) != 0) {
         return mqx_fail(MQRC_OPTIONS_ERROR, "flags %u of prepare are unknown", flags);
     }
@@ -198,8 +217,9 @@ static int check_prepare(mqe_unit *unit, const struct ps_xid *xid, uint32_t flag
 
 int mqe_prepare(mqe_unit *unit, const struct ps_xid *xid, uint32_t flags)
 {
+    MQX_ASSERT(xid != NULL);
     mqe_manager *manager = unit->manager;
-    uint32_t fresh = 0;
+    uint32_t next_context = 0;
     int status = mqx_enter(manager, false);
     if (status != MQX_OK) {
         return status;
@@ -207,23 +227,24 @@ int mqe_prepare(mqe_unit *unit, const struct ps_xid *xid, uint32_t flags)
     mqx_file_calls_begin(manager);
     status = check_prepare(unit, xid, flags);
     if (status == MQX_OK) {
-        status = mqx_pool_take(manager, false, &fresh);
+        status = mqx_pool_take(manager, false, &next_context);
     }
     if (status == MQX_OK) {
-        status = prepare(unit, fresh, xid, flags);
-        if (unit->context != fresh) {
-            unbegin(&manager->store, unit->context);
-            mqx_pool_give(manager, fresh);
+        status = prepare(unit, next_context, xid, flags);
+        if (unit->context != next_context) {
+            cancel_begin(&manager->store, unit->context);
+            mqx_pool_give(manager, next_context);
         }
     }
     mqx_file_calls_end(manager);
     return status;
 }
 
-/* ---- which there are ---- */
+/* ---- listing ---- */
 
 static int by_age(const void *a, const void *b)
 {
+    MQX_ASSERT(a != NULL && b != NULL);
     const struct mqe_prepared *first = a, *second = b;
     return first->prepared_us != second->prepared_us
                ? (first->prepared_us < second->prepared_us ? -1 : 1)
@@ -235,6 +256,7 @@ static int by_age(const void *a, const void *b)
 static bool describe(const struct mqx_region *region, uint32_t slot, struct mqe_prepared *out,
                      uint64_t *durable)
 {
+    MQX_ASSERT(mqx_lock_held(region, &region->header->slots_lock));
     const struct mqx_context *unit = mqx_context(region, slot);
     if (unit == NULL || !mqx_prepared_is_open(region, unit)) {
         return false;
@@ -253,9 +275,11 @@ static bool describe(const struct mqx_region *region, uint32_t slot, struct mqe_
     return true;
 }
 
-static int list(struct mqx_store *store, struct mqe_prepared *out, uint32_t capacity,
+static int list_prepared(struct mqx_store *store, struct mqe_prepared *out, uint32_t capacity,
                 uint32_t *out_count)
 {
+    MQX_ASSERT(*out_count == 0);
+    MQX_ASSERT(out != NULL || capacity == 0);
     struct mqx_region *region = &store->region;
     struct mqx_lock *lock = &region->header->slots_lock;
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
@@ -286,25 +310,28 @@ static int list(struct mqx_store *store, struct mqe_prepared *out, uint32_t capa
 int mqe_prepared_list(mqe_manager *manager, struct mqe_prepared *out, uint32_t capacity,
                       uint32_t *out_count)
 {
+    MQX_ASSERT(out_count != NULL);
     int status = mqx_enter(manager, false);
     *out_count = 0;
     if (status == MQX_OK) {
         mqx_file_calls_begin(manager);
-        status = list(&manager->store, out, capacity, out_count);
+        status = list_prepared(&manager->store, out, capacity, out_count);
         mqx_file_calls_end(manager);
     }
     return status;
 }
 
-/* ---- ending ---- */
+/* ---- resolving ---- */
 
 enum { PAUSE_US = 500, REAP_EVERY = 20 };
 
 static int claim_all(struct mqx_ending *ending)
 {
+    MQX_ASSERT(ending->leader != 0);
+    MQX_ASSERT(ending->count > 0);
     uint32_t dead = 0;
     int status = mqx_prepared_claim(ending);
-    for (uint32_t turn = 1; status == MQX_BUSY; turn++) { /* until the other is done, or dead */
+    for (uint32_t turn = 1; status == MQX_BUSY; turn++) { /* until the other resolver is done, or dead */
         mqx_about_to_block();
         mqx_clock_sleep_us(PAUSE_US);
         status = turn % REAP_EVERY == 0 ? mqx_reap_unless_busy(ending->store, &dead) : MQX_OK;
@@ -316,15 +343,19 @@ static int claim_all(struct mqx_ending *ending)
     return status;
 }
 
-static int end_all(struct mqx_ending *ending)
+static int resolve_all(struct mqx_ending *ending)
 {
+    MQX_ASSERT(ending->members != NULL);
+    MQX_ASSERT(ending->leader != 0);
     struct mqx_region *region = &ending->store->region;
     struct mqx_context *leader = mqx_context(region, ending->leader);
     int status = mqx_prepared_look_up(ending);
     if (status != MQX_OK) {
         return status;
     }
-    mqx_check(leader != NULL && leader->state == MQX_CTX_IDLE);
+    MQX_ASSERT(leader != NULL); /* validated when it was taken from the pool */
+    MQX_ASSERT(leader->state == MQX_CTX_IDLE);
+    MQX_ASSERT(leader->leads == MQX_LEADS_NOBODY);
     mqx_store_release(&leader->leads,
                       ending->commit ? (uint32_t)MQX_LEADS_COMMIT : (uint32_t)MQX_LEADS_BACKOUT);
     status = claim_all(ending);
@@ -343,6 +374,7 @@ static int end_all(struct mqx_ending *ending)
 
 static int check_xids(const struct ps_xid *xids, uint32_t count)
 {
+    MQX_ASSERT(xids != NULL || count == 0);
     int status = MQX_OK;
     if (count == 0 || count > MQE_PREPARED_MAX) {
         return mqx_fail(MQRC_OPTIONS_ERROR, "%u units are to be ended; it can be 1 to %d", count,
@@ -354,9 +386,10 @@ static int check_xids(const struct ps_xid *xids, uint32_t count)
     return status;
 }
 
-static int end_units(mqe_manager *manager, const struct ps_xid *xids, uint32_t count, bool commit,
+static int resolve_units(mqe_manager *manager, const struct ps_xid *xids, uint32_t count, bool commit,
                      uint64_t *out_discarded)
 {
+    MQX_ASSERT(count > 0 && count <= MQE_PREPARED_MAX);
     struct mqx_ending ending = {
         .store = &manager->store, .commit = commit, .xids = xids, .count = count};
     int status = mqx_pool_take(manager, true, &ending.leader);
@@ -366,7 +399,7 @@ static int end_units(mqe_manager *manager, const struct ps_xid *xids, uint32_t c
     ending.members = calloc(count, sizeof *ending.members);
     ending.unit_ids = calloc(count, sizeof *ending.unit_ids);
     status = ending.members != NULL && ending.unit_ids != NULL
-                 ? end_all(&ending)
+                 ? resolve_all(&ending)
                  : mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory to end %u units", count);
     free(ending.members);
     free(ending.unit_ids);
@@ -375,9 +408,10 @@ static int end_units(mqe_manager *manager, const struct ps_xid *xids, uint32_t c
     return status;
 }
 
-static int enter_and_end(mqe_manager *manager, const struct ps_xid *xids, uint32_t count,
+static int enter_and_resolve(mqe_manager *manager, const struct ps_xid *xids, uint32_t count,
                          bool commit, uint64_t *out_discarded)
 {
+    MQX_ASSERT(out_discarded != NULL);
     int status = mqx_enter(manager, false);
     *out_discarded = 0;
     if (status == MQX_OK) {
@@ -385,7 +419,7 @@ static int enter_and_end(mqe_manager *manager, const struct ps_xid *xids, uint32
     }
     if (status == MQX_OK) {
         mqx_file_calls_begin(manager);
-        status = end_units(manager, xids, count, commit, out_discarded);
+        status = resolve_units(manager, xids, count, commit, out_discarded);
         mqx_file_calls_end(manager);
     }
     return status;
@@ -394,11 +428,11 @@ static int enter_and_end(mqe_manager *manager, const struct ps_xid *xids, uint32
 int mqe_commit_prepared(mqe_manager *manager, const struct ps_xid *xids, uint32_t count)
 {
     uint64_t discarded;
-    return enter_and_end(manager, xids, count, true, &discarded);
+    return enter_and_resolve(manager, xids, count, true, &discarded);
 }
 
 int mqe_backout_prepared(mqe_manager *manager, const struct ps_xid *xids, uint32_t count,
                          uint64_t *np_discarded)
 {
-    return enter_and_end(manager, xids, count, false, np_discarded);
+    return enter_and_resolve(manager, xids, count, false, np_discarded);
 }

@@ -1,16 +1,17 @@
 /*
- * prepared_browse.c - mqe_browse_prepared: the messages of a prepared unit, in the order of the
- * calls.
+ * prepared_browse.c - mqe_browse_prepared: the messages of a prepared unit, in the order of the calls.
  *
- * The unit's list does not change before the unit is decided, and from then on only under the
- * stripe lock of the message that leaves it. So the way to the first message is walked without a
- * lock, and believed once that message is found, under its lock, to be in the unit; from there on
- * each is looked at under its lock, at most 64 a hold. What is short and in the region is copied
- * there; of what lies in the journal the entry is copied, the body after the lock; what is long is
- * pinned. At the end the unit is looked at once more: when it has been decided meanwhile, nothing
- * of the batch is told.
+ * The unit's list does not change before the unit is decided, and from then on only under the stripe
+ * lock of the message that leaves it. The list is therefore followed to the first message without a
+ * lock, and that position is trusted once the message is found, under its lock, to be in the unit; from
+ * there on each message is read under its lock, at most 64 a hold. What is short and in the region is
+ * copied there; of a message in the journal the entry is copied, and the body after the lock; a long one
+ * is pinned. At the end the unit is checked once more: when it has been decided by then, the batch is
+ * empty.
  *
  * Cursor: the entry and number of the next message, with its index; unit ids are never used again.
+ *
+ * Locks: none may be held by the caller; stripe locks are taken inside, one at a time.
  */
 #include "api/context_pool.h"
 #include "api/message_rows.h"
@@ -20,7 +21,7 @@
 
 #include <string.h>
 
-struct browsing {
+struct prepared_browse {
     mqe_manager *manager;
     struct mqx_store *store;
     const struct ps_xid *xid;
@@ -30,22 +31,24 @@ struct browsing {
     uint32_t slot;            /* the next message, 0: no more */
     uint32_t pool;            /* context for pins, 0: none was needed yet */
     bool full;                /* the next one does not fit */
-    uint32_t pinned;          /* the newest of the batch, in the hand of `pool`; 0: not */
+    uint32_t pinned;          /* the newest of the batch, pending reference of `pool`; 0: none */
     struct mqx_message pinned_as; /* the entry as it was then */
-    uint32_t far_count;       /* of the newest ones: bodies in the journal */
+    uint32_t far_count;       /* newest messages of the batch whose bodies are in the journal */
     uint32_t far_index[MQX_LOCKED_STEPS_MAX];
     struct mqx_message far[MQX_LOCKED_STEPS_MAX];
 };
 
-static int has_ended(const struct browsing *b)
+static int report_ended(const struct prepared_browse *b)
 {
+    MQX_ASSERT(b->xid != NULL);
     char text[MQX_XID_TEXT_SIZE];
     return mqx_fail(MQRC_UOW_NOT_AVAILABLE, "the unit of work prepared as %s has been ended",
                     mqx_xid_text(b->xid, text));
 }
 
-static bool is_open(const struct browsing *b)
+static bool is_open(const struct prepared_browse *b)
 {
+    MQX_ASSERT(b->unit != 0);
     const struct mqx_context *unit = mqx_context(&b->store->region, b->unit);
     return unit != NULL && mqx_prepared_is_open(&b->store->region, unit) &&
            mqx_load_relaxed(&unit->unit_id) == b->unit_id;
@@ -54,8 +57,9 @@ static bool is_open(const struct browsing *b)
 /* ---- where to begin ---- */
 
 /* A cursor that outlives a restart knows the entry of another message. */
-static bool is_hint(const struct browsing *b, const struct mqe_prepared_cursor *cursor)
+static bool is_hint(const struct prepared_browse *b, const struct mqe_prepared_cursor *cursor)
 {
+    MQX_ASSERT(cursor != NULL);
     const struct mqx_message *message = mqx_message(&b->store->region, cursor->next_slot);
     return cursor->unit_id == b->unit_id && cursor->next_index <= cursor->index &&
            message != NULL && mqx_load_relaxed(&message->unit) == b->unit &&
@@ -63,8 +67,10 @@ static bool is_hint(const struct browsing *b, const struct mqe_prepared_cursor *
 }
 
 /* The message with the cursor's index, 0 beyond the last one. */
-static void walk(struct browsing *b, const struct mqe_prepared_cursor *cursor)
+static void seek(struct prepared_browse *b, const struct mqe_prepared_cursor *cursor)
 {
+    MQX_ASSERT(b->unit != 0);
+    MQX_ASSERT(b->slot == 0);
     const struct mqx_region *region = &b->store->region;
     const struct mqx_context *unit = mqx_context(region, b->unit);
     uint64_t at = 0;
@@ -82,30 +88,35 @@ static void walk(struct browsing *b, const struct mqe_prepared_cursor *cursor)
 /* ---- one hold ---- */
 
 /* Is it the unit's, now? Its stripe lock is held. */
-static bool is_ours(const struct browsing *b, const struct mqx_message *message)
+static bool is_of_unit(const struct prepared_browse *b, const struct mqx_message *message)
 {
+    MQX_ASSERT(message != NULL);
     return (message->state == MQX_MSG_PUT || message->state == MQX_MSG_GOT) &&
            message->unit == b->unit && is_open(b);
 }
 
-static bool fits(struct browsing *b, const struct mqx_message *message)
+static bool fits(struct prepared_browse *b, const struct mqx_message *message)
 {
+    MQX_ASSERT(b->batch->count <= b->batch->capacity);
     struct mqe_batch *batch = b->batch;
     b->full = batch->count >= batch->capacity ||
               !mqx_msg_batch_fits(batch, mqx_msg_batch_room(batch, 0), message);
     return !b->full;
 }
 
-static void pin(struct browsing *b, struct mqx_stripe_guard *guard,
+static void pin(struct prepared_browse *b, struct mqx_stripe_guard *guard,
                 const struct mqx_message *message)
 {
+    MQX_ASSERT(b->pool != 0);
+    MQX_ASSERT(b->pinned == 0);
     mqx_pending_pin(guard, b->pool, message->object, b->slot);
     b->pinned = b->slot;
     b->pinned_as = *message;
 }
 
-static int read_item(struct browsing *b, uint32_t i, const struct mqx_message *message)
+static int read_item(struct prepared_browse *b, uint32_t i, const struct mqx_message *message)
 {
+    MQX_ASSERT(i < b->batch->capacity);
     struct mqe_batch *batch = b->batch;
     const int status = mqx_msg_batch_item_read(b->store, message, &batch->items[i],
                                                batch->bodies + batch->offsets[i]);
@@ -115,9 +126,11 @@ static int read_item(struct browsing *b, uint32_t i, const struct mqx_message *m
 }
 
 /* Takes the message into the batch. *out_more: the hold goes on behind it. */
-static int take(struct browsing *b, struct mqx_stripe_guard *guard, struct mqx_message *message,
+static int take(struct prepared_browse *b, struct mqx_stripe_guard *guard, struct mqx_message *message,
                 bool *out_more)
 {
+    MQX_ASSERT(b->batch->count < b->batch->capacity);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     struct mqe_batch *batch = b->batch;
     const uint32_t i = batch->count;
     int status = MQX_OK;
@@ -127,7 +140,7 @@ static int take(struct browsing *b, struct mqx_stripe_guard *guard, struct mqx_m
     } else if (message->length <= MQX_LOCKED_COPY_MAX) {
         status = read_item(b, i, message);
     } else if (b->pool == 0 || message->pins == UINT8_MAX) {
-        *out_more = false; /* again, with a context; or when others have done */
+        *out_more = false; /* again, with a context, or when other pins are released */
         return MQX_OK;
     } else {
         pin(b, guard, message);
@@ -138,15 +151,17 @@ static int take(struct browsing *b, struct mqx_stripe_guard *guard, struct mqx_m
     return status;
 }
 
-static int take_some(struct browsing *b)
+static int take_some(struct prepared_browse *b)
 {
+    MQX_ASSERT(b->slot != 0);
+    MQX_ASSERT(b->far_count == 0 && b->pinned == 0);
     struct mqx_region *region = &b->store->region;
     struct mqx_message *message = mqx_message(region, b->slot);
     const uint32_t object = message == NULL ? 0 : mqx_load_relaxed(&message->object);
     struct mqx_stripe_guard guard;
     bool more = true;
     if (mqx_object(region, object) == NULL) {
-        return has_ended(b);
+        return report_ended(b);
     }
     int status = mqx_stripe_guard_take(region, object, &guard);
     if (status != MQX_OK) {
@@ -159,8 +174,8 @@ static int take_some(struct browsing *b)
         if (!here && i > 0) {
             break;
         }
-        if (!here || !is_ours(b, message)) {
-            status = has_ended(b);
+        if (!here || !is_of_unit(b, message)) {
+            status = report_ended(b);
         } else if (!fits(b, message)) {
             more = false;
         } else {
@@ -173,8 +188,9 @@ static int take_some(struct browsing *b)
 
 /* ---- after the hold ---- */
 
-static int read_far(struct browsing *b)
+static int read_far(struct prepared_browse *b)
 {
+    MQX_ASSERT(b->far_count <= MQX_LOCKED_STEPS_MAX);
     int status = MQX_OK;
     for (uint32_t k = 0; k < b->far_count && status == MQX_OK; k++) {
         status = read_item(b, b->far_index[k], &b->far[k]);
@@ -183,12 +199,13 @@ static int read_far(struct browsing *b)
     return status;
 }
 
-static int read_pinned(struct browsing *b)
+static int read_pinned(struct prepared_browse *b)
 {
+    MQX_ASSERT(b->pinned == 0 || b->pool != 0);
     if (b->pinned == 0) {
         return MQX_OK;
     }
-    mqx_check(b->batch->count > 0);
+    MQX_ASSERT(b->batch->count > 0);
     const int status = read_item(b, b->batch->count - 1, &b->pinned_as);
     const int released = mqx_pending_release(b->store, b->pool);
     b->pinned = 0;
@@ -196,13 +213,14 @@ static int read_pinned(struct browsing *b)
 }
 
 /* The next one is to be pinned, and there is no context for that yet. */
-static int need_pool(struct browsing *b)
+static int take_pin_context(struct prepared_browse *b)
 {
     return b->pool == 0 ? mqx_pool_take(b->manager, true, &b->pool) : MQX_OK;
 }
 
-static int fill(struct browsing *b)
+static int fill(struct prepared_browse *b)
 {
+    MQX_ASSERT(b->batch->count == 0);
     int status = MQX_OK;
     while (status == MQX_OK && b->slot != 0 && !b->full) { /* each turn takes one, or prepares to */
         const uint32_t before = b->batch->count;
@@ -214,17 +232,18 @@ static int fill(struct browsing *b)
         const int near = read_pinned(b);
         status = status != MQX_OK ? status : far != MQX_OK ? far : near;
         if (status == MQX_OK && !b->full && b->batch->count == before) {
-            status = need_pool(b);
+            status = take_pin_context(b);
         }
     }
     return is_open(b) || mqx_region_stopped(&b->store->region) != MQX_RUNNING ? status
-                                                                               : has_ended(b);
+                                                                               : report_ended(b);
 }
 
 /* ---- the call ---- */
 
-static int move_cursor(const struct browsing *b, struct mqe_prepared_cursor *cursor)
+static int move_cursor(const struct prepared_browse *b, struct mqe_prepared_cursor *cursor)
 {
+    MQX_ASSERT(b->pinned == 0);
     const struct mqe_batch *batch = b->batch;
     const struct mqx_message *next = mqx_message(&b->store->region, b->slot);
     cursor->index += batch->count;
@@ -241,13 +260,14 @@ static int move_cursor(const struct browsing *b, struct mqe_prepared_cursor *cur
     return MQX_OK;
 }
 
-static int browse(struct browsing *b, struct mqe_prepared_cursor *cursor)
+static int browse(struct prepared_browse *b, struct mqe_prepared_cursor *cursor)
 {
+    MQX_ASSERT(b->slot == 0);
     int status = mqx_prepared_find(b->store, b->xid, &b->unit, &b->unit_id);
     if (status != MQX_OK) {
         return status;
     }
-    walk(b, cursor);
+    seek(b, cursor);
     status = fill(b);
     if (b->pool != 0) {
         mqx_pool_give(b->manager, b->pool);
@@ -262,7 +282,8 @@ static int browse(struct browsing *b, struct mqe_prepared_cursor *cursor)
 int mqe_browse_prepared(mqe_manager *manager, const struct ps_xid *xid,
                         struct mqe_prepared_cursor *cursor, struct mqe_batch *batch)
 {
-    struct browsing browsing = {
+    MQX_ASSERT(xid != NULL && cursor != NULL);
+    struct prepared_browse prepared_browse = {
         .manager = manager, .store = &manager->store, .xid = xid, .batch = batch};
     int status = mqx_enter(manager, false);
     mqx_msg_batch_begin(batch);
@@ -271,7 +292,7 @@ int mqe_browse_prepared(mqe_manager *manager, const struct ps_xid *xid,
     }
     if (status == MQX_OK) {
         mqx_file_calls_begin(manager);
-        status = browse(&browsing, cursor);
+        status = browse(&prepared_browse, cursor);
         mqx_file_calls_end(manager);
     }
     return status;

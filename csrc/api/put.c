@@ -1,16 +1,16 @@
 /*
  * put.c - mqe_put: one message onto one queue.
  *
- * Three ways, told apart once the defaults are resolved:
- *   quick     non-persistent, outside a unit, short: one lock hold, one micro-transaction, no
- *   context. in a unit any message: linked as PUT in the unit's context; a persistent one's record
- *   enters the log ring.
- *   single    persistent or long, outside a unit: the same in a context of the pool, then decided
- *   at once: the
- *             record itself commits (PS_FLAG_COMMITS), is flushed, and the message is shown.
+ * Three ways, chosen when the defaults are resolved:
  *
- * A body above MQX_LOCKED_COPY_MAX is copied outside the lock into a chain that the context has in
- * hand (RESERVED); linking it empties the hand in the same micro-transaction. Nothing is linked
+ *   quick       non-persistent, outside a unit, short: one lock hold, one micro-transaction, no context.
+ *   in a unit   any message: linked as PUT in the unit's context; the record of a persistent one enters
+ *               the log ring.
+ *   autocommit  persistent or long, outside a unit: the same in a context of the pool, then decided at
+ *               once: the record itself commits (PS_FLAG_COMMITS), is flushed, and the message is shown.
+ *
+ * A body above MQX_LOCKED_COPY_MAX is copied outside the lock into a chain that is the context's pending
+ * reference (RESERVED); linking it clears the reference in the same micro-transaction. Nothing is linked
  * before every check has passed, and a record that does not get into the ring takes the message out
  * again: a failed put leaves nothing.
  */
@@ -24,17 +24,28 @@
 #include "process/maintenance.h"
 #include "queue/resolved_path.h"
 #include "recovery/checkpoint.h"
+#include "region/damage.h"
 
 #include <string.h>
 
-/* ---- what the message is: defaults, ranges, placement ---- */
+enum { /* values of the descriptor's fields, as in MQMD */
+    PERSISTENT = 1,
+    PERSISTENCE_AS_Q_DEF = 2,
+    PRIORITY_AS_Q_DEF = -1,
+    EXPIRY_UNLIMITED = -1,
+    EXPIRY_MAX = 999999999, /* tenths of a second */
+    TENTH_US = 100000,
+};
+
+/* ---- the message: defaults, ranges, placement ---- */
 
 static int resolve_persistence(const struct mqx_object *first, struct ps_descriptor *d)
 {
-    if (d->persistence == MQPER_PERSISTENCE_AS_Q_DEF) { /* the value at the time of the put */
+    MQX_ASSERT(first != NULL);
+    if (d->persistence == PERSISTENCE_AS_Q_DEF) { /* the value at the time of the put */
         d->persistence = mqx_load_relaxed(&first->def_persistence);
     }
-    if (MQX_UNLIKELY(d->persistence > MQPER_PERSISTENT)) {
+    if (MQX_UNLIKELY(d->persistence > PERSISTENT)) {
         return mqx_fail(MQRC_PERSISTENCE_ERROR, "Persistence %u; it is 0, 1 or 2", d->persistence);
     }
     return MQX_OK;
@@ -43,7 +54,8 @@ static int resolve_persistence(const struct mqx_object *first, struct ps_descrip
 static int resolve_priority(const struct mqx_object *first, const struct mqx_object *queue,
                             struct ps_descriptor *d, int *warning)
 {
-    if (d->priority == MQPRI_PRIORITY_AS_Q_DEF) {
+    MQX_ASSERT(warning != NULL);
+    if (d->priority == PRIORITY_AS_Q_DEF) {
         d->priority = mqx_load_relaxed(&first->def_priority);
     }
     if (MQX_UNLIKELY(d->priority < 0)) {
@@ -65,17 +77,18 @@ static int resolve_priority(const struct mqx_object *first, const struct mqx_obj
 
 static int set_times(struct ps_descriptor *d, int32_t expiry, uint32_t flags, uint64_t now_us)
 {
+    MQX_ASSERT(d != NULL);
     if ((flags & MQE_PUT_KEEP_TIME) == 0) {
         d->put_time_us = now_us != 0 ? now_us : mqx_clock_coarse_us();
     }
-    if (MQX_LIKELY(expiry == -1)) {
+    if (MQX_LIKELY(expiry == EXPIRY_UNLIMITED)) {
         d->expiry_us = 0;
         return MQX_OK;
     }
-    if (expiry < 1 || expiry > 999999999) {
+    if (expiry < 1 || expiry > EXPIRY_MAX) {
         return mqx_fail(MQRC_EXPIRY_ERROR, "Expiry %d; it is -1 or 1 to 999999999 tenths", expiry);
     }
-    d->expiry_us = (now_us != 0 ? now_us : mqx_clock_coarse_us()) + (uint64_t)expiry * 100000u;
+    d->expiry_us = (now_us != 0 ? now_us : mqx_clock_coarse_us()) + (uint64_t)expiry * TENTH_US;
     return MQX_OK;
 }
 
@@ -91,6 +104,7 @@ static inline int resolve_defaults(const struct mqx_region *region, const struct
                                    const struct mqe_destination *to, struct ps_descriptor *d,
                                    int *warning)
 {
+    MQX_ASSERT(to != NULL && d != NULL);
     const struct mqx_object *first =
         MQX_LIKELY(to->first == to->queue) ? queue : mqx_object(region, to->first);
     if (MQX_UNLIKELY(queue == NULL || first == NULL)) {
@@ -117,6 +131,7 @@ static inline int resolve_defaults(const struct mqx_region *region, const struct
 static MQX_COLD void place_in_group(const struct mqx_region *region, const struct mqx_object *queue,
                                     const struct mqx_put *put)
 {
+    MQX_ASSERT(put->d != NULL);
     enum { LEAST_PLACEMENT = 2 };
     const int32_t number = put->ext != NULL ? put->ext->msg_seq_number : 1;
     if (region->header->platform == MQX_PLATFORM_ZOS && mqx_load_relaxed(&queue->fifo) == 0 &&
@@ -127,6 +142,7 @@ static MQX_COLD void place_in_group(const struct mqx_region *region, const struc
 
 int mqx_put_resolve(struct mqx_put_call *call, int32_t expiry, uint32_t flags)
 {
+    MQX_ASSERT(call->put.d != NULL);
     struct ps_descriptor *d = call->put.d;
     const struct mqx_region *region = &call->store->region;
     const struct mqx_object *queue = mqx_object(region, call->to->queue);
@@ -168,6 +184,8 @@ static bool over_budget(const struct mqx_region *region, uint64_t payload)
 
 int mqx_put_link(struct mqx_put_call *call, struct mqx_stripe_guard *guard, struct mqx_wakes *wakes)
 {
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    MQX_ASSERT(call->put.context == 0 || call->put.context == call->context);
     struct mqx_region *region = &call->store->region;
     struct mqx_put *put = &call->put;
     struct mqx_object *queue = mqx_object(region, put->object);
@@ -222,9 +240,11 @@ static int link_message(struct mqx_put_call *call)
     return status;
 }
 
-/* An entry of our own, in the context's hand. */
+/* Takes an entry, which becomes the context's pending reference. */
 static int reserve_entry(struct mqx_put_call *call, struct mqx_stripe_guard *guard)
 {
+    MQX_ASSERT(call->context != 0);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     struct mqx_context *context = mqx_context(&call->store->region, call->context);
     uint32_t slot = 0;
     int status = mqx_entry_take(guard, &slot);
@@ -252,6 +272,8 @@ static int reserve_entry(struct mqx_put_call *call, struct mqx_stripe_guard *gua
 /* A chain for a long body: blocks are taken a few at a time, the copy runs with no lock held. */
 static int reserve_chain(struct mqx_put_call *call)
 {
+    MQX_ASSERT(call->put.length > MQX_LOCKED_COPY_MAX);
+    MQX_ASSERT(call->put.reserved == 0);
     struct mqx_region *region = &call->store->region;
     struct mqx_put *put = &call->put;
     const uint64_t payload = mqx_body_payload(put->ext != NULL, put->length);
@@ -283,6 +305,7 @@ static int reserve_chain(struct mqx_put_call *call)
 
 static int store_long_body(struct mqx_put_call *call)
 {
+    MQX_ASSERT(!call->put.journal_only);
     struct mqx_put *put = &call->put;
     int status = mqx_queue_admit(&call->store->region,
                                  mqx_object(&call->store->region, put->object), put);
@@ -293,13 +316,15 @@ static int store_long_body(struct mqx_put_call *call)
     return status;
 }
 
-/* The descriptor holds what linking decided, so it goes in last; only this process can see the
- * chain until then. */
+/* The chain is filled with no lock held: until it is linked, only this process can see it. */
 static int fill_chain(struct mqx_put_call *call)
 {
+    MQX_ASSERT(call->put.reserved != 0);
     const struct mqx_put *put = &call->put;
     const struct mqx_message *message = mqx_message(&call->store->region, put->reserved);
-    mqx_check(message != NULL);
+    if (message == NULL) {
+        return mqx_region_damage(&call->store->region, "a reserved message", put->reserved);
+    }
     return mqx_body_write(&call->store->region, message->cells, put->d, put->ext, put->body,
                           put->length);
 }
@@ -308,6 +333,8 @@ static int fill_chain(struct mqx_put_call *call)
 
 static struct mqx_record_head head_of(struct mqx_put_call *call)
 {
+    MQX_ASSERT(call->put.logged);
+    MQX_ASSERT(call->put.number != 0);
     const struct mqx_put *put = &call->put;
     return (struct mqx_record_head){
         .type = PS_REC_PUT,
@@ -322,6 +349,7 @@ static struct mqx_record_head head_of(struct mqx_put_call *call)
 /* The PUT record, and the CHUNK records of a long body before it. */
 static int append_once(struct mqx_put_call *call)
 {
+    MQX_ASSERT(call->put.slot != 0);
     const struct mqx_put *put = &call->put;
     const struct mqx_record_head head = head_of(call);
     const uint32_t flags = (call->from_reserve ? 0u : (uint32_t)MQX_APPEND_PUT) |
@@ -346,11 +374,11 @@ static int append_once(struct mqx_put_call *call)
     return mqx_unit_append(call->store, call->context, record, length, flags, put->slot);
 }
 
-/* The journal is full because its checkpoint lags behind: take one, then there is room or there is
- * none. Chunks that got in before stay behind unused; the message's own pieces are appended
- * anew. */
+/* The journal is full because its checkpoint lags behind: takes one, so that the append is tried once
+ * more. Chunks that were appended before stay unused; all pieces of the message are appended again. */
 static int force_checkpoint(struct mqx_store *store)
 {
+    MQX_ASSERT(store->region.base != NULL);
     uint32_t marked = 0;
     mqx_unit_mark_long(store, &marked);
     return mqx_checkpoint_now(store);
@@ -358,6 +386,7 @@ static int force_checkpoint(struct mqx_store *store)
 
 static void ring_if_checkpoint_due(struct mqx_store *store)
 {
+    MQX_ASSERT(store->region.process != 0);
     if (MQX_UNLIKELY(mqx_checkpoint_due(store))) {
         mqx_maintenance_ring(&store->region, store->region.process);
     }
@@ -365,10 +394,12 @@ static void ring_if_checkpoint_due(struct mqx_store *store)
 
 bool mqx_put_gather(struct mqx_put_call *call, struct mqx_gather *gather)
 {
+    MQX_ASSERT(call->put.logged);
+    MQX_ASSERT(!call->autocommit);
+    MQX_ASSERT(call->put.length <= MQX_LOCKED_COPY_MAX);
     const struct mqx_put *put = &call->put;
     const uint32_t length = mqx_put_record_length(put->ext != NULL, (uint32_t)put->length);
     unsigned char *to = mqx_gather_room(gather, length);
-    mqx_check(put->logged && !call->autocommit && put->length <= MQX_LOCKED_COPY_MAX);
     if (to == NULL || put->length > mqx_piece_bytes(call->store)) {
         return false;
     }
@@ -380,6 +411,7 @@ bool mqx_put_gather(struct mqx_put_call *call, struct mqx_gather *gather)
 
 int mqx_put_append_gathered(struct mqx_gather *gather)
 {
+    MQX_ASSERT(gather->store != NULL);
     const int status = mqx_gather_append(gather);
     ring_if_checkpoint_due(gather->store);
     return status;
@@ -387,6 +419,7 @@ int mqx_put_append_gathered(struct mqx_gather *gather)
 
 int mqx_put_append(struct mqx_put_call *call)
 {
+    MQX_ASSERT(call->put.logged);
     struct mqx_store *store = call->store;
     int status = append_once(call);
     if (MQX_UNLIKELY(status == MQRC_STORAGE_MEDIUM_FULL) && force_checkpoint(store) == MQX_OK) {
@@ -398,9 +431,11 @@ int mqx_put_append(struct mqx_put_call *call)
 
 /* ---- the ways ---- */
 
-/* Not linked, or linked and without its record: gone without a trace. */
+/* Undoes a put that was not linked, or linked without its record. `status`: why it failed. */
 static int undo_put(struct mqx_put_call *call, int status)
 {
+    MQX_ASSERT(status != MQX_OK);
+    MQX_ASSERT(call->context != 0);
     int undone = MQX_OK;
     if (call->put.slot != 0) {
         undone = mqx_unit_undo(call->store, call->context, call->put.slot);
@@ -416,6 +451,7 @@ static int undo_put(struct mqx_put_call *call, int status)
 
 static int store_and_link(struct mqx_put_call *call)
 {
+    MQX_ASSERT(call->put.reserved == 0);
     struct mqx_put *put = &call->put;
     int status = MQX_OK;
     if (put->length > MQX_LOCKED_COPY_MAX && !put->journal_only) {
@@ -430,6 +466,7 @@ static int store_and_link(struct mqx_put_call *call)
 
 void mqx_put_choose_storage(struct mqx_put_call *call)
 {
+    MQX_ASSERT(call->context != 0);
     struct mqx_put *put = &call->put;
     const uint64_t payload = mqx_body_payload(put->ext != NULL, put->length);
     const bool in_unit = call->put.logged || !call->autocommit;
@@ -439,6 +476,7 @@ void mqx_put_choose_storage(struct mqx_put_call *call)
 
 int mqx_put_in_context(struct mqx_put_call *call)
 {
+    MQX_ASSERT(call->context != 0);
     struct mqx_put *put = &call->put;
     mqx_put_choose_storage(call);
     int status = store_and_link(call);
@@ -463,9 +501,10 @@ int mqx_put_in_context(struct mqx_put_call *call)
     return call->autocommit ? mqx_unit_finish(call->store, call->context) : MQX_OK;
 }
 
-/* What else is wrong with the put goes before the limit of its unit. */
+/* Other reasons to refuse the put go before the limit of its unit. */
 static MQX_COLD int refuse_full_unit(struct mqx_put_call *call, uint32_t count)
 {
+    MQX_ASSERT(count > 0);
     struct mqx_region *region = &call->store->region;
     struct mqx_stripe_guard guard;
     int status = mqx_stripe_guard_take(region, call->put.object, &guard);
@@ -483,6 +522,7 @@ static MQX_COLD int refuse_full_unit(struct mqx_put_call *call, uint32_t count)
 
 static int put_in_unit(struct mqx_put_call *call, mqe_unit *unit, bool limited)
 {
+    MQX_ASSERT(unit->manager == call->manager);
     const struct mqx_context *context = mqx_context(&call->store->region, unit->context);
     const int status = mqx_unit_check_usable(&call->store->region, unit->context);
     if (status != MQX_OK) {
@@ -499,6 +539,7 @@ static int put_in_unit(struct mqx_put_call *call, mqe_unit *unit, bool limited)
 
 int mqx_put_autocommit(struct mqx_put_call *call)
 {
+    MQX_ASSERT(call->context == 0);
     int status = mqx_pool_take(call->manager, true, &call->context);
     if (status != MQX_OK) {
         return status;
@@ -507,7 +548,7 @@ int mqx_put_autocommit(struct mqx_put_call *call)
     mqx_unit_begin(call->store, call->context);
     status = mqx_put_in_context(call);
     if (status == MQX_OK && !call->put.logged) {
-        status = mqx_unit_backout(call->store, call->context); /* nothing in it: back to IDLE */
+        status = mqx_unit_backout(call->store, call->context); /* the unit is empty: back to IDLE */
     }
     mqx_pool_give(call->manager, call->context);
     return status;
@@ -517,6 +558,8 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
             struct ps_descriptor *d, const struct ps_descriptor_ext *ext, const void *body,
             uint64_t length, int32_t expiry, uint32_t flags)
 {
+    MQX_ASSERT(to != NULL && d != NULL);
+    MQX_ASSERT(body != NULL || length == 0);
     struct mqx_put_call call;
     int status = mqx_enter(manager, (flags & MQE_PUT_FAIL_IF_QUIESCING) != 0);
     if (MQX_UNLIKELY(status != MQX_OK)) {
@@ -555,6 +598,7 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
 int mqe_resolve_defaults(mqe_manager *manager, const struct mqe_destination *to,
                          struct ps_descriptor *d, int *warning)
 {
+    MQX_ASSERT(to != NULL && d != NULL);
     *warning = MQX_OK;
     const struct mqx_region *region = &manager->store.region;
     const int status = mqx_enter(manager, false);
@@ -572,6 +616,7 @@ int mqe_resolve_defaults(mqe_manager *manager, const struct mqe_destination *to,
 
 int mqe_new_id(mqe_manager *manager, uint8_t out[24])
 {
+    MQX_ASSERT(out != NULL);
     const int status = mqx_enter(manager, false);
     if (status == MQX_OK) {
         struct mqx_region *region = &manager->store.region;

@@ -31,10 +31,10 @@ enum { /* item.work, from the first check of a put to its last step */
     WORK_NEW_CORREL_ID = 4,
 };
 
-/* ---- put: what one message is ---- */
+/* ---- one message of the batch ---- */
 
 struct put_many {
-    struct mqx_put_call call;  /* aimed at one message after the other */
+    struct mqx_put_call call;  /* one message after the other */
     struct mqe_batch *batch;  /* count: done so far */
     uint32_t total;
     uint32_t flags;
@@ -44,11 +44,13 @@ struct put_many {
 
 static uint64_t length_of(const struct mqe_batch *batch, uint32_t i)
 {
+    MQX_ASSERT(i < batch->capacity);
     return (uint64_t)(batch->offsets[i + 1] - batch->offsets[i]);
 }
 
 static void select_message(struct put_many *many, uint32_t i)
 {
+    MQX_ASSERT(i < many->total);
     const struct mqe_batch *batch = many->batch;
     struct mqe_item *item = &batch->items[i];
     many->call.put = (struct mqx_put){
@@ -66,6 +68,8 @@ static void select_message(struct put_many *many, uint32_t i)
 
 static void note_result(const struct put_many *many, uint32_t i)
 {
+    MQX_ASSERT(i < many->total);
+    MQX_ASSERT(many->call.put.slot != 0);
     struct mqe_item *item = &many->batch->items[i];
     item->number = many->call.put.number;
     item->length = (uint32_t)many->call.put.length;
@@ -74,15 +78,17 @@ static void note_result(const struct put_many *many, uint32_t i)
 
 static void note_record(const struct put_many *many, uint32_t i, uint32_t slot)
 {
+    MQX_ASSERT(slot != 0);
     const struct mqx_message *message = mqx_message(&many->call.store->region, slot);
-    mqx_check(message != NULL);
-    many->batch->items[i].lsn = message->lsn;
+    MQX_ASSERT(message != NULL); /* linked, and not yet shown to others */
+    many->batch->items[i].lsn = message == NULL ? 0 : message->lsn;
 }
 
-/* ---- put: looking first ---- */
+/* ---- checks before the first message is linked ---- */
 
 static int check_offsets(const struct mqe_batch *batch, uint32_t i)
 {
+    MQX_ASSERT(batch->offsets != NULL);
     const int64_t from = batch->offsets[i], to = batch->offsets[i + 1];
     if (from >= 0 && to >= from && (uint64_t)to <= batch->body_capacity) {
         return MQX_OK;
@@ -94,6 +100,7 @@ static int check_offsets(const struct mqe_batch *batch, uint32_t i)
 
 static int check_item(struct put_many *many, uint32_t i)
 {
+    MQX_ASSERT(i < many->total);
     struct mqe_batch *batch = many->batch;
     struct mqe_item *item = &batch->items[i];
     int status = check_offsets(batch, i);
@@ -126,6 +133,8 @@ static int check_item(struct put_many *many, uint32_t i)
 /* Would the queue take them all, as it is now? Lock held. */
 static int check_queue(struct put_many *many)
 {
+    MQX_ASSERT(many->longest < many->total);
+    MQX_ASSERT(many->persistent < many->total);
     const struct mqx_region *region = &many->call.store->region;
     const struct mqx_object *queue = mqx_object(region, many->call.to->queue);
     const uint32_t asked[] = {many->longest, many->persistent};
@@ -148,6 +157,7 @@ static int check_queue(struct put_many *many)
 
 static int check_unit(const struct put_many *many, const mqe_unit *unit)
 {
+    MQX_ASSERT(unit->context != 0);
     const struct mqx_region *region = &many->call.store->region;
     const struct mqx_context *context = mqx_context(region, unit->context);
     const uint32_t most = mqx_load_relaxed(&region->header->max_uncommitted);
@@ -164,9 +174,10 @@ static int check_unit(const struct put_many *many, const mqe_unit *unit)
                     context->count, many->total, most);
 }
 
-/* What is wrong with any of them, before the first is put. */
+/* Refuses the batch when one of its messages would be refused. */
 static int check_all(struct put_many *many, const mqe_unit *unit)
 {
+    MQX_ASSERT(many->batch->count == 0);
     struct mqx_region *region = &many->call.store->region;
     struct mqx_stripe_guard guard;
     for (uint32_t i = 0; i < many->total; i++) {
@@ -185,16 +196,17 @@ static int check_all(struct put_many *many, const mqe_unit *unit)
     return status == MQX_OK && unit != NULL ? check_unit(many, unit) : status;
 }
 
-/* ---- put: groups ---- */
+/* ---- groups ---- */
 
 struct group {
     uint32_t first, count;    /* messages linked */
     uint32_t slot[MQX_LOCKED_STEPS_MAX];
 };
 
-/* One lock hold. What is linked is in *group, whatever is returned. */
+/* One lock hold. *group has the messages that were linked, also after a failure. */
 static int link_group(struct put_many *many, struct group *group)
 {
+    MQX_ASSERT(many->batch->count < many->total);
     struct mqx_put_call *call = &many->call;
     struct mqx_wakes wakes = {.count = 0};
     uint64_t bytes = 0;
@@ -231,6 +243,7 @@ static int link_group(struct put_many *many, struct group *group)
 /* The messages of the group from `from` on leave the unit again, newest first. */
 static int unlink_group(struct put_many *many, const struct group *group, uint32_t from)
 {
+    MQX_ASSERT(from <= group->count);
     int status = MQX_OK;
     for (uint32_t k = group->count; k > from && status == MQX_OK; k--) {
         status = mqx_unit_undo(many->call.store, many->call.context, group->slot[k - 1]);
@@ -238,9 +251,11 @@ static int unlink_group(struct put_many *many, const struct group *group, uint32
     return status;
 }
 
-/* Aims at the k-th message of the group, which is linked. */
+/* Selects the k-th message of the group, which is linked. */
 static void select_linked(struct put_many *many, const struct group *group, uint32_t k)
 {
+    MQX_ASSERT(k < group->count);
+    MQX_ASSERT(group->slot[k] != 0);
     const uint32_t i = group->first + k;
     select_message(many, i);
     many->call.put.slot = group->slot[k];
@@ -250,6 +265,7 @@ static void select_linked(struct put_many *many, const struct group *group, uint
 /* The first message from the k-th on whose record is wanted and not in the ring. */
 static uint32_t first_unlogged(struct put_many *many, const struct group *group, uint32_t k)
 {
+    MQX_ASSERT(k <= group->count);
     const struct mqx_region *region = &many->call.store->region;
     while (k < group->count && ((many->batch->items[group->first + k].work & WORK_LOGGED) == 0 ||
                                 mqx_message(region, group->slot[k])->lsn != 0)) {
@@ -262,6 +278,8 @@ static uint32_t first_unlogged(struct put_many *many, const struct group *group,
  * on the one that could not be logged. */
 static int log_some(struct put_many *many, const struct group *group, uint32_t *k)
 {
+    MQX_ASSERT(*k < group->count);
+    MQX_ASSERT(many->call.context != 0);
     struct mqx_put_call *call = &many->call;
     struct mqx_gather gather;
     uint32_t end = *k;
@@ -281,7 +299,7 @@ static int log_some(struct put_many *many, const struct group *group, uint32_t *
     }
     *k = first_unlogged(many, group, *k);
     if (status == MQX_OK || status == MQRC_STORAGE_MEDIUM_FULL) { /* by itself */
-        mqx_check(*k < group->count);
+        MQX_ASSERT(*k < group->count);
         select_linked(many, group, *k);
         status = mqx_put_append(call);
         *k += status == MQX_OK;
@@ -292,6 +310,7 @@ static int log_some(struct put_many *many, const struct group *group, uint32_t *
 /* The records of the messages linked in a unit. */
 static int log_group(struct put_many *many, const struct group *group)
 {
+    MQX_ASSERT(many->call.context != 0);
     uint32_t k = 0;
     int status = MQX_OK;
     while (k < group->count && status == MQX_OK) {
@@ -308,9 +327,10 @@ static int log_group(struct put_many *many, const struct group *group)
     return status;
 }
 
-/* A long one, or one for which the region had no room: with whatever its way takes. */
+/* A long message, or one for which the region had no room: as a single put. */
 static int put_one(struct put_many *many)
 {
+    MQX_ASSERT(many->batch->count < many->total);
     const uint32_t i = many->batch->count, context = many->call.context;
     struct mqx_put_call *call = &many->call;
     select_message(many, i);
@@ -329,6 +349,7 @@ static int put_one(struct put_many *many)
 
 static int put_some(struct put_many *many)
 {
+    MQX_ASSERT(many->batch->count < many->total);
     struct group group;
     int status = MQX_OK, logged = MQX_OK;
     if (length_of(many->batch, many->batch->count) > MQX_LOCKED_COPY_MAX) {
@@ -348,6 +369,7 @@ static int put_some(struct put_many *many)
 
 static int put_rest(struct put_many *many)
 {
+    MQX_ASSERT(many->total > 0);
     const uint32_t context = many->call.context;
     int status = MQX_OK;
     if (context != 0) {
@@ -366,6 +388,8 @@ static int put_rest(struct put_many *many)
 /* All of them or none, in a unit of this call. */
 static int put_autocommit(struct put_many *many)
 {
+    MQX_ASSERT(many->logged);
+    MQX_ASSERT(many->call.context == 0);
     mqe_manager *manager = many->call.manager;
     int status = mqx_pool_take(manager, true, &many->call.context);
     if (status != MQX_OK) {
@@ -386,6 +410,8 @@ static int put_autocommit(struct put_many *many)
 int mqe_put_batch(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *to,
                   struct mqe_batch *batch, uint32_t flags)
 {
+    MQX_ASSERT(to != NULL);
+    MQX_ASSERT(batch != NULL);
     struct put_many many = {
         .call = {.manager = manager,
                  .store = &manager->store,

@@ -15,6 +15,7 @@
 /* The process-local part of a handle, and its slot. */
 static int new_handle(mqe_manager *manager, uint32_t options, mqe_queue **out)
 {
+    MQX_ASSERT(*out == NULL);
     mqe_queue *queue = calloc(1, sizeof *queue);
     if (queue == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a handle");
@@ -34,6 +35,7 @@ static int new_handle(mqe_manager *manager, uint32_t options, mqe_queue **out)
 
 static void free_handle(mqe_queue *queue)
 {
+    MQX_ASSERT(queue != NULL);
     (void)pthread_mutex_destroy(&queue->cursor_mutex);
     free(queue);
 }
@@ -41,6 +43,8 @@ static void free_handle(mqe_queue *queue)
 /* `defining`: the queue is being defined by this call. */
 static int register_handle(const mqe_queue *queue, bool defining)
 {
+    MQX_ASSERT(queue->handle != 0);
+    MQX_ASSERT(queue->object == queue->path.queue);
     const struct mqx_handle_request request = {
         .handle = queue->handle, .options = queue->options, .path = &queue->path,
         .defining = defining};
@@ -49,6 +53,8 @@ static int register_handle(const mqe_queue *queue, bool defining)
 
 static void set_path(mqe_queue *queue, const struct mqe_destination *path)
 {
+    MQX_ASSERT(path != NULL);
+    MQX_ASSERT(path->step_count <= MQE_STEPS_MAX);
     queue->object = path->queue;
     queue->generation = path->queue_generation;
     queue->path = *path;
@@ -57,6 +63,8 @@ static void set_path(mqe_queue *queue, const struct mqe_destination *path)
 int mqe_open(mqe_manager *manager, const struct mqe_destination *path, uint32_t options,
              mqe_queue **out)
 {
+    MQX_ASSERT(path != NULL);
+    MQX_ASSERT(out != NULL);
     struct mqx_region *region = &manager->store.region;
     mqe_queue *queue = NULL;
     int status = mqx_enter(manager, false);
@@ -86,6 +94,8 @@ int mqe_open(mqe_manager *manager, const struct mqe_destination *path, uint32_t 
 /* The queue is filled, but nobody can see it. */
 static int register_new(void *arg, uint32_t slot, uint32_t generation)
 {
+    MQX_ASSERT(arg != NULL);
+    MQX_ASSERT(slot != 0);
     mqe_queue *queue = arg;
     const struct mqe_destination path = mqe_direct(slot, generation);
     set_path(queue, &path);
@@ -94,6 +104,7 @@ static int register_new(void *arg, uint32_t slot, uint32_t generation)
 
 static int define_and_open(mqe_queue *queue, const struct mqx_definition *definition)
 {
+    MQX_ASSERT(queue->handle != 0);
     mqe_manager *manager = queue->manager;
     const struct mqx_define_hook birth = {.attend = register_new, .arg = queue, .handle = queue->handle};
     struct mqx_defined_object newborn;
@@ -112,6 +123,8 @@ int mqe_open_new(mqe_manager *manager, const struct ps_object_name *name, const 
                  uint32_t attrs_length, uint32_t options, mqe_queue **out,
                  struct mqe_found *found)
 {
+    MQX_ASSERT(name != NULL);
+    MQX_ASSERT(out != NULL);
     struct mqx_region *region = &manager->store.region;
     const struct mqx_definition definition = {*name, attrs, attrs_length};
     mqe_queue *queue = NULL;
@@ -137,6 +150,7 @@ int mqe_open_new(mqe_manager *manager, const struct ps_object_name *name, const 
 
 int mqe_close(mqe_queue *queue, uint32_t how)
 {
+    MQX_ASSERT(queue->handle != 0);
     mqe_manager *manager = queue->manager;
     int status = mqx_enter(manager, false);
     if (status == MQX_OK && how > MQE_CLOSE_PURGE) {
@@ -157,6 +171,7 @@ int mqe_close(mqe_queue *queue, uint32_t how)
 
 void mqx_cursor_lock(mqe_queue *queue)
 {
+    MQX_ASSERT(queue != NULL);
     if (pthread_mutex_trylock(&queue->cursor_mutex) != 0) {
         mqx_about_to_block();
         (void)pthread_mutex_lock(&queue->cursor_mutex);
@@ -165,5 +180,6 @@ void mqx_cursor_lock(mqe_queue *queue)
 
 void mqx_cursor_unlock(mqe_queue *queue)
 {
+    MQX_ASSERT(queue != NULL);
     (void)pthread_mutex_unlock(&queue->cursor_mutex);
 }

@@ -28,6 +28,7 @@
 int mqe_queue_status(mqe_manager *manager, uint32_t slot, uint32_t generation,
                      struct mqe_queue_status *out)
 {
+    MQX_ASSERT(out != NULL);
     int status = mqx_enter(manager, false);
     if (status != MQX_OK) {
         return status;
@@ -66,11 +67,13 @@ struct age_search {
     uint64_t oldest;          /* 0: nothing known */
 };
 
-/* Reads the descriptor of a message in the journal; drops the lock. *time 0: it went away meanwhile
- * or cannot be read, which whoever gets it will be told. */
+/* Reads the descriptor of a message in the journal; drops the lock. *time 0: it went away, or cannot be
+ * read, which a get of it will report. */
 static int read_pinned(struct age_search *s, struct mqx_stripe_guard *guard, uint32_t slot,
                        uint64_t *time)
 {
+    MQX_ASSERT(s->context != 0);
+    MQX_ASSERT(mqx_message(guard->region, slot)->cells == 0);
     struct mqx_message *message = mqx_message(guard->region, slot);
     struct ps_descriptor d = {.put_time_us = 0};
     mqx_pending_pin(guard, s->context, s->object, slot);
@@ -89,10 +92,12 @@ static int read_pinned(struct age_search *s, struct mqx_stripe_guard *guard, uin
     return status;
 }
 
-/* The cursor's message has told its time: on to the head of the next priority. False: there is
- * none. */
+/* The oldest message of the cursor's priority is known: moves to the head of the next priority. False:
+ * there is none. */
 static bool next_priority(struct age_search *s, const struct mqx_object *queue, uint64_t time)
 {
+    MQX_ASSERT(time != 0);
+    MQX_ASSERT(s->cursor.placement <= MQX_MAX_PRIORITY);
     const uint32_t placement = s->cursor.placement;
     if (s->oldest == 0 || time < s->oldest) {
         s->oldest = time;
@@ -108,10 +113,11 @@ static bool next_priority(struct age_search *s, const struct mqx_object *queue, 
     return true;
 }
 
-/* The next message. The lock is held before and after, but after a failure. */
+/* Examines the next message. The lock is held before and after, except after a failure. */
 static int examine_next(struct age_search *s, struct mqx_stripe_guard *guard, struct mqx_object **queue,
                    bool *more)
 {
+    MQX_ASSERT(mqx_lock_held(s->region, &guard->stripe->lock));
     const struct mqx_cursor before = s->cursor;
     const uint32_t slot = mqx_priority_index_next(s->region, *queue, &s->cursor, true);
     const struct mqx_message *message = mqx_message(s->region, slot);
@@ -138,6 +144,7 @@ static int examine_next(struct age_search *s, struct mqx_stripe_guard *guard, st
 
 int mqe_queue_oldest(mqe_manager *manager, uint32_t slot, uint32_t generation, uint64_t *out_us)
 {
+    MQX_ASSERT(out_us != NULL);
     struct age_search s = {.manager = manager, .object = slot, .generation = generation};
     struct mqx_object *queue;
     struct mqx_stripe_guard guard;
@@ -177,6 +184,7 @@ int mqe_queue_oldest(mqe_manager *manager, uint32_t slot, uint32_t generation, u
 
 static uint64_t used_bytes(const struct mqx_header *header)
 {
+    MQX_ASSERT(header != NULL);
     uint64_t total = header->area[0].offset;
     for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
         total += mqx_load_relaxed(&header->area[kind].capacity);
@@ -186,6 +194,7 @@ static uint64_t used_bytes(const struct mqx_header *header)
 
 static void count_tables(const struct mqx_region *region, struct mqe_manager_status *out)
 {
+    MQX_ASSERT(region->header->stripe_count <= MQX_STRIPE_MAX);
     for (uint32_t i = 0; i < MQX_PROCESS_MAX; i++) {
         out->attached += mqx_load_relaxed(&region->header->process[i].state) == MQX_PROC_LIVE;
     }
@@ -213,6 +222,7 @@ static void count_tables(const struct mqx_region *region, struct mqe_manager_sta
 
 static void count_segments(const struct mqx_journal *journal, struct mqe_manager_status *out)
 {
+    MQX_ASSERT(journal != NULL);
     for (uint32_t i = 0; i < MQX_SEGMENT_MAX; i++) {
         const uint32_t state = mqx_load_relaxed(&journal->segment[i].state);
         out->segments += state == MQX_SEG_ACTIVE || state == MQX_SEG_FULL;
@@ -222,6 +232,7 @@ static void count_segments(const struct mqx_journal *journal, struct mqe_manager
 
 int mqe_status(mqe_manager *manager, struct mqe_manager_status *out)
 {
+    MQX_ASSERT(out != NULL);
     const struct mqx_region *region = &manager->store.region;
     const struct mqx_header *header = region->header;
     const struct mqx_journal *journal = region->journal;
@@ -256,6 +267,8 @@ int mqe_status(mqe_manager *manager, struct mqe_manager_status *out)
 int mqe_processes(mqe_manager *manager, struct mqe_process_status *out, uint32_t capacity,
                   uint32_t *out_count)
 {
+    MQX_ASSERT(out != NULL || capacity == 0);
+    MQX_ASSERT(out_count != NULL);
     const struct mqx_region *region = &manager->store.region;
     int status = mqx_enter(manager, false);
     *out_count = 0;
@@ -280,6 +293,8 @@ int mqe_processes(mqe_manager *manager, struct mqe_process_status *out, uint32_t
 int mqe_units(mqe_manager *manager, struct mqe_unit_status *out, uint32_t capacity,
               uint32_t *out_count)
 {
+    MQX_ASSERT(out != NULL || capacity == 0);
+    MQX_ASSERT(out_count != NULL);
     const struct mqx_region *region = &manager->store.region;
     int status = mqx_enter(manager, false);
     *out_count = 0;
@@ -311,6 +326,8 @@ int mqe_units(mqe_manager *manager, struct mqe_unit_status *out, uint32_t capaci
 int mqe_handles(mqe_manager *manager, struct mqe_handle_status *out, uint32_t capacity,
                 uint32_t *out_count)
 {
+    MQX_ASSERT(out != NULL || capacity == 0);
+    MQX_ASSERT(out_count != NULL);
     const struct mqx_region *region = &manager->store.region;
     int status = mqx_enter(manager, false);
     *out_count = 0;

@@ -6,12 +6,14 @@
 #include "api/context_pool.h"
 #include "base/error.h"
 #include "os/fork_guard.h"
+#include "region/damage.h"
 #include "unit/unit.h"
 
 #include <stdlib.h>
 
 int mqe_unit_new(mqe_manager *manager, mqe_unit **out)
 {
+    MQX_ASSERT(out != NULL);
     mqe_unit *unit = NULL;
     uint32_t context = 0;
     int status = mqx_enter(manager, false);
@@ -33,6 +35,7 @@ int mqe_unit_new(mqe_manager *manager, mqe_unit **out)
 
 void mqe_unit_free(mqe_unit *unit)
 {
+    MQX_ASSERT(unit->context != 0);
     if (mqx_enter(unit->manager, false) == MQX_OK) {
         mqx_ignore(mqx_unit_backout(&unit->manager->store, unit->context));
         mqx_pool_give(unit->manager, unit->context);
@@ -42,6 +45,8 @@ void mqe_unit_free(mqe_unit *unit)
 
 static int end_unit(mqe_unit *unit, int (*end)(struct mqx_store *store, uint32_t context))
 {
+    MQX_ASSERT(unit->context != 0);
+    MQX_ASSERT(end != NULL);
     int status = mqx_enter(unit->manager, false);
     if (status == MQX_OK) {
         mqx_file_calls_begin(unit->manager);
@@ -63,6 +68,7 @@ int mqe_backout(mqe_unit *unit)
 
 uint32_t mqe_unit_count(const mqe_unit *unit)
 {
+    MQX_ASSERT(unit->context != 0);
     if (mqx_forked(&unit->manager->store)) {
         return 0; /* the region is not mapped in a child */
     }
@@ -75,7 +81,10 @@ uint32_t mqe_unit_count(const mqe_unit *unit)
 int mqx_unit_check_usable(const struct mqx_region *region, uint32_t slot)
 {
     const struct mqx_context *context = mqx_context(region, slot);
-    mqx_check(context != NULL);
+    MQX_ASSERT(slot != 0);
+    if (context == NULL) {
+        return mqx_region_damage(region, "the context of a unit", slot);
+    }
     return mqx_load_acquire(&context->must_back_out) == 0
                ? MQX_OK
                : mqx_fail(MQRC_BACKED_OUT, "the unit of work has been backed out; end it");
@@ -83,8 +92,12 @@ int mqx_unit_check_usable(const struct mqx_region *region, uint32_t slot)
 
 int mqx_unit_end_autocommit(struct mqx_store *store, uint32_t context, int status)
 {
+    MQX_ASSERT(context != 0);
     const struct mqx_context *unit = mqx_context(&store->region, context);
-    mqx_check(unit != NULL);
+    if (unit == NULL) {
+        return mqx_region_damage(&store->region, "the context of a unit", context);
+    }
+    MQX_ASSERT(unit->autocommit != 0);
     if (status == MQX_OK) {
         status = mqx_unit_commit(store, context);
     }

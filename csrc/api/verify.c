@@ -18,6 +18,7 @@ int mqe_checkpoint(mqe_manager *manager)
 
 int mqe_maintain(mqe_manager *manager)
 {
+    MQX_ASSERT(manager != NULL);
     int status = mqx_enter(manager, false);
     if (status != MQX_OK) {
         return status;
@@ -30,6 +31,8 @@ int mqe_maintain(mqe_manager *manager)
 /* A temporary queue lives as long as the handle that made it. Slots lock held. */
 static int check_creator(const struct mqx_region *region, uint32_t slot)
 {
+    MQX_ASSERT(mqx_lock_held(region, &region->header->slots_lock));
+    MQX_ASSERT(mqx_lock_held(region, &region->header->catalog_lock));
     const struct mqx_object *queue = mqx_object(region, slot);
     const struct mqx_handle *handle = mqx_handle(region, queue->creator);
     const bool orphaned = mqx_load_relaxed(&queue->state) == MQX_OBJ_ACTIVE &&
@@ -44,6 +47,7 @@ static int check_creator(const struct mqx_region *region, uint32_t slot)
 
 static int check_life(struct mqx_region *region, uint32_t slot)
 {
+    MQX_ASSERT(slot != 0);
     struct mqx_lock *catalog = &region->header->catalog_lock, *slots = &region->header->slots_lock;
     int status = mqx_lock_take(region, catalog);
     if (status != MQX_OK) {
@@ -60,6 +64,7 @@ static int check_life(struct mqx_region *region, uint32_t slot)
 
 static int check_queue(struct mqx_store *store, uint32_t slot)
 {
+    MQX_ASSERT(slot != 0);
     const struct mqx_object *queue = mqx_object(&store->region, slot);
     struct mqx_stripe_guard guard;
     const uint32_t state = queue == NULL ? (uint32_t)MQX_OBJ_FREE : mqx_load_acquire(&queue->state);
@@ -82,6 +87,7 @@ static int check_queue(struct mqx_store *store, uint32_t slot)
 
 int mqe_check(mqe_manager *manager)
 {
+    MQX_ASSERT(manager != NULL);
     int status = mqx_enter(manager, false);
     if (status != MQX_OK) {
         return status;

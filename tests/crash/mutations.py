@@ -354,9 +354,9 @@ MUTATIONS = (
         (
             (
                 "api/prepare.c",
-                "    unit->context = fresh; /* the old one is nobody's */\n"
+                "    unit->context = next_context; /* the old one belongs to no process now */\n"
                 "    return (flags & MQE_PREPARE_LAZY) != 0 ? MQX_OK : mqx_flush_to(store, lsn);",
-                "    unit->context = fresh; /* the old one is nobody's */\n"
+                "    unit->context = next_context; /* the old one belongs to no process now */\n"
                 "    status = mqx_flush_to(store, lsn);\n"
                 "    return status == MQX_OK ? MQX_OK : MQRC_STORAGE_MEDIUM_FULL;",
             ),
@@ -445,9 +445,9 @@ MUTATIONS = (
         (
             (
                 "api/prepare.c",
-                "    unit->context = fresh; /* the old one is nobody's */\n"
+                "    unit->context = next_context; /* the old one belongs to no process now */\n"
                 "    return (flags & MQE_PREPARE_LAZY) != 0 ? MQX_OK : mqx_flush_to(store, lsn);",
-                "    unit->context = fresh; /* the old one is nobody's */\n"
+                "    unit->context = next_context; /* the old one belongs to no process now */\n"
                 "    return lsn == 1 ? mqx_flush_to(store, lsn) : MQX_OK;",
             ),
         ),

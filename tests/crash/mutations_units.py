@@ -247,14 +247,14 @@ PREPARED = (
         "no images of non-persistent messages are written",
         "c/prepared",
         "api/prepare.c",
-        "return lost ? MQX_OK : append_image(imaging, message);",
-        "return lost || message != NULL ? MQX_OK : append_image(imaging, message);",
+        "return lost ? MQX_OK : append_image(writer, message);",
+        "return lost || message != NULL ? MQX_OK : append_image(writer, message);",
     ),
     mutation(
         "the record of a preparation goes before the images",
         "t3",
         "api/prepare.c",
-        "    int status = write_images(&imaging);\n    if (status == MQRC_STORAGE",
+        "    int status = write_images(&writer);\n    if (status == MQRC_STORAGE",
         "    int status = MQX_OK;\n    if (status == MQRC_STORAGE",
     ),
     mutation(
