@@ -1,9 +1,9 @@
 /*
  * context_pool.c - see context_pool.h.
  *
- * A place is emptied by an exchange with 0 and filled by a compare-and-exchange from 0, so of two
- * threads one has it. Places are searched from the first one on: in the usual case that is the one
- * that was given last.
+ * An entry is emptied by an exchange with 0 and filled by a compare-and-exchange from 0, so of two
+ * threads one has it. Entries are searched from the first one on: usually that is the one that was
+ * given last.
  */
 #include "api/context_pool.h"
 

@@ -6,8 +6,8 @@
  * to MQX_POOL_SIZE idle ones.
  *
  * Invariants
- *   1. Every non-zero place of manager->pool names a context of this process in state IDLE.
- *   2. A context is in at most one place, and in none while a call uses it.
+ *   1. Every non-zero entry of manager->pool names a context of this process in state IDLE.
+ *   2. A context is in at most one entry, and in none while a call uses it.
  *
  * Locks: the pool is an array of atomic words, so mqx_pool_take_idle() may be called under any lock.
  * mqx_pool_take() and mqx_pool_give() take the slots lock, and the growth lock, when the pool is empty

@@ -32,7 +32,7 @@ struct mqe_manager {
     uint32_t references;            /* mqe_attach calls not yet given back (registry mutex of
                                      * manager.c) */
     struct mqx_maintenance *maintenance; /* NULL: this attachment has no maintenance thread */
-    uint32_t pool[MQX_POOL_SIZE];   /* atomic; context_pool.h: idle contexts, 0 = empty place */
+    uint32_t pool[MQX_POOL_SIZE];   /* atomic; context_pool.h: idle contexts, 0 = empty entry */
     struct mqe_manager *next;       /* registry of this process */
 };
 

@@ -170,7 +170,7 @@ static int take_some(struct get_many *many, struct mqx_stripe_guard *guard, bool
         }
         status = take_one(many, guard, queue);
         if (many->needs_context) {
-            many->cursor = before; /* it is looked at again */
+            many->cursor = before; /* the message is visited again */
         }
     }
     if (*out_held && batch->count != first) {
@@ -349,7 +349,7 @@ static int start_get(struct get_many *many, mqe_unit *unit)
     return status;
 }
 
-/* Group after group; what ends it after the first message is told by the next call. */
+/* Group after group. A failure after the first message ends the batch and is left to the next call. */
 static int take_groups(struct get_many *many)
 {
     MQX_ASSERT(many->batch->count == 0);

@@ -1,7 +1,7 @@
 /*
  * message_copy.h - copying a message out of the region or the journal.
  *
- * Locks: none is taken. The message must not go away meanwhile: it is claimed by the caller's context,
+ * Locks: none is taken. The message cannot go away during the copy: it is claimed by the caller's context,
  * pinned, or its stripe lock is held and what is copied lies in the region and is short.
  */
 #ifndef PENSTOCK_MESSAGE_COPY_H

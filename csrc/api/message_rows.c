@@ -51,7 +51,7 @@ int mqx_msg_batch_read(struct mqx_store *store, struct mqe_batch *batch, uint32_
     return mqx_msg_batch_item_read(store, message, &batch->items[i], body);
 }
 
-/* ---- what is in the batch, and what may come ---- */
+/* ---- the batch ---- */
 
 void mqx_msg_batch_begin(struct mqe_batch *batch)
 {

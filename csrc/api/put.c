@@ -168,7 +168,7 @@ int mqx_put_resolve(struct mqx_put_call *call, int32_t expiry, uint32_t flags)
 
 /* ---- linking ---- */
 
-/* The region's budget for persistent bodies is used up, and no freed block is at hand. */
+/* The region's budget for persistent bodies is used up, and the global lists have no free block. */
 static bool over_budget(const struct mqx_region *region, uint64_t payload)
 {
     const struct mqx_header *header = region->header;

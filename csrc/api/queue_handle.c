@@ -91,7 +91,7 @@ int mqe_open(mqe_manager *manager, const struct mqe_destination *path, uint32_t 
     return MQX_OK;
 }
 
-/* The queue is filled, but nobody can see it. */
+/* Called by the definition when the queue is complete, but not yet visible: registers the handle. */
 static int register_new(void *arg, uint32_t slot, uint32_t generation)
 {
     MQX_ASSERT(arg != NULL);

@@ -60,7 +60,7 @@ struct mqx_life_lock *mqx_life_lock_find(const struct mqx_io *io, int fd);
 int mqx_life_lock_enter(struct mqx_life_lock *file, uint64_t patience_us) MQX_MUST_USE;
 void mqx_life_lock_leave(struct mqx_life_lock *file);
 
-/* Takes the life lock of a slot for `owner`; MQX_BUSY when somebody has it. */
+/* Takes the life lock of a slot for `owner`; MQX_BUSY when it is held. */
 int mqx_life_lock_claim(struct mqx_life_lock *file, uint32_t slot, const void *owner) MQX_MUST_USE;
 /* Drops it if it is held for that owner. */
 void mqx_life_lock_release(struct mqx_life_lock *file, uint32_t slot, const void *owner);

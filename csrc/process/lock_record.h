@@ -8,7 +8,7 @@
  *     boot=<32 hex digits>          boot id
  *     namespace=<decimal>           inode of the PID namespace
  *     libc=glibc 2.36
- *     device=<decimal>              of the directory: tells a copy from the original
+ *     device=<decimal>              of the directory: a copy has another one
  *     inode=<decimal>
  *     layout=<16 hex digits>        of the region
  *     incarnation=<32 hex digits>   random, one for each region

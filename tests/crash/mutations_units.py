@@ -100,7 +100,7 @@ BATCHES = (
         "a batch that is got passes over the message that made it look for a context",
         "c/get_batch",
         "api/get_batch.c",
-        "            many->cursor = before; /* it is looked at again */\n",
+        "            many->cursor = before; /* the message is visited again */\n",
         "            (void)before;\n",
     ),
     mutation(

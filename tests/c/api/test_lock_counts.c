@@ -230,6 +230,67 @@ TEST(open_and_close_take_the_slots_lock_alone)
     CHECK_STR(COUNT(mqe_close(handle, MQE_CLOSE_KEEP)), "slots 2");
 }
 
+TEST(a_durable_batch_outside_a_unit_takes_the_ring_for_32_records_and_commits_once)
+{
+    struct queue q = warm_queue();
+    batch_clear();
+    for (int i = 0; i < 64; i++) {
+        ADD(.text = "m", .persistent = 1);
+    }
+    CHECK_STR(COUNT(put_all(q, NULL)), "flush 1 queue 3 ring 5");
+    batch_clear();
+    CHECK_STR(COUNT(get_all(q, NULL)), "flush 1 queue 4 ring 5");
+    CHECK_INT(batch.count, 64);
+}
+
+static const struct ps_xid *some_xid(void)
+{
+    static const struct ps_xid xid = {.format_id = 1, .gtrid_length = 1, .gtrid = {1}};
+    return &xid;
+}
+
+TEST(a_prepared_unit_takes_the_slots_lock_for_its_xid_and_for_its_resolver)
+{
+    struct queue q = warm_queue();
+    mqe_unit *unit = engine_unit();
+    CHECK_INT(mqe_commit(unit), 0);
+    CHECK_INT(PUT(q, .text = "a", .persistent = 1, .unit = unit), 0);
+    CHECK_STR(COUNT(mqe_prepare(unit, some_xid(), 0)), "flush 1 slots 3 ring 3");
+    CHECK_STR(COUNT(mqe_commit_prepared(engine.manager, some_xid(), 1)),
+              "flush 1 queue 1 slots 4 ring 3");
+    CHECK_STR(TAKE(q), "a");
+}
+
+TEST(definitions_take_the_catalog_lock_and_flush_once)
+{
+    struct queue q = warm_queue();
+    const struct ps_object_name name = engine_name("NEW");
+    mqe_manager *m = engine.manager;
+    CHECK_STR(COUNT(mqe_define(m, &name, NULL, 0, &q.slot, &q.generation)),
+              "flush 1 catalog 2 slots 1 arena 1 ring 3");
+    CHECK_STR(COUNT(mqe_alter(m, q.slot, q.generation, &name, NULL, 0, 0, 0)),
+              "flush 1 catalog 2 arena 2 ring 3");
+    CHECK_STR(COUNT(mqe_delete(m, q.slot, q.generation, 0)),
+              "flush 1 catalog 3 queue 5 slots 3 arena 1 ring 3");
+}
+
+TEST(status_takes_no_lock_and_verification_one_queue_at_a_time)
+{
+    struct queue q = warm_queue();
+    struct mqe_queue_status status;
+    struct mqe_manager_status all;
+    CHECK_STR(COUNT(mqe_queue_status(engine.manager, q.slot, q.generation, &status)), "");
+    CHECK_STR(COUNT(mqe_status(engine.manager, &all)), "");
+    CHECK_STR(COUNT(mqe_check(engine.manager)), "catalog 1 queue 1 slots 1");
+}
+
+TEST(a_round_of_maintenance_without_work_takes_its_own_lock_and_the_ring_once)
+{
+    (void)warm_queue();
+    CHECK_INT(mqe_maintain(engine.manager), 0);
+    CHECK_STR(COUNT(mqe_maintain(engine.manager)), "maintenance 1 ring 1");
+}
+
 TEST(the_fixture_is_cleared_away)
 {
     counting = false;
