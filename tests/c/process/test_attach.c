@@ -1,7 +1,7 @@
 /*
- * test_attach.c - proves attach.h, and with it life_lock.h, lock_record.h, region_file.h, orphan_region.h and
- * forked.c: who is first and last, what is refused, what an orphan region tells, what a fork may
- * do.
+ * test_attach.c - claims of attach.h: which process is first and last, what is refused, what an orphan
+ * region says, what a forked child may do. region_file, lock_record, life_lock and process_table have
+ * tests of their own.
  */
 #include "fixtures/store_fixture.h"
 
@@ -44,52 +44,6 @@ TEST(the_first_process_makes_a_region_and_is_told_so)
     CHECK_INT(strlen(a.store->region_name), 9 + 16 + 1 + 16);
     CHECK(region_exists(&a));
     CHECK_INT(bed_detach(&a, NULL), 0);
-}
-
-TEST(the_lock_file_names_the_region_and_its_surroundings)
-{
-    struct bed_process a;
-    struct mqx_lock_record record;
-    struct mqx_host_info here;
-    bool found = false;
-    start();
-    bed_attach(files, &a);
-    CHECK_INT(mqx_lock_record_read(a.store->io, a.store->lock_fd, &record, &found), 0);
-    CHECK(found);
-    CHECK_INT(mqx_host_info_read(&here), 0);
-    CHECK_MEM(&record.where, &here, sizeof here);
-    CHECK_STR(record.region, a.store->region_name);
-    CHECK_STR(record.directory, BED_REGIONS);
-    CHECK_MEM(record.incarnation, a.store->region.header->incarnation, 16);
-    CHECK_INT(record.layout, mqx_region_layout());
-    CHECK_INT(bed_detach(&a, NULL), 0);
-}
-
-TEST(a_record_that_is_cut_or_changed_counts_as_none)
-{
-    struct mqx_lock_record record = {.region = "r", .directory = "/d"}, back;
-    bool found = true;
-    start();
-    struct mqx_io *io = memory_io_table(files);
-    int dir = io->ops->open_dir(io, "/home");
-    int fd = io->ops->open(io, dir, "text", MQX_IO_WRITE | MQX_IO_CREATE, 0600);
-    CHECK_INT(mqx_lock_record_read(io, fd, &back, &found), 0);
-    CHECK(!found);
-    CHECK_INT(mqx_lock_record_write(io, fd, &record), 0);
-    CHECK_INT(mqx_lock_record_read(io, fd, &back, &found), 0);
-    CHECK(found);
-    uint64_t size = 0;
-    const uint8_t *text = memory_io_bytes(files, "/home/text", &size);
-    uint64_t used = size;
-    while (text[used - 1] == '\n') {
-        used--;
-    }
-    for (uint64_t cut = 0; cut < used; cut++) {
-        memory_io_cut(files, "/home/text", cut);
-        CHECK_INT(mqx_lock_record_read(io, fd, &back, &found), 0);
-        CHECK(!found);
-        CHECK_INT(mqx_lock_record_write(io, fd, &record), 0);
-    }
 }
 
 TEST(a_second_process_joins_the_same_region_in_a_slot_of_its_own)
@@ -426,63 +380,6 @@ TEST(while_anybody_lives_other_surroundings_are_refused_and_later_they_are_not)
     }
 }
 
-TEST(a_region_that_is_gone_under_a_living_process_is_refused_not_made_anew)
-{
-    struct bed_process a, b;
-    char path[160];
-    start();
-    bed_attach(files, &a);
-    snprintf(path, sizeof path, "%s/%s", BED_REGIONS, a.store->region_name);
-    CHECK(memory_io_remove(files, path));
-    CHECK_INT(bed_try_attach(files, &b), MQRC_ENVIRONMENT_ERROR);
-    CHECK(strstr(mqx_error_text(), "is gone") != NULL);
-    bed_kill(files, &a);
-    bed_attach(files, &b);
-    CHECK(b.report.first);
-    CHECK_INT(bed_detach(&b, NULL), 0);
-}
-
-TEST(a_lock_file_that_was_deleted_under_a_living_process_is_noticed)
-{
-    struct bed_process a, b;
-    start();
-    bed_attach(files, &a);
-    CHECK(memory_io_remove(files, BED_PATH "/lock"));
-    CHECK_INT(bed_try_attach(files, &b), MQRC_ENVIRONMENT_ERROR);
-    CHECK(strstr(mqx_error_text(), "does not know of it") != NULL);
-    bed_kill(files, &a);
-}
-
-TEST(regions_of_dead_processes_that_no_record_names_are_cleared_away)
-{
-    struct bed_process a, b;
-    start();
-    bed_attach(files, &a);
-    mqx_process_slot(&a.store->region, a.store->region.process)->start_time = 1; /* long gone */
-    bed_kill(files, &a);
-    CHECK(memory_io_remove(files, BED_PATH "/lock"));
-    CHECK(region_exists(&a));
-    bed_attach(files, &b);
-    CHECK(b.report.first && !region_exists(&a));
-    CHECK_INT(bed_detach(&b, NULL), 0);
-}
-
-TEST(another_queue_managers_id_is_refused)
-{
-    struct bed_process a, b = {.pid = 0};
-    start();
-    bed_attach(files, &a);
-    b.manager = calloc(1, sizeof *b.manager);
-    b.store = &b.manager->store;
-    b.store->io = memory_io_process(files, 77);
-    bed_plan(&b.store->plan);
-    b.store->qm_id[0] = 99;
-    CHECK_INT(mqx_attach(b.store, BED_PATH, BED_REGIONS, &b.report), MQRC_ENVIRONMENT_ERROR);
-    CHECK(strstr(mqx_error_text(), "another queue manager") != NULL);
-    free(b.manager);
-    CHECK_INT(bed_detach(&a, NULL), 0);
-}
-
 static void check_refusals_after(uint32_t how, const char *words)
 {
     struct bed_process a, b, c;
@@ -572,20 +469,6 @@ TEST(a_region_directory_that_is_no_tmpfs_is_refused)
     start();
     CHECK_INT(bed_attach_io(memory_io_table(files), BED_PATH, "/home", &a), MQRC_ENVIRONMENT_ERROR);
     CHECK(strstr(mqx_error_text(), "not on a tmpfs") != NULL);
-}
-
-TEST(a_region_medium_that_is_too_small_is_refused_with_the_size)
-{
-    struct bed_process a;
-    start();
-    memory_io_set_space(files, UINT64_MAX, 256 << 10);
-    CHECK_INT(bed_try_attach(files, &a), MQRC_STORAGE_NOT_AVAILABLE);
-    CHECK(strstr(mqx_error_text(), "bytes") != NULL);
-    CHECK_INT(memory_io_open_count(files), 0);
-    CHECK_INT(memory_io_map_count(files), 0);
-    memory_io_set_space(files, UINT64_MAX, UINT64_MAX);
-    bed_attach(files, &a);
-    CHECK_INT(bed_detach(&a, NULL), 0);
 }
 
 /* Each call of the table in turn fails once: attach succeeds or fails with everything given back.
@@ -741,30 +624,6 @@ TEST(a_process_that_detaches_in_order_frees_its_slot_and_leaves_the_others_alone
     bed_leave_place(&place);
 }
 
-TEST(a_dead_pid_that_another_process_has_by_now_does_not_count_as_alive)
-{
-    struct bed_process a;
-    start();
-    bed_attach(files, &a);
-    struct mqx_process *other = mqx_process_slot(&a.store->region, 9);
-    *other = *mqx_process_slot(&a.store->region, a.store->region.process);
-    CHECK(mqx_process_alive(a.store, 9)); /* our own pid and start time: lock and table disagree */
-    other->start_time -= 1;
-    CHECK(!mqx_process_alive(a.store, 9));
-    other->start_time += 1;
-    other->pid_namespace += 1;
-    CHECK(!mqx_process_alive(a.store, 9));
-    struct mqx_io *another = memory_io_process(files, 1234); /* holds the life lock of slot 9 */
-    int dir = another->ops->open_dir(another, BED_PATH);
-    int fd = another->ops->open(another, dir, "lock", MQX_IO_WRITE, 0);
-    CHECK_INT(another->ops->lock(another, fd, 1 + 9, 1, MQX_IO_LOCK_EXCLUSIVE), 0);
-    CHECK(mqx_process_alive(a.store, 9)); /* dead only if both say so */
-    CHECK_INT(another->ops->close(another, fd), 0);
-    CHECK(!mqx_process_alive(a.store, 9));
-    other->state = MQX_PROC_FREE;
-    CHECK_INT(bed_detach(&a, NULL), 0);
-}
-
 static int forked_child(void *arg)
 {
     struct child_task *task = arg;
@@ -880,14 +739,6 @@ TEST(threads_of_one_process_attach_one_after_the_other_too)
     }
     CHECK_INT(crowd.failures, 0);
     bed_leave_place(&place);
-}
-
-TEST(start_times_tell_processes_apart)
-{
-    CHECK(mqx_process_start_time((int32_t)getpid()) > 0);
-    CHECK_INT(mqx_process_start_time((int32_t)getpid()), mqx_process_start_time((int32_t)getpid()));
-    CHECK(mqx_process_start_time(1) <= mqx_process_start_time((int32_t)getpid()));
-    CHECK_INT(mqx_process_start_time(INT32_MAX), 0);
 }
 
 TEST_MAIN()

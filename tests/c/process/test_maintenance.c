@@ -1,16 +1,15 @@
 /*
- * test_maintenance.c - proves maintenance.h and lock_watchdog.h: what a round of maintenance does, that one process
- * at a time does it, and what the thread does by itself: sweeping the dead, marking, leaving when
- * stopped.
+ * test_maintenance.c - claims of maintenance.h: what a round of maintenance does, that one process at a
+ * time does it, and what the thread does by itself: reaping, marking, leaving when stopped.
  *
- * Waiting for the thread is a loop with an end: it looks every millisecond, 20 s at most.
+ * Waiting for the thread is a loop with an end: it checks every millisecond, 20 s at most.
  */
 #include "fixtures/store_fixture.h"
 
 #include "os/futex.h"
 #include "process/maintenance.h"
 #include "journal/journal.h"
-#include "process/lock_watchdog.h"
+#include "region/damage.h"
 #include "os/block_hook.h"
 
 #include <pthread.h>
@@ -340,58 +339,25 @@ TEST(the_messages_of_a_killed_process_come_back_without_anybodys_doing)
     bed_leave_place(&place);
 }
 
-/* ---- locks held long ---- */
-
-static void *hold_catalog(void *arg)
+TEST(a_queue_manager_stopped_by_damage_says_once_which_structure_was_damaged)
 {
-    struct mqx_region *region = &process.store->region;
-    uint32_t *step = arg;
-    if (mqx_lock_take(region, &region->header->catalog_lock) != 0) {
-        return NULL;
-    }
-    __atomic_store_n(step, 1u, __ATOMIC_RELEASE);
-    while (__atomic_load_n(step, __ATOMIC_ACQUIRE) == 1) {
-        usleep(1000);
-    }
-    mqx_lock_drop(region, &region->header->catalog_lock);
-    return NULL;
-}
-
-TEST(a_lock_that_somebody_sits_on_is_reported_once_with_the_pid)
-{
-    static struct mqx_lock_watchdog watch;
-    struct mqx_held_lock held;
-    pthread_t thread;
-    uint32_t step = 0;
+    struct mqx_maintenance *thread = NULL;
     start();
-    mqx_lock_watchdog_long_us = 20000;
-    CHECK_INT(pthread_create(&thread, NULL, hold_catalog, &step), 0);
-    WAIT_FOR(__atomic_load_n(&step, __ATOMIC_ACQUIRE) == 1);
-    CHECK(!mqx_lock_watchdog_check(&watch, &process.store->region, &held));
-    WAIT_FOR(mqx_lock_watchdog_check(&watch, &process.store->region, &held));
-    CHECK_INT(held.pid, getpid());
-    CHECK_INT(held.rank, MQX_RANK_CATALOG);
-    usleep(30000);
-    CHECK(!mqx_lock_watchdog_check(&watch, &process.store->region, &held));
-    __atomic_store_n(&step, 2u, __ATOMIC_RELEASE);
-    CHECK_INT(pthread_join(thread, NULL), 0);
-    mqx_lock_watchdog_long_us = 5000000;
-    CHECK_INT(bed_detach(&process, NULL), 0);
-}
-
-TEST(a_lock_that_is_merely_busy_is_not_reported)
-{
-    static struct mqx_lock_watchdog watch;
-    struct mqx_held_lock held;
-    struct mqx_region *region;
-    start();
-    region = &process.store->region;
-    mqx_lock_watchdog_long_us = 0;
-    for (int i = 0; i < 1000; i++) {
-        region->header->slots_lock.holder = 7; /* seen in use at every look, and yet to be had */
-        CHECK(!mqx_lock_watchdog_check(&watch, region, &held));
+    CHECK_INT(mqx_maintenance_start(process.store, &thread), 0);
+    CHECK_INT(mqx_region_damage(&process.store->region, "a free list of cells", 123),
+              MQRC_Q_MGR_NOT_AVAILABLE);
+    mqx_maintenance_ring(&process.store->region, process.store->region.process);
+    WAIT_FOR(bed_logged(files, "the shared region is damaged in a free list of cells (123)"));
+    mqx_maintenance_ring(&process.store->region, process.store->region.process);
+    usleep(20000);
+    mqx_maintenance_stop(thread);
+    uint64_t size = 0;
+    const char *log = (const char *)memory_io_bytes(files, BED_PATH "/errors/AMQERR01.LOG", &size);
+    uint32_t lines = 0;
+    for (uint64_t i = 0; log != NULL && i + 12 < size; i++) {
+        lines += memcmp(log + i, "damaged in a", 12) == 0;
     }
-    mqx_lock_watchdog_long_us = 5000000;
+    CHECK_INT(lines, 1);
     CHECK_INT(bed_detach(&process, NULL), 0);
 }
 
