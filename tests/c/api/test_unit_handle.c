@@ -1,0 +1,59 @@
+/* Claims of unit_handle.h: what a unit that must back out may still do, and what freeing one leaves. */
+#include "fixtures/engine_fixture.h"
+
+TEST(a_unit_that_must_back_out_refuses_puts_gets_and_batches_with_the_same_text)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    mqe_unit *unit = engine_unit();
+    CHECK_INT(PUT(q, .text = "there"), 0);
+    CHECK_INT(PUT(q, .text = "mine", .unit = unit), 0);
+    CHECK_INT(mqx_unit_check_usable(engine_region(), unit->context), 0);
+    mqx_store_release(&mqx_context(engine_region(), unit->context)->must_back_out, 1u);
+    CHECK_INT(mqx_unit_check_usable(engine_region(), unit->context), MQRC_BACKED_OUT);
+    CHECK_INT(PUT(q, .text = "no", .unit = unit), MQRC_BACKED_OUT);
+    CHECK_STR(mqe_error_text(), "the unit of work has been backed out; end it");
+    CHECK_STR(TAKE(q, .unit = unit), "(2003)");
+    CHECK_STR(mqe_error_text(), "the unit of work has been backed out; end it");
+    CHECK_INT(mqe_commit(unit), MQRC_BACKED_OUT);
+    CHECK_STR(drain(q), "there");
+    CHECK_INT(mqe_unit_count(unit), 0);
+}
+
+TEST(a_unit_that_is_freed_is_backed_out_and_its_context_used_again)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    mqe_unit *unit = NULL, *next = NULL;
+    CHECK_INT(mqe_unit_new(engine.manager, &unit), 0);
+    const uint32_t context = unit->context;
+    CHECK_INT(PUT(q, .text = "x", .unit = unit), 0);
+    CHECK_INT(mqe_unit_count(unit), 1);
+    mqe_unit_free(unit);
+    CHECK_INT(depth(q), 0);
+    CHECK_INT(mqe_unit_new(engine.manager, &next), 0);
+    CHECK_INT(next->context, context);
+    mqe_unit_free(next);
+}
+
+TEST(an_autocommit_unit_is_committed_after_success_and_backed_out_after_a_failure)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    for (int failed = 0; failed < 2; failed++) {
+        mqe_unit *unit = engine_unit();
+        CHECK_INT(PUT(q, .text = "x", .unit = unit), 0);
+        mqx_store_release(&mqx_context(engine_region(), unit->context)->autocommit, 1u);
+        const int status = failed ? MQRC_Q_FULL : MQX_OK;
+        CHECK_INT(mqx_unit_end_autocommit(&engine.manager->store, unit->context, status), status);
+        CHECK_INT(depth(q), failed ? 0 : 1);
+        CHECK_STR(drain(q), failed ? "" : "x");
+    }
+}
+
+TEST(the_fixture_is_cleared_away)
+{
+    engine_end();
+}
+
+TEST_MAIN()
