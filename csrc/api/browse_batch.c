@@ -4,17 +4,17 @@
  * (mqe_queue_split_points).
  *
  * A group is browsed in the lock hold of an attempt (get_attempt.h): at most 64 messages and
- * MQX_GROUP_BYTES of bodies. What is short and in the region is copied there. A message that is long or
- * in the journal is pinned, copied without the lock, and ends the group; when it has gone by
- * then it is skipped. The handle's cursor moves behind the messages that the caller is given.
+ * MQX_GROUP_BYTES of bodies. What is short and in the region is copied there. A message that is
+ * long or in the journal is pinned, copied without the lock, and ends the group; when it has gone
+ * by then it is skipped. The handle's cursor moves behind the messages that the caller is given.
  *
  * Ranges. A range scan seeks to its start position in its first lock hold, by a search through the
  * message numbers of the level; the message at that position need not exist any more. Positions
  * therefore survive restarts.
  *
- * Newest. Message numbers of a stripe rise, and the stripe draws them from blocks that rise, so every
- * message that is put after the lock hold has a number above all that were given out before. A stripe
- * that has drawn no block since the restart has messages of older blocks only.
+ * Newest. Message numbers of a stripe rise, and the stripe draws them from blocks that rise, so
+ * every message that is put after the lock hold has a number above all that were given out before.
+ * A stripe that has drawn no block since the restart has messages of older blocks only.
  */
 #include "api/context_pool.h"
 #include "api/get_attempt.h"
@@ -39,8 +39,8 @@ struct browse_call {
     bool ended;               /* no more: nothing there, or it does not fit */
 };
 
-/* Browses a message that must be copied without the lock, and drops it. A message that cannot be pinned
- * now is visited again. */
+/* Browses a message that must be copied without the lock, and drops it. A message that cannot be
+ * pinned now is visited again. */
 static int browse_pinned(struct browse_call *b, struct mqx_stripe_guard *guard)
 {
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
@@ -112,7 +112,7 @@ static int browse_next(struct browse_call *b, struct mqx_stripe_guard *guard, bo
 
 /* take_many() of get_attempt.h. */
 static enum mqx_next_step browse_group(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
-                                        bool keep, int *status)
+                                       bool keep, int *status)
 {
     MQX_ASSERT(call->browse);
     struct browse_call *b = (struct browse_call *)(void *)call;
@@ -182,7 +182,7 @@ static int browse_groups(struct browse_call *b)
 }
 
 static int browse(mqe_manager *manager, mqe_queue *queue, struct mqe_get *get,
-                   const struct mqe_position *range, struct mqe_batch *batch)
+                  const struct mqe_position *range, struct mqe_batch *batch)
 {
     MQX_ASSERT(queue->manager == manager);
     MQX_ASSERT(batch != NULL);
@@ -248,9 +248,10 @@ static int enter_queue(mqe_manager *manager, uint32_t slot, uint32_t generation,
                             : mqx_queue_lock(&manager->store.region, slot, generation, guard, out);
 }
 
-/* The position behind a message that has about `rank` present ones before it; false: there is none. */
+/* The position behind a message that has about `rank` present ones before it; false: there is
+ * none. */
 static bool position_behind(const struct mqx_region *region, const struct mqx_object *queue,
-                         uint64_t rank, struct mqe_position *out)
+                            uint64_t rank, struct mqe_position *out)
 {
     MQX_ASSERT(out != NULL);
     for (uint32_t p = MQX_MAX_PRIORITY + 1; p-- > 0;) {

@@ -21,7 +21,8 @@ enum { CLEAR_UNIT = 1024 }; /* messages a unit */
 struct clear_target {
     uint32_t slot, generation;
     uint64_t below;            /* messages put later stay */
-    bool only_volatile;        /* take what a failure of the structure loses, also locked messages */
+    bool only_volatile;        /* take what a failure of the structure loses, also locked
+                                * messages */
     struct mqx_cursor cursor;  /* everything before it has been seen */
     bool more;
     uint64_t removed;

@@ -2,8 +2,8 @@
  * entry.h - entering the core: the manager object, and what every call asks first.
  *
  * Terms
- *   manager     the process-local object of one attachment (mqe_manager of engine.h). All calls of a
- *               process that are about one directory share one (manager.c).
+ *   manager     the process-local object of one attachment (mqe_manager of engine.h). All calls of
+ *               a process that are about one directory share one (manager.c).
  *   file calls  calls that may write or read files of the queue manager. They are counted in the
  *               attachment slot between mqx_file_calls_begin() and mqx_file_calls_end(), because a
  *               restart after a stop must wait until none is left in any process (rule 13).
@@ -13,7 +13,8 @@
  *      region is not mapped (rule 32).
  *   2. calls_inside of an attachment slot is the number of file calls under way in that process.
  *
- * Locks: nothing here waits. mqx_queue_lock() takes the stripe lock of a queue; the others take none.
+ * Locks: nothing here waits. mqx_queue_lock() takes the stripe lock of a queue; the others take
+ * none.
  */
 #ifndef PENSTOCK_API_ENTRY_H
 #define PENSTOCK_API_ENTRY_H
@@ -45,8 +46,8 @@ int mqx_enter(mqe_manager *manager, bool fail_if_quiescing) MQX_MUST_USE;
 void mqx_file_calls_begin(mqe_manager *manager);
 void mqx_file_calls_end(mqe_manager *manager);
 
-/* Takes the stripe lock of the queue in `slot` and gives the queue: 2052, without the lock, when the
- * slot has another generation or the queue is being deleted. 2009 */
+/* Takes the stripe lock of the queue in `slot` and gives the queue: 2052, without the lock, when
+ * the slot has another generation or the queue is being deleted. 2009 */
 int mqx_queue_lock(struct mqx_region *region, uint32_t slot, uint32_t generation,
                    struct mqx_stripe_guard *guard, struct mqx_object **out) MQX_MUST_USE;
 

@@ -2,9 +2,9 @@
  * get.c - mqe_get: one message from one queue.
  *
  * The call first tries the common case in one lock hold (mqx_get_quick). When that finds a message
- * that needs more, the hold is handed on to the first attempt (get_attempt.h), so that a durable get
- * outside syncpoint takes its stripe lock twice: to claim the message, and to remove it after the
- * flush. With wait it takes it once more for each time it is listed.
+ * that needs more, the hold is handed on to the first attempt (get_attempt.h), so that a durable
+ * get outside syncpoint takes its stripe lock twice: to claim the message, and to remove it after
+ * the flush. With wait it takes it once more for each time it is listed.
  */
 #include "api/context_pool.h"
 #include "api/get_wait.h"

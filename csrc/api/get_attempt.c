@@ -1,12 +1,12 @@
 /*
  * get_attempt.c - see get_attempt.h.
  *
- * Functions that take or browse a message under the lock return with it dropped, and say what is left
- * to do (enum mqx_next_step). A message in the journal about which something must be known before it
- * is taken is read with no lock held; then another attempt is made.
+ * Functions that take or browse a message under the lock return with it dropped, and say what is
+ * left to do (enum mqx_next_step). A message in the journal about which something must be known
+ * before it is taken is read with no lock held; then another attempt is made.
  *
- * The message that the handle has locked is one of those that its destructive gets find; a call that
- * takes it ends the lock, no other destructive get does.
+ * The message that the handle has locked is one of those that its destructive gets find; a call
+ * that takes it ends the lock, no other destructive get does.
  */
 #include "api/get_attempt.h"
 
@@ -114,7 +114,8 @@ static int copy_message(struct mqx_get_call *call, const struct mqx_message *mes
     return copy_bytes(call, message, wanted_bytes(call, message));
 }
 
-/* Equal tags are no proof: a message from the journal is verified by its full identifiers (rule 47). */
+/* Equal tags are no proof: a message from the journal is verified by its full identifiers (rule
+ * 47). */
 static bool is_false_match(const struct mqx_get_call *call)
 {
     MQX_ASSERT(call->get != NULL);
@@ -171,7 +172,8 @@ static enum mqx_next_step take_quick(struct mqx_get_call *call, struct mqx_strip
     return MQX_STEP_DONE;
 }
 
-/* Claims the message for the context; MQX_STEP_COPY when it is claimed, whatever the copy returned. */
+/* Claims the message for the context; MQX_STEP_COPY when it is claimed, whatever the copy
+ * returned. */
 static enum mqx_next_step claim_found(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                                       struct mqx_object *queue, uint32_t context, int *status)
 {
@@ -250,8 +252,8 @@ static bool unit_is_full(const struct mqx_get_call *call)
 }
 
 /* Must a message in the journal be read before it is served? To know whether its identifiers match,
- * when it is the one that this handle has locked (a claim would end the lock) or there is no room for
- * it in the unit; or whether the buffer must have room for an MQMDE. */
+ * when it is the one that this handle has locked (a claim would end the lock) or there is no room
+ * for it in the unit; or whether the buffer must have room for an MQMDE. */
 static bool must_read_journal(const struct mqx_get_call *call, const struct mqx_message *message)
 {
     MQX_ASSERT(message->number == call->number);
@@ -289,8 +291,8 @@ static enum mqx_next_step read_from_journal(struct mqx_get_call *call,
     return MQX_STEP_AGAIN;
 }
 
-/* Browse with LOCK: the message is hidden from other handles until unlocked. No pin is needed: no other
- * handle can remove it. */
+/* Browse with LOCK: the message is hidden from other handles until unlocked. No pin is needed: no
+ * other handle can remove it. */
 static enum mqx_next_step lock_message(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                                        struct mqx_object *queue, int *status)
 {
@@ -309,7 +311,8 @@ static enum mqx_next_step lock_message(struct mqx_get_call *call, struct mqx_str
 
 /* ---- after the lock ---- */
 
-/* The claimed message has been copied: logs the get and ends an autocommit unit, or undoes the claim. */
+/* The claimed message has been copied: logs the get and ends an autocommit unit, or undoes the
+ * claim. */
 static enum mqx_next_step log_and_finish(struct mqx_get_call *call, uint32_t context, int *status)
 {
     MQX_ASSERT(context == call->unit || context == call->pool);
@@ -459,7 +462,8 @@ static bool takes_part(const struct mqx_get_call *call, const struct mqx_message
                                    MQX_MSGF_PERSISTENT);
 }
 
-/* Browses the message, or describes one for which there is no room; returns with the lock dropped. */
+/* Browses the message, or describes one for which there is no room; returns with the lock
+ * dropped. */
 static enum mqx_next_step browse_or_describe(struct mqx_get_call *call,
                                              struct mqx_stripe_guard *guard,
                                              struct mqx_object *queue, int *status)

@@ -1,16 +1,17 @@
 /*
  * get_attempt.h - one attempt of a get or browse, and what every get checks before.
  *
- * Purpose. An attempt takes the stripe lock, checks whether the queue may be got from, and then either
- * finds one message and takes or browses it, or calls take_many(). Single gets (get.c), waits
- * (get_wait.c), message batches (get_batch.c) and browses of many (browse_batch.c) are made of
- * attempts.
+ * Purpose. An attempt takes the stripe lock, checks whether the queue may be got from, and then
+ * either finds one message and takes or browses it, or calls take_many(). Single gets (get.c),
+ * waits (get_wait.c), message batches (get_batch.c) and browses of many (browse_batch.c) are made
+ * of attempts.
  *
  * Terms
- *   quick     a non-persistent message, outside a unit, short, in one block: copied and removed in one
- *             lock hold, without a context.
- *   claimed   the message becomes GOT in a context: the caller's unit, or one of the pool, which then
- *             commits by itself. What is long or lies in the journal is copied with no lock held.
+ *   quick     a non-persistent message, outside a unit, short, in one block: copied and removed in
+ *             one lock hold, without a context.
+ *   claimed   the message becomes GOT in a context: the caller's unit, or one of the pool, which
+ *             then commits by itself. What is long or lies in the journal is copied with no lock
+ *             held.
  *   pinned    the message stays, but its memory does not go away while it is copied.
  *   near      short and in the region: copied under the lock.
  *   false match  a message whose tag matched, but whose identifiers, read from the journal, do not
@@ -69,8 +70,8 @@ struct mqx_get_call {
     bool known_heads;         /* it takes an MQMDE */
     bool listed;              /* the context of the pool may be on the queue's wait list */
     bool woken;               /* the last sleep was ended by a wake-up, not by its bound */
-    /* NULL, or what an attempt does under the lock instead of serving one message. It drops the lock,
-     * but for MQX_STEP_NOTHING with `keep`. */
+    /* NULL, or what an attempt does under the lock instead of serving one message. It drops the
+     * lock, but for MQX_STEP_NOTHING with `keep`. */
     enum mqx_next_step (*take_many)(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                                     bool keep, int *status);
 };
@@ -129,14 +130,15 @@ void mqx_get_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, ui
 /* ---- attempts ---- */
 
 /* The common case: outside a unit, any message, and the first one is non-persistent, short and does
- * not expire. MQX_STEP_DONE: the outcome is in *status. MQX_STEP_NOTHING: the queue is empty and the
- * call does not wait. Both with the lock dropped. MQX_STEP_AGAIN: nothing has been touched, the lock
- * is held by *guard, and call->held is to be set for an attempt in the same hold. */
+ * not expire. MQX_STEP_DONE: the outcome is in *status. MQX_STEP_NOTHING: the queue is empty and
+ * the call does not wait. Both with the lock dropped. MQX_STEP_AGAIN: nothing has been touched, the
+ * lock is held by *guard, and call->held is to be set for an attempt in the same hold. */
 enum mqx_next_step mqx_get_quick(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                                  int *status);
 
-/* One attempt. MQX_STEP_NOTHING leaves the lock held only when `keep` is set. A waiter leaves its list
- * under the hold in which it searches, so a put either finds it listed or is seen by the search. */
+/* One attempt. MQX_STEP_NOTHING leaves the lock held only when `keep` is set. A waiter leaves its
+ * list under the hold in which it searches, so a put either finds it listed or is seen by the
+ * search. */
 enum mqx_next_step mqx_get_attempt(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                                    bool keep, int *status);
 

@@ -2,12 +2,12 @@
  * get_batch.c - mqe_get_batch: many messages a call, made of the attempts of single gets
  * (get_attempt.h).
  *
- * A group, at most 64 messages and MQX_GROUP_BYTES of bodies, is taken in the lock hold of an attempt.
- * As long as no context is needed, messages are copied and removed at once. From the first one on that
- * is logged or long, or in the caller's unit, messages are claimed; near bodies are copied under the
- * lock, others after it, then the GET records enter the ring. Outside syncpoint that unit commits at
- * the end, when every body is in the caller's memory. A claim that fails goes back uncounted, and is
- * not in the batch.
+ * A group, at most 64 messages and MQX_GROUP_BYTES of bodies, is taken in the lock hold of an
+ * attempt. As long as no context is needed, messages are copied and removed at once. From the first
+ * one on that is logged or long, or in the caller's unit, messages are claimed; near bodies are
+ * copied under the lock, others after it, then the GET records enter the ring. Outside syncpoint
+ * that unit commits at the end, when every body is in the caller's memory. A claim that fails goes
+ * back uncounted, and is not in the batch.
  */
 #include "api/context_pool.h"
 #include "api/get_wait.h"
@@ -349,7 +349,8 @@ static int start_get(struct get_many *many, mqe_unit *unit)
     return status;
 }
 
-/* Group after group. A failure after the first message ends the batch and is left to the next call. */
+/* Group after group. A failure after the first message ends the batch and is left to the next
+ * call. */
 static int take_groups(struct get_many *many)
 {
     MQX_ASSERT(many->batch->count == 0);

@@ -115,8 +115,8 @@ static int result_of(const struct mqx_get_call *call)
     return MQX_OK;
 }
 
-/* A waiter needs a context before it takes the lock: a new one may need the growth lock, which comes
- * before stripe locks. */
+/* A waiter needs a context before it takes the lock: a new one may need the growth lock, which
+ * comes before stripe locks. */
 static int take_waiter_context(struct mqx_get_call *call, struct mqx_stripe_guard *guard)
 {
     MQX_ASSERT(call->wait_left_us != 0);

@@ -1,20 +1,21 @@
 /*
  * get_wait.h - attempts until a get has a message, its time is up, or something ends the wait.
  *
- * Waiting: the call lists its context as a waiter in the lock hold in which it found nothing, sleeps
- * at most 1 s at a time on the context's own futex word, and makes another attempt (wait_list.h). The
- * bound covers deaths only: a waker that died between the list and the futex call.
+ * Waiting: the call lists its context as a waiter in the lock hold in which it found nothing,
+ * sleeps at most 1 s at a time on the context's own futex word, and makes another attempt
+ * (wait_list.h). The bound covers deaths only: a waker that died between the list and the futex
+ * call.
  *
- * Locks: none may be held by the caller but the one of `guard` when call->held is set. No lock is held
- * while the thread sleeps.
+ * Locks: none may be held by the caller but the one of `guard` when call->held is set. No lock is
+ * held while the thread sleeps.
  */
 #ifndef PENSTOCK_GET_WAIT_H
 #define PENSTOCK_GET_WAIT_H
 
 #include "api/get_attempt.h"
 
-/* 0, or what an attempt returns; 2033 or 2034 when there is no message; MQE_INTERRUPTED when a signal
- * ended the sleep, with what is left of the time in call->wait_left_us. */
+/* 0, or what an attempt returns; 2033 or 2034 when there is no message; MQE_INTERRUPTED when a
+ * signal ended the sleep, with what is left of the time in call->wait_left_us. */
 int mqx_get_or_wait(struct mqx_get_call *call, struct mqx_stripe_guard *guard) MQX_MUST_USE;
 
 /* 2033, or 2034 for a get under the cursor. */

@@ -1,11 +1,11 @@
 /*
  * manager.c - queue managers as engine.h shows them: create, attach, detach, end.
  *
- * Registry. A process has one attachment a directory (device and inode), however many mqe_attach calls
- * ask for it (rule 36). `registry` lists them, under `registry_mutex`, which is held during attach and
- * detach, so that two threads do not run restart recovery twice. A manager found stopped is taken off
- * the list: the next mqe_attach makes a new attachment beside it (rule 13). In a forked child the list
- * is forgotten, not closed (rule 32).
+ * Registry. A process has one attachment a directory (device and inode), however many mqe_attach
+ * calls ask for it (rule 36). `registry` lists them, under `registry_mutex`, which is held during
+ * attach and detach, so that two threads do not run restart recovery twice. A manager found stopped
+ * is taken off the list: the next mqe_attach makes a new attachment beside it (rule 13). In a
+ * forked child the list is forgotten, not closed (rule 32).
  *
  * Locks: registry_mutex, process-local, before the attach lock and all locks of the region.
  */
@@ -233,8 +233,7 @@ static int attach_new(struct mqx_io *io, const char *path, const struct mqe_sett
     store->keep_mapping = settings->keep_mapping != 0;
     int status = check_plan(&store->plan);
     if (status == MQX_OK) {
-        const char *region = settings->region_dir != NULL ? settings->region_dir : MQX_REGION_DIRECTORY;
-        status = mqx_attach(store, path, region, report);
+        status = mqx_attach(store, path, settings->region_dir, report);
     }
     if (status != MQX_OK) {
         free(manager);
@@ -271,7 +270,8 @@ static void fill_info(const struct mqx_attach_report *report, struct mqe_attach_
 }
 
 /* A further connection of this process. */
-static int share_attachment(mqe_manager *manager, const struct mqe_settings *settings, mqe_manager **out)
+static int share_attachment(mqe_manager *manager, const struct mqe_settings *settings,
+                            mqe_manager **out)
 {
     MQX_ASSERT(manager->references > 0);
     const int status = mqx_attach_may_enter(&manager->store, settings->control != 0, NULL);
@@ -387,8 +387,8 @@ int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded)
 
 enum { END_PATIENCE_MS = 10000, END_PAUSE_MS = 2 };
 
-/* All calls of all processes fail from here on; the maintenance thread of each process releases its life
- * lock once its file calls have returned. */
+/* All calls of all processes fail from here on; the maintenance thread of each process releases its
+ * life lock once its file calls have returned. */
 static int stop_and_wait(struct mqx_store *store, uint32_t how)
 {
     MQX_ASSERT(how == MQX_STOP_ENDED || how == MQX_STOP_BROKEN);
@@ -433,7 +433,7 @@ int mqe_end(mqe_manager *manager, int mode)
         return quiesce(store);
     case MQE_END_IMMEDIATE:
         mqx_log(store, MQX_AMQ_ENDING, 'I', "queue manager %s is ended immediately", store->name);
-        store->region.ending = true; /* this process goes on, to write the orderly end at its detach */
+        store->region.ending = true; /* this process goes on: its detach writes the orderly end */
         return stop_and_wait(store, MQX_STOP_ENDED);
     case MQE_END_PREEMPTIVE:
         mqx_log(store, MQX_AMQ_ENDING, 'W', "queue manager %s is ended preemptively", store->name);

@@ -1,6 +1,6 @@
 /*
- * manager.h - creating and attaching queue managers on any file table; engine.h has the functions for
- * real files.
+ * manager.h - creating and attaching queue managers on any file table; engine.h has the functions
+ * for real files.
  *
  * Locks: a process-local mutex covers the registry of attachments and is held during attach and
  * detach (manager.c).

@@ -22,8 +22,8 @@ static MQX_COLD void cap_backout_count(const struct mqx_store *store, struct ps_
 }
 
 int mqx_message_copy(struct mqx_store *store, const struct mqx_message *message,
-                 struct ps_descriptor *d, struct ps_descriptor_ext *ext, void *body,
-                 uint64_t bytes)
+                     struct ps_descriptor *d, struct ps_descriptor_ext *ext, void *body,
+                     uint64_t bytes)
 {
     MQX_ASSERT(d != NULL);
     MQX_ASSERT(bytes <= message->length);

@@ -35,7 +35,7 @@ int mqx_msg_batch_item_read(struct mqx_store *store, const struct mqx_message *m
     item->reason = MQX_OK;
     item->work = 0;
     const int status = mqx_message_copy(store, message, &item->d, &item->ext, body,
-                                    body == NULL ? 0 : message->length);
+                                        body == NULL ? 0 : message->length);
     item->expiry = mqx_expiry_left(&item->d);
     return status;
 }

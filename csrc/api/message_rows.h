@@ -1,13 +1,14 @@
 /*
- * message_rows.h - rows of a message batch: making the item of engine.h from a message, and deciding what
- * fits and what may be copied where.
+ * message_rows.h - rows of a message batch: making the item of engine.h from a message, and
+ * deciding what fits and what may be copied where.
  *
- * A batch without bodies (mqe_get_batch, mqe_browse_batch) takes what stands in the region under the
- * lock, however long the body is; a batch without items copies nothing.
+ * A batch without bodies (mqe_get_batch, mqe_browse_batch) takes what stands in the region under
+ * the lock, however long the body is; a batch without items copies nothing.
  *
  * Terms
  *   row   one message of the batch: items[i], offsets[i] and its bytes in bodies.
- *   near  what the batch wants of a message is short and in the region: it may be copied under the lock.
+ *   near  what the batch wants of a message is short and in the region: it may be copied under the
+ *         lock.
  *
  * Invariants
  *   1. offsets[0] is 0 and offsets[count] is `bytes`, when the batch has bodies.

@@ -1,14 +1,14 @@
 /*
- * prepare.c - prepared units as engine.h shows them: preparing, listing, and resolving several in one
- * atomic step.
+ * prepare.c - prepared units as engine.h shows them: preparing, listing, and resolving several in
+ * one atomic step.
  *
  * Preparing. What a restart would lose of the messages got is written first (TAKEN records, as puts
  * subject to the reserve). Then the PREPARE record detaches the unit from its process; the caller's
  * mqe_unit gets a context that was taken before, so that nothing can fail in between.
  *
- * Resolving. A context of the pool leads (prepared.h). A call that finds one of its units claimed by
- * another resolver waits for the outcome, since that one may still release its claims; dead resolvers
- * are reaped.
+ * Resolving. A context of the pool leads (prepared.h). A call that finds one of its units claimed
+ * by another resolver waits for the outcome, since that one may still release its claims; dead
+ * resolvers are reaped.
  *
  * Locks: none may be held by the caller; those of prepared.h are taken inside.
  */
@@ -276,7 +276,7 @@ static bool describe(const struct mqx_region *region, uint32_t slot, struct mqe_
 }
 
 static int list_prepared(struct mqx_store *store, struct mqe_prepared *out, uint32_t capacity,
-                uint32_t *out_count)
+                         uint32_t *out_count)
 {
     MQX_ASSERT(*out_count == 0);
     MQX_ASSERT(out != NULL || capacity == 0);
@@ -331,7 +331,8 @@ static int claim_all(struct mqx_ending *ending)
     MQX_ASSERT(ending->count > 0);
     uint32_t dead = 0;
     int status = mqx_prepared_claim(ending);
-    for (uint32_t turn = 1; status == MQX_BUSY; turn++) { /* until the other resolver is done, or dead */
+    /* until the other resolver is done, or dead */
+    for (uint32_t turn = 1; status == MQX_BUSY; turn++) {
         mqx_about_to_block();
         mqx_clock_sleep_us(PAUSE_US);
         status = turn % REAP_EVERY == 0 ? mqx_reap_unless_busy(ending->store, &dead) : MQX_OK;
@@ -386,8 +387,8 @@ static int check_xids(const struct ps_xid *xids, uint32_t count)
     return status;
 }
 
-static int resolve_units(mqe_manager *manager, const struct ps_xid *xids, uint32_t count, bool commit,
-                     uint64_t *out_discarded)
+static int resolve_units(mqe_manager *manager, const struct ps_xid *xids, uint32_t count,
+                         bool commit, uint64_t *out_discarded)
 {
     MQX_ASSERT(count > 0 && count <= MQE_PREPARED_MAX);
     struct mqx_ending ending = {
@@ -409,7 +410,7 @@ static int resolve_units(mqe_manager *manager, const struct ps_xid *xids, uint32
 }
 
 static int enter_and_resolve(mqe_manager *manager, const struct ps_xid *xids, uint32_t count,
-                         bool commit, uint64_t *out_discarded)
+                             bool commit, uint64_t *out_discarded)
 {
     MQX_ASSERT(out_discarded != NULL);
     int status = mqx_enter(manager, false);

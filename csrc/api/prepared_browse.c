@@ -1,13 +1,14 @@
 /*
- * prepared_browse.c - mqe_browse_prepared: the messages of a prepared unit, in the order of the calls.
+ * prepared_browse.c - mqe_browse_prepared: the messages of a prepared unit, in the order of the
+ * calls.
  *
- * The unit's list does not change before the unit is decided, and from then on only under the stripe
- * lock of the message that leaves it. The list is therefore followed to the first message without a
- * lock, and that position is trusted once the message is found, under its lock, to be in the unit; from
- * there on each message is read under its lock, at most 64 a hold. What is short and in the region is
- * copied there; of a message in the journal the entry is copied, and the body after the lock; a long one
- * is pinned. At the end the unit is checked once more: when it has been decided by then, the batch is
- * empty.
+ * The unit's list does not change before the unit is decided, and from then on only under the
+ * stripe lock of the message that leaves it. The list is therefore followed to the first message
+ * without a lock, and that position is trusted once the message is found, under its lock, to be in
+ * the unit; from there on each message is read under its lock, at most 64 a hold. What is short and
+ * in the region is copied there; of a message in the journal the entry is copied, and the body
+ * after the lock; a long one is pinned. At the end the unit is checked once more: when it has been
+ * decided by then, the batch is empty.
  *
  * Cursor: the entry and number of the next message, with its index; unit ids are never used again.
  *
@@ -126,8 +127,8 @@ static int read_item(struct prepared_browse *b, uint32_t i, const struct mqx_mes
 }
 
 /* Takes the message into the batch. *out_more: the hold goes on behind it. */
-static int take(struct prepared_browse *b, struct mqx_stripe_guard *guard, struct mqx_message *message,
-                bool *out_more)
+static int take(struct prepared_browse *b, struct mqx_stripe_guard *guard,
+                struct mqx_message *message, bool *out_more)
 {
     MQX_ASSERT(b->batch->count < b->batch->capacity);
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
@@ -236,7 +237,7 @@ static int fill(struct prepared_browse *b)
         }
     }
     return is_open(b) || mqx_region_stopped(&b->store->region) != MQX_RUNNING ? status
-                                                                               : report_ended(b);
+                                                                              : report_ended(b);
 }
 
 /* ---- the call ---- */

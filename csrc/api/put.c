@@ -3,16 +3,18 @@
  *
  * Three ways, chosen when the defaults are resolved:
  *
- *   quick       non-persistent, outside a unit, short: one lock hold, one micro-transaction, no context.
- *   in a unit   any message: linked as PUT in the unit's context; the record of a persistent one enters
- *               the log ring.
- *   autocommit  persistent or long, outside a unit: the same in a context of the pool, then decided at
- *               once: the record itself commits (PS_FLAG_COMMITS), is flushed, and the message is shown.
+ *   quick       non-persistent, outside a unit, short: one lock hold, one micro-transaction, no
+ *               context.
+ *   in a unit   any message: linked as PUT in the unit's context; the record of a persistent one
+ *               enters the log ring.
+ *   autocommit  persistent or long, outside a unit: the same in a context of the pool, then decided
+ *               at once: the record itself commits (PS_FLAG_COMMITS), is flushed, and the message
+ *               is shown.
  *
- * A body above MQX_LOCKED_COPY_MAX is copied outside the lock into a chain that is the context's pending
- * reference (RESERVED); linking it clears the reference in the same micro-transaction. Nothing is linked
- * before every check has passed, and a record that does not get into the ring takes the message out
- * again: a failed put leaves nothing.
+ * A body above MQX_LOCKED_COPY_MAX is copied outside the lock into a chain that is the context's
+ * pending reference (RESERVED); linking it clears the reference in the same micro-transaction.
+ * Nothing is linked before every check has passed, and a record that does not get into the ring
+ * takes the message out again: a failed put leaves nothing.
  */
 #include "api/put.h"
 
@@ -374,8 +376,9 @@ static int append_once(struct mqx_put_call *call)
     return mqx_unit_append(call->store, call->context, record, length, flags, put->slot);
 }
 
-/* The journal is full because its checkpoint lags behind: takes one, so that the append is tried once
- * more. Chunks that were appended before stay unused; all pieces of the message are appended again. */
+/* The journal is full because its checkpoint lags behind: takes one, so that the append is tried
+ * once more. Chunks that were appended before stay unused; all pieces of the message are appended
+ * again. */
 static int force_checkpoint(struct mqx_store *store)
 {
     MQX_ASSERT(store->region.base != NULL);

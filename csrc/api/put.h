@@ -1,9 +1,9 @@
 /*
  * put.h - the steps of a put, for single puts (put.c) and for many a call (put_batch.c).
  *
- * Purpose. A put is resolved (defaults, ranges, placement), then linked under the stripe lock, then, when
- * it is logged, written to the log ring. A caller fills in struct mqx_put_call first: manager, store, to,
- * put.object, .generation, .d, .ext, .body, .length.
+ * Purpose. A put is resolved (defaults, ranges, placement), then linked under the stripe lock,
+ * then, when it is logged, written to the log ring. A caller fills in struct mqx_put_call first:
+ * manager, store, to, put.object, .generation, .d, .ext, .body, .length.
  *
  * Terms
  *   logged       the message goes into the journal: it is persistent, or in a structure.
@@ -15,8 +15,8 @@
  *   1. A message is linked in one micro-transaction, after every check has passed.
  *   2. A put that fails leaves neither message, entry, blocks nor pending reference.
  *
- * Locks: mqx_put_link() works under the caller's hold; the others take their locks themselves and need
- * that none is held.
+ * Locks: mqx_put_link() works under the caller's hold; the others take their locks themselves and
+ * need that none is held.
  *
  * Errors: 2003 2009 2013 2024 2030 2031 2041 2043 2047 2048 2050 2051 2052 2053 2071 2192 2373.
  */
@@ -45,8 +45,9 @@ int mqx_put_resolve(struct mqx_put_call *call, int32_t expiry, uint32_t flags) M
 /* Decides for a put in call->context where its body goes, and whether it is in the unit. */
 void mqx_put_choose_storage(struct mqx_put_call *call);
 
-/* Links the message under the hold, with memory supplied as needed: one micro-transaction, committed.
- * Picks waiters when it is available at once. After a failure the lock has been dropped. */
+/* Links the message under the hold, with memory supplied as needed: one micro-transaction,
+ * committed. Picks waiters when it is available at once. After a failure the lock has been
+ * dropped. */
 int mqx_put_link(struct mqx_put_call *call, struct mqx_stripe_guard *guard,
                  struct mqx_wakes *wakes) MQX_MUST_USE;
 

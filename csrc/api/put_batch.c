@@ -2,17 +2,18 @@
  * put_batch.c - mqe_put_batch: many messages a call, made of the steps of single puts (put.h).
  *
  * Terms
- *   group   what one lock hold does: at most 64 messages and MQX_GROUP_BYTES of bodies, each message a
- *           micro-transaction of its own. A death in between leaves whole messages.
+ *   group   what one lock hold does: at most 64 messages and MQX_GROUP_BYTES of bodies, each
+ *           message a micro-transaction of its own. A death in between leaves whole messages.
  *   long    a body above MQX_LOCKED_COPY_MAX: never copied under a lock.
  *
  * Everything that can be known is checked before the first message is linked. Then, by the call:
  *   open        outside syncpoint, nothing to be logged: messages are available group by group. A
  *               failure half way leaves those before it on the queue; count says how many.
- *   unit        in the caller's unit: groups are linked as PUT, then their records enter the ring, up
- *               to 32 in a micro-transaction. A failure half way leaves those before it in the unit.
- *   autocommit  outside syncpoint with messages to be logged: the same in a context of the pool, which
- *               commits with one COMMIT record, or is backed out.
+ *   unit        in the caller's unit: groups are linked as PUT, then their records enter the ring,
+ *               up to 32 in a micro-transaction. A failure half way leaves those before it in the
+ *               unit.
+ *   autocommit  outside syncpoint with messages to be logged: the same in a context of the pool,
+ *               which commits with one COMMIT record, or is backed out.
  */
 #include "api/context_pool.h"
 #include "api/message_rows.h"

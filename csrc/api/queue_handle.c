@@ -91,7 +91,8 @@ int mqe_open(mqe_manager *manager, const struct mqe_destination *path, uint32_t 
     return MQX_OK;
 }
 
-/* Called by the definition when the queue is complete, but not yet visible: registers the handle. */
+/* Called by the definition when the queue is complete, but not yet visible: registers the
+ * handle. */
 static int register_new(void *arg, uint32_t slot, uint32_t generation)
 {
     MQX_ASSERT(arg != NULL);
@@ -106,7 +107,8 @@ static int define_and_open(mqe_queue *queue, const struct mqx_definition *defini
 {
     MQX_ASSERT(queue->handle != 0);
     mqe_manager *manager = queue->manager;
-    const struct mqx_define_hook birth = {.attend = register_new, .arg = queue, .handle = queue->handle};
+    const struct mqx_define_hook birth = {
+        .attend = register_new, .arg = queue, .handle = queue->handle};
     struct mqx_defined_object newborn;
     uint32_t context = 0;
     int status = mqx_pool_take(manager, true, &context);

@@ -1,14 +1,14 @@
 /*
- * status.c - numbers about queues and the queue manager: depth, counts, lists of processes, units and
- * handles, and the age of a queue (mqe_queue_oldest: when its oldest message was put).
+ * status.c - numbers about queues and the queue manager: depth, counts, lists of processes, units
+ * and handles, and the age of a queue (mqe_queue_oldest: when its oldest message was put).
  *
- * Numbers are read without locks unless said otherwise; each is right for one moment, not all for the
- * same.
+ * Numbers are read without locks unless said otherwise; each is right for one moment, not all for
+ * the same.
  *
  * Queue age. Within a placement priority messages stand in the order in which they arrived, so the
- * oldest one is at the head of one of the ten: their PutTimes are compared. Only messages count that a
- * get could have now: not those of units of work, nor locked ones. A message whose putter left the
- * time out (MQPMO_NO_CONTEXT) says nothing: the next one of its priority stands for it.
+ * oldest one is at the head of one of the ten: their PutTimes are compared. Only messages count
+ * that a get could have now: not those of units of work, nor locked ones. A message whose putter
+ * left the time out (MQPMO_NO_CONTEXT) says nothing: the next one of its priority stands for it.
  * Locks: the stripe lock, for at most 64 messages a call; dropped while the descriptor of a message
  * whose body lies in the journal is read, which is pinned for that by a context of the pool.
  */
@@ -67,8 +67,8 @@ struct age_search {
     uint64_t oldest;          /* 0: nothing known */
 };
 
-/* Reads the descriptor of a message in the journal; drops the lock. *time 0: it went away, or cannot be
- * read, which a get of it will report. */
+/* Reads the descriptor of a message in the journal; drops the lock. *time 0: it went away, or
+ * cannot be read, which a get of it will report. */
 static int read_pinned(struct age_search *s, struct mqx_stripe_guard *guard, uint32_t slot,
                        uint64_t *time)
 {
@@ -92,8 +92,8 @@ static int read_pinned(struct age_search *s, struct mqx_stripe_guard *guard, uin
     return status;
 }
 
-/* The oldest message of the cursor's priority is known: moves to the head of the next priority. False:
- * there is none. */
+/* The oldest message of the cursor's priority is known: moves to the head of the next priority.
+ * False: there is none. */
 static bool next_priority(struct age_search *s, const struct mqx_object *queue, uint64_t time)
 {
     MQX_ASSERT(time != 0);
@@ -113,9 +113,15 @@ static bool next_priority(struct age_search *s, const struct mqx_object *queue, 
     return true;
 }
 
+static int lock_again(const struct age_search *s, struct mqx_stripe_guard *guard,
+                      struct mqx_object **queue)
+{
+    return mqx_queue_lock(s->region, s->object, s->generation, guard, queue);
+}
+
 /* Examines the next message. The lock is held before and after, except after a failure. */
-static int examine_next(struct age_search *s, struct mqx_stripe_guard *guard, struct mqx_object **queue,
-                   bool *more)
+static int examine_next(struct age_search *s, struct mqx_stripe_guard *guard,
+                        struct mqx_object **queue, bool *more)
 {
     MQX_ASSERT(mqx_lock_held(s->region, &guard->stripe->lock));
     const struct mqx_cursor before = s->cursor;
@@ -131,10 +137,10 @@ static int examine_next(struct age_search *s, struct mqx_stripe_guard *guard, st
         mqx_stripe_guard_drop(guard);
         s->cursor = before;
         status = mqx_pool_take(s->manager, true, &s->context);
-        return status == MQX_OK ? mqx_queue_lock(s->region, s->object, s->generation, guard, queue) : status;
+        return status == MQX_OK ? lock_again(s, guard, queue) : status;
     } else if (message != NULL && message->pins < UINT8_MAX) {
         status = read_pinned(s, guard, slot, &time);
-        status = status == MQX_OK ? mqx_queue_lock(s->region, s->object, s->generation, guard, queue) : status;
+        status = status == MQX_OK ? lock_again(s, guard, queue) : status;
     }
     if (status == MQX_OK && time != 0) {
         *more = next_priority(s, *queue, time);

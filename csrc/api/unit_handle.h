@@ -1,5 +1,6 @@
 /*
- * unit_handle.h - units of work as engine.h shows them: a context of the region, held by the caller.
+ * unit_handle.h - units of work as engine.h shows them: a context of the region, held by the
+ * caller.
  *
  * A unit handle owns one context. mqe_prepare() replaces it by a fresh one, since the context of a
  * prepared unit belongs to no process any more.
@@ -20,8 +21,8 @@ struct mqe_unit {
  * may be that of an autocommit call, which never is. */
 int mqx_unit_check_usable(const struct mqx_region *region, uint32_t context) MQX_MUST_USE;
 
-/* Ends the unit of an autocommit call, in a context of the pool: commits it when `status` is 0; backs
- * it out when the call or the commit has failed. The status of the call. */
+/* Ends the unit of an autocommit call, in a context of the pool: commits it when `status` is 0;
+ * backs it out when the call or the commit has failed. The status of the call. */
 int mqx_unit_end_autocommit(struct mqx_store *store, uint32_t context, int status) MQX_MUST_USE;
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * attach.c - see attach.h.
  *
- * Locks: the attach lock is held around everything that decides which process is first or last. Locks
- * of the region are taken one at a time; the attach lock is never taken while one is held.
+ * Locks: the attach lock is held around everything that decides which process is first or last.
+ * Locks of the region are taken one at a time; the attach lock is never taken while one is held.
  */
 #include "process/attach.h"
 
@@ -360,8 +360,8 @@ static int attach_locked(struct attaching *a)
     return anyone ? join(a, &record, recorded) : restart(a, &record, recorded);
 }
 
-/* Unmaps the region and releases the slot's life lock, in an order that never shows to other processes
- * a life lock without a region. */
+/* Unmaps the region and releases the slot's life lock, in an order that never shows to other
+ * processes a life lock without a region. */
 static void release_region(struct mqx_store *store, struct mqx_life_lock *file, bool unlink_region)
 {
     MQX_ASSERT(file != NULL);
@@ -382,8 +382,8 @@ static void release_region(struct mqx_store *store, struct mqx_life_lock *file, 
     }
 }
 
-/* The region that a failed start created is kept when a failed flush, now or before, forbids the next
- * start to trust the page cache (rule 14): a region that never became ready says so. */
+/* The region that a failed start created is kept when a failed flush, now or before, forbids the
+ * next start to trust the page cache (rule 14): a region that never became ready says so. */
 static bool must_keep_region(const struct attaching *a)
 {
     MQX_ASSERT(a->created);
@@ -549,8 +549,8 @@ static void log_end(struct mqx_store *store, int status, uint64_t np_discarded)
     mqx_log(store, MQX_AMQ_ENDED, 'I', "queue manager %s ended", store->name);
 }
 
-/* Ends the work of this process and, when no other one is attached, the queue manager. `entered`: the
- * attach lock is held, so it can be decided whether this process is the last one. */
+/* Ends the work of this process and, when no other one is attached, the queue manager. `entered`:
+ * the attach lock is held, so it can be decided whether this process is the last one. */
 static int leave_region(struct mqx_store *store, struct mqx_life_lock *file, bool entered, int mode,
                         bool *out_last, uint64_t *out_np_discarded)
 {

@@ -1,13 +1,15 @@
 /*
  * attach.h - joining and leaving a queue manager's region (crash-safety rules 13, 17, 18, 36-40).
  *
- * Files: `lock` in the queue manager's directory (record locks: life_lock.h, text: lock_record.h); the
- * region `penstock-<16 hex of device and inode>-<16 hex of incarnation>` on a tmpfs (region_file.h).
+ * Files: `lock` in the queue manager's directory (record locks: life_lock.h, text: lock_record.h);
+ * the region `penstock-<16 hex of device and inode>-<16 hex of incarnation>` on a tmpfs
+ * (region_file.h).
  *
  * Terms
  *   attach lock   byte 0 of the file `lock`; held through an attach, a restart and a detach.
  *   first         the process that attaches while no life lock is held: it runs restart recovery.
- *   last          the process that detaches while no other life lock is held: it runs the orderly end.
+ *   last          the process that detaches while no other life lock is held: it runs the orderly
+ *                 end.
  *   orphan region the region file of processes that have all died.
  *
  * Attach
@@ -16,11 +18,11 @@
  *   3a. None: read an orphan region as untrusted input, if boot, namespace, libc and layout are the
  *       same (rule 46, orphan_region.h); unlink it; write the record of a new region; create that;
  *       take a slot; recover; publish `ready`.
- *   3b. Some: compare boot id, namespace, libc and layout, and refuse with MQRC_ENVIRONMENT_ERROR when
- *       one differs. A region file that is missing while processes are alive is refused, too, and
- *       never created again. Stopped region (rule 13): MQRC_Q_MGR_NOT_AVAILABLE with the pids until
- *       they have left. Quiescing: MQRC_Q_MGR_QUIESCING, unless store->control is set. Else take a
- *       slot and clean up after dead processes.
+ *   3b. Some: compare boot id, namespace, libc and layout, and refuse with MQRC_ENVIRONMENT_ERROR
+ *       when one differs. A region file that is missing while processes are alive is refused, too,
+ *       and never created again. Stopped region (rule 13): MQRC_Q_MGR_NOT_AVAILABLE with the pids
+ *       until they have left. Quiescing: MQRC_Q_MGR_QUIESCING, unless store->control is set. Else
+ *       take a slot and clean up after dead processes.
  *   4. Release the attach lock.
  *
  * Detach, under the attach lock
@@ -31,8 +33,8 @@
  * Invariants
  *   1. A process whose slot is LIVE holds the life lock of that slot until it has left the region.
  *   2. The file `lock` names the region before the region's file exists.
- *   3. A failed attach leaves no descriptor, mapping, life lock or slot; it leaves a region only when
- *      that tells the next start that a flush has failed (rule 14).
+ *   3. A failed attach leaves no descriptor, mapping, life lock or slot; it leaves a region only
+ *      when that tells the next start that a flush has failed (rule 14).
  *
  * Locks: none of the region may be held. The attach lock comes before all locks of the region.
  *
@@ -58,9 +60,9 @@ struct mqx_attach_report {
 /* How long an attach or detach waits for the attach lock, us; tests shorten it. */
 extern uint64_t mqx_attach_patience_us;
 
-/* `store` is filled; its io, plan, name, control, keep_mapping and qm_id have been set by the caller
- * (from qm.toml). region_path NULL means MQX_REGION_DIRECTORY. 2009 2012 2025 2035 2059 2071 2101 2161
- * 2192 */
+/* `store` is filled; its io, plan, name, control, keep_mapping and qm_id have been set by the
+ * caller (from qm.toml). region_path NULL means MQX_REGION_DIRECTORY. 2009 2012 2025 2035 2059 2071
+ * 2101 2161 2192 */
 int mqx_attach(struct mqx_store *store, const char *path, const char *region_path,
                struct mqx_attach_report *out) MQX_MUST_USE;
 
@@ -70,19 +72,21 @@ int mqx_attach_may_enter(const struct mqx_store *store, bool control, const char
     MQX_MUST_USE;
 
 /* Leaves. `mode` is MQX_CHECKPOINT_CLEAN or ..._NO_IMAGE for the case that it is the last one; a
- * region that was stopped is left without a checkpoint. The maintenance thread has been stopped, and
- * no other thread uses the store. Always releases everything; the status says whether the orderly end,
- * if this process ran it, is on disk. *out_np_discarded counts the messages that the end discarded. */
+ * region that was stopped is left without a checkpoint. The maintenance thread has been stopped,
+ * and no other thread uses the store. Always releases everything; the status says whether the
+ * orderly end, if this process ran it, is on disk. *out_np_discarded counts the messages that the
+ * end discarded. */
 int mqx_detach(struct mqx_store *store, int mode, uint64_t *out_np_discarded);
 
-/* Releases this process' life lock only (rule 13: stopped region, the last call has left the core). */
+/* Releases this process' life lock only (rule 13: stopped region, the last call has left the
+ * core). */
 void mqx_attach_drop_life(struct mqx_store *store);
 
 /* Does any other process have its life lock? 2101 2195 */
 int mqx_attach_others(struct mqx_store *store, bool *anyone) MQX_MUST_USE;
 
-/* In a forked child: forgets the store without touching locks, region or files (rule 32). Tests call
- * it, too, for a simulated process that has been killed. */
+/* In a forked child: forgets the store without touching locks, region or files (rule 32). Tests
+ * call it, too, for a simulated process that has been killed. */
 void mqx_attach_forget(struct mqx_store *store);
 
 #endif

@@ -15,8 +15,9 @@
  *
  * Writers exclude each other by a record lock on one byte of the queue manager's `lock` file (never
  * on the log itself: closing it would drop the lock of another thread), and threads of one process
- * by a local lock. Waiting is bounded; a writer that waited in vain writes all the same, since a line
- * that overwrites another one is better than none. Lines are not flushed: the log promises nothing.
+ * by a local lock. Waiting is bounded; a writer that waited in vain writes all the same, since a
+ * line that overwrites another one is better than none. Lines are not flushed: the log promises
+ * nothing.
  *
  * Errors: none. A line that cannot be written is lost; errno is left as it was.
  *

@@ -5,7 +5,8 @@
  * Invariants
  *   1. A slot whose `object` is not 0 is counted once in that object's open counts, as long as its
  *      `object_gen` is the object's generation; both change in one micro-transaction.
- *   2. object.exclusive_input is the slot of the one handle that has the queue open for input, or 0.
+ *   2. object.exclusive_input is the slot of the one handle that has the queue open for input, or
+ *      0.
  *
  * Locks: none may be held by the caller, but for the maintenance lock; the slots lock, and what
  * deleting a queue needs (catalog.h), are taken inside, one at a time.
@@ -23,8 +24,8 @@ struct mqx_handle_request { /* a handle to be registered */
     bool defining;                       /* this call is defining the queue: it is not yet ACTIVE */
 };
 
-/* Fills the slot and counts the handle, in one micro-transaction. 2042 2043 2052 2085 2009; the slot
- * is then still the caller's. */
+/* Fills the slot and counts the handle, in one micro-transaction. 2042 2043 2052 2085 2009; the
+ * slot is then still the caller's. */
 int mqx_handle_register(struct mqx_region *region,
                         const struct mqx_handle_request *request) MQX_MUST_USE;
 
@@ -32,9 +33,10 @@ int mqx_handle_register(struct mqx_region *region,
  * 2009 */
 int mqx_handle_release(struct mqx_region *region, uint32_t slot) MQX_MUST_USE;
 
-/* Closes the handle in that slot, for mqe_close and the reaper: deletes the queue as `how` and Table
- * 74 of mqi-reference say (on a failure nothing has changed), unlocks its browse-locked message,
- * releases it, and when it was the last handle of a deleted queue, removes that. 2009 2045 2055 */
+/* Closes the handle in that slot, for mqe_close and the reaper: deletes the queue as `how` and
+ * Table 74 of mqi-reference say (on a failure nothing has changed), unlocks its browse-locked
+ * message, releases it, and when it was the last handle of a deleted queue, removes that. 2009 2045
+ * 2055 */
 int mqx_handle_close(struct mqx_store *store, uint32_t slot, uint32_t how) MQX_MUST_USE;
 
 #endif

@@ -38,8 +38,8 @@ struct mqx_life_lock {
 };
 
 /* The registry; `guard` covers it and all fields above but the fixed ones. It is not held across
- * calls of the file table, except at the last close: `entered` and `owner` are set before the kernel
- * is asked, so that of two threads one asks. */
+ * calls of the file table, except at the last close: `entered` and `owner` are set before the
+ * kernel is asked, so that of two threads one asks. */
 static struct mqx_local_lock guard;
 static struct mqx_life_lock *files;
 static int32_t files_pid;
@@ -101,7 +101,8 @@ static int open_lock_file(struct mqx_io *io, int dir, int *out)
 }
 
 /* guard held; the object of that directory or NULL */
-static struct mqx_life_lock *find_directory(const struct mqx_io *io, const struct mqx_io_stat *facts)
+static struct mqx_life_lock *find_directory(const struct mqx_io *io,
+                                            const struct mqx_io_stat *facts)
 {
     MQX_ASSERT(files_pid == (int32_t)getpid());
     struct mqx_life_lock *file = files;
@@ -394,8 +395,8 @@ static bool are_free(struct mqx_life_lock *file, uint32_t slot, uint32_t count)
                                             &pid) == 0 && pid == 0;
 }
 
-/* How many slots from this one on can be skipped, at least one: blocks of a power of two are probed as
- * a whole, since most slots are free and each probe is a system call. */
+/* How many slots from this one on can be skipped, at least one: blocks of a power of two are probed
+ * as a whole, since most slots are free and each probe is a system call. */
 static uint32_t count_free_from(struct mqx_life_lock *file, uint32_t slot)
 {
     MQX_ASSERT(slot > 0);

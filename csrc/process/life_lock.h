@@ -1,25 +1,26 @@
 /*
- * life_lock.h - the file `lock` of a queue manager's directory: record locks that say which process is
- * attaching and which processes are alive (rules 25, 33).
+ * life_lock.h - the file `lock` of a queue manager's directory: record locks that say which process
+ * is attaching and which processes are alive (rules 25, 33).
  *
  * Bytes of the file
  *
- *   0          attach lock: exclusive while attaching, recovering, or leaving as perhaps the last one
+ *   0          attach lock: exclusive while attaching, recovering, or leaving as perhaps the last
+ *              one
  *   1 + slot   life lock of that attachment slot: exclusive for as long as the process is attached
  *   LOG        the process that appends to the error log
  *
  * The text in the file (lock_record.h) is covered by byte 0 alone.
  *
- * Record locks belong to the process and are lost at any close of the file (rule 33), and the kernel
- * does not report to a process its own locks. One object a process and directory therefore keeps the
- * only descriptor, counts its users, and remembers which life locks this process has, and for which
- * store.
+ * Record locks belong to the process and are lost at any close of the file (rule 33), and the
+ * kernel does not report to a process its own locks. One object a process and directory therefore
+ * keeps the only descriptor, counts its users, and remembers which life locks this process has, and
+ * for which store.
  *
  * Invariants
  *   1. The descriptor is closed only by the last user in this process.
  *   2. A life lock that the kernel has for this process is in `owner[]`.
- *   3. A forked child shares nothing of this: it starts with an empty registry, and never closes the
- *      descriptors of its parent.
+ *   3. A forked child shares nothing of this: it starts with an empty registry, and never closes
+ *      the descriptors of its parent.
  *
  * Threads: every function may be called from any thread.
  * Locks: no lock of the region may be held, except that mqx_life_lock_holder() and
@@ -42,8 +43,8 @@ enum {
 
 struct mqx_life_lock;
 
-/* Opens, or creates when it is missing, the lock file of the directory `dir`, whose device and inode
- * are in `facts`. 2035 2071 2101 */
+/* Opens, or creates when it is missing, the lock file of the directory `dir`, whose device and
+ * inode are in `facts`. 2035 2071 2101 */
 int mqx_life_lock_open(struct mqx_io *io, int dir, const struct mqx_io_stat *facts,
                        struct mqx_life_lock **out) MQX_MUST_USE;
 void mqx_life_lock_close(struct mqx_life_lock *file);
@@ -54,9 +55,9 @@ int mqx_life_lock_fd(const struct mqx_life_lock *file);
  * none. */
 struct mqx_life_lock *mqx_life_lock_find(const struct mqx_io *io, int fd);
 
-/* Takes the attach lock, also against other threads of this process. Waits in short sleeps, `patience_us` at
- * most, then MQRC_Q_MGR_NOT_AVAILABLE with the holder's pid. MQRC_ENVIRONMENT_ERROR when the file
- * is no longer the one in the directory. */
+/* Takes the attach lock, also against other threads of this process. Waits in short sleeps,
+ * `patience_us` at most, then MQRC_Q_MGR_NOT_AVAILABLE with the holder's pid.
+ * MQRC_ENVIRONMENT_ERROR when the file is no longer the one in the directory. */
 int mqx_life_lock_enter(struct mqx_life_lock *file, uint64_t patience_us) MQX_MUST_USE;
 void mqx_life_lock_leave(struct mqx_life_lock *file);
 

@@ -54,8 +54,8 @@ bool mqx_lock_watchdog_check(struct mqx_lock_watchdog *watchdog, struct mqx_regi
         if (held_us >= mqx_lock_watchdog_long_us && watchdog->seen[i].reported == 0) {
             watchdog->seen[i].reported = 1;
             *out = (struct mqx_held_lock){.pid = mqx_process_slot(region, holder - 1)->pid,
-                                     .rank = lock->rank,
-                                     .seconds = (uint32_t)(held_us / 1000000)};
+                                          .rank = lock->rank,
+                                          .seconds = (uint32_t)(held_us / 1000000)};
             found = true;
         }
     }

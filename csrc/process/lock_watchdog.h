@@ -1,16 +1,17 @@
 /*
- * lock_watchdog.h - reporting a lock of the region that one process has held for seconds, because it is
- * stopped or being debugged (rule 24).
+ * lock_watchdog.h - reporting a lock of the region that one process has held for seconds, because
+ * it is stopped or being debugged (rule 24).
  *
  * A lock is never broken while its owner lives; the watchdog only reports the owner.
  *
- * A lock counts as held long when in every check for 5 s the same process had it and a trylock failed:
- * a busy lock that many processes take in turn is free sooner or later.
+ * A lock counts as held long when in every check for 5 s the same process had it and a trylock
+ * failed: a busy lock that many processes take in turn is free sooner or later.
  *
- * Watched are the locks that are held for microseconds: catalog, slots, arena, ring, stripes. The others
- * are held during file operations or whole maintenance rounds.
+ * Watched are the locks that are held for microseconds: catalog, slots, arena, ring, stripes. The
+ * others are held during file operations or whole maintenance rounds.
  *
- * Locks: none may be held by the caller; the watched locks are taken by trylock and dropped at once.
+ * Locks: none may be held by the caller; the watched locks are taken by trylock and dropped at
+ * once.
  */
 #ifndef PENSTOCK_LOCK_WATCHDOG_H
 #define PENSTOCK_LOCK_WATCHDOG_H

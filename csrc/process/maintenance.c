@@ -270,8 +270,8 @@ static void log_held_lock(struct mqx_maintenance *m)
     struct mqx_held_lock held;
     if (mqx_lock_watchdog_check(&m->watchdog, &m->store->region, &held)) {
         mqx_log(m->store, MQX_AMQ_LOCK_HELD_LONG, 'W',
-                "process %d has held lock %u of the shared region for %u s; every process that needs "
-                "it waits: is that process stopped?", held.pid, held.rank, held.seconds);
+                "process %d has held lock %u of the shared region for %u s; every process that "
+                "needs it waits: is that process stopped?", held.pid, held.rank, held.seconds);
     }
 }
 

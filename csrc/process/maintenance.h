@@ -1,9 +1,9 @@
 /*
  * maintenance.h - the maintenance thread of an attachment (rule 48): upkeep in paced steps.
  *
- * One thread an attachment, C only, all signals blocked, not inherited by fork. It sleeps on the doorbell
- * of its process slot, at most 100 ms while there is unmarked journal, 500 ms otherwise. Then, if it
- * gets the maintenance lock by trylock, it runs a round of these steps:
+ * One thread an attachment, C only, all signals blocked, not inherited by fork. It sleeps on the
+ * doorbell of its process slot, at most 100 ms while there is unmarked journal, 500 ms otherwise.
+ * Then, if it gets the maintenance lock by trylock, it runs a round of these steps:
  *
  *   reap        ends the work of dead processes (reaper.h)
  *   mark        writes a mark page after 100 ms of idleness (rule 9)
@@ -14,13 +14,13 @@
  *   checkpoint  takes a checkpoint when one is due
  *
  * Invariants
- *   1. A step that fails does not keep the others from running; the thread logs it when it begins to
- *      fail and when it works again.
+ *   1. A step that fails does not keep the others from running; the thread logs it when it begins
+ *      to fail and when it works again.
  *   2. One thread of all processes runs a round at a time.
  *
- * The thread also reports locks of the region that a process has held for 5 s (rule 24). In a stopped
- * region it logs the stop once, with the structure that was found damaged if there is one, and releases
- * the life lock when the last file call has left the core (rule 13).
+ * The thread also reports locks of the region that a process has held for 5 s (rule 24). In a
+ * stopped region it logs the stop once, with the structure that was found damaged if there is one,
+ * and releases the life lock when the last file call has left the core (rule 13).
  *
  * Locks: the maintenance lock by trylock around a round; the steps take what they need. No line is
  * logged while it is held.
@@ -38,8 +38,8 @@ int mqx_maintenance_start(struct mqx_store *store, struct mqx_maintenance **out)
 /* Joins the thread; in a forked child, where there is none, only the memory is freed. */
 void mqx_maintenance_stop(struct mqx_maintenance *maintenance);
 
-/* One round in the caller's thread (tests, `end`). MQX_BUSY when another thread is running one, else the
- * status of the first step that failed. */
+/* One round in the caller's thread (tests, `end`). MQX_BUSY when another thread is running one,
+ * else the status of the first step that failed. */
 int mqx_maintenance_round(struct mqx_store *store) MQX_MUST_USE;
 
 /* Wakes the maintenance thread of an attachment slot. */

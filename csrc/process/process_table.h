@@ -14,16 +14,16 @@
  *      `keeper`.
  *   3. A process that holds its life lock is alive, whatever the process table of the kernel says.
  *
- * Locks: mqx_process_publish() and mqx_process_free() take the slots lock. mqx_process_alive() takes
- * none and may be called under the maintenance lock.
+ * Locks: mqx_process_publish() and mqx_process_free() take the slots lock. mqx_process_alive()
+ * takes none and may be called under the maintenance lock.
  */
 #ifndef PENSTOCK_PROCESS_TABLE_H
 #define PENSTOCK_PROCESS_TABLE_H
 
 #include "region/store.h"
 
-/* Fills the FREE slot `slot` for this process, whose life lock is held, and makes it LIVE. The caller
- * holds the attach lock, so no other process touches the slot. 2009 */
+/* Fills the FREE slot `slot` for this process, whose life lock is held, and makes it LIVE. The
+ * caller holds the attach lock, so no other process touches the slot. 2009 */
 int mqx_process_publish(struct mqx_store *store, uint32_t slot,
                         uint64_t pid_namespace) MQX_MUST_USE;
 

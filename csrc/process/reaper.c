@@ -1,8 +1,8 @@
 /*
  * reaper.c - ends the work of dead processes. See reaper.h for the order.
  *
- * Locks: the caller holds the maintenance lock (or is the only process); the others are taken one at a
- * time.
+ * Locks: the caller holds the maintenance lock (or is the only process); the others are taken one
+ * at a time.
  */
 #include "process/reaper.h"
 
@@ -162,7 +162,8 @@ int mqx_reap_process(struct mqx_store *store, uint32_t slot)
     return status == MQX_OK ? mqx_process_free(region, slot) : status;
 }
 
-/* Repeats the futex calls: a waiter whose waker died before its call would sleep until its bound. */
+/* Repeats the futex calls: a waiter whose waker died before its call would sleep until its
+ * bound. */
 static void wake_picked(struct mqx_region *region)
 {
     MQX_ASSERT(region->base != NULL);

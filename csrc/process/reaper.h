@@ -11,13 +11,13 @@
  *   6. its slot is freed.
  *
  * Invariants
- *   1. No unit, handle or context of a dead process is changed before all locks of step 1 are repaired:
- *      a reaper that died before may have been working on any of them.
+ *   1. No unit, handle or context of a dead process is changed before all locks of step 1 are
+ *      repaired: a reaper that died before may have been working on any of them.
  *   2. Each step can be repeated: the reaper may be killed, too.
  *   3. Prepared units belong to no process and are not touched.
  *
- * Locks: the caller holds the maintenance lock, or is the only process; the others are taken inside, one
- * at a time.
+ * Locks: the caller holds the maintenance lock, or is the only process; the others are taken
+ * inside, one at a time.
  *
  * Errors: 2009 when the region was stopped, 2101 when the region is damaged, 2192.
  */
@@ -28,7 +28,8 @@
 
 /* Reaps every dead slot; *out_dead counts them. */
 int mqx_reap(struct mqx_store *store, uint32_t *out_dead) MQX_MUST_USE;
-/* The same with the maintenance lock taken inside; nothing when another thread or process has it. */
+/* The same with the maintenance lock taken inside; nothing when another thread or process has
+ * it. */
 int mqx_reap_unless_busy(struct mqx_store *store, uint32_t *out_dead) MQX_MUST_USE;
 /* The work of one slot: known to be dead, with its locks repaired (mqx_reap does that), or of this
  * process, from the thread that detaches. */

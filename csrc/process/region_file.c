@@ -52,9 +52,9 @@ static int new_record(const struct mqx_location *location, struct mqx_lock_recor
     MQX_ASSERT(location->inode != 0);
     char prefix[MQX_LOCK_RECORD_NAME_SIZE];
     *out = (struct mqx_lock_record){.where = location->here,
-                               .device = location->device,
-                               .inode = location->inode,
-                               .layout = mqx_region_layout()};
+                                    .device = location->device,
+                                    .inode = location->inode,
+                                    .layout = mqx_region_layout()};
     const int status = mqx_random_bytes(out->incarnation, sizeof out->incarnation);
     if (status != MQX_OK) {
         return status;
@@ -167,7 +167,7 @@ static int verify_mapped(struct mqx_store *store, const struct mqx_lock_record *
 }
 
 int mqx_region_file_join(struct mqx_store *store, const struct mqx_location *location,
-                    const struct mqx_lock_record *record, const char *holders)
+                         const struct mqx_lock_record *record, const char *holders)
 {
     MQX_ASSERT(store->region.base == NULL);
     MQX_ASSERT(holders != NULL);

@@ -6,8 +6,8 @@
  *   stray      a region file of this directory that the lock record does not name: left from a lock
  *              file that was torn or deleted.
  *
- * Invariant: the lock record names a region, durably, before its file exists; so a file that no record
- * names belongs to no attach under way.
+ * Invariant: the lock record names a region, durably, before its file exists; so a file that no
+ * record names belongs to no attach under way.
  *
  * Locks: the caller holds the attach lock (byte 0 of the lock file) and no lock of the region.
  */
@@ -27,20 +27,22 @@ struct mqx_location {
 /* Is the record about this directory, this boot, namespace, libc and layout? */
 bool mqx_record_matches(const struct mqx_lock_record *record, const struct mqx_location *location);
 
-/* Creates store->region: a new incarnation, recorded in the lock file and flushed before the file is
- * created; identity filled in, `ready` still 0. 2071 with the bytes free, 2101 2192 2195 */
-int mqx_region_file_create(struct mqx_store *store, const struct mqx_location *location) MQX_MUST_USE;
+/* Creates store->region: a new incarnation, recorded in the lock file and flushed before the file
+ * is created; identity filled in, `ready` still 0. 2071 with the bytes free, 2101 2192 2195 */
+int mqx_region_file_create(struct mqx_store *store,
+                           const struct mqx_location *location) MQX_MUST_USE;
 
 /* Maps the region that the record names and verifies owner, mode, incarnation and identity.
  * `holders` names the living processes for the error text. 2012 2035 2101 */
 int mqx_region_file_join(struct mqx_store *store, const struct mqx_location *location,
-                    const struct mqx_lock_record *record, const char *holders) MQX_MUST_USE;
+                         const struct mqx_lock_record *record, const char *holders) MQX_MUST_USE;
 
 /* Unlinks the file; one that is missing is no error. */
 void mqx_region_file_remove(struct mqx_store *store, const char *name);
 
-/* Removes the strays of this directory. MQRC_ENVIRONMENT_ERROR when a process in one of them is alive:
- * then the lock file was replaced under a running queue manager. */
-int mqx_region_file_remove_strays(struct mqx_store *store, const struct mqx_location *location) MQX_MUST_USE;
+/* Removes the strays of this directory. MQRC_ENVIRONMENT_ERROR when a process in one of them is
+ * alive: then the lock file was replaced under a running queue manager. */
+int mqx_region_file_remove_strays(struct mqx_store *store,
+                                  const struct mqx_location *location) MQX_MUST_USE;
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Claims of get_attempt.h: which message an attempt finds when the handle has one locked, what must be read
- * from the journal first, and what is left when there is no room.
+ * Claims of get_attempt.h: which message an attempt finds when the handle has one locked, what must
+ * be read from the journal first, and what is left when there is no room.
  */
 #include "fixtures/engine_fixture.h"
 

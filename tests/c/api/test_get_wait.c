@@ -1,4 +1,5 @@
-/* Claims of get_wait.h: how long a get waits, and what it leaves. test_wait_list has those about wakes. */
+/* Claims of get_wait.h: how long a get waits, and what it leaves. test_wait_list has those about
+ * wakes. */
 #include "fixtures/engine_fixture.h"
 
 #include "base/clock.h"

@@ -2,9 +2,9 @@
  * test_lock_counts.c - how often each call takes which lock of the region: the table "What is taken
  * by whom" in csrc/LOCKING.md.
  *
- * The program is linked so that the core's calls of pthread_mutex_trylock() and _timedlock() come here
- * (tests/c/Makefile). A mutex that lies in the region is a struct mqx_lock, which knows its rank; any
- * other is process-local and is counted apart.
+ * The program is linked so that the core's calls of pthread_mutex_trylock() and _timedlock() come
+ * here (tests/c/Makefile). A mutex that lies in the region is a struct mqx_lock, which knows its
+ * rank; any other is process-local and is counted apart.
  */
 #include "fixtures/batch_fixture.h"
 
@@ -91,8 +91,8 @@ static const char *counted(void)
     return text;
 }
 
-/* What the call takes when everything it needs has been made before: memory of the stripe, a context
- * of the pool, a segment of the journal. */
+/* What the call takes when everything it needs has been made before: memory of the stripe, a
+ * context of the pool, a segment of the journal. */
 #define COUNT(call) (begin_count(), (call) != 0, counted())
 
 static struct queue warm_queue(void)

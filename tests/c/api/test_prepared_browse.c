@@ -1,4 +1,5 @@
-/* Claims of prepared_browse.c; test_prepared has those about restarts, test_deleted_while_used about ends. */
+/* Claims of prepared_browse.c; test_prepared has those about restarts, test_deleted_while_used
+ * about ends. */
 #include "fixtures/prepared_fixture.h"
 
 TEST(a_browse_may_begin_anywhere_and_ends_with_an_empty_batch)

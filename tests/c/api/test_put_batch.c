@@ -1,4 +1,5 @@
-/* Claims of put_batch.c: a batch does what single puts would, and what it refuses leaves nothing. */
+/* Claims of put_batch.c: a batch does what single puts would, and what it refuses leaves
+ * nothing. */
 #include "fixtures/batch_fixture.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* Claims of unit_handle.h: what a unit that must back out may still do, and what freeing one leaves. */
+/* Claims of unit_handle.h: what a unit that must back out may still do, and what freeing one
+ * leaves. */
 #include "fixtures/engine_fixture.h"
 
 TEST(a_unit_that_must_back_out_refuses_puts_gets_and_batches_with_the_same_text)

@@ -1,7 +1,7 @@
 /*
- * test_attach.c - claims of attach.h: which process is first and last, what is refused, what an orphan
- * region says, what a forked child may do. region_file, lock_record, life_lock and process_table have
- * tests of their own.
+ * test_attach.c - claims of attach.h: which process is first and last, what is refused, what an
+ * orphan region says, what a forked child may do. region_file, lock_record, life_lock and
+ * process_table have tests of their own.
  */
 #include "fixtures/store_fixture.h"
 

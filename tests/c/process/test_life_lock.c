@@ -1,6 +1,6 @@
 /*
- * test_life_lock.c - claims of life_lock.h: life locks and their owners, the attach lock among threads,
- * the one descriptor of a process, and the text about holders.
+ * test_life_lock.c - claims of life_lock.h: life locks and their owners, the attach lock among
+ * threads, the one descriptor of a process, and the text about holders.
  */
 #include "fixtures/store_fixture.h"
 

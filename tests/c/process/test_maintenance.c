@@ -1,6 +1,6 @@
 /*
- * test_maintenance.c - claims of maintenance.h: what a round of maintenance does, that one process at a
- * time does it, and what the thread does by itself: reaping, marking, leaving when stopped.
+ * test_maintenance.c - claims of maintenance.h: what a round of maintenance does, that one process
+ * at a time does it, and what the thread does by itself: reaping, marking, leaving when stopped.
  *
  * Waiting for the thread is a loop with an end: it checks every millisecond, 20 s at most.
  */

@@ -1,5 +1,5 @@
-/* Claims of reaper.c: what a dead process had under way is finished or undone, and the living go on.
- * Processes are real and die by SIGKILL. */
+/* Claims of reaper.c: what a dead process had under way is finished or undone, and the living go
+ * on. Processes are real and die by SIGKILL. */
 #include "fixtures/engine_fixture.h"
 #include "format/record_codec.h"
 #include "queue/wait_list.h"
