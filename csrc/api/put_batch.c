@@ -230,6 +230,7 @@ static int link_group(struct put_many *many, struct group *group)
         status = mqx_put_link(call, &guard, &wakes);
         if (status == MQX_OK) {
             mqx_body_expect(&guard, mqx_body_payload(call->put.ext != NULL, call->put.length));
+            MQX_ASSERT(group->count < MQX_LOCKED_STEPS_MAX);
             group->slot[group->count++] = call->put.slot;
             note_result(many, i);
         }
