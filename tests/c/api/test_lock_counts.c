@@ -15,11 +15,11 @@ static __thread bool counting;
 
 static void count(const pthread_mutex_t *mutex)
 {
-    const struct mqx_region *region = engine_region();
-    const unsigned char *at = (const unsigned char *)mutex;
     if (!counting) {
         return;
     }
+    const struct mqx_region *region = engine_region();
+    const unsigned char *at = (const unsigned char *)mutex;
     if (at < region->base || at >= region->base + region->size) {
         local += 1;
         return;
