@@ -1,37 +1,40 @@
 /*
- * group_commit.c - see group_commit.h. The leader's work, and appending, which may have to wait for it.
+ * group_commit.c - see group_commit.h. The leader's work, and appends that may have to wait for it.
  *
- * A leader (flush lock held) repeats: drop from the queue of sealed batches what a dead leader had
- * already published; seal the open batch; take the run of batches that adjoin; fill in their
- * headers; write them with one call; publish. What whoever leads after a death finds:
- *   before `durable`/`written` is raised   the same batches, written again. Nobody was told that
- *                                          they are durable, so their pages may be rewritten (rule
- *                                          6).
- *   after, before they leave the queue     they are dropped, never written again.
+ * A leader (flush lock held) repeats: remove from the queue of sealed batches what a dead leader
+ * had already published; seal the open batch; take the batches that adjoin; fill in their headers;
+ * write them with one call; publish. What the next leader finds after a death:
+ *   before `durable`/`written` is raised   the same batches, written again. No caller has been
+ *                                          answered that they are durable, so their pages may be
+ *                                          rewritten (rule 6).
+ *   after, before they leave the queue     they are removed, never written again.
  *
  * Plain writes and data sync. Batches written to make room (mqx_flush_room) are not synced:
  * `unsynced` names their segment from before the write on. Data sync covers its own call only, so
  * while `unsynced` is set a durable flush writes plainly and then syncs the file (rule 44). While
  * it is 0 all that was written is durable.
  *
- * The first write of a restart that continues an old segment goes alone and with data sync. So
- * whatever may lie behind the end of a journal that looks clean was written by somebody whose first
- * batch is there: a page that was lost cannot hide later ones that would come to life behind a new
- * batch of the same length.
+ * The first write of a restart that continues an old segment is done alone and with data sync. So
+ * whatever may lie behind the end of a journal that looks clean was written by a process whose
+ * first batch is there: a page that was lost cannot hide later ones that would become valid behind a
+ * new batch of the same length.
  */
 #include "journal/group_commit.h"
 
+#include "journal/journal_private.h"
+
 #include "base/error.h"
-#include "os/futex.h"
 #include "format/segment.h"
 #include "os/block_hook.h"
+#include "os/futex.h"
+#include "region/damage.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    FOLLOWER_WAIT_US = 1000000, /* a net only: see rule 21 */
-    APPEND_ATTEMPTS = 1 << 20,  /* each lost to others who got on */
+    FOLLOWER_WAIT_US = 1000000, /* a lost wake-up costs this at most: rule 21 */
+    APPEND_ATTEMPTS = 1 << 20,  /* each lost to another process's append */
     MARK_ATTEMPTS = 8,
     CRCS_AT_ONCE = 64,
     FETCH_AHEAD = 4,            /* records, as if they were of one length, which most are */
@@ -46,19 +49,13 @@ struct flight { /* batches written by one call */
     uint32_t bytes;    /* headers and records */
 };
 
-static MQX_COLD int flush_failed(struct mqx_store *store, int err, const char *what)
-{
-    mqx_region_stop(&store->region, MQX_STOP_BROKEN);
-    return mqx_fail(MQRC_CONNECTION_BROKEN,
-                    "%s the journal failed: %s; the queue manager has stopped, the outcome of open "
-                    "calls is unknown until restart", what, strerror(-err));
-}
-
-/* The segment cannot even be opened. Records that are in the ring already would be written by the
- * next flush that can, after their callers had been told that they failed: nobody may flush now. */
-static MQX_COLD int cannot_flush(struct mqx_store *store)
+/* The segment cannot even be opened. A later flush that can open it would write the records in the
+ * ring after their callers were answered that they failed: no process may flush from here on. */
+static MQX_COLD int stop_without_write(struct mqx_store *store)
 {
     char text[256];
+    MQX_ASSERT(store != NULL);
+    MQX_ASSERT(mqx_error_text()[0] != '\0'); /* of the open that failed */
     (void)snprintf(text, sizeof text, "%s", mqx_error_text());
     mqx_region_stop(&store->region, MQX_STOP_BROKEN);
     return mqx_fail(MQRC_CONNECTION_BROKEN,
@@ -70,21 +67,40 @@ static MQX_COLD int cannot_flush(struct mqx_store *store)
 
 static const struct mqx_sealed *sealed_at(const struct mqx_journal *journal, uint32_t i)
 {
+    MQX_ASSERT(i < MQX_SEALED_MAX);
     return &journal->sealed[(journal->sealed_first + i) % MQX_SEALED_MAX];
 }
 
 static uint64_t sealed_end(const struct mqx_sealed *sealed)
 {
+    MQX_ASSERT(sealed->start % MQX_PAGE_SIZE == 0);
+    MQX_ASSERT(sealed->length >= sizeof(struct psj_batch));
     return mqx_round_up(sealed->start + sealed->length, MQX_PAGE_SIZE);
 }
 
-/* Raises `written` and takes the batches below it off the queue (ring lock held; the caller
- * commits). */
-static void settle(struct mqx_region *region, uint64_t upto)
+/* Is the queue one that this code can have made? */
+static bool queue_is_sound(const struct mqx_journal *journal)
+{
+    bool sound = journal->sealed_first < MQX_SEALED_MAX && journal->sealed_count <= MQX_SEALED_MAX;
+    MQX_ASSERT(journal != NULL);
+    for (uint32_t i = 0; sound && i < journal->sealed_count; i++) {
+        const struct mqx_sealed *sealed = sealed_at(journal, i);
+        sound = sealed->start % MQX_PAGE_SIZE == 0 && sealed->segment < MQX_SEGMENT_MAX &&
+                sealed->length >= sizeof(struct psj_batch) && sealed->length <= journal->ring_size;
+    }
+    return sound;
+}
+
+/* Raises `written` and removes the batches below it from the queue (ring lock held; the caller
+ * commits). The queue is sound. */
+static void remove_written(struct mqx_region *region, uint64_t upto)
 {
     struct mqx_journal *journal = region->journal;
     uint32_t count = journal->sealed_count;
     uint32_t first = journal->sealed_first;
+    MQX_ASSERT(mqx_lock_held(region, &journal->ring_lock));
+    MQX_ASSERT(upto % MQX_PAGE_SIZE == 0);
+    MQX_ASSERT(upto <= journal->batch_start);
     while (count > 0 && sealed_end(&journal->sealed[first]) <= upto) {
         first = (first + 1) % MQX_SEALED_MAX;
         count -= 1;
@@ -97,8 +113,10 @@ static void settle(struct mqx_region *region, uint64_t upto)
 }
 
 /* Adjoining batches of one segment from the front of the queue, at most `most`. */
-static void take_run(const struct mqx_journal *journal, uint32_t most, struct flight *out)
+static void take_adjoining(const struct mqx_journal *journal, uint32_t most, struct flight *out)
 {
+    MQX_ASSERT(most >= 1);
+    MQX_ASSERT(most <= MQX_SEALED_MAX);
     *out = (struct flight){0};
     for (uint32_t i = 0; i < journal->sealed_count && i < most; i++) {
         const struct mqx_sealed *sealed = sealed_at(journal, i);
@@ -112,31 +130,71 @@ static void take_run(const struct mqx_journal *journal, uint32_t most, struct fl
         out->count = i + 1;
         out->records += sealed->record_count;
         out->bytes += sealed->length;
+        MQX_ASSERT(out->end > sealed->start);
     }
 }
 
+/* The next batches to be written; *out counts none when there are none. */
 static int collect(struct mqx_store *store, struct flight *out)
 {
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(mqx_lock_held(region, &journal->flush_lock));
+    MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
     int status = mqx_lock_take(region, &journal->ring_lock);
     if (status != MQX_OK) {
         return status;
     }
+    if (MQX_UNLIKELY(!queue_is_sound(journal))) {
+        status = mqx_region_damage(region, "journal's sealed batches", journal->sealed_count);
+        mqx_lock_drop(region, &journal->ring_lock);
+        return status;
+    }
     const uint64_t durable = mqx_load_acquire(&journal->durable);
-    settle(region, durable > journal->written ? durable : journal->written);
+    remove_written(region, durable > journal->written ? durable : journal->written);
     mqx_undo_commit(&journal->ring_lock);
     status = mqx_journal_seal(store);
     if (status == MQX_OK || status == MQX_NEED_RING) { /* a full queue: write what is there */
         mqx_undo_commit(&journal->ring_lock);
         status = MQX_OK;
-        take_run(journal, journal->epoch_written != 0 ? MQX_SEALED_MAX : 1, out);
+        take_adjoining(journal, journal->epoch_written != 0 ? MQX_SEALED_MAX : 1, out);
     }
     mqx_lock_drop(region, &journal->ring_lock);
     return status;
 }
 
 /* ---- writing a flight ---- */
+
+/* The descriptor of the segment, which stays open until another one is asked for (flush lock held:
+ * it guards the cached descriptor). */
+static int write_fd(struct mqx_store *store, uint32_t segment_index, int *out)
+{
+    struct mqx_files *files = store->files;
+    struct mqx_journal *journal = store->region.journal;
+    struct mqx_io *io = store->io;
+    char name[MQX_FILE_NAME_SIZE];
+    MQX_ASSERT(files != NULL);
+    MQX_ASSERT(mqx_lock_held(&store->region, &journal->flush_lock));
+    if (MQX_UNLIKELY(segment_index >= MQX_SEGMENT_MAX)) {
+        return mqx_region_damage(&store->region, "segment of a sealed batch", segment_index);
+    }
+    const struct mqx_segment *segment = &journal->segment[segment_index];
+    if (files->write_fd < 0 || files->write_generation != segment->generation) {
+        if (files->write_fd >= 0) {
+            (void)io->ops->close(io, files->write_fd);
+            files->write_fd = -1;
+        }
+        mqx_file_name(name, MQX_FILE_SEGMENT, segment->number);
+        int fd = io->ops->open(io, store->journal_dir, name, MQX_IO_WRITE, 0);
+        if (fd < 0) {
+            return mqx_io_reason(fd, "opening the active journal segment");
+        }
+        files->write_fd = fd;
+        files->write_generation = segment->generation;
+    }
+    *out = files->write_fd;
+    return MQX_OK;
+}
 
 /* Adds the records' crc fields; false when the ring does not hold what the queue says (rule 28). */
 static bool add_record_crcs(const struct mqx_region *region, const struct mqx_sealed *sealed,
@@ -146,6 +204,7 @@ static bool add_record_crcs(const struct mqx_region *region, const struct mqx_se
     const uint64_t end = sealed->start + sealed->length;
     uint32_t crcs[CRCS_AT_ONCE];
     uint32_t records = 0, gathered = 0;
+    MQX_ASSERT(sealed->length >= sizeof(struct psj_batch));
     while (lsn < end) { /* length and crc lie in one aligned word, so never at both ring ends */
         const struct psj_record *record = (const void *)mqx_ring_at(region, lsn);
         const uint32_t length = record->length;
@@ -161,16 +220,20 @@ static bool add_record_crcs(const struct mqx_region *region, const struct mqx_se
             gathered = 0;
         }
     }
+    MQX_ASSERT(gathered == 0);
     return records == sealed->record_count;
 }
 
+/* Puts the header in front of the batch in the ring; false when the batch is not a possible one. */
 static bool fill_batch(struct mqx_store *store, const struct mqx_sealed *sealed, uint64_t now_us)
 {
     const struct mqx_region *region = &store->region;
     const struct mqx_journal *journal = region->journal;
     const struct mqx_segment *segment = &journal->segment[sealed->segment % MQX_SEGMENT_MAX];
-    const struct mqx_flush_batch_position place = {store->qm_id, segment->number,
-                                                   segment->generation, sealed->start};
+    const struct mqx_flush_batch_position position = {store->qm_id, segment->number,
+                                                      segment->generation, sealed->start};
+    MQX_ASSERT(mqx_lock_held(region, &journal->flush_lock));
+    MQX_ASSERT(sealed->start >= mqx_load_acquire(&journal->durable)); /* rule 6 */
     struct psj_batch header = {
         .magic = PS_BATCH_MAGIC,
         .lsn = sealed->start,
@@ -181,7 +244,7 @@ static bool fill_batch(struct mqx_store *store, const struct mqx_sealed *sealed,
         .segment_no = segment->number,
         .generation = segment->generation,
     };
-    uint32_t crc = mqx_flush_batch_header_crc(&place, &header);
+    uint32_t crc = mqx_flush_batch_header_crc(&position, &header);
     const bool whole = add_record_crcs(region, sealed, &crc);
     header.crc = crc;
     memcpy(mqx_ring_at(region, sealed->start), &header, sizeof header);
@@ -197,16 +260,19 @@ static int write_flight(struct mqx_store *store, const struct flight *flight, in
     const uint64_t size = flight->end - flight->start;
     const uint64_t until_wrap = journal->ring_size - (flight->start & (journal->ring_size - 1));
     int fd = -1;
+    MQX_ASSERT(flight->count > 0);
+    MQX_ASSERT(flight->end > flight->start);
+    MQX_ASSERT(size % MQX_PAGE_SIZE == 0);
 
     for (uint32_t i = 0; i < flight->count; i++) {
-        if (!fill_batch(store, sealed_at(journal, i), now_us)) {
+        if (size > journal->ring_size || !fill_batch(store, sealed_at(journal, i), now_us)) {
             mqx_region_stop(&store->region, MQX_STOP_BROKEN);
             return mqx_fail(MQRC_CONNECTION_BROKEN, "the log ring is damaged");
         }
     }
-    int status = mqx_journal_write_fd(store, flight->segment, &fd);
+    int status = write_fd(store, flight->segment, &fd);
     if (status != MQX_OK) {
-        return cannot_flush(store);
+        return stop_without_write(store);
     }
     const struct iovec parts[2] = {
         {mqx_ring_at(region, flight->start), size < until_wrap ? size : until_wrap},
@@ -216,18 +282,20 @@ static int write_flight(struct mqx_store *store, const struct flight *flight, in
     const uint64_t offset = flight->start - journal->segment[flight->segment].base_lsn;
     const int err = store->io->ops->write(store->io, fd, parts, parts[1].iov_len > 0 ? 2 : 1,
                                           offset, flags);
-    return err == 0 ? MQX_OK : flush_failed(store, err, "writing");
+    return err == 0 ? MQX_OK : mqx_journal_write_failed(store, err, "writing the journal");
 }
 
 static int note_written(struct mqx_store *store, const struct flight *flight, uint64_t now_us)
 {
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(mqx_lock_held(region, &journal->flush_lock));
     int status = mqx_lock_take(region, &journal->ring_lock);
     if (status != MQX_OK) {
         return status;
     }
-    settle(region, flight->end);
+    remove_written(region, flight->end);
+    MQX_ASSERT(journal->written == flight->end);
     mqx_undo_store32(region->base, &journal->ring_lock, &journal->epoch_written, 1);
     mqx_undo_commit(&journal->ring_lock);
     journal->flushes += 1; /* statistics: a count lost by a death does no harm */
@@ -238,13 +306,18 @@ static int note_written(struct mqx_store *store, const struct flight *flight, ui
     return MQX_OK;
 }
 
+/* Writes a flight and publishes it: `written`, and `durable` when it was synced. */
 static int write_out(struct mqx_store *store, const struct flight *flight, bool durably)
 {
     struct mqx_journal *journal = store->region.journal;
     const bool first = mqx_load_relaxed(&journal->epoch_written) == 0;
     const bool sync = (durably && journal->unsynced == 0) || first;
-    mqx_check(journal->unsynced == 0 || journal->unsynced == flight->segment + 1);
-    mqx_check(!first || flight->count == 1);
+    MQX_ASSERT(mqx_lock_held(&store->region, &journal->flush_lock));
+    MQX_ASSERT(flight->start >= mqx_load_acquire(&journal->durable)); /* nothing is rewritten */
+    if (MQX_UNLIKELY((journal->unsynced != 0 && journal->unsynced != flight->segment + 1) ||
+                     (first && flight->count != 1))) {
+        return mqx_region_damage(&store->region, "journal's unsynced segment", journal->unsynced);
+    }
     if (!sync) {
         mqx_store_release(&journal->unsynced, flight->segment + 1);
     }
@@ -263,13 +336,15 @@ static int sync_written(struct mqx_store *store)
 {
     struct mqx_journal *journal = store->region.journal;
     int fd = -1;
-    int status = mqx_journal_write_fd(store, journal->unsynced - 1, &fd);
+    MQX_ASSERT(mqx_lock_held(&store->region, &journal->flush_lock));
+    MQX_ASSERT(journal->unsynced != 0);
+    int status = write_fd(store, journal->unsynced - 1, &fd);
     if (status != MQX_OK) {
-        return cannot_flush(store);
+        return stop_without_write(store);
     }
     const int err = store->io->ops->sync(store->io, fd);
     if (err != 0) {
-        return flush_failed(store, err, "flushing");
+        return mqx_journal_write_failed(store, err, "flushing the journal");
     }
     mqx_store_release(&journal->unsynced, 0);
     mqx_store_release(&journal->durable, mqx_load_relaxed(&journal->written));
@@ -278,18 +353,20 @@ static int sync_written(struct mqx_store *store)
 
 /* ---- leading and following ---- */
 
-/* Flush lock held. Writes at least one run, and on until `target` is written. */
+/* Flush lock held. Writes at least one flight, and more until `target` is written. */
 static int lead(struct mqx_store *store, uint64_t target, bool durably)
 {
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
     struct flight flight = {0};
     int status = MQX_OK;
+    MQX_ASSERT(mqx_lock_held(region, &journal->flush_lock));
+    MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
 
     mqx_store_relaxed(&journal->leader_process, region->process + 1);
     const uint64_t written = mqx_load_relaxed(&journal->written);
     if (journal->unsynced == 0 && mqx_load_acquire(&journal->durable) < written) {
-        mqx_store_release(&journal->durable, written); /* a leader died before it said so */
+        mqx_store_release(&journal->durable, written); /* a leader died before it published that */
     }
     do {
         status = mqx_region_stopped(region) != MQX_RUNNING ? mqx_region_stop_reason(region)
@@ -302,6 +379,9 @@ static int lead(struct mqx_store *store, uint64_t target, bool durably)
     if (status == MQX_OK && durably && journal->unsynced != 0) {
         status = sync_written(store);
     }
+    MQX_ASSERT(status != MQX_OK || !durably || journal->unsynced == 0);
+    MQX_ASSERT(mqx_load_acquire(&journal->durable) <= mqx_load_relaxed(&journal->written) ||
+               status != MQX_OK);
     mqx_store_relaxed(&journal->leader_process, 0);
     return status;
 }
@@ -309,16 +389,18 @@ static int lead(struct mqx_store *store, uint64_t target, bool durably)
 /* After the flush lock was dropped, so that a follower who is woken finds it free. */
 static void wake_followers(struct mqx_journal *journal)
 {
-    /* A follower counts itself, then looks at the word: one of us sees the other. */
+    MQX_ASSERT(journal != NULL);
+    /* A follower counts itself, then reads the word: one of the two sees the other. */
     (void)__atomic_fetch_add(&journal->flush_word, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&journal->flush_waiters, __ATOMIC_SEQ_CST) != 0) {
         mqx_futex_wake(&journal->flush_word, INT_MAX);
     }
 }
 
-/* A follower that dies leaves the count too high: then leaders make a call in vain, no more. */
+/* A follower that dies leaves the count too high: then leaders make one needless call. */
 static void follow(struct mqx_journal *journal, uint32_t seen)
 {
+    MQX_ASSERT(journal != NULL);
     (void)__atomic_fetch_add(&journal->flush_waiters, 1, __ATOMIC_SEQ_CST);
     (void)mqx_futex_wait(&journal->flush_word, seen, FOLLOWER_WAIT_US);
     (void)mqx_fetch_add(&journal->flush_waiters, (uint32_t)-1);
@@ -331,8 +413,10 @@ int mqx_flush_to(struct mqx_store *store, uint64_t lsn)
     if (mqx_load_acquire(&journal->durable) >= lsn) {
         return MQX_OK;
     }
+    MQX_ASSERT(!mqx_lock_held(region, &journal->flush_lock));
+    MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
     mqx_about_to_block();
-    for (;;) { /* each turn somebody has written, or a second has gone by */
+    for (;;) { /* each turn a leader has written, or a second has gone by */
         const uint32_t seen = mqx_load_acquire(&journal->flush_word);
         if (mqx_load_acquire(&journal->durable) >= lsn) {
             return MQX_OK;
@@ -355,7 +439,7 @@ int mqx_flush_to(struct mqx_store *store, uint64_t lsn)
         if (status != MQX_OK || reached) {
             return status;
         }
-        return mqx_fail(MQRC_UNEXPECTED_ERROR, "nobody has appended up to the LSN to be flushed");
+        return mqx_fail(MQRC_UNEXPECTED_ERROR, "the LSN to be flushed was never appended");
     }
 }
 
@@ -364,9 +448,11 @@ int mqx_flush_room(struct mqx_store *store)
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
     const uint32_t seen = mqx_load_acquire(&journal->flush_word);
+    MQX_ASSERT(!mqx_lock_held(region, &journal->flush_lock));
+    MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
     mqx_about_to_block();
     int status = mqx_lock_try(region, &journal->flush_lock);
-    if (status == MQX_BUSY) { /* somebody makes room already */
+    if (status == MQX_BUSY) { /* the leader makes room already */
         follow(journal, seen);
         return MQX_OK;
     }
@@ -378,11 +464,13 @@ int mqx_flush_room(struct mqx_store *store)
     return status;
 }
 
-/* Flush lock held. One more batch than there is: *out_done when nothing is left to be covered. */
+/* Flush lock held. One attempt at a mark page: *out_done when nothing is left to be covered. */
 static int mark_step(struct mqx_store *store, bool *out_done)
 {
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(mqx_lock_held(region, &journal->flush_lock));
+    MQX_ASSERT(!*out_done);
     int status = lead(store, 0, true);
     if (status != MQX_OK) {
         return status;
@@ -408,6 +496,7 @@ static int mark_step(struct mqx_store *store, bool *out_done)
     if (queued) {
         status = lead(store, mark_end, true);
         if (status == MQX_OK) {
+            MQX_ASSERT(mark_end <= mqx_load_acquire(&journal->durable));
             mqx_store_release(&journal->marked, mark_end);
         }
     }
@@ -419,6 +508,8 @@ int mqx_flush_mark(struct mqx_store *store)
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
     bool done = false;
+    MQX_ASSERT(!mqx_lock_held(region, &journal->flush_lock));
+    MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
     mqx_about_to_block();
     int status = mqx_lock_take(region, &journal->flush_lock);
     if (status != MQX_OK) {
@@ -436,6 +527,8 @@ int mqx_flush_mark(struct mqx_store *store)
 
 int mqx_journal_make_way(struct mqx_store *store, uint32_t length, int need)
 {
+    MQX_ASSERT(need != MQX_OK);
+    MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->ring_lock));
     if (need != MQX_NEED_RING && need != MQX_NEED_SEGMENT && need != MQRC_STORAGE_MEDIUM_FULL) {
         return need;
     }
@@ -450,14 +543,16 @@ int mqx_journal_make_way(struct mqx_store *store, uint32_t length, int need)
     return status == MQX_OK ? mqx_journal_roll(store) : status;
 }
 
-static MQX_COLD int no_place(void)
+static MQX_COLD int append_starved(void)
 {
-    return mqx_fail(MQRC_RESOURCE_PROBLEM, "no place in the journal in %d attempts",
+    return mqx_fail(MQRC_RESOURCE_PROBLEM, "no room in the journal in %d attempts",
                     APPEND_ATTEMPTS);
 }
 
 int mqx_journal_append(struct mqx_store *store, struct mqx_append *append)
 {
+    MQX_ASSERT(append != NULL);
+    MQX_ASSERT(append->record != NULL);
     for (uint32_t i = 0; i < APPEND_ATTEMPTS; i++) {
         int status = mqx_journal_try_append(store, append);
         if (MQX_LIKELY(status == MQX_OK)) {
@@ -468,11 +563,13 @@ int mqx_journal_append(struct mqx_store *store, struct mqx_append *append)
             return status;
         }
     }
-    return no_place();
+    return append_starved();
 }
 
 int mqx_journal_append_run(struct mqx_store *store, struct mqx_run *run)
 {
+    MQX_ASSERT(run != NULL);
+    MQX_ASSERT(run->count > 0);
     for (uint32_t i = 0; i < APPEND_ATTEMPTS; i++) {
         int status = mqx_journal_try_run(store, run);
         if (MQX_LIKELY(status == MQX_OK)) {
@@ -483,5 +580,5 @@ int mqx_journal_append_run(struct mqx_store *store, struct mqx_run *run)
             return status;
         }
     }
-    return no_place();
+    return append_starved();
 }

@@ -1,36 +1,50 @@
 /*
- * group_commit.h - group commit: one write makes everybody's records durable (rules 3-6, 13, 23).
+ * group_commit.h - group commit: one write makes the records of all waiting callers durable (rules
+ * 3-6, 13, 23).
  *
- * Whoever needs an LSN durable and finds the flush lock free becomes leader: it seals the open
- * batch, fills the headers of all sealed batches, writes them in order (RWF_DSYNC, one call for
- * batches that adjoin), publishes `durable` by one release store, raises flush_word and wakes the
- * followers, who slept on it. The flush lock is robust and held during the write, so a dead
- * leader's successor starts only after the kernel ended the old write, and writes the same sealed
- * batches again.
+ * Purpose. A caller that needs an LSN durable and finds the flush lock free becomes leader: it
+ * seals the open batch, fills the headers of all sealed batches, writes them in order (RWF_DSYNC,
+ * one call for batches that adjoin), publishes `durable` by one release store, raises flush_word
+ * and wakes the followers, which sleep on it.
  *
- * A first failure of a write or flush stops the store for all processes (MQX_STOP_BROKEN): no
- * retry.
+ * Terms
+ *   leader     the thread that holds the flush lock and writes.
+ *   follower   a thread that found the flush lock taken; sleeps on flush_word.
+ *   flight     adjoining batches of one segment that one call writes.
+ *   unsynced   segment index + 1 whose file has bytes written without data sync (rule 44); 0: all
+ *              that was written is durable.
+ *   mark page  a batch without records; its header carries the durable LSN.
+ *
+ * Invariants
+ *   1. The flush lock is robust and held during the write, so a dead leader's successor starts only
+ *      after the kernel ended the old write, and writes the same sealed batches again.
+ *   2. `durable` is raised only after a successful data sync of everything below it.
+ *   3. A page is rewritten only while no batch on it is durable (rule 6).
+ *
+ * Locks. Flush lock, and below it the ring lock for short holds. Callers hold none of rank FLUSH or
+ * above. Every function may block; it says so to the environment (block_hook.h).
+ *
+ * Errors. The first failure of a write or flush stops the queue manager for all processes
+ * (MQX_STOP_BROKEN, MQRC_CONNECTION_BROKEN): no retry. MQRC_Q_MGR_STOPPING after `end -i`.
  */
 #ifndef PENSTOCK_COMMIT_H
 #define PENSTOCK_COMMIT_H
 
 #include "journal/journal.h"
 
-/* Returns when everything below `lsn` is on the medium. Tells the environment that it blocks
- * (block_hook.h). */
+/* Returns when everything below `lsn` is on the medium. */
 int mqx_flush_to(struct mqx_store *store, uint64_t lsn) MQX_MUST_USE;
 
 /* Writes out what is pending without waiting for the medium, to make room in the ring (rule 44);
  * the next flush then begins with a flush of the whole segment. */
 int mqx_flush_room(struct mqx_store *store) MQX_MUST_USE;
 
-/* What an append of `length` bytes that was refused with `need` waits for before it is tried again:
- * room in the ring, or in a segment. No lock held. Any other refusal comes back. */
+/* Waits for what an append of `length` bytes that was refused with `need` lacks: room in the ring,
+ * or in a segment. 0: try the append again. No lock held. Any other refusal comes back. */
 int mqx_journal_make_way(struct mqx_store *store, uint32_t length, int need) MQX_MUST_USE;
 
-/* Writes a mark page (a batch without records that carries the durable LSN) when the newest batch
- * is not yet covered by one. Called after 100 ms of idleness, at checkpoints and at the orderly
- * end. */
+/* Writes a mark page when the newest batch is not yet covered by one. Called after 100 ms of
+ * idleness, at checkpoints and at the orderly end. */
 int mqx_flush_mark(struct mqx_store *store) MQX_MUST_USE;
 
 #endif

@@ -1,27 +1,40 @@
 /*
- * journal.h - segments on disk and the log ring in the region.
+ * journal.h - appending to the journal, reading messages back from it, keeping its segment files.
+ *
+ * Purpose. The journal is the truth on disk: an endless stream of records, numbered by LSN, in
+ * segment files (FORMAT.md). Records enter the log ring in the region; a flush (group_commit.h)
+ * writes them out. This folder knows records as bytes, segments and batches; it knows nothing of
+ * queues.
+ *
+ * Modules
+ *   ring            appends: a record, or a run of them, in one ring micro-transaction
+ *   segment_pool    spare segment files: made ahead, rolled into, retired to, archived
+ *   group_commit    the flush leader and its followers; appends that may have to wait
+ *   journal_reader  messages read back through mapped segments
+ *   journal_scan    a segment as a table of rows, without a region (penstock/journal_scan.h)
  *
  * Terms
- *   ring      `ring_size` bytes of the region that mirror the LSN space: the byte of LSN x is at
- *             ring_offset + x % ring_size. Records are appended at `tail`; what lies in
- *             [written, tail) is only here.
- *   open batch  the batch being filled; its 64 header bytes are left free at batch_start. Closing
- *             ("sealing") it zero-fills to the page, queues it in sealed[], and opens the next one
- *             at the next page (or at the first page after the header of the next segment).
- *   spare     a whole, zero-filled segment file, not yet part of the stream.
- *   closed    the active segment when its state is FULL: nothing more is appended to it, the next
- *             record needs a roll. So it is after a record did not fit, and after a recovery that
- *             found the tail not clean.
+ *   ring        `ring_size` bytes of the region that mirror the LSN space: the byte of LSN x is at
+ *               ring_offset + x % ring_size. Records are appended at `tail`; what lies in
+ *               [written, tail) is only here.
+ *   open batch  the flush batch being filled; its 64 header bytes are left free at batch_start.
+ *               Sealing it zero-fills to the page, queues it in sealed[], and opens the next one at
+ *               the next page (or at the first page after the header of the next segment).
+ *   spare       a whole, zero-filled segment file that is not yet part of the stream.
+ *   closed      the active segment when its state is FULL: nothing more is appended to it, the next
+ *               record needs a roll. It is closed when a record did not fit, and after a restart
+ *               that found the tail not clean.
+ *   reserve     journal space kept for records that free the journal: gets, commits, backouts.
  *
  * Invariants
  *   1. durable <= written <= start of the oldest sealed batch or batch_start, except that a leader
- *      raises `durable` a moment before `written`; tail - written <= ring_size.
+ *      raises `durable` just before `written`; tail - written <= ring_size.
  *   2. A record never straddles a segment; a record is <= MQX_RING_RECORD_MAX.
  *   3. An append is one ring micro-transaction: tail, batch count, the context's first_lsn,
  *      record_count, running_crc, unit_id and (REC_COMMITS, COMMIT) its state DECIDED and
- *      decided_lsn (PREPARE: PREPARED, nobody's, and decided_lsn), and the message's lsn and
- *      record_length. So a record is in the ring exactly
- *      when the context says so. The bytes are copied into the ring before these stores.
+ *      decided_lsn (PREPARE: state PREPARED, no process, and decided_lsn), and the message's lsn
+ *      and record_length. So a record is in the ring exactly when the context says so. The bytes
+ *      are copied into the ring before these stores.
  *   4. Puts are refused with MQRC_STORAGE_MEDIUM_FULL before anything is written when the room that
  *      exists (rest of the active segment and spares) would fall below reserve_bytes and no more
  *      can be made within the limit; other records, and puts that note work which frees the
@@ -35,9 +48,14 @@
  *      context's first_lsn keeps the begin LSN of checkpoints at or below it. It is cleared when
  *      the effect is complete, not before.
  *
- * Locks: flush, roll and ring lock, ranks in lock.h. The segment table is changed under roll AND
+ * Locks. Flush, roll and ring lock, ranks in lock.h. The segment table is changed under roll AND
  * ring lock, so either is enough to read it; without one, an entry is believed only after its
- * generation was compared again.
+ * generation was compared again. Functions take the locks they need; none may be held by the
+ * caller, except locks of a lower rank than the one taken.
+ *
+ * Errors. Values read from the region are validated: one that cannot be true stops the queue
+ * manager (region/damage.h, MQRC_Q_MGR_NOT_AVAILABLE). A failed write or flush stops it too, with
+ * MQRC_CONNECTION_BROKEN. All other refusals change nothing.
  */
 #ifndef PENSTOCK_JOURNAL_H
 #define PENSTOCK_JOURNAL_H
@@ -46,9 +64,9 @@
 #include "region/store.h"
 
 enum { /* append flags */
-    MQX_APPEND_PUT = 1,      /* subject to the reserve: fails with 2192 */
+    MQX_APPEND_PUT = 1,      /* subject to the reserve: may fail with MQRC_STORAGE_MEDIUM_FULL */
     MQX_APPEND_DECIDES = 2,  /* COMMIT, or a record with PS_FLAG_COMMITS of the context's unit */
-    MQX_APPEND_PREPARES = 4, /* PREPARE: the context is nobody's from here on */
+    MQX_APPEND_PREPARES = 4, /* PREPARE: the context belongs to no process from here on */
 };
 
 struct mqx_append {
@@ -79,18 +97,23 @@ struct mqx_run {
     uint32_t done_bytes;          /* of those; in: 0 */
 };
 
-/* Process-local caches. Attaching twice is harmless. */
+/* ---- process-local caches (journal_reader) ---- */
+
+/* Attaching twice is harmless. MQRC_STORAGE_NOT_AVAILABLE without memory. */
 int mqx_journal_attach(struct mqx_store *store) MQX_MUST_USE;
+/* Unmaps and closes what this process has of segment files. No view may be open. */
 void mqx_journal_detach(struct mqx_store *store);
 
-/* Appends one record. Waits (outside all locks) for ring space or a segment when needed. In
- * group_commit.c, because it may have to flush. */
+/* ---- appending (ring; the waiting ones in group_commit) ---- */
+
+/* Appends one record. Waits (outside all locks) for ring space or a segment when needed. */
 int mqx_journal_append(struct mqx_store *store, struct mqx_append *append) MQX_MUST_USE;
 /* The same without waiting: MQX_NEED_RING, MQX_NEED_SEGMENT, MQRC_STORAGE_MEDIUM_FULL (reserve). */
 int mqx_journal_try_append(struct mqx_store *store, struct mqx_append *append) MQX_MUST_USE;
 
-/* The same for a run: what fits of it in one hold, as few micro-transactions as it takes.
- * run->done and done_bytes say how far it got, whatever is returned; another call goes on there. */
+/* The same for a run: as many records as fit in one lock hold, in as few micro-transactions as
+ * possible. run->done and done_bytes say how far it got, whatever is returned; another call goes
+ * on there. */
 int mqx_journal_append_run(struct mqx_store *store, struct mqx_run *run) MQX_MUST_USE;
 int mqx_journal_try_run(struct mqx_store *store, struct mqx_run *run) MQX_MUST_USE;
 
@@ -101,23 +124,13 @@ uint64_t mqx_journal_unit_id(struct mqx_store *store);
 uint64_t mqx_journal_reserve_for(const struct mqx_region *region, uint64_t messages,
                                  uint64_t contexts);
 
-/* A stable view of `size` bytes at `lsn` in the mapping of its segment, made readable first so that
- * a bad sector is a status and not a signal. The view keeps the mapping until it is ended; the
- * caller keeps the segment from being recycled (the message is present and claimed or pinned). */
-struct mqx_view {
-    const unsigned char *at;
-    uint64_t size;
-    void *entry; /* of the cache */
-};
-int mqx_journal_view(struct mqx_store *store, uint64_t lsn, uint64_t size,
-                     struct mqx_view *out) MQX_MUST_USE;
-void mqx_journal_view_end(struct mqx_store *store, struct mqx_view *view);
+/* ---- reading back (journal_reader) ---- */
 
 /* Descriptor and body of a persistent message that is not in the region: decodes and verifies the
- * record at `lsn` (identity, CRC), copies `capacity` body bytes at most (chunks gathered). Outputs
- * may be NULL. MQRC_OBJECT_DAMAGED with file and offset when it is not what it should be. A caller
- * that only pinned the message looks at its state before it believes that: a removed message's
- * segment may be recycled. */
+ * record at `lsn` (message number, CRC), copies `capacity` body bytes at most (chunks gathered).
+ * Outputs may be NULL. MQRC_OBJECT_DAMAGED with file and offset when it is not what it should be. A
+ * caller that only pinned the message looks at its state before it believes that: a removed
+ * message's segment may be recycled. */
 int mqx_journal_fetch(struct mqx_store *store, const struct mqx_message *message,
                       struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
                       uint64_t capacity) MQX_MUST_USE;
@@ -126,14 +139,16 @@ int mqx_journal_fetch(struct mqx_store *store, const struct mqx_message *message
 int mqx_journal_first_lsn(struct mqx_store *store, uint64_t lsn, uint32_t record_length,
                           uint64_t *out) MQX_MUST_USE;
 
+/* ---- segment files (segment_pool) ---- */
+
 /* One spare ahead; called by the maintenance step. MQRC_STORAGE_MEDIUM_FULL when limit or disk do
  * not allow it. */
 int mqx_journal_make_spare(struct mqx_store *store, bool full_size) MQX_MUST_USE;
 /* The same for an append of a put that was refused: does nothing when there is room by now. */
 int mqx_journal_make_room(struct mqx_store *store, uint32_t length) MQX_MUST_USE;
 uint32_t mqx_journal_spare_count(struct mqx_store *store);
-/* True when there is no spare, or when less than twice the reserve is at hand, and the limit allows
- * more. */
+/* True when there is no spare, or when the room left is less than twice the reserve, and the limit
+ * allows more. */
 bool mqx_journal_spare_wanted(struct mqx_store *store);
 
 /* Bytes of journal from one checkpoint to the next, at the least. */
@@ -149,24 +164,25 @@ int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn,
 /* Index in the segment table of the segment that holds `lsn`, or -1. */
 int mqx_journal_segment_of(const struct mqx_region *region, uint64_t lsn);
 
-/* Closes the open batch if it has records (ring lock held; the caller commits): MQX_NEED_RING when
- * the queue of sealed batches is full. Used by group_commit.c. */
-int mqx_journal_seal(struct mqx_store *store) MQX_MUST_USE;
-/* Queues an empty batch, a mark page (the same way); MQX_NEED_SEGMENT when the segment has no page
- * left. */
-int mqx_journal_seal_mark(struct mqx_store *store) MQX_MUST_USE;
-/* Puts a spare in place of the closed segment, once that is durable; 0 too when somebody else did
- * or when it must be flushed first: the caller tries again what it wanted. */
-int mqx_journal_roll(struct mqx_store *store) MQX_MUST_USE;
-/* End of the closed segment's batches, 0 when the active one is not closed. */
-uint64_t mqx_journal_closed_end(struct mqx_store *store);
-/* Descriptor of a segment for the flush leader (flush lock held; cached, opened for writing). */
-int mqx_journal_write_fd(struct mqx_store *store, uint32_t segment_index, int *out) MQX_MUST_USE;
+/* What a segment file needs to begin: who it belongs to and where it stands in the stream. The
+ * spare with that number gets `header` as its first page, written with data sync, then the name of
+ * segment header->segment_no; the directory is flushed. A spare that has that name already (its
+ * process died after the rename) is continued. Fills in qm_id, created_us and the checksum. */
+struct mqx_segment_failure {
+    const char *step; /* what failed */
+    bool unknown;     /* a write or flush failed: what the medium holds is not known */
+};
+/* 0 or a negated errno, *out filled in then. */
+int mqx_segment_begin(struct mqx_io *io, int journal_dir, const uint8_t qm_id[16],
+                      uint64_t spare_number, struct psj_segment *header,
+                      struct mqx_segment_failure *out) MQX_MUST_USE;
 
 /* A byte of the ring. */
 static inline unsigned char *mqx_ring_at(const struct mqx_region *region, uint64_t lsn)
 {
     const struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(region->base != NULL);
+    MQX_ASSERT(journal == &region->header->journal);
     return region->base + journal->ring_offset + (lsn & (journal->ring_size - 1));
 }
 

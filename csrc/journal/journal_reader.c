@@ -1,24 +1,81 @@
 /*
- * journal_reader.c - reading messages back from the journal, through mappings.
+ * journal_reader.c - reading messages back from the journal, through mappings; the process-local
+ * cache of segment files.
  *
- * A cache of at most MQX_MAPPED_MAX mapped segment files, process-local, under a mutex of the
- * process. An entry is used only while the segment table shows its generation at its place; one
- * that is out of date is unmapped when its last view ends. Bytes are copied outside the mutex and
- * outside all region locks, after they were made readable (populate), so that a bad sector is a
- * status and not a signal (rule 30). After the copy the generation is compared once more: what was
- * copied from a file that was recycled meanwhile is not believed (rule 8).
+ * Terms
+ *   mapping   a segment file mapped read-only; at most MQX_MAPPED_MAX of them, process-local.
+ *   view      bytes of a mapping in use by one call; the mapping stays while a view is open.
+ *   piece     the part of a chunked body that one CHUNK record holds.
+ *
+ * Invariants
+ *   1. A mapping is used only while the segment table shows its generation at its index; one that
+ *      is out of date is unmapped when its last view ends.
+ *   2. Bytes are read outside the mutex and outside all region locks, after they were made readable
+ *      (populate), so that a bad sector is a status and not a signal (rule 30).
+ *   3. After the copy the generation is compared once more: what was copied from a file that was
+ *      recycled during the copy is not believed (rule 8).
+ *
+ * Locks. The cache's mutex, of this process; the ring lock inside it, to copy a table entry.
+ *
+ * Errors. MQRC_OBJECT_DAMAGED with file and offset for bytes that are not the record they should
+ * be; MQRC_RESOURCE_PROBLEM when all mappings are in use. Nothing in the store changes.
  */
-#include "journal/journal_files.h"
+#include "journal/journal_private.h"
 
 #include "base/error.h"
 #include "format/segment.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- attaching ---- */
+
+int mqx_journal_attach(struct mqx_store *store)
+{
+    MQX_ASSERT(store->io != NULL);
+    if (store->files != NULL) {
+        return MQX_OK;
+    }
+    struct mqx_files *files = calloc(1, sizeof *files);
+    if (files == NULL || pthread_mutex_init(&files->mutex, NULL) != 0) {
+        free(files);
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the journal's file cache");
+    }
+    files->write_fd = -1;
+    MQX_ASSERT(files->turn == 0);
+    store->files = files;
+    return MQX_OK;
+}
+
+void mqx_journal_detach(struct mqx_store *store)
+{
+    struct mqx_files *files = store->files;
+    if (files == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < MQX_MAPPED_MAX; i++) {
+        MQX_ASSERT(files->mapped[i].at == NULL || files->mapped[i].views == 0);
+        if (files->mapped[i].at != NULL) {
+            (void)store->io->ops->unmap(store->io, (void *)(uintptr_t)files->mapped[i].at,
+                                        files->mapped[i].size);
+        }
+    }
+    if (files->write_fd >= 0) {
+        (void)store->io->ops->close(store->io, files->write_fd);
+    }
+    (void)pthread_mutex_destroy(&files->mutex);
+    free(files);
+    store->files = NULL;
+}
+
+/* ---- errors ---- */
 
 static MQX_COLD int damaged(const struct mqx_mapped *file, uint64_t lsn, const char *what)
 {
+    MQX_ASSERT(lsn >= file->base_lsn);
+    MQX_ASSERT(what != NULL);
     return mqx_fail(MQRC_OBJECT_DAMAGED, "journal/%010" PRIu64 ".psj, offset %" PRIu64 ": %s",
                     file->number, lsn - file->base_lsn, what);
 }
@@ -28,14 +85,17 @@ static MQX_COLD int damaged(const struct mqx_mapped *file, uint64_t lsn, const c
 static bool is_current(const struct mqx_store *store, const struct mqx_mapped *file)
 {
     const struct mqx_segment *segment = &store->region.journal->segment[file->index];
+    MQX_ASSERT(file->at != NULL);
+    MQX_ASSERT(file->index < MQX_SEGMENT_MAX);
     const uint32_t state = mqx_load_acquire(&segment->state);
     return mqx_load_acquire(&segment->generation) == file->generation &&
            (state == MQX_SEG_ACTIVE || state == MQX_SEG_FULL);
 }
 
-static void drop(struct mqx_store *store, struct mqx_mapped *file)
+static void unmap(struct mqx_store *store, struct mqx_mapped *file)
 {
-    mqx_check(file->views == 0);
+    MQX_ASSERT(file->views == 0);
+    MQX_ASSERT(file->at != NULL);
     (void)store->io->ops->unmap(store->io, (void *)(uintptr_t)file->at, file->size);
     file->at = NULL;
 }
@@ -43,6 +103,7 @@ static void drop(struct mqx_store *store, struct mqx_mapped *file)
 static struct mqx_mapped *find_mapped(struct mqx_store *store, uint64_t lsn)
 {
     struct mqx_files *files = store->files;
+    MQX_ASSERT(files != NULL);
     for (uint32_t i = 0; i < MQX_MAPPED_MAX; i++) {
         struct mqx_mapped *file = &files->mapped[i];
         if (file->at == NULL) {
@@ -50,7 +111,7 @@ static struct mqx_mapped *find_mapped(struct mqx_store *store, uint64_t lsn)
         }
         if (!is_current(store, file)) {
             if (file->views == 0) {
-                drop(store, file);
+                unmap(store, file);
             }
         } else if (lsn >= file->base_lsn && lsn - file->base_lsn < file->size) {
             return file;
@@ -64,6 +125,7 @@ static struct mqx_mapped *free_mapped(struct mqx_store *store)
 {
     struct mqx_files *files = store->files;
     struct mqx_mapped *oldest = NULL;
+    MQX_ASSERT(files != NULL);
     for (uint32_t i = 0; i < MQX_MAPPED_MAX; i++) {
         struct mqx_mapped *file = &files->mapped[i];
         if (file->at == NULL) {
@@ -74,16 +136,19 @@ static struct mqx_mapped *free_mapped(struct mqx_store *store)
         }
     }
     if (oldest != NULL) {
-        drop(store, oldest);
+        unmap(store, oldest);
     }
+    MQX_ASSERT(oldest == NULL || oldest->at == NULL);
     return oldest;
 }
 
-/* A true copy of the table's entry for `lsn`; its index, or -1. */
+/* A consistent copy of the table's entry for `lsn`; its index, or -1. */
 static int find_segment(struct mqx_store *store, uint64_t lsn, struct mqx_segment *out)
 {
     struct mqx_region *region = &store->region;
     const int index = mqx_journal_segment_of(region, lsn);
+    MQX_ASSERT(index < MQX_SEGMENT_MAX);
+    MQX_ASSERT(!mqx_lock_held(region, &region->journal->ring_lock));
     if (index < 0 || mqx_lock_take(region, &region->journal->ring_lock) != MQX_OK) {
         return -1;
     }
@@ -99,6 +164,7 @@ static int map_file(struct mqx_store *store, const struct mqx_segment *segment, 
     struct mqx_io *io = store->io;
     struct mqx_io_stat facts;
     char name[MQX_FILE_NAME_SIZE];
+    MQX_ASSERT(segment->state == MQX_SEG_ACTIVE || segment->state == MQX_SEG_FULL);
     mqx_file_name(name, MQX_FILE_SEGMENT, segment->number);
     int fd = io->ops->open(io, store->journal_dir, name, MQX_IO_READ, 0);
     if (fd < 0) {
@@ -112,6 +178,7 @@ static int map_file(struct mqx_store *store, const struct mqx_segment *segment, 
         err = io->ops->map(io, fd, segment->size, MQX_IO_MAP_READ, out);
     }
     (void)io->ops->close(io, fd); /* the mapping stays */
+    MQX_ASSERT(err != 0 || *out != NULL);
     return err;
 }
 
@@ -140,24 +207,52 @@ static int map_segment(struct mqx_store *store, uint64_t lsn, struct mqx_mapped 
         .number = segment.number,
         .index = (uint32_t)index,
     };
+    MQX_ASSERT(lsn - file->base_lsn < file->size);
+    MQX_ASSERT(file->views == 0);
     *out = file;
     return MQX_OK;
 }
 
 /* ---- views ---- */
 
-static int make_readable(struct mqx_store *store, const struct mqx_view *view)
+/* Bytes of a segment, readable without a signal; keeps the mapping until it is ended. The caller
+ * keeps the segment from being recycled (the message is present and claimed or pinned), or compares
+ * the generation after reading. */
+struct view {
+    const unsigned char *at;
+    uint64_t size;
+    struct mqx_mapped *file;
+};
+
+static int make_readable(struct mqx_store *store, const struct view *view)
 {
     const uintptr_t start = (uintptr_t)view->at & ~(uintptr_t)(MQX_PAGE_SIZE - 1);
+    MQX_ASSERT(view->file->views > 0); /* so it stays mapped */
+    MQX_ASSERT(start >= (uintptr_t)view->file->at);
     return store->io->ops->populate(store->io, (const void *)start,
                                     (uintptr_t)view->at + view->size - start);
 }
 
-int mqx_journal_view(struct mqx_store *store, uint64_t lsn, uint64_t size, struct mqx_view *out)
+static void end_view(struct mqx_store *store, struct view *view)
 {
     struct mqx_files *files = store->files;
-    mqx_check(files != NULL);
-    mqx_check(size > 0);
+    struct mqx_mapped *file = view->file;
+    (void)pthread_mutex_lock(&files->mutex);
+    MQX_ASSERT(file->views > 0);
+    MQX_ASSERT(view->at != NULL);
+    file->views -= 1;
+    if (file->views == 0 && !is_current(store, file)) {
+        unmap(store, file);
+    }
+    (void)pthread_mutex_unlock(&files->mutex);
+    view->at = NULL;
+}
+
+static int begin_view(struct mqx_store *store, uint64_t lsn, uint64_t size, struct view *out)
+{
+    struct mqx_files *files = store->files;
+    MQX_ASSERT(files != NULL); /* mqx_journal_attach() comes first */
+    MQX_ASSERT(size > 0);
     (void)pthread_mutex_lock(&files->mutex);
     struct mqx_mapped *file = find_mapped(store, lsn);
     int status = file != NULL ? MQX_OK : map_segment(store, lsn, &file);
@@ -167,7 +262,7 @@ int mqx_journal_view(struct mqx_store *store, uint64_t lsn, uint64_t size, struc
     if (status == MQX_OK) {
         file->views += 1;
         file->used_at = ++files->turn;
-        *out = (struct mqx_view){file->at + (lsn - file->base_lsn), size, file};
+        *out = (struct view){file->at + (lsn - file->base_lsn), size, file};
     }
     (void)pthread_mutex_unlock(&files->mutex);
     if (status != MQX_OK) {
@@ -175,62 +270,51 @@ int mqx_journal_view(struct mqx_store *store, uint64_t lsn, uint64_t size, struc
     }
     if (make_readable(store, out) != 0) {
         status = damaged(file, lsn, "the medium cannot read these bytes");
-        mqx_journal_view_end(store, out);
+        end_view(store, out);
     }
     return status;
 }
 
-void mqx_journal_view_end(struct mqx_store *store, struct mqx_view *view)
-{
-    struct mqx_files *files = store->files;
-    struct mqx_mapped *file = view->entry;
-    (void)pthread_mutex_lock(&files->mutex);
-    mqx_check(file->views > 0);
-    file->views -= 1;
-    if (file->views == 0 && !is_current(store, file)) {
-        drop(store, file);
-    }
-    (void)pthread_mutex_unlock(&files->mutex);
-    view->at = NULL;
-}
-
 /* ---- messages ---- */
 
-/* Length of the record at `lsn`, which nobody has told us. */
-static int ask_length(struct mqx_store *store, uint64_t lsn, uint32_t *out)
+/* Length of the record at `lsn`, from its header. */
+static int read_length(struct mqx_store *store, uint64_t lsn, uint32_t *out)
 {
-    struct mqx_view view;
-    int status = mqx_journal_view(store, lsn, sizeof(struct psj_record), &view);
+    struct view view;
+    MQX_ASSERT(out != NULL);
+    int status = begin_view(store, lsn, sizeof(struct psj_record), &view);
     if (status == MQX_OK) {
         *out = ((const struct psj_record *)(const void *)view.at)->length;
-        mqx_journal_view_end(store, &view);
+        end_view(store, &view);
     }
     return status;
 }
 
 /* The whole record at `lsn`; `length` 0 when it is not known. */
-static int view_record(struct mqx_store *store, uint64_t lsn, uint32_t length,
-                       struct mqx_view *view, struct mqx_decoded *out)
+static int view_record(struct mqx_store *store, uint64_t lsn, uint32_t length, struct view *view,
+                       struct mqx_decoded *out)
 {
-    int status = length == 0 ? ask_length(store, lsn, &length) : MQX_OK;
+    int status = length == 0 ? read_length(store, lsn, &length) : MQX_OK;
+    MQX_ASSERT(view != NULL);
     if (status == MQX_OK && (length < sizeof(struct psj_record) || length > MQX_RING_RECORD_MAX)) {
         status = mqx_fail(MQRC_OBJECT_DAMAGED, "no journal record begins at LSN %" PRIu64, lsn);
     }
     if (status == MQX_OK) {
-        status = mqx_journal_view(store, lsn, length, view);
+        status = begin_view(store, lsn, length, view);
     }
     if (status != MQX_OK) {
         return status;
     }
     status = mqx_record_decode(view->at, view->size, out);
     if (status != MQX_OK || out->head->length != length) {
-        status = damaged(view->entry, lsn, "the record's checksum or form is wrong");
-        mqx_journal_view_end(store, view);
+        status = damaged(view->file, lsn, "the record's checksum or form is wrong");
+        end_view(store, view);
     }
+    MQX_ASSERT(status == MQX_OK || view->at == NULL);
     return status;
 }
 
-struct gathering { /* of a chunked body, from its end */
+struct gathering { /* of the pieces of a body, from its end */
     const struct mqx_message *message;
     unsigned char *body;
     uint64_t capacity;
@@ -242,6 +326,8 @@ static int take_piece(struct gathering *gathering, const struct mqx_decoded *rec
                       const struct mqx_mapped *file, uint64_t lsn)
 {
     const struct ps_chunk *chunk = record->chunk;
+    MQX_ASSERT(gathering->number > 0);
+    MQX_ASSERT(gathering->body != NULL);
     if (chunk == NULL || record->head->identity != gathering->message->number ||
         chunk->total != gathering->message->length || chunk->number + 1 != gathering->number ||
         chunk->offset + record->body_length != gathering->begin ||
@@ -255,17 +341,20 @@ static int take_piece(struct gathering *gathering, const struct mqx_decoded *rec
     }
     gathering->begin = chunk->offset;
     gathering->number = chunk->number;
+    MQX_ASSERT((gathering->number == 0) == (gathering->begin == 0));
     return MQX_OK;
 }
 
 static int gather(struct mqx_store *store, const struct ps_chunked *chunked,
                   struct gathering *gathering)
 {
-    struct mqx_view view;
+    struct view view;
     struct mqx_decoded record;
     uint64_t lsn = chunked->last_lsn;
     int status = MQX_OK;
 
+    MQX_ASSERT(chunked->count > 0);
+    MQX_ASSERT(chunked->total == gathering->message->length);
     gathering->begin = chunked->total;
     gathering->number = chunked->count;
     while (gathering->number > 0 && status == MQX_OK) { /* falls with each piece */
@@ -273,13 +362,13 @@ static int gather(struct mqx_store *store, const struct ps_chunked *chunked,
         if (status != MQX_OK) {
             return status;
         }
-        const struct mqx_mapped *file = view.entry;
+        const struct mqx_mapped *file = view.file;
         status = take_piece(gathering, &record, file, lsn);
         if (status == MQX_OK && !is_current(store, file)) {
             status = damaged(file, lsn, "the segment was recycled while it was read");
         }
         lsn = status == MQX_OK ? record.chunk->prev_lsn : 0;
-        mqx_journal_view_end(store, &view);
+        end_view(store, &view);
     }
     return status;
 }
@@ -287,6 +376,7 @@ static int gather(struct mqx_store *store, const struct ps_chunked *chunked,
 static int check_put(const struct mqx_message *message, const struct mqx_decoded *record,
                      const struct mqx_mapped *file)
 {
+    MQX_ASSERT(record->head != NULL);
     const uint64_t total =
         record->chunked != NULL ? record->chunked->total : (uint64_t)record->body_length;
     const uint32_t chunks = record->chunked != NULL ? record->chunked->count : 0;
@@ -294,12 +384,15 @@ static int check_put(const struct mqx_message *message, const struct mqx_decoded
         total != message->length || chunks != message->chunk_count) {
         return damaged(file, message->lsn, "this is not the message that it should be");
     }
+    MQX_ASSERT(record->body == NULL || record->chunked == NULL);
     return MQX_OK;
 }
 
 static void copy_put(const struct mqx_decoded *record, struct ps_descriptor *descriptor,
                      struct ps_descriptor_ext *ext, void *body, uint64_t capacity)
 {
+    MQX_ASSERT(record->descriptor != NULL); /* check_put() */
+    MQX_ASSERT(body != NULL || capacity == 0);
     if (descriptor != NULL) {
         *descriptor = *record->descriptor;
     }
@@ -315,14 +408,16 @@ int mqx_journal_fetch(struct mqx_store *store, const struct mqx_message *message
                       struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
                       uint64_t capacity)
 {
-    struct mqx_view view;
+    struct view view;
     struct mqx_decoded record;
     struct ps_chunked chunked = {0};
+    MQX_ASSERT(message->number != 0);
+    MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->ring_lock));
     int status = view_record(store, message->lsn, message->record_length, &view, &record);
     if (status != MQX_OK) {
         return status;
     }
-    const struct mqx_mapped *file = view.entry;
+    const struct mqx_mapped *file = view.file;
     status = check_put(message, &record, file);
     if (status == MQX_OK) {
         copy_put(&record, descriptor, ext, body, capacity);
@@ -333,7 +428,7 @@ int mqx_journal_fetch(struct mqx_store *store, const struct mqx_message *message
             status = damaged(file, message->lsn, "the segment was recycled while it was read");
         }
     }
-    mqx_journal_view_end(store, &view);
+    end_view(store, &view);
     if (status == MQX_OK && chunked.count > 0 && body != NULL) {
         struct gathering gathering = {.message = message, .body = body, .capacity = capacity};
         status = gather(store, &chunked, &gathering);
@@ -344,41 +439,14 @@ int mqx_journal_fetch(struct mqx_store *store, const struct mqx_message *message
 int mqx_journal_first_lsn(struct mqx_store *store, uint64_t lsn, uint32_t record_length,
                           uint64_t *out)
 {
-    struct mqx_view view;
+    struct view view;
     struct mqx_decoded record;
+    MQX_ASSERT(record_length != 0);
     int status = view_record(store, lsn, record_length, &view, &record);
     if (status == MQX_OK) {
         *out = record.chunked != NULL ? record.chunked->first_lsn : lsn;
-        mqx_journal_view_end(store, &view);
+        MQX_ASSERT(view.size == record_length);
+        end_view(store, &view);
     }
     return status;
-}
-
-/* ---- writing, for the flush leader ---- */
-
-int mqx_journal_write_fd(struct mqx_store *store, uint32_t segment_index, int *out)
-{
-    struct mqx_files *files = store->files;
-    struct mqx_journal *journal = store->region.journal;
-    struct mqx_io *io = store->io;
-    char name[MQX_FILE_NAME_SIZE];
-    mqx_check(mqx_lock_held(&store->region, &journal->flush_lock));
-    mqx_check(segment_index < MQX_SEGMENT_MAX);
-
-    const struct mqx_segment *segment = &journal->segment[segment_index];
-    if (files->write_fd < 0 || files->write_generation != segment->generation) {
-        if (files->write_fd >= 0) {
-            (void)io->ops->close(io, files->write_fd);
-            files->write_fd = -1;
-        }
-        mqx_file_name(name, MQX_FILE_SEGMENT, segment->number);
-        int fd = io->ops->open(io, store->journal_dir, name, MQX_IO_WRITE, 0);
-        if (fd < 0) {
-            return mqx_io_reason(fd, "opening the active journal segment");
-        }
-        files->write_fd = fd;
-        files->write_generation = segment->generation;
-    }
-    *out = files->write_fd;
-    return MQX_OK;
 }

@@ -82,7 +82,7 @@ MUTATIONS = (
         "t3",
         (
             (
-                "journal/journal.c",
+                "journal/ring.c",
                 "const uint64_t end = mqx_round_up(journal->tail, MQX_PAGE_SIZE);",
                 "const uint64_t end = mqx_round_up(journal->tail, 64);",
             ),
@@ -129,10 +129,9 @@ MUTATIONS = (
         "t3",
         (
             (
-                "journal/journal.c",
-                "    err = io->ops->sync_dir(io, store->journal_dir);\n"
-                "    return err == 0 ? MQX_OK : roll_failed",
-                "    err = 0;\n    return err == 0 ? MQX_OK : roll_failed",
+                "journal/segment_pool.c",
+                "        err = io->ops->sync_dir(io, journal_dir);\n",
+                "        err = 0;\n",
             ),
         ),
     ),
@@ -164,7 +163,7 @@ MUTATIONS = (
         "t3",
         (
             (
-                "journal/journal.c",
+                "journal/segment_pool.c",
                 "header, sizeof *header, 0, MQX_IO_DSYNC);",
                 "header, sizeof *header, 0, 0);",
             ),
@@ -270,8 +269,8 @@ MUTATIONS = (
         (
             (
                 "journal/group_commit.c",
-                'return err == 0 ? MQX_OK : flush_failed(store, err, "writing");',
-                "return MQX_OK;",
+                ': mqx_journal_write_failed(store, err, "writing the journal");',
+                ": MQX_OK;",
             ),
         ),
     ),
@@ -280,11 +279,10 @@ MUTATIONS = (
         "t4",
         (
             (
-                "journal/group_commit.c",
-                "flush_failed(struct mqx_store *store, int err, const char *what)\n"
-                "{\n    mqx_region_stop(&store->region, MQX_STOP_BROKEN);\n",
-                "flush_failed(struct mqx_store *store, int err, const char *what)\n"
-                "{\n    (void)store;\n",
+                "journal/segment_pool.c",
+                "    MQX_ASSERT(what != NULL);\n"
+                "    mqx_region_stop(&store->region, MQX_STOP_BROKEN);\n",
+                "    (void)store;\n",
             ),
         ),
     ),
@@ -294,8 +292,8 @@ MUTATIONS = (
         (
             (
                 "journal/group_commit.c",
-                'return err == 0 ? MQX_OK : flush_failed(store, err, "writing");',
-                'return err == 0 ? MQX_OK : mqx_fail(MQRC_OBJECT_DAMAGED, "try again");',
+                ': mqx_journal_write_failed(store, err, "writing the journal");',
+                ': mqx_fail(MQRC_OBJECT_DAMAGED, "try again");',
             ),
         ),
     ),
@@ -340,11 +338,9 @@ MUTATIONS = (
         "t4",
         (
             (
-                "journal/journal.c",
-                "    const int closed = io->ops->close(io, fd);\n"
-                "    if (err != 0 || closed != 0) {",
-                "    const int closed = err != 0 ? 0 : io->ops->close(io, fd);\n"
-                "    if (err != 0 || closed != 0) {",
+                "journal/segment_pool.c",
+                "    const int closed = io->ops->close(io, fd);\n    return err",
+                "    const int closed = err != 0 ? 0 : io->ops->close(io, fd);\n    return err",
             ),
         ),
     ),

@@ -344,7 +344,7 @@ PREPARED = (
     mutation(
         "nobody knows from when on a prepared unit is durable",
         "t2/commit_prepared_lazily",
-        "journal/journal.c",
+        "journal/ring.c",
         "        SET64(&context->decided_lsn, append->end_lsn);\n"
         "        SET32(&context->process, 0);",
         "        SET32(&context->process, 0);",
@@ -352,7 +352,7 @@ PREPARED = (
     mutation(
         "a unit for which nobody waits dies with its process",
         "t2/prepare_lazily",
-        "journal/journal.c",
+        "journal/ring.c",
         "        SET32(&context->process, 0);\n        SET32(&context->state, MQX_CTX_PREPARED);",
         "        SET32(&context->state, MQX_CTX_PREPARED);",
     ),
@@ -435,22 +435,22 @@ SCAN_AND_ARCHIVE = (
     ),
     mutation(
         "an archived name is not flushed",
-        "c/archive",
-        "journal/journal.c",
+        "c/segment_pool",
+        "journal/segment_pool.c",
         "    err = io->ops->sync_dir(io, store->archive_dir);\n",
         "    err = 0;\n",
     ),
     mutation(
         "a retired segment is free at once, whatever becomes of the rest of its retirement",
         "t2/retire_to_spares",
-        "journal/journal.c",
+        "journal/segment_pool.c",
         "        SET32(&segment->state, new_state);\n        SET64(&segment->number, number);",
         "        segment->state = new_state;\n        SET64(&segment->number, number);",
     ),
     mutation(
         "a segment that was archived before a death stays in the table",
         "t2/retire_to_archive",
-        "journal/journal.c",
+        "journal/segment_pool.c",
         "    if (err != 0 && err != -ENOENT) {\n"
         '        return mqx_io_reason(err, "moving a segment to the archive");',
         "    if (err != 0) {\n"
@@ -459,14 +459,14 @@ SCAN_AND_ARCHIVE = (
     mutation(
         "retired segments with linear logging are removed",
         "t3",
-        "journal/journal.c",
+        "journal/segment_pool.c",
         "int err = io->ops->move(io, store->journal_dir, name, store->archive_dir);",
         "int err = io->ops->unlink(io, store->journal_dir, name);",
     ),
     mutation(
         "a segment that was moved before a death is an error for ever",
-        "c/archive",
-        "journal/journal.c",
+        "c/segment_pool",
+        "journal/segment_pool.c",
         "    if (err != 0 && err != -ENOENT) {\n"
         '        return mqx_io_reason(err, "moving a segment to the archive");',
         "    if (err != 0) {\n"
@@ -474,16 +474,16 @@ SCAN_AND_ARCHIVE = (
     ),
     mutation(
         "with linear logging a retired segment becomes a spare",
-        "c/archive",
-        "journal/journal.c",
+        "c/segment_pool",
+        "journal/segment_pool.c",
         "status = store->plan.linear != 0 ? archive_one",
         "status = store->plan.linear != 0 && !keep ? archive_one",
     ),
     mutation(
         "the store goes on when the archive cannot be flushed",
-        "c/archive",
-        "journal/journal.c",
-        ': roll_failed(store, err, "flushing the journal\'s directories");',
+        "c/segment_pool",
+        "journal/segment_pool.c",
+        ': mqx_journal_write_failed(store, err, "flushing the journal\'s directories");',
         ': mqx_io_reason(err, "flushing the journal\'s directories");',
     ),
 )

@@ -1,17 +1,17 @@
 /*
- * test_group_commit.c - proves group_commit.h: nothing counts as durable before it was flushed, one write makes
- * many records durable, a dead leader is replaced, a failure stops the store.
+ * test_group_commit.c - proves group_commit.h: nothing counts as durable before it was flushed, one
+ * write makes many records durable, a dead leader is replaced, a failure stops the store.
  */
 #include "fixtures/harness.h"
 
 #include "base/error.h"
 #include "fixtures/journal_fixture.h"
+#include "journal/journal_private.h"
 
 #include <pthread.h>
 
 static struct psc_message listed[RIG_LISTED_MAX];
 #define RIG RIG_OF
-
 
 static uint32_t count_events(const struct memory_trace *trace, enum memory_event_kind kind)
 {
@@ -340,6 +340,31 @@ TEST(threads_that_commit_at_once_share_flushes_and_lose_nothing)
     CHECK_INT(count, THREADS * EACH);
     for (uint32_t i = 0; i < count; i++) {
         CHECK(rig_verify(&rig, &listed[i]));
+    }
+}
+
+TEST(a_queue_of_batches_that_cannot_be_true_stops_the_store_and_writes_nothing)
+{
+    for (uint32_t what = 0; what < 4; what++) {
+        RIG(rig, 65536);
+        struct mqx_journal *journal = rig.store.region.journal;
+        CHECK_INT(rig_put(&rig, 0, 1, 4, 100, NULL), 0);
+        CHECK_INT(mqx_lock_take(&rig.store.region, &journal->ring_lock), 0);
+        CHECK_INT(mqx_journal_seal(&rig.store), 0);
+        mqx_undo_commit(&journal->ring_lock);
+        mqx_lock_drop(&rig.store.region, &journal->ring_lock);
+        CHECK_INT(journal->sealed_count, 1);
+        struct mqx_sealed *sealed = &journal->sealed[journal->sealed_first];
+        switch (what) {
+        case 0: journal->sealed_first = MQX_SEALED_MAX; break;
+        case 1: journal->sealed_count = MQX_SEALED_MAX + 1; break;
+        case 2: sealed->segment = MQX_SEGMENT_MAX; break;
+        default: sealed->start += 8; break;
+        }
+        const uint64_t writes = memory_io_calls(rig.files, MEMORY_WRITE);
+        CHECK(mqx_flush_to(&rig.store, journal->batch_start) != 0);
+        CHECK_INT(rig.store.region.header->stopped, MQX_STOP_BROKEN);
+        CHECK_INT(memory_io_calls(rig.files, MEMORY_WRITE), writes);
     }
 }
 

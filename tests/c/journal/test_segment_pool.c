@@ -1,22 +1,210 @@
 /*
- * test_archive.c - linear logging: a retired segment moves to the archive, and is in one place and
- * whole after a death or a power cut at any step.
+ * test_segment_pool.c - proves the segment files of journal.h: spares are made, used and made again of
+ * retired segments; a roll or a retirement interrupted at any step is finished; with linear logging
+ * a retired segment moves to the archive, and is whole in one place after a death or a power cut.
  */
 #include "fixtures/harness.h"
 
-#include "fixtures/disk_states.h"
 #include "base/error.h"
-#include "journal/journal.h"
+#include "fixtures/disk_states.h"
 #include "fixtures/journal_fixture.h"
-#include "penstock/journal_scan.h"
 #include "format/segment.h"
+#include "journal/journal_private.h"
+#include "penstock/journal_scan.h"
+
+static struct psc_message listed[RIG_LISTED_MAX];
+#define RIG RIG_OF
+
+/* Leaves segments with nothing alive in them behind. */
+static void fill_segments(struct rig *rig, uint64_t upto)
+{
+    uint64_t number = 1000;
+    while (rig->store.region.journal->next_segment_no <= upto) {
+        CHECK_INT(rig_put(rig, 0, number, 4, 3000, NULL), 0);
+        CHECK_INT(rig_record(rig, 0, PS_REC_GET, number, NULL), 0);
+        number += 1;
+    }
+    CHECK_INT(rig_flush(rig), 0);
+}
+
+TEST(retired_segments_become_spares_with_another_generation_and_are_used_again)
+{
+    RIG(rig, 32768);
+    struct mqx_journal *journal = rig.store.region.journal;
+    static const uint32_t nothing_alive[MQX_SEGMENT_MAX];
+    fill_segments(&rig, 12);
+    const uint64_t used = journal->used_bytes;
+    CHECK_INT(mqx_journal_spare_count(&rig.store), 0);
+    CHECK_INT(mqx_journal_retire(&rig.store, journal->batch_start, nothing_alive), 0);
+    CHECK_INT(mqx_journal_spare_count(&rig.store), 8);
+    CHECK(journal->used_bytes < used);
+    CHECK(!memory_io_remove(rig.files, rig_segment_path(1)));
+    const uint64_t files_made = memory_io_calls(rig.files, MEMORY_ALLOCATE);
+    fill_segments(&rig, 20);
+    CHECK_INT(memory_io_calls(rig.files, MEMORY_ALLOCATE), files_made);
+    CHECK_INT(mqx_journal_spare_count(&rig.store), 0);
+}
+
+TEST(as_many_spares_are_kept_as_the_journal_uses_between_two_checkpoints)
+{
+    static const uint32_t nothing_alive[MQX_SEGMENT_MAX];
+    static const struct { uint64_t limit; uint32_t kept; } cases[] = {{16, 5}, {24, 7}, {40, 8}};
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(cases); i++) {
+        RIG(rig, 32768);
+        struct mqx_journal *journal = rig.store.region.journal;
+        fill_segments(&rig, 12);
+        journal->limit = cases[i].limit * 32768;
+        CHECK(journal->used_bytes <= journal->limit);
+        CHECK_INT(mqx_journal_interval(journal), cases[i].limit * 32768 / 4);
+        CHECK_INT(mqx_journal_retire(&rig.store, journal->batch_start, nothing_alive), 0);
+        CHECK_INT(mqx_journal_spare_count(&rig.store), cases[i].kept);
+    }
+}
+
+TEST(a_live_message_keeps_its_segment_and_all_after_it)
+{
+    RIG(rig, 32768);
+    struct mqx_journal *journal = rig.store.region.journal;
+    static uint32_t alive[MQX_SEGMENT_MAX];
+    fill_segments(&rig, 6);
+    for (uint32_t i = 0; i < MQX_SEGMENT_MAX; i++) {
+        alive[i] = journal->segment[i].number == 3;
+    }
+    CHECK_INT(mqx_journal_retire(&rig.store, journal->batch_start, alive), 0);
+    CHECK(memory_io_bytes(rig.files, rig_segment_path(2), &(uint64_t){0}) == NULL);
+    for (uint64_t number = 3; number <= 6; number++) {
+        CHECK(memory_io_bytes(rig.files, rig_segment_path(number), &(uint64_t){0}) != NULL);
+    }
+}
+
+TEST(a_full_disk_stops_puts_and_space_lets_them_go_on)
+{
+    RIG(rig, 32768);
+    int status = 0;
+    uint64_t number = 1;
+    memory_io_set_space(rig.files, 100000, UINT64_MAX);
+    while (status == 0) {
+        status = rig_put(&rig, 0, number++, 4, 1000, NULL);
+        CHECK(number < 1000);
+    }
+    CHECK_INT(status, MQRC_STORAGE_MEDIUM_FULL);
+    CHECK_INT(rig_record(&rig, 0, PS_REC_GET, 1, NULL), 0);
+    CHECK_INT(rig_flush(&rig), 0);
+    memory_io_set_space(rig.files, UINT64_MAX, UINT64_MAX);
+    CHECK_INT(rig_put(&rig, 0, number, 4, 1000, NULL), 0);
+    CHECK_INT(rig_flush(&rig), 0);
+    rig_crash(&rig);
+    CHECK_INT(rig_open(&rig), 0);
+    CHECK_INT(rig_list(&rig, RIG_QUEUE, listed), number - 2);
+}
+
+TEST(spares_are_made_ahead_within_the_limit)
+{
+    RIG(rig, 65536);
+    struct mqx_journal *journal = rig.store.region.journal;
+    CHECK(mqx_journal_spare_wanted(&rig.store));
+    CHECK_INT(mqx_journal_make_spare(&rig.store, true), 0);
+    CHECK_INT(mqx_journal_spare_count(&rig.store), 1);
+    CHECK(!mqx_journal_spare_wanted(&rig.store));
+    journal->limit = journal->used_bytes;
+    CHECK_INT(mqx_journal_make_spare(&rig.store, true), MQRC_STORAGE_MEDIUM_FULL);
+    CHECK_INT(mqx_journal_spare_count(&rig.store), 1);
+    rig_crash(&rig);
+    CHECK_INT(rig_open(&rig), 0); /* and they are found again */
+    CHECK_INT(mqx_journal_spare_count(&rig.store), 1);
+}
+
+/* A hook that leaves at the n-th call of the file table, as if the process had died there. */
+struct leaving {
+    uint64_t at;
+    uint64_t calls;
+    jmp_buf out;
+};
+
+static void leave(void *arg, enum memory_op op, uint64_t number)
+{
+    struct leaving *leaving = arg;
+    (void)op;
+    (void)number;
+    if (++leaving->calls == leaving->at) {
+        longjmp(leaving->out, 1);
+    }
+}
+
+/* Locks that the dead owner held are repaired as EOWNERDEAD would do it. */
+static void repair(struct mqx_region *region, struct mqx_lock *lock)
+{
+    if (lock->holder == region->process + 1) {
+        mqx_undo_rollback(region, lock);
+        mqx_lock_drop(region, lock);
+    }
+}
+
+TEST(a_roll_is_finished_by_the_next_process_whatever_step_the_first_one_died_at)
+{
+    static struct leaving leaving; /* survives the longjmp */
+    static uint64_t at;
+    for (at = 1; at < 40; at++) {
+        RIG(rig, 32768);
+        CHECK_INT(mqx_journal_make_spare(&rig.store, true), 0);
+        struct mqx_journal *journal = rig.store.region.journal;
+        for (uint64_t number = 1; number <= 6; number++) {
+            CHECK_INT(rig_put(&rig, 0, number, 4, 3500, NULL), 0);
+        }
+        CHECK_INT(rig_flush(&rig), 0);
+        leaving = (struct leaving){.at = at};
+        memory_io_set_hook(rig.files, leave, &leaving);
+        volatile int status = 0;
+        if (setjmp(leaving.out) == 0) {
+            for (uint64_t number = 7; number <= 12 && status == 0; number++) {
+                status = rig_put(&rig, 0, number, 4, 3500, NULL);
+            }
+        }
+        memory_io_set_hook(rig.files, NULL, NULL);
+        CHECK_INT(status, 0);
+        repair(&rig.store.region, &journal->ring_lock);
+        repair(&rig.store.region, &journal->roll_lock);
+        repair(&rig.store.region, &journal->flush_lock);
+        CHECK_INT(rig_put(&rig, 0, 13, 4, 20000, NULL), 0);
+        CHECK_INT(rig_flush(&rig), 0);
+        rig_crash(&rig);
+        CHECK_INT(rig_open(&rig), 0);
+        const uint32_t count = rig_list(&rig, RIG_QUEUE, listed);
+        CHECK(count >= 7);
+        for (uint32_t i = 0; i < count; i++) {
+            CHECK(rig_verify(&rig, &listed[i]));
+        }
+        CHECK_INT(listed[count - 1].number, 13);
+        if (leaving.calls < at) {
+            break; /* nothing was interrupted any more */
+        }
+    }
+    CHECK(at > 6); /* flush; open, header, close, name, directory */
+    CHECK(at < 40);
+}
+
+TEST(file_names_are_recognised_only_in_their_own_spelling)
+{
+    uint64_t number = 0;
+    CHECK_INT(mqx_file_kind_of("0000000012.psj", &number), MQX_FILE_SEGMENT);
+    CHECK_INT(number, 12);
+    CHECK_INT(mqx_file_kind_of("spare-0000000003.psj", &number), MQX_FILE_SPARE);
+    CHECK_INT(mqx_file_kind_of("spare-0000000003.tmp", &number), MQX_FILE_HALF_MADE);
+    CHECK_INT(mqx_file_kind_of("12.psj", &number), MQX_FILE_OTHER);
+    CHECK_INT(mqx_file_kind_of("00000000012.psj", &number), MQX_FILE_OTHER);
+    CHECK_INT(mqx_file_kind_of("0000000012.psjx", &number), MQX_FILE_OTHER);
+    CHECK_INT(mqx_file_kind_of("spare-.psj", &number), MQX_FILE_OTHER);
+    CHECK_INT(mqx_file_kind_of("-000000012.psj", &number), MQX_FILE_OTHER);
+    CHECK_INT(mqx_file_kind_of("", &number), MQX_FILE_OTHER);
+}
+
+/* ---- linear logging ---- */
 
 enum { SEGMENT = 32768 };
 
-static struct psc_message listed[RIG_LISTED_MAX];
 static const uint32_t nothing_alive[MQX_SEGMENT_MAX];
 
-static void start(struct rig *rig)
+static void start_linear(struct rig *rig)
 {
     struct mqx_region_plan plan = rig_plan(SEGMENT);
     plan.linear = 1;
@@ -24,11 +212,11 @@ static void start(struct rig *rig)
     CHECK_INT(rig_open(rig), 0);
     CHECK_INT(rig_define(rig, RIG_QUEUE, RIG_GENERATION), 0);
 }
-#define RIG(name) \
+#define LINEAR_RIG(name) \
     __attribute__((cleanup(rig_free))) struct rig name = {0}; \
-    start(&name)
+    start_linear(&name)
 
-static void fill(struct rig *rig, uint64_t from, uint64_t to)
+static void put_and_get(struct rig *rig, uint64_t from, uint64_t to)
 {
     for (uint64_t number = from; number < to; number++) {
         CHECK_INT(rig_put(rig, 0, number, 4, 3000, NULL), 0);
@@ -52,10 +240,10 @@ static const uint8_t *bytes_of(struct rig *rig, const char *folder, uint64_t num
 
 TEST(retired_segments_move_to_the_archive_whole_and_count_against_no_limit)
 {
-    RIG(rig);
+    LINEAR_RIG(rig);
     struct mqx_journal *journal = rig.store.region.journal;
     uint64_t size = 0;
-    fill(&rig, 1, 60);
+    put_and_get(&rig, 1, 60);
     const uint64_t newest = journal->segment[journal->active - 1].number;
     CHECK(newest > 5);
     uint8_t *const before = malloc(SEGMENT);
@@ -71,17 +259,17 @@ TEST(retired_segments_move_to_the_archive_whole_and_count_against_no_limit)
     CHECK(memcmp(before, bytes_of(&rig, "archive", 2, &size), SEGMENT) == 0);
     free(before);
     CHECK(bytes_of(&rig, "journal", newest, &size) != NULL);
-    fill(&rig, 60, 120);
+    put_and_get(&rig, 60, 120);
     CHECK_INT(mqx_journal_retire(&rig.store, journal->batch_start, nothing_alive), 0);
     CHECK(bytes_of(&rig, "archive", newest, &size) != NULL);
 }
 
 TEST(a_segment_that_was_moved_before_a_death_is_taken_out_of_the_table_by_the_next_retirement)
 {
-    RIG(rig);
+    LINEAR_RIG(rig);
     uint64_t size = 0;
     char name[MQX_FILE_NAME_SIZE];
-    fill(&rig, 1, 30);
+    put_and_get(&rig, 1, 30);
     mqx_file_name(name, MQX_FILE_SEGMENT, 1);
     CHECK_INT(rig.io->ops->move(rig.io, rig.store.journal_dir, name, rig.store.archive_dir), 0);
     const uint64_t syncs = memory_io_calls(rig.files, MEMORY_SYNC_DIR);
@@ -93,14 +281,14 @@ TEST(a_segment_that_was_moved_before_a_death_is_taken_out_of_the_table_by_the_ne
 
 TEST(a_move_that_fails_changes_nothing_and_a_flush_that_fails_stops_the_store)
 {
-    RIG(rig);
+    LINEAR_RIG(rig);
     struct mqx_journal *journal = rig.store.region.journal;
     uint64_t size = 0;
     const struct memory_fault no_move = {.kind = MEMORY_FAULT_ERROR, .at = 1, .error = 28,
                                          .ops = 1u << MEMORY_MOVE};
     const struct memory_fault no_flush = {.kind = MEMORY_FAULT_FLUSH, .at = 2, .error = 5,
                                           .ops = 1u << MEMORY_SYNC_DIR};
-    fill(&rig, 1, 30);
+    put_and_get(&rig, 1, 30);
     const uint64_t used = journal->used_bytes;
     memory_io_set_fault(rig.files, &no_move);
     CHECK_INT(mqx_journal_retire(&rig.store, journal->batch_start, nothing_alive),
@@ -194,9 +382,9 @@ static int after_power_cut(void *arg, const struct disk_state *state)
 /* A file system may bring the two names of a move to the medium one after the other. */
 TEST(a_moved_name_is_flushed_in_the_archive_before_it_is_in_the_journal)
 {
-    RIG(rig);
+    LINEAR_RIG(rig);
     uint32_t moves = 0;
-    fill(&rig, 1, 40);
+    put_and_get(&rig, 1, 40);
     memory_io_record(rig.files, RIG_HOME);
     CHECK_INT(mqx_journal_retire(&rig.store, rig.store.region.journal->batch_start,
                                  nothing_alive), 0);
@@ -216,7 +404,7 @@ TEST(a_moved_name_is_flushed_in_the_archive_before_it_is_in_the_journal)
 
 TEST(a_power_cut_at_any_step_of_a_retirement_leaves_each_segment_whole_in_one_place)
 {
-    RIG(rig);
+    LINEAR_RIG(rig);
     uint64_t size = 0;
     CHECK_INT(rig_fill_and_crash(&rig), 0);
     memory_io_record(rig.files, RIG_HOME);

@@ -1,0 +1,82 @@
+/*
+ * journal_private.h - what the modules of this folder share: the process's cache of segment files,
+ * sealing, and rolling. For journal/ and its tests only.
+ *
+ * Order of use, no circle: group_commit -> segment_pool -> ring; journal_reader -> ring.
+ *
+ * Locks of struct mqx_files, each part has its own: the mapping cache the mutex, the write
+ * descriptor the region's flush lock, the sum of spares the region's ring lock.
+ */
+#ifndef PENSTOCK_JOURNAL_PRIVATE_H
+#define PENSTOCK_JOURNAL_PRIVATE_H
+
+#include "journal/journal.h"
+
+#include <pthread.h>
+
+enum { MQX_MAPPED_MAX = 64 };
+
+struct mqx_mapped { /* a segment file mapped read-only */
+    const unsigned char *at; /* NULL: entry free */
+    uint64_t base_lsn;
+    uint64_t size;
+    uint64_t generation;     /* of the segment when it was mapped */
+    uint64_t number;
+    uint64_t used_at;        /* turn of the last use */
+    uint32_t index;          /* in the segment table */
+    uint32_t views;          /* that have not ended */
+};
+
+struct mqx_files { /* what a process remembers of segment files */
+    pthread_mutex_t mutex;
+    struct mqx_mapped mapped[MQX_MAPPED_MAX];
+    uint64_t turn;
+
+    int write_fd;              /* -1: none */
+    uint64_t write_generation; /* of the segment it belongs to */
+
+    /* Sum of spare sizes, valid while these two are unchanged: each change of the set of spares
+     * changes one of them. */
+    uint64_t spare_bytes;
+    uint64_t seen_generation;
+    uint64_t seen_used_bytes;
+};
+
+/* ---- ring (ring lock held) ---- */
+
+/* The segment being appended to. NULL: `active` cannot be true, the queue manager is stopped. */
+struct mqx_segment *mqx_ring_active(const struct mqx_region *region);
+/* Bytes that can be appended without asking the disk for more. */
+uint64_t mqx_ring_room(struct mqx_store *store, const struct mqx_segment *active);
+/* Bytes of all spares. */
+uint64_t mqx_ring_spare_bytes(struct mqx_store *store);
+/* Closes the open batch if it has records (the caller commits): MQX_NEED_RING when the queue of
+ * sealed batches is full. */
+int mqx_journal_seal(struct mqx_store *store) MQX_MUST_USE;
+/* Queues an empty batch, a mark page (the same way); MQX_NEED_SEGMENT when the segment has no page
+ * left. */
+int mqx_journal_seal_mark(struct mqx_store *store) MQX_MUST_USE;
+
+/* ---- ring (takes the ring lock) ---- */
+
+/* End of the closed segment's batches, 0 when the active one is not closed. */
+uint64_t mqx_journal_closed_end(struct mqx_store *store);
+
+/* ---- segment_pool ---- */
+
+/* Puts a spare in place of the closed segment, once that is durable; 0 too when another process did
+ * or when it must be flushed first: the caller then repeats what it wanted. */
+int mqx_journal_roll(struct mqx_store *store) MQX_MUST_USE;
+/* After a failed write or flush the content of the medium is unknown: stops the queue manager for
+ * all processes. Returns MQRC_CONNECTION_BROKEN with "<what> failed: <error>". */
+int mqx_journal_write_failed(struct mqx_store *store, int negated_errno, const char *what) MQX_COLD;
+
+/* Size of the smallest segment that may become the active one. */
+static inline uint64_t mqx_journal_smallest_segment(const struct mqx_journal *journal)
+{
+    MQX_ASSERT(journal != NULL);
+    return journal->segment_size < journal->first_segment_size ? journal->segment_size
+                                                               : journal->first_segment_size;
+}
+
+#endif

@@ -1,0 +1,513 @@
+/*
+ * ring.c - appending records to the log ring. See journal.h for terms and invariants.
+ *
+ * An append under the ring lock, in this order:
+ *   1. Is there room? A put must leave the reserve, the record must fit the active segment and the
+ *      ring. A segment without room is closed: its open batch is sealed, its state becomes FULL.
+ *   2. Every slot that the micro-transaction will change is validated; nothing is changed yet.
+ *   3. The bytes are copied into the ring, beyond `tail`: nobody reads them there.
+ *   4. Undoable stores: tail, batch count, context, message, object; then the commit.
+ * A process that dies before the commit leaves bytes beyond `tail`, which do no harm.
+ *
+ * Locks. Everything here is done under the ring lock, which the mqx_journal_ functions take; only
+ * unit ids and reserve_bytes are atomic. A hold copies MQX_RING_RECORD_MAX bytes at most (rule 23).
+ *
+ * Errors. MQX_NEED_RING, MQX_NEED_SEGMENT and MQRC_STORAGE_MEDIUM_FULL leave everything as it was,
+ * except that a segment without room is closed. An impossible value in the region stops the queue
+ * manager (region/damage.h).
+ */
+#include "journal/journal_private.h"
+
+#include "base/error.h"
+#include "region/damage.h"
+
+#include <string.h>
+
+enum {
+    RESERVE_MIN = 65536,
+    RESERVE_MESSAGE = 128, /* bytes of journal kept for a persistent message's removal */
+    RESERVE_CONTEXT = 4096,
+};
+
+#define SET32(at, value) mqx_undo_store32(region->base, &journal->ring_lock, (at), (value))
+#define SET64(at, value) mqx_undo_store64(region->base, &journal->ring_lock, (at), (value))
+
+/* ---- the segment table ---- */
+
+struct mqx_segment *mqx_ring_active(const struct mqx_region *region)
+{
+    struct mqx_journal *journal = region->journal;
+    const uint32_t active = journal->active;
+    MQX_ASSERT(mqx_lock_held(region, &journal->ring_lock));
+    if (MQX_UNLIKELY(active < 1 || active > MQX_SEGMENT_MAX)) {
+        (void)mqx_region_damage(region, "journal's active segment", active);
+        return NULL;
+    }
+    return &journal->segment[active - 1];
+}
+
+int mqx_journal_segment_of(const struct mqx_region *region, uint64_t lsn)
+{
+    MQX_ASSERT(region != NULL);
+    MQX_ASSERT(region->journal != NULL);
+    for (int i = 0; i < MQX_SEGMENT_MAX; i++) {
+        const struct mqx_segment *segment = &region->journal->segment[i];
+        if ((segment->state == MQX_SEG_ACTIVE || segment->state == MQX_SEG_FULL) &&
+            lsn >= segment->base_lsn && lsn - segment->base_lsn < segment->size) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+uint64_t mqx_journal_closed_end(struct mqx_store *store)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    uint64_t end = 0;
+    MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
+    if (mqx_lock_take(region, &journal->ring_lock) == MQX_OK) {
+        const struct mqx_segment *active = mqx_ring_active(region);
+        end = active != NULL && active->state == MQX_SEG_FULL ? active->end_lsn : 0;
+        mqx_lock_drop(region, &journal->ring_lock);
+    }
+    MQX_ASSERT(end % MQX_PAGE_SIZE == 0);
+    return end;
+}
+
+uint64_t mqx_journal_unit_id(struct mqx_store *store)
+{
+    MQX_ASSERT(store != NULL);
+    const uint64_t id = mqx_fetch_add(&store->region.journal->next_unit_id, 1);
+    MQX_ASSERT(id != 0);
+    return id;
+}
+
+/* ---- room for appends ---- */
+
+uint64_t mqx_journal_reserve_for(const struct mqx_region *region, uint64_t messages,
+                                 uint64_t contexts)
+{
+    const uint64_t quarter = mqx_journal_smallest_segment(region->journal) / 4;
+    const uint64_t least = quarter < RESERVE_MIN ? quarter : RESERVE_MIN;
+    const uint64_t wanted = messages * RESERVE_MESSAGE + contexts * RESERVE_CONTEXT;
+    MQX_ASSERT(messages <= UINT32_MAX); /* slots are 32 bits, so the sum cannot overflow */
+    MQX_ASSERT(contexts <= UINT32_MAX);
+    return wanted > least ? wanted : least;
+}
+
+/* Adds up the table only after the set of spares has changed. */
+uint64_t mqx_ring_spare_bytes(struct mqx_store *store)
+{
+    struct mqx_files *files = store->files;
+    const struct mqx_journal *journal = store->region.journal;
+    MQX_ASSERT(files != NULL); /* mqx_journal_attach() comes first */
+    MQX_ASSERT(mqx_lock_held(&store->region, &journal->ring_lock));
+    if (files->seen_generation != journal->next_generation ||
+        files->seen_used_bytes != journal->used_bytes) {
+        uint64_t sum = 0;
+        for (uint32_t i = 0; i < MQX_SEGMENT_MAX; i++) {
+            sum += journal->segment[i].state == MQX_SEG_SPARE ? journal->segment[i].size : 0;
+        }
+        files->spare_bytes = sum;
+        files->seen_generation = journal->next_generation;
+        files->seen_used_bytes = journal->used_bytes;
+    }
+    return files->spare_bytes;
+}
+
+uint64_t mqx_ring_room(struct mqx_store *store, const struct mqx_segment *active)
+{
+    const struct mqx_journal *journal = store->region.journal;
+    MQX_ASSERT(active != NULL);
+    MQX_ASSERT(mqx_lock_held(&store->region, &journal->ring_lock));
+    const uint64_t end = active->base_lsn + active->size;
+    const uint64_t rest =
+        active->state == MQX_SEG_ACTIVE && journal->tail < end ? end - journal->tail : 0;
+    return rest + mqx_ring_spare_bytes(store);
+}
+
+/* ---- the ring (ring lock held) ---- */
+
+static void ring_copy(const struct mqx_region *region, uint64_t lsn, const unsigned char *from,
+                      uint32_t length)
+{
+    const uint64_t size = region->journal->ring_size;
+    const uint64_t until_wrap = size - (lsn & (size - 1));
+    const uint32_t first = length < until_wrap ? length : (uint32_t)until_wrap;
+    MQX_ASSERT(lsn % 8 == 0);
+    MQX_ASSERT(length <= MQX_RING_RECORD_MAX);
+    MQX_ASSERT(mqx_lock_held(region, &region->journal->ring_lock));
+    memcpy(mqx_ring_at(region, lsn), from, first);
+    memcpy(mqx_ring_at(region, lsn + first), from + first, length - first);
+}
+
+static bool ring_has_room(const struct mqx_journal *journal, uint64_t end)
+{
+    MQX_ASSERT(end >= journal->tail);
+    MQX_ASSERT(end - journal->tail <= MQX_RING_RECORD_MAX);
+    return mqx_round_up(end, MQX_PAGE_SIZE) - journal->written <= journal->ring_size;
+}
+
+/* Queues what lies in the open batch and opens the next one behind it. */
+static int queue_batch(struct mqx_store *store)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(mqx_lock_held(region, &journal->ring_lock));
+    if (journal->sealed_count >= MQX_SEALED_MAX) {
+        return MQX_NEED_RING;
+    }
+    const uint64_t end = mqx_round_up(journal->tail, MQX_PAGE_SIZE);
+    MQX_ASSERT(journal->batch_start % MQX_PAGE_SIZE == 0);
+    MQX_ASSERT(journal->tail >= journal->batch_start + sizeof(struct psj_batch));
+    memset(mqx_ring_at(region, journal->tail), 0, end - journal->tail); /* within one page */
+    struct mqx_sealed *sealed =
+        &journal->sealed[(journal->sealed_first + journal->sealed_count) % MQX_SEALED_MAX];
+    SET64(&sealed->start, journal->batch_start);
+    SET32(&sealed->length, (uint32_t)(journal->tail - journal->batch_start));
+    SET32(&sealed->record_count, journal->batch_records);
+    SET32(&sealed->segment, journal->active - 1);
+    SET32(&journal->sealed_count, journal->sealed_count + 1);
+    SET64(&journal->batch_start, end);
+    SET64(&journal->tail, end + sizeof(struct psj_batch));
+    SET32(&journal->batch_records, 0);
+    return MQX_OK;
+}
+
+int mqx_journal_seal(struct mqx_store *store)
+{
+    MQX_ASSERT(store != NULL);
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.journal->ring_lock));
+    return store->region.journal->batch_records == 0 ? MQX_OK : queue_batch(store);
+}
+
+int mqx_journal_seal_mark(struct mqx_store *store)
+{
+    struct mqx_journal *journal = store->region.journal;
+    const struct mqx_segment *active = mqx_ring_active(&store->region);
+    if (active == NULL) {
+        return mqx_region_stop_reason(&store->region);
+    }
+    MQX_ASSERT(journal->batch_records == 0); /* the caller has looked, in this lock hold */
+    MQX_ASSERT(journal->sealed_count == 0);
+    if (active->state != MQX_SEG_ACTIVE || journal->tail > active->base_lsn + active->size) {
+        return MQX_NEED_SEGMENT;
+    }
+    return ring_has_room(journal, journal->tail) ? queue_batch(store) : MQX_NEED_RING;
+}
+
+/* Nothing more goes into the active segment. Commits. */
+static int close_segment(struct mqx_store *store, struct mqx_segment *active)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(active->state == MQX_SEG_ACTIVE);
+    MQX_ASSERT(mqx_lock_held(region, &journal->ring_lock));
+    int status = mqx_journal_seal(store);
+    if (status == MQX_OK) {
+        MQX_ASSERT(journal->batch_start > active->base_lsn);
+        MQX_ASSERT(journal->batch_start <= active->base_lsn + active->size);
+        SET64(&active->end_lsn, journal->batch_start);
+        SET32(&active->state, MQX_SEG_FULL);
+        mqx_undo_commit(&journal->ring_lock);
+        status = MQX_NEED_SEGMENT;
+    }
+    return status;
+}
+
+/* ---- appending one record ---- */
+
+/* Is there room for so many bytes at `tail`? *out_closes: the segment has none and is to be
+ * closed. */
+static int check_room(struct mqx_store *store, const struct mqx_segment *active, uint32_t length,
+                      uint32_t flags, bool *out_closes)
+{
+    struct mqx_journal *journal = store->region.journal;
+    MQX_ASSERT(length > 0);
+    MQX_ASSERT(mqx_lock_held(&store->region, &journal->ring_lock));
+
+    *out_closes = false;
+    if ((flags & MQX_APPEND_PUT) != 0 &&
+        mqx_ring_room(store, active) < length + mqx_load_relaxed(&journal->reserve_bytes)) {
+        return MQRC_STORAGE_MEDIUM_FULL;
+    }
+    if (active->state != MQX_SEG_ACTIVE) {
+        return MQX_NEED_SEGMENT;
+    }
+    if (journal->tail + length > active->base_lsn + active->size) {
+        *out_closes = true;
+        return MQX_NEED_SEGMENT;
+    }
+    return ring_has_room(journal, journal->tail + length) ? MQX_OK : MQX_NEED_RING;
+}
+
+/* The same for a record; closes the segment that has no room for it. */
+static int require_room(struct mqx_store *store, uint32_t length, uint32_t flags)
+{
+    struct mqx_segment *active = mqx_ring_active(&store->region);
+    bool closes = false;
+    MQX_ASSERT(length <= MQX_RING_RECORD_MAX);
+    MQX_ASSERT(store->region.journal->ring_lock.undo_count == 0);
+    if (active == NULL) {
+        return mqx_region_stop_reason(&store->region);
+    }
+    const int status = check_room(store, active, length, flags, &closes);
+    return closes ? close_segment(store, active) : status;
+}
+
+static void note_in_context(struct mqx_region *region, struct mqx_context *context,
+                            const struct mqx_append *append)
+{
+    struct mqx_journal *journal = region->journal;
+    const struct psj_record *record = (const void *)append->record;
+    const uint32_t ends = append->flags & (MQX_APPEND_DECIDES | MQX_APPEND_PREPARES);
+    MQX_ASSERT(append->end_lsn == append->lsn + append->length);
+    MQX_ASSERT(ends != (MQX_APPEND_DECIDES | MQX_APPEND_PREPARES)); /* one of them, or neither */
+    MQX_ASSERT(context->first_lsn <= append->lsn);
+
+    if (context->unit_id == 0 && record->unit_id != 0) {
+        SET64(&context->unit_id, record->unit_id);
+    }
+    if (context->first_lsn == 0) {
+        SET64(&context->first_lsn, append->lsn);
+    }
+    if (ends == MQX_APPEND_DECIDES) {
+        SET64(&context->decided_lsn, append->end_lsn);
+        SET32(&context->state, MQX_CTX_DECIDED);
+    } else if (ends == MQX_APPEND_PREPARES) {
+        SET64(&context->decided_lsn, append->end_lsn);
+        SET32(&context->process, 0);
+        SET32(&context->state, MQX_CTX_PREPARED);
+    } else {
+        SET32(&context->record_count, context->record_count + 1);
+        SET32(&context->running_crc, mqx_running_crc(context->running_crc, record));
+    }
+}
+
+struct noted { /* what an append changes besides the journal, NULL: nothing */
+    struct mqx_context *context;
+    struct mqx_message *message;
+    struct mqx_object *object;
+};
+
+/* Finds context, message and object; validates their slots before anything is changed. */
+static int find_noted(const struct mqx_region *region, const struct mqx_append *append,
+                      struct noted *out)
+{
+    *out = (struct noted){
+        .context = mqx_context(region, append->context),
+        .message = mqx_message(region, append->message),
+        .object = mqx_object(region, append->object),
+    };
+    MQX_ASSERT((out->context == NULL) || append->context != 0);
+    MQX_ASSERT((append->flags & (MQX_APPEND_DECIDES | MQX_APPEND_PREPARES)) == 0 ||
+               append->context != 0); /* only a unit is decided */
+    if (MQX_UNLIKELY(append->context != 0 && out->context == NULL)) {
+        return mqx_region_damage(region, "context slot of an append", append->context);
+    }
+    if (MQX_UNLIKELY(append->message != 0 && out->message == NULL)) {
+        return mqx_region_damage(region, "message slot of an append", append->message);
+    }
+    if (MQX_UNLIKELY(append->object != 0 && out->object == NULL)) {
+        return mqx_region_damage(region, "object slot of an append", append->object);
+    }
+    return MQX_OK;
+}
+
+/* One micro-transaction: the record is in the ring, and everything it names says so. */
+static int enter_record(struct mqx_region *region, struct mqx_append *append)
+{
+    struct mqx_journal *journal = region->journal;
+    struct noted noted;
+    MQX_ASSERT(journal->ring_lock.undo_count == 0);
+    int status = find_noted(region, append, &noted);
+    if (status != MQX_OK) {
+        return status;
+    }
+    append->lsn = journal->tail;
+    append->end_lsn = journal->tail + append->length;
+    ring_copy(region, append->lsn, append->record, append->length);
+    mqx_order();
+    SET64(&journal->tail, append->end_lsn);
+    SET32(&journal->batch_records, journal->batch_records + 1);
+    if (noted.context != NULL) {
+        note_in_context(region, noted.context, append);
+    }
+    if (noted.message != NULL) {
+        SET64(&noted.message->lsn, append->lsn);
+        SET32(&noted.message->record_length, append->length);
+    }
+    if (noted.object != NULL) {
+        SET32(&noted.object->state, append->object_state);
+    }
+    mqx_undo_commit(&journal->ring_lock);
+    MQX_ASSERT(journal->tail == append->end_lsn);
+    return MQX_OK;
+}
+
+/* Can a record of this length be in a segment at all? */
+static int check_length(const struct mqx_journal *journal, uint32_t length)
+{
+    MQX_ASSERT(length >= sizeof(struct psj_record));
+    MQX_ASSERT(length % 8 == 0);
+    MQX_ASSERT(length <= MQX_RING_RECORD_MAX);
+    if (length > mqx_journal_smallest_segment(journal) - MQX_PAGE_SIZE - sizeof(struct psj_batch)) {
+        return mqx_fail(MQRC_RESOURCE_PROBLEM, "a record of %u bytes does not fit into a segment",
+                        length);
+    }
+    return MQX_OK;
+}
+
+int mqx_journal_try_append(struct mqx_store *store, struct mqx_append *append)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(append->record != NULL);
+    MQX_ASSERT(((const struct psj_record *)(const void *)append->record)->length ==
+               append->length);
+    int status = check_length(journal, append->length);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = mqx_lock_take(region, &journal->ring_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = mqx_region_stopped(region) != MQX_RUNNING
+                 ? mqx_region_stop_reason(region)
+                 : require_room(store, append->length, append->flags);
+    if (status == MQX_OK) {
+        status = enter_record(region, append);
+    }
+    mqx_undo_rollback(region, &journal->ring_lock); /* of a segment that could not be closed */
+    mqx_lock_drop(region, &journal->ring_lock);
+    return status;
+}
+
+/* ---- appending a run ---- */
+
+/* How many of the run's next records go in together; one when not even that fits. */
+static uint32_t count_fitting(struct mqx_store *store, const struct mqx_segment *active,
+                              const struct mqx_run *run, uint32_t *out_bytes)
+{
+    uint32_t count = run->count - run->done;
+    uint32_t bytes = 0;
+    bool closes;
+    MQX_ASSERT(run->done < run->count);
+    for (uint32_t i = 0; i < count; i++) {
+        bytes += run->length[run->done + i];
+    }
+    MQX_ASSERT(bytes <= MQX_RING_RECORD_MAX);
+    while (count > 1 && check_room(store, active, bytes, run->flags, &closes) != MQX_OK) {
+        count -= 1;
+        bytes -= run->length[run->done + count];
+    }
+    *out_bytes = bytes;
+    MQX_ASSERT(count >= 1);
+    return count;
+}
+
+/* The stores that enter one record of a run at `lsn`; its crc field goes to *out_crc. */
+static int enter_of_run(struct mqx_region *region, const struct mqx_run *run, uint32_t i,
+                        const struct psj_record *record, uint64_t lsn, uint32_t *out_crc)
+{
+    struct mqx_journal *journal = region->journal;
+    struct mqx_message *message = mqx_message(region, run->message[i]);
+    MQX_ASSERT(i < run->count);
+    MQX_ASSERT(record->length == run->length[i]);
+    *out_crc = record->crc;
+    if (message != NULL) {
+        SET64(&message->lsn, lsn);
+        SET32(&message->record_length, run->length[i]);
+    } else if (MQX_UNLIKELY(run->message[i] != 0)) {
+        return mqx_region_damage(region, "message slot of an append", run->message[i]);
+    }
+    return MQX_OK;
+}
+
+/* One micro-transaction: `count` records are in the ring; context and messages say so. */
+static int enter_run(struct mqx_store *store, struct mqx_run *run, uint32_t count, uint32_t bytes)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    struct mqx_context *context = mqx_context(region, run->context);
+    const unsigned char *records = run->records + run->done_bytes;
+    const uint64_t first = journal->tail;
+    uint32_t crcs[MQX_RUN_MAX];
+    uint32_t at = 0;
+    int status = MQX_OK;
+    MQX_ASSERT(count >= 1);
+    MQX_ASSERT(count <= MQX_RUN_MAX);
+    if (MQX_UNLIKELY(context == NULL)) {
+        return mqx_region_damage(region, "context slot of an append", run->context);
+    }
+    ring_copy(region, first, records, bytes);
+    mqx_order();
+    if (context->unit_id == 0) {
+        SET64(&context->unit_id, ((const struct psj_record *)(const void *)records)->unit_id);
+    }
+    if (context->first_lsn == 0) {
+        SET64(&context->first_lsn, first);
+    }
+    for (uint32_t i = 0; i < count && status == MQX_OK; i++) {
+        const struct psj_record *record = (const void *)(records + at);
+        status = enter_of_run(region, run, run->done + i, record, first + at, &crcs[i]);
+        at += run->length[run->done + i];
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    MQX_ASSERT(at == bytes);
+    SET32(&context->record_count, context->record_count + count);
+    SET32(&context->running_crc, mqx_running_crcs(context->running_crc, crcs, count));
+    SET32(&journal->batch_records, journal->batch_records + count);
+    SET64(&journal->tail, first + bytes);
+    mqx_undo_commit(&journal->ring_lock);
+    run->done += count;
+    run->done_bytes += bytes;
+    return MQX_OK;
+}
+
+/* Ring lock held. Enters what fits, in one micro-transaction. */
+static int append_part(struct mqx_store *store, struct mqx_run *run)
+{
+    const struct mqx_segment *active = mqx_ring_active(&store->region);
+    uint32_t bytes = 0;
+    MQX_ASSERT(run->done < run->count);
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.journal->ring_lock));
+    if (active == NULL) {
+        return mqx_region_stop_reason(&store->region);
+    }
+    const uint32_t count = count_fitting(store, active, run, &bytes);
+    const int status = require_room(store, bytes, run->flags);
+    return status == MQX_OK ? enter_run(store, run, count, bytes) : status;
+}
+
+int mqx_journal_try_run(struct mqx_store *store, struct mqx_run *run)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    int status = MQX_OK;
+    MQX_ASSERT(run->count <= MQX_RUN_MAX);
+    MQX_ASSERT(run->done <= run->count);
+    MQX_ASSERT(run->context != 0);
+    for (uint32_t i = run->done; i < run->count && status == MQX_OK; i++) {
+        status = check_length(journal, run->length[i]);
+    }
+    if (status == MQX_OK) {
+        status = mqx_lock_take(region, &journal->ring_lock);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (mqx_region_stopped(region) != MQX_RUNNING) {
+        status = mqx_region_stop_reason(region);
+    }
+    while (status == MQX_OK && run->done < run->count) { /* each turn enters one at least */
+        status = append_part(store, run);
+    }
+    mqx_undo_rollback(region, &journal->ring_lock); /* of a segment that could not be closed */
+    mqx_lock_drop(region, &journal->ring_lock);
+    return status;
+}

@@ -1,0 +1,595 @@
+/*
+ * segment_pool.c - spare segment files: making them, rolling into one, retiring segments to them.
+ * See journal.h for terms and invariants.
+ *
+ * A roll, step by step, and what a process that comes after a death finds:
+ *   1. An append that does not fit seals the open batch and closes the segment (ring.c).
+ *   2. Everything sealed is flushed (group_commit.c). The segment is now durable up to its end_lsn.
+ *   3. Under the roll lock a spare gets its header page, written with data sync while it still has
+ *      the spare's name. After a death: the same spare gets its header again.
+ *   4. It is renamed and the directory flushed. After a death: the spare's name is gone, the file
+ *      is found under the next segment's name and taken as it is.
+ *   5. One ring micro-transaction makes it the active segment.
+ *
+ * A retirement with linear logging, under the roll lock:
+ *   1. The file moves to the archive, in one step of the file system: it is in one place or in the
+ *      other, whole. After a death before the table knows: the next retirement finds the name gone
+ *      and continues with step 2. After a power cut that undoes the move: the restart finds the
+ *      segment where it was, and the checkpoint after it retires it again.
+ *   2. Archive and journal directory are flushed, the archive first: the name appears on the
+ *      medium before it is seen to be gone.
+ *   3. One ring micro-transaction frees the table's entry.
+ *
+ * Invariants
+ *   1. A table entry is SPARE only while its file exists under the spare's name, except between
+ *      steps 4 and 5 of a roll; used_bytes counts the files of all entries that are not FREE.
+ *   2. Segments are retired from the oldest on: those kept have no hole.
+ *
+ * Locks. Roll lock for every change of files and table, the ring lock inside it for the table.
+ * Making a spare's file takes long and is done without a lock.
+ *
+ * Errors. MQRC_STORAGE_MEDIUM_FULL at the limit, at MQX_SEGMENT_MAX files, or on a full disk: the
+ * table is unchanged and no file is left. A failed write or flush on the way into a segment stops
+ * the queue manager (mqx_journal_write_failed).
+ */
+#include "journal/journal_private.h"
+
+#include "base/error.h"
+#include "format/segment.h"
+#include "region/damage.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    SPARES_KEPT_MIN = 2,   /* full-size files that retiring keeps */
+    SPARES_KEPT_MAX = 8,
+};
+
+#define SET32(at, value) mqx_undo_store32(region->base, &journal->ring_lock, (at), (value))
+#define SET64(at, value) mqx_undo_store64(region->base, &journal->ring_lock, (at), (value))
+
+/* ---- spares ---- */
+
+static int free_entry(const struct mqx_region *region)
+{
+    const struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(mqx_lock_held(region, &journal->roll_lock));
+    MQX_ASSERT(journal->used_bytes > 0); /* there is a segment, always */
+    for (int i = 0; i < MQX_SEGMENT_MAX; i++) {
+        if (journal->segment[i].state == MQX_SEG_FREE) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* The spare that is used next: the oldest; -1 when there is none. */
+static int next_spare(const struct mqx_region *region)
+{
+    const struct mqx_journal *journal = region->journal;
+    int found = -1;
+    MQX_ASSERT(mqx_lock_held(region, &journal->roll_lock));
+    for (int i = 0; i < MQX_SEGMENT_MAX; i++) {
+        const struct mqx_segment *segment = &journal->segment[i];
+        if (segment->state == MQX_SEG_SPARE &&
+            (found < 0 || segment->number < journal->segment[found].number)) {
+            found = i;
+        }
+    }
+    return found;
+}
+
+uint32_t mqx_journal_spare_count(struct mqx_store *store)
+{
+    uint32_t count = 0;
+    MQX_ASSERT(store != NULL);
+    for (uint32_t i = 0; i < MQX_SEGMENT_MAX; i++) {
+        count += store->region.journal->segment[i].state == MQX_SEG_SPARE;
+    }
+    MQX_ASSERT(count < MQX_SEGMENT_MAX); /* one is the active segment */
+    return count;
+}
+
+/* Roll lock held: the file spare-<number>.psj exists and is whole. */
+static int register_spare(struct mqx_store *store, uint64_t number, uint64_t size)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    const int index = free_entry(region);
+    MQX_ASSERT(size >= PS_MIN_SEGMENT);
+    MQX_ASSERT(size % MQX_PAGE_SIZE == 0);
+    if (index < 0) {
+        return mqx_fail(MQRC_STORAGE_MEDIUM_FULL, "the journal has %d segment files, the most",
+                        MQX_SEGMENT_MAX);
+    }
+    int status = mqx_lock_take(region, &journal->ring_lock);
+    if (status == MQX_OK) {
+        struct mqx_segment *segment = &journal->segment[index];
+        SET64(&segment->number, number);
+        SET64(&segment->size, size);
+        SET32(&segment->state, MQX_SEG_SPARE);
+        SET64(&journal->used_bytes, journal->used_bytes + size);
+        mqx_undo_commit(&journal->ring_lock);
+        mqx_lock_drop(region, &journal->ring_lock);
+    }
+    return status;
+}
+
+/* Unit ids are unique in the store, so they name spares without a lock. */
+static int create_spare(struct mqx_store *store, uint64_t size, uint64_t *out_number)
+{
+    *out_number = mqx_journal_unit_id(store);
+    MQX_ASSERT(*out_number != 0);
+    MQX_ASSERT(size >= PS_MIN_SEGMENT);
+    return mqx_spare_create(store->io, store->journal_dir, *out_number, size);
+}
+
+static void remove_spare(struct mqx_store *store, uint64_t number)
+{
+    char name[MQX_FILE_NAME_SIZE];
+    MQX_ASSERT(number != 0);
+    mqx_file_name(name, MQX_FILE_SPARE, number);
+    MQX_ASSERT(mqx_file_kind_of(name, &number) == MQX_FILE_SPARE);
+    (void)store->io->ops->unlink(store->io, store->journal_dir, name);
+}
+
+static bool limit_allows(const struct mqx_journal *journal, uint64_t size)
+{
+    MQX_ASSERT(size > 0);
+    return size <= journal->limit && journal->used_bytes <= journal->limit - size;
+}
+
+static MQX_COLD int limit_reached(const struct mqx_journal *journal)
+{
+    return mqx_fail(MQRC_STORAGE_MEDIUM_FULL,
+                    "the journal's files have %" PRIu64 " bytes, %" PRIu64 " are allowed",
+                    journal->used_bytes, journal->limit);
+}
+
+/* The file is made without a lock, since that takes long; then it is entered into the table. */
+int mqx_journal_make_spare(struct mqx_store *store, bool full_size)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    uint64_t number = 0;
+    uint64_t size = full_size ? journal->segment_size : journal->first_segment_size;
+    MQX_ASSERT(!mqx_lock_held(region, &journal->roll_lock));
+    MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
+    if (!limit_allows(journal, size)) {
+        size = mqx_journal_smallest_segment(journal);
+    }
+    if (!limit_allows(journal, size)) {
+        return limit_reached(journal);
+    }
+    int status = create_spare(store, size, &number);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = mqx_lock_take(region, &journal->roll_lock);
+    if (status == MQX_OK) {
+        status = limit_allows(journal, size) ? register_spare(store, number, size)
+                                             : limit_reached(journal);
+        mqx_lock_drop(region, &journal->roll_lock);
+    }
+    if (status != MQX_OK) {
+        remove_spare(store, number);
+    }
+    return status;
+}
+
+/* Roll lock held: a new spare, in the table. */
+static int add_spare(struct mqx_store *store, uint64_t size)
+{
+    uint64_t number = 0;
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.journal->roll_lock));
+    int status = create_spare(store, size, &number);
+    if (status == MQX_OK) {
+        status = register_spare(store, number, size);
+    }
+    MQX_ASSERT(status != MQX_OK || number != 0);
+    return status;
+}
+
+/* Bytes that can be appended without another file. */
+static int read_room(struct mqx_store *store, uint64_t *out)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(out != NULL);
+    int status = mqx_lock_take(region, &journal->ring_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const struct mqx_segment *active = mqx_ring_active(region);
+    if (active != NULL) {
+        *out = mqx_ring_room(store, active);
+    } else {
+        status = mqx_region_stop_reason(region);
+    }
+    mqx_lock_drop(region, &journal->ring_lock);
+    MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
+    return status;
+}
+
+int mqx_journal_make_room(struct mqx_store *store, uint32_t length)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    uint64_t room = 0;
+    MQX_ASSERT(length > 0);
+    int status = mqx_lock_take(region, &journal->roll_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const uint64_t wanted = length + mqx_load_relaxed(&journal->reserve_bytes);
+    status = read_room(store, &room);
+    if (status == MQX_OK && room < wanted) {
+        const bool large = wanted > journal->first_segment_size &&
+                           limit_allows(journal, journal->segment_size);
+        const uint64_t size = large ? journal->segment_size : journal->first_segment_size;
+        status = limit_allows(journal, size) ? add_spare(store, size) : limit_reached(journal);
+    }
+    mqx_lock_drop(region, &journal->roll_lock);
+    return status;
+}
+
+bool mqx_journal_spare_wanted(struct mqx_store *store)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
+    if (mqx_lock_take(region, &journal->ring_lock) != MQX_OK) {
+        return false;
+    }
+    const struct mqx_segment *active = mqx_ring_active(region);
+    const uint64_t twice = 2 * mqx_load_relaxed(&journal->reserve_bytes);
+    const bool wanted = active != NULL &&
+                        (mqx_ring_spare_bytes(store) == 0 ||
+                         mqx_ring_room(store, active) < twice) &&
+                        limit_allows(journal, mqx_journal_smallest_segment(journal));
+    mqx_lock_drop(region, &journal->ring_lock);
+    return wanted;
+}
+
+/* ---- rolling (roll lock held) ---- */
+
+static struct psj_segment next_header(const struct mqx_journal *journal,
+                                      const struct mqx_segment *closed, uint64_t size)
+{
+    MQX_ASSERT(closed->state == MQX_SEG_FULL);
+    MQX_ASSERT(closed->end_lsn > closed->base_lsn);
+    MQX_ASSERT(closed->end_lsn <= closed->base_lsn + closed->size);
+    return (struct psj_segment){
+        .segment_no = journal->next_segment_no,
+        .generation = journal->next_generation,
+        .restart_epoch = journal->restart_epoch,
+        .base_lsn = closed->base_lsn + closed->size,
+        .size = size,
+        .prev_end_lsn = closed->end_lsn,
+    };
+}
+
+int mqx_journal_write_failed(struct mqx_store *store, int negated_errno, const char *what)
+{
+    MQX_ASSERT(negated_errno < 0);
+    MQX_ASSERT(what != NULL);
+    mqx_region_stop(&store->region, MQX_STOP_BROKEN);
+    return mqx_fail(MQRC_CONNECTION_BROKEN,
+                    "%s failed: %s; the queue manager has stopped, the outcome of open calls is "
+                    "unknown until restart", what, strerror(-negated_errno));
+}
+
+/* Writes the header page of an open file and closes it. */
+static int write_header(struct mqx_io *io, int fd, const struct psj_segment *header)
+{
+    MQX_ASSERT(fd >= 0);
+    MQX_ASSERT(header->crc != 0 || header->segment_no != 0); /* sealed */
+    const int err = mqx_io_write_all(io, fd, header, sizeof *header, 0, MQX_IO_DSYNC);
+    const int closed = io->ops->close(io, fd);
+    return err != 0 ? err : closed;
+}
+
+int mqx_segment_begin(struct mqx_io *io, int journal_dir, const uint8_t qm_id[16],
+                      uint64_t spare_number, struct psj_segment *header,
+                      struct mqx_segment_failure *out)
+{
+    char from[MQX_FILE_NAME_SIZE], to[MQX_FILE_NAME_SIZE];
+    bool renamed = false;
+    MQX_ASSERT(header->segment_no != 0);
+    MQX_ASSERT(header->base_lsn % MQX_PAGE_SIZE == 0);
+    memcpy(header->qm_id, qm_id, sizeof header->qm_id);
+    header->created_us = io->ops->now_us(io);
+    mqx_segment_seal(header);
+    mqx_file_name(from, MQX_FILE_SPARE, spare_number);
+    mqx_file_name(to, MQX_FILE_SEGMENT, header->segment_no);
+
+    *out = (struct mqx_segment_failure){.step = "opening a spare segment"};
+    int fd = io->ops->open(io, journal_dir, from, MQX_IO_WRITE, 0);
+    if (fd == -ENOENT) {
+        renamed = true;
+        fd = io->ops->open(io, journal_dir, to, MQX_IO_WRITE, 0);
+    }
+    if (fd < 0) {
+        return fd;
+    }
+    *out = (struct mqx_segment_failure){.step = "writing a segment header", .unknown = true};
+    int err = write_header(io, fd, header);
+    if (err == 0 && !renamed) {
+        *out = (struct mqx_segment_failure){.step = "renaming a spare segment"};
+        err = io->ops->rename(io, journal_dir, from, to);
+    }
+    if (err == 0) {
+        *out = (struct mqx_segment_failure){.step = "flushing the journal directory",
+                                            .unknown = true};
+        err = io->ops->sync_dir(io, journal_dir);
+    }
+    return err;
+}
+
+/* Steps 3 and 4: header, name. */
+static int begin_segment(struct mqx_store *store, uint64_t spare, struct psj_segment *header)
+{
+    struct mqx_segment_failure failure;
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.journal->roll_lock));
+    const int err = mqx_segment_begin(store->io, store->journal_dir, store->qm_id, spare, header,
+                                      &failure);
+    MQX_ASSERT(err <= 0);
+    if (err == 0) {
+        return MQX_OK;
+    }
+    return failure.unknown ? mqx_journal_write_failed(store, err, failure.step)
+                           : mqx_io_reason(err, failure.step);
+}
+
+/* Step 5. */
+static int make_active(struct mqx_store *store, uint32_t index, const struct psj_segment *header)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    struct mqx_segment *segment = &journal->segment[index];
+    const uint64_t first_batch = header->base_lsn + MQX_PAGE_SIZE;
+    MQX_ASSERT(index < MQX_SEGMENT_MAX);
+    MQX_ASSERT(mqx_lock_held(region, &journal->roll_lock));
+    int status = mqx_lock_take(region, &journal->ring_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (MQX_UNLIKELY(journal->sealed_count != 0 &&
+                     journal->written > mqx_load_acquire(&journal->durable))) {
+        status = mqx_region_damage(region, "journal's sealed batches", journal->sealed_count);
+        mqx_lock_drop(region, &journal->ring_lock);
+        return status;
+    }
+    MQX_ASSERT(header->base_lsn >= journal->batch_start); /* LSNs rise */
+    MQX_ASSERT(journal->batch_records == 0);
+    SET64(&segment->number, header->segment_no);
+    SET64(&segment->generation, header->generation);
+    SET64(&segment->base_lsn, header->base_lsn);
+    SET64(&segment->end_lsn, 0);
+    SET64(&segment->live_bytes, 0);
+    SET32(&segment->live_messages, 0);
+    SET64(&segment->prev_end_lsn, header->prev_end_lsn);
+    SET32(&segment->state, MQX_SEG_ACTIVE);
+    SET64(&journal->next_segment_no, header->segment_no + 1);
+    SET64(&journal->next_generation, header->generation + 1);
+    SET32(&journal->active, index + 1);
+    SET64(&journal->batch_start, first_batch);
+    SET64(&journal->tail, first_batch + sizeof(struct psj_batch));
+    SET32(&journal->batch_records, 0);
+    SET64(&journal->written, first_batch);
+    SET32(&journal->epoch_written, 1);
+    mqx_undo_commit(&journal->ring_lock);
+    mqx_lock_drop(region, &journal->ring_lock);
+    return MQX_OK;
+}
+
+/* A copy of the closed segment's entry; it changes only under the roll lock, which is held. */
+static int read_closed(struct mqx_region *region, struct mqx_segment *out)
+{
+    struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(mqx_lock_held(region, &journal->roll_lock));
+    MQX_ASSERT(out != NULL);
+    int status = mqx_lock_take(region, &journal->ring_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const struct mqx_segment *active = mqx_ring_active(region);
+    if (active != NULL) {
+        *out = *active;
+    } else {
+        status = mqx_region_stop_reason(region);
+    }
+    mqx_lock_drop(region, &journal->ring_lock);
+    return status;
+}
+
+/* Every next record needs a segment: when no spare is ready a small one is made at once, even
+ * beyond the limit, because only records that may use the reserve come this far. */
+static int roll_locked(struct mqx_store *store)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    struct mqx_segment closed = {0};
+    int status = read_closed(region, &closed);
+    int spare = next_spare(region);
+    if (status == MQX_OK && spare < 0) {
+        status = add_spare(store, journal->first_segment_size);
+        spare = next_spare(region);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (MQX_UNLIKELY(spare < 0)) {
+        return mqx_region_damage(region, "journal's segment table", MQX_SEGMENT_MAX);
+    }
+    struct psj_segment header = next_header(journal, &closed, journal->segment[spare].size);
+    MQX_ASSERT(header.generation > closed.generation);
+    MQX_ASSERT(header.segment_no > closed.number);
+    status = begin_segment(store, journal->segment[spare].number, &header);
+    return status == MQX_OK ? make_active(store, (uint32_t)spare, &header) : status;
+}
+
+int mqx_journal_roll(struct mqx_store *store)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
+    int status = mqx_lock_take(region, &journal->roll_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    MQX_ASSERT(journal->roll_lock.undo_count == 0); /* the table is changed under the ring lock */
+    /* The closed segment changes only under the roll lock, and its end is fixed. */
+    const uint64_t end = mqx_journal_closed_end(store);
+    if (mqx_region_stopped(region) != MQX_RUNNING) {
+        status = mqx_region_stop_reason(region);
+    } else if (end != 0 && mqx_load_acquire(&journal->durable) >= end) {
+        status = roll_locked(store);
+    }
+    mqx_lock_drop(region, &journal->roll_lock);
+    return status;
+}
+
+/* ---- retiring ---- */
+
+uint64_t mqx_journal_interval(const struct mqx_journal *journal)
+{
+    const uint64_t usual = 256ull << 20;
+    MQX_ASSERT(journal != NULL);
+    return journal->limit / 4 < usual ? journal->limit / 4 : usual;
+}
+
+/* What is used from one checkpoint to the next: a file that is written over need not be made,
+ * filled with zeroes and flushed while others want the disk. */
+static uint32_t spares_kept(const struct mqx_journal *journal)
+{
+    const uint64_t used = mqx_journal_interval(journal) / journal->segment_size + 1;
+    MQX_ASSERT(used >= 1);
+    return used < SPARES_KEPT_MIN   ? SPARES_KEPT_MIN
+           : used > SPARES_KEPT_MAX ? SPARES_KEPT_MAX
+                                    : (uint32_t)used;
+}
+
+/* The segment with the lowest number, when nothing in it is needed any more; else -1. */
+static int next_retired(const struct mqx_region *region, uint64_t begin_lsn, const uint32_t *live)
+{
+    const struct mqx_journal *journal = region->journal;
+    int oldest = -1;
+    MQX_ASSERT(mqx_lock_held(region, &journal->roll_lock));
+    MQX_ASSERT(live != NULL);
+    for (int i = 0; i < MQX_SEGMENT_MAX; i++) {
+        const struct mqx_segment *segment = &journal->segment[i];
+        if ((segment->state == MQX_SEG_FULL || segment->state == MQX_SEG_ACTIVE) &&
+            (oldest < 0 || segment->number < journal->segment[oldest].number)) {
+            oldest = i;
+        }
+    }
+    if (oldest < 0 || (uint32_t)oldest + 1 == journal->active || live[oldest] != 0 ||
+        journal->segment[oldest].end_lsn > begin_lsn) {
+        return -1;
+    }
+    if (MQX_UNLIKELY(journal->segment[oldest].state != MQX_SEG_FULL)) {
+        (void)mqx_region_damage(region, "state of a journal segment", (uint64_t)oldest);
+        return -1;
+    }
+    return oldest;
+}
+
+/* After the file has its new name, or none (new_state FREE). The new generation makes cached
+ * mappings of the old use invalid. */
+static int set_retired(struct mqx_store *store, uint32_t index, uint32_t new_state, uint64_t number)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    struct mqx_segment *segment = &journal->segment[index];
+    MQX_ASSERT(new_state == MQX_SEG_SPARE || new_state == MQX_SEG_FREE);
+    MQX_ASSERT((new_state == MQX_SEG_SPARE) == (number != 0));
+    MQX_ASSERT(index + 1 != journal->active);
+    int status = mqx_lock_take(region, &journal->ring_lock);
+    if (status == MQX_OK) {
+        SET32(&segment->state, new_state);
+        SET64(&segment->number, number);
+        SET64(&segment->generation, journal->next_generation);
+        SET64(&journal->next_generation, journal->next_generation + 1);
+        if (new_state == MQX_SEG_FREE) {
+            SET64(&journal->used_bytes, journal->used_bytes - segment->size);
+        }
+        mqx_undo_commit(&journal->ring_lock);
+        mqx_lock_drop(region, &journal->ring_lock);
+    }
+    return status;
+}
+
+/* A file that is already gone (a process died between name and table) only leaves the table. */
+static int retire_one(struct mqx_store *store, uint32_t index, bool keep)
+{
+    struct mqx_io *io = store->io;
+    const struct mqx_segment *segment = &store->region.journal->segment[index];
+    char name[MQX_FILE_NAME_SIZE], spare[MQX_FILE_NAME_SIZE];
+    MQX_ASSERT(segment->state == MQX_SEG_FULL);
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.journal->roll_lock));
+    mqx_file_name(name, MQX_FILE_SEGMENT, segment->number);
+    if (keep) {
+        const uint64_t number = mqx_journal_unit_id(store);
+        mqx_file_name(spare, MQX_FILE_SPARE, number);
+        int err = io->ops->rename(io, store->journal_dir, name, spare);
+        if (err == 0) { /* the old name must not come back once the header says something else */
+            err = io->ops->sync_dir(io, store->journal_dir);
+            return err == 0 ? set_retired(store, index, MQX_SEG_SPARE, number)
+                            : mqx_journal_write_failed(store, err,
+                                                       "flushing the journal directory");
+        }
+        if (err != -ENOENT) {
+            return mqx_io_reason(err, "renaming a retired segment");
+        }
+    }
+    const int err = io->ops->unlink(io, store->journal_dir, name);
+    if (err != 0 && err != -ENOENT) {
+        return mqx_io_reason(err, "removing a retired segment");
+    }
+    return set_retired(store, index, MQX_SEG_FREE, 0);
+}
+
+static int archive_one(struct mqx_store *store, uint32_t index)
+{
+    struct mqx_io *io = store->io;
+    char name[MQX_FILE_NAME_SIZE];
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.journal->roll_lock));
+    MQX_ASSERT(store->archive_dir >= 0);
+    mqx_file_name(name, MQX_FILE_SEGMENT, store->region.journal->segment[index].number);
+    int err = io->ops->move(io, store->journal_dir, name, store->archive_dir);
+    if (err != 0 && err != -ENOENT) {
+        return mqx_io_reason(err, "moving a segment to the archive");
+    }
+    err = io->ops->sync_dir(io, store->archive_dir);
+    if (err == 0) {
+        err = io->ops->sync_dir(io, store->journal_dir);
+    }
+    return err == 0 ? set_retired(store, index, MQX_SEG_FREE, 0)
+                    : mqx_journal_write_failed(store, err, "flushing the journal's directories");
+}
+
+int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn, const uint32_t *live)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(live != NULL);
+    int status = mqx_lock_take(region, &journal->roll_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    uint32_t spares = mqx_journal_spare_count(store);
+    int i = next_retired(region, begin_lsn, live);
+    while (i >= 0 && status == MQX_OK) { /* each turn leaves one segment fewer */
+        const bool keep = journal->segment[i].size == journal->segment_size &&
+                          spares < spares_kept(journal) && journal->used_bytes <= journal->limit;
+        spares += keep;
+        status = store->plan.linear != 0 ? archive_one(store, (uint32_t)i)
+                                         : retire_one(store, (uint32_t)i, keep);
+        i = next_retired(region, begin_lsn, live);
+    }
+    mqx_lock_drop(region, &journal->roll_lock);
+    return status;
+}
