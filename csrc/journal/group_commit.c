@@ -16,8 +16,8 @@
  *
  * The first write of a restart that continues an old segment is done alone and with data sync. So
  * whatever may lie behind the end of a journal that looks clean was written by a process whose
- * first batch is there: a page that was lost cannot hide later ones that would become valid behind a
- * new batch of the same length.
+ * first batch is there: a page that was lost cannot hide later ones that would become valid behind
+ * a new batch of the same length.
  */
 #include "journal/group_commit.h"
 
@@ -63,14 +63,22 @@ static MQX_COLD int stop_without_write(struct mqx_store *store)
                     "restart", text);
 }
 
-/* ---- the queue of sealed batches (flush lock held) ---- */
+/* ---- the queue of sealed batches (flush lock held) ----
+ *
+ * sealed[] is a ring of MQX_SEALED_MAX entries in the region, oldest first. Appends add at its end
+ * under the ring lock; only the leader removes at its front. So an entry that the leader has seen
+ * stays as it is while the flush lock is held, with or without the ring lock.
+ */
 
+/* The i-th batch of the queue, the oldest is 0. The index wraps, so no value of sealed_first
+ * leads outside the array. */
 static const struct mqx_sealed *sealed_at(const struct mqx_journal *journal, uint32_t i)
 {
     MQX_ASSERT(i < MQX_SEALED_MAX);
     return &journal->sealed[(journal->sealed_first + i) % MQX_SEALED_MAX];
 }
 
+/* LSN behind the pages of the batch: where the next one may begin. */
 static uint64_t sealed_end(const struct mqx_sealed *sealed)
 {
     MQX_ASSERT(sealed->start % MQX_PAGE_SIZE == 0);
@@ -163,7 +171,12 @@ static int collect(struct mqx_store *store, struct flight *out)
     return status;
 }
 
-/* ---- writing a flight ---- */
+/* ---- writing a flight ----
+ *
+ * What adjoins is written with one call, so that a load of many small commits costs one data sync
+ * for all of them. After a restart that continues an old segment the first flight is one batch
+ * (epoch_written is 0).
+ */
 
 /* The descriptor of the segment, which stays open until another one is asked for (flush lock held:
  * it guards the cached descriptor). */
@@ -252,6 +265,10 @@ static bool fill_batch(struct mqx_store *store, const struct mqx_sealed *sealed,
            sealed_end(sealed) <= segment->base_lsn + segment->size;
 }
 
+/* Fills in the headers of the flight's batches and writes them with one call; `flags` is
+ * MQX_IO_DSYNC or 0. The ring wraps, so there may be two parts. The file offset of an LSN is its
+ * distance from the segment's base_lsn. A batch that the ring cannot hold stops the queue manager
+ * before anything is written (rule 28). */
 static int write_flight(struct mqx_store *store, const struct flight *flight, int flags)
 {
     const struct mqx_region *region = &store->region;
@@ -285,6 +302,8 @@ static int write_flight(struct mqx_store *store, const struct flight *flight, in
     return err == 0 ? MQX_OK : mqx_journal_write_failed(store, err, "writing the journal");
 }
 
+/* After the write: `written` moves behind the flight, its batches leave the queue, statistics are
+ * counted. A process that dies before this leaves the batches to the next leader. */
 static int note_written(struct mqx_store *store, const struct flight *flight, uint64_t now_us)
 {
     struct mqx_region *region = &store->region;
@@ -351,7 +370,12 @@ static int sync_written(struct mqx_store *store)
     return MQX_OK;
 }
 
-/* ---- leading and following ---- */
+/* ---- leading and following ----
+ *
+ * A caller reads flush_word, then `durable`, then tries the flush lock. When another thread leads,
+ * it sleeps as long as flush_word has the value it read: a leader that published in between has
+ * raised it. The counter of waiters spares leaders the wake-up call when nobody sleeps.
+ */
 
 /* Flush lock held. Writes at least one flight, and more until `target` is written. */
 static int lead(struct mqx_store *store, uint64_t target, bool durably)
@@ -406,6 +430,8 @@ static void follow(struct mqx_journal *journal, uint32_t seen)
     (void)mqx_fetch_add(&journal->flush_waiters, (uint32_t)-1);
 }
 
+/* A follower sleeps on the value of flush_word that it read before it tried the lock, so a leader
+ * that finishes in between has changed the word and the sleep returns at once. */
 int mqx_flush_to(struct mqx_store *store, uint64_t lsn)
 {
     struct mqx_region *region = &store->region;
@@ -443,6 +469,8 @@ int mqx_flush_to(struct mqx_store *store, uint64_t lsn)
     }
 }
 
+/* Leads without data sync: what is written leaves the ring, but `durable` does not move. When
+ * another leader is at work its write makes room too, so one wait for it is enough. */
 int mqx_flush_room(struct mqx_store *store)
 {
     struct mqx_region *region = &store->region;
@@ -503,6 +531,8 @@ static int mark_step(struct mqx_store *store, bool *out_done)
     return status;
 }
 
+/* Attempts, because appends may slip in between two steps; when all are lost the next idle moment
+ * or the next segment's header covers what is left open. */
 int mqx_flush_mark(struct mqx_store *store)
 {
     struct mqx_region *region = &store->region;
@@ -523,8 +553,14 @@ int mqx_flush_mark(struct mqx_store *store)
     return status;
 }
 
-/* ---- appending ---- */
+/* ---- appending ----
+ *
+ * An append that lacks room waits here, outside all locks, and tries again: room that was made may
+ * have gone to another append, so this is a loop.
+ */
 
+/* Three kinds of refusal, three remedies: the ring is full (write it out), no spare is ready for
+ * a put (make one within the limit), the segment is closed (flush it, then roll). */
 int mqx_journal_make_way(struct mqx_store *store, uint32_t length, int need)
 {
     MQX_ASSERT(need != MQX_OK);
@@ -543,12 +579,15 @@ int mqx_journal_make_way(struct mqx_store *store, uint32_t length, int need)
     return status == MQX_OK ? mqx_journal_roll(store) : status;
 }
 
+/* Every attempt lost its room to another append. */
 static MQX_COLD int append_starved(void)
 {
     return mqx_fail(MQRC_RESOURCE_PROBLEM, "no room in the journal in %d attempts",
                     APPEND_ATTEMPTS);
 }
 
+/* The usual case is one attempt. Bounded, so that a fault in the accounting of room cannot become
+ * an endless loop. */
 int mqx_journal_append(struct mqx_store *store, struct mqx_append *append)
 {
     MQX_ASSERT(append != NULL);
@@ -566,6 +605,8 @@ int mqx_journal_append(struct mqx_store *store, struct mqx_append *append)
     return append_starved();
 }
 
+/* As mqx_journal_append(); records that were entered by an attempt are not repeated by the next.
+ */
 int mqx_journal_append_run(struct mqx_store *store, struct mqx_run *run)
 {
     MQX_ASSERT(run != NULL);

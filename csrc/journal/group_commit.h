@@ -15,6 +15,15 @@
  *              that was written is durable.
  *   mark page  a batch without records; its header carries the durable LSN.
  *
+ * One flush, in order; a leader may die between any two steps
+ *   step                                  lock            visible to others
+ *   1. collect: seal, take a flight       flush, ring     the batch is in sealed[]
+ *   2. headers into the ring              flush           nothing: headers are below batch_start
+ *   3. the write                          flush           nothing
+ *   4. durable = end of the flight        flush           followers' loads of `durable`
+ *   5. written, queue, statistics         flush, ring     room in the ring
+ *   6. flush_word, wake                   none            sleeping followers
+ *
  * Invariants
  *   1. The flush lock is robust and held during the write, so a dead leader's successor starts only
  *      after the kernel ended the old write, and writes the same sealed batches again.

@@ -26,6 +26,17 @@
  *               that found the tail not clean.
  *   reserve     journal space kept for records that free the journal: gets, commits, backouts.
  *
+ * Positions in the stream, from old to new
+ *
+ *       durable          written             batch_start            tail
+ *          |                |                     |                   |
+ *   ... on the medium | at the kernel | sealed batches ... | header | records | free ...
+ *                     (unsynced != 0)   only in the ring     open batch
+ *
+ *   Everything below `durable` survives a power cut, everything below `written` a crash of all
+ *   processes, everything below `tail` the death of any process while another one is attached (or
+ *   attaches before the machine stops): the ring is in the region.
+ *
  * Invariants
  *   1. durable <= written <= start of the oldest sealed batch or batch_start, except that a leader
  *      raises `durable` just before `written`; tail - written <= ring_size.

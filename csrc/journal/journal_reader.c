@@ -7,6 +7,17 @@
  *   view      bytes of a mapping in use by one call; the mapping stays while a view is open.
  *   piece     the part of a chunked body that one CHUNK record holds.
  *
+ * A fetch of a message whose PUT record is at `lsn`
+ *   view_record(lsn)           the mapping is found or made, the pages are populated, the record is
+ *                              decoded with its checksum
+ *   check_put, copy_put        it is that message; descriptor and inline body are copied
+ *   is_current                 the file was not recycled during the copy
+ *   gather                     only for a chunked body: the same for each CHUNK record, from the
+ *                              last to the first
+ *
+ * Which mapping goes when all MQX_MAPPED_MAX are taken: the one unused for longest that has no open
+ * view. A journal of usual size has fewer segments than that.
+ *
  * Invariants
  *   1. A mapping is used only while the segment table shows its generation at its index; one that
  *      is out of date is unmapped when its last view ends.
@@ -32,6 +43,7 @@
 
 /* ---- attaching ---- */
 
+/* The cache begins empty: no mapping, no descriptor. */
 int mqx_journal_attach(struct mqx_store *store)
 {
     MQX_ASSERT(store->io != NULL);
@@ -49,12 +61,15 @@ int mqx_journal_attach(struct mqx_store *store)
     return MQX_OK;
 }
 
+/* Called when the store is closed, by one thread; errors of unmap and close change nothing for
+ * the files. */
 void mqx_journal_detach(struct mqx_store *store)
 {
     struct mqx_files *files = store->files;
     if (files == NULL) {
         return;
     }
+    MQX_ASSERT(store->io != NULL);
     for (uint32_t i = 0; i < MQX_MAPPED_MAX; i++) {
         MQX_ASSERT(files->mapped[i].at == NULL || files->mapped[i].views == 0);
         if (files->mapped[i].at != NULL) {
@@ -72,6 +87,7 @@ void mqx_journal_detach(struct mqx_store *store)
 
 /* ---- errors ---- */
 
+/* The text every refusal of this file gives: segment file, offset in it, what is wrong there. */
 static MQX_COLD int damaged(const struct mqx_mapped *file, uint64_t lsn, const char *what)
 {
     MQX_ASSERT(lsn >= file->base_lsn);
@@ -82,6 +98,8 @@ static MQX_COLD int damaged(const struct mqx_mapped *file, uint64_t lsn, const c
 
 /* ---- the cache (mutex held) ---- */
 
+/* Does the segment table still show the use of the file that was mapped? Read without a lock: the
+ * generation is raised in the same micro-transaction as the state (invariant 3). */
 static bool is_current(const struct mqx_store *store, const struct mqx_mapped *file)
 {
     const struct mqx_segment *segment = &store->region.journal->segment[file->index];
@@ -92,6 +110,7 @@ static bool is_current(const struct mqx_store *store, const struct mqx_mapped *f
            (state == MQX_SEG_ACTIVE || state == MQX_SEG_FULL);
 }
 
+/* Frees the cache entry. No view may be open. */
 static void unmap(struct mqx_store *store, struct mqx_mapped *file)
 {
     MQX_ASSERT(file->views == 0);
@@ -100,6 +119,8 @@ static void unmap(struct mqx_store *store, struct mqx_mapped *file)
     file->at = NULL;
 }
 
+/* The current mapping that holds the LSN, or NULL; mappings of an earlier use of a file are
+ * removed on the way. */
 static struct mqx_mapped *find_mapped(struct mqx_store *store, uint64_t lsn)
 {
     struct mqx_files *files = store->files;
@@ -159,6 +180,8 @@ static int find_segment(struct mqx_store *store, uint64_t lsn, struct mqx_segmen
     return holds ? index : -1;
 }
 
+/* Maps the segment's file read-only; 0 or a negated errno. The descriptor is closed again:
+ * MQX_MAPPED_MAX mappings cost no descriptors. */
 static int map_file(struct mqx_store *store, const struct mqx_segment *segment, void **out)
 {
     struct mqx_io *io = store->io;
@@ -182,6 +205,8 @@ static int map_file(struct mqx_store *store, const struct mqx_segment *segment, 
     return err;
 }
 
+/* Maps the segment that holds the LSN into a free entry of the cache. Mutex held. An LSN that no
+ * segment holds is damage of the message entry that named it. */
 static int map_segment(struct mqx_store *store, uint64_t lsn, struct mqx_mapped **out)
 {
     struct mqx_segment segment;
@@ -224,6 +249,7 @@ struct view {
     struct mqx_mapped *file;
 };
 
+/* Populates the pages of the view, so that a bad sector is reported here (rule 30). */
 static int make_readable(struct mqx_store *store, const struct view *view)
 {
     const uintptr_t start = (uintptr_t)view->at & ~(uintptr_t)(MQX_PAGE_SIZE - 1);
@@ -233,6 +259,7 @@ static int make_readable(struct mqx_store *store, const struct view *view)
                                     (uintptr_t)view->at + view->size - start);
 }
 
+/* The mapping may be removed from now on; at once when it is out of date. */
 static void end_view(struct mqx_store *store, struct view *view)
 {
     struct mqx_files *files = store->files;
@@ -248,6 +275,8 @@ static void end_view(struct mqx_store *store, struct view *view)
     view->at = NULL;
 }
 
+/* `size` bytes at `lsn`, mapped and populated; end_view() when this returned 0. The mutex is not
+ * held while pages are read from the medium. */
 static int begin_view(struct mqx_store *store, uint64_t lsn, uint64_t size, struct view *out)
 {
     struct mqx_files *files = store->files;
@@ -322,6 +351,8 @@ struct gathering { /* of the pieces of a body, from its end */
     uint32_t number; /* the next piece has this number - 1 */
 };
 
+/* Verifies that the record is the piece before the one taken last, and copies what of it fits
+ * into the caller's buffer. Numbers and offsets must meet without a gap. */
 static int take_piece(struct gathering *gathering, const struct mqx_decoded *record,
                       const struct mqx_mapped *file, uint64_t lsn)
 {
@@ -345,6 +376,8 @@ static int take_piece(struct gathering *gathering, const struct mqx_decoded *rec
     return MQX_OK;
 }
 
+/* Collects the pieces of a chunked body, from the last to the first: each names its predecessor.
+ * Each is verified against message number, total length and the piece after it. */
 static int gather(struct mqx_store *store, const struct ps_chunked *chunked,
                   struct gathering *gathering)
 {
@@ -373,6 +406,8 @@ static int gather(struct mqx_store *store, const struct ps_chunked *chunked,
     return status;
 }
 
+/* Is the decoded record the PUT of that message? Number, length and count of chunks must agree
+ * with the message's entry. */
 static int check_put(const struct mqx_message *message, const struct mqx_decoded *record,
                      const struct mqx_mapped *file)
 {
@@ -388,6 +423,7 @@ static int check_put(const struct mqx_message *message, const struct mqx_decoded
     return MQX_OK;
 }
 
+/* Copies the parts of a PUT that the caller asked for; the body up to `capacity`. */
 static void copy_put(const struct mqx_decoded *record, struct ps_descriptor *descriptor,
                      struct ps_descriptor_ext *ext, void *body, uint64_t capacity)
 {
@@ -404,6 +440,8 @@ static void copy_put(const struct mqx_decoded *record, struct ps_descriptor *des
     }
 }
 
+/* One view for the PUT record, then one for each piece. The comparison of the generation after
+ * the copy is what makes a lock needless (invariant 3). */
 int mqx_journal_fetch(struct mqx_store *store, const struct mqx_message *message,
                       struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
                       uint64_t capacity)
@@ -436,6 +474,7 @@ int mqx_journal_fetch(struct mqx_store *store, const struct mqx_message *message
     return status;
 }
 
+/* Used by checkpoints: a chunked message keeps all segments from its first piece on. */
 int mqx_journal_first_lsn(struct mqx_store *store, uint64_t lsn, uint32_t record_length,
                           uint64_t *out)
 {

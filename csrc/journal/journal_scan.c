@@ -1,5 +1,38 @@
 /*
- * journal_scan.c - see journal_scan.h.
+ * journal_scan.c - see penstock/journal_scan.h: a segment as rows of chosen columns.
+ *
+ * Terms
+ *   chosen batch   one whose time and LSNs overlap what the caller asked for; others are stepped
+ *                  over by their headers.
+ *   passed record  one of a known type that is no row: not decoded. A record of an unknown type
+ *                  is decoded, and refused when its must-understand bit is set.
+ *   piece          the part of a body that one CHUNK record holds; pieces are gathered from the
+ *                  last to the first, each names its predecessor.
+ *
+ * The state machine of mqe_journal_scan_next()
+ *   in_batch 0, at < limit              begin_batch: verify the batch at `at`, or step over it
+ *                                       when it is not chosen
+ *   in_batch 1, record_at in the batch  one_record: give a row, or step over the record
+ *   in_batch 1, record_at at its end    next_batch
+ *   at = limit, or end_lsn reached      MQE_SCAN_END
+ * It stops in front of a record that does not fit into the rows, the bodies or the segments that
+ * the caller has given, and goes on with the same record at the next call.
+ *
+ * What is decoded of a PUT: its bytes up to the section BODY are copied into the record buffer (512
+ * at first, all when that is not enough) and decoded there with the length cut to that point; the
+ * body is copied from the segment straight into the caller's memory. So a scan without bodies
+ * touches a few cache lines of each record.
+ *
+ * Invariants
+ *   1. A length is read once, into memory of this thread, and checked there before it is used: the
+ *      segment may be recycled while it is scanned (rule 8, rule 41).
+ *   2. `record_at` is in the batch at `at`, and `at` <= limit <= length.
+ *   3. Rows are given only of a batch whose checksums were verified.
+ *
+ * No locks, no region, no allocation beyond the thread's record buffer (mqx_scratch).
+ *
+ * Errors. Results of enum mqe_journal_scan_result; `problem` and `problem_offset` say what is wrong
+ * and where.
  */
 #include "penstock/journal_scan.h"
 
@@ -16,6 +49,7 @@ enum {
     SECTOR = 512,
     QUEUES = 1,   /* name space of the objects that hold messages */
     PREFIX = 512, /* a PUT record without its body fits into it */
+    TENTH_US = 100000,
 };
 
 #define TYPE(name) (1ull << PS_REC_##name)
@@ -23,7 +57,7 @@ enum {
     (TYPE(PUT) | TYPE(GET) | TYPE(COMMIT) | TYPE(BACKOUT) | TYPE(PREPARE) |                \
      TYPE(COMMIT_PREPARED) | TYPE(BACKOUT_PREPARED) | TYPE(EXPIRE) | TYPE(OBJECT_DELETE) | \
      TYPE(CLEAR) | TYPE(TAKEN))
-/* What is passed by without a look when it is no row; all others must be understood. */
+/* Not decoded when it is no row; all others must be understood. */
 #define PASSED_TYPES (MESSAGE_TYPES | TYPE(CHUNK) | TYPE(OBJECT) | TYPE(IMAGE_CONSUMED))
 
 /* ---- columns ---- */
@@ -42,10 +76,13 @@ struct row { /* what a record says outside its descriptor */
     uint8_t event;
     uint8_t commits;
     uint8_t body_state;
-    char name[MQX_NAME_SIZE]; /* that an OBJECT or OBJECT_DELETE record tells */
+    char name[MQX_NAME_SIZE]; /* in an OBJECT or OBJECT_DELETE record */
 };
 
-enum { FROM_ROW, FROM_DESCRIPTOR, FROM_EXT };
+enum { FROM_ROW, FROM_DESCRIPTOR, FROM_EXT }; /* the struct that a column's value lies in */
+
+/* The columns, in the order that callers see. ROW: of every row; PUT: of rows of messages; MD and
+ * EXT: of the descriptor and of its extension. Size and offset come from the struct. */
 
 #define FIELD(message, name, kind, from, type, member)                                     \
     {#name, MQE_SCAN_##kind, sizeof((type *)0)->member, message, from, offsetof(type, member)}
@@ -107,6 +144,7 @@ static void copy_text(unsigned char *to, const unsigned char *from, uint32_t siz
     static const uint64_t blanks = 0x2020202020202020u;
     uint32_t used = size;
     uint64_t word = 0;
+    MQX_ASSERT(size > 0);
     while (used >= sizeof word) { /* most texts are short, or nothing */
         memcpy(&word, from + used - sizeof word, sizeof word);
         if (word != 0 && word != blanks) {
@@ -117,15 +155,19 @@ static void copy_text(unsigned char *to, const unsigned char *from, uint32_t siz
     while (used > 0 && (from[used - 1] == ' ' || from[used - 1] == 0)) {
         used -= 1;
     }
+    MQX_ASSERT(used <= size);
     memcpy(to, from, used);
     memset(to + used, 0, size - used);
 }
 
+/* One value into its column: row `index` of it. */
 static void copy_field(const struct mqe_journal_scan_field *field, void *column, uint32_t index,
                        const void *source)
 {
     const unsigned char *from = (const unsigned char *)source + field->offset;
     unsigned char *to = (unsigned char *)column + (size_t)index * field->size;
+    MQX_ASSERT(column != NULL);
+    MQX_ASSERT(source != NULL);
     if (field->kind == MQE_SCAN_TEXT) {
         copy_text(to, from, field->size);
         return;
@@ -148,6 +190,8 @@ static void copy_field(const struct mqe_journal_scan_field *field, void *column,
     }
 }
 
+/* Fills the columns that the caller asked for. A record without a descriptor has zeroes in the
+ * columns of messages; one without an extension has the extension's initial values. */
 static void give_row(const struct mqe_journal_scan_rows *rows, const struct row *row,
                      const struct ps_descriptor *descriptor, const struct ps_descriptor_ext *ext)
 {
@@ -156,6 +200,8 @@ static void give_row(const struct mqe_journal_scan_rows *rows, const struct row 
         [FROM_DESCRIPTOR] = descriptor != NULL ? descriptor : &no_descriptor,
         [FROM_EXT] = ext != NULL ? ext : descriptor != NULL ? &initial_ext : &no_ext,
     };
+    MQX_ASSERT(rows->count < rows->capacity);
+    MQX_ASSERT(ext == NULL || descriptor != NULL);
     for (uint32_t i = 0; i < MQX_ARRAY_COUNT(mqe_journal_scan_fields); i++) {
         if (rows->columns[i] != NULL) {
             const struct mqe_journal_scan_field *field = &mqe_journal_scan_fields[i];
@@ -166,9 +212,12 @@ static void give_row(const struct mqe_journal_scan_rows *rows, const struct row 
 
 /* ---- problems ---- */
 
+/* Says what is wrong, and at which offset of the segment. */
 static MQX_COLD enum mqe_journal_scan_result problem(struct mqe_journal_scan *scan, uint64_t offset,
                                                      const char *what)
 {
+    MQX_ASSERT(what != NULL);
+    MQX_ASSERT(offset <= scan->length);
     (void)snprintf(scan->problem, sizeof scan->problem, "%s", what);
     scan->problem_offset = offset;
     return MQE_SCAN_DAMAGED;
@@ -176,10 +225,12 @@ static MQX_COLD enum mqe_journal_scan_result problem(struct mqe_journal_scan *sc
 
 /* ---- opening ---- */
 
+/* The header page is copied first and verified in the copy (invariant 1). */
 int mqe_journal_scan_open(struct mqe_journal_scan *scan, const void *bytes, uint64_t length,
                           const uint8_t *qm_id, uint64_t number)
 {
-    struct psj_segment header;
+    MQX_ASSERT(scan != NULL);
+    MQX_ASSERT(bytes != NULL || length == 0);
     *scan =
         (struct mqe_journal_scan){.bytes = bytes, .length = length, .limit = length, .verify = 1};
     if (length < PS_MIN_SEGMENT || ((uintptr_t)bytes & 7u) != 0) {
@@ -203,11 +254,22 @@ int mqe_journal_scan_open(struct mqe_journal_scan *scan, const void *bytes, uint
                               number != 0 ? number : header.segment_no, length);
 }
 
-/* ---- batches ---- */
+/* ---- batches ----
+ *
+ * A batch is verified as a whole before its first row: its header must say that it belongs at this
+ * offset of this use of the file, its records must fill it exactly, and its CRC covers the header
+ * and the CRC fields of the records. With `verify` each record's own CRC is computed as well. A
+ * record that fails only its own CRC is reported with its own offset, anything else with the
+ * batch's.
+ */
 
-static struct mqx_flush_batch_position place_of(const struct mqe_journal_scan *scan,
-                                                uint64_t offset)
+/* Where a batch at that offset would lie: what seeds its CRC, so stale bytes of an earlier use of
+ * the file do not pass (rule 5). */
+static struct mqx_flush_batch_position position_of(const struct mqe_journal_scan *scan,
+                                                   uint64_t offset)
 {
+    MQX_ASSERT(offset <= scan->length);
+    MQX_ASSERT(scan->header.segment_no != 0);
     return (struct mqx_flush_batch_position){scan->header.qm_id, scan->header.segment_no,
                                              scan->header.generation,
                                              scan->header.base_lsn + offset};
@@ -217,7 +279,8 @@ static struct mqx_flush_batch_position place_of(const struct mqe_journal_scan *s
 static const char *take_header(const struct mqe_journal_scan *scan, uint64_t offset, uint64_t limit,
                                struct psj_batch *out)
 {
-    const struct mqx_flush_batch_position place = place_of(scan, offset);
+    const struct mqx_flush_batch_position position = position_of(scan, offset);
+    MQX_ASSERT(limit <= scan->length);
     if (offset > limit || limit - offset < sizeof *out) {
         return "no room for a batch";
     }
@@ -225,15 +288,17 @@ static const char *take_header(const struct mqe_journal_scan *scan, uint64_t off
     if (out->magic != PS_BATCH_MAGIC) {
         return "no batch here";
     }
-    if (!mqx_flush_batch_is_at(&place, out)) {
+    if (!mqx_flush_batch_is_at(&position, out)) {
         return "the batch does not belong here";
     }
     return mqx_round_up(out->length, MQX_PAGE_SIZE) <= limit - offset ? NULL
                                                                       : "the batch does not fit";
 }
 
+/* Can a record of this length be here? */
 static bool length_fits(uint32_t length, uint64_t room)
 {
+    MQX_ASSERT(room <= INT64_MAX); /* a subtraction that did not wrap */
     return length >= sizeof(struct psj_record) && length % 8 == 0 &&
            length <= MQX_RING_RECORD_MAX && length <= room;
 }
@@ -241,6 +306,8 @@ static bool length_fits(uint32_t length, uint64_t room)
 /* The CRC of a record whose length has been read and checked. */
 static uint32_t record_crc(const unsigned char *at, uint32_t length)
 {
+    MQX_ASSERT(length >= sizeof(struct psj_record));
+    MQX_ASSERT(length <= MQX_RING_RECORD_MAX);
     return mqx_crc32c(mqx_crc32c(0, &length, sizeof length), at + 8, length - 8);
 }
 
@@ -248,11 +315,13 @@ static uint32_t record_crc(const unsigned char *at, uint32_t length)
 static const char *check_batch(const struct mqe_journal_scan *scan, uint64_t offset,
                                const struct psj_batch *batch, uint64_t *bad_offset)
 {
-    const struct mqx_flush_batch_position place = place_of(scan, offset);
-    uint32_t crc = mqx_flush_batch_header_crc(&place, batch);
+    const struct mqx_flush_batch_position position = position_of(scan, offset);
+    uint32_t crc = mqx_flush_batch_header_crc(&position, batch);
     uint32_t records = 0;
     uint64_t at = sizeof *batch;
     uint64_t bad_record = 0;
+    MQX_ASSERT(batch->length >= sizeof *batch); /* take_header() */
+    MQX_ASSERT(batch->length <= scan->length - offset);
     while (at < batch->length) {
         uint32_t head[2];
         const unsigned char *record = scan->bytes + offset + at;
@@ -279,31 +348,36 @@ static const char *check_batch(const struct mqe_journal_scan *scan, uint64_t off
     return bad_record == 0 ? NULL : "the record's CRC is wrong";
 }
 
+/* Does the batch overlap the times and LSNs that the caller asked for? */
 static bool is_chosen(const struct mqe_journal_scan *scan, const struct psj_batch *batch,
                       uint64_t offset)
 {
     const uint64_t lsn = scan->header.base_lsn + offset;
+    MQX_ASSERT(batch->lsn == lsn);
+    MQX_ASSERT(offset >= MQX_PAGE_SIZE);
     return batch->time_us >= scan->start_us && batch->time_us < scan->end_us &&
            lsn + batch->length > scan->start_lsn && lsn < scan->end_lsn;
 }
 
+/* Moves behind the current batch. */
 static void next_batch(struct mqe_journal_scan *scan)
 {
-    scan->at += mqx_round_up(scan->batch_length, MQX_PAGE_SIZE);
+    MQX_ASSERT(scan->batch.length >= sizeof scan->batch);
+    scan->at += mqx_round_up(scan->batch.length, MQX_PAGE_SIZE);
+    MQX_ASSERT(scan->at <= scan->limit);
     scan->in_batch = 0;
     scan->batches += 1;
 }
 
-/* Checks the batch at `at` and begins it, or passes it by. */
+/* Checks the batch at `at` and begins it, or steps over it. */
 static enum mqe_journal_scan_result begin_batch(struct mqe_journal_scan *scan)
 {
     uint64_t bad = scan->at;
-    struct psj_batch batch = {0};
-    const char *wrong = take_header(scan, scan->at, scan->limit, &batch);
-    scan->batch_length = batch.length;
-    scan->batch_time_us = batch.time_us;
-    if (wrong == NULL && is_chosen(scan, &batch, scan->at)) {
-        wrong = check_batch(scan, scan->at, &batch, &bad);
+    MQX_ASSERT(scan->in_batch == 0);
+    MQX_ASSERT(scan->at % MQX_PAGE_SIZE == 0);
+    const char *wrong = take_header(scan, scan->at, scan->limit, &scan->batch);
+    if (wrong == NULL && is_chosen(scan, &scan->batch, scan->at)) {
+        wrong = check_batch(scan, scan->at, &scan->batch, &bad);
         scan->in_batch = 1;
         scan->units_given = 0;
         scan->record_at = scan->at + sizeof batch;
@@ -318,24 +392,31 @@ static enum mqe_journal_scan_result begin_batch(struct mqe_journal_scan *scan)
     return MQE_SCAN_MORE;
 }
 
+/* Looks at every page from the next one on: a batch begins on a page boundary. The bad batch's
+ * own length is not believed. */
 uint64_t mqe_journal_scan_skip(struct mqe_journal_scan *scan)
 {
     const uint64_t from = scan->at;
     struct psj_batch batch;
     uint64_t bad;
+    MQX_ASSERT(scan->at % MQX_PAGE_SIZE == 0);
     scan->in_batch = 0;
     do {
         scan->at += MQX_PAGE_SIZE;
     } while (scan->at < scan->limit && (take_header(scan, scan->at, scan->limit, &batch) != NULL ||
                                         check_batch(scan, scan->at, &batch, &bad) != NULL));
     scan->at = scan->at < scan->limit ? scan->at : scan->limit;
+    MQX_ASSERT(scan->at >= from);
     return scan->at - from;
 }
 
+/* Two passes: the chain of headers gives times and end; then every sector behind it is looked at,
+ * because a durable mark counts wherever its header lies (FORMAT.md 9.5). */
 void mqe_journal_scan_look(const struct mqe_journal_scan *scan, struct mqe_journal_scan_span *out)
 {
     struct psj_batch batch;
     uint64_t offset = MQX_PAGE_SIZE;
+    MQX_ASSERT(scan->limit <= scan->length);
     *out = (struct mqe_journal_scan_span){0};
     while (take_header(scan, offset, scan->limit, &batch) == NULL) {
         out->first_us = out->first_us == 0 ? batch.time_us : out->first_us;
@@ -343,12 +424,13 @@ void mqe_journal_scan_look(const struct mqe_journal_scan *scan, struct mqe_journ
         out->mark = batch.durable_lsn > out->mark ? batch.durable_lsn : out->mark;
         offset += mqx_round_up(batch.length, MQX_PAGE_SIZE);
     }
+    MQX_ASSERT(offset <= scan->limit || offset == MQX_PAGE_SIZE);
     out->end_lsn = scan->header.base_lsn + offset;
     for (; offset + SECTOR <= scan->limit; offset += SECTOR) {
         memcpy(&batch, scan->bytes + offset, sizeof batch);
-        struct mqx_flush_batch_position place = place_of(scan, 0);
-        place.lsn = batch.lsn; /* a header counts wherever it lies */
-        if (batch.magic == PS_BATCH_MAGIC && mqx_flush_batch_is_at(&place, &batch) &&
+        struct mqx_flush_batch_position position = position_of(scan, 0);
+        position.lsn = batch.lsn; /* a header counts wherever it lies */
+        if (batch.magic == PS_BATCH_MAGIC && mqx_flush_batch_is_at(&position, &batch) &&
             batch.lsn % MQX_PAGE_SIZE == 0 && batch.lsn - scan->header.base_lsn < scan->length &&
             batch.lsn - scan->header.base_lsn >= MQX_PAGE_SIZE && batch.durable_lsn > out->mark) {
             out->mark = batch.durable_lsn;
@@ -356,19 +438,25 @@ void mqe_journal_scan_look(const struct mqe_journal_scan *scan, struct mqe_journ
     }
 }
 
-/* ---- records ---- */
+/* ---- records ----
+ *
+ * A record is a header and sections (format.h), the body last. What is decoded is a copy, because
+ * the decoder reads a length more than once.
+ */
 
-struct taken { /* a record without its body, private; the body's place in the segment */
+struct taken { /* a private copy of a record without its body, and where its body lies */
     struct mqx_decoded decoded;
     uint64_t body_at;
     uint32_t body_length;
 };
 
-/* Where the section BODY of the `have` copied bytes begins; `length` without one; 0: more bytes
- * must be copied to tell. */
+/* Where the section BODY of the `have` copied bytes begins; `length` without one; 0: that cannot be
+ * decided before more bytes are copied. */
 static uint32_t find_body(const unsigned char *copy, uint32_t have, uint32_t length)
 {
     uint32_t at = sizeof(struct psj_record);
+    MQX_ASSERT(have <= length);
+    MQX_ASSERT(have >= at);
     while (at < length) {
         struct ps_section section;
         if (have - at < sizeof section) { /* at <= have, always */
@@ -380,15 +468,18 @@ static uint32_t find_body(const unsigned char *copy, uint32_t have, uint32_t len
             return at;
         }
         if (end > have) {
-            return have < length ? 0 : length; /* let the parser say what is wrong */
+            return have < length ? 0 : length; /* the parser says what is wrong */
         }
         at = (uint32_t)end;
     }
     return length;
 }
 
+/* Bytes between the end of a body and the next multiple of 8 are zero in every version. */
 static bool padding_is_zero(const unsigned char *bytes, uint32_t length)
 {
+    MQX_ASSERT(bytes != NULL);
+    MQX_ASSERT(length <= MQX_RING_RECORD_MAX);
     for (uint64_t i = length; i < mqx_round_up(length, 8); i++) {
         if (bytes[i] != 0) {
             return false;
@@ -397,14 +488,15 @@ static bool padding_is_zero(const unsigned char *bytes, uint32_t length)
     return true;
 }
 
-/* Copies the record at `offset` up to its body and takes the copy apart. */
+/* Copies the record at `offset` up to its body and decodes the copy. */
 static enum mqe_journal_scan_result take_record(struct mqe_journal_scan *scan, uint64_t offset,
                                                 uint32_t length, struct taken *out)
 {
     unsigned char *copy = mqx_scratch(MQX_RING_RECORD_MAX);
     uint32_t have = length < PREFIX ? length : PREFIX;
+    MQX_ASSERT(length_fits(length, scan->length - offset));
     if (copy == NULL) {
-        return problem(scan, offset, "no memory to take a record apart");
+        return problem(scan, offset, "no memory to decode a record");
     }
     memcpy(copy, scan->bytes + offset, have);
     uint32_t body = find_body(copy, have, length);
@@ -414,6 +506,7 @@ static enum mqe_journal_scan_result take_record(struct mqe_journal_scan *scan, u
         body = find_body(copy, have, length);
         body = body == 0 ? length : body;
     }
+    MQX_ASSERT(body <= length);
     out->body_length = 0;
     if (body < length) {
         struct ps_section section;
@@ -440,7 +533,11 @@ static enum mqe_journal_scan_result take_record(struct mqe_journal_scan *scan, u
     return MQE_SCAN_MORE;
 }
 
-/* ---- bodies in pieces ---- */
+/* ---- bodies in pieces ----
+ *
+ * Pieces may lie in earlier segments. The caller gives those that it has; for one that is missing
+ * the scan stops with MQE_SCAN_NEED_SEGMENT and need_lsn, and repeats the record at the next call.
+ */
 
 struct gathering {
     struct mqe_journal_scan *scan;
@@ -457,6 +554,8 @@ static const unsigned char *bytes_at(const struct mqe_journal_scan *scan, uint64
                                      uint64_t *room)
 {
     const uint64_t own = lsn - scan->header.base_lsn;
+    MQX_ASSERT(lsn % 8 == 0);
+    MQX_ASSERT(scan->piece_count == 0 || scan->pieces != NULL);
     if (lsn >= scan->header.base_lsn + MQX_PAGE_SIZE && own < scan->limit) {
         *room = scan->limit - own;
         return scan->bytes + own;
@@ -480,9 +579,13 @@ struct piece_head { /* a CHUNK record up to its bytes */
 };
 MQX_STATIC_ASSERT(sizeof(struct piece_head) == 96, "the head of a CHUNK record has no holes");
 
+/* Is it the piece that the one after it names: same message, same total, adjoining offset, the
+ * number before? */
 static bool piece_fits(const struct gathering *g, const struct piece_head *head, uint64_t room)
 {
     const struct ps_chunk *chunk = &head->chunk;
+    MQX_ASSERT(g->number > 0);
+    MQX_ASSERT(room >= sizeof *head);
     return length_fits(head->record.length, room) &&
            mqx_record_type(&head->record) == PS_REC_CHUNK &&
            head->record.identity == g->identity && head->chunk_section.tag == PS_SEC_CHUNK &&
@@ -497,6 +600,8 @@ static bool piece_fits(const struct gathering *g, const struct piece_head *head,
 static enum mqe_journal_scan_result gather(struct gathering *g, const struct ps_chunked *chunked)
 {
     uint64_t lsn = chunked->last_lsn;
+    MQX_ASSERT(chunked->total == g->total);
+    MQX_ASSERT(g->body != NULL || g->total == 0);
     g->begin = g->total;
     g->number = chunked->count;
     while (g->number > 0) { /* falls with each piece */
@@ -508,13 +613,14 @@ static enum mqe_journal_scan_result gather(struct gathering *g, const struct ps_
             return MQE_SCAN_NEED_SEGMENT;
         }
         if (at == NULL || room < sizeof head) {
-            return problem(g->scan, g->put_at, "a piece of the body has no place");
+            return problem(g->scan, g->put_at, "a piece of the body lies nowhere");
         }
         memcpy(&head, at, sizeof head);
         if (!piece_fits(g, &head, room) ||
             record_crc(at, head.record.length) != head.record.crc) {
             return problem(g->scan, g->put_at, "a piece of the body is not what it should be");
         }
+        MQX_ASSERT(head.chunk.offset + head.body_section.length == g->begin);
         memcpy(g->body + head.chunk.offset, at + sizeof head, head.body_section.length);
         g->begin = head.chunk.offset;
         g->number = head.chunk.number;
@@ -524,24 +630,33 @@ static enum mqe_journal_scan_result gather(struct gathering *g, const struct ps_
                          : problem(g->scan, g->put_at, "the body has no beginning");
 }
 
-/* No more is asked of the caller's memory than the stretch of journal between the pieces holds. */
+/* Bounds what is asked of the caller's memory: a body is not longer than the stretch of journal
+ * that holds its pieces. */
 static bool chunks_possible(const struct mqe_journal_scan *scan, const struct ps_chunked *chunked,
                             uint64_t lsn)
 {
+    MQX_ASSERT(chunked != NULL);
+    MQX_ASSERT(lsn >= scan->header.base_lsn);
     return chunked->last_lsn < lsn && chunked->first_lsn <= chunked->last_lsn &&
            chunked->total <= MQX_MAX_BODY && lsn - scan->header.base_lsn < scan->length &&
            chunked->total <= chunked->last_lsn - chunked->first_lsn + PS_CHUNK_BYTES &&
            chunked->count <= chunked->total;
 }
 
-/* ---- rows ---- */
+/* ---- rows ----
+ *
+ * A row is complete or not given at all: room for its body is checked before any column is filled.
+ */
 
-/* Room for a body of `size` behind those that are there; NULL and what to do without. */
+/* Room for a body of `size` behind those that are there; NULL: *out says what the caller must
+ * do. */
 static unsigned char *body_room(struct mqe_journal_scan *scan,
                                 const struct mqe_journal_scan_rows *rows, uint64_t size,
                                 enum mqe_journal_scan_result *out)
 {
     const uint64_t used = (uint64_t)rows->offsets[rows->count];
+    MQX_ASSERT(used <= rows->body_capacity);
+    MQX_ASSERT(rows->count < rows->capacity);
     if (size <= rows->body_capacity - used) {
         return rows->bodies + used;
     }
@@ -559,6 +674,8 @@ static enum mqe_journal_scan_result give_body(struct mqe_journal_scan *scan,
     enum mqe_journal_scan_result result = MQE_SCAN_MORE;
     const struct ps_chunked *chunked = taken->decoded.chunked;
     uint64_t size = chunked != NULL ? chunked->total : taken->body_length;
+    MQX_ASSERT(row->body_state == MQE_SCAN_NO_BODY);
+    MQX_ASSERT(rows->offsets != NULL);
     unsigned char *to = body_room(scan, rows, size, &result);
     if (to == NULL) {
         return result;
@@ -580,30 +697,37 @@ static enum mqe_journal_scan_result give_body(struct mqe_journal_scan *scan,
     return result;
 }
 
-/* What is left of its life when the batch was sealed, as MQMD says it. */
+/* The time left to expiry when the batch was sealed, in tenths of a second as in MQMD. */
 static int32_t tenths_left(uint64_t expiry_us, uint64_t time_us)
 {
     if (expiry_us == 0) {
         return -1;
     }
     const uint64_t left = expiry_us > time_us ? expiry_us - time_us : 0;
-    const uint64_t tenths = left / 100000 + (left % 100000 != 0);
+    const uint64_t tenths = left / TENTH_US + (left % TENTH_US != 0);
+    MQX_ASSERT(expiry_us != 0);
+    MQX_ASSERT(tenths <= left);
     return tenths > INT32_MAX ? INT32_MAX : (int32_t)tenths;
 }
 
-static int64_t moment(uint64_t us)
+/* A wall clock of the journal as a column; one that a signed number cannot hold becomes "none". */
+static int64_t timestamp(uint64_t us)
 {
     return us <= INT64_MAX ? (int64_t)us : INT64_MIN;
 }
 
+/* The columns that are not in the descriptor. CLEAR has a bound where others have a message
+ * number. Times that do not apply are INT64_MIN. */
 static struct row row_of(const struct mqe_journal_scan *scan, const struct taken *taken)
 {
     const struct psj_record *head = taken->decoded.head;
     const struct ps_descriptor *d = taken->decoded.descriptor;
     const struct ps_chunked *chunked = taken->decoded.chunked;
+    MQX_ASSERT(head != NULL);
+    MQX_ASSERT(chunked == NULL || d != NULL);
     struct row row = {
         .lsn = scan->header.base_lsn + scan->record_at,
-        .time_us = moment(scan->batch_time_us),
+        .time_us = timestamp(scan->batch.time_us),
         .segment = scan->header.segment_no,
         .unit_id = head->unit_id,
         .object = (uint64_t)head->object << 32 | head->object_gen,
@@ -618,9 +742,9 @@ static struct row row_of(const struct mqe_journal_scan *scan, const struct taken
     }
     if (d != NULL) {
         row.body_length = chunked != NULL ? chunked->total : taken->body_length;
-        row.put_time_us = moment(d->put_time_us);
-        row.expiry = tenths_left(d->expiry_us, scan->batch_time_us);
-        row.expiry_us = d->expiry_us != 0 ? moment(d->expiry_us) : INT64_MIN;
+        row.put_time_us = timestamp(d->put_time_us);
+        row.expiry = tenths_left(d->expiry_us, scan->batch.time_us);
+        row.expiry_us = d->expiry_us != 0 ? timestamp(d->expiry_us) : INT64_MIN;
     }
     return row;
 }
@@ -630,7 +754,8 @@ static void give_units(struct mqe_journal_scan *scan, struct mqe_journal_scan_ro
                        const struct mqx_decoded *decoded, struct row *row)
 {
     const uint32_t count = decoded->unit_count;
-    mqx_check(count > 0 && rows->count < rows->capacity);
+    MQX_ASSERT(count > 0);
+    MQX_ASSERT(rows->count < rows->capacity);
     while (scan->units_given < count && rows->count < rows->capacity) {
         row->unit_id = decoded->units[scan->units_given];
         if (rows->offsets != NULL) {
@@ -651,6 +776,8 @@ static enum mqe_journal_scan_result give_record(struct mqe_journal_scan *scan,
                                                 struct mqe_journal_scan_rows *rows, uint32_t length)
 {
     struct taken taken;
+    MQX_ASSERT(scan->in_batch != 0);
+    MQX_ASSERT(rows->count < rows->capacity);
     enum mqe_journal_scan_result result = take_record(scan, scan->record_at, length, &taken);
     if (result != MQE_SCAN_MORE) {
         return result;
@@ -678,7 +805,7 @@ static enum mqe_journal_scan_result give_record(struct mqe_journal_scan *scan,
     return MQE_SCAN_MORE;
 }
 
-/* The record at record_at, or past it; *full when it has to wait. */
+/* Gives the record at record_at, or steps over it; *full when it has to wait. */
 static enum mqe_journal_scan_result one_record(struct mqe_journal_scan *scan,
                                                struct mqe_journal_scan_rows *rows, bool *full)
 {
@@ -687,6 +814,8 @@ static enum mqe_journal_scan_result one_record(struct mqe_journal_scan *scan,
     const uint64_t end = scan->at + scan->batch_length;
     const uint64_t lsn = scan->header.base_lsn + scan->record_at;
     const uint16_t type = mqx_record_type(&head);
+    MQX_ASSERT(scan->record_at >= scan->at + sizeof scan->batch);
+    MQX_ASSERT(scan->record_at < end);
     if (!length_fits(head.length, end - scan->record_at)) {
         return problem(scan, scan->record_at, "the record changed while it was read");
     }
@@ -706,6 +835,7 @@ static enum mqe_journal_scan_result one_record(struct mqe_journal_scan *scan,
     }
     scan->records += 1;
     scan->record_at += head.length;
+    MQX_ASSERT(scan->record_at <= end);
     return MQE_SCAN_MORE;
 }
 
@@ -714,8 +844,11 @@ enum mqe_journal_scan_result mqe_journal_scan_next(struct mqe_journal_scan *scan
 {
     enum mqe_journal_scan_result result = MQE_SCAN_MORE;
     bool full = false;
-    mqx_check(scan->limit <= scan->length && rows->capacity > 0);
+    MQX_ASSERT(rows->capacity > 0);
     rows->count = 0;
+    if (scan->limit > scan->length) {
+        return problem(scan, scan->length, "the limit lies beyond the segment's bytes");
+    }
     if (rows->offsets != NULL) {
         rows->offsets[0] = 0;
     }

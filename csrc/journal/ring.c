@@ -9,6 +9,19 @@
  *   4. Undoable stores: tail, batch count, context, message, object; then the commit.
  * A process that dies before the commit leaves bytes beyond `tail`, which do no harm.
  *
+ * Why the bytes go in before `tail` moves. The flush leader reads records of sealed batches only;
+ * a death between copy and commit leaves `tail` where it was, and the next append overwrites the
+ * bytes. mqx_order() keeps the compiler from moving the copy behind the stores; other processors
+ * see both behind the lock.
+ *
+ * How full the ring may get. Pages are written whole, so the ring must hold the pages from
+ * `written` to the end of the record. The open batch's header is part of them: 64 bytes at
+ * batch_start that the leader fills in.
+ *
+ * The reserve (rule 12). A put is refused while a get, a commit or a backout of what is there could
+ * still be logged: without that a full journal could never be emptied. Each persistent message
+ * needs a record to be removed, each open unit one to be decided; the maintenance step counts them.
+ *
  * Locks. Everything here is done under the ring lock, which the mqx_journal_ functions take; only
  * unit ids and reserve_bytes are atomic. A hold copies MQX_RING_RECORD_MAX bytes at most (rule 23).
  *
@@ -34,11 +47,13 @@ enum {
 
 /* ---- the segment table ---- */
 
+/* `active` is an index + 1 that other processes can write: it is validated at each use. */
 struct mqx_segment *mqx_ring_active(const struct mqx_region *region)
 {
     struct mqx_journal *journal = region->journal;
     const uint32_t active = journal->active;
     MQX_ASSERT(mqx_lock_held(region, &journal->ring_lock));
+    MQX_ASSERT(journal == &region->header->journal);
     if (MQX_UNLIKELY(active < 1 || active > MQX_SEGMENT_MAX)) {
         (void)mqx_region_damage(region, "journal's active segment", active);
         return NULL;
@@ -46,6 +61,8 @@ struct mqx_segment *mqx_ring_active(const struct mqx_region *region)
     return &journal->segment[active - 1];
 }
 
+/* Reads the table without a lock: a result is a hint that the caller verifies under one
+ * (journal_reader.c), or has reason to believe (the roll lock). */
 int mqx_journal_segment_of(const struct mqx_region *region, uint64_t lsn)
 {
     MQX_ASSERT(region != NULL);
@@ -60,6 +77,7 @@ int mqx_journal_segment_of(const struct mqx_region *region, uint64_t lsn)
     return -1;
 }
 
+/* 0, too, when the ring lock cannot be taken: the flush that follows gives the reason. */
 uint64_t mqx_journal_closed_end(struct mqx_store *store)
 {
     struct mqx_region *region = &store->region;
@@ -75,6 +93,7 @@ uint64_t mqx_journal_closed_end(struct mqx_store *store)
     return end;
 }
 
+/* One counter for units and for the names of spares, so neither is ever given twice. */
 uint64_t mqx_journal_unit_id(struct mqx_store *store)
 {
     MQX_ASSERT(store != NULL);
@@ -85,6 +104,8 @@ uint64_t mqx_journal_unit_id(struct mqx_store *store)
 
 /* ---- room for appends ---- */
 
+/* At least a quarter of the smallest segment, so that an empty queue manager can still log its
+ * definitions when the disk is full. */
 uint64_t mqx_journal_reserve_for(const struct mqx_region *region, uint64_t messages,
                                  uint64_t contexts)
 {
@@ -116,6 +137,8 @@ uint64_t mqx_ring_spare_bytes(struct mqx_store *store)
     return files->spare_bytes;
 }
 
+/* The rest of the active segment counts only while it is ACTIVE: a closed one takes nothing more.
+ */
 uint64_t mqx_ring_room(struct mqx_store *store, const struct mqx_segment *active)
 {
     const struct mqx_journal *journal = store->region.journal;
@@ -129,6 +152,8 @@ uint64_t mqx_ring_room(struct mqx_store *store, const struct mqx_segment *active
 
 /* ---- the ring (ring lock held) ---- */
 
+/* Copies into the ring at `lsn`, in two parts when the ring ends in between. Beyond `tail`, where
+ * nobody reads yet. */
 static void ring_copy(const struct mqx_region *region, uint64_t lsn, const unsigned char *from,
                       uint32_t length)
 {
@@ -142,6 +167,7 @@ static void ring_copy(const struct mqx_region *region, uint64_t lsn, const unsig
     memcpy(mqx_ring_at(region, lsn + first), from + first, length - first);
 }
 
+/* Would the pages up to `end` still mirror into the ring beside what is not yet written? */
 static bool ring_has_room(const struct mqx_journal *journal, uint64_t end)
 {
     MQX_ASSERT(end >= journal->tail);
@@ -175,6 +201,8 @@ static int queue_batch(struct mqx_store *store)
     return MQX_OK;
 }
 
+/* A batch without records stays open: an empty batch on the medium is a mark page, which only
+ * mqx_journal_seal_mark() makes. */
 int mqx_journal_seal(struct mqx_store *store)
 {
     MQX_ASSERT(store != NULL);
@@ -182,6 +210,7 @@ int mqx_journal_seal(struct mqx_store *store)
     return store->region.journal->batch_records == 0 ? MQX_OK : queue_batch(store);
 }
 
+/* The mark page's header, filled in by the leader, carries the durable LSN at that time. */
 int mqx_journal_seal_mark(struct mqx_store *store)
 {
     struct mqx_journal *journal = store->region.journal;
@@ -256,6 +285,8 @@ static int require_room(struct mqx_store *store, uint32_t length, uint32_t flags
     return closes ? close_segment(store, active) : status;
 }
 
+/* Invariant 3 of journal.h: what the unit's context says of its records. A deciding record is not
+ * counted: record_count and running_crc are what it states itself. */
 static void note_in_context(struct mqx_region *region, struct mqx_context *context,
                             const struct mqx_append *append)
 {
@@ -359,6 +390,8 @@ static int check_length(const struct mqx_journal *journal, uint32_t length)
     return MQX_OK;
 }
 
+/* Everything after the lock is one micro-transaction, committed by enter_record(); a refusal is
+ * rolled back. */
 int mqx_journal_try_append(struct mqx_store *store, struct mqx_append *append)
 {
     struct mqx_region *region = &store->region;
@@ -484,6 +517,8 @@ static int append_part(struct mqx_store *store, struct mqx_run *run)
     return status == MQX_OK ? enter_run(store, run, count, bytes) : status;
 }
 
+/* Several micro-transactions in one hold when the run does not fit as a whole. Rolled back is at
+ * most the part that was not committed; run->done counts the others. */
 int mqx_journal_try_run(struct mqx_store *store, struct mqx_run *run)
 {
     struct mqx_region *region = &store->region;

@@ -20,6 +20,15 @@
  *      medium before it is seen to be gone.
  *   3. One ring micro-transaction frees the table's entry.
  *
+ * States of an entry of the segment table, and what changes them
+ *   FREE    no file              -> SPARE   a spare's file is whole and entered (register_spare)
+ *   SPARE   spare-<number>.psj   -> ACTIVE  a roll took it (make_active)
+ *   ACTIVE  <number>.psj         -> FULL    an append did not fit (ring.c, close_segment)
+ *   FULL    <number>.psj         -> SPARE   retired, and the file is kept (set_retired)
+ *                                -> FREE    retired, and the file is unlinked or archived
+ *   A restart sets FULL for every segment it finds, ACTIVE for the last one after an orderly end,
+ *   SPARE for usable spares.
+ *
  * Invariants
  *   1. A table entry is SPARE only while its file exists under the spare's name, except between
  *      steps 4 and 5 of a roll; used_bytes counts the files of all entries that are not FREE.
@@ -50,8 +59,14 @@ enum {
 #define SET32(at, value) mqx_undo_store32(region->base, &journal->ring_lock, (at), (value))
 #define SET64(at, value) mqx_undo_store64(region->base, &journal->ring_lock, (at), (value))
 
-/* ---- spares ---- */
+/* ---- spares ----
+ *
+ * A spare is made ahead of its use, because filling a file with zeroes and flushing it takes as
+ * long as many commits. It is zero-filled so that a write into it changes no metadata of the file
+ * system: a data sync then writes the data alone (rule 7).
+ */
 
+/* An unused entry of the segment table, or -1 when it is full. */
 static int free_entry(const struct mqx_region *region)
 {
     const struct mqx_journal *journal = region->journal;
@@ -81,6 +96,7 @@ static int next_spare(const struct mqx_region *region)
     return found;
 }
 
+/* Without a lock: a number for maintenance and tests, exact under the roll lock. */
 uint32_t mqx_journal_spare_count(struct mqx_store *store)
 {
     uint32_t count = 0;
@@ -126,6 +142,8 @@ static int create_spare(struct mqx_store *store, uint64_t size, uint64_t *out_nu
     return mqx_spare_create(store->io, store->journal_dir, *out_number, size);
 }
 
+/* The file was made but could not be entered; a failure leaves a spare that the next restart
+ * finds and uses. */
 static void remove_spare(struct mqx_store *store, uint64_t number)
 {
     char name[MQX_FILE_NAME_SIZE];
@@ -135,12 +153,14 @@ static void remove_spare(struct mqx_store *store, uint64_t number)
     (void)store->io->ops->unlink(store->io, store->journal_dir, name);
 }
 
+/* Would a file of this size keep the journal within its limit? */
 static bool limit_allows(const struct mqx_journal *journal, uint64_t size)
 {
     MQX_ASSERT(size > 0);
     return size <= journal->limit && journal->used_bytes <= journal->limit - size;
 }
 
+/* MQRC_STORAGE_MEDIUM_FULL with both numbers. */
 static MQX_COLD int limit_reached(const struct mqx_journal *journal)
 {
     return mqx_fail(MQRC_STORAGE_MEDIUM_FULL,
@@ -213,12 +233,15 @@ static int read_room(struct mqx_store *store, uint64_t *out)
     return status;
 }
 
+/* Looks again under the roll lock, because another process may have made the room in the
+ * meantime. A large record takes a full-size segment when the limit allows it. */
 int mqx_journal_make_room(struct mqx_store *store, uint32_t length)
 {
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
     uint64_t room = 0;
     MQX_ASSERT(length > 0);
+    MQX_ASSERT(!mqx_lock_held(region, &journal->roll_lock));
     int status = mqx_lock_take(region, &journal->roll_lock);
     if (status != MQX_OK) {
         return status;
@@ -235,11 +258,13 @@ int mqx_journal_make_room(struct mqx_store *store, uint32_t length)
     return status;
 }
 
+/* Asked by the maintenance thread about ten times a second. */
 bool mqx_journal_spare_wanted(struct mqx_store *store)
 {
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
     MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
+    MQX_ASSERT(store->files != NULL);
     if (mqx_lock_take(region, &journal->ring_lock) != MQX_OK) {
         return false;
     }
@@ -255,6 +280,8 @@ bool mqx_journal_spare_wanted(struct mqx_store *store)
 
 /* ---- rolling (roll lock held) ---- */
 
+/* The header of the segment after the closed one: its LSNs follow without a gap, its generation
+ * is higher than that of any use of a file before. */
 static struct psj_segment next_header(const struct mqx_journal *journal,
                                       const struct mqx_segment *closed, uint64_t size)
 {
@@ -271,6 +298,7 @@ static struct psj_segment next_header(const struct mqx_journal *journal,
     };
 }
 
+/* The stop flag is set before the text is made: no process may flush after this (rule 13). */
 int mqx_journal_write_failed(struct mqx_store *store, int negated_errno, const char *what)
 {
     MQX_ASSERT(negated_errno < 0);
@@ -291,6 +319,8 @@ static int write_header(struct mqx_io *io, int fd, const struct psj_segment *hea
     return err != 0 ? err : closed;
 }
 
+/* Steps 3 and 4 of a roll. `unknown` is set for the steps after which the medium may hold either
+ * state; an open or rename that failed has changed nothing. */
 int mqx_segment_begin(struct mqx_io *io, int journal_dir, const uint8_t qm_id[16],
                       uint64_t spare_number, struct psj_segment *header,
                       struct mqx_segment_failure *out)
@@ -431,6 +461,8 @@ static int roll_locked(struct mqx_store *store)
     return status == MQX_OK ? make_active(store, (uint32_t)spare, &header) : status;
 }
 
+/* Does nothing when another process has rolled already, or when the closed segment is not yet
+ * durable: appends repeat what they wanted, and come back here if that is still needed. */
 int mqx_journal_roll(struct mqx_store *store)
 {
     struct mqx_region *region = &store->region;
@@ -452,8 +484,13 @@ int mqx_journal_roll(struct mqx_store *store)
     return status;
 }
 
-/* ---- retiring ---- */
+/* ---- retiring ----
+ *
+ * Files are kept as spares rather than removed, up to what the journal uses between two
+ * checkpoints: a busy queue manager then writes over the same files again and again.
+ */
 
+/* 256 MiB, or a quarter of a small limit. */
 uint64_t mqx_journal_interval(const struct mqx_journal *journal)
 {
     const uint64_t usual = 256ull << 20;
@@ -552,6 +589,8 @@ static int retire_one(struct mqx_store *store, uint32_t index, bool keep)
     return set_retired(store, index, MQX_SEG_FREE, 0);
 }
 
+/* Linear logging, steps 1 and 2. ENOENT: a process died between the move and the table; the
+ * flushes are repeated, since it may not have got to them. */
 static int archive_one(struct mqx_store *store, uint32_t index)
 {
     struct mqx_io *io = store->io;
@@ -571,6 +610,8 @@ static int archive_one(struct mqx_store *store, uint32_t index)
                     : mqx_journal_write_failed(store, err, "flushing the journal's directories");
 }
 
+/* `live` was counted by a checkpoint that is whole and flushed, so nothing that a restart needs
+ * lies in what is retired. */
 int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn, const uint32_t *live)
 {
     struct mqx_region *region = &store->region;
@@ -580,6 +621,7 @@ int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn, const uint32
     if (status != MQX_OK) {
         return status;
     }
+    MQX_ASSERT(begin_lsn <= mqx_load_acquire(&journal->durable)); /* a restart finds its begin */
     uint32_t spares = mqx_journal_spare_count(store);
     int i = next_retired(region, begin_lsn, live);
     while (i >= 0 && status == MQX_OK) { /* each turn leaves one segment fewer */
