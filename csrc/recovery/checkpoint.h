@@ -1,5 +1,5 @@
 /*
- * checkpoint.h - snapshots of catalog and index that bound the replay and free the journal (rule
+ * checkpoint.h - copies of catalog and index that bound the replay and free the journal (rule
  * 11).
  *
  * Fuzzy: begin LSN = min(first_lsn of every unit in flight, tail at the start); then objects and

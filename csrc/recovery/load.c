@@ -24,7 +24,7 @@ static int block_record(struct mqx_restart *restart, const unsigned char *payloa
     int status =
         start % 8 == 0 ? mqx_record_decode(payload + start, length - start, out) : MQX_TORN;
     if (status == MQX_TORN) {
-        status = mqx_checkpoint_file_damaged(&restart->snapshot, restart->snapshot.at,
+        status = mqx_checkpoint_file_damaged(&restart->checkpoint, restart->checkpoint.at,
                                              "a record in the block before is bad");
     } else if (status == MQX_OK) {
         *at = start + out->head->length;
@@ -47,7 +47,7 @@ static int take_objects(struct mqx_restart *restart, const struct psc_block *blo
         }
     }
     if (status == MQX_OK && count != block->count) {
-        status = mqx_checkpoint_file_damaged(&restart->snapshot, restart->snapshot.at,
+        status = mqx_checkpoint_file_damaged(&restart->checkpoint, restart->checkpoint.at,
                                              "an OBJECTS block with other items");
     }
     return status;
@@ -82,7 +82,7 @@ static int take_image(struct mqx_restart *restart, const struct psc_block *block
         }
     }
     if (status == MQX_OK && count != block->count) {
-        status = mqx_checkpoint_file_damaged(&restart->snapshot, restart->snapshot.at,
+        status = mqx_checkpoint_file_damaged(&restart->checkpoint, restart->checkpoint.at,
                                              "an IMAGE block with other items");
     }
     return status;
@@ -91,7 +91,7 @@ static int take_image(struct mqx_restart *restart, const struct psc_block *block
 /* The messages in between are stepped over here; their blocks are verified when they are loaded. */
 static int index_image(struct mqx_restart *restart)
 {
-    struct mqx_checkpoint_reader *reader = &restart->snapshot;
+    struct mqx_checkpoint_reader *reader = &restart->checkpoint;
     struct mqx_image_position first = {0, 0};
     int status = MQX_OK;
     for (bool more = true; more && status == MQX_OK;) { /* bounded by the file's size */
@@ -119,7 +119,7 @@ static int index_image(struct mqx_restart *restart)
 
 int mqx_load_checkpoint_start(struct mqx_restart *restart)
 {
-    struct mqx_checkpoint_reader *reader = &restart->snapshot;
+    struct mqx_checkpoint_reader *reader = &restart->checkpoint;
     struct psc_block block;
     const unsigned char *payload;
     int status = mqx_checkpoint_file_peek(reader, &block);
@@ -144,7 +144,7 @@ int mqx_load_checkpoint_start(struct mqx_restart *restart)
 
 /* A slot whose last life is over: its generation must not come back, or records of that life would
  * be taken for the next one's. */
-static int leave_free(struct mqx_region *region, uint32_t slot, uint32_t generation)
+static int skip_generation(struct mqx_region *region, uint32_t slot, uint32_t generation)
 {
     struct mqx_area *area = &region->header->area[MQX_AREA_OBJECTS];
     int status = mqx_region_grow(region, MQX_AREA_OBJECTS, ((uint64_t)slot + 1) * area->item_size);
@@ -176,7 +176,7 @@ int mqx_load_objects(struct mqx_restart *restart)
             status = mqx_catalog_load(restart->store, slot, state->newest, &definition);
             restart->report.objects += 1;
         } else if (state->newest != 0) {
-            status = leave_free(&restart->store->region, slot, state->newest);
+            status = skip_generation(&restart->store->region, slot, state->newest);
         }
     }
     return status == MQX_OK ? mqx_catalog_loaded(restart->store) : status;
@@ -218,20 +218,20 @@ static int compare(const struct psc_message *a, const struct psc_message *b)
 static MQX_COLD int bad_message(const struct mqx_restart *restart, const struct psc_message *m,
                                 const char *what)
 {
-    if (!restart->has_snapshot) {
+    if (!restart->has_checkpoint) {
         return mqx_fail(MQRC_OBJECT_DAMAGED, "message %" PRIu64 " at LSN %" PRIu64 ": %s",
                         m->number, m->lsn, what);
     }
     return mqx_fail(MQRC_OBJECT_DAMAGED,
                     "message %" PRIu64 " at LSN %" PRIu64 " (checkpoint/%s): %s", m->number, m->lsn,
-                    restart->snapshot.name, what);
+                    restart->checkpoint.name, what);
 }
 
 /* Moves the stream to the next message. */
 static int advance(struct loading *loading)
 {
     struct stream *stream = &loading->stream;
-    struct mqx_checkpoint_reader *reader = &loading->restart->snapshot;
+    struct mqx_checkpoint_reader *reader = &loading->restart->checkpoint;
     struct psc_block block;
     while (stream->left == 0 && !reader->ended) { /* bounded by the file's size */
         int status = mqx_checkpoint_file_next(reader, &block, &stream->payload);
@@ -262,7 +262,7 @@ static int advance(struct loading *loading)
 
 /* The record must lie in a segment that counts; which one is usually known from the message
  * before. */
-static int check_place(struct loading *loading, const struct psc_message *m)
+static int check_position(struct loading *loading, const struct psc_message *m)
 {
     struct mqx_restart *restart = loading->restart;
     size_t low = 0, high = restart->segment_count;
@@ -304,7 +304,7 @@ static int image_record(struct mqx_restart *restart, struct mqx_file_window *win
         err = mqx_file_window_read(window, *at, sizeof(struct psc_block), &bytes);
         const struct psc_block *block = (const void *)bytes;
         if (err != 0 || block->type != PSC_IMAGE) {
-            return mqx_checkpoint_file_damaged(&restart->snapshot, *at,
+            return mqx_checkpoint_file_damaged(&restart->checkpoint, *at,
                                                "no IMAGE block goes on here");
         }
         *at += sizeof *block;
@@ -316,7 +316,7 @@ static int image_record(struct mqx_restart *restart, struct mqx_file_window *win
         err = mqx_file_window_read(window, *at, length, &bytes);
     }
     if (err != 0 || length > *end - *at || mqx_record_decode(bytes, length, out) != MQX_OK) {
-        return mqx_checkpoint_file_damaged(&restart->snapshot, *at, "a record of the image is bad");
+        return mqx_checkpoint_file_damaged(&restart->checkpoint, *at, "a record of the image is bad");
     }
     *at += length;
     return MQX_OK;
@@ -411,7 +411,7 @@ static int take_in_flight(struct mqx_restart *restart)
     restart->in_flight = sorted;
     int status = MQX_OK;
     for (size_t i = 0; i < count && status == MQX_OK; i++) {
-        if (mqx_replay_held(&restart->replay, sorted[i].number) != NULL) {
+        if (mqx_replay_find_held(&restart->replay, sorted[i].number) != NULL) {
             continue; /* its unit goes on */
         }
         status = mqx_replay_count(&restart->replay, sorted[i].number, sorted[i].count);
@@ -438,14 +438,14 @@ static int load_one(struct loading *loading, const struct psc_message *m,
     struct mqx_restart *restart = loading->restart;
     struct mqx_loaded loaded = {.m = *m, .taken = pending != NULL && pending->taken};
     uint32_t slot = 0;
-    if (!mqx_replay_alive(&restart->replay, m)) {
+    if (!mqx_replay_is_present(&restart->replay, m)) {
         return MQX_OK;
     }
     restart->report.messages += 1;
     if (pending != NULL && pending->image != 0) {
         return load_image_message(loading, image, pending, &loaded);
     }
-    int status = check_place(loading, m);
+    int status = check_position(loading, m);
     if (status != MQX_OK) {
         return status;
     }
@@ -454,7 +454,7 @@ static int load_one(struct loading *loading, const struct psc_message *m,
         note_raised(restart, &loaded.m);
     }
     status = mqx_queue_load(restart->store, &loaded, &slot);
-    struct mqx_held *held = mqx_replay_held(&restart->replay, m->number);
+    struct mqx_replay_held *held = mqx_replay_find_held(&restart->replay, m->number);
     if (MQX_UNLIKELY(held != NULL)) {
         held->slot = slot;
     }
@@ -464,7 +464,7 @@ static int load_one(struct loading *loading, const struct psc_message *m,
 static int merge(struct loading *loading, struct mqx_file_window *image)
 {
     const struct mqx_replay *replay = &loading->restart->replay;
-    int status = loading->restart->has_snapshot ? advance(loading) : MQX_OK;
+    int status = loading->restart->has_checkpoint ? advance(loading) : MQX_OK;
     while (status == MQX_OK && (loading->stream.has || loading->next_put < loading->put_count)) {
         const bool more = loading->next_put < loading->put_count;
         const struct mqx_replay_put *put =
@@ -489,25 +489,25 @@ static int merge(struct loading *loading, struct mqx_file_window *image)
 
 /* ---- prepared units ---- */
 
-static int restore_unit(struct mqx_restart *restart, const struct mqx_replay_doubt *doubt)
+static int restore_unit(struct mqx_restart *restart, const struct mqx_replay_prepared *prepared)
 {
     const struct mqx_restored restored = {
-        .xid = doubt->xid,
-        .unit_id = doubt->unit.id,
-        .first_lsn = doubt->unit.first_lsn,
-        .prepare_end_lsn = doubt->prepare_end_lsn,
-        .prepared_us = doubt->prepared_us,
-        .record_count = doubt->unit.record_count,
-        .running_crc = doubt->unit.running_crc,
+        .xid = prepared->xid,
+        .unit_id = prepared->unit.id,
+        .first_lsn = prepared->unit.first_lsn,
+        .prepare_end_lsn = prepared->prepare_end_lsn,
+        .prepared_us = prepared->prepared_us,
+        .record_count = prepared->unit.record_count,
+        .running_crc = prepared->unit.running_crc,
     };
     uint32_t context = 0;
     int status = mqx_prepared_restore(restart->store, &restored, &context);
-    for (size_t i = 0; i < doubt->held_count && status == MQX_OK; i++) {
-        const struct mqx_held *held = &restart->replay.held[doubt->first_held + i];
+    for (size_t i = 0; i < prepared->held_count && status == MQX_OK; i++) {
+        const struct mqx_replay_held *held = &restart->replay.held[prepared->first_held + i];
         if (held->slot == 0 && held->type != PS_REC_TAKEN) {
             return mqx_fail(MQRC_OBJECT_DAMAGED,
                             "prepared unit %" PRIu64 " holds message %" PRIu64
-                            ", which is nowhere", doubt->unit.id, held->number);
+                            ", which is nowhere", prepared->unit.id, held->number);
         }
         if (held->slot != 0) {
             status = mqx_prepared_restore_message(
@@ -522,9 +522,9 @@ int mqx_load_prepared(struct mqx_restart *restart)
 {
     const struct mqx_replay *replay = &restart->replay;
     int status = MQX_OK;
-    for (size_t i = 0; i < replay->doubt_count && status == MQX_OK; i++) {
-        if (replay->doubts[i].unit.id != 0) {
-            status = restore_unit(restart, &replay->doubts[i]);
+    for (size_t i = 0; i < replay->prepared_count && status == MQX_OK; i++) {
+        if (replay->prepared[i].unit.id != 0) {
+            status = restore_unit(restart, &replay->prepared[i]);
             restart->report.units_prepared += 1;
         }
     }
@@ -534,13 +534,13 @@ int mqx_load_prepared(struct mqx_restart *restart)
 int mqx_load_messages(struct mqx_restart *restart)
 {
     struct loading loading = {.restart = restart};
-    struct mqx_file_window image = restart->snapshot.window;
+    struct mqx_file_window image = restart->checkpoint.window;
     uint32_t *order = NULL;
     image.bytes = NULL;
     image.capacity = 0;
     image.have = 0;
-    restart->snapshot.at = restart->rest_at;
-    restart->snapshot.totals = restart->rest_totals;
+    restart->checkpoint.at = restart->rest_at;
+    restart->checkpoint.totals = restart->rest_totals;
     int status = mqx_replay_sort(&restart->replay, &order, &loading.put_count);
     loading.order = order;
     if (status == MQX_OK) {

@@ -17,8 +17,8 @@ struct mqx_found_segment { /* a segment that counts, oldest first */
 struct mqx_restart { /* everything about one restart */
     struct mqx_store *store;
     struct mqx_replay replay;
-    struct mqx_checkpoint_reader snapshot;
-    bool has_snapshot;
+    struct mqx_checkpoint_reader checkpoint;
+    bool has_checkpoint;
     bool use_image;
     uint64_t rest_at;             /* first block behind the objects */
     struct psc_end rest_totals;   /* totals before it */

@@ -31,7 +31,7 @@ struct source {
 
 /* ---- reading, with half-made changes taken back ---- */
 
-static void take_back(const struct source *source, uint64_t offset, unsigned char *to, size_t size)
+static void apply_undone(const struct source *source, uint64_t offset, unsigned char *to, size_t size)
 {
     for (size_t i = 0; i < source->undone_count; i++) {
         const struct undone *undone = &source->undone[i];
@@ -49,7 +49,7 @@ static bool fetch(const struct source *source, uint64_t offset, void *to, size_t
         mqx_io_read_all(source->io, source->fd, to, size, offset) != 0) {
         return false;
     }
-    take_back(source, offset, to, size);
+    apply_undone(source, offset, to, size);
     return true;
 }
 
@@ -197,7 +197,7 @@ static void add_in_flight(struct reading *reading, const struct mqx_message *mes
 }
 
 /* Had somebody decided to back the prepared unit out? */
-static bool was_refused(const struct source *source, const struct mqx_context *unit)
+static bool was_being_backed_out(const struct source *source, const struct mqx_context *unit)
 {
     const struct mqx_area *area = &source->header->area[MQX_AREA_CONTEXTS];
     struct mqx_context leader;
@@ -213,7 +213,7 @@ static bool is_lost(const struct source *source, const struct mqx_context *conte
     const bool durable = context->decided_lsn <= source->header->journal.durable;
     return context->state == MQX_CTX_ACTIVE || context->state == MQX_CTX_BACKING_OUT ||
            (context->state == MQX_CTX_DECIDED && !durable) ||
-           (context->state == MQX_CTX_PREPARED && (!durable || was_refused(source, context)));
+           (context->state == MQX_CTX_PREPARED && (!durable || was_being_backed_out(source, context)));
 }
 
 /* Non-persistent messages of a temporary queue that is logically deleted are not discarded by the
@@ -233,7 +233,7 @@ static bool queue_of(const struct source *source, const struct mqx_message *mess
 }
 
 /* A message of a unit that is lost. */
-static void see_lost(struct reading *reading, const struct mqx_message *message, bool single)
+static void note_lost(struct reading *reading, const struct mqx_message *message, bool single)
 {
     const bool persistent = (message->flags & MQX_MSGF_PERSISTENT) != 0;
     struct mqx_object queue;
@@ -248,7 +248,7 @@ static void see_lost(struct reading *reading, const struct mqx_message *message,
 
 /* A message of a prepared unit that goes on: what it got has an image, unless it is of a temporary
  * queue. */
-static void see_kept(struct reading *reading, const struct mqx_message *message)
+static void note_prepared(struct reading *reading, const struct mqx_message *message)
 {
     struct mqx_object queue;
     reading->np_open += message->state == MQX_MSG_GOT &&
@@ -273,9 +273,9 @@ static void walk_unit(struct reading *reading, uint32_t owner, const struct mqx_
             return;
         }
         if (lost) {
-            see_lost(reading, &message, context->autocommit != 0);
+            note_lost(reading, &message, context->single != 0);
         } else {
-            see_kept(reading, &message);
+            note_prepared(reading, &message);
         }
         slot = message.unit_next;
     }

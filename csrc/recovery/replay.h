@@ -2,22 +2,49 @@
  * replay.h - what the journal's tail changes: records in, surviving effects out
  * (FORMAT.md, section 10).
  *
- * Records of a unit are kept until the unit is decided; those of a prepared one beyond the end.
- * Effects are remembered in forms that do not depend on the order in which checkpoint and tail are
- * joined, because a message's identity is never given twice: puts that took effect, identities that
- * are gone, the highest BackoutCount, the highest CLEAR bound of a queue. Only object definitions
- * are followed in order.
+ * Purpose. A restart reads the records from the checkpoint's begin LSN on, in order, and hands them
+ * to mqx_replay_record(). Afterwards the replay says which messages of checkpoint and tail are on
+ * the queues, which objects are defined, and which prepared units are still to be resolved.
+ *
+ * Terms
+ *   operation      what a record of a unit will do when the unit is committed.
+ *   effect         what an operation has done: a put that counts, a number that is gone, ...
+ *   epoch          the records written between two restarts. A unit is decided in its own epoch, or
+ *                  prepared, or never.
+ *   prepared unit  complete and waiting for its outcome, across epochs (XA: in doubt).
+ *   held message   one that a prepared unit has put or got.
+ *   image          a non-persistent message that a checkpoint of an orderly end carries.
+ *
+ * Invariants
+ *   1. Effects do not depend on the order in which checkpoint and tail are joined, because a
+ *      message number is never given twice: puts that count, numbers that are gone, the highest
+ *      BackoutCount, the highest CLEAR bound of a queue. Only object definitions are followed in
+ *      order.
+ *   2. A record of a unit has no effect before the unit's COMMIT, REC_COMMITS or COMMIT_PREPARED
+ *      record is read (rule 9), and that record must agree with the count and the running checksum
+ *      of the unit's records.
+ *   3. next_number and next_unit_id are above everything that was read, units that were dropped
+ *      included.
  *
  * Memory: a few arrays that double. Nothing is allocated per message (a tail may hold hundreds of
- * thousands), nothing large for a small journal (tests recover a million of them).
+ * thousands), nothing large for a small journal.
+ *
+ * No locks: a replay belongs to the thread that restarts. Errors: MQRC_OBJECT_DAMAGED with LSN and
+ * unit for records that contradict each other, MQRC_STORAGE_NOT_AVAILABLE without memory; the
+ * replay is of no use afterwards and is freed.
  */
 #ifndef PENSTOCK_RECOVERY_REPLAY_H
 #define PENSTOCK_RECOVERY_REPLAY_H
 
+#include "base/number_map.h"
 #include "catalog/catalog.h"
 #include "format/record_codec.h"
 
-enum mqx_put_state { MQX_PUT_WAITING = 0, MQX_PUT_EFFECTIVE = 1, MQX_PUT_DROPPED = 2 };
+enum mqx_put_state {
+    MQX_PUT_WAITING = 0,    /* its unit is not decided */
+    MQX_PUT_EFFECTIVE = 1,
+    MQX_PUT_DROPPED = 2,
+};
 struct mqx_replay_put { /* a message put in the tail, or one of the image */
     struct psc_message m;
     uint32_t state;         /* enum mqx_put_state */
@@ -34,14 +61,14 @@ struct mqx_replay_definition { /* attrs follow */
     uint32_t attrs_length;
     uint32_t zero;
 };
-struct mqx_slot_state { /* of one slot */
+struct mqx_slot_state { /* of one object slot */
     const struct mqx_replay_definition *definition; /* NULL: not defined */
     uint32_t newest;        /* highest generation seen, 0: slot never seen */
     uint64_t clear_bound;   /* messages of that generation with a lower number are gone */
 };
 
-struct mqx_replay_op { /* of a unit not yet decided */
-    uint64_t number;
+struct mqx_replay_op { /* an operation */
+    uint64_t number;        /* of the message; CLEAR: the bound */
     uint64_t lsn;
     uint32_t object;
     uint32_t object_gen;
@@ -59,31 +86,26 @@ struct mqx_replay_unit {
     uint32_t first_op;      /* index + 1 */
     uint32_t last_op;
 };
-struct mqx_replay_doubt { /* a prepared unit that nobody has ended yet */
+struct mqx_replay_prepared { /* a prepared unit without an outcome yet */
     struct mqx_replay_unit unit; /* id 0: entry free */
     struct ps_xid xid;
     uint64_t prepare_end_lsn;
     uint64_t prepared_us;
-    size_t first_held;      /* its messages, in the order of the calls; after mqx_replay_doubts() */
+    size_t first_held;      /* its messages, in the order of the calls: after
+                             * mqx_replay_hold_prepared() */
     size_t held_count;
 };
-struct mqx_held { /* a message that a prepared unit has put or got */
+struct mqx_replay_held { /* a held message */
     uint64_t number;
     uint32_t type;          /* PS_REC_PUT, _GET or _TAKEN */
     uint32_t put;           /* PUT, TAKEN: index in puts */
     uint32_t slot;          /* its entry, filled in when it is loaded */
 };
-struct mqx_number_map { /* open addressing; number 0: free */
-    uint64_t *numbers;
-    uint32_t *values;       /* NULL in a set */
-    size_t capacity;        /* power of two */
-    size_t count;
-};
 
 struct mqx_replay {
     /* set by the caller */
     uint64_t begin_lsn;
-    uint64_t snapshot_end;  /* end LSN of the checkpoint */
+    uint64_t checkpoint_end; /* end LSN of the checkpoint */
     uint64_t tag_key;
     uint32_t slot_limit;    /* object slots are below it; at most 2^28 */
     /* results */
@@ -93,50 +115,51 @@ struct mqx_replay {
     size_t image_count, image_capacity;
     struct mqx_slot_state *objects;
     size_t object_capacity;
-    struct mqx_number_map removed;
-    struct mqx_number_map counts;
+    struct mqx_number_map removed;        /* message numbers that are gone */
+    struct mqx_number_map counts;         /* message number -> highest BackoutCount */
     uint64_t next_number;
     uint64_t next_unit_id;
     uint64_t units_dropped;
     bool image_consumed;
-    struct mqx_replay_doubt *doubts;
-    size_t doubt_count, doubt_capacity; /* entries, free ones included */
-    struct mqx_held *held;
+    struct mqx_replay_prepared *prepared;
+    size_t prepared_count, prepared_capacity; /* entries, free ones included */
+    struct mqx_replay_held *held;
     size_t held_count;
     struct mqx_number_map held_by_number; /* values: indexes in held */
     /* inside */
     struct mqx_replay_op *ops;
     size_t op_count, op_capacity;
     uint32_t free_op;       /* index + 1 */
-    struct mqx_replay_unit *units;
+    struct mqx_replay_unit *units;        /* open addressing by id */
     size_t unit_count, unit_capacity;
-    struct mqx_number_map doubt_of; /* unit id -> index + 1 in doubts, 0: ended */
-    uint32_t free_doubt;    /* index + 1; the next one is in unit.first_op */
+    struct mqx_number_map prepared_by_id; /* unit id -> index + 1 in prepared, 0: resolved */
+    uint32_t free_prepared; /* index + 1; the next one is in unit.first_op */
     void *pages;            /* list of memory blocks with definitions */
     size_t page_left;
 };
 
+/* Frees everything; the replay is all zero afterwards. */
 void mqx_replay_free(struct mqx_replay *replay);
-/* One record of the tail, in order; `arg` is the replay. */
+/* One record of the tail, in order; `arg` is the replay. Its length and checksum are verified. */
 int mqx_replay_record(void *arg, uint64_t lsn, const struct psj_record *record) MQX_MUST_USE;
-/* The journal goes on in a later restart, or ends: what is not decided never will be. */
+/* The journal goes on in a later epoch, or ends: units that are not decided are dropped. */
 void mqx_replay_end_epoch(struct mqx_replay *replay);
-/* After the last record: what the prepared units hold. Damage when one of them contradicts the
- * checkpoint. */
-int mqx_replay_doubts(struct mqx_replay *replay) MQX_MUST_USE;
-/* The message with that number, when a prepared unit has put or got it; else NULL. */
-struct mqx_held *mqx_replay_held(const struct mqx_replay *replay, uint64_t number);
+/* After the last record: finds what the prepared units hold. Damage when one of them contradicts
+ * the checkpoint. */
+int mqx_replay_hold_prepared(struct mqx_replay *replay) MQX_MUST_USE;
+/* The held message with that number, or NULL. */
+struct mqx_replay_held *mqx_replay_find_held(const struct mqx_replay *replay, uint64_t number);
 /* A definition from the checkpoint. */
 int mqx_replay_define(struct mqx_replay *replay, const struct mqx_decoded *record) MQX_MUST_USE;
 /* A message of the image, to be loaded with the puts. */
 int mqx_replay_add_image(struct mqx_replay *replay, const struct mqx_decoded *record,
-                         const struct mqx_image_position *place) MQX_MUST_USE;
-/* Raises a message's BackoutCount. */
+                         const struct mqx_image_position *position) MQX_MUST_USE;
+/* Raises a message's BackoutCount; a lower count changes nothing. */
 int mqx_replay_count(struct mqx_replay *replay, uint64_t number, uint32_t count) MQX_MUST_USE;
 
 /* Is the message (put in the tail and effective, or from the checkpoint) on a queue at the end? */
-bool mqx_replay_alive(const struct mqx_replay *replay, const struct psc_message *m);
-/* Its BackoutCount: the higher one. */
+bool mqx_replay_is_present(const struct mqx_replay *replay, const struct psc_message *m);
+/* Its BackoutCount: the higher one of the message and of what was read. */
 uint32_t mqx_replay_count_of(const struct mqx_replay *replay, const struct psc_message *m);
 /* Indexes of the effective puts by object, placement descending, number; *out is to be freed. */
 int mqx_replay_sort(const struct mqx_replay *replay, uint32_t **out,

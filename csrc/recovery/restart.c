@@ -29,8 +29,8 @@ struct numbers { /* of files of one kind */
 struct listing {
     struct numbers segments, spares, half_made;
     bool no_memory;
-    bool has_snapshot;
-    uint64_t newest_snapshot;
+    bool has_checkpoint;
+    uint64_t newest_checkpoint;
 };
 
 static void add_number(struct listing *listing, struct numbers *numbers, uint64_t number)
@@ -48,7 +48,7 @@ static void add_number(struct listing *listing, struct numbers *numbers, uint64_
     numbers->items[numbers->count++] = number;
 }
 
-static int see_journal_file(void *arg, const char *name)
+static int note_journal_file(void *arg, const char *name)
 {
     struct listing *listing = arg;
     uint64_t number = 0;
@@ -61,14 +61,14 @@ static int see_journal_file(void *arg, const char *name)
     return 0;
 }
 
-static int see_checkpoint_file(void *arg, const char *name)
+static int note_checkpoint_file(void *arg, const char *name)
 {
     struct listing *listing = arg;
     uint64_t begin_lsn = 0;
     if (mqx_checkpoint_file_parse(name, &begin_lsn) &&
-        (!listing->has_snapshot || begin_lsn > listing->newest_snapshot)) {
-        listing->has_snapshot = true;
-        listing->newest_snapshot = begin_lsn;
+        (!listing->has_checkpoint || begin_lsn > listing->newest_checkpoint)) {
+        listing->has_checkpoint = true;
+        listing->newest_checkpoint = begin_lsn;
     }
     return 0;
 }
@@ -83,9 +83,9 @@ static int by_value(const void *a, const void *b)
 static int list_files(struct mqx_store *store, struct listing *out)
 {
     struct mqx_io *io = store->io;
-    int err = io->ops->list(io, store->journal_dir, see_journal_file, out);
+    int err = io->ops->list(io, store->journal_dir, note_journal_file, out);
     if (err == 0) {
-        err = io->ops->list(io, store->checkpoint_dir, see_checkpoint_file, out);
+        err = io->ops->list(io, store->checkpoint_dir, note_checkpoint_file, out);
     }
     if (err != 0) {
         return mqx_io_reason(err, "listing the queue manager's files");
@@ -108,27 +108,27 @@ static void free_listing(struct listing *listing)
 
 /* ---- the checkpoint ---- */
 
-static int open_snapshot(struct mqx_restart *restart, const struct listing *listing)
+static int open_checkpoint(struct mqx_restart *restart, const struct listing *listing)
 {
     struct mqx_store *store = restart->store;
     struct mqx_replay *replay = &restart->replay;
     char name[MQX_CHECKPOINT_NAME_SIZE];
     replay->next_number = 1;
     replay->next_unit_id = 1;
-    if (!listing->has_snapshot) {
+    if (!listing->has_checkpoint) {
         return MQX_OK; /* then the replay begins with segment 1 */
     }
-    mqx_checkpoint_file_name(name, listing->newest_snapshot, true);
-    int status = mqx_checkpoint_file_open(&restart->snapshot, store->io, store->checkpoint_dir,
+    mqx_checkpoint_file_name(name, listing->newest_checkpoint, true);
+    int status = mqx_checkpoint_file_open(&restart->checkpoint, store->io, store->checkpoint_dir,
                                           name, store->qm_id);
     if (status != MQX_OK) {
         return status;
     }
-    const struct psc_header *header = &restart->snapshot.header;
-    restart->has_snapshot = true;
+    const struct psc_header *header = &restart->checkpoint.header;
+    restart->has_checkpoint = true;
     restart->use_image = header->has_image != 0;
     replay->begin_lsn = header->begin_lsn;
-    replay->snapshot_end = header->end_lsn;
+    replay->checkpoint_end = header->end_lsn;
     replay->next_number = header->next_number;
     replay->next_unit_id = header->next_unit_id;
     return mqx_load_checkpoint_start(restart);
@@ -136,13 +136,13 @@ static int open_snapshot(struct mqx_restart *restart, const struct listing *list
 
 static uint64_t begin_segment(const struct mqx_restart *restart)
 {
-    return restart->has_snapshot ? restart->snapshot.header.begin_segment : 1;
+    return restart->has_checkpoint ? restart->checkpoint.header.begin_segment : 1;
 }
 
 static uint64_t oldest_needed(const struct mqx_restart *restart)
 {
-    const struct psc_header *header = &restart->snapshot.header;
-    if (!restart->has_snapshot) {
+    const struct psc_header *header = &restart->checkpoint.header;
+    if (!restart->has_checkpoint) {
         return 1;
     }
     return header->oldest_segment < header->begin_segment ? header->oldest_segment
@@ -261,22 +261,22 @@ static int find_segments(struct mqx_restart *restart, const struct numbers *numb
 /* Index of the segment where the replay begins; the checkpoint must fit the segments. */
 static int find_begin(const struct mqx_restart *restart, size_t *out)
 {
-    const struct psc_header *header = &restart->snapshot.header;
+    const struct psc_header *header = &restart->checkpoint.header;
     const struct mqx_segment *newest = &restart->segments[restart->segment_count - 1].entry;
     const uint64_t number = begin_segment(restart);
     const uint64_t oldest = restart->segments[0].entry.number;
     *out = (size_t)(number - oldest);
-    if (!restart->has_snapshot) {
+    if (!restart->has_checkpoint) {
         return MQX_OK;
     }
     if (number < oldest || number > newest->number || header->generation > newest->generation) {
-        return mqx_checkpoint_file_damaged(&restart->snapshot, 0,
+        return mqx_checkpoint_file_damaged(&restart->checkpoint, 0,
                                            "it does not fit the journal's segments");
     }
     const struct mqx_segment *begin = &restart->segments[*out].entry;
     if (header->begin_lsn < begin->prev_end_lsn ||
         header->begin_lsn > begin->base_lsn + begin->size) {
-        return mqx_checkpoint_file_damaged(&restart->snapshot, 48,
+        return mqx_checkpoint_file_damaged(&restart->checkpoint, 48,
                                            "its begin LSN is not in its segment");
     }
     return MQX_OK;
@@ -289,10 +289,10 @@ struct tail { /* of the newest segment */
     bool clean;
 };
 
-static int judge(struct mqx_restart *restart, const struct mqx_tail_scan *scan, bool has_next,
+static int classify_tail(struct mqx_restart *restart, const struct mqx_tail_scan *scan, bool has_next,
                  struct tail *out)
 {
-    const struct psc_header *header = &restart->snapshot.header;
+    const struct psc_header *header = &restart->checkpoint.header;
     struct mqx_tail_facts facts = {.has_next = has_next,
                                    .at_next = has_next && scan->end_lsn == scan->limit_lsn};
     uint64_t mark = 0;
@@ -301,12 +301,12 @@ static int judge(struct mqx_restart *restart, const struct mqx_tail_scan *scan, 
         if (status != MQX_OK) {
             return status;
         }
-        if (restart->has_snapshot && header->end_lsn > mark) {
+        if (restart->has_checkpoint && header->end_lsn > mark) {
             mark = header->end_lsn;
         }
         facts.below_mark = scan->end_lsn < mark;
         facts.clean_here =
-            restart->has_snapshot && header->clean != 0 && header->end_lsn == scan->end_lsn;
+            restart->has_checkpoint && header->clean != 0 && header->end_lsn == scan->end_lsn;
     }
     const struct mqx_tail_case *tail = mqx_tail_decide(&facts);
     mqx_check(tail != NULL);
@@ -344,7 +344,7 @@ static int scan_segment(struct mqx_restart *restart, struct mqx_file_window *win
     };
     status = mqx_tail_scan_run(&scan);
     if (status == MQX_OK) {
-        status = judge(restart, &scan, has_next, out);
+        status = classify_tail(restart, &scan, has_next, out);
     }
     if (status == MQX_OK && !has_next && !out->clean) {
         const int err = restart->store->io->ops->sync(restart->store->io, fd);
@@ -411,7 +411,7 @@ static int set_journal(struct mqx_restart *restart, const struct listing *listin
                        const struct tail *tail)
 {
     struct mqx_journal *journal = restart->store->region.journal;
-    const struct psc_header *header = &restart->snapshot.header;
+    const struct psc_header *header = &restart->checkpoint.header;
     const struct mqx_found_segment *newest = &restart->segments[restart->segment_count - 1];
     size_t index = restart->segment_count;
     if (index > MQX_SEGMENT_MAX) {
@@ -426,7 +426,7 @@ static int set_journal(struct mqx_restart *restart, const struct listing *listin
     journal->active = (uint32_t)index;
     journal->segment[index - 1].state = tail->clean ? MQX_SEG_ACTIVE : MQX_SEG_FULL;
     int status = register_spares(restart, &listing->spares, &index);
-    const uint64_t known = restart->has_snapshot ? header->generation : 0;
+    const uint64_t known = restart->has_checkpoint ? header->generation : 0;
     journal->next_generation =
         (newest->entry.generation > known ? newest->entry.generation : known) + 1;
     /* A clean journal goes on in the same segment, to whose epoch its later units belong: one that
@@ -443,7 +443,7 @@ static int set_journal(struct mqx_restart *restart, const struct listing *listin
     journal->durable = tail->end_lsn;
     journal->marked = tail->end_lsn;
     journal->checkpoint_begin = restart->replay.begin_lsn;
-    journal->checkpoint_bytes = restart->has_snapshot ? restart->snapshot.window.file_size : 0;
+    journal->checkpoint_bytes = restart->has_checkpoint ? restart->checkpoint.window.file_size : 0;
     journal->reserve_bytes =
         mqx_journal_reserve_for(&restart->store->region, restart->report.messages,
                                 restart->report.units_prepared);
@@ -493,7 +493,7 @@ static int write_image_consumed(struct mqx_restart *restart)
     return append_and_flush(restart->store, record, mqx_encode_image_consumed(record, &image));
 }
 
-static int see_half_made(void *arg, const char *name)
+static int remove_half_made(void *arg, const char *name)
 {
     struct mqx_store *store = arg;
     const size_t length = strlen(name);
@@ -504,14 +504,14 @@ static int see_half_made(void *arg, const char *name)
 }
 
 /* Left-overs cost room and nothing else, so a failure to remove them does no harm. */
-static void tidy_up(struct mqx_store *store, const struct listing *listing)
+static void remove_leftovers(struct mqx_store *store, const struct listing *listing)
 {
     char name[MQX_FILE_NAME_SIZE];
     for (size_t i = 0; i < listing->half_made.count; i++) {
         mqx_file_name(name, MQX_FILE_HALF_MADE, listing->half_made.items[i]);
         (void)store->io->ops->unlink(store->io, store->journal_dir, name);
     }
-    (void)store->io->ops->list(store->io, store->checkpoint_dir, see_half_made, store);
+    (void)store->io->ops->list(store->io, store->checkpoint_dir, remove_half_made, store);
 }
 
 /* ---- restart ---- */
@@ -533,12 +533,12 @@ static int load(struct mqx_restart *restart, const struct listing *listing, cons
     }
     struct mqx_journal *journal = restart->store->region.journal;
     journal->next_unit_id = restart->replay.next_unit_id; /* the catalog stamps what it stores */
-    int status = mqx_replay_doubts(&restart->replay);
+    int status = mqx_replay_hold_prepared(&restart->replay);
     if (status == MQX_OK) {
         status = mqx_load_objects(restart);
     }
     restart->replay.next_unit_id = journal->next_unit_id;
-    if (status == MQX_OK && (restart->has_snapshot || restart->replay.put_count > 0)) {
+    if (status == MQX_OK && (restart->has_checkpoint || restart->replay.put_count > 0)) {
         status = mqx_load_messages(restart);
     }
     if (status == MQX_OK) {
@@ -554,7 +554,7 @@ static int run(struct mqx_restart *restart, const struct listing *listing)
 {
     struct mqx_store *store = restart->store;
     struct tail tail = {0};
-    int status = open_snapshot(restart, listing);
+    int status = open_checkpoint(restart, listing);
     if (status == MQX_OK) {
         status = find_segments(restart, &listing->segments);
     }
@@ -574,7 +574,7 @@ static int run(struct mqx_restart *restart, const struct listing *listing)
         status = write_image_consumed(restart);
     }
     if (status == MQX_OK) {
-        tidy_up(store, listing);
+        remove_leftovers(store, listing);
         restart->report.units_dropped = restart->replay.units_dropped;
         restart->report.begin_lsn = restart->replay.begin_lsn;
         restart->report.end_lsn = tail.end_lsn;
@@ -593,7 +593,7 @@ int mqx_recover(struct mqx_store *store, const struct mqx_in_flight *in_flight,
         .store = store,
         .replay = {.tag_key = mqx_tag_key(store->qm_id),
                    .slot_limit = slots < SLOTS_MAX ? (uint32_t)slots : SLOTS_MAX},
-        .snapshot = {.window = {.io = store->io, .fd = -1}},
+        .checkpoint = {.window = {.io = store->io, .fd = -1}},
         .in_flight = in_flight,
         .in_flight_count = in_flight_count,
     };
@@ -608,7 +608,7 @@ int mqx_recover(struct mqx_store *store, const struct mqx_in_flight *in_flight,
     }
     free(restart.raised);
     free(restart.segments);
-    mqx_checkpoint_file_close(&restart.snapshot);
+    mqx_checkpoint_file_close(&restart.checkpoint);
     mqx_replay_free(&restart.replay);
     free_listing(&listing);
     return status;

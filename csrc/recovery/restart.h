@@ -18,6 +18,8 @@
 #ifndef PENSTOCK_RECOVERY_H
 #define PENSTOCK_RECOVERY_H
 
+#include "recovery/create_files.h" /* for those who included this header for them */
+#include "recovery/distrust_cache.h"
 #include "region/store.h"
 
 struct mqx_in_flight { /* from the orphan region: got by a unit that will not end; rule 46 */
@@ -44,16 +46,5 @@ struct mqx_recovery_report {
  * the region is to be discarded. */
 int mqx_recover(struct mqx_store *store, const struct mqx_in_flight *in_flight,
                 size_t in_flight_count, struct mqx_recovery_report *out) MQX_MUST_USE;
-
-/* Before mqx_recover() when the orphan region says that a flush failed (MQX_STOP_BROKEN, same
- * boot): the page cache may hold what the medium does not (rule 14). Drops the cache, copies the
- * last segment, the only one that can have unflushed bytes, into a fresh file, flushes that and
- * puts it in place. */
-int mqx_recover_distrust_cache(struct mqx_store *store) MQX_MUST_USE;
-
-/* Writes the first files of a new queue manager: segment 1 (first_segment_size) and an empty, clean
- * checkpoint. */
-int mqx_journal_create(struct mqx_io *io, int journal_dir, int checkpoint_dir,
-                       const uint8_t qm_id[16], const struct mqx_region_plan *plan) MQX_MUST_USE;
 
 #endif

@@ -1,5 +1,14 @@
 /*
  * tail_scan.c - see tail_scan.h.
+ *
+ * A batch is good when its header says that it belongs at this LSN of this use of the file, it lies
+ * within the limit, every record's CRC is right, and its own CRC is (segment.h). The first batch
+ * that is not good ends the scan, whatever lies behind it. Why behind it matters nevertheless:
+ * headers there may carry a durable mark, which says that batches at or beyond the end were flushed
+ * once. Then it is damage and no torn tail.
+ *
+ * A mark is believed wherever its header lies, at every sector: a write that was torn may have
+ * reached the medium in any subset of its sectors, and the header is in the first one of its batch.
  */
 #include "recovery/tail_scan.h"
 
@@ -9,71 +18,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum {
-    WINDOW_SIZE = 512 * 1024, /* stays in the processor's cache between reading and checking */
-    SECTOR = 512,
-};
-
-/* ---- the window ---- */
-
-void mqx_file_window_switch(struct mqx_file_window *window, int fd, uint64_t file_size)
-{
-    window->fd = fd;
-    window->file_size = file_size;
-    window->at = 0;
-    window->have = 0;
-}
-
-void mqx_file_window_free(struct mqx_file_window *window)
-{
-    free(window->bytes);
-    window->bytes = NULL;
-    window->capacity = 0;
-}
-
-static int make_capacity(struct mqx_file_window *window, uint64_t size)
-{
-    uint64_t wanted = window->file_size < WINDOW_SIZE ? window->file_size : WINDOW_SIZE;
-    wanted = mqx_round_up(wanted < size ? size : wanted, MQX_PAGE_SIZE);
-    if (wanted <= window->capacity) {
-        return 0;
-    }
-    unsigned char *bytes = realloc(window->bytes, wanted);
-    if (bytes == NULL) {
-        return -ENOMEM;
-    }
-    window->bytes = bytes;
-    window->capacity = wanted;
-    return 0;
-}
-
-int mqx_file_window_read(struct mqx_file_window *window, uint64_t offset, uint64_t size,
-                         const unsigned char **out)
-{
-    if (offset > window->file_size || size > window->file_size - offset) {
-        return -EIO;
-    }
-    if (offset < window->at || offset + size > window->at + window->have) {
-        int err = make_capacity(window, size);
-        if (err != 0) {
-            return err;
-        }
-        const uint64_t left = window->file_size - offset;
-        const uint64_t step = left < window->capacity ? left : window->capacity;
-        window->have = 0;
-        err = mqx_io_read_all(window->io, window->fd, window->bytes, step, offset);
-        if (err != 0) {
-            return err;
-        }
-        window->at = offset;
-        window->have = step;
-    }
-    *out = window->bytes + (offset - window->at);
-    return 0;
-}
+enum { SECTOR = 512 }; /* unit in which a torn write may have reached the medium */
 
 /* ---- what the end of a segment means ---- */
 
@@ -88,13 +35,16 @@ const struct mqx_tail_case mqx_tail_cases[] = {
 };
 const size_t mqx_tail_case_count = MQX_ARRAY_COUNT(mqx_tail_cases);
 
+/* Does a column of the table allow the fact? */
 static bool fits(signed char wanted, bool fact)
 {
+    MQX_ASSERT(wanted >= -1 && wanted <= 1);
     return wanted < 0 || (wanted != 0) == fact;
 }
 
 const struct mqx_tail_case *mqx_tail_decide(const struct mqx_tail_facts *facts)
 {
+    MQX_ASSERT(facts != NULL);
     for (size_t i = 0; i < mqx_tail_case_count; i++) {
         const struct mqx_tail_case *tail = &mqx_tail_cases[i];
         if (fits(tail->has_next, facts->has_next) && fits(tail->at_next, facts->at_next) &&
@@ -108,8 +58,11 @@ const struct mqx_tail_case *mqx_tail_decide(const struct mqx_tail_facts *facts)
 
 /* ---- batches ---- */
 
+/* A bad sector is damage naming file and offset; only memory is another reason. */
 static int read_failed(const struct mqx_tail_scan *scan, int err, uint64_t offset)
 {
+    MQX_ASSERT(err < 0);
+    MQX_ASSERT(offset <= scan->segment->size);
     if (err == -ENOMEM) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory to read a journal batch");
     }
@@ -119,13 +72,15 @@ static int read_failed(const struct mqx_tail_scan *scan, int err, uint64_t offse
 }
 
 /* The good batch at `lsn`, or *out = NULL. */
-static int look_at_batch(const struct mqx_tail_scan *scan, uint64_t lsn,
+static int read_batch(const struct mqx_tail_scan *scan, uint64_t lsn,
                          const struct psj_batch **out)
 {
-    const struct mqx_flush_batch_position place = {scan->qm_id, scan->segment->number,
-                                                   scan->segment->generation, lsn};
+    const struct mqx_flush_batch_position position = {scan->qm_id, scan->segment->number,
+                                                      scan->segment->generation, lsn};
     const uint64_t offset = lsn - scan->segment->base_lsn;
     const unsigned char *bytes;
+    MQX_ASSERT(lsn % MQX_PAGE_SIZE == 0);
+    MQX_ASSERT(offset >= MQX_PAGE_SIZE); /* the first page is the segment's header */
 
     *out = NULL;
     if (lsn + MQX_PAGE_SIZE > scan->limit_lsn) {
@@ -136,7 +91,7 @@ static int look_at_batch(const struct mqx_tail_scan *scan, uint64_t lsn,
         return read_failed(scan, err, offset);
     }
     const struct psj_batch *header = (const void *)bytes;
-    if (!mqx_flush_batch_is_at(&place, header) ||
+    if (!mqx_flush_batch_is_at(&position, header) ||
         mqx_round_up(header->length, MQX_PAGE_SIZE) > scan->limit_lsn - lsn) {
         return MQX_OK;
     }
@@ -145,17 +100,21 @@ static int look_at_batch(const struct mqx_tail_scan *scan, uint64_t lsn,
     if (err != 0) {
         return read_failed(scan, err, offset);
     }
-    if (mqx_flush_batch_valid(&place, bytes, length)) {
+    MQX_ASSERT(length >= sizeof *header);
+    if (mqx_flush_batch_valid(&position, bytes, length)) {
         *out = (const void *)bytes;
     }
     return MQX_OK;
 }
 
-static int hand_on(struct mqx_tail_scan *scan, const struct psj_batch *batch)
+/* Calls on_record for the batch's records from begin_lsn on. */
+static int deliver_records(struct mqx_tail_scan *scan, const struct psj_batch *batch)
 {
     const unsigned char *bytes = (const void *)batch;
     const uint64_t lsn = batch->lsn;
     uint64_t at = sizeof *batch;
+    MQX_ASSERT(scan->on_record != NULL);
+    MQX_ASSERT(lsn == scan->end_lsn);
     while (at < batch->length) {
         const struct psj_record *record = (const void *)(bytes + at);
         if (lsn + at >= scan->begin_lsn) {
@@ -167,6 +126,7 @@ static int hand_on(struct mqx_tail_scan *scan, const struct psj_batch *batch)
         }
         at += record->length;
     }
+    MQX_ASSERT(at == batch->length);
     return MQX_OK;
 }
 
@@ -174,27 +134,33 @@ int mqx_tail_scan_run(struct mqx_tail_scan *scan)
 {
     const struct psj_batch *batch = NULL;
     scan->end_lsn = scan->segment->base_lsn + MQX_PAGE_SIZE;
-    mqx_check(scan->end_lsn <= scan->limit_lsn);
+    MQX_ASSERT(scan->end_lsn <= scan->limit_lsn); /* headers were compared with each other */
+    MQX_ASSERT(scan->limit_lsn % MQX_PAGE_SIZE == 0);
     for (;;) { /* each turn goes at least a page forward */
-        int status = look_at_batch(scan, scan->end_lsn, &batch);
+        int status = read_batch(scan, scan->end_lsn, &batch);
         if (status != MQX_OK || batch == NULL) {
             return status;
         }
         const uint64_t end = mqx_round_up(scan->end_lsn + batch->length, MQX_PAGE_SIZE);
         if (end > scan->begin_lsn) {
             scan->bytes += end - scan->end_lsn;
-            status = hand_on(scan, batch);
+            status = deliver_records(scan, batch);
             if (status != MQX_OK) {
                 return status;
             }
         }
+        MQX_ASSERT(end > scan->end_lsn);
+        MQX_ASSERT(end <= scan->limit_lsn);
         scan->end_lsn = end;
     }
 }
 
-/* A batch header of this use of the file, wherever it lies, whatever became of its records. */
+/* Is it a batch header of this use of the file? Its records are not looked at, nor where it
+ * lies. */
 static bool is_header(const struct mqx_segment *segment, const struct psj_batch *batch)
 {
+    MQX_ASSERT(segment->number != 0);
+    MQX_ASSERT(batch != NULL);
     return batch->magic == PS_BATCH_MAGIC && batch->segment_no == segment->number &&
            batch->generation == segment->generation && batch->zero == 0 &&
            batch->lsn % MQX_PAGE_SIZE == 0 && batch->lsn >= segment->base_lsn + MQX_PAGE_SIZE &&
@@ -206,6 +172,8 @@ int mqx_tail_scan_marks(const struct mqx_tail_scan *scan, uint64_t *mark, bool *
                         uint64_t *torn_bytes)
 {
     const uint64_t from = scan->end_lsn - scan->segment->base_lsn;
+    MQX_ASSERT(scan->end_lsn > scan->segment->base_lsn); /* after mqx_tail_scan_run() */
+    MQX_ASSERT(from % MQX_PAGE_SIZE == 0);
     *mark = 0;
     *remains = false;
     *torn_bytes = 0;

@@ -2,31 +2,33 @@
  * tail_scan.h - reading a segment's batches in order, and what its end means (FORMAT.md,
  * section 9).
  *
- * Everything is read with read() into a private buffer, never through a mapping: a bad sector is an
- * error code, and nothing changes under our hands (rule 30).
+ * Purpose. The place where a torn tail is told apart from damage. A crash may leave the last write
+ * of the journal in any state; that is a torn tail, and its records were never acknowledged. Bytes
+ * that were durable once and are not good now are damage: the restart is refused, since going on
+ * would lose acknowledged messages. The decision is a labelled table (mqx_tail_cases, A to G), so
+ * that every combination of facts has exactly one answer.
+ *
+ * Terms
+ *   tail          the journal from the checkpoint's begin LSN to its end.
+ *   limit         LSN that no batch crosses: the successor's prev_end_lsn, or the end of the file.
+ *   durable mark  the durable LSN that a batch header carries: all below it was on the medium when
+ *                 that batch was written.
+ *   remains       a batch header of this use of the file at or beyond the end of the good batches.
+ *
+ * Invariants
+ *   1. Nothing is written. Everything is read with read() into a private buffer, never through a
+ *      mapping: a bad sector is an error code, and no byte changes after it was verified (rule 30).
+ *   2. A record is handed on only after its batch was verified as a whole.
+ *
+ * No locks: the restart has the files for itself. Errors: MQRC_OBJECT_DAMAGED with file and offset
+ * when bytes cannot be read; what on_record returns ends the scan and comes back.
  */
 #ifndef PENSTOCK_RECOVERY_SCAN_H
 #define PENSTOCK_RECOVERY_SCAN_H
 
 #include "format/segment.h"
+#include "os/file_window.h"
 #include "region/store.h"
-
-/* A window over a file: a run of its bytes in memory, moved forward. */
-struct mqx_file_window {
-    struct mqx_io *io;
-    int fd;
-    uint64_t file_size;
-    unsigned char *bytes; /* 8-byte aligned */
-    uint64_t capacity;
-    uint64_t at;          /* offset in the file of bytes[0] */
-    uint64_t have;
-};
-/* Makes [offset, offset + size) readable at *out. -EIO beyond the end of the file, -ENOMEM. */
-int mqx_file_window_read(struct mqx_file_window *window, uint64_t offset, uint64_t size,
-                         const unsigned char **out) MQX_MUST_USE;
-/* Turns to another file, keeping the memory. */
-void mqx_file_window_switch(struct mqx_file_window *window, int fd, uint64_t file_size);
-void mqx_file_window_free(struct mqx_file_window *window);
 
 /* What is known where the batches of a segment end. */
 struct mqx_tail_facts {

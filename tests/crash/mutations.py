@@ -176,7 +176,8 @@ MUTATIONS = (
             (
                 "recovery/checkpoint.c",
                 "    status = mqx_checkpoint_file_finish(",
-                "    mqx_ignore(mqx_journal_retire(store, taking->begin_lsn, taking->live));\n"
+                "    mqx_ignore(\n"
+                "        mqx_journal_retire(store, checkpoint->begin_lsn, checkpoint->live));\n"
                 "    status = mqx_checkpoint_file_finish(",
             ),
         ),
@@ -208,7 +209,7 @@ MUTATIONS = (
         "t3",
         (
             (
-                "recovery/replay.c",
+                "recovery/replay_units.c",
                 "end_unit(replay, unit, false); /* dropping",
                 "end_unit(replay, unit, true); /* dropping",
             ),
@@ -247,8 +248,8 @@ MUTATIONS = (
         (
             (
                 "recovery/checkpoint.c",
-                "taking->begin_lsn = lowest_in_flight(taking, tail, &status);",
-                "taking->begin_lsn = tail + 0 * lowest_in_flight(taking, tail, &status);",
+                "checkpoint->begin_lsn = lowest_in_flight(checkpoint, tail, &status);",
+                "checkpoint->begin_lsn = tail + 0 * lowest_in_flight(checkpoint, tail, &status);",
             ),
         ),
     ),
@@ -464,11 +465,9 @@ MUTATIONS = (
         "t3",
         (
             (
-                "recovery/replay.c",
-                "    for (uint32_t i = 0; i < record->unit_count && status == MQX_OK; i++) {\n"
-                "        if (replay->doubt_of",
-                "    for (uint32_t i = 0; i < 1 && status == MQX_OK; i++) {\n"
-                "        if (replay->doubt_of",
+                "recovery/replay_prepared.c",
+                "    for (uint32_t i = 0; i < record->unit_count && status == MQX_OK; i++) {",
+                "    for (uint32_t i = 0; i < 1 && status == MQX_OK; i++) {",
             ),
         ),
     ),
@@ -492,7 +491,7 @@ MUTATIONS = (
     Mutation(
         "the image of a message stands at the wrong place of its prepared unit",
         "t3",
-        (("recovery/replay.c", "image->before <= passed", "image->before < passed"),),
+        (("recovery/replay_prepared.c", "image->before <= passed", "image->before < passed"),),
     ),
     Mutation(
         "a backout gives back non-persistent messages that a restart has taken",
@@ -508,7 +507,7 @@ MUTATIONS = (
     Mutation(
         "a consumed image of an older checkpoint passes for the newest one's",
         "t3",
-        (("recovery/replay.c", "lsn >= replay->snapshot_end;", "lsn >= 0;"),),
+        (("recovery/replay.c", "lsn >= replay->checkpoint_end;", "lsn >= 0;"),),
     ),
     Mutation(
         "records are not verified when the journal is read",

@@ -1,0 +1,28 @@
+/*
+ * create_files.h - the first files of a new queue manager.
+ *
+ * Purpose. Segment 1, begun like any other segment (mqx_segment_begin), and an empty checkpoint of
+ * an orderly end. So the first start is an ordinary restart: there is no special case for a queue
+ * manager that has never run.
+ *
+ * Invariants
+ *   1. The checkpoint gets its name last: a creation that was interrupted leaves no checkpoint, and
+ *      whoever creates again begins in an empty directory (process/, api/manager.c).
+ *   2. Unit id 1 has named the first spare, so units begin at 2.
+ *
+ * No locks, no region: works on files alone. Errors: those of the file table
+ * (MQRC_STORAGE_MEDIUM_FULL, MQRC_NOT_AUTHORIZED, ...); files may be left, and the caller removes
+ * the directory.
+ */
+#ifndef PENSTOCK_CREATE_FILES_H
+#define PENSTOCK_CREATE_FILES_H
+
+#include "os/io.h"
+#include "region/region.h"
+
+/* Segment 1 has first_segment_size bytes. MQRC_UNEXPECTED_ERROR for sizes below PS_MIN_SEGMENT or no
+ * multiple of a page. */
+int mqx_journal_create(struct mqx_io *io, int journal_dir, int checkpoint_dir,
+                       const uint8_t qm_id[16], const struct mqx_region_plan *plan) MQX_MUST_USE;
+
+#endif

@@ -1,0 +1,386 @@
+/*
+ * replay_messages.c - objects and messages of a replay, and the effects on them. See replay.h.
+ *
+ * What is remembered, and how checkpoint and tail come together:
+ *   puts     every PUT of the tail, with its state; those of the image are EFFECTIVE at once.
+ *   removed  numbers that a GET or EXPIRE took: the message may be in the checkpoint, in the tail,
+ *            or in both.
+ *   counts   the highest BackoutCount of a number.
+ *   objects  per slot: the newest definition, the highest generation, the CLEAR bound of that
+ *            generation. A record of an older generation has no effect: the checkpoint, or the
+ *            tail, has its successor.
+ * A message is present when its object is defined in its generation, its number is not below the
+ * CLEAR bound, and it was not removed (mqx_replay_is_present).
+ */
+#include "recovery/replay_private.h"
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/radix_sort.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE_BYTES = 16384, FIRST_ITEMS = 16 };
+
+/* ---- memory ---- */
+
+int mqx_replay_no_memory(void)
+{
+    return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory to replay the journal");
+}
+
+int mqx_replay_grow(void *array, size_t count, size_t *capacity, size_t item_size)
+{
+    void **items = array;
+    MQX_ASSERT(count <= *capacity);
+    MQX_ASSERT(item_size > 0);
+    if (count < *capacity) {
+        return MQX_OK;
+    }
+    const size_t wanted = *capacity == 0 ? FIRST_ITEMS : *capacity * 2;
+    void *memory = realloc(*items, wanted * item_size);
+    if (memory == NULL) {
+        return mqx_replay_no_memory();
+    }
+    *items = memory;
+    *capacity = wanted;
+    return MQX_OK;
+}
+
+/* Memory that lives as long as the replay. */
+static void *allocate(struct mqx_replay *replay, size_t size)
+{
+    struct mqx_replay_page *page = replay->pages;
+    size = mqx_round_up(size, 8);
+    if (replay->page_left < size) {
+        const size_t room = size > PAGE_BYTES ? size : PAGE_BYTES;
+        page = malloc(sizeof *page + room);
+        if (page == NULL) {
+            return NULL;
+        }
+        page->next = replay->pages;
+        replay->pages = page;
+        replay->page_left = room;
+    }
+    MQX_ASSERT(page != NULL);
+    MQX_ASSERT(size <= replay->page_left);
+    replay->page_left -= size; /* taken from the end: only the amount left has to be remembered */
+    return page->bytes + replay->page_left;
+}
+
+/* ---- objects ---- */
+
+/* The state of an object slot, which is remembered from here on. */
+static int object_at(struct mqx_replay *replay, uint32_t slot, struct mqx_slot_state **out)
+{
+    if (slot == 0 || slot >= replay->slot_limit) {
+        return mqx_fail(MQRC_OBJECT_DAMAGED, "object slot %u is not possible (limit %u)", slot,
+                        replay->slot_limit);
+    }
+    while (slot >= replay->object_capacity) {
+        const size_t had = replay->object_capacity;
+        int status = mqx_replay_grow(&replay->objects, had, &replay->object_capacity,
+                          sizeof *replay->objects);
+        if (status != MQX_OK) {
+            return status;
+        }
+        memset(replay->objects + had, 0,
+               (replay->object_capacity - had) * sizeof *replay->objects);
+    }
+    MQX_ASSERT(slot < replay->object_capacity);
+    MQX_ASSERT(replay->objects != NULL);
+    *out = &replay->objects[slot];
+    return MQX_OK;
+}
+
+int mqx_replay_copy_definition(struct mqx_replay *replay, const struct mqx_decoded *record,
+                           const struct mqx_replay_definition **out)
+{
+    MQX_ASSERT(record->name != NULL);
+    MQX_ASSERT(record->attrs_length == 0 || record->attrs != NULL);
+    struct mqx_replay_definition *kept = allocate(replay, sizeof *kept + record->attrs_length);
+    if (kept == NULL) {
+        return mqx_replay_no_memory();
+    }
+    *kept = (struct mqx_replay_definition){*record->name, record->attrs_length, 0};
+    if (record->attrs_length > 0) {
+        memcpy(kept + 1, record->attrs, record->attrs_length);
+    }
+    *out = kept;
+    return MQX_OK;
+}
+
+/* An OBJECT record, of the checkpoint or of the tail. */
+static int define(struct mqx_replay *replay, uint32_t slot, uint32_t generation,
+                  const struct mqx_replay_definition *definition)
+{
+    struct mqx_slot_state *object = NULL;
+    MQX_ASSERT(definition != NULL);
+    int status = object_at(replay, slot, &object);
+    if (status != MQX_OK || generation < object->newest) {
+        return status; /* an older generation: the checkpoint has its successor */
+    }
+    if (generation > object->newest) {
+        object->clear_bound = 0;
+    }
+    MQX_ASSERT(generation >= object->newest);
+    object->newest = generation;
+    object->definition = definition;
+    return MQX_OK;
+}
+
+/* An OBJECT_DELETE record. The generation stays, so that it does not come back. */
+static int undefine(struct mqx_replay *replay, uint32_t slot, uint32_t generation)
+{
+    struct mqx_slot_state *object = NULL;
+    int status = object_at(replay, slot, &object);
+    if (status == MQX_OK && generation >= object->newest) {
+        object->newest = generation;
+        object->definition = NULL;
+    }
+    MQX_ASSERT(status != MQX_OK || object->newest >= generation);
+    MQX_ASSERT(status != MQX_OK || object->newest > generation || object->definition == NULL);
+    return status;
+}
+
+/* A CLEAR record: messages with lower numbers than the bound are gone. The bound only rises. */
+static int clear(struct mqx_replay *replay, uint32_t slot, uint32_t generation, uint64_t bound)
+{
+    struct mqx_slot_state *object = NULL;
+    int status = object_at(replay, slot, &object);
+    if (status == MQX_OK && generation == object->newest && bound > object->clear_bound) {
+        object->clear_bound = bound;
+    }
+    MQX_ASSERT(status != MQX_OK || generation != object->newest || object->clear_bound >= bound);
+    return status;
+}
+
+const struct mqx_slot_state *mqx_replay_defined_at(const struct mqx_replay *replay, uint32_t slot,
+                                                   uint32_t generation)
+{
+    MQX_ASSERT(replay != NULL);
+    MQX_ASSERT(replay->object_capacity == 0 || replay->objects != NULL);
+    const struct mqx_slot_state *object =
+        slot < replay->object_capacity ? &replay->objects[slot] : NULL;
+    return object != NULL && object->definition != NULL && object->newest == generation ? object
+                                                                                        : NULL;
+}
+
+int mqx_replay_define(struct mqx_replay *replay, const struct mqx_decoded *record)
+{
+    const struct mqx_replay_definition *definition = NULL;
+    MQX_ASSERT(mqx_record_type(record->head) == PS_REC_OBJECT);
+    int status = mqx_replay_copy_definition(replay, record, &definition);
+    return status == MQX_OK ? define(replay, record->head->object, record->head->object_gen,
+                                     definition)
+                            : status;
+}
+
+/* ---- messages ---- */
+
+uint64_t mqx_tag_key(const uint8_t qm_id[16])
+{
+    uint64_t halves[2];
+    MQX_ASSERT(qm_id != NULL);
+    memcpy(halves, qm_id, sizeof halves);
+    return halves[0] ^ halves[1];
+}
+
+/* No identifier, no tag. */
+static uint64_t tag_of(const uint8_t id[MQX_ID_SIZE], uint64_t key)
+{
+    static const uint8_t no_id[MQX_ID_SIZE];
+    MQX_ASSERT(id != NULL);
+    return memcmp(id, no_id, sizeof no_id) == 0 ? 0 : mqx_hash64(id, MQX_ID_SIZE, key);
+}
+
+/* What the index will hold of the message. */
+static void describe(const struct mqx_replay *replay, const struct mqx_decoded *record,
+                     uint64_t lsn, struct psc_message *out)
+{
+    const struct ps_descriptor *d = record->descriptor;
+    const struct ps_chunked *chunked = record->chunked;
+    const uint64_t key = replay->tag_key;
+    MQX_ASSERT(d != NULL); /* the decoder refuses a PUT without */
+    MQX_ASSERT(chunked == NULL || record->body_length == 0);
+    *out = (struct psc_message){
+        .number = record->head->identity,
+        .lsn = lsn,
+        .first_lsn = chunked != NULL ? chunked->first_lsn : lsn,
+        .expiry_us = d->expiry_us,
+        .tag_msg_id = tag_of(d->msg_id, key),
+        .tag_correl_id = tag_of(d->correl_id, key),
+        .tag_group_id = record->ext != NULL ? tag_of(record->ext->group_id, key) : 0,
+        .object = record->head->object,
+        .object_gen = record->head->object_gen,
+        .length = chunked != NULL ? (uint32_t)chunked->total : record->body_length,
+        .backout_count = d->backout_count,
+        .priority = d->priority,
+        .placement = d->placement,
+        .has_ext = d->has_ext,
+        .is_volatile = d->persistence == 0,
+        .record_length = record->head->length,
+        .chunk_count = chunked != NULL ? chunked->count : 0,
+    };
+}
+
+int mqx_replay_add_put(struct mqx_replay *replay, const struct mqx_decoded *record, uint64_t lsn,
+                   uint32_t *out)
+{
+    MQX_ASSERT(replay->put_count <= replay->put_capacity);
+    int status = mqx_replay_grow(&replay->puts, replay->put_count, &replay->put_capacity,
+                      sizeof *replay->puts);
+    if (status == MQX_OK && replay->put_count >= UINT32_MAX) {
+        status = mqx_replay_no_memory();
+    }
+    if (status == MQX_OK) {
+        struct mqx_replay_put *pending = &replay->puts[replay->put_count];
+        describe(replay, record, lsn, &pending->m);
+        pending->state = MQX_PUT_WAITING;
+        pending->image = 0;
+        pending->taken = false;
+        *out = (uint32_t)replay->put_count++;
+        MQX_ASSERT(replay->puts[*out].m.lsn == lsn);
+    }
+    return status;
+}
+
+int mqx_replay_add_image(struct mqx_replay *replay, const struct mqx_decoded *record,
+                         const struct mqx_image_position *position)
+{
+    uint32_t index = 0;
+    MQX_ASSERT(position->at < position->block_end);
+    MQX_ASSERT(replay->image_count <= replay->image_capacity);
+    int status = mqx_replay_grow(&replay->images, replay->image_count, &replay->image_capacity,
+                      sizeof *replay->images);
+    if (status == MQX_OK) {
+        status = mqx_replay_add_put(replay, record, 0, &index);
+    }
+    if (status == MQX_OK) {
+        replay->images[replay->image_count++] = *position;
+        replay->puts[index].image = (uint32_t)replay->image_count;
+        replay->puts[index].state = MQX_PUT_EFFECTIVE;
+    }
+    return status;
+}
+
+/* A number that a GET or EXPIRE record names; 0 names none. */
+static int remove_message(struct mqx_replay *replay, uint64_t number)
+{
+    size_t at;
+    bool is_new;
+    int status = number == 0 ? MQX_OK
+                             : mqx_number_map_add(&replay->removed, number, false, &at, &is_new);
+    MQX_ASSERT(replay->removed.values == NULL); /* a set */
+    MQX_ASSERT(status != MQX_OK || number == 0 ||
+               mqx_number_map_find(&replay->removed, number, NULL));
+    return status;
+}
+
+int mqx_replay_count(struct mqx_replay *replay, uint64_t number, uint32_t count)
+{
+    size_t at = 0;
+    bool is_new = false;
+    if (number == 0) {
+        return MQX_OK;
+    }
+    int status = mqx_number_map_add(&replay->counts, number, true, &at, &is_new);
+    if (status == MQX_OK && (is_new || replay->counts.values[at] < count)) {
+        replay->counts.values[at] = count;
+    }
+    MQX_ASSERT(status != MQX_OK || replay->counts.numbers[at] == number);
+    MQX_ASSERT(status != MQX_OK || replay->counts.values[at] >= count);
+    return status;
+}
+
+/* ---- effects ---- */
+
+int mqx_replay_apply_put(struct mqx_replay *replay, const struct mqx_replay_op *op)
+{
+    struct mqx_replay_put *pending = &replay->puts[op->put];
+    MQX_ASSERT(op->put < replay->put_count);
+    MQX_ASSERT(pending->m.number == op->number);
+    MQX_ASSERT(pending->state == MQX_PUT_WAITING);
+    if (mqx_replay_defined_at(replay, op->object, op->object_gen) != NULL) {
+        pending->state = MQX_PUT_EFFECTIVE;
+        return MQX_OK;
+    }
+    pending->state = MQX_PUT_DROPPED;
+    if (op->lsn < replay->checkpoint_end) {
+        return MQX_OK; /* the object was deleted before the checkpoint */
+    }
+    return mqx_fail(MQRC_OBJECT_DAMAGED,
+                    "message %" PRIu64 " at LSN %" PRIu64 " was put to object slot %u, generation "
+                    "%u, which is not defined", op->number, op->lsn, op->object, op->object_gen);
+}
+
+int mqx_replay_apply(struct mqx_replay *replay, const struct mqx_replay_op *op)
+{
+    MQX_ASSERT(op->type != PS_REC_CHUNK); /* pieces belong to their PUT */
+    MQX_ASSERT(op->type != PS_REC_OBJECT || op->definition != NULL);
+    switch (op->type) {
+    case PS_REC_PUT: return mqx_replay_apply_put(replay, op);
+    case PS_REC_GET:
+    case PS_REC_EXPIRE: return remove_message(replay, op->number);
+    case PS_REC_CLEAR: return clear(replay, op->object, op->object_gen, op->number);
+    case PS_REC_OBJECT: return define(replay, op->object, op->object_gen, op->definition);
+    case PS_REC_OBJECT_DELETE: return undefine(replay, op->object, op->object_gen);
+    default: return MQX_OK; /* TAKEN: mqx_replay_hold_prepared() */
+    }
+}
+
+/* ---- results ---- */
+
+bool mqx_replay_is_present(const struct mqx_replay *replay, const struct psc_message *m)
+{
+    MQX_ASSERT(m->number != 0);
+    const struct mqx_slot_state *object = mqx_replay_defined_at(replay, m->object, m->object_gen);
+    if (object == NULL || m->number < object->clear_bound) {
+        return false;
+    }
+    MQX_ASSERT(object->newest == m->object_gen);
+    return !mqx_number_map_find(&replay->removed, m->number, NULL);
+}
+
+uint32_t mqx_replay_count_of(const struct mqx_replay *replay, const struct psc_message *m)
+{
+    size_t at = 0;
+    MQX_ASSERT(m->number != 0);
+    const bool counted = mqx_number_map_find(&replay->counts, m->number, &at);
+    const uint32_t count = counted ? replay->counts.values[at] : 0;
+    return count > m->backout_count ? count : m->backout_count;
+}
+
+/* Object and placement are the upper part of the key: 28 and 4 bits. */
+int mqx_replay_sort(const struct mqx_replay *replay, uint32_t **out, size_t *out_count)
+{
+    size_t count = 0;
+    MQX_ASSERT(replay->slot_limit <= 1u << 28);
+    struct mqx_sort_item *items = malloc((2 * replay->put_count + 1) * sizeof *items);
+    uint32_t *indexes = malloc((replay->put_count + 1) * sizeof *indexes);
+    if (items == NULL || indexes == NULL) {
+        free(items);
+        free(indexes);
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory to sort what was replayed");
+    }
+    for (size_t i = 0; i < replay->put_count; i++) {
+        const struct psc_message *m = &replay->puts[i].m;
+        if (replay->puts[i].state == MQX_PUT_EFFECTIVE) {
+            const uint32_t below_top = (uint32_t)(MQX_MAX_PRIORITY - m->placement);
+            MQX_ASSERT(m->placement <= MQX_MAX_PRIORITY);
+            items[count++] =
+                (struct mqx_sort_item){m->number, m->object << 4 | below_top, (uint32_t)i};
+        }
+    }
+    const struct mqx_sort_item *sorted = mqx_radix_sort(items, items + replay->put_count, count);
+    for (size_t i = 0; i < count; i++) {
+        indexes[i] = sorted[i].index;
+    }
+    free(items);
+    MQX_ASSERT(count <= replay->put_count);
+    *out = indexes;
+    *out_count = count;
+    return MQX_OK;
+}

@@ -1,0 +1,66 @@
+/*
+ * replay_private.h - what the modules of the replay share; for recovery/replay*.c only.
+ *
+ * Order of use, no circle: replay -> replay_prepared -> replay_units -> replay_messages.
+ *
+ *   replay           a record to the module that knows its type
+ *   replay_messages  objects, messages and the effects on them; the replay's memory
+ *   replay_units     units under way, and how COMMIT and BACKOUT end them
+ *   replay_prepared  prepared units, their outcome, and what they hold at the end
+ */
+#ifndef PENSTOCK_RECOVERY_REPLAY_PRIVATE_H
+#define PENSTOCK_RECOVERY_REPLAY_PRIVATE_H
+
+#include "base/assert.h"
+#include "recovery/replay.h"
+
+struct mqx_replay_page { /* of replay->pages */
+    struct mqx_replay_page *next;
+    unsigned char bytes[];
+};
+
+/* ---- replay_messages ---- */
+
+/* MQRC_STORAGE_NOT_AVAILABLE with a text. */
+int mqx_replay_no_memory(void) MQX_COLD;
+/* Room for one more item in *array (a pointer to a pointer) of `count` items: doubles it. */
+int mqx_replay_grow(void *array, size_t count, size_t *capacity, size_t item_size) MQX_MUST_USE;
+/* A copy of the record's definition that lives as long as the replay. */
+int mqx_replay_copy_definition(struct mqx_replay *replay, const struct mqx_decoded *record,
+                               const struct mqx_replay_definition **out) MQX_MUST_USE;
+/* The object of that slot if it is defined in that generation, else NULL. */
+const struct mqx_slot_state *mqx_replay_defined_at(const struct mqx_replay *replay, uint32_t slot,
+                                                   uint32_t generation);
+/* A put in state WAITING; its index. */
+int mqx_replay_add_put(struct mqx_replay *replay, const struct mqx_decoded *record, uint64_t lsn,
+                       uint32_t *out) MQX_MUST_USE;
+/* The put takes effect, or is dropped with its object; damage when that object never was. */
+int mqx_replay_apply_put(struct mqx_replay *replay, const struct mqx_replay_op *op) MQX_MUST_USE;
+/* The operation takes effect. */
+int mqx_replay_apply(struct mqx_replay *replay, const struct mqx_replay_op *op) MQX_MUST_USE;
+
+/* ---- replay_units ---- */
+
+/* Removes the unit from those under way; false: it is not there, *out is unchanged. */
+bool mqx_replay_remove_unit(struct mqx_replay *replay, uint64_t id, struct mqx_replay_unit *out);
+/* Applies (or drops) the unit's operations and frees their entries. */
+int mqx_replay_end_unit(struct mqx_replay *replay, const struct mqx_replay_unit *unit,
+                        bool committed) MQX_MUST_USE;
+/* A record that is an operation: alone, of a unit, or the last of its unit (REC_COMMITS). */
+int mqx_replay_take_record(struct mqx_replay *replay, uint64_t lsn,
+                           const struct mqx_decoded *record) MQX_MUST_USE;
+int mqx_replay_commit(struct mqx_replay *replay, uint64_t lsn,
+                      const struct mqx_decoded *record) MQX_MUST_USE;
+int mqx_replay_back_out(struct mqx_replay *replay, const struct mqx_decoded *record) MQX_MUST_USE;
+/* Does what a COMMIT or PREPARE record states agree with the records that were read of the unit? */
+bool mqx_replay_unit_agrees(const struct mqx_replay_unit *unit, const struct ps_commit *stated);
+
+/* ---- replay_prepared ---- */
+
+int mqx_replay_prepare(struct mqx_replay *replay, uint64_t lsn,
+                       const struct mqx_decoded *record) MQX_MUST_USE;
+/* COMMIT_PREPARED or BACKOUT_PREPARED: the outcome of all units that it names. */
+int mqx_replay_end_prepared(struct mqx_replay *replay, const struct mqx_decoded *record,
+                            bool committed) MQX_MUST_USE;
+
+#endif
