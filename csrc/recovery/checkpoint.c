@@ -7,6 +7,13 @@
  * A unit whose first record lies below that tail and which is still in flight when its context is
  * looked at bounds the begin LSN. One that ended before that had completed its effects, so the
  * checkpoint, which begins later, has them. One that begins later lies above.
+ *
+ * Why nothing that is needed is retired. A message counts for every segment from its first piece to
+ * its PUT; one that was put after the copy of its queue has its PUT above the begin LSN. A segment
+ * that was begun after the list was made is newer than everything that is retired.
+ *
+ * Which chunked messages are read. Only the PUT says where the first piece lies, so the journal is
+ * read for messages with pieces; one whose PUT cannot be read keeps all older segments.
  */
 #include "recovery/checkpoint.h"
 
@@ -15,12 +22,17 @@
 #include "base/error.h"
 #include "queue/queue.h"
 #include "os/block_hook.h"
+#include "region/damage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ATTRS_MAX = 60000, IMAGE_PIECE = PS_CHUNK_BYTES };
+enum {
+    ATTRS_MAX = 60000,          /* bytes of an object's attribute list */
+    IMAGE_PIECE = PS_CHUNK_BYTES,
+    HOOK_EVERY_US = 250000,     /* store->between at most so often */
+};
 
 struct located_segment { /* a segment, for finding the one that holds an LSN */
     uint64_t base_lsn;
@@ -29,7 +41,7 @@ struct located_segment { /* a segment, for finding the one that holds an LSN */
     uint32_t index; /* in the segment table */
 };
 
-struct checkpoint { /* a checkpoint under way */
+struct checkpoint { /* one that is being taken */
     struct mqx_store *store;
     int mode;
     uint64_t begin_lsn;
@@ -47,16 +59,19 @@ struct checkpoint { /* a checkpoint under way */
     unsigned char *body;      /* of an image message */
     uint64_t body_capacity;
     uint64_t images;
-    uint64_t between_us;    /* when others were last looked after */
+    uint64_t between_us;      /* when store->between was last called */
 };
 
 /* ---- where the replay will begin ---- */
 
-static uint64_t lowest_in_flight(struct checkpoint *checkpoint, uint64_t bound, int *status)
+/* The lowest first LSN of all units in flight, or `bound`; notes whether one is not prepared. */
+static uint64_t lowest_in_flight(struct checkpoint *ckpt, uint64_t bound, int *status)
 {
-    struct mqx_region *region = &checkpoint->store->region;
+    struct mqx_region *region = &ckpt->store->region;
     struct mqx_lock *ring_lock = &region->journal->ring_lock;
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    MQX_ASSERT(!mqx_lock_held(region, ring_lock));
+    MQX_ASSERT(*status == MQX_OK);
     for (uint64_t slot = 1; slot < used && *status == MQX_OK;) {
         *status = mqx_lock_take(region, ring_lock);
         if (*status != MQX_OK) {
@@ -66,7 +81,7 @@ static uint64_t lowest_in_flight(struct checkpoint *checkpoint, uint64_t bound, 
             const struct mqx_context *context = mqx_context(region, (uint32_t)slot);
             if (context != NULL && context->first_lsn != 0) {
                 bound = context->first_lsn < bound ? context->first_lsn : bound;
-                checkpoint->in_flight |= context->state != MQX_CTX_PREPARED;
+                ckpt->in_flight |= context->state != MQX_CTX_PREPARED;
             }
         }
         mqx_lock_drop(region, ring_lock);
@@ -74,6 +89,7 @@ static uint64_t lowest_in_flight(struct checkpoint *checkpoint, uint64_t bound, 
     return bound;
 }
 
+/* For qsort: segments by LSN. */
 static int by_base(const void *a, const void *b)
 {
     const struct located_segment *first = a;
@@ -81,12 +97,12 @@ static int by_base(const void *a, const void *b)
     return first->base_lsn < second->base_lsn ? -1 : first->base_lsn > second->base_lsn;
 }
 
-/* Copies what the segment table says; under the roll lock, because nobody else changes it
- * meanwhile. */
-static int list_segments(struct checkpoint *checkpoint)
+/* Copies the segment table, under the roll lock, so that it is of one moment. */
+static int list_segments(struct checkpoint *ckpt)
 {
-    struct mqx_region *region = &checkpoint->store->region;
+    struct mqx_region *region = &ckpt->store->region;
     const struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(ckpt->segment_count == 0);
     int status = mqx_lock_take(region, &region->journal->roll_lock);
     if (status != MQX_OK) {
         return status;
@@ -94,71 +110,91 @@ static int list_segments(struct checkpoint *checkpoint)
     for (uint32_t i = 0; i < MQX_SEGMENT_MAX; i++) {
         const struct mqx_segment *segment = &journal->segment[i];
         if (segment->state == MQX_SEG_ACTIVE || segment->state == MQX_SEG_FULL) {
-            checkpoint->segments[checkpoint->segment_count++] =
+            ckpt->segments[ckpt->segment_count++] =
                 (struct located_segment){segment->base_lsn, segment->size, segment->number, i};
         }
     }
     mqx_lock_drop(region, &region->journal->roll_lock);
-    qsort(checkpoint->segments, checkpoint->segment_count, sizeof *checkpoint->segments, by_base);
+    if (MQX_UNLIKELY(ckpt->segment_count == 0)) {
+        return mqx_region_damage(region, "journal's segment table", 0);
+    }
+    MQX_ASSERT(ckpt->segment_count <= MQX_SEGMENT_MAX);
+    qsort(ckpt->segments, ckpt->segment_count, sizeof *ckpt->segments, by_base);
     return MQX_OK;
 }
 
 /* The segment that holds the LSN; NULL for one that was begun after the list was made. */
-static const struct located_segment *locate(struct checkpoint *checkpoint, uint64_t lsn)
+static const struct located_segment *locate(struct checkpoint *ckpt, uint64_t lsn)
 {
-    uint32_t low = 0, high = checkpoint->segment_count;
-    const struct located_segment *found = &checkpoint->segments[checkpoint->last_found];
+    uint32_t low = 0, high = ckpt->segment_count;
+    const struct located_segment *found = &ckpt->segments[ckpt->last_found];
+    MQX_ASSERT(ckpt->segment_count > 0);
+    MQX_ASSERT(ckpt->last_found < ckpt->segment_count);
     if (lsn < found->base_lsn || lsn - found->base_lsn >= found->size) {
         while (high - low > 1) {
             const uint32_t middle = (low + high) / 2;
-            if (checkpoint->segments[middle].base_lsn <= lsn) {
+            if (ckpt->segments[middle].base_lsn <= lsn) {
                 low = middle;
             } else {
                 high = middle;
             }
         }
-        checkpoint->last_found = low;
-        found = &checkpoint->segments[low];
+        ckpt->last_found = low;
+        found = &ckpt->segments[low];
     }
     return lsn >= found->base_lsn && lsn - found->base_lsn < found->size ? found : NULL;
 }
 
-static int choose_begin(struct checkpoint *checkpoint)
+/* Where the replay of this checkpoint will begin: LSN and segment. */
+static int choose_begin(struct checkpoint *ckpt)
 {
-    struct mqx_region *region = &checkpoint->store->region;
+    struct mqx_region *region = &ckpt->store->region;
     struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
     int status = mqx_lock_take(region, &journal->ring_lock);
     if (status != MQX_OK) {
         return status;
     }
     const uint64_t tail = journal->batch_records != 0 ? journal->tail : journal->batch_start;
-    checkpoint->tail = tail;
-    checkpoint->begin_segment = journal->segment[journal->active - 1].number;
+    const uint32_t active = journal->active;
+    const bool sound = active >= 1 && active <= MQX_SEGMENT_MAX;
+    ckpt->tail = tail;
+    ckpt->begin_segment = sound ? journal->segment[active - 1].number : 0;
     mqx_lock_drop(region, &journal->ring_lock);
-    checkpoint->begin_lsn = lowest_in_flight(checkpoint, tail, &status);
+    if (MQX_UNLIKELY(!sound)) {
+        return mqx_region_damage(region, "journal's active segment", active);
+    }
+    ckpt->begin_lsn = lowest_in_flight(ckpt, tail, &status);
     if (status == MQX_OK) {
-        status = list_segments(checkpoint);
+        status = list_segments(ckpt);
     }
-    if (status == MQX_OK && checkpoint->begin_lsn < tail) {
-        const struct located_segment *located = locate(checkpoint, checkpoint->begin_lsn);
-        mqx_check(located != NULL);
-        checkpoint->begin_segment = located->number;
+    if (status == MQX_OK && ckpt->begin_lsn < tail) {
+        const struct located_segment *located = locate(ckpt, ckpt->begin_lsn);
+        if (MQX_UNLIKELY(located == NULL)) {
+            return mqx_region_damage(region, "first LSN of a unit in flight",
+                                     ckpt->begin_lsn);
+        }
+        ckpt->begin_segment = located->number;
     }
+    MQX_ASSERT(status != MQX_OK || ckpt->begin_lsn <= ckpt->tail);
     return status;
 }
 
 /* ---- objects ---- */
 
-static int write_object(struct checkpoint *checkpoint, uint32_t slot, uint32_t generation)
+/* The object's definition, in an OBJECTS block. */
+static int write_object(struct checkpoint *ckpt, uint32_t slot, uint32_t generation)
 {
     struct ps_object_name name;
     uint32_t length = 0, most = 0;
-    uint64_t stamp = 0;
+    uint64_t version = 0;
     void *to = NULL;
-    int status = mqx_catalog_read(checkpoint->store, slot, generation, &name, checkpoint->attrs, ATTRS_MAX,
-                                  &length, &stamp);
+    MQX_ASSERT(slot != 0);
+    MQX_ASSERT(ckpt->attrs != NULL);
+    int status = mqx_catalog_read(ckpt->store, slot, generation, &name, ckpt->attrs, ATTRS_MAX,
+                                  &length, &version);
     if (status == MQRC_UNKNOWN_OBJECT_NAME || status == MQRC_Q_DELETED) {
-        return MQX_OK; /* deleted meanwhile; its record lies in the tail */
+        return MQX_OK; /* deleted since it was listed; its record lies in the tail */
     }
     if (status == MQX_OK && length > ATTRS_MAX) {
         status = mqx_fail(MQRC_RESOURCE_PROBLEM, "object slot %u has %u bytes of attributes", slot,
@@ -166,29 +202,33 @@ static int write_object(struct checkpoint *checkpoint, uint32_t slot, uint32_t g
     }
     if (status == MQX_OK) {
         status =
-            mqx_checkpoint_file_room(&checkpoint->writer, PSC_OBJECTS, MQX_RING_RECORD_MAX, &to, &most);
+            mqx_checkpoint_file_room(&ckpt->writer, PSC_OBJECTS, MQX_RING_RECORD_MAX, &to, &most);
     }
     if (status == MQX_OK) {
         const struct mqx_record_head head = {
             .type = PS_REC_OBJECT, .object = slot, .object_gen = generation};
-        mqx_checkpoint_file_took(&checkpoint->writer, 1,
-                                 mqx_encode_object(to, &head, &name, checkpoint->attrs, length));
+        mqx_checkpoint_file_took(&ckpt->writer, 1,
+                                 mqx_encode_object(to, &head, &name, ckpt->attrs, length));
     }
     return status;
 }
 
-typedef int (*object_step)(struct checkpoint *checkpoint, uint32_t slot, uint32_t generation);
+typedef int (*object_step)(struct checkpoint *ckpt, uint32_t slot, uint32_t generation);
 
-static int for_objects(struct checkpoint *checkpoint, object_step step)
+/* Calls `step` for each object that is in the journal, slots ascending. */
+static int for_objects(struct checkpoint *ckpt, object_step step)
 {
     uint32_t slot = 0, generation = 0;
+    MQX_ASSERT(step != NULL);
     for (;;) { /* slots rise */
-        int status = mqx_catalog_next(checkpoint->store, &slot, &generation);
+        const uint32_t before = slot;
+        int status = mqx_catalog_next(ckpt->store, &slot, &generation);
+        MQX_ASSERT(status != MQX_OK || slot > before);
         if (status != MQX_OK) {
             return status == MQRC_UNKNOWN_OBJECT_NAME ? MQX_OK : status;
         }
-        if (mqx_catalog_is_journalled(checkpoint->store, slot, generation)) {
-            status = step(checkpoint, slot, generation);
+        if (mqx_catalog_is_journalled(ckpt->store, slot, generation)) {
+            status = step(ckpt, slot, generation);
         }
         if (status != MQX_OK) {
             return status;
@@ -200,36 +240,40 @@ static int for_objects(struct checkpoint *checkpoint, object_step step)
 
 /* The message keeps all segments from its first piece to its PUT. One whose pieces cannot be read
  * keeps everything before it. */
-static void count_live(struct checkpoint *checkpoint, struct psc_message *m)
+static void count_live(struct checkpoint *ckpt, struct psc_message *m)
 {
     uint64_t first_lsn = m->lsn;
+    MQX_ASSERT(m->number != 0);
+    MQX_ASSERT(ckpt->segment_count > 0);
     if (m->chunk_count > 0) {
-        if (mqx_journal_first_lsn(checkpoint->store, m->lsn, m->record_length, &first_lsn) == MQX_OK) {
+        if (mqx_journal_first_lsn(ckpt->store, m->lsn, m->record_length, &first_lsn) == MQX_OK) {
             m->first_lsn = first_lsn;
         } else {
             first_lsn = 0;
         }
     }
-    const struct located_segment *located = locate(checkpoint, m->lsn);
+    const struct located_segment *located = locate(ckpt, m->lsn);
     if (located == NULL) {
-        located = &checkpoint->segments[checkpoint->segment_count - 1]; /* in a newer one, not retired now */
+        located = &ckpt->segments[ckpt->segment_count - 1]; /* in a newer one, not retired now */
     }
     for (;; located--) { /* towards the oldest */
-        checkpoint->live[located->index] += 1;
-        if (located->base_lsn <= first_lsn || located == checkpoint->segments) {
+        ckpt->live[located->index] += 1;
+        if (located->base_lsn <= first_lsn || located == ckpt->segments) {
             break;
         }
     }
-    located = locate(checkpoint, m->lsn);
+    located = locate(ckpt, m->lsn);
     if (located != NULL) {
-        checkpoint->live_bytes[located->index] += m->record_length;
+        ckpt->live_bytes[located->index] += m->record_length;
     }
 }
 
-/* The order that restarts rely on; our own error would otherwise be found when it is too late. */
-static int check_sorted(struct checkpoint *checkpoint, const struct psc_message *m)
+/* The order that restarts rely on: an index out of order must not become the only checkpoint. */
+static int check_sorted(struct checkpoint *ckpt, const struct psc_message *m)
 {
-    const struct psc_message *last = &checkpoint->last;
+    const struct psc_message *last = &ckpt->last;
+    MQX_ASSERT(m != last);
+    MQX_ASSERT(m->placement <= MQX_MAX_PRIORITY);
     const bool sorted =
         last->number == 0 || last->object < m->object ||
         (last->object == m->object &&
@@ -238,48 +282,52 @@ static int check_sorted(struct checkpoint *checkpoint, const struct psc_message 
     if (!sorted) {
         return mqx_fail(MQRC_UNEXPECTED_ERROR,
                         "queue slot %u gave message %" PRIu64 " after %" PRIu64
-                        ": the checkpoint is given up", m->object, m->number, last->number);
+                        ": no checkpoint was taken", m->object, m->number, last->number);
     }
-    checkpoint->last = *m;
+    ckpt->last = *m;
     return MQX_OK;
 }
 
-/* A paced checkpoint of a deep index takes seconds; others must not wait so long for the sweep. */
-static int call_between_hook(struct checkpoint *checkpoint)
+/* A paced checkpoint of a deep index takes seconds. Maintenance goes on in between: processes that
+ * died must be cleaned up within a second. */
+static int call_between_hook(struct checkpoint *ckpt)
 {
-    enum { EVERY_US = 250000 };
-    struct mqx_store *store = checkpoint->store;
+    struct mqx_store *store = ckpt->store;
     const uint64_t now = store->io->ops->now_us(store->io);
-    if (checkpoint->mode != MQX_CHECKPOINT_FUZZY || store->between == NULL ||
-        now - checkpoint->between_us < EVERY_US) {
+    MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->ring_lock));
+    if (ckpt->mode != MQX_CHECKPOINT_FUZZY || store->between == NULL ||
+        now - ckpt->between_us < HOOK_EVERY_US) {
         return MQX_OK;
     }
-    checkpoint->between_us = now;
+    ckpt->between_us = now;
     return store->between(store);
 }
 
-static int write_messages(struct checkpoint *checkpoint, uint32_t slot, uint32_t generation)
+/* The messages of a queue in delivery order, in MESSAGES blocks: what is in the journal. */
+static int write_messages(struct checkpoint *ckpt, uint32_t slot, uint32_t generation)
 {
     struct mqx_cursor cursor = {0};
     bool done = false;
     int status = MQX_OK;
     (void)generation;
+    MQX_ASSERT(slot != 0);
     while (!done && status == MQX_OK) { /* each turn moves the cursor by up to 64 messages */
         void *to = NULL;
         uint32_t most = 0, count = 0;
-        status = mqx_checkpoint_file_room(&checkpoint->writer, PSC_MESSAGES, sizeof(struct psc_message),
+        status = mqx_checkpoint_file_room(&ckpt->writer, PSC_MESSAGES, sizeof(struct psc_message),
                                           &to, &most);
         if (status == MQX_OK) {
-            status = mqx_queue_copy_entries(checkpoint->store, slot, &cursor, to, most, &count, &done);
+            status = mqx_queue_copy_entries(ckpt->store, slot, &cursor, to, most, &count, &done);
         }
         struct psc_message *messages = to;
+        MQX_ASSERT(count <= most);
         for (uint32_t i = 0; i < count && status == MQX_OK; i++) {
-            count_live(checkpoint, &messages[i]);
-            status = check_sorted(checkpoint, &messages[i]);
+            count_live(ckpt, &messages[i]);
+            status = check_sorted(ckpt, &messages[i]);
         }
         if (status == MQX_OK) {
-            mqx_checkpoint_file_took(&checkpoint->writer, count, (uint64_t)count * sizeof *messages);
-            status = call_between_hook(checkpoint);
+            mqx_checkpoint_file_took(&ckpt->writer, count, (uint64_t)count * sizeof *messages);
+            status = call_between_hook(ckpt);
         }
     }
     return status;
@@ -287,51 +335,61 @@ static int write_messages(struct checkpoint *checkpoint, uint32_t slot, uint32_t
 
 /* ---- image ---- */
 
-static int add_image_record(struct checkpoint *checkpoint, const struct mqx_record_head *head,
+/* One CHUNK record into an IMAGE block. */
+static int add_image_record(struct checkpoint *ckpt, const struct mqx_record_head *head,
                             const struct ps_chunk *chunk, const void *piece, uint32_t length)
 {
+    MQX_ASSERT(length <= IMAGE_PIECE);
+    MQX_ASSERT(chunk->offset + length <= chunk->total);
     void *to = NULL;
     uint32_t most = 0;
     int status =
-        mqx_checkpoint_file_room(&checkpoint->writer, PSC_IMAGE, MQX_RING_RECORD_MAX, &to, &most);
+        mqx_checkpoint_file_room(&ckpt->writer, PSC_IMAGE, MQX_RING_RECORD_MAX, &to, &most);
     if (status == MQX_OK) {
-        mqx_checkpoint_file_took(&checkpoint->writer, 1,
+        mqx_checkpoint_file_took(&ckpt->writer, 1,
                                  mqx_encode_chunk(to, head, chunk, piece, length));
     }
     return status;
 }
 
-static int write_pieces(struct checkpoint *checkpoint, struct mqx_record_head head, uint64_t total,
+/* The body in CHUNK records; *out is what the PUT says of them. */
+static int write_pieces(struct checkpoint *ckpt, struct mqx_record_head head, uint64_t total,
                         struct ps_chunked *out)
 {
     int status = MQX_OK;
+    MQX_ASSERT(total > PS_INLINE_BODY_MAX);
+    MQX_ASSERT(total <= ckpt->body_capacity);
     head.type = PS_REC_CHUNK;
     *out = (struct ps_chunked){.total = total};
     for (uint64_t at = 0; at < total && status == MQX_OK; at += IMAGE_PIECE) {
         const uint64_t left = total - at;
         const struct ps_chunk chunk = {.offset = at, .total = total, .number = out->count};
-        status = add_image_record(checkpoint, &head, &chunk, checkpoint->body + at,
+        status = add_image_record(ckpt, &head, &chunk, ckpt->body + at,
                                   left < IMAGE_PIECE ? (uint32_t)left : IMAGE_PIECE);
         out->count += 1;
     }
     return status;
 }
 
-static int make_body_room(struct checkpoint *checkpoint, uint64_t length)
+/* Room for a body; grows, and is used again for the next message. */
+static int make_body_room(struct checkpoint *ckpt, uint64_t length)
 {
-    if (checkpoint->body == NULL || length > checkpoint->body_capacity) {
-        unsigned char *body = realloc(checkpoint->body, length + 1);
+    if (ckpt->body == NULL || length > ckpt->body_capacity) {
+        unsigned char *body = realloc(ckpt->body, length + 1);
         if (body == NULL) {
             return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a message of %" PRIu64
                             " bytes", length);
         }
-        checkpoint->body = body;
-        checkpoint->body_capacity = length;
+        ckpt->body = body;
+        ckpt->body_capacity = length;
     }
+    MQX_ASSERT(ckpt->body != NULL);
+    MQX_ASSERT(ckpt->body_capacity >= length);
     return MQX_OK;
 }
 
-static int write_image_message(struct checkpoint *checkpoint, uint32_t slot, uint32_t generation,
+/* One non-persistent message: its pieces, when it has any, then its PUT. */
+static int write_image_message(struct checkpoint *ckpt, uint32_t slot, uint32_t generation,
                                const struct mqx_message *message)
 {
     struct ps_descriptor descriptor;
@@ -343,230 +401,260 @@ static int write_image_message(struct checkpoint *checkpoint, uint32_t slot, uin
                                          .object = slot,
                                          .object_gen = generation,
                                          .number = message->number};
-    int status = make_body_room(checkpoint, message->length);
+    MQX_ASSERT(ckpt->mode == MQX_CHECKPOINT_CLEAN);
+    MQX_ASSERT((message->flags & MQX_MSGF_PERSISTENT) == 0);
+    int status = make_body_room(ckpt, message->length);
     if (status == MQX_OK) {
-        status = mqx_queue_read_body(&checkpoint->store->region, message, &descriptor, &ext,
-                                     checkpoint->body, message->length);
+        status = mqx_queue_read_body(&ckpt->store->region, message, &descriptor, &ext,
+                                     ckpt->body, message->length);
     }
     const bool pieces = message->length > PS_INLINE_BODY_MAX;
     if (status == MQX_OK && pieces) {
-        status = write_pieces(checkpoint, head, message->length, &chunked);
+        status = write_pieces(ckpt, head, message->length, &chunked);
     }
     if (status == MQX_OK) {
         status =
-            mqx_checkpoint_file_room(&checkpoint->writer, PSC_IMAGE, MQX_RING_RECORD_MAX, &to, &most);
+            mqx_checkpoint_file_room(&ckpt->writer, PSC_IMAGE, MQX_RING_RECORD_MAX, &to, &most);
     }
     if (status == MQX_OK) {
         descriptor.backout_count = message->backout_count;
         mqx_checkpoint_file_took(
-            &checkpoint->writer, 1,
+            &ckpt->writer, 1,
             mqx_encode_put(to, &head, &descriptor, descriptor.has_ext ? &ext : NULL,
-                           pieces ? &chunked : NULL, checkpoint->body, pieces ? 0 : message->length));
-        checkpoint->images += 1;
+                           pieces ? &chunked : NULL, ckpt->body, pieces ? 0 : message->length));
+        ckpt->images += 1;
     }
     return status;
 }
 
-static int write_images(struct checkpoint *checkpoint, uint32_t slot, uint32_t generation)
+/* The image of a queue; of most queues there is nothing in it. */
+static int write_images(struct checkpoint *ckpt, uint32_t slot, uint32_t generation)
 {
     struct mqx_cursor cursor = {0};
     int status = MQX_OK;
-    uint32_t found = mqx_queue_next_image(checkpoint->store, slot, &cursor);
+    MQX_ASSERT(ckpt->mode == MQX_CHECKPOINT_CLEAN);
+    MQX_ASSERT(generation != 0);
+    uint32_t found = mqx_queue_next_image(ckpt->store, slot, &cursor);
     while (found != 0 && status == MQX_OK) { /* the cursor moves */
-        const struct mqx_message *message = mqx_message(&checkpoint->store->region, found);
-        mqx_check(message != NULL);
-        status = write_image_message(checkpoint, slot, generation, message);
-        found = mqx_queue_next_image(checkpoint->store, slot, &cursor);
+        const struct mqx_message *message = mqx_message(&ckpt->store->region, found);
+        if (MQX_UNLIKELY(message == NULL)) {
+            return mqx_region_damage(&ckpt->store->region, "message slot of a queue", found);
+        }
+        status = write_image_message(ckpt, slot, generation, message);
+        found = mqx_queue_next_image(ckpt->store, slot, &cursor);
     }
     return status;
 }
 
-static int count_images(struct checkpoint *checkpoint, uint32_t slot, uint32_t generation)
+/* Has the queue any? Counts one for each queue that has. */
+static int count_images(struct checkpoint *ckpt, uint32_t slot, uint32_t generation)
 {
     struct mqx_cursor cursor = {0};
     (void)generation;
-    checkpoint->images += mqx_queue_next_image(checkpoint->store, slot, &cursor) != 0;
+    MQX_ASSERT(slot != 0);
+    ckpt->images += mqx_queue_next_image(ckpt->store, slot, &cursor) != 0;
     return MQX_OK;
 }
 
 /* ---- the end ---- */
 
-static void fill_header(const struct checkpoint *checkpoint, struct psc_header *out)
+/* What the file's header says; durable and the counters are read after the last message was
+ * copied, so they are above everything in the file. */
+static void fill_header(const struct checkpoint *ckpt, struct psc_header *out)
 {
-    const struct mqx_store *store = checkpoint->store;
+    const struct mqx_store *store = ckpt->store;
     struct mqx_journal *journal = store->region.journal;
-    const bool clean = checkpoint->mode != MQX_CHECKPOINT_FUZZY;
-    uint64_t oldest = checkpoint->begin_segment;
-    for (uint32_t i = 0; i < checkpoint->segment_count; i++) {
-        const struct located_segment *located = &checkpoint->segments[i];
-        if (checkpoint->live[located->index] != 0 && located->number < oldest) {
+    const bool clean = ckpt->mode != MQX_CHECKPOINT_FUZZY;
+    uint64_t oldest = ckpt->begin_segment;
+    MQX_ASSERT(ckpt->segment_count > 0);
+    MQX_ASSERT(oldest != 0);
+    for (uint32_t i = 0; i < ckpt->segment_count; i++) {
+        const struct located_segment *located = &ckpt->segments[i];
+        if (ckpt->live[located->index] != 0 && located->number < oldest) {
             oldest = located->number;
         }
     }
     *out = (struct psc_header){
-        .begin_segment = checkpoint->begin_segment,
+        .begin_segment = ckpt->begin_segment,
         .end_lsn = mqx_load_acquire(&journal->durable),
         .next_number = mqx_load_acquire(&journal->next_number),
         .next_unit_id = mqx_load_acquire(&journal->next_unit_id),
         .restart_epoch = journal->restart_epoch,
-        .generation = journal->segment[checkpoint->segments[checkpoint->segment_count - 1].index].generation,
+        .generation = journal->segment[ckpt->segments[ckpt->segment_count - 1].index].generation,
         .clean = clean,
-        .has_image = clean && checkpoint->images > 0,
+        .has_image = clean && ckpt->images > 0,
         .created_us = store->io->ops->now_us(store->io),
         .oldest_segment = oldest,
     };
     memcpy(out->qm_id, store->qm_id, sizeof out->qm_id);
 }
 
-/* Everybody learns of the new checkpoint: one ring micro-transaction, then the statistics. */
-static int publish(struct checkpoint *checkpoint, uint64_t size)
+/* The region names the new checkpoint: one ring micro-transaction, then the statistics. */
+static int publish(struct checkpoint *ckpt, uint64_t size)
 {
-    struct mqx_region *region = &checkpoint->store->region;
+    struct mqx_region *region = &ckpt->store->region;
     struct mqx_journal *journal = region->journal;
     struct mqx_lock *lock = &journal->ring_lock;
+    MQX_ASSERT(size > MQX_PAGE_SIZE);
+    MQX_ASSERT(ckpt->begin_lsn >= journal->checkpoint_begin); /* it only rises */
     int status = mqx_lock_take(region, lock);
     if (status != MQX_OK) {
         return status;
     }
-    mqx_undo_store64(region->base, lock, &journal->checkpoint_begin, checkpoint->begin_lsn);
+    mqx_undo_store64(region->base, lock, &journal->checkpoint_begin, ckpt->begin_lsn);
     mqx_undo_store64(region->base, lock, &journal->checkpoint_bytes, size);
     mqx_undo_store32(region->base, lock, &journal->clean_tail,
-                     checkpoint->mode != MQX_CHECKPOINT_FUZZY);
+                     ckpt->mode != MQX_CHECKPOINT_FUZZY);
     mqx_undo_commit(lock);
-    for (uint32_t i = 0; i < checkpoint->segment_count; i++) {
-        const uint32_t index = checkpoint->segments[i].index;
-        mqx_store_relaxed(&journal->segment[index].live_messages, checkpoint->live[index]);
-        mqx_store_relaxed(&journal->segment[index].live_bytes, checkpoint->live_bytes[index]);
+    for (uint32_t i = 0; i < ckpt->segment_count; i++) {
+        const uint32_t index = ckpt->segments[i].index;
+        mqx_store_relaxed(&journal->segment[index].live_messages, ckpt->live[index]);
+        mqx_store_relaxed(&journal->segment[index].live_bytes, ckpt->live_bytes[index]);
     }
     mqx_lock_drop(region, lock);
     return MQX_OK;
 }
 
+/* Visits a file of the checkpoint directory: removes other whole checkpoints. */
 static int remove_other(void *arg, const char *name)
 {
-    struct checkpoint *checkpoint = arg;
+    struct checkpoint *ckpt = arg;
     uint64_t begin_lsn = 0;
-    if (mqx_checkpoint_file_parse(name, &begin_lsn) && begin_lsn != checkpoint->begin_lsn) {
-        struct mqx_store *store = checkpoint->store;
+    MQX_ASSERT(ckpt->writer.fd < 0); /* the new one is finished */
+    if (mqx_checkpoint_file_parse(name, &begin_lsn) && begin_lsn != ckpt->begin_lsn) {
+        struct mqx_store *store = ckpt->store;
         (void)store->io->ops->unlink(store->io, store->checkpoint_dir, name);
     }
     return 0;
 }
 
-static int finish(struct checkpoint *checkpoint)
+/* Everything is copied: make it durable, give it its name, retire what it replaces. */
+static int finish(struct checkpoint *ckpt)
 {
-    struct mqx_store *store = checkpoint->store;
+    struct mqx_store *store = ckpt->store;
     struct psc_header header;
     uint64_t size = 0;
-    int status = mqx_flush_mark(store); /* so everything the checkpoint saw is durable */
+    int status = mqx_flush_mark(store); /* so everything that was copied is durable */
     if (status != MQX_OK) {
         return status;
     }
-    fill_header(checkpoint, &header);
-    mqx_check(header.end_lsn >= checkpoint->begin_lsn);
-    mqx_check(header.clean == 0 || !checkpoint->in_flight); /* nobody else is here */
-    status = mqx_checkpoint_file_finish(&checkpoint->writer, &header, &size);
+    fill_header(ckpt, &header);
+    if (MQX_UNLIKELY(header.end_lsn < ckpt->begin_lsn)) {
+        return mqx_region_damage(&store->region, "journal's durable LSN", header.end_lsn);
+    }
+    MQX_ASSERT(header.clean == 0 || !ckpt->in_flight); /* take() has looked */
+    MQX_ASSERT(header.oldest_segment <= header.begin_segment);
+    status = mqx_checkpoint_file_finish(&ckpt->writer, &header, &size);
     if (status == MQX_OK) {
-        status = publish(checkpoint, size);
+        status = publish(ckpt, size);
     }
     if (status != MQX_OK) {
         return status;
     }
     /* What is left over is removed by the next checkpoint: a failure here does no harm. */
-    (void)store->io->ops->list(store->io, store->checkpoint_dir, remove_other, checkpoint);
-    return mqx_journal_retire(store, checkpoint->begin_lsn, checkpoint->live);
+    (void)store->io->ops->list(store->io, store->checkpoint_dir, remove_other, ckpt);
+    return mqx_journal_retire(store, ckpt->begin_lsn, ckpt->live);
 }
 
-/* ---- checkpoint one ---- */
+/* ---- taking one ---- */
 
-static int prepare(struct checkpoint *checkpoint)
+/* Memory; and for an orderly end nothing may be left in the ring. */
+static int begin(struct checkpoint *ckpt)
 {
-    checkpoint->segments = calloc(MQX_SEGMENT_MAX, sizeof *checkpoint->segments);
-    checkpoint->live = calloc(MQX_SEGMENT_MAX, sizeof *checkpoint->live);
-    checkpoint->live_bytes = calloc(MQX_SEGMENT_MAX, sizeof *checkpoint->live_bytes);
-    checkpoint->attrs = malloc(ATTRS_MAX);
-    if (checkpoint->segments == NULL || checkpoint->live == NULL || checkpoint->live_bytes == NULL ||
-        checkpoint->attrs == NULL) {
+    MQX_ASSERT(ckpt->segments == NULL);
+    MQX_ASSERT(ckpt->store != NULL);
+    ckpt->segments = calloc(MQX_SEGMENT_MAX, sizeof *ckpt->segments);
+    ckpt->live = calloc(MQX_SEGMENT_MAX, sizeof *ckpt->live);
+    ckpt->live_bytes = calloc(MQX_SEGMENT_MAX, sizeof *ckpt->live_bytes);
+    ckpt->attrs = malloc(ATTRS_MAX);
+    if (ckpt->segments == NULL || ckpt->live == NULL || ckpt->live_bytes == NULL ||
+        ckpt->attrs == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a checkpoint");
     }
-    return checkpoint->mode != MQX_CHECKPOINT_FUZZY ? mqx_flush_mark(checkpoint->store) : MQX_OK;
+    return ckpt->mode != MQX_CHECKPOINT_FUZZY ? mqx_flush_mark(ckpt->store) : MQX_OK;
 }
 
 /* Nothing to do: a fuzzy one would begin where the last one did; at an orderly end nothing was
  * written since the start, which was from a clean one, and there is no image to write. */
-static int is_needless(struct checkpoint *checkpoint, bool *out)
+static int is_needless(struct checkpoint *ckpt, bool *out)
 {
-    const struct mqx_journal *journal = checkpoint->store->region.journal;
+    const struct mqx_journal *journal = ckpt->store->region.journal;
     *out = false;
-    if (checkpoint->begin_lsn != journal->checkpoint_begin) {
+    MQX_ASSERT(ckpt->images == 0);
+    if (ckpt->begin_lsn != journal->checkpoint_begin) {
         return MQX_OK;
     }
-    if (checkpoint->mode == MQX_CHECKPOINT_FUZZY) {
+    if (ckpt->mode == MQX_CHECKPOINT_FUZZY) {
         *out = true;
         return MQX_OK;
     }
     int status = MQX_OK;
-    if (checkpoint->mode == MQX_CHECKPOINT_CLEAN) {
-        status = for_objects(checkpoint, count_images);
+    if (ckpt->mode == MQX_CHECKPOINT_CLEAN) {
+        status = for_objects(ckpt, count_images);
     }
-    *out = journal->clean_tail != 0 && checkpoint->images == 0 &&
-           checkpoint->begin_lsn == mqx_load_acquire(&journal->durable); /* else: a prepared unit */
-    checkpoint->images = 0;
+    *out = journal->clean_tail != 0 && ckpt->images == 0 &&
+           ckpt->begin_lsn == mqx_load_acquire(&journal->durable); /* else: a prepared unit */
+    ckpt->images = 0;
     return status;
 }
 
-static int take(struct checkpoint *checkpoint)
+/* All steps in order. A failure leaves a temporary file, which the caller removes. */
+static int take(struct checkpoint *ckpt)
 {
-    const bool paced = checkpoint->mode == MQX_CHECKPOINT_FUZZY;
+    const bool paced = ckpt->mode == MQX_CHECKPOINT_FUZZY;
     bool needless = false;
-    int status = choose_begin(checkpoint);
+    MQX_ASSERT(ckpt->attrs != NULL);
+    MQX_ASSERT(ckpt->writer.fd < 0);
+    int status = choose_begin(ckpt);
     if (status == MQX_OK) {
-        status = is_needless(checkpoint, &needless);
+        status = is_needless(ckpt, &needless);
     }
     if (status != MQX_OK || needless) {
         return status;
     }
-    if (!paced && (checkpoint->in_flight ||
-                   checkpoint->tail != mqx_load_acquire(&checkpoint->store->region.journal->durable))) {
+    if (!paced && (ckpt->in_flight ||
+                   ckpt->tail != mqx_load_acquire(&ckpt->store->region.journal->durable))) {
         return mqx_fail(MQRC_UNEXPECTED_ERROR, "an orderly end with a unit of work in flight");
     }
     status =
-        mqx_checkpoint_file_begin(&checkpoint->writer, checkpoint->store->io, checkpoint->store->checkpoint_dir,
-                                  checkpoint->store->qm_id, checkpoint->begin_lsn, paced);
+        mqx_checkpoint_file_begin(&ckpt->writer, ckpt->store->io, ckpt->store->checkpoint_dir,
+                                  ckpt->store->qm_id, ckpt->begin_lsn, paced);
     if (status == MQX_OK) {
-        status = for_objects(checkpoint, write_object);
+        status = for_objects(ckpt, write_object);
     }
     if (status == MQX_OK) {
-        status = for_objects(checkpoint, write_messages);
+        status = for_objects(ckpt, write_messages);
     }
-    if (status == MQX_OK && checkpoint->mode == MQX_CHECKPOINT_CLEAN) {
-        status = for_objects(checkpoint, write_images);
+    if (status == MQX_OK && ckpt->mode == MQX_CHECKPOINT_CLEAN) {
+        status = for_objects(ckpt, write_images);
     }
-    return status == MQX_OK ? finish(checkpoint) : status;
+    return status == MQX_OK ? finish(ckpt) : status;
 }
 
 int mqx_checkpoint(struct mqx_store *store, int mode)
 {
-    struct checkpoint checkpoint = {.store = store, .mode = mode, .writer = {.fd = -1}};
-    mqx_check(mode >= MQX_CHECKPOINT_FUZZY && mode <= MQX_CHECKPOINT_CLEAN_NO_IMAGE);
+    struct checkpoint ckpt = {.store = store, .mode = mode, .writer = {.fd = -1}};
+    MQX_ASSERT(mode >= MQX_CHECKPOINT_FUZZY);
+    MQX_ASSERT(mode <= MQX_CHECKPOINT_CLEAN_NO_IMAGE);
     int status = mqx_region_stopped(&store->region) != MQX_RUNNING
                      ? mqx_region_stop_reason(&store->region)
-                     : prepare(&checkpoint);
+                     : begin(&ckpt);
     if (status == MQX_OK) {
-        status = take(&checkpoint);
+        status = take(&ckpt);
     }
-    mqx_checkpoint_file_abandon(&checkpoint.writer);
-    free(checkpoint.segments);
-    free(checkpoint.live);
-    free(checkpoint.live_bytes);
-    free(checkpoint.attrs);
-    free(checkpoint.body);
+    mqx_checkpoint_file_abandon(&ckpt.writer);
+    free(ckpt.segments);
+    free(ckpt.live);
+    free(ckpt.live_bytes);
+    free(ckpt.attrs);
+    free(ckpt.body);
     return status;
 }
 
 int mqx_checkpoint_now(struct mqx_store *store)
 {
     struct mqx_lock *lock = &store->region.header->maintenance_lock;
+    MQX_ASSERT(!mqx_lock_held(&store->region, lock));
     mqx_about_to_block();
     int status = mqx_lock_take(&store->region, lock);
     if (status == MQX_OK) {
@@ -579,6 +667,7 @@ int mqx_checkpoint_now(struct mqx_store *store)
 bool mqx_checkpoint_due(struct mqx_store *store)
 {
     const struct mqx_journal *journal = store->region.journal;
+    MQX_ASSERT(journal != NULL);
     const uint64_t since = mqx_load_relaxed(&journal->tail) -
                            mqx_load_relaxed(&journal->checkpoint_begin);
     const uint64_t least = mqx_journal_interval(journal);

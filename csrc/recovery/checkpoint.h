@@ -1,17 +1,33 @@
 /*
- * checkpoint.h - copies of catalog and index that bound the replay and free the journal (rule
- * 11).
+ * checkpoint.h - copies of catalog and index that bound the replay and free the journal (rule 11).
  *
- * Fuzzy: begin LSN = min(first_lsn of every unit in flight, tail at the start); then objects and
- * messages are copied, at most 64 a lock hold; replay from begin LSN is idempotent by identity, so
- * whatever happened meanwhile comes out right. Written to *.tmp, flushed every 1 MiB with a pause,
- * renamed, directory flushed, re-read and verified; only then the older one is removed and segments
- * are retired.
+ * Purpose. A restart reads the newest checkpoint and the journal from its begin LSN on; segments
+ * that neither needs are retired.
  *
- * `clean` is the orderly end: nobody else is attached, no unit but prepared ones is in flight; the
- * journal's tail is flushed and marked; messages of NPMCLASS(HIGH) queues go into IMAGE blocks.
+ * Terms
+ *   begin LSN  where the replay begins: min(first LSN of every unit in flight, tail at the start).
+ *   fuzzy      taken while others work: objects and messages are copied, at most 64 in a lock hold.
+ *              Replay from the begin LSN is idempotent by message number, so changes made while it
+ *              was taken come out right.
+ *   clean      the orderly end: no other process is attached, no unit but prepared ones is in
+ *              flight; the journal's tail is flushed and marked.
+ *   image      messages of NPMCLASS(HIGH) queues that a clean checkpoint carries.
+ *   live       a message that keeps the segments from its first piece to its PUT.
  *
- * Caller holds the maintenance lock, but of mqx_checkpoint_now().
+ * Invariants
+ *   1. A checkpoint counts only under its own name: it is written to *.tmp, flushed (every MiB with
+ *      a pause when fuzzy), read back and verified, renamed, and the directory flushed.
+ *   2. Only then the older one is removed and segments are retired. At every moment one whole
+ *      checkpoint and everything it needs are on the medium.
+ *   3. Objects ascend by slot; messages are in delivery order, queues by slot. Restarts rely on it.
+ *
+ * Locks. The caller of mqx_checkpoint() holds the maintenance lock; catalog, queue, roll and ring
+ * locks are taken inside for short holds.
+ *
+ * Errors. The queue manager goes on after a failure, with the older checkpoint: reasons of the file
+ * table, MQRC_STORAGE_NOT_AVAILABLE without memory, MQRC_OBJECT_DAMAGED when what was written
+ * cannot be read back, MQRC_UNEXPECTED_ERROR when the index is not in order. It stops only for a
+ * failed flush of the journal, and for values in the region that cannot be true.
  */
 #ifndef PENSTOCK_CHECKPOINT_H
 #define PENSTOCK_CHECKPOINT_H
@@ -24,7 +40,7 @@ enum { /* modes */
     MQX_CHECKPOINT_CLEAN_NO_IMAGE = 2, /* orderly end that discards non-persistent messages (-p) */
 };
 int mqx_checkpoint(struct mqx_store *store, int mode) MQX_MUST_USE;
-/* A fuzzy one by whoever has no lock: waits for a round of maintenance that is under way. */
+/* A fuzzy one for callers without a lock: waits for a round of maintenance that is under way. */
 int mqx_checkpoint_now(struct mqx_store *store) MQX_MUST_USE;
 
 /* True when the tail since the last checkpoint is at least max(256 MiB (or journal limit / 4), 2 x

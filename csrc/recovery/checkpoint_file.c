@@ -1,5 +1,13 @@
 /*
  * checkpoint_file.c - see checkpoint_file.h.
+ *
+ * Pacing. A fuzzy checkpoint is flushed every MiB and pauses for 2 ms: otherwise the system would
+ * collect its pages and write them at once, and commits would wait behind them for a second (rule
+ * 11).
+ *
+ * Reading back. Before the rename the file is dropped from the page cache, where the system allows
+ * it, and read again, so that a medium that took the bytes without keeping them is found while the
+ * older checkpoint still exists.
  */
 #include "recovery/checkpoint_file.h"
 
@@ -21,16 +29,20 @@ enum {
 
 /* ---- names ---- */
 
+/* 16 hexadecimal digits, so that names sort as LSNs do. */
 void mqx_checkpoint_file_name(char out[MQX_CHECKPOINT_NAME_SIZE], uint64_t begin_lsn, bool whole)
 {
+    MQX_ASSERT(out != NULL);
     (void)snprintf(out, MQX_CHECKPOINT_NAME_SIZE, "%016" PRIx64 "%s", begin_lsn,
                    whole ? ".psc" : ".tmp");
 }
 
+/* Only the exact spelling counts: it is made again from the number and compared. */
 bool mqx_checkpoint_file_parse(const char *name, uint64_t *out_begin_lsn)
 {
     char same[MQX_CHECKPOINT_NAME_SIZE];
     char *end = NULL;
+    MQX_ASSERT(name != NULL);
     *out_begin_lsn = strtoull(name, &end, 16);
     if (end != name + 16) {
         return false;
@@ -39,8 +51,10 @@ bool mqx_checkpoint_file_parse(const char *name, uint64_t *out_begin_lsn)
     return strcmp(same, name) == 0;
 }
 
+/* See invariant 3. */
 static uint32_t block_seed(const uint8_t qm_id[16], uint64_t begin_lsn)
 {
+    MQX_ASSERT(qm_id != NULL);
     return mqx_crc32c(mqx_crc32c(0, qm_id, 16), &begin_lsn, sizeof begin_lsn);
 }
 
@@ -48,6 +62,8 @@ static uint32_t block_seed(const uint8_t qm_id[16], uint64_t begin_lsn)
 static uint32_t block_crc(uint32_t seed, const struct psc_block *block, const void *payload)
 {
     const size_t skip = offsetof(struct psc_block, type);
+    MQX_ASSERT(payload != NULL);
+    MQX_ASSERT(block->length <= MQX_BLOCK_PAYLOAD_MAX);
     const uint32_t crc =
         mqx_crc32c(seed, (const unsigned char *)block + skip, sizeof *block - skip);
     return mqx_crc32c(crc, payload, block->length);
@@ -55,10 +71,13 @@ static uint32_t block_crc(uint32_t seed, const struct psc_block *block, const vo
 
 /* ---- writing ---- */
 
+/* A temporary file left by a process that died is removed first. */
 int mqx_checkpoint_file_begin(struct mqx_checkpoint_writer *writer, struct mqx_io *io, int dir,
                               const uint8_t qm_id[16], uint64_t begin_lsn, bool paced)
 {
     char name[MQX_CHECKPOINT_NAME_SIZE];
+    MQX_ASSERT(io != NULL);
+    MQX_ASSERT(begin_lsn >= MQX_PAGE_SIZE); /* the stream begins with a header page */
     *writer = (struct mqx_checkpoint_writer){
         .io = io,
         .dir = dir,
@@ -74,7 +93,7 @@ int mqx_checkpoint_file_begin(struct mqx_checkpoint_writer *writer, struct mqx_i
     }
     mqx_checkpoint_file_name(name, begin_lsn, false);
     writer->fd = io->ops->open(io, dir, name, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
-    if (writer->fd == -EEXIST) { /* left over by somebody who died */
+    if (writer->fd == -EEXIST) {
         (void)io->ops->unlink(io, dir, name);
         writer->fd = io->ops->open(io, dir, name, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
     }
@@ -88,6 +107,7 @@ int mqx_checkpoint_file_begin(struct mqx_checkpoint_writer *writer, struct mqx_i
 
 void mqx_checkpoint_file_abandon(struct mqx_checkpoint_writer *writer)
 {
+    MQX_ASSERT(writer->fd < 0 || writer->io != NULL);
     if (writer->fd >= 0) {
         char name[MQX_CHECKPOINT_NAME_SIZE];
         mqx_checkpoint_file_name(name, writer->begin_lsn, false);
@@ -99,9 +119,12 @@ void mqx_checkpoint_file_abandon(struct mqx_checkpoint_writer *writer)
     writer->buffer = NULL;
 }
 
+/* What pacing does after each MiB. */
 static int flush_and_pause(struct mqx_checkpoint_writer *writer)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    MQX_ASSERT(writer->paced);
+    MQX_ASSERT(writer->unflushed >= FLUSH_STEP);
     const int err = writer->io->ops->sync(writer->io, writer->fd);
     writer->unflushed = 0;
     if (err != 0) {
@@ -111,11 +134,15 @@ static int flush_and_pause(struct mqx_checkpoint_writer *writer)
     return MQX_OK;
 }
 
+/* Writes the block being filled, if there is one, and counts it. */
 static int end_block(struct mqx_checkpoint_writer *writer)
 {
     if (writer->type == 0) {
         return MQX_OK;
     }
+    MQX_ASSERT(writer->count > 0);
+    MQX_ASSERT(writer->used <= MQX_BLOCK_PAYLOAD_MAX);
+    MQX_ASSERT(writer->at % 8 == 0);
     struct psc_block block = {
         .magic = PS_BLOCK_MAGIC,
         .type = writer->type,
@@ -149,7 +176,9 @@ static int end_block(struct mqx_checkpoint_writer *writer)
 int mqx_checkpoint_file_room(struct mqx_checkpoint_writer *writer, uint32_t type, uint32_t size,
                              void **out, uint32_t *out_max)
 {
-    mqx_check(size > 0 && size <= MQX_RING_RECORD_MAX);
+    MQX_ASSERT(size > 0);
+    MQX_ASSERT(size <= MQX_RING_RECORD_MAX);
+    MQX_ASSERT(writer->buffer != NULL);
     if (writer->type != type || writer->used + size > MQX_BLOCK_PAYLOAD) {
         int status = end_block(writer);
         if (status != MQX_OK) {
@@ -159,6 +188,7 @@ int mqx_checkpoint_file_room(struct mqx_checkpoint_writer *writer, uint32_t type
     }
     *out = writer->buffer + sizeof(struct psc_block) + writer->used;
     *out_max = (uint32_t)((MQX_BLOCK_PAYLOAD - writer->used) / size);
+    MQX_ASSERT(*out_max >= 1);
     return MQX_OK;
 }
 
@@ -166,16 +196,19 @@ void mqx_checkpoint_file_took(struct mqx_checkpoint_writer *writer, uint32_t cou
 {
     writer->count += count;
     writer->used += bytes;
-    mqx_check(writer->used <= MQX_BLOCK_PAYLOAD_MAX);
+    MQX_ASSERT(writer->type != 0);
+    MQX_ASSERT(writer->used <= MQX_BLOCK_PAYLOAD_MAX);
     if (writer->count == 0) {
         writer->type = 0; /* a block without items is not written */
     }
 }
 
+/* The END block: the totals of all blocks before it. */
 static int write_end(struct mqx_checkpoint_writer *writer, uint64_t end_lsn)
 {
     void *at = NULL;
     uint32_t most = 0;
+    MQX_ASSERT(end_lsn >= writer->begin_lsn);
     int status = end_block(writer);
     if (status == MQX_OK) {
         status = mqx_checkpoint_file_room(writer, PSC_END, sizeof(struct psc_end), &at, &most);
@@ -186,6 +219,7 @@ static int write_end(struct mqx_checkpoint_writer *writer, uint64_t end_lsn)
         mqx_checkpoint_file_took(writer, 1, sizeof writer->totals);
         status = end_block(writer);
     }
+    MQX_ASSERT(status != MQX_OK || writer->type == 0);
     return status;
 }
 
@@ -195,6 +229,7 @@ static int verify_file(struct mqx_io *io, int dir, const char *name, const uint8
     struct mqx_checkpoint_reader reader;
     struct psc_block block = {0};
     const unsigned char *payload;
+    MQX_ASSERT(name != NULL);
     int status = mqx_checkpoint_file_open(&reader, io, dir, name, qm_id);
     if (status != MQX_OK) {
         return status;
@@ -202,15 +237,20 @@ static int verify_file(struct mqx_io *io, int dir, const char *name, const uint8
     while (status == MQX_OK && !reader.ended) { /* bounded by the file's size */
         status = mqx_checkpoint_file_next(&reader, &block, &payload);
     }
+    MQX_ASSERT(status != MQX_OK || block.type == PSC_END);
     mqx_checkpoint_file_close(&reader);
     return status;
 }
 
+/* Every failure removes the temporary file; only the flush of the directory comes after the file
+ * has its name, and a restart takes it then if it is there. */
 int mqx_checkpoint_file_finish(struct mqx_checkpoint_writer *writer, struct psc_header *header,
                                uint64_t *out_size)
 {
     struct mqx_io *io = writer->io;
     char half[MQX_CHECKPOINT_NAME_SIZE], whole[MQX_CHECKPOINT_NAME_SIZE];
+    MQX_ASSERT(writer->fd >= 0);
+    MQX_ASSERT(header->has_image <= header->clean);
     mqx_checkpoint_file_name(half, writer->begin_lsn, false);
     mqx_checkpoint_file_name(whole, writer->begin_lsn, true);
     memcpy(header->magic, PSC_MAGIC, sizeof header->magic);
@@ -258,13 +298,17 @@ int mqx_checkpoint_file_finish(struct mqx_checkpoint_writer *writer, struct psc_
 int mqx_checkpoint_file_damaged(const struct mqx_checkpoint_reader *reader, uint64_t offset,
                                 const char *what)
 {
+    MQX_ASSERT(what != NULL);
     return mqx_fail(MQRC_OBJECT_DAMAGED, "checkpoint/%s, offset %" PRIu64 ": %s", reader->name,
                     offset, what);
 }
 
-static int look(struct mqx_checkpoint_reader *reader, uint64_t offset, uint64_t size,
-                const unsigned char **out)
+/* [offset, offset + size) of the file, valid until the next call. */
+static int read_bytes(struct mqx_checkpoint_reader *reader, uint64_t offset, uint64_t size,
+                      const unsigned char **out)
 {
+    MQX_ASSERT(size > 0);
+    MQX_ASSERT(reader->window.fd >= 0);
     const int err = mqx_file_window_read(&reader->window, offset, size, out);
     if (err == -ENOMEM) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory to read a checkpoint");
@@ -274,12 +318,14 @@ static int look(struct mqx_checkpoint_reader *reader, uint64_t offset, uint64_t 
                                                   "the file ends here or cannot be read");
 }
 
+/* The header page: written by this program, of this queue manager, in the file of its name. */
 static int verify_header(struct mqx_checkpoint_reader *reader, const uint8_t qm_id[16])
 {
     const struct psc_header *header = &reader->header;
     static const unsigned char zeroes[sizeof header->zero];
     const char *wrong = NULL;
     char whole[MQX_CHECKPOINT_NAME_SIZE];
+    MQX_ASSERT(qm_id != NULL);
     mqx_checkpoint_file_name(whole, header->begin_lsn, true);
 
     if (memcmp(header->magic, PSC_MAGIC, sizeof header->magic) != 0) {
@@ -305,6 +351,8 @@ int mqx_checkpoint_file_open(struct mqx_checkpoint_reader *reader, struct mqx_io
 {
     struct mqx_io_stat facts = {0};
     const unsigned char *bytes = NULL;
+    MQX_ASSERT(name != NULL);
+    MQX_ASSERT(strlen(name) < sizeof reader->name);
     *reader = (struct mqx_checkpoint_reader){.window = {.io = io, .fd = -1}, .at = MQX_PAGE_SIZE};
     (void)snprintf(reader->name, sizeof reader->name, "%s", name);
     int fd = io->ops->open(io, dir, name, MQX_IO_READ, 0);
@@ -318,7 +366,7 @@ int mqx_checkpoint_file_open(struct mqx_checkpoint_reader *reader, struct mqx_io
         return mqx_io_reason(err, "asking the size of a checkpoint");
     }
     mqx_file_window_switch(&reader->window, fd, facts.size);
-    int status = look(reader, 0, sizeof reader->header, &bytes);
+    int status = read_bytes(reader, 0, sizeof reader->header, &bytes);
     if (status == MQX_OK) {
         memcpy(&reader->header, bytes, sizeof reader->header);
         reader->seed = block_seed(qm_id, reader->header.begin_lsn);
@@ -332,6 +380,7 @@ int mqx_checkpoint_file_open(struct mqx_checkpoint_reader *reader, struct mqx_io
 
 void mqx_checkpoint_file_close(struct mqx_checkpoint_reader *reader)
 {
+    MQX_ASSERT(reader->window.fd < 0 || reader->window.io != NULL);
     if (reader->window.fd >= 0) {
         (void)reader->window.io->ops->close(reader->window.io, reader->window.fd);
     }
@@ -342,7 +391,9 @@ void mqx_checkpoint_file_close(struct mqx_checkpoint_reader *reader)
 int mqx_checkpoint_file_peek(struct mqx_checkpoint_reader *reader, struct psc_block *out)
 {
     const unsigned char *bytes = NULL;
-    int status = look(reader, reader->at, sizeof *out, &bytes);
+    MQX_ASSERT(reader->at % 8 == 0);
+    MQX_ASSERT(reader->at >= MQX_PAGE_SIZE);
+    int status = read_bytes(reader, reader->at, sizeof *out, &bytes);
     if (status != MQX_OK) {
         return status;
     }
@@ -361,8 +412,10 @@ int mqx_checkpoint_file_skip(struct mqx_checkpoint_reader *reader)
     struct psc_block block;
     int status = mqx_checkpoint_file_peek(reader, &block);
     if (status == MQX_OK) {
+        MQX_ASSERT(block.type != PSC_END);
         reader->at += sizeof block + mqx_round_up(block.length, 8);
     }
+    MQX_ASSERT(status != MQX_OK || reader->at <= reader->window.file_size);
     return status;
 }
 
@@ -371,6 +424,8 @@ static int verify_end(struct mqx_checkpoint_reader *reader, const struct psc_blo
                       const unsigned char *payload)
 {
     struct psc_end stated;
+    MQX_ASSERT(block->type == PSC_END);
+    MQX_ASSERT(!reader->ended);
     if (block->length != sizeof stated) {
         return mqx_checkpoint_file_damaged(reader, reader->at, "length of the END block");
     }
@@ -383,9 +438,12 @@ static int verify_end(struct mqx_checkpoint_reader *reader, const struct psc_blo
     return MQX_OK;
 }
 
+/* Counts a verified block, and checks what its type demands. */
 static int take_block(struct mqx_checkpoint_reader *reader, const struct psc_block *block,
                       const unsigned char *payload)
 {
+    MQX_ASSERT(payload != NULL);
+    MQX_ASSERT(block->sequence == reader->totals.block_count);
     switch (block->type) {
     case PSC_OBJECTS: reader->totals.object_count += block->count; break;
     case PSC_IMAGE: reader->totals.image_count += block->count; break;
@@ -412,13 +470,14 @@ int mqx_checkpoint_file_next(struct mqx_checkpoint_reader *reader, struct psc_bl
                              const unsigned char **out_payload)
 {
     const unsigned char *bytes = NULL;
-    mqx_check(!reader->ended);
+    MQX_ASSERT(!reader->ended);
+    MQX_ASSERT(reader->window.fd >= 0);
     int status = mqx_checkpoint_file_peek(reader, out_block);
     if (status != MQX_OK) {
         return status;
     }
     const uint64_t padded = mqx_round_up(out_block->length, 8);
-    status = look(reader, reader->at, sizeof *out_block + padded, &bytes);
+    status = read_bytes(reader, reader->at, sizeof *out_block + padded, &bytes);
     if (status != MQX_OK) {
         return status;
     }

@@ -2,18 +2,36 @@
  * checkpoint_file.h - the bytes of a checkpoint file (FORMAT.md, section 8), written and read in
  * blocks.
  *
- * Writing: begin, add items, finish. Until finish has returned 0 the file has a temporary name and
- * counts for nobody. Finish writes header and END block, flushes, reads everything back from the
- * medium and verifies it, renames, flushes the directory (rule 11).
+ * Purpose. A file of objects, messages and images that a restart believes only as a whole. This
+ * module knows blocks, their order and their checksums; what the items say is the callers' matter
+ * (checkpoint.c, load.c).
  *
- * Reading trusts nothing: every length is checked against what contains it, every block's CRC, the
- * order of sequence numbers, the totals at the end.
+ * Terms
+ *   block     header and payload of items of one type, about 1 MiB; the last one is END.
+ *   totals    counts of blocks and items, repeated in the END block.
+ *   whole     named <begin LSN>.psc; until then <begin LSN>.tmp, which counts for nothing.
+ *
+ *   offset 0      header page (struct psc_header)
+ *   offset 4096   OBJECTS blocks, then MESSAGES blocks, then IMAGE blocks
+ *   at the end    END block, nothing behind it
+ *
+ * Invariants
+ *   1. Writing: begin, add items, finish. Finish writes END block and header, flushes, reads
+ *      everything back from the medium and verifies it, renames, flushes the directory (rule 11).
+ *   2. Reading trusts nothing: every length is checked against what contains it, every block's CRC,
+ *      the order of sequence numbers, the totals at the end.
+ *   3. A block's CRC is seeded with the queue manager's id and the begin LSN: a block of another
+ *      file does not pass.
+ *
+ * No locks: writer and reader belong to one thread. Errors: MQRC_OBJECT_DAMAGED with file and
+ * offset when reading; reasons of the file table when writing; MQRC_STORAGE_NOT_AVAILABLE without
+ * memory.
  */
 #ifndef PENSTOCK_CHECKPOINT_FILE_H
 #define PENSTOCK_CHECKPOINT_FILE_H
 
 #include "format/record_codec.h"
-#include "recovery/tail_scan.h"
+#include "os/file_window.h"
 
 enum {
     MQX_BLOCK_PAYLOAD = 1 << 20, /* a block is full at about so much */
@@ -53,7 +71,7 @@ void mqx_checkpoint_file_took(struct mqx_checkpoint_writer *writer, uint32_t cou
  * file. */
 int mqx_checkpoint_file_finish(struct mqx_checkpoint_writer *writer, struct psc_header *header,
                                uint64_t *out_size) MQX_MUST_USE;
-/* Gives up: closes and removes the temporary file. Harmless after finish. */
+/* Closes and removes the temporary file. Harmless after finish. */
 void mqx_checkpoint_file_abandon(struct mqx_checkpoint_writer *writer);
 
 struct mqx_checkpoint_reader {

@@ -4,10 +4,19 @@
  * Messages come from two sources that are each in delivery order: the checkpoint's MESSAGES blocks,
  * read one after another, and the sorted puts of the tail (with those of the image). They are
  * merged; a message that both have is taken once; what the replay says is gone is left out.
+ *
+ * Two passes over the checkpoint. Objects and the positions of image messages are needed before the
+ * replay, so the first pass reads OBJECTS blocks, steps over MESSAGES blocks, and reads IMAGE
+ * blocks. The second one reads everything behind the objects, verified up to the totals in the END
+ * block, while messages are loaded.
+ *
+ * An image message with pieces stands as CHUNK records followed by its PUT, possibly across blocks:
+ * the first pass notes where the first of them lies.
  */
 #include "recovery/load.h"
 
 #include "base/error.h"
+#include "region/damage.h"
 #include "unit/prepared.h"
 
 #include <inttypes.h>
@@ -21,6 +30,7 @@ static int block_record(struct mqx_restart *restart, const unsigned char *payloa
                         uint64_t *at, struct mqx_decoded *out)
 {
     const uint64_t start = *at;
+    MQX_ASSERT(start < length);
     int status =
         start % 8 == 0 ? mqx_record_decode(payload + start, length - start, out) : MQX_TORN;
     if (status == MQX_TORN) {
@@ -29,9 +39,12 @@ static int block_record(struct mqx_restart *restart, const unsigned char *payloa
     } else if (status == MQX_OK) {
         *at = start + out->head->length;
     }
+    MQX_ASSERT(status != MQX_OK || (*at > start && *at <= length));
     return status;
 }
 
+/* Definitions of an OBJECTS block; optional records of a newer version are stepped over and not
+ * counted. */
 static int take_objects(struct mqx_restart *restart, const struct psc_block *block,
                         const unsigned char *payload)
 {
@@ -39,6 +52,7 @@ static int take_objects(struct mqx_restart *restart, const struct psc_block *blo
     uint64_t at = 0;
     uint32_t count = 0;
     int status = MQX_OK;
+    MQX_ASSERT(block->type == PSC_OBJECTS);
     while (at < block->length && status == MQX_OK) {
         status = block_record(restart, payload, block->length, &at, &record);
         if (status == MQX_OK && mqx_record_type(record.head) == PS_REC_OBJECT) {
@@ -53,7 +67,8 @@ static int take_objects(struct mqx_restart *restart, const struct psc_block *blo
     return status;
 }
 
-/* Notes each PUT of an IMAGE block with the place where its first record lies. */
+/* Notes each PUT of an IMAGE block with the offset of its first record. `first` goes on from block
+ * to block; its `at` is 0 between two messages. */
 static int take_image(struct mqx_restart *restart, const struct psc_block *block,
                       const unsigned char *payload, uint64_t payload_at,
                       struct mqx_image_position *first)
@@ -62,6 +77,8 @@ static int take_image(struct mqx_restart *restart, const struct psc_block *block
     uint64_t at = 0;
     uint32_t count = 0;
     int status = MQX_OK;
+    MQX_ASSERT(block->type == PSC_IMAGE);
+    MQX_ASSERT(payload_at > MQX_PAGE_SIZE);
     while (at < block->length && status == MQX_OK) {
         const uint64_t start = payload_at + at;
         status = block_record(restart, payload, block->length, &at, &record);
@@ -94,6 +111,8 @@ static int index_image(struct mqx_restart *restart)
     struct mqx_checkpoint_reader *reader = &restart->checkpoint;
     struct mqx_image_position first = {0, 0};
     int status = MQX_OK;
+    MQX_ASSERT(restart->use_image);
+    MQX_ASSERT(restart->replay.image_count == 0);
     for (bool more = true; more && status == MQX_OK;) { /* bounded by the file's size */
         struct psc_block block;
         const unsigned char *payload;
@@ -122,6 +141,8 @@ int mqx_load_checkpoint_start(struct mqx_restart *restart)
     struct mqx_checkpoint_reader *reader = &restart->checkpoint;
     struct psc_block block;
     const unsigned char *payload;
+    MQX_ASSERT(restart->has_checkpoint);
+    MQX_ASSERT(reader->at == MQX_PAGE_SIZE); /* nothing was read yet */
     int status = mqx_checkpoint_file_peek(reader, &block);
     while (status == MQX_OK && block.type == PSC_OBJECTS) { /* bounded by the file's size */
         status = mqx_checkpoint_file_next(reader, &block, &payload);
@@ -142,11 +163,13 @@ int mqx_load_checkpoint_start(struct mqx_restart *restart)
 
 /* ---- objects ---- */
 
-/* A slot whose last life is over: its generation must not come back, or records of that life would
- * be taken for the next one's. */
+/* A slot whose object was deleted: the generation must not come back, or records of the deleted
+ * object would be taken for the next one's. */
 static int skip_generation(struct mqx_region *region, uint32_t slot, uint32_t generation)
 {
     struct mqx_area *area = &region->header->area[MQX_AREA_OBJECTS];
+    MQX_ASSERT(slot != 0);
+    MQX_ASSERT(generation != 0);
     int status = mqx_region_grow(region, MQX_AREA_OBJECTS, ((uint64_t)slot + 1) * area->item_size);
     if (status != MQX_OK) {
         return status;
@@ -155,8 +178,9 @@ static int skip_generation(struct mqx_region *region, uint32_t slot, uint32_t ge
         area->used = (uint64_t)slot + 1;
     }
     struct mqx_object *object = mqx_object(region, slot);
-    mqx_check(object != NULL);
-    mqx_check(object->state == MQX_OBJ_FREE);
+    if (MQX_UNLIKELY(object == NULL || object->state != MQX_OBJ_FREE)) {
+        return mqx_region_damage(region, "object slot that should be free", slot);
+    }
     object->generation = generation + 1;
     return MQX_OK;
 }
@@ -165,6 +189,8 @@ int mqx_load_objects(struct mqx_restart *restart)
 {
     const struct mqx_replay *replay = &restart->replay;
     int status = MQX_OK;
+    MQX_ASSERT(restart->report.objects == 0);
+    MQX_ASSERT(replay->object_capacity == 0 || replay->objects != NULL);
     for (uint32_t slot = 1; slot < replay->object_capacity && status == MQX_OK; slot++) {
         const struct mqx_slot_state *state = &replay->objects[slot];
         if (state->definition != NULL) {
@@ -206,6 +232,8 @@ struct loading {
 /* Below 0, 0, above 0: delivery order, queues by slot. */
 static int compare(const struct psc_message *a, const struct psc_message *b)
 {
+    MQX_ASSERT(a->number != 0);
+    MQX_ASSERT(b->number != 0);
     if (a->object != b->object) {
         return a->object < b->object ? -1 : 1;
     }
@@ -215,9 +243,11 @@ static int compare(const struct psc_message *a, const struct psc_message *b)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
+/* Damage that names the message, and the checkpoint when there is one. */
 static MQX_COLD int bad_message(const struct mqx_restart *restart, const struct psc_message *m,
                                 const char *what)
 {
+    MQX_ASSERT(what != NULL);
     if (!restart->has_checkpoint) {
         return mqx_fail(MQRC_OBJECT_DAMAGED, "message %" PRIu64 " at LSN %" PRIu64 ": %s",
                         m->number, m->lsn, what);
@@ -233,6 +263,7 @@ static int advance(struct loading *loading)
     struct stream *stream = &loading->stream;
     struct mqx_checkpoint_reader *reader = &loading->restart->checkpoint;
     struct psc_block block;
+    MQX_ASSERT(loading->restart->has_checkpoint);
     while (stream->left == 0 && !reader->ended) { /* bounded by the file's size */
         int status = mqx_checkpoint_file_next(reader, &block, &stream->payload);
         if (status != MQX_OK) {
@@ -257,6 +288,7 @@ static int advance(struct loading *loading)
     if (stream->last.number != 0 && compare(&stream->last, m) >= 0) {
         return bad_message(loading->restart, m, "listed out of order or twice");
     }
+    MQX_ASSERT(m->length <= MQX_MAX_BODY);
     return MQX_OK;
 }
 
@@ -267,6 +299,8 @@ static int check_position(struct loading *loading, const struct psc_message *m)
     struct mqx_restart *restart = loading->restart;
     size_t low = 0, high = restart->segment_count;
     const struct mqx_segment *at = &restart->segments[loading->segment].entry;
+    MQX_ASSERT(restart->segment_count > 0);
+    MQX_ASSERT(loading->segment < restart->segment_count);
     if (m->lsn < at->base_lsn || m->lsn - at->base_lsn >= at->size) {
         while (high - low > 1) {
             const size_t middle = (low + high) / 2;
@@ -299,6 +333,8 @@ static int image_record(struct mqx_restart *restart, struct mqx_file_window *win
 {
     const unsigned char *bytes = NULL;
     int err = 0;
+    MQX_ASSERT(*at <= *end);
+    MQX_ASSERT(window->fd >= 0);
     if (*at == *end) {
         *at = mqx_round_up(*at, 8);
         err = mqx_file_window_read(window, *at, sizeof(struct psc_block), &bytes);
@@ -316,7 +352,8 @@ static int image_record(struct mqx_restart *restart, struct mqx_file_window *win
         err = mqx_file_window_read(window, *at, length, &bytes);
     }
     if (err != 0 || length > *end - *at || mqx_record_decode(bytes, length, out) != MQX_OK) {
-        return mqx_checkpoint_file_damaged(&restart->checkpoint, *at, "a record of the image is bad");
+        return mqx_checkpoint_file_damaged(&restart->checkpoint, *at,
+                                           "a record of the image is bad");
     }
     *at += length;
     return MQX_OK;
@@ -326,11 +363,14 @@ static int image_record(struct mqx_restart *restart, struct mqx_file_window *win
 static int image_pieces(struct loading *loading, struct mqx_file_window *window,
                         const struct mqx_replay_put *pending, struct mqx_decoded *out)
 {
-    const struct mqx_image_position *place = &loading->restart->replay.images[pending->image - 1];
-    uint64_t at = place->at;
-    uint64_t end = place->block_end;
+    const struct mqx_image_position *position =
+        &loading->restart->replay.images[pending->image - 1];
+    uint64_t at = position->at;
+    uint64_t end = position->block_end;
     uint64_t have = 0;
     const uint64_t total = pending->m.length;
+    MQX_ASSERT(pending->image != 0);
+    MQX_ASSERT(loading->body == NULL);
     for (uint32_t number = 0; number < pending->m.chunk_count; number++) {
         int status = image_record(loading->restart, window, &at, &end, out);
         if (status != MQX_OK) {
@@ -347,6 +387,7 @@ static int image_pieces(struct loading *loading, struct mqx_file_window *window,
             return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a message of %" PRIu64
                             " bytes", total);
         }
+        MQX_ASSERT(have + out->body_length <= total); /* the decoder checks offset and total */
         memcpy(loading->body + have, out->body, out->body_length);
         have += out->body_length;
     }
@@ -356,11 +397,14 @@ static int image_pieces(struct loading *loading, struct mqx_file_window *window,
     return image_record(loading->restart, window, &at, &end, out);
 }
 
+/* A message of the image: descriptor and body go into the region, the journal has neither. */
 static int load_image_message(struct loading *loading, struct mqx_file_window *window,
                               const struct mqx_replay_put *pending, struct mqx_loaded *loaded)
 {
     struct mqx_decoded record;
     uint32_t slot = 0;
+    MQX_ASSERT(loaded->m.lsn == 0);
+    MQX_ASSERT(loading->restart->use_image);
     int status = image_pieces(loading, window, pending, &record);
     if (status == MQX_OK && (record.descriptor == NULL || (record.chunked != NULL) !=
                                                               (pending->m.chunk_count > 0))) {
@@ -386,6 +430,7 @@ static int load_image_message(struct loading *loading, struct mqx_file_window *w
 
 /* ---- merging ---- */
 
+/* For qsort and bsearch. */
 static int by_number(const void *a, const void *b)
 {
     const struct mqx_in_flight *first = a;
@@ -397,6 +442,8 @@ static int by_number(const void *a, const void *b)
 static int take_in_flight(struct mqx_restart *restart)
 {
     const size_t count = restart->in_flight_count;
+    MQX_ASSERT(restart->raised == NULL);
+    MQX_ASSERT(restart->raised_count == 0);
     if (count == 0) {
         return MQX_OK;
     }
@@ -412,7 +459,7 @@ static int take_in_flight(struct mqx_restart *restart)
     int status = MQX_OK;
     for (size_t i = 0; i < count && status == MQX_OK; i++) {
         if (mqx_replay_find_held(&restart->replay, sorted[i].number) != NULL) {
-            continue; /* its unit goes on */
+            continue; /* its unit is prepared */
         }
         status = mqx_replay_count(&restart->replay, sorted[i].number, sorted[i].count);
     }
@@ -420,24 +467,33 @@ static int take_in_flight(struct mqx_restart *restart)
 }
 
 /* The count is higher than checkpoint and PUT say: because of a unit in flight, or a BACKOUT
- * record. */
-static void note_raised(struct mqx_restart *restart, const struct psc_message *m)
+ * record, which is there already. Damage when a message in flight was put twice. */
+static int note_raised(struct mqx_restart *restart, const struct psc_message *m)
 {
     const struct mqx_in_flight wanted = {.number = m->number};
-    if (restart->in_flight_count > 0 &&
-        bsearch(&wanted, restart->in_flight, restart->in_flight_count, sizeof wanted, by_number)) {
-        mqx_check(restart->raised_count < restart->in_flight_count);
-        restart->raised[restart->raised_count++] =
-            (struct ps_count){m->number, m->object, m->backout_count};
+    MQX_ASSERT(m->number != 0);
+    MQX_ASSERT(m->backout_count > 0);
+    if (restart->in_flight_count == 0 ||
+        !bsearch(&wanted, restart->in_flight, restart->in_flight_count, sizeof wanted, by_number)) {
+        return MQX_OK;
     }
+    if (restart->raised_count >= restart->in_flight_count) {
+        return bad_message(restart, m, "it was put twice");
+    }
+    restart->raised[restart->raised_count++] =
+        (struct ps_count){m->number, m->object, m->backout_count};
+    return MQX_OK;
 }
 
+/* One message of the merged sequence, from the stream (`pending` NULL) or from the tail. */
 static int load_one(struct loading *loading, const struct psc_message *m,
                     const struct mqx_replay_put *pending, struct mqx_file_window *image)
 {
     struct mqx_restart *restart = loading->restart;
     struct mqx_loaded loaded = {.m = *m, .taken = pending != NULL && pending->taken};
     uint32_t slot = 0;
+    MQX_ASSERT(m->number != 0);
+    MQX_ASSERT(pending == NULL || pending->state == MQX_PUT_EFFECTIVE);
     if (!mqx_replay_is_present(&restart->replay, m)) {
         return MQX_OK;
     }
@@ -451,9 +507,11 @@ static int load_one(struct loading *loading, const struct psc_message *m,
     }
     loaded.m.backout_count = mqx_replay_count_of(&restart->replay, m);
     if (MQX_UNLIKELY(loaded.m.backout_count != m->backout_count)) {
-        note_raised(restart, &loaded.m);
+        status = note_raised(restart, &loaded.m);
     }
-    status = mqx_queue_load(restart->store, &loaded, &slot);
+    if (status == MQX_OK) {
+        status = mqx_queue_load(restart->store, &loaded, &slot);
+    }
     struct mqx_replay_held *held = mqx_replay_find_held(&restart->replay, m->number);
     if (MQX_UNLIKELY(held != NULL)) {
         held->slot = slot;
@@ -461,12 +519,15 @@ static int load_one(struct loading *loading, const struct psc_message *m,
     return status;
 }
 
+/* Both sources side by side; of a message that both have, the checkpoint's line is taken. */
 static int merge(struct loading *loading, struct mqx_file_window *image)
 {
     const struct mqx_replay *replay = &loading->restart->replay;
+    MQX_ASSERT(loading->next_put == 0);
     int status = loading->restart->has_checkpoint ? advance(loading) : MQX_OK;
     while (status == MQX_OK && (loading->stream.has || loading->next_put < loading->put_count)) {
         const bool more = loading->next_put < loading->put_count;
+        MQX_ASSERT(!more || loading->order[loading->next_put] < replay->put_count);
         const struct mqx_replay_put *put =
             more ? &replay->puts[loading->order[loading->next_put]] : NULL;
         const int order = put == NULL ? -1
@@ -489,6 +550,7 @@ static int merge(struct loading *loading, struct mqx_file_window *image)
 
 /* ---- prepared units ---- */
 
+/* A context for the unit, with the messages it holds in the order of its calls. */
 static int restore_unit(struct mqx_restart *restart, const struct mqx_replay_prepared *prepared)
 {
     const struct mqx_restored restored = {
@@ -501,6 +563,8 @@ static int restore_unit(struct mqx_restart *restart, const struct mqx_replay_pre
         .running_crc = prepared->unit.running_crc,
     };
     uint32_t context = 0;
+    MQX_ASSERT(prepared->unit.id != 0);
+    MQX_ASSERT(prepared->first_held + prepared->held_count <= restart->replay.held_count);
     int status = mqx_prepared_restore(restart->store, &restored, &context);
     for (size_t i = 0; i < prepared->held_count && status == MQX_OK; i++) {
         const struct mqx_replay_held *held = &restart->replay.held[prepared->first_held + i];
@@ -522,6 +586,8 @@ int mqx_load_prepared(struct mqx_restart *restart)
 {
     const struct mqx_replay *replay = &restart->replay;
     int status = MQX_OK;
+    MQX_ASSERT(replay->prepared_count <= replay->prepared_capacity);
+    MQX_ASSERT(restart->report.units_prepared == 0);
     for (size_t i = 0; i < replay->prepared_count && status == MQX_OK; i++) {
         if (replay->prepared[i].unit.id != 0) {
             status = restore_unit(restart, &replay->prepared[i]);
@@ -536,7 +602,9 @@ int mqx_load_messages(struct mqx_restart *restart)
     struct loading loading = {.restart = restart};
     struct mqx_file_window image = restart->checkpoint.window;
     uint32_t *order = NULL;
-    image.bytes = NULL;
+    MQX_ASSERT(restart->report.messages == 0);
+    MQX_ASSERT(restart->segment_count > 0);
+    image.bytes = NULL; /* a second window over the same file */
     image.capacity = 0;
     image.have = 0;
     restart->checkpoint.at = restart->rest_at;

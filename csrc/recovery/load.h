@@ -1,13 +1,35 @@
 /*
  * load.h - joining checkpoint and tail, and filling catalog and queues with what is left.
+ *
+ * Purpose. After the replay a restart knows what changed since the checkpoint. This module reads
+ * the checkpoint's items, joins them with the replay's, and hands objects to the catalog
+ * (mqx_catalog_load), messages to the queues in delivery order (mqx_queue_load), and prepared units
+ * to their contexts (mqx_prepared_restore).
+ *
+ * Terms
+ *   delivery order  queues by slot, placement priority descending, message number.
+ *   stream          the checkpoint's messages, one after another.
+ *   raised          a message whose BackoutCount is higher than checkpoint and PUT say, because its
+ *                   unit was in flight (rule 46).
+ *
+ * Invariants
+ *   1. A message that is in checkpoint and tail is loaded once; one that the replay says is gone is
+ *      not loaded.
+ *   2. Within a queue and priority, numbers ascend: each message is appended at the end of its
+ *      level (mqx_queue_load relies on it).
+ *   3. Every message's record lies in a segment that counts (or in the image), or it is damage.
+ *
+ * No locks: the region is not ready, no other process is attached. Errors: MQRC_OBJECT_DAMAGED
+ * naming message or file and offset; MQRC_STORAGE_NOT_AVAILABLE without memory; the region's own
+ * (MQRC_STORAGE_NOT_AVAILABLE when it cannot grow).
  */
 #ifndef PENSTOCK_RECOVERY_LOAD_H
 #define PENSTOCK_RECOVERY_LOAD_H
 
-#include "recovery/checkpoint_file.h"
 #include "queue/queue.h"
-#include "recovery/restart.h"
+#include "recovery/checkpoint_file.h"
 #include "recovery/replay.h"
+#include "recovery/restart.h"
 
 struct mqx_found_segment { /* a segment that counts, oldest first */
     struct mqx_segment entry; /* as it will stand in the table */
@@ -37,7 +59,7 @@ int mqx_load_checkpoint_start(struct mqx_restart *restart) MQX_MUST_USE;
 int mqx_load_objects(struct mqx_restart *restart) MQX_MUST_USE;
 /* Then messages into the queues, in delivery order; verifies the rest of the checkpoint. */
 int mqx_load_messages(struct mqx_restart *restart) MQX_MUST_USE;
-/* Then prepared units: what they have put and got is theirs again. */
+/* Then prepared units: what they have put and got is linked to their contexts again. */
 int mqx_load_prepared(struct mqx_restart *restart) MQX_MUST_USE;
 
 #endif

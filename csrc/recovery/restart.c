@@ -1,23 +1,40 @@
 /*
  * restart.c - see restart.h. The order of a restart:
  *
- *   list files -> open newest checkpoint, its objects -> read segment headers, check the chain ->
- *   scan from the begin segment, replaying -> decide what the end means -> load objects, messages
- *   -> set up the journal's state in the region -> write what must be written -> tidy up.
+ *   list_files       segments, spares and half-made files; the newest checkpoint
+ *   open_checkpoint  its header, objects, and where its image lies (load.c)
+ *   find_segments    headers from the newest segment back, each must precede the one after it
+ *   scan_journal     records from the begin segment on into the replay; what the end means
+ *   load             what a prepared unit holds, objects, messages, prepared units (load.c)
+ *   set_journal      segment table, positions and counters in the region
+ *   write_counts, write_image_consumed   the records of invariant 2
+ *   remove_leftovers
+ *
+ * Which segments must be there: from the oldest that the checkpoint names (a message in it lies
+ * there) to the newest, without a hole. Older files are left over from an interrupted retirement
+ * and may be anything; they are not looked at further.
  */
 #include "recovery/restart.h"
 
-#include "journal/group_commit.h"
 #include "base/error.h"
-#include "recovery/load.h"
 #include "format/segment.h"
+#include "journal/group_commit.h"
+#include "recovery/load.h"
+#include "recovery/tail_scan.h"
+#include "region/damage.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_BATCH = MQX_PAGE_SIZE, COUNTS_IN_RECORD = 2000, SLOTS_MAX = 1 << 28 };
+enum {
+    FIRST_BATCH = MQX_PAGE_SIZE,  /* offset in a segment */
+    FIRST_NUMBERS = 8,
+    COUNTS_IN_RECORD = 2000,      /* backout counts in a BACKOUT record at most */
+    SLOTS_MAX = 1 << 28,          /* see mqx_replay.slot_limit */
+    BEGIN_LSN_AT = 48,            /* of the begin LSN in a checkpoint's header */
+};
 
 /* ---- what files there are ---- */
 
@@ -33,10 +50,12 @@ struct listing {
     uint64_t newest_checkpoint;
 };
 
+/* Without memory it says so in the listing, since a visitor has no status. */
 static void add_number(struct listing *listing, struct numbers *numbers, uint64_t number)
 {
+    MQX_ASSERT(numbers->count <= numbers->capacity);
     if (numbers->count == numbers->capacity) {
-        const size_t wanted = numbers->capacity == 0 ? 8 : numbers->capacity * 2;
+        const size_t wanted = numbers->capacity == 0 ? FIRST_NUMBERS : numbers->capacity * 2;
         uint64_t *items = realloc(numbers->items, wanted * sizeof *items);
         if (items == NULL) {
             listing->no_memory = true;
@@ -45,12 +64,16 @@ static void add_number(struct listing *listing, struct numbers *numbers, uint64_
         numbers->items = items;
         numbers->capacity = wanted;
     }
+    MQX_ASSERT(numbers->count < numbers->capacity);
     numbers->items[numbers->count++] = number;
 }
 
+/* Visits a file of the journal directory. */
 static int note_journal_file(void *arg, const char *name)
 {
     struct listing *listing = arg;
+    MQX_ASSERT(listing != NULL);
+    MQX_ASSERT(name != NULL);
     uint64_t number = 0;
     switch (mqx_file_kind_of(name, &number)) {
     case MQX_FILE_SEGMENT: add_number(listing, &listing->segments, number); break;
@@ -61,9 +84,12 @@ static int note_journal_file(void *arg, const char *name)
     return 0;
 }
 
+/* Visits a file of the checkpoint directory: the one with the highest begin LSN counts. */
 static int note_checkpoint_file(void *arg, const char *name)
 {
     struct listing *listing = arg;
+    MQX_ASSERT(listing != NULL);
+    MQX_ASSERT(name != NULL);
     uint64_t begin_lsn = 0;
     if (mqx_checkpoint_file_parse(name, &begin_lsn) &&
         (!listing->has_checkpoint || begin_lsn > listing->newest_checkpoint)) {
@@ -73,6 +99,7 @@ static int note_checkpoint_file(void *arg, const char *name)
     return 0;
 }
 
+/* For qsort. */
 static int by_value(const void *a, const void *b)
 {
     const uint64_t first = *(const uint64_t *)a;
@@ -83,6 +110,8 @@ static int by_value(const void *a, const void *b)
 static int list_files(struct mqx_store *store, struct listing *out)
 {
     struct mqx_io *io = store->io;
+    MQX_ASSERT(out->segments.count == 0);
+    MQX_ASSERT(!out->has_checkpoint);
     int err = io->ops->list(io, store->journal_dir, note_journal_file, out);
     if (err == 0) {
         err = io->ops->list(io, store->checkpoint_dir, note_checkpoint_file, out);
@@ -101,6 +130,7 @@ static int list_files(struct mqx_store *store, struct listing *out)
 
 static void free_listing(struct listing *listing)
 {
+    MQX_ASSERT(listing != NULL);
     free(listing->segments.items);
     free(listing->spares.items);
     free(listing->half_made.items);
@@ -108,15 +138,18 @@ static void free_listing(struct listing *listing)
 
 /* ---- the checkpoint ---- */
 
+/* Without a checkpoint the replay begins with segment 1: none was ever finished. */
 static int open_checkpoint(struct mqx_restart *restart, const struct listing *listing)
 {
     struct mqx_store *store = restart->store;
     struct mqx_replay *replay = &restart->replay;
     char name[MQX_CHECKPOINT_NAME_SIZE];
+    MQX_ASSERT(!restart->has_checkpoint);
+    MQX_ASSERT(replay->put_count == 0);
     replay->next_number = 1;
     replay->next_unit_id = 1;
     if (!listing->has_checkpoint) {
-        return MQX_OK; /* then the replay begins with segment 1 */
+        return MQX_OK;
     }
     mqx_checkpoint_file_name(name, listing->newest_checkpoint, true);
     int status = mqx_checkpoint_file_open(&restart->checkpoint, store->io, store->checkpoint_dir,
@@ -136,12 +169,15 @@ static int open_checkpoint(struct mqx_restart *restart, const struct listing *li
 
 static uint64_t begin_segment(const struct mqx_restart *restart)
 {
+    MQX_ASSERT(restart != NULL);
     return restart->has_checkpoint ? restart->checkpoint.header.begin_segment : 1;
 }
 
+/* The oldest segment in which a message or the begin LSN lies. */
 static uint64_t oldest_needed(const struct mqx_restart *restart)
 {
     const struct psc_header *header = &restart->checkpoint.header;
+    MQX_ASSERT(restart != NULL);
     if (!restart->has_checkpoint) {
         return 1;
     }
@@ -151,11 +187,13 @@ static uint64_t oldest_needed(const struct mqx_restart *restart)
 
 /* ---- segments ---- */
 
+/* For reading; the caller closes it. */
 static int open_segment(const struct mqx_store *store, uint64_t number, uint64_t *out_size,
                         int *out)
 {
     struct mqx_io_stat facts = {0};
     char name[MQX_FILE_NAME_SIZE];
+    MQX_ASSERT(number != 0);
     mqx_file_name(name, MQX_FILE_SEGMENT, number);
     int fd = store->io->ops->open(store->io, store->journal_dir, name, MQX_IO_READ, 0);
     if (fd < 0) {
@@ -166,17 +204,20 @@ static int open_segment(const struct mqx_store *store, uint64_t number, uint64_t
         (void)store->io->ops->close(store->io, fd);
         return mqx_io_reason(err, "asking the size of a journal segment");
     }
+    MQX_ASSERT(fd >= 0);
     *out_size = facts.size;
     *out = fd;
     return MQX_OK;
 }
 
+/* The segment's entry as its header says; where it ends is set by the one after it. */
 static int read_header(const struct mqx_store *store, uint64_t number,
                        struct mqx_found_segment *out)
 {
     struct psj_segment header;
     uint64_t size = 0;
     int fd = -1;
+    MQX_ASSERT(out != NULL);
     int status = open_segment(store, number, &size, &fd);
     if (status != MQX_OK) {
         return status;
@@ -198,6 +239,7 @@ static int read_header(const struct mqx_store *store, uint64_t number,
                   .prev_end_lsn = header.prev_end_lsn},
         .epoch = header.restart_epoch,
     };
+    MQX_ASSERT(status != MQX_OK || out->entry.size % MQX_PAGE_SIZE == 0);
     return status;
 }
 
@@ -206,6 +248,8 @@ static int check_order(struct mqx_found_segment *segment, const struct mqx_found
 {
     struct mqx_segment *entry = &segment->entry;
     const struct mqx_segment *next = &after->entry;
+    MQX_ASSERT(next->number == entry->number + 1);
+    MQX_ASSERT(entry->state == MQX_SEG_FULL);
     if (next->base_lsn < entry->base_lsn + entry->size || next->generation <= entry->generation ||
         after->epoch < segment->epoch || next->prev_end_lsn < entry->base_lsn + FIRST_BATCH ||
         next->prev_end_lsn > entry->base_lsn + entry->size) {
@@ -222,6 +266,8 @@ static int check_order(struct mqx_found_segment *segment, const struct mqx_found
 static int find_segments(struct mqx_restart *restart, const struct numbers *numbers)
 {
     const uint64_t needed = oldest_needed(restart);
+    MQX_ASSERT(restart->segments == NULL);
+    MQX_ASSERT(needed != 0 || restart->has_checkpoint);
     size_t first = numbers->count; /* index of the oldest that counts */
     restart->segments = calloc(numbers->count + 1, sizeof *restart->segments);
     if (restart->segments == NULL) {
@@ -265,6 +311,8 @@ static int find_begin(const struct mqx_restart *restart, size_t *out)
     const struct mqx_segment *newest = &restart->segments[restart->segment_count - 1].entry;
     const uint64_t number = begin_segment(restart);
     const uint64_t oldest = restart->segments[0].entry.number;
+    MQX_ASSERT(restart->segment_count > 0);
+    MQX_ASSERT(restart->has_checkpoint || number >= oldest);
     *out = (size_t)(number - oldest);
     if (!restart->has_checkpoint) {
         return MQX_OK;
@@ -276,7 +324,7 @@ static int find_begin(const struct mqx_restart *restart, size_t *out)
     const struct mqx_segment *begin = &restart->segments[*out].entry;
     if (header->begin_lsn < begin->prev_end_lsn ||
         header->begin_lsn > begin->base_lsn + begin->size) {
-        return mqx_checkpoint_file_damaged(&restart->checkpoint, 48,
+        return mqx_checkpoint_file_damaged(&restart->checkpoint, BEGIN_LSN_AT,
                                            "its begin LSN is not in its segment");
     }
     return MQX_OK;
@@ -286,16 +334,20 @@ static int find_begin(const struct mqx_restart *restart, size_t *out)
 
 struct tail { /* of the newest segment */
     uint64_t end_lsn;
-    bool clean;
+    bool clean; /* an orderly end: appends go on right here */
 };
 
-static int classify_tail(struct mqx_restart *restart, const struct mqx_tail_scan *scan, bool has_next,
-                 struct tail *out)
+/* What the end of the segment's batches means: collects the facts and looks them up in the table.
+ * Damage is refused with the letter of its case. */
+static int classify_tail(struct mqx_restart *restart, const struct mqx_tail_scan *scan,
+                         bool has_next, struct tail *out)
 {
     const struct psc_header *header = &restart->checkpoint.header;
     struct mqx_tail_facts facts = {.has_next = has_next,
                                    .at_next = has_next && scan->end_lsn == scan->limit_lsn};
     uint64_t mark = 0;
+    MQX_ASSERT(scan->end_lsn <= scan->limit_lsn);
+    MQX_ASSERT(scan->end_lsn >= scan->segment->base_lsn + FIRST_BATCH);
     if (!has_next) {
         int status = mqx_tail_scan_marks(scan, &mark, &facts.remains, &restart->report.torn_bytes);
         if (status != MQX_OK) {
@@ -309,7 +361,7 @@ static int classify_tail(struct mqx_restart *restart, const struct mqx_tail_scan
             restart->has_checkpoint && header->clean != 0 && header->end_lsn == scan->end_lsn;
     }
     const struct mqx_tail_case *tail = mqx_tail_decide(&facts);
-    mqx_check(tail != NULL);
+    MQX_ASSERT(tail != NULL); /* every combination that can be collected here has a case */
     *out = (struct tail){scan->end_lsn, tail->verdict == MQX_TAIL_CLEAN};
     if (tail->verdict != MQX_TAIL_DAMAGE) {
         return MQX_OK;
@@ -321,6 +373,7 @@ static int classify_tail(struct mqx_restart *restart, const struct mqx_tail_scan
                     has_next ? scan->limit_lsn : mark, tail->letter, tail->meaning);
 }
 
+/* Replays one segment's records and decides what its end means. */
 static int scan_segment(struct mqx_restart *restart, struct mqx_file_window *window, size_t index,
                         struct tail *out)
 {
@@ -328,6 +381,7 @@ static int scan_segment(struct mqx_restart *restart, struct mqx_file_window *win
     struct mqx_found_segment *found = &restart->segments[index];
     uint64_t size = 0;
     int fd = -1;
+    MQX_ASSERT(index < restart->segment_count);
     int status = open_segment(restart->store, found->entry.number, &size, &fd);
     if (status != MQX_OK) {
         return status;
@@ -351,16 +405,20 @@ static int scan_segment(struct mqx_restart *restart, struct mqx_file_window *win
         status = err == 0 ? MQX_OK : mqx_io_reason(err, "flushing the last journal segment");
     }
     (void)restart->store->io->ops->close(restart->store->io, fd);
+    MQX_ASSERT(status != MQX_OK || !has_next || !out->clean); /* only the newest one can be */
     restart->report.records_replayed += scan.records;
     restart->report.bytes_replayed += scan.bytes;
     return status;
 }
 
+/* All segments from the begin LSN on. Units that an epoch left undecided are dropped at its end. */
 static int scan_journal(struct mqx_restart *restart, struct tail *out)
 {
     struct mqx_file_window window = {.io = restart->store->io, .fd = -1};
     size_t first = 0;
+    MQX_ASSERT(restart->segment_count > 0);
     int status = find_begin(restart, &first);
+    MQX_ASSERT(status != MQX_OK || first < restart->segment_count);
     for (size_t i = first; i < restart->segment_count && status == MQX_OK; i++) {
         if (i > first && restart->segments[i].epoch != restart->segments[i - 1].epoch) {
             mqx_replay_end_epoch(&restart->replay);
@@ -377,10 +435,13 @@ static int scan_journal(struct mqx_restart *restart, struct tail *out)
 
 /* ---- the journal's state in the region ---- */
 
+/* Spares that are usable enter the table from *index on; others are removed: they cost room. */
 static int register_spares(struct mqx_restart *restart, const struct numbers *spares, size_t *index)
 {
     struct mqx_store *store = restart->store;
     struct mqx_journal *journal = store->region.journal;
+    MQX_ASSERT(*index > 0); /* behind the segments */
+    MQX_ASSERT(*index <= MQX_SEGMENT_MAX);
     for (size_t i = 0; i < spares->count; i++) {
         struct mqx_io_stat facts = {0};
         char name[MQX_FILE_NAME_SIZE];
@@ -407,6 +468,8 @@ static int register_spares(struct mqx_restart *restart, const struct numbers *sp
     return MQX_OK;
 }
 
+/* Plain stores: no other process is attached, and the region counts for nothing until it is
+ * ready. */
 static int set_journal(struct mqx_restart *restart, const struct listing *listing,
                        const struct tail *tail)
 {
@@ -414,6 +477,9 @@ static int set_journal(struct mqx_restart *restart, const struct listing *listin
     const struct psc_header *header = &restart->checkpoint.header;
     const struct mqx_found_segment *newest = &restart->segments[restart->segment_count - 1];
     size_t index = restart->segment_count;
+    MQX_ASSERT(index > 0);
+    MQX_ASSERT(tail->end_lsn % MQX_PAGE_SIZE == 0);
+    MQX_ASSERT(mqx_load_acquire(&restart->store->region.header->ready) == 0);
     if (index > MQX_SEGMENT_MAX) {
         return mqx_fail(MQRC_RESOURCE_PROBLEM, "%zu journal segments, at most %d can be managed",
                         index, MQX_SEGMENT_MAX);
@@ -430,8 +496,8 @@ static int set_journal(struct mqx_restart *restart, const struct listing *listin
     journal->next_generation =
         (newest->entry.generation > known ? newest->entry.generation : known) + 1;
     /* A clean journal goes on in the same segment, to whose epoch its later units belong: one that
-     * begins there and is committed in the next segment would else be dropped as undecided. Nothing
-     * undecided lies before. */
+     * begins there and is committed in the next segment would otherwise be dropped as undecided.
+     * Nothing undecided lies before. */
     journal->restart_epoch = newest->epoch + (tail->clean ? 0 : 1);
     journal->next_segment_no = newest->entry.number + 1;
     journal->next_unit_id = restart->replay.next_unit_id;
@@ -449,6 +515,8 @@ static int set_journal(struct mqx_restart *restart, const struct listing *listin
                                 restart->report.units_prepared);
     journal->clean_tail = tail->clean;
     journal->epoch_written = 0;
+    MQX_ASSERT(journal->next_generation > newest->entry.generation);
+    MQX_ASSERT(journal->batch_start >= newest->entry.base_lsn + FIRST_BATCH);
     return status;
 }
 
@@ -457,10 +525,14 @@ static int set_journal(struct mqx_restart *restart, const struct listing *listin
 static int append_and_flush(struct mqx_store *store, const unsigned char *record, uint32_t length)
 {
     struct mqx_append append = {.record = record, .length = length};
+    MQX_ASSERT(record != NULL);
+    MQX_ASSERT(length <= MQX_RING_RECORD_MAX);
     int status = mqx_journal_append(store, &append);
     return status == MQX_OK ? mqx_flush_to(store, append.end_lsn) : status;
 }
 
+/* BackoutCounts of messages that were in flight (rule 46), in as many BACKOUT records as it takes.
+ * After a death in between the next restart writes them again: the counts are absolute. */
 static int write_counts(struct mqx_restart *restart)
 {
     const struct mqx_record_head head = {.type = PS_REC_BACKOUT};
@@ -468,6 +540,8 @@ static int write_counts(struct mqx_restart *restart)
     const size_t fits = (smallest - 2 * MQX_PAGE_SIZE) / sizeof(struct ps_count);
     const size_t most = fits < COUNTS_IN_RECORD ? fits : COUNTS_IN_RECORD;
     unsigned char *record = mqx_scratch(MQX_RING_RECORD_MAX);
+    MQX_ASSERT(restart->raised_count == 0 || restart->raised != NULL);
+    MQX_ASSERT(most > 0);
     int status = record != NULL
                      ? MQX_OK
                      : mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a BACKOUT record");
@@ -480,6 +554,7 @@ static int write_counts(struct mqx_restart *restart)
     return status;
 }
 
+/* Durable before the region is ready: a restart after this one must not load the image again. */
 static int write_image_consumed(struct mqx_restart *restart)
 {
     const struct ps_image image = {.checkpoint_lsn = restart->replay.begin_lsn};
@@ -487,17 +562,23 @@ static int write_image_consumed(struct mqx_restart *restart)
     if (restart->report.image_messages == 0) {
         return MQX_OK;
     }
+    MQX_ASSERT(restart->use_image);
+    MQX_ASSERT(!restart->replay.image_consumed);
     if (record == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a record");
     }
     return append_and_flush(restart->store, record, mqx_encode_image_consumed(record, &image));
 }
 
+/* Visits a file of the checkpoint directory. */
 static int remove_half_made(void *arg, const char *name)
 {
+    static const char half_made[] = ".tmp";
     struct mqx_store *store = arg;
-    const size_t length = strlen(name);
-    if (length > 4 && strcmp(name + length - 4, ".tmp") == 0) {
+    const size_t length = strlen(name), ending = sizeof half_made - 1;
+    MQX_ASSERT(store != NULL);
+    MQX_ASSERT(length > 0);
+    if (length > ending && strcmp(name + length - ending, half_made) == 0) {
         (void)store->io->ops->unlink(store->io, store->checkpoint_dir, name);
     }
     return 0;
@@ -507,6 +588,7 @@ static int remove_half_made(void *arg, const char *name)
 static void remove_leftovers(struct mqx_store *store, const struct listing *listing)
 {
     char name[MQX_FILE_NAME_SIZE];
+    MQX_ASSERT(listing->half_made.count <= listing->half_made.capacity);
     for (size_t i = 0; i < listing->half_made.count; i++) {
         mqx_file_name(name, MQX_FILE_HALF_MADE, listing->half_made.items[i]);
         (void)store->io->ops->unlink(store->io, store->journal_dir, name);
@@ -516,8 +598,11 @@ static void remove_leftovers(struct mqx_store *store, const struct listing *list
 
 /* ---- restart ---- */
 
+/* The image was loaded by an earlier restart: its messages are gone. */
 static void drop_image(struct mqx_restart *restart)
 {
+    MQX_ASSERT(restart->replay.image_consumed);
+    MQX_ASSERT(restart->replay.image_count == restart->report.image_messages);
     for (size_t i = 0; i < restart->replay.put_count; i++) {
         if (restart->replay.puts[i].image != 0) {
             restart->replay.puts[i].state = MQX_PUT_DROPPED;
@@ -526,13 +611,16 @@ static void drop_image(struct mqx_restart *restart)
     restart->report.image_messages = 0;
 }
 
+/* From the replay into catalog, queues and the journal's state. */
 static int load(struct mqx_restart *restart, const struct listing *listing, const struct tail *tail)
 {
+    MQX_ASSERT(restart->replay.unit_count == 0); /* all units are decided, dropped or prepared */
+    MQX_ASSERT(restart->segment_count > 0);
     if (restart->replay.image_consumed) {
         drop_image(restart);
     }
     struct mqx_journal *journal = restart->store->region.journal;
-    journal->next_unit_id = restart->replay.next_unit_id; /* the catalog stamps what it stores */
+    journal->next_unit_id = restart->replay.next_unit_id; /* the catalog versions what it stores */
     int status = mqx_replay_hold_prepared(&restart->replay);
     if (status == MQX_OK) {
         status = mqx_load_objects(restart);
@@ -550,10 +638,12 @@ static int load(struct mqx_restart *restart, const struct listing *listing, cons
     return status;
 }
 
+/* The steps in the order of the list above; the first failure ends it. */
 static int run(struct mqx_restart *restart, const struct listing *listing)
 {
     struct mqx_store *store = restart->store;
     struct tail tail = {0};
+    MQX_ASSERT(restart->segments == NULL);
     int status = open_checkpoint(restart, listing);
     if (status == MQX_OK) {
         status = find_segments(restart, &listing->segments);
@@ -574,6 +664,7 @@ static int run(struct mqx_restart *restart, const struct listing *listing)
         status = write_image_consumed(restart);
     }
     if (status == MQX_OK) {
+        MQX_ASSERT(tail.end_lsn <= store->region.journal->durable);
         remove_leftovers(store, listing);
         restart->report.units_dropped = restart->replay.units_dropped;
         restart->report.begin_lsn = restart->replay.begin_lsn;
@@ -597,8 +688,11 @@ int mqx_recover(struct mqx_store *store, const struct mqx_in_flight *in_flight,
         .in_flight = in_flight,
         .in_flight_count = in_flight_count,
     };
-    mqx_check(mqx_load_acquire(&store->region.header->ready) == 0);
-    int status = list_files(store, &listing);
+    MQX_ASSERT(in_flight_count == 0 || in_flight != NULL);
+    MQX_ASSERT(restart.replay.slot_limit > 0);
+    int status = mqx_load_acquire(&store->region.header->ready) == 0
+                     ? list_files(store, &listing)
+                     : mqx_region_damage(&store->region, "ready word of a new region", 1);
     if (status == MQX_OK) {
         status = run(&restart, &listing);
     }

@@ -1,19 +1,35 @@
 /*
- * restart.h - from files to an index: restart.
+ * restart.h - from files to an index: what the first process to attach does.
  *
- * Called by the first process to attach, alone (attach lock held, region not `ready`, fresh), so
- * that no lock of the region is contended. Reads the newest checkpoint and the journal's tail from
- * its begin LSN, applies what is committed, drops what is not, idempotent by message identity, and
- * loads objects and messages through mqx_catalog_load(), mqx_catalog_loaded() and mqx_queue_load().
- * Decides by a labelled table (tail_scan.c, cases A..G) between torn tail and damage.
+ * Purpose. Reads the newest checkpoint and the journal's tail from its begin LSN, applies what is
+ * committed, drops what is not, and loads objects and messages into catalog and queues. Idempotent
+ * by message number: a restart that was interrupted is simply done again.
  *
- * What it writes, and only after everything was read and found good: half-made files (*.tmp) and
- * unusable spares are deleted; the last segment is flushed when the end was not an orderly one
- * (what was read from the cache must be on the medium before anybody acts on it, rule 4); a BACKOUT
- * record with the counts of units in flight (rule 46); an IMAGE_CONSUMED record, durable, when
- * image messages were loaded. After an orderly end with nothing of that it writes nothing. A
- * journal that did not end in order is left closed, so that the first append begins a new segment
- * (rule 10).
+ * Terms
+ *   tail         the journal from the begin LSN to its end.
+ *   torn tail    an unfinished last write: dropped. Damage: bytes that were durable and are not
+ *                good now: refused. The table of cases is in tail_scan.h.
+ *   in flight    a message that a unit had got which will not end (from the orphan region).
+ *   epoch        what one restart and the processes after it write: a unit is decided in its epoch
+ *                or never, but for prepared ones.
+ *
+ * Invariants
+ *   1. Nothing is written before everything was read and found good; a refused restart leaves every
+ *      file as it was.
+ *   2. What it writes then: half-made files (*.tmp) and unusable spares are deleted; the last
+ *      segment is flushed when the end was not an orderly one (what was read from the cache must be
+ *      on the medium before it is acted on, rule 4); a BACKOUT record with the counts of messages
+ *      in flight (rule 46); an IMAGE_CONSUMED record, durable, when image messages were loaded.
+ *      After an orderly end with nothing of that it writes nothing.
+ *   3. A journal that did not end in order is left closed, so that the first append begins a new
+ *      segment (rule 10).
+ *   4. Message numbers, unit ids, segment numbers and generations go on above everything found.
+ *
+ * Locks. The caller holds the attach lock, the region is fresh and not `ready`, and no other
+ * process is attached: no lock of the region is contended.
+ *
+ * Errors. MQRC_OBJECT_DAMAGED with file and offset, MQRC_STORAGE_NOT_AVAILABLE without memory,
+ * reasons of the file table; the region is to be discarded then.
  */
 #ifndef PENSTOCK_RECOVERY_H
 #define PENSTOCK_RECOVERY_H
@@ -22,7 +38,7 @@
 #include "recovery/distrust_cache.h"
 #include "region/store.h"
 
-struct mqx_in_flight { /* from the orphan region: got by a unit that will not end; rule 46 */
+struct mqx_in_flight { /* a message in flight; rule 46 */
     uint64_t number;
     uint32_t object;
     uint32_t count;     /* new BackoutCount */
@@ -34,7 +50,7 @@ struct mqx_recovery_report {
     uint64_t records_replayed;
     uint64_t bytes_replayed;
     uint64_t units_dropped;
-    uint64_t units_prepared;   /* and not ended: there again */
+    uint64_t units_prepared;   /* without an outcome: there again */
     uint64_t torn_bytes;       /* of the torn tail */
     uint64_t image_messages;
     uint64_t begin_lsn;
@@ -42,8 +58,8 @@ struct mqx_recovery_report {
     bool clean;
 };
 
-/* MQRC_OBJECT_DAMAGED with file and offset when the files are damaged; no file is changed then, and
- * the region is to be discarded. */
+/* `in_flight` may have a number more than once; the highest count counts. *out is filled in on
+ * failure too, as far as it got. */
 int mqx_recover(struct mqx_store *store, const struct mqx_in_flight *in_flight,
                 size_t in_flight_count, struct mqx_recovery_report *out) MQX_MUST_USE;
 

@@ -177,7 +177,7 @@ MUTATIONS = (
                 "recovery/checkpoint.c",
                 "    status = mqx_checkpoint_file_finish(",
                 "    mqx_ignore(\n"
-                "        mqx_journal_retire(store, checkpoint->begin_lsn, checkpoint->live));\n"
+                "        mqx_journal_retire(store, ckpt->begin_lsn, ckpt->live));\n"
                 "    status = mqx_checkpoint_file_finish(",
             ),
         ),
@@ -248,8 +248,8 @@ MUTATIONS = (
         (
             (
                 "recovery/checkpoint.c",
-                "checkpoint->begin_lsn = lowest_in_flight(checkpoint, tail, &status);",
-                "checkpoint->begin_lsn = tail + 0 * lowest_in_flight(checkpoint, tail, &status);",
+                "ckpt->begin_lsn = lowest_in_flight(ckpt, tail, &status);",
+                "ckpt->begin_lsn = tail + 0 * lowest_in_flight(ckpt, tail, &status);",
             ),
         ),
     ),
