@@ -62,7 +62,11 @@ struct checkpoint { /* one that is being taken */
     uint64_t between_us;      /* when store->between was last called */
 };
 
-/* ---- where the replay will begin ---- */
+/* ---- where the replay will begin ----
+ *
+ * The contexts are looked at in holds of MQX_LOCKED_STEPS_MAX: the bound only has to be right for
+ * each context at the time it is looked at (see above).
+ */
 
 /* The lowest first LSN of all units in flight, or `bound`; notes whether one is not prepared. */
 static uint64_t lowest_in_flight(struct checkpoint *ckpt, uint64_t bound, int *status)
@@ -94,6 +98,8 @@ static int by_base(const void *a, const void *b)
 {
     const struct located_segment *first = a;
     const struct located_segment *second = b;
+    MQX_ASSERT(first->size > 0);
+    MQX_ASSERT(second->size > 0);
     return first->base_lsn < second->base_lsn ? -1 : first->base_lsn > second->base_lsn;
 }
 
@@ -236,7 +242,11 @@ static int for_objects(struct checkpoint *ckpt, object_step step)
     }
 }
 
-/* ---- messages ---- */
+/* ---- messages ----
+ *
+ * A queue's entries are copied straight into the block, at most 64 in a lock hold; counting and the
+ * check of their order are done on the copies.
+ */
 
 /* The message keeps all segments from its first piece to its PUT. One whose pieces cannot be read
  * keeps everything before it. */
@@ -299,6 +309,7 @@ static int call_between_hook(struct checkpoint *ckpt)
         now - ckpt->between_us < HOOK_EVERY_US) {
         return MQX_OK;
     }
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
     ckpt->between_us = now;
     return store->between(store);
 }
@@ -333,7 +344,11 @@ static int write_messages(struct checkpoint *ckpt, uint32_t slot, uint32_t gener
     return status;
 }
 
-/* ---- image ---- */
+/* ---- image ----
+ *
+ * Only at an orderly end, when no other process is attached: bodies are read without a lock. A body
+ * is written as in the journal, inline or as pieces followed by the PUT.
+ */
 
 /* One CHUNK record into an IMAGE block. */
 static int add_image_record(struct checkpoint *ckpt, const struct mqx_record_head *head,
@@ -452,11 +467,15 @@ static int count_images(struct checkpoint *ckpt, uint32_t slot, uint32_t generat
     struct mqx_cursor cursor = {0};
     (void)generation;
     MQX_ASSERT(slot != 0);
+    MQX_ASSERT(ckpt->mode == MQX_CHECKPOINT_CLEAN);
     ckpt->images += mqx_queue_next_image(ckpt->store, slot, &cursor) != 0;
     return MQX_OK;
 }
 
-/* ---- the end ---- */
+/* ---- the end ----
+ *
+ * From here on the order matters: flush, name, publish, remove, retire (invariant 2).
+ */
 
 /* What the file's header says; durable and the counters are read after the last message was
  * copied, so they are above everything in the file. */
@@ -521,6 +540,7 @@ static int remove_other(void *arg, const char *name)
     struct checkpoint *ckpt = arg;
     uint64_t begin_lsn = 0;
     MQX_ASSERT(ckpt->writer.fd < 0); /* the new one is finished */
+    MQX_ASSERT(name != NULL);
     if (mqx_checkpoint_file_parse(name, &begin_lsn) && begin_lsn != ckpt->begin_lsn) {
         struct mqx_store *store = ckpt->store;
         (void)store->io->ops->unlink(store->io, store->checkpoint_dir, name);
@@ -581,6 +601,7 @@ static int is_needless(struct checkpoint *ckpt, bool *out)
     const struct mqx_journal *journal = ckpt->store->region.journal;
     *out = false;
     MQX_ASSERT(ckpt->images == 0);
+    MQX_ASSERT(ckpt->begin_lsn <= ckpt->tail);
     if (ckpt->begin_lsn != journal->checkpoint_begin) {
         return MQX_OK;
     }
@@ -631,6 +652,7 @@ static int take(struct checkpoint *ckpt)
     return status == MQX_OK ? finish(ckpt) : status;
 }
 
+/* One cleanup path: the temporary file and all memory go, whatever happened. */
 int mqx_checkpoint(struct mqx_store *store, int mode)
 {
     struct checkpoint ckpt = {.store = store, .mode = mode, .writer = {.fd = -1}};
@@ -651,10 +673,12 @@ int mqx_checkpoint(struct mqx_store *store, int mode)
     return status;
 }
 
+/* Used when the journal is nearly full and when an administrator asks for it. */
 int mqx_checkpoint_now(struct mqx_store *store)
 {
     struct mqx_lock *lock = &store->region.header->maintenance_lock;
     MQX_ASSERT(!mqx_lock_held(&store->region, lock));
+    MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->ring_lock));
     mqx_about_to_block();
     int status = mqx_lock_take(&store->region, lock);
     if (status == MQX_OK) {
@@ -664,6 +688,7 @@ int mqx_checkpoint_now(struct mqx_store *store)
     return status;
 }
 
+/* Read without locks: a number that is a moment old only shifts the checkpoint. */
 bool mqx_checkpoint_due(struct mqx_store *store)
 {
     const struct mqx_journal *journal = store->region.journal;

@@ -14,6 +14,16 @@
  *   image      messages of NPMCLASS(HIGH) queues that a clean checkpoint carries.
  *   live       a message that keeps the segments from its first piece to its PUT.
  *
+ * What a fuzzy checkpoint covers
+ *
+ *   LSN      ...  first record of      tail when      tail when
+ *                 a unit in flight     it began       it was finished
+ *                       |                 |                |
+ *                   begin LSN             |            end LSN (durable)
+ *   effects below the begin LSN           in the copies, all of them
+ *   effects from there to the end LSN     in the copies or not: the replay repeats them
+ *   effects above                         in the tail alone
+ *
  * Invariants
  *   1. A checkpoint counts only under its own name: it is written to *.tmp, flushed (every MiB with
  *      a pause when fuzzy), read back and verified, renamed, and the directory flushed.

@@ -33,6 +33,7 @@ enum {
 void mqx_checkpoint_file_name(char out[MQX_CHECKPOINT_NAME_SIZE], uint64_t begin_lsn, bool whole)
 {
     MQX_ASSERT(out != NULL);
+    MQX_STATIC_ASSERT(MQX_CHECKPOINT_NAME_SIZE > 16 + sizeof ".psc", "digits and ending");
     (void)snprintf(out, MQX_CHECKPOINT_NAME_SIZE, "%016" PRIx64 "%s", begin_lsn,
                    whole ? ".psc" : ".tmp");
 }
@@ -43,6 +44,7 @@ bool mqx_checkpoint_file_parse(const char *name, uint64_t *out_begin_lsn)
     char same[MQX_CHECKPOINT_NAME_SIZE];
     char *end = NULL;
     MQX_ASSERT(name != NULL);
+    MQX_ASSERT(out_begin_lsn != NULL);
     *out_begin_lsn = strtoull(name, &end, 16);
     if (end != name + 16) {
         return false;
@@ -69,7 +71,11 @@ static uint32_t block_crc(uint32_t seed, const struct psc_block *block, const vo
     return mqx_crc32c(crc, payload, block->length);
 }
 
-/* ---- writing ---- */
+/* ---- writing ----
+ *
+ * One buffer holds the block being filled. A block is written with one call when it is full, when
+ * another type begins, or at the end; the header page is written last.
+ */
 
 /* A temporary file left by a process that died is removed first. */
 int mqx_checkpoint_file_begin(struct mqx_checkpoint_writer *writer, struct mqx_io *io, int dir,
@@ -105,9 +111,11 @@ int mqx_checkpoint_file_begin(struct mqx_checkpoint_writer *writer, struct mqx_i
     return MQX_OK;
 }
 
+/* Removes what was written so far; the buffer is freed in any case. */
 void mqx_checkpoint_file_abandon(struct mqx_checkpoint_writer *writer)
 {
     MQX_ASSERT(writer->fd < 0 || writer->io != NULL);
+    MQX_ASSERT(writer->fd < 0 || writer->buffer != NULL);
     if (writer->fd >= 0) {
         char name[MQX_CHECKPOINT_NAME_SIZE];
         mqx_checkpoint_file_name(name, writer->begin_lsn, false);
@@ -173,6 +181,8 @@ static int end_block(struct mqx_checkpoint_writer *writer)
     return writer->paced && writer->unflushed >= FLUSH_STEP ? flush_and_pause(writer) : MQX_OK;
 }
 
+/* A block ends when another type begins or it is full. Items of a block lie one behind the other,
+ * so several may be placed with one call. */
 int mqx_checkpoint_file_room(struct mqx_checkpoint_writer *writer, uint32_t type, uint32_t size,
                              void **out, uint32_t *out_max)
 {
@@ -192,6 +202,7 @@ int mqx_checkpoint_file_room(struct mqx_checkpoint_writer *writer, uint32_t type
     return MQX_OK;
 }
 
+/* The payload may grow beyond MQX_BLOCK_PAYLOAD by one item of MQX_RING_RECORD_MAX bytes. */
 void mqx_checkpoint_file_took(struct mqx_checkpoint_writer *writer, uint32_t count, uint64_t bytes)
 {
     writer->count += count;
@@ -293,12 +304,18 @@ int mqx_checkpoint_file_finish(struct mqx_checkpoint_writer *writer, struct psc_
     return err == 0 ? MQX_OK : mqx_io_reason(err, "flushing the checkpoint directory");
 }
 
-/* ---- reading ---- */
+/* ---- reading ----
+ *
+ * Through a window (os/file_window.h) that moves forward with the blocks. The reader counts what it
+ * has read in `totals`, to be compared with the END block.
+ */
 
+/* Every refusal names the file and an offset in it. */
 int mqx_checkpoint_file_damaged(const struct mqx_checkpoint_reader *reader, uint64_t offset,
                                 const char *what)
 {
     MQX_ASSERT(what != NULL);
+    MQX_ASSERT(reader->name[0] != '\0');
     return mqx_fail(MQRC_OBJECT_DAMAGED, "checkpoint/%s, offset %" PRIu64 ": %s", reader->name,
                     offset, what);
 }
@@ -326,6 +343,7 @@ static int verify_header(struct mqx_checkpoint_reader *reader, const uint8_t qm_
     const char *wrong = NULL;
     char whole[MQX_CHECKPOINT_NAME_SIZE];
     MQX_ASSERT(qm_id != NULL);
+    MQX_ASSERT(reader->at == MQX_PAGE_SIZE); /* no block was read yet */
     mqx_checkpoint_file_name(whole, header->begin_lsn, true);
 
     if (memcmp(header->magic, PSC_MAGIC, sizeof header->magic) != 0) {
@@ -346,6 +364,7 @@ static int verify_header(struct mqx_checkpoint_reader *reader, const uint8_t qm_
     return wrong == NULL ? MQX_OK : mqx_checkpoint_file_damaged(reader, 0, wrong);
 }
 
+/* On failure nothing stays open. */
 int mqx_checkpoint_file_open(struct mqx_checkpoint_reader *reader, struct mqx_io *io, int dir,
                              const char *name, const uint8_t qm_id[16])
 {
@@ -378,6 +397,7 @@ int mqx_checkpoint_file_open(struct mqx_checkpoint_reader *reader, struct mqx_io
     return status;
 }
 
+/* Harmless when it is not open. */
 void mqx_checkpoint_file_close(struct mqx_checkpoint_reader *reader)
 {
     MQX_ASSERT(reader->window.fd < 0 || reader->window.io != NULL);
@@ -388,6 +408,7 @@ void mqx_checkpoint_file_close(struct mqx_checkpoint_reader *reader)
     mqx_file_window_free(&reader->window);
 }
 
+/* The lengths in the header are checked here, so that callers may step by them. */
 int mqx_checkpoint_file_peek(struct mqx_checkpoint_reader *reader, struct psc_block *out)
 {
     const unsigned char *bytes = NULL;
@@ -407,6 +428,7 @@ int mqx_checkpoint_file_peek(struct mqx_checkpoint_reader *reader, struct psc_bl
     return MQX_OK;
 }
 
+/* The payload is not read. */
 int mqx_checkpoint_file_skip(struct mqx_checkpoint_reader *reader)
 {
     struct psc_block block;
@@ -466,6 +488,8 @@ static int take_block(struct mqx_checkpoint_reader *reader, const struct psc_blo
     return MQX_OK;
 }
 
+/* Checksum, sequence number and padding first; then what the type demands; behind END the file
+ * must end. */
 int mqx_checkpoint_file_next(struct mqx_checkpoint_reader *reader, struct psc_block *out_block,
                              const unsigned char **out_payload)
 {

@@ -11,6 +11,10 @@
  *   totals    counts of blocks and items, repeated in the END block.
  *   whole     named <begin LSN>.psc; until then <begin LSN>.tmp, which counts for nothing.
  *
+ * A block may hold records of the journal's form (OBJECTS: OBJECT records; IMAGE: CHUNK and PUT
+ * records) or lines of fixed size (MESSAGES: struct psc_message). Its payload is padded with zeroes
+ * to a multiple of 8.
+ *
  *   offset 0      header page (struct psc_header)
  *   offset 4096   OBJECTS blocks, then MESSAGES blocks, then IMAGE blocks
  *   at the end    END block, nothing behind it

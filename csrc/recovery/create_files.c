@@ -14,9 +14,10 @@
 
 enum { FIRST_NUMBER = 1 }; /* of segment, generation, epoch and spare */
 
+/* A whole number of pages, room for a header and some batches. */
 static bool is_segment_size(uint64_t size)
 {
-    MQX_ASSERT(PS_MIN_SEGMENT % MQX_PAGE_SIZE == 0);
+    MQX_STATIC_ASSERT(PS_MIN_SEGMENT % MQX_PAGE_SIZE == 0, "the smallest one is one");
     return size >= PS_MIN_SEGMENT && size % MQX_PAGE_SIZE == 0;
 }
 
@@ -64,6 +65,7 @@ static int create_first_checkpoint(struct mqx_io *io, int dir, const uint8_t qm_
     return status;
 }
 
+/* Sizes are checked before anything is written. */
 int mqx_journal_create(struct mqx_io *io, int journal_dir, int checkpoint_dir,
                        const uint8_t qm_id[16], const struct mqx_region_plan *plan)
 {

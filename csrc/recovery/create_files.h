@@ -7,7 +7,7 @@
  *
  * Invariants
  *   1. The checkpoint gets its name last: a creation that was interrupted leaves no checkpoint, and
- *      whoever creates again begins in an empty directory (process/, api/manager.c).
+ *      whoever creates again begins in an empty directory.
  *   2. Unit id 1 has named the first spare, so units begin at 2.
  *
  * No locks, no region: works on files alone. Errors: those of the file table
@@ -20,8 +20,8 @@
 #include "os/io.h"
 #include "region/region.h"
 
-/* Segment 1 has first_segment_size bytes. MQRC_UNEXPECTED_ERROR for sizes below PS_MIN_SEGMENT or no
- * multiple of a page. */
+/* Segment 1 has first_segment_size bytes. MQRC_UNEXPECTED_ERROR for sizes that are below
+ * PS_MIN_SEGMENT or no multiple of a page. */
 int mqx_journal_create(struct mqx_io *io, int journal_dir, int checkpoint_dir,
                        const uint8_t qm_id[16], const struct mqx_region_plan *plan) MQX_MUST_USE;
 

@@ -54,6 +54,7 @@ static int copy_bytes(struct mqx_io *io, int from, int to, uint64_t size)
 static int replace_file(struct mqx_io *io, int dir, int from, const char *name, const char *half)
 {
     struct mqx_io_stat facts = {0};
+    MQX_ASSERT(from >= 0);
     MQX_ASSERT(name != half);
     int err = io->ops->stat(io, from, &facts);
     if (err != 0) {
@@ -64,6 +65,7 @@ static int replace_file(struct mqx_io *io, int dir, int from, const char *name, 
     if (to < 0) {
         return to;
     }
+    MQX_ASSERT(to != from);
     err = io->ops->allocate(io, to, 0, facts.size);
     if (err == 0) {
         err = copy_bytes(io, from, to, facts.size);
@@ -83,6 +85,7 @@ static int replace_file(struct mqx_io *io, int dir, int from, const char *name, 
     return io->ops->sync_dir(io, dir);
 }
 
+/* No segment at all: a creation that was interrupted; there is nothing to distrust. */
 int mqx_recover_distrust_cache(struct mqx_store *store)
 {
     struct mqx_io *io = store->io;
@@ -92,6 +95,7 @@ int mqx_recover_distrust_cache(struct mqx_store *store)
     if (err != 0) {
         return mqx_io_reason(err, "listing the journal");
     }
+    MQX_ASSERT(store->files == NULL); /* nothing of the journal is mapped yet */
     if (newest == 0) {
         return MQX_OK;
     }

@@ -53,6 +53,7 @@ static int take_objects(struct mqx_restart *restart, const struct psc_block *blo
     uint32_t count = 0;
     int status = MQX_OK;
     MQX_ASSERT(block->type == PSC_OBJECTS);
+    MQX_ASSERT(payload != NULL);
     while (at < block->length && status == MQX_OK) {
         status = block_record(restart, payload, block->length, &at, &record);
         if (status == MQX_OK && mqx_record_type(record.head) == PS_REC_OBJECT) {
@@ -136,6 +137,8 @@ static int index_image(struct mqx_restart *restart)
     return status;
 }
 
+/* The first pass: definitions into the replay, then the image. Where the second pass begins is
+ * remembered, with the totals up to there. */
 int mqx_load_checkpoint_start(struct mqx_restart *restart)
 {
     struct mqx_checkpoint_reader *reader = &restart->checkpoint;
@@ -161,7 +164,10 @@ int mqx_load_checkpoint_start(struct mqx_restart *restart)
     return status;
 }
 
-/* ---- objects ---- */
+/* ---- objects ----
+ *
+ * After the replay, so that each slot is loaded once, in its last state.
+ */
 
 /* A slot whose object was deleted: the generation must not come back, or records of the deleted
  * object would be taken for the next one's. */
@@ -185,6 +191,7 @@ static int skip_generation(struct mqx_region *region, uint32_t slot, uint32_t ge
     return MQX_OK;
 }
 
+/* Slots ascend; mqx_catalog_loaded() then links what refers to other objects. */
 int mqx_load_objects(struct mqx_restart *restart)
 {
     const struct mqx_replay *replay = &restart->replay;
@@ -232,8 +239,8 @@ struct loading {
 /* Below 0, 0, above 0: delivery order, queues by slot. */
 static int compare(const struct psc_message *a, const struct psc_message *b)
 {
-    MQX_ASSERT(a->number != 0);
-    MQX_ASSERT(b->number != 0);
+    MQX_ASSERT(a != b);
+    MQX_ASSERT(a->placement <= MQX_MAX_PRIORITY);
     if (a->object != b->object) {
         return a->object < b->object ? -1 : 1;
     }
@@ -248,6 +255,7 @@ static MQX_COLD int bad_message(const struct mqx_restart *restart, const struct 
                                 const char *what)
 {
     MQX_ASSERT(what != NULL);
+    MQX_ASSERT(m != NULL);
     if (!restart->has_checkpoint) {
         return mqx_fail(MQRC_OBJECT_DAMAGED, "message %" PRIu64 " at LSN %" PRIu64 ": %s",
                         m->number, m->lsn, what);
@@ -324,7 +332,10 @@ static int check_position(struct loading *loading, const struct psc_message *m)
     return MQX_OK;
 }
 
-/* ---- image messages ---- */
+/* ---- image messages ----
+ *
+ * Read again by position when their turn in delivery order comes: bodies are never all in memory.
+ */
 
 /* The record at *at, which lies in an IMAGE block that ends at *end; both move on, into the next
  * block too. */
@@ -428,13 +439,18 @@ static int load_image_message(struct loading *loading, struct mqx_file_window *w
     return status;
 }
 
-/* ---- merging ---- */
+/* ---- merging ----
+ *
+ * Two cursors, one in each source; the lower message in delivery order is loaded next.
+ */
 
 /* For qsort and bsearch. */
 static int by_number(const void *a, const void *b)
 {
     const struct mqx_in_flight *first = a;
     const struct mqx_in_flight *second = b;
+    MQX_ASSERT(first != NULL);
+    MQX_ASSERT(second != NULL);
     return first->number < second->number ? -1 : first->number > second->number;
 }
 
@@ -492,7 +508,7 @@ static int load_one(struct loading *loading, const struct psc_message *m,
     struct mqx_restart *restart = loading->restart;
     struct mqx_loaded loaded = {.m = *m, .taken = pending != NULL && pending->taken};
     uint32_t slot = 0;
-    MQX_ASSERT(m->number != 0);
+    MQX_ASSERT(pending == NULL || image != NULL);
     MQX_ASSERT(pending == NULL || pending->state == MQX_PUT_EFFECTIVE);
     if (!mqx_replay_is_present(&restart->replay, m)) {
         return MQX_OK;
@@ -524,6 +540,7 @@ static int merge(struct loading *loading, struct mqx_file_window *image)
 {
     const struct mqx_replay *replay = &loading->restart->replay;
     MQX_ASSERT(loading->next_put == 0);
+    MQX_ASSERT(!loading->stream.has);
     int status = loading->restart->has_checkpoint ? advance(loading) : MQX_OK;
     while (status == MQX_OK && (loading->stream.has || loading->next_put < loading->put_count)) {
         const bool more = loading->next_put < loading->put_count;
@@ -582,6 +599,7 @@ static int restore_unit(struct mqx_restart *restart, const struct mqx_replay_pre
     return status;
 }
 
+/* In the order in which the units were prepared. */
 int mqx_load_prepared(struct mqx_restart *restart)
 {
     const struct mqx_replay *replay = &restart->replay;
@@ -597,6 +615,8 @@ int mqx_load_prepared(struct mqx_restart *restart)
     return status;
 }
 
+/* The second pass. The image is read through a window of its own, because the stream's window
+ * moves with it. */
 int mqx_load_messages(struct mqx_restart *restart)
 {
     struct loading loading = {.restart = restart};

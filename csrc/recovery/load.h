@@ -6,6 +6,13 @@
  * (mqx_catalog_load), messages to the queues in delivery order (mqx_queue_load), and prepared units
  * to their contexts (mqx_prepared_restore).
  *
+ * How the two sources are joined, for one queue and priority:
+ *
+ *   checkpoint   101 102     104 105          (stream, verified block by block)
+ *   tail             102 103         106      (effective puts, sorted)
+ *   removed      101             105          (GET, EXPIRE)
+ *   loaded           102 103 104     106
+ *
  * Terms
  *   delivery order  queues by slot, placement priority descending, message number.
  *   stream          the checkpoint's messages, one after another.

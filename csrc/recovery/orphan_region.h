@@ -1,22 +1,32 @@
 /*
- * orphan_region.h - reading the region that dead processes left behind, as untrusted input (rules 28, 46).
+ * orphan_region.h - reading the region that dead processes left behind, as untrusted input (rules
+ * 28, 46).
  *
- * The file is read with read calls, never mapped: a hole or a cut file is then a status and no
- * signal. Changes that a dead owner had half made (undo lists that are not empty) are taken back in
- * the copies, not in the file.
- *
- * What is wanted from it
- *   - persistent messages that units had got which will not end: BackoutCount + 1. A unit is one of
- *     a context in state ACTIVE or BACKING_OUT, or DECIDED with a COMMIT record that never became
- *     durable, or PREPARED, when that is not durable, or when it was being backed out; calls
- *     outside
- *     syncpoint (context.autocommit) give back uncounted.
+ * Purpose. When every process has died the region file is still there. A restart does not need it
+ * for persistent messages; it takes from it what the journal does not have:
+ *   - persistent messages that units had got which will not end: BackoutCount + 1. Such a unit is
+ *     one of a context in state ACTIVE or BACKING_OUT; or DECIDED with a COMMIT record that never
+ *     became durable; or PREPARED when that is not durable, or when it was being backed out. Calls
+ *     outside syncpoint (autocommit) give back uncounted.
  *   - BackoutCounts whose BACKOUT record was not yet durable: when there may be some, every
  *     persistent message present with a count above 0.
- *   - how many non-persistent messages go with it (uncommitted puts do not count, but those of
- *     prepared units do, and what those got does not: it has images in the journal).
- * Nothing here is needed for persistent messages themselves; whatever does not make sense is left
- * out.
+ *   - how many non-persistent messages are lost with it. Uncommitted puts do not count, but those
+ *     of prepared units do; what those got does not: it has images in the journal.
+ *
+ * Terms
+ *   orphan region   the region file of an earlier start, of which no process is attached.
+ *   undo entry      of a lock that was held at a death: the bytes before the half-made change.
+ *   lost unit       one that will not end, as above.
+ *
+ * Invariants
+ *   1. The file is read with read calls, never mapped, and never written: a hole or a cut file is a
+ *      status and no signal.
+ *   2. Changes that a dead owner had half made are undone in the copies.
+ *   3. Every slot, count and offset read from it is checked against the file's size or the area's
+ *      capacity before use; walks along lists are bounded by the number of messages.
+ *   4. What does not make sense is left out. No error of this module stops a start.
+ *
+ * No locks. No status: an unreadable region leaves *out empty.
  */
 #ifndef PENSTOCK_ORPHAN_H
 #define PENSTOCK_ORPHAN_H
@@ -32,8 +42,9 @@ struct mqx_orphan_region_region {
     size_t in_flight_count;
 };
 
-/* Fills *out (release with mqx_orphan_region_free). A file that is not there, not ours, or not understood
- * leaves it empty. `incarnation` and `qm_id` must match. */
+/* Fills *out (release with mqx_orphan_region_free). A file that is not there, belongs to another
+ * user or queue manager, or has another layout leaves it empty. `incarnation` and `qm_id` must
+ * match. */
 void mqx_orphan_region_read(struct mqx_io *io, int dir, const char *name,
                             const uint8_t incarnation[16], const uint8_t qm_id[16],
                             struct mqx_orphan_region_region *out);

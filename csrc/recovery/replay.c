@@ -9,10 +9,12 @@
 
 #include <stdlib.h>
 
+/* Also after a failure half way. */
 void mqx_replay_free(struct mqx_replay *replay)
 {
     struct mqx_replay_page *page = replay->pages;
     MQX_ASSERT(replay->put_count <= replay->put_capacity);
+    MQX_ASSERT(replay->op_count <= replay->op_capacity);
     while (page != NULL) {
         struct mqx_replay_page *next = page->next;
         free(page);
@@ -45,12 +47,15 @@ static void note_numbers(struct mqx_replay *replay, const struct psj_record *hea
     }
 }
 
+/* Numbers are noted after the record was taken, of dropped units too: a number must never be
+ * given twice. */
 int mqx_replay_record(void *arg, uint64_t lsn, const struct psj_record *head)
 {
     struct mqx_replay *replay = arg;
     struct mqx_decoded record;
     MQX_ASSERT(lsn >= replay->begin_lsn);
     MQX_ASSERT(lsn % 8 == 0);
+    MQX_ASSERT(head != NULL);
     int status = mqx_record_parse(head, &record);
     if (status != MQX_OK) {
         return status;

@@ -26,6 +26,15 @@
  *   3. next_number and next_unit_id are above everything that was read, units that were dropped
  *      included.
  *
+ * An example: the records of the tail, and what is remembered after each
+ *   PUT 7 of unit 3        put 7 WAITING; unit 3: one operation, count 1, its checksum
+ *   GET 5 of unit 3        unit 3: two operations, count 2
+ *   GET 6, unit 0          removed {6}
+ *   COMMIT of unit 3       count and checksum agree: put 7 EFFECTIVE, removed {5, 6}
+ *   PUT 8 of unit 4        put 8 WAITING
+ *   end of the epoch       put 8 DROPPED; units_dropped 1
+ * The checkpoint's messages 5 and 6 are gone, 7 is added; 8 was never committed.
+ *
  * Memory: a few arrays that double. Nothing is allocated per message (a tail may hold hundreds of
  * thousands), nothing large for a small journal.
  *

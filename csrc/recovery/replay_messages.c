@@ -24,13 +24,19 @@
 
 enum { PAGE_BYTES = 16384, FIRST_ITEMS = 16 };
 
-/* ---- memory ---- */
+/* ---- memory ----
+ *
+ * Arrays double; definitions, whose sizes differ, are taken from pages that live as long as the
+ * replay.
+ */
 
+/* One text for all arrays of the replay. */
 int mqx_replay_no_memory(void)
 {
     return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory to replay the journal");
 }
 
+/* Doubling: the cost of an item stays constant however long the tail is. */
 int mqx_replay_grow(void *array, size_t count, size_t *capacity, size_t item_size)
 {
     void **items = array;
@@ -70,7 +76,11 @@ static void *allocate(struct mqx_replay *replay, size_t size)
     return page->bytes + replay->page_left;
 }
 
-/* ---- objects ---- */
+/* ---- objects ----
+ *
+ * Slots are used again: the generation tells the objects of a slot apart. State is kept for every
+ * slot that a record named, so that the generation of a deleted object does not come back.
+ */
 
 /* The state of an object slot, which is remembered from here on. */
 static int object_at(struct mqx_replay *replay, uint32_t slot, struct mqx_slot_state **out)
@@ -95,6 +105,7 @@ static int object_at(struct mqx_replay *replay, uint32_t slot, struct mqx_slot_s
     return MQX_OK;
 }
 
+/* The record lies in the scan's window, which moves on. */
 int mqx_replay_copy_definition(struct mqx_replay *replay, const struct mqx_decoded *record,
                            const struct mqx_replay_definition **out)
 {
@@ -149,6 +160,7 @@ static int undefine(struct mqx_replay *replay, uint32_t slot, uint32_t generatio
 static int clear(struct mqx_replay *replay, uint32_t slot, uint32_t generation, uint64_t bound)
 {
     struct mqx_slot_state *object = NULL;
+    MQX_ASSERT(replay->slot_limit > 0);
     int status = object_at(replay, slot, &object);
     if (status == MQX_OK && generation == object->newest && bound > object->clear_bound) {
         object->clear_bound = bound;
@@ -157,6 +169,7 @@ static int clear(struct mqx_replay *replay, uint32_t slot, uint32_t generation, 
     return status;
 }
 
+/* An object of another generation is another object. */
 const struct mqx_slot_state *mqx_replay_defined_at(const struct mqx_replay *replay, uint32_t slot,
                                                    uint32_t generation)
 {
@@ -168,10 +181,12 @@ const struct mqx_slot_state *mqx_replay_defined_at(const struct mqx_replay *repl
                                                                                         : NULL;
 }
 
+/* As an OBJECT record of the tail: the tail's own come later and win. */
 int mqx_replay_define(struct mqx_replay *replay, const struct mqx_decoded *record)
 {
     const struct mqx_replay_definition *definition = NULL;
     MQX_ASSERT(mqx_record_type(record->head) == PS_REC_OBJECT);
+    MQX_ASSERT(replay->put_count == 0); /* definitions of the checkpoint come first */
     int status = mqx_replay_copy_definition(replay, record, &definition);
     return status == MQX_OK ? define(replay, record->head->object, record->head->object_gen,
                                      definition)
@@ -180,15 +195,18 @@ int mqx_replay_define(struct mqx_replay *replay, const struct mqx_decoded *recor
 
 /* ---- messages ---- */
 
+/* Tags are hashes of identifiers, keyed so that identifiers chosen by applications do not collide
+ * by design. */
 uint64_t mqx_tag_key(const uint8_t qm_id[16])
 {
     uint64_t halves[2];
     MQX_ASSERT(qm_id != NULL);
+    MQX_STATIC_ASSERT(sizeof halves == 16, "the whole id");
     memcpy(halves, qm_id, sizeof halves);
     return halves[0] ^ halves[1];
 }
 
-/* No identifier, no tag. */
+/* The keyed hash of an identifier; 0, no tag, for no identifier. */
 static uint64_t tag_of(const uint8_t id[MQX_ID_SIZE], uint64_t key)
 {
     static const uint8_t no_id[MQX_ID_SIZE];
@@ -226,6 +244,7 @@ static void describe(const struct mqx_replay *replay, const struct mqx_decoded *
     };
 }
 
+/* UINT32_MAX puts at most: indexes are 32 bits. */
 int mqx_replay_add_put(struct mqx_replay *replay, const struct mqx_decoded *record, uint64_t lsn,
                    uint32_t *out)
 {
@@ -247,6 +266,7 @@ int mqx_replay_add_put(struct mqx_replay *replay, const struct mqx_decoded *reco
     return status;
 }
 
+/* Images have no LSN: they are not in the journal. */
 int mqx_replay_add_image(struct mqx_replay *replay, const struct mqx_decoded *record,
                          const struct mqx_image_position *position)
 {
@@ -279,6 +299,7 @@ static int remove_message(struct mqx_replay *replay, uint64_t number)
     return status;
 }
 
+/* The highest count wins, so records may come in any order. */
 int mqx_replay_count(struct mqx_replay *replay, uint64_t number, uint32_t count)
 {
     size_t at = 0;
@@ -297,6 +318,8 @@ int mqx_replay_count(struct mqx_replay *replay, uint64_t number, uint32_t count)
 
 /* ---- effects ---- */
 
+/* A put to an object that the checkpoint already knew as deleted is dropped; one above the
+ * checkpoint's end must find its object. */
 int mqx_replay_apply_put(struct mqx_replay *replay, const struct mqx_replay_op *op)
 {
     struct mqx_replay_put *pending = &replay->puts[op->put];
@@ -316,6 +339,7 @@ int mqx_replay_apply_put(struct mqx_replay *replay, const struct mqx_replay_op *
                     "%u, which is not defined", op->number, op->lsn, op->object, op->object_gen);
 }
 
+/* What the record types do; TAKEN has no effect of its own. */
 int mqx_replay_apply(struct mqx_replay *replay, const struct mqx_replay_op *op)
 {
     MQX_ASSERT(op->type != PS_REC_CHUNK); /* pieces belong to their PUT */
@@ -333,9 +357,10 @@ int mqx_replay_apply(struct mqx_replay *replay, const struct mqx_replay_op *op)
 
 /* ---- results ---- */
 
+/* The three ways a message ends: with its object, by a CLEAR, by a GET or EXPIRE. */
 bool mqx_replay_is_present(const struct mqx_replay *replay, const struct psc_message *m)
 {
-    MQX_ASSERT(m->number != 0);
+    MQX_ASSERT(m->placement <= MQX_MAX_PRIORITY);
     const struct mqx_slot_state *object = mqx_replay_defined_at(replay, m->object, m->object_gen);
     if (object == NULL || m->number < object->clear_bound) {
         return false;
@@ -344,11 +369,13 @@ bool mqx_replay_is_present(const struct mqx_replay *replay, const struct psc_mes
     return !mqx_number_map_find(&replay->removed, m->number, NULL);
 }
 
+/* A PUT or a checkpoint line has a count too. */
 uint32_t mqx_replay_count_of(const struct mqx_replay *replay, const struct psc_message *m)
 {
     size_t at = 0;
-    MQX_ASSERT(m->number != 0);
     const bool counted = mqx_number_map_find(&replay->counts, m->number, &at);
+    MQX_ASSERT(!counted || replay->counts.values != NULL);
+    MQX_ASSERT(!counted || replay->counts.numbers[at] == m->number);
     const uint32_t count = counted ? replay->counts.values[at] : 0;
     return count > m->backout_count ? count : m->backout_count;
 }

@@ -20,7 +20,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ---- preparing and resolving ---- */
+/* ---- preparing and resolving ----
+ *
+ * A prepared unit is found by its unit id; its xid only matters to those who resolve it later.
+ */
 
 /* An entry for a prepared unit; its index. */
 static int new_prepared(struct mqx_replay *replay, uint32_t *out)
@@ -103,18 +106,26 @@ static int end_one(struct mqx_replay *replay, uint64_t id, bool committed)
     return status;
 }
 
+/* One record may name many units; each is independent of the others. */
 int mqx_replay_end_prepared(struct mqx_replay *replay, const struct mqx_decoded *record,
                             bool committed)
 {
     int status = MQX_OK;
     MQX_ASSERT(record->unit_count == 0 || record->units != NULL);
+    MQX_ASSERT(replay->held == NULL); /* the tail is still being read */
     for (uint32_t i = 0; i < record->unit_count && status == MQX_OK; i++) {
         status = end_one(replay, record->units[i], committed);
     }
     return status;
 }
 
-/* ---- what prepared units hold at the end ---- */
+/* ---- what prepared units hold at the end ----
+ *
+ *   PUT     the message is loaded, uncommitted
+ *   GET     the message is loaded, got: it is on its queue for nobody else
+ *   TAKEN   the image of a non-persistent message that was got: loaded the same way, and given to
+ *           nobody when the unit is backed out
+ */
 
 /* One message that a prepared unit holds. */
 static int hold_message(struct mqx_replay *replay, const struct mqx_replay_op *op)
@@ -144,6 +155,7 @@ static int hold_message(struct mqx_replay *replay, const struct mqx_replay_op *o
 static uint32_t next_op(const struct mqx_replay *replay, uint32_t at, bool taken)
 {
     MQX_ASSERT(at <= replay->op_count);
+    MQX_ASSERT(at == 0 || replay->ops != NULL);
     while (at != 0) {
         const uint32_t type = replay->ops[at - 1].type;
         if (taken ? type == PS_REC_TAKEN : type == PS_REC_PUT || type == PS_REC_GET) {
@@ -181,6 +193,7 @@ static int hold_messages(struct mqx_replay *replay, struct mqx_replay_prepared *
     return status;
 }
 
+/* One entry of `held` for each operation at most, so the array is allocated once. */
 int mqx_replay_hold_prepared(struct mqx_replay *replay)
 {
     int status = MQX_OK;
@@ -203,6 +216,7 @@ int mqx_replay_hold_prepared(struct mqx_replay *replay)
     return status;
 }
 
+/* Asked for each message that is loaded; there are few held ones, and usually none. */
 struct mqx_replay_held *mqx_replay_find_held(const struct mqx_replay *replay, uint64_t number)
 {
     size_t at = 0;

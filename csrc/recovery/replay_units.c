@@ -116,7 +116,11 @@ bool mqx_replay_remove_unit(struct mqx_replay *replay, uint64_t id, struct mqx_r
     return true;
 }
 
-/* ---- records of a unit ---- */
+/* ---- records of a unit ----
+ *
+ * CHUNK records count and are part of the checksum, but are no operations: a message's pieces are
+ * found through its PUT.
+ */
 
 /* Appends an operation to the unit. */
 static int add_op(struct mqx_replay *replay, struct mqx_replay_unit *unit,
@@ -147,6 +151,7 @@ static int add_op(struct mqx_replay *replay, struct mqx_replay_unit *unit,
     return MQX_OK;
 }
 
+/* The entries of its operations go to the free list in one step. */
 int mqx_replay_end_unit(struct mqx_replay *replay, const struct mqx_replay_unit *unit,
                         bool committed)
 {
@@ -169,6 +174,7 @@ int mqx_replay_end_unit(struct mqx_replay *replay, const struct mqx_replay_unit 
     return status;
 }
 
+/* Only their puts have left a trace, which becomes DROPPED. */
 void mqx_replay_end_epoch(struct mqx_replay *replay)
 {
     MQX_ASSERT(replay->unit_count <= replay->unit_capacity);
@@ -232,6 +238,8 @@ static int add_to_unit(struct mqx_replay *replay, uint64_t lsn, const struct mqx
     return status;
 }
 
+/* A record alone and a record with REC_COMMITS take effect here; all others wait for their unit.
+ */
 int mqx_replay_take_record(struct mqx_replay *replay, uint64_t lsn,
                            const struct mqx_decoded *record)
 {
@@ -239,6 +247,7 @@ int mqx_replay_take_record(struct mqx_replay *replay, uint64_t lsn,
     struct mqx_replay_unit unit = {0};
     const struct psj_record *head = record->head;
     MQX_ASSERT(lsn >= replay->begin_lsn);
+    MQX_ASSERT(replay->held == NULL); /* the tail is still being read */
     int status = make_op(replay, lsn, record, &op);
     if (status != MQX_OK) {
         return status;
@@ -255,8 +264,14 @@ int mqx_replay_take_record(struct mqx_replay *replay, uint64_t lsn,
     return status;
 }
 
-/* ---- the end of a unit ---- */
+/* ---- the end of a unit ----
+ *
+ * A disagreement between a COMMIT and the records before it cannot come from a crash: records are
+ * in the journal in order, each batch is whole. So it is damage.
+ */
 
+/* Count and running checksum cover CHUNK records as well, so a unit with a lost piece does not
+ * pass. */
 bool mqx_replay_unit_agrees(const struct mqx_replay_unit *unit, const struct ps_commit *stated)
 {
     MQX_ASSERT(unit != NULL);
@@ -274,6 +289,7 @@ int mqx_replay_commit(struct mqx_replay *replay, uint64_t lsn, const struct mqx_
     const struct ps_commit *stated = record->commit;
     struct mqx_replay_unit unit = {.first_lsn = stated->first_lsn};
     MQX_ASSERT(lsn >= replay->begin_lsn);
+    MQX_ASSERT(stated != NULL); /* the decoder refuses a COMMIT without */
     (void)mqx_replay_remove_unit(replay, record->head->unit_id, &unit);
     if (stated->first_lsn < replay->begin_lsn) {
         return mqx_replay_end_unit(replay, &unit, true);
@@ -294,6 +310,7 @@ int mqx_replay_back_out(struct mqx_replay *replay, const struct mqx_decoded *rec
     struct mqx_replay_unit unit;
     int status = MQX_OK;
     MQX_ASSERT(record->count_count == 0 || record->counts != NULL);
+    MQX_ASSERT(mqx_record_type(record->head) == PS_REC_BACKOUT);
     if (mqx_replay_remove_unit(replay, record->head->unit_id, &unit)) {
         status = mqx_replay_end_unit(replay, &unit, false);
     }

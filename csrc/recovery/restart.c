@@ -10,6 +10,11 @@
  *   write_counts, write_image_consumed   the records of invariant 2
  *   remove_leftovers
  *
+ * What is read when. Steps up to scan_journal only read files and fill memory of this process; load
+ * and set_journal write the region, which counts for nothing until the caller sets `ready`; the
+ * rest appends to the journal like any process would. So a restart that fails or dies at any point
+ * leaves files that the next restart reads the same way.
+ *
  * Which segments must be there: from the oldest that the checkpoint names (a message in it lies
  * there) to the newest, without a hole. Older files are left over from an interrupted retirement
  * and may be anything; they are not looked at further.
@@ -36,7 +41,10 @@ enum {
     BEGIN_LSN_AT = 48,            /* of the begin LSN in a checkpoint's header */
 };
 
-/* ---- what files there are ---- */
+/* ---- what files there are ----
+ *
+ * Names that this version does not know are left alone.
+ */
 
 struct numbers { /* of files of one kind */
     uint64_t *items;
@@ -104,9 +112,12 @@ static int by_value(const void *a, const void *b)
 {
     const uint64_t first = *(const uint64_t *)a;
     const uint64_t second = *(const uint64_t *)b;
+    MQX_ASSERT(a != NULL);
+    MQX_ASSERT(b != NULL);
     return first < second ? -1 : first > second;
 }
 
+/* One listing of each directory; segments sorted by number. */
 static int list_files(struct mqx_store *store, struct listing *out)
 {
     struct mqx_io *io = store->io;
@@ -128,9 +139,11 @@ static int list_files(struct mqx_store *store, struct listing *out)
     return MQX_OK;
 }
 
+/* After a failure half way, too. */
 static void free_listing(struct listing *listing)
 {
-    MQX_ASSERT(listing != NULL);
+    MQX_ASSERT(listing->segments.count <= listing->segments.capacity);
+    MQX_ASSERT(listing->spares.count <= listing->spares.capacity);
     free(listing->segments.items);
     free(listing->spares.items);
     free(listing->half_made.items);
@@ -167,9 +180,10 @@ static int open_checkpoint(struct mqx_restart *restart, const struct listing *li
     return mqx_load_checkpoint_start(restart);
 }
 
+/* Number of the segment in which the replay begins. */
 static uint64_t begin_segment(const struct mqx_restart *restart)
 {
-    MQX_ASSERT(restart != NULL);
+    MQX_ASSERT(!restart->has_checkpoint || restart->checkpoint.window.fd >= 0);
     return restart->has_checkpoint ? restart->checkpoint.header.begin_segment : 1;
 }
 
@@ -177,7 +191,7 @@ static uint64_t begin_segment(const struct mqx_restart *restart)
 static uint64_t oldest_needed(const struct mqx_restart *restart)
 {
     const struct psc_header *header = &restart->checkpoint.header;
-    MQX_ASSERT(restart != NULL);
+    MQX_ASSERT(!restart->has_checkpoint || restart->checkpoint.window.fd >= 0);
     if (!restart->has_checkpoint) {
         return 1;
     }
@@ -185,7 +199,12 @@ static uint64_t oldest_needed(const struct mqx_restart *restart)
                                                           : header->begin_segment;
 }
 
-/* ---- segments ---- */
+/* ---- segments ----
+ *
+ * Two neighbours fit when the later one's LSNs lie behind the earlier one's, its generation is
+ * higher, its epoch is not lower, and its prev_end_lsn lies within the earlier one: that is where
+ * the earlier one's batches end, whatever lies behind (rule 10).
+ */
 
 /* For reading; the caller closes it. */
 static int open_segment(const struct mqx_store *store, uint64_t number, uint64_t *out_size,
@@ -433,7 +452,12 @@ static int scan_journal(struct mqx_restart *restart, struct tail *out)
     return status;
 }
 
-/* ---- the journal's state in the region ---- */
+/* ---- the journal's state in the region ----
+ *
+ * The segments that were found, then the spares; positions at the end of the good batches. With a
+ * clean end the last segment stays ACTIVE and is continued; else it is FULL, and the first append
+ * rolls.
+ */
 
 /* Spares that are usable enter the table from *index on; others are removed: they cost room. */
 static int register_spares(struct mqx_restart *restart, const struct numbers *spares, size_t *index)
@@ -520,13 +544,18 @@ static int set_journal(struct mqx_restart *restart, const struct listing *listin
     return status;
 }
 
-/* ---- what a restart writes ---- */
+/* ---- what a restart writes ----
+ *
+ * Through the journal's own appends, so that a death at any point leaves a journal like any other.
+ */
 
+/* A record of the restart itself: alone, and durable before the restart goes on. */
 static int append_and_flush(struct mqx_store *store, const unsigned char *record, uint32_t length)
 {
     struct mqx_append append = {.record = record, .length = length};
     MQX_ASSERT(record != NULL);
     MQX_ASSERT(length <= MQX_RING_RECORD_MAX);
+    MQX_ASSERT(mqx_load_acquire(&store->region.header->ready) == 0);
     int status = mqx_journal_append(store, &append);
     return status == MQX_OK ? mqx_flush_to(store, append.end_lsn) : status;
 }
@@ -589,6 +618,7 @@ static void remove_leftovers(struct mqx_store *store, const struct listing *list
 {
     char name[MQX_FILE_NAME_SIZE];
     MQX_ASSERT(listing->half_made.count <= listing->half_made.capacity);
+    MQX_ASSERT(store->files != NULL); /* everything was read and found good */
     for (size_t i = 0; i < listing->half_made.count; i++) {
         mqx_file_name(name, MQX_FILE_HALF_MADE, listing->half_made.items[i]);
         (void)store->io->ops->unlink(store->io, store->journal_dir, name);
@@ -674,6 +704,7 @@ static int run(struct mqx_restart *restart, const struct listing *listing)
     return status;
 }
 
+/* One cleanup path for everything that was allocated or opened. */
 int mqx_recover(struct mqx_store *store, const struct mqx_in_flight *in_flight,
                 size_t in_flight_count, struct mqx_recovery_report *out)
 {

@@ -42,6 +42,7 @@ static bool fits(signed char wanted, bool fact)
     return wanted < 0 || (wanted != 0) == fact;
 }
 
+/* The first case that fits is the only one: a test tries all combinations. */
 const struct mqx_tail_case *mqx_tail_decide(const struct mqx_tail_facts *facts)
 {
     MQX_ASSERT(facts != NULL);
@@ -130,6 +131,7 @@ static int deliver_records(struct mqx_tail_scan *scan, const struct psj_batch *b
     return MQX_OK;
 }
 
+/* Batches follow each other without a gap; each is read, verified, and its records handed on. */
 int mqx_tail_scan_run(struct mqx_tail_scan *scan)
 {
     const struct psj_batch *batch = NULL;
@@ -168,6 +170,8 @@ static bool is_header(const struct mqx_segment *segment, const struct psj_batch 
            batch->length >= sizeof *batch && batch->length % 8 == 0;
 }
 
+/* Sector by sector to the end of the file: a torn write may have left any subset of its sectors.
+ */
 int mqx_tail_scan_marks(const struct mqx_tail_scan *scan, uint64_t *mark, bool *remains,
                         uint64_t *torn_bytes)
 {

@@ -15,6 +15,17 @@
  *                 that batch was written.
  *   remains       a batch header of this use of the file at or beyond the end of the good batches.
  *
+ * Where the good batches end, and what that means (mqx_tail_cases has the same as a table)
+ *   A   a next segment exists, and says so                    go on there
+ *   B   a next segment exists, and says more                  damage
+ *   C   a mark, or the checkpoint, says more was durable      damage
+ *   D   the orderly end was exactly here, nothing behind      clean: continue right here
+ *   E   the orderly end was exactly here, remains behind      torn: a write was not finished
+ *   F   no orderly end, nothing behind                        torn: the last batch is whole
+ *   G   no orderly end, remains behind                        torn
+ * "Clean" lets appends continue in the segment; after "torn" the next record begins a new one, so
+ * that what lies behind this end is never read again.
+ *
  * Invariants
  *   1. Nothing is written. Everything is read with read() into a private buffer, never through a
  *      mapping: a bad sector is an error code, and no byte changes after it was verified (rule 30).
