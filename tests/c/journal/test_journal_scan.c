@@ -1,6 +1,6 @@
 /*
- * test_journal_scan.c - a segment as a table: rows are what was put; damage is found, named and never more
- * than damage.
+ * test_journal_scan.c - a segment as a table: rows are what was put; damage is found, named and
+ * never more than damage.
  *
  * A segment is made in memory of exactly its size, with a page behind it that nobody may read.
  */

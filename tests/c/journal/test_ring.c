@@ -1,6 +1,6 @@
 /*
- * test_ring.c - proves the ring of journal.h: an append is one micro-transaction, records of any size
- * come back, and puts leave the reserve to the records that free the journal.
+ * test_ring.c - proves the ring of journal.h: an append is one micro-transaction, records of any
+ * size come back, and puts leave the reserve to the records that free the journal.
  */
 #include "fixtures/harness.h"
 

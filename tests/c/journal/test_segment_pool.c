@@ -1,7 +1,8 @@
 /*
- * test_segment_pool.c - proves the segment files of journal.h: spares are made, used and made again of
- * retired segments; a roll or a retirement interrupted at any step is finished; with linear logging
- * a retired segment moves to the archive, and is whole in one place after a death or a power cut.
+ * test_segment_pool.c - proves the segment files of journal.h: spares are made, used and made again
+ * of retired segments; a roll or a retirement interrupted at any step is finished; with linear
+ * logging a retired segment moves to the archive, and is whole in one place after a death or a
+ * power cut.
  */
 #include "fixtures/harness.h"
 
