@@ -520,6 +520,88 @@ MUTATIONS = (
             ),
         ),
     ),
+    Mutation(
+        "the leader publishes a page more than it wrote",
+        "t3",
+        (
+            (
+                "journal/group_commit.c",
+                "        mqx_store_release(&journal->durable, flight->end);",
+                "        mqx_store_release(&journal->durable, flight->end + MQX_PAGE_SIZE);",
+            ),
+        ),
+    ),
+    Mutation(
+        "the leader does not move `written` behind its flight",
+        "t3",
+        (
+            (
+                "journal/group_commit.c",
+                "    remove_written(region, flight->end);",
+                "    remove_written(region, flight->start);",
+            ),
+        ),
+    ),
+    Mutation(
+        "the leader goes on as if the file had not been synced",
+        "c/group_commit",
+        (("journal/group_commit.c", "    mqx_store_release(&journal->unsynced, 0);\n", ""),),
+    ),
+    Mutation(
+        "a roll gives the segment an old generation",
+        "t3",
+        (
+            (
+                "journal/segment_pool.c",
+                ".generation = journal->next_generation,\n        .restart_epoch",
+                ".generation = closed->generation,\n        .restart_epoch",
+            ),
+        ),
+    ),
+    Mutation(
+        "a restart gives the generation of the newest segment again",
+        "t3",
+        (
+            (
+                "recovery/restart.c",
+                "(newest->entry.generation > known ? newest->entry.generation : known) + 1;",
+                "(newest->entry.generation > known ? newest->entry.generation : known);",
+            ),
+        ),
+    ),
+    Mutation(
+        "units of the last epoch are not dropped at the end of the tail",
+        "t3",
+        (
+            (
+                "recovery/restart.c",
+                "    if (status == MQX_OK) {\n        mqx_replay_end_epoch(&restart->replay);\n",
+                "    if (status == MQX_OK) {\n",
+            ),
+        ),
+    ),
+    Mutation(
+        "a checkpoint's block is written again with the next one",
+        "t3",
+        (
+            (
+                "recovery/checkpoint_file.c",
+                "    writer->type = 0;\n    writer->count = 0;\n    writer->used = 0;\n    return",
+                "    writer->count = 0;\n    writer->used = 0;\n    return",
+            ),
+        ),
+    ),
+    Mutation(
+        "a unit that ends cuts off those behind it in the replay's table",
+        "c/replay_units",
+        (
+            (
+                "recovery/replay_units.c",
+                "        if (((at - home) & mask) >= ((at - hole) & mask)) {",
+                "        if (((at - home) & mask) > mask) {",
+            ),
+        ),
+    ),
 )
 
 

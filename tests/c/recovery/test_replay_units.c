@@ -69,6 +69,29 @@ TEST(ten_thousand_units_in_flight_at_once_are_kept_apart)
     CHECK_INT(rig.report.units_dropped, UNITS / 2);
 }
 
+TEST(units_whose_ids_meet_in_the_table_are_kept_apart_while_others_end)
+{
+    RIG(rig, 1u << 20);
+    enum { UNITS = 400 };
+    static uint32_t units[UNITS];
+    struct test_random random = {test_seed()};
+    uint32_t committed = 0;
+    for (uint32_t i = 0; i < UNITS; i++) { /* ids at random, so that many share a home */
+        units[i] = rig_unit(&rig);
+        struct mqx_context *context = mqx_context(&rig.store.region, units[i]);
+        context->unit_id = 1000 + i * 1000000 + test_below(&random, 1000000);
+        CHECK_INT(rig_put(&rig, units[i], 1 + i, 4, 8, NULL), 0);
+    }
+    for (uint32_t i = 0; i < UNITS; i += 1 + (uint32_t)test_below(&random, 2)) {
+        CHECK_INT(rig_commit(&rig, units[i], NULL), 0);
+        committed += 1;
+    }
+    CHECK_INT(rig_flush(&rig), 0);
+    RIG_REOPEN(rig);
+    CHECK_INT(rig_list(&rig, RIG_QUEUE, listed), committed);
+    CHECK_INT(rig.report.units_dropped, UNITS - committed);
+}
+
 TEST(a_commit_that_disagrees_with_its_unit_is_damage)
 {
     for (uint32_t wrong = 0; wrong < 4; wrong++) {
