@@ -374,7 +374,7 @@ static int sync_written(struct mqx_store *store)
  *
  * A caller reads flush_word, then `durable`, then tries the flush lock. When another thread leads,
  * it sleeps as long as flush_word has the value it read: a leader that published in between has
- * raised it. The counter of waiters spares leaders the wake-up call when nobody sleeps.
+ * raised it. The counter of waiters spares leaders the wake-up call when none sleeps.
  */
 
 /* Flush lock held. Writes at least one flight, and more until `target` is written. */

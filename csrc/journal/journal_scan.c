@@ -541,12 +541,12 @@ static enum mqe_journal_scan_result take_record(struct mqe_journal_scan *scan, u
 
 struct gathering {
     struct mqe_journal_scan *scan;
-    uint64_t identity;
+    uint64_t number; /* of the message */
     uint64_t total;
     uint64_t put_at; /* offset of the PUT, for messages */
     unsigned char *body;
     uint64_t begin;  /* everything from here on has been copied */
-    uint32_t number; /* the next piece has this number - 1 */
+    uint32_t piece;  /* the next piece has this number - 1 */
 };
 
 /* The bytes from `lsn` on, in this segment or another that was given; *room how many. */
@@ -584,14 +584,14 @@ MQX_STATIC_ASSERT(sizeof(struct piece_head) == 96, "the head of a CHUNK record h
 static bool piece_fits(const struct gathering *g, const struct piece_head *head, uint64_t room)
 {
     const struct ps_chunk *chunk = &head->chunk;
-    MQX_ASSERT(g->number > 0);
+    MQX_ASSERT(g->piece > 0);
     MQX_ASSERT(room >= sizeof *head);
     return length_fits(head->record.length, room) &&
            mqx_record_type(&head->record) == PS_REC_CHUNK &&
-           head->record.identity == g->identity && head->chunk_section.tag == PS_SEC_CHUNK &&
+           head->record.identity == g->number && head->chunk_section.tag == PS_SEC_CHUNK &&
            head->chunk_section.length == sizeof *chunk && head->body_section.tag == PS_SEC_BODY &&
            sizeof *head + mqx_round_up(head->body_section.length, 8) == head->record.length &&
-           chunk->total == g->total && chunk->number + 1u == g->number &&
+           chunk->total == g->total && chunk->number + 1u == g->piece &&
            chunk->offset <= g->begin && head->body_section.length == g->begin - chunk->offset &&
            (chunk->number == 0) == (chunk->offset == 0);
 }
@@ -603,8 +603,8 @@ static enum mqe_journal_scan_result gather(struct gathering *g, const struct ps_
     MQX_ASSERT(chunked->total == g->total);
     MQX_ASSERT(g->body != NULL || g->total == 0);
     g->begin = g->total;
-    g->number = chunked->count;
-    while (g->number > 0) { /* falls with each piece */
+    g->piece = chunked->count;
+    while (g->piece > 0) { /* falls with each piece */
         struct piece_head head;
         uint64_t room = 0;
         const unsigned char *at = lsn % 8 == 0 ? bytes_at(g->scan, lsn, &room) : NULL;
@@ -623,7 +623,7 @@ static enum mqe_journal_scan_result gather(struct gathering *g, const struct ps_
         MQX_ASSERT(head.chunk.offset + head.body_section.length == g->begin);
         memcpy(g->body + head.chunk.offset, at + sizeof head, head.body_section.length);
         g->begin = head.chunk.offset;
-        g->number = head.chunk.number;
+        g->piece = head.chunk.number;
         lsn = head.chunk.prev_lsn;
     }
     return g->begin == 0 ? MQE_SCAN_MORE
@@ -684,7 +684,7 @@ static enum mqe_journal_scan_result give_body(struct mqe_journal_scan *scan,
     if (chunked == NULL && size > 0) {
         memcpy(to, scan->bytes + taken->body_at, size);
     } else if (chunked != NULL) {
-        struct gathering g = {.scan = scan, .identity = row->number, .total = size,
+        struct gathering g = {.scan = scan, .number = row->number, .total = size,
                               .put_at = scan->record_at, .body = to};
         result = gather(&g, chunked);
         if (result == MQE_SCAN_NEED_SEGMENT && scan->allow_lost != 0) {

@@ -5,7 +5,7 @@
  *   1. Is there room? A put must leave the reserve, the record must fit the active segment and the
  *      ring. A segment without room is closed: its open batch is sealed, its state becomes FULL.
  *   2. Every slot that the micro-transaction will change is validated; nothing is changed yet.
- *   3. The bytes are copied into the ring, beyond `tail`: nobody reads them there.
+ *   3. The bytes are copied into the ring, beyond `tail`, where they are not read.
  *   4. Undoable stores: tail, batch count, context, message, object; then the commit.
  * A process that dies before the commit leaves bytes beyond `tail`, which do no harm.
  *
@@ -153,7 +153,7 @@ uint64_t mqx_ring_room(struct mqx_store *store, const struct mqx_segment *active
 /* ---- the ring (ring lock held) ---- */
 
 /* Copies into the ring at `lsn`, in two parts when the ring ends in between. Beyond `tail`, where
- * nobody reads yet. */
+ * they are not read yet. */
 static void ring_copy(const struct mqx_region *region, uint64_t lsn, const unsigned char *from,
                       uint32_t length)
 {

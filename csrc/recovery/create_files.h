@@ -7,7 +7,7 @@
  *
  * Invariants
  *   1. The checkpoint gets its name last: a creation that was interrupted leaves no checkpoint, and
- *      whoever creates again begins in an empty directory.
+ *      the next attempt begins in an empty directory.
  *   2. Unit id 1 has named the first spare, so units begin at 2.
  *
  * No locks, no region: works on files alone. Errors: those of the file table

@@ -122,9 +122,9 @@ int mqx_replay_end_prepared(struct mqx_replay *replay, const struct mqx_decoded 
 /* ---- what prepared units hold at the end ----
  *
  *   PUT     the message is loaded, uncommitted
- *   GET     the message is loaded, got: it is on its queue for nobody else
- *   TAKEN   the image of a non-persistent message that was got: loaded the same way, and given to
- *           nobody when the unit is backed out
+ *   GET     the message is loaded, got: it is on its queue, not available
+ *   TAKEN   the image of a non-persistent message that was got: loaded the same way, and not given
+ *           back when the unit is backed out
  */
 
 /* One message that a prepared unit holds. */

@@ -30,7 +30,7 @@ const struct mqx_tail_case mqx_tail_cases[] = {
     {'C', 0, 0, 1, -1, -1, MQX_TAIL_DAMAGE, "a durable batch is bad or missing"},
     {'D', 0, 0, 0, 1, 0, MQX_TAIL_CLEAN, "orderly end, nothing after it"},
     {'E', 0, 0, 0, 1, 1, MQX_TAIL_TORN, "orderly end, then a write that was not finished"},
-    {'F', 0, 0, 0, 0, 0, MQX_TAIL_TORN, "ends with a whole batch, but nobody ended it in order"},
+    {'F', 0, 0, 0, 0, 0, MQX_TAIL_TORN, "ends with a whole batch, without an orderly end"},
     {'G', 0, 0, 0, 0, 1, MQX_TAIL_TORN, "torn tail"},
 };
 const size_t mqx_tail_case_count = MQX_ARRAY_COUNT(mqx_tail_cases);

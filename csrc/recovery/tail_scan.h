@@ -2,7 +2,7 @@
  * tail_scan.h - reading a segment's batches in order, and what its end means (FORMAT.md,
  * section 9).
  *
- * Purpose. The place where a torn tail is told apart from damage. A crash may leave the last write
+ * Purpose. Distinguishes a torn tail from damage. A crash may leave the last write
  * of the journal in any state; that is a torn tail, and its records were never acknowledged. Bytes
  * that were durable once and are not good now are damage: the restart is refused, since going on
  * would lose acknowledged messages. The decision is a labelled table (mqx_tail_cases, A to G), so

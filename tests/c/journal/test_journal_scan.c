@@ -19,7 +19,7 @@ enum { SIZE = 64 * 1024, BASE = 1 << 20, ROWS_MAX = 64, BODY_MAX = 64 * 1024, QU
 
 static const uint8_t qm_id[16] = {1, 2, 3};
 
-struct bed {
+struct fixture {
     unsigned char *bytes;
     uint64_t used;        /* offset of the next batch */
     uint64_t batch;       /* of the open one, 0 none */
@@ -41,32 +41,32 @@ static void drop(unsigned char *bytes)
     (void)munmap(bytes, SIZE + MQX_PAGE_SIZE);
 }
 
-static void bed_make(struct bed *bed)
+static void bed_make(struct fixture *fixture)
 {
     struct psj_segment header = {.segment_no = 3, .generation = 9, .restart_epoch = 2,
                                  .base_lsn = BASE, .size = SIZE, .prev_end_lsn = BASE - 4096,
                                  .created_us = 5};
-    *bed = (struct bed){.bytes = guarded(), .used = MQX_PAGE_SIZE};
+    *fixture = (struct fixture){.bytes = guarded(), .used = MQX_PAGE_SIZE};
     memcpy(header.qm_id, qm_id, sizeof qm_id);
     mqx_segment_seal(&header);
-    memcpy(bed->bytes, &header, sizeof header);
+    memcpy(fixture->bytes, &header, sizeof header);
 }
 
-static void bed_free(struct bed *bed)
+static void bed_free(struct fixture *fixture)
 {
-    drop(bed->bytes);
+    drop(fixture->bytes);
 }
 
-#define BED __attribute__((cleanup(bed_free))) struct bed
+#define FIXTURE __attribute__((cleanup(bed_free))) struct fixture
 
-static void begin(struct bed *bed)
+static void begin(struct fixture *fixture)
 {
-    bed->batch = bed->used;
-    bed->length = sizeof(struct psj_batch);
-    bed->records = 0;
+    fixture->batch = fixture->used;
+    fixture->length = sizeof(struct psj_batch);
+    fixture->records = 0;
 }
 
-/* Seals what lies at bed->batch: all CRCs. */
+/* Seals what lies at fixture->batch: all CRCs. */
 static void seal_at(unsigned char *bytes, uint64_t at, uint32_t length, uint32_t records)
 {
     const struct mqx_flush_batch_position place = {qm_id, 3, 9, BASE + at};
@@ -85,23 +85,23 @@ static void seal_at(unsigned char *bytes, uint64_t at, uint32_t length, uint32_t
     memcpy(bytes + at, &head, sizeof head);
 }
 
-static void seal(struct bed *bed)
+static void seal(struct fixture *fixture)
 {
-    seal_at(bed->bytes, bed->batch, bed->length, bed->records);
-    bed->used += mqx_round_up(bed->length, MQX_PAGE_SIZE);
+    seal_at(fixture->bytes, fixture->batch, fixture->length, fixture->records);
+    fixture->used += mqx_round_up(fixture->length, MQX_PAGE_SIZE);
 }
 
-static unsigned char *room(struct bed *bed)
+static unsigned char *room(struct fixture *fixture)
 {
-    bed->last_record = bed->batch + bed->length;
-    return bed->bytes + bed->last_record;
+    fixture->last_record = fixture->batch + fixture->length;
+    return fixture->bytes + fixture->last_record;
 }
 
-static uint64_t add(struct bed *bed, uint32_t length)
+static uint64_t add(struct fixture *fixture, uint32_t length)
 {
-    bed->length += length;
-    bed->records += 1;
-    return BASE + bed->last_record;
+    fixture->length += length;
+    fixture->records += 1;
+    return BASE + fixture->last_record;
 }
 
 static struct mqx_record_head head_of(uint16_t type, uint64_t number)
@@ -117,29 +117,29 @@ static void body_of(unsigned char *to, uint64_t number, uint32_t length)
     }
 }
 
-static uint64_t put(struct bed *bed, uint64_t number, uint32_t length, bool with_ext)
+static uint64_t put(struct fixture *fixture, uint64_t number, uint32_t length, bool with_ext)
 {
     unsigned char body[BODY_MAX];
     struct ps_descriptor d = {.msg_id = {(uint8_t)number}, .priority = (int32_t)number,
                               .put_time_us = 77, .persistence = 1, .has_ext = with_ext,
                               .ccsid = 1208, .format = "MQSTR   ", .put_appl_name = "abc",
-                              .expiry_us = number == 2 ? 1000 + bed->batch + 250000 : 0};
+                              .expiry_us = number == 2 ? 1000 + fixture->batch + 250000 : 0};
     struct ps_descriptor_ext ext = {.reply_to_q = "REPLY  ", .msg_seq_number = 4,
                                     .group_id = {9, 9}};
     const struct mqx_record_head head = head_of(PS_REC_PUT, number);
     body_of(body, number, length);
-    return add(bed, mqx_encode_put(room(bed), &head, &d, with_ext ? &ext : NULL, NULL, body,
+    return add(fixture, mqx_encode_put(room(fixture), &head, &d, with_ext ? &ext : NULL, NULL, body,
                                    length));
 }
 
-static void plain(struct bed *bed, uint16_t type, uint64_t number)
+static void plain(struct fixture *fixture, uint16_t type, uint64_t number)
 {
     const struct mqx_record_head head = head_of(type, number);
-    (void)add(bed, mqx_encode_plain(room(bed), &head));
+    (void)add(fixture, mqx_encode_plain(room(fixture), &head));
 }
 
 /* A message of `total` bytes in pieces of `piece`; LSN of its PUT. */
-static uint64_t put_pieces(struct bed *bed, uint64_t number, uint32_t total, uint32_t piece)
+static uint64_t put_pieces(struct fixture *fixture, uint64_t number, uint32_t total, uint32_t piece)
 {
     unsigned char body[BODY_MAX];
     struct ps_descriptor d = {.persistence = 1};
@@ -150,42 +150,43 @@ static uint64_t put_pieces(struct bed *bed, uint64_t number, uint32_t total, uin
         const struct ps_chunk chunk = {.prev_lsn = chunked.last_lsn, .offset = at, .total = total,
                                        .number = chunked.count};
         const uint32_t size = total - at < piece ? total - at : piece;
-        chunked.last_lsn = add(bed, mqx_encode_chunk(room(bed), &head, &chunk, body + at, size));
+        chunked.last_lsn = add(fixture, mqx_encode_chunk(room(fixture), &head, &chunk, body + at,
+                               size));
         chunked.first_lsn = at == 0 ? chunked.last_lsn : chunked.first_lsn;
         chunked.count += 1;
     }
     head.type = PS_REC_PUT;
-    return add(bed, mqx_encode_put(room(bed), &head, &d, NULL, &chunked, NULL, 0));
+    return add(fixture, mqx_encode_put(room(fixture), &head, &d, NULL, &chunked, NULL, 0));
 }
 
 /* Three batches: a unit; a long message and a backout; a get that commits itself. */
-static void fill(struct bed *bed)
+static void fill(struct fixture *fixture)
 {
     const struct ps_count count = {.identity = 1, .object = QUEUE, .count = 2};
     const struct ps_commit commit = {.first_lsn = 1, .record_count = 2};
     const struct ps_object_name name = {.name_space = 1, .type = 1, .name = "ORDERS  "};
     struct mqx_record_head head;
-    bed_make(bed);
-    begin(bed);
+    bed_make(fixture);
+    begin(fixture);
     head = head_of(PS_REC_OBJECT, 0);
-    (void)add(bed, mqx_encode_object(room(bed), &head, &name, NULL, 0));
-    put(bed, 1, 10, false);
-    put(bed, 2, 700, true);
+    (void)add(fixture, mqx_encode_object(room(fixture), &head, &name, NULL, 0));
+    put(fixture, 1, 10, false);
+    put(fixture, 2, 700, true);
     head = head_of(PS_REC_COMMIT, 0);
-    (void)add(bed, mqx_encode_commit(room(bed), &head, &commit));
-    seal(bed);
-    begin(bed);
-    put_pieces(bed, 3, 5000, 1700);
+    (void)add(fixture, mqx_encode_commit(room(fixture), &head, &commit));
+    seal(fixture);
+    begin(fixture);
+    put_pieces(fixture, 3, 5000, 1700);
     head = head_of(PS_REC_BACKOUT, 0);
-    (void)add(bed, mqx_encode_counts(room(bed), &head, &count, 1));
-    seal(bed);
-    begin(bed);
+    (void)add(fixture, mqx_encode_counts(room(fixture), &head, &count, 1));
+    seal(fixture);
+    begin(fixture);
     head = head_of(PS_REC_GET, 1);
     head.flags = PS_FLAG_COMMITS;
-    (void)add(bed, mqx_encode_plain(room(bed), &head));
-    plain(bed, PS_REC_EXPIRE, 2);
-    put(bed, 4, 0, false);
-    seal(bed);
+    (void)add(fixture, mqx_encode_plain(room(fixture), &head));
+    plain(fixture, PS_REC_EXPIRE, 2);
+    put(fixture, 4, 0, false);
+    seal(fixture);
 }
 
 /* ---- what comes out ---- */
@@ -235,10 +236,10 @@ static void table_make(struct table *t, uint32_t capacity, bool bodies)
     }
 }
 
-static void open_scan(struct mqe_journal_scan *scan, const struct bed *bed)
+static void open_scan(struct mqe_journal_scan *scan, const struct fixture *fixture)
 {
-    CHECK_INT(mqe_journal_scan_open(scan, bed->bytes, SIZE, qm_id, 3), MQX_OK);
-    scan->limit = bed->used;
+    CHECK_INT(mqe_journal_scan_open(scan, fixture->bytes, SIZE, qm_id, 3), MQX_OK);
+    scan->limit = fixture->used;
 }
 
 TEST(rows_are_the_records_that_were_written)
@@ -246,11 +247,11 @@ TEST(rows_are_the_records_that_were_written)
     static const uint8_t events[] = {PS_REC_PUT, PS_REC_PUT, PS_REC_COMMIT, PS_REC_PUT,
                                      PS_REC_BACKOUT, PS_REC_GET, PS_REC_EXPIRE, PS_REC_PUT};
     static const uint64_t sizes[] = {10, 700, 0, 5000, 0, 0, 0, 0};
-    BED bed;
+    FIXTURE fixture;
     struct mqe_journal_scan scan;
     struct table t;
-    fill(&bed);
-    open_scan(&scan, &bed);
+    fill(&fixture);
+    open_scan(&scan, &fixture);
     table_make(&t, ROWS_MAX, true);
     CHECK_INT(mqe_journal_scan_next(&scan, &t.rows), MQE_SCAN_END);
     CHECK_INT(t.rows.count, 8);
@@ -279,12 +280,12 @@ TEST(rows_are_the_records_that_were_written)
 
 TEST(a_call_for_each_row_gives_the_same_rows_and_bodies_too_large_are_asked_for)
 {
-    BED bed;
+    FIXTURE fixture;
     struct mqe_journal_scan scan;
     struct table t;
     uint32_t rows = 0, asked = 0;
-    fill(&bed);
-    open_scan(&scan, &bed);
+    fill(&fixture);
+    open_scan(&scan, &fixture);
     for (;;) {
         const uint64_t capacity = asked == 0 ? 1000 : 5000;
         table_make(&t, 1, true);
@@ -308,22 +309,22 @@ TEST(a_call_for_each_row_gives_the_same_rows_and_bodies_too_large_are_asked_for)
 
 TEST(only_chosen_types_and_lsns_and_times_are_rows)
 {
-    BED bed;
+    FIXTURE fixture;
     struct mqe_journal_scan scan;
     struct table t;
-    fill(&bed);
-    open_scan(&scan, &bed);
+    fill(&fixture);
+    open_scan(&scan, &fixture);
     table_make(&t, ROWS_MAX, false);
     scan.types = 1u << PS_REC_OBJECT | 1u << PS_REC_GET;
     CHECK_INT(mqe_journal_scan_next(&scan, &t.rows), MQE_SCAN_END);
     CHECK_INT(t.rows.count, 2);
     CHECK_STR(t.names[0], "ORDERS");
-    open_scan(&scan, &bed);
+    open_scan(&scan, &fixture);
     scan.start_us = 1000 + MQX_PAGE_SIZE + 1; /* the first batch was sealed a moment before */
     CHECK_INT(mqe_journal_scan_next(&scan, &t.rows), MQE_SCAN_END);
     CHECK_INT(t.rows.count, 5);
     const uint64_t second = t.lsn[1];
-    open_scan(&scan, &bed);
+    open_scan(&scan, &fixture);
     scan.start_lsn = t.lsn[0];
     scan.end_lsn = second;
     CHECK_INT(mqe_journal_scan_next(&scan, &t.rows), MQE_SCAN_END);
@@ -332,7 +333,7 @@ TEST(only_chosen_types_and_lsns_and_times_are_rows)
 
 TEST(a_record_that_decides_several_units_is_a_row_for_each_however_few_rows_there_are)
 {
-    BED bed;
+    FIXTURE fixture;
     struct mqe_journal_scan scan;
     struct table t;
     uint64_t units[9];
@@ -340,15 +341,15 @@ TEST(a_record_that_decides_several_units_is_a_row_for_each_however_few_rows_ther
     for (uint32_t i = 0; i < MQX_ARRAY_COUNT(units); i++) {
         units[i] = 100 + i;
     }
-    bed_make(&bed);
-    begin(&bed);
-    (void)add(&bed, mqx_encode_units(room(&bed), &head, units, MQX_ARRAY_COUNT(units)));
-    plain(&bed, PS_REC_GET, 5);
-    seal(&bed);
+    bed_make(&fixture);
+    begin(&fixture);
+    (void)add(&fixture, mqx_encode_units(room(&fixture), &head, units, MQX_ARRAY_COUNT(units)));
+    plain(&fixture, PS_REC_GET, 5);
+    seal(&fixture);
     for (uint32_t capacity = 1; capacity < 12; capacity++) {
         enum mqe_journal_scan_result result = MQE_SCAN_MORE;
         uint32_t seen = 0;
-        open_scan(&scan, &bed);
+        open_scan(&scan, &fixture);
         while (result == MQE_SCAN_MORE) {
             table_make(&t, capacity, true);
             result = mqe_journal_scan_next(&scan, &t.rows);
@@ -404,15 +405,15 @@ static uint32_t run(const unsigned char *bytes, uint64_t limit, bool verify, boo
 
 TEST(a_flipped_bit_is_found_or_changes_no_row)
 {
-    BED bed;
+    FIXTURE fixture;
     uint64_t clean = 0, digest = 0;
     enum mqe_journal_scan_result wrong;
     uint32_t found = 0, harmless = 0;
-    fill(&bed);
-    CHECK_INT(run(bed.bytes, bed.used, true, true, false, &clean, &wrong), 8);
-    for (uint64_t bit = 0; bit < bed.used * 8; bit += bit > MQX_PAGE_SIZE * 8u ? 1u : 13u) {
-        bed.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
-        const uint32_t rows = run(bed.bytes, bed.used, true, true, false, &digest, &wrong);
+    fill(&fixture);
+    CHECK_INT(run(fixture.bytes, fixture.used, true, true, false, &clean, &wrong), 8);
+    for (uint64_t bit = 0; bit < fixture.used * 8; bit += bit > MQX_PAGE_SIZE * 8u ? 1u : 13u) {
+        fixture.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        const uint32_t rows = run(fixture.bytes, fixture.used, true, true, false, &digest, &wrong);
         if (wrong == MQE_SCAN_END) {
             CHECK_INT(rows, 8);
             CHECK(digest == clean);
@@ -420,8 +421,8 @@ TEST(a_flipped_bit_is_found_or_changes_no_row)
         } else {
             found += 1;
         }
-        (void)run(bed.bytes, bed.used, false, true, true, &digest, &wrong);
-        bed.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        (void)run(fixture.bytes, fixture.used, false, true, true, &digest, &wrong);
+        fixture.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
     printf(" (%u found, %u in padding)", found, harmless);
     CHECK(found > 30000);
@@ -429,51 +430,53 @@ TEST(a_flipped_bit_is_found_or_changes_no_row)
 
 TEST(an_end_before_the_limit_is_damage_and_bytes_beyond_it_are_not_read)
 {
-    BED bed;
+    FIXTURE fixture;
     uint64_t digest = 0;
     enum mqe_journal_scan_result wrong;
-    fill(&bed);
-    CHECK_INT(run(bed.bytes, bed.used + MQX_PAGE_SIZE, true, true, false, &digest, &wrong), 8);
+    fill(&fixture);
+    CHECK_INT(run(fixture.bytes, fixture.used + MQX_PAGE_SIZE, true, true, false, &digest, &wrong),
+              8);
     CHECK_INT(wrong, MQE_SCAN_DAMAGED);
     for (int bodies = 0; bodies < 2; bodies++) { /* an end that goes through the second batch */
-        CHECK_INT(run(bed.bytes, 3 * MQX_PAGE_SIZE, true, bodies, false, &digest, &wrong), 3);
+        CHECK_INT(run(fixture.bytes, 3 * MQX_PAGE_SIZE, true, bodies, false, &digest, &wrong), 3);
         CHECK_INT(wrong, MQE_SCAN_DAMAGED);
     }
-    memset(bed.bytes + bed.used - MQX_PAGE_SIZE, 0xff, MQX_PAGE_SIZE);
-    CHECK_INT(run(bed.bytes, bed.used - MQX_PAGE_SIZE, true, true, false, &digest, &wrong), 5);
+    memset(fixture.bytes + fixture.used - MQX_PAGE_SIZE, 0xff, MQX_PAGE_SIZE);
+    CHECK_INT(run(fixture.bytes, fixture.used - MQX_PAGE_SIZE, true, true, false, &digest, &wrong),
+              5);
     CHECK_INT(wrong, MQE_SCAN_END);
 }
 
 TEST(skipping_goes_on_at_the_next_good_batch)
 {
-    BED bed;
+    FIXTURE fixture;
     uint64_t digest = 0;
     enum mqe_journal_scan_result wrong;
-    fill(&bed);
-    bed.bytes[2 * MQX_PAGE_SIZE + 100] ^= 1; /* in the second batch */
-    CHECK_INT(run(bed.bytes, bed.used, true, true, false, &digest, &wrong), 3);
-    CHECK_INT(run(bed.bytes, bed.used, true, true, true, &digest, &wrong), 6);
+    fill(&fixture);
+    fixture.bytes[2 * MQX_PAGE_SIZE + 100] ^= 1; /* in the second batch */
+    CHECK_INT(run(fixture.bytes, fixture.used, true, true, false, &digest, &wrong), 3);
+    CHECK_INT(run(fixture.bytes, fixture.used, true, true, true, &digest, &wrong), 6);
     CHECK_INT(wrong, MQE_SCAN_DAMAGED);
-    bed.bytes[2 * MQX_PAGE_SIZE + 100] ^= 1;
-    bed.bytes[MQX_PAGE_SIZE + 100] ^= 1; /* in the first one, of one page */
-    CHECK_INT(run(bed.bytes, bed.used, true, true, true, &digest, &wrong), 5);
+    fixture.bytes[2 * MQX_PAGE_SIZE + 100] ^= 1;
+    fixture.bytes[MQX_PAGE_SIZE + 100] ^= 1; /* in the first one, of one page */
+    CHECK_INT(run(fixture.bytes, fixture.used, true, true, true, &digest, &wrong), 5);
     CHECK_INT(wrong, MQE_SCAN_DAMAGED);
 }
 
 /* Lengths, counts and LSNs that contradict each other under checksums that hold. */
 TEST(bytes_that_lie_under_good_checksums_are_refused_or_read_without_a_step_outside)
 {
-    BED bed;
+    FIXTURE fixture;
     struct test_random random = {0};
     unsigned char *const copy = guarded();
     uint64_t digest = 0;
     enum mqe_journal_scan_result wrong;
-    fill(&bed);
+    fill(&fixture);
     random.state = test_seed();
     for (uint32_t turn = 0; turn < 20000; turn++) {
-        memcpy(copy, bed.bytes, SIZE);
+        memcpy(copy, fixture.bytes, SIZE);
         uint64_t at = MQX_PAGE_SIZE;
-        while (at < bed.used) {
+        while (at < fixture.used) {
             const struct psj_batch *batch = (const void *)(copy + at);
             const uint32_t length = batch->length, records = batch->record_count;
             for (uint64_t i = sizeof *batch; i < length;) {
@@ -487,8 +490,8 @@ TEST(bytes_that_lie_under_good_checksums_are_refused_or_read_without_a_step_outs
             seal_at(copy, at, length, records);
             at += mqx_round_up(length, MQX_PAGE_SIZE);
         }
-        (void)run(copy, bed.used, true, true, true, &digest, &wrong);
-        (void)run(copy, bed.used, turn % 2 == 0, turn % 3 == 0, true, &digest, &wrong);
+        (void)run(copy, fixture.used, true, true, true, &digest, &wrong);
+        (void)run(copy, fixture.used, turn % 2 == 0, turn % 3 == 0, true, &digest, &wrong);
     }
     drop(copy);
 }
@@ -506,17 +509,17 @@ TEST(what_claims_more_bytes_than_there_are_is_refused_before_they_are_read)
     };
     const uint64_t at = SIZE - MQX_PAGE_SIZE;
     for (size_t i = 0; i < MQX_ARRAY_COUNT(claims); i++) {
-        BED bed;
+        FIXTURE fixture;
         struct mqe_journal_scan scan;
         unsigned char *columns[64] = {NULL};
         struct mqe_journal_scan_rows rows = {.columns = (void **)(void *)columns, .capacity = 10};
-        bed_make(&bed);
+        bed_make(&fixture);
         struct psj_record record = {.length = claims[i].record};
         struct psj_batch head = {.magic = PS_BATCH_MAGIC, .lsn = BASE + at, .segment_no = 3,
                                  .generation = 9, .length = claims[i].batch, .record_count = 1};
-        memcpy(bed.bytes + at, &head, sizeof head);
-        memcpy(bed.bytes + at + sizeof head, &record, sizeof record);
-        open_scan(&scan, &bed);
+        memcpy(fixture.bytes + at, &head, sizeof head);
+        memcpy(fixture.bytes + at + sizeof head, &record, sizeof record);
+        open_scan(&scan, &fixture);
         scan.limit = SIZE;
         scan.at = at;
         CHECK_INT(mqe_journal_scan_next(&scan, &rows), MQE_SCAN_DAMAGED);
@@ -548,15 +551,15 @@ static void *scribble(void *arg)
 
 TEST(bytes_that_change_while_they_are_read_lead_nowhere_outside)
 {
-    BED bed;
+    FIXTURE fixture;
     pthread_t thread;
     uint64_t digest = 0;
     enum mqe_journal_scan_result wrong;
-    fill(&bed);
-    struct scribbler scribbler = {bed.bytes, bed.used, 0};
+    fill(&fixture);
+    struct scribbler scribbler = {fixture.bytes, fixture.used, 0};
     CHECK_INT(pthread_create(&thread, NULL, scribble, &scribbler), 0);
     for (uint32_t turn = 0; turn < 20000; turn++) {
-        (void)run(bed.bytes, bed.used, turn % 2 == 0, true, true, &digest, &wrong);
+        (void)run(fixture.bytes, fixture.used, turn % 2 == 0, true, true, &digest, &wrong);
     }
     __atomic_store_n(&scribbler.stop, 1, __ATOMIC_RELAXED);
     CHECK_INT(pthread_join(thread, NULL), 0);
@@ -565,18 +568,18 @@ TEST(bytes_that_change_while_they_are_read_lead_nowhere_outside)
 
 TEST(pieces_of_a_body_in_another_segment_are_asked_for_and_found)
 {
-    BED bed;
+    FIXTURE fixture;
     struct mqe_journal_scan scan;
     struct table t;
     uint64_t digest = 0;
     enum mqe_journal_scan_result wrong;
-    bed_make(&bed);
-    begin(&bed);
-    put_pieces(&bed, 3, 5000, 1700);
-    seal(&bed);
+    bed_make(&fixture);
+    begin(&fixture);
+    put_pieces(&fixture, 3, 5000, 1700);
+    seal(&fixture);
     /* the first piece moves to another segment, where its LSN says that it lies */
     unsigned char *const other = calloc(1, SIZE);
-    unsigned char *const first = bed.bytes + MQX_PAGE_SIZE + sizeof(struct psj_batch);
+    unsigned char *const first = fixture.bytes + MQX_PAGE_SIZE + sizeof(struct psj_batch);
     const uint32_t first_length = ((const struct psj_record *)(void *)first)->length;
     memcpy(other + 2 * MQX_PAGE_SIZE, first, first_length);
     struct psj_record *const second = (void *)(first + first_length);
@@ -586,9 +589,9 @@ TEST(pieces_of_a_body_in_another_segment_are_asked_for_and_found)
         record = (void *)((unsigned char *)record + record->length);
     }
     ((struct ps_chunked *)(void *)((unsigned char *)record + 256))->first_lsn = 2 * MQX_PAGE_SIZE;
-    seal_at(bed.bytes, MQX_PAGE_SIZE, bed.length, bed.records);
+    seal_at(fixture.bytes, MQX_PAGE_SIZE, fixture.length, fixture.records);
 
-    open_scan(&scan, &bed);
+    open_scan(&scan, &fixture);
     table_make(&t, ROWS_MAX, true);
     CHECK_INT(mqe_journal_scan_next(&scan, &t.rows), MQE_SCAN_NEED_SEGMENT);
     CHECK_INT((int64_t)scan.need_lsn, 2 * MQX_PAGE_SIZE);
@@ -600,45 +603,62 @@ TEST(pieces_of_a_body_in_another_segment_are_asked_for_and_found)
     unsigned char body[5000];
     body_of(body, 3, sizeof body);
     CHECK(memcmp(body, t.bodies, sizeof body) == 0);
-    CHECK_INT(run(bed.bytes, bed.used, true, true, false, &digest, &wrong), 1); /* lost: allowed */
+    CHECK_INT(run(fixture.bytes, fixture.used, true, true, false, &digest, &wrong),
+              1); /* lost: allowed */
     CHECK_INT(t.state[0], MQE_SCAN_BODY);
     free(other);
 }
 
+TEST(a_limit_beyond_the_bytes_is_refused_before_any_is_read)
+{
+    FIXTURE fixture;
+    struct mqe_journal_scan scan;
+    static void *no_columns[64];
+    struct mqe_journal_scan_rows rows = {.columns = no_columns, .capacity = 1};
+    fill(&fixture);
+    CHECK_INT(mqe_journal_scan_open(&scan, fixture.bytes, SIZE, qm_id, 3), MQX_OK);
+    CHECK(mqe_journal_scan_field_count <= MQX_ARRAY_COUNT(no_columns));
+    scan.limit = SIZE + 4096;
+    CHECK_INT(mqe_journal_scan_next(&scan, &rows), MQE_SCAN_DAMAGED);
+    CHECK_INT(rows.count, 0);
+}
+
 TEST(what_is_no_segment_is_refused)
 {
-    BED bed;
+    FIXTURE fixture;
     struct mqe_journal_scan scan;
     static const uint8_t another[16] = {7};
-    fill(&bed);
-    CHECK_INT(mqe_journal_scan_open(&scan, bed.bytes, SIZE - 4096, qm_id, 3), MQRC_OBJECT_DAMAGED);
-    CHECK_INT(mqe_journal_scan_open(&scan, bed.bytes, 4096, qm_id, 3), MQRC_OBJECT_DAMAGED);
-    CHECK_INT(mqe_journal_scan_open(&scan, bed.bytes, SIZE, another, 3), MQRC_OBJECT_DAMAGED);
-    CHECK_INT(mqe_journal_scan_open(&scan, bed.bytes, SIZE, qm_id, 4), MQRC_OBJECT_DAMAGED);
-    CHECK_INT(mqe_journal_scan_open(&scan, bed.bytes, SIZE, NULL, 0), MQX_OK);
-    bed.bytes[200] ^= 1;
-    CHECK_INT(mqe_journal_scan_open(&scan, bed.bytes, SIZE, NULL, 0), MQRC_OBJECT_DAMAGED);
+    fill(&fixture);
+    CHECK_INT(mqe_journal_scan_open(&scan, fixture.bytes, SIZE - 4096, qm_id, 3),
+              MQRC_OBJECT_DAMAGED);
+    CHECK_INT(mqe_journal_scan_open(&scan, fixture.bytes, 4096, qm_id, 3), MQRC_OBJECT_DAMAGED);
+    CHECK_INT(mqe_journal_scan_open(&scan, fixture.bytes, SIZE, another, 3), MQRC_OBJECT_DAMAGED);
+    CHECK_INT(mqe_journal_scan_open(&scan, fixture.bytes, SIZE, qm_id, 4), MQRC_OBJECT_DAMAGED);
+    CHECK_INT(mqe_journal_scan_open(&scan, fixture.bytes, SIZE, NULL, 0), MQX_OK);
+    fixture.bytes[200] ^= 1;
+    CHECK_INT(mqe_journal_scan_open(&scan, fixture.bytes, SIZE, NULL, 0), MQRC_OBJECT_DAMAGED);
 }
 
 TEST(the_newest_mark_counts_wherever_its_header_lies)
 {
-    BED bed;
+    FIXTURE fixture;
     struct mqe_journal_scan scan;
     struct mqe_journal_scan_span span;
-    fill(&bed);
-    open_scan(&scan, &bed);
+    fill(&fixture);
+    open_scan(&scan, &fixture);
     scan.limit = SIZE;
     mqe_journal_scan_look(&scan, &span);
     CHECK_INT((int64_t)span.mark, BASE + 4 * MQX_PAGE_SIZE); /* of the third batch */
-    CHECK_INT((int64_t)span.end_lsn, (int64_t)(BASE + bed.used));
+    CHECK_INT((int64_t)span.end_lsn, (int64_t)(BASE + fixture.used));
     CHECK_INT((int64_t)span.first_us, 1000 + MQX_PAGE_SIZE);
     CHECK_INT((int64_t)span.last_us, 1000 + 4 * MQX_PAGE_SIZE);
-    begin(&bed);
-    seal(&bed); /* a mark page, moved by 512 bytes, behind a batch that was lost */
-    memmove(bed.bytes + bed.used + 512, bed.bytes + bed.batch, sizeof(struct psj_batch));
-    memset(bed.bytes + bed.batch, 0, sizeof(struct psj_batch));
+    begin(&fixture);
+    seal(&fixture); /* a mark page, moved by 512 bytes, behind a batch that was lost */
+    memmove(fixture.bytes + fixture.used + 512, fixture.bytes + fixture.batch,
+            sizeof(struct psj_batch));
+    memset(fixture.bytes + fixture.batch, 0, sizeof(struct psj_batch));
     mqe_journal_scan_look(&scan, &span);
-    CHECK_INT((int64_t)span.mark, (int64_t)(BASE + bed.batch));
+    CHECK_INT((int64_t)span.mark, (int64_t)(BASE + fixture.batch));
 }
 
 TEST_MAIN()
