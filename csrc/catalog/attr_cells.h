@@ -1,62 +1,48 @@
 /*
- * attr_cells.h - attribute lists (struct ps_attr of format.h), and the values in them that C acts
- * on.
+ * attr_cells.h - attribute lists of objects in cells of the region.
  *
- * A list is a sequence of attributes, each a header, `length` value bytes, zeroes to a multiple of
- * 8. Integers: kind 1, length 8, signed. Strings: kind 2, UTF-8, no NUL. A selector occurs once. C
- * reads the selectors below, checks their values, and keeps all the others unread.
+ * Terms
+ *   attribute list      definition.h. object.attrs names its cells, object.attrs_length its bytes;
+ *                       object.pending_attrs and .pending_length name the list of an alter that is
+ *                       under way.
+ *   trailer             the 16 bytes behind a list in its cells: definition version, instance.
+ *   definition version  a number that differs between any two lists that were ever stored. An alter
+ *                       that names the version it was made from fails when another one came first
+ *                       (MQE_CHANGED); a reader of a long list begins again when it changes.
  *
- *     selector                         MQSC      values           absent  refused with
- *     of queues
- *     5     MQIA_DEF_PERSISTENCE       DEFPSIST  0, 1             0       MQRC_PERSISTENCE_ERROR
- *     6     MQIA_DEF_PRIORITY          DEFPRTY   0..9             0       MQRC_PRIORITY_ERROR
- *     7     MQIA_DEFINITION_TYPE       DEFTYPE   1..4             1       (*)
- *     9     MQIA_INHIBIT_GET           GET       0, 1             0       MQRC_INHIBIT_VALUE_ERROR
- *     10    MQIA_INHIBIT_PUT           PUT       0, 1             0       MQRC_INHIBIT_VALUE_ERROR
- *     12    MQIA_USAGE                 USAGE     0, 1             0       (*)
- *     13    MQIA_MAX_MSG_LENGTH        MAXMSGL   0..104857600     4194304 MQRC_MAX_MSG_LENGTH_ERROR
- *     15    MQIA_MAX_Q_DEPTH           MAXDEPTH  0..999999999     5000    (*)
- *     16    MQIA_MSG_DELIVERY_SEQUENCE MSGDLVSQ  0, 1 (FIFO)      0       (*)
- *     57    MQIA_INDEX_TYPE            INDXTYPE  0..5             0       (*)
- *     78    MQIA_NPM_CLASS             NPMCLASS  0, 10 (HIGH)     0       (*)
- *     2039  MQCA_CF_STRUC_NAME         CFSTRUCT  1..48 bytes      none    (*)
- *     of the queue manager
- *     13    MQIA_MAX_MSG_LENGTH        MAXMSGL   32768..104857600 none    MQRC_MAX_MSG_LENGTH_ERROR
- *     33    MQIA_MAX_UNCOMMITTED_MSGS  MAXUMSGS  1..999999999     none    (*)
- *     of structures
- *     70    MQIA_CF_LEVEL              CFLEVEL   1..5             3       (*)
- *     71    MQIA_CF_RECOVER            RECOVER   0, 1             0       (*)
+ * Invariants
+ *   1. Cells that an object or a context names hold a list and, behind it, a trailer. An empty list
+ *      has cells, too.
+ *   2. A stored list is never changed: an alter stores another one.
  *
- * (*) MQRC_SELECTOR_NOT_FOR_TYPE: the MQI has no reason of its own for these; the text names
- * selector and value. A list that is not well-formed, or a selector of the other kind, is
- * MQRC_SELECTOR_ERROR.
+ * Locks. mqx_attrs_read: the catalog lock is held by the caller (a restart is alone and needs
+ * none). mqx_attrs_store and _free take the arena lock: no lock above the catalog's may be held.
  *
- * Input may come from files: nothing is believed, nothing is allocated.
+ * Errors. 2071 no memory; MQRC_Q_MGR_NOT_AVAILABLE when a reference to cells is damaged (rule 28).
  */
-#ifndef PENSTOCK_ATTRIBUTES_H
-#define PENSTOCK_ATTRIBUTES_H
+#ifndef PENSTOCK_ATTR_CELLS_H
+#define PENSTOCK_ATTR_CELLS_H
 
-#include "format/format.h"
+#include "catalog/definition.h"
+#include "region/store.h"
 
-enum { MQX_ATTRS_MAX = 48 * 1024 };
-
-struct mqx_values { /* of struct mqx_object */
-    uint32_t max_depth;
-    uint32_t max_length;
-    uint8_t def_priority;
-    uint8_t def_persistence;
-    uint8_t fifo;
-    uint8_t put_inhibited;
-    uint8_t get_inhibited;
-    uint8_t npm_class;
-    uint8_t definition_type;
-    uint8_t may_persist;
-    uint8_t np_life;
-    uint8_t group_index;
-    char structure[MQX_NAME_SIZE]; /* blank padded; blank: none */
+struct mqx_attrs { /* a stored list, as read */
+    const unsigned char *list;   /* in the region */
+    uint32_t length;
+    uint64_t definition_version;
+    uint64_t instance;           /* of struct ps_object_name */
 };
 
-int mqx_definition_read_values(const struct ps_object_name *name, const void *list, uint32_t length,
-                               struct mqx_values *out) MQX_MUST_USE;
+/* Stores list and trailer in fresh cells. `owner`, a word of the region that is the caller's to
+ * change, names them from the same micro-transaction on (arena.h); NULL in a restart. */
+int mqx_attrs_store(struct mqx_store *store, const struct mqx_definition *def, uint32_t *owner,
+                    uint32_t *out_cell) MQX_MUST_USE;
+/* Gives the cells of a list of `length` bytes back, and sets *owner to 0 with it; 0: nothing. */
+int mqx_attrs_free(struct mqx_region *region, uint32_t cell, uint32_t length,
+                   uint32_t *owner) MQX_MUST_USE;
+
+/* The list at `cell`, validated to lie in the region. */
+int mqx_attrs_read(const struct mqx_region *region, uint32_t cell, uint32_t length,
+                   struct mqx_attrs *out) MQX_MUST_USE;
 
 #endif

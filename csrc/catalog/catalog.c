@@ -1,79 +1,51 @@
 /*
- * catalog.c - defining and altering objects: the chains of catalog.h. Deleting: catalog_delete.c.
- *
- * Locks: none may be held by the caller. The catalog lock is held for single steps. Appending to
- * the journal and flushing happen with no lock held.
+ * catalog.c - defining, altering, the failure of a structure, repair: the chains of catalog.h.
  */
 #include "catalog/catalog.h"
 
-#include "base/clock.h"
+#include "base/assert.h"
 #include "base/error.h"
-#include "catalog/catalog_names.h"
+#include "catalog/attr_cells.h"
 #include "catalog/cf_structure.h"
-#include "os/block_hook.h"
-#include "os/host_info.h"
+#include "catalog/name_table.h"
+#include "catalog/object_values.h"
+#include "journal/group_commit.h"
 #include "region/arena.h"
+#include "region/damage.h"
 
 #include <string.h>
 
-enum {
-    CHANGE_ATTEMPTS = 5000,   /* looks at an object that another context is changing, 1 ms apart */
-    PAUSE_US = 1000,
-};
-
 /* ---- small steps ---- */
 
-static int take_lock(struct mqx_region *region)
+/* The caller's context: it exists, and has nothing pending. */
+static int open_context(const struct mqx_region *region, uint32_t slot, struct mqx_context **out)
 {
-    return mqx_lock_take(region, &region->header->catalog_lock);
+    struct mqx_context *context = mqx_context(region, slot);
+    MQX_ASSERT(slot != 0);
+    *out = context;
+    if (context == NULL || context->pending_kind != MQX_PENDING_NONE) {
+        return mqx_region_damage(region, "the context of a change of the catalog", slot);
+    }
+    return MQX_OK;
 }
 
-static void commit_and_drop(struct mqx_region *region)
+static void set_pending_reference(struct mqx_context *context, uint32_t slot, uint32_t generation)
 {
-    mqx_undo_commit(&region->header->catalog_lock);
-    mqx_lock_drop(region, &region->header->catalog_lock);
-}
-
-static void set_hand(struct mqx_context *context, uint32_t slot, uint32_t generation)
-{
-    mqx_check(context != NULL);
-    mqx_check(context->pending_kind == MQX_PENDING_NONE);
-    context->pending_ref = slot;
+    MQX_ASSERT(context != NULL);
+    MQX_ASSERT(slot != 0 || generation == MQX_ANY_GENERATION);
+    context->hand = slot;
     context->pending_object = generation;
     mqx_order();
     mqx_store_release(&context->pending_kind, (uint32_t)MQX_PENDING_OBJECT);
 }
 
-static void clear_hand(struct mqx_context *context)
+static void clear_pending_reference(struct mqx_context *context)
 {
-    mqx_check(context != NULL);
+    MQX_ASSERT(context != NULL);
     mqx_store_release(&context->pending_kind, (uint32_t)MQX_PENDING_NONE);
     mqx_order();
     context->pending_ref = 0;
     context->pending_object = 0;
-}
-
-int mqx_catalog_gone(uint32_t slot)
-{
-    return mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "the object in slot %u has been deleted", slot);
-}
-
-int mqx_catalog_deleted(uint32_t slot)
-{
-    return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", slot);
-}
-
-/* Everything that is in the ring by now is made durable. */
-int mqx_catalog_flush(struct mqx_store *store)
-{
-    struct mqx_journal *journal = store->region.journal;
-    int status = mqx_lock_take(&store->region, &journal->ring_lock);
-    if (status != MQX_OK) {
-        return status;
-    }
-    const uint64_t end = journal->batch_records != 0 ? journal->tail : journal->batch_start;
-    mqx_lock_drop(&store->region, &journal->ring_lock);
-    return mqx_flush_to(store, end);
 }
 
 static int append_object(struct mqx_store *store, uint32_t slot, uint32_t generation,
@@ -86,6 +58,8 @@ static int append_object(struct mqx_store *store, uint32_t slot, uint32_t genera
     if (record == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a definition");
     }
+    MQX_ASSERT(generation != 0);
+    MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.header->catalog_lock));
     struct mqx_append append = {
         .record = record,
         .length = mqx_encode_object(record, &head, &def->name, def->attrs, def->attrs_length),
@@ -95,43 +69,48 @@ static int append_object(struct mqx_store *store, uint32_t slot, uint32_t genera
     };
     const int status = mqx_journal_append(store, &append);
     *out_end_lsn = append.end_lsn;
+    MQX_ASSERT(status != MQX_OK || append.end_lsn > append.lsn);
     return status;
 }
 
-/* One that never came into the ring leaves the catalog again; nothing happens when that life of the
- * slot is over. */
-static int remove_object(struct mqx_region *region, uint32_t slot, uint32_t generation)
+/* Frees an object whose record never entered the ring; nothing when that life of the slot is
+ * over. */
+static int undo_define(struct mqx_region *region, uint32_t slot, uint32_t generation)
 {
     struct mqx_object *object = mqx_object(region, slot);
-    int status = take_lock(region);
+    MQX_ASSERT(object != NULL);
+    int status = mqx_catalog_take_lock(region);
     if (status != MQX_OK) {
         return status;
     }
     if (object->generation == generation && mqx_load_relaxed(&object->state) != MQX_OBJ_FREE) {
         status = mqx_catalog_give_slot(region, slot);
     }
-    commit_and_drop(region);
+    mqx_catalog_commit_and_drop(region);
     return status;
 }
 
 int mqx_catalog_free_unreferenced(struct mqx_region *region, uint32_t slot)
 {
     struct mqx_context *context = mqx_context(region, slot);
-    mqx_check(context != NULL);
+    if (context == NULL) {
+        return mqx_region_damage(region, "the context of an attribute list", slot);
+    }
     return mqx_attrs_free(region, context->unreferenced_attrs, context->unreferenced_length,
                           &context->unreferenced_attrs);
 }
 
 /* ---- define ---- */
 
-/* Links the name, unless it is taken: 2100; MQX_BUSY when a deleted object still has it. A
- * temporary queue is ACTIVE with it. */
+/* Links the name, unless it is taken: 2100; MQX_BUSY when a deleted object, *out_other, still has
+ * it. A temporary queue is ACTIVE with it. */
 static int link_name(struct mqx_region *region, uint32_t slot, const struct mqx_definition *def,
                      const struct mqx_values *values, uint32_t *out_other)
 {
     struct mqx_object *object = mqx_object(region, slot);
     uint32_t structure = 0;
-    int status = take_lock(region);
+    MQX_ASSERT(object != NULL);
+    int status = mqx_catalog_take_lock(region);
     if (status != MQX_OK) {
         return status;
     }
@@ -148,25 +127,27 @@ static int link_name(struct mqx_region *region, uint32_t slot, const struct mqx_
     }
     if (status == MQX_OK) {
         mqx_catalog_store32(region, &object->structure, structure);
-        mqx_names_link(region, slot);
-        if (mqx_object_is_temporary(object)) {
-            mqx_catalog_store32(region, &object->state, MQX_OBJ_ACTIVE);
-        }
+        status = mqx_names_link(region, slot);
     }
-    commit_and_drop(region);
+    if (status == MQX_OK && mqx_object_is_temporary(object)) {
+        mqx_catalog_store32(region, &object->state, MQX_OBJ_ACTIVE);
+    }
+    mqx_catalog_commit_and_drop(region);
     return status;
 }
 
-/* A deleted object has its name until it is physically deleted on z/OS alone; perhaps it only needs
- * somebody to do that. */
+/* On z/OS a deleted object has its name until it is physically deleted: that is tried once. 2201
+ * when it is still open or in use. */
 static int link_when_free(struct mqx_store *store, uint32_t slot, const struct mqx_definition *def,
                           const struct mqx_values *values)
 {
     uint32_t other = 0;
+    MQX_ASSERT(slot != 0);
     int status = link_name(&store->region, slot, def, values, &other);
     if (status == MQX_BUSY) {
         status = mqx_catalog_finish(store, other);
         status = status == MQX_OK ? link_name(&store->region, slot, def, values, &other) : status;
+        MQX_ASSERT(status != MQX_BUSY || other != slot);
     }
     return status == MQX_BUSY
                ? mqx_fail(MQRC_NAME_IN_USE,
@@ -175,52 +156,61 @@ static int link_when_free(struct mqx_store *store, uint32_t slot, const struct m
                : status;
 }
 
-/* Cells, values; the slot is in the hand and nobody else sees it. */
-static int furnish(struct mqx_store *store, uint32_t slot, const struct mqx_definition *def,
-                   const struct mqx_values *values, const struct mqx_define_hook *birth)
+/* Stores the list and fills in the values. The slot is the context's pending reference, and no
+ * other process sees it. */
+static int fill_slot(struct mqx_store *store, uint32_t slot, const struct mqx_definition *def,
+                     const struct mqx_values *values, const struct mqx_define_hook *hook)
 {
     struct mqx_object *object = mqx_object(&store->region, slot);
     uint32_t cell = 0;
+    MQX_ASSERT(object != NULL);
+    MQX_ASSERT(hook == NULL || hook->handle != 0);
     if (object->generation == 0) {
         mqx_store_release(&object->generation, 1u); /* 0 means "never seen" to recovery */
     }
     object->attrs_length = def->attrs_length;
     int status = mqx_attrs_store(store, def, &object->attrs, &cell);
     if (status == MQX_OK) {
-        mqx_object_fill(object, def, cell, values);
-        object->creator = birth != NULL && mqx_object_is_temporary(object) ? birth->handle : 0;
+        status = mqx_object_fill(&store->region, object, def, cell, values);
+    }
+    if (status == MQX_OK) {
+        object->creator = hook != NULL && mqx_object_is_temporary(object) ? hook->handle : 0;
     }
     return status;
 }
 
 /* FREE -> LOGGED, or ACTIVE when it is temporary. On failure the slot is free again. */
-static int bring_in(struct mqx_store *store, uint32_t context, const struct mqx_definition *def,
-                    const struct mqx_define_hook *birth, struct mqx_defined_object *out)
+static int define_logged(struct mqx_store *store, uint32_t context,
+                         const struct mqx_definition *def, const struct mqx_define_hook *hook,
+                         struct mqx_defined_object *out)
 {
     struct mqx_region *region = &store->region;
-    struct mqx_context *owner = mqx_context(region, context);
+    struct mqx_context *owner = NULL;
     struct mqx_values values;
-    mqx_check(owner != NULL);
     *out = (struct mqx_defined_object){.slot = 0};
-    int status = mqx_definition_check(def, &values);
+    int status = open_context(region, context, &owner);
     if (status == MQX_OK) {
-        status = mqx_definition_fits(def, &values, birth != NULL);
+        status = mqx_definition_check(def, &values);
+    }
+    if (status == MQX_OK) {
+        status = mqx_definition_check_type(def, &values, hook != NULL);
     }
     if (status != MQX_OK) {
         return status;
     }
-    set_hand(owner, 0, MQX_ANY_GENERATION);
-    status = mqx_slot_take(region, MQX_AREA_OBJECTS, &owner->pending_ref, &out->slot);
+    set_pending_reference(owner, 0, MQX_ANY_GENERATION);
+    status = mqx_slot_take(region, MQX_AREA_OBJECTS, &owner->hand, &out->slot);
     if (status != MQX_OK) {
-        clear_hand(owner);
+        clear_pending_reference(owner);
         return status;
     }
     const struct mqx_object *object = mqx_object(region, out->slot);
-    status = furnish(store, out->slot, def, &values, birth);
+    MQX_ASSERT(object != NULL); /* mqx_slot_take has just marked it */
+    status = fill_slot(store, out->slot, def, &values, hook);
     out->generation = object->generation;
     mqx_store_release(&owner->pending_object, out->generation);
-    if (status == MQX_OK && birth != NULL) {
-        status = birth->attend(birth->arg, out->slot, out->generation);
+    if (status == MQX_OK && hook != NULL) {
+        status = hook->register_handle(hook->arg, out->slot, out->generation);
     }
     if (status == MQX_OK) {
         status = link_when_free(store, out->slot, def, &values);
@@ -229,26 +219,9 @@ static int bring_in(struct mqx_store *store, uint32_t context, const struct mqx_
         status = append_object(store, out->slot, out->generation, def, &out->end_lsn);
     }
     if (status != MQX_OK) { /* if it cannot be removed the region has stopped */
-        mqx_ignore(remove_object(region, out->slot, out->generation));
+        mqx_ignore(undo_define(region, out->slot, out->generation));
     }
-    clear_hand(owner); /* from LOGGED on anybody finishes it */
-    return status;
-}
-
-/* LOGGED and durable -> ACTIVE; nothing when somebody did it before. */
-static int activate(struct mqx_region *region, uint32_t slot, uint32_t generation)
-{
-    struct mqx_object *object = mqx_object(region, slot);
-    int status = take_lock(region);
-    if (status == MQX_OK) {
-        if (mqx_load_relaxed(&object->state) == MQX_OBJ_LOGGED &&
-            object->generation == generation &&
-            object->pending_attrs == 0) {
-            mqx_catalog_store32(region, &object->state, MQX_OBJ_ACTIVE);
-            mqx_object_in_force(region, object);
-        }
-        commit_and_drop(region);
-    }
+    clear_pending_reference(owner); /* from LOGGED on any process finishes it */
     return status;
 }
 
@@ -256,25 +229,28 @@ int mqx_catalog_define_many(struct mqx_store *store, uint32_t context,
                             const struct mqx_definition *defs, uint32_t count, uint32_t *out_slots,
                             uint32_t *out_generations, uint32_t *out_done)
 {
-    struct mqx_defined_object newborn = {.slot = 0};
+    struct mqx_defined_object defined = {.slot = 0};
     uint64_t end_lsn = 0;
     uint32_t logged = 0;
     int failure = MQX_OK;
+    MQX_ASSERT(count == 0 || defs != NULL);
     *out_done = 0;
     while (logged < count && failure == MQX_OK) {
-        failure = bring_in(store, context, &defs[logged], NULL, &newborn);
+        failure = define_logged(store, context, &defs[logged], NULL, &defined);
         if (failure == MQX_OK) {
-            out_slots[logged] = newborn.slot;
-            out_generations[logged] = newborn.generation;
+            out_slots[logged] = defined.slot;
+            out_generations[logged] = defined.generation;
             logged += 1;
-            end_lsn = newborn.end_lsn;
+            end_lsn = defined.end_lsn;
         }
     }
     int status = logged > 0 ? mqx_flush_to(store, end_lsn) : MQX_OK;
     for (uint32_t i = 0; i < logged && status == MQX_OK; i++) {
-        status = activate(&store->region, out_slots[i], out_generations[i]);
+        status = mqx_catalog_set_active(&store->region, out_slots[i], out_generations[i]);
         *out_done += status == MQX_OK;
     }
+    MQX_ASSERT(*out_done <= logged);
+    MQX_ASSERT(logged == count || failure != MQX_OK);
     return status != MQX_OK ? status : failure;
 }
 
@@ -286,65 +262,50 @@ int mqx_catalog_define(struct mqx_store *store, uint32_t context, const struct m
 }
 
 int mqx_catalog_define_open(struct mqx_store *store, uint32_t context,
-                            const struct mqx_definition *def, const struct mqx_define_hook *birth,
+                            const struct mqx_definition *def, const struct mqx_define_hook *hook,
                             struct mqx_defined_object *out)
 {
-    int status = bring_in(store, context, def, birth, out);
+    MQX_ASSERT(hook != NULL);
+    int status = define_logged(store, context, def, hook, out);
     if (status != MQX_OK || out->end_lsn == 0) {
         return status;
     }
     status = mqx_flush_to(store, out->end_lsn);
-    return status == MQX_OK ? activate(&store->region, out->slot, out->generation) : status;
-}
-
-/* ---- waiting for an object that can be changed ---- */
-
-/* Takes the catalog lock with the object ACTIVE and nobody changing it. */
-int mqx_catalog_take_idle(struct mqx_store *store, uint32_t slot, uint32_t generation,
-                          struct mqx_object **out)
-{
-    struct mqx_region *region = &store->region;
-    struct mqx_object *object = mqx_object(region, slot);
-    for (int i = 0; object != NULL && i < CHANGE_ATTEMPTS; i++) {
-        int status = take_lock(region);
-        if (status != MQX_OK) {
-            return status;
-        }
-        const uint32_t state = mqx_load_relaxed(&object->state);
-        if (object->generation != generation || state == MQX_OBJ_FREE ||
-            state == MQX_OBJ_DELETING) {
-            const bool is_there = object->generation == generation && state != MQX_OBJ_FREE;
-            commit_and_drop(region);
-            return is_there ? mqx_catalog_deleted(slot) : mqx_catalog_gone(slot);
-        }
-        if (state == MQX_OBJ_ACTIVE && object->changer == 0) {
-            *out = object;
-            return MQX_OK;
-        }
-        commit_and_drop(region);
-        status = mqx_catalog_activate(store, slot);
-        if (status != MQX_OK) {
-            return status;
-        }
-        mqx_about_to_block();
-        mqx_clock_sleep_us(PAUSE_US);
-    }
-    return object == NULL ? mqx_catalog_gone(slot)
-                          : mqx_fail(MQRC_OBJECT_IN_USE,
-                                     "another change of the object in slot %u does not end", slot);
+    return status == MQX_OK
+               ? mqx_catalog_set_active(&store->region, out->slot, out->generation)
+               : status;
 }
 
 /* ---- alter ---- */
 
-/* ACTIVE, LOGGED or DELETING with a pending list: the list in force with these values, or dropped
- * (NULL); LOGGED becomes ACTIVE. The stamp of resolution rises in the same micro-transaction as the
- * values change. */
+/* The values and the list in force become the pending ones. Catalog lock held; left open. */
+static void apply_alter(struct mqx_region *region, struct mqx_object *object,
+                        const struct mqx_values *values, uint32_t flags)
+{
+    uint32_t structure = 0; /* one that has been deleted since counts as none */
+    MQX_ASSERT(mqx_lock_held(region, &region->header->catalog_lock));
+    mqx_ignore(mqx_cf_structure_find(region, values, &structure));
+    mqx_catalog_store32(region, &object->structure, structure);
+    mqx_object_set_values(region, object, values);
+    mqx_object_set_limits(region, object);
+    mqx_catalog_store32(region, &object->attrs, object->pending_attrs);
+    mqx_catalog_store32(region, &object->attrs_length, object->pending_length);
+    if ((flags & MQE_ALTER_RESOLUTION) != 0) {
+        mqx_catalog_store32(region, &object->resolution, object->resolution + 1);
+    }
+}
+
+/* Ends the alter of an object that is ACTIVE, LOGGED or DELETING with a pending list: the list is
+ * in force with these values, or dropped (NULL); LOGGED becomes ACTIVE. The resolution version
+ * rises in the same micro-transaction as the values change. */
 static int end_alter(struct mqx_region *region, uint32_t context, uint32_t slot,
                      const struct mqx_values *values, uint32_t flags)
 {
     struct mqx_object *object = mqx_object(region, slot);
     struct mqx_context *owner = mqx_context(region, context);
-    int status = take_lock(region);
+    MQX_ASSERT(object != NULL);
+    MQX_ASSERT(owner != NULL);
+    int status = mqx_catalog_take_lock(region);
     if (status != MQX_OK) {
         return status;
     }
@@ -354,74 +315,90 @@ static int end_alter(struct mqx_region *region, uint32_t context, uint32_t slot,
         mqx_catalog_store32(region, &owner->unreferenced_length,
                             values != NULL ? object->attrs_length : object->pending_length);
         if (values != NULL) {
-            uint32_t structure = 0; /* one that has been deleted meanwhile is none */
-            mqx_ignore(mqx_cf_structure_find(region, values, &structure));
-            mqx_catalog_store32(region, &object->structure, structure);
-            mqx_object_set_values(region, object, values);
-            mqx_object_in_force(region, object);
-            mqx_catalog_store32(region, &object->attrs, object->pending_attrs);
-            mqx_catalog_store32(region, &object->attrs_length, object->pending_length);
-            if ((flags & MQE_ALTER_RESOLUTION) != 0) {
-                mqx_catalog_store32(region, &object->resolution_version, object->resolution_version + 1);
-            }
+            apply_alter(region, object, values, flags);
         }
         mqx_catalog_store32(region, &object->pending_attrs, 0);
         mqx_catalog_store32(region, &object->pending_length, 0);
         mqx_catalog_store32(region, &object->changer, 0);
         if (mqx_load_relaxed(&object->state) == MQX_OBJ_LOGGED) {
             mqx_catalog_store32(region, &object->state, MQX_OBJ_ACTIVE);
-        } /* a temporary queue may have been deleted meanwhile, and stays so */
+        } /* a temporary queue may have been deleted since, and stays so */
     }
-    commit_and_drop(region);
+    mqx_catalog_commit_and_drop(region);
     return mqx_catalog_free_unreferenced(region, context);
 }
 
-static int set_pending(struct mqx_store *store, uint32_t context, uint32_t slot,
+/* May the definition replace the one of an idle object? Catalog lock held. 2043 2068 2085 2042
+ * 2055, MQE_CHANGED. */
+static int check_alter(struct mqx_region *region, uint32_t slot, const struct mqx_object *object,
+                       const struct mqx_definition *def, const struct mqx_values *values,
+                       uint64_t definition_version)
+{
+    struct mqx_attrs attrs;
+    MQX_ASSERT(mqx_lock_held(region, &region->header->catalog_lock));
+    if (memcmp(object->name, def->name.name, sizeof object->name) != 0 ||
+        object->type != def->name.type || object->name_space != def->name.name_space) {
+        return mqx_fail(MQRC_OBJECT_TYPE_ERROR,
+                        "the object in slot %u is \"%.48s\" of type %u; name and type stay", slot,
+                        object->name, object->type);
+    }
+    int status = mqx_attrs_read(region, object->attrs, object->attrs_length, &attrs);
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (definition_version != 0 && attrs.definition_version != definition_version) {
+        return mqx_fail(MQE_CHANGED, "\"%.48s\" has been altered since its definition was read",
+                        object->name);
+    }
+    if (object->definition_type != mqx_definition_type(def, values)) {
+        return mqx_fail(MQRC_SELECTOR_NOT_FOR_TYPE,
+                        "attribute 7 (DEFTYPE) of \"%.48s\" is %u and cannot be altered",
+                        object->name, object->definition_type);
+    }
+    return mqx_cf_structure_check_alter(region, slot, values);
+}
+
+/* The list that the context names becomes the object's pending list. */
+static int begin_alter(struct mqx_store *store, uint32_t context, uint32_t slot,
                        uint32_t generation, const struct mqx_definition *def,
-                       const struct mqx_values *values, uint64_t stamp)
+                       const struct mqx_values *values, uint64_t definition_version)
 {
     struct mqx_region *region = &store->region;
     struct mqx_context *owner = mqx_context(region, context);
     struct mqx_object *object = NULL;
+    MQX_ASSERT(owner != NULL);
+    MQX_ASSERT(owner->unreferenced_attrs != 0);
     int status = mqx_catalog_take_idle(store, slot, generation, &object);
     if (status != MQX_OK) {
         return status;
     }
-    if (memcmp(object->name, def->name.name, sizeof object->name) != 0 ||
-        object->type != def->name.type || object->name_space != def->name.name_space) {
-        status = mqx_fail(MQRC_OBJECT_TYPE_ERROR,
-                          "the object in slot %u is \"%.48s\" of type %u; name and type stay", slot,
-                          object->name, object->type);
-    } else if (stamp != 0 && mqx_attrs_version(region, object) != stamp) {
-        status = mqx_fail(MQE_CHANGED, "\"%.48s\" has been altered meanwhile", object->name);
-    } else if (object->definition_type != mqx_definition_type(def, values)) {
-        status = mqx_fail(MQRC_SELECTOR_NOT_FOR_TYPE,
-                          "attribute 7 (DEFTYPE) of \"%.48s\" is %u and cannot be altered",
-                          object->name, object->definition_type);
-    } else {
-        status = mqx_cf_structure_may_alter(region, slot, values);
-    }
+    status = check_alter(region, slot, object, def, values, definition_version);
     if (status == MQX_OK) {
-        set_hand(owner, slot, generation);
+        set_pending_reference(owner, slot, generation);
         mqx_catalog_store32(region, &object->pending_attrs, owner->unreferenced_attrs);
         mqx_catalog_store32(region, &object->pending_length, owner->unreferenced_length);
         mqx_catalog_store32(region, &owner->unreferenced_attrs, 0);
         mqx_catalog_store32(region, &object->changer, context);
     }
-    commit_and_drop(region);
+    mqx_catalog_commit_and_drop(region);
     return status;
 }
 
 int mqx_catalog_alter(struct mqx_store *store, uint32_t context, uint32_t slot, uint32_t generation,
-                      const struct mqx_definition *def, uint64_t stamp, uint32_t flags)
+                      const struct mqx_definition *def, uint64_t definition_version, uint32_t flags)
 {
     struct mqx_region *region = &store->region;
     struct mqx_values values;
     uint32_t cell = 0;
     uint64_t end_lsn = 0;
-    struct mqx_context *owner = mqx_context(region, context);
-    mqx_check(owner != NULL && owner->unreferenced_attrs == 0);
-    int status = mqx_definition_check(def, &values);
+    struct mqx_context *owner = NULL;
+    int status = open_context(region, context, &owner);
+    if (status == MQX_OK && owner->unreferenced_attrs != 0) {
+        status = mqx_region_damage(region, "an attribute list that no object names", context);
+    }
+    if (status == MQX_OK) {
+        status = mqx_definition_check(def, &values);
+    }
     if (status == MQX_OK) {
         owner->unreferenced_length = def->attrs_length;
         status = mqx_attrs_store(store, def, &owner->unreferenced_attrs, &cell);
@@ -429,7 +406,7 @@ int mqx_catalog_alter(struct mqx_store *store, uint32_t context, uint32_t slot, 
     if (status != MQX_OK) {
         return status;
     }
-    status = set_pending(store, context, slot, generation, def, &values, stamp);
+    status = begin_alter(store, context, slot, generation, def, &values, definition_version);
     if (status != MQX_OK) {
         mqx_ignore(
             mqx_catalog_free_unreferenced(region, context)); /* fails only in a stopped region */
@@ -446,7 +423,7 @@ int mqx_catalog_alter(struct mqx_store *store, uint32_t context, uint32_t slot, 
         }
     }
     if (mqx_region_stopped(region) == MQX_RUNNING) {
-        clear_hand(mqx_context(region, context));
+        clear_pending_reference(owner);
         status = status == MQX_OK ? mqx_catalog_finish(store, slot) : status;
     }
     return status;
@@ -459,77 +436,73 @@ int mqx_catalog_fail(struct mqx_store *store, uint32_t context, uint32_t slot, u
     struct mqx_region *region = &store->region;
     struct mqx_lock *lock = &region->header->catalog_lock;
     struct mqx_object *object = NULL;
-    mqx_check(mqx_context(region, context) != NULL);
-    int status = mqx_catalog_take_idle(store, slot, generation, &object);
+    struct mqx_context *owner = NULL;
+    int status = open_context(region, context, &owner);
+    if (status == MQX_OK) {
+        status = mqx_catalog_take_idle(store, slot, generation, &object);
+    }
     if (status != MQX_OK) {
         return status;
     }
     if (object->name_space != MQX_NAMES_STRUCTURE) {
         status = mqx_fail(MQRC_OBJECT_TYPE_ERROR, "\"%.48s\" is no structure", object->name);
     } else {
-        set_hand(mqx_context(region, context), slot, generation);
+        set_pending_reference(owner, slot, generation);
         mqx_catalog_store32(region, &object->changer, context);
         mqx_undo_store8(region->base, lock, &object->failing, 1);
     }
-    commit_and_drop(region);
+    mqx_catalog_commit_and_drop(region);
     return status;
 }
 
 static int end_failure(struct mqx_region *region, uint32_t context, uint32_t slot)
 {
     struct mqx_object *object = mqx_object(region, slot);
-    const int status = take_lock(region);
+    if (object == NULL) {
+        return mqx_region_damage(region, "the slot of a structure", slot);
+    }
+    const int status = mqx_catalog_take_lock(region);
     if (status == MQX_OK) {
         if (object->changer == context) {
             mqx_undo_store8(region->base, &region->header->catalog_lock, &object->failing, 0);
             mqx_catalog_store32(region, &object->changer, 0);
         }
-        commit_and_drop(region);
+        mqx_catalog_commit_and_drop(region);
     }
     return status;
 }
 
 int mqx_catalog_restore(struct mqx_store *store, uint32_t context, uint32_t slot)
 {
+    struct mqx_context *owner = mqx_context(&store->region, context);
+    MQX_ASSERT(owner != NULL);
+    MQX_ASSERT(slot != 0);
     const int status = end_failure(&store->region, context, slot);
     if (status == MQX_OK) {
-        clear_hand(mqx_context(&store->region, context));
+        clear_pending_reference(owner);
     }
     return status;
 }
 
-/* ---- finishing what others left ---- */
+/* ---- repair: what a dead process had pending ---- */
 
-int mqx_catalog_activate(struct mqx_store *store, uint32_t slot)
-{
-    struct mqx_object *object = mqx_object(&store->region, slot);
-    if (object == NULL) {
-        return mqx_catalog_gone(slot);
-    }
-    const uint32_t generation = mqx_load_acquire(&object->generation);
-    if (mqx_load_acquire(&object->state) != MQX_OBJ_LOGGED ||
-        mqx_load_relaxed(&object->pending_attrs) != 0) {
-        return MQX_OK;
-    }
-    const int status = mqx_catalog_flush(store);
-    return status == MQX_OK ? activate(&store->region, slot, generation) : status;
-}
-
-/* An alter of a dead owner: nobody else changes the object. Whether it wanted the stamp of
- * resolution raised died with it. */
+/* An alter whose process is dead: no other context changes the object. Whether it was to raise the
+ * resolution version is not known any more, so it is raised. */
 static int repair_alter(struct mqx_store *store, uint32_t context, uint32_t slot)
 {
     struct mqx_region *region = &store->region;
     const struct mqx_object *object = mqx_object(region, slot);
     const struct ps_object_name name = {.name_space = object->name_space, .type = object->type};
+    struct mqx_attrs attrs;
     struct mqx_values values;
+    MQX_ASSERT(object != NULL);
     if (mqx_load_relaxed(&object->state) != MQX_OBJ_LOGGED) {
         return end_alter(region, context, slot, NULL, 0);
     }
-    const void *list = mqx_cells(region, object->pending_attrs);
-    int status = list == NULL
-                     ? mqx_fail(MQRC_Q_MGR_NOT_AVAILABLE, "object slot %u is damaged", slot)
-                     : mqx_definition_read_values(&name, list, object->pending_length, &values);
+    int status = mqx_attrs_read(region, object->pending_attrs, object->pending_length, &attrs);
+    if (status == MQX_OK) {
+        status = mqx_definition_read_values(&name, attrs.list, attrs.length, &values);
+    }
     if (status == MQX_OK) {
         status = mqx_catalog_flush(store);
     }
@@ -537,15 +510,16 @@ static int repair_alter(struct mqx_store *store, uint32_t context, uint32_t slot
                             : status;
 }
 
-/* The object is in that life of its slot of which the hand speaks. */
+/* The object is in that life of its slot that the pending reference names. */
 static int repair_object(struct mqx_store *store, uint32_t context, uint32_t slot)
 {
     struct mqx_region *region = &store->region;
     const struct mqx_object *object = mqx_object(region, slot);
+    MQX_ASSERT(object != NULL);
     const bool owned = object->changer == context;
     const bool altered = owned && object->pending_attrs != 0;
     switch (mqx_load_relaxed(&object->state)) {
-    case MQX_OBJ_DEFINING: return remove_object(region, slot, object->generation);
+    case MQX_OBJ_DEFINING: return undo_define(region, slot, object->generation);
     case MQX_OBJ_ACTIVE:
     case MQX_OBJ_LOGGED:
         return altered ? repair_alter(store, context, slot)
@@ -561,13 +535,15 @@ int mqx_catalog_repair(struct mqx_store *store, uint32_t context, uint32_t slot)
     struct mqx_context *owner = mqx_context(&store->region, context);
     const struct mqx_object *object = mqx_object(&store->region, slot);
     int status = MQX_OK;
-    mqx_check(owner != NULL);
+    if (owner == NULL) {
+        return mqx_region_damage(&store->region, "the context of a dead process", context);
+    }
     if (object != NULL && (owner->pending_object == MQX_ANY_GENERATION ||
                            object->generation == owner->pending_object)) {
         status = repair_object(store, context, slot);
     }
     if (status == MQX_OK) {
-        clear_hand(owner);
+        clear_pending_reference(owner);
     }
     return status;
 }

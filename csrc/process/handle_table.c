@@ -166,3 +166,200 @@ int mqx_handle_close(struct mqx_store *store, uint32_t slot, uint32_t how)
     }
     return status;
 }
+
+/* The process-local part of a handle, and its slot. */
+static int new_handle(mqe_manager *manager, uint32_t options, mqe_queue **out)
+{
+    mqe_queue *queue = calloc(1, sizeof *queue);
+    if (queue == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a handle");
+    }
+    queue->manager = manager;
+    queue->options = options;
+    const int status =
+        mqx_slot_take(&manager->store.region, MQX_AREA_HANDLES, NULL, &queue->handle);
+    if (status != MQX_OK) {
+        free(queue);
+        return status;
+    }
+    (void)pthread_mutex_init(&queue->cursor_mutex, NULL);
+    *out = queue;
+    return MQX_OK;
+}
+
+static void free_handle(mqe_queue *queue)
+{
+    (void)pthread_mutex_destroy(&queue->cursor_mutex);
+    free(queue);
+}
+
+static void set_path(mqe_queue *queue, const struct mqe_destination *path)
+{
+    queue->object = path->queue;
+    queue->generation = path->queue_generation;
+    queue->path = *path;
+}
+
+int mqe_open(mqe_manager *manager, const struct mqe_destination *path, uint32_t options,
+             mqe_queue **out)
+{
+    struct mqx_region *region = &manager->store.region;
+    mqe_queue *queue = NULL;
+    int status = mqx_enter(manager, false);
+    if (status == MQX_OK && path->step_count > MQE_STEPS_MAX) {
+        status = mqx_fail(MQRC_UNEXPECTED_ERROR, "a path of %u steps", path->step_count);
+    }
+    if (status == MQX_OK && mqx_object(region, path->queue) == NULL) {
+        status = mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "there is no object in slot %u", path->queue);
+    }
+    if (status == MQX_OK) {
+        status = new_handle(manager, options, &queue);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    set_path(queue, path);
+    status = register_handle(queue, false);
+    if (status != MQX_OK) {
+        mqx_ignore(mqx_slot_give(region, MQX_AREA_HANDLES, queue->handle));
+        free_handle(queue);
+        return status;
+    }
+    *out = queue;
+    return MQX_OK;
+}
+
+/* The queue is filled, but nobody can see it. */
+static int attend(void *arg, uint32_t slot, uint32_t generation)
+{
+    mqe_queue *queue = arg;
+    const struct mqe_destination path = mqe_direct(slot, generation);
+    set_path(queue, &path);
+    return register_handle(queue, true);
+}
+
+static int bear(mqe_queue *queue, const struct mqx_definition *definition)
+{
+    mqe_manager *manager = queue->manager;
+    const struct mqx_define_hook birth = {
+        .register_handle = attend, .arg = queue, .handle = queue->handle};
+    struct mqx_defined_object newborn;
+    uint32_t context = 0;
+    int status = mqx_pool_take(manager, true, &context);
+    if (status == MQX_OK) {
+        mqx_inside(manager, 1);
+        status = mqx_catalog_define_open(&manager->store, context, definition, &birth, &newborn);
+        mqx_inside(manager, -1);
+        mqx_pool_give(manager, context);
+    }
+    return status;
+}
+
+int mqe_open_new(mqe_manager *manager, const struct ps_object_name *name, const void *attrs,
+                 uint32_t attrs_length, uint32_t options, mqe_queue **out,
+                 struct mqe_found *found)
+{
+    struct mqx_region *region = &manager->store.region;
+    const struct mqx_definition definition = {*name, attrs, attrs_length};
+    mqe_queue *queue = NULL;
+    int status = mqx_enter(manager, false);
+    if (status == MQX_OK) {
+        status = new_handle(manager, options, &queue);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = bear(queue, &definition);
+    if (status != MQX_OK) {
+        if (mqx_region_stopped(region) == MQX_RUNNING) {
+            mqx_ignore(release(region, queue->handle));
+        }
+        free_handle(queue);
+        return status;
+    }
+    *found = (struct mqe_found){queue->object, queue->generation, name->type, 0};
+    *out = queue;
+    return MQX_OK;
+}
+
+int mqe_close(mqe_queue *queue, uint32_t how)
+{
+    mqe_manager *manager = queue->manager;
+    int status = mqx_enter(manager, false);
+    if (status == MQX_OK && how > MQE_CLOSE_PURGE) {
+        return mqx_fail(MQRC_OPTIONS_ERROR, "a queue cannot be closed with option %u", how);
+    }
+    if (status == MQX_OK) {
+        mqx_inside(manager, 1);
+        status = mqx_handle_close(&manager->store, queue->handle, how);
+        mqx_inside(manager, -1);
+        if (status != MQX_OK && how != MQE_CLOSE_KEEP &&
+            mqx_region_stopped(&manager->store.region) == MQX_RUNNING) {
+            return status; /* nothing has changed: the handle is still open */
+        }
+    }
+    free_handle(queue);
+    return status;
+}
+
+/* ---- units ---- */
+
+int mqe_unit_new(mqe_manager *manager, mqe_unit **out)
+{
+    mqe_unit *unit = NULL;
+    uint32_t context = 0;
+    int status = mqx_enter(manager, false);
+    if (status == MQX_OK) {
+        status = mqx_pool_take(manager, false, &context);
+    }
+    if (status != MQX_OK) {
+        return status;
+    }
+    unit = calloc(1, sizeof *unit);
+    if (unit == NULL) {
+        mqx_pool_give(manager, context);
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a unit of work");
+    }
+    *unit = (mqe_unit){.manager = manager, .context = context};
+    *out = unit;
+    return MQX_OK;
+}
+
+void mqe_unit_free(mqe_unit *unit)
+{
+    if (mqx_enter(unit->manager, false) == MQX_OK) {
+        mqx_ignore(mqx_unit_backout(&unit->manager->store, unit->context));
+        mqx_pool_give(unit->manager, unit->context);
+    }
+    free(unit);
+}
+
+static int end_unit(mqe_unit *unit, int (*end)(struct mqx_store *store, uint32_t context))
+{
+    int status = mqx_enter(unit->manager, false);
+    if (status == MQX_OK) {
+        mqx_inside(unit->manager, 1);
+        status = end(&unit->manager->store, unit->context);
+        mqx_inside(unit->manager, -1);
+    }
+    return status;
+}
+
+int mqe_commit(mqe_unit *unit)
+{
+    return end_unit(unit, mqx_unit_commit);
+}
+
+int mqe_backout(mqe_unit *unit)
+{
+    return end_unit(unit, mqx_unit_backout);
+}
+
+uint32_t mqe_unit_count(const mqe_unit *unit)
+{
+    if (mqx_forked(&unit->manager->store)) {
+        return 0; /* the region is not mapped in a child */
+    }
+    const struct mqx_context *context = mqx_context(&unit->manager->store.region, unit->context);
+    return context == NULL ? 0 : context->count;
+}

@@ -430,7 +430,7 @@ MUTATIONS = (
         "t3",
         (
             (
-                "catalog/catalog_names.c",
+                "catalog/catalog_find.c",
                 "is_stored(object) &&\n                     !mqx_object_is_temporary(object);",
                 "is_stored(object);",
             ),

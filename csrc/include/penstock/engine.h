@@ -166,11 +166,11 @@ int mqe_define_many(mqe_manager *manager, const struct mqe_definition *definitio
 enum { /* flags of mqe_alter */
     MQE_ALTER_RESOLUTION = 1, /* handles whose name was resolved through the object get 2041 */
 };
-/* Replaces the attributes. stamp: the definition version of the list that the new one was made from
- * (mqe_read_object): no effect and MQE_CHANGED when there is another by now; 0 = any version. */
+/* Replaces the attributes. definition_version: of the list that the new one was made from
+ * (mqe_read_object): no effect and MQE_CHANGED when there is another by now; 0: any. */
 int mqe_alter(mqe_manager *manager, uint32_t slot, uint32_t generation,
               const struct ps_object_name *name, const void *attrs, uint32_t attrs_length,
-              uint64_t stamp, uint32_t flags) MQX_MUST_USE;
+              uint64_t definition_version, uint32_t flags) MQX_MUST_USE;
 int mqe_delete(mqe_manager *manager, uint32_t slot, uint32_t generation, int purge) MQX_MUST_USE;
 struct mqe_found {
     uint32_t slot, generation;
@@ -183,8 +183,8 @@ int mqe_find(mqe_manager *manager, uint32_t name_space, const char name[48], uin
 int mqe_next_object(mqe_manager *manager, uint32_t *slot, uint32_t *generation) MQX_MUST_USE;
 int mqe_read_object(mqe_manager *manager, uint32_t slot, uint32_t generation,
                     struct ps_object_name *name, void *attrs, uint32_t capacity, uint32_t *length,
-                    uint64_t *stamp) MQX_MUST_USE;
-/* Wakes the waiters of the queue, so that they check its state: an alias of it has changed. */
+                    uint64_t *definition_version) MQX_MUST_USE;
+/* Waiters of the queue look again: an alias over it has changed. */
 int mqe_wake(mqe_manager *manager, uint32_t slot) MQX_MUST_USE;
 /* Removes every message: 2055 when units hold some. */
 int mqe_clear(mqe_manager *manager, uint32_t slot, uint32_t generation) MQX_MUST_USE;

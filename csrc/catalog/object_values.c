@@ -1,0 +1,97 @@
+/*
+ * object_values.c - see object_values.h.
+ */
+#include "catalog/object_values.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "region/damage.h"
+
+#include <string.h>
+
+void mqx_object_fill_values(struct mqx_object *object, const struct mqx_values *values)
+{
+    MQX_ASSERT(values->max_length <= MQX_MAX_BODY);
+    MQX_ASSERT(values->def_priority <= MQX_MAX_PRIORITY);
+    object->max_depth = values->max_depth;
+    object->max_length = values->max_length;
+    object->def_priority = values->def_priority;
+    object->def_persistence = values->def_persistence;
+    object->fifo = values->fifo;
+    object->put_inhibited = values->put_inhibited;
+    object->get_inhibited = values->get_inhibited;
+    object->npm_class = values->npm_class;
+    object->may_persist = values->may_persist;
+    object->np_life = values->np_life;
+    object->group_index = values->group_index;
+}
+
+int mqx_object_fill(const struct mqx_region *region, struct mqx_object *object,
+                    const struct mqx_definition *def, uint32_t cell,
+                    const struct mqx_values *values)
+{
+    MQX_ASSERT(cell != 0);
+    if (object->name_next != 0) {
+        return mqx_region_damage(region, "the chain word of a free object slot", object->name_next);
+    }
+    object->name_space = def->name.name_space;
+    object->type = def->name.type;
+    memcpy(object->name, def->name.name, sizeof object->name);
+    mqx_store_relaxed(&object->pending_attrs, 0u); /* mqx_catalog_activate() reads it unlocked */
+    object->pending_length = 0;
+    memset(&object->max_depth, 0,
+           offsetof(struct mqx_object, changer) - offsetof(struct mqx_object, max_depth));
+    mqx_store_relaxed(&object->changer, 0u); /* mqx_catalog_finish() reads it unlocked */
+    object->exclusive_input = 0;
+    object->structure = 0;
+    object->failing = 0;
+    mqx_object_fill_values(object, values);
+    object->definition_type = (uint8_t)mqx_definition_type(def, values);
+    object->creator = 0;
+    object->attrs_length = def->attrs_length;
+    mqx_order();
+    object->attrs = cell; /* last: a death before it loses the cells, not more */
+    return MQX_OK;
+}
+
+void mqx_object_set_values(struct mqx_region *region, struct mqx_object *object,
+                           const struct mqx_values *values)
+{
+    struct mqx_lock *lock = &region->header->catalog_lock;
+    const struct {
+        uint8_t *at;
+        uint8_t value;
+    } bytes[] = {
+        {&object->def_priority, values->def_priority},
+        {&object->def_persistence, values->def_persistence},
+        {&object->fifo, values->fifo},
+        {&object->put_inhibited, values->put_inhibited},
+        {&object->get_inhibited, values->get_inhibited},
+        {&object->npm_class, values->npm_class},
+        {&object->may_persist, values->may_persist},
+        {&object->np_life, values->np_life},
+        {&object->group_index, values->group_index},
+    };
+    MQX_ASSERT(mqx_lock_held(region, lock));
+    MQX_ASSERT(values->def_priority <= MQX_MAX_PRIORITY);
+    mqx_catalog_store32(region, &object->max_depth, values->max_depth);
+    mqx_catalog_store32(region, &object->max_length, values->max_length);
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(bytes); i++) {
+        mqx_undo_store8(region->base, lock, bytes[i].at, bytes[i].value);
+    }
+}
+
+void mqx_object_set_limits(struct mqx_region *region, const struct mqx_object *object)
+{
+    struct mqx_header *header = region->header;
+    MQX_ASSERT(mqx_lock_held(region, &header->catalog_lock));
+    if (object->name_space != MQX_NAMES_MANAGER) {
+        return;
+    }
+    if (object->max_depth != 0) {
+        mqx_catalog_store32(region, &header->max_uncommitted, object->max_depth);
+    }
+    if (object->max_length != 0) {
+        mqx_catalog_store32(region, &header->max_message, object->max_length);
+    }
+}
