@@ -1,106 +1,15 @@
 /*
- * test_catalog.c - proves catalog.h and attr_cells.h: definitions are found by name, survive every
- * end, take effect at once or not at all, and whatever a dead process had in hand is finished or
- * undone.
+ * test_catalog.c - proves catalog.h: definitions survive every end, take effect at once or not at
+ * all, and what a dead process had pending is finished or undone.
  */
-#include "fixtures/store_fixture.h"
+#include "fixtures/catalog_fixture.h"
 
 #include "process/maintenance.h"
 #include "process/reaper.h"
 
 #include <pthread.h>
 
-static struct memory_io *files;
-static struct bed_process process;
-
-static void start(void)
-{
-    memory_io_free(files);
-    files = bed_new();
-    bed_attach(files, &process);
-}
-
-static void restart_killed(void)
-{
-    bed_kill(files, &process);
-    bed_attach(files, &process);
-}
-
-static void restart_in_order(void)
-{
-    CHECK_INT(bed_detach(&process, NULL), 0);
-    bed_attach(files, &process);
-}
-
-static const struct mqx_object *object_of(struct bed_queue queue)
-{
-    return mqx_object(&process.store->region, queue.slot);
-}
-
-static int alter(struct bed_queue queue, const char *name, const struct bed_attrs *attrs)
-{
-    struct mqx_definition def = bed_definition(name, attrs);
-    return mqx_catalog_alter(process.store, process.context, queue.slot, queue.generation, &def, 0,
-                             0);
-}
-
-static int delete_queue(struct bed_queue queue, bool purge)
-{
-    return mqx_catalog_delete(process.store, queue.slot, queue.generation, purge);
-}
-
-static void expect_list(struct bed_queue queue, const char *name, const struct bed_attrs *attrs)
-{
-    struct ps_object_name found;
-    struct mqx_definition def = bed_definition(name, attrs);
-    char list[512];
-    uint32_t length = 9999;
-    uint64_t stamp = 0;
-    CHECK_INT(mqx_catalog_read(process.store, queue.slot, queue.generation, &found, list,
-                               sizeof list, &length, &stamp), 0);
-    CHECK_INT(length, attrs->length);
-    CHECK_MEM(list, attrs->bytes, length);
-    CHECK_MEM(&found, &def.name, sizeof found);
-}
-
-static uint32_t count_objects(void)
-{
-    uint32_t slot = 0, generation = 0, count = 0;
-    while (mqx_catalog_next(process.store, &slot, &generation) == 0) {
-        count++;
-    }
-    return count;
-}
-
-/* ---- define, find, read ---- */
-
-TEST(a_defined_queue_is_found_by_its_name_and_has_the_documented_defaults)
-{
-    struct bed_queue q, found;
-    start();
-    CHECK_INT(bed_find(&process, "ORDERS", &found), MQRC_UNKNOWN_OBJECT_NAME);
-    CHECK(strstr(mqx_error_text(), "\"ORDERS\"") != NULL);
-    CHECK_INT(bed_define(&process, "ORDERS", NULL, &q), 0);
-    CHECK_INT(bed_find(&process, "ORDERS", &found), 0);
-    CHECK_INT(found.slot, q.slot);
-    CHECK_INT(found.generation, q.generation);
-    CHECK(q.generation > 0);
-    const struct mqx_object *object = object_of(q);
-    CHECK_INT(object->state, MQX_OBJ_ACTIVE);
-    CHECK_INT(object->max_depth, 5000);
-    CHECK_INT(object->max_length, 4194304);
-    CHECK_INT(object->def_priority, 0);
-    CHECK_INT(object->def_persistence, 0);
-    CHECK_INT(object->fifo, 0);
-    CHECK_INT(object->put_inhibited, 0);
-    CHECK_INT(object->get_inhibited, 0);
-    CHECK_INT(object->npm_class, 0);
-    CHECK_INT(object->np_life, 0);
-    CHECK_INT(object->may_persist, 1);
-    CHECK_INT(bed_find(&process, "ORDERS2", &found), MQRC_UNKNOWN_OBJECT_NAME);
-    CHECK_INT(bed_find(&process, "ORDER", &found), MQRC_UNKNOWN_OBJECT_NAME);
-    CHECK_INT(bed_detach(&process, NULL), 0);
-}
+/* ---- define ---- */
 
 static void all_values(struct bed_attrs *attrs, int shift)
 {
@@ -198,85 +107,6 @@ TEST(definitions_with_bad_values_are_refused_before_anything_is_written)
     CHECK_INT(bed_define(&process, "", NULL, &q), MQRC_OBJECT_NAME_ERROR);
     CHECK_INT(process.store->region.journal->tail, tail);
     CHECK_INT(count_objects(), 0);
-    CHECK_INT(bed_detach(&process, NULL), 0);
-}
-
-TEST(random_bytes_are_a_list_or_refused_but_never_harm)
-{
-    static const struct ps_object_name names[] = {
-        {.name_space = MQX_NAMES_QUEUE, .type = 1},
-        {.name_space = MQX_NAMES_MANAGER, .type = 5},
-        {.name_space = MQX_NAMES_STRUCTURE, .type = 10},
-        {.name_space = 103, .type = 3},
-    };
-    struct test_random random = {.state = test_seed()};
-    struct mqx_values values;
-    for (int round = 0; round < 20000; round++) {
-        const struct ps_object_name name = names[round % 4];
-        const uint32_t length = (uint32_t)test_below(&random, 200);
-        unsigned char *list = malloc(length + 1); /* exact, so that a sanitizer sees an overrun */
-        CHECK(list != NULL);
-        for (uint32_t i = 0; i < length; i++) {
-            list[i] = (unsigned char)(test_below(&random, 4) == 0 ? test_next(&random) : 0);
-        }
-        int status = mqx_definition_read_values(&name, list, length, &values);
-        CHECK(status == 0 || mqx_comp_code(status) == MQCC_FAILED);
-        free(list);
-    }
-}
-
-TEST(an_attribute_list_of_48_kib_is_kept_to_the_byte)
-{
-    static unsigned char list[48 * 1024], back[48 * 1024];
-    struct bed_queue q;
-    struct ps_object_name name;
-    uint32_t length = 0;
-    uint64_t stamp = 0;
-    start();
-    for (uint32_t at = 0, i = 0; at < sizeof list; at += 4096, i++) {
-        const struct ps_attr head = {.selector = 9000 + (int32_t)i, .kind = 2, .length = 4088};
-        memcpy(list + at, &head, sizeof head);
-        memset(list + at + sizeof head, 'a' + (int)i, 4088);
-    }
-    struct mqx_definition def = bed_definition("BIG", NULL);
-    def.attrs = list;
-    def.attrs_length = sizeof list;
-    CHECK_INT(mqx_catalog_define(process.store, process.context, &def, &q.slot, &q.generation), 0);
-    for (int round = 0; round < 3; round++) {
-        CHECK_INT(mqx_catalog_read(process.store, q.slot, q.generation, &name, back, sizeof back,
-                                   &length, &stamp), 0);
-        CHECK_INT(length, sizeof list);
-        CHECK_MEM(back, list, sizeof list);
-        CHECK_INT(mqx_catalog_read(process.store, q.slot, q.generation, &name, back, 100, &length,
-                                   &stamp), 0);
-        CHECK_INT(length, sizeof list); /* the full length, though little fits */
-        restart_killed();
-        CHECK_INT(bed_find(&process, "BIG", &q), 0);
-    }
-    def.attrs_length = sizeof list + 8;
-    CHECK_INT(mqx_catalog_define(process.store, process.context, &def, &q.slot, &q.generation),
-              MQRC_SELECTOR_ERROR);
-    CHECK_INT(bed_detach(&process, NULL), 0);
-}
-
-TEST(instances_of_one_name_are_different_objects)
-{
-    struct mqx_definition def = bed_definition("CLUSTERED", NULL);
-    uint32_t slot[3], generation;
-    struct mqe_found found;
-    start();
-    for (uint64_t i = 0; i < 3; i++) {
-        def.name.instance = i;
-        CHECK_INT(mqx_catalog_define(process.store, process.context, &def, &slot[i], &generation),
-                  0);
-    }
-    restart_killed();
-    for (uint64_t i = 0; i < 3; i++) {
-        CHECK_INT(mqx_catalog_find(process.store, MQX_NAMES_QUEUE, def.name.name, i, &found), 0);
-        CHECK_INT(found.slot, slot[i]);
-    }
-    CHECK_INT(mqx_catalog_find(process.store, MQX_NAMES_QUEUE + 1, def.name.name, 0, &found),
-              MQRC_UNKNOWN_OBJECT_NAME);
     CHECK_INT(bed_detach(&process, NULL), 0);
 }
 
@@ -587,7 +417,7 @@ TEST(alters_deletes_and_defines_of_one_name_by_several_threads_leave_it_whole)
     CHECK_INT(bed_detach(&process, NULL), 0);
 }
 
-/* ---- dead owners: real processes that are killed at the n-th write to a file ---- */
+/* ---- deaths: real processes that are killed at the n-th write to a file ---- */
 
 static struct mqx_io_ops deadly_ops;
 static struct mqx_io deadly_io;
@@ -646,7 +476,7 @@ static void kill_one(enum what what, const struct bed_place *place)
     CHECK_INT(bed_wait(bed_child(be_killed, &victim)), 1000 + SIGKILL);
 }
 
-TEST(a_define_whose_owner_died_during_the_flush_is_finished_by_who_looks_for_it)
+TEST(a_define_whose_owner_died_during_the_flush_is_finished_by_the_next_search)
 {
     struct bed_place place;
     struct bed_queue q;
@@ -687,7 +517,7 @@ TEST(an_alter_whose_owner_died_during_the_flush_takes_effect)
     kill_one(ALTER, &place);
     CHECK_INT(object_of(q)->def_priority, 0);
     CHECK_INT(object_of(q)->def_priority, 0);
-    CHECK_INT(bed_put(&process, NULL, q, true, "usable meanwhile", -1), 0);
+    CHECK_INT(bed_put(&process, NULL, q, true, "usable", -1), 0);
     CHECK_INT(mqx_maintenance_round(process.store), 0);
     CHECK_INT(object_of(q)->def_priority, 9);
     CHECK_INT(object_of(q)->state, MQX_OBJ_ACTIVE);
@@ -716,7 +546,7 @@ TEST(a_delete_whose_owner_died_during_the_flush_is_finished)
     bed_leave_place(&place);
 }
 
-/* What a process had in hand before its record was in the ring, set up by hand. */
+/* What a process had pending before its record was in the ring, set up without it. */
 TEST(a_slot_that_died_before_its_name_was_linked_is_given_back)
 {
     uint32_t slot = 0;
@@ -734,7 +564,7 @@ TEST(a_slot_that_died_before_its_name_was_linked_is_given_back)
     CHECK_INT(bed_detach(&process, NULL), 0);
 }
 
-TEST(a_hand_that_names_an_earlier_life_of_a_slot_does_no_harm)
+TEST(a_pending_reference_that_names_an_earlier_life_of_a_slot_does_no_harm)
 {
     struct bed_queue q, other;
     start();
