@@ -3,32 +3,48 @@
  */
 #include "unit/prepared.h"
 
-#include "catalog/catalog.h"
+#include "base/assert.h"
 #include "base/error.h"
+#include "catalog/catalog_delete.h"
+#include "region/damage.h"
 
 #include <stdlib.h>
-#include <string.h>
+
+enum {
+    PREPARE_RECORD_MAX = 1024, /* bytes of a PREPARE record, at the most */
+    DECISION_OVERHEAD = 256,   /* of the record that decides, besides the unit ids */
+};
 
 #define SET32(at, value) mqx_undo_store32(region->base, &region->header->slots_lock, (at), (value))
 #define SET64(at, value) mqx_undo_store64(region->base, &region->header->slots_lock, (at), (value))
+
+static int damaged_unit(const struct mqx_region *region, uint32_t slot)
+{
+    return mqx_region_damage(region, "the context of a prepared unit", slot);
+}
 
 /* ---- which units there are ---- */
 
 static bool is_decided(const struct mqx_region *region, const struct mqx_context *unit)
 {
+    MQX_ASSERT(unit != NULL);
     const struct mqx_context *leader = mqx_context(region, mqx_load_acquire(&unit->resolver));
     return leader != NULL && mqx_load_acquire(&leader->state) == MQX_CTX_DECIDED;
 }
 
-/* The resolver is looked at first: one that is 0 because the unit is over was made so after FREE. */
+/* The resolver is read before the state: when the unit is over, the state becomes FREE before the
+ * resolver becomes 0. */
 bool mqx_prepared_is_open(const struct mqx_region *region, const struct mqx_context *unit)
 {
+    MQX_ASSERT(region != NULL);
+    MQX_ASSERT(unit != NULL);
     return !is_decided(region, unit) && mqx_load_acquire(&unit->state) == MQX_CTX_PREPARED;
 }
 
 static int unknown(const struct ps_xid *xid)
 {
     char text[MQX_XID_TEXT_SIZE];
+    MQX_ASSERT(xid != NULL);
     return mqx_fail(MQRC_UOW_NOT_AVAILABLE, "no unit of work is prepared as %s",
                     mqx_xid_text(xid, text));
 }
@@ -38,6 +54,7 @@ int mqx_prepared_find(struct mqx_store *store, const struct ps_xid *xid, uint32_
 {
     struct mqx_region *region = &store->region;
     struct mqx_lock *lock = &region->header->slots_lock;
+    MQX_ASSERT(!mqx_lock_held(region, lock));
     int status = mqx_lock_take(region, lock);
     if (status != MQX_OK) {
         return status;
@@ -48,12 +65,14 @@ int mqx_prepared_find(struct mqx_store *store, const struct ps_xid *xid, uint32_
     const uint64_t lsn = open ? mqx_load_relaxed(&unit->decided_lsn) : 0;
     *out_id = open ? mqx_load_relaxed(&unit->unit_id) : 0;
     mqx_lock_drop(region, lock);
+    MQX_ASSERT(!open || *out != 0);
     return open ? mqx_flush_to(store, lsn) : unknown(xid);
 }
 
 static int in_use(const struct ps_xid *xid)
 {
     char text[MQX_XID_TEXT_SIZE];
+    MQX_ASSERT(xid != NULL);
     return mqx_fail(MQRC_UOW_IN_PROGRESS, "%s is the xid of a prepared unit of work",
                     mqx_xid_text(xid, text));
 }
@@ -61,6 +80,7 @@ static int in_use(const struct ps_xid *xid)
 int mqx_prepared_is_free(struct mqx_store *store, const struct ps_xid *xid)
 {
     struct mqx_region *region = &store->region;
+    MQX_ASSERT(xid->gtrid_length > 0);
     int status = mqx_lock_take(region, &region->header->slots_lock);
     if (status != MQX_OK) {
         return status;
@@ -72,12 +92,15 @@ int mqx_prepared_is_free(struct mqx_store *store, const struct ps_xid *xid)
 
 /* ---- preparing ---- */
 
-/* The context belongs to the caller until it is PREPARED, so plain stores fill it in. */
+/* Fills in what the preparation says of the unit, and lists its xid; 2128. The context belongs to
+ * the caller until it is PREPARED, so plain stores fill it in. */
 static int list_xid(struct mqx_region *region, uint32_t slot, const struct ps_xid *xid,
                     const struct mqx_prepare *facts)
 {
     struct mqx_lock *lock = &region->header->slots_lock;
     struct mqx_context *unit = mqx_context(region, slot);
+    MQX_ASSERT(unit != NULL);
+    MQX_ASSERT(unit->state == MQX_CTX_ACTIVE);
     int status = mqx_lock_take(region, lock);
     if (status != MQX_OK) {
         return status;
@@ -92,19 +115,21 @@ static int list_xid(struct mqx_region *region, uint32_t slot, const struct ps_xi
     unit->bytes = facts->stored.bytes;
     unit->prepared_us = facts->stored.prepared_us;
     unit->nonpersistent = facts->nonpersistent;
-    mqx_store_relaxed(&unit->resolver, 0); /* who read the unit before this one may look at it */
+    mqx_store_relaxed(&unit->resolver, 0); /* readers without a lock may still look at it */
     unit->discarded = 0;
-    mqx_xid_table_add(region, slot);
+    status = mqx_xid_table_add(region, slot);
     mqx_undo_commit(lock);
     mqx_lock_drop(region, lock);
-    return MQX_OK;
+    return status;
 }
 
 static int append_prepare(struct mqx_store *store, uint32_t slot, const struct ps_xid *xid,
                           const struct mqx_prepare *facts, uint64_t *out_lsn)
 {
     const struct mqx_context *unit = mqx_context(&store->region, slot);
-    unsigned char *record = mqx_scratch(1024);
+    unsigned char *record = mqx_scratch(PREPARE_RECORD_MAX);
+    MQX_ASSERT(unit != NULL);
+    MQX_ASSERT(unit->xid_listed != 0);
     if (record == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a PREPARE record");
     }
@@ -121,8 +146,10 @@ static int append_prepare(struct mqx_store *store, uint32_t slot, const struct p
         .flags = MQX_APPEND_PREPARES,
         .context = slot,
     };
+    MQX_ASSERT(append.length <= PREPARE_RECORD_MAX);
     int status = mqx_journal_append(store, &append);
     *out_lsn = append.end_lsn;
+    MQX_ASSERT(status != MQX_OK || append.end_lsn > append.lsn);
     return status;
 }
 
@@ -131,8 +158,11 @@ int mqx_prepared_decide(struct mqx_store *store, uint32_t slot, const struct ps_
 {
     struct mqx_region *region = &store->region;
     const struct mqx_context *unit = mqx_context(region, slot);
-    mqx_check(unit != NULL && unit->state == MQX_CTX_ACTIVE);
-    mqx_check(unit->pending_kind == MQX_PENDING_NONE && unit->autocommit == 0);
+    MQX_ASSERT(slot != 0);
+    if (unit == NULL || unit->state != MQX_CTX_ACTIVE || unit->pending_kind != MQX_PENDING_NONE ||
+        unit->single != 0) {
+        return damaged_unit(region, slot);
+    }
     int status = list_xid(region, slot, xid, facts);
     if (status != MQX_OK) {
         return status;
@@ -145,20 +175,24 @@ int mqx_prepared_decide(struct mqx_store *store, uint32_t slot, const struct ps_
     return status;
 }
 
-/* ---- ending: which ---- */
+/* ---- resolving: which units ---- */
 
 static int by_context(const void *a, const void *b)
 {
     const struct mqx_member *first = a, *second = b;
+    MQX_ASSERT(first != NULL);
+    MQX_ASSERT(second != NULL);
     return first->context < second->context ? -1 : first->context > second->context;
 }
 
-/* The unit that a member was when it was looked up. Slots lock held. */
+/* The unit of a member when it is still the one that was looked up, else NULL. Slots lock held. */
 static const struct mqx_context *same_unit(const struct mqx_ending *ending,
                                            const struct mqx_member *member)
 {
     const struct mqx_region *region = &ending->store->region;
     const struct mqx_context *unit = mqx_context(region, member->context);
+    MQX_ASSERT(mqx_lock_held(region, &region->header->slots_lock));
+    MQX_ASSERT(ending->xids != NULL);
     const bool same = unit != NULL && unit->xid_listed != 0 &&
                       mqx_load_acquire(&unit->state) == MQX_CTX_PREPARED &&
                       mqx_xid_equal(&unit->xid, &ending->xids[member->xid]);
@@ -170,6 +204,7 @@ static int look_up_some(struct mqx_ending *ending, uint32_t from)
     struct mqx_region *region = &ending->store->region;
     const uint32_t to = from + MQX_LOCKED_STEPS_MAX < ending->count ? from + MQX_LOCKED_STEPS_MAX
                                                                     : ending->count;
+    MQX_ASSERT(from < ending->count);
     int status = mqx_lock_take(region, &region->header->slots_lock);
     if (status != MQX_OK) {
         return status;
@@ -181,12 +216,15 @@ static int look_up_some(struct mqx_ending *ending, uint32_t from)
         missing = same_unit(ending, &ending->members[i]) == NULL ? i : missing;
     }
     mqx_lock_drop(region, &region->header->slots_lock);
+    MQX_ASSERT(missing == ending->count || missing < to);
     return missing < ending->count ? unknown(&ending->xids[missing]) : MQX_OK;
 }
 
 int mqx_prepared_look_up(struct mqx_ending *ending)
 {
     char text[MQX_XID_TEXT_SIZE];
+    MQX_ASSERT(ending->claimed == 0);
+    MQX_ASSERT(ending->members != NULL || ending->count == 0);
     for (uint32_t i = 0; i < ending->count; i += MQX_LOCKED_STEPS_MAX) {
         int status = look_up_some(ending, i);
         if (status != MQX_OK) {
@@ -199,18 +237,21 @@ int mqx_prepared_look_up(struct mqx_ending *ending)
             return mqx_fail(MQRC_OPTIONS_ERROR, "%s is named twice",
                             mqx_xid_text(&ending->xids[ending->members[i].xid], text));
         }
+        MQX_ASSERT(ending->members[i].context > ending->members[i - 1].context);
     }
     return MQX_OK;
 }
 
-/* ---- ending: claims ---- */
+/* ---- resolving: claims ---- */
 
-/* One hold. */
+/* Claims at most 64 members, in one lock hold. */
 static int claim_some(struct mqx_ending *ending)
 {
     struct mqx_region *region = &ending->store->region;
     struct mqx_lock *lock = &region->header->slots_lock;
     const struct mqx_member *gone = NULL;
+    MQX_ASSERT(ending->leader != 0);
+    MQX_ASSERT(ending->claimed < ending->count);
     int status = mqx_lock_take(region, lock);
     if (status != MQX_OK) {
         return status;
@@ -226,6 +267,7 @@ static int claim_some(struct mqx_ending *ending)
             status = MQX_BUSY;
             break;
         }
+        MQX_ASSERT(member->context != ending->leader);
         SET32(&mqx_context(region, member->context)->resolver, ending->leader);
         mqx_undo_commit(lock);
         ending->unit_ids[ending->claimed++] = mqx_load_relaxed(&unit->unit_id);
@@ -237,17 +279,21 @@ static int claim_some(struct mqx_ending *ending)
 int mqx_prepared_claim(struct mqx_ending *ending)
 {
     int status = MQX_OK;
+    MQX_ASSERT(ending->claimed <= ending->count);
     while (status == MQX_OK && ending->claimed < ending->count) {
         status = claim_some(ending);
     }
+    MQX_ASSERT(status != MQX_OK || ending->claimed == ending->count);
     return status;
 }
 
-/* The first unit from *slot on that has this resolver; 0 at the end. An resolver is only looked for by
- * who leads or sweeps, so nothing is added meanwhile. */
+/* The first unit from `slot` on that has this resolver; 0 at the end. Only the leader's process, or
+ * the reaper when that is dead, calls this, so no unit is added at the same time. */
 static uint32_t next_of(const struct mqx_region *region, uint32_t leader, uint32_t slot)
 {
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    MQX_ASSERT(leader != 0);
+    MQX_ASSERT(slot != 0);
     for (; slot < used; slot++) {
         const struct mqx_context *unit = mqx_context(region, slot);
         if (unit != NULL && mqx_load_acquire(&unit->state) == MQX_CTX_PREPARED &&
@@ -264,9 +310,11 @@ int mqx_prepared_release(struct mqx_store *store, uint32_t leader)
     struct mqx_lock *lock = &region->header->slots_lock;
     uint32_t slot = next_of(region, leader, 1);
     int status = MQX_OK;
+    MQX_ASSERT(!mqx_lock_held(region, lock));
     while (slot != 0 && status == MQX_OK) {
         status = mqx_lock_take(region, lock);
         if (status == MQX_OK) {
+            MQX_ASSERT(mqx_context(region, slot)->resolver == leader);
             SET32(&mqx_context(region, slot)->resolver, 0);
             mqx_undo_commit(lock);
             mqx_lock_drop(region, lock);
@@ -276,18 +324,23 @@ int mqx_prepared_release(struct mqx_store *store, uint32_t leader)
     return status;
 }
 
-/* ---- ending: the decision, and what follows ---- */
+/* ---- resolving: the decision, and what follows ---- */
 
 static int append_decision(struct mqx_ending *ending)
 {
-    const uint32_t size = 256 + ending->count * (uint32_t)sizeof(uint64_t);
+    MQX_ASSERT(ending->leader != 0);
+    MQX_ASSERT(ending->unit_ids != NULL);
+    const uint32_t size = DECISION_OVERHEAD + ending->count * (uint32_t)sizeof(uint64_t);
     unsigned char *record = mqx_scratch(size);
+    MQX_ASSERT(ending->count > 0);
+    MQX_ASSERT(size <= MQX_RING_RECORD_MAX);
     if (record == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the record that ends units");
     }
     const struct mqx_record_head head = {
         .type = ending->commit ? PS_REC_COMMIT_PREPARED : PS_REC_BACKOUT_PREPARED};
     const uint32_t length = mqx_encode_units(record, &head, ending->unit_ids, ending->count);
+    MQX_ASSERT(length <= size);
     return mqx_unit_append(ending->store, ending->leader, record, length, MQX_APPEND_DECIDES, 0);
 }
 
@@ -296,14 +349,17 @@ static int free_member(struct mqx_region *region, uint32_t slot)
 {
     struct mqx_lock *lock = &region->header->slots_lock;
     struct mqx_context *unit = mqx_context(region, slot);
+    MQX_ASSERT(unit != NULL);
+    if (unit->head != 0 || unit->count != 0) {
+        return damaged_unit(region, slot);
+    }
     int status = mqx_lock_take(region, lock);
     if (status != MQX_OK) {
         return status;
     }
     struct mqx_area *area = &region->header->area[MQX_AREA_CONTEXTS];
-    mqx_check(unit->head == 0 && unit->count == 0);
-    mqx_xid_table_take_off(region, slot);
-    SET32(&unit->state, MQX_CTX_FREE); /* before the resolver: is_open */
+    status = mqx_xid_table_take_off(region, slot);
+    SET32(&unit->state, MQX_CTX_FREE); /* before the resolver: mqx_prepared_is_open */
     SET32(&unit->resolver, 0);
     SET32(&unit->deleted, 0);
     SET32(&unit->record_count, 0);
@@ -316,7 +372,7 @@ static int free_member(struct mqx_region *region, uint32_t slot)
     SET32(&area->free_head, slot);
     mqx_undo_commit(lock);
     mqx_lock_drop(region, lock);
-    return MQX_OK;
+    return status;
 }
 
 static int finish_member(struct mqx_store *store, uint32_t slot, bool commit,
@@ -324,7 +380,10 @@ static int finish_member(struct mqx_store *store, uint32_t slot, bool commit,
 {
     struct mqx_region *region = &store->region;
     const struct mqx_context *unit = mqx_context(region, slot);
-    mqx_check(unit != NULL);
+    MQX_ASSERT(out_discarded != NULL);
+    if (unit == NULL) {
+        return damaged_unit(region, slot);
+    }
     int status = mqx_unit_roll(store, slot, commit);
     if (status != MQX_OK) {
         return status;
@@ -333,50 +392,60 @@ static int finish_member(struct mqx_store *store, uint32_t slot, bool commit,
     *out_discarded += unit->discarded;
     status = free_member(region, slot);
     if (status == MQX_OK && deleted != 0) {
-        mqx_ignore(mqx_catalog_finish(store, deleted)); /* or the maintenance does it */
+        mqx_ignore(mqx_catalog_finish(store, deleted)); /* or the maintenance thread does it */
     }
     return status;
 }
 
-/* The leader has no units any more. */
-static void close_leader(struct mqx_region *region, uint32_t slot)
+/* Ends the leading of a context that is the resolver of no unit any more. */
+static int close_leader(struct mqx_region *region, uint32_t slot)
 {
     struct mqx_context *leader = mqx_context(region, slot);
-    mqx_check(leader != NULL && leader->head == 0);
-    mqx_store_relaxed(&leader->unit_id, 0); /* who reads the unit looks at it without a lock */
+    MQX_ASSERT(next_of(region, slot, 1) == 0);
+    if (leader == NULL || leader->head != 0) {
+        return damaged_unit(region, slot);
+    }
+    mqx_store_relaxed(&leader->unit_id, 0); /* read without a lock by mqx_browse_prepared */
     leader->decided_lsn = 0;
     leader->record_count = 0;
     leader->running_crc = 0;
     mqx_store_release(&leader->first_lsn, 0);
     mqx_store_release(&leader->state, MQX_CTX_IDLE);
     mqx_store_release(&leader->leads, MQX_LEADS_NOBODY);
+    return MQX_OK;
 }
 
 int mqx_prepared_end(struct mqx_ending *ending)
 {
     struct mqx_region *region = &ending->store->region;
     const struct mqx_context *leader = mqx_context(region, ending->leader);
-    mqx_check(leader != NULL && ending->claimed == ending->count);
+    MQX_ASSERT(ending->claimed == ending->count);
+    MQX_ASSERT(ending->count > 0);
+    if (leader == NULL) {
+        return damaged_unit(region, ending->leader);
+    }
     int status = append_decision(ending);
     if (status != MQX_OK) {
         return status;
     }
+    MQX_ASSERT(leader->state == MQX_CTX_DECIDED);
     status = mqx_flush_to(ending->store, leader->decided_lsn);
     for (uint32_t i = 0; i < ending->count && status == MQX_OK; i++) {
         status = finish_member(ending->store, ending->members[i].context, ending->commit,
                                &ending->discarded);
     }
-    if (status == MQX_OK) {
-        close_leader(region, ending->leader);
-    }
-    return status;
+    return status == MQX_OK ? close_leader(region, ending->leader) : status;
 }
 
 int mqx_prepared_reap(struct mqx_store *store, uint32_t slot)
 {
     struct mqx_region *region = &store->region;
     const struct mqx_context *leader = mqx_context(region, slot);
-    mqx_check(leader != NULL && leader->leads != MQX_LEADS_NOBODY);
+    MQX_ASSERT(slot != 0);
+    MQX_ASSERT(!mqx_lock_held(region, &region->header->slots_lock));
+    if (leader == NULL || leader->leads == MQX_LEADS_NOBODY) {
+        return damaged_unit(region, slot);
+    }
     uint64_t discarded = 0;
     int status = MQX_OK;
     if (leader->state != MQX_CTX_DECIDED) {
@@ -389,10 +458,7 @@ int mqx_prepared_reap(struct mqx_store *store, uint32_t slot)
             member = next_of(region, slot, member + 1);
         }
     }
-    if (status == MQX_OK) {
-        close_leader(region, slot);
-    }
-    return status;
+    return status == MQX_OK ? close_leader(region, slot) : status;
 }
 
 /* ---- restart ---- */
@@ -410,7 +476,9 @@ int mqx_prepared_restore(struct mqx_store *store, const struct mqx_restored *res
         return status;
     }
     struct mqx_context *unit = mqx_context(region, *out);
-    mqx_check(unit != NULL && unit->xid_listed == 0);
+    MQX_ASSERT(unit != NULL); /* mqx_slot_take has just marked it */
+    MQX_ASSERT(unit->head == 0);
+    MQX_ASSERT(unit->count == 0);
     unit->xid = restored->xid;
     unit->unit_id = restored->unit_id;
     unit->first_lsn = restored->first_lsn;
@@ -425,11 +493,11 @@ int mqx_prepared_restore(struct mqx_store *store, const struct mqx_restored *res
     unit->autocommit = 0;
     unit->puts = unit->gets = unit->nonpersistent = unit->discarded = 0;
     unit->bytes = 0;
-    mqx_xid_table_add(region, *out);
+    status = mqx_xid_table_add(region, *out);
     mqx_undo_commit(lock);
     mqx_lock_drop(region, lock);
     mqx_store_release(&unit->state, MQX_CTX_PREPARED);
-    return MQX_OK;
+    return status;
 }
 
 int mqx_prepared_restore_message(struct mqx_store *store, uint32_t context, uint32_t slot,
@@ -439,14 +507,19 @@ int mqx_prepared_restore_message(struct mqx_store *store, uint32_t context, uint
     struct mqx_context *unit = mqx_context(region, context);
     const struct mqx_message *message = mqx_message(region, slot);
     struct mqx_stripe_guard guard;
-    mqx_check(unit != NULL && message != NULL);
+    MQX_ASSERT(state == MQX_MSG_PUT || state == MQX_MSG_GOT);
+    if (unit == NULL || message == NULL || mqx_object(region, message->object) == NULL) {
+        return mqx_region_damage(region, "a message of a prepared unit", slot);
+    }
     int status = mqx_stripe_guard_take(region, message->object, &guard);
     if (status != MQX_OK) {
         return status;
     }
+    MQX_ASSERT(message->state == MQX_MSG_AVAILABLE); /* as mqx_queue_load() left it */
     mqx_queue_claim(&guard, mqx_object(region, message->object), slot, state, context);
     mqx_stripe_guard_commit(&guard);
     mqx_stripe_guard_drop(&guard);
+    MQX_ASSERT(unit->tail == slot);
     unit->puts += state == MQX_MSG_PUT;
     unit->gets += state == MQX_MSG_GOT;
     unit->nonpersistent += (message->flags & (MQX_MSGF_TAKEN | MQX_MSGF_VOLATILE)) != 0;

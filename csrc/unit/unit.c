@@ -1,35 +1,61 @@
 /*
- * unit.c - units of work. See unit.h for states and order.
+ * unit.c - units of work. See unit.h for terms, states, invariants and locks.
  */
 #include "unit/unit.h"
 
-#include "catalog/catalog.h"
+#include "base/assert.h"
 #include "base/error.h"
-#include "os/host_info.h"
+#include "catalog/catalog_delete.h"
+#include "region/damage.h"
 #include "unit/xid_table.h"
 
-#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    RECORD_MAX = 256,       /* bytes of a GET or COMMIT record, at the most */
+    COUNTS_A_RECORD = 2048, /* BackoutCounts in a BACKOUT record */
+    LONG_UNIT_TENTHS = 8,   /* of the allowed journal: rule 12 */
+};
+
+static int damaged_context(const struct mqx_store *store, uint32_t slot)
+{
+    return mqx_region_damage(&store->region, "the context of a unit of work", slot);
+}
+
+/* Does the context hold nothing of a unit? Its owner asks, or a process that repairs it. */
+static bool is_empty(const struct mqx_context *unit)
+{
+    MQX_ASSERT(unit != NULL);
+    return unit->head == 0 && unit->count == 0;
+}
 
 void mqx_unit_begin(struct mqx_store *store, uint32_t slot)
 {
     struct mqx_context *unit = mqx_context(&store->region, slot);
-    mqx_check(unit != NULL);
-    mqx_check(unit->state == MQX_CTX_IDLE || unit->state == MQX_CTX_ACTIVE);
+    MQX_ASSERT(slot != 0);
+    if (MQX_UNLIKELY(unit == NULL)) {
+        (void)damaged_context(store, slot);
+        return;
+    }
     if (unit->state == MQX_CTX_ACTIVE) {
         return;
     }
-    mqx_check(unit->head == 0 && unit->first_lsn == 0);
+    if (MQX_UNLIKELY(unit->state != MQX_CTX_IDLE || unit->head != 0 || unit->first_lsn != 0)) {
+        (void)damaged_context(store, slot);
+        return;
+    }
     unit->started_us = store->io->ops->now_us(store->io);
     unit->thread = mqx_thread_id();
     mqx_store_release(&unit->must_back_out, 0);
     mqx_store_release(&unit->state, MQX_CTX_ACTIVE);
 }
 
-/* Back to IDLE: everything is done, nothing of the unit is left anywhere. */
+/* Back to IDLE: nothing of the unit is left in the region (invariant 4). */
 static void reset_unit(struct mqx_context *unit)
 {
-    mqx_check(unit->head == 0);
-    mqx_check(unit->count == 0);
+    MQX_ASSERT(is_empty(unit));
+    MQX_ASSERT(unit->state == MQX_CTX_DECIDED || unit->state == MQX_CTX_BACKING_OUT);
     unit->unit_id = 0;
     unit->decided_lsn = 0;
     unit->record_count = 0;
@@ -39,25 +65,38 @@ static void reset_unit(struct mqx_context *unit)
     mqx_store_release(&unit->state, MQX_CTX_IDLE);
 }
 
-/* A unit whose owner died just before it was prepared may have an xid already. */
-static int close_unit(struct mqx_store *store, uint32_t slot)
+/* Ends a unit whose messages have been rolled. One whose process died just before it was prepared
+ * may have its xid listed. */
+static int end_unit(struct mqx_store *store, uint32_t slot)
 {
     struct mqx_context *unit = mqx_context(&store->region, slot);
+    MQX_ASSERT(unit != NULL);
+    if (MQX_UNLIKELY(!is_empty(unit))) {
+        return damaged_context(store, slot);
+    }
     const int status =
         MQX_UNLIKELY(unit->xid_listed != 0) ? mqx_xid_table_remove(&store->region, slot) : MQX_OK;
     if (MQX_LIKELY(status == MQX_OK)) {
+        MQX_ASSERT(unit->xid_listed == 0);
         reset_unit(unit);
     }
     return status;
 }
 
+/* ---- records ---- */
+
 uint64_t mqx_unit_id(struct mqx_store *store, uint32_t slot)
 {
     struct mqx_context *unit = mqx_context(&store->region, slot);
-    mqx_check(unit != NULL);
+    MQX_ASSERT(slot != 0);
+    if (MQX_UNLIKELY(unit == NULL)) {
+        (void)damaged_context(store, slot);
+        return 0;
+    }
     if (unit->unit_id == 0) {
         unit->unit_id = mqx_journal_unit_id(store);
     }
+    MQX_ASSERT(unit->unit_id != 0);
     return unit->unit_id;
 }
 
@@ -71,6 +110,9 @@ int mqx_unit_append(struct mqx_store *store, uint32_t slot, const unsigned char 
         .context = slot,
         .message = message,
     };
+    MQX_ASSERT((uintptr_t)record % 8 == 0);
+    MQX_ASSERT(length != 0);
+    MQX_ASSERT(length % 8 == 0);
     return mqx_journal_append(store, &append);
 }
 
@@ -78,112 +120,135 @@ uint32_t mqx_unit_encode_get(struct mqx_store *store, uint32_t context, uint32_t
                              unsigned char *to)
 {
     const struct mqx_message *message = mqx_message(&store->region, slot);
-    mqx_check(message != NULL && message->unit == context);
+    const struct mqx_object *queue =
+        message == NULL ? NULL : mqx_object(&store->region, message->object);
+    MQX_ASSERT((uintptr_t)to % 8 == 0);
+    if (MQX_UNLIKELY(queue == NULL || message->unit != context)) {
+        (void)mqx_region_damage(&store->region, "a message that a unit has got", slot);
+        return 0;
+    }
     const struct mqx_record_head head = {
         .type = PS_REC_GET,
         .flags = decides ? PS_FLAG_COMMITS : 0,
         .unit_id = mqx_unit_id(store, context),
         .object = message->object,
-        .object_gen = mqx_object(&store->region, message->object)->generation,
+        .object_gen = queue->generation,
         .number = message->number,
     };
-    return mqx_encode_plain(to, &head);
+    const uint32_t length = mqx_encode_plain(to, &head);
+    MQX_ASSERT(length <= RECORD_MAX);
+    return length;
 }
 
 int mqx_unit_log_get(struct mqx_store *store, uint32_t context, uint32_t slot, bool decides)
 {
-    unsigned char *record = mqx_scratch(256);
+    unsigned char *record = mqx_scratch(RECORD_MAX);
+    MQX_ASSERT(context != 0);
+    MQX_ASSERT(slot != 0);
     if (record == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a GET record");
     }
     const uint32_t length = mqx_unit_encode_get(store, context, slot, decides, record);
+    if (MQX_UNLIKELY(length == 0)) {
+        return mqx_region_stop_reason(&store->region);
+    }
     return mqx_unit_append(store, context, record, length, decides ? MQX_APPEND_DECIDES : 0u, 0);
 }
 
-/* ---- forward and back: what happens to the first message of the list, in one lock hold ---- */
+/* ---- rolling: what happens to the first message of the list, in one lock hold ---- */
 
-/* One message; true when the list moved on (a long chain is freed in several calls). */
-static bool step_one(struct mqx_stripe_guard *guard, uint32_t context, bool forward,
-                     struct mqx_wakes *wakes)
+/* One message, or a part of its chain: then it stays the first of the list and comes again. */
+static int roll_message(struct mqx_stripe_guard *guard, uint32_t context, bool forward,
+                        struct mqx_wakes *wakes)
 {
-    const struct mqx_context *unit = mqx_context(guard->region, context);
+    struct mqx_context *unit = mqx_context(guard->region, context);
     const uint32_t slot = unit->head;
     const struct mqx_message *message = mqx_message(guard->region, slot);
-    struct mqx_object *queue = mqx_object(guard->region, message->object);
-    const uint32_t object = message->object;
+    const uint32_t object = message == NULL ? 0 : message->object;
+    struct mqx_object *queue = mqx_object(guard->region, object);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
+    if (MQX_UNLIKELY(queue == NULL ||
+                     (message->state != MQX_MSG_PUT && message->state != MQX_MSG_GOT &&
+                      message->state != MQX_MSG_GONE))) {
+        return mqx_region_damage(guard->region, "a message of a unit of work", slot);
+    }
+    const bool got = message->state == MQX_MSG_GOT;
     const bool back = message->state == MQX_MSG_GOT && (message->flags & MQX_MSGF_TAKEN) == 0;
     const bool shown = forward ? message->state == MQX_MSG_PUT : back;
-    bool pinned = false, moved = true;
-    mqx_check(queue != NULL);
     if (MQX_UNLIKELY(mqx_load_relaxed(&queue->state) == MQX_OBJ_DELETING)) {
-        mqx_store_relaxed(&mqx_context(guard->region, context)->deleted, object);
+        mqx_store_relaxed(&unit->deleted, object);
     }
     if (shown) {
         mqx_unit_pop(guard, context);
         mqx_queue_show(guard, queue, slot, forward || unit->autocommit ? 0 : 1);
     } else {
-        const bool got = message->state == MQX_MSG_GOT;
-        moved = mqx_queue_remove(guard, queue, slot, context, &pinned) || pinned;
+        bool pinned = false;
+        const bool moved = mqx_queue_remove(guard, queue, slot, context, &pinned) || pinned;
         queue->get_count += got && forward;
         if (MQX_UNLIKELY(got && !forward && moved)) {
-            struct mqx_context *loser = mqx_context(guard->region, context);
-            mqx_guard_store32(guard, &loser->discarded, loser->discarded + 1);
+            mqx_guard_store32(guard, &unit->discarded, unit->discarded + 1);
         }
+        MQX_ASSERT(!moved || unit->head != slot || mqx_region_stopped(guard->region) != 0);
     }
     mqx_stripe_guard_commit(guard);
     if (shown && queue->waiters != 0) {
         mqx_wait_list_pick(guard, object, slot, wakes);
     }
-    return moved;
+    return MQX_OK;
 }
 
-/* Handles messages from the head on that belong to the same stripe, at most 64. */
-static int step_many(struct mqx_store *store, uint32_t context, bool forward)
+/* One lock hold: messages from the head on that belong to the same stripe, at most 64. */
+static int roll_stripe(struct mqx_store *store, uint32_t context, bool forward)
 {
     struct mqx_region *region = &store->region;
     const struct mqx_context *unit = mqx_context(region, context);
     const struct mqx_message *message = mqx_message(region, unit->head);
     struct mqx_wakes wakes = {.count = 0};
     struct mqx_stripe_guard guard;
+    MQX_ASSERT(unit->head != 0);
+    MQX_ASSERT(unit->state != MQX_CTX_ACTIVE);
     if (message == NULL || mqx_object(region, message->object) == NULL) {
-        mqx_region_stop(region, MQX_STOP_BROKEN);
-        return mqx_fail(MQRC_CONNECTION_BROKEN, "unit of context %u names message %u, which is not "
-                        "there", context, unit->head);
+        return mqx_region_damage(region, "a message of a unit of work", unit->head);
     }
     int status = mqx_stripe_guard_take(region, message->object, &guard);
     if (status != MQX_OK) {
         return status;
     }
-    for (int i = 0; i < MQX_LOCKED_STEPS_MAX && unit->head != 0; i++) {
+    for (int i = 0; i < MQX_LOCKED_STEPS_MAX && unit->head != 0 && status == MQX_OK; i++) {
         message = mqx_message(region, unit->head);
-        if (message == NULL || mqx_stripe_of(region, message->object) != guard.stripe) {
+        if (message == NULL || mqx_stripe_of(region, message->object) != guard.stripe ||
+            wakes.count >= MQX_LOCKED_STEPS_MAX) {
             break;
         }
-        if (wakes.count >= MQX_LOCKED_STEPS_MAX) {
-            break;
-        }
-        (void)step_one(&guard, context, forward, &wakes);
+        status = roll_message(&guard, context, forward, &wakes);
     }
+    MQX_ASSERT(wakes.count <= MQX_ARRAY_COUNT(wakes.context));
     mqx_stripe_guard_drop(&guard);
     mqx_wait_list_wake(region, &wakes);
-    return MQX_OK;
-}
-
-static int step_all(struct mqx_store *store, uint32_t context, bool forward)
-{
-    const struct mqx_context *unit = mqx_context(&store->region, context);
-    int status = MQX_OK;
-    while (status == MQX_OK && unit->head != 0) {
-        status = step_many(store, context, forward);
-    }
     return status;
 }
 
-/* The unit is over: a deleted queue of which it held a message may be gone now. Several: the
- * maintenance sees to the others. */
-static int end_deleted(struct mqx_store *store, struct mqx_context *unit)
+static int roll_all(struct mqx_store *store, uint32_t context, bool forward)
+{
+    const struct mqx_context *unit = mqx_context(&store->region, context);
+    int status = MQX_OK;
+    MQX_ASSERT(unit != NULL);
+    MQX_ASSERT(unit->state != MQX_CTX_IDLE);
+    while (status == MQX_OK && unit->head != 0) {
+        status = roll_stripe(store, context, forward);
+    }
+    MQX_ASSERT(status != MQX_OK || unit->head == 0);
+    return status;
+}
+
+/* Goes on with the deletion of a deleted queue of which the unit held a message. Of several, the
+ * maintenance thread finishes the others. */
+static int finish_deleted_queue(struct mqx_store *store, struct mqx_context *unit)
 {
     const uint32_t object = mqx_load_relaxed(&unit->deleted);
+    MQX_ASSERT(unit->state == MQX_CTX_IDLE);
+    MQX_ASSERT(unit->first_lsn == 0);
     if (MQX_LIKELY(object == 0)) {
         return MQX_OK;
     }
@@ -194,19 +259,23 @@ static int end_deleted(struct mqx_store *store, struct mqx_context *unit)
 int mqx_unit_finish(struct mqx_store *store, uint32_t context)
 {
     struct mqx_context *unit = mqx_context(&store->region, context);
-    mqx_check(unit != NULL && unit->state == MQX_CTX_DECIDED);
+    MQX_ASSERT(context != 0);
+    if (MQX_UNLIKELY(unit == NULL || unit->state != MQX_CTX_DECIDED)) {
+        return damaged_context(store, context);
+    }
     int status = MQX_OK;
     if (unit->decided_lsn != 0) {
         status = mqx_flush_to(store, unit->decided_lsn);
     }
     if (status == MQX_OK) {
-        status = step_all(store, context, true);
+        status = roll_all(store, context, true);
     }
     if (status == MQX_OK) {
-        status = close_unit(store, context);
+        status = end_unit(store, context);
     }
     if (status == MQX_OK) {
-        status = end_deleted(store, unit);
+        MQX_ASSERT(unit->decided_lsn == 0);
+        status = finish_deleted_queue(store, unit);
     }
     return status;
 }
@@ -216,7 +285,9 @@ int mqx_unit_finish(struct mqx_store *store, uint32_t context)
 static int append_commit(struct mqx_store *store, uint32_t context)
 {
     const struct mqx_context *unit = mqx_context(&store->region, context);
-    unsigned char *record = mqx_scratch(256);
+    unsigned char *record = mqx_scratch(RECORD_MAX);
+    MQX_ASSERT(unit->first_lsn != 0);
+    MQX_ASSERT(unit->unit_id != 0);
     if (record == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a COMMIT record");
     }
@@ -227,17 +298,23 @@ static int append_commit(struct mqx_store *store, uint32_t context)
         .running_crc = unit->running_crc,
     };
     const uint32_t length = mqx_encode_commit(record, &head, &commit);
+    MQX_ASSERT(length <= RECORD_MAX);
     return mqx_unit_append(store, context, record, length, MQX_APPEND_DECIDES, 0);
 }
 
 int mqx_unit_commit(struct mqx_store *store, uint32_t context)
 {
     struct mqx_context *unit = mqx_context(&store->region, context);
-    mqx_check(unit != NULL);
+    MQX_ASSERT(context != 0);
+    if (MQX_UNLIKELY(unit == NULL)) {
+        return damaged_context(store, context);
+    }
     if (unit->state == MQX_CTX_IDLE) {
         return MQX_OK;
     }
-    mqx_check(unit->state == MQX_CTX_ACTIVE);
+    if (MQX_UNLIKELY(unit->state != MQX_CTX_ACTIVE)) {
+        return damaged_context(store, context);
+    }
     if (mqx_load_acquire(&unit->must_back_out) != 0) {
         int status = mqx_unit_backout(store, context);
         return status != MQX_OK
@@ -253,63 +330,84 @@ int mqx_unit_commit(struct mqx_store *store, uint32_t context)
     } else {
         mqx_store_release(&unit->state, MQX_CTX_DECIDED);
     }
+    MQX_ASSERT(unit->state == MQX_CTX_DECIDED);
     return mqx_unit_finish(store, context);
 }
 
 /* ---- backout ---- */
 
-enum { COUNTS_A_RECORD = 2048 };
+struct counting { /* of the new BackoutCounts of a unit, a record at a time */
+    uint32_t slot;   /* next message of the list */
+    uint32_t left;   /* messages that the list can still have */
+};
 
-/* The new BackoutCounts of the persistent messages that the unit had got, from `slot` on. */
-static uint32_t collect_counts(const struct mqx_store *store, uint32_t *slot, bool single,
-                               struct ps_count *out)
+/* The counts of the persistent messages that the unit had got, for one record. The list is the
+ * unit's own: no lock is needed. */
+static int collect_counts(const struct mqx_region *region, struct counting *counting,
+                          bool autocommit, struct ps_count *out, uint32_t *out_count)
 {
-    const struct mqx_message *message = mqx_message(&store->region, *slot);
     uint32_t n = 0;
-    while (message != NULL && n < COUNTS_A_RECORD) {
-        if (!single && message->state == MQX_MSG_GOT &&
+    MQX_ASSERT(out != NULL);
+    for (; counting->slot != 0 && n < COUNTS_A_RECORD; counting->left--) {
+        const struct mqx_message *message = mqx_message(region, counting->slot);
+        if (message == NULL || counting->left == 0) {
+            return mqx_region_damage(region, "the list of a unit of work, message", counting->slot);
+        }
+        if (!autocommit && message->state == MQX_MSG_GOT &&
             (message->flags & MQX_MSGF_PERSISTENT) != 0) {
             out[n++] = (struct ps_count){.identity = message->number,
                                          .object = message->object,
                                          .count = message->backout_count + 1};
         }
-        *slot = message->unit_next;
-        message = mqx_message(&store->region, *slot);
+        counting->slot = message->unit_next;
     }
-    return n;
+    *out_count = n;
+    MQX_ASSERT(n <= COUNTS_A_RECORD);
+    return MQX_OK;
 }
 
-/* BACKOUT records ride with the next flush; losing them costs counts, never messages (rule 46). */
+/* BACKOUT records are written with the next flush; losing them costs counts, never messages (rule
+ * 46). */
 static int append_backout(struct mqx_store *store, uint32_t context)
 {
     const struct mqx_context *unit = mqx_context(&store->region, context);
     const uint32_t most = COUNTS_A_RECORD * (uint32_t)sizeof(struct ps_count);
-    unsigned char *record = mqx_scratch(2 * (size_t)most + 256);
+    unsigned char *record = mqx_scratch(2 * (size_t)most + RECORD_MAX);
+    MQX_ASSERT(unit != NULL);
     const struct mqx_record_head head = {.type = PS_REC_BACKOUT, .unit_id = unit->unit_id};
-    uint32_t slot = unit->head;
+    struct counting counting = {unit->head, unit->count};
     if (record == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a BACKOUT record");
     }
-    struct ps_count *counts = (struct ps_count *)(void *)(record + most + 256);
+    struct ps_count *counts = (struct ps_count *)(void *)(record + most + RECORD_MAX);
     do {
-        const uint32_t n = collect_counts(store, &slot, unit->autocommit != 0, counts);
-        const uint32_t length = mqx_encode_counts(record, &head, counts, n);
-        int status = mqx_unit_append(store, context, record, length, 0, 0);
+        uint32_t n = 0;
+        int status = collect_counts(&store->region, &counting, unit->single != 0, counts, &n);
+        if (status == MQX_OK) {
+            const uint32_t length = mqx_encode_counts(record, &head, counts, n);
+            MQX_ASSERT(length <= most + RECORD_MAX);
+            status = mqx_unit_append(store, context, record, length, 0, 0);
+        }
         if (status != MQX_OK) {
             return status;
         }
-    } while (slot != 0);
+    } while (counting.slot != 0);
     return MQX_OK;
 }
 
 int mqx_unit_backout(struct mqx_store *store, uint32_t context)
 {
     struct mqx_context *unit = mqx_context(&store->region, context);
-    mqx_check(unit != NULL);
+    MQX_ASSERT(context != 0);
+    if (MQX_UNLIKELY(unit == NULL)) {
+        return damaged_context(store, context);
+    }
     if (unit->state == MQX_CTX_IDLE) {
         return MQX_OK;
     }
-    mqx_check(unit->state == MQX_CTX_ACTIVE || unit->state == MQX_CTX_BACKING_OUT);
+    if (MQX_UNLIKELY(unit->state != MQX_CTX_ACTIVE && unit->state != MQX_CTX_BACKING_OUT)) {
+        return damaged_context(store, context);
+    }
     if (unit->state == MQX_CTX_ACTIVE && unit->first_lsn != 0) {
         int status = append_backout(store, context);
         if (status != MQX_OK) {
@@ -317,12 +415,12 @@ int mqx_unit_backout(struct mqx_store *store, uint32_t context)
         }
     }
     mqx_store_release(&unit->state, MQX_CTX_BACKING_OUT);
-    int status = step_all(store, context, false);
+    int status = roll_all(store, context, false);
     if (status == MQX_OK) {
-        status = close_unit(store, context);
+        status = end_unit(store, context);
     }
     if (status == MQX_OK) {
-        status = end_deleted(store, unit);
+        status = finish_deleted_queue(store, unit);
     }
     return status;
 }
@@ -330,45 +428,85 @@ int mqx_unit_backout(struct mqx_store *store, uint32_t context)
 int mqx_unit_roll(struct mqx_store *store, uint32_t context, bool forward)
 {
     const struct mqx_context *unit = mqx_context(&store->region, context);
-    mqx_check(unit != NULL && unit->state == MQX_CTX_PREPARED);
+    MQX_ASSERT(context != 0);
+    if (MQX_UNLIKELY(unit == NULL || unit->state != MQX_CTX_PREPARED)) {
+        return damaged_context(store, context);
+    }
     if (!forward && unit->head != 0) { /* it is decided: counts that get lost cost no message */
         mqx_ignore(append_backout(store, context));
     }
-    return step_all(store, context, forward);
+    return roll_all(store, context, forward);
 }
 
-/* ---- taking one call back ---- */
+/* ---- undoing one call ---- */
 
-/* Stores that take `slot` out of the list wherever it is (the newest, as a rule). */
-static void unlink_from_unit(struct mqx_stripe_guard *guard, uint32_t context, uint32_t slot)
+/* Stores that take `slot` out of the list wherever it is (the newest, as a rule). Left open. */
+static int unlink_from_unit(struct mqx_stripe_guard *guard, uint32_t context, uint32_t slot)
 {
     struct mqx_context *unit = mqx_context(guard->region, context);
-    uint32_t before = 0, at = unit->head;
-    for (uint32_t i = 0; at != slot && i < unit->count; i++) {
-        const struct mqx_message *message = mqx_message(guard->region, at);
-        mqx_check(message != NULL);
+    const struct mqx_message *message = mqx_message(guard->region, slot);
+    uint32_t before = 0, at = unit == NULL ? 0 : unit->head;
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    MQX_ASSERT(slot != 0);
+    for (uint32_t i = 0; at != 0 && at != slot && i < unit->count; i++) {
+        const struct mqx_message *other = mqx_message(guard->region, at);
         before = at;
-        at = message->unit_next;
+        at = other == NULL ? 0 : other->unit_next;
     }
-    mqx_check(at == slot);
+    if (MQX_UNLIKELY(at != slot || message == NULL || unit->count == 0)) {
+        return mqx_region_damage(guard->region, "the list of a unit of work, message", slot);
+    }
     struct mqx_message *previous = mqx_message(guard->region, before);
     mqx_guard_store32(guard, previous != NULL ? &previous->unit_next : &unit->head,
-                      mqx_message(guard->region, slot)->unit_next);
+                      message->unit_next);
     if (unit->tail == slot) {
         mqx_guard_store32(guard, &unit->tail, before);
     }
     mqx_guard_store32(guard, &unit->count, unit->count - 1);
+    return MQX_OK;
 }
 
-/* The message is the context's to remove from here on, in as many steps as it takes. */
-static void take_in_hand(struct mqx_stripe_guard *guard, uint32_t context, uint32_t object,
-                         uint32_t slot)
+/* Makes a message that is in no list the context's pending reference, as a pin: releasing it
+ * removes the message, in as many steps as it takes. Left open. */
+static int set_pending_removal(struct mqx_stripe_guard *guard, uint32_t context, uint32_t object,
+                               uint32_t slot)
 {
     struct mqx_context *unit = mqx_context(guard->region, context);
-    mqx_check(unit->pending_kind == MQX_PENDING_NONE);
-    mqx_guard_store32(guard, &unit->pending_ref, slot);
+    MQX_ASSERT(unit != NULL);
+    MQX_ASSERT(slot != 0);
+    if (MQX_UNLIKELY(unit->pending_kind != MQX_PENDING_NONE)) {
+        return mqx_region_damage(guard->region, "the pending reference of a context", context);
+    }
+    mqx_guard_store32(guard, &unit->hand, slot);
     mqx_guard_store32(guard, &unit->pending_object, object);
     mqx_guard_store32(guard, &unit->pending_kind, MQX_PENDING_PINNED);
+    return MQX_OK;
+}
+
+/* Under the stripe's lock. On failure the micro-transaction has been rolled back. */
+static int undo_locked(struct mqx_stripe_guard *guard, uint32_t context, uint32_t object,
+                       uint32_t slot, struct mqx_wakes *wakes)
+{
+    const struct mqx_message *message = mqx_message(guard->region, slot);
+    MQX_ASSERT(message != NULL);
+    MQX_ASSERT(mqx_stripe_of(guard->region, object) == guard->stripe);
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
+    const bool got = message->state == MQX_MSG_GOT;
+    int status = unlink_from_unit(guard, context, slot);
+    if (status == MQX_OK && got) {
+        mqx_queue_show(guard, mqx_object(guard->region, object), slot, 0);
+    } else if (status == MQX_OK) {
+        status = set_pending_removal(guard, context, object, slot);
+    }
+    if (status != MQX_OK) {
+        mqx_stripe_guard_rollback(guard);
+        return status;
+    }
+    mqx_stripe_guard_commit(guard);
+    if (got) {
+        mqx_wait_list_pick(guard, object, slot, wakes);
+    }
+    return MQX_OK;
 }
 
 int mqx_unit_undo(struct mqx_store *store, uint32_t context, uint32_t slot)
@@ -377,34 +515,30 @@ int mqx_unit_undo(struct mqx_store *store, uint32_t context, uint32_t slot)
     const struct mqx_message *message = mqx_message(region, slot);
     struct mqx_wakes wakes = {.count = 0};
     struct mqx_stripe_guard guard;
-    mqx_check(message != NULL);
+    MQX_ASSERT(context != 0);
+    if (MQX_UNLIKELY(message == NULL || mqx_object(region, message->object) == NULL)) {
+        return mqx_region_damage(region, "a message of a unit of work", slot);
+    }
     const uint32_t object = message->object;
     int status = mqx_stripe_guard_take(region, object, &guard);
     if (status != MQX_OK) {
         return status;
     }
-    unlink_from_unit(&guard, context, slot);
-    if (message->state == MQX_MSG_GOT) {
-        mqx_queue_show(&guard, mqx_object(region, object), slot, 0);
-        mqx_stripe_guard_commit(&guard);
-        mqx_wait_list_pick(&guard, object, slot, &wakes);
-    } else {
-        take_in_hand(&guard, context, object, slot);
-        mqx_stripe_guard_commit(&guard);
-    }
+    status = undo_locked(&guard, context, object, slot, &wakes);
     mqx_stripe_guard_drop(&guard);
     mqx_wait_list_wake(region, &wakes);
-    return mqx_pending_release(store, context);
+    return status != MQX_OK ? status : mqx_pending_release(store, context);
 }
 
-/* ---- units that hold the journal for too long ---- */
+/* ---- units that keep the journal from being recycled for too long ---- */
 
 void mqx_unit_mark_long(struct mqx_store *store, uint32_t *out_count)
 {
     const struct mqx_region *region = &store->region;
     const uint64_t tail = mqx_load_relaxed(&region->journal->tail);
-    const uint64_t most = region->journal->limit / 10 * 8;
+    const uint64_t most = region->journal->limit / 10 * LONG_UNIT_TENTHS;
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    MQX_ASSERT(out_count != NULL);
     *out_count = 0;
     for (uint32_t slot = 1; slot < used; slot++) {
         struct mqx_context *unit = mqx_context(region, slot);
@@ -415,30 +549,39 @@ void mqx_unit_mark_long(struct mqx_store *store, uint32_t *out_count)
             *out_count += 1;
         }
     }
+    MQX_ASSERT(*out_count <= used);
 }
 
-/* ---- what a context has in hand ---- */
+/* ---- pending references ---- */
 
 void mqx_pending_pin(struct mqx_stripe_guard *guard, uint32_t context, uint32_t object,
                      uint32_t slot)
 {
-    struct mqx_context *hand = mqx_context(guard->region, context);
+    struct mqx_context *owner = mqx_context(guard->region, context);
     struct mqx_message *message = mqx_message(guard->region, slot);
-    mqx_check(hand != NULL && hand->pending_kind == MQX_PENDING_NONE);
-    mqx_check(message != NULL && message->pins < UINT8_MAX);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    MQX_ASSERT(mqx_stripe_of(guard->region, object) == guard->stripe);
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
+    if (MQX_UNLIKELY(owner == NULL || owner->pending_kind != MQX_PENDING_NONE || message == NULL ||
+                     message->pins == UINT8_MAX)) {
+        (void)mqx_region_damage(guard->region, "a message to be pinned", slot);
+        return;
+    }
     mqx_guard_store8(guard, &message->pins, (uint8_t)(message->pins + 1));
-    mqx_guard_store32(guard, &hand->pending_ref, slot);
-    mqx_guard_store32(guard, &hand->pending_object, object);
-    mqx_guard_store32(guard, &hand->pending_kind, MQX_PENDING_PINNED);
+    mqx_guard_store32(guard, &owner->hand, slot);
+    mqx_guard_store32(guard, &owner->pending_object, object);
+    mqx_guard_store32(guard, &owner->pending_kind, MQX_PENDING_PINNED);
     mqx_stripe_guard_commit(guard);
 }
 
-/* A reserved entry that never reached its queue: blocks back, entry back. */
+/* A reserved entry that was never linked into its queue: blocks back, entry back. */
 static void free_reserved(struct mqx_stripe_guard *guard, struct mqx_context *context,
                           uint32_t slot)
 {
     struct mqx_message *message = mqx_message(guard->region, slot);
     bool done = message == NULL || message->state != MQX_MSG_RESERVED;
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
+    MQX_ASSERT(context->pending_kind == MQX_PENDING_RESERVED);
     while (!done) {
         done = mqx_body_free_step(guard, message);
         if (done) {
@@ -449,36 +592,44 @@ static void free_reserved(struct mqx_stripe_guard *guard, struct mqx_context *co
     }
 }
 
-/* A pin ends; the last pin of a message that is gone removes it. */
-static void free_pin(struct mqx_stripe_guard *guard, struct mqx_context *context, uint32_t slot)
+/* Ends a pin; the last pin of a message that is gone removes it. */
+static int free_pin(struct mqx_stripe_guard *guard, struct mqx_context *context, uint32_t slot)
 {
     struct mqx_message *message = mqx_message(guard->region, slot);
     struct mqx_object *queue = mqx_object(guard->region, context->pending_object);
     bool pinned = false, done = false;
-    mqx_check(message != NULL && queue != NULL);
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
+    MQX_ASSERT(context->pending_kind == MQX_PENDING_PINNED);
+    if (MQX_UNLIKELY(message == NULL || queue == NULL)) {
+        return mqx_region_damage(guard->region, "a pinned message", slot);
+    }
     if (message->pins > 0) {
         mqx_guard_store8(guard, &message->pins, (uint8_t)(message->pins - 1));
         if (message->state != MQX_MSG_GONE || message->pins != 0) {
             mqx_guard_store32(guard, &context->pending_kind, MQX_PENDING_NONE);
             mqx_stripe_guard_commit(guard);
-            return;
+            return MQX_OK;
         }
         mqx_stripe_guard_commit(guard);
     }
-    while (!done) {
+    while (!done && !pinned) {
         done = mqx_queue_remove(guard, queue, slot, 0, &pinned);
         if (done) {
             mqx_guard_store32(guard, &context->pending_kind, MQX_PENDING_NONE);
         }
         mqx_stripe_guard_commit(guard);
     }
+    return MQX_OK;
 }
 
 int mqx_pending_release(struct mqx_store *store, uint32_t slot)
 {
     struct mqx_context *context = mqx_context(&store->region, slot);
     struct mqx_stripe_guard guard;
-    mqx_check(context != NULL);
+    MQX_ASSERT(slot != 0);
+    if (MQX_UNLIKELY(context == NULL)) {
+        return damaged_context(store, slot);
+    }
     if (context->pending_kind != MQX_PENDING_RESERVED &&
         context->pending_kind != MQX_PENDING_PINNED) {
         return MQX_OK;
@@ -490,9 +641,9 @@ int mqx_pending_release(struct mqx_store *store, uint32_t slot)
     if (context->pending_kind == MQX_PENDING_RESERVED) {
         free_reserved(&guard, context, context->pending_ref);
     } else if (context->pending_kind == MQX_PENDING_PINNED) {
-        free_pin(&guard, context, context->pending_ref);
+        status = free_pin(&guard, context, context->hand);
     }
     mqx_store_release(&context->pending_kind, MQX_PENDING_NONE);
     mqx_stripe_guard_drop(&guard);
-    return MQX_OK;
+    return status;
 }

@@ -194,7 +194,7 @@ PREPARED = (
         "a unit that was ended keeps its name",
         "c/prepared",
         "unit/prepared.c",
-        "    mqx_xid_table_take_off(region, slot);\n    SET32",
+        "    status = mqx_xid_table_take_off(region, slot);\n    SET32",
         "    SET32",
     ),
     mutation(
@@ -268,8 +268,8 @@ PREPARED = (
         "non-persistent messages that a backout discards are not counted",
         "c/prepared",
         "unit/unit.c",
-        "mqx_guard_store32(guard, &loser->discarded, loser->discarded + 1);",
-        "mqx_guard_store32(guard, &loser->discarded, loser->discarded);",
+        "mqx_guard_store32(guard, &unit->discarded, unit->discarded + 1);",
+        "mqx_guard_store32(guard, &unit->discarded, unit->discarded);",
     ),
     mutation(
         "messages that a restart has taken come back by a backout",

@@ -101,7 +101,7 @@ static int die_before_the_record(const struct part *part)
     if (mqx_lock_take(region, &region->header->slots_lock) != 0) {
         return 4;
     }
-    mqx_xid_table_add(region, unit->context);
+    CHECK_INT(mqx_xid_table_add(region, unit->context), 0);
     mqx_undo_commit(&region->header->slots_lock);
     mqx_lock_drop(region, &region->header->slots_lock);
     return got.status;

@@ -309,6 +309,54 @@ TEST(a_get_and_a_put_outside_a_unit_neither_join_one_nor_count)
     CHECK_STR(TAKE(q), "(2033)");
 }
 
+/* ---- damage: a reason code, never an abort; the next restart has what was acknowledged ---- */
+
+static int commit_damaged(struct queue *q, void (*damage)(struct mqx_context *context))
+{
+    engine_begin();
+    *q = QUEUE("Q", 0);
+    CHECK_INT(PUT(*q, .text = "kept", .persistent = 1), 0);
+    mqe_unit *unit = engine_unit();
+    CHECK_INT(PUT(*q, .text = "a", .unit = unit, .persistent = 1), 0);
+    CHECK_INT(PUT(*q, .text = "b", .unit = unit, .persistent = 1), 0);
+    damage(mqx_context(engine_region(), unit->context));
+    return mqe_commit(unit);
+}
+
+static void lose_the_head(struct mqx_context *context)
+{
+    context->head = 1u << 30;
+}
+
+static void close_a_circle(struct mqx_context *context)
+{
+    struct mqx_message *last = mqx_message(engine_region(), context->tail);
+    last->unit_next = context->head;
+}
+
+static void take_a_free_entry(struct mqx_context *context)
+{
+    mqx_message(engine_region(), context->head)->state = MQX_MSG_FREE;
+}
+
+static void name_no_queue(struct mqx_context *context)
+{
+    mqx_message(engine_region(), context->head)->object = 1u << 30;
+}
+
+TEST(a_commit_of_a_damaged_list_stops_the_queue_manager_with_a_reason_code)
+{
+    static void (*const damages[])(struct mqx_context *) = {lose_the_head, close_a_circle,
+                                                            take_a_free_entry, name_no_queue};
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(damages); i++) {
+        struct queue q;
+        CHECK(commit_damaged(&q, damages[i]) != 0);
+        CHECK_INT(mqx_region_stopped(engine_region()), MQX_STOP_BROKEN);
+        engine_kill_and_restart();
+        CHECK_STR(drain(engine_find("Q")), "kept a b"); /* the COMMIT record was durable before */
+    }
+}
+
 TEST(the_bed_is_cleared_away)
 {
     engine_end();
