@@ -85,7 +85,7 @@ static int append_image(struct image_writer *writer, const struct mqx_message *m
     int status = record != NULL ? make_room(writer, message->length)
                                 : mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a record");
     if (status == MQX_OK) {
-        status = mqx_queue_read_body(&store->region, message, &d, &ext, writer->body,
+        status = mqx_body_read(&store->region, message, &d, &ext, imaging->body,
                                      message->length);
     }
     const bool pieces = message->length > mqx_piece_bytes(store);

@@ -1,16 +1,23 @@
 /*
  * browse_lock.c - see browse_lock.h.
- *
- * Locks: functions with a hold need the stripe lock of the queue; mqx_handle_unlock takes it.
  */
 #include "queue/browse_lock.h"
 
+#include "base/assert.h"
 #include "queue/wait_list.h"
+#include "region/damage.h"
+
+static MQX_COLD void damaged_lock(const struct mqx_region *region, uint32_t handle_slot)
+{
+    (void)mqx_region_damage(region, "the browse lock of a handle", handle_slot);
+}
 
 /* Is the message the one that the handle, in that slot, has locked? */
 static bool is_locked_by(const struct mqx_message *message, const struct mqx_handle *handle,
                          uint32_t handle_slot)
 {
+    MQX_ASSERT(handle != NULL);
+    MQX_ASSERT(handle_slot != 0);
     return message != NULL && message->state == MQX_MSG_LOCKED && message->unit == handle_slot &&
            message->number == handle->browse_number;
 }
@@ -19,6 +26,7 @@ uint32_t mqx_browse_lock_find(const struct mqx_stripe_guard *guard, uint32_t obj
                               uint32_t handle_slot)
 {
     const struct mqx_handle *handle = mqx_handle(guard->region, handle_slot);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     if (handle == NULL || handle->browse_lock == 0) {
         return 0;
     }
@@ -33,8 +41,12 @@ void mqx_browse_lock_set(struct mqx_stripe_guard *guard, struct mqx_object *queu
 {
     const struct mqx_message *message = mqx_message(guard->region, slot);
     struct mqx_handle *handle = mqx_handle(guard->region, handle_slot);
-    mqx_check(message != NULL);
-    mqx_check(handle != NULL && handle->browse_lock == 0);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
+    if (MQX_UNLIKELY(message == NULL || handle == NULL || handle->browse_lock != 0)) {
+        damaged_lock(guard->region, handle_slot);
+        return;
+    }
     mqx_queue_claim(guard, queue, slot, MQX_MSG_LOCKED, handle_slot);
     mqx_guard_store64(guard, &handle->browse_number, message->number);
     mqx_guard_store32(guard, &handle->browse_lock, slot);
@@ -46,12 +58,16 @@ void mqx_browse_lock_end(struct mqx_stripe_guard *guard, struct mqx_object *queu
 {
     const struct mqx_message *message = mqx_message(guard->region, slot);
     struct mqx_handle *handle = mqx_handle(guard->region, handle_slot);
-    mqx_check(message != NULL);
-    if (MQX_LIKELY(message->state != MQX_MSG_LOCKED)) {
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
+    if (MQX_LIKELY(message != NULL && message->state != MQX_MSG_LOCKED)) {
         return;
     }
-    mqx_check(handle != NULL && handle->browse_lock == slot &&
-              is_locked_by(message, handle, handle_slot));
+    if (MQX_UNLIKELY(handle == NULL || handle->browse_lock != slot ||
+                     !is_locked_by(message, handle, handle_slot))) {
+        damaged_lock(guard->region, handle_slot);
+        return;
+    }
     mqx_queue_show(guard, queue, slot, 0);
     mqx_guard_store32(guard, &handle->browse_lock, 0);
     mqx_stripe_guard_commit(guard);
@@ -62,6 +78,7 @@ bool mqx_handle_unlock(struct mqx_region *region, uint32_t handle_slot)
     struct mqx_handle *handle = mqx_handle(region, handle_slot);
     struct mqx_wakes wakes = {.count = 0};
     struct mqx_stripe_guard guard;
+    MQX_ASSERT(handle_slot != 0);
     if (handle == NULL || mqx_load_relaxed(&handle->browse_lock) == 0) {
         return false;
     }

@@ -1,16 +1,15 @@
 /*
- * id_index.c - the indexes of a queue by MsgId, CorrelId and GroupId. See id_index.h for shape,
- * invariants and locks.
+ * id_index.c - see id_index.h for shape, terms, invariants and locks.
  *
- * Terms
- *   order   the hash of a key; chains are sorted by it. Its top 32 bits, reversed, number the
- *   buckets. limit   no chain or ring is longer than the message entries ever handed out: loops
- *   end there.
+ * Bounds: no chain or ring is longer than the number of message entries that have memory
+ * (limit_of); every loop ends there, on any damage.
  *
  * Fresh memory (lock.h) here: key[k] of a message that is not linked, buckets from bucket_count on.
  * The first is filled by plain stores before the undoable stores that link it.
  */
 #include "queue/id_index.h"
+
+#include "base/assert.h"
 
 #include <string.h>
 
@@ -32,6 +31,7 @@ struct index { /* one index at work */
 
 static inline uint64_t order_of(uint64_t tag, uint32_t placement)
 {
+    MQX_ASSERT(placement <= UINT8_MAX); /* of a message: one byte */
     uint64_t x = tag + (placement + 1) * 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
     x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
@@ -48,15 +48,18 @@ static inline uint32_t reversed(uint32_t x)
 
 static inline uint32_t log_of(uint32_t x)
 {
+    MQX_ASSERT(x != 0);
     return 31u - (uint32_t)__builtin_clz(x);
 }
 
-/* Linear hashing: as many low bits as name a bucket that exists. */
+/* Linear hashing: the largest number of low bits that give a bucket that exists. */
 static inline uint32_t bucket_of(uint64_t order, uint32_t bucket_count)
 {
+    MQX_ASSERT(bucket_count != 0);
     const uint32_t whole = 1u << log_of(bucket_count);
     const uint32_t number = reversed((uint32_t)(order >> 32));
     const uint32_t bucket = number & (2 * whole - 1);
+    MQX_ASSERT(whole <= bucket_count);
     return bucket < bucket_count ? bucket : bucket & (whole - 1);
 }
 
@@ -73,6 +76,8 @@ static inline bool same_key(const struct index *index, const struct mqx_message 
 
 static inline uint8_t flag_of(int k)
 {
+    MQX_ASSERT(k >= 0);
+    MQX_ASSERT(k < MQX_INDEX_COUNT);
     return (uint8_t)(MQX_MSGF_KEY << k);
 }
 
@@ -81,7 +86,7 @@ static uint64_t limit_of(const struct mqx_region *region)
     return region->header->area[MQX_AREA_MESSAGES].capacity / sizeof(struct mqx_message);
 }
 
-/* Where the cell of a block of 16,384 buckets is kept; NULL: damaged. */
+/* The directory's word for a block of 16,384 buckets; NULL: damaged. */
 static uint32_t *directory_entry(const struct mqx_region *region, const struct mqx_id_index *head,
                                  uint32_t block)
 {
@@ -95,6 +100,7 @@ static uint32_t *bucket_at(const struct mqx_region *region, const struct mqx_id_
                            uint32_t bucket)
 {
     uint32_t count = MQX_ID_INDEX_BUCKETS, within = bucket, cell = head->segment[0];
+    MQX_ASSERT(head != NULL);
     if (bucket >= MQX_ID_INDEX_FAR) {
         const uint32_t far = bucket - MQX_ID_INDEX_FAR;
         const uint32_t *entry = directory_entry(region, head, far / MQX_ID_INDEX_BLOCK_BUCKETS);
@@ -108,6 +114,7 @@ static uint32_t *bucket_at(const struct mqx_region *region, const struct mqx_id_
         cell = head->segment[log - BITS_OF_FIRST + 1];
     }
     uint32_t *block = mqx_cells_span(region, cell, count * sizeof(uint32_t));
+    MQX_ASSERT(within < count);
     return block == NULL ? NULL : &block[within];
 }
 
@@ -123,24 +130,26 @@ static bool is_capacity(uint32_t capacity)
 
 static bool head_is_sound(const struct mqx_id_index *head)
 {
+    MQX_ASSERT(head != NULL);
     return head->state >= MQX_ID_INDEX_BUILDING && head->state <= MQX_ID_INDEX_DROPPING &&
            head->bucket_count >= MQX_ID_INDEX_BUCKETS && head->bucket_count <= MQX_ID_INDEX_MAX &&
            (head->capacity >= head->bucket_count || head->state == MQX_ID_INDEX_DROPPING) &&
            is_capacity(head->capacity);
 }
 
-/* False when the index does not exist, or is damaged (then remembered). */
+/* False when the index does not exist, or is damaged. */
 static bool open_any(const struct mqx_region *region, const struct mqx_object *queue, int k,
                      struct index *out)
 {
-    mqx_check(k >= 0 && k < MQX_INDEX_COUNT);
+    MQX_ASSERT(k >= 0);
+    MQX_ASSERT(k < MQX_INDEX_COUNT);
     const uint32_t cell = queue->index[k];
     if (cell == 0) {
         return false;
     }
     struct mqx_id_index *head = mqx_cells_span(region, cell, sizeof *head);
     if (head == NULL || !head_is_sound(head)) {
-        (void)mqx_region_damage(region, "the header of a lookup", cell);
+        (void)mqx_region_damage(region, "the header of an id index", cell);
         return false;
     }
     *out = (struct index){region, queue, head, k};
@@ -157,27 +166,30 @@ static bool open_index(const struct mqx_region *region, const struct mqx_object 
 bool mqx_id_index_ready(const struct mqx_region *region, const struct mqx_object *queue, int k)
 {
     struct index index;
+    MQX_ASSERT(queue != NULL);
     return open_any(region, queue, k, &index) && index.head->state == MQX_ID_INDEX_COMPLETE;
 }
 
 static inline void put_counts(struct mqx_stripe_guard *guard, struct mqx_id_index *head,
                               uint32_t leaders, uint32_t linked)
 {
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     mqx_guard_store_pair(guard, &head->leaders, leaders, linked);
 }
 
 /* ---- chains ---- */
 
-struct spot { /* where a key is in its chain, or would be */
-    uint32_t *from;   /* the word that names `here`: a bucket or the chain word of the one before */
-    uint32_t here;    /* the key's leader, or what would follow it */
-    bool met;         /* `here` is the key's leader */
+struct spot { /* where the leader of a key is in its chain, or would be */
+    uint32_t *from;   /* the word that names `here`: a bucket, or the chain word of a leader */
+    uint32_t here;    /* the key's leader, or the leader that would follow it */
+    bool found;       /* `here` is the key's leader */
 };
 
 static bool find_spot(const struct index *index, uint64_t tag, uint32_t placement,
                       struct spot *out)
 {
     const uint64_t order = order_of(tag, placement), limit = limit_of(index->region);
+    MQX_ASSERT(tag != 0);
     uint32_t *from = bucket_at(index->region, index->head,
                                bucket_of(order, index->head->bucket_count));
     for (uint64_t steps = 0; from != NULL && steps <= limit; steps++) {
@@ -190,21 +202,22 @@ static bool find_spot(const struct index *index, uint64_t tag, uint32_t placemen
             break;
         }
         const uint64_t other = order_at(index, message);
-        out->met = message->tag[index->k] == tag && message->placement == placement;
-        if (out->met || other > order) {
+        out->found = message->tag[index->k] == tag && message->placement == placement;
+        if (out->found || other > order) {
             return true;
         }
         from = &message->key[index->k].chain;
     }
-    (void)mqx_region_damage(index->region, "a bucket of a lookup, order", order);
+    (void)mqx_region_damage(index->region, "a bucket of an id index, order", order);
     return false;
 }
 
-/* One bucket more: the end of its elder's chain moves there. */
+/* One bucket more: the end of the chain of the bucket that is split moves there. */
 static void split(struct mqx_stripe_guard *guard, const struct index *index)
 {
     struct mqx_id_index *head = index->head;
     const uint32_t fresh = head->bucket_count, log = log_of(fresh);
+    MQX_ASSERT(fresh < head->capacity);
     const uint64_t bit = 1ull << (63 - log), limit = limit_of(index->region);
     uint32_t *to = bucket_at(index->region, head, fresh);
     uint32_t *from = bucket_at(index->region, head, fresh - (1u << log));
@@ -223,13 +236,14 @@ static void split(struct mqx_stripe_guard *guard, const struct index *index)
         }
         from = &message->key[index->k].chain;
     }
-    (void)mqx_region_damage(guard->region, "a bucket of a lookup to be split", fresh);
+    (void)mqx_region_damage(guard->region, "a bucket of an id index to be split", fresh);
 }
 
 /* ---- rings ---- */
 
 static bool is_linked(const struct index *index, const struct mqx_message *message)
 {
+    MQX_ASSERT(message != NULL);
     return (message->flags & flag_of(index->k)) != 0;
 }
 
@@ -240,7 +254,8 @@ static uint32_t find_neighbour(const struct index *index, uint32_t leader, uint3
 {
     const struct mqx_region *region = index->region;
     const uint64_t limit = limit_of(region);
-    uint32_t up = leader, down = leader, heap = slot;
+    uint32_t up = leader, down = leader, near_slot = slot; /* the three searches */
+    MQX_ASSERT(leader != 0);
     for (uint64_t steps = 0; steps <= limit; steps++) {
         const struct mqx_message *low = mqx_message(region, up);
         const struct mqx_message *high = mqx_message(region, down);
@@ -261,23 +276,26 @@ static uint32_t find_neighbour(const struct index *index, uint32_t leader, uint3
         }
         up = next;
         down = prev;
-        heap = heap == 0 ? 0 : mqx_priority_index_before(region, index->queue, heap);
-        const struct mqx_message *near = mqx_message(region, heap);
+        near_slot =
+            near_slot == 0 ? 0 : mqx_priority_index_before(region, index->queue, near_slot);
+        const struct mqx_message *near = mqx_message(region, near_slot);
         if (near != NULL && is_linked(index, near) && same_key(index, near, message)) {
-            return heap;
+            return near_slot;
         }
     }
-    (void)mqx_region_damage(index->region, "a ring of a lookup", leader);
+    (void)mqx_region_damage(index->region, "a ring of an id index", leader);
     return 0;
 }
 
-/* `slot` takes the leader's place in front of its ring. */
-static void lead(struct mqx_stripe_guard *guard, const struct index *index, const struct spot *spot,
-                 uint32_t slot, struct mqx_message *message)
+/* `slot` becomes the leader of a ring, in front of the present one. */
+static void set_leader(struct mqx_stripe_guard *guard, const struct index *index,
+                       const struct spot *spot, uint32_t slot, struct mqx_message *message)
 {
     const int k = index->k;
     struct mqx_message *leader = mqx_message(index->region, spot->here);
     struct mqx_message *tail = mqx_message(index->region, leader->key[k].prev);
+    MQX_ASSERT(spot->found);
+    MQX_ASSERT(tail != NULL); /* join_ring() has validated it */
     message->key[k].next = spot->here;
     message->key[k].prev = leader->key[k].prev;
     message->key[k].chain = leader->key[k].chain;
@@ -287,7 +305,7 @@ static void lead(struct mqx_stripe_guard *guard, const struct index *index, cons
     mqx_guard_store32(guard, spot->from, slot);
 }
 
-/* Puts `slot` into the ring whose leader has been met; false: damaged, nothing done. */
+/* Puts `slot` into the ring whose leader has been found; false: damaged, nothing done. */
 static bool join_ring(struct mqx_stripe_guard *guard, const struct index *index,
                       const struct spot *spot, uint32_t slot, struct mqx_message *message)
 {
@@ -295,13 +313,15 @@ static bool join_ring(struct mqx_stripe_guard *guard, const struct index *index,
     const int k = index->k;
     const struct mqx_message *leader = mqx_message(region, spot->here);
     uint32_t before = leader->key[k].prev;
+    MQX_ASSERT(spot->found);
+    MQX_ASSERT(slot != 0);
     const struct mqx_message *tail = mqx_message(region, before);
     if (tail == NULL || tail->key[k].next != spot->here) {
-        (void)mqx_region_damage(guard->region, "the end of a ring of a lookup", before);
+        (void)mqx_region_damage(guard->region, "the end of a ring of an id index", before);
         return false;
     }
     if (message->position < leader->position) {
-        lead(guard, index, spot, slot, message);
+        set_leader(guard, index, spot, slot, message);
         return true;
     }
     if (message->position < tail->position) {
@@ -310,7 +330,7 @@ static bool join_ring(struct mqx_stripe_guard *guard, const struct index *index,
     struct mqx_message *prev = mqx_message(region, before);
     struct mqx_message *next = prev == NULL ? NULL : mqx_message(region, prev->key[k].next);
     if (next == NULL) {
-        (void)mqx_region_damage(guard->region, "a neighbour in a ring of a lookup", before);
+        (void)mqx_region_damage(guard->region, "a neighbour in a ring of an id index", before);
         return false;
     }
     message->key[k].next = prev->key[k].next;
@@ -330,13 +350,14 @@ static bool link_one(struct mqx_stripe_guard *guard, const struct index *index, 
     struct mqx_id_index *head = index->head;
     const int k = index->k;
     struct spot spot;
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     if (is_linked(index, message) || message->tag[k] == 0) {
         return true;
     }
     if (!find_spot(index, message->tag[k], message->placement, &spot)) {
         return false;
     }
-    if (spot.met) {
+    if (spot.found) {
         if (!join_ring(guard, index, &spot, slot, message)) {
             return false;
         }
@@ -359,7 +380,10 @@ void mqx_id_index_link_all(struct mqx_stripe_guard *guard, struct mqx_object *qu
 {
     struct mqx_message *message = mqx_message(guard->region, slot);
     struct index index;
-    mqx_check(message != NULL);
+    if (message == NULL) {
+        (void)mqx_region_damage(guard->region, "a message to be linked by id", slot);
+        return;
+    }
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
         if (open_index(guard->region, queue, k, &index)) {
             (void)link_one(guard, &index, slot, message);
@@ -367,7 +391,7 @@ void mqx_id_index_link_all(struct mqx_stripe_guard *guard, struct mqx_object *qu
     }
 }
 
-/* The leader goes; the next of its ring, if there is one, takes its place in the chain. */
+/* Takes a leader out; the next of its ring, if there is one, becomes the leader. */
 static bool unlink_leader(struct mqx_stripe_guard *guard, const struct index *index, uint32_t slot,
                           const struct mqx_message *message)
 {
@@ -376,11 +400,12 @@ static bool unlink_leader(struct mqx_stripe_guard *guard, const struct index *in
     struct mqx_message *next = mqx_message(index->region, heir);
     struct mqx_message *tail = mqx_message(index->region, message->key[k].prev);
     struct spot spot;
+    MQX_ASSERT(message->key[k].chain != MQX_NOT_LEADER);
     if (!find_spot(index, message->tag[k], message->placement, &spot)) {
         return false;
     }
     if (spot.here != slot || next == NULL || tail == NULL) {
-        (void)mqx_region_damage(guard->region, "a leader of a lookup", slot);
+        (void)mqx_region_damage(guard->region, "a leader of an id index", slot);
         return false;
     }
     if (heir == slot) {
@@ -400,8 +425,9 @@ static bool unlink_follower(struct mqx_stripe_guard *guard, const struct index *
     const int k = index->k;
     struct mqx_message *next = mqx_message(index->region, message->key[k].next);
     struct mqx_message *prev = mqx_message(index->region, message->key[k].prev);
+    MQX_ASSERT(message->key[k].chain == MQX_NOT_LEADER);
     if (next == NULL || prev == NULL || next->key[k].prev != slot || prev->key[k].next != slot) {
-        (void)mqx_region_damage(guard->region, "a message in a ring of a lookup", slot);
+        (void)mqx_region_damage(guard->region, "a message in a ring of an id index", slot);
         return false;
     }
     mqx_guard_store32(guard, &prev->key[k].next, message->key[k].next);
@@ -413,6 +439,7 @@ static void unlink_one(struct mqx_stripe_guard *guard, const struct index *index
                        struct mqx_message *message)
 {
     struct mqx_id_index *head = index->head;
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     if (!is_linked(index, message)) {
         return;
     }
@@ -431,7 +458,10 @@ void mqx_id_index_unlink_all(struct mqx_stripe_guard *guard, struct mqx_object *
 {
     struct mqx_message *message = mqx_message(guard->region, slot);
     struct index index;
-    mqx_check(message != NULL);
+    if (message == NULL) {
+        (void)mqx_region_damage(guard->region, "a message to be unlinked by id", slot);
+        return;
+    }
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
         if (open_index(guard->region, queue, k, &index)) {
             unlink_one(guard, &index, slot, message);
@@ -449,6 +479,7 @@ static int add_block(struct mqx_stripe_guard *guard, const struct index *index)
     const bool far = capacity >= MQX_ID_INDEX_FAR;
     const uint32_t more = far ? MQX_ID_INDEX_BLOCK_BUCKETS : capacity;
     uint32_t cell, directory;
+    MQX_ASSERT(capacity < MQX_ID_INDEX_MAX);
     if (far && head->directory == 0) {
         const uint32_t bytes = MQX_ID_INDEX_DIRECTORY * sizeof(uint32_t);
         int status = mqx_cells_take(guard, mqx_class_for(bytes), &directory);
@@ -466,7 +497,7 @@ static int add_block(struct mqx_stripe_guard *guard, const struct index *index)
                               (capacity - MQX_ID_INDEX_FAR) / MQX_ID_INDEX_BLOCK_BUCKETS)
             : &head->segment[log_of(capacity) - BITS_OF_FIRST + 1];
     if (entry == NULL) {
-        return mqx_region_damage(guard->region, "the directory of a lookup", head->directory);
+        return mqx_region_damage(guard->region, "the directory of an id index", head->directory);
     }
     mqx_guard_store32(guard, entry, cell);
     mqx_guard_store32(guard, &head->capacity, capacity + more);
@@ -477,6 +508,7 @@ static int add_block(struct mqx_stripe_guard *guard, const struct index *index)
 static bool has_room(const struct index *index, uint32_t more)
 {
     const struct mqx_id_index *head = index->head;
+    MQX_ASSERT(more <= 1);
     const uint32_t present = index->queue->present;
     const uint64_t unlinked = present > head->linked ? present - head->linked : 0;
     return head->capacity >= head->leaders + unlinked + more || head->capacity == MQX_ID_INDEX_MAX;
@@ -485,6 +517,7 @@ static bool has_room(const struct index *index, uint32_t more)
 int mqx_id_index_reserve_all(struct mqx_stripe_guard *guard, struct mqx_object *queue)
 {
     struct index index;
+    MQX_ASSERT(mqx_id_index_any(queue));
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
         if (open_index(guard->region, queue, k, &index) && !has_room(&index, 1)) {
             int status = add_block(guard, &index);
@@ -502,6 +535,7 @@ int mqx_id_index_reserve_all(struct mqx_stripe_guard *guard, struct mqx_object *
 static uint32_t first_below(const struct index *index, uint64_t tag, uint32_t end)
 {
     struct spot spot;
+    MQX_ASSERT(end <= MQX_PRIORITY_COUNT);
     for (uint32_t p = end; p-- > 0;) {
         if ((index->queue->available_mask >> p & 1) == 0) {
             continue;
@@ -509,7 +543,7 @@ static uint32_t first_below(const struct index *index, uint64_t tag, uint32_t en
         if (!find_spot(index, tag, p, &spot)) {
             return 0;
         }
-        if (spot.met) {
+        if (spot.found) {
             return spot.here;
         }
     }
@@ -520,6 +554,8 @@ uint32_t mqx_id_index_find(const struct mqx_region *region, const struct mqx_obj
                            uint64_t tag, uint32_t after)
 {
     struct index index;
+    MQX_ASSERT(k >= 0);
+    MQX_ASSERT(k < MQX_INDEX_COUNT);
     if (!open_index(region, queue, k, &index) || tag == 0) {
         return 0;
     }
@@ -549,6 +585,7 @@ uint32_t mqx_id_index_find(const struct mqx_region *region, const struct mqx_obj
 static int create(struct mqx_stripe_guard *guard, struct mqx_object *queue, int k)
 {
     uint32_t cell, buckets;
+    MQX_ASSERT(queue->index[k] == 0);
     int status = mqx_cells_take(guard, mqx_class_for(sizeof(struct mqx_id_index)), &cell);
     if (status == MQX_OK) {
         status =
@@ -560,7 +597,7 @@ static int create(struct mqx_stripe_guard *guard, struct mqx_object *queue, int 
     struct mqx_id_index *head = mqx_cells_span(guard->region, cell, sizeof *head);
     uint32_t *block = mqx_cells_span(guard->region, buckets, MQX_ID_INDEX_BUCKETS * sizeof *block);
     if (head == NULL || block == NULL) {
-        return mqx_region_damage(guard->region, "fresh cells for a lookup", cell);
+        return mqx_region_damage(guard->region, "fresh cells for an id index", cell);
     }
     memset(block, 0, MQX_ID_INDEX_BUCKETS * sizeof *block);
     *head = (struct mqx_id_index){
@@ -577,6 +614,7 @@ static int create(struct mqx_stripe_guard *guard, struct mqx_object *queue, int 
 static void put_cursor(struct mqx_stripe_guard *guard, struct mqx_cursor *at,
                        const struct mqx_cursor *from)
 {
+    MQX_ASSERT(from->started != 0);
     mqx_guard_store32(guard, &at->started, from->started);
     mqx_guard_store32(guard, &at->placement, from->placement);
     mqx_guard_store64(guard, &at->position, from->position);
@@ -590,6 +628,7 @@ static int build_step(struct mqx_stripe_guard *guard, const struct index *index,
 {
     struct mqx_id_index *head = index->head;
     struct mqx_cursor cursor = head->built;
+    MQX_ASSERT(!*out_done);
     if (head->capacity <= head->leaders && head->capacity < MQX_ID_INDEX_MAX) {
         return add_block(guard, index);
     }
@@ -606,7 +645,7 @@ static int build_step(struct mqx_stripe_guard *guard, const struct index *index,
         return MQX_OK;
     }
     if (!link_one(guard, index, slot, mqx_message(index->region, slot))) {
-        return mqx_region_damage(guard->region, "a lookup in the making", slot);
+        return mqx_region_damage(guard->region, "an id index that is being built", slot);
     }
     put_cursor(guard, &head->built, &cursor);
     return MQX_OK;
@@ -617,11 +656,11 @@ int mqx_id_index_build(struct mqx_stripe_guard *guard, struct mqx_object *queue,
 {
     struct index index;
     *out_done = false;
-    mqx_check(k >= 0 && k < MQX_INDEX_COUNT);
-    mqx_check(guard->stripe->lock.undo_count == 0);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
     int status = queue->index[k] == 0 ? create(guard, queue, k) : MQX_OK;
     if (status == MQX_OK && !open_any(guard->region, queue, k, &index)) {
-        status = mqx_region_damage(guard->region, "a lookup that was just made", queue->index[k]);
+        status = mqx_region_damage(guard->region, "an id index to be built", queue->index[k]);
     }
     if (status == MQX_OK && index.head->state == MQX_ID_INDEX_DROPPING) {
         status = mqx_fail(MQRC_Q_DELETED, "%.48s is being deleted", queue->name);
@@ -643,22 +682,24 @@ int mqx_id_index_build(struct mqx_stripe_guard *guard, struct mqx_object *queue,
 
 /* ---- drop ---- */
 
-/* Gives a block back; one that cannot be there is left alone. */
+/* Gives a block back, unless it lies outside the arena. */
 static void give_block(struct mqx_stripe_guard *guard, uint32_t cell, uint32_t bytes)
 {
+    MQX_ASSERT(bytes <= MQX_BLOCK_MAX);
     if (mqx_cells_span(guard->region, cell, bytes) == NULL) {
-        (void)mqx_region_damage(guard->region, "cells of a lookup", cell);
+        (void)mqx_region_damage(guard->region, "cells of an id index", cell);
         return;
     }
     mqx_cells_give(guard, mqx_class_for(bytes), cell);
 }
 
-/* One micro-transaction: the last block goes; true when the index is gone with it. */
+/* One micro-transaction: frees the last block; true when the index is gone with it. */
 static bool drop_block(struct mqx_stripe_guard *guard, struct mqx_object *queue,
                        const struct index *index)
 {
     struct mqx_id_index *head = index->head;
     const uint32_t word = sizeof(uint32_t), capacity = head->capacity;
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
     if (capacity > MQX_ID_INDEX_FAR) {
         const uint32_t fewer = capacity - MQX_ID_INDEX_BLOCK_BUCKETS;
         const uint32_t *entry = directory_entry(
@@ -686,9 +727,9 @@ void mqx_id_index_drop(struct mqx_stripe_guard *guard, struct mqx_object *queue,
 {
     struct index index;
     *out_done = true;
-    mqx_check(guard->stripe->lock.undo_count == 0);
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
     if (!open_any(guard->region, queue, k, &index)) {
-        if (queue->index[k] != 0) { /* damaged: nothing of it can be trusted */
+        if (queue->index[k] != 0) { /* damaged: nothing of it can be used */
             mqx_guard_store32(guard, &queue->index[k], 0);
             mqx_stripe_guard_commit(guard);
         }
@@ -712,6 +753,7 @@ struct tally {
 
 static int unsound(const struct index *index, const char *what, uint64_t item)
 {
+    MQX_ASSERT(index->queue != NULL);
     return mqx_fail(MQRC_OBJECT_DAMAGED, "%.48s, index %d: %s (%llu)", index->queue->name,
                     index->k, what, (unsigned long long)item);
 }
@@ -723,6 +765,7 @@ static int check_ring(const struct index *index, uint32_t object, uint32_t leade
     const struct mqx_message *first = mqx_message(index->region, leader);
     const struct mqx_message *message = first;
     uint32_t slot = leader;
+    MQX_ASSERT(first != NULL);
     do {
         const uint32_t next = message->key[k].next;
         const struct mqx_message *after = mqx_message(index->region, next);
@@ -734,7 +777,7 @@ static int check_ring(const struct index *index, uint32_t object, uint32_t leade
             return unsound(index, "a ring is broken behind a message", slot);
         }
         if ((message->key[k].chain != MQX_NOT_LEADER) != (slot == leader)) {
-            return unsound(index, "a follower in a ring says that it leads", slot);
+            return unsound(index, "a follower in a ring is marked as its leader", slot);
         }
         if (next != leader && after->position <= message->position) {
             return unsound(index, "a ring is out of order behind a message", slot);
@@ -751,6 +794,7 @@ static int check_bucket(const struct index *index, uint32_t object, uint32_t buc
 {
     const uint32_t *word = bucket_at(index->region, index->head, bucket);
     uint64_t last = 0;
+    MQX_ASSERT(bucket < index->head->bucket_count);
     if (word == NULL) {
         return unsound(index, "a bucket that is not there", bucket);
     }
@@ -762,9 +806,9 @@ static int check_bucket(const struct index *index, uint32_t object, uint32_t buc
         const uint64_t order = order_at(index, message);
         struct spot spot;
         if (bucket_of(order, index->head->bucket_count) != bucket || order < last) {
-            return unsound(index, "a leader in a wrong place", slot);
+            return unsound(index, "a leader in the wrong bucket or order", slot);
         }
-        if (!find_spot(index, message->tag[index->k], message->placement, &spot) || !spot.met ||
+        if (!find_spot(index, message->tag[index->k], message->placement, &spot) || !spot.found ||
             spot.here != slot) {
             return unsound(index, "a key with two leaders", slot);
         }
@@ -794,8 +838,9 @@ static int check_flags(const struct index *index)
             return unsound(index, "an available message is not linked", slot);
         }
     }
-    return linked == index->head->linked ? MQX_OK
-                                         : unsound(index, "messages say they are linked", linked);
+    return linked == index->head->linked
+               ? MQX_OK
+               : unsound(index, "the number of messages marked as linked", linked);
 }
 
 int mqx_id_index_check(const struct mqx_region *region, const struct mqx_object *queue, int k)
@@ -805,6 +850,7 @@ int mqx_id_index_check(const struct mqx_region *region, const struct mqx_object 
         (uint32_t)((size_t)((const unsigned char *)queue - first) / sizeof *queue);
     struct tally tally = {0};
     struct index index = {region, queue, NULL, k};
+    MQX_ASSERT(mqx_object(region, object) == queue);
     if (queue->index[k] == 0) {
         return MQX_OK;
     }

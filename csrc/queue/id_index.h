@@ -1,35 +1,44 @@
 /*
  * id_index.h - finding messages by MsgId, CorrelId or GroupId at any depth.
  *
- * Purpose. Three optional indexes a queue, one a kind of id, built at the first use and kept up
- * to date from then on. Key of an index: (64-bit keyed tag of the id, placement priority).
- * Messages with the same key form a ring in arrival order through message.key[k].next / prev; the
- * oldest is the ring's leader, and only leaders are chained in a bucket (message.key[k].chain).
- * So the first match in delivery order is found by one probe per placement priority that the
- * queue has, and a million messages with one CorrelId cost what one costs; unlinking is O(1) but
- * for the bucket's few leaders.
+ * Purpose. Three optional indexes a queue, one for each kind of id, built at the first use and kept
+ * up to date from then on.
+ *
+ * Terms
+ *   tag       64-bit keyed hash of an id; 0: the message has no such id. Tags are hints: equal tags
+ *             do not prove equal ids. The caller verifies the full id and asks for the next.
+ *   key       of an index: (tag, placement priority).
+ *   ring      the messages of one key, in the order of their positions, through
+ *             message.key[k].next and .prev.
+ *   leader    of a ring: its oldest message. Only leaders are chained in a bucket
+ *             (message.key[k].chain).
+ *   order     the hash of a key. Chains are sorted by it; its top 32 bits, reversed, number the
+ *             buckets.
+ *
+ * Shape. The first match in delivery order is found by one probe for each placement priority that
+ * the queue has, and a million messages with one CorrelId cost what one costs; unlinking is O(1)
+ * except for the bucket's few leaders.
  *
  * Only available messages whose tag is not 0 are linked: a message is linked when it becomes
  * available and unlinked when it is got, locked, or removed. One that reappears older than its
- * ring's leader becomes the leader. Else its place is looked for from three sides at once: from
- * both ends of the ring, and through the available messages before it in the heap; with n
- * messages of c keys that takes at most about min(c, n / c) steps.
+ * ring's leader becomes the leader. Else its position in the ring is searched from three sides at
+ * once: from both ends of the ring, and through the available messages before it in the priority
+ * index; with n messages of c keys that takes at most about min(c, n / c) steps.
  *
- * Growth is linear hashing: one bucket is split per new leader while there are more leaders than
- * buckets. A chain is sorted by its leaders' hashes, and buckets are numbered by the reversed top
- * bits of the hash. So what leaves a bucket when it is split is the end of its chain: three
- * stores, however long it is. Buckets lie in blocks of 64, 64, 128, 256, ... 16,384, then of
- * 16,384 each, whose cells a directory keeps.
+ * Growth is linear hashing: one bucket is split with each new leader while there are more leaders
+ * than buckets. As chains are sorted, the end of the chain leaves a bucket that is split: three
+ * stores, however long it is. Buckets lie in blocks of 64, 64, 128, 256, ... 16,384, then of 16,384
+ * each, whose cells are in a directory.
  *
  * Memory is taken ahead, at the put: mqx_id_index_reserve() keeps `capacity` (buckets that have
- * memory) at least as large as the leaders there could be if every message of the queue were
- * shown. So linking never fails, also where nothing may fail (backout, the roll-forward of a
+ * memory) at least as large as the number of leaders there could be if every message of the queue
+ * were shown. So linking never fails, also where nothing may fail (backout, the roll-forward of a
  * commit).
  *
- * Building goes in steps of MQX_LOCKED_STEPS_MAX messages over the heap in order, with a cursor
- * in the header; messages that become available meanwhile are linked at once, and the builder
- * passes over linked ones (flag MQX_MSGF_KEY << k). Until the index is complete lookups must not
- * use it.
+ * Building goes in steps of MQX_LOCKED_STEPS_MAX messages over the priority index in order, with a
+ * cursor in the header; messages that become available during the build are linked at once, and
+ * the builder passes over linked ones (flag MQX_MSGF_KEY << k). Until the index is complete
+ * searches must not use it.
  *
  * Invariants (mqx_id_index_check verifies them)
  *   1. A message is linked in index k exactly when its flag MQX_MSGF_KEY << k is set; its key[k]
@@ -38,16 +47,17 @@
  *      key[k].chain is MQX_NOT_LEADER in all but the leader.
  *   3. A bucket's chain holds the leaders whose hash belongs to it, hashes ascending.
  *   4. In a complete index every available message with a tag is linked.
- *   5. leaders and linked count what their names say; MQX_ID_INDEX_BUCKETS <= bucket_count <=
- *      capacity.
+ *   5. leaders and linked are the numbers of leaders and of linked messages;
+ *      MQX_ID_INDEX_BUCKETS <= bucket_count <= capacity.
  *
  * Locks. The queue's stripe lock; stores are part of the caller's micro-transaction unless said
- * otherwise. Per index: reserve <= 7 stores, link <= 9, unlink <= 4.
- * Tags are hints: equal tags do not prove equal ids. The caller verifies the full id and asks for
- * the next. Damage is treated as in priority_index.h and remembered there.
+ * otherwise. For each index:
+ *   reserve <= 7 stores   link <= 9   unlink <= 4
+ *
+ * Damage is treated as in priority_index.h.
  */
-#ifndef PENSTOCK_LOOKUP_H
-#define PENSTOCK_LOOKUP_H
+#ifndef PENSTOCK_ID_INDEX_H
+#define PENSTOCK_ID_INDEX_H
 
 #include "base/error.h"
 #include "queue/priority_index.h"
@@ -97,24 +107,28 @@ void mqx_id_index_link_all(struct mqx_stripe_guard *guard, struct mqx_object *qu
 void mqx_id_index_unlink_all(struct mqx_stripe_guard *guard, struct mqx_object *queue,
                              uint32_t slot);
 
+/* Has the queue an id index, complete or not? */
 static inline bool mqx_id_index_any(const struct mqx_object *queue)
 {
+    MQX_ASSERT(queue != NULL);
     return (queue->index[0] | queue->index[1] | queue->index[2]) != 0;
 }
 
 /* Makes room in every index that exists for one more message of the queue: to be called before each
- * mqx_priority_index_insert() of a put, whether the message is available at once or not. MQX_NEED_CELLS as
- * above. */
+ * mqx_priority_index_insert() of a put, whether the message is available at once or not.
+ * MQX_NEED_CELLS as above. */
 static inline int mqx_id_index_reserve(struct mqx_stripe_guard *guard, struct mqx_object *queue)
 {
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     return MQX_LIKELY(!mqx_id_index_any(queue)) ? MQX_OK : mqx_id_index_reserve_all(guard, queue);
 }
 
-/* Links an available message (in the heap, and shown there) into every index that exists /
- * unlinks it. Linking twice or unlinking what is not linked does nothing. Neither can fail. */
+/* Links an available message (shown in the priority index) into every index that exists / unlinks
+ * it. Linking twice or unlinking a message that is not linked does nothing. Neither can fail. */
 static inline void mqx_id_index_link(struct mqx_stripe_guard *guard, struct mqx_object *queue,
                                      uint32_t slot)
 {
+    MQX_ASSERT(slot != 0);
     if (MQX_UNLIKELY(mqx_id_index_any(queue))) {
         mqx_id_index_link_all(guard, queue, slot);
     }
@@ -122,6 +136,7 @@ static inline void mqx_id_index_link(struct mqx_stripe_guard *guard, struct mqx_
 static inline void mqx_id_index_unlink(struct mqx_stripe_guard *guard, struct mqx_object *queue,
                                        uint32_t slot)
 {
+    MQX_ASSERT(slot != 0);
     if (MQX_UNLIKELY(mqx_id_index_any(queue))) {
         mqx_id_index_unlink_all(guard, queue, slot);
     }

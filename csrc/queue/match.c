@@ -1,11 +1,9 @@
 /*
- * match.c - searching. See match.h.
- *
- * Locks: the stripe lock of the queue (hold), dropped and taken again only where the header says
- * so.
+ * match.c - see match.h.
  */
 #include "queue/match.h"
 
+#include "base/assert.h"
 #include "base/checksum.h"
 #include "base/error.h"
 #include "penstock/engine.h"
@@ -20,6 +18,8 @@ void mqx_match_init(const struct mqx_region *region, const struct mqe_get *get,
                     struct mqx_match *out)
 {
     const uint8_t *ids[MQX_INDEX_COUNT] = {get->msg_id, get->correl_id, get->group_id};
+    MQX_ASSERT(region != NULL);
+    MQX_ASSERT(out != NULL);
     out->bits = get->match & (MQE_MATCH_SEQ_NUMBER | MQE_MATCH_OFFSET | BY_ENTRY);
     out->excluded = 0;
     out->seq_number = get->seq_number;
@@ -38,6 +38,7 @@ void mqx_match_init(const struct mqx_region *region, const struct mqe_get *get,
 bool mqx_match_exact(const struct mqx_match *match, const struct ps_descriptor *d,
                      const struct ps_descriptor_ext *ext)
 {
+    MQX_ASSERT(d->has_ext == 0 || ext != NULL);
     const uint8_t *group = d->has_ext != 0 ? ext->group_id : no_id;
     const int32_t seq = d->has_ext != 0 ? ext->msg_seq_number : 1;
     const int32_t offset = d->has_ext != 0 ? ext->offset : 0;
@@ -51,9 +52,10 @@ bool mqx_match_exact(const struct mqx_match *match, const struct ps_descriptor *
            ((match->bits & MQE_MATCH_OFFSET) == 0 || match->offset == offset);
 }
 
-/* What the entry alone decides. */
+/* The options that the entry alone decides. */
 static bool entry_matches(const struct mqx_match *match, const struct mqx_message *message)
 {
+    MQX_ASSERT((match->bits & BY_ENTRY) != 0);
     const bool persistent = (message->flags & (MQX_MSGF_PERSISTENT | MQX_MSGF_VOLATILE)) ==
                             MQX_MSGF_PERSISTENT;
     return ((match->bits & MQE_MATCH_NUMBER) == 0 || match->number == message->number) &&
@@ -64,6 +66,8 @@ static bool entry_matches(const struct mqx_match *match, const struct mqx_messag
 bool mqx_match_message(const struct mqx_region *region, const struct mqx_match *match,
                        const struct mqx_message *message)
 {
+    MQX_ASSERT(message != NULL);
+    MQX_ASSERT(match->excluded <= MQX_MATCH_EXCLUDE_MAX);
     if ((match->bits & BY_ENTRY) != 0 && !entry_matches(match, message)) {
         return false;
     }
@@ -84,7 +88,7 @@ bool mqx_match_message(const struct mqx_region *region, const struct mqx_match *
     return d != NULL && mqx_match_exact(match, d, (const struct ps_descriptor_ext *)(d + 1));
 }
 
-/* The index to use for the match: the most telling one that is asked for, or -1. */
+/* The index to use for the match: the most selective one that is asked for, or -1. */
 static int index_for(const struct mqx_match *match)
 {
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
@@ -99,6 +103,8 @@ static int index_for(const struct mqx_match *match)
 static int build_index(struct mqx_store *store, struct mqx_stripe_guard *guard, uint32_t object,
                        int k)
 {
+    MQX_ASSERT(k >= 0);
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
     bool done = mqx_id_index_ready(&store->region, mqx_object(&store->region, object), k);
     while (!done) {
         int status = mqx_id_index_build(guard, mqx_object(&store->region, object), k, &done);
@@ -124,6 +130,8 @@ static uint32_t find_by_index(struct mqx_store *store, struct mqx_stripe_guard *
                               struct mqx_object *queue, const struct mqx_match *match, int k,
                               uint64_t now_us)
 {
+    MQX_ASSERT((match->bits >> k & 1u) != 0);
+    MQX_ASSERT(mqx_lock_held(&store->region, &guard->stripe->lock));
     uint32_t slot = mqx_id_index_find(&store->region, queue, k, match->tag[k], 0);
     while (slot != 0) {
         const struct mqx_message *message = mqx_message(&store->region, slot);
@@ -142,9 +150,10 @@ static uint32_t find_by_index(struct mqx_store *store, struct mqx_stripe_guard *
     return 0;
 }
 
-/* Drops and takes the lock again, so that nobody waits for a long walk. */
-static int breathe(struct mqx_store *store, struct mqx_stripe_guard *guard, uint32_t object)
+/* Lets other threads have the lock in the middle of a long walk. */
+static int yield_lock(struct mqx_store *store, struct mqx_stripe_guard *guard, uint32_t object)
 {
+    MQX_ASSERT(mqx_lock_held(&store->region, &guard->stripe->lock));
     mqx_stripe_guard_drop(guard);
     return mqx_stripe_guard_take(&store->region, object, guard);
 }
@@ -153,6 +162,8 @@ int mqx_match_next(struct mqx_store *store, struct mqx_stripe_guard *guard, uint
                    const struct mqx_match *match, uint64_t now_us, struct mqx_cursor *cursor,
                    uint32_t *out_slot)
 {
+    MQX_ASSERT(cursor != NULL);
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
     for (uint32_t steps = 1;; steps++) {
         struct mqx_object *queue = mqx_object(&store->region, object);
         const uint32_t slot = mqx_priority_index_next(&store->region, queue, cursor, true);
@@ -168,7 +179,7 @@ int mqx_match_next(struct mqx_store *store, struct mqx_stripe_guard *guard, uint
             return MQX_OK;
         }
         if (steps % MQX_LOCKED_STEPS_MAX == 0) {
-            int status = breathe(store, guard, object);
+            int status = yield_lock(store, guard, object);
             if (status != MQX_OK) {
                 return status;
             }
@@ -181,6 +192,8 @@ int mqx_match_first(struct mqx_store *store, struct mqx_stripe_guard *guard, uin
 {
     struct mqx_object *queue = mqx_object(&store->region, object);
     struct mqx_cursor cursor = {0};
+    MQX_ASSERT(queue != NULL); /* the caller has read its state under this lock */
+    MQX_ASSERT(mqx_lock_held(&store->region, &guard->stripe->lock));
     if (MQX_LIKELY(match->bits == 0 && match->excluded == 0)) {
         const uint32_t slot = mqx_priority_index_first(&store->region, queue);
         const struct mqx_message *message = mqx_message(&store->region, slot);

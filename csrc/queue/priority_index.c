@@ -1,19 +1,20 @@
 /*
- * priority_index.c - the priority heap of a queue. See priority_index.h for shape, invariants and locks.
+ * priority_index.c - see priority_index.h for shape, invariants and locks.
  *
  * Terms
  *   height  of a node: 1 = leaf. Its word is one of its two bitmaps.
  *   digit   of a position at a height: which child of a node of that height leads there.
  *   path    the nodes from the root down to where a position is.
  *
- * Fresh memory (lock.h) here: message.position of a message in no heap, and child[] of a clear
- * present bit. Both are filled by plain stores before the undoable store of the present bit makes
- * them count.
+ * Fresh memory (lock.h) here: message.position of a message in no priority index, and child[] of a
+ * clear present bit. Both are filled by plain stores before the undoable store of the present bit
+ * makes them count.
  *
- * The hot functions handle height 1 with the same code as any other: their loops then run no time.
+ * The hot functions handle height 1 with the same code as any other: their loops then do not run.
  */
 #include "queue/priority_index.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 enum {
@@ -41,16 +42,19 @@ struct path {
 
 static inline uint32_t digit_of(uint64_t position, uint32_t height)
 {
+    MQX_ASSERT(height - 1 < MQX_RADIX_HEIGHT_MAX);
     return (uint32_t)(position >> DIGIT_BITS * (height - 1)) & (MQX_RADIX_FANOUT - 1);
 }
 
 static inline bool fits(uint64_t position, uint32_t height)
 {
+    MQX_ASSERT(height <= MQX_RADIX_HEIGHT_MAX + 1);
     return position >> DIGIT_BITS * height == 0;
 }
 
 static inline uint64_t with_bit(uint64_t word, uint32_t digit, bool on)
 {
+    MQX_ASSERT(digit < MQX_RADIX_FANOUT);
     return on ? word | 1ull << digit : word & ~(1ull << digit);
 }
 
@@ -84,10 +88,11 @@ static inline uint32_t descend(const struct mqx_region *region, const struct mqx
     }
 }
 
-/* The same for a message that is in the heap: true when its leaf holds it. */
+/* The same for a message that is in the index: true when its leaf holds it. */
 static inline bool descend_to(const struct mqx_region *region, const struct mqx_level *level,
                               uint32_t slot, uint64_t position, struct path *path)
 {
+    MQX_ASSERT(slot != 0);
     if (MQX_UNLIKELY(descend(region, level, position, path) != 1)) {
         return false;
     }
@@ -95,11 +100,13 @@ static inline bool descend_to(const struct mqx_region *region, const struct mqx_
     return (path->node[0]->present >> digit & 1) != 0 && path->node[0]->child[digit] == slot;
 }
 
-/* The available word at `height` has become zero (on = false) or non-zero: tells its ancestors.
- * True when this reached the top, so that the queue's mask changes. */
+/* The available word at `height` has become zero (on = false) or non-zero: changes the bits of its
+ * ancestors. True when this reached the top, so that the queue's mask changes. */
 static inline bool spread(struct mqx_stripe_guard *guard, const struct path *path, uint32_t height,
                           uint64_t position, bool on)
 {
+    MQX_ASSERT(height >= 1);
+    MQX_ASSERT(height <= path->height);
     for (uint32_t h = height; h < path->height; h++) {
         struct mqx_radix *node = path->node[h];
         const uint64_t old = node->available;
@@ -119,6 +126,8 @@ static inline bool spread(struct mqx_stripe_guard *guard, const struct path *pat
 static inline void put_summary(struct mqx_stripe_guard *guard, struct mqx_object *queue,
                                uint32_t mask, uint32_t present)
 {
+    MQX_ASSERT(mask >> MQX_PRIORITY_COUNT == 0);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     mqx_guard_store_pair(guard, (uint32_t *)(void *)&queue->available_mask, mask, present);
 }
 
@@ -137,7 +146,10 @@ static inline void put_all(struct mqx_stripe_guard *guard, const struct swap *sw
 {
     struct mqx_lock *lock = &guard->stripe->lock;
     const uint32_t n = lock->undo_count;
-    if (!mqx_undo_has_room(guard->region->base, lock, count)) {
+    MQX_ASSERT(count <= MQX_UNDO_MAX);
+    MQX_ASSERT(mqx_lock_held(guard->region, lock));
+    if (MQX_UNLIKELY(n > MQX_UNDO_MAX - count)) { /* too many stores, or a damaged count */
+        (void)mqx_region_damage(guard->region, "the undo list of a stripe", n);
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -160,6 +172,8 @@ static inline void put_leaf(struct mqx_stripe_guard *guard, struct mqx_object *q
                             uint32_t queue_present)
 {
     struct mqx_level *level = &queue->level[placement];
+    MQX_ASSERT(placement < MQX_PRIORITY_COUNT);
+    MQX_ASSERT((available & ~present) == 0);
     const uint64_t mask = with_bit(queue->available_mask, placement, available != 0);
     const struct swap swaps[] = {
         {(mqx_pair *)(void *)&leaf->present, present},
@@ -171,8 +185,8 @@ static inline void put_leaf(struct mqx_stripe_guard *guard, struct mqx_object *q
     put_all(guard, swaps, MQX_ARRAY_COUNT(swaps));
 }
 
-/* The leaf of a level of height 1 whose place `position` is empty (slot 0) or holds `slot`; NULL:
- * look closer. */
+/* The leaf of a level of height 1 whose `position` is empty (slot 0) or holds `slot`; NULL: the
+ * general code is needed. */
 static inline struct mqx_radix *only_leaf(const struct mqx_region *region,
                                           const struct mqx_level *level, uint64_t position,
                                           uint32_t slot)
@@ -195,6 +209,8 @@ static int make_chain(struct mqx_stripe_guard *guard, uint64_t position, uint32_
                       uint32_t slot, bool available, uint32_t *out_cell)
 {
     uint32_t below = slot;
+    MQX_ASSERT(slot != 0);
+    MQX_ASSERT(height <= MQX_RADIX_HEIGHT_MAX);
     for (uint32_t h = 1; h <= height; h++) {
         uint32_t cell;
         int status = mqx_cells_take(guard, NODE_CLASS, &cell);
@@ -221,6 +237,7 @@ static MQX_COLD int grow(struct mqx_stripe_guard *guard, struct mqx_level *level
 {
     const uint32_t height = level->height;
     uint32_t cell;
+    MQX_ASSERT(!*out_top);
     if (position >> POSITION_BITS != 0) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "a priority of the queue has used up its "
                         "positions; it begins again when it has been empty");
@@ -256,6 +273,7 @@ static inline int place(struct mqx_stripe_guard *guard, struct mqx_level *level,
 {
     struct path path;
     uint32_t below = slot;
+    MQX_ASSERT(slot != 0);
     if (MQX_UNLIKELY(level->height - 1 >= MQX_RADIX_HEIGHT_MAX ||
                      !fits(position, level->height))) {
         return grow(guard, level, position, slot, available, out_top);
@@ -273,7 +291,7 @@ static inline int place(struct mqx_stripe_guard *guard, struct mqx_level *level,
     struct mqx_radix *node = path.node[height - 1];
     const uint32_t digit = digit_of(position, height);
     if (MQX_UNLIKELY((node->present >> digit & 1) != 0)) {
-        return mqx_region_damage(guard->region, "a used place for a new message", position);
+        return mqx_region_damage(guard->region, "a used position for a new message", position);
     }
     node->child[digit] = below;
     mqx_guard_store64(guard, &node->present, node->present | 1ull << digit);
@@ -289,20 +307,22 @@ int mqx_priority_index_insert(struct mqx_stripe_guard *guard, struct mqx_object 
                               uint32_t slot, bool available)
 {
     struct mqx_message *message = mqx_message(guard->region, slot);
-    mqx_check(message != NULL);
-    mqx_check(message->placement < MQX_PRIORITY_COUNT);
-    const uint32_t placement = message->placement;
+    const uint32_t placement = message == NULL ? MQX_PRIORITY_COUNT : message->placement;
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    if (MQX_UNLIKELY(placement >= MQX_PRIORITY_COUNT)) {
+        return mqx_region_damage(guard->region, "a message to be inserted", slot);
+    }
     struct mqx_level *level = &queue->level[placement];
     const uint32_t present = level->present;
-    const bool anew = present == 0 && level->next_position != 0;
-    const uint64_t position = anew ? 0 : level->next_position;
+    const bool reset = present == 0 && level->next_position != 0;
+    const uint64_t position = reset ? 0 : level->next_position;
     struct mqx_radix *leaf = only_leaf(guard->region, level, position, 0);
     message->position = position;
     if (MQX_LIKELY(leaf != NULL)) {
         const uint64_t bit = 1ull << position;
         leaf->child[position] = slot;
         put_leaf(guard, queue, placement, leaf, leaf->present | bit,
-                 leaf->available | (available ? bit : 0), present + 1, level->reset_count + anew,
+                 leaf->available | (available ? bit : 0), present + 1, level->reset_count + reset,
                  queue->present + 1);
     } else {
         const uint32_t mask = queue->available_mask;
@@ -311,7 +331,7 @@ int mqx_priority_index_insert(struct mqx_stripe_guard *guard, struct mqx_object 
         if (MQX_UNLIKELY(status != MQX_OK)) {
             return status;
         }
-        mqx_guard_store_pair(guard, &level->present, present + 1, level->reset_count + anew);
+        mqx_guard_store_pair(guard, &level->present, present + 1, level->reset_count + reset);
         put_summary(guard, queue, top ? mask | 1u << placement : mask, queue->present + 1);
     }
     mqx_guard_store64(guard, &level->next_position, position + 1);
@@ -320,7 +340,7 @@ int mqx_priority_index_insert(struct mqx_stripe_guard *guard, struct mqx_object 
 
 /* ---- show, remove ---- */
 
-/* The level and the path of a message in the heap; NULL when something is damaged. */
+/* The level and the path of a message in the index; NULL when something is damaged. */
 static inline struct mqx_level *locate(const struct mqx_region *region, struct mqx_object *queue,
                                        uint32_t slot, const struct mqx_message *message,
                                        struct path *path)
@@ -328,7 +348,7 @@ static inline struct mqx_level *locate(const struct mqx_region *region, struct m
     if (MQX_UNLIKELY(message == NULL || message->placement >= MQX_PRIORITY_COUNT ||
                      !descend_to(region, &queue->level[message->placement], slot,
                                  message->position, path))) {
-        (void)mqx_region_damage(region, "the place of a message in its queue", slot);
+        (void)mqx_region_damage(region, "the position of a message in its queue", slot);
         return NULL;
     }
     return &queue->level[message->placement];
@@ -339,6 +359,7 @@ void mqx_priority_index_show(struct mqx_stripe_guard *guard, struct mqx_object *
 {
     const struct mqx_message *message = mqx_message(guard->region, slot);
     struct path path;
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     if (MQX_UNLIKELY(locate(guard->region, queue, slot, message, &path) == NULL)) {
         return;
     }
@@ -356,12 +377,13 @@ void mqx_priority_index_show(struct mqx_stripe_guard *guard, struct mqx_object *
     }
 }
 
-/* Takes one child out of a node of the path and tells the ancestors; true when the mask's bit
- * goes. */
+/* Takes one child out of a node of the path and changes the ancestors' bits; true when the mask's
+ * bit is to be cleared. */
 static inline bool clear_child(struct mqx_stripe_guard *guard, const struct path *path,
                                uint32_t height, uint64_t position)
 {
     struct mqx_radix *node = path->node[height - 1];
+    MQX_ASSERT(height <= path->height);
     const uint64_t bit = 1ull << digit_of(position, height), available = node->available;
     mqx_guard_store64(guard, &node->present, node->present & ~bit);
     if ((available & bit) == 0) {
@@ -376,10 +398,12 @@ static inline bool take_out(struct mqx_stripe_guard *guard, const struct path *p
                             uint64_t position)
 {
     uint32_t height = 1;
+    MQX_ASSERT(path->height >= 1);
     while (height < path->height &&
            path->node[height - 1]->present == 1ull << digit_of(position, height)) {
         height += 1;
     }
+    MQX_ASSERT(height <= path->height);
     const bool top = clear_child(guard, path, height, position);
     for (uint32_t h = 1; h < height; h++) {
         mqx_cells_give(guard, NODE_CLASS, path->cell[h - 1]);
@@ -387,12 +411,13 @@ static inline bool take_out(struct mqx_stripe_guard *guard, const struct path *p
     return top;
 }
 
-/* The level's last message goes: only its leaf stays, for what comes next. */
+/* Takes the level's last message out: only its leaf stays, for the next insertion. */
 static inline bool take_last(struct mqx_stripe_guard *guard, struct mqx_level *level,
                              const struct path *path)
 {
     struct mqx_radix *leaf = path->node[0];
     const bool available = leaf->available != 0;
+    MQX_ASSERT(path->height >= 1);
     mqx_guard_store64(guard, &leaf->present, 0);
     if (available) {
         mqx_guard_store64(guard, &leaf->available, 0);
@@ -411,6 +436,7 @@ static __attribute__((noinline)) void remove_deep(struct mqx_stripe_guard *guard
                                                   const struct mqx_message *message)
 {
     struct path path;
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     struct mqx_level *level = locate(guard->region, queue, slot, message, &path);
     if (level == NULL) {
         return;
@@ -432,6 +458,7 @@ void mqx_priority_index_remove(struct mqx_stripe_guard *guard, struct mqx_object
 {
     const struct mqx_message *message = mqx_message(guard->region, slot);
     const uint32_t placement = message == NULL ? MQX_PRIORITY_COUNT : message->placement;
+    MQX_ASSERT(queue != NULL);
     if (MQX_LIKELY(slot != 0 && placement < MQX_PRIORITY_COUNT)) {
         const struct mqx_level *level = &queue->level[placement];
         const uint64_t position = message->position;
@@ -450,6 +477,7 @@ void mqx_priority_index_remove(struct mqx_stripe_guard *guard, struct mqx_object
 
 void mqx_priority_index_drop(struct mqx_stripe_guard *guard, struct mqx_object *queue)
 {
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     for (uint32_t p = 0; p < MQX_PRIORITY_COUNT; p++) {
         struct mqx_level *level = &queue->level[p];
         if (level->root == 0) {
@@ -471,6 +499,7 @@ void mqx_priority_index_drop(struct mqx_stripe_guard *guard, struct mqx_object *
 uint32_t mqx_priority_index_first(const struct mqx_region *region, const struct mqx_object *queue)
 {
     const uint32_t mask = queue->available_mask;
+    MQX_ASSERT(region != NULL);
     if (mask == 0) {
         return 0;
     }
@@ -505,6 +534,7 @@ enum direction { UP, DOWN };
 /* The word's bits from `digit` on (UP) or up to it (DOWN); `beyond` leaves out the digit itself. */
 static inline uint64_t rest_of(uint64_t word, uint32_t digit, enum direction way, bool beyond)
 {
+    MQX_ASSERT(digit < MQX_RADIX_FANOUT);
     const uint64_t bit = 1ull << digit;
     const uint64_t smaller = bit - 1;
     if (way == UP) {
@@ -518,6 +548,7 @@ static inline uint64_t rest_of(uint64_t word, uint32_t digit, enum direction way
 static inline uint32_t choose(uint64_t rest, enum direction way, uint32_t height,
                               uint64_t *position)
 {
+    MQX_ASSERT(rest != 0);
     const uint32_t digit = way == UP ? (uint32_t)__builtin_ctzll(rest)
                                      : 63u - (uint32_t)__builtin_clzll(rest);
     if (digit != digit_of(*position, height)) {
@@ -536,6 +567,7 @@ static uint32_t seek(const struct mqx_region *region, const struct mqx_level *le
     const struct mqx_radix *node[MQX_RADIX_HEIGHT_MAX];
     const uint32_t top = level->height;
     uint32_t height = top, item = level->root;
+    MQX_ASSERT(way == UP || way == DOWN);
     if (top == 0 || (top <= MQX_RADIX_HEIGHT_MAX && !fits(*position, top))) {
         return 0;
     }
@@ -566,10 +598,11 @@ static uint32_t seek(const struct mqx_region *region, const struct mqx_level *le
     return 0;
 }
 
-/* The message that a search found, when it is what its place says; else NULL. */
+/* The message that a search found, when its entry has that position; else NULL: damaged. */
 static const struct mqx_message *found(const struct mqx_region *region, uint32_t slot,
                                        uint32_t placement, uint64_t position)
 {
+    MQX_ASSERT(placement < MQX_PRIORITY_COUNT);
     const struct mqx_message *message = mqx_message(region, slot);
     if (MQX_UNLIKELY(message == NULL || message->placement != placement ||
                      message->position != position)) {
@@ -583,6 +616,7 @@ uint32_t mqx_priority_index_next(const struct mqx_region *region, const struct m
                                  struct mqx_cursor *cursor, bool available_only)
 {
     const bool started = cursor->started != 0;
+    MQX_ASSERT(queue != NULL);
     uint32_t p = started ? cursor->placement : MQX_MAX_PRIORITY;
     if (MQX_UNLIKELY(p > MQX_MAX_PRIORITY)) {
         (void)mqx_region_damage(region, "the priority of a cursor", p);
@@ -613,10 +647,10 @@ uint32_t mqx_priority_index_next(const struct mqx_region *region, const struct m
 void mqx_priority_index_go_behind(const struct mqx_region *region, const struct mqx_object *queue,
                                   uint32_t placement, uint64_t number, struct mqx_cursor *cursor)
 {
-    mqx_check(placement <= MQX_MAX_PRIORITY);
+    MQX_ASSERT(placement <= MQX_MAX_PRIORITY);
     const struct mqx_level *level = &queue->level[placement];
     uint64_t low = 0, high = level->present == 0 ? 0 : level->next_position;
-    while (low < high) { /* at and beyond `high` all are behind, before `low` none */
+    while (low < high) { /* at `high` and later all numbers are greater, before `low` none */
         const uint64_t middle = low + (high - low) / 2;
         uint64_t position = middle;
         const uint32_t slot = seek(region, level, UP, false, &position);
@@ -633,14 +667,14 @@ void mqx_priority_index_go_behind(const struct mqx_region *region, const struct 
         cursor->position = low - 1;
         cursor->reset_count = level->reset_count;
     } else {
-        cursor->reset_count = level->reset_count - 1; /* of an earlier life: all are behind it */
+        cursor->reset_count = level->reset_count - 1; /* from before a reset: all are behind it */
     }
 }
 
 uint32_t mqx_priority_index_sample(const struct mqx_region *region, const struct mqx_object *queue,
                                    uint32_t placement, uint32_t index)
 {
-    mqx_check(placement <= MQX_MAX_PRIORITY);
+    MQX_ASSERT(placement <= MQX_MAX_PRIORITY);
     const struct mqx_level *level = &queue->level[placement];
     uint64_t first = 0;
     if (level->present == 0 || seek(region, level, UP, false, &first) == 0) {
@@ -656,6 +690,7 @@ uint32_t mqx_priority_index_before(const struct mqx_region *region, const struct
                                    uint32_t slot)
 {
     const struct mqx_message *message = mqx_message(region, slot);
+    MQX_ASSERT(slot != 0);
     if (message == NULL || message->placement >= MQX_PRIORITY_COUNT) {
         (void)mqx_region_damage(region, "a message to look before", slot);
         return 0;
@@ -682,6 +717,7 @@ struct check {
 
 static int unsound(const struct check *check, const char *what, uint64_t got)
 {
+    MQX_ASSERT(check->placement <= MQX_PRIORITY_COUNT);
     return mqx_fail(MQRC_OBJECT_DAMAGED, "queue slot %u, priority %u: %s (%llu)", check->object,
                     check->placement, what, (unsigned long long)got);
 }
@@ -689,6 +725,7 @@ static int unsound(const struct check *check, const char *what, uint64_t got)
 static int check_message(struct check *check, uint32_t slot, uint64_t position, bool available)
 {
     const struct mqx_message *message = mqx_message(check->region, slot);
+    MQX_ASSERT(position >> POSITION_BITS == 0);
     if (message == NULL) {
         return unsound(check, "a leaf names an entry that is not there", slot);
     }
@@ -706,12 +743,15 @@ static int check_message(struct check *check, uint32_t slot, uint64_t position, 
     return MQX_OK;
 }
 
-/* Not the hot path: recursion of at most MQX_RADIX_HEIGHT_MAX. It ends on any tree: a leaf met at
- * a second place holds messages that are not where their entries say, an empty one is refused. */
+/* Not the hot path: recursion of at most MQX_RADIX_HEIGHT_MAX. It ends on any tree: a leaf that is
+ * met a second time has other positions than the entries of its messages, an empty one is
+ * refused. */
 static int check_node(struct check *check, uint32_t cell, uint32_t height, uint64_t position,
                       bool available)
 {
     const struct mqx_radix *node = node_at(check->region, cell);
+    MQX_ASSERT(height >= 1);
+    MQX_ASSERT(height <= MQX_RADIX_HEIGHT_MAX);
     if (node == NULL) {
         return unsound(check, "a node that is not there", cell);
     }
@@ -736,6 +776,7 @@ static int check_node(struct check *check, uint32_t cell, uint32_t height, uint6
 
 static int check_level(struct check *check, const struct mqx_level *level, bool available)
 {
+    MQX_ASSERT(check->present == 0);
     if (level->present == 0) {
         const struct mqx_radix *leaf = node_at(check->region, level->root);
         if (available || (level->root == 0 && level->height != 0)) {
@@ -767,6 +808,7 @@ int mqx_priority_index_check(const struct mqx_region *region, const struct mqx_o
         .object = (uint32_t)((size_t)((const unsigned char *)queue - first) / sizeof *queue),
     };
     uint64_t present = 0;
+    MQX_ASSERT(mqx_object(region, check.object) == queue);
     for (uint32_t p = 0; p < MQX_PRIORITY_COUNT; p++) {
         check.placement = p;
         check.present = 0;

@@ -1,42 +1,53 @@
 /*
- * priority_index.h - the priority heap of a queue: who is next, at any depth, whatever is locked before it.
+ * priority_index.h - the messages of a queue in delivery order: which is next, at any depth,
+ * whatever is locked before it.
  *
  * Purpose. Key of a message: (placement priority descending, arrival ascending). Needed: insert
- * at the end of a priority, find the first available one, make any message available or not in
- * place, remove any, walk in order from any point.
+ * at the end of a priority, find the first available one, make any message available or not at its
+ * position, remove any, walk in order from any point. Other systems use a heap for this; here it is
+ * ten radix trees with bitmaps, and is called the priority index everywhere.
  *
- * Shape. Ten levels, one per placement priority. A level is a sequence of positions 0, 1, 2, ...;
- * a message keeps its position from insertion to removal, so a message that was got and is backed
- * out reappears at its old place by setting one bit. Over the positions lies a radix tree of
- * fan-out 64: a node has 64 children (message slots at the bottom, nodes above), a bitmap
- * `present` (the child is there; child[] of a clear bit means nothing) and a bitmap `available`
- * (bottom: the message is available; above: something below is). Finding the first available
- * message is one count-trailing-zeros per height, 1 node up to 64 messages, 4 up to 16 million.
- * The top bitmap over the levels is object.available_mask.
+ * Terms
+ *   level     the messages of one placement priority: a sequence of positions 0, 1, 2, ...
+ *   position  of a message in its level. It stays from insertion to removal, so a message that was
+ *             got and is backed out reappears at its old position by setting one bit.
+ *   node      64 children: message slots in a leaf (height 1), nodes above. Two bitmaps: `present`
+ *             (the child is there; child[] of a clear bit means nothing), `available` (leaf: the
+ *             message is available; above: something below is).
+ *   show      to set or clear the `available` bit of a message.
+ *   cursor    where a walk stands: it goes on behind that position, whether the message is still
+ *             there or not.
+ *
+ * Shape. Over the positions of a level lies a radix tree of fan-out 64. Finding the first available
+ * message is one count-trailing-zeros a height: 1 node up to 64 messages, 4 up to 16 million. The
+ * bitmap over the levels is object.available_mask.
  *
  * Growth. When the next position does not fit, a new root is put on top. A node without present
  * children is freed, except the last leaf of a level that is empty: the next insertion there
- * begins again at position 0, height 1 (and raises reset_count, so that a browse cursor with an
- * old position knows that all it saw is gone).
+ * begins again at position 0, height 1 (and raises reset_count, so that a cursor with an old
+ * position knows that all it saw is gone).
  *
  * Invariants (mqx_priority_index_check verifies them)
  *   1. available is a subset of present at each node; a bit of an inner node is set exactly when
  *      the child's word is non-zero.
- *   2. available at the bottom is set exactly when the message's state is MQX_MSG_AVAILABLE.
- *   3. message.position of the slot at a leaf equals that place; message.object is the queue.
- *   4. object.present = sum of level.present; available_mask bit p = (root available word of p !=
- *      0).
+ *   2. available in a leaf is set exactly when the message's state is MQX_MSG_AVAILABLE.
+ *   3. message.position of the slot in a leaf equals its position there; message.object is the
+ *      queue.
+ *   4. object.present = sum of level.present; available_mask bit p is set exactly when the root's
+ *      available word of level p is not 0.
  *   5. A level without messages has no node, or one leaf (height 1).
  *
  * Locks. Everything here needs the stripe lock of the queue; all stores are part of the caller's
- * micro-transaction (insert <= 4 + 2 x height stores, show <= 1 + height, remove <= 5 + 2 x
- * height; the usual insertion or removal does 5).
+ * micro-transaction:
+ *   insert  <= 4 + 2 x height stores   show  <= 1 + height   remove  <= 5 + 2 x height
+ *   the usual insertion or removal (one leaf): 5
  *
  * Damage (rule 28). Nodes, slots and counts read from the region are range-checked. What cannot
- * be true is remembered for mqx_region_damaged(); the function then does nothing, or finds nothing.
+ * be true stops the queue manager and is remembered for mqx_region_damaged(); the function then
+ * does nothing, or finds nothing.
  */
-#ifndef PENSTOCK_HEAP_H
-#define PENSTOCK_HEAP_H
+#ifndef PENSTOCK_PRIORITY_INDEX_H
+#define PENSTOCK_PRIORITY_INDEX_H
 
 #include "region/arena.h"
 #include "region/damage.h"
@@ -48,27 +59,27 @@ struct mqx_radix { /* a node; lives in cells of the class for its size */
 };
 MQX_STATIC_ASSERT(sizeof(struct mqx_radix) == 272, "node");
 
-/* Where a browse stands. Starts zeroed = before the first message. */
+/* Where a walk stands. Zeroed: before the first message. */
 struct mqx_cursor {
     uint32_t started;      /* 0: before the first message */
     uint32_t placement;    /* level of the message it stands on */
     uint64_t position;     /* and its position */
     uint32_t reset_count;  /* of that level when it stood there */
     uint32_t message;      /* slot of that message */
-    uint64_t number;       /* and its number: detects that the slot was used again */
+    uint64_t number;       /* and its message number: detects that the slot was used again */
 };
 MQX_STATIC_ASSERT(sizeof(struct mqx_cursor) == 32, "cursor");
 
-/* Appends `slot` (placement, object set; not in any heap) to its level; sets message.position and
- * counts. `available` says whether the state is AVAILABLE. MQX_NEED_CELLS when a node could not
- * be had; MQRC_STORAGE_NOT_AVAILABLE when the level has used up 64^8 positions;
+/* Appends `slot` (placement, object set; in no priority index) to its level; sets message.position
+ * and counts. `available` says whether the state is AVAILABLE. MQX_NEED_CELLS when there is no cell
+ * for a node; MQRC_STORAGE_NOT_AVAILABLE when the level has used up 64^8 positions;
  * MQRC_Q_MGR_NOT_AVAILABLE when the tree is damaged. After a failure the micro-transaction must
  * be rolled back. */
 int mqx_priority_index_insert(struct mqx_stripe_guard *guard, struct mqx_object *queue,
                               uint32_t slot, bool available) MQX_MUST_USE;
 
-/* Shows or hides a message in place; nothing happens when it is so already. The caller changes
- * its state. */
+/* Shows or hides a message at its position; nothing when it is so already. The caller changes its
+ * state. */
 void mqx_priority_index_show(struct mqx_stripe_guard *guard, struct mqx_object *queue,
                              uint32_t slot, bool available);
 
@@ -84,13 +95,14 @@ uint32_t mqx_priority_index_first(const struct mqx_region *region, const struct 
 uint32_t mqx_priority_index_next(const struct mqx_region *region, const struct mqx_object *queue,
                                  struct mqx_cursor *cursor, bool available_only);
 
-/* Moves the cursor to where heap_next() finds the first message of that placement whose arrival
- * number is greater, then those of lower placements. Numbers of a level rise with positions. */
+/* Moves the cursor so that mqx_priority_index_next() finds the first message of that placement
+ * whose message number is greater, then those of lower placements. Numbers of a level rise with
+ * positions. */
 void mqx_priority_index_go_behind(const struct mqx_region *region, const struct mqx_object *queue,
                                   uint32_t placement, uint64_t number, struct mqx_cursor *cursor);
 
-/* A message of the level that has about `index` of those present before it, as if its positions
- * were taken evenly: its slot, 0 when there is none from there on. */
+/* A message of the level that has about `index` of those present before it, estimated as if they
+ * were spread evenly over the positions: its slot, 0 when there is none from there on. */
 uint32_t mqx_priority_index_sample(const struct mqx_region *region, const struct mqx_object *queue,
                                    uint32_t placement, uint32_t index);
 
@@ -110,6 +122,7 @@ int mqx_priority_index_check(const struct mqx_region *region,
 /* Cells that must hold `bytes` bytes; NULL when a part of them lies outside the arena's memory. */
 static inline void *mqx_cells_span(const struct mqx_region *region, uint32_t cell, uint64_t bytes)
 {
+    MQX_ASSERT(bytes != 0);
     const uint64_t at = (uint64_t)cell * MQX_CELL;
     if (MQX_UNLIKELY(cell == 0 || at + bytes > mqx_load_acquire(
                                       &region->header->area[MQX_AREA_ARENA].capacity))) {
@@ -131,9 +144,9 @@ static inline void mqx_guard_store_pair(struct mqx_stripe_guard *guard, uint32_t
                                         uint32_t first, uint32_t second)
 {
     mqx_pair *pair = (mqx_pair *)(void *)at;
-    if (mqx_undo_note(guard->region->base, &guard->stripe->lock, pair, sizeof *pair, *pair)) {
-        mqx_store_relaxed(pair, mqx_pair_of(first, second));
-    }
+    MQX_ASSERT((uintptr_t)at % sizeof *pair == 0);
+    mqx_undo_note(guard->region->base, &guard->stripe->lock, pair, sizeof *pair, *pair);
+    mqx_store_relaxed(pair, mqx_pair_of(first, second));
 }
 
 #endif

@@ -1,51 +1,50 @@
 /*
- * queue.c - the steps that puts and gets are made of. See queue.h.
- *
- * Invariants
- *   1. A message is in the heap of its queue from mqx_queue_link() to the last step of
- *   mqx_queue_remove();
- *      AVAILABLE ones are shown in it and linked in the lookups that exist, others are neither.
- *   2. object.got and .uncommitted count the messages in states GOT and PUT.
- *   3. A message in state PUT or GOT is in the list of the context `unit` (head, unit_next ...
- *   tail), in the order
- *      of the calls. These links belong to the owner of the unit, and are changed together with the
- *      message's state, in the micro-transaction of the message's stripe; the sweep looks at a dead
- *      unit only after it has repaired every lock that its process held.
- *   4. stripe.persistent_present counts the persistent messages of the stripe's queues.
- *
- * Locks: each function with a hold needs the stripe lock of the queue.
+ * queue.c - the steps that puts and gets are made of. See queue.h for terms, states and invariants.
  */
 #include "queue/queue.h"
 
+#include "base/assert.h"
 #include "base/checksum.h"
 #include "base/error.h"
+#include "region/damage.h"
 
 #include <string.h>
 
-/* ---- small things ---- */
+enum {
+    DECISECOND_US = 100000,    /* unit of message.expiry */
+    ID_NUMBER_BITS = 12,       /* a generated id counts messages below the microseconds */
+    EXPIRE_LOOKS_MAX = 4 * MQX_LOCKED_STEPS_MAX, /* messages looked at in one lock hold */
+};
+#define CORREL_ID_BIT (UINT64_C(1) << 63) /* keeps a generated CorrelId apart from every MsgId */
+
+/* ---- expiry, tags, ids ---- */
 
 bool mqx_queue_expired(const struct mqx_region *region, const struct mqx_message *message,
                        uint64_t now_us)
 {
+    MQX_ASSERT(message != NULL);
     return message->expiry != 0 &&
-           now_us >= region->header->epoch_us + (uint64_t)message->expiry * 100000u;
+           now_us >= region->header->epoch_us + (uint64_t)message->expiry * DECISECOND_US;
 }
 
-/* Wall-clock expiry as the entry keeps it: rounded up, never 0. What was over before the region was
- * made gets 1, which is over when the region is made. */
+/* Wall-clock expiry as the entry keeps it: rounded up, never 0. One before the start of the region
+ * becomes 1. */
 static uint32_t expiry_of(const struct mqx_region *region, uint64_t expiry_us)
 {
     const uint64_t epoch = region->header->epoch_us;
     if (expiry_us == 0) {
         return 0;
     }
-    const uint64_t tenths = expiry_us <= epoch ? 1 : (expiry_us - epoch + 99999u) / 100000u;
+    const uint64_t tenths =
+        expiry_us <= epoch ? 1 : (expiry_us - epoch + DECISECOND_US - 1) / DECISECOND_US;
+    MQX_ASSERT(tenths != 0);
     return tenths > UINT32_MAX ? UINT32_MAX : (uint32_t)tenths;
 }
 
 static uint64_t tag_of(const struct mqx_region *region, const uint8_t id[MQX_ID_SIZE])
 {
-    uint64_t words[3];
+    uint64_t words[MQX_ID_SIZE / sizeof(uint64_t)];
+    MQX_ASSERT(id != NULL);
     memcpy(words, id, sizeof words);
     return (words[0] | words[1] | words[2]) == 0
                ? 0
@@ -55,7 +54,9 @@ static uint64_t tag_of(const struct mqx_region *region, const uint8_t id[MQX_ID_
 void mqx_queue_make_id(const struct mqx_region *region, uint64_t number, uint8_t id[MQX_ID_SIZE])
 {
     const struct mqx_header *header = region->header;
-    const uint64_t unique = __builtin_bswap64((header->epoch_us << 12) + number);
+    const uint64_t unique = __builtin_bswap64((header->epoch_us << ID_NUMBER_BITS) + number);
+    MQX_ASSERT(id != NULL);
+    MQX_STATIC_ASSERT(sizeof header->id_prefix + sizeof unique == MQX_ID_SIZE, "a whole id");
     memcpy(id, header->id_prefix, sizeof header->id_prefix);
     memcpy(id + sizeof header->id_prefix, &unique, sizeof unique);
 }
@@ -65,6 +66,7 @@ void mqx_queue_make_id(const struct mqx_region *region, uint64_t number, uint8_t
 int mqx_queue_failing(const struct mqx_region *region, const struct mqx_object *queue)
 {
     const struct mqx_object *structure = mqx_object(region, mqx_load_relaxed(&queue->structure));
+    MQX_ASSERT(queue != NULL);
     if (structure == NULL || mqx_load_acquire(&structure->failing) == 0) {
         return MQX_OK;
     }
@@ -72,13 +74,14 @@ int mqx_queue_failing(const struct mqx_region *region, const struct mqx_object *
                     structure->name, queue->name);
 }
 
-/* What the structure of the queue says to a put, at its present level. */
+/* May a queue in a structure take the message, at the present level of the structure? */
 static MQX_COLD int admit_to_structure(const struct mqx_region *region,
                                        const struct mqx_object *queue, const struct mqx_put *put)
 {
     const struct mqx_object *structure = mqx_object(region, mqx_load_relaxed(&queue->structure));
+    MQX_ASSERT(put->d != NULL);
     if (!put->logged) {
-        return mqx_fail(MQRC_OBJECT_CHANGED, "%.48s came into a structure during the put",
+        return mqx_fail(MQRC_OBJECT_CHANGED, "%.48s was altered into a structure during the put",
                         queue->name);
     }
     if (structure == NULL) {
@@ -103,6 +106,8 @@ int mqx_queue_admit(const struct mqx_region *region, const struct mqx_object *qu
                     const struct mqx_put *put)
 {
     const uint32_t state = mqx_load_relaxed(&queue->state);
+    MQX_ASSERT(put->d != NULL);
+    MQX_ASSERT(put->object != 0);
     if (MQX_UNLIKELY(mqx_load_relaxed(&queue->generation) != put->generation ||
                      (state != MQX_OBJ_ACTIVE && state != MQX_OBJ_LOGGED))) {
         return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", put->object);
@@ -130,7 +135,7 @@ int mqx_queue_admit(const struct mqx_region *region, const struct mqx_object *qu
             return status;
         }
     }
-    const uint32_t present = mqx_load_relaxed(&queue->present); /* without the lock: put.c */
+    const uint32_t present = mqx_load_relaxed(&queue->present); /* put.c asks without the lock */
     if (MQX_UNLIKELY(present >= mqx_load_relaxed(&queue->max_depth))) {
         return mqx_fail(MQRC_Q_FULL, "%.48s holds %u messages, MAXDEPTH is %u", queue->name,
                         present, queue->max_depth);
@@ -138,12 +143,14 @@ int mqx_queue_admit(const struct mqx_region *region, const struct mqx_object *qu
     return MQX_OK;
 }
 
-/* Object, number and unit are looked at without the lock, too, by who then makes sure of them
- * (prepared_browse.c). */
+/* Object, number and unit are read without the lock, too, and then verified (prepared_browse.c). */
 static void fill_entry(const struct mqx_region *region, struct mqx_message *message,
                        const struct mqx_put *put)
 {
     const struct ps_descriptor *d = put->d;
+    MQX_ASSERT(d->placement < MQX_PRIORITY_COUNT);
+    MQX_ASSERT(d->has_ext == 0 || put->ext != NULL);
+    MQX_ASSERT(put->length <= MQX_MAX_BODY);
     message->placement = d->placement;
     message->flags = (uint8_t)((put->logged ? MQX_MSGF_PERSISTENT : 0) |
                                (put->logged && d->persistence == MQPER_NOT_PERSISTENT
@@ -166,53 +173,71 @@ static void fill_entry(const struct mqx_region *region, struct mqx_message *mess
     message->tag[MQX_BY_GROUP_ID] = d->has_ext != 0 ? tag_of(region, put->ext->group_id) : 0;
 }
 
-/* Entry and one block, or none: what a long body needs has been reserved before. */
-static int take_memory(struct mqx_stripe_guard *guard, struct mqx_put *put)
+/* The entry and at most one block: the memory of a long body has been reserved before. */
+static int take_memory(struct mqx_stripe_guard *guard, struct mqx_put *put,
+                       struct mqx_message **out)
 {
     uint32_t cells = 0;
+    int status = MQX_OK;
     if (put->reserved != 0) {
         put->slot = put->reserved;
+    } else {
+        status = mqx_entry_take(guard, &put->slot);
+    }
+    *out = mqx_message(guard->region, put->slot);
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        return status;
+    }
+    if (MQX_UNLIKELY(*out == NULL)) {
+        return mqx_region_damage(guard->region, "a message entry to be filled", put->slot);
+    }
+    if (put->reserved != 0) {
         return MQX_OK;
     }
-    int status = mqx_entry_take(guard, &put->slot);
-    if (status == MQX_OK && !put->journal_only) {
+    if (!put->journal_only) {
         const uint64_t payload = mqx_body_payload(put->d->has_ext != 0, put->length);
         status = mqx_body_take(guard, payload, &cells);
     }
     if (status == MQX_OK) {
-        mqx_message(guard->region, put->slot)->cells = cells;
+        MQX_ASSERT(put->journal_only == (cells == 0));
+        (*out)->cells = cells;
     }
     return status;
 }
 
 /* A reserved chain was filled before the message had its generated id. */
-static void rewrite_descriptor(const struct mqx_region *region, const struct mqx_message *message,
-                               const struct ps_descriptor *d)
+static int rewrite_descriptor(const struct mqx_region *region, const struct mqx_message *message,
+                              const struct ps_descriptor *d)
 {
     struct mqx_block *block = mqx_cells(region, message->cells);
-    mqx_check(block != NULL);
+    MQX_ASSERT(d != NULL);
+    if (block == NULL) {
+        return mqx_region_damage(region, "the cells of a reserved message", message->cells);
+    }
     memcpy(block + 1, d, sizeof *d);
+    return MQX_OK;
 }
 
 int mqx_queue_link(struct mqx_stripe_guard *guard, struct mqx_object *queue, struct mqx_put *put)
 {
     const bool available = put->context == 0;
-    int status = take_memory(guard, put);
+    struct mqx_message *message;
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    MQX_ASSERT(mqx_stripe_of(guard->region, put->object) == guard->stripe);
+    int status = take_memory(guard, put, &message);
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;
     }
-    struct mqx_message *message = mqx_message(guard->region, put->slot);
-    mqx_check(message != NULL);
     put->number = mqx_number_take(guard);
     if (put->make_msg_id) {
         mqx_queue_make_id(guard->region, put->number, put->d->msg_id);
     }
-    if (put->make_correl_id) { /* the top bit keeps it apart from every MsgId */
-        mqx_queue_make_id(guard->region, put->number | UINT64_C(1) << 63, put->d->correl_id);
+    if (put->make_correl_id) {
+        mqx_queue_make_id(guard->region, put->number | CORREL_ID_BIT, put->d->correl_id);
     }
     fill_entry(guard->region, message, put);
     if (put->reserved != 0) {
-        rewrite_descriptor(guard->region, message, put->d);
+        status = rewrite_descriptor(guard->region, message, put->d);
     } else if (message->cells != 0) {
         status =
             mqx_body_write(guard->region, message->cells, put->d, put->ext, put->body, put->length);
@@ -251,7 +276,12 @@ void mqx_unit_push(struct mqx_stripe_guard *guard, uint32_t context, uint32_t sl
 {
     struct mqx_context *unit = mqx_context(guard->region, context);
     struct mqx_message *message = mqx_message(guard->region, slot);
-    mqx_check(unit != NULL && message != NULL);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    MQX_ASSERT(slot != 0);
+    if (MQX_UNLIKELY(unit == NULL || message == NULL)) {
+        (void)mqx_region_damage(guard->region, "a message of a unit of work", slot);
+        return;
+    }
     struct mqx_message *last = mqx_message(guard->region, unit->tail);
     mqx_guard_store32(guard, &message->unit_next, 0);
     mqx_guard_store32(guard, last != NULL ? &last->unit_next : &unit->head, slot);
@@ -259,12 +289,28 @@ void mqx_unit_push(struct mqx_stripe_guard *guard, uint32_t context, uint32_t sl
     mqx_guard_store32(guard, &unit->count, unit->count + 1);
 }
 
+/* A damaged list: nothing of it can be trusted. Loops over the list end. */
+static MQX_COLD void empty_list(struct mqx_stripe_guard *guard, struct mqx_context *unit,
+                                uint32_t context)
+{
+    (void)mqx_region_damage(guard->region, "the list of a unit of work, context", context);
+    if (unit != NULL) {
+        mqx_guard_store32(guard, &unit->head, 0);
+        mqx_guard_store32(guard, &unit->tail, 0);
+        mqx_guard_store32(guard, &unit->count, 0);
+    }
+}
+
 void mqx_unit_pop(struct mqx_stripe_guard *guard, uint32_t context)
 {
     struct mqx_context *unit = mqx_context(guard->region, context);
-    mqx_check(unit != NULL && unit->head != 0);
-    const struct mqx_message *first = mqx_message(guard->region, unit->head);
-    mqx_check(first != NULL);
+    const struct mqx_message *first = unit == NULL ? NULL : mqx_message(guard->region, unit->head);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    MQX_ASSERT(context != 0);
+    if (MQX_UNLIKELY(first == NULL || unit->count == 0)) {
+        empty_list(guard, unit, context);
+        return;
+    }
     if (unit->head == unit->tail) {
         mqx_guard_store32(guard, &unit->tail, 0);
     }
@@ -272,10 +318,18 @@ void mqx_unit_pop(struct mqx_stripe_guard *guard, uint32_t context)
     mqx_guard_store32(guard, &unit->count, unit->count - 1);
 }
 
-/* ---- changes of state in place ---- */
+/* ---- changes of state; the position stays ---- */
 
+static MQX_COLD void damaged_message(const struct mqx_region *region, uint32_t slot)
+{
+    (void)mqx_region_damage(region, "the state of a message", slot);
+}
+
+/* A message leaves the state PUT or GOT, and the count of it. */
 static void count_out(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint8_t state)
 {
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    MQX_ASSERT(queue != NULL);
     if (state == MQX_MSG_PUT) {
         mqx_guard_store32(guard, &queue->uncommitted, queue->uncommitted - 1);
     } else if (state == MQX_MSG_GOT) {
@@ -287,9 +341,14 @@ void mqx_queue_show(struct mqx_stripe_guard *guard, struct mqx_object *queue, ui
                     uint32_t count)
 {
     struct mqx_message *message = mqx_message(guard->region, slot);
-    mqx_check(message != NULL);
-    mqx_check(message->state == MQX_MSG_PUT || message->state == MQX_MSG_GOT ||
-              message->state == MQX_MSG_LOCKED);
+    MQX_ASSERT(queue != NULL);
+    MQX_ASSERT(count <= 1);
+    if (MQX_UNLIKELY(message == NULL ||
+                     (message->state != MQX_MSG_PUT && message->state != MQX_MSG_GOT &&
+                      message->state != MQX_MSG_LOCKED))) {
+        damaged_message(guard->region, slot);
+        return;
+    }
     count_out(guard, queue, message->state);
     mqx_guard_store8(guard, &message->state, MQX_MSG_AVAILABLE);
     mqx_guard_store32(guard, &message->unit, 0);
@@ -304,8 +363,12 @@ void mqx_queue_claim(struct mqx_stripe_guard *guard, struct mqx_object *queue, u
                      enum mqx_message_state state, uint32_t owner)
 {
     struct mqx_message *message = mqx_message(guard->region, slot);
-    mqx_check(message != NULL);
-    mqx_check(message->state == MQX_MSG_AVAILABLE);
+    MQX_ASSERT(state == MQX_MSG_GOT || state == MQX_MSG_LOCKED || state == MQX_MSG_PUT);
+    MQX_ASSERT(owner != 0);
+    if (MQX_UNLIKELY(message == NULL || message->state != MQX_MSG_AVAILABLE)) {
+        damaged_message(guard->region, slot);
+        return;
+    }
     mqx_id_index_unlink(guard, queue, slot);
     mqx_priority_index_show(guard, queue, slot, false);
     mqx_guard_store8(guard, &message->state, (uint8_t)state);
@@ -323,6 +386,8 @@ void mqx_queue_claim(struct mqx_stripe_guard *guard, struct mqx_object *queue, u
 static void set_gone(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot,
                      struct mqx_message *message)
 {
+    MQX_ASSERT(message == mqx_message(guard->region, slot));
+    MQX_ASSERT(message->state != MQX_MSG_GONE);
     if (message->state == MQX_MSG_AVAILABLE) {
         mqx_id_index_unlink(guard, queue, slot);
         mqx_priority_index_show(guard, queue, slot, false);
@@ -342,8 +407,15 @@ bool mqx_queue_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, 
                       uint32_t pop_context, bool *out_pinned)
 {
     struct mqx_message *message = mqx_message(guard->region, slot);
-    mqx_check(message != NULL);
-    mqx_check(message->state != MQX_MSG_FREE && message->state != MQX_MSG_RESERVED);
+    MQX_ASSERT(queue != NULL);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    if (MQX_UNLIKELY(message == NULL || message->state == MQX_MSG_FREE ||
+                     message->state == MQX_MSG_RESERVED)) {
+        damaged_message(guard->region, slot);
+        *out_pinned = false;
+        pop_if(guard, pop_context);
+        return true;
+    }
     *out_pinned = message->pins != 0;
     if (*out_pinned || !mqx_body_is_single(mqx_body_payload(true, message->length))) {
         if (message->state != MQX_MSG_GONE) {
@@ -381,10 +453,12 @@ bool mqx_queue_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, 
 bool mqx_queue_expire(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot)
 {
     bool pinned = false, done = false;
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
     for (int i = 0; i < MQX_LOCKED_STEPS_MAX && !done && !pinned; i++) {
         done = mqx_queue_remove(guard, queue, slot, 0, &pinned);
         mqx_stripe_guard_commit(guard);
     }
+    MQX_ASSERT(!(done && pinned));
     return done;
 }
 
@@ -399,15 +473,15 @@ int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now
         return status;
     }
     uint32_t removed = 0, slot = 0;
-    /* removing the message under the cursor leaves the cursor's place valid */
-    for (int i = 0; i < 4 * MQX_LOCKED_STEPS_MAX && queue != NULL && queue->expiring != 0; i++) {
+    /* the cursor stays valid when the message under it is removed */
+    for (int i = 0; i < EXPIRE_LOOKS_MAX && queue != NULL && queue->expiring != 0; i++) {
         slot = mqx_priority_index_next(&store->region, queue, &cursor, false);
         const struct mqx_message *message = mqx_message(&store->region, slot);
         if (message == NULL) {
             break;
         }
-        const bool dead = message->state == MQX_MSG_GONE && message->pins == 0;
-        if (dead || (message->state == MQX_MSG_AVAILABLE &&
+        const bool unfinished = message->state == MQX_MSG_GONE && message->pins == 0;
+        if (unfinished || (message->state == MQX_MSG_AVAILABLE &&
                      mqx_queue_expired(&store->region, message, now_us))) {
             removed += 1;
             if (!mqx_queue_expire(&guard, queue, slot) || removed >= MQX_LOCKED_STEPS_MAX) {
@@ -415,6 +489,7 @@ int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now
             }
         }
     }
+    MQX_ASSERT(removed <= MQX_LOCKED_STEPS_MAX);
     *out_more = removed >= MQX_LOCKED_STEPS_MAX;
     mqx_stripe_guard_drop(&guard);
     return MQX_OK;
@@ -425,6 +500,7 @@ int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now
 /* Stripe lock held: the queue in that life of the slot is logically deleted. */
 static bool is_deleted(const struct mqx_object *queue, uint32_t generation)
 {
+    MQX_ASSERT(queue != NULL);
     return mqx_load_relaxed(&queue->generation) == generation &&
            mqx_load_relaxed(&queue->state) == MQX_OBJ_DELETING;
 }
@@ -433,11 +509,14 @@ int mqx_queue_purge_step(struct mqx_store *store, struct mqx_purge *purge)
 {
     struct mqx_object *queue = mqx_object(&store->region, purge->object);
     struct mqx_stripe_guard guard;
+    MQX_ASSERT(!purge->at_end);
+    if (queue == NULL) {
+        return mqx_region_damage(&store->region, "the slot of a deleted queue", purge->object);
+    }
     int status = mqx_stripe_guard_take(&store->region, purge->object, &guard);
     if (status != MQX_OK) {
         return status;
     }
-    mqx_check(queue != NULL);
     purge->at_end = !is_deleted(queue, purge->generation);
     for (int i = 0; i < MQX_LOCKED_STEPS_MAX && !purge->at_end; i++) {
         const uint32_t slot = mqx_priority_index_next(&store->region, queue, &purge->cursor, false);
@@ -459,13 +538,16 @@ int mqx_queue_drop_step(struct mqx_store *store, uint32_t object, uint32_t gener
 {
     struct mqx_object *queue = mqx_object(&store->region, object);
     struct mqx_stripe_guard guard;
-    int status = mqx_stripe_guard_take(&store->region, object, &guard);
+    MQX_ASSERT(generation != 0);
     *out_more = false;
     *out_gone = false;
+    if (queue == NULL) {
+        return mqx_region_damage(&store->region, "the slot of a deleted queue", object);
+    }
+    int status = mqx_stripe_guard_take(&store->region, object, &guard);
     if (status != MQX_OK) {
         return status;
     }
-    mqx_check(queue != NULL);
     if (is_deleted(queue, generation) && queue->present == 0 && queue->waiters == 0) {
         for (int k = 0; k < MQX_INDEX_COUNT && !*out_more; k++) {
             if (queue->index[k] != 0) {
@@ -480,17 +562,20 @@ int mqx_queue_drop_step(struct mqx_store *store, uint32_t object, uint32_t gener
             *out_gone = true;
         }
     }
+    MQX_ASSERT(!(*out_more && *out_gone));
     mqx_stripe_guard_drop(&guard);
     return MQX_OK;
 }
 
-/* ---- restart and checkpoints ---- */
+/* ---- restart ---- */
 
-/* Restart only: gives the memory for one block chain, in as many micro-transactions as it takes. */
+/* Gives a message the memory for its body, in as many micro-transactions as it takes. */
 static int load_chain(struct mqx_stripe_guard *guard, struct mqx_message *message, uint64_t payload)
 {
     uint64_t have = 0;
     bool done = false;
+    MQX_ASSERT(payload != 0);
+    MQX_ASSERT(message->cells == 0);
     while (!done) {
         const uint64_t before = have;
         int status = mqx_body_extend(guard, message, payload, &have, &done);
@@ -507,8 +592,9 @@ static int load_chain(struct mqx_stripe_guard *guard, struct mqx_message *messag
     return MQX_OK;
 }
 
-static int load_entry(struct mqx_stripe_guard *guard, uint32_t *out_slot)
+static int load_entry(struct mqx_stripe_guard *guard, uint32_t *out_slot, struct mqx_message **out)
 {
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
     int status = mqx_entry_take(guard, out_slot);
     if (status == MQX_NEED_CELLS) {
         status = mqx_stripe_guard_supply(guard);
@@ -516,15 +602,21 @@ static int load_entry(struct mqx_stripe_guard *guard, uint32_t *out_slot)
             status = mqx_entry_take(guard, out_slot);
         }
     }
-    if (status == MQX_OK) {
-        mqx_message(guard->region, *out_slot)->cells = 0;
-        mqx_stripe_guard_commit(guard);
+    if (status != MQX_OK) {
+        return status;
     }
-    return status;
+    *out = mqx_message(guard->region, *out_slot);
+    if (*out == NULL) {
+        return mqx_region_damage(guard->region, "a free message entry", *out_slot);
+    }
+    (*out)->cells = 0;
+    mqx_stripe_guard_commit(guard);
+    return MQX_OK;
 }
 
 static int load_insert(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot)
 {
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
     int status = mqx_priority_index_insert(guard, queue, slot, true);
     while (status == MQX_NEED_CELLS) {
         status = mqx_stripe_guard_supply(guard);
@@ -544,6 +636,8 @@ static void fill_loaded(const struct mqx_region *region, struct mqx_message *mes
                         const struct mqx_loaded *loaded)
 {
     const struct psc_message *m = &loaded->m;
+    MQX_ASSERT(m->placement < MQX_PRIORITY_COUNT);
+    MQX_ASSERT(message->state == MQX_MSG_RESERVED);
     message->placement = m->placement;
     const bool logged = is_logged(loaded);
     message->flags = (uint8_t)((logged ? MQX_MSGF_PERSISTENT : 0) |
@@ -570,7 +664,9 @@ int mqx_queue_load(struct mqx_store *store, const struct mqx_loaded *loaded, uin
 {
     struct mqx_region *region = &store->region;
     struct mqx_object *queue = mqx_object(region, loaded->m.object);
+    struct mqx_message *message = NULL;
     struct mqx_stripe_guard guard;
+    MQX_ASSERT(loaded->body == NULL || loaded->descriptor != NULL);
     if (queue == NULL || queue->state != MQX_OBJ_ACTIVE || loaded->m.placement > MQX_MAX_PRIORITY) {
         return mqx_fail(MQRC_OBJECT_DAMAGED, "message %llu names object %u, which is not defined",
                         (unsigned long long)loaded->m.number, loaded->m.object);
@@ -579,11 +675,10 @@ int mqx_queue_load(struct mqx_store *store, const struct mqx_loaded *loaded, uin
     if (status != MQX_OK) {
         return status;
     }
-    status = load_entry(&guard, out_slot);
+    status = load_entry(&guard, out_slot, &message);
     if (status != MQX_OK) {
-        return status; /* a restart that fails throws the region away with whatever is held */
+        return status; /* a restart that fails discards the region with the locks in it */
     }
-    struct mqx_message *message = mqx_message(region, *out_slot);
     fill_loaded(region, message, loaded);
     if (loaded->body != NULL) {
         const uint64_t payload = mqx_body_payload(loaded->ext != NULL, loaded->m.length);
@@ -607,9 +702,12 @@ int mqx_queue_load(struct mqx_store *store, const struct mqx_loaded *loaded, uin
     return MQX_OK;
 }
 
-/* The state of the put is committed: it is not, or no longer, somebody's uncommitted put. */
-static bool in_snapshot(const struct mqx_message *message)
+/* ---- checkpoints ---- */
+
+/* Does the message belong in a checkpoint: is it persistent, and its put committed? */
+static bool is_in_checkpoint(const struct mqx_message *message)
 {
+    MQX_ASSERT(message != NULL);
     return (message->flags & MQX_MSGF_PERSISTENT) != 0 &&
            (message->state == MQX_MSG_AVAILABLE || message->state == MQX_MSG_GOT ||
             message->state == MQX_MSG_LOCKED);
@@ -618,13 +716,14 @@ static bool in_snapshot(const struct mqx_message *message)
 static void describe(const struct mqx_region *region, const struct mqx_message *message,
                      uint32_t generation, struct psc_message *out)
 {
+    MQX_ASSERT(out != NULL);
     *out = (struct psc_message){
         .number = message->number,
         .lsn = message->lsn,
         .first_lsn = message->lsn,
         .expiry_us = message->expiry == 0
                          ? 0
-                         : region->header->epoch_us + (uint64_t)message->expiry * 100000u,
+                         : region->header->epoch_us + (uint64_t)message->expiry * DECISECOND_US,
         .tag_msg_id = message->tag[MQX_BY_MSG_ID],
         .tag_correl_id = message->tag[MQX_BY_CORREL_ID],
         .tag_group_id = message->tag[MQX_BY_GROUP_ID],
@@ -648,13 +747,16 @@ int mqx_queue_copy_entries(struct mqx_store *store, uint32_t object, struct mqx_
     struct mqx_region *region = &store->region;
     const struct mqx_object *queue = mqx_object(region, object);
     struct mqx_stripe_guard guard;
-    int status = mqx_stripe_guard_take(region, object, &guard);
+    MQX_ASSERT(max != 0);
     *out_count = 0;
     *out_done = false;
+    if (queue == NULL) {
+        return mqx_region_damage(region, "the slot of a queue", object);
+    }
+    int status = mqx_stripe_guard_take(region, object, &guard);
     if (status != MQX_OK) {
         return status;
     }
-    mqx_check(queue != NULL);
     for (int i = 0; i < MQX_LOCKED_STEPS_MAX && *out_count < max; i++) {
         const uint32_t slot = mqx_priority_index_next(region, queue, cursor, false);
         const struct mqx_message *message = mqx_message(region, slot);
@@ -662,7 +764,7 @@ int mqx_queue_copy_entries(struct mqx_store *store, uint32_t object, struct mqx_
             *out_done = true;
             break;
         }
-        if (in_snapshot(message)) {
+        if (is_in_checkpoint(message)) {
             describe(region, message, queue->generation, &out[(*out_count)++]);
         }
     }
@@ -675,8 +777,12 @@ uint32_t mqx_queue_next_image(struct mqx_store *store, uint32_t object, struct m
     const struct mqx_object *queue = mqx_object(&store->region, object);
     const struct mqx_message *message;
     uint32_t slot;
-    mqx_check(queue != NULL);
-    if (mqx_load_relaxed(&queue->np_life) == 0) {
+    MQX_ASSERT(cursor != NULL);
+    if (queue == NULL) {
+        (void)mqx_region_damage(&store->region, "the slot of a queue", object);
+        return 0;
+    }
+    if (mqx_load_relaxed(&queue->np_life) == MQX_NP_TO_RESTART) {
         return 0; /* NPMCLASS(NORMAL): they end with the queue manager */
     }
     do {
@@ -684,11 +790,4 @@ uint32_t mqx_queue_next_image(struct mqx_store *store, uint32_t object, struct m
         message = mqx_message(&store->region, slot);
     } while (message != NULL && (message->flags & MQX_MSGF_PERSISTENT) != 0);
     return slot;
-}
-
-int mqx_queue_read_body(const struct mqx_region *region, const struct mqx_message *message,
-                        struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
-                        uint64_t capacity)
-{
-    return mqx_body_read(region, message, descriptor, ext, body, capacity);
 }

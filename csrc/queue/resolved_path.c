@@ -3,11 +3,14 @@
  */
 #include "queue/resolved_path.h"
 
-/* Why a step does not lead where it did when the name was resolved, 0 when it does. */
-static int step_spoilt(const struct mqx_region *region, const struct mqe_destination *path,
-                       const struct mqe_step *at)
+#include "base/assert.h"
+
+/* 0 when the definition is the one that the name was resolved through, or why not. */
+static int check_step(const struct mqx_region *region, const struct mqe_destination *path,
+                      const struct mqe_step *at)
 {
     const struct mqx_object *object = mqx_object(region, at->slot);
+    MQX_ASSERT(path->step_count <= MQE_STEPS_MAX);
     if (object == NULL || mqx_load_relaxed(&object->generation) != at->generation) {
         return at->slot == path->queue && at->generation == path->queue_generation
                    ? mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", at->slot)
@@ -22,13 +25,15 @@ static int step_spoilt(const struct mqx_region *region, const struct mqe_destina
     return MQX_OK;
 }
 
-/* Says what is wrong from that step on: 2052 and 2041 of any step go before its 2051 or 2016. */
+/* The reason to refuse a call whose `step` has changed or is inhibited: 2052 and 2041 of this and
+ * later steps have precedence over its 2051 or 2016. */
 static MQX_COLD int refuse(const struct mqx_region *region, const struct mqe_destination *path,
                            uint32_t step, bool output)
 {
-    mqx_check(step < path->step_count && path->step_count <= MQE_STEPS_MAX);
+    MQX_ASSERT(step < path->step_count);
+    MQX_ASSERT(path->step_count <= MQE_STEPS_MAX);
     for (uint32_t i = step; i < path->step_count; i++) {
-        const int status = step_spoilt(region, path, &path->step[i]);
+        const int status = check_step(region, path, &path->step[i]);
         if (status != MQX_OK) {
             return status;
         }
@@ -41,6 +46,7 @@ static MQX_COLD int refuse(const struct mqx_region *region, const struct mqe_des
 int mqx_resolved_path_check(const struct mqx_region *region, const struct mqe_destination *path,
                             bool output)
 {
+    MQX_ASSERT(path->step_count <= MQE_STEPS_MAX);
     for (uint32_t i = 0; i < path->step_count; i++) {
         const struct mqe_step *step = &path->step[i];
         const struct mqx_object *object = mqx_object(region, step->slot);

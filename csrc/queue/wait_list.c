@@ -1,39 +1,64 @@
 /*
- * wait_list.c - wait lists and wake-ups. See wait_list.h.
+ * wait_list.c - see wait_list.h.
  */
 #include "queue/wait_list.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "os/futex.h"
 #include "queue/priority_index.h"
+#include "region/damage.h"
 
-/* Head and, for the general list, tail of the list that wait_list names. */
+enum { GENERAL_LIST = 0 }; /* context.wait_list: of the queue; others are a bucket + 1 */
+
+static MQX_COLD void damaged_list(const struct mqx_region *region, uint32_t slot)
+{
+    (void)mqx_region_damage(region, "a list of waiters, context", slot);
+}
+
+/* The word that names the first waiter of a list. */
 static uint32_t *head_of(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t list)
 {
-    return list == 0 ? &queue->wait_head
+    MQX_ASSERT(queue != NULL);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    return list == GENERAL_LIST ? &queue->wait_head
                      : &guard->stripe->wait_bucket[(list - 1) % MQX_WAIT_BUCKETS];
 }
 
 static uint32_t list_for(const struct mqx_context *context)
 {
+    MQX_ASSERT(context != NULL);
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
         if ((context->wait_match >> k & 1u) != 0) {
             return 1 + (uint32_t)(context->wait_tag[k] % MQX_WAIT_BUCKETS);
         }
     }
-    return 0;
+    return GENERAL_LIST;
 }
 
-/* Lists are kept oldest first: the last element is found through head->wait_prev (a ring of prev
- * links). */
+/* Is its last element, through wait_prev of the first, there? An empty list has none. */
+static bool has_sound_ends(const struct mqx_region *region, uint32_t head)
+{
+    const struct mqx_context *first = mqx_context(region, head);
+    return head == 0 || (first != NULL && mqx_context(region, first->wait_prev) != NULL);
+}
+
 void mqx_wait_list_add(struct mqx_stripe_guard *guard, uint32_t object, uint32_t slot)
 {
     struct mqx_context *context = mqx_context(guard->region, slot);
     struct mqx_object *queue = mqx_object(guard->region, object);
-    mqx_check(context != NULL && queue != NULL);
-    mqx_check(context->wait_state != MQX_WAIT_LISTED);
+    MQX_ASSERT(mqx_stripe_of(guard->region, object) == guard->stripe);
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
+    if (context == NULL || queue == NULL || context->wait_state == MQX_WAIT_LISTED) {
+        damaged_list(guard->region, slot);
+        return;
+    }
     const uint32_t list = list_for(context);
     uint32_t *head = head_of(guard, queue, list);
+    if (!has_sound_ends(guard->region, *head)) {
+        damaged_list(guard->region, *head);
+        return;
+    }
     struct mqx_context *first = mqx_context(guard->region, *head);
     mqx_guard_store32(guard, &context->wait_object, object);
     mqx_guard_store32(guard, &context->wait_list, list);
@@ -43,7 +68,7 @@ void mqx_wait_list_add(struct mqx_stripe_guard *guard, uint32_t object, uint32_t
         mqx_guard_store32(guard, head, slot);
     } else {
         struct mqx_context *last = mqx_context(guard->region, first->wait_prev);
-        mqx_check(last != NULL);
+        MQX_ASSERT(last != NULL); /* has_sound_ends */
         mqx_guard_store32(guard, &context->wait_prev, first->wait_prev);
         mqx_guard_store32(guard, &last->wait_next, slot);
         mqx_guard_store32(guard, &first->wait_prev, slot);
@@ -58,12 +83,20 @@ static void unlink_waiter(struct mqx_stripe_guard *guard, uint32_t slot,
                           struct mqx_context *context)
 {
     struct mqx_object *queue = mqx_object(guard->region, context->wait_object);
-    mqx_check(queue != NULL);
+    MQX_ASSERT(context == mqx_context(guard->region, slot));
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
+    if (queue == NULL) {
+        damaged_list(guard->region, slot);
+        return;
+    }
     uint32_t *head = head_of(guard, queue, context->wait_list);
     struct mqx_context *next = mqx_context(guard->region, context->wait_next);
     struct mqx_context *prev = mqx_context(guard->region, context->wait_prev);
     struct mqx_context *first = mqx_context(guard->region, *head);
-    mqx_check(prev != NULL && first != NULL);
+    if (prev == NULL || first == NULL || (next == NULL && context->wait_next != 0)) {
+        damaged_list(guard->region, slot);
+        return;
+    }
     if (*head == slot) {
         mqx_guard_store32(guard, head, context->wait_next);
     } else {
@@ -80,7 +113,11 @@ static void unlink_waiter(struct mqx_stripe_guard *guard, uint32_t slot,
 enum mqx_wait_state mqx_wait_list_remove(struct mqx_stripe_guard *guard, uint32_t slot)
 {
     struct mqx_context *context = mqx_context(guard->region, slot);
-    mqx_check(context != NULL);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    if (context == NULL) {
+        damaged_list(guard->region, slot);
+        return MQX_WAIT_NONE;
+    }
     const uint32_t was = context->wait_state;
     if (was == MQX_WAIT_LISTED) {
         unlink_waiter(guard, slot, context);
@@ -90,9 +127,12 @@ enum mqx_wait_state mqx_wait_list_remove(struct mqx_stripe_guard *guard, uint32_
     return (enum mqx_wait_state)was;
 }
 
+/* Takes a listed waiter off its list and notes it to be woken. */
 static void pick(struct mqx_stripe_guard *guard, uint32_t slot, struct mqx_context *context,
                  enum mqx_wait_state state, struct mqx_wakes *wakes)
 {
+    MQX_ASSERT(wakes->count < MQX_ARRAY_COUNT(wakes->context));
+    MQX_ASSERT(state == MQX_WAIT_WOKEN || state == MQX_WAIT_CANCELLED);
     unlink_waiter(guard, slot, context);
     mqx_guard_store32(guard, &context->wait_state, state);
     mqx_guard_store32(guard, &context->wait_word, context->wait_word + 1);
@@ -103,6 +143,7 @@ static void pick(struct mqx_stripe_guard *guard, uint32_t slot, struct mqx_conte
 static bool matches(const struct mqx_context *context, uint32_t object,
                     const struct mqx_message *message)
 {
+    MQX_ASSERT(object != 0);
     if (context->wait_object != object || context->wait_state != MQX_WAIT_LISTED) {
         return false;
     }
@@ -120,10 +161,11 @@ static bool pick_from(struct mqx_stripe_guard *guard, uint32_t head, uint32_t ob
 {
     const uint64_t bound = guard->region->header->area[MQX_AREA_CONTEXTS].used;
     uint32_t slot = head;
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     for (uint64_t i = 0; i < bound && slot != 0; i++) {
         struct mqx_context *context = mqx_context(guard->region, slot);
         if (context == NULL || wakes->count >= MQX_ARRAY_COUNT(wakes->context)) {
-            return true; /* what is left over is found by the bounded wait */
+            return true; /* waiters that are left find the message by the bound of their wait */
         }
         const uint32_t next = context->wait_next, is_browse = context->wait_browse;
         if (matches(context, object, message)) {
@@ -143,7 +185,11 @@ void mqx_wait_list_pick(struct mqx_stripe_guard *guard, uint32_t object, uint32_
     struct mqx_object *queue = mqx_object(guard->region, object);
     const struct mqx_message *message = mqx_message(guard->region, slot);
     bool picked = false;
-    mqx_check(queue != NULL && message != NULL);
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
+    if (MQX_UNLIKELY(queue == NULL || message == NULL)) {
+        (void)mqx_region_damage(guard->region, "a message that waiters are picked for", slot);
+        return;
+    }
     for (int k = 0; k < MQX_INDEX_COUNT && !picked && queue->waiters != 0; k++) {
         if (message->tag[k] != 0) {
             picked =
@@ -160,7 +206,11 @@ void mqx_wait_list_hand_on(struct mqx_stripe_guard *guard, uint32_t object, stru
 {
     const struct mqx_object *queue = mqx_object(guard->region, object);
     struct mqx_cursor cursor = {0};
-    mqx_check(queue != NULL);
+    MQX_ASSERT(mqx_stripe_of(guard->region, object) == guard->stripe);
+    if (queue == NULL) {
+        (void)mqx_region_damage(guard->region, "a queue whose wake-up is passed on", object);
+        return;
+    }
     for (int i = 0; i < MQX_LOCKED_STEPS_MAX && queue->waiters != 0; i++) {
         const uint32_t slot = mqx_priority_index_next(guard->region, queue, &cursor, true);
         if (slot == 0) {
@@ -176,6 +226,7 @@ void mqx_wait_list_hand_on(struct mqx_stripe_guard *guard, uint32_t object, stru
 
 void mqx_wait_list_wake(struct mqx_region *region, struct mqx_wakes *wakes)
 {
+    MQX_ASSERT(wakes->count <= MQX_ARRAY_COUNT(wakes->context));
     for (uint32_t i = 0; i < wakes->count; i++) {
         struct mqx_context *context = mqx_context(region, wakes->context[i]);
         if (context != NULL) {
@@ -192,6 +243,7 @@ static int cancel_some(struct mqx_store *store, uint32_t object, bool *out_more)
     const struct mqx_area *area = &region->header->area[MQX_AREA_CONTEXTS];
     struct mqx_wakes wakes = {0};
     struct mqx_stripe_guard guard;
+    MQX_ASSERT(object != 0);
     int status = mqx_stripe_guard_take(region, object, &guard);
     if (status != MQX_OK) {
         return status;
@@ -218,6 +270,7 @@ int mqx_wait_list_cancel_all(struct mqx_store *store, uint32_t object)
 {
     bool more = true;
     int status = MQX_OK;
+    MQX_ASSERT(object != 0);
     while (more && status == MQX_OK) {
         status = cancel_some(store, object, &more);
     }

@@ -420,8 +420,8 @@ static int write_image_message(struct checkpoint *ckpt, uint32_t slot, uint32_t 
     MQX_ASSERT((message->flags & MQX_MSGF_PERSISTENT) == 0);
     int status = make_body_room(ckpt, message->length);
     if (status == MQX_OK) {
-        status = mqx_queue_read_body(&ckpt->store->region, message, &descriptor, &ext,
-                                     ckpt->body, message->length);
+        status = mqx_body_read(&taking->store->region, message, &descriptor, &ext,
+                                     taking->body, message->length);
     }
     const bool pieces = message->length > PS_INLINE_BODY_MAX;
     if (status == MQX_OK && pieces) {

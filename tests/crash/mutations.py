@@ -259,7 +259,7 @@ MUTATIONS = (
         (
             (
                 "queue/queue.c",
-                "if (mqx_load_relaxed(&queue->np_life) == 0) {",
+                "if (mqx_load_relaxed(&queue->np_life) == MQX_NP_TO_RESTART) {",
                 "if (mqx_load_relaxed(&queue->np_life) == 77) {",
             ),
         ),

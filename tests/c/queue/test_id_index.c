@@ -1,5 +1,6 @@
 /*
- * test_id_index.c - proves id_index.h against a plain list of messages that is searched from its start.
+ * test_id_index.c - proves id_index.h against a plain list of messages that is searched from its
+ * start.
  */
 #include "fixtures/priority_index_fixture.h"
 

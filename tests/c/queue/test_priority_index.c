@@ -1,5 +1,5 @@
 /*
- * test_priority_index.c - proves priority_index.h against sorted lists, one a priority, that know nothing of trees.
+ * test_priority_index.c - proves priority_index.h against ten sorted lists, one a priority.
  */
 #include "fixtures/priority_index_fixture.h"
 

@@ -1,4 +1,5 @@
-/* Claims of queue.c: counts, expiry and clearing in steps, snapshots and loading. */
+/* Claims of queue.c: counts, expiry and clearing in steps, copying for checkpoints, loading,
+ * damage. */
 #include "fixtures/engine_fixture.h"
 
 #include "base/clock.h"
@@ -140,7 +141,7 @@ TEST(purging_a_deleted_queue_takes_what_nobody_holds_and_of_no_other_queue_anyth
     CHECK_STR(drain(q), "x x");
 }
 
-TEST(heap_and_indexes_of_a_deleted_queue_go_when_it_is_empty_and_nobody_waits)
+TEST(indexes_of_a_deleted_queue_are_freed_when_it_is_empty_and_nobody_waits)
 {
     bool more = true, gone = false;
     struct waiter waiter;
@@ -180,7 +181,7 @@ TEST(heap_and_indexes_of_a_deleted_queue_go_when_it_is_empty_and_nobody_waits)
     set_deleted(q, false);
 }
 
-TEST(a_snapshot_lists_committed_persistent_messages_those_got_by_units_included)
+TEST(a_checkpoint_lists_committed_persistent_messages_those_got_by_units_included)
 {
     static struct psc_message out[500];
     struct mqx_cursor cursor = {0};
@@ -258,6 +259,42 @@ TEST(every_entry_and_cell_is_free_again_when_everything_has_been_taken)
     }
     CHECK(engine_region()->header->area[MQX_AREA_ARENA].used <= used + used / 8);
     CHECK_INT(engine_region()->header->area[MQX_AREA_MESSAGES].used, entries);
+}
+
+TEST(a_message_whose_state_cannot_be_stops_the_queue_manager_and_stays_as_it_is)
+{
+    for (int step = 0; step < 5; step++) {
+        struct mqx_stripe_guard guard;
+        bool pinned = true;
+        engine_begin();
+        struct queue q = QUEUE("Q", 0);
+        CHECK_INT(PUT(q, .text = "x"), 0);
+        struct mqx_object *queue = mqx_object(engine_region(), q.slot);
+        mqe_unit *unit = engine_unit();
+        CHECK_INT(mqx_stripe_guard_take(engine_region(), q.slot, &guard), 0);
+        const uint32_t slot = mqx_priority_index_first(engine_region(), queue);
+        struct mqx_message *message = mqx_message(engine_region(), slot);
+        switch (step) {
+        case 0: mqx_queue_show(&guard, queue, slot, 0); break; /* it is shown */
+        case 1:
+            message->state = MQX_MSG_GOT;
+            mqx_queue_claim(&guard, queue, slot, MQX_MSG_GOT, unit->context);
+            break;
+        case 2:
+            message->state = MQX_MSG_FREE;
+            CHECK(mqx_queue_remove(&guard, queue, slot, 0, &pinned));
+            CHECK(!pinned);
+            break;
+        case 3: mqx_queue_claim(&guard, queue, 1u << 30, MQX_MSG_GOT, unit->context); break;
+        default: mqx_unit_pop(&guard, unit->context); break; /* its list is empty */
+        }
+        mqx_stripe_guard_commit(&guard);
+        mqx_stripe_guard_drop(&guard);
+        CHECK_INT(mqx_region_stopped(engine_region()), MQX_STOP_BROKEN);
+        CHECK_INT(queue->got + queue->uncommitted, 0);
+        CHECK_INT(mqx_context(engine_region(), unit->context)->count, 0);
+        CHECK_STR(TAKE(q), "(2009)");
+    }
 }
 
 TEST(the_bed_is_cleared_away)

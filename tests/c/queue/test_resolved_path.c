@@ -1,5 +1,5 @@
-/* Claims of resolved_path.c, and of what engine.h offers to those who resolve names: stamps of definitions,
- * steps that a destination went through, defaults, identifiers. */
+/* Claims of resolved_path.c, and of what engine.h offers for resolving names: versions of definitions,
+ * steps of a destination, defaults, identifiers. */
 #include "fixtures/engine_fixture.h"
 
 enum { ALIAS = 3, RESOLUTION = MQE_ALTER_RESOLUTION };

@@ -390,6 +390,37 @@ TEST(waiters_leave_their_lists_in_any_order)
     mqx_stripe_guard_drop(&guard);
 }
 
+TEST(a_list_with_a_bad_context_stops_the_queue_manager_and_no_call_crashes_or_hangs)
+{
+    for (int damage = 0; damage < 4; damage++) {
+        struct mqx_wakes wakes = {.count = 0};
+        struct mqx_stripe_guard guard;
+        engine_begin();
+        struct queue q = QUEUE("Q", 0);
+        CHECK_INT(PUT(q, .text = "x"), 0);
+        CHECK_INT(mqx_stripe_guard_take(engine_region(), q.slot, &guard), 0);
+        const uint32_t first = context_of(&guard, q, 0), second = context_of(&guard, q, 0);
+        struct mqx_object *queue = mqx_object(engine_region(), q.slot);
+        const uint32_t message = mqx_priority_index_first(engine_region(), queue);
+        switch (damage) {
+        case 0: queue->wait_head = 1u << 30; break;
+        case 1: mqx_context(engine_region(), first)->wait_prev = 1u << 30; break;
+        case 2: mqx_context(engine_region(), second)->wait_object = 1u << 30; break;
+        default: mqx_context(engine_region(), second)->wait_next = 1u << 30; break;
+        }
+        (void)mqx_wait_list_remove(&guard, second);
+        (void)mqx_wait_list_remove(&guard, first);
+        mqx_wait_list_pick(&guard, q.slot, message, &wakes);
+        mqx_wait_list_add(&guard, q.slot, second);
+        mqx_wait_list_pick(&guard, q.slot, 1u << 30, &wakes);
+        mqx_wait_list_hand_on(&guard, q.slot, &wakes);
+        CHECK_INT(mqx_region_stopped(engine_region()), MQX_STOP_BROKEN);
+        CHECK(wakes.count <= 2);
+        mqx_stripe_guard_drop(&guard);
+        mqx_ignore(mqx_wait_list_cancel_all(&engine.manager->store, q.slot));
+    }
+}
+
 TEST(the_bed_is_cleared_away)
 {
     engine_end();

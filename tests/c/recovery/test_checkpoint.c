@@ -197,6 +197,171 @@ TEST(a_full_disk_fails_the_checkpoint_and_keeps_the_old_one)
     }
 }
 
+/* ---- the image of the orderly end ---- */
+
+static const struct {
+    struct ps_attr attr;
+    int64_t value;
+} npm_high = {{78, 1, 8}, 10};
+
+static int load_image(struct rig *rig, uint64_t number, uint32_t length, bool ext)
+{
+    struct ps_descriptor d = {.placement = 4, .priority = 4, .md_version = 2, .has_ext = ext};
+    const struct ps_descriptor_ext e = {.msg_flags = 77};
+    unsigned char *body = malloc(length + 1);
+    uint32_t slot = 0;
+    for (uint32_t i = 0; i < length; i++) {
+        body[i] = rig_byte(number, i);
+    }
+    const struct mqx_loaded loaded = {.m = {.number = number,
+                                            .object = RIG_QUEUE,
+                                            .object_gen = RIG_GENERATION,
+                                            .length = length,
+                                            .priority = 4,
+                                            .placement = 4,
+                                            .has_ext = ext,
+                                            .backout_count = (uint32_t)number},
+                                      .descriptor = &d,
+                                      .ext = ext ? &e : NULL,
+                                      .body = body};
+    memcpy(d.msg_id, &number, sizeof number);
+    int status = mqx_queue_load(&rig->store, &loaded, &slot);
+    free(body);
+    return status;
+}
+
+/* The non-persistent messages on the queue with right bodies. */
+static uint32_t count_image(struct rig *rig)
+{
+    struct mqx_cursor cursor = {0};
+    uint32_t count = 0;
+    uint32_t slot = mqx_queue_next_image(&rig->store, RIG_QUEUE, &cursor);
+    while (slot != 0) {
+        const struct mqx_message *m = mqx_message(&rig->store.region, slot);
+        struct ps_descriptor d;
+        struct ps_descriptor_ext ext = {0};
+        unsigned char *body = malloc(m->length + 1);
+        CHECK_INT(mqx_body_read(&rig->store.region, m, &d, &ext, body, m->length), 0);
+        bool same = memcmp(d.msg_id, &m->number, 8) == 0 && m->backout_count == m->number;
+        same = same && (d.has_ext == 0 || ext.msg_flags == 77);
+        for (uint32_t i = 0; i < m->length; i++) {
+            same = same && body[i] == rig_byte(m->number, i);
+        }
+        free(body);
+        CHECK(same);
+        count += 1;
+        slot = mqx_queue_next_image(&rig->store, RIG_QUEUE, &cursor);
+    }
+    return count;
+}
+
+static void make_image(struct rig *rig)
+{
+    static const uint32_t lengths[] = {0, 1, 5000, 61440, 61441, 150000, 7};
+    CHECK_INT(rig_define_with(rig, RIG_QUEUE, RIG_GENERATION, &npm_high, sizeof npm_high), 0);
+    CHECK_INT(rig_put(rig, 0, 500, 4, 20, NULL), 0);
+    CHECK_INT(rig_flush(rig), 0);
+    REOPEN(*rig);
+    CHECK_INT(rig_list(rig, RIG_QUEUE, listed), 1);
+    for (uint32_t i = 0; i < MQX_ARRAY_COUNT(lengths); i++) {
+        CHECK_INT(load_image(rig, 600 + i, lengths[i], i % 2 == 1), 0);
+    }
+}
+
+TEST(non_persistent_messages_of_a_high_class_queue_survive_an_orderly_end_once)
+{
+    RIG(rig, 65536);
+    make_image(&rig);
+    CHECK_INT(mqx_checkpoint(&rig.store, MQX_CHECKPOINT_CLEAN), 0);
+    REOPEN(rig);
+    CHECK(rig.report.clean);
+    CHECK_INT(rig.report.image_messages, 7);
+    CHECK_INT(rig_list(&rig, RIG_QUEUE, listed), 1);
+    CHECK_INT(listed[0].number, 500);
+    CHECK_INT(count_image(&rig), 7);
+    CHECK(rig.store.region.journal->durable > rig.report.end_lsn); /* consumed, durably */
+    REOPEN(rig); /* death of the last process: nothing of them comes back */
+    CHECK_INT(rig.report.image_messages, 0);
+    CHECK_INT(count_image(&rig), 0);
+    CHECK_INT(rig_list(&rig, RIG_QUEUE, listed), 1);
+}
+
+TEST(an_image_outlives_several_orderly_ends_and_order_is_kept)
+{
+    RIG(rig, 65536);
+    make_image(&rig);
+    for (int turn = 0; turn < 3; turn++) {
+        CHECK_INT(mqx_checkpoint(&rig.store, MQX_CHECKPOINT_CLEAN), 0);
+        REOPEN(rig);
+        CHECK_INT(count_image(&rig), 7);
+    }
+    CHECK_INT(mqx_checkpoint(&rig.store, MQX_CHECKPOINT_CLEAN_NO_IMAGE), 0);
+    REOPEN(rig);
+    CHECK_INT(count_image(&rig), 0);
+    CHECK_INT(rig_list(&rig, RIG_QUEUE, listed), 1);
+}
+
+/* ---- the file ---- */
+
+static const uint8_t id[16] = {7};
+
+static int write_file(struct rig *rig, const struct psc_message *messages, uint32_t count)
+{
+    struct mqx_checkpoint_writer writer;
+    struct psc_header header = {.end_lsn = 8192, .begin_segment = 1, .clean = 0};
+    void *to = NULL;
+    uint32_t most = 0;
+    uint64_t size = 0;
+    memcpy(header.qm_id, id, sizeof id);
+    CHECK_INT(
+        mqx_checkpoint_file_begin(&writer, rig->io, rig->store.checkpoint_dir, id, 8192, false), 0);
+    for (uint32_t i = 0; i < count; i++) {
+        CHECK_INT(mqx_checkpoint_file_room(&writer, PSC_MESSAGES, sizeof *messages, &to, &most), 0);
+        memcpy(to, &messages[i], sizeof *messages);
+        mqx_checkpoint_file_took(&writer, 1, sizeof *messages);
+    }
+    return mqx_checkpoint_file_finish(&writer, &header, &size);
+}
+
+TEST(a_checkpoint_file_is_written_in_blocks_and_read_back_with_its_totals)
+{
+    RIG(rig, 65536);
+    struct mqx_checkpoint_reader reader;
+    struct psc_block block = {0};
+    const unsigned char *payload;
+    uint32_t blocks = 0, messages = 0;
+    memset(before, 3, sizeof before);
+    CHECK_INT(write_file(&rig, before, 12000), 0);
+    CHECK_INT(mqx_checkpoint_file_open(&reader, rig.io, rig.store.checkpoint_dir,
+                                       "0000000000002000.psc", id),
+              0);
+    while (!reader.ended) {
+        CHECK_INT(mqx_checkpoint_file_next(&reader, &block, &payload), 0);
+        messages += block.type == PSC_MESSAGES ? block.count : 0;
+        blocks += 1;
+    }
+    CHECK_INT(messages, 12000);
+    CHECK_INT(blocks, 3);
+    mqx_checkpoint_file_close(&reader);
+    CHECK_INT(mqx_checkpoint_file_open(&reader, rig.io, rig.store.checkpoint_dir,
+                                       "0000000000002000.psc", (const uint8_t[16]){8}),
+              MQRC_OBJECT_DAMAGED);
+    CHECK(strstr(mqx_error_text(), "another queue manager") != NULL);
+}
+
+TEST(a_file_that_the_medium_gave_back_wrong_is_not_named_a_checkpoint)
+{
+    RIG(rig, 65536);
+    const struct memory_fault fault = {.kind = MEMORY_FAULT_FLIP, .at = 1, .for_ever = true,
+                                       .detail = 50000, .ops = 1u << MEMORY_READ};
+    memset(before, 3, sizeof *before * 100);
+    memory_io_set_fault(rig.files, &fault);
+    CHECK_INT(write_file(&rig, before, 100), MQRC_OBJECT_DAMAGED);
+    memory_io_set_fault(rig.files, NULL);
+    CHECK(!exists(&rig, RIG_HOME "/checkpoint/0000000000002000.psc"));
+    CHECK(!exists(&rig, RIG_HOME "/checkpoint/0000000000002000.tmp"));
+}
+
 /* ---- power cuts ---- */
 
 struct power_cut {

@@ -1,4 +1,5 @@
-/* Claims of unit.c: units are whole, keep places and counts, and commit only what is on the disk. */
+/* Claims of unit.c: units are whole, keep positions and counts, and commit only what is on the
+ * disk. */
 #include "fixtures/engine_fixture.h"
 #include "unit/unit.h"
 

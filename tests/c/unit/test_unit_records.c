@@ -1,4 +1,5 @@
-/* Claims of unit_records.c: records that are gathered are in the journal as if appended one by one. */
+/* Claims of unit_records.c: records that are gathered are in the journal as if appended one by
+ * one. */
 #include "fixtures/engine_fixture.h"
 #include "unit/unit_records.h"
 
