@@ -342,7 +342,7 @@ void mqx_queue_show(struct mqx_stripe_guard *guard, struct mqx_object *queue, ui
 {
     struct mqx_message *message = mqx_message(guard->region, slot);
     MQX_ASSERT(queue != NULL);
-    MQX_ASSERT(count <= 1);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     if (MQX_UNLIKELY(message == NULL ||
                      (message->state != MQX_MSG_PUT && message->state != MQX_MSG_GOT &&
                       message->state != MQX_MSG_LOCKED))) {

@@ -124,12 +124,12 @@ int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now
 struct mqx_purge {               /* one walk over the messages */
     uint32_t object, generation;
     struct mqx_cursor cursor;
-    uint32_t freed;              /* out: raised for each message that went, at least in part */
+    uint32_t freed;              /* out: raised for each message that was freed, at least in part */
     bool at_end;                 /* out */
 };
-/* Frees what nobody holds: messages of units, pinned and locked ones stay. One lock hold. */
+/* Removes available messages; those of units, pinned and locked ones stay. One lock hold. */
 int mqx_queue_purge_step(struct mqx_store *store, struct mqx_purge *purge) MQX_MUST_USE;
-/* Frees indexes and heap, when no message is left and nobody waits; no handle is open. *out_more:
+/* Frees the indexes, when no message is left and nobody waits; no handle is open. *out_more:
  * again; *out_gone: nothing of it is left. */
 int mqx_queue_drop_step(struct mqx_store *store, uint32_t object, uint32_t generation,
                         bool *out_more, bool *out_gone) MQX_MUST_USE;

@@ -339,7 +339,7 @@ static void expect_deleted(struct queue q, mqe_queue *handle)
     struct mqe_queue_status status;
     struct ps_object_name name;
     uint32_t length;
-    uint64_t stamp;
+    uint64_t version;
     CHECK_INT(PUT(q, .text = "late"), MQRC_Q_DELETED);
     CHECK_STR(TAKE_BY(handle), "(2052)");
     CHECK_STR(TAKE_BY(handle, .correl = 5), "(2052)");
@@ -348,7 +348,7 @@ static void expect_deleted(struct queue q, mqe_queue *handle)
     CHECK_STR(TAKE_BY(handle, .flags = MQE_GET_UNLOCK), "(2052)");
     CHECK_INT(mqe_queue_status(engine.manager, q.slot, q.generation, &status), MQRC_Q_DELETED);
     CHECK_INT(mqe_read_object(engine.manager, q.slot, q.generation, &name, NULL, 0, &length,
-                              &stamp), MQRC_Q_DELETED);
+                              &version), MQRC_Q_DELETED);
     CHECK_INT(ALTER(q, "P", DEFPRTY, 1), MQRC_Q_DELETED);
     CHECK_INT(mqe_clear(engine.manager, q.slot, q.generation), MQRC_OBJECT_IN_USE);
 }

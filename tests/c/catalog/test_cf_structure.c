@@ -343,7 +343,7 @@ TEST(the_structure_of_a_queue_and_a_lower_level_wait_until_it_is_empty_and_close
     CHECK_INT(depth(q), 0); /* an ordinary queue again */
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     engine_end();
 }

@@ -136,7 +136,7 @@ TEST(a_lock_that_cannot_be_true_stops_the_queue_manager)
     CHECK(mqx_region_damaged());
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     engine_end();
 }

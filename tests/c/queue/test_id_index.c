@@ -603,7 +603,7 @@ TEST(no_damage_in_the_region_crashes_or_hangs_an_operation)
     }
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     bed_end();
     CHECK(bed.files == NULL);

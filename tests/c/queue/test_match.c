@@ -181,7 +181,7 @@ TEST(an_equal_tag_with_another_id_is_never_delivered_and_goes_back_uncounted)
     }
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     engine_end();
 }

@@ -654,7 +654,7 @@ TEST(damage_is_remembered_until_it_is_asked_for)
     CHECK(!mqx_region_damaged());
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     bed_end();
     CHECK(bed.files == NULL);

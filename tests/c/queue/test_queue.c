@@ -117,7 +117,7 @@ static uint32_t purge_all(struct queue q, uint32_t generation)
     return purge.freed;
 }
 
-TEST(purging_a_deleted_queue_takes_what_nobody_holds_and_of_no_other_queue_anything)
+TEST(purging_a_deleted_queue_removes_the_messages_that_are_not_held_of_it_alone)
 {
     static char body[200000];
     engine_begin();
@@ -297,7 +297,7 @@ TEST(a_message_whose_state_cannot_be_stops_the_queue_manager_and_stays_as_it_is)
     }
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     engine_end();
 }

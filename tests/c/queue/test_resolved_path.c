@@ -17,7 +17,7 @@ static struct queue define_alias(const char *name, const int *pairs)
 }
 #define ALIAS_OF(name, ...) define_alias(name, (const int[]){__VA_ARGS__ __VA_OPT__(,) 0})
 
-static int alter(const char *name, uint32_t type, uint64_t stamp, uint32_t flags, const int *pairs)
+static int alter(const char *name, uint32_t type, uint64_t version, uint32_t flags, const int *pairs)
 {
     struct ps_object_name object = engine_name(name);
     const struct attributes attrs = engine_attributes(pairs);
@@ -25,7 +25,7 @@ static int alter(const char *name, uint32_t type, uint64_t stamp, uint32_t flags
     CHECK_INT(mqe_find(engine.manager, 1, object.name, 0, &found), 0);
     object.type = type;
     return mqe_alter(engine.manager, found.slot, found.generation, &object, attrs.bytes,
-                     attrs.length, stamp, flags);
+                     attrs.length, version, flags);
 }
 #define PAIRS(...) ((const int[]){__VA_ARGS__ __VA_OPT__(,) 0})
 
@@ -155,19 +155,19 @@ TEST(an_alter_with_the_stamp_of_an_older_list_changes_nothing)
     struct ps_object_name name;
     unsigned char attrs[256];
     uint32_t length = 0;
-    uint64_t stamp = 0, later = 0;
+    uint64_t version = 0, later = 0;
     engine_begin();
     struct queue q = QUEUE("Q", MAXDEPTH, 5);
     CHECK_INT(mqe_read_object(engine.manager, q.slot, q.generation, &name, attrs, sizeof attrs,
-                              &length, &stamp), 0);
-    CHECK(stamp != 0);
-    CHECK_INT(alter("Q", 1, stamp, 0, PAIRS(MAXDEPTH, 1)), 0);
-    CHECK_INT(alter("Q", 1, stamp, RESOLUTION, PAIRS(MAXDEPTH, 99)), MQE_CHANGED);
+                              &length, &version), 0);
+    CHECK(version != 0);
+    CHECK_INT(alter("Q", 1, version, 0, PAIRS(MAXDEPTH, 1)), 0);
+    CHECK_INT(alter("Q", 1, version, RESOLUTION, PAIRS(MAXDEPTH, 99)), MQE_CHANGED);
     CHECK_INT(PUT(q, .text = "a"), 0);
     CHECK_INT(PUT(q, .text = "b"), MQRC_Q_FULL);
     CHECK_INT(mqe_read_object(engine.manager, q.slot, q.generation, &name, attrs, sizeof attrs,
                               &length, &later), 0);
-    CHECK(later != stamp);
+    CHECK(later != version);
     CHECK_INT(alter("Q", 1, later, 0, PAIRS(MAXDEPTH, 2)), 0);
     CHECK_INT(PUT(q, .text = "b"), 0);
 }
@@ -269,7 +269,7 @@ TEST(many_definitions_need_one_flush_and_stop_at_the_first_that_cannot_be)
     CHECK_INT(done, 0);
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     engine_end();
 }

@@ -84,7 +84,7 @@ TEST(one_message_wakes_one_getter_the_oldest_first)
     CHECK_INT(woken_by_bound(), 0);
 }
 
-TEST(who_waits_for_an_id_comes_before_who_takes_anything_and_is_not_woken_for_others)
+TEST(waiters_for_an_id_come_before_general_ones_and_are_not_woken_for_others)
 {
     static struct waiter general, by_correl, by_msg, by_group;
     engine_begin();
@@ -317,7 +317,7 @@ static uint32_t context_of(struct mqx_stripe_guard *guard, struct queue q, uint6
     return slot;
 }
 
-TEST(a_wake_up_that_is_not_used_is_handed_on_to_the_next_who_matches)
+TEST(a_wake_up_that_is_not_used_is_passed_on_to_the_next_that_matches)
 {
     struct mqx_wakes wakes = {.count = 0};
     struct mqx_stripe_guard guard;
@@ -346,7 +346,7 @@ TEST(a_wake_up_that_is_not_used_is_handed_on_to_the_next_who_matches)
     mqx_stripe_guard_drop(&guard);
 }
 
-TEST(who_was_woken_but_must_leave_hands_the_wake_up_on)
+TEST(a_woken_waiter_that_must_leave_passes_the_wake_up_on)
 {
     static struct waiter leaving;
     struct mqx_stripe_guard guard;
@@ -357,7 +357,7 @@ TEST(who_was_woken_but_must_leave_hands_the_wake_up_on)
     CHECK_INT(mqx_stripe_guard_take(engine_region(), q.slot, &guard), 0);
     const uint32_t second = context_of(&guard, q, 0);
     mqx_stripe_guard_drop(&guard);
-    mqx_store_release(&engine_region()->header->quiescing, 1); /* and nobody is told yet */
+    mqx_store_release(&engine_region()->header->quiescing, 1); /* and no waiter is cancelled yet */
     CHECK_INT(PUT(q, .text = "x"), 0);
     CHECK_STR(waiter_end(&leaving), "(2161)");
     CHECK_INT(mqx_context(engine_region(), second)->wait_state, MQX_WAIT_WOKEN);
@@ -421,7 +421,7 @@ TEST(a_list_with_a_bad_context_stops_the_queue_manager_and_no_call_crashes_or_ha
     }
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     engine_end();
 }

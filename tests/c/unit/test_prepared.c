@@ -1,4 +1,4 @@
-/* Claims of prepared.c and prepare.c: units that are prepared are nobody's, survive everything,
+/* Claims of prepared.c and prepare.c: units that are prepared have no process, survive everything,
  * and are ended by name, some of them at once. */
 #include "fixtures/dynamic_fixture.h"
 #include "fixtures/prepared_fixture.h"
@@ -7,7 +7,7 @@
 
 /* ---- preparing ---- */
 
-TEST(a_prepared_unit_is_nobodys_and_invisible_until_it_is_committed)
+TEST(a_prepared_unit_has_no_process_and_is_invisible_until_it_is_committed)
 {
     engine_begin();
     struct queue q = QUEUE("Q", 0);
@@ -212,7 +212,7 @@ TEST(an_empty_unit_is_prepared_when_that_is_asked_for_and_lasts_like_any_other)
     CHECK_INT(prepared_count(), 0);
 }
 
-TEST(a_unit_that_is_prepared_without_waiting_lasts_once_somebody_was_told_of_it)
+TEST(a_unit_that_is_prepared_without_waiting_lasts_once_it_was_reported)
 {
     const struct ps_xid xid = xid_of(9), after = xid_of(10);
     for (int how = 0; how < 3; how++) {
@@ -492,7 +492,7 @@ TEST(four_thousand_units_are_committed_or_backed_out_as_one)
     }
 }
 
-TEST(a_list_tells_the_oldest_first_and_how_many_there_are)
+TEST(a_list_has_the_oldest_unit_first_and_the_number_of_units)
 {
     struct mqe_prepared some[10];
     uint32_t count = 0;
@@ -675,7 +675,7 @@ TEST(a_preparation_whose_flush_fails_never_says_yes_and_stops_everything)
 
 /* ---- reading ---- */
 
-TEST(a_browse_tells_what_was_got_and_put_in_the_order_of_the_calls_also_after_restarts)
+TEST(a_browse_shows_what_was_got_and_put_in_the_order_of_the_calls_also_after_restarts)
 {
     static char longer[ENGINE_TEXT];
     memset(longer, 'L', sizeof longer);
@@ -799,7 +799,7 @@ TEST(a_browse_ends_where_the_room_does_and_goes_on_there)
     CHECK_INT(batch.count, 0);
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     engine_end();
 }

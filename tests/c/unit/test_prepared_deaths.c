@@ -138,7 +138,7 @@ static int die_in_the_flush(const struct part *part)
     return 5;
 }
 
-TEST(a_unit_whose_preparer_died_in_the_flush_is_durable_once_somebody_was_told_of_it)
+TEST(a_unit_whose_process_died_in_the_flush_is_durable_once_it_was_reported)
 {
     for (int how = 0; how < 2; how++) {
         engine_begin_real();
@@ -213,7 +213,7 @@ TEST(an_end_whose_owner_died_before_the_decision_is_forgotten_after_it_finished)
                                      : committed ? "m put put put put put"
                                                  : "m m m m m m");
             }
-            /* whoever comes next does not have to wait for the maintenance */
+            /* the next caller does not have to wait for the maintenance */
             CHECK_INT(mqe_backout_prepared(engine.manager, all_xids(), UNITS, &discarded),
                       decided ? MQRC_UOW_NOT_AVAILABLE : 0);
             CHECK_INT(mqe_maintain(engine.manager), 0);
@@ -228,7 +228,7 @@ TEST(an_end_whose_owner_died_before_the_decision_is_forgotten_after_it_finished)
 
 /* ---- several at once ---- */
 
-enum { ROUNDS = 150, ENDERS = 4 };
+enum { ROUNDS = 150, RESOLVERS = 4 };
 
 struct resolver {
     pthread_t thread;
@@ -262,13 +262,13 @@ static void prepare_puts(struct queue q, uint32_t from, uint32_t count)
     mqe_unit_free(engine.units[--engine.unit_count]);
 }
 
-static void run_enders(struct resolver *enders, uint32_t count)
+static void run_resolvers(struct resolver *resolvers, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        CHECK_INT(pthread_create(&enders[i].thread, NULL, end_some, &enders[i]), 0);
+        CHECK_INT(pthread_create(&resolvers[i].thread, NULL, end_some, &resolvers[i]), 0);
     }
     for (uint32_t i = 0; i < count; i++) {
-        CHECK_INT(pthread_join(enders[i].thread, NULL), 0);
+        CHECK_INT(pthread_join(resolvers[i].thread, NULL), 0);
     }
 }
 
@@ -277,18 +277,18 @@ TEST(of_several_that_end_the_same_units_exactly_one_wins)
     engine_begin();
     struct queue q = QUEUE("Q", 0);
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        struct resolver enders[ENDERS];
+        struct resolver resolvers[RESOLVERS];
         uint32_t won = 0, shown = 0;
         prepare_puts(q, 1, 8);
-        for (uint32_t i = 0; i < ENDERS; i++) {
-            enders[i] = (struct resolver){
+        for (uint32_t i = 0; i < RESOLVERS; i++) {
+            resolvers[i] = (struct resolver){
                 .first = 1, .count = 8, .backwards = i % 2 != 0, .to_commit = (i + round) % 3 != 0};
         }
-        run_enders(enders, ENDERS);
-        for (uint32_t i = 0; i < ENDERS; i++) {
-            CHECK(enders[i].status == 0 || enders[i].status == MQRC_UOW_NOT_AVAILABLE);
-            won += enders[i].status == 0;
-            shown += enders[i].status == 0 && enders[i].to_commit ? 8 : 0;
+        run_resolvers(resolvers, RESOLVERS);
+        for (uint32_t i = 0; i < RESOLVERS; i++) {
+            CHECK(resolvers[i].status == 0 || resolvers[i].status == MQRC_UOW_NOT_AVAILABLE);
+            won += resolvers[i].status == 0;
+            shown += resolvers[i].status == 0 && resolvers[i].to_commit ? 8 : 0;
         }
         CHECK_INT(won, 1);
         CHECK_INT(depth(q), shown);
@@ -358,24 +358,24 @@ TEST(an_end_that_finds_one_of_its_units_gone_leaves_the_others_to_be_ended)
 }
 
 /* Sets that overlap, in opposite orders: nobody waits for ever, and a set is ended whole or not. */
-TEST(enders_of_overlapping_sets_never_wait_in_a_ring_and_end_whole_sets)
+TEST(resolvers_of_overlapping_sets_never_wait_in_a_circle_and_end_whole_sets)
 {
     engine_begin();
     struct queue q = QUEUE("Q", 0);
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        struct resolver enders[3] = {
+        struct resolver resolvers[3] = {
             {.first = 1, .count = 6, .to_commit = true},
             {.first = 4, .count = 6, .to_commit = true, .backwards = true},
             {.first = 7, .count = 6, .to_commit = true, .backwards = round % 2 != 0},
         };
         uint32_t ended = 0;
         prepare_puts(q, 1, 12);
-        run_enders(enders, 3);
+        run_resolvers(resolvers, 3);
         for (uint32_t i = 0; i < 3; i++) {
-            CHECK(enders[i].status == 0 || enders[i].status == MQRC_UOW_NOT_AVAILABLE);
-            ended += enders[i].status == 0 ? 6 : 0;
+            CHECK(resolvers[i].status == 0 || resolvers[i].status == MQRC_UOW_NOT_AVAILABLE);
+            ended += resolvers[i].status == 0 ? 6 : 0;
         }
-        CHECK(enders[1].status != 0 || enders[0].status != 0);
+        CHECK(resolvers[1].status != 0 || resolvers[0].status != 0);
         CHECK(ended >= 6);
         CHECK_INT(depth(q) - engine_status(q).uncommitted, ended);
         CHECK_INT(prepared_count(), 12 - ended);
@@ -405,19 +405,19 @@ TEST(of_several_that_take_the_same_name_exactly_one_gets_it)
 {
     engine_begin();
     struct queue q = QUEUE("Q", 0);
-    struct preparer preparers[ENDERS] = {0};
-    for (uint32_t i = 0; i < ENDERS; i++) {
+    struct preparer preparers[RESOLVERS] = {0};
+    for (uint32_t i = 0; i < RESOLVERS; i++) {
         preparers[i].unit = engine_unit();
     }
     for (uint32_t round = 0; round < ROUNDS; round++) {
         uint32_t won = 0;
-        for (uint32_t i = 0; i < ENDERS; i++) {
+        for (uint32_t i = 0; i < RESOLVERS; i++) {
             CHECK_INT(PUT(q, .text = "x", .unit = preparers[i].unit), 0);
         }
-        for (uint32_t i = 0; i < ENDERS; i++) {
+        for (uint32_t i = 0; i < RESOLVERS; i++) {
             CHECK_INT(pthread_create(&preparers[i].thread, NULL, prepare_same, &preparers[i]), 0);
         }
-        for (uint32_t i = 0; i < ENDERS; i++) {
+        for (uint32_t i = 0; i < RESOLVERS; i++) {
             CHECK_INT(pthread_join(preparers[i].thread, NULL), 0);
             CHECK(preparers[i].status == 0 || preparers[i].status == MQRC_UOW_IN_PROGRESS);
             won += preparers[i].status == 0;
@@ -516,7 +516,7 @@ TEST(a_waiting_get_wakes_when_the_unit_is_committed_or_backed_out)
     CHECK_INT(waiter.got.backout_count, 1);
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     engine_end();
 }

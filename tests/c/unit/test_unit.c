@@ -277,18 +277,18 @@ TEST(a_unit_that_keeps_the_journal_too_long_is_backed_out_at_its_next_call)
     engine_begin_with(&settings);
     struct queue q = QUEUE("Q", 0), busy = QUEUE("BUSY", 0);
     mqe_unit *unit = engine_unit();
-    uint32_t told = 0;
+    uint32_t marked = 0;
     CHECK_INT(PUT(q, .text = "a", .persistent = 1), 0);
     CHECK_STR(TAKE(q, .unit = unit), "a");
-    for (int i = 0; i < 80 && told == 0; i++) {
+    for (int i = 0; i < 80 && marked == 0; i++) {
         const int status = PUT(busy, .body = body, .length = sizeof body, .persistent = 1);
         if (status == 0) {
             TAKE(busy);
         }
-        mqx_unit_mark_long(&engine.manager->store, &told);
-        told += mqx_context(engine_region(), unit->context)->must_back_out;
+        mqx_unit_mark_long(&engine.manager->store, &marked);
+        marked += mqx_context(engine_region(), unit->context)->must_back_out;
     }
-    CHECK(told != 0);
+    CHECK(marked != 0);
     CHECK_INT(PUT(q, .text = "b", .unit = unit), MQRC_BACKED_OUT);
     CHECK_INT(mqe_commit(unit), MQRC_BACKED_OUT);
     CHECK_INT(mqe_unit_count(unit), 0);
@@ -358,7 +358,7 @@ TEST(a_commit_of_a_damaged_list_stops_the_queue_manager_with_a_reason_code)
     }
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     engine_end();
 }

@@ -149,7 +149,7 @@ TEST(a_journal_that_is_full_because_its_checkpoint_lags_takes_batch_after_batch)
     CHECK_INT(mqe_check(engine.manager), 0);
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     engine_end();
 }
