@@ -95,4 +95,10 @@ TEST(a_reference_beyond_the_arena_or_a_length_beyond_the_limit_stops_the_queue_m
     CHECK(is_stopped_by_damage("attribute list"));
 }
 
+TEST(the_fixture_is_cleared_away)
+{
+    stop();
+    CHECK(process.store->files == NULL);
+}
+
 TEST_MAIN()

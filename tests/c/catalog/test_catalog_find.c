@@ -151,4 +151,10 @@ TEST(a_damaged_reference_to_a_list_is_a_reason_code_and_stops_the_queue_manager)
     CHECK(is_stopped_by_damage("attribute list"));
 }
 
+TEST(the_fixture_is_cleared_away)
+{
+    stop();
+    CHECK(process.store->files == NULL);
+}
+
 TEST_MAIN()

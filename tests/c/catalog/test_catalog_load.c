@@ -21,6 +21,7 @@ TEST(the_newest_definition_of_a_slot_counts_whatever_the_order)
     CHECK_INT(load(3, 6, "NEW", 2), 0);  /* another object in the same slot */
     CHECK_INT(load(3, 5, "OLD", 3), 0);  /* of one that has been deleted since: no effect */
     CHECK_INT(load(3, 6, "NEW", 4), 0);  /* an alter of it */
+    CHECK_INT(load(3, 5, "OLD", 5), 0);  /* no effect, again */
     CHECK_INT(mqx_catalog_loaded(process.store), 0);
     CHECK_INT(bed_find(&process, "OLD", &q), MQRC_UNKNOWN_OBJECT_NAME);
     CHECK_INT(bed_find(&process, "NEW", &q), 0);
@@ -82,6 +83,12 @@ TEST(limits_of_the_queue_manager_take_effect_when_all_is_loaded)
     CHECK(region_of()->header->max_uncommitted != 123);
     CHECK_INT(mqx_catalog_loaded(process.store), 0);
     CHECK_INT(region_of()->header->max_uncommitted, 123);
+}
+
+TEST(the_fixture_is_cleared_away)
+{
+    stop();
+    CHECK(process.store->files == NULL);
 }
 
 TEST_MAIN()

@@ -111,4 +111,10 @@ TEST(a_slot_is_given_back_with_its_name_and_its_cells_and_a_higher_generation)
     CHECK(is_stopped_by_damage("object slot"));
 }
 
+TEST(the_fixture_is_cleared_away)
+{
+    stop();
+    CHECK(process.store->files == NULL);
+}
+
 TEST_MAIN()

@@ -1,4 +1,4 @@
-/* Claims of cf_structure.c: what the structure of a queue says about its messages, and its failure. */
+/* Claims of cf_structure.c: what the structure of a queue permits its messages, and its failure. */
 #include "catalog/catalog.h"
 #include "fixtures/engine_fixture.h"
 #include "process/reaper.h"

@@ -144,4 +144,10 @@ TEST(an_object_that_is_linked_already_is_not_linked_twice)
     CHECK(is_stopped_by_damage("chain of object names"));
 }
 
+TEST(the_fixture_is_cleared_away)
+{
+    stop();
+    CHECK(process.store->files == NULL);
+}
+
 TEST_MAIN()

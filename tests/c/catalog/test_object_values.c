@@ -98,4 +98,10 @@ TEST(an_object_is_usable_when_active_or_while_an_alter_is_logged)
     CHECK(!mqx_object_usable(&object));
 }
 
+TEST(the_fixture_is_cleared_away)
+{
+    stop();
+    CHECK(process.store->files == NULL);
+}
+
 TEST_MAIN()

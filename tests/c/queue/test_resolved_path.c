@@ -1,5 +1,5 @@
-/* Claims of resolved_path.c, and of what engine.h offers for resolving names: versions of definitions,
- * steps of a destination, defaults, identifiers. */
+/* Claims of resolved_path.c, and of what engine.h offers for resolving names: versions of
+ * definitions, steps of a destination, defaults, identifiers. */
 #include "fixtures/engine_fixture.h"
 
 enum { ALIAS = 3, RESOLUTION = MQE_ALTER_RESOLUTION };
@@ -17,7 +17,8 @@ static struct queue define_alias(const char *name, const int *pairs)
 }
 #define ALIAS_OF(name, ...) define_alias(name, (const int[]){__VA_ARGS__ __VA_OPT__(,) 0})
 
-static int alter(const char *name, uint32_t type, uint64_t version, uint32_t flags, const int *pairs)
+static int alter(const char *name, uint32_t type, uint64_t version, uint32_t flags,
+                 const int *pairs)
 {
     struct ps_object_name object = engine_name(name);
     const struct attributes attrs = engine_attributes(pairs);
