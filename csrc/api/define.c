@@ -11,7 +11,7 @@
 struct object_change {
     struct mqx_definition definition;
     uint32_t *slot, *generation;
-    uint64_t stamp;
+    uint64_t definition_version;
     uint32_t flags;
 };
 
@@ -79,18 +79,19 @@ static int do_alter(struct mqx_store *store, uint32_t context, void *arg)
 {
     MQX_ASSERT(context != 0);
     const struct object_change *c = arg;
-    return mqx_catalog_alter(store, context, *c->slot, *c->generation, &c->definition, c->stamp,
-                             c->flags);
+    return mqx_catalog_alter(store, context, *c->slot, *c->generation, &c->definition,
+                             c->definition_version, c->flags);
 }
 
 int mqe_alter(mqe_manager *manager, uint32_t slot, uint32_t generation,
               const struct ps_object_name *name, const void *attrs, uint32_t attrs_length,
-              uint64_t stamp, uint32_t flags)
+              uint64_t definition_version, uint32_t flags)
 {
     MQX_ASSERT(name != NULL);
     MQX_ASSERT(attrs != NULL || attrs_length == 0);
     struct object_change c = {.definition = {*name, attrs, attrs_length}, .slot = &slot,
-                              .generation = &generation, .stamp = stamp, .flags = flags};
+                              .generation = &generation,
+                              .definition_version = definition_version, .flags = flags};
     const int status = mqx_with_context(manager, do_alter, &c);
     return status == MQX_OK ? mqe_wake(manager, slot) : status; /* waiters see 2016 or 2041 */
 }
@@ -140,11 +141,11 @@ int mqe_next_object(mqe_manager *manager, uint32_t *slot, uint32_t *generation)
 
 int mqe_read_object(mqe_manager *manager, uint32_t slot, uint32_t generation,
                     struct ps_object_name *name, void *attrs, uint32_t capacity, uint32_t *length,
-                    uint64_t *stamp)
+                    uint64_t *definition_version)
 {
     MQX_ASSERT(length != NULL);
     int status = mqx_enter(manager, false);
     return status != MQX_OK ? status
                             : mqx_catalog_read(&manager->store, slot, generation, name, attrs,
-                                               capacity, length, stamp);
+                                               capacity, length, definition_version);
 }

@@ -85,8 +85,7 @@ static int append_image(struct image_writer *writer, const struct mqx_message *m
     int status = record != NULL ? make_room(writer, message->length)
                                 : mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a record");
     if (status == MQX_OK) {
-        status = mqx_body_read(&store->region, message, &d, &ext, imaging->body,
-                                     message->length);
+        status = mqx_body_read(&store->region, message, &d, &ext, writer->body, message->length);
     }
     const bool pieces = message->length > mqx_piece_bytes(store);
     if (status == MQX_OK && pieces) {

@@ -108,7 +108,7 @@ static int define_and_open(mqe_queue *queue, const struct mqx_definition *defini
     MQX_ASSERT(queue->handle != 0);
     mqe_manager *manager = queue->manager;
     const struct mqx_define_hook birth = {
-        .attend = register_new, .arg = queue, .handle = queue->handle};
+        .register_handle = register_new, .arg = queue, .handle = queue->handle};
     struct mqx_defined_object newborn;
     uint32_t context = 0;
     int status = mqx_pool_take(manager, true, &context);

@@ -32,9 +32,6 @@ enum {
     MQX_TORN = 90006,         /* tail scan: nothing valid here (torn tail or end) */
 };
 
-/* Completion codes. */
-enum { MQCC_OK = 0, MQCC_WARNING = 1, MQCC_FAILED = 2 };
-
 /* Remembers the text for `reason` and returns `reason`, so that the place of an error reads
  * `return mqx_fail(MQRC_Q_FULL, "queue holds %u messages, MAXDEPTH is %u", n, max);` */
 int mqx_fail(int reason, const char *format, ...) MQX_COLD MQX_PRINTF(2, 3);

@@ -33,7 +33,7 @@ static void set_pending_reference(struct mqx_context *context, uint32_t slot, ui
 {
     MQX_ASSERT(context != NULL);
     MQX_ASSERT(slot != 0 || generation == MQX_ANY_GENERATION);
-    context->hand = slot;
+    context->pending_ref = slot;
     context->pending_object = generation;
     mqx_order();
     mqx_store_release(&context->pending_kind, (uint32_t)MQX_PENDING_OBJECT);
@@ -199,7 +199,7 @@ static int define_logged(struct mqx_store *store, uint32_t context,
         return status;
     }
     set_pending_reference(owner, 0, MQX_ANY_GENERATION);
-    status = mqx_slot_take(region, MQX_AREA_OBJECTS, &owner->hand, &out->slot);
+    status = mqx_slot_take(region, MQX_AREA_OBJECTS, &owner->pending_ref, &out->slot);
     if (status != MQX_OK) {
         clear_pending_reference(owner);
         return status;
@@ -291,7 +291,7 @@ static void apply_alter(struct mqx_region *region, struct mqx_object *object,
     mqx_catalog_store32(region, &object->attrs, object->pending_attrs);
     mqx_catalog_store32(region, &object->attrs_length, object->pending_length);
     if ((flags & MQE_ALTER_RESOLUTION) != 0) {
-        mqx_catalog_store32(region, &object->resolution, object->resolution + 1);
+        mqx_catalog_store32(region, &object->resolution_version, object->resolution_version + 1);
     }
 }
 

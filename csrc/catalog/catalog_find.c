@@ -51,7 +51,7 @@ static int look_up(struct mqx_region *region, const struct ps_object_name *key, 
     }
     if (search->found) {
         *out = (struct mqe_found){search->slot, object->generation, object->type,
-                                  mqx_load_relaxed(&object->resolution)};
+                                  mqx_load_relaxed(&object->resolution_version)};
     }
     mqx_catalog_drop_lock(region);
     MQX_ASSERT(!search->found || status == MQX_OK);

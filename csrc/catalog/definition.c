@@ -5,29 +5,12 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/mqi_constants.h"
 #include "region/region.h"
 
 #include <string.h>
 
 enum { KIND_INTEGER = 1, KIND_STRING = 2 };
-
-enum selector {
-    MQIA_DEF_PERSISTENCE = 5,
-    MQIA_DEF_PRIORITY = 6,
-    MQIA_DEFINITION_TYPE = 7,
-    MQIA_INHIBIT_GET = 9,
-    MQIA_INHIBIT_PUT = 10,
-    MQIA_USAGE = 12,
-    MQIA_MAX_MSG_LENGTH = 13,
-    MQIA_MAX_Q_DEPTH = 15,
-    MQIA_MSG_DELIVERY_SEQUENCE = 16,
-    MQIA_MAX_UNCOMMITTED_MSGS = 33,
-    MQIA_INDEX_TYPE = 57,
-    MQIA_CF_LEVEL = 70,
-    MQIA_CF_RECOVER = 71,
-    MQIA_NPM_CLASS = 78,
-    MQCA_CF_STRUC_NAME = 2039,
-};
 
 enum field {
     PERSISTENCE, PRIORITY, TYPE, GET, PUT, USAGE, LENGTH, DEPTH, SEQUENCE, INDEX, NPM, QMGR_LENGTH,
@@ -35,8 +18,6 @@ enum field {
 };
 
 enum { /* values and limits of attributes */
-    NPM_CLASS_HIGH = 10,
-    INDEX_TYPE_GROUP_ID = 5,
     DEPTH_MAX = 999999999,
     DEPTH_DEFAULT = 5000,
     LENGTH_DEFAULT = 4194304,
@@ -77,8 +58,8 @@ static const struct rule rules[FIELD_COUNT] = {
     [LENGTH] = {SPACE_Q, MQIA_MAX_MSG_LENGTH, TOO_LONG, 0, MQX_MAX_BODY, LENGTH_DEFAULT},
     [DEPTH] = {SPACE_Q, MQIA_MAX_Q_DEPTH, NOT_FOR_TYPE, 0, DEPTH_MAX, DEPTH_DEFAULT},
     [SEQUENCE] = {SPACE_Q, MQIA_MSG_DELIVERY_SEQUENCE, NOT_FOR_TYPE, 0, 1, 0},
-    [INDEX] = {SPACE_Q, MQIA_INDEX_TYPE, NOT_FOR_TYPE, 0, INDEX_TYPE_GROUP_ID, 0},
-    [NPM] = {SPACE_Q, MQIA_NPM_CLASS, NOT_FOR_TYPE, 0, NPM_CLASS_HIGH, 0},
+    [INDEX] = {SPACE_Q, MQIA_INDEX_TYPE, NOT_FOR_TYPE, 0, MQIT_GROUP_ID, 0},
+    [NPM] = {SPACE_Q, MQIA_NPM_CLASS, NOT_FOR_TYPE, 0, MQNPM_CLASS_HIGH, 0},
     [QMGR_LENGTH] = {SPACE_QMGR, MQIA_MAX_MSG_LENGTH, TOO_LONG, QMGR_LENGTH_MIN, MQX_MAX_BODY, 0},
     [QMGR_UNITS] = {SPACE_QMGR, MQIA_MAX_UNCOMMITTED_MSGS, NOT_FOR_TYPE, 1, UNCOMMITTED_MAX, 0},
     [LEVEL] = {SPACE_CF, MQIA_CF_LEVEL, NOT_FOR_TYPE, 1, CF_LEVEL_MAX, CF_LEVEL_DEFAULT},
@@ -160,7 +141,7 @@ static int read_value(uint32_t name_space, const struct entry *entry, int64_t va
         }
         memcpy(&value, entry->value, sizeof value);
         if (value < rule->least || value > rule->most ||
-            (field == NPM && value % NPM_CLASS_HIGH != 0)) {
+            (field == NPM && value % MQNPM_CLASS_HIGH != 0)) {
             MQX_ASSERT(rule->reason != MQX_OK);
             return mqx_fail(rule->reason,
                             "attribute %d has the value %lld; allowed are %lld to %lld",
@@ -213,7 +194,7 @@ static void fill_queue(const int64_t values[FIELD_COUNT], struct mqx_values *out
     out->put_inhibited = (uint8_t)values[PUT];
     out->get_inhibited = (uint8_t)values[GET];
     out->npm_class = (uint8_t)values[NPM];
-    out->group_index = values[INDEX] == INDEX_TYPE_GROUP_ID;
+    out->group_index = values[INDEX] == MQIT_GROUP_ID;
     out->definition_type = (uint8_t)values[TYPE];
     out->may_persist = !temporary;
     out->np_life = temporary ? MQX_NP_TO_RESTART

@@ -229,6 +229,7 @@ static MQX_COLD enum mqe_journal_scan_result problem(struct mqe_journal_scan *sc
 int mqe_journal_scan_open(struct mqe_journal_scan *scan, const void *bytes, uint64_t length,
                           const uint8_t *qm_id, uint64_t number)
 {
+    struct psj_segment header;
     MQX_ASSERT(scan != NULL);
     MQX_ASSERT(bytes != NULL || length == 0);
     *scan =
@@ -362,8 +363,8 @@ static bool is_chosen(const struct mqe_journal_scan *scan, const struct psj_batc
 /* Moves behind the current batch. */
 static void next_batch(struct mqe_journal_scan *scan)
 {
-    MQX_ASSERT(scan->batch.length >= sizeof scan->batch);
-    scan->at += mqx_round_up(scan->batch.length, MQX_PAGE_SIZE);
+    MQX_ASSERT(scan->batch_length >= sizeof(struct psj_batch));
+    scan->at += mqx_round_up(scan->batch_length, MQX_PAGE_SIZE);
     MQX_ASSERT(scan->at <= scan->limit);
     scan->in_batch = 0;
     scan->batches += 1;
@@ -373,11 +374,14 @@ static void next_batch(struct mqe_journal_scan *scan)
 static enum mqe_journal_scan_result begin_batch(struct mqe_journal_scan *scan)
 {
     uint64_t bad = scan->at;
+    struct psj_batch batch = {0};
     MQX_ASSERT(scan->in_batch == 0);
     MQX_ASSERT(scan->at % MQX_PAGE_SIZE == 0);
-    const char *wrong = take_header(scan, scan->at, scan->limit, &scan->batch);
-    if (wrong == NULL && is_chosen(scan, &scan->batch, scan->at)) {
-        wrong = check_batch(scan, scan->at, &scan->batch, &bad);
+    const char *wrong = take_header(scan, scan->at, scan->limit, &batch);
+    scan->batch_length = batch.length;
+    scan->batch_time_us = batch.time_us;
+    if (wrong == NULL && is_chosen(scan, &batch, scan->at)) {
+        wrong = check_batch(scan, scan->at, &batch, &bad);
         scan->in_batch = 1;
         scan->units_given = 0;
         scan->record_at = scan->at + sizeof batch;
@@ -727,7 +731,7 @@ static struct row row_of(const struct mqe_journal_scan *scan, const struct taken
     MQX_ASSERT(chunked == NULL || d != NULL);
     struct row row = {
         .lsn = scan->header.base_lsn + scan->record_at,
-        .time_us = timestamp(scan->batch.time_us),
+        .time_us = timestamp(scan->batch_time_us),
         .segment = scan->header.segment_no,
         .unit_id = head->unit_id,
         .object = (uint64_t)head->object << 32 | head->object_gen,
@@ -743,7 +747,7 @@ static struct row row_of(const struct mqe_journal_scan *scan, const struct taken
     if (d != NULL) {
         row.body_length = chunked != NULL ? chunked->total : taken->body_length;
         row.put_time_us = timestamp(d->put_time_us);
-        row.expiry = tenths_left(d->expiry_us, scan->batch.time_us);
+        row.expiry = tenths_left(d->expiry_us, scan->batch_time_us);
         row.expiry_us = d->expiry_us != 0 ? timestamp(d->expiry_us) : INT64_MIN;
     }
     return row;
@@ -814,7 +818,7 @@ static enum mqe_journal_scan_result one_record(struct mqe_journal_scan *scan,
     const uint64_t end = scan->at + scan->batch_length;
     const uint64_t lsn = scan->header.base_lsn + scan->record_at;
     const uint16_t type = mqx_record_type(&head);
-    MQX_ASSERT(scan->record_at >= scan->at + sizeof scan->batch);
+    MQX_ASSERT(scan->record_at >= scan->at + sizeof(struct psj_batch));
     MQX_ASSERT(scan->record_at < end);
     if (!length_fits(head.length, end - scan->record_at)) {
         return problem(scan, scan->record_at, "the record changed while it was read");

@@ -31,7 +31,7 @@
 enum {
     ATTRS_MAX = 60000,          /* bytes of an object's attribute list */
     IMAGE_PIECE = PS_CHUNK_BYTES,
-    HOOK_EVERY_US = 250000,     /* store->between at most so often */
+    HOOK_EVERY_US = 250000,     /* store->maintenance_hook at most so often */
 };
 
 struct located_segment { /* a segment, for finding the one that holds an LSN */
@@ -59,7 +59,7 @@ struct checkpoint { /* one that is being taken */
     unsigned char *body;      /* of an image message */
     uint64_t body_capacity;
     uint64_t images;
-    uint64_t between_us;      /* when store->between was last called */
+    uint64_t hook_us;      /* when store->maintenance_hook was last called */
 };
 
 /* ---- where the replay will begin ----
@@ -300,18 +300,18 @@ static int check_sorted(struct checkpoint *ckpt, const struct psc_message *m)
 
 /* A paced checkpoint of a deep index takes seconds. Maintenance goes on in between: processes that
  * died must be cleaned up within a second. */
-static int call_between_hook(struct checkpoint *ckpt)
+static int call_maintenance_hook(struct checkpoint *ckpt)
 {
     struct mqx_store *store = ckpt->store;
     const uint64_t now = store->io->ops->now_us(store->io);
     MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->ring_lock));
-    if (ckpt->mode != MQX_CHECKPOINT_FUZZY || store->between == NULL ||
-        now - ckpt->between_us < HOOK_EVERY_US) {
+    if (ckpt->mode != MQX_CHECKPOINT_FUZZY || store->maintenance_hook == NULL ||
+        now - ckpt->hook_us < HOOK_EVERY_US) {
         return MQX_OK;
     }
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
-    ckpt->between_us = now;
-    return store->between(store);
+    ckpt->hook_us = now;
+    return store->maintenance_hook(store);
 }
 
 /* The messages of a queue in delivery order, in MESSAGES blocks: what is in the journal. */
@@ -338,7 +338,7 @@ static int write_messages(struct checkpoint *ckpt, uint32_t slot, uint32_t gener
         }
         if (status == MQX_OK) {
             mqx_checkpoint_file_took(&ckpt->writer, count, (uint64_t)count * sizeof *messages);
-            status = call_between_hook(ckpt);
+            status = call_maintenance_hook(ckpt);
         }
     }
     return status;
@@ -420,8 +420,8 @@ static int write_image_message(struct checkpoint *ckpt, uint32_t slot, uint32_t 
     MQX_ASSERT((message->flags & MQX_MSGF_PERSISTENT) == 0);
     int status = make_body_room(ckpt, message->length);
     if (status == MQX_OK) {
-        status = mqx_body_read(&taking->store->region, message, &descriptor, &ext,
-                                     taking->body, message->length);
+        status = mqx_body_read(&ckpt->store->region, message, &descriptor, &ext, ckpt->body,
+                               message->length);
     }
     const bool pieces = message->length > PS_INLINE_BODY_MAX;
     if (status == MQX_OK && pieces) {

@@ -329,7 +329,7 @@ static void walk_unit(struct reading *reading, uint32_t owner, const struct mqx_
             return;
         }
         if (lost) {
-            note_lost(reading, &message, context->single != 0);
+            note_lost(reading, &message, context->autocommit != 0);
         } else {
             note_prepared(reading, &message);
         }

@@ -13,6 +13,7 @@
 #ifndef PENSTOCK_QUEUE_SLOT_H
 #define PENSTOCK_QUEUE_SLOT_H
 
+#include "base/mqi_constants.h"
 #include "base/base.h"
 #include "region/entry.h"
 
@@ -29,16 +30,19 @@ enum mqx_object_state {
 };
 enum { /* mqx_object.name_space: queues of every type, and 100 + MQOT_* */
     MQX_NAMES_QUEUE = 1,
-    MQX_NAMES_CLUSTER = 107,  /* instances of cluster queues: the values that a put asks for */
-    MQX_NAMES_MANAGER = 105,  /* max_depth: MAXUMSGS, max_length: MAXMSGL; 0 when not given */
-    MQX_NAMES_STRUCTURE = 110, /* max_depth: CFLEVEL, max_length: what that allows, may_persist */
+    /* instances of cluster queues: the values that a put asks for */
+    MQX_NAMES_CLUSTER = 100 + MQQT_CLUSTER,
+    /* max_depth: MAXUMSGS, max_length: MAXMSGL; 0 when not given */
+    MQX_NAMES_MANAGER = 100 + MQOT_Q_MGR,
+    /* max_depth: CFLEVEL, max_length: what that allows, may_persist */
+    MQX_NAMES_STRUCTURE = 100 + MQOT_CF_STRUC,
 };
-enum { MQX_LOCAL_QUEUE = 1 };  /* mqx_object.type of what holds messages */
+enum { MQX_LOCAL_QUEUE = MQQT_LOCAL };  /* mqx_object.type of what holds messages */
 enum mqx_definition_type {    /* MQQDT_* */
-    MQX_PREDEFINED = 1,
-    MQX_PERMANENT = 2,
-    MQX_TEMPORARY = 3,        /* in the region alone: not in the journal, not in a checkpoint */
-    MQX_SHARED = 4,           /* as PERMANENT */
+    MQX_PREDEFINED = MQQDT_PREDEFINED,
+    MQX_PERMANENT = MQQDT_PERMANENT_DYNAMIC,
+    MQX_TEMPORARY = MQQDT_TEMPORARY_DYNAMIC, /* in the region alone: not in the journal, not in a checkpoint */
+    MQX_SHARED = MQQDT_SHARED_DYNAMIC, /* as PERMANENT */
 };
 enum mqx_np_life {            /* how long non-persistent messages live */
     MQX_NP_TO_RESTART = 0,

@@ -160,7 +160,7 @@ int mqx_prepared_decide(struct mqx_store *store, uint32_t slot, const struct ps_
     const struct mqx_context *unit = mqx_context(region, slot);
     MQX_ASSERT(slot != 0);
     if (unit == NULL || unit->state != MQX_CTX_ACTIVE || unit->pending_kind != MQX_PENDING_NONE ||
-        unit->single != 0) {
+        unit->autocommit != 0) {
         return damaged_unit(region, slot);
     }
     int status = list_xid(region, slot, xid, facts);

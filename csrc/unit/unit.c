@@ -6,11 +6,10 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "catalog/catalog_delete.h"
+#include "os/host_info.h"
 #include "region/damage.h"
 #include "unit/xid_table.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
 
 enum {
     RECORD_MAX = 256,       /* bytes of a GET or COMMIT record, at the most */
@@ -382,7 +381,7 @@ static int append_backout(struct mqx_store *store, uint32_t context)
     struct ps_count *counts = (struct ps_count *)(void *)(record + most + RECORD_MAX);
     do {
         uint32_t n = 0;
-        int status = collect_counts(&store->region, &counting, unit->single != 0, counts, &n);
+        int status = collect_counts(&store->region, &counting, unit->autocommit != 0, counts, &n);
         if (status == MQX_OK) {
             const uint32_t length = mqx_encode_counts(record, &head, counts, n);
             MQX_ASSERT(length <= most + RECORD_MAX);
@@ -477,7 +476,7 @@ static int set_pending_removal(struct mqx_stripe_guard *guard, uint32_t context,
     if (MQX_UNLIKELY(unit->pending_kind != MQX_PENDING_NONE)) {
         return mqx_region_damage(guard->region, "the pending reference of a context", context);
     }
-    mqx_guard_store32(guard, &unit->hand, slot);
+    mqx_guard_store32(guard, &unit->pending_ref, slot);
     mqx_guard_store32(guard, &unit->pending_object, object);
     mqx_guard_store32(guard, &unit->pending_kind, MQX_PENDING_PINNED);
     return MQX_OK;
@@ -568,7 +567,7 @@ void mqx_pending_pin(struct mqx_stripe_guard *guard, uint32_t context, uint32_t 
         return;
     }
     mqx_guard_store8(guard, &message->pins, (uint8_t)(message->pins + 1));
-    mqx_guard_store32(guard, &owner->hand, slot);
+    mqx_guard_store32(guard, &owner->pending_ref, slot);
     mqx_guard_store32(guard, &owner->pending_object, object);
     mqx_guard_store32(guard, &owner->pending_kind, MQX_PENDING_PINNED);
     mqx_stripe_guard_commit(guard);
@@ -641,7 +640,7 @@ int mqx_pending_release(struct mqx_store *store, uint32_t slot)
     if (context->pending_kind == MQX_PENDING_RESERVED) {
         free_reserved(&guard, context, context->pending_ref);
     } else if (context->pending_kind == MQX_PENDING_PINNED) {
-        status = free_pin(&guard, context, context->hand);
+        status = free_pin(&guard, context, context->pending_ref);
     }
     mqx_store_release(&context->pending_kind, MQX_PENDING_NONE);
     mqx_stripe_guard_drop(&guard);

@@ -15,7 +15,7 @@
  *                own in a context with `single` set.
  *   pending reference
  *                a message entry that a context has reserved or pinned and that is in no list of
- *                it: context.pending_kind, .hand, .pending_object. The reaper releases it.
+ *                it: context.pending_kind, .pending_ref, .pending_object. The reaper releases it.
  *
  * States
  *   IDLE         --first put or get-->                    ACTIVE

@@ -88,7 +88,7 @@ static uint32_t count_image(struct rig *rig)
         struct ps_descriptor d;
         struct ps_descriptor_ext ext = {0};
         unsigned char *body = malloc(m->length + 1);
-        CHECK_INT(mqx_queue_read_body(&rig->store.region, m, &d, &ext, body, m->length), 0);
+        CHECK_INT(mqx_body_read(&rig->store.region, m, &d, &ext, body, m->length), 0);
         bool same = memcmp(d.msg_id, &m->number, 8) == 0 && m->backout_count == m->number;
         same = same && (d.has_ext == 0 || ext.msg_flags == 77);
         for (uint32_t i = 0; i < m->length; i++) {
