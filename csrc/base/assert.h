@@ -22,9 +22,6 @@
 #define MQX_ASSERT(cond) ((void)sizeof(!(cond))) /* compiled, not evaluated */
 #endif
 
-/* To be replaced by MQX_ASSERT or by a validation, one place at a time. */
-#define mqx_check(cond) (MQX_LIKELY(cond) ? (void)0 : mqx_assert_failed(#cond, __FILE__, __LINE__))
-
 _Noreturn void mqx_assert_failed(const char *cond, const char *file, int line) MQX_COLD;
 
 /* Registers / removes a word to be set to 1 before the abort (the store's stop flag). At most

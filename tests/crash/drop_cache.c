@@ -5,7 +5,7 @@
  */
 #include "drop_cache.h"
 
-#include "base/assert.h"
+#include "fixtures/require.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static int dc_write(struct mqx_io *io, int fd, const struct iovec *parts, int pa
         const uint8_t *bytes = memory_io_bytes(memory, path, &file_size);
         if (bytes != NULL && offset + size <= file_size) {
             before = malloc(size);
-            mqx_check(before != NULL);
+            REQUIRE(before != NULL);
             memcpy(before, bytes + offset, size);
         }
     }
@@ -88,7 +88,7 @@ static int dc_write(struct mqx_io *io, int fd, const struct iovec *parts, int pa
     *entry = (struct lost){.offset = offset, .size = size, .before = before};
     memcpy(entry->name, opened[fd].name, sizeof entry->name);
     entry->after = malloc(size);
-    mqx_check(entry->after != NULL);
+    REQUIRE(entry->after != NULL);
     (void)gather(parts, part_count, entry->after);
     return result;
 }

@@ -4,7 +4,7 @@
  */
 #include "fast_region.h"
 
-#include "base/assert.h"
+#include "fixtures/require.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -40,7 +40,7 @@ static int fast_allocate(struct mqx_io *io, int fd, uint64_t offset, uint64_t si
     if (fd != region_fd) {
         return below->allocate(io, fd, offset, size);
     }
-    mqx_check(range_count < RANGES_MAX && offset + size <= memory_size);
+    REQUIRE(range_count < RANGES_MAX && offset + size <= memory_size);
     ranges[range_count++] = (struct range){offset, size};
     return 0;
 }
@@ -50,7 +50,7 @@ static int fast_map(struct mqx_io *io, int fd, uint64_t size, int kind, void **o
     if (kind != MQX_IO_MAP_REGION) {
         return below->map(io, fd, size, kind, out);
     }
-    mqx_check(fd == region_fd && size == memory_size && !mapped);
+    REQUIRE(fd == region_fd && size == memory_size && !mapped);
     mapped = true;
     *out = memory;
     return 0;
@@ -83,13 +83,13 @@ struct mqx_io *fast_region_table(struct memory_io *files, uint64_t region_size)
 {
     const struct mqx_io *io = memory_io_table(files);
     if (memory_size != region_size) {
-        mqx_check(!mapped);
+        REQUIRE(!mapped);
         if (memory != NULL) {
-            mqx_check(munmap(memory, memory_size) == 0);
+            REQUIRE(munmap(memory, memory_size) == 0);
         }
         memory = mmap(NULL, region_size, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        mqx_check(memory != MAP_FAILED);
+        REQUIRE(memory != MAP_FAILED);
         memory_size = region_size;
     }
     below = io->ops;

@@ -15,6 +15,7 @@
  *   checkpoint    the same with a checkpoint that lists messages; it is the file under attack.
  */
 #include "journal/group_commit.h"
+#include "fixtures/require.h"
 #include "fast_region.h"
 #include "layer.h"
 #include "workload.h"
@@ -65,8 +66,8 @@ static void find_checkpoint(struct t12 *t12)
     char name[64] = "";
     struct mqx_io *io = t12->w.io;
     const int dir = io->ops->open_dir(io, WL_PATH "/checkpoint");
-    mqx_check(dir >= 0);
-    mqx_check(io->ops->list(io, dir, one_name, name) == 0);
+    REQUIRE(dir >= 0);
+    REQUIRE(io->ops->list(io, dir, one_name, name) == 0);
     (void)io->ops->close(io, dir);
     (void)snprintf(t12->path, sizeof t12->path, "%s/checkpoint/%s", WL_PATH, name);
 }
@@ -111,7 +112,7 @@ static int make_image(struct t12 *t12, uint64_t seed)
         (void)snprintf(t12->path, sizeof t12->path, "%s/journal/0000000001.psj", WL_PATH);
     }
     const uint8_t *bytes = memory_io_bytes(t12->files, t12->path, &t12->size);
-    mqx_check(bytes != NULL && t12->size <= sizeof t12->original);
+    REQUIRE(bytes != NULL && t12->size <= sizeof t12->original);
     memcpy(t12->original, bytes, t12->size);
     return 0;
 }

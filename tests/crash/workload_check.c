@@ -3,6 +3,7 @@
  * workload.h.
  */
 #include "workload_steps.h"
+#include "fixtures/require.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -260,7 +261,7 @@ int wl_judge(const struct wl_history *history, const uint64_t *acks, uint32_t ac
     uint32_t done = 0, begun = 0;
     char first[WL_TROUBLE / 2], last[WL_TROUBLE / 2];
     wl_acked(acks, ack_count, &done, &begun);
-    mqx_check(begun < history->count);
+    REQUIRE(begun < history->count);
     const uint32_t step = wl_step_like(history, done, begun, found, last, sizeof last);
     if (step != UINT32_MAX) {
         return (int)step;

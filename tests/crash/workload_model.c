@@ -3,6 +3,7 @@
  * pictures. See workload.h.
  */
 #include "workload.h"
+#include "fixtures/require.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -161,7 +162,7 @@ void wl_extension(const struct wl_message *message, struct ps_descriptor_ext *ou
 struct wl_message *wl_insert(struct wl_queue *queue, const struct wl_message *message)
 {
     uint32_t at = queue->count;
-    mqx_check(queue->count < WL_DEPTH);
+    REQUIRE(queue->count < WL_DEPTH);
     while (at > 0 && queue->message[at - 1].placement < message->placement) {
         at -= 1;
     }
@@ -176,7 +177,7 @@ struct wl_message *wl_insert_old(struct wl_queue *queue, const struct wl_message
 {
     uint32_t at = 0;
     struct wl_message *rest = queue->message;
-    mqx_check(queue->count < WL_DEPTH);
+    REQUIRE(queue->count < WL_DEPTH);
     while (at < queue->count &&
            (rest[at].placement > message->placement ||
             (rest[at].placement == message->placement && rest[at].id < message->id))) {
@@ -190,7 +191,7 @@ struct wl_message *wl_insert_old(struct wl_queue *queue, const struct wl_message
 
 void wl_remove(struct wl_queue *queue, uint32_t index)
 {
-    mqx_check(index < queue->count);
+    REQUIRE(index < queue->count);
     queue->count -= 1;
     memmove(&queue->message[index], &queue->message[index + 1],
             (queue->count - index) * sizeof queue->message[0]);

@@ -2,6 +2,7 @@
  * workload_steps.c - see workload_steps.h.
  */
 #include "workload_steps.h"
+#include "fixtures/require.h"
 
 #include "base/error.h"
 
@@ -96,7 +97,7 @@ struct wl_model *wl_append_picture(struct workload *w)
     if (history->count == history->capacity) {
         history->capacity = history->capacity == 0 ? 32 : 2 * history->capacity;
         history->step = realloc(history->step, history->capacity * sizeof history->step[0]);
-        mqx_check(history->step != NULL);
+        REQUIRE(history->step != NULL);
     }
     return &history->step[history->count++];
 }
@@ -133,7 +134,7 @@ uint32_t wl_newest(const struct workload *w)
 
 void wl_is_durable(struct workload *w, uint32_t step)
 {
-    mqx_check(step <= wl_newest(w));
+    REQUIRE(step <= wl_newest(w));
     if (step > w->done) {
         w->unsure -= step - w->done;
         acknowledge(w, step);
