@@ -5,8 +5,7 @@
  *     put EACH                 every thread puts EACH persistent messages, each a unit of its own;
  *                              answers "<begin ns> <end ns>" of CLOCK_MONOTONIC
  *     drain PRODUCERS EACH     takes PRODUCERS x EACH messages in units of work and checks that
- *     each
- *                              producer's came once and in its order; answers "drained"
+ *                              each producer's came once and in its order; answers "drained"
  *
  * Producers are numbered FIRST, FIRST + 1, ... Eight producers as processes are eight of these
  * programs with one thread.

@@ -27,8 +27,9 @@ struct mqx_number_map {
     size_t count;
 };
 
-/* The slot of the number, which is in the map afterwards; *out_new: it was not before, and its value
- * is to be set by the caller. MQRC_STORAGE_NOT_AVAILABLE without memory; the map is unchanged. */
+/* The slot of the number, which is in the map afterwards; *out_new: it was not before, and its
+ * value is to be set by the caller. MQRC_STORAGE_NOT_AVAILABLE without memory; the map is
+ * unchanged. */
 int mqx_number_map_add(struct mqx_number_map *map, uint64_t number, bool has_values, size_t *out,
                        bool *out_new) MQX_MUST_USE;
 /* Is the number in the map? *out is its slot then; may be NULL. */

@@ -22,8 +22,8 @@ struct mqx_sort_item {
     uint32_t index;
 };
 
-/* Sorts `count` items ascending by (major, minor). `items` and `spare` are arrays of `count` that do
- * not overlap; the result is in one of them, which is returned. */
+/* Sorts `count` items ascending by (major, minor). `items` and `spare` are arrays of `count`
+ * that do not overlap; the result is in one of them, which is returned. */
 struct mqx_sort_item *mqx_radix_sort(struct mqx_sort_item *items, struct mqx_sort_item *spare,
                                      size_t count);
 

@@ -44,8 +44,8 @@
  *            one of the obstacles (a close, a unit's end, the reaper, an alter) tries; the
  *            maintenance thread tries for all.
  *   failure of a structure: ACTIVE, changer and `failing` set -> (its queues are emptied of
- *            messages that are not persistent) -> both 0. The process dies in between: both 0; the messages
- *            that are left stay.
+ *            messages that are not persistent) -> both 0. The process dies in between: both 0; the
+ *            messages that are left stay.
  *
  * Names. On unix a deleted object has no name: it is free for another one at once, older handles
  * keep theirs. On z/OS the name is taken until the physical deletion: defining is 2201, the object

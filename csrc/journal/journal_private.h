@@ -4,6 +4,10 @@
  *
  * Order of use, no circle: group_commit -> segment_pool -> ring; journal_reader -> ring.
  *
+ * Positions. A segment file is named by its index in the segment table and the generation that the
+ * entry had when the position was read. An entry may be recycled while nobody holds the roll or the
+ * ring lock, so a cached descriptor or mapping is used only after the generations were compared.
+ *
  * Locks of struct mqx_files, each part has its own: the mapping cache the mutex, the write
  * descriptor the region's flush lock, the sum of spares the region's ring lock.
  */

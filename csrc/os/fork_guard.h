@@ -30,8 +30,8 @@ bool mqx_forked(const void *owner);
 int mqx_fork_guard_add(const void *owner) MQX_MUST_USE;
 void mqx_fork_guard_remove(const void *owner);
 
-/* A number that a process and its forked children have not in common, so that what was cached before
- * a fork is recognized; 0 while this process has registered no owner. */
+/* A number that a process and its forked children have not in common, so that what was cached
+ * before a fork is recognized; 0 while this process has registered no owner. */
 uint64_t mqx_fork_epoch(void);
 
 struct mqx_local_lock {

@@ -28,7 +28,8 @@ int mqx_random_bytes(void *to, size_t size) MQX_MUST_USE;
  * zombie. */
 uint64_t mqx_process_start_time(int32_t pid);
 
-/* Kernel thread id of the calling thread; asked of the kernel once a thread, and again after a fork. */
+/* Kernel thread id of the calling thread; asked of the kernel once a thread, and again after a
+ * fork. */
 int32_t mqx_thread_id(void);
 
 /* Last component of the program's path. */

@@ -24,6 +24,19 @@
  *   effects from there to the end LSN     in the copies or not: the replay repeats them
  *   effects above                         in the tail alone
  *
+ * Steps, and what a crash after each of them leaves
+ *   1 begin      the begin LSN is fixed under the ring lock    the older checkpoint
+ *   2 objects    copied and written to <lsn>.tmp               the same, and a *.tmp that the
+ *                                                              next restart removes
+ *   3 messages   queue by queue, 64 in a lock hold             the same
+ *   4 end        totals and END block; the file is flushed,    the same
+ *                read back and verified
+ *   5 rename     <lsn>.psc, then the directory is flushed      either is the newest: both are
+ *                                                              whole, the journal of both is there
+ *   6 remove     older checkpoints are unlinked                the new one
+ *   7 retire     segments below the begin LSN without live     the new one, and segments that the
+ *                messages become spares or are unlinked        next checkpoint retires
+ *
  * Invariants
  *   1. A checkpoint counts only under its own name: it is written to *.tmp, flushed (every MiB with
  *      a pause when fuzzy), read back and verified, renamed, and the directory flushed.

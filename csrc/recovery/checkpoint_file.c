@@ -13,6 +13,7 @@
 
 #include "base/assert.h"
 #include "base/checksum.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -20,11 +21,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     FLUSH_STEP = 1 << 20,  /* bytes written between two flushes when paced (rule 11) */
-    PAUSE_NS = 2000000,
+    PAUSE_US = 2 * 1000,   /* so that commits get at the disk in between (rule 11) */
 };
 
 /* ---- names ---- */
@@ -130,7 +130,6 @@ void mqx_checkpoint_file_abandon(struct mqx_checkpoint_writer *writer)
 /* What pacing does after each MiB. */
 static int flush_and_pause(struct mqx_checkpoint_writer *writer)
 {
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
     MQX_ASSERT(writer->paced);
     MQX_ASSERT(writer->unflushed >= FLUSH_STEP);
     const int err = writer->io->ops->sync(writer->io, writer->fd);
@@ -138,7 +137,7 @@ static int flush_and_pause(struct mqx_checkpoint_writer *writer)
     if (err != 0) {
         return mqx_io_reason(err, "flushing a checkpoint");
     }
-    (void)nanosleep(&pause, NULL);
+    mqx_clock_sleep_us(PAUSE_US);
     return MQX_OK;
 }
 

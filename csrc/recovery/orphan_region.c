@@ -84,7 +84,9 @@ static bool note_undone(struct source *source, const struct mqx_lock *lock)
         const uint32_t size = (uint32_t)(lock->undo[i - 1].location & 15u);
         if (size == 1 || size == 2 || size == 4 || size == 8) {
             source->undone[source->undone_count++] = (struct undone){
-                .offset = lock->undo[i - 1].location >> 4, .size = size, .old = lock->undo[i - 1].old};
+                .offset = lock->undo[i - 1].location >> 4,
+                .size = size,
+                .old = lock->undo[i - 1].old};
         }
     }
     return true;

@@ -7,6 +7,34 @@
  *   replay_messages  objects, messages and the effects on them; the replay's memory
  *   replay_units     units under way, and how COMMIT and BACKOUT end them
  *   replay_prepared  prepared units, their outcome, and what they hold at the end
+ *
+ * Terms
+ *   operation   a PUT, GET, EXPIRE, CLEAR, TAKEN or definition record of a unit that is not yet
+ *               decided. Operations of a unit form a list by index, in the order of the records.
+ *   effect      what an operation does once its unit is committed: a put becomes EFFECTIVE, a get
+ *               puts a message number into `removed`, a definition replaces the one of its slot.
+ *   dropped     an operation without effect: of a unit without COMMIT, or on an object that was
+ *               deleted in the meantime.
+ *
+ * Which record has its effect when
+ *   PUT, GET, EXPIRE, CLEAR   without unit id: at once. With REC_COMMITS: at once, and with it
+ *                             everything that its unit did before. Else when COMMIT is read.
+ *   OBJECT, OBJECT_DELETE     as PUT; a definition of an older generation changes nothing.
+ *   COMMIT                    all operations of its unit, if count and checksum agree.
+ *   BACKOUT                   none of them; the counts that it carries are kept.
+ *   PREPARE                   the unit moves to the prepared ones, with its operations.
+ *   COMMIT_PREPARED           the effects of every unit that it names.
+ *   BACKOUT_PREPARED          none of them.
+ *   end of an epoch           a unit that is not decided is dropped (it never will be); prepared
+ *                             ones stay.
+ *
+ * Memory. Arrays grow by doubling and belong to the replay; entries of operations and of prepared
+ * units that are free form lists by index. mqx_replay_free() releases everything. Every index is
+ * one that this code has made itself, so a wrong one is an assertion, not damage; what a record
+ * says is validated before it becomes an index.
+ *
+ * Locks: none, one thread. Errors: MQRC_STORAGE_NOT_AVAILABLE without memory, MQRC_OBJECT_DAMAGED
+ * with the LSN when records contradict each other.
  */
 #ifndef PENSTOCK_RECOVERY_REPLAY_PRIVATE_H
 #define PENSTOCK_RECOVERY_REPLAY_PRIVATE_H

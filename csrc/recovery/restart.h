@@ -13,6 +13,24 @@
  *   epoch        what one restart and the processes after it write: a unit is decided in its epoch
  *                or never, but for prepared ones.
  *
+ * Steps, in this order, and what a kill after each of them leaves to the next restart
+ *   1 list         names of segments, spares, checkpoints       the same files
+ *   2 open         the newest whole checkpoint; its objects     the same files
+ *   3 segments     their headers, in one unbroken row from      the same files
+ *                  the checkpoint's begin LSN on
+ *   4 scan         every batch from the begin LSN to the end    the same files
+ *                  of the tail; records go to the replay
+ *   5 load         catalog, messages and prepared units in      the same files: the region is not
+ *                  the region                                   `ready` and is discarded
+ *   6 counts       a BACKOUT record for what dead units had     the record: the counts in it are
+ *                  got (rule 46), durable                       absolute, so writing it again is
+ *                                                               harmless
+ *   7 consumed     an IMAGE_CONSUMED record, durable, when      messages of the image are gone, as
+ *                  messages of an image were loaded             after any failure of the last process
+ *   8 leftovers    *.tmp, spares that cannot be used and older  some of them; the rest goes at the
+ *                  checkpoints are removed                      next restart
+ * The region becomes `ready` after the last step, by the caller.
+ *
  * Invariants
  *   1. Nothing is written before everything was read and found good; a refused restart leaves every
  *      file as it was.

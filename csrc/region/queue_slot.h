@@ -41,7 +41,7 @@ enum { MQX_LOCAL_QUEUE = MQQT_LOCAL };  /* mqx_object.type of what holds message
 enum mqx_definition_type {    /* MQQDT_* */
     MQX_PREDEFINED = MQQDT_PREDEFINED,
     MQX_PERMANENT = MQQDT_PERMANENT_DYNAMIC,
-    MQX_TEMPORARY = MQQDT_TEMPORARY_DYNAMIC, /* in the region alone: not in the journal, not in a checkpoint */
+    MQX_TEMPORARY = MQQDT_TEMPORARY_DYNAMIC, /* in the region alone, in no file */
     MQX_SHARED = MQQDT_SHARED_DYNAMIC, /* as PERMANENT */
 };
 enum mqx_np_life {            /* how long non-persistent messages live */

@@ -29,8 +29,8 @@ struct mqx_store {
     bool keep_mapping;    /* of the region, when it is left (mapping_cache.h) */
     char name[49];        /* of the queue manager */
     char region_name[80];
-    /* Optional hook that long maintenance steps (checkpoints) call, with the maintenance lock held, so
-     * that dead processes are still cleaned up within a second. NULL: none. */
+    /* Optional hook that long maintenance steps (checkpoints) call, with the maintenance lock
+     * held, so that dead processes are still cleaned up within a second. NULL: none. */
     int (*maintenance_hook)(struct mqx_store *store);
 };
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from c_source import CORE, CSRC, ROOT, assertions, calls, functions, relative
-from counts import MODULES_WITHOUT_CODE, folder_counts, modules_without_a_test
+from counts import folder_counts, modules_without_a_test
 from test_rooms import ROOMS
 
 ALL_OVER = 1.0  # assertions a function over the core
@@ -61,11 +61,6 @@ def test_nothing_but_a_failed_assertion_ends_the_host_process() -> None:
 
 def test_every_module_of_the_core_has_a_unit_test_file_of_its_name() -> None:
     assert modules_without_a_test() == []
-
-
-def test_the_modules_without_code_have_none() -> None:
-    for name in MODULES_WITHOUT_CODE:
-        assert not functions((CSRC / name).read_text()), name
 
 
 def test_the_rooms_of_the_rules_exist() -> None:

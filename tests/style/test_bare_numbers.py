@@ -112,7 +112,7 @@ def test_every_row_of_an_attribute_table_names_its_selector() -> None:
 
 
 def test_core_and_package_derive_name_spaces_from_types_of_object() -> None:
-    for name in ("csrc/region/region.h", "python/penstock/constants.py"):
+    for name in ("csrc/region/queue_slot.h", "python/penstock/constants.py"):
         text = without_generated((ROOT / name).read_text("utf-8"))
         assert re.search(r"NAME(?:S|_SPACE)_\w+ = (?:100|NAME_SPACE_OTHERS) \+ MQOT_Q_MGR", text)
         assert not re.search(r"NAME(?:S|_SPACE)_\w+ = 1\d[1-9]", text)

@@ -33,9 +33,11 @@ def reflowed(comment: str) -> list[int]:
 
 
 def test_a_torn_row_is_found_and_a_whole_one_is_not() -> None:
-    row = " *   area    a stretch of the region for items of one size, reserved in address"
-    whole = f"/* x\n{row}\n *           space for the largest count\n *   slot    index\n */"
-    torn = f"/* x\n{row}\n *   space\n *           for the largest count\n *   slot    index\n */"
+    row = (
+        " *   area    a stretch of the region for items of one size, reserved in the address space"
+    )
+    whole = f"/* x\n{row}\n *           for the largest count\n *   slot    index\n */"
+    torn = f"/* x\n{row}\n *   for\n *           the largest count\n *   slot    index\n */"
     assert reflowed(whole) == [] and reflowed(torn) == [2]
 
 

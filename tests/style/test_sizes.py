@@ -67,8 +67,12 @@ def test_functions_have_at_most_70_lines() -> None:
     assert not long, long
 
 
+GENERATED = {"csrc/base/mqi_constants.h", "pyext/constants.pxd"}  # tables, by tools/make_mqi.py
+
+
 def test_files_have_at_most_900_lines() -> None:
-    long = [relative(p) for p in SOURCES if len(p.read_text().splitlines()) > FILE_LINES_MAX]
+    written = [path for path in SOURCES if relative(path) not in GENERATED]
+    long = [relative(p) for p in written if len(p.read_text().splitlines()) > FILE_LINES_MAX]
     assert not long, long
 
 
