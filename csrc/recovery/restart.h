@@ -26,7 +26,7 @@
  *                  got (rule 46), durable                       absolute, so writing it again is
  *                                                               harmless
  *   7 consumed     an IMAGE_CONSUMED record, durable, when      messages of the image are gone, as
- *                  messages of an image were loaded             after any failure of the last process
+ *                  messages of an image were loaded             after a failure of the last process
  *   8 leftovers    *.tmp, spares that cannot be used and older  some of them; the rest goes at the
  *                  checkpoints are removed                      next restart
  * The region becomes `ready` after the last step, by the caller.

@@ -619,7 +619,8 @@ static uint64_t measure(const struct scenario *scenario, struct outcomes *legal)
     const uint64_t points = shared->points;
     repair();
     world_look(world.manager, &world, &legal->after);
-    /* a retirement comes last, behind a checkpoint whose stores are more at one time than another */
+    /* a retirement comes last, behind a checkpoint whose stores are more at one time than
+     * another */
     return scenario->retires == NOTHING ? points : points + points / 2;
 }
 

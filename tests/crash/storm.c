@@ -3,16 +3,16 @@
  * everything is counted.
  *
  * Workers (forked, each attaches anew) are producers (units of 1 to 4 messages onto A), movers (A
- * to B, one unit), consumers (from B); each message is put and got by a call of its own, or all of a
- * unit by one call, producers' batches outside a unit, too. Now and then each walks over a queue by
- * calls that look at many, lives a life of a dynamic queue
- * (dynamic.h), of which nothing may be left but permanent queues, and prepares a unit instead of
- * committing it; each now and then ends some of the prepared units there are, whoever made them, as
- * their names say. Ids are (worker, incarnation, counter), never used again.
- * Each worker has a pipe to the supervisor: a producer writes INTENT before and ACKED after its
- * commit, a consumer TAKING before and TOOK after; a record is one write below PIPE_BUF, whole or
- * absent, and outlives its writer. The supervisor kills through pidfds, only its own children,
- * never pid 1 or less, in a PID namespace of its own where the system allows it.
+ * to B, one unit), consumers (from B); each message is put and got by a call of its own, or all of
+ * a unit by one call, producers' batches outside a unit, too. Now and then each walks over a queue
+ * by calls that look at many, lives a life of a dynamic queue (dynamic.h), of which nothing may be
+ * left but permanent queues, and prepares a unit instead of committing it; each now and then ends
+ * some of the prepared units there are, whoever made them, as their names say. Ids are (worker,
+ * incarnation, counter), never used again. Each worker has a pipe to the supervisor: a producer
+ * writes INTENT before and ACKED after its commit, a consumer TAKING before and TOOK after; a
+ * record is one write below PIPE_BUF, whole or absent, and outlives its writer. The supervisor
+ * kills through pidfds, only its own children, never pid 1 or less, in a PID namespace of its own
+ * where the system allows it.
  *
  * The end check, from a recovery of a copy of the files, with units in doubt, and from the live
  * region (and, by the Python test around this program, from the second reader), each after ending

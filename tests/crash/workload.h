@@ -6,8 +6,8 @@
  * closing), lives of temporary queues, puts and gets outside and inside units of work (several open
  * at a time, several queues each), of one message and of several in a call, backouts, browses,
  * clears, long bodies, checkpoints, maintenance, a structure with queues in it and its failures, a
- * process object, prepared units (several at a time, with and without waiting, listed and read, over
- * restarts, ended one by one or several in one call), orderly ends, deaths and restarts.
+ * process object, prepared units (several at a time, with and without waiting, listed and read,
+ * over restarts, ended one by one or several in one call), orderly ends, deaths and restarts.
  *
  * Terms
  *   model    what the queues hold now, message by message in delivery order, with units under way.

@@ -555,7 +555,8 @@ TEST(a_slot_that_died_before_its_name_was_linked_is_given_back)
     struct mqx_context *context = mqx_context(&process.store->region, process.context);
     context->pending_object = MQX_ANY_GENERATION;
     context->pending_kind = MQX_PENDING_OBJECT;
-    CHECK_INT(mqx_slot_take(&process.store->region, MQX_AREA_OBJECTS, &context->pending_ref, &slot), 0);
+    struct mqx_region *region = &process.store->region;
+    CHECK_INT(mqx_slot_take(region, MQX_AREA_OBJECTS, &context->pending_ref, &slot), 0);
     CHECK_INT(mqx_catalog_repair(process.store, process.context, slot), 0);
     CHECK_INT(mqx_object(&process.store->region, slot)->state, MQX_OBJ_FREE);
     CHECK_INT(context->pending_kind, MQX_PENDING_NONE);
