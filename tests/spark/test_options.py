@@ -206,9 +206,9 @@ def test_importing_the_package_loads_neither_pyspark_nor_pyarrow() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_readme_names_every_option_and_no_other() -> None:
-    text = (Path(__file__).resolve().parents[2] / "README.md").read_text()
-    table = text.split("| option | for | meaning |\n")[1].split("\n\n")[0]
+def test_the_spark_page_names_every_option_and_no_other() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text()
+    table = text.split("| option | for | default | meaning |\n")[1].split("\n\n")[0]
     cells = [row.split("|")[1] for row in table.splitlines()]
     named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
     assert sorted(named) == sorted(option.name for option in options.OPTIONS)
