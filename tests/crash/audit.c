@@ -300,9 +300,9 @@ static void count_all(struct audit *audit)
     }
 }
 
-bool world_audit(const struct world *world)
+bool fixture_audit(const struct crash_fixture *fixture)
 {
-    const struct mqx_region *region = &world->manager->store.region;
+    const struct mqx_region *region = &fixture->manager->store.region;
     const struct mqx_header *header = region->header;
     struct audit audit = {.region = region, .good = true};
     audit.cells = header->area[MQX_AREA_ARENA].used;
@@ -310,7 +310,7 @@ bool world_audit(const struct world *world)
     audit.cell = calloc(audit.cells, 1);
     audit.entry = calloc(audit.entries, 1);
     if (audit.cell == NULL || audit.entry == NULL) {
-        world_die("memory for the audit", 0);
+        fixture_die("memory for the audit", 0);
     }
     mark_lists(&audit);
     for (uint32_t i = 1; i < header->area[MQX_AREA_OBJECTS].used; i++) {

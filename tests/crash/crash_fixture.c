@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-_Noreturn void world_die(const char *what, int reason)
+_Noreturn void fixture_die(const char *what, int reason)
 {
     fprintf(stderr, "%s: %d %s: %s\n", what, reason, mqe_reason_name(reason), mqe_error_text());
     _exit(3);
@@ -21,7 +21,7 @@ _Noreturn void world_die(const char *what, int reason)
 static void demand(const char *what, int reason)
 {
     if (reason != 0) {
-        world_die(what, reason);
+        fixture_die(what, reason);
     }
 }
 
@@ -56,7 +56,7 @@ static bool body_is_whole(const unsigned char *body, uint64_t length, uint64_t *
 
 /* ---- making and removing ---- */
 
-static void define_queue(struct world *world, int q)
+static void define_queue(struct crash_fixture *fixture, int q)
 {
     static const struct {
         int32_t selector;
@@ -72,19 +72,19 @@ static void define_queue(struct world *world, int q)
     struct ps_object_name name = {.name_space = 1, .type = 1};
     memset(name.name, ' ', sizeof name.name);
     name.name[0] = (char)('A' + q);
-    demand("define", mqe_define(world->manager, &name, list, sizeof list, &world->slot[q],
-                                &world->generation[q]));
+    demand("define", mqe_define(fixture->manager, &name, list, sizeof list, &fixture->slot[q],
+                                &fixture->generation[q]));
 }
 
-static void make(struct world *world, bool linear)
+static void make(struct crash_fixture *fixture, bool linear)
 {
     struct mqe_attach_info info;
-    memset(world, 0, sizeof *world);
-    snprintf(world->path, sizeof world->path, "/dev/shm/penstock-crash-XXXXXX");
-    if (mkdtemp(world->path) == NULL) {
-        world_die(world->path, errno);
+    memset(fixture, 0, sizeof *fixture);
+    snprintf(fixture->path, sizeof fixture->path, "/dev/shm/penstock-crash-XXXXXX");
+    if (mkdtemp(fixture->path) == NULL) {
+        fixture_die(fixture->path, errno);
     }
-    struct mqe_settings *s = &world->settings;
+    struct mqe_settings *s = &fixture->settings;
     memcpy(s->name, "CRASH", 6);
     for (size_t i = 0; i < sizeof s->qm_id; i++) {
         s->qm_id[i] = (uint8_t)(i * 7 + 1);
@@ -98,26 +98,26 @@ static void make(struct world *world, bool linear)
     s->name_bucket_count = 64;
     s->no_helper = 1;
     s->linear = linear;
-    demand("create", mqe_create(world->path, s));
-    demand("attach", mqe_attach(world->path, s, &world->manager, &info));
-    for (int q = 0; q < WORLD_QUEUES; q++) {
-        define_queue(world, q);
+    demand("create", mqe_create(fixture->path, s));
+    demand("attach", mqe_attach(fixture->path, s, &fixture->manager, &info));
+    for (int q = 0; q < FIXTURE_QUEUES; q++) {
+        define_queue(fixture, q);
     }
 }
 
-void world_make(struct world *world)
+void fixture_make(struct crash_fixture *fixture)
 {
-    make(world, false);
+    make(fixture, false);
 }
 
-void world_make_linear(struct world *world)
+void fixture_make_linear(struct crash_fixture *fixture)
 {
-    make(world, true);
+    make(fixture, true);
 }
 
-void world_set_linear(struct world *world, bool linear)
+void fixture_set_linear(struct crash_fixture *fixture, bool linear)
 {
-    world->manager->store.plan.linear = linear;
+    fixture->manager->store.plan.linear = linear;
 }
 
 static void run(const char *format, const char *a, const char *b)
@@ -125,27 +125,27 @@ static void run(const char *format, const char *a, const char *b)
     char command[512];
     snprintf(command, sizeof command, format, a, b);
     if (system(command) != 0) {
-        world_die(command, 0);
+        fixture_die(command, 0);
     }
 }
 
-void world_remove(struct world *world)
+void fixture_remove(struct crash_fixture *fixture)
 {
     uint64_t lost;
-    (void)mqe_detach(world->manager, MQE_DETACH_ORDERLY, &lost);
-    run("rm -rf '%s'%s", world->path, "");
+    (void)mqe_detach(fixture->manager, MQE_DETACH_ORDERLY, &lost);
+    run("rm -rf '%s'%s", fixture->path, "");
 }
 
 /* ---- messages ---- */
 
-int world_put(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q, uint64_t id,
-              bool persistent, uint64_t length)
+int fixture_put(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture, int q,
+                uint64_t id, bool persistent, uint64_t length)
 {
-    const struct mqe_destination to = mqe_direct(world->slot[q], world->generation[q]);
+    const struct mqe_destination to = mqe_direct(fixture->slot[q], fixture->generation[q]);
     struct ps_descriptor d = {.priority = (int32_t)(id % 3), .persistence = persistent};
     unsigned char *body = malloc(length + 8);
     if (body == NULL) {
-        world_die("malloc", errno);
+        fixture_die("malloc", errno);
     }
     memcpy(d.correl_id, &id, sizeof id);
     fill_body(body, id, length);
@@ -154,22 +154,25 @@ int world_put(mqe_manager *manager, mqe_unit *unit, const struct world *world, i
     return reason;
 }
 
-static struct mqe_item items[WORLD_BATCH];
-static int64_t offsets[WORLD_BATCH + 1];
+static struct mqe_item items[FIXTURE_BATCH];
+static int64_t offsets[FIXTURE_BATCH + 1];
 static unsigned char bodies[1 << 20];
 
-int world_put_many(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
-                   const struct world_message *messages, uint32_t count)
+int fixture_put_many(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture,
+                     int q, const struct fixture_message *messages, uint32_t count)
 {
-    const struct mqe_destination to = mqe_direct(world->slot[q], world->generation[q]);
-    struct mqe_batch batch = {.items = items, .capacity = WORLD_BATCH, .count = count,
-                              .bodies = bodies, .body_capacity = sizeof bodies,
+    const struct mqe_destination to = mqe_direct(fixture->slot[q], fixture->generation[q]);
+    struct mqe_batch batch = {.items = items,
+                              .capacity = FIXTURE_BATCH,
+                              .count = count,
+                              .bodies = bodies,
+                              .body_capacity = sizeof bodies,
                               .offsets = offsets};
     offsets[0] = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const struct world_message *m = &messages[i];
+        const struct fixture_message *m = &messages[i];
         if (m->length > sizeof bodies - (uint64_t)offsets[i]) {
-            world_die("no room for a batch", 0);
+            fixture_die("no room for a batch", 0);
         }
         items[i] = (struct mqe_item){.expiry = -1};
         items[i].d.priority = (int32_t)(m->id % 3);
@@ -181,16 +184,16 @@ int world_put_many(mqe_manager *manager, mqe_unit *unit, const struct world *wor
     return mqe_put_batch(manager, unit, &to, &batch, 0);
 }
 
-int world_put_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
-                    uint64_t id, uint32_t count, bool persistent)
+int fixture_put_batch(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture,
+                      int q, uint64_t id, uint32_t count, bool persistent)
 {
-    struct world_message messages[WORLD_BATCH];
+    struct fixture_message messages[FIXTURE_BATCH];
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t one = id + i;
-        messages[i] = (struct world_message){one, one % 4 == 0 ? 9000 : 100,
-                                             persistent && one % 2 != 0};
+        messages[i] =
+            (struct fixture_message){one, one % 4 == 0 ? 9000 : 100, persistent && one % 2 != 0};
     }
-    return world_put_many(manager, unit, world, q, messages, count);
+    return fixture_put_many(manager, unit, fixture, q, messages, count);
 }
 
 /* The messages of a batch: their ids, 0 for a body that is not whole. */
@@ -205,14 +208,14 @@ static void take_ids(const struct mqe_batch *batch, uint64_t *ids)
     }
 }
 
-int world_get_many(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
-                   uint64_t wait_us, uint64_t *ids, uint32_t capacity, uint32_t *out_count)
+int fixture_get_many(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture,
+                     int q, uint64_t wait_us, uint64_t *ids, uint32_t capacity, uint32_t *out_count)
 {
     struct mqe_batch batch = {.items = items, .capacity = capacity, .bodies = bodies,
                               .body_capacity = sizeof bodies, .offsets = offsets};
     struct mqe_get how = {.flags = wait_us != 0 ? MQE_GET_WAIT : 0u, .wait_us = (int64_t)wait_us};
     mqe_queue *queue = NULL;
-    int reason = mqe_open_direct(manager, world->slot[q], world->generation[q], 2, &queue);
+    int reason = mqe_open_direct(manager, fixture->slot[q], fixture->generation[q], 2, &queue);
     *out_count = 0;
     if (reason == 0) {
         reason = mqe_get_batch(manager, unit, queue, &how, &batch);
@@ -225,12 +228,12 @@ int world_get_many(mqe_manager *manager, mqe_unit *unit, const struct world *wor
     return reason;
 }
 
-int world_get_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
-                    uint32_t count)
+int fixture_get_batch(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture,
+                      int q, uint32_t count)
 {
-    uint64_t ids[WORLD_BATCH];
+    uint64_t ids[FIXTURE_BATCH];
     uint32_t found = 0;
-    const int reason = world_get_many(manager, unit, world, q, 0, ids, count, &found);
+    const int reason = fixture_get_many(manager, unit, fixture, q, 0, ids, count, &found);
     return reason != 0 || found == count ? reason : MQRC_UNEXPECTED_ERROR;
 }
 
@@ -241,22 +244,22 @@ static bool stands_behind(const struct mqe_item *item, const struct mqe_item *be
            (item->d.placement == before->d.placement && item->number > before->number);
 }
 
-void world_walk(mqe_manager *manager, const struct world *world, int q, uint32_t step)
+void fixture_walk(mqe_manager *manager, const struct crash_fixture *fixture, int q, uint32_t step)
 {
     struct mqe_item last = {.d.placement = UINT8_MAX};
-    uint64_t ids[WORLD_BATCH];
+    uint64_t ids[FIXTURE_BATCH];
     mqe_queue *queue = NULL;
     struct mqe_batch batch = {.items = items, .capacity = step, .bodies = bodies,
                               .body_capacity = sizeof bodies, .offsets = offsets, .count = 1};
     struct mqe_get how = {.flags = MQE_GET_BROWSE_FIRST};
     demand("open",
-           mqe_open_direct(manager, world->slot[q], world->generation[q], MQE_BROWSE, &queue));
+           mqe_open_direct(manager, fixture->slot[q], fixture->generation[q], MQE_BROWSE, &queue));
     while (batch.count != 0) {
         demand("browse many", mqe_browse_batch(manager, queue, &how, &batch));
         take_ids(&batch, ids);
         for (uint32_t i = 0; i < batch.count; i++) {
             if (ids[i] == 0 || !stands_behind(&items[i], &last)) {
-                world_die(ids[i] == 0 ? "a body that is not whole" : "a walk out of order", 0);
+                fixture_die(ids[i] == 0 ? "a body that is not whole" : "a walk out of order", 0);
             }
             last = items[i];
         }
@@ -265,8 +268,8 @@ void world_walk(mqe_manager *manager, const struct world *world, int q, uint32_t
     (void)mqe_close(queue, MQE_CLOSE_KEEP);
 }
 
-int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
-              uint32_t flags, uint64_t wait_us, uint64_t correl, uint64_t *id)
+int fixture_get(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture, int q,
+                uint32_t flags, uint64_t wait_us, uint64_t correl, uint64_t *id)
 {
     static unsigned char buffer[1 << 20];
     mqe_queue *queue = NULL;
@@ -279,7 +282,7 @@ int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, i
         memcpy(get.correl_id, &correl, sizeof correl);
     }
     int reason =
-        mqe_open_direct(manager, world->slot[q], world->generation[q], 2 | MQE_BROWSE, &queue);
+        mqe_open_direct(manager, fixture->slot[q], fixture->generation[q], 2 | MQE_BROWSE, &queue);
     if (reason == 0) {
         reason = mqe_get(manager, unit, queue, &get);
         if (reason == 0 && !body_is_whole(buffer, get.length, id)) {
@@ -304,54 +307,55 @@ static void clear_leftovers(mqe_manager *manager)
 }
 
 /* Unit `number` gets a message of A and one of B, and puts one on A and one on C. */
-static void prepare_unit(struct world *world, uint64_t number, uint32_t flags)
+static void prepare_unit(struct crash_fixture *fixture, uint64_t number, uint32_t flags)
 {
-    mqe_manager *manager = world->manager;
+    mqe_manager *manager = fixture->manager;
     mqe_unit *unit = NULL;
     struct ps_xid xid;
     uint64_t id;
-    world_xid(number, WORLD_COMMITS, &xid);
+    fixture_xid(number, FIXTURE_COMMITS, &xid);
     demand("unit", mqe_unit_new(manager, &unit));
-    demand("get", world_get(manager, unit, world, 0, 0, 0, 0, &id));
-    demand("put", world_put(manager, unit, world, 0, 300 + number, true, 500));
-    demand("get", world_get(manager, unit, world, 1, 0, 0, 0, &id));
-    demand("put", world_put(manager, unit, world, 2, 310 + number, number % 2 == 0, 5000));
+    demand("get", fixture_get(manager, unit, fixture, 0, 0, 0, 0, &id));
+    demand("put", fixture_put(manager, unit, fixture, 0, 300 + number, true, 500));
+    demand("get", fixture_get(manager, unit, fixture, 1, 0, 0, 0, &id));
+    demand("put", fixture_put(manager, unit, fixture, 2, 310 + number, number % 2 == 0, 5000));
     demand("prepare", mqe_prepare(unit, &xid, flags));
     mqe_unit_free(unit);
 }
 
-void world_reset(struct world *world, uint32_t many, uint32_t prepared, uint32_t flags)
+void fixture_reset(struct crash_fixture *fixture, uint32_t many, uint32_t prepared, uint32_t flags)
 {
     uint64_t id;
-    world_resolve(world->manager, UINT32_MAX);
-    for (int q = 0; q < WORLD_QUEUES; q++) {
+    fixture_resolve(fixture->manager, UINT32_MAX);
+    for (int q = 0; q < FIXTURE_QUEUES; q++) {
         int reason = 0;
         while (reason == 0) {
-            reason = world_get(world->manager, NULL, world, q, 0, 0, 0, &id);
+            reason = fixture_get(fixture->manager, NULL, fixture, q, 0, 0, 0, &id);
         }
         if (reason != MQRC_NO_MSG_AVAILABLE) {
-            world_die("draining", reason);
+            fixture_die("draining", reason);
         }
     }
-    clear_leftovers(world->manager);
+    clear_leftovers(fixture->manager);
     for (uint64_t i = 0; i < 4; i++) {
-        demand("put", world_put(world->manager, NULL, world, 0, 100 + i, i % 2 != 0, 64 + i * 300));
+        demand("put",
+               fixture_put(fixture->manager, NULL, fixture, 0, 100 + i, i % 2 != 0, 64 + i * 300));
     }
-    demand("put", world_put(world->manager, NULL, world, 0, 110, false, 100000));
-    demand("put", world_put(world->manager, NULL, world, 2, 120, true, 70000));
+    demand("put", fixture_put(fixture->manager, NULL, fixture, 0, 110, false, 100000));
+    demand("put", fixture_put(fixture->manager, NULL, fixture, 2, 120, true, 70000));
     for (uint64_t i = 0; i < many; i++) {
-        demand("put", world_put(world->manager, NULL, world, 1, 200 + i, false, 40));
+        demand("put", fixture_put(fixture->manager, NULL, fixture, 1, 200 + i, false, 40));
     }
     for (uint32_t i = 1; i <= prepared; i++) {
-        prepare_unit(world, i, flags);
+        prepare_unit(fixture, i, flags);
     }
 }
 
-uint32_t world_archived(const struct world *world)
+uint32_t fixture_archived(const struct crash_fixture *fixture)
 {
     char name[200];
     uint32_t count = 0;
-    snprintf(name, sizeof name, "%s/archive", world->path);
+    snprintf(name, sizeof name, "%s/archive", fixture->path);
     DIR *dir = opendir(name);
     for (struct dirent *entry = NULL; dir != NULL && (entry = readdir(dir)) != NULL;) {
         count += entry->d_name[0] != '.';
@@ -362,20 +366,20 @@ uint32_t world_archived(const struct world *world)
     return count;
 }
 
-void world_fill_segment(struct world *world)
+void fixture_fill_segment(struct crash_fixture *fixture)
 {
     const uint64_t bytes = 70000;
     uint64_t id;
-    for (uint64_t used = 0; used < world->settings.segment_size; used += bytes) {
-        demand("put", world_put(world->manager, NULL, world, 2, 130, true, bytes));
-        demand("get", world_get(world->manager, NULL, world, 2, 0, 0, 130, &id));
+    for (uint64_t used = 0; used < fixture->settings.segment_size; used += bytes) {
+        demand("put", fixture_put(fixture->manager, NULL, fixture, 2, 130, true, bytes));
+        demand("get", fixture_get(fixture->manager, NULL, fixture, 2, 0, 0, 130, &id));
     }
-    run("rm -f '%s'/archive/*%s", world->path, "");
+    run("rm -f '%s'/archive/*%s", fixture->path, "");
 }
 
 /* ---- prepared units ---- */
 
-void world_xid(uint64_t number, enum world_fate fate, struct ps_xid *out)
+void fixture_xid(uint64_t number, enum fixture_fate fate, struct ps_xid *out)
 {
     *out = (struct ps_xid){.format_id = 0x574f524c, .gtrid_length = 8, .bqual_length = 1};
     memcpy(out->gtrid, &number, sizeof number);
@@ -385,13 +389,13 @@ void world_xid(uint64_t number, enum world_fate fate, struct ps_xid *out)
 static uint32_t list_prepared(mqe_manager *manager, struct mqe_prepared *out)
 {
     uint32_t count = 0;
-    demand("list", mqe_prepared_list(manager, out, WORLD_PREPARED_MAX, &count));
-    return count < WORLD_PREPARED_MAX ? count : WORLD_PREPARED_MAX;
+    demand("list", mqe_prepared_list(manager, out, FIXTURE_PREPARED_MAX, &count));
+    return count < FIXTURE_PREPARED_MAX ? count : FIXTURE_PREPARED_MAX;
 }
 
-uint32_t world_prepared(mqe_manager *manager, enum world_fate fate, struct ps_xid *out)
+uint32_t fixture_prepared(mqe_manager *manager, enum fixture_fate fate, struct ps_xid *out)
 {
-    static struct mqe_prepared rows[WORLD_PREPARED_MAX];
+    static struct mqe_prepared rows[FIXTURE_PREPARED_MAX];
     const uint32_t all = list_prepared(manager, rows);
     uint32_t count = 0;
     for (uint32_t i = 0; i < all; i++) {
@@ -407,34 +411,34 @@ static bool is_gone(int reason)
     return reason == MQRC_UOW_NOT_AVAILABLE;
 }
 
-void world_resolve(mqe_manager *manager, uint32_t count)
+void fixture_resolve(mqe_manager *manager, uint32_t count)
 {
-    static struct ps_xid xids[WORLD_PREPARED_MAX];
-    for (enum world_fate fate = WORLD_COMMITS; fate <= WORLD_BACKS_OUT; fate++) {
-        uint32_t there = world_prepared(manager, fate, xids);
+    static struct ps_xid xids[FIXTURE_PREPARED_MAX];
+    for (enum fixture_fate fate = FIXTURE_COMMITS; fate <= FIXTURE_BACKS_OUT; fate++) {
+        uint32_t there = fixture_prepared(manager, fate, xids);
         uint64_t discarded = 0;
         there = there < count ? there : count;
         if (there == 0) {
             continue;
         }
-        const int reason = fate == WORLD_COMMITS
+        const int reason = fate == FIXTURE_COMMITS
                                ? mqe_commit_prepared(manager, xids, there)
                                : mqe_backout_prepared(manager, xids, there, &discarded);
         if (reason != 0 && !is_gone(reason)) {
-            world_die("resolving", reason);
+            fixture_die("resolving", reason);
         }
     }
 }
 
 /* ---- pictures ---- */
 
-static void look_at_queue(mqe_manager *manager, const struct world *world, int q,
+static void look_at_queue(mqe_manager *manager, const struct crash_fixture *fixture, int q,
                           struct picture *out)
 {
     static unsigned char buffer[1 << 20];
     mqe_queue *queue = NULL;
     demand("open",
-           mqe_open_direct(manager, world->slot[q], world->generation[q], MQE_BROWSE, &queue));
+           mqe_open_direct(manager, fixture->slot[q], fixture->generation[q], MQE_BROWSE, &queue));
     for (;;) {
         struct mqe_get get = {.flags = MQE_GET_BROWSE_NEXT, .buffer = buffer,
                               .capacity = sizeof buffer};
@@ -444,7 +448,7 @@ static void look_at_queue(mqe_manager *manager, const struct world *world, int q
         }
         demand("browse", reason);
         if (out->count == PICTURE_MAX) {
-            world_die("more messages than a picture holds", 0);
+            fixture_die("more messages than a picture holds", 0);
         }
         struct seen *seen = &out->message[out->count++];
         *seen = (struct seen){.length = get.length, .queue = (uint8_t)q,
@@ -474,7 +478,7 @@ static void look_at_unit(mqe_manager *manager, const struct ps_xid *xid, struct 
         }
         for (uint32_t i = 0; i < batch.count; i++) {
             if (out->count == PICTURE_MAX) {
-                world_die("more messages than a picture holds", 0);
+                fixture_die("more messages than a picture holds", 0);
             }
             struct seen *seen = &out->message[out->count++];
             *seen = (struct seen){.length = items[i].length, .queue = (uint8_t)items[i].work,
@@ -489,18 +493,18 @@ static void look_at_unit(mqe_manager *manager, const struct ps_xid *xid, struct 
 
 static void look_at_units(mqe_manager *manager, struct picture *out)
 {
-    static struct mqe_prepared rows[WORLD_PREPARED_MAX];
+    static struct mqe_prepared rows[FIXTURE_PREPARED_MAX];
     out->units = list_prepared(manager, rows);
     for (uint32_t i = 0; i < out->units; i++) {
         look_at_unit(manager, &rows[i].xid, out);
     }
 }
 
-void world_look(mqe_manager *manager, const struct world *world, struct picture *out)
+void fixture_look(mqe_manager *manager, const struct crash_fixture *fixture, struct picture *out)
 {
     out->count = 0;
-    for (int q = 0; q < WORLD_QUEUES; q++) {
-        look_at_queue(manager, world, q, out);
+    for (int q = 0; q < FIXTURE_QUEUES; q++) {
+        look_at_queue(manager, fixture, q, out);
     }
     look_at_units(manager, out);
 }
@@ -547,15 +551,15 @@ static void keep_lasting(const struct picture *live, struct picture *out)
     }
 }
 
-static _Noreturn void look_at_copy(const struct world *world, const char *copy,
+static _Noreturn void look_at_copy(const struct crash_fixture *fixture, const char *copy,
                                    const struct picture *const *legal, uint32_t count)
 {
     struct mqe_attach_info info;
     mqe_manager *manager = NULL;
     static struct picture found, expected;
     uint64_t lost;
-    demand("attach to the copy", mqe_attach(copy, &world->settings, &manager, &info));
-    world_look(manager, world, &found);
+    demand("attach to the copy", mqe_attach(copy, &fixture->settings, &manager, &info));
+    fixture_look(manager, fixture, &found);
     (void)mqe_detach(manager, MQE_DETACH_ORDERLY, &lost);
     for (uint32_t i = 0; i < count; i++) {
         keep_lasting(legal[i], &expected);
@@ -568,20 +572,20 @@ static _Noreturn void look_at_copy(const struct world *world, const char *copy,
     _exit(1);
 }
 
-bool world_recovers_to(const struct world *world, const struct picture *const *legal,
-                       uint32_t count)
+bool fixture_recovers_to(const struct crash_fixture *fixture, const struct picture *const *legal,
+                         uint32_t count)
 {
     char copy[160];
-    snprintf(copy, sizeof copy, "%s-copy", world->path);
-    run("cp -r '%s' '%s'", world->path, copy);
+    snprintf(copy, sizeof copy, "%s-copy", fixture->path);
+    run("cp -r '%s' '%s'", fixture->path, copy);
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
-        look_at_copy(world, copy, legal, count);
+        look_at_copy(fixture, copy, legal, count);
     }
     int outcome = -1;
     if (child < 0 || waitpid(child, &outcome, 0) != child) {
-        world_die("waiting for the second witness", errno);
+        fixture_die("waiting for the second witness", errno);
     }
     run("rm -rf '%s'%s", copy, "");
     return WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0;

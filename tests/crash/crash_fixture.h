@@ -1,7 +1,6 @@
 /*
- * crash_fixture.h - the little world that crash experiments act on: a queue manager of their own on tmpfs
- * with a few queues, filled the same way before each experiment, and the pictures taken of it
- * afterwards.
+ * crash_fixture.h - what crash experiments act on: a queue manager on tmpfs with a few queues,
+ * filled the same way before each experiment, and the pictures taken of it afterwards.
  *
  * A picture lists, queue by queue in delivery order, what a browse sees: the number in the body,
  * persistence, length, BackoutCount, and whether body and descriptor are whole; behind them the
@@ -11,8 +10,8 @@
  * The Xid of a prepared unit carries a number, and what is to become of it: whoever meets it ends
  * it like that.
  */
-#ifndef PENSTOCK_TESTS_WORLD_H
-#define PENSTOCK_TESTS_WORLD_H
+#ifndef PENSTOCK_TESTS_CRASH_FIXTURE_H
+#define PENSTOCK_TESTS_CRASH_FIXTURE_H
 
 #include "api/context_pool.h"
 #include "api/manager.h"
@@ -20,13 +19,13 @@
 #include "api/unit_handle.h"
 #include "penstock/engine.h"
 
-enum { WORLD_BATCH = 80, WORLD_QUEUES = 3, PICTURE_MAX = 400 };
+enum { FIXTURE_BATCH = 80, FIXTURE_QUEUES = 3, PICTURE_MAX = 400 };
 
-struct world {
+struct crash_fixture {
     char path[128];
     struct mqe_settings settings;
     mqe_manager *manager;                /* the supervisor's attachment */
-    uint32_t slot[WORLD_QUEUES], generation[WORLD_QUEUES];
+    uint32_t slot[FIXTURE_QUEUES], generation[FIXTURE_QUEUES];
 };
 
 struct seen {
@@ -40,73 +39,74 @@ struct picture {
     uint32_t count, units;               /* units: prepared ones, those without messages too */
     struct seen message[PICTURE_MAX];
 };
-enum { WORLD_PREPARED_MAX = 4096 };
+enum { FIXTURE_PREPARED_MAX = 4096 };
 
 /* Makes directory, queue manager, attachment, queues "A", "B", "C". Exits with a text when anything
  * fails. */
-void world_make(struct world *world);
-/* The same with linear logging; world_set_linear() says whether retired segments are archived. */
-void world_make_linear(struct world *world);
-void world_set_linear(struct world *world, bool linear);
-void world_remove(struct world *world);
+void fixture_make(struct crash_fixture *fixture);
+/* The same with linear logging; fixture_set_linear() says whether retired segments are archived. */
+void fixture_make_linear(struct crash_fixture *fixture);
+void fixture_set_linear(struct crash_fixture *fixture, bool linear);
+void fixture_remove(struct crash_fixture *fixture);
 /* Empties the queues and fills them: a few messages of each kind, and `many` with CorrelIds on B.
  * Then makes `prepared` units, 1, 2, ..., with puts and gets of both kinds and these flags. */
-void world_reset(struct world *world, uint32_t many, uint32_t prepared, uint32_t flags);
+void fixture_reset(struct crash_fixture *fixture, uint32_t many, uint32_t prepared, uint32_t flags);
 /* Fills a segment of the journal with what nobody needs any more; empties the archive. */
-void world_fill_segment(struct world *world);
+void fixture_fill_segment(struct crash_fixture *fixture);
 /* Files in the archive. */
-uint32_t world_archived(const struct world *world);
+uint32_t fixture_archived(const struct crash_fixture *fixture);
 /* What is on the queues, seen through `manager`. */
-void world_look(mqe_manager *manager, const struct world *world, struct picture *out);
+void fixture_look(mqe_manager *manager, const struct crash_fixture *fixture, struct picture *out);
 bool pictures_equal(const struct picture *a, const struct picture *b);
 void picture_print(const char *title, const struct picture *picture);
 
 /* Copies the files and recovers them into a region of its own in a child; the persistent messages
  * found there must equal those of one of the pictures. */
-bool world_recovers_to(const struct world *world, const struct picture *const *legal,
-                       uint32_t count);
+bool fixture_recovers_to(const struct crash_fixture *fixture, const struct picture *const *legal,
+                         uint32_t count);
 
 /* One message onto queue q; the body is made from the id. Returns the reason. */
-int world_put(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q, uint64_t id,
-              bool persistent, uint64_t length);
+int fixture_put(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture, int q,
+                uint64_t id, bool persistent, uint64_t length);
 /* Takes one from queue q, waiting `wait_us`; *id says which (0 when the body was not whole). */
-int world_get(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
-              uint32_t flags, uint64_t wait_us, uint64_t correl, uint64_t *id);
+int fixture_get(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture, int q,
+                uint32_t flags, uint64_t wait_us, uint64_t correl, uint64_t *id);
 
 /* Messages by one call, and as many as there are, up to `capacity`, from queue q by one call; an id
  * is 0 when its body was not whole. */
-struct world_message {
+struct fixture_message {
     uint64_t id, length;
     bool persistent;
 };
-int world_put_many(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
-                   const struct world_message *messages, uint32_t count);
-int world_get_many(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
-                   uint64_t wait_us, uint64_t *ids, uint32_t capacity, uint32_t *out_count);
+int fixture_put_many(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture,
+                     int q, const struct fixture_message *messages, uint32_t count);
+int fixture_get_many(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture,
+                     int q, uint64_t wait_us, uint64_t *ids, uint32_t capacity,
+                     uint32_t *out_count);
 /* Looks at queue q from the first message on, by calls of `step` messages, in the order in which
  * gets would take them; dies when a message is not whole or stands behind one that comes later. */
-void world_walk(mqe_manager *manager, const struct world *world, int q, uint32_t step);
+void fixture_walk(mqe_manager *manager, const struct crash_fixture *fixture, int q, uint32_t step);
 
-/* Messages id, id + 1, ... by one call, every fourth of 9,000 bytes; with `persistent` every odd one
- * is. */
-int world_put_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
-                    uint64_t id, uint32_t count, bool persistent);
+/* Messages id, id + 1, ... by one call, every fourth of 9,000 bytes; with `persistent` every odd
+ * one is. */
+int fixture_put_batch(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture,
+                      int q, uint64_t id, uint32_t count, bool persistent);
 /* Takes exactly so many from queue q by one call. */
-int world_get_batch(mqe_manager *manager, mqe_unit *unit, const struct world *world, int q,
-                    uint32_t count);
+int fixture_get_batch(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture,
+                      int q, uint32_t count);
 
-enum world_fate { WORLD_COMMITS = 1, WORLD_BACKS_OUT = 2 };
-void world_xid(uint64_t number, enum world_fate fate, struct ps_xid *out);
-/* The prepared units there are, those of one fate; how many, WORLD_PREPARED_MAX at most. */
-uint32_t world_prepared(mqe_manager *manager, enum world_fate fate, struct ps_xid *out);
+enum fixture_fate { FIXTURE_COMMITS = 1, FIXTURE_BACKS_OUT = 2 };
+void fixture_xid(uint64_t number, enum fixture_fate fate, struct ps_xid *out);
+/* The prepared units there are, those of one fate; how many, FIXTURE_PREPARED_MAX at most. */
+uint32_t fixture_prepared(mqe_manager *manager, enum fixture_fate fate, struct ps_xid *out);
 /* Ends the first `count` prepared units of each fate, each kind in one call. Others may do the
  * same meanwhile. */
-void world_resolve(mqe_manager *manager, uint32_t count);
+void fixture_resolve(mqe_manager *manager, uint32_t count);
 
 /* Accounts for every entry and cell of the region: free exactly once or in use exactly once. Only
  * while nobody else works. False, with a text on stderr, when something leaks or is named twice. */
-bool world_audit(const struct world *world);
+bool fixture_audit(const struct crash_fixture *fixture);
 
-_Noreturn void world_die(const char *what, int reason);
+_Noreturn void fixture_die(const char *what, int reason);
 
 #endif

@@ -16,7 +16,7 @@ static struct ps_object_name full_name(const char *name)
 }
 
 int dynamic_make(mqe_manager *manager, const char *name, int definition, mqe_queue **out,
-                 struct world *as)
+                 struct crash_fixture *as)
 {
     const struct ps_object_name full = full_name(name);
     const struct ps_attr head = {7, 1, 8};
@@ -28,16 +28,16 @@ int dynamic_make(mqe_manager *manager, const char *name, int definition, mqe_que
     const int reason =
         mqe_open_new(manager, &full, attrs, sizeof attrs, ALL, out, &found);
     if (reason == 0) {
-        *as = (struct world){.slot = {found.slot}, .generation = {found.generation}};
+        *as = (struct crash_fixture){.slot = {found.slot}, .generation = {found.generation}};
     }
     return reason;
 }
 
 int dynamic_open(mqe_manager *manager, const char *name, uint32_t options, mqe_queue **out,
-                 struct world *as)
+                 struct crash_fixture *as)
 {
     const struct ps_object_name full = full_name(name);
-    *as = (struct world){.slot = {0}};
+    *as = (struct crash_fixture){.slot = {0}};
     struct mqe_found found;
     int reason = mqe_find(manager, 1, full.name, 0, &found);
     if (reason == 0) {
@@ -55,26 +55,26 @@ static void allow(const char *what, int reason, const int *reasons, size_t count
         allowed = reason == reasons[i];
     }
     if (!allowed) {
-        world_die(what, reason);
+        fixture_die(what, reason);
     }
 }
 #define ALLOW(what, reason, ...) \
     allow(what, reason, (const int[]){__VA_ARGS__}, sizeof((int[]){__VA_ARGS__}) / sizeof(int))
 
-static void use(mqe_manager *manager, mqe_unit *unit, const struct world *queue,
+static void use(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *queue,
                 uint64_t number)
 {
     uint64_t id;
     mqe_unit *in = number % 3 != 0 ? unit : NULL;
     const uint64_t length = number % 5 == 0 ? 9000 : 100;
     if (number % 2 == 0) {
-        const int reason = world_put(manager, in, queue, 0, number, number % 4 == 0, length);
+        const int reason = fixture_put(manager, in, queue, 0, number, number % 4 == 0, length);
         ALLOW("put on a dynamic queue", reason, MQRC_Q_DELETED, MQRC_PERSISTENT_NOT_ALLOWED,
               MQRC_STORAGE_MEDIUM_FULL, MQRC_BACKED_OUT, MQRC_Q_FULL);
     } else {
         const uint32_t flags = number % 7 == 0 ? MQE_GET_BROWSE_FIRST | MQE_GET_LOCK : 0u;
-        const int reason = world_get(manager, in, queue, 0, flags, number % 11 == 0 ? 3000 : 0,
-                                     number % 13 == 0 ? number : 0, &id);
+        const int reason = fixture_get(manager, in, queue, 0, flags, number % 11 == 0 ? 3000 : 0,
+                                       number % 13 == 0 ? number : 0, &id);
         ALLOW("get from a dynamic queue", reason, MQRC_Q_DELETED, MQRC_UNKNOWN_OBJECT_NAME,
               MQRC_NO_MSG_AVAILABLE, MQRC_BACKED_OUT);
     }
@@ -92,7 +92,7 @@ void dynamic_turn(mqe_manager *manager, mqe_unit *unit, uint64_t (*random)(uint6
     const uint64_t way = random(state);
     const char name[] = {'D', (char)('0' + way % NAMES), '\0'};
     mqe_queue *queue = NULL;
-    struct world as;
+    struct crash_fixture as;
     int reason = dynamic_make(manager, name, way / 4 % 3 == 0 ? DYNAMIC_PERMANENT
                                                               : DYNAMIC_TEMPORARY, &queue, &as);
     ALLOW("open_new", reason, MQRC_OBJECT_ALREADY_EXISTS, MQRC_STORAGE_MEDIUM_FULL);

@@ -708,7 +708,7 @@ def verdict_of(command: list[str], layer: str, seed: int) -> tuple[bool, str]:
         told = complaints(layer, said if isinstance(said, str) else said.decode(), "")
         return bool(told), (told or [f"still running after {most} s"])[0][:160]
     told = complaints(layer, result.stdout, result.stderr)
-    refusals = (1, 3) if layer.startswith("t2/") else (1,)  # 3: world_die()
+    refusals = (1, 3) if layer.startswith("t2/") else (1,)  # 3: fixture_die()
     if result.returncode in refusals and told:
         return True, told[0][:160]
     if layer.startswith("c/") and result.returncode == -11:

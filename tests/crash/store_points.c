@@ -2,7 +2,7 @@
  * store_points.c - crash-safety layer T2: SIGKILL before every store into the region.
  *
  * For each scenario: run it once to the end in a child and count its points; the pictures before
- * and after are the two legal outcomes. Then, for the chosen points: reset the world, run the
+ * and after are the two legal outcomes. Then, for the chosen points: reset the fixture, run the
  * scenario in a child that is killed there, let a survivor repair (in the nested runs the repairer,
  * too, is killed, at each of its own points in turn), and check: the picture is one of the two (the
  * second when the scenario's call had returned); heaps and indexes hold their invariants; every
@@ -34,7 +34,7 @@ struct shared { /* between supervisor and children */
     char text[200];
 };
 static struct shared *shared;
-static struct world world;
+static struct crash_fixture fixture;
 static uint64_t seed = 1;
 
 static void expect(const char *what, int reason)
@@ -50,69 +50,69 @@ static void expect(const char *what, int reason)
 
 static void put_nonpersistent(mqe_manager *m)
 {
-    expect("put", world_put(m, NULL, &world, 0, 900, false, 100));
+    expect("put", fixture_put(m, NULL, &fixture, 0, 900, false, 100));
 }
 
 static void put_persistent(mqe_manager *m)
 {
-    expect("put", world_put(m, NULL, &world, 0, 901, true, 500));
+    expect("put", fixture_put(m, NULL, &fixture, 0, 901, true, 500));
 }
 
 static void put_long_nonpersistent(mqe_manager *m)
 {
-    expect("put", world_put(m, NULL, &world, 1, 902, false, 150000));
+    expect("put", fixture_put(m, NULL, &fixture, 1, 902, false, 150000));
 }
 
 static void put_long_persistent(mqe_manager *m)
 {
-    expect("put", world_put(m, NULL, &world, 1, 903, true, 150000));
+    expect("put", fixture_put(m, NULL, &fixture, 1, 903, true, 150000));
 }
 
 static void get_nonpersistent(mqe_manager *m)
 {
     uint64_t id;
-    expect("get", world_get(m, NULL, &world, 1, 0, 0, 0, &id));
+    expect("get", fixture_get(m, NULL, &fixture, 1, 0, 0, 0, &id));
 }
 
 static void get_persistent(mqe_manager *m)
 {
     uint64_t id;
-    expect("get", world_get(m, NULL, &world, 2, 0, 0, 0, &id));
+    expect("get", fixture_get(m, NULL, &fixture, 2, 0, 0, 0, &id));
 }
 
 static void get_long_nonpersistent(mqe_manager *m)
 {
     uint64_t id;
-    expect("get", world_get(m, NULL, &world, 0, 0, 0, 110, &id));
+    expect("get", fixture_get(m, NULL, &fixture, 0, 0, 0, 110, &id));
 }
 
 static void get_by_correl(mqe_manager *m)
 {
     uint64_t id;
-    expect("get", world_get(m, NULL, &world, 1, 0, 0, 230, &id));
+    expect("get", fixture_get(m, NULL, &fixture, 1, 0, 0, 230, &id));
 }
 
 /* Persistent ones among them: whole or not there. */
 static void put_batch(mqe_manager *m)
 {
-    expect("put batch", world_put_batch(m, NULL, &world, 0, 920, 9, true));
+    expect("put batch", fixture_put_batch(m, NULL, &fixture, 0, 920, 9, true));
 }
 
 /* Message by message. */
 static void put_batch_nonpersistent(mqe_manager *m)
 {
-    expect("put batch", world_put_batch(m, NULL, &world, 0, 940, 9, false));
+    expect("put batch", fixture_put_batch(m, NULL, &fixture, 0, 940, 9, false));
 }
 
 /* The first is persistent, so that the whole batch is one unit. */
 static void get_batch(mqe_manager *m)
 {
-    expect("get batch", world_get_batch(m, NULL, &world, 0, 5));
+    expect("get batch", fixture_get_batch(m, NULL, &fixture, 0, 5));
 }
 
 static void get_batch_nonpersistent(mqe_manager *m)
 {
-    expect("get batch", world_get_batch(m, NULL, &world, 1, 80));
+    expect("get batch", fixture_get_batch(m, NULL, &fixture, 1, 80));
 }
 
 /* A batch put and a batch got in one unit. */
@@ -120,8 +120,8 @@ static void commit_batches(mqe_manager *m)
 {
     mqe_unit *unit = NULL;
     expect("unit", mqe_unit_new(m, &unit));
-    expect("put batch", world_put_batch(m, unit, &world, 2, 960, 9, true));
-    expect("get batch", world_get_batch(m, unit, &world, 0, 4));
+    expect("put batch", fixture_put_batch(m, unit, &fixture, 2, 960, 9, true));
+    expect("get batch", fixture_get_batch(m, unit, &fixture, 0, 4));
     expect("commit", mqe_commit(unit));
     shared->returned = 1;
     mqe_unit_free(unit);
@@ -130,12 +130,12 @@ static void commit_batches(mqe_manager *m)
 static void fill_unit(mqe_manager *m, mqe_unit *unit)
 {
     uint64_t id;
-    expect("put", world_put(m, unit, &world, 0, 910, true, 300));
-    expect("put", world_put(m, unit, &world, 1, 911, false, 200));
-    expect("put", world_put(m, unit, &world, 2, 912, true, 9000));
-    expect("get", world_get(m, unit, &world, 0, 0, 0, 101, &id));
-    expect("get", world_get(m, unit, &world, 1, 0, 0, 0, &id));
-    expect("put", world_put(m, unit, &world, 1, 913, false, 80000));
+    expect("put", fixture_put(m, unit, &fixture, 0, 910, true, 300));
+    expect("put", fixture_put(m, unit, &fixture, 1, 911, false, 200));
+    expect("put", fixture_put(m, unit, &fixture, 2, 912, true, 9000));
+    expect("get", fixture_get(m, unit, &fixture, 0, 0, 0, 101, &id));
+    expect("get", fixture_get(m, unit, &fixture, 1, 0, 0, 0, &id));
+    expect("put", fixture_put(m, unit, &fixture, 1, 913, false, 80000));
 }
 
 static void commit_unit(mqe_manager *m)
@@ -161,7 +161,7 @@ static void browse_long(mqe_manager *m)
 {
     static unsigned char buffer[1 << 20];
     mqe_queue *queue = NULL;
-    expect("open", mqe_open_direct(m, world.slot[0], world.generation[0], MQE_BROWSE, &queue));
+    expect("open", mqe_open_direct(m, fixture.slot[0], fixture.generation[0], MQE_BROWSE, &queue));
     for (int i = 0; i < 5; i++) {
         struct mqe_get get = {.flags = MQE_GET_BROWSE_NEXT | (i % 2 != 0 ? MQE_GET_LOCK : 0u),
                               .buffer = buffer, .capacity = sizeof buffer};
@@ -173,7 +173,7 @@ static void browse_long(mqe_manager *m)
 static void wait_in_vain(mqe_manager *m)
 {
     uint64_t id;
-    (void)world_get(m, NULL, &world, 2, 0, 2000, 777, &id);
+    (void)fixture_get(m, NULL, &fixture, 2, 0, 2000, 777, &id);
 }
 
 static void define_and_delete(mqe_manager *m)
@@ -226,11 +226,11 @@ static void structure(mqe_manager *m)
                                 q_name = object_name(1, 1, "SQ");
     const struct mqe_found s = define_once(m, &s_name, &structure_attrs, sizeof structure_attrs);
     const struct mqe_found queue = define_once(m, &q_name, &queue_attrs, sizeof queue_attrs);
-    const struct world q = {.slot = {queue.slot}, .generation = {queue.generation}};
+    const struct crash_fixture q = {.slot = {queue.slot}, .generation = {queue.generation}};
     uint64_t lost = 0;
     expect("clear", mqe_clear(m, queue.slot, queue.generation));
     for (uint64_t i = 1; i < 6; i++) {
-        expect("put", world_put(m, NULL, &q, 0, i, i == 3, i * 900));
+        expect("put", fixture_put(m, NULL, &q, 0, i, i == 3, i * 900));
     }
     expect("alter", mqe_alter(m, queue.slot, queue.generation, &q_name, &queue_attrs,
                               sizeof queue_attrs, 0, MQE_ALTER_RESOLUTION));
@@ -250,14 +250,14 @@ static void checkpoint(mqe_manager *m)
 static void retire(mqe_manager *m)
 {
     expect("checkpoint", mqe_checkpoint(m));
-    if (m->store.plan.linear != 0 && world_archived(&world) == 0) {
+    if (m->store.plan.linear != 0 && fixture_archived(&fixture) == 0) {
         expect("a segment in the archive", MQRC_UNEXPECTED_ERROR);
     }
 }
 
 static void clear_queue(mqe_manager *m)
 {
-    expect("clear", mqe_clear(m, world.slot[1], world.generation[1]));
+    expect("clear", mqe_clear(m, fixture.slot[1], fixture.generation[1]));
 }
 
 /* A whole life: used, deleted by its creator under a unit and another handle, which end later. */
@@ -265,15 +265,15 @@ static void temporary_queue(mqe_manager *m)
 {
     mqe_queue *creator = NULL, *other = NULL;
     mqe_unit *unit = NULL;
-    struct world q;
+    struct crash_fixture q;
     uint64_t id;
     expect("open_new", dynamic_make(m, "T", DYNAMIC_TEMPORARY, &creator, &q));
     expect("open", dynamic_open(m, "T", 2 | MQE_BROWSE, &other, &q));
     expect("unit", mqe_unit_new(m, &unit));
     for (uint64_t i = 1; i < 5; i++) {
-        expect("put", world_put(m, i % 2 != 0 ? unit : NULL, &q, 0, i, false, i * 3000));
+        expect("put", fixture_put(m, i % 2 != 0 ? unit : NULL, &q, 0, i, false, i * 3000));
     }
-    expect("get", world_get(m, unit, &q, 0, 0, 0, 0, &id));
+    expect("get", fixture_get(m, unit, &q, 0, 0, 0, 0, &id));
     expect("close", mqe_close(creator, MQE_CLOSE_PURGE));
     expect("commit", mqe_commit(unit));
     expect("close", mqe_close(other, MQE_CLOSE_KEEP));
@@ -289,15 +289,15 @@ static void temporary_queue_in_use(mqe_manager *m)
                              .capacity = sizeof buffer};
     mqe_queue *creator = NULL, *other = NULL;
     mqe_unit *unit = NULL;
-    struct world q;
+    struct crash_fixture q;
     uint64_t id;
     expect("open_new", dynamic_make(m, "T", DYNAMIC_TEMPORARY, &creator, &q));
     expect("open", dynamic_open(m, "T", 2 | MQE_BROWSE, &other, &q));
     expect("unit", mqe_unit_new(m, &unit));
     for (uint64_t i = 1; i < 70; i++) {
-        expect("put", world_put(m, NULL, &q, 0, i, false, 40));
+        expect("put", fixture_put(m, NULL, &q, 0, i, false, 40));
     }
-    expect("get", world_get(m, unit, &q, 0, 0, 0, 66, &id));
+    expect("get", fixture_get(m, unit, &q, 0, 0, 0, 66, &id));
     expect("browse", mqe_get(m, NULL, other, &browse));
     expect("close", mqe_close(creator, MQE_CLOSE_KEEP));
     expect("close", mqe_close(other, MQE_CLOSE_DELETE));
@@ -309,13 +309,13 @@ static void temporary_queue_in_use(mqe_manager *m)
 static void permanent_queue(mqe_manager *m)
 {
     mqe_queue *first = NULL, *other = NULL;
-    struct world q;
+    struct crash_fixture q;
     if (dynamic_make(m, "P", DYNAMIC_PERMANENT, &first, &q) != 0) {
         expect("open", dynamic_open(m, "P", MQE_OUTPUT, &first, &q));
     }
     expect("open", dynamic_open(m, "P", 2 | MQE_BROWSE, &other, &q));
-    expect("put", world_put(m, NULL, &q, 0, 1, true, 500));
-    expect("put", world_put(m, NULL, &q, 0, 2, false, 20000));
+    expect("put", fixture_put(m, NULL, &q, 0, 1, true, 500));
+    expect("put", fixture_put(m, NULL, &q, 0, 2, false, 20000));
     if (mqe_close(other, MQE_CLOSE_DELETE) != MQRC_Q_NOT_EMPTY) {
         expect("delete", MQRC_UNEXPECTED_ERROR);
     }
@@ -327,7 +327,7 @@ static void prepare(mqe_manager *m)
 {
     mqe_unit *unit = NULL;
     struct ps_xid xid;
-    world_xid(9, WORLD_COMMITS, &xid);
+    fixture_xid(9, FIXTURE_COMMITS, &xid);
     expect("unit", mqe_unit_new(m, &unit));
     fill_unit(m, unit);
     expect("prepare", mqe_prepare(unit, &xid, 0));
@@ -338,7 +338,7 @@ static void prepare_nothing(mqe_manager *m)
 {
     mqe_unit *unit = NULL;
     struct ps_xid xid;
-    world_xid(8, WORLD_BACKS_OUT, &xid);
+    fixture_xid(8, FIXTURE_BACKS_OUT, &xid);
     expect("unit", mqe_unit_new(m, &unit));
     expect("prepare", mqe_prepare(unit, &xid, MQE_PREPARE_EMPTY));
     mqe_unit_free(unit);
@@ -349,7 +349,7 @@ static void prepare_lazily(mqe_manager *m)
 {
     mqe_unit *unit = NULL;
     struct ps_xid xid;
-    world_xid(7, WORLD_COMMITS, &xid);
+    fixture_xid(7, FIXTURE_COMMITS, &xid);
     expect("unit", mqe_unit_new(m, &unit));
     fill_unit(m, unit);
     expect("prepare", mqe_prepare(unit, &xid, MQE_PREPARE_LAZY));
@@ -363,7 +363,7 @@ static void end_units(mqe_manager *m, uint32_t count, bool commit)
     struct ps_xid xids[4];
     uint64_t discarded = 0;
     for (uint32_t i = 0; i < count; i++) {
-        world_xid(i + 1, WORLD_COMMITS, &xids[i]);
+        fixture_xid(i + 1, FIXTURE_COMMITS, &xids[i]);
     }
     expect("ending prepared units", commit ? mqe_commit_prepared(m, xids, count)
                                            : mqe_backout_prepared(m, xids, count, &discarded));
@@ -392,7 +392,7 @@ static void back_out_several_prepared(mqe_manager *m)
 static void browse_prepared(mqe_manager *m)
 {
     static struct picture seen;
-    world_look(m, &world, &seen);
+    fixture_look(m, &fixture, &seen);
     if (seen.units != 2) {
         expect("two prepared units", MQRC_UNEXPECTED_ERROR);
     }
@@ -457,13 +457,13 @@ static _Noreturn void child_main(const struct scenario *scenario, uint64_t kill_
     mqe_manager *manager = NULL;
     const bool from_attach = scenario == NULL || scenario->run == NULL;
     if (from_attach) {
-        store_hook_arm_on_map(world.manager->store.region.size, kill_at);
+        store_hook_arm_on_map(fixture.manager->store.region.size, kill_at);
     }
-    const int reason = mqe_attach(world.path, &world.settings, &manager, &info);
+    const int reason = mqe_attach(fixture.path, &fixture.settings, &manager, &info);
     if (reason != 0) {
-        world_die("attach in a child", reason);
+        fixture_die("attach in a child", reason);
     }
-    manager->store.plan.linear = world.manager->store.plan.linear;
+    manager->store.plan.linear = fixture.manager->store.plan.linear;
     const struct mqx_region *region = &manager->store.region;
     if (!from_attach) {
         store_hook_arm(region->base, region->size, kill_at);
@@ -489,7 +489,7 @@ static int run_child(const struct scenario *scenario, uint64_t kill_at)
     }
     int outcome = 0;
     if (child < 0 || waitpid(child, &outcome, 0) != child) {
-        world_die("waiting for a child", errno);
+        fixture_die("waiting for a child", errno);
     }
     const bool killed = WIFSIGNALED(outcome) && WTERMSIG(outcome) == SIGKILL;
     if (!killed && !(WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0)) {
@@ -508,9 +508,9 @@ static int run_child(const struct scenario *scenario, uint64_t kill_at)
 
 static void repair(void)
 {
-    const int reason = mqe_maintain(world.manager);
+    const int reason = mqe_maintain(fixture.manager);
     if (reason != 0) {
-        world_die("repair", reason);
+        fixture_die("repair", reason);
     }
 }
 
@@ -526,7 +526,7 @@ static bool recovers_unasked(const struct scenario *scenario, const struct outco
 {
     const struct picture *const all[] = {&legal->after, &legal->before, &legal->without};
     const bool ends = scenario->prepared != 0;
-    return world_recovers_to(&world, all, returned && ends ? 1 : MQX_ARRAY_COUNT(all));
+    return fixture_recovers_to(&fixture, all, returned && ends ? 1 : MQX_ARRAY_COUNT(all));
 }
 
 static void verify(const struct scenario *scenario, uint64_t at, uint64_t nested,
@@ -536,18 +536,18 @@ static void verify(const struct scenario *scenario, uint64_t at, uint64_t nested
     const struct picture *const seen[] = {&now};
     const bool whole =
         !deep || !scenario->lazily || recovers_unasked(scenario, legal, returned);
-    world_look(world.manager, &world, &now);
+    fixture_look(fixture.manager, &fixture, &now);
     const bool is_after = pictures_equal(&now, &legal->after);
     const bool is_before = pictures_equal(&now, &legal->before);
     bool good = whole && (scenario->in_between || is_after || (is_before && !returned));
-    const int reason = mqe_check(world.manager);
+    const int reason = mqe_check(fixture.manager);
     if (reason != 0) {
         fprintf(stderr, "check: %s %s\n", mqe_reason_name(reason), mqe_error_text());
         good = false;
     }
-    good = world_audit(&world) && good;
+    good = fixture_audit(&fixture) && good;
     if (good && deep) {
-        good = world_recovers_to(&world, seen, 1);
+        good = fixture_recovers_to(&fixture, seen, 1);
     }
     if (!good) {
         fprintf(stderr, "FAILED: %s killed before store %llu%s%llu (returned %d), seed %llu\n",
@@ -570,12 +570,12 @@ static uint64_t next_random(uint64_t *state)
 
 static void reset(const struct scenario *scenario)
 {
-    world_set_linear(&world, scenario->retires == TO_ARCHIVE);
+    fixture_set_linear(&fixture, scenario->retires == TO_ARCHIVE);
     if (scenario->retires != NOTHING) {
-        world_fill_segment(&world); /* what the reset puts then lies behind it */
+        fixture_fill_segment(&fixture); /* what the reset puts then lies behind it */
     }
-    world_reset(&world, scenario->many, scenario->prepared,
-                scenario->lazily ? (uint32_t)MQE_PREPARE_LAZY : 0);
+    fixture_reset(&fixture, scenario->many, scenario->prepared,
+                  scenario->lazily ? (uint32_t)MQE_PREPARE_LAZY : 0);
 }
 
 static void one_point(const struct scenario *scenario, uint64_t at, uint64_t nested,
@@ -610,17 +610,17 @@ struct plan { /* of one scenario */
 static uint64_t measure(const struct scenario *scenario, struct outcomes *legal)
 {
     if (scenario->lazily) {
-        world_reset(&world, scenario->many, 0, 0);
-        world_look(world.manager, &world, &legal->without);
+        fixture_reset(&fixture, scenario->many, 0, 0);
+        fixture_look(fixture.manager, &fixture, &legal->without);
     }
     reset(scenario);
-    world_look(world.manager, &world, &legal->before);
+    fixture_look(fixture.manager, &fixture, &legal->before);
     (void)run_child(scenario, 0);
     const uint64_t points = shared->points;
     repair();
-    world_look(world.manager, &world, &legal->after);
-    /* a retirement comes last, behind a checkpoint whose stores are more at one time than
-     * another */
+    fixture_look(fixture.manager, &fixture, &legal->after);
+    /* a retirement comes last, behind a checkpoint whose stores are more at one time than another
+     * */
     return scenario->retires == NOTHING ? points : points + points / 2;
 }
 
@@ -711,11 +711,11 @@ int main(int argc, char **argv)
     }
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
-        world_die("mmap", errno);
+        fixture_die("mmap", errno);
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
-    world_make_linear(&world);
+    fixture_make_linear(&fixture);
     run_all(only, count, pairs);
-    world_remove(&world);
+    fixture_remove(&fixture);
     return 0;
 }

@@ -5,14 +5,14 @@
  * Workers (forked, each attaches anew) are producers (units of 1 to 4 messages onto A), movers (A
  * to B, one unit), consumers (from B); each message is put and got by a call of its own, or all of
  * a unit by one call, producers' batches outside a unit, too. Now and then each walks over a queue
- * by calls that look at many, lives a life of a dynamic queue (dynamic.h), of which nothing may be
- * left but permanent queues, and prepares a unit instead of committing it; each now and then ends
- * some of the prepared units there are, whoever made them, as their names say. Ids are (worker,
- * incarnation, counter), never used again. Each worker has a pipe to the supervisor: a producer
- * writes INTENT before and ACKED after its commit, a consumer TAKING before and TOOK after; a
- * record is one write below PIPE_BUF, whole or absent, and outlives its writer. The supervisor
- * kills through pidfds, only its own children, never pid 1 or less, in a PID namespace of its own
- * where the system allows it.
+ * by calls that look at many, lives a life of a dynamic queue
+ * (dynamic.h), of which nothing may be left but permanent queues, and prepares a unit instead of
+ * committing it; each now and then ends some of the prepared units there are, whoever made them, as
+ * their names say. Ids are (worker, incarnation, counter), never used again.
+ * Each worker has a pipe to the supervisor: a producer writes INTENT before and ACKED after its
+ * commit, a consumer TAKING before and TOOK after; a record is one write below PIPE_BUF, whole or
+ * absent, and outlives its writer. The supervisor kills through pidfds, only its own children,
+ * never pid 1 or less, in a PID namespace of its own where the system allows it.
  *
  * The end check, from a recovery of a copy of the files, with units in doubt, and from the live
  * region (and, by the Python test around this program, from the second reader), each after ending
@@ -86,7 +86,7 @@ struct worker {
     uint64_t last_beat, last_change_ms;
 };
 
-static struct world world;
+static struct crash_fixture fixture;
 static struct shared *shared;
 static struct worker workers[WORKERS_MAX];
 static struct fate *table;
@@ -125,7 +125,7 @@ static void tell(enum kind kind, const uint64_t *ids, uint32_t count)
 static void must(const char *what, int reason)
 {
     if (reason != 0) {
-        world_die(what, reason);
+        fixture_die(what, reason);
     }
 }
 
@@ -142,17 +142,17 @@ static bool is_refusal(int reason)
     return reason == MQRC_Q_FULL || reason == MQRC_STORAGE_MEDIUM_FULL || reason == MQRC_BACKED_OUT;
 }
 
-static enum world_fate fate_drawn(uint64_t *random)
+static enum fixture_fate fate_drawn(uint64_t *random)
 {
-    return next_random(random) % 3 == 0 ? WORLD_BACKS_OUT : WORLD_COMMITS;
+    return next_random(random) % 3 == 0 ? FIXTURE_BACKS_OUT : FIXTURE_COMMITS;
 }
 
 /* The unit is prepared: whoever meets it from now on ends it as its name says, and what that leads
  * to can be told already. False when the queue manager had backed it out. */
-static bool hand_over(mqe_unit *unit, uint64_t name, enum world_fate fate)
+static bool hand_over(mqe_unit *unit, uint64_t name, enum fixture_fate fate)
 {
     struct ps_xid xid;
-    world_xid(name, fate, &xid);
+    fixture_xid(name, fate, &xid);
     const int reason = mqe_prepare(unit, &xid, 0);
     must("prepare", is_refusal(reason) ? mqe_backout(unit) : reason);
     return reason == 0;
@@ -167,7 +167,7 @@ static bool rest_a_while(mqe_manager *m)
 {
     const struct timespec pause = {.tv_nsec = 2000000};
     struct mqe_queue_status status;
-    must("status", mqe_queue_status(m, world.slot[0], world.generation[0], &status));
+    must("status", mqe_queue_status(m, fixture.slot[0], fixture.generation[0], &status));
     if (status.depth <= DEPTH_MAX && __atomic_load_n(&shared->ids, __ATOMIC_RELAXED) <
                                          __atomic_load_n(&shared->ration, __ATOMIC_RELAXED)) {
         return false;
@@ -181,18 +181,18 @@ static bool rest_a_while(mqe_manager *m)
 static int put_together(mqe_manager *m, mqe_unit *unit, int queue, const uint64_t *ids,
                         uint32_t count)
 {
-    struct world_message messages[UNIT_MAX];
+    struct fixture_message messages[UNIT_MAX];
     for (uint32_t i = 0; i < count; i++) {
-        messages[i] = (struct world_message){ids[i], length_of(ids[i]), ids[i] % 4 != 0};
+        messages[i] = (struct fixture_message){ids[i], length_of(ids[i]), ids[i] % 4 != 0};
     }
-    return world_put_many(m, unit, &world, queue, messages, count);
+    return fixture_put_many(m, unit, &fixture, queue, messages, count);
 }
 
 static int put_each(mqe_manager *m, mqe_unit *unit, int queue, const uint64_t *ids, uint32_t count)
 {
     int reason = 0;
     for (uint32_t i = 0; i < count && reason == 0; i++) {
-        reason = world_put(m, unit, &world, queue, ids[i], ids[i] % 4 != 0, length_of(ids[i]));
+        reason = fixture_put(m, unit, &fixture, queue, ids[i], ids[i] % 4 != 0, length_of(ids[i]));
         shared->beat[self]++;
     }
     return reason;
@@ -231,9 +231,9 @@ static void produce(mqe_manager *m, mqe_unit *unit, uint64_t base, uint64_t *cou
         return;
     }
     if (next_random(random) % PREPARE_EVERY == 0) {
-        const enum world_fate fate = fate_drawn(random);
+        const enum fixture_fate fate = fate_drawn(random);
         if (hand_over(unit, ids[0], fate)) {
-            tell(fate == WORLD_COMMITS ? ACKED : UNDONE, ids, count);
+            tell(fate == FIXTURE_COMMITS ? ACKED : UNDONE, ids, count);
         } else {
             tell(UNDONE, ids, count);
         }
@@ -253,9 +253,10 @@ static void produce(mqe_manager *m, mqe_unit *unit, uint64_t base, uint64_t *cou
 static uint32_t take(mqe_manager *m, mqe_unit *unit, int queue, uint64_t *ids, uint64_t *random)
 {
     uint32_t count = 1;
-    const int reason = next_random(random) % 2 == 0
-                           ? world_get(m, unit, &world, queue, 0, 20000, 0, ids)
-                           : world_get_many(m, unit, &world, queue, 20000, ids, UNIT_MAX, &count);
+    const int reason =
+        next_random(random) % 2 == 0
+            ? fixture_get(m, unit, &fixture, queue, 0, 20000, 0, ids)
+            : fixture_get_many(m, unit, &fixture, queue, 20000, ids, UNIT_MAX, &count);
     if (reason == MQRC_BACKED_OUT) {
         must("backout", mqe_backout(unit));
     }
@@ -265,7 +266,7 @@ static uint32_t take(mqe_manager *m, mqe_unit *unit, int queue, uint64_t *ids, u
     must("get", reason);
     for (uint32_t i = 0; i < count; i++) {
         if (ids[i] == 0) {
-            world_die("a body that is not whole", 0);
+            fixture_die("a body that is not whole", 0);
         }
     }
     return count;
@@ -304,8 +305,8 @@ static void consume(mqe_manager *m, mqe_unit *unit, uint64_t name, uint64_t *ran
         return;
     }
     const bool prepares = next_random(random) % PREPARE_EVERY == 0;
-    const enum world_fate fate = prepares ? fate_drawn(random) : WORLD_COMMITS;
-    if (fate == WORLD_BACKS_OUT) {
+    const enum fixture_fate fate = prepares ? fate_drawn(random) : FIXTURE_COMMITS;
+    if (fate == FIXTURE_BACKS_OUT) {
         (void)hand_over(unit, name, fate);
         return;
     }
@@ -330,10 +331,10 @@ static _Noreturn void worker_main(uint32_t index, uint32_t incarnation)
     mqe_unit *unit = NULL;
     const uint64_t base = (uint64_t)(index + 1) << 48 | (uint64_t)incarnation << 24;
     uint64_t random = seed * 0x9e3779b97f4a7c15ull + base + 1, counter = 1;
-    struct mqe_settings settings = world.settings;
+    struct mqe_settings settings = fixture.settings;
     settings.no_helper = 0;
     self = index;
-    must("attach", mqe_attach(world.path, &settings, &manager, &info));
+    must("attach", mqe_attach(fixture.path, &settings, &manager, &info));
     must("unit", mqe_unit_new(manager, &unit));
     const uint32_t end = index % 5 < 2 ? PRODUCERS_END : index % 5 < 4 ? MOVERS_END : CONSUMERS_END;
     while (__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE) < end) {
@@ -343,11 +344,12 @@ static _Noreturn void worker_main(uint32_t index, uint32_t incarnation)
         }
         if (next_random(&random) % WALK_EVERY == 0) {
             const uint64_t drawn = next_random(&random);
-            world_walk(manager, &world, (int)(drawn % 2), 1 + (uint32_t)(drawn >> 8) % WORLD_BATCH);
+            fixture_walk(manager, &fixture, (int)(drawn % 2),
+                         1 + (uint32_t)(drawn >> 8) % FIXTURE_BATCH);
         }
         if (next_random(&random) % RESOLVE_EVERY == 0 &&
             __atomic_load_n(&shared->stop, __ATOMIC_RELAXED) == 0) { /* later ones stay in doubt */
-            world_resolve(manager, 1 + (uint32_t)(next_random(&random) % 6));
+            fixture_resolve(manager, 1 + (uint32_t)(next_random(&random) % 6));
         }
         if (end == PRODUCERS_END) {
             produce(manager, unit, base, &counter, &random);
@@ -370,7 +372,7 @@ static struct fate *fate_of(uint64_t id)
     }
     if (table[at].id == 0) {
         if (++ids_known > TABLE_SIZE / 2) {
-            world_die("more ids than the table holds: fewer kills or less time", 0);
+            fixture_die("more ids than the table holds: fewer kills or less time", 0);
         }
         table[at].id = id;
         table[at].persistent = id % 4 != 0;
@@ -407,7 +409,7 @@ static void spawn(uint32_t index)
     struct worker *worker = &workers[index];
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        world_die("pipe", errno);
+        fixture_die("pipe", errno);
     }
     worker->incarnation++;
     fflush(NULL);
@@ -418,7 +420,7 @@ static void spawn(uint32_t index)
         worker_main(index, worker->incarnation);
     }
     if (worker->pid <= 1) {
-        world_die("fork", errno);
+        fixture_die("fork", errno);
     }
     (void)close(ends[1]);
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -439,7 +441,7 @@ static void bury(struct worker *worker)
         (void)nanosleep(&pause, NULL);
     }
     if (ended != worker->pid) {
-        world_die("waitpid", errno);
+        fixture_die("waitpid", errno);
     }
     drain(worker);
     (void)close(worker->pipe);
@@ -456,10 +458,10 @@ static void kill_worker(uint32_t index)
 {
     struct worker *worker = &workers[index];
     if (worker->pid <= 1 || worker->pidfd < 0) {
-        world_die("refusing to kill", worker->pid);
+        fixture_die("refusing to kill", worker->pid);
     }
     if (syscall(SYS_pidfd_send_signal, worker->pidfd, SIGKILL, NULL, 0) != 0) {
-        world_die("pidfd_send_signal", errno);
+        fixture_die("pidfd_send_signal", errno);
     }
     bury(worker);
     spawn(index);
@@ -508,7 +510,8 @@ static uint32_t browse_queue(mqe_manager *manager, int q, bool persistent_only, 
     mqe_queue *queue = NULL;
     uint32_t count = 0;
     memset(newest, 0, sizeof newest);
-    must("open", mqe_open_direct(manager, world.slot[q], world.generation[q], MQE_BROWSE, &queue));
+    must("open",
+         mqe_open_direct(manager, fixture.slot[q], fixture.generation[q], MQE_BROWSE, &queue));
     for (;;) {
         struct mqe_get get = {.flags = MQE_GET_BROWSE_NEXT, .buffer = buffer,
                               .capacity = sizeof buffer};
@@ -582,14 +585,14 @@ static void clear_queued(void)
 static void check_live(void)
 {
     uint32_t found = 0;
-    must("repair", mqe_maintain(world.manager));
-    world_resolve(world.manager, UINT32_MAX);
+    must("repair", mqe_maintain(fixture.manager));
+    fixture_resolve(fixture.manager, UINT32_MAX);
     clear_queued();
-    for (int q = 0; q < WORLD_QUEUES; q++) {
+    for (int q = 0; q < FIXTURE_QUEUES; q++) {
         struct mqe_queue_status status;
-        const uint32_t count = browse_queue(world.manager, q, false, NULL);
-        must("status", mqe_queue_status(world.manager, world.slot[q], world.generation[q],
-                                        &status));
+        const uint32_t count = browse_queue(fixture.manager, q, false, NULL);
+        must("status",
+             mqe_queue_status(fixture.manager, fixture.slot[q], fixture.generation[q], &status));
         if (status.depth != count) {
             fprintf(stderr, "queue %d has depth %u and %u messages\n", q, status.depth, count);
             exit(1);
@@ -597,8 +600,8 @@ static void check_live(void)
         found += count;
     }
     judge("live region", false);
-    must("check", mqe_check(world.manager));
-    if (!world_audit(&world)) {
+    must("check", mqe_check(fixture.manager));
+    if (!fixture_audit(&fixture)) {
         fprintf(stderr, "T7 FAILED (memory), seed %llu\n", (unsigned long long)seed);
         exit(1);
     }
@@ -612,7 +615,7 @@ static FILE *open_list(const char *keep)
     snprintf(name, sizeof name, "%s-found.txt", keep);
     FILE *list = fopen(name, "w");
     if (list == NULL) {
-        world_die(name, errno);
+        fixture_die(name, errno);
     }
     return list;
 }
@@ -620,20 +623,20 @@ static FILE *open_list(const char *keep)
 /* Ends all prepared units; how many there were. */
 static uint32_t end_prepared(mqe_manager *manager)
 {
-    static struct ps_xid xids[WORLD_PREPARED_MAX];
-    const uint32_t count = world_prepared(manager, WORLD_COMMITS, xids) +
-                           world_prepared(manager, WORLD_BACKS_OUT, xids);
-    world_resolve(manager, UINT32_MAX);
+    static struct ps_xid xids[FIXTURE_PREPARED_MAX];
+    const uint32_t count = fixture_prepared(manager, FIXTURE_COMMITS, xids) +
+                           fixture_prepared(manager, FIXTURE_BACKS_OUT, xids);
+    fixture_resolve(manager, UINT32_MAX);
     return count;
 }
 
 static void check_recovery(const char *keep)
 {
     char copy[200], command[600];
-    snprintf(copy, sizeof copy, "%s-copy", keep != NULL ? keep : world.path);
-    snprintf(command, sizeof command, "rm -rf '%s' && cp -r '%s' '%s'", copy, world.path, copy);
+    snprintf(copy, sizeof copy, "%s-copy", keep != NULL ? keep : fixture.path);
+    snprintf(command, sizeof command, "rm -rf '%s' && cp -r '%s' '%s'", copy, fixture.path, copy);
     if (system(command) != 0) {
-        world_die(command, 0);
+        fixture_die(command, 0);
     }
     fflush(NULL);
     const pid_t child = fork();
@@ -643,9 +646,9 @@ static void check_recovery(const char *keep)
         uint32_t found = 0;
         FILE *list = keep != NULL ? open_list(keep) : NULL;
         clear_queued();
-        must("attach to the copy", mqe_attach(copy, &world.settings, &manager, &info));
+        must("attach to the copy", mqe_attach(copy, &fixture.settings, &manager, &info));
         const uint32_t doubted = end_prepared(manager);
-        for (int q = 0; q < WORLD_QUEUES; q++) {
+        for (int q = 0; q < FIXTURE_QUEUES; q++) {
             found += browse_queue(manager, q, true, list);
         }
         judge("recovery from the files", true);
@@ -661,7 +664,7 @@ static void check_recovery(const char *keep)
     }
     snprintf(command, sizeof command, "rm -rf '%s'", copy);
     if (keep == NULL && system(command) != 0) {
-        world_die(command, 0);
+        fixture_die(command, 0);
     }
 }
 
@@ -695,12 +698,12 @@ static void end_in_turn(void)
     }
 }
 
-/* One world, at most ROUND_KILLS kills, all checks; the kills done. */
+/* One queue manager, at most ROUND_KILLS kills, all checks; the kills done. */
 static uint64_t storm(uint64_t kills, uint64_t end_ms, const char *keep)
 {
     uint64_t random = (seed + round_no) * 0x2545f4914f6cdd1dull + 7, done = 0;
     forget_everything();
-    world_make(&world);
+    fixture_make(&fixture);
     for (uint32_t i = 0; i < worker_count; i++) {
         spawn(i);
     }
@@ -715,7 +718,7 @@ static uint64_t storm(uint64_t kills, uint64_t end_ms, const char *keep)
     end_in_turn();
     check_recovery(keep);
     check_live();
-    world_remove(&world);
+    fixture_remove(&fixture);
     ids_total += ids_known;
     round_no += 1;
     return done;
@@ -758,7 +761,7 @@ static void isolate(void)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* whoever ends the storm ends all of it */
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("proc", "/proc", "proc", 0, NULL) != 0) {
-        world_die("mounting /proc", errno);
+        fixture_die("mounting /proc", errno);
     }
     const pid_t main_process = fork(); /* not to be pid 1, which reaps and ignores signals */
     if (main_process > 0) {
@@ -794,7 +797,7 @@ int main(int argc, char **argv)
     table = mmap(NULL, TABLE_SIZE * sizeof *table, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (shared == MAP_FAILED || table == MAP_FAILED) {
-        world_die("mmap", errno);
+        fixture_die("mmap", errno);
     }
     return storms(seconds != 0 && kills == 0 ? UINT64_MAX : kills, seconds, keep);
 }

@@ -306,7 +306,7 @@ TEST(a_queue_that_is_being_deleted_has_no_newest_number)
     CHECK_INT(mqe_queue_newest(engine.manager, q.slot, q.generation, &number), MQRC_Q_DELETED);
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     engine_end();
 }

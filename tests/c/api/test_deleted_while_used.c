@@ -224,7 +224,7 @@ TEST(no_row_is_told_of_a_prepared_unit_that_ends_while_it_is_read)
     }
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     engine_end();
 }

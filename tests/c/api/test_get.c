@@ -340,7 +340,7 @@ TEST(a_getter_that_waits_for_one_number_does_not_keep_a_message_from_another_get
     CHECK_INT(woken_by_bound(), bound);
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     engine_end();
 }

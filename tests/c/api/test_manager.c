@@ -342,7 +342,7 @@ TEST(a_second_process_works_on_the_same_queues_and_leaves_them_to_the_first)
     CHECK_STR(TAKE(q), "reply");
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     engine_end();
 }

@@ -378,7 +378,7 @@ TEST(on_z_os_generated_ids_begin_with_csq)
     CHECK_MEM(id, "CSQ QM1         ", 16);
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     engine_end();
 }

@@ -34,9 +34,9 @@ TEST(random_pairs_come_out_in_order_and_equal_ones_keep_theirs)
         const uint32_t count = turn < 4 ? turn : 2 + (uint32_t)test_below(&random, MOST - 2);
         const uint64_t minors = turn % 3 == 0 ? 7 : UINT64_MAX; /* many equal ones, or none */
         for (uint32_t i = 0; i < count; i++) {
-            const uint32_t majors = turn % 2 ? 3 : 1u << 31;
-            items[i] = (struct mqx_sort_item){test_below(&random, minors),
-                                              (uint32_t)test_below(&random, majors), i};
+            const uint64_t minor = test_below(&random, minors);
+            const uint64_t major = test_below(&random, turn % 2 ? 3 : 1u << 31);
+            items[i] = (struct mqx_sort_item){minor, (uint32_t)major, i};
         }
         check_sorted(mqx_radix_sort(items, spare, count), count);
     }

@@ -10,7 +10,7 @@ static uint32_t word; /* stands for the word of the region that names the cells 
 
 static uint32_t store_list(const void *bytes, uint32_t length, uint64_t instance)
 {
-    struct mqx_definition def = bed_definition("Q", NULL);
+    struct mqx_definition def = fixture_definition("Q", NULL);
     uint32_t cell = 0;
     def.attrs = bytes;
     def.attrs_length = length;
@@ -34,7 +34,7 @@ TEST(lists_of_every_length_around_the_size_of_a_cell_are_kept_to_the_byte)
         CHECK_MEM(attrs.list, bytes, length);
         CHECK_INT(mqx_attrs_free(region_of(), cell, length, NULL), 0);
     }
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(two_stored_lists_never_have_one_definition_version)
@@ -46,7 +46,7 @@ TEST(two_stored_lists_never_have_one_definition_version)
     CHECK_INT(mqx_attrs_read(region_of(), second, 4, &b), 0);
     CHECK(a.definition_version != 0);
     CHECK(a.definition_version != b.definition_version);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(freed_lists_are_used_again)
@@ -61,7 +61,7 @@ TEST(freed_lists_are_used_again)
         used = i == 0 ? area->used : used;
     }
     CHECK_INT(area->used, used);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(no_cells_are_freed_for_the_reference_0)
@@ -70,7 +70,7 @@ TEST(no_cells_are_freed_for_the_reference_0)
     word = 0;
     CHECK_INT(mqx_attrs_free(region_of(), 0, 12345678, &word), 0);
     CHECK_INT(mqx_region_stopped(region_of()), MQX_RUNNING);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_reference_beyond_the_arena_or_a_length_beyond_the_limit_stops_the_queue_manager)

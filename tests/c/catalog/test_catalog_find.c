@@ -6,12 +6,12 @@
 
 TEST(a_defined_queue_is_found_by_its_name_and_has_the_documented_defaults)
 {
-    struct bed_queue q, found;
+    struct fixture_queue q, found;
     start();
-    CHECK_INT(bed_find(&process, "ORDERS", &found), MQRC_UNKNOWN_OBJECT_NAME);
+    CHECK_INT(fixture_find(&process, "ORDERS", &found), MQRC_UNKNOWN_OBJECT_NAME);
     CHECK(strstr(mqx_error_text(), "\"ORDERS\"") != NULL);
-    CHECK_INT(bed_define(&process, "ORDERS", NULL, &q), 0);
-    CHECK_INT(bed_find(&process, "ORDERS", &found), 0);
+    CHECK_INT(fixture_define(&process, "ORDERS", NULL, &q), 0);
+    CHECK_INT(fixture_find(&process, "ORDERS", &found), 0);
     CHECK_INT(found.slot, q.slot);
     CHECK_INT(found.generation, q.generation);
     CHECK(q.generation > 0);
@@ -27,14 +27,14 @@ TEST(a_defined_queue_is_found_by_its_name_and_has_the_documented_defaults)
     CHECK_INT(object->npm_class, 0);
     CHECK_INT(object->np_life, 0);
     CHECK_INT(object->may_persist, 1);
-    CHECK_INT(bed_find(&process, "ORDERS2", &found), MQRC_UNKNOWN_OBJECT_NAME);
-    CHECK_INT(bed_find(&process, "ORDER", &found), MQRC_UNKNOWN_OBJECT_NAME);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_find(&process, "ORDERS2", &found), MQRC_UNKNOWN_OBJECT_NAME);
+    CHECK_INT(fixture_find(&process, "ORDER", &found), MQRC_UNKNOWN_OBJECT_NAME);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(instances_of_one_name_are_different_objects)
 {
-    struct mqx_definition def = bed_definition("CLUSTERED", NULL);
+    struct mqx_definition def = fixture_definition("CLUSTERED", NULL);
     uint32_t slot[3], generation;
     struct mqe_found found;
     start();
@@ -50,13 +50,13 @@ TEST(instances_of_one_name_are_different_objects)
     }
     CHECK_INT(mqx_catalog_find(process.store, MQX_NAMES_QUEUE + 1, def.name.name, 0, &found),
               MQRC_UNKNOWN_OBJECT_NAME);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(an_attribute_list_of_48_kib_is_kept_to_the_byte)
 {
     static unsigned char list[48 * 1024], back[48 * 1024];
-    struct bed_queue q;
+    struct fixture_queue q;
     struct ps_object_name name;
     uint32_t length = 0;
     uint64_t version = 0;
@@ -66,7 +66,7 @@ TEST(an_attribute_list_of_48_kib_is_kept_to_the_byte)
         memcpy(list + at, &head, sizeof head);
         memset(list + at + sizeof head, 'a' + (int)i, 4088);
     }
-    struct mqx_definition def = bed_definition("BIG", NULL);
+    struct mqx_definition def = fixture_definition("BIG", NULL);
     def.attrs = list;
     def.attrs_length = sizeof list;
     CHECK_INT(mqx_catalog_define(process.store, process.context, &def, &q.slot, &q.generation), 0);
@@ -79,37 +79,37 @@ TEST(an_attribute_list_of_48_kib_is_kept_to_the_byte)
                                    &version), 0);
         CHECK_INT(length, sizeof list); /* the full length, though little fits */
         restart_killed();
-        CHECK_INT(bed_find(&process, "BIG", &q), 0);
+        CHECK_INT(fixture_find(&process, "BIG", &q), 0);
     }
     def.attrs_length = sizeof list + 8;
     CHECK_INT(mqx_catalog_define(process.store, process.context, &def, &q.slot, &q.generation),
               MQRC_SELECTOR_ERROR);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(the_list_of_objects_ends_and_has_each_once)
 {
-    struct bed_queue q;
+    struct fixture_queue q;
     uint32_t slot = 0, generation = 0;
     start();
     CHECK_INT(mqx_catalog_next(process.store, &slot, &generation), MQRC_UNKNOWN_OBJECT_NAME);
-    CHECK_INT(bed_define(&process, "A", NULL, &q), 0);
-    CHECK_INT(bed_define(&process, "B", NULL, &q), 0);
+    CHECK_INT(fixture_define(&process, "A", NULL, &q), 0);
+    CHECK_INT(fixture_define(&process, "B", NULL, &q), 0);
     CHECK_INT(count_objects(), 2);
     CHECK_INT(delete_queue(q, false), 0);
     CHECK_INT(count_objects(), 1);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_definition_has_another_version_after_each_alter_and_an_alter_of_an_older_one_is_refused)
 {
-    struct bed_queue q;
+    struct fixture_queue q;
     struct ps_object_name name;
     uint32_t length = 0;
     uint64_t first = 0, second = 0;
     start();
-    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
-    const struct mqx_definition def = bed_definition("Q", NULL);
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
+    const struct mqx_definition def = fixture_definition("Q", NULL);
     CHECK_INT(mqx_catalog_read(process.store, q.slot, q.generation, &name, NULL, 0, &length,
                                &first), 0);
     CHECK_INT(mqx_catalog_alter(process.store, process.context, q.slot, q.generation, &def, first,
@@ -119,14 +119,14 @@ TEST(a_definition_has_another_version_after_each_alter_and_an_alter_of_an_older_
     CHECK(first != 0 && second != 0 && first != second);
     CHECK_INT(mqx_catalog_alter(process.store, process.context, q.slot, q.generation, &def, first,
                                 0), MQE_CHANGED);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(only_what_is_in_the_files_is_journalled)
 {
-    struct bed_queue q;
+    struct fixture_queue q;
     start();
-    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
     CHECK(mqx_catalog_is_journalled(process.store, q.slot, q.generation));
     CHECK(!mqx_catalog_is_journalled(process.store, q.slot, q.generation + 1));
     mqx_object(region_of(), q.slot)->definition_type = MQX_TEMPORARY;
@@ -134,17 +134,17 @@ TEST(only_what_is_in_the_files_is_journalled)
     mqx_object(region_of(), q.slot)->definition_type = MQX_PREDEFINED;
     CHECK_INT(delete_queue(q, false), 0);
     CHECK(!mqx_catalog_is_journalled(process.store, q.slot, q.generation));
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_damaged_reference_to_a_list_is_a_reason_code_and_stops_the_queue_manager)
 {
-    struct bed_queue q;
+    struct fixture_queue q;
     struct ps_object_name name;
     uint32_t length = 0;
     uint64_t version = 0;
     start();
-    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
     mqx_object(region_of(), q.slot)->attrs = UINT32_MAX - 3;
     CHECK_INT(mqx_catalog_read(process.store, q.slot, q.generation, &name, NULL, 0, &length,
                                &version), MQRC_Q_MGR_NOT_AVAILABLE);

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-static int take_idle(struct bed_queue q)
+static int take_idle(struct fixture_queue q)
 {
     struct mqx_object *object = NULL;
     const int status = mqx_catalog_take_idle(process.store, q.slot, q.generation, &object);
@@ -22,9 +22,9 @@ static int take_idle(struct bed_queue q)
 
 TEST(an_idle_object_is_taken_with_the_lock_and_one_that_is_gone_is_not)
 {
-    struct bed_queue q, stale;
+    struct fixture_queue q, stale;
     start();
-    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
     CHECK_INT(take_idle(q), 0);
     stale = q;
     stale.generation += 1;
@@ -47,24 +47,24 @@ static void *end_change(void *arg)
 
 TEST(an_object_that_another_context_changes_is_waited_for)
 {
-    struct bed_queue q;
+    struct fixture_queue q;
     pthread_t thread;
     start();
-    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
     struct mqx_object *object = mqx_object(region_of(), q.slot);
     object->changer = 77;
     CHECK_INT(pthread_create(&thread, NULL, end_change, object), 0);
     CHECK_INT(take_idle(q), 0);
     CHECK_INT(object->changer, 0);
     CHECK_INT(pthread_join(thread, NULL), 0);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_logged_definition_becomes_active_and_one_with_a_pending_list_does_not)
 {
-    struct bed_queue q;
+    struct fixture_queue q;
     start();
-    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
     struct mqx_object *object = mqx_object(region_of(), q.slot);
     object->state = MQX_OBJ_LOGGED;
     object->pending_attrs = object->attrs;
@@ -77,25 +77,25 @@ TEST(a_logged_definition_becomes_active_and_one_with_a_pending_list_does_not)
     CHECK_INT(mqx_catalog_activate(process.store, q.slot), 0);
     CHECK_INT(object->state, MQX_OBJ_ACTIVE);
     CHECK_INT(mqx_catalog_activate(process.store, 1u << 30), MQRC_UNKNOWN_OBJECT_NAME);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_flush_makes_everything_in_the_ring_durable)
 {
-    struct bed_queue q;
+    struct fixture_queue q;
     start();
-    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
     const struct mqx_journal *journal = region_of()->journal;
     CHECK_INT(mqx_catalog_flush(process.store), 0);
     CHECK(journal->durable >= journal->batch_start);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_slot_is_given_back_with_its_name_and_its_cells_and_a_higher_generation)
 {
-    struct bed_queue q, again;
+    struct fixture_queue q, again;
     start();
-    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
     CHECK_INT(mqx_catalog_take_lock(region_of()), 0);
     CHECK_INT(mqx_catalog_give_slot(region_of(), q.slot), 0);
     mqx_catalog_commit_and_drop(region_of());
@@ -104,7 +104,7 @@ TEST(a_slot_is_given_back_with_its_name_and_its_cells_and_a_higher_generation)
     CHECK_INT(object->attrs, 0);
     CHECK_INT(object->name_next, 0);
     CHECK_INT(object->generation, q.generation + 1);
-    CHECK_INT(bed_find(&process, "Q", &again), MQRC_UNKNOWN_OBJECT_NAME);
+    CHECK_INT(fixture_find(&process, "Q", &again), MQRC_UNKNOWN_OBJECT_NAME);
     CHECK_INT(mqx_catalog_take_lock(region_of()), 0);
     CHECK_INT(mqx_catalog_give_slot(region_of(), 1u << 30), MQRC_Q_MGR_NOT_AVAILABLE);
     mqx_catalog_commit_and_drop(region_of());

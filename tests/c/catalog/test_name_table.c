@@ -14,18 +14,18 @@ static void one_bucket(void)
     region_of()->header->name_bucket_count = 1;
 }
 
-static struct bed_queue define_number(uint32_t i)
+static struct fixture_queue define_number(uint32_t i)
 {
-    struct bed_queue q;
+    struct fixture_queue q;
     char name[16];
     snprintf(name, sizeof name, "NAME%u", i);
-    CHECK_INT(bed_define(&process, name, NULL, &q), 0);
+    CHECK_INT(fixture_define(&process, name, NULL, &q), 0);
     return q;
 }
 
 static uint32_t look_up_name(const char *name, uint64_t instance, uint32_t name_space)
 {
-    const struct mqx_definition def = bed_definition(name, NULL);
+    const struct mqx_definition def = fixture_definition(name, NULL);
     struct ps_object_name key = def.name;
     uint32_t slot = 12345;
     key.instance = instance;
@@ -53,7 +53,7 @@ static int unlink_slot(uint32_t slot)
 
 TEST(names_of_one_chain_are_told_apart_by_name_space_name_and_instance)
 {
-    struct bed_queue q[NAMES];
+    struct fixture_queue q[NAMES];
     start();
     one_bucket();
     for (uint32_t i = 0; i < NAMES; i++) {
@@ -69,7 +69,7 @@ TEST(names_of_one_chain_are_told_apart_by_name_space_name_and_instance)
 
 TEST(first_last_and_middle_ones_leave_a_chain_and_can_be_linked_again)
 {
-    struct bed_queue q[NAMES];
+    struct fixture_queue q[NAMES];
     start();
     one_bucket();
     for (uint32_t i = 0; i < NAMES; i++) {
@@ -96,7 +96,7 @@ TEST(a_rolled_back_link_and_unlink_leave_the_chain_as_it_was)
     struct mqx_lock *lock;
     start();
     one_bucket();
-    const struct bed_queue a = define_number(1), b = define_number(2);
+    const struct fixture_queue a = define_number(1), b = define_number(2);
     lock = &region_of()->header->catalog_lock;
     CHECK_INT(mqx_catalog_take_lock(region_of()), 0);
     CHECK_INT(mqx_names_unlink(region_of(), a.slot), 0);
@@ -110,7 +110,7 @@ TEST(a_rolled_back_link_and_unlink_leave_the_chain_as_it_was)
 TEST(a_deleted_object_has_its_name_on_zos_alone)
 {
     start();
-    const struct bed_queue q = define_number(1);
+    const struct fixture_queue q = define_number(1);
     mqx_object(region_of(), q.slot)->state = MQX_OBJ_DELETING;
     CHECK_INT(look_up_number(1), 0);
     region_of()->header->platform = MQX_PLATFORM_ZOS;
@@ -121,13 +121,13 @@ TEST(a_chain_with_a_bad_slot_or_a_loop_stops_the_queue_manager)
 {
     start();
     one_bucket();
-    const struct bed_queue first = define_number(1), second = define_number(2);
+    const struct fixture_queue first = define_number(1), second = define_number(2);
     mqx_object(region_of(), first.slot)->name_next = second.slot; /* a loop of two */
     CHECK_INT(look_up_number(3), UINT32_MAX);
     CHECK(is_stopped_by_damage("chain of object names"));
     start();
     one_bucket();
-    const struct bed_queue q = define_number(1);
+    const struct fixture_queue q = define_number(1);
     region_of()->names[0] = 1u << 30;
     CHECK_INT(look_up_number(1), UINT32_MAX);
     CHECK_INT(unlink_slot(q.slot), MQRC_Q_MGR_NOT_AVAILABLE);
@@ -137,7 +137,7 @@ TEST(a_chain_with_a_bad_slot_or_a_loop_stops_the_queue_manager)
 TEST(an_object_that_is_linked_already_is_not_linked_twice)
 {
     start();
-    const struct bed_queue q = define_number(1);
+    const struct fixture_queue q = define_number(1);
     CHECK_INT(mqx_catalog_take_lock(region_of()), 0);
     CHECK_INT(mqx_names_link(region_of(), q.slot), MQRC_Q_MGR_NOT_AVAILABLE);
     mqx_catalog_commit_and_drop(region_of());

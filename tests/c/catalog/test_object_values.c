@@ -6,9 +6,9 @@
 
 #include "catalog/object_values.h"
 
-static struct mqx_values values_of(const struct bed_attrs *attrs)
+static struct mqx_values values_of(const struct fixture_attrs *attrs)
 {
-    const struct mqx_definition def = bed_definition("Q", attrs);
+    const struct mqx_definition def = fixture_definition("Q", attrs);
     struct mqx_values values;
     CHECK_INT(mqx_definition_check(&def, &values), 0);
     return values;
@@ -16,13 +16,13 @@ static struct mqx_values values_of(const struct bed_attrs *attrs)
 
 TEST(filling_a_slot_sets_every_value_and_forgets_what_was_there_before)
 {
-    struct bed_attrs attrs = {.length = 0};
+    struct fixture_attrs attrs = {.length = 0};
     struct mqx_object object;
     start();
-    bed_attr(&attrs, 6, 7);
-    bed_attr(&attrs, 15, 12);
-    bed_attr(&attrs, 57, 5);
-    const struct mqx_definition def = bed_definition("Q", &attrs);
+    fixture_attr(&attrs, 6, 7);
+    fixture_attr(&attrs, 15, 12);
+    fixture_attr(&attrs, 57, 5);
+    const struct mqx_definition def = fixture_definition("Q", &attrs);
     const struct mqx_values values = values_of(&attrs);
     memset(&object, 0xff, sizeof object);
     object.name_next = 0;
@@ -43,15 +43,15 @@ TEST(filling_a_slot_sets_every_value_and_forgets_what_was_there_before)
 
 TEST(replaced_values_come_back_with_the_micro_transaction)
 {
-    struct bed_queue q;
-    struct bed_attrs attrs = {.length = 0};
+    struct fixture_queue q;
+    struct fixture_attrs attrs = {.length = 0};
     start();
-    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
     struct mqx_object *object = mqx_object(region_of(), q.slot);
     const struct mqx_object before = *object;
-    bed_attr(&attrs, 6, 7);
-    bed_attr(&attrs, 13, 1000);
-    bed_attr(&attrs, 16, 1);
+    fixture_attr(&attrs, 6, 7);
+    fixture_attr(&attrs, 13, 1000);
+    fixture_attr(&attrs, 16, 1);
     const struct mqx_values values = values_of(&attrs);
     CHECK_INT(mqx_catalog_take_lock(region_of()), 0);
     mqx_object_set_values(region_of(), object, &values);
@@ -61,14 +61,14 @@ TEST(replaced_values_come_back_with_the_micro_transaction)
     mqx_undo_rollback(region_of(), &region_of()->header->catalog_lock);
     mqx_catalog_drop_lock(region_of());
     CHECK_MEM(object, &before, sizeof before);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(limits_are_those_of_the_queue_managers_object_and_absent_ones_stay)
 {
-    struct bed_queue q;
+    struct fixture_queue q;
     start();
-    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
     struct mqx_header *header = region_of()->header;
     const uint32_t uncommitted = header->max_uncommitted, message = header->max_message;
     struct mqx_object object = *object_of(q);
@@ -83,7 +83,7 @@ TEST(limits_are_those_of_the_queue_managers_object_and_absent_ones_stay)
     CHECK_INT(header->max_uncommitted, 77);
     CHECK_INT(header->max_message, message);
     mqx_catalog_commit_and_drop(region_of());
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(an_object_is_usable_when_active_or_while_an_alter_is_logged)

@@ -10,8 +10,8 @@
 
 #include <pthread.h>
 
-static struct psc_message listed[RIG_LISTED_MAX];
-#define RIG RIG_OF
+static struct psc_message listed[FIXTURE_LISTED_MAX];
+#define FIXTURE FIXTURE_OF
 
 static uint32_t count_events(const struct memory_trace *trace, enum memory_event_kind kind)
 {
@@ -24,18 +24,18 @@ static uint32_t count_events(const struct memory_trace *trace, enum memory_event
 
 TEST(a_flush_is_one_write_with_data_sync_however_many_records_it_carries)
 {
-    RIG(rig, 262144);
+    FIXTURE(fixture, 262144);
     struct mqx_append append = {0};
-    CHECK_INT(rig_flush(&rig), 0);
-    memory_io_record(rig.files, RIG_HOME);
+    CHECK_INT(fixture_flush(&fixture), 0);
+    memory_io_record(fixture.files, FIXTURE_HOME);
     for (uint64_t number = 1; number <= 50; number++) {
-        CHECK_INT(rig_put(&rig, 0, number, 4, 700, &append), 0);
+        CHECK_INT(fixture_put(&fixture, 0, number, 4, 700, &append), 0);
     }
-    CHECK(rig.store.region.journal->durable < append.end_lsn);
-    CHECK_INT(mqx_flush_to(&rig.store, append.end_lsn), 0);
-    CHECK(rig.store.region.journal->durable >= append.end_lsn);
-    CHECK_INT(mqx_flush_to(&rig.store, append.end_lsn), 0); /* nothing to do */
-    TAKE_TRACE(trace, rig);
+    CHECK(fixture.store.region.journal->durable < append.end_lsn);
+    CHECK_INT(mqx_flush_to(&fixture.store, append.end_lsn), 0);
+    CHECK(fixture.store.region.journal->durable >= append.end_lsn);
+    CHECK_INT(mqx_flush_to(&fixture.store, append.end_lsn), 0); /* nothing to do */
+    TAKE_TRACE(trace, fixture);
     CHECK_INT(trace->event_count, 1);
     CHECK_INT(trace->events[0].kind, MEMORY_EV_DWRITE);
     CHECK_INT(trace->events[0].offset % MQX_PAGE_SIZE, 0);
@@ -45,16 +45,16 @@ TEST(a_flush_is_one_write_with_data_sync_however_many_records_it_carries)
 
 TEST(no_page_is_written_twice_once_it_is_durable)
 {
-    RIG(rig, 1u << 20);
+    FIXTURE(fixture, 1u << 20);
     uint64_t end = 0;
-    CHECK_INT(rig_flush(&rig), 0);
-    memory_io_record(rig.files, RIG_HOME);
+    CHECK_INT(fixture_flush(&fixture), 0);
+    memory_io_record(fixture.files, FIXTURE_HOME);
     for (uint64_t number = 1; number <= 20; number++) {
-        CHECK_INT(rig_put(&rig, 0, number, 4, (uint32_t)(number * 211 % 5000), NULL), 0);
-        CHECK_INT(rig_flush(&rig), 0);
-        CHECK_INT(number % 5 == 0 ? mqx_flush_mark(&rig.store) : 0, 0);
+        CHECK_INT(fixture_put(&fixture, 0, number, 4, (uint32_t)(number * 211 % 5000), NULL), 0);
+        CHECK_INT(fixture_flush(&fixture), 0);
+        CHECK_INT(number % 5 == 0 ? mqx_flush_mark(&fixture.store) : 0, 0);
     }
-    TAKE_TRACE(trace, rig);
+    TAKE_TRACE(trace, fixture);
     CHECK_INT(count_events(trace, MEMORY_EV_DWRITE), trace->event_count);
     for (uint32_t i = 0; i < trace->event_count; i++) {
         CHECK(trace->events[i].offset >= end);
@@ -64,59 +64,59 @@ TEST(no_page_is_written_twice_once_it_is_durable)
 
 TEST(each_batch_carries_the_mark_of_the_ones_before_it)
 {
-    RIG(rig, 131072);
-    uint64_t size = 0, durable = rig.store.region.journal->durable;
+    FIXTURE(fixture, 131072);
+    uint64_t size = 0, durable = fixture.store.region.journal->durable;
     for (uint64_t number = 1; number <= 5; number++) {
-        const uint64_t start = rig.store.region.journal->batch_start;
-        CHECK_INT(rig_put(&rig, 0, number, 4, 100, NULL), 0);
-        CHECK_INT(rig_flush(&rig), 0);
-        const uint8_t *bytes = memory_io_bytes(rig.files, rig_segment_path(1), &size);
+        const uint64_t start = fixture.store.region.journal->batch_start;
+        CHECK_INT(fixture_put(&fixture, 0, number, 4, 100, NULL), 0);
+        CHECK_INT(fixture_flush(&fixture), 0);
+        const uint8_t *bytes = memory_io_bytes(fixture.files, fixture_segment_path(1), &size);
         const struct psj_batch *batch = (const void *)(bytes + start);
         CHECK_INT(batch->magic, PS_BATCH_MAGIC);
         CHECK_INT(batch->lsn, start);
         CHECK_INT(batch->durable_lsn, durable);
-        durable = rig.store.region.journal->durable;
+        durable = fixture.store.region.journal->durable;
     }
 }
 
 TEST(a_mark_page_covers_the_newest_batch_and_is_written_once)
 {
-    RIG(rig, 131072);
-    struct mqx_journal *journal = rig.store.region.journal;
+    FIXTURE(fixture, 131072);
+    struct mqx_journal *journal = fixture.store.region.journal;
     uint64_t size = 0;
-    CHECK_INT(rig_flush(&rig), 0);
+    CHECK_INT(fixture_flush(&fixture), 0);
     const uint64_t covered = journal->durable;
-    CHECK_INT(mqx_flush_mark(&rig.store), 0);
-    const uint8_t *bytes = memory_io_bytes(rig.files, rig_segment_path(1), &size);
+    CHECK_INT(mqx_flush_mark(&fixture.store), 0);
+    const uint8_t *bytes = memory_io_bytes(fixture.files, fixture_segment_path(1), &size);
     const struct psj_batch *batch = (const void *)(bytes + covered);
     CHECK_INT(batch->magic, PS_BATCH_MAGIC);
     CHECK_INT(batch->record_count, 0);
     CHECK_INT(batch->length, sizeof *batch);
     CHECK_INT(batch->durable_lsn, covered);
     CHECK_INT(journal->marked, journal->durable);
-    const uint64_t writes = memory_io_calls(rig.files, MEMORY_WRITE);
-    CHECK_INT(mqx_flush_mark(&rig.store), 0);
-    CHECK_INT(memory_io_calls(rig.files, MEMORY_WRITE), writes);
+    const uint64_t writes = memory_io_calls(fixture.files, MEMORY_WRITE);
+    CHECK_INT(mqx_flush_mark(&fixture.store), 0);
+    CHECK_INT(memory_io_calls(fixture.files, MEMORY_WRITE), writes);
 }
 
 TEST(bytes_streamed_to_make_room_are_flushed_with_their_file_before_anything_is_durable)
 {
-    RIG(rig, 4u << 20);
-    struct mqx_journal *journal = rig.store.region.journal;
+    FIXTURE(fixture, 4u << 20);
+    struct mqx_journal *journal = fixture.store.region.journal;
     struct mqx_append append = {0};
-    CHECK_INT(rig_flush(&rig), 0);
-    memory_io_record(rig.files, RIG_HOME);
+    CHECK_INT(fixture_flush(&fixture), 0);
+    memory_io_record(fixture.files, FIXTURE_HOME);
     for (uint64_t number = 1; journal->unsynced == 0; number++) { /* the ring has 256 KiB */
-        CHECK_INT(rig_put(&rig, 0, number, 4, 20000, &append), 0);
+        CHECK_INT(fixture_put(&fixture, 0, number, 4, 20000, &append), 0);
         CHECK(number < 100);
     }
     CHECK(journal->durable < journal->written);
-    CHECK_INT(mqx_flush_to(&rig.store, append.end_lsn), 0);
+    CHECK_INT(mqx_flush_to(&fixture.store, append.end_lsn), 0);
     CHECK_INT(journal->unsynced, 0);
     CHECK_INT(journal->durable, journal->written);
-    CHECK_INT(rig_put(&rig, 0, 999, 4, 100, NULL), 0);
-    CHECK_INT(rig_flush(&rig), 0);
-    TAKE_TRACE(trace, rig);
+    CHECK_INT(fixture_put(&fixture, 0, 999, 4, 100, NULL), 0);
+    CHECK_INT(fixture_flush(&fixture), 0);
+    TAKE_TRACE(trace, fixture);
     CHECK_INT(count_events(trace, MEMORY_EV_SYNC), 1);
     CHECK(count_events(trace, MEMORY_EV_WRITE) >= 1);
     CHECK_INT(trace->events[trace->event_count - 1].kind, MEMORY_EV_DWRITE);
@@ -125,61 +125,61 @@ TEST(bytes_streamed_to_make_room_are_flushed_with_their_file_before_anything_is_
 
 TEST(the_first_write_in_a_segment_that_is_continued_is_synced_and_alone)
 {
-    RIG(rig, 1u << 20);
+    FIXTURE(fixture, 1u << 20);
     struct mqx_journal *journal;
-    CHECK_INT(rig_end(&rig), 0);
-    CHECK_INT(rig_open(&rig), 0);
-    CHECK(rig.report.clean);
-    journal = rig.store.region.journal;
-    memory_io_record(rig.files, RIG_HOME);
+    CHECK_INT(fixture_end(&fixture), 0);
+    CHECK_INT(fixture_open(&fixture), 0);
+    CHECK(fixture.report.clean);
+    journal = fixture.store.region.journal;
+    memory_io_record(fixture.files, FIXTURE_HOME);
     for (uint64_t number = 1; journal->flushes < 3; number++) { /* streamed, not flushed */
-        CHECK_INT(rig_put(&rig, 0, number, 4, 20000, NULL), 0);
+        CHECK_INT(fixture_put(&fixture, 0, number, 4, 20000, NULL), 0);
         CHECK(number < 100);
     }
-    TAKE_TRACE(trace, rig);
+    TAKE_TRACE(trace, fixture);
     CHECK_INT(trace->events[0].kind, MEMORY_EV_DWRITE);
     CHECK_INT(trace->events[1].kind, MEMORY_EV_WRITE);
 }
 
 /* ---- failures ---- */
 
-static void fail_with(struct rig *rig, enum memory_fault_kind kind, uint32_t ops)
+static void fail_with(struct journal_fixture *fixture, enum memory_fault_kind kind, uint32_t ops)
 {
     const struct memory_fault fault = {.kind = kind, .at = 1, .ops = ops, .error = 5};
-    memory_io_set_fault(rig->files, &fault);
+    memory_io_set_fault(fixture->files, &fault);
 }
 
 TEST(the_first_failed_write_stops_the_store_for_good_and_is_not_tried_again)
 {
     static const enum memory_fault_kind kinds[] = {MEMORY_FAULT_ERROR, MEMORY_FAULT_FLUSH};
     for (size_t i = 0; i < MQX_ARRAY_COUNT(kinds); i++) {
-        RIG(rig, 131072);
+        FIXTURE(fixture, 131072);
         struct mqx_append append;
-        CHECK_INT(rig_flush(&rig), 0);
-        CHECK_INT(rig_put(&rig, 0, 1, 4, 100, &append), 0);
-        fail_with(&rig, kinds[i], 1u << MEMORY_WRITE);
-        CHECK_INT(mqx_flush_to(&rig.store, append.end_lsn), MQRC_CONNECTION_BROKEN);
-        CHECK_INT(memory_io_fault_strikes(rig.files), 1);
-        CHECK(rig.store.region.journal->durable < append.end_lsn);
-        const uint64_t writes = memory_io_calls(rig.files, MEMORY_WRITE);
-        CHECK_INT(mqx_flush_to(&rig.store, append.end_lsn), MQRC_CONNECTION_BROKEN);
-        CHECK_INT(rig_put(&rig, 0, 2, 4, 100, &append), MQRC_CONNECTION_BROKEN);
-        CHECK_INT(mqx_flush_mark(&rig.store), MQRC_CONNECTION_BROKEN);
-        CHECK_INT(memory_io_calls(rig.files, MEMORY_WRITE), writes);
-        memory_io_set_fault(rig.files, NULL);
+        CHECK_INT(fixture_flush(&fixture), 0);
+        CHECK_INT(fixture_put(&fixture, 0, 1, 4, 100, &append), 0);
+        fail_with(&fixture, kinds[i], 1u << MEMORY_WRITE);
+        CHECK_INT(mqx_flush_to(&fixture.store, append.end_lsn), MQRC_CONNECTION_BROKEN);
+        CHECK_INT(memory_io_fault_strikes(fixture.files), 1);
+        CHECK(fixture.store.region.journal->durable < append.end_lsn);
+        const uint64_t writes = memory_io_calls(fixture.files, MEMORY_WRITE);
+        CHECK_INT(mqx_flush_to(&fixture.store, append.end_lsn), MQRC_CONNECTION_BROKEN);
+        CHECK_INT(fixture_put(&fixture, 0, 2, 4, 100, &append), MQRC_CONNECTION_BROKEN);
+        CHECK_INT(mqx_flush_mark(&fixture.store), MQRC_CONNECTION_BROKEN);
+        CHECK_INT(memory_io_calls(fixture.files, MEMORY_WRITE), writes);
+        memory_io_set_fault(fixture.files, NULL);
     }
 }
 
 TEST(a_failed_sync_of_streamed_bytes_stops_the_store)
 {
-    RIG(rig, 4u << 20);
+    FIXTURE(fixture, 4u << 20);
     struct mqx_append append = {0};
-    for (uint64_t number = 1; rig.store.region.journal->unsynced == 0; number++) {
-        CHECK_INT(rig_put(&rig, 0, number, 4, 20000, &append), 0);
+    for (uint64_t number = 1; fixture.store.region.journal->unsynced == 0; number++) {
+        CHECK_INT(fixture_put(&fixture, 0, number, 4, 20000, &append), 0);
     }
-    fail_with(&rig, MEMORY_FAULT_FLUSH, 1u << MEMORY_SYNC);
-    CHECK_INT(mqx_flush_to(&rig.store, append.end_lsn), MQRC_CONNECTION_BROKEN);
-    CHECK(rig.store.region.journal->durable < append.end_lsn);
+    fail_with(&fixture, MEMORY_FAULT_FLUSH, 1u << MEMORY_SYNC);
+    CHECK_INT(mqx_flush_to(&fixture.store, append.end_lsn), MQRC_CONNECTION_BROKEN);
+    CHECK(fixture.store.region.journal->durable < append.end_lsn);
 }
 
 TEST(every_failing_call_of_a_roll_gives_a_reason_and_loses_nothing_acknowledged)
@@ -187,28 +187,28 @@ TEST(every_failing_call_of_a_roll_gives_a_reason_and_loses_nothing_acknowledged)
     uint64_t strikes = 1;
     uint64_t at;
     for (at = 1; strikes != 0 && at < 60; at++) {
-        RIG(rig, 32768);
+        FIXTURE(fixture, 32768);
         uint64_t acked = 0;
         const struct memory_fault fault = {.kind = MEMORY_FAULT_ERROR, .at = at, .error = 28};
-        CHECK_INT(rig_flush(&rig), 0);
-        memory_io_set_fault(rig.files, &fault);
+        CHECK_INT(fixture_flush(&fixture), 0);
+        memory_io_set_fault(fixture.files, &fault);
         int status = 0;
         for (uint64_t number = 1; number <= 12 && status == 0; number++) {
-            status = rig_put(&rig, 0, number, 4, 3500, NULL);
-            status = status == 0 ? rig_flush(&rig) : status;
+            status = fixture_put(&fixture, 0, number, 4, 3500, NULL);
+            status = status == 0 ? fixture_flush(&fixture) : status;
             acked = status == 0 ? number : acked;
         }
-        strikes = memory_io_fault_strikes(rig.files);
-        memory_io_set_fault(rig.files, NULL);
+        strikes = memory_io_fault_strikes(fixture.files);
+        memory_io_set_fault(fixture.files, NULL);
         CHECK(status == 0 || status == MQRC_CONNECTION_BROKEN ||
               status == MQRC_STORAGE_MEDIUM_FULL);
-        rig_crash(&rig);
-        CHECK_INT(rig_open(&rig), 0);
-        const uint32_t count = rig_list(&rig, RIG_QUEUE, listed);
+        fixture_crash(&fixture);
+        CHECK_INT(fixture_open(&fixture), 0);
+        const uint32_t count = fixture_list(&fixture, FIXTURE_QUEUE, listed);
         CHECK(count >= acked);
         for (uint32_t i = 0; i < count; i++) {
             CHECK_INT(listed[i].number, i + 1);
-            CHECK(rig_verify(&rig, &listed[i]));
+            CHECK(fixture_verify(&fixture, &listed[i]));
         }
     }
     CHECK(at > 20);
@@ -246,23 +246,23 @@ TEST(a_successor_of_a_dead_leader_writes_the_same_batches)
     static struct leaving leaving;
     static uint64_t at;
     for (at = 1; at < 5; at++) {
-        RIG(rig, 131072);
+        FIXTURE(fixture, 131072);
         struct mqx_append append = {0};
-        CHECK_INT(rig_put(&rig, 0, 1, 4, 100, &append), 0);
+        CHECK_INT(fixture_put(&fixture, 0, 1, 4, 100, &append), 0);
         leaving = (struct leaving){.at = at};
-        memory_io_set_hook(rig.files, leave, &leaving);
+        memory_io_set_hook(fixture.files, leave, &leaving);
         if (setjmp(leaving.out) == 0) {
-            CHECK_INT(mqx_flush_to(&rig.store, append.end_lsn), 0);
+            CHECK_INT(mqx_flush_to(&fixture.store, append.end_lsn), 0);
         }
-        memory_io_set_hook(rig.files, NULL, NULL);
-        repair(&rig.store.region, &rig.store.region.journal->ring_lock);
-        repair(&rig.store.region, &rig.store.region.journal->flush_lock);
-        CHECK_INT(rig_put(&rig, 0, 2, 4, 100, &append), 0);
-        CHECK_INT(mqx_flush_to(&rig.store, append.end_lsn), 0);
-        CHECK_INT(rig.store.region.journal->sealed_count, 0);
-        rig_crash(&rig);
-        CHECK_INT(rig_open(&rig), 0);
-        CHECK_INT(rig_list(&rig, RIG_QUEUE, listed), 2);
+        memory_io_set_hook(fixture.files, NULL, NULL);
+        repair(&fixture.store.region, &fixture.store.region.journal->ring_lock);
+        repair(&fixture.store.region, &fixture.store.region.journal->flush_lock);
+        CHECK_INT(fixture_put(&fixture, 0, 2, 4, 100, &append), 0);
+        CHECK_INT(mqx_flush_to(&fixture.store, append.end_lsn), 0);
+        CHECK_INT(fixture.store.region.journal->sealed_count, 0);
+        fixture_crash(&fixture);
+        CHECK_INT(fixture_open(&fixture), 0);
+        CHECK_INT(fixture_list(&fixture, FIXTURE_QUEUE, listed), 2);
         if (leaving.calls < at) {
             break;
         }
@@ -272,22 +272,22 @@ TEST(a_successor_of_a_dead_leader_writes_the_same_batches)
 
 TEST(batches_that_a_dead_leader_had_published_are_never_written_again)
 {
-    RIG(rig, 131072);
-    struct mqx_journal *journal = rig.store.region.journal;
+    FIXTURE(fixture, 131072);
+    struct mqx_journal *journal = fixture.store.region.journal;
     struct mqx_append append = {0};
-    CHECK_INT(rig_flush(&rig), 0);
-    CHECK_INT(rig_put(&rig, 0, 1, 4, 100, &append), 0);
-    CHECK_INT(mqx_lock_take(&rig.store.region, &journal->ring_lock), 0);
-    CHECK_INT(mqx_journal_seal(&rig.store), 0);
+    CHECK_INT(fixture_flush(&fixture), 0);
+    CHECK_INT(fixture_put(&fixture, 0, 1, 4, 100, &append), 0);
+    CHECK_INT(mqx_lock_take(&fixture.store.region, &journal->ring_lock), 0);
+    CHECK_INT(mqx_journal_seal(&fixture.store), 0);
     mqx_undo_commit(&journal->ring_lock);
-    mqx_lock_drop(&rig.store.region, &journal->ring_lock);
+    mqx_lock_drop(&fixture.store.region, &journal->ring_lock);
     mqx_store_release(&journal->durable, journal->batch_start); /* and died right after that */
-    const uint64_t writes = memory_io_calls(rig.files, MEMORY_WRITE);
-    CHECK_INT(rig_put(&rig, 0, 2, 4, 100, &append), 0);
-    memory_io_record(rig.files, RIG_HOME);
-    CHECK_INT(mqx_flush_to(&rig.store, append.end_lsn), 0);
-    TAKE_TRACE(trace, rig);
-    CHECK_INT(memory_io_calls(rig.files, MEMORY_WRITE), writes + 1);
+    const uint64_t writes = memory_io_calls(fixture.files, MEMORY_WRITE);
+    CHECK_INT(fixture_put(&fixture, 0, 2, 4, 100, &append), 0);
+    memory_io_record(fixture.files, FIXTURE_HOME);
+    CHECK_INT(mqx_flush_to(&fixture.store, append.end_lsn), 0);
+    TAKE_TRACE(trace, fixture);
+    CHECK_INT(memory_io_calls(fixture.files, MEMORY_WRITE), writes + 1);
     CHECK_INT(trace->events[0].size, MQX_PAGE_SIZE);
     CHECK_INT(trace->events[0].offset, append.lsn - sizeof(struct psj_batch));
 }
@@ -295,7 +295,7 @@ TEST(batches_that_a_dead_leader_had_published_are_never_written_again)
 /* ---- threads ---- */
 
 struct producer {
-    struct rig *rig;
+    struct journal_fixture *fixture;
     uint64_t first;
     uint32_t count;
     bool ok;
@@ -307,11 +307,11 @@ static void *produce(void *arg)
     producer->ok = true;
     for (uint32_t i = 0; i < producer->count && producer->ok; i++) {
         struct mqx_append append;
-        producer->ok = rig_put(producer->rig, 0, producer->first + i, (int)(i % 10), i % 600,
-                               &append) == 0 &&
-                       mqx_flush_to(&producer->rig->store, append.end_lsn) == 0 &&
-                       mqx_load_acquire(&producer->rig->store.region.journal->durable) >=
-                           append.end_lsn;
+        producer->ok =
+            fixture_put(producer->fixture, 0, producer->first + i, (int)(i % 10), i % 600,
+                        &append) == 0 &&
+            mqx_flush_to(&producer->fixture->store, append.end_lsn) == 0 &&
+            mqx_load_acquire(&producer->fixture->store.region.journal->durable) >= append.end_lsn;
     }
     return NULL;
 }
@@ -319,11 +319,11 @@ static void *produce(void *arg)
 TEST(threads_that_commit_at_once_share_flushes_and_lose_nothing)
 {
     enum { THREADS = 8, EACH = 300 };
-    RIG(rig, 262144);
+    FIXTURE(fixture, 262144);
     pthread_t threads[THREADS];
     struct producer producers[THREADS];
     for (uint32_t i = 0; i < THREADS; i++) {
-        producers[i] = (struct producer){&rig, 1 + i * 10000, EACH, false};
+        producers[i] = (struct producer){&fixture, 1 + i * 10000, EACH, false};
         CHECK_INT(pthread_create(&threads[i], NULL, produce, &producers[i]), 0);
     }
     for (uint32_t i = 0; i < THREADS; i++) {
@@ -332,27 +332,27 @@ TEST(threads_that_commit_at_once_share_flushes_and_lose_nothing)
     for (uint32_t i = 0; i < THREADS; i++) {
         CHECK(producers[i].ok);
     }
-    CHECK(rig.store.region.journal->flushes <= THREADS * EACH + 1);
-    CHECK_INT(rig.store.region.journal->flushed_records, THREADS * EACH + 1);
-    rig_crash(&rig);
-    CHECK_INT(rig_open(&rig), 0);
-    const uint32_t count = rig_list(&rig, RIG_QUEUE, listed);
+    CHECK(fixture.store.region.journal->flushes <= THREADS * EACH + 1);
+    CHECK_INT(fixture.store.region.journal->flushed_records, THREADS * EACH + 1);
+    fixture_crash(&fixture);
+    CHECK_INT(fixture_open(&fixture), 0);
+    const uint32_t count = fixture_list(&fixture, FIXTURE_QUEUE, listed);
     CHECK_INT(count, THREADS * EACH);
     for (uint32_t i = 0; i < count; i++) {
-        CHECK(rig_verify(&rig, &listed[i]));
+        CHECK(fixture_verify(&fixture, &listed[i]));
     }
 }
 
 TEST(a_queue_of_batches_that_cannot_be_true_stops_the_store_and_writes_nothing)
 {
     for (uint32_t what = 0; what < 4; what++) {
-        RIG(rig, 65536);
-        struct mqx_journal *journal = rig.store.region.journal;
-        CHECK_INT(rig_put(&rig, 0, 1, 4, 100, NULL), 0);
-        CHECK_INT(mqx_lock_take(&rig.store.region, &journal->ring_lock), 0);
-        CHECK_INT(mqx_journal_seal(&rig.store), 0);
+        FIXTURE(fixture, 65536);
+        struct mqx_journal *journal = fixture.store.region.journal;
+        CHECK_INT(fixture_put(&fixture, 0, 1, 4, 100, NULL), 0);
+        CHECK_INT(mqx_lock_take(&fixture.store.region, &journal->ring_lock), 0);
+        CHECK_INT(mqx_journal_seal(&fixture.store), 0);
         mqx_undo_commit(&journal->ring_lock);
-        mqx_lock_drop(&rig.store.region, &journal->ring_lock);
+        mqx_lock_drop(&fixture.store.region, &journal->ring_lock);
         CHECK_INT(journal->sealed_count, 1);
         struct mqx_sealed *sealed = &journal->sealed[journal->sealed_first];
         switch (what) {
@@ -361,10 +361,10 @@ TEST(a_queue_of_batches_that_cannot_be_true_stops_the_store_and_writes_nothing)
         case 2: sealed->segment = MQX_SEGMENT_MAX; break;
         default: sealed->start += 8; break;
         }
-        const uint64_t writes = memory_io_calls(rig.files, MEMORY_WRITE);
-        CHECK(mqx_flush_to(&rig.store, journal->batch_start) != 0);
-        CHECK_INT(rig.store.region.header->stopped, MQX_STOP_BROKEN);
-        CHECK_INT(memory_io_calls(rig.files, MEMORY_WRITE), writes);
+        const uint64_t writes = memory_io_calls(fixture.files, MEMORY_WRITE);
+        CHECK(mqx_flush_to(&fixture.store, journal->batch_start) != 0);
+        CHECK_INT(fixture.store.region.header->stopped, MQX_STOP_BROKEN);
+        CHECK_INT(memory_io_calls(fixture.files, MEMORY_WRITE), writes);
     }
 }
 

@@ -41,7 +41,7 @@ static void drop(unsigned char *bytes)
     (void)munmap(bytes, SIZE + MQX_PAGE_SIZE);
 }
 
-static void bed_make(struct fixture *fixture)
+static void fixture_make(struct fixture *fixture)
 {
     struct psj_segment header = {.segment_no = 3, .generation = 9, .restart_epoch = 2,
                                  .base_lsn = BASE, .size = SIZE, .prev_end_lsn = BASE - 4096,
@@ -52,12 +52,12 @@ static void bed_make(struct fixture *fixture)
     memcpy(fixture->bytes, &header, sizeof header);
 }
 
-static void bed_free(struct fixture *fixture)
+static void fixture_free(struct fixture *fixture)
 {
     drop(fixture->bytes);
 }
 
-#define FIXTURE __attribute__((cleanup(bed_free))) struct fixture
+#define FIXTURE __attribute__((cleanup(fixture_free))) struct fixture
 
 static void begin(struct fixture *fixture)
 {
@@ -166,7 +166,7 @@ static void fill(struct fixture *fixture)
     const struct ps_commit commit = {.first_lsn = 1, .record_count = 2};
     const struct ps_object_name name = {.name_space = 1, .type = 1, .name = "ORDERS  "};
     struct mqx_record_head head;
-    bed_make(fixture);
+    fixture_make(fixture);
     begin(fixture);
     head = head_of(PS_REC_OBJECT, 0);
     (void)add(fixture, mqx_encode_object(room(fixture), &head, &name, NULL, 0));
@@ -341,7 +341,7 @@ TEST(a_record_that_decides_several_units_is_a_row_for_each_however_few_rows_ther
     for (uint32_t i = 0; i < MQX_ARRAY_COUNT(units); i++) {
         units[i] = 100 + i;
     }
-    bed_make(&fixture);
+    fixture_make(&fixture);
     begin(&fixture);
     (void)add(&fixture, mqx_encode_units(room(&fixture), &head, units, MQX_ARRAY_COUNT(units)));
     plain(&fixture, PS_REC_GET, 5);
@@ -513,7 +513,7 @@ TEST(what_claims_more_bytes_than_there_are_is_refused_before_they_are_read)
         struct mqe_journal_scan scan;
         unsigned char *columns[64] = {NULL};
         struct mqe_journal_scan_rows rows = {.columns = (void **)(void *)columns, .capacity = 10};
-        bed_make(&fixture);
+        fixture_make(&fixture);
         struct psj_record record = {.length = claims[i].record};
         struct psj_batch head = {.magic = PS_BATCH_MAGIC, .lsn = BASE + at, .segment_no = 3,
                                  .generation = 9, .length = claims[i].batch, .record_count = 1};
@@ -573,7 +573,7 @@ TEST(pieces_of_a_body_in_another_segment_are_asked_for_and_found)
     struct table t;
     uint64_t digest = 0;
     enum mqe_journal_scan_result wrong;
-    bed_make(&fixture);
+    fixture_make(&fixture);
     begin(&fixture);
     put_pieces(&fixture, 3, 5000, 1700);
     seal(&fixture);

@@ -13,37 +13,37 @@
 #include "journal/journal_private.h"
 #include "penstock/journal_scan.h"
 
-static struct psc_message listed[RIG_LISTED_MAX];
-#define RIG RIG_OF
+static struct psc_message listed[FIXTURE_LISTED_MAX];
+#define FIXTURE FIXTURE_OF
 
 /* Leaves segments with nothing alive in them behind. */
-static void fill_segments(struct rig *rig, uint64_t upto)
+static void fill_segments(struct journal_fixture *fixture, uint64_t upto)
 {
     uint64_t number = 1000;
-    while (rig->store.region.journal->next_segment_no <= upto) {
-        CHECK_INT(rig_put(rig, 0, number, 4, 3000, NULL), 0);
-        CHECK_INT(rig_record(rig, 0, PS_REC_GET, number, NULL), 0);
+    while (fixture->store.region.journal->next_segment_no <= upto) {
+        CHECK_INT(fixture_put(fixture, 0, number, 4, 3000, NULL), 0);
+        CHECK_INT(fixture_record(fixture, 0, PS_REC_GET, number, NULL), 0);
         number += 1;
     }
-    CHECK_INT(rig_flush(rig), 0);
+    CHECK_INT(fixture_flush(fixture), 0);
 }
 
 TEST(retired_segments_become_spares_with_another_generation_and_are_used_again)
 {
-    RIG(rig, 32768);
-    struct mqx_journal *journal = rig.store.region.journal;
+    FIXTURE(fixture, 32768);
+    struct mqx_journal *journal = fixture.store.region.journal;
     static const uint32_t nothing_alive[MQX_SEGMENT_MAX];
-    fill_segments(&rig, 12);
+    fill_segments(&fixture, 12);
     const uint64_t used = journal->used_bytes;
-    CHECK_INT(mqx_journal_spare_count(&rig.store), 0);
-    CHECK_INT(mqx_journal_retire(&rig.store, journal->batch_start, nothing_alive), 0);
-    CHECK_INT(mqx_journal_spare_count(&rig.store), 8);
+    CHECK_INT(mqx_journal_spare_count(&fixture.store), 0);
+    CHECK_INT(mqx_journal_retire(&fixture.store, journal->batch_start, nothing_alive), 0);
+    CHECK_INT(mqx_journal_spare_count(&fixture.store), 8);
     CHECK(journal->used_bytes < used);
-    CHECK(!memory_io_remove(rig.files, rig_segment_path(1)));
-    const uint64_t files_made = memory_io_calls(rig.files, MEMORY_ALLOCATE);
-    fill_segments(&rig, 20);
-    CHECK_INT(memory_io_calls(rig.files, MEMORY_ALLOCATE), files_made);
-    CHECK_INT(mqx_journal_spare_count(&rig.store), 0);
+    CHECK(!memory_io_remove(fixture.files, fixture_segment_path(1)));
+    const uint64_t files_made = memory_io_calls(fixture.files, MEMORY_ALLOCATE);
+    fill_segments(&fixture, 20);
+    CHECK_INT(memory_io_calls(fixture.files, MEMORY_ALLOCATE), files_made);
+    CHECK_INT(mqx_journal_spare_count(&fixture.store), 0);
 }
 
 TEST(as_many_spares_are_kept_as_the_journal_uses_between_two_checkpoints)
@@ -51,68 +51,68 @@ TEST(as_many_spares_are_kept_as_the_journal_uses_between_two_checkpoints)
     static const uint32_t nothing_alive[MQX_SEGMENT_MAX];
     static const struct { uint64_t limit; uint32_t kept; } cases[] = {{16, 5}, {24, 7}, {40, 8}};
     for (size_t i = 0; i < MQX_ARRAY_COUNT(cases); i++) {
-        RIG(rig, 32768);
-        struct mqx_journal *journal = rig.store.region.journal;
-        fill_segments(&rig, 12);
+        FIXTURE(fixture, 32768);
+        struct mqx_journal *journal = fixture.store.region.journal;
+        fill_segments(&fixture, 12);
         journal->limit = cases[i].limit * 32768;
         CHECK(journal->used_bytes <= journal->limit);
         CHECK_INT(mqx_journal_interval(journal), cases[i].limit * 32768 / 4);
-        CHECK_INT(mqx_journal_retire(&rig.store, journal->batch_start, nothing_alive), 0);
-        CHECK_INT(mqx_journal_spare_count(&rig.store), cases[i].kept);
+        CHECK_INT(mqx_journal_retire(&fixture.store, journal->batch_start, nothing_alive), 0);
+        CHECK_INT(mqx_journal_spare_count(&fixture.store), cases[i].kept);
     }
 }
 
 TEST(a_live_message_keeps_its_segment_and_all_after_it)
 {
-    RIG(rig, 32768);
-    struct mqx_journal *journal = rig.store.region.journal;
+    FIXTURE(fixture, 32768);
+    struct mqx_journal *journal = fixture.store.region.journal;
     static uint32_t alive[MQX_SEGMENT_MAX];
-    fill_segments(&rig, 6);
+    fill_segments(&fixture, 6);
     for (uint32_t i = 0; i < MQX_SEGMENT_MAX; i++) {
         alive[i] = journal->segment[i].number == 3;
     }
-    CHECK_INT(mqx_journal_retire(&rig.store, journal->batch_start, alive), 0);
-    CHECK(memory_io_bytes(rig.files, rig_segment_path(2), &(uint64_t){0}) == NULL);
+    CHECK_INT(mqx_journal_retire(&fixture.store, journal->batch_start, alive), 0);
+    CHECK(memory_io_bytes(fixture.files, fixture_segment_path(2), &(uint64_t){0}) == NULL);
     for (uint64_t number = 3; number <= 6; number++) {
-        CHECK(memory_io_bytes(rig.files, rig_segment_path(number), &(uint64_t){0}) != NULL);
+        CHECK(memory_io_bytes(fixture.files, fixture_segment_path(number), &(uint64_t){0}) != NULL);
     }
 }
 
 TEST(a_full_disk_stops_puts_and_space_lets_them_go_on)
 {
-    RIG(rig, 32768);
+    FIXTURE(fixture, 32768);
     int status = 0;
     uint64_t number = 1;
-    memory_io_set_space(rig.files, 100000, UINT64_MAX);
+    memory_io_set_space(fixture.files, 100000, UINT64_MAX);
     while (status == 0) {
-        status = rig_put(&rig, 0, number++, 4, 1000, NULL);
+        status = fixture_put(&fixture, 0, number++, 4, 1000, NULL);
         CHECK(number < 1000);
     }
     CHECK_INT(status, MQRC_STORAGE_MEDIUM_FULL);
-    CHECK_INT(rig_record(&rig, 0, PS_REC_GET, 1, NULL), 0);
-    CHECK_INT(rig_flush(&rig), 0);
-    memory_io_set_space(rig.files, UINT64_MAX, UINT64_MAX);
-    CHECK_INT(rig_put(&rig, 0, number, 4, 1000, NULL), 0);
-    CHECK_INT(rig_flush(&rig), 0);
-    rig_crash(&rig);
-    CHECK_INT(rig_open(&rig), 0);
-    CHECK_INT(rig_list(&rig, RIG_QUEUE, listed), number - 2);
+    CHECK_INT(fixture_record(&fixture, 0, PS_REC_GET, 1, NULL), 0);
+    CHECK_INT(fixture_flush(&fixture), 0);
+    memory_io_set_space(fixture.files, UINT64_MAX, UINT64_MAX);
+    CHECK_INT(fixture_put(&fixture, 0, number, 4, 1000, NULL), 0);
+    CHECK_INT(fixture_flush(&fixture), 0);
+    fixture_crash(&fixture);
+    CHECK_INT(fixture_open(&fixture), 0);
+    CHECK_INT(fixture_list(&fixture, FIXTURE_QUEUE, listed), number - 2);
 }
 
 TEST(spares_are_made_ahead_within_the_limit)
 {
-    RIG(rig, 65536);
-    struct mqx_journal *journal = rig.store.region.journal;
-    CHECK(mqx_journal_spare_wanted(&rig.store));
-    CHECK_INT(mqx_journal_make_spare(&rig.store, true), 0);
-    CHECK_INT(mqx_journal_spare_count(&rig.store), 1);
-    CHECK(!mqx_journal_spare_wanted(&rig.store));
+    FIXTURE(fixture, 65536);
+    struct mqx_journal *journal = fixture.store.region.journal;
+    CHECK(mqx_journal_spare_wanted(&fixture.store));
+    CHECK_INT(mqx_journal_make_spare(&fixture.store, true), 0);
+    CHECK_INT(mqx_journal_spare_count(&fixture.store), 1);
+    CHECK(!mqx_journal_spare_wanted(&fixture.store));
     journal->limit = journal->used_bytes;
-    CHECK_INT(mqx_journal_make_spare(&rig.store, true), MQRC_STORAGE_MEDIUM_FULL);
-    CHECK_INT(mqx_journal_spare_count(&rig.store), 1);
-    rig_crash(&rig);
-    CHECK_INT(rig_open(&rig), 0); /* and they are found again */
-    CHECK_INT(mqx_journal_spare_count(&rig.store), 1);
+    CHECK_INT(mqx_journal_make_spare(&fixture.store, true), MQRC_STORAGE_MEDIUM_FULL);
+    CHECK_INT(mqx_journal_spare_count(&fixture.store), 1);
+    fixture_crash(&fixture);
+    CHECK_INT(fixture_open(&fixture), 0); /* and they are found again */
+    CHECK_INT(mqx_journal_spare_count(&fixture.store), 1);
 }
 
 /* A hook that leaves at the n-th call of the file table, as if the process had died there. */
@@ -146,34 +146,34 @@ TEST(a_roll_is_finished_by_the_next_process_whatever_step_the_first_one_died_at)
     static struct leaving leaving; /* survives the longjmp */
     static uint64_t at;
     for (at = 1; at < 40; at++) {
-        RIG(rig, 32768);
-        CHECK_INT(mqx_journal_make_spare(&rig.store, true), 0);
-        struct mqx_journal *journal = rig.store.region.journal;
+        FIXTURE(fixture, 32768);
+        CHECK_INT(mqx_journal_make_spare(&fixture.store, true), 0);
+        struct mqx_journal *journal = fixture.store.region.journal;
         for (uint64_t number = 1; number <= 6; number++) {
-            CHECK_INT(rig_put(&rig, 0, number, 4, 3500, NULL), 0);
+            CHECK_INT(fixture_put(&fixture, 0, number, 4, 3500, NULL), 0);
         }
-        CHECK_INT(rig_flush(&rig), 0);
+        CHECK_INT(fixture_flush(&fixture), 0);
         leaving = (struct leaving){.at = at};
-        memory_io_set_hook(rig.files, leave, &leaving);
+        memory_io_set_hook(fixture.files, leave, &leaving);
         volatile int status = 0;
         if (setjmp(leaving.out) == 0) {
             for (uint64_t number = 7; number <= 12 && status == 0; number++) {
-                status = rig_put(&rig, 0, number, 4, 3500, NULL);
+                status = fixture_put(&fixture, 0, number, 4, 3500, NULL);
             }
         }
-        memory_io_set_hook(rig.files, NULL, NULL);
+        memory_io_set_hook(fixture.files, NULL, NULL);
         CHECK_INT(status, 0);
-        repair(&rig.store.region, &journal->ring_lock);
-        repair(&rig.store.region, &journal->roll_lock);
-        repair(&rig.store.region, &journal->flush_lock);
-        CHECK_INT(rig_put(&rig, 0, 13, 4, 20000, NULL), 0);
-        CHECK_INT(rig_flush(&rig), 0);
-        rig_crash(&rig);
-        CHECK_INT(rig_open(&rig), 0);
-        const uint32_t count = rig_list(&rig, RIG_QUEUE, listed);
+        repair(&fixture.store.region, &journal->ring_lock);
+        repair(&fixture.store.region, &journal->roll_lock);
+        repair(&fixture.store.region, &journal->flush_lock);
+        CHECK_INT(fixture_put(&fixture, 0, 13, 4, 20000, NULL), 0);
+        CHECK_INT(fixture_flush(&fixture), 0);
+        fixture_crash(&fixture);
+        CHECK_INT(fixture_open(&fixture), 0);
+        const uint32_t count = fixture_list(&fixture, FIXTURE_QUEUE, listed);
         CHECK(count >= 7);
         for (uint32_t i = 0; i < count; i++) {
-            CHECK(rig_verify(&rig, &listed[i]));
+            CHECK(fixture_verify(&fixture, &listed[i]));
         }
         CHECK_INT(listed[count - 1].number, 13);
         if (leaving.calls < at) {
@@ -205,119 +205,121 @@ enum { SEGMENT = 32768 };
 
 static const uint32_t nothing_alive[MQX_SEGMENT_MAX];
 
-static void start_linear(struct rig *rig)
+static void start_linear(struct journal_fixture *fixture)
 {
-    struct mqx_region_plan plan = rig_plan(SEGMENT);
+    struct mqx_region_plan plan = fixture_plan(SEGMENT);
     plan.linear = 1;
-    rig_create(rig, &plan);
-    CHECK_INT(rig_open(rig), 0);
-    CHECK_INT(rig_define(rig, RIG_QUEUE, RIG_GENERATION), 0);
+    fixture_create(fixture, &plan);
+    CHECK_INT(fixture_open(fixture), 0);
+    CHECK_INT(fixture_define(fixture, FIXTURE_QUEUE, FIXTURE_GENERATION), 0);
 }
-#define LINEAR_RIG(name) \
-    __attribute__((cleanup(rig_free))) struct rig name = {0}; \
+#define LINEAR_FIXTURE(name)                                                                       \
+    __attribute__((cleanup(fixture_free))) struct journal_fixture name = {0};                      \
     start_linear(&name)
 
-static void put_and_get(struct rig *rig, uint64_t from, uint64_t to)
+static void put_and_get(struct journal_fixture *fixture, uint64_t from, uint64_t to)
 {
     for (uint64_t number = from; number < to; number++) {
-        CHECK_INT(rig_put(rig, 0, number, 4, 3000, NULL), 0);
-        CHECK_INT(rig_record(rig, 0, PS_REC_GET, number, NULL), 0);
+        CHECK_INT(fixture_put(fixture, 0, number, 4, 3000, NULL), 0);
+        CHECK_INT(fixture_record(fixture, 0, PS_REC_GET, number, NULL), 0);
     }
-    CHECK_INT(rig_flush(rig), 0);
+    CHECK_INT(fixture_flush(fixture), 0);
 }
 
 static const char *path_of(const char *folder, uint64_t number)
 {
     static char path[96];
-    snprintf(path, sizeof path, RIG_HOME "/%s/%010llu.psj", folder, (unsigned long long)number);
+    snprintf(path, sizeof path, FIXTURE_HOME "/%s/%010llu.psj", folder, (unsigned long long)number);
     return path;
 }
 
-static const uint8_t *bytes_of(struct rig *rig, const char *folder, uint64_t number,
+static const uint8_t *bytes_of(struct journal_fixture *fixture, const char *folder, uint64_t number,
                                uint64_t *size)
 {
-    return memory_io_bytes(rig->files, path_of(folder, number), size);
+    return memory_io_bytes(fixture->files, path_of(folder, number), size);
 }
 
 TEST(retired_segments_move_to_the_archive_whole_and_count_against_no_limit)
 {
-    LINEAR_RIG(rig);
-    struct mqx_journal *journal = rig.store.region.journal;
+    LINEAR_FIXTURE(fixture);
+    struct mqx_journal *journal = fixture.store.region.journal;
     uint64_t size = 0;
-    put_and_get(&rig, 1, 60);
+    put_and_get(&fixture, 1, 60);
     const uint64_t newest = journal->segment[journal->active - 1].number;
     CHECK(newest > 5);
     uint8_t *const before = malloc(SEGMENT);
-    memcpy(before, bytes_of(&rig, "journal", 2, &size), SEGMENT);
-    CHECK_INT(mqx_journal_retire(&rig.store, journal->batch_start, nothing_alive), 0);
-    CHECK_INT(mqx_journal_spare_count(&rig.store), 0); /* none is used again */
+    memcpy(before, bytes_of(&fixture, "journal", 2, &size), SEGMENT);
+    CHECK_INT(mqx_journal_retire(&fixture.store, journal->batch_start, nothing_alive), 0);
+    CHECK_INT(mqx_journal_spare_count(&fixture.store), 0); /* none is used again */
     CHECK_INT(journal->used_bytes, SEGMENT);
     for (uint64_t number = 1; number < newest; number++) {
-        CHECK(bytes_of(&rig, "journal", number, &size) == NULL);
-        CHECK(bytes_of(&rig, "archive", number, &size) != NULL);
+        CHECK(bytes_of(&fixture, "journal", number, &size) == NULL);
+        CHECK(bytes_of(&fixture, "archive", number, &size) != NULL);
         CHECK_INT(size, SEGMENT);
     }
-    CHECK(memcmp(before, bytes_of(&rig, "archive", 2, &size), SEGMENT) == 0);
+    CHECK(memcmp(before, bytes_of(&fixture, "archive", 2, &size), SEGMENT) == 0);
     free(before);
-    CHECK(bytes_of(&rig, "journal", newest, &size) != NULL);
-    put_and_get(&rig, 60, 120);
-    CHECK_INT(mqx_journal_retire(&rig.store, journal->batch_start, nothing_alive), 0);
-    CHECK(bytes_of(&rig, "archive", newest, &size) != NULL);
+    CHECK(bytes_of(&fixture, "journal", newest, &size) != NULL);
+    put_and_get(&fixture, 60, 120);
+    CHECK_INT(mqx_journal_retire(&fixture.store, journal->batch_start, nothing_alive), 0);
+    CHECK(bytes_of(&fixture, "archive", newest, &size) != NULL);
 }
 
 TEST(a_segment_that_was_moved_before_a_death_is_taken_out_of_the_table_by_the_next_retirement)
 {
-    LINEAR_RIG(rig);
+    LINEAR_FIXTURE(fixture);
     uint64_t size = 0;
     char name[MQX_FILE_NAME_SIZE];
-    put_and_get(&rig, 1, 30);
+    put_and_get(&fixture, 1, 30);
     mqx_file_name(name, MQX_FILE_SEGMENT, 1);
-    CHECK_INT(rig.io->ops->move(rig.io, rig.store.journal_dir, name, rig.store.archive_dir), 0);
-    const uint64_t syncs = memory_io_calls(rig.files, MEMORY_SYNC_DIR);
-    CHECK_INT(mqx_journal_retire(&rig.store, 2 * SEGMENT, nothing_alive), 0);
-    CHECK(memory_io_calls(rig.files, MEMORY_SYNC_DIR) >= syncs + 2); /* nobody had flushed it */
-    CHECK(mqx_journal_segment_of(&rig.store.region, SEGMENT / 2) < 0);
-    CHECK(bytes_of(&rig, "archive", 1, &size) != NULL);
+    CHECK_INT(fixture.io->ops->move(fixture.io, fixture.store.journal_dir, name,
+                                    fixture.store.archive_dir),
+              0);
+    const uint64_t syncs = memory_io_calls(fixture.files, MEMORY_SYNC_DIR);
+    CHECK_INT(mqx_journal_retire(&fixture.store, 2 * SEGMENT, nothing_alive), 0);
+    CHECK(memory_io_calls(fixture.files, MEMORY_SYNC_DIR) >= syncs + 2); /* nobody had flushed it */
+    CHECK(mqx_journal_segment_of(&fixture.store.region, SEGMENT / 2) < 0);
+    CHECK(bytes_of(&fixture, "archive", 1, &size) != NULL);
 }
 
 TEST(a_move_that_fails_changes_nothing_and_a_flush_that_fails_stops_the_store)
 {
-    LINEAR_RIG(rig);
-    struct mqx_journal *journal = rig.store.region.journal;
+    LINEAR_FIXTURE(fixture);
+    struct mqx_journal *journal = fixture.store.region.journal;
     uint64_t size = 0;
     const struct memory_fault no_move = {.kind = MEMORY_FAULT_ERROR, .at = 1, .error = 28,
                                          .ops = 1u << MEMORY_MOVE};
     const struct memory_fault no_flush = {.kind = MEMORY_FAULT_FLUSH, .at = 2, .error = 5,
                                           .ops = 1u << MEMORY_SYNC_DIR};
-    put_and_get(&rig, 1, 30);
+    put_and_get(&fixture, 1, 30);
     const uint64_t used = journal->used_bytes;
-    memory_io_set_fault(rig.files, &no_move);
-    CHECK_INT(mqx_journal_retire(&rig.store, journal->batch_start, nothing_alive),
+    memory_io_set_fault(fixture.files, &no_move);
+    CHECK_INT(mqx_journal_retire(&fixture.store, journal->batch_start, nothing_alive),
               MQRC_STORAGE_MEDIUM_FULL);
     CHECK_INT(journal->used_bytes, used);
-    CHECK(bytes_of(&rig, "journal", 1, &size) != NULL);
-    memory_io_set_fault(rig.files, &no_flush);
-    CHECK_INT(mqx_journal_retire(&rig.store, journal->batch_start, nothing_alive),
+    CHECK(bytes_of(&fixture, "journal", 1, &size) != NULL);
+    memory_io_set_fault(fixture.files, &no_flush);
+    CHECK_INT(mqx_journal_retire(&fixture.store, journal->batch_start, nothing_alive),
               MQRC_CONNECTION_BROKEN);
-    CHECK(mqx_region_stopped(&rig.store.region) != MQX_RUNNING);
-    memory_io_set_fault(rig.files, NULL);
+    CHECK(mqx_region_stopped(&fixture.store.region) != MQX_RUNNING);
+    memory_io_set_fault(fixture.files, NULL);
 }
 
 /* ---- power cuts ---- */
 
 struct power_cut {
-    struct rig rig;
+    struct journal_fixture fixture;
     uint64_t states, archived;
 };
 
 /* Every segment since the first is in the journal or in the archive, whole, and in one of them. */
-static bool all_in_one_place(struct rig *rig, uint64_t *archived)
+static bool all_in_one_place(struct journal_fixture *fixture, uint64_t *archived)
 {
     uint64_t size = 0, last_archived = 0, last = 0;
     for (uint64_t number = 1; number < 64; number++) {
         struct mqe_journal_scan scan;
-        const uint8_t *here = bytes_of(rig, "journal", number, &size);
-        const uint8_t *there = bytes_of(rig, "archive", number, &size);
+        const uint8_t *here = bytes_of(fixture, "journal", number, &size);
+        const uint8_t *there = bytes_of(fixture, "archive", number, &size);
         if (here != NULL && there != NULL) {
             printf("\n    segment %" PRIu64 " is in both folders", number);
             return false;
@@ -340,56 +342,57 @@ static bool all_in_one_place(struct rig *rig, uint64_t *archived)
     return last > 0;
 }
 
-static const char *after_restart(struct rig *rig, struct power_cut *cut)
+static const char *after_restart(struct journal_fixture *fixture, struct power_cut *cut)
 {
     uint64_t size = 0;
-    if (!all_in_one_place(rig, &cut->archived)) {
+    if (!all_in_one_place(fixture, &cut->archived)) {
         return "before the restart";
     }
-    if (rig_open(rig) != 0 || rig_list(rig, RIG_QUEUE, listed) != 12) {
+    if (fixture_open(fixture) != 0 || fixture_list(fixture, FIXTURE_QUEUE, listed) != 12) {
         return "the restart";
     }
     for (uint32_t i = 0; i < 12; i++) {
-        if (!rig_verify(rig, &listed[i])) {
+        if (!fixture_verify(fixture, &listed[i])) {
             return "a message";
         }
     }
     /* a checkpoint that begins where the last one did would have nothing to do */
-    if (rig_put(rig, 0, 900, 4, 3000, NULL) != 0 || rig_flush(rig) != 0 ||
-        mqx_checkpoint(&rig->store, MQX_CHECKPOINT_FUZZY) != 0) {
+    if (fixture_put(fixture, 0, 900, 4, 3000, NULL) != 0 || fixture_flush(fixture) != 0 ||
+        mqx_checkpoint(&fixture->store, MQX_CHECKPOINT_FUZZY) != 0) {
         return "the checkpoint";
     }
-    if (bytes_of(rig, "archive", 1, &size) == NULL) {
+    if (bytes_of(fixture, "archive", 1, &size) == NULL) {
         return "segment 1 has not been retired";
     }
-    return all_in_one_place(rig, &cut->archived) ? NULL : "after the restart";
+    return all_in_one_place(fixture, &cut->archived) ? NULL : "after the restart";
 }
 
 static int after_power_cut(void *arg, const struct disk_state *state)
 {
     struct power_cut *cut = arg;
-    struct rig *rig = &cut->rig;
-    rig->files = state->files;
-    rig->io = state->io;
+    struct journal_fixture *fixture = &cut->fixture;
+    fixture->files = state->files;
+    fixture->io = state->io;
     cut->states += 1;
-    const char *wrong = after_restart(rig, cut);
+    const char *wrong = after_restart(fixture, cut);
     if (wrong != NULL) {
         printf("\n    after event %u: %s; last error: %s", state->event, wrong, mqx_error_text());
     }
-    rig_crash(rig);
+    fixture_crash(fixture);
     return wrong == NULL ? 0 : 1;
 }
 
 /* A file system may bring the two names of a move to the medium one after the other. */
 TEST(a_moved_name_is_flushed_in_the_archive_before_it_is_in_the_journal)
 {
-    LINEAR_RIG(rig);
+    LINEAR_FIXTURE(fixture);
     uint32_t moves = 0;
-    put_and_get(&rig, 1, 40);
-    memory_io_record(rig.files, RIG_HOME);
-    CHECK_INT(mqx_journal_retire(&rig.store, rig.store.region.journal->batch_start,
-                                 nothing_alive), 0);
-    TAKE_TRACE(trace, rig);
+    put_and_get(&fixture, 1, 40);
+    memory_io_record(fixture.files, FIXTURE_HOME);
+    CHECK_INT(mqx_journal_retire(&fixture.store, fixture.store.region.journal->batch_start,
+                                 nothing_alive),
+              0);
+    TAKE_TRACE(trace, fixture);
     for (uint32_t i = 0; i < trace->event_count; i++) {
         const struct memory_event *move = &trace->events[i];
         if (move->kind != MEMORY_EV_MOVE) {
@@ -405,18 +408,21 @@ TEST(a_moved_name_is_flushed_in_the_archive_before_it_is_in_the_journal)
 
 TEST(a_power_cut_at_any_step_of_a_retirement_leaves_each_segment_whole_in_one_place)
 {
-    LINEAR_RIG(rig);
+    LINEAR_FIXTURE(fixture);
     uint64_t size = 0;
-    CHECK_INT(rig_fill_and_crash(&rig), 0);
-    memory_io_record(rig.files, RIG_HOME);
-    CHECK_INT(rig_open(&rig), 0);
-    CHECK_INT(mqx_checkpoint(&rig.store, MQX_CHECKPOINT_FUZZY), 0);
-    CHECK(bytes_of(&rig, "archive", 2, &size) != NULL);
-    TAKE_TRACE(trace, rig);
-    struct power_cut cut = {.rig = {.plan = rig.plan}};
+    CHECK_INT(fixture_fill_and_crash(&fixture), 0);
+    memory_io_record(fixture.files, FIXTURE_HOME);
+    CHECK_INT(fixture_open(&fixture), 0);
+    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
+    CHECK(bytes_of(&fixture, "archive", 2, &size) != NULL);
+    TAKE_TRACE(trace, fixture);
+    struct power_cut cut = {.fixture = {.plan = fixture.plan}};
     struct disk_states_counts counts;
-    const struct disk_states_options options = {.sector = 4096, .cap = 40, .seed = test_seed(),
-                                                .prepare = rig_prepare_state, .arg = &cut};
+    const struct disk_states_options options = {.sector = 4096,
+                                                .cap = 40,
+                                                .seed = test_seed(),
+                                                .prepare = fixture_prepare_state,
+                                                .arg = &cut};
     CHECK_INT(disk_states_run(trace, &options, after_power_cut, &counts), 0);
     printf("%" PRIu64 " ", cut.states);
     CHECK(cut.states > 20 && cut.archived > 0);

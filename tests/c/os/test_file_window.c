@@ -1,6 +1,6 @@
 /*
- * test_file_window.c - proves file_window.h: any stretch of a file is given as it is there, with few
- * reads, and what lies beyond the end or cannot be read is an error code.
+ * test_file_window.c - proves file_window.h: any stretch of a file is given as it is there, with
+ * few reads, and what lies beyond the end or cannot be read is an error code.
  */
 #include "fixtures/harness.h"
 

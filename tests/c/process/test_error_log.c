@@ -9,13 +9,13 @@
 #include <pthread.h>
 
 static struct memory_io *files;
-static struct bed_process process;
+static struct fixture_process process;
 
 static void start(void)
 {
     memory_io_free(files);
-    files = bed_new();
-    bed_attach(files, &process);
+    files = fixture_new();
+    fixture_attach(files, &process);
 }
 
 /* The log number 01, 02, 03 as a NUL-terminated text; NULL when there is none. */
@@ -23,7 +23,7 @@ static const char *log_text(int number, uint64_t *size)
 {
     static char *text;
     char path[80];
-    snprintf(path, sizeof path, BED_PATH "/errors/AMQERR%02d.LOG", number);
+    snprintf(path, sizeof path, FIXTURE_PATH "/errors/AMQERR%02d.LOG", number);
     const uint8_t *bytes = memory_io_bytes(files, path, size);
     free(text);
     text = bytes != NULL ? malloc(*size + 1) : NULL;
@@ -67,7 +67,7 @@ TEST(a_line_has_time_pid_program_number_severity_and_text)
              "2025-11-21T09:36:12.123456Z %d test_error_log AMQ9407W cluster queue A.B defined "
              "inconsistently", (int)getpid());
     CHECK_STR(line, expected);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(control_characters_cannot_make_a_second_line_and_other_bytes_pass)
@@ -80,7 +80,7 @@ TEST(control_characters_cannot_make_a_second_line_and_other_bytes_pass)
     CHECK_INT(count_lines(log_text(1, &size)), before + 1);
     last_line(line, sizeof line);
     CHECK(strstr(line, "AMQ8003I one two  [31m   caf\xc3\xa9") != NULL);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_text_of_any_length_is_one_line)
@@ -97,7 +97,7 @@ TEST(a_text_of_any_length_is_one_line)
         CHECK(size - old <= 2048 && size - old > (n < 1900 ? (uint64_t)n : 1900));
     }
     mqx_log(process.store, 1, 'E', "%s", big);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(the_log_turns_over_at_two_megabytes_and_keeps_three_files)
@@ -120,7 +120,7 @@ TEST(the_log_turns_over_at_two_megabytes_and_keeps_three_files)
     uint64_t ignored = 0;
     CHECK(log_text(4, &ignored) == NULL);
     CHECK(strstr(log_text(1, &size), "8999 yyy") != NULL);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(an_error_at_any_call_does_the_caller_no_harm)
@@ -139,8 +139,8 @@ TEST(an_error_at_any_call_does_the_caller_no_harm)
         CHECK_INT(memory_io_open_count(files), open);
     }
     mqx_log(process.store, 1, 'I', "it works again");
-    CHECK(bed_logged(files, "it works again"));
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK(fixture_logged(files, "it works again"));
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_store_without_errors_directory_is_silently_passed_over)
@@ -185,38 +185,38 @@ TEST(threads_lose_no_lines)
         CHECK_INT(pthread_join(thread[i], NULL), 0);
     }
     expect_lines(log_text(1, &size));
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 struct writer {
-    const struct bed_place *place;
+    const struct fixture_dirs *place;
     intptr_t number;
 };
 
 static int attach_and_write(void *arg)
 {
     const struct writer *writer = arg;
-    if (bed_attach_real(writer->place, mqx_io_posix(), &process) != 0) {
+    if (fixture_attach_real(writer->place, mqx_io_posix(), &process) != 0) {
         return 1;
     }
     write_lines((void *)writer->number);
-    return bed_detach(&process, NULL) == 0 ? 0 : 2;
+    return fixture_detach(&process, NULL) == 0 ? 0 : 2;
 }
 
 TEST(processes_lose_no_lines)
 {
-    struct bed_place place;
+    struct fixture_dirs place;
     pid_t child[WRITERS];
     char path[128];
     static char text[1 << 20];
-    bed_make_place(&place);
+    fixture_make_dirs(&place);
     CHECK_INT(pthread_barrier_init(&together, NULL, 1), 0); /* of each child's copy */
     for (intptr_t i = 0; i < WRITERS; i++) {
         struct writer writer = {&place, i};
-        child[i] = bed_child(attach_and_write, &writer);
+        child[i] = fixture_child(attach_and_write, &writer);
     }
     for (int i = 0; i < WRITERS; i++) {
-        CHECK_INT(bed_wait(child[i]), 0);
+        CHECK_INT(fixture_wait(child[i]), 0);
     }
     snprintf(path, sizeof path, "%s/errors/AMQERR01.LOG", place.path);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -226,7 +226,7 @@ TEST(processes_lose_no_lines)
     CHECK(n > 0);
     text[n] = '\0';
     expect_lines(text);
-    bed_leave_place(&place);
+    fixture_remove_dirs(&place);
 }
 
 TEST_MAIN()

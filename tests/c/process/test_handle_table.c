@@ -8,7 +8,7 @@ TEST(opens_are_counted_by_what_they_are_for_and_closes_count_back)
     mqe_queue *input = engine_open(q, 1), *browse = engine_open(q, MQE_BROWSE);
     mqe_queue *output = engine_open(q, MQE_OUTPUT);
     struct mqe_queue_status status = engine_status(q);
-    CHECK_INT(status.open_input, 2); /* the bed's own handle is for all */
+    CHECK_INT(status.open_input, 2); /* the fixture's own handle is for all */
     CHECK_INT(status.open_output, 2);
     CHECK_INT(status.open_other, 1);
     CHECK_INT(engine_close(input), 0);

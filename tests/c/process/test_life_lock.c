@@ -50,9 +50,9 @@ static void check_holders(struct mqx_life_lock *file)
 
 TEST(who_holds_which_slots_is_told_whole_by_few_questions)
 {
-    struct memory_io *files = bed_new();
-    struct bed_process a;
-    bed_attach(files, &a);
+    struct memory_io *files = fixture_new();
+    struct fixture_process a;
+    fixture_attach(files, &a);
     struct mqx_life_lock *file = mqx_life_lock_find(a.store->io, a.store->lock_fd);
     const struct mqx_io_ops *real = a.store->io->ops;
     struct mqx_io_ops told = *real;
@@ -74,7 +74,7 @@ TEST(who_holds_which_slots_is_told_whole_by_few_questions)
         check_holders(file);
     }
     a.store->io->ops = real;
-    CHECK_INT(bed_detach(&a, NULL), 0);
+    CHECK_INT(fixture_detach(&a, NULL), 0);
     memory_io_free(files);
 }
 
@@ -86,9 +86,9 @@ static void open_both(struct mqx_life_lock *out[2])
 {
     struct mqx_io_stat facts;
     memory_io_free(files);
-    files = bed_new();
+    files = fixture_new();
     struct mqx_io *io = memory_io_process(files, 3000);
-    const int dir = io->ops->open_dir(io, BED_PATH);
+    const int dir = io->ops->open_dir(io, FIXTURE_PATH);
     CHECK_INT(io->ops->stat(io, dir, &facts), 0);
     CHECK_INT(mqx_life_lock_open(io, dir, &facts, &out[0]), 0);
     CHECK_INT(mqx_life_lock_open(io, dir, &facts, &out[1]), 0);

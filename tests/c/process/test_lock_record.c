@@ -6,27 +6,27 @@ static struct memory_io *files;
 static void start(void)
 {
     memory_io_free(files);
-    files = bed_new();
+    files = fixture_new();
     mqx_attach_patience_us = 30000000;
 }
 
 TEST(the_lock_file_names_the_region_and_its_surroundings)
 {
-    struct bed_process a;
+    struct fixture_process a;
     struct mqx_lock_record record;
     struct mqx_host_info here;
     bool found = false;
     start();
-    bed_attach(files, &a);
+    fixture_attach(files, &a);
     CHECK_INT(mqx_lock_record_read(a.store->io, a.store->lock_fd, &record, &found), 0);
     CHECK(found);
     CHECK_INT(mqx_host_info_read(&here), 0);
     CHECK_MEM(&record.where, &here, sizeof here);
     CHECK_STR(record.region, a.store->region_name);
-    CHECK_STR(record.directory, BED_REGIONS);
+    CHECK_STR(record.directory, FIXTURE_REGIONS);
     CHECK_MEM(record.incarnation, a.store->region.header->incarnation, 16);
     CHECK_INT(record.layout, mqx_region_layout());
-    CHECK_INT(bed_detach(&a, NULL), 0);
+    CHECK_INT(fixture_detach(&a, NULL), 0);
 }
 
 TEST(a_record_that_is_cut_or_changed_counts_as_none)

@@ -6,13 +6,13 @@
 #include <pthread.h>
 
 static struct memory_io *files;
-static struct bed_process process;
+static struct fixture_process process;
 
 static void start(void)
 {
     memory_io_free(files);
-    files = bed_new();
-    bed_attach(files, &process);
+    files = fixture_new();
+    fixture_attach(files, &process);
 }
 
 #define WAIT_FOR(cond) \
@@ -59,7 +59,7 @@ TEST(a_lock_that_somebody_sits_on_is_reported_once_with_the_pid)
     __atomic_store_n(&step, 2u, __ATOMIC_RELEASE);
     CHECK_INT(pthread_join(thread, NULL), 0);
     mqx_lock_watchdog_long_us = 5000000;
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_lock_that_is_merely_busy_is_not_reported)
@@ -75,7 +75,7 @@ TEST(a_lock_that_is_merely_busy_is_not_reported)
         CHECK(!mqx_lock_watchdog_check(&watch, region, &held));
     }
     mqx_lock_watchdog_long_us = 5000000;
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 static void *hold_stripe(void *arg)
@@ -112,7 +112,7 @@ TEST(the_last_stripe_is_watched_too_and_a_lock_that_was_dropped_is_reported_agai
         CHECK(!mqx_lock_watchdog_check(&watchdog, &process.store->region, &held));
     }
     mqx_lock_watchdog_long_us = 5000000;
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST_MAIN()

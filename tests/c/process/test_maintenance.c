@@ -16,13 +16,13 @@
 #include <time.h>
 
 static struct memory_io *files;
-static struct bed_process process;
+static struct fixture_process process;
 
 static void start(void)
 {
     memory_io_free(files);
-    files = bed_new();
-    bed_attach(files, &process);
+    files = fixture_new();
+    fixture_attach(files, &process);
 }
 
 #define WAIT_FOR(cond) \
@@ -45,33 +45,33 @@ TEST(a_round_keeps_one_full_size_spare_ahead)
     CHECK_INT(mqx_journal_spare_count(process.store), 1);
     CHECK_INT(mqx_maintenance_round(process.store), 0);
     CHECK_INT(mqx_journal_spare_count(process.store), 1);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_round_reserves_journal_for_every_message_present)
 {
-    struct bed_queue q;
+    struct fixture_queue q;
     struct mqx_region_plan plan;
     start();
-    bed_plan(&plan);
+    fixture_plan(&plan);
     CHECK_INT(mqx_maintenance_round(process.store), 0);
     const uint64_t empty = process.store->region.journal->reserve_bytes;
     CHECK(empty >= plan.first_segment_size / 4);
-    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
     for (int i = 0; i < 2000; i++) {
-        CHECK_INT(bed_put(&process, NULL, q, true, "m", -1), 0);
+        CHECK_INT(fixture_put(&process, NULL, q, true, "m", -1), 0);
     }
     CHECK_INT(mqx_maintenance_round(process.store), 0);
     CHECK(process.store->region.journal->reserve_bytes >= 2000 * 128);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_round_marks_what_has_been_idle_for_100_ms_and_not_before)
 {
-    struct bed_queue q;
+    struct fixture_queue q;
     start();
     CHECK_INT(mqx_maintenance_round(process.store), 0);
-    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
     const struct mqx_journal *journal = process.store->region.journal;
     CHECK(journal->marked < journal->durable);
     CHECK_INT(mqx_maintenance_round(process.store), 0);
@@ -83,21 +83,21 @@ TEST(a_round_marks_what_has_been_idle_for_100_ms_and_not_before)
     memory_io_set_clock(files, journal->last_flush_us + 900000);
     CHECK_INT(mqx_maintenance_round(process.store), 0);
     CHECK_INT(memory_io_calls(files, MEMORY_WRITE), writes); /* nothing new: nothing to mark */
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_round_discards_expired_messages_of_every_queue)
 {
-    struct bed_queue q[3];
+    struct fixture_queue q[3];
     start();
     for (int i = 0; i < 3; i++) {
         char name[16];
         snprintf(name, sizeof name, "Q%d", i);
-        CHECK_INT(bed_define(&process, name, NULL, &q[i]), 0);
+        CHECK_INT(fixture_define(&process, name, NULL, &q[i]), 0);
         for (int m = 0; m < 150; m++) {
-            CHECK_INT(bed_put(&process, NULL, q[i], m % 3 == 0, "dies", 1), 0);
+            CHECK_INT(fixture_put(&process, NULL, q[i], m % 3 == 0, "dies", 1), 0);
         }
-        CHECK_INT(bed_put(&process, NULL, q[i], false, "stays", -1), 0);
+        CHECK_INT(fixture_put(&process, NULL, q[i], false, "stays", -1), 0);
     }
     memory_io_set_clock(files, (uint64_t)time(NULL) * 1000000 + UINT64_C(3600000000));
     CHECK_INT(mqx_maintenance_round(process.store), 0);
@@ -106,7 +106,7 @@ TEST(a_round_discards_expired_messages_of_every_queue)
         CHECK_INT(object->present, 1);
         CHECK_INT(object->expiring, 0);
     }
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_round_grows_every_area_a_step_ahead)
@@ -117,25 +117,25 @@ TEST(a_round_grows_every_area_a_step_ahead)
         const struct mqx_area *area = &process.store->region.header->area[kind];
         CHECK(area->capacity >= area->used * area->item_size + area->step);
     }
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_round_takes_a_checkpoint_when_one_is_due)
 {
-    struct bed_queue q;
+    struct fixture_queue q;
     static char body[60000];
     start();
     memset(body, 'b', sizeof body - 1);
-    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
     const uint64_t begin = process.store->region.journal->checkpoint_begin;
     for (int i = 0; i < 2000 && !mqx_checkpoint_due(process.store); i++) {
-        CHECK_INT(bed_put(&process, NULL, q, true, body, -1), 0);
+        CHECK_INT(fixture_put(&process, NULL, q, true, body, -1), 0);
     }
     CHECK(mqx_checkpoint_due(process.store));
     CHECK_INT(mqx_maintenance_round(process.store), 0);
     CHECK(!mqx_checkpoint_due(process.store));
     CHECK(process.store->region.journal->checkpoint_begin > begin);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 static void *hold_maintenance(void *arg)
@@ -164,7 +164,7 @@ TEST(one_at_a_time_does_maintenance)
     __atomic_store_n(&step, 2u, __ATOMIC_RELEASE);
     CHECK_INT(pthread_join(thread, NULL), 0);
     CHECK_INT(mqx_maintenance_round(process.store), 0);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_step_that_fails_is_named_and_does_not_keep_the_others_from_being_done)
@@ -179,7 +179,7 @@ TEST(a_step_that_fails_is_named_and_does_not_keep_the_others_from_being_done)
     CHECK(area->capacity >= area->step); /* a later step */
     memory_io_set_space(files, UINT64_MAX, UINT64_MAX);
     CHECK_INT(mqx_maintenance_round(process.store), 0);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 /* ---- the thread ---- */
@@ -194,7 +194,7 @@ TEST(the_thread_does_rounds_by_itself_and_ends_when_asked)
     const uint64_t rounds = process.store->region.header->maintenance_seq;
     usleep(20000);
     CHECK_INT(process.store->region.header->maintenance_seq, rounds);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_ring_of_the_doorbell_brings_a_round_at_once)
@@ -208,7 +208,7 @@ TEST(a_ring_of_the_doorbell_brings_a_round_at_once)
         WAIT_FOR(mqx_load_relaxed(&process.store->region.header->maintenance_seq) > rounds);
     }
     mqx_maintenance_stop(helper);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(the_thread_takes_no_signals)
@@ -243,29 +243,29 @@ TEST(the_thread_takes_no_signals)
     CHECK_INT(pthread_sigmask(SIG_BLOCK, NULL, &mine), 0);
     CHECK(!sigismember(&mine, SIGINT) && !sigismember(&mine, SIGTERM)); /* ours are as before */
     mqx_maintenance_stop(helper);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_stopped_region_is_left_when_the_last_call_is_out)
 {
     struct mqx_maintenance *helper = NULL;
-    struct bed_process next;
+    struct fixture_process next;
     start();
     CHECK_INT(mqx_maintenance_start(process.store, &helper), 0);
     struct mqx_process *slot =
         mqx_process_slot(&process.store->region, process.store->region.process);
     mqx_store_release(&slot->calls_inside, 1u);
     mqx_region_stop(&process.store->region, MQX_STOP_BROKEN);
-    WAIT_FOR(bed_logged(files, "AMQ7909E"));
-    CHECK_INT(bed_try_attach(files, &next), MQRC_Q_MGR_NOT_AVAILABLE);
+    WAIT_FOR(fixture_logged(files, "AMQ7909E"));
+    CHECK_INT(fixture_try_attach(files, &next), MQRC_Q_MGR_NOT_AVAILABLE);
     mqx_store_release(&slot->calls_inside, 0u);
     struct mqx_life_lock *file = mqx_life_lock_find(process.store->io, process.store->lock_fd);
     WAIT_FOR(!mqx_life_lock_mine(file, process.store->region.process));
-    bed_attach(files, &next);
+    fixture_attach(files, &next);
     CHECK(next.report.first);
     mqx_maintenance_stop(helper);
-    CHECK_INT(bed_detach(&process, NULL), 0);
-    CHECK_INT(bed_detach(&next, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&next, NULL), 0);
 }
 
 TEST(a_failing_step_is_logged_when_it_begins_and_when_it_ends)
@@ -277,28 +277,28 @@ TEST(a_failing_step_is_logged_when_it_begins_and_when_it_ends)
                                        .ops = 1u << MEMORY_ALLOCATE, .error = ENOSPC};
     memory_io_set_fault(files, &fault);
     CHECK_INT(mqx_maintenance_start(process.store, &helper), 0);
-    WAIT_FOR(bed_logged(files, "AMQ7907E spare segment fails"));
+    WAIT_FOR(fixture_logged(files, "AMQ7907E spare segment fails"));
     memory_io_set_fault(files, NULL);
-    WAIT_FOR(bed_logged(files, "AMQ7908I spare segment works again"));
+    WAIT_FOR(fixture_logged(files, "AMQ7908I spare segment works again"));
     mqx_maintenance_stop(helper);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 struct consumer {
-    const struct bed_place *place;
+    const struct fixture_dirs *place;
     int got[2];
 };
 
 static int get_in_a_unit(void *arg)
 {
     const struct consumer *consumer = arg;
-    struct bed_queue q;
+    struct fixture_queue q;
     char text[64];
     uint32_t count;
     mqe_unit *unit = NULL;
-    if (bed_attach_real(consumer->place, mqx_io_posix(), &process) != 0 ||
-        bed_find(&process, "Q", &q) != 0 || mqe_unit_new(process.manager, &unit) != 0 ||
-        bed_get(&process, unit, q, text, &count) != 0 || write(consumer->got[1], "x", 1) != 1) {
+    if (fixture_attach_real(consumer->place, mqx_io_posix(), &process) != 0 ||
+        fixture_find(&process, "Q", &q) != 0 || mqe_unit_new(process.manager, &unit) != 0 ||
+        fixture_get(&process, unit, q, text, &count) != 0 || write(consumer->got[1], "x", 1) != 1) {
         return 1;
     }
     for (int i = 0; i < 60; i++) { /* to be killed */
@@ -309,34 +309,34 @@ static int get_in_a_unit(void *arg)
 
 TEST(the_messages_of_a_killed_process_come_back_without_anybodys_doing)
 {
-    struct bed_place place;
-    struct bed_queue q;
+    struct fixture_dirs place;
+    struct fixture_queue q;
     struct consumer consumer = {.place = &place};
     struct mqx_maintenance *helper = NULL;
     char text[64], path[128];
     uint32_t count;
-    bed_make_place(&place);
-    CHECK_INT(bed_attach_real(&place, mqx_io_posix(), &process), 0);
-    CHECK_INT(bed_define(&process, "Q", NULL, &q), 0);
-    CHECK_INT(bed_put(&process, NULL, q, true, "back", -1), 0);
+    fixture_make_dirs(&place);
+    CHECK_INT(fixture_attach_real(&place, mqx_io_posix(), &process), 0);
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
+    CHECK_INT(fixture_put(&process, NULL, q, true, "back", -1), 0);
     CHECK_INT(mqx_maintenance_start(process.store, &helper), 0);
     CHECK_INT(pipe(consumer.got), 0);
-    struct bed_process mine = process;
-    pid_t child = bed_child(get_in_a_unit, &consumer);
+    struct fixture_process mine = process;
+    pid_t child = fixture_child(get_in_a_unit, &consumer);
     CHECK_INT(read(consumer.got[0], text, 1), 1);
-    CHECK_INT(bed_get(&mine, NULL, q, text, &count), MQRC_NO_MSG_AVAILABLE);
+    CHECK_INT(fixture_get(&mine, NULL, q, text, &count), MQRC_NO_MSG_AVAILABLE);
     CHECK_INT(kill(child, SIGKILL), 0);
-    CHECK_INT(bed_wait(child), 1000 + SIGKILL);
+    CHECK_INT(fixture_wait(child), 1000 + SIGKILL);
     const struct mqx_object *object = mqx_object(&mine.store->region, q.slot);
     WAIT_FOR(mqx_load_relaxed(&object->got) == 0);
-    CHECK_INT(bed_get(&mine, NULL, q, text, &count), 0);
+    CHECK_INT(fixture_get(&mine, NULL, q, text, &count), 0);
     CHECK_STR(text, "back");
     CHECK_INT(count, 1);
     mqx_maintenance_stop(helper);
-    CHECK_INT(bed_detach(&mine, NULL), 0);
+    CHECK_INT(fixture_detach(&mine, NULL), 0);
     snprintf(path, sizeof path, "grep -q AMQ7905W %s/errors/AMQERR01.LOG", place.path);
     CHECK_INT(system(path), 0);
-    bed_leave_place(&place);
+    fixture_remove_dirs(&place);
 }
 
 TEST(a_queue_manager_stopped_by_damage_says_once_which_structure_was_damaged)
@@ -347,18 +347,19 @@ TEST(a_queue_manager_stopped_by_damage_says_once_which_structure_was_damaged)
     CHECK_INT(mqx_region_damage(&process.store->region, "a free list of cells", 123),
               MQRC_Q_MGR_NOT_AVAILABLE);
     mqx_maintenance_ring(&process.store->region, process.store->region.process);
-    WAIT_FOR(bed_logged(files, "the shared region is damaged in a free list of cells (123)"));
+    WAIT_FOR(fixture_logged(files, "the shared region is damaged in a free list of cells (123)"));
     mqx_maintenance_ring(&process.store->region, process.store->region.process);
     usleep(20000);
     mqx_maintenance_stop(thread);
     uint64_t size = 0;
-    const char *log = (const char *)memory_io_bytes(files, BED_PATH "/errors/AMQERR01.LOG", &size);
+    const char *log =
+        (const char *)memory_io_bytes(files, FIXTURE_PATH "/errors/AMQERR01.LOG", &size);
     uint32_t lines = 0;
     for (uint64_t i = 0; log != NULL && i + 12 < size; i++) {
         lines += memcmp(log + i, "damaged in a", 12) == 0;
     }
     CHECK_INT(lines, 1);
-    CHECK_INT(bed_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 /* ---- block_hook.h ---- */

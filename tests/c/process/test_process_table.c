@@ -8,15 +8,15 @@ static struct memory_io *files;
 static void start(void)
 {
     memory_io_free(files);
-    files = bed_new();
+    files = fixture_new();
     mqx_attach_patience_us = 30000000;
 }
 
 TEST(a_dead_pid_that_another_process_has_by_now_does_not_count_as_alive)
 {
-    struct bed_process a;
+    struct fixture_process a;
     start();
-    bed_attach(files, &a);
+    fixture_attach(files, &a);
     struct mqx_process *other = mqx_process_slot(&a.store->region, 9);
     *other = *mqx_process_slot(&a.store->region, a.store->region.process);
     CHECK(mqx_process_alive(a.store, 9)); /* our own pid and start time: lock and table disagree */
@@ -26,14 +26,14 @@ TEST(a_dead_pid_that_another_process_has_by_now_does_not_count_as_alive)
     other->pid_namespace += 1;
     CHECK(!mqx_process_alive(a.store, 9));
     struct mqx_io *another = memory_io_process(files, 1234); /* holds the life lock of slot 9 */
-    int dir = another->ops->open_dir(another, BED_PATH);
+    int dir = another->ops->open_dir(another, FIXTURE_PATH);
     int fd = another->ops->open(another, dir, "lock", MQX_IO_WRITE, 0);
     CHECK_INT(another->ops->lock(another, fd, 1 + 9, 1, MQX_IO_LOCK_EXCLUSIVE), 0);
     CHECK(mqx_process_alive(a.store, 9)); /* dead only if both say so */
     CHECK_INT(another->ops->close(another, fd), 0);
     CHECK(!mqx_process_alive(a.store, 9));
     other->state = MQX_PROC_FREE;
-    CHECK_INT(bed_detach(&a, NULL), 0);
+    CHECK_INT(fixture_detach(&a, NULL), 0);
 }
 
 TEST(start_times_tell_processes_apart)
@@ -46,10 +46,10 @@ TEST(start_times_tell_processes_apart)
 
 TEST(an_attached_process_has_a_live_slot_that_names_it_and_a_detached_one_has_none)
 {
-    struct bed_process a, b;
+    struct fixture_process a, b;
     start();
-    bed_attach(files, &a);
-    bed_attach(files, &b);
+    fixture_attach(files, &a);
+    fixture_attach(files, &b);
     const struct mqx_process *slot = mqx_process_slot(&b.store->region, b.store->region.process);
     CHECK_INT(slot->state, MQX_PROC_LIVE);
     CHECK_INT(slot->pid, getpid());
@@ -58,11 +58,11 @@ TEST(an_attached_process_has_a_live_slot_that_names_it_and_a_detached_one_has_no
     CHECK(strlen(slot->program) > 0);
     const uint32_t number = b.store->region.process;
     CHECK(mqx_process_alive(a.store, number));
-    CHECK_INT(bed_detach(&b, NULL), 0);
+    CHECK_INT(fixture_detach(&b, NULL), 0);
     CHECK_INT(mqx_process_slot(&a.store->region, number)->state, MQX_PROC_FREE);
     CHECK(!mqx_process_alive(a.store, number));
     CHECK(!mqx_process_alive(a.store, 0));
-    CHECK_INT(bed_detach(&a, NULL), 0);
+    CHECK_INT(fixture_detach(&a, NULL), 0);
 }
 
 TEST_MAIN()

@@ -293,7 +293,7 @@ TEST(many_that_die_at_once_are_swept_together)
     CHECK(only_we_are_left());
 }
 
-TEST(the_bed_is_cleared_away)
+TEST(the_fixture_is_cleared_away)
 {
     engine_end();
 }

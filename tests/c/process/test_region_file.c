@@ -8,92 +8,93 @@ static struct memory_io *files;
 static void start(void)
 {
     memory_io_free(files);
-    files = bed_new();
+    files = fixture_new();
     mqx_attach_patience_us = 30000000;
 }
 
-static bool region_exists(const struct bed_process *process)
+static bool region_exists(const struct fixture_process *process)
 {
     char path[160];
-    snprintf(path, sizeof path, "%s/%s", BED_REGIONS, process->store->region_name);
+    snprintf(path, sizeof path, "%s/%s", FIXTURE_REGIONS, process->store->region_name);
     uint64_t size = 0;
     return memory_io_bytes(files, path, &size) != NULL;
 }
 
 TEST(a_region_that_is_gone_under_a_living_process_is_refused_not_made_anew)
 {
-    struct bed_process a, b;
+    struct fixture_process a, b;
     char path[160];
     start();
-    bed_attach(files, &a);
-    snprintf(path, sizeof path, "%s/%s", BED_REGIONS, a.store->region_name);
+    fixture_attach(files, &a);
+    snprintf(path, sizeof path, "%s/%s", FIXTURE_REGIONS, a.store->region_name);
     CHECK(memory_io_remove(files, path));
-    CHECK_INT(bed_try_attach(files, &b), MQRC_ENVIRONMENT_ERROR);
+    CHECK_INT(fixture_try_attach(files, &b), MQRC_ENVIRONMENT_ERROR);
     CHECK(strstr(mqx_error_text(), "is gone") != NULL);
-    bed_kill(files, &a);
-    bed_attach(files, &b);
+    fixture_kill(files, &a);
+    fixture_attach(files, &b);
     CHECK(b.report.first);
-    CHECK_INT(bed_detach(&b, NULL), 0);
+    CHECK_INT(fixture_detach(&b, NULL), 0);
 }
 
 TEST(a_lock_file_that_was_deleted_under_a_living_process_is_noticed)
 {
-    struct bed_process a, b;
+    struct fixture_process a, b;
     start();
-    bed_attach(files, &a);
-    CHECK(memory_io_remove(files, BED_PATH "/lock"));
-    CHECK_INT(bed_try_attach(files, &b), MQRC_ENVIRONMENT_ERROR);
+    fixture_attach(files, &a);
+    CHECK(memory_io_remove(files, FIXTURE_PATH "/lock"));
+    CHECK_INT(fixture_try_attach(files, &b), MQRC_ENVIRONMENT_ERROR);
     CHECK(strstr(mqx_error_text(), "does not know of it") != NULL);
-    bed_kill(files, &a);
+    fixture_kill(files, &a);
 }
 
 TEST(regions_of_dead_processes_that_no_record_names_are_cleared_away)
 {
-    struct bed_process a, b;
+    struct fixture_process a, b;
     start();
-    bed_attach(files, &a);
+    fixture_attach(files, &a);
     mqx_process_slot(&a.store->region, a.store->region.process)->start_time = 1; /* long gone */
-    bed_kill(files, &a);
-    CHECK(memory_io_remove(files, BED_PATH "/lock"));
+    fixture_kill(files, &a);
+    CHECK(memory_io_remove(files, FIXTURE_PATH "/lock"));
     CHECK(region_exists(&a));
-    bed_attach(files, &b);
+    fixture_attach(files, &b);
     CHECK(b.report.first && !region_exists(&a));
-    CHECK_INT(bed_detach(&b, NULL), 0);
+    CHECK_INT(fixture_detach(&b, NULL), 0);
 }
 
 TEST(another_queue_managers_id_is_refused)
 {
-    struct bed_process a, b = {.pid = 0};
+    struct fixture_process a, b = {.pid = 0};
     start();
-    bed_attach(files, &a);
+    fixture_attach(files, &a);
     b.manager = calloc(1, sizeof *b.manager);
     b.store = &b.manager->store;
     b.store->io = memory_io_process(files, 77);
-    bed_plan(&b.store->plan);
+    fixture_plan(&b.store->plan);
     b.store->qm_id[0] = 99;
-    CHECK_INT(mqx_attach(b.store, BED_PATH, BED_REGIONS, &b.report), MQRC_ENVIRONMENT_ERROR);
+    CHECK_INT(mqx_attach(b.store, FIXTURE_PATH, FIXTURE_REGIONS, &b.report),
+              MQRC_ENVIRONMENT_ERROR);
     CHECK(strstr(mqx_error_text(), "another queue manager") != NULL);
     free(b.manager);
-    CHECK_INT(bed_detach(&a, NULL), 0);
+    CHECK_INT(fixture_detach(&a, NULL), 0);
 }
 
 TEST(a_region_medium_that_is_too_small_is_refused_with_the_size)
 {
-    struct bed_process a;
+    struct fixture_process a;
     start();
     memory_io_set_space(files, UINT64_MAX, 256 << 10);
-    CHECK_INT(bed_try_attach(files, &a), MQRC_STORAGE_NOT_AVAILABLE);
+    CHECK_INT(fixture_try_attach(files, &a), MQRC_STORAGE_NOT_AVAILABLE);
     CHECK(strstr(mqx_error_text(), "bytes") != NULL);
     CHECK_INT(memory_io_open_count(files), 0);
     CHECK_INT(memory_io_map_count(files), 0);
     memory_io_set_space(files, UINT64_MAX, UINT64_MAX);
-    bed_attach(files, &a);
-    CHECK_INT(bed_detach(&a, NULL), 0);
+    fixture_attach(files, &a);
+    CHECK_INT(fixture_detach(&a, NULL), 0);
 }
 
 TEST(a_record_matches_one_directory_one_host_and_one_layout)
 {
-    struct mqx_location here = {.device = 1, .inode = 2, .region_path = BED_REGIONS};
+    struct mqx_location here = {.device = 1, .inode = 2, .region_path = FIXTURE_REGIONS};
     struct mqx_lock_record record = {.device = 1, .inode = 2, .layout = mqx_region_layout()};
     CHECK(mqx_record_matches(&record, &here));
     record.inode = 3;

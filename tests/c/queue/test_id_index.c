@@ -18,7 +18,7 @@ static uint32_t model_count;
 
 static void begin(void)
 {
-    bed_begin();
+    fixture_begin();
     model_count = 0;
 }
 
@@ -39,7 +39,8 @@ static uint32_t model_find(uint32_t queue, int k, uint64_t tag, uint32_t nth)
 
 static struct mqx_id_index *head_of(uint32_t queue, int k)
 {
-    return mqx_cells_span(&bed.region, bed.queue[queue]->index[k], sizeof(struct mqx_id_index));
+    return mqx_cells_span(&fixture.region, fixture.queue[queue]->index[k],
+                          sizeof(struct mqx_id_index));
 }
 
 /* ---- building and dropping ---- */
@@ -47,13 +48,13 @@ static struct mqx_id_index *head_of(uint32_t queue, int k)
 static bool build_some(uint32_t queue, int k)
 {
     bool done = false;
-    int status = mqx_id_index_build(&bed.guard, bed.queue[queue], k, &done);
+    int status = mqx_id_index_build(&fixture.guard, fixture.queue[queue], k, &done);
     while (status == MQX_NEED_CELLS) {
-        CHECK_INT(mqx_stripe_guard_supply(&bed.guard), 0);
-        status = mqx_id_index_build(&bed.guard, bed.queue[queue], k, &done);
+        CHECK_INT(mqx_stripe_guard_supply(&fixture.guard), 0);
+        status = mqx_id_index_build(&fixture.guard, fixture.queue[queue], k, &done);
     }
     CHECK_INT(status, 0);
-    CHECK_INT(done, mqx_id_index_ready(&bed.region, bed.queue[queue], k));
+    CHECK_INT(done, mqx_id_index_ready(&fixture.region, fixture.queue[queue], k));
     return done;
 }
 
@@ -65,13 +66,13 @@ static void build(uint32_t queue, int k)
 
 static uint32_t find(int k, uint64_t tag, uint32_t after)
 {
-    return mqx_id_index_find(&bed.region, bed.queue[0], k, tag, after);
+    return mqx_id_index_find(&fixture.region, fixture.queue[0], k, tag, after);
 }
 
 static void check_indexes(uint32_t queue)
 {
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
-        const int status = mqx_id_index_check(&bed.region, bed.queue[queue], k);
+        const int status = mqx_id_index_check(&fixture.region, fixture.queue[queue], k);
         if (status != MQX_OK) {
             printf("\n    %s", mqx_error_text());
         }
@@ -85,7 +86,7 @@ static void check_find(uint32_t queue, int k, uint64_t tag)
 {
     uint32_t slot = 0;
     for (uint32_t nth = 0; nth == 0 || slot != 0; nth++) {
-        slot = mqx_id_index_find(&bed.region, bed.queue[queue], k, tag, slot);
+        slot = mqx_id_index_find(&fixture.region, fixture.queue[queue], k, tag, slot);
         CHECK_INT(slot, model_find(queue, k, tag, nth));
     }
 }
@@ -102,7 +103,8 @@ static void some_tags(struct test_random *random, uint64_t tag[MQX_INDEX_COUNT])
 
 static struct op some_op(struct test_random *random, uint32_t target, uint32_t *out_index)
 {
-    struct op op = {.kind = OP_PUT, .queue = (uint32_t)test_below(random, BED_QUEUES),
+    struct op op = {.kind = OP_PUT,
+                    .queue = (uint32_t)test_below(random, FIXTURE_QUEUES),
                     .placement = (uint32_t)test_below(random, 3) * 4,
                     .available = test_below(random, 3) != 0};
     const uint64_t what = test_below(random, 9);
@@ -122,9 +124,9 @@ static void step(struct test_random *random, uint32_t target, bool aborted)
 {
     uint32_t i = 0;
     struct op op = some_op(random, target, &i);
-    CHECK_INT(aborted ? bed_run_aborted(&op) : bed_run(&op), 0);
+    CHECK_INT(aborted ? fixture_run_aborted(&op) : fixture_run(&op), 0);
     const uint32_t index_stores = op.kind == OP_PUT ? 7 + 9 : op.kind == OP_SHOW ? 9 : 4;
-    CHECK(bed.stores <= 16 + 2 * 3 + 3 * index_stores);
+    CHECK(fixture.stores <= 16 + 2 * 3 + 3 * index_stores);
     if (op.kind == OP_PUT) {
         CHECK(model_count < MODEL_MAX);
         model[model_count++] = (struct model_message){op, op.available};
@@ -139,12 +141,12 @@ static void step(struct test_random *random, uint32_t target, bool aborted)
 
 static void check_model(struct test_random *random)
 {
-    for (uint32_t q = 0; q < BED_QUEUES; q++) {
+    for (uint32_t q = 0; q < FIXTURE_QUEUES; q++) {
         for (int k = 0; k < MQX_INDEX_COUNT; k++) {
             const struct op *some = &model[test_below(random, model_count)].put;
-            if (mqx_id_index_ready(&bed.region, bed.queue[q], k) && some->tag[k] != 0) {
+            if (mqx_id_index_ready(&fixture.region, fixture.queue[q], k) && some->tag[k] != 0) {
                 check_find(q, k, some->tag[k]);
-                CHECK_INT(mqx_id_index_find(&bed.region, bed.queue[q], k, ~0ull, 0), 0);
+                CHECK_INT(mqx_id_index_find(&fixture.region, fixture.queue[q], k, ~0ull, 0), 0);
             }
         }
     }
@@ -164,8 +166,8 @@ TEST(after_each_of_12000_random_operations_all_invariants_hold_and_finds_agree_w
         }
     }
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
-        CHECK(mqx_id_index_ready(&bed.region, bed.queue[0], k));
-        CHECK(mqx_id_index_ready(&bed.region, bed.queue[1], k));
+        CHECK(mqx_id_index_ready(&fixture.region, fixture.queue[0], k));
+        CHECK(mqx_id_index_ready(&fixture.region, fixture.queue[1], k));
     }
 }
 
@@ -213,20 +215,20 @@ TEST(a_level_that_empties_and_fills_again_under_the_builder_is_indexed_whole)
     begin();
     uint32_t slots[200];
     for (int i = 0; i < 200; i++) {
-        slots[i] = bed_add(5, 7, true);
+        slots[i] = fixture_add(5, 7, true);
     }
     CHECK(!build_some(0, 1));
     for (int i = 0; i < 200; i++) {
-        bed_do(OP_REMOVE, slots[i]);
+        fixture_do(OP_REMOVE, slots[i]);
     }
     for (int i = 0; i < 200; i++) {
-        slots[i] = bed_add(5, 7, i % 2 == 0);
+        slots[i] = fixture_add(5, 7, i % 2 == 0);
         if (i == 100) {
             (void)build_some(0, 1);
         }
     }
     for (int i = 1; i < 200; i += 2) {
-        bed_do(OP_SHOW, slots[i]);
+        fixture_do(OP_SHOW, slots[i]);
     }
     build(0, 1);
     check_indexes(0);
@@ -242,11 +244,11 @@ TEST(an_index_built_over_hidden_messages_has_room_for_them_when_they_are_shown)
     uint32_t slots[COUNT];
     begin();
     for (uint32_t i = 0; i < COUNT; i++) {
-        slots[i] = bed_add(5, i + 1, false);
+        slots[i] = fixture_add(5, i + 1, false);
     }
     build(0, 1);
     for (uint32_t i = 0; i < COUNT; i++) {
-        bed_do(OP_SHOW, slots[i]);
+        fixture_do(OP_SHOW, slots[i]);
     }
     CHECK_INT(head_of(0, 1)->bucket_count, COUNT);
     check_indexes(0);
@@ -258,37 +260,37 @@ TEST(a_message_without_a_tag_is_neither_linked_nor_found)
 {
     begin();
     build(0, 1);
-    const uint32_t slot = bed_add(5, 0, true);
+    const uint32_t slot = fixture_add(5, 0, true);
     CHECK_INT(head_of(0, 1)->linked, 0);
     CHECK_INT(find(1, 0, 0), 0);
-    CHECK_INT(bed_message(slot)->flags & MQX_MSGF_KEY << 1, 0);
+    CHECK_INT(fixture_message(slot)->flags & MQX_MSGF_KEY << 1, 0);
     check_indexes(0);
 }
 
 TEST(without_an_index_there_is_nothing_to_find_link_or_reserve)
 {
     begin();
-    const uint32_t slot = bed_add(5, 9, true);
-    CHECK(!mqx_id_index_ready(&bed.region, bed.queue[0], 1));
+    const uint32_t slot = fixture_add(5, 9, true);
+    CHECK(!mqx_id_index_ready(&fixture.region, fixture.queue[0], 1));
     CHECK_INT(find(1, 9, 0), 0);
-    mqx_id_index_link(&bed.guard, bed.queue[0], slot);
-    mqx_id_index_unlink(&bed.guard, bed.queue[0], slot);
-    CHECK_INT(mqx_id_index_reserve(&bed.guard, bed.queue[0]), 0);
-    CHECK_INT(bed.guard.stripe->lock.undo_count, 0);
+    mqx_id_index_link(&fixture.guard, fixture.queue[0], slot);
+    mqx_id_index_unlink(&fixture.guard, fixture.queue[0], slot);
+    CHECK_INT(mqx_id_index_reserve(&fixture.guard, fixture.queue[0]), 0);
+    CHECK_INT(fixture.guard.stripe->lock.undo_count, 0);
 }
 
 TEST(linking_twice_and_unlinking_twice_does_nothing)
 {
     begin();
     build(0, 0);
-    const uint32_t slot = bed_add(5, 9, true);
-    mqx_id_index_link(&bed.guard, bed.queue[0], slot);
-    CHECK_INT(bed.guard.stripe->lock.undo_count, 0);
-    mqx_id_index_unlink(&bed.guard, bed.queue[0], slot);
-    CHECK_INT(bed.guard.stripe->lock.undo_count, 3);
-    mqx_stripe_guard_commit(&bed.guard);
-    mqx_id_index_unlink(&bed.guard, bed.queue[0], slot);
-    CHECK_INT(bed.guard.stripe->lock.undo_count, 0);
+    const uint32_t slot = fixture_add(5, 9, true);
+    mqx_id_index_link(&fixture.guard, fixture.queue[0], slot);
+    CHECK_INT(fixture.guard.stripe->lock.undo_count, 0);
+    mqx_id_index_unlink(&fixture.guard, fixture.queue[0], slot);
+    CHECK_INT(fixture.guard.stripe->lock.undo_count, 3);
+    mqx_stripe_guard_commit(&fixture.guard);
+    mqx_id_index_unlink(&fixture.guard, fixture.queue[0], slot);
+    CHECK_INT(fixture.guard.stripe->lock.undo_count, 0);
     check_find(0, 0, 9);
 }
 
@@ -298,9 +300,9 @@ TEST(matches_come_by_priority_then_arrival_and_other_keys_between_them_are_passe
     begin();
     build(0, 1);
     for (int i = 0; i < 3; i++) {
-        low[i] = bed_add(0, 11, true);
-        bed_add(5, 12, true);
-        high[i] = bed_add(9, 11, true);
+        low[i] = fixture_add(0, 11, true);
+        fixture_add(5, 12, true);
+        high[i] = fixture_add(9, 11, true);
     }
     for (uint32_t i = 0, slot = 0; i < 7; i++) {
         slot = find(1, 11, slot);
@@ -313,9 +315,9 @@ TEST(one_tag_at_ten_priorities_spreads_over_the_buckets)
     begin();
     build(0, 1);
     for (uint32_t p = 0; p < MQX_PRIORITY_COUNT; p++) {
-        bed_add(p, 0x1234, true);
+        fixture_add(p, 0x1234, true);
     }
-    const uint32_t *bucket = mqx_cells(&bed.region, head_of(0, 1)->segment[0]);
+    const uint32_t *bucket = mqx_cells(&fixture.region, head_of(0, 1)->segment[0]);
     uint32_t used = 0;
     for (int i = 0; i < MQX_ID_INDEX_BUCKETS; i++) {
         used += bucket[i] != 0;
@@ -333,7 +335,7 @@ static void put_million(bool same)
 {
     begin();
     for (uint32_t i = 0; i < MILLION; i++) {
-        many[i] = bed_add(4, same ? 77 : i + 1, true);
+        many[i] = fixture_add(4, same ? 77 : i + 1, true);
     }
 }
 
@@ -345,17 +347,17 @@ TEST(a_million_messages_of_one_key_are_found_linked_and_unlinked_without_a_walk)
     CHECK_INT(head_of(0, 1)->linked, MILLION);
     for (int i = 0; i < 200000; i++) { /* what walks does not end here */
         CHECK_INT(find(1, 77, 0), many[0]);
-        bed_do(OP_HIDE, many[0]);
+        fixture_do(OP_HIDE, many[0]);
         CHECK_INT(find(1, 77, 0), many[1]);
-        bed_do(OP_SHOW, many[0]);
-        bed_do(OP_HIDE, many[MILLION / 2]);
-        bed_do(OP_SHOW, many[MILLION / 2]);
-        bed_do(OP_REMOVE, bed_add(4, 77, true));
+        fixture_do(OP_SHOW, many[0]);
+        fixture_do(OP_HIDE, many[MILLION / 2]);
+        fixture_do(OP_SHOW, many[MILLION / 2]);
+        fixture_do(OP_REMOVE, fixture_add(4, 77, true));
     }
     check_indexes(0);
     for (int i = 0; i < MILLION; i++) {
         CHECK_INT(find(1, 77, 0), many[i]);
-        bed_do(OP_REMOVE, many[i]);
+        fixture_do(OP_REMOVE, many[i]);
     }
     check_indexes(0);
     CHECK_INT(head_of(0, 1)->linked, 0);
@@ -367,8 +369,8 @@ static uint32_t chain_max(int k)
     uint32_t longest = 0;
     for (uint32_t i = 0; i < MILLION; i++) {
         uint32_t length = 0;
-        const struct mqx_message *message = bed_message(many[i]);
-        for (; message != NULL; message = bed_message(message->key[k].chain)) {
+        const struct mqx_message *message = fixture_message(many[i]);
+        for (; message != NULL; message = fixture_message(message->key[k].chain)) {
             length += 1;
         }
         longest = length > longest ? length : longest;
@@ -392,7 +394,7 @@ TEST(a_million_keys_are_found_at_once_in_chains_of_at_most_16)
     }
     for (uint32_t i = 0; i < MILLION; i++) {
         const uint32_t at = (uint32_t)(i * 7919ull % MILLION);
-        bed_do(i % 2 == 0 ? OP_REMOVE : OP_HIDE, many[at]);
+        fixture_do(i % 2 == 0 ? OP_REMOVE : OP_HIDE, many[at]);
         CHECK_INT(find(1, at + 1, 0), 0);
     }
     check_indexes(0);
@@ -403,15 +405,15 @@ TEST(puts_and_commits_make_an_index_grow_as_building_does)
     begin();
     build(0, 1);
     for (uint32_t i = 0; i < MILLION; i++) { /* half of them hidden, as those of open units */
-        many[i] = bed_add(4, i + 1, i % 2 == 0);
+        many[i] = fixture_add(4, i + 1, i % 2 == 0);
         const struct mqx_id_index *head = head_of(0, 1);
         CHECK(head->capacity >= i + 1);
         CHECK_INT(head->bucket_count, head->leaders < 64 ? 64 : head->leaders);
     }
     check_indexes(0);
     for (uint32_t i = 1; i < MILLION; i += 2) {
-        bed_do(OP_SHOW, many[i]);
-        CHECK(bed.stores <= 1 + 4 + 1 + 9);
+        fixture_do(OP_SHOW, many[i]);
+        CHECK(fixture.stores <= 1 + 4 + 1 + 9);
     }
     CHECK_INT(head_of(0, 1)->bucket_count, MILLION);
     check_indexes(0);
@@ -425,13 +427,13 @@ TEST(a_message_shown_anew_is_linked_within_the_bound_whatever_the_order_of_a_bac
         begin();
         build(0, 1);
         for (uint32_t i = 0; i < 200000; i++) {
-            many[i] = bed_add(4, 1 + i % keys, true);
+            many[i] = fixture_add(4, 1 + i % keys, true);
         }
         for (int way = 0; way < 3; way++) { /* oldest first, newest first, any order */
             uint32_t order[GOT];
             for (uint32_t i = 0; i < GOT; i++) {
                 order[i] = many[5000 + (way == 1 ? GOT - 1 - i : i)];
-                bed_do(OP_HIDE, many[5000 + i]);
+                fixture_do(OP_HIDE, many[5000 + i]);
             }
             for (uint32_t i = GOT - 1; way == 2 && i > 0; i--) {
                 const uint32_t j = (uint32_t)test_below(&random, i + 1), swap = order[i];
@@ -439,7 +441,7 @@ TEST(a_message_shown_anew_is_linked_within_the_bound_whatever_the_order_of_a_bac
                 order[j] = swap;
             }
             for (uint32_t i = 0; i < GOT; i++) {
-                bed_do(OP_SHOW, order[i]);
+                fixture_do(OP_SHOW, order[i]);
             }
             check_indexes(0);
         }
@@ -451,19 +453,19 @@ TEST(a_dropped_index_gives_all_its_memory_back)
     bool done = false;
     put_million(false);
     build(0, 1);
-    const uint64_t used = bed.region.header->area[MQX_AREA_ARENA].used;
+    const uint64_t used = fixture.region.header->area[MQX_AREA_ARENA].used;
     for (int i = 0; !done; i++) {
         CHECK(i < 100);
-        mqx_id_index_drop(&bed.guard, bed.queue[0], 1, &done);
-        CHECK(!mqx_id_index_ready(&bed.region, bed.queue[0], 1));
+        mqx_id_index_drop(&fixture.guard, fixture.queue[0], 1, &done);
+        CHECK(!mqx_id_index_ready(&fixture.region, fixture.queue[0], 1));
         CHECK_INT(find(1, 1, 0), 0);
     }
-    CHECK_INT(bed.queue[0]->index[1], 0);
+    CHECK_INT(fixture.queue[0]->index[1], 0);
     for (uint32_t i = 0; i < MILLION; i++) { /* so that they are not taken for linked ones */
-        bed_message(many[i])->flags = 0;
+        fixture_message(many[i])->flags = 0;
     }
     build(0, 1);
-    CHECK_INT(bed.region.header->area[MQX_AREA_ARENA].used, used);
+    CHECK_INT(fixture.region.header->area[MQX_AREA_ARENA].used, used);
     check_indexes(0);
 }
 
@@ -472,11 +474,11 @@ TEST(an_index_that_is_being_dropped_refuses_to_be_built)
     bool done = false;
     put_million(false);
     build(0, 1);
-    mqx_id_index_drop(&bed.guard, bed.queue[0], 1, &done);
+    mqx_id_index_drop(&fixture.guard, fixture.queue[0], 1, &done);
     CHECK(!done);
-    CHECK_INT(mqx_id_index_build(&bed.guard, bed.queue[0], 1, &done), MQRC_Q_DELETED);
-    CHECK_INT(bed.guard.stripe->lock.undo_count, 0);
-    bed_do(OP_REMOVE, many[0]);
+    CHECK_INT(mqx_id_index_build(&fixture.guard, fixture.queue[0], 1, &done), MQRC_Q_DELETED);
+    CHECK_INT(fixture.guard.stripe->lock.undo_count, 0);
+    fixture_do(OP_REMOVE, many[0]);
 }
 
 /* ---- damage ---- */
@@ -490,7 +492,7 @@ static void some_messages(void)
     for (uint32_t i = 0; i < 2000; i++) {
         struct op op = {.kind = OP_PUT, .placement = 4 + i % 2, .available = i % 5 != 0,
                         .tag = {i + 1, 1 + i % 10, 1 + i % 500}};
-        CHECK_INT(bed_run(&op), 0);
+        CHECK_INT(fixture_run(&op), 0);
         many[i] = op.slot;
     }
 }
@@ -498,9 +500,9 @@ static void some_messages(void)
 TEST(the_check_finds_each_broken_invariant)
 {
     some_messages();
-    struct mqx_message *first = bed_message(find(1, 3, 0));
-    struct mqx_message *second = bed_message(first->key[1].next);
-    struct mqx_message *third = bed_message(second->key[1].next);
+    struct mqx_message *first = fixture_message(find(1, 3, 0));
+    struct mqx_message *second = fixture_message(first->key[1].next);
+    struct mqx_message *third = fixture_message(second->key[1].next);
     struct mqx_id_index *head = head_of(0, 1);
     const struct {
         void *at;
@@ -522,7 +524,8 @@ TEST(the_check_finds_each_broken_invariant)
         memcpy(&value, faults[i].at, faults[i].size);
         value ^= faults[i].flip;
         memcpy(faults[i].at, &value, faults[i].size);
-        if (!test_expect(mqx_id_index_check(&bed.region, bed.queue[0], 1) == MQRC_OBJECT_DAMAGED,
+        if (!test_expect(mqx_id_index_check(&fixture.region, fixture.queue[0], 1) ==
+                             MQRC_OBJECT_DAMAGED,
                          __FILE__, __LINE__, "fault found")) {
             printf(" (fault %zu)", i);
         }
@@ -536,22 +539,22 @@ TEST(the_check_finds_each_broken_invariant)
 /* Every function, on whatever is there; all micro-transactions are undone. */
 static void use_damaged(struct test_random *random)
 {
-    struct mqx_object *queue = bed.queue[0];
+    struct mqx_object *queue = fixture.queue[0];
     const uint32_t slot = many[test_below(random, 2000)];
     const int k = (int)test_below(random, MQX_INDEX_COUNT);
     uint32_t after = 0;
     for (int i = 0; i < 5; i++) {
         after = find(k, 1 + test_below(random, 20), after);
     }
-    mqx_id_index_unlink(&bed.guard, queue, slot);
-    mqx_stripe_guard_rollback(&bed.guard);
-    bed_message(slot)->flags = 0;
-    mqx_id_index_link(&bed.guard, queue, slot);
-    mqx_stripe_guard_rollback(&bed.guard);
-    const int status = mqx_id_index_reserve(&bed.guard, queue);
+    mqx_id_index_unlink(&fixture.guard, queue, slot);
+    mqx_stripe_guard_rollback(&fixture.guard);
+    fixture_message(slot)->flags = 0;
+    mqx_id_index_link(&fixture.guard, queue, slot);
+    mqx_stripe_guard_rollback(&fixture.guard);
+    const int status = mqx_id_index_reserve(&fixture.guard, queue);
     CHECK(status == MQX_OK || status == MQX_NEED_CELLS || status == MQRC_Q_MGR_NOT_AVAILABLE);
-    mqx_stripe_guard_rollback(&bed.guard);
-    const int verdict = mqx_id_index_check(&bed.region, queue, k);
+    mqx_stripe_guard_rollback(&fixture.guard);
+    const int verdict = mqx_id_index_check(&fixture.region, queue, k);
     CHECK(verdict == MQX_OK || verdict == MQRC_OBJECT_DAMAGED);
     (void)mqx_region_damaged();
 }
@@ -574,39 +577,40 @@ TEST(no_damage_in_the_region_crashes_or_hangs_an_operation)
 {
     struct test_random random = {test_seed() + 4};
     some_messages();
-    const struct mqx_area *areas = bed.region.header->area;
+    const struct mqx_area *areas = fixture.region.header->area;
     const struct mqx_area *messages = &areas[MQX_AREA_MESSAGES], *arena = &areas[MQX_AREA_ARENA];
-    unsigned char *base = bed.region.base;
-    memcpy(bed.image[0] + messages->offset, base + messages->offset, messages->capacity);
-    memcpy(bed.image[0] + arena->offset, base + arena->offset, arena->capacity);
-    const struct mqx_object whole = *bed.queue[0];
+    unsigned char *base = fixture.region.base;
+    memcpy(fixture.image[0] + messages->offset, base + messages->offset, messages->capacity);
+    memcpy(fixture.image[0] + arena->offset, base + arena->offset, arena->capacity);
+    const struct mqx_object whole = *fixture.queue[0];
     struct mqx_id_index *head[MQX_INDEX_COUNT] = {head_of(0, 0), head_of(0, 1), head_of(0, 2)};
     for (int i = 0; i < 20000; i++) {
         for (uint64_t n = 1 + test_below(&random, 4); n > 0; n--) {
             spoil(&random, head[test_below(&random, 3)], sizeof *head[0]);
             spoil(&random, base + arena->offset, arena->used * MQX_CELL);
             spoil(&random, base + messages->offset, messages->used * sizeof(struct mqx_message));
-            spoil(&random, bed_message(many[test_below(&random, 2000)]),
+            spoil(&random, fixture_message(many[test_below(&random, 2000)]),
                   sizeof(struct mqx_message));
         }
         if (i % 100 == 0) {
-            spoil(&random, bed.queue[0]->index, sizeof whole.index);
+            spoil(&random, fixture.queue[0]->index, sizeof whole.index);
         }
         use_damaged(&random);
         if (i % 16 == 0) {
             bool done;
-            mqx_id_index_drop(&bed.guard, bed.queue[0], (int)test_below(&random, 3), &done);
-            memcpy(base + messages->offset, bed.image[0] + messages->offset, messages->capacity);
-            memcpy(base + arena->offset, bed.image[0] + arena->offset, arena->capacity);
-            *bed.queue[0] = whole;
+            mqx_id_index_drop(&fixture.guard, fixture.queue[0], (int)test_below(&random, 3), &done);
+            memcpy(base + messages->offset, fixture.image[0] + messages->offset,
+                   messages->capacity);
+            memcpy(base + arena->offset, fixture.image[0] + arena->offset, arena->capacity);
+            *fixture.queue[0] = whole;
         }
     }
 }
 
 TEST(the_fixture_is_cleared_away)
 {
-    bed_end();
-    CHECK(bed.files == NULL);
+    fixture_end();
+    CHECK(fixture.files == NULL);
 }
 
 TEST_MAIN()

@@ -8,21 +8,22 @@
 #include "fixtures/journal_fixture.h"
 #include "recovery/checkpoint_file.h"
 
-static struct psc_message before[RIG_LISTED_MAX];
+static struct psc_message before[FIXTURE_LISTED_MAX];
 
-#define RIG(name, segment) \
-    RIG_OF(name, segment); \
-    CHECK_INT(rig_flush(&name), 0)
+#define FIXTURE(name, segment)                                                                     \
+    FIXTURE_OF(name, segment);                                                                     \
+    CHECK_INT(fixture_flush(&name), 0)
 
-static bool exists(struct rig *rig, const char *path)
+static bool exists(struct journal_fixture *fixture, const char *path)
 {
     uint64_t size = 0;
-    return memory_io_bytes(rig->files, path, &size) != NULL;
+    return memory_io_bytes(fixture->files, path, &size) != NULL;
 }
 
 static const uint8_t id[16] = {7};
 
-static int write_file(struct rig *rig, const struct psc_message *messages, uint32_t count)
+static int write_file(struct journal_fixture *fixture, const struct psc_message *messages,
+                      uint32_t count)
 {
     struct mqx_checkpoint_writer writer;
     struct psc_header header = {.end_lsn = 8192, .begin_segment = 1, .clean = 0};
@@ -30,8 +31,9 @@ static int write_file(struct rig *rig, const struct psc_message *messages, uint3
     uint32_t most = 0;
     uint64_t size = 0;
     memcpy(header.qm_id, id, sizeof id);
-    CHECK_INT(
-        mqx_checkpoint_file_begin(&writer, rig->io, rig->store.checkpoint_dir, id, 8192, false), 0);
+    CHECK_INT(mqx_checkpoint_file_begin(&writer, fixture->io, fixture->store.checkpoint_dir, id,
+                                        8192, false),
+              0);
     for (uint32_t i = 0; i < count; i++) {
         CHECK_INT(mqx_checkpoint_file_room(&writer, PSC_MESSAGES, sizeof *messages, &to, &most), 0);
         memcpy(to, &messages[i], sizeof *messages);
@@ -42,14 +44,14 @@ static int write_file(struct rig *rig, const struct psc_message *messages, uint3
 
 TEST(a_checkpoint_file_is_written_in_blocks_and_read_back_with_its_totals)
 {
-    RIG(rig, 65536);
+    FIXTURE(fixture, 65536);
     struct mqx_checkpoint_reader reader;
     struct psc_block block = {0};
     const unsigned char *payload;
     uint32_t blocks = 0, messages = 0;
     memset(before, 3, sizeof before);
-    CHECK_INT(write_file(&rig, before, 12000), 0);
-    CHECK_INT(mqx_checkpoint_file_open(&reader, rig.io, rig.store.checkpoint_dir,
+    CHECK_INT(write_file(&fixture, before, 12000), 0);
+    CHECK_INT(mqx_checkpoint_file_open(&reader, fixture.io, fixture.store.checkpoint_dir,
                                        "0000000000002000.psc", id),
               0);
     while (!reader.ended) {
@@ -60,7 +62,7 @@ TEST(a_checkpoint_file_is_written_in_blocks_and_read_back_with_its_totals)
     CHECK_INT(messages, 12000);
     CHECK_INT(blocks, 3);
     mqx_checkpoint_file_close(&reader);
-    CHECK_INT(mqx_checkpoint_file_open(&reader, rig.io, rig.store.checkpoint_dir,
+    CHECK_INT(mqx_checkpoint_file_open(&reader, fixture.io, fixture.store.checkpoint_dir,
                                        "0000000000002000.psc", (const uint8_t[16]){8}),
               MQRC_OBJECT_DAMAGED);
     CHECK(strstr(mqx_error_text(), "another queue manager") != NULL);
@@ -68,37 +70,37 @@ TEST(a_checkpoint_file_is_written_in_blocks_and_read_back_with_its_totals)
 
 TEST(a_file_that_the_medium_gave_back_wrong_is_not_named_a_checkpoint)
 {
-    RIG(rig, 65536);
+    FIXTURE(fixture, 65536);
     const struct memory_fault fault = {.kind = MEMORY_FAULT_FLIP, .at = 1, .for_ever = true,
                                        .detail = 50000, .ops = 1u << MEMORY_READ};
     memset(before, 3, sizeof *before * 100);
-    memory_io_set_fault(rig.files, &fault);
-    CHECK_INT(write_file(&rig, before, 100), MQRC_OBJECT_DAMAGED);
-    memory_io_set_fault(rig.files, NULL);
-    CHECK(!exists(&rig, RIG_HOME "/checkpoint/0000000000002000.psc"));
-    CHECK(!exists(&rig, RIG_HOME "/checkpoint/0000000000002000.tmp"));
+    memory_io_set_fault(fixture.files, &fault);
+    CHECK_INT(write_file(&fixture, before, 100), MQRC_OBJECT_DAMAGED);
+    memory_io_set_fault(fixture.files, NULL);
+    CHECK(!exists(&fixture, FIXTURE_HOME "/checkpoint/0000000000002000.psc"));
+    CHECK(!exists(&fixture, FIXTURE_HOME "/checkpoint/0000000000002000.tmp"));
 }
 
 TEST(a_damaged_checkpoint_is_refused_at_every_byte)
 {
-    RIG_OF(rig, 32768);
-    CHECK_INT(rig_put(&rig, 0, 1, 4, 100, NULL), 0);
-    CHECK_INT(rig_put(&rig, 0, 2, 4, 100, NULL), 0);
-    CHECK_INT(rig_end(&rig), 0);
-    CHECK_INT(rig_open(&rig), 0);
+    FIXTURE_OF(fixture, 32768);
+    CHECK_INT(fixture_put(&fixture, 0, 1, 4, 100, NULL), 0);
+    CHECK_INT(fixture_put(&fixture, 0, 2, 4, 100, NULL), 0);
+    CHECK_INT(fixture_end(&fixture), 0);
+    CHECK_INT(fixture_open(&fixture), 0);
     static char path[64];
     uint64_t size = 0;
-    snprintf(path, sizeof path, "%s", rig_checkpoint_path(&rig));
-    (void)memory_io_bytes(rig.files, path, &size);
+    snprintf(path, sizeof path, "%s", fixture_checkpoint_path(&fixture));
+    (void)memory_io_bytes(fixture.files, path, &size);
     CHECK(size > 4096);
-    rig_crash(&rig);
+    fixture_crash(&fixture);
     for (uint64_t byte = 0; byte < size; byte += byte < 128 || byte >= 4088 ? 1 : 61) {
-        memory_io_flip_bit(rig.files, path, byte * 8 + byte % 8);
-        CHECK_INT(rig_open(&rig), MQRC_OBJECT_DAMAGED);
-        memory_io_flip_bit(rig.files, path, byte * 8 + byte % 8);
+        memory_io_flip_bit(fixture.files, path, byte * 8 + byte % 8);
+        CHECK_INT(fixture_open(&fixture), MQRC_OBJECT_DAMAGED);
+        memory_io_flip_bit(fixture.files, path, byte * 8 + byte % 8);
     }
-    CHECK_INT(rig_open(&rig), 0);
-    CHECK_STR(rig_numbers(&rig, RIG_QUEUE, before), "1 2");
+    CHECK_INT(fixture_open(&fixture), 0);
+    CHECK_STR(fixture_numbers(&fixture, FIXTURE_QUEUE, before), "1 2");
 }
 
 TEST_MAIN()

@@ -8,20 +8,20 @@
 #include "fixtures/journal_fixture.h"
 #include "recovery/create_files.h"
 
-#define RIG RIG_OF
+#define FIXTURE FIXTURE_OF
 
 TEST(a_new_queue_manager_opens_clean_and_empty_and_nothing_is_written)
 {
-    __attribute__((cleanup(rig_free))) struct rig rig;
-    const struct mqx_region_plan plan = rig_plan(32768);
-    rig_create(&rig, &plan);
-    memory_io_record(rig.files, RIG_HOME);
-    CHECK_INT(rig_open(&rig), 0);
-    CHECK(rig.report.clean);
-    CHECK_INT(mqx_checkpoint(&rig.store, MQX_CHECKPOINT_CLEAN), 0);
-    RIG_REOPEN(rig);
-    CHECK(rig.report.clean);
-    TAKE_TRACE(trace, rig);
+    __attribute__((cleanup(fixture_free))) struct journal_fixture fixture;
+    const struct mqx_region_plan plan = fixture_plan(32768);
+    fixture_create(&fixture, &plan);
+    memory_io_record(fixture.files, FIXTURE_HOME);
+    CHECK_INT(fixture_open(&fixture), 0);
+    CHECK(fixture.report.clean);
+    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_CLEAN), 0);
+    FIXTURE_REOPEN(fixture);
+    CHECK(fixture.report.clean);
+    TAKE_TRACE(trace, fixture);
     CHECK_INT(trace->event_count, 0);
 }
 
@@ -31,7 +31,7 @@ TEST(sizes_that_no_segment_can_have_are_refused_before_anything_is_written)
     for (size_t i = 0; i < MQX_ARRAY_COUNT(sizes); i++) {
         struct memory_io *files = memory_io_new();
         struct mqx_io *io = memory_io_table(files);
-        struct mqx_region_plan plan = rig_plan(65536);
+        struct mqx_region_plan plan = fixture_plan(65536);
         const uint8_t id[16] = {1};
         memory_io_make_dirs(files, "/j");
         memory_io_make_dirs(files, "/c");
