@@ -109,7 +109,7 @@ struct bench_queue bench_open(mqe_manager *manager, const char *name, bool persi
     bench_must(reason, "find");
     queue.to = mqe_direct(found.slot, found.generation);
     queue.to.step_count = 1;
-    queue.to.step[0] = (struct mqe_step){found.slot, found.generation, found.resolution};
+    queue.to.step[0] = (struct mqe_step){found.slot, found.generation, found.resolution_version};
     bench_must(mqe_open(manager, &queue.to, 1 | MQE_OUTPUT, &queue.handle), "open");
     return queue;
 }

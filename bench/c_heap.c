@@ -86,7 +86,7 @@ static void show(struct bench_heap *heap, uint32_t slot, bool available)
 {
     mqx_guard_store8(&heap->guard, &message_of(heap, slot)->state,
                      available ? MQX_MSG_AVAILABLE : MQX_MSG_GOT);
-    mqx_priority_index_show(&heap->guard, queue_of(heap), slot, available);
+    mqx_priority_index_set_available(&heap->guard, queue_of(heap), slot, available);
     mqx_stripe_guard_commit(&heap->guard);
 }
 

@@ -90,7 +90,7 @@ cdef extern from "penstock/engine.h" nogil:
         uint32_t keeper
         uint32_t control
         uint32_t keep_mapping
-        uint32_t no_helper
+        uint32_t no_maintenance
 
     struct mqe_attach_info:
         uint32_t first
@@ -161,7 +161,7 @@ cdef extern from "penstock/engine.h" nogil:
         uint32_t length
 
     struct mqe_found:
-        uint32_t slot, generation, type, resolution
+        uint32_t slot, generation, type, resolution_version
 
     int mqe_define_many(mqe_manager *manager, const mqe_definition *definitions, uint32_t count,
                         uint32_t *done)
@@ -199,7 +199,7 @@ cdef extern from "penstock/engine.h" nogil:
         MQE_OUTPUT
 
     struct mqe_step:
-        uint32_t slot, generation, resolution
+        uint32_t slot, generation, resolution_version
 
     enum:
         MQE_STEPS_MAX
@@ -430,4 +430,4 @@ cdef extern from "penstock/journal_scan.h" nogil:
     )
     int mqe_journal_scan_next(mqe_journal_scan *scan, mqe_journal_scan_rows *rows)
     uint64_t mqe_journal_scan_skip(mqe_journal_scan *scan)
-    void mqe_journal_scan_look(const mqe_journal_scan *scan, mqe_journal_scan_span *out)
+    void mqe_journal_scan_read_span(const mqe_journal_scan *scan, mqe_journal_scan_span *out)

@@ -122,9 +122,8 @@ static enum mqx_next_step browse_group(struct mqx_get_call *call, struct mqx_str
     bool held = true;
     (void)keep;
     if (b->seek) {
-        mqx_priority_index_go_behind(guard->region, mqx_object(guard->region, call->queue->object),
-                                     b->range[0].placement, b->range[0].number,
-                                     &call->cursor);
+        mqx_priority_index_seek_after(guard->region, mqx_object(guard->region, call->queue->object),
+                                      b->range[0].placement, b->range[0].number, &call->cursor);
         b->done = call->cursor;
         b->seek = false;
     }

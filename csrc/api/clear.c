@@ -64,7 +64,7 @@ static int claim_some(struct mqx_store *store, uint32_t context, struct clear_ta
             continue;
         }
         if (message->state == MQX_MSG_LOCKED) {
-            mqx_queue_show(&guard, queue, slot, 0);
+            mqx_queue_make_available(&guard, queue, slot, 0);
             mqx_stripe_guard_commit(&guard);
         }
         mqx_queue_claim(&guard, queue, slot, MQX_MSG_GOT, context);
@@ -141,7 +141,7 @@ struct failure {
 
 /* Waits until no unit holds messages of the queue: gets and puts that began before the failure have
  * then come through its lock. */
-static int await_no_units(struct mqx_store *store, uint32_t slot)
+static int wait_until_no_units(struct mqx_store *store, uint32_t slot)
 {
     MQX_ASSERT(slot != 0);
     const struct mqx_object *queue = mqx_object(&store->region, slot);
@@ -171,7 +171,7 @@ static int discard_messages(struct mqx_store *store, uint32_t context, struct fa
     uint32_t slot = 0;
     int status = MQX_OK;
     while (status == MQX_OK && mqx_cf_structure_next(&store->region, failure->slot, &slot)) {
-        status = await_no_units(store, slot);
+        status = wait_until_no_units(store, slot);
     }
     slot = 0;
     while (status == MQX_OK && mqx_cf_structure_next(&store->region, failure->slot, &slot)) {

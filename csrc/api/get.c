@@ -1,10 +1,10 @@
 /*
  * get.c - mqe_get: one message from one queue.
  *
- * The call first tries the common case in one lock hold (mqx_get_quick). When that finds a message
- * that needs more, the hold is handed on to the first attempt (get_attempt.h), so that a durable
- * get outside syncpoint takes its stripe lock twice: to claim the message, and to remove it after
- * the flush. With wait it takes it once more for each time it is listed.
+ * The call first tries the common case in one lock hold (mqx_get_fast_path). When that finds a
+ * message that needs more, the hold is handed on to the first attempt (get_attempt.h), so that a
+ * durable get outside syncpoint takes its stripe lock twice: to claim the message, and to remove it
+ * after the flush. With wait it takes it once more for each time it is listed.
  */
 #include "api/context_pool.h"
 #include "api/get_wait.h"
@@ -75,7 +75,7 @@ static int unlock_call(mqe_queue *queue)
 }
 
 /* What the quick path leaves open; guard holds the lock when `held`. */
-static int get_with_care(struct mqx_get_call *call, const mqe_unit *unit,
+static int get_slow_path(struct mqx_get_call *call, const mqe_unit *unit,
                          struct mqx_stripe_guard *guard, bool held)
 {
     MQX_ASSERT(!held || unit == NULL);
@@ -110,7 +110,7 @@ static int get_with_care(struct mqx_get_call *call, const mqe_unit *unit,
 }
 
 /* The calls that the quick path may serve. */
-static bool may_be_quick(const struct mqx_get_call *call, const mqe_unit *unit)
+static bool has_fast_path(const struct mqx_get_call *call, const mqe_unit *unit)
 {
     MQX_ASSERT(call->pool == 0);
     return unit == NULL && (call->get->flags & ~(uint32_t)QUICK_FLAGS) == 0 &&
@@ -147,8 +147,8 @@ int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_g
     if (get->match != 0) {
         mqx_match_init(&manager->store.region, get, &call.match);
     }
-    if (may_be_quick(&call, unit)) {
-        next = mqx_get_quick(&call, &guard, &status);
+    if (has_fast_path(&call, unit)) {
+        next = mqx_get_fast_path(&call, &guard, &status);
         held = next == MQX_STEP_AGAIN;
     }
     if (MQX_LIKELY(next == MQX_STEP_DONE)) {
@@ -159,5 +159,5 @@ int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_g
         get->expiry = -1;
         return mqx_get_no_message(&call);
     }
-    return get_with_care(&call, unit, &guard, held);
+    return get_slow_path(&call, unit, &guard, held);
 }

@@ -155,8 +155,8 @@ void mqx_get_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, ui
 }
 
 /* Removes a message that is not worth a context: non-persistent, one block, outside a unit. */
-static enum mqx_next_step take_quick(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
-                                     struct mqx_object *queue, int *status)
+static enum mqx_next_step take_fast_path(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
+                                         struct mqx_object *queue, int *status)
 {
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     const struct mqx_message *message = mqx_message(guard->region, call->slot);
@@ -489,7 +489,7 @@ static enum mqx_next_step take_found(struct mqx_get_call *call, struct mqx_strip
     const bool in_unit = takes_part(call, message);
     if (!in_unit && !call->logged && is_near(call, message) &&
         mqx_body_is_single(mqx_body_payload(true, message->length))) {
-        return take_quick(call, guard, queue, status);
+        return take_fast_path(call, guard, queue, status);
     }
     if (!in_unit && !mqx_get_has_context(call)) {
         return drop_and_take_context(call, guard, status);
@@ -584,8 +584,8 @@ enum mqx_next_step mqx_get_attempt(struct mqx_get_call *call, struct mqx_stripe_
     return serve_found(call, guard, queue, status);
 }
 
-enum mqx_next_step mqx_get_quick(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
-                                 int *status)
+enum mqx_next_step mqx_get_fast_path(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
+                                     int *status)
 {
     MQX_ASSERT(call->match.bits == 0);
     MQX_ASSERT(!call->browse);
@@ -605,7 +605,7 @@ enum mqx_next_step mqx_get_quick(struct mqx_get_call *call, struct mqx_stripe_gu
     if (MQX_LIKELY(message != NULL && (message->flags & MQX_MSGF_PERSISTENT) == 0 &&
                    message->expiry == 0 && message->length <= call->get->capacity &&
                    message->length <= MQX_LOCKED_COPY_MAX && !may_have_mde(call, message))) {
-        return take_quick(call, guard, queue, status);
+        return take_fast_path(call, guard, queue, status);
     }
     if (message == NULL && call->wait_left_us == 0) {
         mqx_stripe_guard_drop(guard);

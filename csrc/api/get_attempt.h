@@ -133,8 +133,8 @@ void mqx_get_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, ui
  * not expire. MQX_STEP_DONE: the outcome is in *status. MQX_STEP_NOTHING: the queue is empty and
  * the call does not wait. Both with the lock dropped. MQX_STEP_AGAIN: nothing has been touched, the
  * lock is held by *guard, and call->held is to be set for an attempt in the same hold. */
-enum mqx_next_step mqx_get_quick(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
-                                 int *status);
+enum mqx_next_step mqx_get_fast_path(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
+                                     int *status);
 
 /* One attempt. MQX_STEP_NOTHING leaves the lock held only when `keep` is set. A waiter leaves its
  * list under the hold in which it searches, so a put either finds it listed or is seen by the

@@ -182,7 +182,7 @@ static int take_some(struct get_many *many, struct mqx_stripe_guard *guard, bool
 /* ---- after the lock ---- */
 
 /* Claims from the k-th of the group on go back uncounted; the batch ends before them. */
-static int unclaim_from(struct get_many *many, uint32_t k, int why)
+static int undo_claims(struct get_many *many, uint32_t k, int why)
 {
     MQX_ASSERT(k <= many->claimed);
     MQX_ASSERT(many->claimed <= many->batch->count);
@@ -251,12 +251,12 @@ static int complete_claims(struct get_many *many)
     uint32_t copied = 0, logged = 0;
     int status = copy_rest(many, &copied);
     if (status != MQX_OK) {
-        status = unclaim_from(many, copied, status);
+        status = undo_claims(many, copied, status);
     }
     while (logged < many->claimed) {
         const int log = log_gets(many, &logged);
         if (log != MQX_OK) {
-            return unclaim_from(many, logged, log);
+            return undo_claims(many, logged, log);
         }
     }
     many->claimed = 0;

@@ -40,12 +40,12 @@ static void list_as_waiter(struct mqx_get_call *call, struct mqx_stripe_guard *g
 static int leave_list(struct mqx_get_call *call)
 {
     MQX_ASSERT(call->pool != 0);
-    struct mqx_wakes wakes = {.count = 0};
+    struct mqx_wakeups wakes = {.count = 0};
     struct mqx_stripe_guard guard;
     int status = mqx_stripe_guard_take(&call->store->region, call->queue->object, &guard);
     if (status == MQX_OK) {
         if (mqx_wait_list_remove(&guard, call->pool) == MQX_WAIT_WOKEN) {
-            mqx_wait_list_hand_on(&guard, call->queue->object, &wakes);
+            mqx_wait_list_pass_wakeup(&guard, call->queue->object, &wakes);
         }
         mqx_stripe_guard_drop(&guard);
         mqx_wait_list_wake(&call->store->region, &wakes);

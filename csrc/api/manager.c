@@ -242,7 +242,7 @@ static int attach_new(struct mqx_io *io, const char *path, const struct mqe_sett
     set_id_prefix(store->region.header, store->name);
     mqx_process_slot(&store->region, store->region.process)->keeper = settings->keeper;
     mqx_assert_guard(&store->region.header->stopped);
-    if (settings->no_helper == 0) {
+    if (settings->no_maintenance == 0) {
         status = mqx_maintenance_start(store, &manager->maintenance);
     }
     if (status != MQX_OK) {
@@ -274,7 +274,7 @@ static int share_attachment(mqe_manager *manager, const struct mqe_settings *set
                             mqe_manager **out)
 {
     MQX_ASSERT(manager->references > 0);
-    const int status = mqx_attach_may_enter(&manager->store, settings->control != 0, NULL);
+    const int status = mqx_attach_check_quiescing(&manager->store, settings->control != 0, NULL);
     if (status == MQX_OK) {
         manager->references += 1;
         *out = manager;
@@ -299,7 +299,7 @@ static int attach_registered(struct mqx_io *io, const char *path,
     if (*at != NULL && mqx_region_stopped(&(*at)->store.region) != MQX_RUNNING) {
         mqe_manager *stopped = *at; /* its handles keep it until they are closed */
         *at = stopped->next;
-        mqx_attach_drop_life(&stopped->store);
+        mqx_attach_release_life_lock(&stopped->store);
         at = find_registered(device, inode);
     }
     if (*at != NULL) {
@@ -397,7 +397,7 @@ static int stop_and_wait(struct mqx_store *store, uint32_t how)
     mqx_region_stop(&store->region, how);
     for (int waited_ms = 0; waited_ms < END_PATIENCE_MS && anyone && status == MQX_OK;
          waited_ms += END_PAUSE_MS) {
-        status = mqx_attach_others(store, &anyone);
+        status = mqx_attach_has_others(store, &anyone);
         if (anyone) {
             mqx_clock_sleep_us(END_PAUSE_MS * 1000);
         }

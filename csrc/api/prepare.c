@@ -324,49 +324,49 @@ int mqe_prepared_list(mqe_manager *manager, struct mqe_prepared *out, uint32_t c
 
 enum { PAUSE_US = 500, REAP_EVERY = 20 };
 
-static int claim_all(struct mqx_ending *ending)
+static int claim_all(struct mqx_prepared_resolution *resolution)
 {
-    MQX_ASSERT(ending->leader != 0);
-    MQX_ASSERT(ending->count > 0);
+    MQX_ASSERT(resolution->leader != 0);
+    MQX_ASSERT(resolution->count > 0);
     uint32_t dead = 0;
-    int status = mqx_prepared_claim(ending);
+    int status = mqx_prepared_claim(resolution);
     /* until the other resolver is done, or dead */
     for (uint32_t turn = 1; status == MQX_BUSY; turn++) {
         mqx_about_to_block();
         mqx_clock_sleep_us(PAUSE_US);
-        status = turn % REAP_EVERY == 0 ? mqx_reap_unless_busy(ending->store, &dead) : MQX_OK;
-        if (status == MQX_OK && mqx_region_stopped(&ending->store->region) != MQX_RUNNING) {
-            status = mqx_region_stop_reason(&ending->store->region);
+        status = turn % REAP_EVERY == 0 ? mqx_reap_unless_busy(resolution->store, &dead) : MQX_OK;
+        if (status == MQX_OK && mqx_region_stopped(&resolution->store->region) != MQX_RUNNING) {
+            status = mqx_region_stop_reason(&resolution->store->region);
         }
-        status = status == MQX_OK ? mqx_prepared_claim(ending) : status;
+        status = status == MQX_OK ? mqx_prepared_claim(resolution) : status;
     }
     return status;
 }
 
-static int resolve_all(struct mqx_ending *ending)
+static int resolve_all(struct mqx_prepared_resolution *resolution)
 {
-    MQX_ASSERT(ending->members != NULL);
-    MQX_ASSERT(ending->leader != 0);
-    struct mqx_region *region = &ending->store->region;
-    struct mqx_context *leader = mqx_context(region, ending->leader);
-    int status = mqx_prepared_look_up(ending);
+    MQX_ASSERT(resolution->members != NULL);
+    MQX_ASSERT(resolution->leader != 0);
+    struct mqx_region *region = &resolution->store->region;
+    struct mqx_context *leader = mqx_context(region, resolution->leader);
+    int status = mqx_prepared_look_up(resolution);
     if (status != MQX_OK) {
         return status;
     }
     MQX_ASSERT(leader != NULL); /* validated when it was taken from the pool */
     MQX_ASSERT(leader->state == MQX_CTX_IDLE);
-    MQX_ASSERT(leader->leads == MQX_LEADS_NOBODY);
-    mqx_store_release(&leader->leads,
-                      ending->commit ? (uint32_t)MQX_LEADS_COMMIT : (uint32_t)MQX_LEADS_BACKOUT);
-    status = claim_all(ending);
+    MQX_ASSERT(leader->leads == MQX_LEADS_NONE);
+    mqx_store_release(&leader->leads, resolution->commit ? (uint32_t)MQX_LEADS_COMMIT
+                                                         : (uint32_t)MQX_LEADS_BACKOUT);
+    status = claim_all(resolution);
     if (status == MQX_OK) {
-        status = mqx_prepared_end(ending);
+        status = mqx_prepared_resolve(resolution);
     }
     if (leader->state == MQX_CTX_IDLE && mqx_region_stopped(region) == MQX_RUNNING) {
         const int released =
-            status != MQX_OK ? mqx_prepared_release(ending->store, ending->leader) : MQX_OK;
+            status != MQX_OK ? mqx_prepared_release(resolution->store, resolution->leader) : MQX_OK;
         if (released == MQX_OK) {
-            mqx_store_release(&leader->leads, (uint32_t)MQX_LEADS_NOBODY);
+            mqx_store_release(&leader->leads, (uint32_t)MQX_LEADS_NONE);
         }
     }
     return status;
@@ -390,21 +390,21 @@ static int resolve_units(mqe_manager *manager, const struct ps_xid *xids, uint32
                          bool commit, uint64_t *out_discarded)
 {
     MQX_ASSERT(count > 0 && count <= MQE_PREPARED_MAX);
-    struct mqx_ending ending = {
+    struct mqx_prepared_resolution resolution = {
         .store = &manager->store, .commit = commit, .xids = xids, .count = count};
-    int status = mqx_pool_take(manager, true, &ending.leader);
+    int status = mqx_pool_take(manager, true, &resolution.leader);
     if (status != MQX_OK) {
         return status;
     }
-    ending.members = calloc(count, sizeof *ending.members);
-    ending.unit_ids = calloc(count, sizeof *ending.unit_ids);
-    status = ending.members != NULL && ending.unit_ids != NULL
-                 ? resolve_all(&ending)
+    resolution.members = calloc(count, sizeof *resolution.members);
+    resolution.unit_ids = calloc(count, sizeof *resolution.unit_ids);
+    status = resolution.members != NULL && resolution.unit_ids != NULL
+                 ? resolve_all(&resolution)
                  : mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory to end %u units", count);
-    free(ending.members);
-    free(ending.unit_ids);
-    mqx_pool_give(manager, ending.leader);
-    *out_discarded = ending.discarded;
+    free(resolution.members);
+    free(resolution.unit_ids);
+    mqx_pool_give(manager, resolution.leader);
+    *out_discarded = resolution.discarded;
     return status;
 }
 

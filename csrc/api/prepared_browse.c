@@ -189,7 +189,7 @@ static int take_some(struct prepared_browse *b)
 
 /* ---- after the hold ---- */
 
-static int read_far(struct prepared_browse *b)
+static int read_from_journal(struct prepared_browse *b)
 {
     MQX_ASSERT(b->far_count <= MQX_LOCKED_STEPS_MAX);
     int status = MQX_OK;
@@ -229,7 +229,7 @@ static int fill(struct prepared_browse *b)
         if (b->far_count != 0 || b->pinned != 0) {
             mqx_about_to_block();
         }
-        const int far = read_far(b);
+        const int far = read_from_journal(b);
         const int near = read_pinned(b);
         status = status != MQX_OK ? status : far != MQX_OK ? far : near;
         if (status == MQX_OK && !b->full && b->batch->count == before) {

@@ -184,7 +184,8 @@ static bool over_budget(const struct mqx_region *region, uint64_t payload)
     return mqx_load_relaxed(&header->global_cells[class_no]) == 0;
 }
 
-int mqx_put_link(struct mqx_put_call *call, struct mqx_stripe_guard *guard, struct mqx_wakes *wakes)
+int mqx_put_link(struct mqx_put_call *call, struct mqx_stripe_guard *guard,
+                 struct mqx_wakeups *wakes)
 {
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     MQX_ASSERT(call->put.context == 0 || call->put.context == call->context);
@@ -225,7 +226,7 @@ int mqx_put_link(struct mqx_put_call *call, struct mqx_stripe_guard *guard, stru
 static int link_message(struct mqx_put_call *call)
 {
     struct mqx_region *region = &call->store->region;
-    struct mqx_wakes wakes;
+    struct mqx_wakeups wakes;
     struct mqx_stripe_guard guard;
     int status = mqx_stripe_guard_take(region, call->put.object, &guard);
     if (MQX_UNLIKELY(status != MQX_OK)) {

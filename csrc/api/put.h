@@ -49,7 +49,7 @@ void mqx_put_choose_storage(struct mqx_put_call *call);
  * committed. Picks waiters when it is available at once. After a failure the lock has been
  * dropped. */
 int mqx_put_link(struct mqx_put_call *call, struct mqx_stripe_guard *guard,
-                 struct mqx_wakes *wakes) MQX_MUST_USE;
+                 struct mqx_wakeups *wakes) MQX_MUST_USE;
 
 /* Appends the records of a linked message; takes a checkpoint first when the journal is full. */
 int mqx_put_append(struct mqx_put_call *call) MQX_MUST_USE;

@@ -209,7 +209,7 @@ static int link_group(struct put_many *many, struct group *group)
 {
     MQX_ASSERT(many->batch->count < many->total);
     struct mqx_put_call *call = &many->call;
-    struct mqx_wakes wakes = {.count = 0};
+    struct mqx_wakeups wakes = {.count = 0};
     uint64_t bytes = 0;
     struct mqx_stripe_guard guard;
     *group = (struct group){.first = many->batch->count};

@@ -90,7 +90,7 @@ static uint32_t multiply(uint32_t a, uint32_t b)
 }
 
 /* x^bits modulo P. */
-static uint32_t power(uint32_t bits)
+static uint32_t power_of_x(uint32_t bits)
 {
     MQX_ASSERT(bits > 0);
     uint32_t result = 1u << 31; /* x^0 */
@@ -108,7 +108,7 @@ static uint32_t power(uint32_t bits)
 static void fill_factors(void)
 {
     for (uint32_t i = 1; i < MQX_ARRAY_COUNT(lane_factor); i++) {
-        lane_factor[i] = power(64 * i - 33);
+        lane_factor[i] = power_of_x(64 * i - 33);
         MQX_ASSERT(lane_factor[i] != 0);
     }
 }
@@ -116,7 +116,7 @@ static void fill_factors(void)
 static void fill_shift(uint32_t table[4][256], uint32_t bytes)
 {
     MQX_ASSERT(bytes % 8 == 0);
-    uint32_t factor = power(8 * bytes);
+    uint32_t factor = power_of_x(8 * bytes);
     for (uint32_t k = 0; k < 4; k++) {
         for (uint32_t bit = 0; bit < 8; bit++) {
             table[k][1u << bit] = multiply(factor, 1u << bit << (8 * k));

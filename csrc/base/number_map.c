@@ -11,7 +11,7 @@
 enum { FIRST_CAPACITY = 64, GROUP = 8 };
 
 /* Neighbouring numbers share a cache line, groups of 8 are scattered. */
-static size_t home_of(const struct mqx_number_map *map, uint64_t number)
+static size_t first_bucket(const struct mqx_number_map *map, uint64_t number)
 {
     const uint64_t group = (number / GROUP) * 0x9e3779b97f4a7c15u;
     MQX_ASSERT(map->capacity >= FIRST_CAPACITY);
@@ -22,7 +22,7 @@ static size_t home_of(const struct mqx_number_map *map, uint64_t number)
 /* Where the number is, or the free entry where it would be. One entry in two is free. */
 static size_t probe(const struct mqx_number_map *map, uint64_t number)
 {
-    size_t at = home_of(map, number);
+    size_t at = first_bucket(map, number);
     MQX_ASSERT(number != 0);
     MQX_ASSERT(map->count < map->capacity); /* so the search ends */
     while (map->numbers[at] != 0 && map->numbers[at] != number) {

@@ -20,8 +20,8 @@ static inline uint32_t digit_of(const struct mqx_sort_item *item, int digit)
 }
 
 /* One stable pass by one byte of the key; false when all have the same byte. */
-static bool pass(const struct mqx_sort_item *from, struct mqx_sort_item *to, size_t count,
-                 int digit)
+static bool sort_by_byte(const struct mqx_sort_item *from, struct mqx_sort_item *to, size_t count,
+                         int digit)
 {
     size_t position[DIGIT_SIZE] = {0};
     MQX_ASSERT(count > 1);
@@ -56,7 +56,7 @@ struct mqx_sort_item *mqx_radix_sort(struct mqx_sort_item *items, struct mqx_sor
         ascending = from[i - 1].minor <= from[i].minor;
     }
     for (int digit = ascending ? MINOR_DIGITS : 0; digit < DIGITS && count > 1; digit++) {
-        if (pass(from, to, count, digit)) {
+        if (sort_by_byte(from, to, count, digit)) {
             struct mqx_sort_item *other = from;
             from = to;
             to = other;

@@ -139,7 +139,7 @@ static int delete_journalled(struct mqx_store *store, uint32_t slot, uint32_t ge
             *out_end_lsn = append.end_lsn;
             return MQX_OK;
         }
-        status = mqx_journal_make_way(store, append.length, status);
+        status = mqx_journal_wait_for_room(store, append.length, status);
         if (status != MQX_OK) {
             return status;
         }
@@ -195,7 +195,7 @@ static int read_deletion(struct mqx_store *store, uint32_t slot, struct deleted 
 }
 
 /* Is that life of the slot still logically deleted, and not freed yet? */
-static bool is_still(const struct mqx_object *object, const struct deleted *deleted)
+static bool is_still_deleted(const struct mqx_object *object, const struct deleted *deleted)
 {
     MQX_ASSERT(deleted->is_deleted);
     return object->generation == deleted->generation &&
@@ -240,7 +240,7 @@ static int is_unused(struct mqx_region *region, const struct deleted *deleted, b
     }
     status = mqx_lock_take(region, slots);
     if (status == MQX_OK) {
-        *out = is_still(object, deleted) && handles_of(object) == 0 &&
+        *out = is_still_deleted(object, deleted) && handles_of(object) == 0 &&
                mqx_load_relaxed(&object->changer) == 0;
         mqx_lock_drop(region, slots);
     }
@@ -274,7 +274,7 @@ static int free_slot(struct mqx_region *region, const struct deleted *deleted)
     }
     status = mqx_stripe_guard_take(region, deleted->slot, &guard);
     if (status == MQX_OK) {
-        if (is_still(object, deleted)) {
+        if (is_still_deleted(object, deleted)) {
             status = mqx_catalog_give_slot(region, deleted->slot);
         }
         mqx_stripe_guard_drop(&guard);

@@ -561,7 +561,7 @@ int mqx_flush_mark(struct mqx_store *store)
 
 /* Three kinds of refusal, three remedies: the ring is full (write it out), no spare is ready for
  * a put (make one within the limit), the segment is closed (flush it, then roll). */
-int mqx_journal_make_way(struct mqx_store *store, uint32_t length, int need)
+int mqx_journal_wait_for_room(struct mqx_store *store, uint32_t length, int need)
 {
     MQX_ASSERT(need != MQX_OK);
     MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->ring_lock));
@@ -580,7 +580,7 @@ int mqx_journal_make_way(struct mqx_store *store, uint32_t length, int need)
 }
 
 /* Every attempt lost its room to another append. */
-static MQX_COLD int append_starved(void)
+static MQX_COLD int fail_starved(void)
 {
     return mqx_fail(MQRC_RESOURCE_PROBLEM, "no room in the journal in %d attempts",
                     APPEND_ATTEMPTS);
@@ -597,12 +597,12 @@ int mqx_journal_append(struct mqx_store *store, struct mqx_append *append)
         if (MQX_LIKELY(status == MQX_OK)) {
             return MQX_OK;
         }
-        status = mqx_journal_make_way(store, append->length, status);
+        status = mqx_journal_wait_for_room(store, append->length, status);
         if (status != MQX_OK) {
             return status;
         }
     }
-    return append_starved();
+    return fail_starved();
 }
 
 /* As mqx_journal_append(); records that were entered by an attempt are not repeated by the next.
@@ -616,10 +616,10 @@ int mqx_journal_append_run(struct mqx_store *store, struct mqx_run *run)
         if (MQX_LIKELY(status == MQX_OK)) {
             return MQX_OK;
         }
-        status = mqx_journal_make_way(store, run->length[run->done], status);
+        status = mqx_journal_wait_for_room(store, run->length[run->done], status);
         if (status != MQX_OK) {
             return status;
         }
     }
-    return append_starved();
+    return fail_starved();
 }

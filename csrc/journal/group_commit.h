@@ -50,7 +50,7 @@ int mqx_flush_room(struct mqx_store *store) MQX_MUST_USE;
 
 /* Waits for what an append of `length` bytes that was refused with `need` lacks: room in the ring,
  * or in a segment. 0: try the append again. No lock held. Any other refusal comes back. */
-int mqx_journal_make_way(struct mqx_store *store, uint32_t length, int need) MQX_MUST_USE;
+int mqx_journal_wait_for_room(struct mqx_store *store, uint32_t length, int need) MQX_MUST_USE;
 
 /* Writes a mark page when the newest batch is not yet covered by one. Called after 100 ms of
  * idleness, at checkpoints and at the orderly end. */

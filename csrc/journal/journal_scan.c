@@ -416,7 +416,8 @@ uint64_t mqe_journal_scan_skip(struct mqe_journal_scan *scan)
 
 /* Two passes: the chain of headers gives times and end; then every sector behind it is looked at,
  * because a durable mark counts wherever its header lies (FORMAT.md 9.5). */
-void mqe_journal_scan_look(const struct mqe_journal_scan *scan, struct mqe_journal_scan_span *out)
+void mqe_journal_scan_read_span(const struct mqe_journal_scan *scan,
+                                struct mqe_journal_scan_span *out)
 {
     struct psj_batch batch;
     uint64_t offset = MQX_PAGE_SIZE;

@@ -442,8 +442,8 @@ static uint32_t count_fitting(struct mqx_store *store, const struct mqx_segment 
 }
 
 /* The stores that enter one record of a run at `lsn`; its crc field goes to *out_crc. */
-static int enter_of_run(struct mqx_region *region, const struct mqx_run *run, uint32_t i,
-                        const struct psj_record *record, uint64_t lsn, uint32_t *out_crc)
+static int enter_run_record(struct mqx_region *region, const struct mqx_run *run, uint32_t i,
+                            const struct psj_record *record, uint64_t lsn, uint32_t *out_crc)
 {
     struct mqx_journal *journal = region->journal;
     struct mqx_message *message = mqx_message(region, run->message[i]);
@@ -485,7 +485,7 @@ static int enter_run(struct mqx_store *store, struct mqx_run *run, uint32_t coun
     }
     for (uint32_t i = 0; i < count && status == MQX_OK; i++) {
         const struct psj_record *record = (const void *)(records + at);
-        status = enter_of_run(region, run, run->done + i, record, first + at, &crcs[i]);
+        status = enter_run_record(region, run, run->done + i, record, first + at, &crcs[i]);
         at += run->length[run->done + i];
     }
     if (status != MQX_OK) {

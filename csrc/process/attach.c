@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-uint64_t mqx_attach_patience_us = 30000000;
+uint64_t mqx_attach_timeout_us = 30000000;
 
 struct attaching { /* an attach under way */
     struct mqx_store *store;
@@ -228,7 +228,7 @@ static int take_slot(struct attaching *a)
 
 /* ---- the first process: restart ---- */
 
-static int recover(struct attaching *a, const struct mqx_orphan_region_region *orphan)
+static int recover(struct attaching *a, const struct mqx_orphan_region *orphan)
 {
     MQX_ASSERT(a->store->region.process != 0);
     MQX_ASSERT(a->store->region.header->ready == 0);
@@ -259,7 +259,7 @@ static int restart(struct attaching *a, const struct mqx_lock_record *record, bo
     MQX_ASSERT(!a->created);
     MQX_ASSERT(a->store->region.base == NULL);
     struct mqx_store *store = a->store;
-    struct mqx_orphan_region_region orphan = {.read = false};
+    struct mqx_orphan_region orphan = {.read = false};
     if (recorded && mqx_record_matches(record, &a->location)) {
         mqx_orphan_region_read(store->io, store->region_dir, record->region, record->incarnation,
                                store->qm_id, &orphan);
@@ -297,7 +297,7 @@ static int refuse_stopped(const struct mqx_store *store, const char *holders)
                     store->name, ended ? "been ended" : "stopped", holders);
 }
 
-int mqx_attach_may_enter(const struct mqx_store *store, bool control, const char *holders)
+int mqx_attach_check_quiescing(const struct mqx_store *store, bool control, const char *holders)
 {
     MQX_ASSERT(store->region.base != NULL);
     char own[16];
@@ -333,7 +333,7 @@ static int join(struct attaching *a, const struct mqx_lock_record *record, bool 
         mqx_region_stopped(&store->region) != MQX_RUNNING) {
         return refuse_stopped(store, holders);
     }
-    status = mqx_attach_may_enter(store, store->control, holders);
+    status = mqx_attach_check_quiescing(store, store->control, holders);
     if (status == MQX_OK) {
         status = take_slot(a);
     }
@@ -352,7 +352,7 @@ static int attach_locked(struct attaching *a)
     bool recorded = false, anyone = false;
     int status = mqx_lock_record_read(a->store->io, a->store->lock_fd, &record, &recorded);
     if (status == MQX_OK) {
-        status = mqx_life_lock_anyone(a->file, 0, &anyone);
+        status = mqx_life_lock_is_any_held(a->file, 0, &anyone);
     }
     if (status != MQX_OK) {
         return status;
@@ -395,7 +395,7 @@ static bool must_keep_region(const struct attaching *a)
 static int attach_under_lock(struct attaching *a)
 {
     MQX_ASSERT(a->file != NULL);
-    int status = mqx_life_lock_enter(a->file, mqx_attach_patience_us);
+    int status = mqx_life_lock_enter(a->file, mqx_attach_timeout_us);
     if (status != MQX_OK) {
         return status;
     }
@@ -561,7 +561,7 @@ static int leave_region(struct mqx_store *store, struct mqx_life_lock *file, boo
     mqx_store_release(&mqx_process_slot(region, region->process)->leaving, 1u);
     int status = mqx_reap_process(store, region->process);
     if (status == MQX_OK && entered) {
-        status = mqx_life_lock_anyone(file, region->process, &anyone);
+        status = mqx_life_lock_is_any_held(file, region->process, &anyone);
     }
     if (status == MQX_OK && !anyone) {
         status = orderly_end(store, mode, out_np_discarded);
@@ -585,7 +585,7 @@ int mqx_detach(struct mqx_store *store, int mode, uint64_t *out_np_discarded)
     struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
     MQX_ASSERT(file != NULL);
     const bool running = mqx_region_stopped(&store->region) == MQX_RUNNING;
-    const int entered = running ? mqx_life_lock_enter(file, mqx_attach_patience_us) : MQX_BUSY;
+    const int entered = running ? mqx_life_lock_enter(file, mqx_attach_timeout_us) : MQX_BUSY;
     if (running) {
         status = leave_region(store, file, entered == MQX_OK, mode, &last, out_np_discarded);
         if (status == MQX_OK && entered != MQX_OK) {
@@ -603,7 +603,7 @@ int mqx_detach(struct mqx_store *store, int mode, uint64_t *out_np_discarded)
     return status;
 }
 
-void mqx_attach_drop_life(struct mqx_store *store)
+void mqx_attach_release_life_lock(struct mqx_store *store)
 {
     MQX_ASSERT(store->region.process != 0);
     struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
@@ -612,12 +612,12 @@ void mqx_attach_drop_life(struct mqx_store *store)
     }
 }
 
-int mqx_attach_others(struct mqx_store *store, bool *anyone)
+int mqx_attach_has_others(struct mqx_store *store, bool *anyone)
 {
     struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
     MQX_ASSERT(file != NULL);
     MQX_ASSERT(store->region.process != 0);
-    return mqx_life_lock_anyone(file, store->region.process, anyone);
+    return mqx_life_lock_is_any_held(file, store->region.process, anyone);
 }
 
 void mqx_attach_forget(struct mqx_store *store)

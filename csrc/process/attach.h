@@ -58,7 +58,7 @@ struct mqx_attach_report {
 };
 
 /* How long an attach or detach waits for the attach lock, us; tests shorten it. */
-extern uint64_t mqx_attach_patience_us;
+extern uint64_t mqx_attach_timeout_us;
 
 /* `store` is filled; its io, plan, name, control, keep_mapping and qm_id have been set by the
  * caller (from qm.toml). region_path NULL means MQX_REGION_DIRECTORY. 2009 2012 2025 2035 2059 2071
@@ -68,8 +68,8 @@ int mqx_attach(struct mqx_store *store, const char *path, const char *region_pat
 
 /* 2161 when the region's queue manager is quiescing and takes no more connections, but those of
  * `control`; `holders`: pids that it waits for, NULL: this process. */
-int mqx_attach_may_enter(const struct mqx_store *store, bool control, const char *holders)
-    MQX_MUST_USE;
+int mqx_attach_check_quiescing(const struct mqx_store *store, bool control,
+                               const char *holders) MQX_MUST_USE;
 
 /* Leaves. `mode` is MQX_CHECKPOINT_CLEAN or ..._NO_IMAGE for the case that it is the last one; a
  * region that was stopped is left without a checkpoint. The maintenance thread has been stopped,
@@ -80,10 +80,10 @@ int mqx_detach(struct mqx_store *store, int mode, uint64_t *out_np_discarded);
 
 /* Releases this process' life lock only (rule 13: stopped region, the last call has left the
  * core). */
-void mqx_attach_drop_life(struct mqx_store *store);
+void mqx_attach_release_life_lock(struct mqx_store *store);
 
 /* Does any other process have its life lock? 2101 2195 */
-int mqx_attach_others(struct mqx_store *store, bool *anyone) MQX_MUST_USE;
+int mqx_attach_has_others(struct mqx_store *store, bool *anyone) MQX_MUST_USE;
 
 /* In a forked child: forgets the store without touching locks, region or files (rule 32). Tests
  * call it, too, for a simulated process that has been killed. */

@@ -29,7 +29,7 @@ enum {
 
 static struct mqx_local_lock threads_lock;
 
-static void clean(char *text, char blank)
+static void replace_control_characters(char *text, char blank)
 {
     MQX_ASSERT(text != NULL);
     for (char *c = text; *c != '\0'; c++) {
@@ -53,7 +53,7 @@ static size_t write_head(char *line, size_t size, uint64_t now_us, int amq, char
         memset(&utc, 0, sizeof utc);
     }
     (void)snprintf(program, sizeof program, "%s", mqx_program_name());
-    clean(program, '_');
+    replace_control_characters(program, '_');
     const int n = snprintf(line, size, "%04d-%02d-%02dT%02d:%02d:%02d.%06uZ %d %s AMQ%04d%c ",
                            utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
                            utc.tm_min, utc.tm_sec, (unsigned)(now_us % 1000000), (int)getpid(),
@@ -153,7 +153,7 @@ void mqx_log(struct mqx_store *store, int amq, char severity, const char *format
     const int n = vsnprintf(line + head, sizeof line - 1 - head, format, args);
     va_end(args);
     if (n >= 0) {
-        clean(line + head, ' ');
+        replace_control_characters(line + head, ' ');
         const size_t length = strlen(line);
         line[length] = '\n'; /* the array has one byte more than what was printed into */
         const struct turn turn = take_turn(store);

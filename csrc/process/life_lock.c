@@ -20,7 +20,7 @@ enum {
     DISAGREEMENT_US = 1000000,
 };
 
-struct disagreement { /* about a slot: see mqx_life_lock_disagrees() */
+struct disagreement { /* about a slot: see mqx_life_lock_is_missing() */
     uint64_t start_time;
     uint64_t since_us;
     bool reported;
@@ -338,7 +338,7 @@ void mqx_life_lock_release(struct mqx_life_lock *file, uint32_t slot, const void
     }
 }
 
-bool mqx_life_lock_mine(struct mqx_life_lock *file, uint32_t slot)
+bool mqx_life_lock_is_own(struct mqx_life_lock *file, uint32_t slot)
 {
     MQX_ASSERT(slot < MQX_PROCESS_MAX);
     take_guard();
@@ -350,7 +350,7 @@ bool mqx_life_lock_mine(struct mqx_life_lock *file, uint32_t slot)
 int mqx_life_lock_holder(struct mqx_life_lock *file, uint32_t slot, int32_t *out_pid)
 {
     MQX_ASSERT(slot < MQX_PROCESS_MAX);
-    if (mqx_life_lock_mine(file, slot)) {
+    if (mqx_life_lock_is_own(file, slot)) {
         *out_pid = (int32_t)getpid();
         return MQX_OK;
     }
@@ -359,7 +359,7 @@ int mqx_life_lock_holder(struct mqx_life_lock *file, uint32_t slot, int32_t *out
     return err == 0 ? MQX_OK : mqx_io_reason(err, "asking for a life lock");
 }
 
-int mqx_life_lock_anyone(struct mqx_life_lock *file, uint32_t except, bool *out)
+int mqx_life_lock_is_any_held(struct mqx_life_lock *file, uint32_t except, bool *out)
 {
     MQX_ASSERT(except < MQX_PROCESS_MAX);
     int32_t pid = 0;
@@ -431,7 +431,7 @@ void mqx_life_lock_holders(struct mqx_life_lock *file, char *text, size_t size)
     }
 }
 
-bool mqx_life_lock_disagrees(struct mqx_life_lock *file, uint32_t slot, uint64_t start_time)
+bool mqx_life_lock_is_missing(struct mqx_life_lock *file, uint32_t slot, uint64_t start_time)
 {
     MQX_ASSERT(slot < MQX_PROCESS_MAX);
     MQX_ASSERT(start_time != 0);

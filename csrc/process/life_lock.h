@@ -24,7 +24,7 @@
  *
  * Threads: every function may be called from any thread.
  * Locks: no lock of the region may be held, except that mqx_life_lock_holder() and
- * mqx_life_lock_mine() may be called under the maintenance lock.
+ * mqx_life_lock_is_own() may be called under the maintenance lock.
  */
 #ifndef PENSTOCK_LIFE_LOCK_H
 #define PENSTOCK_LIFE_LOCK_H
@@ -66,17 +66,17 @@ int mqx_life_lock_claim(struct mqx_life_lock *file, uint32_t slot, const void *o
 /* Drops it if it is held for that owner. */
 void mqx_life_lock_release(struct mqx_life_lock *file, uint32_t slot, const void *owner);
 /* Does this process hold the life lock? */
-bool mqx_life_lock_mine(struct mqx_life_lock *file, uint32_t slot);
+bool mqx_life_lock_is_own(struct mqx_life_lock *file, uint32_t slot);
 /* The pid of its holder, also when that is this process; -1 when it is not visible from this PID
  * namespace; 0 when the lock is free. */
 int mqx_life_lock_holder(struct mqx_life_lock *file, uint32_t slot, int32_t *out_pid) MQX_MUST_USE;
 /* Is there a life lock besides the one of `except` (a slot of this process, 0: no exception)? */
-int mqx_life_lock_anyone(struct mqx_life_lock *file, uint32_t except, bool *out) MQX_MUST_USE;
+int mqx_life_lock_is_any_held(struct mqx_life_lock *file, uint32_t except, bool *out) MQX_MUST_USE;
 /* "4711, 4712 and 3 more": the holders of life locks; "nobody". */
 void mqx_life_lock_holders(struct mqx_life_lock *file, char *text, size_t size);
 
 /* Notes that the life lock of a slot is free while the kernel's process table has the process with
  * that start time. True, once for each such process, when that has been so for a second. */
-bool mqx_life_lock_disagrees(struct mqx_life_lock *file, uint32_t slot, uint64_t start_time);
+bool mqx_life_lock_is_missing(struct mqx_life_lock *file, uint32_t slot, uint64_t start_time);
 
 #endif

@@ -71,7 +71,7 @@ bool mqx_process_alive(struct mqx_store *store, uint32_t slot)
     const bool here = process->pid_namespace == store->region.header->pid_namespace && pid > 0;
     const bool in_table = here && process->start_time != 0 &&
                           mqx_process_start_time(pid) == process->start_time;
-    if (holder == 0 && in_table && mqx_life_lock_disagrees(file, slot, process->start_time)) {
+    if (holder == 0 && in_table && mqx_life_lock_is_missing(file, slot, process->start_time)) {
         mqx_log(store, MQX_AMQ_LIVENESS_ODD, 'W',
                 "process %d in slot %u lives, but its life lock is free: has it closed the file "
                 "lock?", pid, slot);

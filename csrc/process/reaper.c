@@ -58,7 +58,7 @@ static int leave_wait_list(struct mqx_region *region, uint32_t slot)
     const struct mqx_context *context = mqx_context(region, slot);
     MQX_ASSERT(context != NULL); /* mqx_reap_context() has validated the slot */
     const uint32_t object = context->wait_object;
-    struct mqx_wakes wakes = {.count = 0};
+    struct mqx_wakeups wakes = {.count = 0};
     struct mqx_stripe_guard guard;
     if (context->wait_state == MQX_WAIT_NONE || mqx_object(region, object) == NULL) {
         return MQX_OK;
@@ -68,7 +68,7 @@ static int leave_wait_list(struct mqx_region *region, uint32_t slot)
         return status;
     }
     if (mqx_wait_list_remove(&guard, slot) == MQX_WAIT_WOKEN) {
-        mqx_wait_list_hand_on(&guard, object, &wakes);
+        mqx_wait_list_pass_wakeup(&guard, object, &wakes);
     }
     mqx_stripe_guard_drop(&guard);
     mqx_wait_list_wake(region, &wakes);
@@ -89,7 +89,7 @@ static int end_unit(struct mqx_store *store, uint32_t slot)
 {
     const struct mqx_context *context = mqx_context(&store->region, slot);
     MQX_ASSERT(context != NULL);
-    if (context->leads != MQX_LEADS_NOBODY) {
+    if (context->leads != MQX_LEADS_NONE) {
         return mqx_prepared_reap(store, slot);
     }
     switch (context->state) {
@@ -172,7 +172,7 @@ static void wake_picked(struct mqx_region *region)
         const struct mqx_context *context = mqx_context(region, slot);
         if (context != NULL && (mqx_load_relaxed(&context->wait_state) == MQX_WAIT_WOKEN ||
                                 mqx_load_relaxed(&context->wait_state) == MQX_WAIT_CANCELLED)) {
-            struct mqx_wakes one = {.count = 1, .context = {slot}};
+            struct mqx_wakeups one = {.count = 1, .context = {slot}};
             mqx_wait_list_wake(region, &one);
         }
     }

@@ -236,7 +236,8 @@ int mqx_region_file_remove_strays(struct mqx_store *store, const struct mqx_loca
         return mqx_io_reason(err, "listing the directory of shared regions");
     }
     for (uint32_t i = 0; i < strays.count; i++) {
-        const int32_t pid = mqx_orphan_region_living(store->io, store->region_dir, strays.name[i]);
+        const int32_t pid =
+            mqx_orphan_region_live_pid(store->io, store->region_dir, strays.name[i]);
         if (pid != 0) {
             return mqx_fail(MQRC_ENVIRONMENT_ERROR,
                             "process %d is attached to %s, but the file lock does not know of it: "

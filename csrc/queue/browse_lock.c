@@ -68,7 +68,7 @@ void mqx_browse_lock_end(struct mqx_stripe_guard *guard, struct mqx_object *queu
         damaged_lock(guard->region, handle_slot);
         return;
     }
-    mqx_queue_show(guard, queue, slot, 0);
+    mqx_queue_make_available(guard, queue, slot, 0);
     mqx_guard_store32(guard, &handle->browse_lock, 0);
     mqx_stripe_guard_commit(guard);
 }
@@ -76,7 +76,7 @@ void mqx_browse_lock_end(struct mqx_stripe_guard *guard, struct mqx_object *queu
 bool mqx_handle_unlock(struct mqx_region *region, uint32_t handle_slot)
 {
     struct mqx_handle *handle = mqx_handle(region, handle_slot);
-    struct mqx_wakes wakes = {.count = 0};
+    struct mqx_wakeups wakes = {.count = 0};
     struct mqx_stripe_guard guard;
     MQX_ASSERT(handle_slot != 0);
     if (handle == NULL || mqx_load_relaxed(&handle->browse_lock) == 0) {
@@ -90,7 +90,7 @@ bool mqx_handle_unlock(struct mqx_region *region, uint32_t handle_slot)
     const uint32_t slot = handle->browse_lock;
     const bool locked = is_locked_by(mqx_message(region, slot), handle, handle_slot);
     if (locked) {
-        mqx_queue_show(&guard, mqx_object(region, object), slot, 0);
+        mqx_queue_make_available(&guard, mqx_object(region, object), slot, 0);
     }
     mqx_guard_store32(&guard, &handle->browse_lock, 0);
     mqx_stripe_guard_commit(&guard);

@@ -46,7 +46,7 @@ static inline uint32_t reversed(uint32_t x)
     return (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
 }
 
-static inline uint32_t log_of(uint32_t x)
+static inline uint32_t log2_of(uint32_t x)
 {
     MQX_ASSERT(x != 0);
     return 31u - (uint32_t)__builtin_clz(x);
@@ -56,7 +56,7 @@ static inline uint32_t log_of(uint32_t x)
 static inline uint32_t bucket_of(uint64_t order, uint32_t bucket_count)
 {
     MQX_ASSERT(bucket_count != 0);
-    const uint32_t whole = 1u << log_of(bucket_count);
+    const uint32_t whole = 1u << log2_of(bucket_count);
     const uint32_t number = reversed((uint32_t)(order >> 32));
     const uint32_t bucket = number & (2 * whole - 1);
     MQX_ASSERT(whole <= bucket_count);
@@ -108,7 +108,7 @@ static uint32_t *bucket_at(const struct mqx_region *region, const struct mqx_id_
         within = far % MQX_ID_INDEX_BLOCK_BUCKETS;
         cell = entry == NULL ? 0 : *entry;
     } else if (bucket >= MQX_ID_INDEX_BUCKETS) {
-        const uint32_t log = log_of(bucket);
+        const uint32_t log = log2_of(bucket);
         count = 1u << log;
         within = bucket - count;
         cell = head->segment[log - BITS_OF_FIRST + 1];
@@ -185,8 +185,8 @@ struct spot { /* where the leader of a key is in its chain, or would be */
     bool found;       /* `here` is the key's leader */
 };
 
-static bool find_spot(const struct index *index, uint64_t tag, uint32_t placement,
-                      struct spot *out)
+static bool find_chain_position(const struct index *index, uint64_t tag, uint32_t placement,
+                                struct spot *out)
 {
     const uint64_t order = order_of(tag, placement), limit = limit_of(index->region);
     MQX_ASSERT(tag != 0);
@@ -216,7 +216,7 @@ static bool find_spot(const struct index *index, uint64_t tag, uint32_t placemen
 static void split(struct mqx_stripe_guard *guard, const struct index *index)
 {
     struct mqx_id_index *head = index->head;
-    const uint32_t fresh = head->bucket_count, log = log_of(fresh);
+    const uint32_t fresh = head->bucket_count, log = log2_of(fresh);
     MQX_ASSERT(fresh < head->capacity);
     const uint64_t bit = 1ull << (63 - log), limit = limit_of(index->region);
     uint32_t *to = bucket_at(index->region, head, fresh);
@@ -354,7 +354,7 @@ static bool link_one(struct mqx_stripe_guard *guard, const struct index *index, 
     if (is_linked(index, message) || message->tag[k] == 0) {
         return true;
     }
-    if (!find_spot(index, message->tag[k], message->placement, &spot)) {
+    if (!find_chain_position(index, message->tag[k], message->placement, &spot)) {
         return false;
     }
     if (spot.found) {
@@ -401,7 +401,7 @@ static bool unlink_leader(struct mqx_stripe_guard *guard, const struct index *in
     struct mqx_message *tail = mqx_message(index->region, message->key[k].prev);
     struct spot spot;
     MQX_ASSERT(message->key[k].chain != MQX_NOT_LEADER);
-    if (!find_spot(index, message->tag[k], message->placement, &spot)) {
+    if (!find_chain_position(index, message->tag[k], message->placement, &spot)) {
         return false;
     }
     if (spot.here != slot || next == NULL || tail == NULL) {
@@ -495,7 +495,7 @@ static int add_block(struct mqx_stripe_guard *guard, const struct index *index)
     uint32_t *entry =
         far ? directory_entry(index->region, head,
                               (capacity - MQX_ID_INDEX_FAR) / MQX_ID_INDEX_BLOCK_BUCKETS)
-            : &head->segment[log_of(capacity) - BITS_OF_FIRST + 1];
+            : &head->segment[log2_of(capacity) - BITS_OF_FIRST + 1];
     if (entry == NULL) {
         return mqx_region_damage(guard->region, "the directory of an id index", head->directory);
     }
@@ -540,7 +540,7 @@ static uint32_t first_below(const struct index *index, uint64_t tag, uint32_t en
         if ((index->queue->available_mask >> p & 1) == 0) {
             continue;
         }
-        if (!find_spot(index, tag, p, &spot)) {
+        if (!find_chain_position(index, tag, p, &spot)) {
             return 0;
         }
         if (spot.found) {
@@ -707,7 +707,7 @@ static bool drop_block(struct mqx_stripe_guard *guard, struct mqx_object *queue,
         give_block(guard, entry == NULL ? 0 : *entry, MQX_ID_INDEX_BLOCK_BUCKETS * word);
         mqx_guard_store32(guard, &head->capacity, fewer);
     } else if (capacity > MQX_ID_INDEX_BUCKETS) {
-        const uint32_t log = log_of(capacity - 1);
+        const uint32_t log = log2_of(capacity - 1);
         give_block(guard, head->segment[log - BITS_OF_FIRST + 1], (1u << log) * word);
         mqx_guard_store32(guard, &head->capacity, 1u << log);
     } else {
@@ -808,8 +808,8 @@ static int check_bucket(const struct index *index, uint32_t object, uint32_t buc
         if (bucket_of(order, index->head->bucket_count) != bucket || order < last) {
             return unsound(index, "a leader in the wrong bucket or order", slot);
         }
-        if (!find_spot(index, message->tag[index->k], message->placement, &spot) || !spot.found ||
-            spot.here != slot) {
+        if (!find_chain_position(index, message->tag[index->k], message->placement, &spot) ||
+            !spot.found || spot.here != slot) {
             return unsound(index, "a key with two leaders", slot);
         }
         tally->leaders += 1;

@@ -268,8 +268,8 @@ static MQX_COLD int grow(struct mqx_stripe_guard *guard, struct mqx_level *level
 
 /* Makes the position lead to `slot`. *out_top: the level, without available messages before, has
  * one now. */
-static inline int place(struct mqx_stripe_guard *guard, struct mqx_level *level, uint64_t position,
-                        uint32_t slot, bool available, bool *out_top)
+static inline int set_position(struct mqx_stripe_guard *guard, struct mqx_level *level,
+                               uint64_t position, uint32_t slot, bool available, bool *out_top)
 {
     struct path path;
     uint32_t below = slot;
@@ -327,7 +327,7 @@ int mqx_priority_index_insert(struct mqx_stripe_guard *guard, struct mqx_object 
     } else {
         const uint32_t mask = queue->available_mask;
         bool top = false;
-        int status = place(guard, level, position, slot, available, &top);
+        int status = set_position(guard, level, position, slot, available, &top);
         if (MQX_UNLIKELY(status != MQX_OK)) {
             return status;
         }
@@ -354,8 +354,8 @@ static inline struct mqx_level *locate(const struct mqx_region *region, struct m
     return &queue->level[message->placement];
 }
 
-void mqx_priority_index_show(struct mqx_stripe_guard *guard, struct mqx_object *queue,
-                             uint32_t slot, bool available)
+void mqx_priority_index_set_available(struct mqx_stripe_guard *guard, struct mqx_object *queue,
+                                      uint32_t slot, bool available)
 {
     const struct mqx_message *message = mqx_message(guard->region, slot);
     struct path path;
@@ -532,7 +532,7 @@ uint32_t mqx_priority_index_first(const struct mqx_region *region, const struct 
 enum direction { UP, DOWN };
 
 /* The word's bits from `digit` on (UP) or up to it (DOWN); `beyond` leaves out the digit itself. */
-static inline uint64_t rest_of(uint64_t word, uint32_t digit, enum direction way, bool beyond)
+static inline uint64_t bits_from(uint64_t word, uint32_t digit, enum direction way, bool beyond)
 {
     MQX_ASSERT(digit < MQX_RADIX_FANOUT);
     const uint64_t bit = 1ull << digit;
@@ -577,16 +577,16 @@ static uint32_t seek(const struct mqx_region *region, const struct mqx_level *le
             break;
         }
         node[height - 1] = here;
-        uint64_t rest = rest_of(available ? here->available : here->present,
-                                digit_of(*position, height), way, false);
+        uint64_t rest = bits_from(available ? here->available : here->present,
+                                  digit_of(*position, height), way, false);
         while (rest == 0) {
             if (height == top) {
                 return 0;
             }
             height += 1;
             here = node[height - 1];
-            rest = rest_of(available ? here->available : here->present,
-                           digit_of(*position, height), way, true);
+            rest = bits_from(available ? here->available : here->present,
+                             digit_of(*position, height), way, true);
         }
         item = here->child[choose(rest, way, height, position)];
         if (height == 1) {
@@ -644,8 +644,8 @@ uint32_t mqx_priority_index_next(const struct mqx_region *region, const struct m
     return 0;
 }
 
-void mqx_priority_index_go_behind(const struct mqx_region *region, const struct mqx_object *queue,
-                                  uint32_t placement, uint64_t number, struct mqx_cursor *cursor)
+void mqx_priority_index_seek_after(const struct mqx_region *region, const struct mqx_object *queue,
+                                   uint32_t placement, uint64_t number, struct mqx_cursor *cursor)
 {
     MQX_ASSERT(placement <= MQX_MAX_PRIORITY);
     const struct mqx_level *level = &queue->level[placement];

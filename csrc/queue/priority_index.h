@@ -80,8 +80,8 @@ int mqx_priority_index_insert(struct mqx_stripe_guard *guard, struct mqx_object 
 
 /* Shows or hides a message at its position; nothing when it is so already. The caller changes its
  * state. */
-void mqx_priority_index_show(struct mqx_stripe_guard *guard, struct mqx_object *queue,
-                             uint32_t slot, bool available);
+void mqx_priority_index_set_available(struct mqx_stripe_guard *guard, struct mqx_object *queue,
+                                      uint32_t slot, bool available);
 
 /* Takes the message out for good. */
 void mqx_priority_index_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue,
@@ -98,8 +98,8 @@ uint32_t mqx_priority_index_next(const struct mqx_region *region, const struct m
 /* Moves the cursor so that mqx_priority_index_next() finds the first message of that placement
  * whose message number is greater, then those of lower placements. Numbers of a level rise with
  * positions. */
-void mqx_priority_index_go_behind(const struct mqx_region *region, const struct mqx_object *queue,
-                                  uint32_t placement, uint64_t number, struct mqx_cursor *cursor);
+void mqx_priority_index_seek_after(const struct mqx_region *region, const struct mqx_object *queue,
+                                   uint32_t placement, uint64_t number, struct mqx_cursor *cursor);
 
 /* A message of the level that has about `index` of those present before it, estimated as if they
  * were spread evenly over the positions: its slot, 0 when there is none from there on. */

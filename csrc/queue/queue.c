@@ -337,8 +337,8 @@ static void count_out(struct mqx_stripe_guard *guard, struct mqx_object *queue, 
     }
 }
 
-void mqx_queue_show(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot,
-                    uint32_t count)
+void mqx_queue_make_available(struct mqx_stripe_guard *guard, struct mqx_object *queue,
+                              uint32_t slot, uint32_t count)
 {
     struct mqx_message *message = mqx_message(guard->region, slot);
     MQX_ASSERT(queue != NULL);
@@ -355,7 +355,7 @@ void mqx_queue_show(struct mqx_stripe_guard *guard, struct mqx_object *queue, ui
     if (count != 0) {
         mqx_guard_store32(guard, &message->backout_count, message->backout_count + count);
     }
-    mqx_priority_index_show(guard, queue, slot, true);
+    mqx_priority_index_set_available(guard, queue, slot, true);
     mqx_id_index_link(guard, queue, slot);
 }
 
@@ -370,7 +370,7 @@ void mqx_queue_claim(struct mqx_stripe_guard *guard, struct mqx_object *queue, u
         return;
     }
     mqx_id_index_unlink(guard, queue, slot);
-    mqx_priority_index_show(guard, queue, slot, false);
+    mqx_priority_index_set_available(guard, queue, slot, false);
     mqx_guard_store8(guard, &message->state, (uint8_t)state);
     mqx_guard_store32(guard, &message->unit, owner);
     if (state == MQX_MSG_GOT) {
@@ -383,14 +383,14 @@ void mqx_queue_claim(struct mqx_stripe_guard *guard, struct mqx_object *queue, u
 }
 
 /* The message leaves for good, but its memory is still needed or too long to free at once. */
-static void set_gone(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot,
-                     struct mqx_message *message)
+static void set_removed(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot,
+                        struct mqx_message *message)
 {
     MQX_ASSERT(message == mqx_message(guard->region, slot));
     MQX_ASSERT(message->state != MQX_MSG_GONE);
     if (message->state == MQX_MSG_AVAILABLE) {
         mqx_id_index_unlink(guard, queue, slot);
-        mqx_priority_index_show(guard, queue, slot, false);
+        mqx_priority_index_set_available(guard, queue, slot, false);
     }
     count_out(guard, queue, message->state);
     mqx_guard_store8(guard, &message->state, MQX_MSG_GONE);
@@ -419,7 +419,7 @@ bool mqx_queue_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, 
     *out_pinned = message->pins != 0;
     if (*out_pinned || !mqx_body_is_single(mqx_body_payload(true, message->length))) {
         if (message->state != MQX_MSG_GONE) {
-            set_gone(guard, queue, slot, message);
+            set_removed(guard, queue, slot, message);
         }
         if (*out_pinned) {
             pop_if(guard, pop_context);

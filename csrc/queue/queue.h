@@ -85,8 +85,8 @@ int mqx_queue_link(struct mqx_stripe_guard *guard, struct mqx_object *queue,
 
 /* A message PUT, GOT or LOCKED becomes AVAILABLE at its position; `count` is added to its
  * BackoutCount. Left open. */
-void mqx_queue_show(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot,
-                    uint32_t count);
+void mqx_queue_make_available(struct mqx_stripe_guard *guard, struct mqx_object *queue,
+                              uint32_t slot, uint32_t count);
 
 /* An AVAILABLE message is hidden: state GOT (owner = context) or LOCKED (owner = handle); in a
  * restart also PUT (owner = context). Left open. */

@@ -17,7 +17,7 @@ static int check_step(const struct mqx_region *region, const struct mqe_destinat
                    : mqx_fail(MQRC_OBJECT_CHANGED, "a definition that the name was resolved "
                               "through (slot %u) has been deleted", at->slot);
     }
-    if (mqx_load_relaxed(&object->resolution_version) != at->resolution) {
+    if (mqx_load_relaxed(&object->resolution_version) != at->resolution_version) {
         return mqx_fail(MQRC_OBJECT_CHANGED,
                         "%.48s has been altered since the name was resolved through it",
                         object->name);
@@ -50,11 +50,10 @@ int mqx_resolved_path_check(const struct mqx_region *region, const struct mqe_de
     for (uint32_t i = 0; i < path->step_count; i++) {
         const struct mqe_step *step = &path->step[i];
         const struct mqx_object *object = mqx_object(region, step->slot);
-        if (MQX_UNLIKELY(object == NULL ||
-                         mqx_load_relaxed(&object->generation) != step->generation ||
-                         mqx_load_relaxed(&object->resolution_version) != step->resolution ||
-                         mqx_load_relaxed(output ? &object->put_inhibited
-                                                 : &object->get_inhibited) != 0)) {
+        if (MQX_UNLIKELY(
+                object == NULL || mqx_load_relaxed(&object->generation) != step->generation ||
+                mqx_load_relaxed(&object->resolution_version) != step->resolution_version ||
+                mqx_load_relaxed(output ? &object->put_inhibited : &object->get_inhibited) != 0)) {
             return refuse(region, path, i, output);
         }
     }

@@ -6,8 +6,7 @@
  *                       definitions on the path to it: aliases, local definitions of remote queues,
  *                       queue-manager aliases.
  *   step                one of these definitions: slot, generation, resolution version.
- *   resolution version  object.resolution: raised by each alter of an attribute by which names are
- *                       resolved.
+ *   resolution version  raised by each alter of an attribute by which names are resolved.
  *
  * Each put and get checks its destination. No lock is needed: a call that runs while a definition
  * is altered may come before or after the change.
@@ -32,7 +31,7 @@ static inline bool mqx_resolved_path_is_direct(const struct mqe_destination *pat
     MQX_ASSERT(path->step_count <= MQE_STEPS_MAX);
     return path->step_count == 0 ||
            (path->step_count == 1 && path->step[0].slot == path->queue &&
-            mqx_load_relaxed(&queue->resolution_version) == path->step[0].resolution);
+            mqx_load_relaxed(&queue->resolution_version) == path->step[0].resolution_version);
 }
 
 #endif

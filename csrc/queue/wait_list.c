@@ -129,7 +129,7 @@ enum mqx_wait_state mqx_wait_list_remove(struct mqx_stripe_guard *guard, uint32_
 
 /* Takes a listed waiter off its list and notes it to be woken. */
 static void pick(struct mqx_stripe_guard *guard, uint32_t slot, struct mqx_context *context,
-                 enum mqx_wait_state state, struct mqx_wakes *wakes)
+                 enum mqx_wait_state state, struct mqx_wakeups *wakes)
 {
     MQX_ASSERT(wakes->count < MQX_ARRAY_COUNT(wakes->context));
     MQX_ASSERT(state == MQX_WAIT_WOKEN || state == MQX_WAIT_CANCELLED);
@@ -157,7 +157,7 @@ static bool matches(const struct mqx_context *context, uint32_t object,
 
 /* Walks one list; wakes browsers that match, and one getter. True when a getter was picked. */
 static bool pick_from(struct mqx_stripe_guard *guard, uint32_t head, uint32_t object,
-                      const struct mqx_message *message, struct mqx_wakes *wakes)
+                      const struct mqx_message *message, struct mqx_wakeups *wakes)
 {
     const uint64_t bound = guard->region->header->area[MQX_AREA_CONTEXTS].used;
     uint32_t slot = head;
@@ -180,7 +180,7 @@ static bool pick_from(struct mqx_stripe_guard *guard, uint32_t head, uint32_t ob
 }
 
 void mqx_wait_list_pick(struct mqx_stripe_guard *guard, uint32_t object, uint32_t slot,
-                        struct mqx_wakes *wakes)
+                        struct mqx_wakeups *wakes)
 {
     struct mqx_object *queue = mqx_object(guard->region, object);
     const struct mqx_message *message = mqx_message(guard->region, slot);
@@ -202,7 +202,8 @@ void mqx_wait_list_pick(struct mqx_stripe_guard *guard, uint32_t object, uint32_
     }
 }
 
-void mqx_wait_list_hand_on(struct mqx_stripe_guard *guard, uint32_t object, struct mqx_wakes *wakes)
+void mqx_wait_list_pass_wakeup(struct mqx_stripe_guard *guard, uint32_t object,
+                               struct mqx_wakeups *wakes)
 {
     const struct mqx_object *queue = mqx_object(guard->region, object);
     struct mqx_cursor cursor = {0};
@@ -224,7 +225,7 @@ void mqx_wait_list_hand_on(struct mqx_stripe_guard *guard, uint32_t object, stru
     }
 }
 
-void mqx_wait_list_wake(struct mqx_region *region, struct mqx_wakes *wakes)
+void mqx_wait_list_wake(struct mqx_region *region, struct mqx_wakeups *wakes)
 {
     MQX_ASSERT(wakes->count <= MQX_ARRAY_COUNT(wakes->context));
     for (uint32_t i = 0; i < wakes->count; i++) {
@@ -241,7 +242,7 @@ static int cancel_some(struct mqx_store *store, uint32_t object, bool *out_more)
 {
     struct mqx_region *region = &store->region;
     const struct mqx_area *area = &region->header->area[MQX_AREA_CONTEXTS];
-    struct mqx_wakes wakes = {0};
+    struct mqx_wakeups wakes = {0};
     struct mqx_stripe_guard guard;
     MQX_ASSERT(object != 0);
     int status = mqx_stripe_guard_take(region, object, &guard);

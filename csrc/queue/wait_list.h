@@ -34,7 +34,7 @@
 #include "region/arena.h"
 #include "region/store.h"
 
-struct mqx_wakes { /* contexts to be woken once no lock is held */
+struct mqx_wakeups { /* contexts to be woken once no lock is held */
     uint32_t count;
     uint32_t context[2 * MQX_LOCKED_STEPS_MAX];
 };
@@ -46,13 +46,13 @@ enum mqx_wait_state mqx_wait_list_remove(struct mqx_stripe_guard *guard, uint32_
 
 /* Picks waiters for the available message `slot`. */
 void mqx_wait_list_pick(struct mqx_stripe_guard *guard, uint32_t object, uint32_t slot,
-                        struct mqx_wakes *wakes);
+                        struct mqx_wakeups *wakes);
 /* Passes a wake-up on: picks a waiter for the first available message that one waits for. */
-void mqx_wait_list_hand_on(struct mqx_stripe_guard *guard, uint32_t object,
-                           struct mqx_wakes *wakes);
+void mqx_wait_list_pass_wakeup(struct mqx_stripe_guard *guard, uint32_t object,
+                               struct mqx_wakeups *wakes);
 
 /* The futex calls; no lock held. */
-void mqx_wait_list_wake(struct mqx_region *region, struct mqx_wakes *wakes);
+void mqx_wait_list_wake(struct mqx_region *region, struct mqx_wakeups *wakes);
 
 /* Picks every waiter of the queue with state CANCELLED and wakes it: GET(DISABLED), deletion. */
 int mqx_wait_list_cancel_all(struct mqx_store *store, uint32_t object) MQX_MUST_USE;

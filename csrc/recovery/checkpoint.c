@@ -207,14 +207,14 @@ static int write_object(struct checkpoint *ckpt, uint32_t slot, uint32_t generat
                           length);
     }
     if (status == MQX_OK) {
-        status =
-            mqx_checkpoint_file_room(&ckpt->writer, PSC_OBJECTS, MQX_RING_RECORD_MAX, &to, &most);
+        status = mqx_checkpoint_file_reserve(&ckpt->writer, PSC_OBJECTS, MQX_RING_RECORD_MAX, &to,
+                                             &most);
     }
     if (status == MQX_OK) {
         const struct mqx_record_head head = {
             .type = PS_REC_OBJECT, .object = slot, .object_gen = generation};
-        mqx_checkpoint_file_took(&ckpt->writer, 1,
-                                 mqx_encode_object(to, &head, &name, ckpt->attrs, length));
+        mqx_checkpoint_file_added(&ckpt->writer, 1,
+                                  mqx_encode_object(to, &head, &name, ckpt->attrs, length));
     }
     return status;
 }
@@ -325,8 +325,8 @@ static int write_messages(struct checkpoint *ckpt, uint32_t slot, uint32_t gener
     while (!done && status == MQX_OK) { /* each turn moves the cursor by up to 64 messages */
         void *to = NULL;
         uint32_t most = 0, count = 0;
-        status = mqx_checkpoint_file_room(&ckpt->writer, PSC_MESSAGES, sizeof(struct psc_message),
-                                          &to, &most);
+        status = mqx_checkpoint_file_reserve(&ckpt->writer, PSC_MESSAGES,
+                                             sizeof(struct psc_message), &to, &most);
         if (status == MQX_OK) {
             status = mqx_queue_copy_entries(ckpt->store, slot, &cursor, to, most, &count, &done);
         }
@@ -337,7 +337,7 @@ static int write_messages(struct checkpoint *ckpt, uint32_t slot, uint32_t gener
             status = check_sorted(ckpt, &messages[i]);
         }
         if (status == MQX_OK) {
-            mqx_checkpoint_file_took(&ckpt->writer, count, (uint64_t)count * sizeof *messages);
+            mqx_checkpoint_file_added(&ckpt->writer, count, (uint64_t)count * sizeof *messages);
             status = call_maintenance_hook(ckpt);
         }
     }
@@ -359,10 +359,10 @@ static int add_image_record(struct checkpoint *ckpt, const struct mqx_record_hea
     void *to = NULL;
     uint32_t most = 0;
     int status =
-        mqx_checkpoint_file_room(&ckpt->writer, PSC_IMAGE, MQX_RING_RECORD_MAX, &to, &most);
+        mqx_checkpoint_file_reserve(&ckpt->writer, PSC_IMAGE, MQX_RING_RECORD_MAX, &to, &most);
     if (status == MQX_OK) {
-        mqx_checkpoint_file_took(&ckpt->writer, 1,
-                                 mqx_encode_chunk(to, head, chunk, piece, length));
+        mqx_checkpoint_file_added(&ckpt->writer, 1,
+                                  mqx_encode_chunk(to, head, chunk, piece, length));
     }
     return status;
 }
@@ -429,11 +429,11 @@ static int write_image_message(struct checkpoint *ckpt, uint32_t slot, uint32_t 
     }
     if (status == MQX_OK) {
         status =
-            mqx_checkpoint_file_room(&ckpt->writer, PSC_IMAGE, MQX_RING_RECORD_MAX, &to, &most);
+            mqx_checkpoint_file_reserve(&ckpt->writer, PSC_IMAGE, MQX_RING_RECORD_MAX, &to, &most);
     }
     if (status == MQX_OK) {
         descriptor.backout_count = message->backout_count;
-        mqx_checkpoint_file_took(
+        mqx_checkpoint_file_added(
             &ckpt->writer, 1,
             mqx_encode_put(to, &head, &descriptor, descriptor.has_ext ? &ext : NULL,
                            pieces ? &chunked : NULL, ckpt->body, pieces ? 0 : message->length));
@@ -596,7 +596,7 @@ static int begin(struct checkpoint *ckpt)
 
 /* Nothing to do: a fuzzy one would begin where the last one did; at an orderly end nothing was
  * written since the start, which was from a clean one, and there is no image to write. */
-static int is_needless(struct checkpoint *ckpt, bool *out)
+static int is_unnecessary(struct checkpoint *ckpt, bool *out)
 {
     const struct mqx_journal *journal = ckpt->store->region.journal;
     *out = false;
@@ -628,7 +628,7 @@ static int take(struct checkpoint *ckpt)
     MQX_ASSERT(ckpt->writer.fd < 0);
     int status = choose_begin(ckpt);
     if (status == MQX_OK) {
-        status = is_needless(ckpt, &needless);
+        status = is_unnecessary(ckpt, &needless);
     }
     if (status != MQX_OK || needless) {
         return status;

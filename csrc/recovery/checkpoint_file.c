@@ -182,8 +182,8 @@ static int end_block(struct mqx_checkpoint_writer *writer)
 
 /* A block ends when another type begins or it is full. Items of a block lie one behind the other,
  * so several may be placed with one call. */
-int mqx_checkpoint_file_room(struct mqx_checkpoint_writer *writer, uint32_t type, uint32_t size,
-                             void **out, uint32_t *out_max)
+int mqx_checkpoint_file_reserve(struct mqx_checkpoint_writer *writer, uint32_t type, uint32_t size,
+                                void **out, uint32_t *out_max)
 {
     MQX_ASSERT(size > 0);
     MQX_ASSERT(size <= MQX_RING_RECORD_MAX);
@@ -202,7 +202,7 @@ int mqx_checkpoint_file_room(struct mqx_checkpoint_writer *writer, uint32_t type
 }
 
 /* The payload may grow beyond MQX_BLOCK_PAYLOAD by one item of MQX_RING_RECORD_MAX bytes. */
-void mqx_checkpoint_file_took(struct mqx_checkpoint_writer *writer, uint32_t count, uint64_t bytes)
+void mqx_checkpoint_file_added(struct mqx_checkpoint_writer *writer, uint32_t count, uint64_t bytes)
 {
     writer->count += count;
     writer->used += bytes;
@@ -221,12 +221,12 @@ static int write_end(struct mqx_checkpoint_writer *writer, uint64_t end_lsn)
     MQX_ASSERT(end_lsn >= writer->begin_lsn);
     int status = end_block(writer);
     if (status == MQX_OK) {
-        status = mqx_checkpoint_file_room(writer, PSC_END, sizeof(struct psc_end), &at, &most);
+        status = mqx_checkpoint_file_reserve(writer, PSC_END, sizeof(struct psc_end), &at, &most);
     }
     if (status == MQX_OK) {
         writer->totals.end_lsn = end_lsn;
         memcpy(at, &writer->totals, sizeof writer->totals);
-        mqx_checkpoint_file_took(writer, 1, sizeof writer->totals);
+        mqx_checkpoint_file_added(writer, 1, sizeof writer->totals);
         status = end_block(writer);
     }
     MQX_ASSERT(status != MQX_OK || writer->type == 0);

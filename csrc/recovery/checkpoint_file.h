@@ -67,10 +67,11 @@ int mqx_checkpoint_file_begin(struct mqx_checkpoint_writer *writer, struct mqx_i
                               const uint8_t qm_id[16], uint64_t begin_lsn, bool paced) MQX_MUST_USE;
 /* Room for at least one and at most *out_max items of `size` bytes at *out, in a block of that
  * type. */
-int mqx_checkpoint_file_room(struct mqx_checkpoint_writer *writer, uint32_t type, uint32_t size,
-                             void **out, uint32_t *out_max) MQX_MUST_USE;
+int mqx_checkpoint_file_reserve(struct mqx_checkpoint_writer *writer, uint32_t type, uint32_t size,
+                                void **out, uint32_t *out_max) MQX_MUST_USE;
 /* `count` items of together `bytes` bytes have been placed there. */
-void mqx_checkpoint_file_took(struct mqx_checkpoint_writer *writer, uint32_t count, uint64_t bytes);
+void mqx_checkpoint_file_added(struct mqx_checkpoint_writer *writer, uint32_t count,
+                               uint64_t bytes);
 /* `header` lacks only what the writer knows: magic, version, begin_lsn, CRC. *out_size: of the
  * file. */
 int mqx_checkpoint_file_finish(struct mqx_checkpoint_writer *writer, struct psc_header *header,

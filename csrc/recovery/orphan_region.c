@@ -211,7 +211,7 @@ static bool for_each(const struct source *source, enum mqx_area_kind kind, item_
 
 struct reading {
     const struct source *source;
-    struct mqx_orphan_region_region *out;
+    struct mqx_orphan_region *out;
     size_t capacity;
     bool any_count;    /* a BACKOUT record may not be durable: look at every message */
     uint64_t steps;    /* messages looked at by walking lists; bounded against rings */
@@ -223,7 +223,7 @@ struct reading {
 static void add_in_flight(struct reading *reading, const struct mqx_message *message,
                           uint32_t count)
 {
-    struct mqx_orphan_region_region *out = reading->out;
+    struct mqx_orphan_region *out = reading->out;
     MQX_ASSERT(out->in_flight_count <= reading->capacity);
     if (out->in_flight_count == reading->capacity) {
         const size_t capacity = reading->capacity == 0 ? 64 : 2 * reading->capacity;
@@ -489,7 +489,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Sorted by number, one entry a message: the highest count. */
-static void make_unique(struct mqx_orphan_region_region *out)
+static void make_unique(struct mqx_orphan_region *out)
 {
     size_t kept = 0;
     MQX_ASSERT(out->in_flight_count == 0 || out->in_flight != NULL);
@@ -506,7 +506,7 @@ static void make_unique(struct mqx_orphan_region_region *out)
 }
 
 /* The whole of it, from a region that is complete and ready. */
-static void read_source(const struct source *source, struct mqx_orphan_region_region *out)
+static void read_source(const struct source *source, struct mqx_orphan_region *out)
 {
     struct reading reading = {.source = source, .out = out};
     MQX_ASSERT(source->header->ready != 0);
@@ -523,7 +523,7 @@ static void read_source(const struct source *source, struct mqx_orphan_region_re
 /* The header is verified again after the undo entries were applied, because they may change it. */
 void mqx_orphan_region_read(struct mqx_io *io, int dir, const char *name,
                             const uint8_t incarnation[16], const uint8_t qm_id[16],
-                            struct mqx_orphan_region_region *out)
+                            struct mqx_orphan_region *out)
 {
     struct source source;
     MQX_ASSERT(incarnation != NULL);
@@ -542,7 +542,7 @@ void mqx_orphan_region_read(struct mqx_io *io, int dir, const char *name,
 }
 
 /* Empty afterwards. */
-void mqx_orphan_region_free(struct mqx_orphan_region_region *orphan)
+void mqx_orphan_region_free(struct mqx_orphan_region *orphan)
 {
     MQX_ASSERT(orphan->in_flight_count == 0 || orphan->in_flight != NULL);
     free(orphan->in_flight);
@@ -551,7 +551,7 @@ void mqx_orphan_region_free(struct mqx_orphan_region_region *orphan)
 
 /* Used before a start, when the life locks cannot tell: a process counts as alive when pid and
  * start time agree, in this boot and this pid namespace. */
-int32_t mqx_orphan_region_living(struct mqx_io *io, int dir, const char *name)
+int32_t mqx_orphan_region_live_pid(struct mqx_io *io, int dir, const char *name)
 {
     struct mqx_host_info here;
     struct source source;

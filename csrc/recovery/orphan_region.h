@@ -34,7 +34,7 @@
 #include "recovery/restart.h"
 #include "region/region.h"
 
-struct mqx_orphan_region_region {
+struct mqx_orphan_region {
     bool read;              /* it was this directory's region, complete and ready */
     bool broken;            /* it had been stopped by a failed flush or the like (rule 14) */
     uint64_t np_discarded;
@@ -47,11 +47,11 @@ struct mqx_orphan_region_region {
  * match. */
 void mqx_orphan_region_read(struct mqx_io *io, int dir, const char *name,
                             const uint8_t incarnation[16], const uint8_t qm_id[16],
-                            struct mqx_orphan_region_region *out);
-void mqx_orphan_region_free(struct mqx_orphan_region_region *orphan);
+                            struct mqx_orphan_region *out);
+void mqx_orphan_region_free(struct mqx_orphan_region *orphan);
 
 /* The pid of a process in the table of that region file which is still alive, 0 when there is none
  * or the file is no region. */
-int32_t mqx_orphan_region_living(struct mqx_io *io, int dir, const char *name);
+int32_t mqx_orphan_region_live_pid(struct mqx_io *io, int dir, const char *name);
 
 #endif

@@ -27,7 +27,7 @@ enum { FIRST_UNITS = 16 };
 /* ---- the table of units ---- */
 
 /* Where the search for a unit begins. */
-static size_t home_of(const struct mqx_replay *replay, uint64_t id)
+static size_t first_bucket(const struct mqx_replay *replay, uint64_t id)
 {
     MQX_ASSERT(id != 0);
     MQX_ASSERT((replay->unit_capacity & (replay->unit_capacity - 1)) == 0);
@@ -37,7 +37,7 @@ static size_t home_of(const struct mqx_replay *replay, uint64_t id)
 /* The entry of the unit, or the free one where it would be. */
 static size_t find_unit(const struct mqx_replay *replay, uint64_t id)
 {
-    size_t at = home_of(replay, id);
+    size_t at = first_bucket(replay, id);
     MQX_ASSERT(replay->unit_count < replay->unit_capacity); /* so the search ends */
     MQX_ASSERT(replay->units != NULL);
     while (replay->units[at].id != 0 && replay->units[at].id != id) {
@@ -104,7 +104,7 @@ bool mqx_replay_remove_unit(struct mqx_replay *replay, uint64_t id, struct mqx_r
     *out = replay->units[hole];
     replay->unit_count -= 1;
     for (size_t at = (hole + 1) & mask; replay->units[at].id != 0; at = (at + 1) & mask) {
-        const size_t home = home_of(replay, replay->units[at].id);
+        const size_t home = first_bucket(replay, replay->units[at].id);
         if (((at - home) & mask) >= ((at - hole) & mask)) {
             replay->units[hole] = replay->units[at];
             hole = at;

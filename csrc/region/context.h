@@ -45,7 +45,7 @@ enum mqx_pending_kind {
     MQX_PENDING_OBJECT = 3,   /* an object slot being defined, altered or deleted */
 };
 enum mqx_leads { /* what a resolver makes of the units that name it */
-    MQX_LEADS_NOBODY = 0,
+    MQX_LEADS_NONE = 0,
     MQX_LEADS_COMMIT = 1,
     MQX_LEADS_BACKOUT = 2,
 };

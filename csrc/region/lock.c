@@ -175,7 +175,7 @@ static int wait_for(struct mqx_region *region, struct mqx_lock *lock)
     return err;
 }
 
-static MQX_COLD int take_slowly(struct mqx_region *region, struct mqx_lock *lock)
+static MQX_COLD int take_slow_path(struct mqx_region *region, struct mqx_lock *lock)
 {
     MQX_ASSERT((unsigned char *)lock > region->base);
     MQX_ASSERT(held_count < MQX_RANK_COUNT);
@@ -213,7 +213,7 @@ int mqx_lock_take(struct mqx_region *region, struct mqx_lock *lock)
         note_taken(region, lock);
         return MQX_OK;
     }
-    return err == EBUSY ? take_slowly(region, lock) : take_failed(region, lock, err);
+    return err == EBUSY ? take_slow_path(region, lock) : take_failed(region, lock, err);
 }
 
 int mqx_lock_try(struct mqx_region *region, struct mqx_lock *lock)

@@ -186,58 +186,59 @@ static int by_context(const void *a, const void *b)
 }
 
 /* The unit of a member when it is still the one that was looked up, else NULL. Slots lock held. */
-static const struct mqx_context *same_unit(const struct mqx_ending *ending,
+static const struct mqx_context *same_unit(const struct mqx_prepared_resolution *resolution,
                                            const struct mqx_member *member)
 {
-    const struct mqx_region *region = &ending->store->region;
+    const struct mqx_region *region = &resolution->store->region;
     const struct mqx_context *unit = mqx_context(region, member->context);
     MQX_ASSERT(mqx_lock_held(region, &region->header->slots_lock));
-    MQX_ASSERT(ending->xids != NULL);
+    MQX_ASSERT(resolution->xids != NULL);
     const bool same = unit != NULL && unit->xid_listed != 0 &&
                       mqx_load_acquire(&unit->state) == MQX_CTX_PREPARED &&
-                      mqx_xid_equal(&unit->xid, &ending->xids[member->xid]);
+                      mqx_xid_equal(&unit->xid, &resolution->xids[member->xid]);
     return same ? unit : NULL;
 }
 
-static int look_up_some(struct mqx_ending *ending, uint32_t from)
+static int look_up_some(struct mqx_prepared_resolution *resolution, uint32_t from)
 {
-    struct mqx_region *region = &ending->store->region;
-    const uint32_t to = from + MQX_LOCKED_STEPS_MAX < ending->count ? from + MQX_LOCKED_STEPS_MAX
-                                                                    : ending->count;
-    MQX_ASSERT(from < ending->count);
+    struct mqx_region *region = &resolution->store->region;
+    const uint32_t to = from + MQX_LOCKED_STEPS_MAX < resolution->count
+                            ? from + MQX_LOCKED_STEPS_MAX
+                            : resolution->count;
+    MQX_ASSERT(from < resolution->count);
     int status = mqx_lock_take(region, &region->header->slots_lock);
     if (status != MQX_OK) {
         return status;
     }
-    uint32_t missing = ending->count;
-    for (uint32_t i = from; i < to && missing == ending->count; i++) {
-        ending->members[i] =
-            (struct mqx_member){.context = mqx_xid_table_find(region, &ending->xids[i]), .xid = i};
-        missing = same_unit(ending, &ending->members[i]) == NULL ? i : missing;
+    uint32_t missing = resolution->count;
+    for (uint32_t i = from; i < to && missing == resolution->count; i++) {
+        resolution->members[i] = (struct mqx_member){
+            .context = mqx_xid_table_find(region, &resolution->xids[i]), .xid = i};
+        missing = same_unit(resolution, &resolution->members[i]) == NULL ? i : missing;
     }
     mqx_lock_drop(region, &region->header->slots_lock);
-    MQX_ASSERT(missing == ending->count || missing < to);
-    return missing < ending->count ? unknown(&ending->xids[missing]) : MQX_OK;
+    MQX_ASSERT(missing == resolution->count || missing < to);
+    return missing < resolution->count ? unknown(&resolution->xids[missing]) : MQX_OK;
 }
 
-int mqx_prepared_look_up(struct mqx_ending *ending)
+int mqx_prepared_look_up(struct mqx_prepared_resolution *resolution)
 {
     char text[MQX_XID_TEXT_SIZE];
-    MQX_ASSERT(ending->claimed == 0);
-    MQX_ASSERT(ending->members != NULL || ending->count == 0);
-    for (uint32_t i = 0; i < ending->count; i += MQX_LOCKED_STEPS_MAX) {
-        int status = look_up_some(ending, i);
+    MQX_ASSERT(resolution->claimed == 0);
+    MQX_ASSERT(resolution->members != NULL || resolution->count == 0);
+    for (uint32_t i = 0; i < resolution->count; i += MQX_LOCKED_STEPS_MAX) {
+        int status = look_up_some(resolution, i);
         if (status != MQX_OK) {
             return status;
         }
     }
-    qsort(ending->members, ending->count, sizeof *ending->members, by_context);
-    for (uint32_t i = 1; i < ending->count; i++) {
-        if (ending->members[i].context == ending->members[i - 1].context) {
+    qsort(resolution->members, resolution->count, sizeof *resolution->members, by_context);
+    for (uint32_t i = 1; i < resolution->count; i++) {
+        if (resolution->members[i].context == resolution->members[i - 1].context) {
             return mqx_fail(MQRC_OPTIONS_ERROR, "%s is named twice",
-                            mqx_xid_text(&ending->xids[ending->members[i].xid], text));
+                            mqx_xid_text(&resolution->xids[resolution->members[i].xid], text));
         }
-        MQX_ASSERT(ending->members[i].context > ending->members[i - 1].context);
+        MQX_ASSERT(resolution->members[i].context > resolution->members[i - 1].context);
     }
     return MQX_OK;
 }
@@ -245,20 +246,20 @@ int mqx_prepared_look_up(struct mqx_ending *ending)
 /* ---- resolving: claims ---- */
 
 /* Claims at most 64 members, in one lock hold. */
-static int claim_some(struct mqx_ending *ending)
+static int claim_some(struct mqx_prepared_resolution *resolution)
 {
-    struct mqx_region *region = &ending->store->region;
+    struct mqx_region *region = &resolution->store->region;
     struct mqx_lock *lock = &region->header->slots_lock;
     const struct mqx_member *gone = NULL;
-    MQX_ASSERT(ending->leader != 0);
-    MQX_ASSERT(ending->claimed < ending->count);
+    MQX_ASSERT(resolution->leader != 0);
+    MQX_ASSERT(resolution->claimed < resolution->count);
     int status = mqx_lock_take(region, lock);
     if (status != MQX_OK) {
         return status;
     }
-    for (int i = 0; i < MQX_LOCKED_STEPS_MAX && ending->claimed < ending->count; i++) {
-        const struct mqx_member *member = &ending->members[ending->claimed];
-        const struct mqx_context *unit = same_unit(ending, member);
+    for (int i = 0; i < MQX_LOCKED_STEPS_MAX && resolution->claimed < resolution->count; i++) {
+        const struct mqx_member *member = &resolution->members[resolution->claimed];
+        const struct mqx_context *unit = same_unit(resolution, member);
         if (unit == NULL) {
             gone = member;
             break;
@@ -267,23 +268,23 @@ static int claim_some(struct mqx_ending *ending)
             status = MQX_BUSY;
             break;
         }
-        MQX_ASSERT(member->context != ending->leader);
-        SET32(&mqx_context(region, member->context)->resolver, ending->leader);
+        MQX_ASSERT(member->context != resolution->leader);
+        SET32(&mqx_context(region, member->context)->resolver, resolution->leader);
         mqx_undo_commit(lock);
-        ending->unit_ids[ending->claimed++] = mqx_load_relaxed(&unit->unit_id);
+        resolution->unit_ids[resolution->claimed++] = mqx_load_relaxed(&unit->unit_id);
     }
     mqx_lock_drop(region, lock);
-    return gone != NULL ? unknown(&ending->xids[gone->xid]) : status;
+    return gone != NULL ? unknown(&resolution->xids[gone->xid]) : status;
 }
 
-int mqx_prepared_claim(struct mqx_ending *ending)
+int mqx_prepared_claim(struct mqx_prepared_resolution *resolution)
 {
     int status = MQX_OK;
-    MQX_ASSERT(ending->claimed <= ending->count);
-    while (status == MQX_OK && ending->claimed < ending->count) {
-        status = claim_some(ending);
+    MQX_ASSERT(resolution->claimed <= resolution->count);
+    while (status == MQX_OK && resolution->claimed < resolution->count) {
+        status = claim_some(resolution);
     }
-    MQX_ASSERT(status != MQX_OK || ending->claimed == ending->count);
+    MQX_ASSERT(status != MQX_OK || resolution->claimed == resolution->count);
     return status;
 }
 
@@ -326,22 +327,24 @@ int mqx_prepared_release(struct mqx_store *store, uint32_t leader)
 
 /* ---- resolving: the decision, and what follows ---- */
 
-static int append_decision(struct mqx_ending *ending)
+static int append_decision(struct mqx_prepared_resolution *resolution)
 {
-    MQX_ASSERT(ending->leader != 0);
-    MQX_ASSERT(ending->unit_ids != NULL);
-    const uint32_t size = DECISION_OVERHEAD + ending->count * (uint32_t)sizeof(uint64_t);
+    MQX_ASSERT(resolution->leader != 0);
+    MQX_ASSERT(resolution->unit_ids != NULL);
+    const uint32_t size = DECISION_OVERHEAD + resolution->count * (uint32_t)sizeof(uint64_t);
     unsigned char *record = mqx_scratch(size);
-    MQX_ASSERT(ending->count > 0);
+    MQX_ASSERT(resolution->count > 0);
     MQX_ASSERT(size <= MQX_RING_RECORD_MAX);
     if (record == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the record that ends units");
     }
-    const struct mqx_record_head head = {
-        .type = ending->commit ? PS_REC_COMMIT_PREPARED : PS_REC_BACKOUT_PREPARED};
-    const uint32_t length = mqx_encode_units(record, &head, ending->unit_ids, ending->count);
+    const struct mqx_record_head head = {.type = resolution->commit ? PS_REC_COMMIT_PREPARED
+                                                                    : PS_REC_BACKOUT_PREPARED};
+    const uint32_t length =
+        mqx_encode_units(record, &head, resolution->unit_ids, resolution->count);
     MQX_ASSERT(length <= size);
-    return mqx_unit_append(ending->store, ending->leader, record, length, MQX_APPEND_DECIDES, 0);
+    return mqx_unit_append(resolution->store, resolution->leader, record, length,
+                           MQX_APPEND_DECIDES, 0);
 }
 
 /* The unit is empty: its xid and its slot are free again, in one micro-transaction. */
@@ -358,7 +361,7 @@ static int free_member(struct mqx_region *region, uint32_t slot)
         return status;
     }
     struct mqx_area *area = &region->header->area[MQX_AREA_CONTEXTS];
-    status = mqx_xid_table_take_off(region, slot);
+    status = mqx_xid_table_unlink(region, slot);
     SET32(&unit->state, MQX_CTX_FREE); /* before the resolver: mqx_prepared_is_open */
     SET32(&unit->resolver, 0);
     SET32(&unit->deleted, 0);
@@ -411,30 +414,30 @@ static int close_leader(struct mqx_region *region, uint32_t slot)
     leader->running_crc = 0;
     mqx_store_release(&leader->first_lsn, 0);
     mqx_store_release(&leader->state, MQX_CTX_IDLE);
-    mqx_store_release(&leader->leads, MQX_LEADS_NOBODY);
+    mqx_store_release(&leader->leads, MQX_LEADS_NONE);
     return MQX_OK;
 }
 
-int mqx_prepared_end(struct mqx_ending *ending)
+int mqx_prepared_resolve(struct mqx_prepared_resolution *resolution)
 {
-    struct mqx_region *region = &ending->store->region;
-    const struct mqx_context *leader = mqx_context(region, ending->leader);
-    MQX_ASSERT(ending->claimed == ending->count);
-    MQX_ASSERT(ending->count > 0);
+    struct mqx_region *region = &resolution->store->region;
+    const struct mqx_context *leader = mqx_context(region, resolution->leader);
+    MQX_ASSERT(resolution->claimed == resolution->count);
+    MQX_ASSERT(resolution->count > 0);
     if (leader == NULL) {
-        return damaged_unit(region, ending->leader);
+        return damaged_unit(region, resolution->leader);
     }
-    int status = append_decision(ending);
+    int status = append_decision(resolution);
     if (status != MQX_OK) {
         return status;
     }
     MQX_ASSERT(leader->state == MQX_CTX_DECIDED);
-    status = mqx_flush_to(ending->store, leader->decided_lsn);
-    for (uint32_t i = 0; i < ending->count && status == MQX_OK; i++) {
-        status = finish_member(ending->store, ending->members[i].context, ending->commit,
-                               &ending->discarded);
+    status = mqx_flush_to(resolution->store, leader->decided_lsn);
+    for (uint32_t i = 0; i < resolution->count && status == MQX_OK; i++) {
+        status = finish_member(resolution->store, resolution->members[i].context,
+                               resolution->commit, &resolution->discarded);
     }
-    return status == MQX_OK ? close_leader(region, ending->leader) : status;
+    return status == MQX_OK ? close_leader(region, resolution->leader) : status;
 }
 
 int mqx_prepared_reap(struct mqx_store *store, uint32_t slot)
@@ -443,7 +446,7 @@ int mqx_prepared_reap(struct mqx_store *store, uint32_t slot)
     const struct mqx_context *leader = mqx_context(region, slot);
     MQX_ASSERT(slot != 0);
     MQX_ASSERT(!mqx_lock_held(region, &region->header->slots_lock));
-    if (leader == NULL || leader->leads == MQX_LEADS_NOBODY) {
+    if (leader == NULL || leader->leads == MQX_LEADS_NONE) {
         return damaged_unit(region, slot);
     }
     uint64_t discarded = 0;
@@ -489,7 +492,7 @@ int mqx_prepared_restore(struct mqx_store *store, const struct mqx_restored *res
     unit->running_crc = restored->running_crc;
     unit->process = 0;
     unit->resolver = 0;
-    unit->leads = MQX_LEADS_NOBODY;
+    unit->leads = MQX_LEADS_NONE;
     unit->autocommit = 0;
     unit->puts = unit->gets = unit->nonpersistent = unit->discarded = 0;
     unit->bytes = 0;

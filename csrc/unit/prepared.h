@@ -7,11 +7,11 @@
  * survives restarts, which make it from its PREPARE record.
  *
  * Terms
- *   leader    the context of the process that resolves prepared units. Its own list is empty.
- *   resolver  of a prepared unit: the leader that has claimed it (context.resolver), 0 none.
- *   ending    the resolution of one or more units by one leader, as its process sees it.
- *   member    one of the units of an ending.
- *   open      prepared, and not decided yet.
+ *   leader      the context of the process that resolves prepared units. Its own list is empty.
+ *   resolver    of a prepared unit: the leader that has claimed it (context.resolver), 0 none.
+ *   resolution  commit or backout of one or more units by one leader, as its process sees it.
+ *   member      one of the units of a resolution.
+ *   open        prepared, and not decided yet.
  *
  * Preparing   slots: xid listed   ring: PREPARE record, state PREPARED, process 0   (flush)
  *             Between the two the unit is still ACTIVE: whatever ends it takes the xid off.
@@ -71,7 +71,7 @@ struct mqx_member {
     uint32_t context;
     uint32_t xid;       /* index in xids */
 };
-struct mqx_ending {
+struct mqx_prepared_resolution {
     struct mqx_store *store;
     uint32_t leader;
     bool commit;
@@ -83,15 +83,15 @@ struct mqx_ending {
     uint64_t discarded;           /* out: non-persistent messages that a backout could not show */
 };
 /* Fills in members; 2255, 2046 (one xid twice). */
-int mqx_prepared_look_up(struct mqx_ending *ending) MQX_MUST_USE;
+int mqx_prepared_look_up(struct mqx_prepared_resolution *resolution) MQX_MUST_USE;
 /* Claims the members that are not claimed yet. MQX_BUSY: another leader has claimed the next one,
  * call again later; 2255: another leader has resolved it. */
-int mqx_prepared_claim(struct mqx_ending *ending) MQX_MUST_USE;
+int mqx_prepared_claim(struct mqx_prepared_resolution *resolution) MQX_MUST_USE;
 /* Removes the claims of a leader that is not DECIDED. */
 int mqx_prepared_release(struct mqx_store *store, uint32_t leader) MQX_MUST_USE;
 /* All are claimed: decides, flushes, rolls each member and frees it. After a failure with the
  * leader not DECIDED nothing has changed. */
-int mqx_prepared_end(struct mqx_ending *ending) MQX_MUST_USE;
+int mqx_prepared_resolve(struct mqx_prepared_resolution *resolution) MQX_MUST_USE;
 /* The reaper: finishes or removes what the dead context `leader` had begun to resolve. */
 int mqx_prepared_reap(struct mqx_store *store, uint32_t leader) MQX_MUST_USE;
 

@@ -158,7 +158,7 @@ int mqx_unit_log_get(struct mqx_store *store, uint32_t context, uint32_t slot, b
 
 /* One message, or a part of its chain: then it stays the first of the list and comes again. */
 static int roll_message(struct mqx_stripe_guard *guard, uint32_t context, bool forward,
-                        struct mqx_wakes *wakes)
+                        struct mqx_wakeups *wakes)
 {
     struct mqx_context *unit = mqx_context(guard->region, context);
     const uint32_t slot = unit->head;
@@ -180,7 +180,7 @@ static int roll_message(struct mqx_stripe_guard *guard, uint32_t context, bool f
     }
     if (shown) {
         mqx_unit_pop(guard, context);
-        mqx_queue_show(guard, queue, slot, forward || unit->autocommit ? 0 : 1);
+        mqx_queue_make_available(guard, queue, slot, forward || unit->autocommit ? 0 : 1);
     } else {
         bool pinned = false;
         const bool moved = mqx_queue_remove(guard, queue, slot, context, &pinned) || pinned;
@@ -203,7 +203,7 @@ static int roll_stripe(struct mqx_store *store, uint32_t context, bool forward)
     struct mqx_region *region = &store->region;
     const struct mqx_context *unit = mqx_context(region, context);
     const struct mqx_message *message = mqx_message(region, unit->head);
-    struct mqx_wakes wakes = {.count = 0};
+    struct mqx_wakeups wakes = {.count = 0};
     struct mqx_stripe_guard guard;
     MQX_ASSERT(unit->head != 0);
     MQX_ASSERT(unit->state != MQX_CTX_ACTIVE);
@@ -484,7 +484,7 @@ static int set_pending_removal(struct mqx_stripe_guard *guard, uint32_t context,
 
 /* Under the stripe's lock. On failure the micro-transaction has been rolled back. */
 static int undo_locked(struct mqx_stripe_guard *guard, uint32_t context, uint32_t object,
-                       uint32_t slot, struct mqx_wakes *wakes)
+                       uint32_t slot, struct mqx_wakeups *wakes)
 {
     const struct mqx_message *message = mqx_message(guard->region, slot);
     MQX_ASSERT(message != NULL);
@@ -493,7 +493,7 @@ static int undo_locked(struct mqx_stripe_guard *guard, uint32_t context, uint32_
     const bool got = message->state == MQX_MSG_GOT;
     int status = unlink_from_unit(guard, context, slot);
     if (status == MQX_OK && got) {
-        mqx_queue_show(guard, mqx_object(guard->region, object), slot, 0);
+        mqx_queue_make_available(guard, mqx_object(guard->region, object), slot, 0);
     } else if (status == MQX_OK) {
         status = set_pending_removal(guard, context, object, slot);
     }
@@ -512,7 +512,7 @@ int mqx_unit_undo(struct mqx_store *store, uint32_t context, uint32_t slot)
 {
     struct mqx_region *region = &store->region;
     const struct mqx_message *message = mqx_message(region, slot);
-    struct mqx_wakes wakes = {.count = 0};
+    struct mqx_wakeups wakes = {.count = 0};
     struct mqx_stripe_guard guard;
     MQX_ASSERT(context != 0);
     if (MQX_UNLIKELY(message == NULL || mqx_object(region, message->object) == NULL)) {

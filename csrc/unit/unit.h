@@ -11,8 +11,8 @@
  *   roll         to go through the list and make each message available or remove it. Forward: each
  *                PUT message is shown, each GOT one removed. Back: each GOT message is shown with
  *                BackoutCount + 1 (+ 0 when autocommit), each PUT one removed.
- *   autocommit   a call outside syncpoint that needs more than one micro-transaction: a unit of its
- *                own in a context with `single` set.
+ *   autocommit   a call outside syncpoint that needs more than one micro-transaction: a unit with
+ *                one message, in a context with `autocommit` set.
  *   pending reference
  *                a message entry that a context has reserved or pinned and that is in no list of
  *                it: context.pending_kind, .pending_ref, .pending_object. The reaper releases it.

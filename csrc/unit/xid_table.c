@@ -140,7 +140,7 @@ int mqx_xid_table_add(struct mqx_region *region, uint32_t slot)
     return MQX_OK;
 }
 
-int mqx_xid_table_take_off(struct mqx_region *region, uint32_t slot)
+int mqx_xid_table_unlink(struct mqx_region *region, uint32_t slot)
 {
     struct mqx_lock *lock = &region->header->slots_lock;
     struct mqx_context *context = mqx_context(region, slot);
@@ -172,7 +172,7 @@ int mqx_xid_table_remove(struct mqx_region *region, uint32_t slot)
     MQX_ASSERT(!mqx_lock_held(region, lock));
     int status = mqx_lock_take(region, lock);
     if (status == MQX_OK) {
-        status = mqx_xid_table_take_off(region, slot);
+        status = mqx_xid_table_unlink(region, slot);
         mqx_undo_commit(lock);
         mqx_lock_drop(region, lock);
     }

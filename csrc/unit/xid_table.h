@@ -34,7 +34,7 @@ uint32_t mqx_xid_table_find(const struct mqx_region *region, const struct ps_xid
 /* Lists the context, whose xid has been filled in and is not listed. Left open. */
 int mqx_xid_table_add(struct mqx_region *region, uint32_t slot) MQX_MUST_USE;
 /* Takes a listed context out of its chain. Left open. */
-int mqx_xid_table_take_off(struct mqx_region *region, uint32_t slot) MQX_MUST_USE;
+int mqx_xid_table_unlink(struct mqx_region *region, uint32_t slot) MQX_MUST_USE;
 /* The same with the slots lock taken inside, committed. */
 int mqx_xid_table_remove(struct mqx_region *region, uint32_t slot) MQX_MUST_USE;
 

@@ -176,7 +176,7 @@ cdef class ObjectCatalog(Attachment):
         cdef mqe_found found
         if self.find(name_space, name, instance, &found):
             return None
-        return found.slot, found.generation, found.type, found.resolution
+        return found.slot, found.generation, found.type, found.resolution_version
 
     def find_object(self, str name):
         """Slot and generation of the queue of that name."""

@@ -94,7 +94,7 @@ cdef class QueueHandle:
         self.to = mqe_direct(found.slot, found.generation)
         self.to.step[0].slot = found.slot
         self.to.step[0].generation = found.generation
-        self.to.step[0].resolution = found.resolution
+        self.to.step[0].resolution_version = found.resolution_version
         self.to.step_count = 1
 
     cdef int open_route(self, object route) except -1:
@@ -106,7 +106,7 @@ cdef class QueueHandle:
         for slot, generation, resolution in route.steps[:MQE_STEPS_MAX]:
             self.to.step[i].slot = slot
             self.to.step[i].generation = generation
-            self.to.step[i].resolution = resolution
+            self.to.step[i].resolution_version = resolution
             i += 1
         self.to.step_count = i
         self.opened_type = route.opened
@@ -203,7 +203,7 @@ cdef class QueueHandle:
             self.raise_closed()
         if self.opened_type == MQQT_REMOTE and not self.remote:  # the definition itself, no target
             found = self.connection.look_up(NAME_SPACE_QUEUES, self.name)
-            if found != (*self.slot, MQQT_REMOTE, self.to.step[0].resolution):
+            if found != (*self.slot, MQQT_REMOTE, self.to.step[0].resolution_version):
                 raise error_for(RC_OBJECT_CHANGED, f"the definition {self.name} has changed")
             return
         cdef int reason = self.path_state()

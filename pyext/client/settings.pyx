@@ -10,7 +10,7 @@
 
 cdef frozenset SETTINGS_32 = frozenset((
     "platform", "stripe_count", "name_bucket_count", "growth_step", "max_uncommitted",
-    "max_message", "linear", "keeper", "control", "keep_mapping", "no_helper",
+    "max_message", "linear", "keeper", "control", "keep_mapping", "no_maintenance",
 ))
 cdef frozenset SETTINGS_64 = frozenset((
     "segment_size", "first_segment_size", "journal_limit", "ring_size", "region_size",
@@ -66,7 +66,7 @@ cdef int fill_settings(mqe_settings *out, dict settings) except -1:
     out.keeper = <uint32_t>setting(settings, "keeper")
     out.control = <uint32_t>setting(settings, "control")
     out.keep_mapping = <uint32_t>setting(settings, "keep_mapping")
-    out.no_helper = <uint32_t>setting(settings, "no_helper")
+    out.no_maintenance = <uint32_t>setting(settings, "no_maintenance")
     return 0
 
 

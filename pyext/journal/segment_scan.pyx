@@ -182,7 +182,7 @@ cdef class SegmentScan:
         """(newest durable mark, end LSN of the chain, time of the first and of the last batch)."""
         cdef mqe_journal_scan_span span
         with nogil:
-            mqe_journal_scan_look(&self.scan, &span)
+            mqe_journal_scan_read_span(&self.scan, &span)
         return span.mark, span.end_lsn, span.first_us, span.last_us
 
     @property

@@ -96,7 +96,7 @@ static void make(struct crash_fixture *fixture, bool linear)
     s->region_size = 1ull << 32;
     s->stripe_count = 4;
     s->name_bucket_count = 64;
-    s->no_helper = 1;
+    s->no_maintenance = 1;
     s->linear = linear;
     demand("create", mqe_create(fixture->path, s));
     demand("attach", mqe_attach(fixture->path, s, &fixture->manager, &info));

@@ -455,7 +455,7 @@ MUTATIONS = (
         (
             (
                 "unit/prepared.c",
-                "    status = mqx_flush_to(ending->store, leader->decided_lsn);\n",
+                "    status = mqx_flush_to(resolution->store, leader->decided_lsn);\n",
                 "    status = MQX_OK;\n",
             ),
         ),

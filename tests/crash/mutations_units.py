@@ -194,7 +194,7 @@ PREPARED = (
         "a unit that was ended keeps its name",
         "c/prepared",
         "unit/prepared.c",
-        "    status = mqx_xid_table_take_off(region, slot);\n    SET32",
+        "    status = mqx_xid_table_unlink(region, slot);\n    SET32",
         "    SET32",
     ),
     mutation(
@@ -282,7 +282,7 @@ PREPARED = (
         "units that were about to be ended with an unknown one stay about to be ended",
         "c/prepared_deaths",
         "api/prepare.c",
-        "status != MQX_OK ? mqx_prepared_release(ending->store, ending->leader) : MQX_OK;",
+        "status != MQX_OK ? mqx_prepared_release(resolution->store, resolution->leader) : MQX_OK;",
         "MQX_OK;",
     ),
     mutation(
@@ -338,8 +338,8 @@ PREPARED = (
         "prepared units are ended without a flush",
         "t3",
         "unit/prepared.c",
-        "status = mqx_flush_to(ending->store, leader->decided_lsn);",
-        "status = leader->decided_lsn == 1 ? mqx_flush_to(ending->store, 1) : MQX_OK;",
+        "status = mqx_flush_to(resolution->store, leader->decided_lsn);",
+        "status = leader->decided_lsn == 1 ? mqx_flush_to(resolution->store, 1) : MQX_OK;",
     ),
     mutation(
         "nobody knows from when on a prepared unit is durable",

@@ -30,7 +30,7 @@ void workload_settings(struct mqe_settings *out, uint64_t seed, enum wl_profile 
         .name_bucket_count = 1,
         .growth_step = 65536,
         .linear = (r & 12) == 0, /* a quarter of the seeds */
-        .no_helper = 1,
+        .no_maintenance = 1,
     };
     if (profile == WL_LARGE) {
         out->segment_size = 1 << 20;

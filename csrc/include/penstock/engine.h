@@ -63,7 +63,7 @@ struct mqe_settings { /* from qm.toml; 0 = default */
     uint32_t control;             /* 1: administers it, so it may attach while it is quiescing */
     uint32_t keep_mapping;        /* 1: of the region, for the next attachment of this process to
                                    * it; kept until it attaches to another one, or ends */
-    uint32_t no_helper;           /* 1: no maintenance thread (tests) */
+    uint32_t no_maintenance;      /* 1: no maintenance thread (tests) */
 };
 
 /* Makes the sub-directories, the lock file, the first segment and checkpoint in the existing empty
@@ -175,7 +175,7 @@ int mqe_delete(mqe_manager *manager, uint32_t slot, uint32_t generation, int pur
 struct mqe_found {
     uint32_t slot, generation;
     uint32_t type;        /* MQQT_*; MQOT_* in other name spaces */
-    uint32_t resolution;  /* raised by each alter with MQE_ALTER_RESOLUTION */
+    uint32_t resolution_version; /* raised by each alter with MQE_ALTER_RESOLUTION */
 };
 int mqe_find(mqe_manager *manager, uint32_t name_space, const char name[48], uint64_t instance,
              struct mqe_found *out) MQX_MUST_USE;
@@ -225,7 +225,7 @@ enum { /* MQOO_* of mqe_open, as in the MQI */
 /* A definition that a name went through on its way: alias, local definition of a remote queue,
  * queue-manager alias, ..., and the queue itself. */
 struct mqe_step {
-    uint32_t slot, generation, resolution; /* as mqe_find() gave them */
+    uint32_t slot, generation, resolution_version; /* as mqe_find() gave them */
 };
 enum { MQE_STEPS_MAX = 4 };
 struct mqe_destination { /* a queue that a name was resolved to */

@@ -134,6 +134,7 @@ struct mqe_journal_scan_span {
     uint64_t mark, end_lsn;
     uint64_t first_us, last_us;
 };
-void mqe_journal_scan_look(const struct mqe_journal_scan *scan, struct mqe_journal_scan_span *out);
+void mqe_journal_scan_read_span(const struct mqe_journal_scan *scan,
+                                struct mqe_journal_scan_span *out);
 
 #endif

@@ -189,7 +189,7 @@ static void end_with(int mode, int expected)
     CHECK_INT(TAKE(q, .correl = 1)[0], 'p');
     CHECK_INT(pipe(ends), 0);
     struct other other = {.say = ends[1], .q = q, .settings = engine.settings};
-    other.settings.no_helper = 0;
+    other.settings.no_maintenance = 0;
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {

@@ -647,7 +647,7 @@ TEST(the_newest_mark_counts_wherever_its_header_lies)
     fill(&fixture);
     open_scan(&scan, &fixture);
     scan.limit = SIZE;
-    mqe_journal_scan_look(&scan, &span);
+    mqe_journal_scan_read_span(&scan, &span);
     CHECK_INT((int64_t)span.mark, BASE + 4 * MQX_PAGE_SIZE); /* of the third batch */
     CHECK_INT((int64_t)span.end_lsn, (int64_t)(BASE + fixture.used));
     CHECK_INT((int64_t)span.first_us, 1000 + MQX_PAGE_SIZE);
@@ -657,7 +657,7 @@ TEST(the_newest_mark_counts_wherever_its_header_lies)
     memmove(fixture.bytes + fixture.used + 512, fixture.bytes + fixture.batch,
             sizeof(struct psj_batch));
     memset(fixture.bytes + fixture.batch, 0, sizeof(struct psj_batch));
-    mqe_journal_scan_look(&scan, &span);
+    mqe_journal_scan_read_span(&scan, &span);
     CHECK_INT((int64_t)span.mark, (int64_t)(BASE + fixture.batch));
 }
 

@@ -114,21 +114,21 @@ TEST(a_life_lock_has_one_owner_and_only_that_one_releases_it)
     int32_t pid = 0;
     bool anyone = true;
     open_both(file);
-    CHECK_INT(mqx_life_lock_anyone(file[0], 0, &anyone), 0);
+    CHECK_INT(mqx_life_lock_is_any_held(file[0], 0, &anyone), 0);
     CHECK(!anyone);
     CHECK_INT(mqx_life_lock_claim(file[0], 5, &first), 0);
     CHECK_INT(mqx_life_lock_claim(file[0], 5, &second), MQX_BUSY);
-    CHECK(mqx_life_lock_mine(file[0], 5));
+    CHECK(mqx_life_lock_is_own(file[0], 5));
     CHECK_INT(mqx_life_lock_holder(file[0], 5, &pid), 0);
     CHECK_INT(pid, getpid());
-    CHECK_INT(mqx_life_lock_anyone(file[0], 0, &anyone), 0);
+    CHECK_INT(mqx_life_lock_is_any_held(file[0], 0, &anyone), 0);
     CHECK(anyone);
-    CHECK_INT(mqx_life_lock_anyone(file[0], 5, &anyone), 0);
+    CHECK_INT(mqx_life_lock_is_any_held(file[0], 5, &anyone), 0);
     CHECK(!anyone);
     mqx_life_lock_release(file[0], 5, &second);
-    CHECK(mqx_life_lock_mine(file[0], 5));
+    CHECK(mqx_life_lock_is_own(file[0], 5));
     mqx_life_lock_release(file[0], 5, &first);
-    CHECK(!mqx_life_lock_mine(file[0], 5));
+    CHECK(!mqx_life_lock_is_own(file[0], 5));
     CHECK_INT(mqx_life_lock_claim(file[0], 5, &second), 0);
     mqx_life_lock_release(file[0], 5, &second);
     mqx_life_lock_close(file[0]);
@@ -155,13 +155,13 @@ TEST(a_disagreement_is_reported_once_a_process_and_only_when_it_lasts_a_second)
 {
     struct mqx_life_lock *file[2];
     open_both(file);
-    CHECK(!mqx_life_lock_disagrees(file[0], 7, 100));
+    CHECK(!mqx_life_lock_is_missing(file[0], 7, 100));
     usleep(600000);
-    CHECK(!mqx_life_lock_disagrees(file[0], 7, 100));
+    CHECK(!mqx_life_lock_is_missing(file[0], 7, 100));
     usleep(500000);
-    CHECK(mqx_life_lock_disagrees(file[0], 7, 100));
-    CHECK(!mqx_life_lock_disagrees(file[0], 7, 100));
-    CHECK(!mqx_life_lock_disagrees(file[0], 7, 200)); /* another process in the slot */
+    CHECK(mqx_life_lock_is_missing(file[0], 7, 100));
+    CHECK(!mqx_life_lock_is_missing(file[0], 7, 100));
+    CHECK(!mqx_life_lock_is_missing(file[0], 7, 200)); /* another process in the slot */
     mqx_life_lock_close(file[0]);
     mqx_life_lock_close(file[1]);
 }

@@ -216,8 +216,9 @@ static void hold_the_stripe(struct queue q, mqe_unit *unit)
     struct mqx_stripe_guard guard;
     TAKE(q, .unit = unit);
     mqx_ignore(mqx_stripe_guard_take(engine_region(), q.slot, &guard));
-    mqx_queue_show(&guard, mqx_object(engine_region(), q.slot),
-                   mqx_context(engine_region(), unit->context)->head, 9); /* and no commit */
+    mqx_queue_make_available(&guard, mqx_object(engine_region(), q.slot),
+                             mqx_context(engine_region(), unit->context)->head,
+                             9); /* and no commit */
 }
 
 TEST(locks_of_the_dead_are_repaired_before_their_units_are_looked_at)

@@ -275,7 +275,7 @@ TEST(a_message_whose_state_cannot_be_stops_the_queue_manager_and_stays_as_it_is)
         const uint32_t slot = mqx_priority_index_first(engine_region(), queue);
         struct mqx_message *message = mqx_message(engine_region(), slot);
         switch (step) {
-        case 0: mqx_queue_show(&guard, queue, slot, 0); break; /* it is shown */
+        case 0: mqx_queue_make_available(&guard, queue, slot, 0); break; /* it is shown */
         case 1:
             message->state = MQX_MSG_GOT;
             mqx_queue_claim(&guard, queue, slot, MQX_MSG_GOT, unit->context);

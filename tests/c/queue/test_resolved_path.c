@@ -38,7 +38,7 @@ static struct mqe_destination through(const char *alias, const char *q)
     struct mqe_found found = {0};
     for (int i = 0; i < 2; i++) {
         CHECK_INT(mqe_find(engine.manager, 1, engine_name(names[i]).name, 0, &found), 0);
-        path.step[i] = (struct mqe_step){found.slot, found.generation, found.resolution};
+        path.step[i] = (struct mqe_step){found.slot, found.generation, found.resolution_version};
     }
     path.first = path.step[0].slot;
     path.first_generation = path.step[0].generation;

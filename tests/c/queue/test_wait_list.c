@@ -319,7 +319,7 @@ static uint32_t context_of(struct mqx_stripe_guard *guard, struct queue q, uint6
 
 TEST(a_wake_up_that_is_not_used_is_passed_on_to_the_next_that_matches)
 {
-    struct mqx_wakes wakes = {.count = 0};
+    struct mqx_wakeups wakes = {.count = 0};
     struct mqx_stripe_guard guard;
     engine_begin();
     struct queue q = QUEUE("Q", 0);
@@ -333,12 +333,12 @@ TEST(a_wake_up_that_is_not_used_is_passed_on_to_the_next_that_matches)
     CHECK_INT(wakes.count, 1);
     CHECK_INT(wakes.context[0], first);
     CHECK_INT(mqx_wait_list_remove(&guard, first), MQX_WAIT_WOKEN);
-    mqx_wait_list_hand_on(&guard, q.slot, &wakes);
+    mqx_wait_list_pass_wakeup(&guard, q.slot, &wakes);
     CHECK_INT(wakes.count, 2);
     CHECK_INT(wakes.context[1], next);
     CHECK_INT(mqx_wait_list_remove(&guard, last), MQX_WAIT_LISTED);
     CHECK_INT(mqx_wait_list_remove(&guard, last), MQX_WAIT_NONE);
-    mqx_wait_list_hand_on(&guard, q.slot, &wakes);
+    mqx_wait_list_pass_wakeup(&guard, q.slot, &wakes);
     CHECK_INT(wakes.count, 2);
     CHECK_INT(mqx_wait_list_remove(&guard, other), MQX_WAIT_LISTED);
     CHECK_INT(mqx_object(engine_region(), q.slot)->waiters, 0);
@@ -393,7 +393,7 @@ TEST(waiters_leave_their_lists_in_any_order)
 TEST(a_list_with_a_bad_context_stops_the_queue_manager_and_no_call_crashes_or_hangs)
 {
     for (int damage = 0; damage < 4; damage++) {
-        struct mqx_wakes wakes = {.count = 0};
+        struct mqx_wakeups wakes = {.count = 0};
         struct mqx_stripe_guard guard;
         engine_begin();
         struct queue q = QUEUE("Q", 0);
@@ -413,7 +413,7 @@ TEST(a_list_with_a_bad_context_stops_the_queue_manager_and_no_call_crashes_or_ha
         mqx_wait_list_pick(&guard, q.slot, message, &wakes);
         mqx_wait_list_add(&guard, q.slot, second);
         mqx_wait_list_pick(&guard, q.slot, 1u << 30, &wakes);
-        mqx_wait_list_hand_on(&guard, q.slot, &wakes);
+        mqx_wait_list_pass_wakeup(&guard, q.slot, &wakes);
         CHECK_INT(mqx_region_stopped(engine_region()), MQX_STOP_BROKEN);
         CHECK(wakes.count <= 2);
         mqx_stripe_guard_drop(&guard);

@@ -35,9 +35,10 @@ static int write_file(struct journal_fixture *fixture, const struct psc_message 
                                         8192, false),
               0);
     for (uint32_t i = 0; i < count; i++) {
-        CHECK_INT(mqx_checkpoint_file_room(&writer, PSC_MESSAGES, sizeof *messages, &to, &most), 0);
+        CHECK_INT(mqx_checkpoint_file_reserve(&writer, PSC_MESSAGES, sizeof *messages, &to, &most),
+                  0);
         memcpy(to, &messages[i], sizeof *messages);
-        mqx_checkpoint_file_took(&writer, 1, sizeof *messages);
+        mqx_checkpoint_file_added(&writer, 1, sizeof *messages);
     }
     return mqx_checkpoint_file_finish(&writer, &header, &size);
 }

@@ -168,7 +168,7 @@ static int die_while_ending(const struct part *part)
     struct mqx_member members[UNITS];
     uint64_t unit_ids[UNITS];
     const bool to_commit = part->how < 10;
-    struct mqx_ending ending = {
+    struct mqx_prepared_resolution resolution = {
         .store = &engine.manager->store,
         .commit = to_commit,
         .xids = all_xids(),
@@ -183,14 +183,14 @@ static int die_while_ending(const struct part *part)
                        : mqe_backout_prepared(engine.manager, all_xids(), UNITS, &discarded));
         return 5;
     }
-    if (mqx_pool_take(engine.manager, true, &ending.leader) != 0 ||
-        mqx_prepared_look_up(&ending) != 0) {
+    if (mqx_pool_take(engine.manager, true, &resolution.leader) != 0 ||
+        mqx_prepared_look_up(&resolution) != 0) {
         return 4;
     }
-    mqx_context(engine_region(), ending.leader)->leads =
+    mqx_context(engine_region(), resolution.leader)->leads =
         to_commit ? MQX_LEADS_COMMIT : MQX_LEADS_BACKOUT;
-    ending.count = part->how % 10 == 0 ? 2 : UNITS;
-    return mqx_prepared_claim(&ending);
+    resolution.count = part->how % 10 == 0 ? 2 : UNITS;
+    return mqx_prepared_claim(&resolution);
 }
 
 TEST(an_end_whose_owner_died_before_the_decision_is_forgotten_after_it_finished)

@@ -79,7 +79,7 @@ TEST(a_context_is_found_by_its_xid_while_it_is_listed)
         CHECK_INT(find(i), i);
     }
     CHECK_INT(find(UNITS + 1), 0);
-    CHECK_INT(mqx_xid_table_take_off(&region, 3), 0);
+    CHECK_INT(mqx_xid_table_unlink(&region, 3), 0);
     mqx_undo_commit(slots_lock());
     CHECK_INT(find(3), 0);
     CHECK_INT(mqx_context(&region, 3)->xid_listed, 0);
@@ -97,7 +97,7 @@ TEST(a_context_leaves_a_chain_from_anywhere_and_the_others_stay)
         const uint32_t slot = mqx_xid_table_find(&region, &xid);
         CHECK_INT(slot, order[k]);
         if (slot != UNITS) { /* the first one is named by every bucket */
-            CHECK_INT(mqx_xid_table_take_off(&region, slot), 0);
+            CHECK_INT(mqx_xid_table_unlink(&region, slot), 0);
             mqx_undo_commit(slots_lock());
             CHECK_INT(find(order[k]), 0);
         }
@@ -115,7 +115,7 @@ TEST(a_rolled_back_change_leaves_the_chain_as_it_was)
     CHECK_INT(mqx_xid_table_add(&region, 2), 0);
     mqx_undo_rollback(&region, slots_lock());
     CHECK_INT(find(2), 0);
-    CHECK_INT(mqx_xid_table_take_off(&region, 1), 0);
+    CHECK_INT(mqx_xid_table_unlink(&region, 1), 0);
     mqx_undo_rollback(&region, slots_lock());
     CHECK_INT(find(1), 1);
     CHECK_INT(mqx_context(&region, 1)->xid_listed, 1);
@@ -147,7 +147,7 @@ TEST(a_chain_with_a_bad_context_or_a_loop_stops_the_queue_manager)
     mqx_context(&region, 5)->xid_next = 1u << 30;
     CHECK_INT(find(3), 0);
     CHECK(mqx_region_damaged());
-    CHECK_INT(mqx_xid_table_take_off(&region, 3), MQRC_Q_MGR_NOT_AVAILABLE);
+    CHECK_INT(mqx_xid_table_unlink(&region, 3), MQRC_Q_MGR_NOT_AVAILABLE);
     CHECK(strstr(mqx_error_text(), "chain of xids") != NULL);
     end();
 }
@@ -158,7 +158,7 @@ TEST(what_is_listed_is_not_listed_again_and_what_is_not_is_not_taken_off)
     add(1);
     CHECK_INT(mqx_xid_table_add(&region, 1), MQRC_Q_MGR_NOT_AVAILABLE);
     mqx_undo_commit(slots_lock());
-    CHECK_INT(mqx_xid_table_take_off(&region, 2), MQRC_Q_MGR_NOT_AVAILABLE);
+    CHECK_INT(mqx_xid_table_unlink(&region, 2), MQRC_Q_MGR_NOT_AVAILABLE);
     mqx_undo_commit(slots_lock());
     CHECK_INT(mqx_xid_table_add(&region, 1u << 30), MQRC_Q_MGR_NOT_AVAILABLE);
     CHECK_INT(find(1), 1);
