@@ -332,7 +332,7 @@ static _Noreturn void worker_main(uint32_t index, uint32_t incarnation)
     const uint64_t base = (uint64_t)(index + 1) << 48 | (uint64_t)incarnation << 24;
     uint64_t random = seed * 0x9e3779b97f4a7c15ull + base + 1, counter = 1;
     struct mqe_settings settings = fixture.settings;
-    settings.no_helper = 0;
+    settings.no_maintenance = 0;
     self = index;
     must("attach", mqe_attach(fixture.path, &settings, &manager, &info));
     must("unit", mqe_unit_new(manager, &unit));

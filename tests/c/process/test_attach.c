@@ -18,7 +18,7 @@ static void start(void)
 {
     memory_io_free(files);
     files = fixture_new();
-    mqx_attach_patience_us = 30000000;
+    mqx_attach_timeout_us = 30000000;
 }
 
 static bool region_exists(const struct fixture_process *process)
@@ -244,7 +244,7 @@ TEST(a_half_made_change_of_a_dead_owner_is_not_believed)
 {
     struct fixture_process a;
     struct fixture_queue q;
-    struct mqx_orphan_region_region orphan;
+    struct mqx_orphan_region orphan;
     start();
     fixture_attach(files, &a);
     CHECK_INT(fixture_define(&a, "Q", NULL, &q), 0);
@@ -392,10 +392,10 @@ static void check_refusals_after(uint32_t how, const char *words)
     snprintf(pid, sizeof pid, "%d", a.pid);
     CHECK(strstr(mqx_error_text(), pid) != NULL);
     CHECK(strstr(mqx_error_text(), words) != NULL);
-    mqx_attach_drop_life(a.store);
+    mqx_attach_release_life_lock(a.store);
     CHECK_INT(fixture_try_attach(files, &c), MQRC_Q_MGR_NOT_AVAILABLE);
     CHECK(strstr(mqx_error_text(), pid) == NULL);
-    mqx_attach_drop_life(b.store);
+    mqx_attach_release_life_lock(b.store);
     fixture_attach(files, &c);
     CHECK(c.report.first && c.report.same_boot_orphan);
     CHECK_INT(fixture_detach(&a, NULL), 0); /* the old ones leave later and do no harm */
@@ -419,7 +419,7 @@ TEST(a_process_whose_region_stopped_can_attach_again_beside_its_old_handles)
     CHECK_INT(fixture_attach_io(io, FIXTURE_PATH, FIXTURE_REGIONS, &a), 0);
     mqx_region_stop(&a.store->region, MQX_STOP_BROKEN);
     CHECK_INT(fixture_attach_io(io, FIXTURE_PATH, FIXTURE_REGIONS, &b), MQRC_Q_MGR_NOT_AVAILABLE);
-    mqx_attach_drop_life(a.store);
+    mqx_attach_release_life_lock(a.store);
     CHECK_INT(fixture_attach_io(io, FIXTURE_PATH, FIXTURE_REGIONS, &b), 0);
     CHECK_INT(fixture_detach(&a, NULL), 0); /* must not close the lock file under b */
     struct fixture_process other;
@@ -443,7 +443,7 @@ TEST(whoever_waits_for_the_attach_lock_in_vain_hears_who_has_it)
               0);
     char pid[32];
     snprintf(pid, sizeof pid, "process %d ", a.pid);
-    mqx_attach_patience_us = 20000;
+    mqx_attach_timeout_us = 20000;
     CHECK_INT(fixture_try_attach(files, &b), MQRC_Q_MGR_NOT_AVAILABLE);
     CHECK(strstr(mqx_error_text(), pid) != NULL);
     CHECK_INT(a.store->io->ops->lock(a.store->io, a.store->lock_fd, 0, 1, MQX_IO_UNLOCK), 0);

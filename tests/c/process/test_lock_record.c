@@ -7,7 +7,7 @@ static void start(void)
 {
     memory_io_free(files);
     files = fixture_new();
-    mqx_attach_patience_us = 30000000;
+    mqx_attach_timeout_us = 30000000;
 }
 
 TEST(the_lock_file_names_the_region_and_its_surroundings)

@@ -9,7 +9,7 @@ static void start(void)
 {
     memory_io_free(files);
     files = fixture_new();
-    mqx_attach_patience_us = 30000000;
+    mqx_attach_timeout_us = 30000000;
 }
 
 TEST(a_dead_pid_that_another_process_has_by_now_does_not_count_as_alive)

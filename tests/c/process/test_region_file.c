@@ -9,7 +9,7 @@ static void start(void)
 {
     memory_io_free(files);
     files = fixture_new();
-    mqx_attach_patience_us = 30000000;
+    mqx_attach_timeout_us = 30000000;
 }
 
 static bool region_exists(const struct fixture_process *process)

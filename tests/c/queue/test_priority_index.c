@@ -357,10 +357,10 @@ TEST(showing_what_is_shown_and_hiding_what_is_hidden_changes_nothing)
 {
     begin();
     const uint32_t slot = fixture_add(3, 0, true);
-    mqx_priority_index_show(&fixture.guard, fixture.queue[0], slot, true);
+    mqx_priority_index_set_available(&fixture.guard, fixture.queue[0], slot, true);
     CHECK_INT(fixture.guard.stripe->lock.undo_count, 0);
     fixture_do(OP_HIDE, slot);
-    mqx_priority_index_show(&fixture.guard, fixture.queue[0], slot, false);
+    mqx_priority_index_set_available(&fixture.guard, fixture.queue[0], slot, false);
     CHECK_INT(fixture.guard.stripe->lock.undo_count, 0);
 }
 
@@ -373,7 +373,7 @@ TEST(putting_and_getting_at_height_1_takes_5_undo_entries_each_at_most)
         mqx_priority_index_remove(&fixture.guard, fixture.queue[0], slot);
         CHECK(fixture.guard.stripe->lock.undo_count <= 5);
         mqx_stripe_guard_rollback(&fixture.guard);
-        mqx_priority_index_show(&fixture.guard, fixture.queue[0], slot, false);
+        mqx_priority_index_set_available(&fixture.guard, fixture.queue[0], slot, false);
         CHECK_INT(fixture.guard.stripe->lock.undo_count, 1);
         mqx_stripe_guard_rollback(&fixture.guard);
         fixture_do(OP_REMOVE, slot);
@@ -536,7 +536,7 @@ TEST(a_message_that_is_not_at_its_place_is_neither_shown_nor_removed_but_remembe
         fixture_message(out)->position = fixture_message(in)->position;
         mqx_priority_index_remove(&fixture.guard, fixture.queue[0], out);
         CHECK(mqx_region_damaged());
-        mqx_priority_index_show(&fixture.guard, fixture.queue[0], out, false);
+        mqx_priority_index_set_available(&fixture.guard, fixture.queue[0], out, false);
         CHECK(mqx_region_damaged());
         CHECK_INT(fixture.guard.stripe->lock.undo_count, 0);
         fixture_message(out)->position = place;
@@ -605,7 +605,7 @@ static void use_damaged(struct test_random *random, uint32_t spare)
     (void)mqx_priority_index_before(&fixture.region, queue, slot);
     const int verdict = mqx_priority_index_check(&fixture.region, queue);
     CHECK(verdict == MQX_OK || verdict == MQRC_OBJECT_DAMAGED);
-    mqx_priority_index_show(&fixture.guard, queue, slot, test_below(random, 2) == 0);
+    mqx_priority_index_set_available(&fixture.guard, queue, slot, test_below(random, 2) == 0);
     mqx_stripe_guard_rollback(&fixture.guard);
     mqx_priority_index_remove(&fixture.guard, queue, slot);
     mqx_stripe_guard_rollback(&fixture.guard);

@@ -51,7 +51,7 @@ static struct mqx_context *make_unit(struct journal_fixture *fixture)
     FIXTURE_OF(fixture, 65536);                                                                    \
     struct mqx_context *context = make_unit(&fixture)
 
-static void read_orphan(struct journal_fixture *fixture, struct mqx_orphan_region_region *out)
+static void read_orphan(struct journal_fixture *fixture, struct mqx_orphan_region *out)
 {
     char name[24];
     snprintf(name, sizeof name, "region-%u", fixture->regions);
@@ -62,7 +62,7 @@ static void read_orphan(struct journal_fixture *fixture, struct mqx_orphan_regio
 TEST(what_a_lost_unit_had_got_is_counted_as_backed_out)
 {
     UNIT_OF(fixture, context);
-    struct mqx_orphan_region_region orphan;
+    struct mqx_orphan_region orphan;
     CHECK_INT(context->state, MQX_CTX_ACTIVE);
     read_orphan(&fixture, &orphan);
     CHECK(orphan.read && !orphan.broken);
@@ -78,7 +78,7 @@ TEST(what_a_lost_unit_had_got_is_counted_as_backed_out)
 TEST(a_unit_whose_decision_is_durable_is_not_lost_and_one_that_is_not_is)
 {
     UNIT_OF(fixture, context);
-    struct mqx_orphan_region_region orphan;
+    struct mqx_orphan_region orphan;
     static const uint32_t states[] = {MQX_CTX_DECIDED, MQX_CTX_PREPARED};
     for (uint32_t i = 0; i < 4; i++) {
         context->state = states[i / 2];
@@ -93,7 +93,7 @@ TEST(a_unit_whose_decision_is_durable_is_not_lost_and_one_that_is_not_is)
 TEST(a_change_that_was_half_made_is_undone_in_the_copy)
 {
     UNIT_OF(fixture, context);
-    struct mqx_orphan_region_region orphan;
+    struct mqx_orphan_region orphan;
     struct mqx_lock *lock = &fixture.store.region.header->slots_lock;
     CHECK_INT(mqx_lock_take(&fixture.store.region, lock), 0);
     mqx_undo_store32(fixture.store.region.base, lock, &context->state, MQX_CTX_IDLE);
@@ -111,7 +111,7 @@ TEST(a_list_that_runs_in_a_ring_or_leads_outside_ends)
 {
     for (uint32_t what = 0; what < 3; what++) {
         UNIT_OF(fixture, context);
-        struct mqx_orphan_region_region orphan;
+        struct mqx_orphan_region orphan;
         const uint32_t last = slot_of(&fixture, 3);
         struct mqx_message *message = mqx_message(&fixture.store.region, last);
         message->unit_next = what == 0 ? last : what == 1 ? UINT32_MAX : 0;
@@ -128,7 +128,7 @@ TEST(a_region_of_another_start_or_that_cannot_be_true_gives_nothing)
     for (uint32_t what = 0; what < 7; what++) {
         UNIT_OF(fixture, context);
         struct mqx_header *header = fixture.store.region.header;
-        struct mqx_orphan_region_region orphan;
+        struct mqx_orphan_region orphan;
         CHECK(context != NULL);
         const struct mqx_header before = *header;
         switch (what) {
@@ -151,7 +151,7 @@ TEST(a_region_of_another_start_or_that_cannot_be_true_gives_nothing)
 TEST(a_region_that_was_stopped_by_a_failure_says_so)
 {
     UNIT_OF(fixture, context);
-    struct mqx_orphan_region_region orphan;
+    struct mqx_orphan_region orphan;
     CHECK(context != NULL);
     fixture.store.region.header->stopped = MQX_STOP_BROKEN;
     read_orphan(&fixture, &orphan);
