@@ -30,7 +30,7 @@ enum {
 };
 
 struct browse_call {
-    struct mqx_get_call call;  /* first: browse_group() is handed it */
+    struct mqx_get_call call;  /* first: browse_group() is passed it */
     struct mqe_batch *batch;
     uint64_t room;            /* bytes of bodies beyond the first message */
     const struct mqe_position *range; /* NULL: the whole queue */
@@ -91,7 +91,7 @@ static int browse_next(struct browse_call *b, struct mqx_stripe_guard *guard, bo
         *out_held = false;
         return status;
     }
-    status = mqx_get_check_queue(call, queue); /* finding may have let go of the lock */
+    status = mqx_get_check_queue(call, queue); /* finding may have released the lock */
     const struct mqx_message *message = mqx_message(guard->region, call->slot);
     if (status != MQX_OK || message == NULL || is_beyond(b, message) ||
         !mqx_msg_batch_fits(batch, b->room, message)) {

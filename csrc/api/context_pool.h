@@ -31,7 +31,7 @@ int mqx_pool_take(mqe_manager *manager, bool autocommit, uint32_t *out) MQX_MUST
  * to the next restart. */
 void mqx_pool_give(mqe_manager *manager, uint32_t context);
 
-/* Gives all idle contexts back to the region; no other call of the manager is under way. */
+/* Gives all idle contexts back to the region; no other call of the manager is in progress. */
 void mqx_pool_drain(mqe_manager *manager);
 
 /* Enters the core, calls `change` with a context of the pool, counted as a file call, and gives the

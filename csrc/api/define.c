@@ -32,7 +32,7 @@ int mqe_define(mqe_manager *manager, const struct ps_object_name *name, const vo
     return mqx_with_context(manager, do_define, &c);
 }
 
-enum { DEFINE_STEP = 256 };  /* definitions handed to the catalog in one go */
+enum { DEFINE_STEP = 256 };  /* definitions passed to the catalog in one go */
 
 struct define_many {
     const struct mqe_definition *definitions;

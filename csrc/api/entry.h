@@ -11,7 +11,7 @@
  * Invariants
  *   1. A call that mqx_enter() refuses has touched neither region nor files: in a forked child the
  *      region is not mapped (rule 32).
- *   2. calls_inside of an attachment slot is the number of file calls under way in that process.
+ *   2. calls_inside of an attachment slot is the number of file calls in progress in that process.
  *
  * Locks: nothing here waits. mqx_queue_lock() takes the stripe lock of a queue; the others take
  * none.

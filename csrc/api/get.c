@@ -2,7 +2,7 @@
  * get.c - mqe_get: one message from one queue.
  *
  * The call first tries the common case in one lock hold (mqx_get_fast_path). When that finds a
- * message that needs more, the hold is handed on to the first attempt (get_attempt.h), so that a
+ * message that needs more, the lock stays held for the first attempt (get_attempt.h), so that a
  * durable get outside syncpoint takes its stripe lock twice: to claim the message, and to remove it
  * after the flush. With wait it takes it once more for each time it is listed.
  */

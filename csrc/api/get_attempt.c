@@ -207,7 +207,7 @@ static enum mqx_next_step copy_pinned(struct mqx_get_call *call, struct mqx_stri
     MQX_ASSERT(call->pool != 0);
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     struct mqx_message *message = mqx_message(guard->region, call->slot);
-    if (message->pins == UINT8_MAX) { /* 255 copies of one message under way: try again */
+    if (message->pins == UINT8_MAX) { /* 255 copies of one message in progress: try again */
         mqx_stripe_guard_drop(guard);
         return MQX_STEP_AGAIN;
     }

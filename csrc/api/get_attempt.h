@@ -66,7 +66,7 @@ struct mqx_get_call {
     struct mqx_cursor found;  /* where a search without an index stands */
     struct mqx_cursor passed; /* nothing up to there matches; not started: nothing known */
     uint64_t known;           /* number of a message in the journal that has been read: */
-    bool known_matches;       /* its identifiers are those asked for */
+    bool known_matches;       /* its identifiers are those requested */
     bool known_heads;         /* it takes an MQMDE */
     bool listed;              /* the context of the pool may be on the queue's wait list */
     bool woken;               /* the last sleep was ended by a wake-up, not by its bound */

@@ -27,7 +27,7 @@ enum {
 /* ---- the call ---- */
 
 struct get_many {
-    struct mqx_get_call call;  /* first: take_group() is handed it */
+    struct mqx_get_call call;  /* first: take_group() is passed it */
     struct mqe_batch *batch;
     uint32_t most;            /* messages */
     uint64_t room;            /* bytes of bodies beyond the first message */
@@ -85,7 +85,7 @@ static int find_next(struct get_many *many, struct mqx_stripe_guard *guard)
         if (call->slot != found) {
             many->cursor = before; /* that one comes later */
         }
-        status = mqx_get_check_queue(call, queue); /* finding may have let go of the lock */
+        status = mqx_get_check_queue(call, queue); /* finding may have released the lock */
         if (status != MQX_OK) {
             mqx_stripe_guard_drop(guard);
         }

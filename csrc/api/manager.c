@@ -433,7 +433,7 @@ int mqe_end(mqe_manager *manager, int mode)
         return quiesce(store);
     case MQE_END_IMMEDIATE:
         mqx_log(store, MQX_AMQ_ENDING, 'I', "queue manager %s is ended immediately", store->name);
-        store->region.ending = true; /* this process goes on: its detach writes the orderly end */
+        store->region.ending = true; /* this process continues: its detach writes the orderly end */
         return stop_and_wait(store, MQX_STOP_ENDED);
     case MQE_END_PREEMPTIVE:
         mqx_log(store, MQX_AMQ_ENDING, 'W', "queue manager %s is ended preemptively", store->name);

@@ -126,7 +126,7 @@ static int read_item(struct prepared_browse *b, uint32_t i, const struct mqx_mes
     return status;
 }
 
-/* Takes the message into the batch. *out_more: the hold goes on behind it. */
+/* Takes the message into the batch. *out_more: the hold continues behind it. */
 static int take(struct prepared_browse *b, struct mqx_stripe_guard *guard,
                 struct mqx_message *message, bool *out_more)
 {

@@ -2,7 +2,7 @@
  * status.c - numbers about queues and the queue manager: depth, counts, lists of processes, units
  * and handles, and the age of a queue (mqe_queue_oldest: when its oldest message was put).
  *
- * Numbers are read without locks unless said otherwise; each is right for one moment, not all for
+ * Numbers are read without locks unless stated otherwise; each is right for one moment, not all for
  * the same.
  *
  * Queue age. Within a placement priority messages stand in the order in which they arrived, so the

@@ -10,7 +10,7 @@
 enum mqx_amq {
     MQX_AMQ_STARTED = 8003,         /* I the first process attached; what restart recovery did */
     MQX_AMQ_ENDED = 8004,           /* I the last process left in order */
-    MQX_AMQ_QUIESCING = 5022,       /* I end -c or -w was asked for */
+    MQX_AMQ_QUIESCING = 5022,       /* I end -c or -w was requested */
     MQX_AMQ_ENDING = 5024,          /* I W end -i, end -p */
     MQX_AMQ_LONG_UNIT = 7469,       /* W units that hold the journal for too long are backed out */
     MQX_AMQ_NP_DISCARDED = 7901,    /* W non-persistent messages were discarded, with the count */

@@ -4,7 +4,7 @@
  * Terms
  *   attribute list      definition.h. object.attrs names its cells, object.attrs_length its bytes;
  *                       object.pending_attrs and .pending_length name the list of an alter that is
- *                       under way.
+ *                       in progress.
  *   trailer             the 16 bytes behind a list in its cells: definition version, instance.
  *   definition version  a number that differs between any two lists that were ever stored. An alter
  *                       that names the version it was made from fails when another one came first

@@ -9,7 +9,7 @@
  *   pending reference  what a context is about to change: (MQX_PENDING_OBJECT, object slot, its
  *                      generation in pending_object), or MQX_ANY_GENERATION from before the slot is
  *                      taken until its generation is known. The reaper repairs by it.
- *   changer            object.changer, while an alter is under way: the context that does it; else
+ *   changer            object.changer, during an alter: the context that does it; else
  *                      0.
  *   temporary          a temporary dynamic queue (DEFTYPE 3). It is in the region alone: no record,
  *                      no flush, in no checkpoint or image. It has a creator: the handle that made
@@ -39,7 +39,7 @@
  *            cancelled -> flush -> messages that no unit and no browser holds are freed -> when the
  *            last handle is closed, the last unit has released its messages and no alter is under
  *            way: priority index and id indexes, name, cells, slot; the generation is raised. From
- *            DELETING on any process does the next step, several at once: each looks at state and
+ *            DELETING on any process does the next step, several at once: each examines state and
  *            generation under the lock it needs, and what is true once stays true. Whatever ends
  *            one of the obstacles (a close, a unit's end, the reaper, an alter) tries; the
  *            maintenance thread tries for all.

@@ -21,7 +21,7 @@ enum {
     GONE_LOOKS_MAX = MQX_LOCKED_STEPS_MAX, /* messages that are GONE, passed over under the lock */
 };
 
-struct deletion { /* what is asked for */
+struct deletion { /* what is requested */
     bool closing;       /* by a handle of the queue: others may be open, too */
     bool unconditional; /* temporary, by its creator: whatever it holds */
     bool purge;         /* messages that no unit holds are discarded */
@@ -148,7 +148,8 @@ static int delete_journalled(struct mqx_store *store, uint32_t slot, uint32_t ge
                     APPEND_ATTEMPTS);
 }
 
-/* A temporary dynamic queue, by its creator's handle. An alter that is under way ends as usual. */
+/* A temporary dynamic queue, by its creator's handle. An alter that is in progress ends as usual.
+ * */
 static int delete_temporary(struct mqx_store *store, uint32_t slot, uint32_t generation)
 {
     static const struct deletion request = {.closing = true, .unconditional = true, .purge = true};
@@ -226,7 +227,7 @@ static int purge(struct mqx_store *store, const struct deleted *deleted)
     return status;
 }
 
-/* No handle is open and no alter under way. Nobody can begin to use a deleted object, so what is
+/* No handle is open and no alter in progress. No call can begin to use a deleted object, so what is
  * true once stays true. */
 static int is_unused(struct mqx_region *region, const struct deleted *deleted, bool *out)
 {
@@ -248,8 +249,8 @@ static int is_unused(struct mqx_region *region, const struct deleted *deleted, b
     return status;
 }
 
-/* Frees the priority index and the id indexes when the queue is empty and nobody waits; *out_gone:
- * nothing of them is left. */
+/* Frees the priority index and the id indexes when the queue is empty and there is no waiter;
+ * *out_gone: nothing of them is left. */
 static int drop_memory(struct mqx_store *store, const struct deleted *deleted, bool *out_gone)
 {
     bool again = true;

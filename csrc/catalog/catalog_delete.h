@@ -3,20 +3,20 @@
  * chain of states is in catalog.h.
  *
  * Terms
- *   logical deletion    the moment from which nobody can use the object: state DELETING. It is
+ *   logical deletion    the moment from which no call can use the object: state DELETING. It is
  *                       decided with the catalog, stripe and slots lock of the object held, and
  *                       takes effect there: for a temporary dynamic queue by the catalog lock's
  *                       micro-transaction, for all others by the ring lock's, which appends the
  *                       record.
  *   physical deletion   priority index, id indexes, name, cells and slot are given back and the
  *                       generation is raised. Every step may be done by any process, by several at
- *                       once, and repeated from its beginning: each looks at state and generation
+ *                       once, and repeated from its beginning: each examines state and generation
  *                       under the lock that it needs.
  *
  * Invariants
  *   1. An object is freed only when its deletion is durable (temporary ones: at once), no handle is
- *      open, no message and no waiter is left, and no alter is under way. What is true of a deleted
- *      object stays true, since nobody can begin to use it.
+ *      open, no message and no waiter is left, and no alter is pending. What is true of a deleted
+ *      object stays true, since no call can begin to use it.
  *
  * Locks: none may be held by the caller.
  */

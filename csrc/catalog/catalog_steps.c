@@ -15,7 +15,7 @@
 #include "region/damage.h"
 
 enum {
-    CHANGE_ATTEMPTS = 5000,   /* looks at an object that another context is changing, 1 ms apart */
+    CHANGE_ATTEMPTS = 5000,   /* to find an object that no other context is changing, 1 ms apart */
     PAUSE_US = 1000,
 };
 

@@ -67,7 +67,7 @@ bool mqx_cf_structure_next(const struct mqx_region *region, uint32_t structure, 
     return false;
 }
 
-/* Empty and closed? A put that is under way finds out for itself (mqx_queue_admit). */
+/* Empty and closed? A put in progress checks the state again (mqx_queue_admit). */
 static int check_idle(const struct mqx_object *queue)
 {
     MQX_ASSERT(queue != NULL);

@@ -77,7 +77,7 @@ struct psj_batch {
 };
 MQX_STATIC_ASSERT(sizeof(struct psj_batch) == 64, "batch header");
 
-enum { /* record types; PS_MUST_UNDERSTAND is set in the stored type unless said otherwise */
+enum { /* record types; PS_MUST_UNDERSTAND is set in the stored type unless stated otherwise */
     PS_MUST_UNDERSTAND = 0x8000,
     PS_REC_PUT = 1,
     PS_REC_GET = 2,

@@ -178,7 +178,7 @@ static int collect(struct mqx_store *store, struct flight *out)
  * (epoch_written is 0).
  */
 
-/* The descriptor of the segment, which stays open until another one is asked for (flush lock held:
+/* The descriptor of the segment, which stays open until another one is needed (flush lock held:
  * it guards the cached descriptor). */
 static int write_fd(struct mqx_store *store, uint32_t segment_index, int *out)
 {

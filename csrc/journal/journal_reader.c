@@ -423,7 +423,7 @@ static int check_put(const struct mqx_message *message, const struct mqx_decoded
     return MQX_OK;
 }
 
-/* Copies the parts of a PUT that the caller asked for; the body up to `capacity`. */
+/* Copies the parts of a PUT that the caller requested; the body up to `capacity`. */
 static void copy_put(const struct mqx_decoded *record, struct ps_descriptor *descriptor,
                      struct ps_descriptor_ext *ext, void *body, uint64_t capacity)
 {

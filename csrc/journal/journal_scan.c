@@ -2,7 +2,7 @@
  * journal_scan.c - see penstock/journal_scan.h: a segment as rows of chosen columns.
  *
  * Terms
- *   chosen batch   one whose time and LSNs overlap what the caller asked for; others are stepped
+ *   chosen batch   one whose time and LSNs overlap what the caller requested; others are stepped
  *                  over by their headers.
  *   passed record  one of a known type that is no row: not decoded. A record of an unknown type
  *                  is decoded, and refused when its must-understand bit is set.
@@ -16,7 +16,7 @@
  *   in_batch 1, record_at at its end    next_batch
  *   at = limit, or end_lsn reached      MQE_SCAN_END
  * It stops in front of a record that does not fit into the rows, the bodies or the segments that
- * the caller has given, and goes on with the same record at the next call.
+ * the caller has given, and continues with the same record at the next call.
  *
  * What is decoded of a PUT: its bytes up to the section BODY are copied into the record buffer (512
  * at first, all when that is not enough) and decoded there with the length cut to that point; the
@@ -190,7 +190,7 @@ static void copy_field(const struct mqe_journal_scan_field *field, void *column,
     }
 }
 
-/* Fills the columns that the caller asked for. A record without a descriptor has zeroes in the
+/* Fills the columns that the caller requested. A record without a descriptor has zeroes in the
  * columns of messages; one without an extension has the extension's initial values. */
 static void give_row(const struct mqe_journal_scan_rows *rows, const struct row *row,
                      const struct ps_descriptor *descriptor, const struct ps_descriptor_ext *ext)
@@ -349,7 +349,7 @@ static const char *check_batch(const struct mqe_journal_scan *scan, uint64_t off
     return bad_record == 0 ? NULL : "the record's CRC is wrong";
 }
 
-/* Does the batch overlap the times and LSNs that the caller asked for? */
+/* Does the batch overlap the times and LSNs that the caller requested? */
 static bool is_chosen(const struct mqe_journal_scan *scan, const struct psj_batch *batch,
                       uint64_t offset)
 {
@@ -414,7 +414,7 @@ uint64_t mqe_journal_scan_skip(struct mqe_journal_scan *scan)
     return scan->at - from;
 }
 
-/* Two passes: the chain of headers gives times and end; then every sector behind it is looked at,
+/* Two passes: the chain of headers gives times and end; then every sector behind it is examined,
  * because a durable mark counts wherever its header lies (FORMAT.md 9.5). */
 void mqe_journal_scan_read_span(const struct mqe_journal_scan *scan,
                                 struct mqe_journal_scan_span *out)

@@ -2,7 +2,7 @@
  * io.c - the file table that talks to Linux; see io.h for the contract.
  *
  * Notes on what is not obvious
- *   - Descriptors 0, 1 and 2 are never handed out: a program that closed its stderr would otherwise
+ *   - Descriptors 0, 1 and 2 are never returned: a program that closed its stderr would otherwise
  *     print into a journal.
  *   - Files are opened with O_NONBLOCK so that opening a FIFO cannot block before fstat() shows
  *     that it is no regular file; it has no effect on regular files.
@@ -31,7 +31,7 @@
 #endif
 
 enum {
-    FIRST_FD = 3,      /* lowest descriptor handed out */
+    FIRST_FD = 3,      /* lowest descriptor returned */
     PARTS_AT_ONCE = 64, /* parts of an iovec given to one system call */
     /* From this size on the kernel is asked to start writing at once what was written without
      * waiting, so that a later flush finds most of it done. A hint: nothing depends on it. */

@@ -26,7 +26,7 @@
 
 uint64_t mqx_attach_timeout_us = 30000000;
 
-struct attaching { /* an attach under way */
+struct attaching { /* an attach in progress */
     struct mqx_store *store;
     struct mqx_location location;
     struct mqx_life_lock *file;

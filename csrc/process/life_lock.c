@@ -414,7 +414,7 @@ void mqx_life_lock_holders(struct mqx_life_lock *file, char *text, size_t size)
     enum { NAMED_MAX = 8 };
     uint32_t count = 0, step = 1;
     size_t used = 0;
-    (void)snprintf(text, size, "nobody");
+    (void)snprintf(text, size, "none");
     for (uint32_t slot = 1; slot < MQX_PROCESS_MAX; slot += step) {
         int32_t pid = 0;
         step = count_free_from(file, slot);

@@ -72,7 +72,7 @@ bool mqx_life_lock_is_own(struct mqx_life_lock *file, uint32_t slot);
 int mqx_life_lock_holder(struct mqx_life_lock *file, uint32_t slot, int32_t *out_pid) MQX_MUST_USE;
 /* Is there a life lock besides the one of `except` (a slot of this process, 0: no exception)? */
 int mqx_life_lock_is_any_held(struct mqx_life_lock *file, uint32_t except, bool *out) MQX_MUST_USE;
-/* "4711, 4712 and 3 more": the holders of life locks; "nobody". */
+/* "4711, 4712 and 3 more": the holders of life locks; "none". */
 void mqx_life_lock_holders(struct mqx_life_lock *file, char *text, size_t size);
 
 /* Notes that the life lock of a slot is free while the kernel's process table has the process with

@@ -289,7 +289,7 @@ static void log_stop(struct mqx_store *store)
     }
 }
 
-/* Rule 13: once no file call is under way in any process, the next attach may recover. */
+/* Rule 13: once no file call is in progress in any process, the next attach may recover. */
 static void release_life_lock_when_stopped(struct mqx_maintenance *m, bool *logged)
 {
     MQX_ASSERT(m->store->region.process != 0);

@@ -66,7 +66,7 @@ bool mqx_process_alive(struct mqx_store *store, uint32_t slot)
         return true; /* unknown counts as alive */
     }
     if (store->region.ending && holder == 0) {
-        return false; /* `end -i` is under way: a process without its life lock has left */
+        return false; /* `end -i` is in progress: a process without its life lock has left */
     }
     const bool here = process->pid_namespace == store->region.header->pid_namespace && pid > 0;
     const bool in_table = here && process->start_time != 0 &&

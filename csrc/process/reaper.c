@@ -52,7 +52,7 @@ static int repair_locks(struct mqx_region *region, uint32_t dead)
 
 /* ---- contexts ---- */
 
-/* A wake-up that the dead waiter had been given goes to another waiter. */
+/* Passes a wake-up that the dead waiter had been given to another waiter. */
 static int leave_wait_list(struct mqx_region *region, uint32_t slot)
 {
     const struct mqx_context *context = mqx_context(region, slot);

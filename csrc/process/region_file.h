@@ -7,7 +7,7 @@
  *              file that was torn or deleted.
  *
  * Invariant: the lock record names a region, durably, before its file exists; so a file that no
- * record names belongs to no attach under way.
+ * record names belongs to no attach in progress.
  *
  * Locks: the caller holds the attach lock (byte 0 of the lock file) and no lock of the region.
  */

@@ -88,7 +88,7 @@ bool mqx_match_message(const struct mqx_region *region, const struct mqx_match *
     return d != NULL && mqx_match_exact(match, d, (const struct ps_descriptor_ext *)(d + 1));
 }
 
-/* The index to use for the match: the most selective one that is asked for, or -1. */
+/* The index to use for the match: the most selective one that is requested, or -1. */
 static int index_for(const struct mqx_match *match)
 {
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {

@@ -3,7 +3,7 @@
  *
  * Terms
  *   match     what the caller asks for: ids, sequence number, offset, message number, persistence.
- *             Nothing asked for: any message.
+ *             Nothing requested: any message.
  *   by entry  the options that the index entry alone decides: MQE_MATCH_NUMBER, _PERSISTENT,
  *             _UP_TO.
  *   excluded  messages whose tags matched but whose full id, read from the journal, did not.

@@ -15,7 +15,7 @@
  *             (the child is there; child[] of a clear bit means nothing), `available` (leaf: the
  *             message is available; above: something below is).
  *   show      to set or clear the `available` bit of a message.
- *   cursor    where a walk stands: it goes on behind that position, whether the message is still
+ *   cursor    where a walk stands: it continues behind that position, whether the message is still
  *             there or not.
  *
  * Shape. Over the positions of a level lies a radix tree of fan-out 64. Finding the first available

@@ -13,7 +13,7 @@
 enum {
     DECISECOND_US = 100000,    /* unit of message.expiry */
     ID_NUMBER_BITS = 12,       /* a generated id counts messages below the microseconds */
-    EXPIRE_LOOKS_MAX = 4 * MQX_LOCKED_STEPS_MAX, /* messages looked at in one lock hold */
+    EXPIRE_LOOKS_MAX = 4 * MQX_LOCKED_STEPS_MAX, /* messages examined in one lock hold */
 };
 #define CORREL_ID_BIT (UINT64_C(1) << 63) /* keeps a generated CorrelId apart from every MsgId */
 

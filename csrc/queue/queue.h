@@ -129,7 +129,7 @@ struct mqx_purge {               /* one walk over the messages */
 };
 /* Removes available messages; those of units, pinned and locked ones stay. One lock hold. */
 int mqx_queue_purge_step(struct mqx_store *store, struct mqx_purge *purge) MQX_MUST_USE;
-/* Frees the indexes, when no message is left and nobody waits; no handle is open. *out_more:
+/* Frees the indexes, when no message is left and there is no waiter; no handle is open. *out_more:
  * again; *out_gone: nothing of it is left. */
 int mqx_queue_drop_step(struct mqx_store *store, uint32_t object, uint32_t generation,
                         bool *out_more, bool *out_gone) MQX_MUST_USE;

@@ -3,9 +3,9 @@
  * which segment; image (orderly end); flush and mark; the file gets its name; it is published; what
  * only its predecessor needed is removed.
  *
- * Why the begin LSN is right. `tail` is read under the ring lock, then the contexts are looked at.
+ * Why the begin LSN is right. `tail` is read under the ring lock, then the contexts are examined.
  * A unit whose first record lies below that tail and which is still in flight when its context is
- * looked at bounds the begin LSN. One that ended before that had completed its effects, so the
+ * examined bounds the begin LSN. One that ended before that had completed its effects, so the
  * checkpoint, which begins later, has them. One that begins later lies above.
  *
  * Why nothing that is needed is retired. A message counts for every segment from its first piece to
@@ -64,8 +64,8 @@ struct checkpoint { /* one that is being taken */
 
 /* ---- where the replay will begin ----
  *
- * The contexts are looked at in holds of MQX_LOCKED_STEPS_MAX: the bound only has to be right for
- * each context at the time it is looked at (see above).
+ * The contexts are examined in holds of MQX_LOCKED_STEPS_MAX: the bound only has to be right for
+ * each context at the time it is examined (see above).
  */
 
 /* The lowest first LSN of all units in flight, or `bound`; notes whether one is not prepared. */
@@ -298,8 +298,8 @@ static int check_sorted(struct checkpoint *ckpt, const struct psc_message *m)
     return MQX_OK;
 }
 
-/* A paced checkpoint of a deep index takes seconds. Maintenance goes on in between: processes that
- * died must be cleaned up within a second. */
+/* A paced checkpoint of a deep index takes seconds. Maintenance continues in between: processes
+ * that died must be cleaned up within a second. */
 static int call_maintenance_hook(struct checkpoint *ckpt)
 {
     struct mqx_store *store = ckpt->store;

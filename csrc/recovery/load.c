@@ -68,8 +68,8 @@ static int take_objects(struct mqx_restart *restart, const struct psc_block *blo
     return status;
 }
 
-/* Notes each PUT of an IMAGE block with the offset of its first record. `first` goes on from block
- * to block; its `at` is 0 between two messages. */
+/* Notes each PUT of an IMAGE block with the offset of its first record. `first` continues from
+ * block to block; its `at` is 0 between two messages. */
 static int take_image(struct mqx_restart *restart, const struct psc_block *block,
                       const unsigned char *payload, uint64_t payload_at,
                       struct mqx_image_position *first)

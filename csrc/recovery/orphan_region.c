@@ -164,7 +164,7 @@ static bool open_source(struct mqx_io *io, int dir, const char *name, struct sou
            header_is_sound(source);
 }
 
-/* Item count that the area has handed out, at most what its memory can hold. */
+/* Item count that the area has allocated, at most what its memory can hold. */
 static uint64_t used_items(const struct source *source, enum mqx_area_kind kind)
 {
     MQX_ASSERT(kind < MQX_AREA_COUNT);
@@ -205,7 +205,7 @@ static bool for_each(const struct source *source, enum mqx_area_kind kind, item_
  *   ACTIVE         lost
  *   BACKING_OUT    lost; some of its messages are back already, with their counts
  *   DECIDED        committed when its COMMIT record is durable, else lost
- *   PREPARED       goes on when the PREPARE record is durable and no backout was decided, else
+ *   PREPARED       survives when the PREPARE record is durable and no backout was decided, else
  *                  lost
  */
 
@@ -214,7 +214,7 @@ struct reading {
     struct mqx_orphan_region *out;
     size_t capacity;
     bool any_count;    /* a BACKOUT record may not be durable: look at every message */
-    uint64_t steps;    /* messages looked at by walking lists; bounded against rings */
+    uint64_t steps;    /* messages examined by walking lists; bounded against rings */
     uint64_t np_open;  /* non-persistent messages that do not count as discarded: put by units in
                         * flight, got by prepared ones */
 };
@@ -257,7 +257,7 @@ static bool is_lost(const struct source *source, const struct mqx_context *conte
 {
     const bool durable = context->decided_lsn <= source->header->journal.durable;
     MQX_ASSERT(context != NULL);
-    MQX_ASSERT(source->header->ready != 0); /* others are not looked at */
+    MQX_ASSERT(source->header->ready != 0); /* others are not examined */
     return context->state == MQX_CTX_ACTIVE || context->state == MQX_CTX_BACKING_OUT ||
            (context->state == MQX_CTX_DECIDED && !durable) ||
            (context->state == MQX_CTX_PREPARED &&
@@ -299,7 +299,7 @@ static void note_lost(struct reading *reading, const struct mqx_message *message
     }
 }
 
-/* A message of a prepared unit that goes on: what it got has an image, unless it is of a temporary
+/* A message of a prepared unit that survives: what it got has an image, unless it is of a temporary
  * queue. */
 static void note_prepared(struct reading *reading, const struct mqx_message *message)
 {
@@ -444,7 +444,7 @@ static bool counts_may_be_lost(const struct source *source)
 /* ---- non-persistent messages ----
  *
  * Only their number is wanted, for a warning; queues and stripes keep counts, so no message is
- * looked at.
+ * examined.
  */
 
 /* Adds up the messages of all queues. */

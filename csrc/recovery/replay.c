@@ -34,7 +34,7 @@ void mqx_replay_free(struct mqx_replay *replay)
     *replay = (struct mqx_replay){0};
 }
 
-/* Numbers and unit ids go on above everything that was read. */
+/* Numbers and unit ids continue above everything that was read. */
 static void note_numbers(struct mqx_replay *replay, const struct psj_record *head)
 {
     MQX_ASSERT(head->length >= sizeof *head); /* verified */

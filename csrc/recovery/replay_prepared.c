@@ -2,7 +2,7 @@
  * replay_prepared.c - prepared units in a replay: they outlive the epoch, until a record with their
  * outcome. See replay.h.
  *
- *   PREPARE            the unit leaves those under way; its operations stay, without effect
+ *   PREPARE            the unit leaves those in progress; its operations stay, without effect
  *   COMMIT_PREPARED    of each unit named: the operations take effect
  *   BACKOUT_PREPARED   of each unit named: the puts are dropped
  *   end of the tail    units without an outcome: what they hold is found
@@ -44,8 +44,8 @@ static int new_prepared(struct mqx_replay *replay, uint32_t *out)
     return status;
 }
 
-/* Moves the unit from those under way to the prepared ones. One that began below the begin LSN was
- * read in part, so it cannot be compared; its outcome follows. */
+/* Moves the unit from those in progress to the prepared ones. One that began below the begin LSN
+ * was read in part, so it cannot be compared; its outcome follows. */
 int mqx_replay_prepare(struct mqx_replay *replay, uint64_t lsn, const struct mqx_decoded *record)
 {
     const struct ps_commit *stated = record->commit;

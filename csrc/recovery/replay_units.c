@@ -4,15 +4,15 @@
  *
  *   record                   of a unit that ...     what happens
  *   without a unit           -                      takes effect at once
- *   of a unit                is under way           becomes an operation of the unit, in order
- *   with REC_COMMITS         is under way or new    the unit's operations take effect, then it
- *   COMMIT                   is under way           must agree with the unit, which takes effect
- *   BACKOUT                  is under way           the unit's puts are dropped
- *   end of the epoch         is under way           the same: it never was decided
+ *   of a unit                is in progress         becomes an operation of the unit, in order
+ *   with REC_COMMITS         in progress or new     the unit's operations take effect, then it
+ *   COMMIT                   is in progress         must agree with the unit, which takes effect
+ *   BACKOUT                  is in progress         the unit's puts are dropped
+ *   end of the epoch         is in progress         the same: it never was decided
  *
- * Units under way are in a table with open addressing by unit id, at most half full; an entry that
- * leaves lets those behind it move up. Operations of all units share one array, linked by index;
- * entries of units that ended are used again.
+ * Units in progress are in a table with open addressing by unit id, at most half full; an entry
+ * that leaves lets those behind it move up. Operations of all units share one array, linked by
+ * index; entries of units that ended are used again.
  */
 #include "recovery/replay_private.h"
 

@@ -17,7 +17,7 @@
  *
  * Which segments must be there: from the oldest that the checkpoint names (a message in it lies
  * there) to the newest, without a hole. Older files are left over from an interrupted retirement
- * and may be anything; they are not looked at further.
+ * and may be anything; they are not examined further.
  */
 #include "recovery/restart.h"
 
@@ -353,7 +353,7 @@ static int find_begin(const struct mqx_restart *restart, size_t *out)
 
 struct tail { /* of the newest segment */
     uint64_t end_lsn;
-    bool clean; /* an orderly end: appends go on right here */
+    bool clean; /* an orderly end: appends continue right here */
 };
 
 /* What the end of the segment's batches means: collects the facts and looks them up in the table.
@@ -519,9 +519,9 @@ static int set_journal(struct mqx_restart *restart, const struct listing *listin
     const uint64_t known = restart->has_checkpoint ? header->generation : 0;
     journal->next_generation =
         (newest->entry.generation > known ? newest->entry.generation : known) + 1;
-    /* A clean journal goes on in the same segment, to whose epoch its later units belong: one that
-     * begins there and is committed in the next segment would otherwise be dropped as undecided.
-     * Nothing undecided lies before. */
+    /* A clean journal continues in the same segment, to whose epoch its later units belong: one
+     * that begins there and is committed in the next segment would otherwise be dropped as
+     * undecided. Nothing undecided lies before. */
     journal->restart_epoch = newest->epoch + (tail->clean ? 0 : 1);
     journal->next_segment_no = newest->entry.number + 1;
     journal->next_unit_id = restart->replay.next_unit_id;
@@ -549,7 +549,7 @@ static int set_journal(struct mqx_restart *restart, const struct listing *listin
  * Through the journal's own appends, so that a death at any point leaves a journal like any other.
  */
 
-/* A record of the restart itself: alone, and durable before the restart goes on. */
+/* A record of the restart itself: alone, and durable before the restart continues. */
 static int append_and_flush(struct mqx_store *store, const unsigned char *record, uint32_t length)
 {
     struct mqx_append append = {.record = record, .length = length};

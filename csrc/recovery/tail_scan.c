@@ -131,7 +131,7 @@ static int deliver_records(struct mqx_tail_scan *scan, const struct psj_batch *b
     return MQX_OK;
 }
 
-/* Batches follow each other without a gap; each is read, verified, and its records handed on. */
+/* Batches follow each other without a gap; each is read, verified, and its records passed on. */
 int mqx_tail_scan_run(struct mqx_tail_scan *scan)
 {
     const struct psj_batch *batch = NULL;
@@ -157,7 +157,7 @@ int mqx_tail_scan_run(struct mqx_tail_scan *scan)
     }
 }
 
-/* Is it a batch header of this use of the file? Its records are not looked at, nor where it
+/* Is it a batch header of this use of the file? Its records are not examined, nor where it
  * lies. */
 static bool is_header(const struct mqx_segment *segment, const struct psj_batch *batch)
 {

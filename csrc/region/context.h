@@ -26,9 +26,9 @@
 enum mqx_context_state {
     MQX_CTX_FREE = 0,
     MQX_CTX_IDLE = 1,         /* owned, no unit of work */
-    MQX_CTX_ACTIVE = 2,       /* unit under way: back out when the owner dies */
+    MQX_CTX_ACTIVE = 2,       /* unit in progress: back out when the owner dies */
     MQX_CTX_DECIDED = 3,      /* COMMIT record is in the ring: roll forward when the owner dies */
-    MQX_CTX_BACKING_OUT = 4,  /* go on backing out */
+    MQX_CTX_BACKING_OUT = 4,  /* continue backing out */
     MQX_CTX_PREPARED = 5,     /* of no process (0); waits for the resolver that names its xid */
 };
 enum mqx_wait_state {

@@ -26,7 +26,7 @@
 int mqx_region_damage(const struct mqx_region *region, const char *structure,
                       uint64_t item) MQX_COLD;
 
-/* The same when only the header is at hand; sleepers are not woken (stop_flag.h). */
+/* The same when only the header is known; sleepers are not woken (stop_flag.h). */
 int mqx_region_damage_header(struct mqx_header *header, const char *structure,
                              uint64_t item) MQX_COLD;
 

@@ -6,9 +6,9 @@
  *   ring           circular buffer of `ring_size` bytes; LSN % ring_size is an offset in it.
  *   flush batch    records that are written together; the open one grows at `tail`, closed ones
  *                  wait in sealed[].
- *   written        handed to the kernel; durable: on the medium. durable <= written <= tail.
+ *   written        passed to the kernel; durable: on the medium. durable <= written <= tail.
  *
- * Locks. The ring lock, unless the field says otherwise.
+ * Locks. The ring lock, unless the field states otherwise.
  */
 #ifndef PENSTOCK_JOURNAL_STATE_H
 #define PENSTOCK_JOURNAL_STATE_H
@@ -61,7 +61,7 @@ struct mqx_journal {
     uint32_t sealed_first;        /* sealed[] is a ring of MQX_SEALED_MAX */
     uint32_t sealed_count;
     struct mqx_sealed sealed[MQX_SEALED_MAX];
-    uint64_t written;             /* everything below has been handed to the kernel (flush lock) */
+    uint64_t written;             /* everything below has been passed to the kernel (flush lock) */
     uint64_t durable;             /* atomic: everything below is on the medium (flush lock) */
     uint32_t flush_word;          /* atomic: futex; raised after each flush */
     uint32_t flush_waiters;       /* atomic */

@@ -132,7 +132,7 @@ struct mqx_header {
     uint32_t name_bucket_count; /* fixed: power of two */
     uint32_t ready;           /* atomic: recovery is complete */
     uint32_t stopped;         /* atomic: stop flag; while set, calls in all processes fail */
-    uint32_t quiescing;       /* atomic: end -c or -w under way */
+    uint32_t quiescing;       /* atomic: end -c or -w in progress */
     uint32_t max_uncommitted; /* atomic: MAXUMSGS */
     uint32_t max_message;     /* atomic: queue manager's MAXMSGL */
     uint64_t body_budget;     /* bytes of persistent bodies kept in the region at most */

@@ -155,7 +155,7 @@ static MQX_COLD int take_failed(struct mqx_region *region, struct mqx_lock *lock
 }
 
 /* Blocks until this thread has the lock; EBUSY when the region was stopped in between. glibc's
- * trylock keeps a mutex that it found beyond repair, for ever: threads that wait for it must not
+ * trylock keeps a mutex that it found beyond repair, forever: threads that wait for it must not
  * wait as long. */
 static int wait_for(struct mqx_region *region, struct mqx_lock *lock)
 {

@@ -8,7 +8,7 @@
  * one or ends.
  *
  * Invariants
- *   1. At most one mapping per process, and only when it was asked for
+ *   1. At most one mapping per process, and only when it was requested
  *      (mqe_settings.keep_mapping).
  *   2. It is given only for the file that it maps: as long as there is a mapping, no other file has
  *      its device and inode.

@@ -9,7 +9,7 @@
  * Steps. A chain of more than MQX_CHAIN_STEP blocks is taken and freed in several
  * micro-transactions: while it is built the entry is RESERVED and a context's pending reference;
  * while it is freed the entry stays where it is with message.cells moving along, so that the reaper
- * can go on after a death.
+ * can continue after a death.
  *
  * Locks. take, extend and free_step need the stripe lock (guard); write and read need that no other
  * thread changes the chain: it is fresh, claimed, pinned, or the stripe lock is held.

@@ -7,7 +7,7 @@
  *   resolution version  raised by each ALTER of an attribute by which names are resolved.
  *   structure           a CFSTRUCT object that holds the messages of shared queues.
  *
- * Locks. The stripe lock of the object, unless the field says otherwise. Fields marked atomic are
+ * Locks. The stripe lock of the object, unless the field states otherwise. Fields marked atomic are
  * read without a lock. Attribute values are atomic and written under the catalog lock.
  */
 #ifndef PENSTOCK_QUEUE_SLOT_H

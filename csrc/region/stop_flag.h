@@ -2,7 +2,7 @@
  * stop_flag.h - stopping the queue manager in every attached process.
  *
  * The flag is one word of the region's header. Once set it is never cleared; the next restart makes
- * a new region. Every call that could wait or that makes something durable looks at it, so that
+ * a new region. Every call that could wait or that makes something durable examines it, so that
  * after a stop no process commits.
  *
  * Reasons, and what calls return then
@@ -24,10 +24,10 @@
 /* Sets the stop flag (MQX_STOP_*) and wakes every sleeper of the region. */
 void mqx_region_stop(const struct mqx_region *region, uint32_t how);
 
-/* The same when only the region's header is at hand; sleepers notice within their bound. */
+/* The same when only the region's header is known; sleepers notice within their bound. */
 void mqx_region_stop_header(struct mqx_header *header, uint32_t how);
 
-/* MQX_RUNNING or MQX_STOP_*, as this process is to take it: a process that runs `end -i` goes on
+/* MQX_RUNNING or MQX_STOP_*, as this process is to take it: a process that runs `end -i` continues
  * after the flag that it set itself. */
 static inline uint32_t mqx_region_stopped(const struct mqx_region *region)
 {

@@ -32,7 +32,7 @@
  *      the record: a unit is DECIDED exactly when its COMMIT record is in the ring.
  *   2. Nothing of a unit is shown or removed before its decision is durable.
  *   3. A message leaves the list in the micro-transaction of its stripe that changes its state, so
- *      any process can go on rolling after a death.
+ *      any process can continue rolling after a death.
  *   4. An IDLE context has an empty list, unit_id 0 and first_lsn 0.
  *   5. The list of a context that is not dead is changed by its own thread only.
  *

@@ -2,8 +2,8 @@
  * audit.c - accounts for all memory of a region: every entry and every cell is free exactly once or
  * used exactly once. See crash_fixture.h.
  *
- * Who may name memory: free lists and parcels of the stripes, global lists, object attributes, heap
- * nodes, indexes, messages. A cell that nobody names is a leak; one that two name is worse.
+ * What may refer to memory: free lists and parcels of the stripes, global lists, object attributes,
+ * heap nodes, indexes, messages. A cell without a reference is a leak; two references are worse.
  */
 #include "crash_fixture.h"
 
@@ -20,7 +20,7 @@ struct audit {
     uint8_t *cell;     /* marks, one a cell */
     uint8_t *entry;    /* marks, one a message entry */
     uint64_t cells, entries;
-    uint32_t present, put, got; /* messages of the object that is looked at */
+    uint32_t present, put, got; /* messages of the object that is examined */
     bool good;
 };
 
@@ -92,7 +92,7 @@ static void mark_parcel(struct audit *audit, const struct mqx_parcel *parcel, co
     }
 }
 
-/* Held by a prepared unit, which is nobody's. */
+/* Held by a prepared unit, which belongs to no process. */
 static bool is_prepared(const struct mqx_region *region, const struct mqx_message *message)
 {
     const struct mqx_context *unit = mqx_context(region, message->unit);
@@ -103,9 +103,9 @@ static bool is_prepared(const struct mqx_region *region, const struct mqx_messag
 static void mark_message(struct audit *audit, uint32_t slot, uint32_t object)
 {
     const struct mqx_message *message = mqx_message(audit->region, slot);
-    mark_entry(audit, slot, "a heap");
+    mark_entry(audit, slot, "a priority index");
     if (message == NULL || message->object != object || message->state == MQX_MSG_FREE) {
-        complain(audit, "the heap of object %u holds entry %u, which is not its message", object,
+        complain(audit, "priority index of object %u holds entry %u, which is not its message", object,
                  slot);
         return;
     }
@@ -114,7 +114,7 @@ static void mark_message(struct audit *audit, uint32_t slot, uint32_t object)
     audit->got += message->state == MQX_MSG_GOT;
     if ((message->state != MQX_MSG_AVAILABLE && !is_prepared(audit->region, message)) ||
         message->pins != 0) {
-        complain(audit, "message %u is in state %u with %u pins though nobody works", slot,
+        complain(audit, "message %u is in state %u with %u pins though no call runs", slot,
                  message->state, message->pins);
     }
     for (uint32_t cell = message->cells; cell != 0 && audit->good;) {
@@ -131,7 +131,7 @@ static void mark_message(struct audit *audit, uint32_t slot, uint32_t object)
 static void mark_nodes(struct audit *audit, uint32_t cell, uint32_t height, uint32_t object)
 {
     const struct mqx_radix *node = mqx_cells(audit->region, cell);
-    mark_cells(audit, cell, sizeof *node, "a heap node");
+    mark_cells(audit, cell, sizeof *node, "a priority index node");
     if (node == NULL || !audit->good) {
         return;
     }
@@ -173,13 +173,13 @@ static void mark_object(struct audit *audit, uint32_t slot)
         return;
     }
     if (object->state != MQX_OBJ_ACTIVE) {
-        complain(audit, "object %u is in state %u though nobody works", slot, object->state);
+        complain(audit, "object %u is in state %u though no call runs", slot, object->state);
     }
     if (object->definition_type == MQX_TEMPORARY) {
-        complain(audit, "object %u is a temporary queue though nobody works", slot);
+        complain(audit, "object %u is a temporary queue though no call runs", slot);
     }
     if (object->open_input + object->open_output + object->open_other != 0) {
-        complain(audit, "object %u is open though nobody works", slot);
+        complain(audit, "object %u is open though no call runs", slot);
     }
     if (object->attrs != 0) {
         mark_cells(audit, object->attrs, object->attrs_length, "attributes");
@@ -245,7 +245,7 @@ static void check_idle(struct audit *audit)
     for (uint32_t i = 1; i < region->header->area[MQX_AREA_HANDLES].used; i++) {
         const struct mqx_handle *handle = mqx_handle(region, i);
         if (handle != NULL && handle->state != 0) {
-            complain(audit, "handle %u is open though nobody works", i);
+            complain(audit, "handle %u is open though no call runs", i);
         }
     }
 }
@@ -290,12 +290,12 @@ static void count_all(struct audit *audit)
 {
     for (uint64_t i = 1; i < audit->cells && audit->good; i++) {
         if (audit->cell[i] != 1) {
-            complain(audit, "cell %llu is named by nobody: leaked", (unsigned long long)i);
+            complain(audit, "cell %llu has no reference: leaked", (unsigned long long)i);
         }
     }
     for (uint64_t i = 1; i < audit->entries && audit->good; i++) {
         if (audit->entry[i] != 1) {
-            complain(audit, "entry %llu is named by nobody: leaked", (unsigned long long)i);
+            complain(audit, "entry %llu has no reference: leaked", (unsigned long long)i);
         }
     }
 }

@@ -293,7 +293,7 @@ int fixture_get(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture
     return reason;
 }
 
-/* Messages that a killed experiment left on a queue of its own would keep the journal's segments
+/* Messages that a killed experiment left on a separate queue would keep the journal's segments
  * from then on. */
 static void clear_leftovers(mqe_manager *manager)
 {

@@ -7,8 +7,8 @@
  * messages of each prepared unit, in the order of the calls. Two pictures are equal when these are
  * (BackoutCount apart: a death may or may not have raised it by one).
  *
- * The Xid of a prepared unit carries a number, and what is to become of it: whoever meets it ends
- * it like that.
+ * The Xid of a prepared unit carries a number, and how it is to be resolved: every process that
+ * finds it resolves it like that.
  */
 #ifndef PENSTOCK_TESTS_CRASH_FIXTURE_H
 #define PENSTOCK_TESTS_CRASH_FIXTURE_H
@@ -51,7 +51,7 @@ void fixture_remove(struct crash_fixture *fixture);
 /* Empties the queues and fills them: a few messages of each kind, and `many` with CorrelIds on B.
  * Then makes `prepared` units, 1, 2, ..., with puts and gets of both kinds and these flags. */
 void fixture_reset(struct crash_fixture *fixture, uint32_t many, uint32_t prepared, uint32_t flags);
-/* Fills a segment of the journal with what nobody needs any more; empties the archive. */
+/* Fills a segment of the journal with records that are no longer needed; empties the archive. */
 void fixture_fill_segment(struct crash_fixture *fixture);
 /* Files in the archive. */
 uint32_t fixture_archived(const struct crash_fixture *fixture);
@@ -60,7 +60,7 @@ void fixture_look(mqe_manager *manager, const struct crash_fixture *fixture, str
 bool pictures_equal(const struct picture *a, const struct picture *b);
 void picture_print(const char *title, const struct picture *picture);
 
-/* Copies the files and recovers them into a region of its own in a child; the persistent messages
+/* Copies the files and recovers them into a new region in a child; the persistent messages
  * found there must equal those of one of the pictures. */
 bool fixture_recovers_to(const struct crash_fixture *fixture, const struct picture *const *legal,
                          uint32_t count);
@@ -100,11 +100,12 @@ void fixture_xid(uint64_t number, enum fixture_fate fate, struct ps_xid *out);
 /* The prepared units there are, those of one fate; how many, FIXTURE_PREPARED_MAX at most. */
 uint32_t fixture_prepared(mqe_manager *manager, enum fixture_fate fate, struct ps_xid *out);
 /* Ends the first `count` prepared units of each fate, each kind in one call. Others may do the
- * same meanwhile. */
+ * same at the same time. */
 void fixture_resolve(mqe_manager *manager, uint32_t count);
 
 /* Accounts for every entry and cell of the region: free exactly once or in use exactly once. Only
- * while nobody else works. False, with a text on stderr, when something leaks or is named twice. */
+ * while no other call runs. False, with a text on stderr, when something leaks or is named twice.
+ * */
 bool fixture_audit(const struct crash_fixture *fixture);
 
 _Noreturn void fixture_die(const char *what, int reason);

@@ -94,7 +94,7 @@ static int dc_write(struct mqx_io *io, int fd, const struct iovec *parts, int pa
 }
 
 /* False: the file cannot be written now either; it stays open what is on the medium. */
-static bool settle(struct mqx_io *io, int fd, struct lost *entry)
+static bool choose_version(struct mqx_io *io, int fd, struct lost *entry)
 {
     const int to = below->open(io, opened[fd].dir, entry->name, MQX_IO_WRITE, 0);
     if (to < 0) {
@@ -109,7 +109,7 @@ static bool settle(struct mqx_io *io, int fd, struct lost *entry)
 static int dc_drop_cache(struct mqx_io *io, int fd)
 {
     for (uint32_t i = lost_count; i-- > 0;) {
-        if (strcmp(lost[i].name, opened[fd].name) == 0 && settle(io, fd, &lost[i])) {
+        if (strcmp(lost[i].name, opened[fd].name) == 0 && choose_version(io, fd, &lost[i])) {
             free(lost[i].before);
             free(lost[i].after);
             lost[i] = lost[--lost_count];

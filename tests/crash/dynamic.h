@@ -1,6 +1,6 @@
 /*
  * dynamic.h - a random life of a dynamic queue, for crash experiments: made or found, used outside
- * and inside a unit, closed with any option, under the eyes of others who do the same.
+ * and inside a unit, closed with any option, while other processes do the same.
  */
 #ifndef PENSTOCK_TESTS_DYNAMIC_H
 #define PENSTOCK_TESTS_DYNAMIC_H

@@ -42,7 +42,7 @@ int __wrap_mqx_random_bytes(void *to, size_t size)
 }
 
 uint64_t __wrap_mqx_process_start_time(int32_t pid);
-/* Never the same: a process that "died" in these tests has a pid that goes on living, and only its
+/* Never the same: a process that "died" in these tests has a pid that stays alive, and only its
  * locks tell. */
 uint64_t __wrap_mqx_process_start_time(int32_t pid)
 {

@@ -61,8 +61,8 @@ void layer_arguments(struct layer *layer, int argc, char **argv, uint64_t defaul
             layer->time_s = number(argv[i], value);
         } else if (strcmp(argv[i], "--only") == 0) {
             layer->only = number(argv[i], value);
-        } else if (strcmp(argv[i], "--tell") == 0) {
-            layer->told = number(argv[i], value) != 0;
+        } else if (strcmp(argv[i], "--trace") == 0) {
+            layer->traced = number(argv[i], value) != 0;
         } else if (strcmp(argv[i], "--keep") == 0 && value != NULL) {
             layer->keep = value;
         } else if (strcmp(argv[i], "--sample") == 0 && value != NULL) {
@@ -71,7 +71,7 @@ void layer_arguments(struct layer *layer, int argc, char **argv, uint64_t defaul
             layer->every = number(argv[i], value);
         } else {
             fprintf(stderr,
-                    "%s: what is %s? Known: --count --seed --time --only --tell --keep --sample "
+                    "%s: what is %s? Known: --count --seed --time --only --trace --keep --sample "
                     "--every\n",
                     argv[0], argv[i]);
             exit(2);

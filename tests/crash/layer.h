@@ -15,14 +15,14 @@ struct layer {
     uint64_t seed;
     uint64_t time_s;    /* 0: as long as it takes */
     uint64_t only;      /* one round or case; UINT64_MAX: all */
-    bool told;          /* tell every call of the workload on stderr */
+    bool traced;        /* print every call of the workload on stderr */
     const char *keep;   /* directory for the image of a violation, or NULL */
     const char *sample; /* directory for images and what the core found in them (T11), or NULL */
     uint64_t every;     /* every so many states one */
     uint64_t start_us;
 };
 
-/* --count N --seed S --time S --only N --keep DIRECTORY --tell 1 --sample DIRECTORY --every N; ends
+/* --count N --seed S --time S --only N --keep DIRECTORY --trace 1 --sample DIRECTORY --every N; ends
  * the process with 2 on anything else. */
 void layer_arguments(struct layer *layer, int argc, char **argv, uint64_t default_count);
 bool layer_time_is_up(const struct layer *layer);

@@ -705,12 +705,12 @@ def verdict_of(command: list[str], layer: str, seed: int) -> tuple[bool, str]:
         )
     except subprocess.TimeoutExpired as late:  # it may have reported a violation before it hung
         said = late.stdout or b""
-        told = complaints(layer, said if isinstance(said, str) else said.decode(), "")
-        return bool(told), (told or [f"still running after {most} s"])[0][:160]
-    told = complaints(layer, result.stdout, result.stderr)
+        found = complaints(layer, said if isinstance(said, str) else said.decode(), "")
+        return bool(found), (found or [f"still running after {most} s"])[0][:160]
+    found = complaints(layer, result.stdout, result.stderr)
     refusals = (1, 3) if layer.startswith("t2/") else (1,)  # 3: fixture_die()
-    if result.returncode in refusals and told:
-        return True, told[0][:160]
+    if result.returncode in refusals and found:
+        return True, found[0][:160]
     if layer.startswith("c/") and result.returncode == -11:
         return True, "a step outside the memory that there is"
     if result.returncode == -6:  # SIGABRT: mqx_check

@@ -118,7 +118,7 @@ BATCHES = (
         "many->most = left < many->most ? many->most : many->most;",
     ),
     mutation(
-        "a batch whose commit failed is told although it is on the queue again",
+        "a batch whose commit failed is returned although it is on the queue again",
         "c/get_batch",
         "api/get_batch.c",
         "    batch->count = many->plain;\n",
@@ -233,7 +233,7 @@ PREPARED = (
         "    *bucket = slot;",
     ),
     mutation(
-        "the name is listed after the record that makes the unit nobody's",
+        "the name is listed after the record that detaches the unit from its process",
         "t2/prepare",
         "unit/prepared.c",
         "    int status = list_xid(region, slot, xid, facts);\n    if (status != MQX_OK) {\n"
@@ -300,21 +300,21 @@ PREPARED = (
         "member = next_of(region, slot, member + 2);",
     ),
     mutation(
-        "units that are being ended are still told and read",
+        "units that are being resolved are still listed and read",
         "c/prepared_deaths",
         "unit/prepared.c",
         "return !is_decided(region, unit) && mqx_load_acquire",
         "return mqx_load_acquire",
     ),
     mutation(
-        "a unit is told of before its flush",
+        "a unit is listed before its flush",
         "c/prepared_deaths",
         "api/prepare.c",
         "return durable != 0 ? mqx_flush_to(store, durable) : MQX_OK;",
         "return durable == 1 ? mqx_flush_to(store, durable) : MQX_OK;",
     ),
     mutation(
-        "which units are prepared is told before it is durable",
+        "the list of prepared units is returned before it is durable",
         "t3",
         "api/prepare.c",
         "return durable != 0 ? mqx_flush_to(store, durable) : MQX_OK;",
@@ -342,7 +342,7 @@ PREPARED = (
         "status = leader->decided_lsn == 1 ? mqx_flush_to(resolution->store, 1) : MQX_OK;",
     ),
     mutation(
-        "nobody knows from when on a prepared unit is durable",
+        "the LSN from which on a prepared unit is durable is lost",
         "t2/commit_prepared_lazily",
         "journal/ring.c",
         "        SET64(&context->decided_lsn, append->end_lsn);\n"
@@ -350,7 +350,7 @@ PREPARED = (
         "        SET32(&context->process, 0);",
     ),
     mutation(
-        "a unit for which nobody waits dies with its process",
+        "a unit that no call waits for dies with its process",
         "t2/prepare_lazily",
         "journal/ring.c",
         "        SET32(&context->process, 0);\n        SET32(&context->state, MQX_CTX_PREPARED);",
@@ -372,7 +372,7 @@ PREPARED = (
         "    cursor->index += batch->count + (uint64_t)b->full;\n",
     ),
     mutation(
-        "the list tells the newest unit first",
+        "the list gives the newest unit first",
         "c/prepared",
         "api/prepare.c",
         "? (first->prepared_us < second->prepared_us ? -1 : 1)",
@@ -490,14 +490,14 @@ SCAN_AND_ARCHIVE = (
 
 MEANWHILE = (
     mutation(
-        "rows are told of a prepared unit that ended while the last one was copied",
+        "rows are returned of a prepared unit that ended while the last one was copied",
         "c/deleted_while_used",
         "api/prepared_browse.c",
         "    return is_open(b) || mqx_region_stopped",
         "    return b->unit != 0 || mqx_region_stopped",
     ),
     mutation(
-        "rows are told of the unit that has the place of the one that ended",
+        "rows are returned of the unit that has the slot of the one that ended",
         "c/deleted_while_used",
         "api/prepared_browse.c",
         "mqx_prepared_is_open(&b->store->region, unit) &&\n"
@@ -533,7 +533,7 @@ MEANWHILE = (
         "*time = fetched == MQX_OK && gone != 77 ? d.put_time_us : 0;",
     ),
     mutation(
-        "a message that is taken goes at once, whoever copies it",
+        "a message that is taken is freed at once, though it is being copied",
         "c/deleted_while_used",
         "queue/queue.c",
         "    *out_pinned = message->pins != 0;",

@@ -160,7 +160,7 @@ class Worker:
         if role_of(index) == "lister":
             self.open_list()
 
-    def tell(self, kind: str, numbers: list[int]) -> None:
+    def report(self, kind: str, numbers: list[int]) -> None:
         line = " ".join([kind, *map(str, numbers)]) + "\n"
         os.write(self.pipe, line.encode())
 
@@ -226,7 +226,7 @@ class Worker:
         count = self.rng.randint(1, UNIT_MAX)
         numbers = [self.base | self.counter + i + 1 for i in range(count)]
         self.counter += count
-        self.tell("intent", numbers)
+        self.report("intent", numbers)
         fate = COMMITS
         try:
             if self.rng.random() < 0.25:
@@ -237,7 +237,7 @@ class Worker:
                     fate = self.end_unit(unit)
         except (KeyError, *REFUSALS):
             fate = BACKS_OUT
-        self.tell("acked" if fate == COMMITS else "undone", numbers)
+        self.report("acked" if fate == COMMITS else "undone", numbers)
 
     def mover(self) -> None:
         if self.b.depth > DEPTH_MAX:
@@ -257,12 +257,12 @@ class Worker:
                 numbers = self.get_some(self.b)
                 if self.rng.random() < 1 / 8:
                     self.end_unit_by_backout(unit)
-                self.tell("taking", numbers)
+                self.report("taking", numbers)
                 if self.rng.random() < 1 / PREPARE_EVERY:
                     self.prepare(unit, COMMITS)
         except (KeyError, penstock.NoMessageAvailable, *REFUSALS):
             return
-        self.tell("took", numbers)
+        self.report("took", numbers)
 
     def end_unit_by_backout(self, unit: Any) -> NoReturn:
         """Now, or by the worker that finds it prepared."""
@@ -289,7 +289,7 @@ class Worker:
         apart = self.rng.random() < 0.4
         puts = [self.next_copies(apart) for _ in range(1 if apart else self.rng.randint(1, 3))]
         numbers = [number for copies in puts for number in copies]
-        self.tell("apart" if apart else "intent", numbers)
+        self.report("apart" if apart else "intent", numbers)
         reasons = [reason for copies in puts for reason in self.put_to_list(copies, apart)]
         assert REFUSED.issuperset(filter(None, reasons)), reasons
         if not apart:
@@ -298,16 +298,16 @@ class Worker:
             assert REFUSED.issuperset(filter(None, reasons)), reasons
             if any(reasons):
                 mqi.MQBACK(self.hconn)
-        self.tell_each(numbers, reasons)
+        self.report_each(numbers, reasons)
         if any(reasons):
             time.sleep(0.005)  # a full journal has no more room at once
 
-    def tell_each(self, numbers: list[int], reasons: list[int]) -> None:
+    def report_each(self, numbers: list[int], reasons: list[int]) -> None:
         for kind, failed in (("acked", False), ("undone", True)):
             row = zip(numbers, reasons, strict=True)
-            told = [number for number, reason in row if bool(reason) == failed]
-            if told:
-                self.tell(kind, told)
+            reported = [number for number, reason in row if bool(reason) == failed]
+            if reported:
+                self.report(kind, reported)
 
     def next_copies(self, apart: bool) -> list[int]:
         """Numbers for the copies of a new message."""
@@ -345,10 +345,10 @@ class Worker:
                 numbers += self.other_copies(numbers[0])
                 if self.rng.random() < 1 / 16:
                     raise KeyError(numbers[0])
-                self.tell("taking", numbers)
+                self.report("taking", numbers)
         except (KeyError, penstock.NoMessageAvailable, penstock.BackedOut):
             return
-        self.tell("took", numbers)
+        self.report("took", numbers)
 
     def other_copies(self, first: int) -> list[int]:
         """Takes the copies of a message from the other queues. Those of a unit are all there, or
@@ -583,8 +583,8 @@ class Storm:
         }
         state = QueueManagerFiles(copy).replay()
         read = {str(unit.xid): list(state.prepared_messages(unit)) for unit in state.prepared}
-        told = {xid: [(c == "PUT", m.body()) for c, m in rows] for xid, rows in read.items()}
-        assert told == {str(x): [(put, body) for put, _, body in r] for x, r in kept.items()}
+        reported = {xid: [(c == "PUT", m.body()) for c, m in rows] for xid, rows in read.items()}
+        assert reported == {str(x): [(put, body) for put, _, body in r] for x, r in kept.items()}
         lost = sum(
             not persistent(number)
             for xid, rows in kept.items()

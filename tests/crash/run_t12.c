@@ -140,7 +140,7 @@ static int violation(struct t12 *t12, enum attack attack, uint64_t at, const cha
     return 1;
 }
 
-static int judge(struct t12 *t12, enum attack attack, uint64_t at, mqe_manager *manager)
+static int check_outcome(struct t12 *t12, enum attack attack, uint64_t at, mqe_manager *manager)
 {
     static struct wl_model found;
     struct tally *tally = &t12->tally[t12->image][attack];
@@ -148,7 +148,7 @@ static int judge(struct t12 *t12, enum attack attack, uint64_t at, mqe_manager *
     const uint32_t done = t12->w.done;
     char text[WL_TROUBLE];
     if (wl_look(manager, &found, text, sizeof text) != 0) {
-        if (wl_refusal() == MQRC_OBJECT_DAMAGED) { /* a body is read when it is asked for */
+        if (wl_refusal() == MQRC_OBJECT_DAMAGED) { /* a body is read when it is requested */
             tally->refused += 1;
             return 0;
         }
@@ -178,13 +178,13 @@ static int open_damaged(struct t12 *t12, enum attack attack, uint64_t at)
     struct mqx_io *io = fast_region_table(t12->files, t12->w.settings.region_size);
     const int reason = mqx_manager_attach(io, WL_PATH, &t12->w.settings, &manager, &info);
     if (reason == 0) {
-        result = judge(t12, attack, at, manager);
+        result = check_outcome(t12, attack, at, manager);
         workload_abandon(manager);
     } else if (reason == MQRC_OBJECT_DAMAGED && strstr(mqe_error_text(), ".ps") != NULL) {
         tally->refused += 1;
     } else {
         char text[WL_TROUBLE];
-        (void)snprintf(text, sizeof text, "refused in a way that helps nobody: %d %s", reason,
+        (void)snprintf(text, sizeof text, "refused without a useful text: %d %s", reason,
                        mqe_error_text());
         result = violation(t12, attack, at, text);
     }

@@ -153,7 +153,7 @@ static int go_on(struct cut *cut, const struct disk_state *state, mqe_manager *m
     workload_init(&w, state->files, state->image_hash, cut->profile);
     w.settings = *cut->settings;
     w.next_id = (cut->depth + 2) * UINT64_C(1000000000) + state->event;
-    w.told = cut->t3->layer.told;
+    w.traced = cut->t3->layer.traced;
     workload_adopt(&w, manager, found);
     if (workload_run(&w, cut->profile == WL_LARGE ? 3 : NEST_CALLS, true) != 0) {
         (void)snprintf(text, sizeof text, "at work after the recovery: %s", w.trouble);
@@ -223,7 +223,7 @@ static int check_archive(const struct disk_state *state, const mqe_manager *mana
     return 0;
 }
 
-static int judge(struct cut *cut, const struct disk_state *state, mqe_manager *manager,
+static int check_outcome(struct cut *cut, const struct disk_state *state, mqe_manager *manager,
                  bool follow)
 {
     static struct wl_model found[DEPTH_MAX]; /* one at each depth: visits nest */
@@ -261,13 +261,13 @@ static int recover(struct cut *cut, const struct disk_state *state)
         memory_io_record(state->files, state->path);
         memory_io_ack(state->files, 2);
     }
-    /* What goes on after the recovery may need a region that outlives a death. */
+    /* What continues after the recovery may need a region that outlives a death. */
     struct mqx_io *io = follow ? state->io
                                : fast_region_table(state->files, cut->settings->region_size);
     const int reason = mqx_manager_attach(io, state->path, cut->settings, &manager, &info);
     wl_acked(state->acks, state->ack_count, &done, &begun);
     if (reason == 0) {
-        return judge(cut, state, manager, follow && (!cut->from_creation || done > 0));
+        return check_outcome(cut, state, manager, follow && (!cut->from_creation || done > 0));
     }
     if (cut->from_creation && done == 0) {
         cut->t3->recoveries_refused += 1;
@@ -423,7 +423,7 @@ static int run_round(struct t3 *t3)
     fixed_random_reset(seed);
     workload_prepare(files);
     workload_init(&w, files, seed, profile);
-    w.told = t3->layer.told;
+    w.traced = t3->layer.traced;
     memory_io_record(files, WL_PATH);
     int result = workload_create(&w) != 0 || workload_start(&w) != 0 ||
                  workload_run(&w, profile == WL_LARGE ? CALLS_LARGE : CALLS, true) != 0;

@@ -1,23 +1,23 @@
 /*
  * run_t4.c - layer T4: an I/O error at every call of the file table.
  *
- *     run_t4 --count CASES --seed S --time SECONDS [--only CASE --tell 1]
+ *     run_t4 --count CASES --seed S --time SECONDS [--only CASE --trace 1]
  *
  * A scene is a short workload (workload.h) with restarts, from the creation of the queue manager
- * on. It is run once without a fault to learn its calls; then once for each call, each kind of
- * fault that this call can meet, struck once and from then on. Whatever fails must fail with a
- * mapped reason; what the calls said must be true:
+ * on. It is run once without a fault to count its calls; then once for each call, each kind
+ * of fault that this call can meet, struck once and from then on. Whatever fails must fail with a
+ * mapped reason; what the calls returned must be true:
  *
- *   - a call after one that said 2009 says 2009 too, and a failed flush is told to somebody;
- *   - what a call refused has not happened, what it reported has (the workload's model goes on
+ *   - a call after one that returned 2009 returns 2009 too, and a failed flush is reported to a caller;
+ *   - what a call refused has not happened, what it reported has (the workload's model continues
  *     checking);
  *   - after the fault is gone the files are opened again, hold exactly what was acknowledged, and
  *     can be worked with;
  *   - the same after a power cut at the moment of the end: flushes that failed did not count;
  *   - no descriptor, no mapping and (in the build with sanitizers) no memory is lost.
  *
- * A flipped bit that a restart after a death reads in the journal's last batch cannot be told from
- * a torn tail (the exception of promise P7): such losses are allowed, counted and printed.
+ * A flipped bit that a restart after a death reads in the journal's last batch cannot be
+ * distinguished from a torn tail (the exception of promise P7): such losses are allowed, counted and printed.
  */
 #include "fixtures/disk_states.h"
 #include "drop_cache.h"
@@ -172,7 +172,7 @@ static bool acceptable(const struct workload *w, const struct wl_model *found, c
            (w->has_alternative && wl_compare(found, &w->alternative, other, sizeof other) == 0);
 }
 
-/* Attaches to files that nobody is attached to and judges what is found. */
+/* Attaches to files that no process is attached to and checks what is found. */
 static int look_again(struct t4 *t4, const struct workload *w, struct mqx_io *io, const char *when,
                       mqe_manager **out)
 {
@@ -183,7 +183,7 @@ static int look_again(struct t4 *t4, const struct workload *w, struct mqx_io *io
     if (reason != 0) {
         *out = NULL;
         if (!w->created) {
-            return 0; /* a creation that failed leaves what can only be created anew */
+            return 0; /* a creation that failed leaves what can only be created again */
         }
         (void)snprintf(full, sizeof full, "%s: refused: %d %s", when, reason, mqe_error_text());
         return violation(t4, full);
@@ -297,7 +297,7 @@ static bool wants_power_cut(const struct t4 *t4)
     return t4->kind->fault == MEMORY_FAULT_FLUSH || t4->number % 4 == 0;
 }
 
-static int judge(struct t4 *t4, struct workload *w)
+static int check_outcome(struct t4 *t4, struct workload *w)
 {
     const uint64_t strikes = memory_io_fault_strikes(t4->files);
     memory_io_set_fault(t4->files, NULL);
@@ -315,7 +315,7 @@ static int judge(struct t4 *t4, struct workload *w)
     }
     if (strikes > 0 && result == 0 && t4->kind->fault == MEMORY_FAULT_FLUSH && w->failures == 0 &&
         t4->ops[t4->call - 1] == MEMORY_WRITE) {
-        result = violation(t4, "a write with data sync failed and nobody was told");
+        result = violation(t4, "a write with data sync failed and was not reported");
     }
     if (strikes > 0 && result == 0 && w->created && wants_power_cut(t4) && trace->event_count > 0) {
         result = cut_power(t4, w, trace);
@@ -338,7 +338,7 @@ static int run_case(struct t4 *t4)
                 (unsigned long long)t4->scene, t4->call, t4->kind->name);
     begin(t4, &w);
     w.tolerant = true;
-    w.told = t4->layer.told;
+    w.traced = t4->layer.traced;
     w.may_lose_last =
         t4->kind->fault == MEMORY_FAULT_FLIP || t4->ops[t4->call - 1] == MEMORY_READ;
     w.also_clean = t4->kind->error == EINTR ? MQRC_UNEXPECTED_ERROR : 0;
@@ -352,7 +352,7 @@ static int run_case(struct t4 *t4)
         memory_trace_free(memory_io_take_trace(t4->files));
         result = violation(t4, w.trouble);
     } else {
-        result = judge(t4, &w);
+        result = check_outcome(t4, &w);
     }
     workload_fini(&w);
     (void)drop_cache_table(t4->files, 0);
@@ -361,7 +361,7 @@ static int run_case(struct t4 *t4)
 
 /* ---- all faults of a scene ---- */
 
-static int learn(struct t4 *t4)
+static int count_calls(struct t4 *t4)
 {
     struct workload w;
     t4->op_count = 0;
@@ -420,7 +420,7 @@ static bool enough(const struct t4 *t4)
  * parts. */
 static int run_scene(struct t4 *t4)
 {
-    int result = learn(t4);
+    int result = count_calls(t4);
     uint32_t stride = 1 + t4->op_count * 2 / 5;
     while (t4->op_count > 0 && (stride % 2 == 0 || t4->op_count % stride == 0)) {
         stride += 1;

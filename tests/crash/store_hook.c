@@ -183,7 +183,7 @@ void *__wrap_memcpy(void *to, const void *from, size_t size);
 void *__wrap_memcpy(void *to, const void *from, size_t size)
 {
     point(to);
-    if (size > 8) { /* half a copy is a state of its own */
+    if (size > 8) { /* half a copy is a separate state */
         (void)__real_memcpy(to, from, size / 2);
         point(to);
     }

@@ -5,9 +5,9 @@
  * and after are the two legal outcomes. Then, for the chosen points: reset the fixture, run the
  * scenario in a child that is killed there, let a survivor repair (in the nested runs the repairer,
  * too, is killed, at each of its own points in turn), and check: the picture is one of the two (the
- * second when the scenario's call had returned); heaps and indexes hold their invariants; every
- * cell and entry is accounted for; now and then, that recovery from the files gives the same
- * persistent messages. Where a unit is prepared without waiting, the same is looked at before
+ * second when the scenario's call had returned); priority and id indexes hold their invariants;
+ * every cell and entry is accounted for; from time to time, that recovery from the files gives the
+ * same persistent messages. Where a unit is prepared without waiting, the same is examined before
  * anybody asks for it: the files hold the picture before, after, or that without the unit.
  *
  *   store_points [--count N] [--pairs N] [--seed S] [--scenario NAME]
@@ -405,7 +405,7 @@ static const struct scenario {
     bool in_between;    /* other pictures than before and after are legal (several units) */
     uint32_t prepared;  /* prepared units, 1, 2, ... */
     bool lazily;        /* those, or the one it prepares, without waiting */
-    enum { NOTHING, TO_SPARES, TO_ARCHIVE } retires; /* a segment that nobody needs */
+    enum { NOTHING, TO_SPARES, TO_ARCHIVE } retires; /* a segment that is not needed */
 } scenarios[] = {
     {"put_nonpersistent", put_nonpersistent, 3, false, 0, false, NOTHING},
     {"put_persistent", put_persistent, 3, false, 0, false, NOTHING},
@@ -449,8 +449,9 @@ static const struct scenario {
 
 /* ---- children ---- */
 
-/* Attaches anew (a child owns nothing), runs with the hook armed, reports. Never returns. Repairing
- * (no scenario) begins with the attach itself, so does the scenario that is about attaching. */
+/* Attaches again (a child owns nothing), runs with the hook armed, reports. Never returns.
+ * Repairing (no scenario) begins with the attach itself, so does the scenario that is about
+ * attaching. */
 static _Noreturn void child_main(const struct scenario *scenario, uint64_t kill_at)
 {
     struct mqe_attach_info info;
@@ -516,10 +517,10 @@ static void repair(void)
 
 struct outcomes { /* legal pictures */
     struct picture before, after;
-    struct picture without; /* as before, but for a unit that nobody has waited for */
+    struct picture without; /* as before, but for a unit without an acknowledgement */
 };
 
-/* The death of everybody, with a unit that nobody has asked for. What is ended is durable, what is
+/* The death of everybody, with a unit that nobody has requested. What is ended is durable, what is
  * prepared need not be. */
 static bool recovers_unasked(const struct scenario *scenario, const struct outcomes *legal,
                              bool returned)

@@ -2,23 +2,23 @@
  * storm.c - crash-safety layer T7: processes are killed at random while others work; then
  * everything is counted.
  *
- * Workers (forked, each attaches anew) are producers (units of 1 to 4 messages onto A), movers (A
+ * Workers (forked, each attaches again) are producers (units of 1 to 4 messages onto A), movers (A
  * to B, one unit), consumers (from B); each message is put and got by a call of its own, or all of
  * a unit by one call, producers' batches outside a unit, too. Now and then each walks over a queue
  * by calls that look at many, lives a life of a dynamic queue
  * (dynamic.h), of which nothing may be left but permanent queues, and prepares a unit instead of
- * committing it; each now and then ends some of the prepared units there are, whoever made them, as
- * their names say. Ids are (worker, incarnation, counter), never used again.
+ * committing it; each from time to time ends some of the prepared units there are, whoever made
+ * them, as their names say. Ids are (worker, incarnation, counter), never used again.
  * Each worker has a pipe to the supervisor: a producer writes INTENT before and ACKED after its
  * commit, a consumer TAKING before and TOOK after; a record is one write below PIPE_BUF, whole or
  * absent, and outlives its writer. The supervisor kills through pidfds, only its own children,
- * never pid 1 or less, in a PID namespace of its own where the system allows it.
+ * never pid 1 or less, in a separate PID namespace where the system allows it.
  *
  * The end check, from a recovery of a copy of the files, with units in doubt, and from the live
  * region (and, by the Python test around this program, from the second reader), each after ending
  * its prepared units: every acked id is on exactly one queue
  * or was taken exactly once; a unit is whole; nothing was invented, nothing doubled; a producer's
- * messages of one priority are in order on A; depths, heaps, indexes and free lists agree with a
+ * messages of one priority are in order on A; depths, indexes and free lists agree with a
  * walk; the longest time any live worker stood still is printed.
  *
  *   storm [--kills N] [--workers N] [--seed S] [--time SECONDS] [--keep PREFIX]
@@ -147,8 +147,8 @@ static enum fixture_fate fate_drawn(uint64_t *random)
     return next_random(random) % 3 == 0 ? FIXTURE_BACKS_OUT : FIXTURE_COMMITS;
 }
 
-/* The unit is prepared: whoever meets it from now on ends it as its name says, and what that leads
- * to can be told already. False when the queue manager had backed it out. */
+/* The unit is prepared: every process that finds it from now on resolves it as its name says, and
+ * the outcome is known already. False when the queue manager had backed it out. */
 static bool hand_over(mqe_unit *unit, uint64_t name, enum fixture_fate fate)
 {
     struct ps_xid xid;
@@ -380,7 +380,7 @@ static struct fate *fate_of(uint64_t id)
     return &table[at];
 }
 
-static void learn(const struct note *note)
+static void apply_note(const struct note *note)
 {
     for (uint32_t i = 0; i < note->count; i++) {
         struct fate *fate = fate_of(note->id[i]);
@@ -400,7 +400,7 @@ static void drain(struct worker *worker)
 {
     struct note note;
     while (read(worker->pipe, &note, sizeof note) == (ssize_t)sizeof note) {
-        learn(&note);
+        apply_note(&note);
     }
 }
 
@@ -542,7 +542,7 @@ static uint32_t browse_queue(mqe_manager *manager, int q, bool persistent_only, 
     return count;
 }
 
-static void judge(const char *witness, bool persistent_only)
+static void check_model(const char *witness, bool persistent_only)
 {
     for (uint64_t i = 0; i < TABLE_SIZE; i++) {
         const struct fate *f = &table[i];
@@ -599,7 +599,7 @@ static void check_live(void)
         }
         found += count;
     }
-    judge("live region", false);
+    check_model("live region", false);
     must("check", mqe_check(fixture.manager));
     if (!fixture_audit(&fixture)) {
         fprintf(stderr, "T7 FAILED (memory), seed %llu\n", (unsigned long long)seed);
@@ -651,7 +651,7 @@ static void check_recovery(const char *keep)
         for (int q = 0; q < FIXTURE_QUEUES; q++) {
             found += browse_queue(manager, q, true, list);
         }
-        judge("recovery from the files", true);
+        check_model("recovery from the files", true);
         printf("recovery: %u units in doubt, %u persistent messages, all accounted for\n", doubted,
                found);
         fflush(NULL);
@@ -744,7 +744,7 @@ static int storms(uint64_t kills, uint64_t seconds, const char *keep)
     return 0;
 }
 
-/* A PID namespace of its own, with a /proc that belongs to it; without the right to one the pidfds
+/* A separate PID namespace, with a /proc that belongs to it; without the right to one the pidfds
  * must do. */
 static void isolate(void)
 {
@@ -758,7 +758,7 @@ static void isolate(void)
         (void)waitpid(inner, &outcome, 0);
         exit(WIFEXITED(outcome) ? WEXITSTATUS(outcome) : 2);
     }
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* whoever ends the storm ends all of it */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* the end of the storm ends all of it */
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("proc", "/proc", "proc", 0, NULL) != 0) {
         fixture_die("mounting /proc", errno);

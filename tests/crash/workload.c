@@ -63,7 +63,7 @@ void workload_init(struct workload *w, struct memory_io *files, uint64_t seed,
     wl_picture(&w->model, false, wl_append_picture(w));
 }
 
-/* Sets the flag alone: nobody sleeps, and mqx_region_stop() would touch every page of the process
+/* Sets only the flag: no thread sleeps, and mqx_region_stop() would touch every page of the process
  * table. */
 static void stop(mqe_manager *manager)
 {

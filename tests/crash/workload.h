@@ -10,8 +10,9 @@
  * over restarts, ended one by one or several in one call), orderly ends, deaths and restarts.
  *
  * Terms
- *   model    what the queues hold now, message by message in delivery order, with units under way.
- *   step     a call with an effect that must survive: a commit, a persistent put or get outside
+ *   model    what the queues hold now, message by message in delivery order, with units in
+ *   progress. step     a call with an effect that must survive: a commit, a persistent put or get
+ *   outside
  *            syncpoint, a definition, a clear, an orderly end (its non-persistent image), a start
  *            (the image is consumed).
  *   picture  what a recovery must find: a model that holds only that. history.step[k] is the
@@ -29,7 +30,7 @@
  * Everything about a message but the five numbers in struct wl_message follows from its id, so a
  * checker can verify descriptor and body of any message it meets.
  *
- * A message of a prepared unit keeps its place in its queue's list, in a state of its own; `order`
+ * A message of a prepared unit keeps its position in its queue's list, in a separate state; `order`
  * is the place of its call within the unit. A non-persistent one that was got stays readable in the
  * unit after a restart, but can only vanish then: it is a `ghost`.
  *
@@ -124,7 +125,7 @@ struct workload {
     int also_clean;         /* a reason that is clean under the present fault, too */
     bool may_lose_last;     /* reads are garbled: an unmarked last batch may look torn */
     uint32_t lost_last;     /* how often it did */
-    bool told;              /* every call is told on stderr */
+    bool traced;            /* every call is printed on stderr */
     uint64_t random;
     uint64_t next_id;
     mqe_manager *manager;   /* NULL while not attached */
@@ -150,7 +151,7 @@ struct workload {
     char trouble[WL_TROUBLE]; /* what the engine did wrong, for people */
 };
 
-/* ---- making and ending; 0 or -1 (see trouble) unless said otherwise ---- */
+/* ---- making and ending; 0 or -1 (see trouble) unless stated otherwise ---- */
 
 void workload_settings(struct mqe_settings *out, uint64_t seed, enum wl_profile profile);
 /* Directories and settings; nothing is created in them. */

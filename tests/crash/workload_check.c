@@ -84,11 +84,11 @@ static int read_attributes(mqe_manager *manager, uint32_t slot, uint32_t generat
 {
     unsigned char attrs[256], again[256];
     uint32_t length = 0;
-    uint64_t stamp = 0;
+    uint64_t version = 0;
     enum { VALUES = 7 };
     int64_t value[VALUES];
     const int reason =
-        mqe_read_object(manager, slot, generation, name, attrs, sizeof attrs, &length, &stamp);
+        mqe_read_object(manager, slot, generation, name, attrs, sizeof attrs, &length, &version);
     if (reason != 0) {
         return wl_refused(text, size, "reading a definition", reason);
     }
@@ -123,9 +123,9 @@ static int look_at_other(mqe_manager *manager, uint32_t slot, uint32_t generatio
     unsigned char attrs[256], again[256];
     char words[9] = {0};
     uint32_t length = 0;
-    uint64_t stamp = 0;
+    uint64_t version = 0;
     const int reason =
-        mqe_read_object(manager, slot, generation, &name, attrs, sizeof attrs, &length, &stamp);
+        mqe_read_object(manager, slot, generation, &name, attrs, sizeof attrs, &length, &version);
     if (reason != 0) {
         return wl_refused(text, size, "reading a definition", reason);
     }

@@ -132,7 +132,7 @@ int wl_resolve(struct workload *w)
     return which == 0 ? GO_ON : workload_end_prepared(w, which, commit);
 }
 
-/* ---- asking: what is told of is durable ---- */
+/* ---- listing: what is reported is durable ---- */
 
 /* Its Xid must be that of one of the rows. */
 static bool is_among(const struct wl_model *model, uint32_t p, const struct mqe_prepared *rows,

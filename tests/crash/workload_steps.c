@@ -32,10 +32,10 @@ int wl_trouble(struct workload *w, const char *format, ...)
     return STOP;
 }
 
-/* With `told` set every call is told on stderr, to follow what led to a violation. */
+/* With `traced` set every call is printed on stderr, to follow what led to a violation. */
 void wl_tell(const struct workload *w, const char *format, ...)
 {
-    if (w->told) {
+    if (w->traced) {
         va_list args;
         va_start(args, format);
         fprintf(stderr, "  step %u: ", w->done);

@@ -25,7 +25,7 @@ void wl_begin_step(struct workload *w, bool image);
 void wl_end_step(struct workload *w);
 /* The last step that was made, acknowledged or unsure. */
 uint32_t wl_newest(const struct workload *w);
-/* What was made until then is durable: somebody was told of it. */
+/* What was made until then is durable: it was reported. */
 void wl_is_durable(struct workload *w, uint32_t step);
 int wl_settle_step(struct workload *w, const char *what, int reason,
                    const struct wl_model *before);

@@ -232,7 +232,7 @@ struct mqe_destination { /* a queue that a name was resolved to */
     uint32_t queue, queue_generation;
     uint32_t first, first_generation; /* first definition in the path: supplies DEF* attributes */
     uint32_t step_count;
-    struct mqe_step step[MQE_STEPS_MAX]; /* the rest is not looked at */
+    struct mqe_step step[MQE_STEPS_MAX]; /* the rest is not examined */
 };
 /* A queue found by its own name, nothing in between that could change. */
 static inline struct mqe_destination mqe_direct(uint32_t queue, uint32_t generation)
@@ -502,7 +502,7 @@ struct mqe_position {
     uint64_t number;
 };
 /* As mqe_browse_batch(), of the messages behind range[0] up to range[1] alone: BROWSE_FIRST begins
- * with the first of those, BROWSE_NEXT goes on from the cursor. 2046: no placements. */
+ * with the first of those, BROWSE_NEXT continues from the cursor. 2046: no placements. */
 int mqe_browse_range(mqe_manager *manager, mqe_queue *queue, struct mqe_get *how,
                      const struct mqe_position range[2], struct mqe_batch *batch) MQX_MUST_USE;
 /* Positions that cut the queue into `parts` ranges of about the same number of messages, got and

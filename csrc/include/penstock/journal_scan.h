@@ -17,12 +17,12 @@
  *             the durable LSN. The chain of good batches must reach it exactly: anything else is
  *             damage (FORMAT.md 9.4).
  *
- * Which bytes are looked at: with `verify` the CRC of every record of a batch and the batch's own
+ * Which bytes are examined: with `verify` the CRC of every record of a batch and the batch's own
  * are checked before its first row; without it the headers, sections and the batch's CRC (which
- * covers the records' CRC fields), and bodies only when they are asked for.
+ * covers the records' CRC fields), and bodies only when they are requested.
  *
  * A call ends when the rows are full, when the segment ends, or with something for the caller to
- * do; the next one goes on where it ended. Rows of earlier calls stay true whatever comes later,
+ * do; the next one continues where it ended. Rows of earlier calls stay true whatever comes later,
  * because a batch is checked before any of its rows is given.
  */
 #ifndef PENSTOCK_JOURNAL_SCAN_H
@@ -61,7 +61,7 @@ extern const struct mqe_journal_scan_field mqe_journal_scan_fields[];
 extern const uint32_t mqe_journal_scan_field_count;
 
 enum mqe_journal_scan_body { /* column body_state */
-    MQE_SCAN_NO_BODY = 0,   /* no PUT, or bodies are not asked for */
+    MQE_SCAN_NO_BODY = 0,   /* no PUT, or bodies are not requested */
     MQE_SCAN_BODY = 1,
     MQE_SCAN_BODY_LOST = 2, /* a piece of it lies in a segment that is not there any more */
 };
@@ -113,10 +113,10 @@ int mqe_journal_scan_open(struct mqe_journal_scan *scan, const void *bytes, uint
                           const uint8_t *qm_id, uint64_t number) MQX_MUST_USE;
 
 struct mqe_journal_scan_rows {
-    void *const *columns;    /* parallel to mqe_journal_scan_fields; NULL: not asked for */
+    void *const *columns;    /* parallel to mqe_journal_scan_fields; NULL: not requested */
     uint32_t capacity;
     uint32_t count;          /* out */
-    unsigned char *bodies;   /* with offsets NULL: not asked for */
+    unsigned char *bodies;   /* with offsets NULL: not requested */
     uint64_t body_capacity;
     int64_t *offsets;        /* capacity + 1 */
 };
@@ -124,7 +124,7 @@ struct mqe_journal_scan_rows {
 enum mqe_journal_scan_result mqe_journal_scan_next(struct mqe_journal_scan *scan,
                                                    struct mqe_journal_scan_rows *rows);
 
-/* After MQE_SCAN_DAMAGED: goes on at the next good batch, or at the limit. Bytes left out. */
+/* After MQE_SCAN_DAMAGED: continues at the next good batch, or at the limit. Bytes left out. */
 uint64_t mqe_journal_scan_skip(struct mqe_journal_scan *scan);
 
 /* The newest durable mark of the segment (FORMAT.md 9.5), 0 without one, and where the chain of

@@ -152,7 +152,7 @@ TEST(what_does_not_fit_ends_the_batch_and_is_told_with_its_size)
     CHECK_INT(look_with(q, &how, MOST, 400), 2080);
     CHECK_INT(batch.count, 0);
     CHECK_INT(batch.needed, 500);
-    how.max_bytes = 1; /* one message is looked at whatever it says */
+    how.max_bytes = 1; /* one message is examined whatever it says */
     CHECK_INT(look_with(q, &how, MOST, 1000), 0);
     CHECK_INT(batch.count, 1);
     CHECK_INT(items[0].length, 500);

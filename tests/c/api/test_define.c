@@ -4,7 +4,7 @@
 TEST(objects_are_defined_found_listed_read_and_deleted)
 {
     uint32_t slot = 0, generation = 0, length = 0, seen = 0;
-    uint64_t stamp = 0;
+    uint64_t version = 0;
     struct mqe_found found;
     unsigned char attrs[256];
     struct ps_object_name name;
@@ -12,13 +12,13 @@ TEST(objects_are_defined_found_listed_read_and_deleted)
     struct queue a = QUEUE("A", MAXDEPTH, 77), b = QUEUE("B", 0);
     while (mqe_next_object(engine.manager, &slot, &generation) == 0) {
         CHECK_INT(mqe_read_object(engine.manager, slot, generation, &name, attrs, sizeof attrs,
-                                  &length, &stamp), 0);
+                                  &length, &version), 0);
         CHECK(name.name[0] == (slot == a.slot ? 'A' : 'B'));
         seen++;
     }
     CHECK_INT(seen, 2);
     CHECK_INT(mqe_read_object(engine.manager, a.slot, a.generation, &name, attrs, sizeof attrs,
-                              &length, &stamp), 0);
+                              &length, &version), 0);
     const struct attributes given = engine_attributes((const int[]){MAXDEPTH, 77, 0});
     CHECK_INT(length, given.length);
     CHECK_MEM(attrs, given.bytes, length);

@@ -1,6 +1,7 @@
 /* Claims of get.c, browse_batch.c, status.c and prepared_browse.c about messages that are copied
- * without a lock: what goes away meanwhile is not shown, and leaves nothing behind. The core tells
- * when it has let go of its locks to copy (block_hook.h); what happens meanwhile is done then. */
+ * without a lock: what is deleted in between is not shown, and leaves nothing behind. The core
+ * calls a hook when it has released its locks to copy (block_hook.h); the deletion is done there.
+ * */
 #include "fixtures/dynamic_fixture.h"
 #include "fixtures/prepared_fixture.h"
 #include "os/block_hook.h"
@@ -72,7 +73,7 @@ static bool leaves_nothing(void)
            state_of(q) == MQX_OBJ_FREE;
 }
 
-/* ---- taken while it is looked at ---- */
+/* ---- taken while it is examined ---- */
 
 /* What comes next lies where the old body was, if that was given back too early. */
 static void take_the_first(void *arg)

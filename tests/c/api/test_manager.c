@@ -156,7 +156,7 @@ struct other { /* of the child: its ends of two pipes */
     struct mqe_settings settings;
 };
 
-/* Attaches with a helper thread, says so, waits in a get until something ends it. */
+/* Attaches with a maintenance thread, reports it, waits in a get until something ends it. */
 static int attached_child(void *arg)
 {
     const struct other *other = arg;
@@ -276,7 +276,7 @@ TEST(a_quiescing_queue_manager_lets_in_nobody_but_who_looks_after_it_until_it_ha
     CHECK_INT(PUT(q, .text = "who is there goes on", .persistent = 1), 0);
     struct mqe_manager_status status;
     CHECK_INT(mqe_status(engine.manager, &status), 0);
-    CHECK_INT(status.attached, 1); /* nothing is left of those who were refused */
+    CHECK_INT(status.attached, 1); /* nothing is left of the refused attempts */
     engine_close_all();
     CHECK_INT(engine_detach(MQE_DETACH_ORDERLY, NULL), 0);
     CHECK_INT(engine_attach(), 0);
@@ -311,7 +311,7 @@ TEST(an_unchanged_queue_manager_ends_without_a_byte_of_journal)
     CHECK_INT(engine.info.clean, 1);
 }
 
-/* Finds Q, takes a message, puts one of its own, leaves. */
+/* Finds Q, takes a message, puts another one, leaves. */
 static int take_and_reply(void *arg)
 {
     struct mqe_manager_status status;

@@ -144,7 +144,7 @@ TEST(a_message_without_a_time_lets_the_next_one_of_its_priority_tell)
     CHECK_INT(oldest(q), 900);
     CHECK_INT(put_at(q, 800, 3, 0, NULL), 0);
     CHECK_INT(oldest(q), 800);
-    for (int i = 0; i < 64; i++) { /* more are not looked at */
+    for (int i = 0; i < 64; i++) { /* more are not examined */
         CHECK_INT(put_at(q, 0, 9, 0, NULL), 0);
     }
     CHECK_INT(oldest(q), 0);

@@ -579,7 +579,7 @@ TEST(a_pending_reference_that_names_an_earlier_life_of_a_slot_does_no_harm)
     context->pending_object = q.generation;
     context->pending_kind = MQX_PENDING_OBJECT;
     struct mqx_object *object = mqx_object(&process.store->region, q.slot);
-    object->state = MQX_OBJ_DEFINING; /* somebody else is about to define it */
+    object->state = MQX_OBJ_DEFINING; /* another process is about to define it */
     CHECK_INT(mqx_catalog_repair(process.store, process.context, q.slot), 0);
     CHECK_INT(object->state, MQX_OBJ_DEFINING);
     object->state = MQX_OBJ_ACTIVE;

@@ -8,7 +8,7 @@
 
 enum { NAMES = 60 };
 
-/* All chains become one: every name has to be told apart from all others. */
+/* All chains become one: every name must be distinguished from all others. */
 static void one_bucket(void)
 {
     region_of()->header->name_bucket_count = 1;

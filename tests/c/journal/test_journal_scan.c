@@ -2,7 +2,7 @@
  * test_journal_scan.c - a segment as a table: rows are what was put; damage is found, named and
  * never more than damage.
  *
- * A segment is made in memory of exactly its size, with a page behind it that nobody may read.
+ * A segment is made in memory of exactly its size, with an unreadable page behind it.
  */
 #include "fixtures/harness.h"
 
@@ -27,7 +27,7 @@ struct fixture {
     uint32_t length, records;
 };
 
-/* SIZE bytes; whoever reads beyond them dies. */
+/* SIZE bytes; a read beyond them ends the process. */
 static unsigned char *guarded(void)
 {
     unsigned char *bytes = mmap(NULL, SIZE + MQX_PAGE_SIZE, PROT_READ | PROT_WRITE,

@@ -277,7 +277,7 @@ TEST(a_segment_that_was_moved_before_a_death_is_taken_out_of_the_table_by_the_ne
               0);
     const uint64_t syncs = memory_io_calls(fixture.files, MEMORY_SYNC_DIR);
     CHECK_INT(mqx_journal_retire(&fixture.store, 2 * SEGMENT, nothing_alive), 0);
-    CHECK(memory_io_calls(fixture.files, MEMORY_SYNC_DIR) >= syncs + 2); /* nobody had flushed it */
+    CHECK(memory_io_calls(fixture.files, MEMORY_SYNC_DIR) >= syncs + 2); /* not flushed yet */
     CHECK(mqx_journal_segment_of(&fixture.store.region, SEGMENT / 2) < 0);
     CHECK(bytes_of(&fixture, "archive", 1, &size) != NULL);
 }

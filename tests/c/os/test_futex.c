@@ -17,7 +17,7 @@ TEST(a_changed_word_is_not_slept_on_and_an_unchanged_one_no_longer_than_the_boun
     CHECK(mqx_clock_monotonic_us() - before < LONG_US / 2);
     CHECK_INT(mqx_futex_wait(&word, 4, 20000), -ETIMEDOUT);
     CHECK(mqx_clock_monotonic_us() - before >= 20000);
-    mqx_futex_wake(&word, INT_MAX); /* nobody sleeps: no effect */
+    mqx_futex_wake(&word, INT_MAX); /* no sleeper: no effect */
     CHECK_INT(word, 4);
 }
 

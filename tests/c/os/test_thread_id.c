@@ -35,7 +35,7 @@ TEST(each_thread_has_the_id_that_the_kernel_gives_it)
     mqx_fork_guard_remove(&owner);
 }
 
-/* 0 when the id is right before and after the child registers an owner of its own. */
+/* 0 when the id is right before and after the child registers its own owner. */
 static int ask_in_child(uint64_t parents_epoch)
 {
     int owner = 0;

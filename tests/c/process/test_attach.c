@@ -1,7 +1,7 @@
 /*
  * test_attach.c - claims of attach.h: which process is first and last, what is refused, what an
  * orphan region says, what a forked child may do. region_file, lock_record, life_lock and
- * process_table have tests of their own.
+ * process_table have their own tests.
  */
 #include "fixtures/store_fixture.h"
 
@@ -511,7 +511,7 @@ TEST(slots_of_dead_processes_are_swept_before_too_many_is_reported)
         struct mqx_process *process = mqx_process_slot(&a.store->region, slot);
         if (slot != a.store->region.process) {
             *process = *mqx_process_slot(&a.store->region, a.store->region.process);
-            process->start_time = 1; /* nobody that lives */
+            process->start_time = 1; /* of no live process */
         }
     }
     fixture_attach(files, &b);

@@ -27,7 +27,7 @@ TEST(the_temporary_queues_of_a_dead_process_are_deleted_and_its_permanent_ones_s
     struct waiter waiter;
     engine_begin_real();
     after_death_in(make_both_and_die, (struct queue){0}, 0);
-    struct queue t = engine_find("T"); /* nobody has noticed yet */
+    struct queue t = engine_find("T"); /* no process has noticed yet */
     waiter_start(&waiter, t.handle, &(const struct ask){.correl = 1});
     CHECK(await_waiters(t, 1));
     CHECK_INT(mqe_maintain(engine.manager), 0);
@@ -124,7 +124,7 @@ TEST(uncommitted_work_of_a_dead_process_on_a_queue_deleted_before_or_after_goes_
     struct queue p = make("P", PERMANENT);
     CHECK_INT(PUT(p, .text = "m", .persistent = 1), 0);
     after_death_in(get_and_put_in_a_unit, p, 0);
-    CHECK_INT(shut(p.handle, PURGE), MQRC_Q_NOT_EMPTY); /* until somebody has noticed */
+    CHECK_INT(shut(p.handle, PURGE), MQRC_Q_NOT_EMPTY); /* until a process has noticed */
     CHECK_INT(mqe_maintain(engine.manager), 0);
     CHECK_INT(shut(p.handle, PURGE), 0);
     CHECK(only_we_are_left());

@@ -146,7 +146,7 @@ TEST(an_error_at_any_call_does_the_caller_no_harm)
 TEST(a_store_without_errors_directory_is_silently_passed_over)
 {
     struct mqx_store store = {.io = mqx_io_posix(), .errors_dir = -1, .lock_fd = -1};
-    mqx_log(&store, 1, 'E', "nobody reads this");
+    mqx_log(&store, 1, 'E', "not read by the test");
 }
 
 enum { WRITERS = 4, LINES = 2000 };

@@ -6,10 +6,10 @@
 
 #include "process/life_lock.h"
 
-static int32_t holder_of[MQX_PROCESS_MAX]; /* by slot; 0: nobody */
+static int32_t holder_of[MQX_PROCESS_MAX]; /* by slot; 0: none */
 static int questions;
 
-static int told_lock(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, int32_t *pid)
+static int wrong_test_lock(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, int32_t *pid)
 {
     (void)io;
     (void)fd;
@@ -21,12 +21,12 @@ static int told_lock(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, 
     return 0;
 }
 
-/* The text that a look at each slot by itself gives. */
+/* The text that results from examining each slot alone. */
 static void name_each(struct mqx_life_lock *file, char *text, size_t size)
 {
     uint32_t count = 0;
     size_t used = 0;
-    snprintf(text, size, "nobody");
+    snprintf(text, size, "none");
     for (uint32_t slot = 1; slot < MQX_PROCESS_MAX; slot++) {
         int32_t pid = 0;
         CHECK_INT(mqx_life_lock_holder(file, slot, &pid), 0);
@@ -55,9 +55,9 @@ TEST(who_holds_which_slots_is_told_whole_by_few_questions)
     fixture_attach(files, &a);
     struct mqx_life_lock *file = mqx_life_lock_find(a.store->io, a.store->lock_fd);
     const struct mqx_io_ops *real = a.store->io->ops;
-    struct mqx_io_ops told = *real;
-    told.test_lock = told_lock;
-    a.store->io->ops = &told;
+    struct mqx_io_ops wrong_ops = *real;
+    wrong_ops.test_lock = wrong_test_lock;
+    a.store->io->ops = &wrong_ops;
     memset(holder_of, 0, sizeof holder_of);
     check_holders(file);
     CHECK(questions <= 40); /* our own slot alone */

@@ -186,11 +186,11 @@ TEST(a_step_that_fails_is_named_and_does_not_keep_the_others_from_being_done)
 
 TEST(the_thread_does_rounds_by_itself_and_ends_when_asked)
 {
-    struct mqx_maintenance *helper = NULL;
+    struct mqx_maintenance *thread = NULL;
     start();
-    CHECK_INT(mqx_maintenance_start(process.store, &helper), 0);
+    CHECK_INT(mqx_maintenance_start(process.store, &thread), 0);
     WAIT_FOR(mqx_load_relaxed(&process.store->region.header->maintenance_seq) >= 2);
-    mqx_maintenance_stop(helper);
+    mqx_maintenance_stop(thread);
     const uint64_t rounds = process.store->region.header->maintenance_seq;
     usleep(20000);
     CHECK_INT(process.store->region.header->maintenance_seq, rounds);
@@ -199,28 +199,28 @@ TEST(the_thread_does_rounds_by_itself_and_ends_when_asked)
 
 TEST(a_ring_of_the_doorbell_brings_a_round_at_once)
 {
-    struct mqx_maintenance *helper = NULL;
+    struct mqx_maintenance *thread = NULL;
     start();
-    CHECK_INT(mqx_maintenance_start(process.store, &helper), 0);
+    CHECK_INT(mqx_maintenance_start(process.store, &thread), 0);
     for (int i = 0; i < 50; i++) { /* 50 rounds would take 25 s otherwise, more than the wait */
         const uint64_t rounds = mqx_load_relaxed(&process.store->region.header->maintenance_seq);
         mqx_maintenance_ring(&process.store->region, process.store->region.process);
         WAIT_FOR(mqx_load_relaxed(&process.store->region.header->maintenance_seq) > rounds);
     }
-    mqx_maintenance_stop(helper);
+    mqx_maintenance_stop(thread);
     CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(the_thread_takes_no_signals)
 {
-    struct mqx_maintenance *helper = NULL;
+    struct mqx_maintenance *thread = NULL;
     char path[64], name[64], text[4096];
     uint64_t blocked = 0;
     sigset_t all, mine;
     start();
     sigfillset(&all);
     CHECK_INT(pthread_sigmask(SIG_UNBLOCK, &all, NULL), 0);
-    CHECK_INT(mqx_maintenance_start(process.store, &helper), 0);
+    CHECK_INT(mqx_maintenance_start(process.store, &thread), 0);
     DIR *tasks = opendir("/proc/self/task");
     CHECK(tasks != NULL);
     struct dirent *entry;
@@ -242,16 +242,16 @@ TEST(the_thread_takes_no_signals)
     CHECK((blocked >> (SIGINT - 1) & 1) != 0 && (blocked >> (SIGTERM - 1) & 1) != 0);
     CHECK_INT(pthread_sigmask(SIG_BLOCK, NULL, &mine), 0);
     CHECK(!sigismember(&mine, SIGINT) && !sigismember(&mine, SIGTERM)); /* ours are as before */
-    mqx_maintenance_stop(helper);
+    mqx_maintenance_stop(thread);
     CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
 TEST(a_stopped_region_is_left_when_the_last_call_is_out)
 {
-    struct mqx_maintenance *helper = NULL;
+    struct mqx_maintenance *thread = NULL;
     struct fixture_process next;
     start();
-    CHECK_INT(mqx_maintenance_start(process.store, &helper), 0);
+    CHECK_INT(mqx_maintenance_start(process.store, &thread), 0);
     struct mqx_process *slot =
         mqx_process_slot(&process.store->region, process.store->region.process);
     mqx_store_release(&slot->calls_inside, 1u);
@@ -263,24 +263,24 @@ TEST(a_stopped_region_is_left_when_the_last_call_is_out)
     WAIT_FOR(!mqx_life_lock_is_own(file, process.store->region.process));
     fixture_attach(files, &next);
     CHECK(next.report.first);
-    mqx_maintenance_stop(helper);
+    mqx_maintenance_stop(thread);
     CHECK_INT(fixture_detach(&process, NULL), 0);
     CHECK_INT(fixture_detach(&next, NULL), 0);
 }
 
 TEST(a_failing_step_is_logged_when_it_begins_and_when_it_ends)
 {
-    struct mqx_maintenance *helper = NULL;
+    struct mqx_maintenance *thread = NULL;
     start();
     memory_io_set_space(files, 3 << 20, UINT64_MAX);
     const struct memory_fault fault = {.kind = MEMORY_FAULT_ERROR, .at = 1, .for_ever = true,
                                        .ops = 1u << MEMORY_ALLOCATE, .error = ENOSPC};
     memory_io_set_fault(files, &fault);
-    CHECK_INT(mqx_maintenance_start(process.store, &helper), 0);
+    CHECK_INT(mqx_maintenance_start(process.store, &thread), 0);
     WAIT_FOR(fixture_logged(files, "AMQ7907E spare segment fails"));
     memory_io_set_fault(files, NULL);
     WAIT_FOR(fixture_logged(files, "AMQ7908I spare segment works again"));
-    mqx_maintenance_stop(helper);
+    mqx_maintenance_stop(thread);
     CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
@@ -312,14 +312,14 @@ TEST(the_messages_of_a_killed_process_come_back_without_anybodys_doing)
     struct fixture_dirs place;
     struct fixture_queue q;
     struct consumer consumer = {.place = &place};
-    struct mqx_maintenance *helper = NULL;
+    struct mqx_maintenance *thread = NULL;
     char text[64], path[128];
     uint32_t count;
     fixture_make_dirs(&place);
     CHECK_INT(fixture_attach_real(&place, mqx_io_posix(), &process), 0);
     CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
     CHECK_INT(fixture_put(&process, NULL, q, true, "back", -1), 0);
-    CHECK_INT(mqx_maintenance_start(process.store, &helper), 0);
+    CHECK_INT(mqx_maintenance_start(process.store, &thread), 0);
     CHECK_INT(pipe(consumer.got), 0);
     struct fixture_process mine = process;
     pid_t child = fixture_child(get_in_a_unit, &consumer);
@@ -332,7 +332,7 @@ TEST(the_messages_of_a_killed_process_come_back_without_anybodys_doing)
     CHECK_INT(fixture_get(&mine, NULL, q, text, &count), 0);
     CHECK_STR(text, "back");
     CHECK_INT(count, 1);
-    mqx_maintenance_stop(helper);
+    mqx_maintenance_stop(thread);
     CHECK_INT(fixture_detach(&mine, NULL), 0);
     snprintf(path, sizeof path, "grep -q AMQ7905W %s/errors/AMQERR01.LOG", place.path);
     CHECK_INT(system(path), 0);

@@ -1,5 +1,5 @@
-/* Claims of reaper.c: what a dead process had under way is finished or undone, and the living go
- * on. Processes are real and die by SIGKILL. */
+/* Claims of reaper.c: what a dead process had in progress is finished or undone, and live processes
+ * go on. Processes are real and die by SIGKILL. */
 #include "fixtures/engine_fixture.h"
 #include "format/record_codec.h"
 #include "queue/wait_list.h"
@@ -37,7 +37,7 @@ static void after_death_of(void (*run)(struct queue q, mqe_unit *unit), struct q
     CHECK_INT(in_child(die_with, &deed), 1000 + SIGKILL);
 }
 
-static uint32_t sweep(void)
+static uint32_t reap(void)
 {
     uint32_t dead = 0;
     struct mqx_region *region = engine_region();
@@ -85,12 +85,12 @@ TEST(the_unit_of_a_dead_process_is_backed_out_and_counted)
         after_death_of(put_and_get_in_a_unit, q);
         CHECK_STR(peruse(q), "last");
         CHECK_INT(depth(q), 3);
-        CHECK_INT(sweep(), 1);
+        CHECK_INT(reap(), 1);
         CHECK_STR(peruse(q), "np p last");
         TAKE(q, .flags = MQE_GET_BROWSE_FIRST);
         CHECK_INT(got.backout_count, n);
     }
-    CHECK_INT(sweep(), 0);
+    CHECK_INT(reap(), 0);
     CHECK(only_we_are_left());
 }
 
@@ -123,12 +123,12 @@ TEST(a_unit_whose_owner_died_after_the_decision_is_rolled_forward)
     struct queue q = QUEUE("Q", 0);
     CHECK_INT(PUT(q, .text = "taken"), 0);
     after_death_of(decide_without_records, q);
-    CHECK_INT(sweep(), 1);
+    CHECK_INT(reap(), 1);
     CHECK_STR(drain(q), "decided");
     CHECK_INT(PUT(q, .text = "taken", .persistent = 1), 0);
     after_death_of(decide_with_records, q);
     const uint64_t durable = engine_region()->journal->durable;
-    CHECK_INT(sweep(), 1);
+    CHECK_INT(reap(), 1);
     CHECK(engine_region()->journal->durable > durable);
     CHECK_STR(peruse(q), "decided");
     CHECK(only_we_are_left());
@@ -150,7 +150,7 @@ TEST(handles_and_browse_locks_of_a_dead_process_are_released)
     after_death_of(lock_by_browse, q);
     CHECK_STR(peruse(q), "");
     CHECK_INT(engine_status(q).open_input, 2);
-    CHECK_INT(sweep(), 1);
+    CHECK_INT(reap(), 1);
     CHECK_INT(engine_status(q).open_input, 1);
     CHECK_INT(engine_status(q).open_output, 1);
     CHECK_STR(peruse(q), "locked");
@@ -184,7 +184,7 @@ TEST(a_wake_up_that_a_dead_waiter_had_been_given_goes_to_another)
     mqx_stripe_guard_drop(&guard);
     CHECK_INT(PUT(q, .text = "x", .correl = 7), 0);
     CHECK_INT(general->wait_state, MQX_WAIT_LISTED); /* the dead one was picked */
-    CHECK_INT(sweep(), 1);
+    CHECK_INT(reap(), 1);
     CHECK_INT(general->wait_state, MQX_WAIT_WOKEN);
     CHECK_INT(general->wait_word, 1);
     CHECK(only_we_are_left());
@@ -206,7 +206,7 @@ TEST(exclusive_input_of_a_dead_process_is_free_again)
     CHECK_INT(engine_close(q.handle), 0);
     after_death_of(take_exclusively, q);
     CHECK(mqx_object(engine_region(), q.slot)->exclusive_input != 0);
-    CHECK_INT(sweep(), 1);
+    CHECK_INT(reap(), 1);
     (void)engine_open(q, MQE_INPUT_EXCLUSIVE);
     CHECK(only_we_are_left());
 }
@@ -227,7 +227,7 @@ TEST(locks_of_the_dead_are_repaired_before_their_units_are_looked_at)
     struct queue q = QUEUE("Q", 0);
     CHECK_INT(PUT(q, .text = "x"), 0);
     after_death_of(hold_the_stripe, q);
-    CHECK_INT(sweep(), 1);
+    CHECK_INT(reap(), 1);
     CHECK_STR(TAKE(q), "x");
     CHECK_INT(got.backout_count, 1);
     CHECK(only_we_are_left());
@@ -265,11 +265,11 @@ TEST(memory_reserved_for_a_long_message_of_a_dead_process_is_free_again)
     engine_begin_real();
     struct queue q = QUEUE("Q", MAXMSGL, 5000000);
     after_death_of(fill_the_hand, q);
-    CHECK_INT(sweep(), 1);
+    CHECK_INT(reap(), 1);
     const uint64_t used = engine_region()->header->area[MQX_AREA_ARENA].used;
     for (int i = 0; i < 5; i++) {
         after_death_of(fill_the_hand, q);
-        CHECK_INT(sweep(), 1);
+        CHECK_INT(reap(), 1);
     }
     const uint64_t now = engine_region()->header->area[MQX_AREA_ARENA].used;
     CHECK(now - used <= 2 * MQX_BLOCK_MAX / MQX_CELL);
@@ -283,11 +283,12 @@ TEST(many_that_die_at_once_are_swept_together)
     for (int i = 0; i < 30; i++) {
         CHECK_INT(PUT(q, .text = i % 2 ? "b" : "a"), 0);
     }
-    /* deaths one after another: each attach sweeps its predecessors, the last is left to us */
+    /* deaths one after another: each attach cleans up after its predecessors, this process after
+     * the last */
     for (int i = 0; i < 10; i++) {
         after_death_of(put_and_get_in_a_unit, q);
     }
-    CHECK(sweep() >= 1);
+    CHECK(reap() >= 1);
     CHECK_INT(depth(q), 30);
     TAKE(q, .flags = MQE_GET_BROWSE_FIRST);
     CHECK_INT(got.backout_count, 10);

@@ -1,6 +1,6 @@
-/* Claims of wait_list.c, and of the waiting part of get.c: who is woken by what, exactly once, and
- * never by the bound of the sleep. Threads are real; nothing here depends on how long anything
- * takes. */
+/* Claims of wait_list.c, and of the waiting part of get.c: which waiter is woken by what, exactly
+ * once, and never by the bound of the sleep. Threads are real; nothing here depends on how long
+ * anything takes. */
 #include "fixtures/engine_fixture.h"
 #include "queue/wait_list.h"
 #include "queue/match.h"

@@ -56,7 +56,7 @@ TEST(what_is_found_after_a_failed_flush_is_made_durable_before_it_is_believed)
     fixture.distrust = true;
     CHECK_INT(fixture_open(&fixture), 0);
     const uint32_t found = fixture_list(&fixture, FIXTURE_QUEUE, listed);
-    for (uint32_t i = 0; i < found; i++) { /* somebody sees it: it must stay */
+    for (uint32_t i = 0; i < found; i++) { /* it was visible once: it must stay */
         memory_io_ack(fixture.files, listed[i].number);
     }
     CHECK_INT(fixture_put(&fixture, 0, 2, 4, 100, NULL), 0);

@@ -1,5 +1,5 @@
 /*
- * test_replay.c - proves replay.h as a whole: records of newer versions, and what goes on above
+ * test_replay.c - proves replay.h as a whole: records of newer versions, and what continues above
  * them.
  */
 #include "fixtures/harness.h"

@@ -1,6 +1,6 @@
 /*
  * test_restart.c - proves restart.h: missing and foreign files are refused and nothing is changed;
- * after an orderly end the journal goes on; no power cut loses what was acknowledged.
+ * after an orderly end the journal continues; no power cut loses what was acknowledged.
  */
 #include "fixtures/harness.h"
 

@@ -262,7 +262,7 @@ TEST(locks_are_taken_in_ascending_rank_only)
 
 enum { MOVES = 20000 };
 
-/* Moves 1 from a field to another, for ever or MOVES times. */
+/* Moves 1 from a field to another, forever or MOVES times. */
 static void *move_about(void *arg)
 {
     struct test_random random = {(uint64_t)(uintptr_t)arg};

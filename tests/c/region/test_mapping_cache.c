@@ -21,7 +21,7 @@ static struct mqx_io *io(void)
     return mqx_io_posix();
 }
 
-/* A file of its own, mapped as a region is, with `mark` as its first byte. */
+/* A separate file, mapped as a region is, with `mark` as its first byte. */
 static struct file mapped(char mark)
 {
     struct file file = {.fd = memfd_create("kept", MFD_CLOEXEC)};

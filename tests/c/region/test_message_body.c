@@ -144,7 +144,7 @@ TEST(a_backlog_far_above_the_budget_keeps_only_its_index_in_the_region)
     }
 }
 
-/* The region's arena is used up: what needs it is refused, what has the journal goes on. */
+/* The region's arena is used up: what needs it is refused, what has the journal continues. */
 TEST(a_region_at_its_limit_refuses_non_persistent_messages_and_keeps_persistent_ones_in_the_journal)
 {
     struct mqe_settings settings = engine_settings();

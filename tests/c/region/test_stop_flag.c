@@ -13,7 +13,7 @@ TEST(a_stop_is_seen_by_all_and_the_worse_reason_wins)
     mqx_region_stop(&region, MQX_STOP_ENDED);
     CHECK_INT(mqx_region_stop_reason(&region), MQRC_Q_MGR_STOPPING);
     CHECK_INT(mqx_context(&region, slot)->wait_word, 1);
-    region.ending = true; /* who runs the end goes on */
+    region.ending = true; /* the process that runs the end continues */
     CHECK_INT(mqx_region_stop_reason(&region), 0);
     mqx_region_stop(&region, MQX_STOP_BROKEN);
     CHECK_INT(mqx_region_stop_reason(&region), MQRC_CONNECTION_BROKEN);

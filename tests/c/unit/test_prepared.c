@@ -130,7 +130,7 @@ TEST(a_refused_preparation_leaves_the_unit_as_it_was)
     const struct mqx_prepare facts = {.nonpersistent = 1};
     uint64_t lsn = 0;
     CHECK_INT(mqx_prepared_decide(&engine.manager->store, other->context, &used, &facts, &lsn),
-              MQRC_UOW_IN_PROGRESS); /* somebody was faster */
+              MQRC_UOW_IN_PROGRESS); /* another leader was faster */
     CHECK_INT(prepare(other, 1), MQRC_UOW_IN_PROGRESS);
     CHECK(strstr(mqe_error_text(), "PSKT:0x01000000:0x07") != NULL);
     for (size_t i = 0; i < MQX_ARRAY_COUNT(bad); i++) {

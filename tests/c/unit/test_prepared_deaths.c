@@ -1,4 +1,4 @@
-/* Claims of prepared.c about several processes and threads: prepared units outlive who made them,
+/* Claims of prepared.c about several processes and threads: prepared units outlive their creators,
  * an end that was begun is finished or forgotten whole, and of several that end a unit one wins.
  * Processes are real and die by SIGKILL. */
 #include "fixtures/death_fixture.h"
@@ -300,7 +300,8 @@ TEST(of_several_that_end_the_same_units_exactly_one_wins)
 
 /* ---- an end that gives up ---- */
 
-/* Who ends unit 2 is held in its flush until another one has claimed unit 1, and waits for 2. */
+/* The leader that resolves unit 2 is held in its flush until another one has claimed unit 1, and
+ * waits for 2. */
 static struct {
     struct resolver other;       /* of 1 and 2 */
     bool begun;
@@ -350,14 +351,14 @@ TEST(an_end_that_finds_one_of_its_units_gone_leaves_the_others_to_be_ended)
         CHECK_INT(pthread_join(race.other.thread, NULL), 0);
         CHECK_INT(race.other.status, MQRC_UOW_NOT_AVAILABLE);
         CHECK_INT(prepared_count(), 1);
-        CHECK_INT(unit_named(1)->resolver, 0); /* or who ends it would wait for ever */
+        CHECK_INT(unit_named(1)->resolver, 0); /* or the next leader would wait forever */
         CHECK_INT(to_commit != 0 ? commit(1) : back_out(1), 0);
         CHECK_INT(depth(q), 1 + to_commit);
         CHECK(is_all_sound());
     }
 }
 
-/* Sets that overlap, in opposite orders: nobody waits for ever, and a set is ended whole or not. */
+/* Sets that overlap, in opposite orders: no call waits forever, and a set is ended whole or not. */
 TEST(resolvers_of_overlapping_sets_never_wait_in_a_circle_and_end_whole_sets)
 {
     engine_begin();

@@ -10,7 +10,7 @@ static unsigned char bodies[MOST * BODY];
 static int64_t offsets[MOST + 1];
 static struct mqe_batch batch;
 
-/* A unit with a few settings of its own, on a small journal. */
+/* A unit with a few special settings, on a small journal. */
 static struct queue begin_with(uint64_t ring, uint64_t segment, uint64_t limit)
 {
     struct mqe_settings settings = engine_settings();
