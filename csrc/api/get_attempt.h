@@ -38,7 +38,7 @@
 #include "unit/unit.h"
 
 enum mqx_next_step {
-    MQX_STEP_DONE,    /* the status says the outcome */
+    MQX_STEP_DONE,    /* the status is the outcome */
     MQX_STEP_NOTHING, /* no message */
     MQX_STEP_COPY,    /* claimed and copied: log and finish the claim */
     MQX_STEP_AGAIN,   /* the message went away, or a context was needed: make another attempt */

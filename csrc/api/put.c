@@ -101,7 +101,7 @@ static bool id_is_none(const uint8_t id[MQX_ID_SIZE])
     return (words[0] | words[1] | words[2]) == 0;
 }
 
-/* AS_Q_DEF as the path's first definition says now, then the placement by what the queue says. */
+/* AS_Q_DEF by the path's first definition as it is now, then the placement by the queue's. */
 static inline int resolve_defaults(const struct mqx_region *region, const struct mqx_object *queue,
                                    const struct mqe_destination *to, struct ps_descriptor *d,
                                    int *warning)

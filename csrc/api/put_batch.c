@@ -8,7 +8,7 @@
  *
  * Everything that can be known is checked before the first message is linked. Then, by the call:
  *   open        outside syncpoint, nothing to be logged: messages are available group by group. A
- *               failure half way leaves those before it on the queue; count says how many.
+ *               failure half way leaves those before it on the queue; count is their number.
  *   unit        in the caller's unit: groups are linked as PUT, then their records enter the ring,
  *               up to 32 in a micro-transaction. A failure half way leaves those before it in the
  *               unit.

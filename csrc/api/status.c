@@ -8,7 +8,7 @@
  * Queue age. Within a placement priority messages stand in the order in which they arrived, so the
  * oldest one is at the head of one of the ten: their PutTimes are compared. Only messages count
  * that a get could have now: not those of units of work, nor locked ones. A message whose putter
- * left the time out (MQPMO_NO_CONTEXT) says nothing: the next one of its priority stands for it.
+ * left the time out (MQPMO_NO_CONTEXT) has none: the next one of its priority stands for it.
  * Locks: the stripe lock, for at most 64 messages a call; dropped while the descriptor of a message
  * whose body lies in the journal is read, which is pinned for that by a context of the pool.
  */

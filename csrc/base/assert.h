@@ -2,7 +2,7 @@
  * assert.h - assertions: what this code relies on about itself.
  *
  * MQX_ASSERT(cond) states a precondition, a postcondition or an invariant: arguments, states,
- * orders, counts before and after. One condition each, so that the report says which. It is
+ * orders, counts before and after. One condition each, so that the report names it. It is
  * compiled in with -DMQX_ASSERTIONS: in the C tests, the sanitizer builds, the crash layers and
  * debug builds of the extension (PENSTOCK_DEBUG=1); a release has none of them. A failed one sets
  * the stop flag of every store that registered one (mqx_assert_guard), so that no process commits

@@ -20,7 +20,7 @@
 
 #define MQX_MUST_USE __attribute__((warn_unused_result))
 #define MQX_COLD __attribute__((cold, noinline))
-/* For a must-use status that cannot change what the caller does; the place says why. */
+/* For a must-use status that cannot change what the caller does; a comment there says why. */
 #define mqx_ignore(status) ((void)((status) != 0))
 #define MQX_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define MQX_LIKELY(x) __builtin_expect(!!(x), 1)

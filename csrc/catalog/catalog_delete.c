@@ -79,7 +79,7 @@ static int check_deletable(const struct mqx_region *region, const struct mqx_obj
     return MQX_OK;
 }
 
-/* Catalog lock held. 0: it is deleted. What mqx_journal_try_append() says: not yet. */
+/* Catalog lock held. 0: it is deleted. A status of mqx_journal_try_append(): not yet. */
 static int delete_if_allowed(struct mqx_store *store, uint32_t slot, const struct deletion *request,
                              struct mqx_append *append)
 {

@@ -5,7 +5,7 @@
  * have one name until mqx_catalog_loaded(), because a definition may be met before the deletion of
  * the object that had the name. Generations begin with 1; 0 means "never seen".
  *
- * Errors. What a file says is validated: MQRC_OBJECT_DAMAGED with a text (rule 28).
+ * Errors. What a file contains is validated: MQRC_OBJECT_DAMAGED with a text (rule 28).
  *
  * Locks: none may be held. The process is alone in the region; locks are taken only because stores
  * are made through them.

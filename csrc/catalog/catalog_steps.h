@@ -2,7 +2,7 @@
  * catalog_steps.h - steps that defining, altering, deleting, finding and repairing have in common.
  * The states and chains that they are part of are in catalog.h.
  *
- * Locks: none may be held by the caller where nothing else is said. Appending to the journal and
+ * Locks: none may be held by the caller unless stated otherwise. Appending to the journal and
  * flushing happen with no lock held.
  */
 #ifndef PENSTOCK_CATALOG_STEPS_H
@@ -19,7 +19,7 @@ void mqx_catalog_commit_and_drop(struct mqx_region *region);
 int mqx_catalog_fail_unknown(uint32_t slot) MQX_MUST_USE;
 int mqx_catalog_fail_deleted(uint32_t slot) MQX_MUST_USE;
 
-/* Is the object in the files, as far as its state says: ACTIVE or LOGGED? */
+/* Is the object in the files according to its state: ACTIVE or LOGGED? */
 bool mqx_object_is_stored(const struct mqx_object *object);
 
 /* Makes everything durable that is in the ring by now. */

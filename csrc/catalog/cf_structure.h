@@ -6,7 +6,7 @@
  *               it (attribute CFSTRUCT), and object.structure of each is its slot.
  *   failure     of a structure, simulated (mqe_fail_structure): the non-persistent messages of its
  *               queues are lost. Nothing else ends them; so they are journalled like persistent
- *               ones, and their descriptors say that they are not persistent.
+ *               ones, and their descriptors mark them as not persistent.
  *
  * Invariants
  *   1. object.structure of a usable queue is a structure that exists, or 0: a structure that a

@@ -36,7 +36,7 @@
  * MQRC_SELECTOR_ERROR.
  *
  * Validation. A list may come from a file or from the region: every length in it is checked before
- * it is used, and nothing is allocated by what it says.
+ * it is used, and nothing is allocated by a size in it.
  *
  * Locks: none. Pure functions; nothing here reads or changes the region.
  */

@@ -366,7 +366,7 @@ static int take_sections(const struct type_rule *rule, struct mqx_decoded *out)
                                                : unreadable(out->head, "sections found", seen);
 }
 
-/* What the sections of a PUT or CHUNK say of each other. */
+/* Agreement between the sections of a PUT or CHUNK. */
 static int check_message(const struct mqx_decoded *out)
 {
     MQX_ASSERT(out->head != NULL);
@@ -404,7 +404,7 @@ bool mqx_xid_is_sound(const struct ps_xid *xid)
            is_zero(xid->bqual + xid->bqual_length, xid->bqual + sizeof xid->bqual);
 }
 
-/* What the sections of PREPARE and of the records about prepared units say. */
+/* Values in the sections of PREPARE and of the records about prepared units. */
 static int check_prepared(const struct mqx_decoded *out)
 {
     MQX_ASSERT(out->head != NULL);

@@ -65,7 +65,7 @@ static inline uint16_t mqx_record_type(const struct psj_record *head)
  * memory. */
 unsigned char *mqx_scratch(size_t size);
 
-struct mqx_record_head { /* what the caller says of a record */
+struct mqx_record_head { /* what the caller gives of a record */
     uint16_t type;        /* PS_REC_*, without the must-understand bit */
     uint16_t flags;
     uint64_t unit_id;

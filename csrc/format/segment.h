@@ -50,7 +50,7 @@ struct mqx_flush_batch_position {
 uint32_t mqx_flush_batch_header_crc(const struct mqx_flush_batch_position *position,
                                     const struct psj_batch *header);
 
-/* True when the header's fields say that it belongs at that position. */
+/* True when the header belongs at that position by its fields. */
 bool mqx_flush_batch_is_at(const struct mqx_flush_batch_position *position,
                            const struct psj_batch *header);
 /* The whole test: fields, length <= available, every record's CRC, the batch's. `at` is 8-byte

@@ -209,7 +209,8 @@ static int write_fd(struct mqx_store *store, uint32_t segment_index, int *out)
     return MQX_OK;
 }
 
-/* Adds the records' crc fields; false when the ring does not hold what the queue says (rule 28). */
+/* Adds the records' crc fields; false when the ring does not hold what the queue lists (rule 28).
+ * */
 static bool add_record_crcs(const struct mqx_region *region, const struct mqx_sealed *sealed,
                             uint32_t *crc)
 {

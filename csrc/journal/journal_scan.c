@@ -62,7 +62,7 @@ enum {
 
 /* ---- columns ---- */
 
-struct row { /* what a record says outside its descriptor */
+struct row { /* what a record has outside its descriptor */
     uint64_t lsn;
     int64_t time_us;
     uint64_t segment;
@@ -435,6 +435,8 @@ void mqe_journal_scan_read_span(const struct mqe_journal_scan *scan,
         memcpy(&batch, scan->bytes + offset, sizeof batch);
         struct mqx_flush_batch_position position = position_of(scan, 0);
         position.lsn = batch.lsn; /* a header counts wherever it lies */
+        /* Its LSN must be one at which a batch of this segment can begin: bytes of a message body
+         * that look like a header must not raise the mark. */
         if (batch.magic == PS_BATCH_MAGIC && mqx_flush_batch_is_at(&position, &batch) &&
             batch.lsn % MQX_PAGE_SIZE == 0 && batch.lsn - scan->header.base_lsn < scan->length &&
             batch.lsn - scan->header.base_lsn >= MQX_PAGE_SIZE && batch.durable_lsn > out->mark) {
@@ -473,7 +475,7 @@ static uint32_t find_body(const unsigned char *copy, uint32_t have, uint32_t len
             return at;
         }
         if (end > have) {
-            return have < length ? 0 : length; /* the parser says what is wrong */
+            return have < length ? 0 : length; /* the parser reports what is wrong */
         }
         at = (uint32_t)end;
     }
@@ -653,8 +655,7 @@ static bool chunks_possible(const struct mqe_journal_scan *scan, const struct ps
  * A row is complete or not given at all: room for its body is checked before any column is filled.
  */
 
-/* Room for a body of `size` behind those that are there; NULL: *out says what the caller must
- * do. */
+/* Room for a body of `size` behind those that are there; NULL: *out is what the caller must do. */
 static unsigned char *body_room(struct mqe_journal_scan *scan,
                                 const struct mqe_journal_scan_rows *rows, uint64_t size,
                                 enum mqe_journal_scan_result *out)

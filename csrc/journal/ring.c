@@ -285,7 +285,7 @@ static int require_room(struct mqx_store *store, uint32_t length, uint32_t flags
     return closes ? close_segment(store, active) : status;
 }
 
-/* Invariant 3 of journal.h: what the unit's context says of its records. A deciding record is not
+/* Invariant 3 of journal.h: what the unit's context records about them. A deciding record is not
  * counted: record_count and running_crc are what it states itself. */
 static void note_in_context(struct mqx_region *region, struct mqx_context *context,
                             const struct mqx_append *append)
@@ -346,7 +346,7 @@ static int find_noted(const struct mqx_region *region, const struct mqx_append *
     return MQX_OK;
 }
 
-/* One micro-transaction: the record is in the ring, and everything it names says so. */
+/* One micro-transaction: the record is in the ring, and everything it names refers to it. */
 static int enter_record(struct mqx_region *region, struct mqx_append *append)
 {
     struct mqx_journal *journal = region->journal;
@@ -459,7 +459,7 @@ static int enter_run_record(struct mqx_region *region, const struct mqx_run *run
     return MQX_OK;
 }
 
-/* One micro-transaction: `count` records are in the ring; context and messages say so. */
+/* One micro-transaction: `count` records are in the ring; context and messages refer to them. */
 static int enter_run(struct mqx_store *store, struct mqx_run *run, uint32_t count, uint32_t bytes)
 {
     struct mqx_region *region = &store->region;

@@ -572,7 +572,7 @@ static int retire_one(struct mqx_store *store, uint32_t index, bool keep)
         const uint64_t number = mqx_journal_unit_id(store);
         mqx_file_name(spare, MQX_FILE_SPARE, number);
         int err = io->ops->rename(io, store->journal_dir, name, spare);
-        if (err == 0) { /* the old name must not come back once the header says something else */
+        if (err == 0) { /* the old name must not come back once the header has another one */
             err = io->ops->sync_dir(io, store->journal_dir);
             return err == 0 ? set_retired(store, index, MQX_SEG_SPARE, number)
                             : mqx_journal_write_failed(store, err,

@@ -250,7 +250,7 @@ static int posix_write(struct mqx_io *io, int fd, const struct iovec *parts, int
     while ((count = window_of(parts, part_count, done, window)) > 0) {
         ssize_t n = write_some(fd, window, count, offset + done, dsync, &flush_after);
         if (n == 0) {
-            return -EIO; /* a regular file that takes nothing and says no reason */
+            return -EIO; /* a regular file that takes nothing and gives no reason */
         }
         if (n < 0 && errno != EINTR) {
             return -errno;

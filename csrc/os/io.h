@@ -17,7 +17,7 @@
  *   - open() verifies: regular file, one link. create uses O_EXCL and sets the mode whatever the
  *     umask.
  *   - write(..., MQX_IO_DSYNC) returns when data of *this call* is on the medium (RWF_DSYNC), which
- *     says nothing of bytes written earlier without it; sync() covers the whole file.
+ *     does not cover bytes written earlier without it; sync() covers the whole file.
  *
  * Threads: every function may be called from any thread. No function takes a lock of the region.
  */
@@ -57,7 +57,7 @@ struct mqx_io_stat {
     uint32_t links;
 };
 
-enum mqx_io_medium { /* what statfs says the directory lies on (rule 40) */
+enum mqx_io_medium { /* what the directory lies on, by statfs (rule 40) */
     MQX_MEDIUM_DISK,     /* ext4, xfs, f2fs, overlayfs */
     MQX_MEDIUM_COW,      /* btrfs, zfs: allowed with a warning, rule 12's reserve is not
                           * guaranteed */

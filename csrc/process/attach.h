@@ -73,7 +73,7 @@ int mqx_attach_check_quiescing(const struct mqx_store *store, bool control,
 
 /* Leaves. `mode` is MQX_CHECKPOINT_CLEAN or ..._NO_IMAGE for the case that it is the last one; a
  * region that was stopped is left without a checkpoint. The maintenance thread has been stopped,
- * and no other thread uses the store. Always releases everything; the status says whether the
+ * and no other thread uses the store. Always releases everything; the status tells whether the
  * orderly end, if this process ran it, is on disk. *out_np_discarded counts the messages that the
  * end discarded. */
 int mqx_detach(struct mqx_store *store, int mode, uint64_t *out_np_discarded);

@@ -379,7 +379,7 @@ int mqx_life_lock_is_any_held(struct mqx_life_lock *file, uint32_t except, bool 
     return err == 0 ? MQX_OK : mqx_io_reason(err, "asking for life locks");
 }
 
-/* Are the life locks of these slots free, as far as the kernel says? */
+/* Are the life locks of these slots free according to the kernel? */
 static bool are_free(struct mqx_life_lock *file, uint32_t slot, uint32_t count)
 {
     MQX_ASSERT(count > 0);

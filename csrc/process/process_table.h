@@ -12,7 +12,7 @@
  *   1. A slot is LIVE only between mqx_process_publish() and mqx_process_free().
  *   2. The fields of a LIVE slot do not change, but for `leaving`, `calls_inside`, `doorbell` and
  *      `keeper`.
- *   3. A process that holds its life lock is alive, whatever the process table of the kernel says.
+ *   3. A process that holds its life lock is alive, whatever the process table of the kernel has.
  *
  * Locks: mqx_process_publish() and mqx_process_free() take the slots lock. mqx_process_alive()
  * takes none and may be called under the maintenance lock.
@@ -31,7 +31,7 @@ int mqx_process_publish(struct mqx_store *store, uint32_t slot,
 int mqx_process_free(struct mqx_region *region, uint32_t slot) MQX_MUST_USE;
 
 /* Is the process of that attachment slot alive? Dead only when its life lock is free and pid, start
- * time and PID namespace say so too. When these disagree it counts as alive; a disagreement that
+ * time and PID namespace agree. When these disagree it counts as alive; a disagreement that
  * lasts is logged once (rule 25). */
 bool mqx_process_alive(struct mqx_store *store, uint32_t slot);
 

@@ -97,7 +97,7 @@ MQX_STATIC_ASSERT(sizeof(struct mqx_id_index) == 96, "header of an index");
 bool mqx_id_index_ready(const struct mqx_region *region, const struct mqx_object *queue, int k);
 
 /* Creates index k if absent and links up to MQX_LOCKED_STEPS_MAX more messages, each in
- * micro-transactions of its own (so none may be open). *out_done says whether it is complete.
+ * micro-transactions of its own (so none may be open). *out_done: it is complete.
  * MQX_NEED_CELLS: supply and call again. MQRC_Q_DELETED when the index is being dropped. */
 int mqx_id_index_build(struct mqx_stripe_guard *guard, struct mqx_object *queue, int k,
                        bool *out_done) MQX_MUST_USE;

@@ -55,7 +55,7 @@ bool mqx_match_message(const struct mqx_region *region, const struct mqx_match *
                        const struct mqx_message *message);
 
 /* Does a message with this descriptor and extension have exactly these ids? `ext` may be NULL when
- * the descriptor says that there is none. */
+ * the descriptor has none. */
 bool mqx_match_exact(const struct mqx_match *match, const struct ps_descriptor *d,
                      const struct ps_descriptor_ext *ext);
 

@@ -2,10 +2,10 @@
  * priority_index.h - the messages of a queue in delivery order: which is next, at any depth,
  * whatever is locked before it.
  *
- * Purpose. Key of a message: (placement priority descending, arrival ascending). Needed: insert
- * at the end of a priority, find the first available one, make any message available or not at its
- * position, remove any, walk in order from any point. Other systems use a heap for this; here it is
- * ten radix trees with bitmaps, and is called the priority index everywhere.
+ * Purpose. Key of a message: (placement priority descending, message number ascending). Needed:
+ * insert at the end of a priority, find the first available one, make any message available or not
+ * at its position, remove any, walk in order from any point. Other systems use a heap for this;
+ * here it is ten radix trees with bitmaps, and is called the priority index everywhere.
  *
  * Terms
  *   level     the messages of one placement priority: a sequence of positions 0, 1, 2, ...
@@ -71,7 +71,7 @@ struct mqx_cursor {
 MQX_STATIC_ASSERT(sizeof(struct mqx_cursor) == 32, "cursor");
 
 /* Appends `slot` (placement, object set; in no priority index) to its level; sets message.position
- * and counts. `available` says whether the state is AVAILABLE. MQX_NEED_CELLS when there is no cell
+ * and counts. `available`: the state is AVAILABLE. MQX_NEED_CELLS when there is no cell
  * for a node; MQRC_STORAGE_NOT_AVAILABLE when the level has used up 64^8 positions;
  * MQRC_Q_MGR_NOT_AVAILABLE when the tree is damaged. After a failure the micro-transaction must
  * be rolled back. */

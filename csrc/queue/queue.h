@@ -95,7 +95,7 @@ void mqx_queue_claim(struct mqx_stripe_guard *guard, struct mqx_object *queue, u
 
 /* Removes the message and gives its memory back, in one micro-transaction, left open: true. False
  * when only a part of a long chain was freed, or the message is pinned (then it is GONE, and the
- * last unpin removes it): commit, and for the chain call again. *out_pinned says which. With
+ * last unpin removes it): commit, and for the chain call again. *out_pinned tells which. With
  * pop_context the message, first in that context's list, leaves the list in the last of these
  * micro-transactions. A damaged message is popped, too, and nothing else: true. */
 bool mqx_queue_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot,

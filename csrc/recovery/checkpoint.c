@@ -367,7 +367,7 @@ static int add_image_record(struct checkpoint *ckpt, const struct mqx_record_hea
     return status;
 }
 
-/* The body in CHUNK records; *out is what the PUT says of them. */
+/* The body in CHUNK records; *out is what the PUT states about them. */
 static int write_pieces(struct checkpoint *ckpt, struct mqx_record_head head, uint64_t total,
                         struct ps_chunked *out)
 {

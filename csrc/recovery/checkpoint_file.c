@@ -440,7 +440,7 @@ int mqx_checkpoint_file_skip(struct mqx_checkpoint_reader *reader)
     return status;
 }
 
-/* What END says is what was read. */
+/* The totals in END must be those that were read. */
 static int verify_end(struct mqx_checkpoint_reader *reader, const struct psc_block *block,
                       const unsigned char *payload)
 {

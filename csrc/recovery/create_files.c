@@ -39,7 +39,7 @@ static int create_first_segment(struct mqx_io *io, int dir, const uint8_t qm_id[
     return err == 0 ? MQX_OK : mqx_io_reason(err, "making the first journal segment");
 }
 
-/* A checkpoint that says: nothing has ever been written, and the end was in order. */
+/* A checkpoint of an orderly end before anything was written. */
 static int create_first_checkpoint(struct mqx_io *io, int dir, const uint8_t qm_id[16])
 {
     struct mqx_checkpoint_writer writer;

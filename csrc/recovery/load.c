@@ -3,7 +3,7 @@
  *
  * Messages come from two sources that are each in delivery order: the checkpoint's MESSAGES blocks,
  * read one after another, and the sorted puts of the tail (with those of the image). They are
- * merged; a message that both have is taken once; what the replay says is gone is left out.
+ * merged; a message that both have is taken once; what the replay has removed is left out.
  *
  * Two passes over the checkpoint. Objects and the positions of image messages are needed before the
  * replay, so the first pass reads OBJECTS blocks, steps over MESSAGES blocks, and reads IMAGE
@@ -428,7 +428,7 @@ static int load_image_message(struct loading *loading, struct mqx_file_window *w
             loading->ext = *record.ext;
             loaded->ext = &loading->ext;
         }
-        /* NULL would say that the journal has it, which an empty body must not */
+        /* NULL would mean that the journal has it, which an empty body must not */
         loaded->body = loading->body != NULL ? loading->body
                        : record.body != NULL ? record.body
                                              : (const unsigned char *)"";
@@ -482,7 +482,7 @@ static int take_in_flight(struct mqx_restart *restart)
     return status;
 }
 
-/* The count is higher than checkpoint and PUT say: because of a unit in flight, or a BACKOUT
+/* The count is higher than in checkpoint and PUT: because of a unit in flight, or a BACKOUT
  * record, which is there already. Damage when a message in flight was put twice. */
 static int note_raised(struct mqx_restart *restart, const struct psc_message *m)
 {

@@ -200,7 +200,7 @@ static bool for_each(const struct source *source, enum mqx_area_kind kind, item_
 
 /* ---- units in flight ----
  *
- * The state of a context says what becomes of its unit:
+ * The state of a context decides the fate of its unit:
  *   IDLE, FREE     no unit
  *   ACTIVE         lost
  *   BACKING_OUT    lost; some of its messages are back already, with their counts

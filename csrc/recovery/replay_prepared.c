@@ -167,7 +167,7 @@ static uint32_t next_op(const struct mqx_replay *replay, uint32_t at, bool taken
 }
 
 /* What one unit holds, in the order of its calls. Images of non-persistent messages were written
- * last, by the prepare; `before` says how many logged messages come before each. */
+ * last, by the prepare; `before` is the number of logged messages before each. */
 static int hold_messages(struct mqx_replay *replay, struct mqx_replay_prepared *prepared)
 {
     uint32_t taken = next_op(replay, prepared->unit.first_op, true);

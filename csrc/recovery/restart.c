@@ -58,7 +58,7 @@ struct listing {
     uint64_t newest_checkpoint;
 };
 
-/* Without memory it says so in the listing, since a visitor has no status. */
+/* Without memory it is marked in the listing, since a visitor has no status. */
 static void add_number(struct listing *listing, struct numbers *numbers, uint64_t number)
 {
     MQX_ASSERT(numbers->count <= numbers->capacity);
@@ -229,7 +229,7 @@ static int open_segment(const struct mqx_store *store, uint64_t number, uint64_t
     return MQX_OK;
 }
 
-/* The segment's entry as its header says; where it ends is set by the one after it. */
+/* The segment's entry from its header; where it ends is set by the one after it. */
 static int read_header(const struct mqx_store *store, uint64_t number,
                        struct mqx_found_segment *out)
 {

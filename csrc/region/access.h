@@ -5,7 +5,7 @@
  * it is 0 or when the item does not lie wholly in memory that its area has. Callers report NULL
  * with mqx_region_damage(), or find nothing.
  *
- * Locks: none. What may be read or changed behind the address is said in the struct's own header.
+ * Locks: none. What may be read or changed behind the address is stated in the struct's header.
  */
 #ifndef PENSTOCK_ACCESS_H
 #define PENSTOCK_ACCESS_H

@@ -228,7 +228,7 @@ int mqx_lock_try(struct mqx_region *region, struct mqx_lock *lock)
     return err == EBUSY ? MQX_BUSY : take_failed(region, lock, err);
 }
 
-/* A lock that says of itself that it is free or another's, or a change that is neither committed
+/* A lock marked as free or as owned by another, or a change that is neither committed
  * nor rolled back: nothing under this lock can be trusted. */
 static MQX_COLD void drop_damaged(const struct mqx_region *region, struct mqx_lock *lock)
 {

@@ -92,8 +92,8 @@ int mqx_prepared_is_free(struct mqx_store *store, const struct ps_xid *xid)
 
 /* ---- preparing ---- */
 
-/* Fills in what the preparation says of the unit, and lists its xid; 2128. The context belongs to
- * the caller until it is PREPARED, so plain stores fill it in. */
+/* Copies the values of the preparation into the unit, and lists its xid; 2128. The context belongs
+ * to the caller until it is PREPARED, so plain stores fill it in. */
 static int list_xid(struct mqx_region *region, uint32_t slot, const struct ps_xid *xid,
                     const struct mqx_prepare *facts)
 {

@@ -44,7 +44,7 @@ int mqx_gather_append(struct mqx_gather *gather) MQX_MUST_USE;
 /* Bodies above this many bytes are written as CHUNK records of this many bytes. */
 uint32_t mqx_piece_bytes(const struct mqx_store *store);
 /* Appends the CHUNK records of a body of `total` > 0 bytes; `head` is of the message's own record.
- * *out is what that record says of them. */
+ * *out is what that record states about them. */
 int mqx_unit_append_pieces(struct mqx_store *store, uint32_t context,
                            const struct mqx_record_head *head, const void *body, uint64_t total,
                            struct ps_chunked *out) MQX_MUST_USE;

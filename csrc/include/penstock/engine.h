@@ -424,7 +424,7 @@ struct mqe_get {
 };
 
 /* Gets or browses one message. 2080 without ACCEPT_TRUNCATED: nothing taken, descriptor and the
- * bytes that fit are filled in, length says what is needed. 0 2079 (took effect) 2080 2033 2016
+ * bytes that fit are filled in, length is what is needed. 0 2079 (took effect) 2080 2033 2016
  * 2034 2036 2037 2041 2003 2009 2024 2052 2161 2162 2373, 2209 (UNLOCK without lock). unit NULL =
  * outside syncpoint. */
 int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue,

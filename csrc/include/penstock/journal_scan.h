@@ -13,7 +13,7 @@
  *             record that ends prepared units is one row for each unit that it names.
  *   column    one field of mqe_journal_scan_fields[], an array of `size` bytes a row in memory of
  *             the caller. Only columns that are given are filled in.
- *   limit     offset that no batch crosses: where the successor says that the segment ends, or
+ *   limit     offset that no batch crosses: where the segment ends by its successor, or
  *             the durable LSN. The chain of good batches must reach it exactly: anything else is
  *             damage (FORMAT.md 9.4).
  *
@@ -33,7 +33,7 @@
 enum mqe_journal_scan_result {
     MQE_SCAN_MORE = 0,        /* the rows are full, or the bodies: take them and call again */
     MQE_SCAN_END = 1,         /* the limit is reached */
-    MQE_SCAN_DAMAGED = 2,     /* problem and problem_offset say what and where */
+    MQE_SCAN_DAMAGED = 2,     /* problem and problem_offset: what and where */
     MQE_SCAN_UNSUPPORTED = 3, /* the same: whole, but of a newer version */
     MQE_SCAN_NEED_SEGMENT = 4,/* a piece of a body lies at need_lsn: give its segment, or set
                                * allow_lost */
@@ -106,7 +106,7 @@ struct mqe_journal_scan {
     char problem[160];
 };
 
-/* `length` bytes at `bytes` (8-byte aligned) as a segment: number 0 takes what the header says,
+/* `length` bytes at `bytes` (8-byte aligned) as a segment: number 0 takes the one of the header,
  * qm_id NULL too. 0, or MQRC_OBJECT_DAMAGED with a text. The limit is the length, everything is
  * chosen but OBJECT, CHUNK and IMAGE_CONSUMED records. */
 int mqe_journal_scan_open(struct mqe_journal_scan *scan, const void *bytes, uint64_t length,
