@@ -1,4 +1,4 @@
-"""The queue's heap against a binary heap of the same keys, both in C, without the queue."""
+"""The priority index against a binary heap of the same keys, both in C, without the queue."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ OPERATIONS = ("insert", "pop_insert", "remove_any", "back_out")
 
 
 @contextmanager
-def _heap_program() -> Iterator[Program]:
+def _index_program() -> Iterator[Program]:
     with (
         tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=w.REGION_DIRECTORY) as region,
-        Program("c_heap", region) as program,
+        Program("c_priority_index", region) as program,
     ):
         yield program
 
@@ -44,7 +44,7 @@ def bench_heap(interleave: Interleave, scale: Scale, depth: int) -> None:
             rows[operation][side].append(times[operation])
         return sum(times.values())
 
-    with _heap_program() as program:
+    with _index_program() as program:
 
         def ours() -> float:
             values = [float(text) / 1e9 for text in program.ask(f"{messages} {count}").split()]
