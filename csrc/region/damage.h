@@ -34,7 +34,7 @@ int mqx_region_damage_header(struct mqx_header *header, const char *structure,
  * they find nothing then. */
 bool mqx_region_damaged(void);
 
-/* The text of the first process that found damage: "a free list of cells (123)"; NULL when no damage
+/* The text of the first process that found damage: "a free list of cells (123)"; NULL when none
  * was found, or while that process is still writing. */
 const char *mqx_region_damage_text(const struct mqx_region *region);
 

@@ -10,9 +10,8 @@
  * over restarts, ended one by one or several in one call), orderly ends, deaths and restarts.
  *
  * Terms
- *   model    what the queues hold now, message by message in delivery order, with units in
- *   progress. step     a call with an effect that must survive: a commit, a persistent put or get
- *   outside
+ *   model    what the queues hold now, message by message in delivery order, with open units.
+ *   step     a call with an effect that must survive: a commit, a persistent put or get outside
  *            syncpoint, a definition, a clear, an orderly end (its non-persistent image), a start
  *            (the image is consumed).
  *   picture  what a recovery must find: a model that holds only that. history.step[k] is the
