@@ -105,8 +105,8 @@ static void mark_message(struct audit *audit, uint32_t slot, uint32_t object)
     const struct mqx_message *message = mqx_message(audit->region, slot);
     mark_entry(audit, slot, "a priority index");
     if (message == NULL || message->object != object || message->state == MQX_MSG_FREE) {
-        complain(audit, "priority index of object %u holds entry %u, which is not its message", object,
-                 slot);
+        complain(audit, "priority index of object %u holds entry %u, which is not its message",
+                 object, slot);
         return;
     }
     audit->present += 1;

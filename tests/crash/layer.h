@@ -22,8 +22,8 @@ struct layer {
     uint64_t start_us;
 };
 
-/* --count N --seed S --time S --only N --keep DIRECTORY --trace 1 --sample DIRECTORY --every N; ends
- * the process with 2 on anything else. */
+/* --count N --seed S --time S --only N --keep DIRECTORY --trace 1 --sample DIRECTORY --every N;
+ * ends the process with 2 on anything else. */
 void layer_arguments(struct layer *layer, int argc, char **argv, uint64_t default_count);
 bool layer_time_is_up(const struct layer *layer);
 double layer_seconds(const struct layer *layer);

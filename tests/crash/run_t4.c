@@ -8,7 +8,8 @@
  * of fault that this call can meet, struck once and from then on. Whatever fails must fail with a
  * mapped reason; what the calls returned must be true:
  *
- *   - a call after one that returned 2009 returns 2009 too, and a failed flush is reported to a caller;
+ *   - a call after one that returned 2009 returns 2009 too, and a failed flush is reported to a
+ *     caller;
  *   - what a call refused has not happened, what it reported has (the workload's model continues
  *     checking);
  *   - after the fault is gone the files are opened again, hold exactly what was acknowledged, and
@@ -17,7 +18,8 @@
  *   - no descriptor, no mapping and (in the build with sanitizers) no memory is lost.
  *
  * A flipped bit that a restart after a death reads in the journal's last batch cannot be
- * distinguished from a torn tail (the exception of promise P7): such losses are allowed, counted and printed.
+ * distinguished from a torn tail (the exception of promise P7): such losses are allowed, counted
+ * and printed.
  */
 #include "fixtures/disk_states.h"
 #include "drop_cache.h"
