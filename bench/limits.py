@@ -27,7 +27,8 @@ DESCRIPTOR = 8 + 192  # descriptor section,
 BODY_HEAD = 8  # head of the body section,
 BATCH_HEAD = 64  # and batch header
 
-C_FLAGS = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wconversion", "-pthread"]
+INCLUDES = [f"-I{CORE}", f"-I{CORE / 'include'}"]
+C_FLAGS = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wconversion", "-pthread", *INCLUDES]
 
 
 class WrongResult(AssertionError):

@@ -8,14 +8,13 @@ from pathlib import Path
 from limits import BENCH, BUILD, CORE, WrongResult, compile_c
 
 ENGINE_FLAGS = ["-O3", "-flto=auto", "-fvisibility=hidden"]  # as the extension is built
-INCLUDES = [f"-I{CORE}", f"-I{CORE / 'include'}"]
 
 
 def build(name: str) -> Path:
     """Compiles ``<name>.c`` with the core's sources; gives the program."""
     sources = [BENCH / f"{name}.c", BENCH / "c_engine.c", *sorted(CORE.rglob("*.c"))]
     watched = [*BENCH.glob("*.h"), *CORE.rglob("*.h"), *CORE.rglob("*.def")]
-    return compile_c(BUILD / name, sources, [*ENGINE_FLAGS, *INCLUDES], watched)
+    return compile_c(BUILD / name, sources, ENGINE_FLAGS, watched)
 
 
 class Program:
