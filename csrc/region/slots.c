@@ -81,7 +81,7 @@ static int unlist_slot(struct mqx_region *region, enum mqx_area_kind kind, uint3
         store32(region, fields.next_free, 0);
         return MQX_OK;
     }
-    if (area->used > UINT32_MAX) {
+    if (area->used == 0 || area->used > UINT32_MAX) { /* 0: no growth would ever help */
         return mqx_region_damage(region, "the count of used slots", area->used);
     }
     *out = (uint32_t)area->used;
