@@ -95,6 +95,9 @@ int mqe_check(mqe_manager *manager)
     const struct mqx_area *area = &manager->store.region.header->area[MQX_AREA_OBJECTS];
     const uint64_t used = mqx_load_acquire(&area->used);
     for (uint32_t slot = 1; slot < used && status == MQX_OK; slot++) {
+        if (mqx_object(&manager->store.region, slot) == NULL) {
+            return mqx_region_damage(&manager->store.region, "the count of objects", used);
+        }
         status = check_queue(&manager->store, slot);
         if (status == MQX_OK) {
             status = check_life(&manager->store.region, slot);
