@@ -221,7 +221,7 @@ static void count_tables(const struct mqx_region *region, struct mqe_manager_sta
         out->objects += state == MQX_OBJ_ACTIVE;
         out->deleted += state == MQX_OBJ_DELETING;
     }
-    for (uint32_t i = 0; i < region->header->stripe_count; i++) {
+    for (uint32_t i = 0; i <= region->stripe_mask; i++) {
         out->repairs += region->stripes[i].lock.repairs;
     }
 }

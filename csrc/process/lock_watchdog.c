@@ -38,7 +38,7 @@ bool mqx_lock_watchdog_check(struct mqx_lock_watchdog *watchdog, struct mqx_regi
     MQX_ASSERT(region->base != NULL);
     MQX_ASSERT(region->header->stripe_count <= MQX_STRIPE_MAX);
     const uint64_t now_us = mqx_clock_monotonic_us();
-    const uint32_t count = MQX_LOCK_WATCHDOG_FIXED + region->header->stripe_count;
+    const uint32_t count = MQX_LOCK_WATCHDOG_FIXED + region->stripe_mask + 1;
     bool found = false;
     MQX_ASSERT(count <= MQX_LOCK_WATCHDOG_MAX);
     for (uint32_t i = 0; i < count && !found; i++) {

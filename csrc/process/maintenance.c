@@ -95,7 +95,7 @@ static int step_reserve(struct mqx_store *store, struct round *round)
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
     uint64_t messages = 0, contexts = 0;
     (void)round;
-    for (uint32_t i = 0; i < region->header->stripe_count; i++) {
+    for (uint32_t i = 0; i <= region->stripe_mask; i++) {
         messages += mqx_load_relaxed(&region->stripes[i].persistent_present);
     }
     for (uint64_t slot = 1; slot < used; slot++) {

@@ -44,7 +44,7 @@ static int repair_locks(struct mqx_region *region, uint32_t dead)
     for (size_t i = 0; i < MQX_ARRAY_COUNT(locks) && status == MQX_OK; i++) {
         status = repair_if_held(region, locks[i], dead);
     }
-    for (uint32_t i = 0; i < header->stripe_count && status == MQX_OK; i++) {
+    for (uint32_t i = 0; i <= region->stripe_mask && status == MQX_OK; i++) {
         status = repair_if_held(region, &region->stripes[i].lock, dead);
     }
     return status;
