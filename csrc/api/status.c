@@ -200,7 +200,7 @@ static uint64_t used_bytes(const struct mqx_header *header)
 
 static void count_tables(const struct mqx_region *region, struct mqe_manager_status *out)
 {
-    MQX_ASSERT(region->header->stripe_count <= MQX_STRIPE_MAX);
+    MQX_ASSERT(region->stripe_mask < MQX_STRIPE_MAX);
     for (uint32_t i = 0; i < MQX_PROCESS_MAX; i++) {
         out->attached += mqx_load_relaxed(&region->header->process[i].state) == MQX_PROC_LIVE;
     }

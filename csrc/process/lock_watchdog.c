@@ -12,7 +12,7 @@ uint64_t mqx_lock_watchdog_long_us = 5000000;
 static struct mqx_lock *lock_at(struct mqx_region *region, uint32_t i)
 {
     MQX_ASSERT(i < MQX_LOCK_WATCHDOG_MAX);
-    MQX_ASSERT(i < MQX_LOCK_WATCHDOG_FIXED + region->header->stripe_count);
+    MQX_ASSERT(i < MQX_LOCK_WATCHDOG_FIXED + region->stripe_mask + 1);
     struct mqx_header *header = region->header;
     struct mqx_lock *const fixed[MQX_LOCK_WATCHDOG_FIXED] = {
         &header->catalog_lock, &header->slots_lock, &header->arena_lock,
@@ -36,7 +36,7 @@ bool mqx_lock_watchdog_check(struct mqx_lock_watchdog *watchdog, struct mqx_regi
                              struct mqx_held_lock *out)
 {
     MQX_ASSERT(region->base != NULL);
-    MQX_ASSERT(region->header->stripe_count <= MQX_STRIPE_MAX);
+    MQX_ASSERT(region->stripe_mask < MQX_STRIPE_MAX);
     const uint64_t now_us = mqx_clock_monotonic_us();
     const uint32_t count = MQX_LOCK_WATCHDOG_FIXED + region->stripe_mask + 1;
     bool found = false;

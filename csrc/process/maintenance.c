@@ -90,7 +90,7 @@ static int step_mark(struct mqx_store *store, struct round *round)
 /* Rule 12: the bytes that gets, commits and backouts of all messages present would write. */
 static int step_reserve(struct mqx_store *store, struct round *round)
 {
-    MQX_ASSERT(store->region.header->stripe_count <= MQX_STRIPE_MAX);
+    MQX_ASSERT(store->region.stripe_mask < MQX_STRIPE_MAX);
     const struct mqx_region *region = &store->region;
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
     uint64_t messages = 0, contexts = 0;

@@ -33,7 +33,7 @@ static int repair_if_held(struct mqx_region *region, struct mqx_lock *lock, uint
 static int repair_locks(struct mqx_region *region, uint32_t dead)
 {
     MQX_ASSERT(dead != region->process);
-    MQX_ASSERT(region->header->stripe_count <= MQX_STRIPE_MAX);
+    MQX_ASSERT(region->stripe_mask < MQX_STRIPE_MAX);
     struct mqx_header *header = region->header;
     struct mqx_lock *locks[] = {
         &header->journal.flush_lock, &header->growth_lock, &header->journal.roll_lock,

@@ -25,7 +25,8 @@ uint32_t mqx_class_bytes(uint32_t class_no)
     }
     const uint32_t doubling = (class_no - SMALL_CLASSES) / QUARTERS;
     const uint32_t quarter = (class_no - SMALL_CLASSES) % QUARTERS + 1;
-    return ((uint32_t)SMALL_BYTES << doubling) + quarter * (SMALL_BYTES / QUARTERS << doubling);
+    return ((uint32_t)SMALL_BYTES << doubling) +
+           quarter * ((uint32_t)SMALL_BYTES / QUARTERS << doubling);
 }
 
 uint32_t mqx_class_for(uint32_t bytes)
@@ -40,7 +41,7 @@ uint32_t mqx_class_for(uint32_t bytes)
                               (uint32_t)__builtin_clz(bytes - 1);
     const uint32_t over = bytes - 1 - ((uint32_t)SMALL_BYTES << doubling);
     const uint32_t class_no =
-        SMALL_CLASSES + doubling * QUARTERS + over / (SMALL_BYTES / QUARTERS << doubling);
+        SMALL_CLASSES + doubling * QUARTERS + over / ((uint32_t)SMALL_BYTES / QUARTERS << doubling);
     MQX_ASSERT(mqx_class_bytes(class_no) >= bytes);
     MQX_ASSERT(mqx_class_bytes(class_no - 1) < bytes);
     return class_no;

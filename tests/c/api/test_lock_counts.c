@@ -93,7 +93,7 @@ static const char *counted(void)
 
 /* What the call takes when everything it needs has been made before: memory of the stripe, a
  * context of the pool, a segment of the journal. */
-#define COUNT(call) (begin_count(), (call) != 0, counted())
+#define COUNT(call) (begin_count(), (void)((call) != 0), counted())
 
 static struct queue warm_queue(void)
 {
