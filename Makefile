@@ -53,10 +53,12 @@ pipeline: $(BUILT) ## log lines through queues and Spark, counted by grep, too (
 
 # ---- tests ----
 
-.PHONY: test py-test c-test c-build c-asan c-tsan style lint typecheck docs constants format
+.PHONY: test py-test surroundings c-test c-build c-asan c-tsan style lint typecheck docs constants format
 test: style c-test py-test ## everything that takes minutes
 py-test: $(BUILT) ## the Python tests
 	$(RUN) -m pytest -q tests
+surroundings: $(BUILT) ## limits, users, signals, memory, the interpreter (T13)
+	$(RUN) -m pytest -q tests/surroundings
 c-test: ## the C tests, plain build (another compiler: CC=clang BUILD=build/c/clang)
 	$(MAKE) -j$(JOBS) -C tests/c check \
 	    $(if $(filter command,$(word 1,$(origin BUILD))),BUILD=$(abspath $(BUILD)))

@@ -1,0 +1,129 @@
+"""Means of the layer "surroundings": processes under limits, file systems, users, namespaces.
+
+Every process started here is a child of the test, has a bounded time and is killed with its block.
+A means that the machine does not allow ends the test as not possible here, with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+SECONDS = 60.0  # the longest that a child of a test runs
+NOBODY = 65534  # user and group of a stranger
+Limits = Mapping[int, int]  # resource.RLIMIT_... -> value
+
+
+def not_possible_here(reason: str) -> NoReturn:
+    """Ends the test: the machine does not let it make its surroundings."""
+    raise pytest.skip.Exception(f"not possible here: {reason}")
+
+
+def _before_exec(
+    limits: Limits, user: int | None, group: int | None, processors: set[int] | None
+) -> Callable[[], None]:
+    """What the child does between fork and exec."""
+
+    def prepare() -> None:
+        for kind, value in limits.items():
+            resource.setrlimit(kind, (value, value))
+        if processors is not None:
+            os.sched_setaffinity(0, processors)
+        if group is not None:
+            os.setgroups([group])
+            os.setgid(group)
+        if user is not None:
+            os.setuid(user)
+
+    return prepare
+
+
+@contextmanager
+def python(
+    program: str,
+    *arguments: object,
+    limits: Limits | None = None,
+    user: int | None = None,
+    group: int | None = None,
+    processors: set[int] | None = None,
+    prefix: tuple[str, ...] = (),
+    **environment: str,
+) -> Iterator[subprocess.Popen[str]]:
+    """A Python program, given as text, as a process with pipes; killed at the end of the block.
+
+    ``limits`` are resource limits (both soft and hard), ``user`` and ``group`` the ids it runs
+    with, ``processors`` its affinity, ``prefix`` a command that starts it (``unshare --pid``).
+    """
+    if (user is not None or group is not None) and os.geteuid() != 0:
+        not_possible_here("another user needs root")
+    child = subprocess.Popen(
+        [*prefix, sys.executable, "-c", program, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+        preexec_fn=_before_exec(limits or {}, user, group, processors),
+    )
+    try:
+        yield child
+    finally:
+        if child.poll() is None:
+            child.kill()
+        child.communicate()
+
+
+def run_python(program: str, *arguments: object, **options: Any) -> str:
+    """Runs a program to its end, which must be status 0; its standard output."""
+    with python(program, *arguments, **options) as child:
+        out, errors = child.communicate(timeout=SECONDS)
+        assert child.returncode == 0, f"status {child.returncode}: {errors[-3000:]}"
+    return out
+
+
+def say(child: subprocess.Popen[str], line: str = "") -> None:
+    """Sends a line to a program's standard input."""
+    assert child.stdin is not None
+    child.stdin.write(line + "\n")
+    child.stdin.flush()
+
+
+def hear(child: subprocess.Popen[str], expected: str | None = None) -> str:
+    """The next line of a program's standard output, without its end."""
+    assert child.stdout is not None
+    line = child.stdout.readline().rstrip("\n")
+    if not line and child.poll() is not None:
+        errors = child.stderr.read() if child.stderr else ""
+        raise AssertionError(f"the program ended with {child.returncode}: {errors[-3000:]}")
+    assert expected is None or line == expected, f"{line!r} instead of {expected!r}"
+    return line
+
+
+@contextmanager
+def tmpfs(size: int, mode: int = 0o700) -> Iterator[Path]:
+    """A mounted tmpfs of that many bytes, unmounted at the end of the block."""
+    folder = Path(tempfile.mkdtemp(prefix="penstock-tmpfs-"))
+    options = f"size={size},mode={mode:o}"
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "penstock-test", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        folder.rmdir()
+        not_possible_here(f"mounting a tmpfs: {done.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+        folder.rmdir()
