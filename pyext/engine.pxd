@@ -113,6 +113,16 @@ cdef extern from "penstock/engine.h" nogil:
                    mqe_attach_info *info)
     int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded)
     int mqe_end(mqe_manager *manager, int mode)
+
+    enum:
+        MQE_PROCESSES_MAX
+    struct mqe_exclusion:
+        pass
+    int mqe_attached(const char *path, int32_t *pids, uint32_t capacity, uint32_t *out_count)
+    int mqe_exclude(const char *path, const char *name, const char *region_dir,
+                    mqe_exclusion **out)
+    void mqe_exclude_end(mqe_exclusion *exclusion)
+
     int mqe_usable(mqe_manager *manager, int fail_if_quiescing)
 
     struct mqe_manager_status:

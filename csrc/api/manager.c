@@ -2,12 +2,13 @@
  * manager.c - queue managers as engine.h shows them: create, attach, detach, end.
  *
  * Registry. A process has one attachment a directory (device and inode), however many mqe_attach
- * calls ask for it (rule 36). `registry` lists them, under `registry_mutex`, which is held during
- * attach and detach, so that two threads do not run restart recovery twice. A manager found stopped
+ * calls ask for it (rule 36). `registry` lists them, under `registry_lock`, which is held during
+ * attach and detach, so that two threads do not run restart recovery twice. A forked child finds
+ * the lock free, whatever the parent's threads were doing (fork_guard.h). A manager found stopped
  * is taken off the list: the next mqe_attach makes a new attachment beside it (rule 13). In a
  * forked child the list is forgotten, not closed (rule 32).
  *
- * Locks: registry_mutex, process-local, before the attach lock and all locks of the region.
+ * Locks: registry_lock, process-local, before the attach lock and all locks of the region.
  */
 #include "api/manager.h"
 
@@ -33,7 +34,7 @@
 #include <string.h>
 #include <time.h>
 
-static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct mqx_local_lock registry_lock;
 static mqe_manager *registry;
 
 /* ---- settings ---- */
@@ -282,7 +283,7 @@ static int share_attachment(mqe_manager *manager, const struct mqe_settings *set
     return status;
 }
 
-/* Under the registry mutex. */
+/* Under the registry lock. */
 static int attach_registered(struct mqx_io *io, const char *path,
                              const struct mqe_settings *settings, mqe_manager **out,
                              struct mqe_attach_info *info)
@@ -299,7 +300,7 @@ static int attach_registered(struct mqx_io *io, const char *path,
     if (*at != NULL && mqx_region_stopped(&(*at)->store.region) != MQX_RUNNING) {
         mqe_manager *stopped = *at; /* its handles keep it until they are closed */
         *at = stopped->next;
-        mqx_attach_release_life_lock(&stopped->store);
+        mqx_attach_release_life(&stopped->store);
         at = find_registered(device, inode);
     }
     if (*at != NULL) {
@@ -324,9 +325,9 @@ int mqx_manager_attach(struct mqx_io *io, const char *path, const struct mqe_set
     MQX_ASSERT(io != NULL && path != NULL);
     MQX_ASSERT(settings != NULL);
     *info = (struct mqe_attach_info){0};
-    (void)pthread_mutex_lock(&registry_mutex);
+    mqx_local_take(&registry_lock);
     int status = attach_registered(io, path, settings, out, info);
-    (void)pthread_mutex_unlock(&registry_mutex);
+    mqx_local_drop(&registry_lock);
     return status;
 }
 
@@ -362,11 +363,11 @@ int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded)
         return MQX_OK; /* the parent's; a child owns nothing */
     }
     mqx_about_to_block();
-    (void)pthread_mutex_lock(&registry_mutex);
+    mqx_local_take(&registry_lock);
     MQX_ASSERT(manager->references > 0);
     manager->references -= 1;
     if (manager->references > 0) {
-        (void)pthread_mutex_unlock(&registry_mutex);
+        mqx_local_drop(&registry_lock);
         return MQX_OK;
     }
     unregister(manager);
@@ -378,7 +379,7 @@ int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded)
     }
     mqx_assert_unguard(&manager->store.region.header->stopped);
     int status = mqx_detach(&manager->store, mode, np_discarded);
-    (void)pthread_mutex_unlock(&registry_mutex);
+    mqx_local_drop(&registry_lock);
     free(manager);
     return status;
 }

@@ -16,7 +16,6 @@ enum mqx_amq {
     MQX_AMQ_NP_DISCARDED = 7901,    /* W non-persistent messages were discarded, with the count */
     MQX_AMQ_DIRECTORY_MOVED = 7902, /* W the directory is a copy or was restored elsewhere */
     MQX_AMQ_COW_MEDIUM = 7903,      /* W copy-on-write: space for open units cannot be reserved */
-    MQX_AMQ_LIVENESS_ODD = 7904,    /* W life lock and process table disagree about a process */
     MQX_AMQ_PROCESS_DIED = 7905,    /* W processes ended without leaving; backed out */
     MQX_AMQ_LOCK_HELD_LONG = 7906,  /* W a lock of the region has been held for more than 5 s */
     MQX_AMQ_MAINTENANCE = 7907,     /* E a step of maintenance fails: reason and text */

@@ -19,9 +19,10 @@
 bool mqx_local_take_for(struct mqx_local_lock *lock, uint64_t patience_us)
 {
     MQX_ASSERT(lock != NULL);
-    enum { PAUSE_US = 50 };
+    enum { PAUSE_MIN_US = 50, PAUSE_DOUBLINGS = 5 };
     const int32_t self = (int32_t)getpid();
-    for (uint64_t waited_us = 0;; waited_us += PAUSE_US) {
+    uint64_t pause_us = PAUSE_MIN_US;
+    for (uint64_t waited_us = 0;; waited_us += pause_us) {
         int32_t seen = 0;
         if (__atomic_compare_exchange_n(&lock->owner, &seen, self, false, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED)) {
@@ -35,7 +36,8 @@ bool mqx_local_take_for(struct mqx_local_lock *lock, uint64_t patience_us)
         if (waited_us >= patience_us) {
             return false;
         }
-        mqx_clock_sleep_us(PAUSE_US);
+        mqx_clock_sleep_us(pause_us);
+        pause_us = pause_us < (PAUSE_MIN_US << PAUSE_DOUBLINGS) ? 2 * pause_us : pause_us;
     }
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "os/fork_guard.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -105,27 +106,112 @@ int mqx_random_bytes(void *to, size_t size)
     return MQX_OK;
 }
 
-/* /proc/<pid>/stat is "pid (name) state ppid ..."; the name may hold anything, so fields are
- * counted from the last parenthesis. Field 3 is the state, field 22 the start time. */
-uint64_t mqx_process_start_time(int32_t pid)
+/* Start time and state in the text of a file stat of /proc: "thread (name) state ppid
+ * ...". The name may hold anything, so fields are counted from the last parenthesis. Field 3 is the
+ * state, field 22 the start time. */
+static uint64_t parse_stat(const char *text, char *out_state)
 {
-    enum { START_TIME_FIELD = 22 };
-    char path[32], text[1024];
-    MQX_ASSERT(pid > 0);
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    if (!read_text(path, text, sizeof text)) {
-        return 0;
-    }
+    enum { STATE_FIELD = 3, START_TIME_FIELD = 22 };
+    MQX_ASSERT(text != NULL);
     const char *at = strrchr(text, ')');
-    if (at == NULL || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X') {
+    if (at == NULL || at[1] != ' ') {
         return 0;
     }
     at += 2;
-    for (int field = 3; field < START_TIME_FIELD && at != NULL; field++) {
+    *out_state = at[0];
+    for (int field = STATE_FIELD; field < START_TIME_FIELD && at != NULL; field++) {
         at = strchr(at, ' ');
         at = at != NULL ? at + 1 : NULL;
     }
     return at != NULL ? strtoull(at, NULL, 10) : 0;
+}
+
+/* False: /proc does not show it. */
+static bool read_stat(const char *path, uint64_t *out_start, char *out_state)
+{
+    char text[1024];
+    MQX_ASSERT(path != NULL);
+    *out_start = read_text(path, text, sizeof text) ? parse_stat(text, out_state) : 0;
+    return *out_start != 0;
+}
+
+uint64_t mqx_own_start_time(void)
+{
+    uint64_t start = 0;
+    char state = '?';
+    return read_stat("/proc/thread-self/stat", &start, &state) ? start : 0;
+}
+
+/* Has /proc our pids? In a container that did not mount it anew it has those of another PID
+ * namespace. */
+static bool has_our_pids(void)
+{
+    char text[16] = "";
+    return readlink("/proc/self", text, sizeof text - 1) > 0 &&
+           strtol(text, NULL, 10) == (long)getpid();
+}
+
+bool mqx_thread_exists(int32_t pid, int32_t thread)
+{
+    MQX_ASSERT(pid > 0);
+    MQX_ASSERT(thread > 0);
+    return syscall(SYS_tgkill, pid, thread, 0) == 0 || errno == EPERM;
+}
+
+bool mqx_thread_has_ended(int32_t pid, int32_t thread, uint64_t start_time)
+{
+    char path[64];
+    uint64_t start = 0;
+    char state = '?';
+    MQX_ASSERT(start_time != 0);
+    if (!mqx_thread_exists(pid, thread)) {
+        return true;
+    }
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, thread);
+    return has_our_pids() && read_stat(path, &start, &state) &&
+           (state == 'Z' || state == 'X' || start != start_time);
+}
+
+/* Does the process have the file open? */
+static bool has_file_open(int32_t pid, const struct stat *file)
+{
+    MQX_ASSERT(pid > 0);
+    char path[64];
+    struct stat facts;
+    bool found = false;
+    (void)snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    DIR *descriptors = opendir(path);
+    const struct dirent *entry = descriptors == NULL ? NULL : readdir(descriptors);
+    while (entry != NULL && !found) {
+        found = fstatat(dirfd(descriptors), entry->d_name, &facts, 0) == 0 &&
+                facts.st_dev == file->st_dev && facts.st_ino == file->st_ino;
+        entry = readdir(descriptors);
+    }
+    if (descriptors != NULL) {
+        (void)closedir(descriptors);
+    }
+    return found;
+}
+
+void mqx_processes_with_file(int fd, char *text, size_t size)
+{
+    MQX_ASSERT(fd >= 0);
+    MQX_ASSERT(size > 0);
+    struct stat file;
+    size_t used = 0;
+    DIR *all = fstat(fd, &file) == 0 ? opendir("/proc") : NULL;
+    const struct dirent *entry = all == NULL ? NULL : readdir(all);
+    (void)snprintf(text, size, "unknown");
+    while (entry != NULL && used + sizeof ", 2147483647" < size) {
+        const int32_t pid = (int32_t)strtol(entry->d_name, NULL, 10);
+        if (pid > 0 && pid != (int32_t)getpid() && has_file_open(pid, &file)) {
+            used += (size_t)snprintf(text + used, size - used, "%s%d", used == 0 ? "" : ", ", pid);
+        }
+        entry = readdir(all);
+    }
+    if (all != NULL) {
+        (void)closedir(all);
+    }
 }
 
 int32_t mqx_thread_id(void)

@@ -1,6 +1,6 @@
 /*
  * host_info.h - what the core asks of the machine besides files and clocks: random numbers, boot
- * id, PID namespace, libc, start times of processes, free space.
+ * id, PID namespace, libc, start times of threads, free space.
  *
  * The only place that reads /proc. None of this is stored state, so it does not go through the file
  * table.
@@ -24,9 +24,22 @@ int mqx_host_info_read(struct mqx_host_info *out) MQX_MUST_USE;
 /* At most 256 bytes. MQRC_ENVIRONMENT_ERROR when the system gives none. */
 int mqx_random_bytes(void *to, size_t size) MQX_MUST_USE;
 
-/* Start time (clock ticks since boot) of a process; 0 when there is none or it is a
- * zombie. */
-uint64_t mqx_process_start_time(int32_t pid);
+/* Start time (clock ticks since boot) of the calling thread; 0 when /proc does not show it. */
+uint64_t mqx_own_start_time(void);
+
+/* Does the kernel have such a thread? Cheap (one system call), but a thread that has ended and
+ * waits for a debugger counts, and so does a later one with the same two numbers. True also when it
+ * is another user's. */
+bool mqx_thread_exists(int32_t pid, int32_t thread);
+
+/* Has the thread that had this start time ended? A thread that has, and waits for a debugger,
+ * counts as ended. Where /proc does not belong to this PID namespace, a later thread with the same
+ * two numbers counts as the same one. */
+bool mqx_thread_has_ended(int32_t pid, int32_t thread, uint64_t start_time);
+
+/* "4711, 4712": processes that have the file of this descriptor open, as far as /proc shows them,
+ * but for this one; "unknown" when it shows none. For messages. */
+void mqx_processes_with_file(int fd, char *text, size_t size);
 
 /* Kernel thread id of the calling thread; asked of the kernel once a thread, and again after a
  * fork. */

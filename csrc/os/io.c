@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "os/own_files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -55,12 +56,15 @@ static int raise_fd(int fd)
     if (fd < 0) {
         return -errno;
     }
-    if (fd >= FIRST_FD) {
-        return fd;
+    int result = fd;
+    if (fd < FIRST_FD) {
+        const int higher = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
+        result = higher >= 0 ? higher : -errno;
+        close(fd);
     }
-    int higher = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
-    int result = higher >= 0 ? higher : -errno;
-    close(fd);
+    if (result >= 0) {
+        mqx_own_files_note(result);
+    }
     return result;
 }
 
@@ -84,6 +88,9 @@ static int posix_close(struct mqx_io *io, int fd)
 {
     MQX_ASSERT(fd >= FIRST_FD);
     (void)io;
+    if (!mqx_own_files_take(fd)) {
+        return -EBADF; /* the program has closed it, and the number may be its own by now */
+    }
     return close(fd) == 0 || errno == EINTR ? 0 : -errno; /* after EINTR Linux has closed it */
 }
 
@@ -423,27 +430,24 @@ static int posix_lock(struct mqx_io *io, int fd, uint64_t offset, uint64_t size,
     (void)io;
     MQX_ASSERT(kind >= MQX_IO_UNLOCK && kind <= MQX_IO_LOCK_EXCLUSIVE);
     int result = lock_range(offset, size, types[kind], &range);
-    if (result == 0 && fcntl(fd, F_SETLK, &range) != 0) {
+    if (result == 0 && fcntl(fd, F_OFD_SETLK, &range) != 0) {
         result = errno == EACCES ? -EAGAIN : -errno;
     }
     return result;
 }
 
-static int posix_test_lock(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, int32_t *pid)
+static int posix_test_lock(struct mqx_io *io, int fd, uint64_t offset, uint64_t size,
+                           bool *out_held)
 {
-    MQX_ASSERT(pid != NULL);
+    MQX_ASSERT(out_held != NULL);
     struct flock range;
 
     (void)io;
     int result = lock_range(offset, size, F_WRLCK, &range);
-    if (result == 0 && fcntl(fd, F_GETLK, &range) != 0) {
+    if (result == 0 && fcntl(fd, F_OFD_GETLK, &range) != 0) {
         result = -errno;
     }
-    if (result == 0 && range.l_type == F_UNLCK) {
-        *pid = 0;
-    } else if (result == 0) {
-        *pid = range.l_pid > 0 ? (int32_t)range.l_pid : -1; /* not visible in our PID namespace */
-    }
+    *out_held = result == 0 && range.l_type != F_UNLCK;
     return result;
 }
 

@@ -41,7 +41,7 @@ enum { /* kinds of map */
     MQX_IO_MAP_REGION = 1, /* PROT_READ|PROT_WRITE, MAP_SHARED|MAP_NORESERVE, MADV_DONTFORK */
 };
 
-enum { /* kinds of lock; record locks of the process (fcntl F_SETLK), never blocking */
+enum { /* kinds of lock; of the open file description (F_OFD_SETLK), never blocking */
     MQX_IO_UNLOCK = 0,
     MQX_IO_LOCK_SHARED = 1,
     MQX_IO_LOCK_EXCLUSIVE = 2,
@@ -91,8 +91,8 @@ struct mqx_io_ops {
     int (*stat)(struct mqx_io *io, int fd, struct mqx_io_stat *out);
     int (*medium)(struct mqx_io *io, int dir, enum mqx_io_medium *out);
     int (*lock)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, int kind); /* -EAGAIN */
-    /* *pid: the holder; 0 when no other process does, -1 when the holder is not visible here */
-    int (*test_lock)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, int32_t *pid);
+    /* does another open file description hold a lock on a byte of that range? Never takes one */
+    int (*test_lock)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, bool *out_held);
     int (*map)(struct mqx_io *io, int fd, uint64_t size, int kind, void **out);
     int (*unmap)(struct mqx_io *io, void *at, uint64_t size);
     /* MADV_POPULATE_READ: rule 30 */

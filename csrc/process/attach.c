@@ -11,7 +11,8 @@
 #include "catalog/catalog.h"
 #include "os/fork_guard.h"
 #include "process/error_log.h"
-#include "process/life_lock.h"
+#include "process/life_table.h"
+#include "process/liveness.h"
 #include "process/process_table.h"
 #include "process/reaper.h"
 #include "process/region_file.h"
@@ -102,11 +103,10 @@ static int open_archive(struct mqx_store *store)
     return status;
 }
 
-static int verify_media(struct attaching *a)
+static int verify_media(struct mqx_store *store, const char *region_path, bool *out_cow)
 {
-    MQX_ASSERT(a->store->dir >= 0);
-    MQX_ASSERT(a->store->region_dir >= 0);
-    struct mqx_store *store = a->store;
+    MQX_ASSERT(store->dir >= 0);
+    MQX_ASSERT(store->region_dir >= 0);
     enum mqx_io_medium medium = MQX_MEDIUM_REFUSED;
     int err = store->io->ops->medium(store->io, store->dir, &medium);
     if (err == 0 && medium == MQX_MEDIUM_REFUSED) {
@@ -115,7 +115,7 @@ static int verify_media(struct attaching *a)
                         "(NFS, SMB, FUSE, 9p or unknown): locks and mappings are not "
                         "coherent there");
     }
-    a->cow = medium == MQX_MEDIUM_COW;
+    *out_cow = medium == MQX_MEDIUM_COW;
     if (err == 0) {
         err = store->io->ops->medium(store->io, store->region_dir, &medium);
     }
@@ -123,18 +123,24 @@ static int verify_media(struct attaching *a)
         return mqx_io_reason(err, "asking for the file system");
     }
     if (medium != MQX_MEDIUM_MEMORY) {
-        return mqx_fail(MQRC_ENVIRONMENT_ERROR, "region_dir %s is not on a tmpfs",
-                        a->location.region_path);
+        return mqx_fail(MQRC_ENVIRONMENT_ERROR, "region_dir %s is not on a tmpfs", region_path);
     }
     return MQX_OK;
 }
 
-static int open_directories(struct attaching *a, const char *path)
+static void clear_descriptors(struct mqx_store *store)
+{
+    store->dir = store->journal_dir = store->checkpoint_dir = -1;
+    store->errors_dir = store->archive_dir = store->region_dir = store->lock_fd = -1;
+}
+
+int mqx_attach_open_roots(struct mqx_store *store, const char *path, struct mqx_location *location,
+                          bool *out_cow)
 {
     MQX_ASSERT(path != NULL);
-    MQX_ASSERT(a->location.region_path != NULL);
-    struct mqx_store *store = a->store;
+    MQX_ASSERT(location->region_path != NULL);
     struct mqx_io_stat facts;
+    clear_descriptors(store);
     store->dir = store->io->ops->open_dir(store->io, path);
     if (store->dir < 0) {
         return mqx_io_reason(store->dir, path);
@@ -143,16 +149,22 @@ static int open_directories(struct attaching *a, const char *path)
     if (status != MQX_OK) {
         return status;
     }
-    a->location.device = facts.device;
-    a->location.inode = facts.inode;
-    store->region_dir = store->io->ops->open_dir(store->io, a->location.region_path);
+    location->device = facts.device;
+    location->inode = facts.inode;
+    store->region_dir = store->io->ops->open_dir(store->io, location->region_path);
     if (store->region_dir < 0) {
-        return mqx_io_reason(store->region_dir, a->location.region_path);
+        return mqx_io_reason(store->region_dir, location->region_path);
     }
-    status = verify_directory(store->io, store->region_dir, a->location.region_path, true, &facts);
-    if (status == MQX_OK) {
-        status = verify_media(a);
-    }
+    status = verify_directory(store->io, store->region_dir, location->region_path, true, &facts);
+    return status == MQX_OK ? verify_media(store, location->region_path, out_cow) : status;
+}
+
+static int open_directories(struct attaching *a, const char *path)
+{
+    MQX_ASSERT(path != NULL);
+    MQX_ASSERT(a->store->region.base == NULL);
+    struct mqx_store *store = a->store;
+    int status = mqx_attach_open_roots(store, path, &a->location, &a->cow);
     if (status == MQX_OK) {
         status = open_sub(store, "journal", false, &store->journal_dir);
     }
@@ -165,7 +177,7 @@ static int open_directories(struct attaching *a, const char *path)
     return status == MQX_OK ? open_sub(store, "errors", true, &store->errors_dir) : status;
 }
 
-static void close_directories(struct mqx_store *store)
+void mqx_attach_close_directories(struct mqx_store *store)
 {
     MQX_ASSERT(store->region.base == NULL);
     int *const all[] = {&store->errors_dir,  &store->archive_dir, &store->checkpoint_dir,
@@ -178,13 +190,18 @@ static void close_directories(struct mqx_store *store)
     }
 }
 
-static void clear_descriptors(struct mqx_store *store)
-{
-    store->dir = store->journal_dir = store->checkpoint_dir = -1;
-    store->errors_dir = store->archive_dir = store->region_dir = store->lock_fd = -1;
-}
-
 /* ---- attachment slots ---- */
+
+static int enter_table(struct mqx_store *store, uint32_t slot)
+{
+    MQX_ASSERT(slot == store->region.process);
+    const struct mqx_process *process = mqx_process_slot(&store->region, slot);
+    const struct mqx_life_entry entry = {.pid = process->pid,
+                                         .thread = process->life_thread,
+                                         .start_time = process->start_time,
+                                         .pid_namespace = process->pid_namespace};
+    return mqx_life_table_write(store->io, store->lock_fd, slot, &entry);
+}
 
 /* MQX_BUSY when all are taken. */
 static int try_take_slot(struct attaching *a)
@@ -206,7 +223,7 @@ static int try_take_slot(struct attaching *a)
                 mqx_life_lock_release(a->file, slot, store);
             }
         }
-        return status;
+        return status == MQX_OK ? enter_table(store, slot) : status;
     }
     return MQX_BUSY;
 }
@@ -273,6 +290,9 @@ static int restart(struct attaching *a, const struct mqx_lock_record *record, bo
     a->cache_in_doubt = orphan.broken;
     int status = mqx_region_file_remove_strays(store, &a->location);
     if (status == MQX_OK) {
+        status = mqx_life_table_clear(store->io, store->lock_fd);
+    }
+    if (status == MQX_OK) {
         status = mqx_region_file_create(store, &a->location);
     }
     if (status == MQX_OK) {
@@ -313,14 +333,13 @@ int mqx_attach_check_quiescing(const struct mqx_store *store, bool control, cons
                     "when process %s has left", store->name, holders);
 }
 
-static int join(struct attaching *a, const struct mqx_lock_record *record, bool recorded)
+static int join(struct attaching *a, const struct mqx_lock_record *record, bool recorded,
+                const char *holders)
 {
     MQX_ASSERT(!a->created);
     MQX_ASSERT(a->store->region.base == NULL);
     struct mqx_store *store = a->store;
-    char holders[256];
     uint32_t dead = 0;
-    mqx_life_lock_holders(a->file, holders, sizeof holders);
     if (!recorded) {
         return mqx_fail(MQRC_ENVIRONMENT_ERROR,
                         "the file lock is damaged while process %s is attached", holders);
@@ -349,25 +368,43 @@ static int attach_locked(struct attaching *a)
 {
     MQX_ASSERT(a->store->lock_fd >= 0);
     struct mqx_lock_record record;
-    bool recorded = false, anyone = false;
+    struct mqx_liveness found;
+    bool recorded = false;
     int status = mqx_lock_record_read(a->store->io, a->store->lock_fd, &record, &recorded);
     if (status == MQX_OK) {
-        status = mqx_life_lock_is_any_held(a->file, 0, &anyone);
+        status = mqx_liveness_decide(a->store, &a->location, a->file, recorded ? &record : NULL,
+                                     &found);
     }
     if (status != MQX_OK) {
         return status;
     }
-    return anyone ? join(a, &record, recorded) : restart(a, &record, recorded);
+    return found.living > 0 ? join(a, &record, recorded, found.names)
+                            : restart(a, &record, recorded);
 }
 
-/* Unmaps the region and releases the slot's life lock, in an order that never shows to other
- * processes a life lock without a region. */
+/* This process's life signs: it has left, whatever becomes of its mapping. May be repeated. */
+static void release_life(struct mqx_store *store, struct mqx_life_lock *file)
+{
+    MQX_ASSERT(file != NULL);
+    static const struct mqx_life_entry none;
+    const uint32_t slot = store->region.process;
+    if (mqx_load_acquire(&store->life) != NULL) {
+        mqx_process_end_life(store, true);
+        if (mqx_life_lock_is_usable(file)) {
+            mqx_ignore(mqx_life_table_write(store->io, store->lock_fd, slot, &none));
+        }
+    }
+    mqx_life_lock_release(file, slot, store);
+}
+
+/* Withdraws the life signs and unmaps the region. */
 static void release_region(struct mqx_store *store, struct mqx_life_lock *file, bool unlink_region)
 {
     MQX_ASSERT(file != NULL);
     if (store->region.base != NULL) {
         const uint32_t slot = store->region.process;
         mqx_journal_detach(store);
+        release_life(store, file);
         if (unlink_region) { /* if unlinking fails, the slot must not look attached */
             mqx_store_release(&mqx_process_slot(&store->region, slot)->state,
                               (uint32_t)MQX_PROC_FREE);
@@ -378,7 +415,6 @@ static void release_region(struct mqx_store *store, struct mqx_life_lock *file, 
         } else {
             mqx_region_close(&store->region);
         }
-        mqx_life_lock_release(file, slot, store);
     }
 }
 
@@ -459,6 +495,7 @@ int mqx_attach(struct mqx_store *store, const char *path, const char *region_pat
     };
     *out = (struct mqx_attach_report){.first = false};
     store->region = (struct mqx_region){.base = NULL};
+    store->life = NULL;
     store->files = NULL;
     clear_descriptors(store);
     int status = mqx_host_info_read(&a.location.here);
@@ -484,7 +521,7 @@ int mqx_attach(struct mqx_store *store, const char *path, const char *region_pat
     if (a.file != NULL) {
         mqx_life_lock_close(a.file);
     }
-    close_directories(store);
+    mqx_attach_close_directories(store);
     store->lock_fd = -1;
     return status;
 }
@@ -561,7 +598,7 @@ static int leave_region(struct mqx_store *store, struct mqx_life_lock *file, boo
     mqx_store_release(&mqx_process_slot(region, region->process)->leaving, 1u);
     int status = mqx_reap_process(store, region->process);
     if (status == MQX_OK && entered) {
-        status = mqx_life_lock_is_any_held(file, region->process, &anyone);
+        status = mqx_liveness_others(store, file, &anyone);
     }
     if (status == MQX_OK && !anyone) {
         status = orderly_end(store, mode, out_np_discarded);
@@ -599,16 +636,16 @@ int mqx_detach(struct mqx_store *store, int mode, uint64_t *out_np_discarded)
     mqx_fork_guard_remove(store);
     store->lock_fd = -1;
     mqx_life_lock_close(file);
-    close_directories(store);
+    mqx_attach_close_directories(store);
     return status;
 }
 
-void mqx_attach_release_life_lock(struct mqx_store *store)
+void mqx_attach_release_life(struct mqx_store *store)
 {
     MQX_ASSERT(store->region.process != 0);
     struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
     if (file != NULL) {
-        mqx_life_lock_release(file, store->region.process, store);
+        release_life(store, file);
     }
 }
 
@@ -617,7 +654,7 @@ int mqx_attach_has_others(struct mqx_store *store, bool *anyone)
     struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
     MQX_ASSERT(file != NULL);
     MQX_ASSERT(store->region.process != 0);
-    return mqx_life_lock_is_any_held(file, store->region.process, anyone);
+    return mqx_liveness_others(store, file, anyone);
 }
 
 void mqx_attach_forget(struct mqx_store *store)
@@ -627,6 +664,7 @@ void mqx_attach_forget(struct mqx_store *store)
     if (file != NULL) {
         mqx_life_lock_forget(file);
     }
+    mqx_process_end_life(store, false);
     mqx_fork_guard_remove(store);
     store->region = (struct mqx_region){.base = NULL};
     store->files = NULL;

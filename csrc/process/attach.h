@@ -1,39 +1,42 @@
 /*
  * attach.h - joining and leaving a queue manager's region (crash-safety rules 13, 17, 18, 36-40).
  *
- * Files: `lock` in the queue manager's directory (record locks: life_lock.h, text: lock_record.h);
+ * Files: `lock` in the queue manager's directory (life_lock.h, lock_record.h, life_table.h);
  * the region `penstock-<16 hex of device and inode>-<16 hex of incarnation>` on a tmpfs
  * (region_file.h).
  *
  * Terms
  *   attach lock   byte 0 of the file `lock`; held through an attach, a restart and a detach.
- *   first         the process that attaches while no life lock is held: it runs restart recovery.
- *   last          the process that detaches while no other life lock is held: it runs the orderly
- *                 end.
+ *   first         the process that attaches while nobody is attached (liveness.h): it runs restart
+ *                 recovery.
+ *   last          the process that detaches while no other is attached: it runs the orderly end.
+ *   life signs    life word and life lock of a slot (liveness.h).
  *   orphan region the region file of processes that have all died.
  *
  * Attach
  *   1. Open and verify the directories (type, owner, not writable by others, file system allowed).
- *   2. Take the attach lock (waits, bounded) and ask whether any life byte is locked.
- *   3a. None: read an orphan region as untrusted input, if boot, namespace, libc and layout are the
- *       same (rule 46, orphan_region.h); unlink it; write the record of a new region; create that;
- *       take a slot; recover; publish `ready`.
- *   3b. Some: compare boot id, namespace, libc and layout, and refuse with MQRC_ENVIRONMENT_ERROR
- *       when one differs. A region file that is missing while processes are alive is refused, too,
- *       and never created again. Stopped region (rule 13): MQRC_Q_MGR_NOT_AVAILABLE with the pids
- *       until they have left. Quiescing: MQRC_Q_MGR_QUIESCING, unless store->control is set. Else
- *       take a slot and clean up after dead processes.
+ *   2. Take the attach lock (waits, bounded) and find out whether anybody is attached; refuse when
+ *      the life signs contradict each other.
+ *   3a. Nobody: read an orphan region as untrusted input, if boot, namespace, libc and layout are
+ *       the same (rule 46, orphan_region.h); unlink it; write the record of a new region; create
+ *       that; take a slot; recover; publish `ready`.
+ *   3b. Somebody: compare boot id, namespace, libc and layout, and refuse with
+ *       MQRC_ENVIRONMENT_ERROR when one differs. A region file that is missing while processes are
+ *       alive is refused, too, and never created again. Stopped region (rule 13):
+ *       MQRC_Q_MGR_NOT_AVAILABLE with the pids until they have left. Quiescing:
+ *       MQRC_Q_MGR_QUIESCING, unless store->control is set. Else take a slot and clean up after
+ *       dead processes.
  *   4. Release the attach lock.
  *
  * Detach, under the attach lock
  *   1. Contexts and handles of this process are reaped.
  *   2. The last one: dead processes are reaped, the orderly end is written, the region unlinked.
- *   3. The life lock is released, then the attach lock.
+ *   3. The life signs are withdrawn, the region is unmapped, the attach lock is released.
  *
  * Invariants
- *   1. A process whose slot is LIVE holds the life lock of that slot until it has left the region.
+ *   1. A process whose slot is LIVE has both life signs of that slot until it has left the region.
  *   2. The file `lock` names the region before the region's file exists.
- *   3. A failed attach leaves no descriptor, mapping, life lock or slot; it leaves a region only
+ *   3. A failed attach leaves no descriptor, mapping, life sign or slot; it leaves a region only
  *      when that tells the next start that a flush has failed (rule 14).
  *
  * Locks: none of the region may be held. The attach lock comes before all locks of the region.
@@ -46,6 +49,7 @@
 #include "os/fork_guard.h"
 #include "os/host_info.h"
 #include "process/process_table.h"
+#include "process/region_file.h"
 #include "recovery/restart.h"
 
 #define MQX_REGION_DIRECTORY "/dev/shm"
@@ -78,11 +82,19 @@ int mqx_attach_check_quiescing(const struct mqx_store *store, bool control,
  * end discarded. */
 int mqx_detach(struct mqx_store *store, int mode, uint64_t *out_np_discarded);
 
-/* Releases this process' life lock only (rule 13: stopped region, the last call has left the
- * core). */
-void mqx_attach_release_life_lock(struct mqx_store *store);
+/* The first step of an attach: opens and verifies the directories `dir` and `region_dir` of a store
+ * whose io is set, and fills in the location's device and inode. Also for those who do not attach.
+ * 2012 2035 2101 */
+int mqx_attach_open_roots(struct mqx_store *store, const char *path, struct mqx_location *location,
+                          bool *out_cow) MQX_MUST_USE;
+/* Closes all directories of a store without a region, and those that an error left open. */
+void mqx_attach_close_directories(struct mqx_store *store);
 
-/* Does any other process have its life lock? 2101 2195 */
+/* Withdraws this process's life signs only (rule 13: stopped region, the last call has left the
+ * core). May be repeated. */
+void mqx_attach_release_life(struct mqx_store *store);
+
+/* Is any other process attached, by any sign? 2012 2195 */
 int mqx_attach_has_others(struct mqx_store *store, bool *anyone) MQX_MUST_USE;
 
 /* In a forked child: forgets the store without touching locks, region or files (rule 32). Tests

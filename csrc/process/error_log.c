@@ -4,6 +4,7 @@
 #include "process/error_log.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "os/fork_guard.h"
 #include "os/host_info.h"
 #include "process/life_lock.h"
@@ -63,30 +64,32 @@ static size_t write_head(char *line, size_t size, uint64_t now_us, int amq, char
 
 struct turn {
     bool threads; /* the local lock was taken */
-    bool bytes;   /* the record lock was taken */
+    struct mqx_life_lock *file; /* whose turn was taken; NULL: none */
 };
 
+/* Without the other processes' consent when it is not to be had: a line may then tear another. */
 static struct turn take_turn(struct mqx_store *store)
 {
     struct turn turn = {.threads = mqx_local_take_for(&threads_lock, THREADS_PATIENCE_US)};
-    int err = turn.threads && store->lock_fd >= 0 ? -EAGAIN : 0;
-    for (int i = 0; err == -EAGAIN && i < LOCK_TRIES; i++) {
-        err = store->io->ops->lock(store->io, store->lock_fd, MQX_LOCK_BYTE_LOG, 1,
-                                   MQX_IO_LOCK_EXCLUSIVE);
-        turn.bytes = err == 0;
-        if (err == -EAGAIN) {
+    struct mqx_life_lock *file =
+        turn.threads && store->lock_fd >= 0 ? mqx_life_lock_find(store->io, store->lock_fd) : NULL;
+    int status = file != NULL ? MQX_BUSY : MQX_OK;
+    for (int i = 0; status == MQX_BUSY && i < LOCK_TRIES; i++) {
+        status = mqx_life_lock_take_log(file);
+        if (status == MQX_OK) {
+            turn.file = file;
+        } else if (status == MQX_BUSY) {
             mqx_clock_sleep_us(LOCK_PAUSE_US);
         }
     }
     return turn;
 }
 
-static void end_turn(struct mqx_store *store, const struct turn *turn)
+static void end_turn(const struct turn *turn)
 {
-    MQX_ASSERT(!turn->bytes || store->lock_fd >= 0);
-    if (turn->bytes) {
-        (void)store->io->ops->lock(store->io, store->lock_fd, MQX_LOCK_BYTE_LOG, 1,
-                                   MQX_IO_UNLOCK);
+    MQX_ASSERT(turn->file == NULL || turn->threads);
+    if (turn->file != NULL) {
+        mqx_life_lock_give_log(turn->file);
     }
     if (turn->threads) {
         mqx_local_drop(&threads_lock);
@@ -158,7 +161,7 @@ void mqx_log(struct mqx_store *store, int amq, char severity, const char *format
         line[length] = '\n'; /* the array has one byte more than what was printed into */
         const struct turn turn = take_turn(store);
         append_line(store, line, length + 1);
-        end_turn(store, &turn);
+        end_turn(&turn);
     }
     errno = saved_errno;
 }

@@ -5,36 +5,28 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "os/fork_files.h"
 #include "os/fork_guard.h"
-#include "os/host_info.h"
+#include "process/life_table.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum {
     PAUSE_MIN_US = 1000,
     PAUSE_MAX_US = 5000,
-    DISAGREEMENT_US = 1000000,
-};
-
-struct disagreement { /* about a slot: see mqx_life_lock_is_missing() */
-    uint64_t start_time;
-    uint64_t since_us;
-    bool reported;
 };
 
 struct mqx_life_lock {
     struct mqx_life_lock *next;
     struct mqx_io *io;
     uint64_t device, inode; /* of the directory */
+    uint64_t file_device, file_inode;
     int fd;
     uint32_t users;
     bool entered;           /* a thread of this process has byte 0 */
     const void *owner[MQX_PROCESS_MAX]; /* of each life lock of this process; NULL: not held */
-    struct disagreement disagreement[MQX_PROCESS_MAX];
 };
 
 /* The registry; `guard` covers it and all fields above but the fixed ones. It is not held across
@@ -61,26 +53,25 @@ static void drop_guard(void)
 /* ---- the descriptor ---- */
 
 /* Owner and mode as for everything in the directory (rules 37, 39). */
-static int verify_lock_file(struct mqx_io *io, int fd)
+static int verify_lock_file(struct mqx_io *io, int fd, struct mqx_io_stat *facts)
 {
     MQX_ASSERT(fd >= 0);
-    struct mqx_io_stat facts;
-    const int err = io->ops->stat(io, fd, &facts);
+    MQX_ASSERT(facts != NULL);
+    const int err = io->ops->stat(io, fd, facts);
     if (err < 0) {
         return mqx_io_reason(err, "reading the state of the file lock");
     }
-    if (facts.owner != (uint32_t)geteuid() || (facts.mode & 022u) != 0) {
+    if (facts->owner != (uint32_t)geteuid() || (facts->mode & 022u) != 0) {
         return mqx_fail(MQRC_NOT_AUTHORIZED,
                         "the file lock belongs to user %u with mode %03o; expected user %u, 0600",
-                        facts.owner, facts.mode & 0777u, (unsigned)geteuid());
+                        facts->owner, facts->mode & 0777u, (unsigned)geteuid());
     }
     return MQX_OK;
 }
 
-static int open_lock_file(struct mqx_io *io, int dir, int *out)
+static int open_or_create(struct mqx_io *io, int dir)
 {
     MQX_ASSERT(dir >= 0);
-    MQX_ASSERT(*out == -1);
     int fd = io->ops->open(io, dir, MQX_LOCK_FILE, MQX_IO_WRITE, 0);
     if (fd == -ENOENT) {
         fd = io->ops->open(io, dir, MQX_LOCK_FILE, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
@@ -88,16 +79,73 @@ static int open_lock_file(struct mqx_io *io, int dir, int *out)
     if (fd == -EEXIST) { /* another process was faster */
         fd = io->ops->open(io, dir, MQX_LOCK_FILE, MQX_IO_WRITE, 0);
     }
-    if (fd < 0) {
-        return mqx_io_reason(fd, "opening the file lock");
-    }
-    const int status = verify_lock_file(io, fd);
+    return fd;
+}
+
+static int open_lock_file(struct mqx_io *io, int dir, struct mqx_life_lock *file)
+{
+    MQX_ASSERT(dir >= 0);
+    MQX_ASSERT(file->fd == -1);
+    struct mqx_io_stat facts = {.inode = 0};
+    int status = mqx_fork_files_begin();
     if (status != MQX_OK) {
-        (void)io->ops->close(io, fd);
         return status;
     }
-    *out = fd;
-    return MQX_OK;
+    int fd = open_or_create(io, dir);
+    if (fd < 0) {
+        status = mqx_io_reason(fd, "opening the file lock");
+    } else {
+        status = verify_lock_file(io, fd, &facts);
+    }
+    if (status != MQX_OK && fd >= 0) {
+        (void)io->ops->close(io, fd);
+        fd = -1;
+    }
+    mqx_fork_files_end(fd, facts.device, facts.inode);
+    file->fd = fd;
+    file->file_device = facts.device;
+    file->file_inode = facts.inode;
+    return status;
+}
+
+/* Is the descriptor still that of the file that was opened? -EBADF when the program has closed it;
+ * another error when that cannot be found out. */
+static int check_descriptor(const struct mqx_life_lock *file, struct mqx_io_stat *facts)
+{
+    MQX_ASSERT(file->fd >= 0);
+    const int err = file->io->ops->stat(file->io, file->fd, facts);
+    if (err != 0) {
+        return err;
+    }
+    return facts->device == file->file_device && facts->inode == file->file_inode ? 0 : -EBADF;
+}
+
+static int fail_descriptor(int err, const char *what)
+{
+    MQX_ASSERT(err < 0);
+    return err != -EBADF
+               ? mqx_io_reason(err, what)
+               : mqx_fail(MQRC_ENVIRONMENT_ERROR,
+                          "this program has closed the queue manager's descriptor of the file "
+                          "lock; connect again after closing all connections to it");
+}
+
+static int lock_byte(struct mqx_life_lock *file, uint64_t byte)
+{
+    MQX_ASSERT(file->io != NULL);
+    struct mqx_io_stat facts;
+    const int err = check_descriptor(file, &facts);
+    return err == 0 ? file->io->ops->lock(file->io, file->fd, byte, 1, MQX_IO_LOCK_EXCLUSIVE)
+                    : err;
+}
+
+static void unlock_byte(struct mqx_life_lock *file, uint64_t byte)
+{
+    MQX_ASSERT(file->io != NULL);
+    struct mqx_io_stat facts;
+    if (check_descriptor(file, &facts) != -EBADF) {
+        (void)file->io->ops->lock(file->io, file->fd, byte, 1, MQX_IO_UNLOCK);
+    }
 }
 
 /* guard held; the object of that directory or NULL */
@@ -157,7 +205,6 @@ int mqx_life_lock_open(struct mqx_io *io, int dir, const struct mqx_io_stat *fac
 {
     MQX_ASSERT(io != NULL);
     MQX_ASSERT(dir >= 0);
-    int fd = -1;
     struct mqx_life_lock *fresh = malloc(sizeof *fresh);
     if (fresh == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for an attachment");
@@ -171,10 +218,13 @@ int mqx_life_lock_open(struct mqx_io *io, int dir, const struct mqx_io_stat *fac
         free(fresh);
         return MQX_OK;
     }
-    const int status = open_lock_file(io, dir, &fd);
+    struct mqx_life_lock opened = {.fd = -1};
+    const int status = open_lock_file(io, dir, &opened);
     take_guard();
     if (status == MQX_OK) {
-        fresh->fd = fd;
+        fresh->file_device = opened.file_device;
+        fresh->file_inode = opened.file_inode;
+        fresh->fd = opened.fd;
     } else {
         remove_and_free(fresh);
         *out = NULL;
@@ -190,6 +240,7 @@ void mqx_life_lock_close(struct mqx_life_lock *file)
     MQX_ASSERT(file->fd >= 0);
     file->users--;
     if (file->users == 0) {
+        mqx_fork_files_remove(file->fd);
         (void)file->io->ops->close(file->io, file->fd);
         remove_and_free(file);
     }
@@ -208,6 +259,12 @@ int mqx_life_lock_fd(const struct mqx_life_lock *file)
 {
     MQX_ASSERT(file->fd >= 0);
     return file->fd;
+}
+
+bool mqx_life_lock_is_usable(const struct mqx_life_lock *file)
+{
+    struct mqx_io_stat facts;
+    return check_descriptor(file, &facts) == 0;
 }
 
 struct mqx_life_lock *mqx_life_lock_find(const struct mqx_io *io, int fd)
@@ -234,8 +291,7 @@ static int try_enter(struct mqx_life_lock *file)
     if (busy) {
         return -EAGAIN;
     }
-    const int err = file->io->ops->lock(file->io, file->fd, MQX_LOCK_BYTE_ATTACH, 1,
-                                        MQX_IO_LOCK_EXCLUSIVE);
+    const int err = lock_byte(file, MQX_LOCK_BYTE_ATTACH);
     if (err != 0) {
         take_guard();
         file->entered = false;
@@ -247,20 +303,36 @@ static int try_enter(struct mqx_life_lock *file)
 static int report_busy(struct mqx_life_lock *file, uint64_t waited_us)
 {
     MQX_ASSERT(file != NULL);
-    int32_t pid = 0;
-    const int err = file->io->ops->test_lock(file->io, file->fd, MQX_LOCK_BYTE_ATTACH, 1, &pid);
-    if (err < 0) {
-        return mqx_io_reason(err, "asking for the attach lock");
+    struct mqx_life_entry holder;
+    const int status = mqx_life_table_read(file->io, file->fd, MQX_LIFE_TABLE_ATTACH, &holder);
+    return status != MQX_OK
+               ? status
+               : mqx_fail(MQRC_Q_MGR_NOT_AVAILABLE,
+                          "process %d has been attaching to or leaving the queue manager for %u s",
+                          holder.pid, (unsigned)(waited_us / 1000000));
+}
+
+/* The file must still be the one that the directory names. */
+static int verify_entered(struct mqx_life_lock *file)
+{
+    MQX_ASSERT(file->entered);
+    struct mqx_io_stat facts;
+    const int err = check_descriptor(file, &facts);
+    if (err != 0) {
+        return fail_descriptor(err, "reading the state of the file lock");
     }
-    return mqx_fail(MQRC_Q_MGR_NOT_AVAILABLE,
-                    "process %d has been attaching to or leaving the queue manager for %u s",
-                    pid != 0 ? pid : (int)getpid(), (unsigned)(waited_us / 1000000));
+    if (facts.links != 1) {
+        return mqx_fail(MQRC_ENVIRONMENT_ERROR,
+                        "the file lock was removed from the queue manager's directory while "
+                        "it is in use; end every process that is attached");
+    }
+    const struct mqx_life_entry self = {.pid = (int32_t)getpid()};
+    return mqx_life_table_write(file->io, file->fd, MQX_LIFE_TABLE_ATTACH, &self);
 }
 
 int mqx_life_lock_enter(struct mqx_life_lock *file, uint64_t patience_us)
 {
     MQX_ASSERT(file != NULL);
-    struct mqx_io_stat facts;
     const uint64_t start_us = mqx_clock_monotonic_us();
     uint64_t pause_us = PAUSE_MIN_US;
     int err = try_enter(file);
@@ -274,23 +346,19 @@ int mqx_life_lock_enter(struct mqx_life_lock *file, uint64_t patience_us)
         err = try_enter(file);
     }
     if (err < 0) {
-        return mqx_io_reason(err, "taking the attach lock");
+        return fail_descriptor(err, "taking the attach lock");
     }
-    err = file->io->ops->stat(file->io, file->fd, &facts);
-    if (err == 0 && facts.links == 1) {
-        return MQX_OK;
+    const int status = verify_entered(file);
+    if (status != MQX_OK) {
+        mqx_life_lock_leave(file);
     }
-    mqx_life_lock_leave(file);
-    return err < 0 ? mqx_io_reason(err, "reading the state of the file lock")
-                   : mqx_fail(MQRC_ENVIRONMENT_ERROR,
-                              "the file lock was removed from the queue manager's directory while "
-                              "it is in use; end every process that is attached");
+    return status;
 }
 
 void mqx_life_lock_leave(struct mqx_life_lock *file)
 {
     MQX_ASSERT(file->fd >= 0);
-    (void)file->io->ops->lock(file->io, file->fd, MQX_LOCK_BYTE_ATTACH, 1, MQX_IO_UNLOCK);
+    unlock_byte(file, MQX_LOCK_BYTE_ATTACH);
     take_guard();
     MQX_ASSERT(file->entered);
     file->entered = false;
@@ -313,14 +381,15 @@ int mqx_life_lock_claim(struct mqx_life_lock *file, uint32_t slot, const void *o
     if (!ours) {
         return MQX_BUSY;
     }
-    const int err = file->io->ops->lock(file->io, file->fd, MQX_LOCK_BYTE_LIFE + slot, 1,
-                                        MQX_IO_LOCK_EXCLUSIVE);
+    const int err = lock_byte(file, MQX_LOCK_BYTE_LIFE + slot);
     if (err != 0) {
         take_guard();
         file->owner[slot] = NULL;
         drop_guard();
     }
-    return err == 0 ? MQX_OK : err == -EAGAIN ? MQX_BUSY : mqx_io_reason(err, "taking a life lock");
+    return err == 0          ? MQX_OK
+           : err == -EAGAIN ? MQX_BUSY
+                            : fail_descriptor(err, "taking a life lock");
 }
 
 void mqx_life_lock_release(struct mqx_life_lock *file, uint32_t slot, const void *owner)
@@ -331,7 +400,7 @@ void mqx_life_lock_release(struct mqx_life_lock *file, uint32_t slot, const void
     const bool held = slot > 0 && file->owner[slot] == owner;
     drop_guard();
     if (held) {
-        (void)file->io->ops->lock(file->io, file->fd, MQX_LOCK_BYTE_LIFE + slot, 1, MQX_IO_UNLOCK);
+        unlock_byte(file, MQX_LOCK_BYTE_LIFE + slot);
         take_guard();
         file->owner[slot] = NULL;
         drop_guard();
@@ -347,22 +416,21 @@ bool mqx_life_lock_is_own(struct mqx_life_lock *file, uint32_t slot)
     return mine;
 }
 
-int mqx_life_lock_holder(struct mqx_life_lock *file, uint32_t slot, int32_t *out_pid)
+int mqx_life_lock_take_log(struct mqx_life_lock *file)
 {
-    MQX_ASSERT(slot < MQX_PROCESS_MAX);
-    if (mqx_life_lock_is_own(file, slot)) {
-        *out_pid = (int32_t)getpid();
-        return MQX_OK;
-    }
-    const int err = file->io->ops->test_lock(file->io, file->fd, MQX_LOCK_BYTE_LIFE + slot, 1,
-                                             out_pid);
-    return err == 0 ? MQX_OK : mqx_io_reason(err, "asking for a life lock");
+    const int err = lock_byte(file, MQX_LOCK_BYTE_LOG);
+    return err == 0 ? MQX_OK : err == -EAGAIN ? MQX_BUSY : MQRC_ENVIRONMENT_ERROR;
+}
+
+void mqx_life_lock_give_log(struct mqx_life_lock *file)
+{
+    unlock_byte(file, MQX_LOCK_BYTE_LOG);
 }
 
 int mqx_life_lock_is_any_held(struct mqx_life_lock *file, uint32_t except, bool *out)
 {
     MQX_ASSERT(except < MQX_PROCESS_MAX);
-    int32_t pid = 0;
+    struct mqx_io_stat facts;
     *out = false;
     take_guard();
     for (uint32_t slot = 1; slot < MQX_PROCESS_MAX && !*out; slot++) {
@@ -372,77 +440,11 @@ int mqx_life_lock_is_any_held(struct mqx_life_lock *file, uint32_t except, bool 
     if (*out) {
         return MQX_OK;
     }
+    int err = check_descriptor(file, &facts);
+    if (err != 0) {
+        return fail_descriptor(err, "reading the state of the file lock");
+    }
     /* The kernel never reports our own locks, so one probe covers all other processes. */
-    const int err = file->io->ops->test_lock(file->io, file->fd, MQX_LOCK_BYTE_LIFE,
-                                             MQX_PROCESS_MAX, &pid);
-    *out = pid != 0;
+    err = file->io->ops->test_lock(file->io, file->fd, MQX_LOCK_BYTE_LIFE, MQX_PROCESS_MAX, out);
     return err == 0 ? MQX_OK : mqx_io_reason(err, "asking for life locks");
-}
-
-/* Are the life locks of these slots free according to the kernel? */
-static bool are_free(struct mqx_life_lock *file, uint32_t slot, uint32_t count)
-{
-    MQX_ASSERT(count > 0);
-    MQX_ASSERT(slot + count <= MQX_PROCESS_MAX);
-    int32_t pid = 0;
-    bool own = false;
-    take_guard();
-    for (uint32_t i = slot; i < slot + count && !own; i++) {
-        own = file->owner[i] != NULL;
-    }
-    drop_guard();
-    return !own && file->io->ops->test_lock(file->io, file->fd, MQX_LOCK_BYTE_LIFE + slot, count,
-                                            &pid) == 0 && pid == 0;
-}
-
-/* How many slots from this one on can be skipped, at least one: blocks of a power of two are probed
- * as a whole, since most slots are free and each probe is a system call. */
-static uint32_t count_free_from(struct mqx_life_lock *file, uint32_t slot)
-{
-    MQX_ASSERT(slot > 0);
-    MQX_ASSERT(slot < MQX_PROCESS_MAX);
-    uint32_t count = slot & (~slot + 1);
-    while (count > 1 && (slot + count > MQX_PROCESS_MAX || !are_free(file, slot, count))) {
-        count /= 2;
-    }
-    return count;
-}
-
-void mqx_life_lock_holders(struct mqx_life_lock *file, char *text, size_t size)
-{
-    MQX_ASSERT(size >= MQX_HOLDERS_TEXT_MIN);
-    enum { NAMED_MAX = 8 };
-    uint32_t count = 0, step = 1;
-    size_t used = 0;
-    (void)snprintf(text, size, "none");
-    for (uint32_t slot = 1; slot < MQX_PROCESS_MAX; slot += step) {
-        int32_t pid = 0;
-        step = count_free_from(file, slot);
-        if (step > 1 || mqx_life_lock_holder(file, slot, &pid) != MQX_OK || pid == 0) {
-            continue;
-        }
-        if (count < NAMED_MAX) {
-            used += (size_t)snprintf(text + used, size - used, "%s%d", count == 0 ? "" : ", ", pid);
-        }
-        count++;
-    }
-    if (count > NAMED_MAX) {
-        (void)snprintf(text + used, size - used, " and %u more", count - NAMED_MAX);
-    }
-}
-
-bool mqx_life_lock_is_missing(struct mqx_life_lock *file, uint32_t slot, uint64_t start_time)
-{
-    MQX_ASSERT(slot < MQX_PROCESS_MAX);
-    MQX_ASSERT(start_time != 0);
-    const uint64_t now_us = mqx_clock_monotonic_us();
-    take_guard();
-    struct disagreement *disagreement = &file->disagreement[slot];
-    if (disagreement->start_time != start_time) {
-        *disagreement = (struct disagreement){.start_time = start_time, .since_us = now_us};
-    }
-    const bool tell = !disagreement->reported && now_us - disagreement->since_us >= DISAGREEMENT_US;
-    disagreement->reported = disagreement->reported || tell;
-    drop_guard();
-    return tell;
 }

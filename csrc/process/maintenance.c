@@ -290,7 +290,7 @@ static void log_stop(struct mqx_store *store)
 }
 
 /* Rule 13: once no file call is in progress in any process, the next attach may recover. */
-static void release_life_lock_when_stopped(struct mqx_maintenance *m, bool *logged)
+static void release_life_when_stopped(struct mqx_maintenance *m, bool *logged)
 {
     MQX_ASSERT(m->store->region.process != 0);
     struct mqx_store *store = m->store;
@@ -302,7 +302,7 @@ static void release_life_lock_when_stopped(struct mqx_maintenance *m, bool *logg
         }
     }
     if (mqx_load_acquire(&process->calls_inside) == 0) {
-        mqx_attach_release_life_lock(store);
+        mqx_attach_release_life(store);
     }
 }
 
@@ -315,7 +315,7 @@ static void *run(void *arg)
     while (mqx_load_acquire(&m->stop) == 0) {
         const uint32_t seen = mqx_load_acquire(doorbell);
         if (mqx_region_stopped(region) != MQX_RUNNING) {
-            release_life_lock_when_stopped(m, &stop_logged);
+            release_life_when_stopped(m, &stop_logged);
         } else if (run_round(m->store, &m->round) == MQX_OK &&
                    mqx_region_stopped(region) == MQX_RUNNING) {
             log_round(m);

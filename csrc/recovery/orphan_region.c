@@ -549,8 +549,22 @@ void mqx_orphan_region_free(struct mqx_orphan_region *orphan)
     memset(orphan, 0, sizeof *orphan);
 }
 
-/* Used before a start, when the life locks cannot tell: a process counts as alive when pid and
- * start time agree, in this boot and this pid namespace. */
+bool mqx_orphan_region_processes(struct mqx_io *io, int dir, const char *name,
+                                 const uint8_t incarnation[16], struct mqx_process *out)
+{
+    struct source source;
+    MQX_ASSERT(name != NULL);
+    MQX_ASSERT(out != NULL);
+    const bool found = open_source(io, dir, name, &source) &&
+                       (incarnation == NULL ||
+                        memcmp(source.header->incarnation, incarnation, 16) == 0);
+    if (found) {
+        memcpy(out, source.header->process, MQX_PROCESS_MAX * sizeof *out);
+    }
+    close_source(&source);
+    return found;
+}
+
 int32_t mqx_orphan_region_live_pid(struct mqx_io *io, int dir, const char *name)
 {
     struct mqx_host_info here;
@@ -562,11 +576,7 @@ int32_t mqx_orphan_region_live_pid(struct mqx_io *io, int dir, const char *name)
         memcmp(source.header->boot_id, here.boot_id, sizeof here.boot_id) == 0) {
         for (uint32_t slot = 1; slot < MQX_PROCESS_MAX && living == 0; slot++) {
             const struct mqx_process *process = &source.header->process[slot];
-            if (process->state != MQX_PROC_FREE && process->pid > 0 && process->start_time != 0 &&
-                process->pid_namespace == here.pid_namespace &&
-                mqx_process_start_time(process->pid) == process->start_time) {
-                living = process->pid;
-            }
+            living = mqx_process_may_live(process, here.pid_namespace) ? process->pid : 0;
         }
     }
     close_source(&source);

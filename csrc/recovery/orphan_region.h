@@ -50,8 +50,15 @@ void mqx_orphan_region_read(struct mqx_io *io, int dir, const char *name,
                             struct mqx_orphan_region *out);
 void mqx_orphan_region_free(struct mqx_orphan_region *orphan);
 
-/* The pid of a process in the table of that region file which is still alive, 0 when there is none
- * or the file is no region. */
+/* Copies the attachment slots of that region file, MQX_PROCESS_MAX of them. False when it is
+ * missing, belongs to another user, has another layout or, `incarnation` not NULL, another
+ * incarnation. */
+bool mqx_orphan_region_processes(struct mqx_io *io, int dir, const char *name,
+                                 const uint8_t incarnation[16],
+                                 struct mqx_process *out) MQX_MUST_USE;
+
+/* The pid of a process that may still live in that region file by its life word, 0 when there is
+ * none, or the file is no region of this boot. */
 int32_t mqx_orphan_region_live_pid(struct mqx_io *io, int dir, const char *name);
 
 #endif

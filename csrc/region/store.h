@@ -3,13 +3,15 @@
  * above the region; there is no process-wide state besides it, so several stores can be open in one
  * process. A queue manager has one.
  *
- * Locks: none; everything but `files` is set while the store is opened and read afterwards.
+ * Locks: none; everything but `files` and `life` is set while the store is opened and read
+ * afterwards.
  */
 #ifndef PENSTOCK_STORE_H
 #define PENSTOCK_STORE_H
 
 #include "region/region.h"
 
+struct mqx_life_thread; /* os/life_thread.h */
 struct mqx_files; /* journal/: descriptors and mappings of segment files, process-local */
 
 struct mqx_store {
@@ -22,6 +24,7 @@ struct mqx_store {
     int errors_dir;
     int region_dir;       /* where the region file lies (tmpfs) */
     int lock_fd;          /* opened once per process, rule 33 */
+    struct mqx_life_thread *life; /* atomic: NULL when this process has no slot, or left it */
     uint8_t qm_id[16];
     struct mqx_files *files;
     struct mqx_region_plan plan;

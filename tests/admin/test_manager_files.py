@@ -1,7 +1,8 @@
-"""The files of a queue manager and the registry of connections, without attaching."""
+"""The files of a queue manager, and who is attached to it, without attaching."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,56 +10,46 @@ from typing import Any
 import pytest
 
 import penstock
-from penstock.admin import connections, directory, manager_files
+from penstock import _engine
+from penstock.admin import manager_files
 
 Run = Callable[..., Any]
 
 
-def test_the_registry_has_open_connections_of_this_process_only(home: Path) -> None:
+def test_attached_processes_are_listed_this_one_included(home: Path, run_python: Run) -> None:
     penstock.create("QM1", home)
-    penstock.create("QM2", home)
-    first, second = (directory.identity_of(home / name) for name in ("QM1", "QM2"))
-    assert not connections.is_connected(first)
-    qm = penstock.connect("QM1", home)
-    assert connections.is_connected(first) and not connections.is_connected(second)
-    qm.close()
-    assert not connections.is_connected(first)
+    assert _engine.attached_processes(home / "QM1") == ()  # no lock file yet
+    with penstock.connect("QM1", home):
+        assert _engine.attached_processes(home / "QM1") == (os.getpid(),)
+        asked = run_python(
+            "import sys, pathlib\n"
+            "from penstock import _engine\n"
+            "print(*_engine.attached_processes(pathlib.Path(sys.argv[1]) / 'QM1'))\n"
+        )
+        assert asked.stdout == f"{os.getpid()}\n" and asked.stderr == ""
+    assert _engine.attached_processes(home / "QM1") == ()
 
 
-def test_the_lock_file_names_another_process_while_it_is_attached(
-    home: Path, run_python: Run
-) -> None:
+def test_an_exclusion_keeps_its_own_process_out_too_until_it_ends(home: Path) -> None:
     penstock.create("QM1", home)
-    assert manager_files.attached_pid(home / "QM1") == 0  # no lock file yet
-    ended = run_python(
-        "import os, subprocess, sys, penstock\n"
-        "with penstock.connect('QM1', sys.argv[1]):\n"
-        "    code = 'import sys, pathlib; from penstock.admin import manager_files as m; '\n"
-        "    code += 'print(m.attached_pid(pathlib.Path(sys.argv[1]) / \"QM1\"))'\n"
-        "    done = subprocess.run([sys.executable, '-c', code, sys.argv[1]],\n"
-        "                          capture_output=True, text=True, check=True)\n"
-        "    assert int(done.stdout) == os.getpid()\n"
-    )
-    assert ended.stderr == ""
-    assert manager_files.attached_pid(home / "QM1") == 0
+    exclusion = _engine.Exclusion(home / "QM1", "QM1", b"/dev/shm")
+    exclusion.end()
+    exclusion.end()  # again, to no effect
+    with (
+        penstock.connect("QM1", home),
+        pytest.raises(penstock.ObjectInUse, match=f"process {os.getpid()} is connected"),
+    ):
+        _engine.Exclusion(home / "QM1", "QM1", b"/dev/shm")
 
 
-def test_a_region_outside_its_directory_is_not_removed(tmp_path: Path) -> None:
-    kept = tmp_path / "kept"
+def test_deleting_removes_no_file_that_a_forged_lock_file_names(home: Path, tmp_path: Path) -> None:
+    penstock.create("QM1", home)
+    penstock.connect("QM1", home).close()
+    kept = tmp_path / "penstock-kept"
     kept.write_bytes(b"x")
-    for name in ("../kept", "kept", f"penstock-/../{kept.name}"):
-        (tmp_path / "lock").write_text(f"region={name}\ndirectory={tmp_path}\n")
-        manager_files.remove_region(tmp_path)
+    (home / "QM1" / "lock").write_text(f"penstock=1\nregion={kept.name}\ndirectory={tmp_path}\n")
+    penstock.delete("QM1", home)
     assert kept.is_file()
-
-
-def test_the_region_that_the_lock_file_names_is_removed(tmp_path: Path) -> None:
-    manager_files.remove_region(tmp_path)  # no lock file
-    region = tmp_path / "penstock-1"
-    region.write_bytes(b"x")
-    (tmp_path / "lock").write_text(f"region={region.name}\ndirectory={tmp_path}\n")
-    manager_files.remove_region(tmp_path)
-    assert not region.exists()
 
 
 @pytest.mark.parametrize("length", [48, 5000])

@@ -36,8 +36,13 @@ T2_WRAPPED = (
 WRAPPED = (
     "mqx_host_info_read",
     "mqx_random_bytes",
-    "mqx_process_start_time",
     "mqx_clock_coarse_us",
+    "mqx_life_thread_start",
+    "mqx_life_thread_id",
+    "mqx_life_thread_end",
+    "mqx_thread_exists",
+    "mqx_thread_has_ended",
+    "mqx_life_thread_start_time",
 )
 ARGUMENTS = {"t3": ["--count", "250000"], "t4": ["--count", "12000"], "t12": ["--count", "29"]}
 TIMEOUT_S = 400

@@ -93,6 +93,26 @@ enum { MQE_DETACH_ORDERLY = 0, MQE_DETACH_DISCARD = 1 /* as end -p: no NPMCLASS(
 int mqe_detach(mqe_manager *manager, int how, uint64_t *np_discarded);
 
 enum { MQE_END_CONTROLLED = 0, MQE_END_WAIT = 1, MQE_END_IMMEDIATE = 2, MQE_END_PREEMPTIVE = 3 };
+/* ---- without attaching ---- */
+
+enum { MQE_PROCESSES_MAX = 1024 }; /* attached at a time, at the most */
+
+/* The pids of the processes that are attached to the queue manager in that directory, this one
+ * included; starts nothing, and creates no file. *out_count may exceed `capacity`, which is at
+ * least 1; a process of another PID namespace has pid 0. 2035 2195 */
+int mqe_attached(const char *path, int32_t *pids, uint32_t capacity,
+                 uint32_t *out_count) MQX_MUST_USE;
+
+struct mqe_exclusion;
+
+/* Keeps every process from attaching until mqe_exclude_end(), and removes the shared region that
+ * killed processes left; the files may then be deleted. 2042 with the pids when processes are
+ * attached (this one included), 2059 when that is not certain; 2012 2035 2071 2101 */
+int mqe_exclude(const char *path, const char *name, const char *region_dir,
+                struct mqe_exclusion **out) MQX_MUST_USE;
+/* Ends it, also when the directory is gone by now. */
+void mqe_exclude_end(struct mqe_exclusion *exclusion);
+
 /* Asks every attached process to leave: CONTROLLED and WAIT set the quiescing flag (2161 with
  * fail-if-quiescing and to whoever attaches), IMMEDIATE and PREEMPTIVE stop the region (2162,
  * 2009). The caller then detaches. */

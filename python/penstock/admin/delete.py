@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from ..constants import ReasonCode
-from ..errors import ObjectInUse
-from .connections import is_connected
-from .directory import Home, directory_of, identity_of, settings_of
-from .manager_files import (
-    attached_pid,
-    check_journal_belongs,
-    remove_files,
-    remove_region,
-    sync_directory,
-)
+from .. import _engine
+from .directory import Home, directory_of, settings_of
+from .manager_files import check_journal_belongs, remove_files, sync_directory
 
 
 def delete(name: str, home: Home = None) -> None:
     """Deletes a queue manager with all its messages.
 
+    No process can connect to it from the moment at which nobody was found connected.
+
     Raises:
         QueueManagerNameError: 2058: there is none of that name.
-        ObjectInUse: 2042: a process is connected to it.
+        ObjectInUse: 2042: a process is connected to it, or the directory holds other files.
+        QueueManagerNotAvailable: 2059: it is not certain that nobody is connected; the processes
+            are named.
         ObjectDamaged: 2101: the directory holds a journal of another queue manager.
     """
+    import os
+
     path = directory_of(name, home)
     settings = settings_of(name, path)
-    if is_connected(identity_of(path)):
-        raise ObjectInUse(
-            ReasonCode.OBJECT_IN_USE, f"queue manager {name}: this process is connected to it"
-        )
-    pid = attached_pid(path)
-    if pid:
-        raise ObjectInUse(
-            ReasonCode.OBJECT_IN_USE, f"queue manager {name}: process {pid} is connected to it"
-        )
-    check_journal_belongs(path, settings.qm_id)
-    remove_region(path)
-    remove_files(path)
+    exclusion = _engine.Exclusion(path, name, os.fsencode(settings.region_dir))
+    try:
+        check_journal_belongs(path, settings.qm_id)
+        remove_files(path)
+    finally:
+        exclusion.end()
     sync_directory(path.parent)

@@ -70,9 +70,3 @@ def settings_of(name: str, path: Path) -> Settings:
             f"{path / SETTINGS_FILE} belongs to queue manager {settings.name}, not {name}",
         )
     return settings
-
-
-def identity_of(path: Path) -> tuple[int, int]:
-    """Device and inode of a directory, which stay the same when it is renamed."""
-    facts = os.stat(path)
-    return facts.st_dev, facts.st_ino

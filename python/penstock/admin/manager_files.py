@@ -1,17 +1,12 @@
 """The files of a queue manager, for processes that are not attached to it.
 
-* ``lock``: attached processes hold record locks on it; its lines ``region=`` and ``directory=``
-  name the file of the shared region.
 * ``journal/*.psj``, ``archive/*.psj``: the header of a segment carries the queue manager's id at
   offset 32.
-
-The core reads and writes the same files when it attaches, but attaching starts the queue manager;
-nothing here does.
+* ``lock``: only the core reads and writes it (``_engine.attached_processes``, ``Exclusion``).
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 
@@ -23,32 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LOCK_FILE = "lock"
-_FLOCK = "hhqqi4x"  # struct flock: type, whence, start, length, pid
 _SEGMENT_MAGIC = b"PSTKJRNL"
 _SEGMENT_ID = slice(32, 48)  # of the queue manager's id in the header of a segment
 _HEADER_BYTES = 48
-_REGION_PREFIX = "penstock-"
-
-
-def attached_pid(path: Path) -> int:
-    """Pid of another process that is attached to the queue manager, 0 when there is none.
-
-    Only for a queue manager this process is not attached to: closing the lock file would release
-    this process's own locks on it.
-    """
-    import fcntl
-    import struct
-
-    try:
-        fd = os.open(path / _LOCK_FILE, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return 0
-    try:
-        wanted = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-        answer = struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, wanted))
-    finally:
-        os.close(fd)
-    return int(answer[4]) if answer[0] != fcntl.F_UNLCK else 0
 
 
 def check_journal_belongs(path: Path, qm_id: bytes) -> None:
@@ -65,19 +37,6 @@ def check_journal_belongs(path: Path, qm_id: bytes) -> None:
                 ReasonCode.OBJECT_DAMAGED,
                 f"{segment} belongs to another queue manager than {path / 'qm.toml'}",
             )
-
-
-def remove_region(path: Path) -> None:
-    """Removes the file of the shared region, which stays when the last process is killed."""
-    try:
-        lines = (path / _LOCK_FILE).read_text("utf-8", "replace").splitlines()
-    except FileNotFoundError:
-        return
-    facts = dict(line.split("=", 1) for line in lines if "=" in line)
-    region = facts.get("region", "")
-    if region.startswith(_REGION_PREFIX) and "/" not in region:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(os.path.join(facts.get("directory", "/dev/shm"), region))
 
 
 def remove_files(path: Path) -> None:

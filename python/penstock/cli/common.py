@@ -76,11 +76,16 @@ def directory_of(qm: str, home: Path | None) -> Path:
     return path
 
 
-def attached_pid(directory: Path) -> int:
-    """Pid of an attached process, 0 when the queue manager is not running. Starts nothing."""
-    from penstock.admin import manager_files
+def attached_pids(directory: Path) -> tuple[int, ...]:
+    """Pids of the attached processes, none when nobody is attached. Starts nothing."""
+    from penstock import _engine
 
-    return manager_files.attached_pid(directory)
+    return _engine.attached_processes(directory)
+
+
+def listed(pids: tuple[int, ...]) -> str:
+    """Pids as text; a process of another PID namespace has none."""
+    return ", ".join(str(pid) if pid else "in another PID namespace" for pid in pids)
 
 
 class _WarningsToStderr(logging.Handler):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .common import PID_FILE, attached_pid, directory_of, manager_argument
+from .common import PID_FILE, attached_pids, directory_of, manager_argument
 
 
 @click.command("delete")
@@ -16,7 +16,7 @@ def command(qm: str, home: Path | None) -> None:
     import penstock
 
     directory = directory_of(qm, home)
-    if not attached_pid(directory):
+    if not attached_pids(directory):
         (directory / PID_FILE).unlink(missing_ok=True)  # of a keeper that was killed
     penstock.delete(qm, home=home)
     click.echo(f"queue manager {qm} deleted")

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import click
 
-from .common import attached_pid, directory_of, fail, manager_argument, show_warnings
+from .common import (
+    attached_pids,
+    directory_of,
+    fail,
+    listed,
+    manager_argument,
+    show_warnings,
+)
 
 LOOK_SECONDS = 0.05
 PATIENCE = 30.0  # seconds that -i and -p wait for the others to be gone
@@ -30,7 +37,7 @@ def command(qm: str, home: Path | None, mode: str) -> None:
 
     show_warnings()
     directory = directory_of(qm, home)
-    if not attached_pid(directory):
+    if not attached_pids(directory):
         click.echo(f"queue manager {qm} is not running")
         return
     with penstock.connect(qm, home=home, control=True) as manager:
@@ -40,9 +47,9 @@ def command(qm: str, home: Path | None, mode: str) -> None:
                 time.sleep(LOOK_SECONDS)
     if mode in ("immediate", "preemptive"):
         _wait_until_gone(qm, directory)
-    pid = attached_pid(directory)
-    if pid:
-        click.echo(f"queue manager {qm} ends when process {pid} and all others have left")
+    pids = attached_pids(directory)
+    if pids:
+        click.echo(f"queue manager {qm} ends when processes {listed(pids)} have left")
     else:
         click.echo(f"queue manager {qm} has ended")
 
@@ -50,7 +57,7 @@ def command(qm: str, home: Path | None, mode: str) -> None:
 def _wait_until_gone(qm: str, directory: Path) -> None:
     """Stopped processes leave when their last call has returned; one that hangs is named."""
     deadline = time.monotonic() + PATIENCE
-    while pid := attached_pid(directory):
+    while pids := attached_pids(directory):
         if time.monotonic() > deadline:
-            fail(f"process {pid} is still attached to {qm} after {PATIENCE:.0f} s")
+            fail(f"still attached to {qm} after {PATIENCE:.0f} s: process {listed(pids)}")
         time.sleep(LOOK_SECONDS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .common import NOTHING, attached_pid, home_option
+from .common import NOTHING, attached_pids, home_option
 
 
 @click.command("list")
@@ -18,7 +18,7 @@ def command(home: Path | None) -> None:
     names = manager_names(home)
     width = max((len(name) for name in names), default=0)
     for name in names:
-        running = attached_pid(manager_directory(name, home)) != 0
+        running = attached_pids(manager_directory(name, home)) != ()
         click.echo(f"{name:<{width}}  {'running' if running else 'ended'}")
     if not names:
         raise SystemExit(NOTHING)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .common import attached_pid, directory_of, manager_argument, table_console
+from .common import attached_pids, directory_of, manager_argument, table_console
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -164,7 +164,7 @@ def watch(manager: penstock.QueueManager, interval: float) -> None:
 def command(qm: str, home: Path | None, watching: bool, interval: float, as_json: bool) -> None:
     """Show QM's queues, processes, units of work and journal. Never starts the queue manager."""
     directory = directory_of(qm, home)
-    if not attached_pid(directory):
+    if not attached_pids(directory):
         if as_json:
             click.echo(json.dumps({"name": qm, "running": False}))
         else:

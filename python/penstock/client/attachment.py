@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .. import _engine
-from ..admin.connections import register
-from ..admin.directory import Home, directory_of, identity_of, settings_of
+from ..admin.directory import Home, directory_of, settings_of
 from ..constants import NAME_SPACE_QUEUE_MANAGERS, ReasonCode
 from ..errors import InvalidValue
 
@@ -25,12 +24,10 @@ class Attachment(_engine.Connection):
 
     Attributes:
         path: the queue manager's directory.
-        directory_identity: device and inode of the directory.
         platform: "unix" or "zos".
     """
 
     path: Path
-    directory_identity: tuple[int, int]
     platform: str
 
     def __init__(
@@ -51,10 +48,8 @@ class Attachment(_engine.Connection):
         options = for_engine(settings)
         asked = {"keeper": keeper, "control": control, "keep_mapping": keep_mapping}
         options.update({option: 1 for option, wanted in asked.items() if wanted})
-        self.directory_identity = identity_of(self.path)
         self.platform = settings.platform
         super().__init__(self.path, options, identity())
-        register(self)
         self._make_system_objects(settings)
         if self.attach_info["np_discarded"]:
             from .._logging import discarded_at_restart

@@ -3,7 +3,9 @@
 #include "base/error.h"
 #include "fixtures/harness.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 TEST(boot_pid_namespace_and_libc_are_those_of_this_process_each_time)
 {
@@ -46,23 +48,67 @@ TEST(random_bytes_differ_and_fill_what_was_asked_for_alone)
     CHECK_INT(part[4] | part[5] | part[6] | part[7], 0);
 }
 
-TEST(a_process_has_one_start_time_and_a_zombie_or_no_process_has_none)
+TEST(a_process_that_waits_for_its_parent_exists_but_has_ended)
 {
-    const int32_t self = (int32_t)getpid();
-    const uint64_t start = mqx_process_start_time(self);
+    const uint64_t start = mqx_own_start_time();
+    int go[2];
     CHECK(start > 0);
-    CHECK_INT(mqx_process_start_time(self), start);
-    CHECK_INT(mqx_process_start_time(INT32_MAX), 0);
+    CHECK_INT(mqx_own_start_time(), start);
+    CHECK(pipe(go) == 0);
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
+        const uint64_t mine = mqx_own_start_time();
+        (void)!write(go[1], &mine, sizeof mine);
         _exit(0);
     }
-    for (int i = 0; i < 1000 && mqx_process_start_time(child) != 0; i++) {
+    uint64_t theirs = 0;
+    CHECK_INT(read(go[0], &theirs, sizeof theirs), sizeof theirs);
+    for (int i = 0; i < 1000 && !mqx_thread_has_ended(child, child, theirs); i++) {
         usleep(1000);
     }
-    CHECK_INT(mqx_process_start_time(child), 0); /* ended, and not waited for */
+    CHECK(mqx_thread_exists(child, child));
+    CHECK(mqx_thread_has_ended(child, child, theirs));
     CHECK_INT(waitpid(child, NULL, 0), child);
+    CHECK(!mqx_thread_exists(child, child));
+    CHECK(mqx_thread_has_ended(child, child, theirs));
+    close(go[0]);
+    close(go[1]);
+}
+
+TEST(a_thread_with_the_numbers_of_an_ended_one_is_told_apart_by_its_start_time)
+{
+    const int32_t self = (int32_t)getpid();
+    const uint64_t start = mqx_own_start_time();
+    CHECK(mqx_thread_exists(self, self));
+    CHECK(!mqx_thread_has_ended(self, self, start));
+    CHECK(mqx_thread_has_ended(self, self, start - 1));
+    CHECK(!mqx_thread_exists(self, 1)); /* a thread of another process */
+    CHECK(mqx_thread_exists(1, 1));     /* of another user, perhaps */
+}
+
+TEST(processes_that_have_a_file_open_are_named)
+{
+    char text[64], expected[16];
+    int go[2];
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0 && pipe(go) == 0);
+    fflush(NULL);
+    const pid_t child = fork(); /* keeps the descriptor */
+    if (child == 0) {
+        char byte;
+        close(go[1]);
+        _exit((int)read(go[0], &byte, 1));
+    }
+    mqx_processes_with_file(fd, text, sizeof text);
+    snprintf(expected, sizeof expected, "%d", (int)child);
+    CHECK(strstr(text, expected) != NULL);
+    close(go[1]);
+    CHECK_INT(waitpid(child, NULL, 0), child);
+    mqx_processes_with_file(fd, text, sizeof text);
+    CHECK(strstr(text, expected) == NULL);
+    close(fd);
+    close(go[0]);
 }
 
 TEST(the_room_of_a_directory_is_known_and_that_of_nothing_is_unlimited)

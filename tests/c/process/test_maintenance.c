@@ -261,6 +261,7 @@ TEST(a_stopped_region_is_left_when_the_last_call_is_out)
     mqx_store_release(&slot->calls_inside, 0u);
     struct mqx_life_lock *file = mqx_life_lock_find(process.store->io, process.store->lock_fd);
     WAIT_FOR(!mqx_life_lock_is_own(file, process.store->region.process));
+    CHECK(process.store->life == NULL);
     fixture_attach(files, &next);
     CHECK(next.report.first);
     mqx_maintenance_stop(thread);

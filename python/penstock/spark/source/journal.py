@@ -247,11 +247,9 @@ def _durable_lsn(path: Path, options: Options) -> int:
 
     A stopped queue manager is not started.
     """
-    from penstock.admin.connections import is_connected
-    from penstock.admin.directory import identity_of
-    from penstock.admin.manager_files import attached_pid
+    from penstock import _engine
 
-    if not is_connected(identity_of(path)) and not attached_pid(path):
+    if not _engine.attached_processes(path):
         return 0
     with reported(options), penstock.connect(options["queueManager"], options["home"]) as qm:
         return qm.status().durable_lsn
