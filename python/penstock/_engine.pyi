@@ -45,6 +45,7 @@ def register_services(
     batch_classes: Callable[[], None],
     option_rules: Callable[[], Any],
 ) -> None: ...
+
 @disjoint_base
 class Exclusion:
     def __init__(self, path: str | PathLike[str], name: str, region_dir: bytes) -> None: ...

@@ -101,9 +101,10 @@ def hear(child: subprocess.Popen[str], expected: str | None = None) -> str:
     """The next line of a program's standard output, without its end."""
     assert child.stdout is not None
     line = child.stdout.readline().rstrip("\n")
-    if not line and child.poll() is not None:
+    if not line:
         errors = child.stderr.read() if child.stderr else ""
-        raise AssertionError(f"the program ended with {child.returncode}: {errors[-3000:]}")
+        status = child.wait(SECONDS)
+        raise AssertionError(f"the program ended with {status}: {errors[-3000:]}")
     assert expected is None or line == expected, f"{line!r} instead of {expected!r}"
     return line
 
