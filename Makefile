@@ -53,7 +53,7 @@ pipeline: $(BUILT) ## log lines through queues and Spark, counted by grep, too (
 
 # ---- tests ----
 
-.PHONY: test py-test surroundings c-test c-build c-asan c-tsan style lint typecheck docs constants format
+.PHONY: test py-test surroundings ext-asan c-test c-build c-asan c-tsan style lint typecheck docs constants format
 test: style c-test py-test ## everything that takes minutes
 py-test: $(BUILT) ## the Python tests
 	$(RUN) -m pytest -q tests
@@ -68,6 +68,8 @@ c-asan: ## the C tests under address and undefined-behaviour sanitizers (T10)
 	$(MAKE) -j$(JOBS) -C tests/c check VARIANT=asan
 c-tsan: ## the C tests under the thread sanitizer (T10)
 	$(MAKE) -j$(JOBS) -C tests/c check VARIANT=tsan
+ext-asan: $(TOOLS) ## callbacks in the middle of calls of the binding, under the address sanitizer (T10)
+	sh tests/surroundings/ext_asan.sh $(RUN) $(BUILD) $(CC)
 style: $(BUILT) ## sizes, layers, banned calls
 	$(RUN) tests/style/counts.py
 	$(RUN) -m pytest -q tests/style

@@ -1557,6 +1557,7 @@ cdef enum:                    # state of a Unit
 
 cdef enum:                    # rows that a list of the status has room for
     PROCESS_ROWS = 1024
+    AMQ_MAX = 9999            # highest number of a line in the error log
     UNIT_ROWS = 4096
     HANDLE_ROWS = 65536
     PREPARED_ROWS = 64        # at first; grows
@@ -1572,6 +1573,7 @@ cdef enum:                    # batches
     SPARE_MOST = 1048576      # bytes of a block that is kept
     SPARE_WASTE = 4           # a spare this many times larger than what is wanted is left alone
     CACHE_LINE = 64
+    ROWS_MAX = 0x7FFFFFFF     # of an Arrow array that is taken or made
 
 cdef enum:                    # columns of an Arrow array (penstock.batch names them)
     ARROW_NULLABLE = 2

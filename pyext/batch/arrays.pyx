@@ -5,6 +5,8 @@
 #   1. The arrays of one object always show the same memory; asked for again they are the same.
 #   2. An array that was set replaces the memory: from then on the arrays alone say what the batch
 #      is.
+#   3. An array that is set is of the right type; whether the three fit each other is checked where
+#      they are used together (export_body(), penstock.batch), as they are set one by one.
 #
 # The module does not load NumPy: penstock.batch registers its classes and dtypes when it is
 # imported, which the first batch call brings about.
@@ -17,18 +19,21 @@ cdef object batch_type = None             # MessageBatch
 cdef object batch_result_type = None      # BatchResult
 cdef object batch_get_rest = None
 cdef object batch_refuse_offsets = None
+cdef object batch_check_array = None
 cdef tuple NO_ARGUMENTS = ()
 
 
 def register_batch_classes(
-    array_type, row_dtype, byte_dtype, offset_dtype, batch, result, get_rest, refuse_offsets
+    array_type, row_dtype, byte_dtype, offset_dtype, batch, result, get_rest, refuse_offsets,
+    check_array,
 ):
     """Registers what direct puts and gets make, and the functions that go on where they end."""
     global batch_array_type, batch_row_dtype, batch_byte_dtype, batch_offset_dtype
-    global batch_type, batch_result_type, batch_get_rest, batch_refuse_offsets
+    global batch_type, batch_result_type, batch_get_rest, batch_refuse_offsets, batch_check_array
     batch_array_type = array_type
     batch_row_dtype, batch_byte_dtype, batch_offset_dtype = row_dtype, byte_dtype, offset_dtype
     batch_result_type, batch_get_rest, batch_refuse_offsets = result, get_rest, refuse_offsets
+    batch_check_array = check_array
     batch_type = batch
 
 
@@ -68,6 +73,8 @@ cdef class BatchRows:
 
     @descriptors.setter
     def descriptors(self, value):
+        require_batch_classes()
+        batch_check_array("descriptors", value)
         self.leave_memory()
         self.rows = value
 
@@ -99,6 +106,8 @@ cdef class BatchArrays(BatchRows):
 
     @bodies.setter
     def bodies(self, value):
+        require_batch_classes()
+        batch_check_array("bodies", value)
         self.leave_memory()
         self.data = value
 
@@ -115,6 +124,8 @@ cdef class BatchArrays(BatchRows):
 
     @offsets.setter
     def offsets(self, value):
+        require_batch_classes()
+        batch_check_array("offsets", value)
         self.leave_memory()
         self.starts = value
 

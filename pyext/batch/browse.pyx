@@ -35,14 +35,14 @@ def batch_browse(
         (ends[0].placement, ends[0].number), (ends[1].placement, ends[1].number) = range
     try:
         acquire_buffers(&buffers, &batch, rows, bodies, offsets, True)
-        queue.busy += 1
+        begin_call(queue, None)
         begin_batch_call(&gil, &batch)
         if range is None:
             reason = mqe_browse_batch(queue.connection.manager, queue.queue, &get, &batch)
         else:
             reason = mqe_browse_range(queue.connection.manager, queue.queue, &get, ends, &batch)
         penstock_gil_take(&gil)
-        queue.busy -= 1
+        end_call(queue, None)
     finally:
         release_buffers(&buffers)
     if reason and reason != RC_TRUNCATED_MSG_FAILED:
@@ -53,21 +53,20 @@ def batch_browse(
 
 def queue_split_points(QueueHandle queue not None, uint32_t parts):
     """Positions (placement, message number) that cut the queue into about so many equal ranges."""
-    cdef uint32_t slot, generation, count = 0, i
+    cdef uint32_t count = 0, i
     cdef mqe_position *points
     cdef penstock_gil gil
     cdef int reason
-    slot, generation = queue.slot
-    queue.connection.check_open()
     points = <mqe_position *>zeroed_rows(parts, sizeof(points[0]))
     try:
-        queue.busy += 1
+        begin_call(queue, None)
         penstock_gil_arm(&gil)
         reason = mqe_queue_split_points(
-            queue.connection.manager, slot, generation, parts, points, &count
+            queue.connection.manager, queue.to.queue, queue.to.queue_generation, parts, points,
+            &count,
         )
         penstock_gil_take(&gil)
-        queue.busy -= 1
+        end_call(queue, None)
         if reason:
             fail(reason, f"queue {queue.name}")
         return [(points[i].placement, points[i].number) for i in range(count)]
@@ -78,16 +77,15 @@ def queue_split_points(QueueHandle queue not None, uint32_t parts):
 def newest_number(QueueHandle queue not None):
     """The highest message number that a message of the queue may have by now."""
     cdef uint64_t number = 0
-    cdef uint32_t slot, generation
     cdef int reason
     cdef penstock_gil gil
-    slot, generation = queue.slot
-    queue.connection.check_open()
-    queue.busy += 1
+    begin_call(queue, None)
     penstock_gil_arm(&gil)
-    reason = mqe_queue_newest(queue.connection.manager, slot, generation, &number)
+    reason = mqe_queue_newest(
+        queue.connection.manager, queue.to.queue, queue.to.queue_generation, &number
+    )
     penstock_gil_take(&gil)
-    queue.busy -= 1
+    end_call(queue, None)
     if reason:
         fail(reason, f"queue {queue.name}")
     return number

@@ -52,7 +52,7 @@ cdef int get_into(
     """batch_get() into a batch; count and needed are 0 when there was no message."""
     cdef mqe_get_t get
     cdef get_request request
-    cdef mqe_unit *unit = NULL
+    cdef Unit unit = None
     cdef int64_t deadline = -1
     cdef int reason
     if queue.closed:
@@ -63,7 +63,7 @@ cdef int get_into(
     if wait is not ZERO:
         take_wait(wait, &request.wait_us)
     if syncpoint is not None or open_transactions != 0:
-        choose_unit(queue.connection, syncpoint, &unit)
+        unit = choose_unit(queue.connection, syncpoint)
     while True:
         reason = get_rows(queue, unit, &get, batch)
         if reason != MQE_INTERRUPTED and (
@@ -82,15 +82,19 @@ cdef int get_into(
     return 0
 
 
-cdef int get_rows(QueueHandle queue, mqe_unit *unit, mqe_get_t *get, mqe_batch *batch) noexcept:
+cdef int get_rows(
+    QueueHandle queue, Unit unit, mqe_get_t *get, mqe_batch *batch
+) except -1:
     """One call of the core; returns its reason code."""
     cdef penstock_gil gil
+    cdef mqe_unit *core
     cdef int reason
-    queue.busy += 1
+    begin_call(queue, unit)
+    core = core_unit(unit)
     begin_batch_call(&gil, batch)
-    reason = mqe_get_batch(queue.connection.manager, unit, queue.queue, get, batch)
+    reason = mqe_get_batch(queue.connection.manager, core, queue.queue, get, batch)
     penstock_gil_take(&gil)
-    queue.busy -= 1
+    end_call(queue, unit)
     return reason
 
 
@@ -103,14 +107,14 @@ def batch_take_uncopied(
     """
     cdef mqe_batch batch
     cdef mqe_get_t get
-    cdef mqe_unit *unit = NULL
+    cdef Unit unit
     cdef int reason
     if queue.closed:
         queue.raise_closed()
     begin_get(&get, queue.get_flags, max_bytes, persistent_only, up_to)
     memset(&batch, 0, sizeof(batch))
     batch.capacity = most
-    choose_unit(queue.connection, True, &unit)
+    unit = choose_unit(queue.connection, True)
     reason = get_rows(queue, unit, &get, &batch)
     if reason and reason != RC_NO_MSG_AVAILABLE:
         fail(reason, f"queue {queue.name}")

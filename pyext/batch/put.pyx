@@ -76,12 +76,12 @@ def batch_put(
     """
     cdef batch_buffers buffers
     cdef mqe_batch batch
-    cdef mqe_unit *unit = NULL
+    cdef Unit unit = None
     cdef int reason
     if queue.closed or not queue.options & MQE_OUTPUT:
         queue.raise_not_open_for_output()
     if syncpoint is not None or open_transactions != 0:
-        choose_unit(queue.connection, syncpoint, &unit)
+        unit = choose_unit(queue.connection, syncpoint)
     try:
         acquire_buffers(&buffers, &batch, rows, bodies, offsets, False)
         batch.count = batch.capacity
@@ -92,20 +92,22 @@ def batch_put(
 
 
 cdef int put_rows(
-    QueueHandle queue, mqe_unit *unit, mqe_batch *batch, uint32_t flags
+    QueueHandle queue, Unit unit, mqe_batch *batch, uint32_t flags
 ) except -1:
     """The reason of the failure, 0 when there was none; warnings are counted in the batch."""
     cdef penstock_gil gil
+    cdef mqe_unit *core
     cdef int reason
     flags |= queue.put_flags
     if queue.remote:
         reason = transmit_rows(queue, unit, batch, flags)
     else:
-        queue.busy += 1
+        begin_call(queue, unit)
+        core = core_unit(unit)
         begin_batch_call(&gil, batch)
-        reason = mqe_put_batch(queue.connection.manager, unit, &queue.to, batch, flags)
+        reason = mqe_put_batch(queue.connection.manager, core, &queue.to, batch, flags)
         penstock_gil_take(&gil)
-        queue.busy -= 1
+        end_call(queue, unit)
     if is_warning(reason):
         mqx_error_clear()
         reason = 0

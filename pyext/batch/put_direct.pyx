@@ -128,7 +128,7 @@ def batch_put_quick(QueueHandle queue not None, source, syncpoint, tuple fields 
     """
     cdef QuickPut put
     cdef BatchOutcome result
-    cdef mqe_unit *unit = NULL
+    cdef Unit unit = None
     cdef int reason
     for field in fields:
         if field is not None:
@@ -143,7 +143,7 @@ def batch_put_quick(QueueHandle queue not None, source, syncpoint, tuple fields 
     else:
         start_unfilled(queue, put.batch.items, put.batch.capacity)
     if syncpoint is not None or open_transactions != 0:
-        choose_unit(queue.connection, syncpoint, &unit)
+        unit = choose_unit(queue.connection, syncpoint)
     result = new_of(batch_result_type)
     reason = put_rows(queue, unit, &put.batch, 0)
     if reason:

@@ -9,33 +9,32 @@
 
 
 cdef int transmit_rows(
-    QueueHandle queue, mqe_unit *unit, mqe_batch *batch, uint32_t flags
+    QueueHandle queue, Unit unit, mqe_batch *batch, uint32_t flags
 ) except -1:
     """Puts for another queue manager: each message with its transmission header, one by one, in the
     unit, or in one of this call.
     """
-    cdef mqe_unit *own = NULL
-    cdef int reason = 0, ended = 0
-    if unit is NULL and batch.capacity > 0:
-        own = new_unit(queue.connection)
-        flags |= MQE_PUT_OWN_UNIT
+    cdef Unit own
+    cdef int reason, ended
+    if unit is not None or batch.capacity == 0:
+        return transmit_each(queue, unit, batch, flags)
+    own = new_call_unit()
+    own.start(queue.connection)
     try:
-        reason = transmit_each(queue, own if unit is NULL else unit, batch, flags)
+        reason = transmit_each(queue, own, batch, flags | MQE_PUT_OWN_UNIT)
     except BaseException:
-        if own is not NULL:
-            mqe_unit_free(own)
+        own.finish(False)
         raise
-    if own is not NULL:
-        ended = end_call_unit(queue, own, reason == 0)
-        reason = reason or ended
-        if reason:
-            batch.failed = batch.count
-            batch.count = 0
+    ended = own.finish(reason == 0)
+    reason = reason or ended
+    if reason:
+        batch.failed = batch.count
+        batch.count = 0
     return reason
 
 
 cdef int transmit_each(
-    QueueHandle queue, mqe_unit *unit, mqe_batch *batch, uint32_t flags
+    QueueHandle queue, Unit unit, mqe_batch *batch, uint32_t flags
 ) except -1:
     """Returns the reason code of the message that failed, which is row `batch.failed`."""
     cdef mqe_item *row
@@ -61,16 +60,3 @@ cdef int transmit_each(
         batch.warnings += reason != 0
         batch.count += 1
     return 0
-
-
-cdef int end_call_unit(QueueHandle queue, mqe_unit *unit, bint commit) except -1:
-    """Commits or backs out a unit of this call and gives it back; the commit's reason."""
-    cdef penstock_gil gil
-    cdef int reason
-    queue.busy += 1
-    penstock_gil_arm(&gil)
-    reason = mqe_commit(unit) if commit else mqe_backout(unit)
-    penstock_gil_take(&gil)
-    queue.busy -= 1
-    recycle_unit(queue.connection, unit, reason == 0)
-    return reason if commit else 0

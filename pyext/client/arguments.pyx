@@ -4,8 +4,8 @@
 # Errors. Every function raises InvalidType or InvalidValue and has then changed nothing that
 # counts. The exact types that programs use come first; other types take longer.
 
-cdef object EXPIRY_SECONDS_MAX = 99999999.9
-cdef object WAIT_SECONDS_MAX = 1e9        # a longer wait is one without an end
+cdef double EXPIRY_SECONDS_MAX = 99999999.9
+cdef double WAIT_SECONDS_MAX = 1e9        # a longer wait is one without an end
 
 
 cdef int take_int(object value, int32_t *out, int reason, str what) except -1:
@@ -31,17 +31,18 @@ cdef int take_count(object value, int32_t *out, int reason, str what) except -1:
 
 cdef int take_id(object value, uint8_t *out, int reason, str what) except -1:
     """An identifier of at most 24 bytes, NUL-padded."""
+    cdef bytes raw
     cdef Py_ssize_t size
     if type(value) is not bytes:
         if not isinstance(value, (bytes, bytearray, memoryview)):
             wrong_type(reason, f"{what} must be bytes, not {type(value).__name__}: {value!r}")
-        value = bytes(value)
-    size = PyBytes_GET_SIZE(value)
+        raw = bytes(value)
+    else:
+        raw = <bytes>value
+    size = PyBytes_GET_SIZE(raw)
     if size > ID_LENGTH:
-        wrong_value(
-            reason, f"{what} has {size} bytes, at most {ID_LENGTH} are allowed: {value!r}"
-        )
-    memcpy(out, PyBytes_AS_STRING(value), size)
+        wrong_value(reason, f"{what} has {size} bytes, at most {ID_LENGTH} are allowed: {raw!r}")
+    memcpy(out, PyBytes_AS_STRING(raw), size)
     memset(out + size, 0, ID_LENGTH - size)
     return 0
 
@@ -52,7 +53,7 @@ cdef int take_text(object value, char *out, Py_ssize_t capacity, str what) excep
     if isinstance(value, str):
         raw = (<str>value).encode("utf-8")
     elif isinstance(value, bytes):
-        raw = value
+        raw = bytes(value)
     else:
         wrong_type(RC_MD_ERROR, f"{what} must be a string, not {type(value).__name__}: {value!r}")
     if len(raw) > capacity:
@@ -62,18 +63,29 @@ cdef int take_text(object value, char *out, Py_ssize_t capacity, str what) excep
     return 0
 
 
+cdef double take_seconds(object value, int reason, str wanted) except? -1:
+    """Seconds as a number, infinite for integers that no double holds; `wanted` is for the error.
+    What a subclass says in its comparisons does not count.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        wrong_type(reason, f"{wanted}, not {type(value).__name__}: {value!r}")
+    try:
+        return PyFloat_AsDouble(value)
+    except OverflowError:
+        return INFINITY if value > 0 else -INFINITY
+
+
 cdef int take_expiry(object value, int32_t *out) except -1:
     """Seconds as a number into tenths of a second, rounded up."""
+    cdef double seconds = take_seconds(value, RC_EXPIRY_ERROR, "expiry must be seconds")
     cdef double tenths
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        wrong_type(
-            RC_EXPIRY_ERROR, f"expiry must be seconds, not {type(value).__name__}: {value!r}"
-        )
-    if not (0 < value <= EXPIRY_SECONDS_MAX):
+    if not 0 < seconds <= EXPIRY_SECONDS_MAX:
         wrong_value(
-            RC_EXPIRY_ERROR, f"expiry {value!r} is not between 0 and {EXPIRY_SECONDS_MAX} seconds"
+            RC_EXPIRY_ERROR,
+            f"expiry {value!r} is not a time above 0 and of at most {EXPIRY_SECONDS_MAX} seconds; "
+            f"without expiry a message does not expire",
         )
-    tenths = <double>value * 10
+    tenths = seconds * 10
     out[0] = <int32_t>tenths
     if out[0] < tenths - 1e-6:  # not for what the multiplication added
         out[0] += 1
@@ -82,18 +94,15 @@ cdef int take_expiry(object value, int32_t *out) except -1:
 
 cdef int take_wait(object value, int64_t *out) except -1:
     """Seconds as a number, None = for ever, into microseconds, MQWI_UNLIMITED = for ever."""
+    cdef double seconds
     if value is None:
         out[0] = MQWI_UNLIMITED
         return 0
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        wrong_type(
-            RC_WAIT_INTERVAL_ERROR,
-            f"wait must be seconds or None, not {type(value).__name__}: {value!r}",
-        )
-    if not value >= 0:
+    seconds = take_seconds(value, RC_WAIT_INTERVAL_ERROR, "wait must be seconds or None")
+    if not seconds >= 0:
         wrong_value(RC_WAIT_INTERVAL_ERROR, f"wait {value!r} is negative or no number")
-    if value < WAIT_SECONDS_MAX:
-        out[0] = <int64_t>(<double>value * SECOND_US)
+    if seconds < WAIT_SECONDS_MAX:
+        out[0] = <int64_t>(seconds * SECOND_US)
     else:
         out[0] = MQWI_UNLIMITED
     return 0

@@ -8,8 +8,8 @@ cdef class Attachment:
     cdef int busy                   # calls inside the core; changed with the GIL held
 
     # what ends with it
-    cdef object children            # WeakSet of open QueueHandles
-    cdef object units               # WeakSet of open Units, but for implicit ones
+    cdef chain_link *handles        # open QueueHandles
+    cdef chain_link *units          # units of work that the core has
     cdef object implicit            # WeakKeyDictionary: owner -> Unit
 
     # an ended unit of work, kept for the next one of the thread that ended it
@@ -30,8 +30,11 @@ cdef class Attachment:
 
     cdef int fill_template(self, tuple identity) except -1
     cdef int check_open(self) except -1
+    cdef int begin(self) except -1
     cdef int complete(self, bint commit) except -1
     cdef int end(self, bint commit, int how, int pauses)
-    cdef bint wait_until_idle(self, list handles, int pauses)
+    cdef int calls_inside(self) noexcept
+    cdef bint wait_until_idle(self, int pauses)
     cdef int end_units(self, bint commit)
+    cdef int close_handles(self) except -1
     cdef int abandon(self) except -1

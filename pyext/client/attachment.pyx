@@ -9,6 +9,8 @@
 #   1. The end has one order: `closed` is set, calls of other threads leave the core, units end,
 #      handles close, the core detaches. The call that sets `closed` does all of it.
 #   2. In a forked child (`forks` differs) everything is abandoned: no call reaches the core.
+#   3. `handles` and `units` hold what the core has open, from the return of the core on: what a
+#      thread is opening while another one ends the attachment is closed by the latter.
 #
 # Locks. `busy` changes with the GIL held; the core is called without it where it may block.
 #
@@ -32,17 +34,18 @@ cdef class Attachment:
     def __init__(self, path, dict settings, tuple identity):
         cdef mqe_settings filled
         cdef mqe_attach_info info
-        cdef bytes raw = path_bytes(path)
-        cdef const char *text = raw
+        cdef bytes raw
+        cdef const char *text
         cdef int reason
-        if self.manager is not NULL:
+        if self.implicit is not None:
             raise RuntimeError("a connection cannot be made twice")
+        self.implicit = WeakKeyDictionary()
+        settings = dict(settings)  # `filled` points into it
+        raw = path_bytes(path)
+        text = raw
         self.name = settings.get("name", "")
         take_text(self.name, self.padded_name, NAME_LENGTH, "name")
         self.forks = penstock_forks
-        self.children = WeakSet()
-        self.units = WeakSet()
-        self.implicit = WeakKeyDictionary()
         self.fill_template(identity)
         fill_settings(&filled, settings)
         self.zos = filled.platform == MQPL_ZOS
@@ -82,6 +85,12 @@ cdef class Attachment:
         )
         return 0
 
+    def __dealloc__(self):
+        while self.handles is not NULL:
+            chain_remove(self.handles)
+        while self.units is not NULL:
+            chain_remove(self.units)
+
     cdef int check_open(self) except -1:
         """Raises 2012 in a forked child, 2018 when closed."""
         if self.forks != penstock_forks:
@@ -93,6 +102,14 @@ cdef class Attachment:
             raise ClosedHandle(
                 RC_HCONN_ERROR, f"the connection to queue manager {self.name} is closed"
             )
+        return 0
+
+    cdef int begin(self) except -1:
+        """Begins a call of the core, behind the last call into Python (client/core_call.pyx); it
+        ends by ``busy -= 1``.
+        """
+        self.check_open()
+        self.busy += 1
         return 0
 
     # ---- units of work ----
@@ -119,9 +136,10 @@ cdef class Attachment:
 
     cdef int complete(self, bint commit) except -1:
         """Commits or backs out; the unit stays, empty."""
-        self.check_open()
-        cdef Unit unit = explicit_unit(self)
+        cdef Unit unit
         cdef int reason = 0
+        self.check_open()
+        unit = explicit_unit(self)
         if unit is None:
             unit = self.implicit.get(current_owner())
         if unit is not None:
@@ -156,22 +174,22 @@ cdef class Attachment:
         """
         cdef int reason = 0, first = 0
         cdef uint64_t discarded = 0
-        cdef list handles
+        cdef chain_link *link
         if self.closed:
             return 0
         self.closed = True
+        link = self.handles
+        while link is not NULL:
+            (<QueueHandle>link.item).closed = True
+            link = link.next
         connections.discard(self)
         if self.forks != penstock_forks:
             self.abandon()
             return 0
-        handles = list(self.children)
-        for handle in handles:
-            (<QueueHandle>handle).closed = True
-        if not self.wait_until_idle(handles, pauses):
+        if not self.wait_until_idle(pauses):
             return 0
         first = self.end_units(commit)
-        for handle in handles:
-            (<QueueHandle>handle).release(MQE_CLOSE_KEEP)
+        self.close_handles()
         if self.spare is not NULL:
             mqe_unit_free(self.spare)
             self.spare = NULL
@@ -186,23 +204,30 @@ cdef class Attachment:
             report_discarded(self.name, discarded)
         return first or (0 if has_stopped(reason) else reason)
 
-    cdef bint wait_until_idle(self, list handles, int pauses):
+    cdef int calls_inside(self) noexcept:
+        """Calls of threads that are inside the core."""
+        cdef int count = self.busy
+        cdef chain_link *link = self.handles
+        while link is not NULL:
+            count += (<QueueHandle>link.item).busy
+            link = link.next
+        link = self.units
+        while link is not NULL:
+            count += (<Unit>link.item).busy
+            link = link.next
+        return count
+
+    cdef bint wait_until_idle(self, int pauses):
         """Waits for calls of other threads to leave the core; False when `pauses` were not enough.
         """
-        cdef int busy, count = 0
-        while True:
-            busy = self.busy
-            for handle in handles:
-                busy += (<QueueHandle>handle).busy
-            for unit in list(self.units) + list(self.implicit.values()):
-                busy += (<Unit>unit).busy
-            if busy == 0:
-                return True
+        cdef int count = 0
+        while self.calls_inside():
             count += 1
             if count == pauses:
                 return False
             with nogil:
                 penstock_pause()
+        return True
 
     cdef int end_units(self, bint commit):
         """Commits implicit units and the caller's transaction when `commit`; backs out the rest.
@@ -212,22 +237,40 @@ cdef class Attachment:
         cdef Unit unit
         cdef bint wanted
         cdef int reason, first = 0
-        for unit in list(self.units) + list(self.implicit.values()):
+        while self.units is not NULL:
+            unit = <Unit>self.units.item
+            if unit.state != UNIT_OPEN:  # another thread is ending it
+                with nogil:
+                    penstock_pause()
+                continue
             wanted = commit and unit.count > 0 and (not unit.explicit or unit.owner is owner)
             reason = unit.finish(wanted)
             if wanted:
                 first = first or reason
+            if unit.owner is owner:
+                unit.leave()
         self.implicit.clear()
         return first
 
+    cdef int close_handles(self) except -1:
+        """Closes the handles that are open."""
+        cdef QueueHandle handle
+        while self.handles is not NULL:
+            handle = <QueueHandle>self.handles.item
+            handle.release(MQE_CLOSE_KEEP)
+        return 0
+
     cdef int abandon(self) except -1:
         """In a forked child: lets go of everything without a call of the core."""
+        cdef Unit unit
         self.manager = NULL
         self.spare = NULL
-        for handle in list(self.children):
-            (<QueueHandle>handle).closed = True
-        for unit in list(self.units):
-            (<Unit>unit).abandon()
+        while self.handles is not NULL:
+            (<QueueHandle>self.handles.item).closed = True
+            chain_remove(self.handles)
+        while self.units is not NULL:
+            unit = <Unit>self.units.item
+            unit.abandon()
         return 0
 
 

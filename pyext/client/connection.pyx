@@ -27,9 +27,8 @@ cdef class Connection(ObjectCatalog):
         cdef uint64_t oldest_us = 0
         cdef int reason
         cdef dict counts
-        self.check_open()
         memset(&status, 0, sizeof(status))
-        self.busy += 1
+        self.begin()
         penstock_gil_arm(&gil)
         reason = mqe_queue_status(self.manager, slot, generation, &status)
         if reason == 0 and oldest:
@@ -47,9 +46,8 @@ cdef class Connection(ObjectCatalog):
         """Counts of the queue manager as a dictionary."""
         cdef mqe_manager_status status
         cdef int reason
-        self.check_open()
         memset(&status, 0, sizeof(status))
-        self.busy += 1
+        self.begin()
         with nogil:
             reason = mqe_status(self.manager, &status)
         self.busy -= 1
@@ -62,10 +60,9 @@ cdef class Connection(ObjectCatalog):
         cdef mqe_process_status *rows
         cdef uint32_t i, count = 0, capacity = PROCESS_ROWS
         cdef int reason
-        self.check_open()
         rows = <mqe_process_status *>zeroed_rows(capacity, sizeof(rows[0]))
         try:
-            self.busy += 1
+            self.begin()
             with nogil:
                 reason = mqe_processes(self.manager, rows, capacity, &count)
             self.busy -= 1
@@ -87,10 +84,9 @@ cdef class Connection(ObjectCatalog):
         cdef mqe_unit_status *rows
         cdef uint32_t i, count = 0, capacity = UNIT_ROWS
         cdef int reason
-        self.check_open()
         rows = <mqe_unit_status *>zeroed_rows(capacity, sizeof(rows[0]))
         try:
-            self.busy += 1
+            self.begin()
             with nogil:
                 reason = mqe_units(self.manager, rows, capacity, &count)
             self.busy -= 1
@@ -105,10 +101,9 @@ cdef class Connection(ObjectCatalog):
         cdef mqe_handle_status *rows
         cdef uint32_t i, count = 0, capacity = HANDLE_ROWS
         cdef int reason
-        self.check_open()
         rows = <mqe_handle_status *>zeroed_rows(capacity, sizeof(rows[0]))
         try:
-            self.busy += 1
+            self.begin()
             with nogil:
                 reason = mqe_handles(self.manager, rows, capacity, &count)
             self.busy -= 1
@@ -121,8 +116,7 @@ cdef class Connection(ObjectCatalog):
     def request_end(self, int mode):
         """Asks every process to leave: 0 controlled, 1 wait, 2 immediate, 3 pre-emptive."""
         cdef int reason
-        self.check_open()
-        self.busy += 1
+        self.begin()
         with nogil:
             reason = mqe_end(self.manager, mode)
         self.busy -= 1
@@ -132,8 +126,7 @@ cdef class Connection(ObjectCatalog):
     def checkpoint(self):
         """Takes a checkpoint now."""
         cdef int reason
-        self.check_open()
-        self.busy += 1
+        self.begin()
         with nogil:
             reason = mqe_checkpoint(self.manager)
         self.busy -= 1
@@ -143,8 +136,7 @@ cdef class Connection(ObjectCatalog):
     def maintain(self):
         """One round of maintenance: dead processes, durable mark, segments, expiry, checkpoint."""
         cdef int reason
-        self.check_open()
-        self.busy += 1
+        self.begin()
         with nogil:
             reason = mqe_maintain(self.manager)
         self.busy -= 1
@@ -154,8 +146,7 @@ cdef class Connection(ObjectCatalog):
     def check(self):
         """Verifies the structures of every queue; raises ObjectDamaged with what is wrong."""
         cdef int reason
-        self.check_open()
-        self.busy += 1
+        self.begin()
         with nogil:
             reason = mqe_check(self.manager)
         self.busy -= 1
@@ -169,8 +160,9 @@ cdef class Connection(ObjectCatalog):
         cdef bytes raw = text.encode("utf-8")
         cdef const char *line = raw
         cdef char letter = <char>ord(severity)
-        self.check_open()
-        self.busy += 1
+        if not 1 <= amq <= AMQ_MAX:
+            wrong_value(RC_OPTIONS_ERROR, f"amq must be 1 to {AMQ_MAX}: {amq}")
+        self.begin()
         with nogil:
             mqe_log(self.manager, amq, letter, line)
         self.busy -= 1

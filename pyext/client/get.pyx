@@ -6,8 +6,8 @@
 # Invariants
 #   1. Between the removal of a message by the core and the end of receive() nothing can fail and no
 #      Python code runs: message object and body are allocated before (crash-safety rule 34).
-#   2. A wait is cut into slices of a second; between two of them signal handlers run and a closed
-#      handle is noticed. Then no message has been removed.
+#   2. A wait is cut into slices of a second; between two of them signal handlers run, and a closed
+#      handle or an ended unit of work is noticed. Then no message has been removed.
 #   3. A get into at most LONG_COPY bytes keeps the GIL until the core blocks.
 #
 # Locks. `busy` of the handle counts each call of the core, not the wait between two.
@@ -16,7 +16,7 @@
 # then what the core says.
 
 
-cdef Message receive(QueueHandle queue, mqe_unit *unit, mqe_get_t *get, get_request *request):
+cdef Message receive(QueueHandle queue, Unit unit, mqe_get_t *get, get_request *request):
     """Waits for a message and removes it. No message has been removed when it raises."""
     cdef Message message = Message.__new__(Message)
     cdef PyObject *room = NULL
@@ -39,16 +39,16 @@ cdef Message receive(QueueHandle queue, mqe_unit *unit, mqe_get_t *get, get_requ
 
 
 cdef inline int get_body(
-    QueueHandle queue, mqe_unit *unit, mqe_get_t *get, get_request *request, PyObject **out,
+    QueueHandle queue, Unit unit, mqe_get_t *get, get_request *request, PyObject **out,
     Py_ssize_t *out_capacity,
 ) except -1:
     """Gets into a new bytes object, waiting as the request says; returns the reason code. With 0,
     2079 and 2080 the object is the caller's (*out).
     """
     cdef penstock_gil gil
+    cdef mqe_unit *core
     cdef Py_ssize_t capacity = request.limit if request.limit >= 0 else queue.hint
     cdef PyObject *room = new_body(capacity)
-    cdef mqe_manager *manager = queue.connection.manager
     cdef int64_t deadline = -1
     cdef int reason
     if get.flags & MQE_GET_UNLOCK:  # returns no message: the outputs are those of none
@@ -58,14 +58,17 @@ cdef inline int get_body(
     while True:
         get.buffer = PyBytes_AS_STRING(<object>room)
         get.capacity = <uint64_t>capacity
-        queue.busy += 1
+        if not can_begin(queue, unit):
+            Py_DECREF(room)
+            raise_unusable(queue, unit)
+        core = core_unit(unit)
         if capacity > LONG_COPY:
             penstock_gil_begin_long(&gil)
         else:
             penstock_gil_arm(&gil)
-        reason = mqe_get(manager, unit, queue.queue, get)
+        reason = mqe_get(queue.connection.manager, core, queue.queue, get)
         penstock_gil_take(&gil)
-        queue.busy -= 1
+        end_call(queue, unit)
         if reason == 0 or reason == RC_TRUNCATED_MSG_ACCEPTED:
             break
         if reason == RC_TRUNCATED_MSG_FAILED:
@@ -109,8 +112,6 @@ cdef bint prepare_wait(
     """
     cdef int64_t left
     PyErr_CheckSignals()
-    if queue.closed:
-        queue.raise_closed()
     if request.wait_us == MQWI_UNLIMITED:
         left = WAIT_SLICE_US
     else:
@@ -144,16 +145,17 @@ cdef int raise_no_message(QueueHandle queue, int reason, mqe_get_t *get) except 
 
 cdef Py_ssize_t take_limit(object value) except -1:
     """max_length: bytes."""
+    cdef int overflow = 0
+    cdef long long number
     if isinstance(value, bool) or not isinstance(value, int):
         wrong_type(
             RC_BUFFER_LENGTH_ERROR,
             f"max_length must be an integer, not {type(value).__name__}: {value!r}",
         )
-    if not 0 <= value <= MAX_BODY:
-        wrong_value(
-            RC_BUFFER_LENGTH_ERROR, f"max_length {value!r} is not between 0 and {MAX_BODY}"
-        )
-    return value
+    number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow or not 0 <= number <= MAX_BODY:
+        wrong_value(RC_BUFFER_LENGTH_ERROR, f"max_length {value!r} is not 0 to {MAX_BODY}")
+    return <Py_ssize_t>number
 
 
 cdef uint32_t cursor_flags(

@@ -48,6 +48,9 @@ cdef class PutResult:
         """Name of the reason code, such as ``MQRC_PRIORITY_EXCEEDS_MAXIMUM``."""
         return reason_name(self.reason)
 
+    def __reduce__(self):
+        return restore_put_result, (self.msg_id, self.reason)
+
     def __repr__(self):
         return f"<PutResult msg_id={self.msg_id.hex()} reason={self.reason}>"
 
@@ -261,10 +264,16 @@ cdef class Message:
         return reply
 
     def __len__(self):
-        return PyBytes_GET_SIZE(self._data)
+        return 0 if self._data is None else PyBytes_GET_SIZE(self._data)
 
     def __bytes__(self):
-        return self._data
+        return b"" if self._data is None else self._data
+
+    def __reduce__(self):
+        return restore_message, (
+            bytes(self), PyBytes_FromStringAndSize(<char *>&self._d, sizeof(self._d)), self._ext,
+            self._expiry, self.length, self.number, self.reason,
+        )
 
     def __repr__(self):
         kind = "persistent" if self.persistent else "non-persistent"
@@ -272,6 +281,37 @@ cdef class Message:
             f"<Message {self.length} bytes, priority {self.priority}, {kind}, "
             f"msg_id={self.msg_id.hex()}>"
         )
+
+
+def restore_put_result(bytes msg_id not None, int reason):
+    """A PutResult out of its pickled state."""
+    cdef PutResult result = PutResult.__new__(PutResult)
+    take_id(msg_id, result._msg_id, RC_MSG_ID_ERROR, "msg_id")
+    result.reason = reason
+    return result
+
+
+def restore_message(
+    bytes data not None, bytes descriptor not None, bytes extension, int32_t expiry,
+    uint64_t length, uint64_t number, int reason,
+):
+    """A Message out of its pickled state: the body, the descriptor as it is stored, and what else a
+    get says.
+    """
+    cdef Message message = Message.__new__(Message)
+    if len(descriptor) != sizeof(message._d) or (
+        extension is not None and len(extension) != sizeof(ps_descriptor_ext)
+    ):
+        wrong_value(RC_MD_ERROR, "not the state of a message of this version")
+    memcpy(&message._d, PyBytes_AS_STRING(descriptor), sizeof(message._d))
+    message._d.has_ext = extension is not None
+    message._ext = extension
+    message._data = data
+    message._expiry = expiry
+    message.length = length
+    message.number = number
+    message.reason = reason
+    return message
 
 
 cdef inline PyObject *new_body(Py_ssize_t size) except NULL:

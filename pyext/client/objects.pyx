@@ -25,9 +25,8 @@ cdef class ObjectCatalog(Attachment):
         cdef uint32_t slot = 0, generation = 0, length = <uint32_t>len(attrs)
         cdef const char *list_of = attrs
         cdef int reason
-        self.check_open()
         fill_name(&full, kind, name, name_space, instance)
-        self.busy += 1
+        self.begin()
         with nogil:
             reason = mqe_define(self.manager, &full, list_of, length, &slot, &generation)
         self.busy -= 1
@@ -40,7 +39,8 @@ cdef class ObjectCatalog(Attachment):
 
         Returns their number. Raises for the first that cannot be defined; those before it are.
         """
-        cdef uint32_t count = <uint32_t>len(rows), done = 0, i
+        cdef tuple given = tuple([tuple(row) for row in rows])  # which conversions cannot change
+        cdef uint32_t count = <uint32_t>len(given), done = 0, i
         cdef ps_object_name *names
         cdef mqe_definition *definitions
         cdef bytes attrs
@@ -54,19 +54,19 @@ cdef class ObjectCatalog(Attachment):
         definitions = <mqe_definition *>&names[count]
         try:
             for i in range(count):
-                name_space, kind, name, instance, attrs = rows[i]
+                name_space, kind, name, instance, attrs = given[i]
                 fill_name(&names[i], kind, name, name_space, instance)
                 definitions[i].name = &names[i]
                 definitions[i].attrs = PyBytes_AS_STRING(attrs)
                 definitions[i].length = <uint32_t>PyBytes_GET_SIZE(attrs)
-            self.busy += 1
+            self.begin()
             with nogil:
                 reason = mqe_define_many(self.manager, definitions, count, &done)
             self.busy -= 1
         finally:
             PyMem_Free(names)
         if reason:
-            fail(reason, rows[done][2])
+            fail(reason, given[done][2])
         return done
 
     def alter_object(
@@ -82,9 +82,8 @@ cdef class ObjectCatalog(Attachment):
         cdef uint32_t length = <uint32_t>len(attrs)
         cdef const char *list_of = attrs
         cdef int reason
-        self.check_open()
         fill_name(&full, kind, name, name_space, instance)
-        self.busy += 1
+        self.begin()
         with nogil:
             reason = mqe_alter(
                 self.manager, slot, generation, &full, list_of, length, version,
@@ -100,8 +99,7 @@ cdef class ObjectCatalog(Attachment):
     def delete_object(self, uint32_t slot, uint32_t generation, bint purge, str name=""):
         """Deletes an object; `purge`: with its messages."""
         cdef int reason
-        self.check_open()
-        self.busy += 1
+        self.begin()
         with nogil:
             reason = mqe_delete(self.manager, slot, generation, purge)
         self.busy -= 1
@@ -111,8 +109,7 @@ cdef class ObjectCatalog(Attachment):
     def clear_object(self, uint32_t slot, uint32_t generation, str name=""):
         """Removes every message of a queue."""
         cdef int reason
-        self.check_open()
-        self.busy += 1
+        self.begin()
         with nogil:
             reason = mqe_clear(self.manager, slot, generation)
         self.busy -= 1
@@ -122,8 +119,7 @@ cdef class ObjectCatalog(Attachment):
     def wake_object(self, uint32_t slot):
         """Wakes getters that wait on the queue: what its name is resolved through has changed."""
         cdef int reason
-        self.check_open()
-        self.busy += 1
+        self.begin()
         with nogil:
             reason = mqe_wake(self.manager, slot)
         self.busy -= 1
@@ -137,8 +133,7 @@ cdef class ObjectCatalog(Attachment):
         """
         cdef uint64_t lost = 0
         cdef int reason
-        self.check_open()
-        self.busy += 1
+        self.begin()
         with nogil:
             reason = mqe_fail_structure(self.manager, slot, generation, &lost)
         self.busy -= 1
@@ -161,8 +156,7 @@ cdef class ObjectCatalog(Attachment):
         cdef const char *text = padded
         cdef penstock_gil gil
         cdef int reason
-        self.check_open()
-        self.busy += 1
+        self.begin()
         penstock_gil_arm(&gil)
         reason = mqe_find(self.manager, name_space, text, instance, out)
         penstock_gil_take(&gil)
@@ -190,8 +184,7 @@ cdef class ObjectCatalog(Attachment):
         """Slot and generation of the first object behind `slot`, None at the end."""
         cdef uint32_t generation = 0
         cdef int reason
-        self.check_open()
-        self.busy += 1
+        self.begin()
         with nogil:
             reason = mqe_next_object(self.manager, &slot, &generation)
         self.busy -= 1
@@ -213,11 +206,10 @@ cdef class ObjectCatalog(Attachment):
         cdef int reason
         cdef bytes attrs
         cdef char *room
-        self.check_open()
         while True:
             attrs = PyBytes_FromStringAndSize(NULL, capacity)
             room = attrs
-            self.busy += 1
+            self.begin()
             with nogil:
                 reason = mqe_read_object(
                     self.manager, slot, generation, &full, room, capacity, &length, &version
@@ -240,7 +232,7 @@ cdef class ObjectCatalog(Attachment):
         cdef penstock_gil gil
         cdef uint64_t version = 0
         cdef int reason
-        self.busy += 1
+        self.begin()
         penstock_gil_arm(&gil)
         reason = mqe_read_object(
             self.manager, slot, generation, &full, room, capacity, length, &version
@@ -265,7 +257,6 @@ cdef class ObjectCatalog(Attachment):
         cdef char room[ATTRIBUTES_TYPICAL]
         cdef char *list_of = room
         cdef uint32_t length = 0
-        self.check_open()
         self.read_attributes(slot, generation, room, sizeof(room), &length)
         if length > sizeof(room):
             attrs = self.read_object(slot, generation)[2]

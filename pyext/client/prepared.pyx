@@ -47,10 +47,9 @@ def prepared_rows(Connection connection not None):
     cdef uint32_t i, count = 0, capacity = PREPARED_ROWS
     cdef int reason
     while True:
-        connection.check_open()
         rows = <mqe_prepared *>zeroed_rows(capacity, sizeof(rows[0]))
         try:
-            connection.busy += 1
+            connection.begin()
             with nogil:
                 reason = mqe_prepared_list(connection.manager, rows, capacity, &count)
             connection.busy -= 1
@@ -86,7 +85,6 @@ cdef uint64_t resolve_prepared(Connection connection, tuple xids, bint commit) e
     cdef uint64_t discarded = 0
     cdef ps_xid *names
     cdef int reason
-    connection.check_open()
     if not 0 < len(xids) <= MQE_PREPARED_MAX:
         wrong_value(
             RC_OPTIONS_ERROR, f"{len(xids)} names of prepared units: 1 to {MQE_PREPARED_MAX}"
@@ -98,7 +96,7 @@ cdef uint64_t resolve_prepared(Connection connection, tuple xids, bint commit) e
             if not isinstance(xids[i], Xid):
                 wrong_type(RC_OPTIONS_ERROR, f"not an Xid: {xids[i]!r}")
             names[i] = (<Xid>xids[i]).raw
-        connection.busy += 1
+        connection.begin()
         with nogil:
             if commit:
                 reason = mqe_commit_prepared(connection.manager, names, count)
@@ -131,10 +129,9 @@ def prepared_read(
     if len(cursor) != sizeof(at):
         wrong_value(RC_BUFFER_LENGTH_ERROR, f"a cursor has {sizeof(at)} bytes, not {len(cursor)}")
     memcpy(&at, <char *>cursor, sizeof(at))
-    connection.check_open()
     try:
         acquire_buffers(&buffers, &batch, rows, bodies, offsets, True)
-        connection.busy += 1
+        connection.begin()
         begin_batch_call(&gil, &batch)
         reason = mqe_browse_prepared(connection.manager, &xid.raw, &at, &batch)
         penstock_gil_take(&gil)
@@ -144,5 +141,7 @@ def prepared_read(
     if reason and reason != RC_TRUNCATED_MSG_FAILED:
         fail_prepared(reason)
     mqx_error_clear()
+    if len(cursor) != sizeof(at):
+        wrong_value(RC_BUFFER_LENGTH_ERROR, "the cursor was resized during the call")
     memcpy(<char *>cursor, &at, sizeof(at))
     return batch.count, batch.needed if reason else 0

@@ -5,7 +5,7 @@
 #   2. A put of at most LONG_COPY bytes keeps the GIL until the core blocks (crash-safety rule 34).
 #   3. The data cannot change or move during a put: it is immutable, or its buffer is held.
 #
-# Locks. `busy` of the handle counts the call.
+# Locks. `busy` of the handle and of the unit count the call (client/core_call.pyx).
 #
 # Errors. The reason code of the argument that does not fit; then what the core says.
 
@@ -35,7 +35,7 @@ cdef inline const ps_descriptor_ext *extension_of(const put_request *put) noexce
 # ---- the call ----
 
 cdef PutResult put_bytes(
-    QueueHandle queue, mqe_unit *unit, put_request *put, const char *data, Py_ssize_t size
+    QueueHandle queue, Unit unit, put_request *put, const char *data, Py_ssize_t size
 ):
     """Puts and makes the result; warnings do not raise."""
     cdef PutResult result = PutResult.__new__(PutResult)
@@ -51,7 +51,7 @@ cdef PutResult put_bytes(
     return result
 
 
-cdef PutResult put_view(QueueHandle queue, mqe_unit *unit, put_request *put, object data):
+cdef PutResult put_view(QueueHandle queue, Unit unit, put_request *put, object data):
     """Puts the bytes of any object with the buffer protocol."""
     cdef Py_buffer view
     if isinstance(data, str):
@@ -67,37 +67,42 @@ cdef PutResult put_view(QueueHandle queue, mqe_unit *unit, put_request *put, obj
 
 
 cdef inline int send(
-    QueueHandle queue, mqe_unit *unit, ps_descriptor *d, const ps_descriptor_ext *ext,
+    QueueHandle queue, Unit unit, ps_descriptor *d, const ps_descriptor_ext *ext,
     const char *data, Py_ssize_t size, int32_t expiry, uint32_t flags,
 ) except -1:
     """Puts, here or onto a transmission queue; returns the reason code."""
     cdef penstock_gil gil
-    cdef mqe_manager *manager = queue.connection.manager
+    cdef mqe_unit *core
     cdef int reason
     if queue.remote:
         return transmit(queue, unit, d, ext, data, size, expiry, flags)
-    queue.busy += 1
+    begin_call(queue, unit)
+    core = core_unit(unit)
     if size > LONG_COPY:
         penstock_gil_begin_long(&gil)
     else:
         penstock_gil_arm(&gil)
-    reason = mqe_put(manager, unit, &queue.to, d, ext, data, <uint64_t>size, expiry, flags)
+    reason = mqe_put(
+        queue.connection.manager, core, &queue.to, d, ext, data, <uint64_t>size, expiry, flags
+    )
     penstock_gil_take(&gil)
-    queue.busy -= 1
+    end_call(queue, unit)
     return reason
 
 
 # ---- arguments ----
 
 cdef int take_persistence(object value, ps_descriptor *d) except -1:
+    cdef int32_t number
     if value is True:
         d.persistence = MQPER_PERSISTENT
     elif value is False:
         d.persistence = MQPER_NOT_PERSISTENT
-    elif isinstance(value, int) and 0 <= value <= MQPER_PERSISTENCE_AS_Q_DEF:
-        d.persistence = value
     elif isinstance(value, int):
-        wrong_value(RC_PERSISTENCE_ERROR, f"persistent {value!r} is not 0, 1 or 2")
+        take_int(value, &number, RC_PERSISTENCE_ERROR, "persistent")
+        if not 0 <= number <= MQPER_PERSISTENCE_AS_Q_DEF:
+            wrong_value(RC_PERSISTENCE_ERROR, f"persistent {value!r} is not 0, 1 or 2")
+        d.persistence = <uint8_t>number
     else:
         wrong_type(RC_PERSISTENCE_ERROR, f"persistent must be True, False or None: {value!r}")
     return 0
@@ -123,6 +128,7 @@ cdef int complete_reply(Connection connection, ps_descriptor_ext *ext) except -1
     cdef int reason
     if is_blank(ext.reply_to_q, NAME_LENGTH) or not is_blank(ext.reply_to_qmgr, NAME_LENGTH):
         return 0
+    connection.check_open()
     reason = mqe_find(connection.manager, NAME_SPACE_QUEUES, ext.reply_to_q, 0, &found)
     if reason == 0 and found.type == MQQT_REMOTE:
         queue, manager = reply_alias(connection, from_blank_padded(ext.reply_to_q, NAME_LENGTH))

@@ -16,6 +16,7 @@ cdef struct get_request:
 cdef class QueueHandle:
     # the core's side; NULL when closed
     cdef mqe_queue *queue
+    cdef chain_link link          # in Attachment.handles, while the core has it open
     cdef readonly Connection connection
     cdef readonly bint closed
     cdef unsigned forks
@@ -51,9 +52,11 @@ cdef class QueueHandle:
     cdef int open_route(self, object route) except -1
     cdef int open_core(self, bint local) except -1
     cdef int open_new(self, bytes definition) except -1
+    cdef int enter(self, int reason) except -1
     cdef void set_destination(self, const mqe_found *found) noexcept
     cdef int path_state(self) noexcept
     cdef int shut_with(self, int how)
     cdef int release(self, int how)
+    cdef int close_core(self, mqe_queue *queue, int how)
     cdef int raise_closed(self) except -1
     cdef int raise_not_open_for_output(self) except -1

@@ -11,8 +11,10 @@
 # Invariants
 #   1. `queue` is not NULL exactly while the core has the handle open.
 #   2. A close sets `closed` first and waits for `busy` == 0; the core may refuse to delete a
-#      dynamic queue, and the handle is open again.
+#      dynamic queue, and the handle is open again, unless its connection has been closed meanwhile.
 #   3. An explicit argument is checked before anything is put or got.
+#   4. A handle is in its connection's chain from the return of the core's open to that of its
+#      close.
 #
 # Locks. `busy` changes with the GIL held; calls release the GIL when they block (gil.h).
 #
@@ -42,7 +44,7 @@ cdef class QueueHandle:
     ):
         cdef mqe_found found
         cdef int reason
-        if self.queue is not NULL:
+        if self.connection is not None:
             raise RuntimeError("a handle cannot be opened twice")
         self.start(connection, name, options)
         if fail_if_quiescing:
@@ -135,16 +137,24 @@ cdef class QueueHandle:
             options = shared_as(options, &use)
         elif self.remote:
             options &= MQE_OUTPUT
-        self.connection.busy += 1
+        self.connection.begin()
         penstock_gil_arm(&gil)
         reason = mqe_open(self.connection.manager, &self.to, options, &self.queue)
         penstock_gil_take(&gil)
         self.connection.busy -= 1
+        return self.enter(reason)
+
+    cdef int enter(self, int reason) except -1:
+        """The core has opened the handle, or has refused to. A connection that has been closed
+        meanwhile closes it.
+        """
         if reason:
             self.queue = NULL
             fail(reason, f"queue {self.name}")
-        self.closed = False
-        self.connection.children.add(self)
+        self.closed = self.connection.closed
+        chain_add(&self.connection.handles, &self.link, self)
+        if self.closed:
+            self.raise_closed()
         return 0
 
     cdef int open_new(self, bytes definition) except -1:
@@ -160,28 +170,25 @@ cdef class QueueHandle:
         find_use(attrs, length, &use)
         options = shared_as(self.options, &use)
         self.transmission = use.usage == MQUS_TRANSMISSION
-        self.connection.busy += 1
+        self.connection.begin()
         penstock_gil_arm(&gil)
         reason = mqe_open_new(
             self.connection.manager, &full, attrs, length, options, &self.queue, &found
         )
         penstock_gil_take(&gil)
         self.connection.busy -= 1
-        if reason:
-            self.queue = NULL
-            fail(reason, f"queue {self.name}")
-        self.set_destination(&found)
-        self.closed = False
-        self.connection.children.add(self)
-        return 0
+        if reason == 0:
+            self.set_destination(&found)
+        return self.enter(reason)
 
     def __del__(self):
-        if self.queue is NULL or self.closed:
-            return
-        if self.forks == penstock_forks:
+        if self.queue is not NULL and not self.closed and self.forks == penstock_forks:
             warn_leak(f"queue {self.name} was not closed", self)
         self.closed = True
         self.release(MQE_CLOSE_KEEP)
+
+    def __dealloc__(self):
+        chain_remove(&self.link)
 
     @property
     def is_remote(self):
@@ -195,12 +202,25 @@ cdef class QueueHandle:
             return (MQQT_LOCAL, *self.slot)
         return (self.opened_type, *self.route.inquired)
 
+    def check_open(self):
+        """Raises 2019, or 2018 when the connection is closed as well."""
+        if self.closed:
+            self.raise_closed()
+
+    def counts(self, bint oldest=False):
+        """Connection.queue_status() of the queue."""
+        self.check_open()
+        return self.connection.queue_status(
+            self.to.queue, self.to.queue_generation, self.name, oldest
+        )
+
     def check_path(self):
         """Revalidates the resolved name: raises ObjectChanged or QueueDeleted when a definition on
         its path has changed.
         """
         if self.closed:
             self.raise_closed()
+        self.connection.check_open()
         if self.opened_type == MQQT_REMOTE and not self.remote:  # the definition itself, no target
             found = self.connection.look_up(NAME_SPACE_QUEUES, self.name)
             if found != (*self.slot, MQQT_REMOTE, self.to.step[0].resolution_version):
@@ -214,6 +234,8 @@ cdef class QueueHandle:
         """2041 or 2052 when a definition on the path has changed, else 0."""
         cdef ps_descriptor d
         cdef int reason, warning = 0
+        if self.closed:
+            return RC_HOBJ_ERROR
         memcpy(&d, &self.template, sizeof(d))
         reason = mqe_resolve_defaults(self.connection.manager, &self.to, &d, &warning)
         if reason == RC_PUT_INHIBITED or reason == RC_OBJECT_TYPE_ERROR:
@@ -247,22 +269,29 @@ cdef class QueueHandle:
 
     cdef int release(self, int how):
         """Closes the core's handle, when no call is inside; does nothing in a forked child."""
-        cdef penstock_gil gil
         cdef mqe_queue *queue = self.queue
-        cdef int reason
+        cdef int reason = 0
         self.queue = NULL
-        self.connection.children.discard(self)
-        if queue is NULL or self.forks != penstock_forks:
-            return 0
+        if queue is not NULL and self.forks == penstock_forks:
+            reason = self.close_core(queue, how)
+            if reason and how != MQE_CLOSE_KEEP and not has_stopped(reason):
+                if not self.connection.closed:
+                    self.queue = queue  # the core has refused it, and kept the handle open
+                    self.closed = False
+                    return reason
+                self.close_core(queue, MQE_CLOSE_KEEP)
+        chain_remove(&self.link)
+        return reason
+
+    cdef int close_core(self, mqe_queue *queue, int how):
+        """The call of the core."""
+        cdef penstock_gil gil
+        cdef int reason
         self.connection.busy += 1
         penstock_gil_arm(&gil)
         reason = mqe_close(queue, <uint32_t>how)
         penstock_gil_take(&gil)
         self.connection.busy -= 1
-        if reason and how != MQE_CLOSE_KEEP and not has_stopped(reason):
-            self.queue = queue  # the core has refused it, and kept the handle open
-            self.closed = False
-            self.connection.children.add(self)
         return reason
 
     cdef int raise_closed(self) except -1:
@@ -291,7 +320,7 @@ cdef class QueueHandle:
         this thread or task; False = outside. Raises MQError (QueueFull, PutInhibited, ...).
         """
         cdef put_request put
-        cdef mqe_unit *unit = NULL
+        cdef Unit unit = None
         if self.closed or not self.options & MQE_OUTPUT:
             self.raise_not_open_for_output()
         start_put(&put, self)
@@ -333,7 +362,7 @@ cdef class QueueHandle:
             put.d.put_time_us = put_time_us
             put.flags |= MQE_PUT_KEEP_TIME
         if syncpoint is not None or open_transactions != 0:
-            choose_unit(self.connection, syncpoint, &unit)
+            unit = choose_unit(self.connection, syncpoint)
         if type(data) is bytes:
             return put_bytes(self, unit, &put, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
         return put_view(self, unit, &put, data)
@@ -350,7 +379,7 @@ cdef class QueueHandle:
         persistence and what is left of its expiry are kept, the format is changed.
         """
         cdef put_request put
-        cdef mqe_unit *unit = NULL
+        cdef Unit unit = None
         if self.closed or not self.options & MQE_OUTPUT:
             self.raise_not_open_for_output()
         memcpy(&put.d, &message._d, sizeof(put.d))
@@ -363,7 +392,7 @@ cdef class QueueHandle:
         put.d.encoding = MQENC_NATIVE
         put.d.ccsid = MQCCSI_UTF8
         if open_transactions != 0:
-            choose_unit(self.connection, None, &unit)
+            unit = choose_unit(self.connection, None)
         return put_bytes(self, unit, &put, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
 
     def get(
@@ -382,7 +411,7 @@ cdef class QueueHandle:
         taken nothing.
         """
         cdef mqe_get_t get
-        cdef mqe_unit *unit = NULL
+        cdef Unit unit = None
         cdef get_request request
         if self.closed:
             self.raise_closed()
@@ -421,5 +450,5 @@ cdef class QueueHandle:
             get.flags |= MQE_GET_IF_PERSISTENT
             syncpoint = True
         if syncpoint is not None or open_transactions != 0:
-            choose_unit(self.connection, syncpoint, &unit)
+            unit = choose_unit(self.connection, syncpoint)
         return receive(self, unit, &get, &request)

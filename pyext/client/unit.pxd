@@ -8,21 +8,27 @@ cdef class Unit:
     # the core's side; NULL before it is entered and after its end
     cdef mqe_unit *unit
     cdef Attachment connection
+    cdef chain_link link        # in Attachment.units, while `unit` is not NULL
     cdef unsigned forks
     cdef int state              # UNIT_*
     cdef int busy               # calls inside the core; changed with the GIL held
 
     # explicit units only; an implicit one must not keep its owner alive
     cdef bint explicit
+    cdef bint entered           # counts in open_transactions: its block has not been left
     cdef object owner           # the thread or task that entered it
     cdef object token           # of the context variable `innermost`
     cdef Unit outer             # the unit that was innermost before
 
     cdef object __weakref__
 
+    cdef int start(self, Attachment connection) except -1
+    cdef int end_block(self, bint mine, bint normal) except -1
     cdef int check_owner(self) except -1
+    cdef int raise_ended(self) except -1
     cdef int complete(self, bint commit)
+    cdef int end_work(self, bint commit)
     cdef int prepare_as(self, Xid xid, bint allow_empty, bint wait) except -1
     cdef int finish(self, bint commit)
-    cdef void detach(self, int state)
+    cdef void leave(self)
     cdef void abandon(self)

@@ -3,10 +3,14 @@
 # Terms: client/unit_choice.pyx.
 #
 # Invariants
-#   1. `unit` is not NULL exactly while the state is UNIT_OPEN or UNIT_ENDING.
-#   2. Only finish() leaves UNIT_OPEN; a unit that another thread is ending is UNIT_ENDING, and
-#      __exit__ waits for the end.
+#   1. `unit` is not NULL exactly while the state is UNIT_OPEN or UNIT_ENDING; so long it is in the
+#      connection's chain of units.
+#   2. Only finish() leaves UNIT_OPEN. It waits for the calls of other threads that are inside the
+#      core with the unit; who else ends it meanwhile waits for finish().
 #   3. commit() and backout() end the work done so far and leave the unit open, empty.
+#   4. An explicit unit keeps owner and connection until its owner leaves the block, even when
+#      close() or another thread has ended it before: calls in the block must not silently be
+#      outside.
 #
 # Locks. With the GIL; commits release it when the core blocks (gil.h).
 #
@@ -26,6 +30,10 @@ cdef class Unit:
         raise TypeError("made by transaction() only")
 
     def __dealloc__(self):
+        global open_transactions
+        chain_remove(&self.link)
+        if self.entered:
+            open_transactions -= 1
         if self.unit is not NULL and self.forks == penstock_forks:
             mqe_unit_free(self.unit)  # backs out
 
@@ -36,45 +44,65 @@ cdef class Unit:
 
     def __enter__(self):
         global open_transactions
-        if self.state != UNIT_NEW or self.unit is not NULL:
+        cdef Attachment connection = self.connection
+        if self.state != UNIT_NEW or connection is None:
             raise error_for(RC_UOW_IN_PROGRESS, "a unit of work can be entered once only")
-        self.connection.check_open()
-        check_no_unit(self.connection)
+        connection.check_open()
+        check_no_unit(connection)
         cdef Unit outer = context_value(innermost)
-        self.owner = current_owner()
-        self.unit = new_unit(self.connection)
+        owner = current_owner()
+        self.start(connection)
+        self.owner = owner
         self.outer = outer
-        self.token = PyContextVar_Set(innermost, self)
-        self.state = UNIT_OPEN
+        self.entered = True
         open_transactions += 1
-        self.connection.units.add(self)
+        self.token = PyContextVar_Set(innermost, self)
         return self
 
+    cdef int start(self, Attachment connection) except -1:
+        """Begins the unit in the core."""
+        cdef mqe_unit *unit = new_unit(connection)
+        if self.state != UNIT_NEW:  # another thread was faster
+            recycle_unit(connection, unit, True)
+            raise error_for(RC_UOW_IN_PROGRESS, "a unit of work can be entered once only")
+        self.unit = unit
+        self.state = UNIT_OPEN
+        chain_add(&connection.units, &self.link, self)
+        return 0
+
     def __exit__(self, kind, error, trace):
-        cdef int reason = 0
-        while self.state == UNIT_ENDING:  # by a close() in another thread
-            with nogil:
-                penstock_pause()
-        if self.state == UNIT_BACKED_OUT and kind is None:
-            raise error_for(RC_BACKED_OUT, "the unit of work was backed out by close()")
-        if self.state != UNIT_OPEN:
-            return
-        if self.forks != penstock_forks:
+        cdef bint mine = self.owner is current_owner()
+        if self.forks != penstock_forks and self.state in (UNIT_OPEN, UNIT_ENDING):
             self.abandon()
             if kind is None:
                 raise error_for(RC_ENVIRONMENT_ERROR, "the unit of work is the parent process's")
             return
-        if self.owner is not current_owner():
-            self.finish(False)
-            if kind is None:
-                raise error_for(
-                    RC_UOW_NOT_AVAILABLE,
-                    "a unit of work ends in the thread or task that began it; it was backed out",
-                )
-            return
-        reason = self.finish(kind is None)
-        if reason and kind is None:
+        while self.state == UNIT_ENDING:  # by another thread
+            with nogil:
+                penstock_pause()
+        try:
+            self.end_block(mine, kind is None)
+        finally:
+            if mine:
+                self.leave()
+
+    cdef int end_block(self, bint mine, bint normal) except -1:
+        """The end of the block; raises only when no exception has left it (`normal`)."""
+        cdef int reason
+        if self.state == UNIT_BACKED_OUT and normal:
+            raise error_for(
+                RC_BACKED_OUT,
+                "the unit of work was backed out by close(), or by its end in another thread",
+            )
+        reason = self.finish(mine and normal)
+        if not mine and normal and self.state == UNIT_BACKED_OUT:
+            raise error_for(
+                RC_UOW_NOT_AVAILABLE,
+                "a unit of work ends in the thread or task that began it; it was backed out",
+            )
+        if reason and normal:
             fail(reason)
+        return 0
 
     def commit(self):
         """Commits what was done so far; the block goes on with a new unit of work.
@@ -112,6 +140,8 @@ cdef class Unit:
             flags |= MQE_PREPARE_EMPTY
         if not wait:
             flags |= MQE_PREPARE_LAZY
+        if self.state != UNIT_OPEN:
+            self.raise_ended()
         self.busy += 1
         penstock_gil_arm(&gil)
         reason = mqe_prepare(self.unit, &xid.raw, flags)
@@ -126,15 +156,24 @@ cdef class Unit:
         if self.forks != penstock_forks:
             raise error_for(RC_ENVIRONMENT_ERROR, "the unit of work belongs to the parent process")
         if self.state != UNIT_OPEN:
-            raise error_for(RC_UOW_NOT_AVAILABLE, "the unit of work is not open")
+            self.raise_ended()
         if self.explicit and self.owner is not current_owner():
             raise error_for(
                 RC_UOW_NOT_AVAILABLE, "the unit of work belongs to another thread or task"
             )
         return 0
 
+    cdef int raise_ended(self) except -1:
+        if self.state == UNIT_NEW:
+            raise error_for(RC_UOW_NOT_AVAILABLE, "the unit of work has not been entered")
+        raise error_for(RC_UOW_NOT_AVAILABLE, "the unit of work has ended")
+
     cdef int complete(self, bint commit):
         """Commits or backs out; the unit stays open. Returns the reason code."""
+        return self.end_work(commit) if self.state == UNIT_OPEN else RC_UOW_NOT_AVAILABLE
+
+    cdef int end_work(self, bint commit):
+        """The call of the core."""
         cdef penstock_gil gil
         cdef int reason
         self.busy += 1
@@ -145,34 +184,38 @@ cdef class Unit:
         return reason
 
     cdef int finish(self, bint commit):
-        """Ends the unit for good. Returns the reason code of the commit; what cannot be committed
-        is backed out.
+        """Ends the unit for good, when calls of other threads have left it. Returns the reason code
+        of the commit; what cannot be committed is backed out. Nothing for a unit that is not open.
         """
-        cdef Attachment connection = self.connection
         cdef mqe_unit *unit
         cdef int reason
         if self.state != UNIT_OPEN:
             return 0
         self.state = UNIT_ENDING
-        reason = self.complete(commit)
+        self.busy += 1  # an end of the connection waits
+        while self.busy > 1:
+            with nogil:
+                penstock_pause()
+        reason = self.end_work(commit)
         if reason and commit:
-            self.complete(False)
+            self.end_work(False)
         unit = self.unit
         self.unit = NULL
-        self.detach(UNIT_COMMITTED if commit and reason == 0 else UNIT_BACKED_OUT)
-        if connection is not None:
-            recycle_unit(connection, unit, reason == 0)
+        self.state = UNIT_COMMITTED if commit and reason == 0 else UNIT_BACKED_OUT
+        self.busy -= 1
+        chain_remove(&self.link)
+        if self.connection is not None:
+            recycle_unit(self.connection, unit, reason == 0)
         else:
             mqe_unit_free(unit)
         return reason
 
-    cdef void detach(self, int state):
-        """Ends the links to owner, context and connection; the state becomes `state`."""
+    cdef void leave(self):
+        """The owner has left the block, or has ended the unit within it."""
         global open_transactions
-        if self.explicit and self.connection is not None:
+        if self.entered:
             open_transactions -= 1
-            self.connection.units.discard(self)
-        self.state = state
+            self.entered = False
         if self.token is not None:
             try:
                 PyContextVar_Reset(innermost, self.token)
@@ -186,4 +229,6 @@ cdef class Unit:
     cdef void abandon(self):
         """In a forked child: lets go of the parent's unit without a call of the core."""
         self.unit = NULL
-        self.detach(UNIT_BACKED_OUT)
+        self.state = UNIT_BACKED_OUT
+        chain_remove(&self.link)
+        self.leave()

@@ -3,21 +3,25 @@
 # Terms
 #   owner          a thread or an asyncio task.
 #   explicit unit  what transaction() makes: a link in the list that the context variable
-#                  `innermost` begins. It counts only for the owner that entered it; a context may
-#                  be inherited by a child task or carried to another thread, where its units are
-#                  found and passed over.
+#                  `innermost` begins. It counts only for the owner that entered it.
+#   inherited      said of an explicit unit that is open in the context of another owner: contexts
+#                  are copied for child tasks, asyncio.to_thread() and some executors.
 #   implicit unit  of an owner, begun by its first call with syncpoint=True. It stands in
 #                  Attachment.implicit, weakly keyed by its owner: when the owner is gone the unit
 #                  is collected, which backs it out.
 #
 # Invariants
-#   1. `open_transactions` counts the explicit units of the process that are open: while there is
-#      none, a put or get does not read the context variable.
+#   1. `open_transactions` counts the explicit units of the process whose blocks have not been left:
+#      while there is none, a put or get does not read the context variable.
 #   2. An owner has one unit of work of a connection at a time.
+#   3. No call in the block of an explicit unit is silently outside: with an inherited unit, or
+#      after the end of the own one, it raises, unless it says syncpoint=False or the owner has
+#      entered a unit of its own within.
 #
 # Locks. With the GIL; new_unit() releases it when the core blocks.
 #
-# Errors. 2128 for a second unit, 2046 for a syncpoint that is no truth value.
+# Errors. 2128 for a second unit, 2255 as in invariant 3, 2046 for a syncpoint that is no truth
+# value.
 
 cdef object innermost = PyContextVar_New("penstock unit of work", NULL)
 cdef int open_transactions = 0
@@ -56,8 +60,11 @@ cdef object thread_owner():
     return owner
 
 
-cdef Unit explicit_unit(Attachment connection):
-    """The explicit unit of this thread or task, None when there is none."""
+cdef Unit explicit_unit(Attachment connection, bint outside=False):
+    """The explicit unit of this thread or task, None when there is none. Raises 2255 inside the
+    block of one that the call cannot belong to (invariant 3); `outside`: an inherited one is passed
+    over.
+    """
     cdef Unit unit
     if open_transactions == 0:
         return None
@@ -66,26 +73,46 @@ cdef Unit explicit_unit(Attachment connection):
         return None
     cdef object owner = current_owner()
     while unit is not None:
-        if unit.connection is connection and unit.state == UNIT_OPEN and unit.owner is owner:
-            return unit
+        if unit.connection is connection:
+            if unit.owner is owner:
+                if unit.state != UNIT_OPEN:
+                    raise_ended_within(connection)
+                return unit
+            if unit.state in (UNIT_OPEN, UNIT_ENDING) and not outside:
+                raise_inherited(connection)
         unit = unit.outer
     return None
 
 
-cdef int choose_unit(Attachment connection, object syncpoint, mqe_unit **out) except -1:
-    """The unit that a call with this `syncpoint` belongs to, NULL for none."""
+cdef int raise_ended_within(Attachment connection) except -1:
+    raise error_for(
+        RC_UOW_NOT_AVAILABLE,
+        f"queue manager {connection.name}: the transaction() around this call has been ended by "
+        f"another thread: leave its block first",
+    )
+
+
+cdef int raise_inherited(Attachment connection) except -1:
+    raise error_for(
+        RC_UOW_NOT_AVAILABLE,
+        f"queue manager {connection.name}: this call is inside the block of a transaction() that "
+        f"another thread or task has entered, whose unit of work is that one's alone. Call it "
+        f"there (await the coroutine itself instead of a task), enter a transaction() here, or "
+        f"say syncpoint=False for a call outside of any unit of work",
+    )
+
+
+cdef Unit choose_unit(Attachment connection, object syncpoint):
+    """The unit that a call with this `syncpoint` belongs to, None for none."""
     cdef Unit unit
-    out[0] = NULL
     if syncpoint is not None and not isinstance(syncpoint, bool):
         wrong_type(RC_OPTIONS_ERROR, f"syncpoint must be True, False or None: {syncpoint!r}")
     if syncpoint is False:
-        return 0
+        return None
     unit = explicit_unit(connection)
     if unit is None and syncpoint is True:
         unit = implicit_unit(connection)
-    if unit is not None:
-        out[0] = unit.unit
-    return 0
+    return unit
 
 
 cdef Unit implicit_unit(Attachment connection):
@@ -93,23 +120,32 @@ cdef Unit implicit_unit(Attachment connection):
     cdef object owner = current_owner()
     cdef Unit unit = connection.implicit.get(owner)
     if unit is None:
-        unit = Unit.__new__(Unit)
-        unit.forks = penstock_forks
-        unit.unit = new_unit(connection)
-        unit.state = UNIT_OPEN
-        connection.implicit[owner] = unit
+        unit = new_call_unit()
+        connection.implicit[owner] = unit  # first: a finalizer may come here meanwhile
+        try:
+            unit.start(connection)
+        except BaseException:
+            connection.implicit.pop(owner, None)
+            raise
+    return unit
+
+
+cdef Unit new_call_unit():
+    """A unit that no block has: to be started."""
+    cdef Unit unit = Unit.__new__(Unit)
+    unit.forks = penstock_forks
     return unit
 
 
 cdef int check_no_unit(Attachment connection) except -1:
     """Raises when this thread or task has a unit of work (invariant 2)."""
     cdef Unit unit
-    if explicit_unit(connection) is not None:
+    if explicit_unit(connection, True) is not None:
         raise error_for(
             RC_UOW_IN_PROGRESS, "this thread or task is inside a transaction() already"
         )
     unit = connection.implicit.get(current_owner())
-    if unit is not None and mqe_unit_count(unit.unit) != 0:
+    if unit is not None and unit.count != 0:
         raise error_for(
             RC_UOW_IN_PROGRESS,
             "this thread or task has an implicit unit of work: commit() or backout() first",
@@ -120,12 +156,15 @@ cdef int check_no_unit(Attachment connection) except -1:
 cdef mqe_unit *new_unit(Attachment connection) except NULL:
     """An empty unit: the spare of this thread, else one of the core."""
     cdef penstock_gil gil
-    cdef mqe_unit *unit = connection.spare
+    cdef object owner = thread_owner()
+    cdef mqe_unit *unit
     cdef int reason
-    if unit is not NULL and connection.spare_owner is thread_owner():
+    connection.begin()
+    unit = connection.spare
+    if unit is not NULL and connection.spare_owner is owner:
         connection.spare = NULL
+        connection.busy -= 1
         return unit
-    connection.busy += 1
     penstock_gil_arm(&gil)
     reason = mqe_unit_new(connection.manager, &unit)
     penstock_gil_take(&gil)

@@ -16,6 +16,8 @@ cdef class _ScanColumns:
 cdef class SegmentScan:
     cdef mqe_journal_scan scan
     cdef bint busy            # a call is inside the core
+    cdef bint made            # the constructor has been entered
+    cdef bint usable          # ... and has succeeded
 
     # the bytes of the segment
     cdef Py_buffer view
@@ -25,3 +27,5 @@ cdef class SegmentScan:
     cdef Py_buffer piece_views[SCAN_SEGMENTS_MAX]
     cdef mqe_journal_scan_piece pieces[SCAN_SEGMENTS_MAX]
     cdef uint32_t piece_count
+
+    cdef int check_usable(self) except -1

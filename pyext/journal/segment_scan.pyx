@@ -98,8 +98,9 @@ cdef class SegmentScan:
     def __init__(self, data, qm_id=None, uint64_t number=0):
         cdef int status
         cdef const uint8_t *identity = NULL
-        if self.open:
+        if self.made:
             raise RuntimeError("a scan is made once")
+        self.made = True
         if qm_id is not None:
             if type(qm_id) is not bytes or len(qm_id) != QM_ID_LENGTH:
                 raise ValueError(f"a queue manager's id has {QM_ID_LENGTH} bytes: {qm_id!r}")
@@ -111,6 +112,15 @@ cdef class SegmentScan:
         )
         if status != 0:
             fail(status)
+        self.usable = True
+
+    cdef int check_usable(self) except -1:
+        """Raises for a scan that has no segment, and while another thread is inside it."""
+        if not self.usable:
+            raise RuntimeError("the scan has no segment")
+        if self.busy:
+            raise RuntimeError("another thread is in this scan")
+        return 0
 
     def __dealloc__(self):
         if self.open:
@@ -133,6 +143,7 @@ cdef class SegmentScan:
         uint64_t end_us, uint64_t types, bint verify, bint allow_lost,
     ):
         """What of the segment is wanted; `limit` is an offset, `types` a bit a record type."""
+        self.check_usable()
         if limit > self.scan.header.size:
             raise ValueError(f"limit {limit} is beyond {self.scan.header.size} bytes")
         self.scan.limit = limit
@@ -146,10 +157,15 @@ cdef class SegmentScan:
 
     def add_piece(self, data, uint64_t length, uint64_t base_lsn):
         """Another segment's bytes, `length` of them, in which pieces of bodies may lie."""
-        cdef uint32_t i = self.piece_count
-        if i == SCAN_SEGMENTS_MAX:
+        cdef Py_buffer view
+        cdef uint32_t i
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        i = self.piece_count
+        if self.busy or not self.usable or i == SCAN_SEGMENTS_MAX:
+            PyBuffer_Release(&view)
+            self.check_usable()
             raise ValueError(f"a body lies in more than {SCAN_SEGMENTS_MAX} segments")
-        PyObject_GetBuffer(data, &self.piece_views[i], PyBUF_SIMPLE)
+        self.piece_views[i] = view
         self.pieces[i].bytes = <const unsigned char *>self.piece_views[i].buf
         self.pieces[i].length = min(length, <uint64_t>self.piece_views[i].len)
         self.pieces[i].base_lsn = base_lsn
@@ -159,6 +175,7 @@ cdef class SegmentScan:
 
     def allow_lost(self):
         """Bodies whose pieces are missing are left out from now on, instead of asked for."""
+        self.check_usable()
         self.scan.allow_lost = 1
 
     def next(self, dict columns, uint32_t capacity, bodies=None, offsets=None):
@@ -166,8 +183,7 @@ cdef class SegmentScan:
         cdef int result
         cdef _ScanColumns memory = _ScanColumns()
         memory.acquire(columns, capacity, bodies, offsets)
-        if self.busy:
-            raise RuntimeError("another thread is in this scan")
+        self.check_usable()
         self.busy = True
         with nogil:
             result = mqe_journal_scan_next(&self.scan, &memory.rows)
@@ -176,13 +192,17 @@ cdef class SegmentScan:
 
     def skip(self):
         """Skips damage up to the next good flush batch; returns the bytes left out."""
+        self.check_usable()
         return mqe_journal_scan_skip(&self.scan)
 
     def look(self):
         """(newest durable mark, end LSN of the chain, time of the first and of the last batch)."""
         cdef mqe_journal_scan_span span
+        self.check_usable()
+        self.busy = True
         with nogil:
             mqe_journal_scan_read_span(&self.scan, &span)
+        self.busy = False
         return span.mark, span.end_lsn, span.first_us, span.last_us
 
     @property

@@ -82,7 +82,7 @@ cdef class Field:
 cdef class LongField(Field):
     """An MQLONG: a signed integer of 32 bits."""
 
-    def __init__(self, Py_ssize_t offset, int32_t initial=0):
+    def __cinit__(self, Py_ssize_t offset, int32_t initial=0):
         self.set_location(offset, sizeof(int32_t), initial)
 
     cdef object read(self, Structure structure):
@@ -116,7 +116,7 @@ cdef class LongField(Field):
 cdef class Int64Field(Field):
     """A pointer or handle of 64 bits: read and written as a number, never followed."""
 
-    def __init__(self, Py_ssize_t offset, int64_t initial=0):
+    def __cinit__(self, Py_ssize_t offset, int64_t initial=0):
         self.set_location(offset, sizeof(int64_t), initial)
 
     cdef object read(self, Structure structure):
@@ -158,7 +158,7 @@ cdef class CharField(Field):
     A single character is read as it is, blank or not.
     """
 
-    def __init__(self, Py_ssize_t offset, Py_ssize_t size, str initial=""):
+    def __cinit__(self, Py_ssize_t offset, Py_ssize_t size, str initial=""):
         self.set_location(offset, size, initial)
 
     cdef object read(self, Structure structure):
@@ -195,7 +195,7 @@ cdef class CharField(Field):
 cdef class ByteField(Field):
     """An MQBYTEn: bytes, padded with NULs and read in full length."""
 
-    def __init__(self, Py_ssize_t offset, Py_ssize_t size, bytes initial=b""):
+    def __cinit__(self, Py_ssize_t offset, Py_ssize_t size, bytes initial=b""):
         self.set_location(offset, size, initial + bytes(size - len(initial)))
 
     cdef object read(self, Structure structure):
@@ -217,7 +217,7 @@ cdef class ByteField(Field):
 cdef class PartField(Field):
     """A structure inside the structure. Reading gives one that shares its memory."""
 
-    def __init__(self, Py_ssize_t offset, Py_ssize_t size, type item):
+    def __cinit__(self, Py_ssize_t offset, Py_ssize_t size, type item):
         self.item = item
         self.set_location(offset, size, None)
 

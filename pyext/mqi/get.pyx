@@ -167,18 +167,32 @@ cdef bytes returned_data(
     return body if limit < 0 else body[:limit]
 
 
+cdef Py_ssize_t take_buffer_length(object value) noexcept:
+    """BufferLength, at most what a message can need; -1 for what is none."""
+    cdef int overflow = 0
+    cdef long long number
+    if not isinstance(value, int):
+        return -1
+    number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow < 0 or number < 0 and not overflow:
+        return -1
+    return MAX_BODY + MQMDE_LENGTH_2 if overflow else <Py_ssize_t>min(
+        number, <long long>(MAX_BODY + MQMDE_LENGTH_2)
+    )
+
+
 cdef tuple get_message(
     Hconn c, Hobj h, Structure m, Structure g, mqe_get_t *get, get_request *request
 ):
     """Gets, fills MQMD and MQGMO, gives the result."""
     cdef QueueHandle queue = h.queue
-    cdef mqe_unit *unit = NULL
+    cdef Unit unit = None
     cdef PyObject *room = NULL
     cdef Py_ssize_t capacity = 0, length
     cdef int reason = 0
     cdef bytes body
     if h.get.in_unit or (h.get.in_unit_zos and c.zos):
-        reason = c.acquire_unit(&unit)
+        unit = c.acquire_unit(&reason)
         if reason:
             return (b"", 0) + failed(c, reason)
     if request.limit >= 0 and get_long(m.raw, MD_VERSION) == MQMD_VERSION_1:
@@ -275,9 +289,9 @@ def MQGET(hconn, hobj, md, gmo, buffer_length=None):
         if buffer_length is None:  # the buffer grows: nothing is truncated
             get.flags &= ~<uint32_t>MQE_GET_ACCEPT_TRUNCATED
         else:
-            if not isinstance(buffer_length, int) or buffer_length < 0:
+            request.limit = take_buffer_length(buffer_length)
+            if request.limit < 0:
                 return refuse_get(c, g, RC_BUFFER_LENGTH_ERROR, "", h.queue)
-            request.limit = min(buffer_length, MAX_BODY + MQMDE_LENGTH_2)
         return get_message(c, h, m, g, &get, &request)
     except MQError as error:
         return refuse_get(c, g, error.reason, error.text, h.queue)

@@ -26,6 +26,7 @@ cdef class Hconn:
     # the unit of work; one call at a time has it
     cdef Unit unit
     cdef bint unit_taken
+    cdef unsigned long taker        # the thread that has it
     cdef public bint begun          # by MQBEGIN
 
     # open object handles by number
@@ -34,9 +35,8 @@ cdef class Hconn:
 
     cdef object __weakref__
 
-    cdef int acquire_unit(self, mqe_unit **out) except -1
-    cdef Unit make_unit(self)
-    cdef void release_unit(self, mqe_unit *unit) noexcept
+    cdef Unit acquire_unit(self, int *reason)
+    cdef void release_unit(self, Unit unit) noexcept
 
 
 cdef class Hobj:

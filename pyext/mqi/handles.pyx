@@ -21,7 +21,7 @@ cdef class Hconn:
     rule.
     """
 
-    def __init__(self, Connection qm not None, int sharing=0):
+    def __cinit__(self, Connection qm not None, int sharing=0):
         self.qm = qm
         self.zos = qm.zos
         self.sharing = sharing
@@ -61,49 +61,49 @@ cdef class Hconn:
             return refuse_call(self, fail_if_quiescing, reason, text, None)
         return failed(self, reason, text)
 
-    cdef int acquire_unit(self, mqe_unit **out) except -1:
-        """The unit of work for one call, until release_unit(). 2219: in use, and may not block."""
+    cdef Unit acquire_unit(self, int *reason):
+        """The unit of work for one call, until release_unit(); None with *reason: 2219 when it is
+        in use and may not block, or when the call that has it is one of this thread (which a signal
+        handler has interrupted), 2018 for a connection that was closed.
+        """
+        reason[0] = 0
         while self.unit_taken:
-            if self.sharing & MQCNO_HANDLE_SHARE_NO_BLOCK:
-                return RC_CALL_IN_PROGRESS
+            if self.sharing & MQCNO_HANDLE_SHARE_NO_BLOCK or (
+                self.taker == PyThread_get_thread_ident()
+            ):
+                reason[0] = RC_CALL_IN_PROGRESS
+                return None
             with nogil:
                 penstock_pause()
             PyErr_CheckSignals()
         if self.qm.closed:          # while this call waited
-            return RC_HCONN_ERROR
+            reason[0] = RC_HCONN_ERROR
+            return None
         self.unit_taken = True      # before what may let another thread run (invariant 2)
-        if self.unit is None or self.unit.unit is NULL:
+        self.taker = PyThread_get_thread_ident()
+        if self.unit is None or self.unit.state != UNIT_OPEN:
             try:
-                self.unit = self.make_unit()
+                self.unit = new_call_unit()
+                self.unit.start(self.qm)
             except BaseException:
                 self.unit_taken = False
                 raise
-        out[0] = self.unit.unit
-        return 0
+        return self.unit
 
-    cdef Unit make_unit(self):
-        """A unit of this Hconn; it has no owner."""
-        cdef Unit unit = Unit.__new__(Unit)
-        unit.forks = penstock_forks
-        unit.unit = new_unit(self.qm)
-        unit.state = UNIT_OPEN
-        self.qm.units.add(unit)
-        return unit
-
-    cdef void release_unit(self, mqe_unit *unit) noexcept:
-        if unit is not NULL:
+    cdef void release_unit(self, Unit unit) noexcept:
+        if unit is not None:
             self.unit_taken = False
 
     def end_unit(self, bint commit):
         """MQCMIT and MQBACK: the reason code."""
-        cdef mqe_unit *unit = NULL
-        cdef int reason
+        cdef Unit unit
+        cdef int reason = 0
         self.begun = False
         if self.unit is None:
             return 0
-        reason = self.acquire_unit(&unit)
+        unit = self.acquire_unit(&reason)
         if reason == 0:
-            reason = self.unit.complete(commit)
+            reason = unit.complete(commit)
             self.release_unit(unit)
         return reason
 
@@ -113,7 +113,7 @@ cdef class Hobj:
     MQCLOSE.
     """
 
-    def __init__(self, Hconn hconn not None, uint32_t options, QueueHandle queue=None):
+    def __cinit__(self, Hconn hconn not None, uint32_t options, QueueHandle queue=None):
         self.hconn = hconn
         self.options = with_implied(options)
         self.queue = queue

@@ -20,6 +20,7 @@ def open_local(Hconn hconn not None, Structure od not None, uint32_t options):
     ):
         return None
     pad(name, <const char *>raw + OD_OBJECT_NAME, NAME_LENGTH)
+    hconn.qm.check_open()
     reason = mqe_find(hconn.qm.manager, NAME_SPACE_QUEUES, name, 0, &found)
     if reason != 0 or found.type != MQQT_LOCAL:
         mqx_error_clear()
@@ -34,13 +35,8 @@ def opened(
     Hconn hconn not None, QueueHandle queue not None, Structure od not None, uint32_t options
 ):
     """The handle of an open queue; the outputs of the MQOD are filled in."""
-    cdef Hobj hobj = Hobj.__new__(Hobj)
+    cdef Hobj hobj = Hobj(hconn, options, queue)
     cdef int32_t version = get_long(od.raw, VERSION_AT)
-    hobj.hconn = hconn
-    hobj.options = with_implied(options)
-    hobj.queue = queue
-    hobj.put.options = -1
-    hobj.get.options = -1
     if version >= MQOD_VERSION_2:
         set_long(od.raw, OD_KNOWN_DEST_COUNT, 0 if queue.remote else 1)
         set_long(od.raw, OD_UNKNOWN_DEST_COUNT, 1 if queue.remote else 0)

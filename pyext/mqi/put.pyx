@@ -21,7 +21,7 @@ cdef int put_data(
     Py_ssize_t size
 ) except -1:
     """Checks the headers in the data, and puts. Returns the reason code."""
-    cdef mqe_unit *unit = NULL
+    cdef Unit unit = None
     cdef const ps_descriptor_ext *ext
     cdef int reason = 0
     if into.d.md_version == MQMD_VERSION_1 and memcmp(
@@ -37,10 +37,11 @@ cdef int put_data(
         if reason:
             return early_reason(hconn, queue, plan, reason)
     if into.extended:
+        queue.connection.check_open()
         reason = new_group(queue, into)
         complete_reply(queue.connection, &into.ext)
     if reason == 0 and (plan.in_unit or (plan.in_unit_zos and hconn.zos)):
-        reason = hconn.acquire_unit(&unit)
+        unit = hconn.acquire_unit(&reason)
     if reason:
         return reason
     ext = extension_of(into)

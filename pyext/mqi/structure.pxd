@@ -28,6 +28,7 @@ cdef class Structure:
     cdef Structure owner            # of a part
     cdef bint shared  # raw is the owner's; said here since the collector may clear `owner` first
 
+    cdef Structure blank(self)
     cdef int load(self, const unsigned char *data, Py_ssize_t size) except -1
     cdef Py_ssize_t checked_length(self, const unsigned char *data, Py_ssize_t size) except -1
     cdef bint same_values(self, Structure other)

@@ -116,7 +116,7 @@ cdef class Structure:
             if name not in self.shape.fields:
                 raise TypeError(f"{self.shape.name} has no field {name!r}; it has "
                                 f"{', '.join(self.shape.fields)}")
-            (<Field>self.shape.fields[name]).__set__(self, value)
+            (<Field?>self.shape.fields[name]).__set__(self, value)
 
     def __dealloc__(self):
         if not self.shared:
@@ -200,7 +200,7 @@ cdef class Structure:
 
     def copy(self):
         """An independent structure with the same values; records of lists are copied too."""
-        cdef Structure result = self.__class__.__new__(self.__class__)
+        cdef Structure result = self.blank()
         memcpy(result.raw, self.raw, <size_t>self.size)
         if self.variable is not None:
             result.variable = [
@@ -208,6 +208,14 @@ cdef class Structure:
                 for value in self.variable
             ]
         return result
+
+    cdef Structure blank(self):
+        """A new structure of the same class, with initial values."""
+        cdef type kind = type(self)
+        cdef Structure made = kind.__new__(kind)
+        if made.shape is not self.shape or made.size < self.size:
+            raise TypeError(f"{kind.__name__}.__new__() gives another structure")
+        return made
 
     def clear(self):
         """Sets all fields to their initial values, as a program does before it reuses one."""
@@ -251,7 +259,7 @@ cdef class Structure:
 
     def __repr__(self):
         cdef Field field
-        cdef Structure blank = self.__class__.__new__(self.__class__)
+        cdef Structure blank = self.blank()
         cdef list shown = []
         for field in self.shape.fields.values():
             if field.end > self.size:

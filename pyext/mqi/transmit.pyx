@@ -92,23 +92,41 @@ cdef int complete_ids(QueueHandle queue, ps_descriptor *d, uint32_t flags) noexc
 
 
 cdef int transmit(
-    QueueHandle queue, mqe_unit *unit, ps_descriptor *d, const ps_descriptor_ext *ext,
+    QueueHandle queue, Unit unit, ps_descriptor *d, const ps_descriptor_ext *ext,
     const char *data, Py_ssize_t size, int32_t expiry, uint32_t flags
 ) except -1:
     """Puts a message with its header onto the transmission queue. Returns the reason code; d then
     holds what the embedded descriptor has.
     """
     cdef mqe_destination to
-    cdef ps_descriptor outer
     cdef char header[XQH_MSG_DESC]
+    cdef int reason
+    choose_destination(queue, &to, header)
+    begin_call(queue, unit)
+    reason = transmit_core(
+        queue, core_unit(unit), &to, header, d, ext, data, size, expiry, flags
+    )
+    end_call(queue, unit)
+    if reason == RC_PUT_INHIBITED and queue.chooses:
+        queue.route.require_enabled(queue.connection)
+    return reason
+
+
+cdef int transmit_core(
+    QueueHandle queue, mqe_unit *unit, mqe_destination *to, const char *header, ps_descriptor *d,
+    const ps_descriptor_ext *ext, const char *data, Py_ssize_t size, int32_t expiry,
+    uint32_t flags,
+) noexcept:
+    """The calls of the core, with the destination and the start of the header that were chosen."""
+    cdef mqe_manager *manager = queue.connection.manager
+    cdef ps_descriptor outer
     cdef unsigned char *room
     cdef penstock_gil gil
     cdef Py_ssize_t length
-    cdef int reason, warning = 0
-    choose_destination(queue, &to, header)
-    reason = complete_ids(queue, d, flags)
-    if reason == 0 and (not queue.chooses_defaults):
-        reason = mqe_resolve_defaults(queue.connection.manager, &to, d, &warning)
+    cdef int warning = 0
+    cdef int reason = complete_ids(queue, d, flags)
+    if reason == 0 and not queue.chooses_defaults:
+        reason = mqe_resolve_defaults(manager, to, d, &warning)
     if reason:
         return reason
     room = <unsigned char *>PyMem_Malloc(<size_t>(MQXQH_LENGTH_1 + MQMDE_LENGTH_2 + size))
@@ -118,17 +136,12 @@ cdef int transmit(
     memcpy(room + length, data, <size_t>size)
     fill_separate(d, &outer)
     flags = (flags & (MQE_PUT_FAIL_IF_QUIESCING | MQE_PUT_OWN_UNIT)) | MQE_PUT_KEEP_TIME
-    queue.busy += 1
     penstock_gil_begin_long(&gil)
     reason = mqe_put(
-        queue.connection.manager, unit, &to, &outer, NULL, room, <uint64_t>(length + size),
-        MQEI_UNLIMITED, flags,
+        manager, unit, to, &outer, NULL, room, <uint64_t>(length + size), MQEI_UNLIMITED, flags
     )
     penstock_gil_take(&gil)
-    queue.busy -= 1
     PyMem_Free(room)
-    if reason == RC_PUT_INHIBITED and queue.chooses:
-        queue.route.require_enabled(queue.connection)
     return reason or warning
 
 

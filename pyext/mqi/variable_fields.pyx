@@ -46,7 +46,7 @@ cdef int write_offset(bytearray packed, Py_ssize_t at) except -1:
 cdef class StringField(VariableField):
     """An MQCHARV: a string of any length, in UTF-8."""
 
-    def __init__(self, Py_ssize_t offset):
+    def __cinit__(self, Py_ssize_t offset):
         self.set_location(offset, CHARV_SIZE, "")
 
     cdef object read(self, Structure structure):
@@ -83,7 +83,7 @@ cdef class StringField(VariableField):
 cdef class ListField(VariableField):
     """An array of records, one for each destination of a distribution list."""
 
-    def __init__(self, LongField offset_field not None, LongField count_field not None, type item,
+    def __cinit__(self, LongField offset_field not None, LongField count_field not None, type item,
                  int reason, bint counts=False, LongField flags_field=None):
         self.set_location(offset_field.offset, sizeof(int32_t), [])
         self.item = item

@@ -20,6 +20,7 @@ cdef class Unit
 cdef class Xid
 
 include "client/attributes.pxd"
+include "client/chain.pxd"
 include "client/attachment.pxd"
 include "client/objects.pxd"
 include "client/connection.pxd"

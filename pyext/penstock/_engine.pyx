@@ -11,7 +11,9 @@
 #   1. A handle and a unit keep their connection alive; closing the connection ends its units and
 #      closes its handles first. Nothing is detached while a call that uses it is inside the core.
 #   2. `busy` counts the calls of an object that are inside the core. It changes with the GIL held.
-#      A close sets `closed` first, then waits for busy == 0, then frees.
+#      A close sets `closed` first, then waits for busy == 0, then frees. A call looks at `closed`
+#      behind its last call into Python, in the hold of the GIL in which it becomes busy
+#      (client/core_call.pyx).
 #   3. Between the removal of a message and the return of get() no Python code runs: message object
 #      and body are allocated before, signals are handled before (crash-safety rule 34).
 #   4. Objects made before a fork refuse every call in the child (rule 32).
@@ -35,6 +37,7 @@ from cpython.contextvars cimport PyContextVar_New, PyContextVar_Reset, PyContext
 from cpython.contextvars cimport get_value as context_value
 from cpython.dict cimport PyDict_GetItem, PyDict_SetItem
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Clear
+from cpython.float cimport PyFloat_AsDouble
 from cpython.list cimport PyList_GET_SIZE
 from cpython.long cimport PyLong_AsLongAndOverflow, PyLong_AsLongLongAndOverflow
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
@@ -45,6 +48,7 @@ from cpython.pystate cimport PyThreadState_GetDict
 from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_GET_SIZE
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_DecodeUTF8
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memset
 
@@ -75,6 +79,7 @@ cdef extern from "Python.h":
     void Py_DECREF(PyObject *object)
     int PyErr_ResourceWarning(PyObject *source, Py_ssize_t level, const char *format, ...)
     void PyErr_WriteUnraisable(object source)
+    unsigned long PyThread_get_thread_ident()
 
 if penstock_watch_forks() != 0:
     raise MemoryError("no memory for the handler of forks")
@@ -82,7 +87,9 @@ if penstock_watch_forks() != 0:
 include "client/arguments.pyx"
 include "client/attachment.pyx"
 include "client/attributes.pyx"
+include "client/chain.pyx"
 include "client/connection.pyx"
+include "client/core_call.pyx"
 include "client/errors.pyx"
 include "client/get.pyx"
 include "client/message.pyx"

@@ -112,3 +112,7 @@ __all__ = [
     "delete",
     "managers",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__"]

@@ -1,4 +1,4 @@
-"""Names of objects: the rules for them, and generic names (``ABC*``)."""
+"""Names of objects: the rules for them, and generic names (``ABC*``); the nearest of some words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .errors import InvalidType, ObjectNameError
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 
 def check_object_name(name: str, length: int = NAME_LENGTH) -> str:
@@ -36,3 +36,11 @@ def matcher(pattern: str) -> Callable[[str], bool]:
         prefix = pattern[:-1]
         return lambda name: name.startswith(prefix)
     return lambda name: name == pattern
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """``; do you mean X?`` with the word that is most like the given one, "" when none is."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, words, 1)
+    return f"; do you mean {near[0]}?" if near else ""

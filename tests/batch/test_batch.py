@@ -410,7 +410,6 @@ def test_arrow_has_every_field_and_the_bodies_without_a_copy(queue: penstock.Que
         assert record.schema.field("body").type == pa.large_binary()
         body = record.column("body")
         assert body.buffers()[2].address == whole.bodies.ctypes.data
-        assert body.buffers()[1].address == batch.offsets.ctypes.data
         rows = record.to_pylist()
         for row, message in zip(rows, list(whole)[first:], strict=True):
             assert row.pop("body") == message.data

@@ -158,9 +158,10 @@ def test_a_unit_counts_in_its_own_thread_only(qm: QueueManager, queue: Queue) ->
         queue.put(b"mine")
         context = contextvars.copy_context()
         in_thread(lambda: queue.put(b"other thread"))
-        in_thread(lambda: context.run(queue.put, b"inherited context"))
+        error = in_thread(lambda: context.run(queue.put, b"inherited context"))
+        assert isinstance(error, penstock.UnitNotAvailable)
         raise KeyError
-    assert sorted(get_all(queue)) == [b"inherited context", b"other thread"]
+    assert get_all(queue) == [b"other thread"]
 
 
 def test_threads_have_their_own_units_at_the_same_time(qm: QueueManager, queue: Queue) -> None:
@@ -211,11 +212,12 @@ def test_tasks_have_their_own_units(qm: QueueManager, queue: Queue) -> None:
     assert sorted(get_all(queue)) == [b"0.0", b"0.1", b"0.2", b"2.0", b"2.1", b"2.2"]
 
 
-def test_a_child_task_or_thread_that_inherited_the_context_has_no_unit(
+def test_a_child_task_or_thread_that_inherited_the_context_is_refused_the_unit(
     qm: QueueManager, queue: Queue
 ) -> None:
     async def child() -> None:
-        queue.put(b"child")
+        with pytest.raises(penstock.UnitNotAvailable):
+            queue.put(b"child")
         with qm.transaction():
             queue.put(b"child's unit")
 
@@ -223,23 +225,28 @@ def test_a_child_task_or_thread_that_inherited_the_context_has_no_unit(
         with qm.transaction():
             queue.put(b"parent")
             await asyncio.create_task(child())
-            await asyncio.to_thread(queue.put, b"to_thread")
+            with pytest.raises(penstock.UnitNotAvailable):
+                await asyncio.to_thread(queue.put, b"to_thread")
+            await asyncio.to_thread(queue.put, b"outside", syncpoint=False)
             raise KeyError
 
     with pytest.raises(KeyError):
         asyncio.run(main())
-    assert get_all(queue) == [b"child", b"child's unit", b"to_thread"]
+    assert get_all(queue) == [b"child's unit", b"outside"]
 
 
-def test_a_task_inside_a_threads_transaction_has_no_unit(qm: QueueManager, queue: Queue) -> None:
+def test_a_task_inside_a_threads_transaction_is_refused_the_unit(
+    qm: QueueManager, queue: Queue
+) -> None:
     async def main() -> None:
-        queue.put(b"task")
+        with pytest.raises(penstock.UnitNotAvailable):
+            queue.put(b"task")
 
     with pytest.raises(KeyError), qm.transaction():
         queue.put(b"thread")
         asyncio.run(main())
         raise KeyError
-    assert get_all(queue) == [b"task"]
+    assert queue.depth == 0
 
 
 def test_the_implicit_unit_of_a_task_is_its_own(qm: QueueManager, queue: Queue) -> None:

@@ -155,8 +155,9 @@ def test_only_the_unit_of_this_thread_or_task_is_prepared(qm: QueueManager, queu
         async def task() -> None:
             with pytest.raises(penstock.UnitNotAvailable):
                 unit.prepare(ONE)
-            queue.put(b"task", syncpoint=True)
-            qm.prepare(TWO)
+            with qm.transaction():
+                queue.put(b"task")
+                qm.prepare(TWO)
 
         asyncio.run(task())
     assert bodies(queue) == [b"main"] and qm.recover() == [TWO]

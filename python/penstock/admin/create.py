@@ -7,12 +7,15 @@ import os
 from .. import _engine
 from ..constants import ReasonCode
 from ..errors import InvalidType, InvalidValue, ObjectAlreadyExists
-from .directory import Home, directory_of
+from .directory import Home, directory_of, settings_of
 from .manager_files import remove_files, sync_directory
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
+
+    from .settings import Settings
 
 
 def create(name: str, home: Home = None, **settings: Any) -> None:
@@ -22,22 +25,18 @@ def create(name: str, home: Home = None, **settings: Any) -> None:
         name: 1 to 48 characters out of A-Z a-z 0-9 . _ / %.
         home: the directory to create it in; None: PENSTOCK_HOME, else the platform's data
             directory.
-        settings: fields of :class:`penstock.admin.settings.Settings`, such as ``journal_limit``.
+        settings: fields of :class:`penstock.admin.settings.Settings`, such as ``journal_limit``;
+            sizes in bytes, or as text: ``"64M"``, ``"1G"``.
 
     Raises:
         ObjectAlreadyExists: 2100: there is a queue manager of that name.
         QueueManagerNameError: 2058: not a name.
         InvalidType, InvalidValue: 2046: a setting that is unknown or out of range.
     """
-    from .settings import Settings, SettingsError, for_engine, write_settings
+    from .settings import for_engine, write_settings
 
     path = directory_of(name, home)
-    try:
-        chosen = Settings(qm_id=os.urandom(16), name=name, **settings)
-    except TypeError as error:
-        raise InvalidType(ReasonCode.OPTIONS_ERROR, f"{name}: {error}") from error
-    except SettingsError as error:
-        raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{name}: {error}") from error
+    chosen = chosen_settings(name, settings)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         os.mkdir(path, 0o700)
@@ -53,3 +52,30 @@ def create(name: str, home: Home = None, **settings: Any) -> None:
     except BaseException:
         remove_files(path)
         raise
+
+
+def chosen_settings(name: str, given: Mapping[str, Any]) -> Settings:
+    """The settings of a queue manager with these values, the others by default.
+
+    Raises:
+        InvalidType, InvalidValue: 2046: a setting that is unknown or out of range.
+    """
+    from .settings import SettingsError, SettingsNameError, new_settings
+
+    try:
+        return new_settings(name, given)
+    except SettingsNameError as error:
+        raise InvalidType(ReasonCode.OPTIONS_ERROR, f"{name}: {error}") from error
+    except SettingsError as error:
+        raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{name}: {error}") from error
+
+
+def ignored_settings(name: str, home: Home, given: Mapping[str, Any]) -> str:
+    """What a queue manager that exists has instead of these values, "" when it has them."""
+    there = settings_of(name, directory_of(name, home))
+    wanted = chosen_settings(name, given)
+    return ", ".join(
+        f"{field}={value!r} (it has {getattr(there, field)!r})"
+        for field, value in given.items()
+        if getattr(there, field) != getattr(wanted, field)
+    )

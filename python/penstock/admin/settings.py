@@ -12,9 +12,13 @@ import contextlib
 import os
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
+
+from ..names import nearest
+from .sizes import parse_size
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -35,6 +39,10 @@ class ManagerNameError(ValueError):
 
 class SettingsError(ValueError):
     """qm.toml cannot be used; the text gives the reason."""
+
+
+class SettingsNameError(SettingsError):
+    """There is no setting of that name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +97,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class _Item:
-    """One key of qm.toml: its table ("" for the top), key, field of Settings, type and range."""
+    """One key of qm.toml: its table ("" for the top), key, field of Settings, type and range.
+
+    size: in bytes, may be given as text. help: what it is for, for those who choose it at create.
+    """
 
     table: str
     key: str
@@ -98,27 +109,93 @@ class _Item:
     low: int | None = None
     high: int = 0
     page: bool = False
+    size: bool = False
+    help: str = ""
 
     def __str__(self) -> str:
         return f"{self.table}.{self.key}" if self.table else self.key
+
+    def read(self, value: Any) -> Any:
+        """The value of the field; of a size also as text (``64M``). Raises SettingsError."""
+        if self.size and isinstance(value, str):
+            try:
+                return parse_size(value)
+            except ValueError as error:
+                raise SettingsError(f"{self}: {error}") from None
+        if type(value) is not self.type:
+            wanted = "int, or text such as '64M'" if self.size else self.type.__name__
+            raise SettingsError(f"{self} is {value!r}, not {wanted}")
+        return value
 
 
 _ITEMS = (
     _Item("", "qm_id", "qm_id", str),
     _Item("", "name", "name", str),
-    _Item("", "platform", "platform", str),
-    _Item("journal", "segment_size", "segment_size", int, 32 * _KIB, 4 * _GIB, True),
-    _Item("journal", "limit", "journal_limit", int, 128 * _KIB, 1 << 50),
-    _Item("journal", "logging", "logging", str),
-    _Item("journal", "ring_size", "ring_size", int, 256 * _KIB, _GIB, True),
-    _Item("region", "size", "region_size", int, 16 * _MIB, 1 << 42, True),
-    _Item("region", "bodies", "region_bodies", int, 0, 1 << 42),
-    _Item("region", "dir", "region_dir", str),
-    _Item("limits", "max_uncommitted_messages", "max_uncommitted_messages", int, 1, 999999999),
-    _Item("limits", "max_message_length", "max_message_length", int, 32768, 104857600),
-    _Item("logging", "file_size", "log_file_size", int, 4 * _KIB, _GIB),
-    _Item("logging", "files", "log_files", int, 1, 100),
-)
+    _Item(
+        "", "platform", "platform", str,
+        help="unix or zos: whose rules hold where platforms differ; structures exist on zos.",
+    ),
+    _Item(
+        "journal", "segment_size", "segment_size", int, 32 * _KIB, 4 * _GIB, True, True,
+        help="Size of a file of the journal.",
+    ),
+    _Item(
+        "journal", "limit", "journal_limit", int, 128 * _KIB, 1 << 50, False, True,
+        help="Size of the whole journal at most.",
+    ),
+    _Item(
+        "journal", "logging", "logging", str,
+        help="circular or linear: linear keeps journal segments that are no longer needed in the "
+        "folder archive.",
+    ),
+    _Item(
+        "journal", "ring_size", "ring_size", int, 256 * _KIB, _GIB, True, True,
+        help="Size of the ring in memory before the journal.",
+    ),
+    _Item(
+        "region", "size", "region_size", int, 16 * _MIB, 1 << 42, True, True,
+        help="Size of the shared memory at most.",
+    ),
+    _Item(
+        "region", "bodies", "region_bodies", int, 0, 1 << 42, False, True,
+        help="Bytes of bodies in shared memory at most; 0: a share of what there is.",
+    ),
+    _Item(
+        "region", "dir", "region_dir", str,
+        help="Folder of the shared memory's file, on a tmpfs.",
+    ),
+    _Item(
+        "limits", "max_uncommitted_messages", "max_uncommitted_messages", int, 1, 999999999,
+        help="Messages of a unit of work at most (MAXUMSGS).",
+    ),
+    _Item(
+        "limits", "max_message_length", "max_message_length", int, 32768, 104857600, False, True,
+        help="Size of a message at most (MAXMSGL).",
+    ),
+    _Item(
+        "logging", "file_size", "log_file_size", int, 4 * _KIB, _GIB, False, True,
+        help="Size of a file of the error log.",
+    ),
+    _Item("logging", "files", "log_files", int, 1, 100, help="Files of the error log."),
+)  # fmt: skip
+_KEYS = tuple(map(str, _ITEMS))
+CHOSEN = {item.field: item for item in _ITEMS if item.field not in ("qm_id", "name")}
+
+
+def new_settings(name: str, given: Mapping[str, Any]) -> Settings:
+    """The settings of a new queue manager, or those it would have: sizes may be text.
+
+    Raises:
+        SettingsNameError: there is no setting of a name; the text has the nearest.
+        SettingsError: a value is out of range, of another type, or contradicts another one.
+    """
+    values = {}
+    for field, value in given.items():
+        if field not in CHOSEN:
+            hint = nearest(field, CHOSEN) or f"; there are {', '.join(CHOSEN)}"
+            raise SettingsNameError(f"there is no setting {field!r}{hint}")
+        values[field] = CHOSEN[field].read(value)
+    return Settings(qm_id=os.urandom(16), name=name, **values)
 
 
 def check_name(name: str) -> str:
@@ -198,15 +275,13 @@ def parse_settings(text: str) -> Settings:
             raise SettingsError(f"{item.table} is not a table")
         if item.key not in table:
             continue
-        value = table.pop(item.key)
-        if type(value) is not item.type:
-            raise SettingsError(f"{item} is {value!r}, not {item.type.__name__}")
-        values[item.field] = value
+        values[item.field] = item.read(table.pop(item.key))
     for table_name, rest in document.items():
         if not isinstance(rest, dict):
-            raise SettingsError(f"unknown key {table_name}")
+            raise SettingsError(f"unknown key {table_name}{nearest(table_name, _KEYS)}")
         for key in rest:
-            raise SettingsError(f"unknown key {table_name}.{key}")
+            word = f"{table_name}.{key}"
+            raise SettingsError(f"unknown key {word}{nearest(word, _KEYS)}")
     for needed in ("qm_id", "name"):
         if needed not in values:
             raise SettingsError(f"{needed} is missing")

@@ -19,12 +19,12 @@ from .. import _engine
 from .arrow_columns import ArrowColumns
 from .bodies import refuse_offsets
 from .get import get_rest
-from .message_batch import BatchResult, MessageBatch
+from .message_batch import BatchResult, MessageBatch, check_array
 from .row_layout import DTYPE
 
 __all__ = ["DTYPE", "ArrowColumns", "BatchResult", "MessageBatch"]
 
 _engine.register_batch_classes(
     np.ndarray, DTYPE, np.dtype(np.uint8), np.dtype(np.int64), MessageBatch, BatchResult,
-    get_rest, refuse_offsets,
+    get_rest, refuse_offsets, check_array,
 )  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _engine
-from .message_batch import MessageBatch
+from .message_batch import MessageBatch, check_lengths
 from .refusals import wrong_length, wrong_type
 
 
@@ -94,6 +94,7 @@ def _from_sequence(source: Sequence[Any]) -> _Bodies:
 def bodies_of(source: Any) -> _Bodies:
     """The bodies of what put_batch() takes. Raises InvalidType, InvalidValue: 2004, 2005."""
     if isinstance(source, MessageBatch):
+        check_lengths(source)
         return _Bodies(source.bodies, _offsets_of(source.offsets, len(source.bodies)))
     if hasattr(source, "__arrow_c_array__"):
         bodies, raw, width, keeper = _engine.arrow_bodies(source)

@@ -147,11 +147,17 @@ def _set_expiry(rows: Rows, value: Any) -> None:
             if item is not None and not fits:
                 wrong_type(f"expiry of message {index} must be seconds, not {item!r:.40}", reason)
         array = np.asarray([np.nan if item is None else item for item in values])
-    seconds = array.astype(np.float64)
+    try:
+        seconds = array.astype(np.float64)
+    except OverflowError as error:  # an integer that no double holds
+        text = f"an expiry is not above 0 and at most 99999999.9 seconds: {error}"
+        raise InvalidValue(reason, text) from None
     unlimited = np.isnan(seconds)
     wrong = ~unlimited & ~((seconds > 0) & (seconds <= 99999999.9))
     if wrong.any():
-        wrong_value("expiry", seconds, wrong, "is not between 0 and 99999999.9 seconds", reason)
+        wrong_value(
+            "expiry", seconds, wrong, "is not above 0 and at most 99999999.9 seconds", reason
+        )
     rows["expiry"] = np.where(unlimited, -1, np.ceil(np.nan_to_num(seconds) * 10 - 1e-6))
 
 

@@ -25,13 +25,9 @@ def check_number(name: str, value: int, least: int) -> None:
         raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{name} {value} is not {least} or more")
 
 
-def _depth_of(queue: QueueHandle) -> int:
-    return queue.connection.queue_status(*queue.slot, queue.name)["depth"]
-
-
 def row_capacity(queue: QueueHandle, wanted: int) -> int:
     """Rows to make room for: a large request is bounded by the depth of the queue."""
-    return wanted if wanted <= _FIRST_ROWS else min(wanted, _depth_of(queue) + _FIRST_ROWS)
+    return wanted if wanted <= _FIRST_ROWS else min(wanted, queue.counts()["depth"] + _FIRST_ROWS)
 
 
 def check_limits(max_messages: int, max_bytes: int | None, up_to: int | None) -> None:

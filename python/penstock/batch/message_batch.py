@@ -19,6 +19,20 @@ if TYPE_CHECKING:
     from .._engine import Message
 
 
+_DTYPES = {"descriptors": DTYPE, "bodies": np.dtype(np.uint8), "offsets": np.dtype(np.int64)}
+
+
+def check_array(name: str, array: object) -> None:
+    """Checks an array that a batch is to have. Raises InvalidType: 2004."""
+    dtype = _DTYPES[name]
+    if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
+        kind = getattr(array, "dtype", type(array).__name__)
+        wanted = "DTYPE" if dtype is DTYPE else dtype.name
+        wrong_type(f"{name} must be a one-dimensional array of {wanted}, not {kind!s:.80}")
+    if name != "descriptors" and not array.flags.c_contiguous:
+        wrong_type("bodies and offsets must be contiguous")
+
+
 class MessageBatch(_engine.BatchArrays):
     """Messages in arrays.
 
@@ -28,6 +42,8 @@ class MessageBatch(_engine.BatchArrays):
         offsets: int64, one more than messages: the start of each body and the end of the last one.
 
     The arrays of a batch that was got are created on first access, over its one block of memory.
+    Each may be replaced by one of the same type; whether the three fit each other is checked when
+    the batch is put or exported (2005).
     """
 
     __slots__ = ()
@@ -44,25 +60,10 @@ class MessageBatch(_engine.BatchArrays):
             InvalidType: 2004: a wrong type of array.
             InvalidValue: 2005: the lengths do not match.
         """
-        for name, array, dtype in (
-            ("descriptors", descriptors, DTYPE),
-            ("bodies", bodies, np.dtype(np.uint8)),
-            ("offsets", offsets, np.dtype(np.int64)),
-        ):
-            if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
-                kind = getattr(array, "dtype", type(array).__name__)
-                wanted = "DTYPE" if dtype is DTYPE else dtype.name
-                wrong_type(f"{name} must be a one-dimensional array of {wanted}, not {kind!s:.80}")
-        if len(offsets) != len(descriptors) + 1:
-            wrong_length(
-                f"{len(descriptors)} messages need {len(descriptors) + 1} offsets, "
-                f"not {len(offsets)}"
-            )
-        if not bodies.flags.c_contiguous or not offsets.flags.c_contiguous:
-            wrong_type("bodies and offsets must be contiguous")
         self.descriptors = descriptors
         self.bodies = bodies
         self.offsets = offsets
+        check_lengths(self)
 
     @staticmethod
     def _made(
@@ -185,6 +186,13 @@ class BatchResult(_engine.BatchOutcome):
     def __repr__(self) -> str:
         """``<BatchResult of 3 messages, 0 warnings>``."""
         return f"<BatchResult of {self.count} messages, {self.warnings} warnings>"
+
+
+def check_lengths(batch: MessageBatch) -> None:
+    """Checks that there is one more offset than messages. Raises InvalidValue: 2005."""
+    messages, offsets = len(batch.descriptors), len(batch.offsets)
+    if offsets != messages + 1:
+        wrong_length(f"{messages} messages need {messages + 1} offsets, not {offsets}")
 
 
 def without_bodies(rows: Rows, count: int) -> MessageBatch:

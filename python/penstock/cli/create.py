@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .common import manager_argument
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_CHOICES = {"platform": ["unix", "zos"], "logging": ["circular", "linear"]}
+
+
+def _settings(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds an option for each setting."""
+    from penstock.admin.settings import CHOSEN
+
+    for field, item in reversed(CHOSEN.items()):
+        kind: Any = click.Choice(_CHOICES[field]) if field in _CHOICES else item.type
+        command = click.option(
+            f"--{field.replace('_', '-')}",
+            type=str if item.size else kind,
+            metavar="SIZE" if item.size else None,
+            default=None,
+            help=item.help + (" Bytes, or such as 64M, 1G." if item.size else ""),
+        )(command)
+    return command
+
 
 @click.command("create")
 @manager_argument
-@click.option(
-    "--platform",
-    type=click.Choice(["unix", "zos"]),
-    default="unix",
-    show_default=True,
-    help="Whose rules hold where platforms differ; structures exist on zos.",
-)
-@click.option(
-    "--logging",
-    type=click.Choice(["circular", "linear"]),
-    default="circular",
-    show_default=True,
-    help="linear keeps journal segments that are no longer needed in the folder archive.",
-)
-def command(qm: str, home: Path | None, platform: str, logging: str) -> None:
-    """Make the queue manager QM: a directory with its settings and an empty journal."""
+@_settings
+def command(qm: str, home: Path | None, **settings: Any) -> None:
+    """Make the queue manager QM: a directory with its settings and an empty journal.
+
+    What is not given takes its default, see docs/operations.md.
+    """
     import penstock
     from penstock.admin.settings import manager_directory
 
-    penstock.create(qm, home=home, platform=platform, logging=logging)
+    given = {field: value for field, value in settings.items() if value is not None}
+    penstock.create(qm, home=home, **given)
     click.echo(f"queue manager {qm} created in {manager_directory(qm, home)}")

@@ -6,9 +6,11 @@ import atexit
 
 from .. import _engine
 from ..admin.create import create as create_manager
+from ..admin.create import ignored_settings
 from ..admin.directory import Home, managers
 from ..constants import MAX_DEPTH, OpenOption, ReasonCode
 from ..errors import (
+    InvalidType,
     InvalidValue,
     ObjectAlreadyExists,
     OptionNotValidForType,
@@ -17,6 +19,7 @@ from ..errors import (
 )
 from ..names import check_object_name
 from .definitions import Definitions
+from .interface import interface, warn_ignored
 from .prepared_units import PreparedUnits
 from .queue import Queue
 from .reports import Reports
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 
     from .._engine import Message, PutResult
 
+_OF_ENGINE = frozenset(("backout", "closed", "commit", "name", "transaction"))
+
 atexit.register(_engine.end_all)
 
 
@@ -40,6 +45,7 @@ def connect(
     keeper: bool = False,
     control: bool = False,
     keep_mapping: bool = False,
+    **settings: Any,
 ) -> QueueManager:
     """Connects this process to a queue manager; the first process to connect starts it.
 
@@ -55,8 +61,12 @@ def connect(
             shared memory is kept for the next connection, which saves thousands of page faults
             where much of it is used. The mapping is memory only and blocks nothing; that of a
             queue manager that has ended is unmapped when this process connects again, or ends.
+        settings: with ``create``: those of :func:`penstock.create`. A queue manager that exists
+            keeps its own: a UserWarning names what was ignored.
 
     Raises:
+        InvalidType, InvalidValue: 2046: a setting that is unknown or out of range, or one without
+            ``create``.
         QueueManagerNameError: 2058: the name is invalid, or there is no such queue manager.
         QueueManagerQuiescing: 2161: it is ending (``penstock end``) and accepts no new connections
             until the connected processes have left.
@@ -64,11 +74,19 @@ def connect(
             used; the text gives the reason. After a stop or an immediate end (2059): until all
             processes have left.
     """
+    if settings and not create:
+        raise InvalidType(
+            ReasonCode.OPTIONS_ERROR,
+            f"connect({name!r}): {', '.join(settings)}: settings are for create=True",
+        )
     if create and name not in managers(home):
         try:
-            create_manager(name, home)
+            create_manager(name, home, **settings)
+            settings = {}
         except ObjectAlreadyExists:
             pass  # another process was faster
+    if settings:
+        warn_ignored(f"queue manager {name} exists", ignored_settings(name, home, settings))
     return QueueManager(name, home, keeper=keeper, control=control, keep_mapping=keep_mapping)
 
 
@@ -168,15 +186,38 @@ class QueueManager(Definitions, PreparedUnits, Reports):
 
     def queue(self, name: str, **attributes: Any) -> Queue:
         """Opens a queue; creates it when it does not exist: durable (``defpsist=True``), with the
-        largest MAXDEPTH and these attributes. An existing queue is not changed.
+        largest MAXDEPTH and these attributes. An existing queue is not changed: a UserWarning names
+        the attributes that it does not have.
+
+        Raises:
+            AttributeNameError, InvalidValue, InvalidType: an attribute that no queue can have.
         """
         try:
-            return self.open(name)
+            queue = self.open(name)
         except UnknownObjectName:
             given: dict[str, Any] = {"defpsist": True, "maxdepth": MAX_DEPTH}
             given.update((key.lower(), value) for key, value in attributes.items())
+        else:
+            if attributes:
+                self._warn_of_ignored(queue, attributes)
+            return queue
         try:
             self.define("QLOCAL", name, **given)
         except ObjectAlreadyExists:
             pass  # another process was faster
         return self.open(name)
+
+    def _warn_of_ignored(self, queue: Queue, attributes: dict[str, Any]) -> None:
+        """Warns of attributes that an open queue does not have; closes it when one is none."""
+        from .object_commands import differences
+
+        try:
+            ignored = differences(self, queue.name, attributes)
+        except BaseException:
+            queue.close()
+            raise
+        warn_ignored(f"queue {queue.name} exists", ignored, "alter() changes it")
+
+    def __dir__(self) -> list[str]:
+        """The interface."""
+        return interface(self, _OF_ENGINE)

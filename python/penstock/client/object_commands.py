@@ -146,6 +146,25 @@ def _start(
     return stored
 
 
+def differences(manager: Attachment, name: str, given_by_keyword: Mapping[str, object]) -> str:
+    """Which of these attributes a local queue does not have, with what it has instead; "" when it
+    has all of them. Raises as DEFINE does for what cannot be an attribute.
+    """
+    kind = object_type("QLOCAL", manager.platform)
+    given = parse_all(kind, given_by_keyword, manager.platform)
+    found = manager.look_up(kind.name_space, name)
+    if found is None or found[2] != kind.number:
+        text = ", ".join(f"{keyword}={value!r}" for keyword, value in given_by_keyword.items())
+        return f"{text} (it is no local queue)"
+    there = read(kind, manager.read_object(found[0], found[1])[2])
+    return ", ".join(
+        f"{keyword}={value!r} (it has {row.show(there.get(row.selector, row.default))!r})"
+        for keyword, value in given_by_keyword.items()
+        for row in (kind.attribute(keyword),)
+        if given[row.selector] != there.get(row.selector, row.default)
+    )
+
+
 # ---- alter ----
 
 

@@ -6,6 +6,7 @@ from .._engine import Message, QueueHandle, batch_get_quick, batch_put_quick, ne
 from .._mqi_constants.calls import MQCO_DELETE_PURGE, MQOO_BROWSE
 from ..constants import ReasonCode
 from ..errors import NoMessageAvailable, OptionNotValidForType
+from .interface import interface
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ..batch import BatchResult, MessageBatch
     from .status import QueueStatus
 
+_OF_ENGINE = frozenset(("closed", "connection", "get", "name", "put"))
 _BROWSE, _PURGE = MQOO_BROWSE, MQCO_DELETE_PURGE
 _FIELDS = (  # of put_batch()
     "priority", "persistent", "msg_id", "correl_id", "expiry", "reply_to_q", "reply_to_qmgr",
@@ -63,14 +65,13 @@ class Queue(QueueHandle):
     @property
     def depth(self) -> int:
         """Messages present, with those put by open units of work, without those got by them."""
-        return self.connection.queue_status(*self.slot, self.name)["depth"]
+        return self.counts()["depth"]
 
     def status(self) -> QueueStatus:
         """Depth, open handles, waits and counts."""
         from .status import QueueStatus
 
-        counts = self.connection.queue_status(*self.slot, self.name, oldest=True)
-        return QueueStatus(name=self.name, **counts)
+        return QueueStatus(name=self.name, **self.counts(oldest=True))
 
     def browse(
         self,
@@ -84,7 +85,20 @@ class Queue(QueueHandle):
 
         Each iterator has its own cursor. Messages that arrive behind the cursor are included. The
         iteration ends when no message came within ``wait`` seconds (None = no limit).
+
+        Raises:
+            ClosedHandle: 2019: the queue is closed.
         """
+        self.check_open()
+        return self._browse(msg_id, correl_id, group_id, wait)
+
+    def _browse(
+        self,
+        msg_id: bytes | None,
+        correl_id: bytes | None,
+        group_id: bytes | None,
+        wait: float | None,
+    ) -> Iterator[Message]:
         with Queue(self.connection, self.name, _BROWSE) as cursor:
             while True:
                 try:
@@ -252,6 +266,10 @@ class Queue(QueueHandle):
     def newest_number(self) -> int:
         """A message number: those of messages put later are higher, those of others are not."""
         return newest_number(self)
+
+    def __dir__(self) -> list[str]:
+        """The interface."""
+        return interface(self, _OF_ENGINE)
 
     def __repr__(self) -> str:
         """``<Queue ORDERS of QM1>``."""

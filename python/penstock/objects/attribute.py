@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from ..constants import NAME_CHARACTERS, ReasonCode
 from ..errors import InvalidType, InvalidValue
+from ..names import nearest
 
 TYPE_CHECKING = False  # typing itself is not loaded: opening a queue needs this module
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 Stored = int | str
@@ -22,14 +23,6 @@ Value = int | str | bool | list[str]
 YES_NO: Mapping[str, int] = {"NO": 0, "YES": 1}
 INHIBIT: Mapping[str, int] = {"ENABLED": 0, "DISABLED": 1}
 EVENT: Mapping[str, int] = {"DISABLED": 0, "ENABLED": 1}
-
-
-def nearest(word: str, words: Iterable[str]) -> str:
-    """``; do you mean X?`` with the word that is most like the given one, "" when none is."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, words, 1)
-    return f"; do you mean {near[0]}?" if near else ""
 
 
 class Attribute:

@@ -15,8 +15,9 @@ from ..constants import (
     ReasonCode,
 )
 from ..errors import AttributeNameError, InvalidType, InvalidValue, ObjectNameError
+from ..names import nearest
 from . import other_tables, queue_tables
-from .attribute import Attribute, nearest
+from .attribute import Attribute
 
 TYPE_CHECKING = False  # typing itself is not loaded: opening a queue needs this module
 if TYPE_CHECKING:
