@@ -1558,6 +1558,7 @@ cdef enum:                    # state of a Unit
 cdef enum:                    # rows that a list of the status has room for
     PROCESS_ROWS = 1024
     AMQ_MAX = 9999            # highest number of a line in the error log
+    LOCK_ROWS = 264           # every lock that is watched
     UNIT_ROWS = 4096
     HANDLE_ROWS = 65536
     PREPARED_ROWS = 64        # at first; grows

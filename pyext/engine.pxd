@@ -138,6 +138,12 @@ cdef extern from "penstock/engine.h" nogil:
         uint64_t attached_us
         char program[80]
 
+    struct mqe_held_lock:
+        int32_t pid
+        uint32_t seconds
+        char lock[16]
+        char program[80]
+
     struct mqe_unit_status:
         int32_t pid, thread
         uint32_t state, count
@@ -152,6 +158,9 @@ cdef extern from "penstock/engine.h" nogil:
     int mqe_status(mqe_manager *manager, mqe_manager_status *out)
     int mqe_processes(mqe_manager *manager, mqe_process_status *out, uint32_t capacity,
                       uint32_t *out_count)
+    int mqe_held_locks(mqe_manager *manager, mqe_held_lock *out, uint32_t capacity,
+                       uint32_t *out_count)
+    void mqe_interrupt_allow(int allowed)
     int mqe_units(mqe_manager *manager, mqe_unit_status *out, uint32_t capacity,
                   uint32_t *out_count)
     int mqe_handles(mqe_manager *manager, mqe_handle_status *out, uint32_t capacity,

@@ -39,6 +39,14 @@ static void penstock_gil_hook(void *gil)
     penstock_gil_release((penstock_gil *)gil);
 }
 
+/* While there is one Python thread, a short spin keeps the GIL: nobody else can want it. Called
+ * with the GIL held. */
+static int penstock_is_alone(void)
+{
+    PyThreadState *newest = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+    return newest == NULL || PyThreadState_Next(newest) == NULL;
+}
+
 static inline void penstock_gil_arm(penstock_gil *gil)
 {
     gil->saved = NULL;
@@ -52,12 +60,30 @@ static inline void penstock_gil_begin_long(penstock_gil *gil)
     penstock_gil_release(gil);
 }
 
+/* The same for a call that may come back with MQE_INTERRUPTED, so that signal handlers run while it
+ * waits for a process that is stopped; ended by penstock_gil_take_call(). */
+static inline void penstock_gil_arm_call(penstock_gil *gil, int long_copy)
+{
+    if (long_copy) {
+        penstock_gil_begin_long(gil);
+    } else {
+        penstock_gil_arm(gil);
+    }
+    mqe_interrupt_allow(1);
+}
+
 static inline void penstock_gil_take(penstock_gil *gil)
 {
     mqe_block_hook_arm(NULL, NULL);
     if (gil->saved != NULL) {
         PyEval_RestoreThread(gil->saved);
     }
+}
+
+static inline void penstock_gil_take_call(penstock_gil *gil)
+{
+    mqe_interrupt_allow(0);
+    penstock_gil_take(gil);
 }
 
 /* Number of forks between the first process and this one: handles keep the value and refuse every
@@ -68,6 +94,11 @@ static void penstock_forked(void)
 {
     penstock_forks++;
     mqe_block_hook_arm(NULL, NULL);
+}
+
+static inline void penstock_allow_spins(void)
+{
+    mqe_spin_rule_set(penstock_is_alone);
 }
 
 static inline int penstock_watch_forks(void)

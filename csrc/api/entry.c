@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "os/block_hook.h"
 #include "os/fork_guard.h"
+#include "os/interrupt.h"
 #include "process/error_log.h"
 
 int mqx_enter(mqe_manager *manager, bool fail_if_quiescing)
@@ -95,6 +96,16 @@ int mqe_comp_code(int reason)
 void mqe_block_hook_arm(void (*hook)(void *arg), void *arg)
 {
     mqx_block_hook_arm(hook, arg);
+}
+
+void mqe_interrupt_allow(int allowed)
+{
+    mqx_interrupt_allow(allowed != 0);
+}
+
+void mqe_spin_rule_set(int (*rule)(void))
+{
+    mqx_spin_rule_set(rule);
 }
 
 void mqe_log(mqe_manager *manager, int amq, char severity, const char *text)

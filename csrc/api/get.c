@@ -88,6 +88,7 @@ static int get_slow_path(struct mqx_get_call *call, const mqe_unit *unit,
     call->found = (struct mqx_cursor){0};
     call->passed = (struct mqx_cursor){0};
     call->listed = false;
+    call->was_listed = false;
     call->woken = true;
     call->known = 0;
     call->take_many = NULL;

@@ -539,7 +539,9 @@ static int enter_queue(struct mqx_get_call *call, struct mqx_stripe_guard *guard
         call->held = false;
         return MQX_OK;
     }
-    int status = mqx_stripe_guard_take(&call->store->region, call->queue->object, guard);
+    struct mqx_region *region = &call->store->region;
+    int status = call->listed ? mqx_stripe_guard_take(region, call->queue->object, guard)
+                              : mqx_stripe_guard_enter(region, call->queue->object, guard);
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;
     }
@@ -590,7 +592,7 @@ enum mqx_next_step mqx_get_fast_path(struct mqx_get_call *call, struct mqx_strip
     MQX_ASSERT(call->match.bits == 0);
     MQX_ASSERT(!call->browse);
     struct mqx_region *region = &call->store->region;
-    *status = mqx_stripe_guard_take(region, call->queue->object, guard);
+    *status = mqx_stripe_guard_enter(region, call->queue->object, guard);
     if (MQX_UNLIKELY(*status != MQX_OK)) {
         return MQX_STEP_DONE;
     }

@@ -69,6 +69,7 @@ struct mqx_get_call {
     bool known_matches;       /* its identifiers are those requested */
     bool known_heads;         /* it takes an MQMDE */
     bool listed;              /* the context of the pool may be on the queue's wait list */
+    bool was_listed;          /* it has been: it may have been woken for a message */
     bool woken;               /* the last sleep was ended by a wake-up, not by its bound */
     /* NULL, or what an attempt does under the lock instead of serving one message. It drops the
      * lock, but for MQX_STEP_NOTHING with `keep`. */

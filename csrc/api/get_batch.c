@@ -341,8 +341,9 @@ static int start_get(struct get_many *many, mqe_unit *unit)
     }
     if (status == MQX_OK && unit != NULL) {
         const struct mqx_region *region = &call->store->region;
-        const uint32_t left = mqx_load_relaxed(&region->header->max_uncommitted) -
-                              mqx_context(region, unit->context)->count;
+        const uint32_t limit = mqx_load_relaxed(&region->header->max_uncommitted);
+        const uint32_t count = mqx_context(region, unit->context)->count;
+        const uint32_t left = limit > count ? limit - count : 0; /* MAXUMSGS may have fallen */
         many->most = left < many->most ? left : many->most;
         many->context = unit->context;
     }

@@ -29,14 +29,14 @@ static void list_as_waiter(struct mqx_get_call *call, struct mqx_stripe_guard *g
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
         context->wait_tag[k] = (call->match.bits >> k & 1u) != 0 ? call->match.tag[k] : 0;
     }
-    context->wait_browse = (call->browse && (call->get->flags & MQE_GET_LOCK) == 0) ||
-                           call->match.bits >> MQX_INDEX_COUNT != 0;
+    context->wait_browse = call->browse || call->match.bits >> MQX_INDEX_COUNT != 0;
     mqx_wait_list_add(guard, call->queue->object, call->pool);
     *out_seen = mqx_load_acquire(&context->wait_word);
     call->listed = true;
+    call->was_listed = true;
 }
 
-/* Off the list for good; a wake-up that was given already goes to the next waiter. */
+/* Off the list for good, if it is listed; a wake-up that was not used goes to another waiter. */
 static int leave_list(struct mqx_get_call *call)
 {
     MQX_ASSERT(call->pool != 0);
@@ -44,9 +44,10 @@ static int leave_list(struct mqx_get_call *call)
     struct mqx_stripe_guard guard;
     int status = mqx_stripe_guard_take(&call->store->region, call->queue->object, &guard);
     if (status == MQX_OK) {
-        if (mqx_wait_list_remove(&guard, call->pool) == MQX_WAIT_WOKEN) {
-            mqx_wait_list_pass_wakeup(&guard, call->queue->object, &wakes);
+        if (call->listed) {
+            (void)mqx_wait_list_remove(&guard, call->pool);
         }
+        mqx_wait_list_hand_on(&guard, call->pool, false, &wakes);
         mqx_stripe_guard_drop(&guard);
         mqx_wait_list_wake(&call->store->region, &wakes);
         call->listed = false;
@@ -54,30 +55,67 @@ static int leave_list(struct mqx_get_call *call)
     return status;
 }
 
-/* Takes the time of a sleep off what is left of the wait. */
-static void count_sleep(struct mqx_get_call *call, uint64_t start_us)
+/* Lists the call, which has found nothing, and drops the lock. A wake-up that was no use to it goes
+ * to another waiter first, so that it does not come back to this one. */
+static void begin_wait(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
+                       uint32_t *out_seen)
 {
-    MQX_ASSERT(call->wait_left_us >= -1);
-    if (call->wait_left_us >= 0) {
-        const int64_t spent = (int64_t)(mqx_clock_monotonic_us() - start_us);
-        call->wait_left_us = spent < call->wait_left_us ? call->wait_left_us - spent : 0;
+    MQX_ASSERT(call->pool != 0);
+    struct mqx_wakeups wakes;
+    wakes.count = 0;
+    if (call->was_listed) {
+        mqx_wait_list_hand_on(guard, call->pool, true, &wakes);
     }
+    list_as_waiter(call, guard, out_seen);
+    mqx_stripe_guard_drop(guard);
+    mqx_wait_list_wake(&call->store->region, &wakes);
 }
 
-/* Sleeps once and stays listed. MQE_INTERRUPTED or a reason that ends the wait: not listed. */
-static int sleep_once(struct mqx_get_call *call, uint32_t seen)
+/* Takes the time of a sleep off what is left of the wait, and returns it. */
+static uint64_t count_sleep(struct mqx_get_call *call, uint64_t start_us)
 {
-    MQX_ASSERT(call->listed);
-    MQX_ASSERT(call->pool != 0);
-    struct mqx_context *context = mqx_context(&call->store->region, call->pool);
+    MQX_ASSERT(call->wait_left_us >= -1);
+    const int64_t spent = (int64_t)(mqx_clock_monotonic_us() - start_us);
+    if (call->wait_left_us >= 0) {
+        call->wait_left_us = spent < call->wait_left_us ? call->wait_left_us - spent : 0;
+    }
+    return (uint64_t)spent;
+}
+
+/* Spins when that is worth it, else or after that sleeps; 0, -ETIMEDOUT, -EINTR. */
+static int spin_or_sleep(struct mqx_get_call *call, struct mqx_context *context, uint32_t seen)
+{
+    MQX_ASSERT(context != NULL);
+    struct mqx_spin *spin = &call->queue->spin;
     const uint64_t start_us = mqx_clock_monotonic_us();
     const uint64_t bound = call->wait_left_us >= 0 && call->wait_left_us < WAIT_BOUND_US
                                ? (uint64_t)call->wait_left_us
                                : (uint64_t)WAIT_BOUND_US;
-    MQX_ASSERT(context != NULL);
-    mqx_about_to_block();
-    const int slept = mqx_futex_wait(&context->wait_word, seen, bound);
-    count_sleep(call, start_us);
+    const bool awake = mqx_wait_list_partner_awake();
+    const uint32_t spin_us = bound > MQX_SPIN_TRIAL_US ? mqx_spin_length(spin, awake) : 0;
+    bool served = false;
+    int slept = 0;
+    if (spin_us != 0) {
+        mqx_about_to_spin();
+        served = mqx_spin_on(&context->wait_word, seen, spin_us);
+    }
+    if (!served) {
+        mqx_about_to_block();
+        mqx_store_relaxed(&context->wait_asleep, 1);
+        mqx_fence(); /* a waker that does not see it has raised the word */
+        slept = mqx_futex_wait(&context->wait_word, seen, bound);
+        mqx_store_relaxed(&context->wait_asleep, 0);
+    }
+    mqx_spin_count(spin, spin_us, served, count_sleep(call, start_us));
+    return slept;
+}
+
+/* Waits once and stays listed. MQE_INTERRUPTED or a reason that ends the wait: not listed. */
+static int sleep_once(struct mqx_get_call *call, uint32_t seen)
+{
+    MQX_ASSERT(call->listed);
+    MQX_ASSERT(call->pool != 0);
+    const int slept = spin_or_sleep(call, mqx_context(&call->store->region, call->pool), seen);
     int status = mqx_enter(call->manager, (call->get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);
     if (status == MQX_OK && slept == -EINTR) {
         status = MQE_INTERRUPTED;
@@ -140,7 +178,7 @@ static int end_attempts(const struct mqx_get_call *call, int status)
     return status != MQX_OK ? status : result_of(call);
 }
 
-int mqx_get_or_wait(struct mqx_get_call *call, struct mqx_stripe_guard *guard)
+static int attempt_until_served(struct mqx_get_call *call, struct mqx_stripe_guard *guard)
 {
     MQX_ASSERT(guard != NULL);
     MQX_ASSERT(!call->listed);
@@ -163,12 +201,24 @@ int mqx_get_or_wait(struct mqx_get_call *call, struct mqx_stripe_guard *guard)
             return mqx_get_no_message(call);
         }
         uint32_t seen;
-        list_as_waiter(call, guard, &seen);
-        mqx_stripe_guard_drop(guard);
+        begin_wait(call, guard, &seen);
         call->passed = (struct mqx_cursor){0};
         status = sleep_once(call, seen);
         if (status != MQX_OK) {
             return status;
         }
     }
+}
+
+/* However the call ends: one that was woken for a message and has not taken it hands the wake-up
+ * on. */
+int mqx_get_or_wait(struct mqx_get_call *call, struct mqx_stripe_guard *guard)
+{
+    MQX_ASSERT(!call->was_listed);
+    const int status = attempt_until_served(call, guard);
+    MQX_ASSERT(!call->listed || status != MQX_OK);
+    if (MQX_UNLIKELY(call->was_listed) && mqx_wait_list_owes(&call->store->region, call->pool)) {
+        mqx_ignore(leave_list(call)); /* what the call has got stays got */
+    }
+    return status;
 }

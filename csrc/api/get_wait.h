@@ -2,9 +2,9 @@
  * get_wait.h - attempts until a get has a message, its time is up, or something ends the wait.
  *
  * Waiting: the call lists its context as a waiter in the lock hold in which it found nothing,
- * sleeps at most 1 s at a time on the context's own futex word, and makes another attempt
- * (wait_list.h). The bound covers deaths only: a waker that died between the list and the futex
- * call.
+ * spins for some microseconds where that was worth it lately (wait_spin.h), then sleeps at most 1 s
+ * at a time on the context's own futex word, and makes another attempt (queue/wait_list.h). The
+ * bound covers deaths only: a waker that died between the list and the futex call.
  *
  * Locks: none may be held by the caller but the one of `guard` when call->held is set. No lock is
  * held while the thread sleeps.

@@ -200,7 +200,7 @@ static int check_prepare(mqe_unit *unit, const struct ps_xid *xid, uint32_t flag
     if ((flags & ~(uint32_t)(MQE_PREPARE_EMPTY | MQE_PREPARE_LAZY)) != 0) {
         return mqx_fail(MQRC_OPTIONS_ERROR, "flags %u of prepare are unknown", flags);
     }
-    if (context->state == MQX_CTX_ACTIVE && mqx_load_acquire(&context->must_back_out) != 0) {
+    if (context->state == MQX_CTX_ACTIVE && mqx_unit_must_back_out(context)) {
         int status = mqx_unit_backout(store, unit->context);
         return status != MQX_OK
                    ? status

@@ -228,7 +228,7 @@ static int link_message(struct mqx_put_call *call)
     struct mqx_region *region = &call->store->region;
     struct mqx_wakeups wakes;
     struct mqx_stripe_guard guard;
-    int status = mqx_stripe_guard_take(region, call->put.object, &guard);
+    int status = mqx_stripe_guard_enter(region, call->put.object, &guard);
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;
     }
@@ -283,7 +283,7 @@ static int reserve_chain(struct mqx_put_call *call)
     uint64_t have = 0;
     bool done = false;
     struct mqx_stripe_guard guard;
-    int status = mqx_stripe_guard_take(region, put->object, &guard);
+    int status = mqx_stripe_guard_enter(region, put->object, &guard);
     if (status != MQX_OK) {
         return status;
     }

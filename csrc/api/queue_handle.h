@@ -10,6 +10,7 @@
 #define PENSTOCK_QUEUE_HANDLE_H
 
 #include "api/entry.h"
+#include "api/wait_spin.h"
 #include "queue/priority_index.h"
 
 #include <pthread.h>
@@ -22,6 +23,7 @@ struct mqe_queue {
     uint32_t handle;             /* slot in the region */
     pthread_mutex_t cursor_mutex;
     struct mqx_cursor cursor;
+    struct mqx_spin spin;        /* how the waits of its gets begin */
 };
 
 /* Takes the cursor of the handle; announces to the environment that the thread may sleep. */

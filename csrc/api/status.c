@@ -18,9 +18,11 @@
 #include "journal/journal.h"
 #include "os/block_hook.h"
 #include "os/fork_guard.h"
+#include "process/lock_watchdog.h"
 #include "queue/queue.h"
 #include "unit/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- queues ---- */
@@ -290,6 +292,31 @@ int mqe_processes(mqe_manager *manager, struct mqe_process_status *out, uint32_t
             row->attached_us = process->attached_us;
             memcpy(row->program, process->program, sizeof row->program);
             row->program[sizeof row->program - 1] = '\0';
+        }
+        *out_count += 1;
+    }
+    return status;
+}
+
+int mqe_held_locks(mqe_manager *manager, struct mqe_held_lock *out, uint32_t capacity,
+                   uint32_t *out_count)
+{
+    MQX_ASSERT(out != NULL || capacity == 0);
+    MQX_ASSERT(out_count != NULL);
+    struct mqx_region *region = &manager->store.region;
+    const int status = mqx_enter(manager, false);
+    const uint32_t count = status == MQX_OK ? mqx_lock_watchdog_count(region) : 0;
+    *out_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct mqx_held_lock held;
+        if (!mqx_lock_watchdog_slow(region, i, &held)) {
+            continue;
+        }
+        if (*out_count < capacity) {
+            struct mqe_held_lock *row = &out[*out_count];
+            *row = (struct mqe_held_lock){.pid = held.pid, .seconds = held.seconds};
+            (void)snprintf(row->lock, sizeof row->lock, "%s", held.name);
+            memcpy(row->program, held.program, sizeof row->program);
         }
         *out_count += 1;
     }

@@ -85,9 +85,9 @@ int mqx_unit_check_usable(const struct mqx_region *region, uint32_t slot)
     if (context == NULL) {
         return mqx_region_damage(region, "the context of a unit", slot);
     }
-    return mqx_load_acquire(&context->must_back_out) == 0
-               ? MQX_OK
-               : mqx_fail(MQRC_BACKED_OUT, "the unit of work has been backed out; end it");
+    return mqx_unit_must_back_out(context)
+               ? mqx_fail(MQRC_BACKED_OUT, "the unit of work has been backed out; end it")
+               : MQX_OK;
 }
 
 int mqx_unit_end_autocommit(struct mqx_store *store, uint32_t context, int status)

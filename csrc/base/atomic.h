@@ -25,6 +25,8 @@
 #define mqx_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define mqx_add_relaxed(p, v) ((void)__atomic_fetch_add((p), (v), __ATOMIC_RELAXED))
 #define mqx_fetch_add(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
+#define mqx_fetch_or(p, v) __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
+#define mqx_fetch_and(p, v) __atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL)
 #define mqx_exchange(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
 
 /* Strong compare and swap; true when *p was `expected` and is now `desired`. */
@@ -34,6 +36,13 @@ static inline bool mqx_cas32(uint32_t *p, uint32_t expected, uint32_t desired)
     MQX_ASSERT(expected != desired);
     return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL,
                                        __ATOMIC_ACQUIRE);
+}
+
+/* No load after this line is done before every store before it is visible: for two threads of which
+ * each stores a word and then reads the other's. */
+static inline void mqx_fence(void)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 /* The compiler may not move a load or store across this line (case 2 above). */

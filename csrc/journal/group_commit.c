@@ -25,8 +25,11 @@
 
 #include "base/error.h"
 #include "format/segment.h"
+#include "base/clock.h"
 #include "os/block_hook.h"
 #include "os/futex.h"
+#include "os/interrupt.h"
+#include "penstock/engine.h"
 #include "region/damage.h"
 
 #include <stdio.h>
@@ -420,15 +423,31 @@ static void wake_followers(struct mqx_journal *journal)
     if (__atomic_load_n(&journal->flush_waiters, __ATOMIC_SEQ_CST) != 0) {
         mqx_futex_wake(&journal->flush_word, INT_MAX);
     }
+    if (MQX_UNLIKELY(mqx_load_relaxed(&journal->flush_lock.slow_holder) != 0)) {
+        mqx_store_relaxed(&journal->flush_lock.slow_holder, 0u);
+    }
 }
 
-/* A follower that dies leaves the count too high: then leaders make one needless call. */
-static void follow(struct mqx_journal *journal, uint32_t seen)
+/* A follower that dies leaves the count too high: then leaders make one needless call. *since_us:
+ * when this thread began to wait for this flush; 0 at first. MQE_INTERRUPTED when the call has
+ * decided nothing and its caller wants to look at signals (os/interrupt.h). */
+static int follow(struct mqx_region *region, uint32_t seen, uint64_t *since_us)
 {
-    MQX_ASSERT(journal != NULL);
+    struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(since_us != NULL);
+    MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
+    *since_us = *since_us != 0 ? *since_us : mqx_clock_monotonic_us();
     (void)__atomic_fetch_add(&journal->flush_waiters, 1, __ATOMIC_SEQ_CST);
-    (void)mqx_futex_wait(&journal->flush_word, seen, FOLLOWER_WAIT_US);
+    const int slept = mqx_futex_wait(&journal->flush_word, seen, FOLLOWER_WAIT_US);
     (void)mqx_fetch_add(&journal->flush_waiters, (uint32_t)-1);
+    if (mqx_load_acquire(&journal->flush_word) != seen) {
+        *since_us = 0;
+        return MQX_OK;
+    }
+    if (slept == -ETIMEDOUT) {
+        mqx_lock_waited(region, &journal->flush_lock, *since_us);
+    }
+    return slept != 0 && mqx_interrupt_take(0) ? MQE_INTERRUPTED : MQX_OK;
 }
 
 /* A follower sleeps on the value of flush_word that it read before it tried the lock, so a leader
@@ -443,6 +462,7 @@ int mqx_flush_to(struct mqx_store *store, uint64_t lsn)
     MQX_ASSERT(!mqx_lock_held(region, &journal->flush_lock));
     MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
     mqx_about_to_block();
+    uint64_t since_us = 0;
     for (;;) { /* each turn a leader has written, or a second has gone by */
         const uint32_t seen = mqx_load_acquire(&journal->flush_word);
         if (mqx_load_acquire(&journal->durable) >= lsn) {
@@ -453,8 +473,10 @@ int mqx_flush_to(struct mqx_store *store, uint64_t lsn)
         }
         int status = mqx_lock_try(region, &journal->flush_lock);
         if (status == MQX_BUSY) {
-            follow(journal, seen);
-            continue;
+            status = follow(region, seen, &since_us);
+            if (status == MQX_OK) {
+                continue;
+            }
         }
         if (status != MQX_OK) {
             return status;
@@ -482,8 +504,8 @@ int mqx_flush_room(struct mqx_store *store)
     mqx_about_to_block();
     int status = mqx_lock_try(region, &journal->flush_lock);
     if (status == MQX_BUSY) { /* the leader makes room already */
-        follow(journal, seen);
-        return MQX_OK;
+        uint64_t since_us = 0;
+        return follow(region, seen, &since_us);
     }
     if (status == MQX_OK) {
         status = lead(store, 0, false);

@@ -40,9 +40,18 @@
 #define PENSTOCK_COMMIT_H
 
 #include "journal/journal.h"
+#include "os/interrupt.h"
 
-/* Returns when everything below `lsn` is on the medium. */
+/* Returns when everything below `lsn` is on the medium. MQE_INTERRUPTED only in a call that may be
+ * interrupted (os/interrupt.h): who flushes what is decided ends that first. */
 int mqx_flush_to(struct mqx_store *store, uint64_t lsn) MQX_MUST_USE;
+
+/* From here on this call has decided something: its flushes are waited for, whatever signals
+ * arrive. */
+static inline void mqx_flush_is_decided(void)
+{
+    mqx_interrupt_allow(false);
+}
 
 /* Writes out what is pending without waiting for the medium, to make room in the ring (rule 44);
  * the next flush then begins with a flush of the whole segment. */

@@ -6,6 +6,10 @@
  * binding's hook then releases the GIL and remembers that it did. Nothing is called back
  * afterwards: the binding takes the GIL again when the call has returned. C programs install no
  * hook.
+ *
+ * A wait may begin by looking at a word for some microseconds (api/wait_spin.h). Whether the hook
+ * is called before that, too, is for a rule of the process to say: the binding keeps the GIL when
+ * there is no other thread that could want it.
  */
 #ifndef PENSTOCK_BLOCK_HOOK_H
 #define PENSTOCK_BLOCK_HOOK_H
@@ -18,5 +22,13 @@ typedef void (*mqx_block_hook)(void *arg);
 void mqx_block_hook_arm(mqx_block_hook hook, void *arg);
 /* Calls and removes the hook, if there is one. Never with a lock of the region held. */
 void mqx_about_to_block(void);
+
+/* May a thread whose hook is installed be busy for some microseconds without calling it? */
+typedef int (*mqx_spin_rule)(void);
+
+/* Sets the rule of the process; NULL, as at first: it may not. */
+void mqx_spin_rule_set(mqx_spin_rule rule);
+/* As mqx_about_to_block(), unless the rule lets the thread keep what the hook would release. */
+void mqx_about_to_spin(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,4 +241,17 @@ uint64_t mqx_room_at(const char *path)
         return UINT64_MAX;
     }
     return (uint64_t)facts.f_bavail * facts.f_frsize;
+}
+
+/* More processors than the set has room for are more than one. */
+uint32_t mqx_usable_processors(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) {
+        return errno == EINVAL ? CPU_SETSIZE : 1;
+    }
+    const int count = CPU_COUNT(&set);
+    MQX_ASSERT(count <= CPU_SETSIZE);
+    return count > 0 ? (uint32_t)count : 1;
 }

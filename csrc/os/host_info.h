@@ -45,6 +45,9 @@ void mqx_processes_with_file(int fd, char *text, size_t size);
  * fork. */
 int32_t mqx_thread_id(void);
 
+/* How many processors the calling thread may run on now; at least 1. A system call. */
+uint32_t mqx_usable_processors(void);
+
 /* Last component of the program's path. */
 const char *mqx_program_name(void);
 

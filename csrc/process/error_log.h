@@ -21,7 +21,8 @@
  *
  * Errors: none. A line that cannot be written is lost; errno is left as it was.
  *
- * Locks: never called under a lock of the region.
+ * Locks: never called under a lock of the region, but by a thread that has waited 5 s for another
+ * one with the maintenance lock held (lock_watchdog.h).
  */
 #ifndef PENSTOCK_ERROR_LOG_H
 #define PENSTOCK_ERROR_LOG_H

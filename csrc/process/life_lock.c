@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "os/fork_files.h"
 #include "os/fork_guard.h"
+#include "os/interrupt.h"
+#include "penstock/engine.h"
 #include "process/life_table.h"
 
 #include <errno.h>
@@ -16,6 +18,7 @@
 enum {
     PAUSE_MIN_US = 1000,
     PAUSE_MAX_US = 5000,
+    INTERRUPT_AFTER_US = 500000, /* callers that look at signals do so that often */
 };
 
 struct mqx_life_lock {
@@ -337,9 +340,13 @@ int mqx_life_lock_enter(struct mqx_life_lock *file, uint64_t patience_us)
     uint64_t pause_us = PAUSE_MIN_US;
     int err = try_enter(file);
     while (err == -EAGAIN) {
-        const uint64_t waited_us = mqx_clock_monotonic_us() - start_us;
+        const uint64_t here_us = mqx_clock_monotonic_us() - start_us;
+        const uint64_t waited_us = here_us + mqx_interrupt_waited_us();
         if (waited_us >= patience_us) {
             return report_busy(file, waited_us);
+        }
+        if (here_us >= INTERRUPT_AFTER_US && mqx_interrupt_take(here_us)) {
+            return MQE_INTERRUPTED;
         }
         mqx_clock_sleep_us(pause_us);
         pause_us = pause_us < PAUSE_MAX_US ? pause_us + PAUSE_MIN_US : pause_us;

@@ -6,6 +6,7 @@
 #include "process/maintenance.h"
 
 #include "base/amq_codes.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "catalog/catalog.h"
 #include "os/fork_guard.h"
@@ -16,6 +17,7 @@
 #include "process/lock_watchdog.h"
 #include "process/reaper.h"
 #include "queue/queue.h"
+#include "queue/wait_list.h"
 #include "recovery/checkpoint.h"
 #include "region/damage.h"
 #include "unit/unit.h"
@@ -82,7 +84,9 @@ static int step_mark(struct mqx_store *store, struct round *round)
     const struct mqx_journal *journal = store->region.journal;
     const uint64_t now_us = store->io->ops->now_us(store->io);
     (void)round;
-    return is_unmarked(journal) && now_us >= journal->last_flush_us + MARK_AFTER_US
+    /* a leader at work is no idleness, and a round is not to wait for one that is stopped */
+    return is_unmarked(journal) && mqx_load_relaxed(&journal->flush_lock.holder) == 0 &&
+                   now_us >= journal->last_flush_us + MARK_AFTER_US
                ? mqx_flush_mark(store)
                : MQX_OK;
 }
@@ -269,9 +273,7 @@ static void log_held_lock(struct mqx_maintenance *m)
     MQX_ASSERT(!mqx_lock_held(&m->store->region, &m->store->region.header->maintenance_lock));
     struct mqx_held_lock held;
     if (mqx_lock_watchdog_check(&m->watchdog, &m->store->region, &held)) {
-        mqx_log(m->store, MQX_AMQ_LOCK_HELD_LONG, 'W',
-                "process %d has held lock %u of the shared region for %u s; every process that "
-                "needs it waits: is that process stopped?", held.pid, held.rank, held.seconds);
+        mqx_lock_watchdog_log(&m->store->region, &held);
     }
 }
 
@@ -306,6 +308,44 @@ static void release_life_when_stopped(struct mqx_maintenance *m, bool *logged)
     }
 }
 
+/* The pause of a waker's second look, unless a round is rung for; then the look. */
+static void take_second_look(struct mqx_maintenance *m, uint32_t *doorbell)
+{
+    MQX_ASSERT(m->store->region.process != 0);
+    const uint64_t until_us = mqx_clock_monotonic_us() + MQX_SECOND_LOOK_US;
+    const uint32_t seen = mqx_load_acquire(doorbell);
+    uint64_t now_us = until_us - MQX_SECOND_LOOK_US;
+    while (now_us < until_us && mqx_load_acquire(doorbell) == seen) {
+        (void)mqx_futex_wait(doorbell, seen, until_us - now_us);
+        now_us = mqx_clock_monotonic_us();
+    }
+    (void)mqx_fetch_and(doorbell, (uint32_t)MQX_BELL_ROUNDS);
+    if (mqx_region_stopped(&m->store->region) == MQX_RUNNING) {
+        mqx_ignore(mqx_wait_list_second_look(&m->store->region));
+    }
+}
+
+/* Sleeps until somebody rings for a round, or for so long. A ring for a second look alone starts no
+ * round. `seen`: the doorbell before the last round. */
+static void rest(struct mqx_maintenance *m, uint32_t seen, uint64_t us)
+{
+    MQX_ASSERT(us <= ROUND_US);
+    const struct mqx_region *region = &m->store->region;
+    uint32_t *doorbell = &mqx_process_slot(region, region->process)->doorbell;
+    const uint64_t until_us = mqx_clock_monotonic_us() + us;
+    for (uint64_t now_us = until_us - us; now_us < until_us; now_us = mqx_clock_monotonic_us()) {
+        const uint32_t word = mqx_load_acquire(doorbell);
+        if (((word ^ seen) & MQX_BELL_ROUNDS) != 0 || mqx_load_acquire(&m->stop) != 0) {
+            return;
+        }
+        if ((word & MQX_BELL_SECOND_LOOK) != 0) {
+            take_second_look(m, doorbell);
+        } else {
+            (void)mqx_futex_wait(doorbell, word, until_us - now_us);
+        }
+    }
+}
+
 static void *run(void *arg)
 {
     struct mqx_maintenance *m = arg;
@@ -323,10 +363,7 @@ static void *run(void *arg)
         if (mqx_region_stopped(region) == MQX_RUNNING) {
             log_held_lock(m);
         }
-        if (mqx_load_acquire(&m->stop) == 0) {
-            const bool soon = is_unmarked(region->journal);
-            (void)mqx_futex_wait(doorbell, seen, soon ? MARK_AFTER_US : ROUND_US);
-        }
+        rest(m, seen, is_unmarked(region->journal) ? MARK_AFTER_US : ROUND_US);
     }
     return NULL;
 }
@@ -363,6 +400,7 @@ int mqx_maintenance_start(struct mqx_store *store, struct mqx_maintenance **out)
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the maintenance thread");
     }
     m->store = store;
+    store->region.long_wait = mqx_lock_watchdog_waited;
     const int err = start_thread(m);
     if (err != 0) {
         free(m);

@@ -18,6 +18,9 @@
  *      to fail and when it works again.
  *   2. One thread of all processes runs a round at a time.
  *
+ * Between two rounds it takes the second look of wakers in its process (queue/wait_list.h), which
+ * starts no round.
+ *
  * The thread also reports locks of the region that a process has held for 5 s (rule 24). In a
  * stopped region it logs the stop once, with the structure that was found damaged if there is one,
  * and releases the life lock when the last file call has left the core (rule 13).

@@ -52,7 +52,7 @@ static int repair_locks(struct mqx_region *region, uint32_t dead)
 
 /* ---- contexts ---- */
 
-/* Passes a wake-up that the dead waiter had been given to another waiter. */
+/* A wake-up that the dead waiter had been given and not used goes to another one. */
 static int leave_wait_list(struct mqx_region *region, uint32_t slot)
 {
     const struct mqx_context *context = mqx_context(region, slot);
@@ -60,16 +60,16 @@ static int leave_wait_list(struct mqx_region *region, uint32_t slot)
     const uint32_t object = context->wait_object;
     struct mqx_wakeups wakes = {.count = 0};
     struct mqx_stripe_guard guard;
-    if (context->wait_state == MQX_WAIT_NONE || mqx_object(region, object) == NULL) {
+    if ((context->wait_state == MQX_WAIT_NONE && !mqx_wait_list_owes(region, slot)) ||
+        mqx_object(region, object) == NULL) {
         return MQX_OK;
     }
     int status = mqx_stripe_guard_take(region, object, &guard);
     if (status != MQX_OK) {
         return status;
     }
-    if (mqx_wait_list_remove(&guard, slot) == MQX_WAIT_WOKEN) {
-        mqx_wait_list_pass_wakeup(&guard, object, &wakes);
-    }
+    (void)mqx_wait_list_remove(&guard, slot);
+    mqx_wait_list_hand_on(&guard, slot, false, &wakes);
     mqx_stripe_guard_drop(&guard);
     mqx_wait_list_wake(region, &wakes);
     return MQX_OK;

@@ -4,10 +4,13 @@
 #include "queue/wait_list.h"
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "os/futex.h"
-#include "queue/priority_index.h"
+#include "queue/queue.h"
 #include "region/damage.h"
+
+MQX_THREAD_LOCAL bool partner_awake; /* this thread's last wakes met one that did not sleep */
 
 enum { GENERAL_LIST = 0 }; /* context.wait_list: of the queue; others are a bucket + 1 */
 
@@ -62,6 +65,7 @@ void mqx_wait_list_add(struct mqx_stripe_guard *guard, uint32_t object, uint32_t
     struct mqx_context *first = mqx_context(guard->region, *head);
     mqx_guard_store32(guard, &context->wait_object, object);
     mqx_guard_store32(guard, &context->wait_list, list);
+    mqx_guard_store32(guard, &context->wait_message, 0);
     mqx_guard_store32(guard, &context->wait_next, 0);
     if (first == NULL) {
         mqx_guard_store32(guard, &context->wait_prev, slot);
@@ -127,16 +131,22 @@ enum mqx_wait_state mqx_wait_list_remove(struct mqx_stripe_guard *guard, uint32_
     return (enum mqx_wait_state)was;
 }
 
-/* Takes a listed waiter off its list and notes it to be woken. */
+/* Takes a listed waiter off its list and notes it to be woken; `entry`: the message that it alone
+ * is woken for, 0 none. */
 static void pick(struct mqx_stripe_guard *guard, uint32_t slot, struct mqx_context *context,
-                 enum mqx_wait_state state, struct mqx_wakeups *wakes)
+                 enum mqx_wait_state state, uint32_t entry, struct mqx_wakeups *wakes)
 {
     MQX_ASSERT(wakes->count < MQX_ARRAY_COUNT(wakes->context));
     MQX_ASSERT(state == MQX_WAIT_WOKEN || state == MQX_WAIT_CANCELLED);
     unlink_waiter(guard, slot, context);
+    if (entry != 0) {
+        mqx_guard_store32(guard, &context->wait_message, entry);
+        mqx_guard_store64(guard, &context->wait_number, mqx_message(guard->region, entry)->number);
+    }
     mqx_guard_store32(guard, &context->wait_state, state);
     mqx_guard_store32(guard, &context->wait_word, context->wait_word + 1);
     mqx_stripe_guard_commit(guard);
+    wakes->second_look = wakes->count != 0 ? wakes->second_look : 0;
     wakes->context[wakes->count++] = slot;
 }
 
@@ -157,8 +167,9 @@ static bool matches(const struct mqx_context *context, uint32_t object,
 
 /* Walks one list; wakes browsers that match, and one getter. True when a getter was picked. */
 static bool pick_from(struct mqx_stripe_guard *guard, uint32_t head, uint32_t object,
-                      const struct mqx_message *message, struct mqx_wakeups *wakes)
+                      uint32_t entry, struct mqx_wakeups *wakes)
 {
+    const struct mqx_message *message = mqx_message(guard->region, entry);
     const uint64_t bound = guard->region->header->area[MQX_AREA_CONTEXTS].used;
     uint32_t slot = head;
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
@@ -169,8 +180,9 @@ static bool pick_from(struct mqx_stripe_guard *guard, uint32_t head, uint32_t ob
         }
         const uint32_t next = context->wait_next, is_browse = context->wait_browse;
         if (matches(context, object, message)) {
-            pick(guard, slot, context, MQX_WAIT_WOKEN, wakes);
+            pick(guard, slot, context, MQX_WAIT_WOKEN, is_browse ? 0 : entry, wakes);
             if (!is_browse) {
+                wakes->second_look |= mqx_object(guard->region, object)->waiters != 0;
                 return true;
             }
         }
@@ -194,47 +206,163 @@ void mqx_wait_list_pick(struct mqx_stripe_guard *guard, uint32_t object, uint32_
         if (message->tag[k] != 0) {
             picked =
                 pick_from(guard, guard->stripe->wait_bucket[message->tag[k] % MQX_WAIT_BUCKETS],
-                          object, message, wakes);
+                          object, slot, wakes);
         }
     }
     if (!picked && queue->waiters != 0) {
-        (void)pick_from(guard, queue->wait_head, object, message, wakes);
+        (void)pick_from(guard, queue->wait_head, object, slot, wakes);
     }
 }
 
-void mqx_wait_list_pass_wakeup(struct mqx_stripe_guard *guard, uint32_t object,
-                               struct mqx_wakeups *wakes)
+bool mqx_wait_list_owes(const struct mqx_region *region, uint32_t slot)
 {
-    const struct mqx_object *queue = mqx_object(guard->region, object);
-    struct mqx_cursor cursor = {0};
-    MQX_ASSERT(mqx_stripe_of(guard->region, object) == guard->stripe);
-    if (queue == NULL) {
-        (void)mqx_region_damage(guard->region, "a queue whose wake-up is passed on", object);
+    const struct mqx_context *context = mqx_context(region, slot);
+    MQX_ASSERT(region->base != NULL);
+    if (context == NULL || mqx_load_relaxed(&context->wait_message) == 0) {
+        return false;
+    }
+    const struct mqx_message *message =
+        mqx_message(region, mqx_load_relaxed(&context->wait_message));
+    return message != NULL && mqx_load_relaxed(&message->state) == MQX_MSG_AVAILABLE;
+}
+
+void mqx_wait_list_hand_on(struct mqx_stripe_guard *guard, uint32_t slot, bool untagged,
+                           struct mqx_wakeups *wakes)
+{
+    struct mqx_region *region = guard->region;
+    struct mqx_context *context = mqx_context(region, slot);
+    MQX_ASSERT(mqx_lock_held(region, &guard->stripe->lock));
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
+    if (context == NULL || context->wait_message == 0) {
         return;
     }
-    for (int i = 0; i < MQX_LOCKED_STEPS_MAX && queue->waiters != 0; i++) {
-        const uint32_t slot = mqx_priority_index_next(guard->region, queue, &cursor, true);
-        if (slot == 0) {
-            return;
-        }
-        const uint32_t before = wakes->count;
-        mqx_wait_list_pick(guard, object, slot, wakes);
-        if (wakes->count != before) {
-            return;
-        }
+    const uint32_t entry = context->wait_message, object = context->wait_object;
+    struct mqx_object *queue = mqx_object(region, object);
+    const struct mqx_message *message = mqx_message(region, entry);
+    if (MQX_UNLIKELY(queue == NULL || message == NULL ||
+                     mqx_stripe_of(region, object) != guard->stripe)) {
+        damaged_list(region, slot);
+        return;
+    }
+    if (queue->waiters == 0 || message->state != MQX_MSG_AVAILABLE ||
+        message->number != context->wait_number || message->object != object ||
+        (message->expiry != 0 && mqx_queue_expired(region, message, mqx_clock_coarse_us()))) {
+        return;
+    }
+    const uint32_t before = wakes->count;
+    if (untagged) {
+        (void)pick_from(guard, queue->wait_head, object, entry, wakes);
+    } else {
+        mqx_wait_list_pick(guard, object, entry, wakes);
+    }
+    if (wakes->count != before) {
+        mqx_guard_store32(guard, &context->wait_message, 0);
+        mqx_stripe_guard_commit(guard);
+    }
+}
+
+/* Has the maintenance thread of this process take a second look, if it is not to do that already.
+ */
+static void ring_for_second_look(struct mqx_region *region)
+{
+    uint32_t *doorbell = &mqx_process_slot(region, region->process)->doorbell;
+    MQX_ASSERT(region->process < MQX_PROCESS_MAX);
+    if ((mqx_load_relaxed(doorbell) & MQX_BELL_SECOND_LOOK) == 0 &&
+        (mqx_fetch_or(doorbell, MQX_BELL_SECOND_LOOK) & MQX_BELL_SECOND_LOOK) == 0) {
+        mqx_futex_wake(doorbell, 1);
     }
 }
 
 void mqx_wait_list_wake(struct mqx_region *region, struct mqx_wakeups *wakes)
 {
     MQX_ASSERT(wakes->count <= MQX_ARRAY_COUNT(wakes->context));
+    if (wakes->count == 0) {
+        return;
+    }
+    mqx_fence(); /* the words were raised before it is read who sleeps */
     for (uint32_t i = 0; i < wakes->count; i++) {
         struct mqx_context *context = mqx_context(region, wakes->context[i]);
-        if (context != NULL) {
+        if (context != NULL && mqx_load_relaxed(&context->wait_asleep) != 0) {
             mqx_futex_wake(&context->wait_word, 1);
+        } else {
+            partner_awake = true;
         }
     }
+    if (wakes->second_look != 0) {
+        ring_for_second_look(region);
+    }
     wakes->count = 0;
+}
+
+bool mqx_wait_list_partner_awake(void)
+{
+    const bool awake = partner_awake;
+    partner_awake = false;
+    MQX_ASSERT(!partner_awake);
+    return awake;
+}
+
+struct handed { /* messages whose wake-ups a second look has handed on */
+    uint32_t count;
+    uint64_t number[MQX_LOCKED_STEPS_MAX];
+};
+
+static bool was_handed(const struct handed *handed, uint64_t number)
+{
+    bool found = false;
+    MQX_ASSERT(handed->count <= MQX_LOCKED_STEPS_MAX);
+    for (uint32_t i = 0; i < handed->count && !found; i++) {
+        found = handed->number[i] == number;
+    }
+    return found;
+}
+
+/* One wake-up that may be unused. Who is woken for a message in this look has time until the next
+ * one. */
+static int look_again(struct mqx_region *region, uint32_t slot, uint32_t object,
+                      struct handed *handed)
+{
+    struct mqx_wakeups wakes = {.count = 0};
+    struct mqx_stripe_guard guard;
+    MQX_ASSERT(slot != 0 && object != 0);
+    MQX_ASSERT(handed->count < MQX_LOCKED_STEPS_MAX);
+    const int status = mqx_stripe_guard_take(region, object, &guard);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const struct mqx_context *context = mqx_context(region, slot);
+    MQX_ASSERT(context != NULL); /* the caller has validated the slot */
+    if (context->wait_state == MQX_WAIT_WOKEN && context->wait_object == object &&
+        !was_handed(handed, context->wait_number)) {
+        handed->number[handed->count++] = context->wait_number;
+        mqx_wait_list_hand_on(&guard, slot, false, &wakes);
+    }
+    mqx_stripe_guard_drop(&guard);
+    mqx_wait_list_wake(region, &wakes);
+    return MQX_OK;
+}
+
+int mqx_wait_list_second_look(struct mqx_region *region)
+{
+    const struct mqx_area *area = &region->header->area[MQX_AREA_CONTEXTS];
+    const uint64_t used = mqx_load_acquire(&area->used);
+    struct handed handed = {.count = 0};
+    int status = MQX_OK;
+    MQX_ASSERT(region->base != NULL);
+    for (uint64_t slot = 1;
+         slot < used && status == MQX_OK && handed.count < MQX_LOCKED_STEPS_MAX; slot++) {
+        const struct mqx_context *context = mqx_context(region, (uint32_t)slot);
+        if (context == NULL || mqx_load_relaxed(&context->wait_state) != MQX_WAIT_WOKEN ||
+            !mqx_wait_list_owes(region, (uint32_t)slot)) {
+            continue;
+        }
+        const uint32_t object = mqx_load_relaxed(&context->wait_object);
+        const struct mqx_object *queue = mqx_object(region, object);
+        if (queue != NULL && mqx_load_relaxed(&queue->waiters) != 0) {
+            status = look_again(region, (uint32_t)slot, object, &handed);
+        }
+    }
+    return status;
 }
 
 /* One lock hold: cancels up to 64 waiters of the object. */
@@ -258,7 +386,7 @@ static int cancel_some(struct mqx_store *store, uint32_t object, bool *out_more)
         }
         if (context != NULL && context->wait_state == MQX_WAIT_LISTED &&
             context->wait_object == object) {
-            pick(&guard, (uint32_t)slot, context, MQX_WAIT_CANCELLED, &wakes);
+            pick(&guard, (uint32_t)slot, context, MQX_WAIT_CANCELLED, 0, &wakes);
         }
     }
     *out_more = queue != NULL && queue->waiters != 0 && wakes.count != 0;

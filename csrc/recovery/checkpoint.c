@@ -688,13 +688,15 @@ int mqx_checkpoint_now(struct mqx_store *store)
     return status;
 }
 
-/* Read without locks: a number that is a moment old only shifts the checkpoint. */
+/* Read without locks: a number that is a moment old only shifts the checkpoint. So the tail may be
+ * older than the begin of a checkpoint that was taken since: then none is due (rule 55). */
 bool mqx_checkpoint_due(struct mqx_store *store)
 {
     const struct mqx_journal *journal = store->region.journal;
     MQX_ASSERT(journal != NULL);
-    const uint64_t since = mqx_load_relaxed(&journal->tail) -
-                           mqx_load_relaxed(&journal->checkpoint_begin);
+    const uint64_t tail = mqx_load_relaxed(&journal->tail);
+    const uint64_t begin = mqx_load_relaxed(&journal->checkpoint_begin);
+    const uint64_t since = tail > begin ? tail - begin : 0;
     const uint64_t least = mqx_journal_interval(journal);
     const uint64_t twice = 2 * mqx_load_relaxed(&journal->checkpoint_bytes);
     return since >= journal->limit / 2 || since >= (least > twice ? least : twice);

@@ -105,6 +105,17 @@ int mqx_stripe_guard_take(struct mqx_region *region, uint32_t object,
     return mqx_lock_take(region, &guard->stripe->lock);
 }
 
+int mqx_stripe_guard_enter(struct mqx_region *region, uint32_t object,
+                           struct mqx_stripe_guard *guard)
+{
+    MQX_ASSERT(region != NULL);
+    MQX_ASSERT(guard != NULL);
+    guard->region = region;
+    guard->stripe = mqx_stripe_of(region, object);
+    guard->want = 0;
+    return mqx_lock_enter(region, &guard->stripe->lock);
+}
+
 void mqx_stripe_guard_drop(struct mqx_stripe_guard *guard)
 {
     MQX_ASSERT(guard->region != NULL);

@@ -67,6 +67,9 @@ struct mqx_block { /* head of each block of a message; the rest is payload */
 /* Takes the stripe lock of `object` and fills `guard`. */
 int mqx_stripe_guard_take(struct mqx_region *region, uint32_t object,
                           struct mqx_stripe_guard *guard) MQX_MUST_USE;
+/* The same for the first lock of a call that has done nothing yet: as mqx_lock_enter(). */
+int mqx_stripe_guard_enter(struct mqx_region *region, uint32_t object,
+                           struct mqx_stripe_guard *guard) MQX_MUST_USE;
 void mqx_stripe_guard_drop(struct mqx_stripe_guard *guard); /* after commit or roll back */
 static inline bool mqx_stripe_guard_held(const struct mqx_stripe_guard *guard) /* assertions */
 {

@@ -65,10 +65,12 @@ struct mqx_context {
     uint32_t pending_kind;    /* enum mqx_pending_kind */
     uint32_t pending_ref;     /* its slot */
     uint32_t pending_object;  /* object slot that it belongs to */
-    uint32_t must_back_out;   /* atomic: the queue manager backs it out (2003): journal 80 % full */
+    uint32_t next_free;       /* slots lock */
+    uint64_t must_back_out;   /* atomic: first_lsn of the unit that the queue manager wants backed
+                               * out (2003), because it holds 80 % of the journal. A value that is
+                               * not the present first_lsn was meant for an earlier unit */
     uint64_t started_us;      /* when the unit began */
     int32_t thread;           /* kernel thread id of the owner */
-    uint32_t next_free;       /* slots lock */
     /* waiter */
     uint32_t wait_word;       /* atomic: futex; raised to wake */
     uint32_t wait_state;      /* enum mqx_wait_state */
@@ -79,8 +81,10 @@ struct mqx_context {
     uint32_t wait_browse;     /* 1: others are woken, too: a browse without lock, or a match that
                                * tags do not decide */
     uint32_t wait_match;      /* MQMO_* bits of the tags below that count */
+    uint32_t wait_message;    /* entry of the message it was woken for, 0 none (wait_list.h) */
+    uint64_t wait_number;     /* that message's number */
     uint64_t wait_tag[MQX_INDEX_COUNT];
-    uint32_t wait_signal;     /* 1: no thread sleeps on the word; ring the process' doorbell */
+    uint32_t wait_asleep;     /* atomic: 1: the owner sleeps on the word, or is about to */
     uint32_t tail;            /* last message of the list at `head` */
     uint32_t autocommit;      /* 1: a call outside syncpoint; what it claimed goes back uncounted */
     uint32_t unreferenced_attrs; /* cell of unreferenced attributes: the reaper frees them */

@@ -188,6 +188,8 @@ struct mqx_region {
     int fd;
     struct mqx_io *io;
     uint64_t size;
+    /* Told about long waits for a lock (lock.h); NULL: nobody is. */
+    void (*long_wait)(struct mqx_region *region, struct mqx_lock *lock, uint64_t since_us);
     bool ending;                  /* this process runs `end -i`: the stop flag it set does not stop
                                    * it */
 };

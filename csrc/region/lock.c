@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "os/block_hook.h"
+#include "os/interrupt.h"
+#include "penstock/engine.h"
 #include "region/damage.h"
 #include "region/layout.h"
 #include "region/stop_flag.h"
@@ -154,13 +156,23 @@ static MQX_COLD int take_failed(struct mqx_region *region, struct mqx_lock *lock
                     err);
 }
 
-/* Blocks until this thread has the lock; EBUSY when the region was stopped in between. glibc's
- * trylock keeps a mutex that it found beyond repair, forever: threads that wait for it must not
- * wait as long. */
-static int wait_for(struct mqx_region *region, struct mqx_lock *lock)
+void mqx_lock_waited(struct mqx_region *region, struct mqx_lock *lock, uint64_t since_us)
+{
+    MQX_ASSERT((unsigned char *)lock > region->base);
+    MQX_ASSERT(since_us != 0);
+    if (region->long_wait != NULL && (held_ranks & ~(1u << MQX_RANK_MAINTENANCE)) == 0) {
+        region->long_wait(region, lock, since_us);
+    }
+}
+
+/* Blocks until this thread has the lock; EBUSY when the region was stopped in between, EINTR when
+ * the caller wants to look at signals. glibc's trylock keeps a mutex that it found beyond repair,
+ * forever: threads that wait for it must not wait as long. */
+static int wait_for(struct mqx_region *region, struct mqx_lock *lock, bool may_end)
 {
     MQX_ASSERT((unsigned char *)lock > region->base);
     MQX_ASSERT(held_count < MQX_RANK_COUNT);
+    const uint64_t since_us = mqx_clock_monotonic_us();
     int err = ETIMEDOUT;
     while (err == ETIMEDOUT) {
         /* a wall clock deadline: pthread_mutex_clocklock is unknown to thread sanitizers */
@@ -171,11 +183,20 @@ static int wait_for(struct mqx_region *region, struct mqx_lock *lock)
         if (err == ETIMEDOUT && mqx_region_stopped(region) != MQX_RUNNING) {
             return EBUSY;
         }
+        if (err == ETIMEDOUT) {
+            mqx_lock_waited(region, lock, since_us);
+        }
+        if (err == ETIMEDOUT && may_end && mqx_interrupt_take(0)) {
+            return EINTR;
+        }
+    }
+    if (mqx_load_relaxed(&lock->slow_holder) != 0) {
+        mqx_store_relaxed(&lock->slow_holder, 0u);
     }
     return err;
 }
 
-static MQX_COLD int take_slow_path(struct mqx_region *region, struct mqx_lock *lock)
+static MQX_COLD int take_slow_path(struct mqx_region *region, struct mqx_lock *lock, bool may_end)
 {
     MQX_ASSERT((unsigned char *)lock > region->base);
     MQX_ASSERT(held_count < MQX_RANK_COUNT);
@@ -192,10 +213,13 @@ static MQX_COLD int take_slow_path(struct mqx_region *region, struct mqx_lock *l
         if (held_count == 0) {
             mqx_about_to_block();
         }
-        err = wait_for(region, lock);
+        err = wait_for(region, lock, may_end && held_count == 0);
     }
     if (err == EBUSY) {
         return mqx_region_stop_reason(region);
+    }
+    if (err == EINTR) {
+        return MQE_INTERRUPTED;
     }
     if (err == 0) {
         note_taken(region, lock);
@@ -204,7 +228,7 @@ static MQX_COLD int take_slow_path(struct mqx_region *region, struct mqx_lock *l
     return take_failed(region, lock, err);
 }
 
-int mqx_lock_take(struct mqx_region *region, struct mqx_lock *lock)
+static inline int take(struct mqx_region *region, struct mqx_lock *lock, bool may_end)
 {
     MQX_ASSERT(region->base != NULL);
     MQX_ASSERT((unsigned char *)lock > region->base);
@@ -213,7 +237,21 @@ int mqx_lock_take(struct mqx_region *region, struct mqx_lock *lock)
         note_taken(region, lock);
         return MQX_OK;
     }
-    return err == EBUSY ? take_slow_path(region, lock) : take_failed(region, lock, err);
+    return err == EBUSY ? take_slow_path(region, lock, may_end) : take_failed(region, lock, err);
+}
+
+int mqx_lock_take(struct mqx_region *region, struct mqx_lock *lock)
+{
+    MQX_ASSERT(lock != NULL);
+    MQX_ASSERT(held_count < MQX_RANK_COUNT);
+    return take(region, lock, false);
+}
+
+int mqx_lock_enter(struct mqx_region *region, struct mqx_lock *lock)
+{
+    MQX_ASSERT(lock != NULL);
+    MQX_ASSERT(held_count == 0);
+    return take(region, lock, true);
 }
 
 int mqx_lock_try(struct mqx_region *region, struct mqx_lock *lock)

@@ -12,6 +12,10 @@
  *                      MQX_UNDO_MAX of them. Rolling back is also how a caller abandons a change.
  *   hold               take ... drop; may contain several micro-transactions one after another.
  *   rank               locks are taken in ascending rank only; mqx_lock_take() asserts it.
+ *   slow               a lock for which somebody has waited a second: slow_holder names the owner
+ *                      then, slow_since_s when that was first noticed. A hint: it counts while
+ *                      slow_holder is `holder`, and the next who takes the lock after a wait clears
+ *                      it.
  *   fresh memory       a cell or entry that nothing reachable names: may be filled by plain stores.
  *                      (Its free-list link is reachable: taking it off a list is an undoable
  *                      store.)
@@ -25,6 +29,10 @@
  *      repair.
  *   5. An entry's offset is relative to the region's start: the region is mapped at different
  *      addresses in different processes.
+ *
+ * Waits. Each second of a wait, and before a waiting thread gives up, region->long_wait is called:
+ * the watchdog (process/lock_watchdog.h) names the owner to whoever asks and, after 5 s, in the
+ * log. It is not called while the thread holds other locks than the maintenance lock.
  *
  * Errors. 2009 when the region is stopped or a lock is beyond repair. The undo list lies in the
  * region and is validated: a list that is too long or points outside the region stops the queue
@@ -67,7 +75,10 @@ struct mqx_lock {
     uint32_t undo_count;
     uint32_t repairs;      /* statistics: how often an owner was found dead */
     struct mqx_undo undo[MQX_UNDO_MAX];
+    uint32_t slow_holder;  /* atomic hint, 0 none; MQX_SLOW_LOGGED: it is in the log */
+    uint32_t slow_since_s; /* atomic: monotonic clock, which processes share */
 } MQX_ALIGNED(64);
+#define MQX_SLOW_LOGGED UINT32_C(0x80000000)
 
 struct mqx_region; /* layout.h: process-local view of the region */
 
@@ -78,6 +89,14 @@ int mqx_lock_init(struct mqx_lock *lock, enum mqx_rank rank) MQX_MUST_USE;
  * the block hook (block_hook.h) unless this thread holds another lock, and sleeps. 2009 when the
  * region is stopped or the lock is beyond repair (which stops it). */
 int mqx_lock_take(struct mqx_region *region, struct mqx_lock *lock) MQX_MUST_USE;
+
+/* The same for the first lock of a call: MQE_INTERRUPTED when the caller wants to look at signals
+ * (os/interrupt.h) and a second has passed. */
+int mqx_lock_enter(struct mqx_region *region, struct mqx_lock *lock) MQX_MUST_USE;
+
+/* A second of a wait for `lock` that began at `since_us` (monotonic clock) has passed; has no other
+ * lock but the maintenance lock. */
+void mqx_lock_waited(struct mqx_region *region, struct mqx_lock *lock, uint64_t since_us) MQX_COLD;
 
 /* The same without waiting: MQX_BUSY when another thread has it. */
 int mqx_lock_try(struct mqx_region *region, struct mqx_lock *lock) MQX_MUST_USE;

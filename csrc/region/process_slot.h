@@ -26,12 +26,17 @@ enum { /* mqx_process.state */
     MQX_PROC_REAPING = 2,        /* its process is dead; the reaper ends its work */
 };
 
+/* In the doorbell: a waiter was woken while others wait (queue/wait_list.h). */
+enum { MQX_BELL_ROUNDS = 0x7fffffff };
+#define MQX_BELL_SECOND_LOOK UINT32_C(0x80000000)
+
 struct mqx_process {
     uint32_t state;
     int32_t pid;
     uint64_t start_time;         /* of the life thread, clock ticks since boot */
     uint64_t pid_namespace;      /* inode of /proc/self/ns/pid */
-    uint32_t doorbell;           /* atomic: futex word of the maintenance thread */
+    uint32_t doorbell;           /* atomic: futex word of the maintenance thread: raised to start a
+                                  * round; MQX_BELL_SECOND_LOOK is a flag */
     uint32_t leaving;            /* set when it leaves in order */
     uint64_t attached_us;
     uint32_t calls_inside;       /* atomic: statistics for the life lock of rule 13 */

@@ -367,7 +367,6 @@ static int free_member(struct mqx_region *region, uint32_t slot)
     SET32(&unit->deleted, 0);
     SET32(&unit->record_count, 0);
     SET32(&unit->running_crc, 0);
-    SET32(&unit->must_back_out, 0);
     SET64(&unit->unit_id, 0);
     SET64(&unit->decided_lsn, 0);
     SET64(&unit->first_lsn, 0);

@@ -46,7 +46,6 @@ void mqx_unit_begin(struct mqx_store *store, uint32_t slot)
     }
     unit->started_us = store->io->ops->now_us(store->io);
     unit->thread = mqx_thread_id();
-    mqx_store_release(&unit->must_back_out, 0);
     mqx_store_release(&unit->state, MQX_CTX_ACTIVE);
 }
 
@@ -59,7 +58,6 @@ static void reset_unit(struct mqx_context *unit)
     unit->decided_lsn = 0;
     unit->record_count = 0;
     unit->running_crc = 0;
-    mqx_store_release(&unit->must_back_out, 0);
     mqx_store_release(&unit->first_lsn, 0);
     mqx_store_release(&unit->state, MQX_CTX_IDLE);
 }
@@ -263,6 +261,7 @@ int mqx_unit_finish(struct mqx_store *store, uint32_t context)
         return damaged_context(store, context);
     }
     int status = MQX_OK;
+    mqx_flush_is_decided();
     if (unit->decided_lsn != 0) {
         status = mqx_flush_to(store, unit->decided_lsn);
     }
@@ -314,7 +313,7 @@ int mqx_unit_commit(struct mqx_store *store, uint32_t context)
     if (MQX_UNLIKELY(unit->state != MQX_CTX_ACTIVE)) {
         return damaged_context(store, context);
     }
-    if (mqx_load_acquire(&unit->must_back_out) != 0) {
+    if (MQX_UNLIKELY(mqx_unit_must_back_out(unit))) {
         int status = mqx_unit_backout(store, context);
         return status != MQX_OK
                    ? status
@@ -404,6 +403,7 @@ int mqx_unit_backout(struct mqx_store *store, uint32_t context)
     if (unit->state == MQX_CTX_IDLE) {
         return MQX_OK;
     }
+    mqx_flush_is_decided();
     if (MQX_UNLIKELY(unit->state != MQX_CTX_ACTIVE && unit->state != MQX_CTX_BACKING_OUT)) {
         return damaged_context(store, context);
     }
@@ -531,20 +531,29 @@ int mqx_unit_undo(struct mqx_store *store, uint32_t context, uint32_t slot)
 
 /* ---- units that keep the journal from being recycled for too long ---- */
 
+/* `tail` may be older than `first`: a unit that began after it was read is not long (rule 55). */
+bool mqx_unit_is_long(const struct mqx_journal *journal, uint64_t tail, uint64_t first)
+{
+    MQX_ASSERT(journal != NULL);
+    const uint64_t most = journal->limit / 10 * LONG_UNIT_TENTHS;
+    MQX_ASSERT(most <= journal->limit);
+    return first != 0 && first < tail && tail - first > most;
+}
+
 void mqx_unit_mark_long(struct mqx_store *store, uint32_t *out_count)
 {
     const struct mqx_region *region = &store->region;
     const uint64_t tail = mqx_load_relaxed(&region->journal->tail);
-    const uint64_t most = region->journal->limit / 10 * LONG_UNIT_TENTHS;
     const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
     MQX_ASSERT(out_count != NULL);
     *out_count = 0;
     for (uint32_t slot = 1; slot < used; slot++) {
         struct mqx_context *unit = mqx_context(region, slot);
         const uint64_t first = unit == NULL ? 0 : mqx_load_acquire(&unit->first_lsn);
-        if (first != 0 && tail - first > most && unit->autocommit == 0 &&
+        if (mqx_unit_is_long(region->journal, tail, first) &&
+            mqx_load_relaxed(&unit->autocommit) == 0 &&
             mqx_load_acquire(&unit->state) == MQX_CTX_ACTIVE &&
-            mqx_exchange(&unit->must_back_out, 1u) == 0) {
+            mqx_exchange(&unit->must_back_out, first) != first) {
             *out_count += 1;
         }
     }

@@ -68,6 +68,14 @@ int mqx_unit_log_get(struct mqx_store *store, uint32_t context, uint32_t slot,
 /* The unit's id, for records that are being encoded; made at the first call. */
 uint64_t mqx_unit_id(struct mqx_store *store, uint32_t context);
 
+/* Does the queue manager want the present unit of the context backed out? */
+static inline bool mqx_unit_must_back_out(const struct mqx_context *unit)
+{
+    MQX_ASSERT(unit != NULL);
+    const uint64_t marked = mqx_load_acquire(&unit->must_back_out);
+    return MQX_UNLIKELY(marked != 0) && marked == mqx_load_relaxed(&unit->first_lsn);
+}
+
 /* ACTIVE -> durable -> effects visible -> IDLE; nothing when IDLE. 2003 when the queue manager
  * wanted it backed out (then it is). */
 int mqx_unit_commit(struct mqx_store *store, uint32_t context) MQX_MUST_USE;
@@ -84,9 +92,13 @@ int mqx_unit_roll(struct mqx_store *store, uint32_t context, bool forward) MQX_M
  * BackoutCount unchanged, a PUT one is removed. For calls that failed after the claim. */
 int mqx_unit_undo(struct mqx_store *store, uint32_t context, uint32_t slot) MQX_MUST_USE;
 
-/* Marks units whose first record is more than 80 % of the allowed journal ago: the next call of
- * their owner backs them out (2003). Prepared ones are passed over. *out_count: how many were
- * marked by this call. */
+/* Is a unit that began at `first` (0: no record yet) long, with the journal's tail as it was read
+ * before: is its first record more than 80 % of the allowed journal ago? */
+bool mqx_unit_is_long(const struct mqx_journal *journal, uint64_t tail, uint64_t first);
+
+/* Marks long units: the next call of their owner backs them out (2003). Prepared ones are passed
+ * over. *out_count: how many were marked by this call. A unit that ends meanwhile leaves the mark
+ * to no other: it names the unit by its first LSN. */
 void mqx_unit_mark_long(struct mqx_store *store, uint32_t *out_count);
 
 /* Pins a message of the guard's queue `object`, so that it can be copied when the lock is dropped;

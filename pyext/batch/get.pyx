@@ -64,6 +64,8 @@ cdef int get_into(
         take_wait(wait, &request.wait_us)
     if syncpoint is not None or open_transactions != 0:
         unit = choose_unit(queue.connection, syncpoint)
+    if request.wait_us != 0:
+        start_slice(&get, request.wait_us)
     while True:
         reason = get_rows(queue, unit, &get, batch)
         if reason != MQE_INTERRUPTED and (

@@ -50,8 +50,16 @@ cdef class Attachment:
         fill_settings(&filled, settings)
         self.zos = filled.platform == MQPL_ZOS
         memset(&info, 0, sizeof(info))
-        with nogil:
-            reason = mqe_attach(text, &filled, &self.manager, &info)
+        try:
+            while True:
+                with nogil:
+                    mqe_interrupt_allow(1)
+                    reason = mqe_attach(text, &filled, &self.manager, &info)
+                if reason != MQE_INTERRUPTED:
+                    break
+                PyErr_CheckSignals()  # it waits for a process that attaches or leaves
+        finally:
+            mqe_interrupt_allow(0)
         if reason:
             self.manager = NULL
             fail(reason, f"queue manager {self.name}")

@@ -79,6 +79,25 @@ cdef class Connection(ObjectCatalog):
         finally:
             PyMem_Free(rows)
 
+    def held_locks(self):
+        """Locks of the region for which processes wait a second or longer, each as a dictionary."""
+        cdef mqe_held_lock rows[LOCK_ROWS]
+        cdef uint32_t i, count = 0
+        cdef int reason
+        self.check_open()
+        reason = mqe_held_locks(self.manager, rows, LOCK_ROWS, &count)
+        if reason:
+            fail(reason)
+        return [
+            {
+                "lock": rows[i].lock.decode("ascii", "replace"),
+                "pid": rows[i].pid,
+                "program": rows[i].program.decode("utf-8", "replace"),
+                "seconds": rows[i].seconds,
+            }
+            for i in range(min(count, LOCK_ROWS))
+        ]
+
     def unit_rows(self):
         """The units of work under way, each as a dictionary."""
         cdef mqe_unit_status *rows

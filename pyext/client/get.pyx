@@ -16,14 +16,21 @@
 # then what the core says.
 
 
-cdef Message receive(QueueHandle queue, Unit unit, mqe_get_t *get, get_request *request):
-    """Waits for a message and removes it. No message has been removed when it raises."""
+cdef object receive(
+    QueueHandle queue, Unit unit, mqe_get_t *get, get_request *request, object default
+):
+    """Waits for a message, removes and returns it; `default` instead of 2033 unless that is
+    NO_DEFAULT. No message has been removed when it raises.
+    """
     cdef Message message = Message.__new__(Message)
     cdef PyObject *room = NULL
     cdef Py_ssize_t capacity = 0
     cdef int reason = get_body(queue, unit, get, request, &room, &capacity)
     if reason == RC_TRUNCATED_MSG_FAILED:
         Py_DECREF(room)
+    if reason == RC_NO_MSG_AVAILABLE and default is not NO_DEFAULT:
+        mqx_error_clear()
+        return default
     if reason and reason != RC_TRUNCATED_MSG_ACCEPTED:
         raise_no_message(queue, reason, get)
     message.reason = reason
@@ -55,6 +62,8 @@ cdef inline int get_body(
         memset(&get.d, 0, sizeof(get.d))
         get.length = get.number = 0
         get.expiry = MQEI_UNLIMITED
+    if request.wait_us != 0:
+        start_slice(get, request.wait_us)
     while True:
         get.buffer = PyBytes_AS_STRING(<object>room)
         get.capacity = <uint64_t>capacity
@@ -62,12 +71,9 @@ cdef inline int get_body(
             Py_DECREF(room)
             raise_unusable(queue, unit)
         core = core_unit(unit)
-        if capacity > LONG_COPY:
-            penstock_gil_begin_long(&gil)
-        else:
-            penstock_gil_arm(&gil)
+        penstock_gil_arm_call(&gil, capacity > LONG_COPY)
         reason = mqe_get(queue.connection.manager, core, queue.queue, get)
-        penstock_gil_take(&gil)
+        penstock_gil_take_call(&gil)
         end_call(queue, unit)
         if reason == 0 or reason == RC_TRUNCATED_MSG_ACCEPTED:
             break
@@ -104,25 +110,33 @@ cdef inline void adjust_hint(QueueHandle queue, Py_ssize_t length) noexcept:
         queue.hint -= (queue.hint - length) >> HINT_SHIFT
 
 
+cdef inline void start_slice(mqe_get_t *get, int64_t left) noexcept:
+    """The next call waits: for what is left of the wait, but no longer than a slice."""
+    get.flags |= MQE_GET_WAIT
+    get.wait_us = WAIT_SLICE_US if left == MQWI_UNLIMITED else min(left, WAIT_SLICE_US)
+
+
 cdef bint prepare_wait(
     QueueHandle queue, mqe_get_t *get, get_request *request, int64_t *deadline
 ) except -1:
-    """Prepares the next slice of a wait; False when its time is up. Signal handlers run here, where
+    """Prepares another slice of a wait; False when its time is up. Signal handlers run here, where
     no message has been removed; what they raise ends the wait.
     """
-    cdef int64_t left
+    cdef int64_t left = MQWI_UNLIMITED
+    if request.wait_us == 0:  # it waited for a lock
+        PyErr_CheckSignals()
+        if queue.closed:
+            queue.raise_closed()
+        return True
+    if request.wait_us != MQWI_UNLIMITED and deadline[0] < 0:  # after the first slice
+        left = request.wait_us - min(request.wait_us, WAIT_SLICE_US) + max(get.wait_us, 0)
+        deadline[0] = penstock_now_us() + left
     PyErr_CheckSignals()
-    if request.wait_us == MQWI_UNLIMITED:
-        left = WAIT_SLICE_US
-    else:
-        left = penstock_now_us()
-        if deadline[0] < 0:
-            deadline[0] = left + request.wait_us
-        left = deadline[0] - left
+    if request.wait_us != MQWI_UNLIMITED:
+        left = deadline[0] - penstock_now_us()
         if left <= 0:
             return False
-    get.flags |= MQE_GET_WAIT
-    get.wait_us = min(left, WAIT_SLICE_US)
+    start_slice(get, left)
     return True
 
 

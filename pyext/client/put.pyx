@@ -76,18 +76,18 @@ cdef inline int send(
     cdef int reason
     if queue.remote:
         return transmit(queue, unit, d, ext, data, size, expiry, flags)
-    begin_call(queue, unit)
-    core = core_unit(unit)
-    if size > LONG_COPY:
-        penstock_gil_begin_long(&gil)
-    else:
-        penstock_gil_arm(&gil)
-    reason = mqe_put(
-        queue.connection.manager, core, &queue.to, d, ext, data, <uint64_t>size, expiry, flags
-    )
-    penstock_gil_take(&gil)
-    end_call(queue, unit)
-    return reason
+    while True:
+        begin_call(queue, unit)
+        core = core_unit(unit)
+        penstock_gil_arm_call(&gil, size > LONG_COPY)
+        reason = mqe_put(
+            queue.connection.manager, core, &queue.to, d, ext, data, <uint64_t>size, expiry, flags
+        )
+        penstock_gil_take_call(&gil)
+        end_call(queue, unit)
+        if reason != MQE_INTERRUPTED:
+            return reason
+        PyErr_CheckSignals()  # nothing was put
 
 
 # ---- arguments ----

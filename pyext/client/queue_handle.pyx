@@ -22,6 +22,7 @@
 # or deleted definition; put() and get() list theirs.
 
 cdef object ZERO = 0          # the default of `wait`, compared by identity
+cdef object NO_DEFAULT = object()  # of get(): there is no `default`
 
 
 @cython.no_gc_clear
@@ -398,11 +399,12 @@ cdef class QueueHandle:
     def get(
         self, wait=0, msg_id=None, correl_id=None, syncpoint=None, *, group_id=None,
         max_length=None, truncate=False, browse=None, under_cursor=False, lock=False, unlock=False,
-        msg_seq_number=None, syncpoint_if_persistent=False,
+        msg_seq_number=None, syncpoint_if_persistent=False, default=NO_DEFAULT,
     ):
         """Takes the first message that matches, and returns it.
 
-        wait: seconds to wait for one, None = for ever; else NoMessageAvailable (2033).
+        wait: seconds to wait for one, None = for ever; then `default`, which costs no exception;
+        without a default NoMessageAvailable (2033).
         msg_id, correl_id, group_id, msg_seq_number: it must carry these. syncpoint: as in put().
         max_length: longer messages stay where they are, TruncatedMessage (2080) tells the length;
         with truncate they are cut and taken with warning 2079. browse: "first", "next" or "cursor"
@@ -451,4 +453,4 @@ cdef class QueueHandle:
             syncpoint = True
         if syncpoint is not None or open_transactions != 0:
             unit = choose_unit(self.connection, syncpoint)
-        return receive(self, unit, &get, &request)
+        return receive(self, unit, &get, &request, default)

@@ -64,8 +64,11 @@ cdef extern from "gil.h" nogil:
     void penstock_gil_arm(penstock_gil *gil)
     void penstock_gil_begin_long(penstock_gil *gil)
     void penstock_gil_take(penstock_gil *gil)
+    void penstock_gil_arm_call(penstock_gil *gil, int long_copy)
+    void penstock_gil_take_call(penstock_gil *gil)
     unsigned penstock_forks
     int penstock_watch_forks()
+    void penstock_allow_spins()
     int64_t penstock_now_us()
     uint64_t penstock_wall_us()
     void penstock_pause()
@@ -83,6 +86,7 @@ cdef extern from "Python.h":
 
 if penstock_watch_forks() != 0:
     raise MemoryError("no memory for the handler of forks")
+penstock_allow_spins()
 
 include "client/arguments.pyx"
 include "client/attachment.pyx"

@@ -25,6 +25,7 @@ from typing_extensions import Buffer, Never, Self, disjoint_base
 from .batch import BatchResult, MessageBatch
 from .errors import MQError
 
+_Default = TypeVar("_Default")
 _Memory: TypeAlias = Any  # has the buffer protocol; NumPy says so from Python 3.12 on only
 
 def register_errors(
@@ -417,6 +418,7 @@ class Connection(ObjectCatalog):
     ) -> dict[str, int]: ...
     def manager_status(self) -> dict[str, int]: ...
     def processes(self) -> list[dict[str, Any]]: ...
+    def held_locks(self) -> list[dict[str, Any]]: ...
     def unit_rows(self) -> list[dict[str, int]]: ...
     def handle_rows(self) -> list[dict[str, Any]]: ...
     def request_end(self, mode: int) -> None: ...
@@ -591,6 +593,7 @@ class QueueHandle:
         appl_identity_data: str | bytes | None = None,
         put_time_us: int | None = None,
     ) -> PutResult: ...
+    @overload
     def get(
         self,
         wait: float | None = 0,
@@ -608,6 +611,25 @@ class QueueHandle:
         msg_seq_number: int | None = None,
         syncpoint_if_persistent: bool = False,
     ) -> Message: ...
+    @overload
+    def get(
+        self,
+        wait: float | None = 0,
+        msg_id: Buffer | None = None,
+        correl_id: Buffer | None = None,
+        syncpoint: bool | None = None,
+        *,
+        group_id: Buffer | None = None,
+        max_length: int | None = None,
+        truncate: bool = False,
+        browse: Literal["first", "next", "cursor"] | None = None,
+        under_cursor: bool = False,
+        lock: bool = False,
+        unlock: bool = False,
+        msg_seq_number: int | None = None,
+        syncpoint_if_persistent: bool = False,
+        default: _Default,
+    ) -> Message | _Default: ...
 
 @final
 class Hconn:

@@ -11,6 +11,31 @@ import penstock
 from penstock import Queue, QueueManager
 
 
+def test_a_get_with_a_default_answers_an_empty_queue_without_an_exception(queue: Queue) -> None:
+    default = object()
+    assert queue.get(default=default) is default
+    assert queue.get(default=None) is None
+    assert queue.get(wait=0.01, default=7) == 7
+    assert queue.get(msg_id=b"none", default=default) is default
+    assert queue.get(browse="next", default=default) is default
+    queue.put(b"there")
+    message = queue.get(default=None)
+    assert message is not None and message.data == b"there"
+
+
+def test_a_default_replaces_no_other_reason_than_no_message(queue: Queue) -> None:
+    queue.put(b"longer")
+    with pytest.raises(penstock.TruncatedMessage):
+        queue.get(max_length=2, default=None)
+    with pytest.raises(penstock.MQError) as caught:
+        queue.get(under_cursor=True, default=None)
+    assert caught.value.reason == 2034
+    queue.get()
+    queue.close()
+    with pytest.raises(penstock.ClosedHandle):
+        queue.get(default=None)
+
+
 def test_a_message_comes_back_as_it_was_put(queue: Queue) -> None:
     before = datetime.datetime.now(datetime.timezone.utc)
     result = queue.put(

@@ -28,8 +28,8 @@
 #include "penstock/descriptor.h"
 
 enum {
-    MQE_INTERRUPTED = 90101, /* a wait met a signal: look at signals, call again with what is
-                              * left */
+    MQE_INTERRUPTED = 90101, /* a wait met a signal, or lasts (mqe_interrupt_allow): look at
+                              * signals, call again with what is left */
     MQE_CHANGED = 90102,     /* the object has been altered since it was read: read it again */
 };
 
@@ -141,6 +141,16 @@ struct mqe_process_status {
 /* Attached processes, `capacity` at most; *out_count = how many there are. */
 int mqe_processes(mqe_manager *manager, struct mqe_process_status *out, uint32_t capacity,
                   uint32_t *out_count) MQX_MUST_USE;
+
+struct mqe_held_lock { /* a lock of the region for which others have waited a second or longer */
+    int32_t pid;      /* of the process that has it; 0 while that is attaching */
+    uint32_t seconds; /* since it was noticed */
+    char lock[16];
+    char program[80];
+};
+/* Those that are held so long now; as mqe_processes(). Takes no lock. */
+int mqe_held_locks(mqe_manager *manager, struct mqe_held_lock *out, uint32_t capacity,
+                   uint32_t *out_count) MQX_MUST_USE;
 
 struct mqe_unit_status {
     int32_t pid, thread;
@@ -555,6 +565,17 @@ int mqe_comp_code(int reason);
 /* The hook is called at most once during this thread's next calls, before the first one sleeps
  * (rule 34). */
 void mqe_block_hook_arm(void (*hook)(void *arg), void *arg);
+
+/* May this thread's next call of mqe_attach, mqe_put, mqe_get or mqe_commit end with
+ * MQE_INTERRUPTED when it has waited for a second and decided nothing? Nothing was done then: call
+ * again, after a look at signals. A wait whose outcome is decided goes on. To be set for each such
+ * call; 0 after the last one. */
+void mqe_interrupt_allow(int allowed);
+
+/* A get whose answers come within microseconds looks for the next one for some microseconds before
+ * it sleeps. The rule says whether it may do that without calling the hook of its thread; without a
+ * rule the hook is called first. Of the process; called by any thread. */
+void mqe_spin_rule_set(int (*rule)(void));
 
 /* A line for errors/ (AMQ number, 'I' 'W' 'E'). */
 void mqe_log(mqe_manager *manager, int amq, char severity, const char *text);

@@ -27,11 +27,13 @@ def collect(manager: penstock.QueueManager) -> dict[str, Any]:
     import penstock
     from penstock.journal import archive
 
+    locks = manager.lock_list()
     queues = []
     for definition in manager.display("QLOCAL", "*"):
         name = str(definition["name"])
         try:
-            counts = manager.queue_status(*manager.find_object(name), name, oldest=True)
+            slot = manager.find_object(name)
+            counts = manager.queue_status(*slot, name, oldest=not locks)  # waits for no lock
         except penstock.UnknownObjectName:
             continue  # deleted concurrently
         in_use = counts["depth"] or counts["open_input"] or counts["open_output"]
@@ -44,6 +46,7 @@ def collect(manager: penstock.QueueManager) -> dict[str, Any]:
         "running": True,
         "archive": {"segments": files, "bytes": size},
         "manager": asdict(manager.status()),
+        "locks": [asdict(lock) for lock in locks],
         "queues": queues,
         "units": [asdict(unit) for unit in manager.unit_list()],
         "prepared": [prepared_fields(unit) for unit in manager.prepared_list()],
@@ -123,7 +126,7 @@ def render(found: dict[str, Any]) -> Group:
             str(q["waiters"]),
             f"{q['put_count']:,}",
             f"{q['get_count']:,}",
-            ago(q["oldest_us"], now),
+            ago(q.get("oldest_us", 0), now),
         ]
         for q in found["queues"]
     ]
@@ -136,6 +139,11 @@ def render(found: dict[str, Any]) -> Group:
         for u in found["units"]
     ]
     parts: list[Any] = [f"{found['name']}: {state}, {m['attached']} attached", journal, region]
+    parts += [
+        f"held up: process {lock['pid']} ({lock['program']}) has had the {lock['lock']} lock for "
+        f"{lock['seconds']} s; is it stopped?"
+        for lock in found["locks"]
+    ]
     heads = "queue|depth|max|uncommitted|got|in/out/other|waiting|puts|gets|oldest"
     parts.append(_table("queues", heads, queues))
     parts.append(_table("processes", "pid|program|role|attached for", processes))

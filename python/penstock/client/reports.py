@@ -9,7 +9,7 @@ from .attachment import Attachment
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
-    from .status import HandleStatus, ManagerStatus, ProcessStatus, UnitStatus
+    from .status import HandleStatus, HeldLock, ManagerStatus, ProcessStatus, UnitStatus
 
 
 class Reports(Attachment):
@@ -20,6 +20,12 @@ class Reports(Attachment):
         from .status import ManagerStatus
 
         return ManagerStatus(**self.manager_status())
+
+    def lock_list(self) -> list[HeldLock]:
+        """The locks for which processes have waited a second or longer, with their owners."""
+        from .status import HeldLock
+
+        return [HeldLock(**row) for row in self.held_locks()]
 
     def process_list(self) -> list[ProcessStatus]:
         """The attached processes."""

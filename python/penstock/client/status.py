@@ -81,6 +81,20 @@ class ProcessStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldLock:
+    """A lock of the shared region for which processes have waited a second or longer.
+
+    lock: its name (csrc/LOCKING.md). pid and program: who has it, probably stopped; pid 0: a
+    process that is attaching. seconds: since that was noticed.
+    """
+
+    lock: str
+    pid: int
+    program: str
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
 class UnitStatus:
     """A unit of work under way. count: messages put and got in it."""
 

@@ -41,8 +41,9 @@ TEST(a_unit_that_must_back_out_is_backed_out_by_its_preparation)
     engine_begin();
     struct queue q = QUEUE("Q", 0);
     mqe_unit *unit = engine_unit();
-    CHECK_INT(PUT(q, .text = "a", .unit = unit), 0);
-    mqx_store_release(&mqx_context(engine_region(), unit->context)->must_back_out, 1u);
+    CHECK_INT(PUT(q, .text = "a", .unit = unit, .persistent = 1), 0);
+    struct mqx_context *context = mqx_context(engine_region(), unit->context);
+    mqx_store_release(&context->must_back_out, context->first_lsn);
     CHECK_INT(prepare(unit, 1), MQRC_BACKED_OUT);
     CHECK_INT(mqe_unit_count(unit), 0);
     CHECK_INT(depth(q), 0);

@@ -8,9 +8,10 @@ TEST(a_unit_that_must_back_out_refuses_puts_gets_and_batches_with_the_same_text)
     struct queue q = QUEUE("Q", 0);
     mqe_unit *unit = engine_unit();
     CHECK_INT(PUT(q, .text = "there"), 0);
-    CHECK_INT(PUT(q, .text = "mine", .unit = unit), 0);
+    CHECK_INT(PUT(q, .text = "mine", .unit = unit, .persistent = 1), 0);
     CHECK_INT(mqx_unit_check_usable(engine_region(), unit->context), 0);
-    mqx_store_release(&mqx_context(engine_region(), unit->context)->must_back_out, 1u);
+    struct mqx_context *context = mqx_context(engine_region(), unit->context);
+    mqx_store_release(&context->must_back_out, context->first_lsn);
     CHECK_INT(mqx_unit_check_usable(engine_region(), unit->context), MQRC_BACKED_OUT);
     CHECK_INT(PUT(q, .text = "no", .unit = unit), MQRC_BACKED_OUT);
     CHECK_STR(mqe_error_text(), "the unit of work has been backed out; end it");

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "fixtures/journal_fixture.h"
 #include "journal/journal_private.h"
+#include "penstock/engine.h"
 
 #include <pthread.h>
 
@@ -341,6 +342,71 @@ TEST(threads_that_commit_at_once_share_flushes_and_lose_nothing)
     for (uint32_t i = 0; i < count; i++) {
         CHECK(fixture_verify(&fixture, &listed[i]));
     }
+}
+
+struct leader { /* a thread that has the flush lock and does not flush, as one that is stopped */
+    struct mqx_region *region;
+    pthread_t thread;
+    uint32_t step;
+};
+
+static void *lead_and_stop(void *arg)
+{
+    struct leader *leader = arg;
+    struct mqx_lock *lock = &leader->region->journal->flush_lock;
+    CHECK_INT(mqx_lock_take(leader->region, lock), 0);
+    __atomic_store_n(&leader->step, 1u, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&leader->step, __ATOMIC_ACQUIRE) == 1) {
+        usleep(1000);
+    }
+    mqx_lock_drop(leader->region, lock);
+    return NULL;
+}
+
+static uint32_t long_waits; /* atomic */
+
+static void count_long_wait(struct mqx_region *region, struct mqx_lock *lock, uint64_t since_us)
+{
+    CHECK(lock == &region->journal->flush_lock && since_us != 0);
+    mqx_add_relaxed(&long_waits, 1u);
+}
+
+static void *end_leader(void *arg)
+{
+    struct leader *leader = arg;
+    for (int i = 0; i < 60000 && mqx_load_relaxed(&long_waits) < 3; i++) {
+        usleep(1000);
+    }
+    __atomic_store_n(&leader->step, 2u, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+TEST(behind_a_stopped_leader_only_what_is_not_decided_is_interrupted_and_who_waits_is_heard)
+{
+    FIXTURE(fixture, 262144);
+    struct mqx_append append;
+    pthread_t ender;
+    struct leader leader = {.region = &fixture.store.region};
+    CHECK_INT(fixture_put(&fixture, 0, 1, 1, 100, &append), 0);
+    long_waits = 0;
+    fixture.store.region.long_wait = count_long_wait;
+    CHECK_INT(pthread_create(&leader.thread, NULL, lead_and_stop, &leader), 0);
+    for (int i = 0; i < 60000 && __atomic_load_n(&leader.step, __ATOMIC_ACQUIRE) != 1; i++) {
+        usleep(1000);
+    }
+    mqx_interrupt_allow(true);
+    CHECK_INT(mqx_flush_to(&fixture.store, append.end_lsn), MQE_INTERRUPTED);
+    CHECK_INT(mqx_load_relaxed(&long_waits), 1);
+    mqx_interrupt_allow(true);
+    CHECK_INT(mqx_flush_room(&fixture.store), MQE_INTERRUPTED);
+    CHECK_INT(pthread_create(&ender, NULL, end_leader, &leader), 0);
+    mqx_interrupt_allow(true);
+    mqx_flush_is_decided();
+    CHECK_INT(mqx_flush_to(&fixture.store, append.end_lsn), MQX_OK);
+    CHECK(mqx_load_relaxed(&long_waits) >= 3);
+    CHECK_INT(pthread_join(ender, NULL), 0);
+    CHECK_INT(pthread_join(leader.thread, NULL), 0);
+    fixture.store.region.long_wait = NULL;
 }
 
 TEST(a_queue_of_batches_that_cannot_be_true_stops_the_store_and_writes_nothing)

@@ -51,4 +51,36 @@ TEST(a_hook_belongs_to_its_thread)
     CHECK_INT(calls, 1);
 }
 
+static int never(void)
+{
+    return 0;
+}
+
+static int always(void)
+{
+    return 1;
+}
+
+TEST(a_spin_calls_the_hook_unless_the_rule_of_the_process_says_it_may_go_without)
+{
+    int calls = 0;
+    mqx_spin_rule_set(NULL);
+    mqx_about_to_spin(); /* no hook: nothing to call */
+    mqx_block_hook_arm(count_call, &calls);
+    mqx_about_to_spin();
+    CHECK_INT(calls, 1);
+    mqx_spin_rule_set(always);
+    mqx_block_hook_arm(count_call, &calls);
+    mqx_about_to_spin();
+    CHECK_INT(calls, 1);
+    mqx_about_to_block(); /* it is still installed */
+    CHECK_INT(calls, 2);
+    mqx_spin_rule_set(never);
+    mqx_block_hook_arm(count_call, &calls);
+    mqx_about_to_spin();
+    mqx_about_to_block();
+    CHECK_INT(calls, 3);
+    mqx_spin_rule_set(NULL);
+}
+
 TEST_MAIN()

@@ -5,6 +5,8 @@
 #include "fixtures/store_fixture.h"
 
 #include "process/life_lock.h"
+#include "os/interrupt.h"
+#include "penstock/engine.h"
 
 #include <fcntl.h>
 
@@ -71,6 +73,27 @@ TEST(the_attach_lock_excludes_threads_of_the_same_process_and_names_the_holder_a
     CHECK_INT(mqx_life_lock_enter(file[1], 5000), MQRC_Q_MGR_NOT_AVAILABLE);
     snprintf(expected, sizeof expected, "process %d ", getpid());
     CHECK(strstr(mqx_error_text(), expected) != NULL);
+    mqx_life_lock_leave(file[0]);
+    CHECK_INT(mqx_life_lock_enter(file[1], 5000), 0);
+    mqx_life_lock_leave(file[1]);
+    mqx_life_lock_close(file[0]);
+    mqx_life_lock_close(file[1]);
+}
+
+TEST(a_wait_for_the_attach_lock_may_be_interrupted_and_its_patience_goes_on_counting)
+{
+    struct mqx_life_lock *file[2];
+    int status = MQE_INTERRUPTED, interrupted = -1;
+    open_both(file);
+    CHECK_INT(mqx_life_lock_enter(file[0], 1000000), 0);
+    for (int i = 0; i < 20 && status == MQE_INTERRUPTED; i++) {
+        mqx_interrupt_allow(true);
+        status = mqx_life_lock_enter(file[1], 1800000);
+        interrupted += 1;
+    }
+    CHECK_INT(status, MQRC_Q_MGR_NOT_AVAILABLE);
+    CHECK(interrupted >= 1 && interrupted <= 3); /* after half a second each */
+    mqx_interrupt_allow(false);
     mqx_life_lock_leave(file[0]);
     CHECK_INT(mqx_life_lock_enter(file[1], 5000), 0);
     mqx_life_lock_leave(file[1]);

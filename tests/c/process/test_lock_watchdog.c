@@ -1,6 +1,7 @@
 /* Claims of lock_watchdog.h: which lock is reported, and how often. */
 #include "fixtures/store_fixture.h"
 
+#include "base/clock.h"
 #include "process/lock_watchdog.h"
 
 #include <pthread.h>
@@ -74,6 +75,129 @@ TEST(a_lock_that_is_merely_busy_is_not_reported)
         region->header->slots_lock.holder = 7; /* seen in use at every look, and yet to be had */
         CHECK(!mqx_lock_watchdog_check(&watch, region, &held));
     }
+    mqx_lock_watchdog_long_us = 5000000;
+    CHECK_INT(fixture_detach(&process, NULL), 0);
+}
+
+struct holder { /* a thread that has a lock */
+    pthread_t thread;
+    struct mqx_lock *lock;
+    uint32_t step;
+};
+
+static void *hold(void *arg)
+{
+    struct holder *holder = arg;
+    struct mqx_region *region = &process.store->region;
+    if (mqx_lock_take(region, holder->lock) != 0) {
+        return NULL;
+    }
+    __atomic_store_n(&holder->step, 1u, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&holder->step, __ATOMIC_ACQUIRE) == 1) {
+        usleep(1000);
+    }
+    mqx_lock_drop(region, holder->lock);
+    return NULL;
+}
+
+static void begin_hold(struct holder *holder, struct mqx_lock *lock)
+{
+    *holder = (struct holder){.lock = lock};
+    CHECK_INT(pthread_create(&holder->thread, NULL, hold, holder), 0);
+    WAIT_FOR(__atomic_load_n(&holder->step, __ATOMIC_ACQUIRE) == 1);
+}
+
+static void end_hold(struct holder *holder)
+{
+    __atomic_store_n(&holder->step, 2u, __ATOMIC_RELEASE);
+    CHECK_INT(pthread_join(holder->thread, NULL), 0);
+}
+
+/* The slow lock of that name, as `penstock status` has it; false when there is none. */
+static bool is_slow(const char *name, struct mqx_held_lock *out)
+{
+    struct mqx_region *region = &process.store->region;
+    bool found = false;
+    for (uint32_t i = 0; i < mqx_lock_watchdog_count(region) && !found; i++) {
+        found = mqx_lock_watchdog_slow(region, i, out) && strcmp(out->name, name) == 0;
+    }
+    return found;
+}
+
+TEST(every_lock_that_can_hold_others_up_is_watched_and_named)
+{
+    start();
+    struct mqx_header *header = process.store->region.header;
+    struct {
+        struct mqx_lock *lock;
+        const char *name;
+    } const watched[] = {
+        {&header->maintenance_lock, "maintenance"}, {&header->journal.flush_lock, "flush"},
+        {&header->growth_lock, "growth"}, {&header->journal.roll_lock, "roll"},
+        {&header->catalog_lock, "catalog"}, {&header->slots_lock, "slots"},
+        {&header->arena_lock, "arena"}, {&header->journal.ring_lock, "ring"},
+        {&process.store->region.stripes[0].lock, "queues"},
+    };
+    mqx_lock_watchdog_long_us = 20000;
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(watched); i++) {
+        static struct mqx_lock_watchdog watch;
+        struct mqx_held_lock held = {.pid = 0};
+        struct holder holder;
+        CHECK(!is_slow(watched[i].name, &held));
+        begin_hold(&holder, watched[i].lock);
+        WAIT_FOR(mqx_lock_watchdog_check(&watch, &process.store->region, &held));
+        CHECK_INT(held.pid, getpid());
+        CHECK_STR(held.name, watched[i].name);
+        CHECK(held.program[0] != '\0');
+        CHECK(is_slow(watched[i].name, &held));
+        end_hold(&holder);
+        CHECK(!is_slow(watched[i].name, &held));
+    }
+    mqx_lock_watchdog_long_us = 5000000;
+    CHECK_INT(fixture_detach(&process, NULL), 0);
+}
+
+TEST(a_leader_that_flushes_and_a_round_that_reaps_are_not_reported)
+{
+    static struct mqx_lock_watchdog watch;
+    struct mqx_held_lock held;
+    struct holder leader, round;
+    start();
+    struct mqx_header *header = process.store->region.header;
+    mqx_lock_watchdog_long_us = 0;
+    begin_hold(&leader, &header->journal.flush_lock);
+    begin_hold(&round, &header->maintenance_lock);
+    for (int i = 0; i < 100; i++) {
+        mqx_add_relaxed(&header->journal.flush_word, 1u);
+        mqx_add_relaxed(&header->last_reap_us, UINT64_C(1));
+        CHECK(!mqx_lock_watchdog_check(&watch, &process.store->region, &held));
+    }
+    end_hold(&leader);
+    end_hold(&round);
+    mqx_lock_watchdog_long_us = 5000000;
+    CHECK_INT(fixture_detach(&process, NULL), 0);
+}
+
+TEST(who_waits_notes_the_owner_and_the_first_of_all_who_wait_long_logs_it)
+{
+    struct mqx_held_lock held = {.pid = 0};
+    struct holder leader;
+    start();
+    struct mqx_region *region = &process.store->region;
+    struct mqx_lock *lock = &region->journal->flush_lock;
+    const uint64_t now_us = mqx_clock_monotonic_us();
+    begin_hold(&leader, lock);
+    mqx_lock_watchdog_waited(region, lock, now_us);
+    CHECK(is_slow("flush", &held));
+    CHECK_INT(held.pid, getpid());
+    CHECK_INT(lock->slow_holder & MQX_SLOW_LOGGED, 0); /* not for 5 s yet */
+    mqx_lock_watchdog_long_us = 0;
+    mqx_lock_watchdog_waited(region, lock, now_us);
+    CHECK((lock->slow_holder & MQX_SLOW_LOGGED) != 0);
+    mqx_lock_watchdog_waited(region, lock, now_us);
+    CHECK(is_slow("flush", &held));
+    end_hold(&leader);
+    CHECK(!is_slow("flush", &held));
     mqx_lock_watchdog_long_us = 5000000;
     CHECK_INT(fixture_detach(&process, NULL), 0);
 }

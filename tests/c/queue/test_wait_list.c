@@ -317,7 +317,7 @@ static uint32_t context_of(struct mqx_stripe_guard *guard, struct queue q, uint6
     return slot;
 }
 
-TEST(a_wake_up_that_is_not_used_is_passed_on_to_the_next_that_matches)
+TEST(a_wake_up_that_is_not_used_is_handed_on_once_to_the_next_that_matches)
 {
     struct mqx_wakeups wakes = {.count = 0};
     struct mqx_stripe_guard guard;
@@ -333,20 +333,143 @@ TEST(a_wake_up_that_is_not_used_is_passed_on_to_the_next_that_matches)
     CHECK_INT(wakes.count, 1);
     CHECK_INT(wakes.context[0], first);
     CHECK_INT(mqx_wait_list_remove(&guard, first), MQX_WAIT_WOKEN);
-    mqx_wait_list_pass_wakeup(&guard, q.slot, &wakes);
+    CHECK(mqx_wait_list_owes(engine_region(), first));
+    mqx_wait_list_hand_on(&guard, first, false, &wakes);
     CHECK_INT(wakes.count, 2);
     CHECK_INT(wakes.context[1], next);
+    CHECK(!mqx_wait_list_owes(engine_region(), first));
+    mqx_wait_list_hand_on(&guard, first, false, &wakes);
+    CHECK_INT(wakes.count, 2);
     CHECK_INT(mqx_wait_list_remove(&guard, last), MQX_WAIT_LISTED);
     CHECK_INT(mqx_wait_list_remove(&guard, last), MQX_WAIT_NONE);
-    mqx_wait_list_pass_wakeup(&guard, q.slot, &wakes);
+    CHECK_INT(mqx_wait_list_remove(&guard, next), MQX_WAIT_WOKEN);
+    mqx_wait_list_hand_on(&guard, next, false, &wakes);
     CHECK_INT(wakes.count, 2);
     CHECK_INT(mqx_wait_list_remove(&guard, other), MQX_WAIT_LISTED);
     CHECK_INT(mqx_object(engine_region(), q.slot)->waiters, 0);
-    (void)mqx_wait_list_remove(&guard, next);
     mqx_stripe_guard_drop(&guard);
 }
 
-TEST(a_woken_waiter_that_must_leave_passes_the_wake_up_on)
+/* What a woken waiter that has been on the queue first leaves to a second one. */
+TEST(a_waiter_with_too_small_a_buffer_hands_its_wake_up_on)
+{
+    struct waiter small, second;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    for (int persistent = 0; persistent < 2; persistent++) {
+        WAITER(&small, q, .capacity = 2);
+        CHECK(await_waiters(q, 1));
+        WAITER(&second, q, 0);
+        CHECK(await_waiters(q, 2));
+        CHECK_INT(PUT(q, .text = "longer", .persistent = persistent), 0);
+        (void)waiter_end(&small);
+        CHECK_INT(small.got.status, MQRC_TRUNCATED_MSG_FAILED);
+        CHECK_STR(waiter_end(&second), "longer");
+    }
+    CHECK_INT(woken_by_bound(), 0);
+}
+
+TEST(a_waiter_whose_unit_is_full_hands_its_wake_up_on)
+{
+    struct waiter full, second;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    mqe_unit *unit = engine_unit();
+    WAITER(&full, q, .unit = unit, .flags = MQE_GET_IF_PERSISTENT);
+    CHECK(await_waiters(q, 1));
+    WAITER(&second, q, 0);
+    CHECK(await_waiters(q, 2));
+    mqx_store_release(&engine_region()->header->max_uncommitted, 0u);
+    CHECK_INT(PUT(q, .text = "x", .persistent = 1), 0);
+    CHECK_STR(waiter_end(&full), "(2024)");
+    CHECK_STR(waiter_end(&second), "x");
+    CHECK_INT(woken_by_bound(), 0);
+}
+
+TEST(a_waiter_that_takes_another_message_than_it_was_woken_for_hands_its_wake_up_on)
+{
+    struct waiter first, last;
+    struct mqx_stripe_guard guard;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    mqe_unit *unit = engine_unit();
+    WAITER(&first, q, 0);
+    CHECK(await_waiters(q, 1));
+    CHECK_INT(mqx_stripe_guard_take(engine_region(), q.slot, &guard), 0);
+    const uint32_t by_correl = context_of(&guard, q, 4);
+    mqx_stripe_guard_drop(&guard);
+    WAITER(&last, q, 0);
+    CHECK(await_waiters(q, 3));
+    CHECK_INT(PUT(q, .text = "low", .unit = unit, .priority = 1), 0);
+    CHECK_INT(PUT(q, .text = "high", .unit = unit, .priority = 9, .correl = 4), 0);
+    CHECK_INT(mqe_commit(unit), 0); /* wakes `first` for the low, the context for the high one */
+    CHECK_STR(waiter_end(&first), "high");
+    CHECK_STR(waiter_end(&last), "low");
+    CHECK_INT(mqx_context(engine_region(), by_correl)->wait_state, MQX_WAIT_WOKEN);
+    CHECK(!mqx_wait_list_owes(engine_region(), by_correl)); /* it is gone */
+    CHECK_INT(woken_by_bound(), 0);
+}
+
+TEST(a_browser_with_lock_whose_cursor_is_behind_the_message_keeps_no_getter_from_it)
+{
+    struct waiter behind, getter;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    mqe_queue *browser = engine_open(q, MQE_BROWSE);
+    CHECK_INT(PUT(q, .text = "low", .priority = 1), 0);
+    CHECK_STR(TAKE_BY(browser, .flags = MQE_GET_BROWSE_FIRST), "low");
+    waiter_start(&behind, browser,
+                 &(const struct ask){.flags = MQE_GET_BROWSE_NEXT | MQE_GET_LOCK,
+                                     .wait_us = 500000});
+    CHECK(await_waiters(q, 1));
+    CHECK_STR(TAKE(q), "low");
+    WAITER(&getter, q, 0);
+    CHECK(await_waiters(q, 2));
+    CHECK_INT(PUT(q, .text = "high", .priority = 9), 0);
+    CHECK_STR(waiter_end(&getter), "high");
+    CHECK_INT(woken_by_bound(), 0);
+    CHECK_STR(waiter_end(&behind), "(2033)");
+}
+
+TEST(a_second_look_hands_on_what_a_waiter_that_does_not_run_has_not_taken)
+{
+    struct mqx_stripe_guard guard;
+    struct mqx_wakeups wakes = {.count = 0};
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    struct mqx_region *region = engine_region();
+    const uint32_t *doorbell = &mqx_process_slot(region, region->process)->doorbell;
+    CHECK_INT(mqx_stripe_guard_take(region, q.slot, &guard), 0);
+    const uint32_t alone = context_of(&guard, q, 0);
+    mqx_stripe_guard_drop(&guard);
+    CHECK_INT(PUT(q, .text = "x"), 0);
+    CHECK_INT(mqx_context(region, alone)->wait_state, MQX_WAIT_WOKEN);
+    CHECK_INT(*doorbell & MQX_BELL_SECOND_LOOK, 0); /* nobody else waits */
+    CHECK_INT(mqx_stripe_guard_take(region, q.slot, &guard), 0);
+    const uint32_t other = context_of(&guard, q, 7), second = context_of(&guard, q, 0);
+    const uint32_t third = context_of(&guard, q, 0); /* not in the same look */
+    mqx_stripe_guard_drop(&guard);
+    CHECK_INT(mqx_wait_list_second_look(region), 0);
+    CHECK_INT(mqx_context(region, second)->wait_state, MQX_WAIT_WOKEN);
+    CHECK_INT(mqx_context(region, other)->wait_state, MQX_WAIT_LISTED);
+    CHECK_INT(mqx_context(region, third)->wait_state, MQX_WAIT_LISTED);
+    CHECK(!mqx_wait_list_owes(region, alone) && mqx_wait_list_owes(region, second));
+    CHECK((*doorbell & MQX_BELL_SECOND_LOOK) != 0);
+    CHECK_INT(mqx_wait_list_second_look(region), 0);
+    CHECK(!mqx_wait_list_owes(region, second) && mqx_wait_list_owes(region, third));
+    CHECK_INT(mqx_wait_list_second_look(region), 0); /* none is left that matches */
+    CHECK(mqx_wait_list_owes(region, third));
+    CHECK_STR(TAKE(q), "x");
+    CHECK_INT(mqx_wait_list_second_look(region), 0);
+    CHECK_INT(mqx_context(region, other)->wait_state, MQX_WAIT_LISTED);
+    CHECK_INT(mqx_stripe_guard_take(region, q.slot, &guard), 0);
+    mqx_wait_list_hand_on(&guard, third, false, &wakes);
+    CHECK_INT(wakes.count, 0);
+    CHECK_INT(mqx_wait_list_remove(&guard, other), MQX_WAIT_LISTED);
+    mqx_stripe_guard_drop(&guard);
+}
+
+TEST(a_woken_waiter_that_must_leave_hands_the_wake_up_on)
 {
     static struct waiter leaving;
     struct mqx_stripe_guard guard;
@@ -413,7 +536,7 @@ TEST(a_list_with_a_bad_context_stops_the_queue_manager_and_no_call_crashes_or_ha
         mqx_wait_list_pick(&guard, q.slot, message, &wakes);
         mqx_wait_list_add(&guard, q.slot, second);
         mqx_wait_list_pick(&guard, q.slot, 1u << 30, &wakes);
-        mqx_wait_list_pass_wakeup(&guard, q.slot, &wakes);
+        mqx_wait_list_hand_on(&guard, first, false, &wakes);
         CHECK_INT(mqx_region_stopped(engine_region()), MQX_STOP_BROKEN);
         CHECK(wakes.count <= 2);
         mqx_stripe_guard_drop(&guard);

@@ -175,6 +175,17 @@ TEST(a_checkpoint_is_due_when_the_tail_has_grown)
     CHECK(mqx_checkpoint_due(&fixture.store));
 }
 
+/* A thread reads the tail, and a checkpoint ends before it reads the begin of the newest one. */
+TEST(a_checkpoint_that_begins_behind_the_tail_that_was_read_makes_none_due)
+{
+    FIXTURE(fixture, 32768);
+    struct mqx_journal *journal = fixture.store.region.journal;
+    const uint64_t begin = journal->checkpoint_begin;
+    journal->checkpoint_begin = journal->tail + 8;
+    CHECK(!mqx_checkpoint_due(&fixture.store));
+    journal->checkpoint_begin = begin;
+}
+
 TEST(a_full_disk_fails_the_checkpoint_and_keeps_the_old_one)
 {
     FIXTURE(fixture, 65536);

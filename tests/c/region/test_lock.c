@@ -3,6 +3,8 @@
 #include "fixtures/region_fixture.h"
 
 #include "os/block_hook.h"
+#include "os/interrupt.h"
+#include "penstock/engine.h"
 
 static struct mqx_lock *lock;
 static uint64_t *field; /* in the memory that the lock protects: the area of objects */
@@ -160,6 +162,52 @@ static void *try_it(void *arg)
 {
     *(int *)arg = mqx_lock_try(&region, lock);
     return NULL;
+}
+
+struct entering { /* a thread that takes the lock as the first one of a call */
+    bool allowed;
+    int status;
+};
+
+static uint32_t long_waits; /* atomic */
+
+static void count_long_wait(struct mqx_region *of, struct mqx_lock *which, uint64_t since_us)
+{
+    CHECK(of == &region && which == lock && since_us != 0);
+    mqx_add_relaxed(&long_waits, 1u);
+}
+
+static void *enter_it(void *arg)
+{
+    struct entering *entering = arg;
+    mqx_interrupt_allow(entering->allowed);
+    entering->status = mqx_lock_enter(&region, lock);
+    if (entering->status == MQX_OK) {
+        mqx_lock_drop(&region, lock);
+    }
+    return NULL;
+}
+
+TEST(a_call_that_may_be_interrupted_waits_a_second_for_its_first_lock_and_another_for_ever)
+{
+    struct entering may = {.allowed = true, .status = -1}, may_not = {.status = -1};
+    pthread_t threads[2];
+    begin();
+    long_waits = 0;
+    region.long_wait = count_long_wait;
+    CHECK_INT(mqx_lock_take(&region, lock), 0);
+    CHECK_INT(pthread_create(&threads[0], NULL, enter_it, &may), 0);
+    CHECK_INT(pthread_create(&threads[1], NULL, enter_it, &may_not), 0);
+    CHECK_INT(pthread_join(threads[0], NULL), 0);
+    CHECK_INT(may.status, MQE_INTERRUPTED);
+    for (int i = 0; i < 60000 && mqx_load_relaxed(&long_waits) < 3; i++) {
+        usleep(1000);
+    }
+    CHECK(mqx_load_relaxed(&long_waits) >= 3); /* both, and the other one goes on waiting */
+    mqx_lock_drop(&region, lock);
+    CHECK_INT(pthread_join(threads[1], NULL), 0);
+    CHECK_INT(may_not.status, MQX_OK);
+    region.long_wait = NULL;
 }
 
 TEST(a_try_says_busy_and_does_not_wait)

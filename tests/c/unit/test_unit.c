@@ -286,7 +286,7 @@ TEST(a_unit_that_keeps_the_journal_too_long_is_backed_out_at_its_next_call)
             TAKE(busy);
         }
         mqx_unit_mark_long(&engine.manager->store, &marked);
-        marked += mqx_context(engine_region(), unit->context)->must_back_out;
+        marked += mqx_unit_must_back_out(mqx_context(engine_region(), unit->context));
     }
     CHECK(marked != 0);
     CHECK_INT(PUT(q, .text = "b", .unit = unit), MQRC_BACKED_OUT);
@@ -295,6 +295,45 @@ TEST(a_unit_that_keeps_the_journal_too_long_is_backed_out_at_its_next_call)
     CHECK_STR(TAKE(q, .unit = unit), "a");
     CHECK_INT(got.backout_count, 1);
     CHECK_INT(mqe_commit(unit), 0);
+}
+
+/* A maintenance thread reads the tail, is preempted, and then looks at the units. */
+TEST(a_unit_that_begins_after_the_tail_was_read_is_not_a_long_one)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    struct mqx_journal *journal = engine_region()->journal;
+    mqe_unit *unit = engine_unit();
+    uint32_t marked = 0;
+    const uint64_t tail = journal->tail;
+    CHECK_INT(PUT(q, .text = "a", .unit = unit, .persistent = 1), 0);
+    const struct mqx_context *context = mqx_context(engine_region(), unit->context);
+    CHECK(context->first_lsn >= tail);
+    CHECK(!mqx_unit_is_long(journal, tail, context->first_lsn));
+    CHECK(!mqx_unit_is_long(journal, context->first_lsn - 8, context->first_lsn));
+    const uint64_t now = journal->tail;
+    journal->tail = context->first_lsn - 8; /* as it was read before */
+    mqx_unit_mark_long(&engine.manager->store, &marked);
+    journal->tail = now;
+    CHECK_INT(marked, 0);
+    CHECK_INT(mqe_commit(unit), 0);
+    CHECK_STR(drain(q), "a");
+}
+
+TEST(a_mark_that_was_meant_for_an_earlier_unit_does_not_back_out_the_next_one)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    mqe_unit *unit = engine_unit();
+    struct mqx_context *context = mqx_context(engine_region(), unit->context);
+    CHECK_INT(PUT(q, .text = "a", .unit = unit, .persistent = 1), 0);
+    const uint64_t earlier = context->first_lsn;
+    CHECK_INT(mqe_commit(unit), 0);
+    mqx_store_release(&context->must_back_out, earlier);
+    CHECK_INT(PUT(q, .text = "b", .unit = unit, .persistent = 1), 0);
+    CHECK_INT(PUT(q, .text = "c", .unit = unit), 0);
+    CHECK_INT(mqe_commit(unit), 0);
+    CHECK_STR(drain(q), "a b c");
 }
 
 TEST(a_get_and_a_put_outside_a_unit_neither_join_one_nor_count)

@@ -1,0 +1,30 @@
+/*
+ * interrupt.c - see interrupt.h.
+ */
+#include "os/interrupt.h"
+
+#include "base/assert.h"
+
+MQX_THREAD_LOCAL bool interrupt_allowed;
+MQX_THREAD_LOCAL uint64_t interrupted_us;
+
+void mqx_interrupt_allow(bool allowed)
+{
+    interrupt_allowed = allowed;
+    interrupted_us = allowed ? interrupted_us : 0;
+    MQX_ASSERT(allowed || interrupted_us == 0);
+}
+
+bool mqx_interrupt_take(uint64_t waited_us)
+{
+    const bool allowed = interrupt_allowed;
+    interrupt_allowed = false; /* what the call does from here on is undoing */
+    interrupted_us += allowed ? waited_us : 0;
+    MQX_ASSERT(!interrupt_allowed);
+    return allowed;
+}
+
+uint64_t mqx_interrupt_waited_us(void)
+{
+    return interrupted_us;
+}

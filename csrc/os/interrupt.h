@@ -1,0 +1,31 @@
+/*
+ * interrupt.h - whether the present call of a thread may be ended because a signal may have arrived
+ * (crash-safety rule 53).
+ *
+ * Purpose. Signal handlers of Python run between calls. A call that waits for a process that is
+ * stopped would keep them waiting as long. So a caller that wants to look at signals says so before
+ * its call; a wait in which nothing is decided then ends after about a second with MQE_INTERRUPTED,
+ * with nothing done, and the caller calls again.
+ *
+ * Waits ask: mqx_interrupt_take() is called where a second has passed, or a signal has ended a
+ * sleep, and the call can still leave without a trace. Where something was decided, or is being
+ * undone, waits do not ask.
+ *
+ * A wait with a longest time of its own goes on counting when it is called again: what it has
+ * waited is added up until the caller takes its permission back.
+ *
+ * Threads: permission and time belong to the thread.
+ */
+#ifndef PENSTOCK_INTERRUPT_H
+#define PENSTOCK_INTERRUPT_H
+
+#include "base/base.h"
+
+/* May the waits of this thread's next call end with MQE_INTERRUPTED? */
+void mqx_interrupt_allow(bool allowed);
+/* True once, when they may: the caller, which has waited so long in this call, ends its wait. */
+bool mqx_interrupt_take(uint64_t waited_us);
+/* What calls before this one had waited when they were interrupted. */
+uint64_t mqx_interrupt_waited_us(void);
+
+#endif
