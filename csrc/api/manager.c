@@ -395,7 +395,11 @@ static int stop_and_wait(struct mqx_store *store, uint32_t how)
     MQX_ASSERT(how == MQX_STOP_ENDED || how == MQX_STOP_BROKEN);
     bool anyone = true;
     int status = MQX_OK;
-    mqx_region_stop(&store->region, how);
+    if (how == MQX_STOP_BROKEN) {
+        mqx_region_stop_because(&store->region, "end -p", 0);
+    } else {
+        mqx_region_stop(&store->region, how);
+    }
     for (int waited_ms = 0; waited_ms < END_PATIENCE_MS && anyone && status == MQX_OK;
          waited_ms += END_PAUSE_MS) {
         status = mqx_attach_has_others(store, &anyone);

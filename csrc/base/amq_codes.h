@@ -20,8 +20,9 @@ enum mqx_amq {
     MQX_AMQ_LOCK_HELD_LONG = 7906,  /* W a lock of the region has been held for more than 5 s */
     MQX_AMQ_MAINTENANCE = 7907,     /* E a step of maintenance fails: reason and text */
     MQX_AMQ_MAINTENANCE_OK = 7908,  /* I the same step works again */
-    MQX_AMQ_STOPPED = 7909,         /* E the queue manager has stopped after an error */
+    MQX_AMQ_STOPPED = 7909,         /* E the queue manager has stopped: call, errno, process */
     MQX_AMQ_END_FAILED = 7910,      /* E the orderly end could not be written */
+    MQX_AMQ_CANNOT_LEAD = 7920,     /* W this process cannot write the journal, another does */
 };
 
 #endif

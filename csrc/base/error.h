@@ -30,6 +30,7 @@ enum {
     MQX_NEED_RING = 90004,    /* the log ring is full: drop locks, flush, try again */
     MQX_BUSY = 90005,         /* a trylock failed */
     MQX_TORN = 90006,         /* tail scan: nothing valid here (torn tail or end) */
+    MQX_CANNOT_LEAD = 90007,  /* this process cannot write the journal; another may (rule 51) */
 };
 
 /* Remembers the text for `reason` and returns `reason`, so that the place of an error reads

@@ -105,6 +105,12 @@ int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64
         (void)io->ops->unlink(io, journal_dir, whole);
     }
     (void)io->ops->unlink(io, journal_dir, half);
+    if (mqx_io_write_is_own_fault(err)) {
+        return mqx_fail(MQRC_RESOURCE_PROBLEM,
+                        "making a journal segment of %" PRIu64 " bytes: %s", size,
+                        err == -EFBIG ? "longer than this process may write (RLIMIT_FSIZE)"
+                                      : "the program has closed its descriptor");
+    }
     return mqx_io_reason(err, "making a journal segment");
 }
 

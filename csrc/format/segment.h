@@ -3,7 +3,7 @@
  * the test whether bytes are the flush batch that belongs at a position. No region, no locks.
  *
  * Errors: 2101 with a text for a header that is not the expected one; the reason of a failed file
- * operation (os/io.h) from mqx_spare_create().
+ * operation (os/io.h) from mqx_spare_create(), but 2102 for what is the process's own fault.
  *
  * Names in the journal directory
  *   <number, 10 digits>.psj   a segment of the stream

@@ -22,6 +22,8 @@
 #include "journal/group_commit.h"
 
 #include "journal/journal_private.h"
+#include "journal/leadership.h"
+#include "journal/write_file.h"
 
 #include "base/error.h"
 #include "format/segment.h"
@@ -32,7 +34,6 @@
 #include "penstock/engine.h"
 #include "region/damage.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -51,20 +52,6 @@ struct flight { /* batches written by one call */
     uint32_t records;
     uint32_t bytes;    /* headers and records */
 };
-
-/* The segment cannot even be opened. A later flush that can open it would write the records in the
- * ring after their callers were answered that they failed: no process may flush from here on. */
-static MQX_COLD int stop_without_write(struct mqx_store *store)
-{
-    char text[256];
-    MQX_ASSERT(store != NULL);
-    MQX_ASSERT(mqx_error_text()[0] != '\0'); /* of the open that failed */
-    (void)snprintf(text, sizeof text, "%s", mqx_error_text());
-    mqx_region_stop(&store->region, MQX_STOP_BROKEN);
-    return mqx_fail(MQRC_CONNECTION_BROKEN,
-                    "%s; the queue manager has stopped, the outcome of open calls is unknown until "
-                    "restart", text);
-}
 
 /* ---- the queue of sealed batches (flush lock held) ----
  *
@@ -181,37 +168,6 @@ static int collect(struct mqx_store *store, struct flight *out)
  * (epoch_written is 0).
  */
 
-/* The descriptor of the segment, which stays open until another one is needed (flush lock held:
- * it guards the cached descriptor). */
-static int write_fd(struct mqx_store *store, uint32_t segment_index, int *out)
-{
-    struct mqx_files *files = store->files;
-    struct mqx_journal *journal = store->region.journal;
-    struct mqx_io *io = store->io;
-    char name[MQX_FILE_NAME_SIZE];
-    MQX_ASSERT(files != NULL);
-    MQX_ASSERT(mqx_lock_held(&store->region, &journal->flush_lock));
-    if (MQX_UNLIKELY(segment_index >= MQX_SEGMENT_MAX)) {
-        return mqx_region_damage(&store->region, "segment of a sealed batch", segment_index);
-    }
-    const struct mqx_segment *segment = &journal->segment[segment_index];
-    if (files->write_fd < 0 || files->write_generation != segment->generation) {
-        if (files->write_fd >= 0) {
-            (void)io->ops->close(io, files->write_fd);
-            files->write_fd = -1;
-        }
-        mqx_file_name(name, MQX_FILE_SEGMENT, segment->number);
-        int fd = io->ops->open(io, store->journal_dir, name, MQX_IO_WRITE, 0);
-        if (fd < 0) {
-            return mqx_io_reason(fd, "opening the active journal segment");
-        }
-        files->write_fd = fd;
-        files->write_generation = segment->generation;
-    }
-    *out = files->write_fd;
-    return MQX_OK;
-}
-
 /* Adds the records' crc fields; false when the ring does not hold what the queue lists (rule 28).
  * */
 static bool add_record_crcs(const struct mqx_region *region, const struct mqx_sealed *sealed,
@@ -269,6 +225,17 @@ static bool fill_batch(struct mqx_store *store, const struct mqx_sealed *sealed,
            sealed_end(sealed) <= segment->base_lsn + segment->size;
 }
 
+/* EFBIG, EBADF: nothing of the flight counts; another leader writes the same pages again. */
+static MQX_COLD int own_write_failed(struct mqx_store *store, int negated_errno)
+{
+    MQX_ASSERT(mqx_io_write_is_own_fault(negated_errno));
+    MQX_ASSERT(store->files->write.fd >= 0);
+    if (negated_errno == -EBADF) {
+        mqx_write_file_forget(store);
+    }
+    return mqx_leadership_cannot(store, negated_errno, "writing the journal");
+}
+
 /* Fills in the headers of the flight's batches and writes them with one call; `flags` is
  * MQX_IO_DSYNC or 0. The ring wraps, so there may be two parts. The file offset of an LSN is its
  * distance from the segment's base_lsn. A batch that the ring cannot hold stops the queue manager
@@ -287,13 +254,13 @@ static int write_flight(struct mqx_store *store, const struct flight *flight, in
 
     for (uint32_t i = 0; i < flight->count; i++) {
         if (size > journal->ring_size || !fill_batch(store, sealed_at(journal, i), now_us)) {
-            mqx_region_stop(&store->region, MQX_STOP_BROKEN);
+            mqx_region_stop_because(&store->region, "reading the log ring, which is damaged", 0);
             return mqx_fail(MQRC_CONNECTION_BROKEN, "the log ring is damaged");
         }
     }
-    int status = write_fd(store, flight->segment, &fd);
+    const int status = mqx_write_file(store, flight->segment, &fd);
     if (status != MQX_OK) {
-        return stop_without_write(store);
+        return status;
     }
     const struct iovec parts[2] = {
         {mqx_ring_at(region, flight->start), size < until_wrap ? size : until_wrap},
@@ -303,7 +270,10 @@ static int write_flight(struct mqx_store *store, const struct flight *flight, in
     const uint64_t offset = flight->start - journal->segment[flight->segment].base_lsn;
     const int err = store->io->ops->write(store->io, fd, parts, parts[1].iov_len > 0 ? 2 : 1,
                                           offset, flags);
-    return err == 0 ? MQX_OK : mqx_journal_write_failed(store, err, "writing the journal");
+    return err == 0                         ? MQX_OK
+           : mqx_io_write_is_own_fault(err) ? own_write_failed(store, err)
+                                            : mqx_journal_write_failed(store, err,
+                                                                       "writing the journal");
 }
 
 /* After the write: `written` moves behind the flight, its batches leave the queue, statistics are
@@ -361,9 +331,9 @@ static int sync_written(struct mqx_store *store)
     int fd = -1;
     MQX_ASSERT(mqx_lock_held(&store->region, &journal->flush_lock));
     MQX_ASSERT(journal->unsynced != 0);
-    int status = write_fd(store, journal->unsynced - 1, &fd);
+    const int status = mqx_write_file(store, journal->unsynced - 1, &fd);
     if (status != MQX_OK) {
-        return stop_without_write(store);
+        return status;
     }
     const int err = store->io->ops->sync(store->io, fd);
     if (err != 0) {
@@ -428,18 +398,16 @@ static void wake_followers(struct mqx_journal *journal)
     }
 }
 
-/* A follower that dies leaves the count too high: then leaders make one needless call. *since_us:
- * when this thread began to wait for this flush; 0 at first. MQE_INTERRUPTED when the call has
- * decided nothing and its caller wants to look at signals (os/interrupt.h). */
+/* Follows a leader for a while. *since_us: when this thread began to wait for this flush; 0 at
+ * first. MQE_INTERRUPTED when the call has decided nothing and its caller wants to look at signals
+ * (os/interrupt.h). */
 static int follow(struct mqx_region *region, uint32_t seen, uint64_t *since_us)
 {
     struct mqx_journal *journal = region->journal;
     MQX_ASSERT(since_us != NULL);
     MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
     *since_us = *since_us != 0 ? *since_us : mqx_clock_monotonic_us();
-    (void)__atomic_fetch_add(&journal->flush_waiters, 1, __ATOMIC_SEQ_CST);
-    const int slept = mqx_futex_wait(&journal->flush_word, seen, FOLLOWER_WAIT_US);
-    (void)mqx_fetch_add(&journal->flush_waiters, (uint32_t)-1);
+    const int slept = mqx_leadership_follow(journal, seen, FOLLOWER_WAIT_US);
     if (mqx_load_acquire(&journal->flush_word) != seen) {
         *since_us = 0;
         return MQX_OK;
@@ -450,20 +418,39 @@ static int follow(struct mqx_region *region, uint32_t seen, uint64_t *since_us)
     return slept != 0 && mqx_interrupt_take(0) ? MQE_INTERRUPTED : MQX_OK;
 }
 
-/* A follower sleeps on the value of flush_word that it read before it tried the lock, so a leader
- * that finishes in between has changed the word and the sleep returns at once. */
-int mqx_flush_to(struct mqx_store *store, uint64_t lsn)
+/* One attempt to lead up to `lsn`. MQX_BUSY: another thread leads; MQX_CANNOT_LEAD: this process
+ * cannot. */
+static int try_lead(struct mqx_store *store, uint64_t lsn)
 {
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
-    if (mqx_load_acquire(&journal->durable) >= lsn) {
-        return MQX_OK;
-    }
     MQX_ASSERT(!mqx_lock_held(region, &journal->flush_lock));
     MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
-    mqx_about_to_block();
+    int status = mqx_lock_try(region, &journal->flush_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = lead(store, lsn, true);
+    const bool reached = mqx_load_acquire(&journal->durable) >= lsn;
+    mqx_lock_drop(region, &journal->flush_lock);
+    wake_followers(journal);
+    if (status != MQX_OK || reached) {
+        return status;
+    }
+    return mqx_fail(MQRC_UNEXPECTED_ERROR, "the LSN to be flushed was never appended");
+}
+
+/* Leads, follows or hands over. A follower sleeps on the value of flush_word that it read before it
+ * tried the lock, so a leader that finishes in between has changed the word and the sleep returns
+ * at once. MQX_CANNOT_LEAD: nobody writes the journal (leadership.h). */
+static int flush_until(struct mqx_store *store, uint64_t lsn, struct mqx_handing *handing)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(handing != NULL);
+    MQX_ASSERT(!mqx_lock_held(region, &journal->flush_lock));
     uint64_t since_us = 0;
-    for (;;) { /* each turn a leader has written, or a second has gone by */
+    for (;;) { /* each turn a leader has written, or time has gone by */
         const uint32_t seen = mqx_load_acquire(&journal->flush_word);
         if (mqx_load_acquire(&journal->durable) >= lsn) {
             return MQX_OK;
@@ -471,37 +458,46 @@ int mqx_flush_to(struct mqx_store *store, uint64_t lsn)
         if (mqx_region_stopped(region) != MQX_RUNNING) {
             return mqx_region_stop_reason(region);
         }
-        int status = mqx_lock_try(region, &journal->flush_lock);
+        int status = try_lead(store, lsn);
         if (status == MQX_BUSY) {
             status = follow(region, seen, &since_us);
             if (status == MQX_OK) {
                 continue;
             }
         }
-        if (status != MQX_OK) {
-            return status;
+        if (status == MQX_CANNOT_LEAD) {
+            status = mqx_leadership_wait(store, handing, lsn);
+            if (status == MQX_OK) {
+                continue;
+            }
         }
-        status = lead(store, lsn, true);
-        const bool reached = mqx_load_acquire(&journal->durable) >= lsn;
-        mqx_lock_drop(region, &journal->flush_lock);
-        wake_followers(journal);
-        if (status != MQX_OK || reached) {
-            return status;
-        }
-        return mqx_fail(MQRC_UNEXPECTED_ERROR, "the LSN to be flushed was never appended");
+        return status;
     }
 }
 
-/* Leads without data sync: what is written leaves the ring, but `durable` does not move. When
- * another leader is at work its write makes room too, so one wait for it is enough. */
-int mqx_flush_room(struct mqx_store *store)
+/* What is to be flushed is decided, as a rule: when nobody can write it, its outcome cannot be
+ * told. */
+int mqx_flush_to(struct mqx_store *store, uint64_t lsn)
+{
+    struct mqx_handing handing = {.slot = 0};
+    MQX_ASSERT(store->files != NULL); /* mqx_journal_attach() comes first */
+    MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->ring_lock));
+    if (mqx_load_acquire(&store->region.journal->durable) >= lsn) {
+        return MQX_OK;
+    }
+    mqx_about_to_block();
+    const int status = flush_until(store, lsn, &handing);
+    return MQX_UNLIKELY(status == MQX_CANNOT_LEAD) ? mqx_leadership_stop(store) : status;
+}
+
+/* One attempt at mqx_flush_room(). */
+static int try_room(struct mqx_store *store)
 {
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
     const uint32_t seen = mqx_load_acquire(&journal->flush_word);
     MQX_ASSERT(!mqx_lock_held(region, &journal->flush_lock));
     MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
-    mqx_about_to_block();
     int status = mqx_lock_try(region, &journal->flush_lock);
     if (status == MQX_BUSY) { /* the leader makes room already */
         uint64_t since_us = 0;
@@ -511,6 +507,28 @@ int mqx_flush_room(struct mqx_store *store)
         status = lead(store, 0, false);
         mqx_lock_drop(region, &journal->flush_lock);
         wake_followers(journal);
+    }
+    return status;
+}
+
+/* Leads without data sync: what is written leaves the ring, but `durable` does not move. When
+ * another leader is at work its write makes room too, so one wait for it is enough. A process that
+ * cannot lead asks for a flush of everything appended, and is content with any progress. */
+int mqx_flush_room(struct mqx_store *store)
+{
+    const struct mqx_journal *journal = store->region.journal;
+    const uint64_t written = mqx_load_relaxed(&journal->written);
+    struct mqx_handing handing = {.slot = 0};
+    MQX_ASSERT(store->files != NULL);
+    MQX_ASSERT(!mqx_lock_held(&store->region, &journal->flush_lock));
+    mqx_about_to_block();
+    int status = try_room(store);
+    while (MQX_UNLIKELY(status == MQX_CANNOT_LEAD)) { /* ends with the patience of the wait */
+        status = mqx_leadership_wait(store, &handing, mqx_load_relaxed(&journal->tail));
+        if (status == MQX_CANNOT_LEAD) {
+            return mqx_leadership_reason(store);
+        }
+        status = mqx_load_relaxed(&journal->written) != written ? MQX_OK : try_room(store);
     }
     return status;
 }
@@ -573,7 +591,33 @@ int mqx_flush_mark(struct mqx_store *store)
     }
     mqx_lock_drop(region, &journal->flush_lock);
     wake_followers(journal);
-    return status;
+    return status == MQX_CANNOT_LEAD ? mqx_leadership_reason(store) : status;
+}
+
+/* The callers look for themselves whether that helped, and ask again. */
+bool mqx_journal_lead_for_others(struct mqx_store *store)
+{
+    const struct mqx_journal *journal = store->region.journal;
+    uint64_t lsn = 0;
+    MQX_ASSERT(store->files != NULL);
+    MQX_ASSERT(!mqx_lock_held(&store->region, &journal->flush_lock));
+    if (!mqx_leadership_take_request(store, &lsn)) {
+        return false;
+    }
+    const uint64_t end = mqx_journal_closed_end(store);
+    if (end != 0) {
+        const bool flushed = mqx_load_acquire(&journal->durable) >= end;
+        if (flushed || try_lead(store, end) == MQX_OK) {
+            mqx_ignore(mqx_journal_roll(store));
+        }
+    }
+    if (lsn == MQX_LEAD_ROOM) {
+        mqx_ignore(mqx_journal_make_room(store, MQX_RING_RECORD_MAX));
+    }
+    if (mqx_load_acquire(&journal->durable) < lsn) {
+        mqx_ignore(try_lead(store, lsn));
+    }
+    return true;
 }
 
 /* ---- appending ----
@@ -581,6 +625,47 @@ int mqx_flush_mark(struct mqx_store *store)
  * An append that lacks room waits here, outside all locks, and tries again: room that was made may
  * have gone to another append, so this is a loop.
  */
+
+/* The active segment is closed: it is flushed, then the next one begins. A process that cannot do
+ * that hands it over; nothing is decided here, so its end is a refusal. */
+static int leave_segment(struct mqx_store *store)
+{
+    struct mqx_handing handing = {.slot = 0};
+    MQX_ASSERT(store->files != NULL);
+    MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->roll_lock));
+    for (;;) { /* ends with the patience of the wait */
+        const uint64_t end = mqx_journal_closed_end(store); /* 0 once another process has rolled */
+        int status = flush_until(store, end, &handing);
+        if (status == MQX_OK) {
+            status = mqx_journal_roll(store);
+            if (MQX_LIKELY(status != MQX_CANNOT_LEAD)) {
+                return status;
+            }
+            status = mqx_leadership_wait(store, &handing, end + 1); /* beyond it: a roll, too */
+        }
+        if (status != MQX_OK) {
+            return status == MQX_CANNOT_LEAD ? mqx_leadership_reason(store) : status;
+        }
+    }
+}
+
+/* A put lacks room beside the reserve: another segment is made, by another process when this one
+ * may not. */
+static int make_room(struct mqx_store *store, uint32_t length)
+{
+    struct mqx_handing handing = {.slot = 0};
+    MQX_ASSERT(length > 0);
+    MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->roll_lock));
+    int status = mqx_journal_make_room(store, length);
+    while (status != MQX_OK && mqx_leadership_is_own(status)) { /* as above */
+        (void)mqx_leadership_refused(store, status, "making a journal segment");
+        if (mqx_leadership_wait(store, &handing, MQX_LEAD_ROOM) != MQX_OK) {
+            return mqx_leadership_reason(store);
+        }
+        status = mqx_journal_make_room(store, length);
+    }
+    return status;
+}
 
 /* Three kinds of refusal, three remedies: the ring is full (write it out), no spare is ready for
  * a put (make one within the limit), the segment is closed (flush it, then roll). */
@@ -595,11 +680,7 @@ int mqx_journal_wait_for_room(struct mqx_store *store, uint32_t length, int need
     if (need == MQX_NEED_RING) {
         return mqx_flush_room(store);
     }
-    if (need != MQX_NEED_SEGMENT) {
-        return mqx_journal_make_room(store, length);
-    }
-    int status = mqx_flush_to(store, mqx_journal_closed_end(store));
-    return status == MQX_OK ? mqx_journal_roll(store) : status;
+    return need == MQX_NEED_SEGMENT ? leave_segment(store) : make_room(store, length);
 }
 
 /* Every attempt lost its room to another append. */

@@ -9,7 +9,8 @@
  *
  * Terms
  *   leader     the thread that holds the flush lock and writes.
- *   follower   a thread that found the flush lock taken; sleeps on flush_word.
+ *   follower   a thread that found the flush lock taken, or whose process cannot lead
+ *              (leadership.h); sleeps on flush_word.
  *   flight     adjoining batches of one segment that one call writes.
  *   unsynced   segment index + 1 whose file has bytes written without data sync (rule 44); 0: all
  *              that was written is durable.
@@ -34,7 +35,9 @@
  * above. Every function may block; it says so to the environment (block_hook.h).
  *
  * Errors. The first failure of a write or flush stops the queue manager for all processes
- * (MQX_STOP_BROKEN, MQRC_CONNECTION_BROKEN): no retry. MQRC_Q_MGR_STOPPING after `end -i`.
+ * (MQX_STOP_BROKEN, MQRC_CONNECTION_BROKEN): no retry. MQRC_Q_MGR_STOPPING after `end -i`. After a
+ * failure of this process alone (leadership.h) another one leads; only when nobody does,
+ * mqx_flush_to() stops the queue manager, and the others are refused with the failure's reason.
  */
 #ifndef PENSTOCK_COMMIT_H
 #define PENSTOCK_COMMIT_H

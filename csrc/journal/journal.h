@@ -10,6 +10,8 @@
  *   ring            appends: a record, or a run of them, in one ring micro-transaction
  *   segment_pool    spare segment files: made ahead, rolled into, retired to, archived
  *   group_commit    the flush leader and its followers; appends that may have to wait
+ *   leadership      what a process does that cannot write the journal: another one leads
+ *   write_file      the leader's descriptor, compared with its file before each flush
  *   journal_reader  messages read back through mapped segments
  *   journal_scan    a segment as a table of rows, without a region (penstock/journal_scan.h)
  *
@@ -66,7 +68,8 @@
  *
  * Errors. Values read from the region are validated: one that cannot be true stops the queue
  * manager (region/damage.h, MQRC_Q_MGR_NOT_AVAILABLE). A failed write or flush stops it too, with
- * MQRC_CONNECTION_BROKEN. All other refusals change nothing.
+ * MQRC_CONNECTION_BROKEN, unless the failure is this process's own (leadership.h). All other
+ * refusals change nothing.
  */
 #ifndef PENSTOCK_JOURNAL_H
 #define PENSTOCK_JOURNAL_H
@@ -114,6 +117,23 @@ struct mqx_run {
 int mqx_journal_attach(struct mqx_store *store) MQX_MUST_USE;
 /* Unmaps and closes what this process has of segment files. No view may be open. */
 void mqx_journal_detach(struct mqx_store *store);
+
+/* ---- a descriptor for bad times (write_file) ---- */
+
+/* The process keeps one descriptor open for nothing: lent, it makes room for a file that is to be
+ * opened although the program has used up its limit. Lending what was lent already, or could not be
+ * kept, does nothing. */
+void mqx_journal_keep_fd(struct mqx_store *store);
+void mqx_journal_lend_fd(struct mqx_store *store);
+
+/* ---- leading for others (group_commit, leadership) ---- */
+
+/* Does what processes have asked for that cannot write the journal: leaves a closed segment, makes
+ * what is pending durable. Called by the maintenance thread when its doorbell rings, with no lock
+ * but the maintenance lock. False when nobody had asked. */
+bool mqx_journal_lead_for_others(struct mqx_store *store);
+/* Was this process once refused to lead? The newest reason as a text. */
+bool mqx_journal_cannot_lead(struct mqx_store *store, char *text, size_t size);
 
 /* ---- appending (ring; the waiting ones in group_commit) ---- */
 
@@ -182,6 +202,7 @@ int mqx_journal_segment_of(const struct mqx_region *region, uint64_t lsn);
 struct mqx_segment_failure {
     const char *step; /* what failed */
     bool unknown;     /* a write or flush failed: what the medium holds is not known */
+    bool own;         /* a failure of this process, not of the device (leadership.h) */
 };
 /* 0 or a negated errno, *out filled in then. */
 int mqx_segment_begin(struct mqx_io *io, int journal_dir, const uint8_t qm_id[16],

@@ -9,7 +9,8 @@
  * ring lock, so a cached descriptor or mapping is used only after the generations were compared.
  *
  * Locks of struct mqx_files, each part has its own: the mapping cache the mutex, the write
- * descriptor the region's flush lock, the sum of spares the region's ring lock.
+ * descriptor the region's flush lock, the sum of spares the region's ring lock, the last failure
+ * `leading`, a mutex in which nothing is called.
  */
 #ifndef PENSTOCK_JOURNAL_PRIVATE_H
 #define PENSTOCK_JOURNAL_PRIVATE_H
@@ -31,13 +32,30 @@ struct mqx_mapped { /* a segment file mapped read-only */
     uint32_t views;          /* that have not ended */
 };
 
+struct mqx_write_file { /* the segment file that this process writes as leader (write_file.h) */
+    int fd;                /* -1: none */
+    uint64_t generation;   /* of the segment it belongs to */
+    struct mqx_file_id id; /* of the file that was opened */
+};
+
+struct mqx_cannot_lead { /* the last failure that kept this process from leading (leadership.h) */
+    int reason;            /* MQRC_*, 0: none so far */
+    int error;             /* errno, 0: none */
+    const char *call;      /* what failed, in words; static */
+    char text[200];
+};
+
 struct mqx_files { /* what a process remembers of segment files */
     pthread_mutex_t mutex;
     struct mqx_mapped mapped[MQX_MAPPED_MAX];
     uint64_t turn;
 
-    int write_fd;              /* -1: none */
-    uint64_t write_generation; /* of the segment it belongs to */
+    struct mqx_write_file write;
+
+    int kept_fd;            /* atomic, -1: none; closed by whoever takes it out */
+    pthread_mutex_t leading;
+    struct mqx_cannot_lead cannot;
+    uint32_t helper;           /* atomic: process slot that was asked last to lead for this one */
 
     /* Sum of spare sizes, valid while these two are unchanged: each change of the set of spares
      * changes one of them. */

@@ -35,6 +35,7 @@
 
 #include "base/error.h"
 #include "format/segment.h"
+#include "journal/write_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -43,7 +44,7 @@
 
 /* ---- attaching ---- */
 
-/* The cache begins empty: no mapping, no descriptor. */
+/* The cache begins empty; the descriptors that leading takes are opened while there are some. */
 int mqx_journal_attach(struct mqx_store *store)
 {
     MQX_ASSERT(store->io != NULL);
@@ -51,14 +52,17 @@ int mqx_journal_attach(struct mqx_store *store)
         return MQX_OK;
     }
     struct mqx_files *files = calloc(1, sizeof *files);
-    if (files == NULL || pthread_mutex_init(&files->mutex, NULL) != 0) {
+    if (files == NULL || pthread_mutex_init(&files->mutex, NULL) != 0 ||
+        pthread_mutex_init(&files->leading, NULL) != 0) { /* of glibc: never fails */
         free(files);
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the journal's file cache");
     }
-    files->write_fd = -1;
+    files->write.fd = -1;
+    files->kept_fd = -1;
     MQX_ASSERT(files->turn == 0);
     store->files = files;
-    return MQX_OK;
+    mqx_store_note(store);
+    return mqx_write_file_prepare(store);
 }
 
 /* Called when the store is closed, by one thread; errors of unmap and close change nothing for
@@ -77,9 +81,8 @@ void mqx_journal_detach(struct mqx_store *store)
                                         files->mapped[i].size);
         }
     }
-    if (files->write_fd >= 0) {
-        (void)store->io->ops->close(store->io, files->write_fd);
-    }
+    mqx_write_file_end(store);
+    (void)pthread_mutex_destroy(&files->leading);
     (void)pthread_mutex_destroy(&files->mutex);
     free(files);
     store->files = NULL;
@@ -219,6 +222,10 @@ static int map_segment(struct mqx_store *store, uint64_t lsn, struct mqx_mapped 
     if (file == NULL) {
         return mqx_fail(MQRC_RESOURCE_PROBLEM, "%d journal segments are in use at once",
                         MQX_MAPPED_MAX);
+    }
+    const int status = mqx_store_check(store);
+    if (status != MQX_OK) {
+        return status;
     }
     const int err = map_file(store, &segment, &at);
     if (err != 0) {

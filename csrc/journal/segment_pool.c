@@ -39,9 +39,11 @@
  *
  * Errors. MQRC_STORAGE_MEDIUM_FULL at the limit, at MQX_SEGMENT_MAX files, or on a full disk: the
  * table is unchanged and no file is left. A failed write or flush on the way into a segment stops
- * the queue manager (mqx_journal_write_failed).
+ * the queue manager (mqx_journal_write_failed), unless it is a fault of this process alone:
+ * MQX_CANNOT_LEAD (leadership.h); another process may roll.
  */
 #include "journal/journal_private.h"
+#include "journal/leadership.h"
 
 #include "base/error.h"
 #include "format/segment.h"
@@ -139,7 +141,13 @@ static int create_spare(struct mqx_store *store, uint64_t size, uint64_t *out_nu
     *out_number = mqx_journal_unit_id(store);
     MQX_ASSERT(*out_number != 0);
     MQX_ASSERT(size >= PS_MIN_SEGMENT);
-    return mqx_spare_create(store->io, store->journal_dir, *out_number, size);
+    int status = mqx_store_check(store);
+    if (status == MQX_OK) {
+        mqx_journal_lend_fd(store);
+        status = mqx_spare_create(store->io, store->journal_dir, *out_number, size);
+        mqx_journal_keep_fd(store);
+    }
+    return status;
 }
 
 /* The file was made but could not be entered; a failure leaves a spare that the next restart
@@ -303,7 +311,7 @@ int mqx_journal_write_failed(struct mqx_store *store, int negated_errno, const c
 {
     MQX_ASSERT(negated_errno < 0);
     MQX_ASSERT(what != NULL);
-    mqx_region_stop(&store->region, MQX_STOP_BROKEN);
+    mqx_region_stop_because(&store->region, what, -negated_errno);
     return mqx_fail(MQRC_CONNECTION_BROKEN,
                     "%s failed: %s; the queue manager has stopped, the outcome of open calls is "
                     "unknown until restart", what, strerror(-negated_errno));
@@ -319,8 +327,17 @@ static int write_header(struct mqx_io *io, int fd, const struct psj_segment *hea
     return err != 0 ? err : closed;
 }
 
+/* Of an open or rename: ENOSPC and EDQUOT are the disk's, whoever meets them. */
+static bool is_own_fault(int negated_errno)
+{
+    MQX_ASSERT(negated_errno < 0);
+    MQX_STATIC_ASSERT(ENOSPC != EDQUOT, "two limits");
+    return negated_errno != -ENOSPC && negated_errno != -EDQUOT;
+}
+
 /* Steps 3 and 4 of a roll. `unknown` is set for the steps after which the medium may hold either
- * state; an open or rename that failed has changed nothing. */
+ * state; an open or rename that failed has changed nothing, and a write that failed because of a
+ * limit of this process leaves what the next attempt writes again. */
 int mqx_segment_begin(struct mqx_io *io, int journal_dir, const uint8_t qm_id[16],
                       uint64_t spare_number, struct psj_segment *header,
                       struct mqx_segment_failure *out)
@@ -342,13 +359,18 @@ int mqx_segment_begin(struct mqx_io *io, int journal_dir, const uint8_t qm_id[16
         fd = io->ops->open(io, journal_dir, to, MQX_IO_WRITE, 0);
     }
     if (fd < 0) {
+        out->own = is_own_fault(fd);
         return fd;
     }
-    *out = (struct mqx_segment_failure){.step = "writing a segment header", .unknown = true};
     int err = write_header(io, fd, header);
+    *out = (struct mqx_segment_failure){.step = "writing a segment header", .unknown = true};
+    if (err != 0 && mqx_io_write_is_own_fault(err)) {
+        *out = (struct mqx_segment_failure){.step = out->step, .own = true};
+    }
     if (err == 0 && !renamed) {
-        *out = (struct mqx_segment_failure){.step = "renaming a spare segment"};
         err = io->ops->rename(io, journal_dir, from, to);
+        *out = (struct mqx_segment_failure){.step = "renaming a spare segment",
+                                            .own = err != 0 && is_own_fault(err)};
     }
     if (err == 0) {
         *out = (struct mqx_segment_failure){.step = "flushing the journal directory",
@@ -363,13 +385,16 @@ static int begin_segment(struct mqx_store *store, uint64_t spare, struct psj_seg
 {
     struct mqx_segment_failure failure;
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.journal->roll_lock));
+    mqx_journal_lend_fd(store);
     const int err = mqx_segment_begin(store->io, store->journal_dir, store->qm_id, spare, header,
                                       &failure);
+    mqx_journal_keep_fd(store);
     MQX_ASSERT(err <= 0);
     if (err == 0) {
         return MQX_OK;
     }
     return failure.unknown ? mqx_journal_write_failed(store, err, failure.step)
+           : failure.own   ? mqx_leadership_cannot(store, err, failure.step)
                            : mqx_io_reason(err, failure.step);
 }
 
@@ -447,6 +472,9 @@ static int roll_locked(struct mqx_store *store)
     if (status == MQX_OK && spare < 0) {
         status = add_spare(store, journal->first_segment_size);
         spare = next_spare(region);
+        if (status != MQX_OK && mqx_leadership_is_own(status)) {
+            return mqx_leadership_refused(store, status, "making a journal segment");
+        }
     }
     if (status != MQX_OK) {
         return status;
@@ -478,7 +506,10 @@ int mqx_journal_roll(struct mqx_store *store)
     if (mqx_region_stopped(region) != MQX_RUNNING) {
         status = mqx_region_stop_reason(region);
     } else if (end != 0 && mqx_load_acquire(&journal->durable) >= end) {
-        status = roll_locked(store);
+        status = mqx_store_check(store);
+        status = status == MQX_OK ? roll_locked(store)
+                                  : mqx_leadership_refused(store, status,
+                                                           "looking at the directory journal");
     }
     mqx_lock_drop(region, &journal->roll_lock);
     return status;
@@ -622,6 +653,7 @@ int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn, const uint32
         return status;
     }
     MQX_ASSERT(begin_lsn <= mqx_load_acquire(&journal->durable)); /* a restart finds its begin */
+    status = mqx_store_check(store);
     uint32_t spares = mqx_journal_spare_count(store);
     int i = next_retired(region, begin_lsn, live);
     while (i >= 0 && status == MQX_OK) { /* each turn leaves one segment fewer */

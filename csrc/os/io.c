@@ -15,7 +15,6 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "os/own_files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -62,9 +61,6 @@ static int raise_fd(int fd)
         result = higher >= 0 ? higher : -errno;
         close(fd);
     }
-    if (result >= 0) {
-        mqx_own_files_note(result);
-    }
     return result;
 }
 
@@ -88,9 +84,6 @@ static int posix_close(struct mqx_io *io, int fd)
 {
     MQX_ASSERT(fd >= FIRST_FD);
     (void)io;
-    if (!mqx_own_files_take(fd)) {
-        return -EBADF; /* the program has closed it, and the number may be its own by now */
-    }
     return close(fd) == 0 || errno == EINTR ? 0 : -errno; /* after EINTR Linux has closed it */
 }
 
@@ -264,7 +257,8 @@ static int posix_write(struct mqx_io *io, int fd, const struct iovec *parts, int
         }
         done += n > 0 ? (uint64_t)n : 0;
     }
-    return flush_after ? posix_sync(io, fd) : 0;
+    const int flushed = flush_after ? posix_sync(io, fd) : 0;
+    return flushed != 0 && mqx_io_write_is_own_fault(flushed) ? -EIO : flushed;
 }
 
 static int posix_sync_dir(struct mqx_io *io, int dir)
@@ -576,6 +570,12 @@ int mqx_io_reason(int negated_errno, const char *what)
     MQX_ASSERT(negated_errno < 0);
     const char *meaning = strerror_r(-negated_errno, text, sizeof text);
     return mqx_fail(reason_of(-negated_errno), "%s: %s", what, meaning);
+}
+
+bool mqx_io_write_is_own_fault(int negated_errno)
+{
+    MQX_ASSERT(negated_errno < 0);
+    return negated_errno == -EFBIG || negated_errno == -EBADF;
 }
 
 int mqx_io_read_all(struct mqx_io *io, int fd, void *to, size_t size, uint64_t offset)

@@ -116,6 +116,11 @@ struct mqx_io *mqx_io_posix(void);
  * Also remembers "<what>: <strerror>" with mqx_fail(). */
 int mqx_io_reason(int negated_errno, const char *what) MQX_MUST_USE;
 
+/* Is a write that failed so the fault of this process (EFBIG: its limit of file sizes, EBADF: its
+ * program closed the descriptor), not of the device? A failed sync never is (rule 51): the table
+ * reports one that follows a write as EIO. */
+bool mqx_io_write_is_own_fault(int negated_errno);
+
 /* Reads exactly `size` bytes or fails (-EIO when the file is shorter). */
 int mqx_io_read_all(struct mqx_io *io, int fd, void *to, size_t size, uint64_t offset) MQX_MUST_USE;
 /* One buffer instead of an iovec. */

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "catalog/catalog.h"
 #include "os/fork_guard.h"
+#include "os/limits.h"
 #include "process/error_log.h"
 #include "process/life_table.h"
 #include "process/liveness.h"
@@ -26,6 +27,10 @@
 #include <unistd.h>
 
 uint64_t mqx_attach_timeout_us = 30000000;
+
+/* What an attachment keeps open: six directories, the file `lock`, the region, the segment being
+ * written and one in reserve; and for a moment a checkpoint, a log, a segment and a listing. */
+enum { DESCRIPTORS = 14 };
 
 struct attaching { /* an attach in progress */
     struct mqx_store *store;
@@ -180,14 +185,7 @@ static int open_directories(struct attaching *a, const char *path)
 void mqx_attach_close_directories(struct mqx_store *store)
 {
     MQX_ASSERT(store->region.base == NULL);
-    int *const all[] = {&store->errors_dir,  &store->archive_dir, &store->checkpoint_dir,
-                        &store->journal_dir, &store->region_dir,  &store->dir};
-    for (size_t i = 0; i < MQX_ARRAY_COUNT(all); i++) {
-        if (*all[i] >= 0) {
-            (void)store->io->ops->close(store->io, *all[i]);
-        }
-        *all[i] = -1;
-    }
+    mqx_store_close(store);
 }
 
 /* ---- attachment slots ---- */
@@ -312,9 +310,12 @@ static int refuse_stopped(const struct mqx_store *store, const char *holders)
 {
     MQX_ASSERT(holders != NULL);
     const bool ended = mqx_region_stopped(&store->region) == MQX_STOP_ENDED;
+    char cause[MQX_STOP_TEXT] = "";
+    const bool told = !ended && mqx_region_stop_cause(&store->region, cause);
     return mqx_fail(MQRC_Q_MGR_NOT_AVAILABLE,
-                    "the queue manager %s has %s; it restarts when process %s has left",
-                    store->name, ended ? "been ended" : "stopped", holders);
+                    "the queue manager %s has %s; it restarts when process %s has left%s%s",
+                    store->name, ended ? "been ended" : "stopped", holders,
+                    told ? "; it stopped because of: " : "", cause);
 }
 
 int mqx_attach_check_quiescing(const struct mqx_store *store, bool control, const char *holders)
@@ -498,7 +499,10 @@ int mqx_attach(struct mqx_store *store, const char *path, const char *region_pat
     store->life = NULL;
     store->files = NULL;
     clear_descriptors(store);
-    int status = mqx_host_info_read(&a.location.here);
+    int status = mqx_limits_check(DESCRIPTORS, store->plan.segment_size);
+    if (status == MQX_OK) {
+        status = mqx_host_info_read(&a.location.here);
+    }
     if (status == MQX_OK) {
         status = open_directories(&a, path);
     }

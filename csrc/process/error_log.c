@@ -160,7 +160,9 @@ void mqx_log(struct mqx_store *store, int amq, char severity, const char *format
         const size_t length = strlen(line);
         line[length] = '\n'; /* the array has one byte more than what was printed into */
         const struct turn turn = take_turn(store);
-        append_line(store, line, length + 1);
+        if (mqx_store_is_whole(store)) {
+            append_line(store, line, length + 1);
+        }
         end_turn(&turn);
     }
     errno = saved_errno;

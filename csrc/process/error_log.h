@@ -19,7 +19,8 @@
  * line that overwrites another one is better than none. Lines are not flushed: the log promises
  * nothing.
  *
- * Errors: none. A line that cannot be written is lost; errno is left as it was.
+ * Errors: none. A line that cannot be written is lost, as is every line once the program has closed
+ * the store's descriptors (region/store.h); errno is left as it was.
  *
  * Locks: never called under a lock of the region, but by a thread that has waited 5 s for another
  * one with the maintenance lock held (lock_watchdog.h).

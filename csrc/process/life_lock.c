@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "os/file_id.h"
 #include "os/fork_files.h"
 #include "os/fork_guard.h"
 #include "os/interrupt.h"
@@ -25,7 +26,7 @@ struct mqx_life_lock {
     struct mqx_life_lock *next;
     struct mqx_io *io;
     uint64_t device, inode; /* of the directory */
-    uint64_t file_device, file_inode;
+    struct mqx_file_id id; /* of the descriptor's file */
     int fd;
     uint32_t users;
     bool entered;           /* a thread of this process has byte 0 */
@@ -106,8 +107,7 @@ static int open_lock_file(struct mqx_io *io, int dir, struct mqx_life_lock *file
     }
     mqx_fork_files_end(fd, facts.device, facts.inode);
     file->fd = fd;
-    file->file_device = facts.device;
-    file->file_inode = facts.inode;
+    file->id = mqx_file_id_of(&facts);
     return status;
 }
 
@@ -120,7 +120,7 @@ static int check_descriptor(const struct mqx_life_lock *file, struct mqx_io_stat
     if (err != 0) {
         return err;
     }
-    return facts->device == file->file_device && facts->inode == file->file_inode ? 0 : -EBADF;
+    return facts->device == file->id.device && facts->inode == file->id.inode ? 0 : -EBADF;
 }
 
 static int fail_descriptor(int err, const char *what)
@@ -225,8 +225,7 @@ int mqx_life_lock_open(struct mqx_io *io, int dir, const struct mqx_io_stat *fac
     const int status = open_lock_file(io, dir, &opened);
     take_guard();
     if (status == MQX_OK) {
-        fresh->file_device = opened.file_device;
-        fresh->file_inode = opened.file_inode;
+        fresh->id = opened.id;
         fresh->fd = opened.fd;
     } else {
         remove_and_free(fresh);
@@ -244,7 +243,7 @@ void mqx_life_lock_close(struct mqx_life_lock *file)
     file->users--;
     if (file->users == 0) {
         mqx_fork_files_remove(file->fd);
-        (void)file->io->ops->close(file->io, file->fd);
+        mqx_file_id_close(file->io, &file->fd, &file->id);
         remove_and_free(file);
     }
     drop_guard();

@@ -61,6 +61,8 @@ struct mqx_maintenance {
     uint32_t stop; /* atomic */
     struct round round;
     int logged[STEP_COUNT]; /* status of a step when it was last logged */
+    char cannot_lead[200];  /* the text that was logged last */
+    uint64_t next_round_us; /* monotonic clock */
     struct mqx_lock_watchdog watchdog;
 };
 
@@ -194,10 +196,11 @@ static const step_function steps[STEP_COUNT] = {
 
 /* ---- a round ---- */
 
-static int reap_between_steps(struct mqx_store *store)
+static int help_between_steps(struct mqx_store *store)
 {
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
     uint32_t dead = 0;
+    (void)mqx_journal_lead_for_others(store);
     return mqx_reap(store, &dead);
 }
 
@@ -209,7 +212,7 @@ static int run_round(struct mqx_store *store, struct round *round)
     struct mqx_header *header = region->header;
     round->dead = 0;
     round->long_units = 0;
-    store->maintenance_hook = reap_between_steps;
+    store->maintenance_hook = help_between_steps;
     memset(round->status, 0, sizeof round->status);
     const int status = mqx_lock_try(region, &header->maintenance_lock);
     if (status != MQX_OK) {
@@ -277,17 +280,35 @@ static void log_held_lock(struct mqx_maintenance *m)
     }
 }
 
-/* Logs that the queue manager has stopped, and which structure was damaged if that is why. */
+/* Once for each text: a process at its limit would fill the log. */
+static void log_cannot_lead(struct mqx_maintenance *m)
+{
+    char text[sizeof m->cannot_lead];
+    MQX_ASSERT(!mqx_lock_held(&m->store->region, &m->store->region.header->maintenance_lock));
+    if (mqx_journal_cannot_lead(m->store, text, sizeof text) &&
+        strcmp(text, m->cannot_lead) != 0) {
+        memcpy(m->cannot_lead, text, sizeof text);
+        mqx_log(m->store, MQX_AMQ_CANNOT_LEAD, 'W',
+                "this process cannot write the journal of %s, another one does it: %s",
+                m->store->name, text);
+    }
+}
+
+/* Logs that the queue manager has stopped and why: what failed, in which process; which structure
+ * was damaged if that is it. */
 static void log_stop(struct mqx_store *store)
 {
     const char *damage = mqx_region_damage_text(&store->region);
+    char cause[MQX_STOP_TEXT];
     MQX_ASSERT(mqx_region_stopped(&store->region) == MQX_STOP_BROKEN);
+    (void)mqx_region_stop_cause(&store->region, cause);
     if (damage == NULL) {
-        mqx_log(store, MQX_AMQ_STOPPED, 'E', "queue manager %s has stopped", store->name);
+        mqx_log(store, MQX_AMQ_STOPPED, 'E', "queue manager %s has stopped: %s", store->name,
+                cause);
     } else {
         mqx_log(store, MQX_AMQ_STOPPED, 'E',
-                "queue manager %s has stopped: the shared region is damaged in %s", store->name,
-                damage);
+                "queue manager %s has stopped: the shared region is damaged in %s, %s",
+                store->name, damage, cause);
     }
 }
 
@@ -346,6 +367,31 @@ static void rest(struct mqx_maintenance *m, uint32_t seen, uint64_t us)
     }
 }
 
+/* A process that cannot write the journal rings for each of its commits: a round, which is long,
+ * is not run for that alone. True when one is due. */
+static bool lead_if_asked(struct mqx_maintenance *m)
+{
+    MQX_ASSERT(m->store->region.process != 0);
+    const bool asked = mqx_journal_lead_for_others(m->store);
+    return !asked || mqx_clock_monotonic_us() >= m->next_round_us;
+}
+
+static void run_and_log_round(struct mqx_maintenance *m)
+{
+    MQX_ASSERT(m->store->region.process != 0);
+    struct mqx_region *region = &m->store->region;
+    m->next_round_us = mqx_clock_monotonic_us() + MARK_AFTER_US;
+    const int status = run_round(m->store, &m->round);
+    if (mqx_region_stopped(region) != MQX_RUNNING) {
+        return;
+    }
+    if (status == MQX_OK) {
+        log_round(m);
+    }
+    log_cannot_lead(m);
+    log_held_lock(m);
+}
+
 static void *run(void *arg)
 {
     struct mqx_maintenance *m = arg;
@@ -356,14 +402,13 @@ static void *run(void *arg)
         const uint32_t seen = mqx_load_acquire(doorbell);
         if (mqx_region_stopped(region) != MQX_RUNNING) {
             release_life_when_stopped(m, &stop_logged);
-        } else if (run_round(m->store, &m->round) == MQX_OK &&
-                   mqx_region_stopped(region) == MQX_RUNNING) {
-            log_round(m);
-        }
-        if (mqx_region_stopped(region) == MQX_RUNNING) {
-            log_held_lock(m);
+        } else if (lead_if_asked(m)) {
+            run_and_log_round(m);
         }
         rest(m, seen, is_unmarked(region->journal) ? MARK_AFTER_US : ROUND_US);
+    }
+    if (!stop_logged && mqx_region_stopped(region) == MQX_STOP_BROKEN) {
+        log_stop(m->store);
     }
     return NULL;
 }

@@ -19,11 +19,14 @@
  *   2. One thread of all processes runs a round at a time.
  *
  * Between two rounds it takes the second look of wakers in its process (queue/wait_list.h), which
- * starts no round.
+ * starts no round. Before the round, and between the steps of a long one, it leads a flush for
+ * processes that cannot write the journal themselves and have rung its doorbell
+ * (journal/leadership.h). It logs once when its own process cannot.
  *
  * The thread also reports locks of the region that a process has held for 5 s (rule 24). In a
- * stopped region it logs the stop once, with the structure that was found damaged if there is one,
- * and releases the life lock when the last file call has left the core (rule 13).
+ * stopped region it logs the stop once, with what failed, its errno, process and program, and the
+ * structure that was found damaged if there is one, and releases the life lock when the last file
+ * call has left the core (rule 13).
  *
  * Locks: the maintenance lock by trylock around a round; the steps take what they need. No line is
  * logged while it is held.

@@ -555,6 +555,9 @@ static int finish(struct checkpoint *ckpt)
     struct psc_header header;
     uint64_t size = 0;
     int status = mqx_flush_mark(store); /* so everything that was copied is durable */
+    if (status == MQX_OK) {
+        status = mqx_store_check(store); /* files are renamed and removed from here on */
+    }
     if (status != MQX_OK) {
         return status;
     }
@@ -637,9 +640,12 @@ static int take(struct checkpoint *ckpt)
                    ckpt->tail != mqx_load_acquire(&ckpt->store->region.journal->durable))) {
         return mqx_fail(MQRC_UNEXPECTED_ERROR, "an orderly end with a unit of work in flight");
     }
-    status =
-        mqx_checkpoint_file_begin(&ckpt->writer, ckpt->store->io, ckpt->store->checkpoint_dir,
-                                  ckpt->store->qm_id, ckpt->begin_lsn, paced);
+    status = mqx_store_check(ckpt->store);
+    if (status == MQX_OK) {
+        status =
+            mqx_checkpoint_file_begin(&ckpt->writer, ckpt->store->io, ckpt->store->checkpoint_dir,
+                                      ckpt->store->qm_id, ckpt->begin_lsn, paced);
+    }
     if (status == MQX_OK) {
         status = for_objects(ckpt, write_object);
     }
@@ -662,7 +668,9 @@ int mqx_checkpoint(struct mqx_store *store, int mode)
                      ? mqx_region_stop_reason(&store->region)
                      : begin(&ckpt);
     if (status == MQX_OK) {
+        mqx_journal_lend_fd(store); /* for the file */
         status = take(&ckpt);
+        mqx_journal_keep_fd(store);
     }
     mqx_checkpoint_file_abandon(&ckpt.writer);
     free(ckpt.segments);

@@ -81,6 +81,8 @@ struct mqx_journal {
     uint64_t flushed_bytes;
     uint64_t flushed_records;
     uint64_t last_flush_us;
+    uint64_t lead_wanted;         /* atomic: LSN up to which a process that cannot write the journal
+                                   * wants it flushed by another; 0 none */
     uint64_t marked;              /* batch end covered by the newest mark on the medium */
     uint32_t epoch_written;       /* 1: this restart has begun a segment of its own */
     uint32_t clean_tail;          /* 1: the active segment may be appended to as it is */

@@ -36,6 +36,7 @@
 #define PENSTOCK_LAYOUT_H
 
 #include "base/base.h"
+#include "os/file_id.h"
 #include "os/io.h"
 #include "region/context.h"
 #include "region/entry.h"
@@ -52,6 +53,8 @@ enum { /* sizes of tables; others stand with their structs */
     MQX_WAIT_BUCKETS = 64,          /* per stripe, for waiters with match tags */
     MQX_XID_BUCKETS = 1024,
     MQX_DAMAGE_TEXT = 96,           /* bytes of header.damage_text, NUL included */
+    MQX_STOP_CALL = 80,             /* bytes of stop_cause.call and .program, NUL included */
+    MQX_STOP_PROGRAM = 48,
 };
 
 /* ---- stripes ---- */
@@ -111,6 +114,19 @@ enum { /* header.damage_claim */
     MQX_DAMAGE_CLAIMED = 1,   /* damage_text is being written */
     MQX_DAMAGE_WRITTEN = 2,
 };
+enum { /* stop_cause.claim */
+    MQX_CAUSE_NONE = 0,
+    MQX_CAUSE_CLAIMED = 1,    /* the rest is being written */
+    MQX_CAUSE_WRITTEN = 2,
+};
+struct mqx_stop_cause {       /* why the queue manager has stopped; written once (stop_flag.h) */
+    uint32_t claim;           /* atomic: MQX_CAUSE_*; the first process that stops owns the rest */
+    int32_t error;            /* errno, 0: none */
+    int32_t pid;              /* of the process that stopped it */
+    uint32_t zero;
+    char call[MQX_STOP_CALL]; /* what failed, in words: "writing the journal" */
+    char program[MQX_STOP_PROGRAM];
+};
 enum { MQX_PLATFORM_UNIX = 0, MQX_PLATFORM_ZOS = 1 };
 struct mqx_header {
     char magic[8];            /* "PSTKREGN" */
@@ -155,6 +171,7 @@ struct mqx_header {
     uint64_t names_offset;    /* fixed: uint32_t[name_bucket_count], object slots; catalog lock */
     uint32_t damage_claim;    /* atomic: MQX_DAMAGE_*; the first process to find damage owns it */
     char damage_text[MQX_DAMAGE_TEXT]; /* names the damaged structure (damage.h) */
+    struct mqx_stop_cause stop_cause;
 };
 
 /* What differs between queue managers, from qm.toml; small values make tests fast. */
@@ -186,6 +203,7 @@ struct mqx_region {
     uint32_t process;             /* this attachment's slot; 0 while attaching */
     uint32_t stripe_mask;
     int fd;
+    struct mqx_file_id file;      /* that fd was opened for; the program may close or replace it */
     struct mqx_io *io;
     uint64_t size;
     /* Told about long waits for a lock (lock.h); NULL: nobody is. */

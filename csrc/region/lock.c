@@ -136,8 +136,9 @@ static MQX_COLD int repair(struct mqx_region *region, struct mqx_lock *lock)
     MQX_ASSERT(lock->undo_count == 0);
     lock->repairs += 1;
     mqx_order();
-    if (pthread_mutex_consistent(&lock->mutex) != 0) {
-        mqx_region_stop(region, MQX_STOP_BROKEN);
+    const int err = pthread_mutex_consistent(&lock->mutex);
+    if (err != 0) {
+        mqx_region_stop_because(region, "making a dead owner's lock consistent", err);
         return mqx_fail(MQRC_CONNECTION_BROKEN, "a dead owner's lock cannot be made consistent");
     }
     note_taken(region, lock);
@@ -151,7 +152,7 @@ static MQX_COLD int take_failed(struct mqx_region *region, struct mqx_lock *lock
     if (err == EOWNERDEAD) {
         return repair(region, lock);
     }
-    mqx_region_stop(region, MQX_STOP_BROKEN);
+    mqx_region_stop_because(region, "taking a lock of the shared region", err);
     return mqx_fail(MQRC_CONNECTION_BROKEN, "lock of rank %u cannot be taken: error %d", lock->rank,
                     err);
 }

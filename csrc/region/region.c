@@ -198,6 +198,16 @@ static void fill_view(struct mqx_region *out, struct mqx_io *io, int fd, void *b
         MQX_ASSERT(out->area[kind] < out->base + size);
     }
     MQX_ASSERT((unsigned char *)out->stripes > out->base);
+    mqx_ignore(mqx_file_id_read(io, fd, &out->file)); /* unknown: it is not checked */
+}
+
+/* Is the descriptor still the region's? The program around the core may have closed it. */
+static bool owns_fd(const struct mqx_region *region)
+{
+    MQX_ASSERT(region->io != NULL);
+    MQX_ASSERT(region->fd >= 0);
+    return region->file.inode == 0 ||
+           mqx_file_id_check(region->io, region->fd, &region->file) != -EBADF;
 }
 
 static int format(struct mqx_io *io, int fd, void *base, const struct mqx_region_plan *plan,
@@ -354,7 +364,9 @@ void mqx_region_close(struct mqx_region *region)
         return;
     }
     (void)region->io->ops->unmap(region->io, region->base, region->size);
-    (void)region->io->ops->close(region->io, region->fd);
+    if (owns_fd(region)) {
+        (void)region->io->ops->close(region->io, region->fd);
+    }
     region->base = NULL;
 }
 
@@ -363,7 +375,7 @@ void mqx_region_leave(struct mqx_region *region)
     struct mqx_io_stat facts;
     struct mqx_io *io = region->io;
     MQX_ASSERT(io != NULL);
-    if (region->base == NULL || io->ops->stat(io, region->fd, &facts) < 0 ||
+    if (region->base == NULL || !owns_fd(region) || io->ops->stat(io, region->fd, &facts) < 0 ||
         facts.size != region->size) {
         mqx_region_close(region);
         return;
@@ -409,6 +421,11 @@ static int grow_locked(struct mqx_region *region, enum mqx_area_kind kind, uint6
                         (int)kind, (unsigned long long)area->reserved_bytes);
     }
     MQX_ASSERT(target > capacity);
+    if (!owns_fd(region)) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
+                        "this program has closed or replaced descriptor %d, through which the "
+                        "shared region grows", region->fd);
+    }
     if (region->io->ops->allocate(region->io, region->fd, offset + capacity, target - capacity) !=
         0) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,

@@ -3,13 +3,21 @@
  * above the region; there is no process-wide state besides it, so several stores can be open in one
  * process. A queue manager has one.
  *
+ * Descriptors of directories. The program around the core may close them and open others that get
+ * the same numbers (os/file_id.h). A file made or removed through such a descriptor would be one of
+ * the program's. So their identities are noted when the store is opened, and whoever is about to
+ * make, rename or remove files asks mqx_store_check() first.
+ *
  * Locks: none; everything but `files` and `life` is set while the store is opened and read
  * afterwards.
  */
 #ifndef PENSTOCK_STORE_H
 #define PENSTOCK_STORE_H
 
+#include "os/file_id.h"
 #include "region/region.h"
+
+enum { MQX_STORE_DIRS = 6 }; /* descriptors of directories in a store */
 
 struct mqx_life_thread; /* os/life_thread.h */
 struct mqx_files; /* journal/: descriptors and mappings of segment files, process-local */
@@ -25,6 +33,7 @@ struct mqx_store {
     int region_dir;       /* where the region file lies (tmpfs) */
     int lock_fd;          /* opened once per process, rule 33 */
     struct mqx_life_thread *life; /* atomic: NULL when this process has no slot, or left it */
+    struct mqx_file_id dir_id[MQX_STORE_DIRS]; /* of the directories, in the order above */
     uint8_t qm_id[16];
     struct mqx_files *files;
     struct mqx_region_plan plan;
@@ -36,5 +45,17 @@ struct mqx_store {
      * held, so that dead processes are still cleaned up within a second. NULL: none. */
     int (*maintenance_hook)(struct mqx_store *store);
 };
+
+/* Notes what the open descriptors of directories belong to. One that cannot be asked is not
+ * checked later. */
+void mqx_store_note(struct mqx_store *store);
+
+/* Are the descriptors of all directories still those that were noted? MQRC_ENVIRONMENT_ERROR,
+ * naming the first that is not, when the program has closed or replaced one. */
+int mqx_store_check(const struct mqx_store *store) MQX_MUST_USE;
+/* The same without a text. */
+bool mqx_store_is_whole(const struct mqx_store *store);
+/* Closes the directories that are open, and forgets those that are not ours any more. */
+void mqx_store_close(struct mqx_store *store);
 
 #endif

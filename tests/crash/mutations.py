@@ -275,7 +275,9 @@ MUTATIONS = (
         (
             (
                 "journal/group_commit.c",
-                ': mqx_journal_write_failed(store, err, "writing the journal");',
+                ": mqx_journal_write_failed(store, err,\n"
+                "                                                                       "
+                '"writing the journal");',
                 ": MQX_OK;",
             ),
         ),
@@ -287,7 +289,7 @@ MUTATIONS = (
             (
                 "journal/segment_pool.c",
                 "    MQX_ASSERT(what != NULL);\n"
-                "    mqx_region_stop(&store->region, MQX_STOP_BROKEN);\n",
+                "    mqx_region_stop_because(&store->region, what, -negated_errno);\n",
                 "    (void)store;\n",
             ),
         ),
@@ -298,7 +300,9 @@ MUTATIONS = (
         (
             (
                 "journal/group_commit.c",
-                ': mqx_journal_write_failed(store, err, "writing the journal");',
+                ": mqx_journal_write_failed(store, err,\n"
+                "                                                                       "
+                '"writing the journal");',
                 ': mqx_fail(MQRC_OBJECT_DAMAGED, "try again");',
             ),
         ),
@@ -320,9 +324,8 @@ MUTATIONS = (
         (
             (
                 "journal/group_commit.c",
-                "    mqx_region_stop(&store->region, MQX_STOP_BROKEN);\n"
-                '    return mqx_fail(MQRC_CONNECTION_BROKEN,\n                    "%s; the queue',
-                '    return mqx_fail(MQRC_RESOURCE_PROBLEM,\n                    "%s; the queue',
+                "? mqx_leadership_stop(store) : status;",
+                "? mqx_leadership_reason(store) : status;",
             ),
         ),
     ),

@@ -17,6 +17,10 @@
  *   - the same after a power cut at the moment of the end: flushes that failed did not count;
  *   - no descriptor, no mapping and (in the build with sanitizers) no memory is lost.
  *
+ * In company: the same workload beside a second attached process, whose calls never fail. What is
+ * the first one's own failure (rule 51: open, look at, create, EFBIG and EBADF of a write) must
+ * stop nothing; a failed disk must stop both.
+ *
  * A flipped bit that a restart after a death reads in the journal's last batch cannot be
  * distinguished from a torn tail (the exception of promise P7): such losses are allowed, counted
  * and printed.
@@ -24,6 +28,9 @@
 #include "fixtures/disk_states.h"
 #include "drop_cache.h"
 #include "layer.h"
+#include "process/attach.h"
+#include "process/maintenance.h"
+#include "recovery/checkpoint.h"
 #include "workload.h"
 
 #include <errno.h>
@@ -35,6 +42,9 @@ enum {
     CALLS = 16,        /* of a scene */
     SCENE_CALLS_MAX = 4096,
     POWER_CUT_CAP = 6,
+    COMPANY_PID = MEMORY_IO_PID + 1,
+    COMPANY_CALLS = 12,
+    COMPANY_VARIANTS = 8, /* of each kind and scene: half of them from then on */
     ALL = (1 << MEMORY_OP_COUNT) - 1,
 };
 
@@ -64,6 +74,21 @@ static const struct kind {
     {"bit flip", MEMORY_FAULT_FLIP, EIO, OP(READ), 6},
 };
 
+/* What the first process meets while it has company. */
+static const struct company_kind {
+    struct kind kind;
+    bool stops; /* a failed disk, not a failure of the process */
+} company_kinds[] = {
+    {{"EMFILE", MEMORY_FAULT_ERROR, EMFILE, OP(OPEN) | OP(OPEN_SUB), 1}, false},
+    {{"EACCES", MEMORY_FAULT_ERROR, EACCES, OP(OPEN), 1}, false},
+    {{"ENOMEM", MEMORY_FAULT_ERROR, ENOMEM, OP(OPEN) | OP(ALLOCATE), 1}, false},
+    {{"EIO", MEMORY_FAULT_ERROR, EIO, OP(STAT), 1}, false},
+    {{"EFBIG", MEMORY_FAULT_ERROR, EFBIG, OP(WRITE) | OP(ALLOCATE), 1}, false},
+    {{"EBADF", MEMORY_FAULT_ERROR, EBADF, OP(WRITE), 1}, false},
+    {{"failed flush", MEMORY_FAULT_FLUSH, EIO, OP(WRITE), 1}, true},
+    {{"failed flush", MEMORY_FAULT_FLUSH, EDQUOT, OP(WRITE), 1}, true},
+};
+
 struct tally {
     uint64_t cases, failed_calls, stopped;
 };
@@ -81,6 +106,7 @@ struct t4 {
     uint8_t ops[SCENE_CALLS_MAX];       /* of the run without a fault */
     uint32_t op_count;
     const struct kind *kind;            /* of the case */
+    uint64_t company_cases, company_stops; /* cases in company that the fault struck */
     struct memory_fault fault;
     uint32_t call;
 };
@@ -91,7 +117,8 @@ static int violation(struct t4 *t4, const char *text)
     printf("VIOLATION t4 seed %llu case %llu (scene %llu, call %u %s, %s%s): %s\n",
            (unsigned long long)t4->layer.seed, (unsigned long long)t4->number,
            (unsigned long long)t4->scene, t4->call,
-           memory_op_name((enum memory_op)t4->ops[t4->call - 1]), t4->kind->name,
+           t4->call == 0 ? "in company" : memory_op_name((enum memory_op)t4->ops[t4->call - 1]),
+           t4->kind->name,
            t4->fault.for_ever ? " from then on" : "", text);
     return 1;
 }
@@ -361,6 +388,131 @@ static int run_case(struct t4 *t4)
     return result;
 }
 
+/* ---- in company ---- */
+
+struct company { /* a second attached process; the registry of managers knows one a directory */
+    struct mqx_store store;
+    struct mqx_maintenance *thread; /* NULL: not attached */
+};
+
+static int join(struct t4 *t4, const struct workload *w, struct company *company)
+{
+    const struct mqx_store *first = &w->manager->store;
+    struct mqx_attach_report report;
+    company->store = (struct mqx_store){
+        .io = memory_io_process(t4->files, COMPANY_PID),
+        .plan = first->plan,
+    };
+    memcpy(company->store.qm_id, first->qm_id, sizeof first->qm_id);
+    memcpy(company->store.name, first->name, sizeof first->name);
+    if (mqx_attach(&company->store, WL_PATH, WL_REGION_DIR, &report) != 0 ||
+        mqx_maintenance_start(&company->store, &company->thread) != 0) {
+        return violation(t4, mqe_error_text());
+    }
+    return 0;
+}
+
+static void leave(struct company *company)
+{
+    uint64_t discarded = 0;
+    if (company->thread != NULL) {
+        mqx_maintenance_stop(company->thread);
+        mqx_ignore(mqx_detach(&company->store, MQX_CHECKPOINT_CLEAN, &discarded)); /* not last */
+    }
+}
+
+/* The workload beside a process in good health, which leads when it is asked. */
+static int play_in_company(struct t4 *t4, struct workload *w, struct company *company)
+{
+    int result = workload_create(w);
+    result = result == 0 ? workload_start(w) : result;
+    result = result == 0 ? join(t4, w, company) : result;
+    if (result != 0) {
+        return result;
+    }
+    memory_io_set_fault(t4->files, &t4->fault);
+    result = workload_run(w, COMPANY_CALLS, false);
+    if (result == 0 && !w->stopped) {
+        result = workload_two_phases(w, true);
+    }
+    return result;
+}
+
+static int check_company(struct t4 *t4, const struct workload *w, bool stops, uint64_t strikes)
+{
+    if (strikes == 0) {
+        return 0;
+    }
+    t4->company_cases += 1;
+    t4->company_stops += w->stopped;
+    if (!stops && w->stopped) {
+        char text[MQX_STOP_TEXT + 64], cause[MQX_STOP_TEXT];
+        (void)mqx_region_stop_cause(&w->manager->store.region, cause);
+        (void)snprintf(text, sizeof text, "a failure of one process has stopped both: %s", cause);
+        return violation(t4, text);
+    }
+    if (stops && !w->stopped && w->failures > 0) {
+        return violation(t4, "a failed flush has not stopped the queue manager");
+    }
+    return 0;
+}
+
+static int run_company_case(struct t4 *t4, bool stops)
+{
+    struct workload w;
+    struct company company = {.thread = NULL};
+    layer_where("t4: seed %llu case %llu, in company, %s", (unsigned long long)t4->layer.seed,
+                (unsigned long long)t4->number, t4->kind->name);
+    begin(t4, &w);
+    w.tolerant = true;
+    w.traced = t4->layer.traced;
+    int result = play_in_company(t4, &w, &company);
+    if (result != 0) {
+        result = violation(t4, w.trouble);
+    }
+    const uint64_t strikes = memory_io_fault_strikes(t4->files);
+    memory_io_set_fault(t4->files, NULL);
+    memory_trace_free(memory_io_take_trace(t4->files));
+    leave(&company);
+    result = result == 0 ? check_company(t4, &w, stops, strikes) : result;
+    if (w.manager != NULL) {
+        workload_die(&w);
+    }
+    if (result == 0) {
+        result = go_on(t4, &w);
+    }
+    if (result == 0) {
+        result = count_leaks(t4, "at the end");
+    }
+    workload_fini(&w);
+    return result;
+}
+
+/* A few calls of each kind, struck once and from then on. */
+static int run_company(struct t4 *t4)
+{
+    int result = 0;
+    t4->call = 0;
+    for (size_t k = 0; k < MQX_ARRAY_COUNT(company_kinds) && result == 0; k++) {
+        for (uint32_t v = 0; v < COMPANY_VARIANTS && result == 0; v++) {
+            t4->kind = &company_kinds[k].kind;
+            t4->fault = (struct memory_fault){
+                .kind = t4->kind->fault,
+                .at = 1 + wl_mix(t4->layer.seed * 37 + t4->number) % COMPANY_CALLS,
+                .for_ever = v % 2 != 0,
+                .ops = t4->kind->ops,
+                .error = t4->kind->error,
+                .pid = MEMORY_IO_PID,
+            };
+            t4->number += 1;
+            if (t4->layer.only == UINT64_MAX || t4->layer.only == t4->number) {
+                result = run_company_case(t4, company_kinds[k].stops);
+            }
+        }
+    }
+    return result;
+}
+
 /* ---- all faults of a scene ---- */
 
 static int count_calls(struct t4 *t4)
@@ -452,7 +604,8 @@ int main(int argc, char **argv)
     int result = 0;
     while (result == 0 && !enough(&t4) &&
            (t4.layer.only == UINT64_MAX || t4.number < t4.layer.only)) {
-        result = run_scene(&t4);
+        result = run_company(&t4);
+        result = result == 0 ? run_scene(&t4) : result;
         t4.scene += 1;
     }
     memory_io_free(t4.files);
@@ -461,6 +614,8 @@ int main(int argc, char **argv)
                (unsigned long long)t4.tally[k].cases, (unsigned long long)t4.tally[k].failed_calls,
                (unsigned long long)t4.tally[k].stopped);
     }
+    printf("t4  in company     %8llu cases %8llu times stopped\n",
+           (unsigned long long)t4.company_cases, (unsigned long long)t4.company_stops);
     printf("t4  verdict: %s; %llu cases in %.0f s, %llu scenes, %llu power cuts, %llu last batches "
            "garbled while read (P7), seed %llu\n", result == 0 ? "all right" : "VIOLATED",
            (unsigned long long)t4.cases, layer_seconds(&t4.layer), (unsigned long long)t4.scene,

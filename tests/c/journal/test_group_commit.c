@@ -187,7 +187,7 @@ TEST(every_failing_call_of_a_roll_gives_a_reason_and_loses_nothing_acknowledged)
 {
     uint64_t strikes = 1;
     uint64_t at;
-    for (at = 1; strikes != 0 && at < 60; at++) {
+    for (at = 1; strikes != 0 && at < 400; at++) {
         FIXTURE(fixture, 32768);
         uint64_t acked = 0;
         const struct memory_fault fault = {.kind = MEMORY_FAULT_ERROR, .at = at, .error = 28};
@@ -202,7 +202,7 @@ TEST(every_failing_call_of_a_roll_gives_a_reason_and_loses_nothing_acknowledged)
         strikes = memory_io_fault_strikes(fixture.files);
         memory_io_set_fault(fixture.files, NULL);
         CHECK(status == 0 || status == MQRC_CONNECTION_BROKEN ||
-              status == MQRC_STORAGE_MEDIUM_FULL);
+              status == MQRC_STORAGE_MEDIUM_FULL || status == MQRC_ENVIRONMENT_ERROR);
         fixture_crash(&fixture);
         CHECK_INT(fixture_open(&fixture), 0);
         const uint32_t count = fixture_list(&fixture, FIXTURE_QUEUE, listed);
@@ -213,7 +213,7 @@ TEST(every_failing_call_of_a_roll_gives_a_reason_and_loses_nothing_acknowledged)
         }
     }
     CHECK(at > 20);
-    CHECK(at < 60);
+    CHECK(at < 400);
 }
 
 /* ---- dead leaders ---- */

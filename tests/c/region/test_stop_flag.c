@@ -57,6 +57,52 @@ TEST(a_stop_wakes_contexts_flush_waiters_and_the_doorbells_of_attached_processes
     CHECK_INT(region.header->process[6].doorbell, 0);
 }
 
+TEST(a_stop_says_which_call_failed_with_which_errno_in_which_process)
+{
+    char text[MQX_STOP_TEXT], expected[MQX_STOP_TEXT];
+    region_begin();
+    CHECK(!mqx_region_stop_cause(&region, text));
+    CHECK_STR(text, "");
+    mqx_region_stop_because(&region, "writing the journal", EIO);
+    mqx_region_stop_because(&region, "something that follows from it", ENOSPC);
+    CHECK(mqx_region_stop_cause(&region, text));
+    (void)snprintf(expected, sizeof expected,
+                   "writing the journal: %s (errno 5), in process %d (%s)", strerror(EIO),
+                   (int)getpid(), program_invocation_short_name);
+    CHECK_STR(text, expected);
+    CHECK_INT(mqx_region_stop_reason(&region), MQRC_CONNECTION_BROKEN);
+    CHECK(strstr(mqx_error_text(), expected) != NULL);
+}
+
+TEST(a_stop_without_more_to_say_names_the_process_and_an_orderly_one_leaves_no_cause)
+{
+    char text[MQX_STOP_TEXT];
+    region_begin();
+    mqx_region_stop(&region, MQX_STOP_ENDED);
+    CHECK(!mqx_region_stop_cause(&region, text));
+    mqx_region_stop(&region, MQX_STOP_BROKEN);
+    CHECK(mqx_region_stop_cause(&region, text));
+    CHECK(strncmp(text, "in process ", 11) == 0);
+}
+
+TEST(a_cause_that_cannot_be_true_is_not_shown)
+{
+    char text[MQX_STOP_TEXT];
+    for (int what = 0; what < 4; what++) {
+        region_begin();
+        mqx_region_stop_because(&region, "writing the journal", EIO);
+        struct mqx_stop_cause *cause = &region.header->stop_cause;
+        switch (what) {
+        case 0: memset(cause->call, 'x', sizeof cause->call); break;
+        case 1: memset(cause->program, 'x', sizeof cause->program); break;
+        case 2: cause->pid = -1; break;
+        default: cause->claim = 77; break;
+        }
+        CHECK(!mqx_region_stop_cause(&region, text));
+        CHECK_INT(mqx_region_stop_reason(&region), MQRC_CONNECTION_BROKEN);
+    }
+}
+
 TEST(a_stop_ends_when_the_count_of_contexts_is_damaged)
 {
     region_begin();
