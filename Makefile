@@ -101,16 +101,21 @@ format: $(TOOLS) ## format the Python files
 
 CRASH := $(MAKE) -j$(JOBS) -C tests/crash PYTHON=$(abspath $(RUN))
 
-.PHONY: crash t2 t3 t4 t7 t11 t12 spark-kill mutation
-crash: t2 t3 t4 t7 t11 t12 c-asan c-tsan spark-kill ## all crash layers at CI size
+.PHONY: crash t2 t3 t4 t5 t7 t9 t11 t12 spark-kill mutation
+crash: t2 t3 t4 t5 t7 t9 t11 t12 c-asan c-tsan spark-kill ## all crash layers at CI size
 t2: ## SIGKILL before every store into the region, and in the repair
 	$(CRASH) -f t2.mk t2
 t3: ## every legal state of the disk after a power cut
 	$(CRASH) t3
 t4: ## I/O errors at every call of the file table
 	$(CRASH) t4
+t5: $(BUILT) ## no memory: each allocation of core and binding fails
+	$(CRASH) -f t5.mk t5
+	$(RUN) tests/crash/python_no_memory.py
 t7: $(BUILT) ## kill storms with an invariant checker
 	$(CRASH) -f t7.mk t7
+t9: ## pairs of operations of two processes, interleaved at stores, with kills
+	$(CRASH) -f t9.mk t9
 t11: $(BUILT) ## the second reader agrees with the core on sampled disk states
 	$(CRASH) programs
 	$(RUN) tests/crash/t11.py build/crash/plain/run_t3 \
@@ -122,6 +127,11 @@ spark-kill: $(BUILT) ## exactly once through Spark: full disks, kills of drivers
 	$(RUN) tests/crash/spark_storm.py $(if $(RANDOM),--random $(RANDOM)) $(if $(SEED),--seed $(SEED))
 mutation: $(BUILT) ## planted faults, each caught by a named layer
 	$(CRASH) mutation
+
+.PHONY: soak
+soak: $(BUILT) ## ordinary work whose memory, descriptors and rate must stay flat (MINUTES=120)
+	$(RUN) tests/soak/soak.py --minutes $(or $(MINUTES),120) $(if $(SEED),--seed $(SEED)) \
+	    --home $(BUILD)
 
 # ---- the reference model: STEPS=, SEED= ----
 

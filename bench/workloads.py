@@ -538,3 +538,19 @@ def create_and_attach(home: Path) -> float:
         queue.close()
     penstock.delete(NAME, home=str(home))
     return elapsed
+
+
+def close_last(home: Path, count: int) -> float:
+    """Seconds that the last connection takes to close, after durable puts; they must be there."""
+    penstock.create(NAME, home=str(home))
+    qm = penstock.connect(NAME, home=str(home))
+    with qm.queue("LAST") as queue:
+        for _ in range(count):
+            queue.put(b"x" * 1000, persistent=True)
+    begun = time.perf_counter()
+    qm.close()
+    elapsed = time.perf_counter() - begun
+    with penstock.connect(NAME, home=str(home)) as again, again.open("LAST") as queue:
+        expect(queue.depth == count, "messages are missing after the orderly end")
+    penstock.delete(NAME, home=str(home))
+    return elapsed

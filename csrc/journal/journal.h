@@ -172,15 +172,16 @@ int mqx_journal_first_lsn(struct mqx_store *store, uint64_t lsn, uint32_t record
 
 /* ---- segment files (segment_pool) ---- */
 
-/* One spare ahead; called by the maintenance step. MQRC_STORAGE_MEDIUM_FULL when limit or disk do
- * not allow it. */
-int mqx_journal_make_spare(struct mqx_store *store, bool full_size) MQX_MUST_USE;
+/* One spare ahead, of full size or of the first segment's; called by the maintenance step. Near the
+ * limit it is the smaller one. MQRC_STORAGE_MEDIUM_FULL when limit or disk do not allow it. */
+int mqx_journal_make_spare(struct mqx_store *store, uint64_t size) MQX_MUST_USE;
 /* The same for an append of a put that was refused: does nothing when there is room by now. */
 int mqx_journal_make_room(struct mqx_store *store, uint32_t length) MQX_MUST_USE;
 uint32_t mqx_journal_spare_count(struct mqx_store *store);
-/* True when there is no spare, or when the room left is less than twice the reserve, and the limit
- * allows more. */
-bool mqx_journal_spare_wanted(struct mqx_store *store);
+/* The size of the spare to be made; 0: none. One is wanted when the room left is less than twice
+ * the reserve, or when there is none and the journal is in use: more than half of a small first
+ * segment is used, or there is any other segment. The limit must allow it. */
+uint64_t mqx_journal_spare_wanted(struct mqx_store *store);
 
 /* Bytes of journal from one checkpoint to the next, at the least. */
 uint64_t mqx_journal_interval(const struct mqx_journal *journal);

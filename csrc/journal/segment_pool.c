@@ -47,6 +47,7 @@
 
 #include "base/error.h"
 #include "format/segment.h"
+#include "os/futex.h"
 #include "region/damage.h"
 
 #include <errno.h>
@@ -177,12 +178,12 @@ static MQX_COLD int limit_reached(const struct mqx_journal *journal)
 }
 
 /* The file is made without a lock, since that takes long; then it is entered into the table. */
-int mqx_journal_make_spare(struct mqx_store *store, bool full_size)
+int mqx_journal_make_spare(struct mqx_store *store, uint64_t size)
 {
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
     uint64_t number = 0;
-    uint64_t size = full_size ? journal->segment_size : journal->first_segment_size;
+    MQX_ASSERT(size > 0);
     MQX_ASSERT(!mqx_lock_held(region, &journal->roll_lock));
     MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
     if (!limit_allows(journal, size)) {
@@ -266,22 +267,47 @@ int mqx_journal_make_room(struct mqx_store *store, uint32_t length)
     return status;
 }
 
+/* A new queue manager has one small segment, and no other file is made until it is half used: most
+ * never get that far, and a full-size file takes longer than everything else of a short life. With
+ * any other segment file, or a full-size one, the journal is in use. */
+static bool is_in_use(const struct mqx_journal *journal, const struct mqx_segment *active)
+{
+    MQX_ASSERT(active != NULL);
+    MQX_ASSERT(active->size > 0);
+    return active->size >= journal->segment_size || journal->used_bytes > active->size ||
+           (active->state == MQX_SEG_ACTIVE && journal->tail - active->base_lsn > active->size / 2);
+}
+
+/* The size of the spare to be made, under the ring lock; 0: none. */
+static uint64_t wanted_spare(struct mqx_store *store, const struct mqx_segment *active)
+{
+    const struct mqx_journal *journal = store->region.journal;
+    const uint64_t twice = 2 * mqx_load_relaxed(&journal->reserve_bytes);
+    MQX_ASSERT(mqx_lock_held(&store->region, &journal->ring_lock));
+    MQX_ASSERT(store->files != NULL);
+    if (!limit_allows(journal, mqx_journal_smallest_segment(journal))) {
+        return 0;
+    }
+    const bool in_use = is_in_use(journal, active);
+    if (mqx_ring_room(store, active) < twice) {
+        return in_use || twice > journal->first_segment_size ? journal->segment_size
+                                                             : journal->first_segment_size;
+    }
+    return in_use && mqx_ring_spare_bytes(store) == 0 ? journal->segment_size : 0;
+}
+
 /* Asked by the maintenance thread about ten times a second. */
-bool mqx_journal_spare_wanted(struct mqx_store *store)
+uint64_t mqx_journal_spare_wanted(struct mqx_store *store)
 {
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
     MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
     MQX_ASSERT(store->files != NULL);
     if (mqx_lock_take(region, &journal->ring_lock) != MQX_OK) {
-        return false;
+        return 0;
     }
     const struct mqx_segment *active = mqx_ring_active(region);
-    const uint64_t twice = 2 * mqx_load_relaxed(&journal->reserve_bytes);
-    const bool wanted = active != NULL &&
-                        (mqx_ring_spare_bytes(store) == 0 ||
-                         mqx_ring_room(store, active) < twice) &&
-                        limit_allows(journal, mqx_journal_smallest_segment(journal));
+    const uint64_t wanted = active != NULL ? wanted_spare(store, active) : 0;
     mqx_lock_drop(region, &journal->ring_lock);
     return wanted;
 }
@@ -489,6 +515,18 @@ static int roll_locked(struct mqx_store *store)
     return status == MQX_OK ? make_active(store, (uint32_t)spare, &header) : status;
 }
 
+/* After a roll that took the last spare: the maintenance thread makes the next one now and not in
+ * its next round, since appends would make small ones in their callers' time. */
+static void ask_for_spare(struct mqx_store *store)
+{
+    struct mqx_region *region = &store->region;
+    MQX_ASSERT(mqx_lock_held(region, &region->journal->roll_lock));
+    MQX_ASSERT(region->process < MQX_PROCESS_MAX);
+    if (next_spare(region) < 0) {
+        mqx_futex_raise(&mqx_process_slot(region, region->process)->doorbell, 1);
+    }
+}
+
 /* Does nothing when another process has rolled already, or when the closed segment is not yet
  * durable: appends repeat what they wanted, and come back here if that is still needed. */
 int mqx_journal_roll(struct mqx_store *store)
@@ -510,6 +548,9 @@ int mqx_journal_roll(struct mqx_store *store)
         status = status == MQX_OK ? roll_locked(store)
                                   : mqx_leadership_refused(store, status,
                                                            "looking at the directory journal");
+        if (status == MQX_OK) {
+            ask_for_spare(store);
+        }
     }
     mqx_lock_drop(region, &journal->roll_lock);
     return status;

@@ -116,7 +116,8 @@ static int step_reserve(struct mqx_store *store, struct round *round)
 static int step_spare(struct mqx_store *store, struct round *round)
 {
     (void)round;
-    return mqx_journal_spare_wanted(store) ? mqx_journal_make_spare(store, true) : MQX_OK;
+    const uint64_t size = mqx_journal_spare_wanted(store);
+    return size != 0 ? mqx_journal_make_spare(store, size) : MQX_OK;
 }
 
 static int expire(struct mqx_store *store, uint32_t slot)

@@ -8,7 +8,7 @@
  *   reap        ends the work of dead processes (reaper.h)
  *   mark        writes a mark page after 100 ms of idleness (rule 9)
  *   reserve     recomputes the journal reserve (rule 12)
- *   spare       keeps one full-size spare segment ahead
+ *   spare       keeps one full-size spare segment ahead once the first segment is in use
  *   objects     discards expired messages; completes deletions and definitions
  *   grow        grows the areas of the region ahead of demand
  *   checkpoint  takes a checkpoint when one is due

@@ -56,7 +56,12 @@ cdef class Unit:
         self.outer = outer
         self.entered = True
         open_transactions += 1
-        self.token = PyContextVar_Set(innermost, self)
+        try:
+            self.token = PyContextVar_Set(innermost, self)
+        except MemoryError:  # the variable may be set: units that are not open are passed over
+            self.finish(False)
+            self.leave()
+            raise
         return self
 
     cdef int start(self, Attachment connection) except -1:
@@ -219,7 +224,7 @@ cdef class Unit:
         if self.token is not None:
             try:
                 PyContextVar_Reset(innermost, self.token)
-            except (ValueError, RuntimeError):
+            except (ValueError, RuntimeError, MemoryError):
                 pass  # left in another context than entered: ended units are passed over
         self.token = None
         self.outer = None

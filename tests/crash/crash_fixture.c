@@ -32,7 +32,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 29;
 }
 
-static void fill_body(unsigned char *body, uint64_t id, uint64_t length)
+void fixture_fill_body(unsigned char *body, uint64_t id, uint64_t length)
 {
     for (uint64_t at = 0; at + 8 <= length; at += 8) {
         const uint64_t word = at == 0 ? id : mix(id + at);
@@ -148,7 +148,7 @@ int fixture_put(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture
         fixture_die("malloc", errno);
     }
     memcpy(d.correl_id, &id, sizeof id);
-    fill_body(body, id, length);
+    fixture_fill_body(body, id, length);
     const int reason = mqe_put(manager, unit, &to, &d, NULL, body, length, -1, 0);
     free(body);
     return reason;
@@ -179,7 +179,7 @@ int fixture_put_many(mqe_manager *manager, mqe_unit *unit, const struct crash_fi
         items[i].d.persistence = m->persistent;
         memcpy(items[i].d.correl_id, &m->id, sizeof m->id);
         offsets[i + 1] = offsets[i] + (int64_t)m->length;
-        fill_body(bodies + offsets[i], m->id, m->length);
+        fixture_fill_body(bodies + offsets[i], m->id, m->length);
     }
     return mqe_put_batch(manager, unit, &to, &batch, 0);
 }
@@ -572,12 +572,23 @@ static _Noreturn void look_at_copy(const struct crash_fixture *fixture, const ch
     _exit(1);
 }
 
+void fixture_drop_copy(const char *copy)
+{
+    run("rm -rf '%s'%s", copy, "");
+}
+
+void fixture_copy(const struct crash_fixture *fixture, const char *copy)
+{
+    fixture_drop_copy(copy);
+    run("cp -r '%s' '%s'", fixture->path, copy);
+}
+
 bool fixture_recovers_to(const struct crash_fixture *fixture, const struct picture *const *legal,
                          uint32_t count)
 {
     char copy[160];
     snprintf(copy, sizeof copy, "%s-copy", fixture->path);
-    run("cp -r '%s' '%s'", fixture->path, copy);
+    fixture_copy(fixture, copy);
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
@@ -587,6 +598,6 @@ bool fixture_recovers_to(const struct crash_fixture *fixture, const struct pictu
     if (child < 0 || waitpid(child, &outcome, 0) != child) {
         fixture_die("waiting for the second witness", errno);
     }
-    run("rm -rf '%s'%s", copy, "");
+    fixture_drop_copy(copy);
     return WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0;
 }

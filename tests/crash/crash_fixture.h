@@ -65,6 +65,13 @@ void picture_print(const char *title, const struct picture *picture);
 bool fixture_recovers_to(const struct crash_fixture *fixture, const struct picture *const *legal,
                          uint32_t count);
 
+/* The directory's files as they are now, replacing an older copy: what the death of all processes
+ * would leave. */
+void fixture_copy(const struct crash_fixture *fixture, const char *copy);
+void fixture_drop_copy(const char *copy);
+
+/* The body that belongs to an id. */
+void fixture_fill_body(unsigned char *body, uint64_t id, uint64_t length);
 /* One message onto queue q; the body is made from the id. Returns the reason. */
 int fixture_put(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture, int q,
                 uint64_t id, bool persistent, uint64_t length);

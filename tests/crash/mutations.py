@@ -5,9 +5,10 @@
 Each mutation is a change of text in a copy of one or more core files (below build/). It must apply
 exactly once, compile, and make the named layer fail with status 1 (a promise was broken) or by an
 assertion of the core; anything else means that the layer is blind. A layer is t3, t4, t12, a
-scenario of the store points (t2/NAME) or the C test of a module (c/NAME). The unchanged programs
-must have been built before (make programs, t2, and the C tests): the objects of unchanged files are
-taken from there. Prints a line a mutation; status 0 when every one was caught.
+scenario of the store points (t2/NAME), a pair of operations of the schedules (t9/FIRST+SECOND) or
+the C test of a module (c/NAME). The unchanged programs must have been built before (make programs,
+t2, t9, and the C tests): the objects of unchanged files are taken from there. Prints a line a
+mutation; status 0 when every one was caught.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ T2_WRAPPED = (
     "pthread_mutex_unlock",
     "pthread_mutex_consistent",
 )
+T2_TESTS = ("store_points", "store_hook", "crash_fixture", "audit", "dynamic")
+T9_WRAPPED = (*T2_WRAPPED, "syscall", "pthread_mutex_timedlock", "mqx_clock_sleep_us")
+T9_TESTS = ("schedules", "operations", "turns", *T2_TESTS[1:])
 WRAPPED = (
     "mqx_host_info_read",
     "mqx_random_bytes",
@@ -658,8 +662,12 @@ class Workshop:
         if kind == "c":
             return [str(self.build_c_test(names, name))]
         if kind == "t2":
-            program = self.build_store_points(names)
+            program = self.build_hooked(names, T2_TESTS, T2_WRAPPED)
             return [str(program), "--scenario", name, "--count", "1000000", "--pairs", "0"]
+        if kind == "t9":
+            program = self.build_hooked(names, T9_TESTS, T9_WRAPPED)
+            first, _, second = name.partition("+")
+            return [str(program), "--first", first, "--second", second, "--count", "20000"]
         return [str(self.build_layer(names, layer)), *ARGUMENTS[layer]]
 
     def build_c_test(self, names: set[str], module: str) -> Path:
@@ -672,13 +680,16 @@ class Workshop:
         run(["gcc", "-o", str(program), *test, str(objects / "libfixtures.a"), "-lpthread"])
         return program
 
-    def build_store_points(self, names: set[str]) -> Path:
+    def build_hooked(
+        self, names: set[str], parts: tuple[str, ...], wrapped: tuple[str, ...]
+    ) -> Path:
+        """A program of calls at each store; the first of its parts has the main function."""
         objects = self.root / "build" / "crash" / "t2"
         changed, stems = self.compile(names, T2_FLAGS), {Path(name).stem for name in names}
         rest = [str(o) for o in sorted((objects / "core").rglob("*.o")) if o.stem not in stems]
-        tests = [str(o) for o in sorted((objects / "tests").glob("*.o"))]
-        wrap = ",".join(f"--wrap={name}" for name in T2_WRAPPED)
-        program = self.folder / "store_points"
+        tests = [str(objects / "tests" / f"{part}.o") for part in parts]
+        wrap = ",".join(f"--wrap={name}" for name in wrapped)
+        program = self.folder / parts[0]
         run(["gcc", f"-Wl,{wrap}", "-o", str(program), *changed, *rest, *tests, "-lpthread"])
         return program
 
@@ -716,7 +727,7 @@ def verdict_of(command: list[str], layer: str, seed: int) -> tuple[bool, str]:
         found = complaints(layer, said if isinstance(said, str) else said.decode(), "")
         return bool(found), (found or [f"still running after {most} s"])[0][:160]
     found = complaints(layer, result.stdout, result.stderr)
-    refusals = (1, 3) if layer.startswith("t2/") else (1,)  # 3: fixture_die()
+    refusals = (1, 3) if layer.startswith(("t2/", "t9/")) else (1,)  # 3: fixture_die()
     if result.returncode in refusals and found:
         return True, found[0][:160]
     if layer.startswith("c/") and result.returncode == -11:
@@ -734,6 +745,8 @@ def complaints(layer: str, output: str, errors: str) -> list[str]:
         return [before for before, line in pairwise(lines) if "FAILED" in line]
     if layer.startswith("t2/"):
         return [line for line in errors.splitlines() + lines if line.strip()][-1:]
+    if layer.startswith("t9/"):
+        return [line for line in errors.splitlines() if line.startswith("FAILED")]
     return [line for line in lines if line.startswith("VIOLATION")]
 
 

@@ -548,4 +548,28 @@ MEANWHILE = (
     ),
 )
 
-UNITS = (*BATCHES, *PREPARED, *SCAN_AND_ARCHIVE, *MEANWHILE)
+INTERLEAVED = (
+    mutation(
+        "a follower sleeps on a value that it read after the leader had published",
+        "t9/put_persistent+put_persistent",
+        "journal/group_commit.c",
+        "follow(journal, seen);\n            continue;",
+        "follow(journal, mqx_load_acquire(&journal->flush_word));\n            continue;",
+    ),
+    mutation(
+        "a waiter that was chosen sleeps on",
+        "t9/await_other+put_nonpersistent",
+        "queue/wait_list.c",
+        "mqx_guard_store32(guard, &context->wait_word, context->wait_word + 1);",
+        "mqx_guard_store32(guard, &context->wait_word, context->wait_word + 0);",
+    ),
+    mutation(
+        "two resolvers claim one prepared unit",
+        "t9/commit_prepared+commit_prepared",
+        "unit/prepared.c",
+        "        if (unit->resolver != 0) {\n            status = MQX_BUSY;",
+        "        if (unit->resolver == UINT32_MAX) {\n            status = MQX_BUSY;",
+    ),
+)
+
+UNITS = (*BATCHES, *PREPARED, *SCAN_AND_ARCHIVE, *MEANWHILE, *INTERLEAVED)

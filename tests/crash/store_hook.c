@@ -5,6 +5,7 @@
  */
 #include "store_hook.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -18,6 +19,9 @@ static uint64_t points;
 static uint64_t kill_point;
 static bool armed;
 static uint64_t awaited_size; /* of the mapping that becomes the range */
+static void (*at_point)(void); /* instead of the kill */
+static void (*at_refusal)(void);
+static const void *site;
 
 void store_hook_arm(const void *start, uint64_t size, uint64_t kill_at)
 {
@@ -40,12 +44,27 @@ uint64_t store_hook_disarm(void)
     return points;
 }
 
-static void point(const void *at)
+void store_hook_call(void (*instead)(void), void (*refused)(void))
 {
-    if (!armed || (uintptr_t)at - range_start >= range_size) {
+    at_point = instead;
+    at_refusal = refused;
+}
+
+const void *store_hook_site(void)
+{
+    return site;
+}
+
+/* Inlined, so that the return address is one in the core. */
+__attribute__((always_inline)) static inline void point(const void *at)
+{
+    if (!armed || (uintptr_t)at - range_start >= range_size || ++points != kill_point) {
         return;
     }
-    if (++points == kill_point && getpid() > 1) {
+    site = __builtin_return_address(0);
+    if (at_point != NULL) {
+        at_point();
+    } else if (getpid() > 1) {
         kill(getpid(), SIGKILL);
     }
 }
@@ -207,6 +226,10 @@ int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex)
     point(mutex);
     const int result = __real_pthread_mutex_trylock(mutex);
     point(mutex);
+    if (result == EBUSY && armed && at_refusal != NULL) {
+        site = __builtin_return_address(0);
+        at_refusal();
+    }
     return result;
 }
 

@@ -17,6 +17,11 @@ void store_hook_arm(const void *start, uint64_t size, uint64_t kill_at);
 /* The same, from the moment a mapping of exactly `size` bytes is made: for what runs during an
  * attach. */
 void store_hook_arm_on_map(uint64_t size, uint64_t kill_at);
+/* From now on `instead` is called at the chosen point and not the kill, and `refused` whenever a
+ * lock was tried that another process has; NULL: as before. */
+void store_hook_call(void (*instead)(void), void (*refused)(void));
+/* Where in the core the chosen point, or the refused lock, was. */
+const void *store_hook_site(void);
 /* Stops counting; returns how many points there were. */
 uint64_t store_hook_disarm(void);
 #endif

@@ -103,16 +103,91 @@ TEST(spares_are_made_ahead_within_the_limit)
 {
     FIXTURE(fixture, 65536);
     struct mqx_journal *journal = fixture.store.region.journal;
-    CHECK(mqx_journal_spare_wanted(&fixture.store));
-    CHECK_INT(mqx_journal_make_spare(&fixture.store, true), 0);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 65536);
+    CHECK_INT(mqx_journal_make_spare(&fixture.store, 65536), 0);
     CHECK_INT(mqx_journal_spare_count(&fixture.store), 1);
-    CHECK(!mqx_journal_spare_wanted(&fixture.store));
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 0);
     journal->limit = journal->used_bytes;
-    CHECK_INT(mqx_journal_make_spare(&fixture.store, true), MQRC_STORAGE_MEDIUM_FULL);
+    CHECK_INT(mqx_journal_make_spare(&fixture.store, 65536), MQRC_STORAGE_MEDIUM_FULL);
     CHECK_INT(mqx_journal_spare_count(&fixture.store), 1);
     fixture_crash(&fixture);
     CHECK_INT(fixture_open(&fixture), 0); /* and they are found again */
     CHECK_INT(mqx_journal_spare_count(&fixture.store), 1);
+}
+
+enum { SMALL = 65536, FULL = 8 * SMALL };
+
+/* A new queue manager whose first segment is smaller than the others will be. */
+static void make_small(struct journal_fixture *fixture)
+{
+    struct mqx_region_plan plan = fixture_plan(FULL);
+    plan.first_segment_size = SMALL;
+    fixture_create(fixture, &plan);
+    CHECK_INT(fixture_open(fixture), 0);
+    CHECK_INT(fixture_define(fixture, FIXTURE_QUEUE, FIXTURE_GENERATION), 0);
+}
+
+/* Durable puts while the active segment has less than that many bytes. */
+static void fill_to(struct journal_fixture *fixture, uint64_t bytes, uint64_t number)
+{
+    const struct mqx_journal *journal = fixture->store.region.journal;
+    const uint64_t base = journal->segment[journal->active - 1].base_lsn;
+    while (journal->tail - base < bytes) {
+        CHECK_INT(fixture_put(fixture, 0, number++, 4, 1000, NULL), 0);
+        CHECK_INT(fixture_flush(fixture), 0);
+    }
+}
+
+TEST(a_new_journal_wants_a_full_size_spare_once_half_of_its_first_segment_is_used)
+{
+    __attribute__((cleanup(fixture_free))) struct journal_fixture fixture;
+    make_small(&fixture);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 0);
+    fill_to(&fixture, SMALL / 2 - 4096, 100);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 0);
+    fill_to(&fixture, SMALL / 2 + 1, 200);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), FULL);
+    CHECK_INT(mqx_journal_make_spare(&fixture.store, FULL), 0);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 0);
+}
+
+TEST(a_journal_that_lacks_its_reserve_wants_a_spare_however_little_is_used)
+{
+    __attribute__((cleanup(fixture_free))) struct journal_fixture fixture;
+    make_small(&fixture);
+    struct mqx_journal *journal = fixture.store.region.journal;
+    mqx_store_release(&journal->reserve_bytes, (uint64_t)SMALL / 2);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), SMALL);
+    mqx_store_release(&journal->reserve_bytes, (uint64_t)SMALL);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), FULL);
+}
+
+TEST(a_first_segment_closed_by_a_restart_wants_a_small_spare)
+{
+    __attribute__((cleanup(fixture_free))) struct journal_fixture fixture;
+    make_small(&fixture);
+    CHECK_INT(fixture_put(&fixture, 0, 1, 4, 1000, NULL), 0);
+    CHECK_INT(fixture_flush(&fixture), 0);
+    FIXTURE_REOPEN(fixture);
+    const struct mqx_journal *journal = fixture.store.region.journal;
+    CHECK_INT(journal->segment[journal->active - 1].state, MQX_SEG_FULL);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), SMALL);
+}
+
+TEST(a_roll_that_takes_the_last_spare_rings_the_maintenance_thread)
+{
+    FIXTURE(fixture, 32768);
+    const struct mqx_region *region = &fixture.store.region;
+    const uint32_t *doorbell = &mqx_process_slot(region, region->process)->doorbell;
+    CHECK_INT(mqx_journal_make_spare(&fixture.store, 32768), 0);
+    CHECK_INT(mqx_journal_make_spare(&fixture.store, 32768), 0);
+    const uint32_t before = *doorbell;
+    fill_segments(&fixture, 2);
+    CHECK_INT(mqx_journal_spare_count(&fixture.store), 1);
+    CHECK_INT(*doorbell, before);
+    fill_segments(&fixture, 3);
+    CHECK_INT(mqx_journal_spare_count(&fixture.store), 0);
+    CHECK_INT(*doorbell, before + 1);
 }
 
 /* A hook that leaves at the n-th call of the file table, as if the process had died there. */
@@ -147,7 +222,7 @@ TEST(a_roll_is_finished_by_the_next_process_whatever_step_the_first_one_died_at)
     static uint64_t at;
     for (at = 1; at < 40; at++) {
         FIXTURE(fixture, 32768);
-        CHECK_INT(mqx_journal_make_spare(&fixture.store, true), 0);
+        CHECK_INT(mqx_journal_make_spare(&fixture.store, 32768), 0);
         struct mqx_journal *journal = fixture.store.region.journal;
         for (uint64_t number = 1; number <= 6; number++) {
             CHECK_INT(fixture_put(&fixture, 0, number, 4, 3500, NULL), 0);

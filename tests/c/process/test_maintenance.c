@@ -35,14 +35,33 @@ static void start(void)
         CHECK(wait_over); \
     } while (0)
 
+/* Durable puts until more than half of the first segment is used. */
+static void use_first_segment(void)
+{
+    struct fixture_queue q;
+    const struct mqx_journal *journal = process.store->region.journal;
+    CHECK_INT(fixture_define(&process, "USED", NULL, &q), 0);
+    const struct mqx_segment *active = &journal->segment[journal->active - 1];
+    for (int i = 0; i < 1000 && journal->tail - active->base_lsn <= active->size / 2; i++) {
+        CHECK_INT(fixture_put(&process, NULL, q, true, "m", -1), 0);
+    }
+    CHECK(journal->tail - active->base_lsn > active->size / 2);
+    CHECK_INT(journal->active, 1);
+}
+
 /* ---- one round ---- */
 
-TEST(a_round_keeps_one_full_size_spare_ahead)
+TEST(a_round_makes_a_full_size_spare_once_half_of_the_first_segment_is_used_and_not_before)
 {
     start();
+    struct mqx_journal *journal = process.store->region.journal;
+    const uint64_t first = journal->used_bytes;
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
     CHECK_INT(mqx_journal_spare_count(process.store), 0);
+    use_first_segment();
     CHECK_INT(mqx_maintenance_round(process.store), 0);
     CHECK_INT(mqx_journal_spare_count(process.store), 1);
+    CHECK_INT(journal->used_bytes, first + journal->segment_size);
     CHECK_INT(mqx_maintenance_round(process.store), 0);
     CHECK_INT(mqx_journal_spare_count(process.store), 1);
     CHECK_INT(fixture_detach(&process, NULL), 0);
@@ -170,6 +189,7 @@ TEST(one_at_a_time_does_maintenance)
 TEST(a_step_that_fails_is_named_and_does_not_keep_the_others_from_being_done)
 {
     start();
+    use_first_segment();
     memory_io_set_space(files, 0, UINT64_MAX); /* no spare can be made */
     const uint64_t rounds = process.store->region.header->maintenance_seq;
     CHECK_INT(mqx_maintenance_round(process.store), MQRC_STORAGE_MEDIUM_FULL);
@@ -273,6 +293,7 @@ TEST(a_failing_step_is_logged_when_it_begins_and_when_it_ends)
 {
     struct mqx_maintenance *thread = NULL;
     start();
+    use_first_segment();
     memory_io_set_space(files, 3 << 20, UINT64_MAX);
     const struct memory_fault fault = {.kind = MEMORY_FAULT_ERROR, .at = 1, .for_ever = true,
                                        .ops = 1u << MEMORY_ALLOCATE, .error = ENOSPC};
