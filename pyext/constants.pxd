@@ -1534,6 +1534,7 @@ cdef enum:
     SECOND_US = 1000000
     HUNDREDTH_US = 10000
     MILLISECOND_US = 1000
+    PUT_TIME_MAX = 253402300799999999  # the last microsecond of the year 9999
     EPOCH_DAY = 719468        # 1970-01-01, in days since 0000-03-01
     CYCLE_DAYS = 146097       # of the 400 years after which the calendar repeats itself
 

@@ -91,6 +91,7 @@ cdef extern from "penstock/engine.h" nogil:
         uint32_t control
         uint32_t keep_mapping
         uint32_t no_maintenance
+        uint64_t group
 
     struct mqe_attach_info:
         uint32_t first
@@ -119,8 +120,7 @@ cdef extern from "penstock/engine.h" nogil:
     struct mqe_exclusion:
         pass
     int mqe_attached(const char *path, int32_t *pids, uint32_t capacity, uint32_t *out_count)
-    int mqe_exclude(const char *path, const char *name, const char *region_dir,
-                    mqe_exclusion **out)
+    int mqe_exclude(const char *path, const mqe_settings *settings, mqe_exclusion **out)
     void mqe_exclude_end(mqe_exclusion *exclusion)
 
     int mqe_usable(mqe_manager *manager, int fail_if_quiescing)

@@ -239,7 +239,7 @@ def settings() -> str:
 def size(value: object) -> str:
     """A number of bytes, or another value, to be read by people."""
     if not isinstance(value, int):
-        return f"`{value}`"
+        return f"`{value}`" if value else ""
     for unit, shift in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if value and value % (1 << shift) == 0:
             return f"{value >> shift} {unit}"

@@ -161,10 +161,27 @@ int mqx_manager_create(struct mqx_io *io, const char *path, const struct mqe_set
     return status;
 }
 
+struct mqx_io *mqx_manager_table(const struct mqe_settings *settings)
+{
+    MQX_ASSERT(settings != NULL);
+    MQX_ASSERT(settings->group <= (uint64_t)UINT32_MAX + 1);
+    return settings->group != 0 ? mqx_io_posix_shared((uint32_t)(settings->group - 1))
+                                : mqx_io_posix();
+}
+
+static int fail_without_table(void)
+{
+    return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the files of a group");
+}
+
 int mqe_create(const char *path, const struct mqe_settings *settings)
 {
     mqx_about_to_block();
-    return mqx_manager_create(mqx_io_posix(), path, settings);
+    struct mqx_io *io = mqx_manager_table(settings);
+    if (io == NULL) {
+        return fail_without_table();
+    }
+    return mqx_manager_create(io, path, settings);
 }
 
 /* ---- attach ---- */
@@ -335,7 +352,8 @@ int mqe_attach(const char *path, const struct mqe_settings *settings, mqe_manage
                struct mqe_attach_info *info)
 {
     mqx_about_to_block();
-    return mqx_manager_attach(mqx_io_posix(), path, settings, out, info);
+    struct mqx_io *io = mqx_manager_table(settings);
+    return io != NULL ? mqx_manager_attach(io, path, settings, out, info) : fail_without_table();
 }
 
 /* ---- detach ---- */

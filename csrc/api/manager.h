@@ -10,6 +10,9 @@
 
 #include "api/entry.h"
 
+/* The file table for the files' owner: one user, or a group; NULL without memory. */
+struct mqx_io *mqx_manager_table(const struct mqe_settings *settings);
+
 /* As mqe_create(). */
 int mqx_manager_create(struct mqx_io *io, const char *path,
                        const struct mqe_settings *settings) MQX_MUST_USE;

@@ -39,6 +39,9 @@ enum { /* values of the descriptor's fields, as in MQMD */
     TENTH_US = 100000,
 };
 
+/* The last microsecond of the year 9999: PutDate has four digits for the year. */
+#define PUT_TIME_MAX 253402300799999999u
+
 /* ---- the message: defaults, ranges, placement ---- */
 
 static int resolve_persistence(const struct mqx_object *first, struct ps_descriptor *d)
@@ -82,6 +85,9 @@ static int set_times(struct ps_descriptor *d, int32_t expiry, uint32_t flags, ui
     MQX_ASSERT(d != NULL);
     if ((flags & MQE_PUT_KEEP_TIME) == 0) {
         d->put_time_us = now_us != 0 ? now_us : mqx_clock_coarse_us();
+    } else if (d->put_time_us > PUT_TIME_MAX) {
+        return mqx_fail(MQRC_MD_ERROR, "put time %llu us since 1970; the last is in the year 9999",
+                        (unsigned long long)d->put_time_us);
     }
     if (MQX_LIKELY(expiry == EXPIRY_UNLIMITED)) {
         d->expiry_us = 0;

@@ -4,6 +4,7 @@
  *
  * Locks: the attach lock, between mqe_exclude() and mqe_exclude_end(). None of a region.
  */
+#include "api/manager.h"
 #include "base/error.h"
 #include "os/block_hook.h"
 #include "penstock/engine.h"
@@ -12,8 +13,8 @@
 #include "process/liveness.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 MQX_STATIC_ASSERT((int)MQE_PROCESSES_MAX == (int)MQX_PROCESS_MAX, "capacity of a caller's list");
 
@@ -45,7 +46,7 @@ static int begin_asking(const char *path, struct asking *out)
     if (out->dir < 0) {
         return mqx_io_reason(out->dir, path);
     }
-    out->file = io->ops->open(io, out->dir, MQX_LOCK_FILE, MQX_IO_READ, 0);
+    out->file = io->ops->open(io, out->dir, MQX_LOCK_FILE, MQX_IO_LOOK, 0);
     return out->file >= 0 || out->file == -ENOENT
                ? MQX_OK
                : mqx_io_reason(out->file, "opening the file lock");
@@ -121,12 +122,14 @@ static int exclude_everybody(struct mqe_exclusion *exclusion, const struct mqx_l
     return status == MQX_OK ? mqx_region_file_remove_strays(store, location) : status;
 }
 
-static int enter(struct mqe_exclusion *exclusion, const char *path, const char *region_dir)
+static int enter(struct mqe_exclusion *exclusion, const char *path,
+                 const struct mqe_settings *settings)
 {
     MQX_ASSERT(path != NULL);
     struct mqx_store *store = &exclusion->store;
     struct mqx_location location = {
-        .region_path = region_dir != NULL ? region_dir : MQX_REGION_DIRECTORY,
+        .region_path =
+            settings->region_dir != NULL ? settings->region_dir : MQX_REGION_DIRECTORY,
     };
     bool cow = false;
     int status = mqx_attach_open_roots(store, path, &location, &cow);
@@ -161,8 +164,7 @@ static void free_exclusion(struct mqe_exclusion *exclusion)
     free(exclusion);
 }
 
-int mqe_exclude(const char *path, const char *name, const char *region_dir,
-                struct mqe_exclusion **out)
+int mqe_exclude(const char *path, const struct mqe_settings *settings, struct mqe_exclusion **out)
 {
     MQX_ASSERT(path != NULL);
     MQX_ASSERT(out != NULL);
@@ -170,10 +172,14 @@ int mqe_exclude(const char *path, const char *name, const char *region_dir,
     if (exclusion == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory to lock the queue manager");
     }
-    exclusion->store.io = mqx_io_posix();
-    (void)snprintf(exclusion->store.name, sizeof exclusion->store.name, "%s", name);
+    exclusion->store.io = mqx_manager_table(settings);
+    if (exclusion->store.io == NULL) {
+        free(exclusion);
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the files of a group");
+    }
+    memcpy(exclusion->store.name, settings->name, sizeof exclusion->store.name - 1);
     mqx_about_to_block();
-    const int status = enter(exclusion, path, region_dir);
+    const int status = enter(exclusion, path, settings);
     if (status != MQX_OK) {
         free_exclusion(exclusion);
         return status;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { GUARD_COUNT = 16 };
+enum { GUARD_COUNT = MQX_STORES_MAX };
 static uint32_t *guards[GUARD_COUNT];
 
 /* Replaces `from` by `to` in the first entry that holds it; false when none does. */

@@ -41,6 +41,7 @@ static inline uint64_t mqx_round_up(uint64_t n, uint64_t a)
 
 enum {
     MQX_PAGE_SIZE = 4096,           /* unit of a flush batch (crash-safety rule 6) */
+    MQX_STORES_MAX = 500,           /* queue managers that one process is attached to */
     MQX_PRIORITY_COUNT = 10,        /* placement priorities 0..9; MaxPriority is 9 */
     MQX_MAX_PRIORITY = 9,
     MQX_NAME_SIZE = 48,             /* MQ_Q_NAME_LENGTH, blank padded */

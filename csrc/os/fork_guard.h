@@ -19,7 +19,7 @@
 
 #include "base/base.h"
 
-enum { MQX_FORK_GUARDS_MAX = 16 }; /* owners at a time in one process */
+enum { MQX_FORK_GUARDS_MAX = MQX_STORES_MAX }; /* owners at a time in one process */
 
 /* MQX_PAGE_SIZE bytes of zeroes, MADV_WIPEONFORK; they stay until the process ends. 2012 2071 */
 int mqx_fork_wiped_page(void **out) MQX_MUST_USE;

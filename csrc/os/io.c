@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -96,6 +97,21 @@ static int posix_remove_sub(struct mqx_io *io, int dir, const char *name)
     return unlinkat(dir, name, AT_REMOVEDIR) == 0 ? 0 : -errno;
 }
 
+/* Gives what was created its group and mode, whatever the umask and the directory say. */
+static int set_access(const struct mqx_io *io, int fd, mode_t mode)
+{
+    MQX_ASSERT((mode & 022) == 0);
+    MQX_ASSERT(fd >= FIRST_FD);
+    if (io->shared) {
+        if (fchown(fd, (uid_t)-1, (gid_t)io->group) != 0) {
+            return -errno;
+        }
+        const bool directory = (mode & 0100) != 0;
+        mode = (mode & 0700) | (mode & 0700) >> 3 | (directory ? S_ISGID : 0);
+    }
+    return fchmod(fd, mode) == 0 ? 0 : -errno;
+}
+
 static int posix_make_sub(struct mqx_io *io, int dir, const char *name, uint32_t mode)
 {
     if (!is_component(name)) {
@@ -105,10 +121,7 @@ static int posix_make_sub(struct mqx_io *io, int dir, const char *name, uint32_t
         return -errno;
     }
     int fd = posix_open_sub(io, dir, name);
-    int result = fd < 0 ? fd : 0;
-    if (result == 0 && fchmod(fd, (mode_t)mode) != 0) {
-        result = -errno;
-    }
+    int result = fd < 0 ? fd : set_access(io, fd, (mode_t)mode);
     if (fd >= 0) {
         (void)posix_close(io, fd);
     }
@@ -118,31 +131,56 @@ static int posix_make_sub(struct mqx_io *io, int dir, const char *name, uint32_t
     return result;
 }
 
-/* What open() promises of the file behind a name: regular, and under that name only. */
-static int verify_file(int fd)
+static int posix_stat(struct mqx_io *io, int fd, struct mqx_io_stat *out)
 {
-    MQX_ASSERT(fd >= FIRST_FD);
+    MQX_ASSERT(out != NULL);
     struct stat st;
+    (void)io;
     if (fstat(fd, &st) != 0) {
         return -errno;
     }
-    if (S_ISDIR(st.st_mode)) {
+    *out = (struct mqx_io_stat){
+        .size = (uint64_t)st.st_size,
+        .device = (uint64_t)st.st_dev,
+        .inode = (uint64_t)st.st_ino,
+        .mode = (uint32_t)st.st_mode,
+        .owner = (uint32_t)st.st_uid,
+        .group = (uint32_t)st.st_gid,
+        .links = (uint32_t)st.st_nlink,
+    };
+    return 0;
+}
+
+/* What open() promises of the file behind a name: regular, under that name only, and ours unless
+ * `any_owner`. */
+static int verify_file(struct mqx_io *io, int fd, bool any_owner)
+{
+    MQX_ASSERT(fd >= FIRST_FD);
+    struct mqx_io_stat facts;
+    const int err = posix_stat(io, fd, &facts);
+    if (err != 0) {
+        return err;
+    }
+    if (S_ISDIR(facts.mode)) {
         return -EISDIR;
     }
-    if (!S_ISREG(st.st_mode)) {
+    if (!S_ISREG(facts.mode)) {
         return -EINVAL;
     }
-    return st.st_nlink == 1 ? 0 : -EMLINK;
+    if (facts.links != 1) {
+        return -EMLINK;
+    }
+    return any_owner || mqx_io_is_ours(io, &facts) ? 0 : -MQX_EFOREIGN;
 }
 
 static int posix_open(struct mqx_io *io, int dir, const char *name, int flags, uint32_t mode)
 {
-    MQX_ASSERT((flags & ~(MQX_IO_WRITE | MQX_IO_CREATE)) == 0);
-    bool create = (flags & MQX_IO_CREATE) != 0;
+    MQX_ASSERT((flags & ~(MQX_IO_WRITE | MQX_IO_CREATE | MQX_IO_LOOK)) == 0);
+    const bool create = (flags & MQX_IO_CREATE) != 0, look = (flags & MQX_IO_LOOK) != 0;
     int how = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 
-    (void)io;
-    if (!is_component(name) || (create && (flags & MQX_IO_WRITE) == 0)) {
+    if (!is_component(name) || (create && (flags & MQX_IO_WRITE) == 0) ||
+        (look && (flags & MQX_IO_WRITE) != 0)) {
         return -EINVAL;
     }
     how |= (flags & MQX_IO_WRITE) != 0 ? O_RDWR : O_RDONLY;
@@ -151,9 +189,9 @@ static int posix_open(struct mqx_io *io, int dir, const char *name, int flags, u
     if (fd < 0) {
         return fd;
     }
-    int result = verify_file(fd);
-    if (result == 0 && create && fchmod(fd, (mode_t)mode) != 0) {
-        result = -errno;
+    int result = create ? set_access(io, fd, (mode_t)mode) : 0;
+    if (result == 0) {
+        result = verify_file(io, fd, look);
     }
     if (result == 0) {
         return fd;
@@ -350,26 +388,6 @@ static int posix_list(struct mqx_io *io, int dir, mqx_io_visit visit, void *arg)
     return result;
 }
 
-static int posix_stat(struct mqx_io *io, int fd, struct mqx_io_stat *out)
-{
-    MQX_ASSERT(out != NULL);
-    struct stat st;
-    (void)io;
-    if (fstat(fd, &st) != 0) {
-        return -errno;
-    }
-    *out = (struct mqx_io_stat){
-        .size = (uint64_t)st.st_size,
-        .device = (uint64_t)st.st_dev,
-        .inode = (uint64_t)st.st_ino,
-        .mode = (uint32_t)st.st_mode,
-        .owner = (uint32_t)st.st_uid,
-        .group = (uint32_t)st.st_gid,
-        .links = (uint32_t)st.st_nlink,
-    };
-    return 0;
-}
-
 static int posix_medium(struct mqx_io *io, int dir, enum mqx_io_medium *out)
 {
     MQX_ASSERT(out != NULL);
@@ -538,6 +556,62 @@ struct mqx_io *mqx_io_posix(void)
     return &posix;
 }
 
+struct shared_table {
+    struct mqx_io io;
+    struct shared_table *next;
+};
+static struct shared_table *shared_tables; /* only ever grows, at its head */
+
+struct mqx_io *mqx_io_posix_shared(uint32_t group)
+{
+    struct shared_table *first = __atomic_load_n(&shared_tables, __ATOMIC_ACQUIRE);
+    struct shared_table *fresh = NULL;
+    MQX_ASSERT(posix_ops.open != NULL);
+    do {
+        for (struct shared_table *it = first; it != NULL; it = it->next) {
+            if (it->io.group == group) {
+                free(fresh);
+                return &it->io;
+            }
+        }
+        fresh = fresh != NULL ? fresh : malloc(sizeof *fresh);
+        if (fresh == NULL) {
+            return NULL;
+        }
+        *fresh = (struct shared_table){
+            .io = {.ops = &posix_ops, .shared = true, .group = group}, .next = first};
+    } while (!__atomic_compare_exchange_n(&shared_tables, &first, fresh, false, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_ACQUIRE));
+    return &fresh->io;
+}
+
+bool mqx_io_is_ours(const struct mqx_io *io, const struct mqx_io_stat *facts)
+{
+    MQX_ASSERT(io != NULL);
+    MQX_ASSERT(facts != NULL);
+    if (io->shared) {
+        return facts->group == io->group && (facts->mode & 07u) == 0;
+    }
+    return facts->owner == (uint32_t)geteuid() && (facts->mode & 022u) == 0;
+}
+
+bool mqx_io_is_member(uint32_t group)
+{
+    if ((uint32_t)getegid() == group) {
+        return true;
+    }
+    const int count = getgroups(0, NULL);
+    gid_t *groups = count > 0 ? malloc((size_t)count * sizeof *groups) : NULL;
+    const int filled = groups != NULL ? getgroups(count, groups) : 0;
+    bool found = false;
+    for (int i = 0; i < filled && !found; i++) {
+        found = (uint32_t)groups[i] == group;
+    }
+    free(groups);
+    MQX_ASSERT(!found || filled > 0);
+    return found;
+}
+
 static int reason_of(int error)
 {
     MQX_ASSERT(error > 0);
@@ -553,6 +627,7 @@ static int reason_of(int error)
     case EACCES:
     case EPERM:
     case EROFS:
+    case MQX_EFOREIGN:
         return MQRC_NOT_AUTHORIZED;
     case EMFILE:
     case ENFILE:
@@ -569,6 +644,9 @@ int mqx_io_reason(int negated_errno, const char *what)
 
     MQX_ASSERT(negated_errno < 0);
     const char *meaning = strerror_r(-negated_errno, text, sizeof text);
+    if (negated_errno == -MQX_EFOREIGN) {
+        meaning = "it belongs to another user or group, or others may write it";
+    }
     return mqx_fail(reason_of(-negated_errno), "%s: %s", what, meaning);
 }
 

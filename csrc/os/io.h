@@ -14,8 +14,11 @@
  *   - A file or directory is a small int >= 0 ("fd"), private to the table that returned it.
  *   - Names are single components relative to an open directory; never a path, never followed
  *     through a symbolic link (O_NOFOLLOW), always O_CLOEXEC.
- *   - open() verifies: regular file, one link. create uses O_EXCL and sets the mode whatever the
- *     umask.
+ *   - open() verifies: regular file, one link, and mqx_io_is_ours(). create uses O_EXCL and sets
+ *     the mode whatever the umask.
+ *   - Whose files: one user's (modes 0600 and 0700), or those of a group whose members share them:
+ *     what a table of that group creates has the group, with the owner's rights, whoever creates it
+ *     (0660; directories 02770, so that what other programs create there has the group, too).
  *   - write(..., MQX_IO_DSYNC) returns when data of *this call* is on the medium (RWF_DSYNC), which
  *     does not cover bytes written earlier without it; sync() covers the whole file.
  *
@@ -26,12 +29,14 @@
 
 #include "base/base.h"
 
+#include <errno.h>
 #include <sys/uio.h>
 
 enum { /* flags of open */
     MQX_IO_READ = 0,
     MQX_IO_WRITE = 1,
     MQX_IO_CREATE = 2, /* with WRITE: must not exist yet (O_EXCL) */
+    MQX_IO_LOOK = 4,   /* without WRITE: another user's file, too, if it may be read */
 };
 
 enum { MQX_IO_DSYNC = 1 }; /* flag of write */
@@ -105,15 +110,28 @@ struct mqx_io_ops {
 struct mqx_io {
     const struct mqx_io_ops *ops;
     void *context; /* of the table */
+    bool shared;   /* the files belong to the members of `group`, not to one user */
+    uint32_t group;
 };
 
 /* The table that talks to Linux. One object, immutable, shared by all stores of the process. */
 struct mqx_io *mqx_io_posix(void);
+/* The same for files of a group: one object a group, never freed. NULL: no memory. */
+struct mqx_io *mqx_io_posix_shared(uint32_t group);
+
+/* Rule 37. Does a file or directory belong to the user of this process, and can no other write it?
+ * In a table of a group: does it belong to the group, and have others no access at all? */
+bool mqx_io_is_ours(const struct mqx_io *io, const struct mqx_io_stat *facts);
+/* Is this process in the group? The kernel lets root in without it. */
+bool mqx_io_is_member(uint32_t group);
+
+/* Result of open() for a file that is not ours; no file system returns it. */
+#define MQX_EFOREIGN EBADE
 
 /* The reason code for a negated errno: ENOSPC, EDQUOT, EFBIG -> MQRC_STORAGE_MEDIUM_FULL;
- * EIO -> MQRC_OBJECT_DAMAGED; ENOMEM -> MQRC_STORAGE_NOT_AVAILABLE; EACCES, EPERM, EROFS ->
- * MQRC_NOT_AUTHORIZED; EMFILE, ENFILE -> MQRC_RESOURCE_PROBLEM; others -> MQRC_UNEXPECTED_ERROR.
- * Also remembers "<what>: <strerror>" with mqx_fail(). */
+ * EIO -> MQRC_OBJECT_DAMAGED; ENOMEM -> MQRC_STORAGE_NOT_AVAILABLE; EACCES, EPERM, EROFS and
+ * MQX_EFOREIGN -> MQRC_NOT_AUTHORIZED; EMFILE, ENFILE -> MQRC_RESOURCE_PROBLEM; others ->
+ * MQRC_UNEXPECTED_ERROR. Also remembers "<what>: <strerror>" with mqx_fail(). */
 int mqx_io_reason(int negated_errno, const char *what) MQX_MUST_USE;
 
 /* Is a write that failed so the fault of this process (EFBIG: its limit of file sizes, EBADF: its

@@ -45,29 +45,76 @@ struct attaching { /* an attach in progress */
 
 /* ---- directories ---- */
 
-/* Rules 37 and 39. A shared directory may be written by others if its sticky bit protects our files
- * there. */
-static int verify_directory(struct mqx_io *io, int fd, const char *name, bool shared,
-                            struct mqx_io_stat *facts)
+enum { OVERFLOW_USER = 65534 }; /* who owns what belongs to no user of this namespace */
+
+static int stat_directory(struct mqx_io *io, int fd, const char *name, struct mqx_io_stat *facts)
 {
-    MQX_ASSERT(io != NULL);
-    MQX_ASSERT(name != NULL);
     MQX_ASSERT(fd >= 0);
+    MQX_ASSERT(name != NULL);
     const int err = io->ops->stat(io, fd, facts);
     if (err < 0) {
         return mqx_io_reason(err, name);
     }
-    if (!S_ISDIR(facts->mode)) {
-        return mqx_fail(MQRC_ENVIRONMENT_ERROR, "%s is not a directory", name);
+    return S_ISDIR(facts->mode) ? MQX_OK : mqx_fail(MQRC_ENVIRONMENT_ERROR,
+                                                    "%s is not a directory", name);
+}
+
+/* Rule 39 in group mode. Whoever is not in the group would create files that lock the others out;
+ * the kernel keeps out everybody but root. */
+static int verify_member(const struct mqx_io *io, const char *name)
+{
+    MQX_ASSERT(io->shared);
+    MQX_ASSERT(name != NULL);
+    if (mqx_io_is_member(io->group)) {
+        return MQX_OK;
     }
-    if ((facts->mode & 022u) != 0 && !(shared && (facts->mode & S_ISVTX) != 0)) {
-        return mqx_fail(MQRC_NOT_AUTHORIZED, "%s may be written by others (mode %03o)", name,
-                        facts->mode & 0777u);
+    return mqx_fail(MQRC_NOT_AUTHORIZED, "%s is shared by group %u, and user %u is not in it", name,
+                    io->group, (unsigned)geteuid());
+}
+
+/* Rules 37 and 39, of the queue manager's directory and those in it. */
+static int verify_directory(struct mqx_io *io, int fd, const char *name, struct mqx_io_stat *facts)
+{
+    MQX_ASSERT(io != NULL);
+    MQX_ASSERT(facts != NULL);
+    const int status = stat_directory(io, fd, name, facts);
+    if (status != MQX_OK || mqx_io_is_ours(io, facts)) {
+        return status == MQX_OK && io->shared ? verify_member(io, name) : status;
     }
-    if (!shared && facts->owner != (uint32_t)geteuid()) {
+    if (io->shared) {
         return mqx_fail(MQRC_NOT_AUTHORIZED,
-                        "%s belongs to user %u; files that user %u makes there would lock the "
-                        "owner out", name, facts->owner, (unsigned)geteuid());
+                        "%s belongs to group %u with mode %03o; expected group %u and 770", name,
+                        facts->group, facts->mode & 0777u, io->group);
+    }
+    if ((facts->mode & 022u) != 0) {
+        return mqx_fail(MQRC_NOT_AUTHORIZED,
+                        "%s may be written by others (mode %03o): chmod go-w, or create the queue "
+                        "manager with --group", name, facts->mode & 0777u);
+    }
+    return mqx_fail(MQRC_NOT_AUTHORIZED,
+                    "%s belongs to user %u; files that user %u makes there would lock the owner "
+                    "out", name, facts->owner, (unsigned)geteuid());
+}
+
+/* The directory of regions may be one for all users if its sticky bit protects our files there.
+ * Its owner could remove them: root, or who owns what we cannot tell apart in a user namespace. */
+static int verify_region_directory(struct mqx_io *io, int fd, const char *name)
+{
+    MQX_ASSERT(io != NULL);
+    struct mqx_io_stat facts;
+    const int status = stat_directory(io, fd, name, &facts);
+    if (status != MQX_OK || (io->shared && mqx_io_is_ours(io, &facts))) {
+        return status;
+    }
+    if ((facts.mode & 022u) != 0 && (facts.mode & S_ISVTX) == 0) {
+        return mqx_fail(MQRC_NOT_AUTHORIZED,
+                        "region_dir %s may be written by others and has no sticky bit (mode %03o)",
+                        name, facts.mode & 0777u);
+    }
+    if (facts.owner != 0 && facts.owner != (uint32_t)geteuid() && facts.owner != OVERFLOW_USER) {
+        return mqx_fail(MQRC_NOT_AUTHORIZED,
+                        "region_dir %s belongs to user %u, who could remove the region", name,
+                        facts.owner);
     }
     return MQX_OK;
 }
@@ -90,7 +137,7 @@ static int open_sub(struct mqx_store *store, const char *name, bool make, int *o
         return mqx_io_reason(fd, name);
     }
     *out = fd;
-    return verify_directory(io, fd, name, false, &facts);
+    return verify_directory(io, fd, name, &facts);
 }
 
 /* The name of the archive must be on the medium before a segment moves into it. */
@@ -150,7 +197,7 @@ int mqx_attach_open_roots(struct mqx_store *store, const char *path, struct mqx_
     if (store->dir < 0) {
         return mqx_io_reason(store->dir, path);
     }
-    int status = verify_directory(store->io, store->dir, path, false, &facts);
+    int status = verify_directory(store->io, store->dir, path, &facts);
     if (status != MQX_OK) {
         return status;
     }
@@ -160,7 +207,7 @@ int mqx_attach_open_roots(struct mqx_store *store, const char *path, struct mqx_
     if (store->region_dir < 0) {
         return mqx_io_reason(store->region_dir, location->region_path);
     }
-    status = verify_directory(store->io, store->region_dir, location->region_path, true, &facts);
+    status = verify_region_directory(store->io, store->region_dir, location->region_path);
     return status == MQX_OK ? verify_media(store, location->region_path, out_cow) : status;
 }
 
@@ -275,13 +322,14 @@ static int restart(struct attaching *a, const struct mqx_lock_record *record, bo
     MQX_ASSERT(a->store->region.base == NULL);
     struct mqx_store *store = a->store;
     struct mqx_orphan_region orphan = {.read = false};
-    if (recorded && mqx_record_matches(record, &a->location)) {
+    if (recorded && mqx_record_matches(record, &a->location) &&
+        mqx_region_file_is_named_for(&a->location, record->region)) {
         mqx_orphan_region_read(store->io, store->region_dir, record->region, record->incarnation,
                                store->qm_id, &orphan);
     }
     if (recorded) {
         a->moved = record->device != a->location.device || record->inode != a->location.inode;
-        if (!a->moved) {
+        if (!a->moved && mqx_region_file_is_named_for(&a->location, record->region)) {
             mqx_region_file_remove(store, record->region);
         }
     }
@@ -590,6 +638,16 @@ static void log_end(struct mqx_store *store, int status, uint64_t np_discarded)
     mqx_log(store, MQX_AMQ_ENDED, 'I', "queue manager %s ended", store->name);
 }
 
+/* A process that has given up the rights it attached with (setuid) cannot write the end: it leaves
+ * the region as a process that is killed does, and the next start, by whoever may, recovers. */
+static int leave_without_end(const struct mqx_region *region, uint64_t *out_np_discarded)
+{
+    MQX_ASSERT(region->header->ready != 0);
+    MQX_ASSERT(mqx_region_stopped(region) == MQX_RUNNING);
+    *out_np_discarded = count_np_lost(region, MQX_CHECKPOINT_CLEAN_NO_IMAGE);
+    return MQX_OK;
+}
+
 /* Ends the work of this process and, when no other one is attached, the queue manager. `entered`:
  * the attach lock is held, so it can be decided whether this process is the last one. */
 static int leave_region(struct mqx_store *store, struct mqx_life_lock *file, bool entered, int mode,
@@ -608,6 +666,9 @@ static int leave_region(struct mqx_store *store, struct mqx_life_lock *file, boo
         status = orderly_end(store, mode, out_np_discarded);
         log_end(store, status, *out_np_discarded);
         *out_last = status == MQX_OK; /* else the region stays: the next start reads it */
+        if (status == MQRC_NOT_AUTHORIZED && mqx_region_stopped(region) == MQX_RUNNING) {
+            status = leave_without_end(region, out_np_discarded);
+        }
     }
     return status;
 }

@@ -30,12 +30,21 @@ enum {
 
 static struct mqx_local_lock threads_lock;
 
+/* U+0080 to U+009F in UTF-8. A terminal obeys them as it does ESC: U+009B begins a sequence. */
+static bool is_c1(const char *c)
+{
+    const unsigned char first = (unsigned char)c[0], second = (unsigned char)c[1];
+    return first == 0xc2 && second >= 0x80 && second <= 0x9f;
+}
+
 static void replace_control_characters(char *text, char blank)
 {
     MQX_ASSERT(text != NULL);
     for (char *c = text; *c != '\0'; c++) {
         const unsigned char byte = (unsigned char)*c;
-        if (byte < 0x20 || byte == 0x7f || (byte == ' ' && blank != ' ')) {
+        if (is_c1(c)) {
+            c[0] = c[1] = blank;
+        } else if (byte < 0x20 || byte == 0x7f || (byte == ' ' && blank != ' ')) {
             *c = blank;
         }
     }

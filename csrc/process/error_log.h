@@ -10,8 +10,9 @@
  *     UTC time, process id, program, AMQ number with its severity (I, W or E), text to the end of
  *     the line
  *
- * Control characters in program and text are replaced by blanks, so a line is always one message;
- * bytes above 127 are passed on (UTF-8). Blanks in the program's name become underscores.
+ * Control characters in program and text (C0, DEL, C1) are replaced by blanks, so a line is always
+ * one message and nothing in it acts on a terminal; other bytes above 127 are passed on (UTF-8).
+ * Blanks in the program's name become underscores.
  *
  * Writers exclude each other by a record lock on one byte of the queue manager's `lock` file (never
  * on the log itself: closing it would drop the lock of another thread), and threads of one process

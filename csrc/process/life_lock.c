@@ -65,7 +65,7 @@ static int verify_lock_file(struct mqx_io *io, int fd, struct mqx_io_stat *facts
     if (err < 0) {
         return mqx_io_reason(err, "reading the state of the file lock");
     }
-    if (facts->owner != (uint32_t)geteuid() || (facts->mode & 022u) != 0) {
+    if (!mqx_io_is_ours(io, facts)) {
         return mqx_fail(MQRC_NOT_AUTHORIZED,
                         "the file lock belongs to user %u with mode %03o; expected user %u, 0600",
                         facts->owner, facts->mode & 0777u, (unsigned)geteuid());

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     STRAYS_MAX = 16,
@@ -139,7 +138,8 @@ static int refuse_foreign(const struct mqx_lock_record *record, const struct mqx
                     "there first", holders, what, record->where.libc, location->here.libc);
 }
 
-/* The mapped file must be the one that the record names, and belong to this user. */
+/* The mapped file must be the one that the record names, and belong to this user or group; nobody
+ * else may even read the messages in it. */
 static int verify_mapped(struct mqx_store *store, const struct mqx_lock_record *record)
 {
     MQX_ASSERT(store->region.base != NULL);
@@ -149,10 +149,12 @@ static int verify_mapped(struct mqx_store *store, const struct mqx_lock_record *
     if (err < 0) {
         return mqx_io_reason(err, "looking at the shared region");
     }
-    if (facts.owner != (uint32_t)geteuid() || (facts.mode & 077u) != 0) {
+    const uint32_t others = store->io->shared ? 07u : 077u;
+    if (!mqx_io_is_ours(store->io, &facts) || (facts.mode & others) != 0 || facts.links != 1) {
         return mqx_fail(MQRC_NOT_AUTHORIZED,
-                        "the shared region %s belongs to user %u with mode %03o", record->region,
-                        facts.owner, facts.mode & 0777u);
+                        "the shared region %s belongs to user %u and group %u with mode %03o and "
+                        "%u links", record->region, facts.owner, facts.group, facts.mode & 0777u,
+                        facts.links);
     }
     if (memcmp(header->incarnation, record->incarnation, sizeof header->incarnation) != 0 ||
         header->directory_device != record->device || header->directory_inode != record->inode) {
@@ -200,11 +202,37 @@ int mqx_region_file_join(struct mqx_store *store, const struct mqx_location *loc
 
 /* ---- removing ---- */
 
+bool mqx_region_file_is_named_for(const struct mqx_location *location, const char *name)
+{
+    MQX_ASSERT(location->inode != 0);
+    MQX_ASSERT(name != NULL);
+    char prefix[MQX_LOCK_RECORD_NAME_SIZE];
+    region_prefix(location->device, location->inode, prefix);
+    return strncmp(name, prefix, PREFIX_LENGTH) == 0;
+}
+
+/* In a directory with the sticky bit only its creator can unlink a file. Another member of the
+ * group gives its memory back; the name goes with the next start of its creator. */
+static void empty_file(struct mqx_store *store, const char *name)
+{
+    MQX_ASSERT(store->io->shared);
+    MQX_ASSERT(name[0] != '\0');
+    struct mqx_io *io = store->io;
+    const int fd = io->ops->open(io, store->region_dir, name, MQX_IO_WRITE, 0);
+    if (fd >= 0) {
+        (void)io->ops->truncate(io, fd, 0);
+        (void)io->ops->close(io, fd);
+    }
+}
+
 void mqx_region_file_remove(struct mqx_store *store, const char *name)
 {
     MQX_ASSERT(name[0] != '\0');
     MQX_ASSERT(strchr(name, '/') == NULL);
-    (void)store->io->ops->unlink(store->io, store->region_dir, name);
+    const int err = store->io->ops->unlink(store->io, store->region_dir, name);
+    if (store->io->shared && (err == -EPERM || err == -EACCES)) {
+        empty_file(store, name);
+    }
 }
 
 struct strays {

@@ -37,7 +37,12 @@ int mqx_region_file_create(struct mqx_store *store,
 int mqx_region_file_join(struct mqx_store *store, const struct mqx_location *location,
                          const struct mqx_lock_record *record, const char *holders) MQX_MUST_USE;
 
-/* Unlinks the file; one that is missing is no error. */
+/* Does the name begin as those of this directory's regions do? A name that was read from a file is
+ * no reason to unlink another's (rule 38). */
+bool mqx_region_file_is_named_for(const struct mqx_location *location, const char *name);
+
+/* Unlinks the file; one that is missing is no error. One that another member of the group created
+ * in a directory with the sticky bit is emptied. */
 void mqx_region_file_remove(struct mqx_store *store, const char *name);
 
 /* Removes the strays of this directory. MQRC_ENVIRONMENT_ERROR when a process in one of them is

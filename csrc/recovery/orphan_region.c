@@ -155,7 +155,7 @@ static bool open_source(struct mqx_io *io, int dir, const char *name, struct sou
     MQX_ASSERT(io != NULL);
     *source = (struct source){.io = io, .fd = io->ops->open(io, dir, name, MQX_IO_READ, 0)};
     if (source->fd < 0 || io->ops->stat(io, source->fd, &facts) < 0 ||
-        facts.owner != (uint32_t)geteuid() || (facts.mode & 022u) != 0) {
+        !mqx_io_is_ours(io, &facts)) {
         return false;
     }
     source->size = facts.size;

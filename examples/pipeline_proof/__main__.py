@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from penstock.cli.common import fail, run_to_status, table_console
+from penstock.cli.common import fail, run_to_status
 from penstock.cli.demo.supervisor import demonstration_folder
+from penstock.cli.terminal import table_console
 
 from .check import WrongCount
 from .generate import generate

@@ -92,6 +92,21 @@ cdef int take_expiry(object value, int32_t *out) except -1:
     return 0
 
 
+cdef int take_put_time_us(object value, uint64_t *out) except -1:
+    """Microseconds since 1970, not after the year 9999."""
+    cdef int overflow = 0
+    cdef long long number, last = PUT_TIME_MAX
+    if not isinstance(value, int):
+        wrong_type(
+            RC_MD_ERROR, f"put_time_us must be an integer, not {type(value).__name__}: {value!r}"
+        )
+    number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow or not 0 <= number <= last:
+        wrong_value(RC_MD_ERROR, f"put_time_us {value!r} is not 0 to {last} (year 9999)")
+    out[0] = <uint64_t>number
+    return 0
+
+
 cdef int take_wait(object value, int64_t *out) except -1:
     """Seconds as a number, None = for ever, into microseconds, MQWI_UNLIMITED = for ever."""
     cdef double seconds

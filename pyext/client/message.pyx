@@ -11,6 +11,11 @@ cdef object epoch = None      # 1970-01-01 UTC; datetime is imported when first 
 cdef object timedelta = None
 
 
+cdef inline uint64_t known_time(uint64_t time_us) noexcept:
+    """The time of a put; the last that a date can be for one that a damaged message has."""
+    return min(time_us, <uint64_t>PUT_TIME_MAX)
+
+
 cdef object from_microseconds(uint64_t time_us):
     """An aware UTC datetime."""
     global epoch, timedelta
@@ -19,7 +24,7 @@ cdef object from_microseconds(uint64_t time_us):
 
         timedelta = datetime.timedelta
         epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-    return epoch + timedelta(microseconds=time_us)
+    return epoch + timedelta(microseconds=known_time(time_us))
 
 
 @cython.final

@@ -316,7 +316,8 @@ cdef class QueueHandle:
 
         data: any bytes-like object. priority: 0 to 9, more is put at 9 with warning 2049, None =
         the queue's DEFPRTY. persistent: None = the queue's DEFPSIST. msg_id, correl_id, group_id:
-        at most 24 bytes, NUL-padded; without msg_id one is made. expiry: seconds. syncpoint: None =
+        at most 24 bytes, NUL-padded; without msg_id one is made. expiry: seconds. put_time_us:
+        microseconds since 1970 UTC, up to the year 9999 (2026). syncpoint: None =
         in the unit of work of transaction() if there is one; True = in it or in the implicit one of
         this thread or task; False = outside. Raises MQError (QueueFull, PutInhibited, ...).
         """
@@ -360,7 +361,7 @@ cdef class QueueHandle:
         if user_identifier is not None:
             take_text(user_identifier, put.d.user_identifier, MQ_USER_ID_LENGTH, "user_identifier")
         if put_time_us is not None:
-            put.d.put_time_us = put_time_us
+            take_put_time_us(put_time_us, &put.d.put_time_us)
             put.flags |= MQE_PUT_KEEP_TIME
         if syncpoint is not None or open_transactions != 0:
             unit = choose_unit(self.connection, syncpoint)
@@ -389,6 +390,7 @@ cdef class QueueHandle:
             memcpy(&put.ext, message.extension(), sizeof(put.ext))
         put.expiry = message._expiry
         put.flags = self.put_flags | MQE_PUT_KEEP_TIME
+        put.d.put_time_us = known_time(put.d.put_time_us)
         take_text(format, put.d.format, MQ_FORMAT_LENGTH, "format")
         put.d.encoding = MQENC_NATIVE
         put.d.ccsid = MQCCSI_UTF8

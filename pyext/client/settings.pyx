@@ -3,7 +3,8 @@
 #
 # Terms
 #   settings  a dictionary: "name" (str), "qm_id" (16 bytes), "region_dir" (bytes), and integers; an
-#             integer that is missing or 0 takes the core's default.
+#             integer that is missing or 0 takes the core's default. "group" is 1 + the id of the
+#             group whose members share the files.
 #
 # Errors. 2046 for a setting that is unknown, of the wrong type or out of range, 2152 for the name,
 # 2012 for the path.
@@ -14,9 +15,10 @@ cdef frozenset SETTINGS_32 = frozenset((
 ))
 cdef frozenset SETTINGS_64 = frozenset((
     "segment_size", "first_segment_size", "journal_limit", "ring_size", "region_size",
-    "body_budget",
+    "body_budget", "group",
 ))
 cdef object MAX_32 = 0xFFFFFFFF
+cdef uint64_t GROUP_MOST = 0x100000000  # 1 + the highest id of a group
 cdef object MAX_64 = 0xFFFFFFFFFFFFFFFF
 cdef frozenset OTHER_SETTINGS = frozenset(("name", "qm_id", "region_dir"))
 
@@ -57,6 +59,9 @@ cdef int fill_settings(mqe_settings *out, dict settings) except -1:
     out.ring_size = setting(settings, "ring_size")
     out.region_size = setting(settings, "region_size")
     out.body_budget = setting(settings, "body_budget")
+    out.group = setting(settings, "group")
+    if out.group > GROUP_MOST:
+        wrong_value(RC_OPTIONS_ERROR, f"setting group is out of range: {settings['group']!r}")
     out.stripe_count = <uint32_t>setting(settings, "stripe_count")
     out.name_bucket_count = <uint32_t>setting(settings, "name_bucket_count")
     out.growth_step = <uint32_t>setting(settings, "growth_step")

@@ -28,21 +28,20 @@ cdef class Exclusion:
     directory may be gone by then. In a forked child it does nothing.
     """
 
-    def __init__(self, path, str name, bytes region_dir):
+    def __init__(self, path, dict settings not None):
         cdef bytes raw = path_bytes(path)
-        cdef bytes raw_name = name.encode("ascii", "replace")
         cdef const char *text = raw
-        cdef const char *name_text = raw_name
-        cdef const char *regions = region_dir
+        cdef mqe_settings filled
         cdef int reason
         if self.exclusion is not NULL:
             raise RuntimeError("an exclusion cannot be made twice")
         self.forks = penstock_forks
+        fill_settings(&filled, settings)
         with nogil:
-            reason = mqe_exclude(text, name_text, regions, &self.exclusion)
+            reason = mqe_exclude(text, &filled, &self.exclusion)
         if reason:
             self.exclusion = NULL
-            fail(reason, f"queue manager {name}")
+            fail(reason, f"queue manager {settings.get('name', '')}")
 
     def end(self):
         """Lets processes attach again, if the directory still exists."""

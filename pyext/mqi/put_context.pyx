@@ -71,7 +71,7 @@ cdef void fill_context(
         d.put_appl_type = source.saved.put_appl_type
         memcpy(d.put_appl_name, source.saved.put_appl_name, MQ_PUT_APPL_NAME_LENGTH)
         memcpy(d.appl_origin_data, source.saved.appl_origin_data, MQ_APPL_ORIGIN_DATA_LENGTH)
-        d.put_time_us = source.saved.put_time_us
+        d.put_time_us = known_time(source.saved.put_time_us)
         into.flags |= MQE_PUT_KEEP_TIME
     elif context == MQPMO_SET_ALL_CONTEXT:
         d.put_appl_type = get_long(md, MD_PUT_APPL_TYPE)

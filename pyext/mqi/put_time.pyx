@@ -35,8 +35,9 @@ cdef void write_date(char *text, int64_t day) noexcept:
 
 cdef void write_put_time(char *text, uint64_t time_us) noexcept:
     """PutDate and PutTime, 16 characters; blanks when the time is not known."""
-    cdef int64_t day = <int64_t>(time_us // DAY_US)
-    cdef int64_t hundredths = <int64_t>(time_us % DAY_US) // HUNDREDTH_US
+    cdef uint64_t known = known_time(time_us)
+    cdef int64_t day = <int64_t>(known // DAY_US)
+    cdef int64_t hundredths = <int64_t>(known % DAY_US) // HUNDREDTH_US
     if time_us == 0:
         memset(text, BLANK, MQ_PUT_DATE_LENGTH + MQ_PUT_TIME_LENGTH)
         return

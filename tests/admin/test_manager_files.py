@@ -32,14 +32,14 @@ def test_attached_processes_are_listed_this_one_included(home: Path, run_python:
 
 def test_an_exclusion_keeps_its_own_process_out_too_until_it_ends(home: Path) -> None:
     penstock.create("QM1", home)
-    exclusion = _engine.Exclusion(home / "QM1", "QM1", b"/dev/shm")
+    exclusion = _engine.Exclusion(home / "QM1", {"name": "QM1"})
     exclusion.end()
     exclusion.end()  # again, to no effect
     with (
         penstock.connect("QM1", home),
         pytest.raises(penstock.ObjectInUse, match=f"process {os.getpid()} is connected"),
     ):
-        _engine.Exclusion(home / "QM1", "QM1", b"/dev/shm")
+        _engine.Exclusion(home / "QM1", {"name": "QM1"})
 
 
 def test_deleting_removes_no_file_that_a_forged_lock_file_names(home: Path, tmp_path: Path) -> None:

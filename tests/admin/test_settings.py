@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grp
 import os
 from pathlib import Path
 
@@ -64,17 +65,19 @@ def test_listing_shows_only_directories_with_settings(tmp_path: Path) -> None:
     assert settings_file.manager_names(tmp_path) == ["A", "B.1"]
 
 
-def test_settings_come_back_as_written_with_the_requested_mode(tmp_path: Path) -> None:
+def test_settings_come_back_as_written_with_the_mode_of_a_group(tmp_path: Path) -> None:
+    group = grp.getgrgid(os.getegid()).gr_name
     settings = settings_file.Settings(
         qm_id=bytes(range(16)),
         name="QM.1/A",
         platform="zos",
+        group=group,
         region_dir='/dev/shm/odd "name"\\ ü\t',
         segment_size=1 << 20,
     )
     before = os.umask(0o077)
     try:
-        settings_file.write_settings(tmp_path, settings, 0o660)
+        settings_file.write_settings(tmp_path, settings)
     finally:
         os.umask(before)
     assert settings_file.read_settings(tmp_path) == settings

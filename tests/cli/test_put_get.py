@@ -187,7 +187,7 @@ def test_a_put_that_leaves_as_the_last_process_reports_the_lost_messages(
     qm1: Command,
 ) -> None:
     done = qm1.run("put", "QM1", "Q", "--not-persistent", data=b"a\nb\nc\n")
-    assert done.returncode == 0
+    assert done.returncode == 3
     assert b"warning" in done.stderr and b"3 non-persistent messages" in done.stderr
     assert qm1.run("get", "QM1", "Q").returncode == 1
 

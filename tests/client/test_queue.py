@@ -328,7 +328,9 @@ def test_a_queue_in_three_lines_is_durable_and_deep(qm: QueueManager) -> None:
         assert q.get().persistent
     (row,) = qm.display("QLOCAL", "ORDERS")
     assert (row["defpsist"], row["maxdepth"], row["MAXMSGL"]) == (True, 999999999, 104857600)
-    with qm.queue("ORDERS", defpsist=False):
+    with pytest.warns(UserWarning, match="ignored defpsist=False"):
+        again = qm.queue("ORDERS", defpsist=False)
+    with again:
         assert qm.display("QLOCAL", "ORDERS")[0]["defpsist"] is True
 
 

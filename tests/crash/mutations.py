@@ -323,6 +323,17 @@ MUTATIONS = (
         ),
     ),
     Mutation(
+        "a limit of one process stops all",
+        "t4",
+        (
+            (
+                "journal/group_commit.c",
+                ": mqx_io_write_is_own_fault(err) ? own_write_failed(store, err)",
+                ": mqx_io_write_is_own_fault(err) && !store ? own_write_failed(store, err)",
+            ),
+        ),
+    ),
+    Mutation(
         "a commit that could not be written is reported as refused",
         "t4",
         (

@@ -336,3 +336,26 @@ def test_a_built_header_is_read_back_or_refused(
     assert len(made) % 4 == 0
     plain = {name.removeprefix("usr."): value for name, value in given.items()}
     assert rfh2.parse(made + body, own) == Header(plain, form, ccsid, encoding, len(made))
+
+
+# ---- how much ----
+
+
+def test_blank_folders_are_no_properties_and_too_many_folders_are_refused() -> None:
+    assert properties(b"", b"    ", b"<usr><a>1</a></usr>", b"\0\0\0\0") == {"a": "1"}
+    most = [b""] * 4095
+    assert properties(*most) == {}
+    million = one(length=36 + 4_000_000) + bytes(4_000_000)
+    for body in (one(*most, b""), million, one(*[b"<a/>"] * 5000)):
+        assert "more than 4096 headers and folders" in str(refused(body))
+    chain = one(format=rfh2.FORMAT) * 4095
+    assert rfh2.parse(chain + one(), LITTLE).length == 36 * 4096
+    assert refused(chain + one(format=rfh2.FORMAT) + one()).reason == 2334
+
+
+def test_what_could_not_be_read_is_not_written() -> None:
+    folders = {f"f{number}.a": "x" for number in range(4096)}
+    with pytest.raises(HeaderError, match="more than 4096"):
+        rfh2.build(folders)
+    del folders["f0.a"]
+    assert rfh2.parse(rfh2.build(folders), LITTLE).properties == folders

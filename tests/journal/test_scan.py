@@ -8,6 +8,7 @@ import os
 import pickle
 import random
 import shutil
+import socket
 import subprocess
 import sys
 from datetime import datetime, timezone
@@ -543,6 +544,74 @@ def test_a_damaged_header_is_refused_or_left_out_and_counted(tmp_path: Path) -> 
         report = ScanReport()
         assert not list(scan(before[1], ["lsn"], on_damage="skip", report=report))
         assert len(report.damage) == 1 and report.damaged_bytes > 0
+
+
+def changed_header(path: Path, at: int, value: int) -> None:
+    """Changes a field of a segment's header, whose CRC holds again."""
+    data = bytearray(path.read_bytes())
+    data[at : at + 8] = value.to_bytes(8, "little")
+    data[4092:4096] = w.crc32c(bytes(data[:4092])).to_bytes(4, "little")
+    path.write_bytes(data)
+
+
+# its generation; the end of the segment before it, which lies in another one
+@pytest.mark.parametrize(("at", "value"), [(56, 1), (88, 4096)])
+def test_a_segment_that_does_not_follow_is_left_out_when_damage_is_skipped(
+    tmp_path: Path, at: int, value: int
+) -> None:
+    root = on_disk(four_segments(), tmp_path)
+    changed_header(root / "journal" / "0000000003.psj", at, value)
+    with pytest.raises(DamagedFile, match=r"0000000003\.psj"):
+        list_segments(root)
+    report = ScanReport()
+    found = list_segments(root, on_damage="skip", report=report)
+    assert [(s.number, s.closed) for s in found] == [(1, True), (2, False), (4, False)]
+    assert [error.rule for error in report.damage] == ["chain"]
+    rows = [b.columns["sequence"].tolist() for s in found for b in scan(s, ["sequence"])]
+    assert rows == [[1], [4]]  # of the second, whose end is not known, no batch is known durable
+
+
+@pytest.mark.parametrize("number", [1, 2, 4])
+@pytest.mark.parametrize("kind", ["link", "fifo", "folder", "socket", "short", "half", "bytes"])
+def test_no_file_makes_a_listing_that_skips_damage_fail(
+    tmp_path: Path, kind: str, number: int
+) -> None:
+    root = on_disk(four_segments(), tmp_path)
+    path = root / "journal" / f"{number:010d}.psj"
+    whole = path.read_bytes()
+    path.unlink()
+    if kind == "link":
+        path.symlink_to("elsewhere")
+    elif kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "socket":
+        bound = socket.socket(socket.AF_UNIX)
+        bound.bind(os.path.relpath(path))
+        bound.close()
+    else:
+        path.write_bytes(
+            {"short": b"", "half": whole[: len(whole) // 2], "bytes": whole[::-1]}[kind]
+        )
+    report = ScanReport()
+    found = list_segments(root, on_damage="skip", report=report)
+    assert [s.number for s in found] == [n for n in (1, 2, 3, 4) if n != number]
+    assert len(report.damage) == 1
+    with pytest.raises(DamagedFile):
+        list_segments(root)
+
+
+def test_a_damaged_checkpoint_is_passed_over_when_damage_is_skipped(tmp_path: Path) -> None:
+    root = on_disk(four_segments(), tmp_path)
+    whole = list_segments(root)
+    (root / "checkpoint").mkdir(exist_ok=True)
+    (root / "checkpoint" / "0fffffffffffffff.psc").write_bytes(b"no checkpoint")
+    with pytest.raises(DamagedFile, match="checkpoint"):
+        list_segments(root)
+    report = ScanReport()
+    assert list_segments(root, on_damage="skip", report=report) == whole
+    assert [error.file for error in report.damage] == ["checkpoint/0fffffffffffffff.psc"]
 
 
 def test_a_record_of_a_newer_version_is_refused_even_when_damage_is_skipped(

@@ -110,3 +110,17 @@ def test_a_command_means_the_same_wherever_its_lines_end(
     assert first == "D" and "*" not in others
     assert source.text == text
     assert parse(source.text) == parse(text)
+
+
+def test_twenty_thousand_continued_lines_of_commands_are_split_with_their_own_lines() -> None:
+    """Each command has the pieces of its own line only, however many lines were joined."""
+    count = 20_000
+    found = list(read_commands(["DEFINE QLOCAL(A); +"] * count))
+    assert [source.line for source in found] == list(range(1, count + 1))
+    assert all(len(source.pieces) == 1 for source in found)
+
+
+def test_a_long_line_that_is_empty_without_its_mark_is_no_command() -> None:
+    assert not list(read_commands([" " * (LINE_LENGTH_MAX + 1) + "+"]))
+    (one,) = read_commands([" " * (LINE_LENGTH_MAX + 1) + "+", "PING QMGR"])
+    assert one.too_long == (1, LINE_LENGTH_MAX + 2) and one.text == "PING QMGR"

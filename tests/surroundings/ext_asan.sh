@@ -5,7 +5,7 @@
 set -eu
 
 python=$1
-build=$2
+build=$(mkdir -p "$2" && cd "$2" && pwd)
 cc=$3
 shift 3
 here=$(dirname "$0")

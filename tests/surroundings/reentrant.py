@@ -548,9 +548,10 @@ def main() -> None:
     faulthandler.dump_traceback_later(seconds, exit=True)
     warnings.simplefilter("ignore")
     folder = Path(tempfile.mkdtemp(prefix="penstock-reentrant-", dir="/dev/shm"))
-    w = World(folder)
+    w, log = World(folder), Log()
+    os.chdir(folder)  # relative paths are given, too
     try:
-        asked = run(target, w, Log())
+        asked = run(target, w, log)
         w.open()
         w.keeper.check()
         w.queue.put(b"last", syncpoint=False)

@@ -119,6 +119,14 @@ def test_an_object_whose_constructor_never_ran_refuses_every_method(
     world.queue, world.unit = world.qm.open("Q"), world.qm.transaction()
     world.hconn = _engine.Hconn(queue.connection)
     world.hobj = _engine.Hobj(world.hconn, 16)
+    with world.queue:
+        call_every_method_of_bare_objects(kind, world)
+    queue.put(b"x")
+    assert get_all(queue) == [b"x"]
+
+
+def call_every_method_of_bare_objects(kind: Any, world: reentrant.World) -> None:
+    """Each method of a new object each, with ordinary arguments."""
     for name in dir(kind):
         try:
             bare = kind.__new__(kind)
@@ -134,8 +142,6 @@ def test_an_object_whose_constructor_never_ran_refuses_every_method(
                 method(*positional, **named)
         except (penstock.MQError, TypeError, ValueError, AttributeError, RuntimeError, LookupError):
             pass
-    queue.put(b"x")
-    assert get_all(queue) == [b"x"]
 
 
 def test_a_signal_handler_that_ends_the_unit_ends_the_wait(qm: QueueManager, queue: Queue) -> None:
@@ -663,6 +669,7 @@ def test_attributes_that_an_existing_queue_ignores_are_named(qm: QueueManager) -
     with pytest.warns(UserWarning, match="queue Q exists.*maxdepth=5 .it has 10.*alter") as told:
         qm.queue("Q", maxdepth=5, defpsist=False).close()
     assert len(told) == 1 and "defpsist" not in str(told[0].message)
+    assert told[0].filename == __file__
     with pytest.raises(penstock.AttributeNameError, match="maxdepht"):
         qm.queue("Q", maxdepht=5)
     qm.define("QALIAS", "ALIAS", target="Q")

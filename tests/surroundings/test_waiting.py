@@ -26,7 +26,7 @@ with penstock.connect("QM1", sys.argv[1]) as qm, qm.queue("Q") as queue:
     print("open", flush=True)
     for limit in limits:
         try:
-            print(queue.get(wait=30, max_length=limit).data.decode(), flush=True)
+            print(queue.get(wait=None, max_length=limit).data.decode(), flush=True)
         except penstock.MQError as error:
             print(error.reason, flush=True)
 """

@@ -64,6 +64,7 @@ struct mqe_settings { /* from qm.toml; 0 = default */
     uint32_t keep_mapping;        /* 1: of the region, for the next attachment of this process to
                                    * it; kept until it attaches to another one, or ends */
     uint32_t no_maintenance;      /* 1: no maintenance thread (tests) */
+    uint64_t group;               /* 1 + id of the group whose members share the files; 0 none */
 };
 
 /* Makes the sub-directories, the lock file, the first segment and checkpoint in the existing empty
@@ -108,7 +109,7 @@ struct mqe_exclusion;
 /* Keeps every process from attaching until mqe_exclude_end(), and removes the shared region that
  * killed processes left; the files may then be deleted. 2042 with the pids when processes are
  * attached (this one included), 2059 when that is not certain; 2012 2035 2071 2101 */
-int mqe_exclude(const char *path, const char *name, const char *region_dir,
+int mqe_exclude(const char *path, const struct mqe_settings *settings,
                 struct mqe_exclusion **out) MQX_MUST_USE;
 /* Ends it, also when the directory is gone by now. */
 void mqe_exclude_end(struct mqe_exclusion *exclusion);
@@ -379,7 +380,7 @@ int mqe_backout_prepared(mqe_manager *manager, const struct ps_xid *xids, uint32
 enum { /* flags of mqe_put */
     MQE_PUT_NEW_MSG_ID = 1,
     MQE_PUT_NEW_CORREL_ID = 2,
-    MQE_PUT_KEEP_TIME = 4,          /* put_time_us is given (SET_ALL context) */
+    MQE_PUT_KEEP_TIME = 4,          /* put_time_us is given (SET_ALL context), to 9999 */
     MQE_PUT_FAIL_IF_QUIESCING = 8,
     MQE_PUT_OWN_UNIT = 16,          /* the unit is one call's, no application's: no MAXUMSGS */
     MQE_PUT_FROM_RESERVE = 32,      /* a short note of work that frees the journal: may use the room
@@ -391,8 +392,8 @@ enum { /* flags of mqe_put */
  * -1 = unlimited. ext may be NULL. On return d holds what was stored: msg_id, put_time_us,
  * expiry_us, placement; d->priority and d->persistence are the resolved values. unit NULL = outside
  * syncpoint. A message for a transmission queue is put with its MQXQH in the body. 0 or 2049 (took
- * effect); 2003 2009 2013 2024 2030 2031 2041 2043 2047 2048 2050 2051 2052 2053 2071 2161 2162
- * 2192 2373. */
+ * effect); 2003 2009 2013 2024 2026 2030 2031 2041 2043 2047 2048 2050 2051 2052 2053 2071 2161
+ * 2162 2192 2373. */
 int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *to,
             struct ps_descriptor *d, const struct ps_descriptor_ext *ext, const void *body,
             uint64_t length, int32_t expiry, uint32_t flags) MQX_MUST_USE;

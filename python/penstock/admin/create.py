@@ -6,13 +6,14 @@ import os
 
 from .. import _engine
 from ..constants import ReasonCode
-from ..errors import InvalidType, InvalidValue, ObjectAlreadyExists
+from ..errors import InvalidType, InvalidValue, MQError, ObjectAlreadyExists
 from .directory import Home, directory_of, settings_of
 from .manager_files import remove_files, sync_directory
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
     from typing import Any
 
     from .settings import Settings
@@ -26,17 +27,23 @@ def create(name: str, home: Home = None, **settings: Any) -> None:
         home: the directory to create it in; None: PENSTOCK_HOME, else the platform's data
             directory.
         settings: fields of :class:`penstock.admin.settings.Settings`, such as ``journal_limit``;
-            sizes in bytes, or as text: ``"64M"``, ``"1G"``.
+            sizes in bytes, or as text: ``"64M"``, ``"1G"``; ``group``, the name of a group of this
+            user: its members share the queue manager.
 
     Raises:
         ObjectAlreadyExists: 2100: there is a queue manager of that name.
         QueueManagerNameError: 2058: not a name.
         InvalidType, InvalidValue: 2046: a setting that is unknown or out of range.
+        MQError: 2035: this user is not in the group.
     """
-    from .settings import for_engine, write_settings
+    from .settings import SettingsError, for_engine, write_settings
 
     path = directory_of(name, home)
     chosen = chosen_settings(name, settings)
+    try:
+        options = for_engine(chosen)
+    except SettingsError as error:
+        raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{name}: {error}") from error
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         os.mkdir(path, 0o700)
@@ -44,10 +51,10 @@ def create(name: str, home: Home = None, **settings: Any) -> None:
         raise ObjectAlreadyExists(
             ReasonCode.OBJECT_ALREADY_EXISTS, f"queue manager {name}: {path} exists already"
         ) from error
-    os.chmod(path, 0o700)
     try:
+        _give_access(path, chosen)
         write_settings(path, chosen)
-        _engine.create_files(path, for_engine(chosen))
+        _engine.create_files(path, options)
         sync_directory(path.parent)
     except BaseException:
         remove_files(path)
@@ -79,3 +86,21 @@ def ignored_settings(name: str, home: Home, given: Mapping[str, Any]) -> str:
         for field, value in given.items()
         if getattr(there, field) != getattr(wanted, field)
     )
+def _give_access(path: Path, settings: Settings) -> None:
+    """The directory's mode, whatever the umask; what is made in a group's directory is the group's.
+
+    Raises MQError 2035.
+    """
+    from .settings import group_id
+
+    if not settings.group:
+        os.chmod(path, 0o700)
+        return
+    group = group_id(settings.group)
+    if group not in (os.getegid(), *os.getgroups()):  # root could give it away, and not use it
+        raise MQError(
+            ReasonCode.NOT_AUTHORIZED,
+            f"queue manager {settings.name}: user {os.geteuid()} is not in group {settings.group}",
+        )
+    os.chown(path, -1, group)
+    os.chmod(path, 0o2770)

@@ -19,11 +19,11 @@ def delete(name: str, home: Home = None) -> None:
             are named.
         ObjectDamaged: 2101: the directory holds a journal of another queue manager.
     """
-    import os
+    from .settings import for_engine
 
     path = directory_of(name, home)
     settings = settings_of(name, path)
-    exclusion = _engine.Exclusion(path, name, os.fsencode(settings.region_dir))
+    exclusion = _engine.Exclusion(path, for_engine(settings))
     try:
         check_journal_belongs(path, settings.qm_id)
         remove_files(path)

@@ -61,7 +61,9 @@ def settings_of(name: str, path: Path) -> Settings:
             ReasonCode.Q_MGR_NAME_ERROR, f"there is no queue manager {name} in {path.parent}"
         ) from None
     except PermissionError as error:
-        raise MQError(ReasonCode.NOT_AUTHORIZED, f"queue manager {name}: {error}") from error
+        raise MQError(
+            ReasonCode.NOT_AUTHORIZED, f"queue manager {name}: {refusal(path)}"
+        ) from error
     except (SettingsError, OSError) as error:
         raise ObjectDamaged(ReasonCode.OBJECT_DAMAGED, f"queue manager {name}: {error}") from error
     if settings.name != name:
@@ -70,3 +72,35 @@ def settings_of(name: str, path: Path) -> Settings:
             f"{path / SETTINGS_FILE} belongs to queue manager {settings.name}, not {name}",
         )
     return settings
+
+
+def refusal(path: Path) -> str:
+    """Who may not use a directory, and whose it is."""
+    import stat
+
+    try:
+        facts = os.stat(path)
+    except OSError as error:
+        return f"{_user(os.geteuid())} may not look into {path.parent}: {error.strerror}"
+    return (
+        f"{_user(os.geteuid())} may not use {path}, which belongs to {_user(facts.st_uid)} and "
+        f"{_group(facts.st_gid)} (mode {stat.S_IMODE(facts.st_mode):o})"
+    )
+
+
+def _user(number: int) -> str:
+    import pwd
+
+    try:
+        return f"user {pwd.getpwuid(number).pw_name}"
+    except KeyError:
+        return f"user {number}"
+
+
+def _group(number: int) -> str:
+    import grp
+
+    try:
+        return f"group {grp.getgrgid(number).gr_name}"
+    except KeyError:
+        return f"group {number}"

@@ -7,8 +7,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 
 from ..constants import ReasonCode
 from ..errors import ObjectDamaged, ObjectInUse
@@ -23,6 +25,25 @@ _SEGMENT_ID = slice(32, 48)  # of the queue manager's id in the header of a segm
 _HEADER_BYTES = 48
 
 
+def open_regular(name: str | os.PathLike[str], folder: int | None = None) -> int:
+    """Opens a file for reading. Links are not followed, and nothing is waited for: a FIFO would
+    block until somebody writes.
+
+    Args:
+        name: path, or a name in ``folder``.
+        folder: descriptor of a directory.
+
+    Raises:
+        OSError: it cannot be opened; ELOOP for a symbolic link, EINVAL for what is no file.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    fd = os.open(name, flags, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "is not a regular file", os.fspath(name))
+    return fd
+
+
 def check_journal_belongs(path: Path, qm_id: bytes) -> None:
     """Checks that no journal segment carries the id of another queue manager.
 
@@ -30,7 +51,7 @@ def check_journal_belongs(path: Path, qm_id: bytes) -> None:
         ObjectDamaged: 2101: one does.
     """
     for segment in sorted([*path.glob("journal/*.psj"), *path.glob("archive/*.psj")]):
-        with segment.open("rb") as file:
+        with open(open_regular(segment), "rb") as file:
             header = file.read(_HEADER_BYTES)
         if header[:8] == _SEGMENT_MAGIC and header[_SEGMENT_ID] != qm_id:
             raise ObjectDamaged(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -28,6 +29,7 @@ else:
 SETTINGS_FILE = "qm.toml"
 _NAME = re.compile(r"[A-Za-z0-9./_%]{1,48}")
 _DIRECTORY = re.compile(r"[A-Za-z0-9!&_%]{1,48}")
+_GROUP = re.compile(r"[A-Za-z0-9_.@\\-]{1,256}\$?")
 _PAGE = 4096
 _KIB, _MIB, _GIB = 1 << 10, 1 << 20, 1 << 30
 _Home = str | os.PathLike[str] | None
@@ -49,7 +51,8 @@ class SettingsNameError(SettingsError):
 class Settings:
     """The contents of qm.toml. Sizes in bytes.
 
-    qm_id: 16 random bytes, fixed at create. platform: ``unix`` or ``zos``. region_bodies: message
+    qm_id: 16 random bytes, fixed at create. platform: ``unix`` or ``zos``. group: name of the
+    group whose members share the files, "" for one user's alone. region_bodies: message
     bodies that the shared region may hold; 0 means 1 GiB or half of what region_dir's file system
     has, whichever is less. logging: ``circular`` uses journal segments again, ``linear`` moves them
     to the folder ``archive``, where they count against no limit. log_file_size, log_files: the
@@ -59,6 +62,7 @@ class Settings:
     qm_id: bytes
     name: str
     platform: str = "unix"
+    group: str = ""
     segment_size: int = 64 * _MIB
     journal_limit: int = 64 * _GIB
     logging: str = "circular"
@@ -78,6 +82,8 @@ class Settings:
             raise SettingsError(f"qm_id has {len(self.qm_id)} bytes, not 16")
         if self.platform not in ("unix", "zos"):
             raise SettingsError(f"platform is 'unix' or 'zos', not {self.platform!r}")
+        if self.group and not _GROUP.fullmatch(self.group):
+            raise SettingsError(f"group is {self.group!r}, which is no name of a group")
         if self.logging not in ("circular", "linear"):
             text = f"journal.logging is 'circular' or 'linear', not {self.logging!r}"
             raise SettingsError(text)
@@ -134,6 +140,10 @@ _ITEMS = (
     _Item(
         "", "platform", "platform", str,
         help="unix or zos: whose rules hold where platforms differ; structures exist on zos.",
+    ),
+    _Item(
+        "", "group", "group", str,
+        help="A group of yours whose members share QM: its files belong to the group.",
     ),
     _Item(
         "journal", "segment_size", "segment_size", int, 32 * _KIB, 4 * _GIB, True, True,
@@ -323,8 +333,10 @@ def read_settings(directory: str | os.PathLike[str]) -> Settings:
     Raises FileNotFoundError without a qm.toml, SettingsError when it cannot be used.
     """
     path = Path(directory) / SETTINGS_FILE
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise SettingsError(f"{path}: not a regular file")
         data = file.read(1 << 20)
     try:
         return parse_settings(data.decode("utf-8"))
@@ -332,13 +344,12 @@ def read_settings(directory: str | os.PathLike[str]) -> Settings:
         raise SettingsError(f"{path}: {error}") from error
 
 
-def write_settings(
-    directory: str | os.PathLike[str], settings: Settings, mode: int = 0o600
-) -> None:
-    """Writes qm.toml atomically and durably.
+def write_settings(directory: str | os.PathLike[str], settings: Settings) -> None:
+    """Writes qm.toml atomically and durably, for its user or for the group of the settings.
 
-    mode: permission bits, whatever the umask. Raises OSError.
+    Raises OSError, SettingsError: the group does not exist.
     """
+    mode = 0o660 if settings.group else 0o600
     folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     temporary = SETTINGS_FILE + ".tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -347,6 +358,8 @@ def write_settings(
             os.unlink(temporary, dir_fd=folder)  # left by an interrupted create
         fd = os.open(temporary, flags, mode, dir_fd=folder)
         with open(fd, "wb") as file:
+            if settings.group:
+                os.fchown(fd, -1, group_id(settings.group))
             os.fchmod(fd, mode)
             file.write(format_settings(settings).encode())
             file.flush()
@@ -357,12 +370,26 @@ def write_settings(
         os.close(folder)
 
 
+def group_id(group: str) -> int:
+    """The id of the group of that name. Raises SettingsError when there is none here."""
+    import grp
+
+    try:
+        return grp.getgrnam(group).gr_gid
+    except KeyError:
+        raise SettingsError(f"group {group!r} does not exist on this machine") from None
+
+
 def for_engine(settings: Settings) -> dict[str, Any]:
-    """The settings under the names and in the units that the core takes."""
+    """The settings under the names and in the units that the core takes.
+
+    Raises SettingsError: the group does not exist.
+    """
     return {
         "name": settings.name,
         "qm_id": settings.qm_id,
         "platform": ("unix", "zos").index(settings.platform),
+        "group": group_id(settings.group) + 1 if settings.group else 0,
         "segment_size": settings.segment_size,
         "journal_limit": settings.journal_limit,
         "ring_size": settings.ring_size,

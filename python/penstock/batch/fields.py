@@ -15,6 +15,7 @@ from .refusals import wrong_length, wrong_type, wrong_value
 from .row_layout import Rows
 
 _MOST = 999999999
+_LAST_PUT_TIME_US = 253_402_300_799_999_999
 _REPORT_REJECT = mq.MQRO_REJECT_UNSUP_MASK
 _REPORT_NEEDS_REPLY = (
     mq.MQRO_EXCEPTION_WITH_FULL_DATA
@@ -134,6 +135,21 @@ def _set_persistence(rows: Rows, value: Any) -> None:
     rows["persistence"] = column
 
 
+def _set_put_time(rows: Rows, value: Any) -> None:
+    """Moments, or microseconds since 1970. The core refuses moments before, and after 9999."""
+    moments = np.atleast_1d(np.asarray(value))
+    if moments.dtype.kind != "M":
+        try:
+            wrong = (moments < 0) | (moments > _LAST_PUT_TIME_US)
+        except TypeError:
+            wrong_type(f"put_time_us must be integers, not {value!r:.40}", ReasonCode.MD_ERROR)
+        if wrong.any():
+            text = f"is not 0 to {_LAST_PUT_TIME_US} (year 9999)"
+            wrong_value("put_time_us", moments, wrong, text, ReasonCode.MD_ERROR)
+        moments = moments.astype(np.int64)
+    rows["put_time"] = moments.astype("M8[us]")
+
+
 def _set_expiry(rows: Rows, value: Any) -> None:
     """Seconds, tenths rounded up; None and NaN: unlimited."""
     reason = ReasonCode.EXPIRY_ERROR
@@ -228,7 +244,7 @@ def fill_fields(rows: Rows, columns: Mapping[str, Any]) -> dict[str, Any]:
         elif name == "expiry":
             _set_expiry(rows, value)
         elif name == "put_time_us":
-            rows["put_time"] = np.asarray(value).astype("M8[us]")
+            _set_put_time(rows, value)
         elif name in _INTEGERS:
             rows[name] = _integers(name, value, len(rows), _INTEGERS[name])
         else:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timezone
 from pathlib import Path
 
 import click
 
-from .common import count_of, directory_of, fail, manager_argument, table_console
+from .common import count_of, directory_of, fail, manager_argument
+from .terminal import echo, json_text, table_console
 
 
 def moment_of(text: str) -> datetime:
@@ -40,7 +40,7 @@ def show(directory: Path, as_json: bool) -> None:
             }
             for segment in found
         ]
-        click.echo(json.dumps(rows))
+        echo(json_text(rows))
         return
     table = Table(title=f"archive of {directory.name}", title_justify="left")
     for heading in ("file", "size", "first", "last"):
@@ -74,7 +74,7 @@ def command(
         if prune_before is not None:
             removed = archive.prune(directory, moment_of(prune_before))
             size = sum(segment.size for segment in removed)
-            click.echo(f"{count_of(len(removed), 'segment')} removed, {size:,} bytes")
+            echo(f"{count_of(len(removed), 'segment')} removed, {size:,} bytes")
         if listing or as_json or prune_before is None:
             show(directory, as_json)
     except DamagedFile as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -25,9 +26,10 @@ def command(qm: str, queue: str, home: Path | None, count: int | None, as_json: 
 
     shown = 0
     fd = sys.stdout.fileno()
+    terminal = os.isatty(fd)
     with penstock.connect(qm, home=home) as manager, manager.open(queue) as opened:
         for message in opened.browse():
-            write_all(fd, message_line(message, as_json))
+            write_all(fd, message_line(message, as_json, terminal))
             shown += 1
             if shown == count:
                 break

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from .common import count_of, fail, manager_argument, table_console
+from .common import count_of, fail, manager_argument
+from .terminal import echo, printable, table_console
 
 
 @click.group("cfstruct")
@@ -60,8 +61,8 @@ def fail_command(qm: str, home: Path | None, name: str, yes: bool) -> None:
             fail(f"there is no structure {name} on {qm}")
         if not yes:
             question = f"Lose the non-persistent messages of all queues on structure {name}?"
-            click.confirm(question, abort=True)
+            click.confirm(printable(question), abort=True)
         lost = manager.fail_structure(found[0], found[1])
-        click.echo(
+        echo(
             f"structure {name} failed and is back: {count_of(lost, 'non-persistent message')} lost"
         )

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from .terminal import echo, printable
 
 NOTHING = 1  # status: there was nothing to take
 FAILED = 2  # status: an error
+LOST = 3  # status: what was put is lost, because the queue manager ended
 INTERRUPTED = 130  # status: Ctrl-C
 PID_FILE = "keeper.pid"  # in the queue manager's directory, while `penstock start` keeps it running
 
@@ -24,21 +25,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def say(text: str) -> None:
     """One line on stderr, behind the command's name."""
-    click.echo(f"penstock: {text}", err=True)
+    echo(f"penstock: {text}", err=True)
 
 
 def fail(text: str, status: int = FAILED) -> NoReturn:
     """Reports an error and ends the command."""
     say(text)
     raise SystemExit(status)
-
-
-def table_console() -> Console:
-    """The console for tables: stdout, as wide as the terminal, or 200 columns elsewhere."""
-    from rich.console import Console
-
-    console = Console()
-    return console if console.is_terminal else Console(width=200)
 
 
 def count_of(number: int, noun: str) -> str:
@@ -68,10 +61,15 @@ def queue_argument(command: F) -> F:
 
 def directory_of(qm: str, home: Path | None) -> Path:
     """The directory of an existing queue manager; ends the command when there is none."""
+    from penstock.admin.directory import refusal
     from penstock.admin.settings import SETTINGS_FILE, manager_directory
 
     path = manager_directory(qm, home)
-    if not (path / SETTINGS_FILE).is_file():
+    try:
+        found = (path / SETTINGS_FILE).is_file()
+    except PermissionError:
+        fail(f"queue manager {qm}: {refusal(path)}")
+    if not found:
         fail(f"there is no queue manager {qm} in {path.parent}")
     return path
 
@@ -116,7 +114,7 @@ def run_to_status(call: Callable[[], Any]) -> int:
         say("interrupted")
         return INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        _show(error)
         return FAILED
     except KeyboardInterrupt:
         say("interrupted")
@@ -131,6 +129,13 @@ def run_to_status(call: Callable[[], Any]) -> int:
         say(str(error))
         return FAILED
     return 0
+
+
+def _show(error: click.ClickException) -> None:
+    """An error of the command line, of several lines, on stderr."""
+    text = io.StringIO()
+    error.show(text)
+    click.echo(printable(text.getvalue()), nl=False, err=True)
 
 
 def _forget_stdout() -> None:

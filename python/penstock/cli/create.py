@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .common import manager_argument
+from .terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,4 +45,4 @@ def command(qm: str, home: Path | None, **settings: Any) -> None:
 
     given = {field: value for field, value in settings.items() if value is not None}
     penstock.create(qm, home=home, **given)
-    click.echo(f"queue manager {qm} created in {manager_directory(qm, home)}")
+    echo(f"queue manager {qm} created in {manager_directory(qm, home)}")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .common import PID_FILE, attached_pids, directory_of, manager_argument
+from .terminal import echo
 
 
 @click.command("delete")
@@ -19,4 +20,4 @@ def command(qm: str, home: Path | None) -> None:
     if not attached_pids(directory):
         (directory / PID_FILE).unlink(missing_ok=True)  # of a keeper that was killed
     penstock.delete(qm, home=home)
-    click.echo(f"queue manager {qm} deleted")
+    echo(f"queue manager {qm} deleted")

@@ -15,6 +15,7 @@ from .common import (
     manager_argument,
     show_warnings,
 )
+from .terminal import echo
 
 LOOK_SECONDS = 0.05
 PATIENCE = 30.0  # seconds that -i and -p wait for the others to be gone
@@ -38,7 +39,7 @@ def command(qm: str, home: Path | None, mode: str) -> None:
     show_warnings()
     directory = directory_of(qm, home)
     if not attached_pids(directory):
-        click.echo(f"queue manager {qm} is not running")
+        echo(f"queue manager {qm} is not running")
         return
     with penstock.connect(qm, home=home, control=True) as manager:
         manager.end(mode)
@@ -49,9 +50,9 @@ def command(qm: str, home: Path | None, mode: str) -> None:
         _wait_until_gone(qm, directory)
     pids = attached_pids(directory)
     if pids:
-        click.echo(f"queue manager {qm} ends when processes {listed(pids)} have left")
+        echo(f"queue manager {qm} ends when processes {listed(pids)} have left")
     else:
-        click.echo(f"queue manager {qm} has ended")
+        echo(f"queue manager {qm} has ended")
 
 
 def _wait_until_gone(qm: str, directory: Path) -> None:

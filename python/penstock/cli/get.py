@@ -27,7 +27,7 @@ class OutputClosed(Exception):
 
 
 def take_unit(
-    queue: penstock.Queue, wait: float | None, most: int, as_json: bool
+    queue: penstock.Queue, wait: float | None, most: int, as_json: bool, terminal: bool
 ) -> tuple[int, list[bytes]]:
     """Gets up to ``most`` messages under syncpoint:
     waits for the first, takes the rest if present.
@@ -41,7 +41,7 @@ def take_unit(
             message = queue.get(wait=0 if lines else wait, syncpoint=True)
         except NoMessageAvailable:
             break
-        lines.append(message_line(message, as_json))
+        lines.append(message_line(message, as_json, terminal))
         size += len(lines[-1])
     return len(lines), lines
 
@@ -63,10 +63,11 @@ def move_out(
         MQError: a get or commit failed; the unit was backed out.
     """
     taken = 0
+    terminal = os.isatty(fd)
     while count is None or taken < count:
         most = UNIT_MESSAGES if count is None else min(UNIT_MESSAGES, count - taken)
         try:
-            number, lines = take_unit(queue, wait, most, as_json)
+            number, lines = take_unit(queue, wait, most, as_json, terminal)
             write_all(fd, b"".join(lines))
         except BrokenPipeError as error:
             manager.backout()
@@ -118,7 +119,8 @@ def wait_seconds(wait: float) -> float | None:
 def command(
     qm: str, queue: str, home: Path | None, wait: float, count: int | None, as_json: bool
 ) -> None:
-    """Take messages from QUEUE, highest priority first, and write one a line, bytes unchanged.
+    """Take messages from QUEUE, highest priority first, and write one a line, bytes unchanged; to a
+    terminal with escapes for what it would obey.
 
     Ends when the queue is empty or N messages were taken: status 0, or 1 when there was none. Works
     in units of work, each committed after stdout took its lines; a broken pipe or Ctrl-C puts the

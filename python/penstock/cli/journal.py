@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .common import directory_of, fail, manager_argument, table_console
+from .common import directory_of, fail, manager_argument
+from .terminal import echo, json_text, table_console
 
 
 def record_text(record: dict[str, Any]) -> str:
@@ -62,11 +62,11 @@ def command(qm: str, home: Path | None, as_json: bool, segments: bool) -> None:
     try:
         if segments:
             if as_json:
-                click.echo(json.dumps(journal.describe_segments(directory)))
+                echo(json_text(journal.describe_segments(directory)))
             else:
                 show_segments(directory)
             return
         for record in journal.iter_record_dicts(directory):
-            click.echo(json.dumps(record) if as_json else record_text(record))
+            echo(json_text(record) if as_json else record_text(record))
     except journal.DamagedFile as error:
         fail(f"{error}; `penstock verify {qm}` says more")

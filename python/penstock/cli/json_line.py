@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import TYPE_CHECKING, Any
+
+from .terminal import json_text, printable_bytes
 
 if TYPE_CHECKING:
     import penstock
@@ -27,9 +28,11 @@ def message_fields(message: penstock.Message) -> dict[str, Any]:
     return fields
 
 
-def message_line(message: penstock.Message, as_json: bool) -> bytes:
-    """The output of ``get`` and ``browse`` for a message: its bytes or JSON, and a newline."""
+def message_line(message: penstock.Message, as_json: bool, terminal: bool = False) -> bytes:
+    """The output of ``get`` and ``browse`` for a message: its bytes or JSON, and a newline. On a
+    terminal its bytes as text, in which nothing acts on the terminal.
+    """
     if as_json:
-        return json.dumps(message_fields(message), ensure_ascii=False).encode() + b"\n"
+        return json_text(message_fields(message)).encode() + b"\n"
     data: bytes = message.data
-    return data + b"\n"
+    return (printable_bytes(data) if terminal else data) + b"\n"

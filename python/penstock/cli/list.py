@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .common import NOTHING, attached_pids, home_option
+from .terminal import echo
 
 
 @click.command("list")
@@ -19,6 +20,6 @@ def command(home: Path | None) -> None:
     width = max((len(name) for name in names), default=0)
     for name in names:
         running = attached_pids(manager_directory(name, home)) != ()
-        click.echo(f"{name:<{width}}  {'running' if running else 'ended'}")
+        echo(f"{name:<{width}}  {'running' if running else 'ended'}")
     if not names:
         raise SystemExit(NOTHING)

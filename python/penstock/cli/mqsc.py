@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from .common import fail, manager_argument, show_warnings
+from .lines import WaitForInput, read_lines
+from .terminal import echo, echo_lines, pass_on
 
 if TYPE_CHECKING:
     from penstock import QueueManager
@@ -28,7 +30,7 @@ def _show_attributes(context: click.Context, option: click.Parameter, value: str
     lines = guide(noun, keyword)
     if not lines:
         fail(f"there is no help about {value}; say a kind such as QLOCAL, or QLOCAL.MAXDEPTH")
-    click.echo("\n".join(lines))
+    echo_lines(lines)
     context.exit()
 
 
@@ -77,7 +79,7 @@ def command(
 
             run_shell(manager, interpreter)
         else:
-            _run(interpreter, sys.stdin if lines is None else lines, bool(commands))
+            _run(interpreter, _stdin() if lines is None else lines, bool(commands))
     if interpreter.failed or interpreter.syntax_errors:
         raise SystemExit(INCOMPLETE)
 
@@ -94,13 +96,22 @@ def _lines(what: tuple[str, ...], commands: tuple[str, ...]) -> Iterable[str] | 
     return lines
 
 
+def _stdin() -> Iterator[str]:
+    """The lines of stdin, each as soon as it is there."""
+    encoding, errors = sys.stdin.encoding, sys.stdin.errors or "strict"
+    fd = sys.stdin.fileno()
+    with WaitForInput() as wait:
+        for line in read_lines(fd, wait=wait):
+            yield line.decode(encoding, errors)
+
+
 def _lines_of(argument: str) -> Iterator[str]:
     """The lines of a file, or those of a command."""
     from penstock.mqsc.words import VERB_OF
 
     first = argument.split(None, 1)[0].upper() if argument.strip() else ""
     if argument == "-":
-        yield from sys.stdin
+        yield from _stdin()
     elif Path(argument).is_file():
         try:
             yield from Path(argument).read_text("utf-8-sig").split("\n")
@@ -117,13 +128,12 @@ def _run(interpreter: Interpreter, lines: Iterable[str], quiet: bool) -> None:
 
     def show(reply: Reply) -> None:
         if not quiet:
-            click.echo(f"{interpreter.read:>6} : {reply.command}")
-        if reply.lines:
-            click.echo("\n".join(reply.lines))
+            echo(f"{interpreter.read:>6} : {reply.command}")
+        echo_lines(reply.lines)
 
     interpreter.run(lines, show)
     if not quiet:
-        click.echo("\n".join(interpreter.summary()))
+        echo_lines(interpreter.summary())
 
 
 def _dump(manager: QueueManager) -> None:
@@ -132,7 +142,7 @@ def _dump(manager: QueueManager) -> None:
     from penstock.mqsc.words import NOUNS
     from penstock.objects import TYPES
 
-    click.echo(f"* Definitions of queue manager {manager.name}")
+    pass_on(f"* Definitions of queue manager {manager.name}")
     for noun, row in NOUNS.items():
         for kind in row.kinds if noun != "QUEUE" else ():
             if TYPES[kind].platform not in ("", manager.platform):
@@ -143,4 +153,4 @@ def _dump(manager: QueueManager) -> None:
                 if not str(definition["name"]).startswith("SYSTEM.")
             ]
             for text in as_commands(found):
-                click.echo(text)
+                pass_on(text)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ..constants import ReasonCode
-from .common import INTERRUPTED, count_of, fail, queue_argument, say, show_warnings
-from .lines import LineTooLong, PriorityMap, read_lines
+from .common import INTERRUPTED, LOST, count_of, fail, queue_argument, say, show_warnings
+from .lines import LineTooLong, PriorityMap, WaitForInput, read_lines
 
 if TYPE_CHECKING:
     import penstock
@@ -109,8 +109,8 @@ def put_file(putter: Putter, path: str, idle: Callable[[], None] | None) -> None
     number = 0
     where = "stdin" if path == "-" else path
     try:
-        with opened(path) as fd:
-            for line in read_lines(fd, idle=idle):
+        with opened(path) as fd, WaitForInput() as wait:
+            for line in read_lines(fd, idle=idle, wait=wait):
                 number += 1
                 putter.line(line)
         putter.commit()
@@ -126,6 +126,21 @@ def put_file(putter: Putter, path: str, idle: Callable[[], None] | None) -> None
     except OSError as error:
         putter.commit()
         raise _Stop(f"{where}: {error.strerror}") from error
+
+
+def default_is_volatile(manager: penstock.QueueManager, name: str) -> bool:
+    """Whether a message put without a persistence is lost with the queue manager's end."""
+    found = manager.display("QUEUE", name)
+    return not found or not found[0].get("defpsist")
+
+
+def lost_text(qm: str, lost: int) -> str:
+    """What happened to messages that nobody kept, and how to keep them."""
+    return (
+        f"this command was the last process attached to {qm}, so {qm} ended, and with it "
+        f"{count_of(lost, 'non-persistent message')}; to keep them put with --persistent, or keep "
+        f"{qm} running with `penstock start {qm}`"
+    )
 
 
 def _keep_what_went_well(putter: Putter) -> None:
@@ -196,7 +211,8 @@ def command(
 
     A line's bytes are the message, without the newline; an empty line is a message of length 0.
     Stops at the first line that fails, with the reason and the number of lines put; those stay on
-    the queue.
+    the queue. Status 3 when the queue manager ended with this command, and with it the messages
+    that are not persistent.
     """
     import penstock
 
@@ -204,6 +220,9 @@ def command(
     stop: _Stop | None = None
     with penstock.connect(qm, home=home) as manager, manager.open(queue) as opened_queue:
         putter = Putter(manager, opened_queue, unit or UNIT_LINES, priority, rules, persistent)
+        volatile = persistent is False
+        if persistent is None:
+            volatile = default_is_volatile(manager, opened_queue.name)
         with _progress() as progress:
             putter.after_commit = progress
             try:
@@ -216,5 +235,10 @@ def command(
             f"{count_of(putter.above_maximum, 'line')} with a priority above the maximum: placed "
             "at the maximum, the field kept (2049 MQRC_PRIORITY_EXCEEDS_MAXIMUM)"
         )
+    lost = manager.np_discarded if volatile and putter.put else 0
     if stop is not None:
+        if lost:
+            say(lost_text(qm, lost))
         fail(f"{stop}; {count_of(putter.put, 'line')} put", stop.status)
+    if lost:
+        fail(lost_text(qm, lost), LOST)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from collections.abc import Iterator
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .common import NOTHING, count_of, fail, manager_argument, table_console
+from .common import NOTHING, count_of, fail, manager_argument
 from .status import prepared_fields, prepared_table
+from .terminal import echo, json_text, printable, table_console
 
 if TYPE_CHECKING:
     import penstock
@@ -69,17 +69,17 @@ def end_units(manager: penstock.QueueManager, units: list[PreparedStatus], commi
             discarded += manager.backout_prepared(*names)
         for unit in portion:
             counts = f"{count_of(unit.puts, 'put')}, {count_of(unit.gets, 'get')}"
-            click.echo(f"{'committed' if commit else 'backed out'} {unit.xid}: {counts}")
+            echo(f"{'committed' if commit else 'backed out'} {unit.xid}: {counts}")
     if discarded:
         text = count_of(discarded, "non-persistent message")
-        click.echo(f"{text} discarded: the queue manager was restarted since they were got")
+        echo(f"{text} discarded: the queue manager was restarted since they were got")
 
 
 def show(units: list[PreparedStatus], as_json: bool) -> None:
     """The list."""
     if as_json:
         for unit in units:
-            click.echo(json.dumps(prepared_fields(unit)))
+            echo(json_text(prepared_fields(unit)))
     else:
         rows = [prepared_fields(unit) for unit in units]
         table_console().print(prepared_table(rows, time.time()))
@@ -139,7 +139,8 @@ def command(
             if every and stream is None and not yes:
                 what = "Commit" if commit else "Back out"
                 text = count_of(len(units), "prepared unit")
-                click.confirm(f"{what} {text} of {qm}, prepared by any program?", abort=True)
+                question = f"{what} {text} of {qm}, prepared by any program?"
+                click.confirm(printable(question), abort=True)
             end_units(manager, units, commit)
     if not units:
         raise SystemExit(NOTHING)

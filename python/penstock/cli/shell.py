@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -18,6 +17,8 @@ from penstock.mqsc.completion import suggest
 from penstock.mqsc.guide import guide
 from penstock.mqsc.source import is_skipped, mark_of
 from penstock.mqsc.words import NOUNS
+
+from .terminal import echo, echo_lines
 
 if TYPE_CHECKING:
     from penstock import QueueManager
@@ -105,18 +106,17 @@ def run_shell(manager: QueueManager, interpreter: Interpreter) -> None:
     session: PromptSession[str] = PromptSession(
         history=open_history(), completer=completer, complete_while_typing=False
     )
-    click.echo(_HINT)
+    echo(_HINT)
 
     def show(reply: Reply) -> None:
-        if reply.lines:
-            click.echo("\n".join(reply.lines))
+        echo_lines(reply.lines)
 
     for text in _commands(session, completer, manager.name):
         first, *rest = text.strip().rstrip(";").upper().split() or [""]
         if first in _LEAVE:
             return
         if first in ("HELP", "?"):
-            click.echo("\n".join(help_text(rest)))
+            echo_lines(help_text(rest))
             continue
         interpreter.run(text.split("\n"), show)
         if interpreter.ended:

@@ -12,6 +12,7 @@ from typing import NoReturn
 import click
 
 from .common import PID_FILE, directory_of, fail, manager_argument
+from .terminal import echo
 
 LOOK_SECONDS = 0.5  # between two checks for the end of the queue manager
 _SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
@@ -37,7 +38,7 @@ def command(qm: str, home: Path | None) -> None:
     word, _, text = answer.partition(" ")
     if word != "attached":
         fail(text or "the keeper process ended before it was attached")
-    click.echo(f"queue manager {qm} runs; {text}")
+    echo(f"queue manager {qm} runs; {text}")
 
 
 def _become_keeper(qm: str, home: Path | None, directory: Path, writer: int) -> NoReturn:
@@ -77,12 +78,21 @@ def _keep(qm: str, home: Path | None, directory: Path, writer: int) -> None:
             answer(f"attached it was kept already, by process {others[0]}")
             return
         pid_file = directory / PID_FILE
-        pid_file.write_text(f"{os.getpid()}\n")
+        _write_pid(pid_file)
         answer(f"attached process {os.getpid()} keeps it")
         try:
             _wait(manager)
         finally:
             pid_file.unlink(missing_ok=True)
+
+
+def _write_pid(path: Path) -> None:
+    """Writes this process's id into a new file; what lay there is removed, a link not followed."""
+    path.unlink(missing_ok=True)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with open(fd, "w", encoding="ascii") as file:
+        os.fchmod(fd, 0o600 | os.stat(path.parent).st_mode & 0o060)  # a group's, as all files
+        file.write(f"{os.getpid()}\n")
 
 
 def _wait(manager: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .common import attached_pids, directory_of, manager_argument, table_console
+from ..constants import ReasonCode
+from .common import attached_pids, directory_of, listed, manager_argument
+from .terminal import echo, json_text, table_console
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -158,10 +160,26 @@ def watch(manager: penstock.QueueManager, interval: float) -> None:
     """Draws again until Ctrl-C."""
     from rich.live import Live
 
-    with Live(render(collect(manager)), auto_refresh=False, screen=True) as live:
+    console = table_console()
+    with Live(render(collect(manager)), console=console, auto_refresh=False, screen=True) as live:
         while True:
             time.sleep(interval)
             live.update(render(collect(manager)), refresh=True)
+
+
+def show_from_outside(qm: str, directory: Path, reason: str, as_json: bool) -> None:
+    """For root, who may look and not attach: what the files tell, and why there is no more."""
+    from penstock import journal
+
+    pids = attached_pids(directory)
+    segments = journal.describe_segments(directory)
+    if as_json:
+        echo(json_text({"name": qm, "running": True, "pids": list(pids), "segments": segments}))
+        return
+    size = sum(segment["size"] for segment in segments)
+    echo(f"{qm}: running, attached processes: {listed(pids)}")
+    echo(f"journal: {len(segments)} segments, {size / MIB:.0f} MiB")
+    echo(f"more is for its users: {reason}")
 
 
 @click.command("status")
@@ -174,15 +192,22 @@ def command(qm: str, home: Path | None, watching: bool, interval: float, as_json
     directory = directory_of(qm, home)
     if not attached_pids(directory):
         if as_json:
-            click.echo(json.dumps({"name": qm, "running": False}))
+            echo(json_text({"name": qm, "running": False}))
         else:
-            click.echo(f"{qm}: not running")
+            echo(f"{qm}: not running")
         return
     import penstock
 
-    with penstock.connect(qm, home=home, control=True) as manager:
+    try:
+        manager = penstock.connect(qm, home=home, control=True)
+    except penstock.MQError as error:
+        if error.reason != ReasonCode.NOT_AUTHORIZED or os.geteuid() != 0:
+            raise
+        show_from_outside(qm, directory, error.text, as_json)
+        return
+    with manager:
         if as_json:
-            click.echo(json.dumps(collect(manager)))
+            echo(json_text(collect(manager)))
         elif watching:
             watch(manager, interval)
         else:

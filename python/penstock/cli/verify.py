@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from .common import FAILED, count_of, directory_of, manager_argument
+from .terminal import echo, json_text
 
 
 def finding_text(finding: dict[str, Any]) -> str:
@@ -31,14 +31,14 @@ def command(qm: str, home: Path | None, as_json: bool) -> None:
 
     findings = journal.verify(directory_of(qm, home))
     for finding in findings:
-        click.echo(json.dumps(finding) if as_json else finding_text(finding))
+        echo(json_text(finding) if as_json else finding_text(finding))
     damage = sum(finding["severity"] == "damage" for finding in findings)
     if damage:
-        click.echo(f"{count_of(damage, 'place')} damaged", err=True)
+        echo(f"{count_of(damage, 'place')} damaged", err=True)
         raise SystemExit(FAILED)
     if not as_json:
         segments = journal.describe_segments(directory_of(qm, home))
         records = sum(segment["records"] for segment in segments)
-        click.echo(
+        echo(
             f"{qm}: {count_of(len(segments), 'segment')}, {count_of(records, 'record')}, no damage"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import _engine
 from ..admin.directory import Home, directory_of, settings_of
 from ..constants import NAME_SPACE_QUEUE_MANAGERS, ReasonCode
-from ..errors import InvalidValue
+from ..errors import InvalidValue, WrongEnvironment
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
@@ -40,12 +40,17 @@ class Attachment(_engine.Connection):
         keep_mapping: bool = False,
     ) -> None:
         """Connects. See :func:`penstock.connect`."""
-        from ..admin.settings import for_engine
+        from ..admin.settings import SettingsError, for_engine
         from .identity_context import identity
 
         self.path = directory_of(name, home)
         settings = settings_of(name, self.path)
-        options = for_engine(settings)
+        try:
+            options = for_engine(settings)
+        except SettingsError as error:  # its group
+            raise WrongEnvironment(
+                ReasonCode.ENVIRONMENT_ERROR, f"queue manager {name}: {error}"
+            ) from error
         asked = {"keeper": keeper, "control": control, "keep_mapping": keep_mapping}
         options.update({option: 1 for option, wanted in asked.items() if wanted})
         self.platform = settings.platform

@@ -213,10 +213,10 @@ class QueueManager(Definitions, PreparedUnits, Reports):
 
         try:
             ignored = differences(self, queue.name, attributes)
+            warn_ignored(f"queue {queue.name} exists", ignored, "alter() changes it", 4)
         except BaseException:
             queue.close()
             raise
-        warn_ignored(f"queue {queue.name} exists", ignored, "alter() changes it")
 
     def __dir__(self) -> list[str]:
         """The interface."""

@@ -22,8 +22,8 @@ def interface(it: object, of_engine: frozenset[str]) -> list[str]:
     return sorted(names)
 
 
-def warn_ignored(what: str, ignored: str, remedy: str = "") -> None:
-    """A UserWarning in the caller's caller, when anything was ignored."""
+def warn_ignored(what: str, ignored: str, remedy: str = "", level: int = 3) -> None:
+    """A UserWarning, when anything was ignored; `level`: frames up to the program's own."""
     if ignored:
         text = f"{what} and keeps its values: ignored {ignored}"
-        warnings.warn(f"{text}; {remedy}" if remedy else text, UserWarning, stacklevel=3)
+        warnings.warn(f"{text}; {remedy}" if remedy else text, UserWarning, stacklevel=level)

@@ -73,6 +73,7 @@ _ORDERS = {MQENC_INTEGER_NORMAL: ">", MQENC_INTEGER_REVERSED: "<"}
 _INTEGERS = MQENC_INTEGER_MASK
 _MOST_PROPERTIES = 104_857_600  # bytes: the highest MAXPROPL
 _MOST_GROWTH = 16  # of names, which repeat their groups, against the folder they are made of
+_MOST_FOLDERS = 4096  # of all headers of a message; each header counts as one
 _LONGEST = MAX_NAME + len("usr.") + 1  # with the dot behind it
 _BLANKS = " \t\r\n"
 _NIL = ("true", "1")
@@ -125,11 +126,11 @@ def parse(body: Any, encoding: int, ccsid: int = _UTF8) -> Header:
 
     Raises:
         HeaderError: 2334, 2421: it is truncated or invalid; folders must be XML without
-            declarations. No input raises another exception.
+            declarations; headers and folders are 4,096 at most. No input raises another exception.
     """
     data = memoryview(body).cast("B")
     properties: Properties = {}
-    at = 0
+    at = folders = 0
     while True:
         order = _ORDERS.get(encoding & _INTEGERS)
         if order is None:
@@ -148,11 +149,20 @@ def parse(body: Any, encoding: int, ccsid: int = _UTF8) -> Header:
                 f"StrucLength {length} at byte {at} is no multiple of 4 from {_FIXED} to the "
                 f"{len(data) - at} bytes that there are"
             )
-        _read_folders(data[at + _FIXED : at + length], order, names, properties)
+        folders = _read_folders(
+            data[at + _FIXED : at + length], order, names, properties, _one_more(folders)
+        )
         at += length
         ccsid = ccsid if inner == _INHERIT else inner
         if name != FORMAT:
             return Header(properties, _format(name), ccsid, encoding, at)
+
+
+def _one_more(count: int) -> int:
+    """One header or folder more; raises HeaderError 2334 when there are too many."""
+    if count == _MOST_FOLDERS:
+        _wrong(f"there are more than {_MOST_FOLDERS} headers and folders")
+    return count + 1
 
 
 def _format(raw: bytes) -> str:
@@ -162,7 +172,8 @@ def _format(raw: bytes) -> str:
     return name.decode("ascii")
 
 
-def _read_folders(data: memoryview, order: str, ccsid: int, into: Properties) -> None:
+def _read_folders(data: memoryview, order: str, ccsid: int, into: Properties, count: int) -> int:
+    """Reads the folders of a header; ``count`` were read before. Returns how many are read then."""
     if ccsid == _UTF8:
         codec = "utf-8"
     elif ccsid in _UTF16:
@@ -171,6 +182,7 @@ def _read_folders(data: memoryview, order: str, ccsid: int, into: Properties) ->
         _wrong(f"NameValueCCSID {ccsid} is none of 1208, {', '.join(map(str, _UTF16))}")
     at = 0
     while at < len(data):
+        count = _one_more(count)
         [length] = struct.unpack_from(f"{order}i", data, at)
         at += 4
         if length < 0 or length % 4 or length > len(data) - at:
@@ -184,6 +196,7 @@ def _read_folders(data: memoryview, order: str, ccsid: int, into: Properties) ->
             _wrong(f"a folder is not of CCSID {ccsid}: {error.reason}", MQRC_RFH_FORMAT_ERROR)
         _Folder(length, into).read(text)
         at += length
+    return count
 
 
 class _Folder:
@@ -202,12 +215,14 @@ class _Folder:
 
     def read(self, text: str) -> None:
         """Adds the properties. Raises HeaderError 2421."""
+        content = text.removeprefix("\ufeff").rstrip(f"{_BLANKS}\0")
+        if not content:
+            return
         parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self.text.append
-        content = text.removeprefix("\ufeff").rstrip(f"{_BLANKS}\0")
         try:
             parser.Parse(f"<root>{content}</root>", True)
         except expat.ExpatError as error:
@@ -348,13 +363,15 @@ def build(
     Raises:
         InvalidValue: 2442, 2513: a name: see check_name(), or it is a group, or a duplicate. 2466:
             a value has characters that XML does not have. 2478: it is longer than 100 MiB.
-        HeaderError: 2334: a field is out of range.
+        HeaderError: 2334: a field is out of range, or there are more than 4,095 folders.
     """
     order = _ORDERS.get(own_encoding & _INTEGERS)
     if order is None:
         _wrong(f"encoding {own_encoding} has no order of integers")
-    pairs = []
+    pairs: list[bytes] = []
+    count = _one_more(0)
     for folder, group in _tree(properties).items():
+        count = _one_more(count)
         data = _xml(folder, group).encode()
         data += b" " * (-len(data) % 4)
         pairs += [struct.pack(f"{order}i", len(data)), data]

@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from pathlib import Path
 
+from .records import utc
+
 _NAME = re.compile(r"[0-9]{10}\.psj")
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _Directory = str | os.PathLike[str]
 
 
@@ -46,7 +47,7 @@ def usage(directory: _Directory) -> tuple[int, int]:
 
 
 def _moment(microseconds: int | None) -> datetime | None:
-    return None if microseconds is None else _EPOCH + timedelta(microseconds=microseconds)
+    return None if microseconds is None else utc(microseconds)
 
 
 def segments(directory: _Directory) -> list[ArchivedSegment]:

@@ -100,6 +100,9 @@ class MappedSegment:
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.EMLINK):
                 raise DamagedFile(name, 0, "file", "is a symbolic link") from error
+            if error.errno in (errno.ENXIO, errno.EACCES, errno.EIO):
+                text = f"cannot be opened: {error.strerror}"
+                raise DamagedFile(name, 0, "file", text) from error
             raise
         try:
             status = os.fstat(self._fd)
@@ -269,8 +272,9 @@ def list_segments(
     directory: the queue manager's. durable_lsn: what an attached caller knows of
     (``qm.status().durable_lsn``); without it the newest durable mark on disk counts. The LSN where
     the newest segment ends is fixed here, so that scans of the list agree.
-    on_damage: "skip" leaves out files whose header is damaged, and counts them in ``report``.
-    Raises DamagedFile.
+    on_damage: "skip" leaves out files that are damaged or do not follow the one before, passes over
+    a damaged checkpoint, and counts all of them in ``report``. Raises DamagedFile, with "skip" only
+    for qm.toml.
     """
     directory = os.path.abspath(os.fspath(directory))
     report = report or ScanReport()
@@ -290,14 +294,45 @@ def list_segments(
                 found.append(segment)
         if not gone:
             break
-    return _with_ends(found, max(durable_lsn, _durable_by_checkpoint(directory, qm_id)))
+    try:
+        durable_lsn = max(durable_lsn, _durable_by_checkpoint(directory, qm_id))
+    except DamagedFile as error:
+        report.met(error, on_damage)
+    return _with_ends(found, durable_lsn, on_damage, report)
 
 
-def _with_ends(found: list[SegmentFile], durable_lsn: int) -> list[SegmentFile]:
-    result = []
-    for segment, after in zip(found, [*found[1:], None], strict=True):
-        if after is not None and after.number == segment.number + 1:
-            result.append(_closed_by(segment, after))
-        else:
-            result.append(_still_open(segment, durable_lsn if after is None else 0))
+def _with_ends(
+    found: list[SegmentFile], durable_lsn: int, on_damage: OnDamage, report: ScanReport
+) -> list[SegmentFile]:
+    """The segments with their ends; without those that do not follow, when damage is skipped."""
+    result: list[SegmentFile] = []
+    newest: SegmentFile | None = None  # its end is not known yet
+    for segment in found:
+        try:
+            if newest is not None and segment.number == newest.number + 1:
+                result.append(_closed_by(newest, segment))
+                newest = segment
+                continue
+        except DamagedFile as error:
+            report.met(error, on_damage)
+            continue
+        _add_open(result, newest, 0, on_damage, report)
+        newest = segment
+    _add_open(result, newest, durable_lsn, on_damage, report)
     return result
+
+
+def _add_open(
+    result: list[SegmentFile],
+    segment: SegmentFile | None,
+    durable_lsn: int,
+    on_damage: OnDamage,
+    report: ScanReport,
+) -> None:
+    """Adds a segment without a successor, unless it turns out to be damaged."""
+    if segment is None:
+        return
+    try:
+        result.append(_still_open(segment, durable_lsn))
+    except DamagedFile as error:
+        report.met(error, on_damage)

@@ -12,11 +12,14 @@ Rules ("MQSC" of the MQI reference):
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 LINE_LENGTH_MAX = 2048
 BLANKS = " \t"
+_ENDS = re.compile("[';]")
 
 
 class Location(NamedTuple):
@@ -90,32 +93,42 @@ def _at_semicolons(
     text: str, pieces: list[tuple[int, int, int]], too_long: tuple[int, int] | None
 ) -> Iterator[Source]:
     """The commands in one joined line; as one when a line of it is too long."""
+    if too_long is not None:
+        begin, stop = _extent(text, 0, len(text))
+        if begin < stop:
+            yield Source(text[begin:stop], _shifted(pieces, begin), too_long)
+        return
+    offsets = [offset for offset, _, _ in pieces]
     start = 0
-    quoted = False
-    ends = [len(text)]
-    if too_long is None:
-        ends = []
-        for at, character in enumerate(text):
-            if character == "'":
-                quoted = not quoted
-            elif character == ";" and not quoted:
-                ends.append(at)
-        ends.append(len(text))
-    for end in ends:
-        part = text[start:end]
-        if part.strip(BLANKS):
-            begin = start + len(part) - len(part.lstrip(BLANKS))
-            yield Source(text[begin:end].rstrip(BLANKS), _shifted(pieces, begin, end), too_long)
+    for end in (*_semicolons(text), len(text)):
+        begin, stop = _extent(text, start, end)
+        if begin < stop:
+            # the last piece that begins at or before the command, and those within it
+            within = slice(bisect_right(offsets, begin) - 1, bisect_left(offsets, stop))
+            yield Source(text[begin:stop], _shifted(pieces[within], begin))
         start = end + 1
 
 
-def _shifted(
-    pieces: list[tuple[int, int, int]], begin: int, end: int
-) -> tuple[tuple[int, int, int], ...]:
-    """The pieces of a part of the text."""
-    before = max(offset for offset, _, _ in pieces if offset <= begin)
+def _semicolons(text: str) -> Iterator[int]:
+    """The offsets of those outside quotes."""
+    quoted = False
+    for match in _ENDS.finditer(text):
+        if match.group() == "'":
+            quoted = not quoted
+        elif not quoted:
+            yield match.start()
+
+
+def _extent(text: str, start: int, end: int) -> tuple[int, int]:
+    """The part of a text without the blanks around it."""
+    part = text[start:end]
+    begin = start + len(part) - len(part.lstrip(BLANKS))
+    return begin, begin + len(part.strip(BLANKS))
+
+
+def _shifted(pieces: list[tuple[int, int, int]], begin: int) -> tuple[tuple[int, int, int], ...]:
+    """Pieces of the part of a text, with offsets in that part."""
     return tuple(
         (max(offset - begin, 0), line, column + max(begin - offset, 0))
         for offset, line, column in pieces
-        if before <= offset < end
     )

@@ -301,6 +301,25 @@ TEST(time_is_stamped_unless_it_is_given)
     CHECK_INT(d.put_time_us, 1234567);
 }
 
+TEST(a_given_put_time_after_the_year_9999_is_refused)
+{
+    const uint64_t last = 253402300799999999u;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    const struct mqe_destination to = mqe_direct(q.slot, q.generation);
+    struct ps_descriptor d = {.put_time_us = last};
+    CHECK_INT(mqe_put(engine.manager, NULL, &to, &d, NULL, "x", 1, -1, MQE_PUT_KEEP_TIME), 0);
+    CHECK_STR(TAKE(q), "x");
+    for (int shift = 0; shift < 2; shift++) {
+        d = (struct ps_descriptor){.put_time_us = shift == 0 ? last + 1 : UINT64_C(1) << 63};
+        CHECK_INT(mqe_put(engine.manager, NULL, &to, &d, NULL, "x", 1, -1, MQE_PUT_KEEP_TIME),
+                  MQRC_MD_ERROR);
+        CHECK(nothing_is_left(q));
+        CHECK_INT(mqe_put(engine.manager, NULL, &to, &d, NULL, "x", 1, -1, 0), 0);
+        CHECK_STR(TAKE(q), "x");
+    }
+}
+
 TEST(on_z_os_a_group_index_places_first_messages_of_low_priority_at_2_and_keeps_the_field)
 {
     enum { ZOS = 1, BY_GROUP = 5, BY_MSG = 1 };

@@ -33,6 +33,13 @@ TEST(attached_processes_are_listed_this_one_included_and_asking_changes_nothing)
     fixture_remove_dirs(&place);
 }
 
+static int exclude(const struct fixture_dirs *place, struct mqe_exclusion **out)
+{
+    struct mqe_settings settings = {.region_dir = place->regions};
+    strcpy(settings.name, "QM1");
+    return mqe_exclude(place->path, &settings, out);
+}
+
 static int try_attach(void *arg)
 {
     struct fixture_process mine;
@@ -47,12 +54,12 @@ TEST(nobody_attaches_during_an_exclusion_and_everybody_may_after_it)
     struct mqe_exclusion *exclusion = NULL;
     fixture_make_dirs(&place);
     CHECK_INT(fixture_attach_real(&place, mqx_io_posix(), &a), 0);
-    CHECK_INT(mqe_exclude(place.path, "QM1", place.regions, &exclusion), MQRC_OBJECT_IN_USE);
+    CHECK_INT(exclude(&place, &exclusion), MQRC_OBJECT_IN_USE);
     char expected[64];
     snprintf(expected, sizeof expected, "process %d is connected", (int)getpid());
     CHECK(strstr(mqx_error_text(), expected) != NULL);
     CHECK_INT(fixture_detach(&a, NULL), 0);
-    CHECK_INT(mqe_exclude(place.path, "QM1", place.regions, &exclusion), 0);
+    CHECK_INT(exclude(&place, &exclusion), 0);
     CHECK_INT(fixture_wait(fixture_child(try_attach, &place)), 0);
     mqe_exclude_end(exclusion);
     CHECK_INT(fixture_attach_real(&place, mqx_io_posix(), &a), 0);
@@ -79,7 +86,7 @@ TEST(the_region_of_killed_processes_is_removed_and_files_of_others_are_not)
     snprintf(other, sizeof other, "%s/penstock-0000000000000000-0000000000000000", place.regions);
     FILE *file = fopen(other, "w");
     CHECK(file != NULL && fclose(file) == 0);
-    CHECK_INT(mqe_exclude(place.path, "QM1", place.regions, &exclusion), 0);
+    CHECK_INT(exclude(&place, &exclusion), 0);
     mqe_exclude_end(exclusion);
     CHECK_INT(unlink(other), 0);
     CHECK_INT(rmdir(place.regions), 0); /* nothing else is left */

@@ -127,19 +127,19 @@ TEST(create_sets_the_mode_whatever_the_umask_and_refuses_an_existing_name)
     struct mqx_io_stat st;
     int dir = fresh_dir();
     mode_t old = umask(077);
-    int fd = ops->open(posix(), dir, "a", MQX_IO_WRITE | MQX_IO_CREATE, 0660);
-    int made = ops->make_sub(posix(), dir, "sub", 0770);
+    int fd = ops->open(posix(), dir, "a", MQX_IO_WRITE | MQX_IO_CREATE, 0644);
+    int made = ops->make_sub(posix(), dir, "sub", 0755);
     umask(old);
 
     CHECK(fd >= 3);
     CHECK_INT(made, 0);
     CHECK_INT(ops->stat(posix(), fd, &st), 0);
-    CHECK_INT(st.mode, S_IFREG | 0660);
+    CHECK_INT(st.mode, S_IFREG | 0644);
     CHECK_INT(st.links, 1);
     CHECK_INT(st.owner, geteuid());
     int sub = ops->open_sub(posix(), dir, "sub");
     CHECK_INT(ops->stat(posix(), sub, &st), 0);
-    CHECK_INT(st.mode, S_IFDIR | 0770);
+    CHECK_INT(st.mode, S_IFDIR | 0755);
     CHECK_INT(ops->open(posix(), dir, "a", MQX_IO_WRITE | MQX_IO_CREATE, 0600), -EEXIST);
     CHECK_INT(ops->make_sub(posix(), dir, "sub", 0700), -EEXIST);
     CHECK_INT(ops->open(posix(), dir, "b", MQX_IO_CREATE, 0600), -EINVAL);
@@ -170,6 +170,79 @@ TEST(links_fifos_and_directories_are_refused_as_files)
     CHECK_INT(ops->open_sub(posix(), dir, "file"), -ENOTDIR);
     CHECK_INT(ops->open(posix(), dir, "none", MQX_IO_READ, 0), -ENOENT);
     CHECK_INT(ops->close(posix(), dir), 0);
+}
+
+/* ---- whose files ---- */
+
+TEST(a_file_that_others_may_write_or_own_is_refused)
+{
+    const struct mqx_io_ops *ops = posix()->ops;
+    int dir = fresh_dir();
+    int fd = make_file(dir, "file", "x");
+    CHECK_INT(fchmod(fd, 0620), 0);
+    CHECK_INT(ops->open(posix(), dir, "file", MQX_IO_READ, 0), -MQX_EFOREIGN);
+    CHECK_INT(fchmod(fd, 0602), 0);
+    CHECK_INT(ops->open(posix(), dir, "file", MQX_IO_WRITE, 0), -MQX_EFOREIGN);
+    CHECK_INT(mqx_io_reason(-MQX_EFOREIGN, "opening it"), MQRC_NOT_AUTHORIZED);
+    CHECK(strstr(mqx_error_text(), "opening it: it belongs to another user") != NULL);
+    CHECK_INT(fchmod(fd, 0644), 0);
+    if (geteuid() == 0) {
+        CHECK_INT(fchown(fd, 65534, 0), 0);
+        CHECK_INT(ops->open(posix(), dir, "file", MQX_IO_READ, 0), -MQX_EFOREIGN);
+        CHECK_INT(fchown(fd, 0, 65534), 0);
+    }
+    int again = ops->open(posix(), dir, "file", MQX_IO_READ, 0);
+    CHECK(again >= 3);
+    CHECK_INT(ops->close(posix(), again), 0);
+    CHECK_INT(ops->close(posix(), fd), 0);
+    CHECK_INT(ops->close(posix(), dir), 0);
+}
+
+TEST(what_a_table_of_a_group_creates_is_shared_by_the_group_whatever_the_umask)
+{
+    const uint32_t group = geteuid() == 0 ? 65534 : (uint32_t)getegid();
+    struct mqx_io *io = mqx_io_posix_shared(group);
+    struct mqx_io_stat st;
+    CHECK(io != NULL && io->shared && io->group == group);
+    CHECK(mqx_io_posix_shared(group) == io);
+    CHECK(mqx_io_posix_shared(group + 1) != io);
+    CHECK(!posix()->shared);
+    int dir = fresh_dir();
+    mode_t old = umask(077);
+    int fd = io->ops->open(io, dir, "a", MQX_IO_WRITE | MQX_IO_CREATE, 0600);
+    int made = io->ops->make_sub(io, dir, "sub", 0700);
+    umask(old);
+    CHECK_INT(made, 0);
+    CHECK_INT(io->ops->stat(io, fd, &st), 0);
+    CHECK_INT(st.mode, S_IFREG | 0660);
+    CHECK_INT(st.group, group);
+    int sub = io->ops->open_sub(io, dir, "sub");
+    CHECK_INT(io->ops->stat(io, sub, &st), 0);
+    CHECK_INT(st.mode, S_IFDIR | S_ISGID | 0770);
+    CHECK_INT(st.group, group);
+    CHECK_INT(fchmod(fd, 0664), 0);
+    CHECK_INT(io->ops->open(io, dir, "a", MQX_IO_READ, 0), -MQX_EFOREIGN);
+    CHECK_INT(fchmod(fd, 0660), 0);
+    CHECK_INT(posix()->ops->open(posix(), dir, "a", MQX_IO_READ, 0), -MQX_EFOREIGN);
+    struct mqx_io *other = mqx_io_posix_shared(group + 1);
+    CHECK_INT(other->ops->open(other, dir, "a", MQX_IO_READ, 0), -MQX_EFOREIGN);
+    int again = io->ops->open(io, dir, "a", MQX_IO_WRITE, 0);
+    CHECK(again >= 3);
+    const int opened[] = {again, fd, sub, dir};
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(opened); i++) {
+        CHECK_INT(io->ops->close(io, opened[i]), 0);
+    }
+}
+
+TEST(a_process_is_in_its_effective_group_and_in_its_other_groups)
+{
+    gid_t groups[256];
+    const int count = getgroups(256, groups);
+    CHECK(mqx_io_is_member((uint32_t)getegid()));
+    for (int i = 0; i < count; i++) {
+        CHECK(mqx_io_is_member((uint32_t)groups[i]));
+    }
+    CHECK(!mqx_io_is_member(4294967));
 }
 
 TEST(a_name_is_one_component)

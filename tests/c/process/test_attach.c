@@ -535,6 +535,9 @@ TEST(a_directory_that_others_may_write_or_own_is_refused)
         CHECK_INT(fixture_attach_real(&place, mqx_io_posix(), &a), MQRC_NOT_AUTHORIZED);
         CHECK(strstr(mqx_error_text(), "lock the owner out") != NULL);
         CHECK_INT(chown(place.path, 0, 0), 0);
+        CHECK_INT(chown(place.regions, 65533, 0), 0); /* its owner could remove our region */
+        CHECK_INT(fixture_attach_real(&place, mqx_io_posix(), &a), MQRC_NOT_AUTHORIZED);
+        CHECK_INT(chown(place.regions, 0, 0), 0);
     }
     CHECK_INT(chmod(place.regions, 0777), 0); /* no sticky bit: others could remove our region */
     CHECK_INT(fixture_attach_real(&place, mqx_io_posix(), &a), MQRC_NOT_AUTHORIZED);

@@ -83,6 +83,16 @@ TEST(control_characters_cannot_make_a_second_line_and_other_bytes_pass)
     CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
+TEST(c1_controls_are_blanks_in_text_and_letters_beside_them_pass)
+{
+    char line[512];
+    start();
+    mqx_log(process.store, 8003, 'I', "a\xc2\x9b" "31mb\xc2\x80 \xc2\x9f \xc2\xa0 \xc3\x9b \xc2");
+    last_line(line, sizeof line);
+    CHECK(strstr(line, "AMQ8003I a  31mb      \xc2\xa0 \xc3\x9b \xc2") != NULL);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
+}
+
 TEST(a_text_of_any_length_is_one_line)
 {
     static char big[100000];

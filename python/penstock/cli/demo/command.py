@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ..common import fail
+from ..terminal import echo, table_console
 
 
 @click.command("demo")
@@ -37,8 +38,6 @@ def command(
     them die by SIGKILL; the queue manager restarts; the end check proves every line exactly once,
     in order. Without FILEs: sources of Python's standard library.
     """
-    from rich.console import Console
-
     from penstock.cli.demo.census import ProofFailed
     from penstock.cli.demo.plan import DEFAULT_LINES, make_plan
     from penstock.cli.demo.screen import Screen
@@ -51,7 +50,7 @@ def command(
         plan = make_plan(str(folder), list(files), rules, unit, lines or DEFAULT_LINES)
         if not plan.total:
             fail("the files have no lines")
-        with Screen(Console()) as screen:
+        with Screen(table_console()) as screen:
             screen.event(f"working in {folder}, seed {seed}")
             Demonstration(plan, folder, screen, seed).run()
         finished = True
@@ -59,6 +58,6 @@ def command(
         fail(f"NOT PROVEN: {error}; everything is kept in {folder}, seed {seed}")
     finally:
         if keep:
-            click.echo(f"kept: penstock status DEMO --home {folder}")
+            echo(f"kept: penstock status DEMO --home {folder}")
         elif finished:
             remove_folder(folder)

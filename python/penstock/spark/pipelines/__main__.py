@@ -104,7 +104,7 @@ def ingest_command(**given: Any) -> None:
 @click.option("--rows", type=click.IntRange(1), default=20, show_default=True, help="Of a table.")
 def audit_command(rows: int, **given: Any) -> None:
     """Report waiting times, messages never taken, units backed out, and the largest putters."""
-    from penstock.cli.common import table_console
+    from penstock.cli.terminal import table_console
     from penstock.spark.pipelines.audit import audit
     from penstock.spark.pipelines.show import show_audit
 
