@@ -18,6 +18,7 @@
 #include "os/block_hook.h"
 #include "queue/browse_lock.h"
 #include "region/damage.h"
+#include "region/extents.h"
 
 #include <string.h>
 
@@ -143,15 +144,10 @@ void mqx_get_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, ui
 {
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     MQX_ASSERT(slot != 0);
-    const struct mqx_message *message = mqx_message(guard->region, slot);
-    const bool has_ext = (message->flags & MQX_MSGF_HAS_EXT) != 0;
-    const uint64_t payload = mqx_body_payload(has_ext, message->length);
-    const uint32_t class_no = mqx_class_for((uint32_t)(payload + sizeof(struct mqx_block)));
     bool pinned = false;
     (void)mqx_queue_remove(guard, queue, slot, 0, &pinned);
     queue->get_count += 1;
     mqx_stripe_guard_commit(guard);
-    mqx_stripe_guard_trim(guard, class_no);
 }
 
 /* Removes a message that is not worth a context: non-persistent, one block, outside a unit. */
@@ -291,18 +287,29 @@ static enum mqx_next_step read_from_journal(struct mqx_get_call *call,
     return MQX_STEP_AGAIN;
 }
 
-/* Browse with LOCK: the message is hidden from other handles until unlocked. No pin is needed: no
- * other handle can remove it. */
+/* Browse with LOCK: the message is hidden from other handles until unlocked. It is pinned all the
+ * same while it is copied without the lock: the failure of its structure takes locked messages,
+ * too. */
 static enum mqx_next_step lock_message(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
                                        struct mqx_object *queue, int *status)
 {
     MQX_ASSERT(call->browse);
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     const struct mqx_message *message = mqx_message(guard->region, call->slot);
+    const bool near = is_near(call, message);
+    enum mqx_next_step next = MQX_STEP_DONE;
+    if (!near && !mqx_get_has_context(call)) {
+        return drop_and_take_context(call, guard, status);
+    }
     mqx_browse_lock_set(guard, queue, call->slot, call->queue->handle);
-    mqx_stripe_guard_drop(guard);
-    *status = copy_message(call, message);
-    const bool again = *status == MQX_OK && skip_false_match(call);
+    if (near) {
+        *status = copy_message(call, message);
+        mqx_stripe_guard_drop(guard);
+    } else {
+        next = copy_pinned(call, guard, wanted_bytes(call, message), status);
+    }
+    const bool again =
+        next == MQX_STEP_AGAIN || (*status == MQX_OK && skip_false_match(call));
     if (*status != MQX_OK || again) {
         (void)mqx_handle_unlock(&call->store->region, call->queue->handle);
     }
@@ -357,7 +364,7 @@ static void find_under_cursor(struct mqx_get_call *call, const struct mqx_stripe
 {
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     const uint32_t slot = call->cursor.message;
-    const struct mqx_message *message = mqx_message(guard->region, slot);
+    const struct mqx_message *message = mqx_message_peek(guard->region, slot);
     call->slot = 0;
     if (message == NULL || call->cursor.started == 0 || message->number != call->cursor.number ||
         message->object != call->queue->object) {

@@ -4,8 +4,10 @@
  *
  * The unit's list does not change before the unit is decided, and from then on only under the
  * stripe lock of the message that leaves it. The list is therefore followed to the first message
- * without a lock, and that position is trusted once the message is found, under its lock, to be in
- * the unit; from there on each message is read under its lock, at most 64 a hold. What is short and
+ * without the locks of its messages, and that position is trusted once the message is found, under
+ * its lock, to be in the unit; from there on each message is read under its lock, at most 64 a
+ * hold. Meanwhile some stripe's lock is held, so that an entry which has left the unit is still in
+ * memory when it is looked at (region/extents.h). What is short and
  * in the region is copied there; of a message in the journal the entry is copied, and the body
  * after the lock; a long one is pinned. At the end the unit is checked once more: when it has been
  * decided by then, the batch is empty.
@@ -17,6 +19,7 @@
 #include "api/context_pool.h"
 #include "api/message_rows.h"
 #include "base/error.h"
+#include "region/extents.h"
 #include "unit/prepared.h"
 #include "os/block_hook.h"
 
@@ -57,33 +60,71 @@ static bool is_open(const struct prepared_browse *b)
 
 /* ---- where to begin ---- */
 
+/* Any stripe's lock, for looking at entries that may have left the unit. */
+static int take_any_stripe(const struct prepared_browse *b, struct mqx_stripe_guard *guard)
+{
+    MQX_ASSERT(b->unit != 0);
+    return mqx_stripe_guard_take(&b->store->region, b->unit, guard);
+}
+
+/* Number and object of an entry of the list, 0 when it has left it. */
+static int look_at(const struct prepared_browse *b, uint32_t slot, uint64_t *out_number,
+                   uint32_t *out_object)
+{
+    MQX_ASSERT(out_number != NULL && out_object != NULL);
+    struct mqx_stripe_guard guard;
+    const int status = take_any_stripe(b, &guard);
+    if (status != MQX_OK) {
+        return status;
+    }
+    const struct mqx_message *message = mqx_message_peek(&b->store->region, slot);
+    *out_number = message == NULL ? 0 : mqx_load_relaxed(&message->number);
+    *out_object = message == NULL ? 0 : mqx_load_relaxed(&message->object);
+    mqx_stripe_guard_drop(&guard);
+    return MQX_OK;
+}
+
 /* A cursor that outlives a restart knows the entry of another message. */
 static bool is_hint(const struct prepared_browse *b, const struct mqe_prepared_cursor *cursor)
 {
     MQX_ASSERT(cursor != NULL);
-    const struct mqx_message *message = mqx_message(&b->store->region, cursor->next_slot);
+    const struct mqx_message *message = mqx_message_peek(&b->store->region, cursor->next_slot);
     return cursor->unit_id == b->unit_id && cursor->next_index <= cursor->index &&
            message != NULL && mqx_load_relaxed(&message->unit) == b->unit &&
            mqx_load_relaxed(&message->number) == cursor->next_number;
 }
 
 /* The message with the cursor's index, 0 beyond the last one. */
-static void seek(struct prepared_browse *b, const struct mqe_prepared_cursor *cursor)
+static int seek(struct prepared_browse *b, const struct mqe_prepared_cursor *cursor)
 {
+    struct mqx_stripe_guard guard;
     MQX_ASSERT(b->unit != 0);
     MQX_ASSERT(b->slot == 0);
     const struct mqx_region *region = &b->store->region;
     const struct mqx_context *unit = mqx_context(region, b->unit);
     uint64_t at = 0;
+    int status = take_any_stripe(b, &guard);
+    if (status != MQX_OK) {
+        return status;
+    }
     b->slot = cursor->index < mqx_load_relaxed(&unit->count) ? mqx_load_relaxed(&unit->head) : 0;
     if (b->slot != 0 && is_hint(b, cursor)) {
         at = cursor->next_index;
         b->slot = cursor->next_slot;
     }
     for (; at < cursor->index && b->slot != 0; at++) {
-        const struct mqx_message *message = mqx_message(region, b->slot);
+        if ((at + 1) % MQX_LOCKED_STEPS_MAX == 0) {
+            mqx_stripe_guard_drop(&guard);
+            status = take_any_stripe(b, &guard);
+            if (status != MQX_OK) {
+                return status;
+            }
+        }
+        const struct mqx_message *message = mqx_message_peek(region, b->slot);
         b->slot = message == NULL ? 0 : mqx_load_relaxed(&message->unit_next);
     }
+    mqx_stripe_guard_drop(&guard);
+    return MQX_OK;
 }
 
 /* ---- one hold ---- */
@@ -157,19 +198,22 @@ static int take_some(struct prepared_browse *b)
     MQX_ASSERT(b->slot != 0);
     MQX_ASSERT(b->far_count == 0 && b->pinned == 0);
     struct mqx_region *region = &b->store->region;
-    struct mqx_message *message = mqx_message(region, b->slot);
-    const uint32_t object = message == NULL ? 0 : mqx_load_relaxed(&message->object);
     struct mqx_stripe_guard guard;
+    uint64_t number = 0;
+    uint32_t object = 0;
     bool more = true;
-    if (mqx_object(region, object) == NULL) {
-        return report_ended(b);
+    int status = look_at(b, b->slot, &number, &object);
+    if (status == MQX_OK && mqx_object(region, object) == NULL) {
+        status = report_ended(b);
     }
-    int status = mqx_stripe_guard_take(region, object, &guard);
+    if (status == MQX_OK) {
+        status = mqx_stripe_guard_take(region, object, &guard);
+    }
     if (status != MQX_OK) {
         return status;
     }
     for (int i = 0; i < MQX_LOCKED_STEPS_MAX && b->slot != 0 && more && status == MQX_OK; i++) {
-        message = mqx_message(region, b->slot);
+        struct mqx_message *message = mqx_message_peek(region, b->slot);
         const uint32_t at = message == NULL ? 0 : mqx_load_relaxed(&message->object);
         const bool here = at != 0 && mqx_stripe_of(region, at) == guard.stripe;
         if (!here && i > 0) {
@@ -246,12 +290,17 @@ static int move_cursor(const struct prepared_browse *b, struct mqe_prepared_curs
 {
     MQX_ASSERT(b->pinned == 0);
     const struct mqe_batch *batch = b->batch;
-    const struct mqx_message *next = mqx_message(&b->store->region, b->slot);
+    uint64_t number = 0;
+    uint32_t object = 0;
+    const int status = look_at(b, b->slot, &number, &object);
+    if (status != MQX_OK) {
+        return status;
+    }
     cursor->index += batch->count;
     cursor->unit_id = b->unit_id;
     cursor->next_index = cursor->index;
     cursor->next_slot = b->slot;
-    cursor->next_number = next == NULL ? 0 : mqx_load_relaxed(&next->number);
+    cursor->next_number = number;
     if (batch->count == 0 && b->full && batch->capacity > 0) {
         return mqx_fail(MQRC_TRUNCATED_MSG_FAILED,
                         "the next message has %llu bytes, the batch %llu",
@@ -268,7 +317,11 @@ static int browse(struct prepared_browse *b, struct mqe_prepared_cursor *cursor)
     if (status != MQX_OK) {
         return status;
     }
-    seek(b, cursor);
+    status = seek(b, cursor);
+    if (status != MQX_OK) {
+        b->batch->count = 0;
+        return status;
+    }
     status = fill(b);
     if (b->pool != 0) {
         mqx_pool_give(b->manager, b->pool);

@@ -27,6 +27,7 @@
 #include "queue/resolved_path.h"
 #include "recovery/checkpoint.h"
 #include "region/damage.h"
+#include "region/extents.h"
 
 #include <string.h>
 
@@ -176,18 +177,18 @@ int mqx_put_resolve(struct mqx_put_call *call, int32_t expiry, uint32_t flags)
 
 /* ---- linking ---- */
 
-/* The region's budget for persistent bodies is used up, and the global lists have no free block. */
+/* The region's budget for persistent bodies is used up, and no extent has a free block. */
 static bool over_budget(const struct mqx_region *region, uint64_t payload)
 {
     const struct mqx_header *header = region->header;
-    const uint64_t used = mqx_load_relaxed(&header->area[MQX_AREA_ARENA].used) * MQX_CELL;
+    const uint64_t used = mqx_extents_used_bytes(region, MQX_POOL_CELLS);
     if (MQX_LIKELY(used + payload <= header->body_budget)) {
         return false;
     }
     const uint64_t block = payload + sizeof(struct mqx_block);
     const uint32_t class_no =
         mqx_class_for(block < MQX_BLOCK_MAX ? (uint32_t)block : (uint32_t)MQX_BLOCK_MAX);
-    return mqx_load_relaxed(&header->global_cells[class_no]) == 0;
+    return mqx_load_relaxed(&header->partial[class_no]) == 0;
 }
 
 int mqx_put_link(struct mqx_put_call *call, struct mqx_stripe_guard *guard,

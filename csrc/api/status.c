@@ -20,6 +20,7 @@
 #include "os/fork_guard.h"
 #include "process/lock_watchdog.h"
 #include "queue/queue.h"
+#include "region/extents.h"
 #include "unit/unit.h"
 
 #include <stdio.h>
@@ -190,12 +191,16 @@ int mqe_queue_oldest(mqe_manager *manager, uint32_t slot, uint32_t generation, u
 
 /* ---- the queue manager ---- */
 
-static uint64_t used_bytes(const struct mqx_header *header)
+static uint64_t used_bytes(const struct mqx_region *region)
 {
+    const struct mqx_header *header = region->header;
     MQX_ASSERT(header != NULL);
-    uint64_t total = header->area[0].offset;
+    uint64_t total = header->pool[0].extents_offset; /* what is laid out at the start */
     for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
         total += mqx_load_relaxed(&header->area[kind].capacity);
+    }
+    for (int no = 0; no < MQX_POOL_COUNT; no++) {
+        total -= mqx_extents_punched_bytes(region, (enum mqx_pool_no)no);
     }
     return total;
 }
@@ -251,9 +256,10 @@ int mqe_status(mqe_manager *manager, struct mqe_manager_status *out)
         .quiescing = mqx_load_relaxed(&header->quiescing),
         .stopped = mqx_load_relaxed(&header->stopped),
         .region_bytes = header->size,
-        .region_used = used_bytes(header),
-        .message_entries = mqx_load_relaxed(&header->area[MQX_AREA_MESSAGES].used),
-        .body_bytes = mqx_load_relaxed(&header->area[MQX_AREA_ARENA].used) * MQX_CELL,
+        .region_used = used_bytes(region),
+        .message_entries =
+            mqx_extents_used_bytes(region, MQX_POOL_ENTRIES) / sizeof(struct mqx_message),
+        .body_bytes = mqx_extents_used_bytes(region, MQX_POOL_CELLS),
         .durable_lsn = mqx_load_acquire(&journal->durable),
         .tail_lsn = mqx_load_relaxed(&journal->tail),
         .checkpoint_lsn = mqx_load_relaxed(&journal->checkpoint_begin),

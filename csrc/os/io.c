@@ -331,6 +331,18 @@ static int posix_allocate(struct mqx_io *io, int fd, uint64_t offset, uint64_t s
     return -error;
 }
 
+static int posix_punch(struct mqx_io *io, int fd, uint64_t offset, uint64_t size)
+{
+    MQX_ASSERT(size > 0);
+    int result;
+    (void)io;
+    do {
+        result = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+                           (off_t)size) == 0 ? 0 : -errno;
+    } while (result == -EINTR);
+    return result;
+}
+
 static int posix_rename(struct mqx_io *io, int dir, const char *from, const char *to)
 {
     (void)io;
@@ -535,6 +547,7 @@ static const struct mqx_io_ops posix_ops = {
     .sync_dir = posix_sync_dir,
     .truncate = posix_truncate,
     .allocate = posix_allocate,
+    .punch = posix_punch,
     .rename = posix_rename,
     .move = posix_move,
     .unlink = posix_unlink,

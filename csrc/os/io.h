@@ -88,6 +88,8 @@ struct mqx_io_ops {
     int (*truncate)(struct mqx_io *io, int fd, uint64_t size);
     int (*allocate)(struct mqx_io *io, int fd, uint64_t offset,
                     uint64_t size);                               /* posix_fallocate */
+    /* whole pages become a hole that reads as zeroes; -EOPNOTSUPP where there are no holes */
+    int (*punch)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size);
     int (*rename)(struct mqx_io *io, int dir, const char *from, const char *to);
     /* to the same name in another directory, in one step; both are on the same file system */
     int (*move)(struct mqx_io *io, int from, const char *name, int to);

@@ -19,6 +19,7 @@
 #include "process/region_file.h"
 #include "recovery/checkpoint.h"
 #include "recovery/orphan_region.h"
+#include "region/extents.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -587,7 +588,7 @@ static uint64_t count_np_lost(const struct mqx_region *region, int mode)
     MQX_ASSERT(region->header->ready != 0);
     const uint64_t used = region->header->area[MQX_AREA_MESSAGES].used;
     uint64_t lost = 0;
-    for (uint64_t slot = 1; slot < used; slot++) {
+    for (uint64_t slot = 1; (slot = mqx_message_next_used(region, slot)) < used; slot++) {
         const struct mqx_message *message = mqx_message(region, (uint32_t)slot);
         if (message == NULL || (message->flags & MQX_MSGF_PERSISTENT) != 0 ||
             (message->state != MQX_MSG_AVAILABLE && message->state != MQX_MSG_LOCKED &&

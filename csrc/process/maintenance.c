@@ -20,6 +20,7 @@
 #include "queue/wait_list.h"
 #include "recovery/checkpoint.h"
 #include "region/damage.h"
+#include "region/reclaim.h"
 #include "unit/unit.h"
 
 #include <pthread.h>
@@ -36,13 +37,14 @@ enum {
     STACK_BYTES = 512 * 1024,
 };
 
-enum step { REAP, MARK, RESERVE, SPARE, OBJECTS, GROW, CHECKPOINT, STEP_COUNT };
+enum step { REAP, MARK, RESERVE, SPARE, OBJECTS, RECLAIM, GROW, CHECKPOINT, STEP_COUNT };
 static const char *const step_names[STEP_COUNT] = {
     [REAP] = "reaping of dead processes",
     [MARK] = "mark page",
     [RESERVE] = "journal reserve",
     [SPARE] = "spare segment",
     [OBJECTS] = "expiry and clean-up",
+    [RECLAIM] = "return of memory",
     [GROW] = "growth of the region",
     [CHECKPOINT] = "checkpoint",
 };
@@ -161,13 +163,23 @@ static int step_objects(struct mqx_store *store, struct round *round)
     return status;
 }
 
+static int step_reclaim(struct mqx_store *store, struct round *round)
+{
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
+    (void)round;
+    return mqx_reclaim_step(&store->region, store->io->ops->now_us(store->io));
+}
+
 static int step_grow(struct mqx_store *store, struct round *round)
 {
     MQX_ASSERT(store->region.base != NULL);
     struct mqx_region *region = &store->region;
     int status = MQX_OK;
     (void)round;
-    for (int kind = 0; kind < MQX_AREA_COUNT && status == MQX_OK; kind++) {
+    for (int no = 0; no < MQX_POOL_COUNT && status == MQX_OK; no++) {
+        status = mqx_reclaim_ahead(region, (enum mqx_pool_no)no);
+    }
+    for (int kind = 0; kind < MQX_AREA_MESSAGES && status == MQX_OK; kind++) {
         const struct mqx_area *area = &region->header->area[kind];
         const uint64_t ahead = mqx_load_acquire(&area->used) * area->item_size + area->step;
         if (ahead > mqx_load_acquire(&area->capacity) && ahead <= area->reserved_bytes) {
@@ -191,6 +203,7 @@ static const step_function steps[STEP_COUNT] = {
     [RESERVE] = step_reserve,
     [SPARE] = step_spare,
     [OBJECTS] = step_objects,
+    [RECLAIM] = step_reclaim,
     [GROW] = step_grow,
     [CHECKPOINT] = step_checkpoint,
 };

@@ -10,6 +10,7 @@
  *   reserve     recomputes the journal reserve (rule 12)
  *   spare       keeps one full-size spare segment ahead once the first segment is in use
  *   objects     discards expired messages; completes deletions and definitions
+ *   reclaim     returns memory that nobody uses (region/reclaim.h)
  *   grow        grows the areas of the region ahead of demand
  *   checkpoint  takes a checkpoint when one is due
  *

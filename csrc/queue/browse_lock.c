@@ -6,13 +6,15 @@
 #include "base/assert.h"
 #include "queue/wait_list.h"
 #include "region/damage.h"
+#include "region/extents.h"
 
 static MQX_COLD void damaged_lock(const struct mqx_region *region, uint32_t handle_slot)
 {
     (void)mqx_region_damage(region, "the browse lock of a handle", handle_slot);
 }
 
-/* Is the message the one that the handle, in that slot, has locked? */
+/* Is the message the one that the handle, in that slot, has locked? One that the failure of its
+ * structure has taken away may have no memory any more: NULL. */
 static bool is_locked_by(const struct mqx_message *message, const struct mqx_handle *handle,
                          uint32_t handle_slot)
 {
@@ -30,7 +32,7 @@ uint32_t mqx_browse_lock_find(const struct mqx_stripe_guard *guard, uint32_t obj
     if (handle == NULL || handle->browse_lock == 0) {
         return 0;
     }
-    const struct mqx_message *message = mqx_message(guard->region, handle->browse_lock);
+    const struct mqx_message *message = mqx_message_peek(guard->region, handle->browse_lock);
     return is_locked_by(message, handle, handle_slot) && message->object == object
                ? handle->browse_lock
                : 0;
@@ -88,7 +90,7 @@ bool mqx_handle_unlock(struct mqx_region *region, uint32_t handle_slot)
         return false;
     }
     const uint32_t slot = handle->browse_lock;
-    const bool locked = is_locked_by(mqx_message(region, slot), handle, handle_slot);
+    const bool locked = is_locked_by(mqx_message_peek(region, slot), handle, handle_slot);
     if (locked) {
         mqx_queue_make_available(&guard, mqx_object(region, object), slot, 0);
     }

@@ -4,80 +4,75 @@
 #include "region/arena.h"
 
 #include "base/error.h"
+#include "region/extents.h"
 
 #include <string.h>
 
-/* ---- size classes: 64..512 in steps of 64, then four per doubling up to MQX_BLOCK_MAX ---- */
+/* ---- classes ---- */
 
 enum {
-    ENTRY_CLASS = MQX_CLASS_COUNT, /* guard.want: message entries */
-    SMALL_CLASSES = 8,
-    SMALL_BYTES = SMALL_CLASSES * MQX_CELL,
-    QUARTERS = 4, /* classes per doubling */
-    UNUSED_CLASS = MQX_CLASS_COUNT - 1,
+    SEND_ITEMS = 8,      /* of an outgoing parcel, in one micro-transaction */
+    RETURN_PARCELS = 16, /* of a class, in one lock hold */
+    RETURN_HOLDS = 1024, /* until a free list of that stripe should be empty */
+    RELIEFS_MAX = 8,     /* a guard */
 };
 
-uint32_t mqx_class_bytes(uint32_t class_no)
-{
-    MQX_ASSERT(class_no < MQX_CLASS_COUNT);
-    if (class_no < SMALL_CLASSES) {
-        return (class_no + 1) * MQX_CELL;
-    }
-    const uint32_t doubling = (class_no - SMALL_CLASSES) / QUARTERS;
-    const uint32_t quarter = (class_no - SMALL_CLASSES) % QUARTERS + 1;
-    return ((uint32_t)SMALL_BYTES << doubling) +
-           quarter * ((uint32_t)SMALL_BYTES / QUARTERS << doubling);
-}
-
-uint32_t mqx_class_for(uint32_t bytes)
-{
-    if (bytes <= SMALL_BYTES) {
-        return bytes == 0 ? 0 : (bytes - 1) / MQX_CELL;
-    }
-    if (MQX_UNLIKELY(bytes > MQX_BLOCK_MAX)) {
-        return UNUSED_CLASS;
-    }
-    const uint32_t doubling = (uint32_t)__builtin_clz(SMALL_BYTES) -
-                              (uint32_t)__builtin_clz(bytes - 1);
-    const uint32_t over = bytes - 1 - ((uint32_t)SMALL_BYTES << doubling);
-    const uint32_t class_no =
-        SMALL_CLASSES + doubling * QUARTERS + over / ((uint32_t)SMALL_BYTES / QUARTERS << doubling);
-    MQX_ASSERT(mqx_class_bytes(class_no) >= bytes);
-    MQX_ASSERT(mqx_class_bytes(class_no - 1) < bytes);
-    return class_no;
-}
+/* Items of a class that a stripe keeps before it returns some: MQX_STRIPE_KEEP_BYTES of them and a
+ * parcel, so that they are not returned one by one. */
+#define KEEP(bytes) \
+    (MQX_STRIPE_KEEP_BYTES / (bytes) + \
+     ((bytes) >= MQX_PARCEL_BYTES ? 1 : MQX_PARCEL_BYTES / (bytes)))
+#define KEEP_4(bytes) KEEP(5 * (bytes) / 4), KEEP(6 * (bytes) / 4), KEEP(7 * (bytes) / 4), \
+    KEEP(2 * (bytes))
+static const uint32_t keep_max[MQX_LIST_COUNT] = {
+    KEEP(64), KEEP(128), KEEP(192), KEEP(256), KEEP(320), KEEP(384), KEEP(448), KEEP(512),
+    KEEP_4(512), KEEP_4(512 << 1), KEEP_4(512 << 2), KEEP_4(512 << 3), KEEP_4(512 << 4),
+    KEEP_4(512 << 5), KEEP_4(512 << 6), 0, 0, 0, 0, /* and 0 for classes without blocks */
+    KEEP(sizeof(struct mqx_message)),
+};
 
 static uint32_t parcel_count(uint32_t class_no)
 {
-    MQX_ASSERT(class_no < MQX_CLASS_COUNT);
+    MQX_ASSERT(class_no < MQX_LIST_COUNT);
     const uint32_t count = MQX_PARCEL_BYTES / mqx_class_bytes(class_no);
     return count == 0 ? 1 : count > MQX_PARCEL_ITEMS ? MQX_PARCEL_ITEMS : count;
 }
 
-/* ---- the free-list link of a block or entry ---- */
+/* ---- lists and parcels ---- */
 
-static uint32_t *link_of(const struct mqx_region *region, uint32_t kind, uint32_t item)
+static uint32_t *list_of(struct mqx_stripe *stripe, uint32_t class_no)
 {
-    MQX_ASSERT(region != NULL);
-    MQX_ASSERT(kind == MQX_PARCEL_OF_CELLS || kind == MQX_PARCEL_OF_ENTRIES);
-    if (kind == MQX_PARCEL_OF_ENTRIES) {
-        struct mqx_message *message = mqx_message(region, item);
-        return message == NULL ? NULL : &message->unit_next;
-    }
-    return mqx_cells(region, item);
+    MQX_ASSERT(stripe != NULL);
+    MQX_ASSERT(class_no < MQX_LIST_COUNT);
+    return class_no == MQX_ENTRY_CLASS ? &stripe->free_entries : &stripe->free_cells[class_no];
+}
+
+static uint32_t *count_of(struct mqx_stripe *stripe, uint32_t class_no)
+{
+    MQX_ASSERT(stripe != NULL);
+    MQX_ASSERT(class_no < MQX_LIST_COUNT);
+    return class_no == MQX_ENTRY_CLASS ? &stripe->free_entry_count : &stripe->free_count[class_no];
+}
+
+uint32_t mqx_arena_head(const struct mqx_stripe *stripe, uint32_t class_no)
+{
+    MQX_ASSERT(stripe != NULL);
+    MQX_ASSERT(class_no < MQX_LIST_COUNT);
+    return mqx_load_relaxed(class_no == MQX_ENTRY_CLASS ? &stripe->free_entries
+                                                        : &stripe->free_cells[class_no]);
 }
 
 /* Follows up to `steps` links; NULL when one of them leads nowhere. The last link, and how many
  * items there are up to it. */
-static uint32_t *follow(const struct mqx_region *region, uint32_t kind, uint32_t head,
+static uint32_t *follow(const struct mqx_region *region, uint32_t class_no, uint32_t head,
                         uint32_t steps, uint32_t *out_count)
 {
     MQX_ASSERT(out_count != NULL);
-    uint32_t *link = link_of(region, kind, head);
+    uint32_t *link = mqx_item_link(region, class_no, head);
     uint32_t count = 1;
     MQX_ASSERT(steps <= MQX_PARCEL_ITEMS);
     for (; link != NULL && *link != 0 && count <= steps; count++) {
-        link = link_of(region, kind, *link);
+        link = mqx_item_link(region, class_no, *link);
     }
     *out_count = count;
     return link;
@@ -92,34 +87,54 @@ static bool parcel_is_sound(const struct mqx_parcel *parcel)
            parcel->count <= MQX_PARCEL_ITEMS;
 }
 
+static uint32_t parcel_class(const struct mqx_parcel *parcel)
+{
+    MQX_ASSERT(parcel != NULL);
+    return parcel->kind == MQX_PARCEL_OF_ENTRIES ? (uint32_t)MQX_ENTRY_CLASS : parcel->class_no;
+}
+
+static uint32_t parcel_kind(uint32_t class_no)
+{
+    MQX_ASSERT(class_no < MQX_LIST_COUNT);
+    return class_no == MQX_ENTRY_CLASS ? MQX_PARCEL_OF_ENTRIES : MQX_PARCEL_OF_CELLS;
+}
+
 /* ---- stripe guards ---- */
 
-int mqx_stripe_guard_take(struct mqx_region *region, uint32_t object,
-                          struct mqx_stripe_guard *guard)
+static void begin_guard(struct mqx_region *region, uint32_t object,
+                        struct mqx_stripe_guard *guard)
 {
     MQX_ASSERT(region != NULL);
     MQX_ASSERT(guard != NULL);
     guard->region = region;
     guard->stripe = mqx_stripe_of(region, object);
-    guard->want = 0;
+    guard->reliefs = 0;
+    guard->surplus = 0;
+}
+
+int mqx_stripe_guard_take(struct mqx_region *region, uint32_t object,
+                          struct mqx_stripe_guard *guard)
+{
+    begin_guard(region, object, guard);
     return mqx_lock_take(region, &guard->stripe->lock);
 }
 
 int mqx_stripe_guard_enter(struct mqx_region *region, uint32_t object,
                            struct mqx_stripe_guard *guard)
 {
-    MQX_ASSERT(region != NULL);
-    MQX_ASSERT(guard != NULL);
-    guard->region = region;
-    guard->stripe = mqx_stripe_of(region, object);
-    guard->want = 0;
+    begin_guard(region, object, guard);
     return mqx_lock_enter(region, &guard->stripe->lock);
 }
+
+static MQX_COLD void return_surplus(struct mqx_stripe_guard *guard);
 
 void mqx_stripe_guard_drop(struct mqx_stripe_guard *guard)
 {
     MQX_ASSERT(guard->region != NULL);
     MQX_ASSERT(mqx_stripe_guard_held(guard));
+    if (MQX_UNLIKELY(guard->surplus != 0)) {
+        return_surplus(guard);
+    }
     mqx_lock_drop(guard->region, &guard->stripe->lock);
 }
 
@@ -161,6 +176,9 @@ void mqx_cells_give(struct mqx_stripe_guard *guard, uint32_t class_no, uint32_t 
     mqx_guard_store32(guard, link, stripe->free_cells[class_no]);
     mqx_guard_store32(guard, &stripe->free_cells[class_no], cell);
     stripe->free_count[class_no] += 1;
+    if (MQX_UNLIKELY(stripe->free_count[class_no] > keep_max[class_no])) {
+        guard->surplus |= UINT64_C(1) << class_no;
+    }
 }
 
 int mqx_entry_take(struct mqx_stripe_guard *guard, uint32_t *out_slot)
@@ -171,7 +189,7 @@ int mqx_entry_take(struct mqx_stripe_guard *guard, uint32_t *out_slot)
     MQX_ASSERT(mqx_stripe_guard_held(guard));
     MQX_ASSERT(out_slot != NULL);
     if (MQX_UNLIKELY(slot == 0)) {
-        guard->want = ENTRY_CLASS;
+        guard->want = MQX_ENTRY_CLASS;
         return MQX_NEED_CELLS;
     }
     message = mqx_message(guard->region, slot);
@@ -200,6 +218,9 @@ void mqx_entry_give(struct mqx_stripe_guard *guard, uint32_t slot)
     mqx_guard_store32(guard, &message->unit_next, stripe->free_entries);
     mqx_guard_store32(guard, &stripe->free_entries, slot);
     stripe->free_entry_count += 1;
+    if (MQX_UNLIKELY(stripe->free_entry_count > keep_max[MQX_ENTRY_CLASS])) {
+        guard->surplus |= UINT64_C(1) << MQX_ENTRY_CLASS;
+    }
 }
 
 uint64_t mqx_number_take(struct mqx_stripe_guard *guard)
@@ -224,21 +245,21 @@ static int accept_parcel(struct mqx_stripe_guard *guard)
 {
     struct mqx_stripe *stripe = guard->stripe;
     struct mqx_parcel *parcel = &stripe->incoming;
+    const uint32_t class_no = parcel_class(parcel);
     uint32_t count = 0;
     MQX_ASSERT(mqx_stripe_guard_held(guard));
     MQX_ASSERT(parcel->kind != MQX_PARCEL_NONE);
     uint32_t *link = parcel_is_sound(parcel)
-                         ? follow(guard->region, parcel->kind, parcel->head, parcel->count, &count)
+                         ? follow(guard->region, class_no, parcel->head, parcel->count, &count)
                          : NULL;
     if (link == NULL || count != parcel->count) {
         return mqx_region_damage(guard->region, "a parcel of free cells", parcel->head);
     }
-    const bool entries = parcel->kind == MQX_PARCEL_OF_ENTRIES;
-    uint32_t *list = entries ? &stripe->free_entries : &stripe->free_cells[parcel->class_no];
+    uint32_t *list = list_of(stripe, class_no);
     mqx_guard_store32(guard, link, *list);
     mqx_guard_store32(guard, list, parcel->head);
     mqx_guard_store32(guard, &parcel->kind, MQX_PARCEL_NONE);
-    *(entries ? &stripe->free_entry_count : &stripe->free_count[parcel->class_no]) += count;
+    *count_of(stripe, class_no) += count;
     mqx_stripe_guard_commit(guard);
     return MQX_OK;
 }
@@ -251,151 +272,75 @@ static void arena_store32(struct mqx_region *region, uint32_t *at, uint32_t valu
     mqx_undo_store32(region->base, &region->header->arena_lock, at, value);
 }
 
-/* Cuts up to `want` items off a global list; *out_count is 0 when it is empty. */
-static int cut_global(struct mqx_region *region, uint32_t kind, uint32_t *list, uint32_t want,
-                      uint32_t *out_head, uint32_t *out_count)
-{
-    MQX_ASSERT(out_head != NULL);
-    const uint32_t head = *list;
-    uint32_t last = head;
-    MQX_ASSERT(want >= 1 && want <= MQX_PARCEL_ITEMS);
-    *out_count = 0;
-    if (head == 0) {
-        return MQX_OK;
-    }
-    uint32_t *end = link_of(region, kind, head);
-    uint32_t count = 1;
-    for (; end != NULL && *end != 0 && count < want; count++) {
-        last = *end;
-        end = link_of(region, kind, last);
-    }
-    if (end == NULL) {
-        return mqx_region_damage(region, "a global free list", last);
-    }
-    arena_store32(region, list, *end);
-    arena_store32(region, end, 0);
-    *out_head = head;
-    *out_count = count;
-    MQX_ASSERT(count <= want);
-    return MQX_OK;
-}
-
-/* Takes `count` items never used before, of `bytes` bytes each, and strings them together; they are
- * fresh memory until `used` moves. */
-static int carve(struct mqx_region *region, uint32_t kind, uint32_t bytes, uint32_t count,
-                 uint32_t *out_head)
-{
-    MQX_ASSERT(out_head != NULL);
-    MQX_ASSERT(mqx_lock_held(region, &region->header->arena_lock));
-    const bool entries = kind == MQX_PARCEL_OF_ENTRIES;
-    const uint32_t unit = entries ? (uint32_t)sizeof(struct mqx_message) : (uint32_t)MQX_CELL;
-    struct mqx_area *area =
-        &region->header->area[entries ? MQX_AREA_MESSAGES : MQX_AREA_ARENA];
-    const uint64_t first = area->used, end = first + (uint64_t)(bytes / unit) * count;
-    MQX_ASSERT(bytes % unit == 0);
-    MQX_ASSERT(count >= 1);
-    if (first == 0 || end > UINT32_MAX) {
-        return mqx_region_damage(region, "the count of used cells or entries", first);
-    }
-    if (end * unit > mqx_load_acquire(&area->capacity)) {
-        return MQX_NEED_GROWTH;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t item = (uint32_t)first + i * (bytes / unit);
-        uint32_t *link = link_of(region, kind, item);
-        if (link == NULL) {
-            return mqx_region_damage(region, "the capacity of an area", item);
-        }
-        *link = i + 1 < count ? item + bytes / unit : 0;
-    }
-    mqx_order();
-    mqx_undo_store64(region->base, &region->header->arena_lock, &area->used, end);
-    *out_head = (uint32_t)first;
-    return MQX_OK;
-}
-
-/* From the global list, else from fresh memory. `bytes` of one item; *count: how many at most. */
-static int take_global(struct mqx_region *region, uint32_t kind, uint32_t *list, uint32_t bytes,
-                       uint32_t *count, uint32_t *out_head)
-{
-    MQX_ASSERT(*count >= 1);
-    MQX_ASSERT(*count <= MQX_PARCEL_ITEMS);
-    MQX_ASSERT(bytes % MQX_CELL == 0);
-    uint32_t cut = 0;
-    int status = cut_global(region, kind, list, *count, out_head, &cut);
-    if (status == MQX_OK && cut == 0) {
-        return carve(region, kind, bytes, *count, out_head);
-    }
-    *count = cut;
-    return status;
-}
-
 /* Arena transaction: fills stripe->incoming with what is wanted. */
 static int fill_parcel(struct mqx_stripe_guard *guard)
 {
     MQX_ASSERT(mqx_stripe_guard_held(guard));
-    MQX_ASSERT(guard->want <= ENTRY_CLASS);
+    MQX_ASSERT(guard->want < MQX_LIST_COUNT);
     struct mqx_region *region = guard->region;
-    struct mqx_header *header = region->header;
+    struct mqx_lock *lock = &region->header->arena_lock;
     struct mqx_parcel *parcel = &guard->stripe->incoming;
-    const bool entries = guard->want == ENTRY_CLASS;
-    const uint32_t kind = entries ? MQX_PARCEL_OF_ENTRIES : MQX_PARCEL_OF_CELLS;
-    const uint32_t bytes =
-        entries ? (uint32_t)sizeof(struct mqx_message) : mqx_class_bytes(guard->want);
-    uint32_t *list = entries ? &header->area[MQX_AREA_MESSAGES].free_head
-                             : &header->global_cells[guard->want];
-    uint32_t head = 0, count = entries ? MQX_PARCEL_ITEMS : parcel_count(guard->want);
+    const bool entries = guard->want == MQX_ENTRY_CLASS;
+    uint32_t head = 0, count = 0;
     MQX_ASSERT(parcel->kind == MQX_PARCEL_NONE);
-    int status = mqx_lock_take(region, &header->arena_lock);
+    int status = mqx_lock_take(region, lock);
     if (status != MQX_OK) {
         return status;
     }
-    status = take_global(region, kind, list, bytes, &count, &head);
+    status = mqx_extents_take(region, guard->want,
+                           entries ? (uint32_t)MQX_PARCEL_ITEMS : parcel_count(guard->want), &head,
+                           &count);
     if (status == MQX_OK) {
         arena_store32(region, &parcel->class_no, entries ? 0 : guard->want);
         arena_store32(region, &parcel->head, head);
         arena_store32(region, &parcel->count, count);
-        arena_store32(region, &parcel->kind, kind);
-        mqx_undo_commit(&header->arena_lock);
+        arena_store32(region, &parcel->kind, parcel_kind(guard->want));
+        mqx_undo_commit(lock);
     } else {
-        mqx_undo_rollback(region, &header->arena_lock);
+        mqx_undo_rollback(region, lock);
     }
-    mqx_lock_drop(region, &header->arena_lock);
+    mqx_lock_drop(region, lock);
     return status;
-}
-
-/* Outside all locks: room for one parcel of what is wanted. */
-static int grow_for(struct mqx_region *region, uint32_t want)
-{
-    MQX_ASSERT(region != NULL);
-    MQX_ASSERT(want <= ENTRY_CLASS);
-    const bool entries = want == ENTRY_CLASS;
-    const enum mqx_area_kind kind = entries ? MQX_AREA_MESSAGES : MQX_AREA_ARENA;
-    const struct mqx_area *area = &region->header->area[kind];
-    const uint64_t unit = entries ? sizeof(struct mqx_message) : (uint64_t)MQX_CELL;
-    const uint64_t more = entries ? MQX_PARCEL_ITEMS * unit
-                                  : (uint64_t)parcel_count(want) * mqx_class_bytes(want);
-    const uint64_t used = mqx_load_acquire(&area->used);
-    if (used > UINT32_MAX) {
-        return mqx_region_damage(region, "the count of used cells or entries", used);
-    }
-    return mqx_region_grow(region, kind, used * unit + more);
 }
 
 /* One step of supplying: finishes a parcel that is there, else fills one. */
 static int supply_step(struct mqx_stripe_guard *guard, uint32_t want, bool *supplied)
 {
     MQX_ASSERT(mqx_stripe_guard_held(guard));
-    MQX_ASSERT(want <= ENTRY_CLASS);
+    MQX_ASSERT(want < MQX_LIST_COUNT);
     MQX_ASSERT(!*supplied);
     const struct mqx_parcel *incoming = &guard->stripe->incoming;
     if (incoming->kind != MQX_PARCEL_NONE) {
-        *supplied = incoming->kind == MQX_PARCEL_OF_ENTRIES ? want == ENTRY_CLASS
-                                                            : incoming->class_no == want;
+        *supplied = parcel_class(incoming) == want;
         return accept_parcel(guard);
     }
     guard->want = want;
     return fill_parcel(guard);
+}
+
+/* Outside all locks: a free extent for a class, with what stripes (but `except`) and the other area
+ * do not use when the region cannot grow. *reliefs counts how often that was done. */
+static int grow_for(struct mqx_region *region, uint32_t want, uint32_t except, uint32_t *reliefs)
+{
+    MQX_ASSERT(reliefs != NULL);
+    MQX_ASSERT(want < MQX_LIST_COUNT);
+    const enum mqx_pool_no no = mqx_pool_of(want);
+    const enum mqx_pool_no other = no == MQX_POOL_CELLS ? MQX_POOL_ENTRIES : MQX_POOL_CELLS;
+    uint32_t punched = 0;
+    int status = mqx_extents_grow(region, no, 1);
+    if (status != MQRC_STORAGE_NOT_AVAILABLE || *reliefs >= RELIEFS_MAX) {
+        return status;
+    }
+    *reliefs += 1;
+    int relief = mqx_arena_return_all(region, except);
+    if (relief == MQX_OK && (mqx_load_relaxed(&region->header->pool[no].free) != 0 ||
+                             mqx_load_relaxed(&region->header->partial[want]) != 0)) {
+        return MQX_OK;
+    }
+    if (relief == MQX_OK) {
+        relief = mqx_extents_punch(region, other, MQX_PUNCH_BATCH, &punched);
+    }
+    return relief != MQX_OK ? relief : punched == 0 ? status : mqx_extents_grow(region, no, 1);
 }
 
 int mqx_stripe_guard_supply(struct mqx_stripe_guard *guard)
@@ -403,13 +348,16 @@ int mqx_stripe_guard_supply(struct mqx_stripe_guard *guard)
     const uint32_t want = guard->want;
     bool supplied = false; /* a parcel of that class has come: the roll back gave too little */
     MQX_ASSERT(mqx_stripe_guard_held(guard));
-    MQX_ASSERT(want <= ENTRY_CLASS);
+    MQX_ASSERT(want < MQX_LIST_COUNT);
     mqx_stripe_guard_rollback(guard);
     while (!supplied) {
         int status = supply_step(guard, want, &supplied);
         if (status == MQX_NEED_GROWTH) {
+            const uint32_t own = (uint32_t)(guard->stripe - guard->region->stripes);
             mqx_stripe_guard_drop(guard);
-            status = grow_for(guard->region, want);
+            status = grow_for(guard->region, want,
+                              guard->reliefs == 0 ? (uint32_t)MQX_STRIPE_MAX : own,
+                              &guard->reliefs);
             if (status == MQX_OK) {
                 status = mqx_lock_take(guard->region, &guard->stripe->lock);
             }
@@ -426,89 +374,195 @@ int mqx_stripe_guard_supply(struct mqx_stripe_guard *guard)
     return MQX_OK;
 }
 
-/* Stripe transaction: the first parcel's worth of the free list becomes the outgoing parcel. */
-static bool pack_outgoing(struct mqx_stripe_guard *guard, uint32_t class_no)
+/* ---- returning ---- */
+
+/* Stripe transaction: up to `want` items at the front of the free list become the outgoing
+ * parcel. */
+static bool pack_outgoing(struct mqx_stripe_guard *guard, uint32_t class_no, uint32_t want)
 {
     MQX_ASSERT(mqx_stripe_guard_held(guard));
-    MQX_ASSERT(class_no < MQX_CLASS_COUNT);
+    MQX_ASSERT(want >= 1 && want <= MQX_PARCEL_ITEMS);
     struct mqx_stripe *stripe = guard->stripe;
-    const uint32_t head = stripe->free_cells[class_no];
+    struct mqx_parcel *parcel = &stripe->outgoing;
+    uint32_t *list = list_of(stripe, class_no), *free_count = count_of(stripe, class_no);
+    const uint32_t head = *list;
     uint32_t count = 0;
-    uint32_t *link = follow(guard->region, MQX_PARCEL_OF_CELLS, head, parcel_count(class_no) - 1,
-                            &count);
-    MQX_ASSERT(stripe->outgoing.kind == MQX_PARCEL_NONE);
+    uint32_t *link = follow(guard->region, class_no, head, want - 1, &count);
+    MQX_ASSERT(parcel->kind == MQX_PARCEL_NONE);
     if (link == NULL) {
         (void)mqx_region_damage(guard->region, "a free list of cells", head);
         return false;
     }
-    mqx_guard_store32(guard, &stripe->free_cells[class_no], *link);
+    mqx_guard_store32(guard, list, *link);
     mqx_guard_store32(guard, link, 0);
-    mqx_guard_store32(guard, &stripe->outgoing.class_no, class_no);
-    mqx_guard_store32(guard, &stripe->outgoing.head, head);
-    mqx_guard_store32(guard, &stripe->outgoing.count, count);
-    mqx_guard_store32(guard, &stripe->outgoing.kind, MQX_PARCEL_OF_CELLS);
-    stripe->free_count[class_no] -= count;
+    mqx_guard_store32(guard, &parcel->class_no, class_no == MQX_ENTRY_CLASS ? 0 : class_no);
+    mqx_guard_store32(guard, &parcel->head, head);
+    mqx_guard_store32(guard, &parcel->count, count);
+    mqx_guard_store32(guard, &parcel->kind, parcel_kind(class_no));
+    *free_count -= *free_count < count ? *free_count : count;
     mqx_stripe_guard_commit(guard);
     return true;
 }
 
-/* Arena transaction: the outgoing parcel goes to the front of the global list. */
-static void send_outgoing(struct mqx_stripe_guard *guard)
+/* Arena transaction: the first items of the outgoing parcel go back to their extents. */
+static int send_some(struct mqx_region *region, struct mqx_parcel *parcel)
+{
+    MQX_ASSERT(mqx_lock_held(region, &region->header->arena_lock));
+    MQX_ASSERT(parcel->count >= 1);
+    const uint32_t class_no = parcel_class(parcel);
+    uint32_t item = parcel->head, left = parcel->count;
+    for (int i = 0; i < SEND_ITEMS && left > 0; i++) {
+        const uint32_t *link = mqx_item_link(region, class_no, item);
+        const uint32_t next = link == NULL ? 0 : *link;
+        if (link == NULL || (next == 0) != (left == 1)) {
+            return mqx_region_damage(region, "a parcel of free cells", item);
+        }
+        const int status = mqx_extents_give(region, class_no, item);
+        if (status != MQX_OK) {
+            return status;
+        }
+        item = next;
+        left -= 1;
+    }
+    arena_store32(region, &parcel->head, item);
+    arena_store32(region, &parcel->count, left);
+    if (left == 0) {
+        arena_store32(region, &parcel->kind, MQX_PARCEL_NONE);
+    }
+    mqx_undo_commit(&region->header->arena_lock);
+    return MQX_OK;
+}
+
+/* Empties the outgoing parcel. After a failure, which stops the queue manager, it stays whole. */
+static int send_outgoing(struct mqx_stripe_guard *guard)
 {
     MQX_ASSERT(mqx_stripe_guard_held(guard));
     MQX_ASSERT(guard->stripe->outgoing.kind != MQX_PARCEL_NONE);
     struct mqx_region *region = guard->region;
     struct mqx_parcel *parcel = &guard->stripe->outgoing;
-    uint32_t count = 0;
-    uint32_t *link = parcel_is_sound(parcel)
-                         ? follow(region, MQX_PARCEL_OF_CELLS, parcel->head, parcel->count - 1,
-                                  &count)
-                         : NULL;
-    if (link == NULL || count != parcel->count) {
-        (void)mqx_region_damage(region, "a parcel of free cells", parcel->head);
-        return;
+    if (!parcel_is_sound(parcel)) {
+        return mqx_region_damage(region, "a parcel of free cells", parcel->head);
     }
-    uint32_t *list = &region->header->global_cells[parcel->class_no];
-    if (mqx_lock_take(region, &region->header->arena_lock) != MQX_OK) {
-        return; /* stopped; the parcel stays whole */
+    int status = mqx_lock_take(region, &region->header->arena_lock);
+    if (status != MQX_OK) {
+        return status;
     }
-    arena_store32(region, link, *list);
-    arena_store32(region, list, parcel->head);
-    arena_store32(region, &parcel->kind, MQX_PARCEL_NONE);
-    mqx_undo_commit(&region->header->arena_lock);
+    while (parcel->kind != MQX_PARCEL_NONE && status == MQX_OK) {
+        status = send_some(region, parcel);
+    }
+    if (status != MQX_OK) {
+        mqx_undo_rollback(region, &region->header->arena_lock);
+    }
     mqx_lock_drop(region, &region->header->arena_lock);
+    return status;
 }
 
-void mqx_stripe_guard_trim(struct mqx_stripe_guard *guard, uint32_t class_no)
+/* Returns parcels until the free list has `keep` items or fewer, or RETURN_PARCELS times. With 0
+ * the list decides, not the count. */
+static int return_some(struct mqx_stripe_guard *guard, uint32_t class_no, uint32_t keep)
 {
-    MQX_ASSERT(class_no < MQX_CLASS_COUNT);
-    struct mqx_stripe *stripe = guard->stripe;
-    const uint32_t keep = MQX_STRIPE_KEEP_BYTES / mqx_class_bytes(class_no);
     MQX_ASSERT(mqx_stripe_guard_held(guard));
-    MQX_ASSERT(stripe->lock.undo_count == 0);
-    if (stripe->free_count[class_no] <= keep || stripe->free_cells[class_no] == 0) {
-        return;
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
+    struct mqx_stripe *stripe = guard->stripe;
+    uint32_t *count = count_of(stripe, class_no);
+    int status = stripe->outgoing.kind != MQX_PARCEL_NONE ? send_outgoing(guard) : MQX_OK;
+    for (int i = 0; i < RETURN_PARCELS && status == MQX_OK; i++) {
+        if (*list_of(stripe, class_no) == 0) {
+            *count = 0;
+        }
+        if (*count <= keep && (keep != 0 || *list_of(stripe, class_no) == 0)) {
+            break;
+        }
+        const uint32_t over = keep == 0 ? (uint32_t)MQX_PARCEL_ITEMS : *count - keep;
+        const uint32_t want = over < MQX_PARCEL_ITEMS ? over : (uint32_t)MQX_PARCEL_ITEMS;
+        status = pack_outgoing(guard, class_no, want) ? send_outgoing(guard)
+                                                      : mqx_region_stop_reason(guard->region);
     }
-    if (stripe->outgoing.kind != MQX_PARCEL_NONE || pack_outgoing(guard, class_no)) {
-        send_outgoing(guard);
-    }
+    return status;
 }
 
-/* ---- long-lived bytes: a block of the global lists ---- */
+/* What the calls of this hold have left over. A micro-transaction that is still open belongs to a
+ * queue manager that has stopped. */
+static MQX_COLD void return_surplus(struct mqx_stripe_guard *guard)
+{
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
+    MQX_ASSERT(guard->surplus >> MQX_LIST_COUNT == 0);
+    int status = guard->stripe->lock.undo_count == 0 ? MQX_OK : MQRC_CONNECTION_BROKEN;
+    for (; guard->surplus != 0 && status == MQX_OK; guard->surplus &= guard->surplus - 1) {
+        const uint32_t class_no = (uint32_t)__builtin_ctzll(guard->surplus);
+        status = return_some(guard, class_no, MQX_STRIPE_KEEP_BYTES / mqx_class_bytes(class_no));
+    }
+    guard->surplus = 0;
+}
 
-static int block_from_lists(struct mqx_region *region, uint32_t size, uint32_t *out_cell)
+/* One lock hold; *out_more: there is more on these lists. Nothing when the lock is busy: whoever
+ * asks must not wait for a process that was stopped in it. */
+static int return_classes(struct mqx_region *region, uint32_t stripe, uint64_t classes,
+                          bool *out_more)
+{
+    struct mqx_stripe_guard guard = {.region = region, .stripe = &region->stripes[stripe]};
+    MQX_ASSERT(classes != 0);
+    MQX_ASSERT(stripe <= region->stripe_mask);
+    int status = mqx_lock_try(region, &guard.stripe->lock);
+    *out_more = false;
+    if (status != MQX_OK) {
+        return status == MQX_BUSY ? MQX_OK : status;
+    }
+    if (guard.stripe->incoming.kind != MQX_PARCEL_NONE) {
+        status = accept_parcel(&guard); /* of a process that died */
+    }
+    for (uint64_t rest = classes; rest != 0 && status == MQX_OK; rest &= rest - 1) {
+        const uint32_t class_no = (uint32_t)__builtin_ctzll(rest);
+        status = return_some(&guard, class_no, 0);
+        *out_more = *out_more || *list_of(guard.stripe, class_no) != 0;
+    }
+    if (status != MQX_OK) {
+        mqx_stripe_guard_rollback(&guard);
+    }
+    mqx_stripe_guard_drop(&guard);
+    return status;
+}
+
+int mqx_arena_return(struct mqx_region *region, uint32_t stripe, uint64_t classes)
+{
+    MQX_ASSERT(classes >> MQX_LIST_COUNT == 0);
+    MQX_ASSERT(!mqx_lock_held(region, &region->header->arena_lock));
+    bool more = classes != 0;
+    int status = MQX_OK;
+    for (int i = 0; i < RETURN_HOLDS && more && status == MQX_OK; i++) {
+        status = return_classes(region, stripe, classes, &more);
+    }
+    return status;
+}
+
+int mqx_arena_return_all(struct mqx_region *region, uint32_t except)
+{
+    MQX_ASSERT(region->stripe_mask < MQX_STRIPE_MAX);
+    MQX_ASSERT(except <= MQX_STRIPE_MAX);
+    int status = MQX_OK;
+    for (uint32_t i = 0; i <= region->stripe_mask && status == MQX_OK; i++) {
+        uint64_t classes = 0;
+        for (uint32_t c = 0; c < MQX_LIST_COUNT; c++) {
+            classes |= (uint64_t)(mqx_arena_head(&region->stripes[i], c) != 0) << c;
+        }
+        status = i == except ? MQX_OK : mqx_arena_return(region, i, classes);
+    }
+    return status;
+}
+
+/* ---- long-lived bytes: a block of the extents ---- */
+
+static int one_block(struct mqx_region *region, uint32_t size, uint32_t *out_cell)
 {
     MQX_ASSERT(out_cell != NULL);
     MQX_ASSERT(mqx_lock_held(region, &region->header->arena_lock));
-    const uint32_t class_no = mqx_class_for(size);
-    uint32_t count = 1;
+    uint32_t count = 0;
     if (size > MQX_BLOCK_MAX) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
                         "an attribute list of %u bytes; at most %u are kept", size,
                         (uint32_t)MQX_BLOCK_MAX);
     }
-    return take_global(region, MQX_PARCEL_OF_CELLS, &region->header->global_cells[class_no],
-                       mqx_class_bytes(class_no), &count, out_cell);
+    return mqx_extents_take(region, mqx_class_for(size), 1, out_cell, &count);
 }
 
 static void name_cell(struct mqx_region *region, uint32_t *owner, uint32_t cell)
@@ -524,7 +578,7 @@ int mqx_store_bytes(struct mqx_region *region, const void *from, uint32_t size, 
 {
     MQX_ASSERT(region != NULL);
     struct mqx_lock *lock = &region->header->arena_lock;
-    const struct mqx_area *area = &region->header->area[MQX_AREA_ARENA];
+    uint32_t reliefs = 0;
     MQX_ASSERT(from != NULL || size == 0);
     MQX_ASSERT(out_cell != NULL);
     for (;;) {
@@ -532,14 +586,13 @@ int mqx_store_bytes(struct mqx_region *region, const void *from, uint32_t size, 
         if (status != MQX_OK) {
             return status;
         }
-        status = block_from_lists(region, size, out_cell);
+        status = one_block(region, size, out_cell);
         if (status == MQX_OK) {
             name_cell(region, owner, *out_cell);
             mqx_undo_commit(lock);
         } else {
             mqx_undo_rollback(region, lock);
         }
-        const uint64_t wanted = area->used * MQX_CELL + MQX_BLOCK_MAX;
         mqx_lock_drop(region, lock);
         if (status == MQX_OK) {
             MQX_ASSERT(mqx_cells(region, *out_cell) != NULL);
@@ -547,7 +600,7 @@ int mqx_store_bytes(struct mqx_region *region, const void *from, uint32_t size, 
             return MQX_OK;
         }
         if (status == MQX_NEED_GROWTH) {
-            status = mqx_region_grow(region, MQX_AREA_ARENA, wanted);
+            status = grow_for(region, mqx_class_for(size), MQX_STRIPE_MAX, &reliefs);
         }
         if (status != MQX_OK) {
             return status;
@@ -559,19 +612,20 @@ int mqx_free_bytes(struct mqx_region *region, uint32_t cell, uint32_t size, uint
 {
     MQX_ASSERT(region != NULL);
     struct mqx_lock *lock = &region->header->arena_lock;
-    uint32_t *list = &region->header->global_cells[mqx_class_for(size)];
-    uint32_t *link = mqx_cells(region, cell);
-    if (link == NULL || size > MQX_BLOCK_MAX) {
+    if (mqx_cells(region, cell) == NULL || size > MQX_BLOCK_MAX) {
         return mqx_region_damage(region, "an attribute list to be given back", cell);
     }
     int status = mqx_lock_take(region, lock);
     if (status != MQX_OK) {
         return status;
     }
-    arena_store32(region, link, *list);
-    arena_store32(region, list, cell);
-    name_cell(region, owner, 0);
-    mqx_undo_commit(lock);
+    status = mqx_extents_give(region, mqx_class_for(size), cell);
+    if (status == MQX_OK) {
+        name_cell(region, owner, 0);
+        mqx_undo_commit(lock);
+    } else {
+        mqx_undo_rollback(region, lock);
+    }
     mqx_lock_drop(region, lock);
-    return MQX_OK;
+    return status;
 }

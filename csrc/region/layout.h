@@ -7,6 +7,7 @@
  *   stripes     struct mqx_stripe[stripe_count]
  *   names       uint32_t[name_bucket_count]: object slots by name
  *   log ring    ring_size bytes
+ *   extents     struct mqx_extent, one for each that the two areas can have; memory as they grow
  *   areas       objects, contexts, handles, messages, arena: address space in fixed shares
  *
  * Terms
@@ -21,6 +22,8 @@
  *              it: their priority and id indexes, their messages, free cells and entries, wait
  *              lists. An object maps to stripe (slot % stripe_count) for its whole life.
  *   context    what a unit of work, a single call or a waiter needs in the region (context.h).
+ *   extent     MQX_EXTENT_BYTES of the arena or of the message area, for items of one class at
+ *              a time (extents.h); named by its index + 1, 0 = none.
  *
  * Invariants
  *   1. No pointers in the region, only offsets, slots and cell references; each is range-checked
@@ -50,6 +53,9 @@ enum { /* sizes of tables; others stand with their structs */
     MQX_STRIPE_MAX = 256,
     MQX_CELL = 64,
     MQX_CLASS_COUNT = 40,           /* size classes of cells, see arena.h */
+    MQX_ENTRY_CLASS = MQX_CLASS_COUNT, /* message entries, where classes of both are counted */
+    MQX_LIST_COUNT = MQX_CLASS_COUNT + 1, /* classes of cells and the entries */
+    MQX_EXTENT_BYTES = 128 << 10,
     MQX_WAIT_BUCKETS = 64,          /* per stripe, for waiters with match tags */
     MQX_XID_BUCKETS = 1024,
     MQX_DAMAGE_TEXT = 96,           /* bytes of header.damage_text, NUL included */
@@ -57,10 +63,43 @@ enum { /* sizes of tables; others stand with their structs */
     MQX_STOP_PROGRAM = 48,
 };
 
+/* ---- extents ---- */
+
+enum mqx_extent_state {
+    MQX_EXTENT_NEW = 0,       /* above area.used */
+    MQX_EXTENT_FREE = 1,      /* no item in use; backed by memory */
+    MQX_EXTENT_USED = 2,      /* holds items of its class */
+    MQX_EXTENT_TO_PUNCH = 3,  /* free; its memory is being given back */
+    MQX_EXTENT_PUNCHED = 4,   /* free, without memory */
+};
+struct mqx_extent {           /* arena lock */
+    uint32_t state;           /* enum mqx_extent_state */
+    uint32_t class_no;        /* USED: of its items */
+    uint32_t total;           /* USED: items that it has room for */
+    uint32_t carved;          /* USED: of these, from the start, that have been handed out before */
+    uint32_t in_use;          /* USED: items that a stripe, a parcel or a message has */
+    uint32_t free_head;       /* USED: list of the items that were given back */
+    uint32_t next;            /* extent: of the pool's list or of the class' partial ones */
+    uint32_t prev;            /* extent: of the latter */
+};
+MQX_STATIC_ASSERT(sizeof(struct mqx_extent) == 32, "extent");
+
+enum mqx_pool_no { MQX_POOL_ENTRIES, MQX_POOL_CELLS, MQX_POOL_COUNT };
+/* The extents of an area; arena lock, for the last two lists the growth lock, too. */
+struct mqx_pool {
+    uint64_t extents_offset;  /* fixed: struct mqx_extent[] */
+    uint32_t free;            /* list of FREE extents */
+    uint32_t free_count;      /* its length */
+    uint32_t idle_count;      /* extents in all three lists */
+    uint32_t free_low;        /* atomic: least free_count since maintenance asked; a hint */
+    uint32_t to_punch;        /* list of TO_PUNCH extents */
+    uint32_t punched;         /* list of PUNCHED extents */
+};
+
 /* ---- stripes ---- */
 
 enum { MQX_PARCEL_NONE = 0, MQX_PARCEL_OF_CELLS = 1, MQX_PARCEL_OF_ENTRIES = 2 };
-struct mqx_parcel { /* blocks on their way between a stripe and the global lists (arena.h) */
+struct mqx_parcel { /* items on their way between a stripe and the extents (arena.h) */
     uint32_t kind;  /* MQX_PARCEL_NONE, _OF_CELLS, _OF_ENTRIES */
     uint32_t class_no;
     uint32_t head;
@@ -74,6 +113,7 @@ struct mqx_stripe {
     uint32_t free_entry_count;            /* a hint: plain stores, off after a death */
     uint32_t free_cells[MQX_CLASS_COUNT];
     uint32_t free_count[MQX_CLASS_COUNT]; /* hints */
+    uint32_t seen_head[MQX_LIST_COUNT];   /* maintenance lock: the heads when it last looked */
     struct mqx_parcel incoming;           /* arena lock + this lock */
     struct mqx_parcel outgoing;
     uint32_t wait_bucket[MQX_WAIT_BUCKETS]; /* contexts waiting with tags */
@@ -97,9 +137,9 @@ struct mqx_area {
     uint64_t capacity;        /* atomic: bytes backed by memory; growth lock */
     uint64_t step;            /* fixed: growth in bytes */
     uint32_t item_size;       /* fixed */
-    uint32_t free_head;       /* slots lock (arena lock for messages): freed slots */
-    uint64_t used;            /* high water: items (cells) given out so far, item 0 included; same
-                               * lock */
+    uint32_t free_head;       /* slots lock: freed slots; not of messages and arena */
+    uint64_t used;            /* high water: items given out so far, item 0 included; same lock. Of
+                               * messages and arena: up to the end of the last extent; arena lock */
 } MQX_ALIGNED(64);
 
 /* ---- header and fixed part ---- */
@@ -164,7 +204,9 @@ struct mqx_header {
     struct mqx_lock slots_lock;
     struct mqx_lock arena_lock;
     uint32_t xid_bucket[MQX_XID_BUCKETS]; /* slots lock: contexts with xids */
-    uint32_t global_cells[MQX_CLASS_COUNT]; /* arena lock: free cells given back by stripes */
+    struct mqx_pool pool[MQX_POOL_COUNT];
+    uint32_t partial[MQX_LIST_COUNT]; /* arena lock: USED extents of a class with free items */
+    uint64_t reclaimed_us;    /* maintenance lock: when memory was last given back (reclaim.h) */
     struct mqx_process process[MQX_PROCESS_MAX];
     struct mqx_journal journal;
     uint64_t stripe_offset;   /* fixed: struct mqx_stripe[stripe_count] */
@@ -200,6 +242,8 @@ struct mqx_region {
     struct mqx_stripe *stripes;
     unsigned char *area[MQX_AREA_COUNT]; /* where each area begins */
     uint32_t *names;
+    struct mqx_extent *extents[MQX_POOL_COUNT];
+    uint64_t extent_count[MQX_POOL_COUNT]; /* that the pool's address space has */
     uint32_t process;             /* this attachment's slot; 0 while attaching */
     uint32_t stripe_mask;
     int fd;

@@ -54,6 +54,8 @@ uint64_t mqx_region_layout(void)
         sizeof(struct mqx_header),
         sizeof(struct mqx_journal),
         sizeof(struct mqx_stripe),
+        sizeof(struct mqx_extent),
+        MQX_EXTENT_BYTES,
         sizeof(struct mqx_object),
         sizeof(struct mqx_message),
         sizeof(struct mqx_context),
@@ -98,8 +100,14 @@ static const struct area_shape shapes[MQX_AREA_COUNT] = {
     [MQX_AREA_ARENA] = {MQX_CELL, 40, 1},
 };
 
+/* The area whose extents a pool has. */
+static const enum mqx_area_kind pool_area[MQX_POOL_COUNT] = {
+    [MQX_POOL_ENTRIES] = MQX_AREA_MESSAGES,
+    [MQX_POOL_CELLS] = MQX_AREA_ARENA,
+};
+
 struct layout {
-    uint64_t stripes, names, ring, areas, size;
+    uint64_t stripes, names, ring, extents, areas, size;
 };
 
 static struct layout lay_out(const struct mqx_region_plan *plan)
@@ -111,8 +119,11 @@ static struct layout lay_out(const struct mqx_region_plan *plan)
                             MQX_PAGE_SIZE);
     at.ring = mqx_round_up(at.names + (uint64_t)plan->name_bucket_count * sizeof(uint32_t),
                            MQX_PAGE_SIZE);
-    at.areas = mqx_round_up(at.ring + plan->ring_size, MQX_PAGE_SIZE);
+    at.extents = mqx_round_up(at.ring + plan->ring_size, MQX_PAGE_SIZE);
     at.size = mqx_round_up(plan->size, MQX_PAGE_SIZE);
+    /* of all areas together, and a page for what is rounded down in each pool */
+    at.areas = at.extents + MQX_POOL_COUNT * (uint64_t)MQX_PAGE_SIZE +
+               mqx_round_up(at.size / MQX_EXTENT_BYTES * sizeof(struct mqx_extent), MQX_PAGE_SIZE);
     MQX_ASSERT(at.stripes < at.names || plan->stripe_count == 0);
     return at;
 }
@@ -136,6 +147,26 @@ static void lay_out_areas(struct mqx_header *header, const struct mqx_region_pla
         offset += unit * shape->share;
     }
     MQX_ASSERT(offset <= at->size);
+}
+
+/* Bytes of the table of an area's extents; a table begins on a page, so that growing one backs no
+ * page of the other. */
+static uint64_t extent_table_bytes(const struct mqx_area *area)
+{
+    MQX_ASSERT(area != NULL);
+    MQX_ASSERT((uintptr_t)area % MQX_CELL == 0);
+    return area->reserved_bytes / MQX_EXTENT_BYTES * sizeof(struct mqx_extent);
+}
+
+static void lay_out_extents(struct mqx_header *header, const struct layout *at)
+{
+    uint64_t offset = at->extents;
+    MQX_ASSERT(offset % MQX_PAGE_SIZE == 0);
+    for (int no = 0; no < MQX_POOL_COUNT; no++) {
+        header->pool[no].extents_offset = offset;
+        offset += mqx_round_up(extent_table_bytes(&header->area[pool_area[no]]), MQX_PAGE_SIZE);
+    }
+    MQX_ASSERT(offset <= at->areas);
 }
 
 static int format_locks(struct mqx_header *header, struct mqx_stripe *stripes)
@@ -197,6 +228,11 @@ static void fill_view(struct mqx_region *out, struct mqx_io *io, int fd, void *b
         out->area[kind] = (unsigned char *)base + header->area[kind].offset;
         MQX_ASSERT(out->area[kind] < out->base + size);
     }
+    for (int no = 0; no < MQX_POOL_COUNT; no++) {
+        out->extents[no] =
+            (struct mqx_extent *)((unsigned char *)base + header->pool[no].extents_offset);
+        out->extent_count[no] = header->area[pool_area[no]].reserved_bytes / MQX_EXTENT_BYTES;
+    }
     MQX_ASSERT((unsigned char *)out->stripes > out->base);
     mqx_ignore(mqx_file_id_read(io, fd, &out->file)); /* unknown: it is not checked */
 }
@@ -230,6 +266,7 @@ static int format(struct mqx_io *io, int fd, void *base, const struct mqx_region
     const uint64_t now = io->ops->now_us(io);
     header->epoch_us = now > EPOCH_BACK_US ? now - EPOCH_BACK_US : 0;
     lay_out_areas(header, plan, at);
+    lay_out_extents(header, at);
     format_journal(&header->journal, plan, at);
     fill_view(out, io, fd, base, at->size);
     int status = format_locks(header, out->stripes);
@@ -270,7 +307,7 @@ int mqx_region_create(struct mqx_io *io, int dir, const char *name,
     }
     int status = io->ops->truncate(io, fd, at.size);
     if (status == 0) {
-        status = io->ops->allocate(io, fd, 0, at.areas);
+        status = io->ops->allocate(io, fd, 0, at.extents);
     }
     if (status == 0) {
         status = io->ops->map(io, fd, at.size, MQX_IO_MAP_REGION, &base);
@@ -282,7 +319,7 @@ int mqx_region_create(struct mqx_io *io, int dir, const char *name,
         if (full) {
             return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
                             "the shared region needs %llu bytes on its file system to begin with",
-                            (unsigned long long)at.areas);
+                            (unsigned long long)at.extents);
         }
         return mqx_io_reason(status, "laying out the shared region");
     }
@@ -316,6 +353,11 @@ static int verify(const struct mqx_header *header, uint64_t size)
         sound = sound && area->item_size == shapes[kind].item_size &&
                 fits(area->offset, area->reserved_bytes, size) &&
                 area->capacity <= area->reserved_bytes;
+    }
+    for (int no = 0; no < MQX_POOL_COUNT; no++) {
+        const uint64_t offset = header->pool[no].extents_offset;
+        sound = sound && offset % sizeof(struct mqx_extent) == 0 &&
+                fits(offset, extent_table_bytes(&header->area[pool_area[no]]), size);
     }
     if (!sound) {
         return mqx_fail(MQRC_Q_MGR_NOT_AVAILABLE, "the shared region's header is damaged");
@@ -400,13 +442,46 @@ static uint64_t growth_target(const struct mqx_area *area, uint64_t capacity, ui
     return target < area->reserved_bytes ? target : area->reserved_bytes;
 }
 
+/* Backs the records of the area's extents up to `target` bytes of it; of most growths they lie in a
+ * page that has memory. */
+static int back_extents(const struct mqx_region *region, enum mqx_area_kind kind, uint64_t capacity,
+                     uint64_t target)
+{
+    MQX_ASSERT(target > capacity);
+    MQX_ASSERT(kind < MQX_AREA_COUNT);
+    for (int no = 0; no < MQX_POOL_COUNT; no++) {
+        const uint64_t table = (uint64_t)((unsigned char *)region->extents[no] - region->base);
+        const uint64_t from = capacity / MQX_EXTENT_BYTES * sizeof(struct mqx_extent);
+        const uint64_t to = target / MQX_EXTENT_BYTES * sizeof(struct mqx_extent);
+        if (pool_area[no] == kind && to > from) {
+            const uint64_t page = from / MQX_PAGE_SIZE * MQX_PAGE_SIZE;
+            return region->io->ops->allocate(region->io, region->fd, table + page,
+                                             mqx_round_up(to, MQX_PAGE_SIZE) - page);
+        }
+    }
+    return 0;
+}
+
+/* Memory for an area from `capacity` to `target` bytes; 0 or a negated errno. */
+static int back_area(const struct mqx_region *region, enum mqx_area_kind kind, uint64_t capacity,
+                     uint64_t target)
+{
+    const uint64_t offset = (uint64_t)(region->area[kind] - region->base);
+    MQX_ASSERT(target > capacity);
+    MQX_ASSERT(offset >= (uint64_t)((unsigned char *)region->extents[0] - region->base));
+    const int status = back_extents(region, kind, capacity, target);
+    return status != 0 ? status
+                       : region->io->ops->allocate(region->io, region->fd, offset + capacity,
+                                                   target - capacity);
+}
+
 /* Growth lock held. */
 static int grow_locked(struct mqx_region *region, enum mqx_area_kind kind, uint64_t bytes)
 {
     MQX_ASSERT(region->area[kind] > region->base);
     struct mqx_area *area = &region->header->area[kind];
     const uint64_t capacity = area->capacity;
-    const uint64_t target = growth_target(area, capacity, bytes);
+    uint64_t target = growth_target(area, capacity, bytes);
     const uint64_t offset = (uint64_t)(region->area[kind] - region->base);
     MQX_ASSERT(mqx_lock_held(region, &region->header->growth_lock));
     if (capacity >= bytes) {
@@ -426,8 +501,12 @@ static int grow_locked(struct mqx_region *region, enum mqx_area_kind kind, uint6
                         "this program has closed or replaced descriptor %d, through which the "
                         "shared region grows", region->fd);
     }
-    if (region->io->ops->allocate(region->io, region->fd, offset + capacity, target - capacity) !=
-        0) {
+    int status = back_area(region, kind, capacity, target);
+    if (status != 0 && target > mqx_round_up(bytes, MQX_PAGE_SIZE)) {
+        target = mqx_round_up(bytes, MQX_PAGE_SIZE); /* what is needed, when it is short */
+        status = back_area(region, kind, capacity, target);
+    }
+    if (status != 0) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
                         "the shared region needs %llu more bytes on its file system",
                         (unsigned long long)(target - capacity));

@@ -206,6 +206,83 @@ static void mark_object(struct audit *audit, uint32_t slot)
     }
 }
 
+/* Items of an extent are free in it, or not yet carved, or marked by who has them; what is left
+ * behind the last whole item belongs to nobody. */
+static void mark_extent(struct audit *audit, enum mqx_pool_no no, uint32_t number)
+{
+    const struct mqx_extent *extent = &audit->region->extents[no][number - 1];
+    const uint32_t unit = no == MQX_POOL_ENTRIES ? sizeof(struct mqx_message) : MQX_CELL;
+    const uint32_t units = MQX_EXTENT_BYTES / unit, first = (number - 1) * units;
+    const bool used = extent->state == MQX_EXTENT_USED;
+    const uint32_t size = used ? mqx_class_bytes(extent->class_no) / unit : 1;
+    uint8_t *marks = no == MQX_POOL_ENTRIES ? audit->entry : audit->cell;
+    for (uint32_t i = used ? extent->carved * size : 0; i < units; i++) {
+        marks[first + i] += 1;
+    }
+    if (!used) {
+        return;
+    }
+    for (uint32_t i = 0; number == 1 && i < size; i++) {
+        marks[i] += 1; /* item 0 stands for none */
+    }
+    if (extent->in_use == 0 || extent->in_use > extent->carved || extent->carved > extent->total) {
+        complain(audit, "extent %u of pool %d: %u in use of %u carved of %u", number, (int)no,
+                 extent->in_use, extent->carved, extent->total);
+    }
+    if (no == MQX_POOL_ENTRIES) {
+        mark_entry_list(audit, extent->free_head, "the free entries of an extent");
+    } else {
+        mark_cell_list(audit, extent->free_head, extent->class_no, "the free list of an extent");
+    }
+}
+
+/* A extent with free items is in the list of its class, one without items in the one of its
+ * state. */
+static void check_extent_lists(struct audit *audit, enum mqx_pool_no no, uint32_t count)
+{
+    const struct mqx_header *header = audit->region->header;
+    const struct mqx_pool *pool = &header->pool[no];
+    const struct mqx_extent *extents = audit->region->extents[no];
+    uint32_t partial = 0, listed = 0, free = 0, idle = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct mqx_extent *extent = &extents[i];
+        partial += extent->state == MQX_EXTENT_USED &&
+                   (extent->free_head != 0 || extent->carved < extent->total);
+    }
+    for (uint32_t c = 0; c < MQX_LIST_COUNT; c++) {
+        const bool here = (c == MQX_ENTRY_CLASS) == (no == MQX_POOL_ENTRIES);
+        for (uint32_t at = here ? header->partial[c] : 0; at != 0 && listed <= count;
+             at = extents[at - 1].next) {
+            listed += extents[at - 1].state == MQX_EXTENT_USED && extents[at - 1].class_no == c;
+        }
+    }
+    for (uint32_t at = pool->free; at != 0 && free <= count; at = extents[at - 1].next) {
+        free += extents[at - 1].state == MQX_EXTENT_FREE;
+    }
+    for (uint32_t at = pool->to_punch; at != 0 && idle <= count; at = extents[at - 1].next) {
+        idle += extents[at - 1].state == MQX_EXTENT_TO_PUNCH;
+    }
+    for (uint32_t at = pool->punched; at != 0 && idle <= count; at = extents[at - 1].next) {
+        idle += extents[at - 1].state == MQX_EXTENT_PUNCHED;
+    }
+    if (partial != listed || free != pool->free_count || idle + free != pool->idle_count) {
+        complain(audit, "pool %d: %u partial extents, %u listed; %u free, counted %u; %u idle, "
+                        "counted %u", (int)no, partial, listed, free, pool->free_count,
+                 idle + free, pool->idle_count);
+    }
+}
+
+static void mark_extents(struct audit *audit, enum mqx_pool_no no)
+{
+    const uint64_t items = no == MQX_POOL_ENTRIES ? audit->entries : audit->cells;
+    const uint32_t units =
+        MQX_EXTENT_BYTES / (no == MQX_POOL_ENTRIES ? sizeof(struct mqx_message) : MQX_CELL);
+    for (uint32_t i = 0; i < items / units; i++) {
+        mark_extent(audit, no, i + 1);
+    }
+    check_extent_lists(audit, no, (uint32_t)(items / units));
+}
+
 static void mark_lists(struct audit *audit)
 {
     const struct mqx_header *header = audit->region->header;
@@ -221,10 +298,9 @@ static void mark_lists(struct audit *audit)
         mark_parcel(audit, &stripe->incoming, "an incoming parcel");
         mark_parcel(audit, &stripe->outgoing, "an outgoing parcel");
     }
-    for (uint32_t c = 0; c < MQX_CLASS_COUNT; c++) {
-        mark_cell_list(audit, header->global_cells[c], c, "a global free list");
+    for (int no = 0; no < MQX_POOL_COUNT; no++) {
+        mark_extents(audit, (enum mqx_pool_no)no);
     }
-    mark_entry_list(audit, header->area[MQX_AREA_MESSAGES].free_head, "the global free entries");
 }
 
 static void check_idle(struct audit *audit)

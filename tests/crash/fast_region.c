@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { RANGES_MAX = 64 };
+enum { RANGES_MAX = 128 };
 
 struct range {
     uint64_t offset, size;
@@ -40,8 +40,23 @@ static int fast_allocate(struct mqx_io *io, int fd, uint64_t offset, uint64_t si
     if (fd != region_fd) {
         return below->allocate(io, fd, offset, size);
     }
+    for (uint32_t i = 0; i < range_count; i++) { /* memory that was punched, or half a page */
+        if (offset >= ranges[i].offset && offset + size <= ranges[i].offset + ranges[i].size) {
+            return 0;
+        }
+    }
     REQUIRE(range_count < RANGES_MAX && offset + size <= memory_size);
     ranges[range_count++] = (struct range){offset, size};
+    return 0;
+}
+
+static int fast_punch(struct mqx_io *io, int fd, uint64_t offset, uint64_t size)
+{
+    if (fd != region_fd) {
+        return below->punch(io, fd, offset, size);
+    }
+    REQUIRE(offset + size <= memory_size);
+    memset(memory + offset, 0, size);
     return 0;
 }
 
@@ -97,6 +112,7 @@ struct mqx_io *fast_region_table(struct memory_io *files, uint64_t region_size)
     ops.open = fast_open;
     ops.truncate = fast_truncate;
     ops.allocate = fast_allocate;
+    ops.punch = fast_punch;
     ops.map = fast_map;
     ops.unmap = fast_unmap;
     table = (struct mqx_io){.ops = &ops, .context = io->context};

@@ -1,4 +1,4 @@
-"""Planted faults in prepared units of work, batches, the scan of the journal and the archive.
+"""Planted faults in prepared units of work, batches, memory, the journal scan and the archive.
 
 Layers as in mutations.py; "c/MODULE" is the C test of that module, "t2/SCENARIO" one scenario of
 the store points.
@@ -488,6 +488,62 @@ SCAN_AND_ARCHIVE = (
     ),
 )
 
+MEMORY = (
+    mutation(
+        "an extent is punched while a reader may look at its entries",
+        "c/extents",
+        "region/extents.c",
+        "    if (status == MQX_OK && pass_grace(region)) {",
+        "    if (status == MQX_OK) {",
+    ),
+    mutation(
+        "an extent without memory is used before it is allocated again",
+        "c/extents",
+        "region/extents.c",
+        "        if (io->ops->allocate(io, region->fd, extent_offset(region, no, number),\n"
+        "                              MQX_EXTENT_BYTES) != 0) {",
+        "        if (false) {",
+    ),
+    mutation(
+        "what a hold leaves over stays in its stripe",
+        "c/arena",
+        "region/arena.c",
+        "    if (MQX_UNLIKELY(guard->surplus != 0)) {",
+        "    if (MQX_UNLIKELY(guard->surplus == 1)) {",
+    ),
+    mutation(
+        "calls take the last memory from themselves for ever",
+        "c/arena",
+        "region/arena.c",
+        "    *reliefs += 1;\n",
+        "    *reliefs += 0;\n",
+    ),
+    mutation(
+        "an outgoing parcel that is half sent names what it has sent",
+        "t2/return_memory",
+        "region/arena.c",
+        "    arena_store32(region, &parcel->head, item);\n"
+        "    arena_store32(region, &parcel->count, left);\n",
+        "    parcel->head = item;\n    parcel->count = left;\n",
+    ),
+    mutation(
+        "an extent leaves the list of its class without an undo entry",
+        "t2/return_memory",
+        "region/extents.c",
+        "    store32(region, prev != NULL ? &prev->next : "
+        "&region->header->partial[extent->class_no],\n            extent->next);",
+        "    *(prev != NULL ? &prev->next : &region->header->partial[extent->class_no]) =\n"
+        "            extent->next;",
+    ),
+    mutation(
+        "memory that is used all the time is punched",
+        "c/reclaim",
+        "region/reclaim.c",
+        "    return low < now ? low : now;",
+        "    return low < now ? now : now;",
+    ),
+)
+
 MEANWHILE = (
     mutation(
         "rows are returned of a prepared unit that ended while the last one was copied",
@@ -553,8 +609,8 @@ INTERLEAVED = (
         "a follower sleeps on a value that it read after the leader had published",
         "t9/put_persistent+put_persistent",
         "journal/group_commit.c",
-        "follow(journal, seen);\n            continue;",
-        "follow(journal, mqx_load_acquire(&journal->flush_word));\n            continue;",
+        "status = follow(region, seen, &since_us);",
+        "status = follow(region, mqx_load_acquire(&journal->flush_word), &since_us);",
     ),
     mutation(
         "a waiter that was chosen sleeps on",
@@ -572,4 +628,4 @@ INTERLEAVED = (
     ),
 )
 
-UNITS = (*BATCHES, *PREPARED, *SCAN_AND_ARCHIVE, *MEANWHILE, *INTERLEAVED)
+UNITS = (*BATCHES, *PREPARED, *SCAN_AND_ARCHIVE, *MEANWHILE, *MEMORY, *INTERLEAVED)

@@ -16,6 +16,8 @@
  * distinct sites and the seed. Status 0 when nothing was wrong.
  */
 #include "dynamic.h"
+#include "region/arena.h"
+#include "region/extents.h"
 #include "store_hook.h"
 
 #include <errno.h>
@@ -247,6 +249,24 @@ static void checkpoint(mqe_manager *m)
     expect("checkpoint", mqe_checkpoint(m));
 }
 
+/* What the stripes keep goes back to its extents, free extents to the file system; then some get
+ * memory again, for blocks of another class. */
+static void return_memory(mqe_manager *m)
+{
+    struct mqx_region *region = &m->store.region;
+    uint64_t id = 0;
+    expect("put", fixture_put(m, NULL, &fixture, 0, 1, false, 300000));
+    expect("get", fixture_get(m, NULL, &fixture, 2, 0, 0, 0, &id));
+    expect("return of lists", mqx_arena_return_all(region, MQX_STRIPE_MAX));
+    for (int no = 0; no < MQX_POOL_COUNT; no++) {
+        uint32_t done = 0;
+        expect("punch", mqx_extents_punch(region, (enum mqx_pool_no)no, 3, &done));
+    }
+    expect("grow", mqx_extents_grow(region, MQX_POOL_CELLS, 1));
+    expect("put", fixture_put(m, NULL, &fixture, 1, 2, true, 3000));
+    expect("return of lists", mqx_arena_return_all(region, MQX_STRIPE_MAX));
+}
+
 static void retire(mqe_manager *m)
 {
     expect("checkpoint", mqe_checkpoint(m));
@@ -431,6 +451,7 @@ static const struct scenario {
     {"permanent_queue", permanent_queue, 3, false, 0, false, NOTHING},
     {"structure", structure, 3, false, 0, false, NOTHING},
     {"checkpoint", checkpoint, 3, false, 0, false, NOTHING},
+    {"return_memory", return_memory, 80, true, 0, false, NOTHING},
     {"clear_queue", clear_queue, 80, true, 0, false, NOTHING},
     {"prepare", prepare, 3, false, 0, false, NOTHING},
     {"prepare_nothing", prepare_nothing, 3, false, 1, false, NOTHING},

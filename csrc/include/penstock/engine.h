@@ -125,7 +125,8 @@ int mqe_usable(mqe_manager *manager, int fail_if_quiescing) MQX_MUST_USE;
 struct mqe_manager_status {
     uint32_t attached, quiescing, stopped, contexts, units, handles, objects;
     uint32_t deleted;             /* objects deleted, but still open or in use */
-    uint64_t region_bytes, region_used, message_entries, body_bytes;
+    uint64_t region_bytes, region_used; /* of address space; of memory */
+    uint64_t message_entries, body_bytes; /* in the extents that hold any (region/extents.h) */
     uint64_t durable_lsn, tail_lsn, checkpoint_lsn, journal_bytes, journal_limit;
     uint64_t segments, spare_segments, flushes, flushed_bytes, flushed_records, woken_by_bound;
     uint64_t np_discarded, repairs;

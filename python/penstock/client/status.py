@@ -16,7 +16,9 @@ class ManagerStatus:
     attached: processes. deleted: objects that are deleted, but still open or in use. contexts:
     slots of units, single calls and waits. np_discarded: non-persistent messages that the last
     restart discarded. repairs: locks taken over from dead owners. woken_by_bound: waits that found
-    a message only because their bound had passed.
+    a message only because their bound had passed. region_used: bytes of memory of the region.
+    message_entries, body_bytes: index entries, and bytes for bodies and indexes, in the stretches
+    of memory that hold any.
     """
 
     attached: int

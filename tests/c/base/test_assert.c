@@ -35,9 +35,9 @@ TEST(a_failed_assertion_sets_every_stop_flag_names_the_condition_and_aborts)
 
 static void register_too_many(void *arg)
 {
-    static uint32_t flags[17];
+    static uint32_t flags[MQX_STORES_MAX + 1];
     (void)arg;
-    for (int i = 0; i < 17; i++) {
+    for (int i = 0; i <= MQX_STORES_MAX; i++) {
         mqx_assert_guard(&flags[i]);
     }
 }

@@ -486,6 +486,32 @@ TEST(a_move_takes_a_file_to_the_same_name_in_another_directory)
     CHECK_INT(ops->close(posix(), dir), 0);
 }
 
+TEST(a_punched_hole_reads_as_zeroes_and_what_is_around_it_and_the_size_stay)
+{
+    enum { PAGES = 3 };
+    static unsigned char page[MQX_PAGE_SIZE], zeroes[MQX_PAGE_SIZE];
+    const struct mqx_io_ops *ops = posix()->ops;
+    struct mqx_io_stat st;
+    int dir = fresh_dir();
+    int fd = make_file(dir, "a", "abc");
+
+    memset(page, 0x5a, sizeof page);
+    for (uint64_t i = 0; i < PAGES; i++) {
+        CHECK_INT(mqx_io_write_all(posix(), fd, page, sizeof page, i * sizeof page, 0), 0);
+    }
+    CHECK_INT(ops->punch(posix(), fd, sizeof page, sizeof page), 0);
+    for (uint64_t i = 0; i < PAGES; i++) {
+        CHECK_INT(mqx_io_read_all(posix(), fd, page, sizeof page, i * sizeof page), 0);
+        memset(zeroes, i == 1 ? 0 : 0x5a, sizeof zeroes);
+        CHECK_MEM(page, zeroes, sizeof page);
+    }
+    CHECK_INT(ops->stat(posix(), fd, &st), 0);
+    CHECK_INT(st.size, PAGES * sizeof page);
+    CHECK_INT(ops->punch(posix(), -1, 0, sizeof page), -EBADF);
+    CHECK_INT(ops->close(posix(), fd), 0);
+    CHECK_INT(ops->close(posix(), dir), 0);
+}
+
 TEST(allocate_truncate_sync_rename_and_unlink_do_what_they_say)
 {
     const struct mqx_io_ops *ops = posix()->ops;

@@ -122,6 +122,7 @@ TEST(what_was_recovered_is_served_from_the_mapping_without_a_read_call)
     CHECK_INT(PUT(q, .body = body_out, .length = 200000, .persistent = 1), 0);
     engine_kill_and_restart();
     q = engine_find("Q");
+    CHECK_INT(PUT(q, .text = "x", .persistent = 1), 0); /* opens and verifies the active segment */
     const uint64_t reads = memory_io_calls(engine.files, MEMORY_READ);
     CHECK(comes_back(q.handle, NULL, MQE_GET_BROWSE_FIRST, 200000));
     CHECK(comes_back(q.handle, NULL, 0, 200000));

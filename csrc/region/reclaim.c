@@ -1,0 +1,106 @@
+/*
+ * reclaim.c - see reclaim.h.
+ */
+#include "region/reclaim.h"
+
+#include "base/error.h"
+#include "region/arena.h"
+#include "region/extents.h"
+
+enum {
+    LOOK_US = 450000,       /* a little less than the time between rounds of maintenance */
+    PUNCHED_A_STEP = 8192,  /* extents: 1 GiB, about 0.3 s of the maintenance thread */
+};
+
+/* The classes of which the stripe's free list has items that nobody has touched since the last
+ * look. */
+static uint64_t quiet_classes(struct mqx_stripe *stripe)
+{
+    MQX_ASSERT(stripe != NULL);
+    MQX_ASSERT((uintptr_t)stripe % MQX_CELL == 0);
+    uint64_t classes = 0;
+    MQX_STATIC_ASSERT(MQX_LIST_COUNT <= 64, "a bit a class");
+    for (uint32_t c = 0; c < MQX_LIST_COUNT; c++) {
+        const uint32_t head = mqx_arena_head(stripe, c);
+        classes |= (uint64_t)(head != 0 && head == stripe->seen_head[c]) << c;
+        stripe->seen_head[c] = head;
+    }
+    return classes;
+}
+
+static int return_quiet_lists(struct mqx_region *region)
+{
+    MQX_ASSERT(mqx_lock_held(region, &region->header->maintenance_lock));
+    MQX_ASSERT(region->stripe_mask < MQX_STRIPE_MAX);
+    int status = MQX_OK;
+    for (uint32_t i = 0; i <= region->stripe_mask && status == MQX_OK; i++) {
+        const uint64_t classes = quiet_classes(&region->stripes[i]);
+        status = classes == 0 ? MQX_OK : mqx_arena_return(region, i, classes);
+    }
+    return status;
+}
+
+/* How many extents of the pool were free all the time since the last look; the next look begins. */
+static uint32_t always_free(struct mqx_pool *pool)
+{
+    MQX_ASSERT(pool != NULL);
+    MQX_ASSERT((uintptr_t)pool % sizeof pool->extents_offset == 0);
+    const uint32_t now = mqx_load_relaxed(&pool->free_count);
+    const uint32_t low = mqx_load_relaxed(&pool->free_low);
+    mqx_store_relaxed(&pool->free_low, now);
+    return low < now ? low : now;
+}
+
+static int punch_free_extents(struct mqx_region *region, enum mqx_pool_no no)
+{
+    MQX_ASSERT(mqx_lock_held(region, &region->header->maintenance_lock));
+    struct mqx_pool *pool = &region->header->pool[no];
+    const uint32_t free = always_free(pool);
+    uint32_t left = free > MQX_EXTENTS_KEPT ? free - MQX_EXTENTS_KEPT : 0;
+    bool more = left != 0 || mqx_load_relaxed(&pool->to_punch) != 0;
+    int status = MQX_OK;
+    MQX_ASSERT(no < MQX_POOL_COUNT);
+    left = left < PUNCHED_A_STEP ? left : (uint32_t)PUNCHED_A_STEP;
+    while (more && status == MQX_OK) {
+        const uint32_t want = left < MQX_PUNCH_BATCH ? left : (uint32_t)MQX_PUNCH_BATCH;
+        uint32_t done = 0;
+        status = mqx_extents_punch(region, no, want, &done);
+        left -= want;
+        more = left != 0 && done != 0;
+    }
+    return status;
+}
+
+int mqx_reclaim_step(struct mqx_region *region, uint64_t now_us)
+{
+    MQX_ASSERT(mqx_lock_held(region, &region->header->maintenance_lock));
+    MQX_ASSERT(region->stripe_mask < MQX_STRIPE_MAX);
+    struct mqx_header *header = region->header;
+    const uint64_t last_us = header->reclaimed_us;
+    if (now_us >= last_us && now_us - last_us < LOOK_US) { /* a clock may be set back */
+        return MQX_OK;
+    }
+    header->reclaimed_us = now_us;
+    int status = return_quiet_lists(region);
+    for (int no = 0; no < MQX_POOL_COUNT && status == MQX_OK; no++) {
+        status = punch_free_extents(region, (enum mqx_pool_no)no);
+    }
+    return status;
+}
+
+int mqx_reclaim_ahead(struct mqx_region *region, enum mqx_pool_no no)
+{
+    const enum mqx_area_kind kind = no == MQX_POOL_ENTRIES ? MQX_AREA_MESSAGES : MQX_AREA_ARENA;
+    MQX_ASSERT(no < MQX_POOL_COUNT);
+    MQX_ASSERT(!mqx_lock_held(region, &region->header->growth_lock));
+    const uint64_t step = region->header->area[kind].step;
+    const uint64_t extents = step < MQX_EXTENT_BYTES ? 1 : step / MQX_EXTENT_BYTES;
+    const bool full = (mqx_load_acquire(&region->header->area[kind].used) + 1) *
+                          region->header->area[kind].item_size + extents * MQX_EXTENT_BYTES >
+                      region->header->area[kind].reserved_bytes;
+    if (mqx_extents_available(region, no) >= extents ||
+        (full && mqx_extents_punched_bytes(region, no) == 0)) {
+        return MQX_OK;
+    }
+    return mqx_extents_grow(region, no, (uint32_t)extents);
+}
