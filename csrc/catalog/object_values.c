@@ -46,7 +46,8 @@ int mqx_object_fill(const struct mqx_region *region, struct mqx_object *object,
     object->structure = 0;
     object->failing = 0;
     mqx_object_fill_values(object, values);
-    object->definition_type = (uint8_t)mqx_definition_type(def, values);
+    /* mqx_catalog_delete() reads it unlocked, before it is sure of the generation */
+    mqx_store_relaxed(&object->definition_type, (uint8_t)mqx_definition_type(def, values));
     object->creator = 0;
     object->attrs_length = def->attrs_length;
     mqx_order();

@@ -118,11 +118,11 @@ int mqx_journal_attach(struct mqx_store *store) MQX_MUST_USE;
 /* Unmaps and closes what this process has of segment files. No view may be open. */
 void mqx_journal_detach(struct mqx_store *store);
 
-/* ---- a descriptor for bad times (write_file) ---- */
+/* ---- descriptors for bad times (write_file) ---- */
 
-/* The process keeps one descriptor open for nothing: lent, it makes room for a file that is to be
- * opened although the program has used up its limit. Lending what was lent already, or could not be
- * kept, does nothing. */
+/* The process keeps two descriptors open for nothing: lent, one makes room for a file that is to be
+ * opened although the program has used up its limit, for a roll or for a spare made at the same
+ * time. Lending what was lent already, or could not be kept, does nothing. */
 void mqx_journal_keep_fd(struct mqx_store *store);
 void mqx_journal_lend_fd(struct mqx_store *store);
 

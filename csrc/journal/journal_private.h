@@ -45,6 +45,8 @@ struct mqx_cannot_lead { /* the last failure that kept this process from leading
     char text[200];
 };
 
+enum { MQX_KEPT_FDS = 2 }; /* one for a roll, one for a spare that is made at the same time */
+
 struct mqx_files { /* what a process remembers of segment files */
     pthread_mutex_t mutex;
     struct mqx_mapped mapped[MQX_MAPPED_MAX];
@@ -52,7 +54,7 @@ struct mqx_files { /* what a process remembers of segment files */
 
     struct mqx_write_file write;
 
-    int kept_fd;            /* atomic, -1: none; closed by whoever takes it out */
+    int kept_fd[MQX_KEPT_FDS]; /* atomic, -1: none; closed by whoever takes it out */
     pthread_mutex_t leading;
     struct mqx_cannot_lead cannot;
     uint32_t helper;           /* atomic: process slot that was asked last to lead for this one */

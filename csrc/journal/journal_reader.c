@@ -58,7 +58,9 @@ int mqx_journal_attach(struct mqx_store *store)
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the journal's file cache");
     }
     files->write.fd = -1;
-    files->kept_fd = -1;
+    for (int i = 0; i < MQX_KEPT_FDS; i++) {
+        files->kept_fd[i] = -1;
+    }
     MQX_ASSERT(files->turn == 0);
     store->files = files;
     mqx_store_note(store);

@@ -13,18 +13,17 @@
 
 enum { JOURNAL_DIR = 1 }; /* in store->dir_id */
 
-/* ---- the kept descriptor ---- */
+/* ---- kept descriptors ---- */
 
 /* Any descriptor will do; that of a directory costs nothing else. */
-void mqx_journal_keep_fd(struct mqx_store *store)
+static void keep_one(struct mqx_store *store, int *kept)
 {
-    struct mqx_files *files = store->files;
     const struct mqx_file_id *id = &store->dir_id[JOURNAL_DIR];
     struct mqx_io *io = store->io;
     int none = -1;
-    MQX_ASSERT(files != NULL);
     MQX_ASSERT(store->dir >= 0);
-    if (mqx_load_relaxed(&files->kept_fd) >= 0 || id->inode == 0) {
+    MQX_ASSERT(kept != NULL);
+    if (mqx_load_relaxed(kept) >= 0 || id->inode == 0) {
         return;
     }
     const int fd = io->ops->open_sub(io, store->dir, "journal");
@@ -32,9 +31,17 @@ void mqx_journal_keep_fd(struct mqx_store *store)
         return;
     }
     if (mqx_file_id_check(io, fd, id) != 0 || /* the program has replaced store->dir */
-        !__atomic_compare_exchange_n(&files->kept_fd, &none, fd, false, __ATOMIC_ACQ_REL,
+        !__atomic_compare_exchange_n(kept, &none, fd, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE)) {
         (void)io->ops->close(io, fd);
+    }
+}
+
+void mqx_journal_keep_fd(struct mqx_store *store)
+{
+    MQX_ASSERT(store->files != NULL);
+    for (int i = 0; i < MQX_KEPT_FDS; i++) {
+        keep_one(store, &store->files->kept_fd[i]);
     }
 }
 
@@ -42,7 +49,10 @@ void mqx_journal_lend_fd(struct mqx_store *store)
 {
     struct mqx_files *files = store->files;
     MQX_ASSERT(files != NULL);
-    int fd = mqx_exchange(&files->kept_fd, -1);
+    int fd = -1;
+    for (int i = 0; i < MQX_KEPT_FDS && fd < 0; i++) {
+        fd = mqx_exchange(&files->kept_fd[i], -1);
+    }
     MQX_ASSERT(fd < 0 || store->dir_id[JOURNAL_DIR].inode != 0);
     mqx_file_id_close(store->io, &fd, &store->dir_id[JOURNAL_DIR]);
 }
@@ -221,5 +231,7 @@ void mqx_write_file_end(struct mqx_store *store)
     MQX_ASSERT(files != NULL);
     MQX_ASSERT(files->write.fd < 0 || files->write.id.inode != 0);
     mqx_file_id_close(store->io, &files->write.fd, &files->write.id);
-    mqx_journal_lend_fd(store);
+    for (int i = 0; i < MQX_KEPT_FDS; i++) {
+        mqx_journal_lend_fd(store);
+    }
 }

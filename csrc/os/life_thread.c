@@ -19,7 +19,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 64 * 1024, ASK_AGAIN_US = 60000000 };
+enum {
+    STACK_BYTES = 1 << 20, /* of address space: sanitizers need it; two pages are used */
+    ASK_AGAIN_US = 60000000,
+};
 
 /* What the kernel reads: one entry, whose futex word lies at a fixed distance. It has a page of its
  * own, which nobody writes after the thread's start. */
@@ -30,6 +33,7 @@ struct list {
 
 struct mqx_life_thread {
     struct list *list;
+    void *stack;      /* NULL: the system's */
     uint32_t *word;
     pthread_t thread;
     int32_t pid;
@@ -73,6 +77,20 @@ static int make_list(uint32_t *word, struct list **out)
     return MQX_OK;
 }
 
+/* A mapping for the stack. A forked child, which lacks the thread, gives its memory to the next one
+ * that it starts if it is the system's; thread sanitizers take the two for one. */
+static void set_stack(struct mqx_life_thread *life, pthread_attr_t *attributes)
+{
+    MQX_ASSERT(life->stack == NULL);
+    void *at = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) {
+        return; /* the default will do */
+    }
+    life->stack = at;
+    (void)pthread_attr_setstack(attributes, at, STACK_BYTES);
+}
+
 /* All signals blocked, so that handlers run in the application's threads. */
 static int create_thread(struct mqx_life_thread *life)
 {
@@ -83,7 +101,7 @@ static int create_thread(struct mqx_life_thread *life)
     if (err != 0) {
         return err;
     }
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES); /* if refused, the default will do */
+    set_stack(life, &attributes);
     (void)sigfillset(&all);
     err = pthread_sigmask(SIG_SETMASK, &all, &before);
     if (err == 0) {
@@ -102,6 +120,9 @@ static void free_life(struct mqx_life_thread *life)
     MQX_ASSERT(life != NULL);
     if (life->list != NULL) {
         (void)munmap(life->list, MQX_PAGE_SIZE);
+    }
+    if (life->stack != NULL) {
+        (void)munmap(life->stack, STACK_BYTES);
     }
     free(life);
 }
@@ -163,6 +184,8 @@ void mqx_life_thread_end(struct mqx_life_thread *life, bool left)
         mqx_store_release(&life->ended, 1u);
         mqx_futex_wake(&life->ended, 1);
         (void)pthread_join(life->thread, NULL);
+    } else {
+        life->stack = NULL; /* stays mapped in the child, see set_stack() */
     }
     free_life(life);
 }

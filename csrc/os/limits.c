@@ -54,7 +54,7 @@ int mqx_limits_check(uint32_t descriptors, uint64_t file_size)
     }
     const int err = try_descriptors(descriptors);
     if (err == EMFILE) {
-        return mqx_fail(MQRC_ENVIRONMENT_ERROR,
+        return mqx_fail(MQRC_RESOURCE_PROBLEM,
                         "this process may open %llu files (RLIMIT_NOFILE, ulimit -n) and has fewer "
                         "than %u left, which a connection needs", limit_of(RLIMIT_NOFILE),
                         descriptors);

@@ -17,7 +17,8 @@
 #include "base/base.h"
 
 /* Can this process open so many more files (64 at most), and write one of that length?
- * MQRC_ENVIRONMENT_ERROR, naming limit and need. */
+ * MQRC_RESOURCE_PROBLEM for descriptors, MQRC_ENVIRONMENT_ERROR for the length, naming limit and
+ * need. */
 int mqx_limits_check(uint32_t descriptors, uint64_t file_size) MQX_MUST_USE;
 
 #endif

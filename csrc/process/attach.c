@@ -31,7 +31,7 @@ uint64_t mqx_attach_timeout_us = 30000000;
 
 /* What an attachment keeps open: six directories, the file `lock`, the region, the segment being
  * written and one in reserve; and for a moment a checkpoint, a log, a segment and a listing. */
-enum { DESCRIPTORS = 14 };
+enum { DESCRIPTORS = 15 };
 
 struct attaching { /* an attach in progress */
     struct mqx_store *store;

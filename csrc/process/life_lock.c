@@ -317,7 +317,7 @@ static int report_busy(struct mqx_life_lock *file, uint64_t waited_us)
 /* The file must still be the one that the directory names. */
 static int verify_entered(struct mqx_life_lock *file)
 {
-    MQX_ASSERT(file->entered);
+    MQX_ASSERT(file->fd >= 0);
     struct mqx_io_stat facts;
     const int err = check_descriptor(file, &facts);
     if (err != 0) {

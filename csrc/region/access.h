@@ -61,7 +61,7 @@ static inline bool mqx_object_is_temporary(const struct mqx_object *object)
 {
     MQX_ASSERT(object != NULL);
     MQX_ASSERT((uintptr_t)object % MQX_CELL == 0);
-    return object->definition_type == MQX_TEMPORARY;
+    return mqx_load_relaxed(&object->definition_type) == MQX_TEMPORARY;
 }
 static inline struct mqx_stripe *mqx_stripe_of(const struct mqx_region *region, uint32_t object)
 {

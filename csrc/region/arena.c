@@ -116,6 +116,7 @@ int mqx_stripe_guard_take(struct mqx_region *region, uint32_t object,
                           struct mqx_stripe_guard *guard)
 {
     begin_guard(region, object, guard);
+    MQX_ASSERT(!mqx_stripe_guard_held(guard));
     return mqx_lock_take(region, &guard->stripe->lock);
 }
 
@@ -123,6 +124,7 @@ int mqx_stripe_guard_enter(struct mqx_region *region, uint32_t object,
                            struct mqx_stripe_guard *guard)
 {
     begin_guard(region, object, guard);
+    MQX_ASSERT(!mqx_stripe_guard_held(guard));
     return mqx_lock_enter(region, &guard->stripe->lock);
 }
 

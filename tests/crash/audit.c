@@ -275,8 +275,9 @@ static void check_extent_lists(struct audit *audit, enum mqx_pool_no no, uint32_
 static void mark_extents(struct audit *audit, enum mqx_pool_no no)
 {
     const uint64_t items = no == MQX_POOL_ENTRIES ? audit->entries : audit->cells;
-    const uint32_t units =
-        MQX_EXTENT_BYTES / (no == MQX_POOL_ENTRIES ? sizeof(struct mqx_message) : MQX_CELL);
+    const uint32_t units = (uint32_t)(MQX_EXTENT_BYTES / (no == MQX_POOL_ENTRIES
+                                                              ? sizeof(struct mqx_message)
+                                                              : (size_t)MQX_CELL));
     for (uint32_t i = 0; i < items / units; i++) {
         mark_extent(audit, no, i + 1);
     }

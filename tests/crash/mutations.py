@@ -47,6 +47,7 @@ WRAPPED = (
     "mqx_thread_exists",
     "mqx_thread_has_ended",
     "mqx_life_thread_start_time",
+    "mqx_life_table_write",
 )
 ARGUMENTS = {"t3": ["--count", "250000"], "t4": ["--count", "12000"], "t12": ["--count", "29"]}
 TIMEOUT_S = 400

@@ -58,10 +58,10 @@ def qm(tmp_path: Path) -> Iterator[penstock.QueueManager]:
 
 @contextmanager
 def waiter(
-    queue: penstock.Queue, number: int, home: Path, limit: int | None
+    queue: penstock.Queue, number: int, home: Path, limit: int | None, gets: int = 2
 ) -> Iterator[subprocess.Popen[str]]:
     """A process that waits on the queue, listed as its waiter of that number."""
-    with python(WAITER, home, limit, limit) as child:
+    with python(WAITER, home, *[limit] * gets) as child:
         hear(child, "open")
         until(lambda: queue.status().waiters == number, f"{number} waiters")
         yield child
@@ -73,13 +73,14 @@ def test_a_stopped_first_waiter_does_not_delay_the_second(
     with (
         qm.queue("Q", defpsist=False) as queue,
         waiter(queue, 1, tmp_path, None) as first,
-        waiter(queue, 2, tmp_path, None) as second,
+        waiter(queue, 2, tmp_path, None, gets=1) as second,
     ):
         os.kill(first.pid, signal.SIGSTOP)
         until(lambda: is_stopped(first.pid), "the first waiter is stopped")
         queue.put(b"for whoever runs")
         hear(second, "for whoever runs")
         assert qm.status().woken_by_bound == 0
+        assert second.wait(SECONDS) == 0  # the next message has one waiter
         os.kill(first.pid, signal.SIGCONT)
         queue.put(b"for the first")
         hear(first, "for the first")

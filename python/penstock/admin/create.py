@@ -86,6 +86,8 @@ def ignored_settings(name: str, home: Home, given: Mapping[str, Any]) -> str:
         for field, value in given.items()
         if getattr(there, field) != getattr(wanted, field)
     )
+
+
 def _give_access(path: Path, settings: Settings) -> None:
     """The directory's mode, whatever the umask; what is made in a group's directory is the group's.
 

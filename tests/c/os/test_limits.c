@@ -41,7 +41,7 @@ TEST(descriptors_are_enough_up_to_the_last_one_and_none_stays_open)
     const rlim_t limit = limit_that_leaves(14);
     set_limit(RLIMIT_NOFILE, limit);
     CHECK_INT(mqx_limits_check(14, 1), 0);
-    CHECK_INT(mqx_limits_check(15, 1), MQRC_ENVIRONMENT_ERROR);
+    CHECK_INT(mqx_limits_check(15, 1), MQRC_RESOURCE_PROBLEM);
     char named[64];
     (void)snprintf(named, sizeof named, "%d files (RLIMIT_NOFILE", (int)limit);
     CHECK(strstr(mqx_error_text(), named) != NULL);
