@@ -113,14 +113,10 @@ static int open_lock_file(struct mqx_io *io, int dir, struct mqx_life_lock *file
 
 /* Is the descriptor still that of the file that was opened? -EBADF when the program has closed it;
  * another error when that cannot be found out. */
-static int check_descriptor(const struct mqx_life_lock *file, struct mqx_io_stat *facts)
+static int check_descriptor(const struct mqx_life_lock *file)
 {
     MQX_ASSERT(file->fd >= 0);
-    const int err = file->io->ops->stat(file->io, file->fd, facts);
-    if (err != 0) {
-        return err;
-    }
-    return facts->device == file->id.device && facts->inode == file->id.inode ? 0 : -EBADF;
+    return mqx_file_id_check(file->io, file->fd, &file->id);
 }
 
 static int fail_descriptor(int err, const char *what)
@@ -136,8 +132,7 @@ static int fail_descriptor(int err, const char *what)
 static int lock_byte(struct mqx_life_lock *file, uint64_t byte)
 {
     MQX_ASSERT(file->io != NULL);
-    struct mqx_io_stat facts;
-    const int err = check_descriptor(file, &facts);
+    const int err = check_descriptor(file);
     return err == 0 ? file->io->ops->lock(file->io, file->fd, byte, 1, MQX_IO_LOCK_EXCLUSIVE)
                     : err;
 }
@@ -145,8 +140,7 @@ static int lock_byte(struct mqx_life_lock *file, uint64_t byte)
 static void unlock_byte(struct mqx_life_lock *file, uint64_t byte)
 {
     MQX_ASSERT(file->io != NULL);
-    struct mqx_io_stat facts;
-    if (check_descriptor(file, &facts) != -EBADF) {
+    if (check_descriptor(file) != -EBADF) {
         (void)file->io->ops->lock(file->io, file->fd, byte, 1, MQX_IO_UNLOCK);
     }
 }
@@ -265,8 +259,7 @@ int mqx_life_lock_fd(const struct mqx_life_lock *file)
 
 bool mqx_life_lock_is_usable(const struct mqx_life_lock *file)
 {
-    struct mqx_io_stat facts;
-    return check_descriptor(file, &facts) == 0;
+    return check_descriptor(file) == 0;
 }
 
 struct mqx_life_lock *mqx_life_lock_find(const struct mqx_io *io, int fd)
@@ -319,7 +312,8 @@ static int verify_entered(struct mqx_life_lock *file)
 {
     MQX_ASSERT(file->fd >= 0);
     struct mqx_io_stat facts;
-    const int err = check_descriptor(file, &facts);
+    int err = check_descriptor(file);
+    err = err == 0 ? file->io->ops->stat(file->io, file->fd, &facts) : err;
     if (err != 0) {
         return fail_descriptor(err, "reading the state of the file lock");
     }
@@ -436,7 +430,6 @@ void mqx_life_lock_give_log(struct mqx_life_lock *file)
 int mqx_life_lock_is_any_held(struct mqx_life_lock *file, uint32_t except, bool *out)
 {
     MQX_ASSERT(except < MQX_PROCESS_MAX);
-    struct mqx_io_stat facts;
     *out = false;
     take_guard();
     for (uint32_t slot = 1; slot < MQX_PROCESS_MAX && !*out; slot++) {
@@ -446,7 +439,7 @@ int mqx_life_lock_is_any_held(struct mqx_life_lock *file, uint32_t except, bool 
     if (*out) {
         return MQX_OK;
     }
-    int err = check_descriptor(file, &facts);
+    int err = check_descriptor(file);
     if (err != 0) {
         return fail_descriptor(err, "reading the state of the file lock");
     }

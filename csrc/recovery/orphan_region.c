@@ -556,8 +556,7 @@ bool mqx_orphan_region_processes(struct mqx_io *io, int dir, const char *name,
     MQX_ASSERT(name != NULL);
     MQX_ASSERT(out != NULL);
     const bool found = open_source(io, dir, name, &source) &&
-                       (incarnation == NULL ||
-                        memcmp(source.header->incarnation, incarnation, 16) == 0);
+                       memcmp(source.header->incarnation, incarnation, 16) == 0;
     if (found) {
         memcpy(out, source.header->process, MQX_PROCESS_MAX * sizeof *out);
     }

@@ -51,8 +51,7 @@ void mqx_orphan_region_read(struct mqx_io *io, int dir, const char *name,
 void mqx_orphan_region_free(struct mqx_orphan_region *orphan);
 
 /* Copies the attachment slots of that region file, MQX_PROCESS_MAX of them. False when it is
- * missing, belongs to another user, has another layout or, `incarnation` not NULL, another
- * incarnation. */
+ * missing, belongs to another user, or has another layout or incarnation. */
 bool mqx_orphan_region_processes(struct mqx_io *io, int dir, const char *name,
                                  const uint8_t incarnation[16],
                                  struct mqx_process *out) MQX_MUST_USE;
