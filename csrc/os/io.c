@@ -634,6 +634,7 @@ static int reason_of(int error)
     case EFBIG:
         return MQRC_STORAGE_MEDIUM_FULL;
     case EIO:
+    case ESTALE: /* another file stands where ours was */
         return MQRC_OBJECT_DAMAGED;
     case ENOMEM:
         return MQRC_STORAGE_NOT_AVAILABLE;

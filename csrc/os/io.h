@@ -131,8 +131,8 @@ bool mqx_io_is_member(uint32_t group);
 #define MQX_EFOREIGN EBADE
 
 /* The reason code for a negated errno: ENOSPC, EDQUOT, EFBIG -> MQRC_STORAGE_MEDIUM_FULL;
- * EIO -> MQRC_OBJECT_DAMAGED; ENOMEM -> MQRC_STORAGE_NOT_AVAILABLE; EACCES, EPERM, EROFS and
- * MQX_EFOREIGN -> MQRC_NOT_AUTHORIZED; EMFILE, ENFILE -> MQRC_RESOURCE_PROBLEM; others ->
+ * EIO, ESTALE -> MQRC_OBJECT_DAMAGED; ENOMEM -> MQRC_STORAGE_NOT_AVAILABLE; EACCES, EPERM, EROFS
+ * and MQX_EFOREIGN -> MQRC_NOT_AUTHORIZED; EMFILE, ENFILE -> MQRC_RESOURCE_PROBLEM; others ->
  * MQRC_UNEXPECTED_ERROR. Also remembers "<what>: <strerror>" with mqx_fail(). */
 int mqx_io_reason(int negated_errno, const char *what) MQX_MUST_USE;
 
