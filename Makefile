@@ -101,8 +101,10 @@ format: $(TOOLS) ## format the Python files
 
 CRASH := $(MAKE) -j$(JOBS) -C tests/crash PYTHON=$(abspath $(RUN))
 
-.PHONY: crash t2 t3 t4 t5 t7 t9 t11 t12 spark-kill mutation
+.PHONY: crash crash-programs t2 t3 t4 t5 t7 t9 t11 t12 spark-kill mutation
 crash: t2 t3 t4 t5 t7 t9 t11 t12 c-asan c-tsan spark-kill ## all crash layers at CI size
+crash-programs: ## build the programs of T3, T4, T12
+	$(CRASH) programs
 t2: ## SIGKILL before every store into the region, and in the repair
 	$(CRASH) -f t2.mk t2
 t3: ## every legal state of the disk after a power cut
