@@ -32,6 +32,15 @@ SMALL = {  # bytes: quick to make, large enough for the tests
     "ring_size": 1 << 20,
 }
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A file's tests run in one process, and so do all that share the session of Spark."""
+    for item in items:
+        parts = item.path.relative_to(HERE).parts
+        group = "spark" if parts[0] == "spark" else "/".join(parts)
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture
