@@ -115,6 +115,9 @@ struct mqx_run {
 
 /* Attaching twice is harmless. MQRC_STORAGE_NOT_AVAILABLE without memory. */
 int mqx_journal_attach(struct mqx_store *store) MQX_MUST_USE;
+/* Unmaps what this process has of segment files that were retired since: their disk space comes
+ * back when the last process has done so. Called now and then by the maintenance thread. */
+void mqx_journal_drop_retired(struct mqx_store *store);
 /* Unmaps and closes what this process has of segment files. No view may be open. */
 void mqx_journal_detach(struct mqx_store *store);
 

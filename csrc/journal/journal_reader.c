@@ -20,7 +20,7 @@
  *
  * Invariants
  *   1. A mapping is used only while the segment table shows its generation at its index; one that
- *      is out of date is unmapped when its last view ends.
+ *      is out of date is unmapped when its last view ends, or by the maintenance thread.
  *   2. Bytes are read outside the mutex and outside all region locks, after they were made readable
  *      (populate), so that a bad sector is a status and not a signal (rule 30).
  *   3. After the copy the generation is compared once more: what was copied from a file that was
@@ -122,6 +122,21 @@ static void unmap(struct mqx_store *store, struct mqx_mapped *file)
     MQX_ASSERT(file->at != NULL);
     (void)store->io->ops->unmap(store->io, (void *)(uintptr_t)file->at, file->size);
     file->at = NULL;
+}
+
+void mqx_journal_drop_retired(struct mqx_store *store)
+{
+    struct mqx_files *files = store->files;
+    MQX_ASSERT(files != NULL);
+    MQX_ASSERT(store->region.base != NULL);
+    (void)pthread_mutex_lock(&files->mutex);
+    for (uint32_t i = 0; i < MQX_MAPPED_MAX; i++) {
+        struct mqx_mapped *file = &files->mapped[i];
+        if (file->at != NULL && file->views == 0 && !is_current(store, file)) {
+            unmap(store, file);
+        }
+    }
+    (void)pthread_mutex_unlock(&files->mutex);
 }
 
 /* The current mapping that holds the LSN, or NULL; mappings of an earlier use of a file are

@@ -125,6 +125,30 @@ TEST(a_mapping_of_a_recycled_segment_is_not_believed)
     CHECK_INT(memory_io_map_count(fixture.files), maps - 1); /* and it is let go */
 }
 
+TEST(mappings_of_retired_segments_are_dropped_by_a_process_that_reads_no_more)
+{
+    FIXTURE(fixture, 32768);
+    struct mqx_journal *journal = fixture.store.region.journal;
+    static const uint32_t nothing_alive[MQX_SEGMENT_MAX];
+    struct mqx_append append[3];
+    const uint32_t before = memory_io_map_count(fixture.files);
+    for (uint32_t i = 0; i < MQX_ARRAY_COUNT(append); i++) {
+        CHECK_INT(fixture_put(&fixture, 0, i + 1, 4, 3000, &append[i]), 0);
+        fill_segments(&fixture, i + 2);
+        const struct mqx_message m = {.number = i + 1, .lsn = append[i].lsn, .length = 3000,
+                                      .record_length = append[i].length};
+        CHECK_INT(mqx_journal_fetch(&fixture.store, &m, NULL, NULL, NULL, 0), 0);
+    }
+    const uint32_t maps = memory_io_map_count(fixture.files);
+    CHECK(maps >= before + 3);
+    mqx_journal_drop_retired(&fixture.store);
+    CHECK_INT(memory_io_map_count(fixture.files), maps); /* all of them are in use */
+    CHECK_INT(mqx_journal_retire(&fixture.store, journal->batch_start, nothing_alive), 0);
+    CHECK_INT(memory_io_map_count(fixture.files), maps);
+    mqx_journal_drop_retired(&fixture.store);
+    CHECK(memory_io_map_count(fixture.files) <= before + 1); /* the active segment at most */
+}
+
 TEST(at_most_64_segments_are_mapped_at_a_time)
 {
     FIXTURE(fixture, 32768);
