@@ -21,6 +21,9 @@ int mqx_enter(mqe_manager *manager, bool fail_if_quiescing)
     if (MQX_UNLIKELY(mqx_region_stopped(region) != MQX_RUNNING)) {
         return mqx_region_stop_reason(region);
     }
+    if (MQX_UNLIKELY(!mqx_reach_ahead(region))) {
+        return mqx_reach_refused(region);
+    }
     if (MQX_UNLIKELY(fail_if_quiescing && mqx_load_relaxed(&region->header->quiescing) != 0)) {
         return mqx_fail(MQRC_Q_MGR_QUIESCING, "the queue manager is quiescing");
     }

@@ -38,7 +38,7 @@ struct mqe_manager {
 };
 
 /* What every call asks first: forked (2012), stopped (2009, 2162), quiescing when the caller cares
- * (2161). */
+ * (2161), a region that has outgrown this process's address space (2071). */
 int mqx_enter(mqe_manager *manager, bool fail_if_quiescing) MQX_MUST_USE;
 
 /* Brackets calls that may touch files. After a stop, restart waits until this counter is 0 in every

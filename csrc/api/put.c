@@ -177,18 +177,20 @@ int mqx_put_resolve(struct mqx_put_call *call, int32_t expiry, uint32_t flags)
 
 /* ---- linking ---- */
 
-/* The region's budget for persistent bodies is used up, and no extent has a free block. */
-static bool over_budget(const struct mqx_region *region, uint64_t payload)
+/* Would the body exceed the region's budget for persistent bodies? While the extents that hold items
+ * are together smaller, nothing is counted. After that those present count: all at the newest round
+ * of maintenance, and those of this stripe now. */
+static bool over_budget(const struct mqx_region *region, uint32_t object, uint64_t payload)
 {
     const struct mqx_header *header = region->header;
     const uint64_t used = mqx_extents_used_bytes(region, MQX_POOL_CELLS);
+    MQX_ASSERT(payload > 0);
     if (MQX_LIKELY(used + payload <= header->body_budget)) {
         return false;
     }
-    const uint64_t block = payload + sizeof(struct mqx_block);
-    const uint32_t class_no =
-        mqx_class_for(block < MQX_BLOCK_MAX ? (uint32_t)block : (uint32_t)MQX_BLOCK_MAX);
-    return mqx_load_relaxed(&header->partial[class_no]) == 0;
+    const uint64_t all = mqx_load_relaxed(&header->body_bytes);
+    const uint64_t own = mqx_load_relaxed(&mqx_stripe_of(region, object)->body_bytes);
+    return (all > own ? all : own) + payload > header->body_budget;
 }
 
 int mqx_put_link(struct mqx_put_call *call, struct mqx_stripe_guard *guard,
@@ -482,7 +484,7 @@ void mqx_put_choose_storage(struct mqx_put_call *call)
     const uint64_t payload = mqx_body_payload(put->ext != NULL, put->length);
     const bool in_unit = call->put.logged || !call->autocommit;
     put->context = in_unit ? call->context : 0;
-    put->journal_only = call->put.logged && over_budget(&call->store->region, payload);
+    put->journal_only = call->put.logged && over_budget(&call->store->region, put->object, payload);
 }
 
 int mqx_put_in_context(struct mqx_put_call *call)

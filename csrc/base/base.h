@@ -20,6 +20,7 @@
 
 #define MQX_MUST_USE __attribute__((warn_unused_result))
 #define MQX_COLD __attribute__((cold, noinline))
+#define MQX_ALWAYS_INLINE inline __attribute__((always_inline))
 /* For a must-use status that cannot change what the caller does; a comment there says why. */
 #define mqx_ignore(status) ((void)((status) != 0))
 #define MQX_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))

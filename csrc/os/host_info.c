@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -233,6 +234,14 @@ const char *mqx_program_name(void)
     return program_invocation_short_name;
 }
 
+uint64_t mqx_address_space_limit(void)
+{
+    struct rlimit limit;
+    const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    MQX_ASSERT(!limited || limit.rlim_cur <= limit.rlim_max);
+    return limited ? (uint64_t)limit.rlim_cur : UINT64_MAX;
+}
+
 uint64_t mqx_room_at(const char *path)
 {
     MQX_ASSERT(path != NULL);
@@ -254,4 +263,14 @@ uint32_t mqx_usable_processors(void)
     const int count = CPU_COUNT(&set);
     MQX_ASSERT(count <= CPU_SETSIZE);
     return count > 0 ? (uint32_t)count : 1;
+}
+
+uint64_t mqx_size_at(const char *path)
+{
+    MQX_ASSERT(path != NULL);
+    struct statvfs facts;
+    if (statvfs(path, &facts) != 0 || facts.f_blocks == 0) {
+        return UINT64_MAX;
+    }
+    return (uint64_t)facts.f_blocks * facts.f_frsize;
 }

@@ -48,10 +48,15 @@ int32_t mqx_thread_id(void);
 /* How many processors the calling thread may run on now; at least 1. A system call. */
 uint32_t mqx_usable_processors(void);
 
+/* Bytes of address space that this process may have (RLIMIT_AS); UINT64_MAX without a limit. */
+uint64_t mqx_address_space_limit(void);
+
 /* Last component of the program's path. */
 const char *mqx_program_name(void);
 
 /* Bytes that this user may still write at that path; UINT64_MAX when that is unknown. */
 uint64_t mqx_room_at(const char *path);
+/* Bytes of the whole file system at that path; UINT64_MAX when that is unknown or unlimited. */
+uint64_t mqx_size_at(const char *path);
 
 #endif

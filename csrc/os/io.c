@@ -27,6 +27,9 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #endif
@@ -497,6 +500,26 @@ static int posix_map(struct mqx_io *io, int fd, uint64_t size, int kind, void **
     return 0;
 }
 
+static int posix_map_part(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, void *at)
+{
+    MQX_ASSERT(offset % MQX_PAGE_SIZE == 0);
+    MQX_ASSERT((uintptr_t)at % MQX_PAGE_SIZE == 0);
+    (void)io;
+    void *got = mmap(at, (size_t)size, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, fd, (off_t)offset);
+    if (got == MAP_FAILED) {
+        return -errno;
+    }
+    int result = got == at ? 0 : -EEXIST; /* kernels before 4.17 take the address for a hint */
+    if (result == 0 && madvise(got, (size_t)size, MADV_DONTFORK) != 0) {
+        result = -errno;
+    }
+    if (result != 0) {
+        munmap(got, (size_t)size);
+    }
+    return result;
+}
+
 static int posix_unmap(struct mqx_io *io, void *at, uint64_t size)
 {
     MQX_ASSERT((uintptr_t)at % MQX_PAGE_SIZE == 0);
@@ -557,6 +580,7 @@ static const struct mqx_io_ops posix_ops = {
     .lock = posix_lock,
     .test_lock = posix_test_lock,
     .map = posix_map,
+    .map_part = posix_map_part,
     .unmap = posix_unmap,
     .populate = posix_populate,
     .drop_cache = posix_drop_cache,

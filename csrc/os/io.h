@@ -101,6 +101,9 @@ struct mqx_io_ops {
     /* does another open file description hold a lock on a byte of that range? Never takes one */
     int (*test_lock)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, bool *out_held);
     int (*map)(struct mqx_io *io, int fd, uint64_t size, int kind, void **out);
+    /* of the region: these bytes of the file at that address, where nothing may be mapped
+     * (-EEXIST) */
+    int (*map_part)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size, void *at);
     int (*unmap)(struct mqx_io *io, void *at, uint64_t size);
     /* MADV_POPULATE_READ: rule 30 */
     int (*populate)(struct mqx_io *io, const void *at, uint64_t size);

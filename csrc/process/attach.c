@@ -674,6 +674,19 @@ static int leave_region(struct mqx_store *store, struct mqx_life_lock *file, boo
     return status;
 }
 
+/* A process that cannot map the region as it is leaves its work to the others: for them it looks
+ * like one that has died (process_table.h). */
+static bool can_finish(struct mqx_store *store)
+{
+    struct mqx_region *region = &store->region;
+    MQX_ASSERT(region->process != 0);
+    const bool can = mqx_load_acquire(&region->reach.lost) == 0 && mqx_reach_all(region);
+    if (!can) {
+        mqx_process_end_life(store, false);
+    }
+    return can;
+}
+
 int mqx_detach(struct mqx_store *store, int mode, uint64_t *out_np_discarded)
 {
     MQX_ASSERT(store->io != NULL);
@@ -687,7 +700,8 @@ int mqx_detach(struct mqx_store *store, int mode, uint64_t *out_np_discarded)
     }
     struct mqx_life_lock *file = mqx_life_lock_find(store->io, store->lock_fd);
     MQX_ASSERT(file != NULL);
-    const bool running = mqx_region_stopped(&store->region) == MQX_RUNNING;
+    const bool running =
+        mqx_region_stopped(&store->region) == MQX_RUNNING && can_finish(store);
     const int entered = running ? mqx_life_lock_enter(file, mqx_attach_timeout_us) : MQX_BUSY;
     if (running) {
         status = leave_region(store, file, entered == MQX_OK, mode, &last, out_np_discarded);

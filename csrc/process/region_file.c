@@ -5,6 +5,7 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
+#include "os/memory_limit.h"
 #include "recovery/orphan_region.h"
 #include "recovery/replay.h" /* mqx_tag_key */
 
@@ -94,6 +95,20 @@ static int add_free_bytes(int status, const char *path)
     return mqx_fail(status, "%s; %s has %llu bytes free", text, path, (unsigned long long)room);
 }
 
+/* Bodies that the journal has as well get an eighth of the file system, and a quarter of what the
+ * control group may use, at most: what is left is for the index and for non-persistent messages,
+ * which have no other place. */
+static void limit_memory(struct mqx_region_plan *plan, const char *path)
+{
+    enum { OF_FILE_SYSTEM = 8, OF_GROUP = 4 };
+    const uint64_t size = mqx_size_at(path), limit = mqx_memory_limit();
+    const uint64_t least =
+        size / OF_FILE_SYSTEM < limit / OF_GROUP ? size / OF_FILE_SYSTEM : limit / OF_GROUP;
+    MQX_ASSERT(plan->body_budget > 0);
+    plan->body_budget = plan->body_budget < least ? plan->body_budget : least;
+    plan->memory_limit = plan->memory_limit < limit ? plan->memory_limit : limit;
+}
+
 int mqx_region_file_create(struct mqx_store *store, const struct mqx_location *location)
 {
     MQX_ASSERT(store->region.base == NULL);
@@ -106,8 +121,9 @@ int mqx_region_file_create(struct mqx_store *store, const struct mqx_location *l
     if (status != MQX_OK) {
         return status;
     }
-    status = mqx_region_create(store->io, store->region_dir, record.region, &store->plan,
-                               &store->region);
+    struct mqx_region_plan plan = store->plan;
+    limit_memory(&plan, location->region_path);
+    status = mqx_region_create(store->io, store->region_dir, record.region, &plan, &store->region);
     if (status != MQX_OK) {
         return add_free_bytes(status, location->region_path);
     }

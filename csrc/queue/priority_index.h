@@ -124,8 +124,7 @@ static inline void *mqx_cells_span(const struct mqx_region *region, uint32_t cel
 {
     MQX_ASSERT(bytes != 0);
     const uint64_t at = (uint64_t)cell * MQX_CELL;
-    if (MQX_UNLIKELY(cell == 0 || at + bytes > mqx_load_acquire(
-                                      &region->header->area[MQX_AREA_ARENA].capacity))) {
+    if (MQX_UNLIKELY(cell == 0 || !mqx_area_has(region, MQX_AREA_ARENA, at + bytes))) {
         return NULL;
     }
     return region->area[MQX_AREA_ARENA] + at;

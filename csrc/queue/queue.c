@@ -156,6 +156,7 @@ static void fill_entry(const struct mqx_region *region, struct mqx_message *mess
                                (put->logged && d->persistence == MQPER_NOT_PERSISTENT
                                     ? MQX_MSGF_VOLATILE
                                     : 0) |
+                               (put->logged && !put->journal_only ? MQX_MSGF_BODY : 0) |
                                (d->has_ext != 0 ? MQX_MSGF_HAS_EXT : 0));
     message->pins = 0;
     mqx_store_relaxed(&message->object, put->object);
@@ -218,6 +219,21 @@ static int rewrite_descriptor(const struct mqx_region *region, const struct mqx_
     return MQX_OK;
 }
 
+/* Counts a persistent message of the stripe in or out (-1), with its body if the region has it. */
+static void count_persistent(struct mqx_stripe_guard *guard, const struct mqx_message *message,
+                             uint64_t one)
+{
+    struct mqx_stripe *stripe = guard->stripe;
+    MQX_ASSERT(one == 1 || one == UINT64_MAX);
+    MQX_ASSERT((message->flags & MQX_MSGF_PERSISTENT) != 0);
+    mqx_guard_store64(guard, &stripe->persistent_present, stripe->persistent_present + one);
+    if ((message->flags & MQX_MSGF_BODY) != 0) {
+        const uint64_t payload =
+            mqx_body_payload((message->flags & MQX_MSGF_HAS_EXT) != 0, message->length);
+        mqx_guard_store64(guard, &stripe->body_bytes, stripe->body_bytes + one * payload);
+    }
+}
+
 int mqx_queue_link(struct mqx_stripe_guard *guard, struct mqx_object *queue, struct mqx_put *put)
 {
     const bool available = put->context == 0;
@@ -259,8 +275,7 @@ int mqx_queue_link(struct mqx_stripe_guard *guard, struct mqx_object *queue, str
         mqx_unit_push(guard, put->context, put->slot);
     }
     if ((message->flags & MQX_MSGF_PERSISTENT) != 0) {
-        mqx_guard_store64(guard, &guard->stripe->persistent_present,
-                          guard->stripe->persistent_present + 1);
+        count_persistent(guard, message, 1);
     }
     if (message->expiry != 0) {
         mqx_guard_store32(guard, &queue->expiring, queue->expiring + 1);
@@ -437,8 +452,7 @@ bool mqx_queue_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, 
     }
     mqx_priority_index_remove(guard, queue, slot);
     if ((message->flags & MQX_MSGF_PERSISTENT) != 0) {
-        mqx_guard_store64(guard, &guard->stripe->persistent_present,
-                          guard->stripe->persistent_present - 1);
+        count_persistent(guard, message, UINT64_MAX);
     }
     if (message->expiry != 0) {
         mqx_guard_store32(guard, &queue->expiring, queue->expiring - 1);

@@ -2,8 +2,8 @@
  * access.h - checked access to what lies in the region, by slot or cell reference.
  *
  * A reference was read from shared memory, so it is validated in every build (rule 28): NULL when
- * it is 0 or when the item does not lie wholly in memory that its area has. Callers report NULL
- * with mqx_region_damage(), or find nothing.
+ * it is 0 or when the item does not lie wholly in memory of its area that this process may touch
+ * (reach.h). Callers report NULL with mqx_region_damage(), or find nothing.
  *
  * Locks: none. What may be read or changed behind the address is stated in the struct's header.
  */
@@ -13,18 +13,18 @@
 #include "base/assert.h"
 #include "base/atomic.h"
 #include "region/layout.h"
+#include "region/reach.h"
 
 /* `size` is a constant at each use: an area's item_size was compared with it when the region was
  * mapped. */
-static inline __attribute__((always_inline)) void *
+static MQX_ALWAYS_INLINE void *
 mqx_item(const struct mqx_region *region, enum mqx_area_kind kind, uint64_t slot, uint64_t size)
 {
     const uint64_t at = slot * size;
     MQX_ASSERT(region->base != NULL);
     MQX_ASSERT(kind < MQX_AREA_COUNT);
     MQX_ASSERT(size % MQX_CELL == 0);
-    if (MQX_UNLIKELY(slot == 0 ||
-                     at + size > mqx_load_acquire(&region->header->area[kind].capacity))) {
+    if (MQX_UNLIKELY(slot == 0 || !mqx_area_has(region, kind, at + size))) {
         return NULL;
     }
     MQX_ASSERT(region->area[kind] > region->base);

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/atomic.h"
 #include "base/error.h"
+#include "region/reach.h"
 #include "region/stop_flag.h"
 
 #include <stdio.h>
@@ -55,6 +56,10 @@ int mqx_region_damage(const struct mqx_region *region, const char *structure, ui
 {
     MQX_ASSERT(region != NULL);
     MQX_ASSERT(region->header != NULL);
+    if (MQX_UNLIKELY(!mqx_reach_all(region))) { /* it may be true in memory not mapped here */
+        mqx_reach_lose(region);
+        return mqx_reach_refused(region);
+    }
     const int status = report(region->header, structure, item);
     mqx_region_stop(region, MQX_STOP_BROKEN);
     return status;

@@ -11,6 +11,9 @@
  * The first process that finds damage leaves a text in the region's header, from which the
  * maintenance thread of any process writes a log entry that names the structure.
  *
+ * A process that cannot map the whole region (reach.h) may miss what is there: it stops nobody and
+ * gets MQRC_STORAGE_NOT_AVAILABLE.
+ *
  * An assertion (base/assert.h) is a different thing: what this code relies on about itself.
  *
  * Locks: none; all functions may be called with locks held.

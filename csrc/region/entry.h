@@ -39,6 +39,8 @@ enum { /* mqx_message.flags */
     MQX_MSGF_TAKEN = 8,       /* non-persistent, got in a prepared unit before a restart: the body
                                * is in the journal, the message cannot be given back */
     MQX_MSGF_KEY = 0x10,      /* 0x10, 0x20, 0x40: linked in the MsgId, CorrelId, GroupId index */
+    MQX_MSGF_BODY = 0x80,     /* persistent, put with its body in the region: counted in the
+                               * stripe's body_bytes */
 };
 
 struct mqx_message {

@@ -37,14 +37,15 @@ static uint32_t extent_items(enum mqx_pool_no no)
     return no == MQX_POOL_ENTRIES ? (uint32_t)EXTENT_ENTRIES : (uint32_t)EXTENT_CELLS;
 }
 
-/* The record of an extent that lies in memory which its area has; else NULL. */
+/* The record of an extent that lies in memory of its area that this process may touch; else
+ * NULL. */
 static struct mqx_extent *extent_at(const struct mqx_region *region, enum mqx_pool_no no,
                                     uint64_t extent)
 {
     MQX_ASSERT(region->extents[no] != NULL);
     MQX_ASSERT(no < MQX_POOL_COUNT);
-    const uint64_t capacity = mqx_load_acquire(&area_of(region, no)->capacity);
-    return extent == 0 || extent > region->extent_count[no] || extent * MQX_EXTENT_BYTES > capacity
+    return extent == 0 || extent > region->extent_count[no] ||
+                   !mqx_area_has(region, area_kind(no), extent * MQX_EXTENT_BYTES)
                ? NULL
                : region->extents[no] + (extent - 1);
 }
@@ -392,7 +393,6 @@ static int back_punched(struct mqx_region *region, enum mqx_pool_no no, uint32_t
     MQX_ASSERT(mqx_lock_held(region, &region->header->growth_lock));
     MQX_ASSERT(*out_backed == 0);
     struct mqx_pool *pool = &region->header->pool[no];
-    struct mqx_io *io = region->io;
     uint32_t number = 0, moved = 0;
     while (*out_backed < want) {
         int status = first_locked(region, &pool->punched, &number);
@@ -402,13 +402,10 @@ static int back_punched(struct mqx_region *region, enum mqx_pool_no no, uint32_t
         if (extent_at(region, no, number) == NULL) {
             return damaged_extent(region, number);
         }
-        if (io->ops->allocate(io, region->fd, extent_offset(region, no, number),
-                              MQX_EXTENT_BYTES) != 0) {
-            return *out_backed != 0
-                       ? MQX_OK
-                       : mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
-                                  "the shared region needs %u more bytes on its file system",
-                                  (uint32_t)MQX_EXTENT_BYTES);
+        status = mqx_region_back(region, area_kind(no), (uint64_t)(number - 1) * MQX_EXTENT_BYTES,
+                                 MQX_EXTENT_BYTES);
+        if (status != MQX_OK) {
+            return *out_backed != 0 ? MQX_OK : status;
         }
         status = move_locked(region, no, &pool->punched, &pool->free, MQX_EXTENT_FREE, &moved);
         if (status != MQX_OK) {

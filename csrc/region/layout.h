@@ -14,7 +14,7 @@
  *   area       a stretch of the region for items of one size (or for cells), reserved in address
  *              space for the largest count and backed by memory up to `capacity` bytes; it grows by
  *              posix_fallocate of whole steps under the growth lock, and `capacity` is published by
- *              one release store (no process remaps).
+ *              one release store, which each process follows when it meets the new part (reach.h).
  *   slot       index of an item in its area, 1..; 0 means "none" everywhere.
  *   cell       64 bytes of the arena; a cell reference (u32) counts cells from the arena's start,
  *              0 = none.
@@ -118,7 +118,7 @@ struct mqx_stripe {
     struct mqx_parcel outgoing;
     uint32_t wait_bucket[MQX_WAIT_BUCKETS]; /* contexts waiting with tags */
     uint64_t persistent_present;          /* persistent messages of its queues */
-    uint64_t body_bytes;                  /* bytes of cells held by message bodies */
+    uint64_t body_bytes;                  /* of its messages with MQX_MSGF_BODY: their payloads */
 } MQX_ALIGNED(64);
 
 /* ---- areas ---- */
@@ -191,8 +191,13 @@ struct mqx_header {
     uint32_t quiescing;       /* atomic: end -c or -w in progress */
     uint32_t max_uncommitted; /* atomic: MAXUMSGS */
     uint32_t max_message;     /* atomic: queue manager's MAXMSGL */
-    uint64_t body_budget;     /* bytes of persistent bodies kept in the region at most */
+    uint64_t body_budget;     /* fixed: bytes of persistent bodies kept in the region at most */
+    uint64_t memory_limit;    /* fixed: of the control group that the region was created in, bytes;
+                               * UINT64_MAX: none */
+    uint64_t body_bytes;      /* atomic: sum over the stripes at the newest round of maintenance */
     uint64_t last_reap_us;    /* atomic */
+    uint64_t last_round_us;   /* atomic: end of the newest round of maintenance, monotonic clock */
+    uint32_t attached;        /* atomic: processes that were attached then */
     uint64_t woken_by_bound;  /* atomic: waits that found a message only because the bound
                                * expired */
     uint64_t np_discarded;    /* non-persistent messages discarded by the last restart */
@@ -220,6 +225,7 @@ struct mqx_header {
 struct mqx_region_plan {
     uint64_t size;            /* of the sparse file */
     uint64_t body_budget;
+    uint64_t memory_limit;
     uint64_t ring_size;
     uint64_t segment_size;
     uint64_t first_segment_size;
@@ -233,6 +239,14 @@ struct mqx_region_plan {
     uint32_t linear;          /* 1: retired segments move to the archive */
 };
 
+struct mqx_reach { /* what of the region this process has mapped: reach.h */
+    uint64_t usable[MQX_AREA_COUNT]; /* atomic: bytes of each area */
+    uint64_t mapped[MQX_AREA_COUNT]; /* atomic: bytes of each area */
+    uint64_t space[MQX_AREA_COUNT];  /* fixed: address space of each area */
+    bool stepwise;                   /* fixed */
+    uint32_t lost;                   /* atomic: 1: this attachment does nothing any more */
+};
+
 /* Process-local view. One per attachment; passed to everything below the handles. Its addresses are
  * computed once, from a header that was validated, and are not read from the region again. */
 struct mqx_region {
@@ -241,6 +255,7 @@ struct mqx_region {
     struct mqx_journal *journal;  /* in the header */
     struct mqx_stripe *stripes;
     unsigned char *area[MQX_AREA_COUNT]; /* where each area begins */
+    struct mqx_reach reach;
     uint32_t *names;
     struct mqx_extent *extents[MQX_POOL_COUNT];
     uint64_t extent_count[MQX_POOL_COUNT]; /* that the pool's address space has */

@@ -10,6 +10,7 @@
 #include "penstock/engine.h"
 #include "region/damage.h"
 #include "region/layout.h"
+#include "region/reach.h"
 #include "region/stop_flag.h"
 
 #include <errno.h>
@@ -56,6 +57,10 @@ static bool undo_one(const struct mqx_region *region, const struct mqx_undo *ent
     const uint32_t size = (uint32_t)(entry->location & MQX_UNDO_SIZE_MASK);
     if (offset > region->size - sizeof(uint64_t) || size == 0 || offset % size != 0) {
         return false;
+    }
+    if (MQX_UNLIKELY(!mqx_reach_has(region, offset))) { /* and it may be impossible to map it */
+        return mqx_reach_owns_fd(region) &&
+               mqx_io_write_all(region->io, region->fd, &entry->old, size, offset, 0) == 0;
     }
     void *at = region->base + offset;
     switch (size) {
@@ -229,16 +234,34 @@ static MQX_COLD int take_slow_path(struct mqx_region *region, struct mqx_lock *l
     return take_failed(region, lock, err);
 }
 
+/* A process that maps the region stepwise maps what it may find under the lock just taken. If it
+ * cannot, its call ends here, with no micro-transaction open. */
+static MQX_COLD int keep_up(struct mqx_region *region, struct mqx_lock *lock)
+{
+    MQX_ASSERT(region->reach.stepwise);
+    MQX_ASSERT(lock->undo_count == 0);
+    if (mqx_reach_all(region)) {
+        return MQX_OK;
+    }
+    mqx_reach_lose(region);
+    mqx_lock_drop(region, lock);
+    return mqx_reach_refused(region);
+}
+
 static inline int take(struct mqx_region *region, struct mqx_lock *lock, bool may_end)
 {
     MQX_ASSERT(region->base != NULL);
     MQX_ASSERT((unsigned char *)lock > region->base);
-    int err = pthread_mutex_trylock(&lock->mutex);
+    const int err = pthread_mutex_trylock(&lock->mutex);
+    int status = MQX_OK;
     if (MQX_LIKELY(err == 0)) {
         note_taken(region, lock);
-        return MQX_OK;
+    } else {
+        status = err == EBUSY ? take_slow_path(region, lock, may_end)
+                              : take_failed(region, lock, err);
     }
-    return err == EBUSY ? take_slow_path(region, lock, may_end) : take_failed(region, lock, err);
+    return MQX_UNLIKELY(region->reach.stepwise && status == MQX_OK) ? keep_up(region, lock)
+                                                                    : status;
 }
 
 int mqx_lock_take(struct mqx_region *region, struct mqx_lock *lock)
@@ -259,12 +282,15 @@ int mqx_lock_try(struct mqx_region *region, struct mqx_lock *lock)
 {
     MQX_ASSERT(region->base != NULL);
     MQX_ASSERT((unsigned char *)lock > region->base);
-    int err = pthread_mutex_trylock(&lock->mutex);
+    const int err = pthread_mutex_trylock(&lock->mutex);
+    int status = MQX_OK;
     if (err == 0) {
         note_taken(region, lock);
-        return MQX_OK;
+    } else {
+        status = err == EBUSY ? MQX_BUSY : take_failed(region, lock, err);
     }
-    return err == EBUSY ? MQX_BUSY : take_failed(region, lock, err);
+    return MQX_UNLIKELY(region->reach.stepwise && status == MQX_OK) ? keep_up(region, lock)
+                                                                    : status;
 }
 
 /* A lock marked as free or as owned by another, or a change that is neither committed

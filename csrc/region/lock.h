@@ -34,7 +34,8 @@
  * the watchdog (process/lock_watchdog.h) names the owner to whoever asks and, after 5 s, in the
  * log. It is not called while the thread holds other locks than the maintenance lock.
  *
- * Errors. 2009 when the region is stopped or a lock is beyond repair. The undo list lies in the
+ * Errors. 2009 when the region is stopped or a lock is beyond repair; 2071 when this process cannot
+ * map what it might find under the lock (reach.h). The undo list lies in the
  * region and is validated: a list that is too long or points outside the region stops the queue
  * manager (damage.h); no store is made that could not be undone.
  */

@@ -73,7 +73,7 @@ static int next_block(struct walk *walk)
         return damaged_chain(walk->region, walk->cell);
     }
     const uint64_t bytes = mqx_class_bytes(block->class_no);
-    if ((uint64_t)walk->cell * MQX_CELL + bytes > mqx_load_acquire(&area->capacity)) {
+    if (!mqx_area_has(walk->region, MQX_AREA_ARENA, (uint64_t)walk->cell * MQX_CELL + bytes)) {
         return damaged_chain(walk->region, walk->cell);
     }
     MQX_ASSERT(bytes > sizeof *block);
@@ -148,7 +148,7 @@ static unsigned char *only_block(const struct mqx_region *region, uint32_t cells
     const uint64_t end = (uint64_t)cells * MQX_CELL + sizeof *block + payload;
     MQX_ASSERT(payload >= sizeof(struct ps_descriptor));
     if (block == NULL || block->next != 0 || payload > FULL_PAYLOAD ||
-        end > mqx_load_acquire(&region->header->area[MQX_AREA_ARENA].capacity)) {
+        !mqx_area_has(region, MQX_AREA_ARENA, end)) {
         return NULL;
     }
     return (unsigned char *)(block + 1);

@@ -8,6 +8,7 @@
 #include "region/region.h"
 
 #include "base/error.h"
+#include "os/host_info.h"
 #include "region/mapping_cache.h"
 
 #include <errno.h>
@@ -35,6 +36,7 @@ void mqx_region_default_plan(struct mqx_region_plan *plan)
     *plan = (struct mqx_region_plan){
         .size = 64ull << 30,
         .body_budget = 1ull << 30,
+        .memory_limit = UINT64_MAX,
         .ring_size = 4ull << 20,
         .segment_size = 64ull << 20,
         .first_segment_size = 2ull << 20,
@@ -65,6 +67,7 @@ uint64_t mqx_region_layout(void)
         sizeof(pthread_mutex_t),
         sizeof(struct mqx_sealed),
         sizeof(struct mqx_segment),
+        offsetof(struct mqx_header, last_round_us),
         offsetof(struct mqx_header, journal),
         offsetof(struct mqx_header, process),
         offsetof(struct mqx_journal, tail),
@@ -208,7 +211,8 @@ static void format_journal(struct mqx_journal *journal, const struct mqx_region_
     journal->limit = plan->journal_limit;
 }
 
-static void fill_view(struct mqx_region *out, struct mqx_io *io, int fd, void *base, uint64_t size)
+static void fill_view(struct mqx_region *out, struct mqx_io *io, int fd, void *base, uint64_t size,
+                      bool stepwise)
 {
     struct mqx_header *header = base;
     MQX_ASSERT(base != NULL);
@@ -223,9 +227,12 @@ static void fill_view(struct mqx_region *out, struct mqx_io *io, int fd, void *b
         .fd = fd,
         .io = io,
         .size = size,
+        .reach.stepwise = stepwise,
     };
     for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
         out->area[kind] = (unsigned char *)base + header->area[kind].offset;
+        out->reach.space[kind] = header->area[kind].reserved_bytes;
+        out->reach.mapped[kind] = stepwise ? 0 : out->reach.space[kind];
         MQX_ASSERT(out->area[kind] < out->base + size);
     }
     for (int no = 0; no < MQX_POOL_COUNT; no++) {
@@ -237,17 +244,9 @@ static void fill_view(struct mqx_region *out, struct mqx_io *io, int fd, void *b
     mqx_ignore(mqx_file_id_read(io, fd, &out->file)); /* unknown: it is not checked */
 }
 
-/* Is the descriptor still the region's? The program around the core may have closed it. */
-static bool owns_fd(const struct mqx_region *region)
-{
-    MQX_ASSERT(region->io != NULL);
-    MQX_ASSERT(region->fd >= 0);
-    return region->file.inode == 0 ||
-           mqx_file_id_check(region->io, region->fd, &region->file) != -EBADF;
-}
-
-static int format(struct mqx_io *io, int fd, void *base, const struct mqx_region_plan *plan,
-                  const struct layout *at, struct mqx_region *out)
+static int format(struct mqx_io *io, int fd, void *base, bool stepwise,
+                  const struct mqx_region_plan *plan, const struct layout *at,
+                  struct mqx_region *out)
 {
     MQX_ASSERT(fd >= 0);
     struct mqx_header *header = base;
@@ -262,13 +261,14 @@ static int format(struct mqx_io *io, int fd, void *base, const struct mqx_region
     header->max_uncommitted = plan->max_uncommitted;
     header->max_message = plan->max_message;
     header->body_budget = plan->body_budget;
+    header->memory_limit = plan->memory_limit;
     header->platform = plan->platform;
     const uint64_t now = io->ops->now_us(io);
     header->epoch_us = now > EPOCH_BACK_US ? now - EPOCH_BACK_US : 0;
     lay_out_areas(header, plan, at);
     lay_out_extents(header, at);
     format_journal(&header->journal, plan, at);
-    fill_view(out, io, fd, base, at->size);
+    fill_view(out, io, fd, base, at->size, stepwise);
     int status = format_locks(header, out->stripes);
     mqx_order();
     memcpy(header->magic, REGION_MAGIC, sizeof header->magic);
@@ -287,11 +287,26 @@ static bool plan_is_sound(const struct mqx_region_plan *plan, const struct layou
            at->size >= at->areas + SHARES * LEAST_PAGES * (uint64_t)MQX_PAGE_SIZE;
 }
 
+/* Not even the part of the region that every process needs could be mapped. */
+static int no_address_space(int negated_errno)
+{
+    MQX_ASSERT(negated_errno < 0);
+    if (negated_errno != -ENOMEM) {
+        return mqx_io_reason(negated_errno, "mapping the shared region");
+    }
+    return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
+                    "the shared region cannot be mapped: this process may have %llu bytes of "
+                    "address space (RLIMIT_AS), and has no room for the region's first part in "
+                    "them; raise the limit (ulimit -v) or run without it",
+                    (unsigned long long)mqx_address_space_limit());
+}
+
 int mqx_region_create(struct mqx_io *io, int dir, const char *name,
                       const struct mqx_region_plan *plan, struct mqx_region *out)
 {
     const struct layout at = lay_out(plan);
     void *base = NULL;
+    bool stepwise = false, allocated = false;
     MQX_ASSERT(out != NULL);
     MQX_ASSERT(name != NULL);
     if (!plan_is_sound(plan, &at)) {
@@ -310,12 +325,16 @@ int mqx_region_create(struct mqx_io *io, int dir, const char *name,
         status = io->ops->allocate(io, fd, 0, at.extents);
     }
     if (status == 0) {
-        status = io->ops->map(io, fd, at.size, MQX_IO_MAP_REGION, &base);
+        allocated = true;
+        status = mqx_reach_begin(io, fd, at.size, at.areas, &base, &stepwise);
     }
     if (status < 0) {
         const bool full = status == -ENOSPC || status == -ENOMEM || status == -EDQUOT;
         (void)io->ops->close(io, fd);
         (void)io->ops->unlink(io, dir, name);
+        if (allocated) {
+            return no_address_space(status);
+        }
         if (full) {
             return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
                             "the shared region needs %llu bytes on its file system to begin with",
@@ -323,7 +342,7 @@ int mqx_region_create(struct mqx_io *io, int dir, const char *name,
         }
         return mqx_io_reason(status, "laying out the shared region");
     }
-    return format(io, fd, base, plan, &at, out);
+    return format(io, fd, base, stepwise, plan, &at, out);
 }
 
 static bool fits(uint64_t offset, uint64_t bytes, uint64_t size)
@@ -365,10 +384,37 @@ static int verify(const struct mqx_header *header, uint64_t size)
     return MQX_OK;
 }
 
+/* Maps an existing file and verifies its header. 0, or a reason code with nothing mapped. */
+static int map_existing(struct mqx_io *io, int fd, const struct mqx_io_stat *facts,
+                        struct mqx_region *out)
+{
+    const uint64_t first = sizeof(struct mqx_header);
+    bool stepwise = false;
+    MQX_ASSERT(facts->size >= first);
+    MQX_ASSERT(fd >= 0);
+    void *base = mqx_mapping_cache_take(io, facts);
+    int err = base != NULL ? 0 : mqx_reach_begin(io, fd, facts->size, first, &base, &stepwise);
+    if (err < 0) {
+        return no_address_space(err);
+    }
+    const uint64_t mapped = stepwise ? mqx_round_up(first, MQX_PAGE_SIZE) : facts->size;
+    int status = verify(base, facts->size);
+    if (status == MQX_OK && stepwise) {
+        err = mqx_reach_fixed_part(io, fd, base, first);
+        status = err < 0 ? no_address_space(err) : MQX_OK;
+    }
+    if (status != MQX_OK) {
+        (void)io->ops->unmap(io, base, mapped);
+        return status;
+    }
+    MQX_ASSERT(base != NULL);
+    fill_view(out, io, fd, base, facts->size, stepwise);
+    return MQX_OK;
+}
+
 int mqx_region_open(struct mqx_io *io, int dir, const char *name, struct mqx_region *out)
 {
     struct mqx_io_stat facts;
-    void *base = NULL;
     MQX_ASSERT(out != NULL);
     MQX_ASSERT(name != NULL);
     int fd = io->ops->open(io, dir, name, MQX_IO_WRITE, 0);
@@ -379,24 +425,12 @@ int mqx_region_open(struct mqx_io *io, int dir, const char *name, struct mqx_reg
     if (status == 0 && facts.size < sizeof(struct mqx_header)) {
         status = -EIO;
     }
-    if (status == 0) {
-        base = mqx_mapping_cache_take(io, &facts);
-    }
-    if (status == 0 && base == NULL) {
-        status = io->ops->map(io, fd, facts.size, MQX_IO_MAP_REGION, &base);
-    }
-    if (status < 0) {
-        (void)io->ops->close(io, fd);
-        return mqx_io_reason(status, "mapping the shared region");
-    }
-    status = verify(base, facts.size);
+    status = status < 0 ? mqx_io_reason(status, "mapping the shared region")
+                        : map_existing(io, fd, &facts, out);
     if (status != MQX_OK) {
-        (void)io->ops->unmap(io, base, facts.size);
         (void)io->ops->close(io, fd);
-        return status;
     }
-    fill_view(out, io, fd, base, facts.size);
-    return MQX_OK;
+    return status;
 }
 
 void mqx_region_close(struct mqx_region *region)
@@ -405,8 +439,8 @@ void mqx_region_close(struct mqx_region *region)
     if (region->base == NULL) {
         return;
     }
-    (void)region->io->ops->unmap(region->io, region->base, region->size);
-    if (owns_fd(region)) {
+    mqx_reach_end(region);
+    if (mqx_reach_owns_fd(region)) {
         (void)region->io->ops->close(region->io, region->fd);
     }
     region->base = NULL;
@@ -417,8 +451,8 @@ void mqx_region_leave(struct mqx_region *region)
     struct mqx_io_stat facts;
     struct mqx_io *io = region->io;
     MQX_ASSERT(io != NULL);
-    if (region->base == NULL || !owns_fd(region) || io->ops->stat(io, region->fd, &facts) < 0 ||
-        facts.size != region->size) {
+    if (region->base == NULL || region->reach.stepwise || !mqx_reach_owns_fd(region) ||
+        io->ops->stat(io, region->fd, &facts) < 0 || facts.size != region->size) {
         mqx_region_close(region);
         return;
     }
@@ -475,12 +509,89 @@ static int back_area(const struct mqx_region *region, enum mqx_area_kind kind, u
                                                    target - capacity);
 }
 
-/* Growth lock held. */
+/* Bytes of the file that are backed by memory: no capacity changes, since the growth lock is held,
+ * and extents are punched and backed again under it. */
+static uint64_t allocated_bytes(const struct mqx_header *header)
+{
+    uint64_t bytes = header->area[0].offset, punched = 0;
+    MQX_ASSERT(bytes >= sizeof *header);
+    MQX_ASSERT(header->growth_lock.holder != 0);
+    for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
+        bytes += mqx_load_relaxed(&header->area[kind].capacity);
+    }
+    for (int no = 0; no < MQX_POOL_COUNT; no++) {
+        const uint64_t idle = mqx_load_relaxed(&header->pool[no].idle_count);
+        const uint64_t free = mqx_load_relaxed(&header->pool[no].free_count);
+        punched += idle > free ? (idle - free) * MQX_EXTENT_BYTES : 0;
+    }
+    return bytes > punched ? bytes - punched : 0;
+}
+
+/* Of the control group's memory, blocks of messages get half and the index another quarter: a
+ * region that took all of it would end in the kernel's killing a process. */
+static int check_memory(const struct mqx_region *region, enum mqx_area_kind kind, uint64_t more)
+{
+    const struct mqx_header *header = region->header;
+    const uint64_t quarter = header->memory_limit / 4;
+    const uint64_t most = kind == MQX_AREA_ARENA ? 2 * quarter : 3 * quarter;
+    const uint64_t now = allocated_bytes(header);
+    MQX_ASSERT(more > 0);
+    MQX_ASSERT(kind < MQX_AREA_COUNT);
+    if (header->memory_limit == UINT64_MAX || now + more <= most) {
+        return MQX_OK;
+    }
+    return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
+                    "the shared region has %llu bytes and needs %llu more; it may use %llu of the "
+                    "%llu that are the memory limit of the control group it was created in: get "
+                    "messages, or raise that limit and start the queue manager again",
+                    (unsigned long long)now, (unsigned long long)more, (unsigned long long)most,
+                    (unsigned long long)header->memory_limit);
+}
+
+static MQX_COLD int no_room(const struct mqx_region *region, uint64_t more)
+{
+    MQX_ASSERT(more > 0);
+    MQX_ASSERT(region->header != NULL);
+    return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
+                    "the shared region has %llu bytes and needs %llu more, for which its file "
+                    "system (region.dir) has no room: get messages, or make it larger (of a "
+                    "container: --shm-size)",
+                    (unsigned long long)allocated_bytes(region->header), (unsigned long long)more);
+}
+
+/* Backs the bytes of an area from `capacity` to `target` with memory, and its extents' records. */
+static int allocate(struct mqx_region *region, enum mqx_area_kind kind, uint64_t capacity,
+                    uint64_t target)
+{
+    MQX_ASSERT(target > capacity);
+    MQX_ASSERT(mqx_lock_held(region, &region->header->growth_lock));
+    const int status = check_memory(region, kind, target - capacity);
+    if (status != MQX_OK || back_area(region, kind, capacity, target) == 0) {
+        return status;
+    }
+    return no_room(region, target - capacity);
+}
+
+int mqx_region_back(struct mqx_region *region, enum mqx_area_kind kind, uint64_t at, uint64_t bytes)
+{
+    MQX_ASSERT(kind < MQX_AREA_COUNT);
+    MQX_ASSERT(mqx_lock_held(region, &region->header->growth_lock));
+    const uint64_t offset = (uint64_t)(region->area[kind] - region->base) + at;
+    const int status = check_memory(region, kind, bytes);
+    if (status != MQX_OK || region->io->ops->allocate(region->io, region->fd, offset, bytes) == 0) {
+        return status;
+    }
+    return no_room(region, bytes);
+}
+
+/* Growth lock held. Near the end of the memory there is no room for a whole step: then the area
+ * grows by what is needed. */
 static int grow_locked(struct mqx_region *region, enum mqx_area_kind kind, uint64_t bytes)
 {
     MQX_ASSERT(region->area[kind] > region->base);
     struct mqx_area *area = &region->header->area[kind];
     const uint64_t capacity = area->capacity;
+    const uint64_t needed = mqx_round_up(bytes, MQX_PAGE_SIZE);
     uint64_t target = growth_target(area, capacity, bytes);
     const uint64_t offset = (uint64_t)(region->area[kind] - region->base);
     MQX_ASSERT(mqx_lock_held(region, &region->header->growth_lock));
@@ -492,27 +603,19 @@ static int grow_locked(struct mqx_region *region, enum mqx_area_kind kind, uint6
     }
     if (target < bytes) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
-                        "the shared region is used up: area %d has %llu bytes of address space",
+                        "the shared region is used up: area %d has %llu bytes of address space; "
+                        "raise region.size",
                         (int)kind, (unsigned long long)area->reserved_bytes);
     }
-    MQX_ASSERT(target > capacity);
-    if (!owns_fd(region)) {
-        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
-                        "this program has closed or replaced descriptor %d, through which the "
-                        "shared region grows", region->fd);
+    int status = allocate(region, kind, capacity, target);
+    if (status == MQRC_STORAGE_NOT_AVAILABLE && needed < target) {
+        target = needed; /* when memory is short */
+        status = allocate(region, kind, capacity, target);
     }
-    int status = back_area(region, kind, capacity, target);
-    if (status != 0 && target > mqx_round_up(bytes, MQX_PAGE_SIZE)) {
-        target = mqx_round_up(bytes, MQX_PAGE_SIZE); /* what is needed, when it is short */
-        status = back_area(region, kind, capacity, target);
+    if (status == MQX_OK) {
+        mqx_store_release(&area->capacity, target); /* the one store that publishes */
     }
-    if (status != 0) {
-        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
-                        "the shared region needs %llu more bytes on its file system",
-                        (unsigned long long)(target - capacity));
-    }
-    mqx_store_release(&area->capacity, target); /* the one store that publishes */
-    return MQX_OK;
+    return status;
 }
 
 int mqx_region_grow(struct mqx_region *region, enum mqx_area_kind kind, uint64_t bytes)
@@ -520,13 +623,18 @@ int mqx_region_grow(struct mqx_region *region, enum mqx_area_kind kind, uint64_t
     MQX_ASSERT(region->base != NULL);
     MQX_ASSERT(bytes > 0);
     MQX_ASSERT(kind < MQX_AREA_COUNT);
-    if (mqx_load_acquire(&region->header->area[kind].capacity) >= bytes) {
-        return MQX_OK;
+    int status = MQX_OK;
+    if (mqx_load_acquire(&region->header->area[kind].capacity) < bytes) {
+        status = mqx_lock_take(region, &region->header->growth_lock);
+        if (status == MQX_OK) {
+            status = grow_locked(region, kind, bytes);
+            mqx_lock_drop(region, &region->header->growth_lock);
+        }
     }
-    int status = mqx_lock_take(region, &region->header->growth_lock);
-    if (status == MQX_OK) {
-        status = grow_locked(region, kind, bytes);
-        mqx_lock_drop(region, &region->header->growth_lock);
+    if (status != MQX_OK || mqx_area_has(region, kind, bytes)) {
+        return status;
     }
-    return status;
+    return region->reach.stepwise
+               ? mqx_reach_refused(region)
+               : mqx_region_damage(region, "the capacity of an area", (uint64_t)kind);
 }

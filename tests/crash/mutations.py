@@ -626,6 +626,32 @@ MUTATIONS = (
             ),
         ),
     ),
+    Mutation(
+        "every process makes each round of maintenance",
+        "c/maintenance",
+        (("process/maintenance.c", "return now_us < last_us || now", "return true || now"),),
+    ),
+    Mutation(
+        "an idle process keeps the mappings of retired segments",
+        "c/journal_reader",
+        (
+            (
+                "journal/journal_reader.c",
+                "        if (file->at != NULL && file->views == 0 && !is_current(store, file)) {",
+                "        if (file->at != NULL && file->views > 1 && !is_current(store, file)) {",
+            ),
+        ),
+    ),
+    Mutation(
+        "a body that leaves the region stays in the count of its budget",
+        "c/message_body",
+        (("queue/queue.c", "stripe->body_bytes + one * payload", "stripe->body_bytes + payload"),),
+    ),
+    Mutation(
+        "a process takes a lock over memory that it has not mapped",
+        "c/reach",
+        (("region/lock.c", "    if (mqx_reach_all(region)) {", "    if (true) {"),),
+    ),
 )
 
 

@@ -82,10 +82,10 @@ def python(
         child.communicate()
 
 
-def run_python(program: str, *arguments: object, **options: Any) -> str:
+def run_python(program: str, *arguments: object, seconds: float = SECONDS, **options: Any) -> str:
     """Runs a program to its end, which must be status 0; its standard output."""
     with python(program, *arguments, **options) as child:
-        out, errors = child.communicate(timeout=SECONDS)
+        out, errors = child.communicate(timeout=seconds)
         assert child.returncode == 0, f"status {child.returncode}: {errors[-3000:]}"
     return out
 
@@ -127,4 +127,25 @@ def tmpfs(size: int, mode: int = 0o700) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
+        folder.rmdir()
+
+
+@contextmanager
+def memory_group(limit: int) -> Iterator[tuple[str, ...]]:
+    """A control group with so many bytes of memory: the prefix that starts a process in it."""
+    version1, version2 = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")
+    old = (version1 / "memory.limit_in_bytes").exists()
+    folder = (version1 if old else version2) / f"penstock-test-{os.getpid()}"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        not_possible_here(f"making a control group: {error}")
+    try:
+        try:
+            (folder / ("memory.limit_in_bytes" if old else "memory.max")).write_text(str(limit))
+        except OSError as error:
+            not_possible_here(f"limiting a control group: {error}")
+        enter = 'echo $$ > "$0"; exec "$@"'
+        yield ("sh", "-c", enter, str(folder / "cgroup.procs"))
+    finally:
         folder.rmdir()

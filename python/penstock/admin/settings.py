@@ -52,9 +52,10 @@ class Settings:
     """The contents of qm.toml. Sizes in bytes.
 
     qm_id: 16 random bytes, fixed at create. platform: ``unix`` or ``zos``. group: name of the
-    group whose members share the files, "" for one user's alone. region_bodies: message
-    bodies that the shared region may hold; 0 means 1 GiB or half of what region_dir's file system
-    has, whichever is less. logging: ``circular`` uses journal segments again, ``linear`` moves them
+    group whose members share the files, "" for one user's alone. region_bodies: bodies of
+    persistent messages that the shared region may hold besides the journal; 0 means 1 GiB; never
+    more than an eighth of region_dir's file system and a quarter of the control group's memory
+    limit. logging: ``circular`` uses journal segments again, ``linear`` moves them
     to the folder ``archive``, where they count against no limit. log_file_size, log_files: the
     error log and its rotation.
     """

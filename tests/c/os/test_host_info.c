@@ -114,6 +114,8 @@ TEST(processes_that_have_a_file_open_are_named)
 TEST(the_room_of_a_directory_is_known_and_that_of_nothing_is_unlimited)
 {
     CHECK(mqx_room_at("/") < UINT64_MAX);
+    CHECK(mqx_size_at("/") < UINT64_MAX && mqx_size_at("/") >= mqx_room_at("/"));
+    CHECK(mqx_size_at("/proc") == UINT64_MAX && mqx_size_at("/no such directory") == UINT64_MAX);
     CHECK(mqx_room_at("/no such directory") == UINT64_MAX);
     CHECK(strstr(mqx_program_name(), "test_host_info") != NULL);
 }

@@ -453,6 +453,26 @@ TEST(a_read_mapping_shows_the_file_and_a_region_mapping_is_shared_but_not_inheri
     CHECK_INT(ops->close(posix(), dir), 0);
 }
 
+TEST(a_part_is_mapped_where_it_is_wanted_and_never_over_another)
+{
+    const struct mqx_io_ops *ops = posix()->ops;
+    void *whole = NULL;
+    int dir = fresh_dir();
+    int fd = make_file(dir, "a", "");
+    CHECK_INT(ops->truncate(posix(), fd, 65536), 0);
+    CHECK_INT(ops->map(posix(), fd, 65536, MQX_IO_MAP_REGION, &whole), 0);
+    CHECK_INT(ops->map_part(posix(), fd, 0, 8192, whole), -EEXIST);
+    CHECK_INT(ops->unmap(posix(), (char *)whole + 8192, 65536 - 8192), 0);
+    CHECK_INT(ops->map_part(posix(), fd, 8192, 4096, (char *)whole + 8192), 0);
+    ((char *)whole)[8192] = 'y';
+    char byte = 0;
+    CHECK_INT(ops->read(posix(), fd, &byte, 1, 8192), 1);
+    CHECK_INT(byte, 'y');
+    CHECK_INT(ops->unmap(posix(), whole, 12288), 0);
+    CHECK_INT(ops->close(posix(), fd), 0);
+    CHECK_INT(ops->close(posix(), dir), 0);
+}
+
 TEST(populating_behind_the_end_of_the_file_is_an_error_not_a_signal)
 {
     const struct mqx_io_ops *ops = posix()->ops;

@@ -20,8 +20,10 @@ TEST(an_item_must_lie_wholly_in_the_memory_of_its_area)
     uint64_t *capacity = &region.header->area[MQX_AREA_CONTEXTS].capacity;
     const uint64_t was = *capacity;
     *capacity = 2 * sizeof(struct mqx_context);
+    region.reach.usable[MQX_AREA_CONTEXTS] = 0; /* as in a process that has not met it yet */
     CHECK(mqx_context(&region, 1) != NULL);
     *capacity -= 1;
+    region.reach.usable[MQX_AREA_CONTEXTS] = 0;
     CHECK(mqx_context(&region, 1) == NULL);
     *capacity = was;
     CHECK(mqx_context(&region, 1) == (void *)(region.area[MQX_AREA_CONTEXTS] + 384));

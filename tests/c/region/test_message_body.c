@@ -1,6 +1,7 @@
 /* Claims of message_body.c: bodies of every size come back whole, from the region and from the
  * journal's mapping. */
 #include "fixtures/engine_fixture.h"
+#include "process/maintenance.h"
 #include "region/message_body.h"
 
 enum { MIB = 1 << 20 };
@@ -143,6 +144,40 @@ TEST(a_backlog_far_above_the_budget_keeps_only_its_index_in_the_region)
     for (int i = 0; i < COUNT; i++) {
         CHECK(comes_back(q.handle, NULL, 0, LENGTH));
     }
+}
+
+static bool is_in_region(struct queue q)
+{
+    const struct mqx_region *region = engine_region();
+    const uint32_t slot = mqx_priority_index_first(region, mqx_object(region, q.slot));
+    return slot != 0 && mqx_message(region, slot)->cells != 0;
+}
+
+TEST(after_a_backlog_above_the_budget_bodies_are_kept_in_the_region_again)
+{
+    enum { COUNT = 200, LENGTH = 20000 };
+    struct mqe_settings settings = engine_settings();
+    settings.body_budget = MIB;
+    struct queue q = wide(&settings), other = QUEUE("OTHER", MAXMSGL, MQX_MAX_BODY);
+    fill(LENGTH, 5);
+    for (int i = 0; i < COUNT; i++) {
+        CHECK_INT(PUT(q, .body = body_out, .length = LENGTH, .persistent = 1), 0);
+    }
+    CHECK_INT(mqx_maintenance_round(&engine.manager->store), 0);
+    CHECK_INT(PUT(other, .body = body_out, .length = LENGTH, .persistent = 1), 0);
+    CHECK(!is_in_region(other));
+    CHECK(comes_back(other.handle, NULL, 0, LENGTH));
+    for (int i = 0; i < COUNT; i++) {
+        CHECK(comes_back(q.handle, NULL, 0, LENGTH));
+    }
+    CHECK_INT(mqx_maintenance_round(&engine.manager->store), 0);
+    CHECK_INT(engine_region()->header->body_bytes, 0);
+    CHECK_INT(PUT(other, .body = body_out, .length = LENGTH, .persistent = 1), 0);
+    CHECK(is_in_region(other));
+    CHECK_INT(PUT(q, .body = body_out, .length = LENGTH, .persistent = 1), 0);
+    CHECK(is_in_region(q));
+    CHECK_INT(mqx_maintenance_round(&engine.manager->store), 0);
+    CHECK(engine_region()->header->body_bytes > LENGTH);
 }
 
 /* The region's arena is used up: what needs it is refused, what has the journal continues. */
