@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "catalog/catalog.h"
+#include "journal/journal.h"
 #include "os/fork_guard.h"
 #include "os/futex.h"
 #include "os/host_info.h"
@@ -30,18 +31,20 @@
 #include <string.h>
 
 enum {
-    ROUND_US = 500000,        /* between rounds when nothing is pending */
+    ROUND_US = 500000,        /* between rounds when nothing is pending, whoever makes them */
+    STANDBY_COUNT = 16,       /* processes that look after the rounds in each ROUND_US */
     MARK_AFTER_US = 100000,   /* of idleness (rule 9) */
     OBJECTS_A_ROUND = 8192,   /* visited in one round */
     EXPIRE_STEPS = 64,        /* of 64 messages each, a queue and round */
     STACK_BYTES = 512 * 1024,
 };
 
-enum step { REAP, MARK, RESERVE, SPARE, OBJECTS, RECLAIM, GROW, CHECKPOINT, STEP_COUNT };
+enum step { REAP, MARK, RESERVE, BODIES, SPARE, OBJECTS, RECLAIM, GROW, CHECKPOINT, STEP_COUNT };
 static const char *const step_names[STEP_COUNT] = {
     [REAP] = "reaping of dead processes",
     [MARK] = "mark page",
     [RESERVE] = "journal reserve",
+    [BODIES] = "count of persistent bodies",
     [SPARE] = "spare segment",
     [OBJECTS] = "expiry and clean-up",
     [RECLAIM] = "return of memory",
@@ -65,6 +68,8 @@ struct mqx_maintenance {
     int logged[STEP_COUNT]; /* status of a step when it was last logged */
     char cannot_lead[200];  /* the text that was logged last */
     uint64_t next_round_us; /* monotonic clock */
+    bool active;            /* this thread made the newest round, or tried to */
+    bool stop_logged;
     struct mqx_lock_watchdog watchdog;
 };
 
@@ -112,6 +117,20 @@ static int step_reserve(struct mqx_store *store, struct round *round)
     }
     mqx_store_release(&region->journal->reserve_bytes,
                       mqx_journal_reserve_for(region, messages, contexts));
+    return MQX_OK;
+}
+
+/* What puts compare with the budget: bodies that have left the region make room again. */
+static int step_bodies(struct mqx_store *store, struct round *round)
+{
+    const struct mqx_region *region = &store->region;
+    MQX_ASSERT(region->stripe_mask < MQX_STRIPE_MAX);
+    uint64_t bytes = 0;
+    (void)round;
+    for (uint32_t i = 0; i <= region->stripe_mask; i++) {
+        bytes += mqx_load_relaxed(&region->stripes[i].body_bytes);
+    }
+    mqx_store_relaxed(&region->header->body_bytes, bytes);
     return MQX_OK;
 }
 
@@ -201,6 +220,7 @@ static const step_function steps[STEP_COUNT] = {
     [REAP] = step_reap,
     [MARK] = step_mark,
     [RESERVE] = step_reserve,
+    [BODIES] = step_bodies,
     [SPARE] = step_spare,
     [OBJECTS] = step_objects,
     [RECLAIM] = step_reclaim,
@@ -209,6 +229,16 @@ static const step_function steps[STEP_COUNT] = {
 };
 
 /* ---- a round ---- */
+
+static uint32_t count_attached(const struct mqx_region *region)
+{
+    MQX_ASSERT(region->base != NULL);
+    uint32_t count = 0;
+    for (uint32_t slot = 1; slot < MQX_PROCESS_MAX; slot++) {
+        count += mqx_load_relaxed(&mqx_process_slot(region, slot)->state) != MQX_PROC_FREE;
+    }
+    return count;
+}
 
 static int help_between_steps(struct mqx_store *store)
 {
@@ -239,6 +269,8 @@ static int run_round(struct mqx_store *store, struct round *round)
         }
     }
     mqx_add_relaxed(&header->maintenance_seq, UINT64_C(1));
+    mqx_store_relaxed(&header->attached, count_attached(region));
+    mqx_store_relaxed(&header->last_round_us, mqx_clock_monotonic_us());
     mqx_lock_drop(region, &header->maintenance_lock);
     return MQX_OK;
 }
@@ -326,16 +358,21 @@ static void log_stop(struct mqx_store *store)
     }
 }
 
-/* Rule 13: once no file call is in progress in any process, the next attach may recover. */
-static void release_life_when_stopped(struct mqx_maintenance *m, bool *logged)
+/* Rule 13: once no file call is in progress in any process, the next attach may recover. A stop
+ * that rang no doorbell (only the header was known) is passed on to threads that sleep longer. */
+static void release_life_when_stopped(struct mqx_maintenance *m, bool rung)
 {
     MQX_ASSERT(m->store->region.process != 0);
     struct mqx_store *store = m->store;
     const struct mqx_process *process = mqx_process_slot(&store->region, store->region.process);
-    if (!*logged) {
-        *logged = true;
-        if (mqx_region_stopped(&store->region) == MQX_STOP_BROKEN) {
+    const uint32_t how = mqx_region_stopped(&store->region);
+    if (!m->stop_logged) {
+        m->stop_logged = true;
+        if (how == MQX_STOP_BROKEN) {
             log_stop(store);
+        }
+        if (!rung) {
+            mqx_region_stop(&store->region, how);
         }
     }
     if (mqx_load_acquire(&process->calls_inside) == 0) {
@@ -364,7 +401,7 @@ static void take_second_look(struct mqx_maintenance *m, uint32_t *doorbell)
  * round. `seen`: the doorbell before the last round. */
 static void rest(struct mqx_maintenance *m, uint32_t seen, uint64_t us)
 {
-    MQX_ASSERT(us <= ROUND_US);
+    MQX_ASSERT(us > 0);
     const struct mqx_region *region = &m->store->region;
     uint32_t *doorbell = &mqx_process_slot(region, region->process)->doorbell;
     const uint64_t until_us = mqx_clock_monotonic_us() + us;
@@ -381,6 +418,35 @@ static void rest(struct mqx_maintenance *m, uint32_t seen, uint64_t us)
     }
 }
 
+/* ---- whose turn it is ---- */
+
+/* One round in ROUND_US is enough for all processes together. */
+static bool is_due(const struct mqx_region *region)
+{
+    const uint64_t last_us = mqx_load_relaxed(&region->header->last_round_us);
+    const uint64_t now_us = mqx_clock_monotonic_us();
+    const uint64_t between_us = is_unmarked(region->journal) ? MARK_AFTER_US : ROUND_US;
+    MQX_ASSERT(region->process != 0);
+    return now_us < last_us || now_us - last_us >= between_us;
+}
+
+/* How long a thread sleeps that found the round made by another process: until its turn in a
+ * following period of ROUND_US. A turn is shared by about STANDBY_COUNT processes, however many
+ * there are, so that neither wake-ups nor rounds grow with their number. */
+static uint64_t standby_us(const struct mqx_region *region)
+{
+    const uint64_t attached = mqx_load_relaxed(&region->header->attached) % MQX_PROCESS_MAX;
+    const uint64_t turns = 1 + attached / STANDBY_COUNT;
+    const uint64_t now_us = mqx_clock_monotonic_us();
+    const uint64_t period = now_us / ROUND_US, own = region->process % turns;
+    const uint64_t ahead = (own + turns - period % turns) % turns;
+    const uint64_t place = region->process / turns % STANDBY_COUNT; /* within the period */
+    const uint64_t next_us = (period + (ahead == 0 ? turns : ahead)) * ROUND_US +
+                             place * (ROUND_US / STANDBY_COUNT);
+    MQX_ASSERT(next_us > now_us);
+    return next_us - now_us;
+}
+
 /* A process that cannot write the journal rings for each of its commits: a round, which is long,
  * is not run for that alone. True when one is due. */
 static bool lead_if_asked(struct mqx_maintenance *m)
@@ -394,16 +460,50 @@ static void run_and_log_round(struct mqx_maintenance *m)
 {
     MQX_ASSERT(m->store->region.process != 0);
     struct mqx_region *region = &m->store->region;
+    if (!m->active) { /* what it saw when it was active last says nothing now */
+        m->watchdog = (struct mqx_lock_watchdog){0};
+    }
+    m->active = true;
     m->next_round_us = mqx_clock_monotonic_us() + MARK_AFTER_US;
     const int status = run_round(m->store, &m->round);
-    if (mqx_region_stopped(region) != MQX_RUNNING) {
-        return;
+    if (mqx_region_stopped(region) == MQX_RUNNING) {
+        if (status == MQX_OK) {
+            log_round(m);
+        }
+        log_held_lock(m);
     }
-    if (status == MQX_OK) {
-        log_round(m);
+}
+
+/* Leads for others when they ask; makes a round when one is due or this process was rung for one. A
+ * process that cannot map what the others have (region/reach.h) leaves both to them. */
+static void take_turn(struct mqx_maintenance *m, bool rung)
+{
+    struct mqx_region *region = &m->store->region;
+    MQX_ASSERT(region->process != 0);
+    if (!mqx_reach_ahead(region)) {
+        m->active = false;
+    } else if (lead_if_asked(m)) {
+        if (rung || is_due(region)) {
+            run_and_log_round(m);
+        } else {
+            m->active = false;
+        }
     }
-    log_cannot_lead(m);
-    log_held_lock(m);
+    if (mqx_region_stopped(region) == MQX_RUNNING) {
+        log_cannot_lead(m);
+    }
+    mqx_journal_drop_retired(m->store);
+}
+
+/* How long this thread sleeps unless it is rung. */
+static uint64_t pause_us(const struct mqx_maintenance *m)
+{
+    const struct mqx_region *region = &m->store->region;
+    MQX_ASSERT(region->process != 0);
+    if (!m->active && mqx_region_stopped(region) == MQX_RUNNING) {
+        return standby_us(region);
+    }
+    return is_unmarked(region->journal) ? MARK_AFTER_US : ROUND_US;
 }
 
 static void *run(void *arg)
@@ -411,17 +511,19 @@ static void *run(void *arg)
     struct mqx_maintenance *m = arg;
     struct mqx_region *region = &m->store->region;
     uint32_t *doorbell = &mqx_process_slot(region, region->process)->doorbell;
-    bool stop_logged = false;
+    uint32_t answered = mqx_load_acquire(doorbell) - 1; /* the first turn is a round */
     while (mqx_load_acquire(&m->stop) == 0) {
         const uint32_t seen = mqx_load_acquire(doorbell);
+        const bool rung = ((seen ^ answered) & MQX_BELL_ROUNDS) != 0;
+        answered = seen;
         if (mqx_region_stopped(region) != MQX_RUNNING) {
-            release_life_when_stopped(m, &stop_logged);
-        } else if (lead_if_asked(m)) {
-            run_and_log_round(m);
+            release_life_when_stopped(m, rung);
+        } else {
+            take_turn(m, rung);
         }
-        rest(m, seen, is_unmarked(region->journal) ? MARK_AFTER_US : ROUND_US);
+        rest(m, seen, pause_us(m));
     }
-    if (!stop_logged && mqx_region_stopped(region) == MQX_STOP_BROKEN) {
+    if (!m->stop_logged && mqx_region_stopped(region) == MQX_STOP_BROKEN) {
         log_stop(m->store);
     }
     return NULL;

@@ -2,12 +2,14 @@
  * maintenance.h - the maintenance thread of an attachment (rule 48): upkeep in paced steps.
  *
  * One thread an attachment, C only, all signals blocked, not inherited by fork. It sleeps on the
- * doorbell of its process slot, at most 100 ms while there is unmarked journal, 500 ms otherwise.
- * Then, if it gets the maintenance lock by trylock, it runs a round of these steps:
+ * doorbell of its process slot. When it is rung, or when no process has made a round for 500 ms
+ * (100 ms while there is unmarked journal), it makes one, if it gets the maintenance lock by
+ * trylock:
  *
  *   reap        ends the work of dead processes (reaper.h)
  *   mark        writes a mark page after 100 ms of idleness (rule 9)
  *   reserve     recomputes the journal reserve (rule 12)
+ *   bodies      counts the persistent bodies that the region holds, for their budget
  *   spare       keeps one full-size spare segment ahead once the first segment is in use
  *   objects     discards expired messages; completes deletions and definitions
  *   reclaim     returns memory that nobody uses (region/reclaim.h)
@@ -19,15 +21,21 @@
  *      to fail and when it works again.
  *   2. One thread of all processes runs a round at a time.
  *
- * Between two rounds it takes the second look of wakers in its process (queue/wait_list.h), which
- * starts no round. Before the round, and between the steps of a long one, it leads a flush for
- * processes that cannot write the journal themselves and have rung its doorbell
- * (journal/leadership.h). It logs once when its own process cannot.
+ * Turns. The thread that made a round makes the next one, too: it is the active one. The others
+ * stand by: about 16 of them look in each 500 ms whether the rounds go on, the others sleep longer,
+ * so that the cost of idle processes does not grow with their square. The death of the active
+ * process delays a round by half a second; then another thread is the active one.
  *
- * The thread also reports locks of the region that a process has held for 5 s (rule 24). In a
- * stopped region it logs the stop once, with what failed, its errno, process and program, and the
- * structure that was found damaged if there is one, and releases the life lock when the last file
- * call has left the core (rule 13).
+ * Whether active or not, a thread takes the second look of wakers in its process
+ * (queue/wait_list.h), which starts no round, and when it is woken, as between the steps of a long
+ * round, it leads a flush for processes that cannot write the journal themselves and have rung its
+ * doorbell (journal/leadership.h). It logs once when its own process cannot, and unmaps what its
+ * process has of journal files that were retired.
+ *
+ * The active thread reports locks of the region that a process has held for 5 s (rule 24). In a
+ * stopped region each thread logs the stop once, with what failed, its errno, process and program,
+ * and the structure that was found damaged if there is one, and releases the life lock when the
+ * last file call has left the core (rule 13).
  *
  * Locks: the maintenance lock by trylock around a round; the steps take what they need. No line is
  * logged while it is held.

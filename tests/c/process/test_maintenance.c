@@ -6,6 +6,7 @@
  */
 #include "fixtures/store_fixture.h"
 
+#include "base/clock.h"
 #include "os/futex.h"
 #include "process/maintenance.h"
 #include "journal/journal.h"
@@ -228,6 +229,42 @@ TEST(a_ring_of_the_doorbell_brings_a_round_at_once)
         WAIT_FOR(mqx_load_relaxed(&process.store->region.header->maintenance_seq) > rounds);
     }
     mqx_maintenance_stop(thread);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
+}
+
+/* Twelve processes made twenty-four rounds a second, each of which asked for the life of all. */
+TEST(many_idle_processes_make_no_more_rounds_than_one)
+{
+    enum { PROCESSES = 12, SECONDS = 3, ROUNDS_A_SECOND = 2 };
+    struct fixture_process all[PROCESSES];
+    struct mqx_maintenance *thread[PROCESSES];
+    start();
+    for (int i = 0; i < PROCESSES; i++) {
+        fixture_attach(files, &all[i]);
+        CHECK_INT(mqx_maintenance_start(all[i].store, &thread[i]), 0);
+    }
+    const struct mqx_header *header = process.store->region.header;
+    WAIT_FOR(mqx_load_relaxed(&header->attached) == PROCESSES + 1);
+    usleep(1000000); /* rounds that each thread makes when it starts */
+    const uint64_t rounds = mqx_load_relaxed(&header->maintenance_seq);
+    const uint64_t asked = memory_io_calls(files, MEMORY_TEST_LOCK);
+    const uint64_t start_us = mqx_clock_monotonic_us();
+    usleep(SECONDS * 1000000);
+    const uint64_t made = mqx_load_relaxed(&header->maintenance_seq) - rounds;
+    const uint64_t seconds = (mqx_clock_monotonic_us() - start_us) / 1000000 + 1;
+    CHECK(made > 0);
+    CHECK(made <= ROUNDS_A_SECOND * seconds + 1);
+    CHECK(memory_io_calls(files, MEMORY_TEST_LOCK) - asked <= (made + 1) * (PROCESSES + 1));
+    mqx_maintenance_stop(thread[0]); /* whoever is the active one: the others go on */
+    mqx_maintenance_stop(thread[1]);
+    const uint64_t then = mqx_load_relaxed(&header->maintenance_seq);
+    WAIT_FOR(mqx_load_relaxed(&header->maintenance_seq) >= then + 3);
+    for (int i = 0; i < PROCESSES; i++) {
+        if (i > 1) {
+            mqx_maintenance_stop(thread[i]);
+        }
+        CHECK_INT(fixture_detach(&all[i], NULL), 0);
+    }
     CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
