@@ -281,7 +281,7 @@ static int list_prepared(struct mqx_store *store, struct mqe_prepared *out, uint
     MQX_ASSERT(out != NULL || capacity == 0);
     struct mqx_region *region = &store->region;
     struct mqx_lock *lock = &region->header->slots_lock;
-    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
     uint64_t durable = 0;
     for (uint64_t slot = 1; slot < used;) {
         int status = mqx_lock_take(region, lock);

@@ -211,18 +211,21 @@ static void count_tables(const struct mqx_region *region, struct mqe_manager_sta
     for (uint32_t i = 0; i < MQX_PROCESS_MAX; i++) {
         out->attached += mqx_load_relaxed(&region->header->process[i].state) == MQX_PROC_LIVE;
     }
-    for (uint32_t i = 1; i < region->header->area[MQX_AREA_CONTEXTS].used; i++) {
+    const uint64_t contexts = mqx_area_used(region, MQX_AREA_CONTEXTS);
+    for (uint32_t i = 1; i < contexts; i++) {
         const struct mqx_context *context = mqx_context(region, i);
         const uint32_t state = context == NULL ? 0 : mqx_load_relaxed(&context->state);
         out->contexts += state != MQX_CTX_FREE;
         out->units += state > MQX_CTX_IDLE && state != MQX_CTX_PREPARED;
         out->prepared += state == MQX_CTX_PREPARED;
     }
-    for (uint32_t i = 1; i < region->header->area[MQX_AREA_HANDLES].used; i++) {
+    const uint64_t handles = mqx_area_used(region, MQX_AREA_HANDLES);
+    for (uint32_t i = 1; i < handles; i++) {
         const struct mqx_handle *handle = mqx_handle(region, i);
         out->handles += handle != NULL && mqx_load_relaxed(&handle->state) != 0;
     }
-    for (uint32_t i = 1; i < region->header->area[MQX_AREA_OBJECTS].used; i++) {
+    const uint64_t objects = mqx_area_used(region, MQX_AREA_OBJECTS);
+    for (uint32_t i = 1; i < objects; i++) {
         const struct mqx_object *object = mqx_object(region, i);
         const uint32_t state = object == NULL ? 0 : mqx_load_relaxed(&object->state);
         out->objects += state == MQX_OBJ_ACTIVE;
@@ -260,7 +263,7 @@ int mqe_status(mqe_manager *manager, struct mqe_manager_status *out)
         .message_entries =
             mqx_extents_used_bytes(region, MQX_POOL_ENTRIES) / sizeof(struct mqx_message),
         .body_bytes = mqx_extents_used_bytes(region, MQX_POOL_CELLS),
-        .durable_lsn = mqx_load_acquire(&journal->durable),
+        .durable_lsn = mqx_journal_durable(journal),
         .tail_lsn = mqx_load_relaxed(&journal->tail),
         .checkpoint_lsn = mqx_load_relaxed(&journal->checkpoint_begin),
         .journal_bytes = mqx_load_relaxed(&journal->used_bytes),
@@ -340,7 +343,7 @@ int mqe_units(mqe_manager *manager, struct mqe_unit_status *out, uint32_t capaci
     if (status != MQX_OK) {
         return status;
     }
-    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
     for (uint32_t i = 1; i < used; i++) {
         const struct mqx_context *context = mqx_context(region, i);
         const uint32_t state = context == NULL ? 0 : mqx_load_acquire(&context->state);
@@ -373,7 +376,7 @@ int mqe_handles(mqe_manager *manager, struct mqe_handle_status *out, uint32_t ca
     if (status != MQX_OK) {
         return status;
     }
-    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_HANDLES].used);
+    const uint64_t used = mqx_area_used(region, MQX_AREA_HANDLES);
     for (uint32_t i = 1; i < used; i++) {
         const struct mqx_handle *handle = mqx_handle(region, i);
         if (handle == NULL || mqx_load_acquire(&handle->state) == 0) {

@@ -92,8 +92,7 @@ int mqe_check(mqe_manager *manager)
     if (status != MQX_OK) {
         return status;
     }
-    const struct mqx_area *area = &manager->store.region.header->area[MQX_AREA_OBJECTS];
-    const uint64_t used = mqx_load_acquire(&area->used);
+    const uint64_t used = mqx_area_used(&manager->store.region, MQX_AREA_OBJECTS);
     for (uint32_t slot = 1; slot < used && status == MQX_OK; slot++) {
         if (mqx_object(&manager->store.region, slot) == NULL) {
             return mqx_region_damage(&manager->store.region, "the count of objects", used);

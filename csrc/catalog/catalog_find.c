@@ -86,8 +86,7 @@ int mqx_catalog_find(struct mqx_store *store, uint32_t name_space, const char na
 
 int mqx_catalog_next(struct mqx_store *store, uint32_t *slot, uint32_t *out_generation)
 {
-    const struct mqx_area *area = &store->region.header->area[MQX_AREA_OBJECTS];
-    const uint64_t used = mqx_load_acquire(&area->used);
+    const uint64_t used = mqx_area_used(&store->region, MQX_AREA_OBJECTS);
     MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.header->catalog_lock));
     for (uint64_t at = (uint64_t)*slot + 1; at < used; at++) {
         const struct mqx_object *object = mqx_object(&store->region, (uint32_t)at);

@@ -19,15 +19,16 @@ enum { TEXT_MAX = 256 };
 static int make_room(struct mqx_region *region, uint32_t slot)
 {
     struct mqx_area *area = &region->header->area[MQX_AREA_OBJECTS];
-    const uint64_t bytes = ((uint64_t)slot + 1) * area->item_size;
-    if (slot == 0 || bytes > area->reserved_bytes) {
+    const uint64_t bytes = ((uint64_t)slot + 1) * sizeof(struct mqx_object);
+    const uint64_t space = region->reach.space[MQX_AREA_OBJECTS];
+    if (slot == 0 || bytes > space) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
                         "object slot %u: the shared region has address space for %llu objects",
-                        slot, (unsigned long long)(area->reserved_bytes / area->item_size));
+                        slot, (unsigned long long)(space / sizeof(struct mqx_object)));
     }
     const int status = mqx_region_grow(region, MQX_AREA_OBJECTS, bytes);
     if (status == MQX_OK && area->used <= slot) {
-        area->used = (uint64_t)slot + 1;
+        mqx_area_set_used(area, (uint64_t)slot + 1);
     }
     MQX_ASSERT(status != MQX_OK || area->used > slot);
     return status;
@@ -181,12 +182,13 @@ int mqx_catalog_loaded(struct mqx_store *store)
     struct mqx_region *region = &store->region;
     struct mqx_area *area = &region->header->area[MQX_AREA_OBJECTS];
     int status = MQX_OK;
-    MQX_ASSERT(area->used > 0);
+    const uint64_t used = mqx_area_used(region, MQX_AREA_OBJECTS);
+    MQX_ASSERT(used > 0);
     area->free_head = 0;
-    for (uint64_t slot = area->used - 1; slot > 0 && status == MQX_OK; slot--) {
+    for (uint64_t slot = used - 1; slot > 0 && status == MQX_OK; slot--) {
         struct mqx_object *object = mqx_object(region, (uint32_t)slot);
         if (object == NULL) {
-            return mqx_region_damage(region, "the number of objects", area->used);
+            return mqx_region_damage(region, "the number of objects", used);
         }
         if (mqx_load_relaxed(&object->state) == MQX_OBJ_FREE) {
             object->next_free = area->free_head;

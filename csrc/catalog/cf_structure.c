@@ -53,7 +53,7 @@ int mqx_cf_structure_relink(struct mqx_region *region, struct mqx_object *object
 
 bool mqx_cf_structure_next(const struct mqx_region *region, uint32_t structure, uint32_t *slot)
 {
-    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_OBJECTS].used);
+    const uint64_t used = mqx_area_used(region, MQX_AREA_OBJECTS);
     MQX_ASSERT(structure != 0);
     for (uint64_t at = (uint64_t)*slot + 1; at < used; at++) {
         const struct mqx_object *object = mqx_object(region, (uint32_t)at);

@@ -16,7 +16,7 @@ static uint32_t *bucket_of(const struct mqx_region *region, uint32_t name_space,
                            const char name[MQX_NAME_SIZE])
 {
     const uint64_t hash = mqx_hash64(name, MQX_NAME_SIZE, region->header->tag_key ^ name_space);
-    return &region->names[hash & (region->header->name_bucket_count - 1)];
+    return &region->names[hash & region->name_mask];
 }
 
 static int damaged_chain(const struct mqx_region *region, uint32_t slot)
@@ -27,7 +27,7 @@ static int damaged_chain(const struct mqx_region *region, uint32_t slot)
 /* A chain is no longer than this. */
 static uint64_t chain_limit(const struct mqx_region *region)
 {
-    return mqx_load_acquire(&region->header->area[MQX_AREA_OBJECTS].used);
+    return mqx_area_used(region, MQX_AREA_OBJECTS);
 }
 
 static int compare_key(const struct mqx_region *region, const struct mqx_object *object,

@@ -25,6 +25,7 @@
 #include "journal/leadership.h"
 #include "journal/write_file.h"
 
+#include "base/checksum.h"
 #include "base/error.h"
 #include "format/segment.h"
 #include "base/clock.h"
@@ -77,14 +78,15 @@ static uint64_t sealed_end(const struct mqx_sealed *sealed)
 }
 
 /* Is the queue one that this code can have made? */
-static bool queue_is_sound(const struct mqx_journal *journal)
+static bool queue_is_sound(const struct mqx_region *region)
 {
+    const struct mqx_journal *journal = region->journal;
     bool sound = journal->sealed_first < MQX_SEALED_MAX && journal->sealed_count <= MQX_SEALED_MAX;
     MQX_ASSERT(journal != NULL);
     for (uint32_t i = 0; sound && i < journal->sealed_count; i++) {
         const struct mqx_sealed *sealed = sealed_at(journal, i);
         sound = sealed->start % MQX_PAGE_SIZE == 0 && sealed->segment < MQX_SEGMENT_MAX &&
-                sealed->length >= sizeof(struct psj_batch) && sealed->length <= journal->ring_size;
+                sealed->length >= sizeof(struct psj_batch) && sealed->length <= region->ring_size;
     }
     return sound;
 }
@@ -95,7 +97,7 @@ static void remove_written(struct mqx_region *region, uint64_t upto)
 {
     struct mqx_journal *journal = region->journal;
     uint32_t count = journal->sealed_count;
-    uint32_t first = journal->sealed_first;
+    uint32_t first = journal->sealed_first % MQX_SEALED_MAX;
     MQX_ASSERT(mqx_lock_held(region, &journal->ring_lock));
     MQX_ASSERT(upto % MQX_PAGE_SIZE == 0);
     MQX_ASSERT(upto <= journal->batch_start);
@@ -108,6 +110,7 @@ static void remove_written(struct mqx_region *region, uint64_t upto)
     if (upto > journal->written) {
         mqx_undo_store64(region->base, &journal->ring_lock, &journal->written, upto);
     }
+    mqx_ring_sum(region);
 }
 
 /* Adjoining batches of one segment from the front of the queue, at most `most`. */
@@ -139,16 +142,16 @@ static int collect(struct mqx_store *store, struct flight *out)
     struct mqx_journal *journal = region->journal;
     MQX_ASSERT(mqx_lock_held(region, &journal->flush_lock));
     MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
-    int status = mqx_lock_take(region, &journal->ring_lock);
+    int status = mqx_ring_take(region);
     if (status != MQX_OK) {
         return status;
     }
-    if (MQX_UNLIKELY(!queue_is_sound(journal))) {
+    if (MQX_UNLIKELY(!queue_is_sound(region))) {
         status = mqx_region_damage(region, "journal's sealed batches", journal->sealed_count);
         mqx_lock_drop(region, &journal->ring_lock);
         return status;
     }
-    const uint64_t durable = mqx_load_acquire(&journal->durable);
+    const uint64_t durable = mqx_journal_durable(journal);
     remove_written(region, durable > journal->written ? durable : journal->written);
     mqx_undo_commit(&journal->ring_lock);
     status = mqx_journal_seal(store);
@@ -156,6 +159,10 @@ static int collect(struct mqx_store *store, struct flight *out)
         mqx_undo_commit(&journal->ring_lock);
         status = MQX_OK;
         take_adjoining(journal, journal->epoch_written != 0 ? MQX_SEALED_MAX : 1, out);
+    }
+    if (MQX_UNLIKELY(status == MQX_OK && out->count > 0 &&
+                     !mqx_segment_is_sound(journal, out->segment % MQX_SEGMENT_MAX))) {
+        status = mqx_region_damage(region, "segment of a sealed batch", out->segment);
     }
     mqx_lock_drop(region, &journal->ring_lock);
     return status;
@@ -167,6 +174,22 @@ static int collect(struct mqx_store *store, struct flight *out)
  * for all of them. After a restart that continues an old segment the first flight is one batch
  * (epoch_written is 0).
  */
+
+/* Are the record's bytes in the ring those that were appended? A batch with another one would be
+ * refused by every restart, together with all that follows (rule 57). */
+static bool record_is_whole(const struct mqx_region *region, uint64_t lsn,
+                            const struct psj_record *record)
+{
+    const uint64_t skip = offsetof(struct psj_record, crc) + sizeof record->crc;
+    const uint64_t rest = record->length - skip;
+    const uint64_t until_wrap = region->ring_size - ((lsn + skip) & (region->ring_size - 1));
+    const uint64_t first = rest < until_wrap ? rest : until_wrap;
+    uint32_t crc = mqx_crc32c(0, record, offsetof(struct psj_record, crc));
+    MQX_ASSERT(record->length >= sizeof *record);
+    MQX_ASSERT(first <= rest);
+    crc = mqx_crc32c(crc, mqx_ring_at(region, lsn + skip), first);
+    return mqx_crc32c(crc, region->ring, rest - first) == record->crc;
+}
 
 /* Adds the records' crc fields; false when the ring does not hold what the queue lists (rule 28).
  * */
@@ -181,7 +204,8 @@ static bool add_record_crcs(const struct mqx_region *region, const struct mqx_se
     while (lsn < end) { /* length and crc lie in one aligned word, so never at both ring ends */
         const struct psj_record *record = (const void *)mqx_ring_at(region, lsn);
         const uint32_t length = record->length;
-        if (length < sizeof *record || length % 8 != 0 || length > end - lsn) {
+        if (length < sizeof *record || length % 8 != 0 || length > end - lsn ||
+            !record_is_whole(region, lsn, record)) {
             return false;
         }
         __builtin_prefetch(mqx_ring_at(region, lsn + FETCH_AHEAD * (uint64_t)length));
@@ -206,11 +230,11 @@ static bool fill_batch(struct mqx_store *store, const struct mqx_sealed *sealed,
     const struct mqx_flush_batch_position position = {store->qm_id, segment->number,
                                                       segment->generation, sealed->start};
     MQX_ASSERT(mqx_lock_held(region, &journal->flush_lock));
-    MQX_ASSERT(sealed->start >= mqx_load_acquire(&journal->durable)); /* rule 6 */
+    MQX_ASSERT(sealed->start >= mqx_journal_durable(journal)); /* rule 6 */
     struct psj_batch header = {
         .magic = PS_BATCH_MAGIC,
         .lsn = sealed->start,
-        .durable_lsn = mqx_load_acquire(&journal->durable),
+        .durable_lsn = mqx_journal_durable(journal),
         .time_us = now_us,
         .length = sealed->length,
         .record_count = sealed->record_count,
@@ -246,15 +270,15 @@ static int write_flight(struct mqx_store *store, const struct flight *flight, in
     const struct mqx_journal *journal = region->journal;
     const uint64_t now_us = store->io->ops->now_us(store->io);
     const uint64_t size = flight->end - flight->start;
-    const uint64_t until_wrap = journal->ring_size - (flight->start & (journal->ring_size - 1));
+    const uint64_t until_wrap = region->ring_size - (flight->start & (region->ring_size - 1));
     int fd = -1;
     MQX_ASSERT(flight->count > 0);
     MQX_ASSERT(flight->end > flight->start);
     MQX_ASSERT(size % MQX_PAGE_SIZE == 0);
 
     for (uint32_t i = 0; i < flight->count; i++) {
-        if (size > journal->ring_size || !fill_batch(store, sealed_at(journal, i), now_us)) {
-            mqx_region_stop_because(&store->region, "reading the log ring, which is damaged", 0);
+        if (size > region->ring_size || !fill_batch(store, sealed_at(journal, i), now_us)) {
+            (void)mqx_region_damage(region, "the log ring, batch", flight->start);
             return mqx_fail(MQRC_CONNECTION_BROKEN, "the log ring is damaged");
         }
     }
@@ -283,7 +307,7 @@ static int note_written(struct mqx_store *store, const struct flight *flight, ui
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
     MQX_ASSERT(mqx_lock_held(region, &journal->flush_lock));
-    int status = mqx_lock_take(region, &journal->ring_lock);
+    int status = mqx_ring_take(region);
     if (status != MQX_OK) {
         return status;
     }
@@ -306,7 +330,7 @@ static int write_out(struct mqx_store *store, const struct flight *flight, bool 
     const bool first = mqx_load_relaxed(&journal->epoch_written) == 0;
     const bool sync = (durably && journal->unsynced == 0) || first;
     MQX_ASSERT(mqx_lock_held(&store->region, &journal->flush_lock));
-    MQX_ASSERT(flight->start >= mqx_load_acquire(&journal->durable)); /* nothing is rewritten */
+    MQX_ASSERT(flight->start >= mqx_journal_durable(journal)); /* nothing is rewritten */
     if (MQX_UNLIKELY((journal->unsynced != 0 && journal->unsynced != flight->segment + 1) ||
                      (first && flight->count != 1))) {
         return mqx_region_damage(&store->region, "journal's unsynced segment", journal->unsynced);
@@ -319,7 +343,7 @@ static int write_out(struct mqx_store *store, const struct flight *flight, bool 
         return status;
     }
     if (sync) {
-        mqx_store_release(&journal->durable, flight->end);
+        mqx_journal_set_durable(journal, flight->end);
     }
     return note_written(store, flight, store->io->ops->now_us(store->io));
 }
@@ -340,7 +364,7 @@ static int sync_written(struct mqx_store *store)
         return mqx_journal_write_failed(store, err, "flushing the journal");
     }
     mqx_store_release(&journal->unsynced, 0);
-    mqx_store_release(&journal->durable, mqx_load_relaxed(&journal->written));
+    mqx_journal_set_durable(journal, mqx_load_relaxed(&journal->written));
     return MQX_OK;
 }
 
@@ -350,6 +374,16 @@ static int sync_written(struct mqx_store *store)
  * it sleeps as long as flush_word has the value it read: a leader that published in between has
  * raised it. The counter of waiters spares leaders the wake-up call when none sleeps.
  */
+
+/* Flush lock held. A leader that died between the two stores leaves the complement ahead, at the
+ * end of a batch that it had written. */
+static bool durable_is_sound(const struct mqx_journal *journal)
+{
+    const uint64_t durable = mqx_load_acquire(&journal->durable);
+    const uint64_t other = ~mqx_load_acquire(&journal->durable_inverse);
+    MQX_ASSERT(journal != NULL);
+    return durable <= other && other <= mqx_load_relaxed(&journal->tail);
+}
 
 /* Flush lock held. Writes at least one flight, and more until `target` is written. */
 static int lead(struct mqx_store *store, uint64_t target, bool durably)
@@ -363,8 +397,11 @@ static int lead(struct mqx_store *store, uint64_t target, bool durably)
 
     mqx_store_relaxed(&journal->leader_process, region->process + 1);
     const uint64_t written = mqx_load_relaxed(&journal->written);
-    if (journal->unsynced == 0 && mqx_load_acquire(&journal->durable) < written) {
-        mqx_store_release(&journal->durable, written); /* a leader died before it published that */
+    if (MQX_UNLIKELY(!durable_is_sound(journal))) {
+        return mqx_region_damage(region, "journal's durable LSN", journal->durable);
+    }
+    if (journal->unsynced == 0 && mqx_journal_durable(journal) < written) {
+        mqx_journal_set_durable(journal, written); /* a leader died before it published that */
     }
     do {
         status = mqx_region_stopped(region) != MQX_RUNNING ? mqx_region_stop_reason(region)
@@ -378,7 +415,7 @@ static int lead(struct mqx_store *store, uint64_t target, bool durably)
         status = sync_written(store);
     }
     MQX_ASSERT(status != MQX_OK || !durably || journal->unsynced == 0);
-    MQX_ASSERT(mqx_load_acquire(&journal->durable) <= mqx_load_relaxed(&journal->written) ||
+    MQX_ASSERT(mqx_journal_durable(journal) <= mqx_load_relaxed(&journal->written) ||
                status != MQX_OK);
     mqx_store_relaxed(&journal->leader_process, 0);
     return status;
@@ -414,6 +451,9 @@ static int follow(struct mqx_region *region, uint32_t seen, uint64_t *since_us)
     }
     if (slept == -ETIMEDOUT) {
         mqx_lock_waited(region, &journal->flush_lock, *since_us);
+        if (mqx_clock_monotonic_us() - *since_us >= MQX_STRANGER_US) {
+            (void)mqx_lock_is_strangers(region, &journal->flush_lock);
+        }
     }
     return slept != 0 && mqx_interrupt_take(0) ? MQE_INTERRUPTED : MQX_OK;
 }
@@ -431,7 +471,7 @@ static int try_lead(struct mqx_store *store, uint64_t lsn)
         return status;
     }
     status = lead(store, lsn, true);
-    const bool reached = mqx_load_acquire(&journal->durable) >= lsn;
+    const bool reached = mqx_journal_durable(journal) >= lsn;
     mqx_lock_drop(region, &journal->flush_lock);
     wake_followers(journal);
     if (status != MQX_OK || reached) {
@@ -452,7 +492,7 @@ static int flush_until(struct mqx_store *store, uint64_t lsn, struct mqx_handing
     uint64_t since_us = 0;
     for (;;) { /* each turn a leader has written, or time has gone by */
         const uint32_t seen = mqx_load_acquire(&journal->flush_word);
-        if (mqx_load_acquire(&journal->durable) >= lsn) {
+        if (mqx_journal_durable(journal) >= lsn) {
             return MQX_OK;
         }
         if (mqx_region_stopped(region) != MQX_RUNNING) {
@@ -482,7 +522,7 @@ int mqx_flush_to(struct mqx_store *store, uint64_t lsn)
     struct mqx_handing handing = {.slot = 0};
     MQX_ASSERT(store->files != NULL); /* mqx_journal_attach() comes first */
     MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->ring_lock));
-    if (mqx_load_acquire(&store->region.journal->durable) >= lsn) {
+    if (mqx_journal_durable(store->region.journal) >= lsn) {
         return MQX_OK;
     }
     mqx_about_to_block();
@@ -544,14 +584,14 @@ static int mark_step(struct mqx_store *store, bool *out_done)
     if (status != MQX_OK) {
         return status;
     }
-    status = mqx_lock_take(region, &journal->ring_lock);
+    status = mqx_ring_take(region);
     if (status != MQX_OK) {
         return status;
     }
     bool queued = false;
     uint64_t mark_end = 0;
     const bool idle = journal->batch_records == 0 && journal->sealed_count == 0;
-    if (idle && mqx_load_acquire(&journal->durable) > journal->marked) {
+    if (idle && mqx_journal_durable(journal) > journal->marked) {
         status = mqx_journal_seal_mark(store);
         queued = status == MQX_OK;
         mark_end = journal->batch_start;
@@ -565,7 +605,7 @@ static int mark_step(struct mqx_store *store, bool *out_done)
     if (queued) {
         status = lead(store, mark_end, true);
         if (status == MQX_OK) {
-            MQX_ASSERT(mark_end <= mqx_load_acquire(&journal->durable));
+            MQX_ASSERT(mark_end <= mqx_journal_durable(journal));
             mqx_store_release(&journal->marked, mark_end);
         }
     }
@@ -606,7 +646,7 @@ bool mqx_journal_lead_for_others(struct mqx_store *store)
     }
     const uint64_t end = mqx_journal_closed_end(store);
     if (end != 0) {
-        const bool flushed = mqx_load_acquire(&journal->durable) >= end;
+        const bool flushed = mqx_journal_durable(journal) >= end;
         if (flushed || try_lead(store, end) == MQX_OK) {
             mqx_ignore(mqx_journal_roll(store));
         }
@@ -614,7 +654,7 @@ bool mqx_journal_lead_for_others(struct mqx_store *store)
     if (lsn == MQX_LEAD_ROOM) {
         mqx_ignore(mqx_journal_make_room(store, MQX_RING_RECORD_MAX));
     }
-    if (mqx_load_acquire(&journal->durable) < lsn) {
+    if (mqx_journal_durable(journal) < lsn) {
         mqx_ignore(try_lead(store, lsn));
     }
     return true;

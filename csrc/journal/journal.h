@@ -216,10 +216,9 @@ int mqx_segment_begin(struct mqx_io *io, int journal_dir, const uint8_t qm_id[16
 /* A byte of the ring. */
 static inline unsigned char *mqx_ring_at(const struct mqx_region *region, uint64_t lsn)
 {
-    const struct mqx_journal *journal = region->journal;
-    MQX_ASSERT(region->base != NULL);
-    MQX_ASSERT(journal == &region->header->journal);
-    return region->base + journal->ring_offset + (lsn & (journal->ring_size - 1));
+    MQX_ASSERT(region->ring > region->base);
+    MQX_ASSERT((region->ring_size & (region->ring_size - 1)) == 0);
+    return region->ring + (lsn & (region->ring_size - 1));
 }
 
 #endif

@@ -68,6 +68,13 @@ struct mqx_files { /* what a process remembers of segment files */
 
 /* ---- ring (ring lock held) ---- */
 
+/* Takes the ring lock and compares the control words with their sum: damage is reported, and the
+ * lock is not held then. */
+int mqx_ring_take(struct mqx_region *region) MQX_MUST_USE;
+/* Stores the sum of the control words, or of a table entry, as part of the micro-transaction that
+ * changed them; before its commit. */
+void mqx_ring_sum(struct mqx_region *region);
+void mqx_ring_sum_segment(struct mqx_region *region, const struct mqx_segment *segment);
 /* The segment being appended to. NULL: `active` cannot be true, the queue manager is stopped. */
 struct mqx_segment *mqx_ring_active(const struct mqx_region *region);
 /* Bytes that can be appended without asking the disk for more. */

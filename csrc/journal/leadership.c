@@ -150,7 +150,7 @@ int mqx_leadership_wait(struct mqx_store *store, struct mqx_handing *handing, ui
     MQX_ASSERT(!mqx_lock_held(region, &journal->flush_lock));
     MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
     const uint32_t seen = mqx_load_acquire(&journal->flush_word);
-    const uint64_t durable = mqx_load_acquire(&journal->durable);
+    const uint64_t durable = mqx_journal_durable(journal);
     if (durable >= lsn || mqx_region_stopped(region) != MQX_RUNNING) {
         return MQX_OK; /* the caller sees it */
     }

@@ -22,6 +22,11 @@
  * still be logged: without that a full journal could never be emptied. Each persistent message
  * needs a record to be removed, each open unit one to be decided; the maintenance step counts them.
  *
+ * Control words. Whoever takes the ring lock here compares the positions and counters with their
+ * sum; every micro-transaction that changes one of them stores the new sum before it commits. So
+ * a position that was damaged while the lock was free is found before it decides where a record
+ * goes, and a death in between leaves words and sum of the same moment (region/journal_state.h).
+ *
  * Locks. Everything here is done under the ring lock, which the mqx_journal_ functions take; only
  * unit ids and reserve_bytes are atomic. A hold copies MQX_RING_RECORD_MAX bytes at most (rule 23).
  *
@@ -45,6 +50,42 @@ enum {
 #define SET32(at, value) mqx_undo_store32(region->base, &journal->ring_lock, (at), (value))
 #define SET64(at, value) mqx_undo_store64(region->base, &journal->ring_lock, (at), (value))
 
+/* ---- control words ----
+ *
+ * The sum is one undoable store more in an append, whatever number of words it changes.
+ */
+
+/* The way to the ring lock for this folder. Readers of single fields elsewhere take it plainly.
+ */
+int mqx_ring_take(struct mqx_region *region)
+{
+    struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
+    int status = mqx_lock_take(region, &journal->ring_lock);
+    if (status == MQX_OK &&
+        MQX_UNLIKELY(journal->control_sum != mqx_journal_control_sum(journal))) {
+        status = mqx_region_damage(region, "journal's control words", journal->tail);
+        mqx_lock_drop(region, &journal->ring_lock);
+    }
+    return status;
+}
+
+void mqx_ring_sum(struct mqx_region *region)
+{
+    struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(mqx_lock_held(region, &journal->ring_lock));
+    MQX_ASSERT(journal->ring_lock.undo_count > 0);
+    SET64(&journal->control_sum, mqx_journal_control_sum(journal));
+}
+
+void mqx_ring_sum_segment(struct mqx_region *region, const struct mqx_segment *segment)
+{
+    struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(mqx_lock_held(region, &journal->ring_lock));
+    MQX_ASSERT(segment >= journal->segment && segment < journal->segment + MQX_SEGMENT_MAX);
+    SET64(&journal->segment_sum[segment - journal->segment], mqx_segment_sum(segment));
+}
+
 /* ---- the segment table ---- */
 
 /* `active` is an index + 1 that other processes can write: it is validated at each use. */
@@ -54,7 +95,8 @@ struct mqx_segment *mqx_ring_active(const struct mqx_region *region)
     const uint32_t active = journal->active;
     MQX_ASSERT(mqx_lock_held(region, &journal->ring_lock));
     MQX_ASSERT(journal == &region->header->journal);
-    if (MQX_UNLIKELY(active < 1 || active > MQX_SEGMENT_MAX)) {
+    if (MQX_UNLIKELY(active < 1 || active > MQX_SEGMENT_MAX ||
+                     !mqx_segment_is_sound(journal, active - 1))) {
         (void)mqx_region_damage(region, "journal's active segment", active);
         return NULL;
     }
@@ -84,7 +126,7 @@ uint64_t mqx_journal_closed_end(struct mqx_store *store)
     struct mqx_journal *journal = region->journal;
     uint64_t end = 0;
     MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
-    if (mqx_lock_take(region, &journal->ring_lock) == MQX_OK) {
+    if (mqx_ring_take(region) == MQX_OK) {
         const struct mqx_segment *active = mqx_ring_active(region);
         end = active != NULL && active->state == MQX_SEG_FULL ? active->end_lsn : 0;
         mqx_lock_drop(region, &journal->ring_lock);
@@ -157,7 +199,7 @@ uint64_t mqx_ring_room(struct mqx_store *store, const struct mqx_segment *active
 static void ring_copy(const struct mqx_region *region, uint64_t lsn, const unsigned char *from,
                       uint32_t length)
 {
-    const uint64_t size = region->journal->ring_size;
+    const uint64_t size = region->ring_size;
     const uint64_t until_wrap = size - (lsn & (size - 1));
     const uint32_t first = length < until_wrap ? length : (uint32_t)until_wrap;
     MQX_ASSERT(lsn % 8 == 0);
@@ -168,11 +210,12 @@ static void ring_copy(const struct mqx_region *region, uint64_t lsn, const unsig
 }
 
 /* Would the pages up to `end` still mirror into the ring beside what is not yet written? */
-static bool ring_has_room(const struct mqx_journal *journal, uint64_t end)
+static bool ring_has_room(const struct mqx_region *region, uint64_t end)
 {
+    const struct mqx_journal *journal = region->journal;
     MQX_ASSERT(end >= journal->tail);
     MQX_ASSERT(end - journal->tail <= MQX_RING_RECORD_MAX);
-    return mqx_round_up(end, MQX_PAGE_SIZE) - journal->written <= journal->ring_size;
+    return mqx_round_up(end, MQX_PAGE_SIZE) - journal->written <= region->ring_size;
 }
 
 /* Queues what lies in the open batch and opens the next one behind it. */
@@ -198,6 +241,7 @@ static int queue_batch(struct mqx_store *store)
     SET64(&journal->batch_start, end);
     SET64(&journal->tail, end + sizeof(struct psj_batch));
     SET32(&journal->batch_records, 0);
+    mqx_ring_sum(region);
     return MQX_OK;
 }
 
@@ -223,7 +267,7 @@ int mqx_journal_seal_mark(struct mqx_store *store)
     if (active->state != MQX_SEG_ACTIVE || journal->tail > active->base_lsn + active->size) {
         return MQX_NEED_SEGMENT;
     }
-    return ring_has_room(journal, journal->tail) ? queue_batch(store) : MQX_NEED_RING;
+    return ring_has_room(&store->region, journal->tail) ? queue_batch(store) : MQX_NEED_RING;
 }
 
 /* Nothing more goes into the active segment. Commits. */
@@ -239,6 +283,7 @@ static int close_segment(struct mqx_store *store, struct mqx_segment *active)
         MQX_ASSERT(journal->batch_start <= active->base_lsn + active->size);
         SET64(&active->end_lsn, journal->batch_start);
         SET32(&active->state, MQX_SEG_FULL);
+        mqx_ring_sum_segment(region, active);
         mqx_undo_commit(&journal->ring_lock);
         status = MQX_NEED_SEGMENT;
     }
@@ -268,7 +313,7 @@ static int check_room(struct mqx_store *store, const struct mqx_segment *active,
         *out_closes = true;
         return MQX_NEED_SEGMENT;
     }
-    return ring_has_room(journal, journal->tail + length) ? MQX_OK : MQX_NEED_RING;
+    return ring_has_room(&store->region, journal->tail + length) ? MQX_OK : MQX_NEED_RING;
 }
 
 /* The same for a record; closes the segment that has no room for it. */
@@ -314,6 +359,16 @@ static void note_in_context(struct mqx_region *region, struct mqx_context *conte
         SET32(&context->record_count, context->record_count + 1);
         SET32(&context->running_crc, mqx_running_crc(context->running_crc, record));
     }
+    SET64(&context->unit_sum, mqx_unit_sum(context));
+}
+
+/* Does the record belong to the unit of the context, whose words are those of the last append? */
+static bool continues_unit(const struct mqx_context *context, const struct psj_record *record)
+{
+    MQX_ASSERT(context != NULL);
+    MQX_ASSERT(record->length >= sizeof *record);
+    return mqx_unit_is_sound(context) &&
+           (context->unit_id == 0 || record->unit_id == 0 || context->unit_id == record->unit_id);
 }
 
 struct noted { /* what an append changes besides the journal, NULL: nothing */
@@ -334,8 +389,10 @@ static int find_noted(const struct mqx_region *region, const struct mqx_append *
     MQX_ASSERT((out->context == NULL) || append->context != 0);
     MQX_ASSERT((append->flags & (MQX_APPEND_DECIDES | MQX_APPEND_PREPARES)) == 0 ||
                append->context != 0); /* only a unit is decided */
-    if (MQX_UNLIKELY(append->context != 0 && out->context == NULL)) {
-        return mqx_region_damage(region, "context slot of an append", append->context);
+    if (MQX_UNLIKELY(append->context != 0 &&
+                     (out->context == NULL ||
+                      !continues_unit(out->context, (const void *)append->record)))) {
+        return mqx_region_damage(region, "context of an append", append->context);
     }
     if (MQX_UNLIKELY(append->message != 0 && out->message == NULL)) {
         return mqx_region_damage(region, "message slot of an append", append->message);
@@ -362,6 +419,7 @@ static int enter_record(struct mqx_region *region, struct mqx_append *append)
     mqx_order();
     SET64(&journal->tail, append->end_lsn);
     SET32(&journal->batch_records, journal->batch_records + 1);
+    mqx_ring_sum(region);
     if (noted.context != NULL) {
         note_in_context(region, noted.context, append);
     }
@@ -403,7 +461,7 @@ int mqx_journal_try_append(struct mqx_store *store, struct mqx_append *append)
     if (status != MQX_OK) {
         return status;
     }
-    status = mqx_lock_take(region, &journal->ring_lock);
+    status = mqx_ring_take(region);
     if (status != MQX_OK) {
         return status;
     }
@@ -472,8 +530,8 @@ static int enter_run(struct mqx_store *store, struct mqx_run *run, uint32_t coun
     int status = MQX_OK;
     MQX_ASSERT(count >= 1);
     MQX_ASSERT(count <= MQX_RUN_MAX);
-    if (MQX_UNLIKELY(context == NULL)) {
-        return mqx_region_damage(region, "context slot of an append", run->context);
+    if (MQX_UNLIKELY(context == NULL || !continues_unit(context, (const void *)records))) {
+        return mqx_region_damage(region, "context of an append", run->context);
     }
     ring_copy(region, first, records, bytes);
     mqx_order();
@@ -494,8 +552,10 @@ static int enter_run(struct mqx_store *store, struct mqx_run *run, uint32_t coun
     MQX_ASSERT(at == bytes);
     SET32(&context->record_count, context->record_count + count);
     SET32(&context->running_crc, mqx_running_crcs(context->running_crc, crcs, count));
+    SET64(&context->unit_sum, mqx_unit_sum(context));
     SET32(&journal->batch_records, journal->batch_records + count);
     SET64(&journal->tail, first + bytes);
+    mqx_ring_sum(region);
     mqx_undo_commit(&journal->ring_lock);
     run->done += count;
     run->done_bytes += bytes;
@@ -531,7 +591,7 @@ int mqx_journal_try_run(struct mqx_store *store, struct mqx_run *run)
         status = check_length(journal, run->length[i]);
     }
     if (status == MQX_OK) {
-        status = mqx_lock_take(region, &journal->ring_lock);
+        status = mqx_ring_take(region);
     }
     if (status != MQX_OK) {
         return status;

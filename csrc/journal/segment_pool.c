@@ -123,13 +123,15 @@ static int register_spare(struct mqx_store *store, uint64_t number, uint64_t siz
         return mqx_fail(MQRC_STORAGE_MEDIUM_FULL, "the journal has %d segment files, the most",
                         MQX_SEGMENT_MAX);
     }
-    int status = mqx_lock_take(region, &journal->ring_lock);
+    int status = mqx_ring_take(region);
     if (status == MQX_OK) {
         struct mqx_segment *segment = &journal->segment[index];
         SET64(&segment->number, number);
         SET64(&segment->size, size);
         SET32(&segment->state, MQX_SEG_SPARE);
         SET64(&journal->used_bytes, journal->used_bytes + size);
+        mqx_ring_sum_segment(region, segment);
+        mqx_ring_sum(region);
         mqx_undo_commit(&journal->ring_lock);
         mqx_lock_drop(region, &journal->ring_lock);
     }
@@ -227,7 +229,7 @@ static int read_room(struct mqx_store *store, uint64_t *out)
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
     MQX_ASSERT(out != NULL);
-    int status = mqx_lock_take(region, &journal->ring_lock);
+    int status = mqx_ring_take(region);
     if (status != MQX_OK) {
         return status;
     }
@@ -303,7 +305,7 @@ uint64_t mqx_journal_spare_wanted(struct mqx_store *store)
     struct mqx_journal *journal = region->journal;
     MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
     MQX_ASSERT(store->files != NULL);
-    if (mqx_lock_take(region, &journal->ring_lock) != MQX_OK) {
+    if (mqx_ring_take(region) != MQX_OK) {
         return 0;
     }
     const struct mqx_segment *active = mqx_ring_active(region);
@@ -433,12 +435,12 @@ static int make_active(struct mqx_store *store, uint32_t index, const struct psj
     const uint64_t first_batch = header->base_lsn + MQX_PAGE_SIZE;
     MQX_ASSERT(index < MQX_SEGMENT_MAX);
     MQX_ASSERT(mqx_lock_held(region, &journal->roll_lock));
-    int status = mqx_lock_take(region, &journal->ring_lock);
+    int status = mqx_ring_take(region);
     if (status != MQX_OK) {
         return status;
     }
     if (MQX_UNLIKELY(journal->sealed_count != 0 &&
-                     journal->written > mqx_load_acquire(&journal->durable))) {
+                     journal->written > mqx_journal_durable(journal))) {
         status = mqx_region_damage(region, "journal's sealed batches", journal->sealed_count);
         mqx_lock_drop(region, &journal->ring_lock);
         return status;
@@ -461,6 +463,8 @@ static int make_active(struct mqx_store *store, uint32_t index, const struct psj
     SET32(&journal->batch_records, 0);
     SET64(&journal->written, first_batch);
     SET32(&journal->epoch_written, 1);
+    mqx_ring_sum_segment(region, segment);
+    mqx_ring_sum(region);
     mqx_undo_commit(&journal->ring_lock);
     mqx_lock_drop(region, &journal->ring_lock);
     return MQX_OK;
@@ -472,7 +476,7 @@ static int read_closed(struct mqx_region *region, struct mqx_segment *out)
     struct mqx_journal *journal = region->journal;
     MQX_ASSERT(mqx_lock_held(region, &journal->roll_lock));
     MQX_ASSERT(out != NULL);
-    int status = mqx_lock_take(region, &journal->ring_lock);
+    int status = mqx_ring_take(region);
     if (status != MQX_OK) {
         return status;
     }
@@ -505,7 +509,7 @@ static int roll_locked(struct mqx_store *store)
     if (status != MQX_OK) {
         return status;
     }
-    if (MQX_UNLIKELY(spare < 0)) {
+    if (MQX_UNLIKELY(spare < 0 || !mqx_segment_is_sound(journal, (uint32_t)spare))) {
         return mqx_region_damage(region, "journal's segment table", MQX_SEGMENT_MAX);
     }
     struct psj_segment header = next_header(journal, &closed, journal->segment[spare].size);
@@ -543,7 +547,7 @@ int mqx_journal_roll(struct mqx_store *store)
     const uint64_t end = mqx_journal_closed_end(store);
     if (mqx_region_stopped(region) != MQX_RUNNING) {
         status = mqx_region_stop_reason(region);
-    } else if (end != 0 && mqx_load_acquire(&journal->durable) >= end) {
+    } else if (end != 0 && mqx_journal_durable(journal) >= end) {
         status = mqx_store_check(store);
         status = status == MQX_OK ? roll_locked(store)
                                   : mqx_leadership_refused(store, status,
@@ -599,7 +603,8 @@ static int next_retired(const struct mqx_region *region, uint64_t begin_lsn, con
         journal->segment[oldest].end_lsn > begin_lsn) {
         return -1;
     }
-    if (MQX_UNLIKELY(journal->segment[oldest].state != MQX_SEG_FULL)) {
+    if (MQX_UNLIKELY(journal->segment[oldest].state != MQX_SEG_FULL ||
+                     !mqx_segment_is_sound(journal, (uint32_t)oldest))) {
         (void)mqx_region_damage(region, "state of a journal segment", (uint64_t)oldest);
         return -1;
     }
@@ -616,7 +621,7 @@ static int set_retired(struct mqx_store *store, uint32_t index, uint32_t new_sta
     MQX_ASSERT(new_state == MQX_SEG_SPARE || new_state == MQX_SEG_FREE);
     MQX_ASSERT((new_state == MQX_SEG_SPARE) == (number != 0));
     MQX_ASSERT(index + 1 != journal->active);
-    int status = mqx_lock_take(region, &journal->ring_lock);
+    int status = mqx_ring_take(region);
     if (status == MQX_OK) {
         SET32(&segment->state, new_state);
         SET64(&segment->number, number);
@@ -625,6 +630,8 @@ static int set_retired(struct mqx_store *store, uint32_t index, uint32_t new_sta
         if (new_state == MQX_SEG_FREE) {
             SET64(&journal->used_bytes, journal->used_bytes - segment->size);
         }
+        mqx_ring_sum_segment(region, segment);
+        mqx_ring_sum(region);
         mqx_undo_commit(&journal->ring_lock);
         mqx_lock_drop(region, &journal->ring_lock);
     }
@@ -693,7 +700,7 @@ int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn, const uint32
     if (status != MQX_OK) {
         return status;
     }
-    MQX_ASSERT(begin_lsn <= mqx_load_acquire(&journal->durable)); /* a restart finds its begin */
+    MQX_ASSERT(begin_lsn <= mqx_journal_durable(journal)); /* a restart finds its begin */
     status = mqx_store_check(store);
     uint32_t spares = mqx_journal_spare_count(store);
     int i = next_retired(region, begin_lsn, live);

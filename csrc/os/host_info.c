@@ -229,6 +229,12 @@ int32_t mqx_thread_id(void)
     return id;
 }
 
+bool mqx_task_exists(int32_t id)
+{
+    MQX_ASSERT(id > 0);
+    return syscall(SYS_tkill, id, 0) == 0 || errno != ESRCH; /* signal 0: only the look-up */
+}
+
 const char *mqx_program_name(void)
 {
     return program_invocation_short_name;

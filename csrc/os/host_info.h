@@ -51,6 +51,9 @@ uint32_t mqx_usable_processors(void);
 /* Bytes of address space that this process may have (RLIMIT_AS); UINT64_MAX without a limit. */
 uint64_t mqx_address_space_limit(void);
 
+/* Is there a thread with that kernel id, of whatever process? One of another user counts. */
+bool mqx_task_exists(int32_t id);
+
 /* Last component of the program's path. */
 const char *mqx_program_name(void);
 

@@ -586,7 +586,7 @@ int mqx_attach(struct mqx_store *store, const char *path, const char *region_pat
 static uint64_t count_np_lost(const struct mqx_region *region, int mode)
 {
     MQX_ASSERT(region->header->ready != 0);
-    const uint64_t used = region->header->area[MQX_AREA_MESSAGES].used;
+    const uint64_t used = mqx_area_used(region, MQX_AREA_MESSAGES);
     uint64_t lost = 0;
     for (uint64_t slot = 1; (slot = mqx_message_next_used(region, slot)) < used; slot++) {
         const struct mqx_message *message = mqx_message(region, (uint32_t)slot);

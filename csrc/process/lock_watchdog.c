@@ -136,11 +136,13 @@ static bool check_one(struct mqx_lock_watchdog *watchdog, struct mqx_region *reg
     MQX_ASSERT(i < MQX_LOCK_WATCHDOG_MAX);
     if (holder == 0 || (holder & MQX_SLOW_LOGGED) != 0 || holder != watchdog->seen[i].holder ||
         progress != watchdog->seen[i].progress || (tried && can_be_taken(region, lock))) {
+        const bool first_look = holder != watchdog->seen[i].holder; /* others know more */
+        const uint32_t slow = mqx_load_relaxed(&lock->slow_holder);
         watchdog->seen[i].holder = holder;
         watchdog->seen[i].progress = progress;
         watchdog->seen[i].reported = 0;
         watchdog->seen[i].since_us = now_us;
-        if (mqx_load_relaxed(&lock->slow_holder) != 0) {
+        if (slow != 0 && (!first_look || (slow & ~MQX_SLOW_LOGGED) != holder)) {
             mqx_store_relaxed(&lock->slow_holder, 0u);
         }
         return false;

@@ -70,6 +70,7 @@ struct mqx_maintenance {
     uint64_t next_round_us; /* monotonic clock */
     bool active;            /* this thread made the newest round, or tried to */
     bool stop_logged;
+    bool stop_passed;       /* on to threads that sleep longer */
     struct mqx_lock_watchdog watchdog;
 };
 
@@ -84,7 +85,7 @@ static int step_reap(struct mqx_store *store, struct round *round)
 static bool is_unmarked(const struct mqx_journal *journal)
 {
     MQX_ASSERT(journal != NULL);
-    return mqx_load_relaxed(&journal->marked) < mqx_load_acquire(&journal->durable);
+    return mqx_load_relaxed(&journal->marked) < mqx_journal_durable(journal);
 }
 
 static int step_mark(struct mqx_store *store, struct round *round)
@@ -105,7 +106,7 @@ static int step_reserve(struct mqx_store *store, struct round *round)
 {
     MQX_ASSERT(store->region.stripe_mask < MQX_STRIPE_MAX);
     const struct mqx_region *region = &store->region;
-    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
     uint64_t messages = 0, contexts = 0;
     (void)round;
     for (uint32_t i = 0; i <= region->stripe_mask; i++) {
@@ -172,7 +173,7 @@ static int maintain_object(struct mqx_store *store, uint32_t slot)
 static int step_objects(struct mqx_store *store, struct round *round)
 {
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
-    const uint64_t used = mqx_load_acquire(&store->region.header->area[MQX_AREA_OBJECTS].used);
+    const uint64_t used = mqx_area_used(&store->region, MQX_AREA_OBJECTS);
     const uint64_t count = used - 1 < OBJECTS_A_ROUND ? used - 1 : OBJECTS_A_ROUND;
     int status = MQX_OK;
     for (uint64_t i = 0; i < count && status == MQX_OK; i++) {
@@ -200,9 +201,10 @@ static int step_grow(struct mqx_store *store, struct round *round)
     }
     for (int kind = 0; kind < MQX_AREA_MESSAGES && status == MQX_OK; kind++) {
         const struct mqx_area *area = &region->header->area[kind];
-        const uint64_t ahead = mqx_load_acquire(&area->used) * area->item_size + area->step;
-        if (ahead > mqx_load_acquire(&area->capacity) && ahead <= area->reserved_bytes) {
-            status = mqx_region_grow(region, (enum mqx_area_kind)kind, ahead);
+        const enum mqx_area_kind of = (enum mqx_area_kind)kind;
+        const uint64_t ahead = mqx_area_used(region, of) * mqx_area_item_size(of) + area->step;
+        if (ahead > mqx_load_acquire(&area->capacity) && ahead <= region->reach.space[kind]) {
+            status = mqx_region_grow(region, of, ahead);
         }
     }
     return status;
@@ -340,13 +342,18 @@ static void log_cannot_lead(struct mqx_maintenance *m)
     }
 }
 
-/* Logs that the queue manager has stopped and why: what failed, in which process; which structure
- * was damaged if that is it. */
-static void log_stop(struct mqx_store *store)
+/* Logs once that the queue manager has stopped and why: what failed, in which process; which
+ * structure was damaged if that is it. */
+static void log_stop(struct mqx_maintenance *m)
 {
+    struct mqx_store *store = m->store;
     const char *damage = mqx_region_damage_text(&store->region);
     char cause[MQX_STOP_TEXT];
-    MQX_ASSERT(mqx_region_stopped(&store->region) == MQX_STOP_BROKEN);
+    MQX_ASSERT(store->region.process != 0);
+    if (m->stop_logged || mqx_region_stopped(&store->region) != MQX_STOP_BROKEN) {
+        return;
+    }
+    m->stop_logged = true;
     (void)mqx_region_stop_cause(&store->region, cause);
     if (damage == NULL) {
         mqx_log(store, MQX_AMQ_STOPPED, 'E', "queue manager %s has stopped: %s", store->name,
@@ -365,16 +372,11 @@ static void release_life_when_stopped(struct mqx_maintenance *m, bool rung)
     MQX_ASSERT(m->store->region.process != 0);
     struct mqx_store *store = m->store;
     const struct mqx_process *process = mqx_process_slot(&store->region, store->region.process);
-    const uint32_t how = mqx_region_stopped(&store->region);
-    if (!m->stop_logged) {
-        m->stop_logged = true;
-        if (how == MQX_STOP_BROKEN) {
-            log_stop(store);
-        }
-        if (!rung) {
-            mqx_region_stop(&store->region, how);
-        }
+    log_stop(m);
+    if (!m->stop_passed && !rung) {
+        mqx_region_stop(&store->region, mqx_region_stopped(&store->region));
     }
+    m->stop_passed = true;
     if (mqx_load_acquire(&process->calls_inside) == 0) {
         mqx_attach_release_life(store);
     }
@@ -523,9 +525,7 @@ static void *run(void *arg)
         }
         rest(m, seen, pause_us(m));
     }
-    if (!m->stop_logged && mqx_region_stopped(region) == MQX_STOP_BROKEN) {
-        log_stop(m->store);
-    }
+    log_stop(m); /* a process that leaves at once has a reason, too */
     return NULL;
 }
 

@@ -121,7 +121,7 @@ static int reap_contexts(struct mqx_store *store, uint32_t process)
 {
     MQX_ASSERT(process != 0 && process < MQX_PROCESS_MAX);
     struct mqx_region *region = &store->region;
-    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
     int status = MQX_OK;
     for (uint32_t slot = 1; slot < used && status == MQX_OK; slot++) {
         const struct mqx_context *context = mqx_context(region, slot);
@@ -138,7 +138,7 @@ static int reap_handles(struct mqx_store *store, uint32_t process)
 {
     MQX_ASSERT(process != 0 && process < MQX_PROCESS_MAX);
     struct mqx_region *region = &store->region;
-    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_HANDLES].used);
+    const uint64_t used = mqx_area_used(region, MQX_AREA_HANDLES);
     int status = MQX_OK;
     for (uint32_t slot = 1; slot < used && status == MQX_OK; slot++) {
         const struct mqx_handle *handle = mqx_handle(region, slot);
@@ -167,7 +167,7 @@ int mqx_reap_process(struct mqx_store *store, uint32_t slot)
 static void wake_picked(struct mqx_region *region)
 {
     MQX_ASSERT(region->base != NULL);
-    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
     for (uint32_t slot = 1; slot < used; slot++) {
         const struct mqx_context *context = mqx_context(region, slot);
         if (context != NULL && (mqx_load_relaxed(&context->wait_state) == MQX_WAIT_WOKEN ||

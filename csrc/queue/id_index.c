@@ -83,7 +83,7 @@ static inline uint8_t flag_of(int k)
 
 static uint64_t limit_of(const struct mqx_region *region)
 {
-    return region->header->area[MQX_AREA_MESSAGES].capacity / sizeof(struct mqx_message);
+    return mqx_area_items(region, MQX_AREA_MESSAGES);
 }
 
 /* The directory's word for a block of 16,384 buckets; NULL: damaged. */
@@ -632,6 +632,7 @@ static int build_step(struct mqx_stripe_guard *guard, const struct index *index,
     if (head->capacity <= head->leaders && head->capacity < MQX_ID_INDEX_MAX) {
         return add_block(guard, index);
     }
+    (void)mqx_region_damaged(); /* of an earlier call, of another region perhaps */
     const uint32_t slot = mqx_priority_index_next(index->region, index->queue, &cursor, true);
     if (slot == 0) {
         if (mqx_region_damaged()) {

@@ -19,19 +19,36 @@ enum {
 
 /* ---- expiry, tags, ids ---- */
 
+/* What message.expiry counts from: a whole tenth of a second, so that an expiry which was rounded
+ * up once stays the same through checkpoints and restarts. */
+static uint64_t expiry_base(const struct mqx_region *region)
+{
+    const uint64_t epoch = region->header->epoch_us;
+    MQX_ASSERT(region->base != NULL);
+    return epoch - epoch % DECISECOND_US;
+}
+
+/* Wall-clock time at which the message expires; 0: never. */
+static uint64_t expiry_us_of(const struct mqx_region *region, const struct mqx_message *message)
+{
+    MQX_ASSERT(message != NULL);
+    return message->expiry == 0
+               ? 0
+               : expiry_base(region) + (uint64_t)message->expiry * DECISECOND_US;
+}
+
 bool mqx_queue_expired(const struct mqx_region *region, const struct mqx_message *message,
                        uint64_t now_us)
 {
     MQX_ASSERT(message != NULL);
-    return message->expiry != 0 &&
-           now_us >= region->header->epoch_us + (uint64_t)message->expiry * DECISECOND_US;
+    return message->expiry != 0 && now_us >= expiry_us_of(region, message);
 }
 
 /* Wall-clock expiry as the entry keeps it: rounded up, never 0. One before the start of the region
  * becomes 1. */
 static uint32_t expiry_of(const struct mqx_region *region, uint64_t expiry_us)
 {
-    const uint64_t epoch = region->header->epoch_us;
+    const uint64_t epoch = expiry_base(region);
     if (expiry_us == 0) {
         return 0;
     }
@@ -466,8 +483,14 @@ bool mqx_queue_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, 
 
 bool mqx_queue_expire(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot)
 {
+    const struct mqx_message *message = mqx_message(guard->region, slot);
+    uint64_t *latest = &guard->region->header->expired_us;
     bool pinned = false, done = false;
     MQX_ASSERT(guard->stripe->lock.undo_count == 0);
+    if (message != NULL && (message->flags & MQX_MSGF_PERSISTENT) != 0 &&
+        mqx_load_relaxed(latest) < expiry_us_of(guard->region, message)) {
+        mqx_store_relaxed(latest, expiry_us_of(guard->region, message));
+    }
     for (int i = 0; i < MQX_LOCKED_STEPS_MAX && !done && !pinned; i++) {
         done = mqx_queue_remove(guard, queue, slot, 0, &pinned);
         mqx_stripe_guard_commit(guard);
@@ -674,13 +697,45 @@ static void fill_loaded(const struct mqx_region *region, struct mqx_message *mes
     message->record_length = m->record_length;
 }
 
+/* Stripe lock held. The last store makes the message part of its queue. */
+static int load_locked(struct mqx_stripe_guard *guard, struct mqx_object *queue,
+                       const struct mqx_loaded *loaded, uint32_t *out_slot)
+{
+    const struct mqx_region *region = guard->region;
+    struct mqx_message *message = NULL;
+    MQX_ASSERT(loaded->body == NULL || loaded->descriptor != NULL);
+    int status = load_entry(guard, out_slot, &message);
+    if (status != MQX_OK) {
+        return status;
+    }
+    fill_loaded(region, message, loaded);
+    if (loaded->body != NULL) {
+        const uint64_t payload = mqx_body_payload(loaded->ext != NULL, loaded->m.length);
+        status = load_chain(guard, message, payload);
+        if (status == MQX_OK) {
+            status = mqx_body_write(region, message->cells, loaded->descriptor, loaded->ext,
+                                    loaded->body, loaded->m.length);
+        }
+    }
+    if (status == MQX_OK) {
+        status = load_insert(guard, queue, *out_slot);
+    }
+    if (status == MQX_OK) {
+        message->state = MQX_MSG_AVAILABLE;
+        guard->stripe->persistent_present += is_logged(loaded);
+        queue->expiring += message->expiry != 0;
+        mqx_stripe_guard_commit(guard);
+    }
+    return status;
+}
+
+/* A restart that fails discards the region, but not with a lock of this thread in it: libc would
+ * follow the list of its mutexes into memory that is gone. */
 int mqx_queue_load(struct mqx_store *store, const struct mqx_loaded *loaded, uint32_t *out_slot)
 {
     struct mqx_region *region = &store->region;
     struct mqx_object *queue = mqx_object(region, loaded->m.object);
-    struct mqx_message *message = NULL;
     struct mqx_stripe_guard guard;
-    MQX_ASSERT(loaded->body == NULL || loaded->descriptor != NULL);
     if (queue == NULL || queue->state != MQX_OBJ_ACTIVE || loaded->m.placement > MQX_MAX_PRIORITY) {
         return mqx_fail(MQRC_OBJECT_DAMAGED, "message %llu names object %u, which is not defined",
                         (unsigned long long)loaded->m.number, loaded->m.object);
@@ -689,31 +744,14 @@ int mqx_queue_load(struct mqx_store *store, const struct mqx_loaded *loaded, uin
     if (status != MQX_OK) {
         return status;
     }
-    status = load_entry(&guard, out_slot, &message);
-    if (status != MQX_OK) {
-        return status; /* a restart that fails discards the region with the locks in it */
+    status = load_locked(&guard, queue, loaded, out_slot);
+    if (status != MQX_OK && mqx_stripe_guard_held(&guard)) { /* supplying drops it when it fails */
+        mqx_stripe_guard_rollback(&guard);
     }
-    fill_loaded(region, message, loaded);
-    if (loaded->body != NULL) {
-        const uint64_t payload = mqx_body_payload(loaded->ext != NULL, loaded->m.length);
-        status = load_chain(&guard, message, payload);
-        if (status == MQX_OK) {
-            status = mqx_body_write(region, message->cells, loaded->descriptor, loaded->ext,
-                                    loaded->body, loaded->m.length);
-        }
+    if (mqx_stripe_guard_held(&guard)) {
+        mqx_stripe_guard_drop(&guard);
     }
-    if (status == MQX_OK) {
-        status = load_insert(&guard, queue, *out_slot);
-    }
-    if (status != MQX_OK) {
-        return status;
-    }
-    message->state = MQX_MSG_AVAILABLE;
-    guard.stripe->persistent_present += is_logged(loaded);
-    queue->expiring += message->expiry != 0;
-    mqx_stripe_guard_commit(&guard);
-    mqx_stripe_guard_drop(&guard);
-    return MQX_OK;
+    return status;
 }
 
 /* ---- checkpoints ---- */
@@ -735,9 +773,7 @@ static void describe(const struct mqx_region *region, const struct mqx_message *
         .number = message->number,
         .lsn = message->lsn,
         .first_lsn = message->lsn,
-        .expiry_us = message->expiry == 0
-                         ? 0
-                         : region->header->epoch_us + (uint64_t)message->expiry * DECISECOND_US,
+        .expiry_us = expiry_us_of(region, message),
         .tag_msg_id = message->tag[MQX_BY_MSG_ID],
         .tag_correl_id = message->tag[MQX_BY_CORREL_ID],
         .tag_group_id = message->tag[MQX_BY_GROUP_ID],

@@ -170,7 +170,7 @@ static bool pick_from(struct mqx_stripe_guard *guard, uint32_t head, uint32_t ob
                       uint32_t entry, struct mqx_wakeups *wakes)
 {
     const struct mqx_message *message = mqx_message(guard->region, entry);
-    const uint64_t bound = guard->region->header->area[MQX_AREA_CONTEXTS].used;
+    const uint64_t bound = mqx_area_used(guard->region, MQX_AREA_CONTEXTS);
     uint32_t slot = head;
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     for (uint64_t i = 0; i < bound && slot != 0; i++) {
@@ -344,8 +344,7 @@ static int look_again(struct mqx_region *region, uint32_t slot, uint32_t object,
 
 int mqx_wait_list_second_look(struct mqx_region *region)
 {
-    const struct mqx_area *area = &region->header->area[MQX_AREA_CONTEXTS];
-    const uint64_t used = mqx_load_acquire(&area->used);
+    const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
     struct handed handed = {.count = 0};
     int status = MQX_OK;
     MQX_ASSERT(region->base != NULL);
@@ -369,7 +368,6 @@ int mqx_wait_list_second_look(struct mqx_region *region)
 static int cancel_some(struct mqx_store *store, uint32_t object, bool *out_more)
 {
     struct mqx_region *region = &store->region;
-    const struct mqx_area *area = &region->header->area[MQX_AREA_CONTEXTS];
     struct mqx_wakeups wakes = {0};
     struct mqx_stripe_guard guard;
     MQX_ASSERT(object != 0);
@@ -378,7 +376,7 @@ static int cancel_some(struct mqx_store *store, uint32_t object, bool *out_more)
         return status;
     }
     const struct mqx_object *queue = mqx_object(region, object);
-    const uint64_t used = mqx_load_acquire(&area->used);
+    const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
     for (uint64_t slot = 1; slot < used && queue != NULL && queue->waiters != 0; slot++) {
         struct mqx_context *context = mqx_context(region, (uint32_t)slot);
         if (wakes.count >= MQX_LOCKED_STEPS_MAX) {
@@ -408,8 +406,7 @@ int mqx_wait_list_cancel_all(struct mqx_store *store, uint32_t object)
 
 int mqx_wait_list_cancel_everywhere(struct mqx_store *store)
 {
-    const struct mqx_area *area = &store->region.header->area[MQX_AREA_OBJECTS];
-    const uint64_t used = mqx_load_acquire(&area->used);
+    const uint64_t used = mqx_area_used(&store->region, MQX_AREA_OBJECTS);
     int status = MQX_OK;
     for (uint64_t slot = 1; slot < used && status == MQX_OK; slot++) {
         const struct mqx_object *queue = mqx_object(&store->region, (uint32_t)slot);

@@ -19,6 +19,7 @@
 
 #include "catalog/catalog.h"
 #include "recovery/checkpoint_file.h"
+#include "recovery/rehearsal.h"
 #include "base/error.h"
 #include "queue/queue.h"
 #include "os/block_hook.h"
@@ -73,7 +74,7 @@ static uint64_t lowest_in_flight(struct checkpoint *ckpt, uint64_t bound, int *s
 {
     struct mqx_region *region = &ckpt->store->region;
     struct mqx_lock *ring_lock = &region->journal->ring_lock;
-    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
     MQX_ASSERT(!mqx_lock_held(region, ring_lock));
     MQX_ASSERT(*status == MQX_OK);
     for (uint64_t slot = 1; slot < used && *status == MQX_OK;) {
@@ -113,14 +114,19 @@ static int list_segments(struct checkpoint *ckpt)
     if (status != MQX_OK) {
         return status;
     }
-    for (uint32_t i = 0; i < MQX_SEGMENT_MAX; i++) {
+    for (uint32_t i = 0; i < MQX_SEGMENT_MAX && status == MQX_OK; i++) {
         const struct mqx_segment *segment = &journal->segment[i];
-        if (segment->state == MQX_SEG_ACTIVE || segment->state == MQX_SEG_FULL) {
+        if (MQX_UNLIKELY(!mqx_segment_is_sound(journal, i))) {
+            status = mqx_region_damage(region, "journal's segment table", i);
+        } else if (segment->state == MQX_SEG_ACTIVE || segment->state == MQX_SEG_FULL) {
             ckpt->segments[ckpt->segment_count++] =
                 (struct located_segment){segment->base_lsn, segment->size, segment->number, i};
         }
     }
     mqx_lock_drop(region, &region->journal->roll_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
     if (MQX_UNLIKELY(ckpt->segment_count == 0)) {
         return mqx_region_damage(region, "journal's segment table", 0);
     }
@@ -163,12 +169,14 @@ static int choose_begin(struct checkpoint *ckpt)
     }
     const uint64_t tail = journal->batch_records != 0 ? journal->tail : journal->batch_start;
     const uint32_t active = journal->active;
-    const bool sound = active >= 1 && active <= MQX_SEGMENT_MAX;
+    const bool sound = active >= 1 && active <= MQX_SEGMENT_MAX &&
+                       journal->control_sum == mqx_journal_control_sum(journal) &&
+                       mqx_segment_is_sound(journal, active - 1);
     ckpt->tail = tail;
     ckpt->begin_segment = sound ? journal->segment[active - 1].number : 0;
     mqx_lock_drop(region, &journal->ring_lock);
     if (MQX_UNLIKELY(!sound)) {
-        return mqx_region_damage(region, "journal's active segment", active);
+        return mqx_region_damage(region, "journal's control words", active);
     }
     ckpt->begin_lsn = lowest_in_flight(ckpt, tail, &status);
     if (status == MQX_OK) {
@@ -290,9 +298,8 @@ static int check_sorted(struct checkpoint *ckpt, const struct psc_message *m)
          (last->placement > m->placement ||
           (last->placement == m->placement && last->number < m->number)));
     if (!sorted) {
-        return mqx_fail(MQRC_UNEXPECTED_ERROR,
-                        "queue slot %u gave message %" PRIu64 " after %" PRIu64
-                        ": no checkpoint was taken", m->object, m->number, last->number);
+        return mqx_region_damage(&ckpt->store->region, "the order of a queue's messages",
+                                 m->number);
     }
     ckpt->last = *m;
     return MQX_OK;
@@ -495,7 +502,7 @@ static void fill_header(const struct checkpoint *ckpt, struct psc_header *out)
     }
     *out = (struct psc_header){
         .begin_segment = ckpt->begin_segment,
-        .end_lsn = mqx_load_acquire(&journal->durable),
+        .end_lsn = mqx_journal_durable(journal),
         .next_number = mqx_load_acquire(&journal->next_number),
         .next_unit_id = mqx_load_acquire(&journal->next_unit_id),
         .restart_epoch = journal->restart_epoch,
@@ -548,6 +555,14 @@ static int remove_other(void *arg, const char *name)
     return 0;
 }
 
+/* Would a restart find in it what the journal says? Invariant 4. */
+static int rehearse(void *store, const char *name, uint64_t end_lsn)
+{
+    MQX_ASSERT(store != NULL);
+    MQX_ASSERT(name != NULL);
+    return mqx_rehearse_checkpoint(store, name, end_lsn);
+}
+
 /* Everything is copied: make it durable, give it its name, retire what it replaces. */
 static int finish(struct checkpoint *ckpt)
 {
@@ -567,6 +582,8 @@ static int finish(struct checkpoint *ckpt)
     }
     MQX_ASSERT(header.clean == 0 || !ckpt->in_flight); /* take() has looked */
     MQX_ASSERT(header.oldest_segment <= header.begin_segment);
+    ckpt->writer.accept = rehearse;
+    ckpt->writer.accept_arg = store;
     status = mqx_checkpoint_file_finish(&ckpt->writer, &header, &size);
     if (status == MQX_OK) {
         status = publish(ckpt, size);
@@ -617,7 +634,7 @@ static int is_unnecessary(struct checkpoint *ckpt, bool *out)
         status = for_objects(ckpt, count_images);
     }
     *out = journal->clean_tail != 0 && ckpt->images == 0 &&
-           ckpt->begin_lsn == mqx_load_acquire(&journal->durable); /* else: a prepared unit */
+           ckpt->begin_lsn == mqx_journal_durable(journal); /* else: a prepared unit */
     ckpt->images = 0;
     return status;
 }
@@ -637,7 +654,7 @@ static int take(struct checkpoint *ckpt)
         return status;
     }
     if (!paced && (ckpt->in_flight ||
-                   ckpt->tail != mqx_load_acquire(&ckpt->store->region.journal->durable))) {
+                   ckpt->tail != mqx_journal_durable(ckpt->store->region.journal))) {
         return mqx_fail(MQRC_UNEXPECTED_ERROR, "an orderly end with a unit of work in flight");
     }
     status = mqx_store_check(ckpt->store);

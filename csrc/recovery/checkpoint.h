@@ -30,7 +30,7 @@
  *                                                              next restart removes
  *   3 messages   queue by queue, 64 in a lock hold             the same
  *   4 end        totals and END block; the file is flushed,    the same
- *                read back and verified
+ *                read back and verified, and rehearsed
  *   5 rename     <lsn>.psc, then the directory is flushed      either is the newest: both are
  *                                                              whole, the journal of both is there
  *   6 remove     older checkpoints are unlinked                the new one
@@ -43,14 +43,17 @@
  *   2. Only then the older one is removed and segments are retired. At every moment one whole
  *      checkpoint and everything it needs are on the medium.
  *   3. Objects ascend by slot; messages are in delivery order, queues by slot. Restarts rely on it.
+ *   4. Before the rename the restart from it is rehearsed against the one from the older checkpoint
+ *      (rehearsal.h): what stray pointers did to the region does not replace what the journal says.
  *
  * Locks. The caller of mqx_checkpoint() holds the maintenance lock; catalog, queue, roll and ring
  * locks are taken inside for short holds.
  *
  * Errors. The queue manager goes on after a failure, with the older checkpoint: reasons of the file
  * table, MQRC_STORAGE_NOT_AVAILABLE without memory, MQRC_OBJECT_DAMAGED when what was written
- * cannot be read back, MQRC_UNEXPECTED_ERROR when the index is not in order. It stops only for a
- * failed flush of the journal, and for values in the region that cannot be true.
+ * cannot be read back, MQRC_UNEXPECTED_ERROR for an orderly end with a unit in flight. It stops
+ * only for a failed flush of the journal, for values in the region that cannot be true, and when
+ * the rehearsal finds a difference.
  */
 #ifndef PENSTOCK_CHECKPOINT_H
 #define PENSTOCK_CHECKPOINT_H

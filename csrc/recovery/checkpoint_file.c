@@ -286,6 +286,9 @@ int mqx_checkpoint_file_finish(struct mqx_checkpoint_writer *writer, struct psc_
     }
     (void)io->ops->drop_cache(io, writer->fd); /* so that the read below asks the medium */
     status = verify_file(io, writer->dir, half, header->qm_id);
+    if (status == MQX_OK && writer->accept != NULL) {
+        status = writer->accept(writer->accept_arg, half, header->end_lsn);
+    }
     if (status == MQX_OK) {
         err = io->ops->rename(io, writer->dir, half, whole);
         status = err == 0 ? MQX_OK : mqx_io_reason(err, "naming a checkpoint");

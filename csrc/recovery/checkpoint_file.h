@@ -21,7 +21,8 @@
  *
  * Invariants
  *   1. Writing: begin, add items, finish. Finish writes END block and header, flushes, reads
- *      everything back from the medium and verifies it, renames, flushes the directory (rule 11).
+ *      everything back from the medium and verifies it, asks `accept`, renames, flushes the
+ *      directory (rule 11).
  *   2. Reading trusts nothing: every length is checked against what contains it, every block's CRC,
  *      the order of sequence numbers, the totals at the end.
  *   3. A block's CRC is seeded with the queue manager's id and the begin LSN: a block of another
@@ -62,6 +63,10 @@ struct mqx_checkpoint_writer {
     uint64_t at;              /* next offset in the file */
     uint64_t unflushed;
     struct psc_end totals;
+    /* Optional: called with the name of the whole, verified temporary file before it is renamed;
+     * a status other than 0 removes it and comes back. */
+    int (*accept)(void *arg, const char *name, uint64_t end_lsn);
+    void *accept_arg;
 };
 int mqx_checkpoint_file_begin(struct mqx_checkpoint_writer *writer, struct mqx_io *io, int dir,
                               const uint8_t qm_id[16], uint64_t begin_lsn, bool paced) MQX_MUST_USE;

@@ -1,10 +1,6 @@
 /*
  * load.c - see load.h.
  *
- * Messages come from two sources that are each in delivery order: the checkpoint's MESSAGES blocks,
- * read one after another, and the sorted puts of the tail (with those of the image). They are
- * merged; a message that both have is taken once; what the replay has removed is left out.
- *
  * Two passes over the checkpoint. Objects and the positions of image messages are needed before the
  * replay, so the first pass reads OBJECTS blocks, steps over MESSAGES blocks, and reads IMAGE
  * blocks. The second one reads everything behind the objects, verified up to the totals in the END
@@ -16,6 +12,7 @@
 #include "recovery/load.h"
 
 #include "base/error.h"
+#include "recovery/merge.h"
 #include "region/damage.h"
 #include "unit/prepared.h"
 
@@ -176,12 +173,13 @@ static int skip_generation(struct mqx_region *region, uint32_t slot, uint32_t ge
     struct mqx_area *area = &region->header->area[MQX_AREA_OBJECTS];
     MQX_ASSERT(slot != 0);
     MQX_ASSERT(generation != 0);
-    int status = mqx_region_grow(region, MQX_AREA_OBJECTS, ((uint64_t)slot + 1) * area->item_size);
+    int status = mqx_region_grow(region, MQX_AREA_OBJECTS,
+                                 ((uint64_t)slot + 1) * sizeof(struct mqx_object));
     if (status != MQX_OK) {
         return status;
     }
     if (area->used <= slot) {
-        area->used = (uint64_t)slot + 1;
+        mqx_area_set_used(area, (uint64_t)slot + 1);
     }
     struct mqx_object *object = mqx_object(region, slot);
     if (MQX_UNLIKELY(object == NULL || object->state != MQX_OBJ_FREE)) {
@@ -217,87 +215,20 @@ int mqx_load_objects(struct mqx_restart *restart)
 
 /* ---- messages ---- */
 
-struct stream { /* the checkpoint's messages, one after another */
-    const unsigned char *payload;
-    uint32_t left;      /* in the block */
-    bool has;           /* `m` is the next one */
-    struct psc_message m;
-    struct psc_message last; /* the one before, number 0: none */
-};
-
 struct loading {
     struct mqx_restart *restart;
-    struct stream stream;
-    const uint32_t *order;   /* of the puts */
-    size_t next_put, put_count;
     size_t segment;          /* where the message before was found */
     unsigned char *body;     /* of an image message with pieces */
     struct ps_descriptor descriptor;
     struct ps_descriptor_ext ext;
 };
 
-/* Below 0, 0, above 0: delivery order, queues by slot. */
-static int compare(const struct psc_message *a, const struct psc_message *b)
-{
-    MQX_ASSERT(a != b);
-    MQX_ASSERT(a->placement <= MQX_MAX_PRIORITY);
-    if (a->object != b->object) {
-        return a->object < b->object ? -1 : 1;
-    }
-    if (a->placement != b->placement) {
-        return a->placement > b->placement ? -1 : 1;
-    }
-    return a->number < b->number ? -1 : a->number > b->number;
-}
-
-/* Damage that names the message, and the checkpoint when there is one. */
 static MQX_COLD int bad_message(const struct mqx_restart *restart, const struct psc_message *m,
                                 const char *what)
 {
     MQX_ASSERT(what != NULL);
     MQX_ASSERT(m != NULL);
-    if (!restart->has_checkpoint) {
-        return mqx_fail(MQRC_OBJECT_DAMAGED, "message %" PRIu64 " at LSN %" PRIu64 ": %s",
-                        m->number, m->lsn, what);
-    }
-    return mqx_fail(MQRC_OBJECT_DAMAGED,
-                    "message %" PRIu64 " at LSN %" PRIu64 " (checkpoint/%s): %s", m->number, m->lsn,
-                    restart->checkpoint.name, what);
-}
-
-/* Moves the stream to the next message. */
-static int advance(struct loading *loading)
-{
-    struct stream *stream = &loading->stream;
-    struct mqx_checkpoint_reader *reader = &loading->restart->checkpoint;
-    struct psc_block block;
-    MQX_ASSERT(loading->restart->has_checkpoint);
-    while (stream->left == 0 && !reader->ended) { /* bounded by the file's size */
-        int status = mqx_checkpoint_file_next(reader, &block, &stream->payload);
-        if (status != MQX_OK) {
-            return status;
-        }
-        stream->left = block.type == PSC_MESSAGES ? block.count : 0;
-    }
-    stream->has = stream->left > 0;
-    if (!stream->has) {
-        return MQX_OK;
-    }
-    stream->last = stream->m;
-    memcpy(&stream->m, stream->payload, sizeof stream->m);
-    stream->payload += sizeof stream->m;
-    stream->left -= 1;
-    const struct psc_message *m = &stream->m;
-    if (m->placement > MQX_MAX_PRIORITY || m->number == 0 || m->zero != 0 || m->zero2 != 0 ||
-        m->has_ext > 1 || m->is_volatile > 1 ||
-        m->length > MQX_MAX_BODY) {
-        return bad_message(loading->restart, m, "its line contradicts itself");
-    }
-    if (stream->last.number != 0 && compare(&stream->last, m) >= 0) {
-        return bad_message(loading->restart, m, "listed out of order or twice");
-    }
-    MQX_ASSERT(m->length <= MQX_MAX_BODY);
-    return MQX_OK;
+    return mqx_merge_bad_message(restart->has_checkpoint ? &restart->checkpoint : NULL, m, what);
 }
 
 /* The record must lie in a segment that counts; which one is usually known from the message
@@ -439,10 +370,7 @@ static int load_image_message(struct loading *loading, struct mqx_file_window *w
     return status;
 }
 
-/* ---- merging ----
- *
- * Two cursors, one in each source; the lower message in delivery order is loaded next.
- */
+/* ---- one after another ---- */
 
 /* For qsort and bsearch. */
 static int by_number(const void *a, const void *b)
@@ -508,11 +436,8 @@ static int load_one(struct loading *loading, const struct psc_message *m,
     struct mqx_restart *restart = loading->restart;
     struct mqx_loaded loaded = {.m = *m, .taken = pending != NULL && pending->taken};
     uint32_t slot = 0;
-    MQX_ASSERT(pending == NULL || image != NULL);
+    MQX_ASSERT(image != NULL);
     MQX_ASSERT(pending == NULL || pending->state == MQX_PUT_EFFECTIVE);
-    if (!mqx_replay_is_present(&restart->replay, m)) {
-        return MQX_OK;
-    }
     restart->report.messages += 1;
     if (pending != NULL && pending->image != 0) {
         return load_image_message(loading, image, pending, &loaded);
@@ -535,31 +460,20 @@ static int load_one(struct loading *loading, const struct psc_message *m,
     return status;
 }
 
-/* Both sources side by side; of a message that both have, the checkpoint's line is taken. */
-static int merge(struct loading *loading, struct mqx_file_window *image)
+/* All messages, in delivery order. */
+static int load_all(struct loading *loading, struct mqx_merge *merge,
+                    struct mqx_file_window *image)
 {
-    const struct mqx_replay *replay = &loading->restart->replay;
-    MQX_ASSERT(loading->next_put == 0);
-    MQX_ASSERT(!loading->stream.has);
-    int status = loading->restart->has_checkpoint ? advance(loading) : MQX_OK;
-    while (status == MQX_OK && (loading->stream.has || loading->next_put < loading->put_count)) {
-        const bool more = loading->next_put < loading->put_count;
-        MQX_ASSERT(!more || loading->order[loading->next_put] < replay->put_count);
-        const struct mqx_replay_put *put =
-            more ? &replay->puts[loading->order[loading->next_put]] : NULL;
-        const int order = put == NULL ? -1
-                          : !loading->stream.has ? 1
-                                                 : compare(&loading->stream.m, &put->m);
-        if (order <= 0) {
-            const struct psc_message m = loading->stream.m;
-            loading->next_put += order == 0; /* both have it */
-            status = load_one(loading, &m, NULL, NULL);
-            if (status == MQX_OK) {
-                status = advance(loading);
-            }
-        } else {
-            loading->next_put += 1;
-            status = load_one(loading, &put->m, put, image);
+    const struct mqx_replay_put *put = NULL;
+    struct psc_message m;
+    bool more = true;
+    int status = MQX_OK;
+    MQX_ASSERT(merge->next_put == 0);
+    MQX_ASSERT(loading->segment == 0);
+    while (status == MQX_OK && more) { /* bounded by both sources */
+        status = mqx_merge_next(merge, &m, &put, &more);
+        if (status == MQX_OK && more) {
+            status = load_one(loading, &m, put, image);
         }
     }
     return status;
@@ -621,7 +535,7 @@ int mqx_load_messages(struct mqx_restart *restart)
 {
     struct loading loading = {.restart = restart};
     struct mqx_file_window image = restart->checkpoint.window;
-    uint32_t *order = NULL;
+    struct mqx_merge merge;
     MQX_ASSERT(restart->report.messages == 0);
     MQX_ASSERT(restart->segment_count > 0);
     image.bytes = NULL; /* a second window over the same file */
@@ -629,15 +543,15 @@ int mqx_load_messages(struct mqx_restart *restart)
     image.have = 0;
     restart->checkpoint.at = restart->rest_at;
     restart->checkpoint.totals = restart->rest_totals;
-    int status = mqx_replay_sort(&restart->replay, &order, &loading.put_count);
-    loading.order = order;
+    int status = mqx_merge_begin(&merge, &restart->replay,
+                                 restart->has_checkpoint ? &restart->checkpoint : NULL);
     if (status == MQX_OK) {
         status = take_in_flight(restart);
     }
     if (status == MQX_OK) {
-        status = merge(&loading, &image);
+        status = load_all(&loading, &merge, &image);
     }
+    mqx_merge_end(&merge);
     mqx_file_window_free(&image);
-    free(order);
     return status;
 }

@@ -6,16 +6,8 @@
  * (mqx_catalog_load), messages to the queues in delivery order (mqx_queue_load), and prepared units
  * to their contexts (mqx_prepared_restore).
  *
- * How the two sources are joined, for one queue and priority:
- *
- *   checkpoint   101 102     104 105          (stream, verified block by block)
- *   tail             102 103         106      (effective puts, sorted)
- *   removed      101             105          (GET, EXPIRE)
- *   loaded           102 103 104     106
- *
  * Terms
- *   delivery order  queues by slot, placement priority descending, message number.
- *   stream          the checkpoint's messages, one after another.
+ *   delivery order  as in merge.h, which joins the two sources.
  *   raised          a message whose BackoutCount is higher than checkpoint and PUT say, because its
  *                   unit was in flight (rule 46).
  *
@@ -53,6 +45,8 @@ struct mqx_restart { /* everything about one restart */
     struct psc_end rest_totals;   /* totals before it */
     struct mqx_found_segment *segments;
     size_t segment_count;
+    uint64_t until_lsn;           /* restart_read.h */
+    uint32_t hook_records;        /* replayed since store->maintenance_hook was last called */
     const struct mqx_in_flight *in_flight; /* the caller's, then a sorted copy */
     size_t in_flight_count;
     struct ps_count *raised;      /* of loaded messages, by units in flight at the end (rule 46) */

@@ -115,13 +115,6 @@ static bool gather_undone(struct source *source)
 /* Can every area and the stripes be read from a file of this size? */
 static bool header_is_sound(const struct source *source)
 {
-    static const uint32_t item_size[MQX_AREA_COUNT] = {
-        [MQX_AREA_OBJECTS] = sizeof(struct mqx_object),
-        [MQX_AREA_CONTEXTS] = sizeof(struct mqx_context),
-        [MQX_AREA_HANDLES] = sizeof(struct mqx_handle),
-        [MQX_AREA_MESSAGES] = sizeof(struct mqx_message),
-        [MQX_AREA_ARENA] = MQX_CELL,
-    };
     const struct mqx_header *header = source->header;
     MQX_ASSERT(header != NULL);
     MQX_ASSERT(source->size >= sizeof *header); /* it was read */
@@ -130,8 +123,9 @@ static bool header_is_sound(const struct source *source)
                  header->stripe_count <= MQX_STRIPE_MAX && header->stripe_offset < source->size;
     for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
         const struct mqx_area *area = &header->area[kind];
-        sound = sound && area->item_size == item_size[kind] && area->offset <= source->size &&
-                area->capacity <= source->size - area->offset;
+        sound = sound && area->item_size == mqx_area_item_size((enum mqx_area_kind)kind) &&
+                area->offset <= source->size &&
+                area->reserved_bytes <= source->size - area->offset;
     }
     return sound;
 }
@@ -170,8 +164,7 @@ static uint64_t used_items(const struct source *source, enum mqx_area_kind kind)
     MQX_ASSERT(kind < MQX_AREA_COUNT);
     MQX_ASSERT(source->header->area[kind].item_size > 0); /* header_is_sound() */
     const struct mqx_area *area = &source->header->area[kind];
-    const uint64_t most = area->capacity / area->item_size;
-    return area->used < most ? area->used : most;
+    return mqx_area_used_within(area, kind, area->reserved_bytes);
 }
 
 typedef void (*item_visit)(void *arg, uint32_t slot, const void *item);

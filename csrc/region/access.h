@@ -12,7 +12,7 @@
 
 #include "base/assert.h"
 #include "base/atomic.h"
-#include "region/layout.h"
+#include "region/area.h"
 #include "region/reach.h"
 
 /* `size` is a constant at each use: an area's item_size was compared with it when the region was

@@ -20,6 +20,7 @@
 #ifndef PENSTOCK_CONTEXT_H
 #define PENSTOCK_CONTEXT_H
 
+#include "base/assert.h"
 #include "penstock/descriptor.h"
 #include "region/entry.h"
 
@@ -102,7 +103,26 @@ struct mqx_context {
     uint64_t bytes;
     uint64_t prepared_us;
     struct ps_xid xid;
+    uint64_t unit_sum;        /* mqx_unit_sum() since the unit's first record, 0 before */
 } MQX_ALIGNED(64);
 MQX_STATIC_ASSERT(sizeof(struct mqx_context) == 384, "context");
+
+/* Covers what the unit's last record will state about the others: a journal in which it is wrong is
+ * refused by every restart. Changed in the micro-transactions that change these words. */
+static inline uint64_t mqx_unit_sum(const struct mqx_context *unit)
+{
+    MQX_ASSERT(unit != NULL);
+    MQX_ASSERT((uintptr_t)unit % MQX_CACHE_LINE == 0);
+    return ~(unit->unit_id * UINT64_C(0x9E3779B97F4A7C15) +
+             unit->first_lsn * UINT64_C(0xC2B2AE3D27D4EB4F) +
+             (unit->record_count | (uint64_t)unit->running_crc << 32) *
+                 UINT64_C(0xD6E8FEB86659FD93));
+}
+static inline bool mqx_unit_is_sound(const struct mqx_context *unit)
+{
+    MQX_ASSERT(unit != NULL);
+    MQX_ASSERT((uintptr_t)unit % MQX_CACHE_LINE == 0);
+    return unit->unit_sum == (unit->first_lsn == 0 ? 0 : mqx_unit_sum(unit));
+}
 
 #endif

@@ -55,7 +55,8 @@ struct mqx_message {
     uint32_t cells;           /*  32 first cell of its chain (message_body.h), 0 = in the journal */
     uint32_t length;          /*  36 body bytes */
     int32_t priority;         /*  40 field as given */
-    uint32_t expiry;          /*  44 deciseconds after header.epoch_us, 0 = unlimited */
+    uint32_t expiry;          /*  44 0 = unlimited; else tenths of a second, rounded up, after the
+                               * last whole one before header.epoch_us */
     uint32_t unit;            /*  48 context slot (PUT, GOT), handle slot (LOCKED) */
     uint32_t unit_next;       /*  52 next in the context's list; free-list link when FREE */
     uint64_t tag[MQX_INDEX_COUNT]; /* 56 of MsgId, CorrelId, GroupId */

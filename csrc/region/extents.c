@@ -137,8 +137,11 @@ static int move_first(struct mqx_region *region, enum mqx_pool_no no, uint32_t *
     MQX_ASSERT(no < MQX_POOL_COUNT);
     struct mqx_pool *pool = &region->header->pool[no];
     struct mqx_extent *extent = extent_at(region, no, *from);
+    const uint32_t was = from == &pool->free       ? MQX_EXTENT_FREE
+                         : from == &pool->to_punch ? MQX_EXTENT_TO_PUNCH
+                                                   : MQX_EXTENT_PUNCHED;
     *out = *from;
-    if (extent == NULL) {
+    if (extent == NULL || extent->state != was) { /* of a list that is a ring, too */
         return *from == 0 ? MQX_OK : damaged_extent(region, *from);
     }
     store32(region, from, extent->next);
@@ -561,7 +564,7 @@ struct mqx_message *mqx_message_peek(const struct mqx_region *region, uint32_t s
 uint64_t mqx_message_next_used(const struct mqx_region *region, uint64_t slot)
 {
     MQX_ASSERT(region != NULL);
-    const uint64_t used = mqx_load_acquire(&area_of(region, MQX_POOL_ENTRIES)->used);
+    const uint64_t used = mqx_area_used(region, MQX_AREA_MESSAGES);
     while (slot < used && !holds_entries(region, slot)) {
         slot = (slot / EXTENT_ENTRIES + 1) * EXTENT_ENTRIES;
     }

@@ -15,6 +15,13 @@
 
 #include "region/lock.h"
 
+/* Control words. A stray pointer that changes a position or an entry of the segment table would
+ * lead to a journal that no restart accepts, so these words are covered by sums (control_sum,
+ * segment_sum[]): stored in the same micro-transaction as a changed word, compared when the ring
+ * lock is taken or the entry is used. One changed word always shows, several but once in 2^64. The
+ * one word that is read without a lock, `durable`, has a complement: what both say, at the least,
+ * is durable.
+ */
 enum { MQX_SEGMENT_MAX = 4096, MQX_SEALED_MAX = 64 };
 
 enum mqx_segment_state {
@@ -62,7 +69,9 @@ struct mqx_journal {
     uint32_t sealed_count;
     struct mqx_sealed sealed[MQX_SEALED_MAX];
     uint64_t written;             /* everything below has been passed to the kernel (flush lock) */
-    uint64_t durable;             /* atomic: everything below is on the medium (flush lock) */
+    uint64_t durable;             /* atomic: everything below is on the medium (flush lock); read by
+                                   * mqx_journal_durable() */
+    uint64_t durable_inverse;     /* atomic: its complement, stored before it */
     uint32_t flush_word;          /* atomic: futex; raised after each flush */
     uint32_t flush_waiters;       /* atomic */
     uint32_t unsynced;            /* 1: bytes below `written` await an fdatasync (flush lock) */
@@ -86,7 +95,79 @@ struct mqx_journal {
     uint64_t marked;              /* batch end covered by the newest mark on the medium */
     uint32_t epoch_written;       /* 1: this restart has begun a segment of its own */
     uint32_t clean_tail;          /* 1: the active segment may be appended to as it is */
+    uint64_t control_sum;         /* mqx_journal_control_sum() */
     struct mqx_segment segment[MQX_SEGMENT_MAX];
+    uint64_t segment_sum[MQX_SEGMENT_MAX]; /* mqx_segment_sum() of each entry; 0 of a zeroed one */
 };
+
+/* Each word times an odd number of its own: a sum that any one changed word changes. */
+static inline uint64_t mqx_sum_word(uint64_t word, uint32_t place)
+{
+    const uint64_t odd = UINT64_C(0x9E3779B97F4A7C15), step = UINT64_C(0xD6E8FEB86659FD93);
+    MQX_ASSERT(place < 64);
+    MQX_ASSERT((odd + 2 * place * step) % 2 == 1);
+    return word * (odd + 2 * place * step);
+}
+
+static inline uint64_t mqx_journal_control_sum(const struct mqx_journal *journal)
+{
+    MQX_ASSERT(journal != NULL);
+    MQX_ASSERT((uintptr_t)journal % sizeof(uint64_t) == 0);
+    return ~(mqx_sum_word(journal->tail, 0) + mqx_sum_word(journal->batch_start, 1) +
+             mqx_sum_word(journal->written, 2) + mqx_sum_word(journal->next_generation, 3) +
+             mqx_sum_word(journal->next_segment_no, 4) + mqx_sum_word(journal->restart_epoch, 5) +
+             mqx_sum_word(journal->used_bytes, 6) +
+             mqx_sum_word(journal->batch_records | (uint64_t)journal->active << 32, 7) +
+             mqx_sum_word(journal->sealed_first | (uint64_t)journal->sealed_count << 32, 8));
+}
+
+/* live_bytes and live_messages are statistics. */
+static inline uint64_t mqx_segment_sum(const struct mqx_segment *segment)
+{
+    MQX_ASSERT(segment != NULL);
+    MQX_ASSERT((uintptr_t)segment % sizeof(uint64_t) == 0);
+    return mqx_sum_word(segment->number, 0) + mqx_sum_word(segment->generation, 1) +
+           mqx_sum_word(segment->base_lsn, 2) + mqx_sum_word(segment->size, 3) +
+           mqx_sum_word(segment->end_lsn, 4) + mqx_sum_word(segment->prev_end_lsn, 5) +
+           mqx_sum_word(segment->state, 6);
+}
+
+static inline bool mqx_segment_is_sound(const struct mqx_journal *journal, uint32_t index)
+{
+    MQX_ASSERT(journal != NULL);
+    MQX_ASSERT(index < MQX_SEGMENT_MAX);
+    return mqx_segment_sum(&journal->segment[index]) == journal->segment_sum[index];
+}
+
+/* Everything below is on the medium. A leader may be between its two stores: then it is the LSN
+ * before. */
+static inline uint64_t mqx_journal_durable(const struct mqx_journal *journal)
+{
+    MQX_ASSERT(journal != NULL);
+    MQX_ASSERT((uintptr_t)journal % sizeof(uint64_t) == 0);
+    const uint64_t durable = mqx_load_acquire(&journal->durable);
+    const uint64_t other = ~mqx_load_acquire(&journal->durable_inverse);
+    return durable < other ? durable : other;
+}
+
+/* Flush lock held, or the region not ready. */
+static inline void mqx_journal_set_durable(struct mqx_journal *journal, uint64_t lsn)
+{
+    MQX_ASSERT(journal != NULL);
+    MQX_ASSERT(lsn % MQX_PAGE_SIZE == 0);
+    mqx_store_release(&journal->durable_inverse, ~lsn);
+    mqx_store_release(&journal->durable, lsn);
+}
+
+/* Before the region is ready: sums of what was stored plainly. */
+static inline void mqx_journal_set_sums(struct mqx_journal *journal)
+{
+    MQX_ASSERT(journal != NULL);
+    MQX_ASSERT(journal->ring_lock.undo_count == 0);
+    for (uint32_t i = 0; i < MQX_SEGMENT_MAX; i++) {
+        journal->segment_sum[i] = mqx_segment_sum(&journal->segment[i]);
+    }
+    journal->control_sum = mqx_journal_control_sum(journal);
+}
 
 #endif

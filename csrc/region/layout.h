@@ -135,11 +135,14 @@ struct mqx_area {
     uint64_t offset;          /* fixed */
     uint64_t reserved_bytes;  /* fixed: address space */
     uint64_t capacity;        /* atomic: bytes backed by memory; growth lock */
+    uint64_t capacity_inverse; /* atomic: its complement (area.h) */
     uint64_t step;            /* fixed: growth in bytes */
     uint32_t item_size;       /* fixed */
     uint32_t free_head;       /* slots lock: freed slots; not of messages and arena */
-    uint64_t used;            /* high water: items given out so far, item 0 included; same lock. Of
-                               * messages and arena: up to the end of the last extent; arena lock */
+    uint64_t used;            /* atomic: high water: items given out so far, item 0 included; same
+                               * lock. Of messages and arena: up to the end of the last extent; arena
+                               * lock */
+    uint64_t used_inverse;    /* atomic: its complement, of objects, contexts and handles */
 } MQX_ALIGNED(64);
 
 /* ---- header and fixed part ---- */
@@ -179,7 +182,7 @@ struct mqx_header {
     uint64_t directory_inode;
     uint64_t pid_namespace;
     char libc[32];            /* "glibc 2.36" */
-    uint64_t epoch_us;        /* wall clock base of message.expiry */
+    uint64_t epoch_us;        /* wall clock when it was made: generated ids, message.expiry */
     uint64_t tag_key;         /* of keyed tags: from qm_id */
     char id_prefix[16];       /* of generated ids: "AMQ " (z/OS "CSQ ") and 12 characters of the
                                * name */
@@ -198,6 +201,8 @@ struct mqx_header {
     uint64_t last_reap_us;    /* atomic */
     uint64_t last_round_us;   /* atomic: end of the newest round of maintenance, monotonic clock */
     uint32_t attached;        /* atomic: processes that were attached then */
+    uint64_t expired_us;      /* atomic: latest expiry of a persistent message that was discarded
+                               * for it: the clock may have been set back since */
     uint64_t woken_by_bound;  /* atomic: waits that found a message only because the bound
                                * expired */
     uint64_t np_discarded;    /* non-persistent messages discarded by the last restart */
@@ -256,11 +261,15 @@ struct mqx_region {
     struct mqx_stripe *stripes;
     unsigned char *area[MQX_AREA_COUNT]; /* where each area begins */
     struct mqx_reach reach;
-    uint32_t *names;
     struct mqx_extent *extents[MQX_POOL_COUNT];
     uint64_t extent_count[MQX_POOL_COUNT]; /* that the pool's address space has */
+    unsigned char *ring;
+    uint64_t ring_size;
+    uint32_t *names;
+    uint32_t name_mask;
     uint32_t process;             /* this attachment's slot; 0 while attaching */
     uint32_t stripe_mask;
+    int mutex_kind;               /* of every lock (mutex_words.h) */
     int fd;
     struct mqx_file_id file;      /* that fd was opened for; the program may close or replace it */
     struct mqx_io *io;

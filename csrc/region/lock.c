@@ -6,15 +6,18 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "os/block_hook.h"
+#include "os/host_info.h"
 #include "os/interrupt.h"
 #include "penstock/engine.h"
 #include "region/damage.h"
 #include "region/layout.h"
+#include "region/mutex_words.h"
 #include "region/reach.h"
 #include "region/stop_flag.h"
 
 #include <errno.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { SPIN_COUNT = 200, WAIT_BOUND_US = 1000000 };
 
@@ -23,11 +26,17 @@ enum { SPIN_COUNT = 200, WAIT_BOUND_US = 1000000 };
 MQX_THREAD_LOCAL uint32_t held_ranks;
 MQX_THREAD_LOCAL uint32_t held_count;
 
-int mqx_lock_init(struct mqx_lock *lock, enum mqx_rank rank)
+struct held { /* a lock of this thread, and what its mutex's links must be when it is dropped */
+    const struct mqx_lock *lock;
+    struct mqx_mutex_links links;
+};
+MQX_THREAD_LOCAL struct held held[MQX_RANK_COUNT]; /* held_count of them */
+
+static int init_mutex(pthread_mutex_t *mutex)
 {
     pthread_mutexattr_t attributes;
-    MQX_ASSERT(lock != NULL);
-    MQX_ASSERT(rank > 0 && rank < MQX_RANK_COUNT);
+    MQX_ASSERT(mutex != NULL);
+    MQX_ASSERT((uintptr_t)mutex % sizeof(void *) == 0);
     int err = pthread_mutexattr_init(&attributes);
     if (err != 0) {
         return mqx_fail(MQRC_RESOURCE_PROBLEM, "mutex attributes: error %d", err);
@@ -37,14 +46,34 @@ int mqx_lock_init(struct mqx_lock *lock, enum mqx_rank rank)
         err = pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
     }
     if (err == 0) {
-        err = pthread_mutex_init(&lock->mutex, &attributes);
+        err = pthread_mutex_init(mutex, &attributes);
     }
     (void)pthread_mutexattr_destroy(&attributes);
-    if (err != 0) {
-        return mqx_fail(MQRC_RESOURCE_PROBLEM, "robust process-shared mutex: error %d", err);
-    }
+    return err == 0
+               ? MQX_OK
+               : mqx_fail(MQRC_RESOURCE_PROBLEM, "robust process-shared mutex: error %d", err);
+}
+
+int mqx_lock_init(struct mqx_lock *lock, enum mqx_rank rank)
+{
+    MQX_ASSERT(lock != NULL);
+    MQX_ASSERT(rank > 0 && rank < MQX_RANK_COUNT);
+    const int status = init_mutex(&lock->mutex);
     lock->rank = rank;
-    return MQX_OK;
+    return status;
+}
+
+int mqx_lock_mutex_kind(void)
+{
+    pthread_mutex_t mutex;
+    int kind = 0;
+    MQX_ASSERT(held_count < MQX_RANK_COUNT);
+    MQX_ASSERT(sizeof mutex == sizeof(((struct mqx_lock *)0)->mutex));
+    if (init_mutex(&mutex) == MQX_OK) {
+        kind = mqx_mutex_kind(&mutex);
+        (void)pthread_mutex_destroy(&mutex);
+    }
+    return kind;
 }
 
 /* ---- the undo list: in shared memory, so it is validated before it is followed ---- */
@@ -110,6 +139,64 @@ void mqx_undo_overflow(const void *base, const struct mqx_lock *lock)
     (void)mqx_region_damage_header(header, "the full undo list of a lock of rank", lock->rank);
 }
 
+/* ---- the mutex's links ----
+ *
+ * libc keeps a list of the robust mutexes that a thread has: the newest first, linked in both
+ * directions through the mutexes. Taking or dropping one changes a link of its neighbours.
+ */
+
+/* The lock was just taken: libc has written its links. */
+static void remember_links(const struct mqx_lock *lock)
+{
+    struct held *newest = &held[held_count];
+    MQX_ASSERT(held_count < MQX_RANK_COUNT);
+    MQX_ASSERT(lock != NULL);
+    newest->lock = lock;
+    newest->links = mqx_mutex_links(&lock->mutex);
+    for (uint32_t i = 0; i < held_count; i++) {
+        if (newest->links.next == mqx_mutex_node(&held[i].lock->mutex)) {
+            held[i].links.prev = (void *)(uintptr_t)mqx_mutex_node(&lock->mutex);
+        }
+    }
+}
+
+/* The lock is about to be dropped: its neighbours will be linked to each other. */
+static void forget_links(uint32_t index)
+{
+    const struct held gone = held[index];
+    const void *node = mqx_mutex_node(&gone.lock->mutex);
+    MQX_ASSERT(index < held_count);
+    MQX_ASSERT(gone.lock != NULL);
+    for (uint32_t i = index; i + 1 < held_count; i++) {
+        held[i] = held[i + 1];
+    }
+    for (uint32_t i = 0; i + 1 < held_count; i++) {
+        held[i].links.next = held[i].links.next == node ? gone.links.next : held[i].links.next;
+        held[i].links.prev = held[i].links.prev == node ? gone.links.prev : held[i].links.prev;
+    }
+}
+
+/* Which of the locks of this thread it is; the newest in most cases. */
+static uint32_t index_of(const struct mqx_lock *lock)
+{
+    uint32_t i = held_count - 1;
+    MQX_ASSERT(held_count > 0);
+    while (held[i].lock != lock && i > 0) {
+        i -= 1;
+    }
+    MQX_ASSERT(held[i].lock == lock);
+    return i;
+}
+
+static bool mutex_is_sound(const struct mqx_region *region, const struct held *one)
+{
+    const struct mqx_mutex_links links = mqx_mutex_links(&one->lock->mutex);
+    MQX_ASSERT(one->lock != NULL);
+    MQX_ASSERT((const unsigned char *)one->lock > region->base);
+    return mqx_mutex_kind(&one->lock->mutex) == region->mutex_kind &&
+           links.next == one->links.next && links.prev == one->links.prev;
+}
+
 /* ---- taking and dropping ---- */
 
 static uint32_t rank_bit(const struct mqx_lock *lock)
@@ -123,6 +210,7 @@ static void note_taken(struct mqx_region *region, struct mqx_lock *lock)
     MQX_ASSERT(region->process <= MQX_PROCESS_MAX);
     MQX_ASSERT(held_ranks < rank_bit(lock)); /* ascending ranks only */
     MQX_ASSERT(held_count < MQX_RANK_COUNT);
+    remember_links(lock);
     held_ranks |= rank_bit(lock);
     held_count += 1;
     mqx_store_relaxed(&lock->holder, region->process + 1);
@@ -157,7 +245,7 @@ static MQX_COLD int take_failed(struct mqx_region *region, struct mqx_lock *lock
     if (err == EOWNERDEAD) {
         return repair(region, lock);
     }
-    mqx_region_stop_because(region, "taking a lock of the shared region", err);
+    (void)mqx_region_damage(region, "the mutex of a lock of rank", lock->rank);
     return mqx_fail(MQRC_CONNECTION_BROKEN, "lock of rank %u cannot be taken: error %d", lock->rank,
                     err);
 }
@@ -171,6 +259,46 @@ void mqx_lock_waited(struct mqx_region *region, struct mqx_lock *lock, uint64_t 
     }
 }
 
+/* A lock that seems to be taken: was the mutex's word damaged? Its owner names itself in `holder`
+ * an instant after it was taken, so the kernel is asked only about owners without a name. */
+static bool seems_ownerless(const struct mqx_lock *lock)
+{
+    MQX_ASSERT(lock != NULL);
+    MQX_ASSERT(held_count < MQX_RANK_COUNT);
+    return mqx_load_relaxed(&lock->holder) == 0 && mqx_mutex_has_no_owner(&lock->mutex);
+}
+
+/* A process that is attaching is not in the table yet; it names itself as number 0. */
+static bool is_strangers(const struct mqx_region *region, const struct mqx_lock *lock)
+{
+    const int32_t owner = mqx_mutex_owner(&lock->mutex);
+    MQX_ASSERT(region->base != NULL);
+    MQX_ASSERT(region->process < MQX_PROCESS_MAX);
+    if (owner == 0 || mqx_load_relaxed(&lock->holder) == 1 || mqx_thread_exists(getpid(), owner)) {
+        return false;
+    }
+    for (uint32_t slot = 1; slot < MQX_PROCESS_MAX; slot++) {
+        const struct mqx_process *process = &region->header->process[slot];
+        const int32_t pid = process->pid;
+        if (mqx_load_acquire(&process->state) != MQX_PROC_FREE && pid > 0 &&
+            mqx_thread_exists(pid, owner)) {
+            return false;
+        }
+    }
+    return mqx_mutex_owner(&lock->mutex) == owner;
+}
+
+bool mqx_lock_is_strangers(struct mqx_region *region, struct mqx_lock *lock)
+{
+    const bool strange = is_strangers(region, lock);
+    MQX_ASSERT(!mqx_lock_held(region, lock));
+    MQX_ASSERT((unsigned char *)lock > region->base);
+    if (strange) {
+        (void)mqx_region_damage(region, "the owner of a lock of rank", lock->rank);
+    }
+    return strange;
+}
+
 /* Blocks until this thread has the lock; EBUSY when the region was stopped in between, EINTR when
  * the caller wants to look at signals. glibc's trylock keeps a mutex that it found beyond repair,
  * forever: threads that wait for it must not wait as long. */
@@ -179,8 +307,11 @@ static int wait_for(struct mqx_region *region, struct mqx_lock *lock, bool may_e
     MQX_ASSERT((unsigned char *)lock > region->base);
     MQX_ASSERT(held_count < MQX_RANK_COUNT);
     const uint64_t since_us = mqx_clock_monotonic_us();
-    int err = ETIMEDOUT;
+    int err = seems_ownerless(lock) ? ENOTRECOVERABLE : ETIMEDOUT;
     while (err == ETIMEDOUT) {
+        if (mqx_mutex_kind(&lock->mutex) != region->mutex_kind) {
+            return ENOTRECOVERABLE;
+        }
         /* a wall clock deadline: pthread_mutex_clocklock is unknown to thread sanitizers */
         const uint64_t us = mqx_clock_wall_us() + WAIT_BOUND_US;
         const struct timespec until = {.tv_sec = (time_t)(us / 1000000),
@@ -192,6 +323,11 @@ static int wait_for(struct mqx_region *region, struct mqx_lock *lock, bool may_e
         if (err == ETIMEDOUT) {
             mqx_lock_waited(region, lock, since_us);
         }
+        if (err == ETIMEDOUT && (mqx_mutex_has_no_owner(&lock->mutex) ||
+                                 (mqx_clock_monotonic_us() - since_us >= MQX_STRANGER_US &&
+                                  is_strangers(region, lock)))) {
+            return ENOTRECOVERABLE;
+        }
         if (err == ETIMEDOUT && may_end && mqx_interrupt_take(0)) {
             return EINTR;
         }
@@ -202,6 +338,16 @@ static int wait_for(struct mqx_region *region, struct mqx_lock *lock, bool may_e
     return err;
 }
 
+/* libc must not see a mutex of another kind. */
+static int try_mutex(const struct mqx_region *region, struct mqx_lock *lock)
+{
+    MQX_ASSERT((unsigned char *)lock > region->base);
+    MQX_ASSERT(held_count < MQX_RANK_COUNT);
+    return MQX_LIKELY(mqx_mutex_kind(&lock->mutex) == region->mutex_kind)
+               ? pthread_mutex_trylock(&lock->mutex)
+               : ENOTRECOVERABLE;
+}
+
 static MQX_COLD int take_slow_path(struct mqx_region *region, struct mqx_lock *lock, bool may_end)
 {
     MQX_ASSERT((unsigned char *)lock > region->base);
@@ -209,7 +355,7 @@ static MQX_COLD int take_slow_path(struct mqx_region *region, struct mqx_lock *l
     int err = EBUSY;
     for (int i = 0; i < SPIN_COUNT && err == EBUSY; i++) {
         if (mqx_load_relaxed(&lock->holder) == 0) {
-            err = pthread_mutex_trylock(&lock->mutex);
+            err = try_mutex(region, lock);
         }
 #if defined(__x86_64__)
         __builtin_ia32_pause();
@@ -252,7 +398,7 @@ static inline int take(struct mqx_region *region, struct mqx_lock *lock, bool ma
 {
     MQX_ASSERT(region->base != NULL);
     MQX_ASSERT((unsigned char *)lock > region->base);
-    const int err = pthread_mutex_trylock(&lock->mutex);
+    const int err = try_mutex(region, lock);
     int status = MQX_OK;
     if (MQX_LIKELY(err == 0)) {
         note_taken(region, lock);
@@ -282,12 +428,14 @@ int mqx_lock_try(struct mqx_region *region, struct mqx_lock *lock)
 {
     MQX_ASSERT(region->base != NULL);
     MQX_ASSERT((unsigned char *)lock > region->base);
-    const int err = pthread_mutex_trylock(&lock->mutex);
+    const int err = try_mutex(region, lock);
     int status = MQX_OK;
     if (err == 0) {
         note_taken(region, lock);
     } else {
-        status = err == EBUSY ? MQX_BUSY : take_failed(region, lock, err);
+        status = err == EBUSY && !seems_ownerless(lock)
+                     ? MQX_BUSY
+                     : take_failed(region, lock, err == EBUSY ? ENOTRECOVERABLE : err);
     }
     return MQX_UNLIKELY(region->reach.stepwise && status == MQX_OK) ? keep_up(region, lock)
                                                                     : status;
@@ -311,6 +459,14 @@ void mqx_lock_drop(struct mqx_region *region, struct mqx_lock *lock)
     if (MQX_UNLIKELY(lock->undo_count != 0 ||
                      mqx_load_relaxed(&lock->holder) != region->process + 1)) {
         drop_damaged(region, lock);
+    }
+    const uint32_t index = index_of(lock);
+    if (MQX_UNLIKELY(!mutex_is_sound(region, &held[index]))) {
+        (void)mqx_region_damage(region, "the mutex of a held lock of rank", lock->rank);
+        mqx_mutex_restore(&lock->mutex, region->mutex_kind, &held[index].links);
+    }
+    if (held_count > 1) {
+        forget_links(index);
     }
     held_ranks &= ~rank_bit(lock);
     held_count -= 1;

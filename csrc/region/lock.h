@@ -37,7 +37,8 @@
  * Errors. 2009 when the region is stopped or a lock is beyond repair; 2071 when this process cannot
  * map what it might find under the lock (reach.h). The undo list lies in the
  * region and is validated: a list that is too long or points outside the region stops the queue
- * manager (damage.h); no store is made that could not be undone.
+ * manager (damage.h); no store is made that could not be undone. So is the mutex, before libc
+ * acts on its words (mutex_words.h).
  */
 #ifndef PENSTOCK_LOCK_H
 #define PENSTOCK_LOCK_H
@@ -86,6 +87,9 @@ struct mqx_region; /* layout.h: process-local view of the region */
 /* Prepares a lock in fresh memory. */
 int mqx_lock_init(struct mqx_lock *lock, enum mqx_rank rank) MQX_MUST_USE;
 
+/* What mqx_mutex_kind() says of the mutex of every lock. */
+int mqx_lock_mutex_kind(void);
+
 /* Takes the lock; a dead owner's micro-transaction is rolled back first. Spins briefly, then calls
  * the block hook (block_hook.h) unless this thread holds another lock, and sleeps. 2009 when the
  * region is stopped or the lock is beyond repair (which stops it). */
@@ -101,6 +105,12 @@ void mqx_lock_waited(struct mqx_region *region, struct mqx_lock *lock, uint64_t 
 
 /* The same without waiting: MQX_BUSY when another thread has it. */
 int mqx_lock_try(struct mqx_region *region, struct mqx_lock *lock) MQX_MUST_USE;
+
+/* For callers that found the lock taken again and again, for MQX_STRANGER_US in all: is it
+ * marked as taken by a thread that belongs to no attached process? Then the queue manager is
+ * stopped. */
+enum { MQX_STRANGER_US = 10000000 };
+bool mqx_lock_is_strangers(struct mqx_region *region, struct mqx_lock *lock);
 
 /* Releases it; the current micro-transaction must have been committed or rolled back. One that is
  * still open is rolled back, and the queue manager is stopped. */

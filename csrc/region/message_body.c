@@ -67,13 +67,15 @@ struct walk {
 static int next_block(struct walk *walk)
 {
     struct mqx_block *block = mqx_cells(walk->region, walk->cell);
-    const struct mqx_area *area = &walk->region->header->area[MQX_AREA_ARENA];
+    const uint64_t known = mqx_load_relaxed(&walk->region->reach.usable[MQX_AREA_ARENA]);
     MQX_ASSERT(walk->left == 0);
-    if (block == NULL || block->class_no >= MQX_CLASS_COUNT || walk->blocks++ > area->used) {
+    if (block == NULL || block->class_no >= MQX_CLASS_COUNT ||
+        walk->blocks++ > known / MQX_CELL) { /* mqx_cells() has renewed what is known */
         return damaged_chain(walk->region, walk->cell);
     }
     const uint64_t bytes = mqx_class_bytes(block->class_no);
-    if (!mqx_area_has(walk->region, MQX_AREA_ARENA, (uint64_t)walk->cell * MQX_CELL + bytes)) {
+    const uint64_t end = (uint64_t)walk->cell * MQX_CELL + bytes;
+    if (MQX_UNLIKELY(!mqx_area_has(walk->region, MQX_AREA_ARENA, end))) {
         return damaged_chain(walk->region, walk->cell);
     }
     MQX_ASSERT(bytes > sizeof *block);

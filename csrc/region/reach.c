@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "os/fork_guard.h"
 #include "os/host_info.h"
+#include "region/area.h"
 
 #include <errno.h>
 
@@ -116,11 +117,8 @@ static bool follow(struct mqx_region *region, enum mqx_area_kind kind, uint64_t 
     MQX_ASSERT(kind < MQX_AREA_COUNT);
     struct mqx_reach *reach = &region->reach;
     const uint64_t space = reach->space[kind];
-    const uint64_t capacity = mqx_load_acquire(&region->header->area[kind].capacity);
+    const uint64_t capacity = mqx_area_sure(region, kind);
     MQX_ASSERT(space > 0);
-    if (capacity > space) {
-        return false; /* damage */
-    }
     const uint64_t wanted = at_most(capacity + beyond, space);
     bool good = wanted <= mqx_load_acquire(&reach->mapped[kind]);
     if (!good) {

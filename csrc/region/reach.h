@@ -22,8 +22,8 @@
  *   1. usable <= mapped <= the area's address space; all three only grow.
  *   2. Who holds a lock of the region has mapped everything that was memory when it was taken:
  *      mqx_lock_take() sees to that. So nothing that is linked under a lock is out of reach there.
- *   3. A value of the region never makes this process touch what it has not mapped: a capacity that
- *      is larger than the area's address space is damage.
+ *   3. A value of the region never makes this process touch what it has not mapped, nor what has no
+ *      memory: of a capacity only what is sure counts (area.h).
  *
  * Locks: a process-local one around a step, last in every order.
  */

@@ -17,7 +17,7 @@
 #define REGION_MAGIC "PSTKREGN"
 
 /* Raised when fields keep their sizes and change their meaning (priority_index.h, id_index.h). */
-enum { MEANING = 2 };
+enum { MEANING = 3 };
 
 static const uint64_t FNV_START = 14695981039346656037ull, FNV_PRIME = 1099511628211ull;
 
@@ -91,16 +91,15 @@ uint64_t mqx_region_layout(void)
 }
 
 struct area_shape {
-    uint32_t item_size;
     uint32_t share;         /* of the address space left, of SHARES */
     uint32_t step_divisor;  /* of the plan's growth step */
 };
 static const struct area_shape shapes[MQX_AREA_COUNT] = {
-    [MQX_AREA_OBJECTS] = {sizeof(struct mqx_object), 2, 4},
-    [MQX_AREA_CONTEXTS] = {sizeof(struct mqx_context), 1, 4},
-    [MQX_AREA_HANDLES] = {sizeof(struct mqx_handle), 1, 8},
-    [MQX_AREA_MESSAGES] = {sizeof(struct mqx_message), 20, 1},
-    [MQX_AREA_ARENA] = {MQX_CELL, 40, 1},
+    [MQX_AREA_OBJECTS] = {2, 4},
+    [MQX_AREA_CONTEXTS] = {1, 4},
+    [MQX_AREA_HANDLES] = {1, 8},
+    [MQX_AREA_MESSAGES] = {20, 1},
+    [MQX_AREA_ARENA] = {40, 1},
 };
 
 /* The area whose extents a pool has. */
@@ -140,12 +139,15 @@ static void lay_out_areas(struct mqx_header *header, const struct mqx_region_pla
     for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
         const struct area_shape *shape = &shapes[kind];
         struct mqx_area *area = &header->area[kind];
-        uint64_t limit = (uint64_t)shape->item_size << 32; /* slots and cells are 32-bit */
+        const uint32_t item_size = mqx_area_item_size((enum mqx_area_kind)kind);
+        const uint64_t limit = (uint64_t)item_size << 32; /* slots and cells are 32-bit */
         area->offset = offset;
         area->reserved_bytes = unit * shape->share < limit ? unit * shape->share : limit;
-        area->step = mqx_round_up(plan->growth_step / shape->step_divisor, MQX_PAGE_SIZE);
-        area->item_size = shape->item_size;
-        area->used = 1; /* item 0 means "none" */
+        const uint64_t step = mqx_round_up(plan->growth_step / shape->step_divisor, MQX_PAGE_SIZE);
+        area->step = step < GROWTH_MAX ? step : GROWTH_MAX;
+        area->item_size = item_size;
+        area->capacity_inverse = ~UINT64_C(0);
+        mqx_area_set_used(area, 1); /* item 0 means "none" */
         MQX_ASSERT(area->step >= MQX_PAGE_SIZE);
         offset += unit * shape->share;
     }
@@ -209,6 +211,8 @@ static void format_journal(struct mqx_journal *journal, const struct mqx_region_
     journal->segment_size = plan->segment_size;
     journal->first_segment_size = plan->first_segment_size;
     journal->limit = plan->journal_limit;
+    mqx_journal_set_durable(journal, 0);
+    mqx_journal_set_sums(journal);
 }
 
 static void fill_view(struct mqx_region *out, struct mqx_io *io, int fd, void *base, uint64_t size,
@@ -223,7 +227,11 @@ static void fill_view(struct mqx_region *out, struct mqx_io *io, int fd, void *b
         .journal = &header->journal,
         .stripes = (struct mqx_stripe *)((unsigned char *)base + header->stripe_offset),
         .names = (uint32_t *)((unsigned char *)base + header->names_offset),
+        .name_mask = header->name_bucket_count - 1,
+        .ring = (unsigned char *)base + header->journal.ring_offset,
+        .ring_size = header->journal.ring_size,
         .stripe_mask = header->stripe_count - 1,
+        .mutex_kind = mqx_lock_mutex_kind(),
         .fd = fd,
         .io = io,
         .size = size,
@@ -361,17 +369,20 @@ static int verify(const struct mqx_header *header, uint64_t size)
         return mqx_fail(MQRC_ENVIRONMENT_ERROR,
                         "the shared region was made by another build of penstock");
     }
-    const uint32_t stripes = header->stripe_count;
+    const uint32_t stripes = header->stripe_count, buckets = header->name_bucket_count;
+    const uint64_t ring = header->journal.ring_size;
     bool sound = header->size == size && stripes >= 1 && stripes <= MQX_STRIPE_MAX &&
-                 (stripes & (stripes - 1)) == 0 &&
+                 (stripes & (stripes - 1)) == 0 && buckets >= 1 &&
+                 (buckets & (buckets - 1)) == 0 && ring >= MQX_PAGE_SIZE &&
+                 (ring & (ring - 1)) == 0 &&
                  fits(header->stripe_offset, stripes * sizeof(struct mqx_stripe), size) &&
-                 fits(header->names_offset, header->name_bucket_count * sizeof(uint32_t), size) &&
-                 fits(header->journal.ring_offset, header->journal.ring_size, size);
+                 fits(header->names_offset, buckets * sizeof(uint32_t), size) &&
+                 fits(header->journal.ring_offset, ring, size);
     for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
         const struct mqx_area *area = &header->area[kind];
-        sound = sound && area->item_size == shapes[kind].item_size &&
+        sound = sound && area->item_size == mqx_area_item_size((enum mqx_area_kind)kind) &&
                 fits(area->offset, area->reserved_bytes, size) &&
-                area->capacity <= area->reserved_bytes;
+                area->reserved_bytes > 0 && area->capacity <= area->reserved_bytes;
     }
     for (int no = 0; no < MQX_POOL_COUNT; no++) {
         const uint64_t offset = header->pool[no].extents_offset;
@@ -463,17 +474,29 @@ void mqx_region_leave(struct mqx_region *region)
 }
 
 /* The capacity that an area gets when `wanted` bytes are needed; large areas take larger steps. */
-static uint64_t growth_target(const struct mqx_area *area, uint64_t capacity, uint64_t wanted)
+static uint64_t growth_target(const struct mqx_area *area, uint64_t capacity, uint64_t wanted,
+                              uint64_t space)
 {
     MQX_ASSERT(area != NULL);
     MQX_ASSERT(wanted > 0);
     uint64_t extra = capacity / GROWTH_PART;
-    extra = extra < area->step ? area->step : extra > GROWTH_MAX ? GROWTH_MAX : extra;
+    extra = extra < area->step ? area->step : extra;
+    extra = extra > GROWTH_MAX ? GROWTH_MAX : extra; /* whatever `step` says by now */
     uint64_t target = capacity + mqx_round_up(extra, MQX_PAGE_SIZE);
     if (target < wanted) {
         target = mqx_round_up(wanted, MQX_PAGE_SIZE);
     }
-    return target < area->reserved_bytes ? target : area->reserved_bytes;
+    return target < space ? target : space;
+}
+
+/* While the queue manager runs areas grow by small steps: a need of much more than there is comes
+ * from a damaged count, and must not take the file system's memory. */
+static bool asks_for_little(const struct mqx_region *region, uint64_t capacity, uint64_t bytes)
+{
+    MQX_ASSERT(bytes > 0);
+    MQX_ASSERT(region->header != NULL);
+    return mqx_load_acquire(&region->header->ready) == 0 || bytes <= capacity ||
+           bytes - capacity <= GROWTH_MAX;
 }
 
 /* Backs the records of the area's extents up to `target` bytes of it; of most growths they lie in a
@@ -592,20 +615,21 @@ static int grow_locked(struct mqx_region *region, enum mqx_area_kind kind, uint6
     struct mqx_area *area = &region->header->area[kind];
     const uint64_t capacity = area->capacity;
     const uint64_t needed = mqx_round_up(bytes, MQX_PAGE_SIZE);
-    uint64_t target = growth_target(area, capacity, bytes);
-    const uint64_t offset = (uint64_t)(region->area[kind] - region->base);
+    const uint64_t space = region->reach.space[kind];
+    uint64_t target = growth_target(area, capacity, bytes, space);
     MQX_ASSERT(mqx_lock_held(region, &region->header->growth_lock));
+    if (!mqx_area_words_agree(capacity, area->capacity_inverse) || capacity > space ||
+        !asks_for_little(region, capacity, bytes)) {
+        return mqx_region_damage(region, "the capacity of an area", (uint64_t)kind);
+    }
     if (capacity >= bytes) {
         return MQX_OK; /* another thread was first */
-    }
-    if (!fits(offset, target, region->size)) {
-        return mqx_region_damage(region, "the address space of an area", (uint64_t)kind);
     }
     if (target < bytes) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
                         "the shared region is used up: area %d has %llu bytes of address space; "
                         "raise region.size",
-                        (int)kind, (unsigned long long)area->reserved_bytes);
+                        (int)kind, (unsigned long long)space);
     }
     int status = allocate(region, kind, capacity, target);
     if (status == MQRC_STORAGE_NOT_AVAILABLE && needed < target) {
@@ -613,7 +637,10 @@ static int grow_locked(struct mqx_region *region, enum mqx_area_kind kind, uint6
         status = allocate(region, kind, capacity, target);
     }
     if (status == MQX_OK) {
-        mqx_store_release(&area->capacity, target); /* the one store that publishes */
+        struct mqx_lock *lock = &region->header->growth_lock;
+        mqx_undo_store64(region->base, lock, &area->capacity_inverse, ~target);
+        mqx_undo_store64(region->base, lock, &area->capacity, target); /* this one publishes */
+        mqx_undo_commit(lock);
     }
     return status;
 }
@@ -624,7 +651,7 @@ int mqx_region_grow(struct mqx_region *region, enum mqx_area_kind kind, uint64_t
     MQX_ASSERT(bytes > 0);
     MQX_ASSERT(kind < MQX_AREA_COUNT);
     int status = MQX_OK;
-    if (mqx_load_acquire(&region->header->area[kind].capacity) < bytes) {
+    if (mqx_area_sure(region, kind) < bytes) {
         status = mqx_lock_take(region, &region->header->growth_lock);
         if (status == MQX_OK) {
             status = grow_locked(region, kind, bytes);

@@ -22,14 +22,6 @@ static bool has_slots(enum mqx_area_kind kind)
     return kind == MQX_AREA_OBJECTS || kind == MQX_AREA_CONTEXTS || kind == MQX_AREA_HANDLES;
 }
 
-static uint64_t slot_bytes(enum mqx_area_kind kind)
-{
-    MQX_ASSERT(has_slots(kind));
-    return kind == MQX_AREA_OBJECTS    ? sizeof(struct mqx_object)
-           : kind == MQX_AREA_CONTEXTS ? sizeof(struct mqx_context)
-                                       : sizeof(struct mqx_handle);
-}
-
 static bool find_fields(const struct mqx_region *region, enum mqx_area_kind kind, uint32_t slot,
                         struct slot_fields *out)
 {
@@ -81,14 +73,17 @@ static int unlist_slot(struct mqx_region *region, enum mqx_area_kind kind, uint3
         store32(region, fields.next_free, 0);
         return MQX_OK;
     }
-    if (area->used == 0 || area->used > UINT32_MAX) { /* 0: no growth would ever help */
+    if (area->used == 0 || area->used > UINT32_MAX || /* 0: no growth would ever help */
+        !mqx_area_words_agree(area->used, area->used_inverse)) {
         return mqx_region_damage(region, "the count of used slots", area->used);
     }
     *out = (uint32_t)area->used;
     if (!find_fields(region, kind, *out, &fields)) {
         return MQX_NEED_GROWTH;
     }
-    mqx_undo_store64(region->base, &region->header->slots_lock, &area->used, area->used + 1);
+    struct mqx_lock *lock = &region->header->slots_lock;
+    mqx_undo_store64(region->base, lock, &area->used_inverse, ~(area->used + 1));
+    mqx_undo_store64(region->base, lock, &area->used, area->used + 1);
     return MQX_OK;
 }
 
@@ -135,7 +130,7 @@ int mqx_slot_take(struct mqx_region *region, enum mqx_area_kind kind, uint32_t *
         } else {
             mqx_undo_rollback(region, lock);
         }
-        const uint64_t wanted = (area->used + 1) * slot_bytes(kind);
+        const uint64_t wanted = (area->used + 1) * mqx_area_item_size(kind);
         mqx_lock_drop(region, lock);
         if (status != MQX_NEED_GROWTH) {
             return status;

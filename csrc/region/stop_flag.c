@@ -90,14 +90,12 @@ void mqx_region_stop(const struct mqx_region *region, uint32_t how)
     struct mqx_header *header = region->header;
     mqx_region_stop_header(header, how);
     mqx_futex_raise(&header->journal.flush_word, INT_MAX);
-    const struct mqx_area *contexts = &header->area[MQX_AREA_CONTEXTS];
-    const uint64_t used = mqx_load_acquire(&contexts->used);
+    const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
     for (uint64_t slot = 1; slot < used; slot++) {
         struct mqx_context *context = mqx_context(region, (uint32_t)slot);
-        if (context == NULL) {
-            break; /* `used` lies beyond the area's memory: damaged */
+        if (context != NULL) { /* else the capacity was damaged in between */
+            mqx_futex_raise(&context->wait_word, INT_MAX);
         }
-        mqx_futex_raise(&context->wait_word, INT_MAX);
     }
     for (uint32_t slot = 0; slot < MQX_PROCESS_MAX; slot++) {
         if (mqx_load_relaxed(&header->process[slot].state) != MQX_PROC_FREE) {

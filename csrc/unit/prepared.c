@@ -292,7 +292,7 @@ int mqx_prepared_claim(struct mqx_prepared_resolution *resolution)
  * the reaper when that is dead, calls this, so no unit is added at the same time. */
 static uint32_t next_of(const struct mqx_region *region, uint32_t leader, uint32_t slot)
 {
-    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
     MQX_ASSERT(leader != 0);
     MQX_ASSERT(slot != 0);
     for (; slot < used; slot++) {
@@ -370,6 +370,7 @@ static int free_member(struct mqx_region *region, uint32_t slot)
     SET64(&unit->unit_id, 0);
     SET64(&unit->decided_lsn, 0);
     SET64(&unit->first_lsn, 0);
+    SET64(&unit->unit_sum, 0);
     SET32(&unit->next_free, area->free_head);
     SET32(&area->free_head, slot);
     mqx_undo_commit(lock);
@@ -411,6 +412,7 @@ static int close_leader(struct mqx_region *region, uint32_t slot)
     leader->decided_lsn = 0;
     leader->record_count = 0;
     leader->running_crc = 0;
+    leader->unit_sum = 0;
     mqx_store_release(&leader->first_lsn, 0);
     mqx_store_release(&leader->state, MQX_CTX_IDLE);
     mqx_store_release(&leader->leads, MQX_LEADS_NONE);
@@ -489,6 +491,7 @@ int mqx_prepared_restore(struct mqx_store *store, const struct mqx_restored *res
     unit->started_us = restored->prepared_us;
     unit->record_count = restored->record_count;
     unit->running_crc = restored->running_crc;
+    unit->unit_sum = mqx_unit_sum(unit);
     unit->process = 0;
     unit->resolver = 0;
     unit->leads = MQX_LEADS_NONE;

@@ -58,6 +58,7 @@ static void reset_unit(struct mqx_context *unit)
     unit->decided_lsn = 0;
     unit->record_count = 0;
     unit->running_crc = 0;
+    unit->unit_sum = 0;
     mqx_store_release(&unit->first_lsn, 0);
     mqx_store_release(&unit->state, MQX_CTX_IDLE);
 }
@@ -544,7 +545,7 @@ void mqx_unit_mark_long(struct mqx_store *store, uint32_t *out_count)
 {
     const struct mqx_region *region = &store->region;
     const uint64_t tail = mqx_load_relaxed(&region->journal->tail);
-    const uint64_t used = mqx_load_acquire(&region->header->area[MQX_AREA_CONTEXTS].used);
+    const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
     MQX_ASSERT(out_count != NULL);
     *out_count = 0;
     for (uint32_t slot = 1; slot < used; slot++) {

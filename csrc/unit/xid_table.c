@@ -106,7 +106,7 @@ static int damaged_chain(const struct mqx_region *region, uint32_t slot)
 
 uint32_t mqx_xid_table_find(const struct mqx_region *region, const struct ps_xid *xid)
 {
-    const uint64_t used = region->header->area[MQX_AREA_CONTEXTS].used;
+    const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
     uint32_t slot = *bucket_of(region, xid);
     MQX_ASSERT(mqx_lock_held(region, &region->header->slots_lock));
     for (uint64_t i = 0; slot != 0; i++) {
@@ -144,7 +144,7 @@ int mqx_xid_table_unlink(struct mqx_region *region, uint32_t slot)
 {
     struct mqx_lock *lock = &region->header->slots_lock;
     struct mqx_context *context = mqx_context(region, slot);
-    const uint64_t used = region->header->area[MQX_AREA_CONTEXTS].used;
+    const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
     MQX_ASSERT(mqx_lock_held(region, lock));
     MQX_ASSERT(lock->undo_count == 0);
     if (context == NULL || context->xid_listed == 0) {

@@ -282,7 +282,7 @@ TEST(batches_that_a_dead_leader_had_published_are_never_written_again)
     CHECK_INT(mqx_journal_seal(&fixture.store), 0);
     mqx_undo_commit(&journal->ring_lock);
     mqx_lock_drop(&fixture.store.region, &journal->ring_lock);
-    mqx_store_release(&journal->durable, journal->batch_start); /* and died right after that */
+    mqx_journal_set_durable(journal, journal->batch_start); /* and died right after that */
     const uint64_t writes = memory_io_calls(fixture.files, MEMORY_WRITE);
     CHECK_INT(fixture_put(&fixture, 0, 2, 4, 100, &append), 0);
     memory_io_record(fixture.files, FIXTURE_HOME);

@@ -432,7 +432,7 @@ static const char *after_restart(struct journal_fixture *fixture, struct power_c
         }
     }
     /* a checkpoint that begins where the last one did would have nothing to do */
-    if (fixture_put(fixture, 0, 900, 4, 3000, NULL) != 0 || fixture_flush(fixture) != 0 ||
+    if (fixture_record(fixture, 0, PS_REC_GET, 900, NULL) != 0 || fixture_flush(fixture) != 0 ||
         mqx_checkpoint(&fixture->store, MQX_CHECKPOINT_FUZZY) != 0) {
         return "the checkpoint";
     }

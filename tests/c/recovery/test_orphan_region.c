@@ -138,7 +138,7 @@ TEST(a_region_of_another_start_or_that_cannot_be_true_gives_nothing)
         case 3: header->stripe_count = MQX_STRIPE_MAX + 1; break;
         case 4: header->stripe_offset = header->size; break;
         case 5: header->area[MQX_AREA_CONTEXTS].item_size += 64; break;
-        default: header->area[MQX_AREA_MESSAGES].capacity = header->size; break;
+        default: header->area[MQX_AREA_MESSAGES].reserved_bytes = header->size; break;
         }
         read_orphan(&fixture, &orphan);
         CHECK(!orphan.read && !orphan.broken);

@@ -17,15 +17,15 @@ TEST(nothing_beyond_an_areas_memory_is_handed_out)
 TEST(an_item_must_lie_wholly_in_the_memory_of_its_area)
 {
     region_begin();
-    uint64_t *capacity = &region.header->area[MQX_AREA_CONTEXTS].capacity;
-    const uint64_t was = *capacity;
-    *capacity = 2 * sizeof(struct mqx_context);
-    region.reach.usable[MQX_AREA_CONTEXTS] = 0; /* as in a process that has not met it yet */
-    CHECK(mqx_context(&region, 1) != NULL);
-    *capacity -= 1;
-    region.reach.usable[MQX_AREA_CONTEXTS] = 0;
+    struct mqx_area *area = &region.header->area[MQX_AREA_CONTEXTS];
+    const uint64_t was = area->capacity, two = 2 * sizeof(struct mqx_context);
+    region.reach.usable[MQX_AREA_CONTEXTS] = 0; /* the region's word counts */
+    area->capacity = two - 1;
     CHECK(mqx_context(&region, 1) == NULL);
-    *capacity = was;
+    area->capacity = two;
+    CHECK(mqx_context(&region, 1) != NULL);
+    CHECK(mqx_context(&region, 2) == NULL);
+    area->capacity = was;
     CHECK(mqx_context(&region, 1) == (void *)(region.area[MQX_AREA_CONTEXTS] + 384));
 }
 

@@ -154,6 +154,7 @@ static bool meets_what_it_cannot_map(void)
     if (io()->ops->allocate(io(), mine.fd, area->offset, FAR) != 0) {
         return false;
     }
+    mqx_store_release(&area->capacity_inverse, ~(uint64_t)FAR);
     mqx_store_release(&area->capacity, (uint64_t)FAR);
     bool good = !mqx_reach_all(&mine) && !mqx_reach_ahead(&mine);
     good = good && mqx_cells(&mine, 1) != NULL && mqx_cells(&mine, FAR / MQX_CELL - 1) == NULL;

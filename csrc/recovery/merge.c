@@ -1,0 +1,141 @@
+/*
+ * merge.c - see merge.h. Two cursors, one in each source; the lower message in delivery order comes
+ * next.
+ */
+#include "recovery/merge.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+int mqx_merge_compare(const struct psc_message *a, const struct psc_message *b)
+{
+    MQX_ASSERT(a != b);
+    MQX_ASSERT(a->placement <= MQX_MAX_PRIORITY);
+    if (a->object != b->object) {
+        return a->object < b->object ? -1 : 1;
+    }
+    if (a->placement != b->placement) {
+        return a->placement > b->placement ? -1 : 1;
+    }
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+int mqx_merge_bad_message(const struct mqx_checkpoint_reader *reader, const struct psc_message *m,
+                          const char *what)
+{
+    MQX_ASSERT(what != NULL);
+    MQX_ASSERT(m != NULL);
+    if (reader == NULL) {
+        return mqx_fail(MQRC_OBJECT_DAMAGED, "message %" PRIu64 " at LSN %" PRIu64 ": %s",
+                        m->number, m->lsn, what);
+    }
+    return mqx_fail(MQRC_OBJECT_DAMAGED,
+                    "message %" PRIu64 " at LSN %" PRIu64 " (checkpoint/%s): %s", m->number, m->lsn,
+                    reader->name, what);
+}
+
+/* ---- the stream ---- */
+
+static bool line_is_sound(const struct psc_message *m)
+{
+    MQX_ASSERT(m != NULL);
+    MQX_ASSERT((uintptr_t)m % sizeof(uint64_t) == 0);
+    return m->placement <= MQX_MAX_PRIORITY && m->number != 0 && m->zero == 0 && m->zero2 == 0 &&
+           m->has_ext <= 1 && m->is_volatile <= 1 && m->length <= MQX_MAX_BODY;
+}
+
+/* Moves the stream to the next message. */
+static int advance(struct mqx_merge *merge)
+{
+    struct mqx_checkpoint_reader *reader = merge->reader;
+    const struct psc_message last = merge->listed;
+    struct psc_block block;
+    MQX_ASSERT(reader != NULL);
+    MQX_ASSERT(reader == merge->reader);
+    while (merge->left == 0 && !reader->ended) { /* bounded by the file's size */
+        int status = mqx_checkpoint_file_next(reader, &block, &merge->payload);
+        if (status != MQX_OK) {
+            return status;
+        }
+        merge->left = block.type == PSC_MESSAGES ? block.count : 0;
+    }
+    merge->has = merge->left > 0;
+    if (!merge->has) {
+        return MQX_OK;
+    }
+    struct psc_message *m = &merge->listed;
+    memcpy(m, merge->payload, sizeof *m);
+    merge->payload += sizeof *m;
+    merge->left -= 1;
+    if (!line_is_sound(m)) {
+        return mqx_merge_bad_message(reader, m, "its line contradicts itself");
+    }
+    if (last.number != 0 && mqx_merge_compare(&last, m) >= 0) {
+        return mqx_merge_bad_message(reader, m, "listed out of order or twice");
+    }
+    MQX_ASSERT(m->length <= MQX_MAX_BODY);
+    return MQX_OK;
+}
+
+/* ---- both ---- */
+
+int mqx_merge_begin(struct mqx_merge *merge, const struct mqx_replay *replay,
+                    struct mqx_checkpoint_reader *reader)
+{
+    MQX_ASSERT(replay != NULL);
+    MQX_ASSERT(reader == NULL || reader->window.fd >= 0);
+    *merge = (struct mqx_merge){.replay = replay, .reader = reader};
+    const int status = mqx_replay_sort(replay, &merge->order, &merge->put_count);
+    return status == MQX_OK && reader != NULL ? advance(merge) : status;
+}
+
+void mqx_merge_end(struct mqx_merge *merge)
+{
+    MQX_ASSERT(merge != NULL);
+    MQX_ASSERT(merge->next_put <= merge->put_count);
+    free(merge->order);
+    merge->order = NULL;
+}
+
+/* The next one of the two, whether it is present or not. */
+static int take_lower(struct mqx_merge *merge, struct psc_message *out,
+                      const struct mqx_replay_put **out_put)
+{
+    const bool more = merge->next_put < merge->put_count;
+    MQX_ASSERT(merge->has || more);
+    MQX_ASSERT(!more || merge->order[merge->next_put] < merge->replay->put_count);
+    const struct mqx_replay_put *put =
+        more ? &merge->replay->puts[merge->order[merge->next_put]] : NULL;
+    const int order = put == NULL   ? -1
+                      : !merge->has ? 1
+                                    : mqx_merge_compare(&merge->listed, &put->m);
+    if (order > 0) {
+        merge->next_put += 1;
+        *out = put->m;
+        *out_put = put;
+        return MQX_OK;
+    }
+    merge->next_put += order == 0; /* both have it */
+    *out = merge->listed;
+    *out_put = NULL;
+    return advance(merge);
+}
+
+int mqx_merge_next(struct mqx_merge *merge, struct psc_message *out,
+                   const struct mqx_replay_put **out_put, bool *out_more)
+{
+    int status = MQX_OK;
+    MQX_ASSERT(merge->order != NULL);
+    MQX_ASSERT(merge->next_put <= merge->put_count);
+    *out_more = false;
+    while (status == MQX_OK && !*out_more && (merge->has || merge->next_put < merge->put_count)) {
+        status = take_lower(merge, out, out_put);
+        *out_more = status == MQX_OK && mqx_replay_is_present(merge->replay, out);
+    }
+    MQX_ASSERT(status == MQX_OK || !*out_more);
+    return status;
+}

@@ -1,0 +1,44 @@
+/*
+ * rehearsal.h - a new checkpoint is compared with the journal before it replaces the older one
+ * (rule 57).
+ *
+ * Purpose. A checkpoint is copied from the region, and stray pointers may have damaged that: a
+ * message whose state, position or index word changed would be missing in it. Once the older
+ * checkpoint and the journal behind it are gone, so is the message. Therefore the restart that the
+ * new checkpoint would lead to is rehearsed, and so is the one from the older checkpoint; both must
+ * leave the same objects and messages.
+ *
+ *   older checkpoint   + journal from its begin LSN  to the end LSN  =  what the files say
+ *   new checkpoint     + journal from its begin LSN  to the end LSN  =  what it would lead to
+ *
+ * Terms
+ *   end LSN    of the new checkpoint: durable, and above everything whose effects it holds.
+ *   candidate  the new checkpoint, whole, verified, still named *.tmp.
+ *
+ * What may differ
+ *   - A message that has expired, by its record or the line in the older checkpoint, may be gone.
+ *   - BackoutCounts, the listed expiry, non-persistent messages of an image.
+ * Everything else that differs stops the queue manager (region/damage.h): the candidate is removed,
+ * all files stay, and the next restart uses the older checkpoint.
+ *
+ * What cannot be rehearsed is not a difference: when the older files can no longer be read, the
+ * candidate may be all that is left, and it is taken.
+ *
+ * Memory and time: those of two restarts over this journal, without the region.
+ *
+ * Locks. The caller holds the maintenance lock, so that no file goes away. No other lock is held.
+ *
+ * Errors. MQRC_Q_MGR_NOT_AVAILABLE for a difference, MQRC_STORAGE_NOT_AVAILABLE without memory (no
+ * checkpoint is taken then), what store->maintenance_hook returns.
+ */
+#ifndef PENSTOCK_RECOVERY_REHEARSAL_H
+#define PENSTOCK_RECOVERY_REHEARSAL_H
+
+#include "recovery/checkpoint_file.h"
+#include "region/store.h"
+
+/* `candidate` is the name of a file in the checkpoint directory, `end_lsn` what its header says. */
+int mqx_rehearse_checkpoint(struct mqx_store *store, const char *candidate,
+                            uint64_t end_lsn) MQX_MUST_USE;
+
+#endif
