@@ -39,6 +39,9 @@ class FileSet(Protocol):
     def read(self, path: str, offset: int, size: int) -> bytes:
         """A copy of at most ``size`` bytes; shorter at the end of the file."""
 
+    def check_file(self, path: str) -> None:
+        """Whether a start would open the file: DamagedFile when not, FileNotFoundError."""
+
     def forget(self) -> None:
         """Closes the cached files, so that the next read opens the file of that name again."""
 
@@ -82,6 +85,10 @@ class DirectoryFiles:
                 raise DamagedFile(path, offset, "medium", text) from error
         return mapped[offset : offset + size]
 
+    def check_file(self, path: str) -> None:
+        """Opens and closes it. Raises DamagedFile or FileNotFoundError."""
+        os.close(self._open(path)[0])
+
     def forget(self) -> None:
         """Closes all mappings."""
         self._mapped.clear()
@@ -102,6 +109,20 @@ class DirectoryFiles:
         if path in self._mapped:
             self._mapped.move_to_end(path)
             return self._mapped[path]
+        fd, size = self._open(path)
+        try:
+            if size == 0:
+                return None
+            mapped = mmap.mmap(fd, size, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)
+        finally:
+            os.close(fd)
+        self._mapped[path] = mapped
+        if len(self._mapped) > _MAPPED_MAX:
+            self._mapped.popitem(last=False)
+        return mapped
+
+    def _open(self, path: str) -> tuple[int, int]:
+        """Descriptor and size of a file that a start would open, too."""
         try:
             fd = os.open(self.root / path, _OPEN_FLAGS)
         except OSError as error:
@@ -112,15 +133,13 @@ class DirectoryFiles:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):
                 raise DamagedFile(path, 0, "file", "is not a regular file")
-            if status.st_size == 0:
-                return None
-            mapped = mmap.mmap(fd, status.st_size, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)
-        finally:
+            if status.st_nlink > 1:
+                text = f"has {status.st_nlink} names (hard links)"
+                raise DamagedFile(path, 0, "file", text)
+        except DamagedFile:
             os.close(fd)
-        self._mapped[path] = mapped
-        if len(self._mapped) > _MAPPED_MAX:
-            self._mapped.popitem(last=False)
-        return mapped
+            raise
+        return fd, status.st_size
 
 
 class MemoryFiles:
@@ -143,6 +162,9 @@ class MemoryFiles:
     def read(self, path: str, offset: int, size: int) -> bytes:
         """A copy of at most ``size`` bytes."""
         return self._get(path)[offset : offset + size] if size > 0 else b""
+
+    def check_file(self, path: str) -> None:
+        """There is nothing to be checked in memory."""
 
     def forget(self) -> None:
         """Nothing is held."""

@@ -12,6 +12,8 @@ from .errors import DamagedFile
 from .records import Descriptor, Record, descriptor_of
 from .store import View
 
+EXPIRY_SLACK_US = 1_000_000  # a listed expiry is at most so much later than the descriptor's
+
 
 @dataclass(slots=True)
 class Entry:
@@ -199,13 +201,17 @@ def check_message(message: Message) -> DamagedFile | None:
     if listed is None:
         return None
     qm_id = message.view.segments[-1].qm_id
+    sections = record.sections()
+    chunks = 0
+    if L.SEC_CHUNKED in sections:
+        chunks = int(L.overlay("ps_chunked", sections[L.SEC_CHUNKED])[0].count)
     found = {
+        "chunk_count": chunks,
         "length": len(body),
         "record_length": len(record.data),
         "priority": descriptor.priority,
         "placement": descriptor.placement,
-        "expiry_us": descriptor.expiry_us,
-        "has_ext": int(L.SEC_DESCRIPTOR_EXT in record.sections()),
+        "has_ext": int(L.SEC_DESCRIPTOR_EXT in sections),
         "is_volatile": int(not descriptor.persistence),
         "zero": 0,
         "zero2": 0,
@@ -214,6 +220,9 @@ def check_message(message: Message) -> DamagedFile | None:
         if listed[name] != value:
             text = f"{name} is {value}, the checkpoint lists {listed[name]}"
             return record.fail(text, "message")
+    if not _expires_as_listed(message, descriptor.expiry_us, listed["expiry_us"]):
+        text = f"expiry_us is {descriptor.expiry_us}, the checkpoint lists {listed['expiry_us']}"
+        return record.fail(text, "message")
     for name in ("msg_id", "correl_id", "group_id"):
         identifier = getattr(descriptor, name)
         right = {tag(identifier, qm_id)} if any(identifier) else {0, tag(identifier, qm_id)}
@@ -221,3 +230,13 @@ def check_message(message: Message) -> DamagedFile | None:
             text = f"tag_{name} is {min(right)}, the checkpoint lists {listed[f'tag_{name}']}"
             return record.fail(text, "message")
     return None
+
+
+def _expires_as_listed(message: Message, stored_us: int, listed_us: int) -> bool:
+    """Whether a checkpoint's expiry_us fits the descriptor's: FORMAT.md, section 8, Expiry."""
+    if stored_us == 0 or listed_us == 0:
+        return stored_us == listed_us
+    if stored_us <= listed_us <= stored_us + EXPIRY_SLACK_US:
+        return True
+    checkpoint = message.view.checkpoint
+    return checkpoint is not None and stored_us < listed_us <= checkpoint.created_us

@@ -293,10 +293,7 @@ def attributes_of(record: Record, data: memoryview) -> dict[int, int | str]:
         if kind == 1 and size == 8:
             result[selector] = int.from_bytes(value, "little", signed=True)
         elif kind == 2:
-            try:
-                result[selector] = value.decode("utf-8")
-            except UnicodeDecodeError:
-                raise record.fail(f"attribute {selector} is not UTF-8") from None
+            result[selector] = value.decode("utf-8", "backslashreplace")
         else:
             raise record.fail(f"attribute {selector} has kind {kind} and {size} bytes")
         at = stop

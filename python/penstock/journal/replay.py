@@ -15,6 +15,7 @@ from typing import Any
 
 from . import checksum
 from . import layout as L
+from .definitions import definition_problem
 from .errors import DamagedFile
 from .messages import Entry, Message, chunks_of_image
 from .prepared import PreparedRow, PreparedUnit, preparation_of, unit_ids_of
@@ -28,7 +29,8 @@ Report = Callable[[str, DamagedFile], None]
 
 @dataclass(frozen=True, slots=True)
 class ObjectDefinition:
-    """A stored object. type: MQQT_* or MQOT_*; attributes: selector -> int or str."""
+    """A stored object. type: MQQT_* or MQOT_*; attributes: selector -> int or str. problem: why a
+    start refuses it, "" when it does not."""
 
     slot: int
     generation: int
@@ -38,6 +40,9 @@ class ObjectDefinition:
     instance: int
     attributes: dict[int, int | str]
     lsn: int
+    file: str
+    offset: int
+    problem: str
 
     @property
     def is_local_queue(self) -> bool:
@@ -207,15 +212,20 @@ def entry_of(record: Record, sections: dict[int, memoryview]) -> Entry:
 def definition_of(record: Record, sections: dict[int, memoryview]) -> ObjectDefinition:
     """The definition in an OBJECT record."""
     n = L.overlay("ps_object_name", sections[L.SEC_OBJECT_NAME])[0]
+    attributes = sections.get(L.SEC_OBJECT_ATTRS, memoryview(b""))
+    space, type_ = int(n.name_space), int(n.type)
     return ObjectDefinition(
         slot=record.object,
         generation=record.object_gen,
-        name_space=int(n.name_space),
-        type=int(n.type),
+        name_space=space,
+        type=type_,
         name=L.text(n.name),
         instance=int(n.instance),
-        attributes=attributes_of(record, sections.get(L.SEC_OBJECT_ATTRS, memoryview(b""))),
+        attributes=attributes_of(record, attributes),
         lsn=record.lsn,
+        file=record.file,
+        offset=record.offset,
+        problem=definition_problem(record.object, L.raw(n.name), space, type_, attributes),
     )
 
 
@@ -469,15 +479,22 @@ class Replay:
         for record in checkpoint.objects:
             operation = operation_of(record)
             self._define(operation.value, operation)
+        before: tuple[int, int, int] | None = None
         for row in checkpoint.messages.tolist():
-            entry = Entry.from_checkpoint(dict(zip(_MESSAGE_FIELDS, row, strict=True)))
+            listed = dict(zip(_MESSAGE_FIELDS, row, strict=True))
+            entry = Entry.from_checkpoint(listed)
+            order = (entry.key[0], -entry.placement, entry.identity)
+            if before is not None and order <= before:
+                text = f"message {entry.identity} is listed out of order or twice"
+                self.report("damage", DamagedFile(checkpoint.file, L.PAGE, "order", text))
+            if _contradicts_itself(listed):
+                text = f"the line of message {entry.identity} contradicts itself"
+                self.report("damage", DamagedFile(checkpoint.file, L.PAGE, "message", text))
+            before = order
             if entry.identity in self.state.entries:
                 text = f"message {entry.identity} is listed twice"
                 error = DamagedFile(checkpoint.file, L.PAGE, "duplicate", text)
                 self.report("damage", error)
-            if entry.placement >= L.PRIORITIES:
-                text = f"message {entry.identity} has placement priority {entry.placement}"
-                self.report("damage", DamagedFile(checkpoint.file, L.PAGE, "message", text))
             self._insert(entry)
         self.state.next_number = max(self.state.next_number, checkpoint.next_number)
         self.state.next_unit_id = max(self.state.next_unit_id, checkpoint.next_unit_id)
@@ -505,6 +522,20 @@ class Replay:
                 error = DamagedFile(self.view.checkpoint.file, L.PAGE, "object", text)
                 self.report("warning", error)
             self._delete(key)
+
+
+def _contradicts_itself(m: dict[str, Any]) -> bool:
+    """Whether a line of a MESSAGES block is one that no writer makes."""
+    return bool(
+        m["number"] == 0
+        or m["placement"] >= L.PRIORITIES
+        or m["has_ext"] > 1
+        or m["is_volatile"] > 1
+        or m["zero"]
+        or m["zero2"]
+        or m["length"] > L.BODY_MAX
+        or m["first_lsn"] > m["lsn"]
+    )
 
 
 _MESSAGE_FIELDS = tuple(name for name, _, _ in L.fields("psc_message"))

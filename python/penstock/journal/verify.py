@@ -28,6 +28,7 @@ class Verifier:
 
     def run(self) -> list[Finding]:
         """Names, headers, checkpoints, chain, batches, records, units, messages."""
+        self._lock()
         self._names()
         self._checkpoints()
         view = self._view()
@@ -53,6 +54,16 @@ class Verifier:
     def _error(self, error: DamagedFile, severity: str = "damage") -> None:
         text = error.text
         self._add(severity, error.file, error.offset, error.rule, text)
+
+    def _lock(self) -> None:
+        """A start takes its locks in this file, so nothing else may stand for it. One that is
+        missing is made by the start."""
+        try:
+            self.files.check_file("lock")
+        except DamagedFile as error:
+            self._error(error)
+        except FileNotFoundError:
+            pass
 
     def _names(self) -> None:
         segments = {segment_name(n) for n in segment_numbers(self.files.names("journal"))}
@@ -177,9 +188,13 @@ class Verifier:
         names: dict[tuple[int, str, int], int] = {}
         for definition in state.objects.values():
             place = (definition.name_space, definition.name, definition.instance)
+            file, offset = definition.file, definition.offset
+            if definition.problem:
+                text = f"object {definition.name!r}: {definition.problem}"
+                self._add("damage", file, offset, "object", text)
             if names.setdefault(place, definition.slot) != definition.slot:
                 text = f"object {definition.name!r} is defined in two slots"
-                self._add("warning", "journal", 0, "object", text)
+                self._add("damage", file, offset, "object", text)
         for unit in state.units:
             segment = view.segment_of(unit.first_lsn)
             file, offset = ("journal", 0)

@@ -1,0 +1,150 @@
+"""A common corpus of damaged files: each mutant is given to a start and to the second reader.
+
+A mutant is a change of a directory that holds a queue manager which ended in order. Checksums are
+made right again, so that only the meaning is wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from penstock.journal import checksum
+from penstock.journal import layout as L
+
+Change = Callable[[Path], None]
+
+
+def newest_checkpoint(folder: Path) -> Path:
+    return max((folder / "checkpoint").glob("*.psc"))
+
+
+def newest_segment(folder: Path) -> Path:
+    return max((folder / "journal").glob("[0-9]*.psj"))
+
+
+def seal_header(data: bytearray) -> None:
+    """The header page's CRC, which lies in its last four bytes."""
+    data[L.PAGE - 4 : L.PAGE] = struct.pack("<I", checksum.crc32c(bytes(data[: L.PAGE - 4])))
+
+
+def blocks(data: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """Offset, type, count and payload length of each block."""
+    at = L.PAGE
+    while at < len(data):
+        kind, count, length = struct.unpack_from("<IIQ", data, at + 8)
+        yield at, kind, count, length
+        at += 32 + (length + 7 & ~7)
+
+
+def seal_blocks(data: bytearray) -> None:
+    """The CRCs of OBJECT records and of all blocks."""
+    qm_id, begin_lsn = bytes(data[32:48]), bytes(data[48:56])
+    seed = checksum.crc32c(qm_id + begin_lsn)
+    for at, kind, _, length in list(blocks(bytes(data))):
+        start, stop = at + 32, at + 32 + length
+        record = start
+        while kind == L.BLOCK_OBJECTS and record < stop:
+            size = struct.unpack_from("<I", data, record)[0]
+            body = bytes(data[record : record + size])
+            crc = checksum.crc32c(body[8:], checksum.crc32c(body[:4]))
+            struct.pack_into("<I", data, record + 4, crc)
+            record += size
+        crc = checksum.crc32c(bytes(data[at + 8 : stop]), seed)
+        struct.pack_into("<I", data, at + 4, crc)
+
+
+def in_checkpoint(offset: int, value: bytes) -> Change:
+    """Bytes of the newest checkpoint, with all checksums right."""
+
+    def change(folder: Path) -> None:
+        path = newest_checkpoint(folder)
+        data = bytearray(path.read_bytes())
+        data[offset : offset + len(value)] = value
+        seal_header(data)
+        seal_blocks(data)
+        path.write_bytes(data)
+
+    return change
+
+
+def in_header(folder: Path) -> Iterator[tuple[str, Change]]:
+    """Each field of the checkpoint's header, with several values."""
+    data = newest_checkpoint(folder).read_bytes()
+    for name, _, offset in L.fields("psc_header"):
+        if name in ("zero", "crc", "magic"):
+            continue
+        size = 4 if name in ("header_size", "clean", "has_image") else 8
+        size = 2 if name in ("major", "minor") else size
+        old = int.from_bytes(data[offset : offset + size], "little")
+        for value in {0, old + 1, old - 1, 1 << (8 * size - 1), (1 << 8 * size) - 1} - {old}:
+            text = (value % (1 << 8 * size)).to_bytes(size, "little")
+            yield f"header {name} {value}", in_checkpoint(offset, text)
+
+
+def in_lines(folder: Path) -> Iterator[tuple[str, Change]]:
+    """Each field of a message's line, with several values."""
+    data = newest_checkpoint(folder).read_bytes()
+    size = L.size_of("psc_message")
+    for at, kind, count, _ in blocks(data):
+        if kind != L.BLOCK_MESSAGES:
+            continue
+        line = at + 32 + size * (count // 2)
+        for offset in range(0, size, 4):
+            old = struct.unpack_from("<I", data, line + offset)[0]
+            for value in {0, old ^ 1, old + 8, 0xFFFFFFFF, old ^ 1 << 24} - {old}:
+                change = in_checkpoint(line + offset, struct.pack("<I", value % (1 << 32)))
+                yield f"line +{offset} {value:#x}", change
+
+
+def in_definitions(folder: Path) -> Iterator[tuple[str, Change]]:
+    """Each word of a local queue's definition, from shortly before its name on."""
+    data = newest_checkpoint(folder).read_bytes()
+    start = data.index(b"MUTANT.Q".ljust(48)) - 16
+    for offset in range(0, 300, 4):
+        at = start + offset
+        old = struct.unpack_from("<I", data, at)[0]
+        for value in {0, old ^ 1, old ^ 1 << 16, 0xFFFFFFFF, 0x20202020} - {old}:
+            yield f"definition +{offset} {value:#x}", in_checkpoint(at, struct.pack("<I", value))
+
+
+def a_link(path: str) -> Change:
+    """A second name of the file."""
+    return lambda folder: os.link(folder / path, folder / "another-name")
+
+
+def a_symlink(path: str) -> Change:
+    def change(folder: Path) -> None:
+        (folder / path).rename(folder / "elsewhere")
+        (folder / path).symlink_to(folder / "elsewhere")
+
+    return change
+
+
+def a_fifo(path: str) -> Change:
+    def change(folder: Path) -> None:
+        (folder / path).unlink()
+        os.mkfifo(folder / path)
+
+    return change
+
+
+def of_files(folder: Path) -> Iterator[tuple[str, Change]]:
+    """What else may stand where a file should be."""
+    segment = str(newest_segment(folder).relative_to(folder))
+    checkpoint = str(newest_checkpoint(folder).relative_to(folder))
+    for path in ("lock", segment, checkpoint):
+        yield f"{path}: hard link", a_link(path)
+        yield f"{path}: symbolic link", a_symlink(path)
+        yield f"{path}: FIFO", a_fifo(path)
+        yield f"{path}: missing", lambda folder, path=path: (folder / path).unlink()
+
+
+def corpus(folder: Path) -> Iterator[tuple[str, Change]]:
+    """All mutants of the queue manager in that folder, each with its name."""
+    yield from of_files(folder)
+    yield from in_header(folder)
+    yield from in_lines(folder)
+    yield from in_definitions(folder)
