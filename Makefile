@@ -101,8 +101,8 @@ format: $(TOOLS) ## format the Python files
 
 CRASH := $(MAKE) -j$(JOBS) -C tests/crash PYTHON=$(abspath $(RUN))
 
-.PHONY: crash crash-programs t2 t3 t4 t5 t7 t9 t11 t12 spark-kill mutation
-crash: t2 t3 t4 t5 t7 t9 t11 t12 c-asan c-tsan spark-kill ## all crash layers at CI size
+.PHONY: crash crash-programs t2 t3 t4 t5 t7 t9 t11 t12 region-fuzz region-damage spark-kill mutation
+crash: t2 t3 t4 t5 t7 t9 t11 t12 region-fuzz region-damage c-asan c-tsan spark-kill ## all at CI size
 crash-programs: ## build the programs of T3, T4, T12
 	$(CRASH) programs
 t2: ## SIGKILL before every store into the region, and in the repair
@@ -124,6 +124,10 @@ t11: $(BUILT) ## the second reader agrees with the core on sampled disk states
 	    $(if $(COUNT),--images $(COUNT)) $(if $(SEED),--seed $(SEED))
 t12: ## damage: each bit, truncation, swap, zeroed sector
 	$(CRASH) t12
+region-fuzz: ## damaged words of the shared region, in one process without files: COUNT, SEED
+	$(CRASH) -f region_fuzz.mk region-fuzz
+region-damage: $(BUILT) ## the same under Python workers: COUNT, SEED
+	$(RUN) tests/crash/region_damage.py $(if $(COUNT),--rounds $(COUNT)) $(if $(SEED),--seed $(SEED))
 spark-kill: $(BUILT) ## exactly once through Spark: full disks, kills of drivers and workers (RANDOM=, SEED=)
 	$(RUN) tests/crash/spark_full.py
 	$(RUN) tests/crash/spark_storm.py $(if $(RANDOM),--random $(RANDOM)) $(if $(SEED),--seed $(SEED))

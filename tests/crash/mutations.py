@@ -197,9 +197,9 @@ MUTATIONS = (
         "t3",
         (
             (
-                "recovery/restart.c",
-                ".limit_lsn = has_next ? found->entry.end_lsn :",
-                ".limit_lsn = 0 ? 0 :",
+                "recovery/restart_read.c",
+                "const uint64_t limit = has_next ? found->entry.end_lsn",
+                "const uint64_t limit = has_next && index > 4096 ? found->entry.end_lsn",
             ),
         ),
     ),
@@ -208,7 +208,7 @@ MUTATIONS = (
         "t3",
         (
             (
-                "recovery/restart.c",
+                "recovery/restart_read.c",
                 "const int err = restart->store->io->ops->sync(restart->store->io, fd);",
                 "const int err = 0;",
             ),
@@ -238,6 +238,17 @@ MUTATIONS = (
                 "journal/group_commit.c",
                 "const int err = store->io->ops->sync(store->io, fd);",
                 "const int err = 0;",
+            ),
+        ),
+    ),
+    Mutation(
+        "a checkpoint of a damaged region replaces the older one unrehearsed",
+        "c/rehearsal",
+        (
+            (
+                "recovery/checkpoint.c",
+                "return mqx_rehearse_checkpoint(store, name, end_lsn);",
+                "return end_lsn == 1 ? mqx_rehearse_checkpoint(store, name, end_lsn) : MQX_OK;",
             ),
         ),
     ),
@@ -550,8 +561,8 @@ MUTATIONS = (
         (
             (
                 "journal/group_commit.c",
-                "        mqx_store_release(&journal->durable, flight->end);",
-                "        mqx_store_release(&journal->durable, flight->end + MQX_PAGE_SIZE);",
+                "        mqx_journal_set_durable(journal, flight->end);",
+                "        mqx_journal_set_durable(journal, flight->end + MQX_PAGE_SIZE);",
             ),
         ),
     ),
@@ -598,7 +609,7 @@ MUTATIONS = (
         "t3",
         (
             (
-                "recovery/restart.c",
+                "recovery/restart_read.c",
                 "    if (status == MQX_OK) {\n        mqx_replay_end_epoch(&restart->replay);\n",
                 "    if (status == MQX_OK) {\n",
             ),
