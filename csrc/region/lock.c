@@ -21,16 +21,14 @@
 
 enum { SPIN_COUNT = 200, WAIT_BOUND_US = 1000000 };
 
-/* Ranks this thread holds, as a bit set per nesting; lets the rank rule be checked and tells
- * whether blocking may release the GIL (only while no lock is held). */
-MQX_THREAD_LOCAL uint32_t held_ranks;
-MQX_THREAD_LOCAL uint32_t held_count;
-
 struct held { /* a lock of this thread, and what its mutex's links must be when it is dropped */
     const struct mqx_lock *lock;
     struct mqx_mutex_links links;
 };
+/* The locks that this thread holds: lets the rank rule be checked, and tells whether blocking may
+ * release the GIL (only while no lock is held). */
 MQX_THREAD_LOCAL struct held held[MQX_RANK_COUNT]; /* held_count of them */
+MQX_THREAD_LOCAL uint32_t held_count;
 
 static int init_mutex(pthread_mutex_t *mutex)
 {
@@ -145,32 +143,44 @@ void mqx_undo_overflow(const void *base, const struct mqx_lock *lock)
  * directions through the mutexes. Taking or dropping one changes a link of its neighbours.
  */
 
-/* The lock was just taken: libc has written its links. */
-static void remember_links(const struct mqx_lock *lock)
+/* The lock was just taken, with others held: libc has written its links, and one of the lock that
+ * was the first of its list, which is the one taken before it. */
+static void remember_nested(const struct mqx_lock *lock)
 {
     struct held *newest = &held[held_count];
-    MQX_ASSERT(held_count < MQX_RANK_COUNT);
+    MQX_ASSERT(held_count > 0 && held_count < MQX_RANK_COUNT);
     MQX_ASSERT(lock != NULL);
-    newest->lock = lock;
-    newest->links = mqx_mutex_links(&lock->mutex);
-    for (uint32_t i = 0; i < held_count; i++) {
-        if (newest->links.next == mqx_mutex_node(&held[i].lock->mutex)) {
-            held[i].links.prev = (void *)(uintptr_t)mqx_mutex_node(&lock->mutex);
-        }
+    *newest = (struct held){lock, mqx_mutex_links(&lock->mutex)};
+    if (newest->links.next == mqx_mutex_node(&newest[-1].lock->mutex)) {
+        newest[-1].links.prev = (void *)(uintptr_t)mqx_mutex_node(&lock->mutex);
+    }
+    held_count += 1;
+}
+
+/* The newest lock is about to be dropped: the one before it will be the first again. */
+static void forget_newest(void)
+{
+    const struct held *gone = &held[held_count - 1];
+    MQX_ASSERT(held_count > 0);
+    MQX_ASSERT(gone->lock != NULL);
+    held_count -= 1;
+    if (held_count > 0 && held[held_count - 1].links.prev == mqx_mutex_node(&gone->lock->mutex)) {
+        held[held_count - 1].links.prev = gone->links.prev;
     }
 }
 
-/* The lock is about to be dropped: its neighbours will be linked to each other. */
-static void forget_links(uint32_t index)
+/* One of the locks is about to be dropped: its neighbours will be linked to each other. */
+static MQX_COLD void forget_links(uint32_t index)
 {
     const struct held gone = held[index];
     const void *node = mqx_mutex_node(&gone.lock->mutex);
     MQX_ASSERT(index < held_count);
     MQX_ASSERT(gone.lock != NULL);
-    for (uint32_t i = index; i + 1 < held_count; i++) {
+    held_count -= 1;
+    for (uint32_t i = index; i < held_count; i++) {
         held[i] = held[i + 1];
     }
-    for (uint32_t i = 0; i + 1 < held_count; i++) {
+    for (uint32_t i = 0; i < held_count; i++) {
         held[i].links.next = held[i].links.next == node ? gone.links.next : held[i].links.next;
         held[i].links.prev = held[i].links.prev == node ? gone.links.prev : held[i].links.prev;
     }
@@ -205,14 +215,27 @@ static uint32_t rank_bit(const struct mqx_lock *lock)
     return 1u << (lock->rank & 31u); /* whatever stands in the region */
 }
 
-static void note_taken(struct mqx_region *region, struct mqx_lock *lock)
+/* The ranks of the locks that this thread holds, a bit each. */
+static uint32_t held_ranks(void)
+{
+    uint32_t ranks = 0;
+    MQX_ASSERT(held_count <= MQX_RANK_COUNT);
+    for (uint32_t i = 0; i < held_count; i++) {
+        ranks |= rank_bit(held[i].lock);
+    }
+    return ranks;
+}
+
+static inline void note_taken(struct mqx_region *region, struct mqx_lock *lock)
 {
     MQX_ASSERT(region->process <= MQX_PROCESS_MAX);
-    MQX_ASSERT(held_ranks < rank_bit(lock)); /* ascending ranks only */
-    MQX_ASSERT(held_count < MQX_RANK_COUNT);
-    remember_links(lock);
-    held_ranks |= rank_bit(lock);
-    held_count += 1;
+    MQX_ASSERT(held_ranks() < rank_bit(lock)); /* ascending ranks only */
+    if (MQX_LIKELY(held_count == 0)) {
+        held[0] = (struct held){lock, mqx_mutex_links(&lock->mutex)};
+        held_count = 1;
+    } else {
+        remember_nested(lock);
+    }
     mqx_store_relaxed(&lock->holder, region->process + 1);
     mqx_order();
 }
@@ -254,7 +277,7 @@ void mqx_lock_waited(struct mqx_region *region, struct mqx_lock *lock, uint64_t 
 {
     MQX_ASSERT((unsigned char *)lock > region->base);
     MQX_ASSERT(since_us != 0);
-    if (region->long_wait != NULL && (held_ranks & ~(1u << MQX_RANK_MAINTENANCE)) == 0) {
+    if (region->long_wait != NULL && (held_ranks() & ~(1u << MQX_RANK_MAINTENANCE)) == 0) {
         region->long_wait(region, lock, since_us);
     }
 }
@@ -441,35 +464,47 @@ int mqx_lock_try(struct mqx_region *region, struct mqx_lock *lock)
                                                                     : status;
 }
 
-/* A lock marked as free or as owned by another, or a change that is neither committed
- * nor rolled back: nothing under this lock can be trusted. */
-static MQX_COLD void drop_damaged(const struct mqx_region *region, struct mqx_lock *lock)
+/* Is all that the release of a held lock relies on as it must be? */
+static inline bool is_sound(const struct mqx_region *region, const struct held *one)
+{
+    MQX_ASSERT(region->base != NULL);
+    MQX_ASSERT((const unsigned char *)one->lock > region->base);
+    return one->lock->undo_count == 0 &&
+           mqx_load_relaxed(&one->lock->holder) == region->process + 1 &&
+           mutex_is_sound(region, one);
+}
+
+/* A lock that is not the newest, or one that was damaged: marked as free or as owned by another, a
+ * change that is neither committed nor rolled back, or other links than libc wrote. After damage
+ * nothing under this lock can be trusted. */
+static MQX_COLD void forget_or_repair(const struct mqx_region *region, struct mqx_lock *lock)
 {
     MQX_ASSERT(held_count > 0);
     MQX_ASSERT((unsigned char *)lock > region->base);
-    (void)mqx_region_damage(region, "the state of a lock to be released, of rank", lock->rank);
-    (void)roll_back(region, lock);
-}
-
-void mqx_lock_drop(struct mqx_region *region, struct mqx_lock *lock)
-{
-    MQX_ASSERT(region->base != NULL);
-    MQX_ASSERT(held_count > 0);
-    MQX_ASSERT((held_ranks & rank_bit(lock)) != 0);
     if (MQX_UNLIKELY(lock->undo_count != 0 ||
                      mqx_load_relaxed(&lock->holder) != region->process + 1)) {
-        drop_damaged(region, lock);
+        (void)mqx_region_damage(region, "the state of a lock to be released, of rank", lock->rank);
+        (void)roll_back(region, lock);
     }
     const uint32_t index = index_of(lock);
     if (MQX_UNLIKELY(!mutex_is_sound(region, &held[index]))) {
         (void)mqx_region_damage(region, "the mutex of a held lock of rank", lock->rank);
         mqx_mutex_restore(&lock->mutex, region->mutex_kind, &held[index].links);
     }
-    if (held_count > 1) {
-        forget_links(index);
+    forget_links(index);
+}
+
+void mqx_lock_drop(struct mqx_region *region, struct mqx_lock *lock)
+{
+    MQX_ASSERT(region->base != NULL);
+    MQX_ASSERT(held_count > 0);
+    if (MQX_LIKELY(held_count == 1 && held[0].lock == lock && is_sound(region, &held[0]))) {
+        held_count = 0;
+    } else if (held[held_count - 1].lock == lock && is_sound(region, &held[held_count - 1])) {
+        forget_newest();
+    } else {
+        forget_or_repair(region, lock);
     }
-    held_ranks &= ~rank_bit(lock);
-    held_count -= 1;
     mqx_store_relaxed(&lock->holder, 0u);
     mqx_order();
     (void)pthread_mutex_unlock(&lock->mutex);
@@ -479,6 +514,9 @@ bool mqx_lock_held(const struct mqx_region *region, const struct mqx_lock *lock)
 {
     MQX_ASSERT(region != NULL);
     MQX_ASSERT(lock != NULL);
-    return (held_ranks & rank_bit(lock)) != 0 &&
-           mqx_load_relaxed(&lock->holder) == region->process + 1;
+    uint32_t i = 0;
+    while (i < held_count && held[i].lock != lock) {
+        i += 1;
+    }
+    return i < held_count && mqx_load_relaxed(&lock->holder) == region->process + 1;
 }
