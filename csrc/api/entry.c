@@ -10,24 +10,37 @@
 #include "os/interrupt.h"
 #include "process/error_log.h"
 
+/* One of the things that every call asks is not as usual. */
+static MQX_COLD int enter_or_refuse(const mqe_manager *manager, bool fail_if_quiescing)
+{
+    MQX_ASSERT(manager != NULL);
+    const struct mqx_region *region = &manager->store.region;
+    if (mqx_forked(&manager->store)) {
+        return mqx_fail(MQRC_ENVIRONMENT_ERROR,
+                        "this process is a fork of the one that connected; connect again");
+    }
+    if (mqx_region_stopped(region) != MQX_RUNNING) {
+        return mqx_region_stop_reason(region);
+    }
+    if (!mqx_reach_ahead(region)) {
+        return mqx_reach_refused(region);
+    }
+    if (fail_if_quiescing && mqx_load_relaxed(&region->header->quiescing) != 0) {
+        return mqx_fail(MQRC_Q_MGR_QUIESCING, "the queue manager is quiescing");
+    }
+    return MQX_OK;
+}
+
 int mqx_enter(mqe_manager *manager, bool fail_if_quiescing)
 {
     MQX_ASSERT(manager != NULL);
     const struct mqx_region *region = &manager->store.region;
-    if (MQX_UNLIKELY(mqx_forked(&manager->store))) {
-        return mqx_fail(MQRC_ENVIRONMENT_ERROR,
-                        "this process is a fork of the one that connected; connect again");
+    if (MQX_LIKELY(!mqx_forked(&manager->store) && mqx_region_stopped(region) == MQX_RUNNING &&
+                   !region->reach.stepwise &&
+                   (!fail_if_quiescing || mqx_load_relaxed(&region->header->quiescing) == 0))) {
+        return MQX_OK;
     }
-    if (MQX_UNLIKELY(mqx_region_stopped(region) != MQX_RUNNING)) {
-        return mqx_region_stop_reason(region);
-    }
-    if (MQX_UNLIKELY(!mqx_reach_ahead(region))) {
-        return mqx_reach_refused(region);
-    }
-    if (MQX_UNLIKELY(fail_if_quiescing && mqx_load_relaxed(&region->header->quiescing) != 0)) {
-        return mqx_fail(MQRC_Q_MGR_QUIESCING, "the queue manager is quiescing");
-    }
-    return MQX_OK;
+    return enter_or_refuse(manager, fail_if_quiescing);
 }
 
 int mqe_usable(mqe_manager *manager, int fail_if_quiescing)
