@@ -188,7 +188,10 @@ static bool record_is_whole(const struct mqx_region *region, uint64_t lsn,
     MQX_ASSERT(record->length >= sizeof *record);
     MQX_ASSERT(first <= rest);
     crc = mqx_crc32c(crc, mqx_ring_at(region, lsn + skip), first);
-    return mqx_crc32c(crc, region->ring, rest - first) == record->crc;
+    if (MQX_UNLIKELY(first != rest)) {
+        crc = mqx_crc32c(crc, region->ring, rest - first);
+    }
+    return crc == record->crc;
 }
 
 /* Adds the records' crc fields; false when the ring does not hold what the queue lists (rule 28).
