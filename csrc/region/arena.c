@@ -11,7 +11,7 @@
 /* ---- classes ---- */
 
 enum {
-    SEND_ITEMS = 8,      /* of an outgoing parcel, in one micro-transaction */
+    SEND_EXTENTS = 8,    /* that get items of an outgoing parcel back in one micro-transaction */
     RETURN_PARCELS = 16, /* of a class, in one lock hold */
     RETURN_HOLDS = 1024, /* until a free list of that stripe should be empty */
     RELIEFS_MAX = 8,     /* a guard */
@@ -413,18 +413,17 @@ static int send_some(struct mqx_region *region, struct mqx_parcel *parcel)
     MQX_ASSERT(parcel->count >= 1);
     const uint32_t class_no = parcel_class(parcel);
     uint32_t item = parcel->head, left = parcel->count;
-    for (int i = 0; i < SEND_ITEMS && left > 0; i++) {
-        const uint32_t *link = mqx_item_link(region, class_no, item);
-        const uint32_t next = link == NULL ? 0 : *link;
-        if (link == NULL || (next == 0) != (left == 1)) {
-            return mqx_region_damage(region, "a parcel of free cells", item);
-        }
-        const int status = mqx_extents_give(region, class_no, item);
+    for (int i = 0; i < SEND_EXTENTS && left > 0; i++) {
+        uint32_t count, next;
+        const int status = mqx_extents_give_chain(region, class_no, item, left, &count, &next);
         if (status != MQX_OK) {
             return status;
         }
+        if ((next == 0) != (left == count)) {
+            return mqx_region_damage(region, "a parcel of free cells", item);
+        }
         item = next;
-        left -= 1;
+        left -= count;
     }
     arena_store32(region, &parcel->head, item);
     arena_store32(region, &parcel->count, left);

@@ -16,7 +16,7 @@
  *                   refill   arena tx    extent of the class -> stripe.incoming
  *                            stripe tx   incoming -> free list
  *                   return   stripe tx   free list -> stripe.outgoing
- *                            arena tx    outgoing -> their extents, SEND_ITEMS at a time
+ *                            arena tx    outgoing -> their extents, SEND_EXTENTS at a time
  *
  *                 A parcel that is found full is finished first.
  *   surplus       what a stripe's free list of a class has beyond MQX_STRIPE_KEEP_BYTES. It is

@@ -317,28 +317,56 @@ static int free_extent(struct mqx_region *region, enum mqx_pool_no no, uint32_t 
     return MQX_OK;
 }
 
-int mqx_extents_give(struct mqx_region *region, uint32_t class_no, uint32_t item)
+/* The link of the last item of the extent at the front of a chain, and how many there are; NULL
+ * when a link leads nowhere. */
+static uint32_t *follow_within(const struct mqx_region *region, uint32_t class_no, uint32_t head,
+                               uint32_t most, uint32_t *out_count)
+{
+    const enum mqx_pool_no no = mqx_pool_of(class_no);
+    const uint32_t number = extent_of(no, head);
+    uint32_t *link = mqx_item_link(region, class_no, head);
+    uint32_t count = 1;
+    MQX_ASSERT(most >= 1);
+    MQX_ASSERT(out_count != NULL);
+    for (; link != NULL && count < most && *link != 0 && extent_of(no, *link) == number; count++) {
+        link = mqx_item_link(region, class_no, *link);
+    }
+    *out_count = count;
+    return link;
+}
+
+int mqx_extents_give_chain(struct mqx_region *region, uint32_t class_no, uint32_t head,
+                           uint32_t most, uint32_t *out_count, uint32_t *out_rest)
 {
     MQX_ASSERT(mqx_lock_held(region, &region->header->arena_lock));
     const enum mqx_pool_no no = mqx_pool_of(class_no);
-    const uint32_t number = extent_of(no, item);
+    const uint32_t number = extent_of(no, head);
     struct mqx_extent *extent = extent_at(region, no, number);
-    uint32_t *link = mqx_item_link(region, class_no, item);
+    uint32_t *link = follow_within(region, class_no, head, most, out_count);
     MQX_ASSERT(class_no < MQX_LIST_COUNT);
     if (extent == NULL || link == NULL || extent->state != MQX_EXTENT_USED ||
-        extent->class_no != class_no || extent->in_use == 0) {
-        return mqx_region_damage(region, "an item that is given back to its extent", item);
+        extent->class_no != class_no || extent->in_use < *out_count) {
+        return mqx_region_damage(region, "an item that is given back to its extent", head);
     }
     const bool listed = !is_exhausted(extent);
+    *out_rest = *link;
     store32(region, link, extent->free_head);
-    store32(region, &extent->free_head, item);
-    store32(region, &extent->in_use, extent->in_use - 1);
+    store32(region, &extent->free_head, head);
+    store32(region, &extent->in_use, extent->in_use - *out_count);
     int status = MQX_OK;
     if (extent->in_use == 0) {
         status = listed ? unlink_partial(region, no, extent) : MQX_OK;
         return status == MQX_OK ? free_extent(region, no, number, extent) : status;
     }
     return listed ? MQX_OK : link_partial(region, no, number, extent);
+}
+
+int mqx_extents_give(struct mqx_region *region, uint32_t class_no, uint32_t item)
+{
+    uint32_t count, rest;
+    MQX_ASSERT(item != 0);
+    MQX_ASSERT(class_no < MQX_LIST_COUNT);
+    return mqx_extents_give_chain(region, class_no, item, 1, &count, &rest);
 }
 
 /* ---- backing and punching; the growth lock keeps the lists of extents without memory ---- */

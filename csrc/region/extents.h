@@ -73,6 +73,12 @@ int mqx_extents_take(struct mqx_region *region, uint32_t class_no, uint32_t want
 /* Takes one item back; its link is overwritten. */
 int mqx_extents_give(struct mqx_region *region, uint32_t class_no, uint32_t item) MQX_MUST_USE;
 
+/* Takes back the first items of a chain that lie in one extent, `most` at the most, with the stores
+ * of one item. *out_rest: the item behind them, 0 for none; without a meaning when `most` is 1 and
+ * the item was not part of a chain. */
+int mqx_extents_give_chain(struct mqx_region *region, uint32_t class_no, uint32_t head,
+                           uint32_t most, uint32_t *out_count, uint32_t *out_rest) MQX_MUST_USE;
+
 /* Memory for at least `extents` more free extents: of punched ones first, then by growth of the
  * area. */
 int mqx_extents_grow(struct mqx_region *region, enum mqx_pool_no no, uint32_t extents) MQX_MUST_USE;

@@ -378,6 +378,58 @@ static void find_damage(int status)
     region.header->stopped = MQX_RUNNING;
 }
 
+/* A chain of `count` items at the front of a class's free list. */
+static uint32_t take_chain(uint32_t class_no, uint32_t count)
+{
+    uint32_t got = 0;
+    const uint32_t head = take(class_no, count, &got);
+    CHECK_INT(got, count);
+    return head;
+}
+
+TEST(a_chain_goes_back_with_the_stores_of_one_item)
+{
+    enum { LENGTH = 40, STORES_MAX = 11 };
+    region_begin();
+    const uint32_t kept = take_one(CLASS), head = take_chain(CLASS, LENGTH);
+    const struct mqx_extent *extent = extent_of(MQX_POOL_CELLS, kept);
+    const uint32_t third = *mqx_item_link(&region, CLASS, *mqx_item_link(&region, CLASS, head));
+    uint32_t count = 0, rest = 1, again = 0;
+    take_arena();
+    CHECK_INT(mqx_extents_give_chain(&region, CLASS, head, 2, &count, &rest), 0);
+    CHECK_INT(count, 2);
+    CHECK_INT(rest, third);
+    CHECK_INT(extent->in_use, 1 + LENGTH - 2);
+    CHECK_INT(mqx_extents_give_chain(&region, CLASS, rest, LENGTH, &count, &rest), 0);
+    CHECK_INT(count, LENGTH - 2);
+    CHECK_INT(rest, 0);
+    CHECK_INT(extent->in_use, 1);
+    CHECK(region.header->arena_lock.undo_count <= 2 * STORES_MAX);
+    drop_arena();
+    CHECK_INT(take(CLASS, LENGTH, &again), third);
+    CHECK_INT(again, LENGTH);
+}
+
+TEST(a_chain_goes_back_extent_by_extent)
+{
+    region_begin();
+    uint32_t first = take_one(CLASS), other = take_one(CLASS), count = 0, rest = 0;
+    const uint32_t number = extent_of(MQX_POOL_CELLS, first)->total;
+    for (uint32_t i = 0; i < number; i++) {
+        other = take_one(CLASS); /* the last of these is of the next extent */
+    }
+    CHECK(extent_of(MQX_POOL_CELLS, first) != extent_of(MQX_POOL_CELLS, other));
+    *mqx_item_link(&region, CLASS, first) = other;
+    *mqx_item_link(&region, CLASS, other) = 0;
+    take_arena();
+    CHECK_INT(mqx_extents_give_chain(&region, CLASS, first, 2, &count, &rest), 0);
+    CHECK_INT(count, 1);
+    CHECK_INT(rest, other);
+    CHECK_INT(mqx_extents_give_chain(&region, CLASS, other, 1, &count, &rest), 0);
+    CHECK_INT(rest, 0);
+    drop_arena();
+}
+
 static int try_take(void)
 {
     uint32_t head = 0, count = 0;
@@ -397,6 +449,16 @@ static int try_give(uint32_t class_no, uint32_t item)
     return status;
 }
 
+static int try_give_chain(uint32_t class_no, uint32_t head, uint32_t most)
+{
+    uint32_t count = 0, rest = 0;
+    take_arena();
+    const int status = mqx_extents_give_chain(&region, class_no, head, most, &count, &rest);
+    mqx_undo_rollback(&region, &region.header->arena_lock);
+    mqx_lock_drop(&region, &region.header->arena_lock);
+    return status;
+}
+
 TEST(records_that_cannot_be_true_are_refused_and_stop_the_queue_manager)
 {
     region_begin();
@@ -407,6 +469,10 @@ TEST(records_that_cannot_be_true_are_refused_and_stop_the_queue_manager)
     find_damage(try_give(CLASS, UINT32_MAX));
     extent->in_use = 0;
     find_damage(try_give(CLASS, a));
+    *extent = sound;
+    *mqx_item_link(&region, CLASS, a) = b; /* more items than the extent has handed out */
+    extent->in_use = 1;
+    find_damage(try_give_chain(CLASS, a, 2));
     *extent = sound;
     extent->in_use = UINT32_MAX;
     find_damage(try_take());
