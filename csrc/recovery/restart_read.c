@@ -406,7 +406,8 @@ static int scan_segment(struct mqx_restart *restart, struct mqx_file_window *win
     if (status != MQX_OK) {
         return status;
     }
-    mqx_file_window_switch(window, fd, size);
+    const uint64_t until = partly ? restart->until_lsn - found->entry.base_lsn : size;
+    mqx_file_window_switch(window, fd, until < size ? until : size); /* nothing behind it is read */
     struct mqx_tail_scan scan = {
         .window = window,
         .qm_id = restart->store->qm_id,

@@ -189,6 +189,34 @@ TEST(a_journal_that_can_no_longer_be_read_does_not_keep_a_checkpoint_from_being_
     CHECK_INT(mqx_checkpoint_now(&engine.manager->store), 0);
 }
 
+static const struct mqx_io_ops *real_ops;
+static uint64_t furthest; /* end of a read */
+
+static int64_t note_read(struct mqx_io *io, int fd, void *to, size_t size, uint64_t offset)
+{
+    furthest = offset + size > furthest ? offset + size : furthest;
+    return real_ops->read(io, fd, to, size, offset);
+}
+
+TEST(a_rehearsal_reads_no_further_than_the_journal_goes)
+{
+    begin_with_messages();
+    struct mqx_store *store = &engine.manager->store;
+    struct mqx_io_ops noting = *store->io->ops;
+    const struct mqx_segment *segment = &store->region.journal->segment[0];
+    real_ops = store->io->ops;
+    noting.read = note_read;
+    store->io->ops = &noting;
+    furthest = 0;
+    const int status = mqx_checkpoint_now(store);
+    store->io->ops = real_ops;
+    CHECK_INT(status, 0);
+    const uint64_t end = mqx_round_up(store->region.journal->tail, MQX_PAGE_SIZE);
+    CHECK_INT(store->region.journal->active, 1);
+    CHECK(end - segment->base_lsn + MQX_PAGE_SIZE < segment->size); /* there is more of the file */
+    CHECK(furthest > 0 && furthest <= end - segment->base_lsn);
+}
+
 TEST(the_fixture_is_removed)
 {
     engine_end();
