@@ -48,6 +48,8 @@ def seal_blocks(data: bytearray) -> None:
         record = start
         while kind == L.BLOCK_OBJECTS and record < stop:
             size = struct.unpack_from("<I", data, record)[0]
+            if size < 8:
+                break  # this length is the mutation: nothing can be found behind it
             body = bytes(data[record : record + size])
             crc = checksum.crc32c(body[8:], checksum.crc32c(body[:4]))
             struct.pack_into("<I", data, record + 4, crc)

@@ -63,10 +63,10 @@ def checkpointed(clean: bool = False, image: bool = False) -> tuple[w.Store, int
     first = at - 5 * 4096 - 2 * 4096
     while store.image[first - store.base + 8] != w.CHUNK:
         first += 4096
-    listed = [
+    listed = [  # in delivery order
+        store.listed(3, at, chunks[-1], 20000, first_lsn=first, chunks=3),
         store.listed(2, lsns[2], puts[2], 3, priority=2, backouts=1, ext=True),
         store.listed(1, lsns[1], puts[1], 3, priority=1),
-        store.listed(3, at, chunks[-1], 20000, first_lsn=first, chunks=3),
     ]
     kept = []
     if image:

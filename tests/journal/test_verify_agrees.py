@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
 from mutants import corpus
 
 import penstock
@@ -58,6 +59,7 @@ def only_the_record_tells(name: str) -> bool:
     return 24 <= at < 56 or 72 <= at < 80
 
 
+@pytest.mark.timeout(600)  # hundreds of starts, on a slow and busy machine too
 def test_a_start_and_the_second_reader_agree_on_every_mutant(tmp_path: Path) -> None:
     original = make_queue_manager(tmp_path / "original")
     assert is_damaged(original) == ""
