@@ -26,6 +26,9 @@
 
 #define PSJ_MAGIC "PSTKJRNL"
 #define PSC_MAGIC "PSTKCKPT"
+/* Message numbers and unit ids are below it, so that the next one never wraps to 0, which means
+ * "none". */
+#define PS_NUMBER_LIMIT (UINT64_C(1) << 63)
 enum {
     PS_FORMAT_MAJOR = 1,
     PS_FORMAT_MINOR = 0,
@@ -219,8 +222,8 @@ struct psc_header {
                                * ... */
     uint64_t begin_segment;   /*  56..63 ... in this segment */
     uint64_t end_lsn;         /*  64..71 durable LSN when the checkpoint was complete */
-    uint64_t next_number;     /*  72..79 message numbers given out are below this */
-    uint64_t next_unit_id;    /*  80..87 */
+    uint64_t next_number;     /*  72..79 message numbers given out are below this; 1..2^63 - 1 */
+    uint64_t next_unit_id;    /*  80..87  unit ids given out are below this; 1..2^63 - 1 */
     uint64_t restart_epoch;   /*  88..95 */
     uint64_t generation;      /*  96..103 newest segment generation */
     uint32_t clean;           /* 104..107 1: orderly end, the journal ends at end_lsn exactly */

@@ -135,11 +135,16 @@ uint64_t mqx_journal_closed_end(struct mqx_store *store)
     return end;
 }
 
-/* One counter for units and for the names of spares, so neither is ever given twice. */
+/* One counter for units and for the names of spares, so neither is ever given twice. An id that
+ * cannot be true stops the queue manager, so nothing is written under it. */
 uint64_t mqx_journal_unit_id(struct mqx_store *store)
 {
     MQX_ASSERT(store != NULL);
     const uint64_t id = mqx_fetch_add(&store->region.journal->next_unit_id, 1);
+    if (MQX_UNLIKELY(id - 1 >= PS_NUMBER_LIMIT - 1)) { /* 0, too */
+        (void)mqx_region_damage(&store->region, "journal's next unit id", id);
+        return 1;
+    }
     MQX_ASSERT(id != 0);
     return id;
 }

@@ -337,12 +337,19 @@ static int read_bytes(struct mqx_checkpoint_reader *reader, uint64_t offset, uin
                                                   "the file ends here or cannot be read");
 }
 
+/* 0 means "none": a counter that comes to it gives the same number twice. */
+static bool is_counter(uint64_t next)
+{
+    return next != 0 && next < PS_NUMBER_LIMIT;
+}
+
 /* The header page: written by this program, of this queue manager, in the file of its name. */
 static int verify_header(struct mqx_checkpoint_reader *reader, const uint8_t qm_id[16])
 {
     const struct psc_header *header = &reader->header;
     static const unsigned char zeroes[sizeof header->zero];
     const char *wrong = NULL;
+    uint64_t at = 0;
     char whole[MQX_CHECKPOINT_NAME_SIZE];
     MQX_ASSERT(qm_id != NULL);
     MQX_ASSERT(reader->at == MQX_PAGE_SIZE); /* no block was read yet */
@@ -362,8 +369,14 @@ static int verify_header(struct mqx_checkpoint_reader *reader, const uint8_t qm_
                header->has_image > header->clean || header->header_size != MQX_PAGE_SIZE ||
                memcmp(header->zero, zeroes, sizeof zeroes) != 0) {
         wrong = "its header contradicts itself";
+    } else if (!is_counter(header->next_number)) {
+        at = offsetof(struct psc_header, next_number);
+        wrong = "the next message number is not between 1 and 2^63 - 1";
+    } else if (!is_counter(header->next_unit_id)) {
+        at = offsetof(struct psc_header, next_unit_id);
+        wrong = "the next unit id is not between 1 and 2^63 - 1";
     }
-    return wrong == NULL ? MQX_OK : mqx_checkpoint_file_damaged(reader, 0, wrong);
+    return wrong == NULL ? MQX_OK : mqx_checkpoint_file_damaged(reader, at, wrong);
 }
 
 /* On failure nothing stays open. */

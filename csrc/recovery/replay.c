@@ -34,15 +34,17 @@ void mqx_replay_free(struct mqx_replay *replay)
     *replay = (struct mqx_replay){0};
 }
 
-/* Numbers and unit ids continue above everything that was read. */
+/* Numbers and unit ids continue above everything that was read. From PS_NUMBER_LIMIT on none is
+ * given out, so what a damaged region has brought into the journal there need not be avoided. */
 static void note_numbers(struct mqx_replay *replay, const struct psj_record *head)
 {
     MQX_ASSERT(head->length >= sizeof *head); /* verified */
+    MQX_ASSERT(replay->next_unit_id != 0 && replay->next_number != 0);
     const uint64_t number = head->identity > head->arrival ? head->identity : head->arrival;
-    if (number >= replay->next_number) {
+    if (number >= replay->next_number && number < PS_NUMBER_LIMIT - 1) {
         replay->next_number = number + 1;
     }
-    if (head->unit_id >= replay->next_unit_id) {
+    if (head->unit_id >= replay->next_unit_id && head->unit_id < PS_NUMBER_LIMIT - 1) {
         replay->next_unit_id = head->unit_id + 1;
     }
 }

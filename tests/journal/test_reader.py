@@ -20,6 +20,7 @@ from reading import (
     files_of,
     flipped,
     numbers,
+    patched,
     replay,
     segment_path,
     severities,
@@ -488,3 +489,23 @@ def history(rng: random.Random) -> tuple[w.Store, list[tuple[int, dict]]]:  # ty
             store.append(w.define(*Q1, "ORDERS", {15: step}))
             state["depth"] = step
     return store, states
+
+
+def test_counters_that_would_come_to_0_are_damage_with_their_offset() -> None:
+    for offset, rule in ((72, "next message number"), (80, "next unit id")):
+        for value in (0, 1 << 63, (1 << 64) - 1):
+            store, _ = checkpointed()
+            path = next(path for path in store.files if path.endswith(".psc"))
+            page = bytearray(store.files[path][:4096])
+            page[offset : offset + 8] = value.to_bytes(8, "little")
+            page[4092:] = w.crc32c(bytes(page[:4092])).to_bytes(4, "little")
+            with pytest.raises(DamagedFile) as caught:
+                replay(patched(store, 0, bytes(page), path))
+            assert caught.value.offset == offset and rule in caught.value.text
+
+
+def test_records_with_numbers_that_are_never_given_out_do_not_move_the_counters() -> None:
+    store = started()
+    store.append(w.put(1), w.put((1 << 64) - 1), w.get(1, unit=(1 << 64) - 1))
+    state = replay(store)
+    assert (state.next_number, state.next_unit_id) == (2, 1)

@@ -66,6 +66,13 @@ def read_checkpoint(file: str, data: bytes, qm_id: bytes | None) -> Checkpoint:
         raise DamagedFile(file, 48, "header", text)
     if h.end_lsn < h.begin_lsn or h.clean > 1 or h.has_image > h.clean:
         raise DamagedFile(file, 64, "header", "the header contradicts itself")
+    for offset, what, value in (
+        (72, "message number", int(h.next_number)),
+        (80, "unit id", int(h.next_unit_id)),
+    ):
+        if not 0 < value < L.NUMBER_LIMIT:
+            text = f"the next {what} is not between 1 and 2^63 - 1, but {value}"
+            raise DamagedFile(file, offset, "header", text)
     blocks = _Blocks(file, data, own_id, int(h.begin_lsn))
     blocks.read_all()
     if blocks.end_lsn != h.end_lsn:

@@ -281,7 +281,8 @@ class Replay:
 
     def _record(self, record: Record) -> None:
         state = self.state
-        state.next_unit_id = max(state.next_unit_id, record.unit_id + 1)
+        if record.unit_id < L.NUMBER_LIMIT - 1:
+            state.next_unit_id = max(state.next_unit_id, record.unit_id + 1)
         operation = operation_of(record)
         if record.type == L.COMMIT:
             self._commit(operation, record.unit_id)

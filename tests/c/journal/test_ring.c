@@ -159,4 +159,16 @@ TEST(a_slot_that_cannot_be_true_stops_the_store_and_changes_nothing)
     }
 }
 
+TEST(a_unit_id_that_cannot_be_true_stops_the_store_and_aborts_nothing)
+{
+    static const uint64_t wrong[] = {0, PS_NUMBER_LIMIT, UINT64_MAX};
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(wrong); i++) {
+        FIXTURE(fixture, 65536);
+        fixture.store.region.journal->next_unit_id = wrong[i];
+        CHECK(mqx_journal_unit_id(&fixture.store) != 0);
+        CHECK_INT(fixture.store.region.header->stopped, MQX_STOP_BROKEN);
+        CHECK_INT(fixture_record(&fixture, 0, PS_REC_GET, 1, NULL), MQRC_CONNECTION_BROKEN);
+    }
+}
+
 TEST_MAIN()

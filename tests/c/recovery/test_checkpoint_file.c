@@ -22,11 +22,18 @@ static bool exists(struct journal_fixture *fixture, const char *path)
 
 static const uint8_t id[16] = {7};
 
-static int write_file(struct journal_fixture *fixture, const struct psc_message *messages,
-                      uint32_t count)
+static struct psc_header header_of(uint64_t next_number, uint64_t next_unit_id)
+{
+    return (struct psc_header){.end_lsn = 8192,
+                               .begin_segment = 1,
+                               .next_number = next_number,
+                               .next_unit_id = next_unit_id};
+}
+
+static int write_with(struct journal_fixture *fixture, struct psc_header header,
+                      const struct psc_message *messages, uint32_t count)
 {
     struct mqx_checkpoint_writer writer;
-    struct psc_header header = {.end_lsn = 8192, .begin_segment = 1, .clean = 0};
     void *to = NULL;
     uint32_t most = 0;
     uint64_t size = 0;
@@ -41,6 +48,12 @@ static int write_file(struct journal_fixture *fixture, const struct psc_message 
         mqx_checkpoint_file_added(&writer, 1, sizeof *messages);
     }
     return mqx_checkpoint_file_finish(&writer, &header, &size);
+}
+
+static int write_file(struct journal_fixture *fixture, const struct psc_message *messages,
+                      uint32_t count)
+{
+    return write_with(fixture, header_of(1, 1), messages, count);
 }
 
 TEST(a_checkpoint_file_is_written_in_blocks_and_read_back_with_its_totals)
@@ -102,6 +115,21 @@ TEST(a_damaged_checkpoint_is_refused_at_every_byte)
     }
     CHECK_INT(fixture_open(&fixture), 0);
     CHECK_STR(fixture_numbers(&fixture, FIXTURE_QUEUE, before), "1 2");
+}
+
+TEST(counters_that_would_come_to_0_are_refused_with_their_offset)
+{
+    static const uint64_t wrong[] = {0, PS_NUMBER_LIMIT, UINT64_MAX};
+    FIXTURE(fixture, 65536);
+    memset(before, 3, sizeof *before);
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(wrong); i++) {
+        CHECK_INT(write_with(&fixture, header_of(wrong[i], 1), before, 1), MQRC_OBJECT_DAMAGED);
+        CHECK(strstr(mqx_error_text(), "offset 72: the next message number") != NULL);
+        CHECK_INT(write_with(&fixture, header_of(1, wrong[i]), before, 1), MQRC_OBJECT_DAMAGED);
+        CHECK(strstr(mqx_error_text(), "offset 80: the next unit id") != NULL);
+    }
+    CHECK_INT(write_with(&fixture, header_of(PS_NUMBER_LIMIT - 1, PS_NUMBER_LIMIT - 1), before, 1),
+              0);
 }
 
 TEST_MAIN()

@@ -44,4 +44,18 @@ TEST(numbers_and_unit_ids_go_on_above_everything_seen)
     CHECK(mqx_journal_unit_id(&fixture.store) > id);
 }
 
+TEST(numbers_that_are_never_given_out_do_not_move_the_counters)
+{
+    FIXTURE(fixture, 65536);
+    const uint32_t unit = fixture_unit(&fixture);
+    mqx_context(&fixture.store.region, unit)->unit_id = UINT64_MAX;
+    CHECK_INT(fixture_put(&fixture, unit, 7, 4, 10, NULL), 0);
+    CHECK_INT(fixture_put(&fixture, 0, UINT64_MAX, 4, 10, NULL), 0);
+    CHECK_INT(fixture_flush(&fixture), 0);
+    FIXTURE_REOPEN(fixture);
+    const struct mqx_journal *journal = fixture.store.region.journal;
+    CHECK(journal->next_number > 7 && journal->next_number < PS_NUMBER_LIMIT);
+    CHECK(mqx_journal_unit_id(&fixture.store) < PS_NUMBER_LIMIT);
+}
+
 TEST_MAIN()
