@@ -101,6 +101,7 @@ static int delete_if_allowed(struct mqx_store *store, uint32_t slot, const struc
     if (status == MQX_OK && append != NULL) {
         status = mqx_journal_try_append(store, append);
     } else if (status == MQX_OK) {
+        mqx_catalog_store32(region, &object->deleted_generation, object->generation);
         mqx_catalog_store32(region, &object->state, MQX_OBJ_DELETING);
         mqx_undo_commit(&region->header->catalog_lock);
     }

@@ -12,11 +12,35 @@
 
 #include <string.h>
 
-static uint32_t *bucket_of(const struct mqx_region *region, uint32_t name_space,
-                           const char name[MQX_NAME_SIZE])
+struct link { /* a word that names an object's slot, and its complement */
+    uint32_t *slot, *inverse;
+};
+
+static struct link bucket_of(const struct mqx_region *region, uint32_t name_space,
+                             const char name[MQX_NAME_SIZE])
 {
-    const uint64_t hash = mqx_hash64(name, MQX_NAME_SIZE, region->header->tag_key ^ name_space);
-    return &region->names[hash & region->name_mask];
+    const uint64_t hash = mqx_hash64(name, MQX_NAME_SIZE, region->tag_key ^ name_space);
+    const uint64_t bucket = hash & region->name_mask;
+    return (struct link){&region->names[bucket],
+                         &region->names[bucket + region->name_mask + UINT64_C(1)]};
+}
+
+static struct link link_behind(struct mqx_object *object)
+{
+    return (struct link){&object->name_next, &object->name_next_inverse};
+}
+
+/* Both words are 0 until the first store. */
+static bool is_sound(struct link link)
+{
+    return *link.inverse == ~*link.slot || (*link.inverse == 0 && *link.slot == 0);
+}
+
+static void set_link(struct mqx_region *region, struct link link, uint32_t slot)
+{
+    mqx_catalog_store32(region, link.slot, slot);
+    mqx_catalog_store32(region, link.inverse, ~slot);
+    MQX_ASSERT(is_sound(link));
 }
 
 static int damaged_chain(const struct mqx_region *region, uint32_t slot)
@@ -30,16 +54,28 @@ static uint64_t chain_limit(const struct mqx_region *region)
     return mqx_area_used(region, MQX_AREA_OBJECTS);
 }
 
+/* A name that was damaged belongs into another chain, where it is not found. */
+static bool has_its_name(const struct mqx_object *object)
+{
+    return object->name_sum == mqx_object_name_sum(object);
+}
+
 static int compare_key(const struct mqx_region *region, const struct mqx_object *object,
                        const struct ps_object_name *key, bool *out_equal)
 {
     struct mqx_attrs attrs;
     *out_equal = false;
+    if (MQX_UNLIKELY(!has_its_name(object))) {
+        return mqx_region_damage(region, "the name of an object, its sum", object->name_sum);
+    }
     if (object->name_space != key->name_space ||
         memcmp(object->name, key->name, sizeof object->name) != 0) {
         return MQX_OK;
     }
     const int status = mqx_attrs_read(region, object->attrs, object->attrs_length, &attrs);
+    if (status == MQX_OK && MQX_UNLIKELY(attrs.instance != object->instance)) {
+        return mqx_region_damage(region, "the instance of an object's name", attrs.instance);
+    }
     *out_equal = status == MQX_OK && attrs.instance == key->instance;
     return status;
 }
@@ -52,9 +88,13 @@ static int is_deleted(struct mqx_region *region, const struct mqx_object *object
     if (!*out) {
         return MQX_OK;
     }
-    const int status = mqx_lock_take(region, &region->journal->ring_lock);
+    int status = mqx_lock_take(region, &region->journal->ring_lock);
     if (status == MQX_OK) {
         *out = mqx_load_acquire(&object->state) == MQX_OBJ_DELETING;
+        if (*out && MQX_UNLIKELY(object->deleted_generation != object->generation)) {
+            status = mqx_region_damage(region, "an object that is DELETING but was not deleted",
+                                       object->generation);
+        }
         mqx_lock_drop(region, &region->journal->ring_lock);
     }
     return status;
@@ -65,11 +105,12 @@ int mqx_names_look_up(struct mqx_region *region, const struct ps_object_name *ke
 {
     const bool deleted_ones = region->header->platform == MQX_PLATFORM_ZOS;
     const uint64_t limit = chain_limit(region);
+    struct link link = bucket_of(region, key->name_space, key->name);
     MQX_ASSERT(mqx_lock_held(region, &region->header->catalog_lock));
-    uint32_t slot = *bucket_of(region, key->name_space, key->name);
     *out_slot = 0;
-    for (uint64_t steps = 0; slot != 0; steps++) {
-        const struct mqx_object *object = mqx_object(region, slot);
+    for (uint64_t steps = 0; is_sound(link) && *link.slot != 0; steps++) {
+        const uint32_t slot = *link.slot;
+        struct mqx_object *object = mqx_object(region, slot);
         bool equal = false, deleted = false;
         if (object == NULL || steps > limit) {
             return damaged_chain(region, slot);
@@ -85,9 +126,9 @@ int mqx_names_look_up(struct mqx_region *region, const struct ps_object_name *ke
             *out_slot = slot;
             return MQX_OK;
         }
-        slot = object->name_next;
+        link = link_behind(object);
     }
-    return MQX_OK;
+    return is_sound(link) ? MQX_OK : damaged_chain(region, *link.slot);
 }
 
 int mqx_names_link(struct mqx_region *region, uint32_t slot)
@@ -96,12 +137,12 @@ int mqx_names_link(struct mqx_region *region, uint32_t slot)
     if (object == NULL) {
         return damaged_chain(region, slot);
     }
-    uint32_t *bucket = bucket_of(region, object->name_space, object->name);
-    if (object->name_next != 0 || *bucket == slot) {
+    const struct link bucket = bucket_of(region, object->name_space, object->name);
+    if (object->name_next != 0 || *bucket.slot == slot || !is_sound(bucket)) {
         return damaged_chain(region, slot); /* it is linked already */
     }
-    mqx_catalog_store32(region, &object->name_next, *bucket);
-    mqx_catalog_store32(region, bucket, slot);
+    set_link(region, link_behind(object), *bucket.slot);
+    set_link(region, bucket, slot);
     return MQX_OK;
 }
 
@@ -113,18 +154,21 @@ int mqx_names_unlink(struct mqx_region *region, uint32_t slot)
     if (object == NULL) {
         return damaged_chain(region, slot);
     }
-    uint32_t *link = bucket_of(region, object->name_space, object->name);
-    for (uint64_t steps = 0; *link != 0 && *link != slot; steps++) {
-        struct mqx_object *before = mqx_object(region, *link);
+    struct link link = bucket_of(region, object->name_space, object->name);
+    for (uint64_t steps = 0; is_sound(link) && *link.slot != 0 && *link.slot != slot; steps++) {
+        struct mqx_object *before = mqx_object(region, *link.slot);
         if (before == NULL || steps > limit) {
-            return damaged_chain(region, *link);
+            return damaged_chain(region, *link.slot);
         }
-        link = &before->name_next;
+        link = link_behind(before);
     }
-    if (*link == slot) {
-        mqx_catalog_store32(region, link, object->name_next);
-        mqx_catalog_store32(region, &object->name_next, 0);
-        MQX_ASSERT(*link != slot);
+    if (!is_sound(link) || !is_sound(link_behind(object))) {
+        return damaged_chain(region, slot);
+    }
+    if (*link.slot == slot) {
+        set_link(region, link, object->name_next);
+        set_link(region, link_behind(object), 0);
+        MQX_ASSERT(*link.slot != slot);
     }
     return MQX_OK;
 }

@@ -4,10 +4,18 @@
 #include "catalog/object_values.h"
 
 #include "base/assert.h"
+#include "base/checksum.h"
 #include "base/error.h"
 #include "region/damage.h"
 
 #include <string.h>
+
+uint32_t mqx_object_name_sum(const struct mqx_object *object)
+{
+    MQX_ASSERT(object != NULL);
+    const uint32_t crc = mqx_crc32c(0, &object->name_space, sizeof object->name_space);
+    return mqx_crc32c(crc, object->name, sizeof object->name);
+}
 
 void mqx_object_fill_values(struct mqx_object *object, const struct mqx_values *values)
 {
@@ -37,6 +45,8 @@ int mqx_object_fill(const struct mqx_region *region, struct mqx_object *object,
     object->name_space = def->name.name_space;
     object->type = def->name.type;
     memcpy(object->name, def->name.name, sizeof object->name);
+    object->name_sum = mqx_object_name_sum(object);
+    object->instance = def->name.instance;
     mqx_store_relaxed(&object->pending_attrs, 0u); /* mqx_catalog_activate() reads it unlocked */
     object->pending_length = 0;
     memset(&object->max_depth, 0,

@@ -29,6 +29,8 @@ static inline bool mqx_object_usable(const struct mqx_object *object)
     return state == MQX_OBJ_ACTIVE || (state == MQX_OBJ_LOGGED && object->pending_attrs != 0);
 }
 
+/* What object.name_sum says of a name that is not damaged. */
+uint32_t mqx_object_name_sum(const struct mqx_object *object);
 /* Fills a slot that is not visible yet: everything but state, generation, name_next and the free
  * list. MQRC_Q_MGR_NOT_AVAILABLE when the slot is still linked in a chain of names. */
 int mqx_object_fill(const struct mqx_region *region, struct mqx_object *object,

@@ -433,6 +433,9 @@ static int enter_record(struct mqx_region *region, struct mqx_append *append)
         SET32(&noted.message->record_length, append->length);
     }
     if (noted.object != NULL) {
+        if (append->object_state == MQX_OBJ_DELETING) {
+            SET32(&noted.object->deleted_generation, noted.object->generation);
+        }
         SET32(&noted.object->state, append->object_state);
     }
     mqx_undo_commit(&journal->ring_lock);

@@ -79,7 +79,7 @@ static void fill_identity(struct mqx_store *store, const struct mqx_lock_record 
     header->directory_device = record->device;
     header->directory_inode = record->inode;
     header->pid_namespace = record->where.pid_namespace;
-    header->tag_key = mqx_tag_key(store->qm_id);
+    store->region.tag_key = mqx_tag_key(store->qm_id);
 }
 
 /* Adds to the text of a region that found no room how many bytes are free. */
@@ -212,6 +212,7 @@ int mqx_region_file_join(struct mqx_store *store, const struct mqx_location *loc
         mqx_region_close(&store->region);
         return status;
     }
+    store->region.tag_key = mqx_tag_key(store->qm_id);
     memcpy(store->region_name, record->region, sizeof store->region_name);
     return MQX_OK;
 }

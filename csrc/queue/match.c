@@ -29,7 +29,7 @@ void mqx_match_init(const struct mqx_region *region, const struct mqe_get *get,
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
         if ((get->match >> k & 1u) != 0 && memcmp(ids[k], no_id, MQX_ID_SIZE) != 0) {
             out->bits |= 1u << k;
-            out->tag[k] = mqx_hash64(ids[k], MQX_ID_SIZE, region->header->tag_key);
+            out->tag[k] = mqx_hash64(ids[k], MQX_ID_SIZE, region->tag_key);
             memcpy(out->id[k], ids[k], MQX_ID_SIZE);
         }
     }

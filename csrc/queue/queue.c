@@ -65,7 +65,7 @@ static uint64_t tag_of(const struct mqx_region *region, const uint8_t id[MQX_ID_
     memcpy(words, id, sizeof words);
     return (words[0] | words[1] | words[2]) == 0
                ? 0
-               : mqx_hash64(id, MQX_ID_SIZE, region->header->tag_key);
+               : mqx_hash64(id, MQX_ID_SIZE, region->tag_key);
 }
 
 void mqx_queue_make_id(const struct mqx_region *region, uint64_t number, uint8_t id[MQX_ID_SIZE])

@@ -5,7 +5,7 @@
  *
  *   header      struct mqx_header: identity, flags, areas, locks, attachment slots, journal state
  *   stripes     struct mqx_stripe[stripe_count]
- *   names       uint32_t[name_bucket_count]: object slots by name
+ *   names       uint32_t[2][name_bucket_count]: object slots by name, their complements
  *   log ring    ring_size bytes
  *   extents     struct mqx_extent, one for each that the two areas can have; memory as they grow
  *   areas       objects, contexts, handles, messages, arena: address space in fixed shares
@@ -183,7 +183,6 @@ struct mqx_header {
     uint64_t pid_namespace;
     char libc[32];            /* "glibc 2.36" */
     uint64_t epoch_us;        /* wall clock when it was made: generated ids, message.expiry */
-    uint64_t tag_key;         /* of keyed tags: from qm_id */
     char id_prefix[16];       /* of generated ids: "AMQ " (z/OS "CSQ ") and 12 characters of the
                                * name */
     uint32_t platform;        /* MQX_PLATFORM_* */
@@ -220,7 +219,7 @@ struct mqx_header {
     struct mqx_process process[MQX_PROCESS_MAX];
     struct mqx_journal journal;
     uint64_t stripe_offset;   /* fixed: struct mqx_stripe[stripe_count] */
-    uint64_t names_offset;    /* fixed: uint32_t[name_bucket_count], object slots; catalog lock */
+    uint64_t names_offset;    /* fixed: uint32_t[2][name_bucket_count]; catalog lock */
     uint32_t damage_claim;    /* atomic: MQX_DAMAGE_*; the first process to find damage owns it */
     char damage_text[MQX_DAMAGE_TEXT]; /* names the damaged structure (damage.h) */
     struct mqx_stop_cause stop_cause;
@@ -267,6 +266,7 @@ struct mqx_region {
     uint64_t ring_size;
     uint32_t *names;
     uint32_t name_mask;
+    uint64_t tag_key;             /* of keyed tags and names: from the queue manager's id */
     uint32_t process;             /* this attachment's slot; 0 while attaching */
     uint32_t stripe_mask;
     int mutex_kind;               /* of every lock (mutex_words.h) */

@@ -113,6 +113,11 @@ struct mqx_object {
     uint8_t zero_byte;
     uint32_t structure;       /* atomic read; catalog lock: slot of the CFSTRUCT that np_life speaks
                                * of; 0 when there is none of that name */
+    /* what the name table's words are compared with (name_table.h); catalog lock */
+    uint32_t name_next_inverse; /* complement of name_next; both 0 until the first link */
+    uint32_t name_sum;        /* CRC-32C of name_space and name */
+    uint32_t deleted_generation; /* set together with DELETING; a state alone deletes nothing */
+    uint64_t instance;        /* of the name, as in the attribute list's trailer */
 } MQX_ALIGNED(64);
 MQX_STATIC_ASSERT(sizeof(struct mqx_object) == 512, "an unopened queue costs at most 512 bytes");
 

@@ -119,7 +119,7 @@ static struct layout lay_out(const struct mqx_region_plan *plan)
     at.stripes = mqx_round_up(sizeof(struct mqx_header), MQX_PAGE_SIZE);
     at.names = mqx_round_up(at.stripes + (uint64_t)plan->stripe_count * sizeof(struct mqx_stripe),
                             MQX_PAGE_SIZE);
-    at.ring = mqx_round_up(at.names + (uint64_t)plan->name_bucket_count * sizeof(uint32_t),
+    at.ring = mqx_round_up(at.names + 2 * (uint64_t)plan->name_bucket_count * sizeof(uint32_t),
                            MQX_PAGE_SIZE);
     at.extents = mqx_round_up(at.ring + plan->ring_size, MQX_PAGE_SIZE);
     at.size = mqx_round_up(plan->size, MQX_PAGE_SIZE);
@@ -376,7 +376,7 @@ static int verify(const struct mqx_header *header, uint64_t size)
                  (buckets & (buckets - 1)) == 0 && ring >= MQX_PAGE_SIZE &&
                  (ring & (ring - 1)) == 0 &&
                  fits(header->stripe_offset, stripes * sizeof(struct mqx_stripe), size) &&
-                 fits(header->names_offset, buckets * sizeof(uint32_t), size) &&
+                 fits(header->names_offset, 2 * (uint64_t)buckets * sizeof(uint32_t), size) &&
                  fits(header->journal.ring_offset, ring, size);
     for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
         const struct mqx_area *area = &header->area[kind];

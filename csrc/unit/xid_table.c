@@ -93,7 +93,7 @@ const char *mqx_xid_text(const struct ps_xid *xid, char out[MQX_XID_TEXT_SIZE])
 
 static uint32_t *bucket_of(const struct mqx_region *region, const struct ps_xid *xid)
 {
-    const uint64_t hash = mqx_hash64(xid, sizeof *xid, region->header->tag_key);
+    const uint64_t hash = mqx_hash64(xid, sizeof *xid, region->tag_key);
     MQX_ASSERT(mqx_lock_held(region, &region->header->slots_lock));
     return &region->header->xid_bucket[hash % MQX_XID_BUCKETS];
 }

@@ -4,6 +4,7 @@
  */
 #include "fixtures/catalog_fixture.h"
 
+#include "catalog/attr_cells.h"
 #include "catalog/name_table.h"
 
 enum { NAMES = 60 };
@@ -112,6 +113,7 @@ TEST(a_deleted_object_has_its_name_on_zos_alone)
     start();
     const struct fixture_queue q = define_number(1);
     mqx_object(region_of(), q.slot)->state = MQX_OBJ_DELETING;
+    mqx_object(region_of(), q.slot)->deleted_generation = q.generation;
     CHECK_INT(look_up_number(1), 0);
     region_of()->header->platform = MQX_PLATFORM_ZOS;
     CHECK_INT(look_up_number(1), q.slot);
@@ -123,6 +125,7 @@ TEST(a_chain_with_a_bad_slot_or_a_loop_stops_the_queue_manager)
     one_bucket();
     const struct fixture_queue first = define_number(1), second = define_number(2);
     mqx_object(region_of(), first.slot)->name_next = second.slot; /* a loop of two */
+    mqx_object(region_of(), first.slot)->name_next_inverse = ~second.slot;
     CHECK_INT(look_up_number(3), UINT32_MAX);
     CHECK(is_stopped_by_damage("chain of object names"));
     start();
@@ -142,6 +145,41 @@ TEST(an_object_that_is_linked_already_is_not_linked_twice)
     CHECK_INT(mqx_names_link(region_of(), q.slot), MQRC_Q_MGR_NOT_AVAILABLE);
     mqx_catalog_commit_and_drop(region_of());
     CHECK(is_stopped_by_damage("chain of object names"));
+}
+
+/* Each of the words that lead to an object, so that its name seems to be free. */
+static void hide(uint32_t what, uint32_t first, uint32_t second)
+{
+    struct mqx_region *region = region_of();
+    struct mqx_object *object = mqx_object(region, first);
+    struct mqx_attrs attrs;
+    switch (what) {
+    case 0: region->names[0] = 0; break;
+    case 1: region->names[1] = 0; break; /* the bucket's complement */
+    case 2: mqx_object(region, second)->name_next = 0; break;
+    case 3: mqx_object(region, second)->name_next_inverse += 1; break;
+    case 4: object->name[4] = 'X'; break;
+    case 5: object->name_space += 1; break;
+    case 6: object->instance += 1; break;
+    case 7: object->state = MQX_OBJ_DELETING; break;
+    default:
+        CHECK_INT(mqx_attrs_read(region, object->attrs, object->attrs_length, &attrs), 0);
+        memset((unsigned char *)(uintptr_t)attrs.list + attrs.length, 1, 16); /* its trailer */
+        break;
+    }
+}
+
+TEST(an_object_that_damage_hides_is_not_defined_again)
+{
+    for (uint32_t what = 0; what < 9; what++) {
+        start();
+        one_bucket();
+        const struct fixture_queue first = define_number(1), second = define_number(2);
+        struct fixture_queue again;
+        hide(what, first.slot, second.slot);
+        CHECK_INT(fixture_define(&process, "NAME1", NULL, &again), MQRC_Q_MGR_NOT_AVAILABLE);
+        CHECK(mqx_region_damage_text(region_of()) != NULL);
+    }
 }
 
 TEST(the_fixture_is_cleared_away)
