@@ -105,6 +105,9 @@ static void remove_written(struct mqx_region *region, uint64_t upto)
         first = (first + 1) % MQX_SEALED_MAX;
         count -= 1;
     }
+    if (count == journal->sealed_count && upto <= journal->written) {
+        return; /* the last leader has published what it wrote */
+    }
     mqx_undo_store32(region->base, &journal->ring_lock, &journal->sealed_first, first);
     mqx_undo_store32(region->base, &journal->ring_lock, &journal->sealed_count, count);
     if (upto > journal->written) {
