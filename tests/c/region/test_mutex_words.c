@@ -83,6 +83,51 @@ TEST(damaged_links_and_kinds_of_held_mutexes_are_put_right_before_libc_follows_t
     CHECK(mqx_region_damage_text(&region) == NULL);
 }
 
+TEST(a_damaged_word_of_the_only_lock_is_put_right_too)
+{
+    for (int word = 0; word < 3; word++) {
+        begin();
+        CHECK_INT(mqx_lock_take(&region, second), 0);
+        const struct __pthread_mutex_s sound = *words(second);
+        switch (word) {
+        case 0: words(second)->__kind = 0x25; break;
+        case 1: words(second)->__list.__next = (void *)8; break;
+        default: words(second)->__list.__prev = NULL; break;
+        }
+        mqx_lock_drop(&region, second);
+        CHECK_STR(mqx_region_damage_text(&region), "the mutex of a held lock of rank (6)");
+        CHECK_INT(words(second)->__kind, sound.__kind);
+    }
+}
+
+TEST(locks_that_are_dropped_in_any_order_are_not_taken_for_damaged)
+{
+    enum { LOCKS = 4, ORDERS = 24 };
+    begin();
+    struct mqx_lock *locks[LOCKS] = {&region.header->maintenance_lock, first, second,
+                                     &region.header->arena_lock};
+    for (uint32_t order = 0; order < ORDERS; order++) {
+        uint32_t left = order;
+        uint32_t held = (1u << LOCKS) - 1;
+        for (int i = 0; i < LOCKS; i++) {
+            CHECK_INT(mqx_lock_take(&region, locks[i]), 0);
+        }
+        for (uint32_t many = LOCKS; many > 0; many--) { /* the next digit of `order` chooses one */
+            uint32_t which = left % many;
+            left /= many;
+            uint32_t i = 0;
+            while ((held >> i & 1u) == 0 || which-- > 0) {
+                i += 1;
+            }
+            held &= ~(1u << i);
+            mqx_lock_drop(&region, locks[i]);
+        }
+        CHECK_INT(held, 0);
+        CHECK_INT(mqx_region_stopped(&region), MQX_RUNNING);
+    }
+    CHECK(mqx_region_damage_text(&region) == NULL);
+}
+
 static int32_t nobody(void)
 {
     int32_t id = 4000000; /* above the highest thread id of Linux' default, 4,194,304: rare */
