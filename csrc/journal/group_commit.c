@@ -105,6 +105,7 @@ static void remove_written(struct mqx_region *region, uint64_t upto)
         first = (first + 1) % MQX_SEALED_MAX;
         count -= 1;
     }
+    MQX_ASSERT(count <= journal->sealed_count);
     if (count == journal->sealed_count && upto <= journal->written) {
         return; /* the last leader has published what it wrote */
     }
@@ -190,6 +191,7 @@ static bool record_is_whole(const struct mqx_region *region, uint64_t lsn,
     uint32_t crc = mqx_crc32c(0, record, offsetof(struct psj_record, crc));
     MQX_ASSERT(record->length >= sizeof *record);
     MQX_ASSERT(first <= rest);
+    MQX_ASSERT(until_wrap <= region->ring_size);
     crc = mqx_crc32c(crc, mqx_ring_at(region, lsn + skip), first);
     if (MQX_UNLIKELY(first != rest)) {
         crc = mqx_crc32c(crc, region->ring, rest - first);

@@ -422,6 +422,7 @@ static int send_some(struct mqx_region *region, struct mqx_parcel *parcel)
         if ((next == 0) != (left == count)) {
             return mqx_region_damage(region, "a parcel of free cells", item);
         }
+        MQX_ASSERT(count >= 1 && count <= left);
         item = next;
         left -= count;
     }

@@ -344,6 +344,7 @@ int mqx_extents_give_chain(struct mqx_region *region, uint32_t class_no, uint32_
     struct mqx_extent *extent = extent_at(region, no, number);
     uint32_t *link = follow_within(region, class_no, head, most, out_count);
     MQX_ASSERT(class_no < MQX_LIST_COUNT);
+    MQX_ASSERT(out_rest != NULL);
     if (extent == NULL || link == NULL || extent->state != MQX_EXTENT_USED ||
         extent->class_no != class_no || extent->in_use < *out_count) {
         return mqx_region_damage(region, "an item that is given back to its extent", head);

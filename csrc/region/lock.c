@@ -150,6 +150,7 @@ static void remember_nested(const struct mqx_lock *lock)
     struct held *newest = &held[held_count];
     MQX_ASSERT(held_count > 0 && held_count < MQX_RANK_COUNT);
     MQX_ASSERT(lock != NULL);
+    MQX_ASSERT(lock != newest[-1].lock);
     *newest = (struct held){lock, mqx_mutex_links(&lock->mutex)};
     if (newest->links.next == mqx_mutex_node(&newest[-1].lock->mutex)) {
         newest[-1].links.prev = (void *)(uintptr_t)mqx_mutex_node(&lock->mutex);
@@ -220,6 +221,7 @@ static uint32_t held_ranks(void)
 {
     uint32_t ranks = 0;
     MQX_ASSERT(held_count <= MQX_RANK_COUNT);
+    MQX_ASSERT(held_count == 0 || held[held_count - 1].lock != NULL);
     for (uint32_t i = 0; i < held_count; i++) {
         ranks |= rank_bit(held[i].lock);
     }
