@@ -407,15 +407,6 @@ void mqx_life_lock_release(struct mqx_life_lock *file, uint32_t slot, const void
     }
 }
 
-bool mqx_life_lock_is_own(struct mqx_life_lock *file, uint32_t slot)
-{
-    MQX_ASSERT(slot < MQX_PROCESS_MAX);
-    take_guard();
-    const bool mine = file->owner[slot] != NULL;
-    drop_guard();
-    return mine;
-}
-
 int mqx_life_lock_take_log(struct mqx_life_lock *file)
 {
     const int err = lock_byte(file, MQX_LOCK_BYTE_LOG);

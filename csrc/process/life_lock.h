@@ -73,8 +73,6 @@ void mqx_life_lock_leave(struct mqx_life_lock *file);
 int mqx_life_lock_claim(struct mqx_life_lock *file, uint32_t slot, const void *owner) MQX_MUST_USE;
 /* Drops it if it is held for that owner. */
 void mqx_life_lock_release(struct mqx_life_lock *file, uint32_t slot, const void *owner);
-/* Does this process hold the life lock? */
-bool mqx_life_lock_is_own(struct mqx_life_lock *file, uint32_t slot);
 /* The turn to append to the error log: takes or gives it back. MQX_BUSY while another process has
  * it; other errors leave no text. */
 int mqx_life_lock_take_log(struct mqx_life_lock *file) MQX_MUST_USE;
