@@ -9,6 +9,7 @@
 #include "os/futex.h"
 #include "queue/queue.h"
 #include "region/damage.h"
+#include "region/extents.h"
 
 MQX_THREAD_LOCAL bool partner_awake; /* this thread's last wakes met one that did not sleep */
 
@@ -147,6 +148,7 @@ static void pick(struct mqx_stripe_guard *guard, uint32_t slot, struct mqx_conte
     mqx_guard_store32(guard, &context->wait_word, context->wait_word + 1);
     mqx_stripe_guard_commit(guard);
     wakes->second_look = wakes->count != 0 ? wakes->second_look : 0;
+    wakes->rest_object = wakes->count != 0 ? wakes->rest_object : 0;
     wakes->context[wakes->count++] = slot;
 }
 
@@ -175,8 +177,14 @@ static bool pick_from(struct mqx_stripe_guard *guard, uint32_t head, uint32_t ob
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     for (uint64_t i = 0; i < bound && slot != 0; i++) {
         struct mqx_context *context = mqx_context(guard->region, slot);
-        if (context == NULL || wakes->count >= MQX_ARRAY_COUNT(wakes->context)) {
-            return true; /* waiters that are left find the message by the bound of their wait */
+        if (context == NULL) {
+            return true;
+        }
+        if (wakes->count >= MQX_ARRAY_COUNT(wakes->context)) {
+            wakes->rest_object = object;
+            wakes->rest_entry = entry;
+            wakes->rest_number = message->number;
+            return true;
         }
         const uint32_t next = context->wait_next, is_browse = context->wait_browse;
         if (matches(context, object, message)) {
@@ -273,11 +281,30 @@ static void ring_for_second_look(struct mqx_region *region)
     }
 }
 
-void mqx_wait_list_wake(struct mqx_region *region, struct mqx_wakeups *wakes)
+/* Those whom the last hold had no room for. A message that has left wakes nobody. */
+static MQX_COLD void pick_rest(struct mqx_region *region, struct mqx_wakeups *wakes)
+{
+    const uint32_t object = wakes->rest_object;
+    struct mqx_stripe_guard guard;
+    MQX_ASSERT(object != 0);
+    MQX_ASSERT(wakes->count == 0);
+    if (mqx_stripe_guard_take(region, object, &guard) != MQX_OK) {
+        return;
+    }
+    const struct mqx_message *message = mqx_message_peek(region, wakes->rest_entry);
+    if (message != NULL && message->state == MQX_MSG_AVAILABLE &&
+        message->number == wakes->rest_number && message->object == object) {
+        mqx_wait_list_pick(&guard, object, wakes->rest_entry, wakes);
+    }
+    mqx_stripe_guard_drop(&guard);
+}
+
+/* The futex calls for those who were picked in one hold; true when there may be more. */
+static bool wake_picked(struct mqx_region *region, struct mqx_wakeups *wakes)
 {
     MQX_ASSERT(wakes->count <= MQX_ARRAY_COUNT(wakes->context));
     if (wakes->count == 0) {
-        return;
+        return false;
     }
     mqx_fence(); /* the words were raised before it is read who sleeps */
     for (uint32_t i = 0; i < wakes->count; i++) {
@@ -292,6 +319,15 @@ void mqx_wait_list_wake(struct mqx_region *region, struct mqx_wakeups *wakes)
         ring_for_second_look(region);
     }
     wakes->count = 0;
+    return wakes->rest_object != 0;
+}
+
+void mqx_wait_list_wake(struct mqx_region *region, struct mqx_wakeups *wakes)
+{
+    MQX_ASSERT(region->base != NULL);
+    while (MQX_UNLIKELY(wake_picked(region, wakes))) {
+        pick_rest(region, wakes);
+    }
 }
 
 bool mqx_wait_list_partner_awake(void)

@@ -50,6 +50,9 @@ enum { MQX_SECOND_LOOK_US = 10000 };
 struct mqx_wakeups { /* contexts to be woken once no lock is held */
     uint32_t count;
     uint32_t second_look; /* 1: others wait on the queue; set when count is not 0 */
+    uint32_t rest_object; /* set when count is not 0; 0, or the queue of a message that has more */
+    uint32_t rest_entry;  /* waiters than there was room for: the next lock hold picks on */
+    uint64_t rest_number;
     uint32_t context[2 * MQX_LOCKED_STEPS_MAX];
 };
 
@@ -70,7 +73,8 @@ bool mqx_wait_list_owes(const struct mqx_region *region, uint32_t context);
 void mqx_wait_list_hand_on(struct mqx_stripe_guard *guard, uint32_t context, bool untagged,
                            struct mqx_wakeups *wakes);
 
-/* The futex calls, and the ring for the second look; no lock held. */
+/* The futex calls, and the ring for the second look; no lock held. When a message has more browsers
+ * waiting than one hold picks, the others are picked in holds of its own. */
 void mqx_wait_list_wake(struct mqx_region *region, struct mqx_wakeups *wakes);
 
 /* Has this thread woken a waiter that was not asleep since it was last asked? */

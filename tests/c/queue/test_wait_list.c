@@ -317,6 +317,36 @@ static uint32_t context_of(struct mqx_stripe_guard *guard, struct queue q, uint6
     return slot;
 }
 
+TEST(more_browsers_than_one_hold_picks_are_all_woken_and_so_is_the_getter_behind_them)
+{
+    enum { COUNT = 300 };
+    static uint32_t slots[COUNT + 1];
+    struct mqx_wakeups wakes = {.count = 0};
+    struct mqx_stripe_guard guard;
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    CHECK_INT(PUT(q, .text = "x"), 0);
+    CHECK_INT(mqx_region_grow(engine_region(), MQX_AREA_CONTEXTS,
+                              2 * COUNT * mqx_area_item_size(MQX_AREA_CONTEXTS)),
+              0); /* it does not grow under the stripe lock */
+    CHECK_INT(mqx_stripe_guard_take(engine_region(), q.slot, &guard), 0);
+    for (uint32_t i = 0; i <= COUNT; i++) {
+        slots[i] = context_of(&guard, q, 0);
+        mqx_context(engine_region(), slots[i])->wait_browse = i < COUNT;
+    }
+    mqx_wait_list_pick(&guard, q.slot,
+                       mqx_priority_index_first(engine_region(),
+                                                mqx_object(engine_region(), q.slot)),
+                       &wakes);
+    CHECK_INT(wakes.count, MQX_ARRAY_COUNT(wakes.context));
+    mqx_stripe_guard_drop(&guard);
+    mqx_wait_list_wake(engine_region(), &wakes);
+    for (uint32_t i = 0; i <= COUNT; i++) {
+        CHECK_INT(mqx_context(engine_region(), slots[i])->wait_state, MQX_WAIT_WOKEN);
+    }
+    CHECK_INT(mqx_object(engine_region(), q.slot)->waiters, 0);
+}
+
 TEST(a_wake_up_that_is_not_used_is_handed_on_once_to_the_next_that_matches)
 {
     struct mqx_wakeups wakes = {.count = 0};
