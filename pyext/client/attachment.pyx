@@ -172,9 +172,11 @@ cdef class Attachment:
     def __del__(self):
         if self.manager is NULL or self.closed:
             return
-        if self.forks == penstock_forks:
-            warn_leak(f"queue manager {self.name} was not closed", self)
-        self.end(False, MQE_DETACH_ORDERLY, 0)
+        try:
+            if self.forks == penstock_forks:
+                warn_leak(f"queue manager {self.name} was not closed", self)
+        finally:  # also without memory for the warning
+            self.end(False, MQE_DETACH_ORDERLY, 0)
 
     cdef int end(self, bint commit, int how, int pauses):
         """Ends units, closes handles, detaches; returns the first reason code that is no success.

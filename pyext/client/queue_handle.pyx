@@ -183,10 +183,12 @@ cdef class QueueHandle:
         return self.enter(reason)
 
     def __del__(self):
-        if self.queue is not NULL and not self.closed and self.forks == penstock_forks:
-            warn_leak(f"queue {self.name} was not closed", self)
-        self.closed = True
-        self.release(MQE_CLOSE_KEEP)
+        try:
+            if self.queue is not NULL and not self.closed and self.forks == penstock_forks:
+                warn_leak(f"queue {self.name} was not closed", self)
+        finally:  # also without memory for the warning
+            self.closed = True
+            self.release(MQE_CLOSE_KEEP)
 
     def __dealloc__(self):
         chain_remove(&self.link)

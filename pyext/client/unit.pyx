@@ -50,6 +50,8 @@ cdef class Unit:
         connection.check_open()
         check_no_unit(connection)
         cdef Unit outer = context_value(innermost)
+        while outer is not None and outer.connection is None:  # left, and still in the variable
+            outer = outer.outer
         owner = current_owner()
         self.start(connection)
         self.owner = owner
@@ -58,7 +60,7 @@ cdef class Unit:
         open_transactions += 1
         try:
             self.token = PyContextVar_Set(innermost, self)
-        except MemoryError:  # the variable may be set: units that are not open are passed over
+        except MemoryError:
             self.finish(False)
             self.leave()
             raise
@@ -216,18 +218,23 @@ cdef class Unit:
         return reason
 
     cdef void leave(self):
-        """The owner has left the block, or has ended the unit within it."""
+        """The owner has left the block, or has ended the unit within it.
+
+        The context variable may go on naming the unit: in a copy of the context, or when there is
+        no memory to set it. Then `outer` stays, so that what looks for a unit comes past this one
+        to those around it.
+        """
         global open_transactions
         if self.entered:
             open_transactions -= 1
             self.entered = False
-        if self.token is not None:
-            try:
+        try:
+            if self.token is not None:
                 PyContextVar_Reset(innermost, self.token)
-            except (ValueError, RuntimeError, MemoryError):
-                pass  # left in another context than entered: ended units are passed over
+                self.outer = None
+        except (ValueError, RuntimeError, MemoryError):
+            pass
         self.token = None
-        self.outer = None
         self.owner = None
         self.connection = None
 

@@ -71,9 +71,12 @@ class Failing:
             self.disarm()
 
 
-def scenarios(qm: Any) -> dict[str, Scenario]:
-    """Each by its name. What a failed run leaves behind does not disturb the next one."""
+def scenarios(qm: Any, around: Any) -> dict[str, Scenario]:
+    """Each by its name. What a failed run leaves behind does not disturb the next one. ``around``:
+    another queue manager.
+    """
     queue = qm.queue("Q")
+    outer_queue = around.queue("Q")
     body = bytes(1000)
 
     def put_get() -> None:
@@ -95,6 +98,20 @@ def scenarios(qm: Any) -> dict[str, Scenario]:
             queue.put(body, persistent=True)
             queue.get()
         queue.get()
+
+    def nested() -> None:
+        with around.transaction() as unit:
+            try:
+                with qm.transaction():
+                    queue.put(body)
+            except (MemoryError, penstock.MQError):
+                pass
+            outer_queue.put(body)
+            assert unit.count == 1, "a put in the outer block is outside its unit"
+            unit.backout()
+
+    def forgotten() -> None:
+        qm.open("Q")  # closed when it is collected
 
     def batch() -> None:
         queue.put_batch([body] * 10)
@@ -123,7 +140,12 @@ def scenarios(qm: Any) -> dict[str, Scenario]:
         queue.get()
 
     found = (put_get, put_get_with_fields, long_body, transaction, batch, browse, open_close)
-    return {f.__name__: f for f in (*found, open_or_make, status, prepare)}
+    return named(*found, open_or_make, status, prepare, nested, forgotten)
+
+
+def named(*scenarios: Scenario) -> dict[str, Scenario]:
+    """Each by the name of its function."""
+    return {scenario.__name__: scenario for scenario in scenarios}
 
 
 def tidy(qm: Any) -> None:
@@ -143,6 +165,8 @@ def sweep(failing: Failing, qm: Any, scenario: Scenario, most: int) -> int:
     tidy(qm)
     scenario()
     gc.collect()
+    handles = [handle.queue for handle in qm.handle_list()]
+    assert sorted(handles) == ["Q"], f"handles are left open: {handles}"
     return count
 
 
@@ -163,8 +187,9 @@ def examine_all(only: str, most: int) -> None:
     failing, total = Failing(), 0
     with tempfile.TemporaryDirectory(prefix="penstock-t5-", dir="/dev/shm") as home:
         penstock.create("T5", home)
-        with penstock.connect("T5", home) as qm:
-            for name, scenario in scenarios(qm).items():
+        penstock.create("AROUND", home)
+        with penstock.connect("T5", home) as qm, penstock.connect("AROUND", home) as around:
+            for name, scenario in scenarios(qm, around).items():
                 if only in name:
                     scenario()
                     total += examine(failing, qm, name, scenario, most)
