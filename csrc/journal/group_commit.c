@@ -459,7 +459,7 @@ static int follow(struct mqx_region *region, uint32_t seen, uint64_t *since_us)
     }
     if (slept == -ETIMEDOUT) {
         mqx_lock_waited(region, &journal->flush_lock, *since_us);
-        if (mqx_clock_monotonic_us() - *since_us >= MQX_STRANGER_US) {
+        if (mqx_clock_monotonic_us() - *since_us >= mqx_lock_stranger_us) {
             (void)mqx_lock_is_strangers(region, &journal->flush_lock);
         }
     }

@@ -15,18 +15,6 @@ enum { SLOW_US = 1000000, SECOND_US = 1000000 };
 
 uint64_t mqx_lock_watchdog_long_us = 5000000;
 
-static const char *const rank_names[MQX_RANK_COUNT] = {
-    [MQX_RANK_MAINTENANCE] = "maintenance",
-    [MQX_RANK_FLUSH] = "flush",
-    [MQX_RANK_GROWTH] = "growth",
-    [MQX_RANK_ROLL] = "roll",
-    [MQX_RANK_CATALOG] = "catalog",
-    [MQX_RANK_QUEUE] = "queues",
-    [MQX_RANK_SLOTS] = "slots",
-    [MQX_RANK_ARENA] = "arena",
-    [MQX_RANK_RING] = "ring",
-};
-
 static struct mqx_lock *lock_at(struct mqx_region *region, uint32_t i)
 {
     MQX_ASSERT(i < MQX_LOCK_WATCHDOG_MAX);
@@ -108,7 +96,7 @@ static bool describe(const struct mqx_region *region, const struct mqx_lock *loc
         .pid = holder == 1 ? 0 : process->pid,
         .rank = rank,
         .seconds = now_s > since_s ? (uint32_t)(now_s - since_s) : 0,
-        .name = rank_names[rank] != NULL ? rank_names[rank] : "unknown",
+        .name = mqx_rank_name(rank),
     };
     memcpy(out->program, process->program, sizeof out->program - 1);
     return true;
@@ -150,6 +138,9 @@ static bool check_one(struct mqx_lock_watchdog *watchdog, struct mqx_region *reg
     const uint64_t held_us = now_us - watchdog->seen[i].since_us;
     if (held_us >= SLOW_US || held_us >= mqx_lock_watchdog_long_us) {
         note_slow(lock, holder, watchdog->seen[i].since_us);
+    }
+    if (held_us >= mqx_lock_stranger_us && mqx_lock_is_strangers(region, lock)) {
+        return false; /* the stop is logged */
     }
     if (held_us < mqx_lock_watchdog_long_us || watchdog->seen[i].reported != 0) {
         return false;

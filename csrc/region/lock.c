@@ -16,10 +16,33 @@
 #include "region/stop_flag.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { SPIN_COUNT = 200, WAIT_BOUND_US = 1000000 };
+
+uint64_t mqx_lock_stranger_us = 10000000;
+
+static const char *const rank_names[MQX_RANK_COUNT] = {
+    [MQX_RANK_MAINTENANCE] = "maintenance",
+    [MQX_RANK_FLUSH] = "flush",
+    [MQX_RANK_GROWTH] = "growth",
+    [MQX_RANK_ROLL] = "roll",
+    [MQX_RANK_CATALOG] = "catalog",
+    [MQX_RANK_QUEUE] = "queues",
+    [MQX_RANK_SLOTS] = "slots",
+    [MQX_RANK_ARENA] = "arena",
+    [MQX_RANK_RING] = "ring",
+};
+
+const char *mqx_rank_name(uint32_t rank)
+{
+    const char *name = rank < MQX_RANK_COUNT ? rank_names[rank] : NULL;
+    MQX_ASSERT(rank_names[MQX_RANK_RING] != NULL);
+    MQX_ASSERT(rank_names[0] == NULL);
+    return name != NULL ? name : "unknown";
+}
 
 struct held { /* a lock of this thread, and what its mutex's links must be when it is dropped */
     const struct mqx_lock *lock;
@@ -263,6 +286,18 @@ static MQX_COLD int repair(struct mqx_region *region, struct mqx_lock *lock)
     return MQX_OK;
 }
 
+/* The lock is marked as taken by a thread that cannot have it. */
+static MQX_COLD void report_owner(const struct mqx_region *region, const struct mqx_lock *lock)
+{
+    char what[64];
+    const int length = snprintf(what, sizeof what, "the owner of the %s lock, thread",
+                                mqx_rank_name(lock->rank));
+    MQX_ASSERT(length > 0 && (size_t)length < sizeof what);
+    MQX_ASSERT((const unsigned char *)lock > region->base);
+    (void)length;
+    (void)mqx_region_damage(region, what, (uint64_t)mqx_mutex_owner(&lock->mutex));
+}
+
 static MQX_COLD int take_failed(struct mqx_region *region, struct mqx_lock *lock, int err)
 {
     MQX_ASSERT((unsigned char *)lock > region->base);
@@ -270,7 +305,11 @@ static MQX_COLD int take_failed(struct mqx_region *region, struct mqx_lock *lock
     if (err == EOWNERDEAD) {
         return repair(region, lock);
     }
-    (void)mqx_region_damage(region, "the mutex of a lock of rank", lock->rank);
+    if (mqx_mutex_owner(&lock->mutex) != 0 && mqx_mutex_has_no_owner(&lock->mutex)) {
+        report_owner(region, lock);
+    } else {
+        (void)mqx_region_damage(region, "the mutex of a lock of rank", lock->rank);
+    }
     return mqx_fail(MQRC_CONNECTION_BROKEN, "lock of rank %u cannot be taken: error %d", lock->rank,
                     err);
 }
@@ -319,7 +358,7 @@ bool mqx_lock_is_strangers(struct mqx_region *region, struct mqx_lock *lock)
     MQX_ASSERT(!mqx_lock_held(region, lock));
     MQX_ASSERT((unsigned char *)lock > region->base);
     if (strange) {
-        (void)mqx_region_damage(region, "the owner of a lock of rank", lock->rank);
+        report_owner(region, lock);
     }
     return strange;
 }
@@ -349,8 +388,8 @@ static int wait_for(struct mqx_region *region, struct mqx_lock *lock, bool may_e
             mqx_lock_waited(region, lock, since_us);
         }
         if (err == ETIMEDOUT && (mqx_mutex_has_no_owner(&lock->mutex) ||
-                                 (mqx_clock_monotonic_us() - since_us >= MQX_STRANGER_US &&
-                                  is_strangers(region, lock)))) {
+                                 (mqx_clock_monotonic_us() - since_us >= mqx_lock_stranger_us &&
+                                  mqx_lock_is_strangers(region, lock)))) {
             return ENOTRECOVERABLE;
         }
         if (err == ETIMEDOUT && may_end && mqx_interrupt_take(0)) {

@@ -84,6 +84,9 @@ struct mqx_lock {
 
 struct mqx_region; /* layout.h: process-local view of the region */
 
+/* What the lock of a rank is called for people; "unknown" for a number that is none. */
+const char *mqx_rank_name(uint32_t rank);
+
 /* Prepares a lock in fresh memory. */
 int mqx_lock_init(struct mqx_lock *lock, enum mqx_rank rank) MQX_MUST_USE;
 
@@ -106,10 +109,12 @@ void mqx_lock_waited(struct mqx_region *region, struct mqx_lock *lock, uint64_t 
 /* The same without waiting: MQX_BUSY when another thread has it. */
 int mqx_lock_try(struct mqx_region *region, struct mqx_lock *lock) MQX_MUST_USE;
 
-/* For callers that found the lock taken again and again, for MQX_STRANGER_US in all: is it
- * marked as taken by a thread that belongs to no attached process? Then the queue manager is
- * stopped. */
-enum { MQX_STRANGER_US = 10000000 };
+/* For callers that found the lock taken again and again, for mqx_lock_stranger_us in all (10 s;
+ * tests shorten it): is it marked as taken by a thread that belongs to no attached process? So it
+ * is when a thread that is not the first of its process executed another program inside the lock:
+ * the kernel then marks nothing (rule 50). Then the queue manager is stopped; the log names lock
+ * and thread. */
+extern uint64_t mqx_lock_stranger_us;
 bool mqx_lock_is_strangers(struct mqx_region *region, struct mqx_lock *lock);
 
 /* Releases it; the current micro-transaction must have been committed or rolled back. One that is

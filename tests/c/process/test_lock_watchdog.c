@@ -157,6 +157,35 @@ TEST(every_lock_that_can_hold_others_up_is_watched_and_named)
     CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
+static void *tell_id(void *arg)
+{
+    *(int32_t *)arg = mqx_thread_id();
+    return NULL;
+}
+
+TEST(a_lock_that_is_never_waited_for_and_whose_owner_does_not_exist_stops_the_queue_manager)
+{
+    static struct mqx_lock_watchdog watch;
+    struct mqx_held_lock held;
+    pthread_t thread;
+    int32_t gone = 0;
+    start();
+    struct mqx_region *region = &process.store->region;
+    struct mqx_lock *lock = &region->header->maintenance_lock;
+    const uint64_t before = mqx_lock_stranger_us;
+    CHECK_INT(pthread_create(&thread, NULL, tell_id, &gone), 0);
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    WAIT_FOR(!mqx_thread_exists(getpid(), gone));
+    lock->mutex.__data.__lock = gone;
+    mqx_store_relaxed(&lock->holder, 3u);
+    mqx_lock_stranger_us = 20000;
+    WAIT_FOR((mqx_lock_watchdog_check(&watch, region, &held), mqx_region_stopped(region) != 0));
+    mqx_lock_stranger_us = before;
+    const char *text = mqx_region_damage_text(region);
+    CHECK(text != NULL && strstr(text, "maintenance lock, thread") != NULL);
+    (void)fixture_detach(&process, NULL);
+}
+
 TEST(a_leader_that_flushes_and_a_round_that_reaps_are_not_reported)
 {
     static struct mqx_lock_watchdog watch;

@@ -3,8 +3,11 @@
 #include "fixtures/region_fixture.h"
 
 #include "os/block_hook.h"
+#include "os/host_info.h"
 #include "os/interrupt.h"
 #include "penstock/engine.h"
+#include "region/damage.h"
+#include "region/mutex_words.h"
 
 static struct mqx_lock *lock;
 static uint64_t *field; /* in the memory that the lock protects: the area of objects */
@@ -350,6 +353,48 @@ TEST(threads_exclude_each_other)
         CHECK(failed == NULL);
     }
     CHECK_INT(sum(), before);
+}
+
+static void *execute_inside(void *arg)
+{
+    (void)arg;
+    if (mqx_lock_take(&region, lock) == 0) {
+        (void)execl("/bin/sleep", "sleep", "60", (char *)NULL);
+    }
+    return NULL;
+}
+
+/* The kernel marks no lock when the first thread's place is taken by the one that executes. */
+TEST(a_lock_whose_owner_executed_another_program_from_a_second_thread_stops_the_queue_manager)
+{
+    const uint64_t before = mqx_lock_stranger_us;
+    begin();
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        pthread_t thread;
+        region.process = 2;
+        (void)pthread_create(&thread, NULL, execute_inside, NULL);
+        (void)pthread_join(thread, NULL);
+        _exit(1);
+    }
+    CHECK(child > 1);
+    int32_t owner = 0;
+    for (int i = 0; i < 60000 && (owner == 0 || mqx_thread_exists(child, owner)); i++) {
+        owner = mqx_mutex_owner(&lock->mutex);
+        usleep(1000);
+    }
+    CHECK(owner != 0 && owner != child && !mqx_thread_exists(child, owner));
+    mqx_lock_stranger_us = 500000;
+    CHECK_INT(mqx_lock_take(&region, lock), MQRC_CONNECTION_BROKEN);
+    mqx_lock_stranger_us = before;
+    CHECK_INT(mqx_region_stopped(&region), MQX_STOP_BROKEN);
+    const char *text = mqx_region_damage_text(&region);
+    char expected[64];
+    (void)snprintf(expected, sizeof expected, "queues lock, thread (%d)", owner);
+    CHECK(text != NULL && strstr(text, expected) != NULL);
+    CHECK_INT(kill(child, SIGKILL), 0);
+    CHECK_INT(waitpid(child, NULL, 0), child);
 }
 
 TEST(processes_killed_at_any_moment_leave_the_sum_as_it_was_and_the_others_going)
