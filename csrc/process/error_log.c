@@ -20,13 +20,13 @@
 enum {
     LOG_SIZE_MAX = 2 << 20,
     LINE_MAX_BYTES = 2048,
-    LOCK_TRIES = 100,
     LOCK_PAUSE_US = 1000,
-    THREADS_PATIENCE_US = 100000,
 };
 #define LOG_NEWEST "AMQERR01.LOG"
 #define LOG_MIDDLE "AMQERR02.LOG"
 #define LOG_OLDEST "AMQERR03.LOG"
+
+uint64_t mqx_log_patience_us = 100000;
 
 static struct mqx_local_lock threads_lock;
 
@@ -79,11 +79,12 @@ struct turn {
 /* Without the other processes' consent when it is not to be had: a line may then tear another. */
 static struct turn take_turn(struct mqx_store *store)
 {
-    struct turn turn = {.threads = mqx_local_take_for(&threads_lock, THREADS_PATIENCE_US)};
+    struct turn turn = {.threads = mqx_local_take_for(&threads_lock, mqx_log_patience_us)};
+    const uint64_t tries = mqx_log_patience_us / LOCK_PAUSE_US;
     struct mqx_life_lock *file =
         turn.threads && store->lock_fd >= 0 ? mqx_life_lock_find(store->io, store->lock_fd) : NULL;
     int status = file != NULL ? MQX_BUSY : MQX_OK;
-    for (int i = 0; status == MQX_BUSY && i < LOCK_TRIES; i++) {
+    for (uint64_t i = 0; status == MQX_BUSY && i < tries; i++) {
         status = mqx_life_lock_take_log(file);
         if (status == MQX_OK) {
             turn.file = file;

@@ -31,6 +31,10 @@
 
 #include "region/store.h"
 
+/* How long a line waits for its turn: 0.1 s. Tests that count lines raise it, since a writer may be
+ * off its processor for longer. */
+extern uint64_t mqx_log_patience_us;
+
 /* One line in errors/ and, through it, for `penstock errors`: AMQ number, severity 'I' 'W' 'E',
  * text. Never called under a lock of the region. */
 void mqx_log(struct mqx_store *store, int amq, char severity, const char *format, ...)

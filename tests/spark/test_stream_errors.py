@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,7 +93,10 @@ def test_a_queue_manager_that_is_ended_ends_the_stream_and_nothing_is_lost_or_do
         made.append(b"%04d" % len(made))
         own.put("IN", made[-1])
 
-    with penstock.connect("QM2", spark_qm.home, create=True) as qm:
+    with (
+        ThreadPoolExecutor(1) as beside,
+        penstock.connect("QM2", spark_qm.home, create=True) as qm,
+    ):
         own = SparkFixture(spark_qm.spark, qm, spark_qm.home)
         for name in ("IN", "OUT"):
             qm.queue(name).close()
@@ -106,8 +110,11 @@ def test_a_queue_manager_that_is_ended_ends_the_stream_and_nothing_is_lost_or_do
                 return out.depth > 20
 
             wait_until(some_arrived)
-    spark_qm.command("end", "QM2", how)  # -w: returns when the stream has left, too
-    text = failing(query.awaitTermination)
+        # it quiesces as long as this connection lasts; without it a task might start it again
+        ended = beside.submit(spark_qm.command, "end", "QM2", how)
+        text = failing(query.awaitTermination)
+        qm.close()
+        ended.result()
     assert re.match(rf"queue manager QM2.*: MQRC_[A-Z_]+ \(({reasons})", text), text
     with penstock.connect("QM2", spark_qm.home) as qm:
         own = SparkFixture(spark_qm.spark, qm, spark_qm.home)

@@ -160,6 +160,7 @@ TEST(a_store_without_errors_directory_is_silently_passed_over)
 }
 
 enum { WRITERS = 4, LINES = 2000 };
+static const uint64_t FOREVER_US = 600000000;
 static pthread_barrier_t together; /* so that the threads write at the same time */
 
 static void *write_lines(void *arg)
@@ -187,6 +188,7 @@ TEST(threads_lose_no_lines)
     pthread_t thread[WRITERS];
     uint64_t size = 0;
     start();
+    mqx_log_patience_us = FOREVER_US;
     CHECK_INT(pthread_barrier_init(&together, NULL, WRITERS), 0);
     for (intptr_t i = 0; i < WRITERS; i++) {
         CHECK_INT(pthread_create(&thread[i], NULL, write_lines, (void *)i), 0);
@@ -220,6 +222,7 @@ TEST(processes_lose_no_lines)
     char path[128];
     static char text[1 << 20];
     fixture_make_dirs(&place);
+    mqx_log_patience_us = FOREVER_US;
     CHECK_INT(pthread_barrier_init(&together, NULL, 1), 0); /* of each child's copy */
     for (intptr_t i = 0; i < WRITERS; i++) {
         struct writer writer = {&place, i};
