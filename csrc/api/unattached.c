@@ -46,7 +46,8 @@ static int begin_asking(const char *path, struct asking *out)
     if (out->dir < 0) {
         return mqx_io_reason(out->dir, path);
     }
-    out->file = io->ops->open(io, out->dir, MQX_LOCK_FILE, MQX_IO_LOOK, 0);
+    out->file = io->ops->open(io, out->dir, MQX_LOCK_FILE, MQX_IO_LOOK | MQX_IO_LINKED,
+                               0);
     return out->file >= 0 || out->file == -ENOENT
                ? MQX_OK
                : mqx_io_reason(out->file, "opening the file lock");

@@ -22,6 +22,7 @@ enum mqx_amq {
     MQX_AMQ_MAINTENANCE_OK = 7908,  /* I the same step works again */
     MQX_AMQ_STOPPED = 7909,         /* E the queue manager has stopped: call, errno, process */
     MQX_AMQ_END_FAILED = 7910,      /* E the orderly end could not be written */
+    MQX_AMQ_LINKED = 7911,          /* W files are shared with a copy made of hard links */
     MQX_AMQ_CANNOT_LEAD = 7920,     /* W this process cannot write the journal, another does */
 };
 

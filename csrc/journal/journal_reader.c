@@ -209,7 +209,7 @@ static int map_file(struct mqx_store *store, const struct mqx_segment *segment, 
     char name[MQX_FILE_NAME_SIZE];
     MQX_ASSERT(segment->state == MQX_SEG_ACTIVE || segment->state == MQX_SEG_FULL);
     mqx_file_name(name, MQX_FILE_SEGMENT, segment->number);
-    int fd = io->ops->open(io, store->journal_dir, name, MQX_IO_READ, 0);
+    int fd = io->ops->open(io, store->journal_dir, name, MQX_IO_LINKED, 0);
     if (fd < 0) {
         return fd;
     }

@@ -381,10 +381,10 @@ int mqx_segment_begin(struct mqx_io *io, int journal_dir, const uint8_t qm_id[16
     mqx_file_name(to, MQX_FILE_SEGMENT, header->segment_no);
 
     *out = (struct mqx_segment_failure){.step = "opening a spare segment"};
-    int fd = io->ops->open(io, journal_dir, from, MQX_IO_WRITE, 0);
+    int fd = io->ops->open(io, journal_dir, from, MQX_IO_WRITE | MQX_IO_LINKED, 0);
     if (fd == -ENOENT) {
         renamed = true;
-        fd = io->ops->open(io, journal_dir, to, MQX_IO_WRITE, 0);
+        fd = io->ops->open(io, journal_dir, to, MQX_IO_WRITE | MQX_IO_LINKED, 0);
     }
     if (fd < 0) {
         out->own = is_own_fault(fd);
@@ -640,6 +640,24 @@ static int set_retired(struct mqx_store *store, uint32_t index, uint32_t new_sta
 
 /* A file that is already gone (a process died between name and table) only leaves the table. */
 static int retire_one(struct mqx_store *store, uint32_t index, bool keep)
+/* Has the retired segment's file other names (cp -al)? It is not used again then: the copy keeps
+ * what it has. */
+static bool is_linked(struct mqx_store *store, uint32_t index)
+{
+    struct mqx_io *io = store->io;
+    struct mqx_io_stat facts = {.links = 1};
+    char name[MQX_FILE_NAME_SIZE];
+    MQX_ASSERT(index < MQX_SEGMENT_MAX);
+    MQX_ASSERT(store->journal_dir >= 0);
+    mqx_file_name(name, MQX_FILE_SEGMENT, store->region.journal->segment[index].number);
+    const int fd = io->ops->open(io, store->journal_dir, name, MQX_IO_LINKED, 0);
+    if (fd >= 0) {
+        mqx_ignore(io->ops->stat(io, fd, &facts));
+        (void)io->ops->close(io, fd);
+    }
+    return facts.links > 1;
+}
+
 {
     struct mqx_io *io = store->io;
     const struct mqx_segment *segment = &store->region.journal->segment[index];
@@ -706,7 +724,8 @@ int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn, const uint32
     int i = next_retired(region, begin_lsn, live);
     while (i >= 0 && status == MQX_OK) { /* each turn leaves one segment fewer */
         const bool keep = journal->segment[i].size == journal->segment_size &&
-                          spares < spares_kept(journal) && journal->used_bytes <= journal->limit;
+                          spares < spares_kept(journal) &&
+                          journal->used_bytes <= journal->limit && !is_linked(store, (uint32_t)i);
         spares += keep;
         status = store->plan.linear != 0 ? archive_one(store, (uint32_t)i)
                                          : retire_one(store, (uint32_t)i, keep);

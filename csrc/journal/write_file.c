@@ -90,6 +90,9 @@ static int examine(struct mqx_store *store, const struct mqx_segment *segment,
                      facts.device != file->id.device)) {
         return MQX_BUSY;
     }
+    if (MQX_UNLIKELY(facts.links > 1)) {
+        (void)mqx_cas32(&store->region.journal->linked, MQX_LINKED_NONE, MQX_LINKED_SEEN);
+    }
     return MQX_LIKELY(facts.links != 0 && facts.size >= segment->size)
                ? MQX_OK
                : journal_gone(store, segment, &facts);
@@ -130,7 +133,8 @@ static int open_segment(struct mqx_store *store, const struct mqx_segment *segme
         return mqx_leadership_refused(store, status, "looking at the directory journal");
     }
     mqx_file_name(name, MQX_FILE_SEGMENT, segment->number);
-    const int fd = store->io->ops->open(store->io, store->journal_dir, name, MQX_IO_WRITE, 0);
+    const int fd = store->io->ops->open(store->io, store->journal_dir, name,
+                                        MQX_IO_WRITE | MQX_IO_LINKED, 0);
     if (fd < 0) {
         return mqx_leadership_cannot(store, fd, "opening the active journal segment");
     }

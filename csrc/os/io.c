@@ -154,9 +154,9 @@ static int posix_stat(struct mqx_io *io, int fd, struct mqx_io_stat *out)
     return 0;
 }
 
-/* What open() promises of the file behind a name: regular, under that name only, and ours unless
- * `any_owner`. */
-static int verify_file(struct mqx_io *io, int fd, bool any_owner)
+/* What open() promises of the file behind a name: regular, under that name only, and ours, unless
+ * the flags say otherwise. */
+static int verify_file(struct mqx_io *io, int fd, int flags)
 {
     MQX_ASSERT(fd >= FIRST_FD);
     struct mqx_io_stat facts;
@@ -170,15 +170,15 @@ static int verify_file(struct mqx_io *io, int fd, bool any_owner)
     if (!S_ISREG(facts.mode)) {
         return -EINVAL;
     }
-    if (facts.links != 1) {
+    if (facts.links != 1 && (flags & MQX_IO_LINKED) == 0) {
         return -EMLINK;
     }
-    return any_owner || mqx_io_is_ours(io, &facts) ? 0 : -MQX_EFOREIGN;
+    return (flags & MQX_IO_LOOK) != 0 || mqx_io_is_ours(io, &facts) ? 0 : -MQX_EFOREIGN;
 }
 
 static int posix_open(struct mqx_io *io, int dir, const char *name, int flags, uint32_t mode)
 {
-    MQX_ASSERT((flags & ~(MQX_IO_WRITE | MQX_IO_CREATE | MQX_IO_LOOK)) == 0);
+    MQX_ASSERT((flags & ~(MQX_IO_WRITE | MQX_IO_CREATE | MQX_IO_LOOK | MQX_IO_LINKED)) == 0);
     const bool create = (flags & MQX_IO_CREATE) != 0, look = (flags & MQX_IO_LOOK) != 0;
     int how = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 
@@ -194,7 +194,7 @@ static int posix_open(struct mqx_io *io, int dir, const char *name, int flags, u
     }
     int result = create ? set_access(io, fd, (mode_t)mode) : 0;
     if (result == 0) {
-        result = verify_file(io, fd, look);
+        result = verify_file(io, fd, flags);
     }
     if (result == 0) {
         return fd;
@@ -670,6 +670,8 @@ static int reason_of(int error)
     case EMFILE:
     case ENFILE:
         return MQRC_RESOURCE_PROBLEM;
+    case EMLINK:
+        return MQRC_ENVIRONMENT_ERROR;
     default:
         return MQRC_UNEXPECTED_ERROR;
     }
@@ -684,6 +686,11 @@ int mqx_io_reason(int negated_errno, const char *what)
     const char *meaning = strerror_r(-negated_errno, text, sizeof text);
     if (negated_errno == -MQX_EFOREIGN) {
         meaning = "it belongs to another user or group, or others may write it";
+    } else if (negated_errno == -EMLINK) {
+        meaning = "the file has another name, too (a hard link, as cp -al and some backup tools "
+                  "make them): what is written changes the copy. Remove the copy, or give this "
+                  "queue manager a file of its own (cp -p FILE FILE.new; mv FILE.new FILE); find . "
+                  "-type f -links +1 in its directory lists such files";
     }
     return mqx_fail(reason_of(-negated_errno), "%s: %s", what, meaning);
 }

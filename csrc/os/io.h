@@ -15,7 +15,8 @@
  *   - Names are single components relative to an open directory; never a path, never followed
  *     through a symbolic link (O_NOFOLLOW), always O_CLOEXEC.
  *   - open() verifies: regular file, one link, and mqx_io_is_ours(). create uses O_EXCL and sets
- *     the mode whatever the umask.
+ *     the mode whatever the umask. A file with more links (cp -al, a backup tool) is -EMLINK: two
+ *     queue managers might write it. MQX_IO_LINKED admits it where one that runs goes on.
  *   - Whose files: one user's (modes 0600 and 0700), or those of a group whose members share them:
  *     what a table of that group creates has the group, with the owner's rights, whoever creates it
  *     (0660; directories 02770, so that what other programs create there has the group, too).
@@ -37,6 +38,7 @@ enum { /* flags of open */
     MQX_IO_WRITE = 1,
     MQX_IO_CREATE = 2, /* with WRITE: must not exist yet (O_EXCL) */
     MQX_IO_LOOK = 4,   /* without WRITE: another user's file, too, if it may be read */
+    MQX_IO_LINKED = 8, /* one that has other names, too */
 };
 
 enum { MQX_IO_DSYNC = 1 }; /* flag of write */

@@ -317,12 +317,29 @@ static int recover(struct attaching *a, const struct mqx_orphan_region *orphan)
     return status;
 }
 
+/* Of a directory that shares its files with a copy (cp -al) nothing is touched: the copy might be
+ * started, too. Every file is looked at when it is opened; `lock` is the first one. */
+static int refuse_linked(struct mqx_store *store)
+{
+    struct mqx_io_stat facts;
+    MQX_ASSERT(store->lock_fd >= 0);
+    MQX_ASSERT(store->region.base == NULL);
+    const int err = store->io->ops->stat(store->io, store->lock_fd, &facts);
+    return err < 0           ? mqx_io_reason(err, "reading the state of the file lock")
+           : facts.links > 1 ? mqx_io_reason(-EMLINK, "starting with the file lock")
+                             : MQX_OK;
+}
+
 static int restart(struct attaching *a, const struct mqx_lock_record *record, bool recorded)
 {
     MQX_ASSERT(!a->created);
     MQX_ASSERT(a->store->region.base == NULL);
     struct mqx_store *store = a->store;
     struct mqx_orphan_region orphan = {.read = false};
+    int status = refuse_linked(store);
+    if (status != MQX_OK) {
+        return status;
+    }
     if (recorded && mqx_record_matches(record, &a->location) &&
         mqx_region_file_is_named_for(&a->location, record->region)) {
         mqx_orphan_region_read(store->io, store->region_dir, record->region, record->incarnation,
@@ -335,7 +352,7 @@ static int restart(struct attaching *a, const struct mqx_lock_record *record, bo
         }
     }
     a->cache_in_doubt = orphan.broken;
-    int status = mqx_region_file_remove_strays(store, &a->location);
+    status = mqx_region_file_remove_strays(store, &a->location);
     if (status == MQX_OK) {
         status = mqx_life_table_clear(store->io, store->lock_fd);
     }

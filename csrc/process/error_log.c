@@ -111,7 +111,7 @@ static int open_newest(struct mqx_store *store, uint64_t *out_size)
     MQX_ASSERT(store->errors_dir >= 0);
     struct mqx_io *io = store->io;
     struct mqx_io_stat facts;
-    int fd = io->ops->open(io, store->errors_dir, LOG_NEWEST, MQX_IO_WRITE, 0);
+    int fd = io->ops->open(io, store->errors_dir, LOG_NEWEST, MQX_IO_WRITE | MQX_IO_LINKED, 0);
     if (fd == -ENOENT) {
         fd = io->ops->open(io, store->errors_dir, LOG_NEWEST, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
     }

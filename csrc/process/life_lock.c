@@ -76,12 +76,13 @@ static int verify_lock_file(struct mqx_io *io, int fd, struct mqx_io_stat *facts
 static int open_or_create(struct mqx_io *io, int dir)
 {
     MQX_ASSERT(dir >= 0);
-    int fd = io->ops->open(io, dir, MQX_LOCK_FILE, MQX_IO_WRITE, 0);
+    const int flags = MQX_IO_WRITE | MQX_IO_LINKED;
+    int fd = io->ops->open(io, dir, MQX_LOCK_FILE, flags, 0);
     if (fd == -ENOENT) {
         fd = io->ops->open(io, dir, MQX_LOCK_FILE, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
     }
     if (fd == -EEXIST) { /* another process was faster */
-        fd = io->ops->open(io, dir, MQX_LOCK_FILE, MQX_IO_WRITE, 0);
+        fd = io->ops->open(io, dir, MQX_LOCK_FILE, flags, 0);
     }
     return fd;
 }
@@ -317,7 +318,7 @@ static int verify_entered(struct mqx_life_lock *file)
     if (err != 0) {
         return fail_descriptor(err, "reading the state of the file lock");
     }
-    if (facts.links != 1) {
+    if (facts.links == 0) {
         return mqx_fail(MQRC_ENVIRONMENT_ERROR,
                         "the file lock was removed from the queue manager's directory while "
                         "it is in use; end every process that is attached");

@@ -342,6 +342,20 @@ static void log_cannot_lead(struct mqx_maintenance *m)
     }
 }
 
+/* Once, by one of all processes. */
+static void log_linked(struct mqx_maintenance *m)
+{
+    uint32_t *linked = &m->store->region.journal->linked;
+    MQX_ASSERT(!mqx_lock_held(&m->store->region, &m->store->region.header->maintenance_lock));
+    if (mqx_load_relaxed(linked) == MQX_LINKED_SEEN &&
+        mqx_cas32(linked, MQX_LINKED_SEEN, MQX_LINKED_LOGGED)) {
+        mqx_log(m->store, MQX_AMQ_LINKED, 'W',
+                "the journal of %s has other names, too (hard links, as cp -al makes them): that "
+                "is no backup, because it changes with the queue manager. Remove the copy: the "
+                "next start refuses files that are shared with one", m->store->name);
+    }
+}
+
 /* Logs once that the queue manager has stopped and why: what failed, in which process; which
  * structure was damaged if that is it. */
 static void log_stop(struct mqx_maintenance *m)
@@ -493,6 +507,7 @@ static void take_turn(struct mqx_maintenance *m, bool rung)
     }
     if (mqx_region_stopped(region) == MQX_RUNNING) {
         log_cannot_lead(m);
+        log_linked(m);
     }
     mqx_journal_drop_retired(m->store);
 }

@@ -240,7 +240,7 @@ static int verify_file(struct mqx_io *io, int dir, const char *name, const uint8
     struct psc_block block = {0};
     const unsigned char *payload;
     MQX_ASSERT(name != NULL);
-    int status = mqx_checkpoint_file_open(&reader, io, dir, name, qm_id);
+    int status = mqx_checkpoint_file_open(&reader, io, dir, name, qm_id, MQX_IO_LINKED);
     if (status != MQX_OK) {
         return status;
     }
@@ -381,7 +381,7 @@ static int verify_header(struct mqx_checkpoint_reader *reader, const uint8_t qm_
 
 /* On failure nothing stays open. */
 int mqx_checkpoint_file_open(struct mqx_checkpoint_reader *reader, struct mqx_io *io, int dir,
-                             const char *name, const uint8_t qm_id[16])
+                             const char *name, const uint8_t qm_id[16], int flags)
 {
     struct mqx_io_stat facts = {0};
     const unsigned char *bytes = NULL;
@@ -389,7 +389,7 @@ int mqx_checkpoint_file_open(struct mqx_checkpoint_reader *reader, struct mqx_io
     MQX_ASSERT(strlen(name) < sizeof reader->name);
     *reader = (struct mqx_checkpoint_reader){.window = {.io = io, .fd = -1}, .at = MQX_PAGE_SIZE};
     (void)snprintf(reader->name, sizeof reader->name, "%s", name);
-    int fd = io->ops->open(io, dir, name, MQX_IO_READ, 0);
+    int fd = io->ops->open(io, dir, name, flags, 0);
     if (fd < 0) {
         return mqx_io_reason(fd, "opening a checkpoint");
     }

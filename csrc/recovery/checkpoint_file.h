@@ -93,9 +93,9 @@ struct mqx_checkpoint_reader {
     struct psc_end totals;    /* of what was read so far */
     bool ended;
 };
-/* Opens and verifies the header. */
+/* Opens and verifies the header. `flags` of the file table: MQX_IO_READ, or MQX_IO_LINKED. */
 int mqx_checkpoint_file_open(struct mqx_checkpoint_reader *reader, struct mqx_io *io, int dir,
-                             const char *name, const uint8_t qm_id[16]) MQX_MUST_USE;
+                             const char *name, const uint8_t qm_id[16], int flags) MQX_MUST_USE;
 void mqx_checkpoint_file_close(struct mqx_checkpoint_reader *reader);
 /* The next block's header, not verified but for its lengths. */
 int mqx_checkpoint_file_peek(struct mqx_checkpoint_reader *reader,

@@ -122,6 +122,15 @@ void mqx_restart_free_listing(struct mqx_listing *listing)
 
 /* ---- the checkpoint ---- */
 
+/* A start refuses files that have other names, because a copy of hard links might be started, too;
+ * a rehearsal is part of a queue manager that runs and goes on. */
+static int open_flags(const struct mqx_restart *restart)
+{
+    MQX_ASSERT(restart->store != NULL);
+    MQX_ASSERT(restart->store->io != NULL);
+    return restart->until_lsn != 0 ? MQX_IO_LINKED : MQX_IO_READ;
+}
+
 /* Without a checkpoint the replay begins with segment 1: none was ever finished. */
 int mqx_restart_open_checkpoint(struct mqx_restart *restart, const char *name)
 {
@@ -135,7 +144,7 @@ int mqx_restart_open_checkpoint(struct mqx_restart *restart, const char *name)
         return MQX_OK;
     }
     int status = mqx_checkpoint_file_open(&restart->checkpoint, store->io, store->checkpoint_dir,
-                                          name, store->qm_id);
+                                          name, store->qm_id, open_flags(restart));
     if (status != MQX_OK) {
         return status;
     }
@@ -176,14 +185,16 @@ static uint64_t oldest_needed(const struct mqx_restart *restart)
  */
 
 /* For reading; the caller closes it. */
-static int open_segment(const struct mqx_store *store, uint64_t number, uint64_t *out_size,
+static int open_segment(const struct mqx_restart *restart, uint64_t number, uint64_t *out_size,
                         int *out)
 {
+    const struct mqx_store *store = restart->store;
     struct mqx_io_stat facts = {0};
     char name[MQX_FILE_NAME_SIZE];
     MQX_ASSERT(number != 0);
     mqx_file_name(name, MQX_FILE_SEGMENT, number);
-    int fd = store->io->ops->open(store->io, store->journal_dir, name, MQX_IO_READ, 0);
+    int fd = store->io->ops->open(store->io, store->journal_dir, name,
+                                  open_flags(restart), 0);
     if (fd < 0) {
         return mqx_io_reason(fd, "opening a journal segment");
     }
@@ -199,14 +210,15 @@ static int open_segment(const struct mqx_store *store, uint64_t number, uint64_t
 }
 
 /* The segment's entry from its header; where it ends is set by the one after it. */
-static int read_header(const struct mqx_store *store, uint64_t number,
+static int read_header(const struct mqx_restart *restart, uint64_t number,
                        struct mqx_found_segment *out)
 {
+    const struct mqx_store *store = restart->store;
     struct psj_segment header;
     uint64_t size = 0;
     int fd = -1;
     MQX_ASSERT(out != NULL);
-    int status = open_segment(store, number, &size, &fd);
+    int status = open_segment(restart, number, &size, &fd);
     if (status != MQX_OK) {
         return status;
     }
@@ -269,7 +281,7 @@ int mqx_restart_find_segments(struct mqx_restart *restart,
         if (!newest && number + 1 != found[1].entry.number) {
             break;
         }
-        int status = read_header(restart->store, number, found);
+        int status = read_header(restart, number, found);
         if (status == MQX_OK && !newest) {
             status = check_order(found, found + 1);
         }
@@ -402,7 +414,7 @@ static int scan_segment(struct mqx_restart *restart, struct mqx_file_window *win
     uint64_t size = 0;
     int fd = -1;
     MQX_ASSERT(index < restart->segment_count);
-    int status = open_segment(restart->store, found->entry.number, &size, &fd);
+    int status = open_segment(restart, found->entry.number, &size, &fd);
     if (status != MQX_OK) {
         return status;
     }

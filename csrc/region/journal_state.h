@@ -43,6 +43,12 @@ struct mqx_segment {
 };
 MQX_STATIC_ASSERT(sizeof(struct mqx_segment) == 64, "segment table entry");
 
+enum mqx_linked { /* a flush sees hard links of the file, a maintenance thread logs them once */
+    MQX_LINKED_NONE = 0,
+    MQX_LINKED_SEEN = 1,
+    MQX_LINKED_LOGGED = 2,
+};
+
 struct mqx_sealed { /* a closed flush batch that waits to be written, oldest first */
     uint64_t start;           /* LSN of its header */
     uint32_t length;          /* header + records */
@@ -76,6 +82,7 @@ struct mqx_journal {
     uint32_t flush_waiters;       /* atomic */
     uint32_t unsynced;            /* 1: bytes below `written` await an fdatasync (flush lock) */
     uint32_t leader_process;      /* attachment slot + 1 of the present leader */
+    uint32_t linked;              /* atomic, mqx_linked: has a file that was written other names? */
     uint64_t next_generation;
     uint64_t next_segment_no;
     uint64_t restart_epoch;

@@ -66,7 +66,7 @@ TEST(a_checkpoint_file_is_written_in_blocks_and_read_back_with_its_totals)
     memset(before, 3, sizeof before);
     CHECK_INT(write_file(&fixture, before, 12000), 0);
     CHECK_INT(mqx_checkpoint_file_open(&reader, fixture.io, fixture.store.checkpoint_dir,
-                                       "0000000000002000.psc", id),
+                                       "0000000000002000.psc", id, MQX_IO_READ),
               0);
     while (!reader.ended) {
         CHECK_INT(mqx_checkpoint_file_next(&reader, &block, &payload), 0);
@@ -77,7 +77,8 @@ TEST(a_checkpoint_file_is_written_in_blocks_and_read_back_with_its_totals)
     CHECK_INT(blocks, 3);
     mqx_checkpoint_file_close(&reader);
     CHECK_INT(mqx_checkpoint_file_open(&reader, fixture.io, fixture.store.checkpoint_dir,
-                                       "0000000000002000.psc", (const uint8_t[16]){8}),
+                                       "0000000000002000.psc", (const uint8_t[16]){8},
+                                       MQX_IO_READ),
               MQRC_OBJECT_DAMAGED);
     CHECK(strstr(mqx_error_text(), "another queue manager") != NULL);
 }
