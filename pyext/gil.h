@@ -72,6 +72,12 @@ static inline void penstock_gil_arm_call(penstock_gil *gil, int long_copy)
     mqe_interrupt_allow(1);
 }
 
+/* The same for a call that blocks in any case. */
+static inline void penstock_gil_begin_call(penstock_gil *gil)
+{
+    penstock_gil_arm_call(gil, 1);
+}
+
 static inline void penstock_gil_take(penstock_gil *gil)
 {
     mqe_block_hook_arm(NULL, NULL);

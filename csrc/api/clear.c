@@ -6,6 +6,7 @@
  */
 
 #include "api/context_pool.h"
+#include "api/unit_handle.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "catalog/catalog.h"
@@ -49,7 +50,7 @@ static int claim_some(struct mqx_store *store, uint32_t context, struct clear_ta
     if (queue == NULL) {
         return mqx_region_damage(&store->region, "a queue to be cleared", target->slot);
     }
-    int status = mqx_stripe_guard_take(&store->region, target->slot, &guard);
+    int status = mqx_stripe_guard_enter(&store->region, target->slot, &guard);
     if (status != MQX_OK) {
         return status;
     }
@@ -92,11 +93,8 @@ static int clear_unit(struct mqx_store *store, uint32_t context, struct clear_ta
         }
         total += count;
     } while (status == MQX_OK && target->more && total < CLEAR_UNIT);
-    if (status == MQX_OK) {
-        target->removed += total;
-        return mqx_unit_commit(store, context);
-    }
-    mqx_ignore(mqx_unit_backout(store, context)); /* the first failure is the one to report */
+    status = mqx_unit_end_autocommit(store, context, status);
+    target->removed += status == MQX_OK ? total : 0;
     return status;
 }
 

@@ -73,7 +73,7 @@ int mqx_queue_lock(struct mqx_region *region, uint32_t slot, uint32_t generation
     if (queue == NULL) {
         return mqx_fail(MQRC_Q_DELETED, "there is no queue in slot %u", slot);
     }
-    const int status = mqx_stripe_guard_take(region, slot, guard);
+    const int status = mqx_stripe_guard_enter(region, slot, guard);
     if (status != MQX_OK) {
         return status;
     }

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "os/block_hook.h"
+#include "os/interrupt.h"
 #include "os/host_info.h"
 #include "process/reaper.h"
 #include "recovery/checkpoint.h"
@@ -162,10 +163,13 @@ static int prepare(mqe_unit *unit, uint32_t next_context, const struct ps_xid *x
     uint64_t lsn = 0;
     mqx_unit_begin(store, unit->context);
     int status = write_images(&writer);
-    if (status == MQRC_STORAGE_MEDIUM_FULL && mqx_checkpoint_now(store) == MQX_OK) {
-        /* the journal was full, perhaps because its checkpoint lagged behind */
-        writer = (struct image_writer){.store = store, .context = unit->context};
-        status = write_images(&writer); /* an image that is written twice counts once */
+    if (status == MQRC_STORAGE_MEDIUM_FULL) { /* perhaps because its checkpoint lagged behind */
+        const int forced = mqx_checkpoint_now(store);
+        status = forced == MQE_INTERRUPTED ? forced : status;
+        if (forced == MQX_OK) {
+            writer = (struct image_writer){.store = store, .context = unit->context};
+            status = write_images(&writer); /* an image that is written twice counts once */
+        }
     }
     if (status == MQX_OK) {
         writer.facts.stored.prepared_us = store->io->ops->now_us(store->io);
@@ -175,7 +179,7 @@ static int prepare(mqe_unit *unit, uint32_t next_context, const struct ps_xid *x
         return status;
     }
     unit->context = next_context; /* the old one belongs to no process now */
-    return (flags & MQE_PREPARE_LAZY) != 0 ? MQX_OK : mqx_flush_to(store, lsn);
+    return (flags & MQE_PREPARE_LAZY) != 0 ? MQX_OK : mqx_flush_decided(store, lsn);
 }
 
 /* A unit that is empty and was begun by this call alone becomes IDLE again. */
@@ -284,7 +288,7 @@ static int list_prepared(struct mqx_store *store, struct mqe_prepared *out, uint
     const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
     uint64_t durable = 0;
     for (uint64_t slot = 1; slot < used;) {
-        int status = mqx_lock_take(region, lock);
+        int status = mqx_lock_enter(region, lock);
         if (status != MQX_OK) {
             return status;
         }
@@ -322,7 +326,7 @@ int mqe_prepared_list(mqe_manager *manager, struct mqe_prepared *out, uint32_t c
 
 /* ---- resolving ---- */
 
-enum { PAUSE_US = 500, REAP_EVERY = 20 };
+enum { PAUSE_US = 500, REAP_EVERY = 20, SECOND_US = 1000000 };
 
 static int claim_all(struct mqx_prepared_resolution *resolution)
 {
@@ -334,6 +338,9 @@ static int claim_all(struct mqx_prepared_resolution *resolution)
     for (uint32_t turn = 1; status == MQX_BUSY; turn++) {
         mqx_about_to_block();
         mqx_clock_sleep_us(PAUSE_US);
+        if (turn >= SECOND_US / PAUSE_US && mqx_interrupt_take(0)) {
+            return MQE_INTERRUPTED;
+        }
         status = turn % REAP_EVERY == 0 ? mqx_reap_unless_busy(resolution->store, &dead) : MQX_OK;
         if (status == MQX_OK && mqx_region_stopped(&resolution->store->region) != MQX_RUNNING) {
             status = mqx_region_stop_reason(&resolution->store->region);

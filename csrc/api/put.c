@@ -435,8 +435,11 @@ int mqx_put_append(struct mqx_put_call *call)
     MQX_ASSERT(call->put.logged);
     struct mqx_store *store = call->store;
     int status = append_once(call);
-    if (MQX_UNLIKELY(status == MQRC_STORAGE_MEDIUM_FULL) && force_checkpoint(store) == MQX_OK) {
-        status = append_once(call);
+    if (MQX_UNLIKELY(status == MQRC_STORAGE_MEDIUM_FULL)) {
+        const int forced = force_checkpoint(store);
+        status = forced == MQX_OK            ? append_once(call)
+                 : forced == MQE_INTERRUPTED ? forced
+                                             : status;
     }
     ring_if_checkpoint_due(store);
     return status;

@@ -188,7 +188,7 @@ static int check_all(struct put_many *many, const mqe_unit *unit)
             return status;
         }
     }
-    int status = mqx_stripe_guard_take(region, many->call.to->queue, &guard);
+    int status = mqx_stripe_guard_enter(region, many->call.to->queue, &guard);
     if (status != MQX_OK) {
         return status;
     }
@@ -213,7 +213,7 @@ static int link_group(struct put_many *many, struct group *group)
     uint64_t bytes = 0;
     struct mqx_stripe_guard guard;
     *group = (struct group){.first = many->batch->count};
-    int status = mqx_stripe_guard_take(&call->store->region, call->to->queue, &guard);
+    int status = mqx_stripe_guard_enter(&call->store->region, call->to->queue, &guard);
     if (status != MQX_OK) {
         return status;
     }

@@ -110,7 +110,7 @@ static int link_name(struct mqx_region *region, uint32_t slot, const struct mqx_
     struct mqx_object *object = mqx_object(region, slot);
     uint32_t structure = 0;
     MQX_ASSERT(object != NULL);
-    int status = mqx_catalog_take_lock(region);
+    int status = mqx_lock_enter(region, &region->header->catalog_lock);
     if (status != MQX_OK) {
         return status;
     }
@@ -244,7 +244,7 @@ int mqx_catalog_define_many(struct mqx_store *store, uint32_t context,
             end_lsn = defined.end_lsn;
         }
     }
-    int status = logged > 0 ? mqx_flush_to(store, end_lsn) : MQX_OK;
+    int status = logged > 0 ? mqx_flush_decided(store, end_lsn) : MQX_OK;
     for (uint32_t i = 0; i < logged && status == MQX_OK; i++) {
         status = mqx_catalog_set_active(&store->region, out_slots[i], out_generations[i]);
         *out_done += status == MQX_OK;
@@ -270,7 +270,7 @@ int mqx_catalog_define_open(struct mqx_store *store, uint32_t context,
     if (status != MQX_OK || out->end_lsn == 0) {
         return status;
     }
-    status = mqx_flush_to(store, out->end_lsn);
+    status = mqx_flush_decided(store, out->end_lsn);
     return status == MQX_OK
                ? mqx_catalog_set_active(&store->region, out->slot, out->generation)
                : status;
@@ -417,7 +417,7 @@ int mqx_catalog_alter(struct mqx_store *store, uint32_t context, uint32_t slot, 
     if (status != MQX_OK) {
         mqx_ignore(end_alter(region, context, slot, NULL, 0)); /* fails only in a stopped region */
     } else {
-        status = journalled ? mqx_flush_to(store, end_lsn) : MQX_OK;
+        status = journalled ? mqx_flush_decided(store, end_lsn) : MQX_OK;
         if (status == MQX_OK) {
             status = end_alter(region, context, slot, &values, flags);
         }

@@ -325,7 +325,7 @@ static int delete_now(struct mqx_store *store, uint32_t slot, uint32_t generatio
         status = mqx_wait_list_cancel_all(store, slot);
     }
     if (status == MQX_OK) {
-        status = mqx_flush_to(store, end_lsn);
+        status = mqx_flush_decided(store, end_lsn);
     }
     return status == MQX_OK ? free_object(store, &deleted) : status;
 }

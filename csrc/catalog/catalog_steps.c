@@ -109,7 +109,7 @@ int mqx_catalog_activate(struct mqx_store *store, uint32_t slot)
 static int try_take_idle(struct mqx_region *region, const struct mqx_object *object, uint32_t slot,
                          uint32_t generation)
 {
-    const int status = mqx_catalog_take_lock(region);
+    const int status = mqx_lock_enter(region, &region->header->catalog_lock);
     if (status != MQX_OK) {
         return status;
     }

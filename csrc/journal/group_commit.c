@@ -450,6 +450,7 @@ static int follow(struct mqx_region *region, uint32_t seen, uint64_t *since_us)
 {
     struct mqx_journal *journal = region->journal;
     MQX_ASSERT(since_us != NULL);
+    MQX_ASSERT(!mqx_lock_held(region, &journal->flush_lock));
     MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
     *since_us = *since_us != 0 ? *since_us : mqx_clock_monotonic_us();
     const int slept = mqx_leadership_follow(journal, seen, FOLLOWER_WAIT_US);
@@ -630,7 +631,7 @@ int mqx_flush_mark(struct mqx_store *store)
     MQX_ASSERT(!mqx_lock_held(region, &journal->flush_lock));
     MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
     mqx_about_to_block();
-    int status = mqx_lock_take(region, &journal->flush_lock);
+    int status = mqx_lock_enter(region, &journal->flush_lock);
     if (status != MQX_OK) {
         return status;
     }

@@ -56,6 +56,15 @@ static inline void mqx_flush_is_decided(void)
     mqx_interrupt_allow(false);
 }
 
+/* mqx_flush_to() for the record of what this call has decided. */
+static inline int mqx_flush_decided(struct mqx_store *store, uint64_t lsn)
+{
+    MQX_ASSERT(store->files != NULL);
+    MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->flush_lock));
+    mqx_flush_is_decided();
+    return mqx_flush_to(store, lsn);
+}
+
 /* Writes out what is pending without waiting for the medium, to make room in the ring (rule 44);
  * the next flush then begins with a flush of the whole segment. */
 int mqx_flush_room(struct mqx_store *store) MQX_MUST_USE;

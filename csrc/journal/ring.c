@@ -57,17 +57,34 @@ enum {
 
 /* The way to the ring lock for this folder. Readers of single fields elsewhere take it plainly.
  */
-int mqx_ring_take(struct mqx_region *region)
+static inline int check_control_words(struct mqx_region *region)
 {
     struct mqx_journal *journal = region->journal;
-    MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
-    int status = mqx_lock_take(region, &journal->ring_lock);
-    if (status == MQX_OK &&
-        MQX_UNLIKELY(journal->control_sum != mqx_journal_control_sum(journal))) {
-        status = mqx_region_damage(region, "journal's control words", journal->tail);
-        mqx_lock_drop(region, &journal->ring_lock);
+    MQX_ASSERT(mqx_lock_held(region, &journal->ring_lock));
+    if (MQX_LIKELY(journal->control_sum == mqx_journal_control_sum(journal))) {
+        return MQX_OK;
     }
+    const int status = mqx_region_damage(region, "journal's control words", journal->tail);
+    mqx_lock_drop(region, &journal->ring_lock);
+    MQX_ASSERT(status != MQX_OK);
     return status;
+}
+
+int mqx_ring_take(struct mqx_region *region)
+{
+    MQX_ASSERT(region->journal != NULL);
+    MQX_ASSERT(!mqx_lock_held(region, &region->journal->ring_lock));
+    const int status = mqx_lock_take(region, &region->journal->ring_lock);
+    return status == MQX_OK ? check_control_words(region) : status;
+}
+
+/* The same for an append: MQE_INTERRUPTED as a wait for room ends. */
+static int enter_ring(struct mqx_region *region)
+{
+    MQX_ASSERT(region->journal != NULL);
+    MQX_ASSERT(!mqx_lock_held(region, &region->journal->ring_lock));
+    const int status = mqx_lock_enter(region, &region->journal->ring_lock);
+    return status == MQX_OK ? check_control_words(region) : status;
 }
 
 void mqx_ring_sum(struct mqx_region *region)
@@ -469,7 +486,7 @@ int mqx_journal_try_append(struct mqx_store *store, struct mqx_append *append)
     if (status != MQX_OK) {
         return status;
     }
-    status = mqx_ring_take(region);
+    status = enter_ring(region);
     if (status != MQX_OK) {
         return status;
     }
@@ -599,7 +616,7 @@ int mqx_journal_try_run(struct mqx_store *store, struct mqx_run *run)
         status = check_length(journal, run->length[i]);
     }
     if (status == MQX_OK) {
-        status = mqx_ring_take(region);
+        status = enter_ring(region);
     }
     if (status != MQX_OK) {
         return status;

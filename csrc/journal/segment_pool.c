@@ -253,7 +253,7 @@ int mqx_journal_make_room(struct mqx_store *store, uint32_t length)
     uint64_t room = 0;
     MQX_ASSERT(length > 0);
     MQX_ASSERT(!mqx_lock_held(region, &journal->roll_lock));
-    int status = mqx_lock_take(region, &journal->roll_lock);
+    int status = mqx_lock_enter(region, &journal->roll_lock);
     if (status != MQX_OK) {
         return status;
     }
@@ -538,7 +538,9 @@ int mqx_journal_roll(struct mqx_store *store)
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
     MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
-    int status = mqx_lock_take(region, &journal->roll_lock);
+    MQX_ASSERT(!mqx_lock_held(region, &journal->roll_lock));
+    MQX_ASSERT(store->files != NULL);
+    int status = mqx_lock_enter(region, &journal->roll_lock);
     if (status != MQX_OK) {
         return status;
     }
@@ -638,8 +640,6 @@ static int set_retired(struct mqx_store *store, uint32_t index, uint32_t new_sta
     return status;
 }
 
-/* A file that is already gone (a process died between name and table) only leaves the table. */
-static int retire_one(struct mqx_store *store, uint32_t index, bool keep)
 /* Has the retired segment's file other names (cp -al)? It is not used again then: the copy keeps
  * what it has. */
 static bool is_linked(struct mqx_store *store, uint32_t index)
@@ -658,6 +658,8 @@ static bool is_linked(struct mqx_store *store, uint32_t index)
     return facts.links > 1;
 }
 
+/* A file that is already gone (a process died between name and table) only leaves the table. */
+static int retire_one(struct mqx_store *store, uint32_t index, bool keep)
 {
     struct mqx_io *io = store->io;
     const struct mqx_segment *segment = &store->region.journal->segment[index];

@@ -11,6 +11,9 @@
  * sleep, and the call can still leave without a trace. Where something was decided, or is being
  * undone, waits do not ask.
  *
+ * What a call does after that is undoing, and does not wait for what the call has given up:
+ * mqx_interrupt_was_taken() says so until the caller takes its permission back.
+ *
  * A wait with a longest time of its own goes on counting when it is called again: what it has
  * waited is added up until the caller takes its permission back.
  *
@@ -25,6 +28,8 @@
 void mqx_interrupt_allow(bool allowed);
 /* True once, when they may: the caller, which has waited so long in this call, ends its wait. */
 bool mqx_interrupt_take(uint64_t waited_us);
+/* Has this call ended a wait that way? */
+bool mqx_interrupt_was_taken(void);
 /* What calls before this one had waited when they were interrupted. */
 uint64_t mqx_interrupt_waited_us(void);
 

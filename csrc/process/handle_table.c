@@ -101,7 +101,7 @@ int mqx_handle_register(struct mqx_region *region, const struct mqx_handle_reque
     if (handle == NULL || object == NULL) {
         return mqx_region_damage(region, "a handle slot", request->handle);
     }
-    int status = mqx_lock_take(region, lock);
+    int status = mqx_lock_enter(region, lock);
     if (status != MQX_OK) {
         return status;
     }

@@ -705,7 +705,7 @@ int mqx_checkpoint_now(struct mqx_store *store)
     MQX_ASSERT(!mqx_lock_held(&store->region, lock));
     MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->ring_lock));
     mqx_about_to_block();
-    int status = mqx_lock_take(&store->region, lock);
+    int status = mqx_lock_enter(&store->region, lock);
     if (status == MQX_OK) {
         status = mqx_checkpoint(store, MQX_CHECKPOINT_FUZZY);
         mqx_lock_drop(&store->region, lock);

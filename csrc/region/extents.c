@@ -455,7 +455,7 @@ int mqx_extents_grow(struct mqx_region *region, enum mqx_pool_no no, uint32_t ex
     MQX_ASSERT(!mqx_lock_held(region, &region->header->arena_lock));
     const struct mqx_area *area = area_of(region, no);
     uint32_t backed = 0;
-    int status = mqx_lock_take(region, &region->header->growth_lock);
+    int status = mqx_lock_enter(region, &region->header->growth_lock);
     if (status != MQX_OK) {
         return status;
     }
@@ -527,7 +527,7 @@ int mqx_extents_punch(struct mqx_region *region, enum mqx_pool_no no, uint32_t c
     uint32_t number = 1;
     *out_done = 0;
     MQX_ASSERT(no < MQX_POOL_COUNT);
-    int status = mqx_lock_take(region, &region->header->growth_lock);
+    int status = mqx_lock_enter(region, &region->header->growth_lock);
     if (status != MQX_OK) {
         return status;
     }

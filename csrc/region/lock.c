@@ -314,11 +314,18 @@ static MQX_COLD int take_failed(struct mqx_region *region, struct mqx_lock *lock
                     err);
 }
 
+/* No lock but the maintenance lock, for which nobody waits. */
+static bool holds_no_other(void)
+{
+    MQX_ASSERT(held_count < MQX_RANK_COUNT);
+    return (held_ranks() & ~(1u << MQX_RANK_MAINTENANCE)) == 0;
+}
+
 void mqx_lock_waited(struct mqx_region *region, struct mqx_lock *lock, uint64_t since_us)
 {
     MQX_ASSERT((unsigned char *)lock > region->base);
     MQX_ASSERT(since_us != 0);
-    if (region->long_wait != NULL && (held_ranks() & ~(1u << MQX_RANK_MAINTENANCE)) == 0) {
+    if (region->long_wait != NULL && holds_no_other()) {
         region->long_wait(region, lock, since_us);
     }
 }
@@ -429,7 +436,7 @@ static MQX_COLD int take_slow_path(struct mqx_region *region, struct mqx_lock *l
         if (held_count == 0) {
             mqx_about_to_block();
         }
-        err = wait_for(region, lock, may_end && held_count == 0);
+        err = wait_for(region, lock, may_end && holds_no_other());
     }
     if (err == EBUSY) {
         return mqx_region_stop_reason(region);
@@ -476,6 +483,7 @@ static inline int take(struct mqx_region *region, struct mqx_lock *lock, bool ma
 
 int mqx_lock_take(struct mqx_region *region, struct mqx_lock *lock)
 {
+    MQX_ASSERT(region->header != NULL);
     MQX_ASSERT(lock != NULL);
     MQX_ASSERT(held_count < MQX_RANK_COUNT);
     return take(region, lock, false);
@@ -483,8 +491,9 @@ int mqx_lock_take(struct mqx_region *region, struct mqx_lock *lock)
 
 int mqx_lock_enter(struct mqx_region *region, struct mqx_lock *lock)
 {
+    MQX_ASSERT(region->header != NULL);
     MQX_ASSERT(lock != NULL);
-    MQX_ASSERT(held_count == 0);
+    MQX_ASSERT(held_count < MQX_RANK_COUNT);
     return take(region, lock, true);
 }
 

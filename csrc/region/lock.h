@@ -98,8 +98,9 @@ int mqx_lock_mutex_kind(void);
  * region is stopped or the lock is beyond repair (which stops it). */
 int mqx_lock_take(struct mqx_region *region, struct mqx_lock *lock) MQX_MUST_USE;
 
-/* The same for the first lock of a call: MQE_INTERRUPTED when the caller wants to look at signals
- * (os/interrupt.h) and a second has passed. */
+/* The same where the call can still leave without a trace: MQE_INTERRUPTED when the caller wants to
+ * look at signals (os/interrupt.h), a second has passed, and the thread holds no other lock but the
+ * maintenance lock. */
 int mqx_lock_enter(struct mqx_region *region, struct mqx_lock *lock) MQX_MUST_USE;
 
 /* A second of a wait for `lock` that began at `since_us` (monotonic clock) has passed; has no other

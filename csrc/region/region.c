@@ -652,7 +652,7 @@ int mqx_region_grow(struct mqx_region *region, enum mqx_area_kind kind, uint64_t
     MQX_ASSERT(kind < MQX_AREA_COUNT);
     int status = MQX_OK;
     if (mqx_area_sure(region, kind) < bytes) {
-        status = mqx_lock_take(region, &region->header->growth_lock);
+        status = mqx_lock_enter(region, &region->header->growth_lock);
         if (status == MQX_OK) {
             status = grow_locked(region, kind, bytes);
             mqx_lock_drop(region, &region->header->growth_lock);

@@ -120,7 +120,7 @@ int mqx_slot_take(struct mqx_region *region, enum mqx_area_kind kind, uint32_t *
     MQX_ASSERT(has_slots(kind));
     MQX_ASSERT(out != NULL);
     for (;;) {
-        int status = mqx_lock_take(region, lock);
+        int status = mqx_lock_enter(region, lock);
         if (status != MQX_OK) {
             return status;
         }

@@ -55,7 +55,7 @@ int mqx_prepared_find(struct mqx_store *store, const struct ps_xid *xid, uint32_
     struct mqx_region *region = &store->region;
     struct mqx_lock *lock = &region->header->slots_lock;
     MQX_ASSERT(!mqx_lock_held(region, lock));
-    int status = mqx_lock_take(region, lock);
+    int status = mqx_lock_enter(region, lock);
     if (status != MQX_OK) {
         return status;
     }
@@ -81,7 +81,7 @@ int mqx_prepared_is_free(struct mqx_store *store, const struct ps_xid *xid)
 {
     struct mqx_region *region = &store->region;
     MQX_ASSERT(xid->gtrid_length > 0);
-    int status = mqx_lock_take(region, &region->header->slots_lock);
+    int status = mqx_lock_enter(region, &region->header->slots_lock);
     if (status != MQX_OK) {
         return status;
     }
@@ -206,7 +206,7 @@ static int look_up_some(struct mqx_prepared_resolution *resolution, uint32_t fro
                             ? from + MQX_LOCKED_STEPS_MAX
                             : resolution->count;
     MQX_ASSERT(from < resolution->count);
-    int status = mqx_lock_take(region, &region->header->slots_lock);
+    int status = mqx_lock_enter(region, &region->header->slots_lock);
     if (status != MQX_OK) {
         return status;
     }
@@ -253,7 +253,7 @@ static int claim_some(struct mqx_prepared_resolution *resolution)
     const struct mqx_member *gone = NULL;
     MQX_ASSERT(resolution->leader != 0);
     MQX_ASSERT(resolution->claimed < resolution->count);
-    int status = mqx_lock_take(region, lock);
+    int status = mqx_lock_enter(region, lock);
     if (status != MQX_OK) {
         return status;
     }
@@ -433,7 +433,7 @@ int mqx_prepared_resolve(struct mqx_prepared_resolution *resolution)
         return status;
     }
     MQX_ASSERT(leader->state == MQX_CTX_DECIDED);
-    status = mqx_flush_to(resolution->store, leader->decided_lsn);
+    status = mqx_flush_decided(resolution->store, leader->decided_lsn);
     for (uint32_t i = 0; i < resolution->count && status == MQX_OK; i++) {
         status = finish_member(resolution->store, resolution->members[i].context,
                                resolution->commit, &resolution->discarded);
@@ -455,7 +455,7 @@ int mqx_prepared_reap(struct mqx_store *store, uint32_t slot)
     if (leader->state != MQX_CTX_DECIDED) {
         status = mqx_prepared_release(store, slot);
     } else {
-        status = mqx_flush_to(store, leader->decided_lsn);
+        status = mqx_flush_decided(store, leader->decided_lsn);
         uint32_t member = next_of(region, slot, 1);
         while (member != 0 && status == MQX_OK) {
             status = finish_member(store, member, leader->leads == MQX_LEADS_COMMIT, &discarded);

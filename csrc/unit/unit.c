@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "catalog/catalog_delete.h"
 #include "os/host_info.h"
+#include "os/interrupt.h"
 #include "region/damage.h"
 #include "unit/xid_table.h"
 
@@ -365,6 +366,17 @@ static int collect_counts(const struct mqx_region *region, struct counting *coun
     return MQX_OK;
 }
 
+/* A call that has ended a wait does not begin another one (os/interrupt.h). */
+static int append_counts(struct mqx_store *store, uint32_t context, const unsigned char *record,
+                         uint32_t length)
+{
+    struct mqx_append append = {.record = record, .length = length, .context = context};
+    MQX_ASSERT(length != 0);
+    MQX_ASSERT(length % 8 == 0);
+    return mqx_interrupt_was_taken() ? mqx_journal_try_append(store, &append)
+                                     : mqx_journal_append(store, &append);
+}
+
 /* BACKOUT records are written with the next flush; losing them costs counts, never messages (rule
  * 46). */
 static int append_backout(struct mqx_store *store, uint32_t context)
@@ -385,7 +397,7 @@ static int append_backout(struct mqx_store *store, uint32_t context)
         if (status == MQX_OK) {
             const uint32_t length = mqx_encode_counts(record, &head, counts, n);
             MQX_ASSERT(length <= most + RECORD_MAX);
-            status = mqx_unit_append(store, context, record, length, 0, 0);
+            status = append_counts(store, context, record, length);
         }
         if (status != MQX_OK) {
             return status;
@@ -404,16 +416,16 @@ int mqx_unit_backout(struct mqx_store *store, uint32_t context)
     if (unit->state == MQX_CTX_IDLE) {
         return MQX_OK;
     }
-    mqx_flush_is_decided();
     if (MQX_UNLIKELY(unit->state != MQX_CTX_ACTIVE && unit->state != MQX_CTX_BACKING_OUT)) {
         return damaged_context(store, context);
     }
     if (unit->state == MQX_CTX_ACTIVE && unit->first_lsn != 0) {
         int status = append_backout(store, context);
-        if (status != MQX_OK) {
+        if (status != MQX_OK && !mqx_interrupt_was_taken()) {
             return status;
         }
     }
+    mqx_flush_is_decided();
     mqx_store_release(&unit->state, MQX_CTX_BACKING_OUT);
     int status = roll_all(store, context, false);
     if (status == MQX_OK) {

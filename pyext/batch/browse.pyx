@@ -35,14 +35,19 @@ def batch_browse(
         (ends[0].placement, ends[0].number), (ends[1].placement, ends[1].number) = range
     try:
         acquire_buffers(&buffers, &batch, rows, bodies, offsets, True)
-        begin_call(queue, None)
-        begin_batch_call(&gil, &batch)
-        if range is None:
-            reason = mqe_browse_batch(queue.connection.manager, queue.queue, &get, &batch)
-        else:
-            reason = mqe_browse_range(queue.connection.manager, queue.queue, &get, ends, &batch)
-        penstock_gil_take(&gil)
-        end_call(queue, None)
+        while True:
+            begin_call(queue, None)
+            begin_batch_call(&gil, &batch)
+            if range is None:
+                reason = mqe_browse_batch(queue.connection.manager, queue.queue, &get, &batch)
+            else:
+                reason = mqe_browse_range(
+                    queue.connection.manager, queue.queue, &get, ends, &batch
+                )
+            penstock_gil_take_call(&gil)
+            end_call(queue, None)
+            if not is_to_repeat(reason):
+                break
     finally:
         release_buffers(&buffers)
     if reason and reason != RC_TRUNCATED_MSG_FAILED:
@@ -59,14 +64,17 @@ def queue_split_points(QueueHandle queue not None, uint32_t parts):
     cdef int reason
     points = <mqe_position *>zeroed_rows(parts, sizeof(points[0]))
     try:
-        begin_call(queue, None)
-        penstock_gil_arm(&gil)
-        reason = mqe_queue_split_points(
-            queue.connection.manager, queue.to.queue, queue.to.queue_generation, parts, points,
-            &count,
-        )
-        penstock_gil_take(&gil)
-        end_call(queue, None)
+        while True:
+            begin_call(queue, None)
+            penstock_gil_arm_call(&gil, False)
+            reason = mqe_queue_split_points(
+                queue.connection.manager, queue.to.queue, queue.to.queue_generation, parts,
+                points, &count,
+            )
+            penstock_gil_take_call(&gil)
+            end_call(queue, None)
+            if not is_to_repeat(reason):
+                break
         if reason:
             fail(reason, f"queue {queue.name}")
         return [(points[i].placement, points[i].number) for i in range(count)]
@@ -79,13 +87,16 @@ def newest_number(QueueHandle queue not None):
     cdef uint64_t number = 0
     cdef int reason
     cdef penstock_gil gil
-    begin_call(queue, None)
-    penstock_gil_arm(&gil)
-    reason = mqe_queue_newest(
-        queue.connection.manager, queue.to.queue, queue.to.queue_generation, &number
-    )
-    penstock_gil_take(&gil)
-    end_call(queue, None)
+    while True:
+        begin_call(queue, None)
+        penstock_gil_arm_call(&gil, False)
+        reason = mqe_queue_newest(
+            queue.connection.manager, queue.to.queue, queue.to.queue_generation, &number
+        )
+        penstock_gil_take_call(&gil)
+        end_call(queue, None)
+        if not is_to_repeat(reason):
+            break
     if reason:
         fail(reason, f"queue {queue.name}")
     return number

@@ -95,7 +95,7 @@ cdef int get_rows(
     core = core_unit(unit)
     begin_batch_call(&gil, batch)
     reason = mqe_get_batch(queue.connection.manager, core, queue.queue, get, batch)
-    penstock_gil_take(&gil)
+    penstock_gil_take_call(&gil)
     end_call(queue, unit)
     return reason
 
@@ -118,6 +118,8 @@ def batch_take_uncopied(
     batch.capacity = most
     unit = choose_unit(queue.connection, True)
     reason = get_rows(queue, unit, &get, &batch)
+    while is_to_repeat(reason):
+        reason = get_rows(queue, unit, &get, &batch)
     if reason and reason != RC_NO_MSG_AVAILABLE:
         fail(reason, f"queue {queue.name}")
     mqx_error_clear()

@@ -95,23 +95,57 @@ cdef int put_rows(
     QueueHandle queue, Unit unit, mqe_batch *batch, uint32_t flags
 ) except -1:
     """The reason of the failure, 0 when there was none; warnings are counted in the batch."""
-    cdef penstock_gil gil
-    cdef mqe_unit *core
     cdef int reason
     flags |= queue.put_flags
     if queue.remote:
         reason = transmit_rows(queue, unit, batch, flags)
     else:
-        begin_call(queue, unit)
-        core = core_unit(unit)
-        begin_batch_call(&gil, batch)
-        reason = mqe_put_batch(queue.connection.manager, core, &queue.to, batch, flags)
-        penstock_gil_take(&gil)
-        end_call(queue, unit)
+        reason = put_local_rows(queue, unit, batch, flags)
     if is_warning(reason):
         mqx_error_clear()
         reason = 0
     return reason
+
+
+cdef int put_local_rows(
+    QueueHandle queue, Unit unit, mqe_batch *batch, uint32_t flags
+) except -1:
+    """Puts all rows in as many calls of the core as signals make of it: each goes on behind what
+    took effect before. What a handler raises leaves that in the unit, or on the queue.
+    """
+    cdef penstock_gil gil
+    cdef mqe_unit *core
+    cdef mqe_batch rest = batch[0]
+    cdef uint32_t done = 0, warnings = 0
+    cdef int reason
+    while True:
+        begin_call(queue, unit)
+        core = core_unit(unit)
+        begin_batch_call(&gil, &rest)
+        reason = mqe_put_batch(queue.connection.manager, core, &queue.to, &rest, flags)
+        penstock_gil_take_call(&gil)
+        end_call(queue, unit)
+        if not is_to_repeat(reason):
+            break
+        done += rest.count
+        warnings += count_warnings(rest.items, rest.count)
+        rest.items += rest.count
+        rest.offsets += rest.count
+        rest.capacity -= rest.count
+        rest.count = rest.capacity
+    batch.count = done + rest.count
+    batch.failed = done + rest.failed
+    batch.warnings = warnings + rest.warnings
+    batch.needed = rest.needed
+    return reason
+
+
+cdef uint32_t count_warnings(const mqe_item *row, uint32_t count) noexcept:
+    """Rows that were put with a warning."""
+    cdef uint32_t found = 0, i
+    for i in range(count):
+        found += row[i].reason != 0
+    return found
 
 
 def batch_fail(QueueHandle queue not None, int reason, uint32_t count, uint32_t index):

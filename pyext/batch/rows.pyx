@@ -54,11 +54,12 @@ cdef void release_buffers(batch_buffers *buffers) noexcept:
 
 
 cdef inline void begin_batch_call(penstock_gil *gil, const mqe_batch *batch) noexcept:
-    """Releases the GIL at once where the call is sure to take a while."""
-    if batch.capacity > SHORT_BATCH or batch.body_capacity > LONG_COPY:
-        penstock_gil_begin_long(gil)
-    else:
-        penstock_gil_arm(gil)
+    """Releases the GIL at once where the call is sure to take a while. Ended by
+    penstock_gil_take_call().
+    """
+    penstock_gil_arm_call(
+        gil, batch.capacity > SHORT_BATCH or batch.body_capacity > LONG_COPY
+    )
 
 
 def batch_layout():

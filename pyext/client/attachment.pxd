@@ -35,6 +35,7 @@ cdef class Attachment:
     cdef int end(self, bint commit, int how, int pauses)
     cdef int calls_inside(self) noexcept
     cdef bint wait_until_idle(self, int pauses)
+    cdef int leave_core(self, int how)
     cdef int end_units(self, bint commit)
     cdef int close_handles(self) except -1
     cdef int abandon(self) except -1

@@ -183,7 +183,6 @@ cdef class Attachment:
         When calls are still inside after `pauses` (0: waits on), everything stays attached.
         """
         cdef int reason = 0, first = 0
-        cdef uint64_t discarded = 0
         cdef chain_link *link
         if self.closed:
             return 0
@@ -198,7 +197,17 @@ cdef class Attachment:
             return 0
         if not self.wait_until_idle(pauses):
             return 0
-        first = self.end_units(commit)
+        try:
+            first = self.end_units(commit)
+        finally:
+            reason = self.leave_core(how)
+        return first or (0 if has_stopped(reason) else reason)
+
+    cdef int leave_core(self, int how):
+        """Closes handles, detaches; returns the reason code. No call of another thread is inside.
+        """
+        cdef uint64_t discarded = 0
+        cdef int reason
         self.close_handles()
         if self.spare is not NULL:
             mqe_unit_free(self.spare)
@@ -212,7 +221,7 @@ cdef class Attachment:
         self.np_discarded = discarded
         if discarded:
             report_discarded(self.name, discarded)
-        return first or (0 if has_stopped(reason) else reason)
+        return reason
 
     cdef int calls_inside(self) noexcept:
         """Calls of threads that are inside the core."""
@@ -241,9 +250,10 @@ cdef class Attachment:
 
     cdef int end_units(self, bint commit):
         """Commits implicit units and the caller's transaction when `commit`; backs out the rest.
-        Returns the first reason code of a commit.
+        Returns the first reason code of a commit. When a signal handler raises during the wait of a
+        commit, that unit and the rest are backed out.
         """
-        cdef object owner = current_owner()
+        cdef object owner = current_owner(), raised = None
         cdef Unit unit
         cdef bint wanted
         cdef int reason, first = 0
@@ -254,12 +264,19 @@ cdef class Attachment:
                     penstock_pause()
                 continue
             wanted = commit and unit.count > 0 and (not unit.explicit or unit.owner is owner)
-            reason = unit.finish(wanted)
+            try:
+                reason = unit.finish(wanted)
+            except BaseException as error:
+                raised = error
+                reason = RC_BACKED_OUT
+                commit = False
             if wanted:
                 first = first or reason
             if unit.owner is owner:
                 unit.leave()
         self.implicit.clear()
+        if raised is not None:
+            raise raised
         return first
 
     cdef int close_handles(self) except -1:

@@ -28,13 +28,16 @@ cdef class Connection(ObjectCatalog):
         cdef int reason
         cdef dict counts
         memset(&status, 0, sizeof(status))
-        self.begin()
-        penstock_gil_arm(&gil)
-        reason = mqe_queue_status(self.manager, slot, generation, &status)
-        if reason == 0 and oldest:
-            reason = mqe_queue_oldest(self.manager, slot, generation, &oldest_us)
-        penstock_gil_take(&gil)
-        self.busy -= 1
+        while True:
+            self.begin()
+            penstock_gil_arm_call(&gil, False)
+            reason = mqe_queue_status(self.manager, slot, generation, &status)
+            if reason == 0 and oldest:
+                reason = mqe_queue_oldest(self.manager, slot, generation, &oldest_us)
+            penstock_gil_take_call(&gil)
+            self.busy -= 1
+            if not is_to_repeat(reason):
+                break
         if reason:
             fail(reason, f"queue {name}")
         counts = status
@@ -144,11 +147,16 @@ cdef class Connection(ObjectCatalog):
 
     def checkpoint(self):
         """Takes a checkpoint now."""
+        cdef penstock_gil gil
         cdef int reason
-        self.begin()
-        with nogil:
+        while True:
+            self.begin()
+            penstock_gil_begin_call(&gil)
             reason = mqe_checkpoint(self.manager)
-        self.busy -= 1
+            penstock_gil_take_call(&gil)
+            self.busy -= 1
+            if not is_to_repeat(reason):
+                break
         if reason:
             fail(reason)
 

@@ -52,6 +52,16 @@ cdef inline void end_call(QueueHandle queue, Unit unit) noexcept:
         unit.busy -= 1
 
 
+cdef inline bint is_to_repeat(int reason) except -1:
+    """Whether the call of the core that returned `reason` has ended, with nothing done, so that
+    signal handlers run; what they raise ends it for good.
+    """
+    if reason != MQE_INTERRUPTED:
+        return False
+    PyErr_CheckSignals()
+    return True
+
+
 cdef inline mqe_unit *core_unit(Unit unit) noexcept:
     """The core's side of a unit of work, NULL for none."""
     return NULL if unit is None else unit.unit

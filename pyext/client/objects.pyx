@@ -22,14 +22,19 @@ cdef class ObjectCatalog(Attachment):
     ):
         """Defines an object of type `kind`; returns its slot and generation."""
         cdef ps_object_name full
+        cdef penstock_gil gil
         cdef uint32_t slot = 0, generation = 0, length = <uint32_t>len(attrs)
         cdef const char *list_of = attrs
         cdef int reason
         fill_name(&full, kind, name, name_space, instance)
-        self.begin()
-        with nogil:
+        while True:
+            self.begin()
+            penstock_gil_begin_call(&gil)
             reason = mqe_define(self.manager, &full, list_of, length, &slot, &generation)
-        self.busy -= 1
+            penstock_gil_take_call(&gil)
+            self.busy -= 1
+            if not is_to_repeat(reason):
+                break
         if reason:
             fail(reason, name)
         return slot, generation
@@ -40,7 +45,8 @@ cdef class ObjectCatalog(Attachment):
         Returns their number. Raises for the first that cannot be defined; those before it are.
         """
         cdef tuple given = tuple([tuple(row) for row in rows])  # which conversions cannot change
-        cdef uint32_t count = <uint32_t>len(given), done = 0, i
+        cdef uint32_t count = <uint32_t>len(given), done = 0, total = 0, i
+        cdef penstock_gil gil
         cdef ps_object_name *names
         cdef mqe_definition *definitions
         cdef bytes attrs
@@ -59,15 +65,22 @@ cdef class ObjectCatalog(Attachment):
                 definitions[i].name = &names[i]
                 definitions[i].attrs = PyBytes_AS_STRING(attrs)
                 definitions[i].length = <uint32_t>PyBytes_GET_SIZE(attrs)
-            self.begin()
-            with nogil:
-                reason = mqe_define_many(self.manager, definitions, count, &done)
-            self.busy -= 1
+            while True:
+                self.begin()
+                penstock_gil_begin_call(&gil)
+                reason = mqe_define_many(
+                    self.manager, definitions + total, count - total, &done
+                )
+                penstock_gil_take_call(&gil)
+                self.busy -= 1
+                total += done
+                if not is_to_repeat(reason):
+                    break
         finally:
             PyMem_Free(names)
         if reason:
-            fail(reason, given[done][2])
-        return done
+            fail(reason, given[total][2])
+        return total
 
     def alter_object(
         self, uint32_t slot, uint32_t generation, int kind, str name, bytes attrs,
@@ -79,17 +92,22 @@ cdef class ObjectCatalog(Attachment):
         object end with 2041.
         """
         cdef ps_object_name full
+        cdef penstock_gil gil
         cdef uint32_t length = <uint32_t>len(attrs)
+        cdef uint32_t flags = MQE_ALTER_RESOLUTION if resolution else 0
         cdef const char *list_of = attrs
         cdef int reason
         fill_name(&full, kind, name, name_space, instance)
-        self.begin()
-        with nogil:
+        while True:
+            self.begin()
+            penstock_gil_begin_call(&gil)
             reason = mqe_alter(
-                self.manager, slot, generation, &full, list_of, length, version,
-                MQE_ALTER_RESOLUTION if resolution else 0,
+                self.manager, slot, generation, &full, list_of, length, version, flags
             )
-        self.busy -= 1
+            penstock_gil_take_call(&gil)
+            self.busy -= 1
+            if not is_to_repeat(reason):
+                break
         if reason == MQE_CHANGED:
             return False
         if reason:
@@ -98,21 +116,31 @@ cdef class ObjectCatalog(Attachment):
 
     def delete_object(self, uint32_t slot, uint32_t generation, bint purge, str name=""):
         """Deletes an object; `purge`: with its messages."""
+        cdef penstock_gil gil
         cdef int reason
-        self.begin()
-        with nogil:
+        while True:
+            self.begin()
+            penstock_gil_begin_call(&gil)
             reason = mqe_delete(self.manager, slot, generation, purge)
-        self.busy -= 1
+            penstock_gil_take_call(&gil)
+            self.busy -= 1
+            if not is_to_repeat(reason):
+                break
         if reason:
             fail(reason, name)
 
     def clear_object(self, uint32_t slot, uint32_t generation, str name=""):
         """Removes every message of a queue."""
+        cdef penstock_gil gil
         cdef int reason
-        self.begin()
-        with nogil:
+        while True:
+            self.begin()
+            penstock_gil_begin_call(&gil)
             reason = mqe_clear(self.manager, slot, generation)
-        self.busy -= 1
+            penstock_gil_take_call(&gil)
+            self.busy -= 1
+            if not is_to_repeat(reason):
+                break
         if reason:
             fail(reason, name)
 

@@ -45,14 +45,18 @@ def prepared_rows(Connection connection not None):
     """The prepared units, oldest first, each as a dictionary."""
     cdef mqe_prepared *rows
     cdef uint32_t i, count = 0, capacity = PREPARED_ROWS
+    cdef penstock_gil gil
     cdef int reason
     while True:
         rows = <mqe_prepared *>zeroed_rows(capacity, sizeof(rows[0]))
         try:
             connection.begin()
-            with nogil:
-                reason = mqe_prepared_list(connection.manager, rows, capacity, &count)
+            penstock_gil_begin_call(&gil)
+            reason = mqe_prepared_list(connection.manager, rows, capacity, &count)
+            penstock_gil_take_call(&gil)
             connection.busy -= 1
+            if is_to_repeat(reason):
+                continue
             if reason:
                 fail(reason, f"queue manager {connection.name}")
             if count <= capacity:
@@ -84,6 +88,7 @@ cdef uint64_t resolve_prepared(Connection connection, tuple xids, bint commit) e
     cdef uint32_t i, count
     cdef uint64_t discarded = 0
     cdef ps_xid *names
+    cdef penstock_gil gil
     cdef int reason
     if not 0 < len(xids) <= MQE_PREPARED_MAX:
         wrong_value(
@@ -96,13 +101,17 @@ cdef uint64_t resolve_prepared(Connection connection, tuple xids, bint commit) e
             if not isinstance(xids[i], Xid):
                 wrong_type(RC_OPTIONS_ERROR, f"not an Xid: {xids[i]!r}")
             names[i] = (<Xid>xids[i]).raw
-        connection.begin()
-        with nogil:
+        while True:
+            connection.begin()
+            penstock_gil_begin_call(&gil)
             if commit:
                 reason = mqe_commit_prepared(connection.manager, names, count)
             else:
                 reason = mqe_backout_prepared(connection.manager, names, count, &discarded)
-        connection.busy -= 1
+            penstock_gil_take_call(&gil)
+            connection.busy -= 1
+            if not is_to_repeat(reason):
+                break
     finally:
         PyMem_Free(names)
     if reason:
@@ -131,11 +140,14 @@ def prepared_read(
     memcpy(&at, <char *>cursor, sizeof(at))
     try:
         acquire_buffers(&buffers, &batch, rows, bodies, offsets, True)
-        connection.begin()
-        begin_batch_call(&gil, &batch)
-        reason = mqe_browse_prepared(connection.manager, &xid.raw, &at, &batch)
-        penstock_gil_take(&gil)
-        connection.busy -= 1
+        while True:
+            connection.begin()
+            begin_batch_call(&gil, &batch)
+            reason = mqe_browse_prepared(connection.manager, &xid.raw, &at, &batch)
+            penstock_gil_take_call(&gil)
+            connection.busy -= 1
+            if not is_to_repeat(reason):
+                break
     finally:
         release_buffers(&buffers)
     if reason and reason != RC_TRUNCATED_MSG_FAILED:

@@ -138,12 +138,14 @@ cdef class QueueHandle:
             options = shared_as(options, &use)
         elif self.remote:
             options &= MQE_OUTPUT
-        self.connection.begin()
-        penstock_gil_arm(&gil)
-        reason = mqe_open(self.connection.manager, &self.to, options, &self.queue)
-        penstock_gil_take(&gil)
-        self.connection.busy -= 1
-        return self.enter(reason)
+        while True:
+            self.connection.begin()
+            penstock_gil_arm_call(&gil, False)
+            reason = mqe_open(self.connection.manager, &self.to, options, &self.queue)
+            penstock_gil_take_call(&gil)
+            self.connection.busy -= 1
+            if not is_to_repeat(reason):
+                return self.enter(reason)
 
     cdef int enter(self, int reason) except -1:
         """The core has opened the handle, or has refused to. A connection that has been closed
@@ -171,13 +173,16 @@ cdef class QueueHandle:
         find_use(attrs, length, &use)
         options = shared_as(self.options, &use)
         self.transmission = use.usage == MQUS_TRANSMISSION
-        self.connection.begin()
-        penstock_gil_arm(&gil)
-        reason = mqe_open_new(
-            self.connection.manager, &full, attrs, length, options, &self.queue, &found
-        )
-        penstock_gil_take(&gil)
-        self.connection.busy -= 1
+        while True:
+            self.connection.begin()
+            penstock_gil_arm_call(&gil, False)
+            reason = mqe_open_new(
+                self.connection.manager, &full, attrs, length, options, &self.queue, &found
+            )
+            penstock_gil_take_call(&gil)
+            self.connection.busy -= 1
+            if not is_to_repeat(reason):
+                break
         if reason == 0:
             self.set_destination(&found)
         return self.enter(reason)

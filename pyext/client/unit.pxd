@@ -26,9 +26,11 @@ cdef class Unit:
     cdef int end_block(self, bint mine, bint normal) except -1
     cdef int check_owner(self) except -1
     cdef int raise_ended(self) except -1
-    cdef int complete(self, bint commit)
-    cdef int end_work(self, bint commit)
+    cdef int complete(self, bint commit) except? -1
+    cdef int end_work(self, bint commit) noexcept
+    cdef int end_or_raise(self, bint commit) except? -1
     cdef int prepare_as(self, Xid xid, bint allow_empty, bint wait) except -1
-    cdef int finish(self, bint commit)
+    cdef int finish(self, bint commit) except? -1
+    cdef int close_unit(self, bint commit, int reason) except -1
     cdef void leave(self)
     cdef void abandon(self)

@@ -147,13 +147,16 @@ cdef class Unit:
             flags |= MQE_PREPARE_EMPTY
         if not wait:
             flags |= MQE_PREPARE_LAZY
-        if self.state != UNIT_OPEN:
-            self.raise_ended()
-        self.busy += 1
-        penstock_gil_arm(&gil)
-        reason = mqe_prepare(self.unit, &xid.raw, flags)
-        penstock_gil_take(&gil)
-        self.busy -= 1
+        while True:
+            if self.state != UNIT_OPEN:
+                self.raise_ended()
+            self.busy += 1
+            penstock_gil_arm_call(&gil, False)
+            reason = mqe_prepare(self.unit, &xid.raw, flags)
+            penstock_gil_take_call(&gil)
+            self.busy -= 1
+            if not is_to_repeat(reason):
+                break
         if reason:
             fail_prepare(reason, xid)
         return 0
@@ -175,27 +178,41 @@ cdef class Unit:
             raise error_for(RC_UOW_NOT_AVAILABLE, "the unit of work has not been entered")
         raise error_for(RC_UOW_NOT_AVAILABLE, "the unit of work has ended")
 
-    cdef int complete(self, bint commit):
-        """Commits or backs out; the unit stays open. Returns the reason code."""
-        return self.end_work(commit) if self.state == UNIT_OPEN else RC_UOW_NOT_AVAILABLE
+    cdef int complete(self, bint commit) except? -1:
+        """Commits or backs out; the unit stays open. Returns the reason code. What a signal
+        handler raises during a wait before the decision leaves the unit as it was.
+        """
+        cdef int reason
+        while self.state == UNIT_OPEN:
+            reason = self.end_work(commit)
+            if not is_to_repeat(reason):
+                return reason
+        return RC_UOW_NOT_AVAILABLE
 
-    cdef int end_work(self, bint commit):
-        """The call of the core."""
+    cdef int end_work(self, bint commit) noexcept:
+        """The call of the core; MQE_INTERRUPTED: the commit waits, and nothing is decided."""
         cdef penstock_gil gil
         cdef int reason
         self.busy += 1
-        penstock_gil_arm(&gil)
+        penstock_gil_arm_call(&gil, False)
         reason = mqe_commit(self.unit) if commit else mqe_backout(self.unit)
-        penstock_gil_take(&gil)
+        penstock_gil_take_call(&gil)
         self.busy -= 1
         return reason
 
-    cdef int finish(self, bint commit):
+    cdef int end_or_raise(self, bint commit) except? -1:
+        """The last end of a unit: commits, and repeats that until it is decided; or backs out."""
+        cdef int reason = self.end_work(commit)
+        while is_to_repeat(reason):
+            reason = self.end_work(commit)
+        return reason
+
+    cdef int finish(self, bint commit) except? -1:
         """Ends the unit for good, when calls of other threads have left it. Returns the reason code
-        of the commit; what cannot be committed is backed out. Nothing for a unit that is not open.
+        of the commit; what cannot be committed is backed out, and so is a commit that still waits
+        for its decision when a signal handler raises. Nothing for a unit that is not open.
         """
-        cdef mqe_unit *unit
-        cdef int reason
+        cdef int reason = RC_BACKED_OUT
         if self.state != UNIT_OPEN:
             return 0
         self.state = UNIT_ENDING
@@ -203,7 +220,15 @@ cdef class Unit:
         while self.busy > 1:
             with nogil:
                 penstock_pause()
-        reason = self.end_work(commit)
+        try:
+            reason = self.end_or_raise(commit)
+        finally:
+            self.close_unit(commit, reason)
+        return reason
+
+    cdef int close_unit(self, bint commit, int reason) except -1:
+        """The end of finish(): the commit or backout has returned `reason`."""
+        cdef mqe_unit *unit
         if reason and commit:
             self.end_work(False)
         unit = self.unit
@@ -215,7 +240,7 @@ cdef class Unit:
             recycle_unit(self.connection, unit, reason == 0)
         else:
             mqe_unit_free(unit)
-        return reason
+        return 0
 
     cdef void leave(self):
         """The owner has left the block, or has ended the unit within it.

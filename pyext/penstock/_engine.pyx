@@ -65,6 +65,7 @@ cdef extern from "gil.h" nogil:
     void penstock_gil_begin_long(penstock_gil *gil)
     void penstock_gil_take(penstock_gil *gil)
     void penstock_gil_arm_call(penstock_gil *gil, int long_copy)
+    void penstock_gil_begin_call(penstock_gil *gil)
     void penstock_gil_take_call(penstock_gil *gil)
     unsigned penstock_forks
     int penstock_watch_forks()

@@ -387,9 +387,10 @@ MUTATIONS = (
             (
                 "api/prepare.c",
                 "    unit->context = next_context; /* the old one belongs to no process now */\n"
-                "    return (flags & MQE_PREPARE_LAZY) != 0 ? MQX_OK : mqx_flush_to(store, lsn);",
+                "    return (flags & MQE_PREPARE_LAZY) != 0 ? MQX_OK"
+                " : mqx_flush_decided(store, lsn);",
                 "    unit->context = next_context; /* the old one belongs to no process now */\n"
-                "    status = mqx_flush_to(store, lsn);\n"
+                "    status = mqx_flush_decided(store, lsn);\n"
                 "    return status == MQX_OK ? MQX_OK : MQRC_STORAGE_MEDIUM_FULL;",
             ),
         ),
@@ -444,8 +445,8 @@ MUTATIONS = (
         (
             (
                 "catalog/catalog_delete.c",
-                "        status = mqx_flush_to(store, end_lsn);",
-                "        status = end_lsn == 1 ? mqx_flush_to(store, end_lsn) : MQX_OK;",
+                "        status = mqx_flush_decided(store, end_lsn);",
+                "        status = end_lsn == 1 ? mqx_flush_decided(store, end_lsn) : MQX_OK;",
             ),
         ),
     ),
@@ -455,7 +456,7 @@ MUTATIONS = (
         (
             (
                 "catalog/catalog.c",
-                "    status = mqx_flush_to(store, out->end_lsn);\n    return status",
+                "    status = mqx_flush_decided(store, out->end_lsn);\n    return status",
                 "    status = MQX_OK;\n    return status",
             ),
         ),
@@ -478,9 +479,10 @@ MUTATIONS = (
             (
                 "api/prepare.c",
                 "    unit->context = next_context; /* the old one belongs to no process now */\n"
-                "    return (flags & MQE_PREPARE_LAZY) != 0 ? MQX_OK : mqx_flush_to(store, lsn);",
+                "    return (flags & MQE_PREPARE_LAZY) != 0 ? MQX_OK"
+                " : mqx_flush_decided(store, lsn);",
                 "    unit->context = next_context; /* the old one belongs to no process now */\n"
-                "    return lsn == 1 ? mqx_flush_to(store, lsn) : MQX_OK;",
+                "    return lsn == 1 ? mqx_flush_decided(store, lsn) : MQX_OK;",
             ),
         ),
     ),
@@ -490,7 +492,7 @@ MUTATIONS = (
         (
             (
                 "unit/prepared.c",
-                "    status = mqx_flush_to(resolution->store, leader->decided_lsn);\n",
+                "    status = mqx_flush_decided(resolution->store, leader->decided_lsn);\n",
                 "    status = MQX_OK;\n",
             ),
         ),

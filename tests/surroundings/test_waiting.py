@@ -10,13 +10,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 import penstock
-from surroundings import SECONDS, hear, not_possible_here, python
+from surroundings import SECONDS, hear, not_possible_here, python, say
 
 WAITER = """
 import sys
@@ -32,12 +32,12 @@ with penstock.connect("QM1", sys.argv[1]) as qm, qm.queue("Q") as queue:
 """
 
 
-def until(true: Callable[[], bool], what: str) -> None:
+def until(true: Callable[[], bool], what: str, pause: float = 0.005) -> None:
     """Waits for a condition."""
     end = time.monotonic() + SECONDS
     while not true():
         assert time.monotonic() < end, f"in vain: {what}"
-        time.sleep(0.005)
+        time.sleep(pause)
 
 
 def is_stopped(pid: int) -> bool:
@@ -47,6 +47,11 @@ def is_stopped(pid: int) -> bool:
         for thread in os.listdir(f"/proc/{pid}/task")
     ]
     return set(states) == {"T"}
+
+
+def sleeps(pid: int) -> bool:
+    """Whether the first thread of the process sleeps."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] == "S"
 
 
 @pytest.fixture
@@ -113,19 +118,24 @@ with penstock.connect("QM1", sys.argv[1]) as qm, qm.queue("Q") as queue:
 FILLER = """
 import sys
 import penstock
-with penstock.connect("QM1", sys.argv[1]) as qm, qm.queue("Q") as queue:
+with penstock.connect("QM1", sys.argv[1]) as qm, qm.queue("Q") as queue, qm.queue("SMALL") as small:
     print("open", flush=True)
+    sys.stdin.readline()
     try:
         with qm.transaction():
             try:
                 while True:
-                    queue.put(b"x" * 60000, persistent=True)
+                    if sys.argv[2] == "0":
+                        small.get()
+                    else:
+                        queue.put(bytes(int(sys.argv[2])), persistent=True)
             except KeyboardInterrupt:
                 print("interrupted", flush=True)
                 raise
     except KeyboardInterrupt:
         pass
 """
+FILLS = (60000, 2000, 1, 0)  # bytes of a message; 0: the records of gets, which are the shortest
 
 
 def stop_in_a_flush(child: subprocess.Popen[str], queue: penstock.Queue) -> threading.Thread:
@@ -172,7 +182,38 @@ def test_a_process_stopped_in_a_flush_is_named_to_the_only_other_one_that_waits(
         until(lambda: not qm.lock_list(), "no lock is held up any more")
 
 
-def test_control_c_ends_a_put_that_waits_for_room_behind_a_stopped_process(
+def wait_until_it_waits(qm: penstock.QueueManager, filler: subprocess.Popen[str]) -> None:
+    """Returns when nothing enters the journal and the process sleeps."""
+    tails = [-3, -2, -1]
+
+    def waits() -> bool:
+        del tails[0]
+        tails.append(qm.status().tail_lsn)
+        return len(set(tails)) == 1 and sleeps(filler.pid)
+
+    until(waits, "nothing enters the journal", pause=0.3)
+
+
+def start_fillers(
+    qm: penstock.QueueManager, home: Path, stack: ExitStack
+) -> list[subprocess.Popen[str]]:
+    """Processes that fill the ring when they are told to, the longest records first."""
+    with qm.queue("SMALL") as small:
+        small.put_batch([b"x"] * 100, persistent=True)
+    fillers = [stack.enter_context(python(FILLER, home, size)) for size in FILLS]
+    for filler in fillers:
+        hear(filler, "open")
+    return fillers
+
+
+def fill_the_ring(qm: penstock.QueueManager, fillers: list[subprocess.Popen[str]]) -> None:
+    """Behind a process stopped in a flush: until no record finds room, in ring or segment."""
+    for filler in fillers:
+        say(filler)
+        wait_until_it_waits(qm, filler)
+
+
+def test_control_c_ends_a_unit_of_work_that_waits_for_room_behind_a_stopped_process(
     tmp_path: Path,
 ) -> None:
     penstock.create("QM1", tmp_path, ring_size=1 << 20)
@@ -180,22 +221,127 @@ def test_control_c_ends_a_put_that_waits_for_room_behind_a_stopped_process(
         penstock.connect("QM1", tmp_path) as qm,
         qm.queue("Q") as queue,
         python(PUTTER, tmp_path) as child,
-        python(FILLER, tmp_path) as filler,
+        ExitStack() as stack,
     ):
+        fillers = start_fillers(qm, tmp_path, stack)
         hear(child, "open")
         probe = stop_in_a_flush(child, queue)
-        hear(filler, "open")
-        until(lambda: qm.status().tail_lsn - qm.status().durable_lsn > 900_000, "a full ring")
-        tails = [0, 1]
-        while tails[-1] != tails[-2]:  # until the puts wait for room
-            time.sleep(0.5)
-            tails.append(qm.status().tail_lsn)
-        filler.send_signal(signal.SIGINT)
-        hear(filler, "interrupted")
+        fill_the_ring(qm, fillers)
+        fillers[0].send_signal(signal.SIGINT)
+        hear(fillers[0], "interrupted")
+        assert fillers[0].wait(SECONDS) == 0  # it has backed out and left
         os.kill(child.pid, signal.SIGCONT)
-        assert filler.wait(SECONDS) == 0
         probe.join(SECONDS)
         assert not probe.is_alive()
+
+
+# Each makes its call when it is told to; all that the call changes is made before.
+CALLER = """
+import sys
+import penstock
+
+what = sys.argv[2]
+with penstock.connect("QM1", sys.argv[1]) as qm, qm.queue("W." + what) as queue:
+    unit = qm.transaction()
+    if what == "delete":
+        qm.define("qlocal", "W.GONE")
+    if what in ("get_batch", "clear"):
+        queue.put_batch([b"x"] * 10, persistent=True)
+    if what == "clear":
+        queue.close()
+    if what == "resolve":
+        with qm.transaction() as before:
+            queue.put(b"x", persistent=True)
+            before.prepare(penstock.Xid(1, b"resolve"))
+    if what in ("commit", "block", "close", "prepare"):
+        if what == "close":
+            queue.put(b"x", persistent=True, syncpoint=True)
+        else:
+            unit.__enter__()
+            queue.put(b"x", persistent=True)
+    calls = {
+        "commit": lambda: unit.commit(),
+        "block": lambda: unit.__exit__(None, None, None),
+        "close": lambda: qm.close(),
+        "prepare": lambda: unit.prepare(penstock.Xid(1, b"prepare")),
+        "resolve": lambda: qm.commit_prepared(penstock.Xid(1, b"resolve")),
+        "put_batch": lambda: queue.put_batch([b"x" * 100] * 1000, persistent=True),
+        "get_batch": lambda: queue.get_batch(10),
+        "define": lambda: qm.define("qlocal", "W.NEW"),
+        "alter": lambda: qm.alter("qlocal", "W.alter", maxdepth=7),
+        "delete": lambda: qm.delete("qlocal", "W.GONE"),
+        "clear": lambda: qm.clear("W.clear"),
+        "checkpoint": lambda: qm.checkpoint(),
+    }
+    print("ready", flush=True)
+    sys.stdin.readline()
+    print("calling", flush=True)
+    try:
+        calls[what]()
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+        if what in ("commit", "prepare"):
+            unit.backout()
+    else:
+        print("done", flush=True)
+"""
+CALLS = (
+    "commit",
+    "block",
+    "close",
+    "prepare",
+    "resolve",
+    "put_batch",
+    "get_batch",
+    "define",
+    "alter",
+    "delete",
+    "clear",
+    "checkpoint",
+)
+
+
+@pytest.fixture(scope="module")
+def callers(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[str, subprocess.Popen[str]]]:
+    """Processes that are ready to make a call each, while another is stopped in a flush and the log
+    ring is full.
+    """
+    home = tmp_path_factory.mktemp("callers")
+    penstock.create("QM1", home, ring_size=1 << 20)
+    with (
+        penstock.connect("QM1", home) as qm,
+        qm.queue("Q") as queue,
+        python(PUTTER, home) as child,
+        ExitStack() as stack,
+    ):
+        for what in CALLS:
+            qm.define("qlocal", "W." + what)
+        ready = {what: stack.enter_context(python(CALLER, home, what)) for what in CALLS}
+        for caller in ready.values():
+            hear(caller, "ready")
+        fillers = start_fillers(qm, home, stack)
+        hear(child, "open")
+        probe = stop_in_a_flush(child, queue)
+        fill_the_ring(qm, fillers)
+        yield ready
+        os.kill(child.pid, signal.SIGCONT)
+        probe.join(SECONDS)
+        assert not probe.is_alive()
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_control_c_ends_a_call_that_waits_for_a_stopped_process(
+    callers: dict[str, subprocess.Popen[str]], what: str
+) -> None:
+    caller = callers[what]
+    say(caller)
+    hear(caller, "calling")
+    until(lambda: sleeps(caller.pid), "the call waits")
+    caller.send_signal(signal.SIGINT)
+    hear(caller, "interrupted")
+    assert caller.wait(SECONDS) == 0  # nothing of it is left to be waited for
 
 
 CONNECTOR = """

@@ -568,10 +568,11 @@ int mqe_comp_code(int reason);
  * (rule 34). */
 void mqe_block_hook_arm(void (*hook)(void *arg), void *arg);
 
-/* May this thread's next call of mqe_attach, mqe_put, mqe_get or mqe_commit end with
- * MQE_INTERRUPTED when it has waited for a second and decided nothing? Nothing was done then: call
- * again, after a look at signals. A wait whose outcome is decided goes on. To be set for each such
- * call; 0 after the last one. */
+/* May this thread's next call end with MQE_INTERRUPTED when it has waited for a second and decided
+ * nothing? Nothing was done then: call again, after a look at signals; what a batch counts, and the
+ * first definitions of many, took effect, and the next call begins behind them. A wait whose
+ * outcome is decided goes on. mqe_backout() does not end so: it goes without its record, whose
+ * counts a restart would lose. To be set for each such call; 0 after the last one. */
 void mqe_interrupt_allow(int allowed);
 
 /* A get whose answers come within microseconds looks for the next one for some microseconds before

@@ -13,9 +13,12 @@ static void *take(void *arg)
 TEST(a_call_is_interrupted_once_and_only_when_it_was_allowed)
 {
     CHECK(!mqx_interrupt_take(0));
+    CHECK(!mqx_interrupt_was_taken());
     mqx_interrupt_allow(true);
+    CHECK(!mqx_interrupt_was_taken());
     CHECK(mqx_interrupt_take(0));
     CHECK(!mqx_interrupt_take(0));
+    CHECK(mqx_interrupt_was_taken());
     mqx_interrupt_allow(true);
     mqx_interrupt_allow(false);
     CHECK(!mqx_interrupt_take(0));
