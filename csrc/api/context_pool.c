@@ -14,13 +14,13 @@
 static bool prepare_context(const struct mqx_region *region, uint32_t slot, bool autocommit)
 {
     struct mqx_context *context = mqx_context(region, slot);
-    if (MQX_UNLIKELY(context == NULL || context->state != MQX_CTX_IDLE)) {
+    if (MQX_UNLIKELY(context == NULL || context->state != MQX_CTX_IDLE || context->head != 0 ||
+                     context->process != region->process ||
+                     context->pending_kind != MQX_PENDING_NONE)) {
         mqx_ignore(mqx_region_damage(region, "an idle context", slot));
         return false;
     }
-    MQX_ASSERT(context->process == region->process);
-    MQX_ASSERT(context->head == 0);
-    MQX_ASSERT(context->pending_kind == MQX_PENDING_NONE);
+    MQX_ASSERT(slot != 0);
     mqx_store_release(&context->autocommit, autocommit ? 1u : 0u);
     return true;
 }

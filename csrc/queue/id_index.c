@@ -846,7 +846,7 @@ static int check_flags(const struct index *index)
 
 int mqx_id_index_check(const struct mqx_region *region, const struct mqx_object *queue, int k)
 {
-    const unsigned char *first = region->base + region->header->area[MQX_AREA_OBJECTS].offset;
+    const unsigned char *first = region->area[MQX_AREA_OBJECTS];
     const uint32_t object =
         (uint32_t)((size_t)((const unsigned char *)queue - first) / sizeof *queue);
     struct tally tally = {0};

@@ -802,7 +802,7 @@ static int check_level(struct check *check, const struct mqx_level *level, bool 
 
 int mqx_priority_index_check(const struct mqx_region *region, const struct mqx_object *queue)
 {
-    const unsigned char *first = region->base + region->header->area[MQX_AREA_OBJECTS].offset;
+    const unsigned char *first = region->area[MQX_AREA_OBJECTS];
     struct check check = {
         .region = region,
         .object = (uint32_t)((size_t)((const unsigned char *)queue - first) / sizeof *queue),

@@ -27,7 +27,6 @@ static uint64_t sure_within(const struct mqx_area *area, uint64_t space)
     const uint64_t other = ~mqx_load_acquire(&area->capacity_inverse);
     const uint64_t sure = capacity < other ? capacity : other;
     MQX_ASSERT(area != NULL);
-    MQX_ASSERT(space % MQX_CELL == 0);
     return sure < space ? sure : space;
 }
 
@@ -35,6 +34,7 @@ uint64_t mqx_area_sure(const struct mqx_region *region, enum mqx_area_kind kind)
 {
     MQX_ASSERT(kind < MQX_AREA_COUNT);
     MQX_ASSERT(region->reach.space[kind] > 0);
+    MQX_ASSERT(region->reach.space[kind] % MQX_CELL == 0);
     return sure_within(&region->header->area[kind], region->reach.space[kind]);
 }
 

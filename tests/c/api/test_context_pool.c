@@ -73,15 +73,21 @@ TEST(a_context_whose_call_did_not_end_is_not_kept)
 
 TEST(a_damaged_context_stops_the_queue_manager_and_not_the_process)
 {
-    uint32_t slot = 0;
-    engine_begin();
-    mqx_pool_drain(engine.manager);
-    CHECK_INT(mqx_pool_take(engine.manager, true, &slot), 0);
-    mqx_pool_give(engine.manager, slot);
-    mqx_store_release(&mqx_context(engine_region(), slot)->state, 77u);
-    CHECK(!mqx_pool_take_idle(engine.manager, true, &slot));
-    CHECK(mqx_region_damage_text(engine_region()) != NULL);
-    CHECK_INT(mqx_enter(engine.manager, false), MQRC_CONNECTION_BROKEN);
+    for (int what = 0; what < 4; what++) {
+        uint32_t slot = 0;
+        engine_begin();
+        mqx_pool_drain(engine.manager);
+        CHECK_INT(mqx_pool_take(engine.manager, true, &slot), 0);
+        mqx_pool_give(engine.manager, slot);
+        struct mqx_context *context = mqx_context(engine_region(), slot);
+        context->head = what == 0 ? 5 : 0;
+        context->pending_kind = what == 1 ? 77 : MQX_PENDING_NONE;
+        context->process += what == 2;
+        mqx_store_release(&context->state, what == 3 ? 77u : (uint32_t)MQX_CTX_IDLE);
+        CHECK(!mqx_pool_take_idle(engine.manager, true, &slot));
+        CHECK(mqx_region_damage_text(engine_region()) != NULL);
+        CHECK_INT(mqx_enter(engine.manager, false), MQRC_CONNECTION_BROKEN);
+    }
 }
 
 enum { THREADS = 4, TURNS = 20000 };
