@@ -177,9 +177,9 @@ int mqx_put_resolve(struct mqx_put_call *call, int32_t expiry, uint32_t flags)
 
 /* ---- linking ---- */
 
-/* Would the body exceed the region's budget for persistent bodies? While the extents that hold items
- * are together smaller, nothing is counted. After that those present count: all at the newest round
- * of maintenance, and those of this stripe now. */
+/* Would the body exceed the region's budget for persistent bodies? While the extents that hold
+ * items are together smaller, nothing is counted. After that those present count: all at the newest
+ * round of maintenance, and those of this stripe now. */
 static bool over_budget(const struct mqx_region *region, uint32_t object, uint64_t payload)
 {
     const struct mqx_header *header = region->header;

@@ -157,6 +157,7 @@ uint64_t mqx_journal_closed_end(struct mqx_store *store)
 uint64_t mqx_journal_unit_id(struct mqx_store *store)
 {
     MQX_ASSERT(store != NULL);
+    MQX_ASSERT(store->region.journal != NULL);
     const uint64_t id = mqx_fetch_add(&store->region.journal->next_unit_id, 1);
     if (MQX_UNLIKELY(id - 1 >= PS_NUMBER_LIMIT - 1)) { /* 0, too */
         (void)mqx_region_damage(&store->region, "journal's next unit id", id);

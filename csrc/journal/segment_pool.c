@@ -174,6 +174,7 @@ static bool limit_allows(const struct mqx_journal *journal, uint64_t size)
 /* MQRC_STORAGE_MEDIUM_FULL with both numbers. */
 static MQX_COLD int limit_reached(const struct mqx_journal *journal)
 {
+    MQX_ASSERT(journal != NULL);
     return mqx_fail(MQRC_STORAGE_MEDIUM_FULL,
                     "the journal's files have %" PRIu64 " bytes, %" PRIu64 " are allowed",
                     journal->used_bytes, journal->limit);

@@ -140,8 +140,8 @@ struct mqx_area {
     uint32_t item_size;       /* fixed */
     uint32_t free_head;       /* slots lock: freed slots; not of messages and arena */
     uint64_t used;            /* atomic: high water: items given out so far, item 0 included; same
-                               * lock. Of messages and arena: up to the end of the last extent; arena
-                               * lock */
+                               * lock. Of messages and arena: up to the end of the last extent;
+                               * arena lock */
     uint64_t used_inverse;    /* atomic: its complement, of objects, contexts and handles */
 } MQX_ALIGNED(64);
 

@@ -108,6 +108,7 @@ static bool map_up_to(struct mqx_region *region, enum mqx_area_kind kind, uint64
 
 static uint64_t at_most(uint64_t value, uint64_t most)
 {
+    MQX_ASSERT(most % MQX_CELL == 0); /* lengths of mappings and areas */
     return value < most ? value : most;
 }
 
