@@ -124,10 +124,10 @@ t11: $(BUILT) ## the second reader agrees with the core on sampled disk states
 	    $(if $(COUNT),--images $(COUNT)) $(if $(SEED),--seed $(SEED))
 t12: ## damage: each bit, truncation, swap, zeroed sector
 	$(CRASH) t12
-region-fuzz: ## damaged words of the shared region, in one process without files: COUNT, SEED
+region-fuzz: ## damaged words of the shared region, without files: ROUNDS, SEED
 	$(CRASH) -f region_fuzz.mk region-fuzz
-region-damage: $(BUILT) ## the same under Python workers: COUNT, SEED
-	$(RUN) tests/crash/region_damage.py $(if $(COUNT),--rounds $(COUNT)) $(if $(SEED),--seed $(SEED))
+region-damage: $(BUILT) ## the same under Python workers: ROUNDS, SEED
+	$(RUN) tests/crash/region_damage.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED))
 spark-kill: $(BUILT) ## exactly once through Spark: full disks, kills of drivers and workers (RANDOM=, SEED=)
 	$(RUN) tests/crash/spark_full.py
 	$(RUN) tests/crash/spark_storm.py $(if $(RANDOM),--random $(RANDOM)) $(if $(SEED),--seed $(SEED))

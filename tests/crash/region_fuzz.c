@@ -20,7 +20,14 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum { HANG_S = 30, KEPT_MAX = 96, WORDS_MAX = 200, CALLS = 40, PARTS = 10, BATCH = 16 };
+enum {
+    HANG_S = 30,
+    KEPT_MAX = 96,
+    WORDS_MAX = 200,
+    CALLS = 40,
+    PARTS = 10,
+    REGION_BYTES = 64 << 20,
+};
 
 static struct fuzz {
     struct layer layer;
@@ -71,9 +78,12 @@ static void prepare_something(void)
     CHECK_INT(mqe_prepare(unit, &xid, 0), 0);
 }
 
+/* A small region: making and removing a large one costs most of a round. */
 static void begin_round(void)
 {
-    engine_begin();
+    struct mqe_settings settings = engine_settings();
+    settings.region_size = REGION_BYTES;
+    engine_begin_with(&settings);
     engine.dead_count = 0; /* nobody looks at them again */
     fuzz.kept[0] = QUEUE("K1");
     fuzz.kept[1] = QUEUE("K2", INDXTYPE, 1);
@@ -130,7 +140,7 @@ static struct part choose_part(void)
     case 5: return (struct part){(unsigned char *)stripe, 64}; /* its mutex */
     case 6: return (struct part){region->ring, region->ring_size / 8};
     case 7: return (struct part){(unsigned char *)region->names,
-                                 (region->name_mask + 1) * sizeof(uint32_t)};
+                                 2 * (region->name_mask + UINT64_C(1)) * sizeof(uint32_t)};
     case 8: return (struct part){(unsigned char *)header->pool,
                                  sizeof header->pool + sizeof header->partial};
     case 9: {
