@@ -507,8 +507,9 @@ static int punch_listed(struct mqx_region *region, enum mqx_pool_no no, uint32_t
         if (extent_at(region, no, number) == NULL) {
             return damaged_extent(region, number);
         }
-        refused = refused || io->ops->punch(io, region->fd, extent_offset(region, no, number),
-                                            MQX_EXTENT_BYTES) != 0;
+        refused = refused || !mqx_reach_owns_fd(region) ||
+                  io->ops->punch(io, region->fd, extent_offset(region, no, number),
+                                 MQX_EXTENT_BYTES) != 0;
         status = refused ? move_locked(region, no, &pool->to_punch, &pool->free, MQX_EXTENT_FREE,
                                        &moved)
                          : move_locked(region, no, &pool->to_punch, &pool->punched,

@@ -499,6 +499,16 @@ static bool asks_for_little(const struct mqx_region *region, uint64_t capacity, 
            bytes - capacity <= GROWTH_MAX;
 }
 
+/* Memory for bytes of the file, never of another one that has got the descriptor's number. */
+static int back(const struct mqx_region *region, uint64_t offset, uint64_t bytes)
+{
+    MQX_ASSERT(bytes > 0);
+    MQX_ASSERT(offset <= region->size);
+    return mqx_reach_owns_fd(region)
+               ? region->io->ops->allocate(region->io, region->fd, offset, bytes)
+               : -EBADF;
+}
+
 /* Backs the records of the area's extents up to `target` bytes of it; of most growths they lie in a
  * page that has memory. */
 static int back_extents(const struct mqx_region *region, enum mqx_area_kind kind, uint64_t capacity,
@@ -512,8 +522,7 @@ static int back_extents(const struct mqx_region *region, enum mqx_area_kind kind
         const uint64_t to = target / MQX_EXTENT_BYTES * sizeof(struct mqx_extent);
         if (pool_area[no] == kind && to > from) {
             const uint64_t page = from / MQX_PAGE_SIZE * MQX_PAGE_SIZE;
-            return region->io->ops->allocate(region->io, region->fd, table + page,
-                                             mqx_round_up(to, MQX_PAGE_SIZE) - page);
+            return back(region, table + page, mqx_round_up(to, MQX_PAGE_SIZE) - page);
         }
     }
     return 0;
@@ -527,9 +536,7 @@ static int back_area(const struct mqx_region *region, enum mqx_area_kind kind, u
     MQX_ASSERT(target > capacity);
     MQX_ASSERT(offset >= (uint64_t)((unsigned char *)region->extents[0] - region->base));
     const int status = back_extents(region, kind, capacity, target);
-    return status != 0 ? status
-                       : region->io->ops->allocate(region->io, region->fd, offset + capacity,
-                                                   target - capacity);
+    return status != 0 ? status : back(region, offset + capacity, target - capacity);
 }
 
 /* Bytes of the file that are backed by memory: no capacity changes, since the growth lock is held,
@@ -575,11 +582,16 @@ static MQX_COLD int no_room(const struct mqx_region *region, uint64_t more)
 {
     MQX_ASSERT(more > 0);
     MQX_ASSERT(region->header != NULL);
+    const unsigned long long now = allocated_bytes(region->header), needed = more;
+    if (!mqx_reach_owns_fd(region)) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
+                        "the shared region has %llu bytes and needs %llu more, but this program "
+                        "has closed its descriptor (closerange?): connect again", now, needed);
+    }
     return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
                     "the shared region has %llu bytes and needs %llu more, for which its file "
                     "system (region.dir) has no room: get messages, or make it larger (of a "
-                    "container: --shm-size)",
-                    (unsigned long long)allocated_bytes(region->header), (unsigned long long)more);
+                    "container: --shm-size)", now, needed);
 }
 
 /* Backs the bytes of an area from `capacity` to `target` with memory, and its extents' records. */
@@ -601,7 +613,7 @@ int mqx_region_back(struct mqx_region *region, enum mqx_area_kind kind, uint64_t
     MQX_ASSERT(mqx_lock_held(region, &region->header->growth_lock));
     const uint64_t offset = (uint64_t)(region->area[kind] - region->base) + at;
     const int status = check_memory(region, kind, bytes);
-    if (status != MQX_OK || region->io->ops->allocate(region->io, region->fd, offset, bytes) == 0) {
+    if (status != MQX_OK || back(region, offset, bytes) == 0) {
         return status;
     }
     return no_room(region, bytes);

@@ -249,6 +249,27 @@ TEST(an_extent_that_cannot_be_punched_stays_usable)
     CHECK_INT(pool(MQX_POOL_CELLS)->punched, 0);
 }
 
+TEST(nothing_is_punched_or_backed_in_a_file_of_the_program_that_got_the_descriptors_number)
+{
+    region_begin();
+    make_free(CLASS, 8);
+    const uint32_t free = pool(MQX_POOL_CELLS)->free_count;
+    CHECK_INT(punch(MQX_POOL_CELLS, 1), 1);
+    memory_io_put(region_files, "/shm/program's own", "x", 1);
+    const int dir = region.io->ops->open_dir(region.io, "/shm"), own = region.fd;
+    region.fd = region.io->ops->open(region.io, dir, "program's own", MQX_IO_WRITE, 0);
+    const uint64_t punches = memory_io_calls(region_files, MEMORY_PUNCH);
+    const uint64_t allocations = memory_io_calls(region_files, MEMORY_ALLOCATE);
+    CHECK_INT(punch(MQX_POOL_CELLS, free - 1), 0);
+    CHECK_INT(pool(MQX_POOL_CELLS)->free_count, free - 1); /* they serve again */
+    CHECK_INT(mqx_extents_grow(&region, MQX_POOL_CELLS, 1), MQRC_STORAGE_NOT_AVAILABLE);
+    CHECK(strstr(mqx_error_text(), "has closed its descriptor") != NULL);
+    CHECK_INT(memory_io_calls(region_files, MEMORY_PUNCH), punches);
+    CHECK_INT(memory_io_calls(region_files, MEMORY_ALLOCATE), allocations);
+    region.fd = own;
+    CHECK_INT(punch(MQX_POOL_CELLS, free - 1), free - 1);
+}
+
 TEST(memory_that_cannot_be_had_again_is_refused_and_the_extent_stays_punched)
 {
     region_begin();

@@ -114,6 +114,22 @@ static void *grow_main(void *arg)
     return arg;
 }
 
+TEST(an_area_never_grows_into_a_file_of_the_program_that_got_the_descriptors_number)
+{
+    uint64_t size = 0;
+    region_begin();
+    memory_io_put(region_files, "/shm/own", "x", 1);
+    const int dir = region.io->ops->open_dir(region.io, "/shm"), own = region.fd;
+    region.fd = region.io->ops->open(region.io, dir, "own", MQX_IO_WRITE, 0);
+    const uint64_t capacity = region.header->area[MQX_AREA_ARENA].capacity;
+    CHECK_INT(mqx_region_grow(&region, MQX_AREA_ARENA, capacity + 1), MQRC_STORAGE_NOT_AVAILABLE);
+    CHECK(strstr(mqx_error_text(), "has closed its descriptor") != NULL);
+    CHECK(memory_io_bytes(region_files, "/shm/own", &size) != NULL && size == 1);
+    CHECK_INT(region.header->area[MQX_AREA_ARENA].capacity, capacity);
+    region.fd = own;
+    CHECK_INT(mqx_region_grow(&region, MQX_AREA_ARENA, capacity + 1), 0);
+}
+
 TEST(threads_that_grow_the_same_area_make_one_step)
 {
     region_begin();
