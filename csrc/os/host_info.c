@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "os/fork_guard.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -144,9 +143,7 @@ uint64_t mqx_own_start_time(void)
     return read_stat("/proc/thread-self/stat", &start, &state) ? start : 0;
 }
 
-/* Has /proc our pids? In a container that did not mount it anew it has those of another PID
- * namespace. */
-static bool has_our_pids(void)
+bool mqx_proc_is_ours(void)
 {
     char text[16] = "";
     return readlink("/proc/self", text, sizeof text - 1) > 0 &&
@@ -170,50 +167,8 @@ bool mqx_thread_has_ended(int32_t pid, int32_t thread, uint64_t start_time)
         return true;
     }
     (void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, thread);
-    return has_our_pids() && read_stat(path, &start, &state) &&
+    return mqx_proc_is_ours() && read_stat(path, &start, &state) &&
            (state == 'Z' || state == 'X' || start != start_time);
-}
-
-/* Does the process have the file open? */
-static bool has_file_open(int32_t pid, const struct stat *file)
-{
-    MQX_ASSERT(pid > 0);
-    char path[64];
-    struct stat facts;
-    bool found = false;
-    (void)snprintf(path, sizeof path, "/proc/%d/fd", pid);
-    DIR *descriptors = opendir(path);
-    const struct dirent *entry = descriptors == NULL ? NULL : readdir(descriptors);
-    while (entry != NULL && !found) {
-        found = fstatat(dirfd(descriptors), entry->d_name, &facts, 0) == 0 &&
-                facts.st_dev == file->st_dev && facts.st_ino == file->st_ino;
-        entry = readdir(descriptors);
-    }
-    if (descriptors != NULL) {
-        (void)closedir(descriptors);
-    }
-    return found;
-}
-
-void mqx_processes_with_file(int fd, char *text, size_t size)
-{
-    MQX_ASSERT(fd >= 0);
-    MQX_ASSERT(size > 0);
-    struct stat file;
-    size_t used = 0;
-    DIR *all = fstat(fd, &file) == 0 ? opendir("/proc") : NULL;
-    const struct dirent *entry = all == NULL ? NULL : readdir(all);
-    (void)snprintf(text, size, "unknown");
-    while (entry != NULL && used + sizeof ", 2147483647" < size) {
-        const int32_t pid = (int32_t)strtol(entry->d_name, NULL, 10);
-        if (pid > 0 && pid != (int32_t)getpid() && has_file_open(pid, &file)) {
-            used += (size_t)snprintf(text + used, size - used, "%s%d", used == 0 ? "" : ", ", pid);
-        }
-        entry = readdir(all);
-    }
-    if (all != NULL) {
-        (void)closedir(all);
-    }
 }
 
 int32_t mqx_thread_id(void)
@@ -279,4 +234,11 @@ uint64_t mqx_size_at(const char *path)
         return UINT64_MAX;
     }
     return (uint64_t)facts.f_blocks * facts.f_frsize;
+}
+
+uint64_t mqx_physical_memory(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    MQX_ASSERT(page > 0);
+    return pages > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
 }

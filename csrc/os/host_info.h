@@ -2,8 +2,8 @@
  * host_info.h - what the core asks of the machine besides files and clocks: random numbers, boot
  * id, PID namespace, libc, start times of threads, free space.
  *
- * The only place that reads /proc. None of this is stored state, so it does not go through the file
- * table.
+ * What is asked of files that other processes have open is in process_files.h. None of this is
+ * stored state, so it does not go through the file table.
  */
 #ifndef PENSTOCK_HOST_INFO_H
 #define PENSTOCK_HOST_INFO_H
@@ -37,9 +37,9 @@ bool mqx_thread_exists(int32_t pid, int32_t thread);
  * two numbers counts as the same one. */
 bool mqx_thread_has_ended(int32_t pid, int32_t thread, uint64_t start_time);
 
-/* "4711, 4712": processes that have the file of this descriptor open, as far as /proc shows them,
- * but for this one; "unknown" when it shows none. For messages. */
-void mqx_processes_with_file(int fd, char *text, size_t size);
+/* Has /proc our pids? In a container that did not mount it anew it has those of another PID
+ * namespace. */
+bool mqx_proc_is_ours(void);
 
 /* Kernel thread id of the calling thread; asked of the kernel once a thread, and again after a
  * fork. */
@@ -61,5 +61,7 @@ const char *mqx_program_name(void);
 uint64_t mqx_room_at(const char *path);
 /* Bytes of the whole file system at that path; UINT64_MAX when that is unknown or unlimited. */
 uint64_t mqx_size_at(const char *path);
+/* Bytes of memory of the machine; UINT64_MAX when that is unknown. */
+uint64_t mqx_physical_memory(void);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "os/process_files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -29,6 +30,9 @@
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
+#endif
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
 #endif
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -204,6 +208,42 @@ static int posix_open(struct mqx_io *io, int dir, const char *name, int flags, u
         unlinkat(dir, name, 0);
     }
     return result;
+}
+
+/* Kernels from 6.3 on may insist that such a file can never be executed; older ones do not know the
+ * flag. */
+static int posix_memory_file(struct mqx_io *io, const char *label)
+{
+    MQX_ASSERT(label[0] != '\0');
+    int fd = memfd_create(label, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+    if (fd < 0 && errno == EINVAL) {
+        fd = memfd_create(label, MFD_CLOEXEC);
+    }
+    fd = raise_fd(fd);
+    const int result = fd < 0 ? fd : set_access(io, fd, 0600);
+    if (fd >= 0 && result != 0) {
+        (void)close(fd);
+    }
+    return result != 0 ? result : fd;
+}
+
+static int posix_open_of_process(struct mqx_io *io, int32_t pid, uint64_t device, uint64_t inode)
+{
+    MQX_ASSERT(pid >= 0);
+    struct mqx_io_stat facts;
+    const int fd = mqx_process_file_open(pid, device, inode);
+    const int raised = fd < 0 ? fd : raise_fd(fd);
+    if (raised < 0) {
+        return raised;
+    }
+    int result = posix_stat(io, raised, &facts);
+    if (result == 0) {
+        result = !S_ISREG(facts.mode) ? -EINVAL : mqx_io_is_ours(io, &facts) ? 0 : -MQX_EFOREIGN;
+    }
+    if (result != 0) {
+        (void)close(raised);
+    }
+    return result != 0 ? result : raised;
 }
 
 static int64_t posix_read(struct mqx_io *io, int fd, void *to, size_t size, uint64_t offset)
@@ -563,6 +603,8 @@ static const struct mqx_io_ops posix_ops = {
     .make_sub = posix_make_sub,
     .remove_sub = posix_remove_sub,
     .open = posix_open,
+    .memory_file = posix_memory_file,
+    .open_of_process = posix_open_of_process,
     .close = posix_close,
     .read = posix_read,
     .write = posix_write,

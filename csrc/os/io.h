@@ -81,6 +81,13 @@ struct mqx_io_ops {
     int (*make_sub)(struct mqx_io *io, int dir, const char *name, uint32_t mode);
     int (*remove_sub)(struct mqx_io *io, int dir, const char *name);
     int (*open)(struct mqx_io *io, int dir, const char *name, int flags, uint32_t mode); /* -> fd */
+    /* An empty file in memory, of this user and without a name: it lasts while a process has it
+     * open or mapped, and no file system limits it. `label` is what /proc shows for it. -> fd;
+     * -ENOSYS, -EPERM or -EACCES where such files are not allowed. */
+    int (*memory_file)(struct mqx_io *io, const char *label);
+    /* A file that the process has open, for reading and writing, if it is ours; pid 0: that any
+     * process has. -> fd; -ENOENT, -EACCES: process_files.h */
+    int (*open_of_process)(struct mqx_io *io, int32_t pid, uint64_t device, uint64_t inode);
     int (*close)(struct mqx_io *io, int fd);                          /* files and directories */
     int64_t (*read)(struct mqx_io *io, int fd, void *to, size_t size, uint64_t offset);
     int (*write)(struct mqx_io *io, int fd, const struct iovec *parts, int part_count,

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "os/process_files.h"
 #include "process/life_table.h"
 #include "recovery/orphan_region.h"
 

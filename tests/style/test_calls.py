@@ -17,6 +17,7 @@ NOT_STORAGE = {
     "base/assert.c": {"write"},  # the last words of a failed assertion, on stderr
     "os/host_info.c": {"open", "read"},  # /proc
     "os/life_thread.c": {"mmap", "munmap"},  # the page that the kernel reads
+    "os/process_files.c": {"openat"},  # /proc
     "os/memory_limit.c": {"fopen", "fclose"},  # /proc, /sys
     "os/fork_guard.c": {"mmap", "munmap"},  # the page that a fork empties
 }

@@ -87,30 +87,6 @@ TEST(a_thread_with_the_numbers_of_an_ended_one_is_told_apart_by_its_start_time)
     CHECK(mqx_thread_exists(1, 1));     /* of another user, perhaps */
 }
 
-TEST(processes_that_have_a_file_open_are_named)
-{
-    char text[64], expected[16];
-    int go[2];
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    CHECK(fd >= 0 && pipe(go) == 0);
-    fflush(NULL);
-    const pid_t child = fork(); /* keeps the descriptor */
-    if (child == 0) {
-        char byte;
-        close(go[1]);
-        _exit((int)read(go[0], &byte, 1));
-    }
-    mqx_processes_with_file(fd, text, sizeof text);
-    snprintf(expected, sizeof expected, "%d", (int)child);
-    CHECK(strstr(text, expected) != NULL);
-    close(go[1]);
-    CHECK_INT(waitpid(child, NULL, 0), child);
-    mqx_processes_with_file(fd, text, sizeof text);
-    CHECK(strstr(text, expected) == NULL);
-    close(fd);
-    close(go[0]);
-}
-
 TEST(the_room_of_a_directory_is_known_and_that_of_nothing_is_unlimited)
 {
     CHECK(mqx_room_at("/") < UINT64_MAX);
@@ -118,6 +94,12 @@ TEST(the_room_of_a_directory_is_known_and_that_of_nothing_is_unlimited)
     CHECK(mqx_size_at("/proc") == UINT64_MAX && mqx_size_at("/no such directory") == UINT64_MAX);
     CHECK(mqx_room_at("/no such directory") == UINT64_MAX);
     CHECK(strstr(mqx_program_name(), "test_host_info") != NULL);
+}
+
+TEST(the_machine_has_memory_and_proc_has_our_pids)
+{
+    CHECK(mqx_physical_memory() > (64u << 20) && mqx_physical_memory() < UINT64_MAX);
+    CHECK(mqx_proc_is_ours());
 }
 
 TEST_MAIN()

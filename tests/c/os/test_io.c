@@ -473,6 +473,31 @@ TEST(a_part_is_mapped_where_it_is_wanted_and_never_over_another)
     CHECK_INT(ops->close(posix(), dir), 0);
 }
 
+TEST(a_memory_file_has_no_name_is_ours_and_is_opened_again_while_somebody_has_it)
+{
+    const struct mqx_io_ops *ops = posix()->ops;
+    struct mqx_io_stat facts;
+    char byte = 0;
+    const int fd = ops->memory_file(posix(), "penstock-test");
+    CHECK(fd >= 3 && (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+    CHECK_INT(ops->stat(posix(), fd, &facts), 0);
+    CHECK_INT(facts.links, 0);
+    CHECK_INT(facts.mode & 07777, 0600);
+    CHECK_INT(facts.owner, geteuid());
+    CHECK_INT(mqx_io_write_all(posix(), fd, "m", 1, 0, 0), 0);
+    const int again = ops->open_of_process(posix(), (int32_t)getpid(), facts.device, facts.inode);
+    CHECK(again >= 3 && again != fd);
+    CHECK_INT(ops->allocate(posix(), again, 0, 8192), 0);
+    CHECK_INT(ops->punch(posix(), again, 4096, 4096), 0);
+    CHECK_INT(mqx_io_read_all(posix(), again, &byte, 1, 0), 0);
+    CHECK_INT(byte, 'm');
+    CHECK_INT(fchmod(again, 0666), 0);
+    CHECK_INT(ops->open_of_process(posix(), 0, facts.device, facts.inode), -MQX_EFOREIGN);
+    CHECK_INT(ops->close(posix(), again), 0);
+    CHECK_INT(ops->close(posix(), fd), 0);
+    CHECK_INT(ops->open_of_process(posix(), 0, facts.device, facts.inode), -ENOENT);
+}
+
 TEST(populating_behind_the_end_of_the_file_is_an_error_not_a_signal)
 {
     const struct mqx_io_ops *ops = posix()->ops;
