@@ -127,6 +127,7 @@ cdef extern from "penstock/engine.h" nogil:
 
     struct mqe_manager_status:
         uint32_t attached, quiescing, stopped, contexts, units, handles, objects, deleted
+        uint32_t region_in_memory
         uint64_t region_bytes, region_used, message_entries, body_bytes
         uint64_t durable_lsn, tail_lsn, checkpoint_lsn, journal_bytes, journal_limit
         uint64_t segments, spare_segments, flushes, flushed_bytes, flushed_records, woken_by_bound

@@ -258,6 +258,7 @@ int mqe_status(mqe_manager *manager, struct mqe_manager_status *out)
     *out = (struct mqe_manager_status){
         .quiescing = mqx_load_relaxed(&header->quiescing),
         .stopped = mqx_load_relaxed(&header->stopped),
+        .region_in_memory = region->in_memory,
         .region_bytes = header->size,
         .region_used = used_bytes(region),
         .message_entries =

@@ -401,8 +401,10 @@ int mqx_attach_check_quiescing(const struct mqx_store *store, bool control, cons
 }
 
 static int join(struct attaching *a, const struct mqx_lock_record *record, bool recorded,
-                const char *holders)
+                const struct mqx_liveness *found)
 {
+    const char *holders = found->names;
+    const struct mqx_peers peers = {found->pids, found->living};
     MQX_ASSERT(!a->created);
     MQX_ASSERT(a->store->region.base == NULL);
     struct mqx_store *store = a->store;
@@ -411,7 +413,7 @@ static int join(struct attaching *a, const struct mqx_lock_record *record, bool 
         return mqx_fail(MQRC_ENVIRONMENT_ERROR,
                         "the file lock is damaged while process %s is attached", holders);
     }
-    int status = mqx_region_file_join(store, &a->location, record, holders);
+    int status = mqx_region_file_join(store, &a->location, record, holders, &peers);
     if (status != MQX_OK) {
         return status;
     }
@@ -445,7 +447,7 @@ static int attach_locked(struct attaching *a)
     if (status != MQX_OK) {
         return status;
     }
-    return found.living > 0 ? join(a, &record, recorded, found.names)
+    return found.living > 0 ? join(a, &record, recorded, &found)
                             : restart(a, &record, recorded);
 }
 
@@ -559,6 +561,7 @@ int mqx_attach(struct mqx_store *store, const char *path, const char *region_pat
         .store = store,
         .report = out,
         .location.region_path = region_path != NULL ? region_path : MQX_REGION_DIRECTORY,
+        .location.automatic = region_path == NULL,
     };
     *out = (struct mqx_attach_report){.first = false};
     store->region = (struct mqx_region){.base = NULL};

@@ -2,8 +2,8 @@
  * attach.h - joining and leaving a queue manager's region (crash-safety rules 13, 17, 18, 36-40).
  *
  * Files: `lock` in the queue manager's directory (life_lock.h, lock_record.h, life_table.h);
- * the region `penstock-<16 hex of device and inode>-<16 hex of incarnation>` on a tmpfs
- * (region_file.h).
+ * the region `penstock-<16 hex of device and inode>-<16 hex of incarnation>` on a tmpfs, or the
+ * reference of that name to a memory file (region_file.h).
  *
  * Terms
  *   attach lock   byte 0 of the file `lock`; held through an attach, a restart and a detach.
@@ -65,7 +65,8 @@ struct mqx_attach_report {
 extern uint64_t mqx_attach_timeout_us;
 
 /* `store` is filled; its io, plan, name, control, keep_mapping and qm_id have been set by the
- * caller (from qm.toml). region_path NULL means MQX_REGION_DIRECTORY. 2009 2012 2025 2035 2059 2071
+ * caller (from qm.toml). region_path NULL means MQX_REGION_DIRECTORY, and a region in memory where
+ * that is small (region_file.h). 2009 2012 2025 2035 2059 2071
  * 2101 2161 2192 */
 int mqx_attach(struct mqx_store *store, const char *path, const char *region_path,
                struct mqx_attach_report *out) MQX_MUST_USE;

@@ -25,7 +25,8 @@ static void name_process(struct mqx_liveness *found, int32_t pid)
         (void)snprintf(found->names + used, sizeof found->names - used, "%s%d",
                        found->living == 0 ? "" : ", ", pid);
     }
-    found->living++;
+    MQX_ASSERT(found->living < MQX_PROCESS_MAX);
+    found->pids[found->living++] = pid;
 }
 
 static void finish_names(struct mqx_liveness *found)
@@ -60,17 +61,33 @@ static bool lives_by_word(const struct looking *looking, uint32_t slot,
                         mqx_life_entry_lives(&looking->entries[slot], here));
 }
 
+/* Who may have a memory file open: everybody in the life table, living or not. */
+static uint32_t list_peers(const struct looking *looking, int32_t out[MQX_PROCESS_MAX])
+{
+    uint32_t count = 0;
+    MQX_ASSERT(looking->location->here.pid_namespace != 0);
+    for (uint32_t slot = 1; slot < MQX_PROCESS_MAX; slot++) {
+        const struct mqx_life_entry *entry = &looking->entries[slot];
+        if (entry->pid > 0 && entry->pid_namespace == looking->location->here.pid_namespace) {
+            out[count++] = entry->pid;
+        }
+    }
+    return count;
+}
+
 /* By the life words of the region's file; *out_read is false when it is missing or not readable. */
 static int look_at_words(const struct looking *looking, struct mqx_liveness *found, bool *out_read)
 {
     MQX_ASSERT(found->living == 0);
     const struct mqx_store *store = looking->store;
+    int32_t pids[MQX_PROCESS_MAX];
+    const struct mqx_peers peers = {pids, list_peers(looking, pids)};
     struct mqx_process *processes = calloc(MQX_PROCESS_MAX, sizeof *processes);
     if (processes == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for an attachment");
     }
     *out_read = mqx_orphan_region_processes(store->io, store->region_dir, looking->record->region,
-                                            looking->record->incarnation, processes);
+                                            &peers, looking->record->incarnation, processes);
     for (uint32_t slot = 1; slot < MQX_PROCESS_MAX && *out_read; slot++) {
         if (lives_by_word(looking, slot, &processes[slot])) {
             name_process(found, processes[slot].pid);

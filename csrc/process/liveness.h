@@ -9,6 +9,7 @@
  *              that are not its own; kept too long by a child of a bare clone system call.
  *   life word  in the region, with the life thread (process_slot.h). Lost with the region's file,
  *              and when it is damaged. Without a readable region the life table says what it can.
+ *              A memory file is read through the processes that the life table names.
  *
  *   lock  word  meaning
  *   ----  ----  -----------------------------------------------------------------------------
@@ -33,7 +34,8 @@ enum { MQX_LIVING_TEXT_SIZE = 256 };
 struct mqx_liveness {
     bool locked;                     /* the first sign */
     uint32_t living;                 /* the second one: how many processes */
-    char names[MQX_LIVING_TEXT_SIZE]; /* their pids: "4711, 4712 and 3 more"; "none" */
+    int32_t pids[MQX_PROCESS_MAX];
+    char names[MQX_LIVING_TEXT_SIZE]; /* in words: "4711, 4712 and 3 more"; "none" */
 };
 
 /* How long a contradiction must last, us; tests shorten it. */

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+uint64_t mqx_region_file_small = UINT64_C(512) << 20;
+
 enum {
     STRAYS_MAX = 16,
     PREFIX_LENGTH = 26, /* of "penstock-", 16 hex digits, "-" */
@@ -95,18 +97,37 @@ static int add_free_bytes(int status, const char *path)
     return mqx_fail(status, "%s; %s has %llu bytes free", text, path, (unsigned long long)room);
 }
 
+/* Not for a group, whose members cannot open each other's descriptors; and not where /proc does not
+ * show processes by the pids that they have here. */
+static bool belongs_in_memory(const struct mqx_store *store, const struct mqx_location *location)
+{
+    MQX_ASSERT(location->region_path != NULL);
+    MQX_ASSERT(store->io != NULL);
+    return location->automatic && !store->io->shared &&
+           mqx_size_at(location->region_path) < mqx_region_file_small && mqx_proc_is_ours();
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Bodies that the journal has as well get an eighth of the file system, and a quarter of what the
  * control group may use, at most: what is left is for the index and for non-persistent messages,
- * which have no other place. */
+ * which have no other place. A memory file is limited as a tmpfs usually is: to half of the memory
+ * of the machine (of which check_memory() in region.c takes three quarters as the most). */
 static void limit_memory(struct mqx_region_plan *plan, const char *path)
 {
     enum { OF_FILE_SYSTEM = 8, OF_GROUP = 4 };
-    const uint64_t size = mqx_size_at(path), limit = mqx_memory_limit();
-    const uint64_t least =
-        size / OF_FILE_SYSTEM < limit / OF_GROUP ? size / OF_FILE_SYSTEM : limit / OF_GROUP;
+    const uint64_t half = mqx_physical_memory() / 2;
+    const uint64_t size = plan->in_memory ? half : mqx_size_at(path);
+    const uint64_t own = plan->in_memory ? half / 3 * 4 : UINT64_MAX;
+    const uint64_t limit = least_of(mqx_memory_limit(), own);
     MQX_ASSERT(plan->body_budget > 0);
-    plan->body_budget = plan->body_budget < least ? plan->body_budget : least;
-    plan->memory_limit = plan->memory_limit < limit ? plan->memory_limit : limit;
+    MQX_ASSERT(limit > 0);
+    plan->body_budget =
+        least_of(plan->body_budget, least_of(size / OF_FILE_SYSTEM, limit / OF_GROUP));
+    plan->memory_limit = least_of(plan->memory_limit, limit);
 }
 
 int mqx_region_file_create(struct mqx_store *store, const struct mqx_location *location)
@@ -122,6 +143,7 @@ int mqx_region_file_create(struct mqx_store *store, const struct mqx_location *l
         return status;
     }
     struct mqx_region_plan plan = store->plan;
+    plan.in_memory = belongs_in_memory(store, location);
     limit_memory(&plan, location->region_path);
     status = mqx_region_create(store->io, store->region_dir, record.region, &plan, &store->region);
     if (status != MQX_OK) {
@@ -166,7 +188,8 @@ static int verify_mapped(struct mqx_store *store, const struct mqx_lock_record *
         return mqx_io_reason(err, "looking at the shared region");
     }
     const uint32_t others = store->io->shared ? 07u : 077u;
-    if (!mqx_io_is_ours(store->io, &facts) || (facts.mode & others) != 0 || facts.links != 1) {
+    const uint32_t links = store->region.in_memory ? 0 : 1;
+    if (!mqx_io_is_ours(store->io, &facts) || (facts.mode & others) != 0 || facts.links != links) {
         return mqx_fail(MQRC_NOT_AUTHORIZED,
                         "the shared region %s belongs to user %u and group %u with mode %03o and "
                         "%u links", record->region, facts.owner, facts.group, facts.mode & 0777u,
@@ -185,7 +208,8 @@ static int verify_mapped(struct mqx_store *store, const struct mqx_lock_record *
 }
 
 int mqx_region_file_join(struct mqx_store *store, const struct mqx_location *location,
-                         const struct mqx_lock_record *record, const char *holders)
+                         const struct mqx_lock_record *record, const char *holders,
+                         const struct mqx_peers *peers)
 {
     MQX_ASSERT(store->region.base == NULL);
     MQX_ASSERT(holders != NULL);
@@ -203,7 +227,7 @@ int mqx_region_file_join(struct mqx_store *store, const struct mqx_location *loc
                    : mqx_io_reason(fd, "opening the shared region");
     }
     (void)io->ops->close(io, fd);
-    int status = mqx_region_open(io, store->region_dir, record->region, &store->region);
+    int status = mqx_region_open(io, store->region_dir, record->region, peers, &store->region);
     if (status != MQX_OK) {
         return status;
     }

@@ -3,6 +3,8 @@
  *
  * Terms
  *   location   what a region must agree with: host, directory, directory of regions.
+ *   automatic  the directory of regions was not chosen: where its file system is small, as in a
+ *              container, the region is a memory file (region/memory_file.h).
  *   stray      a region file of this directory that the lock record does not name: left from a lock
  *              file that was torn or deleted.
  *
@@ -22,7 +24,11 @@ struct mqx_location {
     uint64_t device; /* of the queue manager's directory */
     uint64_t inode;
     const char *region_path;
+    bool automatic;
 };
+
+/* File systems below this size are small; tests change it. */
+extern uint64_t mqx_region_file_small;
 
 /* Is the record about this directory, this boot, namespace, libc and layout? */
 bool mqx_record_matches(const struct mqx_lock_record *record, const struct mqx_location *location);
@@ -33,9 +39,10 @@ int mqx_region_file_create(struct mqx_store *store,
                            const struct mqx_location *location) MQX_MUST_USE;
 
 /* Maps the region that the record names and verifies owner, mode, incarnation and identity.
- * `holders` names the living processes for the error text. 2012 2035 2101 */
+ * `holders` names the living processes for the error text, `peers` are they. 2012 2035 2101 */
 int mqx_region_file_join(struct mqx_store *store, const struct mqx_location *location,
-                         const struct mqx_lock_record *record, const char *holders) MQX_MUST_USE;
+                         const struct mqx_lock_record *record, const char *holders,
+                         const struct mqx_peers *peers) MQX_MUST_USE;
 
 /* Does the name begin as those of this directory's regions do? A name that was read from a file is
  * no reason to unlink another's (rule 38). */

@@ -29,6 +29,7 @@ struct undone { /* an undo entry of a lock that was held: these bytes had this v
 struct source {
     struct mqx_io *io;
     int fd;
+    bool in_memory;            /* it is a memory file */
     uint64_t size;             /* of the file */
     struct mqx_header *header; /* a copy */
     struct undone *undone;     /* newest first within a lock */
@@ -134,7 +135,9 @@ static bool header_is_sound(const struct source *source)
 static void close_source(struct source *source)
 {
     MQX_ASSERT(source->fd < 0 || source->io != NULL);
-    if (source->fd >= 0) {
+    if (source->fd >= 0 && source->in_memory) {
+        mqx_memory_file_close(source->io, source->fd);
+    } else if (source->fd >= 0) {
         (void)source->io->ops->close(source->io, source->fd);
     }
     free(source->header);
@@ -142,14 +145,16 @@ static void close_source(struct source *source)
 }
 
 /* False: nothing to be read; close_source() in either case. */
-static bool open_source(struct mqx_io *io, int dir, const char *name, struct source *source)
+static bool open_source(struct mqx_io *io, int dir, const char *name,
+                        const struct mqx_peers *peers, struct source *source)
 {
     struct mqx_io_stat facts;
     MQX_ASSERT(name != NULL);
     MQX_ASSERT(io != NULL);
     *source = (struct source){.io = io, .fd = io->ops->open(io, dir, name, MQX_IO_READ, 0)};
-    if (source->fd < 0 || io->ops->stat(io, source->fd, &facts) < 0 ||
-        !mqx_io_is_ours(io, &facts)) {
+    if (source->fd < 0 ||
+        mqx_memory_file_follow(io, &source->fd, peers, &source->in_memory) != MQX_OK ||
+        io->ops->stat(io, source->fd, &facts) < 0 || !mqx_io_is_ours(io, &facts)) {
         return false;
     }
     source->size = facts.size;
@@ -518,11 +523,12 @@ void mqx_orphan_region_read(struct mqx_io *io, int dir, const char *name,
                             const uint8_t incarnation[16], const uint8_t qm_id[16],
                             struct mqx_orphan_region *out)
 {
+    static const struct mqx_peers nobody;
     struct source source;
     MQX_ASSERT(incarnation != NULL);
     MQX_ASSERT(qm_id != NULL);
     memset(out, 0, sizeof *out);
-    if (open_source(io, dir, name, &source) &&
+    if (open_source(io, dir, name, &nobody, &source) &&
         memcmp(source.header->incarnation, incarnation, 16) == 0 &&
         memcmp(source.header->qm_id, qm_id, 16) == 0) {
         /* A start that was not finished may have met a failed flush, or followed one. */
@@ -531,6 +537,7 @@ void mqx_orphan_region_read(struct mqx_io *io, int dir, const char *name,
             read_source(&source, out);
         }
     }
+    out->broken = out->broken || source.in_memory;
     close_source(&source);
 }
 
@@ -543,12 +550,13 @@ void mqx_orphan_region_free(struct mqx_orphan_region *orphan)
 }
 
 bool mqx_orphan_region_processes(struct mqx_io *io, int dir, const char *name,
-                                 const uint8_t incarnation[16], struct mqx_process *out)
+                                 const struct mqx_peers *peers, const uint8_t incarnation[16],
+                                 struct mqx_process *out)
 {
     struct source source;
     MQX_ASSERT(name != NULL);
     MQX_ASSERT(out != NULL);
-    const bool found = open_source(io, dir, name, &source) &&
+    const bool found = open_source(io, dir, name, peers, &source) &&
                        memcmp(source.header->incarnation, incarnation, 16) == 0;
     if (found) {
         memcpy(out, source.header->process, MQX_PROCESS_MAX * sizeof *out);
@@ -564,12 +572,15 @@ int32_t mqx_orphan_region_live_pid(struct mqx_io *io, int dir, const char *name)
     int32_t living = 0;
     MQX_ASSERT(name != NULL);
     MQX_ASSERT(dir >= 0);
-    if (open_source(io, dir, name, &source) && mqx_host_info_read(&here) == MQX_OK &&
+    if (open_source(io, dir, name, NULL, &source) && mqx_host_info_read(&here) == MQX_OK &&
         memcmp(source.header->boot_id, here.boot_id, sizeof here.boot_id) == 0) {
         for (uint32_t slot = 1; slot < MQX_PROCESS_MAX && living == 0; slot++) {
             const struct mqx_process *process = &source.header->process[slot];
             living = mqx_process_may_live(process, here.pid_namespace) ? process->pid : 0;
         }
+    }
+    if (source.fd < 0 && source.in_memory) {
+        living = mqx_memory_file_hidden_pid(io, dir, name);
     }
     close_source(&source);
     return living;

@@ -14,7 +14,10 @@
  *     of prepared units do; what those got does not: it has images in the journal.
  *
  * Terms
- *   orphan region   the region file of an earlier start, of which no process is attached.
+ *   orphan region   the region file of an earlier start, of which no process is attached. A memory
+ *                   file (region/memory_file.h) is gone with the last process: only its reference
+ *                   is left, and what the journal has not is lost, as after a reboot. Whether a
+ *                   flush had failed is then not known, so it is assumed.
  *   undo entry      of a lock that was held at a death: the bytes before the half-made change.
  *   lost unit       one that will not end, as above.
  *
@@ -36,7 +39,8 @@
 
 struct mqx_orphan_region {
     bool read;              /* it was this directory's region, complete and ready */
-    bool broken;            /* it had been stopped by a failed flush or the like (rule 14) */
+    bool broken;            /* it had been stopped by a failed flush or the like, or cannot tell
+                             * (rule 14) */
     uint64_t np_discarded;
     struct mqx_in_flight *in_flight; /* ascending by number, each number once */
     size_t in_flight_count;
@@ -50,14 +54,15 @@ void mqx_orphan_region_read(struct mqx_io *io, int dir, const char *name,
                             struct mqx_orphan_region *out);
 void mqx_orphan_region_free(struct mqx_orphan_region *orphan);
 
-/* Copies the attachment slots of that region file, MQX_PROCESS_MAX of them. False when it is
- * missing, belongs to another user, or has another layout or incarnation. */
+/* Copies the attachment slots of that region file, MQX_PROCESS_MAX of them; `peers` are asked for a
+ * memory file. False when it is missing, belongs to another user, or has another layout or
+ * incarnation. */
 bool mqx_orphan_region_processes(struct mqx_io *io, int dir, const char *name,
-                                 const uint8_t incarnation[16],
+                                 const struct mqx_peers *peers, const uint8_t incarnation[16],
                                  struct mqx_process *out) MQX_MUST_USE;
 
-/* The pid of a process that may still live in that region file by its life word, 0 when there is
- * none, or the file is no region of this boot. */
+/* The pid of a process that may still live in that region file by its life word, or, when it is a
+ * memory file, may have it unseen; 0 when there is none, or the file is no region of this boot. */
 int32_t mqx_orphan_region_live_pid(struct mqx_io *io, int dir, const char *name);
 
 #endif

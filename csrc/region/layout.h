@@ -241,6 +241,7 @@ struct mqx_region_plan {
     uint32_t max_message;
     uint32_t platform;
     uint32_t linear;          /* 1: retired segments move to the archive */
+    bool in_memory;           /* in a memory file, where there are such (memory_file.h) */
 };
 
 struct mqx_reach { /* what of the region this process has mapped: reach.h */
@@ -278,6 +279,7 @@ struct mqx_region {
     void (*long_wait)(struct mqx_region *region, struct mqx_lock *lock, uint64_t since_us);
     bool ending;                  /* this process runs `end -i`: the stop flag it set does not stop
                                    * it */
+    bool in_memory;               /* its file is a memory file (memory_file.h) */
 };
 
 #endif

@@ -309,12 +309,41 @@ static int no_address_space(int negated_errno)
                     (unsigned long long)mqx_address_space_limit());
 }
 
+/* The region's file, empty: in memory if the plan says so and the system has such files, which a
+ * filter of system calls may deny. */
+static int create_file(struct mqx_io *io, int dir, const char *name, bool *in_memory, int *out_fd)
+{
+    MQX_ASSERT(name != NULL);
+    MQX_ASSERT(dir >= 0);
+    int status = *in_memory ? mqx_memory_file_create(io, dir, name, out_fd) : MQX_OK;
+    const bool denied = *in_memory && status == MQX_OK &&
+                        (*out_fd == -ENOSYS || *out_fd == -EPERM || *out_fd == -EACCES);
+    if (!*in_memory || denied) {
+        *in_memory = false;
+        *out_fd = io->ops->open(io, dir, name, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
+    }
+    return status == MQX_OK && *out_fd < 0 ? mqx_io_reason(*out_fd, "creating the shared region")
+                                           : status;
+}
+
+static void close_file(struct mqx_io *io, int fd, bool in_memory)
+{
+    MQX_ASSERT(io != NULL);
+    MQX_ASSERT(fd >= 0);
+    if (in_memory) {
+        mqx_memory_file_close(io, fd);
+    } else {
+        (void)io->ops->close(io, fd);
+    }
+}
+
 int mqx_region_create(struct mqx_io *io, int dir, const char *name,
                       const struct mqx_region_plan *plan, struct mqx_region *out)
 {
     const struct layout at = lay_out(plan);
     void *base = NULL;
-    bool stepwise = false, allocated = false;
+    bool stepwise = false, allocated = false, in_memory = plan->in_memory;
+    int fd = -1;
     MQX_ASSERT(out != NULL);
     MQX_ASSERT(name != NULL);
     if (!plan_is_sound(plan, &at)) {
@@ -324,11 +353,11 @@ int mqx_region_create(struct mqx_io *io, int dir, const char *name,
                         plan->stripe_count);
     }
     mqx_mapping_cache_drop();
-    int fd = io->ops->open(io, dir, name, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
-    if (fd < 0) {
-        return mqx_io_reason(fd, "creating the shared region");
+    int status = create_file(io, dir, name, &in_memory, &fd);
+    if (status != MQX_OK) {
+        return status;
     }
-    int status = io->ops->truncate(io, fd, at.size);
+    status = io->ops->truncate(io, fd, at.size);
     if (status == 0) {
         status = io->ops->allocate(io, fd, 0, at.extents);
     }
@@ -338,7 +367,7 @@ int mqx_region_create(struct mqx_io *io, int dir, const char *name,
     }
     if (status < 0) {
         const bool full = status == -ENOSPC || status == -ENOMEM || status == -EDQUOT;
-        (void)io->ops->close(io, fd);
+        close_file(io, fd, in_memory);
         (void)io->ops->unlink(io, dir, name);
         if (allocated) {
             return no_address_space(status);
@@ -350,7 +379,9 @@ int mqx_region_create(struct mqx_io *io, int dir, const char *name,
         }
         return mqx_io_reason(status, "laying out the shared region");
     }
-    return format(io, fd, base, stepwise, plan, &at, out);
+    status = format(io, fd, base, stepwise, plan, &at, out);
+    out->in_memory = in_memory;
+    return status;
 }
 
 static bool fits(uint64_t offset, uint64_t bytes, uint64_t size)
@@ -423,23 +454,32 @@ static int map_existing(struct mqx_io *io, int fd, const struct mqx_io_stat *fac
     return MQX_OK;
 }
 
-int mqx_region_open(struct mqx_io *io, int dir, const char *name, struct mqx_region *out)
+int mqx_region_open(struct mqx_io *io, int dir, const char *name, const struct mqx_peers *peers,
+                    struct mqx_region *out)
 {
     struct mqx_io_stat facts;
+    bool in_memory = false;
     MQX_ASSERT(out != NULL);
     MQX_ASSERT(name != NULL);
     int fd = io->ops->open(io, dir, name, MQX_IO_WRITE, 0);
     if (fd < 0) {
         return mqx_io_reason(fd, "opening the shared region");
     }
-    int status = io->ops->stat(io, fd, &facts);
+    int status = mqx_memory_file_follow(io, &fd, peers, &in_memory);
+    if (status != MQX_OK) {
+        return status;
+    }
+    MQX_ASSERT(fd >= 0);
+    status = io->ops->stat(io, fd, &facts);
     if (status == 0 && facts.size < sizeof(struct mqx_header)) {
         status = -EIO;
     }
     status = status < 0 ? mqx_io_reason(status, "mapping the shared region")
                         : map_existing(io, fd, &facts, out);
     if (status != MQX_OK) {
-        (void)io->ops->close(io, fd);
+        close_file(io, fd, in_memory);
+    } else {
+        out->in_memory = in_memory;
     }
     return status;
 }
@@ -452,7 +492,7 @@ void mqx_region_close(struct mqx_region *region)
     }
     mqx_reach_end(region);
     if (mqx_reach_owns_fd(region)) {
-        (void)region->io->ops->close(region->io, region->fd);
+        close_file(region->io, region->fd, region->in_memory);
     }
     region->base = NULL;
 }
@@ -469,7 +509,7 @@ void mqx_region_leave(struct mqx_region *region)
     }
     MQX_ASSERT(region->fd >= 0);
     mqx_mapping_cache_put(io, &facts, region->base, region->size);
-    (void)io->ops->close(io, region->fd);
+    close_file(io, region->fd, region->in_memory);
     region->base = NULL;
 }
 
@@ -557,7 +597,7 @@ static uint64_t allocated_bytes(const struct mqx_header *header)
     return bytes > punched ? bytes - punched : 0;
 }
 
-/* Of the control group's memory, blocks of messages get half and the index another quarter: a
+/* Of the memory that there is, blocks of messages get half and the index another quarter: a
  * region that took all of it would end in the kernel's killing a process. */
 static int check_memory(const struct mqx_region *region, enum mqx_area_kind kind, uint64_t more)
 {
@@ -572,7 +612,7 @@ static int check_memory(const struct mqx_region *region, enum mqx_area_kind kind
     }
     return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
                     "the shared region has %llu bytes and needs %llu more; it may use %llu of the "
-                    "%llu that are the memory limit of the control group it was created in: get "
+                    "%llu that the control group or machine it was created in has for it: get "
                     "messages, or raise that limit and start the queue manager again",
                     (unsigned long long)now, (unsigned long long)more, (unsigned long long)most,
                     (unsigned long long)header->memory_limit);
@@ -588,10 +628,16 @@ static MQX_COLD int no_room(const struct mqx_region *region, uint64_t more)
                         "the shared region has %llu bytes and needs %llu more, but this program "
                         "has closed its descriptor (closerange?): connect again", now, needed);
     }
+    if (region->in_memory) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
+                        "the shared region has %llu bytes and needs %llu more, for which the "
+                        "machine has no memory: get messages", now, needed);
+    }
     return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
                     "the shared region has %llu bytes and needs %llu more, for which its file "
                     "system (region.dir) has no room: get messages, or make it larger (of a "
-                    "container: --shm-size)", now, needed);
+                    "container: --shm-size)%s", now, needed,
+                    region->io->shared ? "; that of a group cannot be in memory alone" : "");
 }
 
 /* Backs the bytes of an area from `capacity` to `target` with memory, and its extents' records. */

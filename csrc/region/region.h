@@ -13,6 +13,7 @@
  *   access.h      checked access by slot or cell reference
  *   reach.h       how much of the region this process has mapped
  *   lock.h        robust locks and micro-transactions
+ *   memory_file.h regions whose file is in memory and has no name
  *   stop_flag.h   stopping the queue manager in every process
  *   damage.h      validation of what was read from the region
  *
@@ -30,6 +31,7 @@
 #include "region/damage.h"
 #include "region/layout.h"
 #include "region/lock.h"
+#include "region/memory_file.h"
 #include "region/stop_flag.h"
 
 void mqx_region_default_plan(struct mqx_region_plan *plan);
@@ -37,12 +39,14 @@ void mqx_region_default_plan(struct mqx_region_plan *plan);
 /* Hash of every struct size and offset of the layout. */
 uint64_t mqx_region_layout(void);
 
-/* Creates the file `name` in directory `dir` (exclusively), lays it out and formats it; `ready`
- * stays 0. 2071 with the sizes when the medium has not the room for the first part. */
+/* Creates the file `name` in directory `dir` (exclusively), or a memory file that it refers to,
+ * lays it out and formats it; `ready` stays 0. 2071 with the sizes when the medium has not the room
+ * for the first part. */
 int mqx_region_create(struct mqx_io *io, int dir, const char *name,
                       const struct mqx_region_plan *plan, struct mqx_region *out) MQX_MUST_USE;
-/* Maps an existing one and verifies magic, layout and size. */
-int mqx_region_open(struct mqx_io *io, int dir, const char *name,
+/* Maps an existing one and verifies magic, layout and size. `peers` are asked for a memory file
+ * (memory_file.h). */
+int mqx_region_open(struct mqx_io *io, int dir, const char *name, const struct mqx_peers *peers,
                     struct mqx_region *out) MQX_MUST_USE;
 void mqx_region_close(struct mqx_region *region);
 /* The same, but the mapping is kept for the next mqx_region_open() of this process

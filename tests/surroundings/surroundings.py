@@ -131,6 +131,33 @@ def tmpfs(size: int, mode: int = 0o700) -> Iterator[Path]:
 
 
 @contextmanager
+def small_shm(size: int) -> Iterator[tuple[str, ...]]:
+    """A mount namespace in which /dev/shm has so many bytes, as in a container: the prefix that
+    starts a process in it."""
+    mount = (
+        f"mount -t tmpfs -o size={size},mode=1777 penstock-test /dev/shm && echo ready && exec cat"
+    )
+    try:
+        holder = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", mount],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    except FileNotFoundError:
+        not_possible_here("unshare is not installed")
+    try:
+        assert holder.stdout is not None and holder.stderr is not None
+        if holder.stdout.readline() != "ready\n":
+            not_possible_here(f"making a mount namespace: {holder.stderr.read().strip()}")
+        yield ("nsenter", f"--mount=/proc/{holder.pid}/ns/mnt", "--")
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+@contextmanager
 def memory_group(limit: int) -> Iterator[tuple[str, ...]]:
     """A control group with so many bytes of memory: the prefix that starts a process in it."""
     version1, version2 = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")

@@ -57,7 +57,7 @@ struct mqe_settings { /* from qm.toml; 0 = default */
     uint32_t growth_step;
     uint32_t max_uncommitted;     /* MAXUMSGS */
     uint32_t max_message;         /* MAXMSGL of the queue manager */
-    const char *region_dir;       /* NULL = /dev/shm */
+    const char *region_dir;       /* NULL = /dev/shm, or memory where that is small */
     uint32_t linear;              /* 1: retired segments move to archive/, for scans and replay */
     uint32_t keeper;              /* 1: this attachment is `penstock start` */
     uint32_t control;             /* 1: administers it, so it may attach while it is quiescing */
@@ -125,6 +125,7 @@ int mqe_usable(mqe_manager *manager, int fail_if_quiescing) MQX_MUST_USE;
 struct mqe_manager_status {
     uint32_t attached, quiescing, stopped, contexts, units, handles, objects;
     uint32_t deleted;             /* objects deleted, but still open or in use */
+    uint32_t region_in_memory;    /* 1: the region is a memory file, not one in region_dir */
     uint64_t region_bytes, region_used; /* of address space; of memory */
     uint64_t message_entries, body_bytes; /* in the extents that hold any (region/extents.h) */
     uint64_t durable_lsn, tail_lsn, checkpoint_lsn, journal_bytes, journal_limit;

@@ -27,6 +27,7 @@ else:
     import tomli as tomllib
 
 SETTINGS_FILE = "qm.toml"
+AUTOMATIC = "automatic"  # region_dir: the core chooses
 _NAME = re.compile(r"[A-Za-z0-9./_%]{1,48}")
 _DIRECTORY = re.compile(r"[A-Za-z0-9!&_%]{1,48}")
 _GROUP = re.compile(r"[A-Za-z0-9_.@\\-]{1,256}\$?")
@@ -55,8 +56,10 @@ class Settings:
     group whose members share the files, "" for one user's alone. region_bodies: bodies of
     persistent messages that the shared region may hold besides the journal; 0 means 1 GiB; never
     more than an eighth of region_dir's file system and a quarter of the control group's memory
-    limit. logging: ``circular`` uses journal segments again, ``linear`` moves them
-    to the folder ``archive``, where they count against no limit. log_file_size, log_files: the
+    limit. region_dir: the folder of the region's file; ``automatic`` is /dev/shm, but where that
+    has less than 512 MiB the file is in memory alone, within half of the machine's, unless the
+    queue manager is a group's. logging: ``circular`` uses journal segments again, ``linear`` moves
+    them to the folder ``archive``, where they count against no limit. log_file_size, log_files: the
     error log and its rotation.
     """
 
@@ -70,7 +73,7 @@ class Settings:
     ring_size: int = 4 * _MIB
     region_size: int = 64 * _GIB
     region_bodies: int = 0
-    region_dir: str = "/dev/shm"
+    region_dir: str = AUTOMATIC
     max_uncommitted_messages: int = 10000
     max_message_length: int = 104857600
     log_file_size: int = 2 * _MIB
@@ -88,8 +91,10 @@ class Settings:
         if self.logging not in ("circular", "linear"):
             text = f"journal.logging is 'circular' or 'linear', not {self.logging!r}"
             raise SettingsError(text)
-        if not os.path.isabs(self.region_dir) or "\0" in self.region_dir:
-            raise SettingsError(f"region.dir must be an absolute path, not {self.region_dir!r}")
+        absolute = os.path.isabs(self.region_dir) and "\0" not in self.region_dir
+        if not absolute and self.region_dir != AUTOMATIC:
+            text = f"region.dir must be an absolute path or {AUTOMATIC!r}, not {self.region_dir!r}"
+            raise SettingsError(text)
         for item in _ITEMS:
             value = getattr(self, item.field)
             if item.low is not None and not item.low <= value <= item.high:
@@ -173,7 +178,8 @@ _ITEMS = (
     ),
     _Item(
         "region", "dir", "region_dir", str,
-        help="Folder of the shared memory's file, on a tmpfs.",
+        help="Folder of the shared memory's file, on a tmpfs; automatic: /dev/shm, or memory "
+        "alone where that is small.",
     ),
     _Item(
         "limits", "max_uncommitted_messages", "max_uncommitted_messages", int, 1, 999999999,
@@ -386,6 +392,7 @@ def for_engine(settings: Settings) -> dict[str, Any]:
 
     Raises SettingsError: the group does not exist.
     """
+    chosen = settings.region_dir != AUTOMATIC
     return {
         "name": settings.name,
         "qm_id": settings.qm_id,
@@ -399,7 +406,7 @@ def for_engine(settings: Settings) -> dict[str, Any]:
         "max_uncommitted": settings.max_uncommitted_messages,
         "max_message": settings.max_message_length,
         "linear": int(settings.logging == "linear"),
-        "region_dir": os.fsencode(settings.region_dir),
+        "region_dir": os.fsencode(settings.region_dir) if chosen else None,
     }
 
 

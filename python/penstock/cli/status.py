@@ -43,17 +43,29 @@ def collect(manager: penstock.QueueManager) -> dict[str, Any]:
             continue  # every queue manager has these; shown once something is done with them
         queues.append({"name": name, "maxdepth": definition["maxdepth"], **counts})
     files, size = archive.usage(manager.path)
+    state = asdict(manager.status())
     return {
         "name": manager.name,
         "running": True,
         "archive": {"segments": files, "bytes": size},
-        "manager": asdict(manager.status()),
+        "manager": state,
+        "region_place": region_place(manager.path, state),
         "locks": [asdict(lock) for lock in locks],
         "queues": queues,
         "units": [asdict(unit) for unit in manager.unit_list()],
         "prepared": [prepared_fields(unit) for unit in manager.prepared_list()],
         "processes": [asdict(process) for process in manager.process_list()],
     }
+
+
+def region_place(directory: Path, state: dict[str, Any]) -> str:
+    """Where the shared region lies: a folder, or memory alone."""
+    from penstock.admin.settings import AUTOMATIC, read_settings
+
+    if state["region_in_memory"]:
+        return "memory, as /dev/shm is small"
+    chosen = read_settings(directory).region_dir
+    return chosen if chosen != AUTOMATIC else "/dev/shm"
 
 
 def ago(moment_us: int, now: float) -> str:
@@ -114,7 +126,8 @@ def render(found: dict[str, Any]) -> Group:
         kept = found["archive"]
         journal += f"; archive: {kept['segments']:,} segments, {kept['bytes'] / MIB:,.0f} MiB"
     region = (
-        f"region: {m['region_used'] / MIB:.1f} of {m['region_bytes'] / MIB:.1f} MiB used, "
+        f"region: {m['region_used'] / MIB:.1f} of {m['region_bytes'] / MIB:.1f} MiB used in "
+        f"{found['region_place']}, "
         f"{m['body_bytes'] / MIB:.1f} MiB of bodies; {m['message_entries']:,} index entries"
     )
     queues = [

@@ -17,6 +17,7 @@ class ManagerStatus:
     slots of units, single calls and waits. np_discarded: non-persistent messages that the last
     restart discarded. repairs: locks taken over from dead owners. woken_by_bound: waits that found
     a message only because their bound had passed. region_used: bytes of memory of the region.
+    region_in_memory: 1 when its file is in memory, not in the directory of the setting region_dir.
     message_entries, body_bytes: index entries, and bytes for bodies and indexes, in the stretches
     of memory that hold any.
     """
@@ -29,6 +30,7 @@ class ManagerStatus:
     handles: int
     objects: int
     deleted: int
+    region_in_memory: int
     region_bytes: int
     region_used: int
     message_entries: int

@@ -94,7 +94,7 @@ TEST(a_capacity_beyond_the_address_space_of_its_area_is_never_touched)
 static bool works_in_steps(void)
 {
     struct mqx_region mine;
-    if (!limit(ROOM) || mqx_region_open(io(), dir, "r", &mine) != 0) {
+    if (!limit(ROOM) || mqx_region_open(io(), dir, "r", NULL, &mine) != 0) {
         return false;
     }
     bool good = mine.reach.stepwise && mqx_reach_ahead(&mine);
@@ -128,7 +128,7 @@ static bool is_refused_at_open(void)
 {
     struct mqx_region mine;
     return limit(MIB / 4) &&
-           mqx_region_open(io(), dir, "r", &mine) == MQRC_STORAGE_NOT_AVAILABLE &&
+           mqx_region_open(io(), dir, "r", NULL, &mine) == MQRC_STORAGE_NOT_AVAILABLE &&
            strstr(mqx_error_text(), "RLIMIT_AS") != NULL;
 }
 
@@ -145,7 +145,8 @@ static bool meets_what_it_cannot_map(void)
 {
     struct mqx_region mine;
     struct mqx_lock *lock;
-    if (!limit(ROOM) || mqx_region_open(io(), dir, "r", &mine) != 0 || !mqx_reach_ahead(&mine)) {
+    if (!limit(ROOM) || mqx_region_open(io(), dir, "r", NULL, &mine) != 0 ||
+        !mqx_reach_ahead(&mine)) {
         return false;
     }
     lock = &mine.header->slots_lock;
@@ -187,7 +188,7 @@ TEST(what_a_process_cannot_map_refuses_its_calls_and_stops_nobody)
 static bool dies_in_a_change(void)
 {
     struct mqx_lock *lock;
-    if (mqx_region_open(io(), dir, "r", &other) != 0) {
+    if (mqx_region_open(io(), dir, "r", NULL, &other) != 0) {
         return false;
     }
     lock = &other.header->slots_lock;
@@ -202,7 +203,7 @@ static bool dies_in_a_change(void)
 static bool repairs_it(void)
 {
     struct mqx_region mine;
-    return limit(ROOM) && mqx_region_open(io(), dir, "r", &mine) == 0 &&
+    return limit(ROOM) && mqx_region_open(io(), dir, "r", NULL, &mine) == 0 &&
            mqx_lock_take(&mine, &mine.header->slots_lock) == MQRC_STORAGE_NOT_AVAILABLE &&
            mqx_region_stopped(&mine) == MQX_RUNNING;
 }

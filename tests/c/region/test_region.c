@@ -9,14 +9,14 @@ TEST(a_region_that_another_build_made_is_refused)
     const struct mqx_region_plan plan = region_plan();
     struct mqx_io *io = memory_io_table(region_files);
     CHECK_INT(mqx_region_create(io, dir, "r", &plan, &region), 0);
-    CHECK_INT(mqx_region_open(io, dir, "r", &other), 0);
+    CHECK_INT(mqx_region_open(io, dir, "r", NULL, &other), 0);
     CHECK(other.header->layout == mqx_region_layout() && other.size == plan.size);
     mqx_region_close(&other);
     region.header->layout += 1;
-    CHECK_INT(mqx_region_open(io, dir, "r", &other), MQRC_ENVIRONMENT_ERROR);
+    CHECK_INT(mqx_region_open(io, dir, "r", NULL, &other), MQRC_ENVIRONMENT_ERROR);
     region.header->layout -= 1;
     region.header->magic[0] = 'X';
-    CHECK_INT(mqx_region_open(io, dir, "r", &other), MQRC_ENVIRONMENT_ERROR);
+    CHECK_INT(mqx_region_open(io, dir, "r", NULL, &other), MQRC_ENVIRONMENT_ERROR);
 }
 
 TEST(every_number_in_the_header_that_addresses_memory_is_checked)
@@ -34,7 +34,7 @@ TEST(every_number_in_the_header_that_addresses_memory_is_checked)
     for (size_t i = 0; i < MQX_ARRAY_COUNT(fields); i++) {
         const uint64_t was = *fields[i];
         *fields[i] = UINT64_C(1) << 60;
-        const int status = mqx_region_open(io, dir, "r", &other);
+        const int status = mqx_region_open(io, dir, "r", NULL, &other);
         *fields[i] = was;
         CHECK_INT(status, MQRC_Q_MGR_NOT_AVAILABLE);
     }
@@ -42,11 +42,11 @@ TEST(every_number_in_the_header_that_addresses_memory_is_checked)
     for (size_t i = 0; i < MQX_ARRAY_COUNT(counts); i++) {
         const uint32_t was = *counts[i];
         *counts[i] = 3;
-        const int status = mqx_region_open(io, dir, "r", &other);
+        const int status = mqx_region_open(io, dir, "r", NULL, &other);
         *counts[i] = was;
         CHECK_INT(status, MQRC_Q_MGR_NOT_AVAILABLE);
     }
-    CHECK_INT(mqx_region_open(io, dir, "r", &other), 0);
+    CHECK_INT(mqx_region_open(io, dir, "r", NULL, &other), 0);
     mqx_region_close(&other);
 }
 
