@@ -18,6 +18,23 @@
 
 static char scratch[PATH_MAX];
 
+static unsigned statx_wanted; /* what the newest statx asked for */
+static bool statx_forbidden;
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    if (number == SYS_statx) {
+        statx_wanted = (unsigned)d;
+        if (statx_forbidden) {
+            errno = EPERM;
+            return -1;
+        }
+    }
+    return __real_syscall(number, a, b, c, d, e, f);
+}
+
 static struct mqx_io *posix(void)
 {
     return mqx_io_posix();
@@ -807,6 +824,42 @@ TEST(where_the_dsync_flag_is_unknown_the_write_is_followed_by_a_flush)
     write_and_compare(fd, MQX_IO_DSYNC);
     CHECK_INT(shim_flushes >= 2, 1); /* interrupted once, then done */
     shim_old = false;
+    CHECK_INT(posix()->ops->close(posix(), fd), 0);
+    CHECK_INT(posix()->ops->close(posix(), dir), 0);
+}
+
+static void compare_facts(int fd)
+{
+    struct mqx_io_stat facts;
+    struct stat st;
+    CHECK_INT(posix()->ops->stat(posix(), fd, &facts), 0);
+    CHECK_INT(fstat(fd, &st), 0);
+    CHECK_INT(facts.size, (uint64_t)st.st_size);
+    CHECK_INT(facts.device, (uint64_t)st.st_dev);
+    CHECK_INT(facts.inode, (uint64_t)st.st_ino);
+    CHECK_INT(facts.mode, st.st_mode);
+    CHECK_INT(facts.owner, st.st_uid);
+    CHECK_INT(facts.group, st.st_gid);
+    CHECK_INT(facts.links, (uint32_t)st.st_nlink);
+}
+
+TEST(a_files_facts_are_asked_for_without_its_times_where_the_kernel_can)
+{
+    int dir = fresh_dir();
+    int fd = make_file(dir, "a", "four");
+    struct mqx_io_stat facts;
+
+    CHECK_INT(posix()->ops->stat(posix(), 9999, &facts), -EBADF);
+    statx_wanted = 0;
+    compare_facts(fd);
+    compare_facts(dir);
+    CHECK(statx_wanted != 0);
+    CHECK_INT(statx_wanted & (STATX_ATIME | STATX_MTIME | STATX_CTIME | STATX_BTIME), 0);
+    statx_forbidden = true;
+    compare_facts(fd);
+    compare_facts(dir);
+    CHECK_INT(posix()->ops->stat(posix(), 9999, &facts), -EBADF);
+    statx_forbidden = false;
     CHECK_INT(posix()->ops->close(posix(), fd), 0);
     CHECK_INT(posix()->ops->close(posix(), dir), 0);
 }
