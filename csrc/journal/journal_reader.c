@@ -504,7 +504,7 @@ int mqx_journal_first_lsn(struct mqx_store *store, uint64_t lsn, uint32_t record
 {
     struct view view;
     struct mqx_decoded record;
-    MQX_ASSERT(record_length != 0);
+    MQX_ASSERT(out != NULL);
     int status = view_record(store, lsn, record_length, &view, &record);
     if (status == MQX_OK) {
         *out = record.chunked != NULL ? record.chunked->first_lsn : lsn;

@@ -605,7 +605,7 @@ int mqx_attach(struct mqx_store *store, const char *path, const char *region_pat
  * attached. */
 static uint64_t count_np_lost(const struct mqx_region *region, int mode)
 {
-    MQX_ASSERT(region->header->ready != 0);
+    MQX_ASSERT(region->header != NULL);
     const uint64_t used = mqx_area_used(region, MQX_AREA_MESSAGES);
     uint64_t lost = 0;
     for (uint64_t slot = 1; (slot = mqx_message_next_used(region, slot)) < used; slot++) {
@@ -663,7 +663,7 @@ static void log_end(struct mqx_store *store, int status, uint64_t np_discarded)
  * the region as a process that is killed does, and the next start, by whoever may, recovers. */
 static int leave_without_end(const struct mqx_region *region, uint64_t *out_np_discarded)
 {
-    MQX_ASSERT(region->header->ready != 0);
+    MQX_ASSERT(region->header != NULL);
     MQX_ASSERT(mqx_region_stopped(region) == MQX_RUNNING);
     *out_np_discarded = count_np_lost(region, MQX_CHECKPOINT_CLEAN_NO_IMAGE);
     return MQX_OK;

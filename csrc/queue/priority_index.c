@@ -173,7 +173,7 @@ static inline void put_leaf(struct mqx_stripe_guard *guard, struct mqx_object *q
 {
     struct mqx_level *level = &queue->level[placement];
     MQX_ASSERT(placement < MQX_PRIORITY_COUNT);
-    MQX_ASSERT((available & ~present) == 0);
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
     const uint64_t mask = with_bit(queue->available_mask, placement, available != 0);
     const struct swap swaps[] = {
         {(mqx_pair *)(void *)&leaf->present, present},

@@ -261,7 +261,7 @@ static int for_objects(struct checkpoint *ckpt, object_step step)
 static void count_live(struct checkpoint *ckpt, struct psc_message *m)
 {
     uint64_t first_lsn = m->lsn;
-    MQX_ASSERT(m->number != 0);
+    MQX_ASSERT(m != NULL);
     MQX_ASSERT(ckpt->segment_count > 0);
     if (m->chunk_count > 0) {
         if (mqx_journal_first_lsn(ckpt->store, m->lsn, m->record_length, &first_lsn) == MQX_OK) {

@@ -251,10 +251,44 @@ static uint32_t held_ranks(void)
     return ranks;
 }
 
+/* Of the rank rule: a rank that was damaged proves nothing about the callers. */
+static bool has_its_rank(const struct mqx_region *region, const struct mqx_lock *lock)
+{
+    const struct mqx_header *header = region->header;
+    const struct mqx_lock *const of_rank[MQX_RANK_COUNT] = {
+        [MQX_RANK_MAINTENANCE] = &header->maintenance_lock,
+        [MQX_RANK_FLUSH] = &header->journal.flush_lock,
+        [MQX_RANK_GROWTH] = &header->growth_lock,
+        [MQX_RANK_ROLL] = &header->journal.roll_lock,
+        [MQX_RANK_CATALOG] = &header->catalog_lock,
+        [MQX_RANK_SLOTS] = &header->slots_lock,
+        [MQX_RANK_ARENA] = &header->arena_lock,
+        [MQX_RANK_RING] = &header->journal.ring_lock,
+    };
+    MQX_ASSERT(header != NULL);
+    MQX_ASSERT(lock != NULL);
+    const bool of_stripe = (const unsigned char *)lock >= (const unsigned char *)(header + 1);
+    return of_stripe ? lock->rank == MQX_RANK_QUEUE
+                     : lock->rank < MQX_RANK_COUNT && of_rank[lock->rank] == lock;
+}
+
+/* The lock and those that this thread has. */
+static bool have_their_ranks(const struct mqx_region *region, const struct mqx_lock *lock)
+{
+    bool sound = has_its_rank(region, lock);
+    MQX_ASSERT(held_count <= MQX_RANK_COUNT);
+    MQX_ASSERT(region->header != NULL);
+    for (uint32_t i = 0; i < held_count; i++) {
+        sound = sound && has_its_rank(region, held[i].lock);
+    }
+    return sound;
+}
+
 static inline void note_taken(struct mqx_region *region, struct mqx_lock *lock)
 {
     MQX_ASSERT(region->process <= MQX_PROCESS_MAX);
-    MQX_ASSERT(held_ranks() < rank_bit(lock)); /* ascending ranks only */
+    MQX_ASSERT(held_ranks() < rank_bit(lock) || /* ascending ranks only */
+               !have_their_ranks(region, lock));
     if (MQX_LIKELY(held_count == 0)) {
         held[0] = (struct held){lock, mqx_mutex_links(&lock->mutex)};
         held_count = 1;
@@ -548,6 +582,7 @@ void mqx_lock_drop(struct mqx_region *region, struct mqx_lock *lock)
 {
     MQX_ASSERT(region->base != NULL);
     MQX_ASSERT(held_count > 0);
+    MQX_ASSERT(mqx_lock_held(region, lock));
     if (MQX_LIKELY(held_count == 1 && held[0].lock == lock && is_sound(region, &held[0]))) {
         held_count = 0;
     } else if (held[held_count - 1].lock == lock && is_sound(region, &held[held_count - 1])) {
@@ -568,5 +603,5 @@ bool mqx_lock_held(const struct mqx_region *region, const struct mqx_lock *lock)
     while (i < held_count && held[i].lock != lock) {
         i += 1;
     }
-    return i < held_count && mqx_load_relaxed(&lock->holder) == region->process + 1;
+    return i < held_count;
 }

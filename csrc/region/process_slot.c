@@ -19,7 +19,7 @@ bool mqx_process_is_askable(const struct mqx_process *process, uint64_t pid_name
 bool mqx_process_may_live(const struct mqx_process *process, uint64_t pid_namespace)
 {
     MQX_ASSERT(process != NULL);
-    MQX_ASSERT(pid_namespace != 0);
+    MQX_ASSERT((uintptr_t)process % sizeof(uint64_t) == 0);
     const uint32_t word = mqx_load_acquire(&process->life_word);
     if (word == 0 || (word & MQX_LIFE_MARKED) != 0) {
         return false;

@@ -581,11 +581,12 @@ static int back_area(const struct mqx_region *region, enum mqx_area_kind kind, u
 
 /* Bytes of the file that are backed by memory: no capacity changes, since the growth lock is held,
  * and extents are punched and backed again under it. */
-static uint64_t allocated_bytes(const struct mqx_header *header)
+static uint64_t allocated_bytes(const struct mqx_region *region)
 {
-    uint64_t bytes = header->area[0].offset, punched = 0;
+    const struct mqx_header *header = region->header;
+    uint64_t bytes = (uint64_t)(region->area[0] - region->base), punched = 0;
     MQX_ASSERT(bytes >= sizeof *header);
-    MQX_ASSERT(header->growth_lock.holder != 0);
+    MQX_ASSERT(mqx_lock_held(region, &header->growth_lock));
     for (int kind = 0; kind < MQX_AREA_COUNT; kind++) {
         bytes += mqx_load_relaxed(&header->area[kind].capacity);
     }
@@ -604,7 +605,7 @@ static int check_memory(const struct mqx_region *region, enum mqx_area_kind kind
     const struct mqx_header *header = region->header;
     const uint64_t quarter = header->memory_limit / 4;
     const uint64_t most = kind == MQX_AREA_ARENA ? 2 * quarter : 3 * quarter;
-    const uint64_t now = allocated_bytes(header);
+    const uint64_t now = allocated_bytes(region);
     MQX_ASSERT(more > 0);
     MQX_ASSERT(kind < MQX_AREA_COUNT);
     if (header->memory_limit == UINT64_MAX || now + more <= most) {
@@ -622,7 +623,7 @@ static MQX_COLD int no_room(const struct mqx_region *region, uint64_t more)
 {
     MQX_ASSERT(more > 0);
     MQX_ASSERT(region->header != NULL);
-    const unsigned long long now = allocated_bytes(region->header), needed = more;
+    const unsigned long long now = allocated_bytes(region), needed = more;
     if (!mqx_reach_owns_fd(region)) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
                         "the shared region has %llu bytes and needs %llu more, but this program "
