@@ -506,6 +506,6 @@ def test_counters_that_would_come_to_0_are_damage_with_their_offset() -> None:
 
 def test_records_with_numbers_that_are_never_given_out_do_not_move_the_counters() -> None:
     store = started()
-    store.append(w.put(1), w.put((1 << 64) - 1), w.get(1, unit=(1 << 64) - 1))
+    store.append(w.put(1), w.get((1 << 64) - 1), w.get(1, unit=(1 << 64) - 1))
     state = replay(store)
     assert (state.next_number, state.next_unit_id) == (2, 1)
