@@ -111,7 +111,9 @@ static int open_newest(struct mqx_store *store, uint64_t *out_size)
     MQX_ASSERT(store->errors_dir >= 0);
     struct mqx_io *io = store->io;
     struct mqx_io_stat facts;
-    int fd = io->ops->open(io, store->errors_dir, LOG_NEWEST, MQX_IO_WRITE | MQX_IO_LINKED, 0);
+    /* A copy by hard links goes on being logged; among a group, a link may be another's trap. */
+    const int flags = MQX_IO_WRITE | (io->shared ? 0 : MQX_IO_LINKED);
+    int fd = io->ops->open(io, store->errors_dir, LOG_NEWEST, flags, 0);
     if (fd == -ENOENT) {
         fd = io->ops->open(io, store->errors_dir, LOG_NEWEST, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
     }

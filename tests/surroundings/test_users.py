@@ -234,7 +234,7 @@ def test_a_file_that_a_stranger_could_have_put_there_is_refused(home: Path) -> N
     ):
         change()
         text = as_user(ALICE, GROUP, REFUSED, home)
-        assert text.startswith(("2035 ", "2195 ")), text
+        assert text.startswith(("2035 ", "2012 ")), text
         back()
     assert as_user(BOB, GROUP, GET, home).split() == ["0"]
 
@@ -358,11 +358,12 @@ def test_owner_mode_and_link_count_of_every_file_are_checked(
     size = path.stat().st_size
     if place == "errors":  # a log that is not ours is no reason to stop, and is not written
         library.connect("QM", home).close()
-        assert path.stat().st_size == size
+        # a second name, which a backup made, keeps nobody from logging
+        assert (path.stat().st_size == size) == (wrong != "links")
     else:
         with pytest.raises(library.MQError) as caught:
             library.connect("QM", home)
-        assert caught.value.reason in (2035, 2195, 2101)
+        assert caught.value.reason == (2012 if wrong == "links" else 2035)
     os.chown(path, 0, -1)
     path.chmod(0o600)
     (home / "other").unlink(missing_ok=True)
