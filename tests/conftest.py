@@ -36,10 +36,12 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file's tests run in one process, and so do all that share the session of Spark."""
+    """A file's tests run in one process, and so do those of a folder that shares a session of Spark
+    or what it builds.
+    """
     for item in items:
         parts = item.path.relative_to(HERE).parts
-        group = "spark" if parts[0] == "spark" else "/".join(parts)
+        group = parts[0] if parts[0] in {"spark", "durability"} else "/".join(parts)
         item.add_marker(pytest.mark.xdist_group(group))
 
 

@@ -500,9 +500,10 @@ MEMORY = (
         "an extent without memory is used before it is allocated again",
         "c/extents",
         "region/extents.c",
-        "        if (io->ops->allocate(io, region->fd, extent_offset(region, no, number),\n"
-        "                              MQX_EXTENT_BYTES) != 0) {",
-        "        if (false) {",
+        "        status = mqx_region_back(region, area_kind(no), (uint64_t)(number - 1) * "
+        "MQX_EXTENT_BYTES,\n"
+        "                                 MQX_EXTENT_BYTES);\n",
+        "        status = MQX_OK;\n",
     ),
     mutation(
         "what a hold leaves over stays in its stripe",
