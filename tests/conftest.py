@@ -35,6 +35,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 HERE = Path(__file__).parent
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A file's tests run in one process, and so do those of a folder that shares a session of Spark
     or what it builds.
