@@ -24,11 +24,14 @@ if [ $# -eq 0 ]; then
     # shellcheck disable=SC2046
     set -- $(LD_PRELOAD="$library" "$python" "$here/reentrant.py" --targets)
 fi
-for name in "$@"; do
-    printf 'ext-asan: %s: ' "$name"
-    REENTRANT_LOG="$build/ext-asan.call" LD_PRELOAD="$library" \
-        "$python" "$here/reentrant.py" "$name" 1800 || {
-        printf 'ext-asan: failed in %s\n' "$(cat "$build/ext-asan.call")"
+export here python build library
+# two targets at a time; xargs fails when one has failed
+printf '%s\n' "$@" | xargs -P 2 -I NAME sh -c '
+    log="$build/ext-asan.call.$1"
+    if said=$(REENTRANT_LOG="$log" LD_PRELOAD="$library" \
+              "$python" "$here/reentrant.py" "$1" 1800 2>&1); then
+        printf "ext-asan: %s: %s\n" "$1" "$said"
+    else
+        printf "%s\next-asan: %s: failed in %s\n" "$said" "$1" "$(cat "$log")"
         exit 1
-    }
-done
+    fi' sh NAME
