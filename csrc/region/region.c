@@ -413,7 +413,8 @@ static int verify(const struct mqx_header *header, uint64_t size)
         const struct mqx_area *area = &header->area[kind];
         sound = sound && area->item_size == mqx_area_item_size((enum mqx_area_kind)kind) &&
                 fits(area->offset, area->reserved_bytes, size) &&
-                area->reserved_bytes > 0 && area->capacity <= area->reserved_bytes;
+                area->reserved_bytes > 0 &&
+                mqx_load_relaxed(&area->capacity) <= area->reserved_bytes; /* others grow it */
     }
     for (int no = 0; no < MQX_POOL_COUNT; no++) {
         const uint64_t offset = header->pool[no].extents_offset;
