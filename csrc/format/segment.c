@@ -125,6 +125,14 @@ void mqx_segment_seal(struct psj_segment *header)
     header->crc = mqx_crc32c(0, header, offsetof(struct psj_segment, crc));
 }
 
+bool mqx_segment_sizes_are_sound(const struct psj_segment *header)
+{
+    MQX_ASSERT(header != NULL);
+    return header->base_lsn % MQX_PAGE_SIZE == 0 && header->size % MQX_PAGE_SIZE == 0 &&
+           header->size >= PS_MIN_SEGMENT && header->size <= INT64_MAX &&
+           header->base_lsn <= INT64_MAX - header->size;
+}
+
 int mqx_segment_verify(const struct psj_segment *header, const uint8_t qm_id[16], uint64_t number,
                        uint64_t file_size)
 {
@@ -143,9 +151,7 @@ int mqx_segment_verify(const struct psj_segment *header, const uint8_t qm_id[16]
         wrong = "its header names another segment";
     } else if (header->size != file_size) {
         wrong = "the file's length is not the one in its header";
-    } else if (header->header_size != MQX_PAGE_SIZE || header->base_lsn % MQX_PAGE_SIZE != 0 ||
-               header->size % MQX_PAGE_SIZE != 0 || header->size < PS_MIN_SEGMENT ||
-               header->size > INT64_MAX || header->base_lsn > INT64_MAX - header->size) {
+    } else if (header->header_size != MQX_PAGE_SIZE || !mqx_segment_sizes_are_sound(header)) {
         wrong = "sizes in its header";
     } else if (header->prev_end_lsn % MQX_PAGE_SIZE != 0 ||
                header->prev_end_lsn > header->base_lsn || number == 0 ||

@@ -34,6 +34,8 @@ int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number,
 
 /* Fills in magic, version, sizes and CRC around what the caller has set. */
 void mqx_segment_seal(struct psj_segment *header);
+/* Can a segment have that size at that LSN? */
+bool mqx_segment_sizes_are_sound(const struct psj_segment *header);
 /* MQRC_OBJECT_DAMAGED with a text unless it is the header of segment `number` of this queue manager
  * in a file of `file_size` bytes. */
 int mqx_segment_verify(const struct psj_segment *header, const uint8_t qm_id[16], uint64_t number,

@@ -516,6 +516,9 @@ static int roll_locked(struct mqx_store *store)
     struct psj_segment header = next_header(journal, &closed, journal->segment[spare].size);
     MQX_ASSERT(header.generation > closed.generation);
     MQX_ASSERT(header.segment_no > closed.number);
+    if (MQX_UNLIKELY(!mqx_segment_sizes_are_sound(&header))) { /* a restart would refuse it */
+        return mqx_region_damage(region, "the size of a journal segment", header.size);
+    }
     status = begin_segment(store, journal->segment[spare].number, &header);
     return status == MQX_OK ? make_active(store, (uint32_t)spare, &header) : status;
 }

@@ -373,24 +373,28 @@ static bool seems_ownerless(const struct mqx_lock *lock)
     return mqx_load_relaxed(&lock->holder) == 0 && mqx_mutex_has_no_owner(&lock->mutex);
 }
 
-/* A process that is attaching is not in the table yet; it names itself as number 0. */
+/* A process that is attaching is not in the table yet: it names itself as number 0, and has locks
+ * only to clean up after dead processes when no slot of the table is free. */
 static bool is_strangers(const struct mqx_region *region, const struct mqx_lock *lock)
 {
     const int32_t owner = mqx_mutex_owner(&lock->mutex);
+    bool full = true;
     MQX_ASSERT(region->base != NULL);
     MQX_ASSERT(region->process < MQX_PROCESS_MAX);
-    if (owner == 0 || mqx_load_relaxed(&lock->holder) == 1 || mqx_thread_exists(getpid(), owner)) {
+    if (owner == 0 || mqx_thread_exists(getpid(), owner)) {
         return false;
     }
     for (uint32_t slot = 1; slot < MQX_PROCESS_MAX; slot++) {
         const struct mqx_process *process = &region->header->process[slot];
         const int32_t pid = process->pid;
-        if (mqx_load_acquire(&process->state) != MQX_PROC_FREE && pid > 0 &&
-            mqx_thread_exists(pid, owner)) {
+        const bool taken = mqx_load_acquire(&process->state) != MQX_PROC_FREE;
+        if (taken && pid > 0 && mqx_thread_exists(pid, owner)) {
             return false;
         }
+        full = full && taken;
     }
-    return mqx_mutex_owner(&lock->mutex) == owner;
+    const bool attaching = full && mqx_load_relaxed(&lock->holder) == 1;
+    return !attaching && mqx_mutex_owner(&lock->mutex) == owner;
 }
 
 bool mqx_lock_is_strangers(struct mqx_region *region, struct mqx_lock *lock)
