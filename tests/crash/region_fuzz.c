@@ -22,6 +22,7 @@
 
 enum {
     HANG_S = 30,
+    STRANGER_US = 500000, /* instead of 10 s: nobody here holds a lock for long */
     KEPT_MAX = 96,
     WORDS_MAX = 200,
     CALLS = 40,
@@ -359,6 +360,7 @@ int main(int argc, char **argv)
     (void)test_run_all; /* of the harness only its checks are used */
     (void)test_last;
     layer_arguments(&fuzz.layer, argc, argv, 20000);
+    mqx_lock_stranger_us = STRANGER_US;
     (void)signal(SIGALRM, hang);
     for (uint64_t i = 0; i < fuzz.layer.count && !layer_time_is_up(&fuzz.layer); i++) {
         volatile const uint64_t round = fuzz.layer.only != UINT64_MAX ? fuzz.layer.only : i;
