@@ -52,7 +52,8 @@ CHECK
 rm -rf site
 python3 -m pip install --quiet --disable-pip-version-check --target site --python-version 3.11 \
     --implementation cp --abi cp311 --only-binary=:all: \
-    --platform manylinux_2_28_aarch64 --platform manylinux_2_26_aarch64 \
+    --platform manylinux_2_28_aarch64 --platform manylinux_2_27_aarch64 \
+    --platform manylinux_2_26_aarch64 \
     --platform manylinux_2_17_aarch64 --platform manylinux2014_aarch64 "$wheel"
 PYTHONPATH=$folder/site timeout 300 qemu-aarch64 -L root root/usr/bin/python3.11 \
     "$here/tests/packaging/one_process.py" "$folder/home"
