@@ -56,7 +56,7 @@ pipeline: $(BUILT) ## log lines through queues and Spark, counted by grep, too (
 .PHONY: test py-test surroundings ext-asan c-test c-build c-asan c-tsan style lint typecheck docs constants format
 test: style c-test py-test ## everything that takes minutes
 py-test: $(BUILT) ## the Python tests, two files side by side (JOBS=)
-	$(RUN) -m pytest -q -n $(JOBS) --dist loadgroup tests
+	$(RUN) -m pytest -q -n $(JOBS) tests
 surroundings: $(BUILT) ## limits, users, signals, memory, the interpreter (T13)
 	$(RUN) -m pytest -q tests/surroundings
 c-test: ## the C tests, plain build (another compiler: CC=clang BUILD=build/c/clang)

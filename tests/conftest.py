@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,18 +33,22 @@ SMALL = {  # bytes: quick to make, large enough for the tests
     "ring_size": 1 << 20,
 }
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
-HERE = Path(__file__).parent
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file's tests run in one process, and so do those of a folder that shares a session of Spark
-    or what it builds.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """With ``-n``, a file's tests run in one process, and so do those of a folder that shares a
+    session of Spark or what it builds.
     """
-    for item in items:
-        parts = item.path.relative_to(HERE).parts
-        group = parts[0] if parts[0] in {"spark", "durability"} else "/".join(parts)
-        item.add_marker(pytest.mark.xdist_group(group))
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            path = nodeid.partition("::")[0]
+            folder = str(Path(path).parent)
+            return folder if folder in {"tests/spark", "tests/durability"} else path
+
+    return ByFile(config, log)
 
 
 @pytest.fixture
