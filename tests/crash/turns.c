@@ -35,7 +35,8 @@ void __wrap_mqx_clock_sleep_us(uint64_t us);
 
 static struct turns *turns;
 static uint32_t self = TURNS_SUPERVISOR;
-static bool running; /* this worker's operation */
+/* This thread runs this worker's operation; the life thread, which wakes up at times, does not. */
+static _Thread_local bool running;
 
 /* ---- whose turn it is ---- */
 
