@@ -100,13 +100,19 @@ cdef int transmit(
     """
     cdef mqe_destination to
     cdef char header[XQH_MSG_DESC]
+    cdef ps_descriptor embedded
     cdef int reason
     choose_destination(queue, &to, header)
-    begin_call(queue, unit)
-    reason = transmit_core(
-        queue, core_unit(unit), &to, header, d, ext, data, size, expiry, flags
-    )
-    end_call(queue, unit)
+    while True:
+        memcpy(&embedded, d, sizeof(embedded))
+        begin_call(queue, unit)
+        reason = transmit_core(
+            queue, core_unit(unit), &to, header, &embedded, ext, data, size, expiry, flags
+        )
+        end_call(queue, unit)
+        if not is_to_repeat(reason):
+            break
+    memcpy(d, &embedded, sizeof(embedded))
     if reason == RC_PUT_INHIBITED and queue.chooses:
         queue.route.require_enabled(queue.connection)
     return reason
@@ -136,11 +142,11 @@ cdef int transmit_core(
     memcpy(room + length, data, <size_t>size)
     fill_separate(d, &outer)
     flags = (flags & (MQE_PUT_FAIL_IF_QUIESCING | MQE_PUT_OWN_UNIT)) | MQE_PUT_KEEP_TIME
-    penstock_gil_begin_long(&gil)
+    penstock_gil_begin_call(&gil)
     reason = mqe_put(
         manager, unit, to, &outer, NULL, room, <uint64_t>(length + size), MQEI_UNLIMITED, flags
     )
-    penstock_gil_take(&gil)
+    penstock_gil_take_call(&gil)
     PyMem_Free(room)
     return reason or warning
 

@@ -62,7 +62,6 @@ cdef extern from "gil.h" nogil:
     struct penstock_gil:
         void *saved
     void penstock_gil_arm(penstock_gil *gil)
-    void penstock_gil_begin_long(penstock_gil *gil)
     void penstock_gil_take(penstock_gil *gil)
     void penstock_gil_arm_call(penstock_gil *gil, int long_copy)
     void penstock_gil_begin_call(penstock_gil *gil)

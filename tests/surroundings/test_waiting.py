@@ -249,6 +249,10 @@ with penstock.connect("QM1", sys.argv[1]) as qm, qm.queue("W." + what) as queue:
         queue.put_batch([b"x"] * 10, persistent=True)
     if what == "clear":
         queue.close()
+    if what in ("remote", "remote_batch"):
+        qm.define("qlocal", "X." + what, usage="xmitq")
+        qm.define("qremote", "R." + what, rname="Q", rqmname="QM2", xmitq="X." + what)
+        remote = qm.open("R." + what)
     if what == "resolve":
         with qm.transaction() as before:
             queue.put(b"x", persistent=True)
@@ -272,6 +276,8 @@ with penstock.connect("QM1", sys.argv[1]) as qm, qm.queue("W." + what) as queue:
         "delete": lambda: qm.delete("qlocal", "W.GONE"),
         "clear": lambda: qm.clear("W.clear"),
         "checkpoint": lambda: qm.checkpoint(),
+        "remote": lambda: remote.put(b"x", persistent=True),
+        "remote_batch": lambda: remote.put_batch([b"x"] * 10, persistent=True),
     }
     print("ready", flush=True)
     sys.stdin.readline()
@@ -298,6 +304,8 @@ CALLS = (
     "delete",
     "clear",
     "checkpoint",
+    "remote",
+    "remote_batch",
 )
 
 
