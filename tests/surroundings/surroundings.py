@@ -21,6 +21,17 @@ import pytest
 SECONDS = 60.0  # the longest that a child of a test runs
 NOBODY = 65534  # user and group of a stranger
 Limits = Mapping[int, int]  # resource.RLIMIT_... -> value
+# The end of a child's program: it does what it is told, a statement a line, until its input ends,
+# and answers each with "done" or what was raised.
+FOLLOW = """
+print("ready", flush=True)
+for line in sys.stdin:
+    try:
+        exec(line)
+        print("done", flush=True)
+    except penstock.MQError as error:
+        print(error.reason, error, flush=True)
+"""
 
 
 def not_possible_here(reason: str) -> NoReturn:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import penstock
-from surroundings import NOBODY, hear, not_possible_here, python, run_python, say
+from surroundings import FOLLOW, NOBODY, hear, not_possible_here, python, run_python, say
 
 SMALL = {"segment_size": 64 << 10, "ring_size": 1 << 20, "journal_limit": 64 << 20}
 COUNT = 60  # messages of 8 KB: about eight segments
@@ -41,14 +41,8 @@ def use_up():
 qm = penstock.connect("QM1", home=sys.argv[1])
 q = qm.queue("Q")
 q.put(b"before")
-print("ready", flush=True)
-for line in sys.stdin:
-    try:
-        exec(line)
-        print("done", flush=True)
-    except penstock.MQError as error:
-        print(error.reason, error, flush=True)
 """
+SUFFERER += FOLLOW
 PUTS = f"for i in range({COUNT}): q.put(bytes({BODY}))"
 LIMITS = {
     "RLIMIT_NOFILE lowered": "limit(resource.RLIMIT_NOFILE, 3)",

@@ -35,20 +35,7 @@ def descriptors(pid="self"):
 BEGIN += TELL_DESCRIPTORS
 CREATE = "penstock.create('QM', home, segment_size='1M')\n"
 CONNECT = "qm = penstock.connect('QM', home)\nqueue = qm.queue('Q')\n"
-# Connects and does what it is told, a statement a line, until its input ends.
-FOLLOW = (
-    BEGIN
-    + CONNECT
-    + """
-print("ready", flush=True)
-for line in sys.stdin:
-    try:
-        exec(line)
-        print("done", flush=True)
-    except penstock.MQError as error:
-        print(error.reason, error.text, flush=True)
-"""
-)
+FOLLOW = BEGIN + CONNECT + s.FOLLOW  # connects and does what it is told
 TRY = (
     BEGIN
     + """
