@@ -4,9 +4,9 @@
 #include "os/file_window.h"
 
 #include "base/assert.h"
+#include "os/page_memory.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 enum { WINDOW_SIZE = 512 * 1024 }; /* stays in the processor's cache between reading and checking */
 
@@ -23,13 +23,14 @@ void mqx_file_window_switch(struct mqx_file_window *window, int fd, uint64_t fil
 void mqx_file_window_free(struct mqx_file_window *window)
 {
     MQX_ASSERT(window != NULL);
-    free(window->bytes);
+    mqx_pages_free(window->bytes, window->capacity);
     window->bytes = NULL;
     window->capacity = 0;
     window->have = 0;
 }
 
-/* Room for `size` bytes at least, for WINDOW_SIZE when the file is as large. */
+/* Room for `size` bytes at least, for WINDOW_SIZE when the file is as large. A larger one replaces
+ * what was in it. */
 static int make_capacity(struct mqx_file_window *window, uint64_t size)
 {
     uint64_t wanted = window->file_size < WINDOW_SIZE ? window->file_size : WINDOW_SIZE;
@@ -38,11 +39,11 @@ static int make_capacity(struct mqx_file_window *window, uint64_t size)
     if (wanted <= window->capacity) {
         return 0;
     }
-    unsigned char *bytes = realloc(window->bytes, wanted);
-    if (bytes == NULL) {
+    mqx_file_window_free(window);
+    window->bytes = mqx_pages_alloc(wanted);
+    if (window->bytes == NULL) {
         return -ENOMEM;
     }
-    window->bytes = bytes;
     window->capacity = wanted;
     return 0;
 }

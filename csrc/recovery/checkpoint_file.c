@@ -15,6 +15,7 @@
 #include "base/checksum.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "os/page_memory.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,6 +26,7 @@
 enum {
     FLUSH_STEP = 1 << 20,  /* bytes written between two flushes when paced (rule 11) */
     PAUSE_US = 2 * 1000,   /* so that commits get at the disk in between (rule 11) */
+    BUFFER_SIZE = (int)sizeof(struct psc_block) + MQX_BLOCK_PAYLOAD_MAX,
 };
 
 /* ---- names ---- */
@@ -92,7 +94,7 @@ int mqx_checkpoint_file_begin(struct mqx_checkpoint_writer *writer, struct mqx_i
         .seed = block_seed(qm_id, begin_lsn),
         .paced = paced,
         .at = MQX_PAGE_SIZE,
-        .buffer = malloc(sizeof(struct psc_block) + MQX_BLOCK_PAYLOAD_MAX),
+        .buffer = mqx_pages_alloc(BUFFER_SIZE),
     };
     if (writer->buffer == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a checkpoint block");
@@ -122,7 +124,7 @@ void mqx_checkpoint_file_abandon(struct mqx_checkpoint_writer *writer)
         (void)writer->io->ops->close(writer->io, writer->fd);
         (void)writer->io->ops->unlink(writer->io, writer->dir, name);
     }
-    free(writer->buffer);
+    mqx_pages_free(writer->buffer, BUFFER_SIZE);
     writer->fd = -1;
     writer->buffer = NULL;
 }

@@ -11,11 +11,15 @@ void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *block, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void __real_free(void *block);
+void *__real_mqx_pages_alloc(size_t size);
+void __real_mqx_pages_free(void *memory, size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *block, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void __wrap_free(void *block);
+void *__wrap_mqx_pages_alloc(size_t size);
+void __wrap_mqx_pages_free(void *memory, size_t size);
 
 static _Thread_local bool armed, goes_on;
 static _Thread_local uint64_t made, failing;
@@ -91,4 +95,17 @@ void __wrap_free(void *block)
         (void)__atomic_fetch_sub(&live, 1, __ATOMIC_ACQ_REL);
     }
     __real_free(block);
+}
+
+void *__wrap_mqx_pages_alloc(size_t size)
+{
+    return fails() ? NULL : counted(__real_mqx_pages_alloc(size));
+}
+
+void __wrap_mqx_pages_free(void *memory, size_t size)
+{
+    if (memory != NULL) {
+        (void)__atomic_fetch_sub(&live, 1, __ATOMIC_ACQ_REL);
+    }
+    __real_mqx_pages_free(memory, size);
 }

@@ -2,7 +2,8 @@
 #   make -C tests/crash -f t5.mk t5 [VARIANT=asan]
 include $(dir $(lastword $(MAKEFILE_LIST)))Makefile
 .DEFAULT_GOAL := t5
-T5_WRAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=free
+T5_WRAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=free \
+    -Wl,--wrap=mqx_pages_alloc,--wrap=mqx_pages_free
 
 $(BUILD)/no_memory: $(patsubst %,$(BUILD)/crash/%.o,no_memory failing_alloc crash_fixture audit) \
     $(CRASH_CORE)

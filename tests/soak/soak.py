@@ -7,7 +7,9 @@ leaves work on one queue manager with bodies of 40 bytes to 120 KB, half of them
 second these are sampled:
 
     region        bytes of the shared region that are allocated (its file's blocks)
-    memory        bytes of private memory of all workers (RssAnon)
+    memory        bytes of private memory of all workers (RssAnon); the C library gives back what is
+                  freed at once (it would keep up to the largest block that was ever freed, in each
+                  worker, and so grow for minutes until each has met its largest batch)
     descriptors   open descriptors of all workers
     journal       bytes of the files of journal and checkpoint
     rate          messages taken from OUT, a second
@@ -23,6 +25,7 @@ then. Prints a line a series; status 0 when all is well, 1 when not.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import mmap
 import multiprocessing
 import os
@@ -44,6 +47,8 @@ MANAGER = "SOAK"
 SETTINGS = {"segment_size": 4 << 20, "journal_limit": 256 << 20}
 EVERY_S = 0.5
 JOIN_S = 30.0
+MALLOPT_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of malloc.h
+MAPPED_FROM = 128 << 10  # bytes: glibc's own first value, which moves no more once it is set
 MIB = 1 << 20
 TOLERANCES = {
     "region": Tolerance(0.10, 8 * MIB),
@@ -234,6 +239,7 @@ def report(run: Run) -> list[str]:
 
 def soak(seconds: float, home: Path, seed: int, workers: list[Worker]) -> list[str]:
     """A whole run; what was wrong."""
+    ctypes.CDLL(None).mallopt(MALLOPT_MMAP_THRESHOLD, MAPPED_FROM)
     penstock.create(MANAGER, home, **SETTINGS)
     with mmap.mmap(-1, 8 * (len(workers) + 1)) as memory, penstock.connect(MANAGER, home) as qm:
         for name in QUEUES:

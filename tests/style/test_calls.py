@@ -19,6 +19,7 @@ NOT_STORAGE = {
     "os/life_thread.c": {"mmap", "munmap"},  # the page that the kernel reads
     "os/process_files.c": {"openat"},  # /proc
     "os/memory_limit.c": {"fopen", "fclose"},  # /proc, /sys
+    "os/page_memory.c": {"mmap", "munmap"},  # memory that malloc() would keep
     "os/fork_guard.c": {"mmap", "munmap"},  # the page that a fork empties
 }
 CLOCK_CALL = re.compile("clock_gettime|gettimeofday|time|nanosleep|usleep|clock_nanosleep")

@@ -1,0 +1,33 @@
+/*
+ * page_memory.c - see page_memory.h.
+ */
+#include "os/page_memory.h"
+
+#include "base/assert.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+void *mqx_pages_alloc(size_t size)
+{
+    MQX_ASSERT(size != 0);
+#if defined(__SANITIZE_ADDRESS__)
+    return calloc(1, size);
+#else
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at != MAP_FAILED ? at : NULL;
+#endif
+}
+
+void mqx_pages_free(void *memory, size_t size)
+{
+    MQX_ASSERT(size != 0 || memory == NULL);
+#if defined(__SANITIZE_ADDRESS__)
+    (void)size;
+    free(memory);
+#else
+    if (memory != NULL) {
+        (void)munmap(memory, size);
+    }
+#endif
+}

@@ -1,0 +1,72 @@
+/* Claims of page_memory.h: memory is zero, and goes back to the system when it is freed. */
+#include "fixtures/harness.h"
+
+#include "os/page_memory.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SIZE = 1536 * 1024, KIB = 1024 };
+
+TEST(memory_is_zero_aligned_to_a_page_and_writable)
+{
+    unsigned char *memory = mqx_pages_alloc(SIZE);
+    CHECK(memory != NULL);
+    for (size_t i = 0; i < SIZE; i++) {
+        CHECK(memory[i] == 0);
+    }
+#if !defined(__SANITIZE_ADDRESS__) /* there malloc makes it */
+    CHECK_INT((uintptr_t)memory % (uintptr_t)sysconf(_SC_PAGESIZE), 0);
+#endif
+    memset(memory, 1, SIZE);
+    mqx_pages_free(memory, SIZE);
+    mqx_pages_free(NULL, 0); /* none: nothing to do */
+}
+
+/* The sanitizers' allocators keep what is freed, and hide it. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+/* Private memory of this process that is in use by the system's count, in KiB. */
+static long resident(void)
+{
+    char line[256];
+    long found = -1;
+    FILE *status = fopen("/proc/self/status", "r");
+    CHECK(status != NULL);
+    while (fgets(line, sizeof line, status) != NULL) {
+        (void)sscanf(line, "RssAnon: %ld", &found);
+    }
+    CHECK_INT(fclose(status), 0);
+    CHECK(found >= 0);
+    return found;
+}
+
+TEST(what_is_freed_is_not_kept_however_often)
+{
+    const long before = resident();
+    for (int i = 0; i < 16; i++) {
+        unsigned char *memory = mqx_pages_alloc(SIZE);
+        CHECK(memory != NULL);
+        memset(memory, i, SIZE);
+        CHECK(resident() - before >= SIZE / KIB / 2);
+        mqx_pages_free(memory, SIZE);
+        CHECK(resident() - before < SIZE / KIB / 2);
+    }
+}
+
+TEST(mallocs_own_blocks_are_where_they_were_before)
+{
+    const size_t mapped = mallinfo2().hblkhd;
+    void *memory = mqx_pages_alloc(SIZE);
+    mqx_pages_free(memory, SIZE);
+    void *volatile block = malloc(SIZE / 2); /* as large as what malloc maps at first */
+    CHECK(block != NULL);
+    CHECK(mallinfo2().hblkhd > mapped); /* still mapped: its bound has not moved */
+    free(block);
+}
+#endif
+
+TEST_MAIN()
