@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "os/block_hook.h"
 #include "os/futex.h"
+#include "os/host_info.h"
 
 #include <errno.h>
 
@@ -91,8 +92,8 @@ static int spin_or_sleep(struct mqx_get_call *call, struct mqx_context *context,
     const uint64_t bound = call->wait_left_us >= 0 && call->wait_left_us < WAIT_BOUND_US
                                ? (uint64_t)call->wait_left_us
                                : (uint64_t)WAIT_BOUND_US;
-    const bool awake = mqx_wait_list_partner_awake();
-    const uint32_t spin_us = bound > MQX_SPIN_TRIAL_US ? mqx_spin_length(spin, awake) : 0;
+    const enum mqx_partner partner = mqx_wait_list_partner();
+    const uint32_t spin_us = bound > MQX_SPIN_TRIAL_US ? mqx_spin_length(spin, partner) : 0;
     bool served = false;
     int slept = 0;
     if (spin_us != 0) {
@@ -101,7 +102,7 @@ static int spin_or_sleep(struct mqx_get_call *call, struct mqx_context *context,
     }
     if (!served) {
         mqx_about_to_block();
-        mqx_store_relaxed(&context->wait_asleep, 1);
+        mqx_store_relaxed(&context->wait_asleep, 1u + mqx_current_processor());
         mqx_fence(); /* a waker that does not see it has raised the word */
         slept = mqx_futex_wait(&context->wait_word, seen, bound);
         mqx_store_relaxed(&context->wait_asleep, 0);

@@ -26,21 +26,22 @@ static uint32_t patience_of(const struct mqx_spin *spin)
     return patience != 0 ? patience : (uint32_t)MQX_SPIN_PATIENCE_LEAST;
 }
 
-uint32_t mqx_spin_length(struct mqx_spin *spin, bool awake)
+uint32_t mqx_spin_length(struct mqx_spin *spin, enum mqx_partner partner)
 {
     MQX_ASSERT(spin != NULL);
     const uint32_t misses = mqx_load_relaxed(&spin->misses);
     if (mqx_load_relaxed(&spin->credit) != 0) {
         return misses == 0 ? MQX_SPIN_US : MQX_SPIN_TRIAL_US;
     }
-    if (awake && misses < MQX_SPIN_MISSES_MAX) {
+    if (partner == MQX_PARTNER_AWAKE && misses < MQX_SPIN_MISSES_MAX) {
         return MQX_SPIN_US;
     }
     if (mqx_load_relaxed(&spin->near_waits) < patience_of(spin)) {
         return 0;
     }
     mqx_store_relaxed(&spin->near_waits, 0);
-    return mqx_usable_processors() > 1 ? MQX_SPIN_TRIAL_US : 0;
+    const bool apart = partner == MQX_PARTNER_ELSEWHERE || mqx_usable_processors() > 1;
+    return apart ? MQX_SPIN_TRIAL_US : 0;
 }
 
 bool mqx_spin_on(const uint32_t *word, uint32_t seen, uint32_t us)

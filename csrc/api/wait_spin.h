@@ -12,8 +12,9 @@
  *             because the other one does.
  *   trial     a spin of MQX_SPIN_TRIAL_US, long enough for a partner that has to be woken. Without
  *             credit it is made after `patience` near waits, when the thread may run on more than
- *             one processor; with credit after a spin in vain, because a partner that lost its
- *             processor for a moment sleeps then, and so would both from there on.
+ *             one processor or has just woken a partner on another one; with credit after a spin in
+ *             vain, because a partner that lost its processor for a moment sleeps then, and so
+ *             would both from there on.
  *   awake     the thread put a message for a waiter that was spinning: the next answer is near, so
  *             its own wait spins without a trial. This is how the partner of a trial joins in.
  *
@@ -31,7 +32,7 @@
 #ifndef PENSTOCK_WAIT_SPIN_H
 #define PENSTOCK_WAIT_SPIN_H
 
-#include "base/base.h"
+#include "queue/wait_list.h"
 
 enum {
     MQX_SPIN_US = 20,
@@ -52,7 +53,7 @@ struct mqx_spin { /* starts zeroed: the first waits sleep */
 
 /* For how many microseconds the next wait is to spin; 0: it sleeps at once. A trial that is due
  * uses its near waits up. */
-uint32_t mqx_spin_length(struct mqx_spin *spin, bool awake);
+uint32_t mqx_spin_length(struct mqx_spin *spin, enum mqx_partner partner);
 
 /* Looks at *word until it is not `seen`, for so long at most; true when it has changed. */
 bool mqx_spin_on(const uint32_t *word, uint32_t seen, uint32_t us);

@@ -226,6 +226,13 @@ uint32_t mqx_usable_processors(void)
     return count > 0 ? (uint32_t)count : 1;
 }
 
+uint32_t mqx_current_processor(void)
+{
+    const int at = sched_getcpu();
+    MQX_ASSERT(at >= -1);
+    return at > 0 ? (uint32_t)at : 0;
+}
+
 uint64_t mqx_size_at(const char *path)
 {
     MQX_ASSERT(path != NULL);

@@ -47,6 +47,8 @@ int32_t mqx_thread_id(void);
 
 /* How many processors the calling thread may run on now; at least 1. A system call. */
 uint32_t mqx_usable_processors(void);
+/* The one that this thread runs on at this moment, from 0; 0 where the system does not tell. */
+uint32_t mqx_current_processor(void);
 
 /* Bytes of address space that this process may have (RLIMIT_AS); UINT64_MAX without a limit. */
 uint64_t mqx_address_space_limit(void);

@@ -7,11 +7,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "os/futex.h"
+#include "os/host_info.h"
 #include "queue/queue.h"
 #include "region/damage.h"
 #include "region/extents.h"
 
-MQX_THREAD_LOCAL bool partner_awake; /* this thread's last wakes met one that did not sleep */
+MQX_THREAD_LOCAL enum mqx_partner partner; /* whom this thread's last wakes met */
 
 enum { GENERAL_LIST = 0 }; /* context.wait_list: of the queue; others are a bucket + 1 */
 
@@ -299,6 +300,17 @@ static MQX_COLD void pick_rest(struct mqx_region *region, struct mqx_wakeups *wa
     mqx_stripe_guard_drop(&guard);
 }
 
+/* `asleep` as in the context of the one that is woken. */
+static void note_partner(uint32_t asleep)
+{
+    enum mqx_partner met = MQX_PARTNER_AWAKE;
+    MQX_ASSERT(partner <= MQX_PARTNER_AWAKE);
+    if (asleep != 0) {
+        met = asleep - 1 != mqx_current_processor() ? MQX_PARTNER_ELSEWHERE : MQX_PARTNER_UNKNOWN;
+    }
+    partner = met > partner ? met : partner;
+}
+
 /* The futex calls for those who were picked in one hold; true when there may be more. */
 static bool wake_picked(struct mqx_region *region, struct mqx_wakeups *wakes)
 {
@@ -309,10 +321,10 @@ static bool wake_picked(struct mqx_region *region, struct mqx_wakeups *wakes)
     mqx_fence(); /* the words were raised before it is read who sleeps */
     for (uint32_t i = 0; i < wakes->count; i++) {
         struct mqx_context *context = mqx_context(region, wakes->context[i]);
-        if (context != NULL && mqx_load_relaxed(&context->wait_asleep) != 0) {
+        const uint32_t asleep = context != NULL ? mqx_load_relaxed(&context->wait_asleep) : 0;
+        note_partner(asleep);
+        if (asleep != 0) {
             mqx_futex_wake(&context->wait_word, 1);
-        } else {
-            partner_awake = true;
         }
     }
     if (wakes->second_look != 0) {
@@ -330,12 +342,12 @@ void mqx_wait_list_wake(struct mqx_region *region, struct mqx_wakeups *wakes)
     }
 }
 
-bool mqx_wait_list_partner_awake(void)
+enum mqx_partner mqx_wait_list_partner(void)
 {
-    const bool awake = partner_awake;
-    partner_awake = false;
-    MQX_ASSERT(!partner_awake);
-    return awake;
+    const enum mqx_partner met = partner;
+    partner = MQX_PARTNER_UNKNOWN;
+    MQX_ASSERT(met <= MQX_PARTNER_AWAKE);
+    return met;
 }
 
 struct handed { /* messages whose wake-ups a second look has handed on */

@@ -77,8 +77,14 @@ void mqx_wait_list_hand_on(struct mqx_stripe_guard *guard, uint32_t context, boo
  * waiting than one hold picks, the others are picked in holds of its own. */
 void mqx_wait_list_wake(struct mqx_region *region, struct mqx_wakeups *wakes);
 
-/* Has this thread woken a waiter that was not asleep since it was last asked? */
-bool mqx_wait_list_partner_awake(void);
+/* Whom this thread has woken: what that says of its own next wait. */
+enum mqx_partner {
+    MQX_PARTNER_UNKNOWN,   /* nobody, or one that slept on this processor */
+    MQX_PARTNER_ELSEWHERE, /* one that slept, on another processor */
+    MQX_PARTNER_AWAKE,     /* one that did not sleep */
+};
+/* Of the wakes since it was last asked, the last in that order. */
+enum mqx_partner mqx_wait_list_partner(void);
 
 /* The second look: every wake-up that was given and not used yet, while others wait on that queue,
  * is handed on; 64 messages at most. 2009 */

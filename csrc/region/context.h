@@ -85,7 +85,8 @@ struct mqx_context {
     uint32_t wait_message;    /* entry of the message it was woken for, 0 none (wait_list.h) */
     uint64_t wait_number;     /* that message's number */
     uint64_t wait_tag[MQX_INDEX_COUNT];
-    uint32_t wait_asleep;     /* atomic: 1: the owner sleeps on the word, or is about to */
+    uint32_t wait_asleep;     /* atomic: the owner sleeps on the word, or is about to: 1 + the
+                               * processor that it runs on; 0: it does not */
     uint32_t tail;            /* last message of the list at `head` */
     uint32_t autocommit;      /* 1: a call outside syncpoint; what it claimed goes back uncounted */
     uint32_t unreferenced_attrs; /* cell of unreferenced attributes: the reaper frees them */
