@@ -7,6 +7,7 @@ VENV ?= .venv
 CC ?= gcc
 BUILD ?= build
 JOBS ?= 2
+FILES_AT_ONCE ?= 3
 
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
@@ -55,8 +56,8 @@ pipeline: $(BUILT) ## log lines through queues and Spark, counted by grep, too (
 
 .PHONY: test py-test surroundings ext-asan c-test c-build c-asan c-tsan style lint typecheck docs constants format
 test: style c-test py-test ## everything that takes minutes
-py-test: $(BUILT) ## the Python tests, two files side by side (JOBS=)
-	$(RUN) -m pytest -q -n $(JOBS) tests
+py-test: $(BUILT) ## the Python tests, three files side by side: they wait much (FILES_AT_ONCE=)
+	$(RUN) -m pytest -q -n $(FILES_AT_ONCE) tests
 surroundings: $(BUILT) ## limits, users, signals, memory, the interpreter (T13)
 	$(RUN) -m pytest -q tests/surroundings
 c-test: ## the C tests, plain build (another compiler: CC=clang BUILD=build/c/clang)
@@ -103,8 +104,10 @@ CRASH := $(MAKE) -j$(JOBS) -C tests/crash PYTHON=$(abspath $(RUN))
 
 .PHONY: crash crash-programs t2 t3 t4 t5 t7 t9 t11 t12 region-fuzz region-damage spark-kill mutation
 crash: t2 t3 t4 t5 t7 t9 t11 t12 region-fuzz region-damage c-asan c-tsan spark-kill ## all at CI size
-crash-programs: ## build the programs of T3, T4, T12
+crash-programs: ## build the programs of T2, T3, T4, T9, T12
 	$(CRASH) programs
+	$(CRASH) -f t2.mk points
+	$(CRASH) -f t9.mk schedules
 t2: ## SIGKILL before every store into the region, and in the repair
 	$(CRASH) -f t2.mk t2
 t3: ## every legal state of the disk after a power cut
