@@ -371,6 +371,7 @@ static int run_case(struct t4 *t4)
     w.may_lose_last =
         t4->kind->fault == MEMORY_FAULT_FLIP || t4->ops[t4->call - 1] == MEMORY_READ;
     w.also_clean = t4->kind->error == EINTR ? MQRC_UNEXPECTED_ERROR : 0;
+    w.loses_rights = t4->kind->error == EACCES;
     if (t4->kind->fault == MEMORY_FAULT_FLUSH) {
         w.io = drop_cache_table(t4->files, t4->number);
     }

@@ -229,6 +229,17 @@ static void forget_units(struct workload *w, bool count_gets)
     }
 }
 
+/* What an end with the image discards by the model: the step was begun. */
+static uint64_t discarded_by_end(const struct workload *w)
+{
+    const struct wl_model *after = &w->history.step[wl_newest(w) + 1];
+    uint64_t count = 0;
+    for (uint32_t q = 0; q < WL_QUEUES; q++) {
+        count += w->model.queue[q].count - after->queue[q].count;
+    }
+    return count;
+}
+
 int workload_end(struct workload *w, bool image)
 {
     uint64_t discarded = 0;
@@ -244,8 +255,9 @@ int workload_end(struct workload *w, bool image)
     mqe_manager *manager = w->manager;
     w->manager = NULL;
     w->stopped = false;
-    if (wl_worked(w, "end", mqe_detach(manager, image ? MQE_DETACH_ORDERLY : MQE_DETACH_DISCARD,
-                                    &discarded))) {
+    const bool worked = wl_worked(
+        w, "end", mqe_detach(manager, image ? MQE_DETACH_ORDERLY : MQE_DETACH_DISCARD, &discarded));
+    if (worked && !(w->loses_rights && image && discarded > discarded_by_end(w))) {
         wl_end_step(w);
         w->ended = true;
     } else { /* the image may be on the disk or not */

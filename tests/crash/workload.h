@@ -122,6 +122,8 @@ struct workload {
     enum wl_profile profile;
     bool tolerant;          /* calls may fail with a clean reason (layer T4) */
     int also_clean;         /* a reason that is clean under the present fault, too */
+    bool loses_rights;      /* the fault looks like given-up rights: the last process may leave
+                             * without an end, as one that is killed, and says what that discards */
     bool may_lose_last;     /* reads are garbled: an unmarked last batch may look torn */
     uint32_t lost_last;     /* how often it did */
     bool traced;            /* every call is printed on stderr */
