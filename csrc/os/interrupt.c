@@ -11,10 +11,10 @@ MQX_THREAD_LOCAL uint64_t interrupted_us;
 
 void mqx_interrupt_allow(bool allowed)
 {
+    interrupted_us = allowed || interrupt_taken ? interrupted_us : 0;
     interrupt_allowed = allowed;
     interrupt_taken = false;
-    interrupted_us = allowed ? interrupted_us : 0;
-    MQX_ASSERT(allowed || interrupted_us == 0);
+    MQX_ASSERT(interrupt_allowed == allowed);
 }
 
 bool mqx_interrupt_take(uint64_t waited_us)

@@ -14,8 +14,9 @@
  * What a call does after that is undoing, and does not wait for what the call has given up:
  * mqx_interrupt_was_taken() says so until the caller takes its permission back.
  *
- * A wait with a longest time of its own goes on counting when it is called again: what it has
- * waited is added up until the caller takes its permission back.
+ * A wait with a longest time of its own goes on counting when it is called again: what calls have
+ * waited that were interrupted is added up. Taking the permission back after another call ends the
+ * sum; so does taking it back twice, for a caller that does not repeat its call.
  *
  * Threads: permission and time belong to the thread.
  */
@@ -30,7 +31,7 @@ void mqx_interrupt_allow(bool allowed);
 bool mqx_interrupt_take(uint64_t waited_us);
 /* Has this call ended a wait that way? */
 bool mqx_interrupt_was_taken(void);
-/* What calls before this one had waited when they were interrupted. */
+/* What calls before this one, which it repeats, had waited when they were interrupted. */
 uint64_t mqx_interrupt_waited_us(void);
 
 #endif

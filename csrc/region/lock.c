@@ -432,13 +432,14 @@ static int wait_for(struct mqx_region *region, struct mqx_lock *lock, bool may_e
         if (err == ETIMEDOUT) {
             mqx_lock_waited(region, lock, since_us);
         }
+        const uint64_t here_us = mqx_clock_monotonic_us() - since_us;
         if (err == ETIMEDOUT && (mqx_mutex_has_no_owner(&lock->mutex) ||
-                                 (mqx_clock_monotonic_us() - since_us >= mqx_lock_stranger_us &&
+                                 (here_us + mqx_interrupt_waited_us() >= mqx_lock_stranger_us &&
                                   mqx_lock_is_strangers(region, lock)))) {
             return ENOTRECOVERABLE;
         }
-        if (err == ETIMEDOUT && may_end && mqx_interrupt_take(0)) {
-            return EINTR;
+        if (err == ETIMEDOUT && may_end && mqx_interrupt_take(here_us)) {
+            return EINTR; /* the caller looks at signals and waits again */
         }
     }
     if (mqx_load_relaxed(&lock->slow_holder) != 0) {

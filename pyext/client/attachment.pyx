@@ -50,16 +50,13 @@ cdef class Attachment:
         fill_settings(&filled, settings)
         self.zos = filled.platform == MQPL_ZOS
         memset(&info, 0, sizeof(info))
-        try:
-            while True:
-                with nogil:
-                    mqe_interrupt_allow(1)
-                    reason = mqe_attach(text, &filled, &self.manager, &info)
-                if reason != MQE_INTERRUPTED:
-                    break
-                PyErr_CheckSignals()  # it waits for a process that attaches or leaves
-        finally:
-            mqe_interrupt_allow(0)
+        while True:
+            with nogil:
+                mqe_interrupt_allow(1)
+                reason = mqe_attach(text, &filled, &self.manager, &info)
+                mqe_interrupt_allow(0)
+            if not is_to_repeat(reason):  # it waits for a process that attaches or leaves
+                break
         if reason:
             self.manager = NULL
             fail(reason, f"queue manager {self.name}")

@@ -52,13 +52,23 @@ cdef inline void end_call(QueueHandle queue, Unit unit) noexcept:
         unit.busy -= 1
 
 
+cdef int look_at_signals() except -1:
+    """Signal handlers run between two calls of the core, of which the second repeats the first."""
+    try:
+        PyErr_CheckSignals()
+    except BaseException:
+        mqe_interrupt_allow(0)  # what the first has waited does not count for another call
+        raise
+    return 0
+
+
 cdef inline bint is_to_repeat(int reason) except -1:
     """Whether the call of the core that returned `reason` has ended, with nothing done, so that
     signal handlers run; what they raise ends it for good.
     """
     if reason != MQE_INTERRUPTED:
         return False
-    PyErr_CheckSignals()
+    look_at_signals()
     return True
 
 

@@ -124,7 +124,7 @@ cdef bint prepare_wait(
     """
     cdef int64_t left = MQWI_UNLIMITED
     if request.wait_us == 0:  # it waited for a lock
-        PyErr_CheckSignals()
+        look_at_signals()
         if queue.closed:
             queue.raise_closed()
         return True

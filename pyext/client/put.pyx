@@ -85,9 +85,8 @@ cdef inline int send(
         )
         penstock_gil_take_call(&gil)
         end_call(queue, unit)
-        if reason != MQE_INTERRUPTED:
+        if not is_to_repeat(reason):  # else nothing was put
             return reason
-        PyErr_CheckSignals()  # nothing was put
 
 
 # ---- arguments ----

@@ -35,15 +35,27 @@ TEST(the_wish_belongs_to_the_thread)
     CHECK(mqx_interrupt_take(0));
 }
 
-TEST(the_time_of_interrupted_calls_adds_up_until_the_permission_ends)
+static void be_interrupted_twice(void)
 {
     mqx_interrupt_allow(true);
     CHECK(mqx_interrupt_take(500));
+    mqx_interrupt_allow(false);
     mqx_interrupt_allow(true);
     CHECK_INT(mqx_interrupt_waited_us(), 500);
     CHECK(mqx_interrupt_take(600));
-    CHECK_INT(mqx_interrupt_waited_us(), 1100);
     mqx_interrupt_allow(false);
+    CHECK_INT(mqx_interrupt_waited_us(), 1100);
+}
+
+TEST(the_time_of_interrupted_calls_adds_up_until_one_is_not_interrupted_or_not_repeated)
+{
+    be_interrupted_twice();
+    mqx_interrupt_allow(true);
+    CHECK_INT(mqx_interrupt_waited_us(), 1100);
+    mqx_interrupt_allow(false); /* it returned */
+    CHECK_INT(mqx_interrupt_waited_us(), 0);
+    be_interrupted_twice();
+    mqx_interrupt_allow(false); /* a signal handler has raised */
     CHECK_INT(mqx_interrupt_waited_us(), 0);
 }
 

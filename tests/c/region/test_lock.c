@@ -397,6 +397,33 @@ TEST(a_lock_whose_owner_executed_another_program_from_a_second_thread_stops_the_
     CHECK_INT(waitpid(child, NULL, 0), child);
 }
 
+/* A stray word made a process the owner that is not attached: it will never release the lock. */
+TEST(a_call_that_looks_at_signals_each_second_does_not_wait_for_a_stranger_for_ever)
+{
+    const uint64_t before = mqx_lock_stranger_us;
+    int status = MQE_INTERRUPTED, calls = 0;
+    begin();
+    const pid_t stranger = fork();
+    if (stranger == 0) {
+        (void)pause();
+        _exit(1);
+    }
+    CHECK(stranger > 1);
+    lock->mutex.__data.__lock = stranger;
+    mqx_lock_stranger_us = 2500000;
+    for (; calls < 6 && status == MQE_INTERRUPTED; calls++) {
+        mqx_interrupt_allow(true);
+        status = mqx_lock_enter(&region, lock);
+        mqx_interrupt_allow(false);
+    }
+    mqx_lock_stranger_us = before;
+    CHECK_INT(status, MQRC_CONNECTION_BROKEN);
+    CHECK(calls <= 3); /* a second each */
+    CHECK_INT(mqx_region_stopped(&region), MQX_STOP_BROKEN);
+    CHECK_INT(kill(stranger, SIGKILL), 0);
+    CHECK_INT(waitpid(stranger, NULL, 0), stranger);
+}
+
 TEST(processes_killed_at_any_moment_leave_the_sum_as_it_was_and_the_others_going)
 {
     struct test_random random = {test_seed()};
