@@ -20,6 +20,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "os/host_info.h"
 #include "os/process_files.h"
 
 #include <dirent.h>
@@ -639,6 +640,13 @@ static int posix_drop_cache(struct mqx_io *io, int fd)
     return -posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 }
 
+static int posix_random(struct mqx_io *io, void *to, size_t size)
+{
+    (void)io;
+    MQX_ASSERT(to != NULL);
+    return mqx_random_bytes(to, size) == MQX_OK ? 0 : -EIO;
+}
+
 static uint64_t posix_now_us(struct mqx_io *io)
 {
     (void)io;
@@ -674,6 +682,7 @@ static const struct mqx_io_ops posix_ops = {
     .unmap = posix_unmap,
     .populate = posix_populate,
     .drop_cache = posix_drop_cache,
+    .random = posix_random,
     .now_us = posix_now_us,
 };
 
@@ -761,6 +770,7 @@ static int reason_of(int error)
     case ENFILE:
         return MQRC_RESOURCE_PROBLEM;
     case EMLINK:
+    case EBADF:
         return MQRC_ENVIRONMENT_ERROR;
     default:
         return MQRC_UNEXPECTED_ERROR;
@@ -776,6 +786,9 @@ int mqx_io_reason(int negated_errno, const char *what)
     const char *meaning = strerror_r(-negated_errno, text, sizeof text);
     if (negated_errno == -MQX_EFOREIGN) {
         meaning = "it belongs to another user or group, or others may write it";
+    } else if (negated_errno == -EBADF) {
+        meaning = "Bad file descriptor: this program has closed or replaced one that penstock had "
+                  "opened. Let it close only what it has opened, and connect again";
     } else if (negated_errno == -EMLINK) {
         meaning = "the file has another name, too (a hard link, as cp -al and some backup tools "
                   "make them): what is written changes the copy. Remove the copy, or give this "

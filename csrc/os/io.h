@@ -118,6 +118,8 @@ struct mqx_io_ops {
     int (*populate)(struct mqx_io *io, const void *at, uint64_t size);
     /* POSIX_FADV_DONTNEED: rule 14 */
     int (*drop_cache)(struct mqx_io *io, int fd);
+    /* Bytes that nobody can predict, at most 256; a test's table gives the same ones each run. */
+    int (*random)(struct mqx_io *io, void *to, size_t size);
     uint64_t (*now_us)(struct mqx_io *io);             /* wall clock, microseconds since 1970 UTC */
 };
 
@@ -144,7 +146,8 @@ bool mqx_io_is_member(uint32_t group);
 
 /* The reason code for a negated errno: ENOSPC, EDQUOT, EFBIG -> MQRC_STORAGE_MEDIUM_FULL;
  * EIO, ESTALE -> MQRC_OBJECT_DAMAGED; ENOMEM -> MQRC_STORAGE_NOT_AVAILABLE; EACCES, EPERM, EROFS
- * and MQX_EFOREIGN -> MQRC_NOT_AUTHORIZED; EMFILE, ENFILE -> MQRC_RESOURCE_PROBLEM; others ->
+ * and MQX_EFOREIGN -> MQRC_NOT_AUTHORIZED; EMFILE, ENFILE -> MQRC_RESOURCE_PROBLEM; EMLINK and
+ * EBADF (the program closed the descriptor) -> MQRC_ENVIRONMENT_ERROR; others ->
  * MQRC_UNEXPECTED_ERROR. Also remembers "<what>: <strerror>" with mqx_fail(). */
 int mqx_io_reason(int negated_errno, const char *what) MQX_MUST_USE;
 

@@ -634,7 +634,7 @@ TEST(every_errno_with_a_mapped_reason_gives_it_and_a_text_that_names_the_file)
         {ENOMEM, MQRC_STORAGE_NOT_AVAILABLE}, {EACCES, MQRC_NOT_AUTHORIZED},
         {EPERM, MQRC_NOT_AUTHORIZED},       {EROFS, MQRC_NOT_AUTHORIZED},
         {EMFILE, MQRC_RESOURCE_PROBLEM},    {ENFILE, MQRC_RESOURCE_PROBLEM},
-        {ELOOP, MQRC_UNEXPECTED_ERROR},
+        {EBADF, MQRC_ENVIRONMENT_ERROR},    {ELOOP, MQRC_UNEXPECTED_ERROR},
     };
     for (size_t i = 0; i < MQX_ARRAY_COUNT(mapped); i++) {
         CHECK_INT(mqx_io_reason(-mapped[i][0], "0000000001.psj"), mapped[i][1]);
