@@ -131,7 +131,9 @@ cdef extern from "penstock/engine.h" nogil:
         uint64_t region_bytes, region_used, message_entries, body_bytes
         uint64_t durable_lsn, tail_lsn, checkpoint_lsn, journal_bytes, journal_limit
         uint64_t segments, spare_segments, flushes, flushed_bytes, flushed_records, woken_by_bound
-        uint64_t np_discarded, repairs
+        uint64_t np_discarded, repairs, checkpoint_damaged
+        uint64_t live_bytes, live_limit, moved_messages, moved_bytes, held_bytes, held_us
+        int32_t held_pid
 
     struct mqe_process_status:
         int32_t pid
@@ -451,3 +453,4 @@ cdef extern from "penstock/journal_scan.h" nogil:
     int mqe_journal_scan_next(mqe_journal_scan *scan, mqe_journal_scan_rows *rows)
     uint64_t mqe_journal_scan_skip(mqe_journal_scan *scan)
     void mqe_journal_scan_read_span(const mqe_journal_scan *scan, mqe_journal_scan_span *out)
+    uint64_t mqe_journal_scan_first_us(const mqe_journal_scan *scan)

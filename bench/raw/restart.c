@@ -110,7 +110,7 @@ static int walk_segment(struct reader *reader, uint64_t lsn, bool whole,
         struct psj_batch batch;
         memcpy(&batch, bytes, sizeof(batch));
         if (batch.magic != PS_BATCH_MAGIC || batch.lsn != head.base_lsn + at ||
-            batch.generation != head.generation || batch.length < sizeof(batch))
+            batch.segment_no != head.segment_no || batch.length < sizeof(batch))
             break;
         if (whole && (rc = read_range(reader, at, at + batch.length)) != 0)
             return rc;

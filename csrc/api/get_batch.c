@@ -215,7 +215,8 @@ static int log_gets(struct get_many *many, uint32_t *k)
         if (many->logged[end]) {
             from[gather.run.count] = end;
             mqx_gather_add(&gather, mqx_unit_encode_get(store, many->context, many->slot[end],
-                                                        false, to), 0);
+                                                        MQX_GET_ONE_OF_MANY, &gather.run.common,
+                                                        to), 0);
         }
     }
     if (status == MQX_OK) {

@@ -28,6 +28,7 @@
 #include "queue/queue.h"
 #include "queue/wait_list.h"
 #include "recovery/checkpoint.h"
+#include "recovery/checkpoint_round.h"
 #include "recovery/restart.h"
 
 #include <stdlib.h>
@@ -92,6 +93,21 @@ static int check_plan(const struct mqx_region_plan *plan)
     return MQX_OK;
 }
 
+/* Of a queue manager to be made: can its segments fill the limit? */
+static int check_reach(const struct mqx_region_plan *plan)
+{
+    const uint64_t most = (uint64_t)MQX_SEGMENT_MAX * plan->segment_size;
+    MQX_ASSERT(plan->segment_size >= PS_MIN_SEGMENT);
+    if (plan->journal_limit <= most) {
+        return MQX_OK;
+    }
+    return mqx_fail(MQRC_UNEXPECTED_ERROR,
+                    "a journal limit of %llu cannot be reached: a journal has at most %d segments, "
+                    "%llu bytes when each has %llu; raise the segment size or lower the limit",
+                    (unsigned long long)plan->journal_limit, (int)MQX_SEGMENT_MAX,
+                    (unsigned long long)most, (unsigned long long)plan->segment_size);
+}
+
 /* ---- create ---- */
 
 static int make_sub(struct mqx_io *io, int dir, const char *name, int *out)
@@ -127,7 +143,7 @@ static int create_in(struct mqx_io *io, int dir, const struct mqe_settings *sett
         status = make_sub(io, dir, "archive", &archive);
     }
     if (status == MQX_OK) {
-        status = mqx_journal_create(io, journal, checkpoint, settings->qm_id, plan);
+        status = mqx_journal_create(io, dir, journal, checkpoint, settings->qm_id, plan);
     }
     if (status == MQX_OK) {
         int err = io->ops->sync_dir(io, dir);
@@ -149,6 +165,9 @@ int mqx_manager_create(struct mqx_io *io, const char *path, const struct mqe_set
     struct mqx_region_plan plan;
     plan_from(settings, &plan);
     int status = check_plan(&plan);
+    if (status == MQX_OK) {
+        status = check_reach(&plan);
+    }
     if (status != MQX_OK) {
         return status;
     }
@@ -259,6 +278,7 @@ static int attach_new(struct mqx_io *io, const char *path, const struct mqe_sett
     }
     set_id_prefix(store->region.header, store->name);
     mqx_process_slot(&store->region, store->region.process)->keeper = settings->keeper;
+    store->free_journal = mqx_checkpoint_make_room;
     mqx_assert_guard(&store->region.header->stopped);
     if (settings->no_maintenance == 0) {
         status = mqx_maintenance_start(store, &manager->maintenance);

@@ -20,7 +20,7 @@
 #include "os/interrupt.h"
 #include "os/host_info.h"
 #include "process/reaper.h"
-#include "recovery/checkpoint.h"
+#include "recovery/checkpoint_round.h"
 #include "region/damage.h"
 #include "unit/prepared.h"
 #include "unit/unit_records.h"
@@ -164,7 +164,7 @@ static int prepare(mqe_unit *unit, uint32_t next_context, const struct ps_xid *x
     mqx_unit_begin(store, unit->context);
     int status = write_images(&writer);
     if (status == MQRC_STORAGE_MEDIUM_FULL) { /* perhaps because its checkpoint lagged behind */
-        const int forced = mqx_checkpoint_now(store);
+        const int forced = mqx_checkpoint_make_room(store);
         status = forced == MQE_INTERRUPTED ? forced : status;
         if (forced == MQX_OK) {
             writer = (struct image_writer){.store = store, .context = unit->context};

@@ -19,13 +19,14 @@
 #include "api/put.h"
 
 #include "api/context_pool.h"
+#include "api/journal_holder.h"
 #include "api/unit_handle.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "os/block_hook.h"
 #include "process/maintenance.h"
 #include "queue/resolved_path.h"
-#include "recovery/checkpoint.h"
+#include "recovery/checkpoint_round.h"
 #include "region/damage.h"
 #include "region/extents.h"
 
@@ -358,7 +359,8 @@ static struct mqx_record_head head_of(struct mqx_put_call *call)
     };
 }
 
-/* The PUT record, and the CHUNK records of a long body before it. */
+/* The PUT record, and the CHUNK records of a long body before it. One outside a unit is written in
+ * full: it is alone in its flush batch more often than not. */
 static int append_once(struct mqx_put_call *call)
 {
     MQX_ASSERT(call->put.slot != 0);
@@ -380,13 +382,21 @@ static int append_once(struct mqx_put_call *call)
         }
         mqx_message(&call->store->region, put->slot)->chunk_count = chunked.count;
     }
+    struct mqx_common *common = NULL;
+    if (!is_chunked && !call->autocommit) {
+        common = mqx_common_for(mqx_journal_store_id(call->store), &head, put->d, false);
+    }
     const uint32_t length =
-        mqx_encode_put(record, &head, put->d, put->ext, is_chunked ? &chunked : NULL,
-                       is_chunked ? NULL : put->body, is_chunked ? 0 : (uint32_t)put->length);
-    return mqx_unit_append(call->store, call->context, record, length, flags, put->slot);
+        common != NULL
+            ? mqx_encode_short_put(record, common, &head, put->d, put->ext, put->body,
+                                   (uint32_t)put->length)
+            : mqx_encode_put(record, &head, put->d, put->ext, is_chunked ? &chunked : NULL,
+                             is_chunked ? NULL : put->body, is_chunked ? 0 : (uint32_t)put->length);
+    return mqx_unit_append_short(call->store, call->context, common, record, length, flags,
+                                 put->slot);
 }
 
-/* The journal is full because its checkpoint lags behind: takes one, so that the append is tried
+/* The journal is full because its checkpoints lag behind: makes room, so that the append is tried
  * once more. Chunks that were appended before stay unused; all pieces of the message are appended
  * again. */
 static int force_checkpoint(struct mqx_store *store)
@@ -394,7 +404,7 @@ static int force_checkpoint(struct mqx_store *store)
     MQX_ASSERT(store->region.base != NULL);
     uint32_t marked = 0;
     mqx_unit_mark_long(store, &marked);
-    return mqx_checkpoint_now(store);
+    return mqx_checkpoint_make_room(store);
 }
 
 static void ring_if_checkpoint_due(struct mqx_store *store)
@@ -417,8 +427,16 @@ bool mqx_put_gather(struct mqx_put_call *call, struct mqx_gather *gather)
         return false;
     }
     const struct mqx_record_head head = head_of(call);
-    mqx_gather_add(gather, mqx_encode_put(to, &head, put->d, put->ext, NULL, put->body,
-                                          (uint32_t)put->length), put->slot);
+    struct mqx_run *run = &gather->run;
+    if (run->common == NULL) {
+        run->common = mqx_common_for(mqx_journal_store_id(call->store), &head, put->d, true);
+    }
+    const bool fits = run->common != NULL && mqx_common_fits(run->common, &head, put->d);
+    mqx_gather_add(gather,
+                   fits ? mqx_encode_short_put(to, run->common, &head, put->d, put->ext, put->body,
+                                               (uint32_t)put->length)
+                        : mqx_encode_put(to, &head, put->d, put->ext, NULL, put->body,
+                                         (uint32_t)put->length), put->slot);
     return true;
 }
 
@@ -440,6 +458,7 @@ int mqx_put_append(struct mqx_put_call *call)
         status = forced == MQX_OK            ? append_once(call)
                  : forced == MQE_INTERRUPTED ? forced
                                              : status;
+        status = mqx_journal_full(store, status);
     }
     ring_if_checkpoint_due(store);
     return status;

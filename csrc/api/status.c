@@ -14,6 +14,7 @@
  */
 
 #include "api/context_pool.h"
+#include "api/journal_holder.h"
 #include "base/error.h"
 #include "journal/journal.h"
 #include "os/block_hook.h"
@@ -267,6 +268,7 @@ int mqe_status(mqe_manager *manager, struct mqe_manager_status *out)
         .durable_lsn = mqx_journal_durable(journal),
         .tail_lsn = mqx_load_relaxed(&journal->tail),
         .checkpoint_lsn = mqx_load_relaxed(&journal->checkpoint_begin),
+        .checkpoint_damaged = mqx_load_relaxed(&journal->checkpoint_damaged),
         .journal_bytes = mqx_load_relaxed(&journal->used_bytes),
         .journal_limit = journal->limit,
         .flushes = mqx_load_relaxed(&journal->flushes),
@@ -274,9 +276,18 @@ int mqe_status(mqe_manager *manager, struct mqe_manager_status *out)
         .flushed_records = mqx_load_relaxed(&journal->flushed_records),
         .woken_by_bound = mqx_load_relaxed(&header->woken_by_bound),
         .np_discarded = mqx_load_relaxed(&header->np_discarded),
+        .live_bytes = mqx_store_live_bytes(region),
+        .live_limit = mqx_journal_live_limit(journal),
+        .moved_messages = mqx_load_relaxed(&journal->moved_messages),
+        .moved_bytes = mqx_load_relaxed(&journal->moved_bytes),
     };
     count_tables(region, out);
     count_segments(journal, out);
+    struct mqx_journal_holder holder;
+    mqx_journal_holder_find(region, &holder);
+    out->held_bytes = holder.bytes;
+    out->held_us = holder.since_us;
+    out->held_pid = holder.pid;
     return MQX_OK;
 }
 

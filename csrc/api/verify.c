@@ -8,12 +8,18 @@
 #include "process/maintenance.h"
 #include "queue/id_index.h"
 #include "queue/priority_index.h"
-#include "recovery/checkpoint.h"
+#include "recovery/checkpoint_round.h"
 
 int mqe_checkpoint(mqe_manager *manager)
 {
     const int status = mqx_enter(manager, false);
     return status == MQX_OK ? mqx_checkpoint_now(&manager->store) : status;
+}
+
+int mqe_compact(mqe_manager *manager)
+{
+    const int status = mqx_enter(manager, false);
+    return status == MQX_OK ? mqx_compact_now(&manager->store) : status;
 }
 
 int mqe_maintain(mqe_manager *manager)

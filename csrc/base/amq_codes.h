@@ -23,6 +23,7 @@ enum mqx_amq {
     MQX_AMQ_STOPPED = 7909,         /* E the queue manager has stopped: call, errno, process */
     MQX_AMQ_END_FAILED = 7910,      /* E the orderly end could not be written */
     MQX_AMQ_LINKED = 7911,          /* W files are shared with a copy made of hard links */
+    MQX_AMQ_CHECKPOINT_DAMAGED = 7912, /* E the newest is damaged, an older one is used */
     MQX_AMQ_CANNOT_LEAD = 7920,     /* W this process cannot write the journal, another does */
 };
 

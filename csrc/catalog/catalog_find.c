@@ -104,6 +104,40 @@ int mqx_catalog_next(struct mqx_store *store, uint32_t *slot, uint32_t *out_gene
     return MQRC_UNKNOWN_OBJECT_NAME; /* the end of the list, not a failure with a text */
 }
 
+/* The newest generation of the slot that is gone, or never was in the files; 0: none. A slot that
+ * is free, or whose definition is not in the journal yet, has the generation of its next object. */
+static uint32_t gone_generation(const struct mqx_object *object)
+{
+    const uint32_t state = mqx_load_relaxed(&object->state);
+    const uint32_t generation = object->generation;
+    MQX_ASSERT(state <= MQX_OBJ_DELETING);
+    if (state == MQX_OBJ_FREE || state == MQX_OBJ_DEFINING) {
+        return generation > 0 ? generation - 1 : 0;
+    }
+    return mqx_object_is_stored(object) && !mqx_object_is_temporary(object) ? 0 : generation;
+}
+
+int mqx_catalog_next_gone(struct mqx_store *store, uint32_t *slot, uint32_t *out_generation)
+{
+    struct mqx_region *region = &store->region;
+    const uint64_t used = mqx_area_used(region, MQX_AREA_OBJECTS);
+    MQX_ASSERT(!mqx_lock_held(region, &region->header->catalog_lock));
+    for (uint64_t at = (uint64_t)*slot + 1; at < used; at++) {
+        const struct mqx_object *object = mqx_object(region, (uint32_t)at);
+        int status = object == NULL ? MQX_OK : mqx_catalog_take_lock(region);
+        if (object == NULL || status != MQX_OK) {
+            return object != NULL ? status : MQRC_UNKNOWN_OBJECT_NAME;
+        }
+        *out_generation = gone_generation(object);
+        mqx_catalog_drop_lock(region);
+        if (*out_generation != 0) {
+            *slot = (uint32_t)at;
+            return MQX_OK;
+        }
+    }
+    return MQRC_UNKNOWN_OBJECT_NAME;
+}
+
 bool mqx_catalog_is_journalled(struct mqx_store *store, uint32_t slot, uint32_t generation)
 {
     struct mqx_region *region = &store->region;

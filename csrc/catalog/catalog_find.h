@@ -18,6 +18,10 @@ int mqx_catalog_find(struct mqx_store *store, uint32_t name_space, const char na
  * end. */
 int mqx_catalog_next(struct mqx_store *store, uint32_t *slot,
                      uint32_t *out_generation) MQX_MUST_USE;
+/* The next slot > *slot whose last generations are not in the files as an object, and the newest of
+ * them: a generation must not come back, so checkpoints say which were used. 2085 as above. */
+int mqx_catalog_next_gone(struct mqx_store *store, uint32_t *slot,
+                          uint32_t *out_generation) MQX_MUST_USE;
 /* Is it in the files, too? For checkpoints. */
 bool mqx_catalog_is_journalled(struct mqx_store *store, uint32_t slot,
                                uint32_t generation) MQX_MUST_USE;

@@ -12,11 +12,13 @@
  * page. A record is a record header and sections. A unit's records need not be adjacent: they enter
  * the journal at the call that made them, its COMMIT record closes the unit. A record with
  * REC_COMMITS is the last record of its unit and its commit in one (single calls outside
- * syncpoint).
+ * syncpoint). PUTs and GETs of units may be short: they refer to a COMMON record of their batch
+ * (short_codec.h).
  *
- * Checksums: each record carries a plain CRC-32C of itself. The batch header's CRC-32C is seeded
- * with queue-manager id, segment number, generation and LSN and covers the header and then the
- * 4-byte CRC fields of its records in order, so that stale or misplaced bytes cannot pass (rule 5).
+ * Checksums: each record carries a plain CRC-32C of itself. The batch header has two SipHashes
+ * keyed by the salt of its segment: one of the 4-byte CRC fields of its records in order, and one
+ * of queue-manager id, segment number, generation and the header, so that neither stale or
+ * misplaced bytes (rule 5) nor bytes of a message that look like a header (rule 60) can pass.
  */
 #ifndef PENSTOCK_FORMAT_H
 #define PENSTOCK_FORMAT_H
@@ -26,11 +28,12 @@
 
 #define PSJ_MAGIC "PSTKJRNL"
 #define PSC_MAGIC "PSTKCKPT"
+#define PSH_MAGIC "PSTKHEAD"
 /* Message numbers and unit ids are below it, so that the next one never wraps to 0, which means
  * "none". */
 #define PS_NUMBER_LIMIT (UINT64_C(1) << 63)
 enum {
-    PS_FORMAT_MAJOR = 1,
+    PS_FORMAT_MAJOR = 2,
     PS_FORMAT_MINOR = 0,
     PS_MIN_SEGMENT = 32768,            /* smallest segment, header page included */
     PS_BATCH_MAGIC = 0x54425350,       /* "PSBT" */
@@ -56,32 +59,51 @@ struct psj_segment {
     uint64_t size;            /* 80..87  of the file, page aligned */
     uint64_t prev_end_lsn;    /* 88..95  where the previous segment's batches end; 0 in segment 1 */
     uint64_t created_us;      /* 96..103 wall clock, microseconds since 1970 UTC */
-    uint8_t zero[3988];       /* 104..4091 */
+    uint8_t salt[16];         /* 104..119 random, drawn when the file is taken into use */
+    uint64_t timeline;        /* 120..127 0; a restored store's is higher */
+    uint8_t zero[3964];       /* 128..4091 */
     uint32_t crc;             /* 4092..4095 CRC-32C of bytes 0..4091 */
 };
 MQX_STATIC_ASSERT(sizeof(struct psj_segment) == 4096, "segment header is one page");
 MQX_STATIC_ASSERT(offsetof(struct psj_segment, crc) == 4092, "segment header CRC is last");
 
+/* A page of the file `HEAD`, which has two: the one with sequence % 2 = 0 at offset 0. */
+struct psh_page {
+    char magic[8];            /*  0..7   PSH_MAGIC */
+    uint16_t major;           /*  8..9 */
+    uint16_t minor;           /* 10..11 */
+    uint32_t header_size;     /* 12..15  4096 */
+    uint64_t compatible;      /* 16..23 */
+    uint64_t incompatible;    /* 24..31 */
+    uint8_t qm_id[16];        /* 32..47 */
+    uint64_t sequence;        /* 48..55  one more with each write; the higher one counts */
+    uint64_t segment_no;      /* 56..63  the newest segment that may hold records */
+    uint64_t generation;      /* 64..71  its generation */
+    uint64_t timeline;        /* 72..79  0 */
+    uint8_t zero[4012];       /* 80..4091 */
+    uint32_t crc;             /* 4092..4095 CRC-32C of bytes 0..4091 */
+};
+MQX_STATIC_ASSERT(sizeof(struct psh_page) == 4096, "a page of HEAD");
+MQX_STATIC_ASSERT(offsetof(struct psh_page, crc) == 4092, "its CRC is last");
+
 /* Start of a flush batch, page aligned. */
 struct psj_batch {
     uint32_t magic;           /*  0..3   PS_BATCH_MAGIC */
-    uint32_t crc;             /*  4..7   seeded: crc32c(qm_id, segment_no, generation, lsn), then
-                               *         bytes 8..63 of this header, then each record's crc field
-                               *         in order */
+    uint32_t length;          /*  4..7   header and records, without the padding */
     uint64_t lsn;             /*  8..15  of this header */
     uint64_t durable_lsn;     /* 16..23  durable mark: all batches below it were on disk when
                                * written */
     uint64_t time_us;         /* 24..31  wall clock when sealed */
-    uint32_t length;          /* 32..35  header and records, without the padding */
-    uint32_t record_count;    /* 36..39  0 in a mark page */
+    uint32_t record_count;    /* 32..35  0 in a mark page */
+    uint32_t zero;            /* 36..39 */
     uint64_t segment_no;      /* 40..47 */
-    uint64_t generation;      /* 48..55 */
-    uint64_t zero;            /* 56..63 */
+    uint64_t records;         /* 48..55  SipHash of the records' crc fields in order */
+    uint64_t hash;            /* 56..63  SipHash of qm_id, segment_no, generation and bytes 0..55 */
 };
 MQX_STATIC_ASSERT(sizeof(struct psj_batch) == 64, "batch header");
 
 enum { /* record types; PS_MUST_UNDERSTAND is set in the stored type unless stated otherwise */
-    PS_MUST_UNDERSTAND = 0x8000,
+    PS_MUST_UNDERSTAND = 0x80,
     PS_REC_PUT = 1,
     PS_REC_GET = 2,
     PS_REC_COMMIT = 3,
@@ -90,7 +112,7 @@ enum { /* record types; PS_MUST_UNDERSTAND is set in the stored type unless stat
     PS_REC_COMMIT_PREPARED = 6,    /* of all units that it names */
     PS_REC_BACKOUT_PREPARED = 7,
     PS_REC_CHUNK = 8,
-    PS_REC_MOVED = 9,              /* reserved */
+    PS_REC_MOVED = 9,              /* the message as a PUT has it, written anew by compaction */
     PS_REC_EXPIRE = 10,
     PS_REC_MARK = 11,              /* reserved, optional (mark pages are batches without records) */
     PS_REC_IMAGE_CONSUMED = 12,
@@ -99,30 +121,67 @@ enum { /* record types; PS_MUST_UNDERSTAND is set in the stored type unless stat
     PS_REC_CHANNEL_SEQUENCE = 15,  /* reserved */
     PS_REC_CLUSTER_OBJECT = 16,    /* reserved */
     PS_REC_SUBSCRIPTION = 17,      /* reserved */
-    PS_REC_CLEAR = 18,             /* every message of the queue with arrival < header.arrival is
+    PS_REC_CLEAR = 18,             /* every message of the queue with a number < header.number is
                                     * gone */
+    PS_REC_COMMON = 20,            /* what short records behind it in its batch have in common */
+    PS_REC_CHANNEL_BATCH = 21,     /* reserved: a channel's batch whose outcome is not known */
+    PS_REC_RETAINED = 22,          /* reserved: retained publication of a topic */
+    PS_REC_TRIGGER = 23,           /* reserved: what a queue's trigger has seen */
+    PS_REC_STORE_UNIT = 24,        /* reserved: part of a unit that another store decides */
     PS_REC_TAKEN = 19,             /* image of a non-persistent message got in a unit that is being
                                     * prepared */
 };
 
 enum { /* record flags */
-    PS_FLAG_COMMITS = 1, /* this record also commits its unit */
+    PS_FLAG_COMMITS = 1,  /* this record also commits its unit */
+    PS_FLAG_SHORT = 2,    /* struct psj_short */
+    PS_PADDING_SHIFT = 4, /* bits 4-6 of a short record: zero bytes at its end */
+    PS_PADDING_MASK = 0x70,
+    PS_RECORD_MIN = 24,   /* bytes of the shortest record */
 };
 
 struct psj_record {
-    uint32_t length;          /*  0..3   header and sections, multiple of 8 */
+    uint16_t eighths;         /*  0..1   length of header and sections, divided by 8 */
+    uint8_t type;             /*  2 */
+    uint8_t flags;            /*  3 */
     uint32_t crc;             /*  4..7   CRC-32C of bytes 0..3, then of bytes 8..length-1 */
-    uint16_t type;            /*  8..9 */
-    uint16_t version;         /* 10..11  1 */
-    uint16_t flags;           /* 12..13 */
-    uint16_t zero;            /* 14..15 */
-    uint64_t unit_id;         /* 16..23  0: stands alone */
-    uint32_t object;          /* 24..27  object (queue) slot */
-    uint32_t object_gen;      /* 28..31  its generation */
-    uint64_t identity;        /* 32..39  message number; 0 where there is none */
-    uint64_t arrival;         /* 40..47  the same; CLEAR: the bound */
+    uint64_t unit_id;         /*  8..15  0: stands alone */
+    uint32_t object;          /* 16..19  object (queue) slot */
+    uint32_t object_gen;      /* 20..23  its generation */
+    uint64_t number;          /* 24..31  message number, 0 where there is none; CLEAR: the bound */
 };
-MQX_STATIC_ASSERT(sizeof(struct psj_record) == 48, "record header");
+MQX_STATIC_ASSERT(sizeof(struct psj_record) == 32, "record header");
+
+/* A GET, or with struct ps_short_put a PUT, that refers to a COMMON record of its batch. */
+struct psj_short {
+    uint16_t eighths;         /*  0..1   as in psj_record */
+    uint8_t type;             /*  2 */
+    uint8_t flags;            /*  3      with PS_FLAG_SHORT */
+    uint32_t crc;             /*  4..7   CRC-32C that goes on from the COMMON record's: bytes 0..3,
+                               *         then bytes 12..length-1 */
+    uint32_t common;          /*  8..11  this record's LSN minus that of its COMMON record */
+    int32_t unit;             /* 12..15  unit_id minus that of the COMMON record */
+    uint64_t number;          /* 16..23  message number */
+};
+MQX_STATIC_ASSERT(sizeof(struct psj_short) == PS_RECORD_MIN, "short record");
+
+enum { /* fields behind ps_short_put, in the order of their bits; without one, the value is ... */
+    PS_SHORT_PLACEMENT = 0xf,     /* no field: the descriptor's placement */
+    PS_SHORT_MSG_ID = 1 << 4,     /* 24: ... the common MsgId, its last 8 bytes, highest first,
+                                   * raised by the message number */
+    PS_SHORT_CORREL_ID = 1 << 5,  /* 24: ... zeroes */
+    PS_SHORT_PUT_TIME = 1 << 6,   /*  8: ... `time` */
+    PS_SHORT_EXPIRY = 1 << 7,     /*  8: ... 0 */
+    PS_SHORT_PRIORITY = 1 << 8,   /*  4: ... the placement */
+    PS_SHORT_EXT = 1 << 9,        /* 192: ... none */
+    PS_SHORT_KNOWN = 0x3ff,
+};
+struct ps_short_put { /* then the fields, then the body */
+    uint32_t fields;          /* PS_SHORT_* */
+    int32_t time;             /* put_time_us minus that of the COMMON record; 0 with
+                               * PS_SHORT_PUT_TIME */
+};
+MQX_STATIC_ASSERT(sizeof(struct ps_short_put) == 8, "short put");
 
 enum { /* section tags */
     PS_SEC_DESCRIPTOR = 1,    /* struct ps_descriptor */
@@ -145,6 +204,9 @@ enum { /* section tags */
                                * BACKOUT_PREPARED */
     PS_SEC_PREPARED = 17,     /* struct ps_prepared, in PREPARE */
     PS_SEC_TAKEN = 18,        /* struct ps_taken, in TAKEN */
+    PS_SEC_SEGMENT = 19,      /* reserved: of a segmented message */
+    PS_SEC_DUE = 20,          /* reserved: when a message is to be shown */
+    PS_SEC_PUBLICATION = 21,  /* reserved: topic and subscription of a publication */
 };
 
 struct ps_section { /* then `length` bytes, then zeroes to a multiple of 8 */
@@ -241,6 +303,7 @@ enum { /* block types */
                        * arrival */
     PSC_IMAGE = 3,    /* payload: PUT records of non-persistent messages of NPMCLASS(HIGH) queues */
     PSC_END = 4,      /* payload: struct psc_end */
+    PSC_SEGMENTS = 5, /* payload: array of struct psc_segment, numbers ascending */
 };
 
 struct psc_block { /* then `length` payload bytes, then zeroes to a multiple of 8 */
@@ -277,13 +340,22 @@ struct psc_message { /* a message in the journal; descriptor and body are in the
 };
 MQX_STATIC_ASSERT(sizeof(struct psc_message) == 96, "checkpoint message");
 
+struct psc_segment { /* a segment older than begin_segment that must exist */
+    uint64_t number;          /*  0..7 */
+    uint64_t generation;      /*  8..15 */
+    uint64_t base_lsn;        /* 16..23 */
+    uint64_t end_lsn;         /* 24..31  where its batches end */
+};
+MQX_STATIC_ASSERT(sizeof(struct psc_segment) == 32, "checkpoint segment");
+
 struct psc_end {
     uint64_t block_count;     /* blocks before this one */
     uint64_t object_count;
     uint64_t message_count;
     uint64_t image_count;
     uint64_t end_lsn;
+    uint64_t segment_count;
 };
-MQX_STATIC_ASSERT(sizeof(struct psc_end) == 40, "checkpoint end");
+MQX_STATIC_ASSERT(sizeof(struct psc_end) == 48, "checkpoint end");
 
 #endif

@@ -34,10 +34,14 @@ static MQX_COLD unsigned char *make_scratch(void)
 {
     MQX_ASSERT(scratch == NULL);
     (void)pthread_once(&scratch_once, make_scratch_key);
-    unsigned char *memory = scratch_key_made ? aligned_alloc(64, SCRATCH_SIZE) : NULL;
+    const size_t size = SCRATCH_SIZE + MQX_SCRATCH_KEPT;
+    unsigned char *memory = scratch_key_made ? aligned_alloc(64, size) : NULL;
     if (memory != NULL && pthread_setspecific(scratch_key, memory) != 0) {
         free(memory);
         memory = NULL;
+    }
+    if (memory != NULL) {
+        memset(memory + SCRATCH_SIZE, 0, MQX_SCRATCH_KEPT);
     }
     scratch = memory;
     return memory;
@@ -49,22 +53,50 @@ unsigned char *mqx_scratch(size_t size)
     return MQX_LIKELY(scratch != NULL) ? scratch : make_scratch();
 }
 
+unsigned char *mqx_scratch_put_away(void)
+{
+    unsigned char *memory = scratch;
+    if (memory != NULL) {
+        MQX_ASSERT(scratch_key_made);
+        (void)pthread_setspecific(scratch_key, NULL); /* of glibc: setting NULL never fails */
+        scratch = NULL;
+    }
+    return memory;
+}
+
+void mqx_scratch_restore(unsigned char *memory)
+{
+    if (memory == NULL) {
+        return;
+    }
+    MQX_ASSERT(memory != scratch);
+    free(scratch);
+    (void)pthread_setspecific(scratch_key, memory); /* the key has its place already */
+    scratch = memory;
+}
+
+void *mqx_scratch_kept(void)
+{
+    unsigned char *memory = mqx_scratch(SCRATCH_SIZE);
+    MQX_STATIC_ASSERT(SCRATCH_SIZE % 64 == 0, "what is behind it is aligned as it is");
+    MQX_ASSERT(memory == scratch);
+    return memory != NULL ? memory + SCRATCH_SIZE : NULL;
+}
+
 /* ---- building ---- */
 
 static uint32_t begin(unsigned char *to, const struct mqx_record_head *head)
 {
     MQX_ASSERT((head->type & PS_MUST_UNDERSTAND) == 0);
     MQX_ASSERT((head->flags & ~PS_FLAG_COMMITS) == 0);
-    const uint16_t must = head->type == PS_REC_MARK ? 0 : PS_MUST_UNDERSTAND;
+    const unsigned must = head->type == PS_REC_MARK ? 0 : PS_MUST_UNDERSTAND;
     const struct psj_record record = {
-        .type = (uint16_t)(head->type | must),
-        .version = 1,
-        .flags = head->flags,
+        .type = (uint8_t)(head->type | must),
+        .flags = (uint8_t)head->flags,
         .unit_id = head->unit_id,
         .object = head->object,
         .object_gen = head->object_gen,
-        .identity = head->type == PS_REC_CLEAR ? 0 : head->number, /* it names no message */
-        .arrival = head->number,
+        .number = head->number,
     };
     MQX_ASSERT((uintptr_t)to % PS_ALIGN == 0);
     memcpy(to, &record, sizeof record);
@@ -100,7 +132,7 @@ static uint32_t finish(unsigned char *to, uint32_t length)
     MQX_ASSERT(length % PS_ALIGN == 0);
     MQX_ASSERT(length >= sizeof *record);
     MQX_ASSERT(length <= SCRATCH_SIZE);
-    record->length = length;
+    record->eighths = (uint16_t)(length / PS_ALIGN);
     record->crc = record_crc(to, length);
     return length;
 }
@@ -200,6 +232,13 @@ uint32_t mqx_encode_units(unsigned char *to, const struct mqx_record_head *head,
                           unit_count * (uint32_t)sizeof *units));
 }
 
+uint32_t mqx_encode_common(unsigned char *to, const struct mqx_record_head *head,
+                           const struct ps_descriptor *descriptor)
+{
+    MQX_ASSERT(head->type == PS_REC_COMMON);
+    return finish(to, add(to, begin(to, head), PS_SEC_DESCRIPTOR, descriptor, sizeof *descriptor));
+}
+
 uint32_t mqx_encode_image_consumed(unsigned char *to, const struct ps_image *image)
 {
     MQX_ASSERT(image != NULL);
@@ -264,6 +303,7 @@ struct type_rule {
 };
 static const struct type_rule type_rules[] = {
     [PS_REC_PUT] = {BIT(PS_SEC_DESCRIPTOR), true},
+    [PS_REC_MOVED] = {BIT(PS_SEC_DESCRIPTOR), true},
     [PS_REC_GET] = {0, true},
     [PS_REC_COMMIT] = {BIT(PS_SEC_COMMIT), true},
     [PS_REC_BACKOUT] = {0, true},
@@ -276,27 +316,103 @@ static const struct type_rule type_rules[] = {
     [PS_REC_PREPARE] = {BIT(PS_SEC_XID) | BIT(PS_SEC_PREPARED) | BIT(PS_SEC_COMMIT), true},
     [PS_REC_COMMIT_PREPARED] = {BIT(PS_SEC_UNITS), true},
     [PS_REC_BACKOUT_PREPARED] = {BIT(PS_SEC_UNITS), true},
+    [PS_REC_COMMON] = {0, true},
     [PS_REC_TAKEN] = {BIT(PS_SEC_DESCRIPTOR) | BIT(PS_SEC_TAKEN), true},
 };
 
-int mqx_record_check(const void *at, size_t size)
+uint32_t mqx_short_crc(uint32_t common_crc, const void *at, uint32_t length)
+{
+    const uint32_t skip = offsetof(struct psj_short, unit);
+    MQX_ASSERT(length >= sizeof(struct psj_short));
+    MQX_ASSERT(length % PS_ALIGN == 0);
+    return mqx_crc32c(mqx_crc32c(common_crc, at, offsetof(struct psj_short, crc)),
+                      (const unsigned char *)at + skip, length - skip);
+}
+
+/* Is there a COMMON record where the short one says, in the bytes in front of it? */
+static bool has_common(const struct psj_short *record, size_t before)
+{
+    const uint32_t distance = record->common;
+    MQX_ASSERT((uintptr_t)record % PS_ALIGN == 0);
+    if (distance % PS_ALIGN != 0 || distance < sizeof(struct psj_record) || distance > before) {
+        return false;
+    }
+    const struct psj_record *common = mqx_record_common(record);
+    const uint32_t length = mqx_record_length(common);
+    return common->type == (PS_REC_COMMON | PS_MUST_UNDERSTAND) && common->flags == 0 &&
+           length >= sizeof *common && length <= distance;
+}
+
+int mqx_record_check(const void *at, size_t size, size_t before)
 {
     const struct psj_record *record = at;
     MQX_ASSERT((uintptr_t)at % PS_ALIGN == 0);
-    if (size < sizeof *record || record->length < sizeof *record ||
-        record->length % PS_ALIGN != 0 || record->length > MQX_RING_RECORD_MAX ||
-        record->length > size) {
+    if (size < PS_RECORD_MIN) {
         return MQX_TORN;
     }
-    return record_crc(at, record->length) == record->crc ? MQX_OK : MQX_TORN;
+    const uint32_t length = mqx_record_length(record);
+    if (length > MQX_RING_RECORD_MAX || length > size) {
+        return MQX_TORN;
+    }
+    if (mqx_record_is_short(record)) {
+        return length >= PS_RECORD_MIN && has_common(at, before) &&
+                       mqx_short_crc(mqx_record_common(at)->crc, at, length) == record->crc
+                   ? MQX_OK
+                   : MQX_TORN;
+    }
+    if (length < sizeof *record) {
+        return MQX_TORN;
+    }
+    return record_crc(at, length) == record->crc ? MQX_OK : MQX_TORN;
 }
 
 static MQX_COLD int unreadable(const struct psj_record *record, const char *why, uint32_t value)
 {
     MQX_ASSERT(why != NULL);
     return mqx_fail(MQRC_OBJECT_DAMAGED,
-                    "journal record of type %u, version %u cannot be read by this version: %s %u",
-                    mqx_record_type(record), record->version, why, value);
+                    "journal record of type %u cannot be read by this version: %s %u",
+                    mqx_record_type(record), why, value);
+}
+
+/* What later versions will write, so that a file of theirs is refused by name. */
+static const char *const reserved_types[] = {
+    [PS_REC_CHANNEL_SEQUENCE] = "CHANNEL_SEQUENCE",
+    [PS_REC_CLUSTER_OBJECT] = "CLUSTER_OBJECT",
+    [PS_REC_SUBSCRIPTION] = "SUBSCRIPTION",
+    [PS_REC_CHANNEL_BATCH] = "CHANNEL_BATCH",
+    [PS_REC_RETAINED] = "RETAINED",
+    [PS_REC_TRIGGER] = "TRIGGER",
+    [PS_REC_STORE_UNIT] = "STORE_UNIT",
+};
+static const char *const reserved_sections[] = {
+    [PS_SEC_PROPERTIES] = "PROPERTIES",
+    [PS_SEC_ORIGIN] = "ORIGIN",
+    [PS_SEC_GROUP] = "GROUP",
+    [PS_SEC_STORES] = "STORES",
+    [PS_SEC_SEGMENT] = "SEGMENT",
+    [PS_SEC_DUE] = "DUE",
+    [PS_SEC_PUBLICATION] = "PUBLICATION",
+};
+
+/* One of them, or a type that nobody has thought of. */
+static MQX_COLD int unknown_type(const struct psj_record *record, uint16_t type)
+{
+    const char *name = type < MQX_ARRAY_COUNT(reserved_types) ? reserved_types[type] : NULL;
+    MQX_ASSERT(record != NULL);
+    return name == NULL ? unreadable(record, "type", type)
+                        : mqx_fail(MQRC_OBJECT_DAMAGED,
+                                   "journal record of type %u (%s) cannot be read by this version",
+                                   type, name);
+}
+
+/* A section without which the record would mean something else. */
+static MQX_COLD int reserved_section(const struct psj_record *record, uint16_t tag)
+{
+    MQX_ASSERT(record != NULL);
+    MQX_ASSERT(tag < MQX_ARRAY_COUNT(reserved_sections));
+    return mqx_fail(MQRC_OBJECT_DAMAGED,
+                    "journal record of type %u has a section %s, which cannot be read by this "
+                    "version", mqx_record_type(record), reserved_sections[tag]);
 }
 
 static bool is_zero(const unsigned char *from, const unsigned char *to)
@@ -316,7 +432,7 @@ static bool is_known_section(uint16_t tag)
            (section_rules[tag].size != 0 || section_rules[tag].unit != 0);
 }
 
-/* Sections of tags that this version does not know are skipped. */
+/* Sections of tags that nobody knows are skipped, reserved ones refused. */
 static int take_section(const struct ps_section *section, struct mqx_decoded *out)
 {
     MQX_ASSERT(is_known_section(section->tag));
@@ -338,9 +454,9 @@ static int take_section(const struct ps_section *section, struct mqx_decoded *ou
 
 static int take_sections(const struct type_rule *rule, struct mqx_decoded *out)
 {
-    MQX_ASSERT(out->head->length % PS_ALIGN == 0);
+    MQX_ASSERT(out->head->eighths > 0);
     const unsigned char *at = (const unsigned char *)(out->head + 1);
-    const unsigned char *end = (const unsigned char *)out->head + out->head->length;
+    const unsigned char *end = (const unsigned char *)out->head + mqx_record_length(out->head);
     uint32_t seen = 0;
 
     while (at < end) { /* both are aligned, so a section header fits */
@@ -355,6 +471,9 @@ static int take_sections(const struct type_rule *rule, struct mqx_decoded *out)
                 return status;
             }
             seen |= BIT(section->tag);
+        } else if (section->tag < MQX_ARRAY_COUNT(reserved_sections) &&
+                   reserved_sections[section->tag] != NULL) {
+            return reserved_section(out->head, section->tag);
         }
         at += sizeof *section;
         if (!is_zero(at + section->length, at + padded)) {
@@ -404,8 +523,8 @@ bool mqx_xid_is_sound(const struct ps_xid *xid)
            is_zero(xid->bqual + xid->bqual_length, xid->bqual + sizeof xid->bqual);
 }
 
-/* Values in the sections of PREPARE and of the records about prepared units. */
-static int check_prepared(const struct mqx_decoded *out)
+/* Values in the sections of PREPARE and of records about prepared units; a MOVED stands alone. */
+static int check_unit(const struct mqx_decoded *out)
 {
     MQX_ASSERT(out->head != NULL);
     if (out->xid != NULL && !mqx_xid_is_sound(out->xid)) {
@@ -418,11 +537,152 @@ static int check_prepared(const struct mqx_decoded *out)
     if ((type == PS_REC_PREPARE || type == PS_REC_TAKEN) && out->head->unit_id == 0) {
         return unreadable(out->head, "unit of type", type);
     }
+    if (type == PS_REC_MOVED && (out->head->unit_id != 0 || out->head->flags != 0 ||
+                                 out->head->number == 0)) {
+        return unreadable(out->head, "unit of type", type);
+    }
     if ((type == PS_REC_COMMIT_PREPARED || type == PS_REC_BACKOUT_PREPARED) &&
         out->unit_count == 0) {
         return unreadable(out->head, "units of type", type);
     }
     return MQX_OK;
+}
+
+/* All but `whole`, which is large. */
+static void clear(struct mqx_decoded *out, const struct psj_record *head)
+{
+    MQX_ASSERT(out != NULL);
+    memset(out, 0, offsetof(struct mqx_decoded, whole));
+    out->head = head;
+}
+
+/* ---- short records ---- */
+
+/* Sizes of the fields behind a short PUT's head, by their bits from PS_SHORT_MSG_ID on. */
+static const uint8_t short_sizes[] = {MQX_ID_SIZE, MQX_ID_SIZE, sizeof(uint64_t), sizeof(uint64_t),
+                                      sizeof(int32_t), sizeof(struct ps_descriptor_ext)};
+
+uint32_t mqx_short_body_at(const void *at)
+{
+    const struct ps_short_put *put = (const void *)((const struct psj_short *)at + 1);
+    uint32_t offset = sizeof(struct psj_short) + sizeof *put;
+    MQX_ASSERT((uintptr_t)at % PS_ALIGN == 0);
+    for (uint32_t i = 0; i < MQX_ARRAY_COUNT(short_sizes); i++) {
+        offset += (put->fields & (uint32_t)PS_SHORT_MSG_ID << i) != 0 ? short_sizes[i] : 0;
+    }
+    return offset;
+}
+
+/* The descriptor in a COMMON record: its only section. */
+static const struct ps_descriptor *common_descriptor(const struct psj_record *common)
+{
+    const struct ps_section *section = (const void *)(common + 1);
+    const struct ps_descriptor *d = (const void *)(section + 1);
+    const uint32_t length = sizeof *common + sizeof *section + sizeof *d;
+    MQX_ASSERT(mqx_record_type(common) == PS_REC_COMMON);
+    return mqx_record_length(common) == length && section->tag == PS_SEC_DESCRIPTOR &&
+                   section->zero == 0 && section->length == sizeof *d
+               ? d
+               : NULL;
+}
+
+/* Takes the next field, if there is one. */
+static void take_field(const unsigned char **from, uint32_t fields, uint32_t bit, void *to,
+                       size_t size)
+{
+    MQX_ASSERT(size > 0);
+    if ((fields & bit) != 0) {
+        memcpy(to, *from, size);
+        *from += size;
+    }
+}
+
+/* The descriptor that a PUT written in full would have. */
+static void make_descriptor(const struct psj_short *record, const struct ps_descriptor *common,
+                            struct mqx_decoded *out)
+{
+    const struct ps_short_put *put = (const void *)(record + 1);
+    const unsigned char *from = (const unsigned char *)(put + 1);
+    struct ps_descriptor *d = &out->whole.descriptor;
+    uint8_t *const tail = d->msg_id + MQX_ID_SIZE - sizeof(uint64_t);
+    uint64_t id;
+    *d = *common;
+    memcpy(&id, tail, sizeof id);
+    id = __builtin_bswap64(__builtin_bswap64(id) + record->number);
+    memcpy(tail, &id, sizeof id);
+    d->put_time_us += (uint64_t)(int64_t)put->time;
+    d->placement = put->fields & PS_SHORT_PLACEMENT;
+    d->priority = d->placement;
+    d->has_ext = (put->fields & PS_SHORT_EXT) != 0;
+    take_field(&from, put->fields, PS_SHORT_MSG_ID, d->msg_id, sizeof d->msg_id);
+    take_field(&from, put->fields, PS_SHORT_CORREL_ID, d->correl_id, sizeof d->correl_id);
+    take_field(&from, put->fields, PS_SHORT_PUT_TIME, &d->put_time_us, sizeof d->put_time_us);
+    take_field(&from, put->fields, PS_SHORT_EXPIRY, &d->expiry_us, sizeof d->expiry_us);
+    take_field(&from, put->fields, PS_SHORT_PRIORITY, &d->priority, sizeof d->priority);
+    take_field(&from, put->fields, PS_SHORT_EXT, &out->whole.ext, sizeof out->whole.ext);
+    MQX_ASSERT(from == (const unsigned char *)record + mqx_short_body_at(record));
+    out->descriptor = d;
+    out->ext = d->has_ext != 0 ? &out->whole.ext : NULL;
+}
+
+/* Fields and body of a short PUT. */
+static int take_short_put(const struct psj_short *record, uint32_t end, struct mqx_decoded *out)
+{
+    const struct ps_short_put *put = (const void *)(record + 1);
+    const struct ps_descriptor *common = common_descriptor(mqx_record_common(record));
+    MQX_ASSERT(end >= sizeof *record);
+    if (common == NULL || end < sizeof *record + sizeof *put) {
+        return unreadable(out->head, "COMMON record of length", end);
+    }
+    const uint32_t body_at = mqx_short_body_at(record);
+    if ((put->fields & ~(uint32_t)PS_SHORT_KNOWN) != 0 || body_at > end ||
+        ((put->fields & PS_SHORT_PUT_TIME) != 0 && put->time != 0)) {
+        return unreadable(out->head, "fields", put->fields);
+    }
+    make_descriptor(record, common, out);
+    if (body_at < end) {
+        out->body = (const unsigned char *)record + body_at;
+        out->body_length = end - body_at;
+    }
+    return check_message(out);
+}
+
+/* A record that mqx_record_check() accepted, so its COMMON record is in front of it. */
+static int parse_short(const struct psj_short *record, struct mqx_decoded *out)
+{
+    const struct psj_record *common = mqx_record_common(record);
+    const uint32_t length = mqx_record_length((const void *)record);
+    const uint32_t padding = (uint32_t)(record->flags & PS_PADDING_MASK) >> PS_PADDING_SHIFT;
+    const uint16_t type = mqx_record_type((const void *)record);
+    const uint64_t unit_id = common->unit_id + (uint64_t)(int64_t)record->unit;
+    const bool moved = type == PS_REC_MOVED;
+    MQX_ASSERT(length >= sizeof *record);
+    out->whole.head = (struct psj_record){
+        .eighths = record->eighths,
+        .type = record->type,
+        .flags = record->flags & PS_FLAG_COMMITS,
+        .crc = record->crc,
+        .unit_id = moved ? 0 : unit_id,
+        .object = common->object,
+        .object_gen = common->object_gen,
+        .number = record->number,
+    };
+    out->head = &out->whole.head;
+    const unsigned known = PS_FLAG_COMMITS | PS_FLAG_SHORT | PS_PADDING_MASK;
+    if ((record->flags & ~known) != 0 ||
+        (type != PS_REC_PUT && type != PS_REC_GET && !moved)) {
+        return unreadable(out->head, "flags", record->flags);
+    }
+    if (moved ? record->unit != 0 || out->head->flags != 0 || record->number == 0
+              : unit_id == 0) {
+        return unreadable(out->head, "unit of type", type);
+    }
+    const uint32_t end = length - padding;
+    if (end < sizeof *record || (type == PS_REC_GET && end != sizeof *record) ||
+        !is_zero((const unsigned char *)record + end, (const unsigned char *)record + length)) {
+        return unreadable(out->head, "padding", padding);
+    }
+    return type == PS_REC_GET ? MQX_OK : take_short_put(record, end, out);
 }
 
 int mqx_record_parse(const void *at, struct mqx_decoded *out)
@@ -432,27 +692,30 @@ int mqx_record_parse(const void *at, struct mqx_decoded *out)
     const struct psj_record *record = at;
     const uint16_t type = mqx_record_type(record);
 
-    *out = (struct mqx_decoded){.head = record};
+    clear(out, record);
+    if (mqx_record_is_short(record)) {
+        return parse_short(at, out);
+    }
     const bool known = type < MQX_ARRAY_COUNT(type_rules) && type_rules[type].known;
     if (!known && (record->type & PS_MUST_UNDERSTAND) == 0) {
         return MQX_OK;
     }
     if (!known) {
-        return unreadable(record, "type", type);
+        return unknown_type(record, type);
     }
-    if (record->version != 1 || record->zero != 0 || (record->flags & ~PS_FLAG_COMMITS) != 0) {
+    if ((record->flags & ~PS_FLAG_COMMITS) != 0) {
         return unreadable(record, "flags", record->flags);
     }
     int status = take_sections(&type_rules[type], out);
     if (status == MQX_OK) {
         status = check_message(out);
     }
-    return status == MQX_OK ? check_prepared(out) : status;
+    return status == MQX_OK ? check_unit(out) : status;
 }
 
-int mqx_record_decode(const void *at, size_t size, struct mqx_decoded *out)
+int mqx_record_decode(const void *at, size_t size, size_t before, struct mqx_decoded *out)
 {
     MQX_ASSERT(out != NULL);
-    int status = mqx_record_check(at, size);
+    int status = mqx_record_check(at, size, before);
     return status == MQX_OK ? mqx_record_parse(at, out) : status;
 }

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/checksum.h"
 #include "base/error.h"
+#include "base/siphash.h"
 #include "format/record_codec.h"
 
 #include <errno.h>
@@ -14,7 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ZERO_PARTS = 256, ZERO_STEP = ZERO_PARTS * MQX_PAGE_SIZE };
+enum {
+    ZERO_PARTS = 256,
+    ZERO_STEP = ZERO_PARTS * MQX_PAGE_SIZE,
+    CRCS_AT_ONCE = 64, /* even: the parts of a hash are words of 8 bytes */
+};
 
 static const unsigned char zero_page[MQX_PAGE_SIZE];
 
@@ -165,20 +170,17 @@ int mqx_segment_verify(const struct psj_segment *header, const uint8_t qm_id[16]
                                     wrong);
 }
 
-static uint32_t seed_of(const struct mqx_flush_batch_position *position)
+uint64_t mqx_flush_batch_hash(const struct mqx_flush_batch_position *position,
+                              const struct psj_batch *header)
 {
+    const uint64_t where[2] = {position->segment_no, position->generation};
+    struct mqx_siphash hash;
     MQX_ASSERT(position->qm_id != NULL);
-    const uint64_t where[3] = {position->segment_no, position->generation, position->lsn};
-    return mqx_crc32c(mqx_crc32c(0, position->qm_id, 16), where, sizeof where);
-}
-
-uint32_t mqx_flush_batch_header_crc(const struct mqx_flush_batch_position *position,
-                                    const struct psj_batch *header)
-{
     MQX_ASSERT(header != NULL);
-    const size_t skip = offsetof(struct psj_batch, lsn);
-    return mqx_crc32c(seed_of(position), (const unsigned char *)header + skip,
-                      sizeof *header - skip);
+    mqx_siphash_begin(&hash, position->salt);
+    mqx_siphash_add(&hash, position->qm_id, 16);
+    mqx_siphash_add(&hash, where, sizeof where);
+    return mqx_siphash_finish(&hash, header, offsetof(struct psj_batch, hash));
 }
 
 bool mqx_flush_batch_is_at(const struct mqx_flush_batch_position *position,
@@ -186,10 +188,10 @@ bool mqx_flush_batch_is_at(const struct mqx_flush_batch_position *position,
 {
     MQX_ASSERT(position != NULL);
     return header->magic == PS_BATCH_MAGIC && header->lsn == position->lsn &&
-           header->segment_no == position->segment_no &&
-           header->generation == position->generation &&
-           header->zero == 0 && header->length >= sizeof *header &&
-           header->length % PS_ALIGN == 0 && header->durable_lsn <= header->lsn;
+           header->segment_no == position->segment_no && header->zero == 0 &&
+           header->length >= sizeof *header && header->length % PS_ALIGN == 0 &&
+           header->durable_lsn <= header->lsn &&
+           header->hash == mqx_flush_batch_hash(position, header);
 }
 
 bool mqx_flush_batch_valid(const struct mqx_flush_batch_position *position, const void *at,
@@ -198,22 +200,29 @@ bool mqx_flush_batch_valid(const struct mqx_flush_batch_position *position, cons
     MQX_ASSERT((uintptr_t)at % PS_ALIGN == 0);
     const struct psj_batch *header = at;
     const unsigned char *bytes = at;
+    uint32_t crcs[CRCS_AT_ONCE];
+    struct mqx_siphash hash;
 
     if (available < sizeof *header || !mqx_flush_batch_is_at(position, header) ||
         header->length > available) {
         return false;
     }
-    uint32_t crc = mqx_flush_batch_header_crc(position, header);
+    mqx_siphash_begin(&hash, position->salt);
     uint32_t records = 0;
     uint64_t offset = sizeof *header;
     while (offset < header->length) {
         const struct psj_record *record = (const void *)(bytes + offset);
-        if (mqx_record_check(record, header->length - offset) != MQX_OK) {
+        if (mqx_record_check(record, header->length - offset, offset - sizeof *header) != MQX_OK) {
             return false;
         }
-        crc = mqx_running_crc(crc, record);
-        offset += record->length;
+        crcs[records % CRCS_AT_ONCE] = record->crc;
+        offset += mqx_record_length(record);
         records += 1;
+        if (records % CRCS_AT_ONCE == 0) {
+            mqx_siphash_add(&hash, crcs, sizeof crcs);
+        }
     }
-    return records == header->record_count && crc == header->crc;
+    return records == header->record_count &&
+           header->records ==
+               mqx_siphash_finish(&hash, crcs, records % CRCS_AT_ONCE * sizeof crcs[0]);
 }

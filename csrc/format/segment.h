@@ -41,22 +41,25 @@ bool mqx_segment_sizes_are_sound(const struct psj_segment *header);
 int mqx_segment_verify(const struct psj_segment *header, const uint8_t qm_id[16], uint64_t number,
                        uint64_t file_size) MQX_MUST_USE;
 
-/* Where a batch lies: what its CRC is seeded with. */
+/* Where a batch lies: what its header's hash is bound to. */
 struct mqx_flush_batch_position {
     const uint8_t *qm_id;
+    const uint8_t *salt; /* of the segment */
     uint64_t segment_no;
     uint64_t generation;
     uint64_t lsn;
 };
-/* CRC over the header's own bytes; the records' crc fields follow in order (mqx_running_crc). */
-uint32_t mqx_flush_batch_header_crc(const struct mqx_flush_batch_position *position,
-                                    const struct psj_batch *header);
+/* What belongs in header->hash. All other fields are set, `records` too (struct mqx_siphash with
+ * the salt, over the crc fields of the records). */
+uint64_t mqx_flush_batch_hash(const struct mqx_flush_batch_position *position,
+                              const struct psj_batch *header);
 
-/* True when the header belongs at that position by its fields. */
+/* True when the header was written for that position of this use of the file: fields and hash.
+ * Whatever else lies in the file, and whoever chose it, only its writer can make that true. */
 bool mqx_flush_batch_is_at(const struct mqx_flush_batch_position *position,
                            const struct psj_batch *header);
-/* The whole test: fields, length <= available, every record's CRC, the batch's. `at` is 8-byte
- * aligned. */
+/* The whole test: header, length <= available, every record's CRC, the hash of them all. `at` is
+ * 8-byte aligned. */
 bool mqx_flush_batch_valid(const struct mqx_flush_batch_position *position, const void *at,
                            uint64_t available);
 

@@ -27,6 +27,7 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
+#include "base/siphash.h"
 #include "format/segment.h"
 #include "base/clock.h"
 #include "os/block_hook.h"
@@ -41,7 +42,7 @@ enum {
     FOLLOWER_WAIT_US = 1000000, /* a lost wake-up costs this at most: rule 21 */
     APPEND_ATTEMPTS = 1 << 20,  /* each lost to another process's append */
     MARK_ATTEMPTS = 8,
-    CRCS_AT_ONCE = 64,
+    CRCS_AT_ONCE = 64,          /* even: the parts of a hash are words of 8 bytes */
     FETCH_AHEAD = 4,            /* records, as if they were of one length, which most are */
 };
 
@@ -182,14 +183,15 @@ static int collect(struct mqx_store *store, struct flight *out)
 /* Are the record's bytes in the ring those that were appended? A batch with another one would be
  * refused by every restart, together with all that follows (rule 57). */
 static bool record_is_whole(const struct mqx_region *region, uint64_t lsn,
-                            const struct psj_record *record)
+                            const struct psj_record *record, uint32_t seed)
 {
-    const uint64_t skip = offsetof(struct psj_record, crc) + sizeof record->crc;
-    const uint64_t rest = record->length - skip;
+    const uint64_t skip = mqx_record_is_short(record) ? offsetof(struct psj_short, unit)
+                                                      : offsetof(struct psj_record, unit_id);
+    const uint64_t rest = mqx_record_length(record) - skip;
     const uint64_t until_wrap = region->ring_size - ((lsn + skip) & (region->ring_size - 1));
     const uint64_t first = rest < until_wrap ? rest : until_wrap;
-    uint32_t crc = mqx_crc32c(0, record, offsetof(struct psj_record, crc));
-    MQX_ASSERT(record->length >= sizeof *record);
+    uint32_t crc = mqx_crc32c(seed, record, offsetof(struct psj_record, crc));
+    MQX_ASSERT(mqx_record_length(record) >= PS_RECORD_MIN);
     MQX_ASSERT(first <= rest);
     MQX_ASSERT(until_wrap <= region->ring_size);
     crc = mqx_crc32c(crc, mqx_ring_at(region, lsn + skip), first);
@@ -199,33 +201,60 @@ static bool record_is_whole(const struct mqx_region *region, uint64_t lsn,
     return crc == record->crc;
 }
 
-/* Adds the records' crc fields; false when the ring does not hold what the queue lists (rule 28).
- * */
-static bool add_record_crcs(const struct mqx_region *region, const struct mqx_sealed *sealed,
-                            uint32_t *crc)
+/* What the record's CRC starts from: a short one's goes on from its COMMON record, which lies in
+ * the same batch, so it is in the ring as long as the record is. False: it is not there. */
+static bool find_seed(const struct mqx_region *region, const struct mqx_sealed *sealed,
+                      uint64_t lsn, const struct psj_record *record, uint32_t *out)
+{
+    MQX_ASSERT(lsn % PS_ALIGN == 0);
+    MQX_ASSERT(lsn > sealed->start);
+    if (!mqx_record_is_short(record)) {
+        return true;
+    }
+    uint32_t distance; /* may stand behind the ring's end, which the first word does not */
+    memcpy(&distance, mqx_ring_at(region, lsn + offsetof(struct psj_short, common)),
+           sizeof distance);
+    if (distance % PS_ALIGN != 0 || distance == 0 ||
+        distance > lsn - sealed->start - sizeof(struct psj_batch)) {
+        return false;
+    }
+    const struct psj_record *common = (const void *)mqx_ring_at(region, lsn - distance);
+    *out = common->crc;
+    return mqx_record_type(common) == PS_REC_COMMON;
+}
+
+/* Adds the records' crc fields to the hash; false when the ring does not hold what the queue lists
+ * (rule 28). */
+static bool hash_records(const struct mqx_region *region, const struct mqx_sealed *sealed,
+                         const uint8_t *salt, uint64_t *out_hash)
 {
     uint64_t lsn = sealed->start + sizeof(struct psj_batch);
     const uint64_t end = sealed->start + sealed->length;
     uint32_t crcs[CRCS_AT_ONCE];
+    struct mqx_siphash hash;
     uint32_t records = 0, gathered = 0;
     MQX_ASSERT(sealed->length >= sizeof(struct psj_batch));
+    mqx_siphash_begin(&hash, salt);
     while (lsn < end) { /* length and crc lie in one aligned word, so never at both ring ends */
         const struct psj_record *record = (const void *)mqx_ring_at(region, lsn);
-        const uint32_t length = record->length;
-        if (length < sizeof *record || length % 8 != 0 || length > end - lsn ||
-            !record_is_whole(region, lsn, record)) {
+        const uint32_t length = mqx_record_length(record);
+        uint32_t seed = 0;
+        if (length < PS_RECORD_MIN || length > end - lsn ||
+            !find_seed(region, sealed, lsn, record, &seed) ||
+            !record_is_whole(region, lsn, record, seed)) {
             return false;
         }
         __builtin_prefetch(mqx_ring_at(region, lsn + FETCH_AHEAD * (uint64_t)length));
         crcs[gathered++] = record->crc;
         lsn += length;
         records += 1;
-        if (gathered == CRCS_AT_ONCE || lsn == end) {
-            *crc = mqx_running_crcs(*crc, crcs, gathered);
+        if (gathered == CRCS_AT_ONCE) {
+            mqx_siphash_add(&hash, crcs, sizeof crcs);
             gathered = 0;
         }
     }
-    MQX_ASSERT(gathered == 0);
+    MQX_ASSERT(gathered < CRCS_AT_ONCE);
+    *out_hash = mqx_siphash_finish(&hash, crcs, gathered * sizeof crcs[0]);
     return records == sealed->record_count;
 }
 
@@ -235,7 +264,8 @@ static bool fill_batch(struct mqx_store *store, const struct mqx_sealed *sealed,
     const struct mqx_region *region = &store->region;
     const struct mqx_journal *journal = region->journal;
     const struct mqx_segment *segment = &journal->segment[sealed->segment % MQX_SEGMENT_MAX];
-    const struct mqx_flush_batch_position position = {store->qm_id, segment->number,
+    const uint8_t *salt = (const uint8_t *)segment->salt;
+    const struct mqx_flush_batch_position position = {store->qm_id, salt, segment->number,
                                                       segment->generation, sealed->start};
     MQX_ASSERT(mqx_lock_held(region, &journal->flush_lock));
     MQX_ASSERT(sealed->start >= mqx_journal_durable(journal)); /* rule 6 */
@@ -247,11 +277,9 @@ static bool fill_batch(struct mqx_store *store, const struct mqx_sealed *sealed,
         .length = sealed->length,
         .record_count = sealed->record_count,
         .segment_no = segment->number,
-        .generation = segment->generation,
     };
-    uint32_t crc = mqx_flush_batch_header_crc(&position, &header);
-    const bool whole = add_record_crcs(region, sealed, &crc);
-    header.crc = crc;
+    const bool whole = hash_records(region, sealed, salt, &header.records);
+    header.hash = mqx_flush_batch_hash(&position, &header);
     memcpy(mqx_ring_at(region, sealed->start), &header, sizeof header);
     return whole && sealed->start >= segment->base_lsn + MQX_PAGE_SIZE &&
            sealed_end(sealed) <= segment->base_lsn + segment->size;
@@ -458,13 +486,14 @@ static int follow(struct mqx_region *region, uint32_t seen, uint64_t *since_us)
         *since_us = 0;
         return MQX_OK;
     }
+    const uint64_t waited_us = mqx_clock_monotonic_us() - *since_us;
     if (slept == -ETIMEDOUT) {
         mqx_lock_waited(region, &journal->flush_lock, *since_us);
-        if (mqx_clock_monotonic_us() - *since_us >= mqx_lock_stranger_us) {
+        if (waited_us + mqx_interrupt_waited_us() >= mqx_lock_stranger_us) {
             (void)mqx_lock_is_strangers(region, &journal->flush_lock);
         }
     }
-    return slept != 0 && mqx_interrupt_take(0) ? MQE_INTERRUPTED : MQX_OK;
+    return slept != 0 && mqx_interrupt_take(waited_us) ? MQE_INTERRUPTED : MQX_OK;
 }
 
 /* One attempt to lead up to `lsn`. MQX_BUSY: another thread leads; MQX_CANNOT_LEAD: this process
@@ -675,11 +704,31 @@ bool mqx_journal_lead_for_others(struct mqx_store *store)
  * have gone to another append, so this is a loop.
  */
 
+/* Before another file is made beyond the limit: what the journal no longer needs is freed, in the
+ * caller's time. Without success the file is made nevertheless: nothing but gets, ends of units and
+ * the like come this far. */
+static void free_journal(struct mqx_store *store)
+{
+    const struct mqx_region *region = &store->region;
+    MQX_ASSERT(!mqx_lock_held(region, &region->journal->ring_lock));
+    MQX_ASSERT(!mqx_lock_held(region, &region->journal->roll_lock));
+    if (store->free_journal == NULL || !mqx_journal_is_out_of_files(store) ||
+        mqx_lock_held(region, &region->header->maintenance_lock)) {
+        return;
+    }
+    unsigned char *record = mqx_scratch_put_away(); /* the caller's */
+    if (store->free_journal(store) != MQX_OK) {
+        mqx_error_clear();
+    }
+    mqx_scratch_restore(record);
+}
+
 /* The active segment is closed: it is flushed, then the next one begins. A process that cannot do
  * that hands it over; nothing is decided here, so its end is a refusal. */
 static int leave_segment(struct mqx_store *store)
 {
     struct mqx_handing handing = {.slot = 0};
+    free_journal(store);
     MQX_ASSERT(store->files != NULL);
     MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->roll_lock));
     for (;;) { /* ends with the patience of the wait */
@@ -739,6 +788,14 @@ static MQX_COLD int fail_starved(void)
                     APPEND_ATTEMPTS);
 }
 
+/* Bytes of a COMMON record that may have to go in front. */
+static uint32_t most_in_front(const struct mqx_common *common)
+{
+    MQX_ASSERT(common == NULL || common->length > 0);
+    MQX_ASSERT(common == NULL || common->length <= MQX_COMMON_MAX);
+    return common != NULL ? common->length : 0;
+}
+
 /* The usual case is one attempt. Bounded, so that a fault in the accounting of room cannot become
  * an endless loop. */
 int mqx_journal_append(struct mqx_store *store, struct mqx_append *append)
@@ -750,7 +807,8 @@ int mqx_journal_append(struct mqx_store *store, struct mqx_append *append)
         if (MQX_LIKELY(status == MQX_OK)) {
             return MQX_OK;
         }
-        status = mqx_journal_wait_for_room(store, append->length, status);
+        status = mqx_journal_wait_for_room(store, append->length + most_in_front(append->common),
+                                           status);
         if (status != MQX_OK) {
             return status;
         }
@@ -769,7 +827,8 @@ int mqx_journal_append_run(struct mqx_store *store, struct mqx_run *run)
         if (MQX_LIKELY(status == MQX_OK)) {
             return MQX_OK;
         }
-        status = mqx_journal_wait_for_room(store, run->length[run->done], status);
+        status = mqx_journal_wait_for_room(
+            store, run->length[run->done] + most_in_front(run->common), status);
         if (status != MQX_OK) {
             return status;
         }

@@ -22,6 +22,8 @@
  *   open batch  the flush batch being filled; its 64 header bytes are left free at batch_start.
  *               Sealing it zero-fills to the page, queues it in sealed[], and opens the next one at
  *               the next page (or at the first page after the header of the next segment).
+ *   COMMON      a record that holds what short records behind it in the same batch have in common;
+ *               an append puts it in front of its record unless the batch has it (short_codec.h).
  *   spare       a whole, zero-filled segment file that is not yet part of the stream.
  *   closed      the active segment when its state is FULL: nothing more is appended to it, the next
  *               record needs a roll. It is closed when a record did not fit, and after a restart
@@ -48,10 +50,11 @@
  *      decided_lsn (PREPARE: state PREPARED, no process, and decided_lsn), and the message's lsn
  *      and record_length. So a record is in the ring exactly when the context says so. The bytes
  *      are copied into the ring before these stores.
- *   4. Puts are refused with MQRC_STORAGE_MEDIUM_FULL before anything is written when the room that
- *      exists (rest of the active segment and spares) would fall below reserve_bytes and no more
- *      can be made within the limit; other records, and puts that note work which frees the
- *      journal, may use the reserve, and files beyond the limit (rule 12).
+ *   4. Puts are refused with MQRC_STORAGE_MEDIUM_FULL before anything is written when messages take
+ *      more than 70 % of the limit, or when the room that exists (rest of the active segment and
+ *      spares) would fall below reserve_bytes and no more can be made within the limit; other
+ *      records, and puts that note work which frees the journal, may use the reserve, and files
+ *      beyond the limit (rule 12).
  *   5. A recycled file gets a higher generation; a cached mapping carries the generation it was
  *      made with and is dropped when they differ (rule 8).
  *   6. Everything in a segment is durable before the next one gets its name: a roll first flushes.
@@ -74,17 +77,22 @@
 #ifndef PENSTOCK_JOURNAL_H
 #define PENSTOCK_JOURNAL_H
 
-#include "format/record_codec.h"
+#include "format/short_codec.h"
 #include "region/store.h"
+
+#include <string.h>
 
 enum { /* append flags */
     MQX_APPEND_PUT = 1,      /* subject to the reserve: may fail with MQRC_STORAGE_MEDIUM_FULL */
     MQX_APPEND_DECIDES = 2,  /* COMMIT, or a record with PS_FLAG_COMMITS of the context's unit */
     MQX_APPEND_PREPARES = 4, /* PREPARE: the context belongs to no process from here on */
+    MQX_APPEND_MOVES = 8,    /* compaction: subject to the reserve as a put is */
 };
 
 struct mqx_append {
     const unsigned char *record; /* finished bytes */
+    struct mqx_common *common;   /* of a short record; goes into the ring in front of it unless it
+                                  * is in the open batch already */
     uint32_t length;
     uint32_t flags;
     uint32_t context;            /* slot, 0: stands alone */
@@ -96,12 +104,24 @@ struct mqx_append {
     uint64_t end_lsn;            /* out: durable >= end_lsn means it is on the medium */
 };
 
+/* Tells the regions of one process apart: struct mqx_common. */
+static inline uint64_t mqx_journal_store_id(const struct mqx_store *store)
+{
+    uint64_t id;
+    MQX_ASSERT(store->region.header != NULL);
+    MQX_ASSERT(store->region.journal == &store->region.header->journal);
+    MQX_STATIC_ASSERT(sizeof id <= sizeof store->region.header->incarnation, "a part of it");
+    memcpy(&id, store->region.header->incarnation, sizeof id);
+    return id;
+}
+
 enum { MQX_RUN_MAX = 32 }; /* two undoable stores a record, and eight others: see MQX_UNDO_MAX */
 
 /* Records of one unit that are appended together, none of which decides it. */
 struct mqx_run {
     const unsigned char *records; /* finished bytes, one behind the other; not longer together
-                                   * than one record may be */
+                                   * than one record may be, their COMMON record included */
+    struct mqx_common *common;    /* of those that are short */
     uint32_t context;
     uint32_t flags;               /* MQX_APPEND_PUT or 0 */
     uint32_t count;
@@ -151,6 +171,14 @@ int mqx_journal_try_append(struct mqx_store *store, struct mqx_append *append) M
 int mqx_journal_append_run(struct mqx_store *store, struct mqx_run *run) MQX_MUST_USE;
 int mqx_journal_try_run(struct mqx_store *store, struct mqx_run *run) MQX_MUST_USE;
 
+/* Puts are refused with MQRC_STORAGE_MEDIUM_FULL while messages, those of open units included, take
+ * more than this part of the limit: what is left is for the tail, for gets, and for compaction. */
+uint64_t mqx_journal_live_limit(const struct mqx_journal *journal);
+/* How far puts may append until this is called again: as if all of that stayed. By the maintenance
+ * step, and by puts that have come so far. *out_live: the bytes of messages; false: over the
+ * limit. */
+bool mqx_journal_bound_puts(const struct mqx_region *region, uint64_t *out_live);
+
 /* A unit id; never 0. */
 uint64_t mqx_journal_unit_id(struct mqx_store *store);
 /* The reserve for so many persistent messages and open contexts: what the maintenance step stores
@@ -164,10 +192,22 @@ uint64_t mqx_journal_reserve_for(const struct mqx_region *region, uint64_t messa
  * record at `lsn` (message number, CRC), copies `capacity` body bytes at most (chunks gathered).
  * Outputs may be NULL. MQRC_OBJECT_DAMAGED with file and offset when it is not what it should be. A
  * caller that only pinned the message looks at its state before it believes that: a removed
- * message's segment may be recycled. */
+ * message's segment may be recycled. One that is moved while it is read is read again where it
+ * lies then. */
 int mqx_journal_fetch(struct mqx_store *store, const struct mqx_message *message,
                       struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
                       uint64_t capacity) MQX_MUST_USE;
+/* The records of a message, verified: its pieces in order, then its PUT or MOVED. `visit` may
+ * append to the journal; what it returns ends the walk and comes back. The caller holds the
+ * maintenance lock, so that no segment is recycled meanwhile. */
+struct mqx_record_walk {
+    uint64_t number;
+    uint64_t lsn;                /* of the PUT or MOVED record */
+    uint32_t record_length;
+    int (*visit)(void *arg, const void *at, const struct mqx_decoded *record); /* at: bytes */
+    void *arg;
+};
+int mqx_journal_walk(struct mqx_store *store, const struct mqx_record_walk *walk) MQX_MUST_USE;
 /* LSN of the first CHUNK record of the message whose PUT record is at `lsn`; `lsn` when it has
  * none. */
 int mqx_journal_first_lsn(struct mqx_store *store, uint64_t lsn, uint32_t record_length,
@@ -181,6 +221,9 @@ int mqx_journal_make_spare(struct mqx_store *store, uint64_t size) MQX_MUST_USE;
 /* The same for an append of a put that was refused: does nothing when there is room by now. */
 int mqx_journal_make_room(struct mqx_store *store, uint32_t length) MQX_MUST_USE;
 uint32_t mqx_journal_spare_count(struct mqx_store *store);
+/* Bytes of the files that hold a stretch of the stream: all but spares, which the next interval
+ * takes into use before other files are made. */
+uint64_t mqx_journal_stream_bytes(const struct mqx_journal *journal);
 /* The size of the spare to be made; 0: none. One is wanted when the room left is less than twice
  * the reserve, or when there is none and the journal is in use: more than half of a small first
  * segment is used, or there is any other segment. The limit must allow it. */
@@ -189,12 +232,15 @@ uint64_t mqx_journal_spare_wanted(struct mqx_store *store);
 /* Bytes of journal from one checkpoint to the next, at the least. */
 uint64_t mqx_journal_interval(const struct mqx_journal *journal);
 
-/* From the oldest on, segments that end at or before `begin_lsn` and in which `live[]` (parallel to
- * the segment table) is 0 become spares (full-size ones, as many as an interval uses: two to
- * eight) or are unlinked; with plan.linear all move to the archive, where they count against no
- * limit. It ends at the first one that is still needed: segments are kept without holes. */
-int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn,
+/* Segments older than `begin_segment` which no restart needs (`live[]`, parallel to the segment
+ * table, is 0), and which so end at or before `begin_lsn`, become spares (full-size ones, as many
+ * as an interval uses: two to eight) or are unlinked; with plan.linear all move to the archive,
+ * where they count against no limit. */
+int mqx_journal_retire(struct mqx_store *store, uint64_t begin_segment, uint64_t begin_lsn,
                        const uint32_t *live) MQX_MUST_USE;
+
+/* A hint: the next roll finds no spare, and the limit allows no other file. */
+bool mqx_journal_is_out_of_files(struct mqx_store *store);
 
 /* Index in the segment table of the segment that holds `lsn`, or -1. */
 int mqx_journal_segment_of(const struct mqx_region *region, uint64_t lsn);

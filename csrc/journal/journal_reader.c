@@ -42,6 +42,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOVES_MAX = 16 }; /* of a message, while one call reads it */
+
 /* ---- attaching ---- */
 
 /* The cache begins empty; the descriptors that leading takes are opened while there are some. */
@@ -335,12 +337,36 @@ static int read_length(struct mqx_store *store, uint64_t lsn, uint32_t *out)
 {
     struct view view;
     MQX_ASSERT(out != NULL);
-    int status = begin_view(store, lsn, sizeof(struct psj_record), &view);
+    int status = begin_view(store, lsn, PS_RECORD_MIN, &view);
     if (status == MQX_OK) {
-        *out = ((const struct psj_record *)(const void *)view.at)->length;
+        *out = mqx_record_length((const void *)view.at);
         end_view(store, &view);
     }
     return status;
+}
+
+/* Decodes the record in a view. The COMMON record of a short one lies in front of it, in the same
+ * segment, and is verified here, since nobody has read its batch. */
+static int decode(struct mqx_store *store, const struct view *view, struct mqx_decoded *out)
+{
+    const uint64_t offset = (uint64_t)(view->at - view->file->at);
+    const uint64_t least = MQX_PAGE_SIZE + sizeof(struct psj_batch);
+    MQX_ASSERT(view->size >= PS_RECORD_MIN);
+    MQX_ASSERT(view->at >= view->file->at);
+    if (!mqx_record_is_short(view->at)) {
+        return mqx_record_decode(view->at, view->size, 0, out);
+    }
+    const uint32_t distance = ((const struct psj_short *)(const void *)view->at)->common;
+    if (offset < least || distance > offset - least || distance % PS_ALIGN != 0 || distance == 0) {
+        return MQX_TORN;
+    }
+    const struct view common = {view->at - distance,
+                                distance < MQX_COMMON_MAX ? distance : MQX_COMMON_MAX, view->file};
+    if (make_readable(store, &common) != 0 ||
+        mqx_record_check(common.at, common.size, 0) != MQX_OK) {
+        return MQX_TORN;
+    }
+    return mqx_record_decode(view->at, view->size, distance, out);
 }
 
 /* The whole record at `lsn`; `length` 0 when it is not known. */
@@ -349,7 +375,7 @@ static int view_record(struct mqx_store *store, uint64_t lsn, uint32_t length, s
 {
     int status = length == 0 ? read_length(store, lsn, &length) : MQX_OK;
     MQX_ASSERT(view != NULL);
-    if (status == MQX_OK && (length < sizeof(struct psj_record) || length > MQX_RING_RECORD_MAX)) {
+    if (status == MQX_OK && (length < PS_RECORD_MIN || length > MQX_RING_RECORD_MAX)) {
         status = mqx_fail(MQRC_OBJECT_DAMAGED, "no journal record begins at LSN %" PRIu64, lsn);
     }
     if (status == MQX_OK) {
@@ -358,8 +384,8 @@ static int view_record(struct mqx_store *store, uint64_t lsn, uint32_t length, s
     if (status != MQX_OK) {
         return status;
     }
-    status = mqx_record_decode(view->at, view->size, out);
-    if (status != MQX_OK || out->head->length != length) {
+    status = decode(store, view, out);
+    if (status != MQX_OK || mqx_record_length(out->head) != length) {
         status = damaged(view->file, lsn, "the record's checksum or form is wrong");
         end_view(store, view);
     }
@@ -383,7 +409,7 @@ static int take_piece(struct gathering *gathering, const struct mqx_decoded *rec
     const struct ps_chunk *chunk = record->chunk;
     MQX_ASSERT(gathering->number > 0);
     MQX_ASSERT(gathering->body != NULL);
-    if (chunk == NULL || record->head->identity != gathering->message->number ||
+    if (chunk == NULL || record->head->number != gathering->message->number ||
         chunk->total != gathering->message->length || chunk->number + 1 != gathering->number ||
         chunk->offset + record->body_length != gathering->begin ||
         (chunk->number == 0) != (chunk->offset == 0)) {
@@ -432,16 +458,16 @@ static int gather(struct mqx_store *store, const struct ps_chunked *chunked,
 
 /* Is the decoded record the PUT of that message? Number, length and count of chunks must agree
  * with the message's entry. */
-static int check_put(const struct mqx_message *message, const struct mqx_decoded *record,
-                     const struct mqx_mapped *file)
+static int check_put(const struct mqx_message *message, uint64_t lsn,
+                     const struct mqx_decoded *record, const struct mqx_mapped *file)
 {
     MQX_ASSERT(record->head != NULL);
     const uint64_t total =
         record->chunked != NULL ? record->chunked->total : (uint64_t)record->body_length;
     const uint32_t chunks = record->chunked != NULL ? record->chunked->count : 0;
-    if (record->descriptor == NULL || record->head->identity != message->number ||
+    if (record->descriptor == NULL || record->head->number != message->number ||
         total != message->length || chunks != message->chunk_count) {
-        return damaged(file, message->lsn, "this is not the message that it should be");
+        return damaged(file, lsn, "this is not the message that it should be");
     }
     MQX_ASSERT(record->body == NULL || record->chunked == NULL);
     return MQX_OK;
@@ -466,28 +492,28 @@ static void copy_put(const struct mqx_decoded *record, struct ps_descriptor *des
 
 /* One view for the PUT record, then one for each piece. The comparison of the generation after
  * the copy is what makes a lock needless (invariant 3). */
-int mqx_journal_fetch(struct mqx_store *store, const struct mqx_message *message,
-                      struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
-                      uint64_t capacity)
+static int fetch_at(struct mqx_store *store, const struct mqx_message *message, uint64_t lsn,
+                    struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
+                    uint64_t capacity)
 {
     struct view view;
     struct mqx_decoded record;
     struct ps_chunked chunked = {0};
     MQX_ASSERT(message->number != 0);
     MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->ring_lock));
-    int status = view_record(store, message->lsn, message->record_length, &view, &record);
+    int status = view_record(store, lsn, message->record_length, &view, &record);
     if (status != MQX_OK) {
         return status;
     }
     const struct mqx_mapped *file = view.file;
-    status = check_put(message, &record, file);
+    status = check_put(message, lsn, &record, file);
     if (status == MQX_OK) {
         copy_put(&record, descriptor, ext, body, capacity);
         if (record.chunked != NULL) {
             chunked = *record.chunked;
         }
         if (!is_current(store, file)) {
-            status = damaged(file, message->lsn, "the segment was recycled while it was read");
+            status = damaged(file, lsn, "the segment was recycled while it was read");
         }
     }
     end_view(store, &view);
@@ -496,6 +522,111 @@ int mqx_journal_fetch(struct mqx_store *store, const struct mqx_message *message
         status = gather(store, &chunked, &gathering);
     }
     return status;
+}
+
+/* The place of a message that is present changes before its old segment is recycled: when reading
+ * failed there, and there is another place by now, it is read there. */
+int mqx_journal_fetch(struct mqx_store *store, const struct mqx_message *message,
+                      struct ps_descriptor *descriptor, struct ps_descriptor_ext *ext, void *body,
+                      uint64_t capacity)
+{
+    uint64_t lsn = mqx_load_acquire(&message->lsn);
+    int status = fetch_at(store, message, lsn, descriptor, ext, body, capacity);
+    MQX_ASSERT(body != NULL || capacity == 0);
+    for (int i = 0; i < MOVES_MAX && status != MQX_OK; i++) {
+        const uint64_t now = mqx_load_acquire(&message->lsn);
+        if (now == lsn) {
+            return status;
+        }
+        MQX_ASSERT(now % 8 == 0);
+        lsn = now;
+        mqx_error_clear();
+        status = fetch_at(store, message, lsn, descriptor, ext, body, capacity);
+    }
+    return status;
+}
+
+/* ---- the records of a message, for compaction ---- */
+
+/* Where the pieces lie: each names its predecessor. `lsns` has room for `chunked->count`. */
+static int find_pieces(struct mqx_store *store, uint64_t number, const struct ps_chunked *chunked,
+                       uint64_t *lsns)
+{
+    uint64_t lsn = chunked->last_lsn, begin = chunked->total;
+    int status = MQX_OK;
+    MQX_ASSERT(chunked->count > 0);
+    MQX_ASSERT(number != 0);
+    for (uint32_t left = chunked->count; left > 0 && status == MQX_OK; left--) {
+        struct view view;
+        struct mqx_decoded record;
+        status = view_record(store, lsn, 0, &view, &record);
+        if (status != MQX_OK) {
+            return status;
+        }
+        const struct ps_chunk *chunk = record.chunk;
+        if (chunk == NULL || record.head->number != number || chunk->total != chunked->total ||
+            chunk->number + 1 != left || chunk->offset + record.body_length != begin ||
+            (chunk->number == 0) != (chunk->offset == 0)) {
+            status = damaged(view.file, lsn, "this is not the piece of the message that it "
+                                             "should be");
+        } else {
+            lsns[left - 1] = lsn;
+            begin = chunk->offset;
+            lsn = chunk->prev_lsn;
+        }
+        end_view(store, &view);
+    }
+    return status;
+}
+
+/* Hands one record on, which was looked at before. */
+static int visit_record(struct mqx_store *store, const struct mqx_record_walk *walk, uint64_t lsn,
+                        uint32_t length)
+{
+    struct view view;
+    struct mqx_decoded record;
+    MQX_ASSERT(walk->visit != NULL);
+    int status = view_record(store, lsn, length, &view, &record);
+    if (status == MQX_OK) {
+        status = record.head->number == walk->number
+                     ? walk->visit(walk->arg, view.at, &record)
+                     : damaged(view.file, lsn, "the record changed while it was read");
+        end_view(store, &view);
+    }
+    MQX_ASSERT(status != MQX_OK || view.at == NULL);
+    return status;
+}
+
+/* Pieces name their predecessor, so the chain is followed from the last one, and visited from the
+ * first. No view is open while the next record is looked for: `visit` may wait for room. */
+int mqx_journal_walk(struct mqx_store *store, const struct mqx_record_walk *walk)
+{
+    struct view view;
+    struct mqx_decoded record;
+    struct ps_chunked chunked = {0};
+    uint64_t *lsns = NULL;
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
+    int status = view_record(store, walk->lsn, walk->record_length, &view, &record);
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (record.descriptor == NULL || record.head->number != walk->number) {
+        status = damaged(view.file, walk->lsn, "this is not the message that it should be");
+    } else if (record.chunked != NULL) {
+        chunked = *record.chunked;
+    }
+    end_view(store, &view);
+    if (status == MQX_OK && chunked.count > 0) {
+        lsns = calloc(chunked.count, sizeof *lsns);
+        status = lsns != NULL ? find_pieces(store, walk->number, &chunked, lsns)
+                              : mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the pieces of "
+                                         "a message");
+    }
+    for (uint32_t i = 0; i < chunked.count && status == MQX_OK; i++) {
+        status = visit_record(store, walk, lsns[i], 0);
+    }
+    free(lsns);
+    return status == MQX_OK ? visit_record(store, walk, walk->lsn, walk->record_length) : status;
 }
 
 /* Used by checkpoints: a chunked message keeps all segments from its first piece on. */

@@ -19,7 +19,8 @@
  * the caller has given, and continues with the same record at the next call.
  *
  * What is decoded of a PUT: its bytes up to the section BODY are copied into the record buffer (512
- * at first, all when that is not enough) and decoded there with the length cut to that point; the
+ * at first, all when that is not enough) and decoded there with the length cut to that point, of a
+ * short record behind a copy of its COMMON record, which its copied distance then leads to; the
  * body is copied from the segment straight into the caller's memory. So a scan without bodies
  * touches a few cache lines of each record.
  *
@@ -39,14 +40,17 @@
 #include "base/assert.h"
 #include "base/checksum.h"
 #include "base/error.h"
-#include "format/record_codec.h"
+#include "base/siphash.h"
+#include "format/short_codec.h"
 #include "format/segment.h"
+#include "journal/scan_columns.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
     SECTOR = 512,
+    CRCS_AT_ONCE = 64, /* even: the parts of a hash are words of 8 bytes */
     QUEUES = 1,   /* name space of the objects that hold messages */
     PREFIX = 512, /* a PUT record without its body fits into it */
     TENTH_US = 100000,
@@ -56,159 +60,10 @@ enum {
 #define MESSAGE_TYPES                                                                      \
     (TYPE(PUT) | TYPE(GET) | TYPE(COMMIT) | TYPE(BACKOUT) | TYPE(PREPARE) |                \
      TYPE(COMMIT_PREPARED) | TYPE(BACKOUT_PREPARED) | TYPE(EXPIRE) | TYPE(OBJECT_DELETE) | \
-     TYPE(CLEAR) | TYPE(TAKEN))
+     TYPE(CLEAR) | TYPE(TAKEN) | TYPE(MOVED))
 /* Not decoded when it is no row; all others must be understood. */
-#define PASSED_TYPES (MESSAGE_TYPES | TYPE(CHUNK) | TYPE(OBJECT) | TYPE(IMAGE_CONSUMED))
-
-/* ---- columns ---- */
-
-struct row { /* what a record has outside its descriptor */
-    uint64_t lsn;
-    int64_t time_us;
-    uint64_t segment;
-    uint64_t unit_id;
-    uint64_t object;
-    uint64_t number;
-    uint64_t body_length;
-    int64_t put_time_us;
-    int64_t expiry_us;
-    int32_t expiry; /* tenths of a second, left when its batch was sealed; -1 unlimited */
-    uint8_t event;
-    uint8_t commits;
-    uint8_t body_state;
-    char name[MQX_NAME_SIZE]; /* in an OBJECT or OBJECT_DELETE record */
-};
-
-enum { FROM_ROW, FROM_DESCRIPTOR, FROM_EXT }; /* the struct that a column's value lies in */
-
-/* The columns, in the order that callers see. ROW: of every row; PUT: of rows of messages; MD and
- * EXT: of the descriptor and of its extension. Size and offset come from the struct. */
-
-#define FIELD(message, name, kind, from, type, member)                                     \
-    {#name, MQE_SCAN_##kind, sizeof((type *)0)->member, message, from, offsetof(type, member)}
-#define ROW(name, kind, member) FIELD(0, name, kind, FROM_ROW, struct row, member)
-#define PUT(name, kind, member) FIELD(1, name, kind, FROM_ROW, struct row, member)
-#define MD(name, kind, member) FIELD(1, name, kind, FROM_DESCRIPTOR, struct ps_descriptor, member)
-#define EXT(name, kind, member) FIELD(1, name, kind, FROM_EXT, struct ps_descriptor_ext, member)
-
-const struct mqe_journal_scan_field mqe_journal_scan_fields[] = {
-    ROW(event, UINT, event),
-    ROW(commits, BOOL, commits),
-    ROW(lsn, UINT, lsn),
-    ROW(time, TIME, time_us),
-    ROW(segment, UINT, segment),
-    ROW(unit_id, UINT, unit_id),
-    ROW(object, UINT, object),
-    ROW(object_name, TEXT, name),
-    ROW(sequence, UINT, number),
-    PUT(body_length, UINT, body_length),
-    PUT(body_state, UINT, body_state),
-    PUT(put_time, TIME, put_time_us),
-    PUT(expiry, INT, expiry),
-    PUT(expiry_time, TIME, expiry_us),
-    MD(msg_id, ID, msg_id),
-    MD(correl_id, ID, correl_id),
-    MD(priority, INT, priority),
-    MD(placement, UINT, placement),
-    MD(persistent, BOOL, persistence),
-    MD(report, INT, report),
-    MD(msg_type, INT, msg_type),
-    MD(feedback, INT, feedback),
-    MD(encoding, INT, encoding),
-    MD(ccsid, INT, ccsid),
-    MD(format, TEXT, format),
-    MD(put_appl_type, INT, put_appl_type),
-    MD(put_appl_name, TEXT, put_appl_name),
-    MD(user_identifier, TEXT, user_identifier),
-    MD(appl_origin_data, TEXT, appl_origin_data),
-    MD(accounting_token, ID, accounting_token),
-    MD(backout_count, UINT, backout_count),
-    EXT(reply_to_q, TEXT, reply_to_q),
-    EXT(reply_to_qmgr, TEXT, reply_to_qmgr),
-    EXT(appl_identity_data, TEXT, appl_identity_data),
-    EXT(group_id, ID, group_id),
-    EXT(msg_seq_number, INT, msg_seq_number),
-    EXT(offset, INT, offset),
-    EXT(msg_flags, INT, msg_flags),
-    EXT(original_length, INT, original_length),
-};
-const uint32_t mqe_journal_scan_field_count = MQX_ARRAY_COUNT(mqe_journal_scan_fields);
-
-static const struct ps_descriptor no_descriptor;
-static const struct ps_descriptor_ext no_ext;
-static const struct ps_descriptor_ext initial_ext = {.msg_seq_number = 1, .original_length = -1};
-
-/* Copies a text up to its padding of blanks and NULs; the rest becomes NUL. */
-static void copy_text(unsigned char *to, const unsigned char *from, uint32_t size)
-{
-    static const uint64_t blanks = 0x2020202020202020u;
-    uint32_t used = size;
-    uint64_t word = 0;
-    MQX_ASSERT(size > 0);
-    while (used >= sizeof word) { /* most texts are short, or nothing */
-        memcpy(&word, from + used - sizeof word, sizeof word);
-        if (word != 0 && word != blanks) {
-            break;
-        }
-        used -= (uint32_t)sizeof word;
-    }
-    while (used > 0 && (from[used - 1] == ' ' || from[used - 1] == 0)) {
-        used -= 1;
-    }
-    MQX_ASSERT(used <= size);
-    memcpy(to, from, used);
-    memset(to + used, 0, size - used);
-}
-
-/* One value into its column: row `index` of it. */
-static void copy_field(const struct mqe_journal_scan_field *field, void *column, uint32_t index,
-                       const void *source)
-{
-    const unsigned char *from = (const unsigned char *)source + field->offset;
-    unsigned char *to = (unsigned char *)column + (size_t)index * field->size;
-    MQX_ASSERT(column != NULL);
-    MQX_ASSERT(source != NULL);
-    if (field->kind == MQE_SCAN_TEXT) {
-        copy_text(to, from, field->size);
-        return;
-    }
-    switch (field->size) { /* fixed sizes are single moves */
-    case 1:
-        *to = *from;
-        break;
-    case 4:
-        memcpy(to, from, 4);
-        break;
-    case 8:
-        memcpy(to, from, 8);
-        break;
-    case 24:
-        memcpy(to, from, 24);
-        break;
-    default:
-        memcpy(to, from, field->size);
-    }
-}
-
-/* Fills the columns that the caller requested. A record without a descriptor has zeroes in the
- * columns of messages; one without an extension has the extension's initial values. */
-static void give_row(const struct mqe_journal_scan_rows *rows, const struct row *row,
-                     const struct ps_descriptor *descriptor, const struct ps_descriptor_ext *ext)
-{
-    const void *const sources[] = {
-        [FROM_ROW] = row,
-        [FROM_DESCRIPTOR] = descriptor != NULL ? descriptor : &no_descriptor,
-        [FROM_EXT] = ext != NULL ? ext : descriptor != NULL ? &initial_ext : &no_ext,
-    };
-    MQX_ASSERT(rows->count < rows->capacity);
-    MQX_ASSERT(ext == NULL || descriptor != NULL);
-    for (uint32_t i = 0; i < MQX_ARRAY_COUNT(mqe_journal_scan_fields); i++) {
-        if (rows->columns[i] != NULL) {
-            const struct mqe_journal_scan_field *field = &mqe_journal_scan_fields[i];
-            copy_field(field, rows->columns[i], rows->count, sources[field->from]);
-        }
-    }
-}
+#define PASSED_TYPES \
+    (MESSAGE_TYPES | TYPE(CHUNK) | TYPE(OBJECT) | TYPE(IMAGE_CONSUMED) | TYPE(COMMON))
 
 /* ---- problems ---- */
 
@@ -247,6 +102,8 @@ int mqe_journal_scan_open(struct mqe_journal_scan *scan, const void *bytes, uint
     scan->header.size = header.size;
     scan->header.prev_end_lsn = header.prev_end_lsn;
     scan->header.created_us = header.created_us;
+    scan->header.timeline = header.timeline;
+    memcpy(scan->header.salt, header.salt, sizeof header.salt);
     scan->end_lsn = UINT64_MAX;
     scan->end_us = UINT64_MAX;
     scan->types = MESSAGE_TYPES;
@@ -258,21 +115,21 @@ int mqe_journal_scan_open(struct mqe_journal_scan *scan, const void *bytes, uint
 /* ---- batches ----
  *
  * A batch is verified as a whole before its first row: its header must say that it belongs at this
- * offset of this use of the file, its records must fill it exactly, and its CRC covers the header
- * and the CRC fields of the records. With `verify` each record's own CRC is computed as well. A
- * record that fails only its own CRC is reported with its own offset, anything else with the
- * batch's.
+ * offset of this use of the file, which its keyed hash proves, its records must fill it exactly,
+ * and a second hash covers their CRC fields. With `verify` each record's own CRC is
+ * computed as well. A record that fails only that is reported with its own offset, anything else
+ * with the batch's.
  */
 
-/* Where a batch at that offset would lie: what seeds its CRC, so stale bytes of an earlier use of
- * the file do not pass (rule 5). */
+/* Where a batch at that offset would lie: what its hash is bound to, so stale bytes of an earlier
+ * use of the file do not pass (rule 5). */
 static struct mqx_flush_batch_position position_of(const struct mqe_journal_scan *scan,
                                                    uint64_t offset)
 {
     MQX_ASSERT(offset <= scan->length);
     MQX_ASSERT(scan->header.segment_no != 0);
-    return (struct mqx_flush_batch_position){scan->header.qm_id, scan->header.segment_no,
-                                             scan->header.generation,
+    return (struct mqx_flush_batch_position){scan->header.qm_id, scan->header.salt,
+                                             scan->header.segment_no, scan->header.generation,
                                              scan->header.base_lsn + offset};
 }
 
@@ -300,50 +157,83 @@ static const char *take_header(const struct mqe_journal_scan *scan, uint64_t off
 static bool length_fits(uint32_t length, uint64_t room)
 {
     MQX_ASSERT(room <= INT64_MAX); /* a subtraction that did not wrap */
-    return length >= sizeof(struct psj_record) && length % 8 == 0 &&
+    return length >= PS_RECORD_MIN && length % 8 == 0 &&
            length <= MQX_RING_RECORD_MAX && length <= room;
 }
 
 /* The CRC of a record whose length has been read and checked. */
-static uint32_t record_crc(const unsigned char *at, uint32_t length)
+static uint32_t record_crc(const unsigned char *at, const struct psj_record *head, uint32_t length,
+                           uint32_t seed)
 {
-    MQX_ASSERT(length >= sizeof(struct psj_record));
+    const uint32_t skip = mqx_record_is_short(head) ? offsetof(struct psj_short, unit)
+                                                    : offsetof(struct psj_record, unit_id);
+    MQX_ASSERT(length >= PS_RECORD_MIN);
     MQX_ASSERT(length <= MQX_RING_RECORD_MAX);
-    return mqx_crc32c(mqx_crc32c(0, &length, sizeof length), at + 8, length - 8);
+    return mqx_crc32c(mqx_crc32c(seed, head, 4), at + skip, length - skip);
+}
+
+/* The COMMON record of the short one at `record`, of which `before` bytes are in front of it in the
+ * batch: its first bytes, copied. NULL: there is none. */
+static const unsigned char *common_of(const unsigned char *record, uint64_t before,
+                                      struct psj_record *out)
+{
+    uint32_t distance;
+    MQX_ASSERT(out != NULL);
+    MQX_ASSERT(before <= INT64_MAX); /* a subtraction that did not wrap */
+    memcpy(&distance, record + offsetof(struct psj_short, common), sizeof distance);
+    if (distance % 8 != 0 || distance < sizeof *out || distance > before) {
+        return NULL;
+    }
+    memcpy(out, record - distance, sizeof *out);
+    const uint32_t length = mqx_record_length(out);
+    return out->type == (PS_REC_COMMON | PS_MUST_UNDERSTAND) && out->flags == 0 &&
+                   length >= sizeof *out && length <= distance && length <= MQX_COMMON_MAX
+               ? record - distance
+               : NULL;
 }
 
 /* NULL when the batch is good, else what is wrong, *bad_offset where. */
 static const char *check_batch(const struct mqe_journal_scan *scan, uint64_t offset,
                                const struct psj_batch *batch, uint64_t *bad_offset)
 {
-    const struct mqx_flush_batch_position position = position_of(scan, offset);
-    uint32_t crc = mqx_flush_batch_header_crc(&position, batch);
+    struct mqx_siphash hash;
+    uint32_t crcs[CRCS_AT_ONCE];
     uint32_t records = 0;
     uint64_t at = sizeof *batch;
     uint64_t bad_record = 0;
+    mqx_siphash_begin(&hash, scan->header.salt);
     MQX_ASSERT(batch->length >= sizeof *batch); /* take_header() */
     MQX_ASSERT(batch->length <= scan->length - offset);
     while (at < batch->length) {
-        uint32_t head[2];
+        struct psj_record head = {0};
         const unsigned char *record = scan->bytes + offset + at;
-        memcpy(head, record, sizeof head);
-        if (!length_fits(head[0], batch->length - at)) {
+        memcpy(&head, record, offsetof(struct psj_record, unit_id));
+        const uint32_t length = mqx_record_length(&head);
+        struct psj_record common = {.crc = 0};
+        if (!length_fits(length, batch->length - at) ||
+            (mqx_record_is_short(&head) &&
+             common_of(record, at - sizeof *batch, &common) == NULL)) {
             *bad_offset = offset + at;
             return "a record does not fit its batch";
         }
-        if (bad_record == 0 && scan->verify != 0 && record_crc(record, head[0]) != head[1]) {
+        if (bad_record == 0 && scan->verify != 0 &&
+            record_crc(record, &head, length, common.crc) != head.crc) {
             bad_record = offset + at;
         }
-        crc = mqx_crc32c(crc, &head[1], sizeof head[1]);
-        at += head[0];
+        crcs[records % CRCS_AT_ONCE] = head.crc;
+        at += length;
         records += 1;
+        if (records % CRCS_AT_ONCE == 0) {
+            mqx_siphash_add(&hash, crcs, sizeof crcs);
+        }
     }
     *bad_offset = offset;
     if (records != batch->record_count) {
         return "the batch's number of records is wrong";
     }
-    if (crc != batch->crc) {
-        return "the batch's CRC is wrong";
+    if (batch->records !=
+        mqx_siphash_finish(&hash, crcs, records % CRCS_AT_ONCE * sizeof crcs[0])) {
+        return "the batch's hash of its records is wrong";
     }
     *bad_offset = bad_record;
     return bad_record == 0 ? NULL : "the record's CRC is wrong";
@@ -435,14 +325,20 @@ void mqe_journal_scan_read_span(const struct mqe_journal_scan *scan,
         memcpy(&batch, scan->bytes + offset, sizeof batch);
         struct mqx_flush_batch_position position = position_of(scan, 0);
         position.lsn = batch.lsn; /* a header counts wherever it lies */
-        /* Its LSN must be one at which a batch of this segment can begin: bytes of a message body
-         * that look like a header must not raise the mark. */
         if (batch.magic == PS_BATCH_MAGIC && mqx_flush_batch_is_at(&position, &batch) &&
             batch.lsn % MQX_PAGE_SIZE == 0 && batch.lsn - scan->header.base_lsn < scan->length &&
             batch.lsn - scan->header.base_lsn >= MQX_PAGE_SIZE && batch.durable_lsn > out->mark) {
             out->mark = batch.durable_lsn;
         }
     }
+}
+
+uint64_t mqe_journal_scan_first_us(const struct mqe_journal_scan *scan)
+{
+    struct psj_batch batch;
+    MQX_ASSERT(scan->length >= MQX_PAGE_SIZE);
+    MQX_ASSERT(scan->limit <= scan->length);
+    return take_header(scan, MQX_PAGE_SIZE, scan->limit, &batch) == NULL ? batch.time_us : 0;
 }
 
 /* ---- records ----
@@ -486,13 +382,70 @@ static uint32_t find_body(const unsigned char *copy, uint32_t have, uint32_t len
 static bool padding_is_zero(const unsigned char *bytes, uint32_t length)
 {
     MQX_ASSERT(bytes != NULL);
-    MQX_ASSERT(length <= MQX_RING_RECORD_MAX);
-    for (uint64_t i = length; i < mqx_round_up(length, 8); i++) {
+    MQX_ASSERT(length < 8);
+    for (uint32_t i = 0; i < length; i++) {
         if (bytes[i] != 0) {
             return false;
         }
     }
     return true;
+}
+
+/* Decodes the copy of a record. */
+static enum mqe_journal_scan_result parse(struct mqe_journal_scan *scan, uint64_t offset,
+                                          const unsigned char *copy, struct taken *out)
+{
+    MQX_ASSERT(offset < scan->length);
+    MQX_ASSERT((uintptr_t)copy % 8 == 0);
+    if (mqx_record_parse(copy, &out->decoded) != MQX_OK) {
+        (void)problem(scan, offset, mqx_error_text());
+        return MQE_SCAN_UNSUPPORTED;
+    }
+    return MQE_SCAN_MORE;
+}
+
+/* The copy of a record that is parsed has what the decoder needs and not a byte more: the decoder
+ * reads lengths more than once, and the segment may change meanwhile. */
+
+/* A short record: the COMMON record, then its own bytes up to the body, are copied to `copy`; the
+ * copied record is cut there and made to refer to the copy of the other. NULL: its form
+ * is wrong, or it has changed since its batch was verified. */
+static const unsigned char *copy_short(const struct mqe_journal_scan *scan, uint64_t offset,
+                                       uint32_t length, unsigned char *copy, struct taken *out)
+{
+    struct psj_record common;
+    const unsigned char *from =
+        common_of(scan->bytes + offset, offset - scan->at - sizeof(struct psj_batch), &common);
+    if (from == NULL) {
+        return NULL;
+    }
+    const uint32_t in_front = mqx_record_length(&common);
+    unsigned char *const at = copy + in_front;
+    struct psj_short *record = (void *)at;
+    MQX_ASSERT(in_front <= MQX_COMMON_MAX);
+    MQX_ASSERT(in_front % 8 == 0);
+    memcpy(copy, from, in_front);
+    memcpy(at, scan->bytes + offset, length < PREFIX ? length : PREFIX);
+    record->common = in_front;
+    const uint32_t padding = (uint32_t)(record->flags & PS_PADDING_MASK) >> PS_PADDING_SHIFT;
+    const uint32_t least = sizeof *record + sizeof(struct ps_short_put);
+    if (mqx_record_type((void *)at) == PS_REC_GET || length < least + padding) {
+        return at;
+    }
+    const uint32_t body = mqx_short_body_at(at), end = length - padding;
+    if (!padding_is_zero(scan->bytes + offset + end, padding)) {
+        return NULL;
+    }
+    if (body < end) {
+        const uint32_t cut = (uint32_t)mqx_round_up(body, 8);
+        out->body_at = offset + body;
+        out->body_length = end - body;
+        record->eighths = (uint16_t)(cut / 8);
+        record->flags &= (uint8_t)~PS_PADDING_MASK;
+        record->flags |= (uint8_t)((cut - body) << PS_PADDING_SHIFT);
+        memset(at + body, 0, cut - body);
+    }
+    return at;
 }
 
 /* Copies the record at `offset` up to its body and decodes the copy. */
@@ -505,6 +458,13 @@ static enum mqe_journal_scan_result take_record(struct mqe_journal_scan *scan, u
     if (copy == NULL) {
         return problem(scan, offset, "no memory to decode a record");
     }
+    out->body_length = 0;
+    const uint8_t flags = scan->bytes[offset + offsetof(struct psj_record, flags)];
+    if ((flags & PS_FLAG_SHORT) != 0) {
+        const unsigned char *at = copy_short(scan, offset, length, copy, out);
+        return at != NULL ? parse(scan, offset, at, out)
+                          : problem(scan, offset, "the form of a short record is wrong");
+    }
     memcpy(copy, scan->bytes + offset, have);
     uint32_t body = find_body(copy, have, length);
     if (body == 0) {
@@ -514,30 +474,22 @@ static enum mqe_journal_scan_result take_record(struct mqe_journal_scan *scan, u
         body = body == 0 ? length : body;
     }
     MQX_ASSERT(body <= length);
-    out->body_length = 0;
     if (body < length) {
         struct ps_section section;
         memcpy(&section, copy + body, sizeof section);
         out->body_length = section.length;
         out->body_at = offset + body + sizeof section;
-        if (!padding_is_zero(scan->bytes + out->body_at, section.length)) {
+        if (!padding_is_zero(scan->bytes + out->body_at + section.length,
+                             (uint32_t)(mqx_round_up(section.length, 8) - section.length))) {
             return problem(scan, offset, "reserved bytes behind the body are not zero");
         }
     }
-    memcpy(copy, &body, sizeof body); /* its length, as far as the parser is concerned */
-    if (mqx_record_parse(copy, &out->decoded) != MQX_OK) {
-        (void)problem(scan, offset, mqx_error_text());
-        return MQE_SCAN_UNSUPPORTED;
-    }
-    const struct ps_chunked *chunked = out->decoded.chunked;
-    if (chunked != NULL && body < length) {
+    ((struct psj_record *)(void *)copy)->eighths = (uint16_t)(body / 8); /* what the parser sees */
+    const enum mqe_journal_scan_result result = parse(scan, offset, copy, out);
+    if (result == MQE_SCAN_MORE && out->decoded.chunked != NULL && body < length) {
         return problem(scan, offset, "a record has a body and chunks");
     }
-    if (out->decoded.descriptor != NULL &&
-        out->decoded.head->identity != out->decoded.head->arrival) {
-        return problem(scan, offset, "identity and arrival number of a PUT differ");
-    }
-    return MQE_SCAN_MORE;
+    return result;
 }
 
 /* ---- bodies in pieces ----
@@ -584,7 +536,7 @@ struct piece_head { /* a CHUNK record up to its bytes */
     struct ps_chunk chunk;
     struct ps_section body_section;
 };
-MQX_STATIC_ASSERT(sizeof(struct piece_head) == 96, "the head of a CHUNK record has no holes");
+MQX_STATIC_ASSERT(sizeof(struct piece_head) == 80, "the head of a CHUNK record has no holes");
 
 /* Is it the piece that the one after it names: same message, same total, adjoining offset, the
  * number before? */
@@ -593,11 +545,12 @@ static bool piece_fits(const struct gathering *g, const struct piece_head *head,
     const struct ps_chunk *chunk = &head->chunk;
     MQX_ASSERT(g->piece > 0);
     MQX_ASSERT(room >= sizeof *head);
-    return length_fits(head->record.length, room) &&
-           mqx_record_type(&head->record) == PS_REC_CHUNK &&
-           head->record.identity == g->number && head->chunk_section.tag == PS_SEC_CHUNK &&
+    return length_fits(mqx_record_length(&head->record), room) &&
+           mqx_record_type(&head->record) == PS_REC_CHUNK && !mqx_record_is_short(&head->record) &&
+           head->record.number == g->number && head->chunk_section.tag == PS_SEC_CHUNK &&
            head->chunk_section.length == sizeof *chunk && head->body_section.tag == PS_SEC_BODY &&
-           sizeof *head + mqx_round_up(head->body_section.length, 8) == head->record.length &&
+           sizeof *head + mqx_round_up(head->body_section.length, 8) ==
+               mqx_record_length(&head->record) &&
            chunk->total == g->total && chunk->number + 1u == g->piece &&
            chunk->offset <= g->begin && head->body_section.length == g->begin - chunk->offset &&
            (chunk->number == 0) == (chunk->offset == 0);
@@ -624,7 +577,7 @@ static enum mqe_journal_scan_result gather(struct gathering *g, const struct ps_
         }
         memcpy(&head, at, sizeof head);
         if (!piece_fits(g, &head, room) ||
-            record_crc(at, head.record.length) != head.record.crc) {
+            record_crc(at, &head.record, mqx_record_length(&head.record), 0) != head.record.crc) {
             return problem(g->scan, g->put_at, "a piece of the body is not what it should be");
         }
         MQX_ASSERT(head.chunk.offset + head.body_section.length == g->begin);
@@ -675,7 +628,7 @@ static unsigned char *body_room(struct mqe_journal_scan *scan,
  * are to be taken first. */
 static enum mqe_journal_scan_result give_body(struct mqe_journal_scan *scan,
                                               struct mqe_journal_scan_rows *rows,
-                                              const struct taken *taken, struct row *row)
+                                              const struct taken *taken, struct mqx_scan_row *row)
 {
     enum mqe_journal_scan_result result = MQE_SCAN_MORE;
     const struct ps_chunked *chunked = taken->decoded.chunked;
@@ -724,20 +677,20 @@ static int64_t timestamp(uint64_t us)
 
 /* The columns that are not in the descriptor. CLEAR has a bound where others have a message
  * number. Times that do not apply are INT64_MIN. */
-static struct row row_of(const struct mqe_journal_scan *scan, const struct taken *taken)
+static struct mqx_scan_row row_of(const struct mqe_journal_scan *scan, const struct taken *taken)
 {
     const struct psj_record *head = taken->decoded.head;
     const struct ps_descriptor *d = taken->decoded.descriptor;
     const struct ps_chunked *chunked = taken->decoded.chunked;
     MQX_ASSERT(head != NULL);
     MQX_ASSERT(chunked == NULL || d != NULL);
-    struct row row = {
+    struct mqx_scan_row row = {
         .lsn = scan->header.base_lsn + scan->record_at,
         .time_us = timestamp(scan->batch_time_us),
         .segment = scan->header.segment_no,
         .unit_id = head->unit_id,
         .object = (uint64_t)head->object << 32 | head->object_gen,
-        .number = mqx_record_type(head) == PS_REC_CLEAR ? head->arrival : head->identity,
+        .number = head->number,
         .event = (uint8_t)mqx_record_type(head),
         .commits = (head->flags & PS_FLAG_COMMITS) != 0,
         .put_time_us = INT64_MIN,
@@ -757,7 +710,7 @@ static struct row row_of(const struct mqe_journal_scan *scan, const struct taken
 
 /* One row for each unit of work that the record names, from units_given on; as many as fit. */
 static void give_units(struct mqe_journal_scan *scan, struct mqe_journal_scan_rows *rows,
-                       const struct mqx_decoded *decoded, struct row *row)
+                       const struct mqx_decoded *decoded, struct mqx_scan_row *row)
 {
     const uint32_t count = decoded->unit_count;
     MQX_ASSERT(count > 0);
@@ -767,7 +720,7 @@ static void give_units(struct mqe_journal_scan *scan, struct mqe_journal_scan_ro
         if (rows->offsets != NULL) {
             rows->offsets[rows->count + 1] = rows->offsets[rows->count];
         }
-        give_row(rows, row, NULL, NULL);
+        mqx_scan_give_row(rows, row, NULL, NULL);
         rows->count += 1;
         scan->units_given += 1;
     }
@@ -788,7 +741,7 @@ static enum mqe_journal_scan_result give_record(struct mqe_journal_scan *scan,
     if (result != MQE_SCAN_MORE) {
         return result;
     }
-    struct row row = row_of(scan, &taken);
+    struct mqx_scan_row row = row_of(scan, &taken);
     if (taken.decoded.unit_count != 0) {
         give_units(scan, rows, &taken.decoded, &row);
         return MQE_SCAN_MORE;
@@ -806,7 +759,7 @@ static enum mqe_journal_scan_result give_record(struct mqe_journal_scan *scan,
     } else if (rows->offsets != NULL) {
         rows->offsets[rows->count + 1] = rows->offsets[rows->count];
     }
-    give_row(rows, &row, taken.decoded.descriptor, taken.decoded.ext);
+    mqx_scan_give_row(rows, &row, taken.decoded.descriptor, taken.decoded.ext);
     rows->count += 1;
     return MQE_SCAN_MORE;
 }
@@ -815,32 +768,33 @@ static enum mqe_journal_scan_result give_record(struct mqe_journal_scan *scan,
 static enum mqe_journal_scan_result one_record(struct mqe_journal_scan *scan,
                                                struct mqe_journal_scan_rows *rows, bool *full)
 {
-    struct psj_record head;
-    memcpy(&head, scan->bytes + scan->record_at, sizeof head);
+    struct psj_record head = {0};
+    memcpy(&head, scan->bytes + scan->record_at, offsetof(struct psj_record, unit_id));
     const uint64_t end = scan->at + scan->batch_length;
     const uint64_t lsn = scan->header.base_lsn + scan->record_at;
     const uint16_t type = mqx_record_type(&head);
     MQX_ASSERT(scan->record_at >= scan->at + sizeof(struct psj_batch));
     MQX_ASSERT(scan->record_at < end);
-    if (!length_fits(head.length, end - scan->record_at)) {
+    const uint32_t length = mqx_record_length(&head);
+    if (!length_fits(length, end - scan->record_at)) {
         return problem(scan, scan->record_at, "the record changed while it was read");
     }
     const uint64_t bit = type < 64 ? 1ull << type : 0;
     enum mqe_journal_scan_result result = MQE_SCAN_MORE;
     if ((bit & PASSED_TYPES) == 0) {
         struct taken taken;
-        result = take_record(scan, scan->record_at, head.length, &taken);
+        result = take_record(scan, scan->record_at, length, &taken);
     } else if ((bit & scan->types & ~TYPE(CHUNK)) != 0 && lsn >= scan->start_lsn &&
                lsn < scan->end_lsn) {
         const uint32_t before = rows->count;
-        result = give_record(scan, rows, head.length);
+        result = give_record(scan, rows, length);
         *full = rows->count == before || scan->units_given != 0;
     }
     if (result != MQE_SCAN_MORE || *full) {
         return result;
     }
     scan->records += 1;
-    scan->record_at += head.length;
+    scan->record_at += length;
     MQX_ASSERT(scan->record_at <= end);
     return MQE_SCAN_MORE;
 }

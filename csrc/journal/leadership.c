@@ -20,6 +20,7 @@ enum { TURN_US = 10000 };
 
 /* ---- the last failure ---- */
 
+/* What the caller's error text says now is kept: the call that reports it may come much later. */
 static int note(struct mqx_store *store, int reason, int error, const char *call)
 {
     struct mqx_files *files = store->files;
@@ -34,6 +35,7 @@ static int note(struct mqx_store *store, int reason, int error, const char *call
     return MQX_CANNOT_LEAD;
 }
 
+/* The newest one: a copy, since other threads of the process may meet the next. */
 static void read_failure(struct mqx_store *store, struct mqx_cannot_lead *out)
 {
     struct mqx_files *files = store->files;
@@ -44,6 +46,7 @@ static void read_failure(struct mqx_store *store, struct mqx_cannot_lead *out)
     MQX_ASSERT(out->reason != MQX_OK); /* somebody of this process was refused before */
 }
 
+/* Of a call to the file table, while this process was about to write: nothing is decided yet. */
 int mqx_leadership_cannot(struct mqx_store *store, int negated_errno, const char *call)
 {
     MQX_ASSERT(negated_errno < 0);
@@ -51,6 +54,7 @@ int mqx_leadership_cannot(struct mqx_store *store, int negated_errno, const char
     return note(store, mqx_io_reason(negated_errno, call), -negated_errno, call);
 }
 
+/* The same of a step that has a reason code already. */
 int mqx_leadership_refused(struct mqx_store *store, int reason, const char *call)
 {
     MQX_ASSERT(mqx_leadership_is_own(reason));
@@ -58,6 +62,8 @@ int mqx_leadership_refused(struct mqx_store *store, int reason, const char *call
     return note(store, reason, 0, call);
 }
 
+/* Reasons that another process of the same queue manager need not meet (rule 51): its descriptors,
+ * its memory, its user and its surroundings are others. */
 bool mqx_leadership_is_own(int status)
 {
     MQX_ASSERT(status != MQX_CANNOT_LEAD);

@@ -5,7 +5,9 @@
  *   1. Is there room? A put must leave the reserve, the record must fit the active segment and the
  *      ring. A segment without room is closed: its open batch is sealed, its state becomes FULL.
  *   2. Every slot that the micro-transaction will change is validated; nothing is changed yet.
- *   3. The bytes are copied into the ring, beyond `tail`, where they are not read.
+ *   3. The bytes are copied into the ring, beyond `tail`, where they are not read. In front of a
+ *      short record (format/short_codec.h) goes its COMMON record, unless the thread's last copy of
+ *      it lies in the open batch, and the distance is stored in the record's copy.
  *   4. Undoable stores: tail, batch count, context, message, object; then the commit.
  * A process that dies before the commit leaves bytes beyond `tail`, which do no harm.
  *
@@ -215,6 +217,35 @@ uint64_t mqx_ring_room(struct mqx_store *store, const struct mqx_segment *active
     return rest + mqx_ring_spare_bytes(store);
 }
 
+/* The rest is for the tail, for gets and commits, and for what compaction writes before segments
+ * are free. */
+uint64_t mqx_journal_live_limit(const struct mqx_journal *journal)
+{
+    MQX_ASSERT(journal != NULL);
+    MQX_ASSERT(journal->limit > 0);
+    return journal->limit / 10 * 7;
+}
+
+/* Adding up what messages take reads a word of each stripe, too much for each put. So a put
+ * compares its LSN with a bound for the worst case, in which all that was appended since stays:
+ * only one that comes that far makes the sum again. */
+bool mqx_journal_bound_puts(const struct mqx_region *region, uint64_t *out_live)
+{
+    struct mqx_journal *journal = region->journal;
+    const uint64_t tail = mqx_load_relaxed(&journal->tail); /* first: what follows may be counted
+                                                             * twice, and never not at all */
+    const uint64_t limit = mqx_journal_live_limit(journal);
+    MQX_ASSERT(out_live != NULL);
+    *out_live = mqx_store_live_bytes(region);
+    if (*out_live > limit) {
+        mqx_store_relaxed(&journal->put_until, tail);
+        return false;
+    }
+    /* a message is counted before its records are appended: one of them fits in any case */
+    mqx_store_relaxed(&journal->put_until, tail + (limit - *out_live) + MQX_RING_RECORD_MAX);
+    return true;
+}
+
 /* ---- the ring (ring lock held) ---- */
 
 /* Copies into the ring at `lsn`, in two parts when the ring ends in between. Beyond `tail`, where
@@ -313,6 +344,73 @@ static int close_segment(struct mqx_store *store, struct mqx_segment *active)
     return status;
 }
 
+/* ---- COMMON records ----
+ *
+ * A writer hands over a short record and the COMMON record that it was made with, both finished.
+ * What is decided here is only whether the second must go in front of the first: it lies in the
+ * open batch or it does not. It counts as a record of the batch, not of the unit: first_lsn,
+ * record_count and running_crc of the context are about the short ones. After the commit the
+ * writer's copy of the COMMON record knows where it lies; a death before that leaves bytes beyond
+ * `tail` and nothing else.
+ */
+
+/* Bytes that must go in front of a short record: none when its COMMON record lies in the open
+ * batch. What this thread appended there stays, since a batch only grows; its first 8 bytes, with
+ * the CRC, are compared nevertheless: `lsn` may be of a region that is gone (rule 28). */
+static uint32_t common_bytes(const struct mqx_region *region, const struct mqx_common *common)
+{
+    const struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(journal->tail >= journal->batch_start + sizeof(struct psj_batch));
+    if (common == NULL) {
+        return 0;
+    }
+    MQX_ASSERT(common->length > 0);
+    const bool there = common->lsn > journal->batch_start && common->lsn < journal->tail &&
+                       memcmp(mqx_ring_at(region, common->lsn), common->record,
+                              offsetof(struct psj_record, unit_id)) == 0;
+    return there ? 0 : common->length;
+}
+
+/* Copies it to the tail if it must go there; the LSN of the copy to refer to. */
+static uint64_t enter_common(struct mqx_region *region, const struct mqx_common *common)
+{
+    struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(mqx_lock_held(region, &journal->ring_lock));
+    if (common == NULL || common_bytes(region, common) == 0) {
+        return common == NULL ? 0 : common->lsn;
+    }
+    ring_copy(region, journal->tail, common->record, common->length);
+    MQX_ASSERT(journal->tail % PS_ALIGN == 0);
+    return journal->tail;
+}
+
+/* Stores the distance in the copy of a short record; one aligned word, never at both ring ends. */
+static void refer(const struct mqx_region *region, const struct psj_record *record, uint64_t lsn,
+                  uint64_t common_lsn)
+{
+    if (mqx_record_is_short(record)) {
+        const uint32_t distance = (uint32_t)(lsn - common_lsn);
+        MQX_ASSERT(common_lsn != 0);
+        MQX_ASSERT(common_lsn < lsn);
+        memcpy(mqx_ring_at(region, lsn + offsetof(struct psj_short, common)), &distance,
+               sizeof distance);
+    }
+}
+
+/* The unit id that the record will have for readers. */
+static uint64_t unit_of(const struct psj_record *record, const struct mqx_common *common)
+{
+    MQX_ASSERT((uintptr_t)record % PS_ALIGN == 0);
+    if (!mqx_record_is_short(record)) {
+        return record->unit_id;
+    }
+    const struct psj_record *with = (const void *)common->record;
+    const struct psj_short *at = (const void *)record;
+    MQX_ASSERT(common->length > 0);
+    return mqx_record_type(record) == PS_REC_MOVED ? 0
+                                                   : with->unit_id + (uint64_t)(int64_t)at->unit;
+}
+
 /* ---- appending one record ---- */
 
 /* Is there room for so many bytes at `tail`? *out_closes: the segment has none and is to be
@@ -325,8 +423,12 @@ static int check_room(struct mqx_store *store, const struct mqx_segment *active,
     MQX_ASSERT(mqx_lock_held(&store->region, &journal->ring_lock));
 
     *out_closes = false;
-    if ((flags & MQX_APPEND_PUT) != 0 &&
+    if ((flags & (MQX_APPEND_PUT | MQX_APPEND_MOVES)) != 0 &&
         mqx_ring_room(store, active) < length + mqx_load_relaxed(&journal->reserve_bytes)) {
+        return MQRC_STORAGE_MEDIUM_FULL;
+    }
+    if ((flags & MQX_APPEND_PUT) != 0 &&
+        journal->tail + length > mqx_load_relaxed(&journal->put_until)) {
         return MQRC_STORAGE_MEDIUM_FULL;
     }
     if (active->state != MQX_SEG_ACTIVE) {
@@ -365,8 +467,9 @@ static void note_in_context(struct mqx_region *region, struct mqx_context *conte
     MQX_ASSERT(ends != (MQX_APPEND_DECIDES | MQX_APPEND_PREPARES)); /* one of them, or neither */
     MQX_ASSERT(context->first_lsn <= append->lsn);
 
-    if (context->unit_id == 0 && record->unit_id != 0) {
-        SET64(&context->unit_id, record->unit_id);
+    const uint64_t unit_id = unit_of(record, append->common);
+    if (context->unit_id == 0 && unit_id != 0) {
+        SET64(&context->unit_id, unit_id);
     }
     if (context->first_lsn == 0) {
         SET64(&context->first_lsn, append->lsn);
@@ -386,12 +489,11 @@ static void note_in_context(struct mqx_region *region, struct mqx_context *conte
 }
 
 /* Does the record belong to the unit of the context, whose words are those of the last append? */
-static bool continues_unit(const struct mqx_context *context, const struct psj_record *record)
+static bool continues_unit(const struct mqx_context *context, uint64_t unit_id)
 {
     MQX_ASSERT(context != NULL);
-    MQX_ASSERT(record->length >= sizeof *record);
     return mqx_unit_is_sound(context) &&
-           (context->unit_id == 0 || record->unit_id == 0 || context->unit_id == record->unit_id);
+           (context->unit_id == 0 || unit_id == 0 || context->unit_id == unit_id);
 }
 
 struct noted { /* what an append changes besides the journal, NULL: nothing */
@@ -414,7 +516,8 @@ static int find_noted(const struct mqx_region *region, const struct mqx_append *
                append->context != 0); /* only a unit is decided */
     if (MQX_UNLIKELY(append->context != 0 &&
                      (out->context == NULL ||
-                      !continues_unit(out->context, (const void *)append->record)))) {
+                      !continues_unit(out->context, unit_of((const void *)append->record,
+                                                            append->common))))) {
         return mqx_region_damage(region, "context of an append", append->context);
     }
     if (MQX_UNLIKELY(append->message != 0 && out->message == NULL)) {
@@ -436,12 +539,15 @@ static int enter_record(struct mqx_region *region, struct mqx_append *append)
     if (status != MQX_OK) {
         return status;
     }
-    append->lsn = journal->tail;
-    append->end_lsn = journal->tail + append->length;
+    const uint32_t in_front = common_bytes(region, append->common);
+    const uint64_t common_lsn = enter_common(region, append->common);
+    append->lsn = journal->tail + in_front;
+    append->end_lsn = append->lsn + append->length;
     ring_copy(region, append->lsn, append->record, append->length);
+    refer(region, (const void *)append->record, append->lsn, common_lsn);
     mqx_order();
     SET64(&journal->tail, append->end_lsn);
-    SET32(&journal->batch_records, journal->batch_records + 1);
+    SET32(&journal->batch_records, journal->batch_records + 1 + (in_front != 0));
     mqx_ring_sum(region);
     if (noted.context != NULL) {
         note_in_context(region, noted.context, append);
@@ -457,14 +563,25 @@ static int enter_record(struct mqx_region *region, struct mqx_append *append)
         SET32(&noted.object->state, append->object_state);
     }
     mqx_undo_commit(&journal->ring_lock);
+    if (append->common != NULL) {
+        append->common->lsn = common_lsn;
+    }
     MQX_ASSERT(journal->tail == append->end_lsn);
     return MQX_OK;
+}
+
+/* Bytes in front of a record, at the most. */
+static uint32_t longest_common(const struct mqx_common *common)
+{
+    MQX_ASSERT(common == NULL || common->length <= MQX_COMMON_MAX);
+    MQX_ASSERT(common == NULL || common->length >= sizeof(struct psj_record));
+    return common == NULL ? 0 : common->length;
 }
 
 /* Can a record of this length be in a segment at all? */
 static int check_length(const struct mqx_journal *journal, uint32_t length)
 {
-    MQX_ASSERT(length >= sizeof(struct psj_record));
+    MQX_ASSERT(length >= PS_RECORD_MIN);
     MQX_ASSERT(length % 8 == 0);
     MQX_ASSERT(length <= MQX_RING_RECORD_MAX);
     if (length > mqx_journal_smallest_segment(journal) - MQX_PAGE_SIZE - sizeof(struct psj_batch)) {
@@ -481,9 +598,8 @@ int mqx_journal_try_append(struct mqx_store *store, struct mqx_append *append)
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
     MQX_ASSERT(append->record != NULL);
-    MQX_ASSERT(((const struct psj_record *)(const void *)append->record)->length ==
-               append->length);
-    int status = check_length(journal, append->length);
+    MQX_ASSERT(mqx_record_length((const void *)append->record) == append->length);
+    int status = check_length(journal, append->length + longest_common(append->common));
     if (status != MQX_OK) {
         return status;
     }
@@ -493,7 +609,8 @@ int mqx_journal_try_append(struct mqx_store *store, struct mqx_append *append)
     }
     status = mqx_region_stopped(region) != MQX_RUNNING
                  ? mqx_region_stop_reason(region)
-                 : require_room(store, append->length, append->flags);
+                 : require_room(store, append->length + common_bytes(region, append->common),
+                                append->flags);
     if (status == MQX_OK) {
         status = enter_record(region, append);
     }
@@ -510,13 +627,15 @@ static uint32_t count_fitting(struct mqx_store *store, const struct mqx_segment 
 {
     uint32_t count = run->count - run->done;
     uint32_t bytes = 0;
+    const uint32_t in_front = common_bytes(&store->region, run->common);
     bool closes;
     MQX_ASSERT(run->done < run->count);
     for (uint32_t i = 0; i < count; i++) {
         bytes += run->length[run->done + i];
     }
-    MQX_ASSERT(bytes <= MQX_RING_RECORD_MAX);
-    while (count > 1 && check_room(store, active, bytes, run->flags, &closes) != MQX_OK) {
+    MQX_ASSERT(in_front + bytes <= MQX_RING_RECORD_MAX);
+    while (count > 1 &&
+           check_room(store, active, in_front + bytes, run->flags, &closes) != MQX_OK) {
         count -= 1;
         bytes -= run->length[run->done + count];
     }
@@ -532,7 +651,7 @@ static int enter_run_record(struct mqx_region *region, const struct mqx_run *run
     struct mqx_journal *journal = region->journal;
     struct mqx_message *message = mqx_message(region, run->message[i]);
     MQX_ASSERT(i < run->count);
-    MQX_ASSERT(record->length == run->length[i]);
+    MQX_ASSERT(mqx_record_length(record) == run->length[i]);
     *out_crc = record->crc;
     if (message != NULL) {
         SET64(&message->lsn, lsn);
@@ -550,19 +669,22 @@ static int enter_run(struct mqx_store *store, struct mqx_run *run, uint32_t coun
     struct mqx_journal *journal = region->journal;
     struct mqx_context *context = mqx_context(region, run->context);
     const unsigned char *records = run->records + run->done_bytes;
-    const uint64_t first = journal->tail;
+    const uint32_t in_front = common_bytes(region, run->common);
+    const uint64_t first = journal->tail + in_front;
+    const uint64_t unit_id = unit_of((const void *)records, run->common);
     uint32_t crcs[MQX_RUN_MAX];
     uint32_t at = 0;
     int status = MQX_OK;
     MQX_ASSERT(count >= 1);
     MQX_ASSERT(count <= MQX_RUN_MAX);
-    if (MQX_UNLIKELY(context == NULL || !continues_unit(context, (const void *)records))) {
+    if (MQX_UNLIKELY(context == NULL || !continues_unit(context, unit_id))) {
         return mqx_region_damage(region, "context of an append", run->context);
     }
+    const uint64_t common_lsn = enter_common(region, run->common);
     ring_copy(region, first, records, bytes);
     mqx_order();
     if (context->unit_id == 0) {
-        SET64(&context->unit_id, ((const struct psj_record *)(const void *)records)->unit_id);
+        SET64(&context->unit_id, unit_id);
     }
     if (context->first_lsn == 0) {
         SET64(&context->first_lsn, first);
@@ -570,6 +692,7 @@ static int enter_run(struct mqx_store *store, struct mqx_run *run, uint32_t coun
     for (uint32_t i = 0; i < count && status == MQX_OK; i++) {
         const struct psj_record *record = (const void *)(records + at);
         status = enter_run_record(region, run, run->done + i, record, first + at, &crcs[i]);
+        refer(region, record, first + at, common_lsn);
         at += run->length[run->done + i];
     }
     if (status != MQX_OK) {
@@ -579,10 +702,13 @@ static int enter_run(struct mqx_store *store, struct mqx_run *run, uint32_t coun
     SET32(&context->record_count, context->record_count + count);
     SET32(&context->running_crc, mqx_running_crcs(context->running_crc, crcs, count));
     SET64(&context->unit_sum, mqx_unit_sum(context));
-    SET32(&journal->batch_records, journal->batch_records + count);
+    SET32(&journal->batch_records, journal->batch_records + count + (in_front != 0));
     SET64(&journal->tail, first + bytes);
     mqx_ring_sum(region);
     mqx_undo_commit(&journal->ring_lock);
+    if (run->common != NULL) {
+        run->common->lsn = common_lsn;
+    }
     run->done += count;
     run->done_bytes += bytes;
     return MQX_OK;
@@ -599,7 +725,8 @@ static int append_part(struct mqx_store *store, struct mqx_run *run)
         return mqx_region_stop_reason(&store->region);
     }
     const uint32_t count = count_fitting(store, active, run, &bytes);
-    const int status = require_room(store, bytes, run->flags);
+    const int status = require_room(store, bytes + common_bytes(&store->region, run->common),
+                                    run->flags);
     return status == MQX_OK ? enter_run(store, run, count, bytes) : status;
 }
 
@@ -614,7 +741,7 @@ int mqx_journal_try_run(struct mqx_store *store, struct mqx_run *run)
     MQX_ASSERT(run->done <= run->count);
     MQX_ASSERT(run->context != 0);
     for (uint32_t i = run->done; i < run->count && status == MQX_OK; i++) {
-        status = check_length(journal, run->length[i]);
+        status = check_length(journal, run->length[i] + longest_common(run->common));
     }
     if (status == MQX_OK) {
         status = enter_ring(region);

@@ -9,7 +9,8 @@
  *      the spare's name. After a death: the same spare gets its header again.
  *   4. It is renamed and the directory flushed. After a death: the spare's name is gone, the file
  *      is found under the next segment's name and taken as it is.
- *   5. One ring micro-transaction makes it the active segment.
+ *   5. HEAD names it, durable (head_file.h). After a death: HEAD names it once more.
+ *   6. One ring micro-transaction makes it the active segment.
  *
  * A retirement with linear logging, under the roll lock:
  *   1. The file moves to the archive, in one step of the file system: it is in one place or in the
@@ -31,8 +32,9 @@
  *
  * Invariants
  *   1. A table entry is SPARE only while its file exists under the spare's name, except between
- *      steps 4 and 5 of a roll; used_bytes counts the files of all entries that are not FREE.
- *   2. Segments are retired from the oldest on: those kept have no hole.
+ *      steps 4 and 6 of a roll; used_bytes counts the files of all entries that are not FREE.
+ *   2. Segments from the checkpoint's begin segment on are kept without a hole; of the older ones
+ *      any may be retired.
  *
  * Locks. Roll lock for every change of files and table, the ring lock inside it for the table.
  * Making a spare's file takes long and is done without a lock.
@@ -47,6 +49,7 @@
 
 #include "base/error.h"
 #include "format/segment.h"
+#include "journal/head_file.h"
 #include "os/futex.h"
 #include "region/damage.h"
 
@@ -111,6 +114,21 @@ uint32_t mqx_journal_spare_count(struct mqx_store *store)
     return count;
 }
 
+/* Without a lock, too. Spares are left out: they are what the next interval writes into, so that
+ * they come on top of the stream only as long as they are not used. */
+uint64_t mqx_journal_stream_bytes(const struct mqx_journal *journal)
+{
+    uint64_t bytes = 0;
+    MQX_ASSERT(journal != NULL);
+    MQX_ASSERT(journal->segment_size > 0);
+    for (uint32_t i = 0; i < MQX_SEGMENT_MAX; i++) {
+        const struct mqx_segment *segment = &journal->segment[i];
+        const bool holds = segment->state == MQX_SEG_ACTIVE || segment->state == MQX_SEG_FULL;
+        bytes += holds ? segment->size : 0;
+    }
+    return bytes;
+}
+
 /* Roll lock held: the file spare-<number>.psj exists and is whole. */
 static int register_spare(struct mqx_store *store, uint64_t number, uint64_t size)
 {
@@ -122,6 +140,9 @@ static int register_spare(struct mqx_store *store, uint64_t number, uint64_t siz
     if (index < 0) {
         return mqx_fail(MQRC_STORAGE_MEDIUM_FULL, "the journal has %d segment files, the most",
                         MQX_SEGMENT_MAX);
+    }
+    if (MQX_UNLIKELY(!mqx_segment_is_sound(journal, (uint32_t)index))) { /* of a file that counts */
+        return mqx_region_damage(region, "journal's segment table", (uint64_t)index);
     }
     int status = mqx_ring_take(region);
     if (status == MQX_OK) {
@@ -178,6 +199,25 @@ static MQX_COLD int limit_reached(const struct mqx_journal *journal)
     return mqx_fail(MQRC_STORAGE_MEDIUM_FULL,
                     "the journal's files have %" PRIu64 " bytes, %" PRIu64 " are allowed",
                     journal->used_bytes, journal->limit);
+}
+
+bool mqx_journal_is_out_of_files(struct mqx_store *store)
+{
+    const struct mqx_journal *journal = store->region.journal;
+    MQX_ASSERT(journal->limit > 0);
+    MQX_ASSERT(journal->first_segment_size > 0);
+    return !limit_allows(journal, journal->first_segment_size) &&
+           mqx_journal_spare_count(store) == 0;
+}
+
+/* MQRC_STORAGE_MEDIUM_FULL: messages alone take what puts may use. */
+static MQX_COLD int messages_fill(const struct mqx_journal *journal, uint64_t live)
+{
+    MQX_ASSERT(journal != NULL);
+    return mqx_fail(MQRC_STORAGE_MEDIUM_FULL,
+                    "messages on queues take %" PRIu64 " bytes of journal, %" PRIu64
+                    " (70 %% of journal.limit) are allowed",
+                    live, mqx_journal_live_limit(journal));
 }
 
 /* The file is made without a lock, since that takes long; then it is entered into the table. */
@@ -251,9 +291,13 @@ int mqx_journal_make_room(struct mqx_store *store, uint32_t length)
 {
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
-    uint64_t room = 0;
+    uint64_t room = 0, live = 0;
     MQX_ASSERT(length > 0);
     MQX_ASSERT(!mqx_lock_held(region, &journal->roll_lock));
+    const bool frees = mqx_lock_held(region, &region->header->maintenance_lock); /* compaction */
+    if (!mqx_journal_bound_puts(region, &live) && !frees) {
+        return messages_fill(journal, live);
+    }
     int status = mqx_lock_enter(region, &journal->roll_lock);
     if (status != MQX_OK) {
         return status;
@@ -377,6 +421,11 @@ int mqx_segment_begin(struct mqx_io *io, int journal_dir, const uint8_t qm_id[16
     MQX_ASSERT(header->base_lsn % MQX_PAGE_SIZE == 0);
     memcpy(header->qm_id, qm_id, sizeof header->qm_id);
     header->created_us = io->ops->now_us(io);
+    *out = (struct mqx_segment_failure){.step = "drawing a segment's salt", .own = true};
+    const int drawn = io->ops->random(io, header->salt, sizeof header->salt);
+    if (drawn != 0) {
+        return drawn;
+    }
     mqx_segment_seal(header);
     mqx_file_name(from, MQX_FILE_SPARE, spare_number);
     mqx_file_name(to, MQX_FILE_SEGMENT, header->segment_no);
@@ -409,14 +458,35 @@ int mqx_segment_begin(struct mqx_io *io, int journal_dir, const uint8_t qm_id[16
     return err;
 }
 
-/* Steps 3 and 4: header, name. */
+/* Step 5. */
+static int name_newest(struct mqx_store *store, const struct psj_segment *header,
+                       struct mqx_segment_failure *out)
+{
+    const struct mqx_head head = {.segment_no = header->segment_no,
+                                  .generation = header->generation};
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.journal->roll_lock));
+    MQX_ASSERT(header->segment_no == store->region.journal->next_segment_no);
+    bool unknown = false;
+    const int err = mqx_head_write(store->io, store->dir, store->qm_id, &head, &unknown);
+    if (err != 0) {
+        const bool own = unknown ? mqx_io_write_is_own_fault(err) : is_own_fault(err);
+        *out = (struct mqx_segment_failure){
+            .step = "writing HEAD", .unknown = unknown && !own, .own = own};
+    }
+    return err;
+}
+
+/* Steps 3 to 5: header, name, HEAD. */
 static int begin_segment(struct mqx_store *store, uint64_t spare, struct psj_segment *header)
 {
     struct mqx_segment_failure failure;
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.journal->roll_lock));
     mqx_journal_lend_fd(store);
-    const int err = mqx_segment_begin(store->io, store->journal_dir, store->qm_id, spare, header,
-                                      &failure);
+    int err = mqx_segment_begin(store->io, store->journal_dir, store->qm_id, spare, header,
+                                &failure);
+    if (err == 0) {
+        err = name_newest(store, header, &failure);
+    }
     mqx_journal_keep_fd(store);
     MQX_ASSERT(err <= 0);
     if (err == 0) {
@@ -427,13 +497,15 @@ static int begin_segment(struct mqx_store *store, uint64_t spare, struct psj_seg
                            : mqx_io_reason(err, failure.step);
 }
 
-/* Step 5. */
+/* Step 6. */
 static int make_active(struct mqx_store *store, uint32_t index, const struct psj_segment *header)
 {
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
     struct mqx_segment *segment = &journal->segment[index];
     const uint64_t first_batch = header->base_lsn + MQX_PAGE_SIZE;
+    uint64_t salt[2];
+    memcpy(salt, header->salt, sizeof salt);
     MQX_ASSERT(index < MQX_SEGMENT_MAX);
     MQX_ASSERT(mqx_lock_held(region, &journal->roll_lock));
     int status = mqx_ring_take(region);
@@ -455,6 +527,8 @@ static int make_active(struct mqx_store *store, uint32_t index, const struct psj
     SET64(&segment->live_bytes, 0);
     SET32(&segment->live_messages, 0);
     SET64(&segment->prev_end_lsn, header->prev_end_lsn);
+    SET64(&segment->salt[0], salt[0]);
+    SET64(&segment->salt[1], salt[1]);
     SET32(&segment->state, MQX_SEG_ACTIVE);
     SET64(&journal->next_segment_no, header->segment_no + 1);
     SET64(&journal->next_generation, header->generation + 1);
@@ -591,30 +665,29 @@ static uint32_t spares_kept(const struct mqx_journal *journal)
                                     : (uint32_t)used;
 }
 
-/* The segment with the lowest number, when nothing in it is needed any more; else -1. */
-static int next_retired(const struct mqx_region *region, uint64_t begin_lsn, const uint32_t *live)
+/* The oldest segment of those in which nothing is needed any more; -1: there is none. The begin
+ * segment stays even when all its batches lie below the begin LSN: a restart begins there. */
+static int next_retired(const struct mqx_region *region, uint64_t begin_segment, uint64_t begin_lsn,
+                        const uint32_t *live)
 {
     const struct mqx_journal *journal = region->journal;
-    int oldest = -1;
+    int found = -1;
     MQX_ASSERT(mqx_lock_held(region, &journal->roll_lock));
     MQX_ASSERT(live != NULL);
     for (int i = 0; i < MQX_SEGMENT_MAX; i++) {
         const struct mqx_segment *segment = &journal->segment[i];
-        if ((segment->state == MQX_SEG_FULL || segment->state == MQX_SEG_ACTIVE) &&
-            (oldest < 0 || segment->number < journal->segment[oldest].number)) {
-            oldest = i;
+        if (segment->state == MQX_SEG_FULL && segment->number < begin_segment && live[i] == 0 &&
+            (uint32_t)i + 1 != journal->active &&
+            (found < 0 || segment->number < journal->segment[found].number)) {
+            found = i;
         }
     }
-    if (oldest < 0 || (uint32_t)oldest + 1 == journal->active || live[oldest] != 0 ||
-        journal->segment[oldest].end_lsn > begin_lsn) {
+    if (found >= 0 && MQX_UNLIKELY(journal->segment[found].end_lsn > begin_lsn ||
+                                   !mqx_segment_is_sound(journal, (uint32_t)found))) {
+        (void)mqx_region_damage(region, "state of a journal segment", (uint64_t)found);
         return -1;
     }
-    if (MQX_UNLIKELY(journal->segment[oldest].state != MQX_SEG_FULL ||
-                     !mqx_segment_is_sound(journal, (uint32_t)oldest))) {
-        (void)mqx_region_damage(region, "state of a journal segment", (uint64_t)oldest);
-        return -1;
-    }
-    return oldest;
+    return found;
 }
 
 /* After the file has its new name, or none (new_state FREE). The new generation makes cached
@@ -713,9 +786,10 @@ static int archive_one(struct mqx_store *store, uint32_t index)
                     : mqx_journal_write_failed(store, err, "flushing the journal's directories");
 }
 
-/* `live` was counted by a checkpoint that is whole and flushed, so nothing that a restart needs
- * lies in what is retired. */
-int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn, const uint32_t *live)
+/* `live` was counted by a checkpoint that is whole and flushed, so nothing that a restart needs,
+ * from it or from the one before, lies in what is retired. */
+int mqx_journal_retire(struct mqx_store *store, uint64_t begin_segment, uint64_t begin_lsn,
+                       const uint32_t *live)
 {
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
@@ -725,9 +799,10 @@ int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn, const uint32
         return status;
     }
     MQX_ASSERT(begin_lsn <= mqx_journal_durable(journal)); /* a restart finds its begin */
+    MQX_ASSERT(begin_segment != 0);
     status = mqx_store_check(store);
     uint32_t spares = mqx_journal_spare_count(store);
-    int i = next_retired(region, begin_lsn, live);
+    int i = next_retired(region, begin_segment, begin_lsn, live);
     while (i >= 0 && status == MQX_OK) { /* each turn leaves one segment fewer */
         const bool keep = journal->segment[i].size == journal->segment_size &&
                           spares < spares_kept(journal) &&
@@ -735,7 +810,7 @@ int mqx_journal_retire(struct mqx_store *store, uint64_t begin_lsn, const uint32
         spares += keep;
         status = store->plan.linear != 0 ? archive_one(store, (uint32_t)i)
                                          : retire_one(store, (uint32_t)i, keep);
-        i = next_retired(region, begin_lsn, live);
+        i = next_retired(region, begin_segment, begin_lsn, live);
     }
     mqx_lock_drop(region, &journal->roll_lock);
     return status;

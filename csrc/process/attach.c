@@ -544,6 +544,13 @@ static void log_start(const struct attaching *a)
             recovery->clean ? "an orderly" : "a disorderly", (unsigned long long)recovery->objects,
             (unsigned long long)recovery->messages, (unsigned long long)recovery->records_replayed,
             (unsigned long long)recovery->units_dropped, (unsigned long long)recovery->torn_bytes);
+    if (recovery->damaged_checkpoint != 0) {
+        mqx_log(store, MQX_AMQ_CHECKPOINT_DAMAGED, 'E',
+                "the newest checkpoint of %s is damaged (%s): it was started from the one before "
+                "and more of the journal. No persistent message is lost; non-persistent ones that "
+                "an orderly end had kept are. The next checkpoint replaces it", store->name,
+                recovery->damage);
+    }
     if (a->report->np_discarded > 0) {
         mqx_log(store, MQX_AMQ_NP_DISCARDED, 'W',
                 "%llu non-persistent messages were discarded: the last process of %s had not left "

@@ -19,7 +19,7 @@
 #include "process/reaper.h"
 #include "queue/queue.h"
 #include "queue/wait_list.h"
-#include "recovery/checkpoint.h"
+#include "recovery/checkpoint_round.h"
 #include "region/damage.h"
 #include "region/reclaim.h"
 #include "unit/unit.h"
@@ -93,10 +93,12 @@ static int step_mark(struct mqx_store *store, struct round *round)
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
     const struct mqx_journal *journal = store->region.journal;
     const uint64_t now_us = store->io->ops->now_us(store->io);
+    const uint64_t flushed_us = mqx_load_relaxed(&journal->last_flush_us);
     (void)round;
+    /* a clock may be set back: nobody knows then how long nothing was flushed */
+    const bool idle = now_us < flushed_us || now_us - flushed_us >= MARK_AFTER_US;
     /* a leader at work is no idleness, and a round is not to wait for one that is stopped */
-    return is_unmarked(journal) && mqx_load_relaxed(&journal->flush_lock.holder) == 0 &&
-                   now_us >= journal->last_flush_us + MARK_AFTER_US
+    return idle && is_unmarked(journal) && mqx_load_relaxed(&journal->flush_lock.holder) == 0
                ? mqx_flush_mark(store)
                : MQX_OK;
 }
@@ -107,7 +109,7 @@ static int step_reserve(struct mqx_store *store, struct round *round)
     MQX_ASSERT(store->region.stripe_mask < MQX_STRIPE_MAX);
     const struct mqx_region *region = &store->region;
     const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
-    uint64_t messages = 0, contexts = 0;
+    uint64_t messages = 0, contexts = 0, live = 0;
     (void)round;
     for (uint32_t i = 0; i <= region->stripe_mask; i++) {
         messages += mqx_load_relaxed(&region->stripes[i].persistent_present);
@@ -118,6 +120,7 @@ static int step_reserve(struct mqx_store *store, struct round *round)
     }
     mqx_store_release(&region->journal->reserve_bytes,
                       mqx_journal_reserve_for(region, messages, contexts));
+    (void)mqx_journal_bound_puts(region, &live);
     return MQX_OK;
 }
 
@@ -214,7 +217,7 @@ static int step_checkpoint(struct mqx_store *store, struct round *round)
 {
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
     mqx_unit_mark_long(store, &round->long_units);
-    return mqx_checkpoint_due(store) ? mqx_checkpoint(store, MQX_CHECKPOINT_FUZZY) : MQX_OK;
+    return mqx_checkpoint_wanted(store) ? mqx_checkpoint_round(store) : MQX_OK;
 }
 
 typedef int (*step_function)(struct mqx_store *store, struct round *round);

@@ -236,6 +236,16 @@ static int rewrite_descriptor(const struct mqx_region *region, const struct mqx_
     return MQX_OK;
 }
 
+/* About the bytes of its records in the journal: fixed from the put to the end of the message. */
+static uint64_t record_bytes(const struct mqx_message *message)
+{
+    enum { PUT_BYTES = 256, EXT_BYTES = 200, PIECE_BYTES = 96 };
+    const uint32_t flags = message->flags;
+    MQX_ASSERT((flags & MQX_MSGF_PERSISTENT) != 0);
+    return PUT_BYTES + ((flags & MQX_MSGF_HAS_EXT) != 0 ? (uint64_t)EXT_BYTES : 0) +
+           mqx_round_up(message->length, 8) + message->length / PS_CHUNK_BYTES * PIECE_BYTES;
+}
+
 /* Counts a persistent message of the stripe in or out (-1), with its body if the region has it. */
 static void count_persistent(struct mqx_stripe_guard *guard, const struct mqx_message *message,
                              uint64_t one)
@@ -244,6 +254,7 @@ static void count_persistent(struct mqx_stripe_guard *guard, const struct mqx_me
     MQX_ASSERT(one == 1 || one == UINT64_MAX);
     MQX_ASSERT((message->flags & MQX_MSGF_PERSISTENT) != 0);
     mqx_guard_store64(guard, &stripe->persistent_present, stripe->persistent_present + one);
+    mqx_guard_store64(guard, &stripe->live_bytes, stripe->live_bytes + one * record_bytes(message));
     if ((message->flags & MQX_MSGF_BODY) != 0) {
         const uint64_t payload =
             mqx_body_payload((message->flags & MQX_MSGF_HAS_EXT) != 0, message->length);
@@ -722,7 +733,10 @@ static int load_locked(struct mqx_stripe_guard *guard, struct mqx_object *queue,
     }
     if (status == MQX_OK) {
         message->state = MQX_MSG_AVAILABLE;
-        guard->stripe->persistent_present += is_logged(loaded);
+        if (is_logged(loaded)) {
+            guard->stripe->persistent_present += 1;
+            guard->stripe->live_bytes += record_bytes(message);
+        }
         queue->expiring += message->expiry != 0;
         mqx_stripe_guard_commit(guard);
     }

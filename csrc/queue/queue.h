@@ -29,7 +29,8 @@
  *      together with the message's state, in the micro-transaction of the message's stripe; the
  *      reaper reads a dead unit only after it has repaired every lock that its process held.
  *   4. stripe.persistent_present counts the persistent messages of the stripe's queues, and
- *      body_bytes the payloads of those that were put with their bodies in the region.
+ *      body_bytes the payloads of those that were put with their bodies in the region; live_bytes
+ *      is the sum of what each has in the journal, computed from its length.
  *   5. object.expiring counts the messages with an expiry.
  *
  * Locks: each function with a guard needs the stripe lock of the queue; those with a store take it.

@@ -10,7 +10,8 @@
  *
  * Why nothing that is needed is retired. A message counts for every segment from its first piece to
  * its PUT; one that was put after the copy of its queue has its PUT above the begin LSN. A segment
- * that was begun after the list was made is newer than everything that is retired.
+ * that was begun after the list was made is newer than everything that is retired. What the older
+ * checkpoint needs is read from its file, never from the region.
  *
  * Which chunked messages are read. Only the PUT says where the first piece lies, so the journal is
  * read for messages with pieces; one whose PUT cannot be read keeps all older segments.
@@ -22,7 +23,6 @@
 #include "recovery/rehearsal.h"
 #include "base/error.h"
 #include "queue/queue.h"
-#include "os/block_hook.h"
 #include "region/damage.h"
 
 #include <inttypes.h>
@@ -39,6 +39,8 @@ struct located_segment { /* a segment, for finding the one that holds an LSN */
     uint64_t base_lsn;
     uint64_t size;
     uint64_t number;
+    uint64_t generation;
+    uint64_t end_lsn;
     uint32_t index; /* in the segment table */
 };
 
@@ -50,6 +52,7 @@ struct checkpoint { /* one that is being taken */
     uint64_t tail;            /* of the journal when it began */
     bool in_flight;           /* a unit that is not prepared had a record */
     struct mqx_checkpoint_writer writer;
+    struct mqx_older_checkpoint older;    /* kept beside the new one */
     struct located_segment *segments;     /* by LSN */
     uint32_t segment_count;
     uint32_t last_found;      /* where the message before was found */
@@ -119,8 +122,14 @@ static int list_segments(struct checkpoint *ckpt)
         if (MQX_UNLIKELY(!mqx_segment_is_sound(journal, i))) {
             status = mqx_region_damage(region, "journal's segment table", i);
         } else if (segment->state == MQX_SEG_ACTIVE || segment->state == MQX_SEG_FULL) {
-            ckpt->segments[ckpt->segment_count++] =
-                (struct located_segment){segment->base_lsn, segment->size, segment->number, i};
+            ckpt->segments[ckpt->segment_count++] = (struct located_segment){
+                .base_lsn = segment->base_lsn,
+                .size = segment->size,
+                .number = segment->number,
+                .generation = segment->generation,
+                .end_lsn = segment->end_lsn,
+                .index = i,
+            };
         }
     }
     mqx_lock_drop(region, &region->journal->roll_lock);
@@ -157,6 +166,18 @@ static const struct located_segment *locate(struct checkpoint *ckpt, uint64_t ls
     return lsn >= found->base_lsn && lsn - found->base_lsn < found->size ? found : NULL;
 }
 
+/* Two checkpoints that one unit bounds must not have one name: the second one would not move the
+ * older one on, and what that keeps could not be freed before the unit ends. So the first one
+ * begins inside of what lies in front of the unit's first record, a batch header or another record:
+ * the replay finds no record in between. The second one begins with the record. */
+static uint64_t begin_at_unit(uint64_t first_lsn, uint64_t newest)
+{
+    MQX_ASSERT(first_lsn % PS_ALIGN == 0);
+    MQX_ASSERT(first_lsn > MQX_PAGE_SIZE); /* of its segment's first */
+    const uint64_t before = first_lsn - PS_ALIGN;
+    return newest < before ? before : first_lsn;
+}
+
 /* Where the replay of this checkpoint will begin: LSN and segment. */
 static int choose_begin(struct checkpoint *ckpt)
 {
@@ -184,11 +205,13 @@ static int choose_begin(struct checkpoint *ckpt)
     }
     if (status == MQX_OK && ckpt->begin_lsn < tail) {
         const struct located_segment *located = locate(ckpt, ckpt->begin_lsn);
-        if (MQX_UNLIKELY(located == NULL)) {
+        if (MQX_UNLIKELY(located == NULL || ckpt->begin_lsn % PS_ALIGN != 0 ||
+                         ckpt->begin_lsn - located->base_lsn <= MQX_PAGE_SIZE)) {
             return mqx_region_damage(region, "first LSN of a unit in flight",
                                      ckpt->begin_lsn);
         }
         ckpt->begin_segment = located->number;
+        ckpt->begin_lsn = begin_at_unit(ckpt->begin_lsn, journal->checkpoint_begin);
     }
     MQX_ASSERT(status != MQX_OK || ckpt->begin_lsn <= ckpt->tail);
     return status;
@@ -225,6 +248,32 @@ static int write_object(struct checkpoint *ckpt, uint32_t slot, uint32_t generat
                                   mqx_encode_object(to, &head, &name, ckpt->attrs, length));
     }
     return status;
+}
+
+/* Generations of objects that are gone, as OBJECT_DELETE records behind the definitions. A restart
+ * that did not know them would use them again, and one from the older checkpoint, which still knows
+ * the messages of the first object, would give these to the second. */
+static int write_gone(struct checkpoint *ckpt)
+{
+    uint32_t slot = 0, generation = 0;
+    MQX_ASSERT(ckpt->writer.fd >= 0);
+    MQX_ASSERT(ckpt->segment_count > 0);
+    for (;;) { /* slots rise */
+        void *to = NULL;
+        uint32_t most = 0;
+        int status = mqx_catalog_next_gone(ckpt->store, &slot, &generation);
+        if (status != MQX_OK) {
+            return status == MQRC_UNKNOWN_OBJECT_NAME ? MQX_OK : status;
+        }
+        const struct mqx_record_head head = {
+            .type = PS_REC_OBJECT_DELETE, .object = slot, .object_gen = generation};
+        status = mqx_checkpoint_file_reserve(&ckpt->writer, PSC_OBJECTS, MQX_RING_RECORD_MAX, &to,
+                                             &most);
+        if (status != MQX_OK) {
+            return status;
+        }
+        mqx_checkpoint_file_added(&ckpt->writer, 1, mqx_encode_plain(to, &head));
+    }
 }
 
 typedef int (*object_step)(struct checkpoint *ckpt, uint32_t slot, uint32_t generation);
@@ -274,15 +323,15 @@ static void count_live(struct checkpoint *ckpt, struct psc_message *m)
     if (located == NULL) {
         located = &ckpt->segments[ckpt->segment_count - 1]; /* in a newer one, not retired now */
     }
-    for (;; located--) { /* towards the oldest */
-        ckpt->live[located->index] += 1;
-        if (located->base_lsn <= first_lsn || located == ckpt->segments) {
-            break;
-        }
+    const struct located_segment *last = located;
+    while (located->base_lsn > first_lsn && located > ckpt->segments) { /* towards the oldest */
+        located -= 1;
     }
-    located = locate(ckpt, m->lsn);
-    if (located != NULL) {
-        ckpt->live_bytes[located->index] += m->record_length;
+    const uint64_t body = m->chunk_count > 0 ? m->length : 0; /* of pieces, spread evenly */
+    const uint64_t share = body / (uint64_t)(last - located + 1);
+    for (; located <= last; located++) {
+        ckpt->live[located->index] += 1;
+        ckpt->live_bytes[located->index] += share + (located == last ? m->record_length : 0);
     }
 }
 
@@ -479,6 +528,34 @@ static int count_images(struct checkpoint *ckpt, uint32_t slot, uint32_t generat
     return MQX_OK;
 }
 
+/* ---- segments ---- */
+
+/* The segments before the begin segment in which a listed message lies: a restart from this
+ * checkpoint needs them. All others of these may be freed once it is whole. */
+static int write_segments(struct checkpoint *ckpt)
+{
+    int status = MQX_OK;
+    MQX_ASSERT(ckpt->segment_count > 0);
+    for (uint32_t i = 0; i < ckpt->segment_count && status == MQX_OK; i++) {
+        const struct located_segment *located = &ckpt->segments[i];
+        void *to = NULL;
+        uint32_t most = 0;
+        if (located->number >= ckpt->begin_segment || ckpt->live[located->index] == 0) {
+            continue;
+        }
+        status = mqx_checkpoint_file_reserve(&ckpt->writer, PSC_SEGMENTS,
+                                             sizeof(struct psc_segment), &to, &most);
+        if (status == MQX_OK) {
+            const struct psc_segment line = {located->number, located->generation,
+                                             located->base_lsn, located->end_lsn};
+            MQX_ASSERT(line.end_lsn > line.base_lsn);
+            memcpy(to, &line, sizeof line);
+            mqx_checkpoint_file_added(&ckpt->writer, 1, sizeof line);
+        }
+    }
+    return status;
+}
+
 /* ---- the end ----
  *
  * From here on the order matters: flush, name, publish, remove, retire (invariant 2).
@@ -515,6 +592,19 @@ static void fill_header(const struct checkpoint *ckpt, struct psc_header *out)
     memcpy(out->qm_id, store->qm_id, sizeof out->qm_id);
 }
 
+/* Is there a segment that only the older checkpoint needs? It goes with the next checkpoint. */
+static bool older_keeps(const struct checkpoint *ckpt)
+{
+    bool found = false;
+    MQX_ASSERT(ckpt->live != NULL);
+    for (uint32_t i = 0; i < ckpt->segment_count && !found && ckpt->older.begin_lsn != 0; i++) {
+        const struct located_segment *located = &ckpt->segments[i];
+        found = located->number < ckpt->begin_segment && ckpt->live[located->index] == 0 &&
+                mqx_older_checkpoint_needs(&ckpt->older, located->number);
+    }
+    return found;
+}
+
 /* The region names the new checkpoint: one ring micro-transaction, then the statistics. */
 static int publish(struct checkpoint *ckpt, uint64_t size)
 {
@@ -529,6 +619,8 @@ static int publish(struct checkpoint *ckpt, uint64_t size)
     }
     mqx_undo_store64(region->base, lock, &journal->checkpoint_begin, ckpt->begin_lsn);
     mqx_undo_store64(region->base, lock, &journal->checkpoint_bytes, size);
+    mqx_undo_store64(region->base, lock, &journal->checkpoint_damaged, 0);
+    mqx_undo_store64(region->base, lock, &journal->older_keeps, older_keeps(ckpt));
     mqx_undo_store32(region->base, lock, &journal->clean_tail,
                      ckpt->mode != MQX_CHECKPOINT_FUZZY);
     mqx_undo_commit(lock);
@@ -541,26 +633,59 @@ static int publish(struct checkpoint *ckpt, uint64_t size)
     return MQX_OK;
 }
 
-/* Visits a file of the checkpoint directory: removes other whole checkpoints. */
+/* Visits a file of the checkpoint directory: removes what a checkpointer left that was killed. Only
+ * one is at work at a time, under the maintenance lock. */
+static int remove_half_made(void *arg, const char *name)
+{
+    struct mqx_store *store = arg;
+    const size_t length = strlen(name);
+    MQX_ASSERT(store->checkpoint_dir >= 0);
+    MQX_ASSERT(length > 0);
+    if (length > 4 && strcmp(name + length - 4, ".tmp") == 0) {
+        (void)store->io->ops->unlink(store->io, store->checkpoint_dir, name);
+    }
+    return 0;
+}
+
+/* Visits a file of the checkpoint directory: removes all whole checkpoints but two. */
 static int remove_other(void *arg, const char *name)
 {
     struct checkpoint *ckpt = arg;
     uint64_t begin_lsn = 0;
     MQX_ASSERT(ckpt->writer.fd < 0); /* the new one is finished */
     MQX_ASSERT(name != NULL);
-    if (mqx_checkpoint_file_parse(name, &begin_lsn) && begin_lsn != ckpt->begin_lsn) {
+    if (mqx_checkpoint_file_parse(name, &begin_lsn) && begin_lsn != ckpt->begin_lsn &&
+        begin_lsn != ckpt->older.begin_lsn) {
         struct mqx_store *store = ckpt->store;
         (void)store->io->ops->unlink(store->io, store->checkpoint_dir, name);
     }
     return 0;
 }
 
-/* Would a restart find in it what the journal says? Invariant 4. */
-static int rehearse(void *store, const char *name, uint64_t end_lsn)
+/* Would a restart find in it what the journal says? Invariant 4. The checkpoint that it is compared
+ * with is kept; one with the same begin LSN, which the new one replaces, is followed by the one
+ * before it. */
+static int rehearse(void *arg, const char *name, uint64_t end_lsn)
 {
-    MQX_ASSERT(store != NULL);
+    struct checkpoint *ckpt = arg;
     MQX_ASSERT(name != NULL);
-    return mqx_rehearse_checkpoint(store, name, end_lsn);
+    MQX_ASSERT(end_lsn >= ckpt->begin_lsn);
+    const int status = mqx_rehearse_checkpoint(ckpt->store, name, end_lsn, &ckpt->older);
+    return status != MQX_OK || ckpt->older.begin_lsn < ckpt->begin_lsn
+               ? status
+               : mqx_find_older_checkpoint(ckpt->store, ckpt->begin_lsn, &ckpt->older);
+}
+
+/* Retires what neither this checkpoint needs nor the older one. */
+static int retire(struct checkpoint *ckpt)
+{
+    MQX_ASSERT(ckpt->segment_count > 0);
+    MQX_ASSERT(ckpt->writer.fd < 0); /* the new one is finished */
+    for (uint32_t i = 0; i < ckpt->segment_count; i++) {
+        const struct located_segment *located = &ckpt->segments[i];
+        ckpt->live[located->index] += mqx_older_checkpoint_needs(&ckpt->older, located->number);
+    }
+    return mqx_journal_retire(ckpt->store, ckpt->begin_segment, ckpt->begin_lsn, ckpt->live);
 }
 
 /* Everything is copied: make it durable, give it its name, retire what it replaces. */
@@ -583,7 +708,7 @@ static int finish(struct checkpoint *ckpt)
     MQX_ASSERT(header.clean == 0 || !ckpt->in_flight); /* take() has looked */
     MQX_ASSERT(header.oldest_segment <= header.begin_segment);
     ckpt->writer.accept = rehearse;
-    ckpt->writer.accept_arg = store;
+    ckpt->writer.accept_arg = ckpt;
     status = mqx_checkpoint_file_finish(&ckpt->writer, &header, &size);
     if (status == MQX_OK) {
         status = publish(ckpt, size);
@@ -593,7 +718,7 @@ static int finish(struct checkpoint *ckpt)
     }
     /* What is left over is removed by the next checkpoint: a failure here does no harm. */
     (void)store->io->ops->list(store->io, store->checkpoint_dir, remove_other, ckpt);
-    return mqx_journal_retire(store, ckpt->begin_lsn, ckpt->live);
+    return retire(ckpt);
 }
 
 /* ---- taking one ---- */
@@ -615,14 +740,15 @@ static int begin(struct checkpoint *ckpt)
 }
 
 /* Nothing to do: a fuzzy one would begin where the last one did; at an orderly end nothing was
- * written since the start, which was from a clean one, and there is no image to write. */
+ * written since the start, which was from a clean one, and there is no image to write. A damaged
+ * checkpoint is replaced in any case. */
 static int is_unnecessary(struct checkpoint *ckpt, bool *out)
 {
     const struct mqx_journal *journal = ckpt->store->region.journal;
     *out = false;
     MQX_ASSERT(ckpt->images == 0);
     MQX_ASSERT(ckpt->begin_lsn <= ckpt->tail);
-    if (ckpt->begin_lsn != journal->checkpoint_begin) {
+    if (ckpt->begin_lsn != journal->checkpoint_begin || journal->checkpoint_damaged != 0) {
         return MQX_OK;
     }
     if (ckpt->mode == MQX_CHECKPOINT_FUZZY) {
@@ -659,6 +785,8 @@ static int take(struct checkpoint *ckpt)
     }
     status = mqx_store_check(ckpt->store);
     if (status == MQX_OK) {
+        (void)ckpt->store->io->ops->list(ckpt->store->io, ckpt->store->checkpoint_dir,
+                                         remove_half_made, ckpt->store);
         status =
             mqx_checkpoint_file_begin(&ckpt->writer, ckpt->store->io, ckpt->store->checkpoint_dir,
                                       ckpt->store->qm_id, ckpt->begin_lsn, paced);
@@ -667,10 +795,16 @@ static int take(struct checkpoint *ckpt)
         status = for_objects(ckpt, write_object);
     }
     if (status == MQX_OK) {
+        status = write_gone(ckpt);
+    }
+    if (status == MQX_OK) {
         status = for_objects(ckpt, write_messages);
     }
     if (status == MQX_OK && ckpt->mode == MQX_CHECKPOINT_CLEAN) {
         status = for_objects(ckpt, write_images);
+    }
+    if (status == MQX_OK) {
+        status = write_segments(ckpt);
     }
     return status == MQX_OK ? finish(ckpt) : status;
 }
@@ -691,38 +825,10 @@ int mqx_checkpoint(struct mqx_store *store, int mode)
     }
     mqx_checkpoint_file_abandon(&ckpt.writer);
     free(ckpt.segments);
+    mqx_older_checkpoint_free(&ckpt.older);
     free(ckpt.live);
     free(ckpt.live_bytes);
     free(ckpt.attrs);
     free(ckpt.body);
     return status;
-}
-
-/* Used when the journal is nearly full and when an administrator asks for it. */
-int mqx_checkpoint_now(struct mqx_store *store)
-{
-    struct mqx_lock *lock = &store->region.header->maintenance_lock;
-    MQX_ASSERT(!mqx_lock_held(&store->region, lock));
-    MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->ring_lock));
-    mqx_about_to_block();
-    int status = mqx_lock_enter(&store->region, lock);
-    if (status == MQX_OK) {
-        status = mqx_checkpoint(store, MQX_CHECKPOINT_FUZZY);
-        mqx_lock_drop(&store->region, lock);
-    }
-    return status;
-}
-
-/* Read without locks: a number that is a moment old only shifts the checkpoint. So the tail may be
- * older than the begin of a checkpoint that was taken since: then none is due (rule 55). */
-bool mqx_checkpoint_due(struct mqx_store *store)
-{
-    const struct mqx_journal *journal = store->region.journal;
-    MQX_ASSERT(journal != NULL);
-    const uint64_t tail = mqx_load_relaxed(&journal->tail);
-    const uint64_t begin = mqx_load_relaxed(&journal->checkpoint_begin);
-    const uint64_t since = tail > begin ? tail - begin : 0;
-    const uint64_t least = mqx_journal_interval(journal);
-    const uint64_t twice = 2 * mqx_load_relaxed(&journal->checkpoint_bytes);
-    return since >= journal->limit / 2 || since >= (least > twice ? least : twice);
 }

@@ -1,11 +1,15 @@
 /*
  * checkpoint.h - copies of catalog and index that bound the replay and free the journal (rule 11).
  *
- * Purpose. A restart reads the newest checkpoint and the journal from its begin LSN on; segments
- * that neither needs are retired.
+ * Purpose. A restart reads the newest checkpoint and the journal from its begin LSN on. Two are
+ * kept: when the newest is damaged, the restart reads the older one and more of the journal (rule
+ * 61). Segments that neither needs are retired, whatever lies beside them: a checkpoint lists those
+ * before its begin segment that a message keeps.
  *
  * Terms
- *   begin LSN  where the replay begins: min(first LSN of every unit in flight, tail at the start).
+ *   begin LSN  where the replay begins: min(first LSN of every unit in flight, tail at the start);
+ *              of the first checkpoint that a unit bounds just below its record, so that a second
+ *              one can replace what the older one keeps.
  *   fuzzy      taken while others work: objects and messages are copied, at most 64 in a lock hold.
  *              Replay from the begin LSN is idempotent by message number, so changes made while it
  *              was taken come out right.
@@ -29,19 +33,23 @@
  *   2 objects    copied and written to <lsn>.tmp               the same, and a *.tmp that the
  *                                                              next restart removes
  *   3 messages   queue by queue, 64 in a lock hold             the same
- *   4 end        totals and END block; the file is flushed,    the same
- *                read back and verified, and rehearsed
+ *   4 end        segments, totals, END block; the file is      the same
+ *                flushed, read back, verified, and rehearsed
  *   5 rename     <lsn>.psc, then the directory is flushed      either is the newest: both are
  *                                                              whole, the journal of both is there
- *   6 remove     older checkpoints are unlinked                the new one
- *   7 retire     segments below the begin LSN without live     the new one, and segments that the
- *                messages become spares or are unlinked        next checkpoint retires
+ *   6 remove     all but this one and the older one that is    the new one and the older one
+ *                kept are unlinked, damaged ones as well
+ *   7 retire     segments before the begin one without live    the same, and segments that the
+ *                messages, which the older one needs no more,  next checkpoint retires
+ *                become spares or are unlinked
+ * What a process that died left as *.tmp is removed before step 1 by whoever takes the next one.
  *
  * Invariants
  *   1. A checkpoint counts only under its own name: it is written to *.tmp, flushed (every MiB with
  *      a pause when fuzzy), read back and verified, renamed, and the directory flushed.
- *   2. Only then the older one is removed and segments are retired. At every moment one whole
- *      checkpoint and everything it needs are on the medium.
+ *   2. Only then the one before the older one is removed and segments are retired. From the second
+ *      checkpoint on, two whole ones and everything that each needs are on the medium at every
+ *      moment. The older one is one that was read and found whole.
  *   3. Objects ascend by slot; messages are in delivery order, queues by slot. Restarts rely on it.
  *   4. Before the rename the restart from it is rehearsed against the one from the older checkpoint
  *      (rehearsal.h): what stray pointers did to the region does not replace what the journal says.
@@ -66,11 +74,5 @@ enum { /* modes */
     MQX_CHECKPOINT_CLEAN_NO_IMAGE = 2, /* orderly end that discards non-persistent messages (-p) */
 };
 int mqx_checkpoint(struct mqx_store *store, int mode) MQX_MUST_USE;
-/* A fuzzy one for callers without a lock: waits for a round of maintenance that is under way. */
-int mqx_checkpoint_now(struct mqx_store *store) MQX_MUST_USE;
-
-/* True when the tail since the last checkpoint is at least max(256 MiB (or journal limit / 4), 2 x
- * its size). */
-bool mqx_checkpoint_due(struct mqx_store *store);
 
 #endif

@@ -55,7 +55,7 @@ bool mqx_checkpoint_file_parse(const char *name, uint64_t *out_begin_lsn)
     return strcmp(same, name) == 0;
 }
 
-/* See invariant 3. */
+/* See invariant 4. */
 static uint32_t block_seed(const uint8_t qm_id[16], uint64_t begin_lsn)
 {
     MQX_ASSERT(qm_id != NULL);
@@ -176,6 +176,7 @@ static int end_block(struct mqx_checkpoint_writer *writer)
     writer->totals.object_count += block.type == PSC_OBJECTS ? block.count : 0;
     writer->totals.message_count += block.type == PSC_MESSAGES ? block.count : 0;
     writer->totals.image_count += block.type == PSC_IMAGE ? block.count : 0;
+    writer->totals.segment_count += block.type == PSC_SEGMENTS ? block.count : 0;
     writer->type = 0;
     writer->count = 0;
     writer->used = 0;
@@ -345,6 +346,14 @@ static bool is_counter(uint64_t next)
     return next != 0 && next < PS_NUMBER_LIMIT;
 }
 
+/* Is the header page what was written? */
+static bool header_is_sound(const struct psc_header *header)
+{
+    MQX_ASSERT(header != NULL);
+    return memcmp(header->magic, PSC_MAGIC, sizeof header->magic) == 0 &&
+           header->crc == mqx_crc32c(0, header, offsetof(struct psc_header, crc));
+}
+
 /* The header page: written by this program, of this queue manager, in the file of its name. */
 static int verify_header(struct mqx_checkpoint_reader *reader, const uint8_t qm_id[16])
 {
@@ -357,9 +366,7 @@ static int verify_header(struct mqx_checkpoint_reader *reader, const uint8_t qm_
     MQX_ASSERT(reader->at == MQX_PAGE_SIZE); /* no block was read yet */
     mqx_checkpoint_file_name(whole, header->begin_lsn, true);
 
-    if (memcmp(header->magic, PSC_MAGIC, sizeof header->magic) != 0) {
-        wrong = "it does not begin as a checkpoint";
-    } else if (header->crc != mqx_crc32c(0, header, offsetof(struct psc_header, crc))) {
+    if (!header_is_sound(header)) {
         wrong = "checksum of the header page";
     } else if (header->major != PS_FORMAT_MAJOR || header->incompatible != 0) {
         wrong = "it was written by a newer version";
@@ -381,9 +388,9 @@ static int verify_header(struct mqx_checkpoint_reader *reader, const uint8_t qm_
     return wrong == NULL ? MQX_OK : mqx_checkpoint_file_damaged(reader, at, wrong);
 }
 
-/* On failure nothing stays open. */
-int mqx_checkpoint_file_open(struct mqx_checkpoint_reader *reader, struct mqx_io *io, int dir,
-                             const char *name, const uint8_t qm_id[16], int flags)
+/* Opens the file and reads its header page, unverified. On failure nothing stays open. */
+static int open_file(struct mqx_checkpoint_reader *reader, struct mqx_io *io, int dir,
+                     const char *name, int flags)
 {
     struct mqx_io_stat facts = {0};
     const unsigned char *bytes = NULL;
@@ -405,12 +412,27 @@ int mqx_checkpoint_file_open(struct mqx_checkpoint_reader *reader, struct mqx_io
     int status = read_bytes(reader, 0, sizeof reader->header, &bytes);
     if (status == MQX_OK) {
         memcpy(&reader->header, bytes, sizeof reader->header);
-        reader->seed = block_seed(qm_id, reader->header.begin_lsn);
-        status = verify_header(reader, qm_id);
+    } else {
+        mqx_checkpoint_file_close(reader);
     }
+    return status;
+}
+
+/* On failure nothing stays open. */
+int mqx_checkpoint_file_open(struct mqx_checkpoint_reader *reader, struct mqx_io *io, int dir,
+                             const char *name, const uint8_t qm_id[16], int flags)
+{
+    MQX_ASSERT(qm_id != NULL);
+    int status = open_file(reader, io, dir, name, flags);
+    if (status != MQX_OK) {
+        return status;
+    }
+    reader->seed = block_seed(qm_id, reader->header.begin_lsn);
+    status = verify_header(reader, qm_id);
     if (status != MQX_OK) {
         mqx_checkpoint_file_close(reader);
     }
+    MQX_ASSERT(status != MQX_OK || reader->window.fd >= 0);
     return status;
 }
 
@@ -486,6 +508,12 @@ static int take_block(struct mqx_checkpoint_reader *reader, const struct psc_blo
     switch (block->type) {
     case PSC_OBJECTS: reader->totals.object_count += block->count; break;
     case PSC_IMAGE: reader->totals.image_count += block->count; break;
+    case PSC_SEGMENTS:
+        reader->totals.segment_count += block->count;
+        if (block->length != (uint64_t)block->count * sizeof(struct psc_segment)) {
+            return mqx_checkpoint_file_damaged(reader, reader->at, "length of a SEGMENTS block");
+        }
+        break;
     case PSC_MESSAGES:
         reader->totals.message_count += block->count;
         if (block->length != (uint64_t)block->count * sizeof(struct psc_message)) {
@@ -505,10 +533,9 @@ static int take_block(struct mqx_checkpoint_reader *reader, const struct psc_blo
     return MQX_OK;
 }
 
-/* Checksum, sequence number and padding first; then what the type demands; behind END the file
- * must end. */
-int mqx_checkpoint_file_next(struct mqx_checkpoint_reader *reader, struct psc_block *out_block,
-                             const unsigned char **out_payload)
+/* The next block, when its bytes are what was written: checksum, sequence number, padding. */
+static int read_block(struct mqx_checkpoint_reader *reader, struct psc_block *out_block,
+                      const unsigned char **out_payload)
 {
     const unsigned char *bytes = NULL;
     MQX_ASSERT(!reader->ended);
@@ -529,14 +556,56 @@ int mqx_checkpoint_file_next(struct mqx_checkpoint_reader *reader, struct psc_bl
         memcmp(payload + out_block->length, zeroes, padded - out_block->length) != 0) {
         return mqx_checkpoint_file_damaged(reader, reader->at, "checksum or order of a block");
     }
-    status = take_block(reader, out_block, payload);
+    *out_payload = payload;
+    return MQX_OK;
+}
+
+/* Goes behind the block; behind END the file must end. */
+static int pass_block(struct mqx_checkpoint_reader *reader, const struct psc_block *block)
+{
+    MQX_ASSERT(reader->at % 8 == 0);
+    MQX_ASSERT(block->length <= MQX_BLOCK_PAYLOAD_MAX);
+    reader->at += sizeof *block + mqx_round_up(block->length, 8);
+    return block->type == PSC_END && reader->at != reader->window.file_size
+               ? mqx_checkpoint_file_damaged(reader, reader->at, "bytes after the END block")
+               : MQX_OK;
+}
+
+/* The bytes first, then what the type demands. */
+int mqx_checkpoint_file_next(struct mqx_checkpoint_reader *reader, struct psc_block *out_block,
+                             const unsigned char **out_payload)
+{
+    MQX_ASSERT(out_block != NULL);
+    MQX_ASSERT(out_payload != NULL);
+    int status = read_block(reader, out_block, out_payload);
+    if (status == MQX_OK) {
+        status = take_block(reader, out_block, *out_payload);
+    }
+    return status == MQX_OK ? pass_block(reader, out_block) : status;
+}
+
+int mqx_checkpoint_file_verify(struct mqx_io *io, int dir, const char *name, int flags)
+{
+    struct mqx_checkpoint_reader reader;
+    struct psc_block block = {0};
+    const unsigned char *payload = NULL;
+    MQX_ASSERT((flags & MQX_IO_WRITE) == 0);
+    int status = open_file(&reader, io, dir, name, flags);
     if (status != MQX_OK) {
         return status;
     }
-    reader->at += sizeof *out_block + padded;
-    if (reader->ended && reader->at != reader->window.file_size) {
-        return mqx_checkpoint_file_damaged(reader, reader->at, "bytes after the END block");
+    reader.seed = block_seed(reader.header.qm_id, reader.header.begin_lsn);
+    if (!header_is_sound(&reader.header)) {
+        status = mqx_checkpoint_file_damaged(&reader, 0, "checksum of the header page");
     }
-    *out_payload = payload;
-    return MQX_OK;
+    while (status == MQX_OK && block.type != PSC_END) { /* bounded by the file's size */
+        status = read_block(&reader, &block, &payload);
+        if (status == MQX_OK) {
+            reader.totals.block_count += 1;
+            status = pass_block(&reader, &block);
+        }
+    }
+    MQX_ASSERT(status != MQX_OK || reader.at == reader.window.file_size);
+    mqx_checkpoint_file_close(&reader);
+    return status;
 }

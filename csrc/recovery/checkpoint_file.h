@@ -12,20 +12,23 @@
  *   whole     named <begin LSN>.psc; until then <begin LSN>.tmp, which counts for nothing.
  *
  * A block may hold records of the journal's form (OBJECTS: OBJECT records; IMAGE: CHUNK and PUT
- * records) or lines of fixed size (MESSAGES: struct psc_message). Its payload is padded with zeroes
- * to a multiple of 8.
+ * records) or lines of fixed size (MESSAGES: struct psc_message, SEGMENTS: struct psc_segment). Its
+ * payload is padded with zeroes to a multiple of 8.
  *
  *   offset 0      header page (struct psc_header)
- *   offset 4096   OBJECTS blocks, then MESSAGES blocks, then IMAGE blocks
+ *   offset 4096   OBJECTS blocks, then MESSAGES blocks, then IMAGE blocks, then SEGMENTS blocks
  *   at the end    END block, nothing behind it
  *
  * Invariants
  *   1. Writing: begin, add items, finish. Finish writes END block and header, flushes, reads
  *      everything back from the medium and verifies it, asks `accept`, renames, flushes the
  *      directory (rule 11).
- *   2. Reading trusts nothing: every length is checked against what contains it, every block's CRC,
+ *   2. A file whose bytes are not what was written (mqx_checkpoint_file_verify) is damaged: a
+ *      restart takes an older one. One whose bytes are right and which contradicts itself is
+ *      refused.
+ *   3. Reading trusts nothing: every length is checked against what contains it, every block's CRC,
  *      the order of sequence numbers, the totals at the end.
- *   3. A block's CRC is seeded with the queue manager's id and the begin LSN: a block of another
+ *   4. A block's CRC is seeded with the queue manager's id and the begin LSN: a block of another
  *      file does not pass.
  *
  * No locks: writer and reader belong to one thread. Errors: MQRC_OBJECT_DAMAGED with file and
@@ -97,6 +100,11 @@ struct mqx_checkpoint_reader {
 int mqx_checkpoint_file_open(struct mqx_checkpoint_reader *reader, struct mqx_io *io, int dir,
                              const char *name, const uint8_t qm_id[16], int flags) MQX_MUST_USE;
 void mqx_checkpoint_file_close(struct mqx_checkpoint_reader *reader);
+/* Reads the whole file and verifies what protects its bytes: checksums, lengths, the order of the
+ * blocks, zeroed padding, the end. What they say is not looked at. MQRC_OBJECT_DAMAGED: a byte is
+ * not what was written. */
+int mqx_checkpoint_file_verify(struct mqx_io *io, int dir, const char *name,
+                               int flags) MQX_MUST_USE;
 /* The next block's header, not verified but for its lengths. */
 int mqx_checkpoint_file_peek(struct mqx_checkpoint_reader *reader,
                              struct psc_block *out) MQX_MUST_USE;

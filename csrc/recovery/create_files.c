@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "format/segment.h"
+#include "journal/head_file.h"
 #include "journal/journal.h"
 #include "recovery/checkpoint_file.h"
 
@@ -39,6 +40,16 @@ static int create_first_segment(struct mqx_io *io, int dir, const uint8_t qm_id[
     return err == 0 ? MQX_OK : mqx_io_reason(err, "making the first journal segment");
 }
 
+/* HEAD names segment 1. */
+static int create_head(struct mqx_io *io, int dir, const uint8_t qm_id[16])
+{
+    const struct mqx_head head = {.segment_no = FIRST_NUMBER, .generation = FIRST_NUMBER};
+    MQX_ASSERT(dir >= 0);
+    MQX_ASSERT(qm_id != NULL);
+    const int err = mqx_head_create(io, dir, qm_id, &head);
+    return err == 0 ? MQX_OK : mqx_io_reason(err, "making HEAD");
+}
+
 /* A checkpoint of an orderly end before anything was written. */
 static int create_first_checkpoint(struct mqx_io *io, int dir, const uint8_t qm_id[16])
 {
@@ -66,7 +77,7 @@ static int create_first_checkpoint(struct mqx_io *io, int dir, const uint8_t qm_
 }
 
 /* Sizes are checked before anything is written. */
-int mqx_journal_create(struct mqx_io *io, int journal_dir, int checkpoint_dir,
+int mqx_journal_create(struct mqx_io *io, int dir, int journal_dir, int checkpoint_dir,
                        const uint8_t qm_id[16], const struct mqx_region_plan *plan)
 {
     MQX_ASSERT(qm_id != NULL);
@@ -78,5 +89,8 @@ int mqx_journal_create(struct mqx_io *io, int journal_dir, int checkpoint_dir,
                         PS_MIN_SEGMENT, MQX_PAGE_SIZE);
     }
     int status = create_first_segment(io, journal_dir, qm_id, plan->first_segment_size);
+    if (status == MQX_OK) {
+        status = create_head(io, dir, qm_id);
+    }
     return status == MQX_OK ? create_first_checkpoint(io, checkpoint_dir, qm_id) : status;
 }

@@ -1,9 +1,9 @@
 /*
  * create_files.h - the first files of a new queue manager.
  *
- * Purpose. Segment 1, begun like any other segment (mqx_segment_begin), and an empty checkpoint of
- * an orderly end. So the first start is an ordinary restart: there is no special case for a queue
- * manager that has never run.
+ * Purpose. Segment 1, begun like any other segment (mqx_segment_begin), HEAD, which names it, and
+ * an empty checkpoint of an orderly end. So the first start is an ordinary restart: there is no
+ * special case for a queue manager that has never run.
  *
  * Invariants
  *   1. The checkpoint gets its name last: a creation that was interrupted leaves no checkpoint, and
@@ -20,9 +20,9 @@
 #include "os/io.h"
 #include "region/region.h"
 
-/* Segment 1 has first_segment_size bytes. MQRC_UNEXPECTED_ERROR for sizes that are below
- * PS_MIN_SEGMENT or no multiple of a page. */
-int mqx_journal_create(struct mqx_io *io, int journal_dir, int checkpoint_dir,
+/* `dir` is the queue manager's, flushed by the caller. Segment 1 has first_segment_size bytes.
+ * MQRC_UNEXPECTED_ERROR for sizes that are below PS_MIN_SEGMENT or no multiple of a page. */
+int mqx_journal_create(struct mqx_io *io, int dir, int journal_dir, int checkpoint_dir,
                        const uint8_t qm_id[16], const struct mqx_region_plan *plan) MQX_MUST_USE;
 
 #endif

@@ -85,6 +85,21 @@ static int replace_file(struct mqx_io *io, int dir, int from, const char *name, 
     return io->ops->sync_dir(io, dir);
 }
 
+/* Would a restart accept the header page as it reads now? */
+static int check_header(struct mqx_store *store, int fd, uint64_t number)
+{
+    struct mqx_io_stat facts = {0};
+    struct psj_segment header;
+    MQX_ASSERT(fd >= 0);
+    MQX_ASSERT(number != 0);
+    int err = store->io->ops->stat(store->io, fd, &facts);
+    if (err == 0) {
+        err = mqx_io_read_all(store->io, fd, &header, sizeof header, 0);
+    }
+    return err == 0 ? mqx_segment_verify(&header, store->qm_id, number, facts.size)
+                    : mqx_io_reason(err, "reading the last journal segment");
+}
+
 /* No segment at all: a creation that was interrupted; there is nothing to distrust. */
 int mqx_recover_distrust_cache(struct mqx_store *store)
 {
@@ -107,7 +122,11 @@ int mqx_recover_distrust_cache(struct mqx_store *store)
         return mqx_io_reason(fd, "opening the last journal segment");
     }
     (void)io->ops->drop_cache(io, fd); /* see above where that is not possible */
-    err = replace_file(io, store->journal_dir, fd, name, half);
+    int status = check_header(store, fd, newest);
+    if (status == MQX_OK) {
+        err = replace_file(io, store->journal_dir, fd, name, half);
+        status = err == 0 ? MQX_OK : mqx_io_reason(err, "rewriting the last journal segment");
+    }
     (void)io->ops->close(io, fd);
-    return err == 0 ? MQX_OK : mqx_io_reason(err, "rewriting the last journal segment");
+    return status;
 }

@@ -10,9 +10,11 @@
  * Invariants
  *   1. Until the rename the old file is as it was; after it the new one is whole and flushed.
  *   2. A copy that was interrupted is a *.tmp file, which the next attempt removes.
+ *   3. A file whose header page reads wrong is not replaced by a copy of that: the error may lie on
+ *      the way from the medium, and pass.
  *
  * No locks: the restart has the files for itself. Errors: those of the file table; the journal is
- * unchanged then.
+ * unchanged then. MQRC_OBJECT_DAMAGED: see 3.
  */
 #ifndef PENSTOCK_DISTRUST_CACHE_H
 #define PENSTOCK_DISTRUST_CACHE_H

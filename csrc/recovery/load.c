@@ -29,12 +29,12 @@ static int block_record(struct mqx_restart *restart, const unsigned char *payloa
     const uint64_t start = *at;
     MQX_ASSERT(start < length);
     int status =
-        start % 8 == 0 ? mqx_record_decode(payload + start, length - start, out) : MQX_TORN;
+        start % 8 == 0 ? mqx_record_decode(payload + start, length - start, 0, out) : MQX_TORN;
     if (status == MQX_TORN) {
         status = mqx_checkpoint_file_damaged(&restart->checkpoint, restart->checkpoint.at,
                                              "a record in the block before is bad");
     } else if (status == MQX_OK) {
-        *at = start + out->head->length;
+        *at = start + mqx_record_length(out->head);
     }
     MQX_ASSERT(status != MQX_OK || (*at > start && *at <= length));
     return status;
@@ -55,6 +55,9 @@ static int take_objects(struct mqx_restart *restart, const struct psc_block *blo
         status = block_record(restart, payload, block->length, &at, &record);
         if (status == MQX_OK && mqx_record_type(record.head) == PS_REC_OBJECT) {
             status = mqx_replay_define(&restart->replay, &record);
+            count += 1;
+        } else if (status == MQX_OK && mqx_record_type(record.head) == PS_REC_OBJECT_DELETE) {
+            status = mqx_replay_undefine(&restart->replay, &record);
             count += 1;
         }
     }
@@ -103,25 +106,79 @@ static int take_image(struct mqx_restart *restart, const struct psc_block *block
     return status;
 }
 
+/* Could it be a segment that an older one of the list, or the begin segment, leaves room for? */
+static bool segment_is_sound(const struct mqx_restart *restart, const struct psc_segment *segment)
+{
+    const struct psc_segment *before =
+        restart->listed_count > 0 ? &restart->listed[restart->listed_count - 1] : NULL;
+    MQX_ASSERT(segment != NULL);
+    MQX_ASSERT(restart->has_checkpoint);
+    return segment->number != 0 && segment->number < restart->checkpoint.header.begin_segment &&
+           segment->base_lsn % MQX_PAGE_SIZE == 0 && segment->end_lsn % MQX_PAGE_SIZE == 0 &&
+           segment->end_lsn > segment->base_lsn &&
+           segment->end_lsn <= restart->checkpoint.header.begin_lsn &&
+           (before == NULL || (segment->number > before->number &&
+                               segment->generation > before->generation &&
+                               segment->base_lsn >= before->end_lsn));
+}
+
+/* A SEGMENTS block: the segments before the begin segment that must be there. */
+static int take_segments(struct mqx_restart *restart, const struct psc_block *block,
+                         const unsigned char *payload)
+{
+    MQX_ASSERT(block->type == PSC_SEGMENTS);
+    MQX_ASSERT(block->length == block->count * sizeof *restart->listed);
+    struct psc_segment *listed =
+        realloc(restart->listed, (restart->listed_count + block->count) * sizeof *listed);
+    if (listed == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the list of segments");
+    }
+    restart->listed = listed;
+    for (uint32_t i = 0; i < block->count; i++) {
+        struct psc_segment segment;
+        memcpy(&segment, payload + i * sizeof segment, sizeof segment);
+        if (!segment_is_sound(restart, &segment)) {
+            return mqx_checkpoint_file_damaged(&restart->checkpoint, restart->checkpoint.at,
+                                               "a segment that cannot be needed is listed");
+        }
+        restart->listed[restart->listed_count++] = segment;
+    }
+    return MQX_OK;
+}
+
+/* The next block, which is taken out of turn: IMAGE or SEGMENTS. */
+static int take_block(struct mqx_restart *restart, const struct psc_block *peeked,
+                      struct mqx_image_position *first)
+{
+    struct mqx_checkpoint_reader *reader = &restart->checkpoint;
+    const uint64_t payload_at = reader->at + sizeof *peeked;
+    struct psc_block block;
+    const unsigned char *payload;
+    MQX_ASSERT(peeked->type == PSC_IMAGE || peeked->type == PSC_SEGMENTS);
+    MQX_ASSERT(reader->at >= restart->rest_at); /* behind the objects */
+    reader->totals.block_count = peeked->sequence;
+    const int status = mqx_checkpoint_file_next(reader, &block, &payload);
+    if (status != MQX_OK) {
+        return status;
+    }
+    return block.type == PSC_IMAGE ? take_image(restart, &block, payload, payload_at, first)
+                                   : take_segments(restart, &block, payload);
+}
+
 /* The messages in between are stepped over here; their blocks are verified when they are loaded. */
-static int index_image(struct mqx_restart *restart)
+static int index_rest(struct mqx_restart *restart)
 {
     struct mqx_checkpoint_reader *reader = &restart->checkpoint;
     struct mqx_image_position first = {0, 0};
     int status = MQX_OK;
-    MQX_ASSERT(restart->use_image);
+    MQX_ASSERT(restart->listed_count == 0);
     MQX_ASSERT(restart->replay.image_count == 0);
     for (bool more = true; more && status == MQX_OK;) { /* bounded by the file's size */
         struct psc_block block;
-        const unsigned char *payload;
         status = mqx_checkpoint_file_peek(reader, &block);
-        if (status == MQX_OK && block.type == PSC_IMAGE) {
-            const uint64_t payload_at = reader->at + sizeof block;
-            reader->totals.block_count = block.sequence;
-            status = mqx_checkpoint_file_next(reader, &block, &payload);
-            if (status == MQX_OK) {
-                status = take_image(restart, &block, payload, payload_at, &first);
-            }
+        if (status == MQX_OK && ((block.type == PSC_IMAGE && restart->use_image) ||
+                                 block.type == PSC_SEGMENTS)) {
+            status = take_block(restart, &block, &first);
         } else if (status == MQX_OK) {
             more = block.type != PSC_END;
             status = more ? mqx_checkpoint_file_skip(reader) : MQX_OK;
@@ -134,8 +191,8 @@ static int index_image(struct mqx_restart *restart)
     return status;
 }
 
-/* The first pass: definitions into the replay, then the image. Where the second pass begins is
- * remembered, with the totals up to there. */
+/* The first pass: definitions into the replay, then segments and image. Where the second pass
+ * begins is remembered, with the totals up to there. */
 int mqx_load_checkpoint_start(struct mqx_restart *restart)
 {
     struct mqx_checkpoint_reader *reader = &restart->checkpoint;
@@ -155,10 +212,7 @@ int mqx_load_checkpoint_start(struct mqx_restart *restart)
     }
     restart->rest_at = reader->at;
     restart->rest_totals = reader->totals;
-    if (status == MQX_OK && restart->use_image) {
-        status = index_image(restart);
-    }
-    return status;
+    return status == MQX_OK ? index_rest(restart) : status;
 }
 
 /* ---- objects ----
@@ -231,15 +285,30 @@ static MQX_COLD int bad_message(const struct mqx_restart *restart, const struct 
     return mqx_merge_bad_message(restart->has_checkpoint ? &restart->checkpoint : NULL, m, what);
 }
 
-/* The record must lie in a segment that counts; which one is usually known from the message
- * before. */
-static int check_position(struct loading *loading, const struct psc_message *m)
+/* What the message takes in its segments, pieces spread evenly: as checkpoints count it. */
+static void count_live(struct mqx_restart *restart, size_t last, const struct psc_message *m)
 {
-    struct mqx_restart *restart = loading->restart;
+    size_t first = last;
+    MQX_ASSERT(last < restart->segment_count);
+    MQX_ASSERT(m->first_lsn <= m->lsn);
+    while (first > 0 && restart->segments[first].entry.base_lsn > m->first_lsn) {
+        first -= 1;
+    }
+    const uint64_t share = (m->chunk_count > 0 ? m->length : 0) / (last - first + 1);
+    restart->segments[last].entry.live_messages += 1;
+    restart->segments[last].entry.live_bytes += m->record_length;
+    for (; first <= last; first++) {
+        restart->segments[first].entry.live_bytes += share;
+    }
+}
+
+bool mqx_load_has_record(const struct mqx_restart *restart, const struct psc_message *m,
+                         size_t *segment)
+{
     size_t low = 0, high = restart->segment_count;
-    const struct mqx_segment *at = &restart->segments[loading->segment].entry;
+    const struct mqx_segment *at = &restart->segments[*segment].entry;
     MQX_ASSERT(restart->segment_count > 0);
-    MQX_ASSERT(loading->segment < restart->segment_count);
+    MQX_ASSERT(*segment < restart->segment_count);
     if (m->lsn < at->base_lsn || m->lsn - at->base_lsn >= at->size) {
         while (high - low > 1) {
             const size_t middle = (low + high) / 2;
@@ -249,17 +318,28 @@ static int check_position(struct loading *loading, const struct psc_message *m)
                 high = middle;
             }
         }
-        loading->segment = low;
+        *segment = low;
         at = &restart->segments[low].entry;
     }
     const uint64_t least = MQX_PAGE_SIZE + sizeof(struct psj_batch);
-    if (m->lsn < at->base_lsn + least || m->lsn % 8 != 0 ||
-        m->record_length < sizeof(struct psj_record) || m->record_length > MQX_RING_RECORD_MAX ||
-        m->lsn > at->end_lsn || m->record_length > at->end_lsn - m->lsn || m->first_lsn > m->lsn) {
+    return m->lsn >= at->base_lsn + least && m->lsn % 8 == 0 &&
+           m->record_length >= PS_RECORD_MIN && m->record_length <= MQX_RING_RECORD_MAX &&
+           m->lsn <= at->end_lsn && m->record_length <= at->end_lsn - m->lsn &&
+           m->first_lsn <= m->lsn &&
+           (*segment >= restart->begin_index || restart->segments[*segment].listed);
+}
+
+/* The record must lie in a segment that counts; which one is usually known from the message
+ * before. */
+static int check_position(struct loading *loading, const struct psc_message *m)
+{
+    struct mqx_restart *restart = loading->restart;
+    MQX_ASSERT(m->number != 0);
+    if (!mqx_load_has_record(restart, m, &loading->segment)) {
         return bad_message(restart, m, "no segment holds its record");
     }
-    restart->segments[loading->segment].entry.live_messages += 1;
-    restart->segments[loading->segment].entry.live_bytes += m->record_length;
+    MQX_ASSERT(loading->segment < restart->segment_count);
+    count_live(restart, loading->segment, m);
     return MQX_OK;
 }
 
@@ -289,11 +369,11 @@ static int image_record(struct mqx_restart *restart, struct mqx_file_window *win
         *end = *at + block->length;
     }
     err = mqx_file_window_read(window, *at, sizeof(struct psj_record), &bytes);
-    const uint32_t length = err == 0 ? ((const struct psj_record *)(const void *)bytes)->length : 0;
+    const uint32_t length = err == 0 ? mqx_record_length((const void *)bytes) : 0;
     if (err == 0) {
         err = mqx_file_window_read(window, *at, length, &bytes);
     }
-    if (err != 0 || length > *end - *at || mqx_record_decode(bytes, length, out) != MQX_OK) {
+    if (err != 0 || length > *end - *at || mqx_record_decode(bytes, length, 0, out) != MQX_OK) {
         return mqx_checkpoint_file_damaged(&restart->checkpoint, *at,
                                            "a record of the image is bad");
     }
@@ -319,7 +399,7 @@ static int image_pieces(struct loading *loading, struct mqx_file_window *window,
             return status;
         }
         if (out->chunk == NULL || out->chunk->number != number || out->chunk->offset != have ||
-            out->chunk->total != total || out->head->identity != pending->m.number) {
+            out->chunk->total != total || out->head->number != pending->m.number) {
             return bad_message(loading->restart, &pending->m, "its pieces do not fit together");
         }
         if (loading->body == NULL && total <= window->file_size) {

@@ -32,6 +32,7 @@
 
 struct mqx_found_segment { /* a segment that counts, oldest first */
     struct mqx_segment entry; /* as it will stand in the table */
+    bool listed;              /* by the checkpoint, before its begin segment */
     uint64_t epoch;
 };
 
@@ -43,8 +44,11 @@ struct mqx_restart { /* everything about one restart */
     bool use_image;
     uint64_t rest_at;             /* first block behind the objects */
     struct psc_end rest_totals;   /* totals before it */
-    struct mqx_found_segment *segments;
+    struct psc_segment *listed;   /* by the checkpoint: older than its begin segment, and needed */
+    size_t listed_count;
+    struct mqx_found_segment *segments; /* those from `begin_index` on have no hole */
     size_t segment_count;
+    size_t begin_index;           /* of the segment where the replay begins */
     uint64_t until_lsn;           /* restart_read.h */
     uint32_t hook_records;        /* replayed since store->maintenance_hook was last called */
     const struct mqx_in_flight *in_flight; /* the caller's, then a sorted copy */
@@ -54,10 +58,15 @@ struct mqx_restart { /* everything about one restart */
     struct mqx_recovery_report report;
 };
 
-/* Reads the objects of the checkpoint, and where its image messages lie. */
+/* Reads the objects of the checkpoint, which segments it needs, and where its image messages
+ * lie. */
 int mqx_load_checkpoint_start(struct mqx_restart *restart) MQX_MUST_USE;
 /* After the replay: definitions into the catalog. */
 int mqx_load_objects(struct mqx_restart *restart) MQX_MUST_USE;
+/* Does a segment that the restart needs hold the message's record? *segment: where the one before
+ * lay, a hint; then where this one lies. */
+bool mqx_load_has_record(const struct mqx_restart *restart, const struct psc_message *m,
+                         size_t *segment);
 /* Then messages into the queues, in delivery order; verifies the rest of the checkpoint. */
 int mqx_load_messages(struct mqx_restart *restart) MQX_MUST_USE;
 /* Then prepared units: what they have put and got is linked to their contexts again. */

@@ -137,5 +137,11 @@ int mqx_merge_next(struct mqx_merge *merge, struct psc_message *out,
         *out_more = status == MQX_OK && mqx_replay_is_present(merge->replay, out);
     }
     MQX_ASSERT(status == MQX_OK || !*out_more);
+    if (*out_more && out->lsn != 0) { /* 0, of an image: it lies in the checkpoint */
+        merge->unmoved_lsn = out->lsn;
+        merge->unmoved_first_lsn = out->first_lsn;
+        status = mqx_replay_locate(merge->replay, out);
+        *out_more = status == MQX_OK;
+    }
     return status;
 }

@@ -20,7 +20,8 @@
  * Invariants
  *   1. A message that both sources have comes once, as the checkpoint lists it; one that the replay
  *      says is gone does not come.
- *   2. Delivery order rises from one message to the next, or it is damage.
+ *   2. Its place is that of its last move, unless the checkpoint lists a later one.
+ *   3. Delivery order rises from one message to the next, or it is damage.
  *
  * No locks. Errors: MQRC_OBJECT_DAMAGED naming message and file; MQRC_STORAGE_NOT_AVAILABLE without
  * memory.
@@ -43,6 +44,7 @@ struct mqx_merge {
     /* the puts */
     uint32_t *order;
     size_t next_put, put_count;
+    uint64_t unmoved_lsn, unmoved_first_lsn; /* of the message given last: before it was moved */
 };
 
 /* Sorts the puts and reads the first message of the stream. mqx_merge_end() in either case. */

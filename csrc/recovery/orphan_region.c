@@ -11,7 +11,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
-#include "format/format.h"
+#include "format/record_codec.h"
 #include "os/host_info.h"
 
 #include <stdlib.h>
@@ -385,15 +385,11 @@ static bool has_record(const struct ring *ring, uint64_t lsn, uint64_t end, uint
     if (end < lsn || end - lsn > ring->size) {
         return true;
     }
-    while (lsn < end) { /* 8-byte aligned: neither length nor type lies across the ring's end */
-        const uint64_t first = lsn & (ring->size - 1);
-        const uint64_t second = (lsn + offsetof(struct psj_record, type)) & (ring->size - 1);
-        uint32_t length;
-        uint16_t found;
-        memcpy(&length, ring->bytes + first, sizeof length);
-        memcpy(&found, ring->bytes + second, sizeof found);
-        if (length < sizeof(struct psj_record) || length % 8 != 0 || length > end - lsn ||
-            (found & ~(unsigned)PS_MUST_UNDERSTAND) == type) {
+    while (lsn < end) { /* 8-byte aligned: the first 8 bytes do not lie across the ring's end */
+        struct psj_record head = {0};
+        memcpy(&head, ring->bytes + (lsn & (ring->size - 1)), offsetof(struct psj_record, unit_id));
+        const uint32_t length = mqx_record_length(&head);
+        if (length < PS_RECORD_MIN || length > end - lsn || mqx_record_type(&head) == type) {
             return true;
         }
         lsn += length;

@@ -9,6 +9,7 @@
 #include "recovery/restart_read.h"
 #include "region/damage.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct side { /* one of the two restarts */
@@ -17,6 +18,7 @@ struct side { /* one of the two restarts */
     struct psc_message m; /* the next message */
     bool has;             /* ... is there */
     bool unreadable;      /* the files of this side are damaged */
+    size_t segment;       /* in which the last message lay, a hint */
 };
 
 /* ---- objects ---- */
@@ -71,16 +73,27 @@ static int next(struct side *side)
     return status;
 }
 
-/* Everything that a restart takes from the line: a wrong one would lead to another message, or to
- * none. */
+/* Is it where the older side has it, or had it before one of its moves? */
+static bool same_place(const struct side *old, const struct psc_message *new)
+{
+    const struct mqx_merge *merge = &old->merge;
+    MQX_ASSERT(old->m.number == new->number);
+    MQX_ASSERT(merge->replay != NULL);
+    return (new->lsn == old->m.lsn && new->first_lsn == old->m.first_lsn) ||
+           (new->lsn == merge->unmoved_lsn && new->first_lsn == merge->unmoved_first_lsn) ||
+           (new->lsn != 0 && mqx_replay_was_moved_to(merge->replay, new));
+}
+
+/* Everything else that a restart takes from the line: a wrong one would lead to another message, or
+ * to none. */
 static bool same_message(const struct psc_message *a, const struct psc_message *b)
 {
     MQX_ASSERT(a != b);
     MQX_ASSERT(a->number != 0 && b->number != 0);
     return a->number == b->number && a->object == b->object && a->object_gen == b->object_gen &&
-           a->placement == b->placement && a->lsn == b->lsn && a->first_lsn == b->first_lsn &&
-           a->record_length == b->record_length && a->chunk_count == b->chunk_count &&
-           a->length == b->length && a->priority == b->priority && a->has_ext == b->has_ext &&
+           a->placement == b->placement && a->record_length == b->record_length &&
+           a->chunk_count == b->chunk_count && a->length == b->length &&
+           a->priority == b->priority && a->has_ext == b->has_ext &&
            a->is_volatile == b->is_volatile && a->tag_msg_id == b->tag_msg_id &&
            a->tag_correl_id == b->tag_correl_id && a->tag_group_id == b->tag_group_id;
 }
@@ -98,6 +111,29 @@ static bool same_expiry(const struct psc_message *old, const struct psc_message 
     }
     return old->expiry_us <= now_us || (old->expiry_us + TENTH_US - 1) / TENTH_US ==
                                            (new->expiry_us + TENTH_US - 1) / TENTH_US;
+}
+
+/* Does the candidate keep every segment that the message's records lie in? */
+static bool is_kept(struct side *new)
+{
+    const struct mqx_restart *restart = &new->restart;
+    size_t at = 0;
+    MQX_ASSERT(new->has);
+    MQX_ASSERT(new->segment < restart->segment_count);
+    if (new->m.lsn == 0) {
+        return true; /* of an image: no segment */
+    }
+    if (!mqx_load_has_record(restart, &new->m, &new->segment)) {
+        return false;
+    }
+    at = new->segment;
+    while (at > 0 && restart->segments[at].entry.base_lsn > new->m.first_lsn) {
+        at -= 1; /* pieces stand before the PUT */
+        if (at < restart->begin_index && !restart->segments[at].listed) {
+            return false;
+        }
+    }
+    return new->m.first_lsn < restart->segments[at].entry.end_lsn;
 }
 
 /* Messages that the older side has and the newer one lacks are skipped when they have expired. */
@@ -131,7 +167,8 @@ static int find_other_message(struct side *old, struct side *new, uint64_t now_u
             break;
         }
         if (!old->has || !new->has || !same_message(&old->m, &new->m) ||
-            !same_expiry(&old->m, &new->m, now_us)) {
+            !same_place(old, &new->m) || !same_expiry(&old->m, &new->m, now_us) ||
+            !is_kept(new)) {
             *out_number = old->has ? old->m.number : new->m.number;
             return MQX_OK;
         }
@@ -200,12 +237,87 @@ static int compare(struct mqx_store *store, struct side *old, struct side *new)
     return status;
 }
 
-int mqx_rehearse_checkpoint(struct mqx_store *store, const char *candidate, uint64_t end_lsn)
+/* ---- the older checkpoint ---- */
+
+/* The list of the restart that read it goes over to the caller. */
+static struct mqx_older_checkpoint older_of(struct mqx_restart *restart)
+{
+    struct mqx_older_checkpoint older = {0};
+    MQX_ASSERT(restart->listed_count == 0 || restart->listed != NULL);
+    if (restart->has_checkpoint) {
+        const struct psc_header *header = &restart->checkpoint.header;
+        MQX_ASSERT(header->begin_lsn != 0);
+        older = (struct mqx_older_checkpoint){header->begin_lsn, header->begin_segment,
+                                              restart->listed, restart->listed_count};
+        restart->listed = NULL;
+        restart->listed_count = 0;
+    }
+    return older;
+}
+
+bool mqx_older_checkpoint_needs(const struct mqx_older_checkpoint *older, uint64_t number)
+{
+    size_t low = 0, high = older->listed_count;
+    MQX_ASSERT(number != 0);
+    MQX_ASSERT(older->listed_count == 0 || older->listed != NULL);
+    if (older->begin_lsn == 0 || number >= older->begin_segment) {
+        return true;
+    }
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (older->listed[middle].number < number) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < older->listed_count && older->listed[low].number == number;
+}
+
+void mqx_older_checkpoint_free(struct mqx_older_checkpoint *older)
+{
+    MQX_ASSERT(older != NULL);
+    MQX_ASSERT(older->listed_count == 0 || older->listed != NULL);
+    free(older->listed);
+    *older = (struct mqx_older_checkpoint){0};
+}
+
+int mqx_find_older_checkpoint(struct mqx_store *store, uint64_t begin_lsn,
+                              struct mqx_older_checkpoint *out)
+{
+    struct mqx_listing listing = {0};
+    struct mqx_choice choice = {0};
+    struct mqx_restart restart;
+    char name[MQX_CHECKPOINT_NAME_SIZE];
+    MQX_ASSERT(begin_lsn != 0);
+    mqx_older_checkpoint_free(out);
+    mqx_restart_begin(&restart, store);
+    restart.until_lsn = begin_lsn; /* beside work: files may have other names */
+    int status = mqx_restart_list_files(store, &listing);
+    if (status == MQX_OK) {
+        status = mqx_restart_choose(&restart, &listing, begin_lsn, &choice);
+    }
+    if (status == MQX_OK && choice.found) {
+        mqx_checkpoint_file_name(name, choice.begin_lsn, true);
+        status = mqx_restart_open_checkpoint(&restart, name);
+        if (status == MQX_OK) {
+            *out = older_of(&restart);
+        }
+    }
+    MQX_ASSERT(out->begin_lsn < begin_lsn);
+    mqx_restart_end(&restart);
+    mqx_restart_free_listing(&listing);
+    return status == MQRC_OBJECT_DAMAGED ? MQX_OK : status;
+}
+
+int mqx_rehearse_checkpoint(struct mqx_store *store, const char *candidate, uint64_t end_lsn,
+                            struct mqx_older_checkpoint *out)
 {
     struct side old = {.has = false}, new = {.has = false};
     MQX_ASSERT(candidate != NULL);
     MQX_ASSERT(end_lsn >= MQX_PAGE_SIZE);
     int status = read_side(store, NULL, end_lsn, &old);
+    *out = older_of(&old.restart);
     if (status == MQX_OK) {
         status = read_side(store, candidate, end_lsn, &new);
     }

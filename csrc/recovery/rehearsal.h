@@ -16,8 +16,11 @@
  *   candidate  the new checkpoint, whole, verified, still named *.tmp.
  *
  * What may differ
+ *   - A message must lie in a segment that the candidate keeps.
  *   - A message that has expired, by its record or the line in the older checkpoint, may be gone.
  *   - BackoutCounts, the listed expiry, non-persistent messages of an image.
+ *   - The place of a message that was moved: the checkpoint may list any that it has had, because
+ *     the process that moved it may have died before the index knew (compaction.h).
  * Everything else that differs stops the queue manager (region/damage.h): the candidate is removed,
  * all files stay, and the next restart uses the older checkpoint.
  *
@@ -37,8 +40,26 @@
 #include "recovery/checkpoint_file.h"
 #include "region/store.h"
 
-/* `candidate` is the name of a file in the checkpoint directory, `end_lsn` what its header says. */
-int mqx_rehearse_checkpoint(struct mqx_store *store, const char *candidate,
-                            uint64_t end_lsn) MQX_MUST_USE;
+struct mqx_older_checkpoint { /* the newest whole one that begins earlier than another one */
+    uint64_t begin_lsn;         /* 0: there is none */
+    uint64_t begin_segment;     /* a restart from it needs this one and all that follow */
+    struct psc_segment *listed; /* and these, ascending by number */
+    size_t listed_count;
+};
+
+/* `candidate` is the name of a file in the checkpoint directory, `end_lsn` what its header says.
+ * *out: the checkpoint that it was compared with; mqx_older_checkpoint_free() in either case. */
+int mqx_rehearse_checkpoint(struct mqx_store *store, const char *candidate, uint64_t end_lsn,
+                            struct mqx_older_checkpoint *out) MQX_MUST_USE;
+
+/* The newest whole checkpoint that begins below that LSN. *out as above; what it had is freed. */
+int mqx_find_older_checkpoint(struct mqx_store *store, uint64_t begin_lsn,
+                              struct mqx_older_checkpoint *out) MQX_MUST_USE;
+
+/* Does a restart from it need that segment? From one that is not there: from segment 1 on, all. */
+bool mqx_older_checkpoint_needs(const struct mqx_older_checkpoint *older, uint64_t number);
+
+/* Frees the list; harmless on a zeroed one, and twice. */
+void mqx_older_checkpoint_free(struct mqx_older_checkpoint *older);
 
 #endif

@@ -25,6 +25,8 @@ void mqx_replay_free(struct mqx_replay *replay)
     free(replay->objects);
     mqx_number_map_free(&replay->removed);
     mqx_number_map_free(&replay->counts);
+    free(replay->moves);
+    mqx_number_map_free(&replay->moved);
     free(replay->ops);
     free(replay->units);
     free(replay->prepared);
@@ -38,11 +40,10 @@ void mqx_replay_free(struct mqx_replay *replay)
  * given out, so what a damaged region has brought into the journal there need not be avoided. */
 static void note_numbers(struct mqx_replay *replay, const struct psj_record *head)
 {
-    MQX_ASSERT(head->length >= sizeof *head); /* verified */
+    MQX_ASSERT(head->eighths > 0); /* verified */
     MQX_ASSERT(replay->next_unit_id != 0 && replay->next_number != 0);
-    const uint64_t number = head->identity > head->arrival ? head->identity : head->arrival;
-    if (number >= replay->next_number && number < PS_NUMBER_LIMIT - 1) {
-        replay->next_number = number + 1;
+    if (head->number >= replay->next_number && head->number < PS_NUMBER_LIMIT - 1) {
+        replay->next_number = head->number + 1;
     }
     if (head->unit_id >= replay->next_unit_id && head->unit_id < PS_NUMBER_LIMIT - 1) {
         replay->next_unit_id = head->unit_id + 1;
@@ -72,6 +73,7 @@ int mqx_replay_record(void *arg, uint64_t lsn, const struct psj_record *head)
     case PS_REC_PREPARE: status = mqx_replay_prepare(replay, lsn, &record); break;
     case PS_REC_COMMIT_PREPARED: status = mqx_replay_end_prepared(replay, &record, true); break;
     case PS_REC_BACKOUT_PREPARED: status = mqx_replay_end_prepared(replay, &record, false); break;
+    case PS_REC_MOVED: status = mqx_replay_move(replay, lsn, &record); break;
     case PS_REC_TAKEN:
     case PS_REC_PUT:
     case PS_REC_GET:
@@ -80,8 +82,9 @@ int mqx_replay_record(void *arg, uint64_t lsn, const struct psj_record *head)
     case PS_REC_CLEAR:
     case PS_REC_OBJECT:
     case PS_REC_OBJECT_DELETE: status = mqx_replay_take_record(replay, lsn, &record); break;
+    case PS_REC_COMMON: break;
     default: return MQX_OK; /* optional, of a newer version */
     }
-    note_numbers(replay, head);
+    note_numbers(replay, record.head);
     return status;
 }

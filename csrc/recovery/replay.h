@@ -14,6 +14,7 @@
  *   prepared unit  complete and waiting for its outcome, across epochs (XA: in doubt).
  *   held message   one that a prepared unit has put or got.
  *   image          a non-persistent message that a checkpoint of an orderly end carries.
+ *   move           a MOVED record: the message lies there, too, and from then on there.
  *
  * Invariants
  *   1. Effects do not depend on the order in which checkpoint and tail are joined, because a
@@ -63,6 +64,12 @@ struct mqx_replay_put { /* a message put in the tail, or one of the image */
 struct mqx_image_position { /* where a message of the image lies in the checkpoint */
     uint64_t at;            /* offset of its first record */
     uint64_t block_end;     /* end of the payload that holds it */
+};
+
+struct mqx_replay_move {    /* a MOVED record */
+    struct psc_message m;
+    uint32_t before;        /* index + 1 of the move of this message before it */
+    uint32_t zero;
 };
 
 struct mqx_replay_definition { /* attrs follow */
@@ -126,6 +133,9 @@ struct mqx_replay {
     size_t object_capacity;
     struct mqx_number_map removed;        /* message numbers that are gone */
     struct mqx_number_map counts;         /* message number -> highest BackoutCount */
+    struct mqx_replay_move *moves;
+    size_t move_count, move_capacity;
+    struct mqx_number_map moved;          /* message number -> index of its last move */
     uint64_t next_number;
     uint64_t next_unit_id;
     uint64_t units_dropped;
@@ -160,6 +170,8 @@ int mqx_replay_hold_prepared(struct mqx_replay *replay) MQX_MUST_USE;
 struct mqx_replay_held *mqx_replay_find_held(const struct mqx_replay *replay, uint64_t number);
 /* A definition from the checkpoint. */
 int mqx_replay_define(struct mqx_replay *replay, const struct mqx_decoded *record) MQX_MUST_USE;
+/* An OBJECT_DELETE record of a checkpoint: up to that generation all are gone. */
+int mqx_replay_undefine(struct mqx_replay *replay, const struct mqx_decoded *record) MQX_MUST_USE;
 /* A message of the image, to be loaded with the puts. */
 int mqx_replay_add_image(struct mqx_replay *replay, const struct mqx_decoded *record,
                          const struct mqx_image_position *position) MQX_MUST_USE;
@@ -170,6 +182,10 @@ int mqx_replay_count(struct mqx_replay *replay, uint64_t number, uint32_t count)
 bool mqx_replay_is_present(const struct mqx_replay *replay, const struct psc_message *m);
 /* Its BackoutCount: the higher one of the message and of what was read. */
 uint32_t mqx_replay_count_of(const struct mqx_replay *replay, const struct psc_message *m);
+/* Sets where the message lies, by its last move if it has one. Damage when the records differ. */
+int mqx_replay_locate(const struct mqx_replay *replay, struct psc_message *m) MQX_MUST_USE;
+/* Was the message ever moved to that record? */
+bool mqx_replay_was_moved_to(const struct mqx_replay *replay, const struct psc_message *m);
 /* Indexes of the effective puts by object, placement descending, number; *out is to be freed. */
 int mqx_replay_sort(const struct mqx_replay *replay, uint32_t **out,
                     size_t *out_count) MQX_MUST_USE;

@@ -6,6 +6,9 @@
  *   removed  numbers that a GET or EXPIRE took: the message may be in the checkpoint, in the tail,
  *            or in both.
  *   counts   the highest BackoutCount of a number.
+ *   moves    every MOVED of the tail, those of a message from the last to the first. A process that
+ *            died after a MOVED record may have left the message where it was, in the region and in
+ *            checkpoints taken from it, so each of its places is a right one while it exists.
  *   objects  per slot: the newest definition, the highest generation, the CLEAR bound of that
  *            generation. A record of an older generation has no effect: the checkpoint, or the
  *            tail, has its successor.
@@ -193,6 +196,13 @@ int mqx_replay_define(struct mqx_replay *replay, const struct mqx_decoded *recor
                             : status;
 }
 
+int mqx_replay_undefine(struct mqx_replay *replay, const struct mqx_decoded *record)
+{
+    MQX_ASSERT(mqx_record_type(record->head) == PS_REC_OBJECT_DELETE);
+    MQX_ASSERT(replay->put_count == 0);
+    return undefine(replay, record->head->object, record->head->object_gen);
+}
+
 /* ---- messages ---- */
 
 /* Tags are hashes of identifiers, keyed so that identifiers chosen by applications do not collide
@@ -224,7 +234,7 @@ static void describe(const struct mqx_replay *replay, const struct mqx_decoded *
     MQX_ASSERT(d != NULL); /* the decoder refuses a PUT without */
     MQX_ASSERT(chunked == NULL || record->body_length == 0);
     *out = (struct psc_message){
-        .number = record->head->identity,
+        .number = record->head->number,
         .lsn = lsn,
         .first_lsn = chunked != NULL ? chunked->first_lsn : lsn,
         .expiry_us = d->expiry_us,
@@ -239,7 +249,7 @@ static void describe(const struct mqx_replay *replay, const struct mqx_decoded *
         .placement = d->placement,
         .has_ext = d->has_ext,
         .is_volatile = d->persistence == 0,
-        .record_length = record->head->length,
+        .record_length = mqx_record_length(record->head),
         .chunk_count = chunked != NULL ? chunked->count : 0,
     };
 }
@@ -284,6 +294,78 @@ int mqx_replay_add_image(struct mqx_replay *replay, const struct mqx_decoded *re
         replay->puts[index].state = MQX_PUT_EFFECTIVE;
     }
     return status;
+}
+
+/* Whether the message is present is not known yet, and need not be: the copy is as good as what it
+ * was made from. */
+int mqx_replay_move(struct mqx_replay *replay, uint64_t lsn, const struct mqx_decoded *record)
+{
+    size_t at = 0;
+    bool is_new = false;
+    MQX_ASSERT(mqx_record_type(record->head) == PS_REC_MOVED);
+    MQX_ASSERT(record->head->unit_id == 0 && record->head->number != 0); /* the decoder refuses
+                                                                             * others */
+    int status = mqx_replay_grow(&replay->moves, replay->move_count, &replay->move_capacity,
+                                 sizeof *replay->moves);
+    if (status == MQX_OK && replay->move_count >= UINT32_MAX) {
+        status = mqx_replay_no_memory();
+    }
+    if (status == MQX_OK) {
+        status = mqx_number_map_add(&replay->moved, record->head->number, true, &at, &is_new);
+    }
+    if (status == MQX_OK) {
+        struct mqx_replay_move *move = &replay->moves[replay->move_count];
+        describe(replay, record, lsn, &move->m);
+        move->before = is_new ? 0 : replay->moved.values[at] + 1;
+        replay->moved.values[at] = (uint32_t)replay->move_count++;
+    }
+    return status;
+}
+
+/* The last move of the message, or NULL. */
+static const struct mqx_replay_move *last_move(const struct mqx_replay *replay, uint64_t number)
+{
+    size_t at = 0;
+    MQX_ASSERT(number != 0);
+    if (replay->move_count == 0 || !mqx_number_map_find(&replay->moved, number, &at)) {
+        return NULL;
+    }
+    MQX_ASSERT(replay->moved.values[at] < replay->move_count);
+    return &replay->moves[replay->moved.values[at]];
+}
+
+/* A line of a checkpoint that was taken later than the MOVED has the later place. */
+int mqx_replay_locate(const struct mqx_replay *replay, struct psc_message *m)
+{
+    const struct mqx_replay_move *move = last_move(replay, m->number);
+    MQX_ASSERT(m->lsn != 0); /* images do not lie in the journal */
+    if (move == NULL || move->m.lsn <= m->lsn) {
+        return MQX_OK;
+    }
+    const struct psc_message *to = &move->m;
+    MQX_ASSERT(to->number == m->number);
+    if (to->object != m->object || to->object_gen != m->object_gen || to->length != m->length ||
+        to->record_length != m->record_length || to->chunk_count != m->chunk_count ||
+        to->priority != m->priority || to->placement != m->placement ||
+        to->is_volatile != m->is_volatile) {
+        return mqx_fail(MQRC_OBJECT_DAMAGED,
+                        "MOVED record at LSN %" PRIu64 " differs from message %" PRIu64
+                        " at LSN %" PRIu64, to->lsn, m->number, m->lsn);
+    }
+    m->lsn = to->lsn;
+    m->first_lsn = to->first_lsn;
+    return MQX_OK;
+}
+
+bool mqx_replay_was_moved_to(const struct mqx_replay *replay, const struct psc_message *m)
+{
+    const struct mqx_replay_move *move = last_move(replay, m->number);
+    MQX_ASSERT(m->lsn != 0);
+    while (move != NULL && move->m.lsn != m->lsn) { /* towards the first */
+        MQX_ASSERT(move->before <= replay->move_count);
+        move = move->before != 0 ? &replay->moves[move->before - 1] : NULL;
+    }
+    return move != NULL && move->m.first_lsn == m->first_lsn;
 }
 
 /* A number that a GET or EXPIRE record names; 0 names none. */

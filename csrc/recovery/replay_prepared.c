@@ -79,7 +79,7 @@ int mqx_replay_prepare(struct mqx_replay *replay, uint64_t lsn, const struct mqx
     replay->prepared[index] = (struct mqx_replay_prepared){
         .unit = unit,
         .xid = *record->xid,
-        .prepare_end_lsn = lsn + record->head->length,
+        .prepare_end_lsn = lsn + mqx_record_length(record->head),
         .prepared_us = record->prepared->prepared_us,
     };
     return MQX_OK;

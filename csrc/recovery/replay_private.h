@@ -22,6 +22,7 @@
  *   OBJECT, OBJECT_DELETE     as PUT; a definition of an older generation changes nothing.
  *   COMMIT                    all operations of its unit, if count and checksum agree.
  *   BACKOUT                   none of them; the counts that it carries are kept.
+ *   MOVED                     at once: the message, if it is present at the end, lies there.
  *   PREPARE                   the unit moves to the prepared ones, with its operations.
  *   COMMIT_PREPARED           the effects of every unit that it names.
  *   BACKOUT_PREPARED          none of them.
@@ -64,6 +65,9 @@ int mqx_replay_add_put(struct mqx_replay *replay, const struct mqx_decoded *reco
                        uint32_t *out) MQX_MUST_USE;
 /* The put takes effect, or is dropped with its object; damage when that object never was. */
 int mqx_replay_apply_put(struct mqx_replay *replay, const struct mqx_replay_op *op) MQX_MUST_USE;
+/* A MOVED record. */
+int mqx_replay_move(struct mqx_replay *replay, uint64_t lsn,
+                    const struct mqx_decoded *record) MQX_MUST_USE;
 /* The operation takes effect. */
 int mqx_replay_apply(struct mqx_replay *replay, const struct mqx_replay_op *op) MQX_MUST_USE;
 

@@ -197,7 +197,7 @@ static int make_op(struct mqx_replay *replay, uint64_t lsn, const struct mqx_dec
     const struct psj_record *head = record->head;
     MQX_ASSERT(head != NULL);
     *out = (struct mqx_replay_op){
-        .number = head->identity,
+        .number = head->number,
         .lsn = lsn,
         .object = head->object,
         .object_gen = head->object_gen,
@@ -218,7 +218,6 @@ static int make_op(struct mqx_replay *replay, uint64_t lsn, const struct mqx_dec
     if (out->type == PS_REC_OBJECT) {
         return mqx_replay_copy_definition(replay, record, &out->definition);
     }
-    out->number = out->type == PS_REC_CLEAR ? head->arrival : out->number;
     return MQX_OK;
 }
 

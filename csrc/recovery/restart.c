@@ -115,11 +115,15 @@ static int set_journal(struct mqx_restart *restart, const struct mqx_listing *li
     journal->marked = tail->end_lsn;
     journal->checkpoint_begin = restart->replay.begin_lsn;
     journal->checkpoint_bytes = restart->has_checkpoint ? restart->checkpoint.window.file_size : 0;
+    journal->checkpoint_damaged = restart->report.damaged_checkpoint;
+    journal->older_keeps = listing->checkpoints.count > 1;
     journal->reserve_bytes =
         mqx_journal_reserve_for(&restart->store->region, restart->report.messages,
                                 restart->report.units_prepared);
     journal->clean_tail = tail->clean;
     journal->epoch_written = 0;
+    uint64_t live = 0;
+    (void)mqx_journal_bound_puts(&restart->store->region, &live);
     mqx_journal_set_sums(journal);
     MQX_ASSERT(journal->next_generation > newest->entry.generation);
     MQX_ASSERT(journal->batch_start >= newest->entry.base_lsn + FIRST_BATCH);
@@ -165,20 +169,49 @@ static int write_counts(struct mqx_restart *restart)
     return status;
 }
 
-/* Durable before the region is ready: a restart after this one must not load the image again. */
-static int write_image_consumed(struct mqx_restart *restart)
+/* Durable before the region is ready: no later restart loads the image of that checkpoint. */
+static int write_image_consumed(struct mqx_restart *restart, uint64_t checkpoint_lsn)
 {
-    const struct ps_image image = {.checkpoint_lsn = restart->replay.begin_lsn};
+    const struct ps_image image = {.checkpoint_lsn = checkpoint_lsn};
     unsigned char *record = mqx_scratch(MQX_RING_RECORD_MAX);
-    if (restart->report.image_messages == 0) {
-        return MQX_OK;
-    }
-    MQX_ASSERT(restart->use_image);
-    MQX_ASSERT(!restart->replay.image_consumed);
+    MQX_ASSERT(checkpoint_lsn != 0);
+    MQX_ASSERT(mqx_load_acquire(&restart->store->region.header->ready) == 0);
     if (record == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a record");
     }
     return append_and_flush(restart->store, record, mqx_encode_image_consumed(record, &image));
+}
+
+/* The image that was loaded, and those of damaged checkpoints that may be readable once more. */
+static int write_images_consumed(struct mqx_restart *restart, const struct mqx_listing *listing,
+                                 const struct mqx_choice *choice)
+{
+    const struct mqx_file_numbers *all = &listing->checkpoints;
+    int status = MQX_OK;
+    MQX_ASSERT(choice->passed_over <= all->count);
+    if (restart->report.image_messages > 0) {
+        MQX_ASSERT(restart->use_image);
+        MQX_ASSERT(!restart->replay.image_consumed);
+        status = write_image_consumed(restart, restart->replay.begin_lsn);
+    }
+    for (size_t i = 0; i < choice->passed_over && status == MQX_OK; i++) {
+        status = write_image_consumed(restart, all->items[all->count - 1 - i]);
+    }
+    return status;
+}
+
+/* A page of HEAD that is not good is written again. It says what the good one says: the name of a
+ * segment that is newer may not be on the medium. */
+static int mend_head(struct mqx_store *store, const struct mqx_head *head)
+{
+    bool unknown = false;
+    MQX_ASSERT(head->segment_no != 0);
+    MQX_ASSERT(store->dir >= 0);
+    if (!head->damaged) {
+        return MQX_OK;
+    }
+    const int err = mqx_head_write(store->io, store->dir, store->qm_id, head, &unknown);
+    return err == 0 ? MQX_OK : mqx_io_reason(err, "writing HEAD");
 }
 
 /* Visits a file of the checkpoint directory. */
@@ -251,17 +284,44 @@ static int load(struct mqx_restart *restart, const struct mqx_listing *listing,
     return status;
 }
 
+/* The newest whole checkpoint; the report names a newer one that is damaged. */
+static int open_newest(struct mqx_restart *restart, const struct mqx_listing *listing,
+                       struct mqx_choice *out)
+{
+    const struct mqx_file_numbers *all = &listing->checkpoints;
+    char name[MQX_CHECKPOINT_NAME_SIZE];
+    MQX_ASSERT(restart->until_lsn == 0);
+    const int status = mqx_restart_choose(restart, listing, UINT64_MAX, out);
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (out->passed_over > 0) {
+        MQX_ASSERT(out->passed_over <= all->count);
+        restart->report.damaged_checkpoint = all->items[all->count - 1];
+        memcpy(restart->report.damage, out->damage, sizeof restart->report.damage);
+    }
+    mqx_checkpoint_file_name(name, out->begin_lsn, true);
+    return mqx_restart_open_checkpoint(restart, out->found ? name : NULL);
+}
+
 /* The steps in the order of the list above; the first failure ends it. */
 static int run(struct mqx_restart *restart, const struct mqx_listing *listing)
 {
     struct mqx_store *store = restart->store;
     struct mqx_journal_end tail = {0};
-    char name[MQX_CHECKPOINT_NAME_SIZE];
+    struct mqx_head head = {0};
+    struct mqx_choice choice = {0};
     MQX_ASSERT(restart->segments == NULL);
-    mqx_checkpoint_file_name(name, listing->newest_checkpoint, true);
-    int status = mqx_restart_open_checkpoint(restart, listing->has_checkpoint ? name : NULL);
+    int status = open_newest(restart, listing, &choice);
     if (status == MQX_OK) {
         status = mqx_restart_find_segments(restart, &listing->segments);
+        if (status == MQRC_OBJECT_DAMAGED && !choice.found && choice.passed_over > 0) {
+            status = mqx_fail(status, "%s; no older checkpoint is whole, and the journal does not "
+                              "begin with segment 1", choice.damage);
+        }
+    }
+    if (status == MQX_OK) {
+        status = mqx_restart_check_head(restart, &head);
     }
     if (status == MQX_OK) {
         status = mqx_restart_scan(restart, &tail);
@@ -270,13 +330,16 @@ static int run(struct mqx_restart *restart, const struct mqx_listing *listing)
         status = load(restart, listing, &tail);
     }
     if (status == MQX_OK) {
+        status = mend_head(store, &head);
+    }
+    if (status == MQX_OK) {
         status = mqx_journal_attach(store);
     }
     if (status == MQX_OK) {
         status = write_counts(restart);
     }
     if (status == MQX_OK) {
-        status = write_image_consumed(restart);
+        status = write_images_consumed(restart, listing, &choice);
     }
     if (status == MQX_OK) {
         MQX_ASSERT(tail.end_lsn <= store->region.journal->durable);

@@ -1,9 +1,10 @@
 /*
  * restart_read.c - see restart_read.h.
  *
- * Which segments must be there: from the oldest that the checkpoint names (a message in it lies
- * there) to the newest, without a hole. Older files are left over from an interrupted retirement
- * and may be anything; they are not examined further.
+ * Which segments must be there: from the checkpoint's begin segment to the newest, without a hole;
+ * of the older ones those that the checkpoint lists, because a message in it lies there. Other
+ * older files are left over from an interrupted retirement and may be anything: one with a good
+ * header is entered, so that the next checkpoint retires it, and is not examined further.
  */
 #include "recovery/restart_read.h"
 
@@ -12,6 +13,7 @@
 #include "recovery/tail_scan.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +22,9 @@ enum {
     FIRST_NUMBERS = 8,
     SLOTS_MAX = 1 << 28,          /* see mqx_replay.slot_limit */
     BEGIN_LSN_AT = 48,            /* of the begin LSN in a checkpoint's header */
+    BEGIN_SEGMENT_AT = 56,        /* of the begin segment */
     HOOK_RECORDS = 65536,         /* replayed between two calls of store->maintenance_hook */
+    READINGS = 2,                 /* of a checkpoint that seems to be damaged */
 };
 
 /* ---- what files there are ----
@@ -63,17 +67,15 @@ static int note_journal_file(void *arg, const char *name)
     return 0;
 }
 
-/* Visits a file of the checkpoint directory: the one with the highest begin LSN counts. */
+/* Visits a file of the checkpoint directory. */
 static int note_checkpoint_file(void *arg, const char *name)
 {
     struct mqx_listing *listing = arg;
     MQX_ASSERT(listing != NULL);
     MQX_ASSERT(name != NULL);
     uint64_t begin_lsn = 0;
-    if (mqx_checkpoint_file_parse(name, &begin_lsn) &&
-        (!listing->has_checkpoint || begin_lsn > listing->newest_checkpoint)) {
-        listing->has_checkpoint = true;
-        listing->newest_checkpoint = begin_lsn;
+    if (mqx_checkpoint_file_parse(name, &begin_lsn)) {
+        add_number(listing, &listing->checkpoints, begin_lsn);
     }
     return 0;
 }
@@ -88,12 +90,21 @@ static int by_value(const void *a, const void *b)
     return first < second ? -1 : first > second;
 }
 
-/* One listing of each directory; segments sorted by number. */
+static void sort(struct mqx_file_numbers *numbers)
+{
+    MQX_ASSERT(numbers->count <= numbers->capacity);
+    MQX_ASSERT(numbers->count == 0 || numbers->items != NULL);
+    if (numbers->count > 1) {
+        qsort(numbers->items, numbers->count, sizeof(uint64_t), by_value);
+    }
+}
+
+/* One listing of each directory; segments and checkpoints sorted. */
 int mqx_restart_list_files(struct mqx_store *store, struct mqx_listing *out)
 {
     struct mqx_io *io = store->io;
     MQX_ASSERT(out->segments.count == 0);
-    MQX_ASSERT(!out->has_checkpoint);
+    MQX_ASSERT(out->checkpoints.count == 0);
     int err = io->ops->list(io, store->journal_dir, note_journal_file, out);
     if (err == 0) {
         err = io->ops->list(io, store->checkpoint_dir, note_checkpoint_file, out);
@@ -104,9 +115,8 @@ int mqx_restart_list_files(struct mqx_store *store, struct mqx_listing *out)
     if (out->no_memory) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory to list the journal");
     }
-    if (out->segments.count > 1) {
-        qsort(out->segments.items, out->segments.count, sizeof(uint64_t), by_value);
-    }
+    sort(&out->segments);
+    sort(&out->checkpoints);
     return MQX_OK;
 }
 
@@ -118,6 +128,7 @@ void mqx_restart_free_listing(struct mqx_listing *listing)
     free(listing->segments.items);
     free(listing->spares.items);
     free(listing->half_made.items);
+    free(listing->checkpoints.items);
 }
 
 /* ---- the checkpoint ---- */
@@ -129,6 +140,49 @@ static int open_flags(const struct mqx_restart *restart)
     MQX_ASSERT(restart->store != NULL);
     MQX_ASSERT(restart->store->io != NULL);
     return restart->until_lsn != 0 ? MQX_IO_LINKED : MQX_IO_READ;
+}
+
+/* Reads it twice before it counts as damaged: passing over one costs its image, and an error on the
+ * way from the medium may not come again. */
+static int verify_checkpoint(const struct mqx_restart *restart, const char *name)
+{
+    const struct mqx_store *store = restart->store;
+    int status = MQRC_OBJECT_DAMAGED;
+    MQX_ASSERT(name[0] != '\0');
+    MQX_ASSERT(store->checkpoint_dir >= 0);
+    for (int i = 0; i < READINGS && status == MQRC_OBJECT_DAMAGED; i++) {
+        mqx_error_clear();
+        status = mqx_checkpoint_file_verify(store->io, store->checkpoint_dir, name,
+                                            open_flags(restart));
+    }
+    return status;
+}
+
+/* Damaged ones are passed over, so a flipped bit costs a longer replay. */
+int mqx_restart_choose(const struct mqx_restart *restart, const struct mqx_listing *listing,
+                       uint64_t below, struct mqx_choice *out)
+{
+    const struct mqx_file_numbers *all = &listing->checkpoints;
+    char name[MQX_CHECKPOINT_NAME_SIZE];
+    MQX_ASSERT(below > 0);
+    *out = (struct mqx_choice){.found = false};
+    for (size_t i = all->count; i > 0; i--) {
+        if (all->items[i - 1] >= below) {
+            continue;
+        }
+        mqx_checkpoint_file_name(name, all->items[i - 1], true);
+        const int status = verify_checkpoint(restart, name);
+        if (status != MQRC_OBJECT_DAMAGED) {
+            out->found = status == MQX_OK;
+            out->begin_lsn = all->items[i - 1];
+            return status;
+        }
+        if (out->passed_over++ == 0) {
+            (void)snprintf(out->damage, sizeof out->damage, "%s", mqx_error_text());
+        }
+    }
+    MQX_ASSERT(!out->found);
+    return MQX_OK;
 }
 
 /* Without a checkpoint the replay begins with segment 1: none was ever finished. */
@@ -162,19 +216,8 @@ int mqx_restart_open_checkpoint(struct mqx_restart *restart, const char *name)
 static uint64_t begin_segment(const struct mqx_restart *restart)
 {
     MQX_ASSERT(!restart->has_checkpoint || restart->checkpoint.window.fd >= 0);
+    MQX_ASSERT(restart->store != NULL);
     return restart->has_checkpoint ? restart->checkpoint.header.begin_segment : 1;
-}
-
-/* The oldest segment in which a message or the begin LSN lies. */
-static uint64_t oldest_needed(const struct mqx_restart *restart)
-{
-    const struct psc_header *header = &restart->checkpoint.header;
-    MQX_ASSERT(!restart->has_checkpoint || restart->checkpoint.window.fd >= 0);
-    if (!restart->has_checkpoint) {
-        return 1;
-    }
-    return header->oldest_segment < header->begin_segment ? header->oldest_segment
-                                                          : header->begin_segment;
 }
 
 /* ---- segments ----
@@ -239,6 +282,7 @@ static int read_header(const struct mqx_restart *restart, uint64_t number,
                   .prev_end_lsn = header.prev_end_lsn},
         .epoch = header.restart_epoch,
     };
+    memcpy(out->entry.salt, header.salt, sizeof header.salt);
     MQX_ASSERT(status != MQX_OK || out->entry.size % MQX_PAGE_SIZE == 0);
     return status;
 }
@@ -261,68 +305,174 @@ static int check_order(struct mqx_found_segment *segment, const struct mqx_found
     return MQX_OK;
 }
 
-/* From the newest back to the oldest one without a hole; what is older than needed may be
- * anything. */
+/* What the checkpoint says about a segment before its begin segment; NULL: it is not needed. */
+static const struct psc_segment *find_listed(const struct mqx_restart *restart, uint64_t number)
+{
+    size_t low = 0, high = restart->listed_count;
+    MQX_ASSERT(number != 0);
+    MQX_ASSERT(restart->listed_count == 0 || restart->listed != NULL);
+    while (low < high) { /* numbers ascend */
+        const size_t middle = (low + high) / 2;
+        if (restart->listed[middle].number < number) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < restart->listed_count && restart->listed[low].number == number
+               ? &restart->listed[low]
+               : NULL;
+}
+
+static MQX_COLD int missing(uint64_t number)
+{
+    MQX_ASSERT(number != 0);
+    return mqx_fail(MQRC_OBJECT_DAMAGED, "journal: segment %" PRIu64 " is missing", number);
+}
+
+/* A segment before the begin segment: where it ends, and does it fit the list and the one after it,
+ * which need not be its neighbour? */
+static bool is_older(struct mqx_found_segment *found, const struct mqx_found_segment *after,
+                     const struct psc_segment *listed)
+{
+    struct mqx_segment *entry = &found->entry;
+    MQX_ASSERT(after->entry.number > entry->number);
+    MQX_ASSERT(listed == NULL || listed->number == entry->number);
+    const uint64_t file_end = entry->base_lsn + entry->size;
+    entry->end_lsn = listed != NULL                             ? listed->end_lsn
+                     : after->entry.number == entry->number + 1 ? after->entry.prev_end_lsn
+                                                                : file_end;
+    return after->entry.base_lsn >= file_end && after->entry.generation > entry->generation &&
+           after->epoch >= found->epoch && entry->end_lsn <= file_end &&
+           entry->end_lsn >= entry->base_lsn + FIRST_BATCH &&
+           (listed == NULL || (entry->generation == listed->generation &&
+                               entry->base_lsn == listed->base_lsn &&
+                               (after->entry.number != entry->number + 1 ||
+                                after->entry.prev_end_lsn == listed->end_lsn)));
+}
+
+/* Segments before the begin segment, newest first, in front of segments[*first]. */
+static int find_older(struct mqx_restart *restart, const struct mqx_file_numbers *numbers,
+                      size_t below, size_t *first)
+{
+    size_t listed_left = restart->listed_count;
+    MQX_ASSERT(below <= numbers->count);
+    MQX_ASSERT(*first >= below); /* each has an entry */
+    for (size_t i = below; i-- > 0 && numbers->items[i] != 0;) {
+        const uint64_t number = numbers->items[i];
+        const struct psc_segment *listed = find_listed(restart, number);
+        struct mqx_found_segment found;
+        int status = read_header(restart, number, &found);
+        if (status == MQX_OK && !is_older(&found, &restart->segments[*first], listed)) {
+            status = mqx_fail(MQRC_OBJECT_DAMAGED,
+                              "journal/%010" PRIu64 ".psj: its header (offset 0) does not fit the "
+                              "checkpoint or the next segment", number);
+        }
+        if (status != MQX_OK && listed != NULL) {
+            return status;
+        }
+        if (status == MQX_OK) {
+            found.listed = listed != NULL;
+            restart->segments[--*first] = found;
+            listed_left -= listed != NULL;
+        }
+    }
+    for (size_t i = 0; i < restart->listed_count && listed_left > 0; i++) {
+        const uint64_t number = restart->listed[i].number;
+        if (bsearch(&number, numbers->items, numbers->count, sizeof number, by_value) == NULL) {
+            return missing(number);
+        }
+    }
+    MQX_ASSERT(listed_left == 0);
+    return MQX_OK;
+}
+
+/* From the newest back to the begin segment, without a hole; then the older ones. */
 int mqx_restart_find_segments(struct mqx_restart *restart,
                               const struct mqx_file_numbers *numbers)
 {
-    const uint64_t needed = oldest_needed(restart);
+    const uint64_t begin = begin_segment(restart);
+    size_t first = numbers->count; /* index of the oldest that counts, in segments[] */
+    size_t at = numbers->count;    /* and of its number */
     MQX_ASSERT(restart->segments == NULL);
-    MQX_ASSERT(needed != 0 || restart->has_checkpoint);
-    size_t first = numbers->count; /* index of the oldest that counts */
+    if (begin == 0) {
+        return mqx_checkpoint_file_damaged(&restart->checkpoint, BEGIN_SEGMENT_AT,
+                                           "its begin segment is 0");
+    }
     restart->segments = calloc(numbers->count + 1, sizeof *restart->segments);
     if (restart->segments == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the list of segments");
     }
-    while (first > 0) {
-        const uint64_t number = numbers->items[first - 1];
+    for (uint64_t next = at > 0 ? numbers->items[at - 1] : 0; at > 0 && next >= begin; next--) {
         struct mqx_found_segment *found = &restart->segments[first - 1];
-        const bool newest = first == numbers->count;
-        if (!newest && number + 1 != found[1].entry.number) {
-            break;
+        if (numbers->items[at - 1] != next) {
+            return missing(next);
         }
-        int status = read_header(restart, number, found);
-        if (status == MQX_OK && !newest) {
+        int status = read_header(restart, next, found);
+        if (status == MQX_OK && first < numbers->count) {
             status = check_order(found, found + 1);
         }
-        if (status != MQX_OK && number >= needed) {
+        if (status != MQX_OK) {
             return status;
         }
-        if (status != MQX_OK) {
-            break;
-        }
         first -= 1;
+        at -= 1;
+    }
+    if (first == numbers->count || restart->segments[first].entry.number != begin) {
+        return missing(begin);
+    }
+    const int status = find_older(restart, numbers, at, &first);
+    if (status != MQX_OK) {
+        return status;
     }
     restart->segment_count = numbers->count - first;
+    restart->begin_index = at - first;
     memmove(restart->segments, restart->segments + first,
             restart->segment_count * sizeof *restart->segments);
-    if (restart->segment_count == 0 || restart->segments[0].entry.number > needed ||
-        numbers->items[numbers->count - 1] < needed) {
-        return mqx_fail(MQRC_OBJECT_DAMAGED, "journal: segment %" PRIu64 " is missing",
-                        restart->segment_count == 0 ? needed
-                                                    : restart->segments[0].entry.number - 1);
-    }
+    MQX_ASSERT(restart->segments[restart->begin_index].entry.number == begin);
     return MQX_OK;
 }
 
-/* Index of the segment where the replay begins; the checkpoint must fit the segments. */
-static int find_begin(const struct mqx_restart *restart, size_t *out)
+/* A segment that is newer than the one that HEAD names is empty, or HEAD's newer page is lost. */
+int mqx_restart_check_head(const struct mqx_restart *restart, struct mqx_head *out)
+{
+    const struct mqx_store *store = restart->store;
+    const struct mqx_segment *newest = &restart->segments[restart->segment_count - 1].entry;
+    MQX_ASSERT(restart->segment_count > 0);
+    MQX_ASSERT(restart->until_lsn == 0);
+    const int status = mqx_head_read(store->io, store->dir, store->qm_id, MQX_IO_READ, out);
+    if (status != MQX_OK || newest->number > out->segment_no ||
+        (newest->number == out->segment_no && newest->generation >= out->generation)) {
+        return status;
+    }
+    return newest->number < out->segment_no
+               ? mqx_fail(MQRC_OBJECT_DAMAGED,
+                          "journal/%010" PRIu64 ".psj is missing: HEAD names it as the newest "
+                          "segment, %010" PRIu64 ".psj is the last one there", out->segment_no,
+                          newest->number)
+               : mqx_fail(MQRC_OBJECT_DAMAGED,
+                          "journal/%010" PRIu64 ".psj is an older file of that name: HEAD says "
+                          "generation %" PRIu64 ", its header (offset 56) %" PRIu64,
+                          newest->number, out->generation, newest->generation);
+}
+
+/* The checkpoint must fit the segments. */
+static int check_begin(const struct mqx_restart *restart)
 {
     const struct psc_header *header = &restart->checkpoint.header;
     const struct mqx_segment *newest = &restart->segments[restart->segment_count - 1].entry;
-    const uint64_t number = begin_segment(restart);
-    const uint64_t oldest = restart->segments[0].entry.number;
+    const struct mqx_segment *begin = &restart->segments[restart->begin_index].entry;
     MQX_ASSERT(restart->segment_count > 0);
-    MQX_ASSERT(restart->has_checkpoint || number >= oldest);
-    *out = (size_t)(number - oldest);
+    MQX_ASSERT(restart->begin_index < restart->segment_count);
     if (!restart->has_checkpoint) {
         return MQX_OK;
     }
-    if (number < oldest || number > newest->number || header->generation > newest->generation) {
+    if (header->generation > newest->generation || header->oldest_segment > begin->number ||
+        header->oldest_segment !=
+            (restart->listed_count > 0 ? restart->listed[0].number : begin->number)) {
         return mqx_checkpoint_file_damaged(&restart->checkpoint, 0,
                                            "it does not fit the journal's segments");
     }
-    const struct mqx_segment *begin = &restart->segments[*out].entry;
     if (header->begin_lsn < begin->prev_end_lsn ||
         header->begin_lsn > begin->base_lsn + begin->size) {
         return mqx_checkpoint_file_damaged(&restart->checkpoint, BEGIN_LSN_AT,
@@ -439,6 +589,9 @@ static int scan_segment(struct mqx_restart *restart, struct mqx_file_window *win
         status = err == 0 ? MQX_OK : mqx_io_reason(err, "flushing the last journal segment");
     }
     (void)restart->store->io->ops->close(restart->store->io, fd);
+    if (status == MQX_OK && restart->until_lsn != 0 && limit >= restart->until_lsn) {
+        found->entry.end_lsn = restart->until_lsn; /* nothing behind it was read */
+    }
     MQX_ASSERT(status != MQX_OK || !has_next || !out->clean); /* only the newest one can be */
     restart->report.records_replayed += scan.records;
     restart->report.bytes_replayed += scan.bytes;
@@ -449,10 +602,10 @@ static int scan_segment(struct mqx_restart *restart, struct mqx_file_window *win
 int mqx_restart_scan(struct mqx_restart *restart, struct mqx_journal_end *out)
 {
     struct mqx_file_window window = {.io = restart->store->io, .fd = -1};
-    size_t first = 0;
+    const size_t first = restart->begin_index;
     MQX_ASSERT(restart->segment_count > 0);
-    int status = find_begin(restart, &first);
-    MQX_ASSERT(status != MQX_OK || first < restart->segment_count);
+    MQX_ASSERT(first < restart->segment_count);
+    int status = check_begin(restart);
     for (size_t i = first; i < restart->segment_count && status == MQX_OK; i++) {
         if (restart->until_lsn != 0 && restart->segments[i].entry.base_lsn >= restart->until_lsn) {
             break;
@@ -491,11 +644,14 @@ void mqx_restart_begin(struct mqx_restart *restart, struct mqx_store *store)
 void mqx_restart_end(struct mqx_restart *restart)
 {
     MQX_ASSERT(restart->store != NULL || restart->segments == NULL);
+    MQX_ASSERT(restart->listed_count == 0 || restart->listed != NULL);
     if (restart->store != NULL) {
         free(restart->segments);
+        free(restart->listed);
         mqx_checkpoint_file_close(&restart->checkpoint);
         mqx_replay_free(&restart->replay);
         restart->segments = NULL;
+        restart->listed = NULL;
     }
 }
 
@@ -503,13 +659,15 @@ int mqx_restart_read(struct mqx_restart *restart, const char *checkpoint)
 {
     struct mqx_listing listing = {0};
     struct mqx_journal_end end = {0};
-    char newest[MQX_CHECKPOINT_NAME_SIZE];
+    struct mqx_choice choice = {0};
+    char chosen[MQX_CHECKPOINT_NAME_SIZE];
     MQX_ASSERT(restart->until_lsn % MQX_PAGE_SIZE == 0);
     MQX_ASSERT(restart->segments == NULL);
     int status = mqx_restart_list_files(restart->store, &listing);
-    if (checkpoint == NULL && listing.has_checkpoint) {
-        mqx_checkpoint_file_name(newest, listing.newest_checkpoint, true);
-        checkpoint = newest;
+    if (status == MQX_OK && checkpoint == NULL) {
+        status = mqx_restart_choose(restart, &listing, UINT64_MAX, &choice);
+        mqx_checkpoint_file_name(chosen, choice.begin_lsn, true);
+        checkpoint = choice.found ? chosen : NULL;
     }
     if (status == MQX_OK) {
         status = mqx_restart_open_checkpoint(restart, checkpoint);

@@ -7,9 +7,12 @@
  * LSN that is durable.
  *
  * Steps, in this order
- *   list_files       segments, spares and half-made files; the newest checkpoint
+ *   list_files       segments, spares, half-made files, checkpoints
+ *   choose           the newest checkpoint whose bytes are what was written
  *   open_checkpoint  its header, objects, and where its image lies (load.c)
  *   find_segments    headers from the newest segment back, each must precede the one after it
+ *   check_head       the newest one is the one that HEAD names, or newer; not in a rehearsal,
+ *                    beside which HEAD moves on
  *   scan             records from the begin segment on into the replay; what the end means
  *
  * Terms
@@ -23,6 +26,7 @@
 #ifndef PENSTOCK_RECOVERY_RESTART_READ_H
 #define PENSTOCK_RECOVERY_RESTART_READ_H
 
+#include "journal/head_file.h"
 #include "recovery/load.h"
 
 struct mqx_file_numbers { /* of files of one kind */
@@ -32,9 +36,15 @@ struct mqx_file_numbers { /* of files of one kind */
 
 struct mqx_listing {
     struct mqx_file_numbers segments, spares, half_made; /* segments ascend */
+    struct mqx_file_numbers checkpoints;                 /* begin LSNs, ascending */
     bool no_memory;
-    bool has_checkpoint;
-    uint64_t newest_checkpoint; /* its begin LSN */
+};
+
+struct mqx_choice { /* of a checkpoint */
+    bool found;
+    uint64_t begin_lsn;
+    size_t passed_over;  /* damaged ones that are newer; the last ones of the listing */
+    char damage[160];    /* of the newest of them: file, offset and what is wrong */
 };
 
 struct mqx_journal_end { /* of the newest segment */
@@ -51,14 +61,20 @@ void mqx_restart_end(struct mqx_restart *restart);
 int mqx_restart_list_files(struct mqx_store *store, struct mqx_listing *out) MQX_MUST_USE;
 void mqx_restart_free_listing(struct mqx_listing *listing);
 
+/* The newest whole checkpoint whose begin LSN is below `below`. When none is found the replay
+ * begins with segment 1: as long as that is there, the journal says everything. */
+int mqx_restart_choose(const struct mqx_restart *restart, const struct mqx_listing *listing,
+                       uint64_t below, struct mqx_choice *out) MQX_MUST_USE;
 /* `name` in the checkpoint directory; NULL: there is none, the replay begins with segment 1. */
 int mqx_restart_open_checkpoint(struct mqx_restart *restart, const char *name) MQX_MUST_USE;
 int mqx_restart_find_segments(struct mqx_restart *restart,
                               const struct mqx_file_numbers *numbers) MQX_MUST_USE;
+/* *out: what HEAD says. */
+int mqx_restart_check_head(const struct mqx_restart *restart, struct mqx_head *out) MQX_MUST_USE;
 int mqx_restart_scan(struct mqx_restart *restart, struct mqx_journal_end *out) MQX_MUST_USE;
 
-/* All steps, with that checkpoint or (NULL) the newest one; prepared units hold their messages, and
- * the checkpoint is ready for its messages to be read (merge.h). */
+/* All steps, with that checkpoint or (NULL) the newest whole one; prepared units hold their
+ * messages, and the checkpoint is ready for its messages to be read (merge.h). */
 int mqx_restart_read(struct mqx_restart *restart, const char *checkpoint) MQX_MUST_USE;
 
 #endif

@@ -5,7 +5,8 @@
  * within the limit, every record's CRC is right, and its own CRC is (segment.h). The first batch
  * that is not good ends the scan, whatever lies behind it. Why behind it matters nevertheless:
  * headers there may carry a durable mark, which says that batches at or beyond the end were flushed
- * once. Then it is damage and no torn tail.
+ * once. Then it is damage and no torn tail. Such a header counts by its hash alone, which nobody
+ * can make who does not know the segment's salt: the body of a message may look like one.
  *
  * A mark is believed wherever its header lies, at every sector: a write that was torn may have
  * reached the medium in any subset of its sectors, and the header is in the first one of its batch.
@@ -72,12 +73,25 @@ static int read_failed(const struct mqx_tail_scan *scan, int err, uint64_t offse
                     scan->segment->number, offset, strerror(-err));
 }
 
+/* Where a batch at that LSN would lie. */
+static struct mqx_flush_batch_position position_of(const struct mqx_tail_scan *scan, uint64_t lsn)
+{
+    MQX_ASSERT(scan->segment->number != 0);
+    MQX_ASSERT(scan->qm_id != NULL);
+    return (struct mqx_flush_batch_position){
+        .qm_id = scan->qm_id,
+        .salt = (const uint8_t *)scan->segment->salt,
+        .segment_no = scan->segment->number,
+        .generation = scan->segment->generation,
+        .lsn = lsn,
+    };
+}
+
 /* The good batch at `lsn`, or *out = NULL. */
 static int read_batch(const struct mqx_tail_scan *scan, uint64_t lsn,
                          const struct psj_batch **out)
 {
-    const struct mqx_flush_batch_position position = {scan->qm_id, scan->segment->number,
-                                                      scan->segment->generation, lsn};
+    const struct mqx_flush_batch_position position = position_of(scan, lsn);
     const uint64_t offset = lsn - scan->segment->base_lsn;
     const unsigned char *bytes;
     MQX_ASSERT(lsn % MQX_PAGE_SIZE == 0);
@@ -125,7 +139,7 @@ static int deliver_records(struct mqx_tail_scan *scan, const struct psj_batch *b
             }
             scan->records += 1;
         }
-        at += record->length;
+        at += mqx_record_length(record);
     }
     MQX_ASSERT(at == batch->length);
     return MQX_OK;
@@ -159,15 +173,15 @@ int mqx_tail_scan_run(struct mqx_tail_scan *scan)
 
 /* Is it a batch header of this use of the file? Its records are not examined, nor where it
  * lies. */
-static bool is_header(const struct mqx_segment *segment, const struct psj_batch *batch)
+static bool is_header(const struct mqx_tail_scan *scan, const struct psj_batch *batch)
 {
+    const struct mqx_segment *segment = scan->segment;
+    const struct mqx_flush_batch_position position = position_of(scan, batch->lsn);
     MQX_ASSERT(segment->number != 0);
     MQX_ASSERT(batch != NULL);
-    return batch->magic == PS_BATCH_MAGIC && batch->segment_no == segment->number &&
-           batch->generation == segment->generation && batch->zero == 0 &&
-           batch->lsn % MQX_PAGE_SIZE == 0 && batch->lsn >= segment->base_lsn + MQX_PAGE_SIZE &&
-           batch->lsn < segment->base_lsn + segment->size && batch->durable_lsn <= batch->lsn &&
-           batch->length >= sizeof *batch && batch->length % 8 == 0;
+    return batch->lsn % MQX_PAGE_SIZE == 0 && batch->lsn >= segment->base_lsn + MQX_PAGE_SIZE &&
+           batch->lsn < segment->base_lsn + segment->size &&
+           mqx_flush_batch_is_at(&position, batch);
 }
 
 /* Sector by sector to the end of the file: a torn write may have left any subset of its sectors.
@@ -188,7 +202,7 @@ int mqx_tail_scan_marks(const struct mqx_tail_scan *scan, uint64_t *mark, bool *
             return read_failed(scan, err, offset);
         }
         const struct psj_batch *batch = (const void *)bytes;
-        if (MQX_UNLIKELY(batch->magic == PS_BATCH_MAGIC) && is_header(scan->segment, batch)) {
+        if (MQX_UNLIKELY(batch->magic == PS_BATCH_MAGIC) && is_header(scan, batch)) {
             *remains = true;
             *torn_bytes = offset - from + batch->length;
             *mark = batch->durable_lsn > *mark ? batch->durable_lsn : *mark;

@@ -36,12 +36,14 @@ struct mqx_segment {
     uint64_t base_lsn;
     uint64_t size;
     uint64_t end_lsn;         /* FULL: end of its batches */
-    uint64_t live_bytes;      /* record bytes of messages present at the last checkpoint */
+    uint64_t live_bytes;      /* about the bytes of records of messages present at the last
+                               * checkpoint or restart, pieces included */
     uint32_t live_messages;
     uint32_t state;           /* enum mqx_segment_state */
     uint64_t prev_end_lsn;
+    uint64_t salt[2];         /* keys the hashes of its batches */
 };
-MQX_STATIC_ASSERT(sizeof(struct mqx_segment) == 64, "segment table entry");
+MQX_STATIC_ASSERT(sizeof(struct mqx_segment) == 80, "segment table entry");
 
 enum mqx_linked { /* a flush sees hard links of the file, a maintenance thread logs them once */
     MQX_LINKED_NONE = 0,
@@ -90,13 +92,22 @@ struct mqx_journal {
     uint64_t next_number;         /* atomic: message numbers given to stripes in blocks */
     uint64_t checkpoint_begin;    /* begin LSN of the newest whole checkpoint */
     uint64_t checkpoint_bytes;    /* its size */
+    uint64_t checkpoint_damaged;  /* begin LSN of a newer one that the restart found damaged; 0
+                                   * none, or replaced since */
+    uint64_t older_keeps;         /* hint: 1 when the checkpoint kept beside the newest one needs
+                                   * segments that the newest does not */
     uint64_t reserve_bytes;       /* atomic: journal space kept for gets, commits, backouts (rule
                                    * 12) */
     uint64_t used_bytes;          /* of all segment files */
+    uint64_t put_until;           /* atomic: LSN up to which puts may be appended before the live
+                                   * bytes are looked at again (mqx_journal_bound_puts()) */
     uint64_t flushes;             /* statistics */
     uint64_t flushed_bytes;
     uint64_t flushed_records;
     uint64_t last_flush_us;
+    uint64_t compacted;           /* maintenance lock: checkpoint_begin at the last compaction */
+    uint64_t moved_messages;      /* atomic: by compaction */
+    uint64_t moved_bytes;         /* atomic: of journal, written for that */
     uint64_t lead_wanted;         /* atomic: LSN up to which a process that cannot write the journal
                                    * wants it flushed by another; 0 none */
     uint64_t marked;              /* batch end covered by the newest mark on the medium */
@@ -136,7 +147,8 @@ static inline uint64_t mqx_segment_sum(const struct mqx_segment *segment)
     return mqx_sum_word(segment->number, 0) + mqx_sum_word(segment->generation, 1) +
            mqx_sum_word(segment->base_lsn, 2) + mqx_sum_word(segment->size, 3) +
            mqx_sum_word(segment->end_lsn, 4) + mqx_sum_word(segment->prev_end_lsn, 5) +
-           mqx_sum_word(segment->state, 6);
+           mqx_sum_word(segment->state, 6) + mqx_sum_word(segment->salt[0], 7) +
+           mqx_sum_word(segment->salt[1], 8);
 }
 
 static inline bool mqx_segment_is_sound(const struct mqx_journal *journal, uint32_t index)

@@ -119,6 +119,8 @@ struct mqx_stripe {
     uint32_t wait_bucket[MQX_WAIT_BUCKETS]; /* contexts waiting with tags */
     uint64_t persistent_present;          /* persistent messages of its queues */
     uint64_t body_bytes;                  /* of its messages with MQX_MSGF_BODY: their payloads */
+    uint64_t live_bytes;                  /* of journal, of its persistent messages: about what
+                                           * their records have (queue/queue.h) */
 } MQX_ALIGNED(64);
 
 /* ---- areas ---- */

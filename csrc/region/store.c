@@ -105,3 +105,15 @@ void mqx_store_close(struct mqx_store *store)
         store->dir_id[i].inode = 0;
     }
 }
+
+uint64_t mqx_store_live_bytes(const struct mqx_region *region)
+{
+    uint64_t bytes = 0;
+    MQX_ASSERT(region->stripes != NULL);
+    MQX_ASSERT(region->stripe_mask < MQX_STRIPE_MAX);
+    for (uint32_t i = 0; i <= region->stripe_mask; i++) {
+        const uint64_t one = mqx_load_relaxed(&region->stripes[i].live_bytes);
+        bytes += one < UINT64_C(1) << 48 ? one : 0; /* a damaged one decides nothing */
+    }
+    return bytes;
+}

@@ -44,6 +44,9 @@ struct mqx_store {
     /* Optional hook that long maintenance steps (checkpoints) call, with the maintenance lock
      * held, so that dead processes are still cleaned up within a second. NULL: none. */
     int (*maintenance_hook)(struct mqx_store *store);
+    /* Optional: frees what the journal no longer needs; called without a lock by an append that
+     * would have to go beyond the journal's limit. NULL: none. */
+    int (*free_journal)(struct mqx_store *store);
 };
 
 /* Notes what the open descriptors of directories belong to. One that cannot be asked is not
@@ -55,6 +58,9 @@ void mqx_store_note(struct mqx_store *store);
 int mqx_store_check(const struct mqx_store *store) MQX_MUST_USE;
 /* The same without a text. */
 bool mqx_store_is_whole(const struct mqx_store *store);
+/* Journal bytes of all persistent messages, those of open units included. Read without locks. */
+uint64_t mqx_store_live_bytes(const struct mqx_region *region);
+
 /* Closes the directories that are open, and forgets those that are not ours any more. */
 void mqx_store_close(struct mqx_store *store);
 

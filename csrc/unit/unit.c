@@ -102,8 +102,18 @@ uint64_t mqx_unit_id(struct mqx_store *store, uint32_t slot)
 int mqx_unit_append(struct mqx_store *store, uint32_t slot, const unsigned char *record,
                     uint32_t length, uint32_t flags, uint32_t message)
 {
+    MQX_ASSERT(slot != 0 || (flags & MQX_APPEND_DECIDES) == 0);
+    MQX_ASSERT(!mqx_record_is_short(record));
+    return mqx_unit_append_short(store, slot, NULL, record, length, flags, message);
+}
+
+int mqx_unit_append_short(struct mqx_store *store, uint32_t slot, struct mqx_common *common,
+                          const unsigned char *record, uint32_t length, uint32_t flags,
+                          uint32_t message)
+{
     struct mqx_append append = {
         .record = record,
+        .common = common,
         .length = length,
         .flags = flags,
         .context = slot,
@@ -115,9 +125,10 @@ int mqx_unit_append(struct mqx_store *store, uint32_t slot, const unsigned char 
     return mqx_journal_append(store, &append);
 }
 
-uint32_t mqx_unit_encode_get(struct mqx_store *store, uint32_t context, uint32_t slot, bool decides,
-                             unsigned char *to)
+uint32_t mqx_unit_encode_get(struct mqx_store *store, uint32_t context, uint32_t slot, uint32_t how,
+                             struct mqx_common **common, unsigned char *to)
 {
+    const bool decides = (how & MQX_GET_DECIDES) != 0, many = (how & MQX_GET_ONE_OF_MANY) != 0;
     const struct mqx_message *message = mqx_message(&store->region, slot);
     const struct mqx_object *queue =
         message == NULL ? NULL : mqx_object(&store->region, message->object);
@@ -134,6 +145,12 @@ uint32_t mqx_unit_encode_get(struct mqx_store *store, uint32_t context, uint32_t
         .object_gen = queue->generation,
         .number = message->number,
     };
+    if (!decides && *common == NULL) {
+        *common = mqx_common_for(mqx_journal_store_id(store), &head, NULL, many);
+    }
+    if (!decides && *common != NULL && mqx_common_fits(*common, &head, NULL)) {
+        return mqx_encode_short_get(to, *common, &head);
+    }
     const uint32_t length = mqx_encode_plain(to, &head);
     MQX_ASSERT(length <= RECORD_MAX);
     return length;
@@ -147,11 +164,14 @@ int mqx_unit_log_get(struct mqx_store *store, uint32_t context, uint32_t slot, b
     if (record == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a GET record");
     }
-    const uint32_t length = mqx_unit_encode_get(store, context, slot, decides, record);
+    struct mqx_common *common = NULL;
+    const uint32_t length = mqx_unit_encode_get(store, context, slot,
+                                                decides ? MQX_GET_DECIDES : 0u, &common, record);
     if (MQX_UNLIKELY(length == 0)) {
         return mqx_region_stop_reason(&store->region);
     }
-    return mqx_unit_append(store, context, record, length, decides ? MQX_APPEND_DECIDES : 0u, 0);
+    return mqx_unit_append_short(store, context, common, record, length,
+                                 decides ? MQX_APPEND_DECIDES : 0u, 0);
 }
 
 /* ---- rolling: what happens to the first message of the list, in one lock hold ---- */

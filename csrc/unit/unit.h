@@ -58,10 +58,19 @@ void mqx_unit_begin(struct mqx_store *store, uint32_t context);
  * slot that gets the record's LSN, may be 0. */
 int mqx_unit_append(struct mqx_store *store, uint32_t context, const unsigned char *record,
                     uint32_t length, uint32_t flags, uint32_t message) MQX_MUST_USE;
+/* The same for a short record; `common` NULL: it is not. */
+int mqx_unit_append_short(struct mqx_store *store, uint32_t context, struct mqx_common *common,
+                          const unsigned char *record, uint32_t length, uint32_t flags,
+                          uint32_t message) MQX_MUST_USE;
+enum {
+    MQX_GET_DECIDES = 1,     /* it commits the unit, and is written in full */
+    MQX_GET_ONE_OF_MANY = 2, /* others follow: short from the first one on */
+};
 /* Encodes the GET record of a message that the unit has got, into 8-aligned memory; its length, 0
- * when message or context are damaged. */
-uint32_t mqx_unit_encode_get(struct mqx_store *store, uint32_t context, uint32_t slot, bool decides,
-                             unsigned char *to);
+ * when message or context are damaged. A short one refers to *common: the caller's, or, if that is
+ * NULL, one that is put there. */
+uint32_t mqx_unit_encode_get(struct mqx_store *store, uint32_t context, uint32_t slot, uint32_t how,
+                             struct mqx_common **common, unsigned char *to);
 /* Appends that record; with `decides` it commits the unit, too. */
 int mqx_unit_log_get(struct mqx_store *store, uint32_t context, uint32_t slot,
                      bool decides) MQX_MUST_USE;

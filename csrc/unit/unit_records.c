@@ -21,6 +21,7 @@ int mqx_gather_begin(struct mqx_gather *gather, struct mqx_store *store, uint32_
     gather->memory = memory;
     gather->bytes = 0;
     gather->run.records = memory;
+    gather->run.common = NULL;
     gather->run.context = context;
     gather->run.flags = flags;
     gather->run.count = 0;
@@ -34,8 +35,9 @@ unsigned char *mqx_gather_room(const struct mqx_gather *gather, uint32_t length)
 {
     MQX_ASSERT(gather->memory != NULL);
     MQX_ASSERT(gather->run.count <= MQX_RUN_MAX);
-    MQX_ASSERT(gather->bytes <= MQX_RING_RECORD_MAX);
-    if (gather->run.count == MQX_RUN_MAX || length > MQX_RING_RECORD_MAX - gather->bytes) {
+    MQX_ASSERT(gather->bytes <= MQX_RING_RECORD_MAX - MQX_COMMON_MAX);
+    if (gather->run.count == MQX_RUN_MAX ||
+        length > MQX_RING_RECORD_MAX - MQX_COMMON_MAX - gather->bytes) {
         return NULL;
     }
     return gather->memory + gather->bytes;

@@ -206,6 +206,12 @@ cdef class SegmentScan:
         return span.mark, span.end_lsn, span.first_us, span.last_us
 
     @property
+    def first_us(self):
+        """Time of the first batch, 0 without one."""
+        self.check_usable()
+        return mqe_journal_scan_first_us(&self.scan)
+
+    @property
     def problem(self):
         """(offset, text) of the damage that the last call found."""
         return self.scan.problem_offset, self.scan.problem.decode("utf-8", "replace")

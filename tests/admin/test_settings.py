@@ -74,6 +74,7 @@ def test_settings_come_back_as_written_with_the_mode_of_a_group(tmp_path: Path) 
         group=group,
         region_dir='/dev/shm/odd "name"\\ ü\t',
         segment_size=1 << 20,
+        journal_limit=1 << 30,
     )
     before = os.umask(0o077)
     try:

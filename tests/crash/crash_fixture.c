@@ -374,6 +374,7 @@ void fixture_fill_segment(struct crash_fixture *fixture)
         demand("put", fixture_put(fixture->manager, NULL, fixture, 2, 130, true, bytes));
         demand("get", fixture_get(fixture->manager, NULL, fixture, 2, 0, 0, 130, &id));
     }
+    demand("checkpoint", mqe_checkpoint(fixture->manager)); /* the next two retire it */
     run("rm -f '%s'/archive/*%s", fixture->path, "");
 }
 

@@ -51,7 +51,8 @@ void fixture_remove(struct crash_fixture *fixture);
 /* Empties the queues and fills them: a few messages of each kind, and `many` with CorrelIds on B.
  * Then makes `prepared` units, 1, 2, ..., with puts and gets of both kinds and these flags. */
 void fixture_reset(struct crash_fixture *fixture, uint32_t many, uint32_t prepared, uint32_t flags);
-/* Fills a segment of the journal with records that are no longer needed; empties the archive. */
+/* Fills a segment of the journal with records that are no longer needed, but by the checkpoint
+ * before the newest; empties the archive. */
 void fixture_fill_segment(struct crash_fixture *fixture);
 /* Files in the archive. */
 uint32_t fixture_archived(const struct crash_fixture *fixture);

@@ -21,6 +21,8 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
+from mutations_compaction import COMPACTION
+from mutations_files import FILES
 from mutations_units import UNITS, Mutation
 
 FLAGS = ["-std=gnu11", "-O2", "-g", "-w", "-DMQX_ASSERTIONS"]
@@ -77,13 +79,18 @@ MUTATIONS = (
         (
             (
                 "format/segment.c",
-                "return records == header->record_count && crc == header->crc;",
-                "return crc != 0 || records == header->record_count;",
+                "    return records == header->record_count &&\n           header->records ==",
+                "    return records == header->record_count ||\n           header->records ==",
+            ),
+            (
+                "format/segment.c",
+                "           header->hash == mqx_flush_batch_hash(position, header);",
+                "           (mqx_flush_batch_hash(position, header) | 1) != 0;",
             ),
             (
                 "format/record_codec.c",
-                "return record_crc(at, record->length) == record->crc ? MQX_OK : MQX_TORN;",
-                "return record_crc(at, record->length) != 0 ? MQX_OK : MQX_OK;",
+                "return record_crc(at, length) == record->crc ? MQX_OK : MQX_TORN;",
+                "return record_crc(at, length) != 0 ? MQX_OK : MQX_OK;",
             ),
         ),
     ),
@@ -186,8 +193,8 @@ MUTATIONS = (
             (
                 "recovery/checkpoint.c",
                 "    status = mqx_checkpoint_file_finish(",
-                "    mqx_ignore(\n"
-                "        mqx_journal_retire(store, ckpt->begin_lsn, ckpt->live));\n"
+                "    mqx_ignore(mqx_journal_retire(store, ckpt->begin_segment, "
+                "ckpt->begin_lsn, ckpt->live));\n"
                 "    status = mqx_checkpoint_file_finish(",
             ),
         ),
@@ -247,8 +254,9 @@ MUTATIONS = (
         (
             (
                 "recovery/checkpoint.c",
-                "return mqx_rehearse_checkpoint(store, name, end_lsn);",
-                "return end_lsn == 1 ? mqx_rehearse_checkpoint(store, name, end_lsn) : MQX_OK;",
+                "= mqx_rehearse_checkpoint(ckpt->store, name, end_lsn, &ckpt->older);",
+                "= end_lsn == 1 ? mqx_rehearse_checkpoint(ckpt->store, name, end_lsn, "
+                "&ckpt->older) : MQX_OK;",
             ),
         ),
     ),
@@ -258,8 +266,8 @@ MUTATIONS = (
         (
             (
                 "recovery/restart.c",
-                "if (restart->report.image_messages == 0) {",
-                "if (restart->report.image_messages != UINT64_MAX) {",
+                "if (restart->report.image_messages > 0) {",
+                "if (restart->report.image_messages == UINT64_MAX) {",
             ),
         ),
     ),
@@ -552,8 +560,8 @@ MUTATIONS = (
         (
             (
                 "format/record_codec.c",
-                "return record_crc(at, record->length) == record->crc ? MQX_OK : MQX_TORN;",
-                "return record_crc(at, record->length) != 0 ? MQX_OK : MQX_OK;",
+                "return record_crc(at, length) == record->crc ? MQX_OK : MQX_TORN;",
+                "return record_crc(at, length) != 0 ? MQX_OK : MQX_OK;",
             ),
         ),
     ),
@@ -812,7 +820,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     workshop = Workshop(options.root.resolve(), options.objects.resolve())
-    wanted = [p for p in (*MUTATIONS, *UNITS) if options.only in f"{p.what} {p.layer}"]
+    every = (*MUTATIONS, *UNITS, *FILES, *COMPACTION)
+    wanted = [p for p in every if options.only in f"{p.what} {p.layer}"]
     missed = 0
     for number, mutation in enumerate(wanted, 1):
         start = time.monotonic()

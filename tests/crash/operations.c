@@ -290,6 +290,12 @@ static void checkpoint(mqe_manager *m, const struct crash_fixture *f, struct acc
     expect(a, "checkpoint", mqe_checkpoint(m));
 }
 
+static void compact(mqe_manager *m, const struct crash_fixture *f, struct account *a)
+{
+    (void)f;
+    expect(a, "compact", mqe_compact(m));
+}
+
 static void maintain(mqe_manager *m, const struct crash_fixture *f, struct account *a)
 {
     (void)f;
@@ -367,6 +373,7 @@ const struct operation operations[] = {
     {"commit_prepared", commit_prepared, 3, 1, false, false},
     {"browse", browse, 3, 0, false, false},
     {"checkpoint", checkpoint, 3, 0, false, false},
+    {"compact", compact, 3, 0, false, false},
     {"maintain", maintain, 3, 0, false, false},
     {"clear", clear, 8, 0, false, false},
     {"define_and_delete", define_and_delete, 3, 0, false, false},

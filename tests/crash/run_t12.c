@@ -12,7 +12,11 @@
  *
  *   marked        the last batch is covered by a mark page: nothing may be lost.
  *   unmarked      it is not: nothing but the last batch may be lost (promise P7), which is counted.
- *   checkpoint    the same with a checkpoint that lists messages; it is the file under attack.
+ *   checkpoint    two checkpoints that list messages; the newer one is under attack, and everything
+ *                 is there whatever becomes of it: the older one takes its place.
+ *   both          the same when the older one is damaged: the journal is there from its first
+ *                 segment on and says everything.
+ *   head          HEAD is under attack: a start with one good page finds everything.
  */
 #include "journal/group_commit.h"
 #include "fixtures/require.h"
@@ -25,8 +29,9 @@
 
 enum { SEGMENT = 65536, SECTOR = 512, UNIT_MESSAGES = 5, MESSAGES = 4, LENGTH = 1200 };
 
-enum image_kind { MARKED, UNMARKED, CHECKPOINT, IMAGE_KINDS };
-static const char *const image_names[IMAGE_KINDS] = {"marked", "unmarked", "checkpoint"};
+enum image_kind { MARKED, UNMARKED, CHECKPOINT, BOTH, HEAD, IMAGE_KINDS };
+static const char *const image_names[IMAGE_KINDS] = {"marked", "unmarked", "checkpoint", "both",
+                                                     "head"};
 
 enum attack { FLIPS, TRUNCATIONS, SWAPS, ZEROED, ATTACKS };
 static const char *const attack_names[ATTACKS] = {"bit flips", "truncations", "sector swaps",
@@ -51,25 +56,42 @@ struct t12 {
 
 /* ---- images ---- */
 
+struct names { /* of checkpoints */
+    char newest[64], older[64];
+    uint32_t count;
+};
+
 static int one_name(void *arg, const char *name)
 {
-    char *to = arg;
-    if (strstr(name, ".psc") != NULL && strcmp(name, to) > 0) {
-        (void)snprintf(to, 64, "%s", name);
+    struct names *to = arg;
+    if (strstr(name, ".psc") == NULL) {
+        return 0;
+    }
+    to->count += 1;
+    if (strcmp(name, to->newest) > 0) {
+        memcpy(to->older, to->newest, sizeof to->older);
+        (void)snprintf(to->newest, sizeof to->newest, "%s", name);
+    } else {
+        (void)snprintf(to->older, sizeof to->older, "%s", name);
     }
     return 0;
 }
 
-/* The newest checkpoint's name. */
+/* The newest checkpoint is attacked; the older one may be damaged before. */
 static void find_checkpoint(struct t12 *t12)
 {
-    char name[64] = "";
+    struct names names = {.count = 0};
     struct mqx_io *io = t12->w.io;
     const int dir = io->ops->open_dir(io, WL_PATH "/checkpoint");
     REQUIRE(dir >= 0);
-    REQUIRE(io->ops->list(io, dir, one_name, name) == 0);
+    REQUIRE(io->ops->list(io, dir, one_name, &names) == 0);
+    REQUIRE(names.count == 2);
     (void)io->ops->close(io, dir);
-    (void)snprintf(t12->path, sizeof t12->path, "%s/checkpoint/%s", WL_PATH, name);
+    if (t12->image == BOTH) {
+        (void)snprintf(t12->path, sizeof t12->path, "%s/checkpoint/%s", WL_PATH, names.older);
+        memory_io_flip_bit(t12->files, t12->path, 8 * 500);
+    }
+    (void)snprintf(t12->path, sizeof t12->path, "%s/checkpoint/%s", WL_PATH, names.newest);
 }
 
 /* Of three prepared units one waits, with an image of a non-persistent message; two have been
@@ -93,9 +115,13 @@ static int make_image(struct t12 *t12, uint64_t seed)
     workload_init(w, t12->files, seed, WL_SMALL);
     w->settings.segment_size = SEGMENT;
     w->settings.first_segment_size = SEGMENT;
+    const bool two = t12->image == CHECKPOINT || t12->image == BOTH;
     int result = workload_create(w) != 0 || workload_start(w) != 0 || workload_define(w, 0) != 0;
+    if (result == 0 && two) { /* before the prepared unit, which keeps the begin of later ones */
+        result = workload_fill(w, 0, 1, LENGTH) != 0 || mqe_checkpoint(w->manager) != 0;
+    }
     result = result || use_units(w) != 0 || workload_fill(w, 0, MESSAGES, LENGTH) != 0;
-    if (result == 0 && t12->image == CHECKPOINT) {
+    if (result == 0 && two) {
         result = mqe_checkpoint(w->manager);
     }
     if (result == 0 && t12->image == MARKED) {
@@ -106,8 +132,10 @@ static int make_image(struct t12 *t12, uint64_t seed)
         return 1;
     }
     workload_leave(w);
-    if (t12->image == CHECKPOINT) {
+    if (two) {
         find_checkpoint(t12);
+    } else if (t12->image == HEAD) {
+        (void)snprintf(t12->path, sizeof t12->path, "%s/HEAD", WL_PATH);
     } else {
         (void)snprintf(t12->path, sizeof t12->path, "%s/journal/0000000001.psj", WL_PATH);
     }
@@ -138,6 +166,21 @@ static int violation(struct t12 *t12, enum attack attack, uint64_t at, const cha
            (unsigned long long)t12->layer.seed, image_names[t12->image], attack_names[attack],
            (unsigned long long)at, text);
     return 1;
+}
+
+/* Which outcome an image allows: the older checkpoint, the whole journal, or the other page takes
+ * the place of what is damaged. */
+static const char *why_wrong(const struct t12 *t12, enum attack attack, uint64_t at, bool opened)
+{
+    if ((t12->image == CHECKPOINT || t12->image == BOTH) && !opened) {
+        return "refused, although the older checkpoint or the whole journal is there";
+    }
+    if (t12->image == HEAD && !opened && (attack != TRUNCATIONS || at >= MQX_PAGE_SIZE)) {
+        return "refused, although a page of HEAD is good";
+    }
+    return t12->image == HEAD && opened && attack == TRUNCATIONS && at < MQX_PAGE_SIZE
+               ? "opened without a good page of HEAD"
+               : NULL;
 }
 
 static int check_outcome(struct t12 *t12, enum attack attack, uint64_t at, mqe_manager *manager)
@@ -177,10 +220,15 @@ static int open_damaged(struct t12 *t12, enum attack attack, uint64_t at)
                 image_names[t12->image], attack_names[attack], (unsigned long long)at);
     struct mqx_io *io = fast_region_table(t12->files, t12->w.settings.region_size);
     const int reason = mqx_manager_attach(io, WL_PATH, &t12->w.settings, &manager, &info);
+    const char *wrong = why_wrong(t12, attack, at, reason == 0);
     if (reason == 0) {
-        result = check_outcome(t12, attack, at, manager);
+        result = wrong != NULL ? violation(t12, attack, at, wrong)
+                               : check_outcome(t12, attack, at, manager);
         workload_abandon(manager);
-    } else if (reason == MQRC_OBJECT_DAMAGED && strstr(mqe_error_text(), ".ps") != NULL) {
+    } else if (wrong != NULL) {
+        result = violation(t12, attack, at, wrong);
+    } else if (reason == MQRC_OBJECT_DAMAGED && (strstr(mqe_error_text(), ".ps") != NULL ||
+                                                 strstr(mqe_error_text(), "HEAD") != NULL)) {
         tally->refused += 1;
     } else {
         char text[WL_TROUBLE];
@@ -233,8 +281,8 @@ static int attack_image(struct t12 *t12)
             if (layer_time_is_up(&t12->layer)) {
                 return 0;
             }
-            if (t12->layer.count > 1 && t12->number % t12->layer.count != 0) {
-                continue;
+            if (at > 0 && t12->layer.count > 1 && t12->number % t12->layer.count != 0) {
+                continue; /* a sample: the first case of each kind, then each count-th case */
             }
             if (t12->layer.only == UINT64_MAX || t12->layer.only == t12->number) {
                 damage(t12, attack, at);

@@ -19,6 +19,9 @@
 #include "operations.h"
 #include "turns.h"
 
+#include "region/damage.h"
+#include "region/stop_flag.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -26,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,6 +109,7 @@ static void start_worker(uint32_t self)
     fflush(NULL);
     workers[self] = fork();
     if (workers[self] == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* whatever ends the supervisor */
         worker_main(self);
     }
     if (workers[self] < 0) {
@@ -184,6 +189,11 @@ static void check_outcome(const struct schedule *schedule, enum turns_outcome ou
         if (shared->account[i].wrong != 0) {
             fail(schedule, shared->account[i].text);
         }
+    }
+    const struct mqx_region *region = &fixture.manager->store.region;
+    if (mqx_region_stopped(region) != 0) { /* nobody can attach any more */
+        const char *damage = mqx_region_damage_text(region);
+        fail(schedule, damage != NULL ? damage : "the queue manager has stopped");
     }
     if (shared->turns.slept) {
         fail(schedule, "a wait slept to its bound: a wake-up was lost");

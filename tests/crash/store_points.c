@@ -249,6 +249,15 @@ static void checkpoint(mqe_manager *m)
     expect("checkpoint", mqe_checkpoint(m));
 }
 
+static void compact(mqe_manager *m)
+{
+    const uint64_t before = m->store.region.journal->moved_messages;
+    expect("compact", mqe_compact(m));
+    if (m->store.region.journal->moved_messages == before) {
+        expect("a message that is moved", MQRC_UNEXPECTED_ERROR);
+    }
+}
+
 /* What the stripes keep goes back to its extents, free extents to the file system; then some get
  * memory again, for blocks of another class. */
 static void return_memory(mqe_manager *m)
@@ -267,8 +276,11 @@ static void return_memory(mqe_manager *m)
     expect("return of lists", mqx_arena_return_all(region, MQX_STRIPE_MAX));
 }
 
+/* The first checkpoint still keeps what the one before it needs; the second begins later. */
 static void retire(mqe_manager *m)
 {
+    expect("checkpoint", mqe_checkpoint(m));
+    define_and_delete(m); /* so that there is something in between */
     expect("checkpoint", mqe_checkpoint(m));
     if (m->store.plan.linear != 0 && fixture_archived(&fixture) == 0) {
         expect("a segment in the archive", MQRC_UNEXPECTED_ERROR);
@@ -425,7 +437,8 @@ static const struct scenario {
     bool in_between;    /* other pictures than before and after are legal (several units) */
     uint32_t prepared;  /* prepared units, 1, 2, ... */
     bool lazily;        /* those, or the one it prepares, without waiting */
-    enum { NOTHING, TO_SPARES, TO_ARCHIVE } retires; /* a segment that is not needed */
+    enum { NOTHING, TO_SPARES, TO_ARCHIVE, MOVED } retires; /* a segment that is not needed; MOVED:
+                                                             * once its messages are moved */
 } scenarios[] = {
     {"put_nonpersistent", put_nonpersistent, 3, false, 0, false, NOTHING},
     {"put_persistent", put_persistent, 3, false, 0, false, NOTHING},
@@ -465,6 +478,8 @@ static const struct scenario {
     {"checkpoint_with_prepared", checkpoint, 3, false, 3, false, NOTHING},
     {"retire_to_spares", retire, 3, false, 0, false, TO_SPARES},
     {"retire_to_archive", retire, 3, false, 0, false, TO_ARCHIVE},
+    {"compact", compact, 3, false, 0, false, MOVED},
+    {"compact_many", compact, 80, false, 0, false, MOVED},
     {"attach_and_leave", NULL, 3, false, 1, false, NOTHING},
 };
 
@@ -598,6 +613,9 @@ static void reset(const struct scenario *scenario)
     }
     fixture_reset(&fixture, scenario->many, scenario->prepared,
                   scenario->lazily ? (uint32_t)MQE_PREPARE_LAZY : 0);
+    if (scenario->retires == MOVED) {
+        fixture_fill_segment(&fixture); /* what the reset put lies in a full segment */
+    }
 }
 
 static void one_point(const struct scenario *scenario, uint64_t at, uint64_t nested,

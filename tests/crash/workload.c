@@ -757,9 +757,14 @@ static int restart(struct workload *w)
 
 static int maintain(struct workload *w)
 {
-    const bool checkpoint = wl_below(w, 3) != 0;
-    (void)wl_worked(w, checkpoint ? "checkpoint" : "maintenance",
-                 checkpoint ? mqe_checkpoint(w->manager) : mqe_maintain(w->manager));
+    const uint32_t way = wl_below(w, 6);
+    if (way < 2) {
+        (void)wl_worked(w, "compaction", mqe_compact(w->manager));
+    } else if (way < 4) {
+        (void)wl_worked(w, "checkpoint", mqe_checkpoint(w->manager));
+    } else {
+        (void)wl_worked(w, "maintenance", mqe_maintain(w->manager));
+    }
     return wl_over(w) ? STOP : GO_ON;
 }
 

@@ -131,7 +131,15 @@ struct mqe_manager_status {
     uint64_t durable_lsn, tail_lsn, checkpoint_lsn, journal_bytes, journal_limit;
     uint64_t segments, spare_segments, flushes, flushed_bytes, flushed_records, woken_by_bound;
     uint64_t np_discarded, repairs;
+    uint64_t checkpoint_damaged;  /* begin LSN of the newest checkpoint when the restart found it
+                                   * damaged, until the next one replaces it; else 0 */
     uint64_t prepared;            /* units of work prepared and not ended; not among `units` */
+    uint64_t live_bytes, live_limit; /* of journal: what messages take; where puts get 2192 */
+    uint64_t moved_messages, moved_bytes; /* by compaction since the start */
+    uint64_t held_bytes;          /* of journal, from the first record of the oldest unit of work
+                                   * on: nothing there can be freed before it ends */
+    uint64_t held_us;             /* when that unit began, 0: no unit has a record */
+    int32_t held_pid;             /* its process; 0: none, it is prepared */
 };
 int mqe_status(mqe_manager *manager, struct mqe_manager_status *out) MQX_MUST_USE;
 
@@ -177,6 +185,8 @@ int mqe_handles(mqe_manager *manager, struct mqe_handle_status *out, uint32_t ca
 /* Takes a checkpoint now; one round of maintenance now (0 also when another process
  * is at it). */
 int mqe_checkpoint(mqe_manager *manager) MQX_MUST_USE;
+/* Moves messages together and frees the journal segments that they leave: as many as possible. */
+int mqe_compact(mqe_manager *manager) MQX_MUST_USE;
 int mqe_maintain(mqe_manager *manager) MQX_MUST_USE;
 /* Verifies priority indexes, id indexes and counts of every queue under their locks;
  * MQRC_OBJECT_DAMAGED with a text. */

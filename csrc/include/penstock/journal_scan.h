@@ -17,9 +17,9 @@
  *             the durable LSN. The chain of good batches must reach it exactly: anything else is
  *             damage (FORMAT.md 9.4).
  *
- * Which bytes are examined: with `verify` the CRC of every record of a batch and the batch's own
- * are checked before its first row; without it the headers, sections and the batch's CRC (which
- * covers the records' CRC fields), and bodies only when they are requested.
+ * Which bytes are examined: with `verify` the CRC of every record of a batch and the batch's hashes
+ * are checked before its first row; without it the headers, sections and the batch's hashes (which
+ * cover the records' CRC fields), and bodies only when they are requested.
  *
  * A call ends when the rows are full, when the segment ends, or with something for the caller to
  * do; the next one continues where it ended. Rows of earlier calls stay true whatever comes later,
@@ -76,7 +76,8 @@ struct mqe_journal_scan_header { /* of the segment, verified (FORMAT.md 4) */
     uint8_t qm_id[16];
     uint64_t segment_no, generation, restart_epoch;
     uint64_t base_lsn, size, prev_end_lsn;
-    uint64_t created_us;
+    uint64_t created_us, timeline;
+    uint8_t salt[16];
 };
 
 struct mqe_journal_scan {
@@ -136,5 +137,7 @@ struct mqe_journal_scan_span {
 };
 void mqe_journal_scan_read_span(const struct mqe_journal_scan *scan,
                                 struct mqe_journal_scan_span *out);
+/* The wall clock of the first batch alone, 0 without one. */
+uint64_t mqe_journal_scan_first_us(const struct mqe_journal_scan *scan);
 
 #endif

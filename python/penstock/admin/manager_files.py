@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LOCK_FILE = "lock"
+_HEAD_FILE = "HEAD"
 _SEGMENT_MAGIC = b"PSTKJRNL"
 _SEGMENT_ID = slice(32, 48)  # of the queue manager's id in the header of a segment
 _HEADER_BYTES = 48
@@ -72,7 +73,7 @@ def remove_files(path: Path) -> None:
     for name in ("journal", "checkpoint", "errors"):
         shutil.rmtree(path / name, ignore_errors=True)
     _remove_archive(path / "archive")
-    for name in (_LOCK_FILE, "keeper.pid", "qm.toml.tmp", "qm.toml"):
+    for name in (_LOCK_FILE, _HEAD_FILE, "keeper.pid", "qm.toml.tmp", "qm.toml"):
         (path / name).unlink(missing_ok=True)
     try:
         path.rmdir()

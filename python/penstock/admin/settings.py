@@ -32,6 +32,8 @@ _NAME = re.compile(r"[A-Za-z0-9./_%]{1,48}")
 _DIRECTORY = re.compile(r"[A-Za-z0-9!&_%]{1,48}")
 _GROUP = re.compile(r"[A-Za-z0-9_.@\\-]{1,256}\$?")
 _PAGE = 4096
+_SEGMENTS_MAX = 4096  # files of a journal
+_JOURNAL_LIMIT = 64 << 30
 _KIB, _MIB, _GIB = 1 << 10, 1 << 20, 1 << 30
 _Home = str | os.PathLike[str] | None
 
@@ -68,7 +70,7 @@ class Settings:
     platform: str = "unix"
     group: str = ""
     segment_size: int = 64 * _MIB
-    journal_limit: int = 64 * _GIB
+    journal_limit: int = _JOURNAL_LIMIT
     logging: str = "circular"
     ring_size: int = 4 * _MIB
     region_size: int = 64 * _GIB
@@ -104,6 +106,13 @@ class Settings:
                 raise SettingsError(f"{item} is {value}, not a multiple of {_PAGE}")
         if self.journal_limit < 4 * self.segment_size:
             text = f"journal.limit is {self.journal_limit}, less than four segments"
+            raise SettingsError(text)
+        most = _SEGMENTS_MAX * self.segment_size
+        if self.journal_limit > most:
+            needed = -(-self.journal_limit // _SEGMENTS_MAX // _PAGE) * _PAGE
+            text = f"journal.limit is {self.journal_limit}, but a journal has at most "
+            text += f"{_SEGMENTS_MAX} segments, {most} bytes when journal.segment_size is "
+            text += f"{self.segment_size}: raise that to {needed}, or lower the limit"
             raise SettingsError(text)
 
 
@@ -212,6 +221,9 @@ def new_settings(name: str, given: Mapping[str, Any]) -> Settings:
             hint = nearest(field, CHOSEN) or f"; there are {', '.join(CHOSEN)}"
             raise SettingsNameError(f"there is no setting {field!r}{hint}")
         values[field] = CHOSEN[field].read(value)
+    if "segment_size" in values and "journal_limit" not in values:  # as much as they can hold
+        most = _SEGMENTS_MAX * values["segment_size"]
+        values["journal_limit"] = min(_JOURNAL_LIMIT, most)
     return Settings(qm_id=os.urandom(16), name=name, **values)
 
 

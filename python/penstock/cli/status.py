@@ -110,6 +110,28 @@ def _table(title: str, columns: str, rows: list[list[str]]) -> Table:
     return table
 
 
+def _what_holds(m: dict[str, Any], now: float) -> str:
+    """What takes the journal's space: messages, and the oldest unit of work; a warning with what
+    frees it, from half of the limit on."""
+    text = f"; messages take {m['live_bytes'] / MIB:,.0f} of {m['live_limit'] / MIB:,.0f} MiB"
+    if m["moved_messages"]:
+        text += f", {m['moved_messages']:,} were moved together"
+    if m["held_us"]:
+        owner = f"of process {m['held_pid']}" if m["held_pid"] else "that is prepared"
+        text += f"; {m['held_bytes'] / MIB:,.0f} MiB are held by a unit of work {owner}, "
+        text += f"begun {ago(m['held_us'], now)} ago"
+    if 2 * m["journal_bytes"] < m["journal_limit"]:
+        return text
+    text += "\nwarning: the journal's files take more than half of journal.limit"
+    if 2 * m["live_bytes"] >= m["live_limit"]:
+        text += "; get messages (the queues below say which are deep and old)"
+    if m["held_us"] and m["held_pid"]:
+        text += f"; end the unit of work of process {m['held_pid']}"
+    elif m["held_us"]:
+        text += "; resolve the prepared units (penstock resolve)"
+    return text
+
+
 def render(found: dict[str, Any]) -> Group:
     """The tables for users."""
     from rich.console import Group
@@ -122,6 +144,7 @@ def render(found: dict[str, Any]) -> Group:
         f"{m['journal_limit'] / MIB:.0f} MiB; durable LSN {m['durable_lsn']:,}, checkpoint "
         f"{m['checkpoint_lsn']:,}; {m['flushes']:,} flushes of {m['flushed_records']:,} records"
     )
+    journal += _what_holds(m, now)
     if found["archive"]["segments"]:
         kept = found["archive"]
         journal += f"; archive: {kept['segments']:,} segments, {kept['bytes'] / MIB:,.0f} MiB"
@@ -159,6 +182,11 @@ def render(found: dict[str, Any]) -> Group:
         f"{lock['seconds']} s; is it stopped?"
         for lock in found["locks"]
     ]
+    if m["checkpoint_damaged"]:
+        parts.append(
+            f"checkpoint {m['checkpoint_damaged']:016x}.psc is damaged: the restart used the one "
+            "before and more of the journal; the next checkpoint replaces it"
+        )
     heads = "queue|depth|max|uncommitted|got|in/out/other|waiting|puts|gets|oldest"
     parts.append(_table("queues", heads, queues))
     parts.append(_table("processes", "pid|program|role|attached for", processes))

@@ -19,7 +19,8 @@ class ManagerStatus:
     a message only because their bound had passed. region_used: bytes of memory of the region.
     region_in_memory: 1 when its file is in memory, not in the directory of the setting region_dir.
     message_entries, body_bytes: index entries, and bytes for bodies and indexes, in the stretches
-    of memory that hold any.
+    of memory that hold any. checkpoint_damaged: LSN of the newest checkpoint when the restart found
+    it damaged and used the one before, until the next checkpoint replaces it; else 0.
     """
 
     attached: int
@@ -48,6 +49,14 @@ class ManagerStatus:
     woken_by_bound: int
     np_discarded: int
     repairs: int
+    checkpoint_damaged: int
+    live_bytes: int
+    live_limit: int
+    moved_messages: int
+    moved_bytes: int
+    held_bytes: int
+    held_us: int
+    held_pid: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -384,6 +384,57 @@ TEST(a_note_from_the_reserve_is_put_into_a_journal_that_takes_no_other_message)
     CHECK_INT(depth(engine_find("NOTES")), taken + 1);
 }
 
+TEST(puts_end_at_seventy_percent_and_single_gets_keep_the_files_within_the_limit)
+{
+    static char body[3000];
+    struct mqe_settings settings = engine_settings();
+    struct mqe_manager_status now;
+    settings.journal_limit = 8 << 20;
+    engine_begin_with(&settings);
+    struct queue q = QUEUE("Q", 0);
+    int status = 0;
+    while (status == 0) {
+        status = PUT(q, .body = body, .length = sizeof body, .persistent = 1);
+    }
+    CHECK_INT(status, MQRC_STORAGE_MEDIUM_FULL);
+    CHECK(strstr(mqx_error_text(), "70 %") != NULL);
+    CHECK(strstr(mqx_error_text(), "the deepest queue is Q with ") != NULL);
+    CHECK_INT(mqe_status(engine.manager, &now), 0);
+    CHECK(now.live_bytes <= now.live_limit + MQX_RING_RECORD_MAX + sizeof body);
+    CHECK(now.live_bytes > now.live_limit - 2 * sizeof body);
+    CHECK(now.journal_bytes <= now.journal_limit);
+    while (depth(q) > 0) { /* each get takes a page of journal */
+        CHECK_STR(TAKE(q), "");
+        CHECK_INT(got.status, 0);
+        CHECK_INT(mqe_status(engine.manager, &now), 0);
+        CHECK(now.journal_bytes <= now.journal_limit);
+    }
+    CHECK_INT(now.live_bytes, 0);
+    CHECK_INT(PUT(q, .body = body, .length = sizeof body, .persistent = 1), 0);
+}
+
+TEST(a_forgotten_message_does_not_stop_the_traffic_of_others)
+{
+    static char body[20000];
+    struct mqe_settings settings = engine_settings();
+    settings.journal_limit = 8 << 20;
+    engine_begin_with(&settings);
+    struct queue q = QUEUE("Q", 0), dead = QUEUE("DEAD", 0);
+    for (int i = 0; i < 2000; i++) { /* five times the limit */
+        if (i % 40 == 0) {
+            CHECK_INT(PUT(dead, .text = "a dead letter", .persistent = 1), 0);
+        }
+        CHECK_INT(PUT(q, .body = body, .length = sizeof body, .persistent = 1), 0);
+        CHECK_STR(TAKE(q), "");
+        CHECK_INT(got.status, 0);
+    }
+    CHECK_INT(depth(dead), 50);
+    engine_kill_and_restart();
+    CHECK_INT(depth(engine_find("DEAD")), 50);
+    CHECK_INT(depth(engine_find("Q")), 0);
+    CHECK_STR(TAKE(engine_find("DEAD")), "a dead letter");
+}
+
 TEST(on_z_os_generated_ids_begin_with_csq)
 {
     struct mqe_settings settings = engine_settings();

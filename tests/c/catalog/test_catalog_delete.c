@@ -710,6 +710,34 @@ static void *race(void *arg)
     return NULL;
 }
 
+/* The older checkpoint still knows the first object and its messages. */
+TEST(a_generation_of_a_deleted_object_never_comes_back)
+{
+    char newest[96];
+    engine_begin();
+    const struct queue first = QUEUE("FIRST");
+    CHECK_INT(PUT(first, .text = "of the first", .persistent = 1), 0);
+    CHECK_INT(mqe_checkpoint(engine.manager), 0);
+    engine_close_all();
+    CHECK_INT(mqe_delete(engine.manager, first.slot, first.generation, 1), 0);
+    CHECK_INT(mqe_checkpoint(engine.manager), 0);
+    (void)snprintf(newest, sizeof newest, ENGINE_HOME "/checkpoint/%016" PRIx64 ".psc",
+                   engine_region()->journal->checkpoint_begin);
+    engine_kill_and_restart();
+    const struct queue second = QUEUE("SECOND");
+    CHECK_INT(second.slot, first.slot);
+    CHECK(second.generation > first.generation);
+    CHECK_INT(PUT(second, .text = "of the second", .persistent = 1), 0);
+    engine_kill();
+    memory_io_flip_bit(engine.files, newest, 8 * 2000 + 3);
+    CHECK_INT(engine_attach(), 0);
+    CHECK(engine_region()->journal->checkpoint_damaged != 0);
+    const struct queue found = engine_find("SECOND");
+    CHECK_STR(TAKE(found), "of the second");
+    (void)TAKE(found);
+    CHECK_INT(got.status, MQRC_NO_MSG_AVAILABLE);
+}
+
 TEST(makers_users_and_deleters_of_one_name_at_the_same_time_leave_it_whole)
 {
     struct racer racer[RACERS];

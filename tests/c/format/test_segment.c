@@ -4,6 +4,7 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
+#include "base/siphash.h"
 #include "fixtures/harness.h"
 #include "format/record_codec.h"
 #include "format/segment.h"
@@ -107,28 +108,29 @@ TEST(a_header_with_a_right_checksum_and_impossible_values_is_refused)
 }
 
 static unsigned char batch[MQX_PAGE_SIZE] MQX_ALIGNED(8);
-static const struct mqx_flush_batch_position home = {qm_id, 2, 5, 65536 + MQX_PAGE_SIZE};
+static const uint8_t salt[16] = "random, they say";
+static const struct mqx_flush_batch_position home = {qm_id, salt, 2, 5, 65536 + MQX_PAGE_SIZE};
 
 /* A batch of `count` records at `home`; its length. */
 static uint32_t build(uint32_t count)
 {
     struct psj_batch *header = (struct psj_batch *)(void *)batch;
-    uint32_t length = sizeof *header, crc;
+    uint32_t length = sizeof *header;
+    struct mqx_siphash hash;
+    uint32_t crcs[8] = {0};
+    CHECK(count <= MQX_ARRAY_COUNT(crcs));
     memset(batch, 0, sizeof batch);
     for (uint32_t i = 0; i < count; i++) {
         const struct mqx_record_head head = {.type = PS_REC_GET, .unit_id = 1, .number = i + 1};
+        const uint32_t at = length;
         length += mqx_encode_plain(batch + length, &head);
+        crcs[i] = ((const struct psj_record *)(const void *)(batch + at))->crc;
     }
     *header = (struct psj_batch){.magic = PS_BATCH_MAGIC, .lsn = home.lsn, .length = length,
-                                 .record_count = count, .segment_no = home.segment_no,
-                                 .generation = home.generation};
-    crc = mqx_flush_batch_header_crc(&home, header);
-    for (uint32_t at = sizeof *header; at < length;) {
-        const struct psj_record *record = (const void *)(batch + at);
-        crc = mqx_running_crc(crc, record);
-        at += record->length;
-    }
-    header->crc = crc;
+                                 .record_count = count, .segment_no = home.segment_no};
+    mqx_siphash_begin(&hash, salt);
+    header->records = mqx_siphash_finish(&hash, crcs, count * sizeof crcs[0]);
+    header->hash = mqx_flush_batch_hash(&home, header);
     return length;
 }
 
@@ -139,16 +141,30 @@ TEST(a_flush_batch_is_valid_at_its_position_alone)
         CHECK(mqx_flush_batch_valid(&home, batch, sizeof batch));
         CHECK(mqx_flush_batch_valid(&home, batch, length));
         CHECK(!mqx_flush_batch_valid(&home, batch, length - 8));
-        struct mqx_flush_batch_position moved[4] = {home, home, home, home};
+        struct mqx_flush_batch_position moved[5] = {home, home, home, home, home};
         moved[0].lsn += MQX_PAGE_SIZE;
         moved[1].generation += 1;
         moved[2].segment_no += 1;
         moved[3].qm_id = (const uint8_t *)"queue manager 2";
+        moved[4].salt = (const uint8_t *)"of another use  ";
         CHECK(mqx_flush_batch_is_at(&home, (const void *)batch));
-        for (int i = 0; i < 4; i++) {
+        for (size_t i = 0; i < MQX_ARRAY_COUNT(moved); i++) {
             CHECK(!mqx_flush_batch_valid(&moved[i], batch, sizeof batch));
-            CHECK(i == 3 || !mqx_flush_batch_is_at(&moved[i], (const void *)batch));
+            CHECK(!mqx_flush_batch_is_at(&moved[i], (const void *)batch));
         }
+    }
+}
+
+TEST(a_header_is_proven_without_its_records_and_by_no_other_change_of_it)
+{
+    const uint32_t length = build(3);
+    memset(batch + sizeof(struct psj_batch), 0x5a, length - sizeof(struct psj_batch));
+    CHECK(mqx_flush_batch_is_at(&home, (const void *)batch));
+    CHECK(!mqx_flush_batch_valid(&home, batch, sizeof batch));
+    for (uint32_t bit = 0; bit < sizeof(struct psj_batch) * 8; bit++) {
+        batch[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        CHECK(!mqx_flush_batch_is_at(&home, (const void *)batch));
+        batch[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
 }
 

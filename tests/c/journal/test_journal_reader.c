@@ -119,7 +119,8 @@ TEST(a_mapping_of_a_recycled_segment_is_not_believed)
     fill_segments(&fixture, 3);
     CHECK_INT(mqx_journal_fetch(&fixture.store, &m, NULL, NULL, body, sizeof body), 0);
     const uint32_t maps = memory_io_map_count(fixture.files);
-    CHECK_INT(mqx_journal_retire(&fixture.store, journal->batch_start, nothing_alive), 0);
+    CHECK_INT(mqx_journal_retire(&fixture.store, journal->next_segment_no - 1,
+                                 journal->batch_start, nothing_alive), 0);
     CHECK_INT(mqx_journal_fetch(&fixture.store, &m, NULL, NULL, body, sizeof body),
               MQRC_OBJECT_DAMAGED);
     CHECK_INT(memory_io_map_count(fixture.files), maps - 1); /* and it is let go */
@@ -143,7 +144,8 @@ TEST(mappings_of_retired_segments_are_dropped_by_a_process_that_reads_no_more)
     CHECK(maps >= before + 3);
     mqx_journal_drop_retired(&fixture.store);
     CHECK_INT(memory_io_map_count(fixture.files), maps); /* all of them are in use */
-    CHECK_INT(mqx_journal_retire(&fixture.store, journal->batch_start, nothing_alive), 0);
+    CHECK_INT(mqx_journal_retire(&fixture.store, journal->next_segment_no - 1,
+                                 journal->batch_start, nothing_alive), 0);
     CHECK_INT(memory_io_map_count(fixture.files), maps);
     mqx_journal_drop_retired(&fixture.store);
     CHECK(memory_io_map_count(fixture.files) <= before + 1); /* the active segment at most */

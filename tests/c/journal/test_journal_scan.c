@@ -8,6 +8,7 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
+#include "base/siphash.h"
 #include "format/record_codec.h"
 #include "penstock/journal_scan.h"
 #include "format/segment.h"
@@ -17,7 +18,7 @@
 
 enum { SIZE = 64 * 1024, BASE = 1 << 20, ROWS_MAX = 64, BODY_MAX = 64 * 1024, QUEUE = 7 };
 
-static const uint8_t qm_id[16] = {1, 2, 3};
+static const uint8_t qm_id[16] = {1, 2, 3}, salt[16] = {4, 5, 6};
 
 struct fixture {
     unsigned char *bytes;
@@ -48,6 +49,7 @@ static void fixture_make(struct fixture *fixture)
                                  .created_us = 5};
     *fixture = (struct fixture){.bytes = guarded(), .used = MQX_PAGE_SIZE};
     memcpy(header.qm_id, qm_id, sizeof qm_id);
+    memcpy(header.salt, salt, sizeof salt);
     mqx_segment_seal(&header);
     memcpy(fixture->bytes, &header, sizeof header);
 }
@@ -69,19 +71,21 @@ static void begin(struct fixture *fixture)
 /* Seals what lies at fixture->batch: all CRCs. */
 static void seal_at(unsigned char *bytes, uint64_t at, uint32_t length, uint32_t records)
 {
-    const struct mqx_flush_batch_position place = {qm_id, 3, 9, BASE + at};
+    const struct mqx_flush_batch_position place = {qm_id, salt, 3, 9, BASE + at};
     struct psj_batch head = {.magic = PS_BATCH_MAGIC, .lsn = BASE + at, .durable_lsn = BASE + at,
                              .time_us = 1000 + at, .length = length, .record_count = records,
-                             .segment_no = 3, .generation = 9};
-    uint32_t crc = mqx_flush_batch_header_crc(&place, &head);
+                             .segment_no = 3};
+    static uint32_t crcs[SIZE / sizeof(struct psj_record)];
+    uint32_t count = 0;
     for (uint64_t i = sizeof head; i < length;) {
         struct psj_record *record = (void *)(bytes + at + i);
-        const uint32_t size = record->length;
+        const uint32_t size = mqx_record_length(record);
         record->crc = mqx_crc32c(mqx_crc32c(0, record, 4), (unsigned char *)record + 8, size - 8);
-        crc = mqx_running_crc(crc, record);
+        crcs[count++] = record->crc;
         i += size;
     }
-    head.crc = crc;
+    head.records = mqx_siphash(salt, crcs, count * sizeof crcs[0]);
+    head.hash = mqx_flush_batch_hash(&place, &head);
     memcpy(bytes + at, &head, sizeof head);
 }
 
@@ -480,7 +484,7 @@ TEST(bytes_that_lie_under_good_checksums_are_refused_or_read_without_a_step_outs
             const struct psj_batch *batch = (const void *)(copy + at);
             const uint32_t length = batch->length, records = batch->record_count;
             for (uint64_t i = sizeof *batch; i < length;) {
-                const uint32_t size = ((const struct psj_record *)(void *)(copy + at + i))->length;
+                const uint32_t size = mqx_record_length((void *)(copy + at + i));
                 const uint64_t byte = 8 + test_below(&random, size - 8);
                 if (test_below(&random, 3) == 0) {
                     copy[at + i + byte] = (unsigned char)test_below(&random, 256);
@@ -503,8 +507,8 @@ TEST(what_claims_more_bytes_than_there_are_is_refused_before_they_are_read)
     } claims[] = {
         {2 * MQX_PAGE_SIZE, 2 * MQX_PAGE_SIZE - sizeof(struct psj_batch)},
         {MQX_PAGE_SIZE, MQX_PAGE_SIZE},
-        {MQX_PAGE_SIZE, 1 << 20},
-        {UINT32_MAX - 7, 1 << 20},
+        {MQX_PAGE_SIZE, 8 * UINT16_MAX},
+        {UINT32_MAX - 7, 8 * UINT16_MAX},
         {MQX_PAGE_SIZE, 0},
     };
     const uint64_t at = SIZE - MQX_PAGE_SIZE;
@@ -514,9 +518,11 @@ TEST(what_claims_more_bytes_than_there_are_is_refused_before_they_are_read)
         unsigned char *columns[64] = {NULL};
         struct mqe_journal_scan_rows rows = {.columns = (void **)(void *)columns, .capacity = 10};
         fixture_make(&fixture);
-        struct psj_record record = {.length = claims[i].record};
+        struct psj_record record = {.eighths = (uint16_t)(claims[i].record / 8)};
         struct psj_batch head = {.magic = PS_BATCH_MAGIC, .lsn = BASE + at, .segment_no = 3,
-                                 .generation = 9, .length = claims[i].batch, .record_count = 1};
+                                 .length = claims[i].batch, .record_count = 1};
+        const struct mqx_flush_batch_position place = {qm_id, salt, 3, 9, BASE + at};
+        head.hash = mqx_flush_batch_hash(&place, &head);
         memcpy(fixture.bytes + at, &head, sizeof head);
         memcpy(fixture.bytes + at + sizeof head, &record, sizeof record);
         open_scan(&scan, &fixture);
@@ -580,15 +586,15 @@ TEST(pieces_of_a_body_in_another_segment_are_asked_for_and_found)
     /* the first piece moves to another segment, where its LSN says that it lies */
     unsigned char *const other = calloc(1, SIZE);
     unsigned char *const first = fixture.bytes + MQX_PAGE_SIZE + sizeof(struct psj_batch);
-    const uint32_t first_length = ((const struct psj_record *)(void *)first)->length;
+    const uint32_t first_length = mqx_record_length((void *)first);
     memcpy(other + 2 * MQX_PAGE_SIZE, first, first_length);
     struct psj_record *const second = (void *)(first + first_length);
-    ((struct ps_chunk *)(void *)((unsigned char *)second + 56))->prev_lsn = 2 * MQX_PAGE_SIZE;
+    ((struct ps_chunk *)(void *)((unsigned char *)second + 40))->prev_lsn = 2 * MQX_PAGE_SIZE;
     struct psj_record *record = (void *)first;
     for (int i = 0; i < 3; i++) {
-        record = (void *)((unsigned char *)record + record->length);
+        record = (void *)((unsigned char *)record + mqx_record_length(record));
     }
-    ((struct ps_chunked *)(void *)((unsigned char *)record + 256))->first_lsn = 2 * MQX_PAGE_SIZE;
+    ((struct ps_chunked *)(void *)((unsigned char *)record + 240))->first_lsn = 2 * MQX_PAGE_SIZE;
     seal_at(fixture.bytes, MQX_PAGE_SIZE, fixture.length, fixture.records);
 
     open_scan(&scan, &fixture);
@@ -659,6 +665,26 @@ TEST(the_newest_mark_counts_wherever_its_header_lies)
     memset(fixture.bytes + fixture.batch, 0, sizeof(struct psj_batch));
     mqe_journal_scan_read_span(&scan, &span);
     CHECK_INT((int64_t)span.mark, (int64_t)(BASE + fixture.batch));
+}
+
+/* What a body can hold: every field of the header of a batch to come, but not its hash. */
+TEST(a_header_that_only_looks_like_one_is_no_mark_and_no_batch)
+{
+    FIXTURE fixture;
+    struct mqe_journal_scan scan;
+    struct mqe_journal_scan_span before, span;
+    fill(&fixture);
+    open_scan(&scan, &fixture);
+    scan.limit = SIZE;
+    mqe_journal_scan_read_span(&scan, &before);
+    begin(&fixture);
+    seal(&fixture);
+    struct psj_batch *forged = (void *)(fixture.bytes + fixture.batch);
+    forged->hash += 1;
+    memcpy(fixture.bytes + fixture.used + 512, forged, sizeof *forged);
+    mqe_journal_scan_read_span(&scan, &span);
+    CHECK_MEM(&span, &before, sizeof span);
+    CHECK_INT((int64_t)mqe_journal_scan_first_us(&scan), (int64_t)before.first_us);
 }
 
 TEST_MAIN()

@@ -131,6 +131,99 @@ TEST(a_run_is_in_the_ring_as_the_context_says)
     CHECK_INT(fixture.report.units_dropped, 0); /* count and checksum of the run were right */
 }
 
+/* One short GET of the unit. */
+static int append_short_get(struct journal_fixture *fixture, uint32_t unit, uint64_t number,
+                            struct mqx_append *append)
+{
+    const struct mqx_record_head head = {
+        .type = PS_REC_GET,
+        .unit_id = mqx_context(&fixture->store.region, unit)->unit_id,
+        .object = FIXTURE_QUEUE,
+        .object_gen = FIXTURE_GENERATION,
+        .number = number};
+    static unsigned char record[64] MQX_ALIGNED(8);
+    struct mqx_common *common =
+        mqx_common_for(mqx_journal_store_id(&fixture->store), &head, NULL, true);
+    CHECK(common != NULL);
+    *append = (struct mqx_append){.record = record,
+                                  .common = common,
+                                  .length = mqx_encode_short_get(record, common, &head),
+                                  .context = unit};
+    return mqx_journal_append(&fixture->store, append);
+}
+
+TEST(a_common_record_stands_once_in_each_batch_in_front_of_the_first_that_refers_to_it)
+{
+    FIXTURE(fixture, 65536);
+    struct mqx_journal *journal = fixture.store.region.journal;
+    const uint32_t unit = fixture_unit(&fixture);
+    const struct mqx_context *context = mqx_context(&fixture.store.region, unit);
+    uint32_t records = 0;
+    CHECK_INT(fixture_flush(&fixture), 0);
+    for (uint32_t batch = 0; batch < 40; batch++) { /* over several segments */
+        for (uint32_t i = 0; i < 3; i++) {
+            const uint64_t tail = journal->tail;
+            struct mqx_append append;
+            CHECK_INT(append_short_get(&fixture, unit, 1 + records, &append), 0);
+            const uint64_t first = journal->batch_start + sizeof(struct psj_batch);
+            const struct psj_short *stored =
+                (const void *)mqx_ring_at(&fixture.store.region, append.lsn);
+            CHECK_INT(append.lsn, i == 0 ? first + sizeof(struct psj_record) : tail);
+            CHECK_INT(append.end_lsn, append.lsn + sizeof *stored);
+            CHECK_INT(append.lsn - stored->common, first);
+            CHECK_INT(journal->batch_records, i + 2);
+            records += 1;
+            CHECK_INT(context->record_count, records);
+        }
+        CHECK_INT(fixture_flush(&fixture), 0);
+    }
+    CHECK(journal->next_segment_no > 2);
+    CHECK_INT(fixture_commit(&fixture, unit, NULL), 0);
+    CHECK_INT(fixture_flush(&fixture), 0);
+    fixture_crash(&fixture);
+    CHECK_INT(fixture_open(&fixture), 0);
+    CHECK_INT(fixture.report.units_dropped, 0); /* count, first LSN and checksum were right */
+}
+
+TEST(a_short_record_may_begin_at_any_word_before_the_end_of_the_ring)
+{
+    FIXTURE(fixture, 1 << 20);
+    struct mqx_journal *journal = fixture.store.region.journal;
+    const uint64_t ring = fixture.store.region.ring_size;
+    const uint32_t unit = fixture_unit(&fixture);
+    uint32_t found[3] = {0}; /* 8, 16 and 24 bytes before it */
+    uint64_t number = 1;
+    for (uint32_t batch = 0; journal->tail < 40 * ring; batch++) {
+        for (uint32_t i = 0; i < 300 + batch * 37 % 500; i++) {
+            struct mqx_append append;
+            CHECK_INT(append_short_get(&fixture, unit, number++, &append), 0);
+            const uint64_t left = ring - append.lsn % ring;
+            if (left <= 24) {
+                found[left / 8 - 1] += 1;
+            }
+        }
+        CHECK_INT(fixture_flush(&fixture), 0);
+    }
+    CHECK(found[0] > 0 && found[1] > 0 && found[2] > 0);
+    CHECK_INT(fixture_commit(&fixture, unit, NULL), 0);
+    CHECK_INT(fixture_flush(&fixture), 0);
+    fixture_crash(&fixture);
+    CHECK_INT(fixture_open(&fixture), 0);
+    CHECK_INT(fixture.report.units_dropped, 0);
+}
+
+TEST(a_common_record_that_is_gone_from_the_ring_stops_the_flush)
+{
+    FIXTURE(fixture, 65536);
+    const uint32_t unit = fixture_unit(&fixture);
+    struct mqx_append append;
+    CHECK_INT(append_short_get(&fixture, unit, 1, &append), 0);
+    struct psj_short *stored = (void *)mqx_ring_at(&fixture.store.region, append.lsn);
+    stored->common += 8;
+    CHECK(fixture_flush(&fixture) != 0);
+    CHECK_INT(fixture.store.region.header->stopped, MQX_STOP_BROKEN);
+}
+
 TEST(a_slot_that_cannot_be_true_stops_the_store_and_changes_nothing)
 {
     for (uint32_t what = 0; what < 5; what++) {

@@ -106,6 +106,53 @@ TEST(a_round_marks_what_has_been_idle_for_100_ms_and_not_before)
     CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
+TEST(a_clock_that_is_set_back_does_not_keep_the_journal_unmarked)
+{
+    struct fixture_queue q;
+    start();
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
+    const struct mqx_journal *journal = process.store->region.journal;
+    CHECK(journal->marked < journal->durable);
+    memory_io_set_clock(files, journal->last_flush_us - UINT64_C(3600000000));
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    CHECK(journal->marked >= journal->durable);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
+}
+
+/* After a death numbers of non-persistent messages are given again. */
+TEST(generated_identifiers_do_not_come_again_after_the_clock_was_set_back)
+{
+    enum { STARTS = 6, PUTS = 20 };
+    static uint8_t ids[STARTS * PUTS][24];
+    uint32_t count = 0;
+    struct fixture_queue q;
+    start();
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
+    for (int s = 0; s < STARTS; s++) { /* forward and back by an hour, and by a microsecond */
+        static const int64_t steps[STARTS] = {0, 3600000000, -3600000000, 1, -1, -7200000000};
+        memory_io_set_clock(files, (uint64_t)(UINT64_C(1700000000000000) + (uint64_t)steps[s]));
+        fixture_attach(files, &process);
+        CHECK_INT(fixture_find(&process, "Q", &q), 0);
+        for (int i = 0; i < PUTS; i++) {
+            const struct mqe_destination to = mqe_direct(q.slot, q.generation);
+            struct ps_descriptor d = {.persistence = i % 2 != 0, .md_version = 2};
+            CHECK_INT(mqe_put(process.manager, NULL, &to, &d, NULL, "x", 1, -1,
+                              MQE_PUT_NEW_MSG_ID), 0);
+            for (uint32_t before = 0; before < count; before++) {
+                CHECK(memcmp(ids[before], d.msg_id, sizeof d.msg_id) != 0);
+            }
+            memcpy(ids[count++], d.msg_id, sizeof d.msg_id);
+        }
+        if (s % 2 == 0) {
+            CHECK_INT(fixture_detach(&process, NULL), 0);
+        } else {
+            fixture_kill(files, &process);
+        }
+    }
+}
+
 TEST(a_round_discards_expired_messages_of_every_queue)
 {
     struct fixture_queue q[3];

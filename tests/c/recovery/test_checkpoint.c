@@ -58,6 +58,10 @@ TEST(the_replay_begins_at_the_first_record_of_the_oldest_unit_in_flight)
     CHECK_INT(fixture_put(&fixture, unit, 10, 4, 20, &first), 0);
     put_many(&fixture, 20, 3, 20);
     CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
+    CHECK_INT(fixture.store.region.journal->checkpoint_begin, first.lsn - PS_ALIGN);
+    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0); /* both can begin there */
+    CHECK_INT(fixture.store.region.journal->checkpoint_begin, first.lsn);
+    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
     CHECK_INT(fixture.store.region.journal->checkpoint_begin, first.lsn);
     CHECK_INT(fixture_commit(&fixture, unit, NULL), 0);
     CHECK_INT(fixture_flush(&fixture), 0);
@@ -80,12 +84,20 @@ TEST(a_unit_that_straddles_the_begin_lsn_and_was_over_before_is_not_replayed_by_
     CHECK_INT(fixture_flush(&fixture), 0);
     fixture_unit_over(&fixture, over);
     CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
-    CHECK_INT(fixture.store.region.journal->checkpoint_begin, begin.lsn);
+    CHECK_INT(fixture.store.region.journal->checkpoint_begin, begin.lsn - PS_ALIGN);
     FIXTURE_REOPEN(fixture); /* its COMMIT lies above, its first record below */
     CHECK_INT(fixture.report.units_dropped, 1);
 }
 
-TEST(an_older_checkpoint_and_the_segments_that_only_it_needed_are_removed)
+/* Work after which everything is as before, so that the next checkpoint begins later. */
+static void put_and_take(struct journal_fixture *fixture, uint64_t number)
+{
+    CHECK_INT(fixture_put(fixture, 0, number, 4, 20, NULL), 0);
+    CHECK_INT(fixture_record(fixture, 0, PS_REC_GET, number, NULL), 0);
+    CHECK_INT(fixture_flush(fixture), 0);
+}
+
+TEST(two_checkpoints_are_kept_and_the_segments_that_only_older_ones_needed_are_removed)
 {
     FIXTURE(fixture, 32768);
     static char old_path[64];
@@ -103,6 +115,10 @@ TEST(an_older_checkpoint_and_the_segments_that_only_it_needed_are_removed)
     const uint64_t oldest = listed[0].lsn / 32768 + 1;
     CHECK(oldest > 2);
     CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
+    CHECK(exists(&fixture, old_path));
+    CHECK(exists(&fixture, fixture_segment_path(1)));
+    put_and_take(&fixture, 900);
+    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
     CHECK(!exists(&fixture, old_path));
     CHECK(!exists(&fixture, fixture_segment_path(1)));
     CHECK(!exists(&fixture, fixture_segment_path(oldest - 1)));
@@ -112,6 +128,50 @@ TEST(an_older_checkpoint_and_the_segments_that_only_it_needed_are_removed)
     for (uint32_t i = 0; i < 10; i++) {
         CHECK(fixture_verify(&fixture, &listed[i]));
     }
+}
+
+static void restart_and_checkpoint(struct journal_fixture *fixture)
+{
+    fixture_crash(fixture);
+    CHECK_INT(fixture_open(fixture), 0);
+    CHECK_INT(mqx_checkpoint(&fixture->store, MQX_CHECKPOINT_FUZZY), 0);
+}
+
+TEST(a_segment_that_only_the_older_checkpoint_lists_is_kept_and_one_that_neither_lists_is_not)
+{
+    FIXTURE(fixture, 32768);
+    uint64_t second = 0, fourth = 0; /* a message in each of these segments */
+    for (uint64_t number = 1; number <= 40; number++) {
+        struct mqx_append append;
+        CHECK_INT(fixture_put(&fixture, 0, number, 4, 3000, &append), 0);
+        const uint64_t segment = append.lsn / 32768 + 1;
+        second = segment == 2 ? number : second;
+        fourth = segment == 4 ? number : fourth;
+    }
+    for (uint64_t number = 1; number <= 40; number++) {
+        if (number != second && number != fourth) {
+            CHECK_INT(fixture_record(&fixture, 0, PS_REC_GET, number, NULL), 0);
+        }
+    }
+    CHECK_INT(fixture_flush(&fixture), 0);
+    restart_and_checkpoint(&fixture);
+    put_and_take(&fixture, 50);
+    restart_and_checkpoint(&fixture); /* both list the second and the fourth */
+    static const bool holes[] = {false, true, false, true};
+    for (uint64_t number = 1; number <= 4; number++) {
+        CHECK(exists(&fixture, fixture_segment_path(number)) == holes[number - 1]);
+    }
+    CHECK_INT(fixture_record(&fixture, 0, PS_REC_GET, second, NULL), 0);
+    CHECK_INT(fixture_flush(&fixture), 0);
+    restart_and_checkpoint(&fixture);
+    CHECK(exists(&fixture, fixture_segment_path(2))); /* the older one lists it */
+    put_and_take(&fixture, 51);
+    restart_and_checkpoint(&fixture);
+    CHECK(!exists(&fixture, fixture_segment_path(2)));
+    CHECK(exists(&fixture, fixture_segment_path(4)));
+    FIXTURE_REOPEN(fixture);
+    CHECK_INT(fixture_list(&fixture, FIXTURE_QUEUE, listed), 1);
+    CHECK(listed[0].number == fourth && fixture_verify(&fixture, &listed[0]));
 }
 
 TEST(a_chunked_message_keeps_all_segments_from_its_first_piece_on)
@@ -165,26 +225,6 @@ TEST(a_large_checkpoint_is_flushed_every_mebibyte)
     CHECK(largest < 2200000);
 }
 
-TEST(a_checkpoint_is_due_when_the_tail_has_grown)
-{
-    FIXTURE(fixture, 32768);
-    fixture.store.region.journal->limit = 256u << 10;
-    CHECK(!mqx_checkpoint_due(&fixture.store));
-    put_many(&fixture, 1, 20, 3000);
-    CHECK(mqx_checkpoint_due(&fixture.store));
-}
-
-/* A thread reads the tail, and a checkpoint ends before it reads the begin of the newest one. */
-TEST(a_checkpoint_that_begins_behind_the_tail_that_was_read_makes_none_due)
-{
-    FIXTURE(fixture, 32768);
-    struct mqx_journal *journal = fixture.store.region.journal;
-    const uint64_t begin = journal->checkpoint_begin;
-    journal->checkpoint_begin = journal->tail + 8;
-    CHECK(!mqx_checkpoint_due(&fixture.store));
-    journal->checkpoint_begin = begin;
-}
-
 TEST(a_full_disk_fails_the_checkpoint_and_keeps_the_old_one)
 {
     FIXTURE(fixture, 65536);
@@ -207,6 +247,186 @@ TEST(a_full_disk_fails_the_checkpoint_and_keeps_the_old_one)
         FIXTURE_REOPEN(fixture);
         CHECK_INT(fixture_list(&fixture, FIXTURE_QUEUE, listed), 100);
     }
+}
+
+TEST(a_checkpoint_whose_descriptor_the_program_closed_says_so_and_the_next_one_works)
+{
+    FIXTURE(fixture, 65536);
+    put_many(&fixture, 1, 100, 20);
+    FIXTURE_REOPEN(fixture);
+    const struct memory_fault fault = {.kind = MEMORY_FAULT_ERROR, .at = 1, .error = EBADF,
+                                       .ops = 1u << MEMORY_WRITE};
+    memory_io_set_fault(fixture.files, &fault);
+    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), MQRC_ENVIRONMENT_ERROR);
+    CHECK(strstr(mqx_error_text(), "this program has closed or replaced") != NULL);
+    memory_io_set_fault(fixture.files, NULL);
+    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
+    FIXTURE_REOPEN(fixture);
+    CHECK_INT(fixture_list(&fixture, FIXTURE_QUEUE, listed), 100);
+}
+
+/* ---- the older one ---- */
+
+/* A flipped bit of the file. */
+static void flip(struct journal_fixture *fixture, const char *path)
+{
+    memory_io_flip_bit(fixture->files, path, 8 * 2000 + 3);
+}
+
+/* Puts 1 to 3, a checkpoint, puts 4 to 6, a checkpoint, puts 7 to 9; paths of both. */
+static void make_two(struct journal_fixture *fixture, char older[64], char newer[64])
+{
+    put_many(fixture, 1, 3, 20);
+    CHECK_INT(fixture_end(fixture), 0);
+    CHECK_INT(fixture_open(fixture), 0);
+    (void)snprintf(older, 64, "%s", fixture_checkpoint_path(fixture));
+    put_many(fixture, 4, 3, 20);
+    CHECK_INT(fixture_end(fixture), 0);
+    CHECK_INT(fixture_open(fixture), 0);
+    (void)snprintf(newer, 64, "%s", fixture_checkpoint_path(fixture));
+    CHECK(strcmp(older, newer) < 0);
+    put_many(fixture, 7, 3, 20);
+    fixture_crash(fixture);
+}
+
+TEST(a_damaged_checkpoint_is_passed_over_and_the_next_one_replaces_it)
+{
+    FIXTURE(fixture, 65536);
+    char older[64], newer[64];
+    make_two(&fixture, older, newer);
+    flip(&fixture, newer);
+    for (int restart = 0; restart < 2; restart++) {
+        CHECK_INT(fixture_open(&fixture), 0);
+        CHECK(strstr(newer, ".psc") != NULL && fixture.report.damaged_checkpoint != 0);
+        CHECK(strstr(fixture.report.damage, strrchr(newer, '/') + 1) != NULL);
+        CHECK_STR(fixture_numbers(&fixture, FIXTURE_QUEUE, listed), "9 8 7 6 5 4 3 2 1");
+        CHECK(mqx_checkpoint_due(&fixture.store));
+        fixture_crash(&fixture);
+    }
+    CHECK_INT(fixture_open(&fixture), 0);
+    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
+    CHECK(!mqx_checkpoint_due(&fixture.store));
+    CHECK(!exists(&fixture, newer));
+    CHECK(exists(&fixture, older)); /* the one that was read */
+    (void)snprintf(newer, sizeof newer, "%s", fixture_checkpoint_path(&fixture));
+    FIXTURE_REOPEN(fixture);
+    CHECK_INT(fixture.report.damaged_checkpoint, 0);
+    CHECK_STR(fixture_numbers(&fixture, FIXTURE_QUEUE, listed), "9 8 7 6 5 4 3 2 1");
+    fixture_crash(&fixture);
+    flip(&fixture, newer); /* and it is good for another time */
+    CHECK_INT(fixture_open(&fixture), 0);
+    CHECK_STR(fixture_numbers(&fixture, FIXTURE_QUEUE, listed), "9 8 7 6 5 4 3 2 1");
+}
+
+TEST(a_checkpoint_that_one_reading_finds_damaged_is_read_again)
+{
+    FIXTURE(fixture, 65536);
+    char older[64], newer[64];
+    make_two(&fixture, older, newer);
+    for (uint64_t at = 1; at < 4; at++) {
+        const struct memory_fault fault = {.kind = MEMORY_FAULT_ERROR, .at = at, .error = EIO,
+                                           .ops = 1u << MEMORY_READ};
+        memory_io_set_fault(fixture.files, &fault);
+        const int status = fixture_open(&fixture);
+        memory_io_set_fault(fixture.files, NULL);
+        CHECK(at > 1 || status == 0); /* the first reading is of the newest checkpoint */
+        if (status == 0) {
+            CHECK_INT(fixture.report.damaged_checkpoint, 0);
+            CHECK_STR(fixture_numbers(&fixture, FIXTURE_QUEUE, listed), "9 8 7 6 5 4 3 2 1");
+        }
+        fixture_crash(&fixture);
+    }
+}
+
+TEST(with_both_checkpoints_damaged_the_whole_journal_is_replayed)
+{
+    FIXTURE(fixture, 65536);
+    char older[64], newer[64];
+    make_two(&fixture, older, newer);
+    flip(&fixture, newer);
+    flip(&fixture, older);
+    for (int restart = 0; restart < 2; restart++) {
+        CHECK_INT(fixture_open(&fixture), 0);
+        CHECK_STR(fixture_numbers(&fixture, FIXTURE_QUEUE, listed), "9 8 7 6 5 4 3 2 1");
+        CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
+        CHECK(exists(&fixture, fixture_segment_path(1))); /* it takes the older one's place */
+        (void)snprintf(newer, sizeof newer, "%s", fixture_checkpoint_path(&fixture));
+        fixture_crash(&fixture);
+        flip(&fixture, newer);
+    }
+}
+
+TEST(without_a_whole_checkpoint_and_the_first_segment_a_start_is_refused_and_changes_nothing)
+{
+    FIXTURE(fixture, 32768);
+    char older[64] = "", newer[64] = "";
+    for (uint64_t turn = 0; turn < 4; turn++) {
+        for (uint64_t i = 0; i < 20; i++) {
+            const uint64_t number = turn * 100 + i + 1;
+            CHECK_INT(fixture_put(&fixture, 0, number, 4, 3000, NULL), 0);
+            CHECK_INT(fixture_record(&fixture, 0, PS_REC_GET, number, NULL), 0);
+        }
+        CHECK_INT(fixture_end(&fixture), 0);
+        CHECK_INT(fixture_open(&fixture), 0);
+        memcpy(older, newer, sizeof older);
+        (void)snprintf(newer, sizeof newer, "%s", fixture_checkpoint_path(&fixture));
+    }
+    CHECK(!exists(&fixture, fixture_segment_path(1)));
+    fixture_crash(&fixture);
+    flip(&fixture, newer);
+    flip(&fixture, older);
+    memory_io_record(fixture.files, FIXTURE_HOME);
+    CHECK_INT(fixture_open(&fixture), MQRC_OBJECT_DAMAGED);
+    CHECK(strstr(mqx_error_text(), strrchr(newer, '/') + 1) != NULL);
+    TAKE_TRACE(trace, fixture);
+    CHECK_INT(trace->event_count, 0);
+    flip(&fixture, newer);
+    CHECK_INT(fixture_open(&fixture), 0); /* the older one is not looked at */
+    CHECK_INT(fixture.report.damaged_checkpoint, 0);
+}
+
+TEST(the_checkpoint_of_a_new_queue_manager_says_nothing_that_the_journal_does_not_say)
+{
+    FIXTURE(fixture, 65536);
+    put_many(&fixture, 1, 3, 20);
+    fixture_crash(&fixture);
+    memory_io_flip_bit(fixture.files, FIXTURE_HOME "/checkpoint/0000000000001000.psc", 500);
+    CHECK_INT(fixture_open(&fixture), 0);
+    CHECK_INT(fixture.report.damaged_checkpoint, MQX_PAGE_SIZE);
+    CHECK_STR(fixture_numbers(&fixture, FIXTURE_QUEUE, listed), "3 2 1");
+}
+
+/* Otherwise a checkpoint of an orderly end that can be read again would bring its image back. */
+TEST(the_image_of_a_damaged_checkpoint_is_marked_as_consumed)
+{
+    FIXTURE(fixture, 65536);
+    char older[64], newer[64];
+    make_two(&fixture, older, newer);
+    flip(&fixture, newer);
+    CHECK_INT(fixture_open(&fixture), 0);
+    const uint64_t damaged = fixture.report.damaged_checkpoint;
+    const struct mqx_journal *journal = fixture.store.region.journal;
+    const struct mqx_segment *active = &journal->segment[journal->active - 1];
+    uint64_t size = 0;
+    const uint8_t *bytes =
+        memory_io_bytes(fixture.files, fixture_segment_path(active->number), &size);
+    const struct psj_record *record =
+        (const void *)(bytes + MQX_PAGE_SIZE + sizeof(struct psj_batch));
+    CHECK_INT(record->type & ~PS_MUST_UNDERSTAND, PS_REC_IMAGE_CONSUMED);
+    const struct ps_image *image =
+        (const void *)((const uint8_t *)(record + 1) + sizeof(struct ps_section));
+    CHECK(image->checkpoint_lsn == damaged && damaged != 0);
+}
+
+TEST(what_a_killed_checkpointer_left_goes_with_the_next_checkpoint)
+{
+    static const char left[] = FIXTURE_HOME "/checkpoint/0000000000abc000.tmp";
+    FIXTURE(fixture, 65536);
+    put_many(&fixture, 1, 3, 20);
+    FIXTURE_REOPEN(fixture);
+    memory_io_put(fixture.files, left, "half", 4);
+    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
+    CHECK(!exists(&fixture, left));
 }
 
 /* ---- power cuts ---- */
@@ -247,6 +467,9 @@ TEST(a_power_cut_between_any_two_steps_of_checkpoints_and_retirement_finds_every
     CHECK_INT(fixture_fill_and_crash(&fixture), 0);
     memory_io_record(fixture.files, FIXTURE_HOME);
     CHECK_INT(fixture_open(&fixture), 0);
+    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
+    CHECK(exists(&fixture, fixture_segment_path(1)));
+    put_and_take(&fixture, 950);
     CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
     CHECK(!exists(&fixture, fixture_segment_path(1)));
     CHECK(mqx_journal_spare_count(&fixture.store) >= 2);

@@ -38,8 +38,9 @@ TEST(sizes_that_no_segment_can_have_are_refused_before_anything_is_written)
         memory_io_record(files, "/");
         plan.first_segment_size = sizes[i][0];
         plan.segment_size = sizes[i][1];
-        CHECK_INT(mqx_journal_create(io, io->ops->open_dir(io, "/j"), io->ops->open_dir(io, "/c"),
-                                     id, &plan), MQRC_UNEXPECTED_ERROR);
+        CHECK_INT(mqx_journal_create(io, io->ops->open_dir(io, "/"), io->ops->open_dir(io, "/j"),
+                                     io->ops->open_dir(io, "/c"), id, &plan),
+                  MQRC_UNEXPECTED_ERROR);
         CHECK_INT(memory_io_calls(files, MEMORY_WRITE), 0);
         memory_io_free(files);
     }

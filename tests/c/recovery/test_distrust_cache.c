@@ -75,4 +75,21 @@ TEST(what_is_found_after_a_failed_flush_is_made_durable_before_it_is_believed)
     CHECK(poisoned.states > 10);
 }
 
+TEST(a_header_page_that_reads_wrong_is_refused_and_the_file_stays_as_it_is)
+{
+    FIXTURE(fixture, 32768);
+    const struct memory_fault flip = {.kind = MEMORY_FAULT_FLIP, .at = 1, .for_ever = true,
+                                      .ops = 1u << MEMORY_READ, .detail = 8 * 60 + 1};
+    CHECK_INT(fixture_put(&fixture, 0, 1, 4, 5000, NULL), 0);
+    CHECK_INT(fixture_flush(&fixture), 0);
+    fixture_crash(&fixture);
+    fixture.distrust = true;
+    memory_io_set_fault(fixture.files, &flip);
+    CHECK_INT(fixture_open(&fixture), MQRC_OBJECT_DAMAGED);
+    CHECK(strstr(mqx_error_text(), "header page") != NULL);
+    memory_io_set_fault(fixture.files, NULL);
+    CHECK_INT(fixture_open(&fixture), 0);
+    CHECK_STR(fixture_numbers(&fixture, FIXTURE_QUEUE, listed), "1");
+}
+
 TEST_MAIN()

@@ -5,7 +5,8 @@
 #include "fixtures/engine_fixture.h"
 
 #include "queue/queue.h"
-#include "recovery/checkpoint.h"
+#include "recovery/checkpoint_round.h"
+#include "recovery/rehearsal.h"
 
 enum { MESSAGES = 40 };
 
@@ -108,6 +109,42 @@ TEST(an_orderly_end_of_a_damaged_region_is_refused_and_the_restart_has_everythin
             printf("\n    damage %d: %u messages", how, count);
         }
         CHECK_INT(count, MESSAGES);
+    }
+}
+
+/* Damage number `how`, done to what the region says of the first segment. */
+static void damage_segment(int how)
+{
+    struct mqx_segment *segment = &engine_region()->journal->segment[0];
+    CHECK_INT(segment->state, MQX_SEG_FULL);
+    switch (how) {
+    case 0: segment->state = MQX_SEG_FREE; break; /* to be used for another file */
+    case 1: segment->state = MQX_SEG_SPARE; break;
+    case 2: segment->number += 1000; break;
+    case 3: segment->base_lsn = UINT64_MAX / 2; break;
+    case 4: segment->end_lsn -= MQX_PAGE_SIZE; break;
+    default: segment->salt[0] ^= 1; break;
+    }
+}
+
+TEST(a_segment_that_a_damaged_region_forgets_keeps_its_messages)
+{
+    static char text[30000];
+    memset(text, 'x', sizeof text - 1);
+    for (int how = 0; how < 6; how++) {
+        begin_with_messages();
+        uint32_t accepted = MESSAGES;
+        for (int i = 0; i < 100; i++) { /* more than two segments */
+            accepted += PUT(queue, .text = text, .persistent = 1) == MQX_OK;
+            if (i == 50) {
+                damage_segment(how);
+            }
+        }
+        const int status = mqx_checkpoint_now(&engine.manager->store);
+        CHECK(status != MQX_OK);
+        CHECK(mqx_region_damage_text(engine_region()) != NULL);
+        engine_kill_and_restart();
+        CHECK_INT(count_messages(), accepted);
     }
 }
 
@@ -215,6 +252,25 @@ TEST(a_rehearsal_reads_no_further_than_the_journal_goes)
     CHECK_INT(store->region.journal->active, 1);
     CHECK(end - segment->base_lsn + MQX_PAGE_SIZE < segment->size); /* there is more of the file */
     CHECK(furthest > 0 && furthest <= end - segment->base_lsn);
+}
+
+/* ---- the older checkpoint ---- */
+
+TEST(an_older_checkpoint_needs_what_it_lists_and_everything_from_its_begin_on)
+{
+    struct psc_segment listed[] = {{.number = 2}, {.number = 5}, {.number = 6}, {.number = 9}};
+    const struct mqx_older_checkpoint older = {
+        .begin_lsn = 4096, .begin_segment = 12, .listed = listed, .listed_count = 4};
+    static const bool needed[] = {false, true, false, false, true, true, false, false,
+                                  true, false, false, true, true, true}; /* of 1 and so on */
+    for (uint64_t number = 1; number <= MQX_ARRAY_COUNT(needed); number++) {
+        CHECK_INT(mqx_older_checkpoint_needs(&older, number), needed[number - 1]);
+    }
+    const struct mqx_older_checkpoint lists_none = {.begin_lsn = 4096, .begin_segment = 3};
+    CHECK(!mqx_older_checkpoint_needs(&lists_none, 2));
+    CHECK(mqx_older_checkpoint_needs(&lists_none, 3));
+    const struct mqx_older_checkpoint none = {.begin_lsn = 0};
+    CHECK(mqx_older_checkpoint_needs(&none, 1)); /* a restart reads the whole journal */
 }
 
 TEST(the_fixture_is_removed)

@@ -19,7 +19,7 @@ TEST(an_unknown_must_understand_record_refuses_the_journal_and_an_optional_one_d
         const struct mqx_record_head head = {.type = PS_REC_GET};
         const uint32_t length = mqx_encode_plain(record, &head);
         struct psj_record *stored = (void *)record;
-        stored->type = (uint16_t)(55 | (must != 0 ? PS_MUST_UNDERSTAND : 0));
+        stored->type = (uint8_t)(55 | (must != 0 ? PS_MUST_UNDERSTAND : 0));
         stored->crc = mqx_crc32c(mqx_crc32c(0, record, 4), record + 8, length - 8);
         CHECK_INT(fixture_append(&fixture, record, length), 0);
         CHECK_INT(fixture_put(&fixture, 0, 1, 4, 10, NULL), 0);

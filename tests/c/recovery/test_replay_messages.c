@@ -57,6 +57,39 @@ TEST(backout_counts_come_from_backout_records_and_from_units_in_flight)
     }
 }
 
+TEST(a_message_lies_where_its_last_moved_record_is_and_another_message_is_damage)
+{
+    FIXTURE(fixture, 65536);
+    static unsigned char record[1024] MQX_ALIGNED(8);
+    const struct ps_descriptor d = {.priority = 4, .placement = 4, .persistence = 1};
+    const struct mqx_record_head moved = {.type = PS_REC_MOVED,
+                                          .object = FIXTURE_QUEUE,
+                                          .object_gen = FIXTURE_GENERATION,
+                                          .number = 2};
+    uint64_t last = 0;
+    CHECK_INT(fixture_put(&fixture, 0, 1, 4, 10, NULL), 0);
+    CHECK_INT(fixture_put(&fixture, 0, 2, 4, 10, NULL), 0);
+    for (uint32_t length = 10; length <= 11; length++) {
+        for (int i = 0; i < 2; i++) {
+            struct mqx_append append = {.record = record};
+            append.length = mqx_encode_put(record, &moved, &d, NULL, NULL, "0123456789x", length);
+            CHECK_INT(mqx_journal_append(&fixture.store, &append), 0);
+            CHECK(append.lsn > last);
+            last = append.lsn;
+        }
+        CHECK_INT(fixture_flush(&fixture), 0);
+        fixture_crash(&fixture);
+        if (length == 11) { /* its body differs */
+            CHECK_INT(fixture_open(&fixture), MQRC_OBJECT_DAMAGED);
+            CHECK(strstr(mqx_error_text(), "differs from message 2") != NULL);
+            return;
+        }
+        CHECK_INT(fixture_open(&fixture), 0);
+        CHECK_STR(fixture_numbers(&fixture, FIXTURE_QUEUE, listed), "1 2");
+        CHECK_INT(listed[1].lsn, last);
+    }
+}
+
 TEST(messages_go_with_their_object_and_its_generation)
 {
     FIXTURE(fixture, 65536);

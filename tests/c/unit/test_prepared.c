@@ -366,6 +366,9 @@ TEST(checkpoints_keep_what_a_prepared_unit_needs)
     CHECK_INT(commit(1), 0);
     CHECK_STR(TAKE(engine_find("Q")), "put");
     CHECK_INT(mqe_checkpoint(engine.manager), 0);
+    CHECK_INT(PUT(engine_find("Q"), .text = "between", .persistent = 1), 0);
+    CHECK_STR(TAKE(engine_find("Q")), "between");
+    CHECK_INT(mqe_checkpoint(engine.manager), 0); /* the older one needs them no more either */
     CHECK_INT(mqe_status(engine.manager, &after), 0);
     CHECK(after.segments < before.segments); /* nothing keeps them any more */
     engine_kill_and_restart();

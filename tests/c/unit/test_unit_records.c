@@ -61,9 +61,11 @@ TEST(a_unit_knows_of_gathered_records_what_it_knows_of_single_ones)
         if ((message->flags & MQX_MSGF_PERSISTENT) != 0) {
             const struct psj_record *record = (const void *)mqx_ring_at(region, message->lsn);
             CHECK(message->lsn > last);
-            CHECK_INT(message->record_length, record->length);
-            CHECK_INT(record->identity, message->number);
-            CHECK_INT(record->unit_id, context->unit_id);
+            CHECK_INT(message->record_length, mqx_record_length(record));
+            struct mqx_decoded decoded;
+            CHECK_INT(mqx_record_parse(record, &decoded), 0);
+            CHECK_INT(decoded.head->number, message->number);
+            CHECK_INT(decoded.head->unit_id, context->unit_id);
             crc = mqx_running_crc(crc, record);
             last = message->lsn;
         } else {
@@ -85,7 +87,7 @@ TEST(runs_that_do_not_fit_go_on_behind_the_roll_and_the_turn_of_the_ring)
     mqe_unit *unit = engine_unit();
     uint32_t put = 0;
     for (uint32_t round = 0; round < 12; round++) {
-        const uint32_t length = 100 + 75 * round;
+        const uint32_t length = 300 + 75 * round;
         CHECK_INT(put_many(q, round % 2 == 0 ? unit : NULL, 150, length, round), 0);
         CHECK_INT(batch.count, 150);
         CHECK_INT(mqe_commit(unit), 0);
@@ -103,7 +105,7 @@ TEST(runs_that_do_not_fit_go_on_behind_the_roll_and_the_turn_of_the_ring)
         CHECK_INT(mqe_get_batch(engine.manager, unit, q.handle, &how, &batch), 0);
         CHECK_INT(batch.count, 120);
         for (uint32_t i = 0; i < 120; i++) {
-            CHECK_INT(items[i].length, 100 + 75 * round);
+            CHECK_INT(items[i].length, 300 + 75 * round);
             CHECK_INT(bodies[offsets[i]], (round + i / 4 * 5 + i % 4) & 255);
         }
         CHECK_INT(mqe_commit(unit), 0);
