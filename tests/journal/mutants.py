@@ -47,7 +47,7 @@ def seal_blocks(data: bytearray) -> None:
         start, stop = at + 32, at + 32 + length
         record = start
         while kind == L.BLOCK_OBJECTS and record < stop:
-            size = struct.unpack_from("<I", data, record)[0]
+            size = struct.unpack_from("<H", data, record)[0] * 8
             if size < 8:
                 break  # this length is the mutation: nothing can be found behind it
             body = bytes(data[record : record + size])
@@ -137,16 +137,44 @@ def of_files(folder: Path) -> Iterator[tuple[str, Change]]:
     """What else may stand where a file should be."""
     segment = str(newest_segment(folder).relative_to(folder))
     checkpoint = str(newest_checkpoint(folder).relative_to(folder))
-    for path in ("lock", segment, checkpoint):
+    for path in ("lock", "HEAD", segment, checkpoint):
         yield f"{path}: hard link", a_link(path)
         yield f"{path}: symbolic link", a_symlink(path)
         yield f"{path}: FIFO", a_fifo(path)
         yield f"{path}: missing", lambda folder, path=path: (folder / path).unlink()
 
 
+def in_head(folder: Path) -> Iterator[tuple[str, Change]]:
+    """Each field of HEAD's pages: of both, of the newer one; without checksums made right, too."""
+    for name, _, offset in L.fields("psh_page"):
+        if name in ("zero", "crc", "minor", "compatible"):
+            continue
+        for value in (0, 1, 2, 0xFFFF):
+            for places in ((0, 1), (1,)):
+                for seal in (True, False):
+                    text = f"HEAD {name} {value} in {places} {'sealed' if seal else 'raw'}"
+                    yield text, page_of_head(offset, struct.pack("<H", value), places, seal)
+
+
+def page_of_head(offset: int, value: bytes, places: tuple[int, ...], seal: bool) -> Change:
+    """Bytes of pages of HEAD."""
+
+    def change(folder: Path) -> None:
+        data = (folder / "HEAD").read_bytes()
+        pages = [bytearray(data[: L.PAGE]), bytearray(data[L.PAGE :])]
+        for place in places:
+            pages[place][offset : offset + len(value)] = value
+            if seal:
+                seal_header(pages[place])
+        (folder / "HEAD").write_bytes(b"".join(pages))
+
+    return change
+
+
 def corpus(folder: Path) -> Iterator[tuple[str, Change]]:
     """All mutants of the queue manager in that folder, each with its name."""
     yield from of_files(folder)
+    yield from in_head(folder)
     yield from in_header(folder)
     yield from in_lines(folder)
     yield from in_definitions(folder)

@@ -61,7 +61,7 @@ def checkpointed(clean: bool = False, image: bool = False) -> tuple[w.Store, int
     chunks = store.put_chunked(3, bytes(20000), 9000, unit=4)
     at = store.lsn - 4096 + 64
     first = at - 5 * 4096 - 2 * 4096
-    while store.image[first - store.base + 8] != w.CHUNK:
+    while store.image[first - store.base + 2] != w.CHUNK | w.MUST:
         first += 4096
     listed = [  # in delivery order
         store.listed(3, at, chunks[-1], 20000, first_lsn=first, chunks=3),

@@ -78,7 +78,7 @@ class Reference:
             "unit_id": record.unit_id,
             "commits": record.commits,
             "queue": self.names.get((record.object, record.object_gen), "").encode(),
-            "sequence": record.arrival if record.type == L.CLEAR else record.identity,
+            "sequence": record.identity,
         }
         row["identity"] = row["sequence"]
         if record.type in (L.PUT, L.TAKEN):

@@ -76,14 +76,16 @@ class RememberingChecker(Checker):
             found.append(self.crcs[place])
         return found
 
-    def batch_crc(self, seed: int, header: bytes, record_crcs: bytes) -> int:
-        key = header + record_crcs
-        known = self.batches.get(key)
-        if known is None:
-            known = super().batch_crc(seed, header, record_crcs)
-            if len(self.batches) < 10_000:
-                self.batches[key] = known
-        return known
+    def hashes(self, salt: bytes, messages: Sequence[bytes]) -> Sequence[int]:
+        found = []
+        for message in messages:
+            known = self.batches.get(salt + message)
+            if known is None:
+                known = super().hashes(salt, [message])[0]
+                if len(self.batches) < 10_000:
+                    self.batches[salt + message] = known
+            found.append(known)
+        return found
 
 
 def image(marked: bool, seed: int = 1) -> bytes:
@@ -200,7 +202,8 @@ class Judge:
 
 def contents(data: bytes) -> object:
     """Objects and messages of an image, everything compared that a user would see."""
-    files = MemoryFiles({PATH: data, "qm.toml": w.QM_TOML.encode()})
+    head = w.Store(size=SIZE).head
+    files = MemoryFiles({PATH: data, "HEAD": head, "qm.toml": w.QM_TOML.encode()})
     state = QueueManagerFiles(files).replay()
     messages = [(m.identity, m.backout_count, m.descriptor(), m.body()) for m in state.messages()]
     return messages, [(k, o.name, o.attributes) for k, o in state.objects.items()], state.units

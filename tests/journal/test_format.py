@@ -41,6 +41,7 @@ CONSTANTS = {
     "BLOCK_MESSAGES": "PSC_MESSAGES",
     "BLOCK_IMAGE": "PSC_IMAGE",
     "BLOCK_END": "PSC_END",
+    "BLOCK_SEGMENTS": "PSC_SEGMENTS",
     "PAGE": "MQX_PAGE_SIZE",
     "PRIORITIES": "MQX_PRIORITY_COUNT",
     "BODY_MAX": "MQX_MAX_BODY",
@@ -57,8 +58,17 @@ def example() -> dict[str, bytes]:
 
 
 def example_dump() -> str:
-    """The worked example as FORMAT.md prints it: 16 bytes a line, runs of equal lines as `*`."""
-    data = example()["journal/0000000001.psj"][: 3 * L.PAGE]
+    """The worked example as FORMAT.md prints it."""
+    return dump(example()["journal/0000000001.psj"][: 3 * L.PAGE])
+
+
+def example_head_dump() -> str:
+    """HEAD of the worked example."""
+    return dump(example()["HEAD"])
+
+
+def dump(data: bytes) -> str:
+    """16 bytes a line, runs of equal lines as `*`."""
     lines: list[str] = []
     before = b""
     for at in range(0, len(data), 16):
@@ -133,7 +143,9 @@ def test_reader_and_core_agree_on_every_size_and_offset(core: dict[str, int], st
 def test_reader_knows_every_struct_and_field_of_the_core() -> None:
     header = core_structs()
     header = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
-    found = dict(re.findall(r"^struct (psj_\w+|psc_\w+|ps_\w+) \{(.*?)\n\};", header, re.S | re.M))
+    found = dict(
+        re.findall(r"^struct (psj_\w+|psh_\w+|psc_\w+|ps_\w+) \{(.*?)\n\};", header, re.S | re.M)
+    )
     assert set(found) == set(L.STRUCTS)
     for struct, body in found.items():
         names = re.findall(r"(\w+)(?:\[\w+\])?;", body)
@@ -179,6 +191,7 @@ def test_format_page_lists_every_record_type_and_section(page: str) -> None:
 
 def test_worked_example_is_what_the_writer_makes(page: str) -> None:
     assert f"```text\n{example_dump()}\n```" in page
+    assert f"```text\n{example_head_dump()}\n```" in page
 
 
 def test_worked_example_reads_as_described() -> None:
@@ -214,4 +227,4 @@ def test_crc_and_tag_agree_with_the_core() -> None:
 
 
 if __name__ == "__main__":
-    print(example_dump())
+    print(example_dump(), "", example_head_dump(), sep="\n")

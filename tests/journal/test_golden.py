@@ -1,4 +1,4 @@
-"""Files written by format 1.0 are read the same by every later version."""
+"""Files written by format 2.0 are read the same by every later version."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make() -> ModuleType:
     return module
 
 
-FOLDERS = ("v1", "v1-prepared")
+FOLDERS = ("v2", "v2-prepared", "v2-moved")
 
 
 def stored(folder: str) -> dict[str, bytes]:

@@ -183,7 +183,7 @@ def test_records_that_contradict_what_was_read_are_damage(spoil: object, text: s
 def test_reserved_bytes_of_an_image_are_checked() -> None:
     parts = w.section(1, w.descriptor(9, persistence=0)) + w.section(18, struct.pack("<II", 0, 1))
     store = started()
-    store.append(w.record(w.TAKEN, parts, unit=7, queue=(1, 1), identity=9, arrival=9))
+    store.append(w.record(w.TAKEN, parts, unit=7, queue=(1, 1), number=9))
     with pytest.raises(DamagedFile, match="reserved bytes of the TAKEN section"):
         replay(store)
 

@@ -1,8 +1,8 @@
 """A small writer of queue-manager files in pure Python, for tests of their readers.
 
-It packs bytes with `struct` from the tables of csrc/FORMAT.md and shares only the CRC with the
-reader, so that a wrong offset in the reader's declarations cannot hide. It keeps no index and
-checks nothing: tests use it to write wrong files as well as right ones.
+It packs bytes with `struct` from the tables of csrc/FORMAT.md and shares only the CRC and the hash
+with the reader, so that a wrong offset in the reader's declarations cannot hide. It keeps no index
+and checks nothing: tests use it to write wrong files as well as right ones.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ import struct
 from dataclasses import dataclass, field
 
 from penstock.journal.checksum import crc32c, tag
+from penstock.journal.siphash import siphash
 
 PAGE = 4096
-PUT, GET, COMMIT, BACKOUT, CHUNK, EXPIRE = 1, 2, 3, 4, 8, 10
+PUT, GET, COMMIT, BACKOUT, CHUNK, MOVED, EXPIRE = 1, 2, 3, 4, 8, 9, 10
 IMAGE_CONSUMED, OBJECT, OBJECT_DELETE, CLEAR = 12, 13, 14, 18
 PREPARE, COMMIT_PREPARED, BACKOUT_PREPARED, TAKEN = 5, 6, 7, 19
-MUST = 0x8000
-COMMITS = 1
+MUST = 0x80
+COMMITS, SHORT = 1, 2
+COMMON = 20
 TIME = 1_700_000_000_000_000  # microseconds; every time in a written file derives from it
 QM_ID = bytes(range(16))
+SALTS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 QM_TOML = f'qm_id = "{QM_ID.hex()}"\nname = "GOLD"\n'
 
 
@@ -37,18 +40,13 @@ def record(
     *,
     unit: int = 0,
     queue: tuple[int, int] = (0, 0),
-    identity: int = 0,
-    arrival: int = 0,
+    number: int = 0,
     flags: int = 0,
-    version: int = 1,
     must: int = MUST,
 ) -> bytes:
-    length = 48 + len(sections)
-    rest = struct.pack(
-        "<HHHHQIIQQ", kind | must, version, flags, 0, unit, *queue, identity, arrival
-    )
-    size = struct.pack("<I", length)
-    return size + struct.pack("<I", crc32c(size + rest + sections)) + rest + sections
+    head = struct.pack("<HBB", (32 + len(sections)) // 8, kind | must, flags)
+    rest = struct.pack("<QIIQ", unit, *queue, number) + sections
+    return head + struct.pack("<I", crc32c(head + rest)) + rest
 
 
 def descriptor(
@@ -111,7 +109,22 @@ def put(
         parts += section(7, struct.pack("<QQQII", *chunked, 0))
     else:
         parts += section(6, body)
-    return record(PUT, parts, unit=unit, queue=queue, identity=number, arrival=number, flags=flags)
+    return record(PUT, parts, unit=unit, queue=queue, number=number, flags=flags)
+
+
+def moved(
+    number: int,
+    body: bytes = b"",
+    *,
+    queue: tuple[int, int] = (1, 1),
+    unit: int = 0,
+    ext: bool = False,
+    chunked: tuple[int, int, int, int] | None = None,
+    **fields: int,
+) -> bytes:
+    """A PUT, written anew."""
+    was = put(number, body, queue=queue, unit=unit, ext=ext, chunked=chunked, **fields)
+    return record(MOVED, was[32:], unit=unit, queue=queue, number=number)
 
 
 def chunk(
@@ -119,11 +132,11 @@ def chunk(
 ) -> bytes:
     head = section(8, struct.pack("<QQQII", prev, offset, total, index, 0))
     parts = head + section(6, piece)
-    return record(CHUNK, parts, unit=unit, queue=(1, 1), identity=number, arrival=number)
+    return record(CHUNK, parts, unit=unit, queue=(1, 1), number=number)
 
 
 def get(number: int, *, unit: int = 0, queue: tuple[int, int] = (1, 1), kind: int = GET) -> bytes:
-    return record(kind, unit=unit, queue=queue, identity=number, arrival=number)
+    return record(kind, unit=unit, queue=queue, number=number)
 
 
 def commit(unit: int, first_lsn: int, records: list[bytes]) -> bytes:
@@ -174,7 +187,7 @@ def taken(
         parts += section(7, struct.pack("<QQQII", *chunked, 0))
     else:
         parts += section(6, body)
-    return record(TAKEN, parts, unit=unit, queue=queue, identity=number, arrival=number)
+    return record(TAKEN, parts, unit=unit, queue=queue, number=number)
 
 
 def backout(unit: int, counts: list[tuple[int, int, int]]) -> bytes:
@@ -199,9 +212,61 @@ def image_consumed(begin_lsn: int) -> bytes:
 
 
 def header(kind: str, fields: bytes) -> bytes:
-    page = kind.encode() + struct.pack("<HHIQQ", 1, 0, PAGE, 0, 0) + fields
+    page = kind.encode() + struct.pack("<HHIQQ", 2, 0, PAGE, 0, 0) + fields
     page = page.ljust(PAGE - 4, b"\0")
     return page + struct.pack("<I", crc32c(page))
+
+
+def common(
+    queue: tuple[int, int] = (1, 1), *, unit: int = 1, put: bool = True, **fields: int
+) -> bytes:
+    """A COMMON record, of the messages that descriptor() makes."""
+    parts = b""
+    if put:
+        made = bytearray(descriptor(0, **fields))
+        made[24:48] = bytes(24)
+        made[64:68], made[177] = bytes(4), 0
+        parts = section(1, bytes(made))
+    return record(COMMON, parts, unit=unit, queue=queue)
+
+
+def short(
+    kind: int,
+    shared: bytes,
+    distance: int,
+    number: int,
+    rest: bytes = b"",
+    *,
+    unit: int = 0,
+    flags: int = 0,
+) -> bytes:
+    """A short record ``distance`` bytes behind the COMMON record ``shared``; unit: relative."""
+    padding = -len(rest) % 8
+    size = 24 + len(rest) + padding
+    head = struct.pack("<HBB", size // 8, kind | MUST, flags | SHORT | padding << 4)
+    tail = struct.pack("<iQ", unit, number) + rest + bytes(padding)
+    crc = crc32c(tail, crc32c(head, int.from_bytes(shared[4:8], "little")))
+    return head + struct.pack("<II", crc, distance) + tail
+
+
+def short_put(
+    shared: bytes,
+    distance: int,
+    number: int,
+    body: bytes,
+    *,
+    placement: int = 4,
+    fields: dict[int, bytes] | None = None,
+    unit: int = 0,
+    kind: int = PUT,
+) -> bytes:
+    """A short PUT or MOVED; fields: bit -> bytes, in the order of the bits. CorrelId as in
+    descriptor()."""
+    found = {5: bytes(16) + number.to_bytes(8, "little"), **(fields or {})}
+    bits = placement | sum(1 << bit for bit in found)
+    time = 0 if 6 in found else number
+    rest = struct.pack("<Ii", bits, time) + b"".join(found[bit] for bit in sorted(found)) + body
+    return short(kind, shared, distance, number, rest, unit=unit)
 
 
 @dataclass
@@ -221,6 +286,7 @@ class Store:
     used: int = 0
     durable: int = 0
     image: bytearray = field(default_factory=bytearray)
+    drawn: bytes = b""  # a salt instead of the one that follows from the generation
     starts: list[int] = field(default_factory=list)  # offset of each batch in this segment
 
     def __post_init__(self) -> None:
@@ -233,12 +299,34 @@ class Store:
         return self.base + self.used
 
     @property
+    def salt(self) -> bytes:
+        """Of the present segment. A real writer's is random."""
+        if self.drawn:
+            return self.drawn
+        return b"".join(struct.pack("<Q", self.generation * k & (1 << 64) - 1) for k in SALTS)
+
+    @property
     def path(self) -> str:
         return f"journal/{self.number:010d}.psj"
 
     @property
+    def head(self) -> bytes:
+        """HEAD: the newer page names this segment, the other one the segment before."""
+        pages = [b"", b""]
+        for back in (1, 0):
+            fields = self.qm_id + struct.pack(
+                "<4Q",
+                self.number + 2 - back,
+                max(self.number - back, 1),
+                max(self.generation - back, 1),
+                0,
+            )
+            pages[(self.number - back) % 2] = header("PSTKHEAD", fields)
+        return b"".join(pages)
+
+    @property
     def files(self) -> dict[str, bytes]:
-        return {**self.done, self.path: bytes(self.image)}
+        return {"HEAD": self.head, **self.done, self.path: bytes(self.image)}
 
     def _segment(self, prev_end: int) -> None:
         self.number += 1
@@ -254,6 +342,7 @@ class Store:
             prev_end,
             TIME + self.number,
         )
+        fields += self.salt + struct.pack("<Q", 0)
         self.image[:PAGE] = header("PSTKJRNL", fields)
         self.used = PAGE
         self.durable = max(self.durable, prev_end)
@@ -263,20 +352,24 @@ class Store:
         """The bytes of a batch that would come next, without padding."""
         body = b"".join(records)
         marked = min(self.durable, self.lsn) if durable is None else durable
-        rest = struct.pack(
-            "<QQQIIQQQ",
+        head = struct.pack(
+            "<4sIQQQIIQQ",
+            b"PSBT",
+            64 + len(body),
             self.lsn,
             marked,
             TIME + self.lsn,
-            64 + len(body),
             len(records),
-            self.number,
-            self.generation,
             0,
+            self.number,
+            siphash(self.salt, b"".join(r[4:8] for r in records)),
         )
-        seed = self.qm_id + struct.pack("<QQQ", self.number, self.generation, self.lsn)
-        crc = crc32c(seed + rest + b"".join(r[4:8] for r in records))
-        return struct.pack("<4sI", b"PSBT", crc) + rest + body
+        return head + struct.pack("<Q", self.seal(head)) + body
+
+    def seal(self, head: bytes) -> int:
+        """The hash of a batch header, from its bytes in front of the hash."""
+        where = struct.pack("<QQ", self.number, self.generation)
+        return siphash(self.salt, self.qm_id + where + head)
 
     def append(self, *records: bytes, durable: int | None = None) -> list[int]:
         data = self.batch(list(records), durable)
@@ -345,8 +438,13 @@ class Store:
         begin_segment: int | None = None,
         oldest: int = 1,
         next_number: int = 1000,
+        needed: list[bytes] | None = None,
     ) -> str:
-        """Writes a checkpoint and returns its path."""
+        """Writes a checkpoint and returns its path. needed: lines of segments, made with needs();
+        without it all from `oldest` to the begin segment."""
+        oldest = min(oldest, begin_segment or self.number)
+        if needed is None:
+            needed = [self.needs(n) for n in range(oldest, begin_segment or self.number)]
         end = self.lsn if end is None else end
         fields = self.qm_id + struct.pack(
             "<7QIIQQ",
@@ -364,15 +462,25 @@ class Store:
         )
         data = header("PSTKCKPT", fields)
         blocks = [
-            (kind, items) for kind, items in ((1, objects), (2, messages), (3, image)) if items
+            (kind, items)
+            for kind, items in ((1, objects), (2, messages), (3, image), (5, needed))
+            if items
         ]
         for sequence, (kind, items) in enumerate(blocks):
             data += self.block(begin, kind, len(items), sequence, b"".join(items))
-        totals = (len(blocks), len(objects), len(messages), len(image), end)
-        data += self.block(begin, 4, 1, len(blocks), struct.pack("<5Q", *totals))
+        totals = (len(blocks), len(objects), len(messages), len(image), end, len(needed))
+        data += self.block(begin, 4, 1, len(blocks), struct.pack("<6Q", *totals))
         path = f"checkpoint/{begin:016x}.psc"
         self.done[path] = data
         return path
+
+    def needs(self, number: int) -> bytes:
+        """The checkpoint's line of an older segment; the next one still says where it ends."""
+        page = self.files[f"journal/{number:010d}.psj"][:PAGE]
+        after = self.files[f"journal/{number + 1:010d}.psj"][:PAGE]
+        generation, base = struct.unpack_from("<Q8xQ", page, 56)
+        (end,) = struct.unpack_from("<Q", after, 88)
+        return struct.pack("<4Q", number, generation, base, end)
 
     def block(self, begin: int, kind: int, count: int, sequence: int, payload: bytes) -> bytes:
         rest = struct.pack("<IIQQ", kind, count, len(payload), sequence)

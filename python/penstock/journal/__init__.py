@@ -261,15 +261,13 @@ def record_dict(record: Record) -> dict[str, Any]:
         "lsn": record.lsn,
         "file": record.file,
         "offset": record.offset,
-        "length": len(record.data),
+        "length": record.length,
         "type": record.type_name,
-        "version": record.version,
         "commits": record.commits,
         "unit": record.unit_id,
         "object": record.object,
         "object_gen": record.object_gen,
         "identity": record.identity,
-        "arrival": record.arrival,
         "crc": f"{record.crc:08x}",
     }
     if record.known:

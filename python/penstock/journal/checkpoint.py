@@ -13,7 +13,8 @@ import numpy.typing as npt
 from . import checksum
 from . import layout as L
 from .errors import DamagedFile, UnsupportedFile
-from .records import Record, take_record
+from .files import FileSet
+from .records import Record, is_short, record_length, take_record
 from .segment import check_header_page
 
 _NAME = re.compile(r"[0-9a-f]{16}\.psc")
@@ -23,8 +24,9 @@ _NAME = re.compile(r"[0-9a-f]{16}\.psc")
 class Checkpoint:
     """A whole checkpoint whose CRCs hold.
 
-    messages: NumPy records of ``struct psc_message``. image: PUT records, and CHUNK records before
-    the PUT they belong to, of messages that an orderly end kept.
+    messages: NumPy records of ``struct psc_message``. listed: the segments before ``begin_segment``
+    that must exist, number -> generation, base LSN and end LSN. image: PUT records, and CHUNK
+    records before the PUT they belong to, of messages that an orderly end kept.
     """
 
     file: str
@@ -41,17 +43,49 @@ class Checkpoint:
     created_us: int
     oldest_segment: int
     objects: list[Record] = field(repr=False)
+    gone: list[Record] = field(repr=False)  # OBJECT_DELETE: generations that must not come back
     messages: npt.NDArray[Any] = field(repr=False)
     image: list[Record] = field(repr=False)
-
-    def needs_segment(self) -> int:
-        """Number of the oldest segment that must be present."""
-        return min(self.begin_segment, self.oldest_segment)
+    listed: dict[int, tuple[int, int, int]] = field(repr=False)
 
 
 def checkpoint_names(names: list[str]) -> list[str]:
     """The checkpoint files among ``names``, the newest first."""
     return sorted((name for name in names if _NAME.fullmatch(name)), reverse=True)
+
+
+def check_bytes(file: str, data: bytes) -> None:
+    """Whether the bytes are what was written: checksums, lengths, order of blocks, padding, end.
+
+    Raises DamagedFile when not; a restart then uses an older checkpoint. What the bytes say is not
+    looked at: a file that contradicts itself is refused.
+    """
+    if len(data) < L.PAGE:
+        raise DamagedFile(file, len(data), "file", "ends within the header page")
+    h = L.overlay("psc_header", data)[0]
+    if L.raw(h.magic) != L.CHECKPOINT_MAGIC:
+        raise DamagedFile(file, 0, "header", f"does not begin with {L.CHECKPOINT_MAGIC.decode()}")
+    if checksum.crc32c(memoryview(data)[: L.PAGE - 4]) != h.crc:
+        raise DamagedFile(file, L.PAGE - 4, "header", "the header's CRC is wrong")
+    blocks = _Blocks(file, data, L.raw(h.qm_id), int(h.begin_lsn))
+    blocks.check_all()
+
+
+def choose_checkpoint(files: FileSet) -> tuple[str, bytes, list[DamagedFile]]:
+    """Path and bytes of the newest checkpoint that is whole, "" when there is none, and what is
+    wrong with newer ones. Without one the replay begins with segment 1."""
+    damaged: list[DamagedFile] = []
+    for name in checkpoint_names(files.names("checkpoint")):
+        path = f"checkpoint/{name}"
+        size = files.size(path)
+        try:
+            data = files.read(path, 0, size)
+            check_bytes(path, data)
+        except DamagedFile as error:
+            damaged.append(error)
+        else:
+            return path, data, damaged
+    return "", b"", damaged
 
 
 def read_checkpoint(file: str, data: bytes, qm_id: bytes | None) -> Checkpoint:
@@ -94,9 +128,59 @@ def read_checkpoint(file: str, data: bytes, qm_id: bytes | None) -> Checkpoint:
         created_us=int(h.created_us),
         oldest_segment=int(h.oldest_segment),
         objects=blocks.objects,
+        gone=blocks.gone,
         messages=blocks.all_messages(),
         image=blocks.image,
+        listed=_listed(file, blocks, int(h.begin_segment), int(h.begin_lsn), int(h.oldest_segment)),
     )
+
+
+def readable_blocks(
+    file: str, data: bytes, qm_id: bytes | None
+) -> tuple[list[Record], list[dict[str, Any]]]:
+    """OBJECT records and message lines of those blocks of a damaged checkpoint that are whole.
+
+    Raises DamagedFile: neither its name nor its header says what its blocks' CRCs begin with.
+    """
+    name = file.rsplit("/", 1)[-1]
+    if qm_id is None:
+        raise DamagedFile(file, 32, "header", "the queue manager's id is not known")
+    blocks = _Blocks(file, data, qm_id, int(name[:16], 16))
+    step = L.size_of("psc_block") & 7 or 8
+    while blocks.at + L.BLOCK_HEADER <= len(data):
+        before = blocks.at
+        blocks.sequence = int(L.overlay("psc_block", data, before)[0].sequence)
+        try:
+            blocks._one()
+        except DamagedFile:
+            blocks.at = max(before, blocks.at) + step
+    names = data_names("psc_message")
+    lines = [dict(zip(names, row, strict=True)) for row in blocks.all_messages().tolist()]
+    return blocks.objects, lines
+
+
+def data_names(struct_name: str) -> list[str]:
+    """Names of the fields of a struct."""
+    return [name for name, _, _ in L.fields(struct_name)]
+
+
+def _listed(
+    file: str, blocks: _Blocks, begin: int, begin_lsn: int, oldest: int
+) -> dict[int, tuple[int, int, int]]:
+    """The lines of the SEGMENTS blocks. Raises DamagedFile."""
+    listed: dict[int, tuple[int, int, int]] = {}
+    before = (0, 0, 0)  # number, generation, end
+    for number, generation, base, end in blocks.segments:
+        sound = before[0] < number < begin and generation > before[1] and base >= before[2]
+        if not sound or base % L.PAGE or end % L.PAGE or not base < end <= begin_lsn:
+            text = f"segment {number} is listed, which cannot be needed"
+            raise DamagedFile(file, L.PAGE, "segments", text)
+        before = (number, generation, end)
+        listed[number] = (generation, base, end)
+    if oldest != min(listed, default=begin):
+        text = f"segment {oldest} is named as the oldest, {min(listed, default=begin)} is listed"
+        raise DamagedFile(file, 120, "header", text)
+    return listed
 
 
 class _Blocks:
@@ -109,8 +193,10 @@ class _Blocks:
         self.at = L.PAGE
         self.sequence = 0
         self.objects: list[Record] = []
+        self.gone: list[Record] = []
         self.messages: list[npt.NDArray[Any]] = []
         self.image: list[Record] = []
+        self.segments: list[tuple[int, int, int, int]] = []
         self.end_lsn = -1
 
     def all_messages(self) -> npt.NDArray[Any]:
@@ -128,7 +214,24 @@ class _Blocks:
         if self.at != len(self.data):
             raise self.fail(f"{len(self.data) - self.at} bytes after the END block", "file")
 
+    def check_all(self) -> None:
+        """Only the bytes of the blocks."""
+        kind = 0
+        while kind != L.BLOCK_END:
+            kind, _, _, _, self.at = self._block()
+            self.sequence += 1
+        if self.at != len(self.data):
+            raise self.fail(f"{len(self.data) - self.at} bytes after the END block", "file")
+
     def _one(self) -> int:
+        kind, count, start, length, stop = self._block()
+        self._take(kind, count, start, length)
+        self.at = stop
+        self.sequence += 1
+        return kind
+
+    def _block(self) -> tuple[int, int, int, int, int]:
+        """Type, count, begin and length of the payload, and where the next block begins."""
         if self.at + L.BLOCK_HEADER > len(self.data):
             raise self.fail("the file ends before its END block", "file")
         b = L.overlay("psc_block", self.data, self.at)[0]
@@ -146,14 +249,13 @@ class _Blocks:
             raise self.fail(f"block {int(b.sequence)} where block {self.sequence} should be")
         if any(self.data[start + length : stop]):
             raise self.fail("padding of the block is not zero", "reserved", start + length)
-        self._take(kind, count, start, length)
-        self.at = stop
-        self.sequence += 1
-        return kind
+        return kind, count, start, length, stop
 
     def _take(self, kind: int, count: int, start: int, length: int) -> None:
         if kind == L.BLOCK_OBJECTS:
-            self.objects += self._records(start, length, count, (L.OBJECT,))
+            found = self._records(start, length, count, (L.OBJECT, L.OBJECT_DELETE))
+            self.objects += [record for record in found if record.type == L.OBJECT]
+            self.gone += [record for record in found if record.type == L.OBJECT_DELETE]
         elif kind == L.BLOCK_MESSAGES:
             if length != count * L.size_of("psc_message"):
                 raise self.fail(f"{count} messages in {length} bytes", "totals")
@@ -161,6 +263,12 @@ class _Blocks:
             self.messages.append(np.frombuffer(part, dtype=L.dtype("psc_message")))
         elif kind == L.BLOCK_IMAGE:
             self.image += self._records(start, length, count, (L.PUT, L.CHUNK))
+        elif kind == L.BLOCK_SEGMENTS:
+            if length != count * L.size_of("psc_segment"):
+                raise self.fail(f"{count} segments in {length} bytes", "totals")
+            for s in L.overlay("psc_segment", self.data, start, count):
+                line = (int(s.number), int(s.generation), int(s.base_lsn), int(s.end_lsn))
+                self.segments.append(line)
         elif kind == L.BLOCK_END:
             self._check_totals(start, length)
         else:
@@ -171,8 +279,9 @@ class _Blocks:
         starts, lengths = [], []
         at, end = start, start + length
         while at < end:
-            size = int.from_bytes(self.data[at : at + 4], "little")
-            if not L.RECORD_HEADER <= size <= L.RECORD_MAX or size % 8 or size > end - at:
+            size = record_length(self.data, at)
+            whole = L.RECORD_HEADER <= size <= min(L.RECORD_MAX, end - at)
+            if not whole or is_short(self.data, at):
                 raise self.fail(f"record of {size} bytes does not fit its block", "record", at)
             starts.append(at)
             lengths.append(size)
@@ -196,12 +305,19 @@ class _Blocks:
         e = L.overlay("psc_end", self.data, start)[0]
         found = (
             self.sequence,
-            len(self.objects),
+            len(self.objects) + len(self.gone),
             sum(len(part) for part in self.messages),
             len(self.image),
+            len(self.segments),
         )
-        stated = (int(e.block_count), int(e.object_count), int(e.message_count), int(e.image_count))
+        stated = (
+            int(e.block_count),
+            int(e.object_count),
+            int(e.message_count),
+            int(e.image_count),
+            int(e.segment_count),
+        )
         if stated != found:
-            what = "blocks, objects, messages, image records"
+            what = "blocks, objects, messages, image records, segments"
             raise self.fail(f"END says {stated}, the file holds {found} ({what})", "totals")
         self.end_lsn = int(e.end_lsn)

@@ -27,6 +27,7 @@ Buffer = bytes | bytearray | memoryview
 _POLYNOMIAL = 0x82F63B78
 _MASK = 0xFFFFFFFF
 _SMALL = 16384  # bytes; below, the plain loop is faster
+_SHORT = 2  # flag in byte 3 of a record
 _LANES = 2048  # rows worked on together; their words stay in the second-level cache
 
 if sys.byteorder != "little":  # the files are little-endian and are read in place
@@ -202,17 +203,33 @@ class Registers:
         return int(started[0] ^ self.at(words)[0])
 
 
-def record_crcs(data: Buffer, starts: Sequence[int], lengths: Sequence[int]) -> Sequence[int]:
-    """CRC of each record: its bytes 0..3, then 8..length-1.
+def record_crc(record: Buffer, seed: int = 0) -> int:
+    """CRC of one record; ``seed``: of a short one, the CRC of its COMMON record."""
+    view = memoryview(record)
+    return crc32c(view[12 if view[3] & _SHORT else 8 :], crc32c(view[:4], seed))
 
-    Starts and lengths are multiples of 8, lengths at least 48, and all lie inside ``data``.
+
+def _seed(view: memoryview, at: int) -> int:
+    """What the CRC of the record at offset ``at`` starts from."""
+    if not view[at + 3] & _SHORT:
+        return 0
+    common = at - int.from_bytes(view[at + 8 : at + 12], "little")
+    return int.from_bytes(view[common + 4 : common + 8], "little")
+
+
+def record_crcs(data: Buffer, starts: Sequence[int], lengths: Sequence[int]) -> Sequence[int]:
+    """CRC of each record: its bytes 0..3, then 8..length-1; of a short one, from the CRC of its
+    COMMON record on, its bytes 0..3, then 12..length-1.
+
+    Starts and lengths are multiples of 8, lengths at least 24, and all lie inside ``data``, also
+    the COMMON records.
     """
     if not starts:
         return []
     view = memoryview(data)
     if sum(lengths) <= _SMALL:
         return [
-            crc32c(view[at + 8 : at + length], crc32c(view[at : at + 4]))
+            record_crc(view[at : at + length], _seed(view, at))
             for at, length in zip(starts, lengths, strict=True)
         ]
     base = starts[0]
@@ -221,10 +238,21 @@ def record_crcs(data: Buffer, starts: Sequence[int], lengths: Sequence[int]) -> 
     first = np.array(starts, dtype=np.int64)
     size = np.array(lengths, dtype=np.int64)
     word = (first - base) >> 3
-    register = size.astype(np.uint32) ^ np.uint32(_MASK)
+    words = np.frombuffer(view, dtype="<u4")
+    half = first >> 2
+    heads = words[half]
+    short = (heads >> 24 & _SHORT) != 0
+    distance = np.where(short, words[half + 2], 0)
+    seeds = np.where(short, words[half - (distance >> 2) + 1], 0).astype(np.uint32)
+    register = heads ^ seeds ^ np.uint32(_MASK)
     for _ in range(4):
         register = _zero_byte(register)
-    register = _skip(register ^ registers.at(word + 1), (size >> 3) - 1)
+    fourth = register ^ words[half + 3]  # a short record goes on with bytes 12..15
+    for _ in range(4):
+        fourth = _zero_byte(fourth)
+    register = np.where(short, fourth, register).astype(np.uint32)
+    begun = 1 + short.astype(np.int64)
+    register = _skip(register ^ registers.at(word + begun), (size >> 3) - begun)
     register ^= registers.at(word + (size >> 3))
     result: Any = (register ^ np.uint32(_MASK)).tolist()
     return result  # type: ignore[no-any-return]

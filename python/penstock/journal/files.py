@@ -53,6 +53,7 @@ class DirectoryFiles:
     """A directory on disk. Holds at most 64 mappings; ``forget`` drops them all."""
 
     patience = 1
+    only_name = True  # refuse a file that has another name, as a start does
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(root)
@@ -133,7 +134,7 @@ class DirectoryFiles:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):
                 raise DamagedFile(path, 0, "file", "is not a regular file")
-            if status.st_nlink > 1:
+            if status.st_nlink > 1 and self.only_name:
                 text = f"has {status.st_nlink} names (hard links)"
                 raise DamagedFile(path, 0, "file", text)
         except DamagedFile:

@@ -19,17 +19,27 @@ struct psj_segment {
     uint64_t compatible; uint64_t incompatible; uint8_t qm_id[16];
     uint64_t segment_no; uint64_t generation; uint64_t restart_epoch;
     uint64_t base_lsn; uint64_t size; uint64_t prev_end_lsn; uint64_t created_us;
-    uint8_t zero[3988]; uint32_t crc;
+    uint8_t salt[16]; uint64_t timeline; uint8_t zero[3964]; uint32_t crc;
+};
+struct psh_page {
+    char magic[8]; uint16_t major; uint16_t minor; uint32_t header_size;
+    uint64_t compatible; uint64_t incompatible; uint8_t qm_id[16];
+    uint64_t sequence; uint64_t segment_no; uint64_t generation; uint64_t timeline;
+    uint8_t zero[4012]; uint32_t crc;
 };
 struct psj_batch {
-    uint32_t magic; uint32_t crc; uint64_t lsn; uint64_t durable_lsn; uint64_t time_us;
-    uint32_t length; uint32_t record_count; uint64_t segment_no; uint64_t generation;
-    uint64_t zero;
+    uint32_t magic; uint32_t length; uint64_t lsn; uint64_t durable_lsn; uint64_t time_us;
+    uint32_t record_count; uint32_t zero; uint64_t segment_no; uint64_t records; uint64_t hash;
 };
 struct psj_record {
-    uint32_t length; uint32_t crc; uint16_t type; uint16_t version; uint16_t flags; uint16_t zero;
-    uint64_t unit_id; uint32_t object; uint32_t object_gen; uint64_t identity; uint64_t arrival;
+    uint16_t eighths; uint8_t type; uint8_t flags; uint32_t crc;
+    uint64_t unit_id; uint32_t object; uint32_t object_gen; uint64_t number;
 };
+struct psj_short {
+    uint16_t eighths; uint8_t type; uint8_t flags; uint32_t crc; uint32_t common; int32_t unit;
+    uint64_t number;
+};
+struct ps_short_put { uint32_t fields; int32_t time; };
 struct ps_section { uint16_t tag; uint16_t zero; uint32_t length; };
 struct ps_descriptor {
     uint8_t msg_id[24]; uint8_t correl_id[24]; uint64_t put_time_us; uint64_t expiry_us;
@@ -83,9 +93,10 @@ struct psc_message {
     int32_t priority; uint8_t placement; uint8_t has_ext; uint8_t is_volatile; uint8_t zero;
     uint32_t record_length; uint32_t chunk_count; uint64_t zero2;
 };
+struct psc_segment { uint64_t number; uint64_t generation; uint64_t base_lsn; uint64_t end_lsn; };
 struct psc_end {
     uint64_t block_count; uint64_t object_count; uint64_t message_count; uint64_t image_count;
-    uint64_t end_lsn;
+    uint64_t end_lsn; uint64_t segment_count;
 };
 """
 
@@ -93,15 +104,18 @@ STRUCTS = tuple(line.split()[1] for line in DECLARATIONS.splitlines() if line.st
 
 PAGE = 4096
 SECTOR = 512
-MAJOR = 1
+MAJOR = 2
 MINOR = 0
 MIN_SEGMENT = 32768
 SEGMENT_MAGIC = b"PSTKJRNL"
 CHECKPOINT_MAGIC = b"PSTKCKPT"
+HEAD_MAGIC = b"PSTKHEAD"
 BATCH_MAGIC = 0x54425350
 BLOCK_MAGIC = 0x4B425350
 BATCH_HEADER = 64
-RECORD_HEADER = 48
+RECORD_HEADER = 32
+RECORD_MIN = 24  # bytes of a short record
+COMMON_MAX = 240  # of a COMMON record
 SECTION_HEADER = 8
 BLOCK_HEADER = 32
 CHUNK_BYTES = 61440
@@ -109,8 +123,11 @@ INLINE_BODY_MAX = 61440
 RECORD_MAX = 65536
 BLOCK_MAX = (1 << 20) + 65536
 BODY_MAX = 104857600
-MUST_UNDERSTAND = 0x8000
+MUST_UNDERSTAND = 0x80
 FLAG_COMMITS = 1
+FLAG_SHORT = 2
+PADDING_SHIFT = 4
+PADDING_MASK = 0x70
 PRIORITIES = 10
 NUMBER_LIMIT = 1 << 63  # message numbers and unit ids are below it
 
@@ -126,6 +143,8 @@ OBJECT, OBJECT_DELETE, CHANNEL_SEQUENCE, CLUSTER_OBJECT, SUBSCRIPTION, CLEAR = (
     18,
 )
 TAKEN = 19
+COMMON = 20
+CHANNEL_BATCH, RETAINED, TRIGGER, STORE_UNIT = 21, 22, 23, 24
 
 RECORD_TYPES = {
     PUT: "PUT",
@@ -147,13 +166,38 @@ RECORD_TYPES = {
     SUBSCRIPTION: "SUBSCRIPTION",
     CLEAR: "CLEAR",
     TAKEN: "TAKEN",
+    COMMON: "COMMON",
+    CHANNEL_BATCH: "CHANNEL_BATCH",
+    RETAINED: "RETAINED",
+    TRIGGER: "TRIGGER",
+    STORE_UNIT: "STORE_UNIT",
 }
-NOT_UNDERSTOOD = frozenset((MOVED, MARK, CHANNEL_SEQUENCE, CLUSTER_OBJECT, SUBSCRIPTION))
+NOT_UNDERSTOOD = frozenset(
+    (
+        *(MARK, CHANNEL_SEQUENCE, CLUSTER_OBJECT, SUBSCRIPTION),
+        *(CHANNEL_BATCH, RETAINED, TRIGGER, STORE_UNIT),
+    )
+)
 UNDERSTOOD = frozenset(RECORD_TYPES) - NOT_UNDERSTOOD
 
 SEC_DESCRIPTOR, SEC_DESCRIPTOR_EXT, SEC_PROPERTIES, SEC_ORIGIN, SEC_GROUP, SEC_BODY = range(1, 7)
 SEC_CHUNKED, SEC_CHUNK, SEC_COMMIT, SEC_COUNTS, SEC_OBJECT_NAME, SEC_OBJECT_ATTRS = range(7, 13)
 SEC_XID, SEC_STORES, SEC_IMAGE, SEC_UNITS, SEC_PREPARED, SEC_TAKEN = range(13, 19)
+SEC_SEGMENT, SEC_DUE, SEC_PUBLICATION = range(19, 22)
+
+# Fields of a short PUT behind ps_short_put, in this order: bit -> bytes.
+SHORT_PLACEMENT = 0xF
+SHORT_MSG_ID, SHORT_CORREL_ID, SHORT_PUT_TIME, SHORT_EXPIRY, SHORT_PRIORITY, SHORT_EXT = (
+    1 << bit for bit in range(4, 10)
+)
+SHORT_FIELDS = {
+    SHORT_MSG_ID: 24,
+    SHORT_CORREL_ID: 24,
+    SHORT_PUT_TIME: 8,
+    SHORT_EXPIRY: 8,
+    SHORT_PRIORITY: 4,
+    SHORT_EXT: 192,
+}
 
 SECTIONS = {
     SEC_DESCRIPTOR: "DESCRIPTOR",
@@ -174,6 +218,9 @@ SECTIONS = {
     SEC_UNITS: "UNITS",
     SEC_PREPARED: "PREPARED",
     SEC_TAKEN: "TAKEN",
+    SEC_SEGMENT: "SEGMENT",
+    SEC_DUE: "DUE",
+    SEC_PUBLICATION: "PUBLICATION",
 }
 # Sections of a fixed size: tag -> struct.
 SECTION_STRUCTS = {
@@ -193,12 +240,13 @@ SECTIONS_UNDERSTOOD = frozenset(
     (*SECTION_STRUCTS, SEC_BODY, SEC_COUNTS, SEC_OBJECT_ATTRS, SEC_UNITS)
 )
 
-BLOCK_OBJECTS, BLOCK_MESSAGES, BLOCK_IMAGE, BLOCK_END = 1, 2, 3, 4
+BLOCK_OBJECTS, BLOCK_MESSAGES, BLOCK_IMAGE, BLOCK_END, BLOCK_SEGMENTS = 1, 2, 3, 4, 5
 BLOCK_TYPES = {
     BLOCK_OBJECTS: "OBJECTS",
     BLOCK_MESSAGES: "MESSAGES",
     BLOCK_IMAGE: "IMAGE",
     BLOCK_END: "END",
+    BLOCK_SEGMENTS: "SEGMENTS",
 }
 
 ffi: Any = cffi.FFI()
@@ -260,6 +308,6 @@ def text(array: Any) -> str:
 
 
 def record_type_name(stored: int) -> str:
-    """``PUT`` for 0x8001; ``type 77`` for an unknown one."""
+    """``PUT`` for 0x81; ``type 77`` for an unknown one."""
     number = stored & ~MUST_UNDERSTAND
     return RECORD_TYPES.get(number, f"type {number}")

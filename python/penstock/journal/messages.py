@@ -21,11 +21,11 @@ class Entry:
 
     image: for a message of a checkpoint's image, its PUT record and chunks.
     listed: the fields of the checkpoint's list, to be compared with the record.
-    record_type: TAKEN for the image of a non-persistent message in a prepared unit.
+    record_type: TAKEN for the image of a non-persistent message in a prepared unit; a PUT's may be
+    a MOVED.
     """
 
     identity: int
-    arrival: int
     key: tuple[int, int]
     lsn: int
     first_lsn: int
@@ -46,7 +46,6 @@ class Entry:
         """The entry of a ``struct psc_message``."""
         return cls(
             identity=m["number"],
-            arrival=m["number"],
             key=(m["object"], m["object_gen"]),
             lsn=m["lsn"],
             first_lsn=m["first_lsn"],
@@ -105,7 +104,10 @@ class Message:
         """Its PUT (or TAKEN) record, verified."""
         if self.entry.image is not None:
             return self.entry.image[0]
-        return self.view.record_at(self.entry.lsn, self.entry.record_type, self.entry.identity)
+        wanted: tuple[int, ...] = (self.entry.record_type,)
+        if self.entry.record_type == L.PUT:
+            wanted = (L.PUT, L.MOVED)
+        return self.view.record_at(self.entry.lsn, wanted, self.entry.identity)
 
     def descriptor(self) -> Descriptor:
         """Its descriptor as stored at the put."""
@@ -141,7 +143,7 @@ class Message:
         while len(chunks) < count:
             if not first_lsn <= at < below:
                 raise record.fail(f"the chunk chain leads to LSN {at}", "chunk")
-            chunk = self.view.record_at(at, L.CHUNK, record.identity)
+            chunk = self.view.record_at(at, (L.CHUNK,), record.identity)
             if chunk.unit_id != record.unit_id:
                 raise chunk.fail(f"belongs to unit {chunk.unit_id}", "chunk")
             chunks.append(chunk)
@@ -208,7 +210,7 @@ def check_message(message: Message) -> DamagedFile | None:
     found = {
         "chunk_count": chunks,
         "length": len(body),
-        "record_length": len(record.data),
+        "record_length": record.length,
         "priority": descriptor.priority,
         "placement": descriptor.placement,
         "has_ext": int(L.SEC_DESCRIPTOR_EXT in sections),

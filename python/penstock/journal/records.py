@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -14,6 +15,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 # Types that carry a message or an object must have these sections, and only once each.
 _REQUIRED = {
     L.PUT: (L.SEC_DESCRIPTOR,),
+    L.MOVED: (L.SEC_DESCRIPTOR,),
     L.COMMIT: (L.SEC_COMMIT,),
     L.CHUNK: (L.SEC_CHUNK, L.SEC_BODY),
     L.OBJECT: (L.SEC_OBJECT_NAME,),
@@ -35,9 +37,11 @@ def utc(microseconds: int) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One journal record whose CRC holds. ``data`` is the whole record, a copy.
+    """One journal record whose CRC holds. ``data`` is the whole record, a copy; of a short record
+    what it would be if it were written in full. length: its bytes in the file.
 
     lsn: of its first byte (0 in a checkpoint file). type: without the must-understand bit.
+    identity: the message number; in a CLEAR the bound.
     """
 
     file: str
@@ -45,14 +49,13 @@ class Record:
     lsn: int
     type: int
     must_understand: bool
-    version: int
     flags: int
     unit_id: int
     object: int
     object_gen: int
     identity: int
-    arrival: int
     crc: int
+    length: int
     data: bytes
 
     @property
@@ -68,7 +71,7 @@ class Record:
     @property
     def known(self) -> bool:
         """False for an optional record that this reader skips."""
-        return self.type in L.UNDERSTOOD and self.version == 1
+        return self.type in L.UNDERSTOOD
 
     def fail(self, text: str, rule: str = "record") -> DamagedFile:
         """The exception for something wrong in this record."""
@@ -76,9 +79,10 @@ class Record:
         return DamagedFile(self.file, self.offset, rule, what)
 
     def sections(self) -> dict[int, memoryview]:
-        """Section tag -> its bytes; sections of other versions are left out.
+        """Section tag -> its bytes; sections of unknown tags are left out.
 
-        Raises DamagedFile when they do not fill the record exactly or contradict each other.
+        Raises DamagedFile when they do not fill the record exactly or contradict each other,
+        UnsupportedFile for a reserved one.
         """
         found: dict[int, memoryview] = {}
         view = memoryview(self.data)
@@ -96,14 +100,19 @@ class Record:
                 raise self.fail(f"reserved bytes of section {tag} are not zero", "reserved")
             at = stop
             if tag not in L.SECTIONS_UNDERSTOOD:
+                if tag in L.SECTIONS:
+                    what = f"{self.type_name} record: section {L.SECTIONS[tag]}"
+                    raise UnsupportedFile(
+                        self.file, self.offset, "unsupported", f"{what} is not known to this reader"
+                    )
                 continue
             if tag in found:
                 raise self.fail(f"section {tag} appears twice")
             if L.SEC_BODY in found:
                 raise self.fail("a section follows the body")
-            struct = L.SECTION_STRUCTS.get(tag)
-            if struct is not None and size != L.size_of(struct):
-                raise self.fail(f"section {tag} has {size} bytes, not {L.size_of(struct)}")
+            name = L.SECTION_STRUCTS.get(tag)
+            if name is not None and size != L.size_of(name):
+                raise self.fail(f"section {tag} has {size} bytes, not {L.size_of(name)}")
             found[tag] = view[start : start + size]
         for tag in _REQUIRED.get(self.type, ()) if self.known else ():
             if tag not in found:
@@ -112,7 +121,12 @@ class Record:
         return found
 
 
-def take_record(file: str, offset: int, lsn: int, data: bytes) -> Record:
+def record_length(data: bytes | memoryview, at: int = 0) -> int:
+    """Bytes of the record that begins at offset ``at``, by its header."""
+    return int.from_bytes(data[at : at + 2], "little") * 8
+
+
+def take_record(file: str, offset: int, lsn: int, data: bytes, length: int = 0) -> Record:
     """A Record from bytes whose length and CRC have been checked.
 
     Raises UnsupportedFile for a must-understand record this reader does not know, DamagedFile for
@@ -126,32 +140,141 @@ def take_record(file: str, offset: int, lsn: int, data: bytes) -> Record:
         lsn=lsn,
         type=stored & ~L.MUST_UNDERSTAND,
         must_understand=bool(stored & L.MUST_UNDERSTAND),
-        version=int(h.version),
         flags=int(h.flags),
         unit_id=int(h.unit_id),
         object=int(h.object),
         object_gen=int(h.object_gen),
-        identity=int(h.identity),
-        arrival=int(h.arrival),
+        identity=int(h.number),
         crc=int(h.crc),
+        length=length or len(data),
         data=data,
     )
     if not record.known and not record.must_understand:
         return record
     if record.known:
-        if h.zero:
-            raise record.fail("reserved bytes are not zero", "reserved")
         if record.flags & ~L.FLAG_COMMITS:
             text = f"{record.type_name} record: unknown flags {record.flags:#x}"
             raise UnsupportedFile(file, offset, "unsupported", text)
         if record.type in (L.PREPARE, L.TAKEN) and record.unit_id == 0:
             raise record.fail("belongs to no unit", "unit")
-        if record.type == L.PUT and record.identity != record.arrival:
-            text = f"identity {record.identity}, but message number {record.arrival}"
-            raise record.fail(text)
+        if record.type == L.MOVED and (record.unit_id or record.flags or not record.identity):
+            raise record.fail("belongs to a unit, or names no message", "unit")
         return record
-    text = f"{record.type_name} record of version {record.version} is not known to this reader"
+    text = f"{record.type_name} record is not known to this reader"
     raise UnsupportedFile(file, offset, "unsupported", text)
+
+
+def is_short(data: bytes | memoryview, at: int = 0) -> bool:
+    """Whether the record at offset ``at`` refers to a COMMON record."""
+    return bool(data[at + 3] & L.FLAG_SHORT)
+
+
+def common_distance(data: bytes | memoryview, at: int = 0) -> int:
+    """Bytes from its COMMON record to the short record at offset ``at``."""
+    return int.from_bytes(data[at + 8 : at + 12], "little")
+
+
+def is_common(data: bytes | memoryview, at: int, distance: int) -> bool:
+    """Whether a COMMON record that ends within ``distance`` bytes begins at offset ``at``."""
+    head: int = struct.unpack_from("<I", data, at)[0]
+    size = (head & 0xFFFF) * 8
+    return head >> 16 == L.COMMON | L.MUST_UNDERSTAND and L.RECORD_HEADER <= size <= distance
+
+
+def take_short(file: str, offset: int, lsn: int, data: bytes, common: bytes) -> Record:
+    """The Record of a short one, from its bytes and those of its COMMON record.
+
+    Raises DamagedFile, UnsupportedFile.
+    """
+
+    def fail(text: str) -> DamagedFile:
+        return DamagedFile(file, offset, "record", f"short record: {text}")
+
+    s = L.overlay("psj_short", data)[0]
+    c = L.overlay("psj_record", common)[0]
+    kind, flags = int(s.type) & ~L.MUST_UNDERSTAND, int(s.flags)
+    unit = int(c.unit_id) + int(s.unit) & (1 << 64) - 1
+    if kind not in (L.PUT, L.GET, L.MOVED) or flags & ~(
+        L.FLAG_COMMITS | L.FLAG_SHORT | L.PADDING_MASK
+    ):
+        text = f"short record of type {kind}: unknown flags {flags:#x}"
+        raise UnsupportedFile(file, offset, "unsupported", text)
+    end = len(data) - ((flags & L.PADDING_MASK) >> L.PADDING_SHIFT)
+    if end < L.RECORD_MIN or (kind == L.GET and end != L.RECORD_MIN) or any(data[end:]):
+        raise fail("padding that is none")
+    if kind == L.MOVED:
+        if s.unit or flags & L.FLAG_COMMITS or not s.number:
+            raise fail("belongs to a unit, or names no message")
+        unit = 0
+    elif not unit:
+        raise fail("belongs to no unit")
+    sections = _whole_sections(data[:end], common, int(s.number), fail) if kind != L.GET else b""
+    head = struct.pack(
+        "<HBBIQIIQ",
+        (L.RECORD_HEADER + len(sections)) // 8,
+        int(s.type),
+        flags & L.FLAG_COMMITS,
+        int(s.crc),
+        unit,
+        int(c.object),
+        int(c.object_gen),
+        int(s.number),
+    )
+    return take_record(file, offset, lsn, head + sections, len(data))
+
+
+def _section(tag: int, data: bytes) -> bytes:
+    return struct.pack("<HHI", tag, 0, len(data)) + data + bytes(-len(data) % 8)
+
+
+def _whole_sections(
+    data: bytes, common: bytes, number: int, fail: Callable[[str], DamagedFile]
+) -> bytes:
+    """The sections that a short PUT would have if it were written in full."""
+    start = L.RECORD_HEADER + L.SECTION_HEADER
+    size = L.size_of("ps_descriptor")
+    if len(common) != start + size or common[L.RECORD_HEADER : start] != struct.pack(
+        "<HHI", L.SEC_DESCRIPTOR, 0, size
+    ):
+        raise fail("its COMMON record has no descriptor")
+    at = L.RECORD_MIN + L.size_of("ps_short_put")
+    if len(data) < at:
+        raise fail(f"{len(data)} bytes")
+    fields, time = struct.unpack_from("<Ii", data, L.RECORD_MIN)
+    if fields & ~(L.SHORT_PLACEMENT | sum(L.SHORT_FIELDS)):
+        raise fail(f"unknown fields {fields:#x}")
+    if fields & L.SHORT_PUT_TIME and time:
+        raise fail("two times")
+    found: dict[int, bytes] = {}
+    for bit, width in L.SHORT_FIELDS.items():
+        if fields & bit:
+            found[bit] = data[at : at + width]
+            at += width
+    if at > len(data):
+        raise fail("its fields exceed it")
+    descriptor = bytearray(common[start:])
+    _fill(L.overlay("ps_descriptor", memoryview(descriptor))[0], found, fields, time, number)
+    parts = _section(L.SEC_DESCRIPTOR, bytes(descriptor))
+    if L.SHORT_EXT in found:
+        parts += _section(L.SEC_DESCRIPTOR_EXT, found[L.SHORT_EXT])
+    return parts + (_section(L.SEC_BODY, data[at:]) if at < len(data) else b"")
+
+
+def _fill(d: Any, found: dict[int, bytes], fields: int, time: int, number: int) -> None:
+    """Makes the descriptor of a COMMON record that of a message."""
+    tail = int.from_bytes(L.raw(d.msg_id)[16:], "big") + number & (1 << 64) - 1
+    made = L.raw(d.msg_id)[:16] + tail.to_bytes(8, "big")
+    d.msg_id = list(found.get(L.SHORT_MSG_ID, made))
+    d.correl_id = list(found.get(L.SHORT_CORREL_ID, bytes(24)))
+    d.put_time_us = d.put_time_us + time & (1 << 64) - 1
+    if L.SHORT_PUT_TIME in found:
+        d.put_time_us = int.from_bytes(found[L.SHORT_PUT_TIME], "little")
+    d.expiry_us = int.from_bytes(found.get(L.SHORT_EXPIRY, b""), "little")
+    d.placement = fields & L.SHORT_PLACEMENT
+    d.priority = d.placement
+    if L.SHORT_PRIORITY in found:
+        d.priority = int.from_bytes(found[L.SHORT_PRIORITY], "little", signed=True)
+    d.has_ext = L.SHORT_EXT in found
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +340,10 @@ _TEXTS = frozenset(
 _NOT_SHOWN = frozenset(("zero", "has_ext"))
 
 
-def _struct_values(struct: str, data: memoryview) -> dict[str, Any]:
-    at = L.overlay(struct, data)[0]
+def _struct_values(name_of: str, data: memoryview) -> dict[str, Any]:
+    at = L.overlay(name_of, data)[0]
     values: dict[str, Any] = {}
-    for name, kind, _ in L.fields(struct):
+    for name, kind, _ in L.fields(name_of):
         if name in _NOT_SHOWN:
             continue
         value = getattr(at, name)

@@ -68,7 +68,6 @@ class Operation:
     type: int
     key: Key
     identity: int
-    arrival: int
     file: str
     offset: int
     lsn: int
@@ -120,7 +119,7 @@ class State:
         """
         wanted = None if name is None else self.key_of(name)
         chosen = [e for e in self.entries.values() if wanted is None or e.key == wanted]
-        chosen.sort(key=lambda e: (e.key, -e.placement, e.arrival))
+        chosen.sort(key=lambda e: (e.key, -e.placement, e.identity))
         for entry in chosen:
             yield Message(self.view, entry, self.objects[entry.key].name)
 
@@ -148,7 +147,7 @@ def operation_of(record: Record) -> Operation:
     """Decodes a record. Raises DamagedFile."""
     sections = record.sections()
     value: Any = None
-    if record.type == L.PUT:
+    if record.type in (L.PUT, L.MOVED):
         value = entry_of(record, sections)
     elif record.type == L.TAKEN:
         at = L.overlay("ps_taken", sections[L.SEC_TAKEN])[0]
@@ -169,7 +168,6 @@ def operation_of(record: Record) -> Operation:
         type=record.type,
         key=(record.object, record.object_gen),
         identity=record.identity,
-        arrival=record.arrival,
         file=record.file,
         offset=record.offset,
         lsn=record.lsn,
@@ -184,7 +182,7 @@ def commit_of(sections: dict[int, memoryview]) -> tuple[int, int, int]:
 
 
 def entry_of(record: Record, sections: dict[int, memoryview]) -> Entry:
-    """The index entry of a PUT record."""
+    """The index entry of a PUT, MOVED or TAKEN record."""
     d = L.overlay("ps_descriptor", sections[L.SEC_DESCRIPTOR])[0]
     chunk_count, first_lsn = 0, record.lsn
     length = len(sections.get(L.SEC_BODY, b""))
@@ -193,19 +191,18 @@ def entry_of(record: Record, sections: dict[int, memoryview]) -> Entry:
         chunk_count, first_lsn, length = int(c.count), int(c.first_lsn), int(c.total)
     return Entry(
         identity=record.identity,
-        arrival=record.arrival,
         key=(record.object, record.object_gen),
         lsn=record.lsn,
         first_lsn=first_lsn,
         length=length,
-        record_length=len(record.data),
+        record_length=record.length,
         chunk_count=chunk_count,
         priority=int(d.priority),
         placement=int(d.placement),
         persistent=bool(d.persistence),
         expiry_us=int(d.expiry_us),
         backout_count=int(d.backout_count),
-        record_type=record.type,
+        record_type=L.TAKEN if record.type == L.TAKEN else L.PUT,
     )
 
 
@@ -247,6 +244,7 @@ class Replay:
         self.gone: set[int] = set()
         self.counts: dict[int, int] = {}  # BackoutCounts from BACKOUT records
         self.cleared: dict[Key, int] = {}  # bound of the newest CLEAR
+        self.moved: dict[int, Operation] = {}  # the newest MOVED of a message number
         self.image_consumed = False
         self.checkpoint_end = view.checkpoint.end_lsn if view.checkpoint else 0
 
@@ -262,6 +260,7 @@ class Replay:
         if scan is not None:
             self.state.end_lsn = scan.end_lsn
             self.state.torn_tail = torn_tail(scan)
+        self._move()
         self._load_image()
         self._drop_orphans()
         for unit in self.prepared.values():
@@ -293,6 +292,8 @@ class Replay:
         elif record.type == L.BACKOUT:
             self.units.pop(record.unit_id, None)
             self._effect(operation)
+        elif record.type == L.COMMON:
+            pass  # read with the records that refer to it
         elif record.unit_id == 0:
             self._effect(operation)
         else:
@@ -400,10 +401,13 @@ class Replay:
             if not self._remove(op.identity) and op.lsn >= self.checkpoint_end:
                 text = f"message {op.identity} is not there"
                 self.report("warning", op.fail(text, "message"))
+        elif op.type == L.MOVED:
+            self.moved[op.identity] = op
+            self._saw_number(op.value)
         elif op.type == L.CLEAR:
-            self.cleared[op.key] = bound = max(op.arrival, self.cleared.get(op.key, 0))
+            self.cleared[op.key] = bound = max(op.identity, self.cleared.get(op.key, 0))
             queue = self.queues.get(op.key, {})
-            for identity in [e.identity for e in queue.values() if e.arrival < bound]:
+            for identity in [e.identity for e in queue.values() if e.identity < bound]:
                 self._remove(identity)
         elif op.type == L.BACKOUT:
             for identity, _, count in op.value:
@@ -427,9 +431,22 @@ class Replay:
                 text = f"message {entry.identity} was put before"
                 self.report("warning", op.fail(text, "duplicate"))
             return
-        if entry.arrival < self.cleared.get(entry.key, 0):
+        if entry.identity < self.cleared.get(entry.key, 0):
             return
         self._insert(entry)
+
+    def _move(self) -> None:
+        """The messages that are present lie where their newest MOVED record is, unless the
+        checkpoint lists a later place."""
+        for identity, op in self.moved.items():
+            entry = self.state.entries.get(identity)
+            if entry is None or entry.lsn >= op.lsn:
+                continue
+            to: Entry = op.value
+            if any(getattr(to, name) != getattr(entry, name) for name in _KEPT_BY_MOVES):
+                text = f"differs from message {identity} at LSN {entry.lsn}"
+                self.report("damage", op.fail(text, "message"))
+            entry.lsn, entry.first_lsn = to.lsn, to.first_lsn
 
     def _raise_count(self, entry: Entry) -> None:
         entry.backout_count = max(entry.backout_count, self.counts.get(entry.identity, 0))
@@ -441,7 +458,7 @@ class Replay:
         self._saw_number(entry)
 
     def _saw_number(self, entry: Entry) -> None:
-        self.state.next_number = max(self.state.next_number, entry.identity + 1, entry.arrival + 1)
+        self.state.next_number = max(self.state.next_number, entry.identity + 1)
 
     def _remove(self, identity: int) -> bool:
         self.gone.add(identity)
@@ -480,6 +497,8 @@ class Replay:
         for record in checkpoint.objects:
             operation = operation_of(record)
             self._define(operation.value, operation)
+        for record in checkpoint.gone:
+            self._delete((record.object, record.object_gen))
         before: tuple[int, int, int] | None = None
         for row in checkpoint.messages.tolist():
             listed = dict(zip(_MESSAGE_FIELDS, row, strict=True))
@@ -539,4 +558,13 @@ def _contradicts_itself(m: dict[str, Any]) -> bool:
     )
 
 
+_KEPT_BY_MOVES = (
+    "key",
+    "length",
+    "record_length",
+    "chunk_count",
+    "priority",
+    "placement",
+    "persistent",
+)
 _MESSAGE_FIELDS = tuple(name for name, _, _ in L.fields("psc_message"))

@@ -33,6 +33,7 @@ from . import layout as L
 from .checkpoint import checkpoint_names
 from .errors import DamagedFile, UnsupportedFile
 from .files import DirectoryFiles
+from .records import record_length
 from .segment_files import (
     JournalDataLoss,
     MappedSegment,
@@ -79,6 +80,7 @@ EVENTS = (
     "OBJECT_DELETE",
     "CLEAR",
     "TAKEN",
+    "MOVED",
 )
 """The events that rows may have, and have unless others are chosen."""
 
@@ -229,8 +231,8 @@ def _names_in(payload: bytes) -> Iterator[tuple[int, bytes]]:
     at = 0
     name_at = L.RECORD_HEADER + L.SECTION_HEADER
     while at + name_at + 64 <= len(payload):
-        (length,) = struct.unpack_from("<I", payload, at)
-        slot, generation = struct.unpack_from("<II", payload, at + 24)
+        length = record_length(payload, at)
+        slot, generation = struct.unpack_from("<II", payload, at + 16)
         (tag,) = struct.unpack_from("<H", payload, at + L.RECORD_HEADER)
         space, _ = struct.unpack_from("<II", payload, at + name_at)
         if tag == L.SEC_OBJECT_NAME and space == 1:
@@ -295,7 +297,7 @@ class ScanBatch:
         self.offsets = part.offsets
         self._names = names
         events = part.fields["event"]
-        self._messages = (events == L.PUT) | (events == L.TAKEN)
+        self._messages = (events == L.PUT) | (events == L.TAKEN) | (events == L.MOVED)
         self._lost = part.fields.get("body_state")
         for name in names:
             if name == "body":

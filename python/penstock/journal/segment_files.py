@@ -21,6 +21,7 @@ from . import layout as L
 from .checkpoint import checkpoint_names
 from .errors import DamagedFile
 from .files import DirectoryFiles
+from .head import read_head
 from .store import segment_numbers
 
 OnDamage = Literal["refuse", "skip"]
@@ -176,8 +177,6 @@ def _inspect(directory: str, qm_id: bytes, number: int, in_archive: bool) -> Seg
             continue
         try:
             _, generation, epoch, base, size, prev_end, _, _ = mapped.scan.header
-            magic, _, lsn, _, time_us = struct.unpack_from("<IIQQQ", mapped.bytes, L.PAGE)
-            begun = magic == L.BATCH_MAGIC and lsn == base + L.PAGE
             return SegmentFile(
                 directory=directory,
                 qm_id=qm_id,
@@ -190,7 +189,7 @@ def _inspect(directory: str, qm_id: bytes, number: int, in_archive: bool) -> Seg
                 end_lsn=base + size,
                 closed=False,
                 archived=folder == "archive",
-                first_us=time_us if begun else None,
+                first_us=mapped.scan.first_us or None,
                 last_us=None,
             )
         finally:
@@ -222,34 +221,46 @@ def _still_open(segment: SegmentFile, durable_lsn: int) -> SegmentFile:
 
 
 def _durable_by_checkpoint(directory: str, qm_id: bytes) -> int:
-    """The durable LSN in the newest checkpoint; 0 without one."""
+    """The durable LSN in the newest checkpoint with a good header; 0 without one."""
     files = DirectoryFiles(directory)
-    for name in checkpoint_names(files.names("checkpoint"))[:1]:
+    names = checkpoint_names(files.names("checkpoint"))
+    for name in names:
         try:
             page = files.read(f"checkpoint/{name}", 0, L.PAGE)
         except FileNotFoundError:
-            return 0
+            continue
         whole = len(page) == L.PAGE and _engine.crc32c(page[: L.PAGE - 4]) == int.from_bytes(
             page[L.PAGE - 4 :], "little"
         )
         h = L.overlay("psc_header", page)[0] if whole else None
-        if h is None or L.raw(h.magic) != L.CHECKPOINT_MAGIC or L.raw(h.qm_id) != qm_id:
-            raise DamagedFile(f"checkpoint/{name}", 0, "header", "the checkpoint is damaged")
-        return int(h.end_lsn)
+        if h is not None and L.raw(h.magic) == L.CHECKPOINT_MAGIC and L.raw(h.qm_id) == qm_id:
+            return int(h.end_lsn)
+    if names:
+        raise DamagedFile(f"checkpoint/{names[0]}", 0, "header", "no checkpoint has a good header")
     return 0
 
 
+def _read_head(directory: str, qm_id: bytes, on_damage: OnDamage, report: ScanReport) -> int:
+    """Number of the newest segment by HEAD; 0 when that is passed over."""
+    try:
+        return read_head(DirectoryFiles(directory), qm_id).segment_no
+    except DamagedFile as error:
+        report.met(error, on_damage)
+        return 0
+
+
 def _numbers(directory: str) -> dict[int, bool]:
-    """Number -> whether it lies in the archive only. The journal's are those without a hole."""
+    """Number -> whether it lies in the archive only. The journal's are those without a hole, with
+    the archived ones between them: what lies before one is kept for a message, or left over."""
     files = DirectoryFiles(directory)
-    found: dict[int, bool] = {}
     # in this order: a file that moves from the first folder to the second is seen in one
-    for number in reversed(segment_numbers(files.names("journal"))):
-        if found and number + 1 not in found:
-            break  # left over from a retirement that a crash cut short
-        found[number] = False
-    for number in segment_numbers(files.names("archive")):
-        found.setdefault(number, True)
+    journal = set(segment_numbers(files.names("journal")))
+    archived = set(segment_numbers(files.names("archive")))
+    found = dict.fromkeys(archived, True)
+    number = max(journal, default=0)
+    while number in journal or number in archived:
+        found[number] = number not in journal
+        number -= 1
     return dict(sorted(found.items()))
 
 
@@ -273,16 +284,18 @@ def list_segments(
     (``qm.status().durable_lsn``); without it the newest durable mark on disk counts. The LSN where
     the newest segment ends is fixed here, so that scans of the list agree.
     on_damage: "skip" leaves out files that are damaged or do not follow the one before, passes over
-    a damaged checkpoint, and counts all of them in ``report``. Raises DamagedFile, with "skip" only
-    for qm.toml.
+    a damaged checkpoint, a bad HEAD and segments that are missing by it, and counts all of them in
+    ``report``. Raises DamagedFile, with "skip" only for qm.toml.
     """
     directory = os.path.abspath(os.fspath(directory))
     report = report or ScanReport()
     qm_id = _qm_id(directory)
+    named = _read_head(directory, qm_id, on_damage, report)  # before the names
     for _ in range(_ATTEMPTS):
         found: list[SegmentFile] = []
         gone = False
-        for number, in_archive in _numbers(directory).items():
+        numbers = _numbers(directory)
+        for number, in_archive in numbers.items():
             try:
                 segment = _inspect(directory, qm_id, number, in_archive)
             except DamagedFile as error:
@@ -294,6 +307,9 @@ def list_segments(
                 found.append(segment)
         if not gone:
             break
+    if max(numbers, default=0) < named:
+        text = f"names segment {named} as the newest, which is missing"
+        report.met(DamagedFile("HEAD", 56, "head", text), on_damage)
     try:
         durable_lsn = max(durable_lsn, _durable_by_checkpoint(directory, qm_id))
     except DamagedFile as error:

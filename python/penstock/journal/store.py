@@ -1,8 +1,9 @@
 """A consistent view of a queue manager's files: the valid segments and the end of the journal.
 
-A :class:`View` is made from the names, the headers and the newest checkpoint. If a queue manager is
-at work, files may change during the reading; on a contradiction the reader checks whether they did
-and, if so, starts over (:func:`steady`). A contradiction in unchanged files is damage.
+A :class:`View` is made from the names, the headers and the newest whole checkpoint. If a queue
+manager is at work, files may change during the reading; on a contradiction the reader checks
+whether they did and, if so, starts over (:func:`steady`). A contradiction in unchanged files is
+damage.
 """
 
 from __future__ import annotations
@@ -16,10 +17,19 @@ from typing import TypeVar
 
 from . import checksum
 from . import layout as L
-from .checkpoint import Checkpoint, checkpoint_names, read_checkpoint
+from .checkpoint import Checkpoint, choose_checkpoint, read_checkpoint
 from .errors import DamagedFile
 from .files import FileSet
-from .records import Record, take_record
+from .head import Head, check_head, read_head
+from .records import (
+    Record,
+    common_distance,
+    is_common,
+    is_short,
+    record_length,
+    take_record,
+    take_short,
+)
 from .segment import Checker, Scan, Segment, newest_mark, read_segment, scan_segment, segment_name
 
 T = TypeVar("T")
@@ -72,15 +82,22 @@ def steady(files: FileSet, look: Callable[[], T]) -> T:
 
 
 class View:
-    """Segments that count, ascending, without holes; the newest checkpoint, or None."""
+    """Segments that count, ascending: from the begin segment on without holes, before it those that
+    the checkpoint lists; the newest whole checkpoint, or None; what is wrong with newer ones."""
 
     def __init__(
-        self, files: FileSet, segments: list[Segment], checkpoint: Checkpoint | None
+        self,
+        files: FileSet,
+        segments: list[Segment],
+        checkpoint: Checkpoint | None,
+        passed_over: list[DamagedFile],
     ) -> None:
         self.files = files
         self.segments = segments
         self.checkpoint = checkpoint
+        self.passed_over = passed_over
         self._bases = [segment.base_lsn for segment in segments]
+        self._by_number = {segment.number: segment for segment in segments}
 
     @property
     def begin_lsn(self) -> int:
@@ -98,10 +115,14 @@ class View:
             return None
         return self.segments[at]
 
-    def successor(self, segment: Segment) -> Segment | None:
-        """The next segment, None for the newest."""
-        at = segment.number - self.segments[0].number + 1
-        return self.segments[at] if at < len(self.segments) else None
+    def required_end(self, segment: Segment) -> int | None:
+        """The LSN to which the segment's batches must reach: as the next segment says, or the
+        checkpoint when that is gone; None for the newest."""
+        after = self._by_number.get(segment.number + 1)
+        if after is not None:
+            return after.prev_end_lsn
+        listed = self.checkpoint.listed.get(segment.number) if self.checkpoint else None
+        return None if listed is None else listed[2]
 
     def copy(self, segment: Segment) -> bytes:
         """The whole segment, copied; FilesChanged when it was recycled during the copy."""
@@ -121,54 +142,74 @@ class View:
 
     def scan(self, segment: Segment, checker: Checker | None = None) -> Scan:
         """The batches of one segment, up to the end that its successor gives."""
-        after = self.successor(segment)
-        limit = None if after is None else after.prev_end_lsn - segment.base_lsn
+        end = self.required_end(segment)
+        limit = None if end is None else end - segment.base_lsn
         return scan_segment(segment, self.copy(segment), limit=limit, checker=checker)
 
     def scans(self, first: int, checker: Checker | None = None) -> Iterator[Scan]:
         """The segments from number ``first`` on; raises DamagedFile where the chain breaks."""
-        for segment in self.segments[first - self.segments[0].number :]:
-            scan = self.scan(segment, checker)
-            check_end(scan, self.successor(segment), self.checkpoint)
-            yield scan
+        for segment in self.segments:
+            if segment.number >= first:
+                scan = self.scan(segment, checker)
+                check_end(scan, self.required_end(segment), self.checkpoint)
+                yield scan
 
-    def record_at(self, lsn: int, expected: int, identity: int) -> Record:
-        """The record at ``lsn``, which must be of that type and message. Raises DamagedFile."""
+    def _common_of(self, segment: Segment, offset: int, data: bytes) -> bytes:
+        """The COMMON record of the short one at ``offset``; nothing when that is none, or bad."""
+        distance = common_distance(data)
+        least = L.PAGE + L.BATCH_HEADER
+        if not is_short(data) or distance % 8 or not L.RECORD_HEADER <= distance <= offset - least:
+            return b""
+        head = self.files.read(segment.file, offset - distance, min(distance, L.COMMON_MAX))
+        common = head[: record_length(head)]
+        whole = is_common(head, 0, len(head)) and len(common) == record_length(head)
+        good = whole and checksum.record_crc(common) == int.from_bytes(common[4:8], "little")
+        return common if good else b""
+
+    def record_at(self, lsn: int, expected: tuple[int, ...], identity: int) -> Record:
+        """The record at ``lsn``, which must be of such a type and that message. Raises
+        DamagedFile."""
         segment = self.segment_of(lsn)
         if segment is None or lsn % 8 or lsn - segment.base_lsn < L.PAGE + L.BATCH_HEADER:
             text = f"message {identity}: no segment holds its record at LSN {lsn}"
             raise DamagedFile("journal", 0, "message", text)
         offset = lsn - segment.base_lsn
-        data = self.files.read(segment.file, offset, 4)
-        size = int.from_bytes(data, "little")
+        size = record_length(self.files.read(segment.file, offset, 2))
         limit = min(L.RECORD_MAX, segment.size - offset)
-        if not L.RECORD_HEADER <= size <= limit or size % 8:
+        if not L.RECORD_MIN <= size <= limit:
             text = f"record of {size} bytes where message {identity} should be"
             self.still(segment)
             raise DamagedFile(segment.file, offset, "message", text)
         data = self.files.read(segment.file, offset, size)
+        common = self._common_of(segment, offset, data)
         self.still(segment)
-        view = memoryview(data)
-        crc = int.from_bytes(data[4:8], "little")
-        if int.from_bytes(data[:4], "little") != size or crc != checksum.crc32c(
-            view[8:], checksum.crc32c(view[:4])
-        ):
+        short = is_short(data)
+        seed = int.from_bytes(common[4:8], "little")
+        stored = int.from_bytes(data[4:8], "little")
+        lost = record_length(data) != size or (short and not common)
+        if lost or checksum.record_crc(data, seed) != stored:
             text = f"the CRC of a record of message {identity} is wrong"
             raise DamagedFile(segment.file, offset, "message", text)
-        record = take_record(segment.file, offset, lsn, data)
-        if record.type != expected or record.identity != identity:
+        record = (
+            take_short(segment.file, offset, lsn, data, common)
+            if short
+            else take_record(segment.file, offset, lsn, data)
+        )
+        if record.type not in expected or record.identity != identity:
             text = f"a {record.type_name} record of message {record.identity}, not of {identity}"
             raise DamagedFile(segment.file, offset, "message", text)
         return record
 
 
-def check_end(scan: Scan, after: Segment | None, checkpoint: Checkpoint | None) -> None:
-    """Torn tail or damage: raises DamagedFile when something known durable lies above the end."""
+def check_end(scan: Scan, required: int | None, checkpoint: Checkpoint | None) -> None:
+    """Torn tail or damage: raises DamagedFile when something known durable lies above the end.
+
+    required: where the batches of a segment that is not the newest end.
+    """
     segment = scan.segment
-    if after is not None:
+    if required is not None:
         if scan.problem is not None:
-            text = f"{scan.problem}; segment {after.number} requires batches up to LSN "
-            text += str(after.prev_end_lsn)
+            text = f"{scan.problem}; batches up to LSN {required} were there"
             raise DamagedFile(segment.file, scan.problem_offset, "batch", text)
         return
     if checkpoint is not None and checkpoint.end_lsn > scan.end_lsn:
@@ -192,40 +233,78 @@ def torn_tail(scan: Scan) -> TornTail | None:
 
 def read_view(files: FileSet, qm_id: bytes | None) -> View:
     """A View of the files as they are now. Raises DamagedFile."""
-    names = checkpoint_names(files.names("checkpoint"))
-    checkpoint = None
-    if names:
-        path = f"checkpoint/{names[0]}"
-        checkpoint = read_checkpoint(path, files.read(path, 0, files.size(path)), qm_id)
-        qm_id = qm_id or checkpoint.qm_id
+    head = _head(files, qm_id)  # before the names: the segments there are as new, or newer
+    path, data, passed_over = choose_checkpoint(files)
+    checkpoint = read_checkpoint(path, data, qm_id) if path else None
+    qm_id = qm_id or (checkpoint.qm_id if checkpoint else None)
     numbers = segment_numbers(files.names("journal"))
-    needed = checkpoint.needs_segment() if checkpoint else 1
-    if not numbers or numbers[-1] < needed:
-        raise DamagedFile("journal", 0, "chain", f"segment {needed} is missing")
+    begin = checkpoint.begin_segment if checkpoint else 1
+    unread = passed_over[0] if passed_over and not checkpoint else None
+    if not numbers or numbers[-1] < begin:
+        raise unread or DamagedFile("journal", 0, "chain", f"segment {begin} is missing")
     segments: list[Segment] = []
-    for number in reversed(numbers):
-        if segments and segments[-1].number != number + 1:
-            break  # older ones are left over from a retirement that a crash cut short
-        path = segment_name(number)
-        try:
-            page = files.read(path, 0, L.PAGE)
-            segment = read_segment(path, page, files.size(path), qm_id)
-            _check_number(segment, number)
-            if segments:
-                check_order(segment, segments[-1])
-        except (DamagedFile, FileNotFoundError):
-            if number < needed:
-                break
-            raise
+    for number in range(numbers[-1], begin - 1, -1):
+        if number not in numbers:
+            raise unread or DamagedFile("journal", 0, "chain", f"segment {number} is missing")
+        segment = _segment_at(files, number, qm_id)
+        if segments:
+            check_order(segment, segments[-1])
         qm_id = segment.qm_id
         segments.append(segment)
-    if segments[-1].number > needed:
-        text = f"segment {segments[-1].number - 1} is missing, {needed} is the oldest needed"
-        raise DamagedFile("journal", 0, "chain", text)
+    # others before the begin segment are left over from a retirement that a crash cut short
+    for number in sorted(checkpoint.listed, reverse=True) if checkpoint else ():
+        if number not in numbers:
+            text = f"segment {number} is missing, the checkpoint lists it"
+            raise DamagedFile("journal", 0, "chain", text)
+        segment = _segment_at(files, number, qm_id)
+        _check_listed(segment, segments[-1], checkpoint.listed[number] if checkpoint else None)
+        segments.append(segment)
     segments.reverse()
+    if isinstance(head, DamagedFile):
+        raise head
+    check_head(head, segments[-1])
     if checkpoint is not None:
         check_checkpoint(checkpoint, segments)
-    return View(files, segments, checkpoint)
+    return View(files, segments, checkpoint, passed_over)
+
+
+def _head(files: FileSet, qm_id: bytes | None) -> Head | DamagedFile:
+    """What HEAD says, or what is wrong with it: missing segments are named first."""
+    try:
+        return read_head(files, qm_id)
+    except DamagedFile as error:
+        return error
+
+
+def _segment_at(files: FileSet, number: int, qm_id: bytes | None) -> Segment:
+    path = segment_name(number)
+    segment = read_segment(path, files.read(path, 0, L.PAGE), files.size(path), qm_id)
+    _check_number(segment, number)
+    return segment
+
+
+def _check_listed(segment: Segment, after: Segment, listed: tuple[int, int, int] | None) -> None:
+    """Checks a segment before the begin segment against its line in the checkpoint and the next
+    segment, which need not be its neighbour. Raises DamagedFile."""
+    generation, base, end = listed or (0, 0, 0)
+    if (segment.generation, segment.base_lsn) != (generation, base):
+        text = f"has generation {segment.generation} and LSN {segment.base_lsn}, the checkpoint "
+        raise DamagedFile(segment.file, 56, "chain", text + f"lists {generation} and {base}")
+    if not base + L.PAGE <= end <= segment.end_lsn:
+        text = f"LSN {end} is not an end of segment {segment.number}"
+        raise DamagedFile(segment.file, 72, "chain", text)
+    if after.number == segment.number + 1:
+        check_order(segment, after)
+        if after.prev_end_lsn != end:
+            text = f"segment {segment.number} ends at LSN {after.prev_end_lsn}, the checkpoint "
+            raise DamagedFile(after.file, 88, "chain", text + f"lists {end}")
+    elif (
+        after.base_lsn < segment.end_lsn
+        or after.generation <= segment.generation
+        or after.restart_epoch < segment.restart_epoch
+    ):
+        text = f"does not follow segment {segment.number}"
+        raise DamagedFile(after.file, 56, "chain", text)
 
 
 def _check_number(segment: Segment, number: int) -> None:
@@ -254,9 +333,7 @@ def check_checkpoint(checkpoint: Checkpoint, segments: list[Segment]) -> None:
         text = f"names generation {checkpoint.generation}, the newest segment has "
         raise DamagedFile(checkpoint.file, 96, "chain", text + str(newest.generation))
     begin = checkpoint.begin_segment
-    if not segments[0].number <= begin <= newest.number:
-        raise DamagedFile(checkpoint.file, 56, "chain", f"replay begins in segment {begin}")
-    segment = segments[begin - segments[0].number]
+    segment = next(segment for segment in segments if segment.number == begin)
     if not segment.prev_end_lsn <= checkpoint.begin_lsn <= segment.end_lsn:
         text = f"begin LSN {checkpoint.begin_lsn} is not in segment {begin}"
         raise DamagedFile(checkpoint.file, 48, "chain", text)

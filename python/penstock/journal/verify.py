@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from itertools import chain
 
 from . import layout as L
-from .checkpoint import checkpoint_names, read_checkpoint
+from .checkpoint import check_bytes, checkpoint_names
 from .errors import DamagedFile, Finding
 from .files import FileSet
+from .head import read_head
 from .messages import check_message
 from .replay import Replay
 from .segment import Scan, Segment, newest_mark, read_segment, round_up, scan_segment, segment_name
@@ -30,8 +31,9 @@ class Verifier:
         """Names, headers, checkpoints, chain, batches, records, units, messages."""
         self._lock()
         self._names()
-        self._checkpoints()
+        self._head()
         view = self._view()
+        self._checkpoints(view)
         if view is None:
             self._headers()
             return self.findings
@@ -79,18 +81,36 @@ class Verifier:
 
     def _stray(self, path: str) -> None:
         if path.endswith(".tmp"):
-            self._add("note", path, 0, "file", "half made, deleted at the next start")
+            self._add("note", path, 0, "file", "half made, deleted at the next checkpoint or start")
         else:
             self._add("warning", path, 0, "file", "does not belong here and is ignored")
 
-    def _checkpoints(self) -> None:
-        """The newest one is checked by the view; the older ones are not needed any more."""
-        for name in checkpoint_names(self.files.names("checkpoint"))[1:]:
+    def _head(self) -> None:
+        """Without a good page there is no view, which reports that."""
+        try:
+            bad = read_head(self.files, self.qm_id).damaged
+        except DamagedFile:
+            return
+        if bad is not None:
+            text = f"{bad.text} (torn, or changed bytes); the other page counts"
+            self._add("note", bad.file, bad.offset, bad.rule, text)
+
+    def _checkpoints(self, view: View | None) -> None:
+        """The one in use is checked by the view. Newer ones are damaged; the older one would take
+        its place."""
+        used = view.checkpoint.file if view is not None and view.checkpoint is not None else ""
+        for error in view.passed_over if view is not None else ():
+            text = f"{error.text}; a restart uses {used or 'the whole journal'} instead"
+            self._add("warning", error.file, error.offset, error.rule, text)
+        for name in checkpoint_names(self.files.names("checkpoint")):
             path = f"checkpoint/{name}"
+            if not used or path >= used:
+                continue
             try:
-                read_checkpoint(path, self.files.read(path, 0, self.files.size(path)), self.qm_id)
+                check_bytes(path, self.files.read(path, 0, self.files.size(path)))
             except DamagedFile as error:
-                self._error(error, "warning")
+                text = f"{error.text}; no restart could fall back to it"
+                self._add("warning", error.file, error.offset, error.rule, text)
 
     def _view(self) -> View | None:
         try:
@@ -121,7 +141,7 @@ class Verifier:
         scan = view.scan(segment)
         self._batches(scan)
         try:
-            check_end(scan, view.successor(segment), view.checkpoint)
+            check_end(scan, view.required_end(segment), view.checkpoint)
         except DamagedFile as error:
             self._error(error)
             self._after_damage(view, scan)
@@ -134,10 +154,10 @@ class Verifier:
 
     def _after_damage(self, view: View, scan: Scan) -> None:
         """Reports the other invalid batches below the durable end of the journal."""
-        after, checkpoint = view.successor(scan.segment), view.checkpoint
+        required, checkpoint = view.required_end(scan.segment), view.checkpoint
         known = newest_mark(scan.segment, scan.data, scan.end)[0]
         known = max(known, checkpoint.end_lsn if checkpoint else 0)
-        known = known if after is None else after.prev_end_lsn
+        known = known if required is None else required
         at = scan.end + L.PAGE
         while at < scan.limit:
             more = scan_segment(scan.segment, scan.data, start=at, limit=scan.limit)
@@ -170,7 +190,7 @@ class Verifier:
             self._error(error)
             return
         if not record.known:
-            text = f"optional {record.type_name} record of version {record.version} is skipped"
+            text = f"optional {record.type_name} record is skipped"
             self._add("note", record.file, record.offset, "unknown", text)
 
     def _replay(self, view: View, scans: list[Scan]) -> None:

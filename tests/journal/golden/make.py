@@ -1,4 +1,4 @@
-"""Makes the golden files: small queue managers as format 1.0 writes them.
+"""Makes the golden files: small queue managers as format 2.0 writes them.
 
     python tests/journal/golden/make.py
 
@@ -6,18 +6,23 @@ They are made once for a format version and then kept: every later version must 
 same result (`expected.json`). The bytes follow from this script alone; a test remakes them and
 compares, so that a change of the writer, or of the format, cannot pass unseen.
 
-The history of `v1/`: four segments of 32 KiB; single puts, a unit over two segments, a backed-out
+The history of `v2/`: four segments of 32 KiB; single puts, a unit over two segments, a backed-out
 and an undecided unit, a body in chunks, an altered and a deleted queue, a crash with a torn tail
 and a recovery, a checkpoint, work after it, a mark page, a torn batch at the very end.
 
-The history of `v1-prepared/`: prepared units with puts, gets and images of non-persistent messages
+The history of `v2-prepared/`: prepared units with puts, gets and images of non-persistent messages
 (one in chunks), one without messages; some ended, two in one record, some that wait over a restart;
 a checkpoint that they keep from moving on.
+
+The history of `v2-moved/`: messages moved out of a segment that is gone, one in pieces, two in
+short records; one moved twice, one that a process moved without noting it, one that was got after
+it was moved; a checkpoint that lists a segment far before its begin segment.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -107,7 +112,66 @@ def golden_prepared() -> dict[str, bytes]:
     return store.files
 
 
-HISTORIES = {"v1": golden, "v1-prepared": golden_prepared}
+def short_moves(shared: bytes, *numbers: int) -> list[bytes]:
+    """Short MOVED records, to stand behind their COMMON record."""
+    made: list[bytes] = []
+    for number in numbers:
+        distance = len(shared) + sum(map(len, made))
+        made.append(w.short_put(shared, distance, number, b"short", kind=w.MOVED))
+    return made
+
+
+def golden_moved() -> dict[str, bytes]:
+    """The files of a queue manager with MOVED records and a hole between its segments."""
+    store = w.Store(size=32768)
+    definition = w.define(1, 1, "ORDERS", {15: 5000})
+    store.append(definition)
+    kept = w.put(1, b"k" * 20000)
+    (kept_lsn,) = store.append(kept)
+    store.roll()
+    puts = [w.put(n, b"message %d" % n, priority=n) for n in (2, 3, 4)]
+    lsns = store.append(*puts)
+    store.append(w.chunk(5, b"a" * 900, 0, 0, 1800, 0))  # moved with its message below
+    store.roll()
+    store.append(w.put(6, b"x" * 9000), w.get(6))
+    store.roll()
+    moves = [w.moved(n, b"message %d" % n, priority=n) for n in (2, 3, 4)]
+    moved = store.append(*moves)
+    (first,) = store.append(w.chunk(5, b"a" * 900, 0, 0, 1800, 0))
+    (last,) = store.append(w.chunk(5, b"b" * 900, first, 900, 1800, 1))
+    pieces = w.moved(5, chunked=(first, last, 1800, 2))
+    (five,) = store.append(pieces)
+    shared = w.common(unit=9)
+    shorts = short_moves(shared, 10, 11)
+    ten, eleven = store.append(shared, *shorts)[1:]
+    begin = store.lsn
+    store.checkpoint(
+        begin,
+        objects=[definition],
+        messages=[
+            store.listed(1, kept_lsn, kept, 20000),
+            store.listed(4, moved[2], moves[2], 9),
+            store.listed(5, five, pieces, 1800, first_lsn=first, chunks=2),
+            store.listed(10, ten, shorts[0], 5),
+            store.listed(11, eleven, shorts[1], 5),
+            store.listed(3, moved[1], moves[1], 9, priority=3),
+            store.listed(2, moved[0], moves[0], 9, priority=2),
+        ],
+        needed=[store.needs(1)],
+    )
+    store.append(moves[0], w.put(7, b"seven"), w.moved(7, b"seven"))
+    store.append(moves[1], w.get(3), w.moved(6, b"gone before"), w.moved(8, b"z", queue=(9, 9)))
+    (again,) = short_moves(shared, 11)
+    got = w.short(w.GET, shared, len(shared) + len(again), 10)
+    got_lsn = store.append(shared, again, got)[2]
+    store.append(w.commit(9, got_lsn, [got]))
+    for number in (2, 3):
+        del store.done[f"journal/{number:010d}.psj"]
+    assert lsns[0] < moved[0]
+    return store.files
+
+
+HISTORIES = {"v2": golden, "v2-prepared": golden_prepared, "v2-moved": golden_moved}
 
 
 def expected(files: dict[str, bytes]) -> dict[str, object]:
@@ -146,6 +210,7 @@ def main() -> None:
     """Writes the folders, each with its expected.json."""
     for folder, history in HISTORIES.items():
         files = history()
+        shutil.rmtree(HERE / folder, ignore_errors=True)
         for path, data in files.items():
             target = HERE / folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
