@@ -1,7 +1,7 @@
 """The data source of penstock.spark with kill points, for spark_storm.py.
 
 Each method of the source and the sink reports its kill points by ``reach(point)``; ``take`` and
-``renew`` run in the source's background thread. The supervisor writes an *order* into the
+``eagerCommit`` run in the source's background thread. The supervisor writes an *order* into the
 storm's folder: a point, a victim, a number. The first process to reach the point of a new order
 claims it by a file of that number and kills itself (``worker``) or the driver's whole process group
 (``driver``). With the victim ``disk`` it waits until the supervisor (spark_full.py) has filled the
@@ -26,7 +26,7 @@ from penstock.spark.sink.stream_writer import StreamWriter
 from penstock.spark.sink.writer import BatchWriter
 from penstock.spark.source.stream import StreamReader
 
-READER = ("latestOffset", "take", "partitions", "read", "renew", "commit")
+READER = ("latestOffset", "take", "partitions", "read", "eagerCommit", "commit")
 WRITER = ("write", "sinkCommit")
 IN_WORKERS = ("read", "write")
 _ENTERED_AND_LEFT = [f"{name}.{side}" for name in READER + WRITER for side in ("before", "after")]
@@ -74,10 +74,10 @@ class DyingReader(StreamReader):
         reach("take.after")
         return taken
 
-    def _commit_and_renew(self, start: Any) -> None:
-        reach("renew.before")
-        super()._commit_and_renew(start)
-        reach("renew.after")
+    def _commit_eagerly(self, start: Any) -> None:
+        reach("eagerCommit.before")
+        super()._commit_eagerly(start)
+        reach("eagerCommit.after")
 
     def partitions(self, start: Any, end: Any) -> Any:
         reach("partitions.before")
@@ -96,6 +96,10 @@ class DyingReader(StreamReader):
         reach("commit.before")
         super().commit(end)
         reach("commit.after")
+
+
+# a method that the source has no more would never be called
+assert all(hasattr(StreamReader, name) for name in vars(DyingReader))
 
 
 def put_all(write: Callable[[Iterator[Any]], Any], rows: Iterator[Any]) -> Any:

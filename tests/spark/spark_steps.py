@@ -76,8 +76,10 @@ Put = Callable[..., Any]
 TEXT = {"value": "string"}
 
 
-def stream_writer(bench: Bench, columns: dict[str, str] = TEXT, queue: str = "OUT") -> StreamWriter:
-    read = options.parse({**bench.base, "queue": queue}, options.SINK)
+def stream_writer(
+    bench: Bench, columns: dict[str, str] = TEXT, queue: str = "OUT", **given: str
+) -> StreamWriter:
+    read = options.parse({**bench.base, "queue": queue, **given}, options.SINK)
     return StreamWriter(read, struct_type(columns))
 
 

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyspark
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
-from spark_fixture import wait_until
 from spark_steps import START, TEXT, Bench, Put, Task, batch_writer, plan, rows, stream_writer
 
 import penstock
@@ -526,9 +525,25 @@ def test_values_that_no_message_can_have_are_refused_and_nothing_is_put(
     assert out(bench) == [] and bench.qm.recover() == []
 
 
-def test_an_unknown_queue_is_refused_before_anything_is_put(bench: Bench) -> None:
+def test_an_unknown_queue_is_refused_before_anything_is_put(bench: Bench, put: Put) -> None:
+    writer = stream_writer(bench, queue="NONE")
+    for given in (table("a"), table()):
+        with pytest.raises(SourceError, match="queue NONE: MQRC_UNKNOWN_OBJECT_NAME"):
+            put(writer, given)
     with pytest.raises(SourceError, match="queue NONE: MQRC_UNKNOWN_OBJECT_NAME"):
-        stream_writer(bench, queue="NONE")
+        batch_writer(bench, TEXT, queue="NONE")
+
+
+def test_an_abort_does_not_fail_where_the_queue_manager_has_gone(bench: Bench, put: Put) -> None:
+    told = put(stream_writer(bench), table("a"))
+    writer = stream_writer(bench, queueManager="GONE")  # Spark makes one for each of both ends
+    with pytest.raises(SourceError, match="there is no queue manager GONE"):
+        writer.commit([told], 0)
+    with pytest.warns(RuntimeWarning, match="there is no queue manager GONE"):
+        writer.abort([told], 0)  # a failure would hide that of the commit
+    writer.abort([None], 0)
+    stream_writer(bench).abort([told], 0)
+    assert out(bench) == [] and bench.qm.recover() == []
 
 
 def test_a_queue_of_a_row_that_is_not_there_undoes_the_task(bench: Bench, put: Put) -> None:
@@ -575,14 +590,12 @@ def test_entries_of_the_ledger_do_not_keep_the_journal(
         bench.target.get_batch(1)
         return bench.qm.status().segments
 
-    assert [work() for _ in range(32)][-1] > 32  # half of what the journal may have
-    assert plan(other, START) == START  # a stream that has nothing to do, either
-    wait_until(lambda: work() < 24)
+    # two intervals between checkpoints, of a quarter of the limit each, and what is put meanwhile
+    assert max(work() for _ in range(96)) < 48
     with ledger.ledger(bench.qm) as book:
         stream, sink = book.read(f"stream:{end['stream']}"), book.read("sink:query-1")
         assert stream is not None and stream["unit"] == 1
         assert sink is not None and sink["version"] == 0
-        assert (book.renew(), book.renew()) == (2, 0)
     idle.stop()
     other.stop()
 
@@ -645,27 +658,6 @@ def test_what_was_committed_stays_so_where_the_end_of_the_queue_manager_cannot_b
         queue.put(b"done")
     monkeypatch.undo()
     assert out(bench) == [b"done"]
-
-
-def test_a_sink_that_commits_puts_the_old_entries_of_others_again(bench: Bench, put: Put) -> None:
-    bench.fill(0, 1)
-    idle = bench.reader()
-    end = plan(idle, START)
-    rows(idle, START, end)
-    idle.commit(end)
-    for _ in range(12):  # more than an eighth of what the journal may have
-        bench.target.put_batch([b"x" * (1 << 20)], persistent=True)
-        bench.target.get_batch(1)
-    with ledger.ledger(bench.qm) as book:
-        before = book._queue.browse_batch(1, first=True).descriptors["number"][0]
-    writer = stream_writer(bench)
-    writer.commit([put(writer, table("a"))], 0)
-    with ledger.ledger(bench.qm) as book:
-        after = book._queue.browse_batch(9, first=True).descriptors["number"]
-        assert len(after) == 2 and before < min(after)
-        stream = book.read(f"stream:{end['stream']}")
-        assert stream is not None and stream["unit"] == 1
-    idle.stop()
 
 
 def test_an_aborted_batch_write_leaves_no_unit_of_an_unreported_task(

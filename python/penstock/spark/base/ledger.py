@@ -8,10 +8,6 @@ messages are gone (or visible) and the ledger records it, or neither.
 The ledger is open for exclusive input while it is read and replaced, so two drivers never change
 the same entry at once. An entry that is not found does not exist: a unit that holds it could only
 belong to the process that has the queue open, or be a prepared one, which is backed out before.
-
-The journal is kept from the oldest persistent message on, so the entry of an idle stream would keep
-all of it. Every user of the ledger puts entries whose records are far back again, unchanged; a
-stream checks them periodically, also while no messages come.
 """
 
 from __future__ import annotations
@@ -33,9 +29,6 @@ __all__ = ["QUEUE", "Ledger", "ledger"]
 QUEUE = "SYSTEM.SPARK.LEDGER"
 _WAIT_SECONDS = 60.0  # for others, and for the sweep of a killed one
 _PAUSE_SECONDS = 0.01
-_OLD = 8  # an entry is old when so much of the journal lies behind it: its limit / 8,
-_OLD_BYTES = 128 << 20  # or this, which lets the journal's files be used again
-_LOOKED_AT = 64  # entries, from the oldest on
 _ATTRIBUTES: dict[str, Any] = {
     "descr": "what Spark's streams and sinks have committed",
     "defpsist": True,
@@ -57,30 +50,6 @@ class Ledger:
             return entry
         return None
 
-    def renew(self) -> int:
-        """Puts old entries again, so that the journal behind them is not kept; their number.
-
-        In an ordinary unit of work: in a prepared one, they would be hidden until it is ended.
-        """
-        state = self._qm.status()
-        old = state.tail_lsn - min(state.journal_limit // _OLD, _OLD_BYTES)
-        oldest = self._queue.browse_batch(_LOOKED_AT, first=True)
-        found = [index for index in range(len(oldest)) if oldest.descriptors["lsn"][index] < old]
-        try:
-            for index in found:
-                key = oldest[index].correl_id
-                entry = self._queue.get(correl_id=key, syncpoint=True)
-                self._put(entry.data, key)
-            if found:
-                self._qm.commit()
-        except BaseException:
-            self._qm.backout()
-            raise
-        return len(found)
-
-    def _put(self, entry: bytes, key: bytes) -> None:
-        self._queue.put(entry, correl_id=key, persistent=True, syncpoint=True, format="MQSTR")
-
     def prepare(self, owner: str, entry: dict[str, Any], xid: Xid) -> None:
         """Prepares a unit of work that replaces the entry; its commit makes both durable."""
         try:
@@ -88,7 +57,10 @@ class Ledger:
                 self._queue.get(correl_id=_key(owner), syncpoint=True)
             except penstock.NoMessageAvailable:
                 pass  # the first one
-            self._put(json.dumps({"owner": owner, **entry}).encode(), _key(owner))
+            body = json.dumps({"owner": owner, **entry}).encode()
+            self._queue.put(
+                body, correl_id=_key(owner), persistent=True, syncpoint=True, format="MQSTR"
+            )
             self._qm.prepare(xid, wait=False)
         except BaseException:
             self._qm.backout()

@@ -1,4 +1,8 @@
-"""The streaming sink: see writer.py. A separate module because its base class needs PySpark 4.1."""
+"""The streaming sink: see writer.py. A separate module because its base class needs PySpark 4.1.
+
+Spark makes a writer for the tasks of a micro-batch, one for its commit and one for its abort. When
+an abort fails, Spark hides why the batch did. So making a writer asks the queue manager nothing.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
     """Writes micro-batches, each once."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
-        """Raises as Sink does."""
+        """Raises SchemaError for columns that cannot be put."""
         self.sink = Sink(options, schema)
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:

@@ -96,14 +96,16 @@ class Sink:
     """The common part of streaming and batch sinks."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
-        """Raises SchemaError for columns that cannot be put, SourceError for an unknown queue."""
+        """Raises SchemaError for columns that cannot be put."""
         check_write(schema, options["queue"])
         self.options = options
         self.where = host.here()
-        name = options["queue"]
-        with connected(options) as qm:
-            if name is not None:
-                open_queue(qm, name, "output").close()
+
+    def check(self, qm: QueueManager) -> None:
+        """Raises MQError when the queue of the option cannot be written."""
+        name = self.options["queue"]
+        if name is not None:
+            open_queue(qm, name, "output").close()
 
     # ---- in a task ----
 
@@ -115,6 +117,7 @@ class Sink:
         assert task is not None
         self.where.check(self.options["queueManager"])
         with connected(self.options) as qm:
+            self.check(qm)  # also where there are no rows
             putting = _Putting(qm, self.options["queue"], sink, version, task)
             try:
                 _put_all(qm, putting, rows)
@@ -176,7 +179,6 @@ class Sink:
             }
             book.prepare(owner, {"version": version, "time": int(time.time()), **sums}, record)
             qm.commit_prepared(*xids, record)
-            book.renew()
         self._warn(written)
 
     def _warn(self, written: list[Written]) -> None:
@@ -229,8 +231,10 @@ class BatchWriter(DataSourceArrowWriter):
     """The batch sink."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
-        """Raises as Sink does."""
+        """Raises SchemaError for columns, and SourceError for a queue, that cannot be written."""
         self.sink = Sink(options, schema)
+        with connected(options) as qm:
+            self.sink.check(qm)
         self.once = options["txnAppId"] is not None
         if self.once:
             self.name = hashlib.sha256(options["txnAppId"].encode()).hexdigest()[:32]
@@ -350,5 +354,7 @@ class _Putting:
             try:
                 self.open[name] = open_queue(self.qm, name, "output")
             except penstock.MQError as error:
+                if name == self.queue:  # of an option, which the caller names
+                    raise
                 raise SourceError(f"queue {name} of a row: {error}") from error
         return self.open[name]

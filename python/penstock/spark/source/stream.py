@@ -98,7 +98,6 @@ __all__ = ["Slice", "StreamReader"]
 _START = {"unit": 0}  # the stream gets its id with its first micro-batch
 _UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
 _LEAST_ROOM = 64 << 10  # for the bodies of a record batch
-_RENEW_SECONDS = 60.0  # between two checks of the ledger's entries
 _FEWEST_ROWS = 1_000  # a partition of fewer rows is not worth a task
 Offset = dict[str, Any]
 
@@ -146,7 +145,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._open: tuple[QueueManager, Queue] | None = None
         self._stream = ""
         self._committed = -1  # unknown
-        self._renewed: float | None = None  # when; None: not by this process
         self._bound: int | None = None  # message number up to which Trigger.AvailableNow goes
         self._limit: ReadLimit = self.getDefaultReadLimit()
         self._background = Background()
@@ -190,13 +188,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._limit = limit
             end = self._next(qm, queue, start)
             if end == start:
-                self._commit_and_renew(start)
+                self._commit_eagerly(start)
                 return start
             self._progress = self._report_of(qm, queue, start["unit"])
             if start.get("stream"):
                 taking = self._background.submit(self._prepared, qm, queue, start, end)
                 self._ahead = _Ahead(start, end, taking, self.options["eagerCommit"])
-            self._background.submit(self._commit_and_renew, start)
+            self._background.submit(self._commit_eagerly, start)
             return end
 
     def reportLatestOffset(self) -> Offset | None:
@@ -354,11 +352,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._found = {number: len(parts) for number, parts in found.items()}
         return self._found.get(start["unit"] + 1, 0)
 
-    def _commit_and_renew(self, start: Offset) -> None:
-        """Commits the micro-batches that Spark has completed, and renews the ledger's entries."""
+    def _commit_eagerly(self, start: Offset) -> None:
+        """Commits the micro-batches that Spark has completed."""
         if self.options["eagerCommit"]:
             self._commit_up_to(start)
-        self._renew_ledger()
 
     # ---- taking ----
 
@@ -503,16 +500,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 due += [parts[part] for part in sorted(parts)]
             if end["unit"] > done:
                 self._commit(qm, book, end["unit"], due)
-
-    def _renew_ledger(self) -> None:
-        """Puts old entries of the ledger again, periodically: they would keep the journal."""
-        now = time.monotonic()
-        if self._renewed is not None and now - self._renewed < _RENEW_SECONDS:
-            return
-        qm, _ = self._connected()
-        with ledger(qm) as book:
-            book.renew()
-        self._renewed = now
 
     def _commit(self, qm: QueueManager, book: Any, number: int, due: list[Xid]) -> None:
         xid = units.ledger_unit(units.SOURCE, self._stream)
