@@ -44,7 +44,7 @@ from workers import LEAKS, QUEUES, ROLES, Tools, Worker, consume
 import penstock
 
 MANAGER = "SOAK"
-SETTINGS = {"segment_size": 4 << 20, "journal_limit": 256 << 20}
+SETTINGS = {"segment_size": 1 << 20, "journal_limit": 64 << 20}  # a checkpoint in each window
 EVERY_S = 0.5
 JOIN_S = 30.0
 MALLOPT_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of malloc.h
@@ -54,7 +54,7 @@ TOLERANCES = {
     "region": Tolerance(0.10, 8 * MIB),
     "memory": Tolerance(0.05, 4 * MIB),
     "descriptors": Tolerance(0.05, 4),
-    "journal": Tolerance(0.25, 32 * MIB),
+    "journal": Tolerance(0.25, 8 * MIB),
     "rate": Tolerance(0.35, 50, falling=True),
     "cost": Tolerance(0.25, 20),
     "depth": Tolerance(0.50, 300),

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -118,6 +119,27 @@ def hear(child: subprocess.Popen[str], expected: str | None = None) -> str:
         raise AssertionError(f"the program ended with {status}: {errors[-3000:]}")
     assert expected is None or line == expected, f"{line!r} instead of {expected!r}"
     return line
+
+
+def copy_at_work(path: Path, to: Path, copy: Callable[[str, str], object] = shutil.copy2) -> None:
+    """Copies the directory of a running queue manager as tools do: a name that has gone since it
+    was read (a spare segment gets its own when it is whole) is passed over.
+    """
+
+    def copy_if_there(source: str, target: str) -> None:
+        with suppress(FileNotFoundError):
+            copy(source, target)
+
+    shutil.copytree(path, to, copy_function=copy_if_there)
+
+
+def facts_at_work(path: Path) -> dict[Path, os.stat_result]:
+    """Of a directory and all below it, in the same manner."""
+    facts = {}
+    for name in [path, *path.rglob("*")]:
+        with suppress(FileNotFoundError):
+            facts[name] = name.stat()
+    return facts
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import time
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 import penstock
 from penstock import mqi
-from surroundings import run_python
+from surroundings import copy_at_work, facts_at_work, run_python
 
 MIB = 1 << 20
 NEW_MAX = 4 * MIB
@@ -32,7 +33,8 @@ def use_first_segment(qm: penstock.QueueManager) -> None:
 
 def allocated(path: Path) -> int:
     """Bytes on the disk of all files below the directory."""
-    return sum(file.stat().st_blocks * 512 for file in path.rglob("*") if file.is_file())
+    facts = facts_at_work(path).values()
+    return sum(file.st_blocks * 512 for file in facts if stat.S_ISREG(file.st_mode))
 
 
 def test_a_new_queue_manager_has_at_most_4_mib_of_files_until_it_is_used(tmp_path: Path) -> None:
@@ -76,7 +78,7 @@ with penstock.connect("LINKED", sys.argv[1]) as qm, qm.queue("Q") as queue:
 
 def link_copy(path: Path, copy: Path) -> None:
     """What `cp -al` makes: the same files under other names."""
-    shutil.copytree(path, copy, copy_function=os.link)
+    copy_at_work(path, copy, os.link)
 
 
 def logged(path: Path, code: str) -> int:
@@ -131,6 +133,9 @@ def test_a_retired_segment_that_a_copy_shares_is_not_used_again(tmp_path: Path) 
             queue.put(bytes(1_000_000), persistent=True)
             queue.get()
         qm.checkpoint()
+        queue.put(b"later", persistent=True)
+        queue.get()
+        qm.checkpoint()  # the older of the two needs the copied files no more
         here = {file.stat().st_ino: file.name for file in (qm.path / "journal").iterdir()}
     assert len(shared) >= 2
     assert not any(inode in here for inode in shared.values())  # retired, and not renamed

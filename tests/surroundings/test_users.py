@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import penstock as library
-from surroundings import NOBODY, SECONDS, hear, not_possible_here, say
+from surroundings import NOBODY, SECONDS, facts_at_work, hear, not_possible_here, say
 
 ALICE, BOB, MALLORY = 20001, 20002, 20003
 GROUP = 100
@@ -42,6 +43,15 @@ print('ready', flush=True)
 sys.stdin.readline()
 """
 CONNECT = "penstock.connect('QM', home)"
+SALVAGE = """
+from penstock.client.salvage import salvage
+try:
+    open(home + '/QM/new', 'w')
+except PermissionError:
+    print('refused')
+found = salvage(home + '/QM', 'QM2', home)
+print(found.messages, found.losses)
+"""
 REFUSED = """
 try:
     penstock.connect('QM', home)
@@ -180,11 +190,11 @@ def test_members_of_a_group_share_a_queue_manager_whoever_creates_its_files(home
         with started(BOB, GROUP, STAY, home) as bob:
             hear(bob, "ready")
             as_user(BOB, GROUP, PUT, home, 300)
-            for path in [home / "QM", *(home / "QM").rglob("*"), *regions(home)]:
-                facts = path.stat()
-                kind = 0o2770 if path.is_dir() else 0o660
-                assert (facts.st_mode & 0o7777, facts.st_gid) == (kind, GROUP), path
-            owners = {path.stat().st_uid for path in (home / "QM").rglob("*")}
+            facts = facts_at_work(home / "QM")
+            owners = {fact.st_uid for fact in facts.values()}
+            for path, fact in [*facts.items(), *((path, path.stat()) for path in regions(home))]:
+                kind = 0o2770 if stat.S_ISDIR(fact.st_mode) else 0o660
+                assert (stat.S_IMODE(fact.st_mode), fact.st_gid) == (kind, GROUP), path
             assert owners == {ALICE, BOB}
             say(bob)
             assert bob.wait(SECONDS) == 0
@@ -224,6 +234,16 @@ def test_whoever_is_not_in_the_group_is_refused_by_name(home: Path) -> None:
     assert not (home / "QM2").exists()
 
 
+def test_a_user_who_may_only_read_salvages_and_changes_nothing(home: Path) -> None:
+    as_user(ALICE, GROUP, CREATE + PUT, home, 20)
+    for path in [home / "QM", *(home / "QM").rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    before = tree(home / "QM")
+    text = as_user(MALLORY, NOBODY, SALVAGE, home)
+    assert text.split() == ["refused", "20", "[]"]
+    assert tree(home / "QM") == before
+
+
 def test_a_file_that_a_stranger_could_have_put_there_is_refused(home: Path) -> None:
     as_user(ALICE, GROUP, CREATE + PUT, home, 1)
     segment = home / "QM" / "journal" / "0000000001.psj"
@@ -244,8 +264,9 @@ def test_the_command_creates_and_starts_a_queue_manager_of_a_group(home: Path) -
     as_user(ALICE, GROUP, main, home, "create", "QM", "--group", group_name())
     assert (home / "QM").stat().st_mode & 0o7777 == 0o2770
     as_user(BOB, GROUP, main, home, "start", "QM")
-    for path in (home / "QM").rglob("*"):
-        assert path.stat().st_mode & 0o7777 == (0o2770 if path.is_dir() else 0o660), path
+    for path, fact in facts_at_work(home / "QM").items():
+        kind = 0o2770 if stat.S_ISDIR(fact.st_mode) else 0o660
+        assert stat.S_IMODE(fact.st_mode) == kind, path
     as_user(ALICE, GROUP, main, home, "end", "-w", "QM")
     done = command(home, "create", "QM2", "--group", group_name())
     assert done.returncode == 2 and "user 0 is not in group" in done.stderr
@@ -348,7 +369,7 @@ def test_owner_mode_and_link_count_of_every_file_are_checked(
         queue.put(b"kept", persistent=True)
     path = home / "QM" / place
     if path.is_dir():
-        path = sorted(path.iterdir())[0]
+        path = sorted(path.iterdir())[-1 if place == "checkpoint" else 0]  # one that is read
     if wrong == "owner":
         os.chown(path, ALICE, -1)
     elif wrong == "mode":

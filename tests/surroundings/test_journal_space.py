@@ -1,0 +1,63 @@
+"""What one forgotten message, or one idle unit of work, does to everybody's journal."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import penstock
+from penstock import journal
+
+BODY = b"x" * 20_000
+LIMIT = 16 << 20
+
+
+def create(home: Path) -> None:
+    penstock.create("ONE", home, journal_limit=LIMIT, segment_size=1 << 20)
+    with penstock.connect("ONE", home) as qm:
+        qm.define("qlocal", "DEAD")
+        qm.define("qlocal", "Q")
+
+
+def damages(home: Path) -> list[dict[str, object]]:
+    return [f for f in journal.verify(home / "ONE") if f["severity"] == "damage"]
+
+
+def test_a_forgotten_message_in_each_segment_does_not_end_the_traffic(tmp_path: Path) -> None:
+    create(tmp_path)
+    letters = [b"dead letter %d" % n for n in range(38)]
+    with penstock.connect("ONE", tmp_path) as qm:
+        with qm.queue("DEAD") as dead, qm.queue("Q") as queue:
+            for n in range(1500):  # twice the limit
+                if n % 40 == 0:
+                    dead.put(letters[n // 40], persistent=True)
+                queue.put(BODY, persistent=True)
+                queue.get()
+        status = qm.status()
+        assert status.journal_bytes <= LIMIT
+        assert status.moved_messages > 0
+        assert status.live_bytes < len(letters) * 512
+    assert damages(tmp_path) == []
+    with penstock.connect("ONE", tmp_path) as qm, qm.queue("DEAD") as dead:
+        assert [dead.get().data for _ in letters] == letters
+
+
+def test_a_full_journal_says_what_holds_it_and_is_drained_by_single_gets(tmp_path: Path) -> None:
+    create(tmp_path)
+    with penstock.connect("ONE", tmp_path) as qm, qm.queue("Q") as queue:
+        with pytest.raises(penstock.MQError, match=r"deepest queue is Q with \d+ messages") as full:
+            while True:
+                queue.put(BODY, persistent=True)
+        assert full.value.reason == 2192
+        command = [sys.executable, "-m", "penstock.cli", "status", "ONE", "--home", str(tmp_path)]
+        shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        text = " ".join(shown.stdout.split())
+        assert "the journal's files take more than half of journal.limit" in text
+        while queue.depth:
+            queue.get()
+            assert qm.status().journal_bytes <= LIMIT
+        queue.put(BODY, persistent=True)
+    assert damages(tmp_path) == []
