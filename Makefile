@@ -102,8 +102,8 @@ format: $(TOOLS) ## format the Python files
 
 CRASH := $(MAKE) -j$(JOBS) -C tests/crash PYTHON=$(abspath $(RUN))
 
-.PHONY: crash crash-programs t2 t3 t4 t5 t7 t9 t11 t12 region-fuzz region-damage spark-kill mutation
-crash: t2 t3 t4 t5 t7 t9 t11 t12 region-fuzz region-damage c-asan c-tsan spark-kill ## all at CI size
+.PHONY: crash crash-programs checkpoint-storm t2 t3 t4 t5 t7 t9 t11 t12 region-fuzz region-damage spark-kill mutation
+crash: t2 t3 t4 t5 t7 checkpoint-storm t9 t11 t12 region-fuzz region-damage c-asan c-tsan spark-kill ## all at CI size
 crash-programs: ## build the programs of T2, T3, T4, T9, T12
 	$(CRASH) programs
 	$(CRASH) -f t2.mk points
@@ -119,6 +119,8 @@ t5: $(BUILT) ## no memory: each allocation of core and binding fails
 	$(RUN) tests/crash/python_no_memory.py
 t7: $(BUILT) ## kill storms with an invariant checker
 	$(CRASH) -f t7.mk t7
+checkpoint-storm: $(BUILT) ## checkpoints without a pause, everybody killed at once, recovered each time: ROUNDS, SEED
+	$(CRASH) -f t7.mk checkpoint-storm
 t9: ## pairs of operations of two processes, interleaved at stores, with kills
 	$(CRASH) -f t9.mk t9
 t11: $(BUILT) ## the second reader agrees with the core on sampled disk states
@@ -145,7 +147,8 @@ soak: $(BUILT) ## ordinary work whose memory, descriptors and rate must stay fla
 # ---- what takes a night: the layers at length, what fails is named at the end ----
 
 NIGHT := "t2 COUNT=1000000 PAIRS=100000" "t3 COUNT=20000000" "t4 COUNT=1000000" "t5" \
-    "t7 KILLS=50000 PYTHON_KILLS=3000" "t9 COUNT=400000" "t11 COUNT=3000" "t12" \
+    "t7 KILLS=50000 PYTHON_KILLS=3000" "checkpoint-storm ROUNDS=10000" "t9 COUNT=400000" \
+    "t11 COUNT=3000" "t12" \
     "region-fuzz ROUNDS=400000" "region-damage ROUNDS=3000" "c-asan" "c-tsan" "ext-asan" \
     "mutation" "model STEPS=300000" "spark-kill RANDOM=100" "soak MINUTES=120" "wheels" \
     "smoke-wheels"

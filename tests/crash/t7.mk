@@ -1,4 +1,5 @@
 # T7: kill storms. C workers by storm.c, Python processes by python_storm.py.
+#   make -C tests/crash -f t7.mk checkpoint-storm [ROUNDS=100] [SEED=1]   all killed, each time
 #   make -C tests/crash -f t7.mk t7 [KILLS=4700] [PYTHON_KILLS=300] [WORKERS=10] [SEED=1]
 #                                   [TIME=seconds for each]
 # The Python half and the second reader need PYTHON to be one that can import penstock.
@@ -10,7 +11,10 @@ PYTHON_KILLS ?= 300
 PYTHON ?= python3
 WORKERS ?= 10
 SEED ?= 1
+ROUNDS ?= 100
 T7_CORE := $(patsubst $(ROOT)/csrc/%.c,$(T7)/core/%.o,$(wildcard $(ROOT)/csrc/*/*.c))
+T7_WORKERS := $(patsubst %,$(T7)/tests/%.o,storm_workers storm_accounts storm_processes \
+    crash_fixture audit dynamic)
 T7_INCLUDES := -I$(ROOT)/csrc -I$(ROOT)/csrc/include -I$(ROOT)/tests/c
 T7_FLAGS := -std=gnu11 -DMQX_ASSERTIONS -O2 -g -Wall -Wextra -Wconversion -Werror
 
@@ -22,11 +26,13 @@ $(T7)/tests/%.o: $(ROOT)/tests/crash/%.c
 	@mkdir -p $(@D)
 	$(CC) $(T7_FLAGS) $(T7_INCLUDES) -MMD -MP -c $< -o $@
 
-$(T7)/storm: $(T7_CORE) $(T7)/tests/storm.o $(T7)/tests/crash_fixture.o $(T7)/tests/audit.o \
-    $(T7)/tests/dynamic.o
+$(T7)/storm: $(T7_CORE) $(T7_WORKERS) $(T7)/tests/storm.o
 	$(CC) $^ -lpthread -o $@
 
-.PHONY: t7
+$(T7)/checkpoint_storm: $(T7_CORE) $(T7_WORKERS) $(T7)/tests/checkpoint_storm.o
+	$(CC) $^ -lpthread -o $@
+
+.PHONY: t7 checkpoint-storm
 t7: $(T7)/storm ## kill storms: KILLS, PYTHON_KILLS, WORKERS, SEED, TIME
 	$(T7)/storm --kills $(KILLS) --workers $(WORKERS) --seed $(SEED) \
 	    $(if $(TIME),--time $(TIME)) --keep $(abspath $(T7))/kept
@@ -34,5 +40,10 @@ t7: $(T7)/storm ## kill storms: KILLS, PYTHON_KILLS, WORKERS, SEED, TIME
 	rm -rf $(T7)/kept-copy $(T7)/kept-found.txt
 	$(PYTHON) $(ROOT)/tests/crash/python_storm.py --kills $(PYTHON_KILLS) \
 	    --workers $(WORKERS) --seed $(SEED) $(if $(TIME),--time $(TIME))
+
+checkpoint-storm: $(T7)/checkpoint_storm ## storms of checkpoints, all killed each time: ROUNDS, SEED
+	$(T7)/checkpoint_storm --rounds $(ROUNDS) --seed $(SEED) --keep $(abspath $(T7))/kept-storm
+	$(PYTHON) $(ROOT)/tests/crash/second_reader.py $(T7)/kept-storm
+	rm -rf $(T7)/kept-storm-copy $(T7)/kept-storm-found.txt
 
 -include $(wildcard $(T7)/core/*/*.d $(T7)/tests/*.d)
