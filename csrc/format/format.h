@@ -292,7 +292,9 @@ struct psc_header {
     uint32_t has_image;       /* 108..111 1: IMAGE blocks follow (only when clean) */
     uint64_t created_us;      /* 112..119 */
     uint64_t oldest_segment;  /* 120..127 oldest segment still needed when written */
-    uint8_t zero[3964];       /* 128..4091 */
+    uint32_t units_listed;    /* 128..131 1: UNITS has every unit that was not decided at
+                               * begin_lsn */
+    uint8_t zero[3960];       /* 132..4091 */
     uint32_t crc;             /* 4092..4095 */
 };
 MQX_STATIC_ASSERT(sizeof(struct psc_header) == 4096, "checkpoint header is one page");
@@ -304,6 +306,11 @@ enum { /* block types */
     PSC_IMAGE = 3,    /* payload: PUT records of non-persistent messages of NPMCLASS(HIGH) queues */
     PSC_END = 4,      /* payload: struct psc_end */
     PSC_SEGMENTS = 5, /* payload: array of struct psc_segment, numbers ascending */
+    PSC_UNITS = 6,    /* payload: array of struct psc_unit, ids ascending */
+    PSC_OPERATIONS = 7, /* payload: array of struct psc_operation: of the units, one after the
+                         * other, in the order of the records */
+    PSC_UNIT_PUTS = 8,  /* payload: array of struct psc_message: of the operations that are a PUT or
+                         * TAKEN, in their order */
 };
 
 struct psc_block { /* then `length` payload bytes, then zeroes to a multiple of 8 */
@@ -348,6 +355,29 @@ struct psc_segment { /* a segment older than begin_segment that must exist */
 };
 MQX_STATIC_ASSERT(sizeof(struct psc_segment) == 32, "checkpoint segment");
 
+struct psc_unit { /* a unit of work that was not decided at begin_lsn */
+    uint64_t id;              /*  0..7 */
+    uint64_t first_lsn;       /*  8..15  of its first record */
+    uint64_t pieces_lsn;      /* 16..23  of the first CHUNK record behind its last PUT, 0: none */
+    uint64_t operations;      /* 24..31  how many of the lines in OPERATIONS are its own */
+    uint32_t record_count;    /* 32..35  records below begin_lsn, CHUNKs included */
+    uint32_t running_crc;     /* 36..39  over their crc fields */
+    uint64_t prepare_end_lsn; /* 40..47  end of its PREPARE record, 0: it is not prepared */
+    struct ps_prepared prepared; /* 48..79 as in that record, zeroes when it is not prepared */
+    struct ps_xid xid;        /* 80..215 the same */
+};
+MQX_STATIC_ASSERT(sizeof(struct psc_unit) == 216, "checkpoint unit");
+
+struct psc_operation { /* a record of such a unit that does something when the unit is committed */
+    uint64_t number;          /*  0..7   message number; CLEAR: the bound */
+    uint64_t lsn;             /*  8..15  of the record */
+    uint32_t object;          /* 16..19 */
+    uint32_t object_gen;      /* 20..23 */
+    uint32_t type;            /* 24..27  PUT, GET, EXPIRE, CLEAR or TAKEN */
+    uint32_t before;          /* 28..31  TAKEN: as in struct ps_taken */
+};
+MQX_STATIC_ASSERT(sizeof(struct psc_operation) == 32, "checkpoint operation");
+
 struct psc_end {
     uint64_t block_count;     /* blocks before this one */
     uint64_t object_count;
@@ -355,7 +385,10 @@ struct psc_end {
     uint64_t image_count;
     uint64_t end_lsn;
     uint64_t segment_count;
+    uint64_t unit_count;
+    uint64_t operation_count;
+    uint64_t unit_put_count;
 };
-MQX_STATIC_ASSERT(sizeof(struct psc_end) == 48, "checkpoint end");
+MQX_STATIC_ASSERT(sizeof(struct psc_end) == 72, "checkpoint end");
 
 #endif

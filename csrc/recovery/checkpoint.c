@@ -1,12 +1,13 @@
 /*
  * checkpoint.c - see checkpoint.h. In order: begin LSN; objects; messages, counting what keeps
- * which segment; image (orderly end); flush and mark; the file gets its name; it is published; what
- * only its predecessor needed is removed.
+ * which segment; image (orderly end); flush and mark; units; the file gets its name; it is
+ * published; what only its predecessor needed is removed.
  *
  * Why the begin LSN is right. `tail` is read under the ring lock, then the contexts are examined.
- * A unit whose first record lies below that tail and which is still in flight when its context is
+ * A unit that is decided below that tail and whose effects are not complete when its context is
  * examined bounds the begin LSN. One that ended before that had completed its effects, so the
- * checkpoint, which begins later, has them. One that begins later lies above.
+ * checkpoint, which begins later, has them. One that is not decided at the begin LSN is carried,
+ * whatever becomes of it meanwhile. One that begins later lies above.
  *
  * Why nothing that is needed is retired. A message counts for every segment from its first piece to
  * its PUT; one that was put after the copy of its queue has its PUT above the begin LSN. A segment
@@ -21,6 +22,7 @@
 #include "catalog/catalog.h"
 #include "recovery/checkpoint_file.h"
 #include "recovery/rehearsal.h"
+#include "recovery/segment_use.h"
 #include "base/error.h"
 #include "queue/queue.h"
 #include "region/damage.h"
@@ -35,29 +37,19 @@ enum {
     HOOK_EVERY_US = 250000,     /* store->maintenance_hook at most so often */
 };
 
-struct located_segment { /* a segment, for finding the one that holds an LSN */
-    uint64_t base_lsn;
-    uint64_t size;
-    uint64_t number;
-    uint64_t generation;
-    uint64_t end_lsn;
-    uint32_t index; /* in the segment table */
-};
-
 struct checkpoint { /* one that is being taken */
     struct mqx_store *store;
     int mode;
     uint64_t begin_lsn;
     uint64_t begin_segment;
     uint64_t tail;            /* of the journal when it began */
+    uint64_t end_lsn;         /* durable when everything was copied */
+    bool bounded;             /* it begins at the first unit in flight, and carries none */
     bool in_flight;           /* a unit that is not prepared had a record */
     struct mqx_checkpoint_writer writer;
+    struct mqx_rehearsal *rehearsal;
     struct mqx_older_checkpoint older;    /* kept beside the new one */
-    struct located_segment *segments;     /* by LSN */
-    uint32_t segment_count;
-    uint32_t last_found;      /* where the message before was found */
-    uint32_t *live;           /* messages, parallel to the segment table */
-    uint64_t *live_bytes;
+    struct mqx_segment_use use;
     unsigned char *attrs;     /* ATTRS_MAX bytes */
     struct psc_message last;  /* written last, number 0: none */
     unsigned char *body;      /* of an image message */
@@ -72,7 +64,21 @@ struct checkpoint { /* one that is being taken */
  * each context at the time it is examined (see above).
  */
 
-/* The lowest first LSN of all units in flight, or `bound`; notes whether one is not prepared. */
+/* Where the replay must begin for the unit, 0: anywhere. One that is decided may not have been
+ * shown when its queue is copied, so its decision is replayed; of one that is not the checkpoint
+ * carries everything. */
+static uint64_t bound_of(const struct checkpoint *ckpt, const struct mqx_context *context)
+{
+    MQX_ASSERT(ckpt->begin_segment != 0);
+    MQX_ASSERT(context != NULL);
+    if (ckpt->bounded) {
+        return context->first_lsn;
+    }
+    return context->state == MQX_CTX_DECIDED ? context->decided_lsn : 0;
+}
+
+/* The lowest LSN at which a unit that must be replayed is decided, or (bounded) begins, or `bound`;
+ * notes whether one is not prepared. */
 static uint64_t lowest_in_flight(struct checkpoint *ckpt, uint64_t bound, int *status)
 {
     struct mqx_region *region = &ckpt->store->region;
@@ -87,83 +93,14 @@ static uint64_t lowest_in_flight(struct checkpoint *ckpt, uint64_t bound, int *s
         }
         for (int i = 0; i < MQX_LOCKED_STEPS_MAX && slot < used; i++, slot++) {
             const struct mqx_context *context = mqx_context(region, (uint32_t)slot);
-            if (context != NULL && context->first_lsn != 0) {
-                bound = context->first_lsn < bound ? context->first_lsn : bound;
-                ckpt->in_flight |= context->state != MQX_CTX_PREPARED;
-            }
+            const uint64_t lsn = context != NULL ? bound_of(ckpt, context) : 0;
+            bound = lsn != 0 && lsn < bound ? lsn : bound;
+            ckpt->in_flight |= context != NULL && context->first_lsn != 0 &&
+                               context->state != MQX_CTX_PREPARED;
         }
         mqx_lock_drop(region, ring_lock);
     }
     return bound;
-}
-
-/* For qsort: segments by LSN. */
-static int by_base(const void *a, const void *b)
-{
-    const struct located_segment *first = a;
-    const struct located_segment *second = b;
-    MQX_ASSERT(first->size > 0);
-    MQX_ASSERT(second->size > 0);
-    return first->base_lsn < second->base_lsn ? -1 : first->base_lsn > second->base_lsn;
-}
-
-/* Copies the segment table, under the roll lock, so that it is of one moment. */
-static int list_segments(struct checkpoint *ckpt)
-{
-    struct mqx_region *region = &ckpt->store->region;
-    const struct mqx_journal *journal = region->journal;
-    MQX_ASSERT(ckpt->segment_count == 0);
-    int status = mqx_lock_take(region, &region->journal->roll_lock);
-    if (status != MQX_OK) {
-        return status;
-    }
-    for (uint32_t i = 0; i < MQX_SEGMENT_MAX && status == MQX_OK; i++) {
-        const struct mqx_segment *segment = &journal->segment[i];
-        if (MQX_UNLIKELY(!mqx_segment_is_sound(journal, i))) {
-            status = mqx_region_damage(region, "journal's segment table", i);
-        } else if (segment->state == MQX_SEG_ACTIVE || segment->state == MQX_SEG_FULL) {
-            ckpt->segments[ckpt->segment_count++] = (struct located_segment){
-                .base_lsn = segment->base_lsn,
-                .size = segment->size,
-                .number = segment->number,
-                .generation = segment->generation,
-                .end_lsn = segment->end_lsn,
-                .index = i,
-            };
-        }
-    }
-    mqx_lock_drop(region, &region->journal->roll_lock);
-    if (status != MQX_OK) {
-        return status;
-    }
-    if (MQX_UNLIKELY(ckpt->segment_count == 0)) {
-        return mqx_region_damage(region, "journal's segment table", 0);
-    }
-    MQX_ASSERT(ckpt->segment_count <= MQX_SEGMENT_MAX);
-    qsort(ckpt->segments, ckpt->segment_count, sizeof *ckpt->segments, by_base);
-    return MQX_OK;
-}
-
-/* The segment that holds the LSN; NULL for one that was begun after the list was made. */
-static const struct located_segment *locate(struct checkpoint *ckpt, uint64_t lsn)
-{
-    uint32_t low = 0, high = ckpt->segment_count;
-    const struct located_segment *found = &ckpt->segments[ckpt->last_found];
-    MQX_ASSERT(ckpt->segment_count > 0);
-    MQX_ASSERT(ckpt->last_found < ckpt->segment_count);
-    if (lsn < found->base_lsn || lsn - found->base_lsn >= found->size) {
-        while (high - low > 1) {
-            const uint32_t middle = (low + high) / 2;
-            if (ckpt->segments[middle].base_lsn <= lsn) {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        ckpt->last_found = low;
-        found = &ckpt->segments[low];
-    }
-    return lsn >= found->base_lsn && lsn - found->base_lsn < found->size ? found : NULL;
 }
 
 /* Two checkpoints that one unit bounds must not have one name: the second one would not move the
@@ -176,6 +113,37 @@ static uint64_t begin_at_unit(uint64_t first_lsn, uint64_t newest)
     MQX_ASSERT(first_lsn > MQX_PAGE_SIZE); /* of its segment's first */
     const uint64_t before = first_lsn - PS_ALIGN;
     return newest < before ? before : first_lsn;
+}
+
+/* At or below the record that ends at `decided_lsn`, in its segment. It is at most so long, and
+ * lies above the begin LSN of every checkpoint before. */
+static uint64_t begin_before_decision(const struct mqx_located_segment *located,
+                                      uint64_t decided_lsn, uint64_t newest)
+{
+    const uint64_t first = located->base_lsn + MQX_PAGE_SIZE + sizeof(struct psj_batch);
+    uint64_t lsn = decided_lsn > MQX_RING_RECORD_MAX ? decided_lsn - MQX_RING_RECORD_MAX : 0;
+    MQX_ASSERT(decided_lsn % PS_ALIGN == 0);
+    MQX_ASSERT(decided_lsn > first);
+    lsn = lsn > first ? lsn : first;
+    return lsn > newest ? lsn : newest;
+}
+
+/* A unit in flight keeps the begin LSN below the tail. */
+static int begin_below_tail(struct checkpoint *ckpt)
+{
+    const uint64_t newest = ckpt->store->region.journal->checkpoint_begin;
+    const uint64_t lsn = ckpt->begin_lsn - (ckpt->bounded ? 0 : PS_ALIGN); /* in the record */
+    const struct mqx_located_segment *located = mqx_segment_use_locate(&ckpt->use, lsn);
+    MQX_ASSERT(ckpt->begin_lsn < ckpt->tail || !ckpt->bounded);
+    if (MQX_UNLIKELY(located == NULL || lsn % PS_ALIGN != 0 ||
+                     lsn - located->base_lsn < MQX_PAGE_SIZE + sizeof(struct psj_batch))) {
+        return mqx_region_damage(&ckpt->store->region, "LSN of a unit in flight", ckpt->begin_lsn);
+    }
+    ckpt->begin_segment = located->number;
+    ckpt->begin_lsn = ckpt->bounded ? begin_at_unit(ckpt->begin_lsn, newest)
+                                    : begin_before_decision(located, ckpt->begin_lsn, newest);
+    MQX_ASSERT(ckpt->begin_lsn <= ckpt->tail);
+    return MQX_OK;
 }
 
 /* Where the replay of this checkpoint will begin: LSN and segment. */
@@ -199,19 +167,14 @@ static int choose_begin(struct checkpoint *ckpt)
     if (MQX_UNLIKELY(!sound)) {
         return mqx_region_damage(region, "journal's control words", active);
     }
-    ckpt->begin_lsn = lowest_in_flight(ckpt, tail, &status);
+    ckpt->begin_lsn = lowest_in_flight(ckpt, tail + 1, &status); /* one decided last ends there */
     if (status == MQX_OK) {
-        status = list_segments(ckpt);
+        status = mqx_segment_use_begin(&ckpt->use, ckpt->store);
     }
-    if (status == MQX_OK && ckpt->begin_lsn < tail) {
-        const struct located_segment *located = locate(ckpt, ckpt->begin_lsn);
-        if (MQX_UNLIKELY(located == NULL || ckpt->begin_lsn % PS_ALIGN != 0 ||
-                         ckpt->begin_lsn - located->base_lsn <= MQX_PAGE_SIZE)) {
-            return mqx_region_damage(region, "first LSN of a unit in flight",
-                                     ckpt->begin_lsn);
-        }
-        ckpt->begin_segment = located->number;
-        ckpt->begin_lsn = begin_at_unit(ckpt->begin_lsn, journal->checkpoint_begin);
+    if (status == MQX_OK && ckpt->begin_lsn <= tail) {
+        status = begin_below_tail(ckpt);
+    } else {
+        ckpt->begin_lsn = tail;
     }
     MQX_ASSERT(status != MQX_OK || ckpt->begin_lsn <= ckpt->tail);
     return status;
@@ -257,7 +220,7 @@ static int write_gone(struct checkpoint *ckpt)
 {
     uint32_t slot = 0, generation = 0;
     MQX_ASSERT(ckpt->writer.fd >= 0);
-    MQX_ASSERT(ckpt->segment_count > 0);
+    MQX_ASSERT(ckpt->use.count > 0);
     for (;;) { /* slots rise */
         void *to = NULL;
         uint32_t most = 0;
@@ -304,36 +267,6 @@ static int for_objects(struct checkpoint *ckpt, object_step step)
  * A queue's entries are copied straight into the block, at most 64 in a lock hold; counting and the
  * check of their order are done on the copies.
  */
-
-/* The message keeps all segments from its first piece to its PUT. One whose pieces cannot be read
- * keeps everything before it. */
-static void count_live(struct checkpoint *ckpt, struct psc_message *m)
-{
-    uint64_t first_lsn = m->lsn;
-    MQX_ASSERT(m != NULL);
-    MQX_ASSERT(ckpt->segment_count > 0);
-    if (m->chunk_count > 0) {
-        if (mqx_journal_first_lsn(ckpt->store, m->lsn, m->record_length, &first_lsn) == MQX_OK) {
-            m->first_lsn = first_lsn;
-        } else {
-            first_lsn = 0;
-        }
-    }
-    const struct located_segment *located = locate(ckpt, m->lsn);
-    if (located == NULL) {
-        located = &ckpt->segments[ckpt->segment_count - 1]; /* in a newer one, not retired now */
-    }
-    const struct located_segment *last = located;
-    while (located->base_lsn > first_lsn && located > ckpt->segments) { /* towards the oldest */
-        located -= 1;
-    }
-    const uint64_t body = m->chunk_count > 0 ? m->length : 0; /* of pieces, spread evenly */
-    const uint64_t share = body / (uint64_t)(last - located + 1);
-    for (; located <= last; located++) {
-        ckpt->live[located->index] += 1;
-        ckpt->live_bytes[located->index] += share + (located == last ? m->record_length : 0);
-    }
-}
 
 /* The order that restarts rely on: an index out of order must not become the only checkpoint. */
 static int check_sorted(struct checkpoint *ckpt, const struct psc_message *m)
@@ -389,7 +322,7 @@ static int write_messages(struct checkpoint *ckpt, uint32_t slot, uint32_t gener
         struct psc_message *messages = to;
         MQX_ASSERT(count <= most);
         for (uint32_t i = 0; i < count && status == MQX_OK; i++) {
-            count_live(ckpt, &messages[i]);
+            mqx_segment_use_message(&ckpt->use, &messages[i]);
             status = check_sorted(ckpt, &messages[i]);
         }
         if (status == MQX_OK) {
@@ -530,17 +463,76 @@ static int count_images(struct checkpoint *ckpt, uint32_t slot, uint32_t generat
 
 /* ---- segments ---- */
 
+/* Lines of one size, in blocks of that type. */
+static int write_lines(struct checkpoint *ckpt, uint32_t type, const void *lines, size_t count,
+                       uint32_t size)
+{
+    const unsigned char *from = lines;
+    MQX_ASSERT(size % 8 == 0);
+    MQX_ASSERT(count == 0 || lines != NULL);
+    while (count > 0) { /* each turn writes some */
+        void *to = NULL;
+        uint32_t most = 0;
+        const int status = mqx_checkpoint_file_reserve(&ckpt->writer, type, size, &to, &most);
+        if (status != MQX_OK) {
+            return status;
+        }
+        const uint32_t now = count < most ? (uint32_t)count : most;
+        memcpy(to, from, (size_t)now * size);
+        mqx_checkpoint_file_added(&ckpt->writer, now, (uint64_t)now * size);
+        from += (size_t)now * size;
+        count -= now;
+    }
+    return MQX_OK;
+}
+
+/* The units that are not decided at the begin LSN, as the journal has them; their records below it
+ * are durable by now. MQX_BUSY: they are not known, the checkpoint must be bounded by them. */
+static int write_units(struct checkpoint *ckpt)
+{
+    struct mqx_store *store = ckpt->store;
+    int status = mqx_flush_mark(store); /* so everything that was copied is durable */
+    MQX_ASSERT(ckpt->rehearsal == NULL);
+    if (status != MQX_OK) {
+        return status;
+    }
+    ckpt->end_lsn = mqx_journal_durable(store->region.journal);
+    if (MQX_UNLIKELY(ckpt->end_lsn < ckpt->begin_lsn)) {
+        return mqx_region_damage(&store->region, "journal's durable LSN", ckpt->end_lsn);
+    }
+    status = mqx_rehearsal_begin(store, ckpt->begin_lsn, ckpt->end_lsn, &ckpt->rehearsal);
+    if (status != MQX_OK || ckpt->bounded) {
+        return status;
+    }
+    const struct mqx_units_in_flight *units = mqx_rehearsal_units(ckpt->rehearsal);
+    if (units == NULL) {
+        return MQX_BUSY;
+    }
+    MQX_ASSERT(units->put_count <= units->operation_count);
+    mqx_segment_use_units(&ckpt->use, units, ckpt->begin_lsn);
+    status = write_lines(ckpt, PSC_UNITS, units->units, units->unit_count, sizeof *units->units);
+    if (status == MQX_OK) {
+        status = write_lines(ckpt, PSC_OPERATIONS, units->operations, units->operation_count,
+                             sizeof *units->operations);
+    }
+    if (status == MQX_OK) {
+        status = write_lines(ckpt, PSC_UNIT_PUTS, units->puts, units->put_count,
+                             sizeof *units->puts);
+    }
+    return status;
+}
+
 /* The segments before the begin segment in which a listed message lies: a restart from this
  * checkpoint needs them. All others of these may be freed once it is whole. */
 static int write_segments(struct checkpoint *ckpt)
 {
     int status = MQX_OK;
-    MQX_ASSERT(ckpt->segment_count > 0);
-    for (uint32_t i = 0; i < ckpt->segment_count && status == MQX_OK; i++) {
-        const struct located_segment *located = &ckpt->segments[i];
+    MQX_ASSERT(ckpt->use.count > 0);
+    for (uint32_t i = 0; i < ckpt->use.count && status == MQX_OK; i++) {
+        const struct mqx_located_segment *located = &ckpt->use.segments[i];
         void *to = NULL;
         uint32_t most = 0;
-        if (located->number >= ckpt->begin_segment || ckpt->live[located->index] == 0) {
+        if (located->number >= ckpt->begin_segment || ckpt->use.live[located->index] == 0) {
             continue;
         }
         status = mqx_checkpoint_file_reserve(&ckpt->writer, PSC_SEGMENTS,
@@ -561,33 +553,27 @@ static int write_segments(struct checkpoint *ckpt)
  * From here on the order matters: flush, name, publish, remove, retire (invariant 2).
  */
 
-/* What the file's header says; durable and the counters are read after the last message was
- * copied, so they are above everything in the file. */
+/* What the file's header says; end LSN and counters are read after the last message was copied, so
+ * they are above everything in the file. */
 static void fill_header(const struct checkpoint *ckpt, struct psc_header *out)
 {
     const struct mqx_store *store = ckpt->store;
     struct mqx_journal *journal = store->region.journal;
     const bool clean = ckpt->mode != MQX_CHECKPOINT_FUZZY;
-    uint64_t oldest = ckpt->begin_segment;
-    MQX_ASSERT(ckpt->segment_count > 0);
-    MQX_ASSERT(oldest != 0);
-    for (uint32_t i = 0; i < ckpt->segment_count; i++) {
-        const struct located_segment *located = &ckpt->segments[i];
-        if (ckpt->live[located->index] != 0 && located->number < oldest) {
-            oldest = located->number;
-        }
-    }
+    MQX_ASSERT(ckpt->use.count > 0);
+    MQX_ASSERT(ckpt->end_lsn >= ckpt->begin_lsn);
     *out = (struct psc_header){
         .begin_segment = ckpt->begin_segment,
-        .end_lsn = mqx_journal_durable(journal),
+        .end_lsn = ckpt->end_lsn,
         .next_number = mqx_load_acquire(&journal->next_number),
         .next_unit_id = mqx_load_acquire(&journal->next_unit_id),
         .restart_epoch = journal->restart_epoch,
-        .generation = journal->segment[ckpt->segments[ckpt->segment_count - 1].index].generation,
+        .generation = journal->segment[ckpt->use.segments[ckpt->use.count - 1].index].generation,
         .clean = clean,
         .has_image = clean && ckpt->images > 0,
         .created_us = store->io->ops->now_us(store->io),
-        .oldest_segment = oldest,
+        .oldest_segment = mqx_segment_use_oldest(&ckpt->use, ckpt->begin_segment),
+        .units_listed = !ckpt->bounded,
     };
     memcpy(out->qm_id, store->qm_id, sizeof out->qm_id);
 }
@@ -596,10 +582,10 @@ static void fill_header(const struct checkpoint *ckpt, struct psc_header *out)
 static bool older_keeps(const struct checkpoint *ckpt)
 {
     bool found = false;
-    MQX_ASSERT(ckpt->live != NULL);
-    for (uint32_t i = 0; i < ckpt->segment_count && !found && ckpt->older.begin_lsn != 0; i++) {
-        const struct located_segment *located = &ckpt->segments[i];
-        found = located->number < ckpt->begin_segment && ckpt->live[located->index] == 0 &&
+    MQX_ASSERT(ckpt->use.live != NULL);
+    for (uint32_t i = 0; i < ckpt->use.count && !found && ckpt->older.begin_lsn != 0; i++) {
+        const struct mqx_located_segment *located = &ckpt->use.segments[i];
+        found = located->number < ckpt->begin_segment && ckpt->use.live[located->index] == 0 &&
                 mqx_older_checkpoint_needs(&ckpt->older, located->number);
     }
     return found;
@@ -624,10 +610,10 @@ static int publish(struct checkpoint *ckpt, uint64_t size)
     mqx_undo_store32(region->base, lock, &journal->clean_tail,
                      ckpt->mode != MQX_CHECKPOINT_FUZZY);
     mqx_undo_commit(lock);
-    for (uint32_t i = 0; i < ckpt->segment_count; i++) {
-        const uint32_t index = ckpt->segments[i].index;
-        mqx_store_relaxed(&journal->segment[index].live_messages, ckpt->live[index]);
-        mqx_store_relaxed(&journal->segment[index].live_bytes, ckpt->live_bytes[index]);
+    for (uint32_t i = 0; i < ckpt->use.count; i++) {
+        const uint32_t index = ckpt->use.segments[i].index;
+        mqx_store_relaxed(&journal->segment[index].live_messages, ckpt->use.live[index]);
+        mqx_store_relaxed(&journal->segment[index].live_bytes, ckpt->use.live_bytes[index]);
     }
     mqx_lock_drop(region, lock);
     return MQX_OK;
@@ -669,8 +655,9 @@ static int rehearse(void *arg, const char *name, uint64_t end_lsn)
 {
     struct checkpoint *ckpt = arg;
     MQX_ASSERT(name != NULL);
-    MQX_ASSERT(end_lsn >= ckpt->begin_lsn);
-    const int status = mqx_rehearse_checkpoint(ckpt->store, name, end_lsn, &ckpt->older);
+    MQX_ASSERT(end_lsn == ckpt->end_lsn);
+    const int status = mqx_rehearsal_compare(ckpt->rehearsal, name);
+    mqx_rehearsal_older(ckpt->rehearsal, &ckpt->older);
     return status != MQX_OK || ckpt->older.begin_lsn < ckpt->begin_lsn
                ? status
                : mqx_find_older_checkpoint(ckpt->store, ckpt->begin_lsn, &ckpt->older);
@@ -679,13 +666,13 @@ static int rehearse(void *arg, const char *name, uint64_t end_lsn)
 /* Retires what neither this checkpoint needs nor the older one. */
 static int retire(struct checkpoint *ckpt)
 {
-    MQX_ASSERT(ckpt->segment_count > 0);
+    MQX_ASSERT(ckpt->use.count > 0);
     MQX_ASSERT(ckpt->writer.fd < 0); /* the new one is finished */
-    for (uint32_t i = 0; i < ckpt->segment_count; i++) {
-        const struct located_segment *located = &ckpt->segments[i];
-        ckpt->live[located->index] += mqx_older_checkpoint_needs(&ckpt->older, located->number);
+    for (uint32_t i = 0; i < ckpt->use.count; i++) {
+        const struct mqx_located_segment *located = &ckpt->use.segments[i];
+        ckpt->use.live[located->index] += mqx_older_checkpoint_needs(&ckpt->older, located->number);
     }
-    return mqx_journal_retire(ckpt->store, ckpt->begin_segment, ckpt->begin_lsn, ckpt->live);
+    return mqx_journal_retire(ckpt->store, ckpt->begin_segment, ckpt->begin_lsn, ckpt->use.live);
 }
 
 /* Everything is copied: make it durable, give it its name, retire what it replaces. */
@@ -694,17 +681,11 @@ static int finish(struct checkpoint *ckpt)
     struct mqx_store *store = ckpt->store;
     struct psc_header header;
     uint64_t size = 0;
-    int status = mqx_flush_mark(store); /* so everything that was copied is durable */
-    if (status == MQX_OK) {
-        status = mqx_store_check(store); /* files are renamed and removed from here on */
-    }
+    int status = mqx_store_check(store); /* files are renamed and removed from here on */
     if (status != MQX_OK) {
         return status;
     }
     fill_header(ckpt, &header);
-    if (MQX_UNLIKELY(header.end_lsn < ckpt->begin_lsn)) {
-        return mqx_region_damage(&store->region, "journal's durable LSN", header.end_lsn);
-    }
     MQX_ASSERT(header.clean == 0 || !ckpt->in_flight); /* take() has looked */
     MQX_ASSERT(header.oldest_segment <= header.begin_segment);
     ckpt->writer.accept = rehearse;
@@ -726,14 +707,10 @@ static int finish(struct checkpoint *ckpt)
 /* Memory; and for an orderly end nothing may be left in the ring. */
 static int begin(struct checkpoint *ckpt)
 {
-    MQX_ASSERT(ckpt->segments == NULL);
+    MQX_ASSERT(ckpt->attrs == NULL);
     MQX_ASSERT(ckpt->store != NULL);
-    ckpt->segments = calloc(MQX_SEGMENT_MAX, sizeof *ckpt->segments);
-    ckpt->live = calloc(MQX_SEGMENT_MAX, sizeof *ckpt->live);
-    ckpt->live_bytes = calloc(MQX_SEGMENT_MAX, sizeof *ckpt->live_bytes);
     ckpt->attrs = malloc(ATTRS_MAX);
-    if (ckpt->segments == NULL || ckpt->live == NULL || ckpt->live_bytes == NULL ||
-        ckpt->attrs == NULL) {
+    if (ckpt->attrs == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a checkpoint");
     }
     return ckpt->mode != MQX_CHECKPOINT_FUZZY ? mqx_flush_mark(ckpt->store) : MQX_OK;
@@ -804,15 +781,19 @@ static int take(struct checkpoint *ckpt)
         status = for_objects(ckpt, write_images);
     }
     if (status == MQX_OK) {
+        status = write_units(ckpt);
+    }
+    if (status == MQX_OK) {
         status = write_segments(ckpt);
     }
     return status == MQX_OK ? finish(ckpt) : status;
 }
 
-/* One cleanup path: the temporary file and all memory go, whatever happened. */
-int mqx_checkpoint(struct mqx_store *store, int mode)
+/* One attempt. One cleanup path: the temporary file and all memory go, whatever happened. */
+static int attempt(struct mqx_store *store, int mode, bool bounded)
 {
-    struct checkpoint ckpt = {.store = store, .mode = mode, .writer = {.fd = -1}};
+    struct checkpoint ckpt = {
+        .store = store, .mode = mode, .bounded = bounded, .writer = {.fd = -1}};
     MQX_ASSERT(mode >= MQX_CHECKPOINT_FUZZY);
     MQX_ASSERT(mode <= MQX_CHECKPOINT_CLEAN_NO_IMAGE);
     int status = mqx_region_stopped(&store->region) != MQX_RUNNING
@@ -824,11 +805,20 @@ int mqx_checkpoint(struct mqx_store *store, int mode)
         mqx_journal_keep_fd(store);
     }
     mqx_checkpoint_file_abandon(&ckpt.writer);
-    free(ckpt.segments);
+    mqx_segment_use_end(&ckpt.use);
+    mqx_rehearsal_end(ckpt.rehearsal);
     mqx_older_checkpoint_free(&ckpt.older);
-    free(ckpt.live);
-    free(ckpt.live_bytes);
     free(ckpt.attrs);
     free(ckpt.body);
     return status;
+}
+
+/* The units in flight come from the older files. When these cannot be read, or a unit has defined
+ * an object, the checkpoint begins at the first of the units instead. */
+int mqx_checkpoint(struct mqx_store *store, int mode)
+{
+    const int status = attempt(store, mode, false);
+    MQX_ASSERT(store->region.base != NULL);
+    MQX_ASSERT(status != MQX_BUSY || mqx_region_stopped(&store->region) == MQX_RUNNING);
+    return status == MQX_BUSY ? attempt(store, mode, true) : status;
 }

@@ -7,39 +7,47 @@
  * before its begin segment that a message keeps.
  *
  * Terms
- *   begin LSN  where the replay begins: min(first LSN of every unit in flight, tail at the start);
- *              of the first checkpoint that a unit bounds just below its record, so that a second
- *              one can replace what the older one keeps.
+ *   begin LSN  where the replay begins: the tail at the start, or at or below the record that
+ *              decides a unit whose effects are not complete.
+ *   carried    a unit that is not decided at the begin LSN: the checkpoint has what its records
+ *              below have done so far (units_in_flight.h), so that none holds the begin LSN back.
+ *   bounded    the fallback when the units are not known, because the older files cannot be read:
+ *              the begin LSN is min(first LSN of every unit in flight, tail at the start); of the
+ *              first checkpoint that a unit bounds just below its record, so that a second one can
+ *              replace what the older one keeps.
  *   fuzzy      taken while others work: objects and messages are copied, at most 64 in a lock hold.
  *              Replay from the begin LSN is idempotent by message number, so changes made while it
  *              was taken come out right.
  *   clean      the orderly end: no other process is attached, no unit but prepared ones is in
  *              flight; the journal's tail is flushed and marked.
  *   image      messages of NPMCLASS(HIGH) queues that a clean checkpoint carries.
- *   live       a message that keeps the segments from its first piece to its PUT.
  *
  * What a fuzzy checkpoint covers
  *
- *   LSN      ...  first record of      tail when      tail when
- *                 a unit in flight     it began       it was finished
+ *   LSN      ...  decision that is      tail when      tail when
+ *                 not complete yet      it began       everything was copied
  *                       |                 |                |
- *                   begin LSN             |            end LSN (durable)
+ *                   begin LSN    (or)  begin LSN       end LSN (durable)
  *   effects below the begin LSN           in the copies, all of them
  *   effects from there to the end LSN     in the copies or not: the replay repeats them
  *   effects above                         in the tail alone
+ *   records of units that are not decided at the begin LSN, below it   carried
  *
  * Steps, and what a crash after each of them leaves
  *   1 begin      the begin LSN is fixed under the ring lock    the older checkpoint
  *   2 objects    copied and written to <lsn>.tmp               the same, and a *.tmp that the
  *                                                              next restart removes
  *   3 messages   queue by queue, 64 in a lock hold             the same
- *   4 end        segments, totals, END block; the file is      the same
+ *   4 units      the journal is flushed; the older checkpoint  the same
+ *                and the journal are replayed, and what is
+ *                not decided at the begin LSN is written
+ *   5 end        segments, totals, END block; the file is      the same
  *                flushed, read back, verified, and rehearsed
- *   5 rename     <lsn>.psc, then the directory is flushed      either is the newest: both are
+ *   6 rename     <lsn>.psc, then the directory is flushed      either is the newest: both are
  *                                                              whole, the journal of both is there
- *   6 remove     all but this one and the older one that is    the new one and the older one
+ *   7 remove     all but this one and the older one that is    the new one and the older one
  *                kept are unlinked, damaged ones as well
- *   7 retire     segments before the begin one without live    the same, and segments that the
+ *   8 retire     segments before the begin one without live    the same, and segments that the
  *                messages, which the older one needs no more,  next checkpoint retires
  *                become spares or are unlinked
  * What a process that died left as *.tmp is removed before step 1 by whoever takes the next one.

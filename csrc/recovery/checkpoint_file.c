@@ -177,6 +177,9 @@ static int end_block(struct mqx_checkpoint_writer *writer)
     writer->totals.message_count += block.type == PSC_MESSAGES ? block.count : 0;
     writer->totals.image_count += block.type == PSC_IMAGE ? block.count : 0;
     writer->totals.segment_count += block.type == PSC_SEGMENTS ? block.count : 0;
+    writer->totals.unit_count += block.type == PSC_UNITS ? block.count : 0;
+    writer->totals.operation_count += block.type == PSC_OPERATIONS ? block.count : 0;
+    writer->totals.unit_put_count += block.type == PSC_UNIT_PUTS ? block.count : 0;
     writer->type = 0;
     writer->count = 0;
     writer->used = 0;
@@ -375,7 +378,8 @@ static int verify_header(struct mqx_checkpoint_reader *reader, const uint8_t qm_
     } else if (strncmp(whole, reader->name, 16) != 0) {
         wrong = "its name does not say its begin LSN";
     } else if (header->end_lsn < header->begin_lsn || header->clean > 1 ||
-               header->has_image > header->clean || header->header_size != MQX_PAGE_SIZE ||
+               header->has_image > header->clean || header->units_listed > 1 ||
+               header->header_size != MQX_PAGE_SIZE ||
                memcmp(header->zero, zeroes, sizeof zeroes) != 0) {
         wrong = "its header contradicts itself";
     } else if (!is_counter(header->next_number)) {
@@ -499,6 +503,18 @@ static int verify_end(struct mqx_checkpoint_reader *reader, const struct psc_blo
     return MQX_OK;
 }
 
+/* Bytes of an item of a block whose items all have one size; 0: of another one. */
+static uint64_t line_size(uint32_t type)
+{
+    MQX_ASSERT(type != PSC_END);
+    MQX_STATIC_ASSERT(sizeof(struct psc_message) % 8 == 0, "lines need no padding");
+    return type == PSC_MESSAGES || type == PSC_UNIT_PUTS ? sizeof(struct psc_message)
+           : type == PSC_SEGMENTS                        ? sizeof(struct psc_segment)
+           : type == PSC_UNITS                           ? sizeof(struct psc_unit)
+           : type == PSC_OPERATIONS                      ? sizeof(struct psc_operation)
+                                                         : 0;
+}
+
 /* Counts a verified block, and checks what its type demands. */
 static int take_block(struct mqx_checkpoint_reader *reader, const struct psc_block *block,
                       const unsigned char *payload)
@@ -508,22 +524,18 @@ static int take_block(struct mqx_checkpoint_reader *reader, const struct psc_blo
     switch (block->type) {
     case PSC_OBJECTS: reader->totals.object_count += block->count; break;
     case PSC_IMAGE: reader->totals.image_count += block->count; break;
-    case PSC_SEGMENTS:
-        reader->totals.segment_count += block->count;
-        if (block->length != (uint64_t)block->count * sizeof(struct psc_segment)) {
-            return mqx_checkpoint_file_damaged(reader, reader->at, "length of a SEGMENTS block");
-        }
-        break;
-    case PSC_MESSAGES:
-        reader->totals.message_count += block->count;
-        if (block->length != (uint64_t)block->count * sizeof(struct psc_message)) {
-            return mqx_checkpoint_file_damaged(reader, reader->at, "length of a MESSAGES block");
-        }
-        break;
+    case PSC_SEGMENTS: reader->totals.segment_count += block->count; break;
+    case PSC_MESSAGES: reader->totals.message_count += block->count; break;
+    case PSC_UNITS: reader->totals.unit_count += block->count; break;
+    case PSC_OPERATIONS: reader->totals.operation_count += block->count; break;
+    case PSC_UNIT_PUTS: reader->totals.unit_put_count += block->count; break;
     case PSC_END: return verify_end(reader, block, payload);
     default:
         return mqx_checkpoint_file_damaged(reader, reader->at,
                                            "a block of a type that is not known");
+    }
+    if (line_size(block->type) != 0 && block->length != block->count * line_size(block->type)) {
+        return mqx_checkpoint_file_damaged(reader, reader->at, "length of a block of lines");
     }
     if (block->type == PSC_IMAGE && reader->header.has_image == 0) {
         return mqx_checkpoint_file_damaged(reader, reader->at,

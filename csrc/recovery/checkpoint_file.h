@@ -12,11 +12,12 @@
  *   whole     named <begin LSN>.psc; until then <begin LSN>.tmp, which counts for nothing.
  *
  * A block may hold records of the journal's form (OBJECTS: OBJECT records; IMAGE: CHUNK and PUT
- * records) or lines of fixed size (MESSAGES: struct psc_message, SEGMENTS: struct psc_segment). Its
- * payload is padded with zeroes to a multiple of 8.
+ * records) or lines of fixed size (MESSAGES and UNIT_PUTS: struct psc_message, UNITS: struct
+ * psc_unit, OPERATIONS: struct psc_operation, SEGMENTS: struct psc_segment). Its payload is padded
+ * with zeroes to a multiple of 8.
  *
  *   offset 0      header page (struct psc_header)
- *   offset 4096   OBJECTS blocks, then MESSAGES blocks, then IMAGE blocks, then SEGMENTS blocks
+ *   offset 4096   OBJECTS, MESSAGES, IMAGE, UNITS, OPERATIONS, UNIT_PUTS, SEGMENTS blocks
  *   at the end    END block, nothing behind it
  *
  * Invariants

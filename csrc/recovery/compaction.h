@@ -31,9 +31,8 @@
  *                  the old segment are there.
  *
  * Which messages move. Stored ones: available, got or locked; a get names the message by its
- * number. Records of units that are not complete, prepared ones included, lie above the begin LSN
- * of every checkpoint and are never in a victim: such a unit keeps the journal from its first
- * record on. A message whose record cannot be read stays, and keeps its segment.
+ * number. What a unit that is not complete has put, prepared ones included, is not moved: it keeps
+ * its segments. A message whose record cannot be read stays, and keeps its segment.
  *
  * Invariants
  *   1. A segment is freed by checkpoints alone, which count what lies in it themselves: nothing

@@ -65,6 +65,7 @@ static int create_first_checkpoint(struct mqx_io *io, int dir, const uint8_t qm_
         .clean = 1,
         .created_us = io->ops->now_us(io),
         .oldest_segment = FIRST_NUMBER,
+        .units_listed = 1,
     };
     memcpy(header.qm_id, qm_id, sizeof header.qm_id);
     MQX_ASSERT(dir >= 0);

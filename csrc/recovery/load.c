@@ -1,10 +1,10 @@
 /*
  * load.c - see load.h.
  *
- * Two passes over the checkpoint. Objects and the positions of image messages are needed before the
- * replay, so the first pass reads OBJECTS blocks, steps over MESSAGES blocks, and reads IMAGE
- * blocks. The second one reads everything behind the objects, verified up to the totals in the END
- * block, while messages are loaded.
+ * Two passes over the checkpoint. Objects, units and the positions of image messages are needed
+ * before the replay, so the first pass reads OBJECTS blocks, steps over MESSAGES blocks, and reads
+ * all others. The second one reads everything behind the objects, verified up to the totals in the
+ * END block, while messages are loaded.
  *
  * An image message with pieces stands as CHUNK records followed by its PUT, possibly across blocks:
  * the first pass notes where the first of them lies.
@@ -146,7 +146,70 @@ static int take_segments(struct mqx_restart *restart, const struct psc_block *bl
     return MQX_OK;
 }
 
-/* The next block, which is taken out of turn: IMAGE or SEGMENTS. */
+/* Lines of a block behind those of the blocks before it. */
+static int add_lines(void *array, size_t *count, const unsigned char *payload, uint32_t lines,
+                     size_t size)
+{
+    void **items = array;
+    MQX_ASSERT(size % 8 == 0);
+    MQX_ASSERT(lines > 0);
+    void *memory = realloc(*items, (*count + lines) * size);
+    if (memory == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the units of a checkpoint");
+    }
+    *items = memory;
+    memcpy((unsigned char *)memory + *count * size, payload, lines * size);
+    *count += lines;
+    return MQX_OK;
+}
+
+/* A block of units in flight: its lines are loaded together when all are there. */
+static int take_units(struct mqx_restart *restart, const struct psc_block *block,
+                      const unsigned char *payload)
+{
+    struct mqx_units_in_flight *list = &restart->carried;
+    MQX_ASSERT(restart->has_checkpoint);
+    MQX_ASSERT(restart->replay.unit_count == 0);
+    if (block->count == 0) {
+        return MQX_OK;
+    }
+    switch (block->type) {
+    case PSC_UNITS:
+        return add_lines(&list->units, &list->unit_count, payload, block->count,
+                         sizeof *list->units);
+    case PSC_OPERATIONS:
+        return add_lines(&list->operations, &list->operation_count, payload, block->count,
+                         sizeof *list->operations);
+    default:
+        MQX_ASSERT(block->type == PSC_UNIT_PUTS);
+        return add_lines(&list->puts, &list->put_count, payload, block->count, sizeof *list->puts);
+    }
+}
+
+static int load_units(struct mqx_restart *restart)
+{
+    bool sound = true;
+    MQX_ASSERT(restart->has_checkpoint);
+    MQX_ASSERT(restart->replay.put_count == restart->replay.image_count);
+    int status = mqx_units_load(&restart->carried, &restart->replay, &sound);
+    if (status == MQX_OK && !sound) {
+        status = mqx_checkpoint_file_damaged(&restart->checkpoint, restart->rest_at,
+                                             "its units of work contradict each other");
+    }
+    mqx_units_free(&restart->carried);
+    return status;
+}
+
+/* Blocks that are read before the messages. */
+static bool is_out_of_turn(const struct mqx_restart *restart, uint32_t type)
+{
+    MQX_ASSERT(restart->has_checkpoint);
+    MQX_ASSERT(type != PSC_OBJECTS || restart->replay.put_count == 0);
+    return (type == PSC_IMAGE && restart->use_image) || type == PSC_SEGMENTS ||
+           type == PSC_UNITS || type == PSC_OPERATIONS || type == PSC_UNIT_PUTS;
+}
+
+/* The next block, which is taken out of turn. */
 static int take_block(struct mqx_restart *restart, const struct psc_block *peeked,
                       struct mqx_image_position *first)
 {
@@ -154,15 +217,16 @@ static int take_block(struct mqx_restart *restart, const struct psc_block *peeke
     const uint64_t payload_at = reader->at + sizeof *peeked;
     struct psc_block block;
     const unsigned char *payload;
-    MQX_ASSERT(peeked->type == PSC_IMAGE || peeked->type == PSC_SEGMENTS);
+    MQX_ASSERT(is_out_of_turn(restart, peeked->type));
     MQX_ASSERT(reader->at >= restart->rest_at); /* behind the objects */
     reader->totals.block_count = peeked->sequence;
     const int status = mqx_checkpoint_file_next(reader, &block, &payload);
     if (status != MQX_OK) {
         return status;
     }
-    return block.type == PSC_IMAGE ? take_image(restart, &block, payload, payload_at, first)
-                                   : take_segments(restart, &block, payload);
+    return block.type == PSC_IMAGE      ? take_image(restart, &block, payload, payload_at, first)
+           : block.type == PSC_SEGMENTS ? take_segments(restart, &block, payload)
+                                        : take_units(restart, &block, payload);
 }
 
 /* The messages in between are stepped over here; their blocks are verified when they are loaded. */
@@ -176,8 +240,7 @@ static int index_rest(struct mqx_restart *restart)
     for (bool more = true; more && status == MQX_OK;) { /* bounded by the file's size */
         struct psc_block block;
         status = mqx_checkpoint_file_peek(reader, &block);
-        if (status == MQX_OK && ((block.type == PSC_IMAGE && restart->use_image) ||
-                                 block.type == PSC_SEGMENTS)) {
+        if (status == MQX_OK && is_out_of_turn(restart, block.type)) {
             status = take_block(restart, &block, &first);
         } else if (status == MQX_OK) {
             more = block.type != PSC_END;
@@ -188,7 +251,7 @@ static int index_rest(struct mqx_restart *restart)
         status =
             mqx_checkpoint_file_damaged(reader, first.at, "pieces of a message without its end");
     }
-    return status;
+    return status == MQX_OK ? load_units(restart) : status;
 }
 
 /* The first pass: definitions into the replay, then segments and image. Where the second pass
@@ -569,7 +632,7 @@ static int restore_unit(struct mqx_restart *restart, const struct mqx_replay_pre
         .unit_id = prepared->unit.id,
         .first_lsn = prepared->unit.first_lsn,
         .prepare_end_lsn = prepared->prepare_end_lsn,
-        .prepared_us = prepared->prepared_us,
+        .prepared_us = prepared->stated.prepared_us,
         .record_count = prepared->unit.record_count,
         .running_crc = prepared->unit.running_crc,
     };

@@ -29,6 +29,7 @@
 #include "recovery/checkpoint_file.h"
 #include "recovery/replay.h"
 #include "recovery/restart.h"
+#include "recovery/units_in_flight.h"
 
 struct mqx_found_segment { /* a segment that counts, oldest first */
     struct mqx_segment entry; /* as it will stand in the table */
@@ -50,6 +51,12 @@ struct mqx_restart { /* everything about one restart */
     size_t segment_count;
     size_t begin_index;           /* of the segment where the replay begins */
     uint64_t until_lsn;           /* restart_read.h */
+    uint64_t list_lsn;            /* of a rehearsal: units_at is made there, 0: it is not wanted, or
+                                   * there by now */
+    struct mqx_units_in_flight carried;  /* lines of the checkpoint, until they are loaded */
+    struct mqx_units_in_flight units_at; /* not decided at list_lsn */
+    bool all_units;               /* ... and each can be carried */
+    uint32_t end_units;           /* checksum of those at until_lsn */
     uint32_t hook_records;        /* replayed since store->maintenance_hook was last called */
     const struct mqx_in_flight *in_flight; /* the caller's, then a sorted copy */
     size_t in_flight_count;

@@ -1,6 +1,6 @@
 /*
- * rehearsal.c - see rehearsal.h. Two restarts are read side by side, without a region: first their
- * objects are compared slot by slot, then their messages in delivery order.
+ * rehearsal.c - see rehearsal.h. Two restarts are read without a region: their objects are compared
+ * slot by slot, their units by a checksum, their messages in delivery order.
  */
 #include "recovery/rehearsal.h"
 
@@ -183,14 +183,16 @@ static int find_other_message(struct side *old, struct side *new, uint64_t now_u
 
 /* ---- both sides ---- */
 
-/* Reads one side: checkpoint and journal, up to the end LSN. */
-static int read_side(struct mqx_store *store, const char *checkpoint, uint64_t end_lsn,
-                     struct side *out)
+/* Reads one side: checkpoint and journal, up to the end LSN. The units at `list_lsn` are listed; 0:
+ * they are not. */
+static int read_side(struct mqx_store *store, const char *checkpoint, uint64_t list_lsn,
+                     uint64_t end_lsn, struct side *out)
 {
     MQX_ASSERT(end_lsn % MQX_PAGE_SIZE == 0);
     MQX_ASSERT(out->merge.order == NULL);
     mqx_restart_begin(&out->restart, store);
     out->restart.until_lsn = end_lsn;
+    out->restart.list_lsn = list_lsn;
     int status = mqx_restart_read(&out->restart, checkpoint);
     if (status == MQX_OK) {
         status = mqx_merge_begin(&out->merge, &out->restart.replay,
@@ -228,6 +230,10 @@ static int compare(struct mqx_store *store, struct side *old, struct side *new)
     MQX_ASSERT(old->restart.until_lsn == new->restart.until_lsn);
     if (slot != 0) {
         return mqx_region_damage(&store->region, "an object that a checkpoint would change", slot);
+    }
+    if (old->restart.end_units != new->restart.end_units) {
+        return mqx_region_damage(&store->region, "units of work that a checkpoint would change",
+                                 old->restart.until_lsn);
     }
     const int status = find_other_message(old, new, time_of_expiry(store), &number);
     if (status == MQX_OK && number != 0) {
@@ -310,26 +316,75 @@ int mqx_find_older_checkpoint(struct mqx_store *store, uint64_t begin_lsn,
     return status == MQRC_OBJECT_DAMAGED ? MQX_OK : status;
 }
 
-int mqx_rehearse_checkpoint(struct mqx_store *store, const char *candidate, uint64_t end_lsn,
-                            struct mqx_older_checkpoint *out)
+/* ---- the two steps of a rehearsal ---- */
+
+struct mqx_rehearsal {
+    struct mqx_store *store;
+    uint64_t end_lsn;
+    struct side old;
+};
+
+int mqx_rehearsal_begin(struct mqx_store *store, uint64_t begin_lsn, uint64_t end_lsn,
+                        struct mqx_rehearsal **out)
 {
-    struct side old = {.has = false}, new = {.has = false};
+    MQX_ASSERT(begin_lsn >= MQX_PAGE_SIZE);
+    MQX_ASSERT(end_lsn >= begin_lsn);
+    struct mqx_rehearsal *rehearsal = calloc(1, sizeof *rehearsal);
+    *out = rehearsal;
+    if (rehearsal == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory to rehearse a restart");
+    }
+    rehearsal->store = store;
+    rehearsal->end_lsn = end_lsn;
+    const int status = read_side(store, NULL, begin_lsn, end_lsn, &rehearsal->old);
+    return rehearsal->old.unreadable ? MQX_OK : status; /* the candidate may be all that is left */
+}
+
+const struct mqx_units_in_flight *mqx_rehearsal_units(const struct mqx_rehearsal *rehearsal)
+{
+    const struct mqx_restart *restart = &rehearsal->old.restart;
+    MQX_ASSERT(rehearsal->store != NULL);
+    MQX_ASSERT(rehearsal->old.unreadable || restart->list_lsn == 0);
+    return rehearsal->old.unreadable || !restart->all_units ? NULL : &restart->units_at;
+}
+
+void mqx_rehearsal_older(struct mqx_rehearsal *rehearsal, struct mqx_older_checkpoint *out)
+{
+    MQX_ASSERT(rehearsal->store != NULL);
+    mqx_older_checkpoint_free(out);
+    *out = older_of(&rehearsal->old.restart);
+    MQX_ASSERT(rehearsal->old.restart.listed == NULL);
+}
+
+int mqx_rehearsal_compare(struct mqx_rehearsal *rehearsal, const char *candidate)
+{
+    struct side new = {.has = false};
     MQX_ASSERT(candidate != NULL);
-    MQX_ASSERT(end_lsn >= MQX_PAGE_SIZE);
-    int status = read_side(store, NULL, end_lsn, &old);
-    *out = older_of(&old.restart);
-    if (status == MQX_OK) {
-        status = read_side(store, candidate, end_lsn, &new);
+    MQX_ASSERT(rehearsal->store != NULL);
+    int status = MQX_OK;
+    if (rehearsal->old.unreadable) {
+        return MQX_OK;
     }
+    status = read_side(rehearsal->store, candidate, 0, rehearsal->end_lsn, &new);
     if (status == MQX_OK) {
-        status = compare(store, &old, &new);
+        status = compare(rehearsal->store, &rehearsal->old, &new);
     }
-    if (old.unreadable) {
-        status = MQX_OK; /* the candidate may be all that is left */
+    if (rehearsal->old.unreadable) {
+        status = MQX_OK; /* found out while its messages were read */
     } else if (status == MQRC_OBJECT_DAMAGED) {
-        status = mqx_region_damage(&store->region, "what a checkpoint would lead to", end_lsn);
+        status = mqx_region_damage(&rehearsal->store->region, "what a checkpoint would lead to",
+                                   rehearsal->end_lsn);
     }
     end_side(&new);
-    end_side(&old);
     return status;
+}
+
+void mqx_rehearsal_end(struct mqx_rehearsal *rehearsal)
+{
+    if (rehearsal != NULL) {
+        MQX_ASSERT(rehearsal->store != NULL);
+        MQX_ASSERT(rehearsal->end_lsn != 0);
+        end_side(&rehearsal->old);
+        free(rehearsal);
+    }
 }

@@ -6,7 +6,7 @@
  * message whose state, position or index word changed would be missing in it. Once the older
  * checkpoint and the journal behind it are gone, so is the message. Therefore the restart that the
  * new checkpoint would lead to is rehearsed, and so is the one from the older checkpoint; both must
- * leave the same objects and messages.
+ * leave the same objects, messages and units of work.
  *
  *   older checkpoint   + journal from its begin LSN  to the end LSN  =  what the files say
  *   new checkpoint     + journal from its begin LSN  to the end LSN  =  what it would lead to
@@ -14,6 +14,8 @@
  * Terms
  *   end LSN    of the new checkpoint: durable, and above everything whose effects it holds.
  *   candidate  the new checkpoint, whole, verified, still named *.tmp.
+ *   begin LSN  of the candidate. The older side is read before the candidate is complete: which
+ *              units are not decided there is what it carries (units_in_flight.h).
  *
  * What may differ
  *   - A message must lie in a segment that the candidate keeps.
@@ -38,6 +40,7 @@
 #define PENSTOCK_RECOVERY_REHEARSAL_H
 
 #include "recovery/checkpoint_file.h"
+#include "recovery/units_in_flight.h"
 #include "region/store.h"
 
 struct mqx_older_checkpoint { /* the newest whole one that begins earlier than another one */
@@ -47,10 +50,22 @@ struct mqx_older_checkpoint { /* the newest whole one that begins earlier than a
     size_t listed_count;
 };
 
-/* `candidate` is the name of a file in the checkpoint directory, `end_lsn` what its header says.
- * *out: the checkpoint that it was compared with; mqx_older_checkpoint_free() in either case. */
-int mqx_rehearse_checkpoint(struct mqx_store *store, const char *candidate, uint64_t end_lsn,
-                            struct mqx_older_checkpoint *out) MQX_MUST_USE;
+struct mqx_rehearsal;
+
+/* Reads the older side, up to the end LSN. *out, which may be there after a failure, too, is to be
+ * ended. */
+int mqx_rehearsal_begin(struct mqx_store *store, uint64_t begin_lsn, uint64_t end_lsn,
+                        struct mqx_rehearsal **out) MQX_MUST_USE;
+/* The units that are not decided at the begin LSN, which the candidate has to carry. NULL: not
+ * known, because the older files cannot be read, or a unit cannot be carried. */
+const struct mqx_units_in_flight *mqx_rehearsal_units(const struct mqx_rehearsal *rehearsal);
+/* `candidate` is the name of a file in the checkpoint directory, whose header has that begin and
+ * end LSN. */
+int mqx_rehearsal_compare(struct mqx_rehearsal *rehearsal, const char *candidate) MQX_MUST_USE;
+/* *out: the checkpoint that it was compared with, to be freed. Once. */
+void mqx_rehearsal_older(struct mqx_rehearsal *rehearsal, struct mqx_older_checkpoint *out);
+/* Harmless on NULL. */
+void mqx_rehearsal_end(struct mqx_rehearsal *rehearsal);
 
 /* The newest whole checkpoint that begins below that LSN. *out as above; what it had is freed. */
 int mqx_find_older_checkpoint(struct mqx_store *store, uint64_t begin_lsn,

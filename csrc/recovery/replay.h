@@ -15,6 +15,7 @@
  *   held message   one that a prepared unit has put or got.
  *   image          a non-persistent message that a checkpoint of an orderly end carries.
  *   move           a MOVED record: the message lies there, too, and from then on there.
+ *   carried unit   one that the checkpoint has as it was at the begin LSN (units_in_flight.h).
  *
  * Invariants
  *   1. Effects do not depend on the order in which checkpoint and tail are joined, because a
@@ -97,16 +98,18 @@ struct mqx_replay_op { /* an operation */
 struct mqx_replay_unit {
     uint64_t id;            /* 0: table entry free */
     uint64_t first_lsn;
+    uint64_t pieces_lsn;    /* of the first CHUNK record behind its last PUT or TAKEN; 0: none */
     uint32_t record_count;
     uint32_t running_crc;
     uint32_t first_op;      /* index + 1 */
     uint32_t last_op;
+    bool carried;           /* by the checkpoint: its first records lie below the begin LSN */
 };
 struct mqx_replay_prepared { /* a prepared unit without an outcome yet */
     struct mqx_replay_unit unit; /* id 0: entry free */
     struct ps_xid xid;
     uint64_t prepare_end_lsn;
-    uint64_t prepared_us;
+    struct ps_prepared stated;
     size_t first_held;      /* its messages, in the order of the calls: after
                              * mqx_replay_hold_prepared() */
     size_t held_count;
@@ -124,6 +127,8 @@ struct mqx_replay {
     uint64_t checkpoint_end; /* end LSN of the checkpoint */
     uint64_t tag_key;
     uint32_t slot_limit;    /* object slots are below it; at most 2^28 */
+    bool units_listed;      /* the checkpoint carries every unit that was not decided at the begin
+                             * LSN; else those with records below it were over by then */
     /* results */
     struct mqx_replay_put *puts;
     size_t put_count, put_capacity;

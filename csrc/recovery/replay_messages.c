@@ -255,25 +255,32 @@ static void describe(const struct mqx_replay *replay, const struct mqx_decoded *
 }
 
 /* UINT32_MAX puts at most: indexes are 32 bits. */
-int mqx_replay_add_put(struct mqx_replay *replay, const struct mqx_decoded *record, uint64_t lsn,
-                   uint32_t *out)
+int mqx_replay_carry_put(struct mqx_replay *replay, const struct psc_message *m, bool taken,
+                         uint32_t *out)
 {
     MQX_ASSERT(replay->put_count <= replay->put_capacity);
+    MQX_ASSERT(m->number != 0);
     int status = mqx_replay_grow(&replay->puts, replay->put_count, &replay->put_capacity,
                       sizeof *replay->puts);
     if (status == MQX_OK && replay->put_count >= UINT32_MAX) {
         status = mqx_replay_no_memory();
     }
     if (status == MQX_OK) {
-        struct mqx_replay_put *pending = &replay->puts[replay->put_count];
-        describe(replay, record, lsn, &pending->m);
-        pending->state = MQX_PUT_WAITING;
-        pending->image = 0;
-        pending->taken = false;
         *out = (uint32_t)replay->put_count++;
-        MQX_ASSERT(replay->puts[*out].m.lsn == lsn);
+        replay->puts[*out] =
+            (struct mqx_replay_put){.m = *m, .state = MQX_PUT_WAITING, .taken = taken};
     }
     return status;
+}
+
+int mqx_replay_add_put(struct mqx_replay *replay, const struct mqx_decoded *record, uint64_t lsn,
+                       uint32_t *out)
+{
+    struct psc_message m;
+    MQX_ASSERT(record->head != NULL);
+    MQX_ASSERT(out != NULL);
+    describe(replay, record, lsn, &m);
+    return mqx_replay_carry_put(replay, &m, false, out);
 }
 
 /* Images have no LSN: they are not in the journal. */

@@ -9,9 +9,9 @@
  *                      (mqx_replay_hold_prepared), loaded with the other messages, and linked to
  *                      them again (load.c)
  *
- * A unit that began below the begin LSN has an outcome in the tail, or the checkpoint's begin LSN
- * would be lower: contexts of prepared units keep it down (checkpoint.c). So one without an outcome
- * is damage.
+ * A unit that began below the begin LSN is carried by the checkpoint (units_in_flight.h). Of a
+ * checkpoint that does not list units, contexts of prepared units keep the begin LSN down
+ * (checkpoint.c): one that began below it has an outcome in the tail, and without is damage.
  */
 #include "recovery/replay_private.h"
 
@@ -44,6 +44,25 @@ static int new_prepared(struct mqx_replay *replay, uint32_t *out)
     return status;
 }
 
+int mqx_replay_add_prepared(struct mqx_replay *replay, const struct mqx_replay_prepared *prepared)
+{
+    uint32_t index = 0;
+    size_t at = 0;
+    bool is_new = false;
+    MQX_ASSERT(prepared->unit.id != 0);
+    MQX_ASSERT(prepared->unit.first_lsn != 0);
+    int status = new_prepared(replay, &index);
+    if (status == MQX_OK) {
+        status = mqx_number_map_add(&replay->prepared_by_id, prepared->unit.id, true, &at,
+                                    &is_new);
+    }
+    if (status == MQX_OK) {
+        replay->prepared_by_id.values[at] = index + 1;
+        replay->prepared[index] = *prepared;
+    }
+    return status;
+}
+
 /* Moves the unit from those in progress to the prepared ones. One that began below the begin LSN
  * was read in part, so it cannot be compared; its outcome follows. */
 int mqx_replay_prepare(struct mqx_replay *replay, uint64_t lsn, const struct mqx_decoded *record)
@@ -51,14 +70,12 @@ int mqx_replay_prepare(struct mqx_replay *replay, uint64_t lsn, const struct mqx
     const struct ps_commit *stated = record->commit;
     const uint64_t id = record->head->unit_id;
     struct mqx_replay_unit unit = {.id = id, .first_lsn = stated->first_lsn};
-    uint32_t index = 0;
-    size_t at = 0;
-    bool is_new = false;
     MQX_ASSERT(lsn >= replay->begin_lsn);
     MQX_ASSERT(record->xid != NULL); /* the decoder refuses a PREPARE without */
     MQX_ASSERT(record->prepared != NULL);
     (void)mqx_replay_remove_unit(replay, id, &unit);
-    if ((stated->record_count == 0 || stated->first_lsn >= replay->begin_lsn) &&
+    if ((stated->record_count == 0 ||
+         mqx_replay_knows_unit(replay, &unit, stated->first_lsn)) &&
         !mqx_replay_unit_agrees(&unit, stated)) {
         return mqx_fail(MQRC_OBJECT_DAMAGED,
                         "PREPARE at LSN %" PRIu64 " of unit %" PRIu64 " is about %u records from "
@@ -66,23 +83,15 @@ int mqx_replay_prepare(struct mqx_replay *replay, uint64_t lsn, const struct mqx
                         lsn, id, stated->record_count, stated->first_lsn, unit.record_count,
                         unit.first_lsn);
     }
-    int status = new_prepared(replay, &index);
-    if (status == MQX_OK) {
-        status = mqx_number_map_add(&replay->prepared_by_id, id, true, &at, &is_new);
-    }
-    if (status != MQX_OK) {
-        return status;
-    }
+    unit.id = id;
     unit.first_lsn = stated->record_count == 0 ? lsn : stated->first_lsn;
-    MQX_ASSERT(replay->prepared_by_id.numbers[at] == id);
-    replay->prepared_by_id.values[at] = index + 1;
-    replay->prepared[index] = (struct mqx_replay_prepared){
+    const struct mqx_replay_prepared prepared = {
         .unit = unit,
         .xid = *record->xid,
         .prepare_end_lsn = lsn + mqx_record_length(record->head),
-        .prepared_us = record->prepared->prepared_us,
+        .stated = *record->prepared,
     };
-    return MQX_OK;
+    return mqx_replay_add_prepared(replay, &prepared);
 }
 
 /* The outcome of one unit. One that is not among the prepared ones was prepared below the begin
@@ -205,7 +214,8 @@ int mqx_replay_hold_prepared(struct mqx_replay *replay)
     }
     for (size_t i = 0; i < replay->prepared_count && status == MQX_OK; i++) {
         struct mqx_replay_prepared *prepared = &replay->prepared[i];
-        if (prepared->unit.id != 0 && prepared->unit.first_lsn < replay->begin_lsn) {
+        if (prepared->unit.id != 0 && !prepared->unit.carried &&
+            prepared->unit.first_lsn < replay->begin_lsn) {
             return mqx_fail(MQRC_OBJECT_DAMAGED,
                             "prepared unit %" PRIu64 " from LSN %" PRIu64 " began before the "
                             "checkpoint, %" PRIu64 ", and has no end", prepared->unit.id,

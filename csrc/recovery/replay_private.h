@@ -1,5 +1,6 @@
 /*
- * replay_private.h - what the modules of the replay share; for recovery/replay*.c only.
+ * replay_private.h - what the modules of the replay share; for recovery/replay*.c and
+ * units_in_flight.c only.
  *
  * Order of use, no circle: replay -> replay_prepared -> replay_units -> replay_messages.
  *
@@ -63,6 +64,9 @@ const struct mqx_slot_state *mqx_replay_defined_at(const struct mqx_replay *repl
 /* A put in state WAITING; its index. */
 int mqx_replay_add_put(struct mqx_replay *replay, const struct mqx_decoded *record, uint64_t lsn,
                        uint32_t *out) MQX_MUST_USE;
+/* The same for a put that the checkpoint carries. */
+int mqx_replay_carry_put(struct mqx_replay *replay, const struct psc_message *m, bool taken,
+                         uint32_t *out) MQX_MUST_USE;
 /* The put takes effect, or is dropped with its object; damage when that object never was. */
 int mqx_replay_apply_put(struct mqx_replay *replay, const struct mqx_replay_op *op) MQX_MUST_USE;
 /* A MOVED record. */
@@ -84,6 +88,15 @@ int mqx_replay_take_record(struct mqx_replay *replay, uint64_t lsn,
 int mqx_replay_commit(struct mqx_replay *replay, uint64_t lsn,
                       const struct mqx_decoded *record) MQX_MUST_USE;
 int mqx_replay_back_out(struct mqx_replay *replay, const struct mqx_decoded *record) MQX_MUST_USE;
+/* Appends an operation to the unit. */
+int mqx_replay_add_op(struct mqx_replay *replay, struct mqx_replay_unit *unit,
+                      const struct mqx_replay_op *op) MQX_MUST_USE;
+/* A unit that the checkpoint carries, among those under way. */
+int mqx_replay_carry_unit(struct mqx_replay *replay,
+                          const struct mqx_replay_unit *unit) MQX_MUST_USE;
+/* Must the unit of a COMMIT or PREPARE record with that first LSN be here as a whole? */
+bool mqx_replay_knows_unit(const struct mqx_replay *replay, const struct mqx_replay_unit *unit,
+                           uint64_t first_lsn);
 /* Does what a COMMIT or PREPARE record states agree with the records that were read of the unit? */
 bool mqx_replay_unit_agrees(const struct mqx_replay_unit *unit, const struct ps_commit *stated);
 
@@ -91,6 +104,9 @@ bool mqx_replay_unit_agrees(const struct mqx_replay_unit *unit, const struct ps_
 
 int mqx_replay_prepare(struct mqx_replay *replay, uint64_t lsn,
                        const struct mqx_decoded *record) MQX_MUST_USE;
+/* An entry among the prepared ones. */
+int mqx_replay_add_prepared(struct mqx_replay *replay,
+                            const struct mqx_replay_prepared *prepared) MQX_MUST_USE;
 /* COMMIT_PREPARED or BACKOUT_PREPARED: the outcome of all units that it names. */
 int mqx_replay_end_prepared(struct mqx_replay *replay, const struct mqx_decoded *record,
                             bool committed) MQX_MUST_USE;

@@ -90,6 +90,18 @@ static int unit_for(struct mqx_replay *replay, uint64_t id, uint64_t lsn,
     return MQX_OK;
 }
 
+int mqx_replay_carry_unit(struct mqx_replay *replay, const struct mqx_replay_unit *unit)
+{
+    struct mqx_replay_unit *entry = NULL;
+    MQX_ASSERT(unit->carried);
+    MQX_ASSERT(unit->first_lsn < replay->begin_lsn);
+    const int status = unit_for(replay, unit->id, unit->first_lsn, &entry);
+    if (status == MQX_OK) {
+        *entry = *unit;
+    }
+    return status;
+}
+
 /* Entries behind the one that leaves move up, so that a search does not end at the gap. */
 bool mqx_replay_remove_unit(struct mqx_replay *replay, uint64_t id, struct mqx_replay_unit *out)
 {
@@ -122,9 +134,8 @@ bool mqx_replay_remove_unit(struct mqx_replay *replay, uint64_t id, struct mqx_r
  * found through its PUT.
  */
 
-/* Appends an operation to the unit. */
-static int add_op(struct mqx_replay *replay, struct mqx_replay_unit *unit,
-                  const struct mqx_replay_op *op)
+int mqx_replay_add_op(struct mqx_replay *replay, struct mqx_replay_unit *unit,
+                      const struct mqx_replay_op *op)
 {
     uint32_t index = replay->free_op;
     MQX_ASSERT((unit->first_op == 0) == (unit->last_op == 0));
@@ -221,6 +232,18 @@ static int make_op(struct mqx_replay *replay, uint64_t lsn, const struct mqx_dec
     return MQX_OK;
 }
 
+/* Pieces whose PUT is still to come must stay where they are. */
+static void note_pieces(struct mqx_replay_unit *unit, const struct mqx_replay_op *op)
+{
+    MQX_ASSERT(unit->id != 0);
+    MQX_ASSERT(op->lsn != 0);
+    if (op->type == PS_REC_CHUNK) {
+        unit->pieces_lsn = unit->pieces_lsn == 0 ? op->lsn : unit->pieces_lsn;
+    } else if (op->type == PS_REC_PUT || op->type == PS_REC_TAKEN) {
+        unit->pieces_lsn = 0;
+    }
+}
+
 /* A record of a unit that is not decided by it. */
 static int add_to_unit(struct mqx_replay *replay, uint64_t lsn, const struct mqx_decoded *record,
                        const struct mqx_replay_op *op)
@@ -232,7 +255,8 @@ static int add_to_unit(struct mqx_replay *replay, uint64_t lsn, const struct mqx
     if (status == MQX_OK) {
         unit->record_count += 1;
         unit->running_crc = mqx_running_crc(unit->running_crc, record->head);
-        status = op->type == PS_REC_CHUNK ? MQX_OK : add_op(replay, unit, op);
+        note_pieces(unit, op);
+        status = op->type == PS_REC_CHUNK ? MQX_OK : mqx_replay_add_op(replay, unit, op);
     }
     return status;
 }
@@ -279,10 +303,19 @@ bool mqx_replay_unit_agrees(const struct mqx_replay_unit *unit, const struct ps_
            unit->running_crc == stated->running_crc;
 }
 
-/* A unit whose first record lies below the begin LSN was over when the checkpoint began, so the
- * checkpoint has its effects. Those of its records that were read take effect again, unchecked: it
- * may have got a message whose PUT lies above the begin LSN, too, and that PUT must not come back
- * without its GET. */
+/* Not one whose first record lies below the begin LSN of a checkpoint that does not list units: it
+ * was over when that began, and only its later records were read. */
+bool mqx_replay_knows_unit(const struct mqx_replay *replay, const struct mqx_replay_unit *unit,
+                           uint64_t first_lsn)
+{
+    MQX_ASSERT(!unit->carried || unit->first_lsn < replay->begin_lsn);
+    MQX_ASSERT(replay->begin_lsn == 0 || replay->checkpoint_end >= replay->begin_lsn);
+    return replay->units_listed || unit->carried || first_lsn >= replay->begin_lsn;
+}
+
+/* Of a unit that is not known as a whole the checkpoint has the effects. Those of its records that
+ * were read take effect again, unchecked: it may have got a message whose PUT lies above the begin
+ * LSN, too, and that PUT must not come back without its GET. */
 int mqx_replay_commit(struct mqx_replay *replay, uint64_t lsn, const struct mqx_decoded *record)
 {
     const struct ps_commit *stated = record->commit;
@@ -290,7 +323,7 @@ int mqx_replay_commit(struct mqx_replay *replay, uint64_t lsn, const struct mqx_
     MQX_ASSERT(lsn >= replay->begin_lsn);
     MQX_ASSERT(stated != NULL); /* the decoder refuses a COMMIT without */
     (void)mqx_replay_remove_unit(replay, record->head->unit_id, &unit);
-    if (stated->first_lsn < replay->begin_lsn) {
+    if (!mqx_replay_knows_unit(replay, &unit, stated->first_lsn)) {
         return mqx_replay_end_unit(replay, &unit, true);
     }
     if (record->head->unit_id == 0 || !mqx_replay_unit_agrees(&unit, stated)) {

@@ -207,6 +207,7 @@ int mqx_restart_open_checkpoint(struct mqx_restart *restart, const char *name)
     restart->use_image = header->has_image != 0 && restart->until_lsn == 0;
     replay->begin_lsn = header->begin_lsn;
     replay->checkpoint_end = header->end_lsn;
+    replay->units_listed = header->units_listed != 0;
     replay->next_number = header->next_number;
     replay->next_unit_id = header->next_unit_id;
     return mqx_load_checkpoint_start(restart);
@@ -483,6 +484,28 @@ static int check_begin(const struct mqx_restart *restart)
 
 /* ---- scanning ---- */
 
+/* In a rehearsal, once: the units that are not decided at list_lsn. */
+static int list_units(struct mqx_restart *restart)
+{
+    MQX_ASSERT(restart->list_lsn != 0);
+    MQX_ASSERT(restart->list_lsn <= restart->until_lsn);
+    restart->list_lsn = 0;
+    return mqx_units_list(&restart->replay, &restart->units_at, &restart->all_units);
+}
+
+/* The same at the end, where the other side of the rehearsal must have the same. */
+static int sum_units(struct mqx_restart *restart)
+{
+    struct mqx_units_in_flight list = {0};
+    bool all = true;
+    MQX_ASSERT(restart->until_lsn != 0);
+    MQX_ASSERT(restart->list_lsn == 0);
+    const int status = mqx_units_list(&restart->replay, &list, &all);
+    restart->end_units = mqx_units_checksum(&list);
+    mqx_units_free(&list);
+    return status;
+}
+
 /* A record of the tail. The hook is called in a rehearsal, which goes on beside other work. */
 static int replay_record(void *arg, uint64_t lsn, const struct psj_record *record)
 {
@@ -498,7 +521,9 @@ static int replay_record(void *arg, uint64_t lsn, const struct psj_record *recor
             return status;
         }
     }
-    return mqx_replay_record(&restart->replay, lsn, record);
+    const int status =
+        restart->list_lsn != 0 && lsn >= restart->list_lsn ? list_units(restart) : MQX_OK;
+    return status == MQX_OK ? mqx_replay_record(&restart->replay, lsn, record) : status;
 }
 
 /* What the end of the segment's batches means: collects the facts and looks them up in the table.
@@ -616,6 +641,12 @@ int mqx_restart_scan(struct mqx_restart *restart, struct mqx_journal_end *out)
         status = scan_segment(restart, &window, i, out);
     }
     mqx_file_window_free(&window);
+    if (status == MQX_OK && restart->list_lsn != 0) {
+        status = list_units(restart);
+    }
+    if (status == MQX_OK && restart->until_lsn != 0) {
+        status = sum_units(restart);
+    }
     if (status == MQX_OK) {
         mqx_replay_end_epoch(&restart->replay);
     }
@@ -648,6 +679,8 @@ void mqx_restart_end(struct mqx_restart *restart)
     if (restart->store != NULL) {
         free(restart->segments);
         free(restart->listed);
+        mqx_units_free(&restart->carried);
+        mqx_units_free(&restart->units_at);
         mqx_checkpoint_file_close(&restart->checkpoint);
         mqx_replay_free(&restart->replay);
         restart->segments = NULL;

@@ -7,8 +7,8 @@
  * priority stay long, so that compaction has something to move; prepared units wait over several
  * restarts.
  *
- * A round: all processes attach (the first one restarts the queue manager), work for a drawn time,
- * often less than a restart takes, and are killed. Then a copy of the files is recovered, as after a
+ * A round: all processes attach (the first one restarts the queue manager), work for a drawn
+ * time, often less than a restart takes, and are killed. Then a copy of the files is recovered, as after a
  * reboot, its units in doubt are ended, and everything is counted; it ends in order, and what was
  * found there holds for all later rounds (storm_settle()). In every third round the region of the
  * dead is removed, so that the next restart has the files alone; else it reads that region, too. In

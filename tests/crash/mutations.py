@@ -194,7 +194,7 @@ MUTATIONS = (
                 "recovery/checkpoint.c",
                 "    status = mqx_checkpoint_file_finish(",
                 "    mqx_ignore(mqx_journal_retire(store, ckpt->begin_segment, "
-                "ckpt->begin_lsn, ckpt->live));\n"
+                "ckpt->begin_lsn, ckpt->use.live));\n"
                 "    status = mqx_checkpoint_file_finish(",
             ),
         ),
@@ -254,9 +254,8 @@ MUTATIONS = (
         (
             (
                 "recovery/checkpoint.c",
-                "= mqx_rehearse_checkpoint(ckpt->store, name, end_lsn, &ckpt->older);",
-                "= end_lsn == 1 ? mqx_rehearse_checkpoint(ckpt->store, name, end_lsn, "
-                "&ckpt->older) : MQX_OK;",
+                "= mqx_rehearsal_compare(ckpt->rehearsal, name);",
+                "= end_lsn == 1 ? mqx_rehearsal_compare(ckpt->rehearsal, name) : MQX_OK;",
             ),
         ),
     ),
@@ -272,13 +271,13 @@ MUTATIONS = (
         ),
     ),
     Mutation(
-        "the checkpoint's begin LSN passes over units in flight",
-        "t3",
+        "the checkpoint's begin LSN passes over units that are decided and not shown",
+        "c/checkpoint",
         (
             (
                 "recovery/checkpoint.c",
-                "ckpt->begin_lsn = lowest_in_flight(ckpt, tail, &status);",
-                "ckpt->begin_lsn = tail + 0 * lowest_in_flight(ckpt, tail, &status);",
+                "return context->state == MQX_CTX_DECIDED ? context->decided_lsn : 0;",
+                "return context->state == MQX_CTX_DECIDED ? context->resolver : 0;",
             ),
         ),
     ),
@@ -522,14 +521,13 @@ MUTATIONS = (
         (("recovery/restart.c", "status = mqx_load_prepared(restart);", "status = MQX_OK;"),),
     ),
     Mutation(
-        "the checkpoint's begin LSN passes over prepared units",
+        "a checkpoint carries no prepared units",
         "t3",
         (
             (
-                "recovery/checkpoint.c",
-                "if (context != NULL && context->first_lsn != 0) {",
-                "if (context != NULL && context->first_lsn != 0 &&\n"
-                "                context->state != MQX_CTX_PREPARED) {",
+                "recovery/units_in_flight.c",
+                "        if (replay->prepared[i].unit.id != 0) {",
+                "        if (replay->prepared[i].unit.id == UINT64_MAX) {",
             ),
         ),
     ),

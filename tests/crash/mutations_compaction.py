@@ -60,16 +60,16 @@ COMPACTION: tuple[Mutation, ...] = (
     mutation(
         "a message in pieces keeps only the segment of its PUT",
         "c/checkpoint",
-        "recovery/checkpoint.c",
-        "    while (located->base_lsn > first_lsn && located > ckpt->segments) {",
-        "    while (located->base_lsn > UINT64_MAX - 1 && located > ckpt->segments) {",
+        "recovery/segment_use.c",
+        "    while (located->base_lsn > first_lsn && located > use->segments) {",
+        "    while (located->base_lsn > UINT64_MAX - 1 && located > use->segments) {",
     ),
     mutation(
         "a checkpoint does not list the older segments that it needs",
         "c/compaction",
         "recovery/checkpoint.c",
         "        status = write_segments(ckpt);\n",
-        "        status = ckpt->segment_count == 0 ? write_segments(ckpt) : MQX_OK;\n",
+        "        status = ckpt->use.count == 0 ? write_segments(ckpt) : MQX_OK;\n",
     ),
     mutation(
         "a listed segment that is missing goes unnoticed",

@@ -629,4 +629,63 @@ INTERLEAVED = (
     ),
 )
 
-UNITS = (*BATCHES, *PREPARED, *SCAN_AND_ARCHIVE, *MEANWHILE, *MEMORY, *INTERLEAVED)
+CARRIED = (
+    mutation(
+        "units are listed as they are at the end of the checkpoint, not at its begin",
+        "c/checkpoint",
+        "recovery/restart_read.c",
+        "restart->list_lsn != 0 && lsn >= restart->list_lsn ?",
+        "restart->list_lsn == 1 && lsn >= restart->list_lsn ?",
+    ),
+    mutation(
+        "a carried unit forgets how many records it had",
+        "c/checkpoint",
+        "recovery/units_in_flight.c",
+        "                                       .record_count = line->record_count,\n",
+        "                                       .record_count = 0,\n",
+    ),
+    mutation(
+        "a carried unit forgets the checksum of its records",
+        "c/checkpoint",
+        "recovery/units_in_flight.c",
+        "                                       .running_crc = line->running_crc,\n",
+        "                                       .running_crc = 0,\n",
+    ),
+    mutation(
+        "a body that a carried unit has put keeps no segment",
+        "c/segment_use",
+        "recovery/segment_use.c",
+        "    for (size_t i = 0; i < units->put_count; i++) {",
+        "    for (size_t i = 0; i + 1 < units->put_count; i++) {",
+    ),
+    mutation(
+        "pieces of which the PUT is still to come keep no segment",
+        "c/checkpoint",
+        "recovery/segment_use.c",
+        "        if (units->units[i].pieces_lsn != 0) {",
+        "        if (units->units[i].pieces_lsn == 1) {",
+    ),
+    mutation(
+        "of pieces only the last one keeps its segment",
+        "c/checkpoint",
+        "recovery/replay_units.c",
+        "        unit->pieces_lsn = unit->pieces_lsn == 0 ? op->lsn : unit->pieces_lsn;",
+        "        unit->pieces_lsn = op->lsn;",
+    ),
+    mutation(
+        "a unit that is not carried passes for one that was over",
+        "c/units_in_flight",
+        "recovery/replay_units.c",
+        "    return replay->units_listed || unit->carried || first_lsn >= replay->begin_lsn;",
+        "    return unit->carried || first_lsn >= replay->begin_lsn;",
+    ),
+    mutation(
+        "a get that a carried unit has made is lost",
+        "c/checkpoint",
+        "recovery/units_in_flight.c",
+        "    return status == MQX_OK ? mqx_replay_add_op(replay, unit, &op) : status;",
+        "    return status == MQX_OK && m != NULL ? mqx_replay_add_op(replay, unit, &op) : status;",
+    ),
+)
+
+UNITS = (*BATCHES, *PREPARED, *SCAN_AND_ARCHIVE, *MEANWHILE, *MEMORY, *INTERLEAVED, *CARRIED)

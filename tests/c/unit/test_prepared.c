@@ -514,7 +514,7 @@ TEST(a_list_has_the_oldest_unit_first_and_the_number_of_units)
 
 /* ---- no room ---- */
 
-TEST(a_prepared_unit_outlasts_a_journal_that_it_fills_and_is_ended_in_it)
+TEST(a_prepared_unit_outlasts_a_journal_that_is_full_and_is_ended_in_it)
 {
     static char body[60000];
     for (int way = 0; way < 2; way++) {
@@ -531,13 +531,12 @@ TEST(a_prepared_unit_outlasts_a_journal_that_it_fills_and_is_ended_in_it)
         CHECK_INT(prepare(unit, 1), 0);
         for (int i = 0; i < 200 && status == 0; i++) {
             status = PUT(busy, .body = body, .length = sizeof body, .persistent = 1);
-            if (status == 0) {
-                TAKE(busy);
-                CHECK_INT(got.status, 0);
-            }
             CHECK_INT(mqe_maintain(engine.manager), 0);
         }
         CHECK_INT(status, MQRC_STORAGE_MEDIUM_FULL);
+        while (depth(busy) > 0) {
+            TAKE(busy);
+        }
         CHECK_INT(PUT(busy, .text = "np"), 0);
         CHECK_STR(TAKE(busy, .unit = unit), "np");
         CHECK_STR(rows(1), "a b");
@@ -553,6 +552,36 @@ TEST(a_prepared_unit_outlasts_a_journal_that_it_fills_and_is_ended_in_it)
         engine_kill_and_restart();
         CHECK_STR(drain(engine_find("Q")), "");
         CHECK_INT(depth(engine_find("BUSY")), 1);
+    }
+}
+
+TEST(a_prepared_unit_leaves_the_journal_to_others_however_much_they_write)
+{
+    static char body[60000];
+    for (int way = 0; way < 2; way++) {
+        struct mqe_settings settings = engine_settings();
+        settings.journal_limit = 4 << 20;
+        engine_begin_with(&settings);
+        struct queue q = QUEUE("Q", 0), busy = QUEUE("BUSY", 0);
+        mqe_unit *unit = engine_unit();
+        CHECK_INT(PUT(q, .text = "a", .persistent = 1), 0);
+        CHECK_STR(TAKE(q, .unit = unit), "a");
+        CHECK_INT(PUT(q, .text = "b", .unit = unit, .persistent = 1), 0);
+        CHECK_INT(prepare(unit, 1), 0);
+        for (int i = 0; i < 300; i++) { /* 18 MB */
+            CHECK_INT(PUT(busy, .body = body, .length = sizeof body, .persistent = 1), 0);
+            TAKE(busy);
+            CHECK_INT(got.status, 0);
+            CHECK_INT(mqe_maintain(engine.manager), 0);
+            if (i % 60 == 59) {
+                engine_kill_and_restart();
+                busy = engine_find("BUSY");
+            }
+        }
+        CHECK_STR(rows(1), "a +b");
+        CHECK_INT(way == 0 ? commit(1) : back_out(1), 0);
+        engine_kill_and_restart();
+        CHECK_STR(drain(engine_find("Q")), way == 0 ? "b" : "a");
     }
 }
 
