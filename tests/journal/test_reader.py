@@ -428,17 +428,17 @@ def test_every_flipped_byte_of_a_checkpoint_is_noticed() -> None:
         assert passed_over(flipped(store, at, path)).file == path
 
 
-@pytest.mark.parametrize("lie", range(6))
+@pytest.mark.parametrize("lie", range(9))
 def test_checkpoint_whose_end_block_disagrees_is_refused(lie: int) -> None:
     store, _ = checkpointed(clean=True, image=True)
     path = next(path for path in store.files if path.endswith(".psc"))
     data = store.files[path]
-    totals = list(struct.unpack("<6Q", data[-48:]))
+    totals = list(struct.unpack("<9Q", data[-72:]))
     totals[lie] += 1
     begin = int(path[-20:-4], 16)
-    end = store.block(begin, 4, 1, totals[0] if lie else totals[0] - 1, struct.pack("<6Q", *totals))
+    end = store.block(begin, 4, 1, totals[0] if lie else totals[0] - 1, struct.pack("<9Q", *totals))
     with pytest.raises(DamagedFile) as caught:
-        replay(store.files | {path: data[:-80] + end})
+        replay(store.files | {path: data[:-104] + end})
     assert caught.value.rule == "totals"
 
 
@@ -446,7 +446,7 @@ def test_checkpoint_block_out_of_sequence_is_noticed() -> None:
     store, _ = checkpointed()
     path = next(path for path in store.files if path.endswith(".psc"))
     data = store.files[path]
-    again = data[4096:-80] + data[4096:-80] + data[-80:]
+    again = data[4096:-104] + data[4096:-104] + data[-104:]
     error = passed_over(store.files | {path: data[:4096] + again})
     assert "block 0 where block 2 should be" in error.text
 

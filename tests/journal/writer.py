@@ -8,6 +8,7 @@ and checks nothing: tests use it to write wrong files as well as right ones.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from penstock.journal.checksum import crc32c, tag
@@ -21,6 +22,7 @@ MUST = 0x80
 COMMITS, SHORT = 1, 2
 COMMON = 20
 TIME = 1_700_000_000_000_000  # microseconds; every time in a written file derives from it
+Units = Sequence[tuple[bytes, list[tuple[bytes, bytes]]]]  # of a checkpoint
 QM_ID = bytes(range(16))
 SALTS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 QM_TOML = f'qm_id = "{QM_ID.hex()}"\nname = "GOLD"\n'
@@ -163,9 +165,16 @@ def prepare(
 ) -> bytes:
     running = crc32c(b"".join(r[4:8] for r in records))
     parts = section(13, name)
-    parts += section(17, struct.pack("<QQIIII", TIME, size, puts, gets, *lost))
+    parts += section(17, prepared(puts=puts, gets=gets, size=size, lost=lost))
     parts += section(9, struct.pack("<QII", first_lsn, len(records), running))
     return record(PREPARE, parts, unit=unit)
+
+
+def prepared(
+    *, puts: int = 0, gets: int = 0, size: int = 0, lost: tuple[int, int] = (0, 0)
+) -> bytes:
+    """A ps_prepared."""
+    return struct.pack("<QQIIII", TIME, size, puts, gets, *lost)
 
 
 def end_prepared(kind: int, *units: int) -> bytes:
@@ -439,15 +448,19 @@ class Store:
         oldest: int = 1,
         next_number: int = 1000,
         needed: list[bytes] | None = None,
+        units: Units = (),
+        units_listed: bool = False,
     ) -> str:
         """Writes a checkpoint and returns its path. needed: lines of segments, made with needs();
-        without it all from `oldest` to the begin segment."""
+        without it all from `oldest` to the begin segment. units: pairs of a line, made with
+        carried(), and its operations, made with operation(), each with a line of listed() or b"".
+        """
         oldest = min(oldest, begin_segment or self.number)
         if needed is None:
             needed = [self.needs(n) for n in range(oldest, begin_segment or self.number)]
         end = self.lsn if end is None else end
         fields = self.qm_id + struct.pack(
-            "<7QIIQQ",
+            "<7QIIQQI",
             begin,
             begin_segment or self.number,
             end,
@@ -459,20 +472,55 @@ class Store:
             bool(image),
             TIME,
             oldest,
+            units_listed or bool(units),
         )
         data = header("PSTKCKPT", fields)
+        operations = [one for _, several in units for one, _ in several]
+        puts = [line for _, several in units for _, line in several if line]
+        lines = [line for line, _ in units]
         blocks = [
             (kind, items)
-            for kind, items in ((1, objects), (2, messages), (3, image), (5, needed))
+            for kind, items in (
+                *((1, objects), (2, messages), (3, image)),
+                *((6, lines), (7, operations), (8, puts), (5, needed)),
+            )
             if items
         ]
         for sequence, (kind, items) in enumerate(blocks):
             data += self.block(begin, kind, len(items), sequence, b"".join(items))
         totals = (len(blocks), len(objects), len(messages), len(image), end, len(needed))
-        data += self.block(begin, 4, 1, len(blocks), struct.pack("<6Q", *totals))
+        totals += (len(lines), len(operations), len(puts))
+        data += self.block(begin, 4, 1, len(blocks), struct.pack("<9Q", *totals))
         path = f"checkpoint/{begin:016x}.psc"
         self.done[path] = data
         return path
+
+    @staticmethod
+    def carried(
+        unit: int,
+        first_lsn: int,
+        records: list[bytes],
+        *,
+        operations: int | None = None,
+        pieces: int = 0,
+        prepare_end: int = 0,
+        prepared: bytes = bytes(32),
+        xid: bytes = bytes(136),
+    ) -> bytes:
+        """The checkpoint's line of a unit whose records so far are these."""
+        crc = 0
+        for record in records:
+            crc = crc32c(record[4:8], crc)
+        count = len(records) if operations is None else operations
+        numbers = (unit, first_lsn, pieces, count, len(records), crc, prepare_end)
+        return struct.pack("<4QIIQ", *numbers) + prepared + xid
+
+    @staticmethod
+    def operation(
+        kind: int, number: int, lsn: int, *, queue: tuple[int, int] = (1, 1), before: int = 0
+    ) -> bytes:
+        """The checkpoint's line of an operation of a unit."""
+        return struct.pack("<QQ4I", number, lsn, *queue, kind, before)
 
     def needs(self, number: int) -> bytes:
         """The checkpoint's line of an older segment; the next one still says where it ends."""
@@ -500,6 +548,7 @@ class Store:
         first_lsn: int | None = None,
         chunks: int = 0,
         ext: bool = False,
+        volatile: bool = False,
     ) -> bytes:
         """The checkpoint's line of a message whose PUT record lies at ``lsn``."""
         raw = descriptor(number)
@@ -519,7 +568,7 @@ class Store:
             priority,
             min(max(priority, 0), 9),
             ext,
-            0,
+            volatile,
             len(put_record),
             chunks,
             0,

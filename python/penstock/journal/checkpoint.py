@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from . import checksum
 from . import layout as L
+from .carried import CarriedUnit, carried_units
 from .errors import DamagedFile, UnsupportedFile
 from .files import FileSet
 from .records import Record, is_short, record_length, take_record
@@ -47,6 +48,8 @@ class Checkpoint:
     messages: npt.NDArray[Any] = field(repr=False)
     image: list[Record] = field(repr=False)
     listed: dict[int, tuple[int, int, int]] = field(repr=False)
+    units_listed: bool  # units: every one that was not decided at begin_lsn
+    units: list[CarriedUnit] = field(repr=False)
 
 
 def checkpoint_names(names: list[str]) -> list[str]:
@@ -98,7 +101,7 @@ def read_checkpoint(file: str, data: bytes, qm_id: bytes | None) -> Checkpoint:
     if file.rsplit("/", 1)[-1] != f"{int(h.begin_lsn):016x}.psc":
         text = f"the name does not say its begin LSN {int(h.begin_lsn):016x}"
         raise DamagedFile(file, 48, "header", text)
-    if h.end_lsn < h.begin_lsn or h.clean > 1 or h.has_image > h.clean:
+    if h.end_lsn < h.begin_lsn or max(h.clean, h.units_listed) > 1 or h.has_image > h.clean:
         raise DamagedFile(file, 64, "header", "the header contradicts itself")
     for offset, what, value in (
         (72, "message number", int(h.next_number)),
@@ -132,6 +135,8 @@ def read_checkpoint(file: str, data: bytes, qm_id: bytes | None) -> Checkpoint:
         messages=blocks.all_messages(),
         image=blocks.image,
         listed=_listed(file, blocks, int(h.begin_segment), int(h.begin_lsn), int(h.oldest_segment)),
+        units_listed=bool(h.units_listed),
+        units=carried_units(blocks.fail, h, blocks.units, blocks.operations, blocks.unit_puts),
     )
 
 
@@ -197,6 +202,9 @@ class _Blocks:
         self.messages: list[npt.NDArray[Any]] = []
         self.image: list[Record] = []
         self.segments: list[tuple[int, int, int, int]] = []
+        self.units: list[bytes] = []
+        self.operations: list[bytes] = []
+        self.unit_puts: list[dict[str, Any]] = []
         self.end_lsn = -1
 
     def all_messages(self) -> npt.NDArray[Any]:
@@ -264,16 +272,31 @@ class _Blocks:
         elif kind == L.BLOCK_IMAGE:
             self.image += self._records(start, length, count, (L.PUT, L.CHUNK))
         elif kind == L.BLOCK_SEGMENTS:
-            if length != count * L.size_of("psc_segment"):
-                raise self.fail(f"{count} segments in {length} bytes", "totals")
-            for s in L.overlay("psc_segment", self.data, start, count):
+            for raw in self._lines("psc_segment", start, length, count):
+                s = L.overlay("psc_segment", raw)[0]
                 line = (int(s.number), int(s.generation), int(s.base_lsn), int(s.end_lsn))
                 self.segments.append(line)
+        elif kind == L.BLOCK_UNITS:
+            self.units += self._lines("psc_unit", start, length, count)
+        elif kind == L.BLOCK_OPERATIONS:
+            self.operations += self._lines("psc_operation", start, length, count)
+        elif kind == L.BLOCK_UNIT_PUTS:
+            if length != count * L.size_of("psc_message"):
+                raise self.fail(f"{count} messages in {length} bytes", "totals")
+            rows = np.frombuffer(self.data[start : start + length], dtype=L.dtype("psc_message"))
+            names = data_names("psc_message")
+            self.unit_puts += [dict(zip(names, row, strict=True)) for row in rows.tolist()]
         elif kind == L.BLOCK_END:
             self._check_totals(start, length)
         else:
             text = f"block type {kind} is not known to this reader"
             raise UnsupportedFile(self.file, self.at, "unsupported", text)
+
+    def _lines(self, name: str, start: int, length: int, count: int) -> list[bytes]:
+        size = L.size_of(name)
+        if length != count * size:
+            raise self.fail(f"{count} lines of {name} in {length} bytes", "totals")
+        return [self.data[at : at + size] for at in range(start, start + length, size)]
 
     def _records(self, start: int, length: int, count: int, types: tuple[int, ...]) -> list[Record]:
         starts, lengths = [], []
@@ -309,6 +332,9 @@ class _Blocks:
             sum(len(part) for part in self.messages),
             len(self.image),
             len(self.segments),
+            len(self.units),
+            len(self.operations),
+            len(self.unit_puts),
         )
         stated = (
             int(e.block_count),
@@ -316,8 +342,11 @@ class _Blocks:
             int(e.message_count),
             int(e.image_count),
             int(e.segment_count),
+            int(e.unit_count),
+            int(e.operation_count),
+            int(e.unit_put_count),
         )
         if stated != found:
-            what = "blocks, objects, messages, image records, segments"
+            what = "blocks, objects, messages, image records, segments, units, operations, puts"
             raise self.fail(f"END says {stated}, the file holds {found} ({what})", "totals")
         self.end_lsn = int(e.end_lsn)

@@ -80,7 +80,7 @@ struct psc_header {
     uint64_t begin_lsn; uint64_t begin_segment; uint64_t end_lsn; uint64_t next_number;
     uint64_t next_unit_id; uint64_t restart_epoch; uint64_t generation;
     uint32_t clean; uint32_t has_image; uint64_t created_us; uint64_t oldest_segment;
-    uint8_t zero[3964]; uint32_t crc;
+    uint32_t units_listed; uint8_t zero[3960]; uint32_t crc;
 };
 struct psc_block {
     uint32_t magic; uint32_t crc; uint32_t type; uint32_t count; uint64_t length;
@@ -94,9 +94,19 @@ struct psc_message {
     uint32_t record_length; uint32_t chunk_count; uint64_t zero2;
 };
 struct psc_segment { uint64_t number; uint64_t generation; uint64_t base_lsn; uint64_t end_lsn; };
+struct psc_unit {
+    uint64_t id; uint64_t first_lsn; uint64_t pieces_lsn; uint64_t operations;
+    uint32_t record_count; uint32_t running_crc; uint64_t prepare_end_lsn;
+    struct ps_prepared prepared; struct ps_xid xid;
+};
+struct psc_operation {
+    uint64_t number; uint64_t lsn; uint32_t object; uint32_t object_gen; uint32_t type;
+    uint32_t before;
+};
 struct psc_end {
     uint64_t block_count; uint64_t object_count; uint64_t message_count; uint64_t image_count;
-    uint64_t end_lsn; uint64_t segment_count;
+    uint64_t end_lsn; uint64_t segment_count; uint64_t unit_count; uint64_t operation_count;
+    uint64_t unit_put_count;
 };
 """
 
@@ -241,13 +251,18 @@ SECTIONS_UNDERSTOOD = frozenset(
 )
 
 BLOCK_OBJECTS, BLOCK_MESSAGES, BLOCK_IMAGE, BLOCK_END, BLOCK_SEGMENTS = 1, 2, 3, 4, 5
+BLOCK_UNITS, BLOCK_OPERATIONS, BLOCK_UNIT_PUTS = 6, 7, 8
 BLOCK_TYPES = {
     BLOCK_OBJECTS: "OBJECTS",
     BLOCK_MESSAGES: "MESSAGES",
     BLOCK_IMAGE: "IMAGE",
     BLOCK_END: "END",
     BLOCK_SEGMENTS: "SEGMENTS",
+    BLOCK_UNITS: "UNITS",
+    BLOCK_OPERATIONS: "OPERATIONS",
+    BLOCK_UNIT_PUTS: "UNIT_PUTS",
 }
+CARRIED = frozenset((PUT, GET, EXPIRE, CLEAR, TAKEN))  # types of the lines of OPERATIONS
 
 ffi: Any = cffi.FFI()
 ffi.cdef(DECLARATIONS)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import layout as L
+from .errors import DamagedFile
 from .messages import Entry
 from .records import Record
 
@@ -41,13 +43,17 @@ def _format_text(number: int) -> str:
 
 def xid_of(record: Record, data: memoryview) -> XidParts:
     """The XID section of a record. Raises DamagedFile."""
-    x = L.overlay("ps_xid", data)[0]
+    return xid_parts(record.fail, L.overlay("ps_xid", data)[0])
+
+
+def xid_parts(fail: Callable[[str, str], DamagedFile], x: Any) -> XidParts:
+    """The parts of a ``struct ps_xid``; ``fail`` makes the exception for a bad one."""
     gtrid, bqual = L.raw(x.gtrid), L.raw(x.bqual)
     sizes = int(x.gtrid_length), int(x.bqual_length)
     if not 1 <= sizes[0] <= len(gtrid) or sizes[1] > len(bqual):
-        raise record.fail(f"an XID of {sizes[0]} and {sizes[1]} bytes", "xid")
+        raise fail(f"an XID of {sizes[0]} and {sizes[1]} bytes", "xid")
     if any(gtrid[sizes[0] :]) or any(bqual[sizes[1] :]):
-        raise record.fail("bytes beyond the lengths of an XID are not zero", "reserved")
+        raise fail("bytes beyond the lengths of an XID are not zero", "reserved")
     return XidParts(int(x.format_id), gtrid[: sizes[0]], bqual[: sizes[1]])
 
 
@@ -77,8 +83,13 @@ class Preparation:
 def preparation_of(record: Record, sections: dict[int, memoryview]) -> Preparation:
     """Decodes a PREPARE record. Raises DamagedFile."""
     p = L.overlay("ps_prepared", sections[L.SEC_PREPARED])[0]
+    return preparation_parts(xid_of(record, sections[L.SEC_XID]), p)
+
+
+def preparation_parts(xid: XidParts, p: Any) -> Preparation:
+    """From the name and a ``struct ps_prepared``."""
     return Preparation(
-        xid=xid_of(record, sections[L.SEC_XID]),
+        xid=xid,
         prepared_us=int(p.prepared_us),
         bytes=int(p.bytes),
         puts=int(p.puts),
@@ -101,8 +112,8 @@ class PreparedRow:
 class PreparedUnit:
     """A prepared unit that is not ended. rows: its messages, in the order of the calls.
 
-    lsn, file, offset: of its PREPARE record. complete: False when its first records lie before the
-    replay; then its end must follow in the journal.
+    lsn, file, offset: of its PREPARE record, or of the checkpoint that carries it. complete: False
+    when its first records lie before the replay; then its end must follow in the journal.
     """
 
     unit_id: int

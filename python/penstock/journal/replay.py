@@ -11,14 +11,23 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from . import checksum
 from . import layout as L
+from .carried import CarriedOperation
 from .definitions import definition_problem
 from .errors import DamagedFile
 from .messages import Entry, Message, chunks_of_image
-from .prepared import PreparedRow, PreparedUnit, preparation_of, unit_ids_of
+from .prepared import (
+    PreparedRow,
+    PreparedUnit,
+    preparation_of,
+    preparation_parts,
+    unit_ids_of,
+    xid_parts,
+)
 from .records import Record, attributes_of, counts_of
 from .segment import Scan
 from .store import TornTail, View, torn_tail
@@ -137,6 +146,11 @@ class State:
         return result
 
 
+def _damaged(file: str, text: str, rule: str) -> DamagedFile:
+    """The exception for a line of a checkpoint."""
+    return DamagedFile(file, L.PAGE, rule, text)
+
+
 def _stop(severity: str, error: DamagedFile) -> None:
     """The report of a plain replay: damage ends it, warnings pass."""
     if severity == "damage":
@@ -251,11 +265,12 @@ class Replay:
     def run(self, scans: Iterable[Scan] | None = None) -> State:
         """Checkpoint, journal from its begin LSN, image. Raises what report raises."""
         self._load_checkpoint()
+        self._carry()
         epoch, scan = None, None
         for scan in self.view.scans(self.view.replay_from()) if scans is None else scans:
-            if scan.segment.restart_epoch != epoch:
+            if scan.segment.restart_epoch != epoch and epoch is not None:
                 self.units.clear()  # nothing open survives a restart, prepared units do
-                epoch = scan.segment.restart_epoch
+            epoch = scan.segment.restart_epoch
             self._replay(scan)
         if scan is not None:
             self.state.end_lsn = scan.end_lsn
@@ -317,15 +332,18 @@ class Replay:
         beginning is in the checkpoint."""
         unit = self.units.pop(unit_id, Unit(unit_id, stated[0]))
         found = (unit.first_lsn, unit.record_count, unit.running_crc)
-        if not self._began_before(stated) and (unit_id == 0 or stated != found):
+        if self._is_known(stated) and (unit_id == 0 or stated != found):
             text = f"unit {unit_id} has first LSN {found[0]}, {found[1]} records, running CRC "
             text += f"{found[2]:#010x}; the record says {stated[0]}, {stated[1]}, {stated[2]:#010x}"
             self.report("damage", last.fail(text, "unit"))
         return unit
 
-    def _began_before(self, stated: tuple[int, int, int]) -> bool:
-        """Whether a unit's first records precede the replay: it was resolved by then."""
-        return stated[1] > 0 and stated[0] < self.view.begin_lsn
+    def _is_known(self, stated: tuple[int, int, int]) -> bool:
+        """Whether all records of a unit must have been read: not, when its first ones precede the
+        replay from a checkpoint that lists no units; it was resolved by then."""
+        checkpoint = self.view.checkpoint
+        listed = checkpoint is not None and checkpoint.units_listed
+        return listed or stated[1] == 0 or stated[0] >= self.view.begin_lsn
 
     def _prepare(self, op: Operation, unit_id: int) -> None:
         stated, preparation = op.value
@@ -341,7 +359,7 @@ class Replay:
             lsn=op.lsn,
             file=op.file,
             offset=op.offset,
-            complete=not self._began_before(stated),
+            complete=self._is_known(stated),
             operations=unit.operations,
         )
 
@@ -518,6 +536,41 @@ class Replay:
             self._insert(entry)
         self.state.next_number = max(self.state.next_number, checkpoint.next_number)
         self.state.next_unit_id = max(self.state.next_unit_id, checkpoint.next_unit_id)
+
+    def _carry(self) -> None:
+        """The units that the checkpoint carries go on."""
+        checkpoint = self.view.checkpoint
+        if checkpoint is None:
+            return
+        for unit in checkpoint.units:
+            operations = [self._carried(checkpoint.file, one) for one in unit.operations]
+            if unit.prepare_end_lsn == 0:
+                self.units[unit.unit_id] = Unit(
+                    unit.unit_id, unit.first_lsn, unit.record_count, unit.running_crc, operations
+                )
+                continue
+            fail = partial(_damaged, checkpoint.file)
+            xid = xid_parts(fail, L.overlay("ps_xid", unit.xid)[0])
+            self.prepared[unit.unit_id] = PreparedUnit(
+                unit_id=unit.unit_id,
+                preparation=preparation_parts(xid, L.overlay("ps_prepared", unit.prepared)[0]),
+                first_lsn=unit.first_lsn,
+                record_count=unit.record_count,
+                lsn=unit.prepare_end_lsn,
+                file=checkpoint.file,
+                offset=L.PAGE,
+                complete=True,
+                operations=operations,
+            )
+
+    @staticmethod
+    def _carried(file: str, one: CarriedOperation) -> Operation:
+        value: Any = None
+        if one.line is not None:
+            entry = Entry.from_checkpoint(one.line)
+            entry.record_type = one.type
+            value = (one.before, entry) if one.type == L.TAKEN else entry
+        return Operation(one.type, one.key, one.number, file, L.PAGE, one.lsn, value)
 
     def _load_image(self) -> None:
         checkpoint = self.view.checkpoint

@@ -17,6 +17,10 @@ a checkpoint that they keep from moving on.
 The history of `v2-moved/`: messages moved out of a segment that is gone, one in pieces, two in
 short records; one moved twice, one that a process moved without noting it, one that was got after
 it was moved; a checkpoint that lists a segment far before its begin segment.
+
+The history of `v2-carried/`: a checkpoint that carries three units, which began in the segment
+before: one that goes on, with a body of which the second piece follows, and is committed; one that
+a restart drops; a prepared one with a put, a get and an image, which waits.
 """
 
 from __future__ import annotations
@@ -171,7 +175,83 @@ def golden_moved() -> dict[str, bytes]:
     return store.files
 
 
-HISTORIES = {"v2": golden, "v2-prepared": golden_prepared, "v2-moved": golden_moved}
+BODIES = {10: 3, 12: 6, 13: 8, 50: 2}  # bytes of messages that carried units hold
+
+
+def done_by(
+    store: w.Store, lsns: list[int], records: list[bytes], *numbers: int
+) -> list[tuple[bytes, bytes]]:
+    """Operations of a unit: a PUT, a GET, and the images behind them."""
+    lines = [
+        (
+            store.operation(w.PUT, numbers[0], lsns[0]),
+            store.listed(numbers[0], lsns[0], records[0], BODIES[numbers[0]]),
+        ),
+        (store.operation(w.GET, numbers[1], lsns[1]), b""),
+    ]
+    for number, lsn, record in zip(numbers[2:], lsns[2:], records[2:], strict=True):
+        line = store.listed(number, lsn, record, BODIES[number], volatile=True)
+        lines.append((store.operation(w.TAKEN, number, lsn, before=1), line))
+    return lines
+
+
+def golden_carried() -> dict[str, bytes]:
+    """The files of a queue manager whose checkpoint carries units."""
+    store = w.Store(size=32768)
+    definition = w.define(1, 1, "ORDERS", {15: 5000})
+    store.append(definition)
+    puts = [w.put(n, b"message %d" % n) for n in range(1, 6)]
+    lsns = store.append(*puts)
+    goes_on = [w.put(10, b"ten", unit=20), w.get(1, unit=20)]
+    at20 = [store.append(record)[0] for record in goes_on]
+    pieces = w.chunk(11, b"a" * 900, 0, 0, 1800, 0, unit=20)
+    (first,) = store.append(pieces)
+    lost = [w.put(12, b"twelve", unit=21), w.get(2, unit=21)]
+    at21 = [store.append(record)[0] for record in lost]
+    waits = [w.put(13, b"thirteen", unit=22), w.get(3, unit=22), w.taken(50, b"np", 1, unit=22)]
+    at22 = [store.append(record)[0] for record in waits]
+    name = w.xid(int.from_bytes(b"PSPK", "big"), b"golden-stream", b"7")
+    prepare = w.prepare(22, name, at22[0], waits, puts=1, gets=2, size=19)
+    end = store.append(prepare)[0] + len(prepare)
+    facts = w.prepared(puts=1, gets=2, size=19)
+    store.roll()
+    store.append(w.put(6, b"six"))
+    begin = store.lsn
+    store.checkpoint(
+        begin,
+        objects=[definition],
+        messages=[
+            *(store.listed(n, lsns[n - 1], puts[n - 1], 9) for n in range(1, 6)),
+            store.listed(6, begin - 4096 + 64, w.put(6, b"six"), 3),
+        ],
+        units=[
+            (
+                store.carried(20, at20[0], [*goes_on, pieces], operations=2, pieces=first),
+                done_by(store, at20, goes_on, 10, 1),
+            ),
+            (store.carried(21, at21[0], lost), done_by(store, at21, lost, 12, 2)),
+            (
+                store.carried(22, at22[0], waits, prepare_end=end, prepared=facts, xid=name),
+                done_by(store, at22, waits, 13, 3, 50),
+            ),
+        ],
+    )
+    rest = w.chunk(11, b"b" * 900, first, 900, 1800, 1, unit=20)
+    (last,) = store.append(rest)
+    eleven = w.put(11, unit=20, chunked=(first, last, 1800, 2))
+    store.append(eleven)
+    store.append(w.commit(20, at20[0], [*goes_on, pieces, rest, eleven]))
+    store.restart()
+    store.append(w.put(14, b"fourteen"))
+    return store.files
+
+
+HISTORIES = {
+    "v2": golden,
+    "v2-prepared": golden_prepared,
+    "v2-moved": golden_moved,
+    "v2-carried": golden_carried,
+}
 
 
 def expected(files: dict[str, bytes]) -> dict[str, object]:
