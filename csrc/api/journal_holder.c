@@ -78,11 +78,11 @@ int mqx_journal_full(const struct mqx_store *store, int status)
                        " messages", (int)length, name, depth);
     }
     if (holder.bytes > 0 && holder.pid != 0) {
-        (void)snprintf(unit, sizeof unit, "; a unit of work of process %d holds %" PRIu64
-                       " bytes until it ends", holder.pid, holder.bytes);
+        (void)snprintf(unit, sizeof unit, "; the oldest unit of work, of process %d, "
+                       "began %" PRIu64 " bytes of journal ago", holder.pid, holder.bytes);
     } else if (holder.bytes > 0) {
-        (void)snprintf(unit, sizeof unit, "; a prepared unit holds %" PRIu64
-                       " bytes until penstock resolve ends it", holder.bytes);
+        (void)snprintf(unit, sizeof unit, "; the oldest unit of work is prepared since %"
+                       PRIu64 " bytes of journal: penstock resolve ends it", holder.bytes);
     }
     MQX_ASSERT(strlen(before) < sizeof before);
     return mqx_fail(status, "%s%s%s; penstock status shows more", before, queue, unit);

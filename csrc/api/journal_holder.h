@@ -1,9 +1,9 @@
 /*
  * journal_holder.h - what takes the journal's space, for texts and status.
  *
- * A journal that is full is so for one of two reasons: messages that nobody gets, or a unit of work
- * that nobody ends: records from its first one on cannot be freed. Who is refused a put is told
- * which, and which command frees it.
+ * A journal that is full is so for one of two reasons: messages that nobody gets, or units of work
+ * that nobody ends, with what they have put. Who is refused a put is told which queue is deep and
+ * which unit is old, and which command frees it.
  *
  * Read without locks: names and numbers of a moment. No errors.
  */
@@ -13,7 +13,7 @@
 #include "region/store.h"
 
 struct mqx_journal_holder { /* the unit of work with the oldest record */
-    uint64_t bytes;    /* of journal, from that record on; 0: no unit has one */
+    uint64_t bytes;    /* of journal since that record; 0: no unit has one */
     uint64_t since_us; /* when it began */
     int32_t pid;       /* of its process; 0: it is prepared */
     uint32_t context;

@@ -45,6 +45,36 @@ def test_a_forgotten_message_in_each_segment_does_not_end_the_traffic(tmp_path: 
         assert [dead.get().data for _ in letters] == letters
 
 
+@pytest.mark.parametrize("prepared", [False, True])
+def test_a_forgotten_unit_does_not_end_the_traffic_and_is_whole_at_its_end(
+    tmp_path: Path, prepared: bool
+) -> None:
+    create(tmp_path)
+    xid = penstock.Xid(1, b"forgotten", b"")
+    with penstock.connect("ONE", tmp_path) as qm, qm.queue("DEAD") as dead, qm.queue("Q") as queue:
+        dead.put(b"got", persistent=True)
+        with penstock.connect("ONE", tmp_path) as other, other.queue("DEAD") as letters:
+            letters.get(syncpoint=True)
+            letters.put(b"put", persistent=True, syncpoint=True)
+            if prepared:
+                other.prepare(xid)
+            for _ in range(400):  # two thirds of the limit: at 80 % an open unit is ended (2003)
+                queue.put(BODY, persistent=True, syncpoint=False)
+                queue.get(syncpoint=False)
+            qm.checkpoint()
+            qm.checkpoint()
+            assert qm.status().journal_bytes <= LIMIT // 2
+            if prepared:
+                for _ in range(1500):
+                    queue.put(BODY, persistent=True)
+                    queue.get()
+                other.commit_prepared(xid)
+            else:
+                other.commit()
+        assert [message.data for message in dead.browse()] == [b"put"]
+    assert damages(tmp_path) == []
+
+
 def test_a_full_journal_says_what_holds_it_and_is_drained_by_single_gets(tmp_path: Path) -> None:
     create(tmp_path)
     with penstock.connect("ONE", tmp_path) as qm, qm.queue("Q") as queue:

@@ -136,8 +136,8 @@ struct mqe_manager_status {
     uint64_t prepared;            /* units of work prepared and not ended; not among `units` */
     uint64_t live_bytes, live_limit; /* of journal: what messages take; where puts get 2192 */
     uint64_t moved_messages, moved_bytes; /* by compaction since the start */
-    uint64_t held_bytes;          /* of journal, from the first record of the oldest unit of work
-                                   * on: nothing there can be freed before it ends */
+    uint64_t held_bytes;          /* of journal, since the first record of the oldest unit of
+                                   * work; of these it keeps what it has put, no more */
     uint64_t held_us;             /* when that unit began, 0: no unit has a record */
     int32_t held_pid;             /* its process; 0: none, it is prepared */
 };

@@ -118,8 +118,8 @@ def _what_holds(m: dict[str, Any], now: float) -> str:
         text += f", {m['moved_messages']:,} were moved together"
     if m["held_us"]:
         owner = f"of process {m['held_pid']}" if m["held_pid"] else "that is prepared"
-        text += f"; {m['held_bytes'] / MIB:,.0f} MiB are held by a unit of work {owner}, "
-        text += f"begun {ago(m['held_us'], now)} ago"
+        text += f"; the oldest unit of work, {owner}, began {ago(m['held_us'], now)} and "
+        text += f"{m['held_bytes'] / MIB:,.0f} MiB of journal ago"
     if 2 * m["journal_bytes"] < m["journal_limit"]:
         return text
     text += "\nwarning: the journal's files take more than half of journal.limit"

@@ -27,7 +27,7 @@ TEST(the_unit_of_work_with_the_oldest_record_is_named)
     CHECK_INT(holder.bytes, 0);
 }
 
-TEST(a_refusal_says_which_queue_is_deep_and_which_unit_holds_the_journal)
+TEST(a_refusal_says_which_queue_is_deep_and_which_unit_is_old)
 {
     engine_begin();
     struct queue q = QUEUE("Q", 0), deep = QUEUE("DEEP.ONE", 0);
@@ -39,7 +39,7 @@ TEST(a_refusal_says_which_queue_is_deep_and_which_unit_holds_the_journal)
                                mqx_fail(MQRC_STORAGE_MEDIUM_FULL, "the journal is full")),
               MQRC_STORAGE_MEDIUM_FULL);
     CHECK(strstr(mqx_error_text(), "the journal is full; the deepest queue is DEEP.ONE with 3 "
-                                   "messages; a unit of work of process ") != NULL);
+                                   "messages; the oldest unit of work, of process ") != NULL);
     CHECK_INT(mqe_commit(unit), 0);
 }
 
