@@ -139,7 +139,7 @@ spark-kill: $(BUILT) ## exactly once through Spark: full disks, kills of drivers
 mutation: $(BUILT) ## planted faults, each caught by a named layer
 	$(CRASH) mutation
 
-.PHONY: soak
+.PHONY: soak year
 soak: $(BUILT) ## ordinary work whose memory, descriptors and rate must stay flat (MINUTES=120)
 	$(RUN) tests/soak/soak.py --minutes $(or $(MINUTES),120) $(if $(SEED),--seed $(SEED)) \
 	    --home $(BUILD)
@@ -148,16 +148,20 @@ soak: $(BUILT) ## ordinary work whose memory, descriptors and rate must stay fla
 
 NIGHT := "t2 COUNT=1000000 PAIRS=100000" "t3 COUNT=20000000" "t4 COUNT=1000000" "t5" \
     "t7 KILLS=50000 PYTHON_KILLS=3000" "checkpoint-storm ROUNDS=10000" "t9 COUNT=400000" \
-    "t11 COUNT=3000" "t12" \
-    "region-fuzz ROUNDS=400000" "region-damage ROUNDS=3000" "c-asan" "c-tsan" "ext-asan" \
-    "mutation" "model STEPS=300000" "spark-kill RANDOM=100" "soak MINUTES=120" "wheels" \
-    "smoke-wheels"
+    "t11 COUNT=3000" "t12" "region-fuzz ROUNDS=400000" "region-damage ROUNDS=3000" \
+    "c-asan" "c-tsan" "ext-asan" \
+    "mutation" "model STEPS=300000" "spark-kill RANDOM=100" "soak MINUTES=120" "year" \
+    "wheels" "smoke-wheels"
 
 .PHONY: night
 night: $(BUILT) ## hours of every layer (NIGHT="t3 t7": these, at CI size)
 	@failed=; for layer in $(NIGHT); do \
 	    echo "== $$layer"; $(MAKE) $$layer || failed="$$failed, $$layer"; \
 	done; test -z "$$failed" || { echo "FAILED: $${failed#, }"; exit 1; }
+
+year: $(BUILT) ## a year of traffic, scaled, within the bounds of files, restarts and memory (DAYS=365)
+	$(RUN) tests/soak/year.py $(if $(DAYS),--days $(DAYS)) $(if $(SEED),--seed $(SEED)) \
+	    --home $(BUILD)
 
 # ---- the reference model: STEPS=, SEED= ----
 
