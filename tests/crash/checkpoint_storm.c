@@ -8,12 +8,12 @@
  * restarts.
  *
  * A round: all processes attach (the first one restarts the queue manager), work for a drawn
- * time, often less than a restart takes, and are killed. Then a copy of the files is recovered, as after a
- * reboot, its units in doubt are ended, and everything is counted; it ends in order, and what was
- * found there holds for all later rounds (storm_settle()). In every third round the region of the
- * dead is removed, so that the next restart has the files alone; else it reads that region, too. In
- * every fifth round the queue manager itself is attached, its units in doubt are ended, and its
- * region is counted and audited; it is ended in order, or killed again.
+ * time, often less than a restart takes, and are killed. Then a copy of the files is recovered, as
+ * after a reboot, its units in doubt are ended, and everything is counted; it ends in order, and
+ * what was found there holds for all later rounds (storm_settle()). In every third round the region
+ * of the dead is removed, so that the next restart has the files alone; else it reads that region,
+ * too. In every fifth round the queue manager itself is attached, its units in doubt are ended, and
+ * its region is counted and audited; it is ended in order, or killed again.
  *
  * Journal files stay within the limit. Each STORE_ROUNDS rounds begin with new files; the copy of
  * the last round is left for the second reader, with --keep.
