@@ -22,7 +22,6 @@
  */
 #include "storm.h"
 
-#include <errno.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,18 +76,6 @@ static void run(const char *format, const char *a, const char *b)
     }
 }
 
-/* What recovery found, for the second reader to compare: queue, id, length, in delivery order. */
-static FILE *list_for(const char *keep)
-{
-    char name[300];
-    snprintf(name, sizeof name, "%s-found.txt", keep);
-    FILE *list = fopen(name, "w");
-    if (list == NULL) {
-        fixture_die(name, errno);
-    }
-    return list;
-}
-
 static void check_size(mqe_manager *manager)
 {
     struct mqe_manager_status status = {0};
@@ -135,7 +122,7 @@ static void leave(mqe_manager *manager)
 
 static void count_copy(const char *copy, const char *keep)
 {
-    FILE *list = keep != NULL ? list_for(keep) : NULL;
+    FILE *list = keep != NULL ? storm_open_list(keep) : NULL;
     leave(count_all(copy, "copy", list));
     if (list != NULL) {
         (void)fclose(list);

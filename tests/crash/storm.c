@@ -18,7 +18,6 @@
  */
 #include "storm.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -57,18 +56,6 @@ static void check_live(void)
     printf("live region: %u messages, all accounted for\n", found);
 }
 
-/* What recovery found, for the second reader to compare: queue, id, length, in delivery order. */
-static FILE *open_list(const char *keep)
-{
-    char name[300];
-    snprintf(name, sizeof name, "%s-found.txt", keep);
-    FILE *list = fopen(name, "w");
-    if (list == NULL) {
-        fixture_die(name, errno);
-    }
-    return list;
-}
-
 static void check_recovery(const char *keep)
 {
     char copy[200], command[600];
@@ -84,7 +71,7 @@ static void check_recovery(const char *keep)
         struct mqe_attach_info info;
         mqe_manager *manager = NULL;
         uint32_t found = 0;
-        FILE *list = keep != NULL ? open_list(keep) : NULL;
+        FILE *list = keep != NULL ? storm_open_list(keep) : NULL;
         storm_clear_queued();
         storm_must("attach to the copy",
                    mqe_attach(copy, &storm.fixture.settings, &manager, &info));

@@ -102,6 +102,9 @@ void storm_apply(const struct note *note);
 /* Browses a queue; marks what is there; on A checks the order of each producer's messages of one
  * priority. */
 uint32_t storm_browse(mqe_manager *manager, int q, bool persistent_only, FILE *list);
+/* What recovery found, for the second reader to compare: queue, id, length, in delivery order. The
+ * file is PREFIX-found.txt, to be closed. */
+FILE *storm_open_list(const char *prefix);
 /* Nothing is on a queue, as far as is known. */
 void storm_clear_queued(void);
 /* Exits with a text, which names the witness, when something does not agree. */

@@ -110,6 +110,17 @@ uint32_t storm_browse(mqe_manager *manager, int q, bool persistent_only, FILE *l
     return count;
 }
 
+FILE *storm_open_list(const char *prefix)
+{
+    char name[300];
+    snprintf(name, sizeof name, "%s-found.txt", prefix);
+    FILE *list = fopen(name, "w");
+    if (list == NULL) {
+        fixture_die(name, errno);
+    }
+    return list;
+}
+
 void storm_check(const char *witness, bool persistent_only)
 {
     for (uint64_t i = 0; i < table_size; i++) {
