@@ -98,3 +98,27 @@ def test_a_file_that_is_cut_off_is_refused_with_its_line(qm1: Command, tmp_path:
     done = qm1.run("load", "QM1", str(path))
     assert done.returncode == 2 and f"{path}, line 3: the line is cut off".encode() in done.stderr
     assert qm1.run("unload", "QM1", "Q", "--to", str(path)).returncode == 2
+
+
+def test_a_journal_that_accepts_no_more_messages_is_emptied_by_unload_whose_ledger_exists(
+    penstock: Command, tmp_path: Path
+) -> None:
+    penstock.ok("create", "QM1", "--segment-size", "64k", "--journal-limit", "1M")
+    penstock.ok("mqsc", "QM1", "DEFINE QLOCAL(Q) DEFPSIST(YES) MAXDEPTH(999999)")
+    penstock.ok("unload", "QM1", "Q", "--to", str(tmp_path / "nothing"), "--remove")
+    full = penstock.run("put", "QM1", "Q", data=b"".join(b"%d\n" % n for n in range(20000)))
+    assert full.returncode == 2 and b"(2192)" in full.stderr
+    path = str(tmp_path / "f.jsonl")
+    penstock.ok("unload", "QM1", "Q", "--to", path, "--remove")
+    assert penstock.run("get", "QM1", "Q").returncode == 1
+    penstock.ok("load", "QM1", path, "--count", "1000")
+    assert penstock.ok("get", "QM1", "Q") == b"".join(b"%d\n" % n for n in range(1000))
+
+
+def test_the_ledger_itself_is_not_taken_away(qm1: Command, tmp_path: Path) -> None:
+    qm1.ok("put", "QM1", "Q", data=b"x\n")
+    qm1.ok("unload", "QM1", "Q", "--to", str(tmp_path / "f"), "--remove")
+    done = qm1.run("unload", "QM1", "SYSTEM*", "--to", str(tmp_path / "g"), "--remove")
+    assert done.returncode == 2 and b"SYSTEM.TRANSFER.LEDGER, where unload notes" in done.stderr
+    assert not (tmp_path / "g").exists()
+    qm1.ok("unload", "QM1", "SYSTEM*", "--to", str(tmp_path / "g"))

@@ -25,7 +25,8 @@ from penstock.client import unload as unload_module
 
 SMALL = {"segment_size": 1 << 20, "journal_limit": 64 << 20, "ring_size": 1 << 20}
 TRACED = ("client/unload.py", "client/load.py", "client/transfer_ledger.py",
-          "message_files/json_lines.py", "message_files/parquet_files.py")  # fmt: skip
+          "message_files/json_lines.py", "message_files/parquet_files.py",
+          "message_files/file_lock.py")  # fmt: skip
 MESSAGES = 7
 STRIDE = int(os.environ.get("PENSTOCK_TRANSFER_STRIDE", "23"))  # 1: every line, half an hour
 TIMES = 400 // STRIDE  # of the random ones

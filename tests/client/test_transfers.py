@@ -245,6 +245,19 @@ def test_an_existing_file_is_never_overwritten(
     assert (tmp_path / "f").read_text() == "mine" and queue.depth == 1
 
 
+@pytest.mark.parametrize("parquet", [False, True], ids=["JSON lines", "Parquet"])
+@pytest.mark.parametrize("remove", [False, True], ids=["copied", "removed"])
+def test_a_queue_that_cannot_be_opened_leaves_no_file(
+    qm: QueueManager, queue: Queue, tmp_path: Path, parquet: bool, remove: bool
+) -> None:
+    queue.put(b"x")
+    path = tmp_path / "f"
+    with pytest.raises(penstock.UnknownObjectName):
+        qm.unload(path, "Q", "NO.QUEUE", remove=remove, parquet=parquet)
+    assert list(tmp_path.glob("f*")) == [] and queue.depth == 1
+    assert qm.unload(path, "Q", remove=remove, parquet=parquet) == 1
+
+
 def test_arguments_that_do_not_go_together_are_refused(
     qm: QueueManager, queue: Queue, tmp_path: Path
 ) -> None:
@@ -283,12 +296,16 @@ GOOD = b'{"queue":"Q","text":"good"}\n'
         (HEADER, "line 2: the end line is missing"),
         (HEADER + GOOD, "line 3: the end line is missing"),
         (HEADER + GOOD + b'{"queue":"Q","te', "line 3: the line is cut off after 16 bytes"),
-        (HEADER + GOOD + GOOD + END, "2 messages, the end line says 1"),
+        (HEADER + GOOD + GOOD + END, "2 messages stand before the end line, which says 1"),
         (HEADER + GOOD + END + GOOD + END, "line 4: a line behind the end line"),
         (HEADER + GOOD + END + GOOD, "line 5: the end line is missing"),
         (HEADER + b"[]\n" + END, "line 2: no message: no object"),
         (HEADER + b'{"queue":"Q"}\n' + END, "line 2: no message: it needs either text or base64"),
         (HEADER + b'{"queue":"Q","base64":"x"}\n' + END, "line 2: no message: base64"),
+        (HEADER + b'{"queue":"Q","base64":"AA!?EC=="}\n' + END, "line 2: no message: base64"),
+        (HEADER + b'{"queue":"Q","base64":"QUE=QUE="}\n' + END, "line 2: no message: base64"),
+        (HEADER + b"[" * 100_000 + b"\n" + END, "line 2: no message: maximum recursion"),
+        (b"[" * 100_000 + b"\n", "line 1: no header"),
         (HEADER + b'{"queue":"Q","text":"","colour":1}\n' + END, "unknown field 'colour'"),
         (HEADER + b'{"text":"x"}\n' + END, "line 2: the message names no queue"),
         (
@@ -313,6 +330,13 @@ def test_a_file_that_is_wrong_is_refused_with_its_line(
         qm.load(path)
     assert text in str(raised.value) and str(path) in str(raised.value)
     assert queue.depth == 0
+
+
+def test_a_directory_is_refused_by_its_name(qm: QueueManager, tmp_path: Path) -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    with pytest.raises(MessageFileError, match=f"{tmp_path}: a directory; .* --parquet"):
+        qm.load(tmp_path)
+    assert set(os.listdir("/proc/self/fd")) <= before  # nothing stays open
 
 
 def test_what_a_put_refuses_is_told_with_its_line(

@@ -33,13 +33,14 @@ from .._mqi_constants.calls import MQOO_OUTPUT
 from ..batch import DTYPE
 from ..errors import MQError
 from ..message_files import MessageFileError
+from ..message_files.file_lock import lock_file
 from ..message_files.json_lines import JsonLinesReader, JsonPart
 from ..message_files.parquet_files import ParquetPart, ParquetReader
 from ..message_files.selection import Selection
 from .attachment import Attachment
 from .queue import Queue
 from .transfer_ledger import Ledger
-from .unload import UNIT_BYTES, Progress, lock_file, unit_limit
+from .unload import UNIT_BYTES, Progress, unit_limit
 
 Reader = JsonLinesReader | ParquetReader
 Part = JsonPart | ParquetPart

@@ -16,6 +16,9 @@ replacement to the commit. So an entry that is not found does not exist, and of 
 work on one file the one that came first is refused (its run is no longer the entry's). When a
 process dies in between, its unit is backed out before its handle is closed.
 
+An unload's entry may use the room that the journal keeps for ending units of work: unloading is
+how a journal that accepts no more messages is emptied. A load's may not.
+
 A finished load's entry stays for a week, to refuse a second load by ``resume``. An unload's entry
 goes when the file has its end line, which says the same.
 """
@@ -86,6 +89,8 @@ class Ledger:
                 if time.monotonic() > end:
                     raise
                 time.sleep(_PAUSE_SECONDS)
+        if self._entry["kind"] == "unload":
+            queue.put_from_reserve()  # else nothing could be unloaded from a full journal
         with queue:
             try:
                 yield queue

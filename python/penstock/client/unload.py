@@ -28,7 +28,6 @@ meanwhile is passed over.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -46,12 +45,13 @@ from ..batch import DTYPE, MessageBatch
 from ..constants import ReasonCode
 from ..errors import InvalidValue, NoMessageAvailable, NoMessageUnderCursor, UnitLimitReached
 from ..message_files import MessageFileError
+from ..message_files.file_lock import BEGUN, lock_file
 from ..message_files.json_lines import VERSION, JsonLinesWriter
 from ..message_files.parquet_files import ParquetWriter
 from ..message_files.selection import Selection
 from .attachment import Attachment
 from .queue import Queue
-from .transfer_ledger import Ledger
+from .transfer_ledger import QUEUE, Ledger
 
 UNIT_MESSAGES = 5000
 UNIT_BYTES = 16 << 20
@@ -104,6 +104,8 @@ def check_plan(plan: UnloadPlan, resume: bool) -> None:
         text = "a queue is named twice"
     elif plan.path == "-" and (plan.remove or plan.parquet):
         text = "standard output takes JSON lines, without remove"
+    elif plan.remove and QUEUE in plan.queues:
+        text = f"{QUEUE}, where unload notes how far it has come, is unloaded without remove"
     elif resume and not plan.remove:
         text = "resume continues an unload with remove; one without is begun anew"
     if text:
@@ -126,14 +128,6 @@ def unload(qm: Attachment, plan: UnloadPlan, resume: bool, progress: Progress) -
         writer.close()
 
 
-def lock_file(fd: int, path: str) -> None:
-    """One process at a time. Raises MessageFileError."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise MessageFileError(f"{path}: another process works on it") from None
-
-
 def _header(qm: Attachment, plan: UnloadPlan) -> dict[str, Any]:
     return {
         "penstock": "messages",
@@ -146,6 +140,9 @@ def _header(qm: Attachment, plan: UnloadPlan) -> dict[str, Any]:
 
 
 def _new_writer(qm: Attachment, plan: UnloadPlan) -> Writer:
+    """A new file, made when every queue can be opened: a name that is wrong leaves no file."""
+    for name in plan.queues:
+        Queue(qm, name, MQOO_BROWSE | (MQOO_INPUT_SHARED if plan.remove else 0)).close()
     if plan.parquet:
         return ParquetWriter(plan.path, _header(qm, plan))
     return JsonLinesWriter(plan.path, _header(qm, plan), plan.as_text)
@@ -155,7 +152,7 @@ def _reopen(plan: UnloadPlan) -> Writer | None:
     """The unfinished file; None: it was killed before the file had its name."""
     if plan.parquet:
         named = os.path.isdir(plan.path) and any(
-            not name.endswith(".begun") for name in os.listdir(plan.path)
+            not name.endswith(BEGUN) for name in os.listdir(plan.path)
         )
         return ParquetWriter.reopen(plan.path) if named else None
     if not os.path.exists(plan.path):

@@ -36,6 +36,7 @@ class Field:
         texts: from a column of rows to what stands in the lines.
         value: from what stands in a line to what an array of the rows takes. Raises ValueError.
         loaded: whether a put can set it.
+        pad: what characters are padded with.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Field:
     texts: Callable[[Any], list[Any]]
     value: Callable[[Any], Any]
     loaded: bool = True
+    pad: bytes = b"\0"
 
 
 def _integers(column: Any) -> list[Any]:
@@ -146,7 +148,7 @@ def _identifier(name: str, initial: bytes | None = b"", extension: bool = False)
 def _text(name: str, always: bool = False, extension: bool = False) -> Field:
     size = DTYPE[name].itemsize
     initial = None if always else b" " * size
-    return Field(name, name, initial, extension, _characters, _characters_of(size))
+    return Field(name, name, initial, extension, _characters, _characters_of(size), pad=b" ")
 
 
 FIELDS: tuple[Field, ...] = (

@@ -21,6 +21,7 @@ one. sync() returns when all that was written is on the disk.
 
 from __future__ import annotations
 
+import base64
 import binascii
 import json
 import os
@@ -33,6 +34,7 @@ from ..batch.message_batch import MessageBatch
 from ..batch.row_layout import Rows
 from .descriptor_fields import BY_NAME, WrongField, dicts_of, fill_rows
 from .errors import MessageFileError
+from .file_lock import begin_file
 
 VERSION = 1
 LINE_MAX = 160 << 20  # bytes: a body of 100 MiB in base64, and its fields
@@ -92,7 +94,7 @@ def read_header(line: bytes, file: str) -> dict[str, Any]:
     """The header. Raises MessageFileError."""
     try:
         header = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict) or header.get("penstock") != "messages":
         raise MessageFileError(f'{file}, line 1: no header {{"penstock": "messages", ...}}')
@@ -116,7 +118,9 @@ class JsonLinesWriter:
     """Writes a file, or to standard output (path "-")."""
 
     def __init__(self, path: str, header: dict[str, Any], as_text: bool = False) -> None:
-        """A new file. Raises FileExistsError: there is one of that name."""
+        """A new file, locked. Raises FileExistsError: there is one of that name; MessageFileError:
+        another process begins it.
+        """
         self._as_text = as_text
         self._messages = 0
         self.header = header
@@ -127,14 +131,16 @@ class JsonLinesWriter:
             self._file: BinaryIO = os.fdopen(os.dup(1), "wb", _READ)
             self._file.write(line)
             return
-        if self._path.exists():
-            raise FileExistsError(17, "there is a file of that name", path)
-        begun = self._path.with_name(self._path.name + ".begun")
-        self._file = open(begun, "w+b", _READ)  # noqa: SIM115  closed by close()
-        self._file.write(line)
-        self._sync_data()
-        begun.rename(self._path)
-        sync_folder(self._path)
+        fd, begun = begin_file(self._path)
+        self._file = os.fdopen(fd, "r+b", _READ)
+        try:
+            self._file.write(line)
+            self._sync_data()
+            begun.rename(self._path)
+            sync_folder(self._path)
+        except BaseException:
+            self._file.close()
+            raise
 
     @classmethod
     def reopen(cls, path: str, as_text: bool = False) -> JsonLinesWriter:
@@ -274,6 +280,8 @@ class JsonLinesReader:
         """
         self.name = "standard input" if path == "-" else path
         self._partial = partial
+        if os.path.isdir(path):
+            raise MessageFileError(f"{path}: a directory; load one of Parquet files with --parquet")
         fd = os.dup(0) if path == "-" else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._file: BinaryIO = os.fdopen(fd, "rb", _READ)
         line, self.header = _first_line(self._file, self.name)
@@ -380,7 +388,7 @@ class JsonLinesReader:
     def _check_count(self, messages: int) -> None:
         self._ended = True
         if messages != self._messages:
-            text = f"{self._messages} messages, the end line says {messages}"
+            text = f"{self._messages} messages stand before the end line, which says {messages}"
             raise MessageFileError(f"{self.name}, line {self._line}: {text}")
 
     def _message(self, line: bytes) -> tuple[dict[str, Any], bytes]:
@@ -389,7 +397,7 @@ class JsonLinesReader:
             if not isinstance(fields, dict):
                 raise ValueError("no object")
             return fields, _take_body(fields)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             text = f"no message: {error}"
             raise MessageFileError(f"{self.name}, line {self._line + 1}: {text}") from None
 
@@ -414,6 +422,6 @@ def _take_body(fields: dict[str, Any]) -> bytes:
     if text is not None:
         return value.encode()
     try:
-        return binascii.a2b_base64(value.encode("ascii"))
+        return base64.b64decode(value.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:
         raise ValueError(f"base64: {error}") from None

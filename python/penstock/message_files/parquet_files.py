@@ -18,18 +18,17 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, cast
 
 from ..batch.message_batch import MessageBatch
 from ..batch.row_layout import Rows
-from .descriptor_fields import FIELDS
+from .descriptor_fields import FIELDS, WrongField
 from .errors import MessageFileError
+from .file_lock import BEGUN, lock_file
 from .json_lines import read_header, sync_folder
+from .parquet_columns import WrongColumn, bytes_of, column_of, texts_of, values_of
 
 _HEADER = "_penstock.json"
-_BEGUN = ".begun"
 _ROW_GROUP = 100_000
 
 
@@ -50,7 +49,7 @@ def _part(number: int) -> str:
 
 def _write_named(path: Path, data: bytes) -> None:
     """Gives a file its name when it is on the disk."""
-    begun = path.with_name(path.name + _BEGUN)
+    begun = path.with_name(path.name + BEGUN)
     with open(begun, "wb") as file:
         file.write(data)
         file.flush()
@@ -63,15 +62,22 @@ class ParquetWriter:
     """Writes a directory of parts."""
 
     def __init__(self, path: str, header: dict[str, Any]) -> None:
-        """A new directory, which may exist when it is empty. Raises FileExistsError."""
+        """A new directory, locked, which may exist when it is empty. Raises FileExistsError;
+        MessageFileError: another process begins it.
+        """
         _arrow()
         self._begin(path, header)
         self._path.mkdir(parents=False, exist_ok=True)
-        if any(not entry.name.endswith(_BEGUN) for entry in self._path.iterdir()):
-            raise FileExistsError(17, "there are files in that directory", path)
-        sync_folder(self._path)
-        self._write_header()
         self._fd = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            lock_file(self._fd, path)  # the look that follows holds until it is unlocked
+            if any(not entry.name.endswith(BEGUN) for entry in self._path.iterdir()):
+                raise FileExistsError(17, "there are files in that directory", path)
+            sync_folder(self._path)
+            self._write_header()
+        except BaseException:
+            os.close(self._fd)
+            raise
 
     def _begin(self, path: str, header: dict[str, Any]) -> None:
         self._path = Path(path)
@@ -160,57 +166,49 @@ def _directory_header(path: str) -> dict[str, Any]:
     return read_header(line, str(Path(path) / _HEADER))
 
 
-def _character_column(column: Any, pa: Any, size: int, pad: bytes) -> Any:
-    values = column.cast(pa.binary()).to_pylist()
-    return np.array([(value or b"").ljust(size, pad) for value in values], f"S{size}")
-
-
-def _column(name: str, column: Any, size: int, kind: str) -> Any:
-    """A column of a Parquet file as a column of rows."""
-    pa, _ = _arrow()
-    if kind == "S":
-        pad = b" " if pa.types.is_string(column.type) else b"\0"
-        return _character_column(column, pa, size, pad)
-    if kind == "M":
-        return column.cast(pa.timestamp("us")).fill_null(0).to_numpy(zero_copy_only=False)
-    if name == "expiry":
-        return np.maximum(column.fill_null(-1).to_numpy(zero_copy_only=False), -1)
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    return column.fill_null(0).to_numpy(zero_copy_only=False)
-
-
 class ParquetPart:
     """Messages that were read, in the order of the file; as :class:`.json_lines.JsonPart`."""
 
     def __init__(self, file: str, first: int, batch: Any) -> None:
         """A record batch whose first row is the file's row ``first``, counted from 1."""
         self._file, self._first, self._batch = file, first, batch
-        names = batch.schema.names if batch is not None else []
-        count = 0 if batch is None else batch.num_rows
-        for wanted in ("body",) if batch is not None else ():
-            if wanted not in names:
-                raise MessageFileError(f"{file}: there is no column {wanted!r}")
-        self.queues = batch.column("queue").to_pylist() if "queue" in names else [""] * count
-        self.bodies = [] if batch is None else batch.column("body").to_pylist()
+        self.queues: list[str | None] = []
+        self.bodies: list[bytes] = []
+        if batch is None:
+            return
+        try:
+            body, queue = column_of(batch, "body"), column_of(batch, "queue")
+            if body is None:
+                raise WrongColumn("there is no column 'body'")
+            bodies = bytes_of("body", body)
+            self.queues = [None] * len(bodies) if queue is None else texts_of("queue", queue)
+        except WrongColumn as error:
+            raise MessageFileError(f"{file}: {error}") from None
+        if None in bodies:
+            raise MessageFileError(f"{self.where(bodies.index(None))}: the body is null")
+        self.bodies = cast("list[bytes]", bodies)
 
     def __len__(self) -> int:
         """The number of messages."""
         return len(self.bodies)
 
     def fill(self, rows: Rows, chosen: Sequence[int]) -> None:
-        """Sets the fields of the chosen messages in as many rows."""
+        """Sets the fields of the chosen messages in as many rows. Raises MessageFileError."""
         pa, _ = _arrow()
         part = self._batch.take(pa.array(list(chosen), pa.int64()))
-        for field in FIELDS:
-            if field.name not in part.schema.names or not field.loaded:
-                continue
-            kind = rows.dtype[field.row]
-            column = _column(field.name, part.column(field.name), kind.itemsize, kind.kind)
-            rows[field.row] = column
-            if field.extension:
-                rows["has_ext"] |= column != field.initial
-        rows["expiry"][rows["expiry"] == 0] = 1
+        try:
+            for field in FIELDS:
+                column = column_of(part, field.name) if field.loaded else None
+                if column is None:
+                    continue
+                valid, values = values_of(field, column, rows.dtype[field.row])
+                rows[field.row][valid] = values[valid]
+                if field.extension:
+                    rows["has_ext"] |= valid & (values != field.initial)
+        except WrongColumn as error:
+            raise MessageFileError(f"{self._file}: {error}") from None
+        except WrongField as error:
+            raise MessageFileError(f"{self.where(chosen[error.index])}: {error}") from None
 
     def has_time(self, chosen: Sequence[int]) -> list[bool]:
         """Whether each of the chosen messages says when it was put."""
