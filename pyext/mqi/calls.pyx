@@ -42,12 +42,14 @@ cdef inline Structure structure_of(
     object given, object usual, const char *struc_id, int32_t newest
 ):
     """The structure when it has that StrucId and a version that is known, else None; `usual`: the
-    class that it mostly has.
+    class that it mostly has. A view of penstock.rpg stands for its structure.
     """
     cdef Structure found
     cdef int32_t version
     if type(given) is not usual and not isinstance(given, Structure):
-        return None
+        given = getattr(given, "structure", None)
+        if not isinstance(given, Structure):
+            return None
     found = <Structure>given
     if memcmp(found.raw, struc_id, STRUC_ID_LENGTH) != 0:
         return None

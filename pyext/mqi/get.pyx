@@ -49,8 +49,13 @@ cdef int plan_get(get_plan *plan, int32_t options) except -1:
 
 
 cdef int check_gmo(Hobj h, Structure gmo, const get_plan *plan, get_request *request) noexcept:
-    """Rights and wait interval."""
+    """Message handle (there are none), rights and wait interval."""
     cdef int32_t wait = get_long(gmo.raw, GMO_WAIT_INTERVAL)
+    cdef int64_t handle
+    if get_long(gmo.raw, VERSION_AT) >= MQGMO_VERSION_4:
+        memcpy(&handle, gmo.raw + GMO_MSG_HANDLE, sizeof(handle))
+        if handle != 0:
+            return RC_HMSG_ERROR
     if plan.rights & MQOO_BROWSE and not h.options & MQOO_BROWSE:
         return RC_NOT_OPEN_FOR_BROWSE
     if plan.rights & OO_INPUT and not h.options & OO_INPUT:

@@ -46,6 +46,7 @@ cdef class Hobj:
     cdef readonly QueueHandle queue     # None: a distribution list, or no queue
     cdef public object targets          # of a distribution list: one of each destination
     cdef public object inquired         # (slot, generation, ...) that MQINQ and MQSET work on
+    cdef public QueueHandle held        # of a process or namelist: keeps it from being deleted
 
     # the options seen last
     cdef put_plan put

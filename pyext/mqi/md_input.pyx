@@ -79,7 +79,11 @@ cdef int check_group(const unsigned char *group) noexcept:
         return RC_OFFSET_ERROR
     if original != MQOL_UNDEFINED and original < 1:
         return RC_ORIGINAL_LENGTH_ERROR
-    return RC_SEGMENTATION_NOT_ALLOWED if flags & MF_SEGMENT else 0
+    if not flags & MF_SEGMENT:
+        return 0
+    if flags & MQMF_SEGMENTATION_ALLOWED:
+        return RC_SEGMENTS_NOT_SUPPORTED
+    return RC_SEGMENTATION_NOT_ALLOWED
 
 
 cdef bint group_is_initial(const unsigned char *group) noexcept:

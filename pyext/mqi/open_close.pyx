@@ -88,6 +88,8 @@ def MQCLOSE(hconn, hobj, options=0):
             reason = h.queue.shut_with(deletes)
         elif h.targets is not None:
             reason = list_close(h)
+        elif h.held is not None:
+            reason = h.held.shut_with(MQE_CLOSE_KEEP)
     except MQError as error:
         return failed(c, error.reason, error.text)
     if reason and h.queue is not None and not h.queue.closed:

@@ -54,10 +54,20 @@ cdef int put_data(
     return reason
 
 
+cdef object encoded_text(object text, const ps_descriptor *d):
+    """The bytes of text in a message of format MQSTR and character set 1208, else the text."""
+    if d.ccsid != MQCCSI_UTF8 or memcmp(d.format, FORMAT_STRING, MQ_FORMAT_LENGTH) != 0:
+        return text
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:  # a lone surrogate
+        return text
+
+
 cdef int put_object(
     Hconn hconn, QueueHandle queue, const put_plan *plan, put_request *into, object data
 ) except -1:
-    """The same for any object with the buffer protocol; 2004 for others."""
+    """The same for any object with the buffer protocol, and for text; 2004 for others."""
     cdef Py_buffer view
     if type(data) is bytes:
         return put_data(
@@ -65,6 +75,8 @@ cdef int put_object(
         )
     if data is None:
         return put_data(hconn, queue, plan, into, b"", 0)
+    if isinstance(data, str):
+        data = encoded_text(data, &into.d)
     try:
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     except (TypeError, BufferError):
@@ -120,7 +132,8 @@ def MQPUT(hconn, hobj, md, pmo, data):
         hconn: from MQCONN. hobj: from MQOPEN with MQOO_OUTPUT.
         md: MQMD; MsgId, CorrelId and context are returned in it.
         pmo: MQPMO; resolved names and counts are returned in it.
-        data: any bytes-like object; None = no bytes.
+        data: any bytes-like object; None = no bytes; text for Format MQSTR and character set 1208
+            (or 0), in UTF-8.
 
     Returns:
         CompCode, Reason.
@@ -174,12 +187,13 @@ def put_one(Hconn hconn not None, QueueHandle queue not None, md, pmo, data, int
     checked, the reason code returned. ``rights``: MQOO_* of the handle.
     """
     cdef put_plan plan
-    cdef Structure m
+    cdef Structure m, p
     cdef Hobj source
     cdef int reason
     reason, source, m = checked_put(hconn, md, pmo, rights, put1, &plan)
     if reason == 0:
         reason = put_message(hconn, queue, &plan, source, m, data)
     if reason == 0 or is_warning(reason):
-        write_pmo((<Structure>pmo).raw, queue)
+        p = structure_of(pmo, PMO_TYPE, STRUC_ID_PMO, MQPMO_CURRENT_VERSION)
+        write_pmo(p.raw, queue)
     return reason

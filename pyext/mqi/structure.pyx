@@ -238,6 +238,13 @@ cdef class Structure:
             return NotImplemented
         return self.same_values(<Structure>other)
 
+    def __getitem__(self, name):
+        """A field by its name: ``md["Priority"]``. Raises KeyError for a name that is no field."""
+        return (<Field?>self.shape.fields[name]).__get__(self, type(self))
+
+    def __setitem__(self, name, value):
+        (<Field?>self.shape.fields[name]).__set__(self, value)
+
     def __copy__(self):
         return self.copy()
 

@@ -342,6 +342,28 @@ def test_a_queue_takes_no_longer_messages_than_its_queue_manager(qm: QueueManage
             call("QLOCAL", "BIG" if call == qm.alter else "NEW", maxmsgl=5000001)
 
 
+FOLLOWERS = ("SYSTEM.DEAD.LETTER.QUEUE", "SYSTEM.CLUSTER.TRANSMIT.QUEUE")
+
+
+def test_maxmsgl_of_a_new_queue_manager_can_be_lowered_and_raised_again(qm: QueueManager) -> None:
+    for limit in (4194304, 104857600):
+        qm.alter("QMGR", maxmsgl=limit)
+        assert [qm.display("QLOCAL", name)[0]["maxmsgl"] for name in FOLLOWERS] == [limit, limit]
+        assert qm.display("QMGR", "")[0]["maxmsgl"] == limit
+    assert qm.display("QLOCAL", "SYSTEM.DEFAULT.LOCAL.QUEUE")[0]["maxmsgl"] == 4194304
+
+
+def test_a_maxmsgl_that_was_given_to_the_dead_letter_queue_stays(qm: QueueManager) -> None:
+    qm.alter("QLOCAL", FOLLOWERS[0], maxmsgl=5000000)
+    with pytest.raises(penstock.InvalidValue, match="less than that of QLOCAL SYSTEM"):
+        qm.alter("QMGR", maxmsgl=4194304)
+    assert qm.display("QLOCAL", FOLLOWERS[1])[0]["maxmsgl"] == 104857600
+    qm.alter("QMGR", maxmsgl=5000001)
+    assert qm.display("QLOCAL", FOLLOWERS[0])[0]["maxmsgl"] == 5000000
+    qm.alter("QMGR", maxmsgl=6000000)
+    assert [qm.display("QLOCAL", name)[0]["maxmsgl"] for name in FOLLOWERS] == [5000000, 6000000]
+
+
 def test_share_is_taken_away_only_with_force_while_two_have_it_open_for_input(
     qm: QueueManager,
 ) -> None:
@@ -530,3 +552,22 @@ def test_what_a_handle_went_through_is_changed_only_with_force_and_ends_the_hand
             opened.put(b"x")
         assert caught.value.reason == 2041
     assert {key: qm.display(kind, name)[0][key] for key in given} == given
+
+
+@pytest.mark.parametrize(("kind", "name"), [("QALIAS", "A"), ("QREMOTE", "R"), ("QREMOTE", "M")])
+def test_what_a_handle_went_through_is_deleted_only_when_the_handle_is_closed(
+    qm: QueueManager, home: Path, kind: str, name: str
+) -> None:
+    qm.define("QLOCAL", "X", usage="XMITQ")
+    qm.define("QALIAS", "A", target="R")
+    qm.define("QREMOTE", "R", rname="Q", rqmname="QM9", xmitq="X")
+    qm.define("QREMOTE", "M", rname="", rqmname="QM1")
+    with (
+        qm.open("A", manager="M", input=False, browse=False) as opened,
+        penstock.connect("QM1", home) as admin,
+    ):
+        with pytest.raises(penstock.ObjectInUse, match="1 handles went through it"):
+            admin.delete(kind, name)
+        opened.put(b"x")
+    qm.delete(kind, name)
+    assert qm.display(kind, name) == []

@@ -393,6 +393,11 @@ def segment_of_a_message(bench: Bench) -> Answer:
     return putting(bench, Version=2, MsgFlags=mqi.MQMF_SEGMENT, GroupId=b"g" * 24)
 
 
+@provokes(2365)
+def segment_of_a_message_that_may_be_segmented(bench: Bench) -> Answer:
+    return putting(bench, Version=2, MsgFlags=mqi.MQMF_SEGMENTATION_ALLOWED | mqi.MQMF_SEGMENT)
+
+
 @provokes(2247)
 def unknown_match_option(bench: Bench) -> Answer:
     return getting(bench, INPUT, b"x", Version=2, MatchOptions=64)

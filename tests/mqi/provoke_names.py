@@ -574,3 +574,33 @@ def elsewhere(call: Callable[[], Answer], without_rights: bool = False) -> Answe
         answer = pipe.read().split()
     os.waitpid(pid, 0)
     return int(answer[0]), int(answer[1])
+
+
+# ---- selection strings ----
+
+
+def selecting(bench: Bench, text: str, options: int = INPUT) -> Answer:
+    """The answer of an open with a selection string."""
+    return opening(
+        bench, bench.qmgr.local(), options, Version=mqi.MQOD_VERSION_4, SelectionString=text
+    )
+
+
+@provokes(2459)
+def selection_string_that_is_none(bench: Bench) -> Answer:
+    return selecting(bench, "Root.MQMD.Priority < < 5")
+
+
+@provokes(2516)
+def selection_at_an_open_for_output(bench: Bench) -> Answer:
+    return selecting(bench, "Root.MQMD.Priority < 5", OUTPUT)
+
+
+@provokes(2519)
+def selection_string_that_is_too_long(bench: Bench) -> Answer:
+    return selecting(bench, "a = 1" + " OR a = 1" * 2000)
+
+
+@provokes(2551)
+def selection_of_messages(bench: Bench) -> Answer:
+    return selecting(bench, "Root.MQMD.Priority < 5")

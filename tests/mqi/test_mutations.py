@@ -94,6 +94,15 @@ def test_a_message_handle_is_2460(mq: Any, field: str) -> None:
     assert mqi.MQPUT(mq.h, mq.open("Q"), mqi.MQMD(), pmo, b"")[1] == mqi.MQRC_HMSG_ERROR
 
 
+@pytest.mark.parametrize("handle", [1, 12345, -1])
+def test_a_message_handle_in_mqgmo_is_2460_and_nothing_is_got(mq: Any, handle: int) -> None:
+    q = mq.open("Q")
+    mq.put(q)
+    assert mq.get_code(q, Version=4, MsgHandle=handle) == mqi.MQRC_HMSG_ERROR
+    assert mq.get_code(q, mqi.MQGMO_BROWSE_FIRST, Version=4, MsgHandle=handle) == 2460
+    assert mq.get(q, Version=3, MsgHandle=handle)[0] == b"data"  # no field of version 3
+
+
 def test_a_warning_does_not_stand_for_a_failure(mq: Any) -> None:
     mq.qm.alter("QLOCAL", "Q", maxdepth=1)
     q = mq.open("Q")

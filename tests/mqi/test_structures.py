@@ -13,6 +13,7 @@ import sys
 
 import pytest
 
+import penstock
 from penstock import mqi
 from penstock._engine import ByteField, CharField, Int64Field, ListField, LongField, Structure
 
@@ -292,3 +293,26 @@ def test_importing_penstock_does_not_import_the_mqi() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
     )
     assert shown.stdout == "False\n"
+
+
+def test_fields_are_read_and_set_by_their_names_too() -> None:
+    md = mqi.MQMD(Priority=3)
+    assert md["Priority"] == 3 and md["Format"] == ""
+    md["Format"] = "MQSTR"
+    md["MsgId"] = b"m"
+    assert (md.Format, md["MsgId"]) == ("MQSTR", b"m" + bytes(23))
+    for name in ("priority", "Nothing", 0):
+        with pytest.raises(KeyError):
+            md[name]
+        with pytest.raises(KeyError):
+            md[name] = 1
+    with pytest.raises(penstock.InvalidValue):
+        md["Priority"] = 2**31
+    with pytest.raises(penstock.InvalidType):
+        md["Priority"] = "high"
+    header = mqi.MQXQH()
+    header["MsgDesc"]["Priority"] = 5
+    assert header.MsgDesc.Priority == 5
+    options = mqi.MQPMO()
+    options["PutMsgRecs"] = [mqi.MQPMR()]
+    assert len(options["PutMsgRecs"]) == 1

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import penstock
-from penstock import mqi
+from penstock import mqi, mqsc
+from penstock.mqi import absent
 
 SYNCPOINT = mqi.MQPMO_SYNCPOINT
 
@@ -52,6 +53,59 @@ def test_an_unknown_queue_manager_is_2058(mq: Any, name: Any) -> None:
 def test_the_name_may_be_padded_and_ends_at_a_nul(mq: Any) -> None:
     assert mqi.MQCONN("QM1  ")[1:] == (1, 2002)
     assert mqi.MQCONN(b"QM1\0\0x")[1:] == (1, 2002)
+
+
+def test_mqconnx_returns_the_connection_id_that_display_conn_shows(mq: Any) -> None:
+    cno = mqi.MQCNO(Version=5, Options=mqi.MQCNO_HANDLE_SHARE_BLOCK)
+    hconn, comp_code, reason = mqi.MQCONNX("QM1", cno)
+    assert (comp_code, reason) == (0, 0)
+    (shown,) = mqsc.run(mq.qm, "DISPLAY CONN(*) ALL")[0].objects
+    assert cno.ConnectionId.hex().upper() == f"{shown['extconn']}{shown['name']}"
+    assert mqi.MQDISC(hconn) == (0, 0)
+    old = mqi.MQCNO(Version=4, Options=mqi.MQCNO_HANDLE_SHARE_BLOCK)
+    hconn = mqi.MQCONNX("QM1", old)[0]
+    assert old.ConnectionId == bytes(24) and mqi.MQDISC(hconn) == (0, 0)
+
+
+def test_the_application_name_of_mqconnx_is_put_into_messages(mq: Any) -> None:
+    for version, name in ((7, "ORDERS"), (6, None)):
+        cno = mqi.MQCNO(
+            Version=version, ApplName="ORDERS", Options=mqi.MQCNO_HANDLE_SHARE_BLOCK
+        )  # fmt: skip
+        hconn, comp_code, reason = mqi.MQCONNX("QM1", cno)
+        assert (comp_code, reason) == (0, 0)
+        od = mqi.MQOD(ObjectName="Q")
+        assert mqi.MQPUT1(hconn, od, mqi.MQMD(), mqi.MQPMO(), b"") == (0, 0)
+        assert mqi.MQDISC(hconn) == (0, 0)
+        put_by = mq.get(mq.open("Q"))[1].PutApplName
+        assert put_by == name or (name is None and put_by != "ORDERS")
+
+
+def test_mqconn_takes_a_home(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qm: Any
+) -> None:
+    monkeypatch.setenv("PENSTOCK_HOME", str(tmp_path / "none"))
+    assert mqi.MQCONN("QM1")[1:] == (2, 2058)
+    for given in (home, str(home)):
+        hconn, comp_code, reason = mqi.MQCONN("QM1", home=given)
+        assert (comp_code, reason) == (0, 0)
+        assert mqi.MQCONNX("QM1", home=given) == (hconn, 1, 2002)
+        assert mqi.MQDISC(hconn) == (0, 0)
+    assert mqi.MQCONN("QM1", home=tmp_path)[1:] == (2, 2058)
+    assert mqi.MQCONN("QM1", home=5)[1:] == (2, 2058)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("verb", absent.__all__)
+def test_a_verb_of_a_missing_part_answers_2298(mq: Any, verb: str) -> None:
+    call = getattr(mqi, verb)
+    assert call(mq.h)[-2:] == call(mq.h, 1, mqi.MQMD(), b"")[-2:] == (2, 2298)
+    assert verb in mq.h.error
+    assert call(mqi.MQHC_UNUSABLE_HCONN)[-2:] == call(None)[-2:] == (2, 2018)
+
+
+def test_handles_of_missing_verbs_are_unusable(mq: Any) -> None:
+    assert mqi.MQCRTMH(mq.h)[0] == mqi.MQHM_UNUSABLE_HMSG
+    assert mqi.MQSUB(mq.h)[:2] == (mqi.MQHO_UNUSABLE_HOBJ, mqi.MQHO_UNUSABLE_HOBJ)
 
 
 def test_wrong_connect_options(mq: Any) -> None:

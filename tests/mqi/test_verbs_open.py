@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import penstock
 from penstock import mqi
 
 OUTPUT, INPUT, BROWSE, INQUIRE, SET = 16, 1, 8, 32, 64
@@ -179,6 +180,43 @@ def test_other_objects_are_opened_for_inquire_only(mq: Any) -> None:
     assert mq.open_code("NONE", INQUIRE, ObjectType=3) == 2085
 
 
+@pytest.mark.parametrize("options", [1, 2, 4, 8, 1 | 16])
+def test_a_selection_string_is_refused_and_selects_no_other_message(mq: Any, options: int) -> None:
+    mq.put(mq.open("Q", OUTPUT), Priority=9)
+    fields = {"Version": 4, "SelectionString": "Root.MQMD.Priority < 5"}
+    assert mq.open_code("Q", options, **fields) == 2551
+    assert mq.open_code("Q", options, **{**fields, "SelectionString": "nonsense ="}) == 2459
+    assert mq.open_code("Q", OUTPUT, **fields) == 2516
+    assert mq.open_code("", INQUIRE, ObjectType=mqi.MQOT_Q_MGR, **fields) == 2516
+    od = mqi.MQOD(ObjectName="Q", **fields)
+    assert mqi.MQPUT1(mq.h, od, mqi.MQMD(), mqi.MQPMO(), b"") == (2, 2516)
+    assert mq.open_code("Q", options, **{**fields, "Version": 3}) == 0  # no field of version 3
+    assert mq.open_code("Q", options, **{**fields, "SelectionString": ""}) == 0
+    assert mq.qm.display("QLOCAL", "Q")[0]["curdepth"] == 1
+
+
+@pytest.mark.parametrize(("kind", "noun"), [("PROCESS", "PROCESS"), ("NAMELIST", "NAMELIST")])
+def test_a_process_or_namelist_that_is_open_is_not_deleted(mq: Any, kind: str, noun: str) -> None:
+    mq.qm.define(kind, "P")
+    object_type = getattr(mqi, f"MQOT_{noun}")
+    first = mq.open("P", INQUIRE, ObjectType=object_type)
+    second = mq.open("P", INQUIRE, ObjectType=object_type)
+    for handle in (first, second):
+        with pytest.raises(penstock.ObjectInUse):
+            mq.qm.delete(kind, "P")
+        assert mqi.MQCLOSE(mq.h, handle, 1) == (2, 2045)
+        assert mqi.MQCLOSE(mq.h, handle, 0) == (0, 0)
+    assert not [row for row in mq.qm.handle_list() if row.queue == "P"]
+    mq.qm.delete(kind, "P")
+    assert mq.open_code("P", INQUIRE, ObjectType=object_type) == 2085
+
+
+def test_the_handle_of_a_process_is_no_handle_of_a_queue_of_its_name(mq: Any) -> None:
+    mq.qm.define("PROCESS", "Q")
+    mq.open("Q", INQUIRE, ObjectType=mqi.MQOT_PROCESS)
+    assert mq.qm.handle_list() == []
+
+
 def test_handles_are_limited_by_maxhands(own: Any) -> None:
     own.qm.alter("QMGR", "", maxhands=2)
     first = own.open("Q")
@@ -343,6 +381,40 @@ def test_a_change_of_defxmitq_ends_handles_that_used_it(own: Any) -> None:
     own.qm.alter("QMGR", "", force=True, defxmitq="QM2")
     assert own.put_code(q) == 2041
     assert own.put_code(other) == 0
+
+
+def five_definitions(mq: Any) -> Any:
+    """The handle of a path of a queue-manager alias, an alias, a remote queue, the queue manager
+    and its default transmission queue.
+    """
+    mq.qm.define("QLOCAL", "LAST", usage="XMITQ")
+    mq.qm.alter("QMGR", "", defxmitq="LAST")
+    mq.qm.define("QREMOTE", "HERE", rname="", rqmname=mq.qm.name)
+    mq.qm.define("QREMOTE", "THERE", rname="Q", rqmname="QM9")
+    mq.qm.define("QALIAS", "FIRST", target="THERE")
+    return mq.open("FIRST", OUTPUT, ObjectQMgrName="HERE")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "change"),
+    [
+        ("QREMOTE", "HERE", {"rqmname": "QM8"}),
+        ("QALIAS", "FIRST", {"target": "Q"}),
+        ("QREMOTE", "THERE", {"rname": "OTHER"}),
+        ("QMGR", "", {"defxmitq": "Q"}),
+        ("QLOCAL", "LAST", {"usage": "NORMAL"}),
+    ],
+)
+def test_each_of_five_definitions_on_a_path_ends_the_handle_when_it_changes(
+    own: Any, kind: str, name: str, change: dict[str, Any]
+) -> None:
+    hobj = five_definitions(own)
+    own.put(hobj)
+    with pytest.raises(penstock.ObjectInUse):
+        own.qm.alter(kind, name, **change)
+    own.put(hobj)
+    own.qm.alter(kind, name, force=True, **change)
+    assert own.put_code(hobj) == 2041
 
 
 def test_other_changes_take_effect_on_open_handles_at_once(names: Any) -> None:

@@ -82,6 +82,8 @@ FIELDS = [
     (2252, {"Version": 2, "OriginalLength": 0}),
     (2252, {"Version": 2, "OriginalLength": -2}),
     (2443, {"Version": 2, "MsgFlags": 2}),
+    (2365, {"Version": 2, "MsgFlags": 1 | 2}),
+    (2365, {"Version": 2, "MsgFlags": 1 | 2 | 4}),
     (2026, {"Version": 0}),
     (2026, {"Version": 3}),
     (2026, {"StrucId": "OD"}),
@@ -99,6 +101,29 @@ def test_each_field_that_does_not_fit_has_its_reason_code(
     assert mqi.MQPUT1(mq.h, mqi.MQOD(ObjectName="Q"), md, mqi.MQPMO(), b"") == (2, code)
     assert before is None or md.pack() == before
     assert mq.qm.display("QLOCAL", "Q")[0]["curdepth"] == 0
+
+
+class Text(str):
+    """A kind of text."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("ccsid", [0, 1208])
+def test_text_is_put_in_utf_8_when_format_and_character_set_say_so(mq: Any, ccsid: int) -> None:
+    q = mq.open("Q")
+    for text in ("", "Grüße, 3 €", Text("of a subclass")):
+        mq.put(q, text, Format="MQSTR", CodedCharSetId=ccsid)
+        data, md = mq.get(q)
+        assert (data.decode("utf-8"), md.Format, md.CodedCharSetId) == (text, "MQSTR", 1208)
+
+
+def test_text_without_its_format_or_character_set_is_2004(mq: Any) -> None:
+    q = mq.open("Q")
+    assert mq.put_code(q, "text") == mq.put_code(q, "text", Format="MQADMIN") == 2004
+    assert mq.put_code(q, "text", Format="MQSTR", CodedCharSetId=819) == 2004
+    assert mq.put_code(q, "\ud800", Format="MQSTR") == 2004
+    assert mq.get_code(q) == 2033
 
 
 def test_version_1_ignores_the_fields_of_version_2(mq: Any) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import penstock
 from penstock import mqi
+from penstock.opening import open_queue
 
 OUTPUT, INPUT, SET_ALL = 16, 1, 2048
 
@@ -243,6 +244,32 @@ def test_bind_on_open_keeps_the_instance_and_not_fixed_takes_turns(cluster: Any)
     assert set(chosen) == {"QM2", "QM3"} and chosen[:2] == chosen[2:]
 
 
+def test_puts_go_to_the_instances_of_the_highest_rank_and_priority(cluster: Any) -> None:
+    def managers() -> set[str]:
+        for _ in range(4):
+            od = mqi.MQOD(ObjectName="CQ")
+            assert mqi.MQPUT1(cluster.h, od, mqi.MQMD(), mqi.MQPMO(), b"") == (0, 0)
+        return {sent(cluster)[1].RemoteQMgrName for _ in range(4)}
+
+    assert managers() == {"QM2", "QM3"}
+    cluster.qm.define("QCLUSTER", "CQ", clusqmgr="QM2", cluster="C", clwlprty=1, replace=True)
+    assert managers() == {"QM2"}
+    cluster.qm.define("QCLUSTER", "CQ", clusqmgr="QM3", cluster="C", clwlrank=1, replace=True)
+    assert managers() == {"QM3"}
+
+
+def test_a_remote_definition_of_a_queue_at_a_cluster_queue_manager(cluster: Any) -> None:
+    cluster.qm.define("QREMOTE", "R", rname="CQ", rqmname="QM3", defprty=4)
+    cluster.qm.define("QALIAS", "A", target="R", defprty=5)
+    for name, priority in (("R", 4), ("A", 5)):
+        for bind in (mqi.MQOO_BIND_ON_OPEN, mqi.MQOO_BIND_NOT_FIXED):
+            cluster.put(cluster.open(name, OUTPUT | bind), b"x")
+            outer, header, data = sent(cluster)
+            assert (header.RemoteQName, header.RemoteQMgrName, data) == ("CQ", "QM3", b"x")
+            assert outer.Priority == header.MsgDesc.Priority == priority
+    assert cluster.open_code("R", OUTPUT | mqi.MQOO_INQUIRE) == 0
+
+
 def test_inhibited_instances_are_left_out_and_all_inhibited_is_2268(cluster: Any) -> None:
     free = cluster.open("CQ", OUTPUT | mqi.MQOO_BIND_NOT_FIXED)
     cluster.qm.define("QCLUSTER", "CQ", clusqmgr="QM2", cluster="C", put="DISABLED", replace=True)
@@ -258,18 +285,41 @@ def test_inhibited_instances_are_left_out_and_all_inhibited_is_2268(cluster: Any
     )
 
 
-def test_instances_that_differ_are_logged_as_amq9407(cluster: Any, shared: Any) -> None:
-    def logged() -> int:
-        files = Path(shared[0], "QM1", "errors").glob("*")
-        return sum(path.read_text().count("AMQ9407") for path in files)
+def logged(shared: Any) -> int:
+    """Records AMQ9407 in the error log of QM1."""
+    files = Path(shared[0], "QM1", "errors").glob("*")
+    return sum(path.read_text().count("AMQ9407") for path in files)
 
-    before = logged()
+
+def test_instances_that_differ_are_logged_as_amq9407(cluster: Any, shared: Any) -> None:
+    before = logged(shared)
     cluster.open("CQ", OUTPUT)
-    assert logged() == before
+    assert logged(shared) == before
     cluster.qm.define("QCLUSTER", "CQ", clusqmgr="QM3", cluster="C", defprty=9, replace=True)
     cluster.put(cluster.open("CQ", OUTPUT))
-    assert logged() == before + 1
+    assert logged(shared) == before + 1
     assert sent(cluster)[0].Priority in (2, 9)
+
+
+def test_amq9407_is_logged_once_for_a_state_of_the_definitions_and_hour(
+    cluster: Any, shared: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.qm.define("QCLUSTER", "CQ", clusqmgr="QM3", cluster="C", defprty=9, replace=True)
+    before = logged(shared)
+    for _ in range(20):
+        cluster.open("CQ", OUTPUT)
+        od = mqi.MQOD(ObjectName="CQ")
+        assert mqi.MQPUT1(cluster.h, od, mqi.MQMD(), mqi.MQPMO(), b"") == (0, 0)
+    assert logged(shared) == before + 1
+    cluster.qm.define("QCLUSTER", "CQ", clusqmgr="QM3", cluster="C", defprty=8, replace=True)
+    cluster.open("CQ", OUTPUT)
+    cluster.open("CQ", OUTPUT)
+    assert logged(shared) == before + 2
+    hour_later = open_queue.time.monotonic() + 3600
+    monkeypatch.setattr(open_queue.time, "monotonic", lambda: hour_later)
+    cluster.open("CQ", OUTPUT)
+    cluster.open("CQ", OUTPUT)
+    assert logged(shared) == before + 3
 
 
 @pytest.mark.parametrize("options", [1, 8, 64, 16 | 64])

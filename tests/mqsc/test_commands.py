@@ -86,6 +86,19 @@ def test_alter_of_a_queue_in_use_needs_force_for_what_resolution_reads(
     assert qm.display("QLOCAL", "Q")[0]["usage"] == "XMITQ"
 
 
+@pytest.mark.parametrize("kind", ["QALIAS", "QREMOTE"])
+def test_delete_of_an_alias_or_remote_queue_that_is_open_is_refused(
+    mqsc: Interpreter, qm: penstock.QueueManager, kind: str
+) -> None:
+    done(mqsc, "DEFINE QLOCAL(X) USAGE(XMITQ)")
+    done(mqsc, "DEFINE QALIAS(N) TARGET(X)" if kind == "QALIAS" else
+         "DEFINE QREMOTE(N) RNAME(Q) RQMNAME(QM9) XMITQ(X)")  # fmt: skip
+    with qm.open("N", input=False, browse=False):
+        reply = refused(mqsc, f"DELETE {kind}(N)")
+        assert reply.lines[0].startswith("AMQ8143: Queue N in use") and reply.reason == 2042
+    assert done(mqsc, f"DELETE {kind}(N)").startswith("AMQ8007")
+
+
 def test_delete_needs_purge_for_messages(mqsc: Interpreter, qm: penstock.QueueManager) -> None:
     done(mqsc, "DEFINE QLOCAL(Q)")
     with qm.open("Q") as queue:

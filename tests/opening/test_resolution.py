@@ -35,6 +35,7 @@ class Book:
         selectors = {
             "target": 2002, "targtype": 193, "rname": 2018, "rqmname": 2017, "xmitq": 2024,
             "usage": 12, "defxmitq": 2025, "clusqmgr": 2031, "put": 10, "defpsist": 5, "defprty": 6,
+            "clwlrank": 95, "clwlprty": 96,
         }  # fmt: skip
         stored: dict[int, Any] = {2018: "", 2017: "", 2024: "", 12: 0}
         stored.update({selectors[key]: value for key, value in values.items()})
@@ -330,6 +331,51 @@ def test_instances_take_turns_and_inhibited_ones_are_left_out(book: Book) -> Non
     chosen = [choose_instance(book, destination).slot for _ in range(4)]
     assert set(chosen) == {instances[0], instances[2]}
     assert chosen[:2] == chosen[2:]
+
+
+def chosen_managers(book: Book) -> set[str]:
+    """The queue managers that twelve choices go to."""
+    destination = resolve(book, "CQ")
+    return {choose_instance(book, destination).queue_manager for _ in range(12)}
+
+
+def test_only_instances_of_the_highest_rank_then_priority_are_chosen(book: Book) -> None:
+    one, two, three, four = add_cluster(book, "QM2", "QM3", "QM4", "QM5")
+    book.slots[one][96] = 9
+    assert chosen_managers(book) == {"QM2"}
+    for slot in (two, three, four):
+        book.slots[slot][95] = 3
+    assert chosen_managers(book) == {"QM3", "QM4", "QM5"}
+    book.slots[three][96] = book.slots[four][96] = 2
+    assert chosen_managers(book) == {"QM4", "QM5"}
+    book.slots[three][10] = 1
+    assert chosen_managers(book) == {"QM5"}
+    book.slots[four][10] = 1
+    assert chosen_managers(book) == {"QM3"}
+
+
+def test_a_lower_rank_is_not_chosen_when_the_highest_is_inhibited(book: Book) -> None:
+    high, _ = add_cluster(book, "QM2", "QM3")
+    book.slots[high][95] = book.slots[high][10] = 1
+    with pytest.raises(MQError) as caught:
+        choose_instance(book, resolve(book, "CQ"))
+    assert caught.value.reason == 2268
+
+
+def test_a_remote_definition_leads_to_a_cluster_queue_manager(book: Book) -> None:
+    add_cluster(book, "QM2", "QM3")
+    remote = book.add(REMOTE, "R", rname="CQ", rqmname="QM3")
+    destination = resolve(book, "R")
+    assert [each.queue_manager for each in destination.instances] == ["QM3"]
+    assert (destination.opened, destination.first) == (REMOTE, (remote, 7))
+    assert destination.inquired == (remote, 7) and destination.remote == ("CQ", "")
+    assert destination.queue_name == CLUSTER_TRANSMIT_QUEUE
+    book.add(REMOTE, "R.XQ", rname="CQ", rqmname="QM3", xmitq="XQ")
+    assert resolve(book, "R.XQ").queue_name == "XQ"
+    book.add(REMOTE, "R.NONE", rname="CQ", rqmname="QM4")
+    assert reason(book, "R.NONE") == 2087
+    book.add(LOCAL, "QM3", usage=1)
+    assert resolve(book, "R").queue_name == "QM3"
 
 
 def test_2268_when_all_are_inhibited_and_2270_when_none_is_left(book: Book) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+import penstock
 from penstock import mqi, rpg
 
 # Positions from 1, as the copy files declare them: the whole MQMD, MQMDE, MQGMO, and of MQOD and
@@ -55,6 +57,9 @@ IATRGI MQIA_TRIGGER_INTERVAL 25; CAQN MQCA_Q_NAME 2016; CAQD MQCA_Q_DESC 2013
 CABASQ MQCA_BASE_Q_NAME 2002; CAXQN MQCA_XMIT_Q_NAME 2024; LNQN MQ_Q_NAME_LENGTH 48
 LNQMN MQ_Q_MGR_NAME_LENGTH 48; CCOK MQCC_OK 0; CCWARN MQCC_WARNING 1; CCFAIL MQCC_FAILED 2
 RCNONE MQRC_NONE 0
+ROPDAE MQRO_PASS_DISCARD_AND_EXPIRY 16384
+IAIGET MQIA_INHIBIT_GET 9; IACDEP MQIA_CURRENT_Q_DEPTH 3; IAOIC MQIA_OPEN_INPUT_COUNT 17
+GMPRIH MQGMO_PROPERTIES_IN_HANDLE 134217728
 """
 STRUCTURES = [mqi.MQMD, mqi.MQMDE, mqi.MQOD, mqi.MQPMO, mqi.MQGMO, mqi.MQDLH, mqi.MQXQH]
 
@@ -153,3 +158,29 @@ def test_wrong_names_and_structures_are_refused() -> None:
         rpg.view(mqi.MQRR())  # type: ignore[call-overload]
     with pytest.raises(ValueError, match=r"MQMD\.Priority"):
         rpg.MSGDSC(MDPRI=1 << 40)
+
+
+def test_verbs_take_views_in_place_of_structures(
+    home: Path, monkeypatch: pytest.MonkeyPatch, qm: penstock.QueueManager
+) -> None:
+    monkeypatch.setenv("PENSTOCK_HOME", str(home))
+    qm.define("QLOCAL", "Q")
+    hconn, comp_code, reason = mqi.MQCONN("QM1")
+    assert (comp_code, reason) == (rpg.CCOK, rpg.RCNONE)
+    od = rpg.OBJDSC(ODON="Q")
+    hobj, comp_code, reason = mqi.MQOPEN(hconn, od, rpg.OOINPS | rpg.OOOUT)
+    assert (comp_code, reason) == (rpg.CCOK, rpg.RCNONE)
+    md = rpg.MSGDSC(MDPRI=3)
+    assert mqi.MQPUT(hconn, hobj, md, rpg.PMO(), b"one") == (0, 0)
+    assert mqi.MQPUT1(hconn, od, rpg.MSGDSC(), rpg.PMO(), b"two") == (0, 0)
+    assert md.MDMID != rpg.MINONE
+    got = rpg.MSGDSC(MDMID=md.MDMID)
+    assert mqi.MQGET(hconn, hobj, got, rpg.GMO())[0] == b"one" and got.MDPRI == 3
+    both = mqi.MQOD(Version=2, ObjectRecs=[mqi.MQOR(ObjectName="Q")] * 2)
+    many = mqi.MQOPEN(hconn, rpg.view(both), rpg.OOOUT)[0]
+    assert mqi.MQPUT(hconn, many, rpg.MSGDSC(), rpg.PMO(), b"list") == (0, 0)
+    assert mqi.MQPUT1(hconn, rpg.view(both), rpg.MSGDSC(), rpg.PMO(), b"list") == (0, 0)
+    assert qm.display("QLOCAL", "Q")[0]["curdepth"] == 5
+    for wrong in (rpg.GMO(), object(), None):
+        assert mqi.MQPUT(hconn, hobj, wrong, rpg.PMO(), b"") == (2, rpg.RC2026)
+    assert mqi.MQDISC(hconn) == (0, 0)

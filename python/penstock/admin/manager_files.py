@@ -87,7 +87,7 @@ def remove_files(path: Path) -> None:
 def _remove_archive(folder: Path) -> None:
     """Removes archived segments, and their folder unless it holds other files."""
     for file in folder.glob("[0-9]*.psj"):
-        if re.fullmatch(r"[0-9]{10}\.psj", file.name):
+        if re.fullmatch(r"[0-9]{10}-[0-9]{10}(-[0-9]{2})?\.psj", file.name):
             file.unlink(missing_ok=True)
     try:
         folder.rmdir()

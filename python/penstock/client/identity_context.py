@@ -1,4 +1,4 @@
-"""The identity context that a put stores in the message: user, program, accounting token."""
+"""Identities: user, program and accounting token that a put stores, and the connection's id."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ def identity() -> tuple[str, str, bytes]:
         token = token.ljust(31, b"\0") + MQACTT_UNIX_NUMERIC_ID
         _known = (_fit(_user_name(uid)[:12], 12), _fit(_program()[-28:], 28), token)
     return _known
+
+
+def connection_id(manager: str, attached_us: int, pid: int) -> bytes:
+    """ConnectionId (24 bytes) of a process: EXTCONN and CONN of DISPLAY CONN."""
+    number = (attached_us << 22 | pid) & 0xFFFFFFFFFFFFFFFF
+    return ("AMQC" + manager[:12].ljust(12)).encode() + number.to_bytes(8, "big")
 
 
 def _user_name(uid: int) -> str:

@@ -19,7 +19,7 @@ from ..names import check_object_name, matcher
 from ..objects.codec import decode, encode, pruned, read
 from ..objects.definition import CHANNEL_TYPE, channel_kind, describe, parse_all
 from ..objects.rules import check_definition
-from ..objects.system import CHANNEL_DEFAULTS, shipped
+from ..objects.system import CHANNEL_DEFAULTS, LIMIT_FOLLOWERS, shipped
 from ..objects.timestamps import CREATED, current_times
 from ..objects.types import BY_NUMBER, TYPES, object_type
 from .cluster_instances import display_instances, location_of
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 10000  # of a change that loses to concurrent changes each time
 _QUEUE_KINDS = ("QLOCAL", "QALIAS", "QREMOTE", "QMODEL")
+_FOLLOWED = ("QALIAS", "QREMOTE")  # definitions that lead from a name to another queue
 _DEFINITION_TYPE, _STRUCTURE, _TARGET, _MAX_LENGTH, _LEVEL = (
     mq.MQIA_DEFINITION_TYPE,
     mq.MQCA_CF_STRUC_NAME,
@@ -186,9 +187,27 @@ def alter(
         check_definition(kind, name, new, given, old)
         _check_against_others(manager, kind, name, new)
         _check_change(manager, kind, name, (slot, generation), old, new, force)
+        if kind.name == "QMGR" and int(new[_MAX_LENGTH]) < int(old[_MAX_LENGTH]):
+            _follow_limit(manager, old, new)
         if _store(manager, kind, name, (slot, generation), version, old, new, instance):
+            if kind.name == "QMGR" and int(new[_MAX_LENGTH]) > int(old[_MAX_LENGTH]):
+                _follow_limit(manager, old, new)
             return
     raise _overtaken(kind, name)
+
+
+def _follow_limit(
+    manager: Attachment, old: Mapping[int, Stored], new: Mapping[int, Stored]
+) -> None:
+    """Sets MAXMSGL of the SYSTEM queues that have the queue manager's old limit to the new one.
+
+    They are lowered before the queue manager and raised after it, so that no queue is ever above
+    its limit, whenever the process is killed.
+    """
+    for queue in LIMIT_FOLLOWERS:
+        for kind, _, attrs, _, _ in _objects(manager, ("QLOCAL",), queue):
+            if read(kind, attrs)[_MAX_LENGTH] == old[_MAX_LENGTH]:
+                alter(manager, "QLOCAL", queue, False, {"maxmsgl": new[_MAX_LENGTH]})
 
 
 def set_values(
@@ -252,7 +271,7 @@ def _check_change(
     if kind.name == "CFSTRUCT" and int(new[_LEVEL]) < int(old[_LEVEL]):
         _refuse_used_structure(manager, name)
     if kind.name == "QMGR" and int(new[_MAX_LENGTH]) < int(old[_MAX_LENGTH]):
-        _refuse_longer_queues(manager, int(new[_MAX_LENGTH]))
+        _refuse_longer_queues(manager, int(old[_MAX_LENGTH]), int(new[_MAX_LENGTH]))
     needing = [row for row in _changed(kind, old, new) if row.force]
     if not needing or force or not (kind.is_queue or kind.name == "QMGR"):
         return
@@ -270,7 +289,7 @@ def _use(
 ) -> str:
     """The use of the object for which a change of the attribute needs FORCE; "" for none."""
     if row.force == "open":
-        through = sum(location[0] in entry["step"] for entry in manager.handle_rows())
+        through = _handles_through(manager, location[0])
         return f"{through} handles went through it" if through else ""
     status = manager.queue_status(*location, name)
     if row.force == "inputs":
@@ -279,6 +298,11 @@ def _use(
     if _is_open(status):
         return "it is open"
     return f"it holds {status['depth']} messages" if status["depth"] else ""
+
+
+def _handles_through(manager: Attachment, slot: int) -> int:
+    """The open handles whose names were resolved through the definition in a slot."""
+    return sum(slot in entry["step"] for entry in manager.handle_rows())
 
 
 def _refuse_used_structure(manager: Attachment, name: str) -> None:
@@ -301,11 +325,13 @@ def _queues_on(manager: Attachment, structure: str) -> Iterator[tuple[str, int, 
             yield queue, slot, generation
 
 
-def _refuse_longer_queues(manager: Attachment, limit: int) -> None:
-    """Raises InvalidValue when a queue's MAXMSGL is above the queue manager's new one."""
+def _refuse_longer_queues(manager: Attachment, old: int, limit: int) -> None:
+    """Raises InvalidValue when a queue's MAXMSGL is above the queue manager's new one, except for
+    the SYSTEM queues that follow it.
+    """
     for kind, queue, attrs, _, _ in _objects(manager, ("QLOCAL", "QMODEL")):
         longest = int(read(kind, attrs)[_MAX_LENGTH])
-        if longest > limit:
+        if longest > limit and not (longest == old and queue in LIMIT_FOLLOWERS):
             raise InvalidValue(
                 ReasonCode.OPTIONS_ERROR,
                 f"MAXMSGL({limit}) of the queue manager is less than that of {kind.name} {queue}: "
@@ -361,9 +387,24 @@ def delete(
             raise ObjectInUse(
                 ReasonCode.OBJECT_IN_USE, f"structure {name}: queues are on it: {', '.join(users)}"
             )
+    if kind.name in _FOLLOWED:
+        _refuse_followed(manager, kind, name, slot)
     manager.delete_object(slot, generation, purge, name)
     if kind.name == "QALIAS":
         _wake_target(manager, read(kind, attrs))
+
+
+def _refuse_followed(manager: Attachment, kind: ObjectType, name: str, slot: int) -> None:
+    """Raises ObjectInUse when handles went through an alias or the definition of a remote queue.
+
+    The core counts the handles of the queue at the end of the path alone. A handle that is opened
+    between this check and the deletion gets 2041 at its next call.
+    """
+    through = _handles_through(manager, slot)
+    if through:
+        raise ObjectInUse(
+            ReasonCode.OBJECT_IN_USE, f"{kind.noun} {name}: {through} handles went through it"
+        )
 
 
 def _vacate(manager: Attachment, kind: ObjectType, name: str, cluster_manager: str) -> None:

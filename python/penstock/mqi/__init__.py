@@ -7,6 +7,7 @@ Everything is here: ``from penstock import mqi``, then ``mqi.MQMD``, ``mqi.MQOO_
 from __future__ import annotations
 
 from . import lists as lists  # registers MQPUT and MQCLOSE of distribution lists
+from .absent import *
 from .constants import *
 from .inquiry import MQINQ as MQINQ
 from .inquiry import MQSET as MQSET

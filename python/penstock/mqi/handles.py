@@ -1,8 +1,8 @@
-"""Engine handles of queues for MQOPEN, MQPUT1 and distribution lists."""
+"""What MQOPEN, MQPUT1 and distribution lists share: engine handles of queues, structures."""
 
 from __future__ import annotations
 
-from .._engine import Hconn, QueueHandle
+from .._engine import Hconn, QueueHandle, Structure
 from ..constants import NAME_SPACE_QUEUES
 from ..errors import MQError
 from . import constants as mq
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 _MODEL = mq.MQQT_MODEL
 _OUTPUT, _BIND_NOT_FIXED = mq.MQOO_OUTPUT, mq.MQOO_BIND_NOT_FIXED
+
+
+def structure_in(given: Any) -> Any:
+    """The structure of a view of penstock.rpg; anything else as it is."""
+    return given if isinstance(given, Structure) else getattr(given, "structure", given)
 
 
 def open_handle(hconn: Hconn, od: Any, options: int, name: str, manager: str) -> QueueHandle:

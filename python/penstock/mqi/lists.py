@@ -23,7 +23,7 @@ from .._engine import (
 from ..errors import MQError
 from ..opening import option_rules as rules
 from . import constants as mq
-from .handles import open_handle, open_output
+from .handles import open_handle, open_output, structure_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,6 +156,7 @@ def close_list(hobj: Hobj) -> int:
 
 def put_list(hconn: Hconn, hobj: Hobj, md: Any, pmo: Any, data: Any) -> Outcome:
     """MQPUT to a list. Called by the engine, which has checked handle and structures."""
+    md, pmo = structure_in(md), structure_in(pmo)
     code = check_put(hconn, md, pmo, hobj.options, False)
     if code:
         return hconn.refuse(code)
@@ -169,6 +170,7 @@ def put_list(hconn: Hconn, hobj: Hobj, md: Any, pmo: Any, data: Any) -> Outcome:
 
 def put1_list(hconn: Hconn, od: Any, md: Any, pmo: Any, data: Any) -> Outcome:
     """MQPUT1 to a list: a failed open is the outcome of its destination."""
+    md, pmo = structure_in(md), structure_in(pmo)
     targets = _open_targets(hconn, od, _OUTPUT, put1=True)
     try:
         code = check_put(hconn, md, pmo, _CONTEXTS, True)

@@ -26,6 +26,7 @@ from .._engine import (
     MQPUT,
     Hconn,
     Hobj,
+    QueueHandle,
     Structure,
     has_identity,
     open_local,
@@ -37,14 +38,17 @@ from .._engine import (
 from ..errors import MQError
 from ..opening import option_rules as rules
 from ..opening.resolution import check_name
+from ..opening.selector import refused_selection
 from . import constants as mq
 from . import lists
-from .handles import open_handle, open_output
+from .handles import open_handle, open_output, structure_in
 from .structures import MQGMO, MQMD, MQPMO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from ..admin.directory import Home
 
 __all__ = [
     "MQBACK",
@@ -68,6 +72,7 @@ _QUEUE_MANAGER = mq.MQOT_Q_MGR
 _TYPES = (_QUEUE, _NAMELIST, _PROCESS, _QUEUE_MANAGER)
 _MAX_HANDLES, _MAX_HANDLES_DEFAULT = mq.MQIA_MAX_HANDLES, 256
 _MODEL = mq.MQQT_MODEL
+_WITH_SELECTION = mq.MQOD_VERSION_4
 _FAIL_IF_QUIESCING, _RESOLVE_LOCAL = mq.MQOO_FAIL_IF_QUIESCING, mq.MQOO_RESOLVE_LOCAL_Q
 _CONTEXTS = rules.CONTEXTS
 _SHARE = mq.MQCNO_HANDLE_SHARE_NONE | mq.MQCNO_HANDLE_SHARE_BLOCK | mq.MQCNO_HANDLE_SHARE_NO_BLOCK
@@ -80,6 +85,8 @@ _CONNECT_KNOWN = (
     | mq.MQCNO_RECONNECT_DISABLED
 )
 
+_WITH_APPL_NAME, _WITH_CONNECTION_ID = mq.MQCNO_VERSION_7, mq.MQCNO_VERSION_5
+
 _thread = threading.local()
 register_structures(MQMD, MQPMO, MQGMO)
 _verdicts: dict[int, str] = {}
@@ -88,41 +95,60 @@ _verdicts: dict[int, str] = {}
 # ---- MQCONN, MQCONNX, MQDISC ----
 
 
-def MQCONN(name: str | bytes) -> tuple[Any, int, int]:
-    """Connects to a queue manager of the home PENSTOCK_HOME.
+def MQCONN(name: str | bytes, *, home: Home = None) -> tuple[Any, int, int]:
+    """Connects to a queue manager.
 
     Args:
         name: the queue manager's name; it must exist.
+        home: the directory that contains its directory; None: as for :func:`penstock.connect`.
 
     Returns:
         hconn, CompCode, Reason: 2002 (a warning) with the handle there is, when this thread is
         connected already; 2058 for a name that is unknown, 2161 while it is quiescing, 2059,
         2009, 2162 as the case may be.
     """
-    return _connect(name, 0)
+    return _connect(name, 0, home)
 
 
-def MQCONNX(name: str | bytes, cno: Any = None) -> tuple[Any, int, int]:
+def MQCONNX(name: str | bytes, cno: Any = None, *, home: Home = None) -> tuple[Any, int, int]:
     """Connects with options.
 
     Args:
-        name: the queue manager's name.
-        cno: MQCNO; with MQCNO_HANDLE_SHARE_BLOCK or _NO_BLOCK the handle is a new one.
+        name, home: as for MQCONN.
+        cno: MQCNO; with MQCNO_HANDLE_SHARE_BLOCK or _NO_BLOCK the handle is a new one. From version
+            7 on, ApplName is the PutApplName of messages that a new connection puts; from version 5
+            on, ConnectionId is returned: EXTCONN and CONN of DISPLAY CONN.
 
     Returns:
         hconn, CompCode, Reason: as MQCONN; 2139 for a wrong MQCNO, 2046 for its options.
     """
     if cno is None:
-        return _connect(name, 0)
+        return _connect(name, 0, home)
+    cno = structure_in(cno)
     if not _is(cno, b"CNO ", 8):
         return UNUSABLE, mq.MQCC_FAILED, mq.MQRC_CNO_ERROR
     chosen: int = cno.Options
     if chosen & ~_CONNECT_KNOWN or (chosen & _SHARE).bit_count() > 1:
         return UNUSABLE, mq.MQCC_FAILED, mq.MQRC_OPTIONS_ERROR
-    return _connect(name, chosen & _SHARE)
+    hconn, comp_code, reason = _connect(name, chosen & _SHARE, home)
+    if comp_code == mq.MQCC_FAILED:
+        return hconn, comp_code, reason
+    if comp_code == mq.MQCC_OK and cno.Version >= _WITH_APPL_NAME and cno.ApplName:
+        hconn.qm.name_program(cno.ApplName)
+    if cno.Version >= _WITH_CONNECTION_ID:
+        cno.ConnectionId = _own_id(hconn.qm)
+    return hconn, comp_code, reason
 
 
-def _connect(name: str | bytes, sharing: int) -> tuple[Any, int, int]:
+def _own_id(qm: Any) -> bytes:
+    """ConnectionId: of this process, as DISPLAY CONN shows it."""
+    from ..client.identity_context import connection_id
+
+    own = next(row for row in qm.process_list() if row.pid == os.getpid())
+    return connection_id(qm.name, own.attached_us, own.pid)
+
+
+def _connect(name: str | bytes, sharing: int, home: Home) -> tuple[Any, int, int]:
     from ..admin.settings import manager_directory
     from ..client.connection import QueueManager
 
@@ -132,7 +158,7 @@ def _connect(name: str | bytes, sharing: int) -> tuple[Any, int, int]:
         return UNUSABLE, mq.MQCC_FAILED, mq.MQRC_Q_MGR_NAME_ERROR
     name = name.split("\0", 1)[0].rstrip(" ")
     try:
-        path = manager_directory(name, None)
+        path = manager_directory(name, home)
     except (ValueError, TypeError):
         return UNUSABLE, mq.MQCC_FAILED, mq.MQRC_Q_MGR_NAME_ERROR
     known: dict[tuple[str, int], Hconn] = _thread.__dict__.setdefault("known", {})
@@ -142,7 +168,7 @@ def _connect(name: str | bytes, sharing: int) -> tuple[Any, int, int]:
     if hconn is not None and not own and not hconn.qm.closed:
         return hconn, mq.MQCC_WARNING, mq.MQRC_ALREADY_CONNECTED
     try:
-        hconn = Hconn(QueueManager(name), sharing)
+        hconn = Hconn(QueueManager(name, home), sharing)
     except MQError as error:
         return UNUSABLE, 2, error.reason
     if own:
@@ -186,6 +212,7 @@ def MQBEGIN(hconn: Any, bo: Any = None) -> tuple[int, int]:
     """
     if type(hconn) is not Hconn or hconn.qm.closed:
         return mq.MQCC_FAILED, mq.MQRC_HCONN_ERROR
+    bo = structure_in(bo)
     if bo is not None and not _is(bo, b"BO  ", 1):
         return mq.MQCC_FAILED, mq.MQRC_BO_ERROR
     if hconn.zos:
@@ -219,6 +246,7 @@ def MQOPEN(hconn: Any, od: Any, options: int) -> tuple[Any, int, int]:
     """
     if type(hconn) is not Hconn or hconn.qm.closed:
         return UNUSABLE, mq.MQCC_FAILED, mq.MQRC_HCONN_ERROR
+    od = structure_in(od)
     try:
         code, text = _check_open(hconn, od, options)
         if code:
@@ -254,6 +282,8 @@ def _check_open(hconn: Hconn, od: Any, options: object) -> tuple[int, str]:
         return mq.MQRC_OPTIONS_ERROR, text
     if od.ObjectType not in _TYPES:
         return mq.MQRC_OBJECT_TYPE_ERROR, f"MQOD.ObjectType {od.ObjectType}: one of {_TYPES}"
+    if od.Version >= _WITH_SELECTION and od.SelectionString:
+        return refused_selection(od.SelectionString, od.ObjectType == _QUEUE, options)
     if _fails_if_quiescing(options) and hconn.qm.is_quiescing():
         return mq.MQRC_Q_MGR_QUIESCING, f"queue manager {hconn.qm.name} is ending"
     limit = hconn.qm.own_attribute(_MAX_HANDLES, _MAX_HANDLES_DEFAULT)
@@ -309,6 +339,8 @@ def _open_other(hconn: Hconn, od: Any, options: int) -> Hobj:
         raise MQError(mq.MQRC_UNKNOWN_OBJECT_NAME, f"there is no {kind} {name}")
     hobj = Hobj(hconn, options)
     hobj.inquired = TYPES[kind], found[0], found[1]
+    if kind != "QMGR":
+        hobj.held = QueueHandle.hold(qm, name, found)
     return hconn.enter(hobj)
 
 
@@ -328,12 +360,15 @@ def MQPUT1(hconn: Any, od: Any, md: Any, pmo: Any, data: Any) -> tuple[int, int]
     """
     if type(hconn) is not Hconn or hconn.qm.closed:
         return mq.MQCC_FAILED, mq.MQRC_HCONN_ERROR
+    od = structure_in(od)
     if not _is(od, b"OD  ", 4):
         return hconn.refuse(mq.MQRC_OD_ERROR, f"no MQOD: {od!r}")
     if od.ObjectType != _QUEUE:
         return hconn.refuse(
             mq.MQRC_OBJECT_TYPE_ERROR, f"MQOD.ObjectType {od.ObjectType}: a queue is needed"
         )
+    if od.Version >= _WITH_SELECTION and od.SelectionString:
+        return hconn.refuse(*refused_selection(od.SelectionString, True, mq.MQOO_OUTPUT))
     try:
         if od.Version >= 2 and od.RecsPresent != 0:
             return lists.put1_list(hconn, od, md, pmo, data)

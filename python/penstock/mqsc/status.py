@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from .._mqi_constants import calls as mq
+from ..client.identity_context import connection_id
 from ..errors import UnknownObjectName
 from ..objects import TYPES, Attribute, Definition
 from .definitions import Action, Parameters, name_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _YES_NO = {"NO": 0, "YES": 1}
 _INPUT_EXCLUSIVE = mq.MQOO_INPUT_EXCLUSIVE
+_EXTCONN = 32  # hexadecimal digits of EXTCONN at the start of a ConnectionId
 _AGE_MAX = 999_999_999
 _OPEN_OPTIONS: Mapping[int, str] = {
     mq.MQOO_INPUT_AS_Q_DEF: "MQOO_INPUT_AS_Q_DEF",
@@ -266,10 +268,10 @@ def _fits(pattern: str, name: str) -> bool:
 def _connection(manager: str, process: ProcessStatus, units: list[UnitStatus]) -> Definition:
     started = min((unit.started_us for unit in units if unit.pid == process.pid), default=0)
     date, clock = moment(started)
-    number = (process.attached_us << 22 | process.pid) & 0xFFFFFFFFFFFFFFFF
+    identifier = connection_id(manager, process.attached_us, process.pid).hex().upper()
     return Definition(
-        name=f"{number:016X}",
-        extconn=("AMQC" + manager[:12].ljust(12)).encode().hex().upper(),
+        name=identifier[_EXTCONN:],
+        extconn=identifier[:_EXTCONN],
         type="CONN",
         uowstate="ACTIVE" if started else "NONE",
         uowstda=date,

@@ -33,6 +33,10 @@ CHANNEL_DEFAULTS = {
     "RQSTR": "SYSTEM.DEF.REQUESTER", "CLUSSDR": "SYSTEM.DEF.CLUSSDR",
     "CLUSRCVR": "SYSTEM.DEF.CLUSRCVR", "SVRCONN": "SYSTEM.DEF.SVRCONN",
 }  # fmt: skip
+# Queues that must take every message: they have the queue manager's MAXMSGL, also when it changes.
+LIMIT_FOLLOWERS = {
+    "SYSTEM.DEAD.LETTER.QUEUE": "NORMAL", "SYSTEM.CLUSTER.TRANSMIT.QUEUE": "XMITQ",
+}  # fmt: skip
 _BASE_TOPIC = {
     "defpsist": "NO", "defprty": 0, "defpresp": "SYNC", "pub": "ENABLED", "sub": "ENABLED",
     "dursub": "YES", "pmsgdlv": "ALLDUR", "npmsgdlv": "ALLAVAIL", "pubscope": "ALL",
@@ -95,8 +99,8 @@ def _definitions(settings: Settings) -> Iterator[tuple[str, str, str, dict[str, 
     for channel, name in CHANNEL_DEFAULTS.items():
         yield "CHANNEL", name, channel, {"chltype": channel}
     large = {"maxmsgl": settings.max_message_length, "maxdepth": MAX_DEPTH}
-    yield "QLOCAL", "SYSTEM.DEAD.LETTER.QUEUE", "", large
-    yield "QLOCAL", "SYSTEM.CLUSTER.TRANSMIT.QUEUE", "", large | {"usage": "XMITQ"}
+    for name, usage in LIMIT_FOLLOWERS.items():
+        yield "QLOCAL", name, "", large | {"usage": usage}
     yield "QLOCAL", "SYSTEM.ADMIN.COMMAND.QUEUE", "", longest | {"maxdepth": 3000}
     limits = {
         "maxmsgl": settings.max_message_length,
@@ -105,9 +109,12 @@ def _definitions(settings: Settings) -> Iterator[tuple[str, str, str, dict[str, 
     yield "QMGR", settings.name, "", limits
 
 
-def _own(kind: str, settings: Settings) -> dict[int, Stored]:
-    """Attributes of the queue manager's object alone: its identifier, made of name and number."""
-    if kind != "QMGR":
-        return {}
+def own_identifier(settings: Settings) -> dict[int, Stored]:
+    """QMID, the identifier of the queue manager's object, made of name and number."""
     row = TYPES["QMGR"].attributes["QMID"]
     return {row.selector: f"{settings.name[:15]}_{settings.qm_id.hex()}"}
+
+
+def _own(kind: str, settings: Settings) -> dict[int, Stored]:
+    """Attributes of the queue manager's object alone."""
+    return own_identifier(settings) if kind == "QMGR" else {}

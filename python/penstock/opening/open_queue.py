@@ -9,15 +9,25 @@ Rules: "MQOPEN options", "DynamicQName", "Cluster binding".
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
+
 from .._mqi_constants.calls import MQOO_OUTPUT
+from .._mqi_constants.selectors import MQCA_Q_MGR_IDENTIFIER
 from .._mqi_constants.values import MQBND_BIND_ON_OPEN
-from ..constants import NAME_CHARACTERS, NAME_LENGTH, QueueType, ReasonCode
-from ..errors import error_for
+from ..constants import (
+    NAME_CHARACTERS,
+    NAME_LENGTH,
+    NAME_SPACE_QUEUE_MANAGERS,
+    QueueType,
+    ReasonCode,
+)
+from ..errors import UnknownObjectName, error_for
 from .resolution import binding, choose_instance, differing, resolve
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from .._engine import Connection
     from .resolution import Destination
@@ -25,6 +35,8 @@ if TYPE_CHECKING:
 _STAR_LIMIT = 33  # positions 1 to 33: 15 characters and more remain for what is generated
 _OUTPUT, _BIND_ON_OPEN = MQOO_OUTPUT, MQBND_BIND_ON_OPEN
 _DIFFERING_INSTANCES = 9407  # AMQ9407
+_AGAIN_S = 3600.0  # a definition that stays inconsistent is reported once an hour
+_REPORTED_MOST = 1024
 _UNIQUE = 16
 
 
@@ -82,12 +94,7 @@ def bind(qm: Connection, destination: Destination, options: int) -> None:
     Logs AMQ9407 when the instances differ in their defaults.
     """
     if destination.first is None and differing(qm, destination.instances):
-        qm.log(
-            _DIFFERING_INSTANCES,
-            "W",
-            f"cluster queue {destination.resolved_name} is defined inconsistently: its instances "
-            "differ in DEFPSIST or DEFPRTY",
-        )
+        _report_differing(qm, destination)
     if binding(qm, destination, options) != _BIND_ON_OPEN:
         return
     chosen = choose_instance(qm, destination)
@@ -96,6 +103,43 @@ def bind(qm: Connection, destination: Destination, options: int) -> None:
     destination.steps.insert(
         len(destination.steps) - 1, (chosen.slot, chosen.generation, chosen.resolution)
     )
+
+
+_reported: dict[tuple[str, str], tuple[tuple[object, ...], float]] = {}
+
+
+def _report_differing(qm: Connection, destination: Destination) -> None:
+    """Logs AMQ9407, in this process once for each state of the definitions and hour: an application
+    that opens the queue for every message must not fill the error log.
+    """
+    key = _identifier(qm), destination.resolved_name
+    versions = tuple(_versions(qm, destination))
+    now = time.monotonic()
+    before = _reported.get(key)
+    if before is not None and before[0] == versions and now - before[1] < _AGAIN_S:
+        return
+    if len(_reported) >= _REPORTED_MOST:
+        _reported.clear()
+    _reported[key] = versions, now
+    qm.log(
+        _DIFFERING_INSTANCES,
+        "W",
+        f"cluster queue {destination.resolved_name} is defined inconsistently: its instances "
+        "differ in DEFPSIST or DEFPRTY",
+    )
+
+
+def _identifier(qm: Connection) -> str:
+    """QMID: another queue manager that was created in the same directory has another one."""
+    own = qm.look_up(NAME_SPACE_QUEUE_MANAGERS, qm.name)
+    return qm.name if own is None else str(qm.values(own[0], own[1], (MQCA_Q_MGR_IDENTIFIER,))[0])
+
+
+def _versions(qm: Connection, destination: Destination) -> Iterator[tuple[int, int, int]]:
+    """Slot, generation and definition version of each instance."""
+    for each in destination.instances:
+        with suppress(UnknownObjectName):  # deleted concurrently
+            yield each.slot, each.generation, qm.read_stamped(each.slot, each.generation)[3]
 
 
 def new_name(pattern: str, unique: Callable[[], str]) -> str:

@@ -19,7 +19,9 @@ Choices where the rules are silent:
 * A local queue that is not a transmission queue, named as a queue manager, is 2092.
 * A local queue is preferred to cluster instances of its name (CLWLUSEQ(LOCAL), the default).
 * The name of a cluster queue manager is known from the instances of the queue that is opened.
-* Among the instances of a cluster queue that are not put-inhibited one is chosen round robin.
+* Among the instances of a cluster queue the choice goes by CLWLRANK, PUT and CLWLPRTY, then round
+  robin.
+* RQMNAME of a remote queue may be a cluster queue manager; XMITQ and a queue of that name go first.
 """
 
 from __future__ import annotations
@@ -64,7 +66,6 @@ if TYPE_CHECKING:
             """Stored attribute values, None for each that the definition does not have."""
 
 
-STEPS_MAX = 4
 CLUSTER_TRANSMIT_QUEUE = "SYSTEM.CLUSTER.TRANSMIT.QUEUE"
 
 _USAGE, _INHIBIT_PUT, _BASE_TYPE = mq.MQIA_USAGE, mq.MQIA_INHIBIT_PUT, mq.MQIA_BASE_TYPE
@@ -73,6 +74,7 @@ _BASE_QUEUE, _REMOTE_QUEUE = mq.MQCA_BASE_Q_NAME, mq.MQCA_REMOTE_Q_NAME
 _REMOTE_QUEUE_MANAGER, _TRANSMISSION_QUEUE = mq.MQCA_REMOTE_Q_MGR_NAME, mq.MQCA_XMIT_Q_NAME
 _DEFAULT_TRANSMISSION_QUEUE = mq.MQCA_DEF_XMIT_Q_NAME
 _CLUSTER_QUEUE_MANAGER, _DEF_BIND = mq.MQCA_CLUSTER_Q_MGR_NAME, mq.MQIA_DEF_BIND
+_CHOICE = _CLUSTER_QUEUE_MANAGER, _INHIBIT_PUT, mq.MQIA_CLWL_Q_RANK, mq.MQIA_CLWL_Q_PRIORITY
 _XMITQ, _TOPIC = MQUS_TRANSMISSION, calls.MQOT_TOPIC
 _LOCAL, _MODEL, _ALIAS, _REMOTE = (
     int(QueueType.LOCAL),
@@ -169,8 +171,7 @@ class Destination:
         """Adds a definition to those that the destination depends on."""
         if self.first is None:
             self.first = found[0], found[1]
-        if len(self.steps) < STEPS_MAX:
-            self.steps.append((found[0], found[1], found[3]))
+        self.steps.append((found[0], found[1], found[3]))
 
 
 def resolve(source: Source, name: str, manager: str = "", options: int = _OUTPUT) -> Destination:
@@ -285,7 +286,20 @@ def _remote_queue(
             ReasonCode.UNKNOWN_REMOTE_Q_MGR,
             f"{name} has RQMNAME({manager}), which is no remote queue manager",
         )
+    if not transmission:
+        instances = _at_cluster_manager(source, queue, manager)
+        if instances:
+            return _to_cluster(source, destination, queue, instances)
     return _transmit(source, destination, queue, manager, transmission)
+
+
+def _at_cluster_manager(source: Source, queue: str, manager: str) -> list[Instance]:
+    """The instances of a cluster queue at a queue manager that no queue here is named like: a
+    transmission queue of that name goes before the cluster.
+    """
+    if source.look_up(NAME_SPACE_QUEUES, manager) is not None:
+        return []
+    return [each for each in find_instances(source, queue) if each.queue_manager == manager]
 
 
 def _at_manager(source: Source, name: str, manager: str, options: int) -> Destination:
@@ -325,8 +339,8 @@ def _manager_alias(
             )
         return _here(source, destination, name, False, options)
     if not transmission:
-        instances = [each for each in find_instances(source, name) if each.queue_manager == target]
-        if instances and source.look_up(NAME_SPACE_QUEUES, target) is None:
+        instances = _at_cluster_manager(source, name, target)
+        if instances:
             return _to_cluster(source, destination, name, instances)
     return _transmit(source, destination, name, target, transmission)
 
@@ -466,36 +480,57 @@ def _to_cluster(
 _turns: dict[str, int] = {}  # cluster queue -> choices of an instance by this process
 
 
+class _Candidate:
+    """An instance that is there, with the attributes that a choice looks at."""
+
+    __slots__ = ("inhibited", "instance", "priority", "rank")
+
+    def __init__(self, instance: Instance, values: tuple[int | str | None, ...]) -> None:
+        self.instance = instance
+        self.inhibited, self.rank, self.priority = (int(value or 0) for value in values)
+
+
+def _candidates(source: Source, instances: list[Instance]) -> list[_Candidate]:
+    """The instances that still exist."""
+    found = []
+    for each in instances:
+        try:
+            manager, *values = source.values(each.slot, each.generation, _CHOICE)
+        except UnknownObjectName:
+            continue  # deleted concurrently
+        if manager == each.queue_manager:  # else its number is vacant, or another instance's
+            found.append(_Candidate(each, tuple(values)))
+    return found
+
+
 def choose_instance(source: Source, destination: Destination) -> Instance:
-    """Chooses round robin among the instances that are not put-inhibited.
+    """Chooses among the instances of a cluster queue: of those with the highest CLWLRANK the ones
+    that are not put-inhibited, of these the ones with the highest CLWLPRTY, in turns.
+
+    Source: 9.2 of the MQI reference, steps 2, 3, 7 and 9; there are no channels whose rank, state
+    and weight could count.
 
     Raises:
         MQError: 2268 when all are put-inhibited, 2270 when none is left.
     """
     name = destination.resolved_name
-    present, enabled = 0, []
-    for each in destination.instances:
-        try:
-            inhibited, manager = source.values(
-                each.slot, each.generation, (_INHIBIT_PUT, _CLUSTER_QUEUE_MANAGER)
-            )
-        except UnknownObjectName:
-            continue  # deleted concurrently
-        if manager != each.queue_manager:
-            continue  # its number is vacant, or belongs to another instance
-        present += 1
-        if not inhibited:
-            enabled.append(each)
+    present = _candidates(source, destination.instances)
     if not present:
         _fail(ReasonCode.NO_DESTINATIONS_AVAILABLE, f"cluster queue {name}: no instance is left")
+    rank = max(each.rank for each in present)
+    ranked = [each for each in present if each.rank == rank]
+    enabled = [each for each in ranked if not each.inhibited]
     if not enabled:
         _fail(
             ReasonCode.CLUSTER_PUT_INHIBITED,
-            f"cluster queue {name}: all {present} instances are PUT(DISABLED)",
+            f"cluster queue {name}: all {len(ranked)} instances of CLWLRANK({rank}) are "
+            "PUT(DISABLED)",
         )
+    priority = max(each.priority for each in enabled)
+    best = [each.instance for each in enabled if each.priority == priority]
     turn = _turns.get(name, 0)
     _turns[name] = turn + 1
-    return enabled[turn % len(enabled)]
+    return best[turn % len(best)]
 
 
 def differing(source: Source, instances: list[Instance]) -> bool:
