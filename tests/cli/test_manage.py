@@ -151,6 +151,8 @@ def test_status_shows_depths_handles_and_units(qm1: Command) -> None:
     assert process.pid in [p["pid"] for p in found["processes"]]
     text = qm1.ok("status", "QM1").decode()
     assert "QM1: running" in text and "journal:" in text and "keeper" in text
+    manager = found["manager"]
+    assert manager["region_huge"] == 0 and f"no huge pages: {manager['huge_refusal']}" in text
 
 
 def test_errors_shows_the_log_with_amq_numbers(qm1: Command) -> None:
@@ -164,7 +166,7 @@ def test_errors_shows_the_log_with_amq_numbers(qm1: Command) -> None:
 def test_help_lists_every_command_and_its_module_exists(penstock: Command) -> None:
     text = penstock.ok("--help").decode()
     names = "create start end list delete mqsc cfstruct put get browse status journal verify errors"
-    for name in (*names.split(), "archive", "resolve", "demo"):
+    for name in (*names.split(), "archive", "backup", "restore", "resolve", "demo"):
         assert f"\n  {name} " in text
         assert penstock.ok(name, "--help").startswith(b"Usage: penstock " + name.encode())
 
@@ -184,7 +186,7 @@ def test_the_archive_of_linear_logging_is_shown_listed_and_pruned(penstock: Comm
     penstock.ok("put", "QM1", "Q", data=b"one more\n")
     listed = json.loads(penstock.ok("archive", "QM1", "--json"))
     assert [row["segment"] for row in listed] == list(range(1, len(listed) + 1))
-    assert listed[0]["file"].endswith("archive/0000000001.psj")
+    assert listed[0]["file"].endswith("archive/0000000000-0000000001.psj")
     assert b"0000000001.psj" in penstock.ok("archive", "QM1")
     penstock.ok("start", "QM1")
     kept = json.loads(penstock.ok("status", "QM1", "--json"))["archive"]

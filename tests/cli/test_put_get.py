@@ -253,3 +253,31 @@ def test_the_command_is_installed_and_prints_its_version() -> None:
     path = Path(sys.executable).with_name("penstock")
     done = subprocess.run([path, "--version"], capture_output=True, check=True)
     assert done.stdout.startswith(b"penstock")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "closed", "text"),
+    [
+        ("get QM1 Q", ">&-", "standard output is closed"),
+        ("browse QM1 Q", ">&-", "standard output is closed"),
+        ("mqsc QM1 --dump", ">&-", "standard output is closed"),
+        ("put QM1 Q", "<&-", "standard input is closed"),
+        ("mqsc QM1", "<&-", "standard input is closed"),
+        ("unload QM1 Q --to -", ">&-", "Bad file descriptor"),
+        ("load QM1 -", "<&-", "Bad file descriptor"),
+    ],
+)
+def test_a_closed_standard_stream_is_said_in_one_line_and_nothing_is_taken(
+    qm1: Command, arguments: str, closed: str, text: str
+) -> None:
+    qm1.ok("put", "QM1", "Q", data=b"stays\n")
+    done = subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} -m penstock.cli {arguments} {closed}"],
+        env=qm1.environment,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2 and text.encode() in done.stderr, done
+    assert done.stderr.count(b"\n") == 1
+    assert qm1.ok("get", "QM1", "Q") == b"stays\n"

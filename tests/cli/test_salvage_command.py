@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -123,3 +127,56 @@ def test_a_running_queue_manager_and_an_existing_one_are_refused(damaged: Comman
     (damaged.home / "EMPTY").mkdir()
     done = damaged.run("salvage", "EMPTY", "--to", "QM3")
     assert done.returncode == 2 and b"no segment and no checkpoint" in done.stderr
+
+
+def test_a_copy_of_a_running_queue_manager_is_not_running(damaged: Command, tmp_path: Path) -> None:
+    elsewhere = Command(tmp_path / "elsewhere")
+    with penstock.connect("QM1", damaged.home):
+        shutil.copytree(damaged.home / "QM1", elsewhere.home / "QM1")
+        assert elsewhere.ok("list").split() == [b"QM1", b"ended"]
+        assert elsewhere.ok("status", "QM1") == b"QM1: not running\n"
+        assert b"63 messages" in elsewhere.ok("salvage", "QM1", "--to", "QM2")
+        elsewhere.ok("delete", "QM1")
+        assert damaged.ok("list").split() == [b"QM1", b"running"]
+
+
+def test_a_journal_that_was_full_comes_over_and_has_its_limit_again(penstock: Command) -> None:
+    penstock.ok("create", "QM1", "--segment-size", "256k", "--journal-limit", "4M")
+    penstock.ok("mqsc", "QM1", "DEFINE QLOCAL(Q) DEFPSIST(YES) MAXDEPTH(77777)")
+    lines = b"".join(b"%d\n" % n for n in range(30000))
+    full = penstock.run("put", "QM1", "Q", data=lines)
+    assert full.returncode == 2 and b"(2192)" in full.stderr
+    count = int(full.stderr.split(b"; ")[-1].split()[0])
+    assert b"nothing is lost" in penstock.ok("salvage", "QM1", "--to", "QM2")
+    assert b"limit = 4194304\n" in (penstock.home / "QM2" / "qm.toml").read_bytes()
+    assert b"MAXDEPTH(77777)" in penstock.ok("mqsc", "QM2", "DISPLAY QLOCAL(Q) MAXDEPTH")
+    taken = penstock.ok("get", "QM2", "Q")
+    assert count and taken == b"".join(lines.splitlines(keepends=True)[:count])
+    penstock.ok("put", "QM2", "Q", data=b"there is room again\n")
+
+
+KILLED = """
+import os, signal, sys
+from penstock.client import salvage as module
+def die(*arguments):
+    os.kill(os.getpid(), signal.SIGKILL)
+owner, _, name = sys.argv[2].rpartition(".")
+setattr(getattr(module, owner) if owner else module, name, die)
+module.salvage(sys.argv[1] + "/QM1", "QM2", sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("step", ["connect", "_Writer._flush", "_set_limit"])
+def test_a_salvage_that_is_killed_leaves_no_queue_manager_and_can_be_repeated(
+    damaged: Command, step: str
+) -> None:
+    child = subprocess.run([sys.executable, "-c", KILLED, damaged.home, step], check=False)
+    assert child.returncode == -signal.SIGKILL
+    assert damaged.ok("list").split() == [b"QM1", b"ended"]
+    lock = damaged.home / "QM2.salvage-tmp" / "QM2" / "lock"
+    found = re.search(rb"region=(\S+)", lock.read_bytes()) if lock.exists() else None
+    region = Path("/dev/shm", found[1].decode()) if found else None
+    assert step != "_Writer._flush" or (region and region.exists())
+    assert b"63 messages" in damaged.ok("salvage", "QM1", "--to", "QM2")
+    assert sorted(path.name for path in damaged.home.iterdir()) == ["QM1", "QM2"]
+    assert region is None or not region.exists()  # nor shared memory

@@ -29,6 +29,8 @@ COMMANDS = {
     "resolve": "Show prepared units of work, or resolve them manually.",
     "journal": "List the records of the journal.",
     "archive": "List or prune the archive of linear logging.",
+    "backup": "Copy a queue manager while it works.",
+    "restore": "Make a new queue manager of a copy.",
     "verify": "Check the files with the second, independent reader.",
     "salvage": "Make a new queue manager of damaged files.",
     "errors": "Show the error log.",

@@ -11,6 +11,7 @@ import click
 from .common import NOTHING, queue_argument
 from .json_line import message_line
 from .lines import write_all
+from .terminal import descriptor_of
 
 
 @click.command("browse")
@@ -25,7 +26,7 @@ def command(qm: str, queue: str, home: Path | None, count: int | None, as_json: 
     import penstock
 
     shown = 0
-    fd = sys.stdout.fileno()
+    fd = descriptor_of(sys.stdout, "output")
     terminal = os.isatty(fd)
     with penstock.connect(qm, home=home) as manager, manager.open(queue) as opened:
         for message in opened.browse():

@@ -128,6 +128,9 @@ def run_to_status(call: Callable[[], Any]) -> int:
     except (OSError, ValueError) as error:
         say(str(error))
         return FAILED
+    except MemoryError:
+        say("no memory")
+        return FAILED
     return 0
 
 

@@ -14,6 +14,7 @@ import click
 from .common import FAILED, NOTHING, fail, queue_argument, show_warnings
 from .json_line import message_line
 from .lines import write_all
+from .terminal import descriptor_of
 
 if TYPE_CHECKING:
     import penstock
@@ -129,7 +130,7 @@ def command(
     import penstock
 
     show_warnings()
-    fd = sys.stdout.fileno()
+    fd = descriptor_of(sys.stdout, "output")
     taken = 0
     with (
         penstock.connect(qm, home=home) as manager,

@@ -11,7 +11,7 @@ import click
 
 from .common import fail, manager_argument, show_warnings
 from .lines import WaitForInput, read_lines
-from .terminal import echo, echo_lines, pass_on
+from .terminal import descriptor_of, echo, echo_lines, pass_on
 
 if TYPE_CHECKING:
     from penstock import QueueManager
@@ -69,12 +69,14 @@ def command(
     if what and commands:
         fail("say files and commands as arguments, or commands with -e, not both")
     lines = _lines(what, commands)
+    if lines is None and not dump:
+        descriptor_of(sys.stdin, "input")
     with penstock.connect(qm, home=home, control=True) as manager:
         if dump:
             _dump(manager)
             return
         interpreter = Interpreter(manager, check_only=verify)
-        if lines is None and sys.stdin.isatty() and sys.stdout.isatty():
+        if lines is None and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty():
             from .shell import run_shell
 
             run_shell(manager, interpreter)
@@ -99,7 +101,7 @@ def _lines(what: tuple[str, ...], commands: tuple[str, ...]) -> Iterable[str] | 
 def _stdin() -> Iterator[str]:
     """The lines of stdin, each as soon as it is there."""
     encoding, errors = sys.stdin.encoding, sys.stdin.errors or "strict"
-    fd = sys.stdin.fileno()
+    fd = descriptor_of(sys.stdin, "input")
     with WaitForInput() as wait:
         for line in read_lines(fd, wait=wait):
             yield line.decode(encoding, errors)

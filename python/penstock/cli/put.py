@@ -15,6 +15,7 @@ import click
 from ..constants import ReasonCode
 from .common import INTERRUPTED, LOST, count_of, fail, queue_argument, say, show_warnings
 from .lines import LineTooLong, PriorityMap, WaitForInput, read_lines
+from .terminal import descriptor_of
 
 if TYPE_CHECKING:
     import penstock
@@ -82,7 +83,7 @@ class Putter:
 def opened(path: str) -> Iterator[int]:
     """The descriptor of a file, or of stdin for ``-``."""
     if path == "-":
-        yield sys.stdin.fileno()
+        yield descriptor_of(sys.stdin, "input")
         return
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:

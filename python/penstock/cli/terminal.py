@@ -11,7 +11,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -63,9 +63,23 @@ def echo_lines(lines: Iterable[str]) -> None:
         click.echo(text)
 
 
+def descriptor_of(stream: TextIO | None, name: str) -> int:
+    """The descriptor of a standard stream. Raises ValueError: it was closed from the beginning
+    (``>&-``), and its number may be that of another file by now.
+    """
+    return _opened(stream, name).fileno()
+
+
+def _opened(stream: TextIO | None, name: str) -> TextIO:
+    if stream is None:
+        raise ValueError(f"standard {name} is closed")
+    return stream
+
+
 def pass_on(text: str) -> None:
     """Prints text that other programs read: unchanged, but printable where stdout is a terminal."""
-    sys.stdout.write(f"{printable(text) if sys.stdout.isatty() else text}\n")
+    out = _opened(sys.stdout, "output")
+    out.write(f"{printable(text) if out.isatty() else text}\n")
 
 
 def table_console(**options: Any) -> Console:

@@ -27,11 +27,14 @@ from .transfers import Transfers
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
     from typing import Any
 
     from typing_extensions import Buffer
 
     from .._engine import Message, PutResult
+    from .backup import BackupReport
 
 _OF_ENGINE = frozenset(("backout", "closed", "commit", "name", "transaction"))
 
@@ -184,6 +187,34 @@ class QueueManager(Definitions, PreparedUnits, Reports, Transfers):
         from .dead_letters import put_dead_letter
 
         return put_dead_letter(self, message, reason, queue, manager)
+
+    def backup(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> BackupReport:
+        """Copies the queue manager's files into a new directory while processes work; the copy is
+        verified, and holds everything that was committed before the call.
+
+        The journal's segments are kept until they are copied; what that holds is in ``status()``.
+        Copying is slowed down while flushes of the journal take long.
+
+        Args:
+            path: of the copy; it must not exist. What a killed backup left beside it
+                (``<path>.backup-tmp``) is removed.
+            progress: called with the bytes copied so far and in all.
+
+        Raises:
+            ObjectAlreadyExists: 2100: there is something at ``path``.
+            ObjectInUse: 2042: another backup is under way.
+            StorageMediumFull: 2192: the journal was 80 % full, and keeps nothing for a backup then.
+            ObjectDamaged: 2101: the copy does not verify; it is removed.
+            OSError: the copy cannot be written.
+        """
+        from .backup import backup
+
+        return backup(self, path, progress)
 
     def queue(self, name: str, **attributes: Any) -> Queue:
         """Opens a queue; creates it when it does not exist: durable (``defpsist=True``), with the

@@ -2,7 +2,9 @@
 
 The reading is :mod:`penstock.journal.salvage`. The new queue manager is made of its definitions and
 messages by ordinary calls; the damaged directory is only read. Definitions of local queues are
-stored with the largest limits while their messages are put, and as they were afterwards.
+stored with the largest limits while their messages are put, and as they were afterwards. It is made
+in a temporary directory of the home, ended in order, and gets its name then: a salvage that fails,
+or is killed, leaves no queue manager that has a part of the messages.
 
 What a put cannot set is lost: BackoutCounts, and message numbers. Messages that have expired are
 left out. Prepared units are not made again: they are in the list.
@@ -13,7 +15,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,9 @@ from .. import _engine
 from .._mqi_constants import selectors as S
 from .._mqi_constants.calls import MQOO_OUTPUT
 from ..admin.create import create
-from ..admin.delete import delete
-from ..admin.directory import Home
+from ..admin.directory import Home, directory_of, settings_of
+from ..admin.new_directory import NewDirectory, check_free
+from ..admin.settings import SEGMENTS_MAX, Settings, write_settings
 from ..batch import DTYPE
 from ..constants import MAX_DEPTH, NAME_SPACE_QUEUE_MANAGERS, ReasonCode
 from ..errors import MQError, ObjectInUse
@@ -42,6 +45,7 @@ _BODY_MAX = 104_857_600
 _KEPT_SETTINGS = (
     "platform", "segment_size", "journal_limit", "logging", "ring_size", "region_size",
     "region_bodies", "max_uncommitted_messages", "max_message_length",
+    "max_unit_age",
 )  # fmt: skip
 _OF_ONE_MESSAGE = frozenset(
     (
@@ -81,22 +85,40 @@ def salvage(
         progress: called with the messages put so far.
 
     Raises:
-        ObjectInUse: 2042: processes are attached to the damaged queue manager.
+        ObjectInUse: 2042: processes are attached to the damaged queue manager, or another one makes
+            ``name``.
         ObjectAlreadyExists: 2100: there is a queue manager ``name``.
         penstock.journal.DamagedFile: nothing can be read.
     """
+    target = directory_of(name, home)
+    check_free(target)  # before all is read
     _check_unattached(directory)
     found = Salvage(SalvageFiles(directory)).run()
     kept = {key: getattr(found.settings, key) for key in _KEPT_SETTINGS if found.settings}
-    create(name, home, **kept)
-    try:
-        with connect(name, home) as qm:
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with NewDirectory(target, ".salvage-tmp") as made:
+        create(name, made.work, **kept | _room(found.settings))
+        with connect(name, made.work) as qm:
             result = _Writer(qm, found, progress).run()
-    except BaseException:
-        delete(name, home)
-        raise
+        if found.settings:
+            _set_limit(name, made.work, found.settings.journal_limit)
+        made.finish(directory_of(name, made.work))
     result.losses = [loss.as_dict() for loss in found.losses]
     return result
+
+
+def _room(damaged: Settings | None) -> dict[str, int]:
+    """The limit while messages are put: a journal that was full would take them a second time only
+    in part, because they were put in other units of work.
+    """
+    most = 0 if damaged is None else SEGMENTS_MAX * damaged.segment_size
+    return {"journal_limit": most} if most else {}
+
+
+def _set_limit(name: str, home: Home, limit: int) -> None:
+    """The limit of the damaged queue manager, from the next start on."""
+    path = directory_of(name, home)
+    write_settings(path, replace(settings_of(name, path), journal_limit=limit))
 
 
 def _check_unattached(directory: str | os.PathLike[str]) -> None:
