@@ -102,7 +102,7 @@ format: $(TOOLS) ## format the Python files
 
 CRASH := $(MAKE) -j$(JOBS) -C tests/crash PYTHON=$(abspath $(RUN))
 
-.PHONY: crash crash-programs checkpoint-storm t2 t3 t4 t5 t7 t9 t11 t12 region-fuzz region-damage spark-kill mutation
+.PHONY: crash crash-programs checkpoint-storm t2 t3 t4 t5 t7 t9 t11 t12 region-fuzz region-damage full-disk spark-kill mutation
 crash: t2 t3 t4 t5 t7 checkpoint-storm t9 t11 t12 region-fuzz region-damage c-asan c-tsan spark-kill ## all at CI size
 crash-programs: ## build the programs of T2, T3, T4, T9, T12
 	$(CRASH) programs
@@ -133,6 +133,8 @@ region-fuzz: ## damaged words of the shared region, without files: ROUNDS, SEED
 	$(CRASH) -f region_fuzz.mk region-fuzz
 region-damage: $(BUILT) ## the same under Python workers: ROUNDS, SEED
 	$(RUN) tests/crash/region_damage.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED))
+full-disk: $(BUILT) ## queue managers on full file systems, tmpfs and ext4, emptied: ONLY=
+	$(RUN) tests/crash/full_disk.py $(if $(ONLY),--only "$(ONLY)")
 spark-kill: $(BUILT) ## exactly once through Spark: full disks, kills of drivers and workers (RANDOM=, SEED=)
 	$(RUN) tests/crash/spark_full.py
 	$(RUN) tests/crash/spark_storm.py $(if $(RANDOM),--random $(RANDOM)) $(if $(SEED),--seed $(SEED))

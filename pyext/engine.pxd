@@ -85,6 +85,7 @@ cdef extern from "penstock/engine.h" nogil:
         uint32_t growth_step
         uint32_t max_uncommitted
         uint32_t max_message
+        uint32_t max_unit_age
         const char *region_dir
         uint32_t linear
         uint32_t keeper
@@ -133,7 +134,9 @@ cdef extern from "penstock/engine.h" nogil:
         uint64_t segments, spare_segments, flushes, flushed_bytes, flushed_records, woken_by_bound
         uint64_t np_discarded, repairs, checkpoint_damaged
         uint64_t live_bytes, live_limit, moved_messages, moved_bytes, held_bytes, held_us
-        int32_t held_pid
+        int32_t held_pid, backup_pid
+        uint64_t backup_bytes, region_huge
+        char huge_refusal[96]
 
     struct mqe_process_status:
         int32_t pid
@@ -170,6 +173,12 @@ cdef extern from "penstock/engine.h" nogil:
                     uint32_t *out_count)
     int mqe_checkpoint(mqe_manager *manager)
     int mqe_maintain(mqe_manager *manager)
+
+    struct mqe_backup:
+        uint64_t first_segment, last_segment, last_generation, end_lsn, checkpoint_lsn, timeline
+    int mqe_backup_begin(mqe_manager *manager, mqe_backup *out)
+    int mqe_backup_advance(mqe_manager *manager, uint64_t first_segment, uint64_t *out_slowest_us)
+    int mqe_backup_end(mqe_manager *manager)
     int mqe_check(mqe_manager *manager)
 
     # objects

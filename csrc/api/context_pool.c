@@ -16,6 +16,7 @@ static bool prepare_context(const struct mqx_region *region, uint32_t slot, bool
     struct mqx_context *context = mqx_context(region, slot);
     if (MQX_UNLIKELY(context == NULL || context->state != MQX_CTX_IDLE || context->head != 0 ||
                      context->process != region->process ||
+                     mqx_load_relaxed(&context->access) != MQX_ACCESS_OWNER ||
                      context->pending_kind != MQX_PENDING_NONE)) {
         mqx_ignore(mqx_region_damage(region, "an idle context", slot));
         return false;

@@ -74,6 +74,18 @@ static int unlock_call(mqe_queue *queue)
                : mqx_fail(MQRC_NO_MSG_LOCKED, "the handle has no message locked");
 }
 
+/* The unit, if there is one, has been entered. */
+static int get_entered(struct mqx_get_call *call, struct mqx_stripe_guard *guard)
+{
+    MQX_ASSERT(!call->listed);
+    const int status = call->unit == 0 ? MQX_OK : mqx_get_check_unit(call);
+    if (status != MQX_OK) {
+        return status;
+    }
+    return (call->get->flags & CURSOR_FLAGS) != 0 ? get_with_cursor(call)
+                                                  : mqx_get_or_wait(call, guard);
+}
+
 /* What the quick path leaves open; guard holds the lock when `held`. */
 static int get_slow_path(struct mqx_get_call *call, const mqe_unit *unit,
                          struct mqx_stripe_guard *guard, bool held)
@@ -94,11 +106,13 @@ static int get_slow_path(struct mqx_get_call *call, const mqe_unit *unit,
     call->take_many = NULL;
     call->truncate = (get->flags & MQE_GET_ACCEPT_TRUNCATED) != 0;
     if (unit != NULL) {
-        status = mqx_get_check_unit(call);
+        status = mqx_unit_handle_enter(unit);
     }
     if (MQX_LIKELY(status == MQX_OK)) {
-        status = (get->flags & CURSOR_FLAGS) != 0 ? get_with_cursor(call)
-                                                  : mqx_get_or_wait(call, guard);
+        status = get_entered(call, guard);
+        if (unit != NULL) {
+            mqx_unit_handle_leave(unit);
+        }
     }
     if (call->pool != 0) {
         mqx_pool_give(call->manager, call->pool);

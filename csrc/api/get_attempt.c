@@ -115,6 +115,16 @@ static int copy_message(struct mqx_get_call *call, const struct mqx_message *mes
     return copy_bytes(call, message, wanted_bytes(call, message));
 }
 
+/* The same of a message that fits, without an MQMDE. */
+static int copy_whole(struct mqx_get_call *call, const struct mqx_message *message)
+{
+    MQX_ASSERT(message->length <= call->get->capacity && !may_have_mde(call, message));
+    struct mqe_get *get = call->get;
+    get->length = message->length;
+    get->number = message->number;
+    return mqx_message_copy(call->store, message, &get->d, &get->ext, get->buffer, message->length);
+}
+
 /* Equal tags are no proof: a message from the journal is verified by its full identifiers (rule
  * 47). */
 static bool is_false_match(const struct mqx_get_call *call)
@@ -150,14 +160,14 @@ void mqx_get_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, ui
     mqx_stripe_guard_commit(guard);
 }
 
-/* Removes a message that is not worth a context: non-persistent, one block, outside a unit. */
-static enum mqx_next_step take_fast_path(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
-                                         struct mqx_object *queue, int *status)
+/* Removes a message that is not worth a context: non-persistent, one block, outside a unit.
+ * `status`: of its copy. */
+static int remove_copied(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
+                         struct mqx_object *queue, const struct mqx_message *message, int status)
 {
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
-    const struct mqx_message *message = mqx_message(guard->region, call->slot);
-    *status = copy_message(call, message);
-    if (MQX_LIKELY(*status == MQX_OK)) {
+    MQX_ASSERT(message == mqx_message(guard->region, call->slot));
+    if (MQX_LIKELY(status == MQX_OK)) {
         queue->last_get_us = call->get->d.put_time_us;
         if (MQX_UNLIKELY(message->state == MQX_MSG_LOCKED)) {
             mqx_browse_lock_end(guard, queue, call->slot, call->queue->handle);
@@ -165,7 +175,7 @@ static enum mqx_next_step take_fast_path(struct mqx_get_call *call, struct mqx_s
         mqx_get_remove(guard, queue, call->slot);
     }
     mqx_stripe_guard_drop(guard);
-    return MQX_STEP_DONE;
+    return status;
 }
 
 /* Claims the message for the context; MQX_STEP_COPY when it is claimed, whatever the copy
@@ -496,7 +506,8 @@ static enum mqx_next_step take_found(struct mqx_get_call *call, struct mqx_strip
     const bool in_unit = takes_part(call, message);
     if (!in_unit && !call->logged && is_near(call, message) &&
         mqx_body_is_single(mqx_body_payload(true, message->length))) {
-        return take_fast_path(call, guard, queue, status);
+        *status = remove_copied(call, guard, queue, message, copy_message(call, message));
+        return MQX_STEP_DONE;
     }
     if (!in_unit && !mqx_get_has_context(call)) {
         return drop_and_take_context(call, guard, status);
@@ -609,12 +620,13 @@ enum mqx_next_step mqx_get_fast_path(struct mqx_get_call *call, struct mqx_strip
         mqx_stripe_guard_drop(guard);
         return MQX_STEP_DONE;
     }
-    call->slot = mqx_priority_index_first(region, queue);
+    call->slot = mqx_priority_index_first_of_many(region, queue);
     const struct mqx_message *message = mqx_message(region, call->slot);
     if (MQX_LIKELY(message != NULL && (message->flags & MQX_MSGF_PERSISTENT) == 0 &&
                    message->expiry == 0 && message->length <= call->get->capacity &&
                    message->length <= MQX_LOCKED_COPY_MAX && !may_have_mde(call, message))) {
-        return take_fast_path(call, guard, queue, status);
+        *status = remove_copied(call, guard, queue, message, copy_whole(call, message));
+        return MQX_STEP_DONE;
     }
     if (message == NULL && call->wait_left_us == 0) {
         mqx_stripe_guard_drop(guard);

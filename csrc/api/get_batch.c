@@ -316,7 +316,7 @@ static enum mqx_next_step take_group(struct mqx_get_call *call, struct mqx_strip
 
 /* ---- the call from begin to end ---- */
 
-static int start_get(struct get_many *many, mqe_unit *unit)
+static int start_get(struct get_many *many, const mqe_unit *unit)
 {
     MQX_ASSERT(many->context == 0);
     struct mqx_get_call *call = &many->call;
@@ -383,6 +383,33 @@ static int end_autocommit(struct get_many *many, int status)
     return batch->count != 0 && running ? MQX_OK : status;
 }
 
+/* The unit, if there is one, has been entered. */
+static int get_all(struct get_many *many, const mqe_unit *unit)
+{
+    MQX_ASSERT(many->call.pool == 0);
+    struct mqe_get *get = many->call.get;
+    const struct mqe_batch *batch = many->batch;
+    int status = start_get(many, unit);
+    if (status != MQX_OK || batch->capacity == 0) {
+        return status;
+    }
+    many->call.wait_left_us = (get->flags & MQE_GET_WAIT) != 0 ? get->wait_us : 0;
+    status = take_groups(many);
+    if (unit == NULL && many->context != 0) {
+        status = end_autocommit(many, status);
+    }
+    if (many->call.pool != 0) {
+        mqx_pool_give(many->call.manager, many->call.pool);
+    }
+    get->wait_us = many->call.wait_left_us;
+    if (status != MQX_OK || batch->count != 0) {
+        return status;
+    }
+    return mqx_fail(MQRC_TRUNCATED_MSG_FAILED,
+                    "the first message has %llu bytes, there is room for %llu; it stays there",
+                    (unsigned long long)batch->needed, (unsigned long long)batch->body_capacity);
+}
+
 int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_get *get,
                   struct mqe_batch *batch)
 {
@@ -398,25 +425,14 @@ int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct
     get->length = 0;
     get->capacity = 0;
     int status = mqx_enter(manager, (get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);
+    if (status == MQX_OK && unit != NULL) {
+        status = mqx_unit_handle_enter(unit);
+    }
     if (status == MQX_OK) {
-        status = start_get(&many, unit);
+        status = get_all(&many, unit);
+        if (unit != NULL) {
+            mqx_unit_handle_leave(unit);
+        }
     }
-    if (status != MQX_OK || batch->capacity == 0) {
-        return status;
-    }
-    many.call.wait_left_us = (get->flags & MQE_GET_WAIT) != 0 ? get->wait_us : 0;
-    status = take_groups(&many);
-    if (unit == NULL && many.context != 0) {
-        status = end_autocommit(&many, status);
-    }
-    if (many.call.pool != 0) {
-        mqx_pool_give(manager, many.call.pool);
-    }
-    get->wait_us = many.call.wait_left_us;
-    if (status != MQX_OK || batch->count != 0) {
-        return status;
-    }
-    return mqx_fail(MQRC_TRUNCATED_MSG_FAILED,
-                    "the first message has %llu bytes, there is room for %llu; it stays there",
-                    (unsigned long long)batch->needed, (unsigned long long)batch->body_capacity);
+    return status;
 }

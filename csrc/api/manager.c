@@ -67,6 +67,7 @@ static void plan_from(const struct mqe_settings *settings, struct mqx_region_pla
     take_if_set32(&plan->growth_step, settings->growth_step);
     take_if_set32(&plan->max_uncommitted, settings->max_uncommitted);
     take_if_set32(&plan->max_message, settings->max_message);
+    take_if_set32(&plan->max_unit_age, settings->max_unit_age);
     plan->platform = settings->platform;
     plan->linear = settings->linear;
     if (plan->first_segment_size > plan->segment_size) {
@@ -242,14 +243,23 @@ static int identify(struct mqx_io *io, const char *path, uint64_t *device, uint6
     return MQX_OK;
 }
 
-/* "AMQ " or "CSQ " and the first 12 characters of the name, blank padded. */
+/* "AMQ " or "CSQ " and the first 12 characters of the name, blank padded. A restored store has its
+ * timeline in the last two of them, so that the ids that it makes are none that the original, or
+ * a store restored before, has made since the copy; with as many digits to the base 36. */
 static void set_id_prefix(struct mqx_header *header, const char *name)
 {
-    MQX_ASSERT(header != NULL);
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    const uint64_t base = sizeof digits - 1, timeline = header->journal.timeline;
     char prefix[sizeof header->id_prefix];
+    MQX_ASSERT(name != NULL);
+    MQX_ASSERT(base == 36);
     memcpy(prefix, header->platform == MQX_PLATFORM_ZOS ? "CSQ " : "AMQ ", 4);
     memset(prefix + 4, ' ', sizeof prefix - 4);
     memcpy(prefix + 4, name, strnlen(name, sizeof prefix - 4));
+    if (timeline != 0) {
+        prefix[sizeof prefix - 2] = digits[timeline / base % base];
+        prefix[sizeof prefix - 1] = digits[timeline % base];
+    }
     memcpy(header->id_prefix, prefix, sizeof prefix);
 }
 
@@ -279,6 +289,7 @@ static int attach_new(struct mqx_io *io, const char *path, const struct mqe_sett
     set_id_prefix(store->region.header, store->name);
     mqx_process_slot(&store->region, store->region.process)->keeper = settings->keeper;
     store->free_journal = mqx_checkpoint_make_room;
+    store->keep_way_out = mqx_maintenance_way_out;
     mqx_assert_guard(&store->region.header->stopped);
     if (settings->no_maintenance == 0) {
         status = mqx_maintenance_start(store, &manager->maintenance);

@@ -20,8 +20,10 @@
 #include "os/interrupt.h"
 #include "os/host_info.h"
 #include "process/reaper.h"
+#include "process/unit_access.h"
 #include "recovery/checkpoint_round.h"
 #include "region/damage.h"
+#include "unit/long_units.h"
 #include "unit/prepared.h"
 #include "unit/unit_records.h"
 
@@ -218,17 +220,13 @@ static int check_prepare(mqe_unit *unit, const struct ps_xid *xid, uint32_t flag
     return status == MQX_OK ? mqx_prepared_is_free(store, xid) : status;
 }
 
-int mqe_prepare(mqe_unit *unit, const struct ps_xid *xid, uint32_t flags)
+/* The unit has been entered. */
+static int prepare_entered(mqe_unit *unit, const struct ps_xid *xid, uint32_t flags)
 {
-    MQX_ASSERT(xid != NULL);
+    MQX_ASSERT(unit->context != 0);
     mqe_manager *manager = unit->manager;
     uint32_t next_context = 0;
-    int status = mqx_enter(manager, false);
-    if (status != MQX_OK) {
-        return status;
-    }
-    mqx_file_calls_begin(manager);
-    status = check_prepare(unit, xid, flags);
+    int status = check_prepare(unit, xid, flags);
     if (status == MQX_OK) {
         status = mqx_pool_take(manager, false, &next_context);
     }
@@ -238,6 +236,23 @@ int mqe_prepare(mqe_unit *unit, const struct ps_xid *xid, uint32_t flags)
             cancel_begin(&manager->store, unit->context);
             mqx_pool_give(manager, next_context);
         }
+    }
+    return status;
+}
+
+int mqe_prepare(mqe_unit *unit, const struct ps_xid *xid, uint32_t flags)
+{
+    MQX_ASSERT(xid != NULL);
+    mqe_manager *manager = unit->manager;
+    int status = mqx_enter(manager, false);
+    if (status != MQX_OK) {
+        return status;
+    }
+    mqx_file_calls_begin(manager);
+    status = mqx_unit_enter_to_end(&manager->store, unit->context);
+    if (status == MQX_OK) {
+        status = prepare_entered(unit, xid, flags);
+        mqx_unit_handle_leave(unit);
     }
     mqx_file_calls_end(manager);
     return status;

@@ -404,7 +404,8 @@ static int force_checkpoint(struct mqx_store *store)
     MQX_ASSERT(store->region.base != NULL);
     uint32_t marked = 0;
     mqx_unit_mark_long(store, &marked);
-    return mqx_checkpoint_make_room(store);
+    const int status = mqx_maintenance_back_out_units(store);
+    return status == MQE_INTERRUPTED ? status : mqx_checkpoint_make_room(store);
 }
 
 static void ring_if_checkpoint_due(struct mqx_store *store)
@@ -555,7 +556,7 @@ static MQX_COLD int refuse_full_unit(struct mqx_put_call *call, uint32_t count)
                           mqx_load_relaxed(&region->header->max_uncommitted));
 }
 
-static int put_in_unit(struct mqx_put_call *call, mqe_unit *unit, bool limited)
+static int put_in_entered_unit(struct mqx_put_call *call, const mqe_unit *unit, bool limited)
 {
     MQX_ASSERT(unit->manager == call->manager);
     const struct mqx_context *context = mqx_context(&call->store->region, unit->context);
@@ -570,6 +571,17 @@ static int put_in_unit(struct mqx_put_call *call, mqe_unit *unit, bool limited)
     call->context = unit->context;
     mqx_unit_begin(call->store, unit->context);
     return mqx_put_in_context(call);
+}
+
+static int put_in_unit(struct mqx_put_call *call, const mqe_unit *unit, bool limited)
+{
+    MQX_ASSERT(call->context == 0);
+    int status = mqx_unit_handle_enter(unit);
+    if (MQX_LIKELY(status == MQX_OK)) {
+        status = put_in_entered_unit(call, unit, limited);
+        mqx_unit_handle_leave(unit);
+    }
+    return status;
 }
 
 int mqx_put_autocommit(struct mqx_put_call *call)

@@ -409,6 +409,22 @@ static int put_autocommit(struct put_many *many)
     return status;
 }
 
+static int put_all(struct put_many *many, const mqe_unit *unit)
+{
+    MQX_ASSERT(many->total > 0);
+    int status = check_all(many, unit);
+    if (status != MQX_OK) {
+        return status;
+    }
+    if (unit == NULL && many->logged) {
+        return put_autocommit(many);
+    }
+    many->call.context = unit == NULL ? 0 : unit->context;
+    status = put_rest(many);
+    many->batch->failed = many->batch->count;
+    return status;
+}
+
 int mqe_put_batch(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *to,
                   struct mqe_batch *batch, uint32_t flags)
 {
@@ -431,16 +447,12 @@ int mqe_put_batch(mqe_manager *manager, mqe_unit *unit, const struct mqe_destina
     if (status != MQX_OK || many.total == 0) {
         return status;
     }
-    status = check_all(&many, unit);
-    if (status != MQX_OK) {
-        return status;
-    }
-    if (unit == NULL && many.logged) {
-        status = put_autocommit(&many);
-    } else {
-        many.call.context = unit == NULL ? 0 : unit->context;
-        status = put_rest(&many);
-        batch->failed = batch->count;
+    status = unit == NULL ? MQX_OK : mqx_unit_handle_enter(unit);
+    if (status == MQX_OK) {
+        status = put_all(&many, unit);
+        if (unit != NULL) {
+            mqx_unit_handle_leave(unit);
+        }
     }
     if (status != MQX_OK || batch->warnings == 0) {
         return status;

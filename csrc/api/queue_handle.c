@@ -60,6 +60,15 @@ static void set_path(mqe_queue *queue, const struct mqe_destination *path)
     queue->path = *path;
 }
 
+/* A handle slot has room for all steps but a fifth one, which must be the queue. */
+static bool fits_handle(const struct mqe_destination *path)
+{
+    MQX_ASSERT(path != NULL);
+    return path->step_count < MQE_STEPS_MAX ||
+           (path->step_count == MQE_STEPS_MAX &&
+            path->step[MQE_STEPS_MAX - 1].slot == path->queue);
+}
+
 int mqe_open(mqe_manager *manager, const struct mqe_destination *path, uint32_t options,
              mqe_queue **out)
 {
@@ -68,8 +77,9 @@ int mqe_open(mqe_manager *manager, const struct mqe_destination *path, uint32_t 
     struct mqx_region *region = &manager->store.region;
     mqe_queue *queue = NULL;
     int status = mqx_enter(manager, false);
-    if (status == MQX_OK && path->step_count > MQE_STEPS_MAX) {
-        status = mqx_fail(MQRC_UNEXPECTED_ERROR, "a path of %u steps", path->step_count);
+    if (status == MQX_OK && !fits_handle(path)) {
+        status = mqx_fail(MQRC_UNEXPECTED_ERROR,
+                          "a path of %u steps that does not end at the queue", path->step_count);
     }
     if (status == MQX_OK && mqx_object(region, path->queue) == NULL) {
         status = mqx_fail(MQRC_UNKNOWN_OBJECT_NAME, "there is no object in slot %u", path->queue);

@@ -17,11 +17,13 @@
 #include "api/journal_holder.h"
 #include "base/error.h"
 #include "journal/journal.h"
+#include "journal/segment_pin.h"
 #include "os/block_hook.h"
 #include "os/fork_guard.h"
 #include "process/lock_watchdog.h"
 #include "queue/queue.h"
 #include "region/extents.h"
+#include "region/huge_blocks.h"
 #include "unit/unit.h"
 
 #include <stdio.h>
@@ -247,6 +249,16 @@ static void count_segments(const struct mqx_journal *journal, struct mqe_manager
     }
 }
 
+static void count_backup(const struct mqx_region *region, struct mqe_manager_status *out)
+{
+    uint32_t process = 0;
+    MQX_ASSERT(out != NULL);
+    out->backup_bytes = mqx_pin_bytes(region->journal, &process);
+    out->backup_pid = mqx_load_relaxed(&region->journal->pin.owner) != 0
+                          ? mqx_process_slot(region, process)->pid
+                          : 0;
+}
+
 int mqe_status(mqe_manager *manager, struct mqe_manager_status *out)
 {
     MQX_ASSERT(out != NULL);
@@ -283,11 +295,15 @@ int mqe_status(mqe_manager *manager, struct mqe_manager_status *out)
     };
     count_tables(region, out);
     count_segments(journal, out);
+    out->region_huge = mqx_huge_bytes(region);
+    MQX_STATIC_ASSERT(sizeof out->huge_refusal == MQX_HUGE_TEXT, "a whole refusal");
+    mqx_huge_explain(region, out->huge_refusal);
     struct mqx_journal_holder holder;
     mqx_journal_holder_find(region, &holder);
     out->held_bytes = holder.bytes;
     out->held_us = holder.since_us;
     out->held_pid = holder.pid;
+    count_backup(region, out);
     return MQX_OK;
 }
 

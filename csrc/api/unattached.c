@@ -11,6 +11,7 @@
 #include "process/attach.h"
 #include "process/life_table.h"
 #include "process/liveness.h"
+#include "process/lock_record.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -74,6 +75,20 @@ static int list_living(const struct asking *asking, int32_t *pids, uint32_t capa
     return status;
 }
 
+/* Does the life table name processes of another directory? So it does in a copy, until its first
+ * start, whoever works with the original. What cannot be read leaves the question to the table. */
+static bool is_copied(const struct asking *asking)
+{
+    MQX_ASSERT(asking->dir >= 0);
+    MQX_ASSERT(asking->file >= 0);
+    struct mqx_io_stat facts;
+    struct mqx_lock_record record;
+    bool recorded = false;
+    return asking->io->ops->stat(asking->io, asking->dir, &facts) == 0 &&
+           mqx_lock_record_read(asking->io, asking->file, &record, &recorded) == MQX_OK &&
+           recorded && (record.device != facts.device || record.inode != facts.inode);
+}
+
 int mqe_attached(const char *path, int32_t *pids, uint32_t capacity, uint32_t *out_count)
 {
     MQX_ASSERT(out_count != NULL);
@@ -86,8 +101,10 @@ int mqe_attached(const char *path, int32_t *pids, uint32_t capacity, uint32_t *o
     if (status == MQX_OK && asking.file >= 0) {
         const int err = asking.io->ops->test_lock(asking.io, asking.file, MQX_LOCK_BYTE_LIFE,
                                                   MQX_PROCESS_MAX, &locked);
-        status = err < 0 ? mqx_io_reason(err, "asking for life locks")
-                         : list_living(&asking, pids, capacity, out_count);
+        status = err < 0 ? mqx_io_reason(err, "asking for life locks") : MQX_OK;
+        if (status == MQX_OK && (locked || !is_copied(&asking))) {
+            status = list_living(&asking, pids, capacity, out_count);
+        }
     }
     if (status == MQX_OK && locked && *out_count == 0) { /* in another PID namespace, perhaps */
         pids[0] = 0;

@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "os/fork_guard.h"
 #include "region/damage.h"
-#include "unit/unit.h"
+#include "process/unit_access.h"
+#include "unit/long_units.h"
 
 #include <stdlib.h>
 
@@ -36,9 +37,15 @@ int mqe_unit_new(mqe_manager *manager, mqe_unit **out)
 void mqe_unit_free(mqe_unit *unit)
 {
     MQX_ASSERT(unit->context != 0);
+    struct mqx_store *store = &unit->manager->store;
     if (mqx_enter(unit->manager, false) == MQX_OK) {
-        mqx_ignore(mqx_unit_backout(&unit->manager->store, unit->context));
-        mqx_pool_give(unit->manager, unit->context);
+        mqx_file_calls_begin(unit->manager);
+        if (mqx_unit_enter_to_free(store, unit->context) == MQX_OK) {
+            mqx_ignore(mqx_unit_backout(store, unit->context));
+            mqx_unit_leave(store, unit->context); /* when that has failed: for maintenance */
+            mqx_pool_give(unit->manager, unit->context);
+        }
+        mqx_file_calls_end(unit->manager);
     }
     free(unit);
 }
@@ -50,7 +57,11 @@ static int end_unit(mqe_unit *unit, int (*end)(struct mqx_store *store, uint32_t
     int status = mqx_enter(unit->manager, false);
     if (status == MQX_OK) {
         mqx_file_calls_begin(unit->manager);
-        status = end(&unit->manager->store, unit->context);
+        status = mqx_unit_enter_to_end(&unit->manager->store, unit->context);
+        if (status == MQX_OK) {
+            status = end(&unit->manager->store, unit->context);
+            mqx_unit_leave(&unit->manager->store, unit->context);
+        }
         mqx_file_calls_end(unit->manager);
     }
     return status;
@@ -63,7 +74,12 @@ int mqe_commit(mqe_unit *unit)
 
 int mqe_backout(mqe_unit *unit)
 {
-    return end_unit(unit, mqx_unit_backout);
+    const int status = end_unit(unit, mqx_unit_backout);
+    if (status == MQRC_BACKED_OUT) { /* by another process: what the caller wants */
+        mqx_error_clear();
+        return MQX_OK;
+    }
+    return status;
 }
 
 uint32_t mqe_unit_count(const mqe_unit *unit)
@@ -73,10 +89,30 @@ uint32_t mqe_unit_count(const mqe_unit *unit)
         return 0; /* the region is not mapped in a child */
     }
     const struct mqx_context *context = mqx_context(&unit->manager->store.region, unit->context);
-    return context == NULL ? 0 : context->count;
+    return context == NULL ? 0 : mqx_unit_believed_count(context);
 }
 
 /* ---- what calls in a unit ask ---- */
+
+int mqx_unit_handle_enter(const mqe_unit *unit)
+{
+    MQX_ASSERT(unit->context != 0);
+    struct mqx_store *store = &unit->manager->store;
+    struct mqx_context *context = mqx_context(&store->region, unit->context);
+    if (MQX_LIKELY(context != NULL && mqx_unit_try_enter(context))) {
+        return MQX_OK;
+    }
+    mqx_file_calls_begin(unit->manager);
+    const int status = mqx_unit_enter(store, unit->context);
+    mqx_file_calls_end(unit->manager);
+    return status;
+}
+
+void mqx_unit_handle_leave(const mqe_unit *unit)
+{
+    MQX_ASSERT(unit->context != 0);
+    mqx_unit_leave(&unit->manager->store, unit->context);
+}
 
 int mqx_unit_check_usable(const struct mqx_region *region, uint32_t slot)
 {

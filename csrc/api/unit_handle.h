@@ -17,6 +17,11 @@ struct mqe_unit {
     uint32_t context;
 };
 
+/* Brackets what a call does in a unit: between them no other process backs the unit out. Entering
+ * fails with 2003 when one has; then, as after every failure, nothing has been entered. */
+int mqx_unit_handle_enter(const mqe_unit *unit) MQX_MUST_USE;
+void mqx_unit_handle_leave(const mqe_unit *unit);
+
 /* 2003 when the queue manager has backed the unit out, or will: it can only be ended. The context
  * may be that of an autocommit call, which never is. */
 int mqx_unit_check_usable(const struct mqx_region *region, uint32_t context) MQX_MUST_USE;

@@ -31,14 +31,14 @@ static size_t probe(const struct mqx_number_map *map, uint64_t number)
     return at;
 }
 
-static int grow(struct mqx_number_map *map, bool has_values)
+static int grow(struct mqx_number_map *map)
 {
     struct mqx_number_map larger = {
         .capacity = map->capacity == 0 ? FIRST_CAPACITY : map->capacity * 2, .count = map->count};
-    MQX_ASSERT(map->capacity == 0 || (map->values != NULL) == has_values);
+    MQX_ASSERT(map->capacity == 0 || map->values != NULL);
     larger.numbers = calloc(larger.capacity, sizeof *larger.numbers);
-    larger.values = has_values ? malloc(larger.capacity * sizeof *larger.values) : NULL;
-    if (larger.numbers == NULL || (has_values && larger.values == NULL)) {
+    larger.values = malloc(larger.capacity * sizeof *larger.values);
+    if (larger.numbers == NULL || larger.values == NULL) {
         free(larger.numbers);
         free(larger.values);
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a table of %zu numbers",
@@ -48,9 +48,7 @@ static int grow(struct mqx_number_map *map, bool has_values)
         if (map->numbers[i] != 0) {
             const size_t at = probe(&larger, map->numbers[i]);
             larger.numbers[at] = map->numbers[i];
-            if (has_values) {
-                larger.values[at] = map->values[i];
-            }
+            larger.values[at] = map->values[i];
         }
     }
     free(map->numbers);
@@ -59,12 +57,11 @@ static int grow(struct mqx_number_map *map, bool has_values)
     return MQX_OK;
 }
 
-int mqx_number_map_add(struct mqx_number_map *map, uint64_t number, bool has_values, size_t *out,
-                       bool *out_new)
+int mqx_number_map_add(struct mqx_number_map *map, uint64_t number, size_t *out, bool *out_new)
 {
     MQX_ASSERT(number != 0);
     if (2 * map->count >= map->capacity) {
-        int status = grow(map, has_values);
+        int status = grow(map);
         if (status != MQX_OK) {
             return status;
         }

@@ -1,5 +1,5 @@
 /*
- * number_map.h - a map from 64-bit numbers to 32-bit values, or a set of such numbers.
+ * number_map.h - a map from 64-bit numbers to 32-bit values (a set: number_set.h).
  *
  * Purpose. Remembering hundreds of thousands of message numbers without an allocation for each.
  * Open addressing with linear probing, at most half full; numbers are never removed. Neighbouring
@@ -7,7 +7,6 @@
  *
  * Terms
  *   slot   index of an entry; it holds until the next number is added.
- *   set    a map whose `values` is NULL: all additions say so by has_values false.
  *
  * Invariants
  *   1. Number 0 marks a free entry, so it cannot be in a map.
@@ -22,7 +21,7 @@
 
 struct mqx_number_map {
     uint64_t *numbers;
-    uint32_t *values;       /* NULL in a set */
+    uint32_t *values;
     size_t capacity;
     size_t count;
 };
@@ -30,7 +29,7 @@ struct mqx_number_map {
 /* The slot of the number, which is in the map afterwards; *out_new: it was not before, and its
  * value is to be set by the caller. MQRC_STORAGE_NOT_AVAILABLE without memory; the map is
  * unchanged. */
-int mqx_number_map_add(struct mqx_number_map *map, uint64_t number, bool has_values, size_t *out,
+int mqx_number_map_add(struct mqx_number_map *map, uint64_t number, size_t *out,
                        bool *out_new) MQX_MUST_USE;
 /* Is the number in the map? *out is its slot then; may be NULL. */
 bool mqx_number_map_find(const struct mqx_number_map *map, uint64_t number, size_t *out);

@@ -60,7 +60,7 @@ struct psj_segment {
     uint64_t prev_end_lsn;    /* 88..95  where the previous segment's batches end; 0 in segment 1 */
     uint64_t created_us;      /* 96..103 wall clock, microseconds since 1970 UTC */
     uint8_t salt[16];         /* 104..119 random, drawn when the file is taken into use */
-    uint64_t timeline;        /* 120..127 0; a restored store's is higher */
+    uint64_t timeline;        /* 120..127 HEAD's */
     uint8_t zero[3964];       /* 128..4091 */
     uint32_t crc;             /* 4092..4095 CRC-32C of bytes 0..4091 */
 };
@@ -79,7 +79,7 @@ struct psh_page {
     uint64_t sequence;        /* 48..55  one more with each write; the higher one counts */
     uint64_t segment_no;      /* 56..63  the newest segment that may hold records */
     uint64_t generation;      /* 64..71  its generation */
-    uint64_t timeline;        /* 72..79  0 */
+    uint64_t timeline;        /* 72..79  0; a restored store's is higher */
     uint8_t zero[4012];       /* 80..4091 */
     uint32_t crc;             /* 4092..4095 CRC-32C of bytes 0..4091 */
 };
@@ -133,11 +133,12 @@ enum { /* record types; PS_MUST_UNDERSTAND is set in the stored type unless stat
 };
 
 enum { /* record flags */
-    PS_FLAG_COMMITS = 1,  /* this record also commits its unit */
-    PS_FLAG_SHORT = 2,    /* struct psj_short */
-    PS_PADDING_SHIFT = 4, /* bits 4-6 of a short record: zero bytes at its end */
+    PS_FLAG_COMMITS = 1,   /* this record also commits its unit */
+    PS_FLAG_SHORT = 2,     /* struct psj_short */
+    PS_FLAG_UNDECIDED = 8, /* of a MOVED: its unit has put the message, and was not decided */
+    PS_PADDING_SHIFT = 4,  /* bits 4-6 of a short record: zero bytes at its end */
     PS_PADDING_MASK = 0x70,
-    PS_RECORD_MIN = 24,   /* bytes of the shortest record */
+    PS_RECORD_MIN = 24,    /* bytes of the shortest record */
 };
 
 struct psj_record {
@@ -301,8 +302,8 @@ MQX_STATIC_ASSERT(sizeof(struct psc_header) == 4096, "checkpoint header is one p
 
 enum { /* block types */
     PSC_OBJECTS = 1,  /* payload: OBJECT records, as in the journal (object slots are kept) */
-    PSC_MESSAGES = 2, /* payload: array of struct psc_message, by queue slot, placement desc.,
-                       * arrival */
+    PSC_MESSAGES = 2, /* payload: struct psc_columns and the columns (message_columns.h): of
+                       * messages by queue slot, placement desc., arrival */
     PSC_IMAGE = 3,    /* payload: PUT records of non-persistent messages of NPMCLASS(HIGH) queues */
     PSC_END = 4,      /* payload: struct psc_end */
     PSC_SEGMENTS = 5, /* payload: array of struct psc_segment, numbers ascending */
@@ -346,6 +347,14 @@ struct psc_message { /* a message in the journal; descriptor and body are in the
     uint64_t zero2;           /* 88..95 */
 };
 MQX_STATIC_ASSERT(sizeof(struct psc_message) == 96, "checkpoint message");
+
+enum { PSC_COLUMN_COUNT = 17 };
+struct psc_columns { /* before the columns of a MESSAGES block: in the order of psc_message */
+    uint64_t base[17];        /*   0..135 added to each value of the column */
+    uint8_t width[17];        /* 136..152 bytes of a value: 0, 1, 2, 4 or 8 */
+    uint8_t zero[7];          /* 153..159 */
+};
+MQX_STATIC_ASSERT(sizeof(struct psc_columns) == 160, "checkpoint columns");
 
 struct psc_segment { /* a segment older than begin_segment that must exist */
     uint64_t number;          /*  0..7 */

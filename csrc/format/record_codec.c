@@ -83,12 +83,19 @@ void *mqx_scratch_kept(void)
     return memory != NULL ? memory + SCRATCH_SIZE : NULL;
 }
 
+/* Flags that a record of that type may have, whatever its form. */
+static unsigned flags_of(unsigned type)
+{
+    MQX_ASSERT((type & PS_MUST_UNDERSTAND) == 0);
+    return type == PS_REC_MOVED ? PS_FLAG_UNDECIDED : PS_FLAG_COMMITS;
+}
+
 /* ---- building ---- */
 
 static uint32_t begin(unsigned char *to, const struct mqx_record_head *head)
 {
     MQX_ASSERT((head->type & PS_MUST_UNDERSTAND) == 0);
-    MQX_ASSERT((head->flags & ~PS_FLAG_COMMITS) == 0);
+    MQX_ASSERT((head->flags & ~flags_of(head->type)) == 0);
     const unsigned must = head->type == PS_REC_MARK ? 0 : PS_MUST_UNDERSTAND;
     const struct psj_record record = {
         .type = (uint8_t)(head->type | must),
@@ -537,8 +544,9 @@ static int check_unit(const struct mqx_decoded *out)
     if ((type == PS_REC_PREPARE || type == PS_REC_TAKEN) && out->head->unit_id == 0) {
         return unreadable(out->head, "unit of type", type);
     }
-    if (type == PS_REC_MOVED && (out->head->unit_id != 0 || out->head->flags != 0 ||
-                                 out->head->number == 0)) {
+    const bool undecided = (out->head->flags & PS_FLAG_UNDECIDED) != 0;
+    if (type == PS_REC_MOVED &&
+        ((out->head->unit_id != 0) != undecided || out->head->number == 0)) {
         return unreadable(out->head, "unit of type", type);
     }
     if ((type == PS_REC_COMMIT_PREPARED || type == PS_REC_BACKOUT_PREPARED) &&
@@ -656,25 +664,25 @@ static int parse_short(const struct psj_short *record, struct mqx_decoded *out)
     const uint16_t type = mqx_record_type((const void *)record);
     const uint64_t unit_id = common->unit_id + (uint64_t)(int64_t)record->unit;
     const bool moved = type == PS_REC_MOVED;
+    const bool alone = moved && (record->flags & PS_FLAG_UNDECIDED) == 0;
     MQX_ASSERT(length >= sizeof *record);
     out->whole.head = (struct psj_record){
         .eighths = record->eighths,
         .type = record->type,
-        .flags = record->flags & PS_FLAG_COMMITS,
+        .flags = record->flags & (PS_FLAG_COMMITS | PS_FLAG_UNDECIDED),
         .crc = record->crc,
-        .unit_id = moved ? 0 : unit_id,
+        .unit_id = alone ? 0 : unit_id,
         .object = common->object,
         .object_gen = common->object_gen,
         .number = record->number,
     };
     out->head = &out->whole.head;
-    const unsigned known = PS_FLAG_COMMITS | PS_FLAG_SHORT | PS_PADDING_MASK;
+    const unsigned known = flags_of(type) | PS_FLAG_SHORT | PS_PADDING_MASK;
     if ((record->flags & ~known) != 0 ||
         (type != PS_REC_PUT && type != PS_REC_GET && !moved)) {
         return unreadable(out->head, "flags", record->flags);
     }
-    if (moved ? record->unit != 0 || out->head->flags != 0 || record->number == 0
-              : unit_id == 0) {
+    if ((alone ? record->unit != 0 : unit_id == 0) || (moved && record->number == 0)) {
         return unreadable(out->head, "unit of type", type);
     }
     const uint32_t end = length - padding;
@@ -703,7 +711,7 @@ int mqx_record_parse(const void *at, struct mqx_decoded *out)
     if (!known) {
         return unknown_type(record, type);
     }
-    if ((record->flags & ~PS_FLAG_COMMITS) != 0) {
+    if ((record->flags & ~flags_of(type)) != 0) {
         return unreadable(record, "flags", record->flags);
     }
     int status = take_sections(&type_rules[type], out);

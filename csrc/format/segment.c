@@ -25,9 +25,10 @@ static const unsigned char zero_page[MQX_PAGE_SIZE];
 
 void mqx_file_name(char out[MQX_FILE_NAME_SIZE], enum mqx_file_kind kind, uint64_t number)
 {
-    const char *form = kind == MQX_FILE_SEGMENT ? "%010" PRIu64 ".psj"
-                       : kind == MQX_FILE_SPARE ? "spare-%010" PRIu64 ".psj"
-                                                : "spare-%010" PRIu64 ".tmp";
+    const char *form = kind == MQX_FILE_SEGMENT    ? "%010" PRIu64 ".psj"
+                       : kind == MQX_FILE_SPARE    ? "spare-%010" PRIu64 ".psj"
+                       : kind == MQX_FILE_RESERVED ? "reserve-%010" PRIu64 ".psj"
+                                                   : "spare-%010" PRIu64 ".tmp";
     MQX_ASSERT(kind != MQX_FILE_OTHER);
     (void)snprintf(out, MQX_FILE_NAME_SIZE, form, number);
 }
@@ -38,9 +39,9 @@ enum mqx_file_kind mqx_file_kind_of(const char *name, uint64_t *out_number)
     MQX_ASSERT(name != NULL);
     MQX_ASSERT(out_number != NULL);
     static const enum mqx_file_kind kinds[] = {MQX_FILE_SEGMENT, MQX_FILE_SPARE,
-                                               MQX_FILE_HALF_MADE};
-    const bool spare = strncmp(name, "spare-", 6) == 0;
-    const char *digits = spare ? name + 6 : name;
+                                               MQX_FILE_HALF_MADE, MQX_FILE_RESERVED};
+    const char *behind = strrchr(name, '-');
+    const char *digits = behind != NULL ? behind + 1 : name;
     char same[MQX_FILE_NAME_SIZE];
 
     if (*digits < '0' || *digits > '9') {
@@ -56,9 +57,22 @@ enum mqx_file_kind mqx_file_kind_of(const char *name, uint64_t *out_number)
     return MQX_FILE_OTHER;
 }
 
-static int write_zeroes(struct mqx_io *io, int fd, uint64_t size)
+void mqx_archive_name(char out[MQX_FILE_NAME_SIZE], uint64_t timeline, uint64_t number,
+                      uint32_t copy)
 {
-    MQX_ASSERT(size % MQX_PAGE_SIZE == 0);
+    MQX_ASSERT(number != 0);
+    MQX_ASSERT(copy < MQX_ARCHIVE_COPIES);
+    int length = snprintf(out, MQX_FILE_NAME_SIZE, "%010" PRIu64 "-%010" PRIu64, timeline, number);
+    if (copy > 0) {
+        length += snprintf(out + length, MQX_FILE_NAME_SIZE - (size_t)length, "-%02" PRIu32, copy);
+    }
+    (void)snprintf(out + length, MQX_FILE_NAME_SIZE - (size_t)length, ".psj");
+}
+
+int mqx_write_zeroes(struct mqx_io *io, int fd, uint64_t at, uint64_t end)
+{
+    MQX_ASSERT(at % MQX_PAGE_SIZE == 0);
+    MQX_ASSERT(end % MQX_PAGE_SIZE == 0);
     struct iovec parts[ZERO_PARTS];
     int err = 0;
 
@@ -66,8 +80,8 @@ static int write_zeroes(struct mqx_io *io, int fd, uint64_t size)
         parts[i] = (struct iovec){.iov_base = (void *)(uintptr_t)zero_page,
                                   .iov_len = MQX_PAGE_SIZE};
     }
-    for (uint64_t at = 0; at < size && err == 0; at += ZERO_STEP) {
-        const uint64_t left = (size - at) / MQX_PAGE_SIZE;
+    for (; at < end && err == 0; at += ZERO_STEP) {
+        const uint64_t left = (end - at) / MQX_PAGE_SIZE;
         err = io->ops->write(io, fd, parts, left < ZERO_PARTS ? (int)left : ZERO_PARTS, at, 0);
     }
     return err;
@@ -92,7 +106,7 @@ int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64
     }
     int err = io->ops->allocate(io, fd, 0, size);
     if (err == 0) {
-        err = write_zeroes(io, fd, size);
+        err = mqx_write_zeroes(io, fd, 0, size);
     }
     if (err == 0) {
         err = io->ops->sync(io, fd);

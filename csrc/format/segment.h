@@ -9,6 +9,9 @@
  *   <number, 10 digits>.psj   a segment of the stream
  *   spare-<number, 10>.psj    a whole segment file that is not part of the stream yet
  *   spare-<number, 10>.tmp    one in the making; worthless after a crash
+ * Names in the archive
+ *   <timeline, 10 digits>-<number, 10 digits>.psj       a segment that is no longer needed
+ *   <timeline, 10>-<number, 10>-<copy, 2 digits>.psj    the same when that name was taken
  */
 #ifndef PENSTOCK_SEGMENT_H
 #define PENSTOCK_SEGMENT_H
@@ -16,21 +19,31 @@
 #include "format/format.h"
 #include "os/io.h"
 
-enum { MQX_FILE_NAME_SIZE = 40 };
+enum { MQX_FILE_NAME_SIZE = 56 };
 
 enum mqx_file_kind {
     MQX_FILE_OTHER,
     MQX_FILE_SEGMENT,
     MQX_FILE_SPARE,
     MQX_FILE_HALF_MADE, /* spare-<number>.tmp */
+    MQX_FILE_RESERVED,  /* reserve-<number>.psj */
 };
 void mqx_file_name(char out[MQX_FILE_NAME_SIZE], enum mqx_file_kind kind, uint64_t number);
 enum mqx_file_kind mqx_file_kind_of(const char *name, uint64_t *out_number);
+
+/* The name of an archived segment; `copy` 0 is the usual one, 1 and above are tried when it is
+ * taken. */
+enum { MQX_ARCHIVE_COPIES = 100 };
+void mqx_archive_name(char out[MQX_FILE_NAME_SIZE], uint64_t timeline, uint64_t number,
+                      uint32_t copy);
 
 /* Writes spare-<number>.psj whole: temporary name, room, zeroes, flush, rename, flush of the
  * directory (rule 7). On failure nothing is left but perhaps a *.tmp. */
 int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number,
                      uint64_t size) MQX_MUST_USE;
+
+/* Zeroes from offset `at` to `end`, whole pages. 0 or a negated errno. */
+int mqx_write_zeroes(struct mqx_io *io, int fd, uint64_t at, uint64_t end) MQX_MUST_USE;
 
 /* Fills in magic, version, sizes and CRC around what the caller has set. */
 void mqx_segment_seal(struct psj_segment *header);

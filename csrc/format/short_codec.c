@@ -262,18 +262,19 @@ void mqx_common_take(struct mqx_common *common, uint64_t store, const struct psj
 }
 
 uint32_t mqx_encode_short_moved(unsigned char *to, const struct mqx_common *common,
-                                const void *record)
+                                const void *record, uint32_t flags)
 {
     const uint32_t length = mqx_record_length(record);
     struct psj_short moved;
+    MQX_ASSERT((flags & ~(uint32_t)PS_FLAG_UNDECIDED) == 0);
     MQX_ASSERT(mqx_record_is_short(record));
     MQX_ASSERT(length >= sizeof moved && length <= MQX_RING_RECORD_MAX);
     memcpy(to, record, length);
     memcpy(&moved, to, sizeof moved);
     moved.type = PS_REC_MOVED | PS_MUST_UNDERSTAND;
-    moved.flags &= (uint8_t)~PS_FLAG_COMMITS;
+    moved.flags = (uint8_t)((moved.flags & (PS_FLAG_SHORT | PS_PADDING_MASK)) | flags);
     moved.common = 0;
-    moved.unit = 0;
+    moved.unit = (flags & PS_FLAG_UNDECIDED) != 0 ? moved.unit : 0;
     memcpy(to, &moved, sizeof moved);
     moved.crc = mqx_short_crc(head_of(common)->crc, to, length);
     memcpy(to, &moved, sizeof moved);

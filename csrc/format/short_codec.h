@@ -65,14 +65,16 @@ uint32_t mqx_encode_short_get(unsigned char *to, const struct mqx_common *common
 /* ---- compaction ----
  *
  * A short PUT moves as it is, with the COMMON record that it has: what is written anew is the type,
- * and `unit` becomes 0. So its length stays, which readers rely on, and its fields need not be
- * taken apart. Messages of one writer follow each other and share the copy of their COMMON record.
+ * and `unit` becomes 0 once the unit is decided. So its length stays, which readers rely on, and
+ * its fields need not be taken apart. Messages of one writer follow each other and share the copy
+ * of their COMMON record.
  */
 
 /* `common` becomes that record, with the place of its newest copy if it was that one before. */
 void mqx_common_take(struct mqx_common *common, uint64_t store, const struct psj_record *record);
-/* A MOVED from a short PUT or MOVED; `common` was taken from it. */
+/* A MOVED from a short PUT or MOVED; `common` was taken from it. `flags`: PS_FLAG_UNDECIDED, or
+ * none. */
 uint32_t mqx_encode_short_moved(unsigned char *to, const struct mqx_common *common,
-                                const void *record);
+                                const void *record, uint32_t flags);
 
 #endif

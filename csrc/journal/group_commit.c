@@ -421,6 +421,16 @@ static bool durable_is_sound(const struct mqx_journal *journal)
     return durable <= other && other <= mqx_load_relaxed(&journal->tail);
 }
 
+/* Flush lock held. For a backup, which copies more slowly when flushes take longer (it stores 0
+ * without the lock: what is lost then comes again). */
+static void note_slowest(struct mqx_journal *journal, uint64_t took_us)
+{
+    MQX_ASSERT(journal != NULL);
+    if (took_us > mqx_load_relaxed(&journal->slowest_flush_us)) {
+        mqx_store_relaxed(&journal->slowest_flush_us, took_us);
+    }
+}
+
 /* Flush lock held. Writes at least one flight, and more until `target` is written. */
 static int lead(struct mqx_store *store, uint64_t target, bool durably)
 {
@@ -432,6 +442,7 @@ static int lead(struct mqx_store *store, uint64_t target, bool durably)
     MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
 
     mqx_store_relaxed(&journal->leader_process, region->process + 1);
+    const uint64_t began_us = mqx_clock_monotonic_us();
     const uint64_t written = mqx_load_relaxed(&journal->written);
     if (MQX_UNLIKELY(!durable_is_sound(journal))) {
         return mqx_region_damage(region, "journal's durable LSN", journal->durable);
@@ -453,6 +464,7 @@ static int lead(struct mqx_store *store, uint64_t target, bool durably)
     MQX_ASSERT(status != MQX_OK || !durably || journal->unsynced == 0);
     MQX_ASSERT(mqx_journal_durable(journal) <= mqx_load_relaxed(&journal->written) ||
                status != MQX_OK);
+    note_slowest(journal, mqx_clock_monotonic_us() - began_us);
     mqx_store_relaxed(&journal->leader_process, 0);
     return status;
 }

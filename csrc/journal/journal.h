@@ -9,6 +9,8 @@
  * Modules
  *   ring            appends: a record, or a run of them, in one ring micro-transaction
  *   segment_pool    spare segment files: made ahead, rolled into, retired to, archived
+ *   segment_reserve those that a full disk cannot take away
+ *   segment_pin     segments that stay while a backup copies them (segment_pin.h)
  *   group_commit    the flush leader and its followers; appends that may have to wait
  *   leadership      what a process does that cannot write the journal: another one leads
  *   write_file      the leader's descriptor, compared with its file before each flush
@@ -29,6 +31,7 @@
  *               record needs a roll. It is closed when a record did not fit, and after a restart
  *               that found the tail not clean.
  *   reserve     journal space kept for records that free the journal: gets, commits, backouts.
+ *   reserved    a whole segment file that is no room for anybody until the disk is full.
  *
  * Positions in the stream, from old to new
  *
@@ -54,7 +57,8 @@
  *      more than 70 % of the limit, or when the room that exists (rest of the active segment and
  *      spares) would fall below reserve_bytes and no more can be made within the limit; other
  *      records, and puts that note work which frees the journal, may use the reserve, and files
- *      beyond the limit (rule 12).
+ *      beyond the limit (rule 12). They are refused as well while a reserved segment is in use, and
+ *      when the reserve for a checkpoint is too short for what is present (rule 59).
  *   5. A recycled file gets a higher generation; a cached mapping carries the generation it was
  *      made with and is dropped when they differ (rule 8).
  *   6. Everything in a segment is durable before the next one gets its name: a roll first flushes.
@@ -179,6 +183,10 @@ uint64_t mqx_journal_live_limit(const struct mqx_journal *journal);
  * limit. */
 bool mqx_journal_bound_puts(const struct mqx_region *region, uint64_t *out_live);
 
+/* Bytes that the reserve for a checkpoint must have now (recovery/checkpoint_reserve.h): for one of
+ * what is present, and what the two kept ones are too short for that. 0: no message is present. */
+uint64_t mqx_journal_checkpoint_reserve(const struct mqx_region *region);
+
 /* A unit id; never 0. */
 uint64_t mqx_journal_unit_id(struct mqx_store *store);
 /* The reserve for so many persistent messages and open contexts: what the maintenance step stores
@@ -228,6 +236,16 @@ uint64_t mqx_journal_stream_bytes(const struct mqx_journal *journal);
  * the reserve, or when there is none and the journal is in use: more than half of a small first
  * segment is used, or there is any other segment. The limit must allow it. */
 uint64_t mqx_journal_spare_wanted(struct mqx_store *store);
+
+/* ---- for a full disk (segment_reserve) ---- */
+
+enum { MQX_RESERVED_SEGMENTS = 3 };
+/* Bytes that each must have, at the least; and how many there are. */
+uint64_t mqx_journal_reserved_size(const struct mqx_journal *journal);
+uint32_t mqx_journal_reserved_count(const struct mqx_journal *journal);
+/* Makes so many, of new files or of spares. By the maintenance step. MQRC_STORAGE_MEDIUM_FULL: some
+ * are lacking, and the disk has no room. */
+int mqx_journal_keep_reserved(struct mqx_store *store) MQX_MUST_USE;
 
 /* Bytes of journal from one checkpoint to the next, at the least. */
 uint64_t mqx_journal_interval(const struct mqx_journal *journal);

@@ -98,6 +98,17 @@ uint64_t mqx_journal_closed_end(struct mqx_store *store);
 /* Puts a spare in place of the closed segment, once that is durable; 0 too when another process did
  * or when it must be flushed first: the caller then repeats what it wanted. */
 int mqx_journal_roll(struct mqx_store *store) MQX_MUST_USE;
+/* Roll lock held: the oldest entry of the segment table with that state, -1: none. */
+int mqx_pool_next(const struct mqx_region *region, uint32_t state);
+/* Makes the file spare-<number>.psj; no lock is held but perhaps the roll lock. */
+int mqx_pool_create(struct mqx_store *store, uint64_t size, uint64_t *out_number) MQX_MUST_USE;
+/* Roll lock held: that file, whole, enters the table as SPARE or RESERVED. */
+int mqx_pool_register(struct mqx_store *store, uint64_t number, uint64_t size,
+                      uint32_t state) MQX_MUST_USE;
+/* MQRC_STORAGE_MEDIUM_FULL for a put: what gets need of a full disk is not there. */
+int mqx_pool_no_way_out(const struct mqx_region *region) MQX_COLD;
+/* It could not be entered. */
+void mqx_pool_remove(struct mqx_store *store, uint64_t number);
 /* After a failed write or flush the content of the medium is unknown: stops the queue manager for
  * all processes. Returns MQRC_CONNECTION_BROKEN with "<what> failed: <error>". */
 int mqx_journal_write_failed(struct mqx_store *store, int negated_errno, const char *what) MQX_COLD;

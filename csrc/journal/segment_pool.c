@@ -1,6 +1,6 @@
 /*
- * segment_pool.c - spare segment files: making them, rolling into one, retiring segments to them.
- * See journal.h for terms and invariants.
+ * segment_pool.c - spare segment files: making them, rolling into one. Segments come back by
+ * segment_retire.c. See journal.h for terms and invariants.
  *
  * A roll, step by step, and what a process that comes after a death finds:
  *   1. An append that does not fit seals the open batch and closes the segment (ring.c).
@@ -12,27 +12,22 @@
  *   5. HEAD names it, durable (head_file.h). After a death: HEAD names it once more.
  *   6. One ring micro-transaction makes it the active segment.
  *
- * A retirement with linear logging, under the roll lock:
- *   1. The file moves to the archive, in one step of the file system: it is in one place or in the
- *      other, whole. After a death before the table knows: the next retirement finds the name gone
- *      and continues with step 2. After a power cut that undoes the move: the restart finds the
- *      segment where it was, and the checkpoint after it retires it again.
- *   2. Archive and journal directory are flushed, the archive first: the name appears on the
- *      medium before it is seen to be gone.
- *   3. One ring micro-transaction frees the table's entry.
- *
  * States of an entry of the segment table, and what changes them
- *   FREE    no file              -> SPARE   a spare's file is whole and entered (register_spare)
+ *   FREE    no file              -> SPARE   a spare's file is whole and entered (mqx_pool_register)
  *   SPARE   spare-<number>.psj   -> ACTIVE  a roll took it (make_active)
  *   ACTIVE  <number>.psj         -> FULL    an append did not fit (ring.c, close_segment)
- *   FULL    <number>.psj         -> SPARE   retired, and the file is kept (set_retired)
+ *   FULL    <number>.psj         -> SPARE   retired, and the file is kept (segment_retire.c)
  *                                -> FREE    retired, and the file is unlinked or archived
+ *                                -> RESERVED  retired on a full disk, and too few are reserved
+ *   RESERVED  reserve-<number>.psj  -> ACTIVE  a roll that found no spare and no room for one
+ *   FREE, SPARE -> RESERVED: segment_reserve.c
  *   A restart sets FULL for every segment it finds, ACTIVE for the last one after an orderly end,
  *   SPARE for usable spares.
  *
  * Invariants
  *   1. A table entry is SPARE only while its file exists under the spare's name, except between
- *      steps 4 and 6 of a roll; used_bytes counts the files of all entries that are not FREE.
+ *      steps 4 and 6 of a roll; used_bytes counts the files of all entries that are not FREE or
+ *      RESERVED. A RESERVED one may have either name: a roll looks for both.
  *   2. Segments from the checkpoint's begin segment on are kept without a hole; of the older ones
  *      any may be retired.
  *
@@ -50,17 +45,13 @@
 #include "base/error.h"
 #include "format/segment.h"
 #include "journal/head_file.h"
+#include "journal/segment_pin.h"
 #include "os/futex.h"
 #include "region/damage.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-
-enum {
-    SPARES_KEPT_MIN = 2,   /* full-size files that retiring keeps */
-    SPARES_KEPT_MAX = 8,
-};
 
 #define SET32(at, value) mqx_undo_store32(region->base, &journal->ring_lock, (at), (value))
 #define SET64(at, value) mqx_undo_store64(region->base, &journal->ring_lock, (at), (value))
@@ -86,20 +77,28 @@ static int free_entry(const struct mqx_region *region)
     return -1;
 }
 
-/* The spare that is used next: the oldest; -1 when there is none. */
-static int next_spare(const struct mqx_region *region)
+/* The oldest entry of that state; -1 when there is none. */
+int mqx_pool_next(const struct mqx_region *region, uint32_t state)
 {
     const struct mqx_journal *journal = region->journal;
     int found = -1;
     MQX_ASSERT(mqx_lock_held(region, &journal->roll_lock));
+    MQX_ASSERT(state == MQX_SEG_SPARE || state == MQX_SEG_RESERVED);
     for (int i = 0; i < MQX_SEGMENT_MAX; i++) {
         const struct mqx_segment *segment = &journal->segment[i];
-        if (segment->state == MQX_SEG_SPARE &&
+        if (segment->state == state &&
             (found < 0 || segment->number < journal->segment[found].number)) {
             found = i;
         }
     }
     return found;
+}
+
+/* The spare that is used next. */
+static int next_spare(const struct mqx_region *region)
+{
+    MQX_ASSERT(region->journal != NULL);
+    return mqx_pool_next(region, MQX_SEG_SPARE);
 }
 
 /* Without a lock: a number for maintenance and tests, exact under the roll lock. */
@@ -114,8 +113,18 @@ uint32_t mqx_journal_spare_count(struct mqx_store *store)
     return count;
 }
 
+/* Without a lock, too: a number as good as live_messages is. */
+static bool is_only_pinned(const struct mqx_journal *journal, const struct mqx_segment *segment)
+{
+    const uint64_t number = mqx_load_relaxed(&segment->number);
+    MQX_ASSERT(segment >= journal->segment);
+    return mqx_load_relaxed(&segment->live_messages) == 0 && number != 0 &&
+           mqx_pin_holds(journal, number);
+}
+
 /* Without a lock, too. Spares are left out: they are what the next interval writes into, so that
- * they come on top of the stream only as long as they are not used. */
+ * they come on top of the stream only as long as they are not used. So are segments that only a
+ * backup keeps: no checkpoint and no compaction would free them. */
 uint64_t mqx_journal_stream_bytes(const struct mqx_journal *journal)
 {
     uint64_t bytes = 0;
@@ -123,14 +132,14 @@ uint64_t mqx_journal_stream_bytes(const struct mqx_journal *journal)
     MQX_ASSERT(journal->segment_size > 0);
     for (uint32_t i = 0; i < MQX_SEGMENT_MAX; i++) {
         const struct mqx_segment *segment = &journal->segment[i];
-        const bool holds = segment->state == MQX_SEG_ACTIVE || segment->state == MQX_SEG_FULL;
+        const bool holds = segment->state == MQX_SEG_ACTIVE ||
+                           (segment->state == MQX_SEG_FULL && !is_only_pinned(journal, segment));
         bytes += holds ? segment->size : 0;
     }
     return bytes;
 }
 
-/* Roll lock held: the file spare-<number>.psj exists and is whole. */
-static int register_spare(struct mqx_store *store, uint64_t number, uint64_t size)
+int mqx_pool_register(struct mqx_store *store, uint64_t number, uint64_t size, uint32_t state)
 {
     struct mqx_region *region = &store->region;
     struct mqx_journal *journal = region->journal;
@@ -149,8 +158,10 @@ static int register_spare(struct mqx_store *store, uint64_t number, uint64_t siz
         struct mqx_segment *segment = &journal->segment[index];
         SET64(&segment->number, number);
         SET64(&segment->size, size);
-        SET32(&segment->state, MQX_SEG_SPARE);
-        SET64(&journal->used_bytes, journal->used_bytes + size);
+        SET32(&segment->state, state);
+        if (state == MQX_SEG_SPARE) {
+            SET64(&journal->used_bytes, journal->used_bytes + size);
+        }
         mqx_ring_sum_segment(region, segment);
         mqx_ring_sum(region);
         mqx_undo_commit(&journal->ring_lock);
@@ -160,7 +171,7 @@ static int register_spare(struct mqx_store *store, uint64_t number, uint64_t siz
 }
 
 /* Unit ids are unique in the store, so they name spares without a lock. */
-static int create_spare(struct mqx_store *store, uint64_t size, uint64_t *out_number)
+int mqx_pool_create(struct mqx_store *store, uint64_t size, uint64_t *out_number)
 {
     *out_number = mqx_journal_unit_id(store);
     MQX_ASSERT(*out_number != 0);
@@ -170,13 +181,15 @@ static int create_spare(struct mqx_store *store, uint64_t size, uint64_t *out_nu
         mqx_journal_lend_fd(store);
         status = mqx_spare_create(store->io, store->journal_dir, *out_number, size);
         mqx_journal_keep_fd(store);
+        mqx_store_relaxed(&store->region.journal->disk_full,
+                          (uint32_t)(status == MQRC_STORAGE_MEDIUM_FULL));
     }
     return status;
 }
 
 /* The file was made but could not be entered; a failure leaves a spare that the next restart
  * finds and uses. */
-static void remove_spare(struct mqx_store *store, uint64_t number)
+void mqx_pool_remove(struct mqx_store *store, uint64_t number)
 {
     char name[MQX_FILE_NAME_SIZE];
     MQX_ASSERT(number != 0);
@@ -206,8 +219,9 @@ bool mqx_journal_is_out_of_files(struct mqx_store *store)
     const struct mqx_journal *journal = store->region.journal;
     MQX_ASSERT(journal->limit > 0);
     MQX_ASSERT(journal->first_segment_size > 0);
-    return !limit_allows(journal, journal->first_segment_size) &&
-           mqx_journal_spare_count(store) == 0;
+    const bool refused = !limit_allows(journal, journal->first_segment_size) ||
+                         mqx_load_relaxed(&journal->disk_full) != 0;
+    return refused && mqx_journal_spare_count(store) == 0;
 }
 
 /* MQRC_STORAGE_MEDIUM_FULL: messages alone take what puts may use. */
@@ -235,18 +249,18 @@ int mqx_journal_make_spare(struct mqx_store *store, uint64_t size)
     if (!limit_allows(journal, size)) {
         return limit_reached(journal);
     }
-    int status = create_spare(store, size, &number);
+    int status = mqx_pool_create(store, size, &number);
     if (status != MQX_OK) {
         return status;
     }
     status = mqx_lock_take(region, &journal->roll_lock);
     if (status == MQX_OK) {
-        status = limit_allows(journal, size) ? register_spare(store, number, size)
+        status = limit_allows(journal, size) ? mqx_pool_register(store, number, size, MQX_SEG_SPARE)
                                              : limit_reached(journal);
         mqx_lock_drop(region, &journal->roll_lock);
     }
     if (status != MQX_OK) {
-        remove_spare(store, number);
+        mqx_pool_remove(store, number);
     }
     return status;
 }
@@ -256,9 +270,9 @@ static int add_spare(struct mqx_store *store, uint64_t size)
 {
     uint64_t number = 0;
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.journal->roll_lock));
-    int status = create_spare(store, size, &number);
+    int status = mqx_pool_create(store, size, &number);
     if (status == MQX_OK) {
-        status = register_spare(store, number, size);
+        status = mqx_pool_register(store, number, size, MQX_SEG_SPARE);
     }
     MQX_ASSERT(status != MQX_OK || number != 0);
     return status;
@@ -285,6 +299,19 @@ static int read_room(struct mqx_store *store, uint64_t *out)
     return status;
 }
 
+/* Puts are not covered by what is reserved for gets: makes more, in the caller's time. */
+static int secure_way_out(struct mqx_store *store)
+{
+    struct mqx_journal *journal = store->region.journal;
+    MQX_ASSERT(!mqx_lock_held(&store->region, &journal->roll_lock));
+    MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
+    int status = store->keep_way_out != NULL ? store->keep_way_out(store) : MQX_OK;
+    if (status == MQX_OK && mqx_load_relaxed(&journal->way_out) == MQX_WAY_OUT_MISSING) {
+        status = MQRC_STORAGE_MEDIUM_FULL;
+    }
+    return status == MQRC_STORAGE_MEDIUM_FULL ? mqx_pool_no_way_out(&store->region) : status;
+}
+
 /* Looks again under the roll lock, because another process may have made the room in the
  * meantime. A large record takes a full-size segment when the limit allows it. */
 int mqx_journal_make_room(struct mqx_store *store, uint32_t length)
@@ -295,8 +322,13 @@ int mqx_journal_make_room(struct mqx_store *store, uint32_t length)
     MQX_ASSERT(length > 0);
     MQX_ASSERT(!mqx_lock_held(region, &journal->roll_lock));
     const bool frees = mqx_lock_held(region, &region->header->maintenance_lock); /* compaction */
-    if (!mqx_journal_bound_puts(region, &live) && !frees) {
-        return messages_fill(journal, live);
+    const bool unknown = store->keep_way_out != NULL &&
+                         mqx_load_relaxed(&journal->way_out) == MQX_WAY_OUT_UNKNOWN;
+    if (!frees && (unknown || !mqx_journal_bound_puts(region, &live))) {
+        const int status = secure_way_out(store);
+        if (status != MQX_OK || !mqx_journal_bound_puts(region, &live)) {
+            return status != MQX_OK ? status : messages_fill(journal, live);
+        }
     }
     int status = mqx_lock_enter(region, &journal->roll_lock);
     if (status != MQX_OK) {
@@ -376,6 +408,7 @@ static struct psj_segment next_header(const struct mqx_journal *journal,
         .base_lsn = closed->base_lsn + closed->size,
         .size = size,
         .prev_end_lsn = closed->end_lsn,
+        .timeline = journal->timeline,
     };
 }
 
@@ -433,6 +466,10 @@ int mqx_segment_begin(struct mqx_io *io, int journal_dir, const uint8_t qm_id[16
     *out = (struct mqx_segment_failure){.step = "opening a spare segment"};
     int fd = io->ops->open(io, journal_dir, from, MQX_IO_WRITE | MQX_IO_LINKED, 0);
     if (fd == -ENOENT) {
+        mqx_file_name(from, MQX_FILE_RESERVED, spare_number);
+        fd = io->ops->open(io, journal_dir, from, MQX_IO_WRITE | MQX_IO_LINKED, 0);
+    }
+    if (fd == -ENOENT) {
         renamed = true;
         fd = io->ops->open(io, journal_dir, to, MQX_IO_WRITE | MQX_IO_LINKED, 0);
     }
@@ -463,7 +500,8 @@ static int name_newest(struct mqx_store *store, const struct psj_segment *header
                        struct mqx_segment_failure *out)
 {
     const struct mqx_head head = {.segment_no = header->segment_no,
-                                  .generation = header->generation};
+                                  .generation = header->generation,
+                                  .timeline = header->timeline};
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.journal->roll_lock));
     MQX_ASSERT(header->segment_no == store->region.journal->next_segment_no);
     bool unknown = false;
@@ -520,6 +558,10 @@ static int make_active(struct mqx_store *store, uint32_t index, const struct psj
     }
     MQX_ASSERT(header->base_lsn >= journal->batch_start); /* LSNs rise */
     MQX_ASSERT(journal->batch_records == 0);
+    if (segment->state == MQX_SEG_RESERVED) {
+        SET64(&journal->used_bytes, journal->used_bytes + segment->size);
+        mqx_store_relaxed(&journal->way_out, (uint32_t)MQX_WAY_OUT_MISSING);
+    }
     SET64(&segment->number, header->segment_no);
     SET64(&segment->generation, header->generation);
     SET64(&segment->base_lsn, header->base_lsn);
@@ -566,7 +608,8 @@ static int read_closed(struct mqx_region *region, struct mqx_segment *out)
 }
 
 /* Every next record needs a segment: when no spare is ready a small one is made at once, even
- * beyond the limit, because only records that may use the reserve come this far. */
+ * beyond the limit, because only records that may use the reserve come this far. On a full disk a
+ * reserved one is taken. */
 static int roll_locked(struct mqx_store *store)
 {
     struct mqx_region *region = &store->region;
@@ -579,6 +622,12 @@ static int roll_locked(struct mqx_store *store)
         spare = next_spare(region);
         if (status != MQX_OK && mqx_leadership_is_own(status)) {
             return mqx_leadership_refused(store, status, "making a journal segment");
+        }
+        const int reserved = mqx_pool_next(region, MQX_SEG_RESERVED);
+        if (status == MQRC_STORAGE_MEDIUM_FULL && reserved >= 0) {
+            spare = reserved;
+            status = MQX_OK;
+            mqx_error_clear();
         }
     }
     if (status != MQX_OK) {
@@ -635,182 +684,6 @@ int mqx_journal_roll(struct mqx_store *store)
         if (status == MQX_OK) {
             ask_for_spare(store);
         }
-    }
-    mqx_lock_drop(region, &journal->roll_lock);
-    return status;
-}
-
-/* ---- retiring ----
- *
- * Files are kept as spares rather than removed, up to what the journal uses between two
- * checkpoints: a busy queue manager then writes over the same files again and again.
- */
-
-/* 256 MiB, or a quarter of a small limit. */
-uint64_t mqx_journal_interval(const struct mqx_journal *journal)
-{
-    const uint64_t usual = 256ull << 20;
-    MQX_ASSERT(journal != NULL);
-    return journal->limit / 4 < usual ? journal->limit / 4 : usual;
-}
-
-/* What is used from one checkpoint to the next: a file that is written over need not be made,
- * filled with zeroes and flushed while others want the disk. */
-static uint32_t spares_kept(const struct mqx_journal *journal)
-{
-    const uint64_t used = mqx_journal_interval(journal) / journal->segment_size + 1;
-    MQX_ASSERT(used >= 1);
-    return used < SPARES_KEPT_MIN   ? SPARES_KEPT_MIN
-           : used > SPARES_KEPT_MAX ? SPARES_KEPT_MAX
-                                    : (uint32_t)used;
-}
-
-/* The oldest segment of those in which nothing is needed any more; -1: there is none. The begin
- * segment stays even when all its batches lie below the begin LSN: a restart begins there. */
-static int next_retired(const struct mqx_region *region, uint64_t begin_segment, uint64_t begin_lsn,
-                        const uint32_t *live)
-{
-    const struct mqx_journal *journal = region->journal;
-    int found = -1;
-    MQX_ASSERT(mqx_lock_held(region, &journal->roll_lock));
-    MQX_ASSERT(live != NULL);
-    for (int i = 0; i < MQX_SEGMENT_MAX; i++) {
-        const struct mqx_segment *segment = &journal->segment[i];
-        if (segment->state == MQX_SEG_FULL && segment->number < begin_segment && live[i] == 0 &&
-            (uint32_t)i + 1 != journal->active &&
-            (found < 0 || segment->number < journal->segment[found].number)) {
-            found = i;
-        }
-    }
-    if (found >= 0 && MQX_UNLIKELY(journal->segment[found].end_lsn > begin_lsn ||
-                                   !mqx_segment_is_sound(journal, (uint32_t)found))) {
-        (void)mqx_region_damage(region, "state of a journal segment", (uint64_t)found);
-        return -1;
-    }
-    return found;
-}
-
-/* After the file has its new name, or none (new_state FREE). The new generation makes cached
- * mappings of the old use invalid. */
-static int set_retired(struct mqx_store *store, uint32_t index, uint32_t new_state, uint64_t number)
-{
-    struct mqx_region *region = &store->region;
-    struct mqx_journal *journal = region->journal;
-    struct mqx_segment *segment = &journal->segment[index];
-    MQX_ASSERT(new_state == MQX_SEG_SPARE || new_state == MQX_SEG_FREE);
-    MQX_ASSERT((new_state == MQX_SEG_SPARE) == (number != 0));
-    MQX_ASSERT(index + 1 != journal->active);
-    int status = mqx_ring_take(region);
-    if (status == MQX_OK) {
-        SET32(&segment->state, new_state);
-        SET64(&segment->number, number);
-        SET64(&segment->generation, journal->next_generation);
-        SET64(&journal->next_generation, journal->next_generation + 1);
-        if (new_state == MQX_SEG_FREE) {
-            SET64(&journal->used_bytes, journal->used_bytes - segment->size);
-        }
-        mqx_ring_sum_segment(region, segment);
-        mqx_ring_sum(region);
-        mqx_undo_commit(&journal->ring_lock);
-        mqx_lock_drop(region, &journal->ring_lock);
-    }
-    return status;
-}
-
-/* Has the retired segment's file other names (cp -al)? It is not used again then: the copy keeps
- * what it has. */
-static bool is_linked(struct mqx_store *store, uint32_t index)
-{
-    struct mqx_io *io = store->io;
-    struct mqx_io_stat facts = {.links = 1};
-    char name[MQX_FILE_NAME_SIZE];
-    MQX_ASSERT(index < MQX_SEGMENT_MAX);
-    MQX_ASSERT(store->journal_dir >= 0);
-    mqx_file_name(name, MQX_FILE_SEGMENT, store->region.journal->segment[index].number);
-    const int fd = io->ops->open(io, store->journal_dir, name, MQX_IO_LINKED, 0);
-    if (fd >= 0) {
-        mqx_ignore(io->ops->stat(io, fd, &facts));
-        (void)io->ops->close(io, fd);
-    }
-    return facts.links > 1;
-}
-
-/* A file that is already gone (a process died between name and table) only leaves the table. */
-static int retire_one(struct mqx_store *store, uint32_t index, bool keep)
-{
-    struct mqx_io *io = store->io;
-    const struct mqx_segment *segment = &store->region.journal->segment[index];
-    char name[MQX_FILE_NAME_SIZE], spare[MQX_FILE_NAME_SIZE];
-    MQX_ASSERT(segment->state == MQX_SEG_FULL);
-    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.journal->roll_lock));
-    mqx_file_name(name, MQX_FILE_SEGMENT, segment->number);
-    if (keep) {
-        const uint64_t number = mqx_journal_unit_id(store);
-        mqx_file_name(spare, MQX_FILE_SPARE, number);
-        int err = io->ops->rename(io, store->journal_dir, name, spare);
-        if (err == 0) { /* the old name must not come back once the header has another one */
-            err = io->ops->sync_dir(io, store->journal_dir);
-            return err == 0 ? set_retired(store, index, MQX_SEG_SPARE, number)
-                            : mqx_journal_write_failed(store, err,
-                                                       "flushing the journal directory");
-        }
-        if (err != -ENOENT) {
-            return mqx_io_reason(err, "renaming a retired segment");
-        }
-    }
-    const int err = io->ops->unlink(io, store->journal_dir, name);
-    if (err != 0 && err != -ENOENT) {
-        return mqx_io_reason(err, "removing a retired segment");
-    }
-    return set_retired(store, index, MQX_SEG_FREE, 0);
-}
-
-/* Linear logging, steps 1 and 2. ENOENT: a process died between the move and the table; the
- * flushes are repeated, since it may not have got to them. */
-static int archive_one(struct mqx_store *store, uint32_t index)
-{
-    struct mqx_io *io = store->io;
-    char name[MQX_FILE_NAME_SIZE];
-    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.journal->roll_lock));
-    MQX_ASSERT(store->archive_dir >= 0);
-    mqx_file_name(name, MQX_FILE_SEGMENT, store->region.journal->segment[index].number);
-    int err = io->ops->move(io, store->journal_dir, name, store->archive_dir);
-    if (err != 0 && err != -ENOENT) {
-        return mqx_io_reason(err, "moving a segment to the archive");
-    }
-    err = io->ops->sync_dir(io, store->archive_dir);
-    if (err == 0) {
-        err = io->ops->sync_dir(io, store->journal_dir);
-    }
-    return err == 0 ? set_retired(store, index, MQX_SEG_FREE, 0)
-                    : mqx_journal_write_failed(store, err, "flushing the journal's directories");
-}
-
-/* `live` was counted by a checkpoint that is whole and flushed, so nothing that a restart needs,
- * from it or from the one before, lies in what is retired. */
-int mqx_journal_retire(struct mqx_store *store, uint64_t begin_segment, uint64_t begin_lsn,
-                       const uint32_t *live)
-{
-    struct mqx_region *region = &store->region;
-    struct mqx_journal *journal = region->journal;
-    MQX_ASSERT(live != NULL);
-    int status = mqx_lock_take(region, &journal->roll_lock);
-    if (status != MQX_OK) {
-        return status;
-    }
-    MQX_ASSERT(begin_lsn <= mqx_journal_durable(journal)); /* a restart finds its begin */
-    MQX_ASSERT(begin_segment != 0);
-    status = mqx_store_check(store);
-    uint32_t spares = mqx_journal_spare_count(store);
-    int i = next_retired(region, begin_segment, begin_lsn, live);
-    while (i >= 0 && status == MQX_OK) { /* each turn leaves one segment fewer */
-        const bool keep = journal->segment[i].size == journal->segment_size &&
-                          spares < spares_kept(journal) &&
-                          journal->used_bytes <= journal->limit && !is_linked(store, (uint32_t)i);
-        spares += keep;
-        status = store->plan.linear != 0 ? archive_one(store, (uint32_t)i)
-                                         : retire_one(store, (uint32_t)i, keep);
-        i = next_retired(region, begin_segment, begin_lsn, live);
     }
     mqx_lock_drop(region, &journal->roll_lock);
     return status;

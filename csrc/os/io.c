@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "os/host_info.h"
+#include "os/huge_pages.h"
 #include "os/process_files.h"
 
 #include <dirent.h>
@@ -423,6 +424,13 @@ static int posix_allocate(struct mqx_io *io, int fd, uint64_t offset, uint64_t s
     return -error;
 }
 
+static uint64_t posix_allocate_huge(struct mqx_io *io, int fd, uint64_t offset, uint64_t size)
+{
+    MQX_ASSERT(size > 0);
+    (void)io;
+    return mqx_huge_allocate(fd, offset, size);
+}
+
 static int posix_punch(struct mqx_io *io, int fd, uint64_t offset, uint64_t size)
 {
     MQX_ASSERT(size > 0);
@@ -444,13 +452,33 @@ static int posix_rename(struct mqx_io *io, int dir, const char *from, const char
     return renameat(dir, from, dir, to) == 0 ? 0 : -errno;
 }
 
-static int posix_move(struct mqx_io *io, int from, const char *name, int to)
+enum { NO_REPLACE = 1 }; /* RENAME_NOREPLACE; older C libraries do not know renameat2 */
+
+/* For file systems that cannot refuse by themselves (-EINVAL, -ENOSYS). Between the look and the
+ * rename only a program that is not ours could take the name: callers hold a lock. */
+static int move_unless_there(int from, const char *name, int to, const char *to_name)
+{
+    struct stat facts;
+    MQX_ASSERT(from >= 0);
+    if (fstatat(to, to_name, &facts, AT_SYMLINK_NOFOLLOW) == 0) {
+        return -EEXIST;
+    }
+    if (errno != ENOENT) {
+        return -errno;
+    }
+    return renameat(from, name, to, to_name) == 0 ? 0 : -errno;
+}
+
+static int posix_move(struct mqx_io *io, int from, const char *name, int to, const char *to_name)
 {
     (void)io;
-    if (!is_component(name)) {
+    if (!is_component(name) || !is_component(to_name)) {
         return -EINVAL;
     }
-    return renameat(from, name, to, name) == 0 ? 0 : -errno;
+    if (syscall(SYS_renameat2, from, name, to, to_name, NO_REPLACE) == 0) {
+        return 0;
+    }
+    return errno == EINVAL || errno == ENOSYS ? move_unless_there(from, name, to, to_name) : -errno;
 }
 
 static int posix_unlink(struct mqx_io *io, int dir, const char *name)
@@ -668,6 +696,7 @@ static const struct mqx_io_ops posix_ops = {
     .sync_dir = posix_sync_dir,
     .truncate = posix_truncate,
     .allocate = posix_allocate,
+    .allocate_huge = posix_allocate_huge,
     .punch = posix_punch,
     .rename = posix_rename,
     .move = posix_move,

@@ -97,11 +97,14 @@ struct mqx_io_ops {
     int (*truncate)(struct mqx_io *io, int fd, uint64_t size);
     int (*allocate)(struct mqx_io *io, int fd, uint64_t offset,
                     uint64_t size);                               /* posix_fallocate */
+    /* whole blocks without memory, as huge pages where the system lends them: how many bytes have
+     * come so (os/huge_pages.h). NULL: none ever do */
+    uint64_t (*allocate_huge)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size);
     /* whole pages become a hole that reads as zeroes; -EOPNOTSUPP where there are no holes */
     int (*punch)(struct mqx_io *io, int fd, uint64_t offset, uint64_t size);
     int (*rename)(struct mqx_io *io, int dir, const char *from, const char *to);
-    /* to the same name in another directory, in one step; both are on the same file system */
-    int (*move)(struct mqx_io *io, int from, const char *name, int to);
+    /* To another directory of the same file system, in one step. Never replaces a file: -EEXIST. */
+    int (*move)(struct mqx_io *io, int from, const char *name, int to, const char *to_name);
     int (*unlink)(struct mqx_io *io, int dir, const char *name);
     int (*list)(struct mqx_io *io, int dir, mqx_io_visit visit, void *arg); /* any order */
     int (*stat)(struct mqx_io *io, int fd, struct mqx_io_stat *out);

@@ -16,6 +16,7 @@
 #include "process/liveness.h"
 #include "process/process_table.h"
 #include "process/reaper.h"
+#include "process/unit_access.h"
 #include "process/region_file.h"
 #include "recovery/checkpoint.h"
 #include "recovery/orphan_region.h"
@@ -686,7 +687,10 @@ static int leave_region(struct mqx_store *store, struct mqx_life_lock *file, boo
     struct mqx_region *region = &store->region;
     bool anyone = true;
     mqx_store_release(&mqx_process_slot(region, region->process)->leaving, 1u);
-    int status = mqx_reap_process(store, region->process);
+    int status = mqx_unit_enter_all(store);
+    if (status == MQX_OK) {
+        status = mqx_reap_process(store, region->process);
+    }
     if (status == MQX_OK && entered) {
         status = mqx_liveness_others(store, file, &anyone);
     }

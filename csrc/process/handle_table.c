@@ -33,7 +33,10 @@ static void note_steps(struct mqx_region *region, struct mqx_handle *handle,
 {
     MQX_ASSERT(path->step_count <= MQE_STEPS_MAX);
     MQX_ASSERT(mqx_lock_held(region, &region->header->slots_lock));
-    MQX_STATIC_ASSERT(MQX_ARRAY_COUNT(handle->step) == MQE_STEPS_MAX, "room for every step");
+    MQX_STATIC_ASSERT(MQX_ARRAY_COUNT(handle->step) + 1 == MQE_STEPS_MAX,
+                      "room for every step but the last, which is the queue");
+    MQX_ASSERT(path->step_count < MQE_STEPS_MAX ||
+               path->step[MQE_STEPS_MAX - 1].slot == path->queue);
     for (uint32_t i = 0; i < MQX_ARRAY_COUNT(handle->step); i++) {
         const uint32_t slot = i < path->step_count ? path->step[i].slot : 0;
         if (handle->step[i] != slot) {

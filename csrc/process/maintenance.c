@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "catalog/catalog.h"
 #include "journal/journal.h"
+#include "os/block_hook.h"
 #include "os/fork_guard.h"
 #include "os/futex.h"
 #include "os/host_info.h"
@@ -19,10 +20,11 @@
 #include "process/reaper.h"
 #include "queue/queue.h"
 #include "queue/wait_list.h"
+#include "recovery/checkpoint_reserve.h"
 #include "recovery/checkpoint_round.h"
 #include "region/damage.h"
 #include "region/reclaim.h"
-#include "unit/unit.h"
+#include "unit/long_units.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -39,23 +41,30 @@ enum {
     STACK_BYTES = 512 * 1024,
 };
 
-enum step { REAP, MARK, RESERVE, BODIES, SPARE, OBJECTS, RECLAIM, GROW, CHECKPOINT, STEP_COUNT };
+enum step {
+    REAP, MARK, RESERVE, BODIES, SPARE, WAY_OUT, OBJECTS, RECLAIM, GROW, CHECKPOINT, LONG_UNITS,
+    STEP_COUNT
+};
 static const char *const step_names[STEP_COUNT] = {
     [REAP] = "reaping of dead processes",
     [MARK] = "mark page",
     [RESERVE] = "journal reserve",
     [BODIES] = "count of persistent bodies",
     [SPARE] = "spare segment",
+    [WAY_OUT] = "reserve for a full disk",
     [OBJECTS] = "expiry and clean-up",
     [RECLAIM] = "return of memory",
     [GROW] = "growth of the region",
     [CHECKPOINT] = "checkpoint",
+    [LONG_UNITS] = "back-out of long units of work",
 };
 
 struct round { /* kept from round to round, and the outcome of the last one */
     uint32_t next_object;
+    uint64_t freed_at;   /* number of the next segment when the full disk's journal was freed */
     uint32_t dead;
     uint32_t long_units; /* marked: their next call backs them out */
+    struct mqx_long_units backed_out;
     int status[STEP_COUNT];
     char text[STEP_COUNT][256];
 };
@@ -145,6 +154,55 @@ static int step_spare(struct mqx_store *store, struct round *round)
     return size != 0 ? mqx_journal_make_spare(store, size) : MQX_OK;
 }
 
+/* Makes what is lacking of both reserves, and lets puts know. A failure of this process alone says
+ * nothing about the disk. */
+static int keep_way_out(struct mqx_store *store)
+{
+    uint32_t *way_out = &store->region.journal->way_out;
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
+    int status = mqx_checkpoint_reserve_keep(store);
+    if (status == MQX_OK) {
+        status = mqx_journal_keep_reserved(store);
+    }
+    if (status == MQX_OK || status == MQRC_STORAGE_MEDIUM_FULL) {
+        mqx_store_relaxed(way_out, (uint32_t)(status == MQX_OK ? MQX_WAY_OUT_WHOLE
+                                                               : MQX_WAY_OUT_MISSING));
+    }
+    return status;
+}
+
+int mqx_maintenance_way_out(struct mqx_store *store)
+{
+    struct mqx_lock *lock = &store->region.header->maintenance_lock;
+    MQX_ASSERT(!mqx_lock_held(&store->region, lock));
+    mqx_about_to_block();
+    int status = mqx_lock_enter(&store->region, lock);
+    if (status == MQX_OK) {
+        status = keep_way_out(store);
+        mqx_lock_drop(&store->region, lock);
+    }
+    return status;
+}
+
+/* Rule 59. Where the disk has no room, what gets have left behind is freed for it: once for each
+ * segment, since nothing else has changed then. */
+static int step_way_out(struct mqx_store *store, struct round *round)
+{
+    const struct mqx_journal *journal = store->region.journal;
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
+    if (mqx_load_relaxed(&journal->way_out) != MQX_WAY_OUT_MISSING &&
+        mqx_journal_checkpoint_reserve(&store->region) == 0) {
+        return MQX_OK; /* there is nothing to be got */
+    }
+    int status = keep_way_out(store);
+    if (status == MQRC_STORAGE_MEDIUM_FULL && round->freed_at != journal->next_segment_no) {
+        const int freed = mqx_checkpoint_free_all(store);
+        round->freed_at = journal->next_segment_no;
+        status = freed == MQX_OK ? keep_way_out(store) : status;
+    }
+    return status;
+}
+
 static int expire(struct mqx_store *store, uint32_t slot)
 {
     MQX_ASSERT(slot != 0);
@@ -216,8 +274,18 @@ static int step_grow(struct mqx_store *store, struct round *round)
 static int step_checkpoint(struct mqx_store *store, struct round *round)
 {
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
-    mqx_unit_mark_long(store, &round->long_units);
+    (void)round;
     return mqx_checkpoint_wanted(store) ? mqx_checkpoint_round(store) : MQX_OK;
+}
+
+/* The last step: an owner that meets it waits for nothing else. Those whose owner is inside a call
+ * are marked. */
+static int step_long_units(struct mqx_store *store, struct round *round)
+{
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
+    const int status = mqx_long_units_back_out(store, false, &round->backed_out);
+    mqx_unit_mark_long(store, &round->long_units);
+    return status;
 }
 
 typedef int (*step_function)(struct mqx_store *store, struct round *round);
@@ -227,10 +295,12 @@ static const step_function steps[STEP_COUNT] = {
     [RESERVE] = step_reserve,
     [BODIES] = step_bodies,
     [SPARE] = step_spare,
+    [WAY_OUT] = step_way_out,
     [OBJECTS] = step_objects,
     [RECLAIM] = step_reclaim,
     [GROW] = step_grow,
     [CHECKPOINT] = step_checkpoint,
+    [LONG_UNITS] = step_long_units,
 };
 
 /* ---- a round ---- */
@@ -250,6 +320,11 @@ static int help_between_steps(struct mqx_store *store)
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
     uint32_t dead = 0;
     (void)mqx_journal_lead_for_others(store);
+    const struct mqx_journal *journal = store->region.journal;
+    const bool in_use = mqx_load_relaxed(&journal->checkpoint_reserve) == 0;
+    if (!in_use && keep_way_out(store) != MQX_OK) { /* puts go on beside a long checkpoint */
+        mqx_error_clear();
+    }
     return mqx_reap(store, &dead);
 }
 
@@ -261,6 +336,7 @@ static int run_round(struct mqx_store *store, struct round *round)
     struct mqx_header *header = region->header;
     round->dead = 0;
     round->long_units = 0;
+    round->backed_out.count = 0;
     store->maintenance_hook = help_between_steps;
     memset(round->status, 0, sizeof round->status);
     const int status = mqx_lock_try(region, &header->maintenance_lock);
@@ -295,6 +371,35 @@ int mqx_maintenance_round(struct mqx_store *store)
 
 /* ---- the thread ---- */
 
+static void log_backed_out(struct mqx_store *store, const struct mqx_long_units *units)
+{
+    MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
+    MQX_ASSERT(units->count <= MQX_LONG_UNITS_A_ROUND);
+    for (uint32_t i = 0; i < units->count; i++) {
+        const struct mqx_long_unit *unit = &units->unit[i];
+        mqx_log(store, MQX_AMQ_LONG_UNIT, 'W',
+                "a unit of work of process %d was backed out, since %s: %u messages, %llu s old, "
+                "first record %llu bytes of journal ago; its next calls get 2003", (int)unit->pid,
+                mqx_why_ended_text(unit->why), unit->count,
+                (unsigned long long)(unit->age_us / 1000000), (unsigned long long)unit->bytes);
+    }
+}
+
+int mqx_maintenance_back_out_units(struct mqx_store *store)
+{
+    struct mqx_lock *lock = &store->region.header->maintenance_lock;
+    struct mqx_long_units units = {.count = 0};
+    MQX_ASSERT(!mqx_lock_held(&store->region, lock));
+    mqx_about_to_block();
+    int status = mqx_lock_enter(&store->region, lock);
+    if (status == MQX_OK) {
+        status = mqx_long_units_back_out(store, true, &units);
+        mqx_lock_drop(&store->region, lock);
+        log_backed_out(store, &units);
+    }
+    return status;
+}
+
 static void log_round(struct mqx_maintenance *m)
 {
     MQX_ASSERT(!mqx_lock_held(&m->store->region, &m->store->region.header->maintenance_lock));
@@ -310,6 +415,7 @@ static void log_round(struct mqx_maintenance *m)
                 "%u units of work hold more than 80 %% of the journal of %s and are backed out by "
                 "their next call", round->long_units, store->name);
     }
+    log_backed_out(store, &round->backed_out);
     for (int i = 0; i < STEP_COUNT; i++) {
         const int status = round->status[i];
         if (status != MQX_OK && status != m->logged[i]) {

@@ -15,6 +15,7 @@
  *   reclaim     returns memory that nobody uses (region/reclaim.h)
  *   grow        grows the areas of the region ahead of demand
  *   checkpoint  takes a checkpoint when one is due
+ *   long units  backs out open units of work that are too old (unit/long_units.h)
  *
  * Invariants
  *   1. A step that fails does not keep the others from running; the thread logs it when it begins
@@ -56,6 +57,13 @@ void mqx_maintenance_stop(struct mqx_maintenance *maintenance);
 /* One round in the caller's thread (tests, `end`). MQX_BUSY when another thread is running one,
  * else the status of the first step that failed. */
 int mqx_maintenance_round(struct mqx_store *store) MQX_MUST_USE;
+
+/* For a put that has found the journal full: backs out units that take its space, as a round does,
+ * and logs them; waits for a round that is under way. MQE_INTERRUPTED, as such waits do. */
+int mqx_maintenance_back_out_units(struct mqx_store *store) MQX_MUST_USE;
+/* What is reserved for a full disk, made for as many messages as there are: the step of a round,
+ * for a put that needs it at once. MQRC_STORAGE_MEDIUM_FULL: the disk has no room for it. */
+int mqx_maintenance_way_out(struct mqx_store *store) MQX_MUST_USE;
 
 /* Wakes the maintenance thread of an attachment slot. */
 void mqx_maintenance_ring(struct mqx_region *region, uint32_t process);

@@ -8,11 +8,12 @@
 
 #include "process/handle_table.h"
 #include "process/process_table.h"
+#include "journal/segment_pin.h"
 #include "catalog/catalog.h"
 #include "base/error.h"
 #include "region/damage.h"
+#include "unit/long_units.h"
 #include "unit/prepared.h"
-#include "unit/unit.h"
 
 /* ---- locks that a dead process held ---- */
 
@@ -107,6 +108,7 @@ int mqx_reap_context(struct mqx_store *store, uint32_t slot)
     if (mqx_context(region, slot) == NULL) {
         return mqx_region_damage(region, "a context to be reaped", slot);
     }
+    mqx_store_release(&mqx_context(region, slot)->access, MQX_ACCESS_OWNER);
     int status = leave_wait_list(region, slot);
     if (status == MQX_OK) {
         status = release_pending(store, slot);
@@ -128,6 +130,45 @@ static int reap_contexts(struct mqx_store *store, uint32_t process)
         if (context != NULL && context->state != MQX_CTX_FREE && context->process == process) {
             status = mqx_reap_context(store, slot);
         }
+    }
+    return status;
+}
+
+/* ---- units that others were backing out ---- */
+
+/* A helper holds the maintenance lock, as the caller does now: so its thread has ended, whether
+ * others of its process are still there or not. Locks that these hold are only waited for. Then the
+ * caller is the helper: should it die, too, it is its locks that are repaired. */
+int mqx_reap_helped(struct mqx_store *store, uint32_t slot)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_context *unit = mqx_context(region, slot);
+    MQX_ASSERT(mqx_lock_held(region, &region->header->maintenance_lock));
+    const uint32_t helper =
+        unit == NULL ? 0 : mqx_unit_helper_of(mqx_load_acquire(&unit->access));
+    if (helper == 0) {
+        return MQX_OK;
+    }
+    if (helper >= MQX_PROCESS_MAX || unit->process == 0 || unit->autocommit != 0) {
+        return mqx_region_damage(region, "the helper of a unit of work", slot);
+    }
+    if (helper != region->process) {
+        const int status = repair_locks(region, helper);
+        if (status != MQX_OK) {
+            return status;
+        }
+        mqx_unit_take_over(unit, region->process);
+    }
+    return mqx_long_units_continue(store, slot);
+}
+
+static int reap_all_helped(struct mqx_store *store)
+{
+    const uint64_t used = mqx_area_used(&store->region, MQX_AREA_CONTEXTS);
+    int status = MQX_OK;
+    MQX_ASSERT(used > 0);
+    for (uint32_t slot = 1; slot < used && status == MQX_OK; slot++) {
+        status = mqx_reap_helped(store, slot);
     }
     return status;
 }
@@ -158,6 +199,9 @@ int mqx_reap_process(struct mqx_store *store, uint32_t slot)
     int status = reap_contexts(store, slot);
     if (status == MQX_OK) {
         status = reap_handles(store, slot);
+    }
+    if (status == MQX_OK) {
+        status = mqx_pin_end(store, slot);
     }
     return status == MQX_OK ? mqx_process_free(region, slot) : status;
 }
@@ -204,6 +248,9 @@ int mqx_reap(struct mqx_store *store, uint32_t *out_dead)
     uint8_t dead[MQX_PROCESS_MAX];
     *out_dead = 0;
     int status = find_dead(store, dead, out_dead);
+    if (status == MQX_OK && mqx_lock_held(region, &region->header->maintenance_lock)) {
+        status = reap_all_helped(store);
+    }
     for (uint32_t slot = 0; slot < MQX_PROCESS_MAX && status == MQX_OK && *out_dead != 0; slot++) {
         if (dead[slot] != 0) {
             status = mqx_reap_process(store, slot);

@@ -138,6 +138,8 @@ static uint32_t find_by_index(struct mqx_store *store, struct mqx_stripe_guard *
         if (message == NULL) {
             return 0;
         }
+        mqx_body_expect_read(&store->region, message); /* the two are nowhere near each other: */
+        mqx_priority_index_expect(&store->region, queue, message); /* one wait, not two */
         if (!mqx_match_message(&store->region, match, message)) {
             slot = mqx_id_index_find(&store->region, queue, k, match->tag[k], slot);
         } else if (mqx_queue_expired(&store->region, message, now_us)) {

@@ -16,6 +16,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "region/message_body.h"
 
 enum {
     NODE_CLASS = (sizeof(struct mqx_radix) + MQX_CELL - 1) / MQX_CELL - 1, /* see arena.c */
@@ -27,6 +28,8 @@ MQX_STATIC_ASSERT(offsetof(struct mqx_level, root) % 8 == 0, "root and height ma
 MQX_STATIC_ASSERT(offsetof(struct mqx_level, height) == 4, "root and height make a pair");
 MQX_STATIC_ASSERT(offsetof(struct mqx_level, present) == 16, "present and reset_count make a pair");
 MQX_STATIC_ASSERT(offsetof(struct mqx_level, reset_count) == 20, "present, reset_count");
+MQX_STATIC_ASSERT(offsetof(struct mqx_radix, available) == 8, "the words of a leaf are pairs");
+MQX_STATIC_ASSERT(offsetof(struct mqx_level, next_position) % 8 == 0, "a pair");
 MQX_STATIC_ASSERT(offsetof(struct mqx_object, level) % 8 == 0, "levels are aligned");
 MQX_STATIC_ASSERT(offsetof(struct mqx_object, available_mask) % 8 == 0, "mask and present");
 MQX_STATIC_ASSERT(offsetof(struct mqx_object, present) ==
@@ -135,54 +138,48 @@ static inline void put_summary(struct mqx_stripe_guard *guard, struct mqx_object
  *
  * One leaf, and a number of stores known before: their undo entries are written together and
  * counted by one store of undo_count, so that no count waits for the one before. That keeps to
- * lock.h: an entry is complete before it counts, and counts before its store. */
+ * lock.h: an entry is complete before it counts, and counts before its store. Written out, without
+ * a loop: this is most of what a put and a get do to the index. */
 
-struct swap { /* an 8-byte word and what it becomes */
-    mqx_pair *at;
-    mqx_pair new;
-};
+enum { LEAF_STORES = 4, INSERT_STORES = LEAF_STORES + 1 };
 
-static inline void put_all(struct mqx_stripe_guard *guard, const struct swap *swaps, uint32_t count)
+/* The leaf's words become `present` and `available`; the counts of its level and queue go with
+ * them, and when one is inserted the level's next position. */
+static MQX_ALWAYS_INLINE void
+put_leaf(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t placement,
+         struct mqx_radix *leaf, uint64_t present, uint64_t available, uint32_t level_present,
+         uint32_t reset_count, uint32_t queue_present, bool inserted, uint64_t next_position)
 {
+    struct mqx_level *level = &queue->level[placement];
     struct mqx_lock *lock = &guard->stripe->lock;
-    const uint32_t n = lock->undo_count;
-    MQX_ASSERT(count <= MQX_UNDO_MAX);
-    MQX_ASSERT(mqx_lock_held(guard->region, lock));
+    const unsigned char *base = guard->region->base;
+    const uint32_t n = lock->undo_count, count = inserted ? INSERT_STORES : LEAF_STORES;
+    mqx_pair *words = (mqx_pair *)(void *)leaf, *counts = (mqx_pair *)(void *)&level->present;
+    mqx_pair *summary = (mqx_pair *)(void *)&queue->available_mask;
+    mqx_pair *next = (mqx_pair *)(void *)&level->next_position;
+    MQX_ASSERT(placement < MQX_PRIORITY_COUNT);
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
     if (MQX_UNLIKELY(n > MQX_UNDO_MAX - count)) { /* too many stores, or a damaged count */
         (void)mqx_region_damage(guard->region, "the undo list of a stripe", n);
         return;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        const uint64_t offset = (uint64_t)((unsigned char *)swaps[i].at - guard->region->base);
-        lock->undo[n + i].location = offset << 4 | sizeof(mqx_pair);
-        lock->undo[n + i].old = *swaps[i].at;
-    }
-    mqx_order();
-    *(volatile uint32_t *)&lock->undo_count = n + count;
-    mqx_order();
-    for (uint32_t i = 0; i < count; i++) {
-        mqx_store_relaxed(swaps[i].at, swaps[i].new);
-    }
-}
-
-/* What changes when the only leaf of a level does: `present` and `available` are its new words. */
-static inline void put_leaf(struct mqx_stripe_guard *guard, struct mqx_object *queue,
-                            uint32_t placement, struct mqx_radix *leaf, uint64_t present,
-                            uint64_t available, uint32_t level_present, uint32_t reset_count,
-                            uint32_t queue_present)
-{
-    struct mqx_level *level = &queue->level[placement];
-    MQX_ASSERT(placement < MQX_PRIORITY_COUNT);
-    MQX_ASSERT(mqx_stripe_guard_held(guard));
+    struct mqx_undo *undo = &lock->undo[n];
     const uint64_t mask = with_bit(queue->available_mask, placement, available != 0);
-    const struct swap swaps[] = {
-        {(mqx_pair *)(void *)&leaf->present, present},
-        {(mqx_pair *)(void *)&leaf->available, available},
-        {(mqx_pair *)(void *)&level->present, mqx_pair_of(level_present, reset_count)},
-        {(mqx_pair *)(void *)&queue->available_mask,
-         mqx_pair_of((uint32_t)mask, queue_present)},
-    };
-    put_all(guard, swaps, MQX_ARRAY_COUNT(swaps));
+    mqx_undo_fill(&undo[0], base, &words[0], sizeof(mqx_pair), words[0]);
+    mqx_undo_fill(&undo[1], base, &words[1], sizeof(mqx_pair), words[1]);
+    mqx_undo_fill(&undo[2], base, counts, sizeof(mqx_pair), *counts);
+    mqx_undo_fill(&undo[3], base, summary, sizeof(mqx_pair), *summary);
+    if (inserted) {
+        mqx_undo_fill(&undo[4], base, next, sizeof(mqx_pair), *next);
+    }
+    mqx_undo_count(lock, n + count);
+    mqx_store_relaxed(&words[0], present);
+    mqx_store_relaxed(&words[1], available);
+    mqx_store_relaxed(counts, mqx_pair_of(level_present, reset_count));
+    mqx_store_relaxed(summary, mqx_pair_of((uint32_t)mask, queue_present));
+    if (inserted) {
+        mqx_store_relaxed(next, next_position);
+    }
 }
 
 /* The leaf of a level of height 1 whose `position` is empty (slot 0) or holds `slot`; NULL: the
@@ -303,10 +300,9 @@ static inline int set_position(struct mqx_stripe_guard *guard, struct mqx_level 
     return MQX_OK;
 }
 
-int mqx_priority_index_insert(struct mqx_stripe_guard *guard, struct mqx_object *queue,
-                              uint32_t slot, bool available)
+int mqx_priority_index_insert_entry(struct mqx_stripe_guard *guard, struct mqx_object *queue,
+                                    uint32_t slot, struct mqx_message *message, bool available)
 {
-    struct mqx_message *message = mqx_message(guard->region, slot);
     const uint32_t placement = message == NULL ? MQX_PRIORITY_COUNT : message->placement;
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     if (MQX_UNLIKELY(placement >= MQX_PRIORITY_COUNT)) {
@@ -323,17 +319,17 @@ int mqx_priority_index_insert(struct mqx_stripe_guard *guard, struct mqx_object 
         leaf->child[position] = slot;
         put_leaf(guard, queue, placement, leaf, leaf->present | bit,
                  leaf->available | (available ? bit : 0), present + 1, level->reset_count + reset,
-                 queue->present + 1);
-    } else {
-        const uint32_t mask = queue->available_mask;
-        bool top = false;
-        int status = set_position(guard, level, position, slot, available, &top);
-        if (MQX_UNLIKELY(status != MQX_OK)) {
-            return status;
-        }
-        mqx_guard_store_pair(guard, &level->present, present + 1, level->reset_count + reset);
-        put_summary(guard, queue, top ? mask | 1u << placement : mask, queue->present + 1);
+                 queue->present + 1, true, position + 1);
+        return MQX_OK;
     }
+    const uint32_t mask = queue->available_mask;
+    bool top = false;
+    int status = set_position(guard, level, position, slot, available, &top);
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        return status;
+    }
+    mqx_guard_store_pair(guard, &level->present, present + 1, level->reset_count + reset);
+    put_summary(guard, queue, top ? mask | 1u << placement : mask, queue->present + 1);
     mqx_guard_store64(guard, &level->next_position, position + 1);
     return MQX_OK;
 }
@@ -453,10 +449,9 @@ static __attribute__((noinline)) void remove_deep(struct mqx_stripe_guard *guard
     put_summary(guard, queue, top ? mask & ~(1u << message->placement) : mask, queue->present - 1);
 }
 
-void mqx_priority_index_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue,
-                               uint32_t slot)
+void mqx_priority_index_remove_entry(struct mqx_stripe_guard *guard, struct mqx_object *queue,
+                                     uint32_t slot, const struct mqx_message *message)
 {
-    const struct mqx_message *message = mqx_message(guard->region, slot);
     const uint32_t placement = message == NULL ? MQX_PRIORITY_COUNT : message->placement;
     MQX_ASSERT(queue != NULL);
     if (MQX_LIKELY(slot != 0 && placement < MQX_PRIORITY_COUNT)) {
@@ -468,7 +463,7 @@ void mqx_priority_index_remove(struct mqx_stripe_guard *guard, struct mqx_object
                        last == ((leaf->present & (leaf->present - 1)) == 0))) {
             put_leaf(guard, queue, placement, leaf, leaf->present & ~(1ull << position),
                      leaf->available & ~(1ull << position), level->present - 1, level->reset_count,
-                     queue->present - 1);
+                     queue->present - 1, false, 0);
             return;
         }
     }
@@ -496,10 +491,13 @@ void mqx_priority_index_drop(struct mqx_stripe_guard *guard, struct mqx_object *
 
 /* ---- searching ---- */
 
-uint32_t mqx_priority_index_first(const struct mqx_region *region, const struct mqx_object *queue)
+/* The first available message; the leaf that names it, when the level has several leaves. */
+static inline uint32_t first_in(const struct mqx_region *region, const struct mqx_object *queue,
+                                const struct mqx_radix **out_leaf)
 {
     const uint32_t mask = queue->available_mask;
     MQX_ASSERT(region != NULL);
+    MQX_ASSERT(*out_leaf == NULL);
     if (mask == 0) {
         return 0;
     }
@@ -514,8 +512,10 @@ uint32_t mqx_priority_index_first(const struct mqx_region *region, const struct 
         (void)mqx_region_damage(region, "the height of a level", height);
         return 0;
     }
+    const bool several = height > 1;
+    const struct mqx_radix *node = NULL;
     for (; height > 0; height--) {
-        const struct mqx_radix *node = node_at(region, item);
+        node = node_at(region, item);
         if (MQX_UNLIKELY(node == NULL || node->available == 0)) {
             (void)mqx_region_damage(region, "a node on the way to the first message", item);
             return 0;
@@ -526,7 +526,69 @@ uint32_t mqx_priority_index_first(const struct mqx_region *region, const struct 
         (void)mqx_region_damage(region, "a message in a leaf", item);
         return 0;
     }
+    *out_leaf = several ? node : NULL;
     return item;
+}
+
+uint32_t mqx_priority_index_first(const struct mqx_region *region, const struct mqx_object *queue)
+{
+    const struct mqx_radix *leaf = NULL;
+    MQX_ASSERT(queue != NULL);
+    return first_in(region, queue, &leaf);
+}
+
+/* The words of a leaf are hints here: the slots are range-checked, and nothing is done with what
+ * lies there but prefetching. */
+static void expect_after_first(const struct mqx_region *region, const struct mqx_radix *leaf)
+{
+    MQX_ASSERT(leaf->available != 0);
+    const uint64_t second = leaf->available & (leaf->available - 1);
+    if (second == 0) {
+        return;
+    }
+    const struct mqx_message *next = mqx_message(region, leaf->child[__builtin_ctzll(second)]);
+    if (next != NULL) {
+        mqx_body_expect_read(region, next);
+    }
+    const uint64_t third = second & (second - 1);
+    next = third == 0 ? NULL : mqx_message(region, leaf->child[__builtin_ctzll(third)]);
+    if (next != NULL) {
+        __builtin_prefetch(next, 1);
+    }
+}
+
+uint32_t mqx_priority_index_first_of_many(const struct mqx_region *region,
+                                          const struct mqx_object *queue)
+{
+    const struct mqx_radix *leaf = NULL;
+    const uint32_t slot = first_in(region, queue, &leaf);
+    MQX_ASSERT(leaf == NULL || slot != 0);
+    if (leaf != NULL) {
+        expect_after_first(region, leaf);
+    }
+    return slot;
+}
+
+void mqx_priority_index_expect(const struct mqx_region *region, const struct mqx_object *queue,
+                               const struct mqx_message *message)
+{
+    const uint32_t placement = message->placement;
+    const struct mqx_level *level = &queue->level[placement % MQX_PRIORITY_COUNT];
+    const uint64_t position = message->position;
+    MQX_ASSERT(queue != NULL);
+    uint32_t cell = level->root, height = level->height;
+    if (height - 1 >= MQX_RADIX_HEIGHT_MAX || !fits(position, height)) {
+        return;
+    }
+    const struct mqx_radix *node = node_at(region, cell);
+    for (; node != NULL && height > 1; height--) {
+        cell = node->child[digit_of(position, height)];
+        node = node_at(region, cell);
+    }
+    if (node != NULL) {
+        __builtin_prefetch(node, 1);
+        __builtin_prefetch(&node->child[digit_of(position, 1)]);
+    }
 }
 
 enum direction { UP, DOWN };

@@ -70,13 +70,23 @@ struct mqx_cursor {
 };
 MQX_STATIC_ASSERT(sizeof(struct mqx_cursor) == 32, "cursor");
 
-/* Appends `slot` (placement, object set; in no priority index) to its level; sets message.position
- * and counts. `available`: the state is AVAILABLE. MQX_NEED_CELLS when there is no cell
- * for a node; MQRC_STORAGE_NOT_AVAILABLE when the level has used up 64^8 positions;
- * MQRC_Q_MGR_NOT_AVAILABLE when the tree is damaged. After a failure the micro-transaction must
- * be rolled back. */
-int mqx_priority_index_insert(struct mqx_stripe_guard *guard, struct mqx_object *queue,
-                              uint32_t slot, bool available) MQX_MUST_USE;
+/* Appends `slot` (`message`: mqx_message() of it; placement and object set; in no priority index)
+ * to its level; sets message.position and counts. `available`: the state is AVAILABLE.
+ * MQX_NEED_CELLS when there is no cell for a node; MQRC_STORAGE_NOT_AVAILABLE when the level has
+ * used up 64^8 positions; MQRC_Q_MGR_NOT_AVAILABLE when the tree is damaged. After a failure the
+ * micro-transaction must be rolled back. */
+int mqx_priority_index_insert_entry(struct mqx_stripe_guard *guard, struct mqx_object *queue,
+                                    uint32_t slot, struct mqx_message *message,
+                                    bool available) MQX_MUST_USE;
+/* The same for callers that have not looked at the entry. */
+static inline int mqx_priority_index_insert(struct mqx_stripe_guard *guard,
+                                            struct mqx_object *queue, uint32_t slot,
+                                            bool available)
+{
+    MQX_ASSERT(guard->region != NULL);
+    return mqx_priority_index_insert_entry(guard, queue, slot, mqx_message(guard->region, slot),
+                                           available);
+}
 
 /* Shows or hides a message at its position; nothing when it is so already. The caller changes its
  * state. */
@@ -84,11 +94,28 @@ void mqx_priority_index_set_available(struct mqx_stripe_guard *guard, struct mqx
                                       uint32_t slot, bool available);
 
 /* Takes the message out for good. */
-void mqx_priority_index_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue,
-                               uint32_t slot);
+void mqx_priority_index_remove_entry(struct mqx_stripe_guard *guard, struct mqx_object *queue,
+                                     uint32_t slot, const struct mqx_message *message);
+static inline void mqx_priority_index_remove(struct mqx_stripe_guard *guard,
+                                             struct mqx_object *queue, uint32_t slot)
+{
+    MQX_ASSERT(guard->region != NULL);
+    mqx_priority_index_remove_entry(guard, queue, slot, mqx_message(guard->region, slot));
+}
 
 /* First available message in delivery order, 0 when there is none. */
 uint32_t mqx_priority_index_first(const struct mqx_region *region, const struct mqx_object *queue);
+
+/* The same for a get that takes it at once: prefetches what the next gets of a deep queue will read
+ * (a leaf has 64 messages, so this knows the next ones of nearly every get). Of the second message
+ * in delivery order that is the descriptor and the beginning of the body: its entry has come by
+ * now. Of the third it is the entry. A level of one leaf is in the cache anyway. */
+uint32_t mqx_priority_index_first_of_many(const struct mqx_region *region,
+                                          const struct mqx_object *queue);
+
+/* Prefetches the leaf that a message will be taken out of. */
+void mqx_priority_index_expect(const struct mqx_region *region, const struct mqx_object *queue,
+                               const struct mqx_message *message);
 
 /* The next message in delivery order after the cursor (available ones only when asked; otherwise
  * whatever is present), and moves the cursor onto it; 0 at the end, the cursor then stays. */

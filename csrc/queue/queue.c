@@ -202,10 +202,10 @@ static int take_memory(struct mqx_stripe_guard *guard, struct mqx_put *put,
     } else {
         status = mqx_entry_take(guard, &put->slot);
     }
-    *out = mqx_message(guard->region, put->slot);
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;
     }
+    *out = mqx_message(guard->region, put->slot);
     if (MQX_UNLIKELY(*out == NULL)) {
         return mqx_region_damage(guard->region, "a message entry to be filled", put->slot);
     }
@@ -290,7 +290,8 @@ int mqx_queue_link(struct mqx_stripe_guard *guard, struct mqx_object *queue, str
         status = mqx_id_index_reserve(guard, queue);
     }
     if (status == MQX_OK) {
-        status = mqx_priority_index_insert(guard, queue, put->slot, available);
+        status =
+            mqx_priority_index_insert_entry(guard, queue, put->slot, message, available);
     }
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;
@@ -478,7 +479,7 @@ bool mqx_queue_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, 
         count_out(guard, queue, message->state);
         (void)mqx_body_free_step(guard, message);
     }
-    mqx_priority_index_remove(guard, queue, slot);
+    mqx_priority_index_remove_entry(guard, queue, slot, message);
     if ((message->flags & MQX_MSGF_PERSISTENT) != 0) {
         count_persistent(guard, message, UINT64_MAX);
     }
@@ -486,7 +487,7 @@ bool mqx_queue_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, 
         mqx_guard_store32(guard, &queue->expiring, queue->expiring - 1);
     }
     pop_if(guard, pop_context); /* before the link becomes the free list's */
-    mqx_entry_give(guard, slot);
+    mqx_entry_give_back(guard, slot, message);
     return true;
 }
 

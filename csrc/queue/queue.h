@@ -67,9 +67,10 @@ struct mqx_put {
     uint64_t number;              /* out */
 };
 
-/* "AMQ " (z/OS "CSQ ") + 12 characters of the queue manager's name + 8 bytes that no other id of
- * this queue manager has: the region's start in microseconds, 12 bits up, plus `number`, which is
- * the message number, or one taken from the journal's counter for the purpose. */
+/* "AMQ " (z/OS "CSQ ") + 12 characters of the queue manager's name (of a restored one the last two
+ * are its timeline) + 8 bytes that no other id of this queue manager has: the region's start in
+ * microseconds, 12 bits up, plus `number`, which is the message number, or one taken from the
+ * journal's counter for the purpose. */
 void mqx_queue_make_id(const struct mqx_region *region, uint64_t number, uint8_t id[MQX_ID_SIZE]);
 
 /* 2373 while the failure of the queue's structure is simulated, else 0. */

@@ -15,7 +15,7 @@ static bool is_stored(const struct mqx_message *message)
     MQX_ASSERT(message != NULL);
     return (message->flags & MQX_MSGF_PERSISTENT) != 0 && message->lsn != 0 &&
            (message->state == MQX_MSG_AVAILABLE || message->state == MQX_MSG_GOT ||
-            message->state == MQX_MSG_LOCKED);
+            message->state == MQX_MSG_LOCKED || message->state == MQX_MSG_PUT);
 }
 
 int mqx_stored_list(struct mqx_store *store, uint32_t object, struct mqx_cursor *cursor,
@@ -46,6 +46,7 @@ int mqx_stored_list(struct mqx_store *store, uint32_t object, struct mqx_cursor 
                 .slot = slot,
                 .record_length = message->record_length,
                 .chunk_count = message->chunk_count,
+                .undecided = message->state == MQX_MSG_PUT,
                 .number = message->number,
                 .lsn = message->lsn,
             };
@@ -85,6 +86,33 @@ int mqx_stored_move(struct mqx_store *store, uint32_t object, const struct mqx_s
             mqx_guard_store64(&guard, &message->lsn, lsns[i]);
             *out_moved += 1;
         }
+    }
+    mqx_stripe_guard_commit(&guard);
+    mqx_stripe_guard_drop(&guard);
+    return MQX_OK;
+}
+
+int mqx_stored_relocate(struct mqx_store *store, uint32_t object, uint32_t placement,
+                        uint64_t number, uint64_t lsn)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_stripe_guard guard;
+    struct mqx_cursor cursor = {0};
+    MQX_ASSERT(number != 0);
+    MQX_ASSERT(lsn < mqx_journal_durable(region->journal));
+    const struct mqx_object *queue = mqx_object(region, object);
+    if (queue == NULL) {
+        return mqx_region_damage(region, "the slot of a queue", object);
+    }
+    const int status = mqx_stripe_guard_take(region, object, &guard);
+    if (status != MQX_OK) {
+        return status;
+    }
+    mqx_priority_index_seek_after(region, queue, placement, number - 1, &cursor);
+    const uint32_t slot = mqx_priority_index_next(region, queue, &cursor, false);
+    struct mqx_message *message = mqx_message_peek(region, slot);
+    if (message != NULL && message->number == number && is_stored(message) && message->lsn < lsn) {
+        mqx_guard_store64(&guard, &message->lsn, lsn);
     }
     mqx_stripe_guard_commit(&guard);
     mqx_stripe_guard_drop(&guard);

@@ -1,13 +1,7 @@
 /*
- * checkpoint.c - see checkpoint.h. In order: begin LSN; objects; messages, counting what keeps
+ * checkpoint.c - see checkpoint.h. In order: objects; messages, counting what keeps
  * which segment; image (orderly end); flush and mark; units; the file gets its name; it is
  * published; what only its predecessor needed is removed.
- *
- * Why the begin LSN is right. `tail` is read under the ring lock, then the contexts are examined.
- * A unit that is decided below that tail and whose effects are not complete when its context is
- * examined bounds the begin LSN. One that ended before that had completed its effects, so the
- * checkpoint, which begins later, has them. One that is not decided at the begin LSN is carried,
- * whatever becomes of it meanwhile. One that begins later lies above.
  *
  * Why nothing that is needed is retired. A message counts for every segment from its first piece to
  * its PUT; one that was put after the copy of its queue has its PUT above the begin LSN. A segment
@@ -20,14 +14,18 @@
 #include "recovery/checkpoint.h"
 
 #include "catalog/catalog.h"
+#include "recovery/checkpoint_begin.h"
 #include "recovery/checkpoint_file.h"
+#include "recovery/checkpoint_reserve.h"
 #include "recovery/rehearsal.h"
 #include "recovery/segment_use.h"
 #include "base/error.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 #include "region/damage.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,12 +38,9 @@ enum {
 struct checkpoint { /* one that is being taken */
     struct mqx_store *store;
     int mode;
-    uint64_t begin_lsn;
-    uint64_t begin_segment;
-    uint64_t tail;            /* of the journal when it began */
+    struct mqx_checkpoint_begin begin;
     uint64_t end_lsn;         /* durable when everything was copied */
-    bool bounded;             /* it begins at the first unit in flight, and carries none */
-    bool in_flight;           /* a unit that is not prepared had a record */
+    bool reserved;            /* it is written over the reserve */
     struct mqx_checkpoint_writer writer;
     struct mqx_rehearsal *rehearsal;
     struct mqx_older_checkpoint older;    /* kept beside the new one */
@@ -57,128 +52,6 @@ struct checkpoint { /* one that is being taken */
     uint64_t images;
     uint64_t hook_us;      /* when store->maintenance_hook was last called */
 };
-
-/* ---- where the replay will begin ----
- *
- * The contexts are examined in holds of MQX_LOCKED_STEPS_MAX: the bound only has to be right for
- * each context at the time it is examined (see above).
- */
-
-/* Where the replay must begin for the unit, 0: anywhere. One that is decided may not have been
- * shown when its queue is copied, so its decision is replayed; of one that is not the checkpoint
- * carries everything. */
-static uint64_t bound_of(const struct checkpoint *ckpt, const struct mqx_context *context)
-{
-    MQX_ASSERT(ckpt->begin_segment != 0);
-    MQX_ASSERT(context != NULL);
-    if (ckpt->bounded) {
-        return context->first_lsn;
-    }
-    return context->state == MQX_CTX_DECIDED ? context->decided_lsn : 0;
-}
-
-/* The lowest LSN at which a unit that must be replayed is decided, or (bounded) begins, or `bound`;
- * notes whether one is not prepared. */
-static uint64_t lowest_in_flight(struct checkpoint *ckpt, uint64_t bound, int *status)
-{
-    struct mqx_region *region = &ckpt->store->region;
-    struct mqx_lock *ring_lock = &region->journal->ring_lock;
-    const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
-    MQX_ASSERT(!mqx_lock_held(region, ring_lock));
-    MQX_ASSERT(*status == MQX_OK);
-    for (uint64_t slot = 1; slot < used && *status == MQX_OK;) {
-        *status = mqx_lock_take(region, ring_lock);
-        if (*status != MQX_OK) {
-            return bound;
-        }
-        for (int i = 0; i < MQX_LOCKED_STEPS_MAX && slot < used; i++, slot++) {
-            const struct mqx_context *context = mqx_context(region, (uint32_t)slot);
-            const uint64_t lsn = context != NULL ? bound_of(ckpt, context) : 0;
-            bound = lsn != 0 && lsn < bound ? lsn : bound;
-            ckpt->in_flight |= context != NULL && context->first_lsn != 0 &&
-                               context->state != MQX_CTX_PREPARED;
-        }
-        mqx_lock_drop(region, ring_lock);
-    }
-    return bound;
-}
-
-/* Two checkpoints that one unit bounds must not have one name: the second one would not move the
- * older one on, and what that keeps could not be freed before the unit ends. So the first one
- * begins inside of what lies in front of the unit's first record, a batch header or another record:
- * the replay finds no record in between. The second one begins with the record. */
-static uint64_t begin_at_unit(uint64_t first_lsn, uint64_t newest)
-{
-    MQX_ASSERT(first_lsn % PS_ALIGN == 0);
-    MQX_ASSERT(first_lsn > MQX_PAGE_SIZE); /* of its segment's first */
-    const uint64_t before = first_lsn - PS_ALIGN;
-    return newest < before ? before : first_lsn;
-}
-
-/* At or below the record that ends at `decided_lsn`, in its segment. It is at most so long, and
- * lies above the begin LSN of every checkpoint before. */
-static uint64_t begin_before_decision(const struct mqx_located_segment *located,
-                                      uint64_t decided_lsn, uint64_t newest)
-{
-    const uint64_t first = located->base_lsn + MQX_PAGE_SIZE + sizeof(struct psj_batch);
-    uint64_t lsn = decided_lsn > MQX_RING_RECORD_MAX ? decided_lsn - MQX_RING_RECORD_MAX : 0;
-    MQX_ASSERT(decided_lsn % PS_ALIGN == 0);
-    MQX_ASSERT(decided_lsn > first);
-    lsn = lsn > first ? lsn : first;
-    return lsn > newest ? lsn : newest;
-}
-
-/* A unit in flight keeps the begin LSN below the tail. */
-static int begin_below_tail(struct checkpoint *ckpt)
-{
-    const uint64_t newest = ckpt->store->region.journal->checkpoint_begin;
-    const uint64_t lsn = ckpt->begin_lsn - (ckpt->bounded ? 0 : PS_ALIGN); /* in the record */
-    const struct mqx_located_segment *located = mqx_segment_use_locate(&ckpt->use, lsn);
-    MQX_ASSERT(ckpt->begin_lsn < ckpt->tail || !ckpt->bounded);
-    if (MQX_UNLIKELY(located == NULL || lsn % PS_ALIGN != 0 ||
-                     lsn - located->base_lsn < MQX_PAGE_SIZE + sizeof(struct psj_batch))) {
-        return mqx_region_damage(&ckpt->store->region, "LSN of a unit in flight", ckpt->begin_lsn);
-    }
-    ckpt->begin_segment = located->number;
-    ckpt->begin_lsn = ckpt->bounded ? begin_at_unit(ckpt->begin_lsn, newest)
-                                    : begin_before_decision(located, ckpt->begin_lsn, newest);
-    MQX_ASSERT(ckpt->begin_lsn <= ckpt->tail);
-    return MQX_OK;
-}
-
-/* Where the replay of this checkpoint will begin: LSN and segment. */
-static int choose_begin(struct checkpoint *ckpt)
-{
-    struct mqx_region *region = &ckpt->store->region;
-    struct mqx_journal *journal = region->journal;
-    MQX_ASSERT(!mqx_lock_held(region, &journal->ring_lock));
-    int status = mqx_lock_take(region, &journal->ring_lock);
-    if (status != MQX_OK) {
-        return status;
-    }
-    const uint64_t tail = journal->batch_records != 0 ? journal->tail : journal->batch_start;
-    const uint32_t active = journal->active;
-    const bool sound = active >= 1 && active <= MQX_SEGMENT_MAX &&
-                       journal->control_sum == mqx_journal_control_sum(journal) &&
-                       mqx_segment_is_sound(journal, active - 1);
-    ckpt->tail = tail;
-    ckpt->begin_segment = sound ? journal->segment[active - 1].number : 0;
-    mqx_lock_drop(region, &journal->ring_lock);
-    if (MQX_UNLIKELY(!sound)) {
-        return mqx_region_damage(region, "journal's control words", active);
-    }
-    ckpt->begin_lsn = lowest_in_flight(ckpt, tail + 1, &status); /* one decided last ends there */
-    if (status == MQX_OK) {
-        status = mqx_segment_use_begin(&ckpt->use, ckpt->store);
-    }
-    if (status == MQX_OK && ckpt->begin_lsn <= tail) {
-        status = begin_below_tail(ckpt);
-    } else {
-        ckpt->begin_lsn = tail;
-    }
-    MQX_ASSERT(status != MQX_OK || ckpt->begin_lsn <= ckpt->tail);
-    return status;
-}
 
 /* ---- objects ---- */
 
@@ -486,6 +359,30 @@ static int write_lines(struct checkpoint *ckpt, uint32_t type, const void *lines
     return MQX_OK;
 }
 
+/* A unit's message lies where its last MOVED record below the begin LSN is, and what it was put as
+ * may be freed. A process that died after writing that record has not noted it: so it is done here,
+ * before this checkpoint, which relies on it, gets its name. Only units that move are looked at. */
+static int complete_moves(struct checkpoint *ckpt, const struct mqx_units_in_flight *units)
+{
+    const struct psc_message *put = units->puts;
+    int status = MQX_OK;
+    MQX_ASSERT(ckpt->begin.lsn <= ckpt->end_lsn);
+    MQX_ASSERT(units->put_count == 0 || put != NULL);
+    for (size_t i = 0; i < units->operation_count && status == MQX_OK; i++) {
+        const struct psc_operation *operation = &units->operations[i];
+        if (operation->type != PS_REC_PUT && operation->type != PS_REC_TAKEN) {
+            continue;
+        }
+        if (put->lsn != operation->lsn) {
+            status = mqx_stored_relocate(ckpt->store, put->object, put->placement, put->number,
+                                         put->lsn);
+        }
+        put += 1;
+    }
+    MQX_ASSERT(status != MQX_OK || put == units->puts + units->put_count);
+    return status;
+}
+
 /* The units that are not decided at the begin LSN, as the journal has them; their records below it
  * are durable by now. MQX_BUSY: they are not known, the checkpoint must be bounded by them. */
 static int write_units(struct checkpoint *ckpt)
@@ -497,11 +394,11 @@ static int write_units(struct checkpoint *ckpt)
         return status;
     }
     ckpt->end_lsn = mqx_journal_durable(store->region.journal);
-    if (MQX_UNLIKELY(ckpt->end_lsn < ckpt->begin_lsn)) {
+    if (MQX_UNLIKELY(ckpt->end_lsn < ckpt->begin.lsn)) {
         return mqx_region_damage(&store->region, "journal's durable LSN", ckpt->end_lsn);
     }
-    status = mqx_rehearsal_begin(store, ckpt->begin_lsn, ckpt->end_lsn, &ckpt->rehearsal);
-    if (status != MQX_OK || ckpt->bounded) {
+    status = mqx_rehearsal_begin(store, ckpt->begin.lsn, ckpt->end_lsn, &ckpt->rehearsal);
+    if (status != MQX_OK || ckpt->begin.bounded) {
         return status;
     }
     const struct mqx_units_in_flight *units = mqx_rehearsal_units(ckpt->rehearsal);
@@ -509,7 +406,11 @@ static int write_units(struct checkpoint *ckpt)
         return MQX_BUSY;
     }
     MQX_ASSERT(units->put_count <= units->operation_count);
-    mqx_segment_use_units(&ckpt->use, units, ckpt->begin_lsn);
+    status = complete_moves(ckpt, units);
+    if (status != MQX_OK) {
+        return status;
+    }
+    mqx_segment_use_units(&ckpt->use, units, ckpt->begin.lsn);
     status = write_lines(ckpt, PSC_UNITS, units->units, units->unit_count, sizeof *units->units);
     if (status == MQX_OK) {
         status = write_lines(ckpt, PSC_OPERATIONS, units->operations, units->operation_count,
@@ -532,7 +433,7 @@ static int write_segments(struct checkpoint *ckpt)
         const struct mqx_located_segment *located = &ckpt->use.segments[i];
         void *to = NULL;
         uint32_t most = 0;
-        if (located->number >= ckpt->begin_segment || ckpt->use.live[located->index] == 0) {
+        if (located->number >= ckpt->begin.segment || ckpt->use.live[located->index] == 0) {
             continue;
         }
         status = mqx_checkpoint_file_reserve(&ckpt->writer, PSC_SEGMENTS,
@@ -561,9 +462,9 @@ static void fill_header(const struct checkpoint *ckpt, struct psc_header *out)
     struct mqx_journal *journal = store->region.journal;
     const bool clean = ckpt->mode != MQX_CHECKPOINT_FUZZY;
     MQX_ASSERT(ckpt->use.count > 0);
-    MQX_ASSERT(ckpt->end_lsn >= ckpt->begin_lsn);
+    MQX_ASSERT(ckpt->end_lsn >= ckpt->begin.lsn);
     *out = (struct psc_header){
-        .begin_segment = ckpt->begin_segment,
+        .begin_segment = ckpt->begin.segment,
         .end_lsn = ckpt->end_lsn,
         .next_number = mqx_load_acquire(&journal->next_number),
         .next_unit_id = mqx_load_acquire(&journal->next_unit_id),
@@ -572,8 +473,8 @@ static void fill_header(const struct checkpoint *ckpt, struct psc_header *out)
         .clean = clean,
         .has_image = clean && ckpt->images > 0,
         .created_us = store->io->ops->now_us(store->io),
-        .oldest_segment = mqx_segment_use_oldest(&ckpt->use, ckpt->begin_segment),
-        .units_listed = !ckpt->bounded,
+        .oldest_segment = mqx_segment_use_oldest(&ckpt->use, ckpt->begin.segment),
+        .units_listed = !ckpt->begin.bounded,
     };
     memcpy(out->qm_id, store->qm_id, sizeof out->qm_id);
 }
@@ -585,7 +486,7 @@ static bool older_keeps(const struct checkpoint *ckpt)
     MQX_ASSERT(ckpt->use.live != NULL);
     for (uint32_t i = 0; i < ckpt->use.count && !found && ckpt->older.begin_lsn != 0; i++) {
         const struct mqx_located_segment *located = &ckpt->use.segments[i];
-        found = located->number < ckpt->begin_segment && ckpt->use.live[located->index] == 0 &&
+        found = located->number < ckpt->begin.segment && ckpt->use.live[located->index] == 0 &&
                 mqx_older_checkpoint_needs(&ckpt->older, located->number);
     }
     return found;
@@ -598,12 +499,16 @@ static int publish(struct checkpoint *ckpt, uint64_t size)
     struct mqx_journal *journal = region->journal;
     struct mqx_lock *lock = &journal->ring_lock;
     MQX_ASSERT(size > MQX_PAGE_SIZE);
-    MQX_ASSERT(ckpt->begin_lsn >= journal->checkpoint_begin); /* it only rises */
+    MQX_ASSERT(ckpt->begin.lsn >= journal->checkpoint_begin); /* it only rises */
+    if (ckpt->begin.lsn > journal->checkpoint_begin) {
+        mqx_store_relaxed(&journal->older_bytes, journal->checkpoint_bytes);
+    }
+    mqx_store_relaxed(&journal->checkpoint_messages, ckpt->writer.totals.message_count);
     int status = mqx_lock_take(region, lock);
     if (status != MQX_OK) {
         return status;
     }
-    mqx_undo_store64(region->base, lock, &journal->checkpoint_begin, ckpt->begin_lsn);
+    mqx_undo_store64(region->base, lock, &journal->checkpoint_begin, ckpt->begin.lsn);
     mqx_undo_store64(region->base, lock, &journal->checkpoint_bytes, size);
     mqx_undo_store64(region->base, lock, &journal->checkpoint_damaged, 0);
     mqx_undo_store64(region->base, lock, &journal->older_keeps, older_keeps(ckpt));
@@ -633,17 +538,21 @@ static int remove_half_made(void *arg, const char *name)
     return 0;
 }
 
-/* Visits a file of the checkpoint directory: removes all whole checkpoints but two. */
+/* Visits a file of the checkpoint directory: removes all whole checkpoints but two. The first of
+ * them takes the place of a reserve that was used. */
 static int remove_other(void *arg, const char *name)
 {
     struct checkpoint *ckpt = arg;
     uint64_t begin_lsn = 0;
     MQX_ASSERT(ckpt->writer.fd < 0); /* the new one is finished */
     MQX_ASSERT(name != NULL);
-    if (mqx_checkpoint_file_parse(name, &begin_lsn) && begin_lsn != ckpt->begin_lsn &&
+    if (mqx_checkpoint_file_parse(name, &begin_lsn) && begin_lsn != ckpt->begin.lsn &&
         begin_lsn != ckpt->older.begin_lsn) {
         struct mqx_store *store = ckpt->store;
-        (void)store->io->ops->unlink(store->io, store->checkpoint_dir, name);
+        if (!ckpt->reserved || !mqx_checkpoint_reserve_from(store, name)) {
+            (void)store->io->ops->unlink(store->io, store->checkpoint_dir, name);
+        }
+        ckpt->reserved = false; /* there is one again */
     }
     return 0;
 }
@@ -658,9 +567,9 @@ static int rehearse(void *arg, const char *name, uint64_t end_lsn)
     MQX_ASSERT(end_lsn == ckpt->end_lsn);
     const int status = mqx_rehearsal_compare(ckpt->rehearsal, name);
     mqx_rehearsal_older(ckpt->rehearsal, &ckpt->older);
-    return status != MQX_OK || ckpt->older.begin_lsn < ckpt->begin_lsn
+    return status != MQX_OK || ckpt->older.begin_lsn < ckpt->begin.lsn
                ? status
-               : mqx_find_older_checkpoint(ckpt->store, ckpt->begin_lsn, &ckpt->older);
+               : mqx_find_older_checkpoint(ckpt->store, ckpt->begin.lsn, &ckpt->older);
 }
 
 /* Retires what neither this checkpoint needs nor the older one. */
@@ -672,7 +581,7 @@ static int retire(struct checkpoint *ckpt)
         const struct mqx_located_segment *located = &ckpt->use.segments[i];
         ckpt->use.live[located->index] += mqx_older_checkpoint_needs(&ckpt->older, located->number);
     }
-    return mqx_journal_retire(ckpt->store, ckpt->begin_segment, ckpt->begin_lsn, ckpt->use.live);
+    return mqx_journal_retire(ckpt->store, ckpt->begin.segment, ckpt->begin.lsn, ckpt->use.live);
 }
 
 /* Everything is copied: make it durable, give it its name, retire what it replaces. */
@@ -686,7 +595,7 @@ static int finish(struct checkpoint *ckpt)
         return status;
     }
     fill_header(ckpt, &header);
-    MQX_ASSERT(header.clean == 0 || !ckpt->in_flight); /* take() has looked */
+    MQX_ASSERT(header.clean == 0 || !ckpt->begin.in_flight); /* take() has looked */
     MQX_ASSERT(header.oldest_segment <= header.begin_segment);
     ckpt->writer.accept = rehearse;
     ckpt->writer.accept_arg = ckpt;
@@ -699,6 +608,9 @@ static int finish(struct checkpoint *ckpt)
     }
     /* What is left over is removed by the next checkpoint: a failure here does no harm. */
     (void)store->io->ops->list(store->io, store->checkpoint_dir, remove_other, ckpt);
+    if (ckpt->reserved) { /* there were no more than two */
+        mqx_checkpoint_reserve_renew(store);
+    }
     return retire(ckpt);
 }
 
@@ -724,8 +636,8 @@ static int is_unnecessary(struct checkpoint *ckpt, bool *out)
     const struct mqx_journal *journal = ckpt->store->region.journal;
     *out = false;
     MQX_ASSERT(ckpt->images == 0);
-    MQX_ASSERT(ckpt->begin_lsn <= ckpt->tail);
-    if (ckpt->begin_lsn != journal->checkpoint_begin || journal->checkpoint_damaged != 0) {
+    MQX_ASSERT(ckpt->begin.lsn <= ckpt->begin.tail);
+    if (ckpt->begin.lsn != journal->checkpoint_begin || journal->checkpoint_damaged != 0) {
         return MQX_OK;
     }
     if (ckpt->mode == MQX_CHECKPOINT_FUZZY) {
@@ -737,9 +649,24 @@ static int is_unnecessary(struct checkpoint *ckpt, bool *out)
         status = for_objects(ckpt, count_images);
     }
     *out = journal->clean_tail != 0 && ckpt->images == 0 &&
-           ckpt->begin_lsn == mqx_journal_durable(journal); /* else: a prepared unit */
+           ckpt->begin.lsn == mqx_journal_durable(journal); /* else: a prepared unit */
     ckpt->images = 0;
     return status;
+}
+
+static int begin_file(struct checkpoint *ckpt, bool paced)
+{
+    struct mqx_store *store = ckpt->store;
+    MQX_ASSERT(ckpt->begin.lsn != 0);
+    MQX_ASSERT(ckpt->writer.fd < 0);
+    if (ckpt->reserved) { /* its size is asked again, whatever happens */
+        mqx_store_relaxed(&store->region.journal->checkpoint_reserve, UINT64_C(0));
+    }
+    return ckpt->reserved
+               ? mqx_checkpoint_file_begin_reserved(&ckpt->writer, store->io, store->checkpoint_dir,
+                                                    store->qm_id, ckpt->begin.lsn, paced)
+               : mqx_checkpoint_file_begin(&ckpt->writer, store->io, store->checkpoint_dir,
+                                           store->qm_id, ckpt->begin.lsn, paced);
 }
 
 /* All steps in order. A failure leaves a temporary file, which the caller removes. */
@@ -749,24 +676,22 @@ static int take(struct checkpoint *ckpt)
     bool needless = false;
     MQX_ASSERT(ckpt->attrs != NULL);
     MQX_ASSERT(ckpt->writer.fd < 0);
-    int status = choose_begin(ckpt);
+    int status = mqx_checkpoint_begin(ckpt->store, &ckpt->begin, &ckpt->use);
     if (status == MQX_OK) {
         status = is_unnecessary(ckpt, &needless);
     }
     if (status != MQX_OK || needless) {
         return status;
     }
-    if (!paced && (ckpt->in_flight ||
-                   ckpt->tail != mqx_journal_durable(ckpt->store->region.journal))) {
+    if (!paced && (ckpt->begin.in_flight ||
+                   ckpt->begin.tail != mqx_journal_durable(ckpt->store->region.journal))) {
         return mqx_fail(MQRC_UNEXPECTED_ERROR, "an orderly end with a unit of work in flight");
     }
     status = mqx_store_check(ckpt->store);
     if (status == MQX_OK) {
         (void)ckpt->store->io->ops->list(ckpt->store->io, ckpt->store->checkpoint_dir,
                                          remove_half_made, ckpt->store);
-        status =
-            mqx_checkpoint_file_begin(&ckpt->writer, ckpt->store->io, ckpt->store->checkpoint_dir,
-                                      ckpt->store->qm_id, ckpt->begin_lsn, paced);
+        status = begin_file(ckpt, paced);
     }
     if (status == MQX_OK) {
         status = for_objects(ckpt, write_object);
@@ -790,10 +715,13 @@ static int take(struct checkpoint *ckpt)
 }
 
 /* One attempt. One cleanup path: the temporary file and all memory go, whatever happened. */
-static int attempt(struct mqx_store *store, int mode, bool bounded)
+static int attempt(struct mqx_store *store, int mode, bool bounded, bool reserved)
 {
-    struct checkpoint ckpt = {
-        .store = store, .mode = mode, .bounded = bounded, .writer = {.fd = -1}};
+    struct checkpoint ckpt = {.store = store,
+                              .mode = mode,
+                              .begin.bounded = bounded,
+                              .reserved = reserved,
+                              .writer = {.fd = -1}};
     MQX_ASSERT(mode >= MQX_CHECKPOINT_FUZZY);
     MQX_ASSERT(mode <= MQX_CHECKPOINT_CLEAN_NO_IMAGE);
     int status = mqx_region_stopped(&store->region) != MQX_RUNNING
@@ -815,10 +743,29 @@ static int attempt(struct mqx_store *store, int mode, bool bounded)
 
 /* The units in flight come from the older files. When these cannot be read, or a unit has defined
  * an object, the checkpoint begins at the first of the units instead. */
-int mqx_checkpoint(struct mqx_store *store, int mode)
+static int attempt_both(struct mqx_store *store, int mode, bool reserved)
 {
-    const int status = attempt(store, mode, false);
+    const int status = attempt(store, mode, false, reserved);
     MQX_ASSERT(store->region.base != NULL);
     MQX_ASSERT(status != MQX_BUSY || mqx_region_stopped(&store->region) == MQX_RUNNING);
-    return status == MQX_BUSY ? attempt(store, mode, true) : status;
+    return status == MQX_BUSY ? attempt(store, mode, true, reserved) : status;
+}
+
+/* On a full disk it is written once more, over the reserve. Where there is none, the text is that
+ * of the first attempt. */
+int mqx_checkpoint(struct mqx_store *store, int mode)
+{
+    char text[256];
+    const int status = attempt_both(store, mode, false);
+    MQX_ASSERT(store->checkpoint_dir >= 0);
+    if (MQX_LIKELY(status != MQRC_STORAGE_MEDIUM_FULL)) {
+        return status;
+    }
+    MQX_ASSERT(mqx_error_text() != NULL);
+    (void)snprintf(text, sizeof text, "%s", mqx_error_text());
+    if (!mqx_checkpoint_reserve_ready(store)) {
+        return mqx_fail(status, "%s", text);
+    }
+    mqx_error_clear();
+    return attempt_both(store, mode, true);
 }

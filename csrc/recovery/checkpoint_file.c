@@ -36,6 +36,7 @@ void mqx_checkpoint_file_name(char out[MQX_CHECKPOINT_NAME_SIZE], uint64_t begin
 {
     MQX_ASSERT(out != NULL);
     MQX_STATIC_ASSERT(MQX_CHECKPOINT_NAME_SIZE > 16 + sizeof ".psc", "digits and ending");
+    MQX_STATIC_ASSERT(MQX_CHECKPOINT_NAME_SIZE >= sizeof MQX_CHECKPOINT_RESERVE, "it fits, too");
     (void)snprintf(out, MQX_CHECKPOINT_NAME_SIZE, "%016" PRIx64 "%s", begin_lsn,
                    whole ? ".psc" : ".tmp");
 }
@@ -55,7 +56,7 @@ bool mqx_checkpoint_file_parse(const char *name, uint64_t *out_begin_lsn)
     return strcmp(same, name) == 0;
 }
 
-/* See invariant 4. */
+/* See invariant 5. */
 static uint32_t block_seed(const uint8_t qm_id[16], uint64_t begin_lsn)
 {
     MQX_ASSERT(qm_id != NULL);
@@ -79,11 +80,23 @@ static uint32_t block_crc(uint32_t seed, const struct psc_block *block, const vo
  * another type begins, or at the end; the header page is written last.
  */
 
-/* A temporary file left by a process that died is removed first. */
-int mqx_checkpoint_file_begin(struct mqx_checkpoint_writer *writer, struct mqx_io *io, int dir,
-                              const uint8_t qm_id[16], uint64_t begin_lsn, bool paced)
+/* The name that the file has until it is whole. */
+static void unfinished_name(const struct mqx_checkpoint_writer *writer,
+                            char out[MQX_CHECKPOINT_NAME_SIZE])
 {
-    char name[MQX_CHECKPOINT_NAME_SIZE];
+    MQX_ASSERT(writer->begin_lsn != 0);
+    if (writer->reserved) {
+        (void)snprintf(out, MQX_CHECKPOINT_NAME_SIZE, "%s", MQX_CHECKPOINT_RESERVE);
+    } else {
+        mqx_checkpoint_file_name(out, writer->begin_lsn, false);
+    }
+    MQX_ASSERT(strlen(out) < MQX_CHECKPOINT_NAME_SIZE);
+}
+
+/* All but the file. */
+static int init_writer(struct mqx_checkpoint_writer *writer, struct mqx_io *io, int dir,
+                       const uint8_t qm_id[16], uint64_t begin_lsn, bool paced)
+{
     MQX_ASSERT(io != NULL);
     MQX_ASSERT(begin_lsn >= MQX_PAGE_SIZE); /* the stream begins with a header page */
     *writer = (struct mqx_checkpoint_writer){
@@ -95,22 +108,59 @@ int mqx_checkpoint_file_begin(struct mqx_checkpoint_writer *writer, struct mqx_i
         .paced = paced,
         .at = MQX_PAGE_SIZE,
         .buffer = mqx_pages_alloc(BUFFER_SIZE),
+        .columns = mqx_pages_alloc(BUFFER_SIZE),
     };
-    if (writer->buffer == NULL) {
+    if (writer->buffer == NULL || writer->columns == NULL) {
+        mqx_checkpoint_file_abandon(writer);
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a checkpoint block");
     }
-    mqx_checkpoint_file_name(name, begin_lsn, false);
+    return MQX_OK;
+}
+
+/* The file could not be opened: frees what the writer has. */
+static int fail_begin(struct mqx_checkpoint_writer *writer, int err)
+{
+    MQX_ASSERT(err < 0);
+    writer->fd = -1;
+    mqx_checkpoint_file_abandon(writer);
+    MQX_ASSERT(writer->buffer == NULL);
+    return mqx_io_reason(err, "creating a checkpoint");
+}
+
+/* A temporary file left by a process that died is removed first. */
+int mqx_checkpoint_file_begin(struct mqx_checkpoint_writer *writer, struct mqx_io *io, int dir,
+                              const uint8_t qm_id[16], uint64_t begin_lsn, bool paced)
+{
+    char name[MQX_CHECKPOINT_NAME_SIZE];
+    MQX_ASSERT(begin_lsn >= MQX_PAGE_SIZE);
+    const int status = init_writer(writer, io, dir, qm_id, begin_lsn, paced);
+    if (status != MQX_OK) {
+        return status;
+    }
+    unfinished_name(writer, name);
     writer->fd = io->ops->open(io, dir, name, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
     if (writer->fd == -EEXIST) {
         (void)io->ops->unlink(io, dir, name);
         writer->fd = io->ops->open(io, dir, name, MQX_IO_WRITE | MQX_IO_CREATE, 0600);
     }
-    if (writer->fd < 0) {
-        const int err = writer->fd;
-        mqx_checkpoint_file_abandon(writer);
-        return mqx_io_reason(err, "creating a checkpoint");
+    return writer->fd < 0 ? fail_begin(writer, writer->fd) : MQX_OK;
+}
+
+/* See invariant 4. A file with other names is not opened: it may be part of somebody's copy. */
+int mqx_checkpoint_file_begin_reserved(struct mqx_checkpoint_writer *writer, struct mqx_io *io,
+                                       int dir, const uint8_t qm_id[16], uint64_t begin_lsn,
+                                       bool paced)
+{
+    MQX_ASSERT(begin_lsn >= MQX_PAGE_SIZE);
+    const int status = init_writer(writer, io, dir, qm_id, begin_lsn, paced);
+    if (status != MQX_OK) {
+        return status;
     }
-    return MQX_OK;
+    writer->reserved = true;
+    const int err = io->ops->sync_dir(io, dir);
+    writer->fd = err == 0 ? io->ops->open(io, dir, MQX_CHECKPOINT_RESERVE, MQX_IO_WRITE, 0) : err;
+    MQX_ASSERT(writer->fd < 0 || writer->at == MQX_PAGE_SIZE);
+    return writer->fd < 0 ? fail_begin(writer, writer->fd) : MQX_OK;
 }
 
 /* Removes what was written so far; the buffer is freed in any case. */
@@ -120,13 +170,17 @@ void mqx_checkpoint_file_abandon(struct mqx_checkpoint_writer *writer)
     MQX_ASSERT(writer->fd < 0 || writer->buffer != NULL);
     if (writer->fd >= 0) {
         char name[MQX_CHECKPOINT_NAME_SIZE];
-        mqx_checkpoint_file_name(name, writer->begin_lsn, false);
+        unfinished_name(writer, name);
         (void)writer->io->ops->close(writer->io, writer->fd);
-        (void)writer->io->ops->unlink(writer->io, writer->dir, name);
+        if (!writer->reserved) {
+            (void)writer->io->ops->unlink(writer->io, writer->dir, name);
+        }
     }
     mqx_pages_free(writer->buffer, BUFFER_SIZE);
+    mqx_pages_free(writer->columns, BUFFER_SIZE);
     writer->fd = -1;
     writer->buffer = NULL;
+    writer->columns = NULL;
 }
 
 /* What pacing does after each MiB. */
@@ -143,6 +197,40 @@ static int flush_and_pause(struct mqx_checkpoint_writer *writer)
     return MQX_OK;
 }
 
+/* Writes block header and payload, which stand in `bytes`. */
+static int write_block(struct mqx_checkpoint_writer *writer, struct psc_block *block,
+                       unsigned char *bytes)
+{
+    unsigned char *payload = bytes + sizeof *block;
+    const uint64_t padded = mqx_round_up(block->length, 8);
+    MQX_ASSERT(sizeof *block + padded <= BUFFER_SIZE);
+    MQX_ASSERT(writer->at % 8 == 0);
+    memset(payload + block->length, 0, padded - block->length);
+    block->crc = block_crc(writer->seed, block, payload);
+    memcpy(bytes, block, sizeof *block);
+    const uint64_t size = sizeof *block + padded;
+    const int err = mqx_io_write_all(writer->io, writer->fd, bytes, size, writer->at, 0);
+    if (err != 0) {
+        return mqx_io_reason(err, "writing a checkpoint");
+    }
+    writer->at += size;
+    writer->unflushed += size;
+    return MQX_OK;
+}
+
+/* Lines of messages become columns, which take a fraction of their room. */
+static unsigned char *payload_of(struct mqx_checkpoint_writer *writer, struct psc_block *block)
+{
+    const void *lines = writer->buffer + sizeof *block;
+    MQX_ASSERT(writer->columns != NULL);
+    if (block->type != PSC_MESSAGES) {
+        return writer->buffer;
+    }
+    MQX_ASSERT(writer->used == block->count * sizeof(struct psc_message));
+    block->length = mqx_columns_encode(writer->columns + sizeof *block, lines, block->count);
+    return writer->columns;
+}
+
 /* Writes the block being filled, if there is one, and counts it. */
 static int end_block(struct mqx_checkpoint_writer *writer)
 {
@@ -151,7 +239,6 @@ static int end_block(struct mqx_checkpoint_writer *writer)
     }
     MQX_ASSERT(writer->count > 0);
     MQX_ASSERT(writer->used <= MQX_BLOCK_PAYLOAD_MAX);
-    MQX_ASSERT(writer->at % 8 == 0);
     struct psc_block block = {
         .magic = PS_BLOCK_MAGIC,
         .type = writer->type,
@@ -159,19 +246,10 @@ static int end_block(struct mqx_checkpoint_writer *writer)
         .length = writer->used,
         .sequence = writer->totals.block_count,
     };
-    unsigned char *payload = writer->buffer + sizeof block;
-    const uint64_t padded = mqx_round_up(writer->used, 8);
-    memset(payload + writer->used, 0, padded - writer->used);
-    block.crc = block_crc(writer->seed, &block, payload);
-    memcpy(writer->buffer, &block, sizeof block);
-
-    const uint64_t size = sizeof block + padded;
-    const int err = mqx_io_write_all(writer->io, writer->fd, writer->buffer, size, writer->at, 0);
-    if (err != 0) {
-        return mqx_io_reason(err, "writing a checkpoint");
+    const int status = write_block(writer, &block, payload_of(writer, &block));
+    if (status != MQX_OK) {
+        return status;
     }
-    writer->at += size;
-    writer->unflushed += size;
     writer->totals.block_count += 1;
     writer->totals.object_count += block.type == PSC_OBJECTS ? block.count : 0;
     writer->totals.message_count += block.type == PSC_MESSAGES ? block.count : 0;
@@ -267,7 +345,7 @@ int mqx_checkpoint_file_finish(struct mqx_checkpoint_writer *writer, struct psc_
     char half[MQX_CHECKPOINT_NAME_SIZE], whole[MQX_CHECKPOINT_NAME_SIZE];
     MQX_ASSERT(writer->fd >= 0);
     MQX_ASSERT(header->has_image <= header->clean);
-    mqx_checkpoint_file_name(half, writer->begin_lsn, false);
+    unfinished_name(writer, half);
     mqx_checkpoint_file_name(whole, writer->begin_lsn, true);
     memcpy(header->magic, PSC_MAGIC, sizeof header->magic);
     header->major = PS_FORMAT_MAJOR;
@@ -282,7 +360,10 @@ int mqx_checkpoint_file_finish(struct mqx_checkpoint_writer *writer, struct psc_
         return status;
     }
     *out_size = writer->at;
-    int err = mqx_io_write_all(io, writer->fd, header, sizeof *header, 0, 0);
+    int err = writer->reserved ? io->ops->truncate(io, writer->fd, writer->at) : 0;
+    if (err == 0) {
+        err = mqx_io_write_all(io, writer->fd, header, sizeof *header, 0, 0);
+    }
     if (err == 0) {
         err = io->ops->sync(io, writer->fd);
     }
@@ -375,7 +456,8 @@ static int verify_header(struct mqx_checkpoint_reader *reader, const uint8_t qm_
         wrong = "it was written by a newer version";
     } else if (memcmp(header->qm_id, qm_id, sizeof header->qm_id) != 0) {
         wrong = "it belongs to another queue manager";
-    } else if (strncmp(whole, reader->name, 16) != 0) {
+    } else if (strncmp(whole, reader->name, 16) != 0 &&
+               strcmp(reader->name, MQX_CHECKPOINT_RESERVE) != 0) {
         wrong = "its name does not say its begin LSN";
     } else if (header->end_lsn < header->begin_lsn || header->clean > 1 ||
                header->has_image > header->clean || header->units_listed > 1 ||
@@ -508,17 +590,18 @@ static uint64_t line_size(uint32_t type)
 {
     MQX_ASSERT(type != PSC_END);
     MQX_STATIC_ASSERT(sizeof(struct psc_message) % 8 == 0, "lines need no padding");
-    return type == PSC_MESSAGES || type == PSC_UNIT_PUTS ? sizeof(struct psc_message)
-           : type == PSC_SEGMENTS                        ? sizeof(struct psc_segment)
-           : type == PSC_UNITS                           ? sizeof(struct psc_unit)
-           : type == PSC_OPERATIONS                      ? sizeof(struct psc_operation)
-                                                         : 0;
+    return type == PSC_UNIT_PUTS    ? sizeof(struct psc_message)
+           : type == PSC_SEGMENTS   ? sizeof(struct psc_segment)
+           : type == PSC_UNITS      ? sizeof(struct psc_unit)
+           : type == PSC_OPERATIONS ? sizeof(struct psc_operation)
+                                    : 0;
 }
 
 /* Counts a verified block, and checks what its type demands. */
 static int take_block(struct mqx_checkpoint_reader *reader, const struct psc_block *block,
                       const unsigned char *payload)
 {
+    struct mqx_message_columns columns;
     MQX_ASSERT(payload != NULL);
     MQX_ASSERT(block->sequence == reader->totals.block_count);
     switch (block->type) {
@@ -536,6 +619,10 @@ static int take_block(struct mqx_checkpoint_reader *reader, const struct psc_blo
     }
     if (line_size(block->type) != 0 && block->length != block->count * line_size(block->type)) {
         return mqx_checkpoint_file_damaged(reader, reader->at, "length of a block of lines");
+    }
+    if (block->type == PSC_MESSAGES &&
+        !mqx_columns_open(&columns, payload, block->length, block->count)) {
+        return mqx_checkpoint_file_damaged(reader, reader->at, "columns of a MESSAGES block");
     }
     if (block->type == PSC_IMAGE && reader->header.has_image == 0) {
         return mqx_checkpoint_file_damaged(reader, reader->at,

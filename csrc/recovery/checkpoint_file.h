@@ -10,11 +10,14 @@
  *   block     header and payload of items of one type, about 1 MiB; the last one is END.
  *   totals    counts of blocks and items, repeated in the END block.
  *   whole     named <begin LSN>.psc; until then <begin LSN>.tmp, which counts for nothing.
+ *   reserve   a file that counts for nothing either, with blocks that the disk has given already
+ *             (checkpoint_reserve.h). A checkpoint that finds no room is written over it.
  *
  * A block may hold records of the journal's form (OBJECTS: OBJECT records; IMAGE: CHUNK and PUT
- * records) or lines of fixed size (MESSAGES and UNIT_PUTS: struct psc_message, UNITS: struct
- * psc_unit, OPERATIONS: struct psc_operation, SEGMENTS: struct psc_segment). Its payload is padded
- * with zeroes to a multiple of 8.
+ * records), lines of fixed size (UNIT_PUTS: struct psc_message, UNITS: struct psc_unit, OPERATIONS:
+ * struct psc_operation, SEGMENTS: struct psc_segment) or columns (MESSAGES: a writer is given lines
+ * of struct psc_message, which become columns when the block ends; format/message_columns.h decodes
+ * them). Its payload is padded with zeroes to a multiple of 8.
  *
  *   offset 0      header page (struct psc_header)
  *   offset 4096   OBJECTS, MESSAGES, IMAGE, UNITS, OPERATIONS, UNIT_PUTS, SEGMENTS blocks
@@ -29,7 +32,10 @@
  *      refused.
  *   3. Reading trusts nothing: every length is checked against what contains it, every block's CRC,
  *      the order of sequence numbers, the totals at the end.
- *   4. A block's CRC is seeded with the queue manager's id and the begin LSN: a block of another
+ *   4. One that is written over the reserve is cut to its size before it is flushed, and has the
+ *      reserve's name until it is whole: bytes change only in a file that has no checkpoint's name
+ *      on the medium, because the directory is flushed before the first of them is written.
+ *   5. A block's CRC is seeded with the queue manager's id and the begin LSN: a block of another
  *      file does not pass.
  *
  * No locks: writer and reader belong to one thread. Errors: MQRC_OBJECT_DAMAGED with file and
@@ -39,6 +45,7 @@
 #ifndef PENSTOCK_CHECKPOINT_FILE_H
 #define PENSTOCK_CHECKPOINT_FILE_H
 
+#include "format/message_columns.h"
 #include "format/record_codec.h"
 #include "os/file_window.h"
 
@@ -47,6 +54,9 @@ enum {
     MQX_BLOCK_PAYLOAD_MAX = (1 << 20) + MQX_RING_RECORD_MAX,
     MQX_CHECKPOINT_NAME_SIZE = 24,
 };
+
+/* About as long as the name of a checkpoint: an entry of the directory takes another's place. */
+#define MQX_CHECKPOINT_RESERVE "checkpoint.reserve"
 
 /* "<begin_lsn, 16 hex digits>.psc" or ".tmp" */
 void mqx_checkpoint_file_name(char out[MQX_CHECKPOINT_NAME_SIZE], uint64_t begin_lsn, bool whole);
@@ -60,10 +70,12 @@ struct mqx_checkpoint_writer {
     uint64_t begin_lsn;
     uint32_t seed;
     bool paced;               /* flush every MiB and pause, so that commits are not disturbed */
+    bool reserved;            /* written over the reserve */
     unsigned char *buffer;    /* block header and payload */
+    unsigned char *columns;   /* the same, of a MESSAGES block as it is written */
     uint32_t type;            /* of the block being filled, 0: none */
     uint32_t count;
-    uint64_t used;            /* payload bytes */
+    uint64_t used;            /* payload bytes, of MESSAGES those of the lines */
     uint64_t at;              /* next offset in the file */
     uint64_t unflushed;
     struct psc_end totals;
@@ -74,6 +86,10 @@ struct mqx_checkpoint_writer {
 };
 int mqx_checkpoint_file_begin(struct mqx_checkpoint_writer *writer, struct mqx_io *io, int dir,
                               const uint8_t qm_id[16], uint64_t begin_lsn, bool paced) MQX_MUST_USE;
+/* The same over the reserve, for which the disk need not have room. */
+int mqx_checkpoint_file_begin_reserved(struct mqx_checkpoint_writer *writer, struct mqx_io *io,
+                                       int dir, const uint8_t qm_id[16], uint64_t begin_lsn,
+                                       bool paced) MQX_MUST_USE;
 /* Room for at least one and at most *out_max items of `size` bytes at *out, in a block of that
  * type. */
 int mqx_checkpoint_file_reserve(struct mqx_checkpoint_writer *writer, uint32_t type, uint32_t size,
@@ -85,7 +101,7 @@ void mqx_checkpoint_file_added(struct mqx_checkpoint_writer *writer, uint32_t co
  * file. */
 int mqx_checkpoint_file_finish(struct mqx_checkpoint_writer *writer, struct psc_header *header,
                                uint64_t *out_size) MQX_MUST_USE;
-/* Closes and removes the temporary file. Harmless after finish. */
+/* Closes and removes the temporary file; the reserve stays. Harmless after finish. */
 void mqx_checkpoint_file_abandon(struct mqx_checkpoint_writer *writer);
 
 struct mqx_checkpoint_reader {

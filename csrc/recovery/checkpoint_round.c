@@ -95,13 +95,30 @@ static bool is_second_wanted(struct mqx_store *store, uint64_t used, uint32_t sp
     const struct mqx_journal *journal = store->region.journal;
     MQX_ASSERT(used > 0);
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
-    return mqx_journal_spare_count(store) <= spares &&
-           mqx_load_relaxed(&journal->used_bytes) >= used &&
+    const bool freed = mqx_journal_spare_count(store) > spares ||
+                       mqx_load_relaxed(&journal->used_bytes) < used;
+    const bool lacking = mqx_load_relaxed(&journal->way_out) == MQX_WAY_OUT_MISSING &&
+                         mqx_journal_reserved_count(journal) < MQX_RESERVED_SEGMENTS;
+    return (!freed || lacking) &&
            mqx_load_relaxed(&journal->older_keeps) != 0;
 }
 
 /* The first one frees what is older than the one before it, the second what is older than the
- * first. The lock is held throughout: an append in between must not come here again. */
+ * first. */
+int mqx_checkpoint_free_all(struct mqx_store *store)
+{
+    const struct mqx_journal *journal = store->region.journal;
+    const uint64_t used = mqx_load_relaxed(&journal->used_bytes);
+    const uint32_t spares = mqx_journal_spare_count(store);
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
+    MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->roll_lock));
+    const int status = mqx_checkpoint_round(store);
+    return status == MQX_OK && is_second_wanted(store, used, spares)
+               ? free_what_the_older_one_keeps(store)
+               : status;
+}
+
+/* The lock is held throughout: an append in between must not come here again. */
 int mqx_checkpoint_make_room(struct mqx_store *store)
 {
     struct mqx_lock *lock = &store->region.header->maintenance_lock;
@@ -112,12 +129,7 @@ int mqx_checkpoint_make_room(struct mqx_store *store)
     if (status != MQX_OK) {
         return status;
     }
-    const uint64_t used = mqx_load_relaxed(&store->region.journal->used_bytes);
-    const uint32_t spares = mqx_journal_spare_count(store);
-    status = mqx_checkpoint_round(store);
-    if (status == MQX_OK && is_second_wanted(store, used, spares)) {
-        status = free_what_the_older_one_keeps(store);
-    }
+    status = mqx_checkpoint_free_all(store);
     mqx_lock_drop(&store->region, lock);
     return status;
 }

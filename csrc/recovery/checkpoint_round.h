@@ -14,7 +14,8 @@
  * round leaves one interval less, since the next one comes an interval later.
  *
  * Locks. The maintenance lock is held throughout a round, so that an append in it starts no other
- * one. Functions take it themselves, except mqx_checkpoint_round(); no other lock may be held.
+ * one. Functions take it themselves, except mqx_checkpoint_round() and mqx_checkpoint_free_all();
+ * no other lock may be held.
  *
  * Errors: those of checkpoints and compactions. What was done before an error stays.
  */
@@ -30,7 +31,9 @@ int mqx_checkpoint_now(struct mqx_store *store) MQX_MUST_USE;
 /* The same, on request: as many segments as possible are emptied, and freed. */
 int mqx_compact_now(struct mqx_store *store) MQX_MUST_USE;
 
-/* The same when puts have found the journal full: two, if the first one has made no room. */
+/* Two, if the first one has freed nothing; the maintenance lock is held. */
+int mqx_checkpoint_free_all(struct mqx_store *store) MQX_MUST_USE;
+/* The same when puts have found the journal full, for callers without a lock. */
 int mqx_checkpoint_make_room(struct mqx_store *store) MQX_MUST_USE;
 
 /* True when the tail since the last checkpoint is at least max(256 MiB (or journal limit / 4), 2 x

@@ -48,6 +48,7 @@ struct compaction {
     uint64_t end_lsn;        /* of what was appended last */
     uint64_t bytes;          /* appended since the last flush */
     /* the message under way */
+    uint16_t flags;           /* PS_FLAG_UNDECIDED, or none */
     struct ps_chunked chunked;
     struct mqx_common common; /* of the last short one */
     uint64_t last_lsn;       /* of the record appended last */
@@ -188,6 +189,8 @@ static int write_anew(void *arg, const void *at, const struct mqx_decoded *old)
     unsigned char *record = mqx_scratch(MQX_RING_RECORD_MAX);
     const struct mqx_record_head head = {
         .type = old->chunk != NULL ? PS_REC_CHUNK : PS_REC_MOVED,
+        .flags = old->chunk != NULL ? 0 : c->flags,
+        .unit_id = old->chunk != NULL || c->flags == 0 ? 0 : old->head->unit_id,
         .object = old->head->object,
         .object_gen = old->head->object_gen,
         .number = old->head->number,
@@ -199,7 +202,7 @@ static int write_anew(void *arg, const void *at, const struct mqx_decoded *old)
     }
     if (mqx_record_is_short(at)) {
         mqx_common_take(&c->common, mqx_journal_store_id(c->store), mqx_record_common(at));
-        return append(c, record, mqx_encode_short_moved(record, &c->common, at));
+        return append(c, record, mqx_encode_short_moved(record, &c->common, at, c->flags));
     }
     if (old->chunk == NULL) {
         if (old->chunked != NULL) {
@@ -276,6 +279,7 @@ static int move_message(struct compaction *c, const struct mqx_stored *stored)
                                              .visit = write_anew,
                                              .arg = c};
         c->chunked = (struct ps_chunked){.count = 0};
+        c->flags = stored->undecided ? PS_FLAG_UNDECIDED : 0;
         status = mqx_journal_walk(c->store, &walk);
     }
     if (status == MQX_OK) {

@@ -25,14 +25,19 @@
  *   after 2 or 3   MOVED records of messages whose entries have the old LSN. The message lies in
  *                  both places, with the same bytes. While processes live, checkpoints list the old
  *                  place and keep its segment; a restart takes the place of the last MOVED record
- *                  that it reads. The rehearsal of a checkpoint accepts each of them.
+ *                  that it reads. The rehearsal of a checkpoint accepts each of them. The list of
+ *                  units is made from the journal and has the new place: that checkpoint completes
+ *                  step 4 for them (checkpoint.c, complete_moves()).
  *   after 4        the message lies in the new place. The old segment is freed by the checkpoint
  *                  that no longer lists it, once that is whole: until then the older checkpoint and
  *                  the old segment are there.
  *
- * Which messages move. Stored ones: available, got or locked; a get names the message by its
- * number. What a unit that is not complete has put, prepared ones included, is not moved: it keeps
- * its segments. A message whose record cannot be read stays, and keeps its segment.
+ * Which messages move. All that are stored: available, got or locked, since a get names the message
+ * by its number, and what a unit of work has put that is not complete. The MOVED of such a one says
+ * so (PS_FLAG_UNDECIDED): it proves that the message was put, not that it was committed. Its unit,
+ * and the list of units in a checkpoint, go on naming it by its number. A message whose record
+ * cannot be read stays, and keeps its segment, and so do the pieces of a body whose PUT is still to
+ * come, and what a prepared unit had got of messages that are not persistent (TAKEN).
  *
  * Invariants
  *   1. A segment is freed by checkpoints alone, which count what lies in it themselves: nothing

@@ -48,29 +48,66 @@ static bool line_is_sound(const struct psc_message *m)
            m->has_ext <= 1 && m->is_volatile <= 1 && m->length <= MQX_MAX_BODY;
 }
 
+/* The next block of messages; none is left to be decoded when there is no more. */
+static int next_block(struct mqx_merge *merge)
+{
+    struct mqx_checkpoint_reader *reader = merge->reader;
+    const unsigned char *payload = NULL;
+    struct psc_block block;
+    MQX_ASSERT(merge->columns.left == 0);
+    while (merge->columns.left == 0 && !reader->ended) { /* bounded by the file's size */
+        const int status = mqx_checkpoint_file_next(reader, &block, &payload);
+        if (status != MQX_OK) {
+            return status;
+        }
+        if (block.type == PSC_MESSAGES &&
+            !mqx_columns_open(&merge->columns, payload, block.length, block.count)) {
+            return mqx_checkpoint_file_damaged(reader, reader->at, "columns of a MESSAGES block");
+        }
+    }
+    MQX_ASSERT(merge->columns.left > 0 || reader->ended);
+    return MQX_OK;
+}
+
+/* Decodes the next messages; none at the end of the stream. */
+static int decode(struct mqx_merge *merge)
+{
+    int status = MQX_OK;
+    MQX_ASSERT(merge->next_decoded == merge->decoded_count);
+    if (merge->columns.left == 0) {
+        status = next_block(merge);
+    }
+    const uint32_t left = merge->columns.left;
+    merge->next_decoded = 0;
+    merge->decoded_count = status != MQX_OK ? 0 : left < MQX_COLUMNS_STEP ? left : MQX_COLUMNS_STEP;
+    if (status == MQX_OK &&
+        !mqx_columns_next(&merge->columns, merge->decoded, merge->decoded_count)) {
+        status = mqx_checkpoint_file_damaged(merge->reader, merge->reader->at,
+                                             "a value of a MESSAGES block exceeds its field");
+    }
+    MQX_ASSERT(merge->decoded_count <= left);
+    return status;
+}
+
 /* Moves the stream to the next message. */
 static int advance(struct mqx_merge *merge)
 {
     struct mqx_checkpoint_reader *reader = merge->reader;
     const struct psc_message last = merge->listed;
-    struct psc_block block;
     MQX_ASSERT(reader != NULL);
-    MQX_ASSERT(reader == merge->reader);
-    while (merge->left == 0 && !reader->ended) { /* bounded by the file's size */
-        int status = mqx_checkpoint_file_next(reader, &block, &merge->payload);
+    MQX_ASSERT(merge->next_decoded <= merge->decoded_count);
+    if (merge->next_decoded == merge->decoded_count) {
+        const int status = decode(merge);
         if (status != MQX_OK) {
             return status;
         }
-        merge->left = block.type == PSC_MESSAGES ? block.count : 0;
     }
-    merge->has = merge->left > 0;
+    merge->has = merge->decoded_count > 0;
     if (!merge->has) {
         return MQX_OK;
     }
     struct psc_message *m = &merge->listed;
-    memcpy(m, merge->payload, sizeof *m);
-    merge->payload += sizeof *m;
-    merge->left -= 1;
+    *m = merge->decoded[merge->next_decoded++];
     if (!line_is_sound(m)) {
         return mqx_merge_bad_message(reader, m, "its line contradicts itself");
     }
@@ -115,11 +152,13 @@ static int take_lower(struct mqx_merge *merge, struct psc_message *out,
                                     : mqx_merge_compare(&merge->listed, &put->m);
     if (order > 0) {
         merge->next_put += 1;
+        merge->also = NULL;
         *out = put->m;
         *out_put = put;
         return MQX_OK;
     }
     merge->next_put += order == 0; /* both have it */
+    merge->also = order == 0 ? &put->m : NULL;
     *out = merge->listed;
     *out_put = NULL;
     return advance(merge);
@@ -140,6 +179,10 @@ int mqx_merge_next(struct mqx_merge *merge, struct psc_message *out,
     if (*out_more && out->lsn != 0) { /* 0, of an image: it lies in the checkpoint */
         merge->unmoved_lsn = out->lsn;
         merge->unmoved_first_lsn = out->first_lsn;
+        if (merge->also != NULL && merge->also->lsn > out->lsn) {
+            out->lsn = merge->also->lsn;
+            out->first_lsn = merge->also->first_lsn;
+        }
         status = mqx_replay_locate(merge->replay, out);
         *out_more = status == MQX_OK;
     }

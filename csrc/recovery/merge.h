@@ -20,7 +20,8 @@
  * Invariants
  *   1. A message that both sources have comes once, as the checkpoint lists it; one that the replay
  *      says is gone does not come.
- *   2. Its place is that of its last move, unless the checkpoint lists a later one.
+ *   2. Its place is that of its last move, unless the checkpoint lists a later one. Where the
+ *      checkpoint lists it, and carries the unit that put it, the later place of the two holds.
  *   3. Delivery order rises from one message to the next, or it is damage.
  *
  * No locks. Errors: MQRC_OBJECT_DAMAGED naming message and file; MQRC_STORAGE_NOT_AVAILABLE without
@@ -37,13 +38,15 @@ struct mqx_merge {
     struct mqx_checkpoint_reader *reader;  /* at the first block behind the objects; NULL: there is
                                             * no checkpoint */
     /* the stream */
-    const unsigned char *payload;
-    uint32_t left;                         /* in the block */
+    struct mqx_message_columns columns;    /* of the block: messages not decoded yet */
+    struct psc_message decoded[MQX_COLUMNS_STEP];
+    uint32_t next_decoded, decoded_count;
     bool has;                              /* `listed` is the next one */
     struct psc_message listed;
     /* the puts */
     uint32_t *order;
     size_t next_put, put_count;
+    const struct psc_message *also;          /* the put of a listed message, if it has one, too */
     uint64_t unmoved_lsn, unmoved_first_lsn; /* of the message given last: before it was moved */
 };
 

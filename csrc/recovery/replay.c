@@ -23,7 +23,7 @@ void mqx_replay_free(struct mqx_replay *replay)
     free(replay->puts);
     free(replay->images);
     free(replay->objects);
-    mqx_number_map_free(&replay->removed);
+    mqx_number_set_free(&replay->removed);
     mqx_number_map_free(&replay->counts);
     free(replay->moves);
     mqx_number_map_free(&replay->moved);
@@ -59,7 +59,10 @@ int mqx_replay_record(void *arg, uint64_t lsn, const struct psj_record *head)
     MQX_ASSERT(lsn >= replay->begin_lsn);
     MQX_ASSERT(lsn % 8 == 0);
     MQX_ASSERT(head != NULL);
-    int status = mqx_record_parse(head, &record);
+    int status = mqx_replay_sweep(replay);
+    if (status == MQX_OK) {
+        status = mqx_record_parse(head, &record);
+    }
     if (status != MQX_OK) {
         return status;
     }

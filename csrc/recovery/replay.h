@@ -37,8 +37,10 @@
  *   end of the epoch       put 8 DROPPED; units_dropped 1
  * The checkpoint's messages 5 and 6 are gone, 7 is added; 8 was never committed.
  *
- * Memory: a few arrays that double. Nothing is allocated per message (a tail may hold hundreds of
- * thousands), nothing large for a small journal.
+ * Memory: a few arrays that double. Nothing is allocated per message (a tail may hold millions),
+ * nothing large for a small journal. A message that is gone leaves no entry (replay_sweep.c), only
+ * its bit in `removed`: what a replay needs follows from the messages that were on the queues at
+ * one time and the operations of undecided units, not from the length of the tail.
  *
  * No locks: a replay belongs to the thread that restarts. Errors: MQRC_OBJECT_DAMAGED with LSN and
  * unit for records that contradict each other, MQRC_STORAGE_NOT_AVAILABLE without memory; the
@@ -48,6 +50,7 @@
 #define PENSTOCK_RECOVERY_REPLAY_H
 
 #include "base/number_map.h"
+#include "base/number_set.h"
 #include "catalog/catalog.h"
 #include "format/record_codec.h"
 
@@ -55,6 +58,7 @@ enum mqx_put_state {
     MQX_PUT_WAITING = 0,    /* its unit is not decided */
     MQX_PUT_EFFECTIVE = 1,
     MQX_PUT_DROPPED = 2,
+    MQX_PUT_FREE = 3,       /* the entry may be used again; m.object: index + 1 of the next one */
 };
 struct mqx_replay_put { /* a message put in the tail, or one of the image */
     struct psc_message m;
@@ -131,12 +135,12 @@ struct mqx_replay {
                              * LSN; else those with records below it were over by then */
     /* results */
     struct mqx_replay_put *puts;
-    size_t put_count, put_capacity;
+    size_t put_count, put_capacity;       /* free entries included */
     struct mqx_image_position *images;
     size_t image_count, image_capacity;
     struct mqx_slot_state *objects;
     size_t object_capacity;
-    struct mqx_number_map removed;        /* message numbers that are gone */
+    struct mqx_number_set removed;        /* message numbers that are gone */
     struct mqx_number_map counts;         /* message number -> highest BackoutCount */
     struct mqx_replay_move *moves;
     size_t move_count, move_capacity;
@@ -154,6 +158,10 @@ struct mqx_replay {
     struct mqx_replay_op *ops;
     size_t op_count, op_capacity;
     uint32_t free_op;       /* index + 1 */
+    uint32_t free_put;      /* index + 1 */
+    struct {                /* counts at which mqx_replay_sweep() goes through each table */
+        size_t puts, moves, counts, prepared;
+    } sweep_at;
     struct mqx_replay_unit *units;        /* open addressing by id */
     size_t unit_count, unit_capacity;
     struct mqx_number_map prepared_by_id; /* unit id -> index + 1 in prepared, 0: resolved */

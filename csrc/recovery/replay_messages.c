@@ -4,7 +4,7 @@
  * What is remembered, and how checkpoint and tail come together:
  *   puts     every PUT of the tail, with its state; those of the image are EFFECTIVE at once.
  *   removed  numbers that a GET or EXPIRE took: the message may be in the checkpoint, in the tail,
- *            or in both.
+ *            or in both. They stay to the end: the checkpoint's lines are read after the tail.
  *   counts   the highest BackoutCount of a number.
  *   moves    every MOVED of the tail, those of a message from the last to the first. A process that
  *            died after a MOVED record may have left the message where it was, in the region and in
@@ -254,12 +254,17 @@ static void describe(const struct mqx_replay *replay, const struct mqx_decoded *
     };
 }
 
-/* UINT32_MAX puts at most: indexes are 32 bits. */
-int mqx_replay_carry_put(struct mqx_replay *replay, const struct psc_message *m, bool taken,
-                         uint32_t *out)
+/* An entry for a put. UINT32_MAX of them at most: indexes are 32 bits. */
+static int new_put(struct mqx_replay *replay, uint32_t *out)
 {
     MQX_ASSERT(replay->put_count <= replay->put_capacity);
-    MQX_ASSERT(m->number != 0);
+    if (replay->free_put != 0) {
+        *out = replay->free_put - 1;
+        MQX_ASSERT(*out < replay->put_count);
+        MQX_ASSERT(replay->puts[*out].state == MQX_PUT_FREE);
+        replay->free_put = replay->puts[*out].m.object;
+        return MQX_OK;
+    }
     int status = mqx_replay_grow(&replay->puts, replay->put_count, &replay->put_capacity,
                       sizeof *replay->puts);
     if (status == MQX_OK && replay->put_count >= UINT32_MAX) {
@@ -267,9 +272,20 @@ int mqx_replay_carry_put(struct mqx_replay *replay, const struct psc_message *m,
     }
     if (status == MQX_OK) {
         *out = (uint32_t)replay->put_count++;
+    }
+    return status;
+}
+
+int mqx_replay_carry_put(struct mqx_replay *replay, const struct psc_message *m, bool taken,
+                         uint32_t *out)
+{
+    MQX_ASSERT(m->number != 0);
+    const int status = new_put(replay, out);
+    if (status == MQX_OK) {
         replay->puts[*out] =
             (struct mqx_replay_put){.m = *m, .state = MQX_PUT_WAITING, .taken = taken};
     }
+    MQX_ASSERT(status != MQX_OK || replay->puts[*out].image == 0);
     return status;
 }
 
@@ -310,15 +326,14 @@ int mqx_replay_move(struct mqx_replay *replay, uint64_t lsn, const struct mqx_de
     size_t at = 0;
     bool is_new = false;
     MQX_ASSERT(mqx_record_type(record->head) == PS_REC_MOVED);
-    MQX_ASSERT(record->head->unit_id == 0 && record->head->number != 0); /* the decoder refuses
-                                                                             * others */
+    MQX_ASSERT(record->head->number != 0); /* the decoder refuses others */
     int status = mqx_replay_grow(&replay->moves, replay->move_count, &replay->move_capacity,
                                  sizeof *replay->moves);
     if (status == MQX_OK && replay->move_count >= UINT32_MAX) {
         status = mqx_replay_no_memory();
     }
     if (status == MQX_OK) {
-        status = mqx_number_map_add(&replay->moved, record->head->number, true, &at, &is_new);
+        status = mqx_number_map_add(&replay->moved, record->head->number, &at, &is_new);
     }
     if (status == MQX_OK) {
         struct mqx_replay_move *move = &replay->moves[replay->move_count];
@@ -378,13 +393,9 @@ bool mqx_replay_was_moved_to(const struct mqx_replay *replay, const struct psc_m
 /* A number that a GET or EXPIRE record names; 0 names none. */
 static int remove_message(struct mqx_replay *replay, uint64_t number)
 {
-    size_t at;
-    bool is_new;
-    int status = number == 0 ? MQX_OK
-                             : mqx_number_map_add(&replay->removed, number, false, &at, &is_new);
-    MQX_ASSERT(replay->removed.values == NULL); /* a set */
-    MQX_ASSERT(status != MQX_OK || number == 0 ||
-               mqx_number_map_find(&replay->removed, number, NULL));
+    const int status = number == 0 ? MQX_OK : mqx_number_set_add(&replay->removed, number);
+    MQX_ASSERT(replay->held == NULL); /* the tail is still being read */
+    MQX_ASSERT(status != MQX_OK || number == 0 || mqx_number_set_has(&replay->removed, number));
     return status;
 }
 
@@ -396,7 +407,7 @@ int mqx_replay_count(struct mqx_replay *replay, uint64_t number, uint32_t count)
     if (number == 0) {
         return MQX_OK;
     }
-    int status = mqx_number_map_add(&replay->counts, number, true, &at, &is_new);
+    int status = mqx_number_map_add(&replay->counts, number, &at, &is_new);
     if (status == MQX_OK && (is_new || replay->counts.values[at] < count)) {
         replay->counts.values[at] = count;
     }
@@ -428,7 +439,7 @@ int mqx_replay_apply_put(struct mqx_replay *replay, const struct mqx_replay_op *
                     "%u, which is not defined", op->number, op->lsn, op->object, op->object_gen);
 }
 
-/* What the record types do; TAKEN has no effect of its own. */
+/* What the record types do. A TAKEN message is gone, whatever becomes of its unit. */
 int mqx_replay_apply(struct mqx_replay *replay, const struct mqx_replay_op *op)
 {
     MQX_ASSERT(op->type != PS_REC_CHUNK); /* pieces belong to their PUT */
@@ -440,7 +451,8 @@ int mqx_replay_apply(struct mqx_replay *replay, const struct mqx_replay_op *op)
     case PS_REC_CLEAR: return clear(replay, op->object, op->object_gen, op->number);
     case PS_REC_OBJECT: return define(replay, op->object, op->object_gen, op->definition);
     case PS_REC_OBJECT_DELETE: return undefine(replay, op->object, op->object_gen);
-    default: return MQX_OK; /* TAKEN: mqx_replay_hold_prepared() */
+    case PS_REC_TAKEN: replay->puts[op->put].state = MQX_PUT_DROPPED; return MQX_OK;
+    default: return MQX_OK;
     }
 }
 
@@ -455,7 +467,7 @@ bool mqx_replay_is_present(const struct mqx_replay *replay, const struct psc_mes
         return false;
     }
     MQX_ASSERT(object->newest == m->object_gen);
-    return !mqx_number_map_find(&replay->removed, m->number, NULL);
+    return !mqx_number_set_has(&replay->removed, m->number);
 }
 
 /* A PUT or a checkpoint line has a count too. */
@@ -469,13 +481,25 @@ uint32_t mqx_replay_count_of(const struct mqx_replay *replay, const struct psc_m
     return count > m->backout_count ? count : m->backout_count;
 }
 
+static size_t count_effective(const struct mqx_replay *replay)
+{
+    size_t count = 0;
+    MQX_ASSERT(replay->put_count <= replay->put_capacity);
+    for (size_t i = 0; i < replay->put_count; i++) {
+        count += replay->puts[i].state == MQX_PUT_EFFECTIVE;
+    }
+    MQX_ASSERT(count <= replay->put_count);
+    return count;
+}
+
 /* Object and placement are the upper part of the key: 28 and 4 bits. */
 int mqx_replay_sort(const struct mqx_replay *replay, uint32_t **out, size_t *out_count)
 {
+    const size_t room = count_effective(replay);
     size_t count = 0;
     MQX_ASSERT(replay->slot_limit <= 1u << 28);
-    struct mqx_sort_item *items = malloc((2 * replay->put_count + 1) * sizeof *items);
-    uint32_t *indexes = malloc((replay->put_count + 1) * sizeof *indexes);
+    struct mqx_sort_item *items = malloc((2 * room + 1) * sizeof *items);
+    uint32_t *indexes = malloc((room + 1) * sizeof *indexes);
     if (items == NULL || indexes == NULL) {
         free(items);
         free(indexes);
@@ -490,12 +514,12 @@ int mqx_replay_sort(const struct mqx_replay *replay, uint32_t **out, size_t *out
                 (struct mqx_sort_item){m->number, m->object << 4 | below_top, (uint32_t)i};
         }
     }
-    const struct mqx_sort_item *sorted = mqx_radix_sort(items, items + replay->put_count, count);
+    const struct mqx_sort_item *sorted = mqx_radix_sort(items, items + room, count);
     for (size_t i = 0; i < count; i++) {
         indexes[i] = sorted[i].index;
     }
     free(items);
-    MQX_ASSERT(count <= replay->put_count);
+    MQX_ASSERT(count == room);
     *out = indexes;
     *out_count = count;
     return MQX_OK;

@@ -53,7 +53,7 @@ int mqx_replay_add_prepared(struct mqx_replay *replay, const struct mqx_replay_p
     MQX_ASSERT(prepared->unit.first_lsn != 0);
     int status = new_prepared(replay, &index);
     if (status == MQX_OK) {
-        status = mqx_number_map_add(&replay->prepared_by_id, prepared->unit.id, true, &at,
+        status = mqx_number_map_add(&replay->prepared_by_id, prepared->unit.id, &at,
                                     &is_new);
     }
     if (status == MQX_OK) {
@@ -143,7 +143,7 @@ static int hold_message(struct mqx_replay *replay, const struct mqx_replay_op *o
     bool is_new = false;
     MQX_ASSERT(op->type == PS_REC_PUT || op->type == PS_REC_GET || op->type == PS_REC_TAKEN);
     MQX_ASSERT(replay->held_count <= replay->op_count);
-    int status = mqx_number_map_add(&replay->held_by_number, op->number, true, &at, &is_new);
+    int status = mqx_number_map_add(&replay->held_by_number, op->number, &at, &is_new);
     if (status != MQX_OK || !is_new) { /* a second image: the first attempt to prepare failed */
         return status;
     }

@@ -2,12 +2,14 @@
  * replay_private.h - what the modules of the replay share; for recovery/replay*.c and
  * units_in_flight.c only.
  *
- * Order of use, no circle: replay -> replay_prepared -> replay_units -> replay_messages.
+ * Order of use, no circle: replay -> replay_prepared -> replay_units -> replay_messages, and
+ * replay -> replay_sweep -> replay_messages.
  *
  *   replay           a record to the module that knows its type
  *   replay_messages  objects, messages and the effects on them; the replay's memory
  *   replay_units     units under way, and how COMMIT and BACKOUT end them
  *   replay_prepared  prepared units, their outcome, and what they hold at the end
+ *   replay_sweep     frees the entries of what is gone
  *
  * Terms
  *   operation   a PUT, GET, EXPIRE, CLEAR, TAKEN or definition record of a unit that is not yet
@@ -30,10 +32,10 @@
  *   end of an epoch           a unit that is not decided is dropped (it never will be); prepared
  *                             ones stay.
  *
- * Memory. Arrays grow by doubling and belong to the replay; entries of operations and of prepared
- * units that are free form lists by index. mqx_replay_free() releases everything. Every index is
- * one that this code has made itself, so a wrong one is an assertion, not damage; what a record
- * says is validated before it becomes an index.
+ * Memory. Arrays grow by doubling and belong to the replay; entries of operations, of puts and of
+ * prepared units that are free form lists by index. mqx_replay_free() releases everything. Every
+ * index is one that this code has made itself, so a wrong one is an assertion, not damage; what a
+ * record says is validated before it becomes an index.
  *
  * Locks: none, one thread. Errors: MQRC_STORAGE_NOT_AVAILABLE without memory, MQRC_OBJECT_DAMAGED
  * with the LSN when records contradict each other.
@@ -110,5 +112,11 @@ int mqx_replay_add_prepared(struct mqx_replay *replay,
 /* COMMIT_PREPARED or BACKOUT_PREPARED: the outcome of all units that it names. */
 int mqx_replay_end_prepared(struct mqx_replay *replay, const struct mqx_decoded *record,
                             bool committed) MQX_MUST_USE;
+
+/* ---- replay_sweep ---- */
+
+/* Between two records: goes through those tables that have grown since they were last gone through,
+ * and frees the entries of what is gone. */
+int mqx_replay_sweep(struct mqx_replay *replay) MQX_MUST_USE;
 
 #endif

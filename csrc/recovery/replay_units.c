@@ -174,7 +174,7 @@ int mqx_replay_end_unit(struct mqx_replay *replay, const struct mqx_replay_unit 
         MQX_ASSERT(at <= replay->op_count);
         if (committed) {
             status = mqx_replay_apply(replay, op);
-        } else if (op->type == PS_REC_PUT) {
+        } else if (op->type == PS_REC_PUT || op->type == PS_REC_TAKEN) {
             replay->puts[op->put].state = MQX_PUT_DROPPED;
         }
     }
@@ -185,7 +185,7 @@ int mqx_replay_end_unit(struct mqx_replay *replay, const struct mqx_replay_unit 
     return status;
 }
 
-/* Only their puts have left a trace, which becomes DROPPED. */
+/* Only their puts have left a trace, which becomes DROPPED. A sweep comes with the next record. */
 void mqx_replay_end_epoch(struct mqx_replay *replay)
 {
     MQX_ASSERT(replay->unit_count <= replay->unit_capacity);

@@ -39,9 +39,10 @@ enum {
  * rolls.
  */
 
-/* Spares that are usable enter the table from *index on; others are removed: they cost room. */
-static int register_spares(struct mqx_restart *restart, const struct mqx_file_numbers *spares,
-                           size_t *index)
+/* Spares, or reserved files, that are usable enter the table from *index on; others are removed:
+ * they cost room. */
+static void register_spares(struct mqx_restart *restart, const struct mqx_file_numbers *spares,
+                            enum mqx_file_kind kind, size_t *index)
 {
     struct mqx_store *store = restart->store;
     struct mqx_journal *journal = store->region.journal;
@@ -50,27 +51,29 @@ static int register_spares(struct mqx_restart *restart, const struct mqx_file_nu
     for (size_t i = 0; i < spares->count; i++) {
         struct mqx_io_stat facts = {0};
         char name[MQX_FILE_NAME_SIZE];
-        mqx_file_name(name, MQX_FILE_SPARE, spares->items[i]);
+        mqx_file_name(name, kind, spares->items[i]);
         int fd = store->io->ops->open(store->io, store->journal_dir, name, MQX_IO_READ, 0);
         int err = fd < 0 ? fd : store->io->ops->stat(store->io, fd, &facts);
         if (fd >= 0) {
             (void)store->io->ops->close(store->io, fd);
         }
-        const bool usable = err == 0 && facts.size >= PS_MIN_SEGMENT &&
-                            (facts.size == journal->segment_size ||
-                             facts.size == journal->first_segment_size);
+        const bool fits = facts.size == journal->segment_size ||
+                          facts.size == journal->first_segment_size ||
+                          (kind == MQX_FILE_RESERVED && facts.size % MQX_PAGE_SIZE == 0);
+        const bool usable = err == 0 && facts.size >= PS_MIN_SEGMENT && fits;
         if (!usable || *index >= MQX_SEGMENT_MAX) {
             (void)store->io->ops->unlink(store->io, store->journal_dir, name);
             continue;
         }
         journal->segment[(*index)++] = (struct mqx_segment){
-            .number = spares->items[i], .size = facts.size, .state = MQX_SEG_SPARE};
-        journal->used_bytes += facts.size;
+            .number = spares->items[i],
+            .size = facts.size,
+            .state = kind == MQX_FILE_SPARE ? MQX_SEG_SPARE : MQX_SEG_RESERVED};
+        journal->used_bytes += kind == MQX_FILE_SPARE ? facts.size : 0;
         if (spares->items[i] >= restart->replay.next_unit_id) {
             restart->replay.next_unit_id = spares->items[i] + 1; /* they are named after unit ids */
         }
     }
-    return MQX_OK;
 }
 
 /* Plain stores: no other process is attached, and the region counts for nothing until it is
@@ -96,7 +99,8 @@ static int set_journal(struct mqx_restart *restart, const struct mqx_listing *li
     }
     journal->active = (uint32_t)index;
     journal->segment[index - 1].state = tail->clean ? MQX_SEG_ACTIVE : MQX_SEG_FULL;
-    int status = register_spares(restart, &listing->spares, &index);
+    register_spares(restart, &listing->spares, MQX_FILE_SPARE, &index);
+    register_spares(restart, &listing->reserved, MQX_FILE_RESERVED, &index);
     const uint64_t known = restart->has_checkpoint ? header->generation : 0;
     journal->next_generation =
         (newest->entry.generation > known ? newest->entry.generation : known) + 1;
@@ -115,6 +119,9 @@ static int set_journal(struct mqx_restart *restart, const struct mqx_listing *li
     journal->marked = tail->end_lsn;
     journal->checkpoint_begin = restart->replay.begin_lsn;
     journal->checkpoint_bytes = restart->has_checkpoint ? restart->checkpoint.window.file_size : 0;
+    journal->checkpoint_messages = restart->checkpoint.totals.message_count;
+    journal->older_bytes = 0;
+    journal->checkpoint_reserve = 0; /* it is looked for when it is wanted first */
     journal->checkpoint_damaged = restart->report.damaged_checkpoint;
     journal->older_keeps = listing->checkpoints.count > 1;
     journal->reserve_bytes =
@@ -122,12 +129,14 @@ static int set_journal(struct mqx_restart *restart, const struct mqx_listing *li
                                 restart->report.units_prepared);
     journal->clean_tail = tail->clean;
     journal->epoch_written = 0;
+    journal->way_out = MQX_WAY_OUT_UNKNOWN;
+    journal->disk_full = 0;
     uint64_t live = 0;
     (void)mqx_journal_bound_puts(&restart->store->region, &live);
     mqx_journal_set_sums(journal);
     MQX_ASSERT(journal->next_generation > newest->entry.generation);
     MQX_ASSERT(journal->batch_start >= newest->entry.base_lsn + FIRST_BATCH);
-    return status;
+    return MQX_OK;
 }
 
 /* ---- what a restart writes ----
@@ -322,6 +331,7 @@ static int run(struct mqx_restart *restart, const struct mqx_listing *listing)
     }
     if (status == MQX_OK) {
         status = mqx_restart_check_head(restart, &head);
+        store->region.journal->timeline = head.timeline;
     }
     if (status == MQX_OK) {
         status = mqx_restart_scan(restart, &tail);

@@ -61,6 +61,7 @@ static int note_journal_file(void *arg, const char *name)
     switch (mqx_file_kind_of(name, &number)) {
     case MQX_FILE_SEGMENT: add_number(listing, &listing->segments, number); break;
     case MQX_FILE_SPARE: add_number(listing, &listing->spares, number); break;
+    case MQX_FILE_RESERVED: add_number(listing, &listing->reserved, number); break;
     case MQX_FILE_HALF_MADE: add_number(listing, &listing->half_made, number); break;
     case MQX_FILE_OTHER: break;
     }
@@ -127,6 +128,7 @@ void mqx_restart_free_listing(struct mqx_listing *listing)
     MQX_ASSERT(listing->spares.count <= listing->spares.capacity);
     free(listing->segments.items);
     free(listing->spares.items);
+    free(listing->reserved.items);
     free(listing->half_made.items);
     free(listing->checkpoints.items);
 }
@@ -562,11 +564,13 @@ static int classify_tail(struct mqx_restart *restart, const struct mqx_tail_scan
                     has_next ? scan->limit_lsn : mark, tail->letter, tail->meaning);
 }
 
-/* The journal is read up to an LSN only: its batches must reach that far. */
+/* The journal is read up to an LSN only: its batches must reach that far. Where a torn tail would
+ * be accepted, at the end of the newest segment, that LSN was durable: what is not good there was
+ * read wrong, or is gone. */
 static int check_reached(const struct mqx_restart *restart, const struct mqx_tail_scan *scan,
                          struct mqx_journal_end *out)
 {
-    MQX_ASSERT(scan->limit_lsn == restart->until_lsn);
+    MQX_ASSERT(scan->limit_lsn <= restart->until_lsn);
     MQX_ASSERT(scan->end_lsn <= scan->limit_lsn);
     *out = (struct mqx_journal_end){scan->end_lsn, false};
     return scan->end_lsn == restart->until_lsn
@@ -585,7 +589,9 @@ static int scan_segment(struct mqx_restart *restart, struct mqx_file_window *win
     struct mqx_found_segment *found = &restart->segments[index];
     const uint64_t limit = has_next ? found->entry.end_lsn
                                     : found->entry.base_lsn + found->entry.size;
-    const bool partly = restart->until_lsn != 0 && limit > restart->until_lsn;
+    const bool last =
+        restart->until_lsn != 0 && (limit >= restart->until_lsn || !has_next);
+    const uint64_t end = last && limit > restart->until_lsn ? restart->until_lsn : limit;
     uint64_t size = 0;
     int fd = -1;
     MQX_ASSERT(index < restart->segment_count);
@@ -593,21 +599,21 @@ static int scan_segment(struct mqx_restart *restart, struct mqx_file_window *win
     if (status != MQX_OK) {
         return status;
     }
-    const uint64_t until = partly ? restart->until_lsn - found->entry.base_lsn : size;
+    const uint64_t until = last ? end - found->entry.base_lsn : size;
     mqx_file_window_switch(window, fd, until < size ? until : size); /* nothing behind it is read */
     struct mqx_tail_scan scan = {
         .window = window,
         .qm_id = restart->store->qm_id,
         .segment = &found->entry,
-        .limit_lsn = partly ? restart->until_lsn : limit,
+        .limit_lsn = end,
         .begin_lsn = restart->replay.begin_lsn,
         .on_record = replay_record,
         .arg = restart,
     };
     status = mqx_tail_scan_run(&scan);
     if (status == MQX_OK) {
-        status = partly ? check_reached(restart, &scan, out)
-                        : classify_tail(restart, &scan, has_next, out);
+        status = last ? check_reached(restart, &scan, out)
+                      : classify_tail(restart, &scan, has_next, out);
     }
     if (status == MQX_OK && !has_next && !out->clean && restart->until_lsn == 0) {
         const int err = restart->store->io->ops->sync(restart->store->io, fd);

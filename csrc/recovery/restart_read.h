@@ -35,7 +35,7 @@ struct mqx_file_numbers { /* of files of one kind */
 };
 
 struct mqx_listing {
-    struct mqx_file_numbers segments, spares, half_made; /* segments ascend */
+    struct mqx_file_numbers segments, spares, reserved, half_made; /* segments ascend */
     struct mqx_file_numbers checkpoints;                 /* begin LSNs, ascending */
     bool no_memory;
 };

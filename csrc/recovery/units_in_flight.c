@@ -109,9 +109,11 @@ static int list_operation(const struct mqx_replay *replay, const struct mqx_repl
     if (is_put(op->type)) {
         MQX_ASSERT(op->put < replay->put_count);
         MQX_ASSERT(replay->puts[op->put].m.number == op->number);
-        out->puts[out->put_count++] = replay->puts[op->put].m;
+        struct psc_message *line = &out->puts[out->put_count++];
+        *line = replay->puts[op->put].m;
+        status = op->type == PS_REC_PUT ? mqx_replay_locate(replay, line) : MQX_OK;
     }
-    return MQX_OK;
+    return status;
 }
 
 /* The unit's line, and those of its operations. */
@@ -201,12 +203,24 @@ static bool operation_is_sound(const struct mqx_replay *replay, const struct psc
            (operation->before == 0 || type == PS_REC_TAKEN);
 }
 
-static bool put_is_sound(const struct psc_operation *operation, const struct psc_message *m)
+/* Where the record was written, or, of a PUT, where the message was moved since. */
+static bool place_is_sound(const struct psc_operation *operation, const struct psc_message *m,
+                           uint64_t begin_lsn)
+{
+    MQX_ASSERT(is_put(operation->type));
+    MQX_ASSERT(operation->lsn < begin_lsn);
+    return m->lsn == operation->lsn ||
+           (operation->type == PS_REC_PUT && m->lsn > operation->lsn && m->lsn < begin_lsn &&
+            m->lsn % PS_ALIGN == 0);
+}
+
+static bool put_is_sound(const struct psc_operation *operation, const struct psc_message *m,
+                         uint64_t begin_lsn)
 {
     MQX_ASSERT(is_put(operation->type));
     MQX_ASSERT(operation->lsn != 0);
     return m->number == operation->number && m->object == operation->object &&
-           m->object_gen == operation->object_gen && m->lsn == operation->lsn &&
+           m->object_gen == operation->object_gen && place_is_sound(operation, m, begin_lsn) &&
            m->first_lsn <= m->lsn && m->zero == 0 && m->zero2 == 0;
 }
 
@@ -271,7 +285,7 @@ int mqx_units_load(const struct mqx_units_in_flight *list, struct mqx_replay *re
             *out_sound = operation_is_sound(replay, line, operation);
             if (*out_sound && is_put(operation->type)) {
                 m = put < list->put_count ? &list->puts[put++] : NULL;
-                *out_sound = m != NULL && put_is_sound(operation, m);
+                *out_sound = m != NULL && put_is_sound(operation, m, replay->begin_lsn);
             }
             status = *out_sound ? load_operation(replay, &unit, operation, m) : MQX_OK;
         }

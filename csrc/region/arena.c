@@ -142,6 +142,29 @@ void mqx_stripe_guard_drop(struct mqx_stripe_guard *guard)
 
 /* ---- taking and giving under the stripe lock ---- */
 
+/* The stores that take a block off its free list or put it there: its link, and the list's head.
+ * False: there is no room for them, and the queue manager has been stopped. */
+static inline bool store_cell(struct mqx_stripe_guard *guard, uint32_t class_no, uint32_t *link,
+                              uint32_t new_link, uint32_t head)
+{
+    enum { STORES = 2 };
+    const unsigned char *base = guard->region->base;
+    struct mqx_lock *lock = &guard->stripe->lock;
+    uint32_t *list = &guard->stripe->free_cells[class_no];
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
+    MQX_ASSERT(class_no < MQX_CLASS_COUNT);
+    if (!mqx_undo_has_room(base, lock, STORES)) {
+        return false;
+    }
+    struct mqx_undo *undo = &lock->undo[lock->undo_count];
+    mqx_undo_fill(&undo[0], base, link, sizeof *link, *link);
+    mqx_undo_fill(&undo[1], base, list, sizeof *list, *list);
+    mqx_undo_count(lock, lock->undo_count + STORES);
+    mqx_store_relaxed(link, new_link);
+    mqx_store_relaxed(list, head);
+    return true;
+}
+
 int mqx_cells_take(struct mqx_stripe_guard *guard, uint32_t class_no, uint32_t *out_cell)
 {
     MQX_ASSERT(out_cell != NULL);
@@ -158,8 +181,9 @@ int mqx_cells_take(struct mqx_stripe_guard *guard, uint32_t class_no, uint32_t *
     if (MQX_UNLIKELY(link == NULL)) {
         return mqx_region_damage(guard->region, "a free list of cells", cell);
     }
-    mqx_guard_store32(guard, &stripe->free_cells[class_no], *link);
-    mqx_guard_store32(guard, link, 0);
+    if (!store_cell(guard, class_no, link, 0, *link)) {
+        return mqx_region_damage(guard->region, "the undo list of a stripe", cell);
+    }
     stripe->free_count[class_no] -= stripe->free_count[class_no] > 0;
     *out_cell = cell;
     return MQX_OK;
@@ -175,12 +199,38 @@ void mqx_cells_give(struct mqx_stripe_guard *guard, uint32_t class_no, uint32_t 
         (void)mqx_region_damage(guard->region, "a block to be given back", cell);
         return;
     }
-    mqx_guard_store32(guard, link, stripe->free_cells[class_no]);
-    mqx_guard_store32(guard, &stripe->free_cells[class_no], cell);
+    if (!store_cell(guard, class_no, link, stripe->free_cells[class_no], cell)) {
+        return;
+    }
     stripe->free_count[class_no] += 1;
     if (MQX_UNLIKELY(stripe->free_count[class_no] > keep_max[class_no])) {
         guard->surplus |= UINT64_C(1) << class_no;
     }
+}
+
+/* The stores that take an entry off the free list or put it there: its state and link, and the
+ * list's head. False: there is no room for them, and the queue manager has been stopped. */
+static inline bool store_entry(struct mqx_stripe_guard *guard, struct mqx_message *message,
+                               uint8_t state, uint32_t link, uint32_t head)
+{
+    enum { STORES = 3 };
+    const unsigned char *base = guard->region->base;
+    struct mqx_lock *lock = &guard->stripe->lock;
+    uint32_t *list = &guard->stripe->free_entries;
+    MQX_ASSERT(mqx_stripe_guard_held(guard));
+    MQX_ASSERT((unsigned char *)message > base);
+    if (!mqx_undo_has_room(base, lock, STORES)) {
+        return false;
+    }
+    struct mqx_undo *undo = &lock->undo[lock->undo_count];
+    mqx_undo_fill(&undo[0], base, &message->state, sizeof message->state, message->state);
+    mqx_undo_fill(&undo[1], base, &message->unit_next, sizeof *list, message->unit_next);
+    mqx_undo_fill(&undo[2], base, list, sizeof *list, *list);
+    mqx_undo_count(lock, lock->undo_count + STORES);
+    mqx_store_relaxed(&message->state, state);
+    mqx_store_relaxed(&message->unit_next, link);
+    mqx_store_relaxed(list, head);
+    return true;
 }
 
 int mqx_entry_take(struct mqx_stripe_guard *guard, uint32_t *out_slot)
@@ -198,27 +248,27 @@ int mqx_entry_take(struct mqx_stripe_guard *guard, uint32_t *out_slot)
     if (MQX_UNLIKELY(message == NULL || message->state != MQX_MSG_FREE)) {
         return mqx_region_damage(guard->region, "a free list of message entries", slot);
     }
-    mqx_guard_store32(guard, &stripe->free_entries, message->unit_next);
-    mqx_guard_store8(guard, &message->state, MQX_MSG_RESERVED);
-    mqx_guard_store32(guard, &message->unit_next, 0);
+    const uint32_t next = message->unit_next;
+    if (!store_entry(guard, message, MQX_MSG_RESERVED, 0, next)) {
+        return mqx_region_damage(guard->region, "the undo list of a stripe", slot);
+    }
     stripe->free_entry_count -= stripe->free_entry_count > 0;
     *out_slot = slot;
     return MQX_OK;
 }
 
-void mqx_entry_give(struct mqx_stripe_guard *guard, uint32_t slot)
+void mqx_entry_give_back(struct mqx_stripe_guard *guard, uint32_t slot, struct mqx_message *message)
 {
     MQX_ASSERT(guard->stripe != NULL);
     struct mqx_stripe *stripe = guard->stripe;
-    struct mqx_message *message = mqx_message(guard->region, slot);
     MQX_ASSERT(mqx_stripe_guard_held(guard));
     if (MQX_UNLIKELY(message == NULL || message->state == MQX_MSG_FREE)) {
         (void)mqx_region_damage(guard->region, "a message entry to be given back", slot);
         return;
     }
-    mqx_guard_store8(guard, &message->state, MQX_MSG_FREE);
-    mqx_guard_store32(guard, &message->unit_next, stripe->free_entries);
-    mqx_guard_store32(guard, &stripe->free_entries, slot);
+    if (!store_entry(guard, message, MQX_MSG_FREE, stripe->free_entries, slot)) {
+        return;
+    }
     stripe->free_entry_count += 1;
     if (MQX_UNLIKELY(stripe->free_entry_count > keep_max[MQX_ENTRY_CLASS])) {
         guard->surplus |= UINT64_C(1) << MQX_ENTRY_CLASS;

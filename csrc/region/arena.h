@@ -111,7 +111,14 @@ void mqx_cells_give(struct mqx_stripe_guard *guard, uint32_t class_no, uint32_t 
 
 /* One message entry (state RESERVED, other fields stale). */
 int mqx_entry_take(struct mqx_stripe_guard *guard, uint32_t *out_slot) MQX_MUST_USE;
-void mqx_entry_give(struct mqx_stripe_guard *guard, uint32_t slot); /* sets state FREE */
+/* Sets state FREE; `message`: mqx_message() of the slot. */
+void mqx_entry_give_back(struct mqx_stripe_guard *guard, uint32_t slot,
+                         struct mqx_message *message);
+static inline void mqx_entry_give(struct mqx_stripe_guard *guard, uint32_t slot)
+{
+    MQX_ASSERT(guard->region != NULL);
+    mqx_entry_give_back(guard, slot, mqx_message(guard->region, slot));
+}
 
 /* A message number, rising within the stripe. */
 uint64_t mqx_number_take(struct mqx_stripe_guard *guard);

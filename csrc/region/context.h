@@ -13,6 +13,9 @@
  *   resolver           the context that commits or backs out a prepared unit.
  *   unreferenced attributes  an attribute list that no object names yet, or no longer.
  *
+ *   access             whose turn it is to work on an open unit: its owner's, or that of a
+ *                      maintenance thread which backs it out (unit/long_units.h).
+ *
  * Locks. The owner's fields need none; the exceptions stand beside them. `head`, `tail` and `count`
  * change in stripe micro-transactions of the message concerned, the wait_ fields under the stripe
  * lock of wait_object.
@@ -49,6 +52,22 @@ enum mqx_leads { /* what a resolver makes of the units that name it */
     MQX_LEADS_NONE = 0,
     MQX_LEADS_COMMIT = 1,
     MQX_LEADS_BACKOUT = 2,
+};
+
+enum mqx_access { /* 0, as in fresh memory: nobody but the owner touches the unit */
+    MQX_ACCESS_OWNER = 0,      /* the owner is inside a call, or has no open unit */
+    MQX_ACCESS_OPEN = 1,       /* an ACTIVE unit whose owner is outside: either may claim it */
+    MQX_ACCESS_BACKING = 2,    /* the holder of the maintenance lock backs the unit out; its
+                                * attachment slot stands above MQX_ACCESS_BITS */
+    MQX_ACCESS_BACKED_OUT = 3, /* it has; the owner has not been told by the end of the unit */
+    MQX_ACCESS_BITS = 8,
+    MQX_ACCESS_MASK = 255,
+};
+enum mqx_why_ended { /* why the queue manager backed a unit out */
+    MQX_WHY_NONE = 0,
+    MQX_WHY_LONG = 1,   /* most of the allowed journal was written since its first record */
+    MQX_WHY_SPACE = 2,  /* the journal was nearly full, and it was the oldest */
+    MQX_WHY_AGE = 3,    /* older than max_unit_age */
 };
 
 struct mqx_context {
@@ -89,6 +108,10 @@ struct mqx_context {
                                * processor that it runs on; 0: it does not */
     uint32_t tail;            /* last message of the list at `head` */
     uint32_t autocommit;      /* 1: a call outside syncpoint; what it claimed goes back uncounted */
+    uint32_t access;          /* atomic: enum mqx_access, and the helper's slot */
+    uint32_t ended_why;       /* enum mqx_why_ended; this and the next two: stored while BACKING */
+    int32_t ended_by;         /* the process that backed the unit out */
+    uint32_t ended_count;     /* messages that it had then */
     uint32_t unreferenced_attrs; /* cell of unreferenced attributes: the reaper frees them */
     uint32_t unreferenced_length;
     uint32_t deleted;         /* object slot of a deleted queue of which the unit held a message */

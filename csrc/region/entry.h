@@ -9,6 +9,10 @@
  *                   all NUL and is not indexed.
  *   pin             a context that copies the body without the lock; the entry is not given back
  *                   while it has pins.
+ *   hot half        the first 64 bytes, one line of the processor's cache: all that a get at the
+ *                   head of its queue reads or writes. A get from a deep queue waits for this line
+ *                   and the body's, and for no other.
+ *   cold half       what only puts, id indexes, units, browsing and restarts touch.
  *
  * States
  *   FREE -> RESERVED -> PUT -> AVAILABLE <-> GOT, LOCKED -> FREE, or GONE while pins remain.
@@ -43,7 +47,10 @@ enum { /* mqx_message.flags */
                                * stripe's body_bytes */
 };
 
+enum { MQX_MESSAGE_HOT = 64 }; /* bytes of the hot half */
+
 struct mqx_message {
+    /* hot half */
     uint8_t state;            /*   0 enum mqx_message_state */
     uint8_t placement;        /*   1 placement priority */
     uint8_t flags;            /*   2 */
@@ -54,19 +61,24 @@ struct mqx_message {
     uint64_t position;        /*  24 in the level's sequence */
     uint32_t cells;           /*  32 first cell of its chain (message_body.h), 0 = in the journal */
     uint32_t length;          /*  36 body bytes */
-    int32_t priority;         /*  40 field as given */
+    uint32_t backout_count;   /*  40 */
     uint32_t expiry;          /*  44 0 = unlimited; else tenths of a second, rounded up, after the
                                * last whole one before header.epoch_us */
     uint32_t unit;            /*  48 context slot (PUT, GOT), handle slot (LOCKED) */
     uint32_t unit_next;       /*  52 next in the context's list; free-list link when FREE */
-    uint64_t tag[MQX_INDEX_COUNT]; /* 56 of MsgId, CorrelId, GroupId */
-    struct {                  /*  80 same-key ring and bucket chain of each id index (id_index.h) */
+    uint32_t chunk_count;     /*  56 CHUNK records before the PUT record; 0 = body inline */
+    uint32_t record_length;   /*  60 of the PUT record */
+    /* cold half */
+    uint64_t tag[MQX_INDEX_COUNT]; /* 64 of MsgId, CorrelId, GroupId */
+    struct {                  /*  88 same-key ring and bucket chain of each id index (id_index.h) */
         uint32_t next, prev, chain;
     } key[MQX_INDEX_COUNT];
-    uint32_t backout_count;   /* 116 */
-    uint32_t chunk_count;     /* 120 CHUNK records before the PUT record; 0 = body inline */
-    uint32_t record_length;   /* 124 of the PUT record */
+    int32_t priority;         /* 124 field as given */
 } MQX_ALIGNED(64);
 MQX_STATIC_ASSERT(sizeof(struct mqx_message) == 128, "index entry: at most 128 bytes a message");
+MQX_STATIC_ASSERT(offsetof(struct mqx_message, record_length) + sizeof(uint32_t) ==
+                      (size_t)MQX_MESSAGE_HOT, "what a get of any message reads is hot");
+MQX_STATIC_ASSERT(offsetof(struct mqx_message, tag) == (size_t)MQX_MESSAGE_HOT,
+                  "the cold half begins with what an id index compares");
 
 #endif

@@ -4,6 +4,7 @@
 #include "region/extents.h"
 
 #include "base/error.h"
+#include "region/huge_blocks.h"
 
 enum {
     EXTENT_ENTRIES = MQX_EXTENT_BYTES / sizeof(struct mqx_message),
@@ -507,9 +508,10 @@ static int punch_listed(struct mqx_region *region, enum mqx_pool_no no, uint32_t
         if (extent_at(region, no, number) == NULL) {
             return damaged_extent(region, number);
         }
+        const uint64_t offset = extent_offset(region, no, number);
+        mqx_huge_split(region, offset, MQX_EXTENT_BYTES);
         refused = refused || !mqx_reach_owns_fd(region) ||
-                  io->ops->punch(io, region->fd, extent_offset(region, no, number),
-                                 MQX_EXTENT_BYTES) != 0;
+                  io->ops->punch(io, region->fd, offset, MQX_EXTENT_BYTES) != 0;
         status = refused ? move_locked(region, no, &pool->to_punch, &pool->free, MQX_EXTENT_FREE,
                                        &moved)
                          : move_locked(region, no, &pool->to_punch, &pool->punched,

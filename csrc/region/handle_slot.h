@@ -23,7 +23,8 @@ struct mqx_handle {
     uint64_t opened_us;
     uint32_t next_free;
     int32_t pid;
-    uint32_t step[MQX_HANDLE_STEPS]; /* objects that its name was resolved through, 0 none */
+    uint32_t step[MQX_HANDLE_STEPS]; /* objects that its name was resolved through, 0 none; a fifth
+                                      * one is `object`: the slot stays one cache line */
 } MQX_ALIGNED(64);
 MQX_STATIC_ASSERT(sizeof(struct mqx_handle) == 64, "handle");
 

@@ -29,6 +29,14 @@ enum mqx_segment_state {
     MQX_SEG_SPARE = 1,        /* whole file spare-<number>.psj, ready */
     MQX_SEG_ACTIVE = 2,       /* being appended to */
     MQX_SEG_FULL = 3,         /* left; still needed */
+    MQX_SEG_RESERVED = 4,     /* whole file, for gets and the like on a full disk */
+};
+
+/* Has the disk given what gets, ends of units and checkpoints need when it is full (rule 59)? */
+enum mqx_way_out {
+    MQX_WAY_OUT_UNKNOWN = 0,  /* nobody has looked since the start */
+    MQX_WAY_OUT_WHOLE = 1,
+    MQX_WAY_OUT_MISSING = 2,  /* puts are refused */
 };
 struct mqx_segment {
     uint64_t number;          /* of the file; a spare has the number it is named after */
@@ -57,6 +65,12 @@ struct mqx_sealed { /* a closed flush batch that waits to be written, oldest fir
     uint32_t record_count;
     uint32_t segment;         /* index in the segment table */
     uint32_t zero;
+};
+
+struct mqx_journal_pin {  /* of a backup; journal/segment_pin.h */
+    uint32_t owner;           /* atomic: attachment slot + 1, 0 none; stored last, cleared first */
+    uint32_t broken;          /* atomic */
+    uint64_t first, last;     /* atomic: numbers of segments */
 };
 
 struct mqx_journal {
@@ -88,17 +102,25 @@ struct mqx_journal {
     uint64_t next_generation;
     uint64_t next_segment_no;
     uint64_t restart_epoch;
+    uint64_t timeline;            /* fixed: of this store, from HEAD; in headers and archived
+                                   * names */
     uint64_t next_unit_id;        /* atomic */
     uint64_t next_number;         /* atomic: message numbers given to stripes in blocks */
     uint64_t checkpoint_begin;    /* begin LSN of the newest whole checkpoint */
     uint64_t checkpoint_bytes;    /* its size */
+    uint64_t checkpoint_messages; /* atomic: in it; 0: not known */
+    uint64_t older_bytes;         /* atomic: size of the checkpoint before it; 0: not known */
+    uint64_t checkpoint_reserve;  /* atomic: bytes of the reserve for one on a full disk, 0: not
+                                   * known (recovery/checkpoint_reserve.h) */
     uint64_t checkpoint_damaged;  /* begin LSN of a newer one that the restart found damaged; 0
                                    * none, or replaced since */
     uint64_t older_keeps;         /* hint: 1 when the checkpoint kept beside the newest one needs
                                    * segments that the newest does not */
     uint64_t reserve_bytes;       /* atomic: journal space kept for gets, commits, backouts (rule
                                    * 12) */
-    uint64_t used_bytes;          /* of all segment files */
+    uint64_t used_bytes;          /* of all segment files but the reserved ones */
+    uint32_t way_out;             /* atomic, enum mqx_way_out */
+    uint32_t disk_full;           /* atomic hint: 1 when the disk refused the last segment file */
     uint64_t put_until;           /* atomic: LSN up to which puts may be appended before the live
                                    * bytes are looked at again (mqx_journal_bound_puts()) */
     uint64_t flushes;             /* statistics */
@@ -110,6 +132,8 @@ struct mqx_journal {
     uint64_t moved_bytes;         /* atomic: of journal, written for that */
     uint64_t lead_wanted;         /* atomic: LSN up to which a process that cannot write the journal
                                    * wants it flushed by another; 0 none */
+    struct mqx_journal_pin pin;   /* roll lock */
+    uint64_t slowest_flush_us;    /* atomic: since a backup asked last */
     uint64_t marked;              /* batch end covered by the newest mark on the medium */
     uint32_t epoch_written;       /* 1: this restart has begun a segment of its own */
     uint32_t clean_tail;          /* 1: the active segment may be appended to as it is */
@@ -136,7 +160,8 @@ static inline uint64_t mqx_journal_control_sum(const struct mqx_journal *journal
              mqx_sum_word(journal->next_segment_no, 4) + mqx_sum_word(journal->restart_epoch, 5) +
              mqx_sum_word(journal->used_bytes, 6) +
              mqx_sum_word(journal->batch_records | (uint64_t)journal->active << 32, 7) +
-             mqx_sum_word(journal->sealed_first | (uint64_t)journal->sealed_count << 32, 8));
+             mqx_sum_word(journal->sealed_first | (uint64_t)journal->sealed_count << 32, 8) +
+             mqx_sum_word(journal->timeline, 9));
 }
 
 /* live_bytes and live_messages are statistics. */

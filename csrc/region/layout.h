@@ -59,6 +59,7 @@ enum { /* sizes of tables; others stand with their structs */
     MQX_WAIT_BUCKETS = 64,          /* per stripe, for waiters with match tags */
     MQX_XID_BUCKETS = 1024,
     MQX_DAMAGE_TEXT = 96,           /* bytes of header.damage_text, NUL included */
+    MQX_HUGE_WORDS = 512,           /* of header.huge_block: 64 GiB of 2 MiB blocks */
     MQX_STOP_CALL = 80,             /* bytes of stop_cause.call and .program, NUL included */
     MQX_STOP_PROGRAM = 48,
 };
@@ -195,6 +196,7 @@ struct mqx_header {
     uint32_t quiescing;       /* atomic: end -c or -w in progress */
     uint32_t max_uncommitted; /* atomic: MAXUMSGS */
     uint32_t max_message;     /* atomic: queue manager's MAXMSGL */
+    uint32_t max_unit_age;    /* fixed: seconds after which an open unit is backed out; 0: never */
     uint64_t body_budget;     /* fixed: bytes of persistent bodies kept in the region at most */
     uint64_t memory_limit;    /* fixed: of the control group that the region was created in, bytes;
                                * UINT64_MAX: none */
@@ -225,6 +227,8 @@ struct mqx_header {
     uint32_t damage_claim;    /* atomic: MQX_DAMAGE_*; the first process to find damage owns it */
     char damage_text[MQX_DAMAGE_TEXT]; /* names the damaged structure (damage.h) */
     struct mqx_stop_cause stop_cause;
+    uint64_t huge_block[MQX_HUGE_WORDS]; /* atomic; stores under the growth lock: a bit for each
+                                          * block of the file that is a huge page (huge_blocks.h) */
 };
 
 /* What differs between queue managers, from qm.toml; small values make tests fast. */
@@ -241,6 +245,7 @@ struct mqx_region_plan {
     uint32_t growth_step;     /* bytes; a power of two >= 64 KiB; areas grow by this */
     uint32_t max_uncommitted;
     uint32_t max_message;
+    uint32_t max_unit_age;    /* seconds; 0: any */
     uint32_t platform;
     uint32_t linear;          /* 1: retired segments move to the archive */
     bool in_memory;           /* in a memory file, where there are such (memory_file.h) */

@@ -166,6 +166,28 @@ static inline bool mqx_undo_note(const void *base, struct mqx_lock *lock, const 
     return true;
 }
 
+/* Several stores whose number is known before: their entries, from lock->undo[undo_count] on, are
+ * filled first, and counted by one store, so that no count waits for the one before it. The caller
+ * has made sure of the room, and stores after the count (invariant 2). */
+static inline void mqx_undo_fill(struct mqx_undo *entry, const void *base, const void *at,
+                                 uint32_t size, uint64_t old)
+{
+    MQX_ASSERT(size == 1 || size == 4 || size == 8);
+    MQX_ASSERT((uintptr_t)at % size == 0 && at > base);
+    entry->location =
+        (uint64_t)((const unsigned char *)at - (const unsigned char *)base) << MQX_UNDO_SIZE_BITS |
+        size;
+    entry->old = old;
+}
+static inline void mqx_undo_count(struct mqx_lock *lock, uint32_t count)
+{
+    MQX_ASSERT(count <= MQX_UNDO_MAX);
+    MQX_ASSERT(count > lock->undo_count);
+    mqx_order();
+    *(volatile uint32_t *)&lock->undo_count = count;
+    mqx_order();
+}
+
 /* One undoable store each; `at` must lie in the region and belong to `lock`. The store is atomic
  * because hints may be read without the lock. */
 static inline void mqx_undo_store8(const void *base, struct mqx_lock *lock, uint8_t *at,

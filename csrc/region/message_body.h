@@ -61,6 +61,22 @@ static inline void mqx_body_expect(const struct mqx_stripe_guard *guard, uint64_
     }
 }
 
+/* Prefetches the first block of a message that will be read soon. Reads message->cells; the entry
+ * should be in the cache. */
+static inline void mqx_body_expect_read(const struct mqx_region *region,
+                                        const struct mqx_message *message)
+{
+    enum { LINE = 64, LINES = 8 };
+    MQX_ASSERT(message != NULL);
+    const char *block = message->cells == 0 ? NULL : mqx_cells(region, message->cells);
+    const uint64_t bytes =
+        sizeof(struct mqx_block) + sizeof(struct ps_descriptor) + message->length;
+    MQX_ASSERT(region != NULL);
+    for (uint64_t at = 0; block != NULL && at < bytes && at < LINES * LINE; at += LINE) {
+        __builtin_prefetch(block + at);
+    }
+}
+
 /* One block for the payload, taken in the caller's micro-transaction. */
 int mqx_body_take(struct mqx_stripe_guard *guard, uint64_t payload,
                   uint32_t *out_cells) MQX_MUST_USE;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "os/host_info.h"
+#include "region/huge_blocks.h"
 #include "region/mapping_cache.h"
 
 #include <errno.h>
@@ -75,7 +76,10 @@ uint64_t mqx_region_layout(void)
         offsetof(struct mqx_stripe, incoming),
         offsetof(struct mqx_object, level),
         offsetof(struct mqx_message, key),
+        offsetof(struct mqx_message, tag),
+        offsetof(struct mqx_message, backout_count),
         offsetof(struct mqx_context, wait_word),
+        offsetof(struct mqx_context, access),
         offsetof(struct mqx_context, xid),
         sizeof(void *),
         MQX_UNDO_MAX,
@@ -267,6 +271,7 @@ static int format(struct mqx_io *io, int fd, void *base, bool stepwise,
     header->stripe_offset = at->stripes;
     header->names_offset = at->names;
     header->max_uncommitted = plan->max_uncommitted;
+    header->max_unit_age = plan->max_unit_age;
     header->max_message = plan->max_message;
     header->body_budget = plan->body_budget;
     header->memory_limit = plan->memory_limit;
@@ -337,6 +342,25 @@ static void close_file(struct mqx_io *io, int fd, bool in_memory)
     }
 }
 
+/* The file cannot have its length, or the room that it begins with. */
+static MQX_COLD int refuse_layout(int err, const struct layout *at)
+{
+    MQX_ASSERT(err < 0);
+    MQX_ASSERT(at->extents <= at->size);
+    if (err == -ENOSPC || err == -ENOMEM || err == -EDQUOT) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
+                        "the shared region needs %llu bytes on its file system to begin with",
+                        (unsigned long long)at->extents);
+    }
+    if (err == -EFBIG) {
+        return mqx_fail(MQRC_ENVIRONMENT_ERROR,
+                        "the shared region is a file of %llu bytes (region.size), longer than this "
+                        "process may write (RLIMIT_FSIZE, ulimit -f): raise that, or lower "
+                        "region.size", (unsigned long long)at->size);
+    }
+    return mqx_io_reason(err, "laying out the shared region");
+}
+
 int mqx_region_create(struct mqx_io *io, int dir, const char *name,
                       const struct mqx_region_plan *plan, struct mqx_region *out)
 {
@@ -366,18 +390,9 @@ int mqx_region_create(struct mqx_io *io, int dir, const char *name,
         status = mqx_reach_begin(io, fd, at.size, at.areas, &base, &stepwise);
     }
     if (status < 0) {
-        const bool full = status == -ENOSPC || status == -ENOMEM || status == -EDQUOT;
         close_file(io, fd, in_memory);
         (void)io->ops->unlink(io, dir, name);
-        if (allocated) {
-            return no_address_space(status);
-        }
-        if (full) {
-            return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE,
-                            "the shared region needs %llu bytes on its file system to begin with",
-                            (unsigned long long)at.extents);
-        }
-        return mqx_io_reason(status, "laying out the shared region");
+        return allocated ? no_address_space(status) : refuse_layout(status, &at);
     }
     status = format(io, fd, base, stepwise, plan, &at, out);
     out->in_memory = in_memory;
@@ -514,9 +529,10 @@ void mqx_region_leave(struct mqx_region *region)
     region->base = NULL;
 }
 
-/* The capacity that an area gets when `wanted` bytes are needed; large areas take larger steps. */
-static uint64_t growth_target(const struct mqx_area *area, uint64_t capacity, uint64_t wanted,
-                              uint64_t space)
+/* The capacity that an area at `offset` gets when `wanted` bytes are needed; large areas take
+ * larger steps, and end them where a huge page does. */
+static uint64_t growth_target(const struct mqx_area *area, uint64_t offset, uint64_t capacity,
+                              uint64_t wanted, uint64_t space)
 {
     MQX_ASSERT(area != NULL);
     MQX_ASSERT(wanted > 0);
@@ -527,7 +543,10 @@ static uint64_t growth_target(const struct mqx_area *area, uint64_t capacity, ui
     if (target < wanted) {
         target = mqx_round_up(wanted, MQX_PAGE_SIZE);
     }
-    return target < space ? target : space;
+    target = target < space ? target : space;
+    return target < wanted || target <= capacity
+               ? target
+               : mqx_huge_target(offset, capacity, wanted, target);
 }
 
 /* While the queue manager runs areas grow by small steps: a need of much more than there is comes
@@ -577,6 +596,9 @@ static int back_area(const struct mqx_region *region, enum mqx_area_kind kind, u
     MQX_ASSERT(target > capacity);
     MQX_ASSERT(offset >= (uint64_t)((unsigned char *)region->extents[0] - region->base));
     const int status = back_extents(region, kind, capacity, target);
+    if (status == 0 && mqx_reach_owns_fd(region)) {
+        mqx_huge_back(region, offset + capacity, target - capacity);
+    }
     return status != 0 ? status : back(region, offset + capacity, target - capacity);
 }
 
@@ -676,7 +698,8 @@ static int grow_locked(struct mqx_region *region, enum mqx_area_kind kind, uint6
     const uint64_t capacity = area->capacity;
     const uint64_t needed = mqx_round_up(bytes, MQX_PAGE_SIZE);
     const uint64_t space = region->reach.space[kind];
-    uint64_t target = growth_target(area, capacity, bytes, space);
+    const uint64_t offset = (uint64_t)(region->area[kind] - region->base);
+    uint64_t target = growth_target(area, offset, capacity, bytes, space);
     MQX_ASSERT(mqx_lock_held(region, &region->header->growth_lock));
     if (!mqx_area_words_agree(capacity, area->capacity_inverse) || capacity > space ||
         !asks_for_little(region, capacity, bytes)) {

@@ -47,6 +47,9 @@ struct mqx_store {
     /* Optional: frees what the journal no longer needs; called without a lock by an append that
      * would have to go beyond the journal's limit. NULL: none. */
     int (*free_journal)(struct mqx_store *store);
+    /* Optional: makes what is reserved for a full disk, for as many messages as there are; called
+     * without a lock by a put that it does not cover. NULL: none. */
+    int (*keep_way_out)(struct mqx_store *store);
 };
 
 /* Notes what the open descriptors of directories belong to. One that cannot be asked is not

@@ -45,7 +45,7 @@ void mqx_unit_begin(struct mqx_store *store, uint32_t slot)
         (void)damaged_context(store, slot);
         return;
     }
-    unit->started_us = store->io->ops->now_us(store->io);
+    mqx_store_relaxed(&unit->started_us, store->io->ops->now_us(store->io));
     unit->thread = mqx_thread_id();
     mqx_store_release(&unit->state, MQX_CTX_ACTIVE);
 }

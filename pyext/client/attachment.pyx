@@ -90,6 +90,10 @@ cdef class Attachment:
         )
         return 0
 
+    def name_program(self, str program not None):
+        """PutApplName of messages put through handles that are opened from now on."""
+        take_text(program, self.template.put_appl_name, MQ_PUT_APPL_NAME_LENGTH, "program")
+
     def __dealloc__(self):
         while self.handles is not NULL:
             chain_remove(self.handles)

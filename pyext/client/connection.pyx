@@ -49,6 +49,7 @@ cdef class Connection(ObjectCatalog):
         """Counts of the queue manager as a dictionary."""
         cdef mqe_manager_status status
         cdef int reason
+        cdef dict counts
         memset(&status, 0, sizeof(status))
         self.begin()
         with nogil:
@@ -56,7 +57,9 @@ cdef class Connection(ObjectCatalog):
         self.busy -= 1
         if reason:
             fail(reason)
-        return status
+        counts = status
+        counts["huge_refusal"] = status.huge_refusal.decode("utf-8", "replace")
+        return counts
 
     def processes(self):
         """The attached processes, each as a dictionary."""
@@ -154,6 +157,51 @@ cdef class Connection(ObjectCatalog):
             penstock_gil_begin_call(&gil)
             reason = mqe_checkpoint(self.manager)
             penstock_gil_take_call(&gil)
+            self.busy -= 1
+            if not is_to_repeat(reason):
+                break
+        if reason:
+            fail(reason)
+
+    def backup_begin(self):
+        """Pins the journal; a dictionary: what a copy of this moment consists of."""
+        cdef penstock_gil gil
+        cdef mqe_backup found
+        cdef int reason
+        while True:
+            self.begin()
+            penstock_gil_begin_call(&gil)
+            reason = mqe_backup_begin(self.manager, &found)
+            penstock_gil_take_call(&gil)
+            self.busy -= 1
+            if not is_to_repeat(reason):
+                break
+        if reason:
+            fail(reason)
+        return found
+
+    def backup_advance(self, uint64_t first_segment):
+        """Segments before that one are copied. Returns the slowest flush since, microseconds."""
+        cdef uint64_t slowest = 0
+        cdef int reason
+        while True:
+            self.begin()
+            with nogil:
+                reason = mqe_backup_advance(self.manager, first_segment, &slowest)
+            self.busy -= 1
+            if not is_to_repeat(reason):
+                break
+        if reason:
+            fail(reason)
+        return slowest
+
+    def backup_end(self):
+        """Lets the journal go."""
+        cdef int reason
+        while True:
+            self.begin()
+            with nogil:
+                reason = mqe_backup_end(self.manager)
             self.busy -= 1
             if not is_to_repeat(reason):
                 break

@@ -74,6 +74,19 @@ cdef class QueueHandle:
         take_text(name, self.resolved, NAME_LENGTH, "name")
         return self.open_new(definition)
 
+    @staticmethod
+    def hold(Connection connection not None, str name not None, tuple found not None):
+        """A handle on an object that is no queue, while an application has it open: the core
+        refuses to delete it. `found`: as look_up() gave it. Raises 2085 when it is gone.
+        """
+        cdef QueueHandle handle = QueueHandle.__new__(QueueHandle)
+        cdef mqe_found at
+        at.slot, at.generation, at.type, at.resolution_version = found
+        handle.start(connection, name, MQOO_INQUIRE)
+        handle.to = mqe_direct(at.slot, at.generation)
+        handle.open_core(False)
+        return handle
+
     cdef int start(self, Connection connection, str name, uint32_t options) except -1:
         """Sets what does not depend on how the name is resolved."""
         self.connection = connection
@@ -106,7 +119,9 @@ cdef class QueueHandle:
         self.route = route
         self.to.queue, self.to.queue_generation = route.queue
         self.to.first, self.to.first_generation = route.first or route.queue
-        for slot, generation, resolution in route.steps[:MQE_STEPS_MAX]:
+        if len(route.steps) > MQE_STEPS_MAX:  # no path of names is longer
+            raise error_for(RC_UNEXPECTED_ERROR, f"queue {self.name}: {len(route.steps)} steps")
+        for slot, generation, resolution in route.steps:
             self.to.step[i].slot = slot
             self.to.step[i].generation = generation
             self.to.step[i].resolution_version = resolution

@@ -11,7 +11,7 @@
 
 cdef frozenset SETTINGS_32 = frozenset((
     "platform", "stripe_count", "name_bucket_count", "growth_step", "max_uncommitted",
-    "max_message", "linear", "keeper", "control", "keep_mapping", "no_maintenance",
+    "max_message", "max_unit_age", "linear", "keeper", "control", "keep_mapping", "no_maintenance",
 ))
 cdef frozenset SETTINGS_64 = frozenset((
     "segment_size", "first_segment_size", "journal_limit", "ring_size", "region_size",
@@ -67,6 +67,7 @@ cdef int fill_settings(mqe_settings *out, dict settings) except -1:
     out.growth_step = <uint32_t>setting(settings, "growth_step")
     out.max_uncommitted = <uint32_t>setting(settings, "max_uncommitted")
     out.max_message = <uint32_t>setting(settings, "max_message")
+    out.max_unit_age = <uint32_t>setting(settings, "max_unit_age")
     out.linear = <uint32_t>setting(settings, "linear")
     out.keeper = <uint32_t>setting(settings, "keeper")
     out.control = <uint32_t>setting(settings, "control")

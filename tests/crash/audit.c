@@ -349,13 +349,16 @@ static void check_slots(struct audit *audit, enum mqx_area_kind kind)
     }
 }
 
-/* The bytes of the journal are those of its files. */
+/* The bytes of the journal are those of its files, but for what is reserved for a full disk. */
 static void check_journal(struct audit *audit)
 {
     const struct mqx_journal *journal = audit->region->journal;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < MQX_SEGMENT_MAX; i++) {
-        bytes += journal->segment[i].state != MQX_SEG_FREE ? journal->segment[i].size : 0;
+        const struct mqx_segment *segment = &journal->segment[i];
+        const bool counts =
+            segment->state != MQX_SEG_FREE && segment->state != MQX_SEG_RESERVED;
+        bytes += counts ? segment->size : 0;
     }
     if (bytes != journal->used_bytes) {
         complain(audit, "the journal counts %llu bytes, its files have %llu",

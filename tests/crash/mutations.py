@@ -22,7 +22,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from mutations_compaction import COMPACTION
+from mutations_disk import DISK
 from mutations_files import FILES
+from mutations_long_units import LONG_UNITS
+from mutations_recovery import RECOVERY
 from mutations_units import UNITS, Mutation
 
 FLAGS = ["-std=gnu11", "-O2", "-g", "-w", "-DMQX_ASSERTIONS"]
@@ -272,10 +275,10 @@ MUTATIONS = (
     ),
     Mutation(
         "the checkpoint's begin LSN passes over units that are decided and not shown",
-        "c/checkpoint",
+        "c/checkpoint_begin",
         (
             (
-                "recovery/checkpoint.c",
+                "recovery/checkpoint_begin.c",
                 "return context->state == MQX_CTX_DECIDED ? context->decided_lsn : 0;",
                 "return context->state == MQX_CTX_DECIDED ? context->resolver : 0;",
             ),
@@ -818,7 +821,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     workshop = Workshop(options.root.resolve(), options.objects.resolve())
-    every = (*MUTATIONS, *UNITS, *FILES, *COMPACTION)
+    every = (*MUTATIONS, *UNITS, *LONG_UNITS, *FILES, *DISK, *COMPACTION, *RECOVERY)
     wanted = [p for p in every if options.only in f"{p.what} {p.layer}"]
     missed = 0
     for number, mutation in enumerate(wanted, 1):

@@ -104,7 +104,7 @@ FILES = (
     mutation(
         "two checkpoints that one unit bounds have one name",
         "c/unit_records",
-        "recovery/checkpoint.c",
+        "recovery/checkpoint_begin.c",
         "    return newest < before ? before : first_lsn;",
         "    return newest == 1 ? before : first_lsn;",
     ),

@@ -435,22 +435,22 @@ SCAN_AND_ARCHIVE = (
     ),
     mutation(
         "an archived name is not flushed",
-        "c/segment_pool",
-        "journal/segment_pool.c",
+        "c/segment_retire",
+        "journal/segment_retire.c",
         "    err = io->ops->sync_dir(io, store->archive_dir);\n",
         "    err = 0;\n",
     ),
     mutation(
         "a retired segment is free at once, whatever becomes of the rest of its retirement",
         "t2/retire_to_spares",
-        "journal/segment_pool.c",
+        "journal/segment_retire.c",
         "        SET32(&segment->state, new_state);\n        SET64(&segment->number, number);",
         "        segment->state = new_state;\n        SET64(&segment->number, number);",
     ),
     mutation(
         "a segment that was archived before a death stays in the table",
         "t2/retire_to_archive",
-        "journal/segment_pool.c",
+        "journal/segment_retire.c",
         "    if (err != 0 && err != -ENOENT) {\n"
         '        return mqx_io_reason(err, "moving a segment to the archive");',
         "    if (err != 0) {\n"
@@ -459,14 +459,49 @@ SCAN_AND_ARCHIVE = (
     mutation(
         "retired segments with linear logging are removed",
         "t3",
+        "journal/segment_retire.c",
+        "err = store->io->ops->move(store->io, store->journal_dir, from, store->archive_dir, to);",
+        "err = store->io->ops->unlink(store->io, store->journal_dir, from);",
+    ),
+    mutation(
+        "a segment whose name in the archive is taken is not archived",
+        "c/segment_retire",
+        "journal/segment_retire.c",
+        "copy < MQX_ARCHIVE_COPIES && err == -EEXIST; copy++",
+        "copy < 1 && err == -EEXIST; copy++",
+    ),
+    mutation(
+        "a new segment has no timeline",
+        "c/segment_pool",
         "journal/segment_pool.c",
-        "int err = io->ops->move(io, store->journal_dir, name, store->archive_dir);",
-        "int err = io->ops->unlink(io, store->journal_dir, name);",
+        "        .timeline = journal->timeline,\n",
+        "",
+    ),
+    mutation(
+        "a segment that a backup has pinned is retired",
+        "c/segment_pin",
+        "journal/segment_retire.c",
+        " && !mqx_pin_holds(journal, segment->number) &&\n",
+        " &&\n",
+    ),
+    mutation(
+        "a backup keeps the journal until it is full",
+        "c/segment_pin",
+        "journal/segment_retire.c",
+        "    mqx_pin_break_if_full(region);\n",
+        "",
+    ),
+    mutation(
+        "a process ends the backup of another one",
+        "c/segment_pin",
+        "journal/segment_pin.c",
+        "if (mqx_load_relaxed(&journal->pin.owner) != process + 1) {",
+        "if (process == MQX_PROCESS_MAX) {",
     ),
     mutation(
         "a segment that was moved before a death is an error for ever",
-        "c/segment_pool",
-        "journal/segment_pool.c",
+        "c/segment_retire",
+        "journal/segment_retire.c",
         "    if (err != 0 && err != -ENOENT) {\n"
         '        return mqx_io_reason(err, "moving a segment to the archive");',
         "    if (err != 0) {\n"
@@ -474,15 +509,15 @@ SCAN_AND_ARCHIVE = (
     ),
     mutation(
         "with linear logging a retired segment becomes a spare",
-        "c/segment_pool",
-        "journal/segment_pool.c",
+        "c/segment_retire",
+        "journal/segment_retire.c",
         "status = store->plan.linear != 0 ? archive_one",
         "status = store->plan.linear != 0 && !keep ? archive_one",
     ),
     mutation(
         "the store goes on when the archive cannot be flushed",
-        "c/segment_pool",
-        "journal/segment_pool.c",
+        "c/segment_retire",
+        "journal/segment_retire.c",
         ': mqx_journal_write_failed(store, err, "flushing the journal\'s directories");',
         ': mqx_io_reason(err, "flushing the journal\'s directories");',
     ),
@@ -535,6 +570,41 @@ MEMORY = (
         "&region->header->partial[extent->class_no],\n            extent->next);",
         "    *(prev != NULL ? &prev->next : &region->header->partial[extent->class_no]) =\n"
         "            extent->next;",
+    ),
+    mutation(
+        "the undo entries of a block that is given back count only after its stores",
+        "t2/get_nonpersistent",
+        "region/arena.c",
+        "    mqx_undo_count(lock, lock->undo_count + STORES);\n"
+        "    mqx_store_relaxed(link, new_link);\n"
+        "    mqx_store_relaxed(list, head);\n",
+        "    mqx_store_relaxed(link, new_link);\n"
+        "    mqx_store_relaxed(list, head);\n"
+        "    mqx_undo_count(lock, lock->undo_count + STORES);\n",
+    ),
+    mutation(
+        "the undo entries of an entry that is taken count only after its stores",
+        "t2/put_nonpersistent",
+        "region/arena.c",
+        "    mqx_undo_count(lock, lock->undo_count + STORES);\n"
+        "    mqx_store_relaxed(&message->state, state);\n"
+        "    mqx_store_relaxed(&message->unit_next, link);\n"
+        "    mqx_store_relaxed(list, head);\n",
+        "    mqx_store_relaxed(&message->state, state);\n"
+        "    mqx_store_relaxed(&message->unit_next, link);\n"
+        "    mqx_store_relaxed(list, head);\n"
+        "    mqx_undo_count(lock, lock->undo_count + STORES);\n",
+    ),
+    mutation(
+        "the undo entries of the leaf of a short level count only after its stores",
+        "t2/put_nonpersistent",
+        "queue/priority_index.c",
+        "    mqx_undo_count(lock, n + count);\n"
+        "    mqx_store_relaxed(&words[0], present);\n"
+        "    mqx_store_relaxed(&words[1], available);\n",
+        "    mqx_store_relaxed(&words[0], present);\n"
+        "    mqx_store_relaxed(&words[1], available);\n"
+        "    mqx_undo_count(lock, n + count);\n",
     ),
     mutation(
         "memory that is used all the time is punched",
@@ -629,63 +699,4 @@ INTERLEAVED = (
     ),
 )
 
-CARRIED = (
-    mutation(
-        "units are listed as they are at the end of the checkpoint, not at its begin",
-        "c/checkpoint",
-        "recovery/restart_read.c",
-        "restart->list_lsn != 0 && lsn >= restart->list_lsn ?",
-        "restart->list_lsn == 1 && lsn >= restart->list_lsn ?",
-    ),
-    mutation(
-        "a carried unit forgets how many records it had",
-        "c/checkpoint",
-        "recovery/units_in_flight.c",
-        "                                       .record_count = line->record_count,\n",
-        "                                       .record_count = 0,\n",
-    ),
-    mutation(
-        "a carried unit forgets the checksum of its records",
-        "c/checkpoint",
-        "recovery/units_in_flight.c",
-        "                                       .running_crc = line->running_crc,\n",
-        "                                       .running_crc = 0,\n",
-    ),
-    mutation(
-        "a body that a carried unit has put keeps no segment",
-        "c/segment_use",
-        "recovery/segment_use.c",
-        "    for (size_t i = 0; i < units->put_count; i++) {",
-        "    for (size_t i = 0; i + 1 < units->put_count; i++) {",
-    ),
-    mutation(
-        "pieces of which the PUT is still to come keep no segment",
-        "c/checkpoint",
-        "recovery/segment_use.c",
-        "        if (units->units[i].pieces_lsn != 0) {",
-        "        if (units->units[i].pieces_lsn == 1) {",
-    ),
-    mutation(
-        "of pieces only the last one keeps its segment",
-        "c/checkpoint",
-        "recovery/replay_units.c",
-        "        unit->pieces_lsn = unit->pieces_lsn == 0 ? op->lsn : unit->pieces_lsn;",
-        "        unit->pieces_lsn = op->lsn;",
-    ),
-    mutation(
-        "a unit that is not carried passes for one that was over",
-        "c/units_in_flight",
-        "recovery/replay_units.c",
-        "    return replay->units_listed || unit->carried || first_lsn >= replay->begin_lsn;",
-        "    return unit->carried || first_lsn >= replay->begin_lsn;",
-    ),
-    mutation(
-        "a get that a carried unit has made is lost",
-        "c/checkpoint",
-        "recovery/units_in_flight.c",
-        "    return status == MQX_OK ? mqx_replay_add_op(replay, unit, &op) : status;",
-        "    return status == MQX_OK && m != NULL ? mqx_replay_add_op(replay, unit, &op) : status;",
-    ),
-)
-
-UNITS = (*BATCHES, *PREPARED, *SCAN_AND_ARCHIVE, *MEANWHILE, *MEMORY, *INTERLEAVED, *CARRIED)
+UNITS = (*BATCHES, *PREPARED, *SCAN_AND_ARCHIVE, *MEANWHILE, *MEMORY, *INTERLEAVED)

@@ -4,6 +4,7 @@
 #include "operations.h"
 
 #include "dynamic.h"
+#include "unit/long_units.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -197,6 +198,17 @@ static void get_batch_nonpersistent(mqe_manager *m, const struct crash_fixture *
 
 /* ---- units ---- */
 
+/* The other process backs out the units of this one: it has set this limit before. */
+static bool may_be_backed_out(const mqe_manager *m)
+{
+    return mqx_load_acquire(&m->store.region.header->max_unit_age) != 0;
+}
+
+static int allowed_in_unit(const mqe_manager *m, int otherwise, int reason)
+{
+    return reason == MQRC_BACKED_OUT && may_be_backed_out(m) ? reason : otherwise;
+}
+
 static void get_in_unit(mqe_manager *m, mqe_unit *unit, const struct crash_fixture *f,
                         struct account *a, int queue, uint64_t correl)
 {
@@ -205,7 +217,7 @@ static void get_in_unit(mqe_manager *m, mqe_unit *unit, const struct crash_fixtu
     if (reason == 0) {
         has_got(a, queue, id);
     }
-    expect_or(a, "get in a unit", reason, MQRC_NO_MSG_AVAILABLE);
+    expect_or(a, "get in a unit", reason, allowed_in_unit(m, MQRC_NO_MSG_AVAILABLE, reason));
 }
 
 static void put_in_unit(mqe_manager *m, mqe_unit *unit, const struct crash_fixture *f,
@@ -213,8 +225,9 @@ static void put_in_unit(mqe_manager *m, mqe_unit *unit, const struct crash_fixtu
                         uint64_t length)
 {
     will_put(a, queue, first_id(a) + number);
-    expect(a, "put in a unit",
-           fixture_put(m, unit, f, queue, first_id(a) + number, persistent, length));
+    const int reason =
+        fixture_put(m, unit, f, queue, first_id(a) + number, persistent, length);
+    expect_or(a, "put in a unit", reason, allowed_in_unit(m, 0, reason));
 }
 
 static mqe_unit *fill_unit(mqe_manager *m, const struct crash_fixture *f, struct account *a)
@@ -230,12 +243,21 @@ static mqe_unit *fill_unit(mqe_manager *m, const struct crash_fixture *f, struct
     return unit;
 }
 
+/* `reason`: of what decides the unit, 2003 if it was backed out instead. */
+static void end_unit(mqe_manager *m, struct account *a, const char *what, int reason)
+{
+    expect_or(a, what, reason, allowed_in_unit(m, 0, reason));
+    if (reason == MQRC_BACKED_OUT) {
+        a->puts = a->gets = 0;
+    }
+    a->over = true;
+}
+
 static void commit_unit(mqe_manager *m, const struct crash_fixture *f, struct account *a)
 {
     mqe_unit *unit = fill_unit(m, f, a);
     a->decided = true;
-    expect(a, "commit", mqe_commit(unit));
-    a->over = true;
+    end_unit(m, a, "commit", mqe_commit(unit));
     mqe_unit_free(unit);
 }
 
@@ -254,9 +276,27 @@ static void prepare_unit(mqe_manager *m, const struct crash_fixture *f, struct a
     mqe_unit *unit = fill_unit(m, f, a);
     fixture_xid(20 + a->worker, FIXTURE_COMMITS, &xid);
     a->decided = true;
-    expect(a, "prepare", mqe_prepare(unit, &xid, 0));
-    a->over = true;
+    end_unit(m, a, "prepare", mqe_prepare(unit, &xid, 0));
     mqe_unit_free(unit);
+}
+
+/* Every open unit is too old. */
+static void back_out_old_units(mqe_manager *m, const struct crash_fixture *f, struct account *a)
+{
+    struct mqx_region *region = &m->store.region;
+    struct mqx_long_units units = {.count = 0};
+    const uint64_t used = mqx_area_used(region, MQX_AREA_CONTEXTS);
+    (void)f;
+    mqx_store_release(&region->header->max_unit_age, 1u);
+    for (uint32_t slot = 1; slot < used; slot++) {
+        struct mqx_context *unit = mqx_context(region, slot);
+        if (unit != NULL && mqx_load_acquire(&unit->state) == MQX_CTX_ACTIVE) {
+            mqx_store_release(&unit->started_us, UINT64_C(1));
+        }
+    }
+    expect(a, "maintenance lock", mqx_lock_take(region, &region->header->maintenance_lock));
+    expect(a, "back-out", mqx_long_units_back_out(&m->store, false, &units));
+    mqx_lock_drop(region, &region->header->maintenance_lock);
 }
 
 /* It is committed in any case, by the supervisor at the latest. */
@@ -371,6 +411,7 @@ const struct operation operations[] = {
     {"back_out_unit", back_out_unit, 3, 0, false, false},
     {"prepare_unit", prepare_unit, 3, 0, false, false},
     {"commit_prepared", commit_prepared, 3, 1, false, false},
+    {"back_out_old_units", back_out_old_units, 3, 0, false, false},
     {"browse", browse, 3, 0, false, false},
     {"checkpoint", checkpoint, 3, 0, false, false},
     {"compact", compact, 3, 0, false, false},

@@ -198,8 +198,9 @@ static const void *segment_bytes(const struct disk_state *state, const char *fol
                                  uint64_t number, uint64_t *size)
 {
     char path[200];
-    (void)snprintf(path, sizeof path, "%s/%s/%010llu.psj", state->path, folder,
-                   (unsigned long long)number);
+    const char *form = strcmp(folder, "archive") == 0 ? "%s/%s/0000000000-%010llu.psj"
+                                                      : "%s/%s/%010llu.psj";
+    (void)snprintf(path, sizeof path, form, state->path, folder, (unsigned long long)number);
     return memory_io_bytes(state->files, path, size);
 }
 

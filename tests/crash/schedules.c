@@ -164,6 +164,7 @@ static void plan(const struct schedule *schedule)
                                                         [SECOND_DIES] = TURNS_DIE};
     const bool pauses = schedule->ending == BOTH_GO_ON || second[schedule->ending] != TURNS_SWITCH;
     memset(shared->account, 0, sizeof shared->account);
+    fixture.manager->store.region.header->max_unit_age = 0; /* see back_out_old_units() */
     memset(shared->turns.worker, 0, sizeof shared->turns.worker);
     for (uint32_t i = 0; i < TURNS_WORKERS; i++) {
         shared->account[i].worker = i;

@@ -12,12 +12,16 @@
  *
  *   store_points [--count N] [--pairs N] [--seed S] [--scenario NAME]
  *
+ * In the scenario of a unit that another process backs out, the supervisor is its owner. It asks
+ * after the unit before the repair or after it, by turns; the first may find a dead helper's work.
+ *
  * prints for each scenario how many points there are and how many were tried, in the end the sums,
  * distinct sites and the seed. Status 0 when nothing was wrong.
  */
 #include "dynamic.h"
 #include "region/arena.h"
 #include "region/extents.h"
+#include "unit/long_units.h"
 #include "store_hook.h"
 
 #include <errno.h>
@@ -157,6 +161,26 @@ static void back_out_unit(mqe_manager *m)
     fill_unit(m, unit);
     expect("backout", mqe_backout(unit));
     mqe_unit_free(unit);
+}
+
+static mqe_unit *forgotten; /* of the supervisor, too old */
+
+static void back_out_anothers_unit(mqe_manager *m)
+{
+    struct mqx_region *region = &m->store.region;
+    struct mqx_long_units units = {.count = 0};
+    expect("maintenance lock", mqx_lock_take(region, &region->header->maintenance_lock));
+    expect("back-out", mqx_long_units_back_out(&m->store, false, &units));
+    mqx_lock_drop(region, &region->header->maintenance_lock);
+    if (units.count != 1) {
+        expect("one unit that is backed out", MQRC_UNEXPECTED_ERROR);
+    }
+}
+
+/* The process that backs the unit out has been killed half way (begin_forgotten()). */
+static void continue_a_back_out(mqe_manager *m)
+{
+    expect("maintenance", mqe_maintain(m));
 }
 
 static void browse_long(mqe_manager *m)
@@ -455,6 +479,9 @@ static const struct scenario {
     {"commit_batches", commit_batches, 3, false, 0, false, NOTHING},
     {"commit_unit", commit_unit, 3, false, 0, false, NOTHING},
     {"back_out_unit", back_out_unit, 3, false, 0, false, NOTHING},
+    {"back_out_anothers_unit", back_out_anothers_unit, 3, false, 0, false, NOTHING},
+    {"continue_a_back_out", continue_a_back_out, 3, false, 0, false, NOTHING},
+    {"back_out_anothers_indexed", back_out_anothers_unit, 80, false, 0, false, NOTHING},
     {"commit_unit_indexed", commit_unit, 80, false, 0, false, NOTHING},
     {"browse_long", browse_long, 3, false, 0, false, NOTHING},
     {"wait_in_vain", wait_in_vain, 3, false, 0, false, NOTHING},
@@ -486,13 +513,14 @@ static const struct scenario {
 /* ---- children ---- */
 
 /* Attaches again (a child owns nothing), runs with the hook armed, reports. Never returns.
- * Repairing (no scenario) begins with the attach itself, so does the scenario that is about
- * attaching. */
+ * Repairing (no scenario, or the one that is about repairing) begins with the attach itself, so
+ * does the scenario that is about attaching. */
 static _Noreturn void child_main(const struct scenario *scenario, uint64_t kill_at)
 {
     struct mqe_attach_info info;
     mqe_manager *manager = NULL;
-    const bool from_attach = scenario == NULL || scenario->run == NULL;
+    const bool repairs = scenario == NULL || scenario->run == continue_a_back_out;
+    const bool from_attach = repairs || scenario->run == NULL;
     if (from_attach) {
         store_hook_arm_on_map(fixture.manager->store.region.size, kill_at);
     }
@@ -506,7 +534,7 @@ static _Noreturn void child_main(const struct scenario *scenario, uint64_t kill_
         store_hook_arm(region->base, region->size, kill_at);
         scenario->run(manager);
         shared->returned = 1;
-    } else if (scenario == NULL) {
+    } else if (repairs) {
         expect("repair", mqe_maintain(manager));
     } else {
         uint64_t lost;
@@ -539,6 +567,44 @@ static int run_child(const struct scenario *scenario, uint64_t kill_at)
         exit(1);
     }
     return killed;
+}
+
+/* ---- the owner of the unit that another process backs out ---- */
+
+static bool has_owner(const struct scenario *scenario)
+{
+    return scenario->run == back_out_anothers_unit || scenario->run == continue_a_back_out;
+}
+
+static void begin_forgotten(const struct scenario *scenario)
+{
+    enum { HALF_WAY = 200 };
+    static const struct scenario first = {.name = "half a back-out", .run = back_out_anothers_unit};
+    struct mqx_region *region = &fixture.manager->store.region;
+    region->header->max_unit_age = has_owner(scenario) ? 1 : 0;
+    if (has_owner(scenario)) {
+        if (mqe_unit_new(fixture.manager, &forgotten) != 0) {
+            fixture_die("a unit of the supervisor", MQRC_UNEXPECTED_ERROR);
+        }
+        fill_unit(fixture.manager, forgotten);
+        mqx_store_release(&mqx_context(region, forgotten->context)->started_us, UINT64_C(1));
+    }
+    if (scenario->run == continue_a_back_out && !run_child(&first, HALF_WAY)) {
+        fixture_die("a death half way through a back-out", MQRC_UNEXPECTED_ERROR);
+    }
+}
+
+/* Ends it; before a repair it may be there yet, and after it, it has been backed out. */
+static void end_forgotten(const struct scenario *scenario, bool repaired)
+{
+    if (has_owner(scenario) && forgotten != NULL) {
+        const int reason = repaired ? mqe_commit(forgotten) : mqe_backout(forgotten);
+        if (reason != (repaired ? MQRC_BACKED_OUT : 0)) {
+            fixture_die(repaired ? "commit of what was backed out" : "backout", reason);
+        }
+        mqe_unit_free(forgotten);
+        forgotten = NULL;
+    }
 }
 
 /* ---- checks ---- */
@@ -576,7 +642,8 @@ static void verify(const struct scenario *scenario, uint64_t at, uint64_t nested
     fixture_look(fixture.manager, &fixture, &now);
     const bool is_after = pictures_equal(&now, &legal->after);
     const bool is_before = pictures_equal(&now, &legal->before);
-    bool good = whole && (scenario->in_between || is_after || (is_before && !returned));
+    bool good = whole && (scenario->in_between || is_after ||
+                          (is_before && !returned && !has_owner(scenario)));
     const int reason = mqe_check(fixture.manager);
     if (reason != 0) {
         fprintf(stderr, "check: %s %s\n", mqe_reason_name(reason), mqe_error_text());
@@ -616,6 +683,7 @@ static void reset(const struct scenario *scenario)
     if (scenario->retires == MOVED) {
         fixture_fill_segment(&fixture); /* what the reset put lies in a full segment */
     }
+    begin_forgotten(scenario);
 }
 
 static void one_point(const struct scenario *scenario, uint64_t at, uint64_t nested,
@@ -627,7 +695,11 @@ static void one_point(const struct scenario *scenario, uint64_t at, uint64_t nes
     if (nested != 0) {
         (void)run_child(NULL, nested);
     }
+    if (at % 2 != 0) {
+        end_forgotten(scenario, false);
+    }
     repair();
+    end_forgotten(scenario, true);
     verify(scenario, at, nested, legal, returned, deep);
 }
 
@@ -639,6 +711,7 @@ static uint64_t repair_points(const struct scenario *scenario, uint64_t at)
     (void)run_child(NULL, 0);
     const uint64_t points = shared->points;
     repair();
+    end_forgotten(scenario, true);
     return points;
 }
 
@@ -658,6 +731,7 @@ static uint64_t measure(const struct scenario *scenario, struct outcomes *legal)
     (void)run_child(scenario, 0);
     const uint64_t points = shared->points;
     repair();
+    end_forgotten(scenario, true);
     fixture_look(fixture.manager, &fixture, &legal->after);
     /* a retirement comes last, behind a checkpoint whose stores are more at one time than another
      * */

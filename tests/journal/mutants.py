@@ -11,8 +11,11 @@ import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from writer import columns
+
 from penstock.journal import checksum
 from penstock.journal import layout as L
+from penstock.journal.message_columns import messages_of
 
 Change = Callable[[Path], None]
 
@@ -86,19 +89,56 @@ def in_header(folder: Path) -> Iterator[tuple[str, Change]]:
             yield f"header {name} {value}", in_checkpoint(offset, text)
 
 
+def with_line(at: int, lines: list[bytes]) -> Change:
+    """The newest checkpoint with other messages in the block at that offset."""
+
+    def change(folder: Path) -> None:
+        path = newest_checkpoint(folder)
+        data = path.read_bytes()
+        kind, count, length, sequence = struct.unpack_from("<IIQQ", data, at + 8)
+        payload = columns(lines)
+        head = data[at : at + 8] + struct.pack("<IIQQ", kind, count, len(payload), sequence)
+        behind = data[at + 32 + (length + 7 & ~7) :]
+        changed = bytearray(data[:at] + head + payload + behind)
+        seal_blocks(changed)
+        path.write_bytes(changed)
+
+    return change
+
+
 def in_lines(folder: Path) -> Iterator[tuple[str, Change]]:
-    """Each field of a message's line, with several values."""
+    """Each field of a message, with several values."""
     data = newest_checkpoint(folder).read_bytes()
     size = L.size_of("psc_message")
-    for at, kind, count, _ in blocks(data):
+    for at, kind, count, length in blocks(data):
         if kind != L.BLOCK_MESSAGES:
             continue
-        line = at + 32 + size * (count // 2)
-        for offset in range(0, size, 4):
-            old = struct.unpack_from("<I", data, line + offset)[0]
+        found = messages_of(data[at + 32 : at + 32 + length], count).tobytes()
+        lines = [found[start : start + size] for start in range(0, len(found), size)]
+        middle = lines[count // 2]
+        for offset in range(0, size - 8, 4):  # the last eight bytes are in no column
+            old = struct.unpack_from("<I", middle, offset)[0]
             for value in {0, old ^ 1, old + 8, 0xFFFFFFFF, old ^ 1 << 24} - {old}:
-                change = in_checkpoint(line + offset, struct.pack("<I", value % (1 << 32)))
+                text = struct.pack("<I", value % (1 << 32))
+                line = middle[:offset] + text + middle[offset + 4 :]
+                change = with_line(at, [*lines[: count // 2], line, *lines[count // 2 + 1 :]])
                 yield f"line +{offset} {value:#x}", change
+
+
+def in_columns(folder: Path) -> Iterator[tuple[str, Change]]:
+    """Each base and width of the columns, with several values."""
+    data = newest_checkpoint(folder).read_bytes()
+    for at, kind, _, _ in blocks(data):
+        if kind != L.BLOCK_MESSAGES:
+            continue
+        for column in range(17):
+            base, width = at + 32 + 8 * column, at + 32 + 8 * 17 + column
+            old = int.from_bytes(data[base : base + 8], "little")
+            for value in {0, old ^ 1, old + 8, (1 << 64) - 1} - {old}:
+                change = in_checkpoint(base, value.to_bytes(8, "little"))
+                yield f"column {column} base {value:#x}", change
+            for value in {0, 1, 2, 3, 4, 8, 16, 255} - {data[width]}:
+                yield f"column {column} width {value}", in_checkpoint(width, bytes([value]))
 
 
 def in_definitions(folder: Path) -> Iterator[tuple[str, Change]]:
@@ -177,4 +217,5 @@ def corpus(folder: Path) -> Iterator[tuple[str, Change]]:
     yield from in_head(folder)
     yield from in_header(folder)
     yield from in_lines(folder)
+    yield from in_columns(folder)
     yield from in_definitions(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,35 @@ def test_pruning_everything_leaves_a_queue_manager_that_works(linear: Path) -> N
     with penstock.connect("QM1", linear.parent) as qm:
         fill(qm, 400, 480)
     assert bodies(linear)[-80:] == list(range(400, 480))
+
+
+def test_an_older_copy_put_back_beside_its_archive_replaces_no_file_of_it(
+    home: Path, tmp_path: Path
+) -> None:
+    penstock.create("QM1", home, logging="linear", **SMALL)
+    root = home / "QM1"
+    with penstock.connect("QM1", home) as qm:
+        fill(qm, 0, 120)
+    copy = shutil.copytree(root, tmp_path / "copy", ignore=shutil.ignore_patterns("archive"))
+    with penstock.connect("QM1", home) as qm:
+        fill(qm, 120, 300)
+    before = {file.name: file.read_bytes() for file in (root / "archive").iterdir()}
+    for folder in ("journal", "checkpoint"):
+        shutil.rmtree(root / folder)
+        shutil.copytree(copy / folder, root / folder)
+    shutil.copy(copy / "HEAD", root / "HEAD")
+    assert bodies(root) == list(range(120))  # what was archived since is another history
+    with penstock.connect("QM1", home) as qm:
+        fill(qm, 1000, 1180)
+    assert {name: (root / "archive" / name).read_bytes() for name in before} == before
+    assert bodies(root) == [*range(120), *range(1000, 1180)]
+    superseded = archive.superseded(root)
+    assert superseded and {file.name for file in superseded} <= before.keys()
+    assert QueueManagerFiles(root).verify() == []
+    archive.prune(root, datetime(2099, 1, 1, tzinfo=timezone.utc))
+    assert {file.name for file in archive.superseded(root)} == {
+        file.name for file in (root / "archive").iterdir()
+    }
 
 
 def test_deleting_removes_the_archive_but_not_what_others_put_there(linear: Path) -> None:

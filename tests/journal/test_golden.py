@@ -23,7 +23,7 @@ def make() -> ModuleType:
     return module
 
 
-FOLDERS = ("v2", "v2-prepared", "v2-moved")
+FOLDERS = ("v2", "v2-prepared", "v2-moved", "v2-carried")
 
 
 def stored(folder: str) -> dict[str, bytes]:

@@ -105,9 +105,62 @@ def test_moved_record_that_differs_from_its_message_is_damage(other: bytes) -> N
         replay(store)
 
 
-def test_moved_record_in_a_unit_or_without_a_number_is_damage() -> None:
-    for record in (w.moved(1, unit=4), w.moved(0)):
+def test_moved_record_in_a_decided_unit_or_without_a_number_is_damage() -> None:
+    half = w.moved(1, unit=4, flags=0), w.moved(1, flags=w.UNDECIDED)
+    for record in (*half, w.moved(0), w.moved(0, unit=4)):
         store = w.Store(size=32768)
         store.append(w.define(1, 1, "ORDERS", {}), w.put(1), record)
-        with pytest.raises(DamagedFile, match="belongs to a unit, or names no message"):
+        with pytest.raises(DamagedFile, match="that was decided, or names no message"):
             replay(store)
+
+
+def test_message_of_a_unit_that_moved_before_its_commit_lies_there_after_it() -> None:
+    store = w.Store(size=32768)
+    store.append(w.define(1, 1, "ORDERS", {}))
+    puts = w.put(1, b"one", unit=4), w.put(2, b"two", unit=4)
+    first, second = store.append(*puts)
+    (again,) = store.append(w.moved(1, b"one", unit=4))
+    assert numbers(store) == []
+    store.append(w.commit(4, first, list(puts)))
+    assert {n: e.lsn for n, e in replay(store).entries.items()} == {1: again, 2: second}
+    assert bodies(store) == {1: b"one", 2: b"two"} and severities(store) == set()
+
+
+def carrying(*, listed: bool = False) -> tuple[w.Store, bytes]:
+    """Message 1 of unit 4 was moved from segment 1, which is gone, before the checkpoint that
+    carries the unit; listed: the checkpoint has it on its queue, too, in segment 1. The COMMIT."""
+    store = w.Store(size=32768)
+    definition = w.define(1, 1, "ORDERS", {15: 5000})
+    put, other = w.put(1, b"one", unit=4), w.put(2, b"two")
+    store.append(definition)
+    (first,) = store.append(put)
+    store.roll()
+    again = w.moved(1, b"one", unit=4)
+    place, other_lsn = store.append(again, other)
+    at_line = store.operation(w.PUT, 1, first), store.listed(1, place, again, 3)
+    old = [store.listed(1, first, put, 3)] if listed else []
+    store.checkpoint(
+        store.lsn,
+        objects=[definition],
+        messages=[*old, store.listed(2, other_lsn, other, 3)],
+        units=[(store.carried(4, first, [put]), [at_line])],
+        needed=[store.needs(1)] if listed else [],
+        oldest=1 if listed else 2,
+    )
+    if not listed:
+        del store.done[segment_path(1)]
+    return store, w.commit(4, first, [put])
+
+
+def test_checkpoint_carries_a_message_where_it_was_moved() -> None:
+    store, commit = carrying()
+    assert bodies(store) == {2: b"two"}
+    store.append(commit)
+    assert bodies(store) == {1: b"one", 2: b"two"} and severities(store) == set()
+
+
+def test_of_a_message_that_is_listed_and_carried_the_later_place_holds() -> None:
+    store, commit = carrying(listed=True)
+    store.append(commit)
+    assert replay(store).entries[1].lsn >= 32768
+    assert bodies(store) == {1: b"one", 2: b"two"} and severities(store) == set()

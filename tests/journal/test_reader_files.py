@@ -268,6 +268,8 @@ def test_newest_segment_cannot_vanish_behind_a_checkpoint() -> None:
 def test_spares_and_half_made_files_are_ignored_and_strangers_reported() -> None:
     files = started().files
     files["journal/spare-0000000002.psj"] = bytes(65536)
+    files["journal/reserve-0000000003.psj"] = bytes(65536)
+    files["checkpoint/checkpoint.reserve"] = bytes(65536)
     assert severities(files) == set()
     files["journal/0000000002.psj.tmp"] = b"half"
     files["checkpoint/0000000000001000.psc.tmp"] = b"half"

@@ -191,14 +191,20 @@ def test_a_short_moved_record_that_differs_from_its_message_is_damage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "options"), [(0, {}), (1, {"unit": 3}), (1, {"flags": w.COMMITS})]
+    ("number", "options", "said"),
+    [
+        (0, {}, "names no message"),
+        (1, {"unit": 3}, "that was decided"),
+        (1, {"flags": w.UNDECIDED, "unit": -7}, "belongs to no unit"),
+        (1, {"flags": w.COMMITS}, "unknown flags"),
+    ],
 )
-def test_a_short_moved_record_in_a_unit_or_without_a_number_is_damage(
-    number: int, options: dict[str, int]
+def test_a_short_moved_record_in_a_decided_unit_or_without_a_number_is_refused(
+    number: int, options: dict[str, int], said: str
 ) -> None:
     shared = w.common(unit=7)
     store = started()
     fields = struct.pack("<Ii", 4, 0)
     store.append(shared, w.short(w.MOVED, shared, len(shared), number, fields, **options))
-    with pytest.raises(DamagedFile, match="belongs to a unit, or names no message"):
+    with pytest.raises((DamagedFile, UnsupportedFile), match=said):
         replay(store)

@@ -488,3 +488,20 @@ def test_a_moved_record_stands_for_a_put_that_is_lost() -> None:
     assert result is not None
     assert {n: body for n, (_, body) in result[0].items()} == {1: b"one"}
     assert any(loss.kind == "uncertain" and "MOVED" in loss.text for loss in result[1].losses)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_moved_record_of_a_unit_stands_for_a_put_if_the_unit_was_committed(
+    committed: bool,
+) -> None:
+    store = started()
+    put = w.put(1, b"one", unit=4)
+    (first,) = store.append(put)
+    store.roll()
+    store.append(w.moved(1, b"one", unit=4))
+    store.append(w.commit(4, first, [put]) if committed else w.backout(4, []))
+    store.append(w.define(*Q1, "ORDERS", {}))
+    lost = next(path for path in store.files if path.endswith("0001.psj"))
+    result = salvaged({path: data for path, data in store.files.items() if path != lost})
+    assert result is not None
+    assert {n: body for n, (_, body) in result[0].items()} == ({1: b"one"} if committed else {})

@@ -37,6 +37,7 @@ from penstock.journal.scan import (
     scan,
     unit_outcomes,
 )
+from penstock.journal.store import archived_name
 
 __all__ = ["directory"]
 FLIPS = 400  # each is two scans of a file; test_scan.c flips every bit of a segment
@@ -208,8 +209,13 @@ def archived(store: w.Store, root: Path, *numbers: int) -> Path:
     on_disk(store, root)
     (root / "archive").mkdir()
     for number in numbers:
-        (root / "journal" / f"{number:010d}.psj").rename(root / "archive" / f"{number:010d}.psj")
+        to_archive(root, number)
     return root
+
+
+def to_archive(root: Path, number: int) -> None:
+    """What a retirement does."""
+    (root / "journal" / f"{number:010d}.psj").rename(root / "archive" / archived_name(0, number))
 
 
 def four_segments() -> w.Store:
@@ -242,8 +248,7 @@ def test_a_segment_that_moves_to_the_archive_after_it_was_listed_is_followed(
     root = archived(four_segments(), tmp_path)
     segments = list_segments(root)
     for number in (1, 2):
-        name = f"{number:010d}.psj"
-        (root / "journal" / name).rename(root / "archive" / name)
+        to_archive(root, number)
     found = [b.columns["sequence"].tolist() for s in segments for b in scan(s, ["sequence"])]
     assert found == [[1], [2], [3], [4]]
 

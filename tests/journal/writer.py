@@ -19,7 +19,7 @@ PUT, GET, COMMIT, BACKOUT, CHUNK, MOVED, EXPIRE = 1, 2, 3, 4, 8, 9, 10
 IMAGE_CONSUMED, OBJECT, OBJECT_DELETE, CLEAR = 12, 13, 14, 18
 PREPARE, COMMIT_PREPARED, BACKOUT_PREPARED, TAKEN = 5, 6, 7, 19
 MUST = 0x80
-COMMITS, SHORT = 1, 2
+COMMITS, SHORT, UNDECIDED = 1, 2, 8
 COMMON = 20
 TIME = 1_700_000_000_000_000  # microseconds; every time in a written file derives from it
 Units = Sequence[tuple[bytes, list[tuple[bytes, bytes]]]]  # of a checkpoint
@@ -30,6 +30,23 @@ QM_TOML = f'qm_id = "{QM_ID.hex()}"\nname = "GOLD"\n'
 
 def pad(data: bytes, to: int = 8) -> bytes:
     return data + bytes(-len(data) % to)
+
+
+def columns(lines: list[bytes]) -> bytes:
+    """The payload of a MESSAGES block with the messages of these lines, made with listed()."""
+    rows = [list(struct.unpack("<7Q5IBBBxII8x", line)) for line in lines]
+    for row in rows:
+        row[2] = (row[1] - row[2]) % (1 << 64)
+    bases, widths, data = [], [], b""
+    for at in range(17):
+        values = [row[at] for row in rows]
+        most = max(values) - min(values)
+        width = next(size for size in (0, 1, 2, 4, 8) if most < 1 << 8 * size)
+        width = max(width, at == 0)  # numbers that are the same are refused elsewhere
+        bases.append(0 if width == 8 else min(values))
+        widths.append(width)
+        data += pad(b"".join((v - bases[-1]).to_bytes(8, "little")[:width] for v in values))
+    return struct.pack("<17Q17B7x", *bases, *widths) + data
 
 
 def section(number: int, data: bytes) -> bytes:
@@ -122,11 +139,14 @@ def moved(
     unit: int = 0,
     ext: bool = False,
     chunked: tuple[int, int, int, int] | None = None,
+    flags: int | None = None,
     **fields: int,
 ) -> bytes:
-    """A PUT, written anew."""
+    """A PUT, written anew; with a unit: one that is not decided."""
     was = put(number, body, queue=queue, unit=unit, ext=ext, chunked=chunked, **fields)
-    return record(MOVED, was[32:], unit=unit, queue=queue, number=number)
+    if flags is None:
+        flags = UNDECIDED if unit else 0
+    return record(MOVED, was[32:], unit=unit, queue=queue, number=number, flags=flags)
 
 
 def chunk(
@@ -487,7 +507,8 @@ class Store:
             if items
         ]
         for sequence, (kind, items) in enumerate(blocks):
-            data += self.block(begin, kind, len(items), sequence, b"".join(items))
+            payload = columns(items) if kind == 2 else b"".join(items)
+            data += self.block(begin, kind, len(items), sequence, payload)
         totals = (len(blocks), len(objects), len(messages), len(image), end, len(needed))
         totals += (len(lines), len(operations), len(puts))
         data += self.block(begin, 4, 1, len(blocks), struct.pack("<9Q", *totals))

@@ -19,6 +19,8 @@ NOT_STORAGE = {
     "os/life_thread.c": {"mmap", "munmap"},  # the page that the kernel reads
     "os/process_files.c": {"openat"},  # /proc
     "os/memory_limit.c": {"fopen", "fclose"},  # /proc, /sys
+    # /proc, /sys; and a part of the file table, mapped for a moment
+    "os/huge_pages.c": {"fopen", "fclose", "mmap", "munmap"},
     "os/page_memory.c": {"mmap", "munmap"},  # memory that malloc() would keep
     "os/fork_guard.c": {"mmap", "munmap"},  # the page that a fork empties
 }

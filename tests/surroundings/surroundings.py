@@ -143,10 +143,11 @@ def facts_at_work(path: Path) -> dict[Path, os.stat_result]:
 
 
 @contextmanager
-def tmpfs(size: int, mode: int = 0o700) -> Iterator[Path]:
-    """A mounted tmpfs of that many bytes, unmounted at the end of the block."""
+def tmpfs(size: int, mode: int = 0o700, huge: str = "") -> Iterator[Path]:
+    """A mounted tmpfs of that many bytes, with that option huge=, unmounted at the end of the
+    block."""
     folder = Path(tempfile.mkdtemp(prefix="penstock-tmpfs-"))
-    options = f"size={size},mode={mode:o}"
+    options = f"size={size},mode={mode:o}" + (f",huge={huge}" if huge else "")
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", options, "penstock-test", str(folder)],
         capture_output=True,

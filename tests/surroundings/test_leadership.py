@@ -41,6 +41,8 @@ def use_up():
 qm = penstock.connect("QM1", home=sys.argv[1])
 q = qm.queue("Q")
 q.put(b"before")
+qm.maintain()
+qm.checkpoint()  # waits for a round: no file is open for a moment only, such as one being made
 """
 SUFFERER += FOLLOW
 PUTS = f"for i in range({COUNT}): q.put(bytes({BODY}))"
@@ -233,3 +235,20 @@ def test_a_limit_that_makes_work_impossible_is_refused_at_connect_with_limit_and
     assert answer.startswith(f"{reason} "), answer
     assert re.search(text, answer), answer
     assert depth(other) == 0
+
+
+def test_a_limit_below_the_length_of_the_region_is_refused_by_the_one_who_makes_it(
+    home: Path,
+) -> None:
+    penstock.create("ALONE", home, segment_size=65536, journal_limit=1 << 20, region_size=1 << 28)
+    program = (
+        "import resource, sys\nimport penstock\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 26, 1 << 26))\n"
+        "try:\n    penstock.connect('ALONE', home=sys.argv[1])\n"
+        "except penstock.MQError as error:\n    print(error.reason, error)\n"
+    )
+    answer = run_python(program, home)
+    assert re.match(r"2012 .* 268435456 bytes \(region.size\), longer .*RLIMIT_FSIZE", answer), (
+        answer
+    )
+    penstock.connect("ALONE", home).close()  # nothing was left in the way

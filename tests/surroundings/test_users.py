@@ -39,6 +39,8 @@ with penstock.connect('QM', home) as manager, manager.queue('Q') as queue:
 STAY = """
 manager = penstock.connect('QM', home)
 queue = manager.queue('Q')
+manager.maintain()  # what it would write beside us: mark, spare and reserved files
+manager.checkpoint()  # waits for a round that was under way
 print('ready', flush=True)
 sys.stdin.readline()
 """

@@ -57,6 +57,7 @@ struct mqe_settings { /* from qm.toml; 0 = default */
     uint32_t growth_step;
     uint32_t max_uncommitted;     /* MAXUMSGS */
     uint32_t max_message;         /* MAXMSGL of the queue manager */
+    uint32_t max_unit_age;        /* seconds after which an open unit is backed out; 0: never */
     const char *region_dir;       /* NULL = /dev/shm, or memory where that is small */
     uint32_t linear;              /* 1: retired segments move to archive/, for scans and replay */
     uint32_t keeper;              /* 1: this attachment is `penstock start` */
@@ -99,8 +100,9 @@ enum { MQE_END_CONTROLLED = 0, MQE_END_WAIT = 1, MQE_END_IMMEDIATE = 2, MQE_END_
 enum { MQE_PROCESSES_MAX = 1024 }; /* attached at a time, at the most */
 
 /* The pids of the processes that are attached to the queue manager in that directory, this one
- * included; starts nothing, and creates no file. *out_count may exceed `capacity`, which is at
- * least 1; a process of another PID namespace has pid 0. 2035 2195 */
+ * included; starts nothing, and creates no file. Those of a directory that this one is a copy of do
+ * not count. *out_count may exceed `capacity`, which is at least 1; a process of another PID
+ * namespace has pid 0. 2035 2195 */
 int mqe_attached(const char *path, int32_t *pids, uint32_t capacity,
                  uint32_t *out_count) MQX_MUST_USE;
 
@@ -140,6 +142,10 @@ struct mqe_manager_status {
                                    * work; of these it keeps what it has put, no more */
     uint64_t held_us;             /* when that unit began, 0: no unit has a record */
     int32_t held_pid;             /* its process; 0: none, it is prepared */
+    int32_t backup_pid;           /* of the process that makes a backup; 0: none */
+    uint64_t backup_bytes;        /* of journal, in segments that stay until they are copied */
+    uint64_t region_huge;         /* bytes of region_used that came as huge pages */
+    char huge_refusal[96];        /* why there are none, "" when there are */
 };
 int mqe_status(mqe_manager *manager, struct mqe_manager_status *out) MQX_MUST_USE;
 
@@ -176,7 +182,8 @@ struct mqe_handle_status {
     int32_t pid;
     uint32_t object, generation, options;
     uint32_t deleted;             /* 1: its queue has been deleted */
-    uint32_t step[4];             /* slots that its name was resolved through, 0 none */
+    uint32_t step[4];             /* slots that its name was resolved through, 0 none; of a path
+                                   * of five the fifth is `object` */
     uint64_t opened_us;
 };
 int mqe_handles(mqe_manager *manager, struct mqe_handle_status *out, uint32_t capacity,
@@ -188,6 +195,17 @@ int mqe_checkpoint(mqe_manager *manager) MQX_MUST_USE;
 /* Moves messages together and frees the journal segments that they leave: as many as possible. */
 int mqe_compact(mqe_manager *manager) MQX_MUST_USE;
 int mqe_maintain(mqe_manager *manager) MQX_MUST_USE;
+
+struct mqe_backup {               /* what a copy of this moment consists of (recovery/backup.h) */
+    uint64_t first_segment, last_segment, last_generation, end_lsn, checkpoint_lsn, timeline;
+};
+/* Takes a checkpoint and pins the journal's segments. 2042: another backup is under way. */
+int mqe_backup_begin(mqe_manager *manager, struct mqe_backup *out) MQX_MUST_USE;
+/* Segments before that one have been copied. *out_slowest_us: of the flushes since the last call.
+ * 2192: the pin was broken, because the journal became full. */
+int mqe_backup_advance(mqe_manager *manager, uint64_t first_segment,
+                       uint64_t *out_slowest_us) MQX_MUST_USE;
+int mqe_backup_end(mqe_manager *manager) MQX_MUST_USE;
 /* Verifies priority indexes, id indexes and counts of every queue under their locks;
  * MQRC_OBJECT_DAMAGED with a text. */
 int mqe_check(mqe_manager *manager) MQX_MUST_USE;
@@ -270,7 +288,7 @@ enum { /* MQOO_* of mqe_open, as in the MQI */
 struct mqe_step {
     uint32_t slot, generation, resolution_version; /* as mqe_find() gave them */
 };
-enum { MQE_STEPS_MAX = 4 };
+enum { MQE_STEPS_MAX = 5 }; /* queue-manager alias, alias, remote queue, queue manager, XMITQ */
 struct mqe_destination { /* a queue that a name was resolved to */
     uint32_t queue, queue_generation;
     uint32_t first, first_generation; /* first definition in the path: supplies DEF* attributes */
@@ -328,7 +346,12 @@ void mqe_unit_free(mqe_unit *unit); /* backs out what is pending */
 /* 2003: the queue manager had backed it out. */
 int mqe_commit(mqe_unit *unit) MQX_MUST_USE;
 int mqe_backout(mqe_unit *unit) MQX_MUST_USE;
-uint32_t mqe_unit_count(const mqe_unit *unit); /* messages put and got so far */
+/* Messages put and got so far; not 0 while the caller has not ended a unit that was backed out. */
+uint32_t mqe_unit_count(const mqe_unit *unit);
+
+/* An open unit is backed out by the maintenance of any process when it holds the journal, or for
+ * its age (unit/long_units.h), but never inside a call of its owner. From then on calls in it are
+ * 2003, until mqe_commit() or mqe_prepare(), which are 2003, too, or mqe_backout(). */
 
 /* ---- prepared units of work: two-phase commit ----
  *

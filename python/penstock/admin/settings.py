@@ -32,7 +32,7 @@ _NAME = re.compile(r"[A-Za-z0-9./_%]{1,48}")
 _DIRECTORY = re.compile(r"[A-Za-z0-9!&_%]{1,48}")
 _GROUP = re.compile(r"[A-Za-z0-9_.@\\-]{1,256}\$?")
 _PAGE = 4096
-_SEGMENTS_MAX = 4096  # files of a journal
+SEGMENTS_MAX = 4096  # files of a journal
 _JOURNAL_LIMIT = 64 << 30
 _KIB, _MIB, _GIB = 1 << 10, 1 << 20, 1 << 30
 _Home = str | os.PathLike[str] | None
@@ -61,7 +61,9 @@ class Settings:
     limit. region_dir: the folder of the region's file; ``automatic`` is /dev/shm, but where that
     has less than 512 MiB the file is in memory alone, within half of the machine's, unless the
     queue manager is a group's. logging: ``circular`` uses journal segments again, ``linear`` moves
-    them to the folder ``archive``, where they count against no limit. log_file_size, log_files: the
+    them to the folder ``archive``, where they count against no limit. max_unit_age: seconds, 0 for
+    any: units that are open longer are backed out by whoever maintains the queue manager, unless
+    their owner is inside a call just then. log_file_size, log_files: the
     error log and its rotation.
     """
 
@@ -78,6 +80,7 @@ class Settings:
     region_dir: str = AUTOMATIC
     max_uncommitted_messages: int = 10000
     max_message_length: int = 104857600
+    max_unit_age: int = 0
     log_file_size: int = 2 * _MIB
     log_files: int = 3
 
@@ -107,11 +110,11 @@ class Settings:
         if self.journal_limit < 4 * self.segment_size:
             text = f"journal.limit is {self.journal_limit}, less than four segments"
             raise SettingsError(text)
-        most = _SEGMENTS_MAX * self.segment_size
+        most = SEGMENTS_MAX * self.segment_size
         if self.journal_limit > most:
-            needed = -(-self.journal_limit // _SEGMENTS_MAX // _PAGE) * _PAGE
+            needed = -(-self.journal_limit // SEGMENTS_MAX // _PAGE) * _PAGE
             text = f"journal.limit is {self.journal_limit}, but a journal has at most "
-            text += f"{_SEGMENTS_MAX} segments, {most} bytes when journal.segment_size is "
+            text += f"{SEGMENTS_MAX} segments, {most} bytes when journal.segment_size is "
             text += f"{self.segment_size}: raise that to {needed}, or lower the limit"
             raise SettingsError(text)
 
@@ -199,6 +202,10 @@ _ITEMS = (
         help="Size of a message at most (MAXMSGL).",
     ),
     _Item(
+        "limits", "max_unit_age", "max_unit_age", int, 0, 999999999,
+        help="Seconds after which an open unit of work is backed out (2003); 0: never for its age.",
+    ),
+    _Item(
         "logging", "file_size", "log_file_size", int, 4 * _KIB, _GIB, False, True,
         help="Size of a file of the error log.",
     ),
@@ -222,7 +229,7 @@ def new_settings(name: str, given: Mapping[str, Any]) -> Settings:
             raise SettingsNameError(f"there is no setting {field!r}{hint}")
         values[field] = CHOSEN[field].read(value)
     if "segment_size" in values and "journal_limit" not in values:  # as much as they can hold
-        most = _SEGMENTS_MAX * values["segment_size"]
+        most = SEGMENTS_MAX * values["segment_size"]
         values["journal_limit"] = min(_JOURNAL_LIMIT, most)
     return Settings(qm_id=os.urandom(16), name=name, **values)
 
@@ -417,6 +424,7 @@ def for_engine(settings: Settings) -> dict[str, Any]:
         "body_budget": settings.region_bodies,
         "max_uncommitted": settings.max_uncommitted_messages,
         "max_message": settings.max_message_length,
+        "max_unit_age": settings.max_unit_age,
         "linear": int(settings.logging == "linear"),
         "region_dir": os.fsencode(settings.region_dir) if chosen else None,
     }

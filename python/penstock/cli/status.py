@@ -47,7 +47,11 @@ def collect(manager: penstock.QueueManager) -> dict[str, Any]:
     return {
         "name": manager.name,
         "running": True,
-        "archive": {"segments": files, "bytes": size},
+        "archive": {
+            "segments": files,
+            "bytes": size,
+            "superseded": len(archive.superseded(manager.path)),
+        },
         "manager": state,
         "region_place": region_place(manager.path, state),
         "locks": [asdict(lock) for lock in locks],
@@ -66,6 +70,13 @@ def region_place(directory: Path, state: dict[str, Any]) -> str:
         return "memory, as /dev/shm is small"
     chosen = read_settings(directory).region_dir
     return chosen if chosen != AUTOMATIC else "/dev/shm"
+
+
+def _huge_pages(manager: dict[str, Any]) -> str:
+    """What the system gave in huge pages, or why it gave none."""
+    if manager["region_huge"]:
+        return f"{manager['region_huge'] / MIB:.0f} MiB in huge pages"
+    return f"no huge pages: {manager['huge_refusal']}"
 
 
 def ago(moment_us: int, now: float) -> str:
@@ -120,6 +131,8 @@ def _what_holds(m: dict[str, Any], now: float) -> str:
         owner = f"of process {m['held_pid']}" if m["held_pid"] else "that is prepared"
         text += f"; the oldest unit of work, {owner}, began {ago(m['held_us'], now)} and "
         text += f"{m['held_bytes'] / MIB:,.0f} MiB of journal ago"
+    if m["backup_pid"]:
+        text += f"; a backup by process {m['backup_pid']} keeps {m['backup_bytes'] / MIB:,.0f} MiB"
     if 2 * m["journal_bytes"] < m["journal_limit"]:
         return text
     text += "\nwarning: the journal's files take more than half of journal.limit"
@@ -148,10 +161,13 @@ def render(found: dict[str, Any]) -> Group:
     if found["archive"]["segments"]:
         kept = found["archive"]
         journal += f"; archive: {kept['segments']:,} segments, {kept['bytes'] / MIB:,.0f} MiB"
+        if kept["superseded"]:
+            journal += f" ({kept['superseded']:,} superseded)"
     region = (
         f"region: {m['region_used'] / MIB:.1f} of {m['region_bytes'] / MIB:.1f} MiB used in "
         f"{found['region_place']}, "
-        f"{m['body_bytes'] / MIB:.1f} MiB of bodies; {m['message_entries']:,} index entries"
+        f"{m['body_bytes'] / MIB:.1f} MiB of bodies; {m['message_entries']:,} index entries; "
+        f"{_huge_pages(m)}"
     )
     queues = [
         [

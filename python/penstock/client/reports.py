@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+from ..constants import NAME_SPACE_QUEUES
 from ..errors import UnknownObjectName
 from .attachment import Attachment
 
@@ -40,16 +41,20 @@ class Reports(Attachment):
         return [UnitStatus(**row) for row in self.unit_rows()]
 
     def handle_list(self) -> list[HandleStatus]:
-        """The open handles."""
+        """The open handles of queues."""
         from .status import HandleStatus
 
         names = {}
+        others = set()  # slots of processes and namelists
         slot = 0
         while (found := self.next_object(slot)) is not None:
             slot = found[0]
             with contextlib.suppress(UnknownObjectName):  # deleted concurrently
-                names[slot] = self.read_object(*found)[1]
+                _, names[slot], _, _, space, _ = self.read_stamped(*found)
+                if space != NAME_SPACE_QUEUES:
+                    others.add(slot)
         return [
             HandleStatus(row["pid"], names.get(row["object"], ""), row["options"], row["opened_us"])
             for row in self.handle_rows()
+            if row["object"] not in others
         ]

@@ -18,9 +18,12 @@ class ManagerStatus:
     restart discarded. repairs: locks taken over from dead owners. woken_by_bound: waits that found
     a message only because their bound had passed. region_used: bytes of memory of the region.
     region_in_memory: 1 when its file is in memory, not in the directory of the setting region_dir.
+    region_huge: bytes of region_used that came as huge pages; huge_refusal: why there are none.
     message_entries, body_bytes: index entries, and bytes for bodies and indexes, in the stretches
     of memory that hold any. checkpoint_damaged: LSN of the newest checkpoint when the restart found
-    it damaged and used the one before, until the next checkpoint replaces it; else 0.
+    it damaged and used the one before, until the next checkpoint replaces it; else 0. backup_pid:
+    the process that makes a backup, 0 = none; backup_bytes: of journal that is kept until it is
+    copied.
     """
 
     attached: int
@@ -57,6 +60,10 @@ class ManagerStatus:
     held_bytes: int
     held_us: int
     held_pid: int
+    backup_pid: int
+    backup_bytes: int
+    region_huge: int
+    huge_refusal: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,24 @@ A queue manager with ``journal.logging = "linear"`` moves journal segments that 
 to the folder ``archive`` of its directory. It never reads them again: they are for
 :mod:`penstock.journal.scan`. Pruning is permanent. It removes segments from the oldest on, so that
 the rest has no gaps.
+
+No file of the archive is ever replaced. When an older copy of a directory was put back beside an
+archive that is newer, segments of both histories have the same numbers: those of the journal that
+is there now get a further name (FORMAT.md, section 1), and the others are *superseded*, together
+with those that are newer than the journal. They are not listed, and pruned with their number.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from .files import DirectoryFiles
 from .records import utc
+from .store import archived_names, archived_segments, segment_numbers
 
-_NAME = re.compile(r"[0-9]{10}\.psj")
 _Directory = str | os.PathLike[str]
 
 
@@ -35,15 +40,32 @@ class ArchivedSegment:
 def usage(directory: _Directory) -> tuple[int, int]:
     """Files and bytes in the archive of a queue manager's directory. Looks at names and sizes."""
     files = size = 0
-    try:
-        with os.scandir(Path(directory) / "archive") as entries:
-            for entry in entries:
-                if _NAME.fullmatch(entry.name):
-                    files += 1
-                    size += entry.stat(follow_symlinks=False).st_size
-    except FileNotFoundError:
-        pass
+    for file in _files(directory):
+        try:
+            size += file.stat(follow_symlinks=False).st_size
+        except FileNotFoundError:
+            continue  # pruned since
+        files += 1
     return files, size
+
+
+def _files(directory: _Directory) -> list[Path]:
+    """All segment files in the archive, of every history."""
+    names = DirectoryFiles(directory).names("archive")
+    return [Path(directory, "archive", at.name) for at in archived_names(names)]
+
+
+def superseded(directory: _Directory) -> list[Path]:
+    """Archived files of a history that was given up: nothing reads them. Looks at names."""
+    names = DirectoryFiles(directory).names("archive")
+    kept = archived_segments(names)
+    journal = segment_numbers(DirectoryFiles(directory).names("journal"))
+    newest = max(journal, default=1 << 63)
+    return [
+        Path(directory, "archive", at.name)
+        for at in archived_names(names)
+        if kept[at.number] != at.name or at.number >= newest
+    ]
 
 
 def _moment(microseconds: int | None) -> datetime | None:
@@ -79,7 +101,9 @@ def prune(directory: _Directory, before: datetime) -> list[ArchivedSegment]:
     for segment in segments(directory):
         if segment.last is None or segment.last >= before:
             break
-        segment.file.unlink(missing_ok=True)
+        for at in archived_names(DirectoryFiles(directory).names("archive")):
+            if at.number == segment.number:
+                (segment.file.parent / at.name).unlink(missing_ok=True)
         removed.append(segment)
     if removed:
         folder = os.open(removed[0].file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -99,9 +99,15 @@ def _operation_of(
         line = next(messages, None)
         if line is None:
             raise fail(f"the message {number} of unit {unit.unit_id} is missing", "unit")
-        place = (line["number"], line["object"], line["object_gen"], line["lsn"])
-        sound = place == (number, *key, lsn) and line["first_lsn"] <= lsn
+        sound = (line["number"], line["object"], line["object_gen"]) == (number, *key)
+        sound = sound and _place_is_sound(kind, lsn, line["lsn"], int(header.begin_lsn))
+        sound = sound and line["first_lsn"] <= line["lsn"]
         sound = sound and not line["zero"] and not line["zero2"]
     if not sound:
         raise fail(f"an operation of unit {unit.unit_id} contradicts it", "unit")
     return CarriedOperation(kind, key, number, lsn, int(o.before), line)
+
+
+def _place_is_sound(kind: int, lsn: int, place: int, begin: int) -> bool:
+    """Where the record was written, or, of a PUT, where the message was moved since."""
+    return place == lsn or (kind == L.PUT and lsn < place < begin and not place % 8)

@@ -15,10 +15,12 @@ from . import layout as L
 from .carried import CarriedUnit, carried_units
 from .errors import DamagedFile, UnsupportedFile
 from .files import FileSet
+from .message_columns import messages_of
 from .records import Record, is_short, record_length, take_record
 from .segment import check_header_page
 
 _NAME = re.compile(r"[0-9a-f]{16}\.psc")
+RESERVE = "checkpoint.reserve"  # room for one on a full disk; its bytes say nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,10 +267,7 @@ class _Blocks:
             self.objects += [record for record in found if record.type == L.OBJECT]
             self.gone += [record for record in found if record.type == L.OBJECT_DELETE]
         elif kind == L.BLOCK_MESSAGES:
-            if length != count * L.size_of("psc_message"):
-                raise self.fail(f"{count} messages in {length} bytes", "totals")
-            part = self.data[start : start + length]
-            self.messages.append(np.frombuffer(part, dtype=L.dtype("psc_message")))
+            self.messages.append(self._messages(start, length, count))
         elif kind == L.BLOCK_IMAGE:
             self.image += self._records(start, length, count, (L.PUT, L.CHUNK))
         elif kind == L.BLOCK_SEGMENTS:
@@ -291,6 +290,12 @@ class _Blocks:
         else:
             text = f"block type {kind} is not known to this reader"
             raise UnsupportedFile(self.file, self.at, "unsupported", text)
+
+    def _messages(self, start: int, length: int, count: int) -> npt.NDArray[Any]:
+        try:
+            return messages_of(self.data[start : start + length], count)
+        except ValueError as error:
+            raise self.fail(str(error), "totals") from None
 
     def _lines(self, name: str, start: int, length: int, count: int) -> list[bytes]:
         size = L.size_of(name)

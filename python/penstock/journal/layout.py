@@ -93,6 +93,7 @@ struct psc_message {
     int32_t priority; uint8_t placement; uint8_t has_ext; uint8_t is_volatile; uint8_t zero;
     uint32_t record_length; uint32_t chunk_count; uint64_t zero2;
 };
+struct psc_columns { uint64_t base[17]; uint8_t width[17]; uint8_t zero[7]; };
 struct psc_segment { uint64_t number; uint64_t generation; uint64_t base_lsn; uint64_t end_lsn; };
 struct psc_unit {
     uint64_t id; uint64_t first_lsn; uint64_t pieces_lsn; uint64_t operations;
@@ -136,6 +137,7 @@ BODY_MAX = 104857600
 MUST_UNDERSTAND = 0x80
 FLAG_COMMITS = 1
 FLAG_SHORT = 2
+FLAG_UNDECIDED = 8  # of a MOVED: its unit has put the message, and was not decided
 PADDING_SHIFT = 4
 PADDING_MASK = 0x70
 PRIORITIES = 10

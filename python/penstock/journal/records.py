@@ -152,16 +152,23 @@ def take_record(file: str, offset: int, lsn: int, data: bytes, length: int = 0) 
     if not record.known and not record.must_understand:
         return record
     if record.known:
-        if record.flags & ~L.FLAG_COMMITS:
+        if record.flags & ~_flags_of(record.type):
             text = f"{record.type_name} record: unknown flags {record.flags:#x}"
             raise UnsupportedFile(file, offset, "unsupported", text)
         if record.type in (L.PREPARE, L.TAKEN) and record.unit_id == 0:
             raise record.fail("belongs to no unit", "unit")
-        if record.type == L.MOVED and (record.unit_id or record.flags or not record.identity):
-            raise record.fail("belongs to a unit, or names no message", "unit")
+        if record.type == L.MOVED and (
+            bool(record.unit_id) != bool(record.flags) or not record.identity
+        ):
+            raise record.fail("belongs to a unit that was decided, or names no message", "unit")
         return record
     text = f"{record.type_name} record is not known to this reader"
     raise UnsupportedFile(file, offset, "unsupported", text)
+
+
+def _flags_of(kind: int) -> int:
+    """Flags that a record of that type may have, whatever its form."""
+    return L.FLAG_UNDECIDED if kind == L.MOVED else L.FLAG_COMMITS
 
 
 def is_short(data: bytes | memoryview, at: int = 0) -> bool:
@@ -194,28 +201,26 @@ def take_short(file: str, offset: int, lsn: int, data: bytes, common: bytes) -> 
     c = L.overlay("psj_record", common)[0]
     kind, flags = int(s.type) & ~L.MUST_UNDERSTAND, int(s.flags)
     unit = int(c.unit_id) + int(s.unit) & (1 << 64) - 1
-    if kind not in (L.PUT, L.GET, L.MOVED) or flags & ~(
-        L.FLAG_COMMITS | L.FLAG_SHORT | L.PADDING_MASK
-    ):
+    known = _flags_of(kind) | L.FLAG_SHORT | L.PADDING_MASK
+    if kind not in (L.PUT, L.GET, L.MOVED) or flags & ~known:
         text = f"short record of type {kind}: unknown flags {flags:#x}"
         raise UnsupportedFile(file, offset, "unsupported", text)
     end = len(data) - ((flags & L.PADDING_MASK) >> L.PADDING_SHIFT)
     if end < L.RECORD_MIN or (kind == L.GET and end != L.RECORD_MIN) or any(data[end:]):
         raise fail("padding that is none")
-    if kind == L.MOVED:
-        if s.unit or flags & L.FLAG_COMMITS or not s.number:
-            raise fail("belongs to a unit, or names no message")
-        unit = 0
-    elif not unit:
-        raise fail("belongs to no unit")
+    alone = kind == L.MOVED and not flags & L.FLAG_UNDECIDED
+    if kind == L.MOVED and not s.number:
+        raise fail("names no message")
+    if s.unit if alone else not unit:
+        raise fail("belongs to a unit that was decided" if alone else "belongs to no unit")
     sections = _whole_sections(data[:end], common, int(s.number), fail) if kind != L.GET else b""
     head = struct.pack(
         "<HBBIQIIQ",
         (L.RECORD_HEADER + len(sections)) // 8,
         int(s.type),
-        flags & L.FLAG_COMMITS,
+        flags & (L.FLAG_COMMITS | L.FLAG_UNDECIDED),
         int(s.crc),
-        unit,
+        0 if alone else unit,
         int(c.object),
         int(c.object_gen),
         int(s.number),

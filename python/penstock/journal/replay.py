@@ -81,6 +81,7 @@ class Operation:
     offset: int
     lsn: int
     value: Any = None
+    unit_id: int = 0
 
     def fail(self, text: str, rule: str) -> DamagedFile:
         """The exception for something wrong about this operation."""
@@ -186,6 +187,7 @@ def operation_of(record: Record) -> Operation:
         offset=record.offset,
         lsn=record.lsn,
         value=value,
+        unit_id=record.unit_id,
     )
 
 
@@ -309,7 +311,7 @@ class Replay:
             self._effect(operation)
         elif record.type == L.COMMON:
             pass  # read with the records that refer to it
-        elif record.unit_id == 0:
+        elif record.unit_id == 0 or record.type == L.MOVED:
             self._effect(operation)
         else:
             unit = self.units.setdefault(record.unit_id, Unit(record.unit_id, record.lsn))
@@ -382,6 +384,8 @@ class Replay:
             if op.type == L.TAKEN:
                 self._hold_image(op, images)
             elif op.type == L.PUT and self._may_stand(op.value, op):
+                if op.identity in self.moved:
+                    self._locate(op.value, self.moved[op.identity])
                 unit.rows.append(PreparedRow("PUT", op.value))
                 self._saw_number(op.value)
             elif op.type == L.GET:
@@ -444,6 +448,9 @@ class Replay:
         if not self._may_stand(entry, op):
             return
         present = self.state.entries.get(entry.identity)
+        if present is not None and entry.lsn > op.lsn:  # carried, and moved before
+            _relocate(present, entry)
+            return
         if present is not None or entry.identity in self.gone:
             if present is None or present.lsn != entry.lsn:
                 text = f"message {entry.identity} was put before"
@@ -458,13 +465,15 @@ class Replay:
         checkpoint lists a later place."""
         for identity, op in self.moved.items():
             entry = self.state.entries.get(identity)
-            if entry is None or entry.lsn >= op.lsn:
-                continue
-            to: Entry = op.value
-            if any(getattr(to, name) != getattr(entry, name) for name in _KEPT_BY_MOVES):
-                text = f"differs from message {identity} at LSN {entry.lsn}"
-                self.report("damage", op.fail(text, "message"))
-            entry.lsn, entry.first_lsn = to.lsn, to.first_lsn
+            if entry is not None:
+                self._locate(entry, op)
+
+    def _locate(self, entry: Entry, op: Operation) -> None:
+        to: Entry = op.value
+        if entry.lsn < op.lsn and any(getattr(to, n) != getattr(entry, n) for n in _KEPT_BY_MOVES):
+            text = f"differs from message {entry.identity} at LSN {entry.lsn}"
+            self.report("damage", op.fail(text, "message"))
+        _relocate(entry, to)
 
     def _raise_count(self, entry: Entry) -> None:
         entry.backout_count = max(entry.backout_count, self.counts.get(entry.identity, 0))
@@ -595,6 +604,12 @@ class Replay:
                 error = DamagedFile(self.view.checkpoint.file, L.PAGE, "object", text)
                 self.report("warning", error)
             self._delete(key)
+
+
+def _relocate(entry: Entry, to: Entry) -> None:
+    """The later of two places of a message holds."""
+    if to.lsn > entry.lsn:
+        entry.lsn, entry.first_lsn = to.lsn, to.first_lsn
 
 
 def _contradicts_itself(m: dict[str, Any]) -> bool:

@@ -21,8 +21,8 @@ The rules are those of recovery (FORMAT.md, section 10), applied to what is left
   units: nobody has decided them.
 * **A message** is taken when its record and all chunks can be read, no record says that it is gone,
   and a commit or the base says that it was there. Each message number counts once.
-* **A MOVED** proves that its message was committed. Where a part of the journal is lost it stands
-  for the PUT as well.
+* **A MOVED** proves that its message was committed, unless it names a unit: then the unit's COMMIT
+  does. Where a part of the journal is lost it stands for the PUT as well.
 * **A get may be lost** with a stretch of the journal: messages that stand before its end may have
   been got. They are taken, and counted.
 
@@ -58,7 +58,7 @@ from .segment import (
     segment_name,
     surviving_scan,
 )
-from .store import View, segment_numbers
+from .store import View, archived_segments, segment_numbers
 
 _PLACEHOLDER = "SALVAGED"
 _Partial = tuple[list[Record], list[dict[str, Any]]]  # OBJECT records and lines of a checkpoint
@@ -192,11 +192,11 @@ class Salvage:
 
     def _names(self) -> dict[int, str]:
         """Segment files by number; those of the archive where the journal has none."""
-        found = {}
-        for folder in ("archive", "journal"):
-            for number in segment_numbers(self.files.names(folder)):
-                found[number] = segment_name(number).replace("journal", folder)
-        return found
+        journal = segment_numbers(self.files.names("journal"))
+        newest = max(journal, default=1 << 63)  # archived ones beyond are of another history
+        archived = archived_segments(self.files.names("archive"))
+        found = {n: f"archive/{name}" for n, name in archived.items() if n < newest}
+        return found | {number: segment_name(number) for number in journal}
 
     def _header_pages(self) -> list[tuple[str, bytes]]:
         """The first page of each segment and checkpoint, and both pages of HEAD."""
@@ -472,6 +472,7 @@ class _SalvageReplay(Replay):
         super().__init__(view, self._met)
         self.salvage = salvage
         self.partial: list[_Partial] = []
+        self.decided: set[int] = set()  # units whose end can be read, and commits them
 
     def _met(self, severity: str, error: DamagedFile) -> None:
         if severity == "damage":
@@ -507,14 +508,24 @@ class _SalvageReplay(Replay):
                 record = scan.record(start)
                 if record.known:
                     self._record(record)
+                    self._note_decision(record)
             except DamagedFile as error:
                 self.salvage.damaged(error)
 
+    def _note_decision(self, record: Record) -> None:
+        if record.type == L.COMMIT or (record.commits and record.type != L.MOVED):
+            self.decided.add(record.unit_id)
+        elif record.type == L.COMMIT_PREPARED:
+            self.decided.update(operation_of(record).value)
+
     def _move(self) -> None:
-        """Messages whose PUT is lost are known by their MOVED."""
+        """Messages whose PUT is lost are known by their MOVED. One that names a unit was not
+        committed when it was written."""
         before = len(self.state.entries)
         for op in self.moved.values() if self.salvage.incomplete else ():
-            if op.identity not in self.state.entries and op.identity not in self.gone:
+            if op.identity in self.state.entries or op.identity in self.gone:
+                continue
+            if op.unit_id == 0 or op.unit_id in self.decided:
                 self._put(op.value, op)
         if len(self.state.entries) > before:
             text = "messages that only their MOVED record shows: they may have been got before it"

@@ -11,6 +11,7 @@ import mmap
 import os
 import stat
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -22,7 +23,7 @@ from .checkpoint import checkpoint_names
 from .errors import DamagedFile
 from .files import DirectoryFiles
 from .head import read_head
-from .store import segment_numbers
+from .store import archived_segments, segment_numbers
 
 OnDamage = Literal["refuse", "skip"]
 
@@ -68,7 +69,7 @@ class SegmentFile:
     directory: the queue manager's. end_lsn: batches below it are read, no others. closed: the next
     segment gives the end of this one; otherwise it is the LSN known durable. first_us: wall clock
     of its first batch, last_us: at or after that of its last one; None when there is none.
-    archived: it was in ``archive``.
+    name: of the file, in ``archive`` if `archived`; it may have moved there since.
     """
 
     directory: str
@@ -82,13 +83,14 @@ class SegmentFile:
     end_lsn: int
     closed: bool
     archived: bool
+    name: str
     first_us: int | None
     last_us: int | None
 
     @property
     def file(self) -> str:
-        """Its path in the directory, for messages; it may have moved to the archive since."""
-        return f"{_FOLDERS[self.archived]}/{self.number:010d}.psj"
+        """Its path in the directory; the file may have moved to the archive since."""
+        return f"{_FOLDERS[self.archived]}/{self.name}"
 
 
 class MappedSegment:
@@ -143,12 +145,25 @@ class MappedSegment:
         os.close(self._fd)
 
 
+def _paths(directory: str, number: int) -> Iterator[str]:
+    """Where a segment may lie: in the journal, then, looked up only when asked for, the archive."""
+    yield f"journal/{number:010d}.psj"
+    name = archived_segments(DirectoryFiles(directory).names("archive")).get(number)
+    if name is not None:
+        yield f"archive/{name}"
+
+
+def _paths_of(segment: SegmentFile) -> Iterator[str]:
+    """The same, where it was when it was listed first."""
+    yield segment.file
+    yield from (path for path in _paths(segment.directory, segment.number) if path != segment.file)
+
+
 def open_segment(segment: SegmentFile) -> MappedSegment:
     """The segment, in either folder. Raises JournalDataLoss, DamagedFile."""
     problem: DamagedFile | None = None
     for _ in range(2):  # it may move from one folder to the other between the two attempts
-        for folder in _FOLDERS:
-            name = f"{folder}/{segment.number:010d}.psj"
+        for name in _paths_of(segment):
             try:
                 mapped = MappedSegment(segment.directory, name, segment.qm_id, segment.number)
             except FileNotFoundError:
@@ -169,10 +184,12 @@ def open_segment(segment: SegmentFile) -> MappedSegment:
 
 def _inspect(directory: str, qm_id: bytes, number: int, in_archive: bool) -> SegmentFile | None:
     """The segment in a file; None when it is in neither folder."""
-    for folder in _FOLDERS[in_archive:]:
-        name = f"{folder}/{number:010d}.psj"
+    for path in _paths(directory, number):
+        folder, _, name = path.partition("/")
+        if in_archive and folder == "journal":
+            continue  # left over from a retirement
         try:
-            mapped = MappedSegment(directory, name, qm_id, number)
+            mapped = MappedSegment(directory, path, qm_id, number)
         except FileNotFoundError:
             continue
         try:
@@ -189,6 +206,7 @@ def _inspect(directory: str, qm_id: bytes, number: int, in_archive: bool) -> Seg
                 end_lsn=base + size,
                 closed=False,
                 archived=folder == "archive",
+                name=name,
                 first_us=mapped.scan.first_us or None,
                 last_us=None,
             )
@@ -251,13 +269,14 @@ def _read_head(directory: str, qm_id: bytes, on_damage: OnDamage, report: ScanRe
 
 def _numbers(directory: str) -> dict[int, bool]:
     """Number -> whether it lies in the archive only. The journal's are those without a hole, with
-    the archived ones between them: what lies before one is kept for a message, or left over."""
+    the archived ones between them: what lies before one is kept for a message, or left over.
+    Archived ones that are newer than the journal are those of a history that was given up."""
     files = DirectoryFiles(directory)
     # in this order: a file that moves from the first folder to the second is seen in one
     journal = set(segment_numbers(files.names("journal")))
-    archived = set(segment_numbers(files.names("archive")))
-    found = dict.fromkeys(archived, True)
-    number = max(journal, default=0)
+    archived = archived_segments(files.names("archive")).keys()
+    number = newest = max(journal, default=0)
+    found = {at: True for at in archived if at < newest or not newest}
     while number in journal or number in archived:
         found[number] = number not in journal
         number -= 1

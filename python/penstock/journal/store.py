@@ -35,6 +35,7 @@ from .segment import Checker, Scan, Segment, newest_mark, read_segment, scan_seg
 T = TypeVar("T")
 
 _SEGMENT_NAME = re.compile(r"[0-9]{10}\.psj")
+_ARCHIVED_NAME = re.compile(r"([0-9]{10})-([0-9]{10})(?:-([0-9]{2}))?\.psj")
 _ATTEMPTS = 20
 _PAUSE = 0.01  # seconds between two reads
 
@@ -56,6 +57,38 @@ class TornTail:
 def segment_numbers(names: list[str]) -> list[int]:
     """Numbers of the segment files among ``names``, ascending."""
     return sorted(int(name[:10]) for name in names if _SEGMENT_NAME.fullmatch(name))
+
+
+def archived_name(timeline: int, number: int, copy: int = 0) -> str:
+    """``0000000000-0000000007.psj``, and ``0000000000-0000000007-01.psj`` for copy 1."""
+    return f"{timeline:010d}-{number:010d}{f'-{copy:02d}' if copy else ''}.psj"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ArchivedName:
+    """The name of an archived segment, taken apart; ascending, those that were archived later."""
+
+    timeline: int
+    number: int
+    copy: int
+
+    @property
+    def name(self) -> str:
+        """The name, as the writer spells it."""
+        return archived_name(self.timeline, self.number, self.copy)
+
+
+def archived_names(names: list[str]) -> list[ArchivedName]:
+    """All segment files among the names in ``archive``, ascending."""
+    matches = filter(None, map(_ARCHIVED_NAME.fullmatch, names))
+    found = (ArchivedName(int(m[1]), int(m[2]), int(m[3] or 0)) for m in matches)
+    return sorted(at for at in found if at.name in names)
+
+
+def archived_segments(names: list[str]) -> dict[int, str]:
+    """Number -> name of the archived segments that belong to the journal's history: of files with
+    one number the one that was archived last (FORMAT.md, section 1)."""
+    return {at.number: at.name for at in archived_names(names)}
 
 
 def steady(files: FileSet, look: Callable[[], T]) -> T:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from . import layout as L
-from .checkpoint import check_bytes, checkpoint_names
+from .checkpoint import RESERVE, check_bytes, checkpoint_names
 from .errors import DamagedFile, Finding
 from .files import FileSet
 from .head import read_head
@@ -16,7 +16,7 @@ from .replay import Replay
 from .segment import Scan, Segment, newest_mark, read_segment, round_up, scan_segment, segment_name
 from .store import View, check_end, check_order, read_view, segment_numbers, torn_tail
 
-_SPARE = re.compile(r"spare-[0-9]{10}\.psj")
+_SPARE = re.compile(r"(spare|reserve)-[0-9]{10}\.psj")
 
 
 class Verifier:
@@ -76,7 +76,7 @@ class Verifier:
             self._stray(path)
         checkpoints = set(checkpoint_names(self.files.names("checkpoint")))
         for name in self.files.names("checkpoint"):
-            if name not in checkpoints:
+            if name not in checkpoints and name != RESERVE:
                 self._stray(f"checkpoint/{name}")
 
     def _stray(self, path: str) -> None:

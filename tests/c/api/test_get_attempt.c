@@ -3,6 +3,7 @@
  * be read from the journal first, and what is left when there is no room.
  */
 #include "fixtures/engine_fixture.h"
+#include "queue/priority_index.h"
 
 static const char *const KIND_NAME[] = {"QUICK", "LOGGED", "LOADED"};
 
@@ -171,6 +172,31 @@ TEST(a_message_that_takes_no_mqmde_has_the_whole_buffer)
             CHECK_INT(body[0], *text);
         }
     }
+}
+
+TEST(a_get_at_the_head_reads_nothing_of_the_cold_half_of_an_entry)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    char text[16];
+    for (int i = 0; i < 200; i++) {
+        snprintf(text, sizeof text, "m%d", i);
+        CHECK_INT(PUT(q, .text = text, .correl = 1 + (uint64_t)i), 0);
+    }
+    const struct mqx_region *region = engine_region();
+    const struct mqx_object *queue = mqx_object(region, q.slot);
+    for (int i = 0; i < 200; i++) {
+        struct mqx_message *head = mqx_message(region, mqx_priority_index_first(region, queue));
+        memset((char *)head + MQX_MESSAGE_HOT, 0xee, sizeof *head - MQX_MESSAGE_HOT);
+        snprintf(text, sizeof text, "m%d", i);
+        CHECK_STR(TAKE(q), text);
+        CHECK_INT(got.backout_count, 0);
+        for (const char *at = (const char *)head + MQX_MESSAGE_HOT; at < (const char *)(head + 1);
+             at++) {
+            CHECK_INT((unsigned char)*at, 0xee); /* nor does it write there */
+        }
+    }
+    CHECK_INT(depth(q), 0);
 }
 
 TEST(a_get_that_finds_no_idle_context_takes_one_and_gets_the_same_message)

@@ -33,6 +33,43 @@ TEST(attached_processes_are_listed_this_one_included_and_asking_changes_nothing)
     fixture_remove_dirs(&place);
 }
 
+static void copy_bytes(const char *from, const char *to)
+{
+    static char data[1 << 20];
+    FILE *source = fopen(from, "r"), *copy = fopen(to, "w");
+    CHECK(source != NULL && copy != NULL);
+    const size_t length = fread(data, 1, sizeof data, source);
+    CHECK(length > 0 && length < sizeof data);
+    CHECK(fwrite(data, 1, length, copy) == length);
+    CHECK(fclose(source) == 0 && fclose(copy) == 0);
+}
+
+TEST(a_copy_does_not_claim_the_processes_of_its_original_but_one_of_hard_links_does)
+{
+    struct fixture_dirs place;
+    struct fixture_process a;
+    char lock[128], copied[128], copy[] = "/tmp/penstock-test-XXXXXX";
+    fixture_make_dirs(&place);
+    CHECK(mkdtemp(copy) != NULL);
+    snprintf(lock, sizeof lock, "%s/lock", place.path);
+    snprintf(copied, sizeof copied, "%s/lock", copy);
+    CHECK_INT(fixture_attach_real(&place, mqx_io_posix(), &a), 0);
+    copy_bytes(lock, copied);
+    CHECK_INT(mqe_attached(copy, pids, MQE_PROCESSES_MAX, &count), 0);
+    CHECK_INT(count, 0);
+    CHECK_INT(unlink(copied), 0);
+    CHECK_INT(link(lock, copied), 0); /* the lock on it is seen through both names */
+    CHECK_INT(mqe_attached(copy, pids, MQE_PROCESSES_MAX, &count), 0);
+    CHECK_INT(count, 1);
+    CHECK_INT(pids[0], getpid());
+    CHECK_INT(unlink(copied), 0);
+    CHECK_INT(mqe_attached(place.path, pids, MQE_PROCESSES_MAX, &count), 0);
+    CHECK_INT(count, 1);
+    CHECK_INT(fixture_detach(&a, NULL), 0);
+    fixture_remove_tree(copy, 1);
+    fixture_remove_dirs(&place);
+}
+
 static int exclude(const struct fixture_dirs *place, struct mqe_exclusion **out)
 {
     struct mqe_settings settings = {.region_dir = place->regions};

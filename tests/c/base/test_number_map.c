@@ -21,10 +21,10 @@ TEST(numbers_keep_their_values_while_the_map_grows)
     bool is_new = false;
     for (uint32_t i = 0; i < COUNT; i++) { /* runs of five, far apart, and extreme ones */
         const uint64_t number = i == 0 ? UINT64_MAX : (uint64_t)i / 5 * 0x100000001u + i % 5 + 1;
-        CHECK_INT(mqx_number_map_add(&map, number, true, &slot, &is_new), 0);
+        CHECK_INT(mqx_number_map_add(&map, number, &slot, &is_new), 0);
         CHECK(is_new);
         map.values[slot] = i;
-        CHECK_INT(mqx_number_map_add(&map, number, true, &slot, &is_new), 0);
+        CHECK_INT(mqx_number_map_add(&map, number, &slot, &is_new), 0);
         CHECK(!is_new);
         CHECK_INT(map.values[slot], i);
     }
@@ -41,21 +41,6 @@ TEST(numbers_keep_their_values_while_the_map_grows)
     CHECK(!mqx_number_map_find(&map, UINT64_MAX - 1, NULL));
     mqx_number_map_free(&map);
     CHECK_INT(map.capacity, 0);
-}
-
-TEST(a_set_has_no_values)
-{
-    struct mqx_number_map set = {0};
-    size_t slot = 0;
-    bool is_new = false;
-    for (uint64_t number = 1; number <= 200; number++) {
-        CHECK_INT(mqx_number_map_add(&set, number * 3, false, &slot, &is_new), 0);
-    }
-    CHECK(set.values == NULL);
-    for (uint64_t number = 1; number <= 600; number++) {
-        CHECK_INT(mqx_number_map_find(&set, number, NULL), number % 3 == 0);
-    }
-    mqx_number_map_free(&set);
 }
 
 TEST_MAIN()

@@ -206,7 +206,7 @@ TEST(an_unknown_must_understand_type_is_refused_by_number_and_an_optional_one_is
     CHECK(got.descriptor == NULL && got.body == NULL);
 }
 
-TEST(a_moved_record_is_a_put_that_stands_alone)
+TEST(a_moved_record_is_a_put_that_stands_alone_or_names_a_unit_that_is_not_decided)
 {
     struct mqx_decoded got;
     const struct ps_descriptor d = sample(false);
@@ -222,6 +222,15 @@ TEST(a_moved_record_is_a_put_that_stands_alone)
     record->unit_id = 0;
     record->flags = PS_FLAG_COMMITS;
     CHECK_INT(parse_changed(size, &got), MQRC_OBJECT_DAMAGED);
+    record->flags = 0;
+    record->flags = PS_FLAG_UNDECIDED; /* of no unit */
+    CHECK_INT(parse_changed(size, &got), MQRC_OBJECT_DAMAGED);
+    record->unit_id = 5;
+    CHECK_INT(parse_changed(size, &got), 0);
+    record->type = PS_REC_PUT | PS_MUST_UNDERSTAND; /* which has no such flag */
+    CHECK_INT(parse_changed(size, &got), MQRC_OBJECT_DAMAGED);
+    record->type = PS_REC_MOVED | PS_MUST_UNDERSTAND;
+    record->unit_id = 0;
     record->flags = 0;
     record->number = 0;
     CHECK_INT(parse_changed(size, &got), MQRC_OBJECT_DAMAGED);

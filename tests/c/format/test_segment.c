@@ -55,6 +55,17 @@ TEST(a_spare_is_a_whole_file_of_zeroes_and_a_failure_leaves_no_spare)
     memory_io_free(files);
 }
 
+TEST(an_archived_name_has_the_timeline_and_a_copy_only_when_there_is_one)
+{
+    char name[MQX_FILE_NAME_SIZE];
+    mqx_archive_name(name, 0, 12, 0);
+    CHECK(strcmp(name, "0000000000-0000000012.psj") == 0);
+    mqx_archive_name(name, 3, 12, 7);
+    CHECK(strcmp(name, "0000000003-0000000012-07.psj") == 0);
+    mqx_archive_name(name, UINT64_MAX, UINT64_MAX, MQX_ARCHIVE_COPIES - 1);
+    CHECK(strlen(name) < MQX_FILE_NAME_SIZE);
+}
+
 static struct psj_segment header_of(uint64_t number)
 {
     struct psj_segment header = {

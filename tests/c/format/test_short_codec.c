@@ -191,11 +191,12 @@ TEST(any_flipped_bit_but_of_the_distance_is_found_and_one_of_that_leads_to_no_ot
 static unsigned char moved[3 * LONGEST] MQX_ALIGNED(8);
 
 /* A MOVED of the short record behind `with`, laid behind a copy of its own COMMON record. */
-static uint32_t move(struct mqx_common *own, const struct psj_record *with, const void *from)
+static uint32_t move(struct mqx_common *own, const struct psj_record *with, const void *from,
+                     uint32_t flags)
 {
     mqx_common_take(own, MAKER, with);
     memcpy(moved, own->record, own->length);
-    const uint32_t size = mqx_encode_short_moved(moved + own->length, own, from);
+    const uint32_t size = mqx_encode_short_moved(moved + own->length, own, from, flags);
     ((struct psj_short *)(void *)(moved + own->length))->common = own->length;
     return size;
 }
@@ -216,7 +217,7 @@ TEST(a_moved_record_is_the_put_alone_with_another_type_as_often_as_it_moves)
             mqx_encode_short_put(record_at(common, 0), common, &head, &d,
                                  d.has_ext != 0 ? &ext : NULL, body, length);
         const uint32_t distance = lay(common, 0);
-        CHECK_INT(move(&own, (const void *)batch, batch + distance), size);
+        CHECK_INT(move(&own, (const void *)batch, batch + distance, 0), size);
         for (int again = 0; again < 2; again++) {
             CHECK_INT(mqx_record_decode(moved + own.length, size, own.length, &got), 0);
             CHECK_INT(mqx_record_type(got.head), PS_REC_MOVED);
@@ -228,12 +229,12 @@ TEST(a_moved_record_is_the_put_alone_with_another_type_as_often_as_it_moves)
             CHECK_INT(got.body_length, length);
             CHECK(length == 0 || memcmp(got.body, body, length) == 0);
             memcpy(batch, moved, own.length + size); /* and from there */
-            CHECK_INT(move(&own, (const void *)batch, batch + own.length), size);
+            CHECK_INT(move(&own, (const void *)batch, batch + own.length, 0), size);
         }
     }
 }
 
-TEST(a_short_moved_record_of_a_unit_or_without_a_number_is_refused)
+TEST(a_short_moved_record_of_a_decided_unit_or_without_a_number_is_refused)
 {
     struct mqx_decoded got;
     struct mqx_common own = {.length = 0};
@@ -241,7 +242,7 @@ TEST(a_short_moved_record_of_a_unit_or_without_a_number_is_refused)
     const struct ps_descriptor d = descriptor_of(1);
     struct mqx_common *common = mqx_common_for(MAKER, &head, &d, true);
     (void)mqx_encode_short_put(record_at(common, 0), common, &head, &d, NULL, body, 9);
-    const uint32_t size = move(&own, (const void *)batch, batch + lay(common, 0));
+    const uint32_t size = move(&own, (const void *)batch, batch + lay(common, 0), 0);
     struct psj_short *record = (void *)(moved + own.length);
     const struct psj_short good = *record;
     for (int i = 0; i < 4; i++) {
@@ -252,6 +253,26 @@ TEST(a_short_moved_record_of_a_unit_or_without_a_number_is_refused)
         record->crc = mqx_short_crc(((const struct psj_record *)(void *)moved)->crc, record, size);
         const int want = i < 3 ? MQRC_OBJECT_DAMAGED : 0;
         CHECK_INT(mqx_record_decode(record, size, own.length, &got), want);
+    }
+}
+
+TEST(a_short_moved_record_of_a_unit_names_it_until_the_unit_is_decided)
+{
+    struct mqx_decoded got;
+    struct mqx_common own = {.length = 0};
+    const struct mqx_record_head head = head_of(PS_REC_PUT, 1);
+    const struct ps_descriptor d = descriptor_of(1);
+    struct mqx_common *common = mqx_common_for(MAKER, &head, &d, true);
+    (void)mqx_encode_short_put(record_at(common, 0), common, &head, &d, NULL, body, 9);
+    const void *from = batch + lay(common, 0);
+    for (int i = 0; i < 3; i++) { /* moved twice, then decided */
+        const uint32_t flags = i < 2 ? PS_FLAG_UNDECIDED : 0;
+        const uint32_t size = move(&own, (const void *)batch, from, flags);
+        CHECK_INT(mqx_record_decode(moved + own.length, size, own.length, &got), 0);
+        CHECK_INT(got.head->flags, flags);
+        CHECK_INT(got.head->unit_id, i < 2 ? head.unit_id : 0);
+        memcpy(batch, moved, own.length + size);
+        from = batch + own.length;
     }
 }
 

@@ -76,6 +76,16 @@ static int make_file(int dir, const char *name, const char *text)
     return fd;
 }
 
+static void check_content(int dir, const char *name, const char *text)
+{
+    char found[64] = "";
+    const int fd = posix()->ops->open(posix(), dir, name, MQX_IO_READ, 0);
+    CHECK(fd >= 3);
+    CHECK_INT(mqx_io_read_all(posix(), fd, found, strlen(text), 0), 0);
+    CHECK(strcmp(found, text) == 0);
+    CHECK_INT(posix()->ops->close(posix(), fd), 0);
+}
+
 /* ---- a kernel that cuts transfers short: this program's own versions of some system calls ---- */
 
 static bool shim_on;        /* every second call is interrupted, the others move few bytes */
@@ -531,18 +541,24 @@ TEST(populating_behind_the_end_of_the_file_is_an_error_not_a_signal)
     CHECK_INT(ops->close(posix(), dir), 0);
 }
 
-TEST(a_move_takes_a_file_to_the_same_name_in_another_directory)
+TEST(a_move_takes_a_file_to_a_name_in_another_directory_and_replaces_none)
 {
     const struct mqx_io_ops *ops = posix()->ops;
     int dir = fresh_dir();
     CHECK_INT(ops->make_sub(posix(), dir, "other", 0700), 0);
     int other = ops->open_sub(posix(), dir, "other");
     CHECK_INT(ops->close(posix(), make_file(dir, "a", "abc")), 0);
-    CHECK_INT(ops->move(posix(), dir, "../a", other), -EINVAL);
-    CHECK_INT(ops->move(posix(), dir, "b", other), -ENOENT);
-    CHECK_INT(ops->move(posix(), dir, "a", other), 0);
+    CHECK_INT(ops->close(posix(), make_file(other, "b", "there")), 0);
+    CHECK_INT(ops->move(posix(), dir, "../a", other, "a"), -EINVAL);
+    CHECK_INT(ops->move(posix(), dir, "a", other, "../a"), -EINVAL);
+    CHECK_INT(ops->move(posix(), dir, "b", other, "c"), -ENOENT);
+    CHECK_INT(ops->move(posix(), dir, "a", other, "b"), -EEXIST);
+    CHECK_INT(ops->move(posix(), dir, "a", other, "c"), 0);
     CHECK_INT(ops->unlink(posix(), dir, "a"), -ENOENT);
-    CHECK_INT(ops->unlink(posix(), other, "a"), 0);
+    check_content(other, "b", "there");
+    check_content(other, "c", "abc");
+    CHECK_INT(ops->unlink(posix(), other, "b"), 0);
+    CHECK_INT(ops->unlink(posix(), other, "c"), 0);
     CHECK_INT(ops->remove_sub(posix(), dir, "other"), 0);
     CHECK_INT(ops->close(posix(), other), 0);
     CHECK_INT(ops->close(posix(), dir), 0);

@@ -80,6 +80,7 @@ static void check_first(uint32_t q)
         }
     }
     CHECK_INT(mqx_priority_index_first(&fixture.region, fixture.queue[q]), want);
+    CHECK_INT(mqx_priority_index_first_of_many(&fixture.region, fixture.queue[q]), want);
 }
 
 static void check_all(uint32_t q)
@@ -599,7 +600,8 @@ static void use_damaged(struct test_random *random, uint32_t spare)
     struct mqx_object *queue = fixture.queue[0];
     struct mqx_cursor cursor = {0};
     const uint32_t slot = 1 + (uint32_t)test_below(random, 5000);
-    (void)mqx_priority_index_first(&fixture.region, queue);
+    (void)mqx_priority_index_first_of_many(&fixture.region, queue);
+    mqx_priority_index_expect(&fixture.region, queue, fixture_message(slot));
     for (int i = 0; i < 20; i++) {
         (void)mqx_priority_index_next(&fixture.region, queue, &cursor, i % 2 == 0);
     }
@@ -648,6 +650,32 @@ TEST(no_damage_in_the_region_crashes_or_hangs_an_operation)
                    messages->capacity);
             memcpy(base + arena->offset, fixture.image[0] + arena->offset, arena->capacity);
         }
+    }
+}
+
+TEST(what_is_only_prefetched_may_be_damaged_without_a_word_of_it)
+{
+    struct mqx_object *queue = fixture.queue[0];
+    some_messages();
+    const struct mqx_level *level = &queue->level[31u - (uint32_t)__builtin_clz(
+                                        queue->available_mask)];
+    CHECK(level->height > 1);
+    const uint32_t first = mqx_priority_index_first(&fixture.region, queue);
+    struct mqx_radix *leaf = root_of((uint32_t)(level - queue->level));
+    for (uint32_t height = level->height; height > 1; height--) {
+        leaf = mqx_cells(&fixture.region, leaf->child[__builtin_ctzll(leaf->available)]);
+    }
+    CHECK_INT(leaf->child[__builtin_ctzll(leaf->available)], first);
+    const uint64_t second = leaf->available & (leaf->available - 1);
+    const uint64_t third = second & (second - 1);
+    struct mqx_message *next = fixture_message(leaf->child[__builtin_ctzll(second)]);
+    const uint32_t cells = next->cells, slot = leaf->child[__builtin_ctzll(third)];
+    CHECK(third != 0);
+    for (int i = 0; i < 3; i++) {
+        next->cells = i == 0 ? UINT32_MAX : cells;
+        leaf->child[__builtin_ctzll(third)] = i == 1 ? UINT32_MAX : slot;
+        CHECK_INT(mqx_priority_index_first_of_many(&fixture.region, queue), first);
+        CHECK(!mqx_region_damaged());
     }
 }
 

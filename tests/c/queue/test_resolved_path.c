@@ -188,6 +188,53 @@ TEST(only_local_queues_are_opened_for_messages_and_put_to)
     CHECK_INT(mqe_close(handle, MQE_CLOSE_KEEP), 0);
     const struct mqe_destination endless = {.queue = a.slot, .step_count = MQE_STEPS_MAX + 1};
     CHECK_INT(mqe_open(engine.manager, &endless, 0, &handle), MQRC_UNEXPECTED_ERROR);
+    const struct mqe_destination astray = {.queue = a.slot, .step_count = MQE_STEPS_MAX};
+    CHECK_INT(mqe_open(engine.manager, &astray, 0, &handle), MQRC_UNEXPECTED_ERROR);
+}
+
+/* Five steps: four aliases and the queue. */
+static struct mqe_destination through_five(void)
+{
+    static const char *const names[MQE_STEPS_MAX] = {"A1", "A2", "A3", "A4", "Q"};
+    struct mqe_destination path = {.step_count = MQE_STEPS_MAX};
+    for (int i = 0; i < MQE_STEPS_MAX; i++) {
+        struct mqe_found found = {0};
+        CHECK_INT(mqe_find(engine.manager, 1, engine_name(names[i]).name, 0, &found), 0);
+        path.step[i] = (struct mqe_step){found.slot, found.generation, found.resolution_version};
+        path.queue = found.slot;
+        path.queue_generation = found.generation;
+    }
+    path.first = path.step[0].slot;
+    path.first_generation = path.step[0].generation;
+    return path;
+}
+
+TEST(the_last_of_five_steps_is_checked_too_and_the_handle_names_all)
+{
+    static const char *const aliases[] = {"A1", "A2", "A3", "A4"};
+    struct mqe_handle_status shown[2] = {0};
+    mqe_queue *handle = NULL;
+    uint32_t count = 0;
+    engine_begin();
+    const struct queue q = QUEUE("Q", 0);
+    CHECK_INT(engine_close(q.handle), 0);
+    for (size_t i = 0; i < MQX_ARRAY_COUNT(aliases); i++) {
+        (void)ALIAS_OF(aliases[i]);
+    }
+    const struct mqe_destination path = through_five();
+    CHECK_INT(mqe_open(engine.manager, &path, MQE_OUTPUT | 2, &handle), 0);
+    CHECK_INT(mqe_handles(engine.manager, shown, 2, &count), 0);
+    CHECK_INT(count, 1);
+    CHECK_INT(shown[0].object, path.step[4].slot);
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(shown[0].step[i], path.step[i].slot);
+    }
+    CHECK_INT(put_to(&path), 0);
+    CHECK_INT(get_by(handle), 0);
+    CHECK_INT(alter("Q", 1, 0, MQE_ALTER_RESOLUTION, PAIRS(DEFPRTY, 2)), 0);
+    CHECK_INT(put_to(&path), 2041);
+    CHECK_INT(get_by(handle), 2041);
+    CHECK_INT(mqe_close(handle, MQE_CLOSE_KEEP), 0);
 }
 
 TEST(defaults_come_from_the_first_definition_and_are_resolved_as_a_put_would)

@@ -48,31 +48,6 @@ TEST(after_a_checkpoint_the_same_messages_come_back_without_the_old_journal)
     }
 }
 
-TEST(the_replay_begins_at_the_tail_whatever_unit_is_in_flight)
-{
-    FIXTURE(fixture, 65536);
-    put_many(&fixture, 1, 3, 20);
-    FIXTURE_REOPEN(fixture);
-    const uint32_t unit = fixture_unit(&fixture);
-    struct mqx_append first, commit;
-    CHECK_INT(fixture_put(&fixture, unit, 10, 4, 20, &first), 0);
-    CHECK_INT(fixture_record(&fixture, unit, PS_REC_GET, 2, NULL), 0);
-    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
-    CHECK(fixture.store.region.journal->checkpoint_begin > first.lsn);
-    CHECK_INT(fixture_put(&fixture, unit, 11, 4, 20, NULL), 0);
-    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0); /* both carry it */
-    CHECK_INT(fixture_commit(&fixture, unit, &commit), 0);
-    CHECK_INT(fixture_flush(&fixture), 0);
-    FIXTURE_REOPEN(fixture);
-    CHECK(fixture.report.begin_lsn > first.lsn);
-    CHECK(fixture.report.begin_lsn <= commit.lsn);
-    CHECK_INT(fixture_list(&fixture, FIXTURE_QUEUE, listed), 4);
-    for (uint32_t i = 0; i < 4; i++) {
-        CHECK(listed[i].number != 2);
-        CHECK(fixture_verify(&fixture, &listed[i]));
-    }
-}
-
 TEST(a_carried_unit_that_is_not_decided_leaves_nothing)
 {
     FIXTURE(fixture, 65536);
@@ -140,23 +115,6 @@ TEST(pieces_of_which_the_put_is_still_to_come_keep_their_segments_over_checkpoin
     }
 }
 
-TEST(a_unit_that_is_decided_and_not_shown_yet_is_replayed)
-{
-    FIXTURE(fixture, 65536);
-    put_many(&fixture, 1, 3, 20);
-    FIXTURE_REOPEN(fixture);
-    const uint32_t unit = fixture_unit(&fixture);
-    struct mqx_append commit;
-    CHECK_INT(fixture_put(&fixture, unit, 10, 4, 20, NULL), 0);
-    CHECK_INT(fixture_commit(&fixture, unit, &commit), 0);
-    CHECK_INT(mqx_context(&fixture.store.region, unit)->state, MQX_CTX_DECIDED);
-    CHECK_INT(fixture_flush(&fixture), 0);
-    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
-    CHECK(fixture.store.region.journal->checkpoint_begin <= commit.lsn);
-    FIXTURE_REOPEN(fixture);
-    CHECK_INT(fixture_list(&fixture, FIXTURE_QUEUE, listed), 4);
-}
-
 static struct journal_fixture *working;
 static uint32_t working_unit;
 
@@ -190,48 +148,6 @@ TEST(records_that_a_unit_writes_while_the_checkpoint_is_taken_count_once)
     CHECK_INT(fixture_flush(&fixture), 0);
     FIXTURE_REOPEN(fixture);
     CHECK_STR(fixture_numbers(&fixture, FIXTURE_QUEUE, listed), "10 11 1");
-}
-
-TEST(the_replay_begins_at_the_first_record_of_a_unit_that_cannot_be_carried)
-{
-    FIXTURE(fixture, 65536);
-    put_many(&fixture, 1, 3, 20);
-    FIXTURE_REOPEN(fixture);
-    const uint32_t unit = fixture_unit(&fixture);
-    struct mqx_append first;
-    CHECK_INT(fixture_put(&fixture, unit, 10, 4, 20, &first), 0);
-    CHECK_INT(fixture_record(&fixture, unit, PS_REC_OBJECT_DELETE, 0, NULL), 0);
-    put_many(&fixture, 20, 3, 20);
-    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
-    CHECK_INT(fixture.store.region.journal->checkpoint_begin, first.lsn - PS_ALIGN);
-    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0); /* both can begin there */
-    CHECK_INT(fixture.store.region.journal->checkpoint_begin, first.lsn);
-    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
-    CHECK_INT(fixture.store.region.journal->checkpoint_begin, first.lsn);
-    FIXTURE_REOPEN(fixture);
-    CHECK_INT(fixture.report.begin_lsn, first.lsn);
-    CHECK_INT(fixture.report.units_dropped, 1);
-    CHECK_INT(fixture_list(&fixture, FIXTURE_QUEUE, listed), 6);
-}
-
-TEST(a_unit_that_straddles_the_begin_lsn_and_was_over_before_is_not_replayed_by_halves)
-{
-    FIXTURE(fixture, 65536);
-    put_many(&fixture, 1, 1, 20);
-    FIXTURE_REOPEN(fixture);
-    const uint32_t over = fixture_unit(&fixture), open = fixture_unit(&fixture);
-    struct mqx_append begin;
-    CHECK_INT(fixture_record(&fixture, over, PS_REC_GET, 91, NULL), 0);
-    CHECK_INT(fixture_put(&fixture, open, 50, 4, 20, &begin), 0);
-    CHECK_INT(fixture_record(&fixture, open, PS_REC_OBJECT_DELETE, 0, NULL), 0); /* bounds it */
-    CHECK_INT(fixture_record(&fixture, over, PS_REC_GET, 92, NULL), 0);
-    CHECK_INT(fixture_commit(&fixture, over, NULL), 0);
-    CHECK_INT(fixture_flush(&fixture), 0);
-    fixture_unit_over(&fixture, over);
-    CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
-    CHECK_INT(fixture.store.region.journal->checkpoint_begin, begin.lsn - PS_ALIGN);
-    FIXTURE_REOPEN(fixture); /* its COMMIT lies above, its first record below */
-    CHECK_INT(fixture.report.units_dropped, 1);
 }
 
 /* Work after which everything is as before, so that the next checkpoint begins later. */
@@ -354,7 +270,8 @@ TEST(an_unchanged_queue_manager_takes_no_checkpoint)
 TEST(a_large_checkpoint_is_flushed_every_mebibyte)
 {
     FIXTURE(fixture, 1u << 20);
-    put_many(&fixture, 1, 14000, 8);
+    fixture.plan.size = 256u << 20; /* of the next region */
+    put_many(&fixture, 1, 200000, 8);
     FIXTURE_REOPEN(fixture);
     memory_io_record(fixture.files, FIXTURE_HOME "/checkpoint");
     CHECK_INT(mqx_checkpoint(&fixture.store, MQX_CHECKPOINT_FUZZY), 0);
@@ -368,6 +285,25 @@ TEST(a_large_checkpoint_is_flushed_every_mebibyte)
     }
     CHECK(largest > 500000);
     CHECK(largest < 2200000);
+}
+
+TEST(messages_of_several_blocks_come_back_from_the_checkpoint_each_once)
+{
+    enum { COUNT = 15000 }; /* two blocks */
+    static bool seen[COUNT + 1];
+    FIXTURE(fixture, 1u << 20);
+    put_many(&fixture, 1, COUNT, 8);
+    FIXTURE_REOPEN(fixture);
+    CHECK_INT(fixture_end(&fixture), 0);
+    CHECK_INT(fixture_open(&fixture), 0);
+    CHECK_INT(fixture.report.records_replayed, 0);
+    CHECK_INT(fixture_list(&fixture, FIXTURE_QUEUE, listed), COUNT);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        const uint64_t number = listed[i].number;
+        CHECK(number >= 1 && number <= COUNT && !seen[number]);
+        seen[number] = true;
+        CHECK(i % 1000 != 0 || fixture_verify(&fixture, &listed[i]));
+    }
 }
 
 TEST(a_full_disk_fails_the_checkpoint_and_keeps_the_old_one)

@@ -50,6 +50,16 @@ static int write_with(struct journal_fixture *fixture, struct psc_header header,
     return mqx_checkpoint_file_finish(&writer, &header, &size);
 }
 
+/* Lines of messages that have different numbers and tags. */
+static void make_lines(uint32_t count)
+{
+    memset(before, 3, sizeof *before * count);
+    for (uint32_t i = 0; i < count; i++) {
+        before[i].number = i + 1;
+        before[i].tag_msg_id = (i + 1) * 0x9e3779b97f4a7c15u;
+    }
+}
+
 static int write_file(struct journal_fixture *fixture, const struct psc_message *messages,
                       uint32_t count)
 {
@@ -63,7 +73,7 @@ TEST(a_checkpoint_file_is_written_in_blocks_and_read_back_with_its_totals)
     struct psc_block block = {0};
     const unsigned char *payload;
     uint32_t blocks = 0, messages = 0;
-    memset(before, 3, sizeof before);
+    make_lines(12000);
     CHECK_INT(write_file(&fixture, before, 12000), 0);
     CHECK_INT(mqx_checkpoint_file_open(&reader, fixture.io, fixture.store.checkpoint_dir,
                                        "0000000000002000.psc", id, MQX_IO_READ),
@@ -88,7 +98,7 @@ TEST(a_file_that_the_medium_gave_back_wrong_is_not_named_a_checkpoint)
     FIXTURE(fixture, 65536);
     const struct memory_fault fault = {.kind = MEMORY_FAULT_FLIP, .at = 1, .for_ever = true,
                                        .detail = 50000, .ops = 1u << MEMORY_READ};
-    memset(before, 3, sizeof *before * 100);
+    make_lines(100);
     memory_io_set_fault(fixture.files, &fault);
     CHECK_INT(write_file(&fixture, before, 100), MQRC_OBJECT_DAMAGED);
     memory_io_set_fault(fixture.files, NULL);
@@ -127,7 +137,7 @@ TEST(counters_that_would_come_to_0_are_refused_with_their_offset)
 {
     static const uint64_t wrong[] = {0, PS_NUMBER_LIMIT, UINT64_MAX};
     FIXTURE(fixture, 65536);
-    memset(before, 3, sizeof *before);
+    make_lines(1);
     for (size_t i = 0; i < MQX_ARRAY_COUNT(wrong); i++) {
         CHECK_INT(write_with(&fixture, header_of(wrong[i], 1), before, 1), MQRC_OBJECT_DAMAGED);
         CHECK(strstr(mqx_error_text(), "offset 72: the next message number") != NULL);

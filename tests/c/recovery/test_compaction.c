@@ -269,7 +269,7 @@ TEST(a_moved_record_of_a_message_that_is_gone_brings_nothing_back)
     }
 }
 
-TEST(records_of_an_open_unit_stay)
+TEST(a_segment_stays_for_a_put_of_an_open_unit_that_was_not_moved)
 {
     FIXTURE(fixture);
     CHECK_INT(put_and_forget(&fixture, 1, 300), 0);

@@ -54,6 +54,35 @@ TEST(an_lsn_that_the_batches_do_not_reach_is_damage)
     mqx_restart_end(&restart);
 }
 
+/* The newest segment is full to its last page, so no page behind it could be read, either. */
+TEST(a_batch_that_is_read_wrong_at_the_very_end_of_a_full_segment_is_damage_and_no_torn_tail)
+{
+    enum { SEGMENT = 32768 };
+    FIXTURE_OF(fixture, SEGMENT);
+    const struct mqx_journal *journal = fixture.store.region.journal;
+    uint64_t number = 1;
+    for (; mqx_journal_durable(journal) < SEGMENT; number++) { /* a page each */
+        put_and_flush(&fixture, number, 1);
+    }
+    CHECK_INT(mqx_journal_durable(journal), SEGMENT);
+    CHECK_INT(journal->next_segment_no, 2);
+    const uint64_t last = (uint64_t)SEGMENT - MQX_PAGE_SIZE + sizeof(struct psj_batch) + 40;
+    for (int i = 0; i < 3; i++) {
+        struct mqx_restart restart;
+        mqx_restart_begin(&restart, &fixture.store);
+        restart.until_lsn = SEGMENT + (i == 2 ? MQX_PAGE_SIZE : 0); /* 2: the next one is gone */
+        if (i == 1) {
+            memory_io_flip_bit(fixture.files, fixture_segment_path(1), 8 * last);
+        }
+        CHECK_INT(mqx_restart_read(&restart, NULL), i == 0 ? 0 : MQRC_OBJECT_DAMAGED);
+        CHECK(i != 0 || effective(&restart.replay) == number - 1);
+        mqx_restart_end(&restart);
+        if (i == 1) {
+            memory_io_flip_bit(fixture.files, fixture_segment_path(1), 8 * last);
+        }
+    }
+}
+
 static int count_records(struct mqx_store *store)
 {
     store->name[0] = (char)(store->name[0] + 1);
