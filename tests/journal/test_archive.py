@@ -156,3 +156,12 @@ def test_deleting_leaves_nothing(linear: Path) -> None:
 def test_another_word_than_circular_or_linear_is_refused(home: Path) -> None:
     with pytest.raises(penstock.InvalidValue, match="'circular' or 'linear', not 'round'"):
         penstock.create("QM1", home, logging="round")
+
+
+def test_an_archived_file_whose_number_the_journal_has_now_is_superseded(tmp_path: Path) -> None:
+    for folder, numbers in (("journal", range(4, 7)), ("archive", range(1, 9))):
+        (tmp_path / folder).mkdir()
+        for number in numbers:
+            prefix = "0000000000-" if folder == "archive" else ""
+            (tmp_path / folder / f"{prefix}{number:010d}.psj").touch()
+    assert [int(file.stem[-10:]) for file in archive.superseded(tmp_path)] == [4, 5, 6, 7, 8]

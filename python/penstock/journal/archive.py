@@ -8,7 +8,8 @@ the rest has no gaps.
 No file of the archive is ever replaced. When an older copy of a directory was put back beside an
 archive that is newer, segments of both histories have the same numbers: those of the journal that
 is there now get a further name (FORMAT.md, section 1), and the others are *superseded*, together
-with those that are newer than the journal. They are not listed, and pruned with their number.
+with those whose number is in the journal or newer than it. They are not listed, and pruned with
+their number.
 """
 
 from __future__ import annotations
@@ -59,12 +60,12 @@ def superseded(directory: _Directory) -> list[Path]:
     """Archived files of a history that was given up: nothing reads them. Looks at names."""
     names = DirectoryFiles(directory).names("archive")
     kept = archived_segments(names)
-    journal = segment_numbers(DirectoryFiles(directory).names("journal"))
+    journal = set(segment_numbers(DirectoryFiles(directory).names("journal")))
     newest = max(journal, default=1 << 63)
     return [
         Path(directory, "archive", at.name)
         for at in archived_names(names)
-        if kept[at.number] != at.name or at.number >= newest
+        if kept[at.number] != at.name or at.number > newest or at.number in journal
     ]
 
 
