@@ -186,6 +186,11 @@ bool mqx_journal_bound_puts(const struct mqx_region *region, uint64_t *out_live)
 /* Bytes that the reserve for a checkpoint must have now (recovery/checkpoint_reserve.h): for one of
  * what is present, and what the two kept ones are too short for that. 0: no message is present. */
 uint64_t mqx_journal_checkpoint_reserve(const struct mqx_region *region);
+/* A checkpoint of so many bytes is the newest now: what later ones will take is reckoned by it, if
+ * it has many messages. By who writes it (maintenance lock), and by the restart. */
+void mqx_journal_learn(struct mqx_journal *journal, const struct psc_end *totals, uint64_t size);
+/* Are there many messages, and none of the checkpoints had many? */
+bool mqx_journal_would_learn(const struct mqx_region *region);
 
 /* A unit id; never 0. */
 uint64_t mqx_journal_unit_id(struct mqx_store *store);

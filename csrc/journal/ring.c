@@ -60,6 +60,7 @@ enum {
     LISTED_MOST = 88,           /* bytes of a message in a checkpoint: all fields */
     LISTED_LEAST = 32,          /* counted at the least */
     LISTED_KNOWN = 1000,        /* messages of a checkpoint that say what others take */
+    LISTED_EARLY = 16 * 1024,   /* so many are worth a checkpoint that says it */
     RESERVE_A_PUT = 8,          /* for each byte: 3 1/3 lines of 96 for 40 of a short record */
 };
 
@@ -242,17 +243,50 @@ uint64_t mqx_journal_live_limit(const struct mqx_journal *journal)
 
 /* ---- what is reserved for a full disk ---- */
 
+void mqx_journal_learn(struct mqx_journal *journal, const struct psc_end *totals, uint64_t size)
+{
+    const uint64_t messages = totals->message_count;
+    const uint64_t others = totals->unit_put_count * sizeof(struct psc_message) +
+                            totals->operation_count * sizeof(struct psc_operation);
+    MQX_ASSERT(journal->limit > 0);
+    MQX_ASSERT(messages <= UINT32_MAX); /* slots are 32 bits */
+    mqx_store_relaxed(&journal->checkpoint_messages, messages);
+    if (messages >= LISTED_KNOWN && size > others) {
+        mqx_store_relaxed(&journal->listed_bytes, (size - others) / messages + 1);
+    }
+    mqx_store_relaxed(&journal->reserve_peak[1], mqx_load_relaxed(&journal->reserve_peak[0]));
+    mqx_store_relaxed(&journal->reserve_peak[0], UINT64_C(0));
+}
+
+static uint64_t persistent_messages(const struct mqx_region *region)
+{
+    uint64_t messages = 0;
+    MQX_ASSERT(region->stripes != NULL);
+    MQX_ASSERT(region->stripe_mask < MQX_STRIPE_MAX);
+    for (uint32_t i = 0; i <= region->stripe_mask; i++) {
+        messages += mqx_load_relaxed(&region->stripes[i].persistent_present);
+    }
+    return messages;
+}
+
+bool mqx_journal_would_learn(const struct mqx_region *region)
+{
+    MQX_ASSERT(region->journal != NULL);
+    MQX_STATIC_ASSERT(LISTED_EARLY > LISTED_KNOWN, "some may be got before they are listed");
+    return mqx_load_relaxed(&region->journal->listed_bytes) == 0 &&
+           persistent_messages(region) >= LISTED_EARLY;
+}
+
 /* Bytes of a message in a checkpoint. Those of a block share what they have in common
  * (format/message_columns.h), which may become less as messages are got: three times what the
- * newest checkpoint has, at most all fields; without many messages it says nothing. */
+ * newest checkpoint with many has, at most all fields. */
 static uint64_t listed_bytes(const struct mqx_journal *journal)
 {
-    const uint64_t messages = mqx_load_relaxed(&journal->checkpoint_messages);
-    const uint64_t bytes = mqx_load_relaxed(&journal->checkpoint_bytes);
+    const uint64_t known = mqx_load_relaxed(&journal->listed_bytes);
     MQX_ASSERT(journal->limit > 0);
     MQX_STATIC_ASSERT(LISTED_LEAST < LISTED_MOST, "a range");
-    const uint64_t wanted = messages < LISTED_KNOWN ? LISTED_MOST : 3 * (bytes / messages);
-    return wanted > LISTED_MOST ? LISTED_MOST : wanted < LISTED_LEAST ? LISTED_LEAST : wanted;
+    const uint64_t wanted = known == 0 || known > LISTED_MOST / 3 ? LISTED_MOST : 3 * known;
+    return wanted < LISTED_LEAST ? LISTED_LEAST : wanted;
 }
 
 /* What a checkpoint would have now: the newest one says what all but messages take at the most. */
@@ -272,12 +306,8 @@ static uint64_t checkpoint_now(const struct mqx_journal *journal, uint64_t messa
 uint64_t mqx_journal_checkpoint_reserve(const struct mqx_region *region)
 {
     const struct mqx_journal *journal = region->journal;
-    uint64_t messages = 0;
-    MQX_ASSERT(region->stripes != NULL);
-    MQX_ASSERT(region->stripe_mask < MQX_STRIPE_MAX);
-    for (uint32_t i = 0; i <= region->stripe_mask; i++) {
-        messages += mqx_load_relaxed(&region->stripes[i].persistent_present);
-    }
+    const uint64_t messages = persistent_messages(region);
+    MQX_ASSERT(journal->limit > 0);
     const uint64_t now = checkpoint_now(journal, messages);
     const uint64_t newest = mqx_load_relaxed(&journal->checkpoint_bytes);
     const uint64_t older = mqx_load_relaxed(&journal->older_bytes);

@@ -503,7 +503,7 @@ static int publish(struct checkpoint *ckpt, uint64_t size)
     if (ckpt->begin.lsn > journal->checkpoint_begin) {
         mqx_store_relaxed(&journal->older_bytes, journal->checkpoint_bytes);
     }
-    mqx_store_relaxed(&journal->checkpoint_messages, ckpt->writer.totals.message_count);
+    mqx_journal_learn(journal, &ckpt->writer.totals, size);
     int status = mqx_lock_take(region, lock);
     if (status != MQX_OK) {
         return status;

@@ -18,6 +18,8 @@
 
 enum {
     AMPLE = 64 * 1024,          /* beyond what is wanted: puts draw on it until the next look */
+    AMPLE_MOST = 16 << 20,
+    AHEAD_MOST = 4 << 20,
     SHORTEN_ABOVE = 4 << 20,    /* a small file is not worth it */
 };
 
@@ -123,14 +125,38 @@ static uint64_t ahead_of(uint64_t wanted)
 {
     MQX_ASSERT(wanted > 0);
     MQX_ASSERT(wanted < UINT64_MAX / 2);
-    return wanted + wanted / 16;
+    return wanted + (wanted / 8 < AHEAD_MOST ? wanted / 8 : AHEAD_MOST);
+}
+
+/* Puts that come too near are made to wait for a flush: not many times. */
+static uint64_t ample_for(uint64_t wanted)
+{
+    MQX_ASSERT(wanted > 0);
+    MQX_STATIC_ASSERT(AMPLE_MOST > AHEAD_MOST, "what was lengthened is ahead");
+    const uint64_t more = wanted / 2 < AMPLE_MOST ? wanted / 2 : AMPLE_MOST;
+    return mqx_round_up(wanted + more + AMPLE, MQX_PAGE_SIZE);
+}
+
+/* A queue that is filled and drained in turn wants the same length again: zeroes that were written
+ * for it are kept until two checkpoints in a row were written without a need for them. */
+static uint64_t lately_wanted(struct mqx_journal *journal, uint64_t wanted)
+{
+    const uint64_t newest = mqx_load_relaxed(&journal->reserve_peak[0]);
+    const uint64_t older = mqx_load_relaxed(&journal->reserve_peak[1]);
+    MQX_ASSERT(wanted > 0);
+    MQX_ASSERT(wanted % MQX_PAGE_SIZE == 0);
+    if (wanted > newest) {
+        mqx_store_relaxed(&journal->reserve_peak[0], wanted);
+    }
+    const uint64_t most = newest > older ? newest : older;
+    return wanted > most ? wanted : most;
 }
 
 /* *out_size: what it has, whatever comes back. */
-static int fit(struct mqx_store *store, int fd, uint64_t wanted, uint64_t *out_size)
+static int fit(struct mqx_store *store, int fd, uint64_t wanted, uint64_t lately, uint64_t *out_size)
 {
     struct mqx_io *io = store->io;
-    const uint64_t ample = wanted + wanted / 4 + AMPLE;
+    const uint64_t target = ample_for(wanted);
     struct mqx_io_stat facts = {0};
     MQX_ASSERT(wanted > 0);
     MQX_ASSERT(wanted % MQX_PAGE_SIZE == 0);
@@ -139,10 +165,9 @@ static int fit(struct mqx_store *store, int fd, uint64_t wanted, uint64_t *out_s
     if (err != 0) {
         return err;
     }
-    const uint64_t target = mqx_round_up(ample, MQX_PAGE_SIZE);
     if (facts.size < ahead_of(wanted)) {
         err = lengthen(store, fd, facts.size, target);
-    } else if (facts.size > SHORTEN_ABOVE && facts.size / 4 > target) {
+    } else if (facts.size > SHORTEN_ABOVE && facts.size / 4 > target && facts.size / 8 > lately) {
         err = io->ops->truncate(io, fd, target);
     }
     const int asked = io->ops->stat(io, fd, &facts);
@@ -159,8 +184,12 @@ static int keep(struct mqx_store *store)
     uint64_t size = 0;
     bool created = false;
     MQX_ASSERT(store->checkpoint_dir >= 0);
-    const bool is_long = has > SHORTEN_ABOVE && has / 8 > wanted;
-    if (wanted == 0 || (has >= ahead_of(wanted) && !is_long)) {
+    if (wanted == 0) {
+        return MQX_OK;
+    }
+    const uint64_t lately = lately_wanted(journal, wanted);
+    const bool is_long = has > SHORTEN_ABOVE && has / 8 > lately;
+    if (has >= ahead_of(wanted) && !is_long) {
         return MQX_OK;
     }
     int status = mqx_store_check(store);
@@ -171,7 +200,7 @@ static int keep(struct mqx_store *store)
     if (fd < 0) {
         return mqx_io_reason(fd, "opening the reserve for a checkpoint");
     }
-    int err = fit(store, fd, wanted, &size);
+    int err = fit(store, fd, wanted, lately, &size);
     const int closed = store->io->ops->close(store->io, fd);
     err = err != 0 && size >= wanted ? 0 : err; /* long enough for now */
     err = err != 0 ? err : closed;

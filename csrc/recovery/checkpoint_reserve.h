@@ -17,7 +17,9 @@
  *
  * How long it is. The three files together must hold three checkpoints of the present size. The two
  * that are kept may be older and shorter: what they lack is part of the reserve, and goes on to
- * them when they take their turn. While messages are got, checkpoints become shorter.
+ * them when they take their turn. While messages are got, checkpoints become shorter. What a
+ * message takes in one is known from the newest with many of them; where there was none yet, one is
+ * taken early, since all fields of each would be six times as much.
  *
  * What remains: another program that takes the blocks between the cut and the lengthening, some
  * milliseconds. The reserve is shorter then until there is room, and no put is accepted.

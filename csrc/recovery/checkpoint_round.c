@@ -201,11 +201,13 @@ bool mqx_checkpoint_wanted(struct mqx_store *store)
 {
     const struct mqx_journal *journal = store->region.journal;
     MQX_ASSERT(journal != NULL);
-    if (mqx_checkpoint_due(store)) {
+    const uint64_t since = written_since(journal);
+    if (mqx_checkpoint_due(store) ||
+        (since >= usual_interval(journal) / 16 && mqx_journal_would_learn(&store->region))) {
         return true;
     }
     const uint64_t used = mqx_load_relaxed(&journal->used_bytes);
-    return written_since(journal) >= usual_interval(journal) / 4 &&
+    return since >= usual_interval(journal) / 4 &&
            used > mqx_journal_interval(journal) +
                       mqx_compaction_goal(journal, mqx_store_live_bytes(&store->region));
 }

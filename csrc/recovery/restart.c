@@ -119,7 +119,8 @@ static int set_journal(struct mqx_restart *restart, const struct mqx_listing *li
     journal->marked = tail->end_lsn;
     journal->checkpoint_begin = restart->replay.begin_lsn;
     journal->checkpoint_bytes = restart->has_checkpoint ? restart->checkpoint.window.file_size : 0;
-    journal->checkpoint_messages = restart->checkpoint.totals.message_count;
+    journal->listed_bytes = 0;
+    mqx_journal_learn(journal, &restart->checkpoint.totals, journal->checkpoint_bytes);
     journal->older_bytes = 0;
     journal->checkpoint_reserve = 0; /* it is looked for when it is wanted first */
     journal->checkpoint_damaged = restart->report.damaged_checkpoint;

@@ -109,9 +109,13 @@ struct mqx_journal {
     uint64_t checkpoint_begin;    /* begin LSN of the newest whole checkpoint */
     uint64_t checkpoint_bytes;    /* its size */
     uint64_t checkpoint_messages; /* atomic: in it; 0: not known */
+    uint64_t listed_bytes;        /* atomic: of a message in the newest checkpoint with many; 0:
+                                   * there was none (mqx_journal_learn()) */
     uint64_t older_bytes;         /* atomic: size of the checkpoint before it; 0: not known */
     uint64_t checkpoint_reserve;  /* atomic: bytes of the reserve for one on a full disk, 0: not
                                    * known (recovery/checkpoint_reserve.h) */
+    uint64_t reserve_peak[2];     /* atomic: the longest that was wanted since the newest
+                                   * checkpoint, and between it and the one before */
     uint64_t checkpoint_damaged;  /* begin LSN of a newer one that the restart found damaged; 0
                                    * none, or replaced since */
     uint64_t older_keeps;         /* hint: 1 when the checkpoint kept beside the newest one needs

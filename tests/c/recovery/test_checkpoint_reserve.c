@@ -138,6 +138,44 @@ TEST(a_reserve_that_is_far_too_long_is_shortened)
     CHECK(size_of(&fixture, RESERVE) >= mqx_journal_checkpoint_reserve(&fixture.store.region));
 }
 
+TEST(a_reserve_that_was_wanted_lately_is_shortened_after_two_checkpoints_without_a_need_for_it)
+{
+    FIXTURE(fixture);
+    struct mqx_journal *journal = fixture.store.region.journal;
+    const struct psc_end few = {.message_count = 10};
+    void *bytes = calloc(1, 32u << 20);
+    CHECK(bytes != NULL);
+    memory_io_put(fixture.files, RESERVE, bytes, 32u << 20);
+    free(bytes);
+    journal->reserve_peak[0] = 24u << 20;
+    for (int i = 0; i < 3; i++) {
+        journal->checkpoint_reserve = 0;
+        CHECK_INT(keep(&fixture), 0);
+        CHECK((size_of(&fixture, RESERVE) == 32u << 20) == (i < 2));
+        mqx_journal_learn(journal, &few, 8192);
+    }
+}
+
+TEST(the_bytes_of_a_message_are_those_of_the_newest_checkpoint_with_many)
+{
+    FIXTURE(fixture);
+    struct mqx_journal *journal = fixture.store.region.journal;
+    const struct psc_end many = {.message_count = 100000, .operation_count = 1000};
+    const struct psc_end none = {.message_count = 0};
+    struct mqx_stripe *stripe = &fixture.store.region.stripes[0];
+    journal->listed_bytes = 0;
+    stripe->persistent_present += 20000;
+    CHECK(mqx_journal_would_learn(&fixture.store.region));
+    const uint64_t unknown = mqx_journal_checkpoint_reserve(&fixture.store.region);
+    mqx_journal_learn(journal, &many, 1500000 + 32000);
+    CHECK(!mqx_journal_would_learn(&fixture.store.region));
+    CHECK(journal->listed_bytes == 16);
+    mqx_journal_learn(journal, &none, 8192);
+    CHECK(journal->listed_bytes == 16);
+    CHECK(mqx_journal_checkpoint_reserve(&fixture.store.region) < unknown * 2 / 3);
+    stripe->persistent_present -= 20000;
+}
+
 TEST(on_a_full_disk_the_checkpoint_is_written_over_the_reserve)
 {
     FIXTURE(fixture);
