@@ -24,12 +24,6 @@
  * still be logged: without that a full journal could never be emptied. Each persistent message
  * needs a record to be removed, each open unit one to be decided; the maintenance step counts them.
  *
- * A full disk (rule 59). Besides, puts are refused unless a checkpoint of what is present would
- * find room over its reserve: without checkpoints nothing that is got frees the journal. Each put
- * makes the next checkpoint, and the two after it, longer by a line. So `put_until` moves on by no
- * more than an eighth of what the reserve is longer than it must be; a put that comes so far
- * counts again, and has the reserve lengthened when nothing is left of that.
- *
  * Control words. Whoever takes the ring lock here compares the positions and counters with their
  * sum; every micro-transaction that changes one of them stores the new sum before it commits. So
  * a position that was damaged while the lock was free is found before it decides where a record
@@ -54,14 +48,6 @@ enum {
     RESERVE_MIN = 65536,
     RESERVE_MESSAGE = 128, /* bytes of journal kept for a persistent message's removal */
     RESERVE_CONTEXT = 4096,
-    RESERVED_SMALL = 256 * 1024,
-    CHECKPOINT_LEAST = 16384,   /* header, END block, some definitions and units */
-    PUTS_UNCOVERED = 65536,     /* of journal, before there is a reserve for a checkpoint */
-    LISTED_MOST = 88,           /* bytes of a message in a checkpoint: all fields */
-    LISTED_LEAST = 32,          /* counted at the least */
-    LISTED_KNOWN = 1000,        /* messages of a checkpoint that say what others take */
-    LISTED_EARLY = 16 * 1024,   /* so many are worth a checkpoint that says it */
-    RESERVE_A_PUT = 8,          /* for each byte: 3 1/3 lines of 96 for 40 of a short record */
 };
 
 #define SET32(at, value) mqx_undo_store32(region->base, &journal->ring_lock, (at), (value))
@@ -230,173 +216,6 @@ uint64_t mqx_ring_room(struct mqx_store *store, const struct mqx_segment *active
     const uint64_t rest =
         active->state == MQX_SEG_ACTIVE && journal->tail < end ? end - journal->tail : 0;
     return rest + mqx_ring_spare_bytes(store);
-}
-
-/* The rest is for the tail, for gets and commits, and for what compaction writes before segments
- * are free. */
-uint64_t mqx_journal_live_limit(const struct mqx_journal *journal)
-{
-    MQX_ASSERT(journal != NULL);
-    MQX_ASSERT(journal->limit > 0);
-    return journal->limit / 10 * 7;
-}
-
-/* ---- what is reserved for a full disk ---- */
-
-void mqx_journal_learn(struct mqx_journal *journal, const struct psc_end *totals, uint64_t size)
-{
-    const uint64_t messages = totals->message_count;
-    const uint64_t others = totals->unit_put_count * sizeof(struct psc_message) +
-                            totals->operation_count * sizeof(struct psc_operation);
-    MQX_ASSERT(journal->limit > 0);
-    MQX_ASSERT(messages <= UINT32_MAX); /* slots are 32 bits */
-    mqx_store_relaxed(&journal->checkpoint_messages, messages);
-    if (messages >= LISTED_KNOWN && size > others) {
-        mqx_store_relaxed(&journal->listed_bytes, (size - others) / messages + 1);
-    }
-    mqx_store_relaxed(&journal->reserve_peak[1], mqx_load_relaxed(&journal->reserve_peak[0]));
-    mqx_store_relaxed(&journal->reserve_peak[0], UINT64_C(0));
-}
-
-static uint64_t persistent_messages(const struct mqx_region *region)
-{
-    uint64_t messages = 0;
-    MQX_ASSERT(region->stripes != NULL);
-    MQX_ASSERT(region->stripe_mask < MQX_STRIPE_MAX);
-    for (uint32_t i = 0; i <= region->stripe_mask; i++) {
-        messages += mqx_load_relaxed(&region->stripes[i].persistent_present);
-    }
-    return messages;
-}
-
-bool mqx_journal_would_learn(const struct mqx_region *region)
-{
-    MQX_ASSERT(region->journal != NULL);
-    MQX_STATIC_ASSERT(LISTED_EARLY > LISTED_KNOWN, "some may be got before they are listed");
-    return mqx_load_relaxed(&region->journal->listed_bytes) == 0 &&
-           persistent_messages(region) >= LISTED_EARLY;
-}
-
-/* Bytes of a message in a checkpoint. Those of a block share what they have in common
- * (format/message_columns.h), which may become less as messages are got: three times what the
- * newest checkpoint with many has, at most all fields. */
-static uint64_t listed_bytes(const struct mqx_journal *journal)
-{
-    const uint64_t known = mqx_load_relaxed(&journal->listed_bytes);
-    MQX_ASSERT(journal->limit > 0);
-    MQX_STATIC_ASSERT(LISTED_LEAST < LISTED_MOST, "a range");
-    const uint64_t wanted = known == 0 || known > LISTED_MOST / 3 ? LISTED_MOST : 3 * known;
-    return wanted < LISTED_LEAST ? LISTED_LEAST : wanted;
-}
-
-/* What a checkpoint would have now: the newest one says what all but messages take at the most. */
-static uint64_t checkpoint_now(const struct mqx_journal *journal, uint64_t messages)
-{
-    const uint64_t known = mqx_load_relaxed(&journal->checkpoint_messages);
-    const uint64_t listed = (known < LISTED_KNOWN ? 0 : known) * LISTED_LEAST / 4;
-    const uint64_t bytes = mqx_load_relaxed(&journal->checkpoint_bytes);
-    MQX_ASSERT(messages <= UINT32_MAX); /* slots are 32 bits */
-    MQX_ASSERT(journal->limit > 0);
-    return CHECKPOINT_LEAST + messages * listed_bytes(journal) +
-           (bytes > listed ? bytes - listed : 0);
-}
-
-/* A third more than a checkpoint: a get of a unit of work that is not ended is a line of its own.
- * And what the two checkpoints that will take the place of the reserve are too short for that. */
-uint64_t mqx_journal_checkpoint_reserve(const struct mqx_region *region)
-{
-    const struct mqx_journal *journal = region->journal;
-    const uint64_t messages = persistent_messages(region);
-    MQX_ASSERT(journal->limit > 0);
-    const uint64_t now = checkpoint_now(journal, messages);
-    const uint64_t newest = mqx_load_relaxed(&journal->checkpoint_bytes);
-    const uint64_t older = mqx_load_relaxed(&journal->older_bytes);
-    const uint64_t later =
-        (now > newest ? now - newest : 0) + (now > older ? now - older : 0);
-    return messages == 0 ? 0 : mqx_round_up(now + now / 3 + later, MQX_PAGE_SIZE);
-}
-
-/* Most queue managers never fill their first segment: what they have reserved is smaller than it.
- * With a second one the journal is in use. */
-uint64_t mqx_journal_reserved_size(const struct mqx_journal *journal)
-{
-    const uint64_t smallest = mqx_journal_smallest_segment(journal);
-    MQX_ASSERT(smallest >= PS_MIN_SEGMENT);
-    MQX_STATIC_ASSERT(RESERVED_SMALL > 2 * MQX_RING_RECORD_MAX, "it holds every record");
-    return smallest > RESERVED_SMALL &&
-                   mqx_load_relaxed(&journal->used_bytes) <= journal->first_segment_size
-               ? RESERVED_SMALL
-               : smallest;
-}
-
-/* Without a lock: exact under the roll lock. Smaller ones are extra. */
-uint32_t mqx_journal_reserved_count(const struct mqx_journal *journal)
-{
-    const uint64_t least = mqx_journal_reserved_size(journal);
-    uint32_t count = 0;
-    MQX_ASSERT(least > 0);
-    for (uint32_t i = 0; i < MQX_SEGMENT_MAX; i++) {
-        const struct mqx_segment *segment = &journal->segment[i];
-        count += mqx_load_relaxed(&segment->state) == MQX_SEG_RESERVED && segment->size >= least;
-    }
-    MQX_ASSERT(count < MQX_SEGMENT_MAX); /* one is the active segment */
-    return count;
-}
-
-/* MQRC_STORAGE_MEDIUM_FULL: what gets need of a full disk is not there. */
-int mqx_pool_no_way_out(const struct mqx_region *region)
-{
-    const struct mqx_journal *journal = region->journal;
-    const uint32_t count = mqx_journal_reserved_count(journal);
-    MQX_ASSERT(journal->segment_size > 0);
-    MQX_ASSERT(count < MQX_SEGMENT_MAX);
-    return mqx_fail(MQRC_STORAGE_MEDIUM_FULL,
-                    "the disk has no room for what is reserved for gets (%u of %d segments, "
-                    "%" PRIu64 " of %" PRIu64 " bytes for a checkpoint); gets, commits and "
-                    "backouts go on",
-                    count, MQX_RESERVED_SEGMENTS, mqx_load_relaxed(&journal->checkpoint_reserve),
-                    mqx_journal_checkpoint_reserve(region));
-}
-
-/* How many bytes of journal puts may append before the reserve is too short, at the least. */
-static uint64_t covered_by_reserve(const struct mqx_region *region)
-{
-    const struct mqx_journal *journal = region->journal;
-    const uint64_t has = mqx_load_relaxed(&journal->checkpoint_reserve);
-    MQX_ASSERT(journal->ring_size > 0);
-    MQX_ASSERT(region->header != NULL);
-    if (mqx_load_relaxed(&journal->way_out) == MQX_WAY_OUT_UNKNOWN) {
-        return PUTS_UNCOVERED;
-    }
-    const uint64_t wanted = mqx_journal_checkpoint_reserve(region);
-    return wanted == 0 ? PUTS_UNCOVERED : has > wanted ? (has - wanted) / RESERVE_A_PUT : 0;
-}
-
-/* Adding up what messages take reads a word of each stripe, too much for each put. So a put
- * compares its LSN with a bound for the worst case, in which all that was appended since stays:
- * only one that comes that far makes the sum again. */
-bool mqx_journal_bound_puts(const struct mqx_region *region, uint64_t *out_live)
-{
-    struct mqx_journal *journal = region->journal;
-    const uint64_t tail = mqx_load_relaxed(&journal->tail); /* first: what follows may be counted
-                                                             * twice, and never not at all */
-    const uint64_t limit = mqx_journal_live_limit(journal);
-    MQX_ASSERT(out_live != NULL);
-    *out_live = mqx_store_live_bytes(region);
-    const uint64_t covered = covered_by_reserve(region);
-    if (mqx_load_relaxed(&journal->way_out) == MQX_WAY_OUT_MISSING || covered == 0) {
-        mqx_store_relaxed(&journal->put_until, tail);
-        return false;
-    }
-    if (*out_live > limit) {
-        mqx_store_relaxed(&journal->put_until, tail);
-        return false;
-    }
-    /* a message is counted before its records are appended: one of them fits in any case */
-    const uint64_t room = limit - *out_live;
-    mqx_store_relaxed(&journal->put_until,
-                      tail + (room < covered ? room : covered) + MQX_RING_RECORD_MAX);
-    return true;
 }
 
 /* ---- the ring (ring lock held) ---- */

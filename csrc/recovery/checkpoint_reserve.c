@@ -132,6 +132,7 @@ static uint64_t ahead_of(uint64_t wanted)
 static uint64_t ample_for(uint64_t wanted)
 {
     MQX_ASSERT(wanted > 0);
+    MQX_ASSERT(wanted < UINT64_MAX / 2);
     MQX_STATIC_ASSERT(AMPLE_MOST > AHEAD_MOST, "what was lengthened is ahead");
     const uint64_t more = wanted / 2 < AMPLE_MOST ? wanted / 2 : AMPLE_MOST;
     return mqx_round_up(wanted + more + AMPLE, MQX_PAGE_SIZE);
@@ -153,12 +154,14 @@ static uint64_t lately_wanted(struct mqx_journal *journal, uint64_t wanted)
 }
 
 /* *out_size: what it has, whatever comes back. */
-static int fit(struct mqx_store *store, int fd, uint64_t wanted, uint64_t lately, uint64_t *out_size)
+static int fit(struct mqx_store *store, int fd, uint64_t wanted, uint64_t lately,
+               uint64_t *out_size)
 {
     struct mqx_io *io = store->io;
     const uint64_t target = ample_for(wanted);
     struct mqx_io_stat facts = {0};
-    MQX_ASSERT(wanted > 0);
+    MQX_ASSERT(lately >= wanted);
+    MQX_ASSERT(target > wanted);
     MQX_ASSERT(wanted % MQX_PAGE_SIZE == 0);
     *out_size = 0;
     int err = io->ops->stat(io, fd, &facts);

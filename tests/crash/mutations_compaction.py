@@ -89,7 +89,7 @@ COMPACTION: tuple[Mutation, ...] = (
     mutation(
         "messages may take the whole of the journal",
         "c/put",
-        "journal/ring.c",
+        "journal/put_bound.c",
         "    if (*out_live > limit) {\n",
         "    if (*out_live > UINT64_MAX - 1) {\n",
     ),

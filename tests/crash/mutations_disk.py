@@ -36,9 +36,23 @@ DISK = (
     mutation(
         "the reserve is too short for the checkpoints after the next one",
         "c/checkpoint_reserve",
-        "journal/ring.c",
+        "journal/put_bound.c",
         "mqx_round_up(now + now / 3 + later, MQX_PAGE_SIZE)",
         "mqx_round_up(now + now / 3 + later / UINT64_MAX, MQX_PAGE_SIZE)",
+    ),
+    mutation(
+        "a reserve that was wanted lately is cut off at once",
+        "c/checkpoint_reserve",
+        "recovery/checkpoint_reserve.c",
+        "const bool is_long = has > SHORTEN_ABOVE && has / 8 > lately;",
+        "const bool is_long = has > SHORTEN_ABOVE && has / 8 > (lately & 0);",
+    ),
+    mutation(
+        "a checkpoint of a drained queue manager says what others take",
+        "c/checkpoint_reserve",
+        "journal/put_bound.c",
+        "if (messages >= LISTED_KNOWN && size > others) {",
+        "if (messages != UINT64_MAX && size > others) {",
     ),
     mutation(
         "a checkpoint that is needed no more does not become the reserve",
@@ -57,7 +71,7 @@ DISK = (
     mutation(
         "puts go on when a reserved segment is in use",
         "c/segment_reserve",
-        "journal/ring.c",
+        "journal/put_bound.c",
         "    if (mqx_load_relaxed(&journal->way_out) == MQX_WAY_OUT_MISSING || covered == 0) {\n",
         "    if (covered == UINT64_MAX) {\n",
     ),
