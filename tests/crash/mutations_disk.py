@@ -49,7 +49,7 @@ DISK = (
     ),
     mutation(
         "a checkpoint of a drained queue manager says what others take",
-        "c/checkpoint_reserve",
+        "c/put_bound",
         "journal/put_bound.c",
         "if (messages >= LISTED_KNOWN && size > others) {",
         "if (messages != UINT64_MAX && size > others) {",

@@ -156,26 +156,6 @@ TEST(a_reserve_that_was_wanted_lately_is_shortened_after_two_checkpoints_without
     }
 }
 
-TEST(the_bytes_of_a_message_are_those_of_the_newest_checkpoint_with_many)
-{
-    FIXTURE(fixture);
-    struct mqx_journal *journal = fixture.store.region.journal;
-    const struct psc_end many = {.message_count = 100000, .operation_count = 1000};
-    const struct psc_end none = {.message_count = 0};
-    struct mqx_stripe *stripe = &fixture.store.region.stripes[0];
-    journal->listed_bytes = 0;
-    stripe->persistent_present += 20000;
-    CHECK(mqx_journal_would_learn(&fixture.store.region));
-    const uint64_t unknown = mqx_journal_checkpoint_reserve(&fixture.store.region);
-    mqx_journal_learn(journal, &many, 1500000 + 32000);
-    CHECK(!mqx_journal_would_learn(&fixture.store.region));
-    CHECK(journal->listed_bytes == 16);
-    mqx_journal_learn(journal, &none, 8192);
-    CHECK(journal->listed_bytes == 16);
-    CHECK(mqx_journal_checkpoint_reserve(&fixture.store.region) < unknown * 2 / 3);
-    stripe->persistent_present -= 20000;
-}
-
 TEST(on_a_full_disk_the_checkpoint_is_written_over_the_reserve)
 {
     FIXTURE(fixture);
