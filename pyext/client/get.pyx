@@ -32,7 +32,7 @@ cdef object receive(
         mqx_error_clear()
         return default
     if reason and reason != RC_TRUNCATED_MSG_ACCEPTED:
-        raise_no_message(queue, reason, get)
+        raise_no_message(queue, reason, get, request.wait_us != 0)
     message.reason = reason
     message.length = get.length
     message.number = get.number
@@ -140,12 +140,17 @@ cdef bint prepare_wait(
     return True
 
 
-cdef int raise_no_message(QueueHandle queue, int reason, mqe_get_t *get) except -1:
+cdef int raise_no_message(
+    QueueHandle queue, int reason, mqe_get_t *get, bint waited
+) except -1:
     """Raises the exception of a get that has removed nothing."""
     if reason == RC_NO_MSG_AVAILABLE:
         mqx_error_clear()
         what = "matching message" if get.match else "message"
-        raise error_for(reason, f"queue {queue.name} has no {what} available")
+        text = f"queue {queue.name} has no {what} available"
+        if waited:
+            raise WaitTimedOut(reason, text + ", and the wait is over")
+        raise error_for(reason, text)
     if reason == RC_TRUNCATED_MSG_FAILED:
         mqx_error_clear()
         raise error_for(

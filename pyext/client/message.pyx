@@ -9,6 +9,7 @@
 
 cdef object epoch = None      # 1970-01-01 UTC; datetime is imported when first needed
 cdef object timedelta = None
+cdef object parse_json = None   # imported when first needed
 
 
 cdef inline uint64_t known_time(uint64_t time_us) noexcept:
@@ -77,6 +78,19 @@ cdef class Message:
     def data(self):
         """The body, as put; cut when ``reason`` is 2079."""
         return self._data
+
+    @property
+    def text(self):
+        """The body as a str. Raises InvalidValue: 2110 when it is no text: not UTF-8, or its format
+        is one of MQ's others than MQSTR; 2111 when its CCSID is not 1208 (UTF-8).
+        """
+        return body_text(self)
+
+    def json(self):
+        """The value of a body that is JSON. Raises InvalidValue: 2110 when it is not, else as
+        ``text`` does.
+        """
+        return json_value(body_text(self))
 
     @property
     def comp_code(self):
@@ -249,13 +263,14 @@ cdef class Message:
         Priority and persistence are the message's. The report options choose the ids: MsgId a new
         one, or the message's (MQRO_PASS_MSG_ID); CorrelId the message's MsgId, or its CorrelId
         (MQRO_PASS_CORREL_ID). With MQRO_PASS_DISCARD_AND_EXPIRY the reply has what is left of the
-        message's expiry, and its MQRO_DISCARD_MSG. ``fields``: more arguments of put(), or others
-        than these.
+        message's expiry, and its MQRO_DISCARD_MSG. ``fields``: more arguments of put(), such as
+        ``json`` instead of data, or others than these.
         """
         cdef dict reply = {
-            "data": data, "priority": self.priority, "persistent": self.persistent,
-            "msg_type": MQMT_REPLY,
+            "priority": self.priority, "persistent": self.persistent, "msg_type": MQMT_REPLY,
         }
+        if not ("json" in fields and type(data) is bytes and not data):
+            reply["data"] = data
         if self._d.report & MQRO_PASS_MSG_ID:
             reply["msg_id"] = self.msg_id
         passed = self._d.report & MQRO_PASS_CORREL_ID
@@ -286,6 +301,38 @@ cdef class Message:
             f"<Message {self.length} bytes, priority {self.priority}, {kind}, "
             f"msg_id={self.msg_id.hex()}>"
         )
+
+
+cdef str body_text(Message message):
+    """The body as a text; see Message.text."""
+    cdef str format = message.format
+    if format.startswith("MQ") and format != "MQSTR":
+        wrong_value(RC_FORMAT_ERROR, f"the body has the format {format}, which is no text")
+    if message._d.ccsid != MQCCSI_UTF8:
+        wrong_value(
+            RC_SOURCE_CCSID_ERROR,
+            f"the body has CCSID {message._d.ccsid}, only {MQCCSI_UTF8} (UTF-8) is decoded here: "
+            f"decode its data",
+        )
+    try:
+        return bytes(message).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidValue(RC_FORMAT_ERROR, f"the body is no text: {error}") from None
+
+
+cdef object json_value(str text):
+    """The value of a text that is JSON."""
+    global parse_json
+    if parse_json is None:
+        import json
+
+        parse_json = json.loads
+    try:
+        return parse_json(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidValue(
+            RC_FORMAT_ERROR, f"the body is no JSON: {error}: {text[:40]!r}"
+        ) from None
 
 
 def restore_put_result(bytes msg_id not None, int reason):

@@ -9,6 +9,9 @@
 #
 # Errors. The reason code of the argument that does not fit; then what the core says.
 
+cdef bytes FORMAT_TEXT = b"MQSTR   "  # MQFMT_STRING, padded
+cdef object encode_json = None         # imported when first needed
+
 
 cdef inline void start_put(put_request *put, QueueHandle queue) noexcept:
     """A message with this program's context, the defaults of the queue, and no id."""
@@ -51,11 +54,24 @@ cdef PutResult put_bytes(
     return result
 
 
+cdef inline PutResult put_body(
+    QueueHandle queue, Unit unit, put_request *put, object data, object json, object format
+):
+    """Puts bytes, a text, the bytes of any object with the buffer protocol, or a value as JSON.
+    Ellipsis: the caller has not given it; of the format, that is None.
+    """
+    if type(data) is not bytes or json is not ...:
+        if data is ... or json is not ...:
+            data = json_body(data, json)
+        if not isinstance(data, str):
+            return put_view(queue, unit, put, data)
+        data = text_body(<str>data, put, format)
+    return put_bytes(queue, unit, put, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+
+
 cdef PutResult put_view(QueueHandle queue, Unit unit, put_request *put, object data):
     """Puts the bytes of any object with the buffer protocol."""
     cdef Py_buffer view
-    if isinstance(data, str):
-        wrong_type(RC_BUFFER_ERROR, f"data must be bytes, not str: {data[:40]!r}; encode it")
     try:
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     except (TypeError, BufferError) as error:
@@ -87,6 +103,45 @@ cdef inline int send(
         end_call(queue, unit)
         if not is_to_repeat(reason):  # else nothing was put
             return reason
+
+
+# ---- text ----
+
+cdef bytes text_body(str text, put_request *put, object format):
+    """A text as UTF-8. Format says that it is text, unless the caller chose another one."""
+    if put.d.ccsid != MQCCSI_UTF8:
+        wrong_value(
+            RC_SOURCE_CCSID_ERROR,
+            f"ccsid {put.d.ccsid}: a text is put in CCSID {MQCCSI_UTF8} (UTF-8); encode it for "
+            f"another one",
+        )
+    if format is None:
+        memcpy(put.d.format, PyBytes_AS_STRING(FORMAT_TEXT), MQ_FORMAT_LENGTH)
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidValue(RC_BUFFER_ERROR, f"data cannot be encoded: {error}") from None
+
+
+cdef str json_body(object data, object value):
+    """The text of a value as JSON; `data` must be absent."""
+    global encode_json
+    if value is ...:
+        wrong_type(RC_BUFFER_ERROR, "put() needs at least 1 of data and json")
+    if data is not ...:
+        wrong_type(RC_BUFFER_ERROR, "put() takes data or json, not both")
+    if encode_json is None:
+        import json
+
+        encode_json = json.JSONEncoder(
+            ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        ).encode
+    try:
+        return encode_json(value)
+    except TypeError as error:
+        raise InvalidType(RC_BUFFER_ERROR, f"json: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidValue(RC_BUFFER_ERROR, f"json: {error}") from None
 
 
 # ---- arguments ----

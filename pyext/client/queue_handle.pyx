@@ -329,19 +329,21 @@ cdef class QueueHandle:
         raise error_for(RC_NOT_OPEN_FOR_OUTPUT, f"queue {self.name} was not opened for output")
 
     def put(
-        self, data, priority=None, persistent=None, msg_id=None, correl_id=None, expiry=None,
-        syncpoint=None, *, reply_to_q=None, reply_to_qmgr=None, group_id=None, format=None,
-        msg_type=None, report=None, feedback=None, encoding=None, ccsid=None, msg_seq_number=None,
-        msg_flags=None, user_identifier=None, appl_identity_data=None, put_time_us=None,
+        self, data=..., priority=None, persistent=None, msg_id=None, correl_id=None,
+        expiry=None, syncpoint=None, *, json=..., reply_to_q=None, reply_to_qmgr=None,
+        group_id=None, format=None, msg_type=None, report=None, feedback=None, encoding=None,
+        ccsid=None, msg_seq_number=None, msg_flags=None, user_identifier=None,
+        appl_identity_data=None, put_time_us=None,
     ):
         """Puts one message and returns its PutResult.
 
-        data: any bytes-like object. priority: 0 to 9, more is put at 9 with warning 2049, None =
-        the queue's DEFPRTY. persistent: None = the queue's DEFPSIST. msg_id, correl_id, group_id:
-        at most 24 bytes, NUL-padded; without msg_id one is made. expiry: seconds. put_time_us:
-        microseconds since 1970 UTC, up to the year 9999 (2026). syncpoint: None =
-        in the unit of work of transaction() if there is one; True = in it or in the implicit one of
-        this thread or task; False = outside. Raises MQError (QueueFull, PutInhibited, ...).
+        data: any bytes-like object, or a str, which is put as UTF-8 with format MQSTR; json:
+        instead of it a value, put as JSON, such a text. priority: 0 to 9, more is put at 9 with
+        warning 2049, None = the queue's DEFPRTY. persistent: None = the queue's DEFPSIST. msg_id,
+        correl_id, group_id: at most 24 bytes, NUL-padded; without msg_id one is made. expiry:
+        seconds. put_time_us: microseconds since 1970 UTC, up to the year 9999 (2026). syncpoint:
+        None = in the unit of work of transaction() if there is one; True = in it or in the implicit
+        one of this thread or task; False = outside. Raises MQError (QueueFull, ...).
         """
         cdef put_request put
         cdef Unit unit = None
@@ -387,9 +389,7 @@ cdef class QueueHandle:
             put.flags |= MQE_PUT_KEEP_TIME
         if syncpoint is not None or open_transactions != 0:
             unit = choose_unit(self.connection, syncpoint)
-        if type(data) is bytes:
-            return put_bytes(self, unit, &put, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
-        return put_view(self, unit, &put, data)
+        return put_body(self, unit, &put, data, json, format)
 
     def put_from_reserve(self):
         """Single puts through this handle may from now on use the room that the journal keeps for
@@ -428,7 +428,7 @@ cdef class QueueHandle:
         """Takes the first message that matches, and returns it.
 
         wait: seconds to wait for one, None = for ever; then `default`, which costs no exception;
-        without a default NoMessageAvailable (2033).
+        without a default NoMessageAvailable (2033), which is WaitTimedOut after a wait.
         msg_id, correl_id, group_id, msg_seq_number: it must carry these. syncpoint: as in put().
         max_length: longer messages stay where they are, TruncatedMessage (2080) tells the length;
         with truncate they are cut and taken with warning 2079. browse: "first", "next" or "cursor"

@@ -20,6 +20,7 @@ cdef object error_for = _not_registered       # (reason, text, **fields) -> MQEr
 cdef object InvalidType = _not_registered
 cdef object InvalidValue = _not_registered
 cdef object ClosedHandle = _not_registered
+cdef object WaitTimedOut = _not_registered
 cdef object UnknownXid = _not_registered
 cdef object XidInUse = _not_registered
 
@@ -35,12 +36,14 @@ cdef object list_close = _not_registered
 
 
 def register_errors(
-    *, base, for_reason, invalid_type, invalid_value, closed_handle, unknown_xid, xid_in_use
+    *, base, for_reason, invalid_type, invalid_value, closed_handle, unknown_xid, xid_in_use,
+    wait_timed_out,
 ):
     """Registers the exceptions of penstock.errors: the base class, the function that makes the
     exception of a reason code, and the classes that say more than the code does.
     """
     global MQError, error_for, InvalidType, InvalidValue, ClosedHandle, UnknownXid, XidInUse
+    global WaitTimedOut
     MQError = base
     error_for = for_reason
     InvalidType = invalid_type
@@ -48,6 +51,7 @@ def register_errors(
     ClosedHandle = closed_handle
     UnknownXid = unknown_xid
     XidInUse = xid_in_use
+    WaitTimedOut = wait_timed_out
 
 
 def register_services(

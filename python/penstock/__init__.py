@@ -6,8 +6,8 @@ A queue manager is a directory; every process that connects works on its queues 
 
     with penstock.connect("QM1", create=True) as qm:
         with qm.queue("ORDERS") as q:
-            q.put(b"a message", priority=7)
-            print(q.get().data)
+            q.put("a message", priority=7)
+            print(q.get().text)
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ from .errors import (
     UnitNotAvailable,
     UnknownObjectName,
     UnknownXid,
+    WaitTimedOut,
     WrongEnvironment,
     XidInUse,
 )
@@ -103,6 +104,7 @@ __all__ = [
     "UnitNotAvailable",
     "UnknownObjectName",
     "UnknownXid",
+    "WaitTimedOut",
     "WrongEnvironment",
     "Xid",
     "XidInUse",

@@ -37,6 +37,7 @@ def register_errors(
     closed_handle: type[MQError],
     unknown_xid: type[MQError],
     xid_in_use: type[MQError],
+    wait_timed_out: type[MQError],
 ) -> None: ...
 def register_services(
     *,
@@ -157,6 +158,9 @@ class Message:
     @property
     def data(self) -> bytes: ...
     @property
+    def text(self) -> str: ...
+    def json(self) -> Any: ...
+    @property
     def comp_code(self) -> int: ...
     @property
     def reason_name(self) -> str: ...
@@ -216,7 +220,7 @@ class Message:
     def original_length(self) -> int: ...
     @property
     def md_version(self) -> int: ...
-    def reply(self, data: Buffer = b"", **fields: Any) -> dict[str, Any]: ...
+    def reply(self, data: Buffer | str = b"", **fields: Any) -> dict[str, Any]: ...
     def __len__(self) -> int: ...
     def __bytes__(self) -> bytes: ...
 
@@ -582,7 +586,7 @@ class QueueHandle:
     def put_again(self, message: Message, data: bytes, format: str) -> PutResult: ...
     def put(
         self,
-        data: Buffer,
+        data: Buffer | str = ...,
         priority: int | None = None,
         persistent: bool | int | None = None,
         msg_id: Buffer | None = None,
@@ -590,6 +594,7 @@ class QueueHandle:
         expiry: float | None = None,
         syncpoint: bool | None = None,
         *,
+        json: Any = ...,
         reply_to_q: str | None = None,
         reply_to_qmgr: str | None = None,
         group_id: Buffer | None = None,

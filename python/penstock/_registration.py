@@ -51,6 +51,7 @@ _engine.register_errors(
     closed_handle=errors.ClosedHandle,
     unknown_xid=errors.UnknownXid,
     xid_in_use=errors.XidInUse,
+    wait_timed_out=errors.WaitTimedOut,
 )
 _engine.register_services(
     open_queue=_open_queue,

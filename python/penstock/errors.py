@@ -7,6 +7,9 @@ Where Python has a fitting built-in exception the subclass derives from it too, 
 
 from __future__ import annotations
 
+from _queue import Empty  # queue.Empty: the module queue loads threading
+from errno import ETIMEDOUT
+
 from .constants import WARNINGS, CompCode, ReasonCode
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
@@ -110,10 +113,20 @@ class MessageTooBig(MQError):
     reasons = (ReasonCode.MSG_TOO_BIG_FOR_Q, ReasonCode.MSG_TOO_BIG_FOR_Q_MGR)
 
 
-class NoMessageAvailable(MQError):
-    """There is no message, or none that matches."""
+class NoMessageAvailable(MQError, Empty):
+    """There is no message, or none that matches. Also a ``queue.Empty``."""
 
     reasons = (ReasonCode.NO_MSG_AVAILABLE,)
+
+
+class WaitTimedOut(NoMessageAvailable, TimeoutError):
+    """A get waited, and no message came in that time. Also a ``TimeoutError``."""
+
+    def __init__(self, reason: int, text: str = "", comp_code: int | None = None) -> None:
+        """Sets what OSError would take from the arguments."""
+        super().__init__(reason, text, comp_code)
+        self.args = (reason, text, comp_code)
+        self.errno, self.strerror, self.filename = ETIMEDOUT, text, None
 
 
 class NoMessageUnderCursor(MQError):

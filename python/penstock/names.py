@@ -25,9 +25,20 @@ def check_object_name(name: str, length: int = NAME_LENGTH) -> str:
         wrong = next(character for character in name if character not in NAME_CHARACTERS)
         raise ObjectNameError(
             ReasonCode.OBJECT_NAME_ERROR,
-            f"the name {name!r} has the character {wrong!r}; A-Z a-z 0-9 . _ / % are allowed",
+            f"the name {name!r} has the character {wrong!r}; A-Z a-z 0-9 . _ / % are allowed"
+            f"{_offer(name, length)}",
         )
     return name
+
+
+def _offer(name: str, length: int) -> str:
+    """``; do you mean MY.QUEUE?``: capitals, as is usual, and dots for what is not allowed; "" when
+    that is no name.
+    """
+    allowed = "".join(c if c in NAME_CHARACTERS else "." for c in name.upper())
+    words = [word for word in allowed.split(".") if word]
+    offer = ".".join(words)
+    return f"; do you mean {offer}?" if 1 <= len(offer) <= length else ""
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:

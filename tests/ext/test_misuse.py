@@ -11,7 +11,7 @@ import penstock
 from penstock import Queue, QueueManager, _engine
 
 PUTS: list[tuple[dict[str, Any], int, type[Exception]]] = [
-    ({"data": "text"}, 2004, TypeError),
+    ({"data": "half a pair: \ud800"}, 2004, ValueError),
     ({"data": None}, 2004, TypeError),
     ({"data": 5}, 2004, TypeError),
     ({"data": memoryview(b"abcd")[::2]}, 2004, TypeError),

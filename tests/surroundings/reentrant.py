@@ -430,6 +430,8 @@ def arguments(
             continue
         if it.name == which:
             value = hostile
+        elif it.default is ... and it.name in ARGUMENTS and which != "json":
+            value = ARGUMENTS[it.name](w)  # data of put(), or json
         elif it.default is not it.empty:
             continue
         else:

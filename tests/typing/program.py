@@ -21,10 +21,14 @@ def work(home: str) -> list[bytes]:
             when: datetime = m.put_time
             left: float | None = m.expiry
             bodies = [found.data for found in q.browse()]
-            depth: int = q.depth
+            q.put("text")
+            q.put(json={"order": [4711, None]}, priority=3)
+            said: list[str] = [found.text for found in q]
+            value: object = q.get(default=m).json()
+            depth: int = q.depth + len(q)
             q.close(delete=False, purge=False)
         with qm.transaction() as unit, qm.queue("OTHER", maxmsgl=100) as other:
-            other.put(str((code, when, left, depth, unit.count)).encode())
+            other.put(str((code, when, left, depth, unit.count, said, value)))
         for row in qm.display("QLOCAL", "O*"):
             print(row["name"], row["curdepth"], qm.status().journal_bytes)
         try:

@@ -150,11 +150,11 @@ class QueueManager(Definitions, PreparedUnits, Reports, Transfers):
                 raise
         return Queue(self, name, int(OpenOption.OUTPUT), fail_if_quiescing, manager=manager)
 
-    def reply(self, message: Message, data: Buffer, **fields: Any) -> PutResult:
+    def reply(self, message: Message, data: Buffer | str = b"", **fields: Any) -> PutResult:
         """Puts a reply to a message on its ReplyToQ at its ReplyToQMgr.
 
         Priority, persistence, ids and expiry are those that the sender requested, see
-        :meth:`Message.reply`; ``fields``: more arguments of ``put()``.
+        :meth:`Message.reply`; ``fields``: more arguments of ``put()``, such as ``json``.
 
         Raises:
             InvalidValue: 2027: the message names no queue for replies.

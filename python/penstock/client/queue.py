@@ -12,7 +12,7 @@ TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is chea
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
-    from typing import Any
+    from typing import Any, ClassVar
 
     from ..batch import BatchResult, MessageBatch
     from .status import QueueStatus
@@ -27,9 +27,14 @@ _FIELDS = (  # of put_batch()
 
 
 class Queue(QueueHandle):
-    """A queue opened by ``qm.open()`` or ``qm.queue()``; a context manager. Thread-safe."""
+    """A queue opened by ``qm.open()`` or ``qm.queue()``; a context manager. Thread-safe.
+
+    As a collection it shows its messages and takes none: ``len(queue)`` is the depth, ``for message
+    in queue`` is ``queue.browse()``. It is true also when it is empty.
+    """
 
     __slots__ = ()
+    __contains__: ClassVar[None] = None  # "in" would compare every message, and find none
 
     def __enter__(self) -> Queue:
         """The queue itself."""
@@ -66,6 +71,18 @@ class Queue(QueueHandle):
     def depth(self) -> int:
         """Messages present, with those put by open units of work, without those got by them."""
         return self.counts()["depth"]
+
+    def __len__(self) -> int:
+        """``depth``."""
+        return self.depth
+
+    def __bool__(self) -> bool:
+        """True: a handle, whatever is on the queue."""
+        return True
+
+    def __iter__(self) -> Iterator[Message]:
+        """``browse()``: copies of the messages that are there; get() takes them."""
+        return self.browse()
 
     def status(self) -> QueueStatus:
         """Depth, open handles, waits and counts."""
