@@ -20,6 +20,7 @@ from .admin.delete import delete
 from .admin.directory import managers
 from .client.connection import QueueManager, connect
 from .client.queue import Queue
+from .client.temporary import temporary
 from .errors import (
     AttributeNameError,
     BackedOut,
@@ -113,6 +114,7 @@ __all__ = [
     "create",
     "delete",
     "managers",
+    "temporary",
 ]
 
 

@@ -36,12 +36,19 @@ def create(name: str, home: Home = None, **settings: Any) -> None:
         InvalidType, InvalidValue: 2046: a setting that is unknown or out of range.
         MQError: 2035: this user is not in the group.
     """
+    make_files(directory_of(name, home), chosen_settings(name, settings))
+
+
+def make_files(path: Path, chosen: Settings, tuning: Mapping[str, int] | None = None) -> None:
+    """Makes the directory of a queue manager with its files. Raises what :func:`create` does.
+
+    tuning: settings of the core beside those of qm.toml, for sizes that a restart may choose anew.
+    """
     from .settings import SettingsError, for_engine, write_settings
 
-    path = directory_of(name, home)
-    chosen = chosen_settings(name, settings)
+    name = chosen.name
     try:
-        options = for_engine(chosen)
+        options = for_engine(chosen) | dict(tuning or {})
     except SettingsError as error:
         raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{name}: {error}") from error
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

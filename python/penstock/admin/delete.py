@@ -6,6 +6,12 @@ from .. import _engine
 from .directory import Home, directory_of, settings_of
 from .manager_files import check_journal_belongs, remove_files, sync_directory
 
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .settings import Settings
+
 
 def delete(name: str, home: Home = None) -> None:
     """Deletes a queue manager with all its messages.
@@ -19,10 +25,16 @@ def delete(name: str, home: Home = None) -> None:
             are named.
         ObjectDamaged: 2101: the directory holds a journal of another queue manager.
     """
+    path = directory_of(name, home)
+    remove_manager(path, settings_of(name, path))
+
+
+def remove_manager(path: Path, settings: Settings) -> None:
+    """Deletes the queue manager in a directory, which has these settings. Raises what
+    :func:`delete` does, except 2058.
+    """
     from .settings import for_engine
 
-    path = directory_of(name, home)
-    settings = settings_of(name, path)
     exclusion = _engine.Exclusion(path, for_engine(settings))
     try:
         check_journal_belongs(path, settings.qm_id)

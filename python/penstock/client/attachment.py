@@ -9,8 +9,10 @@ from ..errors import InvalidValue, WrongEnvironment
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
     from types import TracebackType
+    from typing import ClassVar
 
     from typing_extensions import Self
 
@@ -29,6 +31,7 @@ class Attachment(_engine.Connection):
 
     path: Path
     platform: str
+    _tuning: ClassVar[Mapping[str, int]] = {}  # settings of the core beside those of qm.toml
 
     def __init__(
         self,
@@ -44,7 +47,7 @@ class Attachment(_engine.Connection):
         from .identity_context import identity
 
         self.path = directory_of(name, home)
-        settings = settings_of(name, self.path)
+        settings = self._read_settings(name)
         try:
             options = for_engine(settings)
         except SettingsError as error:  # its group
@@ -52,6 +55,7 @@ class Attachment(_engine.Connection):
                 ReasonCode.ENVIRONMENT_ERROR, f"queue manager {name}: {error}"
             ) from error
         asked = {"keeper": keeper, "control": control, "keep_mapping": keep_mapping}
+        options.update(self._tuning)
         options.update({option: 1 for option, wanted in asked.items() if wanted})
         self.platform = settings.platform
         super().__init__(self.path, options, identity())
@@ -60,6 +64,10 @@ class Attachment(_engine.Connection):
             from .._logging import discarded_at_restart
 
             discarded_at_restart(name, self.attach_info["np_discarded"])
+
+    def _read_settings(self, name: str) -> Settings:
+        """The settings in the directory."""
+        return settings_of(name, self.path)
 
     def _make_system_objects(self, settings: Settings) -> None:
         """At the first start: defines the SYSTEM objects; closes when that fails."""

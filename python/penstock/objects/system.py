@@ -7,6 +7,8 @@ next start makes those that are missing.
 
 from __future__ import annotations
 
+import functools
+
 from ..constants import MAX_DEPTH, ReasonCode
 from ..errors import ObjectAlreadyExists, ObjectInUse
 from .codec import encode, pruned
@@ -80,17 +82,43 @@ def make_missing(connection: _engine.Connection, settings: Settings) -> None:
 def _rows(settings: Settings) -> Iterator[_Row]:
     """Name space, type, name, instance and attribute list of each SYSTEM object."""
     now = current_times(creation=True)
-    for kind_name, name, channel, given in _definitions(settings):
-        kind = TYPES[kind_name]
-        stored = shipped(kind_name, settings.platform, channel)
-        stored |= parse_all(kind, given, settings.platform) | _own(kind_name, settings)
-        stored |= {selector: now[selector] for selector in now if selector in stored}
-        yield kind.name_space, kind.number, name, 0, encode(pruned(kind, stored))
+    yield from _default_rows(settings.platform, settings.max_message_length, tuple(now.items()))
+    limits = {
+        "maxmsgl": settings.max_message_length,
+        "maxumsgs": settings.max_uncommitted_messages,
+    }
+    identifier = own_identifier(settings)
+    yield _row(settings.platform, now, "QMGR", settings.name, "", limits, identifier)
 
 
-def _definitions(settings: Settings) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
-    """Type, name, type of channel and attributes of each SYSTEM object."""
-    longest = {"maxmsgl": min(_DEFAULT_MAXIMUM, settings.max_message_length)}
+@functools.lru_cache(maxsize=1)  # for programs that make one queue manager after another
+def _default_rows(
+    platform: str, longest: int, now: tuple[tuple[int, Stored], ...]
+) -> tuple[_Row, ...]:
+    """Those of all but the queue manager's own object."""
+    times = dict(now)
+    return tuple(_row(platform, times, *given) for given in _definitions(longest))
+
+
+def _row(
+    platform: str,
+    times: dict[int, Stored],
+    kind_name: str,
+    name: str,
+    channel: str,
+    given: dict[str, Any],
+    more: dict[int, Stored] | None = None,
+) -> _Row:
+    """One of them; ``more``: values that nobody may give."""
+    kind = TYPES[kind_name]
+    stored = shipped(kind_name, platform, channel) | parse_all(kind, given, platform) | (more or {})
+    stored |= {selector: times[selector] for selector in times if selector in stored}
+    return kind.name_space, kind.number, name, 0, encode(pruned(kind, stored))
+
+
+def _definitions(max_message_length: int) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Type, name, type of channel and attributes of each SYSTEM object but the queue manager's."""
+    longest = {"maxmsgl": min(_DEFAULT_MAXIMUM, max_message_length)}
     yield "QLOCAL", TYPES["QLOCAL"].default_object, "", longest
     yield "QMODEL", TYPES["QMODEL"].default_object, "", longest
     for kind in ("QALIAS", "QREMOTE", "PROCESS", "NAMELIST", "TOPIC"):
@@ -98,23 +126,13 @@ def _definitions(settings: Settings) -> Iterator[tuple[str, str, str, dict[str, 
     yield "TOPIC", "SYSTEM.BASE.TOPIC", "", _BASE_TOPIC
     for channel, name in CHANNEL_DEFAULTS.items():
         yield "CHANNEL", name, channel, {"chltype": channel}
-    large = {"maxmsgl": settings.max_message_length, "maxdepth": MAX_DEPTH}
+    large = {"maxmsgl": max_message_length, "maxdepth": MAX_DEPTH}
     for name, usage in LIMIT_FOLLOWERS.items():
         yield "QLOCAL", name, "", large | {"usage": usage}
     yield "QLOCAL", "SYSTEM.ADMIN.COMMAND.QUEUE", "", longest | {"maxdepth": 3000}
-    limits = {
-        "maxmsgl": settings.max_message_length,
-        "maxumsgs": settings.max_uncommitted_messages,
-    }
-    yield "QMGR", settings.name, "", limits
 
 
 def own_identifier(settings: Settings) -> dict[int, Stored]:
     """QMID, the identifier of the queue manager's object, made of name and number."""
     row = TYPES["QMGR"].attributes["QMID"]
     return {row.selector: f"{settings.name[:15]}_{settings.qm_id.hex()}"}
-
-
-def _own(kind: str, settings: Settings) -> dict[int, Stored]:
-    """Attributes of the queue manager's object alone."""
-    return own_identifier(settings) if kind == "QMGR" else {}
