@@ -21,6 +21,7 @@ from penstock import mqi
 from penstock.admin import settings as qm_settings
 from penstock.constants import ReasonCode
 from penstock.mqi import constants
+from penstock.mqi.character_sets import known_ccsids
 from penstock.objects import TYPES, Attribute
 from penstock.opening import option_rules
 from penstock.spark.base import options as spark_options
@@ -111,6 +112,11 @@ def close_options() -> str:
     """What MQCLOSE takes."""
     names = {value: name for name, value in vars(constants).items() if name.startswith("MQCO_")}
     return ", ".join(f"`{names[value]}`" for value in sorted(option_rules.CLOSE)) + "\n"
+
+
+def character_sets() -> str:
+    """CCSIDs that are converted."""
+    return ", ".join(map(str, known_ccsids())) + "\n"
 
 
 def structures() -> str:
@@ -278,6 +284,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "put1-options": lambda: combinations(option_rules.PUT1, option_names("MQPMO_")),
     "get-options": lambda: verb_options(option_rules.GET, "MQGMO_"),
     "close-options": close_options,
+    "character-sets": character_sets,
     "structures": structures,
     "reason-codes": reason_codes,
     "attributes": attributes,

@@ -33,6 +33,7 @@ cdef object load_batch_classes = _not_registered
 cdef object load_option_rules = _not_registered
 cdef object list_put = _not_registered
 cdef object list_close = _not_registered
+cdef object convert_data = _not_registered
 
 
 def register_errors(

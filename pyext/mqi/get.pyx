@@ -9,7 +9,8 @@
 # Invariants
 #   1. The checks come in the order of the reference: connection, handle, MQGMO, right, MQMD, match
 #      options, buffer length.
-#   2. Nothing that follows the removal of the message by the core can fail but for lack of memory.
+#   2. Nothing that follows the removal of the message by the core can fail but for lack of memory;
+#      a conversion (mqi/convert.pyx) that fails gives the data as it is.
 #
 # Locks. As client/get.pyx, whose get_body() gets.
 #
@@ -194,8 +195,12 @@ cdef tuple get_message(
     cdef Unit unit = None
     cdef PyObject *room = NULL
     cdef Py_ssize_t capacity = 0, length
+    cdef conversion asked
     cdef int reason = 0
     cdef bytes body
+    asked.wanted = h.get.options & MQGMO_CONVERT != 0
+    asked.ccsid = get_long(m.raw, MD_CODED_CHAR_SET_ID)
+    asked.encoding = get_long(m.raw, MD_ENCODING)
     if h.get.in_unit or (h.get.in_unit_zos and c.zos):
         unit = c.acquire_unit(&reason)
         if reason:
@@ -228,8 +233,10 @@ cdef tuple get_message(
     ):
         save_context(h, get)
     body = returned_data(m.raw, get, body, request.limit, &length)
-    write_gmo(g.raw, queue, get, PyBytes_GET_SIZE(body))
     adjust_hint(queue, length)
+    if asked.wanted and reason != RC_TRUNCATED_MSG_FAILED:
+        body = converted_data(c, m.raw, get, body, &asked, request.limit, &length, &reason)
+    write_gmo(g.raw, queue, get, PyBytes_GET_SIZE(body))
     return body, length, MQCC_WARNING if reason else MQCC_OK, reason
 
 
@@ -248,12 +255,14 @@ def MQGET(hconn, hobj, md, gmo, buffer_length=None):
 
     Args:
         hconn: from MQCONN. hobj: from MQOPEN with MQOO_INPUT_* or MQOO_BROWSE.
-        md: MQMD; the ids to match on input, every field of its version on output.
+        md: MQMD; the ids to match on input, every field of its version on output; with
+            MQGMO_CONVERT also the character set and encoding that are asked for.
         gmo: MQGMO.
         buffer_length: bytes taken at most; None: whatever size the message has.
 
     Returns:
-        data, DataLength (the full length of the message), CompCode, Reason.
+        data, DataLength (the full length of the message; of the converted data when all of it was
+        converted), CompCode, Reason.
     """
     cdef Hconn c = connection_of(hconn)
     cdef Hobj h

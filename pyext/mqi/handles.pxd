@@ -17,6 +17,12 @@ cdef struct get_plan:         # what MQGMO.Options mean
     uint32_t rights           # MQOO_* that the handle must have
 
 
+cdef struct conversion:       # what MQGMO_CONVERT asks for
+    bint wanted
+    int32_t ccsid
+    int32_t encoding
+
+
 cdef class Hconn:
     cdef readonly Connection qm
     cdef readonly int sharing       # MQCNO_HANDLE_SHARE_*

@@ -117,7 +117,7 @@ cdef void take_md(const unsigned char *md, put_request *into) noexcept:
     d.feedback = get_long(md, MD_FEEDBACK)
     d.encoding = get_long(md, MD_ENCODING)
     d.ccsid = get_long(md, MD_CODED_CHAR_SET_ID)
-    if d.ccsid == MQCCSI_Q_MGR:
+    if d.ccsid == MQCCSI_Q_MGR or d.ccsid == MQCCSI_INHERIT:
         d.ccsid = MQCCSI_UTF8
     pad(d.format, text + MD_FORMAT, MQ_FORMAT_LENGTH)
     d.priority = get_long(md, MD_PRIORITY)
@@ -141,6 +141,7 @@ cdef int take_mde(const char *data, Py_ssize_t size, put_request *into) noexcept
     reason code of its field.
     """
     cdef const unsigned char *mde = <const unsigned char *>data
+    cdef int32_t ccsid
     cdef int reason
     if (
         size < MQMDE_LENGTH_2 or memcmp(data, STRUC_ID_MDE, STRUC_ID_LENGTH) != 0
@@ -153,7 +154,9 @@ cdef int take_mde(const char *data, Py_ssize_t size, put_request *into) noexcept
         return reason
     take_group(into, mde + MDE_GROUP_ID)
     into.d.encoding = get_long(mde, MDE_ENCODING)
-    into.d.ccsid = get_long(mde, MDE_CODED_CHAR_SET_ID) or MQCCSI_UTF8
+    ccsid = get_long(mde, MDE_CODED_CHAR_SET_ID)
+    if ccsid != MQCCSI_INHERIT:  # else the set of the MQMDE itself, which the MQMD names
+        into.d.ccsid = ccsid or MQCCSI_UTF8
     pad(into.d.format, data + MDE_FORMAT, MQ_FORMAT_LENGTH)
     into.d.md_version = MQMD_CURRENT_VERSION
     return 0

@@ -83,6 +83,7 @@ cdef extern from "Python.h":
     int PyErr_ResourceWarning(PyObject *source, Py_ssize_t level, const char *format, ...)
     void PyErr_WriteUnraisable(object source)
     unsigned long PyThread_get_thread_ident()
+    int Py_AddPendingCall(int (*function)(void *) except -1, void *argument)
 
 if penstock_watch_forks() != 0:
     raise MemoryError("no memory for the handler of forks")
@@ -109,6 +110,7 @@ include "client/unit_choice.pyx"
 include "client/xid.pyx"
 include "mqi/calls.pyx"
 include "mqi/characters.pyx"
+include "mqi/convert.pyx"
 include "mqi/fields.pyx"
 include "mqi/get.pyx"
 include "mqi/handles.pyx"

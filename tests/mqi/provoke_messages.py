@@ -440,3 +440,68 @@ def call_while_another_thread_calls(bench: Bench) -> Answer:
     qmgr.send(name)
     waiter.join(30)
     return answer
+
+
+# ---- conversion ----
+
+
+def converting(
+    bench: Bench,
+    data: bytes,
+    ccsid: int,
+    *,
+    length: int | None = None,
+    encoding: int = 546,
+    **fields: Any,
+) -> Answer:
+    """The answer of an MQGET with conversion of a message with these fields of MQMD."""
+    queue = bench.qmgr.local()
+    bench.qmgr.send(queue, data, mqi.MQMD(**fields))
+    md = mqi.MQMD(CodedCharSetId=ccsid, Encoding=encoding)
+    hobj = bench.qmgr.opened(queue, INPUT)
+    gmo = mqi.MQGMO(Options=mqi.MQGMO_CONVERT)
+    answer = mqi.MQGET(bench.qmgr.hconn, hobj, md, gmo, length)
+    assert answer[0] == data
+    return answer
+
+
+@provokes(2110, WARNING)
+def conversion_of_data_without_a_format(bench: Bench) -> Answer:
+    return converting(bench, b"x", 819)
+
+
+@provokes(2111, WARNING)
+def conversion_from_an_unknown_character_set(bench: Bench) -> Answer:
+    return converting(bench, b"x", 819, Format="MQSTR", CodedCharSetId=99999)
+
+
+@provokes(2112, WARNING)
+def conversion_of_utf_16_without_a_byte_order(bench: Bench) -> Answer:
+    return converting(bench, b"xx", 819, Format="MQSTR", CodedCharSetId=1200, Encoding=0)
+
+
+@provokes(2115, WARNING)
+def conversion_into_an_unknown_character_set(bench: Bench) -> Answer:
+    return converting(bench, b"x", 99999, Format="MQSTR")
+
+
+@provokes(2116, WARNING)
+def conversion_into_utf_16_without_a_byte_order(bench: Bench) -> Answer:
+    return converting(bench, b"x", 1200, encoding=0, Format="MQSTR")
+
+
+@provokes(2119, WARNING)
+def conversion_of_what_is_no_text(bench: Bench) -> Answer:
+    return converting(bench, b"\xff", 819, Format="MQSTR", CodedCharSetId=1208)
+
+
+@provokes(2120, WARNING)
+def conversion_into_more_than_the_buffer(bench: Bench) -> Answer:
+    return converting(bench, b"\xe4", 1208, length=1, Format="MQSTR", CodedCharSetId=819)
+
+
+@provokes(2190, WARNING)
+def conversion_of_a_header_whose_field_is_too_short(bench: Bench) -> Answer:
+    header = bytearray(mqi.MQDLH().pack())
+    header[12:60] = b"\xe4" * 48
+    return converting(bench, bytes(header), 1208, Format="MQDEAD", CodedCharSetId=819)

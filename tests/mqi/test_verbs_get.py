@@ -41,7 +41,6 @@ LOCK, UNLOCK, SYNC, NO_SYNC, IF_PERSISTENT = 512, 1024, 2, 4, 4096
         8 | 1,
         128,
         128 | SYNC,
-        16384,
         0x2000000,
         0x4000000,
         0x8000000,

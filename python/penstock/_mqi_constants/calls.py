@@ -5,6 +5,8 @@ Sources: "MQOPEN options", "MQCLOSE options", "MQPMO - Put-message options", "MQ
 options", "MQCNO - Connect options", "MQOD - Object descriptor".
 """
 
+from sys import byteorder as _byteorder
+
 # completion codes
 MQCC_UNKNOWN = -1
 MQCC_OK = 0
@@ -286,6 +288,24 @@ MQCT_NONE = bytes(128)
 
 # connection identifier
 MQCONNID_NONE = bytes(24)
+
+# options and factors of character conversion
+MQDCC_NONE = 0
+MQDCC_SOURCE_ENC_UNDEFINED = 0
+MQDCC_TARGET_ENC_UNDEFINED = 0
+MQDCC_DEFAULT_CONVERSION = 1
+MQDCC_FILL_TARGET_BUFFER = 2
+MQDCC_INT_DEFAULT_CONVERSION = 4
+MQDCC_SOURCE_ENC_FACTOR = 16
+MQDCC_SOURCE_ENC_NORMAL = 16
+MQDCC_SOURCE_ENC_NATIVE = 32 if _byteorder == "little" else 16
+MQDCC_SOURCE_ENC_REVERSED = 32
+MQDCC_SOURCE_ENC_MASK = 240
+MQDCC_TARGET_ENC_FACTOR = 256
+MQDCC_TARGET_ENC_NORMAL = 256
+MQDCC_TARGET_ENC_NATIVE = 512 if _byteorder == "little" else 256
+MQDCC_TARGET_ENC_REVERSED = 512
+MQDCC_TARGET_ENC_MASK = 3840
 
 # name of the application
 MQAN_NONE = ""

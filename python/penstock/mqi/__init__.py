@@ -6,8 +6,10 @@ Everything is here: ``from penstock import mqi``, then ``mqi.MQMD``, ``mqi.MQOO_
 
 from __future__ import annotations
 
+from . import conversion as conversion  # registers the conversion of MQGET
 from . import lists as lists  # registers MQPUT and MQCLOSE of distribution lists
 from .absent import *
+from .characters import MQXCNVC as MQXCNVC
 from .constants import *
 from .inquiry import MQINQ as MQINQ
 from .inquiry import MQSET as MQSET

@@ -204,7 +204,6 @@ GET = Rules(
     later={
         mq.MQGMO_SET_SIGNAL: "MQGMO_SET_SIGNAL needs z/OS signals",
         mq.MQGMO_MARK_SKIP_BACKOUT: "MQGMO_MARK_SKIP_BACKOUT needs z/OS backout marks",
-        mq.MQGMO_CONVERT: "MQGMO_CONVERT needs data conversion",
         mq.MQGMO_LOGICAL_ORDER: (
             "MQGMO_LOGICAL_ORDER needs message groups kept by the queue manager"
         ),
