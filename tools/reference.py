@@ -29,8 +29,8 @@ from penstock.spark.base import options as spark_options
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"<!-- generated: ([\w-]+) -->\n(.*?)<!-- generated end -->", re.DOTALL)
 
-STRUCTURES = ("MQMD", "MQOD", "MQOR", "MQPMO", "MQPMR", "MQRR", "MQGMO", "MQCNO", "MQBO", "MQDLH",
-              "MQXQH", "MQMDE")  # fmt: skip
+STRUCTURES = ("MQMD", "MQOD", "MQOR", "MQPMO", "MQPMR", "MQRR", "MQGMO", "MQCNO", "MQBO", "MQSTS",
+              "MQDLH", "MQXQH", "MQMDE")  # fmt: skip
 # Names that stand for several bits or for none, and are no option.
 _NO_OPTION = re.compile(r"_(VERSION|CURRENT|LENGTH|DEFAULT|MASK)")
 

@@ -35,6 +35,10 @@ cdef class Hconn:
     cdef unsigned long taker        # the thread that has it
     cdef public bint begun          # by MQBEGIN
 
+    # asynchronous puts since the last MQSTAT: their number by completion code, the worst of them
+    cdef int async_counts[3]
+    cdef tuple async_worst          # CompCode, Reason, four names; None: all were good
+
     # open object handles by number
     cdef readonly dict handles
     cdef int next_number

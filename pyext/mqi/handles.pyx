@@ -49,6 +49,25 @@ cdef class Hconn:
         self.handles[self.next_number] = hobj
         return hobj
 
+    def count_async(self, int reason, QueueHandle queue):
+        """Counts an asynchronous put for MQSTAT. The first one that failed is kept, until then the
+        first one with a warning. ``queue``: None for a destination that was not opened.
+        """
+        cdef int comp_code = mqe_comp_code(reason) if reason else MQCC_OK
+        self.async_counts[comp_code] += 1
+        if comp_code > (MQCC_OK if self.async_worst is None else <int>self.async_worst[0]):
+            self.async_worst = (comp_code, reason) + async_names(queue)
+
+    def take_async(self):
+        """Numbers of asynchronous puts that ended well, with a warning, and failed, and the worst
+        of them, for MQSTAT; they are counted from 0 again.
+        """
+        cdef object counts = (self.async_counts[0], self.async_counts[1], self.async_counts[2])
+        cdef object worst = self.async_worst
+        memset(self.async_counts, 0, sizeof(self.async_counts))
+        self.async_worst = None
+        return counts, worst
+
     def pending(self):
         """Messages put and got in the unit of work."""
         return 0 if self.unit is None else self.unit.count
@@ -106,6 +125,18 @@ cdef class Hconn:
             reason = unit.complete(commit)
             self.release_unit(unit)
         return reason
+
+
+cdef tuple async_names(QueueHandle queue):
+    """The name that was opened, its queue manager, and both as resolved."""
+    cdef bytes names
+    if queue is None:
+        return "", "", "", ""
+    names = queue.resolved[:TWO_NAMES_LENGTH]
+    return (
+        queue.name, queue.connection.name, names[:NAME_LENGTH].decode().rstrip(" "),
+        names[NAME_LENGTH:].decode().rstrip(" "),
+    )
 
 
 cdef class Hobj:

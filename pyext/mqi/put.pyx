@@ -141,8 +141,8 @@ def MQPUT(hconn, hobj, md, pmo, data):
     cdef Hconn c = connection_of(hconn)
     cdef Hobj h, source = None
     cdef Structure m, p
-    cdef QueueHandle queue
-    cdef int32_t options
+    cdef QueueHandle queue = None
+    cdef int32_t options = 0
     cdef int reason = 0
     if c is None:
         return MQCC_FAILED, RC_HCONN_ERROR
@@ -172,7 +172,11 @@ def MQPUT(hconn, hobj, md, pmo, data):
             return list_put(c, h, m, p, data)
         reason = put_message(c, queue, &h.put, source, m, data)
     except MQError as error:
+        if queue is not None and options & MQPMO_ASYNC_RESPONSE:
+            c.count_async(error.reason, queue)
         return refuse_put(c, p, error.reason, error.text, h.queue)
+    if options & MQPMO_ASYNC_RESPONSE:
+        c.count_async(reason, queue)
     if reason == 0:
         write_pmo(p.raw, queue)
         return DONE

@@ -196,6 +196,7 @@ VERSIONS: dict[str, tuple[int, ...]] = {
     "MQXQH": (1,),
     "MQCNO": (1, 2, 3, 4, 5, 6, 7, 8),
     "MQBO": (1,),
+    "MQSTS": (1, 2),
 }
 
 # What is no Hconn, no Hobj: made from those of the test by name.

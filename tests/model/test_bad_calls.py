@@ -19,7 +19,7 @@ SMALL = {"segment_size": 1 << 20, "journal_limit": 64 << 20, "ring_size": 1 << 2
 QUEUES = ("Q", "OTHER")
 SHARED = 64  # MQCNO_HANDLE_SHARE_BLOCK
 STRUCTURES = [getattr(mqi, name) for name in bad_input.VERSIONS]
-UNLIMITED = ("ObjectString", "SelectionString", "ResObjectString")
+UNLIMITED = ("ObjectString", "SelectionString", "ResObjectString", "SubName")
 WRONG: dict[type, tuple[Any, ...]] = {  # by the type of a field's value
     int: (None, 1.5, [], 2**63, -(2**63) - 1, "5", b"5"),
     str: (None, 1.5, [], 5, "x" * 200, b"x" * 200),

@@ -505,3 +505,8 @@ def conversion_of_a_header_whose_field_is_too_short(bench: Bench) -> Answer:
     header = bytearray(mqi.MQDLH().pack())
     header[12:60] = b"\xe4" * 48
     return converting(bench, bytes(header), 1208, Format="MQDEAD", CodedCharSetId=819)
+
+
+@provokes(2426)
+def wrong_status_structure(bench: Bench) -> Answer:
+    return mqi.MQSTAT(bench.qmgr.hconn, mqi.MQSTAT_TYPE_ASYNC_ERROR, mqi.MQSTS(Version=3))

@@ -136,7 +136,7 @@ def test_initial_values_are_the_named_constants() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["MQMD", "MQMDE", "MQOD", "MQPMO", "MQGMO", "MQDLH", "MQXQH", "MQCNO", "MQBO"]
+    "name", ["MQMD", "MQMDE", "MQOD", "MQPMO", "MQGMO", "MQDLH", "MQXQH", "MQCNO", "MQBO", "MQSTS"]
 )
 def test_eye_catchers_and_lengths_are_those_of_the_structures(name: str) -> None:
     layout = getattr(mqi, name).layout

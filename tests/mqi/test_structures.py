@@ -69,6 +69,11 @@ TABLES = {
         SecurityParmsOffset 188 L; SecurityParmsPtr 192 P; CCDTUrlPtr 200 P; CCDTUrlOffset 208 L;
         CCDTUrlLength 212 L; Reserved 216 B8; ApplName 224 C28; Reserved2 252 L;
         BalanceParmsPtr 256 P; BalanceParmsOffset 264 L; Reserved3 268 L""",
+    "MQSTS": """
+        StrucId 0 C4 STAT; Version 4 L 1; CompCode 8 L; Reason 12 L; PutSuccessCount 16 L;
+        PutWarningCount 20 L; PutFailureCount 24 L; ObjectType 28 L 1; ObjectName 32 C48;
+        ObjectQMgrName 80 C48; ResolvedObjectName 128 C48; ResolvedQMgrName 176 C48;
+        ObjectString 224 V; SubName 248 V; OpenOptions 272 L; SubOptions 276 L""",
 }
 LENGTHS = {
     "MQMD": {1: 324, 2: 364},
@@ -83,6 +88,7 @@ LENGTHS = {
     "MQXQH": {1: 428},
     "MQBO": {1: 12},
     "MQCNO": {1: 12, 2: 24, 3: 152, 4: 168, 5: 200, 6: 224, 7: 256, 8: 272},
+    "MQSTS": {1: 224, 2: 280},
 }
 REASONS = {
     "MQMD": 2026,
@@ -97,6 +103,7 @@ REASONS = {
     "MQGMO": 2186,
     "MQMDE": 2248,
     "MQXQH": 2260,
+    "MQSTS": 2426,
 }
 CHARV = struct.pack("=qiiii", 0, 0, 0, 0, -3)
 ALL = sorted(TABLES)

@@ -36,6 +36,7 @@ CLASSES: list[type[Structure]] = [
     mqi.MQXQH,
     mqi.MQBO,
     mqi.MQCNO,
+    mqi.MQSTS,
 ]
 FIELDS = [
     pytest.param(cls, field, id=f"{cls.__name__}.{name}")

@@ -116,6 +116,60 @@ def test_wrong_connect_options(mq: Any) -> None:
     assert mqi.MQCONNX("QM1", mqi.MQCNO(Options=1 << 30))[1:] == (2, 2046)
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        mqi.MQCNO_NO_CONV_SHARING,
+        mqi.MQCNO_ALL_CONVS_SHARE,
+        mqi.MQCNO_ACCOUNTING_MQI_ENABLED,
+        mqi.MQCNO_ACCOUNTING_MQI_DISABLED,
+        mqi.MQCNO_ACCOUNTING_Q_ENABLED | mqi.MQCNO_ACCOUNTING_MQI_DISABLED,
+        mqi.MQCNO_ACCOUNTING_Q_DISABLED,
+        mqi.MQCNO_ACTIVITY_TRACE_ENABLED,
+        mqi.MQCNO_ACTIVITY_TRACE_DISABLED,
+        mqi.MQCNO_RECONNECT_DISABLED | mqi.MQCNO_LOCAL_BINDING,
+    ],
+)
+def test_what_an_embedded_queue_manager_meets_is_accepted(mq: Any, option: int) -> None:
+    cno = mqi.MQCNO(Options=option | mqi.MQCNO_HANDLE_SHARE_BLOCK)
+    hconn, comp_code, reason = mqi.MQCONNX("QM1", cno)
+    assert (comp_code, reason) == (0, 0)
+    assert mqi.MQDISC(hconn) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        mqi.MQCNO_CLIENT_BINDING,
+        mqi.MQCNO_RECONNECT,
+        mqi.MQCNO_RECONNECT_Q_MGR,
+        mqi.MQCNO_CD_FOR_OUTPUT_ONLY,
+        mqi.MQCNO_USE_CD_SELECTION,
+        mqi.MQCNO_GENERATE_CONN_TAG,
+        mqi.MQCNO_SERIALIZE_CONN_TAG_Q_MGR,
+        mqi.MQCNO_RESTRICT_CONN_TAG_QSG,
+        mqi.MQCNO_NO_CONV_SHARING | mqi.MQCNO_ALL_CONVS_SHARE,
+        mqi.MQCNO_ACCOUNTING_MQI_ENABLED | mqi.MQCNO_ACCOUNTING_MQI_DISABLED,
+        mqi.MQCNO_ACCOUNTING_Q_ENABLED | mqi.MQCNO_ACCOUNTING_Q_DISABLED,
+        mqi.MQCNO_ACTIVITY_TRACE_ENABLED | mqi.MQCNO_ACTIVITY_TRACE_DISABLED,
+    ],
+)
+def test_what_it_does_not_meet_is_2046(mq: Any, option: int) -> None:
+    assert mqi.MQCONNX("QM1", mqi.MQCNO(Options=option))[1:] == (2, 2046)
+
+
+@pytest.mark.parametrize("blank", ["", "   ", "\0QM9", b"", b" "])
+def test_a_blank_name_is_the_default_queue_manager(
+    own: Any, monkeypatch: pytest.MonkeyPatch, blank: Any
+) -> None:
+    assert mqi.MQCONN(blank)[1:] == (2, 2058)
+    monkeypatch.setenv("PENSTOCK_QMGR", "QM1")
+    assert mqi.MQCONN(blank) == (own.h, 1, 2002)
+    assert mqi.MQCONN() == (own.h, 1, 2002)
+    monkeypatch.setenv("PENSTOCK_QMGR", "NOT.THERE")
+    assert mqi.MQCONN(blank)[1:] == (2, 2058)
+
+
 def test_after_mqdisc_every_verb_is_2018(mq: Any) -> None:
     q = mq.open("Q")
     assert mqi.MQDISC(mq.h) == (0, 0)

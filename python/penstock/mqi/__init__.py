@@ -16,5 +16,6 @@ from .inquiry import MQSET as MQSET
 from .reasons import REASONS as REASONS
 from .reasons import Reason as Reason
 from .reasons import reason_name as reason_name
+from .status import MQSTAT as MQSTAT
 from .structures import *
 from .verbs import *

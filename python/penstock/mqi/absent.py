@@ -25,7 +25,6 @@ __all__ = [
     "MQINQMP",
     "MQMHBUF",
     "MQSETMP",
-    "MQSTAT",
     "MQSUB",
     "MQSUBRQ",
 ]
@@ -77,7 +76,7 @@ def MQMHBUF(hconn: Any, *_: Any) -> tuple[bytes, int, int]:
     return b"", *_absent(hconn, "MQMHBUF", "there are no message handles")
 
 
-# ---- asynchronous consumption and puts ----
+# ---- asynchronous consumption ----
 
 
 def MQCB(hconn: Any, *_: Any) -> tuple[int, int]:
@@ -88,11 +87,6 @@ def MQCB(hconn: Any, *_: Any) -> tuple[int, int]:
 def MQCTL(hconn: Any, *_: Any) -> tuple[int, int]:
     """Nothing is consumed asynchronously. Returns CompCode, Reason: 2, 2298."""
     return _absent(hconn, "MQCTL", "there is no asynchronous consumption")
-
-
-def MQSTAT(hconn: Any, *_: Any) -> tuple[int, int]:
-    """A put returns its own result. Returns CompCode, Reason: 2, 2298."""
-    return _absent(hconn, "MQSTAT", "each put returns its own result at once")
 
 
 # ---- publish/subscribe ----

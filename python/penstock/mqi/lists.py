@@ -230,10 +230,13 @@ def _put_all(
     """Puts to each destination; the outcomes in order."""
     fields = pmo.PutMsgRecFields if pmo.Version >= 2 and pmo.RecsPresent else 0
     records = list(pmo.PutMsgRecs) if fields else [None] * len(targets)
+    asynchronous = pmo.Options & mq.MQPMO_ASYNC_RESPONSE
     outcomes: list[Outcome] = []
     for target, record in zip(targets, records, strict=True):
         if target.queue is None:
             outcomes.append(target.outcome if put1 else (2, _OPEN_FAILED))
+            if asynchronous:
+                hconn.count_async(outcomes[-1][1], None)
             continue
         copy = md.copy()
         _carry(fields, record, copy)
@@ -241,6 +244,8 @@ def _put_all(
             code = put_one(hconn, target.queue, copy, pmo, data, rights, put1)
         except MQError as error:
             code = error.reason
+        if asynchronous:
+            hconn.count_async(code, target.queue)
         outcomes.append(hconn.refuse(code) if code else (0, 0))
         if outcomes[-1][0] != 2 and record is not None:
             _carry(fields & _IDENTIFIERS, copy, record)

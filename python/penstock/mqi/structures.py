@@ -52,6 +52,7 @@ from .._mqi_constants.reason_codes import (
     MQRC_PMO_ERROR,
     MQRC_PUT_MSG_RECORDS_ERROR,
     MQRC_RESPONSE_RECORDS_ERROR,
+    MQRC_STS_ERROR,
     MQRC_XQH_ERROR,
 )
 from ..headers.dlh import MQDLH
@@ -68,6 +69,7 @@ __all__ = [
     "MQPMO",
     "MQPMR",
     "MQRR",
+    "MQSTS",
     "MQXQH",
 ]
 
@@ -289,6 +291,30 @@ class MQBO(Structure):
     StrucId = CharField(0, 4, "BO")
     Version = LongField(4, 1)
     Options = LongField(8)
+
+
+@layout("STAT", {1: 224, 2: 280}, MQRC_STS_ERROR)
+class MQSTS(Structure):
+    """Status of asynchronous puts, from MQSTAT."""
+
+    __slots__ = ()
+    StrucId = CharField(0, 4, "STAT")
+    Version = LongField(4, 1)
+    CompCode = LongField(8)
+    Reason = LongField(12)
+    PutSuccessCount = LongField(16)
+    PutWarningCount = LongField(20)
+    PutFailureCount = LongField(24)
+    ObjectType = LongField(28, MQOT_Q)
+    ObjectName = CharField(32, 48)
+    ObjectQMgrName = CharField(80, 48)
+    ResolvedObjectName = CharField(128, 48)
+    ResolvedQMgrName = CharField(176, 48)
+    # version 2
+    ObjectString = StringField(224)
+    SubName = StringField(248)
+    OpenOptions = LongField(272)
+    SubOptions = LongField(276)
 
 
 @layout("CNO", {1: 12, 2: 24, 3: 152, 4: 168, 5: 200, 6: 224, 7: 256, 8: 272}, MQRC_CNO_ERROR)

@@ -8,7 +8,8 @@ Choices where the rules leave one:
 
 * A handle may be used by any thread; a second MQCONN of one thread is 2002 with the same handle.
 * Handles that a thread leaves open are ended with it: its unit of work is backed out.
-* MQCONN knows no default queue manager: a blank name is 2058.
+* The default queue manager, for a blank name, is the one that PENSTOCK_QMGR names; without it a
+  blank name is 2058.
 * MQBEGIN has no external participants: warning 2121, the unit of work is the queue manager's own.
 * The rules of MQPUT1 come in the order open, MQPMO and its options, context, MQMD, buffer.
 """
@@ -76,14 +77,26 @@ _WITH_SELECTION = mq.MQOD_VERSION_4
 _FAIL_IF_QUIESCING, _RESOLVE_LOCAL = mq.MQOO_FAIL_IF_QUIESCING, mq.MQOO_RESOLVE_LOCAL_Q
 _CONTEXTS = rules.CONTEXTS
 _SHARE = mq.MQCNO_HANDLE_SHARE_NONE | mq.MQCNO_HANDLE_SHARE_BLOCK | mq.MQCNO_HANDLE_SHARE_NO_BLOCK
+# For TCP/IP client connections only, "Options (MQLONG) for MQCNO" says.
+_CONVERSATIONS = mq.MQCNO_NO_CONV_SHARING | mq.MQCNO_ALL_CONVS_SHARE
+# They count when the queue manager allows an application to override it, which is not its default.
+_ACCOUNTING_MQI = mq.MQCNO_ACCOUNTING_MQI_ENABLED | mq.MQCNO_ACCOUNTING_MQI_DISABLED
+_ACCOUNTING_Q = mq.MQCNO_ACCOUNTING_Q_ENABLED | mq.MQCNO_ACCOUNTING_Q_DISABLED
+_TRACING = mq.MQCNO_ACTIVITY_TRACE_ENABLED | mq.MQCNO_ACTIVITY_TRACE_DISABLED
+_CONNECT_ONE_OF = (_SHARE, _CONVERSATIONS, _ACCOUNTING_MQI, _ACCOUNTING_Q, _TRACING)
 _CONNECT_KNOWN = (
     _SHARE
+    | _CONVERSATIONS
+    | _ACCOUNTING_MQI
+    | _ACCOUNTING_Q
+    | _TRACING
     | mq.MQCNO_FASTPATH_BINDING
     | mq.MQCNO_SHARED_BINDING
     | mq.MQCNO_ISOLATED_BINDING
     | mq.MQCNO_LOCAL_BINDING
     | mq.MQCNO_RECONNECT_DISABLED
 )
+_DEFAULT_MANAGER = "PENSTOCK_QMGR"
 
 _WITH_APPL_NAME, _WITH_CONNECTION_ID = mq.MQCNO_VERSION_7, mq.MQCNO_VERSION_5
 
@@ -95,11 +108,12 @@ _verdicts: dict[int, str] = {}
 # ---- MQCONN, MQCONNX, MQDISC ----
 
 
-def MQCONN(name: str | bytes, *, home: Home = None) -> tuple[Any, int, int]:
+def MQCONN(name: str | bytes = "", *, home: Home = None) -> tuple[Any, int, int]:
     """Connects to a queue manager.
 
     Args:
-        name: the queue manager's name; it must exist.
+        name: the queue manager's name; it must exist. Blank: the one that the environment variable
+            PENSTOCK_QMGR names.
         home: the directory that contains its directory; None: as for :func:`penstock.connect`.
 
     Returns:
@@ -120,7 +134,8 @@ def MQCONNX(name: str | bytes, cno: Any = None, *, home: Home = None) -> tuple[A
             on, ConnectionId is returned: EXTCONN and CONN of DISPLAY CONN.
 
     Returns:
-        hconn, CompCode, Reason: as MQCONN; 2139 for a wrong MQCNO, 2046 for its options.
+        hconn, CompCode, Reason: as MQCONN; 2139 for a wrong MQCNO; 2046 for options that exclude
+        each other, that need a client, or connection tags.
     """
     if cno is None:
         return _connect(name, 0, home)
@@ -128,7 +143,7 @@ def MQCONNX(name: str | bytes, cno: Any = None, *, home: Home = None) -> tuple[A
     if not _is(cno, b"CNO ", 8):
         return UNUSABLE, mq.MQCC_FAILED, mq.MQRC_CNO_ERROR
     chosen: int = cno.Options
-    if chosen & ~_CONNECT_KNOWN or (chosen & _SHARE).bit_count() > 1:
+    if chosen & ~_CONNECT_KNOWN or any((chosen & one).bit_count() > 1 for one in _CONNECT_ONE_OF):
         return UNUSABLE, mq.MQCC_FAILED, mq.MQRC_OPTIONS_ERROR
     hconn, comp_code, reason = _connect(name, chosen & _SHARE, home)
     if comp_code == mq.MQCC_FAILED:
@@ -156,7 +171,7 @@ def _connect(name: str | bytes, sharing: int, home: Home) -> tuple[Any, int, int
         name = name.decode("utf-8", "replace")
     if not isinstance(name, str):
         return UNUSABLE, mq.MQCC_FAILED, mq.MQRC_Q_MGR_NAME_ERROR
-    name = name.split("\0", 1)[0].rstrip(" ")
+    name = name.split("\0", 1)[0].rstrip(" ") or os.environ.get(_DEFAULT_MANAGER, "")
     try:
         path = manager_directory(name, home)
     except (ValueError, TypeError):
@@ -381,11 +396,18 @@ def _put1(hconn: Hconn, od: Any, md: Any, pmo: Any, data: Any) -> tuple[int, int
     queue = open_output(hconn, od, od.ObjectName, od.ObjectQMgrName)
     try:
         code = put_one(hconn, queue, md, pmo, data, _CONTEXTS, True)
+        if _is_asynchronous(pmo):
+            hconn.count_async(code, queue)
         if od.Version >= 3:
             show_resolved(od, queue, False)
     finally:
         queue.shut()
     return hconn.refuse(code) if code else (0, 0)
+
+
+def _is_asynchronous(pmo: Any) -> bool:
+    pmo = structure_in(pmo)
+    return isinstance(pmo, MQPMO) and bool(pmo.Options & mq.MQPMO_ASYNC_RESPONSE)
 
 
 def _is(structure: Any, struc_id: bytes, newest: int) -> bool:
