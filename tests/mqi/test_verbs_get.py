@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock import mqi
+from penstock.headers import rfh2
 
 OUTPUT, INPUT, BROWSE = 16, 1, 8
 FIRST, NEXT, CURSOR, UNDER = 16, 32, 2048, 256
@@ -41,7 +42,6 @@ LOCK, UNLOCK, SYNC, NO_SYNC, IF_PERSISTENT = 512, 1024, 2, 4, 4096
         8 | 1,
         128,
         128 | SYNC,
-        0x2000000,
         0x4000000,
         0x8000000,
         0x10000000,
@@ -376,3 +376,14 @@ def test_a_browse_on_zos_is_outside_any_unit_of_work(zos: Any) -> None:
     zos.get(q)
     assert zos.h.pending() == 1
     assert mqi.MQCMIT(zos.h) == (0, 0)
+
+
+def test_properties_are_in_an_mqrfh2_as_force_asks(mq: Any) -> None:
+    q = mq.open("Q")
+    mq.put(q, rfh2.build({"colour": "red"}) + b"body", Format="MQHRF2")
+    mq.put(q, b"plain")
+    data, md = mq.get(q, mqi.MQGMO_PROPERTIES_FORCE_MQRFH2)
+    header = rfh2.parse(data, md.Encoding)
+    assert (md.Format, header.properties) == ("MQHRF2", {"colour": "red"})
+    assert data[header.length :] == b"body"
+    assert mq.get(q, mqi.MQGMO_PROPERTIES_FORCE_MQRFH2)[0] == b"plain"

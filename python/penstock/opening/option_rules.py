@@ -12,7 +12,7 @@ Accepted without effect, because a caller on a local connection cannot observe a
 READ_AHEAD and NO_READ_AHEAD (nothing is read ahead), ALTERNATE_USER_AUTHORITY (only the permissions
 of the directory are checked), ASYNC_RESPONSE (a put returns its result at once, as "Asynchronous
 put" allows), BIND_* on queues that are not cluster queues, MQOO_CO_OP (the browse marks that it
-would share are refused).
+would share are refused), PROPERTIES_FORCE_MQRFH2 (properties are always in an MQRFH2).
 """
 
 from __future__ import annotations
@@ -217,7 +217,6 @@ GET = Rules(
         mq.MQGMO_UNMARK_BROWSE_CO_OP: "MQGMO_UNMARK_BROWSE_CO_OP needs browse marks",
         mq.MQGMO_UNMARK_BROWSE_HANDLE: "MQGMO_UNMARK_BROWSE_HANDLE needs browse marks",
         mq.MQGMO_UNMARKED_BROWSE_MSG: "MQGMO_UNMARKED_BROWSE_MSG needs browse marks",
-        mq.MQGMO_PROPERTIES_FORCE_MQRFH2: "MQGMO_PROPERTIES_FORCE_MQRFH2 needs message properties",
         mq.MQGMO_NO_PROPERTIES: "MQGMO_NO_PROPERTIES needs message properties",
         mq.MQGMO_PROPERTIES_IN_HANDLE: "MQGMO_PROPERTIES_IN_HANDLE needs message handles",
         mq.MQGMO_PROPERTIES_COMPATIBILITY: (
