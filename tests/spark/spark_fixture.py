@@ -66,11 +66,12 @@ class SparkFixture:
         target: str,
         columns: str = "body binary, priority int",
         trigger: dict[str, Any] = AVAILABLE_NOW,
+        persistence: str = "persistent",
         **options: Any,
     ) -> StreamingQuery:
-        """Starts a stream from a queue, with these options, to another one."""
+        """Starts a stream from a queue, with these options, to another one, with that option."""
         reader = self.set(self.spark.readStream, **options).schema(columns)
-        writer = self.set(reader.load(source).writeStream, queue=target)
+        writer = self.set(reader.load(source).writeStream, queue=target, persistence=persistence)
         query: StreamingQuery = (
             writer.option("checkpointLocation", str(checkpoint)).trigger(**trigger).start()
         )

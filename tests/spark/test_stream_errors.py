@@ -133,14 +133,14 @@ def test_a_full_journal_ends_the_stream_which_continues_when_there_is_room(
     with another(spark_qm, "QM2", **small) as own:
         own.qm.queue("OUT", defpsist=False).close()
         own.put("IN", bodies[0], persistent=False)
-        own.run(tmp_path / "cp", "IN", "OUT")
+        own.run(tmp_path / "cp", "IN", "OUT", persistence="queue")
         own.put("IN", *bodies[1:], persistent=False)  # they enter the journal as they are prepared
         own.put("FILLER", *[b"x" * 32 * KIB] * 18, persistent=True)
-        text = failing(lambda: own.run(tmp_path / "cp", "IN", "OUT"))
+        text = failing(lambda: own.run(tmp_path / "cp", "IN", "OUT", persistence="queue"))
         assert text.startswith("queue manager QM2, queue IN: MQRC_STORAGE_MEDIUM_FULL (2192): ")
         assert own.bodies("IN") == bodies[1:] and own.qm.recover() == []
         own.qm.clear("FILLER")
-        own.run(tmp_path / "cp", "IN", "OUT")
+        own.run(tmp_path / "cp", "IN", "OUT", persistence="queue")
         assert own.bodies("OUT") == bodies and own.qm.recover() == []
 
 

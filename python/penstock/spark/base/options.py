@@ -149,6 +149,13 @@ OPTIONS = (
     Option("events", (JOURNAL,), _text, None, "PUT, GET, ...; with commas"),
     Option("onDamage", (JOURNAL,), _choice("refuse", "skip"), "refuse", "what damage does"),
     Option("verify", (JOURNAL,), _flag, False, "compare checksums of bodies that are not read"),
+    Option(
+        "persistence",
+        _WRITES,
+        _choice("persistent", "queue"),
+        "persistent",
+        "rows whose column persistent is null or missing: persistent, or as the queue's DEFPSIST",
+    ),
     Option("txnAppId", (WRITE,), _text, None, "with txnVersion: a write that is done once"),
     Option("txnVersion", (WRITE,), _number(0, _MOST), None, "rises from write to write"),
 )

@@ -17,7 +17,6 @@ from ..base.errors import SchemaError
 __all__ = ["bodies", "check_values", "fields", "with_headers"]
 
 _AS_Q_DEF_PRIORITY = mq.MQPRI_PRIORITY_AS_Q_DEF
-_AS_Q_DEF_PERSISTENCE = mq.MQPER_PERSISTENCE_AS_Q_DEF
 _IN_GROUP = mq.MQMF_MSG_IN_GROUP
 # The value for null: the default of a put.
 _INTEGERS = {
@@ -161,9 +160,14 @@ def _characters(column: Any, size: int, pad: bytes) -> Any:
     return made.view(f"S{size}").reshape(-1)
 
 
-def fields(batch: Any) -> dict[str, Any]:
-    """Arguments of ``put_batch()``; a column that is null throughout is not among them."""
-    given: dict[str, Any] = {}
+def fields(batch: Any, persistence: int) -> dict[str, Any]:
+    """Arguments of ``put_batch()``; a column that is null throughout is not among them.
+
+    Args:
+        batch: The rows.
+        persistence: MQPER_* of rows whose column ``persistent`` is null or missing.
+    """
+    given: dict[str, Any] = {"persistent": persistence}
     for name in batch.schema.names:
         column = batch.column(name)
         if column.null_count == batch.num_rows:
@@ -172,7 +176,7 @@ def fields(batch: Any) -> dict[str, Any]:
             filled = pc.fill_null(column.cast(pa.int64()), _INTEGERS[name])
             given[name] = filled.to_numpy(zero_copy_only=False)
         elif name == "persistent":
-            filled = pc.fill_null(column.cast(pa.int32()), _AS_Q_DEF_PERSISTENCE)
+            filled = pc.fill_null(column.cast(pa.int32()), persistence)
             given[name] = filled.to_numpy(zero_copy_only=False)
         elif name == "expiry":
             seconds = column.cast(pa.float64()).to_numpy(zero_copy_only=False)

@@ -42,8 +42,12 @@ JVM, with the JVM's standard error. The ledger's entry has the sum over all batc
 
 A failed batch write whose units could not be backed out either (a full disk), or whose driver was
 killed, and that is not repeated, leaves its units prepared: `penstock resolve` shows and resolves
-them. Non-persistent messages of a prepared unit are lost when the queue manager is restarted before
-the commit, as non-persistent messages are.
+them.
+
+Rows are put persistent unless a column or the option persistence says otherwise. Non-persistent
+messages of a prepared unit are lost when the queue manager is restarted before the commit, so a
+process keeps it running until then (keeper.py). The commit counts the messages of each unit: when
+some are missing, it backs out the batch and fails.
 """
 
 from __future__ import annotations
@@ -59,13 +63,15 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 import penstock
+from penstock._mqi_constants import descriptor as mq
 
 from ..base import host, units
 from ..base.connection import connected, open_queue
-from ..base.errors import SchemaError, SourceError, TooManyUnits
+from ..base.errors import DataLoss, SchemaError, SourceError, TooManyUnits
 from ..base.ledger import ledger
 from ..base.options import Options
 from ..base.schema import check_write
+from . import keeper
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -76,20 +82,30 @@ __all__ = ["BatchWriter", "Sink", "Written"]
 
 _BATCHES_AHEAD = 2  # of rows, taken from Spark before the ones before them are put
 _UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
+_PERSISTENCE = {"persistent": mq.MQPER_PERSISTENT, "queue": mq.MQPER_PERSISTENCE_AS_Q_DEF}
 
 
 class Written(WriterCommitMessage):
     """The units that a task has prepared."""
 
     def __init__(
-        self, sink: str, version: int, partition: int, xids: list[str], messages: int, warnings: int
+        self, sink: str, version: int, partition: int, counts: dict[str, int], warnings: int
     ) -> None:
         self.sink = sink
         self.version = version
         self.partition = partition
-        self.xids = xids
-        self.messages = messages
+        self.counts = counts  # name of a unit -> its messages
         self.warnings = warnings  # 2049: a priority above the queue manager's highest
+
+    @property
+    def xids(self) -> list[Xid]:
+        """The units, in the order in which they were put."""
+        return [penstock.Xid.parse(text) for text in self.counts]
+
+    @property
+    def messages(self) -> int:
+        """Of all units."""
+        return sum(self.counts.values())
 
 
 class Sink:
@@ -118,18 +134,18 @@ class Sink:
         self.where.check(self.options["queueManager"])
         with connected(self.options) as qm:
             self.check(qm)  # also where there are no rows
-            putting = _Putting(qm, self.options["queue"], sink, version, task)
+            putting = _Putting(qm, self.options, sink, version, task)
             try:
                 _put_all(qm, putting, rows)
+                if putting.is_volatile:
+                    keeper.keep(qm, self.options["home"], sink, version)
             except BaseException:
-                units.back_out(qm, putting.xids)
+                units.back_out(qm, putting.counts)
                 raise
             finally:
                 putting.close()
-        xids = [str(xid) for xid in putting.xids]
-        return Written(
-            sink, version, task.partitionId(), xids, putting.messages, putting.warnings
-        )  # fmt: skip
+        counts = {str(xid): count for xid, count in putting.counts.items()}
+        return Written(sink, version, task.partitionId(), counts, putting.warnings)
 
     # ---- on the driver ----
 
@@ -144,8 +160,9 @@ class Sink:
         if not written:
             return
         sink, version = written[0].sink, written[0].version
-        xids = [penstock.Xid.parse(text) for one in written for text in one.xids]
+        xids = [xid for one in written for xid in one.xids]
         with connected(self.options) as qm:
+            keeper.release(qm, sink, version)
             if len(xids) > units.MOST_UNITS:
                 units.back_out(qm, xids)
                 raise TooManyUnits(
@@ -156,8 +173,26 @@ class Sink:
                 self._commit_once(qm, sink, version, xids, written)
                 return
             if xids:
+                self._check_complete(qm, written)
                 qm.commit_prepared(*xids)
         self._warn(written)
+
+    def _check_complete(self, qm: QueueManager, written: list[Written]) -> None:
+        """Backs the batch out and raises DataLoss when some of its messages are gone: those that
+        are not persistent, in a restart of the queue manager.
+        """
+        found = {str(status.xid): status.puts for status in qm.prepared_list()}
+        counts = {xid: count for one in written for xid, count in one.counts.items()}
+        missing = sum(count - found.get(xid, count) for xid, count in counts.items())
+        if not missing:
+            return
+        units.back_out(qm, map(penstock.Xid.parse, counts))
+        one = written[0]
+        raise DataLoss(
+            f"batch {one.version} of sink {one.sink}: {missing} of {sum(counts.values())} messages "
+            "are not persistent and were lost when the queue manager ended before the commit; "
+            "nothing of the batch was put: write it again, or with the column persistent true"
+        )
 
     def _commit_once(
         self, qm: QueueManager, sink: str, version: int, xids: list[Xid], written: list[Written]
@@ -171,6 +206,7 @@ class Sink:
             if entry is not None and entry["version"] >= version:
                 units.back_out(qm, xids)
                 return
+            self._check_complete(qm, written)
             record = units.ledger_unit(units.SINK, f"{sink}.{version}")
             before = entry or {}
             sums = {
@@ -205,15 +241,13 @@ class Sink:
 
         The batch has failed already, and Spark passes on only the reason of that failure.
         """
-        xids = [
-            penstock.Xid.parse(text)
-            for one in messages
-            if isinstance(one, Written)
-            for text in one.xids
-        ]
+        written = [one for one in messages if isinstance(one, Written)]
+        xids = [xid for one in written for xid in one.xids]
         try:
             if xids or name is not None:
                 with connected(self.options) as qm:
+                    for sink, of in {(one.sink, one.version) for one in written}:
+                        keeper.release(qm, sink, of)
                     left = units.of_sink(qm.recover(), name, version) if name is not None else []
                     units.back_out(qm, dict.fromkeys([*xids, *left]))
         except SourceError as error:
@@ -283,16 +317,18 @@ class _Putting:
     """The output of a task: the open unit, and those that are prepared."""
 
     def __init__(
-        self, qm: QueueManager, queue: str | None, sink: str, version: int, task: Any
+        self, qm: QueueManager, options: Options, sink: str, version: int, task: Any
     ) -> None:
         self.qm = qm
-        self.queue = queue  # None: a column names it
+        self.queue: str | None = options["queue"]  # None: a column names it
+        self.persistence = _PERSISTENCE[options["persistence"]]
         self.names = (sink, version, task.partitionId(), task.taskAttemptId())
         self.most = min(_UNIT_MESSAGES, int(str(qm.display("QMGR")[0]["maxumsgs"])))
         self.open: dict[str, Queue] = {}
         self.in_unit = 0
-        self.xids: list[Xid] = []
-        self.messages = self.warnings = 0
+        self.counts: dict[Xid, int] = {}  # messages of the units that are prepared
+        self.is_volatile = False  # whether a restart would lose messages of them
+        self.warnings = 0
 
     def close(self) -> None:
         """Closes the queues."""
@@ -327,10 +363,9 @@ class _Putting:
             if self.in_unit == self.most:
                 self.prepare()
             part = rows.slice(at, self.most - self.in_unit)
-            result = queue.put_batch(bodies(part), syncpoint=True, **fields(part))
+            result = queue.put_batch(bodies(part), syncpoint=True, **fields(part, self.persistence))
             at += part.num_rows
             self.in_unit += part.num_rows
-            self.messages += part.num_rows
             self.warnings += result.warnings
 
     def prepare(self) -> None:
@@ -338,16 +373,17 @@ class _Putting:
         if self.in_unit == 0:
             return
         sink, version, partition, attempt = self.names
-        xid = units.task_unit(sink, version, partition, attempt, len(self.xids))
+        xid = units.task_unit(sink, version, partition, attempt, len(self.counts))
         self.qm.prepare(xid, wait=False)
-        self.xids.append(xid)
+        self.counts[xid] = self.in_unit
         self.in_unit = 0
 
     def end(self) -> None:
         """Prepares the open unit; makes all units durable."""
         self.prepare()
-        if self.xids:
-            self.qm.recover()  # makes the listed units durable
+        if self.counts:
+            listed = self.qm.prepared_list()  # makes the listed units durable
+            self.is_volatile = any(one.nonpersistent for one in listed if one.xid in self.counts)
 
     def _open(self, name: str) -> Queue:
         if name not in self.open:
