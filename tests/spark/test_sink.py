@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from spark_fixture import SparkFixture, failing, wait_until
+from spark_fixture import SparkFixture, failing, wait_until, wait_until_alone
 
+import penstock
 from penstock.spark.base import ledger
 
 
@@ -88,3 +89,19 @@ def test_each_batch_reports_on_stderr_how_many_messages_were_put_with_2049(
     )  # it comes through a thread of Spark's
     told = one.findall(spark_qm.said())
     assert len(told) == len(set(told)) == len(spark_qm.bodies("Q")) == 4
+
+
+def test_a_write_is_complete_though_nobody_else_is_connected(spark_qm: SparkFixture) -> None:
+    penstock.create("QM2", spark_qm.home)
+    with penstock.connect("QM2", spark_qm.home) as qm:
+        qm.queue("Q", defpsist=False).close()
+    frame = spark_qm.spark.range(0, 1000, 1, 4).selectExpr("cast(id AS string) AS value")
+    for persistence in ("persistent", "queue"):
+        to = {"queueManager": "QM2", "queue": "Q", "persistence": persistence}
+        spark_qm.set(frame.write, **to).mode("append").save()
+    with penstock.connect("QM2", spark_qm.home) as qm, qm.queue(ledger.QUEUE) as book:
+        assert [json.loads(m.data)["messages"] for m in book.browse()] == [1000, 1000]
+        wait_until_alone(qm)
+        with qm.open("Q") as queue:  # those of the second write ended with the queue manager
+            assert queue.depth == 1000
+    penstock.delete("QM2", spark_qm.home)

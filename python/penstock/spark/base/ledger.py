@@ -1,11 +1,12 @@
 """The ledger: the last commit of each stream and sink, stored in the queue manager itself.
 
-Queue SYSTEM.SPARK.LEDGER holds one persistent message for each stream and sink; its CorrelId is a
+Queue SYSTEM.SPARK.LEDGER holds one persistent message for each stream and sink, and for a week one
+for each batch write that has ended (sink/ending.py); its CorrelId is a
 hash of the owner, its body a JSON object. An entry is replaced in a unit of work that is prepared
 and then committed together with the units whose commit it records, in one atomic call: either the
 messages are gone (or visible) and the ledger records it, or neither.
 
-The ledger is open for exclusive input while it is read and replaced, so two drivers never change
+The ledger is open for exclusive input while it is read to be replaced, so two drivers never change
 the same entry at once. An entry that is not found does not exist: a unit that holds it could only
 belong to the process that has the queue open, or be a prepared one, which is backed out before.
 """
@@ -24,7 +25,7 @@ import penstock
 if TYPE_CHECKING:
     from penstock import Queue, QueueManager, Xid
 
-__all__ = ["QUEUE", "Ledger", "ledger"]
+__all__ = ["QUEUE", "Ledger", "ledger", "look"]
 
 QUEUE = "SYSTEM.SPARK.LEDGER"
 _WAIT_SECONDS = 60.0  # for others, and for the sweep of a killed one
@@ -50,21 +51,42 @@ class Ledger:
             return entry
         return None
 
-    def prepare(self, owner: str, entry: dict[str, Any], xid: Xid) -> None:
-        """Prepares a unit of work that replaces the entry; its commit makes both durable."""
+    def prepare(
+        self, owner: str, entry: dict[str, Any], xid: Xid, seconds: float | None = None
+    ) -> None:
+        """Prepares a unit of work that replaces the entry; its commit makes both durable.
+
+        Args:
+            owner, entry: Of the ledger.
+            xid: Name of the unit.
+            seconds: After which the entry expires; None: never.
+        """
         try:
             try:
                 self._queue.get(correl_id=_key(owner), syncpoint=True)
             except penstock.NoMessageAvailable:
                 pass  # the first one
-            body = json.dumps({"owner": owner, **entry}).encode()
-            self._queue.put(
-                body, correl_id=_key(owner), persistent=True, syncpoint=True, format="MQSTR"
-            )
+            self._put(owner, entry, seconds, True)
             self._qm.prepare(xid, wait=False)
         except BaseException:
             self._qm.backout()
             raise
+
+    def add(self, owner: str, entry: dict[str, Any], seconds: float | None = None) -> None:
+        """Adds the entry of an owner that has none; it is durable on return."""
+        self._put(owner, entry, seconds, False)
+
+    def _put(
+        self, owner: str, entry: dict[str, Any], seconds: float | None, syncpoint: bool
+    ) -> None:
+        self._queue.put(
+            json.dumps({"owner": owner, **entry}).encode(),
+            correl_id=_key(owner),
+            persistent=True,
+            expiry=seconds,
+            syncpoint=syncpoint,
+            format="MQSTR",
+        )
 
 
 @contextmanager
@@ -79,6 +101,18 @@ def ledger(qm: QueueManager) -> Iterator[Ledger]:
         yield Ledger(qm, queue)
     finally:
         queue.close()
+
+
+def look(qm: QueueManager, owner: str) -> dict[str, Any] | None:
+    """The entry as it is, without waiting for other processes; one that a process is replacing at
+    this moment is not found.
+    """
+    try:
+        queue = qm.open(QUEUE, input=False, browse=True, output=False)
+    except penstock.UnknownObjectName:
+        return None  # there is no ledger yet
+    with queue:
+        return Ledger(qm, queue).read(owner)
 
 
 def _open(qm: QueueManager) -> Queue:

@@ -4,17 +4,16 @@
 format   global id            qualifier
 =======  ===================  ====================================================================
 PSPK     the stream's id      ``<unit>.<part>``: messages of a micro-batch; ``ledger``
-PSNK     ``<sink>.<version>`` ``<partition>.<attempt>.<nth>.<random>``: what a task put; ``ledger``
+PSNK     ``<sink>.<version>`` ``<partition>.<attempt>.<nth>.<write>``: what a task put; ``ledger``
 =======  ===================  ====================================================================
 
-The sink's id is the query's, its version the batch's. A name is used by one prepared unit at a
-time, which the queue manager sees to: two processes that take the same micro-batch cannot both
-prepare it.
+The sink's id is the query's, its version the batch's; the write is one run of a batch sink, a
+random text for a streaming one. A name is used by one prepared unit at a time, which the queue
+manager sees to: two processes that take the same micro-batch cannot both prepare it.
 """
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -31,11 +30,13 @@ __all__ = [
     "SOURCE",
     "back_out",
     "ledger_unit",
+    "ledgers",
     "new_id",
     "of_sink",
     "of_stream",
     "stream_unit",
     "task_unit",
+    "write_of",
 ]
 
 SOURCE = int.from_bytes(b"PSPK", "big")
@@ -54,10 +55,9 @@ def stream_unit(stream: str, unit: int, part: int) -> Xid:
     return Xid(SOURCE, stream.encode(), f"{unit}.{part}".encode())
 
 
-def task_unit(sink: str, version: int, partition: int, attempt: int, nth: int) -> Xid:
-    """Of what a task puts; a new one at each call."""
-    chance = os.urandom(6).hex()
-    return Xid(SINK, f"{sink}.{version}".encode(), f"{partition}.{attempt}.{nth}.{chance}".encode())
+def task_unit(sink: str, version: int, partition: int, attempt: int, nth: int, write: str) -> Xid:
+    """Of what a task puts."""
+    return Xid(SINK, f"{sink}.{version}".encode(), f"{partition}.{attempt}.{nth}.{write}".encode())
 
 
 def ledger_unit(kind: int, gtrid: str) -> Xid:
@@ -88,6 +88,19 @@ def of_sink(xids: Iterable[Xid], sink: str, version: int) -> list[Xid]:
         if xid.format_id == SINK and name == sink.encode() and int(of) <= version:
             found.append(xid)
     return found
+
+
+def ledgers(xids: Iterable[Xid], *kinds: int) -> list[Xid]:
+    """The units among those, of sources or sinks, that replace an entry of the ledger."""
+    return [xid for xid in xids if xid.format_id in kinds and xid.bqual == _LEDGER]
+
+
+def write_of(xid: Xid) -> tuple[str, int, str] | None:
+    """Sink, version and write of a unit of a task; None for any other."""
+    if xid.format_id != SINK or xid.bqual == _LEDGER:
+        return None
+    sink, _, version = xid.gtrid.decode("ascii").rpartition(".")
+    return sink, int(version), xid.bqual.decode("ascii").rpartition(".")[2]
 
 
 def back_out(qm: QueueManager, xids: Iterable[Xid]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
+from ..base import units
 from .writer import Sink
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         assert task is not None
         query, batch = task.getLocalProperty(_QUERY), task.getLocalProperty(_BATCH)
         assert query is not None and batch is not None
-        return self.sink.put(iterator, query, int(batch))
+        return self.sink.put(iterator, query, int(batch), units.new_id()[:12])
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """On the driver: the micro-batch becomes visible, unless it is already."""

@@ -6,7 +6,7 @@ Messages of a task keep its order; those of several tasks are on the queue in th
 they were put, as in MQ. The driver commits the units of all tasks in one atomic call. For a sink
 that can receive a batch twice, the same call commits the unit that replaces the sink's entry in the
 ledger (ledger.py): a batch whose version is in the ledger is not written again, its units are
-backed out.
+backed out. At the end of a write no unit of it stays prepared (ending.py).
 
 ==========  ==============================================================================
 sink        identity, version
@@ -24,7 +24,7 @@ a task, before it prepared            a unit in flight         the queue manager
                                                                runs the task again
 a task, after a prepare               a prepared unit that     another attempt prepares under
                                       the driver does not      another name; this one is backed out
-                                      know                     by the next commit of the sink
+                                      know                     by the end of the batch
 the driver, before its commit         prepared units of the    the batch is written again; its
                                       tasks                    commit backs these out
 in commit, before it is decided       the same, perhaps the    the same
@@ -40,9 +40,8 @@ A row whose priority is above the queue manager's highest is put with the highes
 once for each batch, on the standard error of the job: Spark commits in a Python process beside its
 JVM, with the JVM's standard error. The ledger's entry has the sum over all batches of the sink.
 
-A failed batch write whose units could not be backed out either (a full disk), or whose driver was
-killed, and that is not repeated, leaves its units prepared: `penstock resolve` shows and resolves
-them.
+A failed batch write whose end could not be recorded (a full disk), or whose driver was killed, and
+that is not repeated, leaves its units prepared: `penstock resolve` shows and resolves them.
 
 Rows are put persistent unless a column or the option persistence says otherwise. Non-persistent
 messages of a prepared unit are lost when the queue manager is restarted before the commit, so a
@@ -68,10 +67,10 @@ from penstock._mqi_constants import descriptor as mq
 from ..base import host, units
 from ..base.connection import connected, open_queue
 from ..base.errors import DataLoss, SchemaError, SourceError, TooManyUnits
-from ..base.ledger import ledger
+from ..base.ledger import Ledger, ledger
 from ..base.options import Options
 from ..base.schema import check_write
-from . import keeper
+from . import ending, keeper
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -125,8 +124,17 @@ class Sink:
 
     # ---- in a task ----
 
-    def put(self, rows: Iterator[Any], sink: str, version: int) -> Written:
-        """Puts a task's record batches into prepared units."""
+    def put(self, rows: Iterator[Any], sink: str, version: int, write: str) -> Written:
+        """Puts a task's record batches into prepared units.
+
+        Args:
+            rows: Record batches.
+            sink, version: Of the batch.
+            write: This run of a batch sink; a unique text for a streaming sink.
+
+        Raises:
+            SourceError: The rows cannot be put.
+        """
         from pyspark import TaskContext
 
         task = TaskContext.get()
@@ -134,13 +142,16 @@ class Sink:
         self.where.check(self.options["queueManager"])
         with connected(self.options) as qm:
             self.check(qm)  # also where there are no rows
-            putting = _Putting(qm, self.options, sink, version, task)
+            putting = _Putting(qm, self.options, (sink, version, write), task)
             try:
                 _put_all(qm, putting, rows)
                 if putting.is_volatile:
                     keeper.keep(qm, self.options["home"], sink, version)
+                if putting.is_late():
+                    putting.back_out()
+                    keeper.release(qm, sink, version)
             except BaseException:
-                units.back_out(qm, putting.counts)
+                putting.back_out()
                 raise
             finally:
                 putting.close()
@@ -149,12 +160,15 @@ class Sink:
 
     # ---- on the driver ----
 
-    def end(self, messages: Sequence[WriterCommitMessage | None], once: bool) -> None:
+    def end(
+        self, messages: Sequence[WriterCommitMessage | None], once: bool, write: str = ""
+    ) -> None:
         """Commits what the tasks prepared.
 
         Args:
             messages: Of all tasks.
             once: Check the ledger whether this version was committed before.
+            write: Of a batch sink.
         """
         written = sorted((m for m in messages if isinstance(m, Written)), key=lambda m: m.partition)
         if not written:
@@ -169,13 +183,14 @@ class Sink:
                     f"the batch has {len(xids)} units of work, {units.MOST_UNITS} can be committed "
                     "at once: raise MAXUMSGS of the queue manager, or write fewer rows a batch"
                 )
-            if once:
-                self._commit_once(qm, sink, version, xids, written)
-                return
-            if xids:
-                self._check_complete(qm, written)
-                qm.commit_prepared(*xids)
-        self._warn(written)
+            with ledger(qm) as book:
+                units.back_out(qm, units.ledgers(qm.recover(), units.SINK))  # of killed drivers
+                owner = f"sink:{sink}" if once else ending.owner_of(write)
+                before = book.read(owner) if once else None
+                if before is None or before["version"] < version:
+                    self._check_complete(qm, written)
+                    self._commit(qm, book, owner, before or {}, written)
+                self._sweep(qm, book)
 
     def _check_complete(self, qm: QueueManager, written: list[Written]) -> None:
         """Backs the batch out and raises DataLoss when some of its messages are gone: those that
@@ -194,28 +209,37 @@ class Sink:
             "nothing of the batch was put: write it again, or with the column persistent true"
         )
 
-    def _commit_once(
-        self, qm: QueueManager, sink: str, version: int, xids: list[Xid], written: list[Written]
+    def _commit(
+        self,
+        qm: QueueManager,
+        book: Ledger,
+        owner: str,
+        before: dict[str, Any],
+        written: list[Written],
     ) -> None:
-        owner = f"sink:{sink}"
-        with ledger(qm) as book:
-            mine = set(xids)
-            there = units.of_sink(qm.recover(), sink, version)
-            units.back_out(qm, (xid for xid in there if xid not in mine))
-            entry = book.read(owner)
-            if entry is not None and entry["version"] >= version:
-                units.back_out(qm, xids)
-                return
-            self._check_complete(qm, written)
-            record = units.ledger_unit(units.SINK, f"{sink}.{version}")
-            before = entry or {}
-            sums = {
-                "messages": before.get("messages", 0) + sum(one.messages for one in written),
-                "warnings": before.get("warnings", 0) + sum(one.warnings for one in written),
-            }
-            book.prepare(owner, {"version": version, "time": int(time.time()), **sums}, record)
-            qm.commit_prepared(*xids, record)
+        """Commits the units of the tasks with the entry of their owner in the ledger."""
+        sink, version = written[0].sink, written[0].version
+        record = units.ledger_unit(units.SINK, f"{sink}.{version}")
+        sums = {
+            "messages": before.get("messages", 0) + sum(one.messages for one in written),
+            "warnings": before.get("warnings", 0) + sum(one.warnings for one in written),
+        }
+        kept = None if owner == f"sink:{sink}" else ending.KEPT_SECONDS
+        book.prepare(owner, {"version": version, "time": int(time.time()), **sums}, record, kept)
+        qm.commit_prepared(*(xid for one in written for xid in one.xids), record)
         self._warn(written)
+
+    def _sweep(self, qm: QueueManager, book: Ledger) -> None:
+        """Backs out what is left of writes that have ended; only warns when it cannot."""
+        try:
+            ending.sweep(qm, book)
+        except penstock.MQError as error:
+            warnings.warn(
+                f"queue manager {self.options['queueManager']}: {error}; units of work of writes "
+                "that have ended are left prepared until the end of the next write",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def _warn(self, written: list[Written]) -> None:
         count = sum(one.warnings for one in written)
@@ -231,34 +255,43 @@ class Sink:
             )
 
     def drop(
-        self, messages: Sequence[WriterCommitMessage | None], name: str | None = None,
-        version: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        messages: Sequence[WriterCommitMessage | None],
+        batch: tuple[str, int, str] | None = None,
+    ) -> None:
         """Backs out the units that the tasks prepared; only warns when it cannot.
 
-        With the name and version of the sink also the units that tasks prepared without reporting
-        them. A task that is still running can prepare more afterwards.
+        With the sink, version and write of a batch write also the units that tasks have prepared
+        without reporting them, and those that they prepare later.
 
         The batch has failed already, and Spark passes on only the reason of that failure.
         """
         written = [one for one in messages if isinstance(one, Written)]
         xids = [xid for one in written for xid in one.xids]
         try:
-            if xids or name is not None:
+            if xids or batch is not None:
                 with connected(self.options) as qm:
-                    for sink, of in {(one.sink, one.version) for one in written}:
-                        keeper.release(qm, sink, of)
-                    left = units.of_sink(qm.recover(), name, version) if name is not None else []
-                    units.back_out(qm, dict.fromkeys([*xids, *left]))
+                    for one in written:
+                        keeper.release(qm, one.sink, one.version)
+                    units.back_out(qm, xids)
+                    if batch is not None:
+                        self._end_failed(qm, *batch)
         except SourceError as error:
-            if not xids:
-                return  # none is known of
+            first = f"; the first of them is {xids[0]}" if xids else ""
             warnings.warn(
-                f"units of work of a batch that failed are left prepared, `penstock resolve` shows "
-                f"them: {error}; the first of them is {xids[0]}",
+                f"units of work of a batch that failed {'are' if xids else 'may be'} left prepared,"
+                f" `penstock resolve` shows them: {error}{first}",
                 RuntimeWarning,
                 stacklevel=2,
             )
+
+    def _end_failed(self, qm: QueueManager, sink: str, version: int, write: str) -> None:
+        """Ends a batch write of which nothing is committed."""
+        keeper.release(qm, sink, version)
+        with ledger(qm) as book:
+            ending.drop(book, write)
+            units.back_out(qm, units.of_sink(qm.recover(), sink, version))
+            ending.sweep(qm, book)
 
 
 class BatchWriter(DataSourceArrowWriter):
@@ -270,23 +303,24 @@ class BatchWriter(DataSourceArrowWriter):
         with connected(options) as qm:
             self.sink.check(qm)
         self.once = options["txnAppId"] is not None
+        self.run = units.new_id()
         if self.once:
             self.name = hashlib.sha256(options["txnAppId"].encode()).hexdigest()[:32]
             self.version = options["txnVersion"]
         else:
-            self.name, self.version = units.new_id(), 0
+            self.name, self.version = self.run, 0
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         """In a task."""
-        return self.sink.put(iterator, self.name, self.version)
+        return self.sink.put(iterator, self.name, self.version, self.run)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """On the driver: all of it becomes visible."""
-        self.sink.end(messages, self.once)
+        self.sink.end(messages, self.once, self.run)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """On the driver: nothing of it does."""
-        self.sink.drop(messages, self.name, self.version)
+        self.sink.drop(messages, (self.name, self.version, self.run))
 
 
 # ---- putting ----
@@ -317,12 +351,13 @@ class _Putting:
     """The output of a task: the open unit, and those that are prepared."""
 
     def __init__(
-        self, qm: QueueManager, options: Options, sink: str, version: int, task: Any
+        self, qm: QueueManager, options: Options, batch: tuple[str, int, str], task: Any
     ) -> None:
         self.qm = qm
         self.queue: str | None = options["queue"]  # None: a column names it
         self.persistence = _PERSISTENCE[options["persistence"]]
-        self.names = (sink, version, task.partitionId(), task.taskAttemptId())
+        self.batch = batch  # sink, version, write
+        self.attempt = task.partitionId(), task.taskAttemptId()
         self.most = min(_UNIT_MESSAGES, int(str(qm.display("QMGR")[0]["maxumsgs"])))
         self.open: dict[str, Queue] = {}
         self.in_unit = 0
@@ -372,8 +407,8 @@ class _Putting:
         """Ends the open unit, if it has messages."""
         if self.in_unit == 0:
             return
-        sink, version, partition, attempt = self.names
-        xid = units.task_unit(sink, version, partition, attempt, len(self.counts))
+        sink, version, write = self.batch
+        xid = units.task_unit(sink, version, *self.attempt, len(self.counts), write)
         self.qm.prepare(xid, wait=False)
         self.counts[xid] = self.in_unit
         self.in_unit = 0
@@ -384,6 +419,15 @@ class _Putting:
         if self.counts:
             listed = self.qm.prepared_list()  # makes the listed units durable
             self.is_volatile = any(one.nonpersistent for one in listed if one.xid in self.counts)
+
+    def is_late(self) -> bool:
+        """Whether the write has ended: nobody commits the prepared units any more."""
+        return bool(self.counts) and ending.has_ended(self.qm, next(iter(self.counts)))
+
+    def back_out(self) -> None:
+        """Backs out the prepared units."""
+        units.back_out(self.qm, self.counts)
+        self.counts = {}
 
     def _open(self, name: str) -> Queue:
         if name not in self.open:
