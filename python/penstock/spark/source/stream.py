@@ -3,7 +3,7 @@
 A micro-batch is one or more *prepared units of work* with the messages in delivery order. Its
 offset is the number of the micro-batch, with the number of its units:
 
-    {"stream": "5f1c...", "unit": 12, "parts": 1}
+    {"queue": "ORDERS", "stream": "5f1c...", "unit": 12, "parts": 1}
 
 ``latestOffset`` checks whether there is a message to take. Spark writes the returned offset to its
 write-ahead log, plans the query, and only then calls ``partitions``, which must have taken the
@@ -179,6 +179,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """The next number when there is something to take, else ``start``."""
+        self._check_queue(start)
         qm, queue = self._connected()
         with reported(self.options, self.options["queue"]):
             if self._ahead is not None and self._ahead.start == start:
@@ -214,6 +215,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The micro-batch ``end``, prepared now unless it is already."""
         if start == end:
             return []
+        self._check_queue(start, end)
         qm, queue = self._connected()
         with reported(self.options, self.options["queue"]):
             ahead, self._ahead = self._ahead, None
@@ -231,6 +233,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: Offset) -> None:
         """Commits the units of work up to ``end``; committed ones stay committed."""
+        self._check_queue(end)
         self._connected()
         with reported(self.options, self.options["queue"]):
             if self._ahead is not None and self._ahead.is_committed(end):
@@ -288,6 +291,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             _exit_on_sigterm()
         return self._open
 
+    def _check_queue(self, *offsets: Offset) -> None:
+        """Raises SourceError for an offset of another queue."""
+        own = self.options["queue"]
+        for offset in offsets:
+            if offset.get("queue", own) != own:
+                raise SourceError(
+                    f"the checkpoint belongs to a stream over queue {offset['queue']}, option "
+                    f"queue names {own}: a stream over another queue needs a checkpoint of its own"
+                )
+
     def _wanted(self) -> dict[str, Any]:
         """The selection of this stream's messages."""
         return {
@@ -341,7 +354,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not parts:
             return start
         stream = start.get("stream") or self._stream or units.new_id()
-        return {"stream": stream, "unit": start["unit"] + 1, "parts": parts}
+        own = {"queue": self.options["queue"], "stream": stream}
+        return {**own, "unit": start["unit"] + 1, "parts": parts}
 
     def _prepared_before(self, qm: QueueManager, start: Offset) -> int:
         """Parts of the next micro-batch that an earlier process of this stream prepared."""
