@@ -1,7 +1,7 @@
-"""Request and reply between two processes, with a temporary queue for the replies.
+"""Request and reply between two processes.
 
-The client creates its reply queue by opening a model queue; the queue is deleted with its handle.
-The server answers with the identifiers and the priority that the request asks for.
+``request()`` puts a message and waits for the reply to it, on a temporary queue that the connection
+makes for its replies. ``serve()`` answers: what the function returns is the reply.
 
     python examples/request_reply.py
 
@@ -17,12 +17,15 @@ import multiprocessing
 import penstock
 
 
-def server(name: str) -> None:
+def add(request: penstock.Message) -> str:
     """Answers one request."""
+    return str(sum(request.json()))
+
+
+def server(name: str) -> None:
+    """Answers requests; here one is enough."""
     with penstock.connect(name) as qm, qm.open("SUMS") as requests:
-        request = requests.get(wait=10)
-        numbers = [int(word) for word in request.data.split()]
-        qm.reply(request, str(sum(numbers)).encode())
+        requests.serve(add, limit=1)
 
 
 def main() -> None:
@@ -30,10 +33,7 @@ def main() -> None:
     with penstock.connect("OFFICE", create=True) as qm, qm.queue("SUMS") as requests:
         process = multiprocessing.get_context("spawn").Process(target=server, args=("OFFICE",))
         process.start()
-        with qm.open("SYSTEM.DEFAULT.MODEL.QUEUE", dynamic_name="REPLIES.*") as replies:
-            asked = requests.put(b"2 3", persistent=False, expiry=30, reply_to_q=replies.name)
-            answer = replies.get(wait=10, correl_id=asked.msg_id)
-            print("2 + 3 =", answer.data.decode())
+        print("2 + 3 =", requests.request(json=[2, 3], timeout=30).text)
         process.join()
 
 

@@ -212,6 +212,7 @@ class World:
 # Arguments by the name of their parameter, when they are not the hostile one.
 ARGUMENTS: dict[str, Callable[[World], Any]] = {
     "data": lambda w: b"x",
+    "timeout": lambda w: 0.001,
     "source": lambda w: [b"x", b"y"],
     "name": lambda w: "Q",
     "home": lambda w: w.home,
@@ -432,6 +433,8 @@ def arguments(
             value = hostile
         elif it.default is ... and it.name in ARGUMENTS and which != "json":
             value = ARGUMENTS[it.name](w)  # data of put(), or json
+        elif it.name == "wait" and it.default is None:
+            value = 0  # what waits without a limit would not end
         elif it.default is not it.empty:
             continue
         else:

@@ -25,7 +25,9 @@ def work(home: str) -> list[bytes]:
             q.put(json={"order": [4711, None]}, priority=3)
             said: list[str] = [found.text for found in q]
             value: object = q.get(default=m).json()
-            depth: int = q.depth + len(q)
+            answered: int = q.serve(lambda asked: asked.text.upper(), wait=0, limit=2)
+            reply: penstock.Message = q.request("?", timeout=1.5, priority=3)
+            depth: int = q.depth + len(q) + answered + len(reply)
             q.close(delete=False, purge=False)
         with qm.transaction() as unit, qm.queue("OTHER", maxmsgl=100) as other:
             other.put(str((code, when, left, depth, unit.count, said, value)))
@@ -35,6 +37,8 @@ def work(home: str) -> list[bytes]:
             qm.open("NONE")
         except penstock.UnknownObjectName as error:
             print(error.comp_code, error.reason, error.reason_name)
+    with penstock.temporary(discard=False, journal_limit="1G") as made:
+        made.queue("Q").close()
     penstock.delete("QM1", home=home)
     return bodies
 

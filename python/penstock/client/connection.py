@@ -99,6 +99,8 @@ class QueueManager(Definitions, PreparedUnits, Reports, Transfers):
     task has its own units of work.
     """
 
+    _replies: Queue | None = None  # of Queue.request()
+
     def open(
         self,
         name: str,

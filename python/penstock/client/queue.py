@@ -10,9 +10,11 @@ from .interface import interface
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType
     from typing import Any, ClassVar
+
+    from typing_extensions import Buffer
 
     from ..batch import BatchResult, MessageBatch
     from .status import QueueStatus
@@ -123,6 +125,66 @@ class Queue(QueueHandle):
                 except NoMessageAvailable:
                     return
                 yield message
+
+    def request(
+        self,
+        data: Buffer | str = ...,  # type: ignore[assignment]
+        *,
+        timeout: float | None,
+        reply_to: Queue | None = None,
+        json: Any = ...,
+        **fields: Any,
+    ) -> Message:
+        """Puts a request, waits for the reply to it, and returns that.
+
+        Request and reply are outside units of work. A request that nobody has got when its time is
+        up expires, and so does a reply that comes later. ``qm.reply()`` and ``serve()`` answer.
+
+        Args:
+            data, json: as of put().
+            timeout: seconds to wait; None = no limit, and the request does not expire.
+            reply_to: a queue, open for input, that others may use too; None: a temporary one that
+                the connection makes for its requests.
+            fields: other arguments of put(). ``persistent`` is False when it is not given,
+                ``expiry`` the timeout.
+
+        Raises:
+            WaitTimedOut: 2033: no reply came in time. Whether the request was worked on is unknown.
+            PersistentNotAllowed: 2048: a persistent request without ``reply_to``.
+            InvalidType, InvalidValue: 2090: a timeout that is none; 2046: a field of put() that
+                request() chooses itself; as of put().
+            MQError: as of put() and get().
+        """
+        from .request_reply import request
+
+        body = {"data": data, "json": json}
+        given = {name: value for name, value in body.items() if value is not ...}
+        return request(self, timeout, reply_to, given, fields)
+
+    def serve(
+        self,
+        handler: Callable[[Message], Buffer | str | None],
+        *,
+        wait: float | None = None,
+        limit: int | None = None,
+    ) -> int:
+        """Answers requests until none came within ``wait`` seconds (None = no limit), or ``limit``
+        of them were answered (None = no limit); returns how many.
+
+        For each message the handler is called with it, and what it returns is put on the message's
+        queue for replies (see :meth:`QueueManager.reply`). Get, reply, and what the handler itself
+        puts and gets, are one unit of work. None is no reply; a message that names no queue for
+        replies gets none, either, nor does one whose queue has gone with its sender. Any number of
+        threads and processes may serve a queue.
+
+        Raises:
+            Whatever the handler raises: the unit is backed out, and the request is on the queue
+                again until it expires.
+            MQError: as of get() and ``qm.reply()``; the unit is backed out.
+        """
+        from .request_reply import serve
+
+        return serve(self, handler, wait, limit)
 
     def put_batch(
         self,
