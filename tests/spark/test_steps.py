@@ -314,7 +314,9 @@ def test_progress_contains_depth_age_and_lag(bench: Bench) -> None:
         return found
 
     reader = bench.reader(maxMessagesPerTrigger="2")
-    assert told() == {"depth": 0, "inDoubt": 0, "lag": 0, "oldestMessageAgeMs": 0}
+    assert told() == {
+        "depth": 0, "inDoubt": 0, "lag": 0, "oldestMessageAgeMs": 0, "abandoned": 0,
+    }  # fmt: skip
     bench.fill(0, 3)
     assert 0 <= told().pop("oldestMessageAgeMs") < 60_000
     end = plan(reader, START)

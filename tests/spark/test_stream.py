@@ -180,6 +180,27 @@ def test_what_a_dropped_stream_holds_is_returned_by_the_command(
     assert spark_qm.bodies("OUT") == bodies
 
 
+def test_a_checkpoint_is_of_one_queue_and_a_new_one_does_not_pass_over_abandoned_messages(
+    spark_qm: SparkFixture, tmp_path: Path
+) -> None:
+    spark_qm.put("IN", b"1", b"2")
+    spark_qm.put("IN2", b"3")
+    spark_qm.qm.queue("OUT", put="DISABLED").close()
+    failing(lambda: spark_qm.run(tmp_path / "cp", "IN", "OUT"))
+    spark_qm.qm.alter("QLOCAL", "OUT", put="ENABLED")
+    assert failing(lambda: spark_qm.run(tmp_path / "cp", "IN2", "OUT")) == (
+        "the checkpoint belongs to a stream over queue IN, option queue names IN2: a stream over "
+        "another queue needs a checkpoint of its own"
+    )
+    text = failing(lambda: spark_qm.run(tmp_path / "new", "IN", "OUT"))
+    assert "queue IN: 2 messages are prepared for streams that do not run" in text
+    assert spark_qm.bodies("OUT") == [] and spark_qm.bodies("IN2") == [b"3"]
+    query = spark_qm.run(tmp_path / "new", "IN", "OUT", onAbandoned="ignore")
+    assert json.loads(query.recentProgress[-1].sources[0].latestOffset)["abandoned"] == 2
+    spark_qm.run(tmp_path / "newer", "IN", "OUT", onAbandoned="backout")
+    assert spark_qm.bodies("OUT") == [b"1", b"2"] and spark_qm.qm.recover() == []
+
+
 def workers(spark_qm: SparkFixture) -> dict[int, tuple[int, list[str]]]:
     """The session's Python processes: how many files each has open, and which of a queue manager's
     it has open or mapped.

@@ -132,6 +132,14 @@ OPTIONS = (
         "include",
         "what happens to non-persistent messages: part of the durable unit, or left on the queue",
     ),
+    Option(
+        "onAbandoned",
+        (STREAM,),
+        _choice("fail", "backout", "ignore"),
+        "fail",
+        "what a new stream does about prepared messages of its queue whose stream does not run: "
+        "end, return them to the queue, or leave them",
+    ),
     Option("messagesPerPartition", (STREAM,), _number(1, _MOST), 50_000, "at most"),
     Option("minPartitions", (READ, STREAM), _number(1, 100_000), None, "of a read, about"),
     Option(

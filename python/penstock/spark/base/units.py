@@ -34,6 +34,7 @@ __all__ = [
     "new_id",
     "of_sink",
     "of_stream",
+    "stream_of",
     "stream_unit",
     "task_unit",
     "write_of",
@@ -93,6 +94,12 @@ def of_sink(xids: Iterable[Xid], sink: str, version: int) -> list[Xid]:
 def ledgers(xids: Iterable[Xid], *kinds: int) -> list[Xid]:
     """The units among those, of sources or sinks, that replace an entry of the ledger."""
     return [xid for xid in xids if xid.format_id in kinds and xid.bqual == _LEDGER]
+
+
+def stream_of(xid: Xid) -> str | None:
+    """The stream that a unit's messages were taken for; None for any other unit."""
+    is_taken = xid.format_id == SOURCE and xid.bqual != _LEDGER
+    return xid.gtrid.decode("ascii") if is_taken else None
 
 
 def write_of(xid: Xid) -> tuple[str, int, str] | None:

@@ -56,16 +56,22 @@ messages, and the journal from there on, until more come. When there is nothing 
 completes before ``latestOffset`` returns; else it follows the taking, in the background thread.
 Asynchronous progress tracking, which Spark allows only for sinks without guarantees, breaks this
 assumption: use eagerCommit=false.
+
+A stream enters the ledger before its first unit. So a stream with a new checkpoint finds what a
+stream over the same queue left prepared that no process runs any more (abandoned.py): it ends,
+returns the messages to the queue, or leaves them, by the option onAbandoned.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -83,15 +89,17 @@ import penstock
 from ..base import host, units
 from ..base.connection import connect, connected, leave, open_queue, reported
 from ..base.errors import DataLoss, SourceError
-from ..base.ledger import ledger
+from ..base.ledger import ledger, look
 from ..base.options import Options
 from ..base.schema import MESSAGE, arrow_schema, check_read
+from . import abandoned
 from .background import Background
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from penstock import Queue, QueueManager, Xid
+    from penstock.client.status import PreparedStatus
 
 __all__ = ["Slice", "StreamReader"]
 
@@ -144,6 +152,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.schema = schema
         self._open: tuple[QueueManager, Queue] | None = None
         self._stream = ""
+        self._mark = -1  # descriptor: this process runs the stream
+        self._has_looked = False  # for messages of abandoned streams
         self._committed = -1  # unknown
         self._bound: int | None = None  # message number up to which Trigger.AvailableNow goes
         self._limit: ReadLimit = self.getDefaultReadLimit()
@@ -154,7 +164,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for tasks: without the connection and without pending work."""
-        return {**self.__dict__, "_open": None, "_background": Background(), "_ahead": None}
+        return {
+            **self.__dict__,
+            "_open": None,
+            "_background": Background(),
+            "_ahead": None,
+            "_mark": -1,
+        }
 
     # ---- what Spark calls on the driver ----
 
@@ -178,13 +194,20 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._bound = queue.newest_number
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        """The next number when there is something to take, else ``start``."""
+        """The next number when there is something to take, else ``start``.
+
+        Raises:
+            SourceError: The offset is of another queue; the stream is new, and another one has left
+                messages of the queue prepared (option onAbandoned).
+        """
         self._check_queue(start)
         qm, queue = self._connected()
         with reported(self.options, self.options["queue"]):
             if self._ahead is not None and self._ahead.start == start:
                 return self._ahead.end  # Spark has not planned it yet
-            self._stream = start.get("stream") or self._stream
+            if not start.get("stream"):
+                self._end_abandoned(qm)
+            self._run(qm, start.get("stream") or self._stream)
             self._background.wait_all()
             self._limit = limit
             end = self._next(qm, queue, start)
@@ -203,7 +226,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         ``depth`` counts the messages on the queue (CURDEPTH); ``inDoubt`` those that this stream
         has taken and not committed; ``lag`` is their sum; ``oldestMessageAgeMs`` the age of the
-        oldest message on the queue. When a micro-batch is under way: before it was taken.
+        oldest message on the queue; ``abandoned`` messages that streams over this queue have taken
+        which do not run. When a micro-batch is under way: before it was taken.
         """
         qm, queue = self._connected()
         with reported(self.options, self.options["queue"]):
@@ -247,6 +271,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._open is not None:
             qm, _ = self._open
             self._open = None
+            self._unmark()
             leave(qm)
 
     # ---- what a task does ----
@@ -331,10 +356,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The result of reportLatestOffset(); micro-batches up to ``done`` count as committed."""
         status = queue.status()
         taken = 0
-        for one in qm.prepared_list():
+        prepared = qm.prepared_list()
+        for one in prepared:
             numbers, _ = units.of_stream([one.xid], self._stream)
             taken += one.gets if any(number > done for number in numbers) else 0
         depth, oldest = status.depth, status.oldest_us
+        left = self._abandoned(qm, prepared, partial(look, qm))
         age = max(0, time.time_ns() // 1_000_000 - oldest // 1000) if oldest else 0
         return {
             "queue": self.options["queue"],
@@ -342,7 +369,66 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "inDoubt": taken,
             "lag": depth + taken,
             "oldestMessageAgeMs": age,
+            "abandoned": sum(one.messages for one in left),
         }
+
+    # ---- the streams that run, and those that do not ----
+
+    def _run(self, qm: QueueManager, stream: str) -> None:
+        """Shows that this process runs the stream; ``""``: its id is not known yet."""
+        if stream != self._stream or self._mark < 0:
+            self._unmark()
+            self._stream = stream
+            if stream:
+                self._mark = abandoned.mark(qm.path, stream)
+
+    def _unmark(self) -> None:
+        if self._mark >= 0:
+            os.close(self._mark)
+            self._mark = -1
+
+    def _abandoned(
+        self, qm: QueueManager, prepared: list[PreparedStatus], entry_of: abandoned.EntryOf
+    ) -> list[abandoned.Abandoned]:
+        """What streams over this queue that do not run have left."""
+        others = [one for one in prepared if units.stream_of(one.xid) != self._stream]
+        return abandoned.find(others, qm.path, entry_of, self.options["queue"])
+
+    def _end_abandoned(self, qm: QueueManager) -> None:
+        """Does with the messages of abandoned streams, once, what the option says."""
+        if self._has_looked:
+            return
+        with ledger(qm) as book:
+            units.back_out(qm, units.ledgers(qm.recover(), units.SOURCE))  # of killed drivers
+            found = self._abandoned(qm, qm.prepared_list(), book.read)
+            self._has_looked = not found or self.options["onAbandoned"] != "fail"
+            if not found:
+                return
+            text = (
+                f"queue manager {qm.name}, queue {self.options['queue']}: "
+                f"{sum(one.messages for one in found)} messages are prepared for streams that do "
+                f"not run ({', '.join(one.stream for one in found)})"
+            )
+            if self.options["onAbandoned"] == "fail":
+                raise SourceError(
+                    f"{text}: continue these from their checkpoints, return the messages with "
+                    f"`penstock resolve {qm.name} --stream {found[0].stream} --backout`, or set "
+                    "option onAbandoned to backout or ignore"
+                )
+            if self.options["onAbandoned"] == "backout":
+                for one in found:
+                    units.back_out(qm, one.xids)
+                text += "; onAbandoned=backout: they are back on the queue"
+            else:
+                text += "; onAbandoned=ignore: this stream does not see them"
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+    def _register(self, qm: QueueManager) -> None:
+        """Enters a new stream into the ledger: what it leaves is then known to be of its queue."""
+        with ledger(qm) as book:
+            if book.read(f"stream:{self._stream}") is None:
+                entry = {"unit": 0, "queue": self.options["queue"], "time": int(time.time())}
+                book.add(f"stream:{self._stream}", entry)
 
     # ---- checking for messages ----
 
@@ -375,7 +461,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _prepared(self, qm: QueueManager, queue: Queue, start: Offset, end: Offset) -> list[Xid]:
         """The units of the micro-batches after ``start`` up to ``end``, in their order."""
-        self._stream = end["stream"]
+        self._run(qm, end["stream"])
         first = start["unit"] + 1 if start.get("stream") == self._stream else 1
         found, _ = units.of_stream(qm.recover(), self._stream)
         if first > 1 and first - 1 not in found and first - 1 > self._committed_number(qm):
@@ -408,6 +494,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 "messages were committed: the checkpoint is older than the ledger"
             )
             return there
+        if number == 1:
+            self._register(qm)
         messages, size = self._limits()
         result = dict(there)
         for status in qm.prepared_list():
@@ -493,11 +581,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._committed
 
     def _commit_up_to(self, end: Offset) -> None:
-        if end.get("stream"):
-            self._stream = end["stream"]
+        qm, _ = self._connected()
+        self._run(qm, end.get("stream") or self._stream)
         if not self._stream or end["unit"] <= max(0, self._committed):
             return
-        qm, _ = self._connected()
         done = self._committed_number(qm)
         with ledger(qm) as book:
             found, ledgers = units.of_stream(qm.recover(), self._stream)
