@@ -29,7 +29,7 @@ cdef int begin_get(
 
 def batch_get(
     QueueHandle queue not None, rows, bodies, offsets, wait=0, uint64_t max_bytes=0,
-    bint persistent_only=False, up_to=None, syncpoint=None,
+    bint persistent_only=False, up_to=None, syncpoint=None, unit=None,
 ):
     """Gets into the memory given, as many as fit. Returns (messages, bytes the next one needs):
     (0, 0) when there was none within `wait` seconds, (0, n) when the first needs n bytes. bodies
@@ -39,7 +39,7 @@ def batch_get(
     cdef mqe_batch batch
     try:
         acquire_buffers(&buffers, &batch, rows, bodies, offsets, True)
-        get_into(queue, &batch, wait, max_bytes, persistent_only, up_to, syncpoint)
+        get_into(queue, &batch, wait, max_bytes, persistent_only, up_to, syncpoint, unit)
     finally:
         release_buffers(&buffers)
     return batch.count, batch.needed
@@ -47,13 +47,12 @@ def batch_get(
 
 cdef int get_into(
     QueueHandle queue, mqe_batch *batch, object wait, uint64_t max_bytes, bint persistent_only,
-    object up_to, object syncpoint,
+    object up_to, object syncpoint, object unit,
 ) except -1:
     """batch_get() into a batch; count and needed are 0 when there was no message."""
     cdef mqe_get_t get
     cdef get_request request
-    cdef Unit unit = None
-    cdef int64_t deadline = -1
+    cdef Unit bound = None
     cdef int reason
     if queue.closed:
         queue.raise_closed()
@@ -62,19 +61,12 @@ cdef int get_into(
     request.wait_us = 0
     if wait is not ZERO:
         take_wait(wait, &request.wait_us)
-    if syncpoint is not None or open_transactions != 0:
-        unit = choose_unit(queue.connection, syncpoint)
-    if request.wait_us != 0:
-        start_slice(&get, request.wait_us)
-    while True:
-        reason = get_rows(queue, unit, &get, batch)
-        if reason != MQE_INTERRUPTED and (
-            reason != RC_NO_MSG_AVAILABLE or request.wait_us == 0
-        ):
-            break
-        if not prepare_wait(queue, &get, &request, &deadline):
-            reason = RC_NO_MSG_AVAILABLE
-            break
+    if unit is not None or syncpoint is not None or open_transactions != 0:
+        bound = bind_unit(queue.connection, syncpoint, unit)
+    try:
+        reason = await_rows(queue, bound, &get, &request, batch)
+    finally:
+        unbind_unit(bound)
     if reason == RC_NO_MSG_AVAILABLE:
         batch.count = 0
         batch.needed = 0
@@ -82,6 +74,24 @@ cdef int get_into(
         fail(reason, f"queue {queue.name}")
     mqx_error_clear()
     return 0
+
+
+cdef int await_rows(
+    QueueHandle queue, Unit unit, mqe_get_t *get, get_request *request, mqe_batch *batch
+) except -1:
+    """Calls of the core until there is a message or the wait has ended; the last reason code."""
+    cdef int64_t deadline = -1
+    cdef int reason
+    if request.wait_us != 0:
+        start_slice(get, request.wait_us)
+    while True:
+        reason = get_rows(queue, unit, get, batch)
+        if reason != MQE_INTERRUPTED and (
+            reason != RC_NO_MSG_AVAILABLE or request.wait_us == 0
+        ):
+            return reason
+        if not prepare_wait(queue, get, request, &deadline):
+            return RC_NO_MSG_AVAILABLE
 
 
 cdef int get_rows(
@@ -102,24 +112,27 @@ cdef int get_rows(
 
 def batch_take_uncopied(
     QueueHandle queue not None, uint32_t most, uint64_t max_bytes=0, bint persistent_only=False,
-    up_to=None,
+    up_to=None, unit=None,
 ):
     """Gets up to `most` messages in the unit of work without copying them: (messages, bytes of
     their bodies).
     """
     cdef mqe_batch batch
     cdef mqe_get_t get
-    cdef Unit unit
+    cdef Unit bound
     cdef int reason
     if queue.closed:
         queue.raise_closed()
     begin_get(&get, queue.get_flags, max_bytes, persistent_only, up_to)
     memset(&batch, 0, sizeof(batch))
     batch.capacity = most
-    unit = choose_unit(queue.connection, True)
-    reason = get_rows(queue, unit, &get, &batch)
-    while is_to_repeat(reason):
-        reason = get_rows(queue, unit, &get, &batch)
+    bound = bind_unit(queue.connection, True, unit)
+    try:
+        reason = get_rows(queue, bound, &get, &batch)
+        while is_to_repeat(reason):
+            reason = get_rows(queue, bound, &get, &batch)
+    finally:
+        unbind_unit(bound)
     if reason and reason != RC_NO_MSG_AVAILABLE:
         fail(reason, f"queue {queue.name}")
     mqx_error_clear()
@@ -128,7 +141,7 @@ def batch_take_uncopied(
 
 def batch_get_quick(
     QueueHandle queue not None, most, wait, max_bytes, syncpoint, bint persistent_only, up_to,
-    bint with_bodies,
+    bint with_bodies, unit=None,
 ):
     """Gets up to `most` messages: a MessageBatch. None: nothing was done, penstock.batch does it.
     """
@@ -145,20 +158,20 @@ def batch_get_quick(
     while True:
         made.memory = new_memory(capacity + 1, capacity, room)
         made.memory.offsets[0] = 0
-        needed = get_some(queue, made, capacity, room, wait, persistent_only, syncpoint)
+        needed = get_some(queue, made, capacity, room, wait, persistent_only, syncpoint, unit)
         if made.row_count != 0 or needed <= room:
             break
         room = needed
     if made.row_count == 0 or made.row_count == capacity or needed == 0:
         return made
     return batch_get_rest(
-        queue, made, capacity - made.row_count, needed, syncpoint, persistent_only
+        queue, made, capacity - made.row_count, needed, syncpoint, persistent_only, unit
     )
 
 
 cdef Py_ssize_t get_some(
     QueueHandle queue, BatchArrays made, Py_ssize_t capacity, Py_ssize_t room, object wait,
-    bint persistent_only, object syncpoint,
+    bint persistent_only, object syncpoint, object unit,
 ) except -1:
     """Into the memory of `made`, as many as fit; the bytes that the next one needs."""
     cdef mqe_batch batch
@@ -168,7 +181,7 @@ cdef Py_ssize_t get_some(
     batch.bodies = made.memory.bodies
     batch.body_capacity = <uint64_t>room
     batch.offsets = made.memory.offsets
-    get_into(queue, &batch, wait, 0, persistent_only, None, syncpoint)
+    get_into(queue, &batch, wait, 0, persistent_only, None, syncpoint, unit)
     made.row_count = batch.count
     made.body_bytes = batch.offsets[batch.count]
     return <Py_ssize_t>batch.needed

@@ -68,7 +68,8 @@ def batch_complete_reply(QueueHandle queue not None, rows):
 
 
 def batch_put(
-    QueueHandle queue not None, rows, bodies, offsets, syncpoint=None, bint keep_time=False
+    QueueHandle queue not None, rows, bodies, offsets, syncpoint=None, bint keep_time=False,
+    unit=None,
 ):
     """Puts all rows; what was stored stands in them. Returns (reason, messages that took effect,
     row that failed, warnings); the reason is 0, or that of a failure, which the caller raises with
@@ -76,18 +77,19 @@ def batch_put(
     """
     cdef batch_buffers buffers
     cdef mqe_batch batch
-    cdef Unit unit = None
+    cdef Unit bound = None
     cdef int reason
     if queue.closed or not queue.options & MQE_OUTPUT:
         queue.raise_not_open_for_output()
-    if syncpoint is not None or open_transactions != 0:
-        unit = choose_unit(queue.connection, syncpoint)
+    if unit is not None or syncpoint is not None or open_transactions != 0:
+        bound = bind_unit(queue.connection, syncpoint, unit)
     try:
         acquire_buffers(&buffers, &batch, rows, bodies, offsets, False)
         batch.count = batch.capacity
-        reason = put_rows(queue, unit, &batch, MQE_PUT_KEEP_TIME if keep_time else 0)
+        reason = put_rows(queue, bound, &batch, MQE_PUT_KEEP_TIME if keep_time else 0)
     finally:
         release_buffers(&buffers)
+        unbind_unit(bound)
     return reason, batch.count, batch.failed, batch.warnings
 
 

@@ -122,13 +122,15 @@ cdef uint32_t unknown_reports(mqe_batch *batch) noexcept:
     return count
 
 
-def batch_put_quick(QueueHandle queue not None, source, syncpoint, tuple fields not None):
+def batch_put_quick(
+    QueueHandle queue not None, source, syncpoint, tuple fields not None, unit=None
+):
     """Puts the bodies of `source` when no field is given: a BatchResult. None: nothing was done,
     penstock.batch does it.
     """
     cdef QuickPut put
     cdef BatchOutcome result
-    cdef Unit unit = None
+    cdef Unit bound = None
     cdef int reason
     for field in fields:
         if field is not None:
@@ -142,10 +144,13 @@ def batch_put_quick(QueueHandle queue not None, source, syncpoint, tuple fields 
         start_rows(queue, put.batch.items, put.batch.capacity, True)
     else:
         start_unfilled(queue, put.batch.items, put.batch.capacity)
-    if syncpoint is not None or open_transactions != 0:
-        unit = choose_unit(queue.connection, syncpoint)
     result = new_of(batch_result_type)
-    reason = put_rows(queue, unit, &put.batch, 0)
+    if unit is not None or syncpoint is not None or open_transactions != 0:
+        bound = bind_unit(queue.connection, syncpoint, unit)
+    try:
+        reason = put_rows(queue, bound, &put.batch, 0)
+    finally:
+        unbind_unit(bound)
     if reason:
         refuse_rows(queue, put, reason)
     if put.again:

@@ -132,6 +132,24 @@ cdef class Attachment:
         unit.forks = penstock_forks
         return unit
 
+    def unit(self):
+        """A unit of work that any thread or task may use, one at a time: calls that it is passed to
+        (``unit=``) belong to it. It ends by commit() or backout(), or at the end of a ``with``
+        block of its own: that commits, and backs out on an exception.
+
+        An empty one costs nothing but its object. One that is dropped before its end is backed out,
+        with a ResourceWarning; one that is open when the connection is closed is backed out.
+        """
+        cdef Unit unit = Unit.__new__(Unit)
+        self.check_open()
+        unit.connection = self
+        unit.explicit = True
+        unit.held = True
+        unit.forks = penstock_forks
+        unit.state = UNIT_OPEN
+        chain_add(&self.units, &unit.link, unit)
+        return unit
+
     def commit(self):
         """Commits the unit of work of this thread or task; nothing to do when there is none.
 
@@ -152,7 +170,11 @@ cdef class Attachment:
         if unit is None:
             unit = self.implicit.get(current_owner())
         if unit is not None:
-            reason = unit.complete(commit)
+            unit.begin_turn(True)
+            try:
+                reason = unit.complete(commit)
+            finally:
+                unbind_unit(unit)
         if reason:
             fail(reason, f"queue manager {self.name}")
         return 0
@@ -250,7 +272,8 @@ cdef class Attachment:
         return True
 
     cdef int end_units(self, bint commit):
-        """Commits implicit units and the caller's transaction when `commit`; backs out the rest.
+        """Commits implicit units and the caller's transaction when `commit`; backs out the rest,
+        held ones among it.
         Returns the first reason code of a commit. When a signal handler raises during the wait of a
         commit, that unit and the rest are backed out.
         """

@@ -178,12 +178,12 @@ cdef Py_ssize_t take_limit(object value) except -1:
 
 
 cdef uint32_t cursor_flags(
-    object browse, bint under_cursor, bint lock, bint unlock, object syncpoint
+    object browse, bint under_cursor, bint lock, bint unlock, bint in_unit
 ) except? 0:
     """MQE_GET_* of browsing and its lock; 2046 for arguments that exclude each other."""
     cdef uint32_t flags = 0
-    if (browse is not None or unlock) and syncpoint is True:
-        wrong_value(RC_OPTIONS_ERROR, "browse and unlock go without syncpoint")
+    if (browse is not None or unlock) and in_unit:
+        wrong_value(RC_OPTIONS_ERROR, "browse and unlock go without syncpoint=True and unit")
     if (browse is not None) + under_cursor + unlock > 1:
         wrong_value(RC_OPTIONS_ERROR, "browse, under_cursor and unlock exclude each other")
     if lock and browse is None:

@@ -35,10 +35,11 @@ def prepare(
     """Prepares the unit of work of this thread or task."""
     cdef Unit unit
     connection.check_open()
-    unit = explicit_unit(connection)
-    if unit is None:
-        unit = implicit_unit(connection)
-    unit.prepare_as(xid, allow_empty, wait)
+    unit = bind_unit(connection, True, None)
+    try:
+        unit.prepare_as(xid, allow_empty, wait)
+    finally:
+        unbind_unit(unit)
 
 
 def prepared_rows(Connection connection not None):

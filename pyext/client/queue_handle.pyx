@@ -333,7 +333,7 @@ cdef class QueueHandle:
         expiry=None, syncpoint=None, *, json=..., reply_to_q=None, reply_to_qmgr=None,
         group_id=None, format=None, msg_type=None, report=None, feedback=None, encoding=None,
         ccsid=None, msg_seq_number=None, msg_flags=None, user_identifier=None,
-        appl_identity_data=None, put_time_us=None,
+        appl_identity_data=None, put_time_us=None, unit=None,
     ):
         """Puts one message and returns its PutResult.
 
@@ -343,10 +343,11 @@ cdef class QueueHandle:
         correl_id, group_id: at most 24 bytes, NUL-padded; without msg_id one is made. expiry:
         seconds. put_time_us: microseconds since 1970 UTC, up to the year 9999 (2026). syncpoint:
         None = in the unit of work of transaction() if there is one; True = in it or in the implicit
-        one of this thread or task; False = outside. Raises MQError (QueueFull, ...).
+        one of this thread or task; False = outside. unit: what qm.unit() or qm.transaction() made,
+        of whatever thread or task: in that one. Raises MQError (QueueFull, ...).
         """
         cdef put_request put
-        cdef Unit unit = None
+        cdef Unit bound = None
         if self.closed or not self.options & MQE_OUTPUT:
             self.raise_not_open_for_output()
         start_put(&put, self)
@@ -387,9 +388,12 @@ cdef class QueueHandle:
         if put_time_us is not None:
             take_put_time_us(put_time_us, &put.d.put_time_us)
             put.flags |= MQE_PUT_KEEP_TIME
-        if syncpoint is not None or open_transactions != 0:
-            unit = choose_unit(self.connection, syncpoint)
-        return put_body(self, unit, &put, data, json, format)
+        if unit is not None or syncpoint is not None or open_transactions != 0:
+            bound = bind_unit(self.connection, syncpoint, unit)
+        try:
+            return put_body(self, bound, &put, data, json, format)
+        finally:
+            unbind_unit(bound)
 
     def put_from_reserve(self):
         """Single puts through this handle may from now on use the room that the journal keeps for
@@ -398,12 +402,14 @@ cdef class QueueHandle:
         """
         self.put_flags |= MQE_PUT_FROM_RESERVE
 
-    def put_again(self, Message message not None, bytes data not None, str format not None):
+    def put_again(
+        self, Message message not None, bytes data not None, str format not None, unit=None
+    ):
         """Puts other data with the descriptor of a message that was got: ids, context, priority,
         persistence and what is left of its expiry are kept, the format is changed.
         """
         cdef put_request put
-        cdef Unit unit = None
+        cdef Unit bound = None
         if self.closed or not self.options & MQE_OUTPUT:
             self.raise_not_open_for_output()
         memcpy(&put.d, &message._d, sizeof(put.d))
@@ -416,28 +422,31 @@ cdef class QueueHandle:
         take_text(format, put.d.format, MQ_FORMAT_LENGTH, "format")
         put.d.encoding = MQENC_NATIVE
         put.d.ccsid = MQCCSI_UTF8
-        if open_transactions != 0:
-            unit = choose_unit(self.connection, None)
-        return put_bytes(self, unit, &put, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+        if unit is not None or open_transactions != 0:
+            bound = bind_unit(self.connection, None, unit)
+        try:
+            return put_bytes(self, bound, &put, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+        finally:
+            unbind_unit(bound)
 
     def get(
         self, wait=0, msg_id=None, correl_id=None, syncpoint=None, *, group_id=None,
         max_length=None, truncate=False, browse=None, under_cursor=False, lock=False, unlock=False,
-        msg_seq_number=None, syncpoint_if_persistent=False, default=NO_DEFAULT,
+        msg_seq_number=None, syncpoint_if_persistent=False, default=NO_DEFAULT, unit=None,
     ):
         """Takes the first message that matches, and returns it.
 
         wait: seconds to wait for one, None = for ever; then `default`, which costs no exception;
         without a default NoMessageAvailable (2033), which is WaitTimedOut after a wait.
-        msg_id, correl_id, group_id, msg_seq_number: it must carry these. syncpoint: as in put().
-        max_length: longer messages stay where they are, TruncatedMessage (2080) tells the length;
-        with truncate they are cut and taken with warning 2079. browse: "first", "next" or "cursor"
-        looks at a message without taking it; under_cursor takes the one browsed; lock hides the one
-        browsed from others, unlock ends that. A wait that a signal handler ends by an exception has
-        taken nothing.
+        msg_id, correl_id, group_id, msg_seq_number: it must carry these. syncpoint, unit: as in
+        put(). max_length: longer messages stay where they are, TruncatedMessage (2080) tells the
+        length; with truncate they are cut and taken with warning 2079. browse: "first", "next" or
+        "cursor" looks at a message without taking it; under_cursor takes the one browsed; lock
+        hides the one browsed from others, unlock ends that. A wait that a signal handler ends by an
+        exception has taken nothing.
         """
         cdef mqe_get_t get
-        cdef Unit unit = None
+        cdef Unit bound = None
         cdef get_request request
         if self.closed:
             self.raise_closed()
@@ -464,17 +473,25 @@ cdef class QueueHandle:
             request.limit = take_limit(max_length)
             if truncate:
                 get.flags |= MQE_GET_ACCEPT_TRUNCATED
-        elif truncate:
+        elif truncate is not False and truncate:  # identity first, which costs less
             wrong_value(RC_OPTIONS_ERROR, "truncate needs max_length")
-        if browse is not None or under_cursor or lock or unlock:
-            get.flags |= cursor_flags(browse, under_cursor, lock, unlock, syncpoint)
+        if (
+            browse is not None or under_cursor is not False or lock is not False
+            or unlock is not False
+        ):
+            get.flags |= cursor_flags(
+                browse, under_cursor, lock, unlock, syncpoint is True or unit is not None
+            )
             if browse is not None or unlock:
                 syncpoint = False
-        if syncpoint_if_persistent:
+        if syncpoint_if_persistent is not False and syncpoint_if_persistent:
             if syncpoint is not None:
                 wrong_value(RC_OPTIONS_ERROR, "syncpoint_if_persistent goes without syncpoint")
             get.flags |= MQE_GET_IF_PERSISTENT
             syncpoint = True
-        if syncpoint is not None or open_transactions != 0:
-            unit = choose_unit(self.connection, syncpoint)
-        return receive(self, unit, &get, &request, default)
+        if unit is not None or syncpoint is not None or open_transactions != 0:
+            bound = bind_unit(self.connection, syncpoint, unit)
+        try:
+            return receive(self, bound, &get, &request, default)
+        finally:
+            unbind_unit(bound)

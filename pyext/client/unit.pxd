@@ -5,13 +5,17 @@ cdef class ThreadOwner:
 
 
 cdef class Unit:
-    # the core's side; NULL before it is entered and after its end
+    # the core's side; NULL before it is entered or used, and after its end
     cdef mqe_unit *unit
     cdef Attachment connection
-    cdef chain_link link        # in Attachment.units, while `unit` is not NULL
+    cdef chain_link link        # in Attachment.units, while it is open
     cdef unsigned forks
     cdef int state              # UNIT_*
     cdef int busy               # calls inside the core; changed with the GIL held
+
+    # the turn of a call of the program (client/unit.pyx)
+    cdef int turns              # calls that are in their turn: more than 1 only within each other
+    cdef unsigned long taker    # the thread of the newest
 
     # explicit units only; an implicit one must not keep its owner alive
     cdef bint explicit
@@ -20,11 +24,21 @@ cdef class Unit:
     cdef object token           # of the context variable `innermost`
     cdef Unit outer             # the unit that was innermost before
 
+    # held units only
+    cdef bint held
+    cdef bint told              # its program has ended it, or has learned of its end
+
     cdef object __weakref__
 
     cdef int start(self, Attachment connection) except -1
+    cdef int back(self) except -1
+    cdef int begin_turn(self, bint by_owner) except -1
+    cdef int enter_block(self) except -1
     cdef int end_block(self, bint mine, bint normal) except -1
+    cdef int end_by_program(self, bint commit) except -1
+    cdef int end_held(self, bint commit) except? -1
     cdef int check_owner(self) except -1
+    cdef int raise_in_progress(self) except -1
     cdef int raise_ended(self) except -1
     cdef int complete(self, bint commit) except? -1
     cdef int end_work(self, bint commit) noexcept

@@ -1,33 +1,53 @@
 # unit.pyx - units of work: entering, ending and preparing one (crash-safety rule 49).
 #
-# Terms: client/unit_choice.pyx.
+# Terms: client/unit_choice.pyx, and
+#   turn  a call of the program that uses the unit, from the choice of the unit to the return of the
+#         call, waits included.
 #
 # Invariants
-#   1. `unit` is not NULL exactly while the state is UNIT_OPEN or UNIT_ENDING; so long it is in the
-#      connection's chain of units.
+#   1. A unit is in its connection's chain of units exactly while the state is UNIT_OPEN or
+#      UNIT_ENDING. `unit` is not NULL only then; a held unit has it from its first call on, so that
+#      making and ending an empty one is no work of the core and takes nothing of the region.
 #   2. Only finish() leaves UNIT_OPEN. It waits for the calls of other threads that are inside the
 #      core with the unit; who else ends it meanwhile waits for finish().
-#   3. commit() and backout() end the work done so far and leave the unit open, empty.
+#   3. commit() and backout() end the work done so far. An explicit unit stays open, empty, for the
+#      rest of its block; a held one has ended, whatever they raise.
 #   4. An explicit unit keeps owner and connection until its owner leaves the block, even when
 #      close() or another thread has ended it before: calls in the block must not silently be
 #      outside.
+#   5. One call at a time is in its turn. Calls of the owner in the middle of another one of the
+#      same thread (signal handlers, finalizers) are part of that turn.
+#   6. The end of a held unit that its program has not asked for is told to it once, by 2003.
 #
 # Locks. With the GIL; commits release it when the core blocks (gil.h).
 #
-# Errors. 2255 for another thread's or a closed unit, 2128 for a second one, 2003 for a unit that
-# was backed out by the queue manager or by close(), 2012 in a forked child.
+# Errors. 2255 for another thread's or a closed unit, 2128 for a second one, 2219 for a second call
+# at a time, 2003 for a unit that was backed out by the queue manager or by close(), 2012 in a
+# forked child.
 
 
 @cython.no_gc_clear
 cdef class Unit:
-    """A unit of work: what ``transaction()`` returns and ``with`` enters.
+    """A unit of work: what ``transaction()`` and ``unit()`` return.
 
-    Commits at the end of the block, backs out when an exception leaves it. Belongs to the thread or
-    asyncio task that entered it.
+    As a context manager it commits at the end of the block, and backs out when an exception leaves
+    it. A ``transaction()`` takes the calls of the thread or asyncio task that entered it, a
+    ``unit()`` those that it is passed to (``q.put(data, unit=unit)``), from any thread or task.
     """
 
     def __init__(self):
-        raise TypeError("made by transaction() only")
+        raise TypeError("made by unit() and transaction() only")
+
+    def __del__(self):
+        if not self.held or self.state != UNIT_OPEN or self.forks != penstock_forks:
+            return
+        try:
+            warn_leak(
+                f"a unit of work of queue manager {self.connection.name} was not ended; it is "
+                f"backed out", self,
+            )
+        finally:  # also without memory for the warning
+            self.end_held(False)
 
     def __dealloc__(self):
         global open_transactions
@@ -43,6 +63,15 @@ cdef class Unit:
         return 0 if self.unit is NULL else mqe_unit_count(self.unit)
 
     def __enter__(self):
+        if self.held:
+            self.begin_turn(False)
+            self.turns -= 1
+        else:
+            self.enter_block()
+        return self
+
+    cdef int enter_block(self) except -1:
+        """Begins the block of a transaction."""
         global open_transactions
         cdef Attachment connection = self.connection
         if self.state != UNIT_NEW or connection is None:
@@ -64,7 +93,7 @@ cdef class Unit:
             self.finish(False)
             self.leave()
             raise
-        return self
+        return 0
 
     cdef int start(self, Attachment connection) except -1:
         """Begins the unit in the core."""
@@ -77,8 +106,49 @@ cdef class Unit:
         chain_add(&connection.units, &self.link, self)
         return 0
 
+    cdef int back(self) except -1:
+        """Gives an open unit its side in the core; nothing when it has that."""
+        cdef Attachment connection = self.connection
+        cdef mqe_unit *unit
+        if self.unit is not NULL:
+            return 0
+        unit = new_unit(connection)
+        if self.state != UNIT_OPEN or self.unit is not NULL:
+            recycle_unit(connection, unit, True)
+            if self.state != UNIT_OPEN:
+                self.raise_ended()
+            return 0
+        self.unit = unit
+        return 0
+
+    # ---- turns ----
+
+    cdef int begin_turn(self, bint by_owner) except -1:
+        """Begins the turn of a call with an open unit; ``turns -= 1`` ends it. `by_owner`: a call
+        that belongs to the unit by the thread or task that makes it.
+        """
+        cdef unsigned long thread = PyThread_get_thread_ident()
+        if self.forks != penstock_forks:
+            raise error_for(RC_ENVIRONMENT_ERROR, "the unit of work belongs to the parent process")
+        if self.turns != 0 and not (by_owner and self.taker == thread):
+            self.raise_in_progress()
+        if self.state != UNIT_OPEN:
+            self.raise_ended()
+        self.turns += 1
+        self.taker = thread
+        return 0
+
+    cdef int raise_in_progress(self) except -1:
+        raise error_for(
+            RC_CALL_IN_PROGRESS,
+            "another call with this unit of work is in progress, in another thread or task, or "
+            "around this one: a unit of work takes one call at a time",
+        )
+
+    # ---- the end of a block ----
+
     def __exit__(self, kind, error, trace):
-        cdef bint mine = self.owner is current_owner()
+        cdef bint mine = self.held or self.owner is current_owner()
         if self.forks != penstock_forks and self.state in (UNIT_OPEN, UNIT_ENDING):
             self.abandon()
             if kind is None:
@@ -95,13 +165,23 @@ cdef class Unit:
 
     cdef int end_block(self, bint mine, bint normal) except -1:
         """The end of the block; raises only when no exception has left it (`normal`)."""
+        cdef bint in_use = self.turns != 0 and self.taker != PyThread_get_thread_ident()
         cdef int reason
+        if self.held and self.told:  # commit(), backout() or prepare() within the block
+            return 0
+        self.told = True
         if self.state == UNIT_BACKED_OUT and normal:
             raise error_for(
                 RC_BACKED_OUT,
                 "the unit of work was backed out by close(), or by its end in another thread",
             )
-        reason = self.finish(mine and normal)
+        reason = self.finish(mine and normal and not in_use)
+        if mine and normal and in_use:
+            raise error_for(
+                RC_CALL_IN_PROGRESS,
+                "the block of a unit of work has ended during a call with the unit in another "
+                "thread or task; it was backed out",
+            )
         if not mine and normal and self.state == UNIT_BACKED_OUT:
             raise error_for(
                 RC_UOW_NOT_AVAILABLE,
@@ -111,32 +191,60 @@ cdef class Unit:
             fail(reason)
         return 0
 
+    # ---- ends within a block, or without one ----
+
     def commit(self):
-        """Commits what was done so far; the block goes on with a new unit of work.
+        """Commits what was done so far. A ``transaction()`` goes on with a new unit of work until
+        its block ends; what ``unit()`` made has ended, and what could not be committed is backed
+        out.
 
         Raises BackedOut when the queue manager had backed it out.
         """
-        self.check_owner()
-        cdef int reason = self.complete(True)
-        if reason:
-            fail(reason)
+        self.end_by_program(True)
 
     def backout(self):
-        """Backs out what was done so far; the block goes on with a new unit of work."""
+        """Backs out what was done so far. A ``transaction()`` goes on with a new unit of work until
+        its block ends; what ``unit()`` made has ended.
+        """
+        self.end_by_program(False)
+
+    cdef int end_by_program(self, bint commit) except -1:
+        """commit() and backout()."""
+        cdef int reason
         self.check_owner()
-        cdef int reason = self.complete(False)
+        self.begin_turn(not self.held)
+        try:
+            reason = self.end_held(commit) if self.held else self.complete(commit)
+        finally:
+            self.turns -= 1
         if reason:
             fail(reason)
+        return 0
 
-    def prepare(self, Xid xid not None, bint allow_empty=False):
+    cdef int end_held(self, bint commit) except? -1:
+        """The end of a held unit that its program asks for. Returns the reason code."""
+        self.told = True
+        try:
+            return self.finish(commit)
+        finally:
+            self.leave()
+
+    def prepare(self, Xid xid not None, bint allow_empty=False, bint wait=True):
         """Makes what was done so far a prepared unit of work: durable, detached from this process,
-        and resolved later by its name, by any process. The block goes on with a new unit of work;
-        when it ends without more puts and gets, nothing is committed.
+        and resolved later by its name, by any process. The block of a ``transaction()`` goes on
+        with a new unit of work; when it ends without more puts and gets, nothing is committed. What
+        ``unit()`` made has ended, unless this raises.
 
         See QueueManager.prepare() for what it raises.
         """
         self.check_owner()
-        self.prepare_as(xid, allow_empty, True)
+        self.begin_turn(not self.held)
+        try:
+            self.prepare_as(xid, allow_empty, wait)
+            if self.held:
+                self.end_held(False)
+        finally:
+            self.turns -= 1
 
     cdef int prepare_as(self, Xid xid, bint allow_empty, bint wait) except -1:
         """Prepares the unit, which stays open, empty; not `wait`: does not wait for the flush."""
@@ -147,6 +255,7 @@ cdef class Unit:
             flags |= MQE_PREPARE_EMPTY
         if not wait:
             flags |= MQE_PREPARE_LAZY
+        self.back()
         while True:
             if self.state != UNIT_OPEN:
                 self.raise_ended()
@@ -162,7 +271,9 @@ cdef class Unit:
         return 0
 
     cdef int check_owner(self) except -1:
-        """Raises unless the unit is open and its owner runs."""
+        """Raises unless the unit is open and its owner runs; a held one has none."""
+        if self.held:
+            return 0
         if self.forks != penstock_forks:
             raise error_for(RC_ENVIRONMENT_ERROR, "the unit of work belongs to the parent process")
         if self.state != UNIT_OPEN:
@@ -176,6 +287,9 @@ cdef class Unit:
     cdef int raise_ended(self) except -1:
         if self.state == UNIT_NEW:
             raise error_for(RC_UOW_NOT_AVAILABLE, "the unit of work has not been entered")
+        if self.held and self.state == UNIT_BACKED_OUT and not self.told:
+            self.told = True
+            raise error_for(RC_BACKED_OUT, "the unit of work was backed out by close()")
         raise error_for(RC_UOW_NOT_AVAILABLE, "the unit of work has ended")
 
     cdef int complete(self, bint commit) except? -1:
@@ -193,6 +307,8 @@ cdef class Unit:
         """The call of the core; MQE_INTERRUPTED: the commit waits, and nothing is decided."""
         cdef penstock_gil gil
         cdef int reason
+        if self.unit is NULL:  # nothing was put or got
+            return mqe_usable(self.connection.manager, 0)
         self.busy += 1
         penstock_gil_arm_call(&gil, False)
         reason = mqe_commit(self.unit) if commit else mqe_backout(self.unit)
@@ -236,6 +352,8 @@ cdef class Unit:
         self.state = UNIT_COMMITTED if commit and reason == 0 else UNIT_BACKED_OUT
         self.busy -= 1
         chain_remove(&self.link)
+        if unit is NULL:
+            return 0
         if self.connection is not None:
             recycle_unit(self.connection, unit, reason == 0)
         else:

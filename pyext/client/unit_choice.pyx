@@ -3,25 +3,31 @@
 # Terms
 #   owner          a thread or an asyncio task.
 #   explicit unit  what transaction() makes: a link in the list that the context variable
-#                  `innermost` begins. It counts only for the owner that entered it.
+#                  `innermost` begins. Without being passed, it counts only for the owner that
+#                  entered it.
 #   inherited      said of an explicit unit that is open in the context of another owner: contexts
 #                  are copied for child tasks, asyncio.to_thread() and some executors.
 #   implicit unit  of an owner, begun by its first call with syncpoint=True. It stands in
 #                  Attachment.implicit, weakly keyed by its owner: when the owner is gone the unit
 #                  is collected, which backs it out.
+#   held unit      what unit() makes: of no owner and in no context; it belongs to whoever holds it.
+#   passed         said of a held or explicit unit that a call names by its argument `unit`, in
+#                  whatever thread or task.
 #
 # Invariants
 #   1. `open_transactions` counts the explicit units of the process whose blocks have not been left:
 #      while there is none, a put or get does not read the context variable.
-#   2. An owner has one unit of work of a connection at a time.
+#   2. An owner has one unit of work of a connection at a time, besides held ones.
 #   3. No call in the block of an explicit unit is silently outside: with an inherited unit, or
-#      after the end of the own one, it raises, unless it says syncpoint=False or the owner has
-#      entered a unit of its own within.
+#      after the end of the own one, it raises, unless it says syncpoint=False, is passed a unit, or
+#      the owner has entered a unit of its own within.
+#   4. A call has its unit from bind_unit(), behind the conversion of its arguments but the body, to
+#      unbind_unit(): its turn (client/unit.pyx). Later changes of the context do not concern it.
 #
 # Locks. With the GIL; new_unit() releases it when the core blocks.
 #
-# Errors. 2128 for a second unit, 2255 as in invariant 3, 2046 for a syncpoint that is no truth
-# value.
+# Errors. 2128 for a second unit, 2219 for a second call with a unit, 2255 as in invariant 3 and for
+# a unit of another connection, 2046 for a syncpoint that is no truth value and a unit that is none.
 
 cdef object innermost = PyContextVar_New("penstock unit of work", NULL)
 cdef int open_transactions = 0
@@ -97,16 +103,61 @@ cdef int raise_inherited(Attachment connection) except -1:
         RC_UOW_NOT_AVAILABLE,
         f"queue manager {connection.name}: this call is inside the block of a transaction() that "
         f"another thread or task has entered, whose unit of work is that one's alone. Call it "
-        f"there (await the coroutine itself instead of a task), enter a transaction() here, or "
-        f"say syncpoint=False for a call outside of any unit of work",
+        f"there (await the coroutine itself instead of a task), enter a transaction() here, pass "
+        f"the unit to the call on purpose (unit=...), or say syncpoint=False for a call outside "
+        f"of any unit of work",
     )
+
+
+cdef Unit bind_unit(Attachment connection, object syncpoint, object unit):
+    """The unit that a call with this `syncpoint` belongs to, or the one that it was passed, with
+    the call in its turn; None for none.
+    """
+    cdef Unit bound
+    if syncpoint is not None and not isinstance(syncpoint, bool):
+        wrong_type(RC_OPTIONS_ERROR, f"syncpoint must be True, False or None: {syncpoint!r}")
+    if unit is not None:
+        return bind_passed(connection, syncpoint, unit)
+    bound = choose_unit(connection, syncpoint)
+    if bound is not None:
+        bound.begin_turn(True)
+    return bound
+
+
+cdef Unit bind_passed(Attachment connection, object syncpoint, object unit):
+    """bind_unit() for a unit that was passed."""
+    cdef Unit bound
+    if not isinstance(unit, Unit):
+        wrong_type(
+            RC_OPTIONS_ERROR, f"unit must be what unit() or transaction() has made: {unit!r}"
+        )
+    if syncpoint is False:
+        wrong_value(RC_OPTIONS_ERROR, "unit goes without syncpoint=False")
+    bound = <Unit>unit
+    bound.begin_turn(False)
+    try:
+        if bound.connection is not connection:
+            raise error_for(
+                RC_UOW_NOT_AVAILABLE,
+                f"the unit of work was made by another connection, to queue manager "
+                f"{bound.connection.name}: it takes calls of that one",
+            )
+        bound.back()
+    except BaseException:
+        bound.turns -= 1
+        raise
+    return bound
+
+
+cdef inline void unbind_unit(Unit bound) noexcept:
+    """Ends the turn of a call with the unit that bind_unit() gave."""
+    if bound is not None:
+        bound.turns -= 1
 
 
 cdef Unit choose_unit(Attachment connection, object syncpoint):
     """The unit that a call with this `syncpoint` belongs to, None for none."""
     cdef Unit unit
-    if syncpoint is not None and not isinstance(syncpoint, bool):
-        wrong_type(RC_OPTIONS_ERROR, f"syncpoint must be True, False or None: {syncpoint!r}")
     if syncpoint is False:
         return None
     unit = explicit_unit(connection)

@@ -5,7 +5,7 @@
 # Terms
 #   connection  one attachment of this process to a queue manager's directory (Connection).
 #   handle      an open queue (QueueHandle); put and get are its methods.
-#   unit        a unit of work (Unit) of one thread or asyncio task of a connection.
+#   unit        a unit of work (Unit) of a connection: of one thread or asyncio task, or held.
 #
 # Invariants
 #   1. A handle and a unit keep their connection alive; closing the connection ends its units and

@@ -24,6 +24,7 @@ from .client.temporary import temporary
 from .errors import (
     AttributeNameError,
     BackedOut,
+    CallInProgress,
     ClosedHandle,
     ConnectionBroken,
     GetInhibited,
@@ -66,6 +67,7 @@ from .errors import (
 __all__ = [
     "AttributeNameError",
     "BackedOut",
+    "CallInProgress",
     "ClosedHandle",
     "ConnectionBroken",
     "GetInhibited",

@@ -362,7 +362,7 @@ class Unit:
     ) -> None: ...
     def commit(self) -> None: ...
     def backout(self) -> None: ...
-    def prepare(self, xid: Xid, allow_empty: bool = False) -> None: ...
+    def prepare(self, xid: Xid, allow_empty: bool = False, wait: bool = True) -> None: ...
 
 @disjoint_base
 class Attachment:
@@ -380,6 +380,7 @@ class Attachment:
     def detach(self, commit: bool = True, discard: bool = False) -> None: ...
     def name_program(self, program: str) -> None: ...
     def transaction(self) -> Unit: ...
+    def unit(self) -> Unit: ...
     def commit(self) -> None: ...
     def backout(self) -> None: ...
 
@@ -449,6 +450,7 @@ def batch_put(
     offsets: _Memory,
     syncpoint: bool | None = None,
     keep_time: bool = False,
+    unit: Unit | None = None,
 ) -> tuple[int, int, int, int]: ...
 def batch_fail(queue: QueueHandle, reason: int, count: int, index: int) -> NoReturn: ...
 def batch_browse(
@@ -474,6 +476,7 @@ def batch_get(
     persistent_only: bool = False,
     up_to: int | None = None,
     syncpoint: bool | None = None,
+    unit: Unit | None = None,
 ) -> tuple[int, int]: ...
 def batch_take_uncopied(
     queue: QueueHandle,
@@ -481,6 +484,7 @@ def batch_take_uncopied(
     max_bytes: int = 0,
     persistent_only: bool = False,
     up_to: int | None = None,
+    unit: Unit | None = None,
 ) -> tuple[int, int]: ...
 def batch_message(rows: _Memory, index: int, body: bytes) -> Message: ...
 def arrow_schema(columns: Sequence[tuple[str, str, int, int, int]]) -> object: ...
@@ -502,7 +506,11 @@ class ArrowTable:
 
 def arrow_bodies(source: Any) -> tuple[memoryview, memoryview, int, object]: ...
 def batch_put_quick(
-    queue: QueueHandle, source: Any, syncpoint: bool | None, fields: tuple[Any, ...]
+    queue: QueueHandle,
+    source: Any,
+    syncpoint: bool | None,
+    fields: tuple[Any, ...],
+    unit: Unit | None = None,
 ) -> BatchResult | None: ...
 def batch_get_quick(
     queue: QueueHandle,
@@ -513,6 +521,7 @@ def batch_get_quick(
     persistent_only: bool,
     up_to: int | None,
     with_bodies: bool,
+    unit: Unit | None = None,
 ) -> MessageBatch | None: ...
 def register_batch_classes(
     array_type: type[Any],
@@ -583,7 +592,9 @@ class QueueHandle:
     ) -> QueueHandle: ...
     def shut(self, how: int = 0) -> None: ...
     def put_from_reserve(self) -> None: ...
-    def put_again(self, message: Message, data: bytes, format: str) -> PutResult: ...
+    def put_again(
+        self, message: Message, data: bytes, format: str, unit: Unit | None = None
+    ) -> PutResult: ...
     def put(
         self,
         data: Buffer | str = ...,
@@ -609,6 +620,7 @@ class QueueHandle:
         user_identifier: str | bytes | None = None,
         appl_identity_data: str | bytes | None = None,
         put_time_us: int | None = None,
+        unit: Unit | None = None,
     ) -> PutResult: ...
     @overload
     def get(
@@ -627,6 +639,7 @@ class QueueHandle:
         unlock: bool = False,
         msg_seq_number: int | None = None,
         syncpoint_if_persistent: bool = False,
+        unit: Unit | None = None,
     ) -> Message: ...
     @overload
     def get(
@@ -646,6 +659,7 @@ class QueueHandle:
         msg_seq_number: int | None = None,
         syncpoint_if_persistent: bool = False,
         default: _Default,
+        unit: Unit | None = None,
     ) -> Message | _Default: ...
 
 @final

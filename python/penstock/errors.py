@@ -267,6 +267,12 @@ class ObjectDamaged(MQError):
     reasons = (ReasonCode.OBJECT_DAMAGED,)
 
 
+class CallInProgress(MQError, RuntimeError):
+    """Another call with the unit of work is in progress: a unit takes one call at a time."""
+
+    reasons = (ReasonCode.CALL_IN_PROGRESS,)
+
+
 class UnitInProgress(MQError, RuntimeError):
     """This thread or task has a unit of work already."""
 

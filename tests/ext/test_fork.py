@@ -104,6 +104,32 @@ def test_a_child_inside_a_transaction_leaves_it_to_the_parent(
     assert queue.depth == 1
 
 
+def test_units_that_a_child_has_inherited_stay_the_parents(qm: QueueManager, queue: Queue) -> None:
+    import gc
+
+    units = {"empty": qm.unit(), "used": qm.unit(), "dropped": qm.unit()}
+    for name in ("used", "dropped"):
+        queue.put(name.encode(), unit=units[name])
+
+    def child() -> None:
+        for name in ("empty", "used"):
+            unit = units[name]
+            refused(lambda u=unit: queue.put(b"child", unit=u))  # type: ignore[misc]
+            refused(lambda u=unit: queue.get(unit=u))  # type: ignore[misc]
+            refused(unit.commit)
+            refused(unit.backout)
+            refused(unit.__enter__)
+        refused(qm.unit)
+        refused(lambda: units["used"].__exit__(None, None, None))
+        units.clear()  # neither ended nor warned of
+        gc.collect()
+
+    assert in_child(child) == 0
+    for unit in units.values():
+        unit.commit()
+    assert sorted(queue.get().data for _ in range(2)) == [b"dropped", b"used"]
+
+
 def test_a_child_may_connect_again(qm: QueueManager, queue: Queue, home: Path) -> None:
     def child() -> None:
         with penstock.connect("QM1", home) as mine, mine.open("Q") as q:

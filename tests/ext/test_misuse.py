@@ -132,6 +132,7 @@ def test_everything_is_unusable_after_the_connection_closed(qm: QueueManager, qu
         qm.commit,
         qm.backout,
         qm.transaction,
+        qm.unit,
         unit.__enter__,
         lambda: qm.open("Q"),
         lambda: qm.define("QLOCAL", "B"),

@@ -365,6 +365,12 @@ def _unit(w: World) -> Any:
     return w.unit
 
 
+def _held_unit(w: World) -> Any:
+    unit = w.qm.unit()
+    w.queue.put(b"x", unit=unit)
+    return unit
+
+
 def _batch_result(w: World) -> Any:
     return w.queue.put_batch([b"x"], syncpoint=False)
 
@@ -382,6 +388,7 @@ OBJECTS: dict[str, Callable[[World], Any]] = {
     "QueueManager": lambda w: w.qm,
     "Queue": lambda w: w.queue,
     "Unit": _unit,
+    "HeldUnit": _held_unit,
     "Message": lambda w: w.message(),
     "Xid": lambda w: XID,
     "MessageBatch": lambda w: w.batch(),

@@ -31,6 +31,16 @@ def work(home: str) -> list[bytes]:
             q.close(delete=False, purge=False)
         with qm.transaction() as unit, qm.queue("OTHER", maxmsgl=100) as other:
             other.put(str((code, when, left, depth, unit.count, said, value)))
+        held: penstock.Unit = qm.unit()
+        with held, qm.open("OTHER") as other:
+            taken: penstock.Message | None = other.get(default=None, unit=held)
+            other.put(b"" if taken is None else taken.data, unit=held)
+            other.put_batch([b"x"], unit=held)
+            print(len(other.get_batch(1, unit=held)), other.take_batch_uncopied(1, unit=held))
+        try:
+            held.commit()
+        except (penstock.CallInProgress, penstock.UnitNotAvailable) as ended:
+            print(ended.reason)
         for row in qm.display("QLOCAL", "O*"):
             print(row["name"], row["curdepth"], qm.status().journal_bytes)
         try:

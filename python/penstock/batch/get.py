@@ -12,12 +12,12 @@ from .message_batch import MessageBatch, without_bodies
 from .row_layout import DTYPE
 
 if TYPE_CHECKING:
-    from .._engine import QueueHandle
+    from .._engine import QueueHandle, Unit
 
 
 def _get_once(
     queue: QueueHandle, capacity: int, room: int, wait: float | None, max_bytes: int,
-    persistent_only: bool, up_to: int | None, syncpoint: bool | None,
+    persistent_only: bool, up_to: int | None, syncpoint: bool | None, unit: Unit | None,
 ) -> tuple[MessageBatch, int]:  # fmt: skip
     """One call of the core, repeated with more room when its first message needs it."""
     while True:
@@ -25,7 +25,7 @@ def _get_once(
         bodies = np.empty(room, np.uint8)
         offsets = np.empty(capacity + 1, np.int64)
         count, needed = _engine.batch_get(
-            queue, rows, bodies, offsets, wait, max_bytes, persistent_only, up_to, syncpoint
+            queue, rows, bodies, offsets, wait, max_bytes, persistent_only, up_to, syncpoint, unit
         )
         if count == 0 and needed > room:
             room = needed
@@ -43,11 +43,12 @@ def take_batch_uncopied(
     max_bytes: int | None,
     persistent_only: bool,
     up_to: int | None,
+    unit: Unit | None,
 ) -> tuple[int, int]:
     """Queue.take_batch_uncopied()."""
     check_limits(max_messages, max_bytes, up_to)
     most = min(max_messages, 2**32 - 1)
-    return _engine.batch_take_uncopied(queue, most, max_bytes or 0, persistent_only, up_to)
+    return _engine.batch_take_uncopied(queue, most, max_bytes or 0, persistent_only, up_to, unit)
 
 
 def _join(chunks: list[MessageBatch]) -> MessageBatch:
@@ -70,27 +71,30 @@ def _join(chunks: list[MessageBatch]) -> MessageBatch:
 def get_batch(
     queue: QueueHandle, max_messages: int, wait: float | None, max_bytes: int | None,
     syncpoint: bool | None, persistent_only: bool, up_to: int | None, with_bodies: bool,
+    unit: Unit | None,
 ) -> MessageBatch:  # fmt: skip
     """Queue.get_batch()."""
     check_limits(max_messages, max_bytes, up_to)
     if not with_bodies:
         rows = np.empty(row_capacity(queue, max_messages), DTYPE)
         count, _ = _engine.batch_get(
-            queue, rows, None, None, wait, max_bytes or 0, persistent_only, up_to, syncpoint
+            queue, rows, None, None, wait, max_bytes or 0, persistent_only, up_to, syncpoint, unit
         )
         return without_bodies(rows, count)
     return _get_chunks(
-        queue, [], max_messages, TYPICAL, wait, max_bytes, persistent_only, up_to, syncpoint
+        queue, [], max_messages, TYPICAL, wait, max_bytes, persistent_only, up_to, syncpoint, unit
     )
 
 
 def get_rest(
     queue: QueueHandle, chunk: MessageBatch, left: int, needed: int, syncpoint: bool | None,
-    persistent_only: bool,
+    persistent_only: bool, unit: Unit | None,
 ) -> MessageBatch:  # fmt: skip
     """Gets the messages for which the first chunk of a batch had no room."""
     typical = _next_typical(chunk, needed, TYPICAL)
-    return _get_chunks(queue, [chunk], left, typical, 0, None, persistent_only, None, syncpoint)
+    return _get_chunks(
+        queue, [chunk], left, typical, 0, None, persistent_only, None, syncpoint, unit
+    )
 
 
 def _next_typical(chunk: MessageBatch, needed: int, typical: int) -> int:
@@ -100,6 +104,7 @@ def _next_typical(chunk: MessageBatch, needed: int, typical: int) -> int:
 def _get_chunks(
     queue: QueueHandle, chunks: list[MessageBatch], left: int, typical: int, wait: float | None,
     max_bytes: int | None, persistent_only: bool, up_to: int | None, syncpoint: bool | None,
+    unit: Unit | None,
 ) -> MessageBatch:  # fmt: skip
     """Gets chunk by chunk, with room for bodies of the typical size; joins the chunks."""
     while True:
@@ -109,7 +114,7 @@ def _get_chunks(
             room = min(room, max_bytes)
         try:
             chunk, needed = _get_once(
-                queue, capacity, room, wait, max_bytes or 0, persistent_only, up_to, syncpoint
+                queue, capacity, room, wait, max_bytes or 0, persistent_only, up_to, syncpoint, unit
             )
         except Exception:
             if chunks:  # these messages are taken; the next call reports the error

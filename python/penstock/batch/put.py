@@ -15,7 +15,7 @@ from .message_batch import BatchResult, MessageBatch
 from .row_layout import DTYPE, Rows
 
 if TYPE_CHECKING:
-    from .._engine import QueueHandle
+    from .._engine import QueueHandle, Unit
 
 
 def _rows_for(queue: QueueHandle, source: Any, count: int) -> Rows:
@@ -30,7 +30,11 @@ def _rows_for(queue: QueueHandle, source: Any, count: int) -> Rows:
 
 
 def put_batch(
-    queue: QueueHandle, source: Any, syncpoint: bool | None, columns: Mapping[str, Any]
+    queue: QueueHandle,
+    source: Any,
+    syncpoint: bool | None,
+    columns: Mapping[str, Any],
+    unit: Unit | None = None,
 ) -> BatchResult:
     """Queue.put_batch(); ``columns`` are its fields by name, None = not given."""
     bodies = bodies_of(source)
@@ -41,7 +45,7 @@ def put_batch(
     if "reply_to_q" in given:
         _engine.batch_complete_reply(queue, rows)
     reason, count, failed, warnings = _engine.batch_put(
-        queue, rows, bodies.buffer, bodies.offsets, syncpoint, "put_time_us" in given
+        queue, rows, bodies.buffer, bodies.offsets, syncpoint, "put_time_us" in given, unit
     )
     if reason:
         if reason == ReasonCode.BUFFER_LENGTH_ERROR:

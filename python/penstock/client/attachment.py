@@ -98,7 +98,8 @@ class Attachment(_engine.Connection):
         """Closes queues and connection; nothing when it is closed already.
 
         Commits the units of work begun with ``syncpoint=True``, as MQDISC does. Transactions of
-        other threads and tasks, whose blocks have not ended, are backed out.
+        other threads and tasks, whose blocks have not ended, are backed out, and so is what
+        ``unit()`` made and nobody has ended.
         """
         self.detach()
 

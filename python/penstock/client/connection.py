@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from .._engine import Message, PutResult
+    from .._engine import Message, PutResult, Unit
     from .backup import BackupReport
 
-_OF_ENGINE = frozenset(("backout", "closed", "commit", "name", "transaction"))
+_OF_ENGINE = frozenset(("backout", "closed", "commit", "name", "transaction", "unit"))
 
 atexit.register(_engine.end_all)
 
@@ -96,7 +96,7 @@ def connect(
 
 class QueueManager(Definitions, PreparedUnits, Reports, Transfers):
     """A connection to a queue manager; a context manager. Thread-safe; each thread and each asyncio
-    task has its own units of work.
+    task has its own units of work, besides those that :meth:`unit` makes.
     """
 
     _replies: Queue | None = None  # of Queue.request()
@@ -172,7 +172,13 @@ class QueueManager(Definitions, PreparedUnits, Reports, Transfers):
             return queue.put(**message.reply(data, **fields))
 
     def dead_letter(
-        self, message: Message, reason: int, queue: str = "", manager: str = ""
+        self,
+        message: Message,
+        reason: int,
+        queue: str = "",
+        manager: str = "",
+        *,
+        unit: Unit | None = None,
     ) -> PutResult:
         """Puts a message that could not be delivered on the dead-letter queue (DEADQ), behind a
         dead-letter header (MQDLH) that states the reason.
@@ -181,6 +187,7 @@ class QueueManager(Definitions, PreparedUnits, Reports, Transfers):
             message: the message as it was got.
             reason: an MQ reason code (MQRC_*) or feedback code (MQFB_*).
             queue, manager: the original destination.
+            unit: the unit of work of the put, as for :meth:`Queue.put`.
 
         Raises:
             UnknownObjectName: 2085: no DEADQ is defined, or there is no queue of that name.
@@ -188,7 +195,7 @@ class QueueManager(Definitions, PreparedUnits, Reports, Transfers):
         """
         from .dead_letters import put_dead_letter
 
-        return put_dead_letter(self, message, reason, queue, manager)
+        return put_dead_letter(self, message, reason, queue, manager, unit)
 
     def backup(
         self,

@@ -17,7 +17,7 @@ from .queue import Queue
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
-    from .._engine import Connection, Message, PutResult
+    from .._engine import Connection, Message, PutResult, Unit
 
 _OUTPUT, _UNIX = MQOO_OUTPUT, MQAT_UNIX
 _FORMAT = MQFMT_DEAD_LETTER_HEADER
@@ -46,13 +46,13 @@ def header(message: Message, reason: int, queue: str, manager: str) -> bytes:
 
 
 def put_dead_letter(
-    qm: Connection, message: Message, reason: int, queue: str, manager: str
+    qm: Connection, message: Message, reason: int, queue: str, manager: str, unit: Unit | None
 ) -> PutResult:
     """See :meth:`penstock.QueueManager.dead_letter`."""
     name = dead_letter_queue(qm)
     text = header(message, reason, queue, manager or qm.name)
     with Queue(qm, name, _OUTPUT) as target:
-        return target.put_again(message, text + message.data, _FORMAT)
+        return target.put_again(message, text + message.data, _FORMAT, unit)
 
 
 def dead_letter_queue(qm: Connection) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+    from .._engine import Unit
     from ..batch import BatchResult, MessageBatch
     from .status import QueueStatus
 
@@ -210,6 +211,7 @@ class Queue(QueueHandle):
         user_identifier: str | Sequence[str] | Any = None,
         appl_identity_data: str | Sequence[str] | Any = None,
         put_time_us: int | Sequence[int] | Any = None,
+        unit: Unit | None = None,
     ) -> BatchResult:
         """Puts many messages, in their order, as put() would put each of them.
 
@@ -217,6 +219,7 @@ class Queue(QueueHandle):
         sequence of bytes-like bodies, a tuple of a buffer and int64 offsets, or an Arrow array of
         binary or large_binary. Fields are as those of put(): one value for all messages, or an
         array or sequence with one a message, in which None is what leaving it out would be.
+        syncpoint, unit: as in put(), for all of them.
 
         Every message is checked before the first is put; a queue that has no room for all refuses
         all. Outside syncpoint a batch with persistent messages becomes visible as a whole, by one
@@ -232,12 +235,12 @@ class Queue(QueueHandle):
             format, msg_type, report, feedback, encoding, ccsid, msg_seq_number, msg_flags,
             user_identifier, appl_identity_data, put_time_us,
         )  # fmt: skip
-        result = batch_put_quick(self, source, syncpoint, fields)
+        result = batch_put_quick(self, source, syncpoint, fields, unit)
         if result is not None:
             return result
         from ..batch.put import put_batch
 
-        return put_batch(self, source, syncpoint, dict(zip(_FIELDS, fields, strict=True)))
+        return put_batch(self, source, syncpoint, dict(zip(_FIELDS, fields, strict=True)), unit)
 
     def get_batch(
         self,
@@ -249,15 +252,16 @@ class Queue(QueueHandle):
         persistent_only: bool = False,
         up_to: int | None = None,
         bodies: bool = True,
+        unit: Unit | None = None,
     ) -> MessageBatch:
         """Takes up to ``max_messages``, highest priority first, then in the order of arrival.
 
         wait: seconds to wait for the first one, None = no limit; an empty batch when none came.
         max_bytes: limit for all bodies together; one message is taken even if it is longer.
-        syncpoint: as in get(). persistent_only: leaves other messages on the queue. up_to: only
-        messages whose message number is not greater. Outside syncpoint the persistent messages of a
-        batch leave the queue together, when all of it has been copied. In a unit of work MAXUMSGS
-        may end a batch early.
+        syncpoint, unit: as in get(). persistent_only: leaves other messages on the queue. up_to:
+        only messages whose message number is not greater. Outside syncpoint the persistent messages
+        of a batch leave the queue together, when all of it has been copied. In a unit of work
+        MAXUMSGS may end a batch early.
 
         bodies: False: in a unit of work that prepare() will end, whose messages are read later with
         browse_prepared(): copies only descriptors (``length`` is the body's); the batch's bodies
@@ -268,14 +272,14 @@ class Queue(QueueHandle):
             MQError: as get() does, except 2033 and 2080.
         """
         batch = batch_get_quick(
-            self, max_messages, wait, max_bytes, syncpoint, persistent_only, up_to, bodies
+            self, max_messages, wait, max_bytes, syncpoint, persistent_only, up_to, bodies, unit
         )
         if batch is not None:
             return batch
         from ..batch.get import get_batch
 
         return get_batch(
-            self, max_messages, wait, max_bytes, syncpoint, persistent_only, up_to, bodies
+            self, max_messages, wait, max_bytes, syncpoint, persistent_only, up_to, bodies, unit
         )
 
     def take_batch_uncopied(
@@ -285,6 +289,7 @@ class Queue(QueueHandle):
         max_bytes: int | None = None,
         persistent_only: bool = False,
         up_to: int | None = None,
+        unit: Unit | None = None,
     ) -> tuple[int, int]:
         """Takes messages in the unit of work as get_batch(syncpoint=True) does, without copying.
 
@@ -298,7 +303,7 @@ class Queue(QueueHandle):
         """
         from ..batch.get import take_batch_uncopied
 
-        return take_batch_uncopied(self, max_messages, max_bytes, persistent_only, up_to)
+        return take_batch_uncopied(self, max_messages, max_bytes, persistent_only, up_to, unit)
 
     def browse_batch(
         self,
