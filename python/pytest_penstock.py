@@ -1,7 +1,8 @@
 """pytest plugin of penstock: a fresh queue manager, and a queue, for each test that asks for one.
 
 pytest loads this module through its entry point, in every project of an environment that has
-penstock. So it stands beside the package and imports it in the first fixture that is used.
+penstock. So it stands beside the package, imports it in the first fixture that is used, and needs
+nothing that older versions of pytest (6.2) do not have.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import pytest
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+    from typing import Any
 
     from penstock import Queue, QueueManager
     from penstock.client.temporary_manager import Temporary
 
 _KEEP = "--penstock-keep"
-# Of a test, when files are to be kept.
-_MADE: pytest.StashKey[tuple[Temporary, QueueManager]] = pytest.StashKey()
+# Of the tests under way whose files are to be kept, by their node id.
+_made: dict[str, tuple[Temporary, QueueManager]] = {}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,17 +33,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
     """Keeps the queue manager of a test that fails, and says where."""
-    report = yield
-    made = item.stash.get(_MADE, None)
-    if made is not None and report.failed:
-        made[0].discard = False
-        report.sections.append(("penstock", f"files of the queue manager: {made[1].path}"))
-    return report
+    report = (yield).get_result()
+    if report.failed and item.nodeid in _made:
+        made, qm = _made[item.nodeid]
+        made.discard = False
+        report.sections.append(("penstock", f"files of the queue manager: {qm.path}"))
 
 
 @pytest.fixture
@@ -60,9 +59,10 @@ def penstock_qm(
     made = temporary("TEST", home=home)
     with made as qm:
         if home is not None:
-            request.node.stash[_MADE] = made, qm
+            _made[request.node.nodeid] = made, qm
         monkeypatch.setenv("PENSTOCK_HOME", str(qm.path.parent))
         yield qm
+        _made.pop(request.node.nodeid, None)
 
 
 @pytest.fixture
