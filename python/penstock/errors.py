@@ -28,7 +28,8 @@ class MQError(Exception):
         reason_name: its name, such as ``MQRC_Q_FULL``.
         text: what happened: the offending value and the rule.
         count: of put_batch(): how many of its messages took effect.
-        index: of put_batch(): the first of its messages that did not; else None.
+        index: of put_batch(): the first of its messages that did not, or that has the value which
+            is refused; else None.
     """
 
     reasons: ClassVar[tuple[int, ...]] = ()

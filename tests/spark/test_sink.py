@@ -22,7 +22,9 @@ def test_a_table_is_put_with_its_columns_or_not_at_all(spark_qm: SparkFixture) -
     )
     spark_qm.set(frame.write).mode("append").save()
     with spark_qm.qm.open("A") as a, spark_qm.qm.open("B") as b:
+        [a_message, _] = a.browse()
         got = [(m.data, m.priority, m.persistent, m.format) for m in (a.get(), a.get(), b.get())]
+    assert a_message.put_appl_name == "penstock-tests"
     assert got == [
         (b"one", 7, True, "MQSTR"), (b"three", 2, False, "MQSTR"), (b"two", 0, True, "MQSTR"),
     ]  # fmt: skip
@@ -55,6 +57,7 @@ def test_columns_that_no_message_has_fail_and_nothing_is_put(
     frame = spark_qm.spark.range(0, 10, 1, 1).selectExpr(*columns)
     told = failing(lambda: spark_qm.set(frame.write, queue="Q").mode("append").save())
     assert told.startswith(text)
+    assert "properties" not in columns[-1] or told.endswith(" (row 9 of partition 0)")
     assert spark_qm.bodies("Q") == [] and spark_qm.qm.recover() == []
 
 

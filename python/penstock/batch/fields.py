@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .._mqi_constants import descriptor as mq
 from ..constants import ReasonCode
 from ..errors import InvalidValue
-from .refusals import wrong_length, wrong_type, wrong_value
+from .refusals import refuse_message, wrong_length, wrong_type, wrong_value
 from .row_layout import Rows
 
 _MOST = 999999999
@@ -112,9 +112,8 @@ def _characters(name: str, value: Any, count: int, size: int, pad: bytes) -> npt
             wrong_type(f"{where} must be {kind}, not {type(item).__name__}: {item!r:.60}", reason)
         item = bytes(item)
         if len(item) > size:
-            raise InvalidValue(
-                reason, f"{where} has {len(item)} bytes, at most {size} fit: {item!r:.80}"
-            )
+            text = f"{where} has {len(item)} bytes, at most {size} fit: {item!r:.80}"
+            refuse_message(index if column else None, reason, text)
         raw.append(item.ljust(size, pad))
     return np.array(raw, dtype=f"S{size}")
 

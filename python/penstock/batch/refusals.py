@@ -23,4 +23,11 @@ def wrong_length(text: str) -> NoReturn:
 def wrong_value(name: str, values: Any, wrong: Any, why: str, reason: int) -> NoReturn:
     """Raises InvalidValue for the first message where the mask ``wrong`` is set."""
     index = int(np.argmax(wrong))
-    raise InvalidValue(reason, f"{name} {values[index]!s} (message {index}) {why}")
+    refuse_message(index, reason, f"{name} {values[index]!s} (message {index}) {why}")
+
+
+def refuse_message(index: int | None, reason: int, text: str) -> NoReturn:
+    """Raises InvalidValue for a message of the batch; None: for all."""
+    error = InvalidValue(reason, text)
+    error.index = index
+    raise error

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import penstock
 
+from . import host
 from .errors import SourceError
 from .options import Options
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from penstock import Queue, QueueManager
 
 __all__ = ["connect", "connected", "leave", "open_queue", "reported"]
+
+_NAME_LENGTH = 28  # of PutApplName
 
 
 @contextmanager
@@ -32,9 +35,13 @@ def reported(options: Options, queue: str | None = None) -> Iterator[None]:
 
 
 def connect(options: Options) -> QueueManager:
-    """A connection. Raises SourceError."""
+    """A connection; messages that it puts name the Spark application. Raises SourceError."""
     with reported(options):
-        return penstock.connect(options["queueManager"], options["home"], keep_mapping=True)
+        qm = penstock.connect(options["queueManager"], options["home"], keep_mapping=True)
+    name = host.application()
+    if name is not None:
+        qm.name_program(name.encode("ascii", "replace").decode("ascii")[:_NAME_LENGTH])
+    return qm
 
 
 @contextmanager

@@ -28,7 +28,7 @@ class OptionError(SourceError, ValueError):
 
 
 class SchemaError(SourceError, TypeError):
-    """A column is unknown, or not of the type that it has."""
+    """A column is unknown, or not of the type that it has; a value is null that must not be."""
 
 
 class VersionError(SourceError):

@@ -1,20 +1,23 @@
-"""Checks that a task runs on the queue manager's host.
+"""The machine that a process runs on, and the JVM and Spark application that it belongs to.
 
-A queue manager is memory shared by processes of one running kernel. The host is identified by the
-kernel's boot id, which containers of one host share and no two hosts do, and by the machine id,
-which messages show.
+A task must run on the queue manager's host: a queue manager is memory shared by processes of one
+running kernel. The host is identified by the kernel's boot id, which containers of one host share
+and no two hosts do, and by the machine id, which messages show.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from .errors import WrongHost
 
-__all__ = ["Host", "cores", "here"]
+__all__ = ["Host", "application", "cores", "here", "jvm"]
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MACHINE_ID = Path("/etc/machine-id")
@@ -47,6 +50,42 @@ def here() -> Host:
 def cores() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+def jvm() -> int | None:
+    """The process id of the JVM above this process; None: there is none."""
+    pid = os.getpid()
+    while pid > 1:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        name, _, fields = stat.partition("(")[2].rpartition(")")
+        if name == "java":
+            return pid
+        pid = int(fields.split()[1])
+    return None
+
+
+@cache
+def application() -> str | None:
+    """The name of the Spark application that this process works for; None: for none."""
+    pid = jvm()
+    if pid is None:
+        return None
+    arguments = Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
+    return application_of(arguments)
+
+
+def application_of(arguments: Sequence[str]) -> str | None:
+    """The name as the command line of a JVM has it: spark.app.name, else the option --name, else
+    the program's file, as Spark names it; of an executor the application's id.
+    """
+    given = list(pairwise(arguments))
+    for option, value in given:
+        if option == "--conf" and value.startswith("spark.app.name="):
+            return value.partition("=")[2]
+    for option, value in given:
+        if option in ("--name", "--app-id"):
+            return value
+    return next((Path(one).name for one in arguments if one.endswith(".py")), None)
 
 
 def _read(path: Path) -> str:

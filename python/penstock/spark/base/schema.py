@@ -73,7 +73,7 @@ WRITABLE: Mapping[str, tuple[str, ...]] = {
     "msg_seq_number": ("tinyint", "smallint", "int", "bigint"),
     "priority": ("tinyint", "smallint", "int", "bigint"),
     "persistent": ("boolean",),
-    "expiry": ("tinyint", "smallint", "int", "bigint", "float", "double"),
+    "expiry": ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
     "format": ("string",),
     "ccsid": ("tinyint", "smallint", "int", "bigint"),
     "encoding": ("tinyint", "smallint", "int", "bigint"),
@@ -84,7 +84,8 @@ WRITABLE: Mapping[str, tuple[str, ...]] = {
 }
 """Column of a written table -> the types it may have. Exactly one of body and value is present.
 
-properties: unless null or empty, put as an MQRFH2 in front of the body.
+properties: unless null or empty, put as an MQRFH2 in front of the body. expiry: seconds, rounded up
+to tenths; null: it does not expire. 0 is refused (2013), as in MQ. decimal: of any precision.
 """
 
 PASSED_OVER = frozenset(
@@ -154,7 +155,7 @@ def check_write(schema: StructType, queue: str | None) -> None:
         if field.name not in WRITABLE:
             raise SchemaError(_unknown(field.name, WRITABLE))
         kind = field.dataType.simpleString()
-        if kind not in WRITABLE[field.name]:
+        if kind.partition("(")[0] not in WRITABLE[field.name]:
             allowed = " or ".join(WRITABLE[field.name])
             raise SchemaError(f"column {field.name} must be {allowed} to be put, not {kind}")
     if ("body" in seen) == ("value" in seen):

@@ -22,11 +22,11 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import penstock
 
+from ..base import host
 from ..base.errors import SourceError
 
 if TYPE_CHECKING:
@@ -51,7 +51,15 @@ def keep(qm: QueueManager, home: str | None, sink: str, version: int) -> None:
         SourceError: The program did not start; its standard error says why.
     """
     address = _address(qm, sink, version)
-    command = [sys.executable, "-m", __name__, qm.name, home or "", address, str(_jvm())]
+    command = [
+        sys.executable,
+        "-m",
+        __name__,
+        qm.name,
+        home or "",
+        address,
+        str(host.jvm() or os.getpid()),
+    ]
     path = os.pathsep.join(entry for entry in sys.path if entry)
     with subprocess.Popen(
         command,
@@ -82,18 +90,6 @@ def release(qm: QueueManager, sink: str, version: int) -> None:
 def _address(qm: QueueManager, sink: str, version: int) -> str:
     text = f"{qm.path.resolve()}\0{sink}\0{version}"
     return f"penstock-spark-{hashlib.sha256(text.encode()).hexdigest()}"
-
-
-def _jvm() -> int:
-    """The process whose end is that of the job: the JVM above this one, else this one."""
-    pid = os.getpid()
-    while pid > 1:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-        name, _, fields = stat.partition("(")[2].rpartition(")")
-        if name == "java":
-            return pid
-        pid = int(fields.split()[1])
-    return os.getpid()
 
 
 def main(manager: str, home: str, address: str, above: str) -> None:

@@ -12,9 +12,7 @@ import pyarrow.compute as pc
 from penstock._mqi_constants import descriptor as mq
 from penstock.batch.fields import CHARACTERS
 
-from ..base.errors import SchemaError
-
-__all__ = ["bodies", "check_values", "fields", "with_headers"]
+__all__ = ["bodies", "fields", "null_body", "with_headers"]
 
 _AS_Q_DEF_PRIORITY = mq.MQPRI_PRIORITY_AS_Q_DEF
 _IN_GROUP = mq.MQMF_MSG_IN_GROUP
@@ -30,11 +28,10 @@ _HEADER_ENCODING, _HEADER_CCSID = mq.MQENC_REVERSED, 1208
 _CHARACTERS = ("msg_id", "correl_id", "group_id", "format", "reply_to_q", "reply_to_qmgr")
 
 
-def check_values(batch: Any) -> None:
-    """Raises SchemaError for values that no message can have, whatever the queue."""
+def null_body(batch: Any) -> int | None:
+    """The first row whose body is null, which no message can have; None: there is none."""
     body = _body(batch)
-    if body.null_count:
-        raise SchemaError("the body of a row is null; it may be empty")
+    return int(pc.index(body.is_null(), True).as_py()) if body.null_count else None
 
 
 def _body(batch: Any) -> Any:
@@ -58,7 +55,8 @@ def with_headers(batch: Any) -> Any:
 
     Raises:
         InvalidValue: 2442, 2513, 2466, 2478: a property cannot be stored.
-        HeaderError: 2334: format, ccsid or encoding of such a row cannot be stored.
+        HeaderError: 2334: format, ccsid or encoding of such a row cannot be stored. ``index`` of
+            either is the row.
     """
     if "properties" not in batch.schema.names:
         return batch
@@ -114,7 +112,8 @@ def _header(
     try:
         return rfh2.build(properties, format, ccsid, encoding)
     except MQError as error:
-        raise type(error)(error.reason, f"{error.text} (message {row})") from None
+        error.index = row
+        raise
 
 
 def _joined(body: Any, rows: Any, headers: Sequence[bytes]) -> Any:

@@ -52,11 +52,13 @@ some are missing, it backs out the batch and fails.
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
@@ -81,6 +83,8 @@ __all__ = ["BatchWriter", "Sink", "Written"]
 
 _BATCHES_AHEAD = 2  # of rows, taken from Spark before the ones before them are put
 _UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
+_KEYS = ("queue", "msg_id", "correl_id")  # columns that an error shows
+_IN_BATCH = re.compile(r", message \d+ of the batch| \(message \d+\)| of message \d+")
 _PERSISTENCE = {"persistent": mq.MQPER_PERSISTENT, "queue": mq.MQPER_PERSISTENCE_AS_Q_DEF}
 
 
@@ -360,6 +364,7 @@ class _Putting:
         self.attempt = task.partitionId(), task.taskAttemptId()
         self.most = min(_UNIT_MESSAGES, int(str(qm.display("QMGR")[0]["maxumsgs"])))
         self.open: dict[str, Queue] = {}
+        self.rows = self.before = 0  # of the task, so far; before the current record batch
         self.in_unit = 0
         self.counts: dict[Xid, int] = {}  # messages of the units that are prepared
         self.is_volatile = False  # whether a restart would lose messages of them
@@ -372,36 +377,81 @@ class _Putting:
 
     def put(self, batch: Any) -> None:
         """Puts the rows of a record batch, in their order for each queue."""
+        self.before, self.rows = self.rows, self.rows + batch.num_rows
         if batch.num_rows == 0:
             return
-        from .messages_from_arrow import check_values, with_headers
+        from .messages_from_arrow import null_body, with_headers
 
-        check_values(batch)
-        batch = with_headers(batch)
+        null = null_body(batch)
+        if null is not None:
+            raise SchemaError(
+                f"the body of a row is null; it may be empty ({self._row(batch, null)})"
+            )
+        with self._named(batch):
+            batch = with_headers(batch)
         if self.queue is not None:
-            self._put_rows(self.queue, batch)
+            self._put_rows(self._open(self.queue), batch, None)
             return
         import pyarrow.compute as pc
 
         names = batch.column("queue")
-        if names.null_count:
-            raise SchemaError("a queue is null, and there is no option queue")
         for name in pc.unique(names).to_pylist():
-            self._put_rows(name, batch.filter(pc.equal(names, name)))
+            chosen = pc.equal(names, name) if name is not None else names.is_null()
+            at = self._row(batch, pc.index(chosen, True).as_py())
+            if name is None:
+                raise SchemaError(f"a queue is null, and there is no option queue ({at})")
+            try:
+                queue = self._open(name)
+            except penstock.MQError as error:
+                raise SourceError(f"queue {name} of a row: {error} ({at})") from error
+            self._put_rows(queue, batch.filter(chosen), pc.indices_nonzero(chosen))
 
-    def _put_rows(self, name: str, rows: Any) -> None:
+    def _put_rows(self, queue: Queue, rows: Any, numbers: Any) -> None:
+        """Puts rows; ``numbers``: their numbers in the record batch, None: from 0."""
         from .messages_from_arrow import bodies, fields
 
-        queue = self._open(name)
         at = 0
         while at < rows.num_rows:
             if self.in_unit == self.most:
                 self.prepare()
             part = rows.slice(at, self.most - self.in_unit)
-            result = queue.put_batch(bodies(part), syncpoint=True, **fields(part, self.persistence))
+            with self._named(part, at, numbers):
+                given = fields(part, self.persistence)
+                result = queue.put_batch(bodies(part), syncpoint=True, **given)
             at += part.num_rows
             self.in_unit += part.num_rows
             self.warnings += result.warnings
+
+    @contextmanager
+    def _named(self, batch: Any, first: int = 0, numbers: Any = None) -> Iterator[None]:
+        """Names the row in the text of an error.
+
+        Args:
+            batch: Rows that are put.
+            first: Number of the first one among those that are put together.
+            numbers: Of these in the record batch; None: the same.
+        """
+        try:
+            yield
+        except penstock.MQError as error:
+            if error.index is None:
+                raise
+            number = first + error.index
+            if numbers is not None:
+                number = numbers[number].as_py()
+            row = self._row(batch, error.index, number)
+            text = _IN_BATCH.sub("", error.text, count=1)
+            raise type(error)(error.reason, f"{text} ({row})") from error
+
+    def _row(self, batch: Any, index: int, number: int | None = None) -> str:
+        """A row as a user finds it; ``number``: in the record batch, None: ``index``."""
+        number = self.before + (index if number is None else number)
+        keys = "".join(
+            f", {name} {batch.column(name)[index].as_py()!r:.80}"
+            for name in _KEYS
+            if name in batch.schema.names and batch.column(name)[index].is_valid
+        )
+        return f"row {number} of partition {self.attempt[0]}{keys}"
 
     def prepare(self) -> None:
         """Ends the open unit, if it has messages."""
@@ -431,10 +481,5 @@ class _Putting:
 
     def _open(self, name: str) -> Queue:
         if name not in self.open:
-            try:
-                self.open[name] = open_queue(self.qm, name, "output")
-            except penstock.MQError as error:
-                if name == self.queue:  # of an option, which the caller names
-                    raise
-                raise SourceError(f"queue {name} of a row: {error}") from error
+            self.open[name] = open_queue(self.qm, name, "output")
         return self.open[name]
