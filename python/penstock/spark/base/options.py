@@ -48,6 +48,11 @@ _SPARKS = {
     "queryname",
 }
 
+_NO_TABLE = (
+    "Spark keeps a table's options from sources in Python; use CREATE TEMPORARY VIEW name USING "
+    "penstock OPTIONS (queueManager 'QM1', queue 'Q')"
+)
+
 
 def _text(value: str) -> str:
     if not value:
@@ -193,6 +198,13 @@ def parse(given: Mapping[str, str], *uses: str) -> Options:
         OptionError: One is unknown, unfit, or missing.
     """
     lower = {key.lower(): value for key, value in given.items() if key.lower() not in _SPARKS}
+    if "owner" in lower:  # properties of the catalog, which Spark passes on for CREATE TABLE
+        raise OptionError(f"a table cannot use penstock: {_NO_TABLE}")
+    if not lower:
+        raise OptionError(
+            'option queueManager is missing: .option("queueManager", "QM1"); if this is a table of '
+            f"the catalog: {_NO_TABLE}"
+        )
     if "path" in lower:
         path = lower.pop("path")
         if "queue" in lower and lower["queue"] != path:
