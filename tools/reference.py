@@ -185,7 +185,8 @@ def attributes() -> str:
             (f"`{row.keyword}`", row.selector, values_of(row), effects_of(row), row.help)
             for row in sorted(kind.attributes.values(), key=lambda row: row.keyword)
         )
-        parts.append(f"## {name}\n\n{table('attribute|selector|values|notes|meaning', rows)}")
+        kept = f"Kept only: this release has no {kind.unbuilt}.\n\n" if kind.unbuilt else ""
+        parts.append(f"## {name}\n\n{kept}{table('attribute|selector|values|notes|meaning', rows)}")
     return "\n".join(parts)
 
 
@@ -203,7 +204,7 @@ def effects_of(row: Attribute) -> str:
     if row.platform:
         notes.append("z/OS only")
     if row.kinds:
-        notes.append("channels of type " + ", ".join(row.kinds))
+        notes.append("of type " + ", ".join(row.kinds))
     if row.fixed:
         notes.append("set by DEFINE only")
     if row.resolution:
@@ -212,6 +213,8 @@ def effects_of(row: Attribute) -> str:
         notes.append("ALTER in use needs FORCE")
     if row.settable:
         notes.append("MQSET")
+    if row.unbuilt:
+        notes.append(f"kept only: no {row.unbuilt}")
     return "; ".join(notes)
 
 

@@ -12,7 +12,7 @@ import penstock
 from penstock import QueueManager, objects
 from penstock.client.cluster_instances import instances
 from penstock.objects import TYPES, Attribute
-from penstock.objects.other_tables import CHANNEL_TYPES
+from penstock.objects.channel_tables import CHANNEL_TYPES
 from penstock.objects.types import ObjectType
 
 SMALL = {"segment_size": 1 << 20, "journal_limit": 64 << 20, "ring_size": 1 << 20}
@@ -25,6 +25,16 @@ NEEDED: dict[str, dict[str, Any]] = {
     "SVR": {"xmitq": "X"},
     "RQSTR": {"conname": "host(1414)"},
     "CLUSSDR": {"conname": "host(1414)"},
+    "CLNTCONN": {"conname": "host(1414)"},
+    "CRLLDAP": {"conname": "host"},
+    "IDPWLDAP": {"conname": "host"},
+    "OCSP": {"ocspurl": "http://host"},
+    "ADDRESSMAP": {"address": "*"},
+    "USERMAP": {"clntuser": "u"},
+    "QMGRMAP": {"qmname": "QM2"},
+    "SSLPEERMAP": {"sslpeer": "CN=*"},
+    "SUB": {"topicstr": "a/b"},
+    "AUTHREC": {"objtype": "QUEUE", "enttype": "GROUP", "entity": "g"},
 }
 # Values that only go with others: (type, keyword, stored) -> the others.
 TOGETHER: dict[tuple[str, str], dict[str, Any]] = {
@@ -47,12 +57,16 @@ def zos(home: Path) -> Iterator[QueueManager]:
 
 def another(row: Attribute) -> object:
     """A value that is not the default."""
+    if row.choices:
+        return list(row.choices[1:])
     if row.many:
         return ["A", "B"]
+    if row.hexadecimal:
+        return "0A"
     if row.keyword == "CFSTRUCT":
         return "STRUC"
     if row.length:
-        return "OTHER"
+        return "OTHER"[: row.length]
     if row.words and row.high < row.low:
         return next((w for w, n in row.words.items() if n != row.default), next(iter(row.words)))
     return row.high if row.high != row.default else row.low
@@ -61,9 +75,9 @@ def another(row: Attribute) -> object:
 def others_for(kind: ObjectType, row: Attribute) -> dict[str, Any]:
     """The attributes that are required together with a value of an attribute."""
     given = dict(NEEDED.get(kind.name, {}))
-    if kind.name == "CHANNEL":
-        channel = row.kinds[0] if row.kinds else "SDR"
-        given |= {"chltype": channel, **NEEDED.get(channel, {})}
+    if kind.subtype is not None:
+        words = [str(another(row))] if row is kind.subtype else row.kinds or [*kind.subtype.words]
+        given |= {kind.subtype.keyword.lower(): words[0], **NEEDED.get(words[0], {})}
     return given | TOGETHER.get((kind.name, row.keyword), {})
 
 
@@ -73,7 +87,7 @@ def settable_rows() -> list[tuple[ObjectType, Attribute]]:
         (kind, row)
         for kind in TYPES.values()
         for row in kind.attributes.values()
-        if not row.display_only
+        if not (row.display_only or row.secret)
     ]
 
 
@@ -98,6 +112,9 @@ def test_every_attribute_of_every_type_is_kept_through_define_alter_and_restart(
             continue
         zos.define(kind.name, name + "A", **others)
         which = {"clusqmgr": "QM2"} if kind.name == "QCLUSTER" else {}
+        which |= {k: v for k, v in others.items() if kind.attribute(k) in kind.identity}
+        if kind.separate:
+            which["chltype"] = others["chltype"]
         zos.alter(kind.name, name + "A", **{row.keyword: value} | which)
         expected[kind.name, name + "A"] = {row.keyword: shown}
     before = {key: zos.display(*key)[0] for key in expected}
@@ -110,7 +127,7 @@ def test_every_attribute_of_every_type_is_kept_through_define_alter_and_restart(
 
 def test_an_object_of_each_type_shows_the_shipped_defaults(zos: QueueManager) -> None:
     for kind in TYPES.values():
-        if kind.name in ("QMGR", "CHANNEL"):
+        if kind.name == "QMGR" or kind.subtype is not None:
             continue
         given = NEEDED.get(kind.name, {})
         zos.define(kind.name, "OBJ", **given)
@@ -130,13 +147,63 @@ def test_a_channel_has_the_attributes_of_its_type_and_no_others(
     qm.define("CHANNEL", "CH", chltype=channel, **NEEDED.get(channel, {}))
     (shown,) = qm.display("CHANNEL", "CH")
     for row in TYPES["CHANNEL"].attributes.values():
-        applies = not row.kinds or channel in row.kinds
+        applies = row.applies("unix", channel)
         assert (row.keyword in shown) == applies
-        if not applies:
+        if not applies and not row.platform:
             with pytest.raises(penstock.InvalidValue, match=f"has no {row.keyword}"):
                 qm.alter("CHANNEL", "CH", **{row.keyword: row.show(row.default)})
-    with pytest.raises(penstock.InvalidValue, match="cannot be changed"):
+    refusal: type[penstock.MQError] = penstock.InvalidValue
+    if channel == "CLNTCONN":  # the names of client channels are apart from those of the others
+        refusal = penstock.UnknownObjectName
+    with pytest.raises(refusal, match=r"cannot be changed|no channel CH"):
         qm.alter("CHANNEL", "CH", chltype="SDR" if channel != "SDR" else "SVR")
+
+
+def test_a_client_channel_may_have_the_name_of_another_channel(qm: QueueManager) -> None:
+    qm.define("CHANNEL", "CH", chltype="SVRCONN", descr="server")
+    qm.define("CHANNEL", "CH", chltype="CLNTCONN", conname="h(1414)", descr="client")
+    with pytest.raises(penstock.ObjectAlreadyExists):
+        qm.define("CHANNEL", "CH", chltype="CLNTCONN", conname="h(1415)")
+    assert [(row["chltype"], row["descr"]) for row in qm.display("CHANNEL", "CH")] == [
+        ("SVRCONN", "server"), ("CLNTCONN", "client"),
+    ]  # fmt: skip
+    qm.alter("CHANNEL", "CH", chltype="CLNTCONN", descr="changed")
+    qm.delete("CHANNEL", "CH")
+    assert [row["descr"] for row in qm.display("CHANNEL", "C*")] == ["changed"]
+    qm.alter("CHANNEL", "CH", descr="again")
+    qm.delete("CHANNEL", "CH", chltype="CLNTCONN")
+    assert qm.display("CHANNEL", "CH") == []
+
+
+def test_records_of_one_profile_are_told_apart_by_what_identifies_them(qm: QueueManager) -> None:
+    key = {"objtype": "QUEUE", "enttype": "GROUP"}
+    for entity in ("app", "ops"):
+        qm.define("AUTHREC", "APP.**", entity=entity, authlist=["GET"], **key)
+    with pytest.raises(penstock.ObjectAlreadyExists):
+        qm.define("AUTHREC", "APP.**", entity="app", **key)
+    qm.alter("AUTHREC", "APP.**", entity="ops", authlist=["get", "PUT"], **key)
+    (ops,) = qm.display("AUTHREC", "APP.**", entity="ops", **key)
+    assert ops["authlist"] == ["GET", "PUT"]
+    qm.delete("AUTHREC", "APP.**", entity="app", **key)
+    assert qm.display("AUTHREC") == [ops]
+    with pytest.raises(penstock.UnknownObjectName):
+        qm.delete("AUTHREC", "APP.**", entity="app", **key)
+    with pytest.raises(penstock.AttributeNameError, match="does not identify"):
+        qm.delete("AUTHREC", "APP.**", authlist=["GET"])
+
+
+def test_the_name_of_a_subscription_is_a_text_of_10240_bytes(qm: QueueManager) -> None:
+    names = ["a name with blanks, \u00e4 and 'quotes'", "n" * 10240]
+    for name in names:
+        qm.define("SUB", name, topicstr="a/b", dest="Q")
+        qm.alter("SUB", name, userdata="u")
+    assert [row["name"] for row in qm.display("SUB")] == names
+    assert [qm.display("SUB", name)[0]["userdata"] for name in names] == ["u", "u"]
+    for wrong in ("n" * 10241, "", "a\nb", 3):
+        with pytest.raises(penstock.MQError, match="name"):
+            qm.define("SUB", wrong, topicstr="a/b")  # type: ignore[arg-type]
+    with pytest.raises(penstock.InvalidValue, match="TOPICSTR or TOPICOBJ"):
+        qm.define("SUB", "S")
 
 
 def test_a_channel_needs_its_type_and_what_the_type_needs(qm: QueueManager) -> None:

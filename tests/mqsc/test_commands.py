@@ -262,7 +262,7 @@ def test_run_counts_and_stops_at_end(mqsc: Interpreter) -> None:
         "end",
     ]
     assert [reply.line for reply in seen] == [1, 2, 3, 3, 4]
-    assert [reply.code for reply in seen] == ["AMQ8006", "AMQ8405", "AMQ8150", "AMQ8426", ""]
+    assert [reply.code for reply in seen] == ["AMQ8006", "AMQ8405", "AMQ8150", "AMQ8147", ""]
     assert mqsc.summary() == [
         "5 MQSC commands read.",
         "1 command with a syntax error.",

@@ -130,7 +130,7 @@ def test_an_invalid_command_is_refused_with_position_word_and_rule(
         "STOP LISTENER(L)",
         "DISPLAY CHSTATUS(*)",
         "DIS CLUSQMGR(*)",
-        "DEFINE SUB(S)",
+        "DEFINE STGCLASS(S)",
         "RESOLVE INDOUBT(X)",
         "PING CHANNEL(C)",
         "REFRESH QMGR",
@@ -138,7 +138,7 @@ def test_an_invalid_command_is_refused_with_position_word_and_rule(
         "RESET QSTATS(Q)",
         "RECOVER CFSTRUCT(S)",
         "MOVE QLOCAL(A)",
-        "DELETE SERVICE(S)",
+        "DELETE LOG(S)",
     ],
 )
 def test_a_command_that_is_not_implemented_is_refused_as_such(text: str) -> None:

@@ -12,7 +12,15 @@ from penstock.mqsc import as_command, parse, read_commands, run
 from penstock.mqsc.source import LINE_LENGTH_MAX
 from penstock.objects import TYPES, Attribute, Definition
 
-KINDS = ("QLOCAL", "QALIAS", "QREMOTE", "QMODEL", "PROCESS", "NAMELIST", "TOPIC", "CHANNEL")
+KINDS = (
+    "QLOCAL", "QALIAS", "QREMOTE", "QMODEL", "PROCESS", "NAMELIST", "TOPIC", "CHANNEL", "LISTENER",
+    "SERVICE", "AUTHINFO", "COMMINFO", "SUB", "CHLAUTH",
+)  # fmt: skip
+# What some types and subtypes need.
+NEEDED = {
+    "CONNAME": "X", "XMITQ": "X", "OCSPURL": "X", "ADDRESS": "X", "CLNTUSER": "X", "QMNAME": "X",
+    "SSLPEER": "X",
+}  # fmt: skip
 STAMPS = {"crdate", "crtime", "altdate", "alttime"}
 NAMES = st.text("ABCz09._/%", min_size=1, max_size=20)
 NASTY = st.text("aZ'*+-; ,()\u00e4\u20ac", max_size=40)
@@ -20,8 +28,14 @@ NASTY = st.text("aZ'*+-; ,()\u00e4\u20ac", max_size=40)
 
 def values(row: Attribute) -> st.SearchStrategy[Any]:
     """Values that an attribute takes on platform UNIX."""
+    if row.choices:
+        return st.lists(st.sampled_from(row.choices), min_size=1, max_size=row.many)
+    if row.many and not row.name:
+        return st.lists(NASTY.map(lambda text: text[: row.length // 4]), max_size=5)
     if row.many:
         return st.lists(NAMES, max_size=5) | st.lists(NAMES, min_size=60, max_size=60)
+    if row.hexadecimal:
+        return st.text("0123456789ABCDEFabcdef", max_size=row.length)
     if row.name:
         return NAMES.map(lambda text: text[: row.length])
     if row.keyword == "TOPICSTR":
@@ -37,22 +51,21 @@ def values(row: Attribute) -> st.SearchStrategy[Any]:
 def definitions(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """A type and attributes that define() takes."""
     kind = TYPES[draw(st.sampled_from(KINDS))]
-    channel = draw(st.sampled_from(list(kind.attributes["CHLTYPE"].words))) * (
-        kind.name == "CHANNEL"
-    ) if kind.name == "CHANNEL" else ""  # fmt: skip
+    subtype = draw(st.sampled_from(list(kind.subtype.words))) if kind.subtype is not None else ""
     chosen: dict[str, Any] = {}
     for row in kind.attributes.values():
-        if row.display_only or not row.applies("unix", channel) or not draw(st.booleans()):
+        if row.display_only or row.secret or not row.applies("unix", subtype):
             continue
-        chosen[row.keyword.lower()] = draw(values(row))
-    if channel:
-        chosen["chltype"] = channel
-    for keyword in ("conname", "xmitq"):
-        row = kind.attributes.get(keyword.upper())
-        if channel and row is not None and row.applies("unix", channel):
-            chosen[keyword] = "X"
-    if kind.name == "TOPIC":
-        chosen.setdefault("topicstr", "a/b")
+        if draw(st.booleans()):
+            chosen[row.keyword.lower()] = draw(values(row))
+        if subtype and row.keyword in NEEDED:
+            chosen[row.keyword.lower()] = NEEDED[row.keyword]
+    if kind.subtype is not None:
+        chosen[kind.subtype.keyword.lower()] = subtype
+    if subtype.startswith("BLOCK"):  # a list without items is no record
+        chosen[{"BLOCKUSER": "userlist", "BLOCKADDR": "addrlist"}[subtype]] = ["X"]
+    if kind.name in ("TOPIC", "SUB"):
+        chosen["topicstr"] = chosen.get("topicstr") or "a/b"
     if "cluster" in chosen:
         chosen.pop("clusnl", None)
     if kind.name == "QMODEL":
@@ -65,6 +78,14 @@ def content(definition: Definition) -> dict[str, Any]:
     return {key: value for key, value in definition.items() if key not in STAMPS}
 
 
+def identity(definition: Definition) -> dict[str, Any]:
+    """What tells an object from others of its name."""
+    rows = TYPES[str(definition["type"])].identity
+    return {
+        row.keyword.lower(): definition[row.keyword] for row in rows if row.keyword in definition
+    }
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(example=definitions())
 def test_a_definition_written_as_a_command_defines_the_same_object(
@@ -72,18 +93,18 @@ def test_a_definition_written_as_a_command_defines_the_same_object(
 ) -> None:
     kind, attributes = example
     shared.define(kind, "ROUND.TRIP", replace=False, **attributes)
+    (before,) = shared.display(kind, "ROUND.TRIP")
     try:
-        (before,) = shared.display(kind, "ROUND.TRIP")
         text = as_command(before)
         assert all(len(line) <= LINE_LENGTH_MAX for line in text.splitlines())
     finally:
-        shared.delete(kind, "ROUND.TRIP")
+        shared.delete(kind, "ROUND.TRIP", **identity(before))
     (reply,) = run(shared, text)
     try:
         assert reply.ok, (reply.lines, text)
         (after,) = shared.display(kind, "ROUND.TRIP")
     finally:
-        shared.delete(kind, "ROUND.TRIP")
+        shared.delete(kind, "ROUND.TRIP", **identity(before))
     assert content(after) == content(before)
     (source,) = read_commands(as_command(after).splitlines())
     assert parse(source.text) == parse(reply.command)

@@ -21,12 +21,17 @@ def name_of(value: object) -> str:
 
 def good_values(row: Attribute) -> Iterator[object]:
     """Values that an attribute takes: the ends of its range, each word, a text of full length."""
-    if row.many:
+    if row.choices:
+        yield list(row.choices)
+        yield [row.choices[-1].lower()]
+    elif row.many:
         yield ["A", "B.C"]
         yield ["N" * row.length] * row.many
+    elif row.secret:
+        yield ""
     elif row.length:
         yield ""
-        yield "N" * row.length
+        yield ("F" if row.hexadecimal else "N") * row.length
     else:
         if row.high >= row.low:
             yield from (row.low, row.high, str(row.high))
@@ -37,10 +42,17 @@ def good_values(row: Attribute) -> Iterator[object]:
 def bad_values(row: Attribute) -> Iterator[object]:
     """Values that an attribute refuses: beside each end of its range, wrong words, wrong types."""
     yield from (None, 1.5, b"x")
-    if row.many:
+    if row.choices:
+        yield [row.choices[0]] * (row.many + 1)
+        yield ["NOSUCHWORD"]
+    elif row.many:
         yield ["A"] * (row.many + 1)
-        yield ["A B"]
+        yield ["A B"] if row.name else ["A\nB"]
+    elif row.secret:
+        yield "x"
     elif row.length:
+        if row.hexadecimal:
+            yield "0G"
         yield "N" * (row.length + 1)
         yield "a\0b"
         yield 1
@@ -76,6 +88,10 @@ def test_an_attribute_is_declared_whole(kind: ObjectType, row: Attribute) -> Non
     assert row.help and row.help[0].isupper() and not row.help.endswith(".")
     assert bool(row.length) == isinstance(row.default, str)
     family = (2001, 4000) if row.length else (1, 2000)
+    if row.hexadecimal:
+        family = (7001, 8000)  # MQBACF_*: bytes
+    elif row.choices:
+        family = (1, 2000)  # lists of integers
     assert family[0] <= row.selector <= family[1]
     if not row.display_only:
         assert row.parse(row.show(row.default)) == row.default

@@ -78,7 +78,10 @@ def location_of(
 ) -> Location:
     """The location of an object, or the one for a new object; instances by CLUSQMGR."""
     if kind.name != "QCLUSTER":
-        return Location(connection.look_up(kind.name_space, name))
+        found = connection.look_up(kind.name_space, kind.catalog_name(name, given))
+        if found is None and kind.subtype is not None and kind.subtype.selector not in given:
+            found = connection.look_up(kind.name_space, kind.catalog_names(name)[-1])
+        return Location(found)
     wanted = given.get(_MANAGER, "")
     what = f" of queue manager {wanted}"
     vacant: Location | None = None

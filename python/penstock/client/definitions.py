@@ -29,8 +29,10 @@ class Definitions(Attachment):
 
         Args:
             kind: "QLOCAL", "QALIAS", "QREMOTE", "QMODEL", "PROCESS", "NAMELIST", "TOPIC",
-                "CHANNEL", "QCLUSTER" (an instance of a cluster queue), on z/OS also "CFSTRUCT".
-            name: 1 to 48 characters out of A-Z a-z 0-9 . _ / %; channels 20, structures 12.
+                "CHANNEL", "LISTENER", "SERVICE", "AUTHINFO", "COMMINFO", "SUB", "AUTHREC",
+                "CHLAUTH", "QCLUSTER" (an instance of a cluster queue), on z/OS also "CFSTRUCT".
+            name: 1 to 48 characters out of A-Z a-z 0-9 . _ / %; channels 20, structures 12,
+                subscriptions 10240 of any kind; profiles of records also * ? @.
             like: an object of the type whose attributes are copied.
             replace: change an existing definition to these attributes; its messages and its
                 creation date stay.
@@ -64,7 +66,9 @@ class Definitions(Attachment):
 
         object_commands.alter(self, kind, name, force, attributes)
 
-    def delete(self, kind: str, name: str, /, *, purge: bool = False, clusqmgr: str = "") -> None:
+    def delete(
+        self, kind: str, name: str, /, *, purge: bool = False, clusqmgr: str = "", **identity: Any
+    ) -> None:
         """Deletes an object that is not open.
 
         Args:
@@ -72,14 +76,16 @@ class Definitions(Attachment):
             name: its name.
             purge: together with the messages on it.
             clusqmgr: the queue manager of the instance of a cluster queue.
+            identity: attributes that distinguish objects of one name: of an "AUTHREC" ``objtype``,
+                ``enttype`` and ``entity``, of a "CHLAUTH" ``chlautyp`` and what it maps.
 
         Raises:
-            UnknownObjectName, ObjectInUse, QueueNotEmpty (also with ``purge``, when units of work
-                hold messages).
+            UnknownObjectName, AttributeNameError, ObjectInUse.
+            QueueNotEmpty: also with ``purge``, when units of work hold messages.
         """
         from . import object_commands
 
-        object_commands.delete(self, kind, name, purge, clusqmgr)
+        object_commands.delete(self, kind, name, purge, clusqmgr, identity)
 
     def clear(self, name: str, /) -> None:
         """Removes all messages of a local queue that is not open.
@@ -91,8 +97,9 @@ class Definitions(Attachment):
 
         object_commands.clear(self, name)
 
-    def display(self, kind: str, name: str = "*", /) -> list[Definition]:
-        """Definitions that match a name or a generic name (``ABC*``), sorted by name.
+    def display(self, kind: str, name: str = "*", /, **identity: Any) -> list[Definition]:
+        """Definitions that match a name or a generic name (``ABC*``), sorted by name; with
+        ``identity`` as in ``delete`` the one object of the name that it distinguishes.
 
         ``kind`` "QUEUE" is queues of every type. Each definition has ``name``, ``type`` and the
         attributes by keyword; local queues also ``curdepth``, ``ipprocs`` and ``opprocs``. The list
@@ -100,4 +107,4 @@ class Definitions(Attachment):
         """
         from . import object_commands
 
-        return object_commands.display(self, kind, name)
+        return object_commands.display(self, kind, name, identity)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from .._mqi_constants import selectors as mq
 from ..constants import NAME_SPACE_QUEUES, ReasonCode
 from ..errors import (
+    AttributeNameError,
     InvalidValue,
     ObjectAlreadyExists,
     ObjectInUse,
@@ -17,9 +18,9 @@ from ..errors import (
 )
 from ..names import check_object_name, matcher
 from ..objects.codec import decode, encode, pruned, read
-from ..objects.definition import CHANNEL_TYPE, channel_kind, describe, parse_all
+from ..objects.definition import describe, parse_all
 from ..objects.rules import check_definition
-from ..objects.system import CHANNEL_DEFAULTS, LIMIT_FOLLOWERS, shipped
+from ..objects.system import LIMIT_FOLLOWERS, SUBTYPE_DEFAULTS, shipped
 from ..objects.timestamps import CREATED, current_times
 from ..objects.types import BY_NUMBER, TYPES, object_type
 from .cluster_instances import display_instances, location_of
@@ -62,6 +63,8 @@ def define(
     given = parse_all(kind, given_by_keyword, manager.platform)
     new = {**kind.defaults, **_start(manager, kind, name, like, given), **given}
     new |= _times_of(kind, creation=True)
+    if kind.catalog_name(name, new) != name:
+        new[kind.name_selector] = name
     check_definition(kind, name, new, given)
     _check_against_others(manager, kind, name, new)
     for _ in range(_ATTEMPTS):
@@ -79,8 +82,9 @@ def _define_once(
     if location.found is None:
         try:
             manager.define_object(
-                kind.number, name, encode(pruned(kind, new)), kind.name_space, location.instance
-            )
+                kind.number, kind.catalog_name(name, new), encode(pruned(kind, new)),
+                kind.name_space, location.instance,
+            )  # fmt: skip
             return True
         except ObjectAlreadyExists:
             return False  # created concurrently: read it and start over
@@ -124,13 +128,15 @@ def _start(
     given: Mapping[int, Stored],
 ) -> dict[int, Stored]:  # fmt: skip
     """The initial values of a new object: from LIKE, the SYSTEM default or the shipped values."""
-    if kind.name == "CHANNEL" and CHANNEL_TYPE not in given and like is None:
-        raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{name}: DEFINE CHANNEL needs CHLTYPE")
-    channel = channel_kind(kind, given)
-    default = CHANNEL_DEFAULTS.get(channel, kind.default_object)
+    if kind.subtype is not None and kind.subtype.selector not in given and like is None:
+        raise InvalidValue(
+            ReasonCode.OPTIONS_ERROR, f"{name}: DEFINE {kind.name} needs {kind.subtype.keyword}"
+        )
+    subtype = kind.subtype_of(given)
+    default = SUBTYPE_DEFAULTS.get(kind.name, {}).get(subtype, kind.default_object)
     if like is not None:
         kind.check_name(like)
-        found = manager.look_up(kind.name_space, like)
+        found = manager.look_up(kind.name_space, kind.catalog_name(like, given))
         if found is None or found[2] != kind.number:
             raise UnknownObjectName(
                 ReasonCode.UNKNOWN_OBJECT_NAME,
@@ -139,7 +145,7 @@ def _start(
     else:
         found = manager.look_up(kind.name_space, default) if default and name != default else None
         if found is None or found[2] != kind.number:
-            return shipped(kind.name, manager.platform, channel)
+            return shipped(kind.name, manager.platform, subtype)
     stored = decode(manager.read_object(found[0], found[1])[2])
     own = [s for s in stored if s not in kind.by_selector or kind.by_selector[s].display_only]
     for selector in own:
@@ -234,8 +240,8 @@ def _store(
     """Stores a changed definition; False when its version is no longer the one that was read."""
     resolution = any(row.resolution for row in _changed(kind, old, new))
     if not manager.alter_object(
-        *location, kind.number, name, encode(pruned(kind, new)), version, resolution,
-        kind.name_space, instance,
+        *location, kind.number, kind.catalog_name(name, new), encode(pruned(kind, new)), version,
+        resolution, kind.name_space, instance,
     ):  # fmt: skip
         return False
     if kind.name == "QALIAS":
@@ -367,8 +373,9 @@ def _check_against_others(
 
 
 def delete(
-    manager: Attachment, kind_name: str, name: str, purge: bool, cluster_manager: str
-) -> None:
+    manager: Attachment, kind_name: str, name: str, purge: bool, cluster_manager: str,
+    identity: Mapping[str, object],
+) -> None:  # fmt: skip
     """See QueueManager.delete."""
     kind = object_type(kind_name, manager.platform)
     if kind.name == "QMGR":
@@ -379,7 +386,7 @@ def delete(
     if kind.name == "QCLUSTER":
         _vacate(manager, kind, name, cluster_manager)
         return
-    slot, generation, _ = _find(manager, kind, name, {})
+    slot, generation, _ = _find(manager, kind, name, _identity(manager, kind, identity))
     attrs = manager.read_object(slot, generation)[2]
     if kind.name == "CFSTRUCT":
         users = [queue for queue, _, _ in _queues_on(manager, name)]
@@ -392,6 +399,21 @@ def delete(
     manager.delete_object(slot, generation, purge, name)
     if kind.name == "QALIAS":
         _wake_target(manager, read(kind, attrs))
+
+
+def _identity(
+    manager: Attachment, kind: ObjectType, given: Mapping[str, object]
+) -> dict[int, Stored]:
+    """The values that distinguish objects of one name. Raises AttributeNameError."""
+    known = {row.keyword for row in kind.identity}
+    if kind.separate and kind.subtype is not None:
+        known.add(kind.subtype.keyword)
+    for keyword in given:
+        if kind.attribute(keyword).keyword not in known:
+            raise AttributeNameError(
+                ReasonCode.SELECTOR_ERROR, f"{kind.name}: {keyword!r} does not identify an object"
+            )
+    return parse_all(kind, given, manager.platform)
 
 
 def _refuse_followed(manager: Attachment, kind: ObjectType, name: str, slot: int) -> None:
@@ -439,8 +461,12 @@ def clear(manager: Attachment, name: str) -> None:
 # ---- display ----
 
 
-def display(manager: Attachment, kind_name: str, name: str) -> list[Definition]:
+def display(
+    manager: Attachment, kind_name: str, name: str, identity: Mapping[str, object]
+) -> list[Definition]:
     """See QueueManager.display."""
+    if identity:
+        return _display_identified(manager, kind_name, name, identity)
     kinds: tuple[str, ...] = _QUEUE_KINDS
     if not isinstance(kind_name, str) or kind_name.upper() != "QUEUE":
         kinds = (object_type(kind_name, manager.platform).name,)
@@ -467,12 +493,29 @@ def display(manager: Attachment, kind_name: str, name: str) -> list[Definition]:
     return sorted(found, key=lambda shown: str(shown["name"]))
 
 
+def _display_identified(
+    manager: Attachment, kind_name: str, name: str, identity: Mapping[str, object]
+) -> list[Definition]:
+    """The one object of a name with these values, or none."""
+    kind = object_type(kind_name, manager.platform)
+    kind.check_name(name)
+    location = location_of(manager, kind, name, _identity(manager, kind, identity))
+    if location.found is None:
+        return []
+    try:
+        attrs = manager.read_object(*location.found[:2])[2]
+    except UnknownObjectName:
+        return []  # deleted concurrently
+    return [describe(kind, name, decode(attrs), manager.platform)]
+
+
 def _objects(
     manager: Attachment, kinds: tuple[str, ...], pattern: str = "*"
 ) -> Iterator[tuple[ObjectType, str, bytes, int, int]]:
     """Type, name, attribute list, slot and generation of the objects that match."""
     wanted = {(TYPES[kind].name_space, TYPES[kind].number): TYPES[kind] for kind in kinds}
-    if not pattern.endswith("*") and kinds != ("QCLUSTER",):
+    one = not pattern.endswith("*") and kinds != ("QCLUSTER",)
+    if one and not TYPES[kinds[0]].identity:
         yield from _one_object(manager, wanted, pattern)
         return
     fits = matcher(pattern)
@@ -484,6 +527,8 @@ def _objects(
         except UnknownObjectName:
             continue  # deleted concurrently
         kind = wanted.get((space, number))
+        if kind is not None and (kind.by_digest or kind.separate):
+            name = kind.own_name(name, decode(attrs))
         if kind is not None and fits(name):
             yield kind, name, attrs, slot, generation
 
@@ -491,20 +536,19 @@ def _objects(
 def _one_object(
     manager: Attachment, wanted: Mapping[tuple[int, int], ObjectType], name: str
 ) -> Iterator[tuple[ObjectType, str, bytes, int, int]]:
-    """The object of a name, when it is of one of the types."""
+    """The objects of a name, when they are of one of the types."""
     first = next(iter(wanted.values()))
     first.check_name(name)
-    found = manager.look_up(first.name_space, name)
-    if found is None or (first.name_space, found[2]) not in wanted:
-        return
-    slot, generation, number, _ = found
-    try:
-        yield (
-            wanted[first.name_space, number], name, manager.read_object(slot, generation)[2], slot,
-            generation,
-        )  # fmt: skip
-    except UnknownObjectName:
-        return  # deleted concurrently
+    for catalog_name in first.catalog_names(name):
+        found = manager.look_up(first.name_space, catalog_name)
+        if found is None or (first.name_space, found[2]) not in wanted:
+            continue
+        slot, generation, number, _ = found
+        try:
+            attrs = manager.read_object(slot, generation)[2]
+        except UnknownObjectName:
+            continue  # deleted concurrently
+        yield wanted[first.name_space, number], name, attrs, slot, generation
 
 
 # ---- helpers ----

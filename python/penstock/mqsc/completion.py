@@ -97,7 +97,8 @@ def _possible(typed: _Typed, names: Names, platform: str) -> list[Suggestion]:
     """All words possible here, before they are filtered by the typed prefix."""
     words, values = typed.words, typed.values
     if not words:
-        return [Suggestion(verb) for verb in VERBS if verb not in LATER_VERBS]
+        usable = {verb for row in NOUNS.values() for verb in row.verbs}
+        return [Suggestion(verb) for verb in VERBS if verb in usable or verb not in LATER_VERBS]
     verb = VERB_OF.get(words[0], "")
     if len(words) == 1:
         return [

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MQError
+from ..errors import MQError, UnknownObjectName
 from ..objects import Attribute, ObjectType, object_type
 from .faults import SyntaxFault
 from .grammar import Parameter, Word
+from .layout import pair_of
 from .parser import Command
 from .reply import Reply, done
 from .words import BARE
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 Action = Callable[[], Reply]
 _FORCEABLE = ("QLOCAL", "QALIAS", "QREMOTE", "QMGR")
+_TYPES = {"TOPIC": "LOCAL", "COMMINFO": "MULTICAST"}
 OPTIONS = ("REPLACE", "NOREPLACE", "FORCE", "NOFORCE", "PURGE", "NOPURGE", "LIKE", "ALL", "WHERE")
 
 
@@ -48,6 +50,15 @@ class Parameters:
         given = self.left.pop(keyword, None)
         return None if given is None else one_value(given)
 
+    def choice(self, keyword: str, words: tuple[str, ...]) -> str:
+        """Removes ``KEYWORD(word)``; the word, the first one by default. Raises SyntaxFault."""
+        word = self.word(keyword)
+        if word is None:
+            return words[0]
+        if word.value not in words:
+            raise SyntaxFault(f"{keyword} is one of {', '.join(words)}", word.at, word.written)
+        return word.value
+
     def nothing_left(self) -> None:
         """Raises SyntaxFault when there are parameters that the command does not know."""
         for parameter in self.left.values():
@@ -59,6 +70,7 @@ class Parameters:
 
     def attributes(self, kind: ObjectType) -> dict[str, Any]:
         """The remaining parameters as attributes of the Python API. Raises SyntaxFault."""
+        self._take_implied(kind)
         found: dict[str, Any] = {}
         for keyword in BARE:
             if keyword in kind.attributes and {keyword, f"NO{keyword}"} & self.left.keys():
@@ -69,6 +81,40 @@ class Parameters:
                 raise SyntaxFault(f"{row.keyword} is given twice", parameter.at, parameter.keyword)
             found[row.keyword.lower()] = self._value(row, parameter)
         return found
+
+    def notes(self, kind: ObjectType, values: Mapping[str, Any]) -> list[str]:
+        """What these attributes ask for that this release lacks."""
+        found = []
+        if kind.unbuilt:
+            found.append(f"the {kind.noun} is kept only: this release has no {kind.unbuilt}")
+        for row in kind.attributes.values():
+            value = values.get(row.keyword.lower())
+            if value is None or not row.unbuilt:
+                continue
+            stored = row.parse(value, self.platform)
+            if row.asks_for_unbuilt(stored):
+                pair = pair_of(row.keyword, row.show(stored))
+                found.append(f"{pair} is kept only: this release has no {row.unbuilt}")
+        return found
+
+    def secrets(self, kind: ObjectType) -> list[str]:
+        """Removes the values of secrets, which are not stored; what is to be said of them."""
+        found = []
+        for row in kind.attributes.values():
+            given = self.left.get(row.keyword)
+            if row.secret and given is not None and any(w.value for w in given.values or ()):
+                del self.left[row.keyword]
+                found.append(f"{row.keyword} is not kept: secrets are not stored")
+        return found
+
+    def _take_implied(self, kind: ObjectType) -> None:
+        """Removes parameters with the only value that they can have. Raises SyntaxFault."""
+        for keyword, allowed in _implied(kind, self.platform).items():
+            word = self.word(keyword)
+            if word is not None and word.value not in allowed:
+                raise SyntaxFault(
+                    f"{keyword} is {' or '.join(allowed) or 'blank'}", word.at, word.written
+                )
 
     def _attribute(self, kind: ObjectType, parameter: Parameter) -> Attribute:
         """The attribute of a keyword. Raises SyntaxFault."""
@@ -104,6 +150,18 @@ class Parameters:
         word = one_value(parameter)
         _check(row, word.value, self.platform, word)
         return word.value
+
+
+def _implied(kind: ObjectType, platform: str) -> dict[str, tuple[str, ...]]:
+    """Parameters of DEFINE and ALTER that are no attributes, with their only values."""
+    found: dict[str, tuple[str, ...]] = {}
+    if kind.name in _TYPES:
+        found["TYPE"] = (_TYPES[kind.name],)
+    if platform == "zos":
+        found["CMDSCOPE"] = ("",)
+        if "QSGDISP" not in kind.attributes:
+            found["QSGDISP"] = ("QMGR",)
+    return found
 
 
 def one_value(parameter: Parameter) -> Word:
@@ -160,11 +218,15 @@ def _define(
     replace = given.flag("REPLACE")
     like = given.word("LIKE")
     model = name_of(kind, like) if like is not None else None
+    secrets = given.secrets(kind)
     values = given.attributes(kind)
+    notes = given.notes(kind, values) + secrets
 
     def run() -> Reply:
         manager.define(kind.name, name, like=model, replace=replace, **values)
-        return done(command.subject.created, f"{_title(command)} created.")
+        found = manager.display(kind.name, name) if model is not None else []
+        copied = given.notes(kind, found[0]) + secrets if found else notes
+        return done(command.subject.created, f"{_title(command)} created.", copied)
 
     return run
 
@@ -173,11 +235,13 @@ def _alter(
     manager: QueueManager, command: Command, kind: ObjectType, name: str, given: Parameters
 ) -> Action:
     force = kind.name in _FORCEABLE and given.flag("FORCE")
+    secrets = given.secrets(kind)
     values = given.attributes(kind)
+    notes = given.notes(kind, values) + secrets
 
     def run() -> Reply:
         manager.alter(kind.name, name or manager.name, force=force, **values)
-        return done(command.subject.changed, f"{_title(command)} changed.")
+        return done(command.subject.changed, f"{_title(command)} changed.", notes)
 
     return run
 
@@ -186,11 +250,21 @@ def _delete(
     manager: QueueManager, command: Command, kind: ObjectType, name: str, given: Parameters
 ) -> Action:
     purge = kind.name == "QLOCAL" and given.flag("PURGE")
+    ignored = given.choice("IGNSTATE", ("NO", "YES")) == "YES"
+    records = given.choice("AUTHREC", ("NO", "YES")) == "YES"
+    notes = ["AUTHREC(YES) has no effect: authority records stay"] if records else []
+    identity = {}
+    if kind.name == "CHANNEL" and given.choice("CHLTABLE", ("QMGRTAB", "CLNTTAB")) == "CLNTTAB":
+        identity["chltype"] = "CLNTCONN"
     given.nothing_left()
 
     def run() -> Reply:
-        manager.delete(kind.name, name, purge=purge)
-        return done(command.subject.deleted, f"{_title(command)} deleted.")
+        try:
+            manager.delete(kind.name, name, purge=purge, **identity)
+        except UnknownObjectName:
+            if not ignored:
+                raise
+        return done(command.subject.deleted, f"{_title(command)} deleted.", notes)
 
     return run
 

@@ -19,4 +19,16 @@ class SyntaxFault(ValueError):
 
 
 class NotYet(Exception):
-    """An MQSC command that is not implemented; the text names the missing part."""
+    """An MQSC command that is not implemented; the text names the missing part.
+
+    Attributes:
+        without_effect: whether the command would change nothing that there is.
+        kind: type of the object that it names, "" for none; name: that name.
+    """
+
+    def __init__(
+        self, text: str, without_effect: bool = False, kind: str = "", name: str = ""
+    ) -> None:
+        """Makes the exception."""
+        super().__init__(text)
+        self.without_effect, self.kind, self.name = without_effect, kind, name

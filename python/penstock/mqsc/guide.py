@@ -61,11 +61,13 @@ def _about(row: Attribute) -> list[str]:
     if row.platform:
         facts.append("z/OS only")
     if row.kinds:
-        facts.append("of channels of type " + ", ".join(row.kinds))
+        facts.append("of type " + ", ".join(row.kinds))
     if row.fixed:
         facts.append("set by DEFINE only")
     if row.force:
         facts.append("ALTER in use needs FORCE")
+    if row.unbuilt:
+        facts.append(f"kept only: this release has no {row.unbuilt}")
     if row.settable:
         facts.append("MQSET can set it")
     return [about, *(" " * 13 + line for line in wrap("; ".join(facts), _WIDTH))]

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..constants import ReasonCode
 from ..errors import MQError
-from . import definitions, show, status
+from ..objects import TYPES
+from . import definitions, records, show, status
 from .faults import NotYet, SyntaxFault
 from .parser import Command, parse
-from .reply import NOT_HERE, Reply, done, refusal, refused, syntax_error
+from .reply import NOT_HERE, Reply, done, refusal, refused, syntax_error, without_effect
 from .source import LINE_LENGTH_MAX, Source, read_commands
 from .words import NOUNS
 
@@ -44,6 +46,7 @@ class Interpreter:
     read: int = 0
     syntax_errors: int = 0
     failed: int = 0
+    warned: int = 0
     ended: bool = False
 
     def run(self, lines: Iterable[str], show: Show, first: int = 1) -> None:
@@ -71,6 +74,7 @@ class Interpreter:
             reply = syntax_error(source, fault)
         else:
             self.failed += not reply.ok
+            self.warned += bool(reply.warnings)
         reply.command, reply.line = source.text, source.line
         return reply
 
@@ -80,11 +84,14 @@ class Interpreter:
         def number(count: int) -> str:
             return str(count) if count else "No"
 
-        return [
+        lines = [
             f"{number(self.read)} MQSC {_commands(self.read)} read.",
             f"{number(self.syntax_errors)} {_commands(self.syntax_errors)} with a syntax error.",
             f"{number(self.failed)} valid {_commands(self.failed)} could not be processed.",
         ]
+        if self.warned:
+            lines.append(f"{number(self.warned)} {_commands(self.warned)} with a warning.")
+        return lines
 
     def _reply(self, source: Source) -> Reply:
         """Runs one command. Raises SyntaxFault."""
@@ -94,12 +101,12 @@ class Interpreter:
             raise SyntaxFault(f"line {line} has {length} characters, {LINE_LENGTH_MAX} at most", at)
         try:
             command = parse(source.text)
+            if command.verb == "END":
+                self.ended = True
+                return Reply()
+            action = self._prepare(command)
         except NotYet as lacking:
-            return refused(NOT_HERE, f"{lacking}.")
-        if command.verb == "END":
-            self.ended = True
-            return Reply()
-        action = self._prepare(command)
+            return self._answer(lacking)
         if self.check_only:
             return Reply()
         try:
@@ -107,11 +114,28 @@ class Interpreter:
         except MQError as error:
             return refusal(command, error)
 
+    def _answer(self, lacking: NotYet) -> Reply:
+        """The reply to a command that is not implemented."""
+        if not lacking.without_effect:
+            return refused(NOT_HERE, f"{lacking}.")
+        if lacking.kind and lacking.name and not self.check_only:
+            kind = TYPES[lacking.kind]
+            try:
+                known = bool(self.manager.display(kind.name, kind.check_name(lacking.name)))
+            except MQError:
+                known = False
+            if not known:
+                what = f"{kind.noun.capitalize()} {lacking.name} not found."
+                return refused("AMQ8147", what, ReasonCode.UNKNOWN_OBJECT_NAME)
+        return without_effect(str(lacking))
+
     def _prepare(self, command: Command) -> definitions.Action:
         """Checks the command; the returned call does the work. Raises SyntaxFault."""
         if command.verb == "PING":
             definitions.Parameters(command, self.manager.platform).nothing_left()
             return self._ping
+        if command.noun in records.NOUNS:
+            return records.prepare(self.manager, command)
         if command.verb != "DISPLAY":
             return definitions.prepare(self.manager, command)
         if NOUNS[command.noun].kinds:

@@ -118,17 +118,29 @@ def as_commands(found: Iterable[Definition]) -> Iterator[str]:
 
 
 def as_command(definition: Mapping[str, Any]) -> str:
-    """The DEFINE with REPLACE, or the ALTER QMGR, that gives this definition."""
+    """The DEFINE with REPLACE, the SET or the ALTER QMGR that gives this definition."""
     kind = TYPES[str(definition["type"])]
-    head = f"DEFINE {kind.name}({quoted(str(definition['name']))})"
-    parts = ["ALTER QMGR" if kind.name == "QMGR" else head]
+    name = _in_lines(quoted(str(definition["name"])))
+    if kind.name == "AUTHREC":
+        entity = f"{definition['enttype']}({_in_lines(quoted(str(definition['entity'])))})"
+        parts = ["SET AUTHREC", f"PROFILE({name})", entity, f"OBJTYPE({definition['objtype']})"]
+        return _joined([*parts, f"AUTHADD({','.join(definition['authlist'])})"])
+    head, end = _ENDS.get(kind.name, (f"DEFINE {kind.name}({name})", "REPLACE"))
+    parts = [head.format(name)]
     rows = sorted(kind.attributes.values(), key=lambda row: (not row.fixed, row.keyword))
     for row in rows:
         value = definition.get(row.keyword.lower())
-        if value is not None and not row.display_only:
-            parts.append(_assigned(row, value))
-    if kind.name != "QMGR":
-        parts.append("REPLACE")
+        if value is not None and not (row.display_only or row.secret):
+            keyword = "TYPE" if row.keyword == "CHLAUTYP" else row.keyword
+            parts.append(_assigned(row, value).replace(row.keyword, keyword, 1))
+    return _joined([*parts, end] if end else parts)
+
+
+# How the commands of types that DEFINE does not make begin and end.
+_ENDS = {"QMGR": ("ALTER QMGR", ""), "CHLAUTH": ("SET CHLAUTH({})", "ACTION(REPLACE)")}
+
+
+def _joined(parts: list[str]) -> str:
     return " +\n   ".join(parts)
 
 

@@ -10,7 +10,17 @@ from difflib import get_close_matches
 
 from .faults import NotYet, SyntaxFault
 from .grammar import Parameter, Word, parameters_of
-from .words import LATER_NOUNS, LATER_VERBS, NOUN_OF, NOUNS, VERB_OF, VERBS, Noun
+from .words import (
+    LATER_NOUNS,
+    LATER_VERBS,
+    NOUN_OF,
+    NOUNS,
+    PROFILED,
+    VERB_OF,
+    VERBS,
+    WITHOUT_EFFECT,
+    Noun,
+)
 
 __all__ = ["Command", "parse"]
 
@@ -91,7 +101,10 @@ def _noun(text: str, verb: str, given: Parameter) -> str:
     if not lacking and verb == "PING":
         lacking = LATER_NOUNS["CHSTATUS"][1]
     if lacking:
-        raise NotYet(f"{verb} {noun}: there are no {lacking} in this release")
+        text = f"{verb} {noun}: there are no {lacking} in this release"
+        harmless = (verb, noun) in WITHOUT_EFFECT
+        names = [word.value for word in given.values or ()]
+        raise NotYet(text, harmless, WITHOUT_EFFECT.get((verb, noun), ""), "".join(names[:1]))
     hint = "; say QLOCAL, QALIAS, QREMOTE or QMODEL" if noun == "QUEUE" else ""
     raise SyntaxFault(f"{verb} {noun} is not a command{hint}", given.at, word)
 
@@ -109,6 +122,8 @@ def _name(text: str, verb: str, noun: str, given: Parameter) -> Word | None:
     if len(given.values) != 1 or not given.values[0].value:
         raise SyntaxFault(f"{verb} {noun} needs one name in brackets", given.at, word)
     name = given.values[0]
+    if noun in PROFILED:
+        return name
     if "*" in name.value[:-1]:
         raise SyntaxFault("* can only be the last character of a name", name.at, name.written)
     if verb != "DISPLAY" and "*" in name.value:

@@ -11,6 +11,8 @@ from ..objects import Definition
 from .faults import SyntaxFault
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .layout import Layout
     from .parser import Command
     from .source import Source
@@ -52,12 +54,14 @@ class Reply:
         ok: whether it was executed.
         code: number of the message, such as "AMQ8006"; "" for none.
         text: the messages; those of a successful DISPLAY precede each of its objects.
+        warnings: messages about what a command that was executed asks for in vain.
         objects: the definitions that DISPLAY found, complete whatever it shows of them.
         reason: MQ reason code of a failure, else 0.
         fault: the syntax error, None when there is none.
     """
 
     text: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list, kw_only=True)
     ok: bool = True
     code: str = ""
     objects: list[Definition] = field(default_factory=list)
@@ -75,12 +79,22 @@ class Reply:
     @property
     def lines(self) -> list[str]:
         """The reply as it is printed."""
-        return [*self.text, *(self.layout.lines(self.objects) if self.layout else ())]
+        shown = self.layout.lines(self.objects) if self.layout else ()
+        return [*self.text, *shown, *self.warnings]
 
 
-def done(code: str, what: str) -> Reply:
-    """``AMQ8006: Queue created.``"""
-    return Reply([f"{code}: {what}"], code=code)
+def done(code: str, what: str, notes: Iterable[str] = ()) -> Reply:
+    """``AMQ8006: Queue created.``; ``notes``: what its warnings say."""
+    return Reply([f"{code}: {what}"], code=code, warnings=[_warning(note) for note in notes])
+
+
+def without_effect(what: str) -> Reply:
+    """The reply to a command that was accepted and changes nothing."""
+    return Reply(code=NOT_HERE, warnings=[_warning(f"{what}; the command has no effect")])
+
+
+def _warning(note: str) -> str:
+    return f"{NOT_HERE}: Warning: {note}."
 
 
 def refused(code: str, what: str, reason: int = 0) -> Reply:

@@ -25,6 +25,18 @@ HEADS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "CHANNEL": (("CHANNEL", "name"), ("CHLTYPE", "chltype")),
     "CFSTRUCT": (("CFSTRUCT", "name"),),
     "QMGR": (("QMNAME", "name"),),
+    "LISTENER": (("LISTENER", "name"), ("CONTROL", "control")),
+    "SERVICE": (("SERVICE", "name"), ("CONTROL", "control")),
+    "AUTHINFO": (("AUTHINFO", "name"), ("AUTHTYPE", "authtype")),
+    "COMMINFO": (("COMMINFO", "name"),),
+    "SUB": (("SUB", "name"),),
+    "CHLAUTH": (("CHLAUTH", "name"), ("TYPE", "chlautyp")),
+    "AUTHREC": (
+        ("PROFILE", "name"),
+        ("ENTITY", "entity"),
+        ("ENTTYPE", "enttype"),
+        ("OBJTYPE", "objtype"),
+    ),
 }
 _TYPE_WORDS = ("TYPE", "QTYPE")
 
@@ -64,7 +76,9 @@ class Choice:
     def layout(self, command: Command, head: tuple[tuple[str, str], ...]) -> Layout:
         """The layout of the output."""
         subject = command.subject
-        first = {key for _, key in head} | {"qmname"}
+        first = {key for _, key in head}
+        if head[0][0] == "QMNAME":
+            first.add("qmname")  # the queue manager's own name
         shown = tuple(word for word in sorted(self.shown) if word.lower() not in first)
         return Layout(f"{subject.details}: Display {subject.heading} details.", head, shown)
 
@@ -102,11 +116,12 @@ def prepare(manager: QueueManager, command: Command) -> Action:
         if given.flag("CLUSINFO") and kind.is_queue:
             kinds.append("QCLUSTER")
         kinds = _of_type(given, _TYPE_WORDS, kinds)
-    elif kind.name == "CHANNEL":
-        types = list(kind.attributes["CHLTYPE"].words)
-        wanted = _of_type(given, ("TYPE", "CHLTYPE"), types)
+    elif kind.subtype is not None:
+        keyword = kind.subtype.keyword
+        types = list(kind.subtype.words)
+        wanted = _of_type(given, ("TYPE", keyword), types)
         if wanted != types:
-            keep = lambda row: row["chltype"] in wanted  # noqa: E731
+            keep = lambda row: row[keyword] in wanted  # noqa: E731
     choice = Choice(given, known_attributes(tuple(kinds), manager.platform), name.endswith("*"))
     head = HEADS.get(command.noun, _QUEUE)
 
@@ -134,7 +149,7 @@ def _of_type(given: Parameters, words: tuple[str, ...], types: list[str]) -> lis
         if parameter is None:
             continue
         if parameter.values is None:
-            if keyword != "CHLTYPE":
+            if keyword in _TYPE_WORDS:
                 del given.left[keyword]
             continue
         value = given.word(keyword)

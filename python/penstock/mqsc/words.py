@@ -77,6 +77,26 @@ NOUNS: Mapping[str, Noun] = {
         ("CHL",), _OBJECT, "channel", ("CHANNEL",), 2, "AMQ8014", "AMQ8016", "AMQ8015", "AMQ8414"
     ),
     "CFSTRUCT": Noun((), _OBJECT, "structure", ("CFSTRUCT",), 2, *_ZOS),
+    "LISTENER": Noun(
+        ("LSTR",), _OBJECT, "listener", ("LISTENER",), 2, "AMQ8626", "AMQ8628", "AMQ8627",
+        "AMQ8630",
+    ),
+    "SERVICE": Noun(
+        (), _OBJECT, "service", ("SERVICE",), 2, "AMQ8625", "AMQ8624", "AMQ8623", "AMQ8629"
+    ),
+    "AUTHINFO": Noun(
+        (), _OBJECT, "authentication information", ("AUTHINFO",), 2, "AMQ8563", "AMQ8567",
+        "AMQ8564", "AMQ8566",
+    ),
+    "COMMINFO": Noun(
+        (), _OBJECT, "comminfo", ("COMMINFO",), 2, "AMQ8858", "AMQ8859", "AMQ8860", "AMQ8861"
+    ),
+    "SUB": Noun((), _OBJECT, "subscription", ("SUB",), 2, "AMQ8094", "AMQ8095", "AMQ8097",
+                "AMQ8096"),
+    "CHLAUTH": Noun((), ("SET", "DISPLAY"), "channel authentication record", ("CHLAUTH",), 2,
+                    "AMQ8877", "AMQ8877", "AMQ8877", "AMQ8878"),
+    "AUTHREC": Noun((), ("SET", "DELETE", "DISPLAY"), "authority record", ("AUTHREC",), 0,
+                    "AMQ8862", "AMQ8862", "AMQ8863", "AMQ8864"),
     "QMGR": Noun(
         (), ("ALTER", "DISPLAY", "PING"), "queue manager", ("QMGR",), 0, "", "AMQ8005", "",
         "AMQ8408",
@@ -97,35 +117,60 @@ LATER_VERBS: Mapping[str, str] = {
     "RESET": "running channels, clusters and queue statistics",
     "RESOLVE": "running channels and indoubt units of work",
     "RESUME": "clusters",
-    "SET": "authorities and log settings",
+    "SET": "settings of logs and policies",
     "START": "running channels, listeners and services",
     "STOP": "running channels, listeners and services",
     "SUSPEND": "clusters",
 }
 LATER_NOUNS: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "AUTHINFO": ((), "authentication"),
-    "AUTHREC": ((), "authorities"),
+    "ARCHIVE": ((), "archive logs"),
     "AUTHSERV": ((), "authorities"),
     "CFSTATUS": ((), "status of structures"),
     "CHINIT": ((), "running channels"),
-    "CHLAUTH": ((), "running channels"),
     "CHSTATUS": (("CHS",), "running channels"),
     "CLUSQMGR": ((), "clusters"),
     "CLUSTER": ((), "clusters"),
-    "COMMINFO": ((), "multicast"),
+    "CMDSERV": ((), "command servers"),
     "INDOUBT": ((), "indoubt units of work"),
-    "LISTENER": (("LSTR",), "listeners"),
     "LOG": ((), "archive logs"),
     "LSSTATUS": (("LSS",), "listeners"),
     "PUBSUB": ((), "subscriptions"),
     "QSTATS": ((), "queue statistics"),
     "SBSTATUS": (("SBS",), "subscriptions"),
     "SECURITY": ((), "authorities"),
-    "SERVICE": ((), "services"),
     "STGCLASS": (("STC",), "storage classes"),
-    "SUB": ((), "subscriptions"),
     "SVSTATUS": (("SVS",), "services"),
+    "SYSTEM": ((), "settings of platform z/OS"),
     "TPSTATUS": (("TPS",), "subscriptions"),
+}
+
+# Nouns whose names are profiles or free text: a * is a character like others.
+PROFILED = ("CHLAUTH", "SUB")
+
+# Commands that would change nothing that there is: they are answered with a warning, and scripts go
+# on. What they name must be defined where the table has a type of object for it.
+WITHOUT_EFFECT: Mapping[tuple[str, str], str] = {
+    ("START", "CHANNEL"): "CHANNEL",
+    ("STOP", "CHANNEL"): "CHANNEL",
+    ("RESET", "CHANNEL"): "CHANNEL",
+    ("START", "LISTENER"): "LISTENER",
+    ("STOP", "LISTENER"): "LISTENER",
+    ("START", "SERVICE"): "SERVICE",
+    ("STOP", "SERVICE"): "SERVICE",
+    ("START", "CHINIT"): "",
+    ("STOP", "CHINIT"): "",
+    ("START", "CMDSERV"): "",
+    ("STOP", "CMDSERV"): "",
+    ("REFRESH", "SECURITY"): "",
+    ("REFRESH", "QMGR"): "",
+    ("REFRESH", "CLUSTER"): "",
+    ("RESET", "CLUSTER"): "",
+    ("RESET", "QMGR"): "",
+    ("SUSPEND", "QMGR"): "",
+    ("RESUME", "QMGR"): "",
+    ("SET", "LOG"): "",
+    ("SET", "ARCHIVE"): "",
+    ("SET", "SYSTEM"): "",
 }
 
 # Attributes that are written without a value: KEYWORD or NOKEYWORD.

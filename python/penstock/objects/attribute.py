@@ -23,6 +23,7 @@ Value = int | str | bool | list[str]
 YES_NO: Mapping[str, int] = {"NO": 0, "YES": 1}
 INHIBIT: Mapping[str, int] = {"ENABLED": 0, "DISABLED": 1}
 EVENT: Mapping[str, int] = {"DISABLED": 0, "ENABLED": 1}
+_HEXADECIMAL = frozenset("0123456789ABCDEFabcdef")
 
 
 class Attribute:
@@ -30,7 +31,8 @@ class Attribute:
 
     A number has a range (low to high), words that stand for numbers, or both (KAINT: 0 to 99999 or
     AUTO). A text has a length in bytes; ``name``: it is blank or the name of an object; ``many``:
-    the most names of a list.
+    the most items of a list; ``choices``: the words that an item can be; ``hexadecimal``: the text
+    is digits and A to F. A ``secret`` is never stored: only a blank is accepted.
 
     Attributes:
         keyword: MQSC's keyword; ``synonyms``: others for it.
@@ -40,8 +42,8 @@ class Attribute:
             definitions have on platform z/OS.
         inquirable, settable: by MQINQ, by MQSET.
         platform: "zos" when it exists there only, else ""; ``zos_words``: words for there.
-        kinds: channel types that have it; empty: every object of the type.
-        kind_defaults: the default for some of these channel types.
+        kinds: subtypes (of a channel: CHLTYPE) that have it; empty: every object of the type.
+        kind_defaults: the default for some of these subtypes.
         resolution: name resolution reads it: handles that went through the old value get 2041.
         force: ALTER in use needs FORCE: "open" (a handle), "inputs" (two or more for input),
             "messages" (a handle or a message); "" never.
@@ -49,11 +51,14 @@ class Attribute:
         computed: the source of a value that is not stored: "name", "type", "count", or a key of
             the queue's status.
         always: stored even when it equals the default, because the engine reads it.
+        unbuilt: the function that this release lacks and a value asks for, "" for none;
+            ``inactive``: stored values besides the default that do not ask for it.
         reason: reason code for an invalid value.
     """
 
     __slots__ = (
         "always",
+        "choices",
         "computed",
         "default",
         "default_zos",
@@ -61,7 +66,9 @@ class Attribute:
         "fixed",
         "force",
         "help",
+        "hexadecimal",
         "high",
+        "inactive",
         "inquirable",
         "keyword",
         "kind_defaults",
@@ -73,9 +80,11 @@ class Attribute:
         "platform",
         "reason",
         "resolution",
+        "secret",
         "selector",
         "settable",
         "synonyms",
+        "unbuilt",
         "words",
         "zos_words",
     )  # fmt: skip
@@ -93,6 +102,9 @@ class Attribute:
         length: int = 0,
         name: bool = False,
         many: int = 0,
+        choices: Sequence[str] = (),
+        hexadecimal: bool = False,
+        secret: bool = False,
         synonyms: Sequence[str] = (),
         default_zos: Stored | None = None,
         inquirable: bool = True,
@@ -107,12 +119,15 @@ class Attribute:
         fixed: bool = False,
         computed: str = "",
         always: bool = False,
+        unbuilt: str = "",
+        inactive: Sequence[Stored] = (),
         reason: int = ReasonCode.OPTIONS_ERROR,
     ) -> None:
         """Declares the attribute."""
         self.keyword, self.selector, self.help, self.default = keyword, selector, help, default
         self.low, self.high, self.words = low, high, words or {}
         self.length, self.name, self.many = length, name, many
+        self.choices, self.hexadecimal, self.secret = tuple(choices), hexadecimal, secret
         self.synonyms = tuple(synonyms)
         self.default_zos = default if default_zos is None else default_zos
         self.inquirable, self.settable = inquirable, settable
@@ -121,6 +136,7 @@ class Attribute:
         self.resolution, self.force = resolution, force
         self.display_only, self.fixed, self.computed = display_only, fixed, computed
         self.always, self.reason = always, reason
+        self.unbuilt, self.inactive = unbuilt, tuple(inactive)
 
     def with_changes(self, **changes: Any) -> Attribute:
         """A copy with other values of some fields."""
@@ -139,18 +155,27 @@ class Attribute:
         return self.words is YES_NO
 
     @property
+    def separator(self) -> str:
+        """What stands between the items of a stored list: no item can contain it."""
+        return "," if self.name or self.choices else "\n"
+
+    @property
     def is_text(self) -> bool:
         """True for a character attribute (MQCA_*)."""
         return self.length > 0
 
+    def asks_for_unbuilt(self, stored: Stored) -> bool:
+        """Whether a stored value asks for a function that this release lacks."""
+        return bool(self.unbuilt) and stored != self.default and stored not in self.inactive
+
     def default_on(self, platform: str, kind: str = "") -> Stored:
-        """The shipped default on a platform ("unix", "zos"), for a type of channel."""
+        """The shipped default on a platform ("unix", "zos"), for a subtype."""
         if kind in self.kind_defaults:
             return self.kind_defaults[kind]
         return self.default_zos if platform == "zos" else self.default
 
     def applies(self, platform: str, kind: str = "") -> bool:
-        """Whether an object on a platform has the attribute; ``kind``: the type of a channel."""
+        """Whether an object on a platform has the attribute; ``kind``: its subtype."""
         return self.platform in ("", platform) and (not self.kinds or kind in self.kinds)
 
     def words_on(self, platform: str) -> Mapping[str, int]:
@@ -161,10 +186,16 @@ class Attribute:
 
     def rule(self, platform: str = "zos") -> str:
         """The allowed values as text for users."""
+        if self.secret:
+            return "blank; secrets are not stored"
+        if self.choices:
+            return "a list out of " + ", ".join(self.choices)
         if self.many:
-            return f"a list of at most {self.many} names"
+            return f"a list of at most {self.many} {'names' if self.name else 'texts'}"
         if self.name:
             return f"a name of at most {self.length} characters out of A-Z a-z 0-9 . _ / %"
+        if self.hexadecimal:
+            return f"text of at most {self.length} hexadecimal digits"
         if self.length:
             return f"text of at most {self.length} bytes"
         words = ", ".join(self.words_on(platform))
@@ -196,8 +227,10 @@ class Attribute:
 
     def show(self, stored: Stored) -> Value:
         """A stored value as ``display`` gives it."""
+        if self.many:
+            return str(stored).split(self.separator) if stored else []
         if not self.words:
-            return str(stored).split(",") if self.many and stored else [] if self.many else stored
+            return stored
         if self.flag:
             return stored == 1
         for word, number in self.words.items():
@@ -226,15 +259,23 @@ class Attribute:
         if not isinstance(value, str):
             raise InvalidType(self.reason, self._refusal(value))
         text = value.rstrip(" ")
+        if self.secret and text:
+            raise InvalidValue(self.reason, f"{self.keyword}: its value is not {self.rule()}")
         if len(text.encode("utf-8", "replace")) > self.length or not text.isprintable():
             raise InvalidValue(self.reason, self._refusal(value))
         if self.name and not NAME_CHARACTERS.issuperset(text):
             raise InvalidValue(ReasonCode.OBJECT_NAME_ERROR, self._refusal(value))
-        return text
+        if self.choices and text and text.upper() not in self.choices:
+            raise InvalidValue(
+                self.reason, self._refusal(value) + nearest(text.upper(), self.choices)
+            )
+        if self.hexadecimal and not _HEXADECIMAL.issuperset(text):
+            raise InvalidValue(self.reason, self._refusal(value))
+        return text.upper() if self.choices or self.hexadecimal else text
 
     def _parse_names(self, value: object) -> str:
         if isinstance(value, str):
-            value = value.split(",")
+            value = value.split(",") if self.separator == "," else [value]
         if not isinstance(value, (list, tuple)):
             raise InvalidType(self.reason, self._refusal(value))
         names = [self._parse_text(name) for name in value]
@@ -243,7 +284,7 @@ class Attribute:
             raise InvalidValue(
                 self.reason, f"{self.keyword}: {len(names)} names are not {self.rule()}"
             )
-        return ",".join(names)
+        return self.separator.join(names)
 
     def _refusal(self, value: object, platform: str = "zos") -> str:
         return f"{self.keyword}: {value!r} is not {self.rule(platform)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._mqi_constants.selectors import MQCA_NAMES, MQIACH_CHANNEL_TYPE
+from .._mqi_constants.selectors import MQCA_NAMES
 from ..constants import ReasonCode
 from ..errors import AttributeNameError, InvalidValue
 from .attribute import Value
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from .attribute import Attribute, Stored
     from .types import ObjectType
 
-CHANNEL_TYPE = MQIACH_CHANNEL_TYPE
 _templates: dict[tuple[str, str, int], dict[str, Value]] = {}
 
 
@@ -35,14 +34,6 @@ class Definition(dict[str, Value]):
     def get(self, keyword: str, default: Any = None) -> Any:
         """The value of a keyword, else the default."""
         return super().get(keyword.lower(), default)
-
-
-def channel_kind(kind: ObjectType, stored: Mapping[int, Stored]) -> str:
-    """The word of CHLTYPE of a channel definition, "" for other objects."""
-    if kind.name != "CHANNEL":
-        return ""
-    row = kind.by_selector[CHANNEL_TYPE]
-    return str(row.show(stored.get(CHANNEL_TYPE, 0)))
 
 
 def parse_all(
@@ -81,8 +72,8 @@ def describe(
     computed: Mapping[str, Stored] | None = None,
 ) -> Definition:
     """A definition for ``display``; ``computed``: values of attributes that are not stored."""
-    channel = int(stored.get(CHANNEL_TYPE, 0)) if kind.name == "CHANNEL" else 0
-    key = (kind.name, platform, channel)
+    number = int(stored.get(kind.subtype.selector, 0)) if kind.subtype is not None else 0
+    key = (kind.name, platform, number)
     template = _templates.get(key)
     if template is None:
         template = _templates[key] = _template(kind, stored, platform)
@@ -113,9 +104,9 @@ def names_of(stored: Mapping[int, Stored]) -> list[str]:
 def _template(kind: ObjectType, stored: Mapping[int, Stored], platform: str) -> dict[str, Value]:
     """The attributes that are not stored but computed."""
     shown: dict[str, Value] = {"name": "", "type": kind.name}
-    channel = channel_kind(kind, stored)
+    subtype = kind.subtype_of(stored)
     rows: list[Attribute] = [
-        row for row in kind.attributes.values() if row.applies(platform, channel)
+        row for row in kind.attributes.values() if row.applies(platform, subtype)
     ]
     for row in rows:
         shown[row.keyword.lower()] = row.show(row.default)

@@ -24,6 +24,9 @@ _NAMES = mq.MQCA_NAMES
 _DEFINITION_TYPE, _SHARING = mq.MQIA_DEFINITION_TYPE, mq.MQIA_QSG_DISP
 _CREATION = mq.MQCA_CREATION_DATE, mq.MQCA_CREATION_TIME
 _SHARED_DYNAMIC, _SHARED = MQQDT_SHARED_DYNAMIC, MQQSGD_SHARED
+_NOT_INQUIRED = (
+    "CHANNEL", "LISTENER", "SERVICE", "AUTHINFO", "COMMINFO", "SUB", "CHLAUTH", "AUTHREC",
+)  # fmt: skip
 _known: frozenset[int] = frozenset()
 _set_somewhere: frozenset[int] = frozenset()
 
@@ -36,7 +39,7 @@ def is_selector(selector: int) -> bool:
             row.selector
             for kind in TYPES.values()
             for row in kind.by_selector.values()
-            if row.inquirable and kind.name != "CHANNEL"
+            if row.inquirable and kind.name not in _NOT_INQUIRED
         )
     return selector in _known
 

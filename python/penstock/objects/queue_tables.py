@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MOST = 999999999
 _NAME_LISTED = "at most one of CLUSTER and CLUSNL is set"
+_DEPTH_EVENTS = "queue depth events"
 QUEUE_TYPES: Mapping[str, int] = {
     "QLOCAL": MQQT_LOCAL, "QMODEL": MQQT_MODEL, "QALIAS": MQQT_ALIAS, "QREMOTE": MQQT_REMOTE,
     "QCLUSTER": MQQT_CLUSTER,
@@ -30,6 +31,12 @@ _PROPERTIES: Mapping[str, int] = {"COMPAT": 0, "NONE": 1, "ALL": 2, "FORCE": 3, 
 _INDEX: Mapping[str, int] = {"NONE": 0, "MSGID": 1, "CORRELID": 2, "MSGTOKEN": 4, "GROUPID": 5}
 _DEFINED: Mapping[str, int] = {"PREDEFINED": 1, "PERMDYN": 2, "TEMPDYN": 3, "SHAREDYN": 4}
 _CLUSTER_TYPES: Mapping[str, int] = {"QLOCAL": 1, "QALIAS": 2, "QREMOTE": 3, "QMGR": 4}
+# MONQ, STATQ and ACCTQ of a queue: as the queue manager says, or its own
+_AS_MANAGER = -3
+_COLLECT: Mapping[str, int] = {"QMGR": _AS_MANAGER, "OFF": 0, "ON": 1}
+_MONITOR: Mapping[str, int] = {
+    "QMGR": _AS_MANAGER, "OFF": 0, "LOW": 17, "MEDIUM": 33, "HIGH": 65,
+}  # fmt: skip
 
 _ROWS: list[tuple[str, str, Attribute]] = []  # types, those of them that MQSET can set, the row
 _OTHER_DEFAULTS: dict[tuple[str, str], Stored] = {}  # by keyword and type
@@ -65,6 +72,8 @@ def rows(letter: str) -> list[Attribute]:
             changes["settable"] = True
         if row.resolution and letter in "MC":
             changes |= {"resolution": False, "force": ""}
+        if letter == "C":  # values of a queue of another queue manager
+            changes["unbuilt"] = ""
         found.append(row.with_changes(**changes) if changes else row)
     return found
 
@@ -98,7 +107,7 @@ _row("LM", "NPMCLASS", mq.MQIA_NPM_CLASS,
 _row("LM", "INDXTYPE", mq.MQIA_INDEX_TYPE, "Index for gets by identifier", words=_INDEX,
      platform="zos")  # fmt: skip
 _row("LMARC", "CAPEXPRY", mq.MQIA_CAP_EXPIRY, "Most tenths of a second before a message expires",
-     -1, low=1, high=_MOST, words={"NOLIMIT": -1})  # fmt: skip
+     -1, low=1, high=_MOST, words={"NOLIMIT": -1}, unbuilt="a limit of expiry")  # fmt: skip
 
 # ---- how it is opened and resolved ----
 
@@ -119,7 +128,8 @@ _row("LM", "USAGE", mq.MQIA_USAGE, "Normal queue, or transmission queue for anot
 _row("A", "TARGET", mq.MQCA_BASE_Q_NAME, "Name that the alias stands for", "", length=NAME_LENGTH,
      name=True, synonyms=("TARGQ",), resolution=True, force="open")  # fmt: skip
 _row("A", "TARGTYPE", mq.MQIA_BASE_TYPE, "What the alias stands for", 1,
-     words={"QUEUE": 1, "TOPIC": 8}, resolution=True, force="open")  # fmt: skip
+     words={"QUEUE": 1, "TOPIC": 8}, resolution=True, force="open",
+     unbuilt="publish/subscribe")  # fmt: skip
 _row("R", "RNAME", mq.MQCA_REMOTE_Q_NAME,
      "Name of the queue at the remote queue manager; blank: an alias of one", "",
      length=NAME_LENGTH, name=True, resolution=True, force="open")  # fmt: skip
@@ -138,17 +148,17 @@ _row("L", "PSID", mq.MQIA_PAGESET_ID, "Page set", platform="zos", display_only=T
 # ---- clusters ----
 
 _row("LARC", "CLUSTER", mq.MQCA_CLUSTER_NAME, "Cluster that knows the queue; " + _NAME_LISTED, "",
-     length=NAME_LENGTH, name=True)  # fmt: skip
+     length=NAME_LENGTH, name=True, unbuilt="clusters")  # fmt: skip
 _row("LAR", "CLUSNL", mq.MQCA_CLUSTER_NAMELIST,
      "Namelist of clusters that know the queue; " + _NAME_LISTED, "",
-     length=NAME_LENGTH, name=True)  # fmt: skip
+     length=NAME_LENGTH, name=True, unbuilt="clusters")  # fmt: skip
 _row("LARC", "DEFBIND", mq.MQIA_DEF_BIND,
      "When an instance is chosen: at open, per message, per group",
      words={"OPEN": 0, "NOTFIXED": 1, "GROUP": 2})  # fmt: skip
 _row("LARC", "CLWLRANK", mq.MQIA_CLWL_Q_RANK, "Rank in workload balancing", high=9)
 _row("LARC", "CLWLPRTY", mq.MQIA_CLWL_Q_PRIORITY, "Priority in workload balancing", high=9)
 _row("L", "CLWLUSEQ", mq.MQIA_CLWL_USEQ, "Whether puts prefer the local instance", -3,
-     words=_USE_QUEUE)  # fmt: skip
+     words=_USE_QUEUE, unbuilt="a choice against the local queue", inactive=(0,))  # fmt: skip
 _row("C", "CLUSQMGR", mq.MQCA_CLUSTER_Q_MGR_NAME, "Queue manager of the instance", "",
      length=NAME_LENGTH, name=True, fixed=True)  # fmt: skip
 _row("C", "CLUSQT", mq.MQIA_CLUSTER_Q_TYPE, "Type of the queue at its queue manager", 1,
@@ -168,7 +178,7 @@ _row("LM", "HARDENBO", mq.MQIA_HARDEN_GET_BACKOUT, "Whether backout counts survi
 _row("LM", "RETINTVL", mq.MQIA_RETENTION_INTERVAL,
      "Hours that the queue may be needed; for information", _MOST, high=_MOST)  # fmt: skip
 _row("LM", "TRIGGER", mq.MQIA_TRIGGER_CONTROL, "Whether trigger messages are made", words=YES_NO,
-     set_on="L", reason=ReasonCode.TRIGGER_CONTROL_ERROR)  # fmt: skip
+     set_on="L", unbuilt="triggers", reason=ReasonCode.TRIGGER_CONTROL_ERROR)  # fmt: skip
 _row("LM", "TRIGTYPE", mq.MQIA_TRIGGER_TYPE, "When a trigger message is made", 1, set_on="L",
      words={"NONE": 0, "FIRST": 1, "EVERY": 2, "DEPTH": 3},
      reason=ReasonCode.TRIGGER_TYPE_ERROR)  # fmt: skip
@@ -188,25 +198,47 @@ _row("LM", "QDEPTHHI", mq.MQIA_Q_DEPTH_HIGH_LIMIT,
 _row("LM", "QDEPTHLO", mq.MQIA_Q_DEPTH_LOW_LIMIT,
      "Depth that counts as low, in percent of MAXDEPTH", 20, high=100, default_zos=40)  # fmt: skip
 _row("LM", "QDPMAXEV", mq.MQIA_Q_DEPTH_MAX_EVENT, "Event when the queue is full", 1, words=EVENT)
-_row("LM", "QDPHIEV", mq.MQIA_Q_DEPTH_HIGH_EVENT, "Event when the depth gets high", words=EVENT)
-_row("LM", "QDPLOEV", mq.MQIA_Q_DEPTH_LOW_EVENT, "Event when the depth gets low", words=EVENT)
+_row("LM", "QDPHIEV", mq.MQIA_Q_DEPTH_HIGH_EVENT, "Event when the depth gets high", words=EVENT,
+     unbuilt=_DEPTH_EVENTS)  # fmt: skip
+_row("LM", "QDPLOEV", mq.MQIA_Q_DEPTH_LOW_EVENT, "Event when the depth gets low", words=EVENT,
+     unbuilt=_DEPTH_EVENTS)  # fmt: skip
 _row("LM", "QSVCINT", mq.MQIA_Q_SERVICE_INTERVAL,
      "Milliseconds between gets that service events judge", _MOST, high=_MOST)  # fmt: skip
 _row("LM", "QSVCIEV", mq.MQIA_Q_SERVICE_INTERVAL_EVENT, "Service interval events",
-     words={"NONE": 0, "HIGH": 1, "OK": 2})  # fmt: skip
+     words={"NONE": 0, "HIGH": 1, "OK": 2}, unbuilt="service interval events")  # fmt: skip
 
 # ---- the rest ----
 
 _row("LM", "DISTL", mq.MQIA_DIST_LISTS, "Whether the partner takes distribution lists",
      words=YES_NO, set_on="L")  # fmt: skip
 _row("LMA", "PROPCTL", mq.MQIA_PROPERTY_CONTROL, "How message properties are given to a get",
-     words=_PROPERTIES)  # fmt: skip
+     words=_PROPERTIES, unbuilt="message properties")  # fmt: skip
 _row("LM", "STREAMQ", mq.MQCA_STREAM_QUEUE_NAME, "Queue that gets a copy of each message", "",
-     length=NAME_LENGTH, name=True)  # fmt: skip
+     length=NAME_LENGTH, name=True, unbuilt="stream queues")  # fmt: skip
 _row("LM", "STRMQOS", mq.MQIA_STREAM_QUEUE_QOS, "Whether a put may fail for want of the copy",
      words={"BESTEF": 0, "MUSTDUP": 1})  # fmt: skip
 _row("LM", "MAXFSIZE", mq.MQIA_MAX_Q_FILE_SIZE, "Largest queue file, in MB", -1, low=20,
-     high=267386880, words={"DEFAULT": -1})  # fmt: skip
+     high=267386880, words={"DEFAULT": -1}, unbuilt="files of single queues")  # fmt: skip
+_row("LM", "ACCTQ", mq.MQIA_ACCOUNTING_Q, "Whether accounting data is collected", _AS_MANAGER,
+     words=_COLLECT, unbuilt="accounting", inactive=(0,))  # fmt: skip
+_row("LM", "MONQ", mq.MQIA_MONITORING_Q, "How often online monitoring data is collected",
+     _AS_MANAGER, words=_MONITOR, unbuilt="online monitoring", inactive=(0,))  # fmt: skip
+_row("LM", "STATQ", mq.MQIA_STATISTICS_Q, "Whether statistics data is collected", _AS_MANAGER,
+     words=_COLLECT, unbuilt="statistics messages", inactive=(0,))  # fmt: skip
+_row("LM", "OTELTRAC", mq.MQIA_OTEL_TRACE, "Whether messages are traced by OpenTelemetry",
+     _AS_MANAGER, words=_COLLECT, unbuilt="tracing", inactive=(0,), inquirable=False)  # fmt: skip
+_row("LM", "OTELPCTL", mq.MQIA_OTEL_PROPAGATION_CONTROL,
+     "Whether the queue manager adds the context of the trace", _AS_MANAGER,
+     words={"QMGR": _AS_MANAGER, "MANUAL": 0, "AUTO": 1}, unbuilt="tracing", inactive=(0,),
+     inquirable=False)  # fmt: skip
+_row("LAR", "SCOPE", mq.MQIA_SCOPE, "Where the name is known: at the queue manager, in the cell", 1,
+     words={"QMGR": 1, "CELL": 2}, unbuilt="cell directories")  # fmt: skip
+_row("LMAR", "CUSTOM", mq.MQCA_CUSTOM, "Attributes of later releases, as text", "", length=128,
+     unbuilt="custom attributes")  # fmt: skip
+_row("LM", "CLCHNAME", mq.MQCA_CLUS_CHL_NAME, "Cluster-sender channels that take from the queue",
+     "", length=20, unbuilt="clusters")  # fmt: skip
+_row("LM", "IMGRCOVQ", mq.MQIA_MEDIA_IMAGE_RECOVER_Q, "Whether media images are made of the queue",
+     2, words={"NO": 0, "YES": 1, "QMGR": 2}, unbuilt="media images", inactive=(0,))  # fmt: skip
 _row("L", "CURDEPTH", mq.MQIA_CURRENT_Q_DEPTH, "Messages on the queue now", computed="depth",
      display_only=True)  # fmt: skip
 _row("L", "IPPROCS", mq.MQIA_OPEN_INPUT_COUNT, "Handles open for input", computed="open_input",

@@ -14,7 +14,6 @@ from .._mqi_constants.values import (
 )
 from ..constants import ReasonCode
 from ..errors import InvalidValue
-from .definition import channel_kind
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
@@ -66,8 +65,8 @@ def check_definition(
     check = _CHECKS.get(kind.name)
     if check is not None:
         check(name, get)
-    if kind.name == "CHANNEL":
-        _check_channel(kind, name, stored, given)
+    if kind.subtype is not None:
+        _check_subtype(kind, name, stored, given)
 
 
 def _refuse(broken: bool, text: str, reason: int = ReasonCode.OPTIONS_ERROR) -> None:
@@ -131,32 +130,51 @@ def _check_queue_manager(name: str, get: _Get) -> None:
     _refuse(get("DEFXMITQ") == _NO_DEFAULT_ROUTE, f"{name}: DEFXMITQ cannot be {_NO_DEFAULT_ROUTE}")
 
 
-def _check_channel(
+def _check_subscription(name: str, get: _Get) -> None:
+    _refuse(
+        not get("TOPICSTR") and not get("TOPICOBJ"), f"{name}: a subscription needs TOPICSTR or "
+        "TOPICOBJ",
+    )  # fmt: skip
+
+
+def _check_subtype(
     kind: ObjectType, name: str, stored: Mapping[int, Stored], given: Mapping[int, Stored]
 ) -> None:
-    channel = channel_kind(kind, stored)
+    """Checks that the subtype has the attributes that are given, and those that it needs."""
+    subtype, word = kind.subtype_of(stored), kind.subtype.keyword if kind.subtype else ""
     for selector in given:
         row = kind.by_selector[selector]
         _refuse(
-            bool(row.kinds) and channel not in row.kinds,
-            f"{name}: a channel of type {channel} has no {row.keyword}; it is for "
+            bool(row.kinds) and subtype not in row.kinds,
+            f"{name}: a {kind.noun} of type {subtype} has no {row.keyword}; it is for "
             + ", ".join(row.kinds),
         )
-    if name.startswith("SYSTEM.DEF."):
+    if name.startswith("SYSTEM.DEF"):
         return
-    for keyword, channels in (
-        ("CONNAME", ("SDR", "RQSTR", "CLUSSDR")),
-        ("XMITQ", ("SDR", "SVR")),
-    ):
+    for keyword, subtypes in _NEEDED.get(kind.name, {}).items():
         value = stored.get(kind.attributes[keyword].selector)
-        _refuse(channel in channels and not value, f"{name}: CHLTYPE({channel}) needs {keyword}")
+        _refuse(subtype in subtypes and not value, f"{name}: {word}({subtype}) needs {keyword}")
 
 
+_NEEDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "CHANNEL": {
+        "CONNAME": ("SDR", "RQSTR", "CLUSSDR", "CLNTCONN"),
+        "XMITQ": ("SDR", "SVR"),
+    },
+    "AUTHINFO": {"CONNAME": ("CRLLDAP", "IDPWLDAP"), "OCSPURL": ("OCSP",)},
+    "CHLAUTH": {
+        "ADDRESS": ("ADDRESSMAP",),
+        "CLNTUSER": ("USERMAP",),
+        "QMNAME": ("QMGRMAP",),
+        "SSLPEER": ("SSLPEERMAP",),
+    },
+}
 _CHECKS: Mapping[str, Callable[[str, _Get], None]] = {
     "QLOCAL": _check_local,
     "QMODEL": _check_model,
     "QCLUSTER": _check_cluster_queue,
     "CFSTRUCT": _check_structure,
     "TOPIC": _check_topic,
+    "SUB": _check_subscription,
     "QMGR": _check_queue_manager,
 }

@@ -34,7 +34,14 @@ CHANNEL_DEFAULTS = {
     "SDR": "SYSTEM.DEF.SENDER", "SVR": "SYSTEM.DEF.SERVER", "RCVR": "SYSTEM.DEF.RECEIVER",
     "RQSTR": "SYSTEM.DEF.REQUESTER", "CLUSSDR": "SYSTEM.DEF.CLUSSDR",
     "CLUSRCVR": "SYSTEM.DEF.CLUSRCVR", "SVRCONN": "SYSTEM.DEF.SVRCONN",
+    "CLNTCONN": "SYSTEM.DEF.CLNTCONN", "AMQP": "SYSTEM.DEF.AMQP",
 }  # fmt: skip
+AUTHINFO_DEFAULTS = {
+    "CRLLDAP": "SYSTEM.DEFAULT.AUTHINFO.CRLLDAP", "OCSP": "SYSTEM.DEFAULT.AUTHINFO.OCSP",
+    "IDPWOS": "SYSTEM.DEFAULT.AUTHINFO.IDPWOS", "IDPWLDAP": "SYSTEM.DEFAULT.AUTHINFO.IDPWLDAP",
+}  # fmt: skip
+# The objects that supply defaults for new ones, by type and subtype.
+SUBTYPE_DEFAULTS = {"CHANNEL": CHANNEL_DEFAULTS, "AUTHINFO": AUTHINFO_DEFAULTS}
 # Queues that must take every message: they have the queue manager's MAXMSGL, also when it changes.
 LIMIT_FOLLOWERS = {
     "SYSTEM.DEAD.LETTER.QUEUE": "NORMAL", "SYSTEM.CLUSTER.TRANSMIT.QUEUE": "XMITQ",
@@ -43,16 +50,17 @@ _BASE_TOPIC = {
     "defpsist": "NO", "defprty": 0, "defpresp": "SYNC", "pub": "ENABLED", "sub": "ENABLED",
     "dursub": "YES", "pmsgdlv": "ALLDUR", "npmsgdlv": "ALLAVAIL", "pubscope": "ALL",
     "subscope": "ALL", "usedlq": "YES", "capexpry": "NOLIMIT",
+    "mcast": "DISABLED",
     "mdurmdl": "SYSTEM.DURABLE.MODEL.QUEUE", "mndurmdl": "SYSTEM.NDURABLE.MODEL.QUEUE",
 }  # fmt: skip
 
 
-def shipped(kind: str, platform: str, channel: str = "") -> dict[int, Stored]:
-    """The values of a type as shipped for a platform; ``channel``: the type of a channel."""
+def shipped(kind: str, platform: str, subtype: str = "") -> dict[int, Stored]:
+    """The values of a type, and of a subtype of it, as shipped for a platform."""
     return {
-        row.selector: row.default_on(platform, channel)
+        row.selector: row.default_on(platform, subtype)
         for row in TYPES[kind].attributes.values()
-        if not row.computed and row.applies(platform, channel)
+        if not row.computed and row.applies(platform, subtype)
     }
 
 
@@ -80,7 +88,7 @@ def make_missing(connection: _engine.Connection, settings: Settings) -> None:
 
 
 def _rows(settings: Settings) -> Iterator[_Row]:
-    """Name space, type, name, instance and attribute list of each SYSTEM object."""
+    """Name space, type, catalog's name, instance and attribute list of each SYSTEM object."""
     now = current_times(creation=True)
     yield from _default_rows(settings.platform, settings.max_message_length, tuple(now.items()))
     limits = {
@@ -105,27 +113,33 @@ def _row(
     times: dict[int, Stored],
     kind_name: str,
     name: str,
-    channel: str,
+    subtype: str,
     given: dict[str, Any],
     more: dict[int, Stored] | None = None,
 ) -> _Row:
     """One of them; ``more``: values that nobody may give."""
     kind = TYPES[kind_name]
-    stored = shipped(kind_name, platform, channel) | parse_all(kind, given, platform) | (more or {})
+    stored = shipped(kind_name, platform, subtype) | parse_all(kind, given, platform) | (more or {})
     stored |= {selector: times[selector] for selector in times if selector in stored}
-    return kind.name_space, kind.number, name, 0, encode(pruned(kind, stored))
+    known = kind.catalog_name(name, stored)
+    if known != name:
+        stored[kind.name_selector] = name
+    return kind.name_space, kind.number, known, 0, encode(pruned(kind, stored))
 
 
 def _definitions(max_message_length: int) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
-    """Type, name, type of channel and attributes of each SYSTEM object but the queue manager's."""
+    """Type, name, subtype and attributes of each SYSTEM object but the queue manager's."""
     longest = {"maxmsgl": min(_DEFAULT_MAXIMUM, max_message_length)}
     yield "QLOCAL", TYPES["QLOCAL"].default_object, "", longest
     yield "QMODEL", TYPES["QMODEL"].default_object, "", longest
-    for kind in ("QALIAS", "QREMOTE", "PROCESS", "NAMELIST", "TOPIC"):
+    for kind in ("QALIAS", "QREMOTE", "PROCESS", "NAMELIST", "TOPIC", "LISTENER", "SERVICE",
+                 "COMMINFO"):  # fmt: skip
         yield kind, TYPES[kind].default_object, "", {}
     yield "TOPIC", "SYSTEM.BASE.TOPIC", "", _BASE_TOPIC
     for channel, name in CHANNEL_DEFAULTS.items():
         yield "CHANNEL", name, channel, {"chltype": channel}
+    for authtype, name in AUTHINFO_DEFAULTS.items():
+        yield "AUTHINFO", name, authtype, {"authtype": authtype}
     large = {"maxmsgl": max_message_length, "maxdepth": MAX_DEPTH}
     for name, usage in LIMIT_FOLLOWERS.items():
         yield "QLOCAL", name, "", large | {"usage": usage}

@@ -9,6 +9,8 @@ from __future__ import annotations
 from .._mqi_constants import calls, values
 from .._mqi_constants import selectors as mq
 from ..constants import (
+    NAME_CHARACTERS,
+    NAME_LENGTH,
     NAME_SPACE_CLUSTER_QUEUES,
     NAME_SPACE_OTHERS,
     NAME_SPACE_QUEUES,
@@ -16,12 +18,18 @@ from ..constants import (
 )
 from ..errors import AttributeNameError, InvalidType, InvalidValue, ObjectNameError
 from ..names import nearest
-from . import other_tables, queue_tables
+from . import (
+    administration_tables,
+    channel_tables,
+    manager_tables,
+    other_tables,
+    queue_tables,
+)
 from .attribute import Attribute
 
 TYPE_CHECKING = False  # typing itself is not loaded: opening a queue needs this module
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from .attribute import Stored
@@ -30,8 +38,15 @@ _STRUCTURE_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _NAME = {  # selector of the object's name in MQINQ
     "PROCESS": mq.MQCA_PROCESS_NAME, "NAMELIST": mq.MQCA_NAMELIST_NAME,
     "TOPIC": mq.MQCA_TOPIC_NAME, "QMGR": mq.MQCA_Q_MGR_NAME, "CFSTRUCT": mq.MQCA_CF_STRUC_NAME,
-    "CHANNEL": mq.MQCACH_CHANNEL_NAME,
+    "CHANNEL": mq.MQCACH_CHANNEL_NAME, "LISTENER": mq.MQCACH_LISTENER_NAME,
+    "SERVICE": mq.MQCA_SERVICE_NAME, "AUTHINFO": mq.MQCA_AUTH_INFO_NAME,
+    "COMMINFO": mq.MQCA_COMM_INFO_NAME, "SUB": mq.MQCACF_SUB_NAME,
+    "AUTHREC": mq.MQCACF_AUTH_PROFILE_NAME, "CHLAUTH": mq.MQCACH_CHANNEL_NAME,
 }  # fmt: skip
+_LONG_NAME = 10240  # bytes of the name of a subscription
+_SUBSCRIPTION = 1100  # subscriptions have no MQOT_*: a number of ours, above all of MQ's
+_GENERIC = frozenset("*?@")  # characters of profiles besides those of names
+_CATALOG_NAME_BYTES = NAME_LENGTH // 2  # of a digest, in hexadecimal the length of a name
 
 
 class ObjectType:
@@ -44,6 +59,11 @@ class ObjectType:
         name_length: characters of a name at most.
         platform: "zos" when it exists there only, else "".
         default_object: the object that supplies defaults for new ones, "" for none.
+        subtype: the attribute that says what kind of channel, of authentication information or of
+            record an object is, None for types without such kinds.
+        identity: attributes that distinguish objects of one name, in addition to it.
+        separate: the subtype whose names are apart from those of the others, "" for none.
+        unbuilt: the function that a definition of the type asks for and this release lacks.
         attributes: by keyword, as DISPLAY shows them.
         by_selector: the same, and those that only MQINQ knows (name and type).
         defaults: stored values by selector of an empty attribute list.
@@ -59,8 +79,12 @@ class ObjectType:
         default_object: str,
         rows: list[Attribute],
         *,
-        name_length: int = 48,
+        name_length: int = NAME_LENGTH,
         platform: str = "",
+        subtype: str = "",
+        identity: Sequence[str] = (),
+        separate: str = "",
+        unbuilt: str = "",
     ) -> None:
         """Declares the type."""
         self.name, self.noun = name, noun
@@ -74,6 +98,10 @@ class ObjectType:
             row.selector: row.default for row in rows if not row.computed
         }
         self.always = frozenset(row.selector for row in rows if row.always)
+        self.subtype = self.attributes[subtype] if subtype else None
+        self.identity = tuple(self.attributes[keyword] for keyword in identity)
+        self.separate, self.unbuilt = separate, unbuilt
+        self.name_selector = _NAME.get(name, mq.MQCA_Q_NAME)
         self._identify()
 
     def __repr__(self) -> str:
@@ -84,6 +112,41 @@ class ObjectType:
     def is_queue(self) -> bool:
         """Whether its objects are queues: local, model, alias, remote."""
         return self.name_space == NAME_SPACE_QUEUES
+
+    @property
+    def by_digest(self) -> bool:
+        """Whether the catalog knows an object by a digest, its name being no name of the catalog:
+        too long, or one of several objects.
+        """
+        return bool(self.identity) or self.name_length > NAME_LENGTH
+
+    def catalog_name(self, name: str, stored: Mapping[int, Stored]) -> str:
+        """The name under which the catalog has the object with these values."""
+        apart = self.separate and self.subtype_of(stored) == self.separate
+        if not (self.by_digest or apart):
+            return name
+        from hashlib import blake2b
+
+        parts = [name, *(str(stored.get(row.selector, row.default)) for row in self.identity)]
+        return blake2b("\0".join(parts).encode(), digest_size=_CATALOG_NAME_BYTES).hexdigest()
+
+    def catalog_names(self, name: str) -> tuple[str, ...]:
+        """The names under which the catalog can have objects of a name."""
+        plain = self.catalog_name(name, {})
+        if not self.separate or self.subtype is None:
+            return (plain,)
+        apart = {self.subtype.selector: self.subtype.words[self.separate]}
+        return plain, self.catalog_name(name, apart)
+
+    def own_name(self, name: str, stored: Mapping[int, Stored]) -> str:
+        """The name of the object that the catalog has under a name, with these values."""
+        return str(stored.get(self.name_selector, name))
+
+    def subtype_of(self, stored: Mapping[int, Stored]) -> str:
+        """The word of the subtype, such as SDR of a channel; "" for types without one."""
+        if self.subtype is None:
+            return ""
+        return str(self.subtype.show(stored.get(self.subtype.selector, 0)))
 
     def attribute(self, keyword: str) -> Attribute:
         """The attribute of a keyword or synonym in any case.
@@ -106,6 +169,8 @@ class ObjectType:
         """
         from ..names import check_object_name
 
+        if self.by_digest:
+            return self._check_long_name(name)
         check_object_name(name, self.name_length)
         if self.name == "CFSTRUCT":
             wrong = [c for c in name if c not in _STRUCTURE_CHARACTERS]
@@ -117,13 +182,32 @@ class ObjectType:
                 )
         return name
 
+    def _check_long_name(self, name: str) -> str:
+        """The name of a subscription, or a profile. Raises ObjectNameError, InvalidType."""
+        if not isinstance(name, str):
+            raise InvalidType(
+                ReasonCode.OBJECT_NAME_ERROR, f"a name is a str, not {type(name).__name__}"
+            )
+        if self.identity:
+            fits, rule = (NAME_CHARACTERS | _GENERIC).issuperset(name), "A-Z a-z 0-9 . _ / % * ? @"
+        else:
+            fits, rule = name.isprintable(), "printable ones"
+        if not fits or not 1 <= len(name.encode("utf-8", "replace")) <= self.name_length:
+            raise ObjectNameError(
+                ReasonCode.OBJECT_NAME_ERROR,
+                f"the name {name!r} is not one of a {self.noun}: 1 to {self.name_length} "
+                f"characters, {rule}",
+            )
+        return name
+
     def _identify(self) -> None:
         """Adds the selectors of the name and of the type of queue."""
-        own_name = _NAME.get(self.name, mq.MQCA_Q_NAME)
+        own_name = self.name_selector
         if own_name not in self.by_selector:
             self.by_selector[own_name] = Attribute(
                 "NAME", own_name, "Name of the object", "", length=self.name_length,
-                computed="name", display_only=True,
+                computed="" if self.by_digest else "name", inquirable=not self.by_digest,
+                display_only=True,
             )  # fmt: skip
         if self.name_space in (NAME_SPACE_QUEUES, NAME_SPACE_CLUSTER_QUEUES):
             self.by_selector[mq.MQIA_Q_TYPE] = Attribute(
@@ -157,11 +241,31 @@ TYPES: Mapping[str, ObjectType] = {
                other_tables.PROCESS),
         _other("NAMELIST", "namelist", calls.MQOT_NAMELIST, "SYSTEM.DEFAULT.NAMELIST",
                other_tables.NAMELIST),
-        _other("TOPIC", "topic", calls.MQOT_TOPIC, "SYSTEM.DEFAULT.TOPIC", other_tables.TOPIC),
-        _other("CHANNEL", "channel", calls.MQOT_CHANNEL, "", other_tables.CHANNEL, name_length=20),
+        _other("TOPIC", "topic", calls.MQOT_TOPIC, "SYSTEM.DEFAULT.TOPIC", other_tables.TOPIC,
+               unbuilt="publish/subscribe"),
+        _other("CHANNEL", "channel", calls.MQOT_CHANNEL, "", channel_tables.CHANNEL,
+               name_length=20, subtype="CHLTYPE", separate="CLNTCONN", unbuilt="running channels"),
         _other("CFSTRUCT", "structure", calls.MQOT_CF_STRUC, "", other_tables.CFSTRUCT,
                name_length=12, platform="zos"),
-        _other("QMGR", "queue manager", calls.MQOT_Q_MGR, "", other_tables.QMGR),
+        _other("LISTENER", "listener", calls.MQOT_LISTENER, "SYSTEM.DEFAULT.LISTENER.TCP",
+               administration_tables.LISTENER, unbuilt="listeners"),
+        _other("SERVICE", "service", calls.MQOT_SERVICE, "SYSTEM.DEFAULT.SERVICE",
+               administration_tables.SERVICE, unbuilt="services"),
+        _other("AUTHINFO", "authentication information object", calls.MQOT_AUTH_INFO, "",
+               administration_tables.AUTHINFO, subtype="AUTHTYPE", unbuilt="authentication"),
+        _other("COMMINFO", "communication information object", calls.MQOT_COMM_INFO,
+               "SYSTEM.DEFAULT.COMMINFO.MULTICAST", administration_tables.COMMINFO,
+               unbuilt="multicast"),
+        _other("SUB", "subscription", _SUBSCRIPTION, "", administration_tables.SUB,
+               name_length=_LONG_NAME, unbuilt="publish/subscribe"),
+        _other("CHLAUTH", "channel authentication record", calls.MQOT_CHLAUTH, "",
+               administration_tables.CHLAUTH, name_length=20, subtype="CHLAUTYP",
+               identity=("CHLAUTYP", "ADDRESS", "CLNTUSER", "QMNAME", "SSLPEER", "SSLCERTI"),
+               unbuilt="channel authentication"),
+        _other("AUTHREC", "authority record", calls.MQOT_AUTH_REC, "",
+               administration_tables.AUTHREC, identity=("OBJTYPE", "ENTTYPE", "ENTITY"),
+               unbuilt="checks of authorities"),
+        _other("QMGR", "queue manager", calls.MQOT_Q_MGR, "", manager_tables.QMGR),
     )
 }  # fmt: skip
 
