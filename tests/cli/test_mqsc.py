@@ -21,6 +21,7 @@ import pytest
 from command_process import Command
 
 COMMANDS = 2000
+SCRIPTS = Path(__file__).parents[1] / "mqsc" / "scripts"
 LIMIT = 30.0  # seconds that the shell may take to answer
 
 
@@ -106,6 +107,44 @@ def test_a_dump_makes_the_same_objects_again(penstock: Command) -> None:
         "mqsc", "QM2", data=dump
     )
     assert penstock.ok("mqsc", "QM2", "--dump").splitlines()[1:] == dump.splitlines()[1:]
+
+
+def test_a_script_of_a_container_has_status_0_and_its_warnings_are_counted(
+    penstock: Command,
+) -> None:
+    penstock.ok("create", "QM1")
+    done = penstock.run("mqsc", "QM1", data=(SCRIPTS / "developer.mqsc").read_bytes())
+    lines = done.stdout.decode().splitlines()
+    assert done.returncode == 0 and "AMQ8862: Authority record set." in lines
+    assert lines[-4:-1] == [
+        "27 MQSC commands read.",
+        "No commands with a syntax error.",
+        "No valid commands could not be processed.",
+    ]
+    warned = sum(line.startswith("AMQ8426: Warning: ") for line in lines)
+    assert warned >= 15 and lines[-1].endswith(" commands with a warning.")
+
+
+def test_a_full_dump_of_mq_loads_and_the_dump_command_gives_it_back(penstock: Command) -> None:
+    dumps = []
+    for name in ("QM1", "QM2"):
+        penstock.ok("create", name)
+        penstock.ok("mqsc", name, str(SCRIPTS / "full_dump.mqsc"))
+        dumps.append(penstock.ok("dump", name).splitlines())
+    assert dumps[0][0] == b"* Definitions of queue manager QM1" and len(dumps[0]) > 700
+    assert dumps[0][1:] == dumps[1][1:]
+    penstock.ok("create", "QM3")
+    penstock.ok("mqsc", "QM3", data=b"\n".join(dumps[0]) + b"\n")
+    assert penstock.ok("dump", "QM3").splitlines()[1:] == dumps[0][1:]
+    assert penstock.ok("mqsc", "QM3", "--dump").splitlines()[1:] == dumps[0][1:]
+
+
+def test_the_dump_is_of_names_and_types_on_request(qm1: Command) -> None:
+    assert qm1.ok("dump", "QM1", "-n", "Q").splitlines()[1] == b"DEFINE QLOCAL('Q') +"
+    assert b"SYSTEM.DEFAULT.PROCESS" in qm1.ok("dump", "QM1", "--system", "-t", "process")
+    assert qm1.run("dump", "QM1", "-t", "process").returncode == 1
+    wrong = qm1.run("dump", "QM1", "-t", "frob")
+    assert wrong.returncode == 2 and b"frob is no type of object" in wrong.stderr
 
 
 def test_verify_changes_nothing(qm1: Command) -> None:

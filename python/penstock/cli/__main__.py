@@ -19,6 +19,7 @@ COMMANDS = {
     "list": "Name the queue managers.",
     "delete": "Remove a queue manager and all its messages.",
     "mqsc": "Run MQSC commands.",
+    "dump": "Print all definitions as MQSC commands.",
     "cfstruct": "List structures of the coupling facility, or let one fail.",
     "put": "Put lines as messages.",
     "get": "Take messages, one a line.",

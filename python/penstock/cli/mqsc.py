@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from .common import fail, manager_argument, show_warnings
+from .dump import print_dump
 from .lines import WaitForInput, read_lines
-from .terminal import descriptor_of, echo, echo_lines, pass_on
+from .terminal import descriptor_of, echo, echo_lines
 
 if TYPE_CHECKING:
-    from penstock import QueueManager
     from penstock.mqsc import Interpreter, Reply
 
 INCOMPLETE = 10  # status: some commands were wrong or failed, as runmqsc has it
@@ -39,7 +39,7 @@ def _show_attributes(context: click.Context, option: click.Parameter, value: str
 @click.argument("what", nargs=-1, metavar="[FILE|COMMAND]...")
 @click.option("-e", "commands", multiple=True, metavar="COMMAND", help="A command. Repeatable.")
 @click.option("-v", "--verify", is_flag=True, help="Only look whether the commands are right.")
-@click.option("--dump", is_flag=True, help="Print all definitions as commands that make them.")
+@click.option("--dump", is_flag=True, help="As penstock dump: print all definitions as commands.")
 @click.option(
     "--attributes",
     metavar="KIND[.ATTRIBUTE]",
@@ -59,8 +59,9 @@ def command(
     """Run MQSC commands on QM: from FILEs, from arguments, else from stdin or the keyboard.
 
     An argument that names no file is a command. DEFINE, ALTER, DELETE, DISPLAY and CLEAR queues,
-    and objects of other kinds; DISPLAY QSTATUS and CONN; PING QMGR. A command that fails does not
-    stop the others; the status is then 10.
+    and objects of other kinds; SET CHLAUTH and AUTHREC; DISPLAY QSTATUS and CONN; PING QMGR. A
+    command that fails does not stop the others; the status is then 10. A warning says what of a
+    command has no effect, and is no failure.
     """
     import penstock
     from penstock.mqsc import Interpreter
@@ -73,7 +74,7 @@ def command(
         descriptor_of(sys.stdin, "input")
     with penstock.connect(qm, home=home, control=True) as manager:
         if dump:
-            _dump(manager)
+            print_dump(manager)
             return
         interpreter = Interpreter(manager, check_only=verify)
         if lines is None and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty():
@@ -136,23 +137,3 @@ def _run(interpreter: Interpreter, lines: Iterable[str], quiet: bool) -> None:
     interpreter.run(lines, show)
     if not quiet:
         echo_lines(interpreter.summary())
-
-
-def _dump(manager: QueueManager) -> None:
-    """Prints every definition but those that each queue manager has."""
-    from penstock.mqsc import as_commands
-    from penstock.mqsc.words import NOUNS
-    from penstock.objects import TYPES
-
-    pass_on(f"* Definitions of queue manager {manager.name}")
-    for noun, row in NOUNS.items():
-        for kind in row.kinds if noun != "QUEUE" else ():
-            if TYPES[kind].platform not in ("", manager.platform):
-                continue
-            found = [
-                definition
-                for definition in manager.display(kind, "*")
-                if not str(definition["name"]).startswith("SYSTEM.")
-            ]
-            for text in as_commands(found):
-                pass_on(text)

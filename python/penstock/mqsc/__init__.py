@@ -5,11 +5,12 @@
 
 The modules follow the way of a command: :mod:`source` (lines to commands), :mod:`grammar` and
 :mod:`parser` (text to :class:`~penstock.mqsc.parser.Command`), :mod:`interpreter` (which hands it
-to :mod:`definitions`, :mod:`show` or :mod:`status`), :mod:`reply` and :mod:`layout` (what it
-prints).
+to :mod:`definitions`, :mod:`records`, :mod:`show` or :mod:`status`), :mod:`reply` and
+:mod:`layout` (what it prints); :mod:`dump` goes the other way.
 Everything about attributes comes from the tables of :mod:`penstock.objects`.
 """
 
+from .dump import dump
 from .faults import NotYet, SyntaxFault
 from .interpreter import Interpreter, run
 from .layout import as_command, as_commands
@@ -26,6 +27,7 @@ __all__ = [
     "SyntaxFault",
     "as_command",
     "as_commands",
+    "dump",
     "parse",
     "read_commands",
     "run",
