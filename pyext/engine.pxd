@@ -61,6 +61,7 @@ cdef extern from "base/error.h" nogil:
 cdef extern from "penstock/engine.h" nogil:
     enum:
         MQE_INTERRUPTED
+        MQE_CONFIRM
 
     struct mqe_manager:
         pass
@@ -258,6 +259,7 @@ cdef extern from "penstock/engine.h" nogil:
     int mqe_commit(mqe_unit *unit)
     int mqe_backout(mqe_unit *unit)
     uint32_t mqe_unit_count(const mqe_unit *unit)
+    uint32_t mqe_unit_room(const mqe_unit *unit)
 
     # prepared units of work
     enum:
@@ -297,6 +299,7 @@ cdef extern from "penstock/engine.h" nogil:
         MQE_GET_IF_PERSISTENT
         MQE_GET_FAIL_IF_QUIESCING
         MQE_GET_ROOM_FOR_MDE
+        MQE_GET_CONFIRM
         MQE_MATCH_MSG_ID
         MQE_MATCH_CORREL_ID
         MQE_MATCH_GROUP_ID
@@ -356,6 +359,7 @@ cdef extern from "penstock/engine.h" nogil:
         uint64_t needed
         uint32_t failed
         uint32_t warnings
+        uint64_t confirm
 
     int mqe_put_batch(mqe_manager *manager, mqe_unit *unit, const mqe_destination *to,
                       mqe_batch *batch, uint32_t flags)

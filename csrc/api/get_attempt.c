@@ -7,6 +7,9 @@
  *
  * The message that the handle has locked is one of those that its destructive gets find; a call
  * that takes it ends the lock, no other destructive get does.
+ *
+ * With MQE_GET_CONFIRM a message that asks for a confirmation of its delivery is described and not
+ * taken: the get belongs into one unit with the report, and only the descriptor tells.
  */
 #include "api/get_attempt.h"
 
@@ -148,6 +151,24 @@ static bool skip_false_match(struct mqx_get_call *call)
     return false_match;
 }
 
+/* The message that has been copied is the one meant, and its confirmation is the caller's. */
+static MQX_COLD bool is_to_confirm(const struct mqx_get_call *call)
+{
+    MQX_ASSERT(!call->browse);
+    return (call->get->flags & MQE_GET_CONFIRM) != 0 && !is_false_match(call);
+}
+
+/* The status of the copy of a message that is to be taken: MQE_CONFIRM, and it is not, when it asks
+ * for a confirmation that the caller makes. */
+static inline int or_confirm(const struct mqx_get_call *call, int status)
+{
+    MQX_ASSERT(call->get != NULL);
+    if (MQX_UNLIKELY(status == MQX_OK && (call->get->d.report & MQRO_COD) != 0)) {
+        return is_to_confirm(call) ? MQE_CONFIRM : MQX_OK;
+    }
+    return status;
+}
+
 /* ---- one message under the lock; each returns with the lock dropped, but mqx_get_remove() ---- */
 
 void mqx_get_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot)
@@ -162,11 +183,13 @@ void mqx_get_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, ui
 
 /* Removes a message that is not worth a context: non-persistent, one block, outside a unit.
  * `status`: of its copy. */
-static int remove_copied(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
-                         struct mqx_object *queue, const struct mqx_message *message, int status)
+static inline int remove_copied(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
+                                struct mqx_object *queue, const struct mqx_message *message,
+                                int status)
 {
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     MQX_ASSERT(message == mqx_message(guard->region, call->slot));
+    status = or_confirm(call, status);
     if (MQX_LIKELY(status == MQX_OK)) {
         queue->last_get_us = call->get->d.put_time_us;
         if (MQX_UNLIKELY(message->state == MQX_MSG_LOCKED)) {
@@ -187,7 +210,7 @@ static enum mqx_next_step claim_found(struct mqx_get_call *call, struct mqx_stri
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     const struct mqx_message *message = mqx_message(guard->region, call->slot);
     const bool near = is_near(call, message);
-    *status = near ? copy_message(call, message) : MQX_OK;
+    *status = near ? or_confirm(call, copy_message(call, message)) : MQX_OK;
     if (*status == MQX_OK) {
         mqx_unit_begin(call->store, context);
         mqx_browse_lock_end(guard, queue, call->slot, call->queue->handle);
@@ -201,7 +224,7 @@ static enum mqx_next_step claim_found(struct mqx_get_call *call, struct mqx_stri
     }
     if (!near) {
         mqx_about_to_block();
-        *status = copy_message(call, message);
+        *status = or_confirm(call, copy_message(call, message));
     }
     return MQX_STEP_COPY;
 }

@@ -26,7 +26,7 @@
  * Locks: none may be held by the caller but the one of the guard when call->held is set. The stripe
  * lock, and after it the ring lock, are taken inside, one after the other.
  *
- * Errors: 2009 2016 2024 2041 2052 2071 2079 2080 2101 2162 2192 2373.
+ * Errors: 2009 2016 2024 2041 2052 2071 2079 2080 2101 2162 2192 2373; MQE_CONFIRM.
  */
 #ifndef PENSTOCK_GET_ATTEMPT_H
 #define PENSTOCK_GET_ATTEMPT_H

@@ -20,8 +20,8 @@
 #include "unit/unit_records.h"
 
 enum {
-    GET_FLAGS = MQE_GET_WAIT | MQE_GET_FAIL_IF_QUIESCING,
-    GET_MATCH = MQE_MATCH_PERSISTENT | MQE_MATCH_UP_TO,
+    GET_FLAGS = MQE_GET_WAIT | MQE_GET_FAIL_IF_QUIESCING | MQE_GET_CONFIRM,
+    GET_MATCH = MQE_MATCH_PERSISTENT | MQE_MATCH_UP_TO | MQE_MATCH_NUMBER,
 };
 
 /* ---- the call ---- */
@@ -55,10 +55,20 @@ static bool fits(struct get_many *many, const struct mqx_message *message)
     return !many->ended;
 }
 
+/* MQE_CONFIRM: the message asks for a confirmation that the caller would make, and the batch ends
+ * before it. */
 static int copy_to(struct get_many *many, uint32_t i, const struct mqx_message *message)
 {
     MQX_ASSERT(i < many->batch->capacity);
-    return mqx_msg_batch_read(many->call.store, many->batch, i, message);
+    struct mqe_batch *batch = many->batch;
+    const int status = mqx_msg_batch_read(many->call.store, batch, i, message);
+    if (status == MQX_OK && batch->items != NULL &&
+        MQX_UNLIKELY((batch->items[i].d.report & MQRO_COD) != 0) &&
+        (many->call.get->flags & MQE_GET_CONFIRM) != 0) {
+        batch->confirm = message->number;
+        return MQE_CONFIRM;
+    }
+    return status;
 }
 
 /* ---- one group, under the lock ---- */

@@ -59,6 +59,7 @@ void mqx_msg_batch_begin(struct mqe_batch *batch)
     batch->count = 0;
     batch->bytes = 0;
     batch->needed = 0;
+    batch->confirm = 0;
     if (batch->bodies != NULL) {
         batch->offsets[0] = 0;
     }

@@ -92,6 +92,18 @@ uint32_t mqe_unit_count(const mqe_unit *unit)
     return context == NULL ? 0 : mqx_unit_believed_count(context);
 }
 
+uint32_t mqe_unit_room(const mqe_unit *unit)
+{
+    MQX_ASSERT(unit->context != 0);
+    if (mqx_forked(&unit->manager->store)) {
+        return 0;
+    }
+    const uint32_t limit =
+        mqx_load_relaxed(&unit->manager->store.region.header->max_uncommitted);
+    const uint32_t count = mqe_unit_count(unit);
+    return limit > count ? limit - count : 0; /* MAXUMSGS may have fallen */
+}
+
 /* ---- what calls in a unit ask ---- */
 
 int mqx_unit_handle_enter(const mqe_unit *unit)

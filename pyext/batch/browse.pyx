@@ -27,7 +27,8 @@ def batch_browse(
     if queue.closed:
         queue.raise_closed()
     begin_get(
-        &get, queue.get_flags | (MQE_GET_BROWSE_FIRST if first else MQE_GET_BROWSE_NEXT),
+        &get, (queue.get_flags & ~<uint32_t>MQE_GET_CONFIRM)
+        | (MQE_GET_BROWSE_FIRST if first else MQE_GET_BROWSE_NEXT),
         max_bytes, persistent_only, up_to,
     )
     if range is not None:

@@ -1,8 +1,10 @@
 # get.pyx - get_batch(): into buffers of the caller, or into batch memory without NumPy.
 #
 # Terms
-#   uncopied  messages that are removed in a unit of work without copying them: only counted.
-#   needed    bytes of the first message that did not fit; 0 when there is none.
+#   uncopied   messages that are removed in a unit of work without copying them: only counted.
+#   confirmed  a message that asks for a confirmation of its delivery: a batch of its own, in one
+#              unit of work with its report (client/report.pyx).
+#   needed     bytes of the first message that did not fit; 0 when there is none.
 #
 # Invariants
 #   1. A wait has removed nothing, as in client/get.pyx.
@@ -86,6 +88,10 @@ cdef int await_rows(
         start_slice(get, request.wait_us)
     while True:
         reason = get_rows(queue, unit, get, batch)
+        if reason == MQE_CONFIRM:
+            reason = get_confirmed_row(queue, unit, get, batch)
+            if reason == RC_NO_MSG_AVAILABLE:
+                continue
         if reason != MQE_INTERRUPTED and (
             reason != RC_NO_MSG_AVAILABLE or request.wait_us == 0
         ):
@@ -107,6 +113,59 @@ cdef int get_rows(
     reason = mqe_get_batch(queue.connection.manager, core, queue.queue, get, batch)
     penstock_gil_take_call(&gil)
     end_call(queue, unit)
+    return reason
+
+
+cdef int get_confirmed_row(
+    QueueHandle queue, Unit unit, mqe_get_t *get, mqe_batch *batch
+) except -1:
+    """Gets the one message before which the batch ended, and confirms its delivery; 2033 when
+    somebody else has it by now.
+    """
+    cdef Unit inside = unit_with_report(queue, unit)
+    cdef int reason
+    try:
+        reason = get_row_and_confirm(queue, inside, get, batch, inside is not unit)
+    except BaseException:
+        if inside is not unit:
+            inside.finish(False)
+        raise
+    return end_own_unit(inside, unit, reason)
+
+
+cdef int get_row_and_confirm(
+    QueueHandle queue, Unit unit, mqe_get_t *get, mqe_batch *batch, bint own
+) except -1:
+    """The same in the unit. A batch without bodies reads this one all the same: its report may have
+    it.
+    """
+    cdef mqe_get_t one = get[0]
+    cdef mqe_batch row = batch[0]
+    cdef mqe_item *item = row.items
+    cdef int64_t offsets[2]
+    cdef bytes body
+    cdef int reason
+    one.flags &= ~<uint32_t>(MQE_GET_CONFIRM | MQE_GET_WAIT)
+    one.match |= MQE_MATCH_NUMBER
+    one.match_number = batch.confirm
+    row.capacity = 1
+    if row.bodies is NULL:
+        body = PyBytes_FromStringAndSize(NULL, item.length)
+        row.bodies = <unsigned char *>PyBytes_AS_STRING(body)
+        row.body_capacity = item.length
+        row.offsets = offsets
+    reason = get_rows(queue, unit, &one, &row)
+    while is_to_repeat(reason):
+        reason = get_rows(queue, unit, &one, &row)
+    batch.count = row.count
+    batch.bytes = row.bytes
+    batch.needed = row.needed
+    if reason == 0:
+        confirm(
+            queue.connection, unit, &item.d, &item.ext if item.d.has_ext else NULL,
+            <const char *>row.bodies, item.length, item.expiry, MQFB_COD,
+            MQE_PUT_OWN_UNIT if own else 0,
+        )
     return reason
 
 

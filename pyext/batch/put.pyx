@@ -86,7 +86,7 @@ def batch_put(
     try:
         acquire_buffers(&buffers, &batch, rows, bodies, offsets, False)
         batch.count = batch.capacity
-        reason = put_rows(queue, bound, &batch, MQE_PUT_KEEP_TIME if keep_time else 0)
+        reason = put_rows(queue, bound, &batch, MQE_PUT_KEEP_TIME if keep_time else 0, True)
     finally:
         release_buffers(&buffers)
         unbind_unit(bound)
@@ -94,13 +94,15 @@ def batch_put(
 
 
 cdef int put_rows(
-    QueueHandle queue, Unit unit, mqe_batch *batch, uint32_t flags
+    QueueHandle queue, Unit unit, mqe_batch *batch, uint32_t flags, bint may_confirm
 ) except -1:
-    """The reason of the failure, 0 when there was none; warnings are counted in the batch."""
+    """The reason of the failure, 0 when there was none; warnings are counted in the batch.
+    `may_confirm`: a row may have report options.
+    """
     cdef int reason
     flags |= queue.put_flags
-    if queue.remote:
-        reason = transmit_rows(queue, unit, batch, flags)
+    if queue.remote or (may_confirm and has_confirmed_row(queue, batch)):
+        reason = put_rows_singly(queue, unit, batch, flags)
     else:
         reason = put_local_rows(queue, unit, batch, flags)
     if is_warning(reason):

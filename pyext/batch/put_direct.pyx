@@ -148,7 +148,7 @@ def batch_put_quick(
     if unit is not None or syncpoint is not None or open_transactions != 0:
         bound = bind_unit(queue.connection, syncpoint, unit)
     try:
-        reason = put_rows(queue, bound, &put.batch, 0)
+        reason = put_rows(queue, bound, &put.batch, 0, put.again)
     finally:
         unbind_unit(bound)
     if reason:

@@ -1,5 +1,5 @@
-# transmit.pyx - put_batch() for another queue manager: each message with its transmission header,
-# one by one.
+# transmit.pyx - put_batch() of messages that are put one by one: for another queue manager, each
+# with its transmission header, and with some that ask for a confirmation of their arrival.
 #
 # Invariants
 #   1. All messages are put in one unit of work: the caller's, or one of this call, which is backed
@@ -8,20 +8,29 @@
 # Errors. As batch/put.pyx.
 
 
-cdef int transmit_rows(
+cdef bint has_confirmed_row(QueueHandle queue, const mqe_batch *batch) noexcept:
+    """Whether a message asks for a confirmation that this queue manager makes."""
+    cdef uint32_t i
+    if queue.transmission:
+        return False
+    for i in range(batch.capacity):
+        if batch.items[i].d.report & MQRO_COA:
+            return True
+    return False
+
+
+cdef int put_rows_singly(
     QueueHandle queue, Unit unit, mqe_batch *batch, uint32_t flags
 ) except -1:
-    """Puts for another queue manager: each message with its transmission header, one by one, in the
-    unit, or in one of this call.
-    """
+    """Puts the messages one by one, in the unit, or in one of this call."""
     cdef Unit own
     cdef int reason, ended
     if unit is not None or batch.capacity == 0:
-        return transmit_each(queue, unit, batch, flags)
+        return put_each(queue, unit, batch, flags)
     own = new_call_unit()
     own.start(queue.connection)
     try:
-        reason = transmit_each(queue, own, batch, flags | MQE_PUT_OWN_UNIT)
+        reason = put_each(queue, own, batch, flags | MQE_PUT_OWN_UNIT)
     except BaseException:
         own.finish(False)
         raise
@@ -33,7 +42,7 @@ cdef int transmit_rows(
     return reason
 
 
-cdef int transmit_each(
+cdef int put_each(
     QueueHandle queue, Unit unit, mqe_batch *batch, uint32_t flags
 ) except -1:
     """Returns the reason code of the message that failed, which is row `batch.failed`."""
@@ -48,7 +57,7 @@ cdef int transmit_each(
             <uint64_t>batch.offsets[i + 1] > batch.body_capacity
         ):
             return RC_BUFFER_LENGTH_ERROR
-        reason = transmit(
+        reason = send(
             queue, unit, &row.d, &row.ext if row.d.has_ext else NULL,
             <char *>batch.bodies + batch.offsets[i], batch.offsets[i + 1] - batch.offsets[i],
             row.expiry, flags,

@@ -84,6 +84,12 @@ cdef inline int get_body(
             capacity = <Py_ssize_t>get.length
             room = new_body(capacity)
             continue
+        if reason == MQE_CONFIRM:
+            reason = get_confirmed(queue, unit, get, room)
+            if reason == 0 or reason == RC_TRUNCATED_MSG_ACCEPTED:
+                break
+            if reason == RC_NO_MSG_AVAILABLE or reason == RC_NO_MSG_UNDER_CURSOR:
+                continue
         if reason != MQE_INTERRUPTED and (
             reason != RC_NO_MSG_AVAILABLE or request.wait_us == 0
         ):

@@ -87,11 +87,21 @@ cdef inline int send(
     const char *data, Py_ssize_t size, int32_t expiry, uint32_t flags,
 ) except -1:
     """Puts, here or onto a transmission queue; returns the reason code."""
+    if queue.remote:
+        return transmit(queue, unit, d, ext, data, size, expiry, flags)
+    if d.report & MQRO_COA and not queue.transmission:
+        return put_confirmed(queue, unit, d, ext, data, size, expiry, flags)
+    return send_here(queue, unit, d, ext, data, size, expiry, flags)
+
+
+cdef inline int send_here(
+    QueueHandle queue, Unit unit, ps_descriptor *d, const ps_descriptor_ext *ext,
+    const char *data, Py_ssize_t size, int32_t expiry, uint32_t flags,
+) except -1:
+    """Puts on a queue of this queue manager."""
     cdef penstock_gil gil
     cdef mqe_unit *core
     cdef int reason
-    if queue.remote:
-        return transmit(queue, unit, d, ext, data, size, expiry, flags)
     while True:
         begin_call(queue, unit)
         core = core_unit(unit)
@@ -226,6 +236,10 @@ cdef int take_report(object value, put_request *put) except -1:
     take_int(value, &put.d.report, RC_REPORT_OPTIONS_ERROR, "report")
     if put.d.report & MQRO_REJECT_UNSUP_MASK:
         wrong_value(RC_REPORT_OPTIONS_ERROR, f"report {value!r} has options that are not known")
+    if lacks_any_plain(put.d.report):
+        wrong_value(
+            RC_REPORT_OPTIONS_ERROR, f"report {value!r} asks for data without the report itself"
+        )
     if put.d.report & RO_NEEDS_REPLY_Q and not has_reply_q(put):
         wrong_value(RC_MISSING_REPLY_TO_Q, f"report {value!r} needs reply_to_q")
     return 0

@@ -151,6 +151,7 @@ cdef class QueueHandle:
             self.connection.read_use(self.to.queue, self.to.queue_generation, &use)
             self.transmission = use.usage == MQUS_TRANSMISSION
             options = shared_as(options, &use)
+            confirm_gets(self)
         elif self.remote:
             options &= MQE_OUTPUT
         while True:
@@ -188,6 +189,7 @@ cdef class QueueHandle:
         find_use(attrs, length, &use)
         options = shared_as(self.options, &use)
         self.transmission = use.usage == MQUS_TRANSMISSION
+        confirm_gets(self)
         while True:
             self.connection.begin()
             penstock_gil_arm_call(&gil, False)

@@ -29,6 +29,8 @@ cdef object XidInUse = _not_registered
 cdef object prepare_open = _not_registered
 cdef object reply_alias = _not_registered
 cdef object report_discarded = _not_registered
+cdef object dead_letter_of_report = _not_registered
+cdef object report_lost = _not_registered
 cdef object load_batch_classes = _not_registered
 cdef object load_option_rules = _not_registered
 cdef object list_put = _not_registered
@@ -56,7 +58,8 @@ def register_errors(
 
 
 def register_services(
-    *, open_queue, alias_of_reply, discarded_at_end, batch_classes, option_rules
+    *, open_queue, alias_of_reply, discarded_at_end, dead_report, lost_report, batch_classes,
+    option_rules
 ):
     """Registers what the binding leaves to the package.
 
@@ -65,14 +68,19 @@ def register_services(
             resolves the name of anything but a local queue.
         alias_of_reply: (connection, name) -> (queue, manager) of a reply-queue alias.
         discarded_at_end: (name, count): logs non-persistent messages that a detach discarded.
+        dead_report: (connection, reason, queue, manager, encoding, ccsid, format) -> (dead-letter
+            queue, dead-letter header), of a report that could not be put.
+        lost_report: (connection, queue, manager, reason): logs a report that was discarded.
         batch_classes: () -> None: calls register_batch_classes().
         option_rules: () -> the rules of options of PUT, PUT1, GET and CLOSE.
     """
-    global prepare_open, reply_alias, report_discarded
+    global prepare_open, reply_alias, report_discarded, dead_letter_of_report, report_lost
     global load_batch_classes, load_option_rules
     prepare_open = open_queue
     reply_alias = alias_of_reply
     report_discarded = discarded_at_end
+    dead_letter_of_report = dead_report
+    report_lost = lost_report
     load_batch_classes = batch_classes
     load_option_rules = option_rules
 

@@ -12,6 +12,7 @@ cdef class Unit:
     cdef unsigned forks
     cdef int state              # UNIT_*
     cdef int busy               # calls inside the core; changed with the GIL held
+    cdef bint failed            # a message in it lacks its report, or its caller: never committed
 
     # the turn of a call of the program (client/unit.pyx)
     cdef int turns              # calls that are in their turn: more than 1 only within each other

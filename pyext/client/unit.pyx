@@ -259,6 +259,8 @@ cdef class Unit:
         while True:
             if self.state != UNIT_OPEN:
                 self.raise_ended()
+            if self.failed:
+                fail(self.complete(True))
             self.busy += 1
             penstock_gil_arm_call(&gil, False)
             reason = mqe_prepare(self.unit, &xid.raw, flags)
@@ -311,9 +313,12 @@ cdef class Unit:
             return mqe_usable(self.connection.manager, 0)
         self.busy += 1
         penstock_gil_arm_call(&gil, False)
-        reason = mqe_commit(self.unit) if commit else mqe_backout(self.unit)
+        reason = mqe_commit(self.unit) if commit and not self.failed else mqe_backout(self.unit)
         penstock_gil_take_call(&gil)
         self.busy -= 1
+        if reason == 0 and self.failed:
+            self.failed = False
+            return RC_BACKED_OUT if commit else 0
         return reason
 
     cdef int end_or_raise(self, bint commit) except? -1:

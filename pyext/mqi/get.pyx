@@ -286,6 +286,8 @@ def MQGET(hconn, hobj, md, gmo, buffer_length=None):
             if options & GMO_NEEDS_VERSION_2 and get_long(g.raw, VERSION_AT) < MQGMO_VERSION_2:
                 return refuse_get(c, g, RC_WRONG_GMO_VERSION, "", h.queue)
             plan_get(&h.get, options)
+            if h.queue is not None:
+                h.get.flags |= h.queue.get_flags & MQE_GET_CONFIRM
         reason = check_gmo(h, g, &h.get, &request)
         if reason:
             return refuse_get(c, g, reason, "", h.queue)

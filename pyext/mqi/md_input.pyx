@@ -26,7 +26,12 @@ cdef int check_report(int32_t report, bint to_xmitq) noexcept:
     """
     if report & MQRO_REJECT_UNSUP_MASK or (report & RO_XMIT_ONLY and not to_xmitq):
         return RC_REPORT_OPTIONS_ERROR
-    if (
+    return RC_REPORT_OPTIONS_ERROR if lacks_any_plain(report) else 0
+
+
+cdef bint lacks_any_plain(int32_t report) noexcept:
+    """A with-data option of any kind of report is given without the one below it."""
+    return (
         lacks_plain(
             report, MQRO_EXCEPTION, MQRO_EXCEPTION_WITH_DATA, MQRO_EXCEPTION_WITH_FULL_DATA
         )
@@ -35,9 +40,7 @@ cdef int check_report(int32_t report, bint to_xmitq) noexcept:
         )
         or lacks_plain(report, MQRO_COA, MQRO_COA_WITH_DATA, MQRO_COA_WITH_FULL_DATA)
         or lacks_plain(report, MQRO_COD, MQRO_COD_WITH_DATA, MQRO_COD_WITH_FULL_DATA)
-    ):
-        return RC_REPORT_OPTIONS_ERROR
-    return 0
+    )
 
 
 cdef int check_md(const unsigned char *md, bint to_xmitq) noexcept:

@@ -44,6 +44,8 @@ def register_services(
     open_queue: Callable[..., Any],
     alias_of_reply: Callable[[Any, str], tuple[str, str]],
     discarded_at_end: Callable[[str, int], None],
+    dead_report: Callable[..., tuple[str, bytes]],
+    lost_report: Callable[[Any, str, str, int], None],
     batch_classes: Callable[[], None],
     option_rules: Callable[[], Any],
 ) -> None: ...

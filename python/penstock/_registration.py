@@ -33,6 +33,18 @@ def _discarded_at_end(name: str, count: int) -> None:
     discarded_at_end(name, count)
 
 
+def _dead_report(*arguments: Any) -> tuple[str, bytes]:
+    from .client.report_messages import dead_letter
+
+    return dead_letter(*arguments)
+
+
+def _lost_report(*arguments: Any) -> None:
+    from .client.report_messages import log_lost
+
+    log_lost(*arguments)
+
+
 def _batch_classes() -> None:
     from . import batch  # noqa: F401  it calls _engine.register_batch_classes()
 
@@ -57,6 +69,8 @@ _engine.register_services(
     open_queue=_open_queue,
     alias_of_reply=_alias_of_reply,
     discarded_at_end=_discarded_at_end,
+    dead_report=_dead_report,
+    lost_report=_lost_report,
     batch_classes=_batch_classes,
     option_rules=_option_rules,
 )

@@ -31,6 +31,8 @@ enum {
     MQE_INTERRUPTED = 90101, /* a wait met a signal, or lasts (mqe_interrupt_allow): look at
                               * signals, call again with what is left */
     MQE_CHANGED = 90102,     /* the object has been altered since it was read: read it again */
+    MQE_CONFIRM = 90103,     /* the message found asks for a confirmation of its delivery, and stays
+                              * where it is (MQE_GET_CONFIRM) */
 };
 
 struct mqe_manager;
@@ -348,6 +350,8 @@ int mqe_commit(mqe_unit *unit) MQX_MUST_USE;
 int mqe_backout(mqe_unit *unit) MQX_MUST_USE;
 /* Messages put and got so far; not 0 while the caller has not ended a unit that was backed out. */
 uint32_t mqe_unit_count(const mqe_unit *unit);
+/* Messages that MAXUMSGS still allows in it. */
+uint32_t mqe_unit_room(const mqe_unit *unit);
 
 /* An open unit is backed out by the maintenance of any process when it holds the journal, or for
  * its age (unit/long_units.h), but never inside a call of its owner. From then on calls in it are
@@ -454,6 +458,10 @@ enum { /* flags of mqe_get */
     MQE_GET_ROOM_FOR_MDE = 1024,    /* the caller puts an MQMDE before a body whose descriptor has
                                      * values that version 1 has no fields for: 2079 and 2080 count
                                      * its bytes */
+    MQE_GET_CONFIRM = 1 << 11,      /* the caller makes the reports on delivery: a message with
+                                     * MQRO_COD is described, as far as it was read, and not taken
+                                     * (MQE_CONFIRM). To be got by its number without this flag, in
+                                     * one unit with its report */
     MQE_MDE_SIZE = MQMDE_LENGTH_2,
 };
 enum { /* match bits: MQMO_* */
@@ -491,8 +499,8 @@ struct mqe_get {
 
 /* Gets or browses one message. 2080 without ACCEPT_TRUNCATED: nothing taken, descriptor and the
  * bytes that fit are filled in, length is what is needed. 0 2079 (took effect) 2080 2033 2016
- * 2034 2036 2037 2041 2003 2009 2024 2052 2161 2162 2373, 2209 (UNLOCK without lock). unit NULL =
- * outside syncpoint. */
+ * 2034 2036 2037 2041 2003 2009 2024 2052 2161 2162 2373, 2209 (UNLOCK without lock), MQE_CONFIRM.
+ * unit NULL = outside syncpoint. */
 int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue,
             struct mqe_get *get) MQX_MUST_USE;
 
@@ -525,6 +533,8 @@ struct mqe_batch {
     uint64_t needed;                /* out of a get that stopped for room: the next body's bytes */
     uint32_t failed;                /* out of a put that failed: the first message not put */
     uint32_t warnings;              /* out of a put: messages with 2049 */
+    uint64_t confirm;               /* out of a get with MQE_GET_CONFIRM: the number of the message
+                                     * before which the batch ended; 0: it did not so */
 };
 
 /* Puts the batch's messages in their order, each as mqe_put() would; flags as there. Its refusals
@@ -540,14 +550,16 @@ int mqe_put_batch(mqe_manager *manager, mqe_unit *unit, const struct mqe_destina
                   struct mqe_batch *batch, uint32_t flags) MQX_MUST_USE;
 
 /* Gets up to `capacity` messages, in the order in which single gets would give them. Of *how count:
- * flags (WAIT: for the first message; FAIL_IF_QUIESCING), wait_us, match (PERSISTENT, UP_TO),
- * up_to, max_bytes (one message is got whatever it says). Outside syncpoint non-persistent messages
- * are gone as they are copied; from the first persistent one on all are one unit, which commits
- * when everything has been copied. A body that does not fit stays on the queue: the batch ends
- * before it, `needed` tells its size; 2080 when it would be the first. What ends a batch after its
- * first message is returned by the next call; in a unit MAXUMSGS ends it. 2033 with nothing there.
- * 0, or as mqe_get(). In a unit that will be prepared, whose messages are read later: bodies NULL
- * copies none and needs no offsets, items NULL too copies nothing at all; 2046 outside syncpoint,
+ * flags (WAIT: for the first message; FAIL_IF_QUIESCING, CONFIRM), wait_us, match (PERSISTENT,
+ * UP_TO, NUMBER), up_to, match_number, max_bytes (one message is got whatever it says). Outside
+ * syncpoint non-persistent messages are gone as they are copied; from the first persistent one on
+ * all are one unit, which commits when everything has been copied. A body that does not fit stays
+ * on the queue: the batch ends before it, `needed` tells its size; 2080 when it would be the first.
+ * With CONFIRM it ends before a message that asks for a confirmation, too, `confirm` is its number;
+ * MQE_CONFIRM when it would be the first. What ends a batch after its first message is returned by
+ * the next call; in a unit MAXUMSGS ends it. 2033 with nothing there. 0, or as mqe_get(). In a unit
+ * that will be prepared, whose messages are read later: bodies NULL copies none and needs no
+ * offsets, items NULL too copies nothing at all, and confirms nothing; 2046 outside syncpoint,
  * which would lose them. Then max_bytes alone bounds the bytes. */
 int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_get *how,
                   struct mqe_batch *batch) MQX_MUST_USE;

@@ -26,6 +26,12 @@ _REPORT_NEEDS_REPLY = (
     | mq.MQRO_NAN
     | mq.MQRO_ACTIVITY
 )
+_REPORT_KINDS = (  # without data, with some, with all of it
+    (mq.MQRO_EXCEPTION, mq.MQRO_EXCEPTION_WITH_DATA, mq.MQRO_EXCEPTION_WITH_FULL_DATA),
+    (mq.MQRO_EXPIRATION, mq.MQRO_EXPIRATION_WITH_DATA, mq.MQRO_EXPIRATION_WITH_FULL_DATA),
+    (mq.MQRO_COA, mq.MQRO_COA_WITH_DATA, mq.MQRO_COA_WITH_FULL_DATA),
+    (mq.MQRO_COD, mq.MQRO_COD_WITH_DATA, mq.MQRO_COD_WITH_FULL_DATA),
+)
 REPORT_KNOWN = (
     _REPORT_NEEDS_REPLY
     | mq.MQRO_PASS_CORREL_ID
@@ -219,6 +225,11 @@ def check_fields(rows: Rows, given: Mapping[str, Any]) -> None:
         report = rows["report"]
         refuse_where((report & _REPORT_REJECT) != 0, "report", "has options that are not known",
                      ReasonCode.REPORT_OPTIONS_ERROR)  # fmt: skip
+        for plain, some, whole in _REPORT_KINDS:
+            kind = report & whole
+            fits = (kind == 0) | (kind == plain) | (kind == some) | (kind == whole)
+            refuse_where(~fits, "report", "asks for data without the report itself",
+                         ReasonCode.REPORT_OPTIONS_ERROR)  # fmt: skip
         refuse_where(((report & _REPORT_NEEDS_REPLY) != 0) & no_reply, "report",
                      "needs reply_to_q", ReasonCode.MISSING_REPLY_TO_Q)  # fmt: skip
     if "msg_seq_number" in given:

@@ -23,8 +23,20 @@ _OUTPUT, _UNIX = MQOO_OUTPUT, MQAT_UNIX
 _FORMAT = MQFMT_DEAD_LETTER_HEADER
 
 
-def header(message: Message, reason: int, queue: str, manager: str) -> bytes:
-    """The dead-letter header of a message, 172 bytes."""
+def header(
+    reason: int,
+    destination: tuple[str, str],
+    data: tuple[int, int, str],
+    origin: tuple[int, str],
+) -> bytes:
+    """A dead-letter header, 172 bytes.
+
+    Args:
+        reason: MQRC_* or MQFB_*: why the message was not delivered.
+        destination: DestQName and DestQMgrName.
+        data: Encoding, CodedCharSetId and Format of what follows the header.
+        origin: PutApplType and PutApplName of the put to the dead-letter queue.
+    """
     from time import gmtime, strftime, time
 
     from ..headers.dlh import MQDLH
@@ -33,13 +45,13 @@ def header(message: Message, reason: int, queue: str, manager: str) -> bytes:
     moment = gmtime(now)
     return MQDLH(
         Reason=reason,
-        DestQName=queue,
-        DestQMgrName=manager,
-        Encoding=message.encoding,
-        CodedCharSetId=message.ccsid,
-        Format=message.format,
-        PutApplType=_UNIX,
-        PutApplName=identity()[1],
+        DestQName=destination[0],
+        DestQMgrName=destination[1],
+        Encoding=data[0],
+        CodedCharSetId=data[1],
+        Format=data[2],
+        PutApplType=origin[0],
+        PutApplName=origin[1],
         PutDate=strftime("%Y%m%d", moment),
         PutTime=strftime("%H%M%S", moment) + f"{int(now * 100) % 100:02d}",
     ).pack()
@@ -50,7 +62,12 @@ def put_dead_letter(
 ) -> PutResult:
     """See :meth:`penstock.QueueManager.dead_letter`."""
     name = dead_letter_queue(qm)
-    text = header(message, reason, queue, manager or qm.name)
+    text = header(
+        reason,
+        (queue, manager or qm.name),
+        (message.encoding, message.ccsid, message.format),
+        (_UNIX, identity()[1]),
+    )
     with Queue(qm, name, _OUTPUT) as target:
         return target.put_again(message, text + message.data, _FORMAT, unit)
 

@@ -261,7 +261,8 @@ class Queue(QueueHandle):
         syncpoint, unit: as in get(). persistent_only: leaves other messages on the queue. up_to:
         only messages whose message number is not greater. Outside syncpoint the persistent messages
         of a batch leave the queue together, when all of it has been copied. In a unit of work
-        MAXUMSGS may end a batch early.
+        MAXUMSGS may end a batch early; a message that asks for a report on its delivery (COD) is a
+        batch of its own.
 
         bodies: False: in a unit of work that prepare() will end, whose messages are read later with
         browse_prepared(): copies only descriptors (``length`` is the body's); the batch's bodies

@@ -214,6 +214,48 @@ TEST(a_get_that_finds_no_idle_context_takes_one_and_gets_the_same_message)
     CHECK_INT(depth(q), 0);
 }
 
+TEST(a_message_that_asks_for_a_confirmation_is_described_and_stays_as_it_was)
+{
+    static char body[20000];
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    mqe_unit *unit = engine_unit();
+    for (int n = 0; n < 8; n++) {
+        const bool persistent = n % 2 != 0;
+        mqe_unit *in = n / 2 % 2 != 0 ? unit : NULL;
+        CHECK_INT(PUT(q, .body = body, .length = n < 4 ? 8 : sizeof body, .msg = 7,
+                      .persistent = persistent, .report = MQRO_COD), 0);
+        CHECK_STR(TAKE(q, .unit = in, .flags = MQE_GET_CONFIRM), "(90103)");
+        CHECK_INT(got.msg, 7);
+        CHECK_INT(got.persistence, persistent);
+        CHECK_INT(mqe_unit_count(unit), 0);
+        CHECK_INT(depth(q), 1);
+        const uint64_t number = got.number;
+        (void)TAKE(q, .flags = MQE_GET_CONFIRM | MQE_GET_BROWSE_FIRST);
+        CHECK_INT(got.status, 0);
+        (void)TAKE(q, .unit = unit, .number = number);
+        CHECK_INT(got.status, 0);
+        CHECK_INT(got.backout_count, 0);
+        CHECK_INT(got.number, number);
+        CHECK_INT(mqe_commit(unit), 0);
+        CHECK_INT(depth(q), 0);
+    }
+}
+
+TEST(a_message_in_the_journal_of_another_id_is_no_message_to_confirm)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    CHECK_INT(PUT(q, .text = "other", .msg = 7, .persistent = 1, .report = MQRO_COD), 0);
+    CHECK_INT(PUT(q, .text = "plain", .msg = 8, .persistent = 1), 0);
+    engine_restart();
+    q = engine_find("Q");
+    CHECK_STR(TAKE(q, .msg = 8, .flags = MQE_GET_CONFIRM), "plain");
+    CHECK_STR(TAKE(q, .msg = 9, .flags = MQE_GET_CONFIRM), "(2033)");
+    CHECK_STR(TAKE(q, .msg = 7, .flags = MQE_GET_CONFIRM), "(90103)");
+    CHECK_STR(TAKE(q, .msg = 7), "other");
+}
+
 TEST(the_fixture_is_cleared_away)
 {
     engine_end();

@@ -401,6 +401,43 @@ TEST(a_batch_whose_commit_fails_counts_only_what_had_left_the_queue_before)
     memory_io_set_fault(engine.files, NULL);
 }
 
+TEST(a_batch_ends_before_a_message_that_asks_for_a_confirmation_and_tells_its_number)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    for (int n = 0; n < 8; n++) {
+        struct mqe_get how = {.flags = MQE_GET_CONFIRM};
+        mqe_unit *unit = n / 2 % 2 != 0 ? engine_unit() : NULL;
+        const uint64_t length = n < 4 ? 2 : 20000;
+        batch_clear();
+        ADD(.length = length, .persistent = n % 2);
+        ADD(.length = length, .persistent = n % 2, .report = MQRO_COD);
+        ADD(.length = length, .persistent = n % 2, .report = MQRO_COD);
+        CHECK_INT(put_all(q, NULL), 0);
+        batch_clear();
+        CHECK_INT(get_with(q, unit, &how), 0);
+        CHECK_INT(batch.count, 1);
+        CHECK_INT(batch.bytes, length);
+        const uint64_t number = batch.confirm;
+        CHECK(number > items[0].number);
+        batch_clear();
+        CHECK_INT(get_with(q, unit, &how), MQE_CONFIRM);
+        CHECK_INT(batch.count, 0);
+        CHECK(batch.confirm == number);
+        CHECK_INT(depth(q), 2);
+        how = (struct mqe_get){.match = MQE_MATCH_NUMBER, .match_number = number};
+        batch_clear();
+        CHECK_INT(get_with(q, unit, &how), 0);
+        CHECK_INT(batch.count, 1);
+        CHECK(items[0].number == number && batch.confirm == 0);
+        CHECK_INT(get_all(q, unit), 0);
+        CHECK_INT(batch.count, 1);
+        CHECK_INT(items[0].d.backout_count, 0);
+        CHECK_INT(unit == NULL ? 0 : mqe_commit(unit), 0);
+    }
+    CHECK_INT(depth(q), 0);
+}
+
 TEST(the_fixture_is_cleared_away)
 {
     engine_end();

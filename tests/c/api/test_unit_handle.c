@@ -53,6 +53,24 @@ TEST(an_autocommit_unit_is_committed_after_success_and_backed_out_after_a_failur
     }
 }
 
+TEST(the_room_of_a_unit_is_what_maxumsgs_leaves_it)
+{
+    struct mqe_settings settings = engine_settings();
+    settings.max_uncommitted = 3;
+    engine_begin_with(&settings);
+    struct queue q = QUEUE("Q", 0);
+    mqe_unit *unit = engine_unit();
+    for (uint32_t room = 3; room > 0; room--) {
+        CHECK_INT(mqe_unit_room(unit), room);
+        CHECK_INT(PUT(q, .text = "x", .unit = unit), 0);
+    }
+    CHECK_INT(mqe_unit_room(unit), 0);
+    mqx_store_relaxed(&engine_region()->header->max_uncommitted, 2u);
+    CHECK_INT(mqe_unit_room(unit), 0);
+    CHECK_INT(mqe_backout(unit), 0);
+    CHECK_INT(mqe_unit_room(unit), 2);
+}
+
 TEST(the_fixture_is_cleared_away)
 {
     engine_end();
