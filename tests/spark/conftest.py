@@ -15,6 +15,8 @@ from spark_fixture import STDERR, SparkFixture
 from spark_steps import Bench, Put, Task
 
 import penstock
+import penstock.spark
+from penstock.spark.datasource import PenstockDataSource
 from penstock.spark.local import local_session
 from spark_home import quick_home
 
@@ -75,6 +77,14 @@ def spark_qm(spark: SparkSession, qm: penstock.QueueManager, home: Path) -> Iter
     while not qm.closed and len(others := qm.process_list()) > 1:  # Spark ends them unawaited
         assert time.monotonic() < until, f"still attached: {others}"
         time.sleep(0.02)
+
+
+@pytest.fixture
+def registered(spark: SparkSession) -> Iterator[None]:
+    """Undoes what ``register`` does to the session, which other tests share."""
+    yield
+    spark.streams.removeListener(penstock.spark._listeners.pop(spark))
+    spark.dataSource.register(PenstockDataSource)
 
 
 @pytest.fixture

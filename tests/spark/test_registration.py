@@ -15,7 +15,7 @@ from penstock.spark.base.errors import VersionError
 
 
 def test_the_format_is_found_without_being_registered_and_can_be_registered(
-    spark_qm: SparkFixture,
+    spark_qm: SparkFixture, registered: None
 ) -> None:
     spark_qm.put("Q", b"1")
     assert column(spark_qm.table("Q"), "body") == [b"1"]

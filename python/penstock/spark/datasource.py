@@ -22,11 +22,13 @@ from .base.versions import require
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-__all__ = ["PenstockDataSource"]
+__all__ = ["PenstockDataSource", "RegisteredDataSource"]
 
 
 class PenstockDataSource(DataSource):
     """Queues, and the journal, of a penstock queue manager."""
+
+    has_listener = False  # the session commits the last micro-batch of a stream
 
     @classmethod
     def name(cls) -> str:
@@ -61,7 +63,7 @@ class PenstockDataSource(DataSource):
         require("a streaming source")
         from .source.stream import StreamReader
 
-        return StreamReader(o.parse(self.options, o.STREAM), schema)
+        return StreamReader(o.parse(self.options, o.STREAM), schema, self.has_listener)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A batch sink. Raises SourceError."""
@@ -80,3 +82,9 @@ class PenstockDataSource(DataSource):
         from .sink.stream_writer import StreamWriter
 
         return StreamWriter(o.parse(self.options, o.SINK), schema)
+
+
+class RegisteredDataSource(PenstockDataSource):
+    """The same in a session with the listener of last_batch.py: see ``penstock.spark.register``."""
+
+    has_listener = True

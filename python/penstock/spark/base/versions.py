@@ -17,7 +17,7 @@ import re
 
 from .errors import VersionError
 
-__all__ = ["LOWEST", "require"]
+__all__ = ["LOWEST", "is_at_least", "require"]
 
 LOWEST = {
     "a batch read": (4, 0),
@@ -39,9 +39,18 @@ def require(feature: str, version: str | None = None) -> None:
 
         version = pyspark.__version__
     lowest = LOWEST[feature]
-    found = re.match(r"(\d+)\.(\d+)", version)
-    if found is None or (int(found[1]), int(found[2])) < lowest:
+    if not is_at_least(lowest, version):
         raise VersionError(
             f"penstock as {feature} needs PySpark {lowest[0]}.{lowest[1]} or newer; "
             f"this is {version}"
         )
+
+
+def is_at_least(lowest: tuple[int, int], version: str | None = None) -> bool:
+    """Whether PySpark, of that version or the installed one, is that new."""
+    if version is None:
+        import pyspark
+
+        version = pyspark.__version__
+    found = re.match(r"(\d+)\.(\d+)", version)
+    return found is not None and (int(found[1]), int(found[2])) >= lowest

@@ -103,6 +103,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Slice", "StreamReader"]
 
+_NO_LIMIT = 1 << 62  # messages or bytes
 _START = {"unit": 0}  # the stream gets its id with its first micro-batch
 _UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
 _LEAST_ROOM = 64 << 10  # for the bodies of a record batch
@@ -144,10 +145,20 @@ class Slice(InputPartition):
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Takes a queue's messages in micro-batches."""
 
-    def __init__(self, options: Options, schema: StructType) -> None:
-        """Raises SchemaError for columns that a queue does not have."""
+    def __init__(self, options: Options, schema: StructType, has_listener: bool = False) -> None:
+        """Makes the reader.
+
+        Args:
+            options: Of a streaming source.
+            schema: Of the rows.
+            has_listener: Whether the session commits the last micro-batch (last_batch.py).
+
+        Raises:
+            SchemaError: for columns that a queue does not have.
+        """
         check_read(schema, MESSAGE)
         _load()
+        self._has_listener = has_listener
         self.options = options
         self.schema = schema
         self._open: tuple[QueueManager, Queue] | None = None
@@ -185,7 +196,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return ReadMaxRows(self.options["maxMessagesPerTrigger"])
         if self.options["maxBytesPerTrigger"] is not None:
             return ReadMaxBytes(self.options["maxBytesPerTrigger"])
-        return ReadAllAvailable()
+        return ReadMaxRows(_NO_LIMIT)  # ReadAllAvailable comes from Trigger.Once alone
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Notes the newest message number: later messages are not taken by this run."""
@@ -210,6 +221,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._run(qm, start.get("stream") or self._stream)
             self._background.wait_all()
             self._limit = limit
+            self._warn_of_once()
             end = self._next(qm, queue, start)
             if end == start:
                 self._commit_eagerly(start)
@@ -227,7 +239,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ``depth`` counts the messages on the queue (CURDEPTH); ``inDoubt`` those that this stream
         has taken and not committed; ``lag`` is their sum; ``oldestMessageAgeMs`` the age of the
         oldest message on the queue; ``abandoned`` messages that streams over this queue have taken
-        which do not run. When a micro-batch is under way: before it was taken.
+        which do not run; ``commitAtEnd`` is for last_batch.py. When a micro-batch is under way:
+        before it was taken.
         """
         qm, queue = self._connected()
         with reported(self.options, self.options["queue"]):
@@ -336,10 +349,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _limits(self) -> tuple[int, int]:
         """Messages and bytes of a micro-batch."""
         if isinstance(self._limit, ReadAllAvailable):
-            return 1 << 62, 1 << 62
+            return _NO_LIMIT, _NO_LIMIT
         return (
-            self.options["maxMessagesPerTrigger"] or 1 << 62,
-            self.options["maxBytesPerTrigger"] or 1 << 62,
+            self.options["maxMessagesPerTrigger"] or _NO_LIMIT,
+            self.options["maxBytesPerTrigger"] or _NO_LIMIT,
         )
 
     def _unit_messages(self) -> int:
@@ -363,7 +376,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         depth, oldest = status.depth, status.oldest_us
         left = self._abandoned(qm, prepared, partial(look, qm))
         age = max(0, time.time_ns() // 1_000_000 - oldest // 1000) if oldest else 0
-        return {
+        report = {
             "queue": self.options["queue"],
             "depth": depth,
             "inDoubt": taken,
@@ -371,6 +384,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "oldestMessageAgeMs": age,
             "abandoned": sum(one.messages for one in left),
         }
+        if self.options["eagerCommit"]:
+            names = ("queueManager", "home")
+            report["commitAtEnd"] = {n: self.options[n] for n in names if self.options[n]}
+        return report
 
     # ---- the streams that run, and those that do not ----
 
@@ -431,6 +448,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 book.add(f"stream:{self._stream}", entry)
 
     # ---- checking for messages ----
+
+    def _warn_of_once(self) -> None:
+        """Trigger.Once ends without a sign that its micro-batch is done."""
+        if isinstance(self._limit, ReadAllAvailable) and not self._has_listener:
+            warnings.warn(
+                f"queue {self.options['queue']}: Trigger.Once leaves its micro-batch prepared "
+                "until the stream starts again: use Trigger.AvailableNow (availableNow=True), or "
+                "penstock.spark.register(), which commits it when the query has ended",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
     def _next(self, qm: QueueManager, queue: Queue, start: Offset) -> Offset:
         """The offset behind ``start``, or that when there is nothing to take."""

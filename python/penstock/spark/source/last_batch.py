@@ -1,0 +1,85 @@
+"""Commits the last micro-batch of a stream when its query has ended.
+
+Spark does not tell a source that a micro-batch is done; it asks for the next one, which it does no
+more after the last one of Trigger.Once, or when a query is stopped. So that one stays prepared
+until the next start of the stream. This listener, which ``penstock.spark.register`` adds to a
+session, knows better: Spark reports the progress of a micro-batch when its commit log has it. When
+the query has ended, the listener commits up to the end offset of the last report.
+
+It runs in the user's program. Where that ends first, or the queue manager has gone, the micro-batch
+stays prepared as without the listener. A stream without eagerCommit is left alone.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.streaming import StreamingQueryListener
+
+from ..base import options as o
+from ..base.errors import SourceError
+from ..base.schema import struct_type
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.listener import (
+        QueryIdleEvent,
+        QueryProgressEvent,
+        QueryStartedEvent,
+        QueryTerminatedEvent,
+    )
+
+__all__ = ["LastBatch"]
+
+_Ends = list[tuple[dict[str, str], dict[str, Any]]]
+
+
+class LastBatch(StreamingQueryListener):
+    """The end offsets of the queries of a session, until they end."""
+
+    def __init__(self) -> None:
+        self._ends: dict[str, _Ends] = {}
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Nothing is known yet."""
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """Nothing has changed."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        """Notes the end offsets of the sources that are streams over queues."""
+        ends: _Ends = []
+        for source in event.progress.sources:
+            report, end = _object(source.latestOffset), _object(source.endOffset)
+            if end.get("stream") and "commitAtEnd" in report:
+                ends.append((report["commitAtEnd"], end))
+        self._ends[str(event.progress.runId)] = ends
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """Commits up to these offsets."""
+        from .stream import StreamReader
+
+        for place, end in self._ends.pop(str(event.runId), []):
+            options = o.parse({**place, "queue": end["queue"]}, o.STREAM)
+            reader = StreamReader(options, struct_type({"body": "binary"}))
+            try:
+                reader.commit(end)
+            except SourceError as error:
+                warnings.warn(
+                    f"micro-batch {end['unit']} of stream {end['stream']} stays prepared until "
+                    f"the stream starts again: {error}",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            finally:
+                reader.stop()
+
+
+def _object(text: str | None) -> dict[str, Any]:
+    """The JSON object; an empty one where there is none: of a source that is not ours."""
+    try:
+        found = json.loads(text or "")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
