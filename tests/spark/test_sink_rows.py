@@ -44,12 +44,12 @@ def failure(put: Put, writer: BatchWriter, table: pa.Table, partition: int) -> s
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"priority": (13, -4)}, "MQRC_PRIORITY_ERROR (2050): priority -4 is negative"),
-        ({"value": (13, None)}, "the body of a row is null; it may be empty"),
-        ({"value": (13, "y" * 101)}, "MQRC_MSG_TOO_BIG_FOR_Q (2030): queue IN: "),
-        ({"queue": (13, "NONE")}, "queue NONE of a row: MQRC_UNKNOWN_OBJECT_NAME (2085): "),
-        ({"queue": (13, None)}, "a queue is null, and there is no option queue"),
-        ({"correl_id": (13, b"z" * 25)}, "MQRC_CORREL_ID_ERROR (2207): correl_id has 25 bytes, "),
+        ({"priority": (17, -4)}, "MQRC_PRIORITY_ERROR (2050): priority -4 is negative"),
+        ({"value": (17, None)}, "the body of a row is null; it may be empty"),
+        ({"value": (17, "y" * 101)}, "MQRC_MSG_TOO_BIG_FOR_Q (2030): queue IN: "),
+        ({"queue": (17, "NONE")}, "queue NONE of a row: MQRC_UNKNOWN_OBJECT_NAME (2085): "),
+        ({"queue": (17, None)}, "a queue is null, and there is no option queue"),
+        ({"correl_id": (17, b"z" * 25)}, "MQRC_CORREL_ID_ERROR (2207): correl_id has 25 bytes, "),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -57,7 +57,7 @@ def test_an_error_names_partition_row_and_keys(
     bench: Bench, put: Put, fields: dict[str, Any], text: str
 ) -> None:
     bench.qm.alter("QLOCAL", "IN", maxmsgl=100)
-    bench.qm.alter("QMGR", maxumsgs=3)  # rows are put in parts
+    bench.qm.alter("QMGR", maxumsgs=2)  # rows are put in parts
     writer = batch_writer(bench, COLUMNS)
     made = rows(20, **fields)
     schema = pa.schema(
@@ -72,8 +72,8 @@ def test_an_error_names_partition_row_and_keys(
         pa.table(made, schema=schema).to_batches(max_chunksize=6)  # and come in batches
     )
     told = failure(put, writer, batches, 4)
-    keys = [f"{name} {made[name][13]!r:.80}" for name in ("queue", "correl_id") if made[name][13]]
-    assert text in told and told.endswith(f" ({', '.join(['row 13 of partition 4', *keys])})")
+    keys = [f"{name} {made[name][17]!r:.80}" for name in ("queue", "correl_id") if made[name][17]]
+    assert text in told and told.endswith(f" ({', '.join(['row 17 of partition 4', *keys])})")
     assert re.search(r"message \d", told) is None  # what was put together is no user's business
     assert bench.qm.recover() == [] and bench.source.depth == bench.target.depth == 0
 
