@@ -64,6 +64,8 @@ def test_a_query_that_has_ended_has_its_last_micro_batch_committed_and_no_other(
     again = bench.reader()
     listener.onQueryProgress(progress(of_reader(again, second)))
     again.stop()
+    listener.onQueryTerminated(ended("another"))
+    assert [xid.bqual for xid in bench.qm.recover()] == [b"2.0"]
     listener.onQueryTerminated(ended())
     assert bench.qm.recover() == [] and bench.left() == []
     listener.onQueryTerminated(ended())  # nothing is known of it any more
