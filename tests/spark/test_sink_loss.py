@@ -18,6 +18,7 @@ from spark_fixture import wait_until_alone
 from spark_steps import TEXT, Bench, Put, batch_writer, stream_writer
 
 import penstock
+from penstock.spark.base import units
 from penstock.spark.base.errors import DataLoss, SourceError
 from penstock.spark.sink import keeper
 
@@ -135,7 +136,8 @@ def test_it_leaves_a_queue_manager_that_is_ending(
 
 def test_it_leaves_when_the_process_above_has_ended(qm: penstock.QueueManager, home: Path) -> None:
     above = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    command = [sys.executable, "-m", keeper.__name__, "QM1", str(home), "x", str(above.pid)]
+    address = units.new_id()
+    command = [sys.executable, "-m", keeper.__name__, "QM1", str(home), address, str(above.pid)]
     assert subprocess.check_output(command) == b"connected\n"
     assert qm.status().attached == 2
     above.communicate(b"\n")
