@@ -241,6 +241,20 @@ def test_a_view_of_rpg_asks_like_its_structure(mq: Any) -> None:
     assert md.MDCSI == 819
 
 
+def test_a_confirmation_of_delivery_has_the_data_as_it_was_put(mq: Any) -> None:
+    mq.qm.define("QLOCAL", "R")
+    q, r = mq.open("Q"), mq.open("R")
+    confirmed = {"Report": mqi.MQRO_COD_WITH_FULL_DATA, "ReplyToQ": "R"}
+    text(mq, q, b"\xc4", 37, BIG, **confirmed)
+    assert get(mq, q, 1208)[::3] == (b"D", 0)
+    text(mq, q, b"\x43", 37, BIG, **confirmed)
+    assert get(mq, q, 1208, length=1)[:4] == (b"\x43", 1, 1, 2120)
+    for put in (b"\xc4", b"\x43"):
+        data, md = mq.get(r)
+        assert (data, md.Feedback) == (put, mqi.MQFB_COD)
+        assert (md.CodedCharSetId, md.Encoding) == (37, BIG)
+
+
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, TimeoutError, MemoryError])
 def test_an_interrupted_conversion_loses_no_message(mq: Any, interruption: Any) -> None:
     def interrupted(*_: Any) -> Any:
