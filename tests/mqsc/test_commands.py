@@ -167,6 +167,24 @@ def test_structures_are_of_platform_zos(mqsc: Interpreter, zos: Interpreter) -> 
     assert refused(zos, "DEFINE QLOCAL(Q2) QSGDISP(SHARED)").code == "AMQ8101"
 
 
+def test_instances_of_cluster_queues_are_defined_by_an_extension_of_ours(
+    mqsc: Interpreter, qm: penstock.QueueManager
+) -> None:
+    for manager in ("QM2", "QM3"):
+        text = f"DEFINE QCLUSTER(C.Q) CLUSQMGR({manager}) CLUSTER(CLUS1) DEFBIND(NOTFIXED)"
+        assert done(mqsc, text).startswith("AMQ8006")
+    assert refused(mqsc, "DEFINE QCLUSTER(C.Q) CLUSQMGR(QM3) CLUSTER(CLUS1)").code == "AMQ8150"
+    assert "needs CLUSQMGR" in refused(mqsc, "DEFINE QCLUSTER(C.Q) CLUSTER(CLUS1)").lines[0]
+    done(mqsc, "ALTER QCLUSTER(C.Q) CLUSQMGR(QM3) PUT(DISABLED)")
+    assert [(row["clusqmgr"], row["put"]) for row in qm.display("QCLUSTER", "C.Q")] == [
+        ("QM2", "ENABLED"), ("QM3", "DISABLED"),
+    ]  # fmt: skip
+    assert refused(mqsc, "DELETE QCLUSTER(C.Q)").syntax
+    done(mqsc, "DELETE QCLUSTER(C.Q) CLUSQMGR(QM2)")
+    assert [row["clusqmgr"] for row in qm.display("QCLUSTER", "C.Q")] == ["QM3"]
+    assert refused(mqsc, "DELETE QCLUSTER(C.Q) CLUSQMGR(QM2)").code == "AMQ8147"
+
+
 def test_ping_qmgr_is_answered(mqsc: Interpreter) -> None:
     assert done(mqsc, "PING QMGR").startswith("AMQ8415")
 

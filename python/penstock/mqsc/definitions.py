@@ -254,6 +254,11 @@ def _delete(
     records = given.choice("AUTHREC", ("NO", "YES")) == "YES"
     notes = ["AUTHREC(YES) has no effect: authority records stay"] if records else []
     identity = {}
+    if kind.name == "QCLUSTER":
+        word = given.word("CLUSQMGR")
+        if word is None:
+            raise SyntaxFault("DELETE QCLUSTER needs CLUSQMGR", command.noun_at, command.noun)
+        identity["clusqmgr"] = word.value
     if kind.name == "CHANNEL" and given.choice("CHLTABLE", ("QMGRTAB", "CLNTTAB")) == "CLNTTAB":
         identity["chltype"] = "CLNTCONN"
     given.nothing_left()

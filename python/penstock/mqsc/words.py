@@ -63,7 +63,8 @@ NOUNS: Mapping[str, Noun] = {
     "QREMOTE": Noun(("QR",), _OBJECT, "queue", ("QREMOTE",)),
     "QMODEL": Noun(("QM",), _OBJECT, "queue", ("QMODEL",)),
     "QUEUE": Noun(("Q",), ("DISPLAY",), "queue", ("QLOCAL", "QALIAS", "QREMOTE", "QMODEL")),
-    "QCLUSTER": Noun(("QC",), ("DISPLAY",), "queue", ("QCLUSTER",)),
+    # MQ has DISPLAY alone: its instances come from other queue managers, ours are defined.
+    "QCLUSTER": Noun(("QC",), _OBJECT, "queue", ("QCLUSTER",)),
     "PROCESS": Noun(
         ("PRO",), _OBJECT, "process", ("PROCESS",), 2, "AMQ8010", "AMQ8012", "AMQ8011", "AMQ8407"
     ),
