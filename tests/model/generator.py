@@ -383,6 +383,11 @@ class Generator(SessionOps):
             md["Expiry"] = 999999999
         if rng.random() < 0.1:
             md["Report"] = rng.choice((128, 64, 16384, 0x08000000, 8))
+        if rng.random() < 0.15:
+            md["Report"] = rng.choice((256, 1792, 2048, 14336, 256 | 2048, 768 | 6144))
+            md["Report"] |= rng.choice((0, 0, 64, 128, 16384, 0x08000000))
+            md["ReplyToQ"] = rng.choice(("L.PRTY", "L.FIFO", "L.SMALL", "M.TEMP", "R.TWO", "NO.Q"))
+        groups = groups and md.get("ReplyToQ") != "R.TWO"  # a report would take an MQMDE
         if groups and md["Version"] == 2 and rng.random() < 0.2:
             md |= {
                 "MsgFlags": 8,

@@ -121,9 +121,9 @@ class QueueManager:
         return set_attributes(self._handle(connection, hobj), values)
 
     def mqcmit(self, connection: Connection) -> Answer:
-        connection.unit.commit()
+        whole = connection.unit.commit()
         self.forget_deleted()
-        return answer()
+        return answer() if whole else answer(R.BACKED_OUT)
 
     def mqback(self, connection: Connection) -> Answer:
         connection.unit.back_out()
@@ -132,9 +132,9 @@ class QueueManager:
 
     def mqdisc(self, connection: Connection) -> Answer:
         """Commits, and closes everything with MQCO_NONE (6.1)."""
-        connection.unit.commit()
+        whole = connection.unit.commit()
         self._let_go_of_all(connection)
-        return answer()
+        return answer() if whole else answer(R.BACKED_OUT)
 
     def _handle(self, connection: Connection, hobj: int) -> Any:
         refuse_if((hobj not in connection.handles, R.HOBJ_ERROR))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
+import model_reports
 from model_open import several
 from model_state import Answer, Anything, Connection, Failure, Handle, Message, answer, refuse_if
 from mq_numbers import (
@@ -79,8 +80,29 @@ def get(
     if options & BROWSE:
         browse(handle, message, options)
     else:
-        take(connection, handle, message, in_unit)
+        take_reported(qm, connection, handle, message, in_unit)
     return result
+
+
+def take_reported(
+    qm: QueueManager, connection: Connection, handle: Handle, message: Message, in_unit: bool
+) -> None:
+    """Takes the message, and reports its delivery in the same unit of work."""
+    both = in_unit and model_reports.asks(handle.queue, message.md, model_reports.COD)
+    refuse_if((both and connection.unit.count + 2 > qm.manager["MAXUMSGS"],
+               R.SYNCPOINT_LIMIT_REACHED))  # fmt: skip
+    before = handle.context
+    queue, at = handle.queue, handle.queue.messages.index(message)
+    take(connection, handle, message, in_unit)
+    try:
+        unit = connection.unit if in_unit else None
+        model_reports.confirm(qm, queue, message, model_reports.COD, unit)
+    except Failure:
+        handle.context = before
+        if not in_unit:
+            queue.messages.insert(at, message)
+            message.backout_count += 1
+        raise
 
 
 # ---- checks ----

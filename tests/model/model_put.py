@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import model_reports
 from model_names import resolve
 from model_open import check_descriptor, list_outcome, open_path, several
 from model_state import (
@@ -20,6 +21,7 @@ from model_state import (
     Near,
     Path,
     Transmitted,
+    Unit,
     answer,
     refuse_if,
 )
@@ -80,7 +82,7 @@ def put(
 ) -> Answer:
     """MQPUT."""
     options = pmo.get("Options", 0)
-    handle.check_usable()
+    handle.check_usable(*no_room_for_both(qm, connection, handle, md, options))
     refuse_if((not handle.options & OO.OUTPUT, R.NOT_OPEN_FOR_OUTPUT))
     check_options(pmo, options)
     refuse_if((options & PMO.ALTERNATE_USER_AUTHORITY, R.OPTIONS_ERROR))
@@ -89,6 +91,19 @@ def put(
         return put_to_list(qm, connection, handle, md, options, data, saved)
     assert handle.path is not None
     return put_on(qm, connection, handle.path, md, options, data, saved)
+
+
+def no_room_for_both(
+    qm: QueueManager, connection: Connection, handle: Handle, md: dict[str, Any], options: int
+) -> tuple[R, ...]:
+    """2024 when MAXUMSGS leaves no room for a message and its report, which is checked before
+    anything is put, in no specified order with other checks.
+    """
+    full = connection.unit.count + 2 > qm.manager["MAXUMSGS"]
+    if not full or handle.path is None or not in_syncpoint(qm, options):
+        return ()
+    asks = model_reports.asks(handle.queue, {**MD_INITIAL, **md}, model_reports.COA)
+    return (R.SYNCPOINT_LIMIT_REACHED,) if asks else ()
 
 
 def put1(
@@ -170,22 +185,24 @@ def put_on(
     """Puts one message where a path leads. Checks 6 to 15 of 4.4."""
     check_fields(md, remote=path.remote is not None)
     first, queue = path.steps[0], path.queue
+    in_unit = in_syncpoint(qm, options)
+    both = in_unit and model_reports.asks(queue, {**MD_INITIAL, **md}, model_reports.COA)
+    full = connection.unit.count + 1 + both > qm.manager["MAXUMSGS"]
+    tight = (full and both, R.SYNCPOINT_LIMIT_REACHED)  # in no specified order with the others
     if any(step.attrs.get("PUT") for step in path.steps):
-        raise Failure(R.PUT_INHIBITED)
+        refuse_if((True, R.PUT_INHIBITED), tight)
     stored = stored_fields(qm, md, options, saved)
     resolve_defaults(first, stored)
     header = XQH_LENGTH if path.remote else 0
-    in_unit = in_syncpoint(qm, options)
     for holds, reason in (
         (len(data) + header > queue["MAXMSGL"], R.MSG_TOO_BIG_FOR_Q),
         (len(data) + header > qm.manager["MAXMSGL"], R.MSG_TOO_BIG_FOR_Q_MGR),
         (stored["Persistence"] == 1 and queue["DEFTYPE"] == TEMPORARY_DYNAMIC,
          R.PERSISTENT_NOT_ALLOWED),
         (len(queue.messages) >= queue["MAXDEPTH"], R.Q_FULL),
-        (in_unit and connection.unit.count >= qm.manager["MAXUMSGS"],
-         R.SYNCPOINT_LIMIT_REACHED),
+        (in_unit and full, R.SYNCPOINT_LIMIT_REACHED),
     ):  # fmt: skip
-        refuse_if((holds, reason))
+        refuse_if((holds, reason), (holds and tight[0], tight[1]))
     values = new_ids(stored, options)
     body: Any = data
     placement = placement_of(qm, queue, stored)
@@ -196,10 +213,26 @@ def put_on(
     if in_unit:
         message.put_by = connection.unit
         connection.unit.add(queue, message, put=True)
+    if path.remote is None:
+        confirm_arrival(qm, queue, message, connection.unit if in_unit else None)
     where, manager = path.remote or (queue.name, qm.name)
     if options & PMO.RESOLVE_LOCAL_Q:
         where, manager = queue.name, qm.name
     return answer(note(md), ResolvedQName=where, ResolvedQMgrName=manager, **values)
+
+
+def confirm_arrival(
+    qm: QueueManager, queue: LocalQueue, message: Message, unit: Unit | None
+) -> None:
+    """The report on arrival, in the unit of work of the put; outside neither is put without the
+    other.
+    """
+    try:
+        model_reports.confirm(qm, queue, message, model_reports.COA, unit)
+    except Failure:
+        if unit is None:
+            queue.messages.remove(message)
+        raise
 
 
 def in_syncpoint(qm: QueueManager, options: int) -> bool:

@@ -13,12 +13,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import model_put
+import model_reports
+from model_get import take_reported
 from model_open import let_go, open_object
 from model_state import (
     TEMPORARY_DYNAMIC,
     Answer,
     Connection,
     Either,
+    Failure,
     Handle,
     LocalQueue,
     Message,
@@ -188,6 +191,7 @@ def chosen(
     max_bytes: int | None,
     fits: Callable[[Message], bool],
     after: tuple[int, int] | None = None,
+    takes: bool = False,
 ) -> list[Message]:
     """The next messages that a call is given: `most`, of `max_bytes` together or a single one.
     What has expired is discarded on the way.
@@ -204,11 +208,18 @@ def chosen(
         if message.expired:
             queue.messages.remove(message)
             continue
+        if found and takes and reported(queue, found[-1], message):
+            break
         used = sum(len(one.data) for one in found)
         if found and max_bytes is not None and used + len(message.data) > max_bytes:
             break
         found.append(message)
     return found
+
+
+def reported(queue: LocalQueue, last: Message, message: Message) -> bool:
+    """A message whose delivery is reported is a batch of its own."""
+    return any(model_reports.asks(queue, one.md, model_reports.COD) for one in (last, message))
 
 
 def wanted(
@@ -241,15 +252,11 @@ def get_batch(
     inhibited = any(step.attrs.get("GET") for step in path_of(handle).steps)
     refuse_if((inhibited, R.GET_INHIBITED), *((True, reason) for reason in limit))
     most = min(most, room) if syncpoint else most
-    found = chosen(handle, most, max_bytes, wanted(session, handle, persistent_only, up_to))
+    fits = wanted(session, handle, persistent_only, up_to)
+    found = chosen(handle, most, max_bytes, fits, takes=True)
     result = answer(rows=as_rows(found))
-    queue = path_of(handle).queue
     for message in found:
-        if syncpoint:
-            message.got_by = session.unit
-            session.unit.add(queue, message, put=False)
-        else:
-            queue.messages.remove(message)
+        take_reported(qm, session, handle, message, syncpoint)
     return result
 
 
@@ -288,12 +295,13 @@ def mark(qm: QueueManager, session: Session, hobj: int, number: int) -> Answer:
 
 def py_end(qm: QueueManager, session: Session, commit: bool) -> Answer:
     """qm.commit(), qm.backout()."""
+    whole = True
     if commit:
-        session.unit.commit()
+        whole = session.unit.commit()
     else:
         session.unit.back_out()
     qm.forget_deleted()
-    return answer()
+    return answer() if whole else answer(R.BACKED_OUT)
 
 
 def prepare(qm: QueueManager, session: Session, xid: int, allow_empty: bool) -> Answer:
@@ -302,6 +310,9 @@ def prepare(qm: QueueManager, session: Session, xid: int, allow_empty: bool) -> 
         (not session.unit.count and not allow_empty, R.UOW_NOT_AVAILABLE),
         (xid in qm.prepared, R.UOW_IN_PROGRESS),
     )
+    if session.unit.failed:
+        session.unit.back_out()
+        raise Failure(R.BACKED_OUT)
     qm.prepared[xid] = session.unit
     session.unit = Unit()
     return answer()

@@ -72,7 +72,10 @@ class Answer(NamedTuple):
     values: dict[str, Any]
 
     def completion_codes(self) -> frozenset[int]:
-        return frozenset(completion_code(reason) for reason in self.reasons)
+        codes = {completion_code(reason) for reason in self.reasons}
+        if R.BACKED_OUT in self.reasons:
+            codes.add(CC.WARNING)  # of an end of the unit; of a put or get it is a failure (6.1)
+        return frozenset(codes)
 
 
 def completion_code(reason: int) -> int:
@@ -140,6 +143,25 @@ class Fresh:
 
     def __repr__(self) -> str:
         return "a new id"
+
+
+class SameId:
+    """The id of another message, which the queue manager may have generated."""
+
+    def __init__(self, fields: dict[str, Any], name: str) -> None:
+        self.fields, self.name = fields, name
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.fields[self.name] == other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def fits(self, actual: object) -> bool:
+        known = self.fields[self.name]
+        return bool(known == actual if isinstance(known, bytes) else known.fits(actual))
+
+    def __repr__(self) -> str:
+        return f"the same as {self.fields[self.name]!r}"
 
 
 class FreshName(Fresh):
@@ -338,6 +360,7 @@ class Unit:
 
     def __init__(self) -> None:
         self.calls: list[tuple[bool, LocalQueue, Message]] = []
+        self.failed = False  # a persistent report had no place: it can only be backed out
 
     def add(self, queue: LocalQueue, message: Message, put: bool) -> None:
         self.calls.append((put, queue, message))
@@ -354,12 +377,17 @@ class Unit:
     def count(self) -> int:
         return len(self.calls)
 
-    def commit(self) -> None:
+    def commit(self) -> bool:
+        """Whether it was committed; one that failed is backed out."""
+        if self.failed:
+            self.back_out()
+            return False
         for _, message in self.puts:
             message.put_by = None
         for queue, message in self.gets:
             _remove(queue.messages, message)
         self.__init__()  # type: ignore[misc]
+        return True
 
     def back_out(self) -> int:
         """Puts disappear; gets return to their positions, BackoutCount one higher (5.8), except
