@@ -91,18 +91,19 @@ def take_reported(
     both = in_unit and model_reports.asks(handle.queue, message.md, model_reports.COD)
     refuse_if((both and connection.unit.count + 2 > qm.manager["MAXUMSGS"],
                R.SYNCPOINT_LIMIT_REACHED))  # fmt: skip
-    before = handle.context
-    queue, at = handle.queue, handle.queue.messages.index(message)
-    take(connection, handle, message, in_unit)
+    context = handle.context
     try:
-        unit = connection.unit if in_unit else None
-        model_reports.confirm(qm, queue, message, model_reports.COD, unit)
+        if in_unit:
+            take(connection, handle, message, in_unit)
+        model_reports.confirm(
+            qm, handle.queue, message, model_reports.COD, connection.unit if in_unit else None
+        )
     except Failure:
-        handle.context = before
-        if not in_unit:
-            queue.messages.insert(at, message)
-            message.backout_count += 1
+        handle.context = context
+        message.backout_count += not in_unit
         raise
+    if not in_unit:  # until the unit of both has ended the message is on its queue
+        take(connection, handle, message, in_unit)
 
 
 # ---- checks ----

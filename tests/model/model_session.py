@@ -306,13 +306,13 @@ def py_end(qm: QueueManager, session: Session, commit: bool) -> Answer:
 
 def prepare(qm: QueueManager, session: Session, xid: int, allow_empty: bool) -> Answer:
     """qm.prepare(): the unit belongs to no process from here on."""
+    if session.unit.failed:
+        session.unit.back_out()
+        raise Failure(R.BACKED_OUT)
     refuse_if(
         (not session.unit.count and not allow_empty, R.UOW_NOT_AVAILABLE),
         (xid in qm.prepared, R.UOW_IN_PROGRESS),
     )
-    if session.unit.failed:
-        session.unit.back_out()
-        raise Failure(R.BACKED_OUT)
     qm.prepared[xid] = session.unit
     session.unit = Unit()
     return answer()
