@@ -258,3 +258,52 @@ def test_what_cannot_be_answered_is_refused_before_it_is_put(
     with pytest.raises(penstock.InvalidType, match=r"handler is a callable, not str"):
         queue.serve("?", wait=0)  # type: ignore[arg-type]
     assert len(queue) == 0
+
+
+def test_a_signal_handler_may_request_while_the_first_request_begins(
+    queue: Queue, serving: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = QueueManager.open
+
+    def interrupted(*given: Any, **named: Any) -> Queue:
+        monkeypatch.setattr(QueueManager, "open", opened)
+        assert queue.request("in the handler", timeout=30).text == "done: in the handler"
+        return opened(*given, **named)
+
+    monkeypatch.setattr(QueueManager, "open", interrupted)
+    serving(lambda message: f"done: {message.text}", 2)
+    assert queue.request("interrupted", timeout=30).text == "done: interrupted"
+
+
+def test_a_request_whose_reply_could_not_be_got_is_refused_before_it_is_put(
+    qm: QueueManager, queue: Queue
+) -> None:
+    refused = pytest.raises(penstock.InvalidValue, match="another queue manager")
+    with penstock.temporary() as other, other.queue("R") as elsewhere, refused:
+        queue.request("?", timeout=1, reply_to=elsewhere)
+    qm.queue("R").close()
+    with qm.open("R", input=False) as output, pytest.raises(penstock.NotOpenFor, match="input"):
+        queue.request("?", timeout=1, reply_to=output)
+    with pytest.raises(penstock.InvalidType, match="str: 'R'"):
+        queue.request("?", timeout=1, reply_to="R")  # type: ignore[arg-type]
+    assert len(queue) == 0
+
+
+@pytest.mark.parametrize("timeout", [float("inf"), 1e300, 10**30, float("nan"), 2**31 / 10])
+def test_a_timeout_that_no_expiry_can_have_is_refused_by_its_name(
+    queue: Queue, timeout: float
+) -> None:
+    with pytest.raises(penstock.InvalidValue, match="timeout"):
+        queue.request("?", timeout=timeout)
+    assert len(queue) == 0
+
+
+def test_the_shortest_timeout_is_one(queue: Queue) -> None:
+    with pytest.raises(penstock.WaitTimedOut):
+        queue.request("?", timeout=1e-9)
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, True, "a", float("nan")])
+def test_a_limit_of_a_server_is_a_number_of_requests(queue: Queue, limit: Any) -> None:
+    with pytest.raises(penstock.InvalidValue, match="limit"):
+        queue.serve(lambda message: None, limit=limit, wait=0)

@@ -14,6 +14,7 @@ from typing import IO
 import pytest
 
 import penstock
+from penstock.client import temporary_manager
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 HOLDER = """
@@ -216,3 +217,38 @@ def test_importing_penstock_does_not_load_what_makes_temporary_ones(run_python: 
         " & set(sys.modules)))"
     )
     assert ended.stdout == "[]\n", ended.stderr
+
+
+def test_another_connection_of_the_process_does_not_keep_it(tmp_path: Path) -> None:
+    for _ in range(40):
+        with penstock.temporary(home=tmp_path) as qm:
+            other = penstock.connect(qm.name, qm.path.parent)
+            with other.queue("Q") as queue:
+                queue.put(b"x")
+        assert not any(tmp_path.iterdir())
+        other.close()
+
+
+def test_an_error_of_the_block_is_not_replaced_by_that_of_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise penstock.ObjectInUse(2042, "somebody stays")
+
+    monkeypatch.setattr(temporary_manager, "remove_manager", refuse)
+    monkeypatch.setattr(temporary_manager, "_LEAVE_SECONDS", 0.0)
+    made = penstock.temporary(home=tmp_path)
+    with pytest.warns(ResourceWarning, match="stays"), pytest.raises(KeyError), made:
+        raise KeyError("of the block")
+    made = penstock.temporary(home=tmp_path)
+    with pytest.raises(penstock.ObjectInUse, match="somebody stays"), made:
+        pass
+
+
+def test_a_second_end_of_the_block_closes_nothing(tmp_path: Path) -> None:
+    made = penstock.temporary(home=tmp_path)
+    made.__enter__()
+    made.__exit__(None, None, None)
+    with open(tmp_path / "mine", "w") as mine:  # it has the number of the descriptor that was free
+        made.__exit__(None, None, None)
+        mine.write("x")

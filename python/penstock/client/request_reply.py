@@ -12,13 +12,14 @@ that was got. A reply queue that has gone with its connection is no error for th
 
 from __future__ import annotations
 
-import threading
-
+from .._engine import QueueHandle
+from .._mqi_constants.calls import MQOO_INPUT_EXCLUSIVE, MQOO_INPUT_SHARED
 from .._mqi_constants.descriptor import MQMT_REQUEST, MQRO_PASS_DISCARD_AND_EXPIRY
 from ..constants import ReasonCode
 from ..errors import (
     InvalidType,
     InvalidValue,
+    NotOpenFor,
     PersistentNotAllowed,
     QueueDeleted,
     UnknownObjectName,
@@ -32,13 +33,14 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from .._engine import Message, QueueHandle
+    from .._engine import Message
 
     Handler = Callable[[Message], "Buffer | str | None"]
 
 _MODEL = "SYSTEM.DEFAULT.MODEL.QUEUE"
+_LONGEST = (2**31 - 1) / 10  # seconds of an expiry
+_SHORTEST = 0.1
 _OWN = ("msg_type", "report", "reply_to_q", "reply_to_qmgr", "syncpoint")  # fields of the request
-_making = threading.Lock()
 
 
 def request(
@@ -58,7 +60,9 @@ def request(
             f"persistent ones; name one that does by reply_to",
         )
     if timeout is not None:
-        fields.setdefault("expiry", timeout)
+        fields.setdefault("expiry", max(timeout, _SHORTEST))
+    if reply_to is not None:
+        _check_reply_to(queue, reply_to)
     replies = reply_to if reply_to is not None else _reply_queue(queue.connection)
     replies.check_open()
     sent = queue.put(
@@ -83,6 +87,10 @@ def serve(queue: QueueHandle, handler: Handler, wait: float | None, limit: int |
     if not callable(handler):
         raise InvalidType(
             ReasonCode.OPTIONS_ERROR, f"handler is a callable, not {type(handler).__name__}"
+        )
+    if limit is not None and (type(limit) is not int or limit < 0):
+        raise InvalidValue(
+            ReasonCode.OPTIONS_ERROR, f"limit is a number of requests or None, not {limit!r}"
         )
     answered = 0
     while limit is None or answered < limit:
@@ -110,21 +118,52 @@ def _check(timeout: float | None, fields: dict[str, Any]) -> None:
             ReasonCode.WAIT_INTERVAL_ERROR,
             f"timeout must be seconds or None, not {type(timeout).__name__}: {timeout!r}",
         )
-    if not timeout > 0:
+    if not 0 < timeout <= _LONGEST:
         raise InvalidValue(
-            ReasonCode.WAIT_INTERVAL_ERROR, f"timeout {timeout!r} is not a time above 0"
+            ReasonCode.WAIT_INTERVAL_ERROR,
+            f"timeout {timeout!r} is not a time above 0 and up to {_LONGEST} s; None "
+            f"waits without limit",
+        )
+
+
+def _check_reply_to(queue: QueueHandle, reply_to: QueueHandle) -> None:
+    """Before the request is put: would its reply come to this queue, and could it be got?"""
+    if not isinstance(reply_to, QueueHandle):
+        raise InvalidType(
+            ReasonCode.OPTIONS_ERROR,
+            f"reply_to is an open queue, not {type(reply_to).__name__}: {reply_to!r}",
+        )
+    own: Any = queue.connection
+    others: Any = reply_to.connection
+    if others.path != own.path:
+        raise InvalidValue(
+            ReasonCode.OPTIONS_ERROR,
+            f"reply_to {reply_to.name} is a queue of another queue manager: no reply comes there",
+        )
+    if not reply_to.options & (MQOO_INPUT_SHARED | MQOO_INPUT_EXCLUSIVE):
+        raise NotOpenFor(
+            ReasonCode.NOT_OPEN_FOR_INPUT,
+            f"reply_to {reply_to.name} was not opened for input: its reply could not be got",
         )
 
 
 def _reply_queue(connection: Any) -> QueueHandle:
-    """The connection's own queue for replies, made by its first request."""
-    with _making:
-        if connection._replies is None or connection._replies.closed:
-            connection._replies = connection.open(
-                _MODEL, input=True, output=False, browse=False, dynamic_name="REPLIES.*"
-            )
-        replies: QueueHandle = connection._replies
-        return replies
+    """The connection's own queue for replies, made by its first request. Without a lock, which a
+    signal handler could wait for: of two first requests at once each makes a queue, and the second
+    one is deleted.
+    """
+    kept: QueueHandle | None = connection._replies
+    if kept is not None and not kept.closed:
+        return kept
+    made: QueueHandle = connection.open(
+        _MODEL, input=True, output=False, browse=False, dynamic_name="REPLIES.*"
+    )
+    kept = vars(connection).setdefault("_replies", made)
+    if kept.closed:  # an earlier one
+        kept = connection._replies = made
+    if kept is not made:
+        made.shut()
+    return kept
 
 
 def _answer(connection: Any, message: Message, data: Buffer | str | None) -> None:

@@ -16,12 +16,14 @@ import fcntl
 import os
 import shutil
 import tempfile
+import time
+import warnings
 from pathlib import Path
 
 from ..admin.create import chosen_settings, make_files
 from ..admin.delete import delete, remove_manager
 from ..admin.directory import Home, directory_of, managers
-from ..errors import MQError
+from ..errors import MQError, ObjectInUse
 from .connection import QueueManager
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
@@ -40,6 +42,8 @@ _TUNING = {
     "first_segment_size": 1 << 18, "growth_step": 1 << 16,  # bytes
     "stripe_count": 16, "name_bucket_count": 1024,
 }  # fmt: skip
+_LEAVE_SECONDS = 10.0  # for processes that are in the middle of a call
+_LOOK_SECONDS = 0.0005
 _looked_for_left = False
 
 
@@ -97,33 +101,60 @@ class Temporary:
         trace: TracebackType | None,
     ) -> None:
         """Ends the queue manager; nothing in a forked child, whose it is not."""
-        if self._manager is None or self._pid != os.getpid():
+        if self._manager is None or self._lock < 0 or self._pid != os.getpid():
             return
-        if self.discard:
-            self._discard(self._manager)
-        else:
-            self._keep(self._manager)
+        try:
+            if self.discard:
+                self._discard(self._manager)
+            else:
+                self._keep(self._manager)
+        except MQError as left:
+            if error is None:
+                raise
+            warnings.warn(f"a temporary queue manager stays: {left}", ResourceWarning, stacklevel=2)
 
     def _discard(self, manager: QueueManager) -> None:
         """Stops it for all processes, and removes it when they have left it."""
-        if not manager.closed:
-            with contextlib.suppress(MQError):  # it has ended, or a process does not leave it
-                manager.end("preemptive")
-            with contextlib.suppress(MQError):
-                manager.detach(commit=False)
-        if manager.path.exists():  # else the block has deleted it
-            remove_manager(manager.path, self._chosen)
+        try:
+            if not manager.closed:
+                with contextlib.suppress(MQError):  # it has ended, or a process does not leave it
+                    manager.end("preemptive")
+                with contextlib.suppress(MQError):
+                    manager.detach(commit=False)
+            if manager.path.exists():  # else the block has deleted it
+                _remove_when_left(manager.path, self._chosen)
+        except MQError:
+            self._unlock()  # the folder is for the next process that makes one
+            raise
         self._remove_folder()
 
     def _keep(self, manager: QueueManager) -> None:
         """Ends it in order: nothing is committed that the block has not committed."""
         (self._folder / _KEPT).touch()
-        os.close(self._lock)
+        self._unlock()
         manager.detach(commit=False)
 
     def _remove_folder(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
-        os.close(self._lock)
+        self._unlock()
+
+    def _unlock(self) -> None:
+        lock, self._lock = self._lock, -1
+        os.close(lock)
+
+
+def _remove_when_left(path: Path, settings: Settings) -> None:
+    """Removes a stopped queue manager. Other processes, and other connections of this one, leave it
+    in their own threads: they have some time for that. Raises ObjectInUse.
+    """
+    end = time.monotonic() + _LEAVE_SECONDS
+    while True:
+        try:
+            return remove_manager(path, settings)
+        except ObjectInUse:
+            if time.monotonic() > end:
+                raise
+        time.sleep(_LOOK_SECONDS)
 
 
 # ---- folders ----

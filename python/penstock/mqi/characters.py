@@ -133,7 +133,7 @@ def _checked_length(length: object, of_target: CharacterSet, fill: bool) -> int:
     """TargetLength; -1 for none."""
     if length is None and not fill:
         return -1
-    if isinstance(length, bool) or not isinstance(length, int) or length < 0:
+    if isinstance(length, bool) or not isinstance(length, int) or not 0 <= length < 2**31:
         raise _Refused(mq.MQRC_TARGET_LENGTH_ERROR, f"target length {length!r} is none")
     if fill and of_target.is_wide and length % 2:
         _refuse(mq.MQRC_TARGET_LENGTH_ERROR, f"{length} bytes cannot be filled with UTF-16")
