@@ -387,7 +387,8 @@ class Generator(SessionOps):
             md["Report"] = rng.choice((256, 1792, 2048, 14336, 256 | 2048, 768 | 6144))
             md["Report"] |= rng.choice((0, 0, 64, 128, 16384, 0x08000000))
             md["ReplyToQ"] = rng.choice(("L.PRTY", "L.FIFO", "L.SMALL", "M.TEMP", "R.TWO", "NO.Q"))
-        groups = groups and md.get("ReplyToQ") != "R.TWO"  # a report would take an MQMDE
+        # a report to another queue manager would take an MQMDE
+        groups = groups and md.get("ReplyToQ") != "R.TWO" and "ReplyToQMgr" not in md
         if groups and md["Version"] == 2 and rng.random() < 0.2:
             md |= {
                 "MsgFlags": 8,

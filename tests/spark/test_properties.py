@@ -125,10 +125,13 @@ def test_maps_with_entries_behind_a_null_are_null(bench: Bench, put: Put) -> Non
 @pytest.mark.parametrize(
     ("properties", "text"),
     [
-        ({"a b": "x"}, r"\(2442\): property 'a b': a name is of letters.* \(message 2\)"),
+        (
+            {"a b": "x"},
+            r"\(2442\): property 'a b': a name is of letters.* \(row 2 of partition 0\)",
+        ),
         ({"JMSType": "x"}, r"\(2442\): property 'JMSType': names that begin with JMS"),
         ({"n" * 4096: "x"}, r"\(2513\): the name .* has 4096 characters; 4095 is the most"),
-        ({"a": "\0"}, r"\(2466\): property 'a': .* \(message 2\)"),
+        ({"a": "\0"}, r"\(2466\): property 'a': .* \(row 2 of partition 0\)"),
     ],
 )
 def test_properties_that_cannot_be_kept_are_refused_and_nothing_is_put(
@@ -144,7 +147,9 @@ def test_properties_that_cannot_be_kept_are_refused_and_nothing_is_put(
 def test_a_format_that_is_too_long_is_refused_behind_a_header_too(bench: Bench, put: Put) -> None:
     writer = batch_writer(bench, {**PUT, "format": "string"}, queue="OUT")
     table = pa.table({"body": [b"1"], "properties": maps({"k": "v"}), "format": ["MQSTRINGS"]})
-    with pytest.raises(SourceError, match=r"\(2334\): format 'MQSTRINGS' has more .* \(message 0"):
+    with pytest.raises(
+        SourceError, match=r"\(2334\): format 'MQSTRINGS' has more .* \(row 0 of partition 0"
+    ):
         put(writer, table)
 
 
