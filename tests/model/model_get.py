@@ -101,6 +101,8 @@ def take_reported(
     except Failure:
         handle.context = context
         message.backout_count += not in_unit
+        if message.locked_by is not None:  # it was got, and backed out
+            message.locked_by.unlock()
         raise
     if not in_unit:  # until the unit of both has ended the message is on its queue
         take(connection, handle, message, in_unit)
