@@ -263,7 +263,7 @@ class Job:
             self.stream(self.roomy, self.full, checkpoint)
 
         with self.full_at("write.middle", self.filled):
-            self.refused(run, "OUT", " of the batch: ")
+            self.refused(run, "OUT", " of partition ")
         waiting, _, held = self.roomy.there()
         assert sorted(waiting + held) == made and self.full.there()[1] == []
         self.small.empty()
@@ -277,7 +277,7 @@ class Job:
         made = [b"batch %04d" % n + b"x" * 60_000 for n in range(60)]
         few = [b"few %04d" % n for n in range(60)]
         with self.full_at("write.middle", self.filled):
-            self.refused(lambda: self.write(made), "OUT", " of the batch: ")
+            self.refused(lambda: self.write(made), "OUT", " of partition ")
         assert self.full.there()[1] == [] and self.full.in_doubt() == 0
         self.small.empty()
         with self.full_at("write.after", self.filled):
