@@ -5,7 +5,6 @@ from __future__ import annotations
 from .. import _engine
 from .directory import Home, directory_of, settings_of
 from .manager_files import check_journal_belongs, remove_files, sync_directory
-from .settings import for_engine
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
@@ -34,6 +33,8 @@ def remove_manager(path: Path, settings: Settings) -> None:
     """Deletes the queue manager in a directory, which has these settings. Raises what
     :func:`delete` does, except 2058.
     """
+    from .settings import for_engine
+
     exclusion = _engine.Exclusion(path, for_engine(settings))
     try:
         check_journal_belongs(path, settings.qm_id)
