@@ -289,6 +289,15 @@ def test_a_request_whose_reply_could_not_be_got_is_refused_before_it_is_put(
     assert len(queue) == 0
 
 
+def test_a_queue_of_another_connection_takes_replies_however_its_home_was_spelled(
+    qm: QueueManager, queue: Queue, serving: Callable[..., None], tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(qm.path.parent)
+    with penstock.connect(qm.name, tmp_path / "link") as other, other.queue("R") as replies:
+        serving(lambda message: "done")
+        assert queue.request("?", timeout=30, reply_to=replies).text == "done"
+
+
 @pytest.mark.parametrize("timeout", [float("inf"), 1e300, 10**30, float("nan"), 2**31 / 10])
 def test_a_timeout_that_no_expiry_can_have_is_refused_by_its_name(
     queue: Queue, timeout: float

@@ -135,7 +135,7 @@ def _check_reply_to(queue: QueueHandle, reply_to: QueueHandle) -> None:
         )
     own: Any = queue.connection
     others: Any = reply_to.connection
-    if others.path != own.path:
+    if others.path.resolve() != own.path.resolve():
         raise InvalidValue(
             ReasonCode.OPTIONS_ERROR,
             f"reply_to {reply_to.name} is a queue of another queue manager: no reply comes there",
