@@ -13,7 +13,7 @@ import limits
 import penstock
 import workloads as w
 from conftest import Interleave
-from limits import BATCH_HEAD, RECORD_HEAD, put_record_bytes
+from limits import get_unit_bytes, put_unit_bytes
 from report import Aim
 
 BODY = 256
@@ -24,7 +24,6 @@ ROUNDS = 101
 UNIT = 100  # messages of a durable batch
 UNITS = 50
 DURABLE_ROUNDS = 61
-COMMIT_RECORD = RECORD_HEAD + 8 + 16  # with its COMMIT section
 RATE = 3e6  # messages a second
 
 Scale = Callable[[int], int]
@@ -81,8 +80,7 @@ def bench_batch_in_memory(interleave: Interleave, files: Path, scale: Scale, way
 def bench_batch_durable(interleave: Interleave, files: Path, scale: Scale, way: str) -> None:
     """Batches of 100 persistent messages, each one unit with one flush."""
     units = scale(UNITS)
-    records = put_record_bytes(BODY) if way == "put" else RECORD_HEAD
-    payload = BATCH_HEAD + UNIT * records + COMMIT_RECORD
+    payload = put_unit_bytes(UNIT, BODY) if way == "put" else get_unit_bytes(UNIT)
     with (
         w.manager(files) as qm,
         w.define(qm, "DURABLE", persistent=True) as queue,

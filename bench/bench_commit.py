@@ -11,7 +11,7 @@ import pytest
 import limits
 import workloads as w
 from conftest import Interleave
-from limits import BATCH_HEAD, RECORD_HEAD, put_record_bytes
+from limits import BATCH_HEAD, COMMIT_RECORD, RECORD_HEAD, put_record_bytes
 from programs import Program, span
 from report import Aim
 
@@ -20,7 +20,6 @@ CALLS = 100
 ROUNDS = 61  # many short rounds: a device's speed drifts within seconds
 PRODUCERS = 8
 EACH = 50
-COMMIT_RECORD = RECORD_HEAD + 8 + 16  # with its COMMIT section
 
 Scale = Callable[[int], int]
 

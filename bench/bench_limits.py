@@ -9,7 +9,7 @@ from pathlib import Path
 
 import limits
 from conftest import Interleave
-from limits import BATCH_HEAD, RECORD_HEAD, put_record_bytes
+from limits import BATCH_HEAD, RECORD_HEAD, put_record_bytes, put_unit_bytes
 
 BODY = 1024
 APPENDS = 100
@@ -35,7 +35,7 @@ def bench_limit_of_durable_calls(interleave: Interleave, files: Path, scale: Sca
             {
                 "put record of 1 KiB": lambda: log.append(BATCH_HEAD + record, appends),
                 "delete record": lambda: log.append(BATCH_HEAD + RECORD_HEAD, appends),
-                "16 put records in a batch": lambda: log.append(BATCH_HEAD + 16 * record, appends),
+                "16 put records in a batch": lambda: log.append(put_unit_bytes(16, BODY), appends),
                 "8 threads sharing flushes": lambda: shared(processes=False),
                 "8 processes sharing flushes": lambda: shared(processes=True),
             },

@@ -21,7 +21,7 @@ import pytest
 import limits
 import workloads as w
 from conftest import Interleave
-from limits import BATCH_HEAD, PAGE, put_record_bytes
+from limits import PAGE, put_unit_bytes
 from report import Aim
 
 ROWS = {256: 300_000, 1024: 150_000}
@@ -173,7 +173,7 @@ def bench_sink(interleave: Interleave, job: Job, files: Path, kind: str) -> None
     write = getattr(job, f"{kind}_sink")
     unit = min(SHARE, job.rows)
     units = -(-job.rows // unit)
-    payload = BATCH_HEAD + unit * put_record_bytes(job.size)
+    payload = put_unit_bytes(unit, job.size)
 
     def put() -> float:
         seconds: float = write("penstock", job.penstock)

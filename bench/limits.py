@@ -22,9 +22,12 @@ BUILD = BENCH.parent / "build" / "bench"
 CORE = BENCH.parent / "csrc"
 
 PAGE = 4096
-RECORD_HEAD = 48  # csrc/FORMAT.md: record header,
+RECORD_HEAD = 32  # csrc/FORMAT.md: record header,
 DESCRIPTOR = 8 + 192  # descriptor section,
 BODY_HEAD = 8  # head of the body section,
+COMMIT_RECORD = RECORD_HEAD + 8 + 16  # a COMMIT with its section,
+SHORT_HEAD = 24  # a record that shares the descriptor of a COMMON record,
+SHORT_PUT = 8  # what a PUT has there beside its body,
 BATCH_HEAD = 64  # and batch header
 
 INCLUDES = [f"-I{CORE}", f"-I{CORE / 'include'}"]
@@ -38,6 +41,17 @@ class WrongResult(AssertionError):
 def put_record_bytes(body: int) -> int:
     """Bytes of a PUT record with a body of `body` bytes and no extension, multiple of 8."""
     return RECORD_HEAD + DESCRIPTOR + BODY_HEAD + (body + 7) // 8 * 8
+
+
+def put_unit_bytes(count: int, body: int) -> int:
+    """Bytes of a batch that puts `count` messages of `body` bytes alike in one unit of work."""
+    put = SHORT_HEAD + SHORT_PUT + (body + 7) // 8 * 8
+    return BATCH_HEAD + RECORD_HEAD + DESCRIPTOR + count * put + COMMIT_RECORD
+
+
+def get_unit_bytes(count: int) -> int:
+    """Bytes of a batch that gets `count` messages in one unit of work."""
+    return BATCH_HEAD + count * SHORT_HEAD + COMMIT_RECORD
 
 
 def compiler() -> list[str]:
