@@ -13,7 +13,8 @@
  * has the reserve lengthened when nothing is left of that.
  *
  * What a message takes in a checkpoint differs six times, so it is learnt: from the newest
- * checkpoint that had many, until there is one all fields of each are counted.
+ * checkpoint that had many, until there is one all fields of each are counted. One that had many in
+ * units of work says nothing of that, and another one as early would not, either.
  *
  * Locks. None: what is read is atomic and a moment old; a bound that is old is counted again.
  */
@@ -54,6 +55,9 @@ void mqx_journal_learn(struct mqx_journal *journal, const struct psc_end *totals
     mqx_store_relaxed(&journal->checkpoint_messages, messages);
     if (messages >= LISTED_KNOWN && size > others) {
         mqx_store_relaxed(&journal->listed_bytes, (size - others) / messages + 1);
+    } else if (totals->unit_put_count >= LISTED_KNOWN &&
+               mqx_load_relaxed(&journal->listed_bytes) == 0) {
+        mqx_store_relaxed(&journal->listed_bytes, (uint64_t)LISTED_MOST);
     }
     mqx_store_relaxed(&journal->reserve_peak[1], mqx_load_relaxed(&journal->reserve_peak[0]));
     mqx_store_relaxed(&journal->reserve_peak[0], UINT64_C(0));

@@ -47,6 +47,25 @@ TEST(a_checkpoint_is_worth_taking_for_what_it_says_only_until_one_had_many_messa
     make_present(&fixture, 0);
 }
 
+/* A sink of Spark has its messages in prepared units: a checkpoint came every 16 MiB. */
+TEST(a_checkpoint_of_messages_in_units_is_not_taken_again_early_and_teaches_no_shape)
+{
+    FIXTURE_OF(fixture, 1u << 20);
+    const struct mqx_region *region = &fixture.store.region;
+    const struct psc_end units = {.message_count = 10, .unit_put_count = 100000};
+    const struct psc_end many = {.message_count = 1000};
+    make_present(&fixture, MANY);
+    CHECK(region->journal->listed_bytes == 0);
+    mqx_journal_learn(region->journal, &units, 65536 + 100000 * sizeof(struct psc_message));
+    CHECK(!mqx_journal_would_learn(region));
+    CHECK(region->journal->listed_bytes == 88); /* all fields of a message */
+    mqx_journal_learn(region->journal, &many, 65536);
+    CHECK(region->journal->listed_bytes == 66);
+    mqx_journal_learn(region->journal, &units, 65536 + 100000 * sizeof(struct psc_message));
+    CHECK(region->journal->listed_bytes == 66);
+    make_present(&fixture, 0);
+}
+
 TEST(puts_go_as_far_as_the_reserve_covers_and_not_at_all_without_it)
 {
     FIXTURE_OF(fixture, 1u << 20);
