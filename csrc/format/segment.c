@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/checksum.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/siphash.h"
 #include "format/record_codec.h"
@@ -18,7 +19,9 @@
 enum {
     ZERO_PARTS = 256,
     ZERO_STEP = ZERO_PARTS * MQX_PAGE_SIZE,
-    CRCS_AT_ONCE = 64, /* even: the parts of a hash are words of 8 bytes */
+    PACED_STEP = 256 * 1024, /* bytes flushed at once when paced (rule 11) */
+    PAUSE_US = 500,           /* so that commits get at the disk in between (rule 11) */
+    CRCS_AT_ONCE = 64,        /* even: the parts of a hash are words of 8 bytes */
 };
 
 static const unsigned char zero_page[MQX_PAGE_SIZE];
@@ -87,7 +90,27 @@ int mqx_write_zeroes(struct mqx_io *io, int fd, uint64_t at, uint64_t end)
     return err;
 }
 
-int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64_t size)
+/* Zeroes from the first to the last byte, durable. */
+static int fill(struct mqx_io *io, int fd, uint64_t size, bool paced)
+{
+    const uint64_t step = paced ? PACED_STEP : size;
+    int err = 0;
+    MQX_ASSERT(size > 0);
+    MQX_ASSERT(step % MQX_PAGE_SIZE == 0);
+    for (uint64_t at = 0; at < size && err == 0; at += step) {
+        const uint64_t end = size - at < step ? size : at + step;
+        if (at > 0) {
+            mqx_clock_sleep_us(PAUSE_US);
+        }
+        err = mqx_write_zeroes(io, fd, at, end);
+        if (err == 0) {
+            err = io->ops->sync(io, fd);
+        }
+    }
+    return err;
+}
+
+int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64_t size, bool paced)
 {
     MQX_ASSERT(number > 0);
     char half[MQX_FILE_NAME_SIZE], whole[MQX_FILE_NAME_SIZE];
@@ -106,10 +129,7 @@ int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64
     }
     int err = io->ops->allocate(io, fd, 0, size);
     if (err == 0) {
-        err = mqx_write_zeroes(io, fd, 0, size);
-    }
-    if (err == 0) {
-        err = io->ops->sync(io, fd);
+        err = fill(io, fd, size, paced);
     }
     const int closed = io->ops->close(io, fd);
     err = err == 0 ? closed : err;

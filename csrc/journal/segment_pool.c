@@ -171,7 +171,7 @@ int mqx_pool_register(struct mqx_store *store, uint64_t number, uint64_t size, u
 }
 
 /* Unit ids are unique in the store, so they name spares without a lock. */
-int mqx_pool_create(struct mqx_store *store, uint64_t size, uint64_t *out_number)
+int mqx_pool_create(struct mqx_store *store, uint64_t size, bool paced, uint64_t *out_number)
 {
     *out_number = mqx_journal_unit_id(store);
     MQX_ASSERT(*out_number != 0);
@@ -179,7 +179,7 @@ int mqx_pool_create(struct mqx_store *store, uint64_t size, uint64_t *out_number
     int status = mqx_store_check(store);
     if (status == MQX_OK) {
         mqx_journal_lend_fd(store);
-        status = mqx_spare_create(store->io, store->journal_dir, *out_number, size);
+        status = mqx_spare_create(store->io, store->journal_dir, *out_number, size, paced);
         mqx_journal_keep_fd(store);
         mqx_store_relaxed(&store->region.journal->disk_full,
                           (uint32_t)(status == MQRC_STORAGE_MEDIUM_FULL));
@@ -249,7 +249,7 @@ int mqx_journal_make_spare(struct mqx_store *store, uint64_t size)
     if (!limit_allows(journal, size)) {
         return limit_reached(journal);
     }
-    int status = mqx_pool_create(store, size, &number);
+    int status = mqx_pool_create(store, size, true, &number);
     if (status != MQX_OK) {
         return status;
     }
@@ -270,7 +270,7 @@ static int add_spare(struct mqx_store *store, uint64_t size)
 {
     uint64_t number = 0;
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.journal->roll_lock));
-    int status = mqx_pool_create(store, size, &number);
+    int status = mqx_pool_create(store, size, false, &number);
     if (status == MQX_OK) {
         status = mqx_pool_register(store, number, size, MQX_SEG_SPARE);
     }

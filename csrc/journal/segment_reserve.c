@@ -55,7 +55,7 @@ static int make_one(struct mqx_store *store)
     uint64_t number = 0;
     MQX_ASSERT(!mqx_lock_held(region, &region->journal->roll_lock));
     MQX_ASSERT(size >= PS_MIN_SEGMENT);
-    int status = mqx_pool_create(store, size, &number);
+    int status = mqx_pool_create(store, size, false, &number);
     if (status != MQX_OK) {
         return status;
     }
