@@ -31,6 +31,7 @@ enum {
     MQX_BUSY = 90005,         /* a trylock failed */
     MQX_TORN = 90006,         /* tail scan: nothing valid here (torn tail or end) */
     MQX_CANNOT_LEAD = 90007,  /* this process cannot write the journal; another may (rule 51) */
+    MQX_LEAVING = 90008,      /* given up: this process leaves, another does it */
 };
 
 /* Remembers the text for `reason` and returns `reason`, so that the place of an error reads

@@ -4,6 +4,7 @@
 #include "format/segment.h"
 
 #include "base/assert.h"
+#include "base/atomic.h"
 #include "base/checksum.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -91,15 +92,16 @@ int mqx_write_zeroes(struct mqx_io *io, int fd, uint64_t at, uint64_t end)
 }
 
 /* Zeroes from the first to the last byte, durable. */
-static int fill(struct mqx_io *io, int fd, uint64_t size, bool paced)
+static int fill(struct mqx_io *io, int fd, uint64_t size, const uint32_t *hurry)
 {
-    const uint64_t step = paced ? PACED_STEP : size;
+    uint64_t end = 0;
     int err = 0;
     MQX_ASSERT(size > 0);
-    MQX_ASSERT(step % MQX_PAGE_SIZE == 0);
-    for (uint64_t at = 0; at < size && err == 0; at += step) {
-        const uint64_t end = size - at < step ? size : at + step;
-        if (at > 0) {
+    MQX_ASSERT(size % MQX_PAGE_SIZE == 0);
+    for (uint64_t at = 0; at < size && err == 0; at = end) {
+        const bool paced = hurry != NULL && mqx_load_relaxed(hurry) == 0;
+        end = paced && size - at > PACED_STEP ? at + PACED_STEP : size;
+        if (paced && at > 0) {
             mqx_clock_sleep_us(PAUSE_US);
         }
         err = mqx_write_zeroes(io, fd, at, end);
@@ -110,7 +112,8 @@ static int fill(struct mqx_io *io, int fd, uint64_t size, bool paced)
     return err;
 }
 
-int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64_t size, bool paced)
+int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64_t size,
+                     const uint32_t *hurry)
 {
     MQX_ASSERT(number > 0);
     char half[MQX_FILE_NAME_SIZE], whole[MQX_FILE_NAME_SIZE];
@@ -129,7 +132,7 @@ int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64
     }
     int err = io->ops->allocate(io, fd, 0, size);
     if (err == 0) {
-        err = fill(io, fd, size, paced);
+        err = fill(io, fd, size, hurry);
     }
     const int closed = io->ops->close(io, fd);
     err = err == 0 ? closed : err;

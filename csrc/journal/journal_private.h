@@ -100,7 +100,8 @@ uint64_t mqx_journal_closed_end(struct mqx_store *store);
 int mqx_journal_roll(struct mqx_store *store) MQX_MUST_USE;
 /* Roll lock held: the oldest entry of the segment table with that state, -1: none. */
 int mqx_pool_next(const struct mqx_region *region, uint32_t state);
-/* Makes the file spare-<number>.psj; no lock is held but perhaps the roll lock. */
+/* Makes the file spare-<number>.psj; no lock is held but perhaps the roll lock. Paced: nobody waits
+ * for it. */
 int mqx_pool_create(struct mqx_store *store, uint64_t size, bool paced,
                     uint64_t *out_number) MQX_MUST_USE;
 /* Roll lock held: that file, whole, enters the table as SPARE or RESERVED. */

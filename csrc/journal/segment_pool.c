@@ -179,7 +179,8 @@ int mqx_pool_create(struct mqx_store *store, uint64_t size, bool paced, uint64_t
     int status = mqx_store_check(store);
     if (status == MQX_OK) {
         mqx_journal_lend_fd(store);
-        status = mqx_spare_create(store->io, store->journal_dir, *out_number, size, paced);
+        status = mqx_spare_create(store->io, store->journal_dir, *out_number, size,
+                                  paced ? &store->leaving : NULL);
         mqx_journal_keep_fd(store);
         mqx_store_relaxed(&store->region.journal->disk_full,
                           (uint32_t)(status == MQRC_STORAGE_MEDIUM_FULL));

@@ -271,11 +271,34 @@ static int step_grow(struct mqx_store *store, struct round *round)
     return status;
 }
 
+static uint32_t count_attached(const struct mqx_region *region)
+{
+    MQX_ASSERT(region->base != NULL);
+    uint32_t count = 0;
+    for (uint32_t slot = 1; slot < MQX_PROCESS_MAX; slot++) {
+        count += mqx_load_relaxed(&mqx_process_slot(region, slot)->state) != MQX_PROC_FREE;
+    }
+    return count;
+}
+
+/* A process that leaves does not wait for a checkpoint, which takes seconds: one that stays takes
+ * it. */
+static bool is_left_to_others(struct mqx_store *store)
+{
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
+    return mqx_load_acquire(&store->leaving) != 0 && count_attached(&store->region) > 1 &&
+           !mqx_checkpoint_is_late(store);
+}
+
 static int step_checkpoint(struct mqx_store *store, struct round *round)
 {
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
     (void)round;
-    return mqx_checkpoint_wanted(store) ? mqx_checkpoint_round(store) : MQX_OK;
+    if (!mqx_checkpoint_wanted(store) || is_left_to_others(store)) {
+        return MQX_OK;
+    }
+    const int status = mqx_checkpoint_round(store);
+    return status == MQX_LEAVING ? MQX_OK : status;
 }
 
 /* The last step: an owner that meets it waits for nothing else. Those whose owner is inside a call
@@ -305,20 +328,13 @@ static const step_function steps[STEP_COUNT] = {
 
 /* ---- a round ---- */
 
-static uint32_t count_attached(const struct mqx_region *region)
-{
-    MQX_ASSERT(region->base != NULL);
-    uint32_t count = 0;
-    for (uint32_t slot = 1; slot < MQX_PROCESS_MAX; slot++) {
-        count += mqx_load_relaxed(&mqx_process_slot(region, slot)->state) != MQX_PROC_FREE;
-    }
-    return count;
-}
-
 static int help_between_steps(struct mqx_store *store)
 {
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
     uint32_t dead = 0;
+    if (is_left_to_others(store)) {
+        return MQX_LEAVING;
+    }
     (void)mqx_journal_lead_for_others(store);
     const struct mqx_journal *journal = store->region.journal;
     const bool in_use = mqx_load_relaxed(&journal->checkpoint_reserve) == 0;
@@ -701,6 +717,7 @@ void mqx_maintenance_stop(struct mqx_maintenance *m)
     MQX_ASSERT(m->store != NULL);
     struct mqx_store *store = m->store;
     if (!mqx_forked(store)) {
+        mqx_store_release(&store->leaving, 1u);
         mqx_store_release(&m->stop, 1u);
         mqx_maintenance_ring(&store->region, store->region.process);
         (void)pthread_join(m->thread, NULL);

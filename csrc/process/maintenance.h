@@ -51,7 +51,8 @@ struct mqx_maintenance;
 /* 2071 2102 */
 int mqx_maintenance_start(struct mqx_store *store, struct mqx_maintenance **out) MQX_MUST_USE;
 
-/* Joins the thread; in a forked child, where there is none, only the memory is freed. */
+/* Joins the thread; a checkpoint that it takes is left to another process, if there is one and it
+ * is not late. In a forked child, where there is no thread, only the memory is freed. */
 void mqx_maintenance_stop(struct mqx_maintenance *maintenance);
 
 /* One round in the caller's thread (tests, `end`). MQX_BUSY when another thread is running one,

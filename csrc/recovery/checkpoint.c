@@ -167,8 +167,9 @@ static int call_maintenance_hook(struct checkpoint *ckpt)
     struct mqx_store *store = ckpt->store;
     const uint64_t now = store->io->ops->now_us(store->io);
     MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->ring_lock));
-    if (ckpt->mode != MQX_CHECKPOINT_FUZZY || store->maintenance_hook == NULL ||
-        now - ckpt->hook_us < HOOK_EVERY_US) {
+    const bool early = now - ckpt->hook_us < HOOK_EVERY_US &&
+                       mqx_load_acquire(&store->leaving) == 0;
+    if (ckpt->mode != MQX_CHECKPOINT_FUZZY || store->maintenance_hook == NULL || early) {
         return MQX_OK;
     }
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
@@ -355,6 +356,10 @@ static int write_lines(struct checkpoint *ckpt, uint32_t type, const void *lines
         mqx_checkpoint_file_added(&ckpt->writer, now, (uint64_t)now * size);
         from += (size_t)now * size;
         count -= now;
+        const int called = call_maintenance_hook(ckpt);
+        if (called != MQX_OK) {
+            return called;
+        }
     }
     return MQX_OK;
 }

@@ -211,3 +211,14 @@ bool mqx_checkpoint_wanted(struct mqx_store *store)
            used > mqx_journal_interval(journal) +
                       mqx_compaction_goal(journal, mqx_store_live_bytes(&store->region));
 }
+
+bool mqx_checkpoint_is_late(struct mqx_store *store)
+{
+    const struct mqx_journal *journal = store->region.journal;
+    MQX_ASSERT(journal != NULL);
+    const uint64_t since = written_since(journal);
+    MQX_ASSERT(journal->limit > 0);
+    return since >= 2 * usual_interval(journal) || since >= journal->limit / 2 ||
+           mqx_load_relaxed(&journal->used_bytes) > journal->limit / 5 * 4 ||
+           mqx_load_relaxed(&journal->checkpoint_damaged) != 0;
+}

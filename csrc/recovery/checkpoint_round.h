@@ -43,5 +43,8 @@ bool mqx_checkpoint_due(struct mqx_store *store);
 /* True also a quarter of that after the last one, when the files are about to exceed their bound:
  * messages have left the queues since. For maintenance: it reads a word of each stripe. */
 bool mqx_checkpoint_wanted(struct mqx_store *store);
+/* True when it is not to be left to another process, which may leave it, too: twice that was
+ * written since the last one, or space is short. */
+bool mqx_checkpoint_is_late(struct mqx_store *store);
 
 #endif

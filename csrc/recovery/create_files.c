@@ -32,7 +32,7 @@ static int create_first_segment(struct mqx_io *io, int dir, const uint8_t qm_id[
                                  .size = size};
     MQX_ASSERT(is_segment_size(size));
     MQX_ASSERT(dir >= 0);
-    int status = mqx_spare_create(io, dir, FIRST_NUMBER, size, false);
+    int status = mqx_spare_create(io, dir, FIRST_NUMBER, size, NULL);
     if (status != MQX_OK) {
         return status;
     }

@@ -39,10 +39,12 @@ struct mqx_store {
     struct mqx_region_plan plan;
     bool control;         /* may attach while the queue manager is quiescing */
     bool keep_mapping;    /* of the region, when it is left (mapping_cache.h) */
+    uint32_t leaving;     /* atomic: this process leaves, and waits for its maintenance */
     char name[49];        /* of the queue manager */
     char region_name[80];
     /* Optional hook that long maintenance steps (checkpoints) call, with the maintenance lock
-     * held, so that dead processes are still cleaned up within a second. NULL: none. */
+     * held, so that dead processes are still cleaned up within a second. MQX_LEAVING: the step
+     * is to be given up. NULL: none. */
     int (*maintenance_hook)(struct mqx_store *store);
     /* Optional: frees what the journal no longer needs; called without a lock by an append that
      * would have to go beyond the journal's limit. NULL: none. */

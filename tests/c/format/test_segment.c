@@ -43,36 +43,40 @@ TEST(a_spare_is_a_whole_file_of_zeroes_and_a_failure_leaves_no_spare)
     struct mqx_io *io = memory_io_table(files);
     const int dir = io->ops->open_dir(io, "/journal");
     memset(content, 1, sizeof content);
-    CHECK_INT(mqx_spare_create(io, dir, 7, PS_MIN_SEGMENT, false), 0);
+    CHECK_INT(mqx_spare_create(io, dir, 7, PS_MIN_SEGMENT, NULL), 0);
     const int fd = io->ops->open(io, dir, "spare-0000000007.psj", MQX_IO_READ, 0);
     CHECK(fd >= 0);
     CHECK_INT(mqx_io_read_all(io, fd, content, sizeof content, 0), 0);
     CHECK_MEM(content, zeroes, sizeof content);
     memory_io_set_space(files, UINT64_MAX, 100);
-    CHECK(mqx_spare_create(io, dir, 8, PS_MIN_SEGMENT, false) != 0);
+    CHECK(mqx_spare_create(io, dir, 8, PS_MIN_SEGMENT, NULL) != 0);
     CHECK(io->ops->open(io, dir, "spare-0000000008.psj", MQX_IO_READ, 0) < 0);
     CHECK(io->ops->open(io, dir, "spare-0000000008.tmp", MQX_IO_READ, 0) < 0);
     memory_io_free(files);
 }
 
 /* 64 MiB flushed at once kept a commit beside it for 16 ms. */
-TEST(a_paced_spare_is_flushed_in_pieces_of_256_KiB_and_is_the_same_file)
+TEST(a_paced_spare_is_flushed_in_pieces_of_256_KiB_until_there_is_a_hurry)
 {
+    uint32_t hurry = 0;
     enum { SIZE = (1 << 20) + 65536 };
     static unsigned char content[SIZE], zeroes[SIZE];
     struct memory_io *files = memory_io_new();
     memory_io_region_dir(files, "/journal");
     struct mqx_io *io = memory_io_table(files);
     const int dir = io->ops->open_dir(io, "/journal");
-    CHECK_INT(mqx_spare_create(io, dir, 7, SIZE, false), 0);
+    CHECK_INT(mqx_spare_create(io, dir, 7, SIZE, NULL), 0);
     CHECK_INT(memory_io_calls(files, MEMORY_SYNC), 1);
-    CHECK_INT(mqx_spare_create(io, dir, 8, SIZE, true), 0);
+    CHECK_INT(mqx_spare_create(io, dir, 8, SIZE, &hurry), 0);
     CHECK_INT(memory_io_calls(files, MEMORY_SYNC), 1 + 5);
     const int fd = io->ops->open(io, dir, "spare-0000000008.psj", MQX_IO_READ, 0);
     CHECK(fd >= 0);
     memset(content, 1, sizeof content);
     CHECK_INT(mqx_io_read_all(io, fd, content, sizeof content, 0), 0);
     CHECK_MEM(content, zeroes, sizeof content);
+    hurry = 1;
+    CHECK_INT(mqx_spare_create(io, dir, 9, SIZE, &hurry), 0);
+    CHECK_INT(memory_io_calls(files, MEMORY_SYNC), 1 + 5 + 1);
     memory_io_free(files);
 }
 

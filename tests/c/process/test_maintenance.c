@@ -10,6 +10,8 @@
 #include "os/futex.h"
 #include "process/maintenance.h"
 #include "journal/journal.h"
+#include "recovery/checkpoint.h"
+#include "recovery/checkpoint_round.h"
 #include "region/damage.h"
 #include "os/block_hook.h"
 
@@ -187,21 +189,87 @@ TEST(a_round_grows_every_area_a_step_ahead)
     CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
-TEST(a_round_takes_a_checkpoint_when_one_is_due)
+/* Puts until so much was written since the last checkpoint that one is due. */
+static void make_checkpoint_due(struct fixture_queue q)
 {
-    struct fixture_queue q;
     static char body[60000];
-    start();
     memset(body, 'b', sizeof body - 1);
-    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
-    const uint64_t begin = process.store->region.journal->checkpoint_begin;
     for (int i = 0; i < 2000 && !mqx_checkpoint_due(process.store); i++) {
         CHECK_INT(fixture_put(&process, NULL, q, true, body, -1), 0);
     }
     CHECK(mqx_checkpoint_due(process.store));
+}
+
+TEST(a_round_takes_a_checkpoint_when_one_is_due)
+{
+    struct fixture_queue q;
+    start();
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
+    const uint64_t begin = process.store->region.journal->checkpoint_begin;
+    make_checkpoint_due(q);
     CHECK_INT(mqx_maintenance_round(process.store), 0);
     CHECK(!mqx_checkpoint_due(process.store));
     CHECK(process.store->region.journal->checkpoint_begin > begin);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
+}
+
+TEST(a_process_that_leaves_leaves_a_checkpoint_to_another_one_that_takes_it)
+{
+    struct fixture_process other;
+    struct fixture_queue q;
+    start();
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
+    make_checkpoint_due(q);
+    const struct mqx_journal *journal = process.store->region.journal;
+    const uint64_t begin = journal->checkpoint_begin;
+    fixture_attach(files, &other);
+    process.store->leaving = 1;
+    CHECK(!mqx_checkpoint_is_late(process.store));
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    CHECK_INT(journal->checkpoint_begin, begin);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
+    CHECK_INT(mqx_maintenance_round(other.store), 0);
+    CHECK(other.store->region.journal->checkpoint_begin > begin);
+    CHECK_INT(fixture_detach(&other, NULL), 0);
+}
+
+/* In its midst: what was written of it goes. The hook is the maintenance's, from a round before. */
+TEST(a_checkpoint_under_way_is_given_up_when_its_process_leaves_but_not_when_it_is_late)
+{
+    struct fixture_process other;
+    struct fixture_queue q;
+    start();
+    struct mqx_region *region = &process.store->region;
+    struct mqx_lock *lock = &region->header->maintenance_lock;
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    CHECK_INT(fixture_put(&process, NULL, q, true, "m", -1), 0);
+    fixture_attach(files, &other);
+    const uint64_t begin = region->journal->checkpoint_begin;
+    const uint64_t unlinked = memory_io_calls(files, MEMORY_UNLINK);
+    process.store->leaving = 1;
+    CHECK_INT(mqx_lock_take(region, lock), 0);
+    CHECK_INT(mqx_checkpoint(process.store, MQX_CHECKPOINT_FUZZY), MQX_LEAVING);
+    CHECK_INT(region->journal->checkpoint_begin, begin);
+    CHECK(memory_io_calls(files, MEMORY_UNLINK) > unlinked);
+    region->journal->checkpoint_damaged = 1;
+    CHECK(mqx_checkpoint_is_late(process.store));
+    CHECK_INT(mqx_checkpoint(process.store, MQX_CHECKPOINT_FUZZY), 0);
+    CHECK(region->journal->checkpoint_begin > begin);
+    mqx_lock_drop(region, lock);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&other, NULL), 0);
+}
+
+TEST(the_last_process_leaves_no_checkpoint_to_others)
+{
+    struct fixture_queue q;
+    start();
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
+    make_checkpoint_due(q);
+    process.store->leaving = 1;
+    CHECK_INT(mqx_maintenance_round(process.store), 0);
+    CHECK(!mqx_checkpoint_due(process.store));
     CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
