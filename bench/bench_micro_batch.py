@@ -98,3 +98,4 @@ def bench_micro_batch(
             [],
             ROUNDS,
         )
+        w.wait_until_alone(qm)

@@ -3,7 +3,7 @@
 A row is one message. Reads end in Spark's ``noop`` sink; a stream takes all rows in a few
 micro-batches one after the other, of which the whole triggers count, the first and the last one
 that finds nothing included: planning, taking the units of work, reading, committing. Messages are
-persistent; they are put outside the time. A sink writes about 250 bytes of journal with each
+persistent; they are put outside the time. A sink writes 32 bytes of journal with each
 body, where a discarding one writes nothing: beside both stands what a program needs that only
 appends those bytes to a file and flushes them, unit of work by unit of work.
 """
@@ -29,7 +29,6 @@ PARTITIONS = 2
 TRIGGERS = 3  # micro-batches of a stream that is read
 ROUNDS = 9
 SHARE = 10_000  # messages of a put_batch; and of a unit of work, which MAXUMSGS allows
-END_SECONDS = 60.0
 
 RAW = "raw append + flush"
 Scale = Callable[[int], int]
@@ -53,13 +52,6 @@ class Job:
             "maxMessagesPerTrigger": a_batch,
             "messagesPerPartition": a_batch,
         }
-
-    def alone(self) -> None:
-        """Waits until no process of Spark's is attached: it ends its sources' without waiting."""
-        until = time.monotonic() + END_SECONDS
-        while len(attached := self.qm.process_list()) > 1:
-            w.expect(time.monotonic() < until, f"{len(attached) - 1} processes are still attached")
-            time.sleep(0.05)
 
     def fill(self) -> None:
         """Puts the rows' messages on the queue, which must be empty."""
@@ -126,7 +118,7 @@ def job(request: pytest.FixtureRequest, spark: Any, files: Path, scale: Scale) -
         w.define(qm, "BENCH", persistent=True).close()
         job = Job(spark, qm, files, request.param, scale(ROWS[request.param]))
         yield job
-        job.alone()
+        w.wait_until_alone(qm)
 
 
 def bench_batch_read(interleave: Interleave, job: Job) -> None:

@@ -29,6 +29,7 @@ NAME = "BENCH"
 MAX_DEPTH = 999_999_999
 UNIT = 1000  # messages in a unit of work where the unit itself is not measured
 REGION_DIRECTORY = Path("/dev/shm")
+END_SECONDS = 60.0  # until processes that were ended are gone
 WORKER_SECONDS = 600.0  # a worker that is silent for longer counts as stuck
 
 
@@ -52,6 +53,14 @@ def manager(home: Path) -> Iterator[penstock.QueueManager]:
             yield qm
     finally:
         penstock.delete(NAME, home=str(home))
+
+
+def wait_until_alone(qm: penstock.QueueManager) -> None:
+    """Waits until no other process is attached: Spark ends those of its sources without waiting."""
+    until = time.monotonic() + END_SECONDS
+    while len(attached := qm.process_list()) > 1:
+        expect(time.monotonic() < until, f"{len(attached) - 1} processes are still attached")
+        time.sleep(0.05)
 
 
 def define(qm: penstock.QueueManager, name: str, persistent: bool) -> penstock.Queue:
