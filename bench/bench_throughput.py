@@ -59,6 +59,12 @@ def get_units(
     return elapsed
 
 
+def raw_units(log: limits.RawLog, size: int, units: int) -> float:
+    """Seconds a message of the flushes that so many units of puts, then of gets, cannot avoid."""
+    puts = log.append(put_unit_bytes(UNIT, size), units)
+    return (puts + log.append(get_unit_bytes(UNIT), units)) / UNIT
+
+
 def bench_single_puts_and_a_commit(interleave: Interleave, files: Path, scale: Scale) -> None:
     """100 puts of 1 KiB and their commit, against the bytes of the bodies alone."""
     units = scale(UNITS)
@@ -104,13 +110,9 @@ def bench_put_and_get_in_units(
             puts = put_units(qm, queue, bodies, units)
             return (puts + get_units(qm, queue, bodies, units)) / (units * UNIT)
 
-        def raw() -> float:
-            puts = log.append(put_unit_bytes(UNIT, size), units)
-            return (puts + log.append(get_unit_bytes(UNIT), units)) / UNIT
-
         interleave(
             f"durable put + get of {size} bytes in units of {UNIT}, a message",
-            {"penstock": both, RAW: raw},
+            {"penstock": both, RAW: lambda: raw_units(log, size, units)},
             [Aim("rate", 0.78, RAW)],
             rounds=ROUNDS,
         )
@@ -146,13 +148,9 @@ def bench_random_priorities(interleave: Interleave, files: Path, scale: Scale) -
             w.expect(queue.depth == 0, f"{queue.depth} messages are left")
             return elapsed / count
 
-        def raw() -> float:
-            puts = log.append(put_unit_bytes(UNIT, SMALL), count // UNIT)
-            return (puts + log.append(get_unit_bytes(UNIT), count // UNIT)) / UNIT
-
         interleave(
             f"{count:,} messages of {SMALL} bytes at random priorities, in and out, a message",
-            {"penstock": fill_and_drain, RAW: raw},
+            {"penstock": fill_and_drain, RAW: lambda: raw_units(log, SMALL, count // UNIT)},
             [Aim("absolute", 1 / BACKLOG_RATE)],
             rounds=5,
         )

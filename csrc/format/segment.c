@@ -20,7 +20,7 @@
 enum {
     ZERO_PARTS = 256,
     ZERO_STEP = ZERO_PARTS * MQX_PAGE_SIZE,
-    PACED_STEP = 256 * 1024, /* bytes flushed at once when paced (rule 11) */
+    PACED_STEP = 256 * 1024,  /* bytes flushed at once when paced (rule 11) */
     PAUSE_US = 500,           /* so that commits get at the disk in between (rule 11) */
     CRCS_AT_ONCE = 64,        /* even: the parts of a hash are words of 8 bytes */
 };

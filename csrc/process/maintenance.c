@@ -721,6 +721,7 @@ void mqx_maintenance_stop(struct mqx_maintenance *m)
         mqx_store_release(&m->stop, 1u);
         mqx_maintenance_ring(&store->region, store->region.process);
         (void)pthread_join(m->thread, NULL);
+        mqx_store_release(&store->leaving, 0u); /* an orderly end takes its checkpoint itself */
     }
     free(m);
 }
