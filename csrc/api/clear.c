@@ -34,9 +34,9 @@ static bool is_wanted(const struct clear_target *target, const struct mqx_messag
     MQX_ASSERT(message != NULL);
     if (target->only_volatile) {
         return (message->flags & MQX_MSGF_VOLATILE) != 0 &&
-               (message->state == MQX_MSG_AVAILABLE || message->state == MQX_MSG_LOCKED);
+               (mqx_delayed_or_available(message) || message->state == MQX_MSG_LOCKED);
     }
-    return message->state == MQX_MSG_AVAILABLE && message->number < target->below;
+    return mqx_delayed_or_available(message) && message->number < target->below;
 }
 
 /* Visits up to 64 messages and claims those that are wanted; their slots go to `claimed`. */

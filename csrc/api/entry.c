@@ -119,6 +119,11 @@ void mqe_interrupt_allow(int allowed)
     mqx_interrupt_allow(allowed != 0);
 }
 
+void mqe_interrupt_at_once(void)
+{
+    mqx_interrupt_at_once();
+}
+
 void mqe_spin_rule_set(int (*rule)(void))
 {
     mqx_spin_rule_set(rule);

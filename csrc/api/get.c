@@ -8,6 +8,7 @@
  */
 #include "api/context_pool.h"
 #include "api/get_wait.h"
+#include "api/listed_wait.h"
 #include "api/message_copy.h"
 #include "api/unit_handle.h"
 #include "base/error.h"
@@ -77,7 +78,7 @@ static int unlock_call(mqe_queue *queue)
 /* The unit, if there is one, has been entered. */
 static int get_entered(struct mqx_get_call *call, struct mqx_stripe_guard *guard)
 {
-    MQX_ASSERT(!call->listed);
+    MQX_ASSERT(!call->listed || call->posted != NULL);
     const int status = call->unit == 0 ? MQX_OK : mqx_get_check_unit(call);
     if (status != MQX_OK) {
         return status;
@@ -102,9 +103,15 @@ static int get_slow_path(struct mqx_get_call *call, const mqe_unit *unit,
     call->listed = false;
     call->was_listed = false;
     call->woken = true;
+    call->posted = (get->flags & MQE_GET_LISTED) != 0 ? get->wait : NULL;
+    call->due_at = 0;
     call->known = 0;
     call->take_many = NULL;
     call->truncate = (get->flags & MQE_GET_ACCEPT_TRUNCATED) != 0;
+    if (MQX_UNLIKELY(call->posted != NULL)) {
+        call->posted->told = 0;
+        mqx_wait_resume(call);
+    }
     if (unit != NULL) {
         status = mqx_unit_handle_enter(unit);
     }
@@ -114,7 +121,9 @@ static int get_slow_path(struct mqx_get_call *call, const mqe_unit *unit,
             mqx_unit_handle_leave(unit);
         }
     }
-    if (call->pool != 0) {
+    if (MQX_UNLIKELY(call->posted != NULL)) {
+        mqx_wait_suspend(call, status);
+    } else if (call->pool != 0) {
         mqx_pool_give(call->manager, call->pool);
     }
     get->wait_us = call->wait_left_us;
@@ -136,6 +145,7 @@ int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_g
 {
     MQX_ASSERT(queue->manager == manager);
     MQX_ASSERT(unit == NULL || unit->manager == manager);
+    MQX_ASSERT((get->flags & MQE_GET_LISTED) == 0 || (get->flags & MQE_GET_WAIT) == 0);
     struct mqx_get_call call;
     struct mqx_stripe_guard guard;
     enum mqx_next_step next = MQX_STEP_AGAIN;
@@ -151,13 +161,20 @@ int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_g
     if (MQX_UNLIKELY((get->flags & MQE_GET_UNLOCK) != 0)) {
         return unlock_call(queue);
     }
+    if (MQX_UNLIKELY((get->match & MQE_MATCH_DELAYED) != 0 &&
+                     (!call.browse || (get->flags & MQE_GET_LOCK) != 0))) {
+        return mqx_fail(MQRC_MATCH_OPTIONS_ERROR,
+                        "a message that is not due is found by a browse without LOCK alone");
+    }
     call.manager = manager;
     call.store = &manager->store;
     call.queue = queue;
     call.get = get;
     call.pool = 0;
     get->header = 0;
-    call.wait_left_us = (get->flags & MQE_GET_WAIT) != 0 ? get->wait_us : 0;
+    call.wait_left_us = (get->flags & MQE_GET_WAIT) != 0     ? get->wait_us
+                        : (get->flags & MQE_GET_LISTED) != 0 ? -1
+                                                             : 0;
     call.match.bits = 0;
     if (get->match != 0) {
         mqx_match_init(&manager->store.region, get, &call.match);

@@ -19,7 +19,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "os/block_hook.h"
+#include "os/interrupt.h"
 #include "queue/browse_lock.h"
+#include "queue/due_release.h"
 #include "region/damage.h"
 #include "region/extents.h"
 
@@ -532,6 +534,11 @@ static enum mqx_next_step take_found(struct mqx_get_call *call, struct mqx_strip
         *status = remove_copied(call, guard, queue, message, copy_message(call, message));
         return MQX_STEP_DONE;
     }
+    if (!in_unit && call->logged && mqx_interrupt_take_at_once()) {
+        mqx_stripe_guard_drop(guard);
+        *status = MQE_INTERRUPTED; /* it would flush */
+        return MQX_STEP_DONE;
+    }
     if (!in_unit && !mqx_get_has_context(call)) {
         return drop_and_take_context(call, guard, status);
     }
@@ -581,8 +588,9 @@ static int enter_queue(struct mqx_get_call *call, struct mqx_stripe_guard *guard
         return MQX_OK;
     }
     struct mqx_region *region = &call->store->region;
-    int status = call->listed ? mqx_stripe_guard_take(region, call->queue->object, guard)
-                              : mqx_stripe_guard_enter(region, call->queue->object, guard);
+    int status = call->listed && call->posted == NULL
+                     ? mqx_stripe_guard_take(region, call->queue->object, guard)
+                     : mqx_stripe_guard_enter(region, call->queue->object, guard);
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;
     }
@@ -601,7 +609,10 @@ enum mqx_next_step mqx_get_attempt(struct mqx_get_call *call, struct mqx_stripe_
                                    bool keep, int *status)
 {
     MQX_ASSERT(!call->held || call->take_many == NULL);
-    *status = enter_queue(call, guard);
+    *status = call->held ? MQX_OK : mqx_due_release(call->store, call->queue->object);
+    if (MQX_LIKELY(*status == MQX_OK)) {
+        *status = enter_queue(call, guard);
+    }
     if (MQX_UNLIKELY(*status != MQX_OK)) {
         return MQX_STEP_DONE;
     }
@@ -633,11 +644,14 @@ enum mqx_next_step mqx_get_fast_path(struct mqx_get_call *call, struct mqx_strip
     MQX_ASSERT(call->match.bits == 0);
     MQX_ASSERT(!call->browse);
     struct mqx_region *region = &call->store->region;
-    *status = mqx_stripe_guard_enter(region, call->queue->object, guard);
+    struct mqx_object *queue = mqx_object(region, call->queue->object);
+    *status = mqx_due_release(call->store, call->queue->object);
+    if (MQX_LIKELY(*status == MQX_OK)) {
+        *status = mqx_stripe_guard_enter(region, call->queue->object, guard);
+    }
     if (MQX_UNLIKELY(*status != MQX_OK)) {
         return MQX_STEP_DONE;
     }
-    struct mqx_object *queue = mqx_object(region, call->queue->object);
     *status = mqx_get_check_queue(call, queue);
     if (MQX_UNLIKELY(*status != MQX_OK)) {
         mqx_stripe_guard_drop(guard);

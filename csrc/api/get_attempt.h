@@ -26,6 +26,8 @@
  * Locks: none may be held by the caller but the one of the guard when call->held is set. The stripe
  * lock, and after it the ring lock, are taken inside, one after the other.
  *
+ * What is due (queue/due_release.h) is made available before each attempt, in holds of its own.
+ *
  * Errors: 2009 2016 2024 2041 2052 2071 2079 2080 2101 2162 2192 2373; MQE_CONFIRM.
  */
 #ifndef PENSTOCK_GET_ATTEMPT_H
@@ -70,7 +72,9 @@ struct mqx_get_call {
     bool known_heads;         /* it takes an MQMDE */
     bool listed;              /* the context of the pool may be on the queue's wait list */
     bool was_listed;          /* it has been: it may have been woken for a message */
+    struct mqe_wait *posted;  /* NULL, or of a call that is listed and does not sleep */
     bool woken;               /* the last sleep was ended by a wake-up, not by its bound */
+    uint64_t due_at;          /* the last sleep was bounded by a due time, of the run; else 0 */
     /* NULL, or what an attempt does under the lock instead of serving one message. It drops the
      * lock, but for MQX_STEP_NOTHING with `keep`. */
     enum mqx_next_step (*take_many)(struct mqx_get_call *call, struct mqx_stripe_guard *guard,

@@ -3,11 +3,13 @@
  */
 #include "api/get_wait.h"
 
+#include "api/listed_wait.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "os/block_hook.h"
 #include "os/futex.h"
 #include "os/host_info.h"
+#include "queue/due_index.h"
 
 #include <errno.h>
 
@@ -17,6 +19,22 @@ enum {
     UNDER_CURSOR_FLAGS = MQE_GET_UNDER_CURSOR | MQE_GET_BROWSE_UNDER_CURSOR,
 };
 MQX_STATIC_ASSERT((uint32_t)TAG_MATCHES == (1u << MQX_INDEX_COUNT) - 1, "one tag for each index");
+
+/* Until when the call sleeps at the latest: not beyond the queue's next due time. A wait without a
+ * thread may last longer than the bound of a sleep, and asks for the due time itself
+ * (mqe_wait_due_in). */
+static void bound_by_due(struct mqx_get_call *call, struct mqx_context *context)
+{
+    const uint64_t bound = mqx_due_now(&call->store->region) + WAIT_BOUND_US;
+    MQX_ASSERT(context->wait_state == MQX_WAIT_LISTED);
+    if (call->posted != NULL) {
+        return;
+    }
+    call->due_at = context->wait_until_us < bound ? context->wait_until_us : 0;
+    if (call->due_at == 0) {
+        mqx_store_relaxed(&context->wait_until_us, bound);
+    }
+}
 
 /* Lists this call's context as a waiter, under the lock. */
 static void list_as_waiter(struct mqx_get_call *call, struct mqx_stripe_guard *guard,
@@ -30,29 +48,39 @@ static void list_as_waiter(struct mqx_get_call *call, struct mqx_stripe_guard *g
     for (int k = 0; k < MQX_INDEX_COUNT; k++) {
         context->wait_tag[k] = (call->match.bits >> k & 1u) != 0 ? call->match.tag[k] : 0;
     }
+    mqx_store_relaxed(&context->wait_channel,
+                      call->posted == NULL ? 0u : call->posted->channel->context);
     context->wait_browse = call->browse || call->match.bits >> MQX_INDEX_COUNT != 0;
     mqx_wait_list_add(guard, call->queue->object, call->pool);
+    bound_by_due(call, context);
     *out_seen = mqx_load_acquire(&context->wait_word);
     call->listed = true;
     call->was_listed = true;
 }
 
-/* Off the list for good, if it is listed; a wake-up that was not used goes to another waiter. */
+int mqx_get_leave_list(struct mqx_store *store, uint32_t object, uint32_t context, bool listed)
+{
+    MQX_ASSERT(context != 0);
+    struct mqx_wakeups wakes = {.count = 0};
+    struct mqx_stripe_guard guard;
+    const int status = mqx_stripe_guard_take(&store->region, object, &guard);
+    if (status == MQX_OK) {
+        if (listed) {
+            (void)mqx_wait_list_remove(&guard, context);
+        }
+        mqx_wait_list_hand_on(&guard, context, false, &wakes);
+        mqx_stripe_guard_drop(&guard);
+        mqx_wait_list_wake(&store->region, &wakes);
+    }
+    return status;
+}
+
 static int leave_list(struct mqx_get_call *call)
 {
     MQX_ASSERT(call->pool != 0);
-    struct mqx_wakeups wakes = {.count = 0};
-    struct mqx_stripe_guard guard;
-    int status = mqx_stripe_guard_take(&call->store->region, call->queue->object, &guard);
-    if (status == MQX_OK) {
-        if (call->listed) {
-            (void)mqx_wait_list_remove(&guard, call->pool);
-        }
-        mqx_wait_list_hand_on(&guard, call->pool, false, &wakes);
-        mqx_stripe_guard_drop(&guard);
-        mqx_wait_list_wake(&call->store->region, &wakes);
-        call->listed = false;
-    }
+    const int status =
+        mqx_get_leave_list(call->store, call->queue->object, call->pool, call->listed);
+    call->listed = call->listed && status != MQX_OK;
     return status;
 }
 
@@ -89,9 +117,14 @@ static int spin_or_sleep(struct mqx_get_call *call, struct mqx_context *context,
     MQX_ASSERT(context != NULL);
     struct mqx_spin *spin = &call->queue->spin;
     const uint64_t start_us = mqx_clock_monotonic_us();
-    const uint64_t bound = call->wait_left_us >= 0 && call->wait_left_us < WAIT_BOUND_US
-                               ? (uint64_t)call->wait_left_us
-                               : (uint64_t)WAIT_BOUND_US;
+    uint64_t bound = call->wait_left_us >= 0 && call->wait_left_us < WAIT_BOUND_US
+                         ? (uint64_t)call->wait_left_us
+                         : (uint64_t)WAIT_BOUND_US;
+    if (MQX_UNLIKELY(call->due_at != 0)) {
+        const uint64_t now = mqx_due_now(&call->store->region);
+        const uint64_t left = call->due_at > now ? call->due_at - now : 0;
+        bound = left < bound ? left : bound;
+    }
     const enum mqx_partner partner = mqx_wait_list_partner();
     const uint32_t spin_us = bound > MQX_SPIN_TRIAL_US ? mqx_spin_length(spin, partner) : 0;
     bool served = false;
@@ -172,8 +205,8 @@ static int take_waiter_context(struct mqx_get_call *call, struct mqx_stripe_guar
 /* The attempt took or copied something, or failed. */
 static int end_attempts(const struct mqx_get_call *call, int status)
 {
-    MQX_ASSERT(!call->listed);
-    if (!call->woken && status == MQX_OK) {
+    MQX_ASSERT(!call->listed || status != MQX_OK);
+    if (!call->woken && call->due_at == 0 && status == MQX_OK) {
         mqx_add_relaxed(&call->store->region.header->woken_by_bound, 1u);
     }
     return status != MQX_OK ? status : result_of(call);
@@ -182,7 +215,7 @@ static int end_attempts(const struct mqx_get_call *call, int status)
 static int attempt_until_served(struct mqx_get_call *call, struct mqx_stripe_guard *guard)
 {
     MQX_ASSERT(guard != NULL);
-    MQX_ASSERT(!call->listed);
+    MQX_ASSERT(!call->listed || call->posted != NULL);
     const struct mqx_cursor start = call->cursor;
     for (;;) {
         const bool wait = call->wait_left_us != 0;
@@ -204,6 +237,9 @@ static int attempt_until_served(struct mqx_get_call *call, struct mqx_stripe_gua
         uint32_t seen;
         begin_wait(call, guard, &seen);
         call->passed = (struct mqx_cursor){0};
+        if (call->posted != NULL) {
+            return MQE_LISTED;
+        }
         status = sleep_once(call, seen);
         if (status != MQX_OK) {
             return status;
@@ -215,9 +251,12 @@ static int attempt_until_served(struct mqx_get_call *call, struct mqx_stripe_gua
  * on. */
 int mqx_get_or_wait(struct mqx_get_call *call, struct mqx_stripe_guard *guard)
 {
-    MQX_ASSERT(!call->was_listed);
+    MQX_ASSERT(!call->was_listed || call->posted != NULL);
     const int status = attempt_until_served(call, guard);
     MQX_ASSERT(!call->listed || status != MQX_OK);
+    if (call->posted != NULL && (status == MQE_LISTED || status == MQE_INTERRUPTED)) {
+        return status; /* the wait goes on (listed_wait.h) */
+    }
     if (MQX_UNLIKELY(call->was_listed) && mqx_wait_list_owes(&call->store->region, call->pool)) {
         mqx_ignore(leave_list(call)); /* what the call has got stays got */
     }

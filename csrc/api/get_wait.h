@@ -15,8 +15,13 @@
 #include "api/get_attempt.h"
 
 /* 0, or what an attempt returns; 2033 or 2034 when there is no message; MQE_INTERRUPTED when a
- * signal ended the sleep, with what is left of the time in call->wait_left_us. */
+ * signal ended the sleep, with what is left of the time in call->wait_left_us; MQE_LISTED when a
+ * call that is not to sleep has been listed. */
 int mqx_get_or_wait(struct mqx_get_call *call, struct mqx_stripe_guard *guard) MQX_MUST_USE;
+
+/* Off the list for good, if it is listed; a wake-up that was not used goes to another waiter. */
+int mqx_get_leave_list(struct mqx_store *store, uint32_t object, uint32_t context,
+                       bool listed) MQX_MUST_USE;
 
 /* 2033, or 2034 for a get under the cursor. */
 int mqx_get_no_message(const struct mqx_get_call *call) MQX_COLD MQX_MUST_USE;

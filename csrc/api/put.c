@@ -24,8 +24,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "os/block_hook.h"
+#include "os/interrupt.h"
 #include "process/maintenance.h"
 #include "queue/resolved_path.h"
+#include "queue/trigger.h"
 #include "recovery/checkpoint_round.h"
 #include "region/damage.h"
 #include "region/extents.h"
@@ -102,6 +104,26 @@ static int set_times(struct ps_descriptor *d, int32_t expiry, uint32_t flags, ui
     return MQX_OK;
 }
 
+/* The due time of a message that is to be delayed; 0 when it is not later than now. */
+static MQX_COLD int set_due(struct ps_descriptor *d)
+{
+    const uint64_t now = mqx_clock_wall_us();
+    MQX_ASSERT(d->due_us != 0);
+    if (d->due_us > PS_DUE_MAX) {
+        return mqx_fail(MQRC_MD_ERROR, "due %llu us since 1970; the last due time is in the year "
+                        "9999", (unsigned long long)d->due_us);
+    }
+    if (d->due_us <= now) {
+        d->due_us = 0;
+    } else if (d->expiry_us != 0 && d->expiry_us <= d->due_us) {
+        return mqx_fail(MQRC_EXPIRY_ERROR,
+                        "the message is due in %llu ms and would expire before, in %llu ms",
+                        (unsigned long long)((d->due_us - now) / 1000),
+                        (unsigned long long)((d->expiry_us > now ? d->expiry_us - now : 0) / 1000));
+    }
+    return MQX_OK;
+}
+
 static bool id_is_none(const uint8_t id[MQX_ID_SIZE])
 {
     uint64_t words[3];
@@ -150,6 +172,22 @@ static MQX_COLD void place_in_group(const struct mqx_region *region, const struc
     }
 }
 
+/* A queue that asks more of a put than to store the message. */
+static MQX_COLD int resolve_special(const struct mqx_put_call *call,
+                                    const struct mqx_object *queue, uint32_t flags)
+{
+    MQX_ASSERT(call->put.d != NULL);
+    const uint32_t special = mqx_load_relaxed(&queue->special);
+    if ((special & MQX_SPECIAL_GROUP_INDEX) != 0) {
+        place_in_group(&call->store->region, queue, &call->put);
+    }
+    if ((special & MQX_SPECIAL_TRIGGER) != 0 &&
+        (flags & (MQE_PUT_ATTENDED | MQE_PUT_STAYS)) == 0) {
+        return MQE_ATTENDED;
+    }
+    return MQX_OK;
+}
+
 int mqx_put_resolve(struct mqx_put_call *call, int32_t expiry, uint32_t flags)
 {
     MQX_ASSERT(call->put.d != NULL);
@@ -160,6 +198,9 @@ int mqx_put_resolve(struct mqx_put_call *call, int32_t expiry, uint32_t flags)
     if (status == MQX_OK) {
         status = set_times(d, expiry, flags, call->now_us);
     }
+    if (MQX_UNLIKELY(status == MQX_OK && d->due_us != 0)) {
+        status = set_due(d);
+    }
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;
     }
@@ -168,12 +209,12 @@ int mqx_put_resolve(struct mqx_put_call *call, int32_t expiry, uint32_t flags)
     call->put.logged =
         d->persistence != MQPER_NOT_PERSISTENT ||
         mqx_load_relaxed(&queue->np_life) == MQX_NP_IN_STRUCTURE;
-    if (MQX_UNLIKELY(mqx_load_relaxed(&queue->group_index) != 0)) {
-        place_in_group(region, queue, &call->put);
+    if (MQX_UNLIKELY(mqx_load_relaxed(&queue->special) != 0)) {
+        status = resolve_special(call, queue, flags);
     }
     call->put.make_correl_id = (flags & MQE_PUT_NEW_CORREL_ID) != 0;
     call->put.make_msg_id = (flags & MQE_PUT_NEW_MSG_ID) != 0 || id_is_none(d->msg_id);
-    return MQX_OK;
+    return status;
 }
 
 /* ---- linking ---- */
@@ -192,6 +233,24 @@ static bool over_budget(const struct mqx_region *region, uint32_t object, uint64
     const uint64_t all = mqx_load_relaxed(&header->body_bytes);
     const uint64_t own = mqx_load_relaxed(&mqx_stripe_of(region, object)->body_bytes);
     return (all > own ? all : own) + payload > header->body_budget;
+}
+
+/* After the link, in the same lock hold: what the caller has asked about the arrival, and the mark
+ * of a message that stays. */
+static MQX_COLD void attend(const struct mqx_put_call *call, struct mqx_object *queue)
+{
+    struct mqx_message *message = mqx_message(&call->store->region, call->put.slot);
+    MQX_ASSERT(call->put.context != 0);
+    if (message == NULL) {
+        return; /* damage; who rolls the unit says so */
+    }
+    if ((call->flags & MQE_PUT_STAYS) != 0 && !call->put.logged) {
+        mqx_store_relaxed(&message->record_length, (uint32_t)MQX_RECORD_STAYS);
+    }
+    if (call->arrival != NULL) {
+        call->arrival->before = mqx_trigger_arrived(queue, message);
+        call->arrival->special = mqx_load_relaxed(&queue->special);
+    }
 }
 
 int mqx_put_link(struct mqx_put_call *call, struct mqx_stripe_guard *guard,
@@ -226,7 +285,11 @@ int mqx_put_link(struct mqx_put_call *call, struct mqx_stripe_guard *guard,
                           MQX_PENDING_NONE);
     }
     mqx_stripe_guard_commit(guard);
-    if (MQX_UNLIKELY(put->context == 0 && queue->waiters != 0)) {
+    if (put->context != 0) {
+        if (MQX_UNLIKELY((call->flags & (MQE_PUT_ATTENDED | MQE_PUT_STAYS)) != 0)) {
+            attend(call, queue);
+        }
+    } else if (MQX_UNLIKELY(queue->waiters != 0)) {
         mqx_wait_list_pick(guard, put->object, put->slot, wakes);
     }
     return MQX_OK;
@@ -366,7 +429,8 @@ static int append_once(struct mqx_put_call *call)
     MQX_ASSERT(call->put.slot != 0);
     const struct mqx_put *put = &call->put;
     const struct mqx_record_head head = head_of(call);
-    const uint32_t flags = (call->from_reserve ? 0u : (uint32_t)MQX_APPEND_PUT) |
+    const bool from_reserve = (call->flags & MQE_PUT_FROM_RESERVE) != 0;
+    const uint32_t flags = (from_reserve ? 0u : (uint32_t)MQX_APPEND_PUT) |
                            (call->autocommit ? (uint32_t)MQX_APPEND_DECIDES : 0u);
     struct ps_chunked chunked;
     const bool is_chunked = put->length > mqx_piece_bytes(call->store);
@@ -601,9 +665,12 @@ int mqx_put_autocommit(struct mqx_put_call *call)
     return status;
 }
 
-int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *to,
-            struct ps_descriptor *d, const struct ps_descriptor_ext *ext, const void *body,
-            uint64_t length, int32_t expiry, uint32_t flags)
+/* mqe_put() and mqe_put_attended(). */
+static inline int put_message(mqe_manager *manager, mqe_unit *unit,
+                              const struct mqe_destination *to, struct ps_descriptor *d,
+                              const struct ps_descriptor_ext *ext, const void *body,
+                              uint64_t length, int32_t expiry, uint32_t flags,
+                              struct mqe_arrival *arrival)
 {
     MQX_ASSERT(to != NULL && d != NULL);
     MQX_ASSERT(body != NULL || length == 0);
@@ -618,7 +685,8 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
     call.context = 0;
     call.autocommit = false;
     call.now_us = 0;
-    call.from_reserve = (flags & MQE_PUT_FROM_RESERVE) != 0;
+    call.flags = flags;
+    call.arrival = arrival;
     call.put = (struct mqx_put){
         .object = to->queue,
         .generation = to->queue_generation,
@@ -633,6 +701,8 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
     }
     if (unit == NULL && !call.put.logged && length <= MQX_LOCKED_COPY_MAX) {
         status = link_message(&call);
+    } else if (unit == NULL && call.put.logged && mqx_interrupt_take_at_once()) {
+        status = MQE_INTERRUPTED; /* it would flush */
     } else {
         mqx_file_calls_begin(manager);
         status = unit != NULL ? put_in_unit(&call, unit, (flags & MQE_PUT_OWN_UNIT) == 0)
@@ -640,6 +710,26 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
         mqx_file_calls_end(manager);
     }
     return MQX_LIKELY(status == MQX_OK) ? call.warning : status;
+}
+
+int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *to,
+            struct ps_descriptor *d, const struct ps_descriptor_ext *ext, const void *body,
+            uint64_t length, int32_t expiry, uint32_t flags)
+{
+    MQX_ASSERT(manager != NULL);
+    return put_message(manager, unit, to, d, ext, body, length, expiry, flags, NULL);
+}
+
+int mqe_put_attended(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *to,
+                     struct ps_descriptor *d, const struct ps_descriptor_ext *ext,
+                     const void *body, uint64_t length, int32_t expiry, uint32_t flags,
+                     struct mqe_arrival *out)
+{
+    MQX_ASSERT(unit != NULL);
+    MQX_ASSERT(out != NULL);
+    *out = (struct mqe_arrival){.before = 0};
+    return put_message(manager, unit, to, d, ext, body, length, expiry, flags | MQE_PUT_ATTENDED,
+                       out);
 }
 
 int mqe_resolve_defaults(mqe_manager *manager, const struct mqe_destination *to,

@@ -33,7 +33,8 @@ struct mqx_put_call { /* one put */
     const struct mqe_destination *to;
     uint32_t context;       /* of the unit or from the pool; 0 on the quick path */
     bool autocommit;        /* outside syncpoint: its record commits it */
-    bool from_reserve;      /* MQE_PUT_FROM_RESERVE */
+    uint32_t flags;         /* MQE_PUT_* */
+    struct mqe_arrival *arrival; /* with MQE_PUT_ATTENDED: what is told of it */
     int warning;            /* 2049 or 0 */
     uint64_t now_us;        /* when it is put; 0: when it is resolved */
 };

@@ -106,7 +106,6 @@ static int check_item(struct put_many *many, uint32_t i)
     struct mqe_item *item = &batch->items[i];
     int status = check_offsets(batch, i);
     item->work = 0;
-    item->d.zero = 0;
     memset(item->ext.zero, 0, item->d.has_ext != 0 ? sizeof item->ext.zero : 0);
     if (status == MQX_OK) {
         select_message(many, i);

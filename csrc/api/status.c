@@ -2,8 +2,8 @@
  * status.c - numbers about queues and the queue manager: depth, counts, lists of processes, units
  * and handles, and the age of a queue (mqe_queue_oldest: when its oldest message was put).
  *
- * Numbers are read without locks unless stated otherwise; each is right for one moment, not all for
- * the same.
+ * Numbers are read without locks unless stated otherwise, after what is due has become available;
+ * each is right for one moment, not all for the same.
  *
  * Queue age. Within a placement priority messages stand in the order in which they arrived, so the
  * oldest one is at the head of one of the ten: their PutTimes are compared. Only messages count
@@ -21,6 +21,7 @@
 #include "os/block_hook.h"
 #include "os/fork_guard.h"
 #include "process/lock_watchdog.h"
+#include "queue/due_release.h"
 #include "queue/queue.h"
 #include "region/extents.h"
 #include "region/huge_blocks.h"
@@ -44,12 +45,17 @@ int mqe_queue_status(mqe_manager *manager, uint32_t slot, uint32_t generation,
         mqx_load_acquire(&queue->state) == MQX_OBJ_DELETING) {
         return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", slot);
     }
+    status = mqx_due_release(&manager->store, slot);
+    if (status != MQX_OK) {
+        return status;
+    }
     const uint32_t got = mqx_load_relaxed(&queue->got);
     const uint32_t present = mqx_load_relaxed(&queue->present);
     *out = (struct mqe_queue_status){
         .depth = present > got ? present - got : 0,
         .uncommitted = mqx_load_relaxed(&queue->uncommitted),
         .got = got,
+        .delayed = mqx_load_relaxed(&queue->delayed),
         .open_input = mqx_load_relaxed(&queue->open_input),
         .open_output = mqx_load_relaxed(&queue->open_output),
         .open_other = mqx_load_relaxed(&queue->open_other),
@@ -174,7 +180,10 @@ int mqe_queue_oldest(mqe_manager *manager, uint32_t slot, uint32_t generation, u
     if (queue == NULL) {
         return mqx_fail(MQRC_Q_DELETED, "there is no queue in slot %u", slot);
     }
-    status = mqx_queue_lock(s.region, slot, generation, &guard, &queue);
+    status = mqx_due_release(&manager->store, slot);
+    if (status == MQX_OK) {
+        status = mqx_queue_lock(s.region, slot, generation, &guard, &queue);
+    }
     bool more = status == MQX_OK;
     for (uint32_t steps = 0; more && steps < MQX_LOCKED_STEPS_MAX; steps++) {
         status = examine_next(&s, &guard, &queue, &more);

@@ -82,6 +82,26 @@ int mqe_backout(mqe_unit *unit)
     return status;
 }
 
+MQX_THREAD_LOCAL uint64_t later_us; /* of mqe_backout_later, for back_out_later */
+
+static int back_out_later(struct mqx_store *store, uint32_t context)
+{
+    MQX_ASSERT(context != 0);
+    return mqx_unit_backout_later(store, context, later_us);
+}
+
+int mqe_backout_later(mqe_unit *unit, uint64_t delay_us)
+{
+    later_us = delay_us;
+    const int status = end_unit(unit, back_out_later);
+    MQX_ASSERT(unit->context != 0);
+    if (status == MQRC_BACKED_OUT) {
+        mqx_error_clear();
+        return MQX_OK;
+    }
+    return status;
+}
+
 uint32_t mqe_unit_count(const mqe_unit *unit)
 {
     MQX_ASSERT(unit->context != 0);

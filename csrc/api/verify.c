@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "os/block_hook.h"
 #include "process/maintenance.h"
+#include "queue/due_index.h"
 #include "queue/id_index.h"
 #include "queue/priority_index.h"
 #include "recovery/checkpoint_round.h"
@@ -82,6 +83,9 @@ static int check_queue(struct mqx_store *store, uint32_t slot)
         return status;
     }
     status = mqx_priority_index_check(&store->region, queue);
+    if (status == MQX_OK) {
+        status = mqx_due_index_check(&store->region, queue);
+    }
     for (int k = 0; k < MQX_INDEX_COUNT && status == MQX_OK; k++) {
         if (mqx_id_index_ready(&store->region, queue, k)) {
             status = mqx_id_index_check(&store->region, queue, k);

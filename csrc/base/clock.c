@@ -29,6 +29,15 @@ uint64_t mqx_clock_monotonic_us(void)
     return microseconds(&now);
 }
 
+uint64_t mqx_clock_boot_us(void)
+{
+    struct timespec now = {0};
+    const int err = clock_gettime(CLOCK_BOOTTIME, &now);
+    MQX_ASSERT(err == 0); /* Linux 2.6.39 */
+    (void)err;
+    return microseconds(&now);
+}
+
 uint64_t mqx_clock_wall_us(void)
 {
     struct timespec now = {0};

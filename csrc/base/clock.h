@@ -1,9 +1,11 @@
 /*
  * clock.h - all reading of clocks.
  *
- * Three clocks, for three purposes
+ * Four clocks, for four purposes
  *
  *   monotonic   durations and deadlines: never set back
+ *   boot        due times of delayed messages: as monotonic, and goes on while the system is
+ *               suspended
  *   wall        deadlines of pthread calls, and the file table's clock
  *   coarse      times that people see: the wall clock, to the kernel's tick
  *
@@ -19,6 +21,9 @@
 
 /* Microseconds since an unspecified moment; never goes back. */
 uint64_t mqx_clock_monotonic_us(void);
+
+/* The same, with the time in which the system was suspended. */
+uint64_t mqx_clock_boot_us(void);
 
 /* Wall clock, microseconds since 1970 UTC. */
 uint64_t mqx_clock_wall_us(void);

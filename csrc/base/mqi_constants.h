@@ -724,6 +724,18 @@ enum { /* class of non-persistent messages */
     MQNPM_CLASS_HIGH = 10,
 };
 
+enum { /* trigger control */
+    MQTC_OFF = 0,
+    MQTC_ON = 1,
+};
+
+enum { /* trigger types */
+    MQTT_NONE = 0,
+    MQTT_FIRST = 1,
+    MQTT_EVERY = 2,
+    MQTT_DEPTH = 3,
+};
+
 enum { /* platforms */
     MQPL_MVS = 1,
     MQPL_OS390 = 1,

@@ -13,8 +13,9 @@
 enum { KIND_INTEGER = 1, KIND_STRING = 2 };
 
 enum field {
-    PERSISTENCE, PRIORITY, TYPE, GET, PUT, USAGE, LENGTH, DEPTH, SEQUENCE, INDEX, NPM, QMGR_LENGTH,
-    QMGR_UNITS, LEVEL, RECOVER, FIELD_COUNT
+    PERSISTENCE, PRIORITY, TYPE, GET, PUT, USAGE, LENGTH, DEPTH, SEQUENCE, TRIGGER,
+    TRIGGER_PRIORITY, TRIGGER_TYPE, INDEX, NPM, QMGR_LENGTH, QMGR_UNITS, LEVEL, RECOVER,
+    FIELD_COUNT
 };
 
 enum { /* values and limits of attributes */
@@ -58,6 +59,11 @@ static const struct rule rules[FIELD_COUNT] = {
     [LENGTH] = {SPACE_Q, MQIA_MAX_MSG_LENGTH, TOO_LONG, 0, MQX_MAX_BODY, LENGTH_DEFAULT},
     [DEPTH] = {SPACE_Q, MQIA_MAX_Q_DEPTH, NOT_FOR_TYPE, 0, DEPTH_MAX, DEPTH_DEFAULT},
     [SEQUENCE] = {SPACE_Q, MQIA_MSG_DELIVERY_SEQUENCE, NOT_FOR_TYPE, 0, 1, 0},
+    [TRIGGER] = {SPACE_Q, MQIA_TRIGGER_CONTROL, MQRC_TRIGGER_CONTROL_ERROR, 0, MQTC_ON, 0},
+    [TRIGGER_PRIORITY] = {SPACE_Q, MQIA_TRIGGER_MSG_PRIORITY, MQRC_TRIGGER_MSG_PRIORITY_ERR, 0,
+                          MQX_MAX_PRIORITY, 0},
+    [TRIGGER_TYPE] = {SPACE_Q, MQIA_TRIGGER_TYPE, MQRC_TRIGGER_TYPE_ERROR, 0, MQTT_DEPTH,
+                      MQTT_FIRST},
     [INDEX] = {SPACE_Q, MQIA_INDEX_TYPE, NOT_FOR_TYPE, 0, MQIT_GROUP_ID, 0},
     [NPM] = {SPACE_Q, MQIA_NPM_CLASS, NOT_FOR_TYPE, 0, MQNPM_CLASS_HIGH, 0},
     [QMGR_LENGTH] = {SPACE_QMGR, MQIA_MAX_MSG_LENGTH, TOO_LONG, QMGR_LENGTH_MIN, MQX_MAX_BODY, 0},
@@ -177,6 +183,16 @@ static int read_structure(const struct ps_object_name *name, const struct entry 
     return MQX_OK;
 }
 
+/* What puts on a queue with these values have to do besides: enum mqx_special. */
+static uint8_t special_of(const int64_t values[FIELD_COUNT])
+{
+    MQX_ASSERT(values[TRIGGER_TYPE] >= MQTT_NONE);
+    MQX_ASSERT(values[TRIGGER_TYPE] <= MQTT_DEPTH);
+    const bool triggers = values[TRIGGER] != 0 && values[TRIGGER_TYPE] != MQTT_NONE;
+    return (uint8_t)((values[INDEX] == MQIT_GROUP_ID ? MQX_SPECIAL_GROUP_INDEX : 0) |
+                     (triggers ? MQX_SPECIAL_TRIGGER : 0));
+}
+
 static void fill_queue(const int64_t values[FIELD_COUNT], struct mqx_values *out)
 {
     const bool temporary = values[TYPE] == MQX_TEMPORARY; /* deleted with its handle */
@@ -194,7 +210,8 @@ static void fill_queue(const int64_t values[FIELD_COUNT], struct mqx_values *out
     out->put_inhibited = (uint8_t)values[PUT];
     out->get_inhibited = (uint8_t)values[GET];
     out->npm_class = (uint8_t)values[NPM];
-    out->group_index = values[INDEX] == MQIT_GROUP_ID;
+    out->special = special_of(values);
+    out->trigger_priority = (uint8_t)values[TRIGGER_PRIORITY];
     out->definition_type = (uint8_t)values[TYPE];
     out->may_persist = !temporary;
     out->np_life = temporary ? MQX_NP_TO_RESTART

@@ -21,6 +21,9 @@
  *     13    MQIA_MAX_MSG_LENGTH        MAXMSGL   0..104857600     4194304 MQRC_MAX_MSG_LENGTH_ERROR
  *     15    MQIA_MAX_Q_DEPTH           MAXDEPTH  0..999999999     5000    (*)
  *     16    MQIA_MSG_DELIVERY_SEQUENCE MSGDLVSQ  0, 1 (FIFO)      0       (*)
+ *     24    MQIA_TRIGGER_CONTROL       TRIGGER   0, 1             0       (+) 2075
+ *     26    MQIA_TRIGGER_MSG_PRIORITY  TRIGMPRI  0..9             0       (+) 2077
+ *     28    MQIA_TRIGGER_TYPE          TRIGTYPE  0..3             1       (+) 2078
  *     57    MQIA_INDEX_TYPE            INDXTYPE  0..5             0       (*)
  *     78    MQIA_NPM_CLASS             NPMCLASS  0, 10 (HIGH)     0       (*)
  *     2039  MQCA_CF_STRUC_NAME         CFSTRUCT  1..48 bytes      none    (*)
@@ -30,6 +33,8 @@
  *     of structures
  *     70    MQIA_CF_LEVEL              CFLEVEL   1..5             3       (*)
  *     71    MQIA_CF_RECOVER            RECOVER   0, 1             0       (*)
+ *
+ * (+) MQRC_TRIGGER_CONTROL_ERROR, _MSG_PRIORITY_ERR, _TYPE_ERROR.
  *
  * (*) MQRC_SELECTOR_NOT_FOR_TYPE: the MQI has no reason of its own for these; the text names
  * selector and value. A list that is not well-formed, or a selector of the other kind, is
@@ -65,7 +70,8 @@ struct mqx_values { /* of struct mqx_object */
     uint8_t definition_type;
     uint8_t may_persist;
     uint8_t np_life;            /* enum mqx_np_life */
-    uint8_t group_index;
+    uint8_t special;            /* enum mqx_special */
+    uint8_t trigger_priority;
     char structure[MQX_NAME_SIZE]; /* blank padded; blank: none */
 };
 

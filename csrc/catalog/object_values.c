@@ -31,7 +31,17 @@ void mqx_object_fill_values(struct mqx_object *object, const struct mqx_values *
     object->npm_class = values->npm_class;
     object->may_persist = values->may_persist;
     object->np_life = values->np_life;
-    object->group_index = values->group_index;
+    object->special = values->special;
+    object->trigger_priority = values->trigger_priority;
+}
+
+/* Processes keep what they know of queues that trigger until the version changes. */
+static void note_triggers(const struct mqx_region *region, uint32_t type, uint32_t special)
+{
+    MQX_ASSERT(region->header != NULL);
+    if (type == MQX_LOCAL_QUEUE && (special & MQX_SPECIAL_TRIGGER) != 0) {
+        (void)mqx_fetch_add(&region->header->trigger_version, 1u);
+    }
 }
 
 int mqx_object_fill(const struct mqx_region *region, struct mqx_object *object,
@@ -56,6 +66,7 @@ int mqx_object_fill(const struct mqx_region *region, struct mqx_object *object,
     object->structure = 0;
     object->failing = 0;
     mqx_object_fill_values(object, values);
+    note_triggers(region, object->type, values->special);
     /* mqx_catalog_delete() reads it unlocked, before it is sure of the generation */
     mqx_store_relaxed(&object->definition_type, (uint8_t)mqx_definition_type(def, values));
     object->creator = 0;
@@ -81,12 +92,14 @@ void mqx_object_set_values(struct mqx_region *region, struct mqx_object *object,
         {&object->npm_class, values->npm_class},
         {&object->may_persist, values->may_persist},
         {&object->np_life, values->np_life},
-        {&object->group_index, values->group_index},
+        {&object->special, values->special},
+        {&object->trigger_priority, values->trigger_priority},
     };
     MQX_ASSERT(mqx_lock_held(region, lock));
     MQX_ASSERT(values->def_priority <= MQX_MAX_PRIORITY);
     mqx_catalog_store32(region, &object->max_depth, values->max_depth);
     mqx_catalog_store32(region, &object->max_length, values->max_length);
+    note_triggers(region, object->type, object->special | values->special);
     for (size_t i = 0; i < MQX_ARRAY_COUNT(bytes); i++) {
         mqx_undo_store8(region->base, lock, bytes[i].at, bytes[i].value);
     }

@@ -32,6 +32,8 @@
 /* Message numbers and unit ids are below it, so that the next one never wraps to 0, which means
  * "none". */
 #define PS_NUMBER_LIMIT (UINT64_C(1) << 63)
+/* The last due time: the end of the year 9999. */
+#define PS_DUE_MAX UINT64_C(253402300799999999)
 enum {
     PS_FORMAT_MAJOR = 2,
     PS_FORMAT_MINOR = 0,
@@ -175,7 +177,8 @@ enum { /* fields behind ps_short_put, in the order of their bits; without one, t
     PS_SHORT_EXPIRY = 1 << 7,     /*  8: ... 0 */
     PS_SHORT_PRIORITY = 1 << 8,   /*  4: ... the placement */
     PS_SHORT_EXT = 1 << 9,        /* 192: ... none */
-    PS_SHORT_KNOWN = 0x3ff,
+    PS_SHORT_DUE = 1 << 10,       /*  8: ... 0 */
+    PS_SHORT_KNOWN = 0x7ff,
 };
 struct ps_short_put { /* then the fields, then the body */
     uint32_t fields;          /* PS_SHORT_* */
@@ -206,7 +209,8 @@ enum { /* section tags */
     PS_SEC_PREPARED = 17,     /* struct ps_prepared, in PREPARE */
     PS_SEC_TAKEN = 18,        /* struct ps_taken, in TAKEN */
     PS_SEC_SEGMENT = 19,      /* reserved: of a segmented message */
-    PS_SEC_DUE = 20,          /* reserved: when a message is to be shown */
+    PS_SEC_DUE = 20,          /* array of due times, 64 bits each, one for each of COUNTS, 0 none:
+                               * in a BACKOUT record */
     PS_SEC_PUBLICATION = 21,  /* reserved: topic and subscription of a publication */
 };
 
@@ -310,8 +314,8 @@ enum { /* block types */
     PSC_UNITS = 6,    /* payload: array of struct psc_unit, ids ascending */
     PSC_OPERATIONS = 7, /* payload: array of struct psc_operation: of the units, one after the
                          * other, in the order of the records */
-    PSC_UNIT_PUTS = 8,  /* payload: array of struct psc_message: of the operations that are a PUT or
-                         * TAKEN, in their order */
+    PSC_UNIT_PUTS = 8,  /* payload: columns of struct psc_message: of the operations that are a PUT
+                         * or TAKEN, in their order */
 };
 
 struct psc_block { /* then `length` payload bytes, then zeroes to a multiple of 8 */
@@ -344,15 +348,16 @@ struct psc_message { /* a message in the journal; descriptor and body are in the
     uint8_t zero;             /* 79 */
     uint32_t record_length;   /* 80..83  of the PUT record */
     uint32_t chunk_count;     /* 84..87 */
-    uint64_t zero2;           /* 88..95 */
+    uint64_t due_us;          /* 88..95  before it no get finds the message; 0: it is available */
 };
 MQX_STATIC_ASSERT(sizeof(struct psc_message) == 96, "checkpoint message");
 
 enum { PSC_COLUMN_COUNT = 17 };
-struct psc_columns { /* before the columns of a MESSAGES block: in the order of psc_message */
+struct psc_columns { /* before the columns, in the order of psc_message */
     uint64_t base[17];        /*   0..135 added to each value of the column */
     uint8_t width[17];        /* 136..152 bytes of a value: 0, 1, 2, 4 or 8 */
-    uint8_t zero[7];          /* 153..159 */
+    uint8_t due_width;        /* 153      of the column due_us behind them: 0 or 8; its base is 0 */
+    uint8_t zero[6];          /* 154..159 */
 };
 MQX_STATIC_ASSERT(sizeof(struct psc_columns) == 160, "checkpoint columns");
 

@@ -23,7 +23,7 @@ static const struct field fields[PSC_COLUMN_COUNT] = {
     FIELD(placement),      FIELD(has_ext),      FIELD(is_volatile), FIELD(record_length),
     FIELD(chunk_count),
 };
-enum { NUMBER = 0, FIRST_LSN = 2, PADDING = 8 };
+enum { NUMBER = 0, LSN = 1, FIRST_LSN = 2, PADDING = 8 };
 
 /* ---- fields ---- */
 
@@ -106,6 +106,25 @@ static void measure(struct psc_columns *header, const struct psc_message *messag
     MQX_ASSERT(header->width[i] <= fields[i].size);
 }
 
+/* The column behind the others; nothing when no message is delayed. */
+static unsigned char *encode_dues(struct psc_columns *header, unsigned char *at,
+                                  const struct psc_message *messages, uint32_t count)
+{
+    uint64_t any = 0;
+    MQX_ASSERT(header->due_width == 0);
+    for (uint32_t k = 0; k < count; k++) {
+        any |= messages[k].due_us;
+    }
+    if (any == 0) {
+        return at;
+    }
+    header->due_width = sizeof any;
+    for (uint32_t k = 0; k < count; k++, at += sizeof any) {
+        memcpy(at, &messages[k].due_us, sizeof any);
+    }
+    return at;
+}
+
 uint64_t mqx_columns_encode(unsigned char *to, const struct psc_message *messages, uint32_t count)
 {
     struct psc_columns header = {.zero = {0}};
@@ -123,9 +142,50 @@ uint64_t mqx_columns_encode(unsigned char *to, const struct psc_message *message
             *at++ = 0;
         }
     }
+    at = encode_dues(&header, at, messages, count);
     memcpy(to, &header, sizeof header);
     MQX_ASSERT((uint64_t)(at - to) <= MQX_COLUMNS_MAX((uint64_t)count));
     return (uint64_t)(at - to);
+}
+
+/* ---- how much columns can take ---- */
+
+void mqx_columns_note(struct mqx_columns_reach *reach, const struct psc_columns *header,
+                      uint32_t count)
+{
+    MQX_ASSERT(count > 0);
+    for (uint32_t i = 0; i < PSC_COLUMN_COUNT; i++) {
+        const uint32_t width = header->width[i];
+        const uint64_t base = header->base[i], limit = limit_of(fields[i].size);
+        const uint64_t span = width == 8 ? UINT64_MAX : (1ull << 8 * width) - 1;
+        const uint64_t most = span <= limit && base <= limit - span ? base + span : limit;
+        MQX_ASSERT(width <= fields[i].size);
+        reach->least[i] = reach->blocks == 0 || base < reach->least[i] ? base : reach->least[i];
+        reach->most[i] = reach->blocks == 0 || most > reach->most[i] ? most : reach->most[i];
+        reach->bytes += i == LSN ? 0 : (uint64_t)width * count;
+    }
+    reach->due_width = header->due_width > reach->due_width ? header->due_width : reach->due_width;
+    reach->bytes += (uint64_t)header->due_width * count;
+    reach->messages += count;
+    reach->blocks += 1;
+}
+
+uint32_t mqx_columns_line_most(const struct mqx_columns_reach *reach, uint64_t next_number,
+                               uint64_t *out_lsn)
+{
+    uint32_t bytes = 0;
+    MQX_ASSERT(reach->blocks > 0);
+    for (uint32_t i = 0; i < PSC_COLUMN_COUNT; i++) {
+        const uint64_t least = reach->least[i];
+        const uint64_t most =
+            i == NUMBER && next_number > least && next_number < reach->most[i] ? next_number
+                                                                               : reach->most[i];
+        bytes += i == LSN ? 0 : width_of(most - least);
+    }
+    bytes += reach->due_width;
+    *out_lsn = reach->least[LSN];
+    MQX_ASSERT(bytes <= sizeof(struct psc_message));
+    return bytes;
 }
 
 /* ---- decoding ---- */
@@ -170,6 +230,13 @@ bool mqx_columns_open(struct mqx_message_columns *columns, const unsigned char *
             set_fields(&columns->common, i, &columns->header.base[i], 1);
             at += bytes + padding;
         }
+    }
+    const uint64_t due_width = columns->header.due_width;
+    sound = sound && (due_width == 0 || due_width == sizeof(uint64_t)) &&
+            count * due_width <= length - at;
+    if (sound) {
+        columns->due = payload + at;
+        at += count * due_width;
     }
     MQX_ASSERT(at <= length);
     return sound && at == length && (count == 1 || columns->header.width[NUMBER] != 0);
@@ -239,6 +306,11 @@ bool mqx_columns_next(struct mqx_message_columns *columns, struct psc_message *o
     }
     for (uint32_t k = 0; k < count; k++) {
         out[k].first_lsn = out[k].lsn - out[k].first_lsn;
+    }
+    for (uint32_t k = 0; k < count && columns->header.due_width != 0; k++) {
+        memcpy(&out[k].due_us, columns->due, sizeof out[k].due_us);
+        columns->due += sizeof out[k].due_us;
+        sound &= out[k].due_us <= PS_DUE_MAX;
     }
     columns->left -= count;
     return sound;

@@ -1,6 +1,6 @@
 /*
- * message_columns.h - the payload of a MESSAGES block of a checkpoint: messages as columns
- * (FORMAT.md, section 8).
+ * message_columns.h - the payload of MESSAGES and UNIT_PUTS blocks of a checkpoint: messages as
+ * columns (FORMAT.md, section 8).
  *
  * Purpose. Messages of a queue resemble each other: what all of a block have in common costs
  * nothing, numbers and LSNs that lie close together cost 4 bytes. An ordinary persistent message
@@ -10,8 +10,9 @@
  *   column    `count` unsigned integers of width[i] bytes; field i of message k is base[i] + the
  *             k-th of them. Width 0: base[i], for all.
  *
- * Fields in the order of struct psc_message, without `zero` and `zero2`; in the place of first_lsn
- * stands lsn - first_lsn (modulo 2^64), which is 0 for messages without pieces.
+ * Fields in the order of struct psc_message, without `zero`; in the place of first_lsn stands lsn -
+ * first_lsn (modulo 2^64), which is 0 for messages without pieces. The last one, due_us, has no
+ * base, and is there only when a message of the block is delayed.
  *
  * Invariants
  *   1. Opening validates everything but the values: widths that exist and fit their field, a base
@@ -39,10 +40,30 @@ struct mqx_message_columns { /* of a payload, which must stay where it is */
     struct psc_columns header;
     struct psc_message common;                 /* the bases of all columns */
     const unsigned char *at[PSC_COLUMN_COUNT]; /* the next value */
+    const unsigned char *due;                  /* the same of due_us */
     uint32_t left;                             /* messages not decoded yet */
 };
 
-/* Encodes; the bytes used, a multiple of 8. `zero` and `zero2` of the messages are not kept. */
+/* What the columns of several blocks cover. LSNs are left out of the bytes: compaction changes
+ * them. */
+struct mqx_columns_reach {
+    uint64_t least[PSC_COLUMN_COUNT]; /* value of each column */
+    uint64_t most[PSC_COLUMN_COUNT];
+    uint64_t messages;
+    uint64_t bytes;                   /* of their values */
+    uint32_t blocks;
+    uint32_t due_width;               /* 8: a block of them has delayed messages */
+};
+
+/* Adds a block of so many messages. The highest value is what base and width allow. */
+void mqx_columns_note(struct mqx_columns_reach *reach, const struct psc_columns *header,
+                      uint32_t count);
+/* Bytes that one of these messages takes in any block of any of them, at the most. All message
+ * numbers are below `next_number`. *out_lsn: the lowest LSN. */
+uint32_t mqx_columns_line_most(const struct mqx_columns_reach *reach, uint64_t next_number,
+                               uint64_t *out_lsn);
+
+/* Encodes; the bytes used, a multiple of 8. `zero` of the messages is not kept. */
 uint64_t mqx_columns_encode(unsigned char *to, const struct psc_message *messages, uint32_t count);
 /* False: it contradicts itself. */
 bool mqx_columns_open(struct mqx_message_columns *columns, const unsigned char *payload,

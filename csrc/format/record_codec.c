@@ -197,12 +197,16 @@ uint32_t mqx_encode_commit(unsigned char *to, const struct mqx_record_head *head
 }
 
 uint32_t mqx_encode_counts(unsigned char *to, const struct mqx_record_head *head,
-                           const struct ps_count *counts, uint32_t count_count)
+                           const struct ps_count *counts, const uint64_t *dues,
+                           uint32_t count_count)
 {
     MQX_ASSERT(counts != NULL || count_count == 0);
     uint32_t at = begin(to, head);
     if (count_count > 0) {
         at = add(to, at, PS_SEC_COUNTS, counts, count_count * (uint32_t)sizeof *counts);
+    }
+    if (count_count > 0 && dues != NULL) {
+        at = add(to, at, PS_SEC_DUE, dues, count_count * (uint32_t)sizeof *dues);
     }
     return finish(to, at);
 }
@@ -293,6 +297,7 @@ static const struct section_rule section_rules[] = {
     [PS_SEC_CHUNK] = FIXED(chunk),
     [PS_SEC_COMMIT] = FIXED(commit),
     [PS_SEC_COUNTS] = COUNTED(counts, count_count, sizeof(struct ps_count)),
+    [PS_SEC_DUE] = COUNTED(dues, due_count, sizeof(uint64_t)),
     [PS_SEC_OBJECT_NAME] = FIXED(name),
     [PS_SEC_OBJECT_ATTRS] = COUNTED(attrs, attrs_length, 1),
     [PS_SEC_IMAGE] = FIXED(image),
@@ -397,7 +402,6 @@ static const char *const reserved_sections[] = {
     [PS_SEC_GROUP] = "GROUP",
     [PS_SEC_STORES] = "STORES",
     [PS_SEC_SEGMENT] = "SEGMENT",
-    [PS_SEC_DUE] = "DUE",
     [PS_SEC_PUBLICATION] = "PUBLICATION",
 };
 
@@ -497,7 +501,7 @@ static int check_message(const struct mqx_decoded *out)
 {
     MQX_ASSERT(out->head != NULL);
     const struct ps_descriptor *d = out->descriptor;
-    if (d != NULL && (d->zero != 0 || d->placement > MQX_MAX_PRIORITY ||
+    if (d != NULL && (d->due_us > PS_DUE_MAX || d->placement > MQX_MAX_PRIORITY ||
                       d->persistence > MQPER_PERSISTENT || d->has_ext > 1 ||
                       (d->has_ext == 1) != (out->ext != NULL))) {
         return unreadable(out->head, "descriptor of placement", d->placement);
@@ -528,6 +532,17 @@ bool mqx_xid_is_sound(const struct ps_xid *xid)
            xid->bqual_length <= sizeof xid->bqual &&
            is_zero(xid->gtrid + xid->gtrid_length, xid->gtrid + sizeof xid->gtrid) &&
            is_zero(xid->bqual + xid->bqual_length, xid->bqual + sizeof xid->bqual);
+}
+
+/* A BACKOUT has a due time for each of its counts, or none. */
+static int check_dues(const struct mqx_decoded *out)
+{
+    MQX_ASSERT(out->dues != NULL);
+    bool sound = mqx_record_type(out->head) == PS_REC_BACKOUT && out->due_count == out->count_count;
+    for (uint32_t i = 0; i < out->due_count && sound; i++) {
+        sound = out->dues[i] <= PS_DUE_MAX;
+    }
+    return sound ? MQX_OK : unreadable(out->head, "due times", out->due_count);
 }
 
 /* Values in the sections of PREPARE and of records about prepared units; a MOVED stands alone. */
@@ -568,7 +583,8 @@ static void clear(struct mqx_decoded *out, const struct psj_record *head)
 
 /* Sizes of the fields behind a short PUT's head, by their bits from PS_SHORT_MSG_ID on. */
 static const uint8_t short_sizes[] = {MQX_ID_SIZE, MQX_ID_SIZE, sizeof(uint64_t), sizeof(uint64_t),
-                                      sizeof(int32_t), sizeof(struct ps_descriptor_ext)};
+                                      sizeof(int32_t), sizeof(struct ps_descriptor_ext),
+                                      sizeof(uint64_t)};
 
 uint32_t mqx_short_body_at(const void *at)
 {
@@ -628,6 +644,7 @@ static void make_descriptor(const struct psj_short *record, const struct ps_desc
     take_field(&from, put->fields, PS_SHORT_EXPIRY, &d->expiry_us, sizeof d->expiry_us);
     take_field(&from, put->fields, PS_SHORT_PRIORITY, &d->priority, sizeof d->priority);
     take_field(&from, put->fields, PS_SHORT_EXT, &out->whole.ext, sizeof out->whole.ext);
+    take_field(&from, put->fields, PS_SHORT_DUE, &d->due_us, sizeof d->due_us);
     MQX_ASSERT(from == (const unsigned char *)record + mqx_short_body_at(record));
     out->descriptor = d;
     out->ext = d->has_ext != 0 ? &out->whole.ext : NULL;
@@ -717,6 +734,9 @@ int mqx_record_parse(const void *at, struct mqx_decoded *out)
     int status = take_sections(&type_rules[type], out);
     if (status == MQX_OK) {
         status = check_message(out);
+    }
+    if (status == MQX_OK && out->dues != NULL) {
+        status = check_dues(out);
     }
     return status == MQX_OK ? check_unit(out) : status;
 }

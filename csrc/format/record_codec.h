@@ -33,6 +33,8 @@ struct mqx_decoded {
     const struct ps_chunk *chunk;
     const struct ps_commit *commit;
     const struct ps_count *counts;
+    const uint64_t *dues;      /* of the counted messages, or NULL */
+    uint32_t due_count;
     uint32_t count_count;
     const struct ps_object_name *name;
     const unsigned char *attrs;
@@ -107,8 +109,10 @@ uint32_t mqx_encode_chunk(unsigned char *to, const struct mqx_record_head *head,
                           const struct ps_chunk *chunk, const void *piece, uint32_t piece_length);
 uint32_t mqx_encode_commit(unsigned char *to, const struct mqx_record_head *head,
                            const struct ps_commit *commit);
+/* BACKOUT; `dues`: NULL, or the due time of each of the counted messages. */
 uint32_t mqx_encode_counts(unsigned char *to, const struct mqx_record_head *head,
-                           const struct ps_count *counts, uint32_t count_count);
+                           const struct ps_count *counts, const uint64_t *dues,
+                           uint32_t count_count);
 uint32_t mqx_encode_object(unsigned char *to, const struct mqx_record_head *head,
                            const struct ps_object_name *name, const void *attrs,
                            uint32_t attrs_length);

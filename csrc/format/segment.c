@@ -92,17 +92,20 @@ int mqx_write_zeroes(struct mqx_io *io, int fd, uint64_t at, uint64_t end)
 }
 
 /* Zeroes from the first to the last byte, durable. */
-static int fill(struct mqx_io *io, int fd, uint64_t size, const uint32_t *hurry)
+static int fill(struct mqx_io *io, int fd, uint64_t size, const struct mqx_spare_pace *pace)
 {
     uint64_t end = 0;
     int err = 0;
     MQX_ASSERT(size > 0);
     MQX_ASSERT(size % MQX_PAGE_SIZE == 0);
     for (uint64_t at = 0; at < size && err == 0; at = end) {
-        const bool paced = hurry != NULL && mqx_load_relaxed(hurry) == 0;
+        const bool paced = pace != NULL && mqx_load_relaxed(pace->hurry) == 0;
         end = paced && size - at > PACED_STEP ? at + PACED_STEP : size;
         if (paced && at > 0) {
             mqx_clock_sleep_us(PAUSE_US);
+        }
+        if (paced && pace->between != NULL) {
+            pace->between(pace->arg);
         }
         err = mqx_write_zeroes(io, fd, at, end);
         if (err == 0) {
@@ -113,7 +116,7 @@ static int fill(struct mqx_io *io, int fd, uint64_t size, const uint32_t *hurry)
 }
 
 int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64_t size,
-                     const uint32_t *hurry)
+                     const struct mqx_spare_pace *pace)
 {
     MQX_ASSERT(number > 0);
     char half[MQX_FILE_NAME_SIZE], whole[MQX_FILE_NAME_SIZE];
@@ -132,7 +135,7 @@ int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64
     }
     int err = io->ops->allocate(io, fd, 0, size);
     if (err == 0) {
-        err = fill(io, fd, size, hurry);
+        err = fill(io, fd, size, pace);
     }
     const int closed = io->ops->close(io, fd);
     err = err == 0 ? closed : err;

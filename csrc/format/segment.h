@@ -40,9 +40,14 @@ void mqx_archive_name(char out[MQX_FILE_NAME_SIZE], uint64_t timeline, uint64_t 
 /* Writes spare-<number>.psj whole: temporary name, room, zeroes, flush, rename, flush of the
  * directory (rule 7). On failure nothing is left but perhaps a *.tmp. While `hurry` (atomic) is 0,
  * so little is flushed at once that a commit beside it waits no longer than for another commit
- * (rule 11). NULL: all at once. */
+ * (rule 11), and `between` is called in the pauses. NULL: all at once. */
+struct mqx_spare_pace {
+    const uint32_t *hurry;
+    void (*between)(void *arg); /* NULL: nothing is to be done */
+    void *arg;
+};
 int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64_t size,
-                     const uint32_t *hurry) MQX_MUST_USE;
+                     const struct mqx_spare_pace *pace) MQX_MUST_USE;
 
 /* Zeroes from offset `at` to `end`, whole pages. 0 or a negated errno. */
 int mqx_write_zeroes(struct mqx_io *io, int fd, uint64_t at, uint64_t end) MQX_MUST_USE;

@@ -80,6 +80,7 @@ static struct ps_descriptor make_template(const struct mqx_record_head *head,
     memcpy(with.msg_id + ID_PREFIX, &tail, sizeof tail);
     memset(with.correl_id, 0, sizeof with.correl_id);
     with.expiry_us = 0;
+    with.due_us = 0;
     with.priority = 0;
     with.placement = 0;
     with.has_ext = 0;
@@ -146,7 +147,7 @@ struct mqx_common *mqx_common_for(uint64_t store, const struct mqx_record_head *
 uint32_t mqx_short_put_length(bool ext, uint32_t body_length)
 {
     MQX_ASSERT(body_length <= PS_INLINE_BODY_MAX);
-    const uint32_t fields = 2 * MQX_ID_SIZE + 2 * sizeof(uint64_t) + sizeof(int32_t);
+    const uint32_t fields = 2 * MQX_ID_SIZE + 3 * sizeof(uint64_t) + sizeof(int32_t);
     return (uint32_t)mqx_round_up(sizeof(struct psj_short) + sizeof(struct ps_short_put) + fields +
                                       (ext ? sizeof(struct ps_descriptor_ext) : 0) + body_length,
                                   PS_ALIGN);
@@ -235,6 +236,9 @@ uint32_t mqx_encode_short_put(unsigned char *to, const struct mqx_common *common
     }
     if (ext != NULL) {
         add(&fields, PS_SHORT_EXT, ext, sizeof *ext);
+    }
+    if (d->due_us != 0) {
+        add(&fields, PS_SHORT_DUE, &d->due_us, sizeof d->due_us);
     }
     put.fields = fields.present;
     memcpy(to + sizeof(struct psj_short), &put, sizeof put);

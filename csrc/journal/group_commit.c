@@ -786,6 +786,9 @@ int mqx_journal_wait_for_room(struct mqx_store *store, uint32_t length, int need
     if (need != MQX_NEED_RING && need != MQX_NEED_SEGMENT && need != MQRC_STORAGE_MEDIUM_FULL) {
         return need;
     }
+    if (mqx_interrupt_take_at_once()) {
+        return MQE_INTERRUPTED;
+    }
     mqx_about_to_block();
     if (need == MQX_NEED_RING) {
         return mqx_flush_room(store);

@@ -189,6 +189,18 @@ uint64_t mqx_journal_checkpoint_reserve(const struct mqx_region *region);
 /* A checkpoint of so many bytes is the newest now: what later ones will take is reckoned by it, if
  * it has many messages. By who writes it (maintenance lock), and by the restart. */
 void mqx_journal_learn(struct mqx_journal *journal, const struct psc_end *totals, uint64_t size);
+/* What is present, exactly: the messages that the newest checkpoint lists, one of an orderly end.
+ * By its writer, and by the restart from it. Until some more messages are put, the reserve is
+ * reckoned by this. */
+struct mqx_known_lines { /* of messages in a checkpoint's blocks, without their LSNs */
+    uint64_t line_bytes; /* of one in a block of any of them, at the most */
+    uint64_t lines;      /* of all in any blocks, at the most */
+    uint64_t first_lsn;  /* the lowest of them */
+    uint64_t others;     /* bytes of the checkpoint that are not messages */
+};
+void mqx_journal_know(const struct mqx_region *region, const struct mqx_known_lines *known);
+/* Is the reserve reckoned by that now? */
+bool mqx_journal_is_known(const struct mqx_region *region);
 /* Are there many messages, and none of the checkpoints had many? */
 bool mqx_journal_would_learn(const struct mqx_region *region);
 
@@ -238,8 +250,8 @@ uint32_t mqx_journal_spare_count(struct mqx_store *store);
  * takes into use before other files are made. */
 uint64_t mqx_journal_stream_bytes(const struct mqx_journal *journal);
 /* The size of the spare to be made; 0: none. One is wanted when the room left is less than twice
- * the reserve, or when there is none and the journal is in use: more than half of a small first
- * segment is used, or there is any other segment. The limit must allow it. */
+ * the reserve, or when there is none and more than half of the active segment is used. The limit
+ * must allow it. */
 uint64_t mqx_journal_spare_wanted(struct mqx_store *store);
 
 /* ---- for a full disk (segment_reserve) ---- */
@@ -261,6 +273,10 @@ uint64_t mqx_journal_interval(const struct mqx_journal *journal);
  * where they count against no limit. */
 int mqx_journal_retire(struct mqx_store *store, uint64_t begin_segment, uint64_t begin_lsn,
                        const uint32_t *live) MQX_MUST_USE;
+
+/* At the orderly end: removes the spares but for one that the next start would make at once.
+ * Reserved ones stay. */
+int mqx_journal_end_spares(struct mqx_store *store) MQX_MUST_USE;
 
 /* A hint: the next roll finds no spare, and the limit allows no other file. */
 bool mqx_journal_is_out_of_files(struct mqx_store *store);

@@ -100,6 +100,8 @@ uint64_t mqx_journal_closed_end(struct mqx_store *store);
 int mqx_journal_roll(struct mqx_store *store) MQX_MUST_USE;
 /* Roll lock held: the oldest entry of the segment table with that state, -1: none. */
 int mqx_pool_next(const struct mqx_region *region, uint32_t state);
+/* Is a spare wanted behind the active segment, or the closed one? Half of it is used. */
+bool mqx_pool_is_in_use(const struct mqx_journal *journal, const struct mqx_segment *active);
 /* Makes the file spare-<number>.psj; no lock is held but perhaps the roll lock. Paced: nobody waits
  * for it. */
 int mqx_pool_create(struct mqx_store *store, uint64_t size, bool paced,
@@ -109,6 +111,9 @@ int mqx_pool_register(struct mqx_store *store, uint64_t number, uint64_t size,
                       uint32_t state) MQX_MUST_USE;
 /* MQRC_STORAGE_MEDIUM_FULL for a put: what gets need of a full disk is not there. */
 int mqx_pool_no_way_out(const struct mqx_region *region) MQX_COLD;
+/* By a put that has come to its bound: the maintenance thread of its process lengthens the reserve
+ * for a checkpoint now, if it is nearly too short. Puts would do that in their callers' time. */
+void mqx_journal_ask_for_reserve(const struct mqx_region *region);
 /* It could not be entered. */
 void mqx_pool_remove(struct mqx_store *store, uint64_t number);
 /* After a failed write or flush the content of the medium is unknown: stops the queue manager for

@@ -691,6 +691,7 @@ static struct mqx_scan_row row_of(const struct mqe_journal_scan *scan, const str
         .unit_id = head->unit_id,
         .object = (uint64_t)head->object << 32 | head->object_gen,
         .number = head->number,
+        .first_lsn = taken->decoded.commit != NULL ? taken->decoded.commit->first_lsn : 0,
         .event = (uint8_t)mqx_record_type(head),
         .commits = (head->flags & PS_FLAG_COMMITS) != 0,
         .put_time_us = INT64_MIN,

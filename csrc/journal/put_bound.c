@@ -13,14 +13,22 @@
  * has the reserve lengthened when nothing is left of that.
  *
  * What a message takes in a checkpoint differs six times, so it is learnt: from the newest
- * checkpoint that had many, until there is one all fields of each are counted. One that had many in
- * units of work says nothing of that, and another one as early would not, either.
+ * checkpoint that had many, on queues or in units of work. Until there is one, all fields of each
+ * are counted.
+ *
+ * After an orderly end the messages themselves are known, so that the reserve may be as short as a
+ * checkpoint of any of them (mqx_journal_know()). New ones stand at the ends of their priority
+ * levels, and make the lines of a block longer there, not those of others: the first ones are
+ * covered without a longer reserve, and it is lengthened beside them.
  *
  * Locks. None: what is read is atomic and a moment old; a bound that is old is counted again.
  */
 #include "journal/journal_private.h"
 
 #include "base/error.h"
+#include "os/futex.h"
+#include "region/access.h"
+#include "region/arena.h"
 
 #include <inttypes.h>
 
@@ -33,6 +41,16 @@ enum {
     LISTED_KNOWN = 1000,        /* messages of a checkpoint that say what others take */
     LISTED_EARLY = 16 * 1024,   /* so many are worth a checkpoint that says it */
     RESERVE_A_PUT = 8,          /* for each byte: 3 1/3 lines of 96 for 40 of a short record */
+    RECORD_LEAST = 40,          /* bytes of journal of a put */
+    RESERVE_AHEAD = 8 << 20,    /* as in recovery/checkpoint_reserve.c */
+    RESERVE_SMALL = 4 << 20,    /* a put lengthens it as fast as it asks for that */
+    KNOWN_PUTS = 1000,          /* messages put since, while what is present counts as known */
+    LENGTHEN_AT = 100,          /* so many, and the reserve is lengthened for any others */
+    KNOWN_UNITS = 10000,        /* gets of units of work that are not ended */
+    KNOWN_WIDENED = 360448,     /* longer lines beside new messages: four blocks of 1,024 */
+    KNOWN_BLOCK = 1024,         /* messages of a block over the reserve (checkpoint_file.h) */
+    BLOCK_HEAD = 256,           /* headers and padding of a block */
+    JOURNAL_A_GET = 8192,       /* a page, and what is moved for it */
 };
 
 /* The rest is for the tail, for gets and commits, and for what compaction writes before segments
@@ -46,18 +64,14 @@ uint64_t mqx_journal_live_limit(const struct mqx_journal *journal)
 
 void mqx_journal_learn(struct mqx_journal *journal, const struct psc_end *totals, uint64_t size)
 {
-    const uint64_t messages = totals->message_count;
-    const uint64_t others = totals->unit_put_count * sizeof(struct psc_message) +
-                            totals->operation_count * sizeof(struct psc_operation);
+    const uint64_t messages = totals->message_count + totals->unit_put_count;
+    const uint64_t others = totals->operation_count * sizeof(struct psc_operation);
     MQX_ASSERT(journal->limit > 0);
     MQX_ASSERT(messages <= UINT32_MAX); /* slots are 32 bits */
     MQX_ASSERT(messages == 0 || size > MQX_PAGE_SIZE);
     mqx_store_relaxed(&journal->checkpoint_messages, messages);
     if (messages >= LISTED_KNOWN && size > others) {
         mqx_store_relaxed(&journal->listed_bytes, (size - others) / messages + 1);
-    } else if (totals->unit_put_count >= LISTED_KNOWN &&
-               mqx_load_relaxed(&journal->listed_bytes) == 0) {
-        mqx_store_relaxed(&journal->listed_bytes, (uint64_t)LISTED_MOST);
     }
     mqx_store_relaxed(&journal->reserve_peak[1], mqx_load_relaxed(&journal->reserve_peak[0]));
     mqx_store_relaxed(&journal->reserve_peak[0], UINT64_C(0));
@@ -106,19 +120,119 @@ static uint64_t checkpoint_now(const struct mqx_journal *journal, uint64_t messa
            (bytes > listed ? bytes - listed : 0);
 }
 
-/* A third more than a checkpoint: a get of a unit of work that is not ended is a line of its own.
- * And what the two checkpoints that will take the place of the reserve are too short for that. */
-uint64_t mqx_journal_checkpoint_reserve(const struct mqx_region *region)
+void mqx_journal_know(const struct mqx_region *region, const struct mqx_known_lines *known)
+{
+    struct mqx_journal *journal = region->journal;
+    MQX_ASSERT(known->line_bytes <= LISTED_MOST);
+    MQX_ASSERT(journal->limit > 0);
+    MQX_ASSERT((known->line_bytes == 0) == (known->lines == 0));
+    mqx_store_relaxed(&journal->known_line, known->line_bytes);
+    mqx_store_relaxed(&journal->known_lines, known->lines);
+    mqx_store_relaxed(&journal->known_lsn, known->first_lsn);
+    mqx_store_relaxed(&journal->known_others, known->others);
+    mqx_store_relaxed(&journal->known_given, mqx_numbers_given(region));
+}
+
+/* Messages put since what is present was known, at the most; UINT64_MAX: it never was. */
+static uint64_t put_since(const struct mqx_region *region)
 {
     const struct mqx_journal *journal = region->journal;
-    const uint64_t messages = persistent_messages(region);
+    const uint64_t given = mqx_numbers_given(region);
+    const uint64_t before = mqx_load_relaxed(&journal->known_given);
     MQX_ASSERT(journal->limit > 0);
-    const uint64_t now = checkpoint_now(journal, messages);
+    MQX_ASSERT(given > 0);
+    return mqx_load_relaxed(&journal->known_line) == 0 ? UINT64_MAX
+           : given > before                            ? given - before
+                                                       : 0;
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    MQX_ASSERT(a < UINT64_MAX || b < UINT64_MAX);
+    return a < b ? a : b;
+}
+
+/* So many of the known messages, with LSNs of that size. */
+static uint64_t lines_of(const struct mqx_journal *journal, uint64_t messages, uint64_t lsn_bytes)
+{
+    const uint64_t line = mqx_load_relaxed(&journal->known_line);
+    MQX_ASSERT(line > 0);
+    MQX_ASSERT(lsn_bytes <= sizeof(uint64_t));
+    return messages * lsn_bytes + least_of(messages * line,
+                                           mqx_load_relaxed(&journal->known_lines));
+}
+
+/* The lines of known messages, now or later while they are got. Those that compaction moves have
+ * higher LSNs: these take 8 bytes when they differ by 4 GiB, which takes many gets. */
+static uint64_t lines_known(const struct mqx_journal *journal, uint64_t messages)
+{
+    const uint64_t first = mqx_load_relaxed(&journal->known_lsn);
+    const uint64_t tail = mqx_load_relaxed(&journal->tail);
+    const uint64_t span = tail > first ? tail - first : 0;
+    const uint64_t gets = span < UINT32_MAX ? (UINT32_MAX - span) / JOURNAL_A_GET : 0;
+    const uint64_t far = messages > gets ? lines_of(journal, messages - gets, 8) : 0;
+    const uint64_t near = gets > 0 ? lines_of(journal, messages, 4) : 0;
+    MQX_ASSERT(messages > 0);
+    MQX_ASSERT(near > 0 || far > 0);
+    return near > far ? near : far;
+}
+
+/* A checkpoint of known messages, and a few new ones; no more than of any. */
+static uint64_t known_now(const struct mqx_journal *journal, uint64_t messages)
+{
+    MQX_ASSERT(messages > 0);
+    MQX_STATIC_ASSERT(KNOWN_PUTS > LENGTHEN_AT, "it is lengthened beside the first ones");
+    return CHECKPOINT_LEAST + mqx_load_relaxed(&journal->known_others) +
+           lines_known(journal, messages) + (messages / KNOWN_BLOCK + 2) * BLOCK_HEAD +
+           least_of(messages, KNOWN_UNITS) * sizeof(struct psc_operation) +
+           least_of(messages * LISTED_MOST, KNOWN_WIDENED + KNOWN_PUTS * LISTED_MOST);
+}
+
+/* And what the two checkpoints that will take the place of the reserve are too short for that. */
+static uint64_t reserve_for(const struct mqx_journal *journal, uint64_t now)
+{
     const uint64_t newest = mqx_load_relaxed(&journal->checkpoint_bytes);
     const uint64_t older = mqx_load_relaxed(&journal->older_bytes);
     const uint64_t later =
         (now > newest ? now - newest : 0) + (now > older ? now - older : 0);
-    return messages == 0 ? 0 : mqx_round_up(now + now / 3 + later, MQX_PAGE_SIZE);
+    MQX_ASSERT(now > 0);
+    MQX_ASSERT(journal->limit > 0);
+    return mqx_round_up(now + later, MQX_PAGE_SIZE);
+}
+
+/* Of messages that may be any: a third more, as a get of a unit of work that is not ended is a line
+ * of its own. */
+static uint64_t reserve_for_any(const struct mqx_journal *journal, uint64_t messages)
+{
+    const uint64_t now = checkpoint_now(journal, messages);
+    MQX_ASSERT(messages > 0);
+    MQX_ASSERT(now >= CHECKPOINT_LEAST);
+    return reserve_for(journal, now) + mqx_round_up(now / 3, MQX_PAGE_SIZE);
+}
+
+static uint64_t reserve_for_known(const struct mqx_journal *journal, uint64_t messages)
+{
+    MQX_ASSERT(messages > 0);
+    MQX_ASSERT(messages <= UINT32_MAX); /* slots are 32 bits */
+    MQX_ASSERT(mqx_load_relaxed(&journal->known_line) != 0);
+    return least_of(reserve_for(journal, known_now(journal, messages)),
+                    reserve_for_any(journal, messages));
+}
+
+bool mqx_journal_is_known(const struct mqx_region *region)
+{
+    MQX_ASSERT(region->journal != NULL);
+    MQX_ASSERT(region->stripe_mask < MQX_STRIPE_MAX);
+    return put_since(region) < LENGTHEN_AT;
+}
+
+uint64_t mqx_journal_checkpoint_reserve(const struct mqx_region *region)
+{
+    const uint64_t messages = persistent_messages(region);
+    MQX_ASSERT(region->journal->limit > 0);
+    return messages == 0                  ? 0
+           : mqx_journal_is_known(region) ? reserve_for_known(region->journal, messages)
+                                          : reserve_for_any(region->journal, messages);
 }
 
 /* Most queue managers never fill their first segment: what they have reserved is smaller than it.
@@ -173,8 +287,17 @@ static uint64_t covered_by_reserve(const struct mqx_region *region)
     if (mqx_load_relaxed(&journal->way_out) == MQX_WAY_OUT_UNKNOWN) {
         return PUTS_UNCOVERED;
     }
-    const uint64_t wanted = mqx_journal_checkpoint_reserve(region);
-    return wanted == 0 ? PUTS_UNCOVERED : has > wanted ? (has - wanted) / RESERVE_A_PUT : 0;
+    const uint64_t messages = persistent_messages(region);
+    if (messages == 0) {
+        return PUTS_UNCOVERED;
+    }
+    const uint64_t any = reserve_for_any(journal, messages), since = put_since(region);
+    if (has > any) {
+        return (has - any) / RESERVE_A_PUT;
+    }
+    return since < KNOWN_PUTS && has >= reserve_for_known(journal, messages)
+               ? (KNOWN_PUTS - since) * RECORD_LEAST
+               : 0;
 }
 
 /* Adding up what messages take reads a word of each stripe, too much for each put. So a put
@@ -202,4 +325,17 @@ bool mqx_journal_bound_puts(const struct mqx_region *region, uint64_t *out_live)
     mqx_store_relaxed(&journal->put_until,
                       tail + (room < covered ? room : covered) + MQX_RING_RECORD_MAX);
     return true;
+}
+
+void mqx_journal_ask_for_reserve(const struct mqx_region *region)
+{
+    const struct mqx_journal *journal = region->journal;
+    const uint64_t has = mqx_load_relaxed(&journal->checkpoint_reserve);
+    const uint64_t wanted = mqx_journal_checkpoint_reserve(region);
+    MQX_ASSERT(region->process < MQX_PROCESS_MAX);
+    MQX_ASSERT(journal->limit > 0);
+    if (region->process != 0 && has != 0 && wanted > RESERVE_SMALL &&
+        (has < wanted || has - wanted < least_of(wanted / 4, RESERVE_AHEAD))) {
+        mqx_futex_raise(&mqx_process_slot(region, region->process)->doorbell, 1);
+    }
 }

@@ -29,6 +29,7 @@ const struct mqe_journal_scan_field mqe_journal_scan_fields[] = {
     ROW(object, UINT, object),
     ROW(object_name, TEXT, name),
     ROW(sequence, UINT, number),
+    ROW(first_lsn, UINT, first_lsn),
     PUT(body_length, UINT, body_length),
     PUT(body_state, UINT, body_state),
     PUT(put_time, TIME, put_time_us),

@@ -21,6 +21,7 @@ struct mqx_scan_row { /* what a record has outside its descriptor */
     uint64_t unit_id;
     uint64_t object;
     uint64_t number;
+    uint64_t first_lsn; /* of the unit's first record, in a COMMIT or PREPARE record; else 0 */
     uint64_t body_length;
     int64_t put_time_us;
     int64_t expiry_us;

@@ -15,6 +15,7 @@
  * States of an entry of the segment table, and what changes them
  *   FREE    no file              -> SPARE   a spare's file is whole and entered (mqx_pool_register)
  *   SPARE   spare-<number>.psj   -> ACTIVE  a roll took it (make_active)
+ *                                -> FREE    unlinked at the orderly end (segment_retire.c)
  *   ACTIVE  <number>.psj         -> FULL    an append did not fit (ring.c, close_segment)
  *   FULL    <number>.psj         -> SPARE   retired, and the file is kept (segment_retire.c)
  *                                -> FREE    retired, and the file is unlinked or archived
@@ -170,9 +171,22 @@ int mqx_pool_register(struct mqx_store *store, uint64_t number, uint64_t size, u
     return status;
 }
 
+/* The maintenance makes a spare: what others wait for is done beside that, above all a longer
+ * reserve for a checkpoint, which puts need while a backlog grows. */
+static void call_maintenance_hook(void *arg)
+{
+    struct mqx_store *store = arg;
+    MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->roll_lock));
+    MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->ring_lock));
+    if (store->maintenance_hook != NULL && store->maintenance_hook(store) != MQX_OK) {
+        mqx_error_clear();
+    }
+}
+
 /* Unit ids are unique in the store, so they name spares without a lock. */
 int mqx_pool_create(struct mqx_store *store, uint64_t size, bool paced, uint64_t *out_number)
 {
+    const struct mqx_spare_pace pace = {&store->leaving, call_maintenance_hook, store};
     *out_number = mqx_journal_unit_id(store);
     MQX_ASSERT(*out_number != 0);
     MQX_ASSERT(size >= PS_MIN_SEGMENT);
@@ -180,7 +194,7 @@ int mqx_pool_create(struct mqx_store *store, uint64_t size, bool paced, uint64_t
     if (status == MQX_OK) {
         mqx_journal_lend_fd(store);
         status = mqx_spare_create(store->io, store->journal_dir, *out_number, size,
-                                  paced ? &store->leaving : NULL);
+                                  paced ? &pace : NULL);
         mqx_journal_keep_fd(store);
         mqx_store_relaxed(&store->region.journal->disk_full,
                           (uint32_t)(status == MQRC_STORAGE_MEDIUM_FULL));
@@ -331,6 +345,9 @@ int mqx_journal_make_room(struct mqx_store *store, uint32_t length)
             return status != MQX_OK ? status : messages_fill(journal, live);
         }
     }
+    if (!frees) {
+        mqx_journal_ask_for_reserve(region);
+    }
     int status = mqx_lock_enter(region, &journal->roll_lock);
     if (status != MQX_OK) {
         return status;
@@ -347,15 +364,16 @@ int mqx_journal_make_room(struct mqx_store *store, uint32_t length)
     return status;
 }
 
-/* A new queue manager has one small segment, and no other file is made until it is half used: most
- * never get that far, and a full-size file takes longer than everything else of a short life. With
- * any other segment file, or a full-size one, the journal is in use. */
-static bool is_in_use(const struct mqx_journal *journal, const struct mqx_segment *active)
+/* No other file is made until half of the active one is used: most processes end before, and a
+ * full-size file takes longer than everything else that they do. A closed one takes nothing more;
+ * behind one that is small and alone the next is as small. */
+bool mqx_pool_is_in_use(const struct mqx_journal *journal, const struct mqx_segment *active)
 {
     MQX_ASSERT(active != NULL);
     MQX_ASSERT(active->size > 0);
-    return active->size >= journal->segment_size || journal->used_bytes > active->size ||
-           (active->state == MQX_SEG_ACTIVE && journal->tail - active->base_lsn > active->size / 2);
+    return active->state == MQX_SEG_ACTIVE
+               ? journal->tail - active->base_lsn > active->size / 2
+               : active->size >= journal->segment_size || journal->used_bytes > active->size;
 }
 
 /* The size of the spare to be made, under the ring lock; 0: none. */
@@ -368,7 +386,7 @@ static uint64_t wanted_spare(struct mqx_store *store, const struct mqx_segment *
     if (!limit_allows(journal, mqx_journal_smallest_segment(journal))) {
         return 0;
     }
-    const bool in_use = is_in_use(journal, active);
+    const bool in_use = mqx_pool_is_in_use(journal, active);
     if (mqx_ring_room(store, active) < twice) {
         return in_use || twice > journal->first_segment_size ? journal->segment_size
                                                              : journal->first_segment_size;

@@ -1,7 +1,7 @@
 /*
  * segment_retire.c - segments that no checkpoint needs any more: they become spares or reserved,
- * are unlinked, or move to the archive. See journal.h for terms, segment_pool.c for the states of
- * the segment table.
+ * are unlinked, or move to the archive. And spares that the orderly end leaves to nobody. See
+ * journal.h for terms, segment_pool.c for the states of the segment table.
  *
  * A retirement with linear logging, under the roll lock:
  *   1. The file moves to the archive, in one step of the file system: it is in one place or in the
@@ -237,6 +237,42 @@ int mqx_journal_retire(struct mqx_store *store, uint64_t begin_segment, uint64_t
         status = store->plan.linear != 0 ? archive_one(store, (uint32_t)i)
                                          : retire_one(store, (uint32_t)i, keep);
         i = next_retired(region, begin_segment, begin_lsn, live);
+    }
+    mqx_lock_drop(region, &journal->roll_lock);
+    return status;
+}
+
+/* ---- the orderly end ---- */
+
+/* The table first: an entry is SPARE only while its file is there. A file that a death in between
+ * leaves, or that cannot be removed, is a spare of the next start. */
+static int drop_spare(struct mqx_store *store, uint32_t index)
+{
+    const struct mqx_journal *journal = store->region.journal;
+    char name[MQX_FILE_NAME_SIZE];
+    MQX_ASSERT(journal->segment[index].state == MQX_SEG_SPARE);
+    MQX_ASSERT(mqx_lock_held(&store->region, &journal->roll_lock));
+    mqx_file_name(name, MQX_FILE_SPARE, journal->segment[index].number);
+    const int status = set_retired(store, index, MQX_SEG_FREE, 0);
+    if (status == MQX_OK) {
+        mqx_ignore(store->io->ops->unlink(store->io, store->journal_dir, name));
+    }
+    return status;
+}
+
+int mqx_journal_end_spares(struct mqx_store *store)
+{
+    struct mqx_region *region = &store->region;
+    struct mqx_journal *journal = region->journal;
+    int status = mqx_lock_take(region, &journal->roll_lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    MQX_ASSERT(journal->active != 0);
+    MQX_ASSERT(journal->active <= MQX_SEGMENT_MAX);
+    const bool keep = mqx_pool_is_in_use(journal, &journal->segment[journal->active - 1]);
+    for (uint32_t left = mqx_journal_spare_count(store); left > keep && status == MQX_OK; left--) {
+        status = drop_spare(store, (uint32_t)mqx_pool_next(region, MQX_SEG_SPARE));
     }
     mqx_lock_drop(region, &journal->roll_lock);
     return status;

@@ -7,6 +7,7 @@
 #include "os/page_memory.h"
 
 #include <errno.h>
+#include <string.h>
 
 enum { WINDOW_SIZE = 512 * 1024 }; /* stays in the processor's cache between reading and checking */
 
@@ -48,6 +49,27 @@ static int make_capacity(struct mqx_file_window *window, uint64_t size)
     return 0;
 }
 
+/* Makes [offset, offset + step) the window's bytes. Those that it has already move to the front: a
+ * batch that begins in one window and ends in the next is not read twice. */
+static int move_to(struct mqx_file_window *window, uint64_t offset, uint64_t step)
+{
+    const uint64_t end = window->at + window->have;
+    const uint64_t kept = offset > window->at && offset < end ? end - offset : 0;
+    MQX_ASSERT(step <= window->capacity);
+    MQX_ASSERT(kept < step);
+    if (kept > 0) {
+        memmove(window->bytes, window->bytes + (offset - window->at), kept);
+    }
+    window->have = 0;
+    const int err = mqx_io_read_all(window->io, window->fd, window->bytes + kept, step - kept,
+                                    offset + kept);
+    if (err == 0) {
+        window->at = offset;
+        window->have = step;
+    }
+    return err;
+}
+
 int mqx_file_window_read(struct mqx_file_window *window, uint64_t offset, uint64_t size,
                          const unsigned char **out)
 {
@@ -62,14 +84,10 @@ int mqx_file_window_read(struct mqx_file_window *window, uint64_t offset, uint64
             return err;
         }
         const uint64_t left = window->file_size - offset;
-        const uint64_t step = left < window->capacity ? left : window->capacity;
-        window->have = 0;
-        err = mqx_io_read_all(window->io, window->fd, window->bytes, step, offset);
+        err = move_to(window, offset, left < window->capacity ? left : window->capacity);
         if (err != 0) {
             return err;
         }
-        window->at = offset;
-        window->have = step;
     }
     MQX_ASSERT(offset - window->at + size <= window->have);
     *out = window->bytes + (offset - window->at);

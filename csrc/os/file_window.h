@@ -3,7 +3,8 @@
  *
  * Purpose. Reading a large file from beginning to end with read(), never through a mapping: a bad
  * sector is an error code, and nothing changes under the reader (rule 30). Bytes that are in the
- * window already are given again without a read.
+ * window already are given again without a read, also those at its end when it moves on: batches of
+ * any length are read once.
  *
  * Invariants
  *   1. bytes[0 .. have) are those of the file at [at, at + have); `have` is 0 before the first read

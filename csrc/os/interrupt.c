@@ -7,14 +7,29 @@
 
 MQX_THREAD_LOCAL bool interrupt_allowed;
 MQX_THREAD_LOCAL bool interrupt_taken;
+MQX_THREAD_LOCAL bool interrupt_at_once; /* only while allowed */
 MQX_THREAD_LOCAL uint64_t interrupted_us;
 
 void mqx_interrupt_allow(bool allowed)
 {
     interrupted_us = allowed || interrupt_taken ? interrupted_us : 0;
     interrupt_allowed = allowed;
+    interrupt_at_once = false;
     interrupt_taken = false;
     MQX_ASSERT(interrupt_allowed == allowed);
+}
+
+void mqx_interrupt_at_once(void)
+{
+    mqx_interrupt_allow(true);
+    interrupt_at_once = true;
+    MQX_ASSERT(interrupt_allowed);
+}
+
+bool mqx_interrupt_take_at_once(void)
+{
+    MQX_ASSERT(!interrupt_at_once || interrupt_allowed || interrupt_taken);
+    return MQX_UNLIKELY(interrupt_at_once) && mqx_interrupt_take(0);
 }
 
 bool mqx_interrupt_take(uint64_t waited_us)

@@ -27,6 +27,12 @@
 
 /* May the waits of this thread's next call end with MQE_INTERRUPTED? */
 void mqx_interrupt_allow(bool allowed);
+/* The same, but the call must not wait at all: it ends so where it would wait for the first time,
+ * or flush. For the thread of an event loop, which has the call made again by another thread. */
+void mqx_interrupt_at_once(void);
+/* Before a wait, where the call can still leave without a trace: true, once, when it must not
+ * begin. */
+bool mqx_interrupt_take_at_once(void);
 /* True once, when they may: the caller, which has waited so long in this call, ends its wait. */
 bool mqx_interrupt_take(uint64_t waited_us);
 /* Has this call ended a wait that way? */

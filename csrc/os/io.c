@@ -50,6 +50,9 @@
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 enum {
     FIRST_FD = 3,      /* lowest descriptor returned */
@@ -662,6 +665,19 @@ static int posix_populate(struct mqx_io *io, const void *at, uint64_t size)
     return result == -EFAULT || result == -EHWPOISON ? -EIO : result;
 }
 
+static int posix_populate_write(struct mqx_io *io, void *at, uint64_t size)
+{
+    MQX_ASSERT((uintptr_t)at % MQX_PAGE_SIZE == 0);
+    MQX_ASSERT(size % MQX_PAGE_SIZE == 0);
+    int result;
+
+    (void)io;
+    do {
+        result = madvise(at, (size_t)size, MADV_POPULATE_WRITE) == 0 ? 0 : -errno;
+    } while (result == -EINTR);
+    return result;
+}
+
 static int posix_drop_cache(struct mqx_io *io, int fd)
 {
     (void)io;
@@ -710,6 +726,7 @@ static const struct mqx_io_ops posix_ops = {
     .map_part = posix_map_part,
     .unmap = posix_unmap,
     .populate = posix_populate,
+    .populate_write = posix_populate_write,
     .drop_cache = posix_drop_cache,
     .random = posix_random,
     .now_us = posix_now_us,

@@ -119,6 +119,9 @@ struct mqx_io_ops {
     int (*unmap)(struct mqx_io *io, void *at, uint64_t size);
     /* MADV_POPULATE_READ: rule 30 */
     int (*populate)(struct mqx_io *io, const void *at, uint64_t size);
+    /* MADV_POPULATE_WRITE: maps whole pages that have memory for writing, before they are touched
+     * one by one. NULL: cannot be done */
+    int (*populate_write)(struct mqx_io *io, void *at, uint64_t size);
     /* POSIX_FADV_DONTNEED: rule 14 */
     int (*drop_cache)(struct mqx_io *io, int fd);
     /* Bytes that nobody can predict, at most 256; a test's table gives the same ones each run. */

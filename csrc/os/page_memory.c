@@ -5,8 +5,11 @@
 
 #include "base/assert.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+
+enum { HUGE_FROM = 4 << 20 }; /* bytes: smaller blocks may come from the C library's heap */
 
 void *mqx_pages_alloc(size_t size)
 {
@@ -30,4 +33,15 @@ void mqx_pages_free(void *memory, size_t size)
         (void)munmap(memory, size);
     }
 #endif
+}
+
+void mqx_pages_prefer_huge(void *memory, size_t size)
+{
+    const uintptr_t first = mqx_round_up((uintptr_t)memory, MQX_PAGE_SIZE);
+    const uintptr_t end = ((uintptr_t)memory + size) / MQX_PAGE_SIZE * MQX_PAGE_SIZE;
+    MQX_ASSERT(memory != NULL);
+    if (size >= HUGE_FROM) {
+        MQX_ASSERT(first < end);
+        (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
+    }
 }

@@ -17,8 +17,10 @@
 #include "process/process_table.h"
 #include "process/reaper.h"
 #include "process/unit_access.h"
+#include "queue/delayed.h"
 #include "process/region_file.h"
 #include "recovery/checkpoint.h"
+#include "recovery/checkpoint_reserve.h"
 #include "recovery/orphan_region.h"
 #include "region/extents.h"
 
@@ -619,7 +621,7 @@ static uint64_t count_np_lost(const struct mqx_region *region, int mode)
     for (uint64_t slot = 1; (slot = mqx_message_next_used(region, slot)) < used; slot++) {
         const struct mqx_message *message = mqx_message(region, (uint32_t)slot);
         if (message == NULL || (message->flags & MQX_MSGF_PERSISTENT) != 0 ||
-            (message->state != MQX_MSG_AVAILABLE && message->state != MQX_MSG_LOCKED &&
+            (!mqx_delayed_or_available(message) && message->state != MQX_MSG_LOCKED &&
              message->state != MQX_MSG_PUT)) { /* of a prepared unit: there are no others now */
             continue;
         }
@@ -645,6 +647,10 @@ static int orderly_end(struct mqx_store *store, int mode, uint64_t *out_np_disca
     if (status == MQX_OK) {
         *out_np_discarded = count_np_lost(region, mode);
         status = mqx_checkpoint(store, mode);
+    }
+    if (status == MQX_OK) {
+        mqx_checkpoint_reserve_cut(store);
+        status = mqx_journal_end_spares(store);
     }
     mqx_lock_drop(region, &region->header->maintenance_lock);
     return status;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "catalog/catalog.h"
 #include "queue/browse_lock.h"
+#include "queue/trigger.h"
 #include "region/damage.h"
 
 static void count_handle(struct mqx_region *region, struct mqx_object *object, uint32_t options,
@@ -117,6 +118,18 @@ int mqx_handle_register(struct mqx_region *region, const struct mqx_handle_reque
     return status;
 }
 
+/* When its last handle for input is closed, a queue that triggers is looked at again: by the
+ * caller, or, when the process is dead, by whoever waits on the initiation queue. */
+static void note_last_input(struct mqx_object *object, uint32_t options)
+{
+    MQX_ASSERT(object != NULL);
+    const uint32_t special = mqx_load_relaxed(&object->special);
+    if ((options & MQE_INPUT) != 0 && object->open_input == 0 &&
+        (special & MQX_SPECIAL_TRIGGER) != 0) {
+        mqx_trigger_set_due(object);
+    }
+}
+
 int mqx_handle_release(struct mqx_region *region, uint32_t slot)
 {
     MQX_ASSERT(slot != 0);
@@ -132,6 +145,7 @@ int mqx_handle_release(struct mqx_region *region, uint32_t slot)
     struct mqx_object *object = mqx_object(region, handle->object);
     if (object != NULL && object->generation == handle->object_gen) {
         count_handle(region, object, handle->options, -1);
+        note_last_input(object, handle->options);
         if (object->exclusive_input == slot) {
             mqx_undo_store32(region->base, lock, &object->exclusive_input, 0);
         }

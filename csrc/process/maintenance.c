@@ -38,6 +38,8 @@ enum {
     MARK_AFTER_US = 100000,   /* of idleness (rule 9) */
     OBJECTS_A_ROUND = 8192,   /* visited in one round */
     EXPIRE_STEPS = 64,        /* of 64 messages each, a queue and round */
+    LOOK_US = 500,            /* between looks of a put that waits for the reserve */
+    LOOKS = 500,
     STACK_BYTES = 512 * 1024,
 };
 
@@ -156,11 +158,12 @@ static int step_spare(struct mqx_store *store, struct round *round)
 
 /* Makes what is lacking of both reserves, and lets puts know. A failure of this process alone says
  * nothing about the disk. */
-static int keep_way_out(struct mqx_store *store)
+static int keep_way_out(struct mqx_store *store, bool paced)
 {
     uint32_t *way_out = &store->region.journal->way_out;
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
-    int status = mqx_checkpoint_reserve_keep(store);
+    int status = paced ? mqx_checkpoint_reserve_keep_paced(store)
+                       : mqx_checkpoint_reserve_keep(store);
     if (status == MQX_OK) {
         status = mqx_journal_keep_reserved(store);
     }
@@ -171,14 +174,38 @@ static int keep_way_out(struct mqx_store *store)
     return status;
 }
 
+/* The maintenance is at work, and may lengthen the reserve between two steps: waits for that or for
+ * the lock, for a while. True: puts are covered. */
+static bool await_way_out(struct mqx_store *store, int *out_status)
+{
+    struct mqx_lock *lock = &store->region.header->maintenance_lock;
+    uint64_t live = 0;
+    bool covered = false;
+    MQX_ASSERT(!mqx_lock_held(&store->region, lock));
+    *out_status = mqx_lock_try(&store->region, lock);
+    for (int i = 0; i < LOOKS && *out_status == MQX_BUSY && !covered; i++) {
+        mqx_clock_sleep_us(LOOK_US);
+        covered = mqx_load_relaxed(&store->region.journal->way_out) == MQX_WAY_OUT_WHOLE &&
+                  mqx_journal_bound_puts(&store->region, &live);
+        *out_status = covered ? MQX_BUSY : mqx_lock_try(&store->region, lock);
+    }
+    return covered;
+}
+
 int mqx_maintenance_way_out(struct mqx_store *store)
 {
     struct mqx_lock *lock = &store->region.header->maintenance_lock;
+    int status = MQX_OK;
     MQX_ASSERT(!mqx_lock_held(&store->region, lock));
     mqx_about_to_block();
-    int status = mqx_lock_enter(&store->region, lock);
+    if (await_way_out(store, &status)) {
+        return MQX_OK;
+    }
+    if (status == MQX_BUSY) {
+        status = mqx_lock_enter(&store->region, lock);
+    }
     if (status == MQX_OK) {
-        status = keep_way_out(store);
+        status = keep_way_out(store, false);
         mqx_lock_drop(&store->region, lock);
     }
     return status;
@@ -194,11 +221,11 @@ static int step_way_out(struct mqx_store *store, struct round *round)
         mqx_journal_checkpoint_reserve(&store->region) == 0) {
         return MQX_OK; /* there is nothing to be got */
     }
-    int status = keep_way_out(store);
+    int status = keep_way_out(store, true);
     if (status == MQRC_STORAGE_MEDIUM_FULL && round->freed_at != journal->next_segment_no) {
         const int freed = mqx_checkpoint_free_all(store);
         round->freed_at = journal->next_segment_no;
-        status = freed == MQX_OK ? keep_way_out(store) : status;
+        status = freed == MQX_OK ? keep_way_out(store, true) : status;
     }
     return status;
 }
@@ -338,7 +365,7 @@ static int help_between_steps(struct mqx_store *store)
     (void)mqx_journal_lead_for_others(store);
     const struct mqx_journal *journal = store->region.journal;
     const bool in_use = mqx_load_relaxed(&journal->checkpoint_reserve) == 0;
-    if (!in_use && keep_way_out(store) != MQX_OK) { /* puts go on beside a long checkpoint */
+    if (!in_use && keep_way_out(store, true) != MQX_OK) { /* puts go on beside a long checkpoint */
         mqx_error_clear();
     }
     return mqx_reap(store, &dead);

@@ -8,6 +8,7 @@
 
 #include "process/handle_table.h"
 #include "process/process_table.h"
+#include "queue/wake_channel.h"
 #include "journal/segment_pin.h"
 #include "catalog/catalog.h"
 #include "base/error.h"
@@ -101,6 +102,18 @@ static int end_unit(struct mqx_store *store, uint32_t slot)
     }
 }
 
+/* A channel loses its name, and a waiter its channel: the slot's next owner may have threads. */
+static void end_channel(struct mqx_store *store, uint32_t slot)
+{
+    struct mqx_context *context = mqx_context(&store->region, slot);
+    MQX_ASSERT(context != NULL); /* mqx_reap_context() has validated the slot */
+    const uint32_t channel = mqx_load_relaxed(&context->wait_channel);
+    mqx_store_release(&context->wait_channel, 0u);
+    if (channel == slot) {
+        mqx_wake_channel_unlink(store, slot);
+    }
+}
+
 int mqx_reap_context(struct mqx_store *store, uint32_t slot)
 {
     MQX_ASSERT(store->region.base != NULL);
@@ -116,6 +129,7 @@ int mqx_reap_context(struct mqx_store *store, uint32_t slot)
     if (status == MQX_OK) {
         status = end_unit(store, slot);
     }
+    end_channel(store, slot);
     return status == MQX_OK ? mqx_slot_give(region, MQX_AREA_CONTEXTS, slot) : status;
 }
 

@@ -46,6 +46,31 @@ static void region_prefix(uint64_t device, uint64_t inode, char out[MQX_LOCK_REC
     (void)n;
 }
 
+/* Where channels have their names: in the directory of regions, beside the region. A path that is
+ * too long is reached through the descriptor. Files that are not real ones have no channels. */
+static void set_wake_prefix(struct mqx_store *store, const struct mqx_location *location,
+                            const uint8_t incarnation[8])
+{
+    char prefix[MQX_LOCK_RECORD_NAME_SIZE];
+    char *out = store->region.wake_prefix;
+    const uint8_t *r = incarnation;
+    MQX_ASSERT(location->region_path != NULL);
+    MQX_ASSERT(store->region.base != NULL);
+    out[0] = '\0';
+    if (store->io->ops != mqx_io_posix()->ops) {
+        return;
+    }
+    region_prefix(location->device, location->inode, prefix);
+    const int n = snprintf(out, sizeof store->region.wake_prefix,
+                           "%s/wake-%.40s%02x%02x%02x%02x-", location->region_path, prefix, r[0],
+                           r[1], r[2], r[3]);
+    if (n >= (int)sizeof store->region.wake_prefix || out[0] != '/') {
+        (void)snprintf(out, sizeof store->region.wake_prefix,
+                       "/proc/self/fd/%d/wake-%.40s%02x%02x%02x%02x-", store->region_dir, prefix,
+                       r[0], r[1], r[2], r[3]);
+    }
+}
+
 /* ---- creating ---- */
 
 static int new_record(const struct mqx_location *location, struct mqx_lock_record *out)
@@ -150,6 +175,7 @@ int mqx_region_file_create(struct mqx_store *store, const struct mqx_location *l
         return add_free_bytes(status, location->region_path);
     }
     memcpy(store->region_name, record.region, sizeof store->region_name);
+    set_wake_prefix(store, location, record.incarnation);
     fill_identity(store, &record);
     return MQX_OK;
 }
@@ -238,6 +264,7 @@ int mqx_region_file_join(struct mqx_store *store, const struct mqx_location *loc
     }
     store->region.tag_key = mqx_tag_key(store->qm_id);
     memcpy(store->region_name, record->region, sizeof store->region_name);
+    set_wake_prefix(store, location, record->incarnation);
     return MQX_OK;
 }
 
@@ -294,10 +321,32 @@ static int collect_stray(void *arg, const char *name)
     return strays->count == STRAYS_MAX;
 }
 
+/* Names of channels that killed processes left; another user's are left alone. */
+static void remove_channels(struct mqx_store *store, const struct mqx_location *location)
+{
+    struct strays strays = {.count = STRAYS_MAX};
+    char prefix[MQX_LOCK_RECORD_NAME_SIZE];
+    MQX_ASSERT(store->region.base == NULL);
+    region_prefix(location->device, location->inode, prefix);
+    (void)snprintf(strays.prefix, sizeof strays.prefix, "wake-%.40s", prefix);
+    strays.prefix_length = strlen(strays.prefix);
+    for (bool removed = true; removed && strays.count == STRAYS_MAX;) {
+        removed = false;
+        strays.count = 0;
+        if (store->io->ops->list(store->io, store->region_dir, collect_stray, &strays) < 0) {
+            return;
+        }
+        for (uint32_t i = 0; i < strays.count; i++) {
+            removed |= store->io->ops->unlink(store->io, store->region_dir, strays.name[i]) == 0;
+        }
+    }
+}
+
 int mqx_region_file_remove_strays(struct mqx_store *store, const struct mqx_location *location)
 {
     MQX_ASSERT(store->region.base == NULL);
     struct strays strays = {.count = 0};
+    remove_channels(store, location);
     region_prefix(location->device, location->inode, strays.prefix);
     strays.prefix_length = strlen(strays.prefix);
     const int err = store->io->ops->list(store->io, store->region_dir, collect_stray, &strays);

@@ -833,7 +833,7 @@ static int check_flags(const struct index *index)
     for (uint32_t slot;
          (slot = mqx_priority_index_next(index->region, index->queue, &cursor, false)) != 0;) {
         const struct mqx_message *message = mqx_message(index->region, slot);
-        linked += is_linked(index, message);
+        linked += message->state == MQX_MSG_AVAILABLE && is_linked(index, message);
         if (complete && message->state == MQX_MSG_AVAILABLE && message->tag[index->k] != 0 &&
             !is_linked(index, message)) {
             return unsound(index, "an available message is not linked", slot);

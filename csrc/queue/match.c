@@ -10,7 +10,9 @@
 
 #include <string.h>
 
-enum { BY_ENTRY = MQE_MATCH_NUMBER | MQE_MATCH_PERSISTENT | MQE_MATCH_UP_TO };
+enum {
+    BY_ENTRY = MQE_MATCH_NUMBER | MQE_MATCH_PERSISTENT | MQE_MATCH_UP_TO | MQE_MATCH_DELAYED
+};
 
 static const uint8_t no_id[MQX_ID_SIZE];
 
@@ -166,9 +168,10 @@ int mqx_match_next(struct mqx_store *store, struct mqx_stripe_guard *guard, uint
 {
     MQX_ASSERT(cursor != NULL);
     MQX_ASSERT(guard->stripe->lock.undo_count == 0);
+    const bool delayed = (match->bits & MQE_MATCH_DELAYED) != 0;
     for (uint32_t steps = 1;; steps++) {
         struct mqx_object *queue = mqx_object(&store->region, object);
-        const uint32_t slot = mqx_priority_index_next(&store->region, queue, cursor, true);
+        const uint32_t slot = mqx_priority_index_next(&store->region, queue, cursor, !delayed);
         const struct mqx_message *message = mqx_message(&store->region, slot);
         *out_slot = slot;
         if (message == NULL) {
@@ -176,8 +179,11 @@ int mqx_match_next(struct mqx_store *store, struct mqx_stripe_guard *guard, uint
             return MQX_OK;
         }
         if (mqx_queue_expired(&store->region, message, now_us)) {
-            (void)mqx_queue_expire(guard, queue, slot);
-        } else if (mqx_match_message(&store->region, match, message)) {
+            if (mqx_delayed_or_available(message)) {
+                (void)mqx_queue_expire(guard, queue, slot);
+            }
+        } else if (mqx_delayed_or_available(message) &&
+                   mqx_match_message(&store->region, match, message)) {
             return MQX_OK;
         }
         if (steps % MQX_LOCKED_STEPS_MAX == 0) {

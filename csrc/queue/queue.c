@@ -189,6 +189,9 @@ static void fill_entry(const struct mqx_region *region, struct mqx_message *mess
     message->tag[MQX_BY_MSG_ID] = tag_of(region, d->msg_id);
     message->tag[MQX_BY_CORREL_ID] = tag_of(region, d->correl_id);
     message->tag[MQX_BY_GROUP_ID] = d->has_ext != 0 ? tag_of(region, put->ext->group_id) : 0;
+    if (MQX_UNLIKELY(d->due_us != 0)) {
+        mqx_delayed_fill(region, message, d->due_us);
+    }
 }
 
 /* The entry and at most one block: the memory of a long body has been reserved before. */
@@ -264,8 +267,8 @@ static void count_persistent(struct mqx_stripe_guard *guard, const struct mqx_me
 
 int mqx_queue_link(struct mqx_stripe_guard *guard, struct mqx_object *queue, struct mqx_put *put)
 {
-    const bool available = put->context == 0;
     struct mqx_message *message;
+    bool delayed = false;
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     MQX_ASSERT(mqx_stripe_of(guard->region, put->object) == guard->stripe);
     int status = take_memory(guard, put, &message);
@@ -280,6 +283,10 @@ int mqx_queue_link(struct mqx_stripe_guard *guard, struct mqx_object *queue, str
         mqx_queue_make_id(guard->region, put->number | CORREL_ID_BIT, put->d->correl_id);
     }
     fill_entry(guard->region, message, put);
+    if (MQX_UNLIKELY((message->flags & MQX_MSGF_DUE) != 0)) {
+        delayed = put->context == 0 && mqx_delayed_settle(guard->region, message);
+    }
+    const bool available = put->context == 0 && !delayed;
     if (put->reserved != 0) {
         status = rewrite_descriptor(guard->region, message, put->d);
     } else if (message->cells != 0) {
@@ -299,6 +306,8 @@ int mqx_queue_link(struct mqx_stripe_guard *guard, struct mqx_object *queue, str
     mqx_guard_store8(guard, &message->state, available ? MQX_MSG_AVAILABLE : MQX_MSG_PUT);
     if (available) {
         mqx_id_index_link(guard, queue, put->slot);
+    } else if (MQX_UNLIKELY(delayed)) {
+        mqx_delayed_enter(guard, queue, put->slot, message);
     } else {
         mqx_guard_store32(guard, &queue->uncommitted, queue->uncommitted + 1);
         mqx_unit_push(guard, put->context, put->slot);
@@ -394,11 +403,16 @@ void mqx_queue_make_available(struct mqx_stripe_guard *guard, struct mqx_object 
         return;
     }
     count_out(guard, queue, message->state);
-    mqx_guard_store8(guard, &message->state, MQX_MSG_AVAILABLE);
     mqx_guard_store32(guard, &message->unit, 0);
     if (count != 0) {
         mqx_guard_store32(guard, &message->backout_count, message->backout_count + count);
     }
+    if (MQX_UNLIKELY((message->flags & MQX_MSGF_DUE) != 0) &&
+        mqx_delayed_settle_guarded(guard, message)) {
+        mqx_delayed_enter(guard, queue, slot, message);
+        return;
+    }
+    mqx_guard_store8(guard, &message->state, MQX_MSG_AVAILABLE);
     mqx_priority_index_set_available(guard, queue, slot, true);
     mqx_id_index_link(guard, queue, slot);
 }
@@ -409,12 +423,17 @@ void mqx_queue_claim(struct mqx_stripe_guard *guard, struct mqx_object *queue, u
     struct mqx_message *message = mqx_message(guard->region, slot);
     MQX_ASSERT(state == MQX_MSG_GOT || state == MQX_MSG_LOCKED || state == MQX_MSG_PUT);
     MQX_ASSERT(owner != 0);
-    if (MQX_UNLIKELY(message == NULL || message->state != MQX_MSG_AVAILABLE)) {
+    if (MQX_UNLIKELY(message == NULL || (message->state != MQX_MSG_AVAILABLE &&
+                                         message->state != MQX_MSG_DELAYED))) {
         damaged_message(guard->region, slot);
         return;
     }
-    mqx_id_index_unlink(guard, queue, slot);
-    mqx_priority_index_set_available(guard, queue, slot, false);
+    if (MQX_UNLIKELY(message->state == MQX_MSG_DELAYED)) {
+        (void)mqx_due_index_remove(guard, queue, slot); /* given back, it waits on */
+    } else {
+        mqx_id_index_unlink(guard, queue, slot);
+        mqx_priority_index_set_available(guard, queue, slot, false);
+    }
     mqx_guard_store8(guard, &message->state, (uint8_t)state);
     mqx_guard_store32(guard, &message->unit, owner);
     if (state == MQX_MSG_GOT) {
@@ -435,6 +454,8 @@ static void set_removed(struct mqx_stripe_guard *guard, struct mqx_object *queue
     if (message->state == MQX_MSG_AVAILABLE) {
         mqx_id_index_unlink(guard, queue, slot);
         mqx_priority_index_set_available(guard, queue, slot, false);
+    } else if (message->state == MQX_MSG_DELAYED) {
+        (void)mqx_due_index_remove(guard, queue, slot);
     }
     count_out(guard, queue, message->state);
     mqx_guard_store8(guard, &message->state, MQX_MSG_GONE);
@@ -475,6 +496,8 @@ bool mqx_queue_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, 
     } else {
         if (message->state == MQX_MSG_AVAILABLE) {
             mqx_id_index_unlink(guard, queue, slot);
+        } else if (MQX_UNLIKELY(message->state == MQX_MSG_DELAYED)) {
+            (void)mqx_due_index_remove(guard, queue, slot);
         }
         count_out(guard, queue, message->state);
         (void)mqx_body_free_step(guard, message);
@@ -530,7 +553,7 @@ int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now
             break;
         }
         const bool unfinished = message->state == MQX_MSG_GONE && message->pins == 0;
-        if (unfinished || (message->state == MQX_MSG_AVAILABLE &&
+        if (unfinished || (mqx_delayed_or_available(message) &&
                      mqx_queue_expired(&store->region, message, now_us))) {
             removed += 1;
             if (!mqx_queue_expire(&guard, queue, slot) || removed >= MQX_LOCKED_STEPS_MAX) {
@@ -572,7 +595,7 @@ int mqx_queue_purge_step(struct mqx_store *store, struct mqx_purge *purge)
         const struct mqx_message *message = mqx_message(&store->region, slot);
         if (message == NULL) {
             purge->at_end = true;
-        } else if (message->state == MQX_MSG_AVAILABLE ||
+        } else if (mqx_delayed_or_available(message) ||
                    (message->state == MQX_MSG_GONE && message->pins == 0)) {
             purge->freed += 1; /* at least a part of it */
             (void)mqx_queue_expire(&guard, queue, slot);
@@ -663,14 +686,15 @@ static int load_entry(struct mqx_stripe_guard *guard, uint32_t *out_slot, struct
     return MQX_OK;
 }
 
-static int load_insert(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot)
+static int load_insert(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot,
+                       struct mqx_message *message, bool available)
 {
     MQX_ASSERT(guard->stripe->lock.undo_count == 0);
-    int status = mqx_priority_index_insert(guard, queue, slot, true);
+    int status = mqx_priority_index_insert_entry(guard, queue, slot, message, available);
     while (status == MQX_NEED_CELLS) {
         status = mqx_stripe_guard_supply(guard);
         if (status == MQX_OK) {
-            status = mqx_priority_index_insert(guard, queue, slot, true);
+            status = mqx_priority_index_insert_entry(guard, queue, slot, message, available);
         }
     }
     return status;
@@ -729,11 +753,17 @@ static int load_locked(struct mqx_stripe_guard *guard, struct mqx_object *queue,
                                     loaded->body, loaded->m.length);
         }
     }
+    const bool delayed = loaded->m.due_us != 0 &&
+                         mqx_delayed_fill(region, message, loaded->m.due_us) &&
+                         mqx_delayed_settle(region, message);
     if (status == MQX_OK) {
-        status = load_insert(guard, queue, *out_slot);
+        status = load_insert(guard, queue, *out_slot, message, !delayed);
+    }
+    if (status == MQX_OK && delayed) {
+        mqx_delayed_enter(guard, queue, *out_slot, message);
     }
     if (status == MQX_OK) {
-        message->state = MQX_MSG_AVAILABLE;
+        message->state = delayed ? MQX_MSG_DELAYED : MQX_MSG_AVAILABLE;
         if (is_logged(loaded)) {
             guard->stripe->persistent_present += 1;
             guard->stripe->live_bytes += record_bytes(message);
@@ -746,25 +776,50 @@ static int load_locked(struct mqx_stripe_guard *guard, struct mqx_object *queue,
 
 /* A restart that fails discards the region, but not with a lock of this thread in it: libc would
  * follow the list of its mutexes into memory that is gone. */
-int mqx_queue_load(struct mqx_store *store, const struct mqx_loaded *loaded, uint32_t *out_slot)
+void mqx_queue_load_end(struct mqx_queue_loading *loading)
 {
-    struct mqx_region *region = &store->region;
-    struct mqx_object *queue = mqx_object(region, loaded->m.object);
-    struct mqx_stripe_guard guard;
+    MQX_ASSERT(loading->store != NULL);
+    if (loading->object != 0) {
+        MQX_ASSERT(loading->guard.stripe->lock.undo_count == 0);
+        mqx_stripe_guard_drop(&loading->guard);
+        loading->object = 0;
+    }
+}
+
+/* The stripe lock of the queue, unless it is held. */
+static int load_enter(struct mqx_queue_loading *loading, uint32_t object)
+{
+    MQX_ASSERT(object != 0);
+    if (MQX_LIKELY(loading->object == object)) {
+        MQX_ASSERT(mqx_stripe_guard_held(&loading->guard));
+        return MQX_OK;
+    }
+    mqx_queue_load_end(loading);
+    const int status =
+        mqx_stripe_guard_take(&loading->store->region, object, &loading->guard);
+    loading->object = status == MQX_OK ? object : 0;
+    return status;
+}
+
+int mqx_queue_load(struct mqx_queue_loading *loading, const struct mqx_loaded *loaded,
+                   uint32_t *out_slot)
+{
+    struct mqx_object *queue = mqx_object(&loading->store->region, loaded->m.object);
     if (queue == NULL || queue->state != MQX_OBJ_ACTIVE || loaded->m.placement > MQX_MAX_PRIORITY) {
         return mqx_fail(MQRC_OBJECT_DAMAGED, "message %llu names object %u, which is not defined",
                         (unsigned long long)loaded->m.number, loaded->m.object);
     }
-    int status = mqx_stripe_guard_take(region, loaded->m.object, &guard);
+    int status = load_enter(loading, loaded->m.object);
     if (status != MQX_OK) {
         return status;
     }
-    status = load_locked(&guard, queue, loaded, out_slot);
-    if (status != MQX_OK && mqx_stripe_guard_held(&guard)) { /* supplying drops it when it fails */
-        mqx_stripe_guard_rollback(&guard);
-    }
-    if (mqx_stripe_guard_held(&guard)) {
-        mqx_stripe_guard_drop(&guard);
+    status = load_locked(&loading->guard, queue, loaded, out_slot);
+    if (MQX_UNLIKELY(status != MQX_OK)) {
+        if (mqx_stripe_guard_held(&loading->guard)) {
+            mqx_stripe_guard_rollback(&loading->guard);
+        } else {
+            loading->object = 0; /* supplying drops it when it fails */
+        }
     }
     return status;
 }
@@ -776,7 +831,7 @@ static bool is_in_checkpoint(const struct mqx_message *message)
 {
     MQX_ASSERT(message != NULL);
     return (message->flags & MQX_MSGF_PERSISTENT) != 0 &&
-           (message->state == MQX_MSG_AVAILABLE || message->state == MQX_MSG_GOT ||
+           (mqx_delayed_or_available(message) || message->state == MQX_MSG_GOT ||
             message->state == MQX_MSG_LOCKED);
 }
 
@@ -802,6 +857,7 @@ static void describe(const struct mqx_region *region, const struct mqx_message *
         .is_volatile = (message->flags & MQX_MSGF_VOLATILE) != 0,
         .record_length = message->record_length,
         .chunk_count = message->chunk_count,
+        .due_us = mqx_delayed_due_us(message),
     };
 }
 
@@ -835,24 +891,4 @@ int mqx_queue_copy_entries(struct mqx_store *store, uint32_t object, struct mqx_
     }
     mqx_stripe_guard_drop(&guard);
     return MQX_OK;
-}
-
-uint32_t mqx_queue_next_image(struct mqx_store *store, uint32_t object, struct mqx_cursor *cursor)
-{
-    const struct mqx_object *queue = mqx_object(&store->region, object);
-    const struct mqx_message *message;
-    uint32_t slot;
-    MQX_ASSERT(cursor != NULL);
-    if (queue == NULL) {
-        (void)mqx_region_damage(&store->region, "the slot of a queue", object);
-        return 0;
-    }
-    if (mqx_load_relaxed(&queue->np_life) == MQX_NP_TO_RESTART) {
-        return 0; /* NPMCLASS(NORMAL): they end with the queue manager */
-    }
-    do {
-        slot = mqx_priority_index_next(&store->region, queue, cursor, true);
-        message = mqx_message(&store->region, slot);
-    } while (message != NULL && (message->flags & MQX_MSGF_PERSISTENT) != 0);
-    return slot;
 }

@@ -15,9 +15,10 @@
  *             orderly end.
  *
  * States of a message
- *   RESERVED -> PUT or AVAILABLE (link) ; PUT, GOT, LOCKED -> AVAILABLE (show) ; AVAILABLE -> GOT,
- *   LOCKED (claim) ; any of them -> FREE (remove), through GONE while it is pinned or a long chain
- *   is given back.
+ *   RESERVED -> PUT, AVAILABLE or DELAYED (link) ; PUT, GOT, LOCKED -> AVAILABLE, or DELAYED while
+ *   it is not due (show) ; AVAILABLE -> GOT, LOCKED (claim) ; DELAYED -> GOT (cancel, clear) ; any
+ *   of them -> FREE (remove), through GONE while it is pinned or a long chain is given back.
+ *   DELAYED -> AVAILABLE: due_release.h.
  *
  * Invariants
  *   1. A message is in the priority index of its queue from mqx_queue_link() to the last step of
@@ -43,7 +44,7 @@
 #ifndef PENSTOCK_QUEUE_H
 #define PENSTOCK_QUEUE_H
 
-#include "queue/id_index.h"
+#include "queue/delayed.h"
 #include "region/message_body.h"
 #include "region/store.h"
 
@@ -147,10 +148,17 @@ struct mqx_loaded {
     bool taken;                        /* image of a message got in a prepared unit: it is claimed
                                         * next, and never shown */
 };
+struct mqx_queue_loading {
+    struct mqx_store *store;           /* set by the caller, the rest zeroed */
+    struct mqx_stripe_guard guard;     /* kept from one message of a queue to the next */
+    uint32_t object;                   /* the queue whose stripe lock is held; 0: none is */
+};
 /* Appends an available message to its queue; to be called in the order (queue, placement
- * descending, number ascending) within a queue. *out_slot is its entry. */
-int mqx_queue_load(struct mqx_store *store, const struct mqx_loaded *loaded,
+ * descending, number ascending) within a queue. *out_slot is its entry. The stripe lock stays held:
+ * mqx_queue_load_end() after the last message, or after a failure. */
+int mqx_queue_load(struct mqx_queue_loading *loading, const struct mqx_loaded *loaded,
                    uint32_t *out_slot) MQX_MUST_USE;
+void mqx_queue_load_end(struct mqx_queue_loading *loading);
 
 /* ---- checkpoint: copies messages of a queue in delivery order ---- */
 /* Persistent messages whose put is committed, those got by units included, MQX_LOCKED_STEPS_MAX

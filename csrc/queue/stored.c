@@ -7,6 +7,7 @@
 #include "queue/stored.h"
 
 #include "base/error.h"
+#include "queue/queue.h"
 #include "region/damage.h"
 #include "region/extents.h"
 
@@ -14,7 +15,7 @@ static bool is_stored(const struct mqx_message *message)
 {
     MQX_ASSERT(message != NULL);
     return (message->flags & MQX_MSGF_PERSISTENT) != 0 && message->lsn != 0 &&
-           (message->state == MQX_MSG_AVAILABLE || message->state == MQX_MSG_GOT ||
+           (mqx_delayed_or_available(message) || message->state == MQX_MSG_GOT ||
             message->state == MQX_MSG_LOCKED || message->state == MQX_MSG_PUT);
 }
 
@@ -117,4 +118,26 @@ int mqx_stored_relocate(struct mqx_store *store, uint32_t object, uint32_t place
     mqx_stripe_guard_commit(&guard);
     mqx_stripe_guard_drop(&guard);
     return MQX_OK;
+}
+
+/* Declared in queue.h: messages that no record has. */
+uint32_t mqx_queue_next_image(struct mqx_store *store, uint32_t object, struct mqx_cursor *cursor)
+{
+    const struct mqx_object *queue = mqx_object(&store->region, object);
+    const struct mqx_message *message;
+    uint32_t slot;
+    MQX_ASSERT(cursor != NULL);
+    if (queue == NULL) {
+        (void)mqx_region_damage(&store->region, "the slot of a queue", object);
+        return 0;
+    }
+    if (mqx_load_relaxed(&queue->np_life) == MQX_NP_TO_RESTART) {
+        return 0; /* NPMCLASS(NORMAL): they end with the queue manager */
+    }
+    do {
+        slot = mqx_priority_index_next(&store->region, queue, cursor, false);
+        message = mqx_message(&store->region, slot);
+    } while (message != NULL && ((message->flags & MQX_MSGF_PERSISTENT) != 0 ||
+                                 !mqx_delayed_or_available(message)));
+    return slot;
 }

@@ -9,6 +9,7 @@
 #include "os/futex.h"
 #include "os/host_info.h"
 #include "queue/queue.h"
+#include "queue/wake_channel.h"
 #include "region/damage.h"
 #include "region/extents.h"
 
@@ -79,6 +80,8 @@ void mqx_wait_list_add(struct mqx_stripe_guard *guard, uint32_t object, uint32_t
         mqx_guard_store32(guard, &last->wait_next, slot);
         mqx_guard_store32(guard, &first->wait_prev, slot);
     }
+    mqx_store_relaxed(&context->wait_until_us,
+                      queue->delayed != 0 ? queue->next_due_us : UINT64_MAX);
     mqx_guard_store32(guard, &context->wait_state, MQX_WAIT_LISTED);
     mqx_guard_store32(guard, &queue->waiters, queue->waiters + 1);
     mqx_stripe_guard_commit(guard);
@@ -200,6 +203,30 @@ static bool pick_from(struct mqx_stripe_guard *guard, uint32_t head, uint32_t ob
     return false;
 }
 
+/* A message was put that is due before all others of the queue: those who mean to sleep longer look
+ * again, and then sleep no longer than that. */
+static MQX_COLD void pick_late(struct mqx_stripe_guard *guard, const struct mqx_object *queue,
+                               uint32_t object, uint32_t entry, struct mqx_wakeups *wakes)
+{
+    const uint64_t used = mqx_area_used(guard->region, MQX_AREA_CONTEXTS);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    MQX_ASSERT(entry != 0);
+    for (uint64_t slot = 1; slot < used && queue->waiters != 0; slot++) {
+        struct mqx_context *context = mqx_context(guard->region, (uint32_t)slot);
+        if (context == NULL || context->wait_state != MQX_WAIT_LISTED ||
+            context->wait_object != object || context->wait_until_us <= queue->next_due_us) {
+            continue;
+        }
+        if (wakes->count >= MQX_ARRAY_COUNT(wakes->context)) {
+            wakes->rest_object = object;
+            wakes->rest_entry = entry;
+            wakes->rest_number = mqx_message(guard->region, entry)->number;
+            return;
+        }
+        pick(guard, (uint32_t)slot, context, MQX_WAIT_WOKEN, 0, wakes);
+    }
+}
+
 void mqx_wait_list_pick(struct mqx_stripe_guard *guard, uint32_t object, uint32_t slot,
                         struct mqx_wakeups *wakes)
 {
@@ -209,6 +236,12 @@ void mqx_wait_list_pick(struct mqx_stripe_guard *guard, uint32_t object, uint32_
     MQX_ASSERT(guard->stripe->lock.undo_count == 0);
     if (MQX_UNLIKELY(queue == NULL || message == NULL)) {
         (void)mqx_region_damage(guard->region, "a message that waiters are picked for", slot);
+        return;
+    }
+    if (MQX_UNLIKELY(message->state == MQX_MSG_DELAYED)) {
+        if (message->due.key_us == queue->next_due_us) {
+            pick_late(guard, queue, object, slot, wakes);
+        }
         return;
     }
     for (int k = 0; k < MQX_INDEX_COUNT && !picked && queue->waiters != 0; k++) {
@@ -293,7 +326,7 @@ static MQX_COLD void pick_rest(struct mqx_region *region, struct mqx_wakeups *wa
         return;
     }
     const struct mqx_message *message = mqx_message_peek(region, wakes->rest_entry);
-    if (message != NULL && message->state == MQX_MSG_AVAILABLE &&
+    if (message != NULL && mqx_delayed_or_available(message) &&
         message->number == wakes->rest_number && message->object == object) {
         mqx_wait_list_pick(&guard, object, wakes->rest_entry, wakes);
     }
@@ -311,7 +344,8 @@ static void note_partner(uint32_t asleep)
     partner = met > partner ? met : partner;
 }
 
-/* The futex calls for those who were picked in one hold; true when there may be more. */
+/* The futex calls, and rings of channels, for those who were picked in one hold; true when there
+ * may be more. */
 static bool wake_picked(struct mqx_region *region, struct mqx_wakeups *wakes)
 {
     MQX_ASSERT(wakes->count <= MQX_ARRAY_COUNT(wakes->context));
@@ -321,6 +355,11 @@ static bool wake_picked(struct mqx_region *region, struct mqx_wakeups *wakes)
     mqx_fence(); /* the words were raised before it is read who sleeps */
     for (uint32_t i = 0; i < wakes->count; i++) {
         struct mqx_context *context = mqx_context(region, wakes->context[i]);
+        const uint32_t channel = context != NULL ? mqx_load_relaxed(&context->wait_channel) : 0;
+        if (channel != 0) {
+            mqx_wake_channel_ring(region, channel, wakes->context[i]);
+            continue;
+        }
         const uint32_t asleep = context != NULL ? mqx_load_relaxed(&context->wait_asleep) : 0;
         note_partner(asleep);
         if (asleep != 0) {

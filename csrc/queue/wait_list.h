@@ -25,6 +25,9 @@
  * futex call is made for those who sleep: a waiter announces that (wait_asleep) before its own
  * futex call, and the waker raises the word before it reads the announcement.
  *
+ * Due times. A waiter sleeps no longer than to the queue's next due time (due_release.h). The list
+ * notes for each until when that is, or the caller, if it looks again earlier anyway.
+ *
  * Invariants
  *   1. A context in state LISTED is in exactly one list, that of wait_list and wait_object; in any
  *      other state it is in none.
@@ -61,7 +64,8 @@ void mqx_wait_list_add(struct mqx_stripe_guard *guard, uint32_t object, uint32_t
 /* Takes it off (when it is still listed) and returns the state it was in. */
 enum mqx_wait_state mqx_wait_list_remove(struct mqx_stripe_guard *guard, uint32_t context);
 
-/* Picks waiters for the available message `slot`. */
+/* Picks waiters for the available message `slot`. For a delayed one that is the first to be due:
+ * all those that mean to sleep longer (context.wait_until_us). */
 void mqx_wait_list_pick(struct mqx_stripe_guard *guard, uint32_t object, uint32_t slot,
                         struct mqx_wakeups *wakes);
 /* Without the lock: may the message that the context was woken for still be there, so that its

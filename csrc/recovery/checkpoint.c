@@ -296,6 +296,7 @@ static int write_image_message(struct checkpoint *ckpt, uint32_t slot, uint32_t 
     }
     if (status == MQX_OK) {
         descriptor.backout_count = message->backout_count;
+        descriptor.due_us = mqx_delayed_due_us(message);
         mqx_checkpoint_file_added(
             &ckpt->writer, 1,
             mqx_encode_put(to, &head, &descriptor, descriptor.has_ext ? &ext : NULL,
@@ -509,6 +510,9 @@ static int publish(struct checkpoint *ckpt, uint64_t size)
         mqx_store_relaxed(&journal->older_bytes, journal->checkpoint_bytes);
     }
     mqx_journal_learn(journal, &ckpt->writer.totals, size);
+    if (ckpt->mode != MQX_CHECKPOINT_FUZZY) {
+        mqx_checkpoint_reserve_know(ckpt->store, &ckpt->writer.lines, size);
+    }
     int status = mqx_lock_take(region, lock);
     if (status != MQX_OK) {
         return status;

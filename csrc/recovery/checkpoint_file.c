@@ -27,6 +27,7 @@ enum {
     FLUSH_STEP = 1 << 20,  /* bytes written between two flushes when paced (rule 11) */
     PAUSE_US = 2 * 1000,   /* so that commits get at the disk in between (rule 11) */
     BUFFER_SIZE = (int)sizeof(struct psc_block) + MQX_BLOCK_PAYLOAD_MAX,
+    RESERVED_PAYLOAD = MQX_RESERVED_LINES * (int)sizeof(struct psc_message),
 };
 
 /* ---- names ---- */
@@ -218,16 +219,37 @@ static int write_block(struct mqx_checkpoint_writer *writer, struct psc_block *b
     return MQX_OK;
 }
 
+/* Its items are lines of struct psc_message, which become columns. */
+static bool has_columns(uint32_t type)
+{
+    MQX_ASSERT(type != 0);
+    MQX_STATIC_ASSERT(MQX_COLUMNS_MAX(MQX_BLOCK_PAYLOAD / sizeof(struct psc_message)) <=
+                          MQX_BLOCK_PAYLOAD_MAX, "lines of a whole block fit as columns");
+    return type == PSC_MESSAGES || type == PSC_UNIT_PUTS;
+}
+
+static void note_lines(struct mqx_checkpoint_lines *lines, const struct psc_block *block,
+                       const struct psc_columns *header)
+{
+    MQX_ASSERT(has_columns(block->type));
+    MQX_ASSERT(block->length >= sizeof *header);
+    mqx_columns_note(&lines->reach, header, block->count);
+    lines->bytes += block->type == PSC_MESSAGES ? sizeof *block + block->length : 0;
+}
+
 /* Lines of messages become columns, which take a fraction of their room. */
 static unsigned char *payload_of(struct mqx_checkpoint_writer *writer, struct psc_block *block)
 {
     const void *lines = writer->buffer + sizeof *block;
     MQX_ASSERT(writer->columns != NULL);
-    if (block->type != PSC_MESSAGES) {
+    if (!has_columns(block->type)) {
         return writer->buffer;
     }
     MQX_ASSERT(writer->used == block->count * sizeof(struct psc_message));
+    struct psc_columns header;
     block->length = mqx_columns_encode(writer->columns + sizeof *block, lines, block->count);
+    memcpy(&header, writer->columns + sizeof *block, sizeof header);
+    note_lines(&writer->lines, block, &header);
     return writer->columns;
 }
 
@@ -272,7 +294,9 @@ int mqx_checkpoint_file_reserve(struct mqx_checkpoint_writer *writer, uint32_t t
     MQX_ASSERT(size > 0);
     MQX_ASSERT(size <= MQX_RING_RECORD_MAX);
     MQX_ASSERT(writer->buffer != NULL);
-    if (writer->type != type || writer->used + size > MQX_BLOCK_PAYLOAD) {
+    const uint64_t most = writer->reserved && has_columns(type) ? RESERVED_PAYLOAD
+                                                                : MQX_BLOCK_PAYLOAD;
+    if (writer->type != type || writer->used + size > most) {
         int status = end_block(writer);
         if (status != MQX_OK) {
             return status;
@@ -280,7 +304,7 @@ int mqx_checkpoint_file_reserve(struct mqx_checkpoint_writer *writer, uint32_t t
         writer->type = type;
     }
     *out = writer->buffer + sizeof(struct psc_block) + writer->used;
-    *out_max = (uint32_t)((MQX_BLOCK_PAYLOAD - writer->used) / size);
+    *out_max = (uint32_t)((most - writer->used) / size);
     MQX_ASSERT(*out_max >= 1);
     return MQX_OK;
 }
@@ -589,9 +613,8 @@ static int verify_end(struct mqx_checkpoint_reader *reader, const struct psc_blo
 static uint64_t line_size(uint32_t type)
 {
     MQX_ASSERT(type != PSC_END);
-    MQX_STATIC_ASSERT(sizeof(struct psc_message) % 8 == 0, "lines need no padding");
-    return type == PSC_UNIT_PUTS    ? sizeof(struct psc_message)
-           : type == PSC_SEGMENTS   ? sizeof(struct psc_segment)
+    MQX_STATIC_ASSERT(sizeof(struct psc_operation) % 8 == 0, "lines need no padding");
+    return type == PSC_SEGMENTS     ? sizeof(struct psc_segment)
            : type == PSC_UNITS      ? sizeof(struct psc_unit)
            : type == PSC_OPERATIONS ? sizeof(struct psc_operation)
                                     : 0;
@@ -620,9 +643,12 @@ static int take_block(struct mqx_checkpoint_reader *reader, const struct psc_blo
     if (line_size(block->type) != 0 && block->length != block->count * line_size(block->type)) {
         return mqx_checkpoint_file_damaged(reader, reader->at, "length of a block of lines");
     }
-    if (block->type == PSC_MESSAGES &&
-        !mqx_columns_open(&columns, payload, block->length, block->count)) {
-        return mqx_checkpoint_file_damaged(reader, reader->at, "columns of a MESSAGES block");
+    if (has_columns(block->type)) {
+        if (!mqx_columns_open(&columns, payload, block->length, block->count)) {
+            return mqx_checkpoint_file_damaged(reader, reader->at,
+                                               "columns of a block of messages");
+        }
+        note_lines(&reader->lines, block, &columns.header);
     }
     if (block->type == PSC_IMAGE && reader->header.has_image == 0) {
         return mqx_checkpoint_file_damaged(reader, reader->at,

@@ -14,9 +14,9 @@
  *             (checkpoint_reserve.h). A checkpoint that finds no room is written over it.
  *
  * A block may hold records of the journal's form (OBJECTS: OBJECT records; IMAGE: CHUNK and PUT
- * records), lines of fixed size (UNIT_PUTS: struct psc_message, UNITS: struct psc_unit, OPERATIONS:
- * struct psc_operation, SEGMENTS: struct psc_segment) or columns (MESSAGES: a writer is given lines
- * of struct psc_message, which become columns when the block ends; format/message_columns.h decodes
+ * records), lines of fixed size (UNITS: struct psc_unit, OPERATIONS: struct psc_operation,
+ * SEGMENTS: struct psc_segment) or columns (MESSAGES and UNIT_PUTS: a writer is given lines of
+ * struct psc_message, which become columns when the block ends; format/message_columns.h decodes
  * them). Its payload is padded with zeroes to a multiple of 8.
  *
  *   offset 0      header page (struct psc_header)
@@ -53,6 +53,8 @@ enum {
     MQX_BLOCK_PAYLOAD = 1 << 20, /* a block is full at about so much */
     MQX_BLOCK_PAYLOAD_MAX = (1 << 20) + MQX_RING_RECORD_MAX,
     MQX_CHECKPOINT_NAME_SIZE = 24,
+    MQX_RESERVED_LINES = 1024, /* messages of a block over the reserve: one that differs from the
+                                * others makes the lines of its block longer, and of no other */
 };
 
 /* About as long as the name of a checkpoint: an entry of the directory takes another's place. */
@@ -63,6 +65,11 @@ void mqx_checkpoint_file_name(char out[MQX_CHECKPOINT_NAME_SIZE], uint64_t begin
 /* True when the name is that of a whole checkpoint. */
 bool mqx_checkpoint_file_parse(const char *name, uint64_t *out_begin_lsn);
 
+struct mqx_checkpoint_lines { /* messages in MESSAGES and UNIT_PUTS blocks */
+    struct mqx_columns_reach reach;
+    uint64_t bytes; /* of the MESSAGES blocks */
+};
+
 struct mqx_checkpoint_writer {
     struct mqx_io *io;
     int dir;
@@ -72,13 +79,14 @@ struct mqx_checkpoint_writer {
     bool paced;               /* flush every MiB and pause, so that commits are not disturbed */
     bool reserved;            /* written over the reserve */
     unsigned char *buffer;    /* block header and payload */
-    unsigned char *columns;   /* the same, of a MESSAGES block as it is written */
+    unsigned char *columns;   /* the same, of a block with columns as it is written */
     uint32_t type;            /* of the block being filled, 0: none */
     uint32_t count;
-    uint64_t used;            /* payload bytes, of MESSAGES those of the lines */
+    uint64_t used;            /* payload bytes, with columns those of the lines */
     uint64_t at;              /* next offset in the file */
     uint64_t unflushed;
     struct psc_end totals;
+    struct mqx_checkpoint_lines lines;
     /* Optional: called with the name of the whole, verified temporary file before it is renamed;
      * a status other than 0 removes it and comes back. */
     int (*accept)(void *arg, const char *name, uint64_t end_lsn);
@@ -111,6 +119,7 @@ struct mqx_checkpoint_reader {
     uint32_t seed;
     uint64_t at;              /* offset of the next block */
     struct psc_end totals;    /* of what was read so far */
+    struct mqx_checkpoint_lines lines; /* the same */
     bool ended;
 };
 /* Opens and verifies the header. `flags` of the file table: MQX_IO_READ, or MQX_IO_LINKED. */

@@ -7,10 +7,10 @@
  */
 #include "recovery/checkpoint_reserve.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "format/segment.h"
 #include "journal/journal.h"
-#include "recovery/checkpoint_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,8 +19,12 @@
 enum {
     AMPLE = 64 * 1024,          /* beyond what is wanted: puts draw on it until the next look */
     AMPLE_MOST = 16 << 20,
-    AHEAD_MOST = 4 << 20,
+    AHEAD_MOST = 8 << 20,
+    PIECE = 1 << 20,            /* written and flushed at once */
+    PACED_PIECE = 256 << 10,
+    PAUSE_US = 500,
     SHORTEN_ABOVE = 4 << 20,    /* a small file is not worth it */
+    CUT_ABOVE = 1 << 20,        /* at an orderly end */
 };
 
 /* ---- one that a dead process left ----
@@ -83,6 +87,29 @@ static bool take_third(struct mqx_store *store)
     return io->ops->rename(io, store->checkpoint_dir, name, MQX_CHECKPOINT_RESERVE) == 0;
 }
 
+/* After a restart: its size is that of the older one of the two that are kept. Unknown it counts as
+ * nothing. */
+static void measure_older(struct mqx_store *store)
+{
+    struct mqx_io *io = store->io;
+    struct newest newest = {.count = 0};
+    struct mqx_io_stat facts = {0};
+    char name[MQX_CHECKPOINT_NAME_SIZE];
+    MQX_ASSERT(store->checkpoint_dir >= 0);
+    MQX_ASSERT(mqx_load_relaxed(&store->region.journal->older_bytes) == 0);
+    if (io->ops->list(io, store->checkpoint_dir, note_newest, &newest) != 0 || newest.count < 2 ||
+        newest.begin_lsn[0] != store->region.journal->checkpoint_begin) {
+        return;
+    }
+    mqx_checkpoint_file_name(name, newest.begin_lsn[1], true);
+    const int fd = io->ops->open(io, store->checkpoint_dir, name, MQX_IO_LINKED, 0);
+    if (fd >= 0) {
+        const int err = io->ops->stat(io, fd, &facts);
+        mqx_store_relaxed(&store->region.journal->older_bytes, err == 0 ? facts.size : 0);
+        (void)io->ops->close(io, fd);
+    }
+}
+
 /* ---- the file ---- */
 
 /* *out_created: its name is to be flushed. A file with other names is somebody's copy. */
@@ -106,26 +133,42 @@ static int open_reserve(struct mqx_store *store, bool *out_created)
                          : fd;
 }
 
-/* From its last whole page on, so that the length is that of what is written. */
-static int lengthen(struct mqx_store *store, int fd, uint64_t size, uint64_t wanted)
+/* From its last whole page on, so that the length is that of what is written. Each piece is told to
+ * puts that wait. */
+static int lengthen(struct mqx_store *store, int fd, uint64_t size, uint64_t wanted, bool paced)
 {
     struct mqx_io *io = store->io;
+    uint64_t at = size / MQX_PAGE_SIZE * MQX_PAGE_SIZE;
     MQX_ASSERT(fd >= 0);
     MQX_ASSERT(size < wanted);
     int err = io->ops->sync_dir(io, store->checkpoint_dir); /* it may have been a checkpoint */
-    if (err == 0) {
-        err = mqx_write_zeroes(io, fd, size / MQX_PAGE_SIZE * MQX_PAGE_SIZE, wanted);
+    while (at < wanted && err == 0) {
+        const bool slow = paced && mqx_load_relaxed(&store->leaving) == 0;
+        const uint64_t piece = slow ? PACED_PIECE : PIECE;
+        const uint64_t end = wanted - at > piece ? at + piece : wanted;
+        err = mqx_write_zeroes(io, fd, at, end);
+        const int synced = io->ops->sync(io, fd);
+        err = err != 0 ? err : synced;
+        if (err == 0) {
+            mqx_store_relaxed(&store->region.journal->checkpoint_reserve, end);
+        }
+        at = end;
+        if (slow && err == 0 && at < wanted) {
+            mqx_clock_sleep_us(PAUSE_US);
+        }
     }
-    const int synced = io->ops->sync(io, fd);
-    return err != 0 ? err : synced;
+    return err;
 }
 
-/* It is lengthened before it is too short, so that puts need not wait for that. */
-static uint64_t ahead_of(uint64_t wanted)
+/* It is lengthened before it is too short, so that puts need not wait for that; not for messages
+ * that are known. */
+static uint64_t ahead_of(const struct mqx_store *store, uint64_t wanted)
 {
     MQX_ASSERT(wanted > 0);
     MQX_ASSERT(wanted < UINT64_MAX / 2);
-    return wanted + (wanted / 8 < AHEAD_MOST ? wanted / 8 : AHEAD_MOST);
+    return mqx_journal_is_known(&store->region)
+               ? wanted
+               : wanted + (wanted / 4 < AHEAD_MOST ? wanted / 4 : AHEAD_MOST);
 }
 
 /* Puts that come too near are made to wait for a flush: not many times. */
@@ -154,7 +197,7 @@ static uint64_t lately_wanted(struct mqx_journal *journal, uint64_t wanted)
 }
 
 /* *out_size: what it has, whatever comes back. */
-static int fit(struct mqx_store *store, int fd, uint64_t wanted, uint64_t lately,
+static int fit(struct mqx_store *store, int fd, uint64_t wanted, uint64_t lately, bool paced,
                uint64_t *out_size)
 {
     struct mqx_io *io = store->io;
@@ -168,8 +211,8 @@ static int fit(struct mqx_store *store, int fd, uint64_t wanted, uint64_t lately
     if (err != 0) {
         return err;
     }
-    if (facts.size < ahead_of(wanted)) {
-        err = lengthen(store, fd, facts.size, target);
+    if (facts.size < ahead_of(store, wanted)) {
+        err = lengthen(store, fd, facts.size, target, paced);
     } else if (facts.size > SHORTEN_ABOVE && facts.size / 4 > target && facts.size / 8 > lately) {
         err = io->ops->truncate(io, fd, target);
     }
@@ -179,20 +222,23 @@ static int fit(struct mqx_store *store, int fd, uint64_t wanted, uint64_t lately
 }
 
 /* Makes it what is wanted, if it is not. */
-static int keep(struct mqx_store *store)
+static int keep(struct mqx_store *store, bool paced)
 {
     struct mqx_journal *journal = store->region.journal;
-    const uint64_t wanted = mqx_journal_checkpoint_reserve(&store->region);
     const uint64_t has = mqx_load_relaxed(&journal->checkpoint_reserve);
     uint64_t size = 0;
     bool created = false;
     MQX_ASSERT(store->checkpoint_dir >= 0);
+    if (has == 0 && mqx_load_relaxed(&journal->older_bytes) == 0) {
+        measure_older(store);
+    }
+    const uint64_t wanted = mqx_journal_checkpoint_reserve(&store->region);
     if (wanted == 0) {
         return MQX_OK;
     }
     const uint64_t lately = lately_wanted(journal, wanted);
     const bool is_long = has > SHORTEN_ABOVE && has / 8 > lately;
-    if (has >= ahead_of(wanted) && !is_long) {
+    if (has >= ahead_of(store, wanted) && !is_long) {
         return MQX_OK;
     }
     int status = mqx_store_check(store);
@@ -203,7 +249,7 @@ static int keep(struct mqx_store *store)
     if (fd < 0) {
         return mqx_io_reason(fd, "opening the reserve for a checkpoint");
     }
-    int err = fit(store, fd, wanted, lately, &size);
+    int err = fit(store, fd, wanted, lately, paced, &size);
     const int closed = store->io->ops->close(store->io, fd);
     err = err != 0 && size >= wanted ? 0 : err; /* long enough for now */
     err = err != 0 ? err : closed;
@@ -224,7 +270,14 @@ int mqx_checkpoint_reserve_keep(struct mqx_store *store)
 {
     MQX_ASSERT(store->region.header != NULL);
     MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
-    return keep(store);
+    return keep(store, false);
+}
+
+int mqx_checkpoint_reserve_keep_paced(struct mqx_store *store)
+{
+    MQX_ASSERT(store->region.header != NULL);
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
+    return keep(store, true);
 }
 
 /* The maintenance step tries again what fails here, and reports it. */
@@ -233,7 +286,7 @@ void mqx_checkpoint_reserve_renew(struct mqx_store *store)
     MQX_ASSERT(store->region.journal != NULL);
     MQX_ASSERT(store->checkpoint_dir >= 0);
     mqx_store_relaxed(&store->region.journal->checkpoint_reserve, UINT64_C(0));
-    if (keep(store) != MQX_OK) {
+    if (keep(store, false) != MQX_OK) {
         mqx_error_clear();
     }
 }
@@ -266,4 +319,51 @@ bool mqx_checkpoint_reserve_ready(struct mqx_store *store)
     }
     mqx_checkpoint_reserve_renew(store);
     return true;
+}
+
+/* Messages of a block over the reserve that were in one block before take no more than they did
+ * there. At the joints of these a block has messages of several. */
+static uint64_t lines_most(const struct mqx_columns_reach *reach, uint64_t line)
+{
+    MQX_ASSERT(reach->messages > 0);
+    MQX_ASSERT(reach->blocks > 0);
+    const uint64_t narrow = reach->bytes / reach->messages;
+    const uint64_t joints = (uint64_t)(reach->blocks - 1) * MQX_RESERVED_LINES;
+    const uint64_t all = reach->messages * line;
+    const uint64_t most = reach->bytes + joints * (line > narrow ? line - narrow : 0);
+    return most < all ? most : all;
+}
+
+void mqx_checkpoint_reserve_know(struct mqx_store *store, const struct mqx_checkpoint_lines *lines,
+                                 uint64_t size)
+{
+    struct mqx_known_lines known = {.others = size > lines->bytes ? size - lines->bytes : 0};
+    MQX_ASSERT(store->region.journal != NULL);
+    MQX_ASSERT(size > 0);
+    if (lines->reach.blocks > 0) {
+        const uint64_t next = mqx_load_relaxed(&store->region.journal->next_number);
+        known.line_bytes = mqx_columns_line_most(&lines->reach, next, &known.first_lsn);
+        known.lines = lines_most(&lines->reach, known.line_bytes);
+    }
+    mqx_journal_know(&store->region, &known);
+}
+
+void mqx_checkpoint_reserve_cut(struct mqx_store *store)
+{
+    struct mqx_io *io = store->io;
+    struct mqx_journal *journal = store->region.journal;
+    const uint64_t wanted = mqx_journal_checkpoint_reserve(&store->region);
+    const uint64_t target = wanted > 0 ? wanted : AMPLE;
+    MQX_ASSERT(mqx_lock_held(&store->region, &store->region.header->maintenance_lock));
+    if (mqx_load_relaxed(&journal->checkpoint_reserve) <= target + CUT_ABOVE) {
+        return;
+    }
+    MQX_ASSERT(store->checkpoint_dir >= 0);
+    const int fd =
+        io->ops->open(io, store->checkpoint_dir, MQX_CHECKPOINT_RESERVE, MQX_IO_WRITE, 0);
+    if (fd >= 0) { /* a file with other names is somebody's copy, and is not opened */
+        (void)io->ops->truncate(io, fd, target);
+        (void)io->ops->close(io, fd);
+        mqx_store_relaxed(&journal->checkpoint_reserve, UINT64_C(0));
+    }
 }

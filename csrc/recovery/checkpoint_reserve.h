@@ -21,6 +21,10 @@
  * message takes in one is known from the newest with many of them; where there was none yet, one is
  * taken early, since all fields of each would be six times as much.
  *
+ * After an orderly end the messages are known, each with what it takes. So the reserve is cut to
+ * what a checkpoint of any of them can need, with the gets that drain them, and stays so short
+ * until new messages are put (journal/put_bound.c).
+ *
  * What remains: another program that takes the blocks between the cut and the lengthening, some
  * milliseconds. The reserve is shorter then until there is room, and no put is accepted.
  *
@@ -37,17 +41,28 @@
 #ifndef PENSTOCK_CHECKPOINT_RESERVE_H
 #define PENSTOCK_CHECKPOINT_RESERVE_H
 
+#include "recovery/checkpoint_file.h"
 #include "region/store.h"
 
 /* Makes it, lengthens it, or shortens it, when it is not what is wanted
  * (mqx_journal_checkpoint_reserve()).
  * MQRC_STORAGE_MEDIUM_FULL: it is as long as the disk allows. */
 int mqx_checkpoint_reserve_keep(struct mqx_store *store) MQX_MUST_USE;
+/* The same in small pieces with pauses, so that commits get at the disk in between (rule 11): by
+ * the maintenance, before puts need it. Each piece counts at once. */
+int mqx_checkpoint_reserve_keep_paced(struct mqx_store *store) MQX_MUST_USE;
 /* Before it is used: is there one? */
 bool mqx_checkpoint_reserve_ready(struct mqx_store *store);
 /* At once after it was used, when what was cut from it is free still. */
 void mqx_checkpoint_reserve_renew(struct mqx_store *store);
 /* That checkpoint, which nobody needs, becomes the reserve. False: it has its name still. */
 bool mqx_checkpoint_reserve_from(struct mqx_store *store, const char *name);
+/* A checkpoint of an orderly end has these lines and so many bytes: it is the newest, or the one
+ * that the restart begins with. */
+void mqx_checkpoint_reserve_know(struct mqx_store *store, const struct mqx_checkpoint_lines *lines,
+                                 uint64_t size);
+/* At the orderly end, behind the checkpoint: cuts what the next start can do without. What cannot
+ * be cut stays. */
+void mqx_checkpoint_reserve_cut(struct mqx_store *store);
 
 #endif

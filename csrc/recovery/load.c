@@ -163,6 +163,31 @@ static int add_lines(void *array, size_t *count, const unsigned char *payload, u
     return MQX_OK;
 }
 
+/* The messages of a block, whose columns are sound, behind those of the blocks before it. */
+static int add_puts(struct mqx_restart *restart, const struct psc_block *block,
+                    const unsigned char *payload)
+{
+    struct mqx_units_in_flight *list = &restart->carried;
+    struct mqx_message_columns columns;
+    bool sound = mqx_columns_open(&columns, payload, block->length, block->count);
+    MQX_ASSERT(block->type == PSC_UNIT_PUTS);
+    MQX_ASSERT(sound); /* the reader has opened them */
+    struct psc_message *puts =
+        realloc(list->puts, (list->put_count + block->count) * sizeof *list->puts);
+    if (puts == NULL) {
+        return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the units of a checkpoint");
+    }
+    list->puts = puts;
+    while (sound && columns.left > 0) { /* bounded by the block */
+        const uint32_t step = columns.left < MQX_COLUMNS_STEP ? columns.left : MQX_COLUMNS_STEP;
+        sound = mqx_columns_next(&columns, puts + list->put_count, step);
+        list->put_count += step;
+    }
+    return sound ? MQX_OK
+                 : mqx_checkpoint_file_damaged(&restart->checkpoint, restart->checkpoint.at,
+                                               "a value of a UNIT_PUTS block exceeds its field");
+}
+
 /* A block of units in flight: its lines are loaded together when all are there. */
 static int take_units(struct mqx_restart *restart, const struct psc_block *block,
                       const unsigned char *payload)
@@ -182,7 +207,7 @@ static int take_units(struct mqx_restart *restart, const struct psc_block *block
                          sizeof *list->operations);
     default:
         MQX_ASSERT(block->type == PSC_UNIT_PUTS);
-        return add_lines(&list->puts, &list->put_count, payload, block->count, sizeof *list->puts);
+        return add_puts(restart, block, payload);
     }
 }
 
@@ -244,6 +269,7 @@ static int index_rest(struct mqx_restart *restart)
             status = take_block(restart, &block, &first);
         } else if (status == MQX_OK) {
             more = block.type != PSC_END;
+            restart->listed_messages += block.type == PSC_MESSAGES ? block.count : 0;
             status = more ? mqx_checkpoint_file_skip(reader) : MQX_OK;
         }
     }
@@ -334,6 +360,8 @@ int mqx_load_objects(struct mqx_restart *restart)
 
 struct loading {
     struct mqx_restart *restart;
+    struct mqx_queue_loading queue;
+    struct mqx_loaded loaded; /* the message that is being loaded */
     size_t segment;          /* where the message before was found */
     unsigned char *body;     /* of an image message with pieces */
     struct ps_descriptor descriptor;
@@ -506,7 +534,7 @@ static int load_image_message(struct loading *loading, struct mqx_file_window *w
         loaded->body = loading->body != NULL ? loading->body
                        : record.body != NULL ? record.body
                                              : (const unsigned char *)"";
-        status = mqx_queue_load(loading->restart->store, loaded, &slot);
+        status = mqx_queue_load(&loading->queue, loaded, &slot);
     }
     free(loading->body);
     loading->body = NULL;
@@ -572,29 +600,37 @@ static int note_raised(struct mqx_restart *restart, const struct psc_message *m)
     return MQX_OK;
 }
 
-/* One message of the merged sequence, from the stream (`pending` NULL) or from the tail. */
-static int load_one(struct loading *loading, const struct psc_message *m,
-                    const struct mqx_replay_put *pending, struct mqx_file_window *image)
+/* One message of the merged sequence, loading->loaded.m, from the stream (`pending` NULL) or from
+ * the tail. */
+static int load_one(struct loading *loading, const struct mqx_replay_put *pending,
+                    struct mqx_file_window *image)
 {
     struct mqx_restart *restart = loading->restart;
-    struct mqx_loaded loaded = {.m = *m, .taken = pending != NULL && pending->taken};
+    struct mqx_loaded *loaded = &loading->loaded;
+    struct psc_message *m = &loaded->m;
     uint32_t slot = 0;
     MQX_ASSERT(image != NULL);
     MQX_ASSERT(pending == NULL || pending->state == MQX_PUT_EFFECTIVE);
+    loaded->taken = pending != NULL && pending->taken;
+    loaded->descriptor = NULL;
+    loaded->ext = NULL;
+    loaded->body = NULL;
     restart->report.messages += 1;
     if (pending != NULL && pending->image != 0) {
-        return load_image_message(loading, image, pending, &loaded);
+        return load_image_message(loading, image, pending, loaded);
     }
     int status = check_position(loading, m);
     if (status != MQX_OK) {
         return status;
     }
-    loaded.m.backout_count = mqx_replay_count_of(&restart->replay, m);
-    if (MQX_UNLIKELY(loaded.m.backout_count != m->backout_count)) {
-        status = note_raised(restart, &loaded.m);
+    const uint32_t count = mqx_replay_count_of(&restart->replay, m);
+    m->due_us = mqx_replay_due_of(&restart->replay, m);
+    if (MQX_UNLIKELY(count != m->backout_count)) {
+        m->backout_count = count;
+        status = note_raised(restart, m);
     }
     if (status == MQX_OK) {
-        status = mqx_queue_load(restart->store, &loaded, &slot);
+        status = mqx_queue_load(&loading->queue, loaded, &slot);
     }
     struct mqx_replay_held *held = mqx_replay_find_held(&restart->replay, m->number);
     if (MQX_UNLIKELY(held != NULL)) {
@@ -608,17 +644,17 @@ static int load_all(struct loading *loading, struct mqx_merge *merge,
                     struct mqx_file_window *image)
 {
     const struct mqx_replay_put *put = NULL;
-    struct psc_message m;
     bool more = true;
     int status = MQX_OK;
     MQX_ASSERT(merge->next_put == 0);
     MQX_ASSERT(loading->segment == 0);
     while (status == MQX_OK && more) { /* bounded by both sources */
-        status = mqx_merge_next(merge, &m, &put, &more);
+        status = mqx_merge_next(merge, &loading->loaded.m, &put, &more);
         if (status == MQX_OK && more) {
-            status = load_one(loading, &m, put, image);
+            status = load_one(loading, put, image);
         }
     }
+    mqx_queue_load_end(&loading->queue);
     return status;
 }
 
@@ -676,7 +712,7 @@ int mqx_load_prepared(struct mqx_restart *restart)
  * moves with it. */
 int mqx_load_messages(struct mqx_restart *restart)
 {
-    struct loading loading = {.restart = restart};
+    struct loading loading = {.restart = restart, .queue = {.store = restart->store}};
     struct mqx_file_window image = restart->checkpoint.window;
     struct mqx_merge merge;
     MQX_ASSERT(restart->report.messages == 0);
@@ -686,6 +722,8 @@ int mqx_load_messages(struct mqx_restart *restart)
     image.have = 0;
     restart->checkpoint.at = restart->rest_at;
     restart->checkpoint.totals = restart->rest_totals;
+    mqx_memory_ahead_want(restart->ahead,
+                          mqx_replay_remaining(&restart->replay, restart->listed_messages));
     int status = mqx_merge_begin(&merge, &restart->replay,
                                  restart->has_checkpoint ? &restart->checkpoint : NULL);
     if (status == MQX_OK) {

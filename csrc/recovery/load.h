@@ -30,6 +30,7 @@
 #include "recovery/replay.h"
 #include "recovery/restart.h"
 #include "recovery/units_in_flight.h"
+#include "region/memory_ahead.h"
 
 struct mqx_found_segment { /* a segment that counts, oldest first */
     struct mqx_segment entry; /* as it will stand in the table */
@@ -57,6 +58,8 @@ struct mqx_restart { /* everything about one restart */
     struct mqx_units_in_flight units_at; /* not decided at list_lsn */
     bool all_units;               /* ... and each can be carried */
     uint32_t end_units;           /* checksum of those at until_lsn */
+    struct mqx_memory_ahead *ahead; /* NULL: the messages are not loaded */
+    uint64_t listed_messages;     /* in the checkpoint's blocks */
     uint32_t hook_records;        /* replayed since store->maintenance_hook was last called */
     const struct mqx_in_flight *in_flight; /* the caller's, then a sorted copy */
     size_t in_flight_count;

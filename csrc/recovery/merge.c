@@ -44,8 +44,9 @@ static bool line_is_sound(const struct psc_message *m)
 {
     MQX_ASSERT(m != NULL);
     MQX_ASSERT((uintptr_t)m % sizeof(uint64_t) == 0);
-    return m->placement <= MQX_MAX_PRIORITY && m->number != 0 && m->zero == 0 && m->zero2 == 0 &&
-           m->has_ext <= 1 && m->is_volatile <= 1 && m->length <= MQX_MAX_BODY;
+    return m->placement <= MQX_MAX_PRIORITY && m->number != 0 && m->zero == 0 &&
+           m->due_us <= PS_DUE_MAX && m->has_ext <= 1 && m->is_volatile <= 1 &&
+           m->length <= MQX_MAX_BODY;
 }
 
 /* The next block of messages; none is left to be decoded when there is no more. */
@@ -93,28 +94,32 @@ static int decode(struct mqx_merge *merge)
 static int advance(struct mqx_merge *merge)
 {
     struct mqx_checkpoint_reader *reader = merge->reader;
-    const struct psc_message last = merge->listed;
+    const struct psc_message *before = merge->listed;
     MQX_ASSERT(reader != NULL);
     MQX_ASSERT(merge->next_decoded <= merge->decoded_count);
     if (merge->next_decoded == merge->decoded_count) {
+        if (before != NULL) {
+            merge->last = *before;
+            before = &merge->last;
+        }
         const int status = decode(merge);
         if (status != MQX_OK) {
             return status;
         }
     }
-    merge->has = merge->decoded_count > 0;
-    if (!merge->has) {
+    merge->listed = NULL;
+    if (merge->decoded_count == 0) {
         return MQX_OK;
     }
-    struct psc_message *m = &merge->listed;
-    *m = merge->decoded[merge->next_decoded++];
+    const struct psc_message *m = &merge->decoded[merge->next_decoded++];
     if (!line_is_sound(m)) {
         return mqx_merge_bad_message(reader, m, "its line contradicts itself");
     }
-    if (last.number != 0 && mqx_merge_compare(&last, m) >= 0) {
+    if (before != NULL && mqx_merge_compare(before, m) >= 0) {
         return mqx_merge_bad_message(reader, m, "listed out of order or twice");
     }
     MQX_ASSERT(m->length <= MQX_MAX_BODY);
+    merge->listed = m;
     return MQX_OK;
 }
 
@@ -138,18 +143,33 @@ void mqx_merge_end(struct mqx_merge *merge)
     merge->order = NULL;
 }
 
+/* The puts lie in the order of the records: what comes soon is fetched while others are loaded. */
+static void fetch_ahead(const struct mqx_merge *merge)
+{
+    enum { AHEAD = 12 };
+    const size_t at = merge->next_put + AHEAD;
+    MQX_ASSERT(merge->order != NULL);
+    MQX_ASSERT(merge->next_put <= merge->put_count);
+    if (at < merge->put_count) {
+        const struct mqx_replay_put *put = &merge->replay->puts[merge->order[at]];
+        __builtin_prefetch(put);
+        __builtin_prefetch((const unsigned char *)(put + 1) - 1);
+    }
+}
+
 /* The next one of the two, whether it is present or not. */
 static int take_lower(struct mqx_merge *merge, struct psc_message *out,
                       const struct mqx_replay_put **out_put)
 {
     const bool more = merge->next_put < merge->put_count;
-    MQX_ASSERT(merge->has || more);
+    MQX_ASSERT(merge->listed != NULL || more);
     MQX_ASSERT(!more || merge->order[merge->next_put] < merge->replay->put_count);
     const struct mqx_replay_put *put =
         more ? &merge->replay->puts[merge->order[merge->next_put]] : NULL;
-    const int order = put == NULL   ? -1
-                      : !merge->has ? 1
-                                    : mqx_merge_compare(&merge->listed, &put->m);
+    const int order = put == NULL             ? -1
+                      : merge->listed == NULL ? 1
+                                              : mqx_merge_compare(merge->listed, &put->m);
+    fetch_ahead(merge);
     if (order > 0) {
         merge->next_put += 1;
         merge->also = NULL;
@@ -159,7 +179,7 @@ static int take_lower(struct mqx_merge *merge, struct psc_message *out,
     }
     merge->next_put += order == 0; /* both have it */
     merge->also = order == 0 ? &put->m : NULL;
-    *out = merge->listed;
+    *out = *merge->listed;
     *out_put = NULL;
     return advance(merge);
 }
@@ -171,7 +191,8 @@ int mqx_merge_next(struct mqx_merge *merge, struct psc_message *out,
     MQX_ASSERT(merge->order != NULL);
     MQX_ASSERT(merge->next_put <= merge->put_count);
     *out_more = false;
-    while (status == MQX_OK && !*out_more && (merge->has || merge->next_put < merge->put_count)) {
+    while (status == MQX_OK && !*out_more &&
+           (merge->listed != NULL || merge->next_put < merge->put_count)) {
         status = take_lower(merge, out, out_put);
         *out_more = status == MQX_OK && mqx_replay_is_present(merge->replay, out);
     }

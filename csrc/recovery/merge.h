@@ -41,8 +41,8 @@ struct mqx_merge {
     struct mqx_message_columns columns;    /* of the block: messages not decoded yet */
     struct psc_message decoded[MQX_COLUMNS_STEP];
     uint32_t next_decoded, decoded_count;
-    bool has;                              /* `listed` is the next one */
-    struct psc_message listed;
+    const struct psc_message *listed;      /* the next one, in `decoded`; NULL: there is none */
+    struct psc_message last;               /* of the messages decoded before */
     /* the puts */
     uint32_t *order;
     size_t next_put, put_count;

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "format/record_codec.h"
 #include "os/host_info.h"
+#include "queue/delayed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -356,7 +357,7 @@ static void visit_context(void *arg, uint32_t slot, const void *item)
 static void visit_message(void *arg, uint32_t slot, const void *item)
 {
     const struct mqx_message *message = item;
-    const bool present = message->state == MQX_MSG_AVAILABLE || message->state == MQX_MSG_LOCKED ||
+    const bool present = mqx_delayed_or_available(message) || message->state == MQX_MSG_LOCKED ||
                          message->state == MQX_MSG_GOT;
     (void)slot;
     MQX_ASSERT(arg != NULL);

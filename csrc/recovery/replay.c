@@ -25,6 +25,8 @@ void mqx_replay_free(struct mqx_replay *replay)
     free(replay->objects);
     mqx_number_set_free(&replay->removed);
     mqx_number_map_free(&replay->counts);
+    mqx_number_map_free(&replay->delayed);
+    free(replay->delays);
     free(replay->moves);
     mqx_number_map_free(&replay->moved);
     free(replay->ops);

@@ -66,6 +66,11 @@ struct mqx_replay_put { /* a message put in the tail, or one of the image */
     uint32_t image;         /* index + 1 in `images`, else 0 */
     bool taken;             /* image of a message got in a prepared unit */
 };
+struct mqx_replay_delay { /* a message that was backed out with a delay */
+    uint64_t due_us;
+    uint32_t count;         /* its BackoutCount then */
+    uint32_t zero;
+};
 struct mqx_image_position { /* where a message of the image lies in the checkpoint */
     uint64_t at;            /* offset of its first record */
     uint64_t block_end;     /* end of the payload that holds it */
@@ -142,6 +147,9 @@ struct mqx_replay {
     size_t object_capacity;
     struct mqx_number_set removed;        /* message numbers that are gone */
     struct mqx_number_map counts;         /* message number -> highest BackoutCount */
+    struct mqx_replay_delay *delays;      /* due times that BACKOUT records gave */
+    size_t delay_count, delay_capacity;
+    struct mqx_number_map delayed;        /* message number -> index of its last delay */
     struct mqx_replay_move *moves;
     size_t move_count, move_capacity;
     struct mqx_number_map moved;          /* message number -> index of its last move */
@@ -191,14 +199,24 @@ int mqx_replay_add_image(struct mqx_replay *replay, const struct mqx_decoded *re
 /* Raises a message's BackoutCount; a lower count changes nothing. */
 int mqx_replay_count(struct mqx_replay *replay, uint64_t number, uint32_t count) MQX_MUST_USE;
 
+/* The message waits until then, unless it is known to have been backed out more often. */
+int mqx_replay_delay(struct mqx_replay *replay, uint64_t number, uint32_t count,
+                     uint64_t due_us) MQX_MUST_USE;
+
 /* Is the message (put in the tail and effective, or from the checkpoint) on a queue at the end? */
 bool mqx_replay_is_present(const struct mqx_replay *replay, const struct psc_message *m);
 /* Its BackoutCount: the higher one of the message and of what was read. */
 uint32_t mqx_replay_count_of(const struct mqx_replay *replay, const struct psc_message *m);
+/* The time before which no get finds it, 0: none. Of the due time of its PUT or line, and that of
+ * its last backout, the later one in the journal. */
+uint64_t mqx_replay_due_of(const struct mqx_replay *replay, const struct psc_message *m);
 /* Sets where the message lies, by its last move if it has one. Damage when the records differ. */
 int mqx_replay_locate(const struct mqx_replay *replay, struct psc_message *m) MQX_MUST_USE;
 /* Was the message ever moved to that record? */
 bool mqx_replay_was_moved_to(const struct mqx_replay *replay, const struct psc_message *m);
+/* At least so many messages are present, if the checkpoint lists `listed` of them and no CLEAR or
+ * deletion took others. */
+uint64_t mqx_replay_remaining(const struct mqx_replay *replay, uint64_t listed);
 /* Indexes of the effective puts by object, placement descending, number; *out is to be freed. */
 int mqx_replay_sort(const struct mqx_replay *replay, uint32_t **out,
                     size_t *out_count) MQX_MUST_USE;

@@ -20,6 +20,7 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/radix_sort.h"
+#include "os/page_memory.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -53,6 +54,7 @@ int mqx_replay_grow(void *array, size_t count, size_t *capacity, size_t item_siz
     if (memory == NULL) {
         return mqx_replay_no_memory();
     }
+    mqx_pages_prefer_huge(memory, wanted * item_size);
     *items = memory;
     *capacity = wanted;
     return MQX_OK;
@@ -251,6 +253,7 @@ static void describe(const struct mqx_replay *replay, const struct mqx_decoded *
         .is_volatile = d->persistence == 0,
         .record_length = mqx_record_length(record->head),
         .chunk_count = chunked != NULL ? chunked->count : 0,
+        .due_us = d->due_us,
     };
 }
 
@@ -292,11 +295,17 @@ int mqx_replay_carry_put(struct mqx_replay *replay, const struct psc_message *m,
 int mqx_replay_add_put(struct mqx_replay *replay, const struct mqx_decoded *record, uint64_t lsn,
                        uint32_t *out)
 {
-    struct psc_message m;
     MQX_ASSERT(record->head != NULL);
     MQX_ASSERT(out != NULL);
-    describe(replay, record, lsn, &m);
-    return mqx_replay_carry_put(replay, &m, false, out);
+    const int status = new_put(replay, out);
+    if (status == MQX_OK) {
+        struct mqx_replay_put *put = &replay->puts[*out];
+        describe(replay, record, lsn, &put->m); /* where it stays: it is a copy for each message */
+        put->state = MQX_PUT_WAITING;
+        put->image = 0;
+        put->taken = false;
+    }
+    return status;
 }
 
 /* Images have no LSN: they are not in the journal. */
@@ -416,6 +425,37 @@ int mqx_replay_count(struct mqx_replay *replay, uint64_t number, uint32_t count)
     return status;
 }
 
+/* The delay of the highest count is the last one, whatever order the records come in. */
+int mqx_replay_delay(struct mqx_replay *replay, uint64_t number, uint32_t count, uint64_t due_us)
+{
+    size_t at = 0;
+    bool is_new = false;
+    MQX_ASSERT(replay->delay_count <= replay->delay_capacity);
+    if (number == 0 || due_us == 0) {
+        return MQX_OK;
+    }
+    int status = mqx_replay_grow(&replay->delays, replay->delay_count, &replay->delay_capacity,
+                                 sizeof *replay->delays);
+    if (status == MQX_OK && replay->delay_count >= UINT32_MAX) {
+        status = mqx_replay_no_memory();
+    }
+    if (status == MQX_OK) {
+        status = mqx_number_map_add(&replay->delayed, number, &at, &is_new);
+    }
+    if (status == MQX_OK && is_new) {
+        replay->delayed.values[at] = (uint32_t)replay->delay_count++;
+        replay->delays[replay->delayed.values[at]] = (struct mqx_replay_delay){.count = 0};
+    }
+    if (status == MQX_OK) {
+        struct mqx_replay_delay *delay = &replay->delays[replay->delayed.values[at]];
+        MQX_ASSERT(replay->delayed.values[at] < replay->delay_count);
+        if (count >= delay->count) {
+            *delay = (struct mqx_replay_delay){.due_us = due_us, .count = count};
+        }
+    }
+    return status;
+}
+
 /* ---- effects ---- */
 
 /* A put to an object that the checkpoint already knew as deleted is dropped; one above the
@@ -481,21 +521,36 @@ uint32_t mqx_replay_count_of(const struct mqx_replay *replay, const struct psc_m
     return count > m->backout_count ? count : m->backout_count;
 }
 
-static size_t count_effective(const struct mqx_replay *replay)
+/* A line that was written after the backout has its count, and what became of the delay. */
+uint64_t mqx_replay_due_of(const struct mqx_replay *replay, const struct psc_message *m)
 {
-    size_t count = 0;
+    size_t at = 0;
+    MQX_ASSERT(m->number != 0);
+    if (!mqx_number_map_find(&replay->delayed, m->number, &at)) {
+        return m->due_us;
+    }
+    MQX_ASSERT(replay->delayed.values[at] < replay->delay_count);
+    const struct mqx_replay_delay *delay = &replay->delays[replay->delayed.values[at]];
+    return delay->count > m->backout_count ? delay->due_us : m->due_us;
+}
+
+uint64_t mqx_replay_remaining(const struct mqx_replay *replay, uint64_t listed)
+{
+    uint64_t count = listed;
+    const uint64_t removed = (uint64_t)replay->removed.used * MQX_SET_GROUP;
     MQX_ASSERT(replay->put_count <= replay->put_capacity);
     for (size_t i = 0; i < replay->put_count; i++) {
         count += replay->puts[i].state == MQX_PUT_EFFECTIVE;
     }
-    MQX_ASSERT(count <= replay->put_count);
-    return count;
+    MQX_ASSERT(count <= listed + replay->put_count);
+    return count > removed ? count - removed : 0;
 }
 
-/* Object and placement are the upper part of the key: 28 and 4 bits. */
+/* Object and placement are the upper part of the key: 28 and 4 bits. What the arrays have room for
+ * beyond the effective puts is never touched. */
 int mqx_replay_sort(const struct mqx_replay *replay, uint32_t **out, size_t *out_count)
 {
-    const size_t room = count_effective(replay);
+    const size_t room = replay->put_count;
     size_t count = 0;
     MQX_ASSERT(replay->slot_limit <= 1u << 28);
     struct mqx_sort_item *items = malloc((2 * room + 1) * sizeof *items);
@@ -505,6 +560,7 @@ int mqx_replay_sort(const struct mqx_replay *replay, uint32_t **out, size_t *out
         free(indexes);
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory to sort what was replayed");
     }
+    mqx_pages_prefer_huge(items, (2 * room + 1) * sizeof *items);
     for (size_t i = 0; i < replay->put_count; i++) {
         const struct psc_message *m = &replay->puts[i].m;
         if (replay->puts[i].state == MQX_PUT_EFFECTIVE) {
@@ -519,7 +575,7 @@ int mqx_replay_sort(const struct mqx_replay *replay, uint32_t **out, size_t *out
         indexes[i] = sorted[i].index;
     }
     free(items);
-    MQX_ASSERT(count == room);
+    MQX_ASSERT(count <= room);
     *out = indexes;
     *out_count = count;
     return MQX_OK;

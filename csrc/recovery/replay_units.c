@@ -347,7 +347,11 @@ int mqx_replay_back_out(struct mqx_replay *replay, const struct mqx_decoded *rec
         status = mqx_replay_end_unit(replay, &unit, false);
     }
     for (uint32_t i = 0; i < record->count_count && status == MQX_OK; i++) {
-        status = mqx_replay_count(replay, record->counts[i].identity, record->counts[i].count);
+        const struct ps_count *counted = &record->counts[i];
+        status = mqx_replay_count(replay, counted->identity, counted->count);
+        if (status == MQX_OK && record->dues != NULL) {
+            status = mqx_replay_delay(replay, counted->identity, counted->count, record->dues[i]);
+        }
     }
     return status;
 }

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "format/segment.h"
 #include "journal/group_commit.h"
+#include "recovery/checkpoint_reserve.h"
 #include "recovery/load.h"
 #include "recovery/restart_read.h"
 #include "region/damage.h"
@@ -121,6 +122,10 @@ static int set_journal(struct mqx_restart *restart, const struct mqx_listing *li
     journal->checkpoint_bytes = restart->has_checkpoint ? restart->checkpoint.window.file_size : 0;
     journal->listed_bytes = 0;
     mqx_journal_learn(journal, &restart->checkpoint.totals, journal->checkpoint_bytes);
+    if (tail->clean && restart->has_checkpoint) {
+        mqx_checkpoint_reserve_know(restart->store, &restart->checkpoint.lines,
+                                    journal->checkpoint_bytes);
+    }
     journal->older_bytes = 0;
     journal->checkpoint_reserve = 0; /* it is looked for when it is wanted first */
     journal->checkpoint_damaged = restart->report.damaged_checkpoint;
@@ -174,7 +179,8 @@ static int write_counts(struct mqx_restart *restart)
         const size_t left = restart->raised_count - at;
         const uint32_t count = (uint32_t)(left < most ? left : most);
         status = append_and_flush(restart->store, record,
-                                  mqx_encode_counts(record, &head, restart->raised + at, count));
+                                  mqx_encode_counts(record, &head, restart->raised + at, NULL,
+                                                    count));
     }
     return status;
 }
@@ -311,7 +317,12 @@ static int open_newest(struct mqx_restart *restart, const struct mqx_listing *li
         memcpy(restart->report.damage, out->damage, sizeof restart->report.damage);
     }
     mqx_checkpoint_file_name(name, out->begin_lsn, true);
-    return mqx_restart_open_checkpoint(restart, out->found ? name : NULL);
+    const int opened = mqx_restart_open_checkpoint(restart, out->found ? name : NULL);
+    if (opened == MQX_OK && restart->has_checkpoint && restart->checkpoint.header.clean != 0) {
+        /* the tail is short: hardly any of them will be gone */
+        mqx_memory_ahead_want(restart->ahead, restart->listed_messages);
+    }
+    return opened;
 }
 
 /* The steps in the order of the list above; the first failure ends it. */
@@ -368,18 +379,22 @@ int mqx_recover(struct mqx_store *store, const struct mqx_in_flight *in_flight,
                 size_t in_flight_count, struct mqx_recovery_report *out)
 {
     struct mqx_listing listing = {0};
+    struct mqx_memory_ahead ahead;
     struct mqx_restart restart;
     MQX_ASSERT(in_flight_count == 0 || in_flight != NULL);
     mqx_restart_begin(&restart, store);
     restart.in_flight = in_flight;
     restart.in_flight_count = in_flight_count;
     MQX_ASSERT(restart.until_lsn == 0);
+    mqx_memory_ahead_begin(&ahead, &store->region);
+    restart.ahead = &ahead;
     int status = mqx_load_acquire(&store->region.header->ready) == 0
                      ? mqx_restart_list_files(store, &listing)
                      : mqx_region_damage(&store->region, "ready word of a new region", 1);
     if (status == MQX_OK) {
         status = run(&restart, &listing);
     }
+    mqx_memory_ahead_end(&ahead);
     *out = restart.report;
     if (restart.in_flight != in_flight) {
         free((void *)(uintptr_t)restart.in_flight);

@@ -221,7 +221,8 @@ static bool put_is_sound(const struct psc_operation *operation, const struct psc
     MQX_ASSERT(operation->lsn != 0);
     return m->number == operation->number && m->object == operation->object &&
            m->object_gen == operation->object_gen && place_is_sound(operation, m, begin_lsn) &&
-           m->first_lsn <= m->lsn && m->zero == 0 && m->zero2 == 0;
+           m->first_lsn <= m->lsn && m->zero == 0 &&
+           m->due_us <= PS_DUE_MAX;
 }
 
 /* The operation, as if its record had been read. */

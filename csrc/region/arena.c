@@ -275,10 +275,23 @@ void mqx_entry_give_back(struct mqx_stripe_guard *guard, uint32_t slot, struct m
     }
 }
 
+enum { NUMBER_BLOCK = 4096 }; /* numbers that a stripe gets at once */
+
+uint64_t mqx_numbers_given(const struct mqx_region *region)
+{
+    uint64_t left = 0;
+    MQX_ASSERT(region->stripe_mask < MQX_STRIPE_MAX);
+    for (uint32_t i = 0; i <= region->stripe_mask; i++) {
+        const uint64_t next = mqx_load_relaxed(&region->stripes[i].next_number);
+        const uint64_t end = mqx_load_relaxed(&region->stripes[i].end_number);
+        left += end > next && end - next <= NUMBER_BLOCK ? end - next : 0;
+    }
+    return mqx_load_relaxed(&region->journal->next_number) - left;
+}
+
 uint64_t mqx_number_take(struct mqx_stripe_guard *guard)
 {
     MQX_ASSERT(guard->stripe != NULL);
-    enum { NUMBER_BLOCK = 4096 };
     struct mqx_stripe *stripe = guard->stripe;
     uint64_t number = stripe->next_number;
     MQX_ASSERT(mqx_stripe_guard_held(guard));

@@ -122,6 +122,9 @@ static inline void mqx_entry_give(struct mqx_stripe_guard *guard, uint32_t slot)
 
 /* A message number, rising within the stripe. */
 uint64_t mqx_number_take(struct mqx_stripe_guard *guard);
+/* How many numbers have been given out, and a constant: for differences. Without a lock; a moment
+ * in which a stripe gets a block of numbers may count the whole block. */
+uint64_t mqx_numbers_given(const struct mqx_region *region);
 
 /* Returns all that a stripe's free lists of these classes (a bit set) have, unless its lock is
  * busy. */

@@ -128,8 +128,17 @@ struct mqx_context {
     uint64_t prepared_us;
     struct ps_xid xid;
     uint64_t unit_sum;        /* mqx_unit_sum() since the unit's first record, 0 before */
+    /* waiters without a thread: queue/wake_channel.h */
+    uint64_t channel_rung;    /* atomic: bits of the waiters picked since the last answer */
+    uint32_t wait_channel;    /* atomic: context slot of the channel that is rung, 0: the owner has
+                               * a thread; its own slot: the context is a channel */
+    uint32_t zero;
+    uint64_t wait_until_us;   /* listed: when it looks again at the latest, time of the run */
+    uint64_t retry_key_us;    /* while the unit is backed out: when what it had got is due, time of
+                               * the run; 0: at once */
+    uint64_t retry_due_us;    /* the same by the wall clock */
 } MQX_ALIGNED(64);
-MQX_STATIC_ASSERT(sizeof(struct mqx_context) == 384, "context");
+MQX_STATIC_ASSERT(sizeof(struct mqx_context) == 448, "context");
 
 /* Covers what the unit's last record will state about the others: a journal in which it is wrong is
  * refused by every restart. Changed in the micro-transactions that change these words. */

@@ -112,6 +112,11 @@ struct mqx_journal {
     uint64_t listed_bytes;        /* atomic: of a message in the newest checkpoint with many; 0:
                                    * there was none (mqx_journal_learn()) */
     uint64_t older_bytes;         /* atomic: size of the checkpoint before it; 0: not known */
+    uint64_t known_line;          /* atomic: what mqx_journal_know() was told; 0: nothing */
+    uint64_t known_lines;         /* atomic: the same */
+    uint64_t known_lsn;           /* atomic: the same */
+    uint64_t known_others;        /* atomic: the same */
+    uint64_t known_given;         /* atomic: mqx_numbers_given() then */
     uint64_t checkpoint_reserve;  /* atomic: bytes of the reserve for one on a full disk, 0: not
                                    * known (recovery/checkpoint_reserve.h) */
     uint64_t reserve_peak[2];     /* atomic: the longest that was wanted since the newest

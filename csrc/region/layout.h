@@ -186,6 +186,8 @@ struct mqx_header {
     uint64_t pid_namespace;
     char libc[32];            /* "glibc 2.36" */
     uint64_t epoch_us;        /* wall clock when it was made: generated ids, message.expiry */
+    uint64_t run_offset_us;   /* fixed: what the clock of the run (queue/due_index.h) is ahead of
+                               * the boot clock */
     char id_prefix[16];       /* of generated ids: "AMQ " (z/OS "CSQ ") and 12 characters of the
                                * name */
     uint32_t platform;        /* MQX_PLATFORM_* */
@@ -206,6 +208,9 @@ struct mqx_header {
     uint32_t attached;        /* atomic: processes that were attached then */
     uint64_t expired_us;      /* atomic: latest expiry of a persistent message that was discarded
                                * for it: the clock may have been set back since */
+    uint32_t trigger_version; /* atomic: raised when the definition of a queue with
+                               * MQX_SPECIAL_TRIGGER is made or changed; 0: there is none */
+    uint32_t zero_word;
     uint64_t woken_by_bound;  /* atomic: waits that found a message only because the bound
                                * expired */
     uint64_t np_discarded;    /* non-persistent messages discarded by the last restart */
@@ -287,6 +292,8 @@ struct mqx_region {
     bool ending;                  /* this process runs `end -i`: the stop flag it set does not stop
                                    * it */
     bool in_memory;               /* its file is a memory file (memory_file.h) */
+    char wake_prefix[100];        /* paths of channels begin so (queue/wake_channel.h); "": there
+                                   * are none */
 };
 
 #endif

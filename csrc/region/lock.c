@@ -417,6 +417,9 @@ static int wait_for(struct mqx_region *region, struct mqx_lock *lock, bool may_e
     MQX_ASSERT(held_count < MQX_RANK_COUNT);
     const uint64_t since_us = mqx_clock_monotonic_us();
     int err = seems_ownerless(lock) ? ENOTRECOVERABLE : ETIMEDOUT;
+    if (may_end && err == ETIMEDOUT && mqx_interrupt_take_at_once()) {
+        return EINTR;
+    }
     while (err == ETIMEDOUT) {
         if (mqx_mutex_kind(&lock->mutex) != region->mutex_kind) {
             return ENOTRECOVERABLE;

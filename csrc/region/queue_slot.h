@@ -50,6 +50,11 @@ enum mqx_np_life {            /* how long non-persistent messages live */
     MQX_NP_IN_STRUCTURE = 2,  /* to the failure of object.structure: they are in the journal, too */
 };
 
+enum mqx_special {            /* mqx_object.special: what a put on the queue has to do besides */
+    MQX_SPECIAL_GROUP_INDEX = 1, /* INDXTYPE(GROUPID) */
+    MQX_SPECIAL_TRIGGER = 2,  /* TRIGGER, and TRIGTYPE is not NONE */
+};
+
 struct mqx_level {
     uint32_t root;            /* cells of the top node, 0 = never used */
     uint32_t height;          /* 1..MQX_RADIX_HEIGHT_MAX; covers 64^height positions */
@@ -94,7 +99,7 @@ struct mqx_object {
     uint32_t wait_tail;
     uint32_t open_input;      /* slots lock: handles */
     uint32_t open_output;
-    uint32_t open_other;
+    uint32_t delayed;         /* messages in state DELAYED; beside counts that each call touches */
     uint32_t index[MQX_INDEX_COUNT]; /* cells of the headers of the id indexes, 0 = not built */
     uint32_t expiring;        /* messages present with an expiry */
     uint64_t put_count;       /* statistics (plain, under the lock) */
@@ -102,22 +107,29 @@ struct mqx_object {
     uint64_t last_put_us;
     uint64_t last_get_us;
     struct mqx_level level[MQX_PRIORITY_COUNT];
+    uint64_t trigger_us;      /* atomic: when a trigger message was last made for it; 0 never */
+    uint32_t trigger_due;     /* atomic: see queue/trigger.h */
+    uint32_t zero_word;
     uint32_t changer;         /* catalog lock: context that alters or deletes it, 0 = none */
     uint32_t exclusive_input; /* slots lock: handle that has the queue open for exclusive input */
     uint32_t next_free;       /* slots lock */
     uint32_t creator;         /* of a temporary queue, fixed: the handle with which it ends */
     uint8_t definition_type;  /* enum mqx_definition_type; fixed for the life of the object */
-    uint8_t group_index;      /* INDXTYPE(GROUPID); attribute value, as those above */
+    uint8_t special;          /* enum mqx_special; attribute value, as those above */
     uint8_t failing;          /* of a structure, catalog lock, atomic read: its failure is being
                                * simulated */
-    uint8_t zero_byte;
+    uint8_t trigger_priority; /* TRIGMPRI; attribute value */
     uint32_t structure;       /* atomic read; catalog lock: slot of the CFSTRUCT that np_life speaks
                                * of; 0 when there is none of that name */
     /* what the name table's words are compared with (name_table.h); catalog lock */
     uint32_t name_next_inverse; /* complement of name_next; both 0 until the first link */
     uint32_t name_sum;        /* CRC-32C of name_space and name */
     uint32_t deleted_generation; /* set together with DELETING; a state alone deletes nothing */
+    uint32_t open_other;      /* slots lock, as open_input */
     uint64_t instance;        /* of the name, as in the attribute list's trailer */
+    /* delayed messages (queue/due_index.h) */
+    uint64_t next_due_us;     /* atomic read; while there are any: of the one that is due first */
+    uint32_t due_root[2];     /* of the trees by due time and by MsgId */
 } MQX_ALIGNED(64);
 MQX_STATIC_ASSERT(sizeof(struct mqx_object) == 512, "an unopened queue costs at most 512 bytes");
 

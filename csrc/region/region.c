@@ -7,6 +7,7 @@
  */
 #include "region/region.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "os/host_info.h"
 #include "region/huge_blocks.h"
@@ -278,6 +279,7 @@ static int format(struct mqx_io *io, int fd, void *base, bool stepwise,
     header->platform = plan->platform;
     const uint64_t now = io->ops->now_us(io);
     header->epoch_us = now > EPOCH_BACK_US ? now - EPOCH_BACK_US : 0;
+    header->run_offset_us = mqx_clock_wall_us() - mqx_clock_boot_us();
     lay_out_areas(header, plan, at);
     lay_out_extents(header, at);
     format_journal(&header->journal, plan, at);

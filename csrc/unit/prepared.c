@@ -520,7 +520,7 @@ int mqx_prepared_restore_message(struct mqx_store *store, uint32_t context, uint
     if (status != MQX_OK) {
         return status;
     }
-    MQX_ASSERT(message->state == MQX_MSG_AVAILABLE); /* as mqx_queue_load() left it */
+    MQX_ASSERT(mqx_delayed_or_available(message)); /* as mqx_queue_load() left it */
     mqx_queue_claim(&guard, mqx_object(region, message->object), slot, state, context);
     mqx_stripe_guard_commit(&guard);
     mqx_stripe_guard_drop(&guard);

@@ -4,17 +4,19 @@
 #include "unit/unit.h"
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "catalog/catalog_delete.h"
 #include "os/host_info.h"
 #include "os/interrupt.h"
+#include "penstock/engine.h"
 #include "region/damage.h"
 #include "unit/xid_table.h"
 
 
 enum {
     RECORD_MAX = 256,       /* bytes of a GET or COMMIT record, at the most */
-    COUNTS_A_RECORD = 2048, /* BackoutCounts in a BACKOUT record */
+    COUNTS_A_RECORD = 1024, /* BackoutCounts in a BACKOUT record */
     LONG_UNIT_TENTHS = 8,   /* of the allowed journal: rule 12 */
 };
 
@@ -60,6 +62,10 @@ static void reset_unit(struct mqx_context *unit)
     unit->record_count = 0;
     unit->running_crc = 0;
     unit->unit_sum = 0;
+    if (MQX_UNLIKELY(unit->retry_key_us != 0)) {
+        unit->retry_key_us = 0;
+        unit->retry_due_us = 0;
+    }
     mqx_store_release(&unit->first_lsn, 0);
     mqx_store_release(&unit->state, MQX_CTX_IDLE);
 }
@@ -182,7 +188,7 @@ static int roll_message(struct mqx_stripe_guard *guard, uint32_t context, bool f
 {
     struct mqx_context *unit = mqx_context(guard->region, context);
     const uint32_t slot = unit->head;
-    const struct mqx_message *message = mqx_message(guard->region, slot);
+    struct mqx_message *message = mqx_message(guard->region, slot);
     const uint32_t object = message == NULL ? 0 : message->object;
     struct mqx_object *queue = mqx_object(guard->region, object);
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
@@ -194,13 +200,18 @@ static int roll_message(struct mqx_stripe_guard *guard, uint32_t context, bool f
     }
     const bool got = message->state == MQX_MSG_GOT;
     const bool back = message->state == MQX_MSG_GOT && (message->flags & MQX_MSGF_TAKEN) == 0;
-    const bool shown = forward ? message->state == MQX_MSG_PUT : back;
+    const bool stays = message->state == MQX_MSG_PUT && message->lsn == 0 &&
+                       message->record_length == MQX_RECORD_STAYS;
+    const bool shown = forward ? message->state == MQX_MSG_PUT : back || stays;
     if (MQX_UNLIKELY(mqx_load_relaxed(&queue->state) == MQX_OBJ_DELETING)) {
         mqx_store_relaxed(&unit->deleted, object);
     }
     if (shown) {
         mqx_unit_pop(guard, context);
-        mqx_queue_make_available(guard, queue, slot, forward || unit->autocommit ? 0 : 1);
+        if (MQX_UNLIKELY(got && unit->retry_key_us != 0)) {
+            mqx_delayed_set(guard, message, unit->retry_key_us, unit->retry_due_us);
+        }
+        mqx_queue_make_available(guard, queue, slot, forward || stays || unit->autocommit ? 0 : 1);
     } else {
         bool pinned = false;
         const bool moved = mqx_queue_remove(guard, queue, slot, context, &pinned) || pinned;
@@ -343,6 +354,9 @@ int mqx_unit_commit(struct mqx_store *store, uint32_t context)
                               "the unit held the journal for too long and was backed out");
     }
     if (unit->first_lsn != 0) {
+        if (mqx_interrupt_take_at_once()) {
+            return MQE_INTERRUPTED; /* it would flush */
+        }
         int status = append_commit(store, context);
         if (status != MQX_OK) {
             return status;
@@ -397,12 +411,24 @@ static int append_counts(struct mqx_store *store, uint32_t context, const unsign
                                      : mqx_journal_append(store, &append);
 }
 
+/* The due time of each of the counted messages, for one record; NULL: none. */
+static const uint64_t *fill_dues(uint64_t *to, uint32_t count, uint64_t due_us)
+{
+    MQX_ASSERT(count <= COUNTS_A_RECORD);
+    MQX_ASSERT(due_us <= PS_DUE_MAX);
+    for (uint32_t i = 0; i < count && due_us != 0; i++) {
+        to[i] = due_us;
+    }
+    return due_us != 0 ? to : NULL;
+}
+
 /* BACKOUT records are written with the next flush; losing them costs counts, never messages (rule
  * 46). */
 static int append_backout(struct mqx_store *store, uint32_t context)
 {
     const struct mqx_context *unit = mqx_context(&store->region, context);
-    const uint32_t most = COUNTS_A_RECORD * (uint32_t)sizeof(struct ps_count);
+    const uint32_t dues = COUNTS_A_RECORD * (uint32_t)sizeof(uint64_t);
+    const uint32_t most = COUNTS_A_RECORD * (uint32_t)sizeof(struct ps_count) + dues;
     unsigned char *record = mqx_scratch(2 * (size_t)most + RECORD_MAX);
     MQX_ASSERT(unit != NULL);
     const struct mqx_record_head head = {.type = PS_REC_BACKOUT, .unit_id = unit->unit_id};
@@ -410,12 +436,17 @@ static int append_backout(struct mqx_store *store, uint32_t context)
     if (record == NULL) {
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for a BACKOUT record");
     }
-    struct ps_count *counts = (struct ps_count *)(void *)(record + most + RECORD_MAX);
+    if (MQX_UNLIKELY(unit->retry_due_us > PS_DUE_MAX)) { /* a restart would refuse the record */
+        return damaged_context(store, context);
+    }
+    uint64_t *due = (uint64_t *)(void *)(record + most + RECORD_MAX);
+    struct ps_count *counts = (struct ps_count *)(void *)(record + most + RECORD_MAX + dues);
     do {
         uint32_t n = 0;
         int status = collect_counts(&store->region, &counting, unit->autocommit != 0, counts, &n);
         if (status == MQX_OK) {
-            const uint32_t length = mqx_encode_counts(record, &head, counts, n);
+            const uint32_t length = mqx_encode_counts(
+                record, &head, counts, fill_dues(due, n, unit->retry_due_us), n);
             MQX_ASSERT(length <= most + RECORD_MAX);
             status = append_counts(store, context, record, length);
         }
@@ -455,6 +486,27 @@ int mqx_unit_backout(struct mqx_store *store, uint32_t context)
         status = finish_deleted_queue(store, unit);
     }
     return status;
+}
+
+int mqx_unit_backout_later(struct mqx_store *store, uint32_t context, uint64_t delay_us)
+{
+    struct mqx_context *unit = mqx_context(&store->region, context);
+    const uint64_t now = mqx_clock_wall_us();
+    MQX_ASSERT(context != 0);
+    if (MQX_UNLIKELY(unit == NULL)) {
+        return damaged_context(store, context);
+    }
+    if (delay_us > PS_DUE_MAX - now) {
+        return mqx_fail(MQRC_MD_ERROR, "a delay of %llu us ends after the year 9999",
+                        (unsigned long long)delay_us);
+    }
+    MQX_ASSERT(unit->autocommit == 0);
+    MQX_ASSERT(unit->retry_key_us == 0 || unit->state != MQX_CTX_IDLE);
+    if (delay_us != 0 && unit->state == MQX_CTX_ACTIVE) {
+        unit->retry_due_us = now + delay_us;
+        unit->retry_key_us = mqx_due_now(&store->region) + delay_us;
+    }
+    return mqx_unit_backout(store, context);
 }
 
 int mqx_unit_roll(struct mqx_store *store, uint32_t context, bool forward)

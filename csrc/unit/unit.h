@@ -10,7 +10,8 @@
  *   decided      the record that commits the unit is in the ring; it is not durable yet.
  *   roll         to go through the list and make each message available or remove it. Forward: each
  *                PUT message is shown, each GOT one removed. Back: each GOT message is shown with
- *                BackoutCount + 1 (+ 0 when autocommit), each PUT one removed.
+ *                BackoutCount + 1 (+ 0 when autocommit), each PUT one removed. A PUT message that
+ *                stays (MQE_PUT_STAYS) is shown by both.
  *   autocommit   a call outside syncpoint that needs more than one micro-transaction: a unit with
  *                one message, in a context with `autocommit` set.
  *   pending reference
@@ -90,6 +91,10 @@ static inline bool mqx_unit_must_back_out(const struct mqx_context *unit)
 int mqx_unit_commit(struct mqx_store *store, uint32_t context) MQX_MUST_USE;
 /* ACTIVE or BACKING_OUT -> everything back -> IDLE; nothing when IDLE. */
 int mqx_unit_backout(struct mqx_store *store, uint32_t context) MQX_MUST_USE;
+/* The same, and what the unit had got is delayed by so many microseconds: its due time is in the
+ * BACKOUT record. 2026 when that lies after the year 9999. */
+int mqx_unit_backout_later(struct mqx_store *store, uint32_t context,
+                           uint64_t delay_us) MQX_MUST_USE;
 /* DECIDED -> durable -> effects visible -> IDLE. */
 int mqx_unit_finish(struct mqx_store *store, uint32_t context) MQX_MUST_USE;
 

@@ -112,7 +112,8 @@ static void mark_message(struct audit *audit, uint32_t slot, uint32_t object)
     audit->present += 1;
     audit->put += message->state == MQX_MSG_PUT;
     audit->got += message->state == MQX_MSG_GOT;
-    if ((message->state != MQX_MSG_AVAILABLE && !is_prepared(audit->region, message)) ||
+    if ((message->state != MQX_MSG_AVAILABLE && message->state != MQX_MSG_DELAYED &&
+         !is_prepared(audit->region, message)) ||
         message->pins != 0) {
         complain(audit, "message %u is in state %u with %u pins though no call runs", slot,
                  message->state, message->pins);

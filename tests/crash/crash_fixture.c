@@ -3,6 +3,8 @@
  */
 #include "crash_fixture.h"
 
+#include "base/clock.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -138,8 +140,25 @@ void fixture_remove(struct crash_fixture *fixture)
 
 /* ---- messages ---- */
 
+int fixture_put_flagged(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture,
+                        int q, uint64_t id, uint32_t flags)
+{
+    const struct mqe_destination to = mqe_direct(fixture->slot[q], fixture->generation[q]);
+    struct ps_descriptor d = {.priority = (int32_t)(id % 3)};
+    unsigned char body[100];
+    memcpy(d.correl_id, &id, sizeof id);
+    fixture_fill_body(body, id, sizeof body);
+    return mqe_put(manager, unit, &to, &d, NULL, body, sizeof body, -1, flags);
+}
+
 int fixture_put(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture, int q,
                 uint64_t id, bool persistent, uint64_t length)
+{
+    return fixture_put_later(manager, unit, fixture, q, id, persistent, length, 0);
+}
+
+int fixture_put_later(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture,
+                      int q, uint64_t id, bool persistent, uint64_t length, uint64_t delay_us)
 {
     const struct mqe_destination to = mqe_direct(fixture->slot[q], fixture->generation[q]);
     struct ps_descriptor d = {.priority = (int32_t)(id % 3), .persistence = persistent};
@@ -148,6 +167,10 @@ int fixture_put(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture
         fixture_die("malloc", errno);
     }
     memcpy(d.correl_id, &id, sizeof id);
+    if (delay_us != 0) {
+        memcpy(d.msg_id, &id, sizeof id);
+        d.due_us = mqx_clock_wall_us() + delay_us;
+    }
     fixture_fill_body(body, id, length);
     const int reason = mqe_put(manager, unit, &to, &d, NULL, body, length, -1, 0);
     free(body);
@@ -441,8 +464,8 @@ static void look_at_queue(mqe_manager *manager, const struct crash_fixture *fixt
     demand("open",
            mqe_open_direct(manager, fixture->slot[q], fixture->generation[q], MQE_BROWSE, &queue));
     for (;;) {
-        struct mqe_get get = {.flags = MQE_GET_BROWSE_NEXT, .buffer = buffer,
-                              .capacity = sizeof buffer};
+        struct mqe_get get = {.flags = MQE_GET_BROWSE_NEXT, .match = MQE_MATCH_DELAYED,
+                              .buffer = buffer, .capacity = sizeof buffer};
         const int reason = mqe_get(manager, NULL, queue, &get);
         if (reason == MQRC_NO_MSG_AVAILABLE) {
             break;

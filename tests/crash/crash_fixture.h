@@ -74,8 +74,13 @@ void fixture_drop_copy(const char *copy);
 /* The body that belongs to an id. */
 void fixture_fill_body(unsigned char *body, uint64_t id, uint64_t length);
 /* One message onto queue q; the body is made from the id. Returns the reason. */
+int fixture_put_flagged(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture,
+                        int q, uint64_t id, uint32_t flags); /* not persistent, short */
 int fixture_put(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture, int q,
                 uint64_t id, bool persistent, uint64_t length);
+/* The same with the id as MsgId, due after that time. */
+int fixture_put_later(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture,
+                      int q, uint64_t id, bool persistent, uint64_t length, uint64_t delay_us);
 /* Takes one from queue q, waiting `wait_us`; *id says which (0 when the body was not whole). */
 int fixture_get(mqe_manager *manager, mqe_unit *unit, const struct crash_fixture *fixture, int q,
                 uint32_t flags, uint64_t wait_us, uint64_t correl, uint64_t *id);

@@ -24,6 +24,7 @@ from pathlib import Path
 from mutations_compaction import COMPACTION
 from mutations_disk import DISK
 from mutations_files import FILES
+from mutations_leader import LEADER
 from mutations_long_units import LONG_UNITS
 from mutations_recovery import RECOVERY
 from mutations_units import UNITS, Mutation
@@ -821,7 +822,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     workshop = Workshop(options.root.resolve(), options.objects.resolve())
-    every = (*MUTATIONS, *UNITS, *LONG_UNITS, *FILES, *DISK, *COMPACTION, *RECOVERY)
+    every = (*MUTATIONS, *UNITS, *LONG_UNITS, *FILES, *DISK, *COMPACTION, *RECOVERY, *LEADER)
     wanted = [p for p in every if options.only in f"{p.what} {p.layer}"]
     missed = 0
     for number, mutation in enumerate(wanted, 1):

@@ -269,6 +269,26 @@ static void back_out_unit(mqe_manager *m, const struct crash_fixture *f, struct 
     mqe_unit_free(unit);
 }
 
+/* A trigger message stays, whoever backs the unit out; the message before it does not. */
+static void back_out_triggered(mqe_manager *m, const struct crash_fixture *f, struct account *a)
+{
+    mqe_unit *unit = NULL;
+    expect(a, "unit", mqe_unit_new(m, &unit));
+    const int put = fixture_put(m, unit, f, 0, first_id(a), false, 300);
+    expect_or(a, "put in a unit", put, allowed_in_unit(m, 0, put));
+    a->in_pieces = true;
+    a->decided = true;
+    will_put(a, 1, first_id(a) + 1);
+    const int reason = fixture_put_flagged(m, unit, f, 1, first_id(a) + 1, MQE_PUT_STAYS);
+    expect_or(a, "put of what stays", reason, allowed_in_unit(m, 0, reason));
+    if (reason != 0) {
+        a->puts = 0;
+    }
+    expect(a, "backout", mqe_backout(unit));
+    a->over = true;
+    mqe_unit_free(unit);
+}
+
 /* The supervisor commits what is prepared. */
 static void prepare_unit(mqe_manager *m, const struct crash_fixture *f, struct account *a)
 {
@@ -409,6 +429,7 @@ const struct operation operations[] = {
     {"get_batch_nonpersistent", get_batch_nonpersistent, 8, 0, false, false},
     {"commit_unit", commit_unit, 3, 0, true, false},
     {"back_out_unit", back_out_unit, 3, 0, false, false},
+    {"back_out_triggered", back_out_triggered, 3, 0, false, false},
     {"prepare_unit", prepare_unit, 3, 0, false, false},
     {"commit_prepared", commit_prepared, 3, 1, false, false},
     {"back_out_old_units", back_out_old_units, 3, 0, false, false},

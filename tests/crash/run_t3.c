@@ -13,6 +13,10 @@
  * With linear logging, a quarter of the rounds, every segment since the first must be whole in the
  * journal or in the archive as well.
  *
+ * In every third round, and in every second one of large units, a second process attaches now and
+ * then, works, and dies between two calls of the file table, as leader of a flush or in maintenance
+ * (workload_leader.h): what the first one sees after it must be in every later state.
+ *
  * Of some states a bit of the newest checkpoint is flipped before the recovery: the older one must
  * lead to the same, but for non-persistent messages of an orderly end.
  *
@@ -28,6 +32,7 @@
 #include "fast_region.h"
 #include "layer.h"
 #include "workload.h"
+#include "workload_leader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +52,8 @@ enum {
     CHECK_EVERY = 32,      /* states between those that are verified by mqe_check and drained */
     DAMAGE_EVERY = 8,      /* states between those whose newest checkpoint is damaged, on average */
     LARGE_EVERY = 8,
+    LEADERS_EVERY = 3,     /* rounds between those with a second process, which dies ... */
+    LEADER_TURNS = 6,      /* ... so many times */
 };
 static const uint32_t sectors[SECTORS] = {8, 64, 512, 4096};
 
@@ -62,6 +69,7 @@ struct t3 {
     uint64_t violations;
     uint64_t recoveries_refused;       /* before the creation was acknowledged */
     uint64_t fallbacks;                /* recoveries whose newest checkpoint was damaged */
+    struct leader_counts leaders;
 };
 
 /* What a visitor needs: the promises of one recording. */
@@ -475,6 +483,24 @@ static int show_all(struct t3 *t3, struct workload *w, struct memory_trace *trac
     return result;
 }
 
+/* The calls of a round. In some a second process attaches now and then, and dies. */
+static int work(struct t3 *t3, struct workload *w)
+{
+    const uint32_t calls = w->profile == WL_LARGE ? CALLS_LARGE : CALLS;
+    if (t3->round % LEADERS_EVERY != 0 && t3->round % (2 * LARGE_EVERY) != LARGE_EVERY - 1) {
+        return workload_run(w, calls, true);
+    }
+    int result = 0;
+    for (uint32_t i = 0; i < LEADER_TURNS && result == 0; i++) {
+        result = workload_run(w, calls / LEADER_TURNS / 2, true);
+        if (result == 0 && w->manager == NULL) {
+            result = workload_start(w);
+        }
+        result = result == 0 ? workload_leader_turn(w, &t3->leaders) : result;
+    }
+    return result == 0 ? workload_run(w, calls / LEADER_TURNS, true) : result;
+}
+
 static int run_round(struct t3 *t3)
 {
     const uint64_t seed = wl_mix(t3->layer.seed * 1000003 + t3->round);
@@ -490,7 +516,7 @@ static int run_round(struct t3 *t3)
     w.traced = t3->layer.traced;
     memory_io_record(files, WL_PATH);
     int result = workload_create(&w) != 0 || workload_start(&w) != 0 ||
-                 workload_run(&w, profile == WL_LARGE ? CALLS_LARGE : CALLS, true) != 0;
+                 work(t3, &w) != 0;
     if (result == 0 && w.manager != NULL && t3->round % 2 == 0) {
         result = workload_end(&w, true) != 0;
     }
@@ -551,6 +577,10 @@ int main(int argc, char **argv)
     }
     print_row("second crash", &t3.deeper[1], verdict);
     print_row("third crash", &t3.deeper[2], verdict);
+    printf("t3  %-20s %10llu turns %11llu deaths in a call, %llu as leader, %llu steps happened\n",
+           "a second process", (unsigned long long)t3.leaders.turns,
+           (unsigned long long)t3.leaders.deaths, (unsigned long long)t3.leaders.as_leader,
+           (unsigned long long)t3.leaders.happened);
     printf("t3  verdict: %s; %llu distinct states in %.0f s, %llu recoveries from the older "
            "checkpoint, %llu workloads, seed %llu\n", verdict, (unsigned long long)total(&t3),
            layer_seconds(&t3.layer), (unsigned long long)t3.fallbacks, (unsigned long long)t3.round,

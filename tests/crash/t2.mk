@@ -20,7 +20,7 @@ $(T2)/tests/%.o: $(ROOT)/tests/crash/%.c
 	@mkdir -p $(@D)
 	$(CC) $(T2_FLAGS) $(T2_INCLUDES) -MMD -MP -c $< -o $@
 
-$(T2)/store_points: $(T2_CORE) $(T2)/tests/store_points.o $(T2)/tests/store_hook.o $(T2)/tests/crash_fixture.o \
+$(T2)/store_points: $(T2_CORE) $(T2)/tests/store_points.o $(T2)/tests/store_scenarios.o $(T2)/tests/store_hook.o $(T2)/tests/crash_fixture.o \
     $(T2)/tests/audit.o $(T2)/tests/dynamic.o
 	$(CC) $^ $(T2_WRAP) -lpthread -o $@
 

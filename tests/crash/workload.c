@@ -209,7 +209,7 @@ int workload_start(struct workload *w)
     return w->in_trouble ? STOP : GO_ON;
 }
 
-static void forget_units(struct workload *w, bool count_gets)
+void wl_forget_units(struct workload *w, bool count_gets)
 {
     for (uint32_t q = 0; q < WL_QUEUES; q++) {
         struct wl_queue *queue = &w->model.queue[q];
@@ -244,7 +244,7 @@ int workload_end(struct workload *w, bool image)
 {
     uint64_t discarded = 0;
     free_units(w); /* backs out, and counts */
-    forget_units(w, true);
+    wl_forget_units(w, true);
     for (uint32_t q = 0; q < WL_QUEUES; q++) {
         for (uint32_t i = 0; i < w->model.queue[q].count; i++) {
             struct wl_message *message = &w->model.queue[q].message[i];
@@ -284,7 +284,7 @@ void workload_die(struct workload *w)
     if (!was_stopped) { /* the flag only kept the process' memory from leaking */
         memory_io_patch(w->files, path, at, &running, sizeof running);
     }
-    forget_units(w, true);
+    wl_forget_units(w, true);
     w->model = w->history.step[wl_newest(w)];
 }
 
@@ -629,7 +629,7 @@ static int get_nothing(struct workload *w, const struct wl_queue *queue, uint32_
     return wl_over(w) ? STOP : GO_ON;
 }
 
-static int get_single(struct workload *w, uint32_t q, uint32_t correl)
+int wl_get_single(struct workload *w, uint32_t q, uint32_t correl)
 {
     struct wl_queue *queue = &w->model.queue[q];
     const uint32_t index = wl_first(queue, correl);
@@ -685,7 +685,7 @@ static int browse(struct workload *w, uint32_t q)
 
 /* ---- ends of units ---- */
 
-static int commit(struct workload *w, uint32_t u)
+int wl_commit(struct workload *w, uint32_t u)
 {
     const struct wl_model before = w->model;
     bool kept = false;
@@ -714,7 +714,7 @@ static int commit(struct workload *w, uint32_t u)
     return wl_settle_step(w, "commit", mqe_commit(w->unit[u]), &before);
 }
 
-static int backout(struct workload *w, uint32_t u)
+int wl_back_out(struct workload *w, uint32_t u)
 {
     const bool failed_before = w->failures > 0;
     if (w->unit[u] == NULL || !wl_worked(w, "backout", mqe_backout(w->unit[u]))) {
@@ -755,7 +755,7 @@ static int restart(struct workload *w)
     return workload_start(w);
 }
 
-static int maintain(struct workload *w)
+int wl_maintain(struct workload *w)
 {
     const uint32_t way = wl_below(w, 6);
     if (way < 2) {
@@ -796,7 +796,7 @@ static int on_queue(struct workload *w, uint32_t q, uint32_t u, uint32_t way)
         return way < 40 ? workload_put_in_unit(w, q, u) : wl_put_batch(w, q, u);
     }
     if (way < 60) {
-        return get_single(w, q, correl);
+        return wl_get_single(w, q, correl);
     }
     if (way < 74) {
         return way < 70 ? workload_get_in_unit(w, q, u, correl) : wl_get_batch(w, q, u);
@@ -827,7 +827,7 @@ static int large_unit(struct workload *w, bool may_die)
         workload_die(w);
         return workload_start(w);
     }
-    return way < 3 ? commit(w, u) : way < 4 ? wl_prepare(w, u) : GO_ON;
+    return way < 3 ? wl_commit(w, u) : way < 4 ? wl_prepare(w, u) : GO_ON;
 }
 
 static int random_call(struct workload *w, bool restarts)
@@ -845,16 +845,16 @@ static int random_call(struct workload *w, bool restarts)
         return on_queue(w, q, u, way);
     }
     if (way < 81) {
-        return commit(w, u);
+        return wl_commit(w, u);
     }
     if (way < 88) {
         return way < 84 ? wl_prepare(w, u) : way < 86 ? wl_ask_for_prepared(w) : wl_resolve(w);
     }
     if (way < 90) {
-        return backout(w, u);
+        return wl_back_out(w, u);
     }
     if (way < 92) {
-        return maintain(w);
+        return wl_maintain(w);
     }
     if (way < 97) {
         return way < 95 ? change_queue(w, wl_below(w, WL_QUEUES)) : wl_change_other(w);

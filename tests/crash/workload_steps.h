@@ -50,6 +50,14 @@ void wl_compare_got(struct workload *w, const struct wl_message *got,
 /* Several messages put or got in one call, in unit `u` (workload_batch.c). */
 int wl_put_batch(struct workload *w, uint32_t q, uint32_t u);
 int wl_get_batch(struct workload *w, uint32_t q, uint32_t u);
+/* One message got outside syncpoint; the end of unit `u`; a checkpoint, a compaction or a round of
+ * maintenance (workload.c). */
+int wl_get_single(struct workload *w, uint32_t q, uint32_t correl);
+int wl_commit(struct workload *w, uint32_t u);
+int wl_back_out(struct workload *w, uint32_t u);
+int wl_maintain(struct workload *w);
+/* What the back-out of all open units does to the model: by a death when `count_gets`. */
+void wl_forget_units(struct workload *w, bool count_gets);
 /* A call about an object that is no queue (workload_others.c). */
 int wl_change_other(struct workload *w);
 /* Unit `u` is begun, unless it has been. */

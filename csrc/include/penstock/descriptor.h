@@ -35,7 +35,7 @@ struct ps_descriptor {
     uint8_t has_ext;              /* 178      1: a ps_descriptor_ext follows */
     uint8_t md_version;           /* 179      1 or 2 as put */
     uint32_t backout_count;       /* 180..183 0 in a PUT record; in an image the count */
-    uint64_t zero;                /* 184..191 */
+    uint64_t due_us;              /* 184..191 wall clock before which no get finds it; 0: none */
 };
 MQX_STATIC_ASSERT(sizeof(struct ps_descriptor) == 192, "descriptor");
 

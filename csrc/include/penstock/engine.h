@@ -5,7 +5,7 @@
  * Results. Every function returns an MQ reason code (0 = MQRC_NONE) and puts outputs last. A reason
  * with completion code MQCC_WARNING (mqe_comp_code) may come with an effect: 2049 and 2079 took
  * effect, 2080 did not. mqe_error_text() gives this thread's text for the newest failure: the
- * value, the rule. Two codes below are not MQ reasons: they never reach an application.
+ * value, the rule. The codes below are not MQ reasons: they never reach an application.
  *
  * Threads. A manager may be used by any number of threads. A unit is used by one thread at a time.
  * A queue handle may be shared for put and get; its browse cursor is protected by a lock of its
@@ -31,8 +31,10 @@ enum {
     MQE_INTERRUPTED = 90101, /* a wait met a signal, or lasts (mqe_interrupt_allow): look at
                               * signals, call again with what is left */
     MQE_CHANGED = 90102,     /* the object has been altered since it was read: read it again */
+    MQE_ATTENDED = 90104,    /* the queue asks more of a put: nothing was put, mqe_put_attended() */
     MQE_CONFIRM = 90103,     /* the message found asks for a confirmation of its delivery, and stays
                               * where it is (MQE_GET_CONFIRM) */
+    MQE_LISTED = 90105,      /* there is no message, and the call waits (MQE_GET_LISTED) */
 };
 
 struct mqe_manager;
@@ -249,6 +251,10 @@ int mqe_read_object(mqe_manager *manager, uint32_t slot, uint32_t generation,
                     uint64_t *definition_version) MQX_MUST_USE;
 /* Waiters of the queue look again: an alias over it has changed. */
 int mqe_wake(mqe_manager *manager, uint32_t slot) MQX_MUST_USE;
+/* Removes a delayed message with that MsgId from the queue, durable on return: 2033 when there is
+ * none, because it is due by now, or was never there. */
+int mqe_cancel_delayed(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                       const uint8_t msg_id[24]) MQX_MUST_USE;
 /* Removes every message: 2055 when units hold some. */
 int mqe_clear(mqe_manager *manager, uint32_t slot, uint32_t generation) MQX_MUST_USE;
 
@@ -263,6 +269,7 @@ struct mqe_queue_status {
     uint32_t depth;        /* CURDEPTH: present, without those got by units */
     uint32_t uncommitted;  /* put by units not yet committed (counted in depth) */
     uint32_t got;          /* got by units not yet committed */
+    uint32_t delayed;      /* due later (counted in depth) */
     uint32_t open_input, open_output, open_other, waiters;
     uint64_t put_count, get_count, last_put_us, last_get_us;
 };
@@ -348,6 +355,10 @@ void mqe_unit_free(mqe_unit *unit); /* backs out what is pending */
 /* 2003: the queue manager had backed it out. */
 int mqe_commit(mqe_unit *unit) MQX_MUST_USE;
 int mqe_backout(mqe_unit *unit) MQX_MUST_USE;
+/* The same, and no get finds what the unit had got before so many microseconds have passed, through
+ * restarts, too. A unit that the queue manager has backed out is back already. 2026: beyond the
+ * year 9999. */
+int mqe_backout_later(mqe_unit *unit, uint64_t delay_us) MQX_MUST_USE;
 /* Messages put and got so far; not 0 while the caller has not ended a unit that was backed out. */
 uint32_t mqe_unit_count(const mqe_unit *unit);
 /* Messages that MAXUMSGS still allows in it. */
@@ -424,18 +435,55 @@ enum { /* flags of mqe_put */
     MQE_PUT_OWN_UNIT = 16,          /* the unit is one call's, no application's: no MAXUMSGS */
     MQE_PUT_FROM_RESERVE = 32,      /* a short note of work that frees the journal: may use the room
                                      * that is kept for ending units, as gets and commits do */
+    MQE_PUT_ATTENDED = 64,          /* what else the queue asks for, the caller does */
+    MQE_PUT_STAYS = 128,            /* a trigger message: becomes available whichever way its unit
+                                     * ends, unless the queue's non-persistent messages are in the
+                                     * journal; nothing is triggered by it */
 };
 
 /* Puts one message. In *d: msg_id (all NUL = generate), correl_id, priority (-1 = AS_Q_DEF),
  * persistence (2 = AS_Q_DEF), report ... accounting_token; expiry in tenths of a second beside it,
- * -1 = unlimited. ext may be NULL. On return d holds what was stored: msg_id, put_time_us,
- * expiry_us, placement; d->priority and d->persistence are the resolved values. unit NULL = outside
- * syncpoint. A message for a transmission queue is put with its MQXQH in the body. 0 or 2049 (took
- * effect); 2003 2009 2013 2024 2026 2030 2031 2041 2043 2047 2048 2050 2051 2052 2053 2071 2161
- * 2162 2192 2373. */
+ * -1 = unlimited. due_us: the wall clock before which no get finds the message, 0 at once; visible
+ * then and when it is committed, whichever comes last. ext may be NULL. On return d holds what was
+ * stored: msg_id, put_time_us, expiry_us, placement; d->priority and d->persistence are those that
+ * were resolved. unit NULL = outside syncpoint. A message for a transmission queue is put with its
+ * MQXQH in the body. 0 or 2049 (took effect); 2003 2009 2013 2024 2026 2030 2031 2041 2043 2047
+ * 2048 2050 2051 2052 2053 2071 2161 2162 2192 2373. */
 int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *to,
             struct ps_descriptor *d, const struct ps_descriptor_ext *ext, const void *body,
             uint64_t length, int32_t expiry, uint32_t flags) MQX_MUST_USE;
+
+struct mqe_arrival {     /* of a message, at the moment at which it was linked */
+    uint32_t before;     /* messages that counted for triggers before it (queue/trigger.h) */
+    uint32_t special;    /* enum mqx_special */
+};
+/* The same for a queue for which mqe_put() returns MQE_ATTENDED, in a unit. The evaluation of the
+ * queue's trigger conditions is claimed: mqe_trigger_settle() when it is done. */
+int mqe_put_attended(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *to,
+                     struct ps_descriptor *d, const struct ps_descriptor_ext *ext,
+                     const void *body, uint64_t length, int32_t expiry, uint32_t flags,
+                     struct mqe_arrival *out) MQX_MUST_USE;
+
+/* ---- triggers: conditions and messages are the caller's ---- */
+
+/* Another number since the definition of a queue with TRIGGER was made or changed; 0: there has
+ * been none since the restart. */
+uint32_t mqe_trigger_version(const mqe_manager *manager);
+/* The next queue with TRIGGER with slot > *slot; 2085 at the end. */
+int mqe_trigger_next(mqe_manager *manager, uint32_t *slot, uint32_t *generation) MQX_MUST_USE;
+/* Does somebody have to evaluate the conditions: is its last handle for input closed since, or was
+ * a process killed that was about to? Then it is claimed, and the caller evaluates. */
+bool mqe_trigger_due(mqe_manager *manager, uint32_t slot, uint32_t generation);
+void mqe_trigger_settle(mqe_manager *manager, uint32_t slot, uint32_t generation);
+struct mqe_trigger_state {
+    uint32_t count;      /* messages that count, uncommitted ones included */
+    uint32_t open_input;
+    uint64_t last_us;    /* when a trigger message was last made for it; 0 never */
+};
+int mqe_trigger_state(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                      struct mqe_trigger_state *out) MQX_MUST_USE;
+/* A trigger message is made for it now. */
+void mqe_trigger_note(mqe_manager *manager, uint32_t slot, uint32_t generation);
 
 /* Priority -1 and persistence 2 in *d become what mqe_put() would make of them now. 2041 2047 2050
  * 2052, or 0 with *warning 0 or 2049. */
@@ -462,6 +510,7 @@ enum { /* flags of mqe_get */
                                      * MQRO_COD is described, as far as it was read, and not taken
                                      * (MQE_CONFIRM). To be got by its number without this flag, in
                                      * one unit with its report */
+    MQE_GET_LISTED = 1 << 12,       /* waits without a thread: see mqe_wait */
     MQE_MDE_SIZE = MQMDE_LENGTH_2,
 };
 enum { /* match bits: MQMO_* */
@@ -473,6 +522,8 @@ enum { /* match bits: MQMO_* */
     MQE_MATCH_NUMBER = 32,   /* not MQMO_: by the message number (a MsgToken) */
     MQE_MATCH_PERSISTENT = 64, /* not MQMO_: only MQPER_PERSISTENT ones; others are left alone */
     MQE_MATCH_UP_TO = 128,     /* not MQMO_: message number <= up_to */
+    MQE_MATCH_DELAYED = 256,   /* not MQMO_, and only of a browse without LOCK (2247): those that
+                                * are not due yet are found, too */
 };
 
 struct mqe_get {
@@ -487,6 +538,7 @@ struct mqe_get {
     uint64_t match_number;         /* with MQE_MATCH_NUMBER */
     uint64_t up_to;                /* with MQE_MATCH_UP_TO */
     uint64_t max_bytes;            /* mqe_get_batch: of all bodies together; 0: what fits */
+    struct mqe_wait *wait;         /* with LISTED */
     /* out */
     struct ps_descriptor d;        /* d.backout_count and d.expiry_us as stored */
     struct ps_descriptor_ext ext;  /* valid when d.has_ext */
@@ -503,6 +555,51 @@ struct mqe_get {
  * unit NULL = outside syncpoint. */
 int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue,
             struct mqe_get *get) MQX_MUST_USE;
+
+/* ---- waits without a thread ----
+ *
+ * An event loop waits for many gets at once, in no thread. It watches the descriptor of a channel.
+ * A get with MQE_GET_LISTED, and without MQE_GET_WAIT, that finds nothing returns MQE_LISTED: it is
+ * a waiter of its queue from then on, as one that sleeps is. When it was picked the descriptor is
+ * readable, mqe_channel_picked() gives its wait, and the same call is made again: with the message,
+ * or with MQE_LISTED again, because another was faster. Any other outcome but MQE_INTERRUPTED ends
+ * the wait; so does mqe_wait_end(), which takes no message. How long it waits is the caller's
+ * business: to end it, mqe_wait_end() and a last mqe_get() without LISTED.
+ *
+ * A wait is used by one thread at a time; mqe_channel_picked() by one thread, beside those. Waits
+ * are ended before their channel is freed and before their queue is closed. */
+
+struct mqe_channel;
+typedef struct mqe_channel mqe_channel;
+
+struct mqe_wait { /* zeroes at first */
+    mqe_channel *channel;     /* in */
+    void *owner;              /* the caller's own */
+    /* the core's own */
+    struct mqe_wait *next, **link;
+    uint32_t object;
+    uint32_t context;         /* 0: it does not wait */
+    uint32_t listed;
+    uint32_t told;            /* mqe_channel_picked() has given it since its last call */
+};
+
+/* 2035 2102 2195 as for files in region_dir, where the channel has a name; 2012 where that has a
+ * path that is too long; 2071 2009 */
+int mqe_channel_new(mqe_manager *manager, mqe_channel **out) MQX_MUST_USE;
+/* Becomes readable; nothing but waiting for that may be done with it. */
+int mqe_channel_fd(const mqe_channel *channel);
+/* Waits that were picked since they were last called, at most `capacity`; `all`: also those whose
+ * waker died before it could tell, to be asked for once a second. Never blocks. With as many as
+ * `capacity` there may be more: ask again, for all. */
+uint32_t mqe_channel_picked(mqe_channel *channel, int all, struct mqe_wait **out,
+                            uint32_t capacity);
+/* Microseconds until a delayed message of its queue is due, when the call is to be made again:
+ * nobody tells that. -1: the queue has none, or the wait has ended. A message that is due sooner
+ * and put later picks the wait. */
+int64_t mqe_wait_due_in(const struct mqe_wait *wait);
+/* Ends a wait without a message; nothing when it does not wait. */
+void mqe_wait_end(struct mqe_wait *wait);
+void mqe_channel_free(mqe_channel *channel);
 
 /* ---- many messages a call ---- */
 
@@ -620,6 +717,9 @@ void mqe_block_hook_arm(void (*hook)(void *arg), void *arg);
  * outcome is decided goes on. mqe_backout() does not end so: it goes without its record, whose
  * counts a restart would lose. To be set for each such call; 0 after the last one. */
 void mqe_interrupt_allow(int allowed);
+/* The same, for the thread of an event loop: the call ends with MQE_INTERRUPTED before it waits for
+ * a lock or for room, or flushes (mqe_put, mqe_get, mqe_commit); another thread makes it again. */
+void mqe_interrupt_at_once(void);
 
 /* A get whose answers come within microseconds looks for the next one for some microseconds before
  * it sleeps. The rule says whether it may do that without calling the hook of its thread; without a

@@ -31,7 +31,7 @@ TEST(filling_a_slot_sets_every_value_and_forgets_what_was_there_before)
     CHECK_INT(object.attrs_length, attrs.length);
     CHECK_INT(object.def_priority, 7);
     CHECK_INT(object.max_depth, 12);
-    CHECK_INT(object.group_index, 1);
+    CHECK_INT(object.special, MQX_SPECIAL_GROUP_INDEX);
     CHECK_INT(object.definition_type, MQX_PREDEFINED);
     CHECK_INT(object.present + object.waiters + object.open_input + object.changer, 0);
     CHECK_INT(object.pending_attrs + object.structure + object.failing + object.creator, 0);

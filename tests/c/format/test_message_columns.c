@@ -67,12 +67,44 @@ TEST(any_messages_come_back_as_they_were)
         for (uint32_t k = 0; k < count; k++) {
             messages[k].number += k;
             messages[k].zero = 0;
-            messages[k].zero2 = 0;
+            messages[k].due_us = round % 2 == 0 ? 0 : messages[k].due_us % (PS_DUE_MAX + 1);
         }
         const uint64_t length = mqx_columns_encode(bytes, messages, count);
         CHECK(length % 8 == 0 && length <= MQX_COLUMNS_MAX(count));
         CHECK(decode(length, count));
         CHECK_MEM(back, messages, count * sizeof *messages);
+    }
+}
+
+/* Of a checkpoint over the reserve, whose blocks end elsewhere. */
+TEST(no_messages_take_more_than_is_said_of_them_however_they_are_divided)
+{
+    static struct psc_message some[COUNT];
+    static unsigned char other[MQX_COLUMNS_MAX(COUNT)];
+    struct mqx_columns_reach reach = {.blocks = 0};
+    struct psc_columns header;
+    uint64_t lsn = 0;
+    make_ordinary();
+    for (uint32_t k = 0; k < COUNT; k += COUNT / 4) {
+        for (uint32_t i = 0; i < COUNT / 4; i++) {
+            messages[k + i].placement = (uint8_t)(9 - k / (COUNT / 4));
+        }
+        (void)mqx_columns_encode(bytes, &messages[k], COUNT / 4);
+        memcpy(&header, bytes, sizeof header);
+        mqx_columns_note(&reach, &header, COUNT / 4);
+    }
+    const uint32_t most =
+        mqx_columns_line_most(&reach, messages[COUNT - 1].number + 1, &lsn) + 4; /* LSN */
+    CHECK(reach.messages == COUNT && reach.blocks == 4);
+    CHECK(lsn == messages[0].lsn);
+    CHECK(most < 32);
+    for (uint32_t step = 1; step < COUNT / 2; step = step * 3 + 1) {
+        uint32_t count = 0;
+        for (uint32_t k = 0; k < COUNT; k += step) {
+            some[count++] = messages[k];
+        }
+        CHECK(mqx_columns_encode(other, some, count) <=
+              sizeof header + (uint64_t)count * most + 17 * 7);
     }
 }
 
@@ -111,7 +143,9 @@ TEST(many_messages_of_one_number_are_refused_as_no_bytes_bound_their_count)
 
 TEST(columns_that_contradict_themselves_are_refused)
 {
-    REFUSED(header->zero[6] = 1);
+    REFUSED(header->zero[5] = 1);
+    REFUSED(header->due_width = 8);
+    REFUSED(header->due_width = 4);
     for (uint32_t i = 0; i < PSC_COLUMN_COUNT; i++) {
         for (uint32_t width = 0; width < 256; width++) {
             REFUSED(header->width[i] = (uint8_t)(width != header->width[i] ? width : 255));

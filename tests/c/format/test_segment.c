@@ -59,6 +59,7 @@ TEST(a_spare_is_a_whole_file_of_zeroes_and_a_failure_leaves_no_spare)
 TEST(a_paced_spare_is_flushed_in_pieces_of_256_KiB_until_there_is_a_hurry)
 {
     uint32_t hurry = 0;
+    const struct mqx_spare_pace pace = {.hurry = &hurry};
     enum { SIZE = (1 << 20) + 65536 };
     static unsigned char content[SIZE], zeroes[SIZE];
     struct memory_io *files = memory_io_new();
@@ -67,7 +68,7 @@ TEST(a_paced_spare_is_flushed_in_pieces_of_256_KiB_until_there_is_a_hurry)
     const int dir = io->ops->open_dir(io, "/journal");
     CHECK_INT(mqx_spare_create(io, dir, 7, SIZE, NULL), 0);
     CHECK_INT(memory_io_calls(files, MEMORY_SYNC), 1);
-    CHECK_INT(mqx_spare_create(io, dir, 8, SIZE, &hurry), 0);
+    CHECK_INT(mqx_spare_create(io, dir, 8, SIZE, &pace), 0);
     CHECK_INT(memory_io_calls(files, MEMORY_SYNC), 1 + 5);
     const int fd = io->ops->open(io, dir, "spare-0000000008.psj", MQX_IO_READ, 0);
     CHECK(fd >= 0);
@@ -75,7 +76,7 @@ TEST(a_paced_spare_is_flushed_in_pieces_of_256_KiB_until_there_is_a_hurry)
     CHECK_INT(mqx_io_read_all(io, fd, content, sizeof content, 0), 0);
     CHECK_MEM(content, zeroes, sizeof content);
     hurry = 1;
-    CHECK_INT(mqx_spare_create(io, dir, 9, SIZE, &hurry), 0);
+    CHECK_INT(mqx_spare_create(io, dir, 9, SIZE, &pace), 0);
     CHECK_INT(memory_io_calls(files, MEMORY_SYNC), 1 + 5 + 1);
     memory_io_free(files);
 }

@@ -16,7 +16,8 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-enum { SIZE = 64 * 1024, BASE = 1 << 20, ROWS_MAX = 64, BODY_MAX = 64 * 1024, QUEUE = 7 };
+enum { SIZE = 64 * 1024, BASE = 1 << 20, ROWS_MAX = 64, BODY_MAX = 64 * 1024, QUEUE = 7,
+       FIRST_LSN = 4160 };
 
 static const uint8_t qm_id[16] = {1, 2, 3}, salt[16] = {4, 5, 6};
 
@@ -167,7 +168,7 @@ static uint64_t put_pieces(struct fixture *fixture, uint64_t number, uint32_t to
 static void fill(struct fixture *fixture)
 {
     const struct ps_count count = {.identity = 1, .object = QUEUE, .count = 2};
-    const struct ps_commit commit = {.first_lsn = 1, .record_count = 2};
+    const struct ps_commit commit = {.first_lsn = FIRST_LSN, .record_count = 2};
     const struct ps_object_name name = {.name_space = 1, .type = 1, .name = "ORDERS  "};
     struct mqx_record_head head;
     fixture_make(fixture);
@@ -182,7 +183,7 @@ static void fill(struct fixture *fixture)
     begin(fixture);
     put_pieces(fixture, 3, 5000, 1700);
     head = head_of(PS_REC_BACKOUT, 0);
-    (void)add(fixture, mqx_encode_counts(room(fixture), &head, &count, 1));
+    (void)add(fixture, mqx_encode_counts(room(fixture), &head, &count, NULL, 1));
     seal(fixture);
     begin(fixture);
     head = head_of(PS_REC_GET, 1);
@@ -199,6 +200,7 @@ struct table {
     void *columns[64];
     uint8_t event[ROWS_MAX], commits[ROWS_MAX], state[ROWS_MAX];
     uint64_t lsn[ROWS_MAX], unit[ROWS_MAX], number[ROWS_MAX], object[ROWS_MAX], size[ROWS_MAX];
+    uint64_t first[ROWS_MAX];
     int32_t priority[ROWS_MAX], expiry[ROWS_MAX], seq[ROWS_MAX];
     char reply[ROWS_MAX][48], format[ROWS_MAX][8], names[ROWS_MAX][48];
     unsigned char bodies[BODY_MAX];
@@ -224,6 +226,7 @@ static void table_make(struct table *t, uint32_t capacity, bool bodies)
     want(t, "lsn", t->lsn);
     want(t, "unit_id", t->unit);
     want(t, "sequence", t->number);
+    want(t, "first_lsn", t->first);
     want(t, "object", t->object);
     want(t, "body_length", t->size);
     want(t, "priority", t->priority);
@@ -269,6 +272,7 @@ TEST(rows_are_the_records_that_were_written)
         body_of(body, t.number[i], (uint32_t)sizes[i]);
         CHECK(memcmp(body, t.bodies + t.offsets[i], sizes[i]) == 0);
         CHECK_INT(t.commits[i], i == 5);
+        CHECK_INT((int64_t)t.first[i], events[i] == PS_REC_COMMIT ? FIRST_LSN : 0);
         CHECK_INT(t.state[i], events[i] == PS_REC_PUT ? MQE_SCAN_BODY : MQE_SCAN_NO_BODY);
     }
     CHECK_INT(t.priority[1], 2);

@@ -48,10 +48,22 @@ TEST(a_full_disk_stops_puts_and_space_lets_them_go_on)
     CHECK_INT(fixture_list(&fixture, FIXTURE_QUEUE, listed), number - 2);
 }
 
+/* Durable puts while the active segment has less than that many bytes. */
+static void fill_to(struct journal_fixture *fixture, uint64_t bytes, uint64_t number)
+{
+    const struct mqx_journal *journal = fixture->store.region.journal;
+    const uint64_t base = journal->segment[journal->active - 1].base_lsn;
+    while (journal->tail - base < bytes) {
+        CHECK_INT(fixture_put(fixture, 0, number++, 4, 1000, NULL), 0);
+        CHECK_INT(fixture_flush(fixture), 0);
+    }
+}
+
 TEST(spares_are_made_ahead_within_the_limit)
 {
     FIXTURE(fixture, 65536);
     struct mqx_journal *journal = fixture.store.region.journal;
+    fill_to(&fixture, 65536 / 2 + 1, 1);
     CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 65536);
     CHECK_INT(mqx_journal_make_spare(&fixture.store, 65536), 0);
     CHECK_INT(mqx_journal_spare_count(&fixture.store), 1);
@@ -76,17 +88,6 @@ static void make_small(struct journal_fixture *fixture)
     CHECK_INT(fixture_define(fixture, FIXTURE_QUEUE, FIXTURE_GENERATION), 0);
 }
 
-/* Durable puts while the active segment has less than that many bytes. */
-static void fill_to(struct journal_fixture *fixture, uint64_t bytes, uint64_t number)
-{
-    const struct mqx_journal *journal = fixture->store.region.journal;
-    const uint64_t base = journal->segment[journal->active - 1].base_lsn;
-    while (journal->tail - base < bytes) {
-        CHECK_INT(fixture_put(fixture, 0, number++, 4, 1000, NULL), 0);
-        CHECK_INT(fixture_flush(fixture), 0);
-    }
-}
-
 TEST(a_new_journal_wants_a_full_size_spare_once_half_of_its_first_segment_is_used)
 {
     __attribute__((cleanup(fixture_free))) struct journal_fixture fixture;
@@ -98,6 +99,16 @@ TEST(a_new_journal_wants_a_full_size_spare_once_half_of_its_first_segment_is_use
     CHECK_INT(mqx_journal_spare_wanted(&fixture.store), FULL);
     CHECK_INT(mqx_journal_make_spare(&fixture.store, FULL), 0);
     CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 0);
+}
+
+TEST(a_full_size_segment_too_is_followed_by_a_spare_once_half_of_it_is_used)
+{
+    FIXTURE(fixture, FULL);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 0);
+    fill_to(&fixture, FULL / 2 - 4096, 100);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 0);
+    fill_to(&fixture, FULL / 2 + 1, 1000);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), FULL);
 }
 
 TEST(a_journal_that_lacks_its_reserve_wants_a_spare_however_little_is_used)

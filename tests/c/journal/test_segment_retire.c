@@ -69,6 +69,53 @@ TEST(as_many_spares_are_kept_as_the_journal_uses_between_two_checkpoints)
     }
 }
 
+/* Number of spares that there are, in the table and as files. */
+static uint32_t spares(struct journal_fixture *fixture)
+{
+    const struct mqx_journal *journal = fixture->store.region.journal;
+    uint32_t files = 0;
+    for (uint32_t i = 0; i < MQX_SEGMENT_MAX; i++) {
+        char path[MQX_FILE_NAME_SIZE + sizeof FIXTURE_HOME "/journal/"], name[MQX_FILE_NAME_SIZE];
+        uint64_t size = 0;
+        if (journal->segment[i].state == MQX_SEG_SPARE) {
+            mqx_file_name(name, MQX_FILE_SPARE, journal->segment[i].number);
+            (void)snprintf(path, sizeof path, "%s/journal/%s", FIXTURE_HOME, name);
+            files += memory_io_bytes(fixture->files, path, &size) != NULL;
+        }
+    }
+    CHECK_INT(files, mqx_journal_spare_count(&fixture->store));
+    return files;
+}
+
+/* Durable puts until so much of the active segment is used. */
+static void use(struct journal_fixture *fixture, uint64_t least, uint64_t most, uint64_t number)
+{
+    const struct mqx_journal *journal = fixture->store.region.journal;
+    uint64_t used = 0;
+    while (used < least || used > most) {
+        CHECK_INT(fixture_put(fixture, 0, number++, 4, 1000, NULL), 0);
+        CHECK_INT(fixture_flush(fixture), 0);
+        used = journal->tail - journal->segment[journal->active - 1].base_lsn;
+    }
+}
+
+TEST(of_the_spares_the_orderly_end_leaves_at_most_one_that_the_next_start_would_make)
+{
+    static const uint32_t nothing_alive[MQX_SEGMENT_MAX];
+    for (uint32_t kept = 0; kept <= 1; kept++) {
+        FIXTURE(fixture, 32768);
+        struct mqx_journal *journal = fixture.store.region.journal;
+        fill_segments(&fixture, 12);
+        use(&fixture, kept == 0 ? 0 : 32768 / 2 + 1, kept == 0 ? 32768 / 2 : 32768, 10000);
+        CHECK_INT(retire_before(&fixture, journal->next_segment_no - 1, nothing_alive), 0);
+        const uint64_t used = journal->used_bytes;
+        CHECK_INT(spares(&fixture), 8);
+        CHECK_INT(mqx_journal_end_spares(&fixture.store), 0);
+        CHECK_INT(spares(&fixture), kept);
+        CHECK_INT(journal->used_bytes, used - (8 - kept) * 32768);
+    }
+}
+
 TEST(a_live_message_keeps_its_segment_and_no_other)
 {
     FIXTURE(fixture, 32768);

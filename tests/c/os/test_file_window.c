@@ -54,6 +54,45 @@ TEST(a_file_is_read_forward_with_few_calls_and_each_byte_is_the_files)
     memory_io_free(files);
 }
 
+static struct mqx_io_ops counting;
+static const struct mqx_io_ops *counted;
+static uint64_t bytes_read;
+
+static int64_t count_read(struct mqx_io *io, int fd, void *to, size_t size, uint64_t offset)
+{
+    const int64_t got = counted->read(io, fd, to, size, offset);
+    bytes_read += got > 0 ? (uint64_t)got : 0;
+    return got;
+}
+
+/* Two lengths of which none fits twice into a window, with a look at each one's begin. */
+TEST(stretches_that_end_in_the_next_window_are_read_once)
+{
+    const unsigned char *bytes = NULL;
+    for (uint64_t length = 290 * 1024; length < 400 * 1024; length += 100 * 1024 + 8) {
+        struct memory_io *files = memory_io_new();
+        struct mqx_io io = *memory_io_table(files);
+        struct mqx_file_window window = {.io = &io, .fd = -1};
+        const int fd = make_file(files);
+        counted = io.ops;
+        counting = *counted;
+        counting.read = count_read;
+        io.ops = &counting;
+        bytes_read = 0;
+        mqx_file_window_switch(&window, fd, SIZE);
+        for (uint64_t offset = 0; offset + length <= SIZE; offset += length) {
+            CHECK_INT(mqx_file_window_read(&window, offset, 64, &bytes), 0);
+            CHECK_INT(mqx_file_window_read(&window, offset, length, &bytes), 0);
+            for (uint64_t i = 0; i < length; i += 511) {
+                CHECK_INT(bytes[i], byte_at(offset + i));
+            }
+        }
+        CHECK(bytes_read <= SIZE);
+        mqx_file_window_free(&window);
+        memory_io_free(files);
+    }
+}
+
 TEST(bytes_beyond_the_end_are_refused_and_the_last_ones_are_given)
 {
     struct memory_io *files = memory_io_new();

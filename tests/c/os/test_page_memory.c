@@ -26,6 +26,44 @@ TEST(memory_is_zero_aligned_to_a_page_and_writable)
     mqx_pages_free(NULL, 0); /* none: nothing to do */
 }
 
+/* Does the mapping of that address have the flag, as smaps shows it? */
+static bool mapping_has(const void *at, const char *flag)
+{
+    char line[512];
+    unsigned long first = 0, end = 0;
+    bool has = false;
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    CHECK(maps != NULL);
+    while (fgets(line, sizeof line, maps) != NULL) {
+        unsigned long from = 0, to = 0;
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2) {
+            first = from;
+            end = to;
+        }
+        has = has || (strncmp(line, "VmFlags:", 8) == 0 && (uintptr_t)at >= first &&
+                      (uintptr_t)at < end && strstr(line, flag) != NULL);
+    }
+    CHECK_INT(fclose(maps), 0);
+    return has;
+}
+
+TEST(huge_pages_are_asked_for_in_large_blocks_whose_bytes_stay)
+{
+    enum { LARGE = 16 << 20, SMALL = 1 << 20 };
+    unsigned char *large = mqx_pages_alloc(LARGE), *small = mqx_pages_alloc(SMALL);
+    CHECK(large != NULL && small != NULL);
+    memset(large, 7, LARGE);
+    memset(small, 8, SMALL);
+    mqx_pages_prefer_huge(large, LARGE);
+    mqx_pages_prefer_huge(small, SMALL);
+    const bool lent = access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK) == 0;
+    CHECK_INT(mapping_has(large + LARGE / 2, " hg"), lent);
+    CHECK(!mapping_has(small + SMALL / 2, " hg"));
+    CHECK(large[0] == 7 && large[LARGE - 1] == 7 && small[0] == 8 && small[SMALL - 1] == 8);
+    mqx_pages_free(large, LARGE);
+    mqx_pages_free(small, SMALL);
+}
+
 /* The sanitizers' allocators keep what is freed, and hide it. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 

@@ -218,16 +218,20 @@ TEST(loading_refuses_what_names_no_queue_and_keeps_what_it_is_given)
     engine_begin();
     struct queue q = QUEUE("Q", 0);
     uint32_t slot = 0;
+    struct mqx_queue_loading loading = {.store = &engine.manager->store};
     struct mqx_loaded loaded = {.m = {.object = q.slot, .number = 70001, .lsn = 8192, .length = 3,
                                       .placement = 4, .priority = 44, .backout_count = 6,
                                       .tag_correl_id = 123, .record_length = 300}};
     struct mqx_loaded bad = loaded;
     bad.m.object = 5000;
-    CHECK_INT(mqx_queue_load(&engine.manager->store, &bad, &slot), MQRC_OBJECT_DAMAGED);
+    CHECK_INT(mqx_queue_load(&loading, &bad, &slot), MQRC_OBJECT_DAMAGED);
     bad = loaded;
     bad.m.placement = 10;
-    CHECK_INT(mqx_queue_load(&engine.manager->store, &bad, &slot), MQRC_OBJECT_DAMAGED);
-    CHECK_INT(mqx_queue_load(&engine.manager->store, &loaded, &slot), 0);
+    CHECK_INT(mqx_queue_load(&loading, &bad, &slot), MQRC_OBJECT_DAMAGED);
+    CHECK_INT(mqx_queue_load(&loading, &loaded, &slot), 0);
+    CHECK(mqx_stripe_guard_held(&loading.guard));
+    mqx_queue_load_end(&loading);
+    CHECK(!mqx_stripe_guard_held(&loading.guard));
     const struct mqx_message *message = mqx_message(engine_region(), slot);
     CHECK_INT(message->state, MQX_MSG_AVAILABLE);
     CHECK(message->number == 70001 && message->priority == 44 && message->backout_count == 6);

@@ -125,13 +125,19 @@ TEST(what_is_long_enough_is_not_touched)
     CHECK(memory_io_calls(fixture.files, MEMORY_OP_COUNT) == calls);
 }
 
+/* The reserve, of 32 MiB. */
+static void make_long(struct journal_fixture *fixture)
+{
+    void *bytes = calloc(1, 32u << 20);
+    CHECK(bytes != NULL);
+    memory_io_put(fixture->files, RESERVE, bytes, 32u << 20);
+    free(bytes);
+}
+
 TEST(a_reserve_that_is_far_too_long_is_shortened)
 {
     FIXTURE(fixture);
-    void *bytes = calloc(1, 32u << 20);
-    CHECK(bytes != NULL);
-    memory_io_put(fixture.files, RESERVE, bytes, 32u << 20);
-    free(bytes);
+    make_long(&fixture);
     fixture.store.region.journal->checkpoint_reserve = 0;
     CHECK_INT(keep(&fixture), 0);
     CHECK(size_of(&fixture, RESERVE) < 1u << 20);
@@ -143,10 +149,7 @@ TEST(a_reserve_that_was_wanted_lately_is_shortened_after_two_checkpoints_without
     FIXTURE(fixture);
     struct mqx_journal *journal = fixture.store.region.journal;
     const struct psc_end few = {.message_count = 10};
-    void *bytes = calloc(1, 32u << 20);
-    CHECK(bytes != NULL);
-    memory_io_put(fixture.files, RESERVE, bytes, 32u << 20);
-    free(bytes);
+    make_long(&fixture);
     journal->reserve_peak[0] = 24u << 20;
     for (int i = 0; i < 3; i++) {
         journal->checkpoint_reserve = 0;
@@ -200,6 +203,57 @@ TEST(while_messages_are_got_three_files_take_turns_however_long_the_disk_is_full
     CHECK_INT(fixture_list(&fixture, FIXTURE_QUEUE, listed), 20);
     CHECK_INT(keep(&fixture), 0);
     CHECK(size_of(&fixture, RESERVE) >= mqx_journal_checkpoint_reserve(&fixture.store.region));
+}
+
+/* An orderly end, with the reserve far too long. */
+static void end_and_start(struct journal_fixture *fixture)
+{
+    struct mqx_region *region = &fixture->store.region;
+    make_long(fixture);
+    region->journal->checkpoint_reserve = 32u << 20;
+    CHECK_INT(mqx_checkpoint(&fixture->store, MQX_CHECKPOINT_CLEAN), 0);
+    CHECK_INT(mqx_lock_take(region, &region->header->maintenance_lock), 0);
+    mqx_checkpoint_reserve_cut(&fixture->store);
+    mqx_lock_drop(region, &region->header->maintenance_lock);
+    FIXTURE_REOPEN(*fixture);
+}
+
+TEST(an_orderly_end_cuts_the_reserve_and_the_start_needs_no_longer_one)
+{
+    FIXTURE(fixture);
+    CHECK_INT(checkpoint(&fixture), 0);
+    end_and_start(&fixture);
+    const uint64_t cut = size_of(&fixture, RESERVE);
+    CHECK(cut < 1u << 20);
+    CHECK(cut >= fixture.store.region.journal->checkpoint_bytes);
+    fill_disk(&fixture, true);
+    CHECK_INT(keep(&fixture), 0);
+    CHECK_INT(size_of(&fixture, RESERVE), cut);
+    CHECK_INT(mqx_journal_checkpoint_reserve(&fixture.store.region), cut);
+}
+
+TEST(over_a_reserve_that_was_cut_every_message_can_be_got_on_a_full_disk)
+{
+    FIXTURE(fixture);
+    CHECK_INT(checkpoint(&fixture), 0);
+    end_and_start(&fixture);
+    for (uint64_t first = 1; first + 20 <= MESSAGES; first += 20) {
+        get_many(&fixture, first, 20);
+        FIXTURE_REOPEN(fixture);
+        const uint64_t begin = fixture.store.region.journal->checkpoint_begin;
+        CHECK_INT(full_checkpoint(&fixture), 0);
+        CHECK(fixture.store.region.journal->checkpoint_begin > begin);
+    }
+    CHECK_INT(fixture_list(&fixture, FIXTURE_QUEUE, listed), 20);
+}
+
+TEST(without_messages_an_orderly_end_keeps_no_long_reserve)
+{
+    FIXTURE(fixture);
+    get_many(&fixture, 1, MESSAGES);
+    FIXTURE_REOPEN(fixture);
+    end_and_start(&fixture);
+    CHECK(size_of(&fixture, RESERVE) <= 65536);
 }
 
 /* Its length is asked anew: a checkpoint that failed may have cut it. */

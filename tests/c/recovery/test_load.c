@@ -73,7 +73,9 @@ static int load_image(struct journal_fixture *fixture, uint64_t number, uint32_t
                                       .ext = ext ? &e : NULL,
                                       .body = body};
     memcpy(d.msg_id, &number, sizeof number);
-    int status = mqx_queue_load(&fixture->store, &loaded, &slot);
+    struct mqx_queue_loading loading = {.store = &fixture->store};
+    const int status = mqx_queue_load(&loading, &loaded, &slot);
+    mqx_queue_load_end(&loading);
     free(body);
     return status;
 }

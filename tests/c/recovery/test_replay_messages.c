@@ -37,10 +37,10 @@ TEST(backout_counts_come_from_backout_records_and_from_units_in_flight)
         CHECK_INT(fixture_put(&fixture, 0, number, 4, 10, NULL), 0);
     }
     struct mqx_append append = {.record = record,
-                                .length = mqx_encode_counts(record, &head, &count, 1)};
+                                .length = mqx_encode_counts(record, &head, &count, NULL, 1)};
     CHECK_INT(mqx_journal_append(&fixture.store, &append), 0);
     count.count = 2; /* an older count that comes later changes nothing */
-    append.length = mqx_encode_counts(record, &head, &count, 1);
+    append.length = mqx_encode_counts(record, &head, &count, NULL, 1);
     CHECK_INT(mqx_journal_append(&fixture.store, &append), 0);
     CHECK_INT(fixture_flush(&fixture), 0);
     fixture_crash(&fixture);

@@ -325,7 +325,7 @@ TEST(backout_counts_of_messages_that_are_gone_go_too)
         const struct ps_count count = {number, 1, (uint32_t)number % 5 + 1};
         const struct mqx_record_head head = {.type = PS_REC_BACKOUT};
         put(&tail, 1, number);
-        feed(&tail, mqx_encode_counts(buffer, &head, &count, 1));
+        feed(&tail, mqx_encode_counts(buffer, &head, &count, NULL, 1));
         if (number % 1000 != 0) {
             plain(&tail, PS_REC_GET, 1, number);
         }

@@ -26,7 +26,7 @@ TEST(an_item_must_lie_wholly_in_the_memory_of_its_area)
     CHECK(mqx_context(&region, 1) != NULL);
     CHECK(mqx_context(&region, 2) == NULL);
     area->capacity = was;
-    CHECK(mqx_context(&region, 1) == (void *)(region.area[MQX_AREA_CONTEXTS] + 384));
+    CHECK(mqx_context(&region, 1) == (void *)(region.area[MQX_AREA_CONTEXTS] + 448));
 }
 
 TEST(any_object_maps_to_a_stripe_and_any_slot_to_an_attachment)

@@ -1,0 +1,327 @@
+/*
+ * due_index.c - see due_index.h.
+ *
+ * Fresh memory (lock.h) here: message.due.child of a message that is in no tree.
+ */
+#include "queue/due_index.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "region/damage.h"
+
+enum { BY_TIME = 0, BY_ID = 1, TREES = 2 };
+enum {
+    WORD_BITS = 64,
+    DEPTH_MAX = 2 * WORD_BITS, /* of two different keys a bit differs before */
+    TIME_UNUSED = 5,           /* bits of a time that are 0: until the year 9999 */
+};
+MQX_STATIC_ASSERT(sizeof(((struct mqx_message *)0)->due.child) == TREES * 2 * sizeof(uint32_t),
+                  "two links in each tree");
+
+uint64_t mqx_due_key(const struct mqx_region *region, uint64_t due_us)
+{
+    const uint64_t now = mqx_due_now(region), wall = mqx_clock_wall_us();
+    MQX_ASSERT(due_us != 0);
+    const uint64_t ahead = due_us > wall ? due_us - wall : 0;
+    const uint64_t behind = due_us < wall ? wall - due_us : 0;
+    return behind >= now ? 1 : now + ahead - behind;
+}
+
+static MQX_COLD int damaged(const struct mqx_region *region, uint32_t slot)
+{
+    MQX_ASSERT(region->base != NULL);
+    return mqx_region_damage(region, "the index of delayed messages, message", slot);
+}
+
+/* ---- keys ---- */
+
+/* Two words: a tree branches at depth d by bit d from the top of the first, then by the bits of the
+ * second from the lowest on, which differ most. */
+struct key {
+    uint64_t first;
+    uint64_t number;
+};
+
+static struct key key_of(const struct mqx_message *message, int tree)
+{
+    MQX_ASSERT(tree == BY_TIME || tree == BY_ID);
+    return (struct key){tree == BY_TIME ? message->due.key_us << TIME_UNUSED : message->tag[0],
+                        message->number};
+}
+
+static uint32_t digit(const struct key *key, uint32_t depth)
+{
+    MQX_ASSERT(depth < DEPTH_MAX);
+    return depth < WORD_BITS ? (uint32_t)(key->first >> (WORD_BITS - 1 - depth) & 1)
+                             : (uint32_t)(key->number >> (depth - WORD_BITS) & 1);
+}
+
+static bool is_before(const struct mqx_message *a, const struct mqx_message *b)
+{
+    MQX_ASSERT(a != NULL && b != NULL);
+    return a->due.key_us < b->due.key_us ||
+           (a->due.key_us == b->due.key_us && a->number < b->number);
+}
+
+/* ---- walks ---- */
+
+/* The link that names `slot`, or, when it is in no tree, the empty one where it belongs; NULL:
+ * damaged. */
+static uint32_t *find_link(const struct mqx_region *region, struct mqx_object *queue, int tree,
+                           uint32_t slot, const struct mqx_message *message)
+{
+    const struct key key = key_of(message, tree);
+    uint32_t *link = &queue->due_root[tree];
+    MQX_ASSERT(slot != 0);
+    for (uint32_t depth = 0; *link != 0 && *link != slot; depth++) {
+        struct mqx_message *node = mqx_message(region, *link);
+        if (MQX_UNLIKELY(node == NULL || depth == DEPTH_MAX)) {
+            return NULL;
+        }
+        link = &node->due.child[tree][digit(&key, depth)];
+    }
+    return link;
+}
+
+/* The link to a leaf below the node; NULL: damaged, or the node is a leaf. */
+static uint32_t *find_leaf(const struct mqx_region *region, struct mqx_message *node, int tree)
+{
+    uint32_t *link = NULL;
+    MQX_ASSERT(node != NULL);
+    for (uint32_t depth = 0; depth <= DEPTH_MAX; depth++) {
+        uint32_t *child = node->due.child[tree];
+        if (child[0] == 0 && child[1] == 0) {
+            return link;
+        }
+        link = child[0] != 0 ? &child[0] : &child[1];
+        node = mqx_message(region, *link);
+        if (MQX_UNLIKELY(node == NULL)) {
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+/* The first by time: on the leftmost path, as what lies to the left is before what lies to the
+ * right. */
+uint32_t mqx_due_index_first(const struct mqx_region *region, const struct mqx_object *queue)
+{
+    uint32_t slot = queue->due_root[BY_TIME], first = 0;
+    const struct mqx_message *best = NULL;
+    MQX_ASSERT(region->base != NULL);
+    for (uint32_t depth = 0; slot != 0; depth++) {
+        const struct mqx_message *node = mqx_message(region, slot);
+        if (MQX_UNLIKELY(node == NULL || depth > DEPTH_MAX)) {
+            (void)damaged(region, slot);
+            return first;
+        }
+        if (best == NULL || is_before(node, best)) {
+            best = node;
+            first = slot;
+        }
+        const uint32_t *child = node->due.child[BY_TIME];
+        slot = child[0] != 0 ? child[0] : child[1];
+    }
+    return first;
+}
+
+/* ---- changes ---- */
+
+void mqx_due_index_insert(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot)
+{
+    struct mqx_message *message = mqx_message(guard->region, slot);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    if (MQX_UNLIKELY(message == NULL)) {
+        (void)damaged(guard->region, slot);
+        return;
+    }
+    MQX_ASSERT((message->flags & MQX_MSGF_DUE) != 0);
+    for (int tree = 0; tree < TREES; tree++) {
+        uint32_t *link = find_link(guard->region, queue, tree, slot, message);
+        if (MQX_UNLIKELY(link == NULL || *link == slot)) {
+            (void)damaged(guard->region, slot);
+            return;
+        }
+        message->due.child[tree][0] = 0;
+        message->due.child[tree][1] = 0;
+        mqx_guard_store32(guard, link, slot);
+    }
+    if (queue->delayed == 0 || message->due.key_us < queue->next_due_us) {
+        mqx_guard_store64(guard, &queue->next_due_us, message->due.key_us);
+    }
+    mqx_guard_store32(guard, &queue->delayed, queue->delayed + 1);
+}
+
+/* A leaf below takes the place of the node. False: damaged. */
+static bool remove_from(struct mqx_stripe_guard *guard, struct mqx_object *queue, int tree,
+                        uint32_t slot, struct mqx_message *message)
+{
+    const struct mqx_region *region = guard->region;
+    uint32_t *link = find_link(region, queue, tree, slot, message);
+    const uint32_t *child = message->due.child[tree];
+    MQX_ASSERT(slot != 0);
+    if (MQX_UNLIKELY(link == NULL || *link != slot)) {
+        return false;
+    }
+    if (child[0] == 0 && child[1] == 0) {
+        mqx_guard_store32(guard, link, 0);
+        return true;
+    }
+    uint32_t *leaf_link = find_leaf(region, message, tree);
+    struct mqx_message *leaf = leaf_link == NULL ? NULL : mqx_message(region, *leaf_link);
+    if (MQX_UNLIKELY(leaf == NULL)) {
+        return false;
+    }
+    mqx_guard_store32(guard, link, *leaf_link);
+    mqx_guard_store32(guard, leaf_link, 0);
+    mqx_guard_store32(guard, &leaf->due.child[tree][0], child[0]);
+    mqx_guard_store32(guard, &leaf->due.child[tree][1], child[1]);
+    return true;
+}
+
+int mqx_due_index_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot)
+{
+    struct mqx_message *message = mqx_message(guard->region, slot);
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    if (MQX_UNLIKELY(message == NULL || queue->delayed == 0)) {
+        return damaged(guard->region, slot);
+    }
+    for (int tree = 0; tree < TREES; tree++) {
+        if (MQX_UNLIKELY(!remove_from(guard, queue, tree, slot, message))) {
+            return damaged(guard->region, slot);
+        }
+    }
+    if (message->due.key_us == queue->next_due_us) {
+        const struct mqx_message *first =
+            mqx_message(guard->region, mqx_due_index_first(guard->region, queue));
+        mqx_guard_store64(guard, &queue->next_due_us,
+                          first != NULL ? first->due.key_us : UINT64_MAX);
+    }
+    mqx_guard_store32(guard, &queue->delayed, queue->delayed - 1);
+    return MQX_OK;
+}
+
+uint32_t mqx_due_index_find(const struct mqx_region *region, const struct mqx_object *queue,
+                            uint64_t tag)
+{
+    const struct key key = {tag, 0};
+    uint32_t slot = queue->delayed != 0 && tag != 0 ? queue->due_root[BY_ID] : 0;
+    MQX_ASSERT(region->base != NULL);
+    for (uint32_t depth = 0; slot != 0 && depth <= WORD_BITS; depth++) {
+        const struct mqx_message *node = mqx_message(region, slot);
+        if (MQX_UNLIKELY(node == NULL)) {
+            (void)damaged(region, slot);
+            return 0;
+        }
+        if (node->tag[0] == tag) {
+            return slot;
+        }
+        slot = depth < WORD_BITS ? node->due.child[BY_ID][digit(&key, depth)] : 0;
+    }
+    return 0;
+}
+
+/* ---- verification ---- */
+
+struct check {
+    const struct mqx_region *region;
+    uint32_t object;
+    int tree;
+    uint32_t count;                    /* nodes visited */
+    const struct mqx_message *first;
+    struct { /* nodes to be visited, with the bits that their paths say */
+        uint32_t slot, depth;
+        struct key key;
+    } stack[2 * DEPTH_MAX];
+    uint32_t height;
+};
+
+static int unsound(const struct check *check, const char *what, uint64_t got)
+{
+    MQX_ASSERT(what != NULL);
+    return mqx_fail(MQRC_OBJECT_DAMAGED, "queue slot %u, delayed messages: %s (%llu)",
+                    check->object, what, (unsigned long long)got);
+}
+
+/* Do the first `depth` digits agree? */
+static bool agrees(const struct key *a, const struct key *b, uint32_t depth)
+{
+    bool same = true;
+    MQX_ASSERT(depth <= DEPTH_MAX);
+    for (uint32_t d = 0; d < depth && same; d++) {
+        same = digit(a, d) == digit(b, d);
+    }
+    return same;
+}
+
+/* One node off the stack; its children onto it. */
+static int check_node(struct check *check, uint32_t most)
+{
+    MQX_ASSERT(check->height > 0);
+    check->height -= 1;
+    const uint32_t slot = check->stack[check->height].slot;
+    const uint32_t depth = check->stack[check->height].depth;
+    const struct key path = check->stack[check->height].key;
+    const struct mqx_message *message = mqx_message(check->region, slot);
+    if (message == NULL || message->state != MQX_MSG_DELAYED ||
+        (message->flags & MQX_MSGF_DUE) == 0 || message->object != check->object) {
+        return unsound(check, "a node that is no delayed message of the queue", slot);
+    }
+    const struct key key = key_of(message, check->tree);
+    if (!agrees(&key, &path, depth) || check->count == most) {
+        return unsound(check, "a node in the wrong place, or too many", slot);
+    }
+    check->count += 1;
+    if (check->first == NULL || is_before(message, check->first)) {
+        check->first = message;
+    }
+    for (uint32_t side = 0; side < 2; side++) {
+        const uint32_t child = message->due.child[check->tree][side];
+        if (child == 0) {
+            continue;
+        }
+        if (depth == DEPTH_MAX || check->height == MQX_ARRAY_COUNT(check->stack)) {
+            return unsound(check, "a path that is too long", child);
+        }
+        struct key below = key;
+        if (digit(&key, depth) != side && depth < WORD_BITS) {
+            below.first ^= UINT64_C(1) << (WORD_BITS - 1 - depth);
+        } else if (digit(&key, depth) != side) {
+            below.number ^= UINT64_C(1) << (depth - WORD_BITS);
+        }
+        check->stack[check->height].slot = child;
+        check->stack[check->height].depth = depth + 1;
+        check->stack[check->height].key = below;
+        check->height += 1;
+    }
+    return MQX_OK;
+}
+
+int mqx_due_index_check(const struct mqx_region *region, const struct mqx_object *queue)
+{
+    const unsigned char *objects = region->area[MQX_AREA_OBJECTS];
+    struct check check = {
+        .region = region,
+        .object = (uint32_t)((size_t)((const unsigned char *)queue - objects) / sizeof *queue),
+    };
+    int status = MQX_OK;
+    MQX_ASSERT(mqx_object(region, check.object) == queue);
+    for (check.tree = 0; check.tree < TREES && status == MQX_OK; check.tree++) {
+        check.count = 0;
+        check.height = queue->due_root[check.tree] != 0;
+        check.stack[0].slot = queue->due_root[check.tree];
+        check.stack[0].depth = 0;
+        while (check.height > 0 && status == MQX_OK) {
+            status = check_node(&check, queue->delayed);
+        }
+        if (status == MQX_OK && check.count != queue->delayed) {
+            status = unsound(&check, "the number of messages is not what the queue says",
+                             check.count);
+        }
+    }
+    if (status == MQX_OK && queue->delayed != 0 &&
+        check.first->due.key_us != queue->next_due_us) {
+        status = unsound(&check, "the next due time is another", queue->next_due_us);
+    }
+    return status;
+}
